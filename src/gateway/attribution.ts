@@ -104,19 +104,3 @@ function readTags(text: string | null): Tags {
   }
   return checkTags(tags as Tags, "the header x-purser-tags");
 }
-
-/** Refuses a model that a key may not call. A pattern ends with `*` for all that begin like it. */
-export function checkAllowed(model: string, { models }: Caller): void {
-  if (isAllowed(model, models)) return;
-  throw new PurserError(
-    "forbidden",
-    `Cannot call ${model.slice(0, 200)}: this API key may call ${models!.join(", ")} only`,
-    { details: { models } },
-  );
-}
-
-/** Returns whether a key may call a model. */
-export function isAllowed(model: string, models: Caller["models"]): boolean {
-  return models === null ||
-    models.some((one) => one.endsWith("*") ? model.startsWith(one.slice(0, -1)) : model === one);
-}

@@ -5,15 +5,15 @@ import { type Fields, isFields } from "../pricing/mod.ts";
 import { checkWritable } from "../store/mod.ts";
 import { traceCall } from "../telemetry/mod.ts";
 import { admit } from "./admit.ts";
+import { checkRequested, checkShown, keepModels } from "./allowed_models.ts";
 import { type AnswerReader, readAnswer } from "./answer_reader.ts";
-import { checkAllowed, isAllowed } from "./attribution.ts";
 import { bookAnswer, type PassedCall } from "./book_answer.ts";
 import type { GatewayContext, GatewayRequest } from "./context.ts";
 import { splitEvents, splitList } from "./events.ts";
 import { answerHeaders, requestHeaders } from "./headers.ts";
 import { beginCall, type LiveCall } from "./live_calls.ts";
 import { passStream } from "./pass_stream.ts";
-import { checkModel, findEndpoint } from "./targets.ts";
+import { checkModel, checkQuery, type Endpoint, findEndpoint } from "./targets.ts";
 import { findUpstream, type Upstream } from "./upstreams.ts";
 import { cannotPass } from "./wires/requests.ts";
 import { findDuplicate } from "./wires/splice_json.ts";
@@ -37,12 +37,13 @@ export interface PassedAnswer {
 export async function passRequest(ctx: GatewayContext, request: GatewayRequest): Promise<PassedAnswer> {
   const endpoint = findEndpoint(request.method, request.target, request.headers);
   const upstream = findUpstream(request.target, ctx.providerSources);
-  if (endpoint.kind === "free") return await passFree(ctx, request, upstream, endpoint.answers === "models");
+  if (endpoint.kind === "free") return await passFree(ctx, request, upstream, endpoint);
   const bytes = await request.body();
   const body = parseBody(bytes);
   const { wire } = endpoint;
+  checkQuery(request.target, request.search);
   const model = wire.read(body, endpoint.model === undefined ? undefined : checkModel(endpoint.model));
-  checkAllowed(model.model, request.caller);
+  checkRequested(model.model, body, request.caller);
   return await passCall(ctx, { request, upstream, wire, model, body, bytes });
 }
 
@@ -100,7 +101,7 @@ async function passCall(
   const type = response.headers.get("content-type") ?? "";
   const headers = answerHeaders(response.headers, callId);
   const isJson = /json/i.test(type);
-  // Some servers name another type for the events that they were asked for, or none.
+  // Some servers name another type for the events of a stream, or none.
   const isEvents = /^text\/event-stream/i.test(type) || (model.isStreamed && !isJson);
   const isList = model.isStreamed && request.target.family === "google" && isJson;
   const stream = response.ok && (isEvents || isList) ? decoded(response) : undefined;
@@ -166,18 +167,20 @@ async function passFree(
   ctx: GatewayContext,
   request: GatewayRequest,
   upstream: Upstream,
-  isModels: boolean,
+  endpoint: Endpoint & { kind: "free" },
 ): Promise<PassedAnswer> {
   const { method, target: { provider }, caller } = request;
   const { models } = caller;
   const body = method === "POST" ? await request.body() : undefined;
+  if (models !== null) checkShown(endpoint, caller, () => parseBody(body!));
   const live = beginCall(ctx, ctx.ids.next("call"));
   try {
     const response = await send(ctx, request, upstream, { body, live });
     checkStatus(provider, response);
     const headers = answerHeaders(response.headers, undefined);
     const bytes = method === "HEAD" ? null : await readWhole(ctx, response, live);
-    const kept = isModels && models !== null && bytes && response.ok ? keepModels(bytes, models) : bytes;
+    const isFiltered = endpoint.shows === "models" && models !== null && bytes !== null && response.ok;
+    const kept = isFiltered ? keepModels(tryParse(bytes), models) : bytes;
     return { status: response.status, headers, body: kept };
   } catch (error) {
     if (error instanceof PurserError) throw error;
@@ -185,19 +188,6 @@ async function passFree(
   } finally {
     live.end();
   }
-}
-
-/** Returns a list of models without those that a key may not call. */
-function keepModels(bytes: Uint8Array<ArrayBuffer>, models: readonly string[]): Uint8Array<ArrayBuffer> {
-  const body = tryParse(bytes);
-  if (!isFields(body)) return bytes;
-  const name = ["data", "models"].find((name) => Array.isArray(body[name]));
-  if (name === undefined) return bytes;
-  const kept = (body[name] as unknown[]).filter((model) => {
-    const id = isFields(model) ? model.id ?? model.name : undefined;
-    return typeof id === "string" && isAllowed(id.replace(/^models\//, ""), models);
-  });
-  return new TextEncoder().encode(JSON.stringify({ ...body, [name]: kept }));
 }
 
 function send(

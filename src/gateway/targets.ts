@@ -73,8 +73,8 @@ function ownerOf(path: string, version: string, headers: Headers): { provider: s
 /** The treatment of a request: metered, passed on for nothing, or refused. */
 export type Endpoint =
   | { kind: "metered"; wire: Wire; model?: string }
-  /** `models`: the list of models, of which a key may see some. */
-  | { kind: "free"; answers?: "models" };
+  /** `shows`: the models that its answer is about, of which a key may see some; `model` is that of the path. */
+  | { kind: "free"; shows?: "models" | "model in body"; model?: string };
 
 const METERED: Readonly<Record<Exclude<Family, "google">, Readonly<Record<string, Wire>>>> = {
   openai: {
@@ -101,7 +101,7 @@ export const FREE: Readonly<Record<Family, readonly RegExp[]>> = {
     /^GET responses\/[^/]+\/input_items$/,
   ],
   anthropic: [/^GET models(\/.+)?$/, /^POST messages\/count_tokens$/],
-  google: [/^GET models(\/.+)?$/, /^POST models\/.+:countTokens$/],
+  google: [/^GET models(\/[^:]+)?$/, /^POST models\/[^:]+:countTokens$/],
 };
 
 /**
@@ -125,14 +125,13 @@ export function findEndpoint(method: string, { family, path }: Target, headers: 
       return {
         kind: "metered",
         wire: wires[name]!,
-        ...(gemini && { model: decodeModel(gemini[1]!) }),
+        ...(gemini && { model: decodePath(gemini[1]!) }),
       };
     }
   }
-  const asked = `${method === "HEAD" ? "GET" : method} ${path}`;
-  if (FREE[family].some((pattern) => pattern.test(asked))) {
-    return { kind: "free", ...(/^GET models$/.test(asked) && { answers: "models" as const }) };
-  }
+  const plain = decodePath(path);
+  const asked = `${method === "HEAD" ? "GET" : method} ${plain}`;
+  if (FREE[family].some((pattern) => pattern.test(asked))) return { kind: "free", ...modelsShown(plain) };
   const known = [...Object.keys(family === "google" ? GEMINI_METERED : METERED[family])].join(", ");
   throw new PurserError(
     "not_found",
@@ -141,16 +140,47 @@ export function findEndpoint(method: string, { family, path }: Target, headers: 
   );
 }
 
-function decodeModel(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    throw cannotPass("the model in its path is not valid percent-encoding");
+/**
+ * Refuses the parameters by which Google leaves the usage out of an answer, or gives it a form that can't be read.
+ */
+export function checkQuery({ family }: Target, search: string): void {
+  if (family !== "google" || search === "") return;
+  for (const [name, value] of new URLSearchParams(search)) {
+    const isAsUsual = !/^\$?(fields|callback)$/.test(name) &&
+      (!/^\$?alt$/.test(name) || /^(json|sse)$/.test(value));
+    if (!isAsUsual) {
+      throw cannotPass(`with ${name.slice(0, 80)}=… in its address, its answer would have no usage`);
+    }
   }
+}
+
+/** Returns the models that a free request is about. */
+function modelsShown(path: string): Pick<Endpoint & { kind: "free" }, "shows" | "model"> {
+  if (path === "models") return { shows: "models" };
+  const model = /^models\/(.+?)(?::countTokens)?$/.exec(path)?.[1];
+  if (model !== undefined) return { model, ...(path.endsWith(":countTokens") && { shows: "model in body" }) };
+  return /^(messages\/count|responses\/input)_tokens$/.test(path) ? { shows: "model in body" } : {};
+}
+
+/**
+ * Decodes a path, or a part of it. Refused is what a provider might read as another path than the one that is decided on here:
+ * `..`, which may be written `%2e%2e%2f`, what is encoded twice, and the beginning of a query.
+ */
+function decodePath(text: string): string {
+  let decoded: string;
+  try {
+    decoded = decodeURIComponent(text);
+  } catch {
+    throw cannotPass("its path is not valid percent-encoding");
+  }
+  const isPlain = !/[\s\p{C}%?#;\\]/u.test(decoded) &&
+    decoded.split("/").every((segment) => !["", ".", ".."].includes(segment));
+  if (decoded === "" || isPlain) return decoded;
+  throw cannotPass("its path has empty or dotted segments, or characters that no model and no id has");
 }
 
 /** Returns the model of a path of Gemini's, checked as one of a body is. */
 export function checkModel(model: string): string {
-  if (/^[^\s\p{C}]{1,200}$/u.test(model)) return model;
+  if (model.length <= 200) return model;
   throw cannotPass("the model in its path must be 1 to 200 characters without blanks");
 }

@@ -62,7 +62,7 @@ for (const type of ["text/plain; charset=utf-8", "application/octet-stream"]) {
 
 const EVENTS = { "content-type": "text/event-stream" };
 
-Deno.test("a last event without a blank line is read: several lines of data, and the usage that nobody asked for", async () => {
+Deno.test("a last event without a blank line is read: several lines of data, and a usage that no client asked for", async () => {
   const begun = `data: ${TEXT}\n\n`;
   const hidden = await pass(() => new Response(`${begun}data: ${USAGE}`, { headers: EVENTS }));
   assert.deepEqual([hidden.text, hidden.booked], [begun, EXACT]);

@@ -1,6 +1,6 @@
 import { textsOf } from "../../booking/mod.ts";
 import { type Fields, isFields } from "../../pricing/mod.ts";
-import { findReason, modelOf, openTool, tokensAt } from "./requests.ts";
+import { findReason, isCount, isStreamedIn, modelOf, openTool } from "./requests.ts";
 import type { Wire } from "./wire.ts";
 
 /** `POST /v1/messages` of Anthropic. */
@@ -8,8 +8,9 @@ export const anthropicMessages: Wire = {
   api: () => "anthropic.messages",
   read: (body) => ({
     model: modelOf(body),
-    isStreamed: body.stream === true,
-    maxOutputTokens: tokensAt(body, "max_tokens"),
+    isStreamed: isStreamedIn(body),
+    // 0 is a limit here: it writes a cache, and answers nothing.
+    maxOutputTokens: isCount(body.max_tokens) ? body.max_tokens : undefined,
     outputField: "max_tokens",
     unboundedBecause: findOpenPart(body),
   }),

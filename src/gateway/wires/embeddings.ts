@@ -10,7 +10,16 @@ export const embeddings: Wire = {
     isStreamed: false,
     maxOutputTokens: 0,
     outputField: "input",
+    unboundedBecause: isText(body.input) && body.messages === undefined
+      ? undefined
+      : "its input may be more than text",
   }),
   placeOf: () => "other",
   textOf: () => "",
 };
+
+/** Returns whether an input is a text, tokens, or a list of these. */
+function isText(input: unknown, depth = 0): boolean {
+  if (typeof input === "string" || typeof input === "number") return true;
+  return depth < 2 && Array.isArray(input) && input.every((each) => isText(each, depth + 1));
+}

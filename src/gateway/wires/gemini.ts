@@ -1,6 +1,6 @@
 import { textsOf } from "../../booking/mod.ts";
 import { type Fields, isFields } from "../../pricing/mod.ts";
-import { findReason, openTool, timesChoices, tokensAt } from "./requests.ts";
+import { cannotPass, findReason, limitIn, openTool, timesChoices } from "./requests.ts";
 import type { Wire } from "./wire.ts";
 
 /** `POST …/models/{model}:generateContent` and `:streamGenerateContent`, whose model is in the path. */
@@ -8,14 +8,21 @@ export function geminiWire(isStreamed: boolean): Wire {
   return {
     api: () => "google.generative-ai",
     read(body, model) {
-      const config = [body.generationConfig, body.generation_config].find(isFields) ?? {};
-      const limit = tokensAt(config, "maxOutputTokens") ?? tokensAt(config, "max_output_tokens");
+      const configs = [body.generationConfig, body.generation_config].filter(isFields);
+      const config: Fields = Object.assign({}, ...configs);
+      const limit = limitIn(config, "maxOutputTokens", "max_output_tokens");
+      const named = body.model;
+      if (named !== undefined && named !== model && named !== `models/${model}`) {
+        throw cannotPass('its body has another "model" than its path');
+      }
       return {
         model: model!,
         isStreamed,
         maxOutputTokens: timesChoices(limit, config.candidateCount ?? config.candidate_count),
         outputField: "generationConfig.maxOutputTokens",
-        unboundedBecause: findOpenPart(body, config),
+        unboundedBecause: configs.length > 1 || hasTwoSpellings(config)
+          ? "it sets a field in two spellings"
+          : findOpenPart(body, config),
       };
     },
     // Nothing marks the end: the last chunk has a reason to finish, but another may follow it.
@@ -27,6 +34,12 @@ export function geminiWire(isStreamed: boolean): Wire {
     },
     textOf: ({ candidates }) => textsOf(candidates),
   };
+}
+
+/** Returns whether a field is there as `maxOutputTokens` and as `max_output_tokens`, of which one counts. */
+function hasTwoSpellings(fields: Fields): boolean {
+  const names = Object.keys(fields).map((name) => name.replaceAll("_", "").toLowerCase());
+  return new Set(names).size < names.length;
 }
 
 function findOpenPart(body: Fields, config: Fields): string | undefined {

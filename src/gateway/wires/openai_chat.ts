@@ -1,17 +1,17 @@
 import { type Fields, isFields } from "../../pricing/mod.ts";
 import { textsOf } from "../../booking/mod.ts";
 import { spliceMember } from "./splice_json.ts";
-import { findReason, modelOf, openTool, timesChoices, tokensAt } from "./requests.ts";
+import { findReason, isStreamedIn, limitIn, modelOf, openTool, timesChoices } from "./requests.ts";
 import type { Wire } from "./wire.ts";
 
 /** `POST /v1/chat/completions` of OpenAI and of the servers that speak like it. */
 export const openAiChat: Wire = {
   api: (provider) => `${provider}.chat`,
   read(body) {
-    const limit = tokensAt(body, "max_completion_tokens") ?? tokensAt(body, "max_tokens");
+    const limit = limitIn(body, "max_completion_tokens", "max_tokens");
     return {
       model: modelOf(body),
-      isStreamed: body.stream === true,
+      isStreamed: isStreamedIn(body),
       maxOutputTokens: timesChoices(limit, body.n),
       outputField: body.max_tokens == null ? "max_completion_tokens" : "max_tokens",
       unboundedBecause: findOpenPart(body),
@@ -42,7 +42,8 @@ function findOpenPart(body: Fields): string | undefined {
     return `its messages hold a part of type ${type.slice(0, 80)}`;
   });
   if (part) return part;
-  if (body.web_search_options != null) return "it searches the web";
+  if (body.models != null || body.fallbacks != null) return "it names other models, too";
+  if (body.web_search_options != null || body.plugins != null) return "it searches the web";
   if (
     body.audio != null || (Array.isArray(body.modalities) && body.modalities.some((kind) => kind !== "text"))
   ) {

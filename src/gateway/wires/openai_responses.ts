@@ -1,12 +1,12 @@
 import { type Fields, isFields } from "../../pricing/mod.ts";
-import { cannotPass, findReason, modelOf, openTool, tokensAt } from "./requests.ts";
+import { cannotPass, findReason, isStreamedIn, limitIn, modelOf, openTool } from "./requests.ts";
 import type { Wire } from "./wire.ts";
 
 /** `POST /v1/responses` and `/v1/responses/compact`. */
 export const openAiResponses: Wire = {
   api: (provider) => `${provider}.responses`,
   read(body) {
-    if (body.background === true) {
+    if (body.background !== undefined && body.background !== null && body.background !== false) {
       throw cannotPass(
         'a response with "background": true has no usage when it is answered, so that it could not be booked; leave the ' +
           "field out, or call the provider directly and report the call (POST /costs/events)",
@@ -14,8 +14,8 @@ export const openAiResponses: Wire = {
     }
     return {
       model: modelOf(body),
-      isStreamed: body.stream === true,
-      maxOutputTokens: tokensAt(body, "max_output_tokens"),
+      isStreamed: isStreamedIn(body),
+      maxOutputTokens: limitIn(body, "max_output_tokens"),
       outputField: "max_output_tokens",
       unboundedBecause: findOpenPart(body),
     };

@@ -1,3 +1,4 @@
+import { MAX_CALL_TOKENS } from "../../contract/limits.ts";
 import { PurserError } from "../../kernel/errors.ts";
 import { type Fields, isFields } from "../../pricing/mod.ts";
 
@@ -14,17 +15,32 @@ export function modelOf({ model }: Fields): string {
   throw cannotPass('"model" must be 1 to 200 characters without blanks');
 }
 
-/** Returns a count of tokens, if a field is one. */
-export function tokensAt(fields: Fields, name: string): number | undefined {
-  const value = fields[name];
-  return typeof value === "number" && Number.isSafeInteger(value) && value >= 0 ? value : undefined;
+/** Returns whether a request asks for a stream. Throws for what some servers take for `true`, and others don't. */
+export function isStreamedIn({ stream }: Fields): boolean {
+  if (stream === undefined || stream === null || typeof stream === "boolean") return stream === true;
+  throw cannotPass('"stream" must be true, false or left out');
+}
+
+/**
+ * Returns the output limit that some fields of a request set: the largest, where there are several, since a server may know only
+ * that one. Undefined for none, and for one that no server keeps: more than any call has, or 0, which stands for none.
+ */
+export function limitIn(fields: Fields, ...names: readonly string[]): number | undefined {
+  const limits = names.map((name) => fields[name]).filter((value) => value !== undefined && value !== null);
+  const isLimit = (value: unknown): value is number => isCount(value) && value >= 1;
+  return limits.length > 0 && limits.every(isLimit) ? Math.max(...limits) : undefined;
+}
+
+/** Returns whether a value is a count of tokens that a call can have. */
+export function isCount(value: unknown): value is number {
+  return Number.isSafeInteger(value) && (value as number) >= 0 && (value as number) <= MAX_CALL_TOKENS;
 }
 
 /** Returns an output limit for `count` choices; one that is no count counts as none. */
 export function timesChoices(limit: number | undefined, count: unknown): number | undefined {
   if (limit === undefined) return undefined;
   if (count === undefined || count === null) return limit;
-  return typeof count === "number" && Number.isSafeInteger(count) && count >= 1 ? limit * count : undefined;
+  return isCount(count) && count >= 1 && isCount(limit * count) ? limit * count : undefined;
 }
 
 /** The members with the arguments and results of tools, which are JSON of any form. */

@@ -16,12 +16,21 @@ export function spliceMember(bytes: Uint8Array, name: string, value: string): Ui
   return concat(bytes.subarray(0, start), member, bytes.subarray(start));
 }
 
-/** Returns a name that an object has twice: which of the two values counts, parsers decide for themselves. */
+/** The members whose own members are read for the bound and the booking of a call. */
+const READ_WITHIN = new Set(["stream_options", "generationConfig", "generation_config"]);
+
+/**
+ * Returns a name that a request has twice: which of the two values counts, parsers decide for themselves. Some take names
+ * without their case, so `Model` beside `model` is one, too.
+ */
 export function findDuplicate(bytes: Uint8Array): string | undefined {
   const seen = new Set<string>();
-  for (const { name } of membersOf(bytes)) {
-    if (seen.has(name)) return name;
-    seen.add(name);
+  for (const { name, start, end } of membersOf(bytes)) {
+    const folded = name.toUpperCase();
+    if (seen.has(folded)) return name;
+    seen.add(folded);
+    const inner = READ_WITHIN.has(name) && bytes[start] === OPEN && findDuplicate(bytes.subarray(start, end));
+    if (inner) return inner;
   }
   return undefined;
 }

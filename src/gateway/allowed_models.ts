@@ -1,0 +1,78 @@
+import { PurserError } from "../kernel/errors.ts";
+import { type Fields, isFields } from "../pricing/mod.ts";
+import type { Caller } from "./attribution.ts";
+import type { Endpoint } from "./targets.ts";
+import { modelOf } from "./wires/requests.ts";
+
+/* The models that a key may call, and of which it may learn anything. */
+
+/** Refuses a model that a key may not call. A pattern ends with `*` for all that begin like it. */
+function checkAllowed(model: string, { models }: Caller): void {
+  if (isAllowed(model, models)) return;
+  throw new PurserError(
+    "forbidden",
+    `Cannot call ${model.slice(0, 200)}: this API key may call ${models!.join(", ")} only`,
+    { details: { models } },
+  );
+}
+
+/**
+ * Refuses a request for a model that a key may not call. Proxies behind the gateway take others, which they call in its place:
+ * OpenRouter `models`, LiteLLM `fallbacks`.
+ */
+export function checkRequested(model: string, { models: others, fallbacks }: Fields, caller: Caller): void {
+  checkAllowed(model, caller);
+  if (caller.models === null) return;
+  for (const list of [others, fallbacks]) {
+    if (list === undefined || list === null) continue;
+    for (const other of Array.isArray(list) ? list : [list]) checkAllowed(nameOf(other), caller);
+  }
+}
+
+/** Returns a name for a model that may be given with its settings, by which no key may call it. */
+const nameOf = (model: unknown) => typeof model === "string" ? model : JSON.stringify(model);
+
+function isAllowed(model: string, models: Caller["models"]): boolean {
+  return models === null ||
+    models.some((one) => one.endsWith("*") ? model.startsWith(one.slice(0, -1)) : model === one);
+}
+
+/** Refuses a free request about a model that a key may not call; `readBody` is called only where its body names one. */
+export function checkShown(
+  { shows, model }: Endpoint & { kind: "free" },
+  caller: Caller,
+  readBody: () => Fields,
+): void {
+  if (caller.models === null) return;
+  if (model !== undefined) checkAllowed(model, caller);
+  if (shows !== "model in body") return;
+  const body = readBody();
+  if (model === undefined) return checkAllowed(modelOf(body), caller);
+  // Gemini takes a whole request to be counted, with the model once more.
+  for (const holder of [body, body.generateContentRequest, body.generate_content_request]) {
+    if (isFields(holder) && holder.model != null) checkAllowed(withoutFolder(modelOf(holder)), caller);
+  }
+}
+
+const withoutFolder = (name: string) => name.replace(/^models\//, "");
+
+/** Returns a list of models without those that a key may not call. Throws `provider_error` for one of an unknown form. */
+export function keepModels(body: unknown, models: readonly string[]): Uint8Array<ArrayBuffer> {
+  const keep = (list: unknown[]) =>
+    list.filter((model) => {
+      const id = isFields(model) ? model.id ?? model.name : undefined;
+      return typeof id === "string" && isAllowed(withoutFolder(id), models);
+    });
+  const encode = (list: unknown) => new TextEncoder().encode(JSON.stringify(list));
+  if (Array.isArray(body)) return encode(keep(body));
+  const lists = isFields(body) ? Object.entries(body).filter(([, value]) => Array.isArray(value)) : [];
+  if (lists.length > 0) {
+    const kept = lists.map(([name, list]) => [name, keep(list as unknown[])]);
+    return encode({ ...body as Fields, ...Object.fromEntries(kept) });
+  }
+  throw new PurserError(
+    "provider_error",
+    "Cannot show the models that this API key may call: the provider's list can't be read",
+    { details: { gateway_resend: false } },
+  );
+}

@@ -1,0 +1,117 @@
+import assert from "node:assert/strict";
+import { openHttpClient } from "../harness/http_client.ts";
+import { openTestPurser } from "../harness/test_purser.ts";
+import { type PlainRequest, startPlainProvider } from "./plain_provider.ts";
+
+/** A key of some models learns nothing of others, and reaches none of them in a roundabout way. */
+
+const MODELS = ["gpt-4o-mini", "claude-haiku-*", "gemini-2.5-flash"];
+
+async function withKey(
+  answer: (request: PlainRequest) => Response,
+  test: (
+    send: (method: string, path: string, body?: unknown) => Promise<Response>,
+    requests: readonly PlainRequest[],
+  ) => Promise<void>,
+): Promise<void> {
+  await using provider = startPlainProvider(answer);
+  await using purser = await openTestPurser({ fake: provider });
+  const { body: { key } } = await purser.api("POST", "/keys", {
+    name: "cheap",
+    scopes: ["call"],
+    models: MODELS,
+  });
+  const { raw } = openHttpClient(purser);
+  await test((method, path, body) => raw(method, path, { key, body }), provider.requests);
+}
+
+Deno.test("free requests about a model are for those of the key alone", () =>
+  withKey(() => Response.json({}), async (send, requests) => {
+    const rows: [status: number, method: string, path: string, body?: unknown][] = [
+      [200, "GET", "/openai/v1/models/gpt-4o-mini"],
+      [403, "GET", "/openai/v1/models/gpt-4o"],
+      [403, "HEAD", "/openai/v1/models/gpt-4o"],
+      [403, "GET", "/openai/v1/models/gpt%2d4o"],
+      [200, "GET", "/anthropic/v1/models/claude-haiku-4-5"],
+      [403, "GET", "/anthropic/v1/models/claude-opus-4-5"],
+      [403, "GET", "/gemini/v1beta/models/gemini-2.5-pro"],
+      [200, "POST", "/anthropic/v1/messages/count_tokens", { model: "claude-haiku-4-5", messages: [] }],
+      [403, "POST", "/anthropic/v1/messages/count_tokens", { model: "claude-opus-4-5", messages: [] }],
+      [400, "POST", "/anthropic/v1/messages/count_tokens", { messages: [] }],
+      [200, "POST", "/openai/v1/responses/input_tokens", { model: "gpt-4o-mini", input: "Hi" }],
+      [403, "POST", "/openai/v1/responses/input_tokens", { model: "gpt-4o", input: "Hi" }],
+      [200, "POST", "/gemini/v1beta/models/gemini-2.5-flash:countTokens", { contents: [] }],
+      [403, "POST", "/gemini/v1beta/models/gemini-2.5-pro:countTokens", { contents: [] }],
+      [
+        403,
+        "POST",
+        "/gemini/v1beta/models/gemini-2.5-flash:countTokens",
+        { generateContentRequest: { model: "models/gemini-2.5-pro", contents: [] } },
+      ],
+      [
+        200,
+        "POST",
+        "/gemini/v1beta/models/gemini-2.5-flash:countTokens",
+        { generateContentRequest: { model: "models/gemini-2.5-flash", contents: [] } },
+      ],
+      [200, "POST", "/openai/v1/responses/resp_1/cancel"],
+    ];
+    let sent = 0;
+    for (const [status, method, path, body] of rows) {
+      const response = await send(method, path, body);
+      await response.body?.cancel();
+      assert.equal(response.status, status, `${method} ${path} ${JSON.stringify(body)}`);
+      if (status === 200) sent++;
+    }
+    assert.equal(requests.length, sent, "nothing else was sent");
+  }));
+
+const LISTS: [name: string, list: unknown, kept: unknown][] = [
+  ["OpenAI's", { object: "list", data: [{ id: "gpt-4o" }, { id: "gpt-4o-mini" }] }, {
+    object: "list",
+    data: [{ id: "gpt-4o-mini" }],
+  }],
+  ["a plain one, as Together's", [{ id: "gpt-4o" }, { id: "gpt-4o-mini" }], [{ id: "gpt-4o-mini" }]],
+  ["one in two forms, as llama.cpp's", { models: [{ name: "gpt-4o" }], data: [{ id: "gpt-4o" }] }, {
+    models: [],
+    data: [],
+  }],
+  ["Gemini's", { models: [{ name: "models/gemini-2.5-pro" }, { name: "models/gemini-2.5-flash" }] }, {
+    models: [{ name: "models/gemini-2.5-flash" }],
+  }],
+];
+
+for (const [name, list, kept] of LISTS) {
+  Deno.test(`of a list of models, a key sees its own: ${name}`, () =>
+    withKey(() => Response.json(list), async (send) => {
+      assert.deepEqual(await (await send("GET", "/openai/v1/models")).json(), kept);
+    }));
+}
+
+Deno.test("a list of models that can't be read is not shown to a key of some", () =>
+  withKey(() => new Response("gpt-4o"), async (send) => {
+    const response = await send("GET", "/openai/v1/models");
+    assert.equal(response.status, 502);
+    assert.doesNotMatch(await response.text(), /gpt-4o/);
+  }));
+
+Deno.test("models that a proxy would call in place of the first are checked, too", () =>
+  withKey(() => Response.json({ choices: [] }), async (send, requests) => {
+    for (
+      const others of [
+        { models: ["gpt-4o-mini", "gpt-4o"] },
+        { fallbacks: ["gpt-4o"] },
+        { fallbacks: [{ "gpt-4o-mini": ["gpt-4o"] }] },
+      ]
+    ) {
+      const body = { model: "gpt-4o-mini", messages: [], ...others };
+      assert.equal(
+        (await send("POST", "/openai/v1/chat/completions", body)).status,
+        403,
+        JSON.stringify(others),
+      );
+    }
+    assert.deepEqual(requests, []);
+    const own = { model: "gpt-4o-mini", messages: [], models: ["claude-haiku-4-5"] };
+    assert.equal((await send("POST", "/openai/v1/chat/completions", own)).status, 200);
+  }));

@@ -1,0 +1,168 @@
+import assert from "node:assert/strict";
+import { openTestPurser, type TestPurser } from "../harness/test_purser.ts";
+import { type PlainProvider, startPlainProvider } from "./plain_provider.ts";
+
+/** Requests that say one thing to the gateway and might say another to a provider: none is sent. */
+
+const ANSWER = {
+  object: "chat.completion",
+  choices: [{ index: 0, finish_reason: "stop", message: { role: "assistant", content: "Hi" } }],
+  usage: { prompt_tokens: 10, completion_tokens: 20 },
+};
+
+async function withGateway(
+  test: (
+    gateway: {
+      purser: TestPurser;
+      provider: PlainProvider;
+      send(path: string, body?: unknown, headers?: HeadersInit): Promise<{ status: number; message: string }>;
+    },
+  ) => Promise<void>,
+): Promise<void> {
+  await using provider = startPlainProvider(() => Response.json(ANSWER));
+  await using purser = await openTestPurser({ fake: provider });
+  await test({
+    ...{ purser, provider },
+    async send(path, body, headers) {
+      const response = await purser.app.request(path, {
+        method: body === undefined ? "GET" : "POST",
+        headers,
+        ...(body !== undefined && { body: typeof body === "string" ? body : JSON.stringify(body) }),
+      });
+      const { error } = await response.json();
+      return { status: response.status, message: error?.message ?? "" };
+    },
+  });
+}
+
+Deno.test("a path that a provider might read as another one is refused", () =>
+  withGateway(async ({ provider, send }) => {
+    const paths: [path: string, body?: unknown][] = [
+      ["/openai/v1/models/..%2ffiles"],
+      ["/openai/v1/models/%2e%2e%2ffiles"],
+      ["/openai/v1/models/..%5cfiles"],
+      ["/openai/v1/models/%252e%252e%252ffiles"],
+      ["/openai/v1/models//files"],
+      ["/openai/v1/models/a%3Fkey=b"],
+      ["/openai/v1/models/a%0d%0ahost:b"],
+      ["/openai/v1/responses/..%2ffiles"],
+      ["/gemini/v1beta/models/gemini-2.5-flash%2f..%2fgemini-2.5-pro:generateContent", {}],
+      ["/gemini/v1beta/models/gemini-2.5-flash:generateContent%3Fa:countTokens", {}],
+    ];
+    for (const [path, body] of paths) {
+      const { status, message } = await send(path, body);
+      assert.deepEqual([status, /its path has/.test(message)], [400, true], `${path}: ${message}`);
+    }
+    for (
+      const [path, body] of [
+        ["/openai/v1/responses/a%2Fb"],
+        ["/gemini/v1beta/models/gemini-2.5-flash:generateContent"],
+        ["/gemini/v1beta/models/gemini-2.5-pro:generateContent/a:countTokens", {}],
+      ] as const
+    ) assert.equal((await send(path, body)).status, 404, path);
+    assert.equal(provider.requests.length, 0);
+    assert.equal((await send("/openrouter/v1/models/anthropic%2Fclaude-haiku-4.5:beta")).status, 200);
+    assert.equal(provider.requests.at(0)?.path, "/v1/models/anthropic%2Fclaude-haiku-4.5:beta");
+  }));
+
+Deno.test("a request for an answer without usage is refused", () =>
+  withGateway(async ({ provider, send }) => {
+    const path = "/gemini/v1beta/models/gemini-2.5-flash:generateContent";
+    for (const query of ["fields=candidates", "%24fields=candidates", "alt=proto", "callback=f"]) {
+      const { status, message } = await send(`${path}?${query}`, {});
+      assert.deepEqual([status, /would have no usage/.test(message)], [400, true], query);
+    }
+    assert.deepEqual(provider.requests, []);
+    assert.equal((await send(`${path}?alt=json&prettyPrint=false`, {})).status, 200);
+  }));
+
+Deno.test("headers that make another request of one stay here", () =>
+  withGateway(async ({ provider, send }) => {
+    const headers = {
+      "x-http-method-override": "DELETE",
+      "x-original-url": "/v1/files",
+      "x-rewrite-url": "/v1/files",
+      "x-goog-fieldmask": "candidates",
+      "x-kept": "1",
+    };
+    await send("/openai/v1/models", undefined, headers);
+    const sent = [...provider.requests[0]!.headers.keys()].filter((name) => name.startsWith("x-"));
+    assert.deepEqual(sent, ["x-kept"]);
+  }));
+
+const CHAT = { model: "gpt-4o-mini", messages: [{ role: "user", content: "Hi" }] };
+const PATHS = { chat: "/openai/v1/chat/completions", responses: "/openai/v1/responses" };
+const GEMINI = "/gemini/v1beta/models/gemini-2.5-flash:generateContent";
+
+Deno.test("a body that parsers read in different ways is refused", () =>
+  withGateway(async ({ provider, send }) => {
+    const rows: [path: string, body: unknown, message: RegExp][] = [
+      [PATHS.chat, { ...CHAT, stream: "true" }, /"stream" must be true, false or left out/],
+      [PATHS.chat, { ...CHAT, stream: 1 }, /"stream" must be/],
+      ["/anthropic/v1/messages", { ...CHAT, stream: "yes" }, /"stream" must be/],
+      [PATHS.responses, { model: "gpt-4o-mini", input: "Hi", background: "true" }, /"background"/],
+      [PATHS.chat, { ...CHAT, Model: "gpt-4o" }, /has "Model" twice/],
+      [
+        PATHS.chat,
+        '{"model":"gpt-4o-mini","stream":true,"stream_options":{"include_usage":false,"include_usage":true}}',
+        /has "include_usage" twice/,
+      ],
+      [
+        GEMINI,
+        '{"generationConfig":{"maxOutputTokens":9000,"maxOutputTokens":1}}',
+        /has "maxOutputTokens" twice/,
+      ],
+      [GEMINI, { model: "models/gemini-2.5-pro" }, /another "model" than its path/],
+    ];
+    for (const [path, body, expected] of rows) {
+      const { status, message } = await send(path, body);
+      assert.equal(status, 400, JSON.stringify(body));
+      assert.match(message, expected);
+    }
+    assert.deepEqual(provider.requests, []);
+    assert.equal((await send(GEMINI, { model: "models/gemini-2.5-flash" })).status, 200);
+    assert.equal((await send(PATHS.chat, { ...CHAT, stream: null })).status, 200);
+  }));
+
+Deno.test("a strict budget refuses limits that no provider keeps, and counts the largest of several", () =>
+  withGateway(async ({ purser, provider, send }) => {
+    await purser.api("POST", "/budgets", { name: "Day", limit_usd: 1, per: "day", mode: "strict" });
+    const huge = Number.MAX_SAFE_INTEGER;
+    const input = "Hi";
+    const rows: [path: string, body: unknown, message: RegExp][] = [
+      [PATHS.chat, { ...CHAT, max_tokens: huge, n: huge }, /sets no output limit/],
+      [PATHS.chat, { ...CHAT, max_tokens: 1e9, n: 1e9 }, /sets no output limit/],
+      [PATHS.chat, { ...CHAT, max_tokens: 0 }, /sets no output limit/],
+      [PATHS.chat, { ...CHAT, max_tokens: -1 }, /sets no output limit/],
+      [PATHS.chat, { ...CHAT, max_completion_tokens: 1, max_tokens: 10_000_000 }, /might cost \$10\./],
+      [PATHS.chat, { ...CHAT, max_completion_tokens: 1, max_tokens: "9000" }, /sets no output limit/],
+      [PATHS.chat, { ...CHAT, max_tokens: 1, models: ["gpt-4o"] }, /names other models/],
+      [PATHS.chat, { ...CHAT, max_tokens: 1, plugins: [{ id: "web" }] }, /searches the web/],
+      [GEMINI, { generationConfig: { maxOutputTokens: 0 } }, /sets no output limit/],
+      [GEMINI, { generationConfig: { maxOutputTokens: 1 }, generation_config: {} }, /two spellings/],
+      [
+        GEMINI,
+        { generationConfig: { maxOutputTokens: 1, candidateCount: 1, candidate_count: 8 } },
+        /two spellings/,
+      ],
+      [
+        "/openai/v1/embeddings",
+        { model: "text-embedding-3-small", input: [{ image: "x" }] },
+        /more than text/,
+      ],
+      ["/openai/v1/embeddings", { model: "text-embedding-3-small", input, messages: [] }, /more than text/],
+    ];
+    for (const [path, body, expected] of rows) {
+      const { status, message } = await send(path, body);
+      assert.equal(status, 402, JSON.stringify(body) + message);
+      assert.match(message, expected);
+    }
+    assert.deepEqual(provider.requests, []);
+    for (const text of [input, [input], [1, 2], [[1], [2]]]) {
+      const { status, message } = await send("/openai/v1/embeddings", {
+        model: "text-embedding-3-small",
+        input: text,
+      });
+      assert.equal(status, 200, message);
+    }
+  }));
