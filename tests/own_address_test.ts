@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { findOwnAddress } from "../src/config/mod.ts";
+import { findOwnAddress, withNames } from "../src/config/mod.ts";
 import { newPlace, purser as runPurser } from "./harness/cli_process.ts";
 
 /** A server whose provider is itself would call itself, so it does not start. */
@@ -22,6 +22,13 @@ for (
     ["http://127.0.0.1/v1", LISTENING, false],
     ["http://10.0.0.7:8420/v1", LISTENING, false],
     ["http://127.0.0.1:8420/v1", { host: "10.0.0.7", port: 8420 }, false],
+    ["http://10.0.0.7:8420/v1", { host: "0.0.0.0", port: 8420, names: ["desk", "10.0.0.7"] }, true],
+    ["http://[fe80::1]:8420/v1", { host: "::", port: 8420, names: ["fe80::1"] }, true],
+    ["http://Desk:8420/v1", { host: "0.0.0.0", port: 8420, names: ["desk", "10.0.0.7"] }, true],
+    ["http://[::ffff:127.0.0.1]:8420/v1", LISTENING, true],
+    ["http://[::ffff:10.0.0.7]:8420/v1", { host: "0.0.0.0", port: 8420, names: ["10.0.0.7"] }, true],
+    ["http://10.0.0.8:8420/v1", { host: "0.0.0.0", port: 8420, names: ["desk", "10.0.0.7"] }, false],
+    ["http://10.0.0.7:8421/v1", { host: "0.0.0.0", port: 8420, names: ["desk", "10.0.0.7"] }, false],
     ["https://api.openai.com/v1", { host: "0.0.0.0", port: 443 }, false],
     ["not a URL", LISTENING, false],
   ] as const
@@ -33,6 +40,15 @@ for (
     assert.equal(byConfig?.setting, isOwn ? "providers.local.base_url" : undefined);
   });
 }
+
+Deno.test("a server for all addresses knows those of its machine, another one its own", async () => {
+  const [here, ...addresses] = (await withNames({ host: "0.0.0.0", port: 8420 })).names!;
+  assert.equal(here, Deno.hostname());
+  const interfaces = Deno.networkInterfaces().map(({ address }) => address);
+  assert.deepEqual(addresses.toSorted(), interfaces.toSorted());
+  assert.ok(addresses.length > 0);
+  assert.equal((await withNames(LISTENING)).names, undefined);
+});
 
 Deno.test("purser serve refuses to start where a provider's address is its own, and names the setting", async () => {
   await using place = await newPlace();
@@ -48,6 +64,10 @@ Deno.test("purser serve refuses to start where a provider's address is its own, 
   const config = { providers: { local: { base_url: "http://127.0.0.1:9003/v1" } } };
   await Deno.writeTextFile(`${place.folder}/purser/purser.json`, JSON.stringify(config));
   delete place.env.OPENAI_BASE_URL;
+  Object.assign(place.env, { ANTHROPIC_BASE_URL: `http://${Deno.hostname()}:8420` });
+  const { err: everywhere } = await runPurser(place, ["serve", "--host", "0.0.0.0"]);
+  assert.match(everywhere, /^error: Cannot serve: ANTHROPIC_BASE_URL is the address of this server/);
+  delete place.env.ANTHROPIC_BASE_URL;
   const { code, err } = await runPurser(place, ["serve", "--host", "localhost", "--port", "9003"]);
   assert.deepEqual([code, err], [
     1,

@@ -20,4 +20,5 @@ export {
   type ProviderSources,
   providersWithKeys,
   readProviderAccess,
+  withNames,
 } from "./provider_access.ts";

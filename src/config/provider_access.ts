@@ -71,6 +71,13 @@ export function providersWithKeys(env: Environment): string[] {
 export interface ListenAddress {
   host: string;
   port: number;
+  /** The names and addresses of the machine, at which a server for all of its addresses answers. */
+  names?: readonly string[];
+}
+
+/** Completes the address of a server, which may be that of all addresses of its machine. */
+export async function withNames(address: ListenAddress): Promise<ListenAddress> {
+  return ANY_ADDRESS.includes(bare(address.host)) ? { ...address, names: await namesOfMachine() } : address;
 }
 
 /**
@@ -102,17 +109,36 @@ export function findOwnAddress(
 /** The addresses that a server binds to for all of its machine's. */
 const ANY_ADDRESS = ["0.0.0.0", "::"];
 
-function isSameServer(text: string, { host, port }: ListenAddress): boolean {
+function isSameServer(text: string, { host, port, names = [] }: ListenAddress): boolean {
   const url = URL.parse(text);
   if (url === null) return false;
   const defaultPort = url.protocol === "https:" ? 443 : 80;
   if (Number(url.port || defaultPort) !== port) return false;
-  const [theirs, own] = [url.hostname, host].map((name) =>
-    name.toLowerCase().replace(/^\[(.*)\]$/, "$1").replace(/\.$/, "")
-  ) as [string, string];
+  const [theirs, own] = [bare(url.hostname), bare(host)];
   // A connection to the address of all is one to this machine.
   const isHere = isLoopback(theirs) || ANY_ADDRESS.includes(theirs);
-  return theirs === own || (isHere && (isLoopback(own) || ANY_ADDRESS.includes(own)));
+  const isOfMachine = ANY_ADDRESS.includes(own) && (isHere || names.some((name) => bare(name) === theirs));
+  return theirs === own || isOfMachine || (isHere && isLoopback(own));
+}
+
+/** Returns a host as it is compared: without brackets, and an IPv4 address that is written as one of IPv6 as what it is. */
+function bare(host: string): string {
+  const name = host.toLowerCase().replace(/^\[(.*)\]$/, "$1").replace(/\.$/, "");
+  const mapped = /^::ffff:([0-9a-f]{1,4}):([0-9a-f]{1,4})$/.exec(name);
+  if (!mapped) return name;
+  const [high, low] = mapped.slice(1).map((group) => parseInt(group, 16)) as [number, number];
+  return [high >> 8, high & 255, low >> 8, low & 255].join(".");
+}
+
+/** Returns the name and the addresses of this machine; none where they may not be read. */
+async function namesOfMachine(): Promise<string[]> {
+  try {
+    const { hostname, networkInterfaces } = await import("node:os");
+    const addresses = Object.values(networkInterfaces()).flatMap((all) => all ?? []);
+    return [hostname(), ...addresses.map(({ address }) => address)];
+  } catch {
+    return [];
+  }
 }
 
 function readKey(env: Environment, variable: string, what: string): string {

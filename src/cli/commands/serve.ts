@@ -1,6 +1,6 @@
 import type { OpenDatabase } from "../../client/mod.ts";
 import { type Command, type CommandContext, option } from "../command.ts";
-import { findOwnAddress } from "../../config/mod.ts";
+import { findOwnAddress, withNames } from "../../config/mod.ts";
 import { PurserError } from "../../kernel/errors.ts";
 import { LOG_FORMATS, LOG_LEVELS } from "../../kernel/log.ts";
 import { EXIT } from "../exit_code.ts";
@@ -44,7 +44,7 @@ async function serveApi(ctx: CommandContext): Promise<number | void> {
       ctx.options.command,
     );
   }
-  checkProviders(ctx);
+  await checkProviders(ctx);
   const shutdownMs = config.limits.shutdownSeconds * 1_000;
   const stopped = Promise.withResolvers<void>();
   interrupted.addEventListener("abort", () => stopped.resolve(), { once: true });
@@ -81,8 +81,8 @@ async function serveApi(ctx: CommandContext): Promise<number | void> {
 }
 
 /** Refuses to serve where a provider's address is that of the server: each call would call itself. */
-function checkProviders({ config, env }: CommandContext): void {
-  const own = findOwnAddress(config, { providers: config.providers, env });
+async function checkProviders({ config, env }: CommandContext): Promise<void> {
+  const own = findOwnAddress(await withNames(config), { providers: config.providers, env });
   if (own === undefined) return;
   throw new PurserError(
     "invalid",

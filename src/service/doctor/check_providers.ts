@@ -1,4 +1,4 @@
-import { findOwnAddress, providersWithKeys } from "../../config/mod.ts";
+import { findOwnAddress, providersWithKeys, withNames } from "../../config/mod.ts";
 import { listModels } from "../../gateway/mod.ts";
 import { messageOf, PurserError } from "../../kernel/errors.ts";
 import type { Core } from "../core.ts";
@@ -16,7 +16,7 @@ type ProviderContext = Pick<Core, "clock" | "providerSources" | "gateway" | "lis
 
 /** Checks that a provider is another server, that it can be reached, and that it accepts its key. */
 export async function checkProvider(core: ProviderContext, provider: string): Promise<Finding> {
-  const own = core.listenAddress && findOwnAddress(core.listenAddress, core.providerSources);
+  const own = core.listenAddress && findOwnAddress(await withNames(core.listenAddress), core.providerSources);
   if (own?.provider === provider) {
     return failed(
       `${own.setting} is the address of this server: each call would call itself`,
