@@ -250,6 +250,20 @@ export function getAgentDefinition(ctx: { query: Query }, agentId: string): Prom
   return readAgent(ctx.query, agentId);
 }
 
+/** Returns the budget of each run of an agent; null where it has none, or is not defined. */
+export async function findRunBudget(
+  ctx: { query: Query },
+  agentId: string,
+): Promise<{ limitNanoUsd: NanoUsd; mode: BudgetMode; allowUnpriced: boolean } | null> {
+  const agent = await findAgent(ctx.query, agentId);
+  if (!agent || agent.costBudgetNanoUsd === null) return null;
+  return {
+    limitNanoUsd: agent.costBudgetNanoUsd,
+    mode: agent.budgetMode,
+    allowUnpriced: agent.allowUnpriced,
+  };
+}
+
 /** Lists agents by name: all, or a page of them that follows a name. */
 export async function listAgents(
   ctx: { query: Query },

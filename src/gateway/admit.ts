@@ -1,3 +1,4 @@
+import { findRunBudget } from "../agents/mod.ts";
 import { estimateTokens, logRefusal, refusedCall } from "../booking/mod.ts";
 import type { CallBounds, Grant } from "../budgets/mod.ts";
 import type { PriceBook } from "../pricing/mod.ts";
@@ -33,7 +34,8 @@ export async function admit(
 ): Promise<Admitted> {
   const prices = ctx.prices.current?.() ?? ctx.prices;
   const { target, caller, attribution: { agentId, sessionId, runId } } = gatewayRequest;
-  const scopes = { agentId, sessionId, runId, keyId: caller.keyId, budget: null };
+  const budget = runId === null ? null : await findRunBudget(ctx, agentId);
+  const scopes = { agentId, sessionId, runId, keyId: caller.keyId, budget };
   const because = unboundedBecause(request);
   const admission = await ctx.gate.admit({
     ...scopes,
