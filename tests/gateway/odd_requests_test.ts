@@ -166,3 +166,17 @@ Deno.test("a strict budget refuses limits that no provider keeps, and counts the
       assert.equal(status, 200, message);
     }
   }));
+
+Deno.test("agents, sessions and runs may have the names of versions", () =>
+  withGateway(async ({ purser }) => {
+    for (const id of ["v1", "v1beta"]) {
+      assert.equal((await purser.api("PUT", `/agents/${id}`, { model: "demo:echo" })).status, 201);
+      const run = await purser.api("POST", `/agents/${id}/runs`, { input: "Hi", session_id: id });
+      assert.equal(run.body.status, "completed");
+      for (
+        const path of [`/agents/${id}`, `/agents/${id}/sessions`, `/sessions/${id}`, `/sessions/${id}/events`]
+      ) {
+        assert.equal((await purser.api("GET", path)).status, 200, path);
+      }
+    }
+  }));

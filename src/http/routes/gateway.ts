@@ -7,6 +7,7 @@ import type { Permission } from "../middleware/authorize.ts";
 import { type ApiEnv, leaseOf, principalOf } from "../middleware/principal.ts";
 import { readBody } from "../middleware/request_body.ts";
 import { withWhole } from "../middleware/response_headers.ts";
+import { isApiPath } from "../resources.ts";
 import { createRouter, type Router } from "../router.ts";
 
 /*
@@ -28,7 +29,10 @@ export function createRoutes(): Router {
 /** Its bodies have a limit of their own, and pass on as the bytes that they are. */
 export function createStreamedRoutes(core: Core): Router {
   const router = createRouter();
-  for (const path of PATHS) router.all(path, (c) => pass(c, core, path));
+  for (const path of PATHS) {
+    // An agent may have the name v1: `/agents/v1/runs` is no path of the gateway.
+    router.all(path, (c, next) => isApiPath(c.req.path) ? next() : pass(c, core, path));
+  }
   return router;
 }
 
