@@ -129,6 +129,10 @@ async function passCall(
   }
 }
 
+/** The longest answers that models write: what is larger, such as an image, is not text. */
+const LONGEST_OUTPUT_TOKENS = 128_000;
+const BYTES_PER_TOKEN = 4;
+
 /** Passes on an answer that comes as a whole, once it is booked; an error without usage is not. */
 async function passWhole(
   ctx: GatewayContext,
@@ -148,7 +152,8 @@ async function passWhole(
   try {
     bytes = await readWhole(ctx, response, live, (length) => size += length);
   } catch (error) {
-    reader.takeBody(undefined, size);
+    const longest = passed.request.maxOutputTokens ?? LONGEST_OUTPUT_TOKENS;
+    reader.takeBody(undefined, Math.min(size, longest * BYTES_PER_TOKEN));
     if (response.ok) await book(reader.report(error));
     else await release(error);
     throw noAnswer(provider, error, live);

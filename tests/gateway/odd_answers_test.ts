@@ -105,6 +105,14 @@ Deno.test("a whole answer that breaks off is booked as an estimate that covers w
   const [call] = await readCalls(purser);
   assert.equal(call!.isEstimated, true);
   assert.ok(call!.output >= 10_000, String(call!.output));
+  const embeddings = {
+    path: "/openai/v1/embeddings",
+    body: { model: "text-embedding-3-small", input: "Hi" },
+  };
+  assert.equal((await sendTo(purser, embeddings)).status, 502);
+  const limited = { ...WHOLE, body: { ...WHOLE.body, max_tokens: 100 } };
+  assert.equal((await sendTo(purser, limited)).status, 502);
+  assert.deepEqual((await readCalls(purser)).slice(1).map(({ output }) => output), [0, 100]);
 });
 
 Deno.test("an answer that is nested too deeply to be read is booked by its usage, or its size", async () => {
