@@ -24,6 +24,9 @@ export interface AnswerUsage {
   withTools(usage: Usage): Usage;
 }
 
+/** The events of a response that has not ended. */
+const BEGINNING = /^response\.(?:created|queued|in_progress)$/;
+
 /** Speeds, regions and their like that are billed at the standard rates. */
 const STANDARD = new Set(["standard", "global", "not_available"]);
 
@@ -69,7 +72,8 @@ export function trackAnswerUsage(provider: string): AnswerUsage {
       } else if (isFields(chunk.response) || chunk.object === "response") {
         const response = isFields(chunk.response) ? chunk.response : chunk;
         recordServed({ service_tier: response.service_tier });
-        record("openai-responses", response.usage, true);
+        // Some servers begin a stream with counts of 0.
+        record("openai-responses", response.usage, !BEGINNING.test(String(chunk.type)));
         tools = toolsOfResponse(response) ?? tools;
       } else if (chunk.object === "response.compaction") {
         record("openai-responses", chunk.usage, true);

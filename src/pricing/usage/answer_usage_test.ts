@@ -51,6 +51,17 @@ Deno.test("trackAnswerUsage() reads the usage of an OpenAI response that failed"
   assert.equal(stream.served().serviceTier, "default");
 });
 
+Deno.test("trackAnswerUsage() takes the counts at the beginning of a response for none that are final", () => {
+  const stream = trackAnswerUsage("local.responses");
+  const usage = { input_tokens: 0, output_tokens: 0 };
+  for (const type of ["created", "queued", "in_progress"]) {
+    stream.take({ type: `response.${type}`, response: { id: "r", usage } });
+    assert.equal(stream.isFinal(), false, type);
+  }
+  stream.take({ type: "response.completed", response: { usage } });
+  assert.equal(stream.isFinal(), true);
+});
+
 Deno.test("trackAnswerUsage() follows a server that sends the usage so far with every chunk", () => {
   const stream = trackAnswerUsage("local.chat");
   stream.take({ choices: [{ delta: {} }], usage: { prompt_tokens: 3, completion_tokens: 1 } });
