@@ -36,7 +36,7 @@ export async function admit(
   const { target, caller, attribution: { agentId, sessionId, runId } } = gatewayRequest;
   const budget = runId === null ? null : await findRunBudget(ctx, agentId);
   const scopes = { agentId, sessionId, runId, keyId: caller.keyId, budget };
-  const because = unboundedBecause(request);
+  const because = unboundedBecause(request) ?? unpricedService(ctx, target.provider, request);
   const admission = await ctx.gate.admit({
     ...scopes,
     get signal() {
@@ -79,4 +79,14 @@ function unboundedBecause(
 ): string | undefined {
   if (unboundedBecause !== undefined) return unboundedBecause;
   return maxOutputTokens === undefined ? `this one sets no output limit (${outputField})` : undefined;
+}
+
+/** Returns why the cost of a request has no bound that asks for a tier, a speed or a region without known prices. */
+function unpricedService(
+  { prices, clock }: Pick<GatewayContext, "prices" | "clock">,
+  provider: string,
+  { model, asks }: ModelRequest,
+): string | undefined {
+  const unknown = asks && prices.rates({ provider, model, at: clock.now(), ...asks })?.unknown;
+  return unknown?.length ? `no price is known for the ${unknown.join(" and ")} that it asks for` : undefined;
 }

@@ -138,6 +138,17 @@ Deno.test("a strict budget refuses limits that no provider keeps, and counts the
       [PATHS.chat, { ...CHAT, max_completion_tokens: 1, max_tokens: "9000" }, /sets no output limit/],
       [PATHS.chat, { ...CHAT, max_tokens: 1, models: ["gpt-4o"] }, /names other models/],
       [PATHS.chat, { ...CHAT, max_tokens: 1, plugins: [{ id: "web" }] }, /searches the web/],
+      [
+        "/anthropic/v1/messages",
+        { ...CHAT, model: "claude-opus-4-6", max_tokens: 1, speed: "fast" },
+        /no price is known for the speed that/,
+      ],
+      [
+        PATHS.chat,
+        { ...CHAT, max_tokens: 1, service_tier: "scale" },
+        /for the service_tier that it asks for/,
+      ],
+      [GEMINI, { generationConfig: { maxOutputTokens: 1 }, serviceTier: "priority" }, /for the service_tier/],
       [GEMINI, { generationConfig: { maxOutputTokens: 0 } }, /sets no output limit/],
       [GEMINI, { generationConfig: { maxOutputTokens: 1 }, generation_config: {} }, /two spellings/],
       [
@@ -158,6 +169,10 @@ Deno.test("a strict budget refuses limits that no provider keeps, and counts the
       assert.match(message, expected);
     }
     assert.deepEqual(provider.requests, []);
+    for (const service_tier of ["auto", "default", "priority", "flex"]) {
+      const { status, message } = await send(PATHS.chat, { ...CHAT, max_tokens: 1, service_tier });
+      assert.equal(status, 200, message);
+    }
     for (const text of [input, [input], [1, 2], [[1], [2]]]) {
       const { status, message } = await send("/openai/v1/embeddings", {
         model: "text-embedding-3-small",

@@ -1,6 +1,6 @@
 import { textsOf } from "../../booking/mod.ts";
 import { type Fields, isFields } from "../../pricing/mod.ts";
-import { findReason, isCount, isStreamedIn, modelOf, openTool } from "./requests.ts";
+import { askedIn, findReason, isCount, isStreamedIn, modelOf, openTool } from "./requests.ts";
 import type { Wire } from "./wire.ts";
 
 /** `POST /v1/messages` of Anthropic. */
@@ -11,6 +11,7 @@ export const anthropicMessages: Wire = {
     isStreamed: isStreamedIn(body),
     // 0 is a limit here: it writes a cache, and answers nothing.
     maxOutputTokens: isCount(body.max_tokens) ? body.max_tokens : undefined,
+    asks: askedIn(body),
     outputField: "max_tokens",
     unboundedBecause: findOpenPart(body),
   }),

@@ -1,6 +1,6 @@
 import { textsOf } from "../../booking/mod.ts";
 import { type Fields, isFields } from "../../pricing/mod.ts";
-import { cannotPass, findReason, limitIn, openTool, timesChoices } from "./requests.ts";
+import { askedIn, cannotPass, findReason, limitIn, openTool, timesChoices } from "./requests.ts";
 import type { Wire } from "./wire.ts";
 
 /** `POST …/models/{model}:generateContent` and `:streamGenerateContent`, whose model is in the path. */
@@ -19,6 +19,7 @@ export function geminiWire(isStreamed: boolean): Wire {
         model: model!,
         isStreamed,
         maxOutputTokens: timesChoices(limit, config.candidateCount ?? config.candidate_count),
+        asks: askedIn(body),
         outputField: "generationConfig.maxOutputTokens",
         unboundedBecause: configs.length > 1 || hasTwoSpellings(config)
           ? "it sets a field in two spellings"

@@ -1,7 +1,7 @@
 import { type Fields, isFields } from "../../pricing/mod.ts";
 import { textsOf } from "../../booking/mod.ts";
 import { spliceMember } from "./splice_json.ts";
-import { findReason, isStreamedIn, limitIn, modelOf, openTool, timesChoices } from "./requests.ts";
+import { askedIn, findReason, isStreamedIn, limitIn, modelOf, openTool, timesChoices } from "./requests.ts";
 import type { Wire } from "./wire.ts";
 
 /** `POST /v1/chat/completions` of OpenAI and of the servers that speak like it. */
@@ -13,6 +13,7 @@ export const openAiChat: Wire = {
       model: modelOf(body),
       isStreamed: isStreamedIn(body),
       maxOutputTokens: timesChoices(limit, body.n),
+      asks: askedIn(body),
       outputField: body.max_tokens == null ? "max_completion_tokens" : "max_tokens",
       unboundedBecause: findOpenPart(body),
     };

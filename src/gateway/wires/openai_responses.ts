@@ -1,5 +1,5 @@
 import { type Fields, isFields } from "../../pricing/mod.ts";
-import { cannotPass, findReason, isStreamedIn, limitIn, modelOf, openTool } from "./requests.ts";
+import { askedIn, cannotPass, findReason, isStreamedIn, limitIn, modelOf, openTool } from "./requests.ts";
 import type { Wire } from "./wire.ts";
 
 /** `POST /v1/responses` and `/v1/responses/compact`. */
@@ -16,6 +16,7 @@ export const openAiResponses: Wire = {
       model: modelOf(body),
       isStreamed: isStreamedIn(body),
       maxOutputTokens: limitIn(body, "max_output_tokens"),
+      asks: askedIn(body),
       outputField: "max_output_tokens",
       unboundedBecause: findOpenPart(body),
     };

@@ -1,6 +1,6 @@
 import { MAX_CALL_TOKENS } from "../../contract/limits.ts";
 import { PurserError } from "../../kernel/errors.ts";
-import { type Fields, isFields } from "../../pricing/mod.ts";
+import { type Fields, isFields, type Served } from "../../pricing/mod.ts";
 
 /* What the wires' readers of requests share. */
 
@@ -34,6 +34,18 @@ export function limitIn(fields: Fields, ...names: readonly string[]): number | u
 /** Returns whether a value is a count of tokens that a call can have. */
 export function isCount(value: unknown): value is number {
   return Number.isSafeInteger(value) && (value as number) >= 0 && (value as number) <= MAX_CALL_TOKENS;
+}
+
+/** Services at the standard rates, or at those that a provider chooses, and the absence of any. */
+const USUAL = /^(auto|default|standard|standard_only|global|)$/i;
+
+/** Returns the service that a request asks for, where that is not the standard one. */
+export function askedIn(body: Fields): Served | undefined {
+  const name = (value: unknown) => typeof value === "string" && !USUAL.test(value) ? value : undefined;
+  const serviceTier = name(body.service_tier ?? body.serviceTier);
+  const speed = name(body.speed);
+  const inferenceGeo = name(body.inference_geo);
+  return serviceTier ?? speed ?? inferenceGeo ? { serviceTier, speed, inferenceGeo } : undefined;
 }
 
 /** Returns an output limit for `count` choices; one that is no count counts as none. */

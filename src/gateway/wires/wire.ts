@@ -1,4 +1,4 @@
-import type { Fields } from "../../pricing/mod.ts";
+import type { Fields, Served } from "../../pricing/mod.ts";
 
 /** The facts of a request that decide on it and bound its cost. */
 export interface ModelRequest {
@@ -8,6 +8,8 @@ export interface ModelRequest {
   maxOutputTokens?: number | undefined;
   /** The field that sets it, for the error that asks for a smaller one. */
   outputField: string;
+  /** The service that it asks for, where that is not the standard one. */
+  asks?: Served | undefined;
   /** The reason that the input has no bound, as the end of a sentence. */
   unboundedBecause?: string | undefined;
 }
