@@ -33,11 +33,17 @@ export interface DatabaseKind {
   create(): Promise<TestDatabase>;
 }
 
+let kinds: DatabaseKind[] | undefined;
+
 /**
- * The three kinds of database. Registers hooks that run one libSQL server for the whole test file, so it is
- * called once, at the top of that file.
+ * The three kinds of database. Registers hooks that run one libSQL server for the whole test file, and for those that are
+ * imported with it, so it is called at the top of a file.
  */
 export function databaseKinds(): DatabaseKind[] {
+  return kinds ??= createKinds();
+}
+
+function createKinds(): DatabaseKind[] {
   let sqld: Sqld | undefined;
   let created = 0;
   let inUse = 0;

@@ -1,0 +1,77 @@
+/**
+ * `deno task test:offline [ARGUMENTS]`: runs all tests. `deno test` gives each file an isolate of its own, which loads the
+ * service again: a quarter of the suite's time. Here files are imported together, some twenty in a module; those that
+ * start processes remain modules of their own, as they mostly wait. Arguments go to `deno test`.
+ */
+import { join, relative } from "node:path";
+import { pathToFileURL } from "node:url";
+import { ROOT } from "../build/run_deno.ts";
+import { inDirectory } from "./harness/in_directory.ts";
+
+/** Folders of builds, which `deno.json` excludes. */
+const EXCLUDED = ["dist", "npm", "node_modules"];
+const FILES_PER_MODULE = 20;
+
+/** A test that starts processes, by itself or by one of these. */
+const STARTS_PROCESSES = new RegExp(
+  String.raw`Deno\.Command|runDeno|/(?:${
+    [
+      ...["alert_workers", "books_workers", "cli_process", "deno_project", "edge_bundle", "fault_stage"],
+      ...["full_disk_suite", "installed_cli", "instances", "mail_server", "node", "npm_project"],
+      ...["on_terminal", "run_table", "shared_build", "small_disk", "store_process", "workerd", "targets"],
+    ].join("|")
+  })\.ts"`,
+);
+
+await inDirectory(runAll);
+
+async function runAll(folder: string): Promise<void> {
+  const alone: string[] = [];
+  const together: string[] = [];
+  for (const path of (await findTests(ROOT)).sort()) {
+    (STARTS_PROCESSES.test(await Deno.readTextFile(path)) ? alone : together).push(path);
+  }
+  const modules = await writeModules(folder, together);
+  const { code } = await new Deno.Command(Deno.execPath(), {
+    args: [
+      ...["test", "--config", join(ROOT, "deno.json"), `--lock=${join(ROOT, "tests/deno.lock")}`],
+      ...["-RWENS", "--allow-run", "--parallel", "--quiet", "--cached-only", "--no-check"],
+      ...Deno.args,
+      ...spread(alone.map((path) => relative(ROOT, path)), modules),
+    ],
+    cwd: ROOT,
+  }).spawn().status;
+  Deno.exitCode = code;
+}
+
+async function findTests(folder: string): Promise<string[]> {
+  const entries = await Array.fromAsync(Deno.readDir(folder));
+  const found = await Promise.all(entries.map(({ name, isDirectory }) => {
+    const path = join(folder, name);
+    if (name.startsWith(".") || EXCLUDED.includes(name)) return [];
+    if (isDirectory) return findTests(path);
+    return name.endsWith("_test.ts") ? [path] : [];
+  }));
+  return found.flat();
+}
+
+/** Writes modules that import the files, neighbours into different ones, and returns their paths. */
+async function writeModules(folder: string, files: readonly string[]): Promise<string[]> {
+  const count = Math.ceil(files.length / FILES_PER_MODULE);
+  const modules = Array.from({ length: count }, (_, index) => join(folder, `together_${index + 1}_test.ts`));
+  for (const [index, path] of modules.entries()) {
+    const imported = files.filter((_, position) => position % count === index);
+    await Deno.writeTextFile(path, imported.map((file) => `import "${pathToFileURL(file)}";\n`).join(""));
+  }
+  return modules;
+}
+
+/** Puts modules that compute among those that wait, so that no processor is idle. */
+function spread(waiting: readonly string[], computing: readonly string[]): string[] {
+  const [most, fewest] = [waiting.length, computing.length];
+  const all = [...waiting];
+  for (let index = fewest - 1; index >= 0; index--) {
+    all.splice(Math.floor(index * most / fewest), 0, computing[index]!);
+  }
+  return all;
+}
