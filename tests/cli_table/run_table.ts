@@ -19,8 +19,8 @@ export type Database = "file" | "sqld";
 export interface Setting {
   database: Database;
   /**
-   * Starts a process for the first row of each command with each exit code, and for those that need one; this process runs
-   * the other rows, beside them. Without it, it runs them all.
+   * Starts a process for the first row of each command, without a server also with each exit code, and for those that need
+   * one; this process runs the other rows, beside them. Without it, it runs them all.
    */
   program?: Program;
   /** The program of a server, started before the first row, through which all rows work. */
@@ -119,7 +119,7 @@ async function playRows(
   env: Record<string, string>,
 ): Promise<Story> {
   const kept = new Map([["FOLDER", place.folder]]);
-  const ofProcesses = program && rowsOfProcesses(rows);
+  const ofProcesses = program && rowsOfProcesses(rows, "PURSER_SERVER" in env);
   const normalise = createNormaliser(place.folder);
   const results: Story["results"] = [];
   const faults: string[] = [];
@@ -139,13 +139,14 @@ async function playRows(
   return { name: place.name, results, faults };
 }
 
-function rowsOfProcesses(rows: readonly Row[]): Set<Row> {
+/** Through a server a command fails by the same code as without: what a process makes of it is seen there. */
+function rowsOfProcesses(rows: readonly Row[], isRemote: boolean): Set<Row> {
   const seen = new Set<string>();
   return new Set(rows.filter(({ line, code = 0, stdin, needsProcess }) => {
     const command = COMMANDS.findLast(({ name }) => `${line} `.startsWith(`${name} `))?.name ?? line;
-    const kind = `${command}: ${code}`;
-    const isFirst = !seen.has(kind);
-    seen.add(kind);
+    const kind = isRemote ? command : `${command}: ${code}`;
+    const isFirst = !seen.has(kind) && (!isRemote || code === 0);
+    if (isFirst) seen.add(kind);
     return isFirst || stdin !== undefined || needsProcess;
   }));
 }

@@ -23,7 +23,7 @@ import {
  * of processes, PURSER_BUDGET_CALLS that of the calls at once against a budget that is nearly spent.
  */
 
-const { PURSER_BUDGET_KILLS, PURSER_BUDGET_CALLS = "400" } = readEnvironment();
+const { PURSER_BUDGET_KILLS, PURSER_BUDGET_CALLS = "160" } = readEnvironment();
 
 const WORKER = await bundleWorker(new URL("budget_calls_worker.ts", import.meta.url));
 
@@ -233,7 +233,7 @@ for (const where of ["file", "sqld"] as const) {
   const ignore = where === "sqld" && skipSqld;
   for (const processes of [1, 4, 16]) {
     // Sixteen processes take seconds to start, so that the gate has four.
-    const histories = Number(PURSER_BUDGET_KILLS ?? (processes === 16 ? 0 : 3));
+    const histories = Number(PURSER_BUDGET_KILLS ?? (processes === 16 ? 0 : 2));
     Deno.test({
       name:
         `${where}: budgets of ${processes} processes that are killed are not overshot, and nothing stays reserved`,
@@ -282,7 +282,7 @@ Deno.test({
       const { made, refused, wrong } = await orderAll(db, 4, { ...ORDER, calls: calls / 4, atOnce: 16 });
       const spent = await sum(store, "1");
       const { open, lost } = await held(store, "");
-      if (calls > 400) {
+      if (calls > 160) {
         console.log(
           JSON.stringify({ calls, made, refused, spent: Number(spent) / 1e9, lost: Number(lost) / 1e9 }),
         );

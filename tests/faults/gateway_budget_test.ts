@@ -6,7 +6,7 @@ import { startFakeProvider } from "../harness/fake_provider.ts";
 import { skipSqld, startSqld } from "../harness/sqld.ts";
 
 /** The calls in all; the gate has time for few. */
-const CALLS = Number(readEnvironment().PURSER_BUDGET_CALLS ?? 100);
+const CALLS = Number(readEnvironment().PURSER_BUDGET_CALLS ?? 72);
 const AT_ONCE = 64;
 const SERVERS = 4;
 
@@ -67,7 +67,7 @@ Deno.test({
       }
     }));
     const budget = await api("GET", `/budgets/${budget_id}`);
-    if (CALLS > 100) console.log(JSON.stringify({ calls: CALLS, statuses: [...statuses], budget }));
+    if (CALLS > 72) console.log(JSON.stringify({ calls: CALLS, statuses: [...statuses], budget }));
     assert.ok(budget.spent_usd <= limit, `${budget.spent_usd} of ${limit}`);
     assert.equal(budget.reserved_usd, 0);
     assert.equal(statuses.get(200), fake.calls);
