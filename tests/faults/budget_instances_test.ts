@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
+import { fileURLToPath } from "node:url";
 import { bookLooseCalls } from "../../src/booking/mod.ts";
 import { sweepReservations } from "../../src/budgets/mod.ts";
 import { readEnvironment } from "../../src/config/mod.ts";
 import type { Store } from "../../src/store/mod.ts";
 import { createBooking } from "../harness/booking.ts";
 import { modelCall } from "../harness/model_calls.ts";
-import { bundleWorker } from "../harness/shared_build.ts";
 import { seededRandom } from "../harness/random.ts";
 import { skipSqld, startSqld } from "../harness/sqld.ts";
 import { TextLineStream } from "../harness/text_lines.ts";
@@ -25,7 +25,7 @@ import {
 
 const { PURSER_BUDGET_KILLS, PURSER_BUDGET_CALLS = "160" } = readEnvironment();
 
-const WORKER = await bundleWorker(new URL("budget_calls_worker.ts", import.meta.url));
+const WORKER = fileURLToPath(new URL("budget_calls_worker.ts", import.meta.url));
 
 interface Worker extends AsyncDisposable {
   instanceId: string;

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
+import { fileURLToPath } from "node:url";
 import { generateText } from "ai";
 import { MockLanguageModelV4 } from "ai/test";
-import { bundleWorker } from "../harness/shared_build.ts";
 import { skipSqld, startSqld } from "../harness/sqld.ts";
 import { TextLineStream } from "../harness/text_lines.ts";
 import { openPurser } from "../../src/mod.ts";
@@ -10,7 +10,7 @@ import { openDatabase } from "./budget_calls_worker.ts";
 
 /** A program that meters its own model is killed (SIGKILL) in a call, outside of any run: nothing ever ends one there. */
 
-const WORKER = await bundleWorker(new URL("metering_crash_worker.ts", import.meta.url));
+const WORKER = fileURLToPath(new URL("metering_crash_worker.ts", import.meta.url));
 
 /** Room for two calls, not for three. */
 const LIMIT = 0.004;

@@ -36,7 +36,10 @@ export async function sharedBuild(name: string, make: (folder: string) => Promis
   return folder;
 }
 
-/** Bundles a worker process of the tests and returns its path: it starts in half the time of its source. */
+/**
+ * Bundles a worker process of the tests and returns its path: it starts in half the time of its source, which pays for the
+ * bundle from the twentieth start on.
+ */
 export async function bundleWorker(source: URL): Promise<string> {
   const name = basename(source.pathname, ".ts");
   return join(await sharedBuild(name, (folder) => bundleToInstall(folder, source.pathname)), `${name}.js`);
