@@ -1,33 +1,10 @@
 import assert from "node:assert/strict";
 import type { Notification } from "../src/delivery/channels/mod.ts";
 import { openTestBooks } from "../src/cli/_test_books.ts";
-import { createApp } from "../src/http/mod.ts";
-import { EVENT } from "./harness/bodies.ts";
 import { replaceChannels } from "./harness/fake_channels.ts";
+import { DAILY, fireRules } from "./harness/fired_rules.ts";
 
 /** Commands that send: tests of rules, alerts once more, and the state of the channels. */
-
-type Books = Awaited<ReturnType<typeof openTestBooks>>;
-
-const DAILY = "--threshold-usd $10 --threshold-type per_day_usd --severity warning";
-
-/** Two rules that have fired, and one that has not. */
-async function fireRules(books: Books): Promise<void> {
-  await books.purser(`alerts add --name "Daily limit" ${DAILY}`);
-  const over = "--threshold-usd 3 --severity critical --threshold-type";
-  await books.purser(
-    `alerts add --name Sessions ${over} per_session_usd --cooldown 5400 --agent elsewhere`,
-  );
-  await books.purser(`alerts add --name Runaway ${over} per_run_usd --repeat once_per_window --cooldown 0`);
-  const at = "2026-11-21T09:29:00.000Z";
-  const call = { ...EVENT, at, session_id: "ses_1", run_id: "run_1", cost_usd: 3.2 };
-  const answer = await (await createApp(books.core)).request("/costs/events", {
-    method: "POST",
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify([call]),
-  });
-  assert.equal(answer.status, 201);
-}
 
 Deno.test("a test prints a line for each channel, and fails if any failed", async () => {
   await using books = await openTestBooks();

@@ -1,13 +1,11 @@
 import assert from "node:assert/strict";
 import { memoryTerminal } from "../src/cli/terminal/_memory_terminal.ts";
 import { openTestBooks } from "../src/cli/_test_books.ts";
-import { createApp } from "../src/http/mod.ts";
-import { EVENT } from "./harness/bodies.ts";
 import { replaceChannels } from "./harness/fake_channels.ts";
+import { DAILY, fireRules } from "./harness/fired_rules.ts";
 
 type Books = Awaited<ReturnType<typeof openTestBooks>>;
 
-const DAILY = "--threshold-usd $10 --threshold-type per_day_usd --severity warning";
 const USAGE = "\nSee purser alerts add --help\n";
 
 /** Commands in order, over the same books: the expected output, messages and exit code. */
@@ -151,24 +149,6 @@ Deno.test("rules are added, switched and removed, and errors name the option", a
     });
   }
 });
-
-/** Two rules that have fired, and one that has not. */
-async function fireRules(books: Books): Promise<void> {
-  await books.purser(`alerts add --name "Daily limit" ${DAILY}`);
-  const over = "--threshold-usd 3 --severity critical --threshold-type";
-  await books.purser(
-    `alerts add --name Sessions ${over} per_session_usd --cooldown 5400 --agent elsewhere`,
-  );
-  await books.purser(`alerts add --name Runaway ${over} per_run_usd --repeat once_per_window --cooldown 0`);
-  const at = "2026-11-21T09:29:00.000Z";
-  const call = { ...EVENT, at, session_id: "ses_1", run_id: "run_1", cost_usd: 3.2 };
-  const answer = await (await createApp(books.core)).request("/costs/events", {
-    method: "POST",
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify([call]),
-  });
-  assert.equal(answer.status, 201);
-}
 
 Deno.test("alerts list shows the value of each rule's window beside the threshold", async () => {
   await using books = await openTestBooks();

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { advanceCounters, createRule, removeRule, updateRule } from "../src/alerts/mod.ts";
 import { readRuleValues } from "../src/alerts/rules/rules.ts";
 import { bookLooseCalls, rollUp } from "../src/booking/mod.ts";
-import { type Clock, fixedClock } from "../src/kernel/clock.ts";
+import { fixedClock } from "../src/kernel/clock.ts";
 import {
   listCosts,
   readAgentUsage,
@@ -16,9 +16,10 @@ import { toUsd } from "../src/kernel/money.ts";
 import { readOwners } from "../src/sessions/mod.ts";
 import type { Statement, Store } from "../src/store/mod.ts";
 import { adjustCall } from "./harness/adjust.ts";
-import { createBooking, type TestBooking } from "./harness/booking.ts";
+import type { TestBooking } from "./harness/booking.ts";
+import { CONNECTIONS, openContexts } from "./harness/booking_contexts.ts";
 import { checkBooks, checkTotals } from "./harness/check_books.ts";
-import { type DatabaseKind, databaseKinds, type TestDatabase } from "./harness/databases.ts";
+import { databaseKinds } from "./harness/databases.ts";
 import { modelCall } from "./harness/model_calls.ts";
 import { readRunCost } from "./harness/run_cost.ts";
 
@@ -27,25 +28,6 @@ import { readRunCost } from "./harness/run_cost.ts";
 const START = Date.parse("2028-02-28T22:30:00.000Z");
 
 const MINUTE = 60_000;
-
-const CONNECTIONS = 3;
-
-/** The contexts of several processes; none has read the rules that others add. */
-async function openContexts(
-  kind: DatabaseKind,
-  database: TestDatabase,
-  clock: Clock,
-): Promise<TestBooking[]> {
-  const contexts: TestBooking[] = [];
-  for (let i = 0; i < CONNECTIONS; i++) {
-    // A database in memory has one connection: its contexts are those of one process.
-    const store = kind.name === "memory" && i > 0
-      ? contexts[0]!.store
-      : await database.open({ clock, isMigrated: i === 0 });
-    contexts.push({ ...await createBooking(store, { clock }), rules: { mayExist: false } });
-  }
-  return contexts;
-}
 
 async function positionsOf(store: Store): Promise<{ totals: number; decisions: number }> {
   const { rows } = await store.read({ sql: "SELECT name, position FROM rollup_positions" });

@@ -3,13 +3,14 @@ import assert from "node:assert/strict";
 import fc from "#dev/fast_check.ts";
 import { advanceCounters, createRule } from "../src/alerts/mod.ts";
 import { bookCall, bookLooseCalls, rollUp } from "../src/booking/mod.ts";
-import { type Clock, fixedClock } from "../src/kernel/clock.ts";
+import { fixedClock } from "../src/kernel/clock.ts";
 import { listCosts, type ModelCall, rollUpTotals, sweepWindows } from "../src/ledger/mod.ts";
 import { ConstraintError, type Store } from "../src/store/mod.ts";
 import { adjustCall } from "./harness/adjust.ts";
-import { beginRun, createBooking, type TestBooking } from "./harness/booking.ts";
+import { beginRun, type TestBooking } from "./harness/booking.ts";
+import { CONNECTIONS, openContexts } from "./harness/booking_contexts.ts";
 import { checkBooks, checkTotals } from "./harness/check_books.ts";
-import { type DatabaseKind, databaseKinds, type TestDatabase } from "./harness/databases.ts";
+import { type DatabaseKind, databaseKinds } from "./harness/databases.ts";
 import { modelCall } from "./harness/model_calls.ts";
 
 /** The number of random histories: PURSER_HISTORIES of each kind of database, or what the gate has time for. */
@@ -18,7 +19,6 @@ const historiesOf = (kind: DatabaseKind["name"]): number =>
 
 const START = Date.parse("2028-02-28T22:30:00.000Z");
 const MINUTE = 60_000;
-const CONNECTIONS = 3;
 
 const anyCall = fc.record({
   agent: fc.constantFrom("ann", "bob"),
@@ -80,23 +80,6 @@ const anyHistory = fc.array(
 );
 
 type Round = typeof anyHistory extends fc.Arbitrary<(infer T)[]> ? T : never;
-
-/** The contexts of several processes; none has read the rules that others add. */
-async function openContexts(
-  kind: DatabaseKind,
-  database: TestDatabase,
-  clock: Clock,
-): Promise<TestBooking[]> {
-  const contexts: TestBooking[] = [];
-  for (let i = 0; i < CONNECTIONS; i++) {
-    // A database in memory has one connection: its contexts are those of one process.
-    const store = kind.name === "memory" && i > 0
-      ? contexts[0]!.store
-      : await database.open({ clock, isMigrated: i === 0 });
-    contexts.push({ ...await createBooking(store, { clock }), rules: { mayExist: false } });
-  }
-  return contexts;
-}
 
 for (const kind of databaseKinds()) {
   const { name, ignore } = kind;

@@ -10,7 +10,14 @@ import { type DatabaseKind, databaseKinds } from "./harness/databases.ts";
 import { eagerClock } from "./harness/eager_clock.ts";
 import { modelCall } from "./harness/model_calls.ts";
 import { seededRandom } from "./harness/random.ts";
-import { anySnapshot, fullSnapshot, type LooseDocument, sealedText } from "./harness/any_snapshot.ts";
+import {
+  anySnapshot,
+  fullSnapshot,
+  lasting,
+  type LooseDocument,
+  plain,
+  sealedText,
+} from "./harness/any_snapshot.ts";
 import { exportText, restore, snapshotOf, type TestSnapshots, withSnapshots } from "./harness/snapshots.ts";
 import { cases } from "./harness/thorough.ts";
 
@@ -44,23 +51,6 @@ function spell(value: unknown, { seed, gap, isEscaped, hasFractions }: Spelling)
     return `{${gap}${members.join(`${gap},${gap}`)}${gap}}`;
   };
   return write(value);
-}
-
-/** A value as JSON has it: there, -0 is 0 (RFC 8785). */
-const plain = <T>(value: T): T => JSON.parse(JSON.stringify(value));
-
-/** The part of a document that belongs to the session, in any environment. */
-function lasting(document: LooseDocument): LooseDocument {
-  const {
-    exported_at: _exportedAt,
-    source_environment: _source,
-    event_log_count: _count,
-    events: _events,
-    integrity: _integrity,
-    ...rest
-  } = plain(document);
-  const { token_usage: _usage, ...state } = rest.state;
-  return { ...rest, state };
 }
 
 /** The expected document after it was restored; messages without an id have got one. */

@@ -3,28 +3,11 @@ import assert from "node:assert/strict";
 import type { LanguageModelV4, LanguageModelV4Content } from "@ai-sdk/provider";
 import { z } from "zod";
 import { type AgentDefinition, defineAgent } from "../src/agents/mod.ts";
-import { fullSnapshot, type LooseDocument, sealedText } from "./harness/any_snapshot.ts";
+import { fullSnapshot, lasting, type LooseDocument, sealedText } from "./harness/any_snapshot.ts";
 import { exportText, restore, snapshotOf } from "./harness/snapshots.ts";
 import { openTestPurser, type TestPurser } from "./harness/test_purser.ts";
 
 /** Sessions that runs have made can be moved elsewhere, whatever their models and tools returned. */
-
-/** A value as JSON has it: there, -0 is 0 (RFC 8785). */
-const plain = <T>(value: T): T => JSON.parse(JSON.stringify(value));
-
-/** The part of a document that belongs to the session, in any environment. */
-function lasting(document: LooseDocument): LooseDocument {
-  const {
-    exported_at: _exportedAt,
-    source_environment: _source,
-    event_log_count: _count,
-    events: _events,
-    integrity: _integrity,
-    ...rest
-  } = plain(document);
-  const { token_usage: _usage, ...state } = rest.state;
-  return { ...rest, state };
-}
 
 function nest(depth: number, value: unknown = 1): unknown {
   let nested = value;

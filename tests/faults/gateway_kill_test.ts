@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { openCore } from "../../src/service/mod.ts";
 import { answerTo } from "../harness/answers.ts";
-import { newPlace, type Place, start } from "../harness/cli_process.ts";
+import { newPlace, type Place, start, untilItAnswers } from "../harness/cli_process.ts";
 import { startFakeProvider } from "../harness/fake_provider.ts";
 import { skipSqld, startSqld } from "../harness/sqld.ts";
 
@@ -14,17 +14,7 @@ const ANSWERS = 12;
 /** A gateway that can be killed at any moment. */
 async function startGateway(place: Place): Promise<{ url: string; kill(): Promise<void> }> {
   const child = start(place, ["serve", "--port", "0", "--log-level", "error"]);
-  const reader = child.stderr.pipeThrough(new TextDecoderStream()).getReader();
-  let said = "";
-  let url: string | undefined;
-  while (url === undefined) {
-    const { done, value } = await reader.read();
-    assert.ok(!done, said);
-    url = /^Purser answers at (http:[^\s]+)/m.exec(said += value)?.[1];
-  }
-  const drained = (async () => {
-    while (!(await reader.read()).done);
-  })();
+  const { url, drained } = await untilItAnswers(child);
   return {
     url,
     async kill() {

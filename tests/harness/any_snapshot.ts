@@ -328,3 +328,20 @@ export const anySnapshot: fc.Arbitrary<LooseDocument> = objectOf({
   source_environment: hardText,
   exported_at: utcTime,
 }, { agent, events: fc.array(event, { maxLength: 3 }) });
+
+/** Returns a value as JSON has it: there, -0 is 0 (RFC 8785). */
+export const plain = <T>(value: T): T => JSON.parse(JSON.stringify(value));
+
+/** Returns the part of a document that belongs to the session, in any environment. */
+export function lasting(document: LooseDocument): LooseDocument {
+  const {
+    exported_at: _exportedAt,
+    source_environment: _source,
+    event_log_count: _count,
+    events: _events,
+    integrity: _integrity,
+    ...rest
+  } = plain(document);
+  const { token_usage: _usage, ...state } = rest.state;
+  return { ...rest, state };
+}

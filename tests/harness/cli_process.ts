@@ -52,9 +52,10 @@ export interface CliServer extends AsyncDisposable {
   child: Deno.ChildProcess;
 }
 
-/** Starts the real server on a free port, and waits until it answers. The test fails unless it ends gracefully. */
-export async function startServer(place: Place): Promise<CliServer> {
-  const child = start(place, ["serve", "--port", "0"]);
+/** Waits until a starting server prints its address; what it prints after that is read until `drained`. */
+export async function untilItAnswers(
+  child: Deno.ChildProcess,
+): Promise<{ url: string; drained: Promise<void> }> {
   const reader = child.stderr.pipeThrough(new TextDecoderStream()).getReader();
   let said = "";
   let url: string | undefined;
@@ -68,6 +69,13 @@ export async function startServer(place: Place): Promise<CliServer> {
   const drained = (async () => {
     while (!(await reader.read()).done);
   })();
+  return { url, drained };
+}
+
+/** Starts the real server on a free port, and waits until it answers. The test fails unless it ends gracefully. */
+export async function startServer(place: Place): Promise<CliServer> {
+  const child = start(place, ["serve", "--port", "0"]);
+  const { url, drained } = await untilItAnswers(child);
   return {
     url,
     child,
