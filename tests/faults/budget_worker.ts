@@ -4,8 +4,8 @@
  */
 import type { BudgetMode } from "../../src/contract/values.ts";
 import { generateText } from "ai";
-import { MockLanguageModelV4 } from "ai/test";
 import { BudgetExceededError, openPurser } from "../../src/mod.ts";
+import { fakeModel } from "../harness/fake_model.ts";
 
 export const CALL = { inputTokens: 100, outputTokens: 50 };
 /** At 1 and 4 USD per million tokens. */
@@ -21,20 +21,7 @@ async function work(): Promise<void> {
     string,
     string,
   ];
-  const { inputTokens, outputTokens } = CALL;
-  const model = new MockLanguageModelV4({
-    provider: "local",
-    modelId: "priced",
-    doGenerate: {
-      content: [{ type: "text", text: "ok" }],
-      finishReason: { unified: "stop", raw: "stop" },
-      usage: {
-        inputTokens: { total: inputTokens, noCache: inputTokens, cacheRead: 0, cacheWrite: 0 },
-        outputTokens: { total: outputTokens, text: outputTokens, reasoning: 0 },
-      },
-      warnings: [],
-    },
-  });
+  const { model } = fakeModel(() => Promise.resolve(CALL));
   const purser = await openPurser({
     db,
     env: {},
@@ -48,7 +35,7 @@ async function work(): Promise<void> {
   const outcomes = await Promise.allSettled(
     Array.from(
       { length: Number(calls) },
-      () => generateText({ model: metered, prompt, maxOutputTokens: outputTokens, maxRetries: 0 }),
+      () => generateText({ model: metered, prompt, maxOutputTokens: CALL.outputTokens, maxRetries: 0 }),
     ),
   );
   const refused = outcomes.filter((outcome) => outcome.status === "rejected");
