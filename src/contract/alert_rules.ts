@@ -1,6 +1,6 @@
 import { REPEATS, SEVERITIES, THRESHOLD_TYPES } from "./values.ts";
 import { z } from "@hono/zod-openapi";
-import { AgentId, Count, DisplayName, id, Severity, Time, Usd, UsdAboveZero } from "./parts.ts";
+import { AgentId, Count, DisplayName, id, pace, Severity, Time, Usd, UsdAboveZero } from "./parts.ts";
 import { DEFAULT_COOLDOWN_SECONDS, LABEL_SCHEMA, MAX_COOLDOWN_SECONDS } from "./limits.ts";
 import { PurserError } from "../kernel/errors.ts";
 import { NAME_PATTERN, NAME_RULE } from "../kernel/ids.ts";
@@ -92,6 +92,7 @@ export const AlertRule = z.object({
     description:
       "Spend in the current window; for a rule per run or session, in the newest one. Null: none yet",
   }),
+  ...pace,
 }).openapi("AlertRule");
 
 export type AlertRule = z.infer<typeof AlertRule>;

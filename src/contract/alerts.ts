@@ -1,8 +1,9 @@
 import { BUDGET_THRESHOLDS, DELIVERY_STATUSES, THRESHOLD_TYPES } from "./values.ts";
 import { z } from "@hono/zod-openapi";
 import { DeliveryId, TestResult } from "./channels.ts";
-import { AgentId, Count, id, RunId, SessionId, Severity, Time, Usd } from "./parts.ts";
+import { AgentId, Count, id, orNull, RunId, SessionId, Severity, Time, Usd } from "./parts.ts";
 import { RuleId } from "./alert_rules.ts";
+import { CostRow } from "./costs.ts";
 
 /** The wire schemas of the alerts that rules have fired, and of tests of rules. */
 
@@ -45,6 +46,38 @@ export const Alert = z.object({
 }).openapi("Alert");
 
 export type Alert = z.infer<typeof Alert>;
+
+const { deliveries: _deliveries, ...record } = Alert.shape;
+
+export const AlertRecord = z.object(record).openapi("AlertRecord", {
+  description: "An alert without its deliveries",
+});
+export type AlertRecord = z.infer<typeof AlertRecord>;
+
+const top = (of: string) =>
+  z.array(CostRow).openapi({ description: `The ${of} with the most spending in that span, at most five` });
+
+/** What has been spent in the window of an alert until it was triggered. */
+export const AlertCauses = z.object({
+  from: Time,
+  to: Time.openapi({ description: "Inclusive; when the alert was triggered" }),
+  agents: top("agents"),
+  models: top("models"),
+  sessions: top("sessions"),
+  sessions_from: Time.openapi({
+    description: "Of a long window, the sessions are those of the last 24 hours before the alert",
+  }),
+}).openapi("AlertCauses");
+export type AlertCauses = z.infer<typeof AlertCauses>;
+
+export const AlertDetail = z.object({
+  ...Alert.shape,
+  causes: orNull(AlertCauses).openapi({ description: "Null of a test, in which nothing was spent" }),
+  past: z.array(AlertRecord).openapi({
+    description: "Earlier alerts of the rule or budget, newest first, at most twenty",
+  }),
+}).openapi("AlertDetail");
+export type AlertDetail = z.infer<typeof AlertDetail>;
 
 export const RuleTest = z.object({ alert_id: AlertId, results: z.array(TestResult) }).openapi(
   "AlertRuleTest",

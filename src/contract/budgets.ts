@@ -16,6 +16,9 @@ import {
   id,
   Label,
   name,
+  pace,
+  Position,
+  RunId,
   SessionId,
   Time,
   Usd,
@@ -211,6 +214,7 @@ const window = {
 export const BudgetState = z.object({
   ...figures,
   ...window,
+  ...pace,
   counter: BudgetCounter.nullish().openapi({
     description:
       "Of a budget with many counters (`each`, or per run or session): the one that the figures are of, with the " +
@@ -298,6 +302,21 @@ export const RefusedBy = z.object({
   resets_at: window.resets_at,
 }).openapi("RefusedBy");
 export type RefusedBy = z.infer<typeof RefusedBy>;
+
+export const BudgetRefusal = z.object({
+  event_id: Position.openapi({ description: "The event `budget.refused` of the log" }),
+  at: Time,
+  agent_id: AgentId,
+  session_id: SessionId.nullable(),
+  run_id: RunId.nullable(),
+  message: z.string(),
+  cost_usd_so_far: Usd.nullable().openapi({ description: "Spent in the budget that refused first" }),
+  budget_usd: Usd.nullable().openapi({ description: "The limit of that budget with its raises" }),
+  refused_by: z.array(RefusedBy).openapi({
+    description: "The budgets that refused the call; empty where it was the run's own alone",
+  }),
+}).openapi("BudgetRefusal");
+export type BudgetRefusal = z.infer<typeof BudgetRefusal>;
 
 const AmountOfCall = UsdLimit.refine((usd) => usd <= MAX_CALL_USD, `must be at most ${MAX_CALL_USD}`)
   .openapi({ type: "number", format: "decimal", minimum: 0, maximum: MAX_CALL_USD, example: 0.05 });

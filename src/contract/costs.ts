@@ -9,6 +9,7 @@ const sums = {
   model_calls: Count,
   unpriced_calls: Count,
   partly_priced_calls: Count,
+  estimated_calls: Count.openapi({ description: "Calls whose usage is an estimate" }),
   input_tokens: Count,
   output_tokens: Count,
   cache_read_tokens: Count,
@@ -34,6 +35,10 @@ export const CostRow = z.object({
   run_id: RunId.optional(),
   provider: z.string().optional(),
   model: z.string().optional(),
+  key_id: z.string().nullable().optional().openapi({
+    description: "The API key that requested the calls; null for the calls without one",
+    example: "key_01k9qv3v8c7e9g1j3m5p7r9t1w",
+  }),
   hour: Time.optional(),
   day: z.string().optional().openapi({ format: "date", example: "2026-11-21" }),
   tag_key: z.string().optional().openapi({ example: "customer" }),
@@ -74,11 +79,56 @@ export const CostForecast = z.object({
   cost_usd: CostUsd.openapi({ description: "USD spent in the month so far" }),
   forecast_usd: CostUsd.openapi({
     description:
-      "`cost_usd`, and the same amount for each remaining millisecond of the month as was spent per " +
-      "millisecond from `pace_from` to `as_of`; null until these are a day apart",
+      "By pace: `cost_usd`, and the same amount for each remaining millisecond of the month as was spent per " +
+      "millisecond from `pace_from` to `as_of`; null until there are three days of calls",
   }),
+  weekday_forecast_usd: CostUsd.openapi({
+    description:
+      "By weekdays: `cost_usd`, and for each remaining day the median of the same weekday in the last four " +
+      "weeks; null as `forecast_usd`",
+  }),
+  low_usd: CostUsd.openapi({ description: "The lower one of both" }),
+  high_usd: CostUsd.openapi({ description: "The higher one of both" }),
 }).openapi("CostForecast", { description: "An estimate, not a sum of calls" });
 export type CostForecast = z.infer<typeof CostForecast>;
+
+const HitRate = z.number().min(0).max(1).nullable().openapi({
+  description: "Input tokens that were read from a cache, as a share of all; null without input",
+  example: 0.62,
+});
+
+const caching = {
+  input_tokens: Count.openapi({ description: "Those of the cache included" }),
+  cache_read_tokens: Count,
+  cache_write_tokens: Count,
+  hit_rate: HitRate,
+  saved_usd: CostUsd.openapi({
+    description:
+      "USD that the same input would have cost more without a cache; negative where writes cost more than reads " +
+      "saved; null where no price is known",
+  }),
+  possible_usd: CostUsd.openapi({
+    description:
+      "USD that the rest of the input would cost less if all of it were read from a cache, at most",
+  }),
+};
+
+export const CachingRow = z.object({
+  agent_id: AgentId.optional(),
+  provider: z.string().optional(),
+  model: z.string().optional(),
+  ...caching,
+}).openapi("CachingRow");
+export type CachingRow = z.infer<typeof CachingRow>;
+
+export const Caching = z.object({
+  from: Time.nullable(),
+  to: Time.nullable(),
+  ...caching,
+  rows: z.array(CachingRow).openapi({ description: "The groups with the most input first" }),
+  notes: z.array(z.string()).openapi({ description: "What the estimate can't know, in sentences" }),
+}).openapi("Caching", { description: "What prompt caches saved, at the present rates of each model" });
+export type Caching = z.infer<typeof Caching>;
 
 export const WhatIf = z.object({
   model: z.string().openapi({ description: "The other model", example: "openai:gpt-5-mini" }),

@@ -93,6 +93,7 @@ export const MAX_PAGE = 1_000;
 
 /** The `limit` of each other list: where none is given, and at most. */
 export const PAGE_SIZES = {
+  runs: { default: 100, max: 1_000 },
   sessions: { default: 100, max: 1_000 },
   events: { default: 500, max: 1_000 },
   calls: { default: 1_000, max: 1_000 },
@@ -102,6 +103,7 @@ export const PAGE_SIZES = {
   alerts: { default: MAX_ALERT_HISTORY, max: MAX_ALERT_HISTORY },
   keys: { default: 100, max: 1_000 },
   budgets: { default: 100, max: 1_000 },
+  refusals: { default: 100, max: 1_000 },
   raises: { default: 100, max: 1_000 },
 } as const;
 

@@ -58,6 +58,20 @@ export const Usd = z.number().openapi({
 });
 export const CostUsd = Usd.nullable().openapi({ description: "USD; null where no price is known" });
 
+/** The pace of spending towards a limit. */
+export const pace = {
+  usd_per_hour: Usd.nullable().openapi({
+    description:
+      "The present pace of spending: of the last ten minutes for an hour, of the last hour for a day, of the last " +
+      "24 hours for longer windows; null per run and session, whose spending has no pace",
+  }),
+  reaches_at: Time.nullable().openapi({
+    description:
+      "When the limit is reached at this pace; null where it is reached already, or the window ends before, or nothing " +
+      "is spent",
+  }),
+};
+
 /** USD with at most nine decimals, 0 or more: a limit is refused rather than rounded. */
 export const UsdLimit = z.number().nonnegative().superRefine((value, ctx) => {
   try {

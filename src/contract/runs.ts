@@ -77,6 +77,23 @@ export const Run = z.object({
 }).openapi("Run");
 export type Run = z.infer<typeof Run>;
 
+const { output: _output, ...listedResult } = runResult;
+
+/** A run in a list: without its texts, which may be long. */
+export const ListedRun = z.object({
+  ...listedResult,
+  ended_at: Time.nullable().openapi({ description: "Null while the run is in progress" }),
+  model: z.string().openapi({ example: "demo:echo" }),
+  error_code: z.enum(Object.keys(STATUS) as [string, ...string[]]).nullable().openapi({
+    description: "The `code` of the error that ended the run, where it did not complete",
+  }),
+  cost_budget_usd: Usd.nullable(),
+  budget_mode: BudgetMode,
+  parent_run_id: RunId.optional().openapi({ description: "The run that has made it, if any" }),
+  tags: Tags.optional().openapi({ description: "Tags of its calls; absent without any" }),
+}).openapi("ListedRun");
+export type ListedRun = z.infer<typeof ListedRun>;
+
 /** An event of a run in progress, after its commit. */
 export const RunEvent = z.object({
   type: EventType,

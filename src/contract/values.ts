@@ -68,11 +68,11 @@ export const ANOMALY_KINDS = ["repeated_tool_call", "growing_input", "costly_cal
 export type AnomalyKind = typeof ANOMALY_KINDS[number];
 
 /** The groupings of cost reports. */
-export const GROUPINGS = ["agent", "session", "run", "model", "provider", "hour", "day"] as const;
+export const GROUPINGS = ["agent", "session", "run", "model", "provider", "key", "hour", "day"] as const;
 export type Grouping = typeof GROUPINGS[number];
 
 /** The second level of groups in cost reports. */
-export const SPLITS = ["agent", "model", "provider"] as const;
+export const SPLITS = ["agent", "model", "provider", "key"] as const;
 export type Split = typeof SPLITS[number];
 
 /** The orders of cost reports: the highest cost first, or the latest first. */
