@@ -252,6 +252,8 @@ for (const { name, ignore, create } of databaseKinds()) {
         enabled: false,
         last_fired_at: null,
         value_usd: null,
+        usd_per_hour: null,
+        reaches_at: null,
       });
       const [state] = await read(one!.store, "SELECT is_armed FROM alert_rules");
       assert.equal(state!.is_armed, 0n);

@@ -47,6 +47,7 @@ function add(calls: readonly ModelCall[]) {
   const nano = priced.reduce((total, call) => total + call.costNanoUsd!, 0n);
   return {
     nano,
+    estimated: calls.filter((call) => call.isEstimated).length,
     wire: {
       model_calls: calls.length,
       unpriced_calls: calls.length - priced.length,
@@ -74,6 +75,7 @@ const KEYS: Record<string, (call: ModelCall) => Partial<CostRow> | null> = {
   agent: (call) => ({ agent_id: call.agentId }),
   model: (call) => ({ provider: call.provider, model: call.model }),
   provider: (call) => ({ provider: call.provider }),
+  key: (call) => ({ key_id: call.keyId ?? null }),
   hour: (call) => ({ hour: toIso(floor(call.at, HOUR_MS)) }),
   day: (call) => ({ day: toIso(call.at).slice(0, 10) }),
   session: (call) => call.sessionId === null ? null : { session_id: call.sessionId },
@@ -86,6 +88,7 @@ function keep(calls: readonly ModelCall[], filter: Filter): ModelCall[] {
     (filter.agentId === undefined || call.agentId === filter.agentId) &&
     Object.entries(filter.tags ?? {}).every(([key, value]) => call.tags?.[key] === value) &&
     (filter.provider === undefined || call.provider === filter.provider) &&
+    (filter.keyId === undefined || call.keyId === filter.keyId) &&
     (filter.model === undefined || [call.model, `${call.provider}:${call.model}`].includes(filter.model))
   );
 }
@@ -139,6 +142,7 @@ function group(calls: readonly ModelCall[], filter: Filter): Group[] {
     const name = { session: "session_id", run: "run_id", agent: "agent_id", hour: "hour", day: "day" };
     if (filter.groupBy === "model") return `${key.provider}\0${key.model}`;
     if (filter.groupBy === "provider") return key.provider!;
+    if (filter.groupBy === "key") return key.key_id ?? "";
     if (isTag(filter.groupBy)) return key.tag_value ?? "";
     return key[name[filter.groupBy as "day"] as "day"]!;
   };
@@ -151,18 +155,23 @@ function group(calls: readonly ModelCall[], filter: Filter): Group[] {
     (isEntity(filter) || isByDay(filter) ? -1 : 1) * byText(ownKey(a), ownKey(b)) ||
     byNumber(add(b.calls).nano, add(a.calls).nano) ||
     byText(
-      `${a.key.agent_id}\0${a.key.provider}\0${a.key.model}\0${a.key.tag_value ?? ""}`,
-      `${b.key.agent_id}\0${b.key.provider}\0${b.key.model}\0${b.key.tag_value ?? ""}`,
+      `${a.key.agent_id}\0${a.key.provider}\0${a.key.model}\0${a.key.tag_value ?? ""}\0${a.key.key_id ?? ""}`,
+      `${b.key.agent_id}\0${b.key.provider}\0${b.key.model}\0${b.key.tag_value ?? ""}\0${b.key.key_id ?? ""}`,
     )
   );
 }
+
+type Sums = { nano: bigint; wire: ReturnType<typeof add>["wire"] & { estimated_calls: number } };
 
 /** The sums of a group in wire form; with the comparison, if there is one. */
 function sumsOf(
   { calls, previous }: Pick<Group, "calls" | "previous">,
   { compare }: Pick<Filter, "compare">,
 ) {
-  const [own, other] = [add(calls), add(previous)];
+  const [own, other] = [calls, previous].map((members) => {
+    const { estimated, wire, nano } = add(members);
+    return { nano, wire: { ...wire, estimated_calls: estimated } };
+  }) as [Sums, Sums];
   if (!compare) return own.wire;
   const isUnknown = own.wire.cost_usd === null || other.wire.cost_usd === null;
   return {
@@ -210,6 +219,7 @@ const anyScope = fc.record({
   to: maybe(anyTime),
   agentId: rarely(fc.constantFrom("ann", "bob", "none")),
   provider: rarely(fc.constantFrom("openai", "local")),
+  keyId: rarely(fc.constantFrom("key_1", "key_none")),
   model: rarely(fc.constantFrom("small", "openai:large", 'it\'s a "model" 🚢')),
   tags: rarely(
     fc.constantFrom({ customer: "acme" }, { customer: "acme", "the.team-1": "a" }, { customer: "none" }),

@@ -1,10 +1,10 @@
 import type { BudgetState } from "../contract/budgets.ts";
 import { WARNING_DECIMALS } from "../contract/limits.ts";
 import type { BudgetPeriod } from "../contract/values.ts";
-import { type Clock, toIso } from "../kernel/clock.ts";
+import { type Clock, HOUR_MS, toIso } from "../kernel/clock.ts";
 import { type NanoUsd, toUsd } from "../kernel/money.ts";
 import { SLICE_UNITS, type Turns } from "../kernel/turns.ts";
-import { ALL_AGENTS } from "../ledger/mod.ts";
+import { ALL_AGENTS, describePace, type Pace, type PacedWindow, readPaces } from "../ledger/mod.ts";
 import type { SqlValue, Statement, Store } from "../store/mod.ts";
 import { countersOf, selectCounters } from "./budget_counters.ts";
 import type { BudgetRow } from "./budget_fields.ts";
@@ -127,12 +127,16 @@ export async function readStates(ctx: StateContext, rows: readonly BudgetRow[]):
   const largest = rows.map((row) =>
     byRow.get(row)!.reduce((most, next) => isMore(next.figures, most.figures) ? next : most)
   );
-  const unpriced = await readUnpriced(ctx, rows, largest, now);
+  const [unpriced, paces] = await Promise.all([
+    readUnpriced(ctx, rows, largest, now),
+    readPacesOf(ctx, rows, largest, now),
+  ]);
   return rows.map((row, index) => {
     const { scope, figures } = largest[index]!;
     const unpricedCalls = unpriced.get(row);
     return {
       ...describeFigures(row, figures),
+      ...describePace(limitOf(row, figures), paces.get(row), now),
       ...(scopesOf.has(row) &&
         { counter: scope === undefined || isEmpty(figures) ? null : entityOf(scope) ?? null }),
       refused_calls: row.refusedCalls,
@@ -140,6 +144,42 @@ export async function readStates(ctx: StateContext, rows: readonly BudgetRow[]):
       ...(unpricedCalls !== undefined && { unpriced_calls: unpricedCalls }),
     };
   });
+}
+
+const WINDOWS: Record<BudgetPeriod, PacedWindow | undefined> = {
+  run: undefined,
+  session: undefined,
+  hour: "hour",
+  day: "day",
+  week: "longer",
+  month: "longer",
+  lifetime: "longer",
+};
+
+/** Reads the paces of the counters that have one: of all agents, of an agent, or of a key. */
+async function readPacesOf(
+  ctx: StateContext,
+  rows: readonly BudgetRow[],
+  counters: readonly { scope: string | undefined }[],
+  now: number,
+): Promise<Map<BudgetRow, Pace>> {
+  const paced = rows.flatMap((row, index) => {
+    const { scope } = counters[index]!;
+    const window = WINDOWS[row.per];
+    if (scope === undefined || window === undefined || entityOf(scope)?.kind === "session") return [];
+    return [{ row, scope, window }];
+  });
+  const paces = await readPaces(ctx.store, paced, now);
+  return new Map(paced.map(({ row }, index) => [row, paces[index]!]));
+}
+
+function limitOf({ per, limitNanoUsd }: BudgetRow, figures: Figures) {
+  const ceiling = limitNanoUsd + figures.extraNanoUsd;
+  return {
+    leftNanoUsd: ceiling - figures.spentNanoUsd - figures.reservedNanoUsd,
+    endsAt: figures.resetsAt,
+    ...(per === "hour" && { rolling: { limitNanoUsd: ceiling, lengthMs: HOUR_MS } }),
+  };
 }
 
 const fromOf = ({ per, countsFrom }: BudgetRow, now: number) => windowOf(per, now, countsFrom).from;

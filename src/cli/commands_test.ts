@@ -185,7 +185,7 @@ first    helper  completed         6      3      91  $0.0001468  2026-11-21 09:3
     {
       line: "cost --by month",
       code: 2,
-      err: /month is not one of agent, session, run, model, provider, hour, day, tag:KEY/,
+      err: /month is not one of agent, session, run, model, provider, key, hour, day, tag:KEY/,
     },
     { line: "cost --since soon", code: 2, err: /^error: Cannot use --since: soon is not a time; write 24h/ },
     { line: "agents remove helper", out: "Removed agent helper; its sessions and costs stay\n" },
@@ -270,7 +270,8 @@ Today             $1.500      2   2,400         1
 Last 7 days       $1.875      4   4,800         1
 This month        $3.875      5   6,000         1
 All time        $103.875      6   7,200         1
-Forecast for 2026-11: about $5.70, at the pace of the last 20.4 days
+Forecast for 2026-11: about $3.88 to $5.70, by weekday and at the pace of the
+last 20.4 days
 
 By day (UTC)
 DAY (UTC)                                   COST  SHARE  CALLS  TOKENS  UNPRICED

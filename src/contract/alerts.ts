@@ -57,7 +57,7 @@ export type AlertRecord = z.infer<typeof AlertRecord>;
 const top = (of: string) =>
   z.array(CostRow).openapi({ description: `The ${of} with the most spending in that span, at most five` });
 
-/** What has been spent in the window of an alert until it was triggered. */
+/** The spending in the window of an alert until it was triggered. */
 export const AlertCauses = z.object({
   from: Time,
   to: Time.openapi({ description: "Inclusive; when the alert was triggered" }),

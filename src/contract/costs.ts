@@ -80,12 +80,12 @@ export const CostForecast = z.object({
   forecast_usd: CostUsd.openapi({
     description:
       "By pace: `cost_usd`, and the same amount for each remaining millisecond of the month as was spent per " +
-      "millisecond from `pace_from` to `as_of`; null until there are three days of calls",
+      "millisecond from `pace_from` to `as_of`; null until these are a day apart, and before three days of calls",
   }),
   weekday_forecast_usd: CostUsd.openapi({
     description:
       "By weekdays: `cost_usd`, and for each remaining day the median of the same weekday in the last four " +
-      "weeks; null as `forecast_usd`",
+      "weeks; null before three days of calls",
   }),
   low_usd: CostUsd.openapi({ description: "The lower one of both" }),
   high_usd: CostUsd.openapi({ description: "The higher one of both" }),

@@ -5,7 +5,7 @@ import { PurserError } from "../kernel/errors.ts";
 import { shorten } from "../kernel/text.ts";
 import { type CostFilter, type CostScope, isTimed } from "../ledger/mod.ts";
 import { z } from "./create_route.ts";
-import { narrowToAgent } from "./middleware/agent_reach.ts";
+import { narrowToAgent, onlyAgentOf, outOfReach } from "./middleware/agent_reach.ts";
 import type { ApiEnv } from "./middleware/principal.ts";
 
 /** The parameters of cost reports that select calls. */
@@ -15,6 +15,10 @@ export const scopeQuery = {
   model: z.string().optional().openapi({
     description: "The model, or `provider:model`",
     example: "gpt-5-mini",
+  }),
+  key_id: z.string().optional().openapi({
+    description: "Only calls that were requested with this API key",
+    example: "key_01k9qv3v8c7e9g1j3m5p7r9t1w",
   }),
   tag: z.union([z.string(), z.array(z.string()).max(TAG_LIMITS.tags)]).optional().openapi({
     type: "array",
@@ -45,6 +49,7 @@ interface ScopeQuery {
   agent_id?: string;
   provider?: string;
   model?: string;
+  key_id?: string;
   tag?: string | string[];
   from?: number;
   to?: number;
@@ -66,6 +71,7 @@ export function scopeOf(c: Pick<Context<ApiEnv>, "env">, query: ScopeQuery): Cos
     to,
     provider,
     model,
+    keyId: query.key_id,
     tags: query.tag === undefined ? undefined : readTagFilters([query.tag].flat()),
     agentId: narrowToAgent(c, query.agent_id),
     ...(compare_from !== undefined && { compare: { from: compare_from, to: compare_to } }),
@@ -94,7 +100,12 @@ function checkOrder({ from, to }: { from?: number; to?: number }, [start, end]: 
 }
 
 /** Refuses groups that can't be listed as requested. */
-export function checkGroups({ groupBy, splitBy, sort, compare }: CostFilter): void {
+export function checkGroups(c: Pick<Context<ApiEnv>, "env">, filter: CostFilter): void {
+  const { groupBy, splitBy, sort, compare } = filter;
+  const only = onlyAgentOf(c);
+  if (only !== undefined && [groupBy, splitBy].includes("key")) {
+    throw outOfReach("the costs of other keys", only);
+  }
   if (splitBy !== undefined && tagKeyOf(groupBy) !== undefined && tagKeyOf(splitBy) !== undefined) {
     throw invalid("split_by", "a report has one tag; filter by the other");
   }

@@ -13,6 +13,8 @@ export interface CostScope extends TimeSpan {
   /** The name of a model, or the provider, a colon and the name. */
   model?: string;
   provider?: string;
+  /** The API key that requested the calls. */
+  keyId?: string;
   /** Tags that a call has, all of them. */
   tags?: Tags;
   /** A second span, whose sums are beside those of the first. */

@@ -6,7 +6,7 @@ import type { CostScope } from "./cost_filter.ts";
 import { COUNTER_COLUMNS, COUNTER_SUMS, COUNTERS, ENTRY_COUNTERS, TOTALS_POSITION } from "./usage_sql.ts";
 
 /** A column that groups calls. */
-export type KeyColumn = "agent_id" | "provider" | "model" | "hour" | "day" | "tag_value";
+export type KeyColumn = "agent_id" | "provider" | "model" | "key_id" | "hour" | "day" | "tag_value";
 
 interface Source {
   table: string;
@@ -29,7 +29,7 @@ const CALLS: Source = {
   table: "calls",
   time: "at",
   counters: ENTRY_COUNTERS,
-  columns: { hour: `at - at % ${HOUR_MS}`, day: `at - at % ${DAY_MS}` },
+  columns: { key_id: "coalesce(key_id, '')", hour: `at - at % ${HOUR_MS}`, day: `at - at % ${DAY_MS}` },
 };
 /** The calls after the rollups. */
 const TAIL: Source = { ...CALLS, table: "calls NOT INDEXED", where: `position > ${TOTALS_POSITION}` };

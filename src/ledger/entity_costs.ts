@@ -8,7 +8,7 @@ import { COUNTER_SUMS, COUNTERS, ENTRY_COUNTERS, textAt, TOTALS_POSITION } from 
  * those of the rollup where no filter but a span may cut a session or run, else those of the calls.
  */
 export function entityStatement(kind: "session" | "run", filter: CostFilter): Statement {
-  const own = [filter.agentId, filter.model, filter.provider];
+  const own = [filter.agentId, filter.model, filter.provider, filter.keyId];
   return own.every((part) => part === undefined) && !hasTags(filter)
     ? ofRollup(kind, filter)
     : ofCalls(kind, filter);

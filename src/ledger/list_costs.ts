@@ -47,6 +47,7 @@ const KEYS: Record<Exclude<Grouping, "session" | "run">, KeyColumn[]> = {
   agent: ["agent_id"],
   model: ["provider", "model"],
   provider: ["provider"],
+  key: ["key_id"],
   hour: ["hour"],
   day: ["day"],
 };
@@ -140,6 +141,8 @@ function keyOf(row: Row, filter: CostFilter): Partial<CostRow> {
   return {
     ...Object.fromEntries(texts),
     ...(tag !== undefined && { tag_key: tagKeyOf(tag)!, tag_value: row.tag_value as string | null }),
+    // Rollups have no null in their keys.
+    ...(row.key_id !== undefined && { key_id: row.key_id === "" ? null : row.key_id as string }),
     ...(row.hour !== undefined && { hour: toIso(Number(row.hour)) }),
     ...(row.day !== undefined && { day: toIso(Number(row.day)).slice(0, 10) }),
   };
@@ -151,6 +154,7 @@ function sumsOf(row: Row, prefix = "") {
     model_calls: number("model_calls"),
     unpriced_calls: number("unpriced_calls"),
     partly_priced_calls: number("partly_priced_calls"),
+    estimated_calls: number("estimated_calls"),
     input_tokens: number("input_tokens"),
     output_tokens: number("output_tokens"),
     cache_read_tokens: number("cache_read_tokens"),

@@ -30,6 +30,7 @@ export {
   usageViews,
 } from "./usage_sql.ts";
 export { type CostFilter, type CostScope, isTimed } from "./cost_filter.ts";
+export { describePace, type Pace, type PacedWindow, readPaces } from "./pace.ts";
 export { forecastCosts } from "./forecast_costs.ts";
 export { keyColumnsOf, listCosts, readCostTotal } from "./list_costs.ts";
 export type { CostRow } from "../contract/costs.ts";

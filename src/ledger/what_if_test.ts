@@ -10,6 +10,7 @@ const rowOf = (usage: Usage, more: Partial<CostRow> = {}): CostRow => ({
   model_calls: 1,
   unpriced_calls: 0,
   partly_priced_calls: 0,
+  estimated_calls: 0,
   input_tokens: usage.inputTokens,
   output_tokens: usage.outputTokens,
   cache_read_tokens: usage.cacheReadTokens,

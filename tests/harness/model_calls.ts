@@ -68,6 +68,7 @@ export const anyCalls: fc.Arbitrary<ModelCall[]> = fc.array(
     priceSource: fc.constantFrom("config", "none"),
     durationMs: fc.constantFrom(null, 0, 12),
     isEstimated: fc.boolean(),
+    keyId: fc.constantFrom(null, "key_1", "key_2"),
     tags: fc.constantFrom<(Tags | undefined)[]>(
       undefined,
       undefined,

@@ -3,12 +3,15 @@ import type { AlertRule, RuleInput } from "../../contract/alert_rules.ts";
 import type { ThresholdType } from "../../contract/values.ts";
 import { DAY_MS, HOUR_MS, MINUTE_MS, startOf, toIso } from "../../kernel/clock.ts";
 import { PurserError } from "../../kernel/errors.ts";
-import { type NanoUsd, toUsd } from "../../kernel/money.ts";
+import { type NanoUsd, parseUsd, toUsd } from "../../kernel/money.ts";
 import {
   ALL_AGENTS,
   counterSum,
   counterValue,
+  describePace,
   isInScope,
+  type PacedWindow,
+  readPaces,
   sumOfCalls,
   sumOfTail,
   textAt,
@@ -18,7 +21,7 @@ import type { AlertContext } from "../context.ts";
 import { fieldsOf, type RuleRow, withDefaults } from "./rule_fields.ts";
 
 /** Converts a row to its wire form, without its present value. */
-function toRule(row: RuleRow): Omit<AlertRule, "value_usd"> {
+function toRule(row: RuleRow): Omit<AlertRule, keyof RuleState> {
   return {
     rule_id: row.ruleId,
     ...fieldsOf(row),
@@ -72,14 +75,18 @@ export async function describeNewRule(
 ): Promise<AlertRule> {
   const fields = withDefaults(input) as ReturnType<typeof fieldsOf>;
   const scope = fields.agent_id ?? ALL_AGENTS;
-  const [value = null] = await readRuleValues(ctx, [{ thresholdType: fields.threshold_type, scope }]);
+  const [state] = await readRuleStates(ctx, [{
+    thresholdType: fields.threshold_type,
+    thresholdNanoUsd: parseUsd(fields.threshold_usd),
+    scope,
+  }]);
   return {
     rule_id: ruleId,
     ...fields,
     last_fired_at: null,
     created_at: toIso(now),
     updated_at: toIso(now),
-    value_usd: value === null ? null : toUsd(value),
+    ...state!,
   };
 }
 
@@ -99,10 +106,45 @@ async function withValues(
   ctx: Pick<AlertContext, "store" | "clock">,
   rows: readonly RuleRow[],
 ): Promise<AlertRule[]> {
-  const values = await readRuleValues(ctx, rows);
-  return rows.map((row, index) => {
+  const states = await readRuleStates(ctx, rows);
+  return rows.map((row, index) => ({ ...toRule(row), ...states[index]! }));
+}
+
+/** The present value of a rule, and its pace. */
+type RuleState = Pick<AlertRule, "value_usd" | "usd_per_hour" | "reaches_at">;
+
+const WINDOWS: Record<ThresholdType, PacedWindow | undefined> = {
+  per_run_usd: undefined,
+  per_session_usd: undefined,
+  per_hour_usd: "hour",
+  per_day_usd: "day",
+  per_month_usd: "longer",
+};
+
+async function readRuleStates(
+  ctx: Pick<AlertContext, "store" | "clock">,
+  rules: readonly Pick<RuleRow, "thresholdType" | "scope" | "thresholdNanoUsd">[],
+): Promise<RuleState[]> {
+  if (rules.length === 0) return [];
+  const now = ctx.clock.now();
+  const paced = rules.flatMap((rule) => {
+    const window = WINDOWS[rule.thresholdType];
+    return window === undefined ? [] : [{ rule, window, scope: rule.scope }];
+  });
+  const [values, paces] = await Promise.all([readRuleValues(ctx, rules), readPaces(ctx.store, paced, now)]);
+  const paceOf = new Map(paced.map(({ rule }, index) => [rule, paces[index]]));
+  return rules.map((rule, index) => {
+    const { thresholdType: type, thresholdNanoUsd: limitNanoUsd } = rule;
     const value = values[index] ?? null;
-    return { ...toRule(row), value_usd: value === null ? null : toUsd(value) };
+    const limit = {
+      leftNanoUsd: limitNanoUsd - (value ?? 0n),
+      endsAt: type === "per_day_usd" || type === "per_month_usd" ? windowAt(type, now).to : null,
+      ...(type === "per_hour_usd" && { rolling: { limitNanoUsd, lengthMs: HOUR_MS } }),
+    };
+    return {
+      value_usd: value === null ? null : toUsd(value),
+      ...describePace(limit, paceOf.get(rule), now),
+    };
   });
 }
 

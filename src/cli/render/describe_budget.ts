@@ -2,6 +2,7 @@ import type { Budget, BudgetCheck } from "../../contract/budgets.ts";
 import { parseTotalUsd, toUsd } from "../../kernel/money.ts";
 import type { Paint, Style } from "../terminal/style.ts";
 import { formatSpent, formatThreshold } from "./format_spent.ts";
+import { formatTime } from "./format_values.ts";
 
 /** The fields of a budget that define what it counts. */
 type Counting = Pick<Budget, "per" | "each" | "agent_id" | "session_id" | "key_id">;
@@ -41,6 +42,12 @@ type Amounts = Pick<BudgetCheck, "limit_usd" | "extra_usd" | "spent_usd">;
 export function formatBudgetSpent({ limit_usd, extra_usd, spent_usd }: Amounts): string {
   if (spent_usd === undefined) return "hidden";
   return formatSpent(spent_usd, toUsd(parseTotalUsd(limit_usd) + parseTotalUsd(extra_usd ?? 0)));
+}
+
+/** Describes the pace of spending: `at this rate ends at 2026-11-23 16:40 UTC ($1.25 an hour)`. */
+export function describePace({ usd_per_hour, reaches_at }: Pick<Budget, "usd_per_hour" | "reaches_at">) {
+  const rate = `${formatAmount(usd_per_hour ?? 0)} an hour`;
+  return reaches_at ? `at this rate ends at ${formatTime(reaches_at).slice(0, 16)} UTC (${rate})` : rate;
 }
 
 /** Formats an amount exactly: `$12.50`. */

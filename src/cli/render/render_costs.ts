@@ -20,7 +20,7 @@ import { wrapText } from "../terminal/wrap_text.ts";
 export type CostRow =
   & Pick<
     LedgerRow,
-    "agent_id" | "session_id" | "run_id" | "provider" | "model" | "hour" | "day" | "tag_value"
+    "agent_id" | "session_id" | "run_id" | "provider" | "model" | "key_id" | "hour" | "day" | "tag_value"
   >
   & Pick<LedgerRow, "model_calls" | "unpriced_calls" | "partly_priced_calls" | "total_tokens" | "cost_usd">;
 
@@ -190,16 +190,24 @@ const isName = (groupBy: Group) =>
 export const titleOf = (groupBy: Group) =>
   (tagKeyOf(groupBy) ?? groupBy).toUpperCase() + (groupBy === "hour" || groupBy === "day" ? " (UTC)" : "");
 
-/** Renders the forecast of a month; no line where there is none. */
+/** Renders the forecast of a month, a range where both ways to estimate it differ; no line where there is none. */
 export function renderForecast(
-  { month, as_of, pace_from, forecast_usd }: CostForecast,
+  forecast: CostForecast,
   { columns = Infinity }: Pick<CostLayout, "columns">,
 ): string[] {
-  if (forecast_usd === null || pace_from === null) return [];
-  const days = Math.round((Date.parse(as_of) - Date.parse(pace_from)) / DAY_MS * 10) / 10;
+  const { month, as_of, pace_from, forecast_usd, weekday_forecast_usd = null } = forecast;
   // To the cent: it is an estimate.
-  const [amount] = formatAmounts([divideHalfEven(parseTotalUsd(forecast_usd), CENT) * CENT]);
-  return wrapText(`Forecast for ${month}: about ${amount}, at the pace of the last ${days} days`, columns);
+  const cents = [weekday_forecast_usd, forecast_usd].flatMap((usd) =>
+    usd === null ? [] : [divideHalfEven(parseTotalUsd(usd), CENT) * CENT]
+  );
+  if (cents.length === 0 || pace_from === null) return [];
+  const days = Math.round((Date.parse(as_of) - Date.parse(pace_from)) / DAY_MS * 10) / 10;
+  const amounts = formatAmounts([...new Set(cents.sort((a, b) => a < b ? -1 : a > b ? 1 : 0))]);
+  const ways = [
+    ...weekday_forecast_usd === null ? [] : ["by weekday"],
+    ...forecast_usd === null ? [] : [`at the pace of the last ${days} days`],
+  ];
+  return wrapText(`Forecast for ${month}: about ${amounts.join(" to ")}, ${ways.join(" and ")}`, columns);
 }
 
 const CENT = 10_000_000n;
@@ -281,6 +289,8 @@ export function nameOf(row: CostRow, groupBy: Group): string {
       return `${row.provider}:${row.model}`;
     case "provider":
       return row.provider ?? "";
+    case "key":
+      return row.key_id ?? "(no key)";
     case "hour":
       return (row.hour ?? "").slice(0, 16).replace("T", " ");
     case "day":

@@ -178,7 +178,9 @@ function statusOf(results: readonly { status: "delivered" | "failed" }[]): 200 |
   return failed === 0 ? 200 : failed < results.length ? 207 : 502;
 }
 
-function etagOfRule({ updated_at: _, last_fired_at: _fired, value_usd: _value, ...definition }: AlertRule) {
+function etagOfRule(rule: AlertRule) {
+  const { updated_at: _, last_fired_at: _fired, value_usd: _value, ...rest } = rule;
+  const { usd_per_hour: _pace, reaches_at: _reaches, ...definition } = rest;
   return etagOf(definition);
 }
 

@@ -131,7 +131,7 @@ export function createRoutes(core: Core) {
       const scope = scopeOf(c, query);
       const offset = readCursor(cursor, isNumberPosition) ?? 0;
       const filter: CostFilter = { ...scope, groupBy: group_by, splitBy: split_by, sort, limit, offset };
-      checkGroups(filter);
+      checkGroups(c, filter);
       const rows = await listCosts(core.store, filter);
       if (rows.length === limit) linkNext(c, offset + limit);
       if (!c.req.header("accept")?.includes(CSV)) return c.json(rows, 200);

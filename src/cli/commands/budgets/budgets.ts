@@ -6,6 +6,7 @@ import { checkId, idInPath } from "../../parse/command_id.ts";
 import {
   describeBudget,
   describeCounted,
+  describePace,
   formatAmount,
   formatBudgetSpent,
   formatState,
@@ -18,6 +19,7 @@ import { type Column, putIdsBelow, renderTable } from "../../render/render_table
 import { escapeText } from "../../terminal/escape_text.ts";
 import { createStyle, type Style } from "../../terminal/style.ts";
 import { textWidth } from "../../terminal/text_width.ts";
+import { wrapColumns } from "../../terminal/wrap_text.ts";
 import { BUDGET_ARG, findBudgetId } from "./find_budget.ts";
 
 const NONE = "No budgets yet. Add one: purser budgets add --name Day --limit 50 --per day";
@@ -44,11 +46,22 @@ async function listBudgets(ctx: CommandContext): Promise<void> {
     ctx,
     answer,
     (budgets) =>
-      budgets.length === 0
-        ? NONE
-        : renderBudgets(budgets, { columns, style: ctx.style, hasUnicode: ctx.terminal.hasUnicode }),
+      budgets.length === 0 ? NONE : [
+        renderBudgets(budgets, { columns, style: ctx.style, hasUnicode: ctx.terminal.hasUnicode }),
+        ...listNextLimits(budgets, columns).map(ctx.style.dim),
+      ].join("\n"),
   );
   if (hasMore(answer)) ctx.say(`Only the first ${PAGE_SIZES.budgets.max} budgets are shown`);
+}
+
+/** The number of budgets whose next limits are listed. */
+const NEXT_LIMITS = 3;
+
+/** Returns lines on the budgets that are used up first at the present pace. */
+function listNextLimits(budgets: readonly Budget[], columns = Infinity): string[] {
+  return budgets.filter(({ enabled, reaches_at }) => enabled && reaches_at)
+    .sort((a, b) => a.reaches_at! < b.reaches_at! ? -1 : 1).slice(0, NEXT_LIMITS)
+    .flatMap((budget) => wrapColumns(escapeText(`${budget.name}: ${describePace(budget)}`), columns));
 }
 
 const MIN_NAME_WIDTH = 12;
@@ -133,6 +146,7 @@ function describe({ style, terminal }: CommandContext, budget: Budget): string {
     "Raised by": extra_usd === 0 ? undefined : formatAmount(extra_usd),
     "Reserved": formatAmount(budget.reserved_usd),
     "Left": formatAmount(budget.left_usd),
+    "Pace": budget.usd_per_hour ? describePace(budget) : undefined,
     "Since": budget.window_start === null ? undefined : `${formatTime(budget.window_start)} UTC`,
     "Resets": budget.resets_at === null ? undefined : `${formatTime(budget.resets_at)} UTC`,
     "Refused": refused_calls === 0

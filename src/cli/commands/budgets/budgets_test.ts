@@ -207,3 +207,22 @@ Deno.test("budgets list says once that a budget is disabled, at any width", asyn
     assert.equal(listed.out.match(/disabled/g)?.length, 2, listed.out);
   }
 });
+
+Deno.test("budgets list and budgets show say when a budget ends at the present rate, unless its window ends before", async () => {
+  await using books = await openTestBooks(); // on 2026-11-21 at 09:30
+  await out(books, "agents set helper --model demo:echo");
+  await books.purser("run helper Hello");
+  const spent = 0.000018;
+  assert.equal(JSON.parse(await out(books, "cost --total --json")).cost_usd, spent);
+  await out(books, "budgets add --name Day --limit 0.000054 --per day");
+  await out(books, "budgets add --name Life --limit 0.000036 --per lifetime");
+  await out(books, "budgets add --name Far --limit 0.0018 --per day");
+  await out(books, "budgets add --name Off --limit 0.000054 --per day --disabled");
+  const lines = (await out(books, "budgets list")).trimEnd().split("\n").slice(-2);
+  assert.match(lines[0]!, /^Day: at this rate ends at 2026-11-21 11:30 UTC \(\$0\.\d+ an hour\)$/);
+  assert.match(lines[1]!, /^Life: at this rate ends at 2026-11-22 19:00 UTC \(/);
+  assert.match(await out(books, "budgets show Day"), /^Pace +at this rate ends at 2026-11-21 11:30 UTC \(/m);
+  assert.match(await out(books, "budgets show Far"), /^Pace +\$0\.\d+ an hour$/m);
+  const { usd_per_hour, reaches_at } = await fieldsOf(books, "Day");
+  assert.deepEqual([usd_per_hour, reaches_at], [spent, "2026-11-21T11:30:00.000Z"]);
+});

@@ -42,7 +42,8 @@ export const cost: Command = {
   detail:
     "Days are UTC days. WHEN is a duration back from now (30m, 24h, 7d, 2w), a date, an ISO time, or all. The default is " +
     "the last 30 days; with --by hour, the last 24 hours. Without --by, the ten most expensive agents and models. " +
-    "The forecast is the spending of this month, and of its remaining time at the same pace. " +
+    "The forecast is the spending of this month, and of its remaining days: at the same pace, and at the median of the " +
+    "same weekdays of the last four weeks. " +
     "purser cost explain shows one call.",
   options: {
     by: option("GROUP", "Group by; or by a tag, as tag:customer", { oneOf: GROUPINGS }),

@@ -142,7 +142,7 @@ export async function printForecast(
   const { api } = await ctx.connect();
   await printAnswer(ctx, await api.costs.forecast.$get({ query }), (body) => {
     const lines = renderForecast(body, layoutOf(ctx));
-    const none = "No forecast yet: it needs a day of spending with known prices";
+    const none = "No forecast yet: it needs three days of spending with known prices";
     return [`Spent in ${body.month}: ${formatCost(body.cost_usd)}`, ...lines.length > 0 ? lines : [none]]
       .join("\n");
   });

@@ -151,14 +151,14 @@ Deno.test("cost --csv prints all pages under one header, and says where a limit 
   assert.deepEqual([cut.out.split("\r\n").length, /There are more rows/.test(cut.err)], [5, true]);
 });
 
-Deno.test("the forecast needs a day, and names its pace", async () => {
+Deno.test("the forecast needs three days, and is a range of two estimates", async () => {
   await using books = await openTestBooks(); // on 2026-11-21 at 09:30
   await book(books, [{ daysAgo: 0, costNanoUsd: USD }]);
   assert.match((await books.purser("cost --forecast")).out, /^Spent in 2026-11: \$1\nNo forecast yet/);
-  books.clock.advance(2 * DAY_MS);
+  books.clock.advance(3 * DAY_MS);
   assert.equal(
     (await books.purser("cost --forecast")).out,
-    "Spent in 2026-11: $1\nForecast for 2026-11: about $4.17, at the pace of the last 2.4 days\n",
+    "Spent in 2026-11: $1\nForecast for 2026-11: about $2.00 to $2.94, by weekday and at the pace of the last 3.4 days\n",
   );
   const narrow = await books.purser("cost", { terminal: memoryTerminal({ columns: 40 }) });
   for (const line of narrow.out.split("\n")) assert.ok(line.length <= 40, line);

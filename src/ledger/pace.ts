@@ -1,0 +1,96 @@
+import { DAY_MS, HOUR_MS, MINUTE_MS, startOf, toIso } from "../kernel/clock.ts";
+import { divideHalfEven, type NanoUsd, toUsd } from "../kernel/money.ts";
+import type { Store } from "../store/mod.ts";
+import { MAX_TIME } from "./cost_conditions.ts";
+import { atMost64Bits, counterSum, sumOfTail } from "./spend_counters.ts";
+
+/*
+ * The pace of spending towards a limit, and when the limit is reached at it. It is read from the counters of spend: of
+ * short windows by minute, of longer ones by day, which is two rows.
+ */
+
+/** The windows of limits whose spending has a pace. */
+export type PacedWindow = "hour" | "day" | "longer";
+
+/** The spending from a time to now, in nano-USD. */
+export interface Pace {
+  spentNanoUsd: NanoUsd;
+  elapsedMs: number;
+}
+
+/** Returns the start of the span whose pace is that of a window. */
+function spanOf(window: PacedWindow, now: number): { kind: "minute" | "day"; from: number } {
+  if (window === "hour") return { kind: "minute", from: startOf(now - 10 * MINUTE_MS, MINUTE_MS) };
+  if (window === "day") return { kind: "minute", from: startOf(now - HOUR_MS, MINUTE_MS) };
+  return { kind: "day", from: startOf(now, DAY_MS) - DAY_MS };
+}
+
+const inTail = sumOfTail(
+  "c.at >= t.starts AND (t.scope = '' OR c.agent_id = t.scope OR 'key ' || c.key_id = t.scope)",
+);
+const READ = `WITH t AS (
+  SELECT key AS n, value ->> 0 AS kind, value ->> 1 AS scope, value ->> 2 AS starts FROM json_each(?)
+)
+SELECT ${
+  atMost64Bits(`iif(t.kind = 'day', ${counterSum("day", "t.scope", "t.starts", "9e18")},
+    ${counterSum("minute", "t.scope", "t.starts", "9e18")}) + ${inTail}`)
+} FROM t ORDER BY t.n`;
+
+/** Reads the present paces of counters: of all agents, of an agent, or of a key. */
+export async function readPaces(
+  store: Pick<Store, "read">,
+  counters: readonly { scope: string; window: PacedWindow }[],
+  now: number,
+): Promise<Pace[]> {
+  if (counters.length === 0) return [];
+  const keyOf = ({ scope, window }: (typeof counters)[number]) => `${window} ${scope}`;
+  const distinct = new Map(counters.map((counter) => [keyOf(counter), counter]));
+  const spans = [...distinct.values()].map(({ scope, window }) => ({ scope, ...spanOf(window, now) }));
+  const args = [JSON.stringify(spans.map(({ kind, scope, from }) => [kind, scope, from]))];
+  const { rows } = await store.read({ sql: READ, args });
+  const paces = new Map([...distinct.keys()].map((key, index) => [key, {
+    spentNanoUsd: rows[index]![0] as bigint,
+    elapsedMs: now - spans[index]!.from,
+  }]));
+  return counters.map((counter) => paces.get(keyOf(counter))!);
+}
+
+/** A limit, and how much of it is left. */
+export interface PacedLimit {
+  leftNanoUsd: NanoUsd;
+  /** The end of its window; null where there is none. */
+  endsAt: number | null;
+  /** Of a rolling window: what it may spend in its length. */
+  rolling?: { limitNanoUsd: NanoUsd; lengthMs: number };
+}
+
+/**
+ * Returns when a limit is reached at a pace, in whole milliseconds; null where it is reached already, where its window
+ * ends before, and where nothing, or in a rolling window not enough, is spent.
+ */
+export function timeToLimit(
+  { leftNanoUsd, endsAt, rolling }: PacedLimit,
+  { spentNanoUsd, elapsedMs }: Pace,
+  now: number,
+): number | null {
+  if (leftNanoUsd <= 0n || spentNanoUsd <= 0n || elapsedMs <= 0) return null;
+  const elapsed = BigInt(elapsedMs);
+  // What a rolling window holds at a constant pace never exceeds the pace times its length.
+  if (rolling && spentNanoUsd * BigInt(rolling.lengthMs) < rolling.limitNanoUsd * elapsed) return null;
+  const reachesAt = BigInt(now) + (leftNanoUsd * elapsed + spentNanoUsd - 1n) / spentNanoUsd;
+  return reachesAt >= BigInt(endsAt ?? MAX_TIME) ? null : Number(reachesAt);
+}
+
+/** Converts the pace towards a limit to wire form; without a pace, the fields are null. */
+export function describePace(
+  limit: PacedLimit,
+  pace: Pace | undefined,
+  now: number,
+): { usd_per_hour: number | null; reaches_at: string | null } {
+  if (!pace || pace.elapsedMs <= 0) return { usd_per_hour: null, reaches_at: null };
+  const reachesAt = timeToLimit(limit, pace, now);
+  return {
+    usd_per_hour: toUsd(divideHalfEven(pace.spentNanoUsd * BigInt(HOUR_MS), BigInt(pace.elapsedMs))),
+    reaches_at: reachesAt === null ? null : toIso(reachesAt),
+  };
+}
