@@ -30,6 +30,7 @@ Deno.test("a key is created, read and listed, and its text is in the first respo
     created_at: "2026-11-01T12:00:00.000Z",
     expires_at: "2026-12-01T00:00:00.000Z",
     last_used_at: null,
+    web_sessions: 0,
     revoked_at: null,
   });
   assert.equal(made.headers.get("location"), `/keys/${rest.key_id}`);

@@ -15,6 +15,7 @@ interface UsedOfDeno {
   consoleSize(): { readonly columns: number; readonly rows: number };
   createHttpClient(options: { poolMaxIdlePerHost: number }): Deno.HttpClient;
   makeTempDir(options: { prefix: string }): Promise<string>;
+  readonly permissions: { querySync(descriptor: { name: "run" }): { readonly state: string } };
   readonly env: { toObject(): Record<string, string> };
   readonly build: { readonly os: string };
   readTextFile(path: string): Promise<string>;

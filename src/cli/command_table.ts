@@ -20,6 +20,7 @@ import { channelsTry } from "./commands/channels/channels_try.ts";
 import { completions } from "./commands/completions.ts";
 import { cost } from "./commands/cost/cost.ts";
 import { costExplain } from "./commands/cost/cost_explain.ts";
+import { dashboard } from "./commands/dashboard.ts";
 import { demo } from "./commands/demo.ts";
 import { doctor } from "./commands/doctor.ts";
 import { gatewayEnv } from "./commands/gateway/gateway_env.ts";
@@ -100,6 +101,7 @@ export const COMMANDS: readonly Command[] = [
   profilesAdd,
   profilesRemove,
   gatewayEnv,
+  dashboard,
   doctor,
   completions,
   serve,

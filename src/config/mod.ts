@@ -11,7 +11,13 @@ export {
   type ProviderSettings,
   secretsOf,
 } from "./config.ts";
-export { type Environment, findDefaultDatabase, readEnvironment } from "./environment.ts";
+export {
+  currentPlatform,
+  type Environment,
+  findDefaultDatabase,
+  type Platform,
+  readEnvironment,
+} from "./environment.ts";
 export type { ListedProfile } from "./profiles_file.ts";
 export {
   findOwnAddress,

@@ -1,6 +1,6 @@
 import { KEY_STATUSES, type Scope, SCOPES } from "./values.ts";
 import { z } from "@hono/zod-openapi";
-import { AgentId, id, Label, name, Time } from "./parts.ts";
+import { AgentId, Count, id, Label, name, Time } from "./parts.ts";
 
 /** The wire schemas of API keys. */
 
@@ -36,6 +36,7 @@ const shape = {
   expires_at: Time.nullable().openapi({ description: "Null for never" }),
   last_used_at: Time.nullable().openapi({ description: "To the minute; null for never" }),
   revoked_at: Time.nullable(),
+  web_sessions: Count.openapi({ description: "Sessions of the dashboard that were signed in with the key" }),
 };
 
 export const ApiKey = z.object(shape).openapi("ApiKey");

@@ -3,6 +3,7 @@ import { PurserError } from "../kernel/errors.ts";
 import type { ApiKey } from "../contract/keys.ts";
 import type { KeyContext } from "./context.ts";
 import { hashSecret, newSecret, writeKeyText } from "./key_text.ts";
+import { countSessions } from "./session_rows.ts";
 import { and, desc, eq, gt, isNotNull, isNull, lt, lte, or } from "drizzle-orm";
 import { type SqlValue, type Store, tables } from "../store/mod.ts";
 import { DAY_MS, toIso } from "../kernel/clock.ts";
@@ -18,8 +19,8 @@ export function statusOf(
   return expiresAt !== null && expiresAt <= now ? "expired" : "active";
 }
 
-/** Converts a row to wire form. */
-function toApiKey(row: KeyRow, now: number): ApiKey {
+/** Converts a row to wire form, with the number of its sessions. */
+function toApiKey(row: KeyRow, now: number, sessions = 0): ApiKey {
   const time = (at: number | null) => at === null ? null : toIso(at);
   return {
     key_id: row.keyId,
@@ -32,6 +33,7 @@ function toApiKey(row: KeyRow, now: number): ApiKey {
     expires_at: time(row.expiresAt),
     last_used_at: time(row.lastUsedAt),
     revoked_at: time(row.revokedAt),
+    web_sessions: statusOf(row, now) === "active" ? sessions : 0,
   };
 }
 
@@ -124,27 +126,29 @@ export interface KeyFilter {
 
 /** Lists keys, newest first, including revoked and expired ones. */
 export async function listKeys(
-  { query, clock }: Pick<KeyContext, "query" | "clock">,
+  ctx: Pick<KeyContext, "store" | "query" | "clock">,
   { limit, status, before }: KeyFilter,
 ): Promise<ApiKey[]> {
-  const now = clock.now();
+  const now = ctx.clock.now();
   const { createdAt, keyId } = apiKeys;
-  const rows = await query.select().from(apiKeys).where(and(
+  const rows = await ctx.query.select().from(apiKeys).where(and(
     status && hasStatus(status, now),
     before &&
       or(lt(createdAt, before.createdAt), and(eq(createdAt, before.createdAt), lt(keyId, before.keyId))),
   )).orderBy(desc(createdAt), desc(keyId)).limit(limit);
-  return rows.map((row) => toApiKey(row, now));
+  const sessions = await countSessions(ctx, rows.map(({ keyId }) => keyId));
+  return rows.map((row) => toApiKey(row, now, sessions.get(row.keyId)));
 }
 
 /** Returns one key. Throws `not_found`. */
 export async function getKey(
-  { store, clock }: Pick<KeyContext, "store" | "clock">,
+  ctx: Pick<KeyContext, "store" | "clock">,
   keyId: string,
 ): Promise<ApiKey> {
-  const row = await readKey(store, keyId);
+  const row = await readKey(ctx.store, keyId);
   if (!row) throw keyNotFound(keyId);
-  return toApiKey(row, clock.now());
+  const sessions = await countSessions(ctx, [keyId]);
+  return toApiKey(row, ctx.clock.now(), sessions.get(keyId));
 }
 
 /** SQL for the same status that `statusOf()` returns. */
@@ -180,6 +184,8 @@ export async function revokeKey(
       args: [ctx.clock.now(), keyId],
     },
     { sql: "SELECT 1 FROM api_keys WHERE key_id = ?", args: [keyId] },
+    { sql: "DELETE FROM web_sessions WHERE key_id = ?", args: [keyId] },
+    { sql: "DELETE FROM web_codes WHERE key_id = ?", args: [keyId] },
   ]);
   ctx.keyCache.clear();
   if (results[1]!.rows.length === 0) throw keyNotFound(keyId);

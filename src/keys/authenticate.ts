@@ -5,7 +5,7 @@ import { messageOf, PurserError } from "../kernel/errors.ts";
 import { type KeyRow, readKey, statusOf } from "./api_keys.ts";
 import type { KeyContext } from "./context.ts";
 import { hasHash, parseKeyText } from "./key_text.ts";
-import { readSessionKey } from "./session_rows.ts";
+import { readSession } from "./session_rows.ts";
 import type { Store } from "../store/mod.ts";
 
 /** The authenticated caller of a request, and its permissions. */
@@ -125,6 +125,15 @@ export function createKeyCheck(
       : await keyCache.getById(webSession, () => readSessionKey(ctx, webSession));
     return row !== undefined && statusOf(row, clock.now()) === "active";
   };
+}
+
+/** Reads the key of a session that has not ended; the key itself may be revoked or expired. */
+export async function readSessionKey(
+  ctx: Pick<KeyContext, "store" | "clock">,
+  hash: string,
+): Promise<KeyRow | undefined> {
+  const session = await readSession(ctx, hash);
+  return session && await readKey(ctx.store, session.keyId);
 }
 
 export function unauthorized(message: string): PurserError {

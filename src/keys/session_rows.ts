@@ -1,5 +1,4 @@
 import { DAY_MS, HOUR_MS } from "../kernel/clock.ts";
-import { type KeyRow, readKey } from "./api_keys.ts";
 import type { KeyContext } from "./context.ts";
 
 /** A session of the dashboard ends after this time without use, */
@@ -28,11 +27,15 @@ export async function readSession(
   return session.expiresAt > now && session.lastUsedAt > now - IDLE_MS ? session : undefined;
 }
 
-/** Reads the key of a session that has not ended; the key itself may be revoked or expired. */
-export async function readSessionKey(
-  ctx: Pick<KeyContext, "store" | "clock">,
-  hash: string,
-): Promise<KeyRow | undefined> {
-  const session = await readSession(ctx, hash);
-  return session && await readKey(ctx.store, session.keyId);
+const COUNT = `SELECT key_id, count(*) FROM web_sessions
+WHERE key_id IN (SELECT value FROM json_each(?1)) AND expires_at > ?2 AND last_used_at > ?3 GROUP BY key_id`;
+
+/** Counts the sessions of keys that have not ended, by key. */
+export async function countSessions(
+  { store, clock }: Pick<KeyContext, "store" | "clock">,
+  keyIds: readonly string[],
+): Promise<ReadonlyMap<string, number>> {
+  const now = clock.now();
+  const { rows } = await store.read({ sql: COUNT, args: [JSON.stringify(keyIds), now, now - IDLE_MS] });
+  return new Map(rows.map(([keyId, count]) => [String(keyId), Number(count)]));
 }

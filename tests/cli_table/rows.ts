@@ -62,6 +62,17 @@ export const ROWS: readonly Row[] = [
     isOffline: true,
   },
   { line: "gateway env opnai", code: 2, err: /not one of openai, .*did you mean openai\?/, isOffline: true },
+  {
+    line: "dashboard --server http://127.0.0.1:1 --no-open",
+    out: /^http:\/\/127\.0\.0\.1:1\/ui\/\n$/,
+    isOffline: true,
+  },
+  {
+    line: "dashboard --server http://127.0.0.1:1 --api-key psr_key",
+    code: 1,
+    err: /^error: Cannot reach the server at 127\.0\.0\.1:1: /,
+    isOffline: true,
+  },
   { line: "serve --port 99999", code: 2, err: /^error: Cannot use --port: /, isOffline: true },
 
   {

@@ -54,6 +54,7 @@ export function guardTerminal(
     hasUnicode: terminal.hasUnicode,
     stdin: () => terminal.stdin(),
     readStdin: () => terminal.readStdin(),
+    ...(terminal.openPage && { openPage: (url: string) => terminal.openPage!(url) }),
     ...(terminal.keys && { keys: () => terminal.keys!() }),
     get interrupted() {
       return terminal.interrupted;

@@ -1,3 +1,4 @@
+import { currentPlatform, type Platform } from "../../config/mod.ts";
 import { systemClock } from "../../kernel/clock.ts";
 import { PurserError } from "../../kernel/errors.ts";
 import { isDiskFull, systemCodeOf } from "../../kernel/system_errors.ts";
@@ -23,8 +24,29 @@ export function processTerminal(
     get interrupted() {
       return interruptedSignal();
     },
+    ...(stdout.isTerminal() && { openPage }),
     ...(isInteractive && { keys: () => typedKeys(stdin, { signal: interruptedSignal(), onResize }) }),
   };
+}
+
+/** The programs that open an address, by platform; the address is the last argument, which no shell reads. */
+const OPENERS: Record<Platform, readonly [string, ...string[]]> = {
+  darwin: ["open"],
+  windows: ["rundll32", "url.dll,FileProtocolHandler"],
+  linux: ["xdg-open"],
+};
+
+async function openPage(url: string): Promise<boolean> {
+  const [program, ...args] = OPENERS[currentPlatform()];
+  // Deno would ask on the terminal for a permission that the command doesn't have.
+  const isPermitted = globalThis.Deno?.permissions.querySync({ name: "run" }).state ?? "granted";
+  if (isPermitted !== "granted") return false;
+  const { spawn } = await import("node:child_process");
+  return await new Promise((resolve) => {
+    const child = spawn(program, [...args, url], { stdio: "ignore", detached: true });
+    child.once("error", () => resolve(false));
+    child.once("spawn", () => (child.unref(), resolve(true)));
+  });
 }
 
 function outputTo(stream: OutputStream, env: Readonly<Record<string, string | undefined>>): Output {

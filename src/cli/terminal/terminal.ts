@@ -34,6 +34,11 @@ export interface Terminal {
    * interactive terminal.
    */
   keys?(): AsyncIterable<string>;
+  /**
+   * Opens an address in the browser of the user. Returns false where that is not possible or not permitted. Undefined where
+   * standard output is no terminal.
+   */
+  openPage?(url: string): Promise<boolean>;
   /** Aborts at the first Ctrl-C or SIGTERM. The second exits the process. */
   readonly interrupted: AbortSignal;
 }

@@ -150,7 +150,9 @@ export const keysList: Command = {
   name: "keys list",
   args: [],
   summary: "List API keys, newest first",
-  detail: "Includes expired and revoked keys, unless --status is given. The keys themselves are never shown.",
+  detail:
+    "Includes expired and revoked keys, unless --status is given, and the number of browsers that are signed in to the " +
+    "dashboard with a key. The keys themselves are never shown.",
   options: {
     status: option("STATUS", "Only keys of this status", { oneOf: KEY_STATUSES }),
     limit: option("N", "Maximum number of keys, 1 to 1000 (default 100)"),
@@ -180,6 +182,9 @@ async function listKeys(ctx: CommandContext): Promise<void> {
       { title: "SCOPES", cell: (key) => key.scopes.join(", ") },
       { title: "AGENT", cell: (key) => key.agent_id ?? "all", cutTo: 8, drop: 3 },
       { title: "EXPIRES (UTC)", cell: (key) => minute(key.expires_at, "never"), drop: 2 },
+      ...keys.some(({ web_sessions }) => web_sessions > 0)
+        ? [{ title: "SESSIONS", cell: (key: typeof keys[number]) => String(key.web_sessions), drop: 4 }]
+        : [],
       { title: "LAST USED (UTC)", cell: (key) => minute(key.last_used_at, "never"), drop: 1 },
     ], { columns, style: ctx.style, hasUnicode: ctx.terminal.hasUnicode });
     return isBeside ? table : putIdsBelow(table, keys.map(({ key_id }) => ctx.style.dim(escapeText(key_id))));
