@@ -1,17 +1,17 @@
-import { divideHalfEven, formatUsd, parseTotalUsd } from "../../kernel/money.ts";
+import { divideHalfEven, formatUsd, roundUsd } from "../../kernel/money.ts";
 
 /** The text for a cost without a price, which is not $0. */
 export const NO_PRICE = "no price";
 
-/** Formats an amount exactly: `$0.0001506`. */
+/** Formats an amount of the API exactly: `$0.0001506`. */
 export function exactUsd(usd: number): string {
-  const text = formatUsd(parseTotalUsd(usd));
+  const text = formatUsd(roundUsd(usd));
   return text.startsWith("-") ? `-$${group(text.slice(1))}` : `$${group(text)}`;
 }
 
-/** Formats an amount as it is read best: cents from a dollar on, up to four decimals below, and then two digits that matter. */
+/** Formats any amount, also one of an axis, as it is read best: cents from a dollar on, up to four decimals below, and then two digits that matter. */
 export function shortUsd(usd: number): string {
-  const nano = parseTotalUsd(usd);
+  const nano = roundUsd(usd);
   const size = nano < 0n ? -nano : nano;
   if (size === 0n) return "$0";
   const decimals = size >= 1_000_000_000n
