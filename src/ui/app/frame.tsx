@@ -1,7 +1,9 @@
+import { useErrorBoundary } from "preact/hooks";
 import { escapeText } from "../../kernel/text.ts";
 import { useAccess } from "../hooks/session.ts";
 import { uiPath, useRoute } from "../hooks/route.ts";
 import { LiveProvider } from "../live/live.tsx";
+import { Banner } from "../parts/card.tsx";
 import { Empty } from "../parts/loaded.tsx";
 import { Link } from "../parts/link.tsx";
 import { Page } from "./page.tsx";
@@ -36,7 +38,7 @@ export function Frame() {
           <Account />
         </aside>
         <main id="content" tabIndex={-1}>
-          {section ? <section.View key={section.path} /> : <NotFound />}
+          {section ? <Guarded key={section.path} section={section} /> : <NotFound />}
         </main>
       </div>
     </LiveProvider>
@@ -63,6 +65,20 @@ function Account() {
           </div>
         )}
     </div>
+  );
+}
+
+/** Shows a view, or what stands for it after a fault of its own: the navigation stays. */
+function Guarded({ section: { View, title } }: { section: Section }) {
+  const [fault, retry] = useErrorBoundary();
+  if (fault === undefined) return <View />;
+  const again = <button type="button" class="small" onClick={retry}>Try again</button>;
+  return (
+    <Page title={title}>
+      <Banner tone="bad" action={again}>
+        Cannot show this page: {escapeText(String(fault?.message ?? fault))}
+      </Banner>
+    </Page>
   );
 }
 

@@ -1,0 +1,171 @@
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { bundleScript } from "../../build/bundle_ui.ts";
+import { ROOT } from "../../build/run_deno.ts";
+import { PAGE_HEADERS } from "../../src/http/middleware/response_headers.ts";
+import { STYLE } from "../../src/ui/mod.ts";
+import { expectAccessible, openBrowser, skipBrowser, type TestPage } from "../harness/browser.ts";
+
+/** The parts of the dashboard on a page of their own, over an API of the test. */
+
+const PAGE =
+  `<!doctype html><html lang="en"><head><title>Kit</title><meta name="viewport" content="width=device-width">
+<link rel="icon" href="data:,"><link rel="stylesheet" href="/kit.css"><script type="module" src="/kit.js"></script>
+</head><body><div id="app"></div></body></html>`;
+
+const ROWS = [
+  { name: "writer", calls: 12, cost_usd: 0.0042 },
+  { name: "\u202eevil<img src=x>", calls: 3, cost_usd: null },
+  { name: "researcher", calls: 812, cost_usd: 4.1 },
+];
+
+/** Serves the kit, and answers its requests; `state` is what they change. */
+function serveKit(script: string, state: { enabled: boolean; broken: boolean; reasons: string[] }) {
+  const answer = async (request: Request): Promise<Response> => {
+    const { pathname, searchParams } = new URL(request.url);
+    const page = (text: string, type: string) =>
+      new Response(text, { headers: { ...PAGE_HEADERS, "content-type": type } });
+    if (pathname === "/kit.js") return page(script, "text/javascript");
+    if (pathname === "/kit.css") return page(STYLE.text, "text/css");
+    if (pathname === "/broken") {
+      if (!state.broken) return Response.json([]);
+      return Response.json({ code: "internal", detail: "Cannot read it: \u0007" }, { status: 500 });
+    }
+    if (pathname === "/rule") {
+      if (request.method === "POST") {
+        const { reason } = await request.json();
+        if (reason === "none") return Response.json({ code: "conflict", detail: "Not so" }, { status: 409 });
+        state.reasons.push(reason);
+        state.enabled = !state.enabled;
+      }
+      return Response.json({ enabled: state.enabled });
+    }
+    if (pathname === "/rows") {
+      if (request.headers.get("accept") === "text/csv") return new Response("name,calls\r\nwriter,12\r\n");
+      const isFirst = !searchParams.has("cursor");
+      return Response.json(isFirst ? ROWS.slice(0, 2) : ROWS.slice(2), {
+        headers: isFirst ? { link: '</rows?cursor=2>; rel="next"' } : {},
+      });
+    }
+    return page(PAGE, "text/html");
+  };
+  return Deno.serve({ port: 0, hostname: "127.0.0.1", onListen() {} }, answer);
+}
+
+const names = ({ page }: TestPage) => page.locator("tbody tr td:first-child").allTextContents();
+
+Deno.test({
+  name: "the parts of the dashboard",
+  ignore: skipBrowser,
+  async fn(t) {
+    const state = { enabled: true, broken: true, reasons: [] as string[] };
+    await using server = serveKit(await bundleScript(join(ROOT, "tests/ui/kit/kit.tsx")), state);
+    const url = `http://127.0.0.1:${server.addr.port}/ui/kit`;
+    await using browser = await openBrowser();
+
+    await t.step(
+      "meet WCAG 2.2 AA, in light and dark, wide and narrow, with the data of a chart open",
+      async () => {
+        await using opened = await browser.open(url);
+        await opened.page.getByRole("table", { name: "Rows" }).waitFor();
+        await opened.page.getByText("Data as a table").first().click();
+        await expectAccessible(opened.page, "the kit");
+      },
+    );
+
+    await t.step("a table sorts by the URL, with unpriced rows last, and adds pages", async () => {
+      await using opened = await browser.open(url);
+      const { page } = opened;
+      const evil = "\\u202eevil<img src=x>";
+      await page.getByRole("table", { name: "Rows" }).waitFor();
+      assert.deepEqual(await names(opened), ["writer", evil]);
+      await page.getByRole("button", { name: "Show more" }).click();
+      await page.getByText("researcher", { exact: true }).last().waitFor();
+      await page.getByRole("link", { name: "Cost" }).click();
+      assert.equal(await page.locator("#query").textContent(), "sort=-cost_usd");
+      assert.deepEqual(await names(opened), ["researcher", "writer", evil]);
+      await page.getByRole("link", { name: "Cost" }).click();
+      assert.deepEqual(await names(opened), ["writer", "researcher", evil]);
+      const head = page.getByRole("columnheader", { name: "Cost" });
+      assert.equal(await head.getAttribute("aria-sort"), "ascending");
+      assert.equal(await page.getByRole("button", { name: "Show more" }).count(), 0);
+      await page.goBack();
+      assert.deepEqual(await names(opened), ["researcher", "writer", evil], "Back is the order before");
+    });
+
+    await t.step("a table downloads as CSV and as JSON", async () => {
+      await using opened = await browser.open(url);
+      const { page } = opened;
+      for (const [type, begin] of [["CSV", "name,calls"], ["JSON", '[{"name"']]) {
+        const [download] = await Promise.all([
+          page.waitForEvent("download"),
+          page.getByRole("link", { name: `Download as ${type}: Rows` }).click(),
+        ]);
+        assert.equal(download.suggestedFilename(), `rows.${type!.toLowerCase()}`);
+        assert.ok((await Deno.readTextFile(await download.path())).startsWith(begin!));
+      }
+    });
+
+    await t.step(
+      "a chart is one tab stop, says its finding, and its points are reached by arrow keys",
+      async () => {
+        await using opened = await browser.open(url);
+        const { page } = opened;
+        const chart = page.getByRole("img", { name: "Spend: $91 in 14 days, 62% researcher" });
+        await chart.focus();
+        const readout = page.getByRole("figure", { name: "Spend" }).locator("output");
+        await page.keyboard.press("ArrowRight");
+        assert.equal(await readout.textContent(), "2026-11-01$4.00");
+        await page.keyboard.press("End");
+        assert.equal(await readout.textContent(), "2026-11-14$17.00");
+        await page.keyboard.press("ArrowLeft");
+        await page.keyboard.press("Enter");
+        assert.match(page.url(), /\/ui\/costs\?day=2026-11-13$/);
+        const data = page.getByRole("figure", { name: "Calls" });
+        await data.getByText("Data as a table").click();
+        assert.equal(await data.getByRole("row").count(), 15);
+        assert.match((await data.getByRole("row").nth(4).textContent())!, /^2026-11-04\$4\.00–\$0\.50/);
+      },
+    );
+
+    await t.step(
+      "an action is confirmed once, says what it did, and refreshes the page; or says why not",
+      async () => {
+        await using opened = await browser.open(url);
+        const { page } = opened;
+        await page.getByRole("button", { name: "Disable rule" }).click();
+        const dialog = page.getByRole("dialog", { name: "Disable rule" });
+        await dialog.getByRole("button", { name: "Cancel" }).click();
+        assert.equal(await dialog.count(), 0);
+        await page.getByRole("button", { name: "Disable rule" }).click();
+        await dialog.getByLabel("Reason").fill("none");
+        await dialog.getByRole("button", { name: "Disable rule" }).click();
+        assert.equal(await dialog.getByRole("alert").textContent(), "Not so");
+        await dialog.getByLabel("Reason").fill("release");
+        await page.keyboard.press("Enter");
+        await page.getByRole("button", { name: "Enable rule" }).waitFor();
+        assert.deepEqual(state.reasons, ["release"]);
+        assert.equal(await page.locator(".toasts").textContent(), "Changed the rule Day");
+      },
+    );
+
+    await t.step("an error is shown escaped, and tried again", async () => {
+      await using opened = await browser.open(url);
+      const part = opened.page.getByRole("region", { name: "Broken" });
+      await part.getByText("Cannot read it: \\x07").waitFor();
+      state.broken = false;
+      await part.getByRole("button", { name: "Try again" }).click();
+      await part.getByText("Cannot read it").waitFor({ state: "detached" });
+    });
+
+    await t.step("filters are in the URL", async () => {
+      await using opened = await browser.open(`${url}?cursor=7`);
+      const { page } = opened;
+      await page.getByRole("link", { name: "30 days" }).click();
+      await page.getByRole("combobox", { name: "Agent" }).selectOption("a");
+      assert.equal(await page.locator("#query").textContent(), "span=30d&agent=a");
+      await page.reload();
+      assert.equal(await page.getByRole("combobox", { name: "Agent" }).inputValue(), "a");
+    });
+  },
+});
