@@ -178,7 +178,7 @@ function openRemote({ url, fetch }: Pick<SqldDatabase, "url" | "fetch">, options
   const ids = createIds(clock);
   return new RemoteStore({
     url,
-    timeoutMs: options.timeoutMs ?? 10_000,
+    timeoutMs: options.timeoutMs ?? 30_000, // for a busy machine
     clock,
     newToken: () => ids.next("req"),
     fetch,
