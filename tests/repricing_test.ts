@@ -1,5 +1,4 @@
 import assert from "node:assert/strict";
-import fc from "#dev/fast_check.ts";
 import { bookLooseCalls, rollUp } from "../src/booking/mod.ts";
 import {
   applyRepricing,
@@ -9,76 +8,25 @@ import {
   planRepricing,
   undoRepricing,
 } from "../src/booking/repricing/mod.ts";
-import type { PriceOverride } from "../src/contract/price_override.ts";
-import type { Repricing, RepricingFilter } from "../src/contract/repricings.ts";
+import type { RepricingFilter } from "../src/contract/repricings.ts";
 import { createRule } from "../src/alerts/mod.ts";
 import { listAllEvents } from "../src/sessions/mod.ts";
-import { explainCall, listCalls, type ModelCall, readSessionUsage } from "../src/ledger/mod.ts";
-import { createPriceBook, type PriceBook, usageOf } from "../src/pricing/mod.ts";
-import { ConstraintError, type Store } from "../src/store/mod.ts";
+import { explainCall, listCalls, readSessionUsage } from "../src/ledger/mod.ts";
+import { ConstraintError } from "../src/store/mod.ts";
 import { createBooking, type TestBooking } from "./harness/booking.ts";
 import { checkTotals } from "./harness/check_books.ts";
 import { databaseKinds, type TestDatabase } from "./harness/databases.ts";
-import { modelCall } from "./harness/model_calls.ts";
-import { cases } from "./harness/thorough.ts";
-
-const AT = Date.parse("2026-11-21T09:30:00.000Z");
-const ALL: RepricingFilter = { from: "2026-11-01", to: "2026-12-01" };
-
-const price = (model: string, input: number): PriceOverride => ({
-  provider: "local",
-  model,
-  input_usd_per_million: input,
-  output_usd_per_million: 2 * input,
-});
-
-const books = new Map<string, Promise<PriceBook>>();
-
-/** A price book of some models, by their input price. */
-function bookOf(prices: Readonly<Record<string, number>>): Promise<PriceBook> {
-  const key = JSON.stringify(prices);
-  let book = books.get(key);
-  if (!book) {
-    const overrides = Object.entries(prices).map(([model, input]) => price(model, input));
-    books.set(key, book = createPriceBook({ overrides }));
-  }
-  return book;
-}
-
-/** The context of one process with its own prices. */
-async function withPrices(ctx: TestBooking, prices: Readonly<Record<string, number>>): Promise<TestBooking> {
-  return { ...ctx, prices: await bookOf(prices) };
-}
-
-/** Prices a call as a booking does. */
-function priced(ctx: TestBooking, fields: Partial<ModelCall> & Pick<ModelCall, "callId">): ModelCall {
-  const call = modelCall({ provider: "local", model: "a", ...fields });
-  const { usage, provider, model, at } = call;
-  return { ...call, ...ctx.prices.price({ usage, provider, model, at }) };
-}
-
-const manyCalls = (ctx: TestBooking, count: number, fields: Partial<ModelCall> = {}) =>
-  Array.from({ length: count }, (_, index) =>
-    priced(ctx, {
-      callId: `call_${String(index).padStart(5, "0")}`,
-      at: AT + index % 7 * 3_600_000,
-      sessionId: "ses_1",
-      ...fields,
-    }));
-
-async function total(store: Store): Promise<[nanoUsd: bigint, unpriced: number, partly: number]> {
-  const { rows } = await store.read({
-    sql:
-      `SELECT coalesce(sum(whole_usd), 0), coalesce(sum(rest_nano_usd), 0), coalesce(sum(unpriced_calls), 0),
-      coalesce(sum(partly_priced_calls), 0) FROM total_usage`,
-  });
-  const [whole, rest, unpriced, partly] = rows[0] as bigint[];
-  return [whole! * 1_000_000_000n + rest!, Number(unpriced), Number(partly)];
-}
-
-const sums = (
-  { repricing_id: _id, status: _status, created_at: _at, applied_at: _applied, ...rest }: Repricing,
-) => rest;
+import {
+  ALL,
+  AT,
+  failingAfter,
+  listEntries,
+  manyCalls,
+  priced,
+  sums,
+  total,
+  withPrices,
+} from "./harness/repricings.ts";
 
 for (const { name, ignore, create } of databaseKinds()) {
   const test = (sentence: string, body: (ctx: TestBooking, database: TestDatabase) => Promise<void>) =>
@@ -294,142 +242,4 @@ for (const { name, ignore, create } of databaseKinds()) {
     await undoRepricing(ctx, first.repricing_id!);
     assert.deepEqual(await total(ctx.store), [14_000n, 0, 0]);
   });
-
-  Deno.test({
-    name: `${name}: after any bookings, repricings and undos, totals are the sum of the entries`,
-    ignore,
-    fn: () =>
-      fc.assert(
-        fc.asyncProperty(anyHistory, async (history) => {
-          await using database = await create();
-          const ctx = await createBooking(await database.open());
-          await goThrough(ctx, history);
-        }),
-        { numRuns: cases({ file: 10, memory: 20, sqld: 3 }[name]) },
-      ),
-  });
-}
-
-async function listEntries(store: Store): Promise<unknown[]> {
-  return (await store.read({ sql: "SELECT call_id, adjusts FROM calls ORDER BY position" })).rows;
-}
-
-/** The context of a process that dies after so many commits. */
-function failingAfter(ctx: TestBooking, commits: number): TestBooking {
-  let left = commits;
-  const store = new Proxy(ctx.store, {
-    get(target, key) {
-      const value = Reflect.get(target, key);
-      if (typeof value !== "function") return value;
-      if (key !== "write") return value.bind(target);
-      return (...args: unknown[]) =>
-        left-- > 0 ? value.apply(target, args) : Promise.reject(new Error("The database is out of order"));
-    },
-  });
-  return { ...ctx, store, rollUps: new (ctx.rollUps.constructor as new () => TestBooking["rollUps"])() };
-}
-
-const anyPrices = fc.record({ a: fc.constantFrom(0, 1, 2.5), b: fc.constantFrom(1, 7) }, {
-  requiredKeys: [],
-});
-const anyFilter: fc.Arbitrary<RepricingFilter> = fc.oneof(
-  fc.constant({ unpriced: true }),
-  fc.constant(ALL),
-  fc.constantFrom("a", "b").map((model) => ({ ...ALL, model })),
-  fc.constant({ ...ALL, include_reported: true }),
-);
-const anyHistory = fc.array(
-  fc.oneof(
-    fc.record({
-      does: fc.constant("book" as const),
-      models: fc.array(fc.constantFrom("a", "b", "c"), { minLength: 1, maxLength: 4 }),
-      kind: fc.constantFrom("priced" as const, "reported" as const, "partly" as const),
-      prices: anyPrices,
-    }),
-    fc.record({ does: fc.constant("reprice" as const), filter: anyFilter, prices: anyPrices }),
-    fc.record({ does: fc.constant("undo" as const) }),
-    fc.record({ does: fc.constant("roll up" as const) }),
-  ),
-  { minLength: 1, maxLength: 12 },
-);
-type History = typeof anyHistory extends fc.Arbitrary<infer T> ? T : never;
-
-async function goThrough(ctx: TestBooking, history: History): Promise<void> {
-  /** The totals before each repricing that is not undone, and what was booked since. */
-  const applied: { repricingId: string; before: readonly [bigint, number, number] }[] = [];
-  let booked = 0;
-  for (const step of history) {
-    switch (step.does) {
-      case "book": {
-        const prices = await withPrices(ctx, step.prices);
-        const before = await total(ctx.store);
-        await bookLooseCalls(
-          ctx,
-          step.models.map((model): ModelCall => {
-            const call = priced(prices, {
-              callId: `call_${String(booked++).padStart(4, "0")}`,
-              model,
-              at: AT + booked * 1_700_000,
-              runId: `run_${booked % 3}`,
-              sessionId: `ses_${booked % 2}`,
-              usage: usageOf({ inputTokens: booked * 3, outputTokens: booked }),
-            });
-            if (step.kind === "reported") {
-              return { ...call, costNanoUsd: 77n, priceSource: "reported", rates: null };
-            }
-            if (step.kind === "partly" && call.costNanoUsd !== null) {
-              return { ...call, unpricedParts: ["web_searches"] };
-            }
-            return call;
-          }),
-        );
-        const after = await total(ctx.store);
-        for (const each of applied) {
-          each.before = [0, 1, 2].map((i) =>
-            (each.before as unknown as number[])[i]! +
-            ((after as unknown as number[])[i]! - (before as unknown as number[])[i]!)
-          ) as unknown as typeof each.before;
-        }
-        break;
-      }
-      case "reprice": {
-        const now = await withPrices(ctx, step.prices);
-        const before = await total(ctx.store);
-        const planned = await planRepricing(now, step.filter);
-        const done = await applyRepricing(now, step.filter);
-        assert.deepEqual(sums(done), sums(planned));
-        applied.push({ repricingId: done.repricing_id!, before });
-        break;
-      }
-      case "undo": {
-        const last = applied.pop();
-        if (!last) break;
-        await undoRepricing(ctx, last.repricingId);
-        assert.deepEqual(await total(ctx.store), last.before);
-        break;
-      }
-      case "roll up":
-        await rollUp(ctx);
-    }
-    await checkTotals(ctx.store);
-    await checkCalls(ctx);
-  }
-}
-
-/** Each call, as listed, is the sum of its entries, and is explained without a difference. */
-async function checkCalls(ctx: TestBooking): Promise<void> {
-  const { rows } = await ctx.store.read({
-    sql:
-      `SELECT coalesce(adjusts, call_id), sum(coalesce(cost_nano_usd, 0)), sum(unpriced), sum(partly_priced)
-      FROM calls GROUP BY 1`,
-  });
-  for (const [callId, cost, unpriced, partly] of rows) {
-    const { call, booked, adjustments } = await explainCall(ctx, String(callId));
-    assert.equal(call.cost_usd, unpriced === 1n ? null : Number(cost) / 1e9);
-    assert.equal(call.unpriced_parts !== undefined, partly === 1n);
-    assert.equal((adjustments.at(-1)?.price ?? booked).cost_usd, call.cost_usd);
-    for (const { price } of adjustments) {
-      assert.ok(price.difference_usd === null || price.difference_usd === 0, JSON.stringify(price));
-    }
-  }
 }
