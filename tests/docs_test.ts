@@ -1,63 +1,16 @@
 import { BUDGET_FIELDS } from "../src/contract/budgets.ts";
-import { DEFAULT_COOLDOWN_SECONDS, RESERVATION_SECONDS } from "../src/contract/limits.ts";
-import { BUDGET_PERIODS, REFUSAL_REASONS, SCOPES, THRESHOLD_TYPES } from "../src/contract/values.ts";
+import { RESERVATION_SECONDS } from "../src/contract/limits.ts";
+import { BUDGET_PERIODS, REFUSAL_REASONS, SCOPES } from "../src/contract/values.ts";
 import assert from "node:assert/strict";
 import { CLI_PERMISSIONS } from "../build/permissions.ts";
-import { builtInChannels } from "../plugins/mod.ts";
-import { DELIVERY_LEASE_MS } from "../src/delivery/claim_delivery.ts";
-import { createDispatcher } from "../src/alerts/mod.ts";
-import { MAX_ALERT_HISTORY } from "../src/contract/limits.ts";
-import { RETRY_WAITS_MS } from "../src/delivery/retry_policy.ts";
-import { createChannels, type Notification } from "../src/delivery/channels/mod.ts";
-import { HOUR_MS, MINUTE_MS, systemClock } from "../src/kernel/clock.ts";
 import { loadConfig } from "../src/config/mod.ts";
 import { KEY_CACHE_MS } from "../src/keys/mod.ts";
-import { silentLog } from "../src/kernel/log.ts";
-import { RUN_LEASE_MS } from "../src/sessions/mod.ts";
 import { loadToolModules } from "../src/runner/tools/mod.ts";
 import { openTestPurser } from "./harness/test_purser.ts";
 import { inDirectory } from "./harness/in_directory.ts";
-import { findCli } from "./harness/installed_cli.ts";
+import { blocks, deno, readDocument, ROOT, runExample, runLines, words } from "./harness/documents.ts";
 
 /** Executes the commands and examples of the documents, so that they can't rot. */
-
-const ROOT = new URL("../", import.meta.url);
-const [, ...CLI] = await findCli();
-
-async function readDocument(path: string): Promise<string> {
-  return await Deno.readTextFile(new URL(path, ROOT));
-}
-
-/** The code blocks of one language below a heading, or of the whole document. */
-function blocks(document: string, language: string, heading?: string): string[] {
-  const part = heading === undefined ? document : document.split(`\n## ${heading}\n`)[1]!.split("\n## ")[0]!;
-  return [...part.matchAll(/```(\w+)\n([^]*?)```/g)].filter(([, name]) => name === language).map((
-    [, , code],
-  ) => code!);
-}
-
-async function deno(args: string[], env: Record<string, string> = {}, cwd: string | URL = ROOT) {
-  const output = await new Deno.Command(Deno.execPath(), { args, env: { NO_COLOR: "1", ...env }, cwd })
-    .output();
-  const text = new TextDecoder();
-  return { code: output.code, stdout: text.decode(output.stdout), stderr: text.decode(output.stderr) };
-}
-
-/** Splits a command line into words; quotes hold words together. */
-function words(line: string): string[] {
-  return [...line.matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, bare]) => quoted ?? bare!);
-}
-
-/** Runs a program of the docs in a folder, against this checkout's library. */
-async function runExample(code: string, directory: string) {
-  const path = `${directory}/example.ts`;
-  const library = JSON.stringify(new URL("src/mod.ts", ROOT).href);
-  await Deno.writeTextFile(path, code.replaceAll('"./src/mod.ts"', library));
-  const config = new URL("deno.json", ROOT).pathname;
-  const result = await deno(["run", ...CLI_PERMISSIONS, "--quiet", "--config", config, path], {}, directory);
-  assert.equal(result.code, 0, result.stderr);
-  return result;
-}
 
 Deno.test("the README's first steps work as they are written", () =>
   inDirectory(async (directory) => {
@@ -191,22 +144,6 @@ for (const path of ["docs/architecture.md", "CONTRIBUTING.md"]) {
   });
 }
 
-/** Runs the `purser` command lines of a document in a sandbox of their own; returns their output. */
-async function runLines(lines: readonly string[], directory: string): Promise<string> {
-  let output = "";
-  for (const line of lines) {
-    const [program, ...args] = words(line);
-    assert.equal(program, "purser");
-    const { code, stdout, stderr } = await deno([...CLI, ...args], {
-      XDG_CONFIG_HOME: directory,
-      XDG_DATA_HOME: directory,
-    }, directory);
-    assert.equal(code, 0, `${line}\n${stderr}`);
-    output += stdout;
-  }
-  return output;
-}
-
 Deno.test("the commands on profiles work as they are written", () =>
   inDirectory(async (directory) => {
     const lines = blocks(await readDocument("docs/getting_started.md"), "sh", "Profiles").join("").trim();
@@ -216,17 +153,6 @@ Deno.test("the commands on profiles work as they are written", () =>
       /^staging +server +https:\/\/purser\.example\.com .*\nbooks +db +\/.*books\.db +none$/m,
     );
     assert.match(output, /^helper +demo:echo .*\nRemoved profile staging/m);
-  }));
-
-Deno.test("the quick start on alerts works as it is written: a rule fires, and every test is delivered", () =>
-  inDirectory(async (directory) => {
-    const text = blocks(await readDocument("docs/alerts.md"), "sh", "Quick start").join("");
-    const lines = text.trim().split("\n");
-    const first = lines.indexOf("purser channels list");
-    const output = await runLines(lines.slice(0, first), directory);
-    assert.match(output, /^Added rule rule_\w+ First cents: warning at \$0\.00001 in a day of all agents/m);
-    assert.match(output, /warning {3}First cents +\$0\.0000\d+ of \$0\.00001 +helper +alert_\w+ +log ok$/m);
-    assert.equal((await runLines(lines.slice(first), directory)).match(/^log +log +delivered/gm)!.length, 2);
   }));
 
 Deno.test("the quick start on budgets works as it is written: a run is refused, and made after a raise", () =>
@@ -286,12 +212,6 @@ Deno.test("docs/budgets.md has every field of a budget, every window and every r
   assert.ok(document.includes(`\`ttl_seconds\`,\n${seconds} unless given, at most ${max}.`));
 });
 
-Deno.test("the README's commands on alerts work as they are written", () =>
-  inDirectory(async (directory) => {
-    const lines = blocks(await readDocument("README.md"), "sh", "Alerts").join("").trim().split("\n");
-    assert.match(await runLines(lines, directory), /Daily limit .*\n[^]*database +local file/);
-  }));
-
 for (const [path, heading] of [["docs/keys.md", undefined], ["README.md", "Serve"]] as const) {
   Deno.test(`the commands on keys of ${path} work as they are written`, () =>
     inDirectory(async (directory) => {
@@ -308,114 +228,6 @@ Deno.test("the figures in docs/keys.md are those of the code", async () => {
   assert.ok(document.includes(`within ${KEY_CACHE_MS / 1000} seconds`));
   const scopes = [...document.matchAll(/^\| `(\w+)` /gm)].map(([, scope]) => scope);
   assert.deepEqual(scopes, [...SCOPES]);
-});
-
-Deno.test("the channels of docs/alerts.md are valid as they are written", () =>
-  inDirectory(async (directory) => {
-    const [text] = blocks(await readDocument("docs/alerts.md"), "jsonc");
-    const { channels, allowPrivateNetworks } = await loadConfig({
-      env: {
-        PURSER_CONFIG: `${directory}/purser.json`,
-        PURSER_DB: ":memory:",
-        OPS_SECRET: SECRET,
-        MAIL_PASSWORD: "secret",
-      },
-      readTextFile: () => Promise.resolve(text!),
-    });
-    await Deno.writeTextFile(`${directory}/slack_url`, "https://hooks.slack.com/services/T0/B0/abc\n");
-    const open = createChannels({
-      channels,
-      plugins: builtInChannels,
-      allowPrivateNetworks,
-      log: silentLog,
-      clock: systemClock,
-    });
-    assert.deepEqual(open.list.map(({ name }) => name), ["log", "ops", "slack", "mail"]);
-    for (const channel of open.list) assert.equal(await channel.check(), undefined, channel.name);
-  }));
-
-Deno.test("the library example on alerts reports a run", () =>
-  inDirectory(async (directory) => {
-    const [code] = blocks(await readDocument("docs/alerts.md"), "ts", "In a program");
-    const result = await runExample(code!, directory);
-    assert.match(
-      result.stdout,
-      /^Costly run: \$0\.0000\d+ spent in one run, threshold \$0\.00001\n$/,
-    );
-  }));
-
-const SECRET = `whsec_${btoa("a secret of 24 bytes or more")}`;
-
-Deno.test("the documented check of a signature accepts what a webhook sends, and nothing else", () =>
-  inDirectory(async (directory) => {
-    const [code] = blocks(await readDocument("docs/alerts.md"), "ts", "Channels");
-    await Deno.writeTextFile(`${directory}/check.ts`, code!);
-    const { isFromPurser } = await import(`file://${directory}/check.ts`);
-    const checked: boolean[] = [];
-    await using server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, async (request) => {
-      const body = await request.text();
-      const headers = request.headers;
-      const changed = (name: string, value: string) => {
-        const copy = new Headers(headers);
-        copy.set(name, value);
-        return copy;
-      };
-      const signature = headers.get("webhook-signature")!;
-      checked.push(
-        isFromPurser(headers, body, SECRET),
-        isFromPurser(changed("webhook-signature", `v1,AAAA ${signature}`), body, SECRET),
-        isFromPurser(headers, body + " ", SECRET),
-        isFromPurser(headers, body, `whsec_${btoa("another secret, just as long")}`),
-        isFromPurser(changed("webhook-id", "dlv_2"), body, SECRET),
-        isFromPurser(changed("webhook-timestamp", String(Math.floor(Date.now() / 1000) - 301)), body, SECRET),
-        isFromPurser(changed("webhook-timestamp", "soon"), body, SECRET),
-        isFromPurser(new Headers(), body, SECRET),
-      );
-      return new Response();
-    });
-    const url = `http://127.0.0.1:${server.addr.port}/`;
-    const { channels } = createDispatcher([{ kind: "webhook", url, secret: SECRET }]);
-    const open = createChannels({
-      channels,
-      plugins: builtInChannels,
-      allowPrivateNetworks: ["127.0.0.0/8"],
-      log: silentLog,
-      clock: systemClock,
-    });
-    const notification: Notification = {
-      id: "alert_1",
-      type: "alert.triggered",
-      isTest: false,
-      severity: "warning",
-      title: "Daily limit: $12 spent today (UTC), threshold $10 – ✓",
-      facts: [],
-      at: "2026-11-21T09:30:00.000Z",
-      environment: "test",
-      data: {},
-    };
-    const result = await open.get("webhook")!.attempt(notification, {
-      deliveryId: "dlv_1",
-      attempt: 1,
-      signal: AbortSignal.timeout(30_000),
-    });
-    assert.deepEqual(result, { ok: true });
-    assert.deepEqual(checked, [true, true, false, false, false, false, false, false]);
-  }));
-
-Deno.test("the figures in docs/alerts.md are those of the code", async () => {
-  const document = (await readDocument("docs/alerts.md")).replaceAll(/\s+/g, " ");
-  const spell = (ms: number) =>
-    ms < MINUTE_MS ? `${ms / 1000} s` : ms < HOUR_MS ? `${ms / MINUTE_MS} min` : `${ms / HOUR_MS} h`;
-  const waits = RETRY_WAITS_MS.map(spell);
-  assert.ok(document.includes(`after ${waits.slice(0, -1).join(", ")} and ${waits.at(-1)}, each wait`));
-  const hours = RETRY_WAITS_MS.reduce((sum, wait) => sum + wait, 0) / HOUR_MS;
-  assert.ok(document.includes(`some ${Math.ceil(hours)} hours (at most about ${Math.floor(hours * 1.2)})`));
-  assert.ok(document.includes(`the newest ${MAX_ALERT_HISTORY} alerts`));
-  assert.ok(document.includes(`default ${DEFAULT_COOLDOWN_SECONDS}, 0 for none`));
-  for (const type of THRESHOLD_TYPES) assert.ok(document.includes(`| \`${type}\` `), type);
-  const operating = await readDocument("docs/operating.md");
-  assert.ok(operating.includes(`leased for ${DELIVERY_LEASE_MS / 1000} s`));
-  assert.ok(operating.includes(`a lease of ${RUN_LEASE_MS / 1000} s`));
 });
 
 Deno.test("docs/operating.md names every check of the doctor, and no other", async () => {

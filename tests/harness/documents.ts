@@ -1,0 +1,60 @@
+import assert from "node:assert/strict";
+import { CLI_PERMISSIONS } from "../../build/permissions.ts";
+import { findCli } from "./installed_cli.ts";
+
+/** The folder of the repository. */
+export const ROOT = new URL("../../", import.meta.url);
+const [, ...CLI] = await findCli();
+
+/** Reads a document of the repository. */
+export async function readDocument(path: string): Promise<string> {
+  return await Deno.readTextFile(new URL(path, ROOT));
+}
+
+/** Returns the code blocks of one language below a heading, or of the whole document. */
+export function blocks(document: string, language: string, heading?: string): string[] {
+  const part = heading === undefined ? document : document.split(`\n## ${heading}\n`)[1]!.split("\n## ")[0]!;
+  return [...part.matchAll(/```(\w+)\n([^]*?)```/g)].filter(([, name]) => name === language).map((
+    [, , code],
+  ) => code!);
+}
+
+/** Runs Deno to its end. */
+export async function deno(args: string[], env: Record<string, string> = {}, cwd: string | URL = ROOT) {
+  const output = await new Deno.Command(Deno.execPath(), { args, env: { NO_COLOR: "1", ...env }, cwd })
+    .output();
+  const text = new TextDecoder();
+  return { code: output.code, stdout: text.decode(output.stdout), stderr: text.decode(output.stderr) };
+}
+
+/** Splits a command line into words; quotes hold words together. */
+export function words(line: string): string[] {
+  return [...line.matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, bare]) => quoted ?? bare!);
+}
+
+/** Runs a program of the docs in a folder, against this checkout's library. */
+export async function runExample(code: string, directory: string) {
+  const path = `${directory}/example.ts`;
+  const library = JSON.stringify(new URL("src/mod.ts", ROOT).href);
+  await Deno.writeTextFile(path, code.replaceAll('"./src/mod.ts"', library));
+  const config = new URL("deno.json", ROOT).pathname;
+  const result = await deno(["run", ...CLI_PERMISSIONS, "--quiet", "--config", config, path], {}, directory);
+  assert.equal(result.code, 0, result.stderr);
+  return result;
+}
+
+/** Runs the `purser` command lines of a document in a sandbox of their own; returns their output. */
+export async function runLines(lines: readonly string[], directory: string): Promise<string> {
+  let output = "";
+  for (const line of lines) {
+    const [program, ...args] = words(line);
+    assert.equal(program, "purser");
+    const { code, stdout, stderr } = await deno([...CLI, ...args], {
+      XDG_CONFIG_HOME: directory,
+      XDG_DATA_HOME: directory,
+    }, directory);
+    assert.equal(code, 0, `${line}\n${stderr}`);
+    output += stdout;
+  }
+  return output;
+}
