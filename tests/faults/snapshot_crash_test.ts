@@ -7,10 +7,8 @@ import { listMessages } from "../../src/sessions/mod.ts";
 import { sweepGenerations } from "../../src/snapshots/generations/mod.ts";
 import { type Store, toObjects } from "../../src/store/mod.ts";
 import { checkTotals } from "../harness/check_books.ts";
-import { seededRandom } from "../harness/random.ts";
-import { TextLineStream } from "../harness/text_lines.ts";
 import { AGENT, ageReplaced, configOf, documentOf, SESSION } from "./snapshot_crash_worker.ts";
-import { bundleWorker } from "../harness/shared_build.ts";
+import { type Aim, killWorkers, type Line, newPlace } from "./snapshot_crash_workers.ts";
 
 /** The number that the gate has time for; PURSER_KILLS sets more, as in crash_test. */
 const KILLS = Number(Deno.env.get("PURSER_KILLS") ?? 12);
@@ -18,14 +16,6 @@ const FENCING_KILLS = Number(Deno.env.get("PURSER_KILLS") ?? 6);
 /** Each phase is hit so often; kills past the planned ones aim at the phase that lacks most. */
 const HITS_PER_PHASE = Math.min(5, Math.ceil(KILLS / 6));
 const MAX_KILLS = KILLS + 200;
-/** The two lines of a worker's output between which it is killed. */
-const SPANS = {
-  opening: ["opening", "opened"],
-  importing: ["begin", "end"],
-  writing: ["read", "end"],
-  sweeping: ["restored", "end"],
-} as const;
-type Aim = keyof typeof SPANS;
 const AIMS: Aim[] = [
   "importing",
   "writing",
@@ -44,9 +34,6 @@ const AIM_AT = {
   sweeping: "sweeping",
 } as const;
 type Phase = keyof typeof AIM_AT;
-const WORKER = await bundleWorker(new URL("snapshot_crash_worker.ts", import.meta.url));
-const TIMEOUT_MS = 30_000;
-const GUESSED_MS = 20;
 
 Deno.test(`an import, killed at least ${KILLS} times, leaves the old session or the new one, never a mix`, async () => {
   await using place = await newPlace();
@@ -113,100 +100,6 @@ Deno.test(`an import that fences a run, killed at least ${FENCING_KILLS} times, 
     `${fenced} runs were fenced, ${inside} kills were inside`,
   );
 });
-
-/** A line of a worker. */
-interface Line {
-  opening?: true;
-  opened?: true;
-  begin?: number;
-  /** The whole document is read; now it is staged. */
-  read?: number;
-  /** It is the session's state; the replaced rows are still to be swept. */
-  restored?: number;
-  end?: number;
-  call?: string;
-  ran?: { run: string; status: string; message?: string };
-}
-
-interface Place extends AsyncDisposable {
-  db: string;
-}
-
-async function newPlace(): Promise<Place> {
-  const folder = await Deno.makeTempDir({ prefix: "purser_snapshot_crash_" });
-  return { db: `${folder}/crash.db`, [Symbol.asyncDispose]: () => Deno.remove(folder, { recursive: true }) };
-}
-
-/**
- * Kills one worker after another, each at a random moment of the kill's aim: of its first or second import, or while
- * it opens the database. `look` receives the worker's output. The next worker loads its modules meanwhile.
- */
-async function killWorkers(
-  { db }: Place,
-  { aimOf, mode = "restore" }: { aimOf: (kill: number) => Aim | undefined; mode?: string },
-  look: (killed: { said: Line[]; willOpenNext: boolean }) => Promise<void>,
-): Promise<void> {
-  const random = seededRandom(2026);
-  const spawn = () =>
-    new Deno.Command(Deno.execPath(), {
-      args: ["run", "-RWENS", "--quiet", WORKER, db, mode],
-      stdin: "piped",
-      stdout: "piped",
-    }).spawn();
-  // The time it takes here; the first import of a process is slower than its second.
-  const typicalMs = new Map<string, number>();
-  let first = 1;
-  let next = spawn();
-  try {
-    let aim = aimOf(0);
-    for (let kill = 0; aim; kill++) {
-      const worker = next;
-      next = spawn();
-      const turn = aim === "opening" ? 1 : 1 + Math.floor(random() * 2);
-      const share = 1.1 * random();
-      let isHit = false;
-      const hit = () => {
-        isHit = true;
-        worker.kill("SIGKILL");
-      };
-      let timer = setTimeout(() => worker.kill("SIGKILL"), TIMEOUT_MS);
-      const orders = worker.stdin.getWriter();
-      await orders.write(new TextEncoder().encode(`${first}\n`));
-      const said: Line[] = [];
-      const startedAt = new Map<string, number>();
-      const lines = worker.stdout.pipeThrough(new TextDecoderStream()).pipeThrough(new TextLineStream());
-      for await (const text of lines) {
-        const line = JSON.parse(text) as Line;
-        said.push(line);
-        if (line.begin) first = line.begin + 1;
-        for (const [name, [from, to]] of Object.entries(SPANS)) {
-          const key = `${name} ${said.filter((other) => other[from]).length}`;
-          if (line[from]) startedAt.set(key, performance.now());
-          if (line[to]) {
-            const tookMs = performance.now() - startedAt.get(key)!;
-            typicalMs.set(key, (typicalMs.get(key) ?? tookMs) * 0.7 + tookMs * 0.3);
-          }
-          if (line[from] && key === `${aim} ${turn}`) {
-            clearTimeout(timer);
-            timer = setTimeout(hit, share * (typicalMs.get(key) ?? GUESSED_MS));
-          }
-        }
-      }
-      clearTimeout(timer);
-      await orders.abort().catch(() => {});
-      await worker.status;
-      assert.ok(isHit, `worker ${kill} is killed where planned: ${JSON.stringify(said.at(-1))}`);
-      const nextAim = aimOf(kill + 1);
-      await look({ said, willOpenNext: nextAim === "opening" });
-      aim = nextAim;
-    }
-  } finally {
-    next.kill("SIGKILL");
-    await next.status;
-    await next.stdin.abort().catch(() => {});
-    await next.stdout.cancel();
-  }
-}
 
 interface Killed {
   /** The latest document whose import was begun. */
