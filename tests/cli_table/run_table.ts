@@ -7,7 +7,8 @@ import { memoryTerminal } from "../../src/cli/terminal/_memory_terminal.ts";
 import { readEnvironment } from "../../src/config/mod.ts";
 import { startSqld } from "../harness/sqld.ts";
 import { createNormaliser, normaliseOutcome, type Outcome } from "./normalise.ts";
-import { type Row, ROWS } from "./rows.ts";
+import type { Row } from "./row.ts";
+import { ROWS } from "./rows.ts";
 
 /** The program to start: a command and its first arguments. */
 export type Program = readonly string[];

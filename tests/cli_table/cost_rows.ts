@@ -1,0 +1,176 @@
+import type { Row } from "./row.ts";
+
+/** A call made elsewhere. */
+const CALL =
+  '{"call_id":"row-1","at":"2026-11-01T09:30:00Z","agent_id":"nightly","provider":"demo","model":"echo","input_tokens":100,"output_tokens":10}';
+
+/** The rows on sessions and costs, prices and snapshots; they see the agents and runs of those before. */
+export const COST_ROWS: readonly Row[] = [
+  // Sessions and costs
+  { line: "sessions list", out: /^SESSION .*\nsecond .*\n/ },
+  { line: "sessions list --agent helper --limit 1", out: /^SESSION .*\nses_.*\n$/, err: /There are more/ },
+  { line: "sessions list --agent nope", out: /^No sessions of agent nope\n$/ },
+  { line: "sessions show first", out: /^Messages +6, with/m },
+  { line: "sessions show $SESSION --json", out: /"agent_id":"helper"/ },
+  { line: "sessions show nope", code: 3, err: /^error: Cannot find session nope\n$/ },
+  { line: "cost", out: /^SPENDING \(UTC\)[^]*By agent, the last 30 days\n[^]*By model, / },
+  { line: "cost --by session --since 24h", out: /^SESSION / },
+  { line: "cost --by model --json", out: /^\[\{"provider":"demo","model":"/ },
+
+  { line: "cost --by agent --since 24h --until 1h", out: /^No calls since / },
+  { line: "cost --from 1h", code: 2, err: /unknown option of cost/ },
+  {
+    line: "cost --by run --sort cost --since all",
+    out: /^RUN [^]*\nTotal \$0\.\d+ in \d+ calls of all time\n$/,
+  },
+  { line: "cost --by agent --split model --agent helper", out: /^AGENT +MODEL [^]*\nhelper +demo:echo / },
+  {
+    line: "cost --by day --split model --model demo:loop --csv",
+    out: /^day,provider,model,[^]*,demo,loop,\d+,/,
+  },
+  { line: "cost --since 1d --compare previous", out: /^AGENT +COST +BEFORE +DIFFERENCE [^]*\nAll / },
+  {
+    line: "cost --by day --compare previous",
+    code: 1,
+    err: /can't be compared, since each has a time of its own; group by agent/,
+  },
+  { line: "cost --by run --compare previous", code: 1, err: /groups by run can't be compared/ },
+  {
+    line: "cost --by session --split model",
+    code: 1,
+    err: /a session can't be split; split agents, models, /,
+  },
+  { line: "cost --since all --compare previous", code: 2, err: /give --since/ },
+  { line: "cost --total --agent helper", out: /^Since [^]*\nModel calls +4\n/m },
+  {
+    line: "cost --total --until 1h --json",
+    out: /^\{"from":"[^"]+","to":"[^"]+","model_calls":0,.*"cost_usd":0\}\n$/,
+  },
+  { line: "cost --total --by agent", code: 2, err: /--total together with --by/ },
+  { line: "cost --forecast", out: /^Spent in \d{4}-\d\d: \$0\.\d+\nNo forecast yet/ },
+  { line: "cost --forecast --json", out: /"pace_from":"[^"]+",.*"forecast_usd":null\}/ },
+  {
+    line: "agents set tagged --model demo:echo --tag team=search --tag customer=none",
+    out: /^Created agent tagged/,
+  },
+  { line: "agents show tagged", out: /^Tags +customer=none, team=search$/m },
+  { line: "run tagged hello --tag customer=acme --tag user=zoe", out: /^You said: hello\n$/ },
+  { line: "run tagged hello --tag customer", code: 2, err: /customer is not of the form key=value/ },
+  { line: "run tagged hello --tag a=b --tag a=c", code: 2, err: /a is given twice/ },
+  { line: 'run tagged hello --tag "a b=c"', code: 2, err: /a b: a tag's key must be/ },
+  {
+    line: "cost --by tag:customer",
+    out:
+      /^CUSTOMER [^]*\n\(no customer\) [^]*\nacme [^]*\nTotal \$0\.\d+ in \d+ calls of the last 30 days\n$/,
+  },
+  {
+    line: "cost --by model --split tag:customer --tag team=search",
+    out: /^MODEL +CUSTOMER [^]*\ndemo:echo +acme /,
+  },
+  { line: "cost --tag customer=acme", out: /^SPENDING [^]*^All time +\$0\.\d+ +1 /m },
+  { line: "cost --tag customer=zoe", out: /^No such model call has been booked yet\n$/ },
+  {
+    line: "cost --by tag:customer --tag user=zoe --json",
+    out: /^\[\{"tag_key":"customer","tag_value":"acme",/,
+  },
+  { line: "cost --by tag:", code: 2, err: /tag: is not one of agent, .*, tag:KEY/ },
+  { line: "agents set tagged --no-tags --json", out: /"tags":\{\}/ },
+  { line: "agents set tagged --no-tags --tag a=b", code: 2, err: /--tag together with --no-tags/ },
+  { line: "agents remove tagged", out: /tagged/ },
+  { line: "cost --csv --json", code: 2, err: /--csv together with --json/ },
+  {
+    line: "cost --what-if demo:echo",
+    out: /^MODEL .*ON demo:echo[^]*\ndemo:loop .*\n[^]*\nAll /,
+    err: /another model counts and answers differently/,
+  },
+  { line: "cost --what-if demo:echo --by agent --json", out: /"what_if_cost_usd":0\.\d+/ },
+  { line: "cost --what-if nope", code: 1, err: /write its provider too/ },
+  {
+    line: "state export helper --session first --with-events --output - --json",
+    out: /^\{/,
+    keep: ["CALL", /"call_id":"(call_\w+)"/],
+  },
+  {
+    line: "cost explain $CALL",
+    out: /^Call +call_\w+\n[^]*As booked\nBy the rates of demo\nPART .*\ninput_tokens .* \$1 \/ 1M /,
+  },
+  { line: "cost explain $CALL --json", out: /"difference_usd":0\}/ },
+  { line: "cost explain call_nope", code: 3, err: /^error: Cannot find call call_nope\n$/ },
+  { line: "cost explain ..", code: 2, err: /as the id of a call/ },
+  {
+    line: "report -",
+    stdin: `${CALL}\n{"call_id":1}\n${CALL.replace("row-1", "row-2")}\n`,
+    code: 1,
+    out: /^Booked 2 calls; 1 bad line was left out\n$/,
+    err: /^error: Line 2: call_id: .*; at: /,
+  },
+  { line: "report -", stdin: `${CALL}\n`, out: /^Booked 0 calls; 1 call was booked before\n$/ },
+  { line: "report - --json", stdin: `${CALL}\n`, out: /^\{"lines":1,"booked":0,"duplicates":1,/ },
+  { line: "report missing.jsonl", code: 1, err: /missing\.jsonl: no such file/ },
+  { line: "reprice", code: 2, err: /without --unpriced, or --since and --until/ },
+  { line: "reprice --unpriced", out: /^No calls match\n$/ },
+  {
+    line: "reprice --since 24h --until 2030-01-01 --agent helper",
+    out: /\n0 calls of 4 would change, by \+\$0 in all\n$/,
+  },
+  {
+    line: "reprice --since 24h --until 2030-01-01 --apply --json",
+    out: /"status":"applied"/,
+    keep: ["REPRICING", /"repricing_id":"(rep_\w+)"/],
+  },
+  { line: "reprice apply $REPRICING", out: /is applied; purser reprice undo / },
+  { line: "reprice apply rep_nope", code: 3, err: /^error: Cannot find repricing rep_nope\n$/ },
+  { line: "reprice list", out: /^REPRICING .*\nrep_\w+ +applied / },
+  { line: "reprice list --limit 0", code: 2, err: /--limit/ },
+  { line: "reprice undo $REPRICING", out: /is undone\n$/ },
+  { line: "reprice undo rep_nope --json", code: 3, err: /"code":"not_found"/ },
+  { line: "reprice apply $REPRICING", code: 1, err: /it is undone/ },
+
+  // Prices
+  { line: "prices show", out: /^SOURCE .*\ngenai-prices .*\nlitellm / },
+  {
+    line: "prices show gpt-5-mini --at 2026-11-01",
+    out: /^Model +openai:gpt-5-mini\n[^]*^RATE \(USD\) +STANDARD +FLEX/m,
+  },
+  {
+    line: "prices show openai:gpt-5-mini --at 2026-11-01 --json",
+    out: /"part":"input_tokens","usd":0\.25,"per":1000000/,
+  },
+  { line: "prices show openai:gpt-5-minni", code: 3, err: /did you mean openai:gpt-5-mini/ },
+  { line: "prices show openai:gpt-5-minni --json", code: 3, err: /"nearest":\["openai:gpt-5-mini"/ },
+  { line: "prices show --service-tier flex", code: 2, err: /without MODEL/ },
+  {
+    line: "prices show gpt-5-mini --service-tier flex",
+    out: /^RATE \(USD\) +FLEX +PER\ninput tokens +0\.125 /m,
+  },
+  {
+    line: "prices show gpt-5-mini --service-tier other",
+    out: /service_tier\n[^]*^RATE \(USD\) +STANDARD +PER$/m,
+  },
+  { line: "prices show gpt-5-mini --at yesterday", code: 2, err: /yesterday is no date/ },
+
+  // Snapshots
+  {
+    line: "state export helper --session first --output $FOLDER/s.json --tag ticket=4711",
+    out: /^Exported session first/,
+  },
+  { line: "state export helper --session first --with-events --output - --json", out: /^\{.*"events":\[/ },
+  {
+    line: "state export helper --session second --output $FOLDER/t.json",
+    code: 1,
+    err: /it belongs to agent looper/,
+  },
+  { line: "state export nope --output $FOLDER/t.json", code: 3, err: /nope/ },
+  { line: "state show $FOLDER/s.json", out: /^tags +ticket=4711$/m },
+  { line: "state show missing.json", code: 1, err: /missing\.json/ },
+  { line: "state import $FOLDER/s.json --dry-run", out: /^Nothing was written\n$/m },
+  { line: "run helper more --session first", out: /^You said: more\n$/ },
+  { line: "state import $FOLDER/s.json --json", code: 1, err: /"messages_before":8,"messages_restored":6\}/ },
+  { line: "state import $FOLDER/s.json --yes --dry-run", out: /^It would get shorter: /m },
+  { line: "state import $FOLDER/s.json --yes", out: /^Restored session first of helper: 6 messages\n/ },
+  { line: "state import $FOLDER/s.json", out: /^Restored session first of helper: 6 messages\n/ },
+  { line: "state import - --json", stdin: '{"schema_version":1}', code: 1, err: /"code":"invalid"/ },
+  { line: "state replay first --until 3", out: /./ },
+  { line: "state replay $FOLDER/s.json --json", out: /^\{/ },
+  { line: "state replay nope", code: 3, err: /nope/ },
+];
