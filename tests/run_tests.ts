@@ -16,10 +16,10 @@ const FILES_PER_MODULE = 20;
 const STARTS_PROCESSES = new RegExp(
   String.raw`Deno\.Command|runDeno|/(?:${
     [
-      ...["alert_workers", "books_workers", "cli_process", "deno_project", "documents", "edge_bundle"],
-      ...["fault_stage", "full_disk_suite", "installed_cli", "instances", "mail_server", "node"],
-      ...["npm_project", "on_terminal", "run_table", "shared_build", "small_disk", "store_process"],
-      ...["snapshot_crash_workers", "targets", "workerd"],
+      ...["alert_workers", "books_workers", "browser", "cli_process", "deno_project", "documents"],
+      ...["edge_bundle", "fault_stage", "full_disk_suite", "installed_cli", "instances", "mail_server"],
+      ...["node", "npm_project", "on_terminal", "run_table", "shared_build", "small_disk"],
+      ...["snapshot_crash_workers", "store_process", "targets", "workerd"],
     ].join("|")
   })\.ts"`,
 );
