@@ -49,6 +49,25 @@ export async function listAlerts(
 ): Promise<Alert[]> {
   const within = onlyAgentId === undefined ? undefined : isOfAgent(query, onlyAgentId);
   const rows = await query.select().from(alerts).where(within).orderBy(desc(alerts.position)).limit(limit);
+  return await withDeliveries(query, rows, onlyAgentId);
+}
+
+/** Returns one alert of the history, with its row; undefined if there is none that the reader may see. */
+export async function findAlert(
+  { query }: Pick<AlertContext, "query">,
+  alertId: string,
+  onlyAgentId?: string,
+): Promise<{ row: AlertRow; alert: Alert } | undefined> {
+  const within = onlyAgentId === undefined ? undefined : isOfAgent(query, onlyAgentId);
+  const [row] = await query.select().from(alerts).where(and(eq(alerts.alertId, alertId), within));
+  return row && { row, alert: (await withDeliveries(query, [row], onlyAgentId))[0]! };
+}
+
+async function withDeliveries(
+  query: AlertContext["query"],
+  rows: readonly AlertRow[],
+  onlyAgentId: string | undefined,
+): Promise<Alert[]> {
   const history = new Map<string, Alert>();
   for (const row of rows) history.set(row.alertId, { ...toAlertRecord(row), deliveries: [] });
   if (rows.length > 0) {
@@ -70,7 +89,7 @@ export async function listAlerts(
  * Matches alerts about the spend of one agent alone: of its runs and sessions, and of its rules. A rule may have been
  * about all agents before it was changed, so only its later alerts match.
  */
-function isOfAgent(query: AlertContext["query"], agentId: string) {
+export function isOfAgent(query: AlertContext["query"], agentId: string) {
   const ownRule = query.select({ one: sql`1` }).from(alertRules).where(and(
     eq(alertRules.ruleId, alerts.ruleId),
     eq(alertRules.scope, agentId),

@@ -15,6 +15,7 @@ export { getRule, listRules, ruleNotFound } from "./rules/rules.ts";
 export type { RuleTest } from "../contract/alerts.ts";
 export type { AlertRule, RuleChanges, RuleInput } from "../contract/alert_rules.ts";
 export { describeAlert, listAlerts, readAlertNotification, resendAlert, testRule } from "./alerts.ts";
+export { explainAlert } from "./explain_alert.ts";
 export {
   type AlertDispatcher,
   type AlertEvaluator,

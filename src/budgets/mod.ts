@@ -59,4 +59,5 @@ export {
 export { checkBudgets } from "./check_budgets.ts";
 export { releaseElsewhere, reserveElsewhere } from "./elsewhere.ts";
 export { type BudgetInCode, ensureBudgets } from "./ensure_budgets.ts";
+export { listRefusals, type RefusalFilter } from "./list_refusals.ts";
 export { listRaises, raiseBudget } from "./raises.ts";

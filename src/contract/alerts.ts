@@ -59,13 +59,14 @@ const top = (of: string) =>
 
 /** The spending in the window of an alert until it was triggered. */
 export const AlertCauses = z.object({
-  from: Time,
+  from: Time.nullable().openapi({ description: "Null where all there is counts" }),
   to: Time.openapi({ description: "Inclusive; when the alert was triggered" }),
   agents: top("agents"),
   models: top("models"),
   sessions: top("sessions"),
   sessions_from: Time.openapi({
-    description: "Of a long window, the sessions are those of the last 24 hours before the alert",
+    description:
+      "Of a longer window, the sessions are those of the calls in the last 24 hours before the alert",
   }),
 }).openapi("AlertCauses");
 export type AlertCauses = z.infer<typeof AlertCauses>;

@@ -74,7 +74,7 @@ export const LiveDelta = z.object({
 });
 export type LiveDelta = z.infer<typeof LiveDelta>;
 
-const Id = z.string().openapi({ description: "Number of the message in its stream", example: "7" });
+const Id = z.string().openapi({ description: "Number of the state in its process", example: "7" });
 
 export const LiveStreamEvent = z.discriminatedUnion("event", [
   z.object({ id: Id, event: z.literal("state"), data: LiveState }).openapi("LiveStreamState", {

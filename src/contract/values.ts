@@ -12,6 +12,17 @@ export const AGENT_STATUSES = [
 ] as const;
 export type AgentStatus = typeof AGENT_STATUSES[number];
 
+/** The statuses of a run. */
+export const RUN_STATUSES = [
+  "running",
+  "completed",
+  "failed",
+  "budget_exceeded",
+  "cancelled",
+  "interrupted",
+] as const satisfies readonly AgentStatus[];
+export type RunStatus = typeof RUN_STATUSES[number];
+
 /** `stop` makes no call once the limit is reached; `strict` makes none that could exceed it. */
 export const BUDGET_MODES = ["stop", "strict"] as const;
 export type BudgetMode = typeof BUDGET_MODES[number];

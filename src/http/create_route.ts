@@ -4,6 +4,7 @@ import { type ErrorCode, STATUS } from "../kernel/errors.ts";
 import { headers, type ResponseHeader } from "../contract/headers.ts";
 import { problemOf } from "../contract/problems.ts";
 import type { Tag } from "./openapi/document.ts";
+import { CSV, csvOf, entriesOf } from "./middleware/csv.ts";
 import { PERMISSION, type Permission, SECURITY_SCHEME } from "./middleware/authorize.ts";
 
 /** The fields that every operation of the API has. */
@@ -24,11 +25,30 @@ export const createRoute: <
 >(route: Route) => ReturnType<typeof createAnyRoute<Path, Route>> = ({ scopes, agentCheck, ...route }) => {
   const permission: Permission = { scopes, agentCheck };
   const checked = ignoresQuery(route) ? route : refusingQuery(route);
-  const responses = { ...checked.responses };
+  const responses: RouteConfig["responses"] = { ...checked.responses };
+  const entries = route.method === "get"
+    ? entriesOf(contentOf(responses[200])["application/json"]?.schema)
+    : undefined;
+  if (entries) {
+    // The typed client reads JSON; the document has both.
+    const ok = responses[200]!;
+    responses[200] = { ...ok, content: { ...contentOf(ok), [CSV]: { schema: z.string() } } };
+  }
   if (scopes === "open") delete responses[STATUS.unauthorized];
   const security = scopes === "open" ? [] : scopes.map((scope) => ({ [SECURITY_SCHEME]: [scope] }));
-  return createAnyRoute({ ...checked, responses, security, [PERMISSION]: permission }) as never;
+  return createAnyRoute({
+    ...checked,
+    ...(entries && { middleware: csvOf(entries) }),
+    responses,
+    security,
+    [PERMISSION]: permission,
+  }) as never;
 };
+
+type Content = Record<string, { schema?: unknown }>;
+
+const contentOf = (response: unknown): Content =>
+  (response as { content?: Content } | undefined)?.content ?? {};
 
 type RouteFields = Pick<RouteConfig, "request" | "responses"> & Pick<Operation, "tags">;
 

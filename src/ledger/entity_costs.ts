@@ -14,7 +14,8 @@ export function entityStatement(kind: "session" | "run", filter: CostFilter): St
     : ofCalls(kind, filter);
 }
 
-const select = (key: string) =>
+/** SQL for the sums of sessions or runs over their calls, with the agent of the first and the model of the newest. */
+export const selectEntity = (key: string) =>
   `SELECT ${key}, ${textAt("min", "first_at", "agent_id")} AS agent_id, ${
     textAt("max", "last_at", "model")
   } AS model, ${COUNTER_SUMS}, min(first_at) AS first_at`;
@@ -30,7 +31,7 @@ function ofCalls(kind: "session" | "run", filter: CostFilter): Statement {
   const where = [`${key} IS NOT NULL`, ...conditionsOf(filter, args), "at >= ? AND at < ?"].join(" AND ");
   args.push(filter.from ?? 0, filter.to ?? MAX_TIME, filter.limit, filter.offset);
   return {
-    sql: `SELECT * FROM (${select(key)}
+    sql: `SELECT * FROM (${selectEntity(key)}
 FROM (SELECT ${key}, agent_id, model, at AS first_at, at AS last_at, position, ${ENTRY_COUNTERS} FROM calls WHERE ${where})
 GROUP BY ${key}) ORDER BY ${orderOf(key, filter)} LIMIT ? OFFSET ?`,
     args,
@@ -63,7 +64,7 @@ page(id) AS MATERIALIZED (
     ORDER BY ${orderOf(key, filter)}
     LIMIT ?3 + ?4 + (SELECT count(*) FROM moved))
 )
-SELECT * FROM (${select(key)}
+SELECT * FROM (${selectEntity(key)}
 FROM (
   SELECT ${key}, agent_id, model, first_at, last_at, 0 AS position, ${COUNTERS}
     FROM page CROSS JOIN usage_${kind}s ON ${key} = id WHERE ${inside}

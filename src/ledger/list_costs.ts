@@ -4,12 +4,12 @@ import { type TagGroup, tagKeyOf } from "../contract/tags/tags.ts";
 import type { Grouping } from "../contract/values.ts";
 import { toIso } from "../kernel/clock.ts";
 import { type SqlValue, type Statement, type Store, toObjects } from "../store/mod.ts";
-import { dearestFirst } from "./cost_conditions.ts";
+import { conditionsOf, dearestFirst } from "./cost_conditions.ts";
 import { type CostFilter, type CostScope, isTimed, sortOf, type TimeSpan } from "./cost_filter.ts";
 import { type Key, type KeyColumn, piecesOf } from "./cost_pieces.ts";
-import { entityStatement } from "./entity_costs.ts";
+import { entityStatement, selectEntity } from "./entity_costs.ts";
 import { costUsd } from "./token_usage.ts";
-import { COUNTER_COLUMNS, COUNTER_SUMS } from "./usage_sql.ts";
+import { COUNTER_COLUMNS, COUNTER_SUMS, ENTRY_COUNTERS } from "./usage_sql.ts";
 
 type ReadContext = Pick<Store, "read">;
 type Row = Record<string, SqlValue>;
@@ -36,6 +36,44 @@ export async function readCostTotal(store: ReadContext, scope: CostScope): Promi
   const sql = `SELECT ${sumsSql(scope)} FROM (${rowsOf(scope, { columns: [] }, args)})`;
   const [row] = toObjects<Row>(await store.read({ sql, args }));
   return { ...spanOf(scope), ...sumsOf(row!), ...comparisonOf(scope, row!) };
+}
+
+/** The calls of a run, of a session, or of a short span: those that an index finds. */
+export type IndexedCalls =
+  & Pick<CostScope, "agentId" | "keyId">
+  & ({ sessionId: string; runId?: string | null } | { runId: string } | { from: number; to: number });
+
+/** Sums calls that an index finds by agent, model or session, the most expensive first. */
+export async function listTopCosts(
+  store: ReadContext,
+  { groupBy, limit, ...calls }: IndexedCalls & { groupBy: "agent" | "model" | "session"; limit: number },
+): Promise<CostRow[]> {
+  const args: SqlValue[] = [];
+  const where: string[] = [];
+  const add = (condition: string, ...values: SqlValue[]) => {
+    where.push(condition);
+    args.push(...values);
+  };
+  if ("sessionId" in calls) {
+    add("session_id = ?", calls.sessionId);
+    if (calls.runId != null) add("run_id = ?", calls.runId);
+  } else if ("runId" in calls) add("session_id IS NULL AND run_id = ?", calls.runId);
+  else add("at >= ? AND at < ?", calls.from, calls.to);
+  const index = "sessionId" in calls
+    ? "calls_by_session"
+    : "runId" in calls
+    ? "calls_by_run"
+    : "calls_by_time";
+  where.push(...conditionsOf({ agentId: calls.agentId, keyId: calls.keyId }, args));
+  const keys = groupBy === "session" ? ["session_id"] : KEYS[groupBy];
+  if (groupBy === "session") where.push("session_id IS NOT NULL");
+  const sums = groupBy === "session" ? selectEntity("session_id") : `SELECT ${keys}, ${COUNTER_SUMS}`;
+  const sql = `SELECT * FROM (${sums} FROM (
+  SELECT session_id, agent_id, provider, model, at AS first_at, at AS last_at, position, ${ENTRY_COUNTERS}
+  FROM calls INDEXED BY ${index} WHERE ${where.join(" AND ")}
+) GROUP BY ${keys}) ORDER BY ${DEAREST_FIRST}, ${keys} LIMIT ?`;
+  const rows = toObjects<Row>(await store.read({ sql, args: [...args, limit] }));
+  return rows.map((row) => ({ ...keyOf(row, { groupBy, limit, offset: 0 }), ...sumsOf(row) }));
 }
 
 const spanOf = ({ from, to }: TimeSpan) => ({

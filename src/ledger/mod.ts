@@ -5,6 +5,7 @@ export { MAX_AHEAD_MS, type ModelCall } from "./model_call.ts";
 export { adjustCall, type Adjustment, readAdjustments, withAdjustments } from "./adjustments.ts";
 export { explainCall, readRates } from "./explain_call.ts";
 export { explainPrice } from "./explain_price.ts";
+export { type CachingGroup, describeCaching } from "./caching.ts";
 export { priceRows, whatIfNotes } from "./what_if.ts";
 export type { CostEvent, TokenUsage } from "../contract/usage.ts";
 export {
@@ -14,6 +15,7 @@ export {
   noCounters,
   readAgentUsage,
   readRunUsage,
+  readRunUsages,
   readSessionUsage,
   sessionUsageStatement,
   toSessionUsage,
@@ -30,8 +32,8 @@ export {
   usageViews,
 } from "./usage_sql.ts";
 export { type CostFilter, type CostScope, isTimed } from "./cost_filter.ts";
-export { describePace, type Pace, type PacedWindow, readPaces } from "./pace.ts";
+export { describePace, type Pace, type PacedWindow, readMinutes, readPaces } from "./pace.ts";
 export { forecastCosts } from "./forecast_costs.ts";
-export { keyColumnsOf, listCosts, readCostTotal } from "./list_costs.ts";
+export { type IndexedCalls, keyColumnsOf, listCosts, listTopCosts, readCostTotal } from "./list_costs.ts";
 export type { CostRow } from "../contract/costs.ts";
 export type { StepCost } from "../contract/sessions.ts";

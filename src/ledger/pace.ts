@@ -1,8 +1,8 @@
 import { DAY_MS, HOUR_MS, MINUTE_MS, startOf, toIso } from "../kernel/clock.ts";
-import { divideHalfEven, type NanoUsd, toUsd } from "../kernel/money.ts";
+import { divideHalfEven, NANO_PER_USD, type NanoUsd, toUsd } from "../kernel/money.ts";
 import type { Store } from "../store/mod.ts";
 import { MAX_TIME } from "./cost_conditions.ts";
-import { atMost64Bits, counterSum, sumOfTail } from "./spend_counters.ts";
+import { atMost64Bits, counterSum, DECIDED_POSITION, isInScope, sumOfTail } from "./spend_counters.ts";
 
 /*
  * The pace of spending towards a limit, and when the limit is reached at it. It is read from the counters of spend: of
@@ -93,4 +93,29 @@ export function describePace(
     usd_per_hour: toUsd(divideHalfEven(pace.spentNanoUsd * BigInt(HOUR_MS), BigInt(pace.elapsedMs))),
     reaches_at: reachesAt === null ? null : toIso(reachesAt),
   };
+}
+
+const MINUTES = `WITH j AS MATERIALIZED (SELECT value AS scope FROM json_each(?1))
+SELECT s.scope, s.start, s.whole_usd, s.rest_nano_usd FROM j CROSS JOIN spend_counters s
+  ON s.kind = 'minute' AND s.scope = j.scope AND s.start >= ?2
+UNION ALL SELECT j.scope, c.at - c.at % ${MINUTE_MS}, sum(c.cost_nano_usd / ${NANO_PER_USD}),
+  sum(c.cost_nano_usd % ${NANO_PER_USD})
+FROM calls c NOT INDEXED CROSS JOIN j ON ${isInScope("j.scope")}
+WHERE c.position > ${DECIDED_POSITION} AND c.at >= ?2 AND c.cost_nano_usd <> 0 GROUP BY 1, 2`;
+
+/** Reads the spending of all agents ('') or of agents by minute, from a minute on. */
+export async function readMinutes(
+  store: Pick<Store, "read">,
+  scopes: readonly string[],
+  from: number,
+): Promise<Map<string, Map<number, NanoUsd>>> {
+  const { rows } = await store.read({ sql: MINUTES, args: [JSON.stringify([...new Set(scopes)]), from] });
+  const minutes = new Map<string, Map<number, NanoUsd>>();
+  for (const [scope, start, whole, rest] of rows) {
+    const of = minutes.get(scope as string) ?? new Map<number, NanoUsd>();
+    const amount = (whole as bigint) * NANO_PER_USD + (rest as bigint);
+    of.set(Number(start), (of.get(Number(start)) ?? 0n) + amount);
+    minutes.set(scope as string, of);
+  }
+  return minutes;
 }

@@ -20,6 +20,20 @@ export async function readRunUsage(store: ReadContext, runId: string): Promise<T
   return toUsage((await store.read({ sql: OF_RUN, args: [runId] })).rows[0]!);
 }
 
+const OF_RUNS = `SELECT run_id, ${MODEL}, ${COUNTER_SUMS} FROM ${usageOfIds("run", "?1")} GROUP BY run_id`;
+
+/** Reads the usage and cost of runs, by id; runs without a call have an entry too. */
+export async function readRunUsages(
+  store: ReadContext,
+  runIds: readonly string[],
+): Promise<Map<string, TokenUsage>> {
+  const usage = new Map(runIds.map((id) => [id, toTokenUsage(noCounters(), null)]));
+  if (runIds.length === 0) return usage;
+  const { rows } = await store.read({ sql: OF_RUNS, args: [JSON.stringify(runIds)] });
+  for (const [runId, ...row] of rows) usage.set(runId as string, toUsage(row));
+  return usage;
+}
+
 /** Returns whether a run has a call of which a part has no known price by now. */
 export async function hasPartlyPricedCall(store: ReadContext, runId: string): Promise<boolean> {
   const { rows } = await store.read({ sql: IS_PARTLY_PRICED, args: [JSON.stringify([runId])] });

@@ -22,6 +22,7 @@ import type { LiveRun, LogReader } from "../sessions/mod.ts";
 import type { GenerationsInUse } from "../snapshots/generations/mod.ts";
 import type { SpoolOptions } from "../snapshots/mod.ts";
 import type { Query, SharedStore, Store } from "../store/mod.ts";
+import type { LiveReader } from "./live/mod.ts";
 import type { Telemetry } from "../telemetry/mod.ts";
 
 /** Options of a core. The environment and defaults fill in the rest. */
@@ -118,6 +119,8 @@ export interface CoreParts {
   bus: Bus;
   /** Reads the event log, once for all streams. */
   logReader: LogReader;
+  /** Reads the live overview, once for all streams. */
+  live: LiveReader;
 
   // Alerts and their delivery
   rules: { mayExist: boolean };

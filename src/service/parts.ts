@@ -27,6 +27,7 @@ import { appendOnlyLogic, createQuery, type Logic, openStore } from "../store/mo
 import { findTelemetry } from "../telemetry/mod.ts";
 import { usageIncrements, usageViews } from "../ledger/mod.ts";
 import type { CoreOptions, CoreParts } from "./core_parts.ts";
+import { createLiveReader } from "./live/mod.ts";
 
 /** The business logic that is installed in a database as views and triggers. */
 export const databaseLogic: readonly Logic[] = [
@@ -122,6 +123,7 @@ export async function openParts(
       rollUps: new RollUps(options.rollUp === "never" ? Infinity : undefined),
       bus,
       logReader: createLogReader({ store, query, clock, bus, turns }),
+      live: createLiveReader({ store, query, clock, bus, turns }),
       rules: { mayExist: await hasRules(store) },
       channels,
       outboxChannels: channels.list,

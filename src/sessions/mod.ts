@@ -39,5 +39,6 @@ export {
   readMessageTexts,
   readOwners,
 } from "./read_sessions.ts";
+export { countRunning, listRuns, type RunFilter } from "./list_runs.ts";
 export type { Run } from "../contract/runs.ts";
 export type { Session } from "../contract/sessions.ts";

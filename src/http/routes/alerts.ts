@@ -1,6 +1,7 @@
 import { MAX_ALERT_HISTORY, MAX_PAGE, PAGE_SIZES } from "../../contract/limits.ts";
 import {
   createRule,
+  explainAlert,
   getRule,
   listAlerts,
   listRules,
@@ -28,7 +29,7 @@ import {
 import { isTimePosition, linkNext, readCursor } from "../cursors.ts";
 import { limitQuery, optionalPageQuery, page } from "../pagination.ts";
 import { createRouter } from "../router.ts";
-import { Alert, AlertId, AlertResend, RuleTest } from "../../contract/alerts.ts";
+import { Alert, AlertDetail, AlertId, AlertResend, RuleTest } from "../../contract/alerts.ts";
 import { AlertRule, RuleBody, RuleChangesBody, RuleId } from "../../contract/alert_rules.ts";
 
 const params = z.object({ rule_id: RuleId });
@@ -153,6 +154,21 @@ const history = createRoute({
   responses: { 200: json(z.array(Alert), "Alerts, newest first"), ...problems("invalid") },
 });
 
+const explain = createRoute({
+  method: "get",
+  path: "/alerts/history/{alert_id}",
+  scopes: ["read"],
+  agentCheck: "handler",
+  operationId: "getAlert",
+  summary: "Get an alert with the spending that moved it",
+  description:
+    "The agents, models and sessions with the most spending from the start of the window until the alert, and the " +
+    "earlier alerts of its rule or budget.",
+  tags: ["alerts"],
+  request: { params: z.object({ alert_id: AlertId }) },
+  responses: { 200: json(AlertDetail, "The alert"), ...problems("not_found") },
+});
+
 const resend = createRoute({
   method: "post",
   path: "/alerts/history/{alert_id}/resend",
@@ -237,6 +253,9 @@ export function createRoutes(core: Core) {
     .openapi(test, async (c) => {
       const outcome = await testRule(core, c.req.valid("param").rule_id);
       return c.json(outcome, statusOf(outcome.results));
+    })
+    .openapi(explain, async (c) => {
+      return c.json(await explainAlert(core, c.req.valid("param").alert_id, onlyAgentOf(c)), 200);
     })
     .openapi(resend, async (c) => {
       const outcome = await resendAlert(core, c.req.valid("param").alert_id);

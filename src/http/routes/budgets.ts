@@ -6,6 +6,7 @@ import {
   getBudget,
   listBudgets,
   listRaises,
+  listRefusals,
   raiseBudget,
   removeBudget,
   updateBudget,
@@ -20,9 +21,10 @@ import {
   BudgetId,
   BudgetRaise,
   BudgetRaiseBody,
+  BudgetRefusal,
 } from "../../contract/budgets.ts";
 import { PAGE_SIZES } from "../../contract/limits.ts";
-import { Label, name } from "../../contract/parts.ts";
+import { AgentId, Label, name } from "../../contract/parts.ts";
 import { settleClaim } from "../../keys/idempotency/mod.ts";
 import type { Core } from "../../service/mod.ts";
 import { findSessionOwner } from "../../sessions/mod.ts";
@@ -36,7 +38,7 @@ import {
   problems,
   z,
 } from "../create_route.ts";
-import { isTimePosition, linkNext, readCursor } from "../cursors.ts";
+import { isNumberPosition, isTimePosition, linkNext, readCursor } from "../cursors.ts";
 import { answerOnce, fingerprintOf, IDEMPOTENCY_KEY } from "../middleware/idempotency.ts";
 import { etagOf, IF_MATCH, readPreconditions } from "../middleware/preconditions.ts";
 import { narrowToAgent, onlyAgentOf } from "../middleware/agent_reach.ts";
@@ -108,6 +110,27 @@ const check = createRoute({
     }),
   },
   responses: { 200: json(z.array(BudgetCheck), "The budgets"), ...problems("invalid") },
+});
+
+const refusals = createRoute({
+  method: "get",
+  path: "/budgets/refusals",
+  scopes: ["read"],
+  agentCheck: "handler",
+  operationId: "listBudgetRefusals",
+  summary: "List the calls that budgets have refused",
+  description:
+    "With the amounts that the readers of the event log may see. Those of one budget are searched among 10,000 " +
+    "refusals. Calls that a budget with the action `watch` would have refused are only counted.",
+  tags: ["budgets"],
+  request: {
+    query: z.strictObject({
+      budget_id: BudgetId.optional(),
+      agent_id: AgentId.optional(),
+      ...pageQuery(PAGE_SIZES.refusals),
+    }),
+  },
+  responses: { 200: page(z.array(BudgetRefusal), "Refused calls, newest first"), ...problems("invalid") },
 });
 
 const get = createRoute({
@@ -224,9 +247,21 @@ function createFixedRoutes(core: Core) {
         hidesOthers: only !== undefined,
       });
       return c.json(checks, 200);
+    })
+    .openapi(refusals, async (c) => {
+      const { budget_id, agent_id, limit, cursor } = c.req.valid("query");
+      const list = await listRefusals(core, {
+        budgetId: budget_id,
+        agentId: narrowToAgent(c, agent_id),
+        before: readCursor(cursor, isNumberPosition),
+        limit,
+      });
+      const last = list.at(-1);
+      if (last && list.length === limit) linkNext(c, last.event_id);
+      return c.json(list, 200);
     });
   // Neither is the id of a budget, with any method.
-  for (const path of [check.path, RESERVATIONS]) routes.all(path, (c) => c.notFound());
+  for (const path of [check.path, refusals.path, RESERVATIONS]) routes.all(path, (c) => c.notFound());
   return routes;
 }
 

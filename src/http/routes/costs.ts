@@ -1,5 +1,4 @@
 import { PAGE_SIZES } from "../../contract/limits.ts";
-import { formatUsd, parseTotalUsd } from "../../kernel/money.ts";
 import type { Core } from "../../service/mod.ts";
 import {
   type CostFilter,
@@ -9,6 +8,7 @@ import {
   listCosts,
   readCostTotal,
 } from "../../ledger/mod.ts";
+import { cellOf, CSV, toLines } from "../middleware/csv.ts";
 import { onlyAgentOf } from "../middleware/agent_reach.ts";
 import { createRoute, json, problems, z } from "../create_route.ts";
 import { isNumberPosition, linkNext, readCursor } from "../cursors.ts";
@@ -26,9 +26,6 @@ import {
   CostTotal,
 } from "../../contract/costs.ts";
 import { ExplainedCall } from "../../contract/explained_calls.ts";
-
-const CSV = "text/csv";
-const rows = page(z.array(CostRow), "One row per group");
 
 const list = createRoute({
   method: "get",
@@ -62,11 +59,7 @@ const list = createRoute({
     }),
   },
   responses: {
-    200: {
-      ...rows,
-      // The typed client reads JSON; the document has both.
-      content: { ...rows.content, [CSV]: { schema: z.string() } } as typeof rows.content,
-    },
+    200: page(z.array(CostRow), "One row per group"),
     ...problems("invalid"),
   },
 });
@@ -155,24 +148,11 @@ export function toCostCsv(rows: readonly CostRow[], filter: CostFilter): string 
     ...isCompared ? [...SUMS.map((name) => `previous_${name}`), "difference_usd"] : [],
   ];
   const lines = rows.map((row) => [
-    ...keys.map((name) => textCell(row[name] ?? "")),
+    ...keys.map((name) => cellOf(name, row[name])),
     ...sumCells(row),
-    ...isCompared ? [...sumCells(row.previous!), usdCell(row.difference_usd!)] : [],
+    ...isCompared ? [...sumCells(row.previous!), cellOf("difference_usd", row.difference_usd)] : [],
   ]);
-  return [header, ...lines].map((cells) => cells.join(",") + "\r\n").join("");
+  return toLines([header, ...lines]);
 }
 
-const sumCells = (sums: CostSums) =>
-  SUMS.map((name) => name === "cost_usd" ? usdCell(sums.cost_usd) : String(sums[name]));
-
-/** An amount as a plain decimal: the text of a number may be `1e-9`. */
-const usdCell = (usd: number | null) => usd === null ? "" : formatUsd(parseTotalUsd(usd));
-
-/**
- * Returns a text as a cell. Spreadsheets run a text that begins like a formula, also a quoted one, so that it gets an
- * apostrophe before it, which they hide.
- */
-function textCell(text: string): string {
-  const safe = /^[=+\-@\t\r\n＝＋－＠]/.test(text) ? `'${text}` : text;
-  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
-}
+const sumCells = (sums: CostSums) => SUMS.map((name) => cellOf(name, sums[name]));

@@ -20,7 +20,7 @@ const csvOf = (row: Partial<CostRow>) =>
   toCostCsv([{ ...SUMS, provider: "p", ...row }], { groupBy: "model", limit: 9, offset: 0 }).split("\r\n");
 
 Deno.test("toCostCsv() puts an apostrophe before a text that a spreadsheet would run", () => {
-  for (const model of ["=1+1", "+1", "-1", "@SUM(A1)", "＝1", "\t=1"]) {
+  for (const model of ["=1+1", "+1+1", "-1-1", "@SUM(A1)", "＝1", "\t=1"]) {
     assert.equal(csvOf({ model })[1]!.split(",")[1], `'${model}`);
   }
   assert.ok(csvOf({ model: '=A1,"x"' })[1]!.startsWith(`p,"'=A1,""x""",2,`));

@@ -1,19 +1,13 @@
-import type { Context } from "hono";
 import type { Core } from "../../service/mod.ts";
-import { messageOf, PurserError } from "../../kernel/errors.ts";
-import { createKeyCheck, isAuthRequired } from "../../keys/mod.ts";
+import { PurserError } from "../../kernel/errors.ts";
 import { lastEventId, type LogPage } from "../../sessions/mod.ts";
 import { onlyAgentOf } from "../middleware/agent_reach.ts";
-import { type ApiEnv, leaseOf, principalOf } from "../middleware/principal.ts";
+import { leaseOf } from "../middleware/principal.ts";
 import { createRoute, eventStream, problems, z } from "../create_route.ts";
+import { accessCheckOf, HEARTBEAT, HEARTBEAT_MS, logOnce, STREAM_HEADERS } from "../middleware/streams.ts";
 import { afterQuery, parsePosition } from "../pagination.ts";
 import { createRouter } from "../router.ts";
 import { LogStreamEvent } from "../../contract/events.ts";
-
-const HEARTBEAT_MS = 15_000;
-const HEARTBEAT = new TextEncoder().encode(": still here\n\n");
-
-const STREAM_HEADERS = { "content-type": "text/event-stream", "cache-control": "no-cache" };
 
 const tail = createRoute({
   method: "get",
@@ -112,22 +106,6 @@ function encodePage(page: LogPage, only = ""): Uint8Array<ArrayBuffer> {
     byAgent.set(only, bytes = new TextEncoder().encode(frames.join("")));
   }
   return bytes;
-}
-
-/** An error that ends many streams at once is logged for the first of them. */
-const logged = new WeakSet<object>();
-
-function logOnce({ log }: Core, error: unknown): void {
-  if (error instanceof Error && logged.has(error)) return;
-  if (error instanceof Error) logged.add(error);
-  log.error("The event stream broke", { reason: messageOf(error) });
-}
-
-/** Returns a check that fails once the stream's key is no longer valid or, without one, once there is a key. */
-function accessCheckOf(c: Context<ApiEnv>, core: Core): () => Promise<boolean> {
-  const principal = principalOf(c);
-  if (principal) return createKeyCheck(core, principal);
-  return async () => !c.env?.isKeyless || !await isAuthRequired(core);
 }
 
 function startOf(header: string | undefined, query: number | undefined): number | undefined {

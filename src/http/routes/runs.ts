@@ -3,7 +3,14 @@ import { streamSSE } from "hono/streaming";
 import { getAgentDefinition } from "../../agents/mod.ts";
 import type { Core } from "../../service/mod.ts";
 import { runAgent, type RunInput, type RunPart } from "../../runner/mod.ts";
-import { cancelRun, findRunOwner, findSessionOwner, getRun, recoverRuns } from "../../sessions/mod.ts";
+import {
+  cancelRun,
+  findRunOwner,
+  findSessionOwner,
+  getRun,
+  listRuns,
+  recoverRuns,
+} from "../../sessions/mod.ts";
 import { type ErrorCode, type ErrorDetails, PurserError } from "../../kernel/errors.ts";
 import {
   claimRequest,
@@ -14,7 +21,7 @@ import {
   markReplayed,
   workUnder,
 } from "../middleware/idempotency.ts";
-import { isNamedAfter, notOwn, onlyAgentOf } from "../middleware/agent_reach.ts";
+import { isNamedAfter, narrowToAgent, notOwn, onlyAgentOf } from "../middleware/agent_reach.ts";
 import { type ApiEnv, leaseOf, principalOf } from "../middleware/principal.ts";
 import { instanceOf, toProblem } from "../middleware/problem.ts";
 import {
@@ -28,10 +35,14 @@ import {
   problems,
   z,
 } from "../create_route.ts";
+import { isTimePosition, linkNext, readCursor } from "../cursors.ts";
+import { page, pageQuery } from "../pagination.ts";
 import { createRouter } from "../router.ts";
+import { PAGE_SIZES } from "../../contract/limits.ts";
+import { RUN_STATUSES } from "../../contract/values.ts";
 import { AgentId, RunId } from "../../contract/parts.ts";
 import { tagsText } from "../../contract/tags/tags.ts";
-import { Cancelling, Run, RunBody, RunResult, RunStreamEvent } from "../../contract/runs.ts";
+import { Cancelling, ListedRun, Run, RunBody, RunResult, RunStreamEvent } from "../../contract/runs.ts";
 
 const run = createRoute({
   method: "post",
@@ -65,6 +76,25 @@ const run = createRoute({
       "provider_error",
     ),
   },
+});
+
+const list = createRoute({
+  method: "get",
+  path: "/runs",
+  scopes: ["read"],
+  agentCheck: "handler",
+  operationId: "listRuns",
+  summary: "List runs with their cost so far",
+  description: "Without their outputs and errors, which `GET /runs/{run_id}` has.",
+  tags: ["runs"],
+  request: {
+    query: z.strictObject({
+      status: z.enum(RUN_STATUSES).optional(),
+      agent_id: AgentId.optional(),
+      ...pageQuery(PAGE_SIZES.runs),
+    }),
+  },
+  responses: { 200: page(z.array(ListedRun), "Runs, those that began last first"), ...problems("invalid") },
 });
 
 const runParams = z.object({ run_id: RunId });
@@ -146,6 +176,19 @@ export function createRoutes(core: Core) {
       const work = (onPart?: RunInput["onPart"]) =>
         workUnder(core, claim, () => runAgent(core, { ...runInput, onPart }));
       return isStream ? streamRun(c, core, work) as never : c.json(await work(), 200);
+    })
+    .openapi(list, async (c) => {
+      const { status, agent_id, limit, cursor } = c.req.valid("query");
+      const position = readCursor(cursor, isTimePosition);
+      const runs = await listRuns(core, {
+        status,
+        agentId: narrowToAgent(c, agent_id),
+        before: position && { startedAt: position[0], runId: position[1] },
+        limit,
+      });
+      const last = runs.at(-1);
+      if (last && runs.length === limit) linkNext(c, [Date.parse(last.started_at), last.run_id]);
+      return c.json(runs, 200);
     })
     .openapi(get, async (c) => c.json(await getRun(core, c.req.valid("param").run_id), 200))
     .openapi(cancel, async (c) => {

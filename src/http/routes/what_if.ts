@@ -1,13 +1,21 @@
 import { PAGE_SIZES } from "../../contract/limits.ts";
 import type { Core } from "../../service/mod.ts";
+import { toIso } from "../../kernel/clock.ts";
 import { PurserError } from "../../kernel/errors.ts";
-import { listCosts, priceRows, whatIfNotes } from "../../ledger/mod.ts";
+import {
+  type CachingGroup,
+  type CostScope,
+  describeCaching,
+  listCosts,
+  priceRows,
+  whatIfNotes,
+} from "../../ledger/mod.ts";
 import { isNumberPosition, linkNext, readCursor } from "../cursors.ts";
 import { page, pageQuery } from "../pagination.ts";
 import { scopeOf, scopeQuery, spanQuery } from "../cost_query.ts";
-import { createRoute, problems, z } from "../create_route.ts";
+import { createRoute, json, problems, z } from "../create_route.ts";
 import { createRouter } from "../router.ts";
-import { CostGroup, WhatIf } from "../../contract/costs.ts";
+import { Caching, CostGroup, WhatIf } from "../../contract/costs.ts";
 
 const whatIf = createRoute({
   method: "get",
@@ -31,8 +39,43 @@ const whatIf = createRoute({
   responses: { 200: page(WhatIf, "One row per group"), ...problems("invalid") },
 });
 
+const GROUPS = ["model", "agent", "provider"] as const satisfies CachingGroup[];
+
+const caching = createRoute({
+  method: "get",
+  path: "/costs/caching",
+  scopes: ["read"],
+  agentCheck: "handler",
+  operationId: "estimateCaching",
+  summary: "Sum the tokens of prompt caches, and what they saved",
+  description:
+    "An estimate from totals of tokens at the present rates of each model, of the thousand pairs of group and model that " +
+    "cost the most; `notes` says what that leaves out.",
+  tags: ["costs"],
+  request: {
+    query: z.strictObject({ group_by: z.enum(GROUPS).default("model"), ...spanQuery, ...scopeQuery }),
+  },
+  responses: { 200: json(Caching, "The groups, and all together"), ...problems("invalid") },
+});
+
+async function readCaching(core: Core, scope: CostScope, groupBy: CachingGroup): Promise<Caching> {
+  await core.prices.ready();
+  const at = core.clock.now();
+  const groups = groupBy === "agent" ? { groupBy, splitBy: "model" } as const : { groupBy: "model" } as const;
+  const rows = await listCosts(core.store, { ...scope, ...groups, limit: PAGE_SIZES.costs.max, offset: 0 });
+  const timeOf = (time: number | undefined) => time === undefined ? null : toIso(time);
+  return {
+    from: timeOf(scope.from),
+    to: timeOf(scope.to),
+    ...describeCaching(rows, groupBy, (provider, model) => core.prices.rates({ provider, model, at })),
+  };
+}
+
 export function createRoutes(core: Core) {
-  return createRouter().openapi(whatIf, async (c) => {
+  return createRouter().openapi(caching, async (c) => {
+    const { group_by, ...query } = c.req.valid("query");
+    return c.json(await readCaching(core, scopeOf(c, query), group_by), 200);
+  }).openapi(whatIf, async (c) => {
     const { model, group_by, limit, cursor, ...query } = c.req.valid("query");
     const scope = scopeOf(c, query);
     const rates = await findRates(core, model);

@@ -13,6 +13,7 @@ import { statements as repricings } from "../migrations/m0009_repricings.ts";
 import { statements as claims } from "../migrations/m0010_claims.ts";
 import { statements as budgets } from "../migrations/m0011_budgets.ts";
 import { statements as gateway } from "../migrations/m0013_gateway.ts";
+import { statements as overviews } from "../migrations/m0015_overviews.ts";
 import { statements as tags } from "../migrations/m0012_tags.ts";
 import { statements as webSessions } from "../migrations/m0014_web_sessions.ts";
 
@@ -47,6 +48,7 @@ export const migrations: readonly Migration[] = [
   { version: 12, name: "tags", statements: tags },
   { version: 13, name: "gateway", statements: gateway },
   { version: 14, name: "web_sessions", statements: webSessions },
+  { version: 15, name: "overviews", statements: overviews },
 ];
 
 const CREATE_HISTORY = `CREATE TABLE IF NOT EXISTS purser_migrations (

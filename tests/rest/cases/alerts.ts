@@ -57,6 +57,33 @@ async function alertsOf(api: RestApi, ruleId: string, channels: readonly string[
 
 export const alertCases: RestCase[] = [
   {
+    name: "an alert is explained by the spending in its window, and by the earlier alerts of its rule",
+    async run(api) {
+      const more = { threshold_type: "per_day_usd", threshold_usd: 0.0015, cooldown_seconds: 0 };
+      const { rule_id, usd_per_hour } = await api.expect(201, "POST", RULES, ruleOf(api, more));
+      assert.equal(usd_per_hour, 0);
+      for (const id of ["1", "2", "3"]) await spend(api, id);
+      const [second, first] = await alertsOf(api, rule_id, []);
+      const alert = await api.expect(200, "GET", `/alerts/history/${second!.alert_id}`);
+      assert.deepEqual(alert.past.map(({ alert_id }: Alert) => alert_id), [first!.alert_id]);
+      const { causes: { agents, models, sessions, from, to } } = alert;
+      assert.deepEqual([from, to], [alert.window_start, alert.triggered_at]);
+      assert.deepEqual(
+        [agents, models, sessions].map(([row]) => [row.agent_id, row.model, row.session_id, row.cost_usd]),
+        [
+          [api.prefix, undefined, undefined, 0.003],
+          [undefined, EVENT.model, undefined, 0.003],
+          [api.prefix, EVENT.model, `${api.prefix}:s`, 0.003],
+        ],
+      );
+      const rule = await api.expect(200, "GET", `${RULES}/${rule_id}`);
+      assert.deepEqual([rule.value_usd, rule.usd_per_hour > 0, rule.reaches_at], [0.003, true, null]);
+      const { alert_id } = await api.send("POST", `${RULES}/${rule_id}/test`).then(({ body }) => body);
+      assert.equal((await api.expect(200, "GET", `/alerts/history/${alert_id}`)).causes, null);
+      await api.refused(404, "not_found", "GET", "/alerts/history/alert_none");
+    },
+  },
+  {
     name: "a rule that is sent again under its Idempotency-Key is added once",
     async run(api) {
       const body = ruleOf(api, { enabled: false });

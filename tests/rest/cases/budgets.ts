@@ -25,6 +25,50 @@ const spend = (api: RestApi, id: string, cost_usd: number, more: object = {}) =>
 
 export const budgetCases: RestCase[] = [
   {
+    name: "refused calls are listed with the budgets that refused them, by agent and by budget",
+    async run(api) {
+      await api.expect(201, "PUT", `/agents/${api.prefix}`, { model: "demo:echo" });
+      const budget = await api.expect(201, "POST", BUDGETS, budgetOf(api, { limit_usd: 0.5 }));
+      await spend(api, "1", 0.6);
+      const refused = await api.send("POST", `/agents/${api.prefix}/runs`, { input: "Hi" });
+      assert.equal(refused.status, 402);
+      const list = await api.expect(200, "GET", `${BUDGETS}/refusals?agent_id=${api.prefix}`);
+      const [{ event_id: _id, at: _at, ...refusal }] = list;
+      assert.deepEqual(refusal, {
+        agent_id: api.prefix,
+        session_id: refused.body.session_id,
+        run_id: refused.body.run_id,
+        message: refused.body.detail,
+        cost_usd_so_far: 0.6,
+        budget_usd: 0.5,
+        refused_by: refused.body.details.refused_by,
+      });
+      await api.send("POST", `/agents/${api.prefix}/runs`, { input: "Again" });
+      const path = `${BUDGETS}/refusals?budget_id=${budget.budget_id}&limit=1`;
+      const { body: [newest], headers } = await api.send("GET", path);
+      const next = /<([^>]+)>/.exec(headers.get("link")!)![1]!;
+      assert.deepEqual(await api.expect(200, "GET", next), list);
+      assert.ok(newest.event_id > list[0].event_id);
+      assert.deepEqual(await api.expect(200, "GET", `${BUDGETS}/refusals?budget_id=bud_none`), []);
+    },
+  },
+  {
+    name: "a budget says its pace, and when it is reached at it",
+    async run(api) {
+      await spend(api, "1", 0.25);
+      const budget = await api.expect(
+        201,
+        "POST",
+        BUDGETS,
+        budgetOf(api, { per: "lifetime", limit_usd: 0.5 }),
+      );
+      assert.ok(budget.usd_per_hour > 0 && budget.usd_per_hour < 0.25);
+      assert.ok(Date.parse(budget.reaches_at) > Date.now());
+      const run = await api.expect(201, "POST", BUDGETS, budgetOf(api, { per: "run" }));
+      assert.deepEqual([run.usd_per_hour, run.reaches_at], [null, null]);
+    },
+  },
+  {
     name: "a budget is added, read, listed, checked, changed, raised and removed",
     async run(api) {
       const { status, headers, body: budget } = await api.send("POST", BUDGETS, budgetOf(api));
@@ -36,7 +80,9 @@ export const budgetCases: RestCase[] = [
       const read = await api.expect(200, "GET", path);
       assert.deepEqual([read.spent_usd, read.left_usd, read.state], [0.9, 0.1, "near"]);
       const listed = await api.expect(200, "GET", `${BUDGETS}?name=${encodeURIComponent(budget.name)}`);
-      assert.deepEqual(listed, [read]);
+      // The pace is that of the moment.
+      const { usd_per_hour, reaches_at } = listed[0];
+      assert.deepEqual(listed, [{ ...read, usd_per_hour, reaches_at }]);
       const raise = await api.expect(201, "POST", `${path}/raises`, { extra_usd: 0.5, reason: "case" });
       assert.deepEqual(await api.expect(200, "GET", `${path}/raises`), [raise]);
       const checks = await api.expect(200, "GET", `${BUDGETS}/check?agent_id=${api.prefix}`);

@@ -116,6 +116,7 @@ export const costCases: RestCase[] = [
       assert.equal((await api.expect(200, "GET", `/costs/total?${own}`)).cost_usd, 6);
       const forecast = await api.expect(200, "GET", `/costs/forecast?${own}`);
       assert.ok(forecast.forecast_usd === null || forecast.forecast_usd >= forecast.cost_usd);
+      assert.ok(forecast.low_usd === null || forecast.low_usd <= forecast.high_usd);
       for (
         const query of [
           "group_by=run&split_by=model",
@@ -149,6 +150,42 @@ export const costCases: RestCase[] = [
           `'=HYPERLINK(1),"a,""b""",1,0,0,0,${input},${output},0,0,0,${input + output},0.000000001\r\n` +
           `none,m,1,1,0,0,${input},${output},0,0,0,${input + output},\r\n`,
       );
+    },
+  },
+  {
+    name: "costs are grouped, split and filtered by API key, and calls without one have a row",
+    async run(api) {
+      await api.expect(201, "POST", "/costs/events", [report(api, "1", { cost_usd: 1 })]);
+      const own = `agent_id=${api.prefix}`;
+      const [row] = await api.expect(200, "GET", `/costs?${own}&group_by=key`);
+      assert.deepEqual([typeof row.key_id, row.cost_usd, row.estimated_calls], ["string", 1, 0]);
+      const [split] = await api.expect(200, "GET", `/costs?${own}&group_by=day&split_by=key`);
+      assert.deepEqual([split.day.length, split.key_id], [10, row.key_id]);
+      assert.equal((await api.expect(200, "GET", `/costs/total?${own}&key_id=${row.key_id}`)).cost_usd, 1);
+      assert.equal((await api.expect(200, "GET", `/costs/total?${own}&key_id=none`)).cost_usd, 0);
+      await api.refused(400, "invalid", "GET", "/costs?group_by=key&split_by=key");
+    },
+  },
+  {
+    name: "the savings of prompt caches are estimated by model and agent",
+    async run(api) {
+      const usage = { input_tokens: 1_000_000, cache_read_tokens: 600_000, output_tokens: 0 };
+      await api.expect(201, "POST", "/costs/events", [
+        report(api, "1", usage),
+        report(api, "2", { ...usage, model: "unknown-model" }),
+      ]);
+      const ask = (query: string) => api.expect(200, "GET", `/costs/caching?agent_id=${api.prefix}&${query}`);
+      const all = await ask("group_by=model");
+      assert.deepEqual([all.input_tokens, all.cache_read_tokens, all.hit_rate], [2_000_000, 1_200_000, 0.6]);
+      // gpt-4o-mini: 0.15 a million, 0.075 from the cache.
+      assert.deepEqual([all.saved_usd, all.possible_usd], [0.045, 0.03]);
+      assert.deepEqual(all.rows.map(({ saved_usd }: { saved_usd: number }) => saved_usd).sort(), [
+        0.045,
+        null,
+      ]);
+      const [agent] = (await ask("group_by=agent")).rows;
+      assert.deepEqual([agent.agent_id, agent.saved_usd], [api.prefix, 0.045]);
+      assert.deepEqual((await ask("model=none")).rows, []);
     },
   },
   {

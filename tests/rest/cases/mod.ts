@@ -7,6 +7,8 @@ import { channelCases } from "./channels.ts";
 import { costCases } from "./costs.ts";
 import { eventCases } from "./events.ts";
 import { gatewayCases } from "./gateway.ts";
+import { listCases } from "./lists.ts";
+import { liveCases } from "./live.ts";
 import { keyCases } from "./keys.ts";
 import { priceCases } from "./prices.ts";
 import { refusalCases } from "./refusals.ts";
@@ -30,6 +32,8 @@ export const restCases: Readonly<Record<string, readonly RestCase[]>> = {
   channels: channelCases,
   anomalies: anomalyCases,
   events: eventCases,
+  live: liveCases,
+  lists: listCases,
   keys: keyCases,
   gateway: gatewayCases,
   service: serviceCases,

@@ -5,7 +5,7 @@ export const refusalCases: RestCase[] = [
   {
     name: "an unknown path is a 404, an unsupported method a 405 that names the supported ones",
     async run(api) {
-      for (const path of ["/nowhere", "/agents/a/b/c", "/runs"]) {
+      for (const path of ["/nowhere", "/agents/a/b/c", "/runs/a/b"]) {
         await api.refused(404, "not_found", "GET", path);
       }
       const { status, headers, body } = await api.send("DELETE", "/agents");

@@ -15,6 +15,38 @@ async function define(api: RestApi, agent: object): Promise<string> {
 
 export const runCases: RestCase[] = [
   {
+    name: "runs are listed by status and agent, the newest first, page by page, without their texts",
+    async run(api) {
+      const path = await define(api, { model: LOCAL });
+      const ids: string[] = [];
+      for (const input of ["1", "2", "3"]) {
+        ids.unshift((await api.expect(200, "POST", path, { input })).run_id);
+      }
+      api.fake.enqueue({ status: 400, message: "No" });
+      const { run_id: failed } = (await api.send("POST", path, { input: "4" })).body;
+      const own = `/runs?agent_id=${api.prefix}`;
+      const list: { run_id: string; error_code: string | null }[] = await api.expect(200, "GET", own);
+      assert.deepEqual(list.map(({ run_id }) => run_id).sort(), [failed, ...ids].sort());
+      const listed = list.find(({ run_id }) => run_id === ids[0]);
+      const { output: _output, error: _error, ...run } = await api.expect(200, "GET", `/runs/${ids[0]}`);
+      assert.deepEqual(listed, { ...run, error_code: null });
+      const failures = await api.expect(200, "GET", `${own}&status=failed`);
+      assert.deepEqual(failures.map(({ run_id, error_code }: typeof list[number]) => [run_id, error_code]), [
+        [failed, "provider_error"],
+      ]);
+      assert.equal((await api.expect(200, "GET", `${own}&status=completed`)).length, 3);
+      assert.deepEqual(await api.expect(200, "GET", `${own}&status=running`), []);
+      const pages: string[] = [];
+      for (let next: string | undefined = `${own}&limit=3`; next;) {
+        const { body, headers } = await api.send("GET", next);
+        pages.push(...body.map(({ run_id }: { run_id: string }) => run_id));
+        next = /<([^>]+)>/.exec(headers.get("link") ?? "")?.[1];
+      }
+      assert.deepEqual(pages, list.map(({ run_id }) => run_id));
+      await api.refused(400, "invalid", "GET", "/runs?status=idle");
+    },
+  },
+  {
     name: "a run that is sent again under its Idempotency-Key is made once, also where all are sent together",
     async run(api) {
       const path = await define(api, { model: LOCAL });

@@ -1,0 +1,100 @@
+import { and, desc, eq, lt } from "drizzle-orm";
+import type { AlertCauses, AlertDetail } from "../contract/alerts.ts";
+import { DAY_MS, toIso } from "../kernel/clock.ts";
+import { PurserError } from "../kernel/errors.ts";
+import { type CostScope, type IndexedCalls, listCosts, listTopCosts } from "../ledger/mod.ts";
+import { tables } from "../store/mod.ts";
+import { type AlertRow, findAlert, isOfAgent, toAlertRecord } from "./alerts.ts";
+import type { AlertContext } from "./context.ts";
+
+const { alertRules, alerts, budgets } = tables;
+
+/** The number of agents, models and sessions that are listed, and of past alerts. */
+const TOP = 5;
+const PAST = 20;
+
+type Context = Pick<AlertContext, "query" | "store">;
+
+/**
+ * Returns an alert with the spending that moved it and the earlier alerts of its rule; with `onlyAgentId`, an alert about
+ * that agent alone.
+ *
+ * @throws {PurserError} `not_found`
+ */
+export async function explainAlert(
+  ctx: Context,
+  alertId: string,
+  onlyAgentId?: string,
+): Promise<AlertDetail> {
+  const found = await findAlert(ctx, alertId, onlyAgentId);
+  if (!found) throw new PurserError("not_found", `Cannot find alert ${alertId} in the history`);
+  const { row, alert } = found;
+  const within = onlyAgentId === undefined ? undefined : isOfAgent(ctx.query, onlyAgentId);
+  const [causes, past] = await Promise.all([
+    row.isTest ? null : readCauses(ctx, row, onlyAgentId),
+    ctx.query.select().from(alerts)
+      .where(and(eq(alerts.ruleId, row.ruleId), lt(alerts.position, row.position), within))
+      .orderBy(desc(alerts.position)).limit(PAST),
+  ]);
+  return { ...alert, causes, past: past.map(toAlertRecord) };
+}
+
+/** The calls that an alert measured: those of an agent, a key, a session or a run; without any, all calls. */
+type Measured = { agentId?: string; keyId?: string; sessionId?: string; runId?: string };
+
+async function readCauses(ctx: Context, row: AlertRow, onlyAgentId?: string): Promise<AlertCauses> {
+  const measured = { ...await measuredBy(ctx, row) };
+  if (onlyAgentId !== undefined) measured.agentId = onlyAgentId;
+  const { agentId, keyId, sessionId } = measured;
+  const to = row.triggeredAt + 1;
+  const from = row.windowStart;
+  const since = Math.max(from ?? 0, to - DAY_MS);
+  const own = sessionId !== undefined
+    ? { sessionId, runId: measured.runId }
+    : measured.runId !== undefined
+    ? { runId: measured.runId }
+    : undefined;
+  const top = (groupBy: "agent" | "model" | "session", calls: IndexedCalls) =>
+    listTopCosts(ctx.store, { groupBy, limit: TOP, agentId, keyId, ...calls });
+  const scope: CostScope = { agentId, keyId, from: from ?? undefined, to };
+  const sum = (groupBy: "agent" | "model") =>
+    // The calls of a session or run after the alert are few.
+    own ? top(groupBy, own) : listCosts(ctx.store, { ...scope, groupBy, limit: TOP, offset: 0 });
+  const [agents, models, sessions] = await Promise.all([
+    sum("agent"),
+    sum("model"),
+    top("session", own ?? { from: since, to }),
+  ]);
+  return {
+    from: from === null ? null : toIso(from),
+    to: toIso(row.triggeredAt),
+    agents,
+    models,
+    sessions,
+    sessions_from: toIso(own ? from ?? 0 : since),
+  };
+}
+
+async function measuredBy({ query }: Context, row: AlertRow): Promise<Measured> {
+  if (row.budgetLimitNanoUsd !== null) return await measuredByBudget(query, row);
+  if (row.thresholdType === "per_run_usd") return ofRun(row);
+  if (row.thresholdType === "per_session_usd") return { sessionId: row.sessionId! };
+  const [rule] = await query.select().from(alertRules).where(eq(alertRules.ruleId, row.ruleId));
+  return rule?.scope ? { agentId: rule.scope } : {};
+}
+
+const ofRun = ({ runId, sessionId }: AlertRow): Measured => ({
+  runId: runId!,
+  ...(sessionId !== null && { sessionId }),
+});
+
+/** Returns the calls of the counter of a budget, whose scope begins the claim of the window. */
+async function measuredByBudget(query: Context["query"], row: AlertRow): Promise<Measured> {
+  const [budget] = await query.select().from(budgets).where(eq(budgets.budgetId, row.ruleId));
+  const scope = row.window?.slice(0, row.window.lastIndexOf("@")) ?? budget?.scope ?? "";
+  if (scope === "") return {};
+  const [, kind, id] = /^(run|session|key) (.*)$/s.exec(scope) ?? [];
+  if (id === undefined) return { agentId: scope };
+  if (kind === "run") return ofRun(row);
+  return kind === "session" ? { sessionId: id } : { keyId: id };
+}

@@ -1,0 +1,108 @@
+import type { Caching, CachingRow, CostRow } from "../contract/costs.ts";
+import { divideHalfEven, type NanoUsd, toUsd } from "../kernel/money.ts";
+import type { Rates } from "../pricing/mod.ts";
+
+/** The field that groups the rows of a report on caching. */
+export type CachingGroup = "agent" | "model" | "provider";
+
+/** The tokens of a row or a group, and the amounts that are known. */
+interface Sums {
+  input: number;
+  reads: number;
+  writes: number;
+  saved: NanoUsd | null;
+  possible: NanoUsd | null;
+}
+
+type Tokens = Pick<CostRow, "input_tokens" | "cache_read_tokens" | "cache_write_tokens">;
+
+/**
+ * Returns what caches saved on the tokens of a row at some rates, in nano-USD, and what they could save at most on the
+ * rest of its input.
+ */
+export function savingsOf(
+  { input_tokens, cache_read_tokens, cache_write_tokens }: Tokens,
+  { tiers: [tier] }: Rates,
+): { saved: NanoUsd; possible: NanoUsd } {
+  const { input, cacheRead, cacheWrite } = tier!;
+  const [reads, writes] = [BigInt(cache_read_tokens), BigInt(cache_write_tokens)];
+  const rest = BigInt(input_tokens) - reads - writes;
+  return {
+    saved: divideHalfEven(reads * (input - cacheRead) - writes * (cacheWrite - input), 1000n),
+    possible: divideHalfEven(rest * (input - cacheRead), 1000n),
+  };
+}
+
+/** Sums rows of costs by model into groups, the one with the most input first. */
+export function describeCaching(
+  rows: readonly CostRow[],
+  groupBy: CachingGroup,
+  ratesOf: (provider: string, model: string) => Rates | null,
+): Omit<Caching, "from" | "to"> {
+  const all = rows.map((row) => {
+    const rates = ratesOf(row.provider!, row.model!);
+    const { saved = null, possible = null } = rates ? savingsOf(row, rates) : {};
+    return { row, sums: sumsOf(row, saved, possible), hasRates: rates !== null };
+  });
+  const groups = Map.groupBy(all, ({ row }) => JSON.stringify(keyOf(row, groupBy)));
+  const described = [...groups.values()].map((members) => ({
+    ...keyOf(members[0]!.row, groupBy),
+    ...toWire(members.map(({ sums }) => sums).reduce(add)),
+  }));
+  return {
+    ...toWire(
+      all.map(({ sums }) => sums).reduce(add, { input: 0, reads: 0, writes: 0, saved: null, possible: null }),
+    ),
+    rows: described.sort((a, b) => b.input_tokens - a.input_tokens),
+    notes: notesOf(all),
+  };
+}
+
+function keyOf({ agent_id, provider, model }: CostRow, groupBy: CachingGroup): Partial<CachingRow> {
+  if (groupBy === "agent") return { agent_id };
+  return groupBy === "provider" ? { provider } : { provider, model };
+}
+
+const sumsOf = (row: Tokens, saved: NanoUsd | null, possible: NanoUsd | null): Sums => ({
+  input: row.input_tokens,
+  reads: row.cache_read_tokens,
+  writes: row.cache_write_tokens,
+  saved,
+  possible,
+});
+
+const plus = (a: NanoUsd | null, b: NanoUsd | null) => a === null ? b : b === null ? a : a + b;
+
+const add = (a: Sums, b: Sums): Sums => ({
+  input: a.input + b.input,
+  reads: a.reads + b.reads,
+  writes: a.writes + b.writes,
+  saved: plus(a.saved, b.saved),
+  possible: plus(a.possible, b.possible),
+});
+
+const usdOf = (amount: NanoUsd | null) => amount === null ? null : toUsd(amount);
+
+const toWire = ({ input, reads, writes, saved, possible }: Sums) => ({
+  input_tokens: input,
+  cache_read_tokens: reads,
+  cache_write_tokens: writes,
+  hit_rate: input === 0 ? null : Math.round(reads / input * 10_000) / 10_000,
+  saved_usd: usdOf(saved),
+  possible_usd: usdOf(possible),
+});
+
+function notesOf(rows: readonly { row: CostRow; hasRates: boolean }[]): string[] {
+  const notes: [applies: boolean, note: string][] = [
+    [rows.length > 0, "The rates are those of today, at the standard service tier, for calls of any time"],
+    [
+      rows.some(({ row }) => row.cache_write_tokens > 0),
+      "All cache writes count as those of the shorter lifetime: totals don't keep them apart",
+    ],
+    [
+      rows.some(({ hasRates }) => !hasRates),
+      "Models without a known price are part of the tokens, not of the amounts",
+    ],
+  ];
+  return notes.flatMap(([applies, note]) => applies ? [note] : []);
+}
