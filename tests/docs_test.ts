@@ -123,7 +123,7 @@ for (const path of ["docs/architecture.md", "CONTRIBUTING.md"]) {
     }
     let checked = 0;
     for (const item of itemsOf(document)) {
-      const links = [...item.matchAll(/\]\(([^):#]+\.ts)\)/g)].map(([, link]) => link!);
+      const links = [...item.matchAll(/\]\(([^):#]+\.tsx?)\)/g)].map(([, link]) => link!);
       // A link that leads nowhere is reported by its own name.
       const texts = await Promise.all(
         links.map((link) =>

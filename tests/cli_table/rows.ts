@@ -44,12 +44,7 @@ export const ROWS: readonly Row[] = [
     out: /^http:\/\/127\.0\.0\.1:1\/ui\/\n$/,
     isOffline: true,
   },
-  {
-    line: "dashboard --server http://127.0.0.1:1 --api-key psr_key",
-    code: 1,
-    err: /^error: Cannot reach the server at 127\.0\.0\.1:1: /,
-    isOffline: true,
-  },
+  { line: "dashboard --server nope", code: 2, err: /^error: Cannot use --server/, isOffline: true },
   { line: "serve --port 99999", code: 2, err: /^error: Cannot use --port: /, isOffline: true },
 
   {

@@ -57,4 +57,61 @@ export const keyCases: RestCase[] = [
       }
     },
   },
+  {
+    name: "a browser loads the dashboard, signs in with a key, and reads by its cookie until it signs out",
+    async run(api) {
+      const browser = async (
+        method: string,
+        path: string,
+        headers: Record<string, string> = {},
+        body?: unknown,
+      ) => {
+        const response = await api.fetch(method, path, {
+          isAnonymous: true,
+          isUndeclared: true,
+          headers,
+          body,
+        });
+        return { status: response.status, headers: response.headers, text: await response.text() };
+      };
+      const page = await browser("GET", "/ui/costs");
+      assert.deepEqual([page.status, page.headers.get("cache-control")], [200, "no-cache"]);
+      assert.match(page.headers.get("content-security-policy")!, /^default-src 'none'; script-src 'self'; /);
+      const known = { "if-none-match": page.headers.get("etag")! };
+      assert.equal((await browser("GET", "/ui/", known)).status, 304);
+      for (const [, path] of page.text.matchAll(/"(\/ui\/assets\/[\w.-]+)"/g)) {
+        const asset = await browser("GET", path!, { "accept-encoding": "identity" });
+        assert.equal(asset.status, 200);
+        assert.equal(asset.headers.get("cache-control"), "public, max-age=31536000, immutable");
+      }
+      assert.equal((await browser("GET", "/ui/assets/purser-0.js")).status, 404);
+      const home = await browser("GET", "/", { accept: "text/html,*/*" });
+      assert.deepEqual([home.status, home.headers.get("location")], [303, "/ui/"]);
+
+      const { key } = await api.expect(201, "POST", "/keys", { name: api.prefix, scopes: ["read"] });
+      const own = { "sec-fetch-site": "same-origin" };
+      const signedIn = await browser("POST", "/ui/session", own, { api_key: key });
+      assert.equal(signedIn.status, 200, signedIn.text);
+      const cookie = signedIn.headers.get("set-cookie")!.split(";")[0]!;
+      const access = await browser("GET", "/ui/session", { ...own, cookie });
+      assert.deepEqual(
+        [JSON.parse(access.text).access, JSON.parse(access.text).name],
+        ["signed_in", api.prefix],
+      );
+      assert.equal((await browser("GET", "/agents", { ...own, cookie })).status, 200);
+      assert.equal((await browser("GET", "/agents", { "sec-fetch-site": "same-site", cookie })).status, 403);
+      assert.equal((await browser("DELETE", "/ui/session", { ...own, cookie })).status, 204);
+      await api.until(
+        () => browser("GET", "/agents", { ...own, cookie }),
+        ({ status }) => status === 401,
+      );
+      const code = await api.fetch("POST", "/ui/session/codes", {
+        isAnonymous: true,
+        isUndeclared: true,
+        headers: { authorization: `Bearer ${key}` },
+      });
+      const redeemed = await browser("POST", "/ui/session", own, { code: (await code.json()).code });
+      assert.equal(redeemed.status, 200, redeemed.text);
+    },
+  },
 ];
