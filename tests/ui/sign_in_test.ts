@@ -79,8 +79,9 @@ testDashboard("the dashboard signs in", {}, {
     const { key, key_id } = await makeKey(dashboard);
     await using opened = await signIn(dashboard, key);
     await revokeKey(dashboard.purser.core, key_id);
-    await opened.page.reload();
+    await opened.page.evaluate(() => document.dispatchEvent(new Event("visibilitychange")));
     await opened.page.getByRole("heading", SIGN_IN).waitFor();
+    await opened.page.getByText("its API key was revoked").waitFor();
   },
 
   async "for 12 hours without use"(dashboard) {

@@ -26,7 +26,7 @@ export const serve: Command = {
     }),
   },
   examples: [
-    ["purser serve", "On http://127.0.0.1:8420, with docs at /docs"],
+    ["purser serve", "On http://127.0.0.1:8420, with the dashboard at /ui/ and docs at /docs"],
     ["purser serve --host 0.0.0.0", "For other machines, once there is a key"],
     ["purser serve --db libsql://books.example.com --port 9000", "Over a shared database"],
   ],
@@ -64,7 +64,10 @@ async function serveApi(ctx: CommandContext): Promise<number | void> {
     const server = await listen(database.core, await createApp(database.core), listenOptionsOf(config));
     try {
       await warnOfMissingKey(ctx, database);
-      say(`Purser answers at ${server.url} (docs at ${server.url}/docs, database ${config.dbUrl})`);
+      say(
+        `Purser answers at ${server.url} (dashboard at ${server.url}/ui/, docs at ${server.url}/docs, ` +
+          `database ${config.dbUrl})`,
+      );
       await Promise.race([stopped.promise, server.failed]);
       say("Shutting down; Ctrl-C again exits at once");
     } finally {

@@ -30,6 +30,21 @@ export function App() {
     }, (error: RequestError) => setError(error.message));
   }, []);
 
+  useEffect(() => {
+    if (!session || session.access === "signed_out") return;
+    // A page that was hidden for hours has asked nothing meanwhile.
+    const check = async () => {
+      if (document.visibilityState !== "visible") return;
+      const newest = (await request<WebSession>("/ui/session")).value;
+      if (newest.access !== "signed_out") return;
+      setReason(EXPIRED);
+      setSession(newest);
+    };
+    const onVisible = () => void check().catch(() => {}); // the view reports a server that can't be reached
+    document.addEventListener("visibilitychange", onVisible);
+    return () => document.removeEventListener("visibilitychange", onVisible);
+  }, [session]);
+
   if (error) {
     const retry = <button type="button" class="small" onClick={() => location.reload()}>Try again</button>;
     return (

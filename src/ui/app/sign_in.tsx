@@ -32,7 +32,7 @@ export function SignIn({ reason, onSignedIn }: { reason?: string; onSignedIn(ses
         <Mark />
         <h1>Sign in to Purser</h1>
         <p class="muted">
-          {reason ?? "This server requires an API key. It stays on the server: the browser gets a session."}
+          {reason ?? "This server requires an API key. The browser keeps a session, and not the key."}
         </p>
         <form onSubmit={submit}>
           <label for="api-key">API key</label>
@@ -52,7 +52,7 @@ export function SignIn({ reason, onSignedIn }: { reason?: string; onSignedIn(ses
           <button type="submit" class="primary" disabled={isBusy}>Sign in</button>
         </form>
         <p class="sign-in-help">
-          Or open a one-time link from a terminal: <code>purser dashboard</code>
+          Or open a one-time link from a terminal: <code class="one-line">purser dashboard</code>
         </p>
       </div>
     </main>
