@@ -21,6 +21,8 @@ export interface PageOptions {
   theme?: "light" | "dark";
   /** The page leaves the dashboard, and what other sites do fails nothing. */
   leaves?: true;
+  /** The page's clock moves by `page.clock` only. */
+  hasClock?: true;
   /** Cookies and storage of another page. */
   context?: BrowserContext;
 }
@@ -41,7 +43,7 @@ export async function openBrowser(): Promise<TestBrowser> {
     args: ["--no-sandbox", "--disable-gpu"],
   });
   return {
-    async open(url, { width = 1280, theme = "light", leaves, context } = {}) {
+    async open(url, { width = 1280, theme = "light", leaves, hasClock, context } = {}) {
       const own = context ?? await browser.newContext({
         viewport: { width, height: 800 },
         colorScheme: theme,
@@ -66,6 +68,7 @@ export async function openBrowser(): Promise<TestBrowser> {
         else requests.push(`${request.method()} ${asked.pathname}${asked.search}`);
       });
       await page.addInitScript(REPORT_VIOLATIONS);
+      if (hasClock) await page.clock.install({ time: 0 });
       await page.goto(url);
       return {
         page,

@@ -1,0 +1,18 @@
+import { render } from "preact";
+import { shortUsd } from "../../../src/ui/format/money.ts";
+import { LiveProvider, LiveSign, useLive } from "../../../src/ui/live/live.tsx";
+
+/** The live figures alone, for tests of their connection. */
+
+function Figures() {
+  const { state } = useLive();
+  return <output>{state && `${shortUsd(state.spend.cost_usd ?? 0)}, ${state.agents.length} agents`}</output>;
+}
+
+render(
+  <LiveProvider>
+    <LiveSign />
+    <Figures />
+  </LiveProvider>,
+  document.getElementById("app")!,
+);
