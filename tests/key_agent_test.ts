@@ -103,6 +103,19 @@ Deno.test("a key of one agent can read and do everything of that agent", async (
   const history = await get("/alerts/history");
   assert.ok(history.length > 0);
   assert.deepEqual(agentsOf(history), ["mine"]);
+  const alert = await get(`/alerts/history/${history[0].alert_id}`);
+  assert.deepEqual(
+    [
+      ...agentsOf([...alert.past, ...alert.causes.agents]),
+      alert.deliveries.every(({ channel }: { channel: string }) => channel === ""),
+    ],
+    ["mine", true],
+  );
+  assert.deepEqual(agentsOf(await get("/runs")), ["mine"]);
+  assert.deepEqual(await get("/budgets/refusals"), []);
+  assert.equal((await get("/costs/caching?group_by=agent")).rows.length, 1);
+  const csv = await client.fetch("GET", "/runs", { key, headers: { accept: "text/csv" } });
+  assert.match(await csv.text(), /^run_id,agent_id,[^\r]*\r\n[^,]+,mine,/);
 
   const run = await client.send("POST", "/agents/mine/runs", {
     key,
@@ -121,6 +134,8 @@ Deno.test("the owner or the existence of a session, a run or a rule is not discl
   await using shared = await share();
   const { purser, client, key, sessions, runs, rules } = shared;
   const { body: { calls: [theirCall] } } = await purser.api("GET", "/sessions/loose_theirs/costs");
+  const { body: alerts } = await purser.api("GET", "/alerts/history");
+  const theirAlert = alerts.find(({ agent_id }: { agent_id: string }) => agent_id === "theirs");
   const pairs: [string, string, string, string][] = [
     ["GET", "/sessions/X", sessions.theirs!, "ses_nothing"],
     ["GET", "/sessions/X/events", sessions.theirs!, "ses_nothing"],
@@ -132,6 +147,7 @@ Deno.test("the owner or the existence of a session, a run or a rule is not discl
     ["POST", "/runs/X/cancel", runs.theirs!, "run_nothing"],
     ["GET", "/alerts/rules/X", rules.theirs!, "rule_nothing"],
     ["GET", "/alerts/rules/X", rules.everybody!, "rule_nothing"],
+    ["GET", "/alerts/history/X", theirAlert.alert_id, "alert_nothing"],
   ];
   for (const [method, template, theirs, nothing] of pairs) {
     const answerOf = async (id: string) => {
@@ -146,12 +162,24 @@ Deno.test("the owner or the existence of a session, a run or a rule is not discl
 Deno.test("a filter by another agent, or a run in another agent's session, is refused", async () => {
   await using shared = await share();
   const { client, key, sessions } = shared;
-  for (const path of ["/costs?agent_id=theirs", "/anomalies?agent_id=theirs"]) {
+  for (
+    const path of [
+      "/costs?agent_id=theirs",
+      "/anomalies?agent_id=theirs",
+      "/runs?agent_id=theirs",
+      "/budgets/refusals?agent_id=theirs",
+      "/costs/caching?agent_id=theirs",
+    ]
+  ) {
     const { status, body } = await client.send("GET", path, { key });
     assert.deepEqual([status, body.detail], [
       403,
       "Cannot reach agent theirs: this API key is for agent mine only",
     ]);
+  }
+  for (const groups of ["group_by=key", "group_by=day&split_by=key"]) {
+    const { status, body } = await client.send("GET", `/costs?${groups}`, { key });
+    assert.deepEqual([status, body.code], [403, "forbidden"]);
   }
   const { status, body } = await client.send("POST", "/agents/mine/runs", {
     key,

@@ -179,6 +179,7 @@ Deno.test("every operation responds as documented", async () => {
   await purser.api("GET", place);
   await purser.api("PATCH", place, { enabled: false });
   const { body: tested } = await purser.api("POST", `${place}/test`);
+  await purser.api("GET", `/alerts/history/${tested.alert_id}`);
   await purser.api("POST", `/alerts/history/${tested.alert_id}/resend`);
   await purser.api("DELETE", place);
   const budget = (await purser.api("POST", "/budgets", { name: "A", limit_usd: 1, per: "day" })).headers;

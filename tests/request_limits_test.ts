@@ -167,7 +167,7 @@ Deno.test("open streams are limited, of the log and of runs, and count until the
   await using _ = purser;
   await client.send("PUT", "/agents/a", { key: first.key, body: { model: "demo:echo" } });
   const open = (key: string) => client.fetch("GET", "/events?after=0", { key });
-  const [a, b] = [await open(first.key), await open(first.key)];
+  const [a, b] = [await open(first.key), await client.fetch("GET", "/live", { key: first.key })];
   const refused = await client.send("GET", "/events?after=0", { key: first.key });
   assert.deepEqual([refused.status, refused.body.details.limit], [429, "streams_per_key"]);
   assert.equal((await client.raw("HEAD", "/events", { key: first.key })).status, 200, "HEAD opens no stream");
