@@ -1,5 +1,130 @@
+import type { AlertRule } from "../../../contract/alert_rules.ts";
 import { Page } from "../../app/page.tsx";
+import { Sparkline } from "../../charts/sparkline.tsx";
+import { shortUsd } from "../../format/money.ts";
+import { plural } from "../../format/number.ts";
+import { useNow } from "../../hooks/clock.ts";
+import { useData } from "../../hooks/data.ts";
+import { uiPath, useRoute } from "../../hooks/route.ts";
+import { useLive } from "../../live/live.tsx";
+import type { LiveState } from "../../live/types.ts";
+import { Card, Grid, Stat, Stats } from "../../parts/card.tsx";
+import { Segments } from "../../parts/filters.tsx";
+import { Link } from "../../parts/link.tsx";
+import { Loaded } from "../../parts/loaded.tsx";
+import { Money } from "../../parts/money.tsx";
+import { Text } from "../../parts/text.tsx";
+import { Time } from "../../parts/time.tsx";
+import { type Limit, limitOfBudget, limitOfRule } from "../budgets/limit.ts";
+import { nextStopOf, stoppedBy } from "../budgets/next_stop.tsx";
+import { callsText } from "../coverage.tsx";
+import { budgetsHref, costsHref } from "../links.ts";
+import { AlertsCard, AnomaliesCard } from "./incidents.tsx";
+import { LimitsCard } from "./limits_card.tsx";
+import { BurnCard, RunsCard } from "./running.tsx";
+import { type Span, spanOf, SPANS } from "./span.ts";
+import { type SpanSum, SpendCard, useGroup, useSpending } from "./spend_card.tsx";
 
+/** The home page: the money of today, what spends at present, and the limits that are close. */
 export function NowView() {
-  return <Page title="Now">{null}</Page>;
+  const { query } = useRoute();
+  const { state } = useLive();
+  const now = useNow();
+  const today = state?.day ?? new Date(now).toISOString().slice(0, 10);
+  const span = spanOf(query.get("span"), today);
+  const { sum, spenders } = useSpending(span, useGroup(), state);
+  // A longer span has two requests of its own. A view has at most three.
+  const isToday = span.name === "";
+  const rules = useData<AlertRule[]>(isToday ? "/alerts/rules" : undefined, { refreshMs: 10_000 });
+  const limits = [
+    ...state?.budgets.map(limitOfBudget) ?? [],
+    ...rules.value?.map((rule) => limitOfRule(rule, now)) ?? [],
+  ];
+  const live = { value: state, error: undefined, isStale: false, at: undefined, reload: () => {} };
+  return (
+    <Page title="Now" filters={<Segments name="span" label="Span" fallback="" choices={SPANS} />}>
+      <Loaded data={live}>
+        {(state) => (
+          <>
+            <Summary state={state} span={span} sum={sum} limits={limits} />
+            <SpendCard span={span} today={today} sum={sum} spenders={spenders} />
+            <Grid>
+              <LimitsCard limits={limits} />
+              <BurnCard state={state} />
+            </Grid>
+            <RunsCard state={state} />
+            <Grid>
+              {isToday && <AnomaliesCard />}
+              <AlertsCard state={state} />
+            </Grid>
+          </>
+        )}
+      </Loaded>
+    </Page>
+  );
+}
+
+function Summary({ state, span, sum, limits }: {
+  state: LiveState;
+  span: Span;
+  sum: SpanSum | undefined;
+  limits: readonly Limit[];
+}) {
+  const { spend, running } = state;
+  return (
+    <Card title="At a glance">
+      <Stats>
+        <Stat label={`Spent ${span.of}`} note={sum && callsText(sum)}>
+          {sum
+            ? (
+              <Link href={costsHref({ from: span.from })}>
+                <Money usd={sum.cost_usd} />
+              </Link>
+            )
+            : "…"}
+        </Stat>
+        <Stat label="Per minute" note="mean of the last 10 minutes">
+          <Money usd={spend.usd_per_minute} />{" "}
+          <Sparkline
+            values={spend.minutes}
+            label={`Spending in each of the last 60 minutes, up to ${
+              shortUsd(Math.max(0, ...spend.minutes))
+            }`}
+          />
+        </Stat>
+        <Stat label="Runs in progress">
+          <Link href={uiPath("sessions")}>{plural(running, "run")}</Link>
+        </Stat>
+        <NextStopStat limits={limits} />
+      </Stats>
+    </Card>
+  );
+}
+
+/** The budget that stops calls next, or those that do at present. */
+function NextStopStat({ limits }: { limits: readonly Limit[] }) {
+  const [stopped] = stoppedBy(limits);
+  const next = nextStopOf(limits);
+  const shown = stopped ?? next;
+  if (!shown) {
+    return (
+      <Stat label="Stops next">
+        <Link href={budgetsHref()}>No budget</Link>
+      </Stat>
+    );
+  }
+  return (
+    <Stat
+      label={stopped ? "Stops calls now" : "Stops next"}
+      note={!stopped && (
+        <>
+          <Time at={shown.reachesAt} />, at <Money usd={shown.usdPerHour} />/h
+        </>
+      )}
+    >
+      <Link href={shown.href}>
+        <Text>{shown.name}</Text>
+      </Link>
+    </Stat>
+  );
 }

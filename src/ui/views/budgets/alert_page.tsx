@@ -1,0 +1,187 @@
+import type { AlertDelivery, AlertDetail } from "../../../contract/alerts.ts";
+import { escapeText } from "../../../kernel/text.ts";
+import { shortUsd } from "../../format/money.ts";
+import { percent } from "../../format/number.ts";
+import { utc } from "../../format/time.ts";
+import { useData } from "../../hooks/data.ts";
+import { Badge, Banner, Card, Stat, Stats } from "../../parts/card.tsx";
+import { Link } from "../../parts/link.tsx";
+import { Empty, Loaded } from "../../parts/loaded.tsx";
+import { Money } from "../../parts/money.tsx";
+import { type Column, Table } from "../../parts/table.tsx";
+import { Id, Text } from "../../parts/text.tsx";
+import { Time } from "../../parts/time.tsx";
+import { budgetsHref, costsHref, limitHref, sessionHref } from "../links.ts";
+import { SEVERITY_TONES } from "../tones.ts";
+import { AlertCausesCards } from "./alert_causes.tsx";
+import { ALERT_COLUMNS } from "./alerts_page.tsx";
+import { periodOf, PERIODS } from "./limit.ts";
+import { ResendButton } from "./rule_actions.tsx";
+import { SectionPage } from "./section_page.tsx";
+
+/** One alert: the spending that made it fire, its deliveries, and the earlier alerts of its rule. */
+export function AlertPage({ alertId }: { alertId: string }) {
+  const path = `/alerts/history/${encodeURIComponent(alertId)}`;
+  const alert = useData<AlertDetail>(path, { refreshMs: 30_000 });
+  const title = alert.value ? `Alert of ${escapeText(alert.value.rule_name)}` : "Alert";
+  return (
+    <SectionPage title={title}>
+      {alert.error?.status === 404 && !alert.value
+        ? (
+          <Empty title="No alert has this address">
+            The history keeps the newest alerts only. <Link href={budgetsHref("alerts")}>See all alerts</Link>
+          </Empty>
+        )
+        : <Loaded data={alert}>{(value) => <Detail alert={value} path={path} />}</Loaded>}
+    </SectionPage>
+  );
+}
+
+function Detail({ alert, path }: { alert: AlertDetail; path: string }) {
+  const { rule_id, rule_name, severity, value_usd, threshold_usd, limit_usd, window_start, causes } = alert;
+  const span = { from: window_start ?? undefined, to: alert.triggered_at };
+  return (
+    <>
+      {alert.test && <Banner tone="accent">This is a test of the rule. Nothing was spent for it.</Banner>}
+      <Card
+        title="Why it fired"
+        aside={<Badge tone={SEVERITY_TONES[severity]}>{severity}</Badge>}
+      >
+        <p class="finding">
+          <Text>{findingOf(alert)}</Text>
+        </p>
+        <Stats>
+          <Stat label="Value" note="spent in the window">
+            <Link href={costsHref(alert.test ? {} : span)}>
+              <Money usd={value_usd} />
+            </Link>
+          </Stat>
+          <Stat
+            label="Threshold"
+            note={limit_usd === undefined ? PERIODS[periodOf(alert.threshold_type)] : (
+              <>
+                {percent(threshold_usd / limit_usd)} of the limit <Money usd={limit_usd} />
+              </>
+            )}
+          >
+            <Money usd={threshold_usd} />
+          </Stat>
+          <Stat
+            label="Window"
+            note={window_start === null ? undefined : `from ${utc(Date.parse(window_start))}`}
+          >
+            {PERIODS[periodOf(alert.threshold_type)]}
+          </Stat>
+          <Stat label="Fired" note={utc(Date.parse(alert.triggered_at))}>
+            <Time at={alert.triggered_at} />
+          </Stat>
+        </Stats>
+        <p class="facts">
+          <span>
+            {rule_id.startsWith("bud_") ? "Budget" : "Rule"}{" "}
+            <Link href={limitHref(rule_id)}>
+              <Text>{rule_name}</Text>
+            </Link>
+          </span>
+          {alert.session_id !== null && (
+            <span>
+              Fired by a call of session{" "}
+              <Link href={sessionHref(alert.session_id, { run_id: alert.run_id ?? undefined })}>
+                <Id>{alert.session_id}</Id>
+              </Link>
+            </span>
+          )}
+        </p>
+      </Card>
+      {causes && <AlertCausesCards causes={causes} value={value_usd} />}
+      <Card title="Deliveries" aside={<ResendButton alertId={alert.alert_id} />}>
+        {alert.deliveries.length === 0
+          ? (
+            <Empty title="No channel got it" command="purser channels list">
+              Channels are set up in purser.config.json; each has a lowest severity.
+            </Empty>
+          )
+          : (
+            <Table
+              caption="Deliveries"
+              columns={DELIVERY_COLUMNS}
+              rows={alert.deliveries}
+              keyOf={({ delivery_id }) => delivery_id}
+              source={{ path, name: "alert" }}
+              sortParam="deliveries"
+            />
+          )}
+      </Card>
+      <Card title="Earlier alerts of it">
+        {alert.past.length === 0 ? <p class="muted">It has not fired before.</p> : (
+          <Table
+            caption="Earlier alerts"
+            columns={ALERT_COLUMNS}
+            rows={alert.past}
+            keyOf={({ alert_id }) => alert_id}
+            source={{ path, name: "alert" }}
+            sortParam="past"
+          />
+        )}
+      </Card>
+    </>
+  );
+}
+
+/** Says in a sentence what made an alert fire. */
+function findingOf({ test, value_usd, threshold_usd, threshold_type, causes }: AlertDetail): string {
+  if (test) return "A person or a program asked for a test of this rule.";
+  const window = PERIODS[periodOf(threshold_type)];
+  const first = `${shortUsd(value_usd)} in the window (${window}) has reached the threshold of ${
+    shortUsd(threshold_usd)
+  }.`;
+  const top = causes?.sessions[0];
+  if (!causes || !top || top.cost_usd === null || !(value_usd > 0) || causes.from !== causes.sessions_from) {
+    return first;
+  }
+  return `${first} ${percent(Math.min(1, top.cost_usd / value_usd))} of it is session ${top.session_id}.`;
+}
+
+const DELIVERY_TONES = { delivered: "good", failed: "bad", pending: "warning" } as const;
+
+const DELIVERY_COLUMNS: Column<AlertDelivery>[] = [
+  {
+    id: "channel",
+    title: "Channel",
+    sortBy: ({ channel }) => channel,
+    cell: ({ channel, kind }) => (
+      <>
+        <Text>{channel || "hidden"}</Text>{" "}
+        <span class="muted">
+          <Text>{kind}</Text>
+        </span>
+      </>
+    ),
+  },
+  {
+    id: "status",
+    title: "Status",
+    sortBy: ({ status }) => status,
+    cell: ({ status }) => <Badge tone={DELIVERY_TONES[status]}>{status}</Badge>,
+  },
+  {
+    id: "attempts",
+    title: "Attempts",
+    isNumber: true,
+    sortBy: ({ attempts }) => attempts,
+    cell: ({ attempts }) => attempts,
+  },
+  {
+    id: "delivered_at",
+    title: "Delivered",
+    sortBy: ({ delivered_at }) => delivered_at,
+    cell: ({ delivered_at }) =>
+      delivered_at === null ? <span class="muted">not yet</span> : <Time at={delivered_at} />,
+  },
+  {
+    id: "last_error",
+    title: "Latest error",
+    cell: ({ last_error }) =>
+      last_error === null ? <span class="muted">none</span> : <Text>{last_error}</Text>,
+  },
+];

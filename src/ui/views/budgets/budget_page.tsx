@@ -1,0 +1,183 @@
+import type { Budget, BudgetRaise, BudgetRefusal } from "../../../contract/budgets.ts";
+import { escapeText } from "../../../kernel/text.ts";
+import { percent, plural } from "../../format/number.ts";
+import { usePages } from "../../hooks/data.ts";
+import { useData } from "../../hooks/data.ts";
+import { apiPath } from "../../hooks/route.ts";
+import { Badge, Card, Stat, Stats } from "../../parts/card.tsx";
+import { Link } from "../../parts/link.tsx";
+import { Empty, Loaded } from "../../parts/loaded.tsx";
+import { Money } from "../../parts/money.tsx";
+import { type Column, Table } from "../../parts/table.tsx";
+import { Id, Text } from "../../parts/text.tsx";
+import { Time } from "../../parts/time.tsx";
+import { budgetsHref, costsHref, sessionHref } from "../links.ts";
+import { EnableBudgetButton, LimitButton, RaiseButton, refusalsHref } from "./budget_actions.tsx";
+import { limitOfBudget, PERIODS } from "./limit.ts";
+import { LimitMeter, LimitState, ReachedAt, ResetsAt } from "./limit_cells.tsx";
+import { REFUSAL_COLUMNS } from "./refusals_page.tsx";
+import { SectionPage } from "./section_page.tsx";
+
+/** One budget: its present state, its raises, and the calls that it refused. */
+export function BudgetPage({ budgetId }: { budgetId: string }) {
+  const path = `/budgets/${encodeURIComponent(budgetId)}`;
+  const budget = useData<Budget>(path, { refreshMs: 10_000 });
+  const raises = usePages<BudgetRaise>(`${path}/raises`);
+  const refusalsPath = apiPath("/budgets/refusals", { budget_id: budgetId, limit: 10 });
+  const refusals = useData<BudgetRefusal[]>(refusalsPath, { refreshMs: 10_000 });
+  if (budget.error?.status === 404 && !budget.value) {
+    return (
+      <SectionPage title="Budget">
+        <Empty title="No budget has this address" command="purser budgets list">
+          It may have been deleted: <Link href={budgetsHref()}>see all limits</Link>
+        </Empty>
+      </SectionPage>
+    );
+  }
+  return (
+    <SectionPage title={budget.value ? `Budget ${escapeText(budget.value.name)}` : "Budget"}>
+      <Loaded data={budget}>{(value) => <StateCard budget={value} />}</Loaded>
+      <Card title="Raises">
+        <Loaded
+          data={raises}
+          isEmpty={(rows) => rows.length === 0}
+          empty={
+            <Empty
+              title="Its limit was never raised"
+              command={`purser budgets raise ${budgetId} --usd 20 --for 24h --reason "Release"`}
+            />
+          }
+        >
+          {(rows) => (
+            <Table
+              caption="Raises"
+              columns={RAISE_COLUMNS}
+              rows={rows}
+              keyOf={({ raise_id }) => raise_id}
+              source={{ path: `${path}/raises`, name: "raises" }}
+              more={raises.hasMore ? raises.more : undefined}
+              sortParam="raises"
+            />
+          )}
+        </Loaded>
+      </Card>
+      <Card title="Latest refusals" aside={<Link href={refusalsHref(budgetId)}>All of them</Link>}>
+        <Loaded
+          data={refusals}
+          isEmpty={(rows) => rows.length === 0}
+          empty={<Empty title="It has refused no call" />}
+        >
+          {(rows) => (
+            <Table
+              caption="Refused calls"
+              columns={REFUSAL_COLUMNS}
+              rows={rows}
+              keyOf={({ event_id }) => String(event_id)}
+              source={{ path: refusalsPath, name: "refusals" }}
+            />
+          )}
+        </Loaded>
+      </Card>
+    </SectionPage>
+  );
+}
+
+function StateCard({ budget }: { budget: Budget }) {
+  const limit = limitOfBudget(budget);
+  const { counter, agent_id } = budget;
+  const isStrict = budget.mode === "strict";
+  return (
+    <Card
+      title="State"
+      aside={
+        <>
+          <RaiseButton budget={budget} />
+          <LimitButton budget={budget} />
+          <EnableBudgetButton budget={budget} />
+        </>
+      }
+    >
+      <Stats>
+        <Stat label="Spent" note={counter ? <CounterName counter={counter} /> : <Text>{limit.scope}</Text>}>
+          <Link href={costsHref({ agent_id: agent_id ?? undefined, from: budget.window_start ?? undefined })}>
+            <Money usd={budget.spent_usd} />
+          </Link>
+        </Stat>
+        <Stat
+          label="Left"
+          note={budget.reserved_usd > 0 && (
+            <>
+              <Money usd={budget.reserved_usd} /> reserved
+            </>
+          )}
+        >
+          <Money usd={budget.left_usd} />
+        </Stat>
+        <Stat label="Reached">
+          <ReachedAt limit={limit} />
+        </Stat>
+        <Stat label="Resets" note={PERIODS[budget.per]}>
+          <ResetsAt limit={limit} />
+        </Stat>
+      </Stats>
+      <LimitMeter limit={limit} marks={budget.warn_at} />
+      <p class="facts">
+        <span>
+          <LimitState limit={limit} />{" "}
+          {budget.action === "watch" && <Badge tone="accent">Watches, refuses nothing</Badge>}
+        </span>
+        <span>{isStrict ? "Strict: no call that could exceed it" : "Stops calls once it is reached"}</span>
+        <span>
+          {budget.warn_at.length === 0 ? "Warns never" : `Warns at ${budget.warn_at.map(percent).join(", ")}`}
+          {": "}
+          <Link href={budgetsHref("alerts") + `?rule_id=${budget.budget_id}`}>its alerts</Link>
+        </span>
+        {budget.unpriced_calls !== undefined && budget.unpriced_calls > 0 && (
+          <span>{plural(budget.unpriced_calls, "call")} without a price, not counted</span>
+        )}
+      </p>
+    </Card>
+  );
+}
+
+function CounterName({ counter: { kind, id } }: { counter: NonNullable<Budget["counter"]> }) {
+  const name = <Id>{id}</Id>;
+  const href = kind === "agent"
+    ? costsHref({ agent_id: id })
+    : kind === "session"
+    ? sessionHref(id)
+    : undefined;
+  return <>the most, by {kind} {href ? <Link href={href}>{name}</Link> : name}</>;
+}
+
+const RAISE_COLUMNS: Column<BudgetRaise>[] = [
+  {
+    id: "created_at",
+    title: "Raised",
+    sortBy: ({ created_at }) => created_at,
+    cell: ({ created_at }) => <Time at={created_at} />,
+  },
+  {
+    id: "extra_usd",
+    title: "By",
+    isNumber: true,
+    sortBy: ({ extra_usd }) => extra_usd,
+    cell: ({ extra_usd }) => <Money usd={extra_usd} />,
+  },
+  {
+    id: "until",
+    title: "Until",
+    sortBy: ({ until }) => until ?? "~",
+    cell: ({ until }) => until === null ? "no end" : <Time at={until} as="utc" />,
+  },
+  {
+    id: "reason",
+    title: "Reason",
+    cell: ({ reason }) => reason === null ? <span class="muted">none</span> : <Text>{reason}</Text>,
+  },
+  {
+    id: "key_id",
+    title: "Key",
+    cell: ({ key_id }) => key_id === null ? <span class="muted">none</span> : <Id>{key_id}</Id>,
+  },
+];

@@ -1,0 +1,173 @@
+import type { AlertRule } from "../../../contract/alert_rules.ts";
+import type { Budget } from "../../../contract/budgets.ts";
+import { plural } from "../../format/number.ts";
+import { useNow } from "../../hooks/clock.ts";
+import { useData, usePages } from "../../hooks/data.ts";
+import { Badge, Card } from "../../parts/card.tsx";
+import { Link } from "../../parts/link.tsx";
+import { Empty, Loaded } from "../../parts/loaded.tsx";
+import { Money } from "../../parts/money.tsx";
+import { type Column, Table } from "../../parts/table.tsx";
+import { Time } from "../../parts/time.tsx";
+import { SEVERITY_TONES } from "../tones.ts";
+import { EnableRuleButton, TestRuleButton } from "./rule_actions.tsx";
+import { LimitButton, RaiseButton, refusalsHref } from "./budget_actions.tsx";
+import { type Limit, limitOfBudget, limitOfRule } from "./limit.ts";
+import { LimitMeter, LimitName, LimitState, ReachedAt, ResetsAt } from "./limit_cells.tsx";
+import { NextStop } from "./next_stop.tsx";
+import { SectionPage } from "./section_page.tsx";
+
+const BUDGETS = "/budgets";
+const RULES = "/alerts/rules";
+
+type Row<Of> = { of: Of; limit: Limit };
+
+/** The columns that budgets and rules have in common. */
+function columnsOf<Of>(title: string): Column<Row<Of>>[] {
+  return [
+    {
+      id: "name",
+      title,
+      sortBy: ({ limit }) => limit.name.toLowerCase(),
+      cell: ({ limit }) => <LimitName limit={limit} />,
+    },
+    {
+      id: "share",
+      title: title === "Budget" ? "Spent, reserved, limit" : "Value, threshold",
+      sortBy: ({ limit }) => limit.share,
+      cell: ({ limit }) => <LimitMeter limit={limit} />,
+    },
+    { id: "state", title: "State", cell: ({ limit }) => <LimitState limit={limit} /> },
+    {
+      id: "reaches_at",
+      title: "Reached",
+      sortBy: ({ limit }) => limit.reachesAt,
+      cell: ({ limit }) => <ReachedAt limit={limit} />,
+    },
+    {
+      id: "resets_at",
+      title: "Resets",
+      sortBy: ({ limit }) => limit.resetsAt,
+      cell: ({ limit }) => <ResetsAt limit={limit} />,
+    },
+  ];
+}
+
+const BUDGET_COLUMNS: Column<Row<Budget>>[] = [
+  ...columnsOf<Budget>("Budget"),
+  {
+    id: "left_usd",
+    title: "Left",
+    isNumber: true,
+    sortBy: ({ of }) => of.left_usd,
+    cell: ({ of }) => <Money usd={of.left_usd} />,
+  },
+  {
+    id: "refused_calls",
+    title: "Refused",
+    isNumber: true,
+    sortBy: ({ of }) => of.refused_calls,
+    cell: ({ of }) =>
+      of.refused_calls === 0
+        ? <span class="muted">0</span>
+        : <Link href={refusalsHref(of.budget_id)}>{plural(of.refused_calls, "call")}</Link>,
+  },
+  {
+    id: "actions",
+    title: "",
+    cell: ({ of }) => (
+      <span class="actions">
+        <RaiseButton budget={of} />
+        <LimitButton budget={of} />
+      </span>
+    ),
+  },
+];
+
+const RULE_COLUMNS: Column<Row<AlertRule>>[] = [
+  ...columnsOf<AlertRule>("Rule"),
+  {
+    id: "severity",
+    title: "Severity",
+    cell: ({ of }) => <Badge tone={SEVERITY_TONES[of.severity]}>{of.severity}</Badge>,
+  },
+  {
+    id: "last_fired_at",
+    title: "Last fired",
+    sortBy: ({ of }) => of.last_fired_at,
+    cell: ({ of }) => <Time at={of.last_fired_at} />,
+  },
+  {
+    id: "actions",
+    title: "",
+    cell: ({ of }) => (
+      <span class="actions">
+        <TestRuleButton rule={of} />
+        <EnableRuleButton rule={of} />
+      </span>
+    ),
+  },
+];
+
+/** All budgets and rules by their share: how close each one is, and when it is reached. */
+export function LimitsPage() {
+  const now = useNow();
+  const budgets = usePages<Budget>(BUDGETS, { refreshMs: 10_000 });
+  const rules = useData<AlertRule[]>(RULES, { refreshMs: 10_000 });
+  const budgetRows = budgets.value?.map((of) => ({ of, limit: limitOfBudget(of) })) ?? [];
+  const ruleRows = rules.value?.map((of) => ({ of, limit: limitOfRule(of, now) })) ?? [];
+  return (
+    <SectionPage title="Budgets & alerts">
+      <NextStop limits={[...budgetRows, ...ruleRows].map(({ limit }) => limit)} />
+      <Card title="Budgets">
+        <Loaded
+          data={budgets}
+          isEmpty={(value) => value.length === 0}
+          empty={
+            <Empty title="No budget yet" command="purser budgets add --name Day --limit 50 --per day">
+              A budget refuses model calls once its limit is reached, over all agents and processes.
+            </Empty>
+          }
+        >
+          {() => (
+            <Table
+              caption="Budgets"
+              columns={BUDGET_COLUMNS}
+              rows={budgetRows}
+              keyOf={({ of }) => of.budget_id}
+              source={{ path: BUDGETS, name: "budgets" }}
+              more={budgets.hasMore ? budgets.more : undefined}
+              defaultSort="-share"
+            />
+          )}
+        </Loaded>
+      </Card>
+      <Card title="Alert rules">
+        <Loaded
+          data={rules}
+          isEmpty={(value) => value.length === 0}
+          empty={
+            <Empty
+              title="No alert rule yet"
+              command={'purser alerts add --name "Daily limit" --threshold-usd 10 --threshold-type per_day_usd --severity warning'}
+            >
+              A rule notifies your channels once spending reaches its threshold. It stops nothing.
+            </Empty>
+          }
+        >
+          {() => (
+            <Table
+              caption="Alert rules"
+              columns={RULE_COLUMNS}
+              rows={ruleRows}
+              keyOf={({ of }) => of.rule_id}
+              source={{ path: RULES, name: "rules" }}
+              defaultSort="-share"
+              sortParam="rules"
+            />
+          )}
+        </Loaded>
+      </Card>
+    </SectionPage>
+  );
+}

@@ -1,0 +1,168 @@
+import type { Budget, BudgetRefusal, RefusedBy } from "../../../contract/budgets.ts";
+import { apiPath, useRoute } from "../../hooks/route.ts";
+import { useData, usePages } from "../../hooks/data.ts";
+import { Card } from "../../parts/card.tsx";
+import { Select } from "../../parts/filters.tsx";
+import { Link } from "../../parts/link.tsx";
+import { Empty, Loaded } from "../../parts/loaded.tsx";
+import { Money } from "../../parts/money.tsx";
+import { type Column, Table } from "../../parts/table.tsx";
+import { Id, Text } from "../../parts/text.tsx";
+import { Time } from "../../parts/time.tsx";
+import { useLive } from "../../live/live.tsx";
+import { budgetsHref, costsHref, sessionHref } from "../links.ts";
+import { PERIODS, REASONS } from "./limit.ts";
+import { SectionPage } from "./section_page.tsx";
+
+export const REFUSAL_COLUMNS: Column<BudgetRefusal>[] = [
+  { id: "at", title: "Time", sortBy: ({ event_id }) => event_id, cell: ({ at }) => <Time at={at} /> },
+  {
+    id: "agent_id",
+    title: "Agent",
+    sortBy: ({ agent_id }) => agent_id,
+    cell: ({ agent_id }) => (
+      <Link href={costsHref({ agent_id })}>
+        <Text>{agent_id}</Text>
+      </Link>
+    ),
+  },
+  {
+    id: "session_id",
+    title: "Session",
+    sortBy: ({ session_id }) => session_id,
+    cell: ({ session_id, run_id }) =>
+      session_id === null
+        ? <span class="muted">none</span>
+        : (
+          <Link href={sessionHref(session_id, { run_id: run_id ?? undefined })}>
+            <Id>{session_id}</Id>
+          </Link>
+        ),
+  },
+  { id: "refused_by", title: "Refused by", cell: (refusal) => <Reasons refusal={refusal} /> },
+  {
+    id: "cost_usd_so_far",
+    title: "Spent",
+    isNumber: true,
+    sortBy: ({ cost_usd_so_far }) => cost_usd_so_far,
+    cell: ({ cost_usd_so_far }) => <Money usd={cost_usd_so_far} />,
+  },
+  {
+    id: "budget_usd",
+    title: "Limit",
+    isNumber: true,
+    sortBy: ({ budget_usd }) => budget_usd,
+    cell: ({ budget_usd }) => <Money usd={budget_usd} />,
+  },
+];
+
+/** The budgets that refused a call, each with its reason; the sentence of the refusal is below. */
+function Reasons({ refusal: { refused_by, message } }: { refusal: BudgetRefusal }) {
+  return (
+    <>
+      {refused_by.length === 0 && "the run's own budget"}
+      {refused_by.map((by, index) => (
+        <div key={by.budget_id ?? index}>
+          <Reason by={by} />
+        </div>
+      ))}
+      <details class="message">
+        <summary>Message</summary>
+        <p>
+          <Text>{message}</Text>
+        </p>
+      </details>
+    </>
+  );
+}
+
+function Reason({ by }: { by: RefusedBy }) {
+  const { budget_id, name, per, reason, needed_usd, reserved_usd } = by;
+  return (
+    <>
+      {budget_id === null ? <>the agent's own budget</> : (
+        <Link href={budgetsHref(budget_id)}>
+          <Text>{name ?? budget_id}</Text>
+        </Link>
+      )}
+      <span class="muted">
+        , {PERIODS[per]}: {REASONS[reason]}
+        {needed_usd !== undefined && (
+          <>
+            , by a call of up to <Money usd={needed_usd} />
+          </>
+        )}
+        {reserved_usd !== undefined && reserved_usd > 0 && (
+          <>
+            , <Money usd={reserved_usd} /> reserved
+          </>
+        )}
+      </span>
+    </>
+  );
+}
+
+/** The calls that budgets refused, newest first. */
+export function RefusalsPage() {
+  const { query } = useRoute();
+  const { state } = useLive();
+  const path = apiPath("/budgets/refusals", {
+    budget_id: query.get("budget_id") ?? undefined,
+    agent_id: query.get("agent_id") ?? undefined,
+  });
+  const refusals = usePages<BudgetRefusal>(path, { refreshMs: 10_000 });
+  const budgets = useData<Budget[]>("/budgets");
+  const agents = [
+    ...new Set([
+      ...state?.agents.map(({ agent_id }) => agent_id) ?? [],
+      ...refusals.value?.map(({ agent_id }) => agent_id) ?? [],
+    ]),
+  ].toSorted();
+  return (
+    <SectionPage
+      title="Refused calls"
+      filters={
+        <>
+          <Select
+            name="budget_id"
+            label="Budget"
+            all="All budgets"
+            choices={budgets.value?.map(({ budget_id, name }) => ({ value: budget_id, label: name })) ?? []}
+          />
+          <Select
+            name="agent_id"
+            label="Agent"
+            all="All agents"
+            choices={agents.map((agent) => ({ value: agent, label: agent }))}
+          />
+        </>
+      }
+    >
+      <Card title="Calls that were refused">
+        <Loaded
+          data={refusals}
+          isEmpty={(rows) => rows.length === 0}
+          empty={
+            <Empty
+              title="No call was refused"
+              command="purser budgets add --name Trial --limit 10 --per day --action watch"
+            >
+              A budget with the action watch shows the calls that it would refuse, and lets them pass.
+            </Empty>
+          }
+        >
+          {(rows) => (
+            <Table
+              caption="Refused calls"
+              columns={REFUSAL_COLUMNS}
+              rows={rows}
+              keyOf={({ event_id }) => String(event_id)}
+              source={{ path, name: "refusals" }}
+              more={refusals.hasMore ? refusals.more : undefined}
+            />
+          )}
+        </Loaded>
+      </Card>
+    </SectionPage>
+  );
+}

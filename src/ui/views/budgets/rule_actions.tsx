@@ -1,0 +1,91 @@
+import type { AlertRule } from "../../../contract/alert_rules.ts";
+import type { AlertResend, RuleTest } from "../../../contract/alerts.ts";
+import { plural } from "../../format/number.ts";
+import { request, RequestError } from "../../hooks/request.ts";
+import { useAccess } from "../../hooks/session.ts";
+import { ActionButton } from "../../parts/confirm.tsx";
+import { Text } from "../../parts/text.tsx";
+import { changeShown } from "./change.ts";
+
+type Shown = Pick<AlertRule, "rule_id" | "name" | "enabled">;
+
+const pathOf = ({ rule_id }: Shown) => `/alerts/rules/${encodeURIComponent(rule_id)}`;
+
+/** Disables a rule, or enables it again. */
+export function EnableRuleButton({ rule }: { rule: Shown }) {
+  if (!useAccess().may("admin")) return null;
+  const enabled = !rule.enabled;
+  return (
+    <ActionButton
+      label={enabled ? "Enable" : "Disable"}
+      isDangerous={!enabled}
+      explanation={
+        <p>
+          The rule{" "}
+          <strong>
+            <Text>{rule.name}</Text>
+          </strong>{" "}
+          {enabled
+            ? "fires at the next call while its threshold is reached."
+            : "doesn't fire until it is enabled."}
+        </p>
+      }
+      run={async () => {
+        await changeShown(pathOf(rule), rule, { enabled });
+        return `${enabled ? "Enabled" : "Disabled"} the rule ${rule.name}`;
+      }}
+    />
+  );
+}
+
+/** Sends a test of a rule to every channel. */
+export function TestRuleButton({ rule }: { rule: Shown }) {
+  if (!useAccess().may("admin")) return null;
+  return (
+    <ActionButton
+      label="Test"
+      explanation={
+        <p>
+          Every channel gets a message of the rule{" "}
+          <strong>
+            <Text>{rule.name}</Text>
+          </strong>, marked as a test. It counts as no spending.
+        </p>
+      }
+      run={async () => `Tested the rule ${rule.name}: ${await sendAll<RuleTest>(`${pathOf(rule)}/test`)}`}
+    />
+  );
+}
+
+/** Sends an alert of the history once more. */
+export function ResendButton({ alertId }: { alertId: string }) {
+  if (!useAccess().may("admin")) return null;
+  return (
+    <ActionButton
+      label="Send again"
+      explanation={<p>Every channel that this severity reaches gets the alert once more.</p>}
+      run={async () =>
+        `Sent the alert again: ${await sendAll<AlertResend>(
+          `/alerts/history/${encodeURIComponent(alertId)}/resend`,
+        )}`}
+    />
+  );
+}
+
+/** Sends through the channels. Returns a sentence about them. Throws where none has delivered. */
+async function sendAll<Sent extends RuleTest | AlertResend>(path: string): Promise<string> {
+  const { results } = (await request<Sent>(path, { method: "POST" }).catch(sayUndelivered)).value;
+  if (results.length === 0) return "there is no channel";
+  const failed = results.filter(({ status }) => status === "failed").map(({ channel }) => channel);
+  const delivered = `${plural(results.length - failed.length, "channel")} delivered it`;
+  return failed.length === 0 ? delivered : `${delivered}, not ${failed.join(", ")}`;
+}
+
+function sayUndelivered(error: unknown): never {
+  if (!(error instanceof RequestError) || error.status !== 502) throw error;
+  throw new RequestError(
+    502,
+    error.code,
+    "No channel has delivered it: the newest alert of the history has the reasons",
+  );
+}

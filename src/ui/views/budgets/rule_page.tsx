@@ -1,0 +1,110 @@
+import type { AlertRule } from "../../../contract/alert_rules.ts";
+import type { Alert } from "../../../contract/alerts.ts";
+import { escapeText } from "../../../kernel/text.ts";
+import { span } from "../../format/time.ts";
+import { useNow } from "../../hooks/clock.ts";
+import { useData } from "../../hooks/data.ts";
+import { Badge, Card, Stat, Stats } from "../../parts/card.tsx";
+import { Link } from "../../parts/link.tsx";
+import { Empty, Loaded } from "../../parts/loaded.tsx";
+import { Money } from "../../parts/money.tsx";
+import { Table } from "../../parts/table.tsx";
+import { Text } from "../../parts/text.tsx";
+import { Time } from "../../parts/time.tsx";
+import { budgetsHref, costsHref } from "../links.ts";
+import { SEVERITY_TONES } from "../tones.ts";
+import { ALERT_COLUMNS } from "./alerts_page.tsx";
+import { type Limit, limitOfRule, PERIODS } from "./limit.ts";
+import { LimitMeter, LimitState, ReachedAt, ResetsAt } from "./limit_cells.tsx";
+import { EnableRuleButton, TestRuleButton } from "./rule_actions.tsx";
+import { SectionPage } from "./section_page.tsx";
+
+const HISTORY = "/alerts/history";
+
+/** One alert rule: its present value, and the alerts that it has fired. */
+export function RulePage({ ruleId }: { ruleId: string }) {
+  const rule = useData<AlertRule>(`/alerts/rules/${encodeURIComponent(ruleId)}`, { refreshMs: 10_000 });
+  const history = useData<Alert[]>(HISTORY, { refreshMs: 10_000 });
+  const now = useNow();
+  const fired = history.value?.filter(({ rule_id }) => rule_id === ruleId) ?? [];
+  if (rule.error?.status === 404 && !rule.value) {
+    return (
+      <SectionPage title="Rule">
+        <Empty title="No rule has this address" command="purser alerts list">
+          It may have been deleted: <Link href={budgetsHref()}>see all limits</Link>
+        </Empty>
+      </SectionPage>
+    );
+  }
+  return (
+    <SectionPage title={rule.value ? `Rule ${escapeText(rule.value.name)}` : "Rule"}>
+      <Loaded data={rule}>{(value) => <RuleCard rule={value} limit={limitOfRule(value, now)} />}</Loaded>
+      <Card title="Alerts of it">
+        <Loaded
+          data={history}
+          isEmpty={() => fired.length === 0}
+          empty={<Empty title="It has not fired">Test it above to see what the channels get.</Empty>}
+        >
+          {() => (
+            <Table
+              caption="Alerts of the rule"
+              columns={ALERT_COLUMNS}
+              rows={fired}
+              keyOf={({ alert_id }) => alert_id}
+              source={{ path: HISTORY, name: "alerts" }}
+            />
+          )}
+        </Loaded>
+      </Card>
+    </SectionPage>
+  );
+}
+
+function RuleCard({ rule, limit }: { rule: AlertRule; limit: Limit }) {
+  return (
+    <Card
+      title="State"
+      aside={
+        <>
+          <TestRuleButton rule={rule} />
+          <EnableRuleButton rule={rule} />
+        </>
+      }
+    >
+      <Stats>
+        <Stat label="Value" note={<Text>{limit.scope}</Text>}>
+          {limit.spent === null
+            ? <span class="muted">none yet</span>
+            : (
+              <Link href={costsHref({ agent_id: rule.agent_id ?? undefined })}>
+                <Money usd={limit.spent} />
+              </Link>
+            )}
+        </Stat>
+        <Stat label="Threshold" note={PERIODS[limit.per]}>
+          <Money usd={limit.limit} />
+        </Stat>
+        <Stat label="Reached">
+          <ReachedAt limit={limit} />
+        </Stat>
+        <Stat label="Resets">
+          <ResetsAt limit={limit} />
+        </Stat>
+      </Stats>
+      <LimitMeter limit={limit} />
+      <p class="facts">
+        <span>
+          <LimitState limit={limit} /> <Badge tone={SEVERITY_TONES[rule.severity]}>{rule.severity}</Badge>
+        </span>
+        <span>
+          {rule.repeat === "cooldown"
+            ? `Fires again after ${span(rule.cooldown_seconds * 1000)}, while the threshold is reached`
+            : "Fires once per window"}
+        </span>
+        <span>
+          Last fired: <Time at={rule.last_fired_at} />
+        </span>
+      </p>
+    </Card>
+  );
+}

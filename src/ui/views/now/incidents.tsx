@@ -1,0 +1,158 @@
+import type { Anomaly } from "../../../contract/anomalies.ts";
+import { usePages } from "../../hooks/data.ts";
+import { apiPath } from "../../hooks/route.ts";
+import type { LiveState } from "../../live/types.ts";
+import { Badge, Card } from "../../parts/card.tsx";
+import { Link } from "../../parts/link.tsx";
+import { Empty, Loaded } from "../../parts/loaded.tsx";
+import { Money } from "../../parts/money.tsx";
+import { type Column, Table } from "../../parts/table.tsx";
+import { Text } from "../../parts/text.tsx";
+import { Time } from "../../parts/time.tsx";
+import { budgetsHref, costsHref, sessionHref } from "../links.ts";
+import { SEVERITY_TONES } from "../tones.ts";
+
+const ANOMALIES = apiPath("/anomalies", { limit: 8 });
+
+/** The anomalies that the monitor has detected, each with a link to its step. */
+export function AnomaliesCard() {
+  const anomalies = usePages<Anomaly>(ANOMALIES, { refreshMs: 10_000 });
+  return (
+    <Card title="Out of the ordinary">
+      <Loaded
+        data={anomalies}
+        isEmpty={(rows) => rows.length === 0}
+        empty={
+          <Empty title="Nothing was out of the ordinary">
+            Repeated tool calls, growing inputs, costly and fast calls are listed here as they happen.
+          </Empty>
+        }
+      >
+        {(rows) => (
+          <Table
+            caption="Anomalies"
+            columns={ANOMALY_COLUMNS}
+            rows={rows}
+            keyOf={({ anomaly_id }) => anomaly_id}
+            source={{ path: ANOMALIES, name: "anomalies" }}
+            more={anomalies.hasMore ? anomalies.more : undefined}
+            sortParam="anomalies"
+          />
+        )}
+      </Loaded>
+    </Card>
+  );
+}
+
+const ANOMALY_COLUMNS: Column<Anomaly>[] = [
+  {
+    id: "detected_at",
+    title: "Time",
+    sortBy: ({ detected_at }) => detected_at,
+    cell: ({ detected_at }) => <Time at={detected_at} />,
+  },
+  {
+    id: "message",
+    title: "What happened",
+    cell: ({ message, severity, agent_id, session_id, run_id, call_id }) => (
+      <>
+        <Badge tone={SEVERITY_TONES[severity]}>{severity}</Badge>{" "}
+        {session_id === null ? <Text>{message}</Text> : (
+          <Link
+            href={sessionHref(session_id, { run_id: run_id ?? undefined, call_id: call_id ?? undefined })}
+          >
+            <Text>{message}</Text>
+          </Link>
+        )}
+        <div class="sub">
+          <Link href={costsHref({ agent_id })}>
+            <Text>{agent_id}</Text>
+          </Link>
+        </div>
+      </>
+    ),
+  },
+];
+
+const SHOWN = 8;
+
+/** The newest alerts and refused calls, together. */
+export function AlertsCard({ state: { alerts, refusals } }: { state: LiveState }) {
+  const entries = [
+    ...alerts.map((alert) => ({
+      at: alert.triggered_at,
+      key: alert.alert_id,
+      entry: <AlertLine alert={alert} />,
+    })),
+    ...refusals.map((refusal) => ({
+      at: refusal.at,
+      key: String(refusal.event_id),
+      entry: <RefusalLine refusal={refusal} />,
+    })),
+  ].toSorted((a, b) => (a.at < b.at ? 1 : -1)).slice(0, SHOWN);
+  return (
+    <Card
+      title="Alerts and refused calls"
+      aside={
+        <>
+          <Link href={budgetsHref("alerts")}>Alerts</Link>
+          <Link href={budgetsHref("refusals")}>Refusals</Link>
+        </>
+      }
+    >
+      {entries.length === 0
+        ? (
+          <Empty
+            title="No alert has fired"
+            command={'purser alerts add --name "Daily limit" --threshold-usd 10 --threshold-type per_day_usd --severity warning'}
+          />
+        )
+        : (
+          <ul class="entries">
+            {entries.map(({ key, at, entry }) => (
+              <li key={key}>
+                {entry}
+                <span class="muted">
+                  <Time at={at} />
+                </span>
+              </li>
+            ))}
+          </ul>
+        )}
+    </Card>
+  );
+}
+
+function AlertLine({ alert }: { alert: LiveState["alerts"][number] }) {
+  const { alert_id, rule_name, severity, value_usd, threshold_usd, test } = alert;
+  return (
+    <div>
+      <Badge tone={SEVERITY_TONES[severity]}>{test ? "test" : severity}</Badge>{" "}
+      <Link href={budgetsHref("alerts", alert_id)}>
+        <Text>{rule_name}</Text>
+      </Link>{" "}
+      <span class="muted">
+        <Money usd={value_usd} /> of <Money usd={threshold_usd} />
+      </span>
+    </div>
+  );
+}
+
+function RefusalLine(
+  { refusal: { agent_id, message, session_id, run_id } }: { refusal: LiveState["refusals"][number] },
+) {
+  return (
+    <div>
+      <Badge tone="bad">refused</Badge> {session_id
+        ? (
+          <Link href={sessionHref(session_id, { run_id })}>
+            <Text>{agent_id}</Text>
+          </Link>
+        )
+        : <Text>{agent_id}</Text>}
+      <div class="sub">
+        <Text>{message}</Text>
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,102 @@
+import type { CostRow } from "../../../contract/costs.ts";
+import { BarChart } from "../../charts/bar_chart.tsx";
+import { MAX_SERIES, type Point, type Series } from "../../charts/series.ts";
+import { shortUsd } from "../../format/money.ts";
+import { percent } from "../../format/number.ts";
+import { utcDay } from "../../format/time.ts";
+import { costsHref } from "../links.ts";
+import { endOfBar, type Group, type Span, startsOf } from "./span.ts";
+
+/** A model or an agent with its calls and cost in the span. */
+export interface Spender {
+  key: string;
+  label: string;
+  href: string;
+  model_calls: number;
+  unpriced_calls: number;
+  partly_priced_calls?: number;
+  estimated_calls?: number;
+  cost_usd: number | null;
+}
+
+type Spent = Pick<CostRow, "agent_id" | "provider" | "model"> & Omit<Spender, "key" | "label" | "href">;
+
+export function spenderOf(row: Spent, group: Group, from: string | undefined): Spender {
+  const label = labelOf(row, group);
+  const filter = group === "agent"
+    ? { agent_id: row.agent_id }
+    : { provider: row.provider, model: row.model };
+  return { ...row, key: label, label, href: costsHref({ ...filter, from }) };
+}
+
+function labelOf({ agent_id, provider, model }: Spent, group: Group): string {
+  return group === "agent" ? agent_id! : `${provider}:${model}`;
+}
+
+/** The bars of a span, stacked by those with the most spending first. */
+export function SpendChart({ rows, spenders, total, span, group, today }: {
+  rows: readonly CostRow[];
+  /** In the order of their spending, the most first. */
+  spenders: readonly Spender[];
+  /** The sum of the span, of the server. */
+  total: number | null;
+  span: Span;
+  group: Group;
+  today: string;
+}) {
+  const shown = spenders.slice(0, MAX_SERIES);
+  return (
+    <BarChart
+      title={`Spending ${span.of} by ${group}`}
+      finding={findingOf({ total, spenders, span, group })}
+      points={pointsOf(rows, span, group, today)}
+      series={shown.map(({ key, label, cost_usd }): Series => ({
+        key,
+        label,
+        note: cost_usd === null ? undefined : shortUsd(cost_usd),
+      }))}
+      format={shortUsd}
+      pointTitle={span.unit === "hour" ? "Hour (UTC)" : "Day (UTC)"}
+    />
+  );
+}
+
+/** Returns a point for every hour or day of a span, also for those without calls. */
+export function pointsOf(rows: readonly CostRow[], span: Span, group: Group, today: string): Point[] {
+  const values = new Map<string, Record<string, number | null>>();
+  for (const row of rows) {
+    const start = span.unit === "hour" ? row.hour! : row.day!;
+    const point = values.get(start) ?? {};
+    point[labelOf(row, group)] = row.cost_usd;
+    values.set(start, point);
+  }
+  const first = span.from ?? [...values.keys()].toSorted()[0] ?? today;
+  return startsOf(span.unit, first, today).map((start) => {
+    const isHour = span.unit === "hour";
+    const short = isHour ? start.slice(11, 16) : utcDay(start);
+    return {
+      label: isHour ? `${utcDay(start)}, ${short} UTC` : start,
+      short,
+      values: values.get(start) ?? {},
+      href: costsHref({ from: start, to: endOfBar(span.unit, start) }),
+    };
+  });
+}
+
+/** Says what was spent, and on what most of it. */
+export function findingOf({ total, spenders, span, group }: {
+  total: number | null;
+  spenders: readonly Spender[];
+  span: Span;
+  group: Group;
+}): string {
+  const [top] = spenders;
+  if (!top) return `Nothing was spent ${span.of}.`;
+  if (total === null || top.cost_usd === null) return `No call ${span.of} has a known price.`;
+  const share = total > 0 ? `, ${percent(Math.min(1, top.cost_usd / total))} of it ${top.label}` : "";
+  const more = spenders.length - MAX_SERIES;
+  const rest = more > 0
+    ? ` The bars have the ${MAX_SERIES} ${group}s with the most of it; ${more} more are in the table.`
+    : "";
+  return `${shortUsd(total)} ${span.of}${share}.${rest}`;
+}
