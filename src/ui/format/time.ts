@@ -30,6 +30,12 @@ export function utc(at: number): string {
   return `${new Date(at).toISOString().slice(0, 16).replace("T", " ")} UTC`;
 }
 
+/** Formats a time in UTC briefly: `16:40 UTC` where it is less than a day away from now, else with its day. */
+export function utcBriefly(at: number, now: number): string {
+  const time = new Date(at).toISOString().slice(11, 16);
+  return Math.abs(at - now) < DAY_MS ? `${time} UTC` : `${utcDay(new Date(at).toISOString())}, ${time} UTC`;
+}
+
 /** Formats a UTC day: `Nov 23`, for axes that say UTC. */
 export function utcDay(day: string): string {
   return new Date(`${day.slice(0, 10)}T00:00Z`).toLocaleDateString("en", {

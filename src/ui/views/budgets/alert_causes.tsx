@@ -101,7 +101,7 @@ function columnsOf(
       cell: (row) => (
         <span class="share-cell">
           <Meter spent={shareOf(row)} limit={1} state="ok" label={percent(shareOf(row))} />
-          <span class="number">{percent(shareOf(row))}</span>
+          <span class="number">{row.cost_usd === null ? "–" : percent(shareOf(row))}</span>
         </span>
       ),
     },

@@ -1,3 +1,4 @@
+import { useState } from "preact/hooks";
 import type { AlertDelivery, AlertDetail } from "../../../contract/alerts.ts";
 import { escapeText } from "../../../kernel/text.ts";
 import { shortUsd } from "../../format/money.ts";
@@ -19,6 +20,9 @@ import { periodOf, PERIODS } from "./limit.ts";
 import { ResendButton } from "./rule_actions.tsx";
 import { SectionPage } from "./section_page.tsx";
 
+/** Earlier alerts that are shown at first. */
+const SHOWN = 5;
+
 /** One alert: the spending that made it fire, its deliveries, and the earlier alerts of its rule. */
 export function AlertPage({ alertId }: { alertId: string }) {
   const path = `/alerts/history/${encodeURIComponent(alertId)}`;
@@ -38,6 +42,7 @@ export function AlertPage({ alertId }: { alertId: string }) {
 }
 
 function Detail({ alert, path }: { alert: AlertDetail; path: string }) {
+  const [shown, setShown] = useState(SHOWN);
   const { rule_id, rule_name, severity, value_usd, threshold_usd, limit_usd, window_start, causes } = alert;
   const span = { from: window_start ?? undefined, to: alert.triggered_at };
   return (
@@ -47,7 +52,7 @@ function Detail({ alert, path }: { alert: AlertDetail; path: string }) {
         title="Why it fired"
         aside={<Badge tone={SEVERITY_TONES[severity]}>{severity}</Badge>}
       >
-        <p class="finding">
+        <p class="answer">
           <Text>{findingOf(alert)}</Text>
         </p>
         <Stats>
@@ -117,9 +122,10 @@ function Detail({ alert, path }: { alert: AlertDetail; path: string }) {
           <Table
             caption="Earlier alerts"
             columns={ALERT_COLUMNS}
-            rows={alert.past}
+            rows={alert.past.slice(0, shown)}
             keyOf={({ alert_id }) => alert_id}
             source={{ path, name: "alert" }}
+            more={alert.past.length > shown ? () => setShown(alert.past.length) : undefined}
             sortParam="past"
           />
         )}

@@ -7,57 +7,57 @@ import { Link } from "../../parts/link.tsx";
 import { Money } from "../../parts/money.tsx";
 import { Text } from "../../parts/text.tsx";
 import { Time } from "../../parts/time.tsx";
-import { utc } from "../../format/time.ts";
+import { utcBriefly } from "../../format/time.ts";
 import { type Limit, PERIODS } from "./limit.ts";
 
-/** The name of a limit with the calls that it counts. */
-export function LimitName({ limit }: { limit: Limit }) {
+/** The name of a limit with its state and the calls that it counts. */
+export function LimitName({ limit, kind }: { limit: Limit; kind?: string }) {
   return (
-    <>
+    <div class="limit-name">
       <Link href={limit.href} class="strong">
         <Text>{limit.name}</Text>
-      </Link>
+      </Link>{" "}
+      <LimitState limit={limit} />
       <div class="sub">
-        {limit.kind === "rule" ? "Rule" : "Budget"}, <Text>{limit.scope}</Text>, {PERIODS[limit.per]}
+        <Text>{[kind, limit.scope, PERIODS[limit.per]].filter(Boolean).join(", ")}</Text>
       </div>
-    </>
+    </div>
   );
 }
 
-/** The meter of a limit, with its amounts below. */
+/** The amounts of a limit above their meter. */
 export function LimitMeter({ limit, marks }: { limit: Limit; marks?: readonly number[] }) {
   const { spent, reserved, raised, share, state } = limit;
   return (
     <div class="limit-meter">
+      <div class="limit-amounts">
+        <span>
+          {spent === null ? <span class="muted">nothing yet</span> : <Money usd={spent} />}
+          {reserved > 0 && <Amount usd={reserved} name="reserved" />}
+          <span class="muted">of</span>
+          <Money usd={limit.limit} />
+          {raised > 0 && <Amount usd={raised} name="raised" />}
+        </span>
+        <span class={`share ${state}`}>{percent(share)}</span>
+      </div>
       <Meter
         spent={spent ?? 0}
         reserved={reserved}
         limit={limit.limit + raised}
-        marks={marks}
+        marks={marks?.filter((mark) => mark < 1)}
         state={state}
         label={describe(limit)}
       />
-      <div class="limit-amounts">
-        <span>
-          {spent === null ? <span class="muted">nothing yet</span> : <Money usd={spent} />}
-          {reserved > 0 && (
-            <>
-              {" + "}
-              <Money usd={reserved} /> <span class="muted">reserved</span>
-            </>
-          )}
-          <span class="muted">{" of "}</span>
-          <Money usd={limit.limit} />
-          {raised > 0 && (
-            <>
-              {" + "}
-              <Money usd={raised} /> <span class="muted">raised</span>
-            </>
-          )}
-        </span>
-        <span class={`share ${state}`}>{percent(share)}</span>
-      </div>
     </div>
+  );
+}
+
+function Amount({ usd, name }: { usd: number; name: string }) {
+  return (
+    <>
+      {" + "}
+      <Money usd={usd} /> <span class="muted">{name}</span>
+    </>
   );
 }
 
@@ -68,33 +68,31 @@ function describe({ name, spent, reserved, limit, raised, share }: Limit): strin
   return `${name}: ${shortUsd(spent ?? 0)} spent${held} of ${shortUsd(limit)}${extra}, ${percent(share)}`;
 }
 
-const STATES: Record<Limit["state"], { tone: Tone; budget: string; rule: string }> = {
-  ok: { tone: "good", budget: "OK", rule: "OK" },
-  near: { tone: "warning", budget: "Near", rule: "Near" },
-  reached: { tone: "bad", budget: "Reached", rule: "Reached" },
+const STATES: Record<Limit["state"], { tone: Tone; text: string }> = {
+  ok: { tone: "good", text: "OK" },
+  near: { tone: "warning", text: "Near" },
+  reached: { tone: "bad", text: "Reached" },
 };
 
 export function LimitState({ limit }: { limit: Limit }) {
   if (!limit.enabled) return <Badge>Disabled</Badge>;
-  const { tone, [limit.kind]: text } = STATES[limit.state];
+  const { tone, text } = STATES[limit.state];
   return <Badge tone={tone}>{text}</Badge>;
 }
 
 /** The time at which a limit is reached at the present pace, or the reason that there is none. */
-export function ReachedAt({ limit }: { limit: Limit }) {
-  const { reachesAt, usdPerHour, state, stops, kind } = limit;
-  if (!limit.enabled) return <span class="muted">disabled</span>;
+export function ReachedAt({ limit: { enabled, reachesAt, usdPerHour, state, stops } }: { limit: Limit }) {
+  const now = useNow();
+  if (!enabled) return <span class="muted">disabled</span>;
   if (state === "reached") {
-    return (
-      <span class="share reached">{stops ? "stops calls now" : kind === "rule" ? "fires" : "watches"}</span>
-    );
+    return stops ? <span class="share reached">stops calls now</span> : <>now</>;
   }
   if (reachesAt !== null) {
     return (
       <>
         <Time at={reachesAt} />
         <div class="sub">
-          {utc(Date.parse(reachesAt))}
+          {utcBriefly(Date.parse(reachesAt), now)}
           {usdPerHour !== null && (
             <>
               , at <Money usd={usdPerHour} />/h
@@ -104,7 +102,7 @@ export function ReachedAt({ limit }: { limit: Limit }) {
       </>
     );
   }
-  if (usdPerHour === null) return <span class="muted">no pace</span>;
+  if (usdPerHour === null) return <span class="muted">each by itself</span>;
   return <span class="muted">{usdPerHour === 0 ? "nothing is spent" : "not in this window"}</span>;
 }
 
@@ -114,6 +112,6 @@ export function ResetsAt({ limit }: { limit: Limit }) {
   const { per, resetsAt } = limit;
   if (resetsAt !== null) return Date.parse(resetsAt) > now ? <Time at={resetsAt} /> : <>now</>;
   return (
-    <span class="muted">{per === "hour" ? "rolling" : per === "lifetime" ? "never" : "with each one"}</span>
+    <span class="muted">{per === "hour" ? "rolling" : per === "lifetime" ? "never" : "each by itself"}</span>
   );
 }

@@ -9,52 +9,20 @@ import { Empty, Loaded } from "../../parts/loaded.tsx";
 import { Money } from "../../parts/money.tsx";
 import { type Column, Table } from "../../parts/table.tsx";
 import { Time } from "../../parts/time.tsx";
+import { ADD_BUDGET, ADD_RULE } from "../commands.ts";
 import { SEVERITY_TONES } from "../tones.ts";
 import { EnableRuleButton, TestRuleButton } from "./rule_actions.tsx";
-import { LimitButton, RaiseButton, refusalsHref } from "./budget_actions.tsx";
-import { type Limit, limitOfBudget, limitOfRule } from "./limit.ts";
-import { LimitMeter, LimitName, LimitState, ReachedAt, ResetsAt } from "./limit_cells.tsx";
+import { RaiseButton, refusalsHref } from "./budget_actions.tsx";
+import { limitOfBudget, limitOfRule } from "./limit.ts";
+import { limitColumns, type LimitRow } from "./limit_columns.tsx";
 import { NextStop } from "./next_stop.tsx";
 import { SectionPage } from "./section_page.tsx";
 
 const BUDGETS = "/budgets";
 const RULES = "/alerts/rules";
 
-type Row<Of> = { of: Of; limit: Limit };
-
-/** The columns that budgets and rules have in common. */
-function columnsOf<Of>(title: string): Column<Row<Of>>[] {
-  return [
-    {
-      id: "name",
-      title,
-      sortBy: ({ limit }) => limit.name.toLowerCase(),
-      cell: ({ limit }) => <LimitName limit={limit} />,
-    },
-    {
-      id: "share",
-      title: title === "Budget" ? "Spent, reserved, limit" : "Value, threshold",
-      sortBy: ({ limit }) => limit.share,
-      cell: ({ limit }) => <LimitMeter limit={limit} />,
-    },
-    { id: "state", title: "State", cell: ({ limit }) => <LimitState limit={limit} /> },
-    {
-      id: "reaches_at",
-      title: "Reached",
-      sortBy: ({ limit }) => limit.reachesAt,
-      cell: ({ limit }) => <ReachedAt limit={limit} />,
-    },
-    {
-      id: "resets_at",
-      title: "Resets",
-      sortBy: ({ limit }) => limit.resetsAt,
-      cell: ({ limit }) => <ResetsAt limit={limit} />,
-    },
-  ];
-}
-
-const BUDGET_COLUMNS: Column<Row<Budget>>[] = [
-  ...columnsOf<Budget>("Budget"),
+const BUDGET_COLUMNS: Column<LimitRow<Budget>>[] = [
+  ...limitColumns<Budget>("Budget"),
   {
     id: "left_usd",
     title: "Left",
@@ -78,14 +46,13 @@ const BUDGET_COLUMNS: Column<Row<Budget>>[] = [
     cell: ({ of }) => (
       <span class="actions">
         <RaiseButton budget={of} />
-        <LimitButton budget={of} />
       </span>
     ),
   },
 ];
 
-const RULE_COLUMNS: Column<Row<AlertRule>>[] = [
-  ...columnsOf<AlertRule>("Rule"),
+const RULE_COLUMNS: Column<LimitRow<AlertRule>>[] = [
+  ...limitColumns<AlertRule>("Rule"),
   {
     id: "severity",
     title: "Severity",
@@ -124,7 +91,7 @@ export function LimitsPage() {
           data={budgets}
           isEmpty={(value) => value.length === 0}
           empty={
-            <Empty title="No budget yet" command="purser budgets add --name Day --limit 50 --per day">
+            <Empty title="No budget yet" command={ADD_BUDGET}>
               A budget refuses model calls once its limit is reached, over all agents and processes.
             </Empty>
           }
@@ -149,7 +116,7 @@ export function LimitsPage() {
           empty={
             <Empty
               title="No alert rule yet"
-              command={'purser alerts add --name "Daily limit" --threshold-usd 10 --threshold-type per_day_usd --severity warning'}
+              command={ADD_RULE}
             >
               A rule notifies your channels once spending reaches its threshold. It stops nothing.
             </Empty>

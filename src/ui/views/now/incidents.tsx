@@ -1,4 +1,5 @@
 import type { Anomaly } from "../../../contract/anomalies.ts";
+import { escapeText } from "../../../kernel/text.ts";
 import { usePages } from "../../hooks/data.ts";
 import { apiPath } from "../../hooks/route.ts";
 import type { LiveState } from "../../live/types.ts";
@@ -9,7 +10,9 @@ import { Money } from "../../parts/money.tsx";
 import { type Column, Table } from "../../parts/table.tsx";
 import { Text } from "../../parts/text.tsx";
 import { Time } from "../../parts/time.tsx";
-import { budgetsHref, costsHref, sessionHref } from "../links.ts";
+import { REASONS } from "../budgets/limit.ts";
+import { ADD_RULE } from "../commands.ts";
+import { budgetsHref, costsHref, limitHref, sessionHref } from "../links.ts";
 import { SEVERITY_TONES } from "../tones.ts";
 
 const ANOMALIES = apiPath("/anomalies", { limit: 8 });
@@ -100,25 +103,18 @@ export function AlertsCard({ state: { alerts, refusals } }: { state: LiveState }
         </>
       }
     >
-      {entries.length === 0
-        ? (
-          <Empty
-            title="No alert has fired"
-            command={'purser alerts add --name "Daily limit" --threshold-usd 10 --threshold-type per_day_usd --severity warning'}
-          />
-        )
-        : (
-          <ul class="entries">
-            {entries.map(({ key, at, entry }) => (
-              <li key={key}>
-                {entry}
-                <span class="muted">
-                  <Time at={at} />
-                </span>
-              </li>
-            ))}
-          </ul>
-        )}
+      {entries.length === 0 ? <Empty title="No alert has fired" command={ADD_RULE} /> : (
+        <ul class="entries">
+          {entries.map(({ key, at, entry }) => (
+            <li key={key}>
+              {entry}
+              <span class="muted">
+                <Time at={at} />
+              </span>
+            </li>
+          ))}
+        </ul>
+      )}
     </Card>
   );
 }
@@ -138,21 +134,22 @@ function AlertLine({ alert }: { alert: LiveState["alerts"][number] }) {
   );
 }
 
-function RefusalLine(
-  { refusal: { agent_id, message, session_id, run_id } }: { refusal: LiveState["refusals"][number] },
-) {
+function RefusalLine({ refusal }: { refusal: LiveState["refusals"][number] }) {
+  const { agent_id, message, session_id, run_id, refused_by: [by] } = refusal;
+  const name = <Text>{agent_id}</Text>;
   return (
-    <div>
-      <Badge tone="bad">refused</Badge> {session_id
-        ? (
-          <Link href={sessionHref(session_id, { run_id })}>
-            <Text>{agent_id}</Text>
+    <div title={escapeText(message)}>
+      <Badge tone="bad">refused</Badge> {session_id === null
+        ? name
+        : <Link href={sessionHref(session_id, { run_id: run_id ?? undefined })}>{name}</Link>}{" "}
+      <span class="muted">
+        by {by?.budget_id == null ? "its own budget" : (
+          <Link href={limitHref(by.budget_id)}>
+            <Text>{by.name ?? ""}</Text>
           </Link>
-        )
-        : <Text>{agent_id}</Text>}
-      <div class="sub">
-        <Text>{message}</Text>
-      </div>
+        )}
+        {by && `: ${REASONS[by.reason]}`}
+      </span>
     </div>
   );
 }

@@ -1,69 +1,48 @@
 import { useRoute } from "../../hooks/route.ts";
 import { Card } from "../../parts/card.tsx";
-import { Segments } from "../../parts/filters.tsx";
 import { Link } from "../../parts/link.tsx";
 import { Empty } from "../../parts/loaded.tsx";
+import { type Column, Table } from "../../parts/table.tsx";
 import { byShare, byTime, type Limit } from "../budgets/limit.ts";
-import { LimitMeter, LimitName, LimitState, ReachedAt, ResetsAt } from "../budgets/limit_cells.tsx";
+import { limitColumns, type LimitRow } from "../budgets/limit_columns.tsx";
+import { ADD_BUDGET } from "../commands.ts";
 import { budgetsHref } from "../links.ts";
 
 const SHOWN = 6;
 
-/** The budgets and rules that are closest to their limits, by share or by time. */
-export function LimitsCard({ limits }: { limits: readonly Limit[] }) {
-  const isByTime = useRoute().query.get("limits") === "time";
+/** Only these orders decide on the limits that are shown. */
+const COLUMNS: Column<LimitRow<Limit>>[] = limitColumns<Limit>("Limit", ({ kind }) => kind)
+  .map((column) => ["share", "reaches_at"].includes(column.id) ? column : { ...column, sortBy: undefined });
+
+/** The budgets and rules that are closest to their limits, by share, or by the time at which they are reached. */
+export function LimitsCard({ limits, hasRules }: { limits: readonly Limit[]; hasRules: boolean }) {
+  const isByTime = useRoute().query.get("limits") === "reaches_at";
   const enabled = limits.filter(({ enabled }) => enabled);
   const ordered = isByTime ? byTime(enabled) : byShare(enabled);
   return (
     <Card
       title="How close the limits are"
-      aside={
-        <Segments
-          name="limits"
-          label="Order"
-          fallback="share"
-          choices={[{ value: "share", label: "By share" }, { value: "time", label: "By time" }]}
-        />
-      }
+      aside={<Link href={budgetsHref()}>All budgets and rules</Link>}
     >
       {enabled.length === 0
         ? (
           <Empty
-            title="No budget and no alert rule"
-            command="purser budgets add --name Day --limit 50 --per day"
+            title={hasRules ? "No budget and no alert rule" : "No budget"}
+            command={ADD_BUDGET}
           >
             A budget refuses calls once it is reached; a rule notifies.
           </Empty>
         )
         : (
-          <>
-            <ul class="limits">
-              {ordered.slice(0, SHOWN).map((limit) => (
-                <li key={limit.id}>
-                  <div class="limit-head">
-                    <div>
-                      <LimitName limit={limit} />
-                    </div>
-                    <LimitState limit={limit} />
-                  </div>
-                  <LimitMeter limit={limit} />
-                  <div class="limit-foot">
-                    <span>
-                      Reached: <ReachedAt limit={limit} />
-                    </span>
-                    <span>
-                      Resets: <ResetsAt limit={limit} />
-                    </span>
-                  </div>
-                </li>
-              ))}
-            </ul>
-            <p class="card-more">
-              <Link href={budgetsHref()}>
-                {enabled.length > SHOWN ? `All ${enabled.length} limits` : "Budgets and rules"}
-              </Link>
-            </p>
-          </>
+          <Table
+            caption="Limits"
+            columns={COLUMNS}
+            rows={ordered.slice(0, SHOWN).map((limit) => ({ of: limit, limit }))}
+            keyOf={({ limit }) => limit.id}
+            sortParam="limits"
+            defaultSort="-share"
+            foot={enabled.length > SHOWN ? `The first ${SHOWN} of ${enabled.length}` : undefined}
+          />
         )}
     </Card>
   );

@@ -8,7 +8,7 @@ import { useData } from "../../hooks/data.ts";
 import { uiPath, useRoute } from "../../hooks/route.ts";
 import { useLive } from "../../live/live.tsx";
 import type { LiveState } from "../../live/types.ts";
-import { Card, Grid, Stat, Stats } from "../../parts/card.tsx";
+import { Grid, Stat, Stats } from "../../parts/card.tsx";
 import { Segments } from "../../parts/filters.tsx";
 import { Link } from "../../parts/link.tsx";
 import { Loaded } from "../../parts/loaded.tsx";
@@ -49,10 +49,10 @@ export function NowView() {
             <Summary state={state} span={span} sum={sum} limits={limits} />
             <SpendCard span={span} today={today} sum={sum} spenders={spenders} />
             <Grid>
-              <LimitsCard limits={limits} />
               <BurnCard state={state} />
+              <RunsCard state={state} />
             </Grid>
-            <RunsCard state={state} />
+            <LimitsCard limits={limits} hasRules={isToday} />
             <Grid>
               {isToday && <AnomaliesCard />}
               <AlertsCard state={state} />
@@ -72,7 +72,7 @@ function Summary({ state, span, sum, limits }: {
 }) {
   const { spend, running } = state;
   return (
-    <Card title="At a glance">
+    <section class="card summary" aria-label="Summary">
       <Stats>
         <Stat label={`Spent ${span.of}`} note={sum && callsText(sum)}>
           {sum
@@ -97,7 +97,7 @@ function Summary({ state, span, sum, limits }: {
         </Stat>
         <NextStopStat limits={limits} />
       </Stats>
-    </Card>
+    </section>
   );
 }
 
@@ -116,11 +116,21 @@ function NextStopStat({ limits }: { limits: readonly Limit[] }) {
   return (
     <Stat
       label={stopped ? "Stops calls now" : "Stops next"}
-      note={!stopped && (
-        <>
-          <Time at={shown.reachesAt} />, at <Money usd={shown.usdPerHour} />/h
-        </>
-      )}
+      note={stopped
+        ? next && (
+          <>
+            then{" "}
+            <Link href={next.href}>
+              <Text>{next.name}</Text>
+            </Link>{" "}
+            <Time at={next.reachesAt} />
+          </>
+        )
+        : (
+          <>
+            <Time at={shown.reachesAt} />, at <Money usd={shown.usdPerHour} />/h
+          </>
+        )}
     >
       <Link href={shown.href}>
         <Text>{shown.name}</Text>

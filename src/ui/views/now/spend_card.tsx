@@ -110,14 +110,7 @@ function columnsOf(group: Group, sum: SpanSum): Column<Spender>[] {
       sortBy: ({ model_calls }) => model_calls,
       cell: ({ model_calls }) => count(model_calls),
     },
-    {
-      id: "unpriced_calls",
-      title: "Without a price",
-      isNumber: true,
-      sortBy: ({ unpriced_calls }) => unpriced_calls,
-      cell: ({ unpriced_calls }) =>
-        unpriced_calls === 0 ? <span class="muted">0</span> : count(unpriced_calls),
-    },
+    ...sum.unpriced_calls === 0 ? [] : [UNPRICED],
     {
       id: "share",
       title: "Share",
@@ -133,3 +126,11 @@ function columnsOf(group: Group, sum: SpanSum): Column<Spender>[] {
     },
   ];
 }
+
+const UNPRICED: Column<Spender> = {
+  id: "unpriced_calls",
+  title: "Without a price",
+  isNumber: true,
+  sortBy: ({ unpriced_calls }) => unpriced_calls,
+  cell: ({ unpriced_calls }) => unpriced_calls === 0 ? <span class="muted">0</span> : count(unpriced_calls),
+};
