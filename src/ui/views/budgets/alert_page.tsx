@@ -27,7 +27,7 @@ const SHOWN = 5;
 export function AlertPage({ alertId }: { alertId: string }) {
   const path = `/alerts/history/${encodeURIComponent(alertId)}`;
   const alert = useData<AlertDetail>(path, { refreshMs: 30_000 });
-  const title = alert.value ? `Alert of ${escapeText(alert.value.rule_name)}` : "Alert";
+  const title = alert.value ? `Alert: ${escapeText(alert.value.rule_name)}` : "Alert";
   return (
     <SectionPage title={title}>
       {alert.error?.status === 404 && !alert.value

@@ -58,12 +58,12 @@ export const ALERT_COLUMNS: Column<AlertRecord>[] = [
     title: "Threshold",
     isNumber: true,
     sortBy: ({ threshold_usd }) => threshold_usd,
-    cell: ({ threshold_usd }) => <Money usd={threshold_usd} />,
-  },
-  {
-    id: "window",
-    title: "Window",
-    cell: ({ threshold_type }) => PERIODS[periodOf(threshold_type)],
+    cell: ({ threshold_usd, threshold_type }) => (
+      <>
+        <Money usd={threshold_usd} />
+        <div class="sub">{PERIODS[periodOf(threshold_type)]}</div>
+      </>
+    ),
   },
   {
     id: "agent_id",

@@ -35,7 +35,7 @@ export function BudgetPage({ budgetId }: { budgetId: string }) {
     );
   }
   return (
-    <SectionPage title={budget.value ? `Budget ${escapeText(budget.value.name)}` : "Budget"}>
+    <SectionPage title={budget.value ? `Budget: ${escapeText(budget.value.name)}` : "Budget"}>
       <Loaded data={budget}>{(value) => <StateCard budget={value} />}</Loaded>
       <Card title="Raises">
         <Loaded

@@ -9,13 +9,16 @@ export interface LimitRow<Of> {
 }
 
 /** The columns that every table of limits has. */
-export function limitColumns<Of>(title: string, kindOf?: (limit: Limit) => string): Column<LimitRow<Of>>[] {
+export function limitColumns<Of>(
+  title: string,
+  kindOf?: (row: LimitRow<Of>) => string,
+): Column<LimitRow<Of>>[] {
   return [
     {
       id: "name",
       title,
       sortBy: ({ limit }) => limit.name.toLowerCase(),
-      cell: ({ limit }) => <LimitName limit={limit} kind={kindOf?.(limit)} />,
+      cell: (row) => <LimitName limit={row.limit} kind={kindOf?.(row)} />,
     },
     {
       id: "share",

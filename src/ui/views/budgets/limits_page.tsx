@@ -3,14 +3,13 @@ import type { Budget } from "../../../contract/budgets.ts";
 import { plural } from "../../format/number.ts";
 import { useNow } from "../../hooks/clock.ts";
 import { useData, usePages } from "../../hooks/data.ts";
-import { Badge, Card } from "../../parts/card.tsx";
+import { Card } from "../../parts/card.tsx";
 import { Link } from "../../parts/link.tsx";
 import { Empty, Loaded } from "../../parts/loaded.tsx";
 import { Money } from "../../parts/money.tsx";
 import { type Column, Table } from "../../parts/table.tsx";
 import { Time } from "../../parts/time.tsx";
 import { ADD_BUDGET, ADD_RULE } from "../commands.ts";
-import { SEVERITY_TONES } from "../tones.ts";
 import { EnableRuleButton, TestRuleButton } from "./rule_actions.tsx";
 import { RaiseButton, refusalsHref } from "./budget_actions.tsx";
 import { limitOfBudget, limitOfRule } from "./limit.ts";
@@ -52,12 +51,7 @@ const BUDGET_COLUMNS: Column<LimitRow<Budget>>[] = [
 ];
 
 const RULE_COLUMNS: Column<LimitRow<AlertRule>>[] = [
-  ...limitColumns<AlertRule>("Rule"),
-  {
-    id: "severity",
-    title: "Severity",
-    cell: ({ of }) => <Badge tone={SEVERITY_TONES[of.severity]}>{of.severity}</Badge>,
-  },
+  ...limitColumns<AlertRule>("Rule", ({ of }) => of.severity),
   {
     id: "last_fired_at",
     title: "Last fired",

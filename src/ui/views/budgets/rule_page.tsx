@@ -1,3 +1,4 @@
+import { useState } from "preact/hooks";
 import type { AlertRule } from "../../../contract/alert_rules.ts";
 import type { Alert } from "../../../contract/alerts.ts";
 import { escapeText } from "../../../kernel/text.ts";
@@ -20,12 +21,14 @@ import { EnableRuleButton, TestRuleButton } from "./rule_actions.tsx";
 import { SectionPage } from "./section_page.tsx";
 
 const HISTORY = "/alerts/history";
+const SHOWN = 20;
 
 /** One alert rule: its present value, and the alerts that it has fired. */
 export function RulePage({ ruleId }: { ruleId: string }) {
   const rule = useData<AlertRule>(`/alerts/rules/${encodeURIComponent(ruleId)}`, { refreshMs: 10_000 });
   const history = useData<Alert[]>(HISTORY, { refreshMs: 10_000 });
   const now = useNow();
+  const [shown, setShown] = useState(SHOWN);
   const fired = history.value?.filter(({ rule_id }) => rule_id === ruleId) ?? [];
   if (rule.error?.status === 404 && !rule.value) {
     return (
@@ -37,7 +40,7 @@ export function RulePage({ ruleId }: { ruleId: string }) {
     );
   }
   return (
-    <SectionPage title={rule.value ? `Rule ${escapeText(rule.value.name)}` : "Rule"}>
+    <SectionPage title={rule.value ? `Rule: ${escapeText(rule.value.name)}` : "Rule"}>
       <Loaded data={rule}>{(value) => <RuleCard rule={value} limit={limitOfRule(value, now)} />}</Loaded>
       <Card title="Alerts of it">
         <Loaded
@@ -49,8 +52,9 @@ export function RulePage({ ruleId }: { ruleId: string }) {
             <Table
               caption="Alerts of the rule"
               columns={ALERT_COLUMNS}
-              rows={fired}
+              rows={fired.slice(0, shown)}
               keyOf={({ alert_id }) => alert_id}
+              more={fired.length > shown ? () => setShown(shown + SHOWN) : undefined}
               source={{ path: HISTORY, name: "alerts" }}
             />
           )}
@@ -98,7 +102,9 @@ function RuleCard({ rule, limit }: { rule: AlertRule; limit: Limit }) {
         </span>
         <span>
           {rule.repeat === "cooldown"
-            ? `Fires again after ${span(rule.cooldown_seconds * 1000)}, while the threshold is reached`
+            ? rule.cooldown_seconds === 0
+              ? "Fires at every call while the threshold is reached"
+              : `Fires again after ${span(rule.cooldown_seconds * 1000)}, while the threshold is reached`
             : "Fires once per window"}
         </span>
         <span>

@@ -11,7 +11,7 @@ import { budgetsHref } from "../links.ts";
 const SHOWN = 6;
 
 /** Only these orders decide on the limits that are shown. */
-const COLUMNS: Column<LimitRow<Limit>>[] = limitColumns<Limit>("Limit", ({ kind }) => kind)
+const COLUMNS: Column<LimitRow<Limit>>[] = limitColumns<Limit>("Limit", ({ of }) => of.kind)
   .map((column) => ["share", "reaches_at"].includes(column.id) ? column : { ...column, sortBy: undefined });
 
 /** The budgets and rules that are closest to their limits, by share, or by the time at which they are reached. */

@@ -1,3 +1,4 @@
+import { escapeText } from "../../../kernel/text.ts";
 import { Meter } from "../../charts/meter.tsx";
 import { Sparkline } from "../../charts/sparkline.tsx";
 import { shortUsd } from "../../format/money.ts";
@@ -45,25 +46,17 @@ export function RunsCard({ state: { runs, running } }: { state: LiveState }) {
 const RUN_COLUMNS: Column<LiveRun>[] = [
   {
     id: "agent_id",
-    title: "Agent",
+    title: "Run",
     sortBy: ({ agent_id }) => agent_id,
-    cell: ({ agent_id }) => (
-      <Link href={costsHref({ agent_id })}>
-        <Text>{agent_id}</Text>
-      </Link>
-    ),
-  },
-  {
-    id: "session_id",
-    title: "Session",
-    sortBy: ({ session_id }) => session_id,
-    cell: ({ session_id, run_id, steps, model }) => (
+    cell: ({ agent_id, session_id, run_id }) => (
       <>
-        <Link href={sessionHref(session_id, { run_id })}>
-          <Id>{session_id}</Id>
+        <Link href={costsHref({ agent_id })} class="strong">
+          <Text>{agent_id}</Text>
         </Link>
-        <div class="sub">
-          <Text>{model}</Text>, {plural(steps, "step")}
+        <div class="sub cut">
+          <Link href={sessionHref(session_id, { run_id })}>
+            <Id>{session_id}</Id>
+          </Link>
         </div>
       </>
     ),
@@ -72,7 +65,14 @@ const RUN_COLUMNS: Column<LiveRun>[] = [
     id: "started_at",
     title: "Started",
     sortBy: ({ started_at }) => started_at,
-    cell: ({ started_at }) => <Time at={started_at} />,
+    cell: ({ started_at, steps, model }) => (
+      <>
+        <Time at={started_at} />
+        <div class="sub cut" title={escapeText(model)}>
+          {plural(steps, "step")}, <Text>{model}</Text>
+        </div>
+      </>
+    ),
   },
   {
     id: "cost_usd",
@@ -91,10 +91,9 @@ function RunCost({ run: { token_usage: { cost_usd }, cost_budget_usd } }: { run:
   return (
     <div class="run-cost">
       <span>
-        <Money usd={cost_usd} />
+        <Money usd={cost_usd} />{" "}
         <span class="muted">
-          {" of "}
-          <Money usd={cost_budget_usd} />
+          of <Money usd={cost_budget_usd} />
         </span>
       </span>
       <Meter
