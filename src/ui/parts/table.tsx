@@ -63,7 +63,13 @@ export function Table<Row>(
             {sortRows(rows, columns, sort).map((row) => (
               <tr key={keyOf(row)}>
                 {columns.map((column) => (
-                  <td key={column.id} class={column.isNumber ? "number" : undefined}>{column.cell(row)}</td>
+                  <td
+                    key={column.id}
+                    class={column.isNumber ? "number" : undefined}
+                    data-title={column.title}
+                  >
+                    {column.cell(row)}
+                  </td>
                 ))}
               </tr>
             ))}

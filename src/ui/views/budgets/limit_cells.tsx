@@ -33,8 +33,10 @@ export function LimitMeter({ limit, marks }: { limit: Limit; marks?: readonly nu
       <div class="limit-amounts">
         <span>
           {spent === null ? <span class="muted">nothing yet</span> : <Money usd={spent} />}
-          {reserved > 0 && <Amount usd={reserved} name="reserved" />} <span class="muted">of</span>{" "}
-          <Money usd={limit.limit} />
+          {reserved > 0 && <Amount usd={reserved} name="reserved" />}{" "}
+          <span class="whole">
+            <span class="muted">of</span> <Money usd={limit.limit} />
+          </span>
           {raised > 0 && <Amount usd={raised} name="raised" />}
         </span>
         <span class={`share ${state}`}>{percent(share)}</span>

@@ -92,7 +92,7 @@ export function AlertsCard({ state: { alerts, refusals } }: { state: LiveState }
       key: String(refusal.event_id),
       entry: <RefusalLine refusal={refusal} />,
     })),
-  ].toSorted((a, b) => (a.at < b.at ? 1 : -1)).slice(0, SHOWN);
+  ].toSorted((a, b) => (a.at < b.at ? 1 : a.at > b.at ? -1 : 0)).slice(0, SHOWN);
   return (
     <Card
       title="Alerts and refused calls"

@@ -48,15 +48,13 @@ export function NowView() {
           <>
             <Summary state={state} span={span} sum={sum} limits={limits} />
             <SpendCard span={span} today={today} sum={sum} spenders={spenders} />
+            <LimitsCard limits={limits} hasRules={isToday} />
+            <RunsCard state={state} />
             <Grid>
               <BurnCard state={state} />
-              <RunsCard state={state} />
-            </Grid>
-            <LimitsCard limits={limits} hasRules={isToday} />
-            <Grid>
-              {isToday && <AnomaliesCard />}
               <AlertsCard state={state} />
             </Grid>
+            {isToday && <AnomaliesCard />}
           </>
         )}
       </Loaded>

@@ -1,4 +1,3 @@
-import { escapeText } from "../../../kernel/text.ts";
 import { Meter } from "../../charts/meter.tsx";
 import { Sparkline } from "../../charts/sparkline.tsx";
 import { shortUsd } from "../../format/money.ts";
@@ -53,7 +52,7 @@ const RUN_COLUMNS: Column<LiveRun>[] = [
         <Link href={costsHref({ agent_id })} class="strong">
           <Text>{agent_id}</Text>
         </Link>
-        <div class="sub cut">
+        <div class="sub">
           <Link href={sessionHref(session_id, { run_id })}>
             <Id>{session_id}</Id>
           </Link>
@@ -68,7 +67,7 @@ const RUN_COLUMNS: Column<LiveRun>[] = [
     cell: ({ started_at, steps, model }) => (
       <>
         <Time at={started_at} />
-        <div class="sub cut" title={escapeText(model)}>
+        <div class="sub">
           {plural(steps, "step")}, <Text>{model}</Text>
         </div>
       </>
