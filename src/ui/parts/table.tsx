@@ -68,7 +68,7 @@ export function Table<Row>(
                     class={column.isNumber ? "number" : undefined}
                     data-title={column.title}
                   >
-                    {column.cell(row)}
+                    <div class="cell">{column.cell(row)}</div>
                   </td>
                 ))}
               </tr>

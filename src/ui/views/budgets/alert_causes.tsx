@@ -12,10 +12,14 @@ import { utc } from "../../format/time.ts";
 import { costsHref, sessionHref } from "../links.ts";
 import { callsText } from "../coverage.tsx";
 
+/** Returns whether the sessions are only those at the end of a long window, so that they have no share of its value. */
+export function isPartial({ from, sessions_from }: AlertCauses): boolean {
+  return from === null || sessions_from > from;
+}
+
 /** The spending in the window of an alert: the sessions, models and agents with the most of it, each with its share. */
 export function AlertCausesCards({ causes, value }: { causes: AlertCauses; value: number }) {
-  const span = { from: causes.from, to: causes.to };
-  const isPart = causes.sessions_from !== causes.from;
+  const span = { from: causes.from ?? undefined, to: causes.to };
   const sessions = columnsOf("Session", value, ({ session_id, agent_id, model }) => (
     <>
       <Link href={sessionHref(session_id!)}>
@@ -43,7 +47,7 @@ export function AlertCausesCards({ causes, value }: { causes: AlertCauses; value
   return (
     <>
       <Card title="What moved it: sessions">
-        {isPart && (
+        {isPartial(causes) && (
           <p class="finding">
             The window is long: these are the sessions of the last day of it, from{" "}
             {utc(Date.parse(causes.sessions_from))}.

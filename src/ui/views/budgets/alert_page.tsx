@@ -14,7 +14,7 @@ import { Id, Text } from "../../parts/text.tsx";
 import { Time } from "../../parts/time.tsx";
 import { budgetsHref, costsHref, limitHref, sessionHref } from "../links.ts";
 import { SEVERITY_TONES } from "../tones.ts";
-import { AlertCausesCards } from "./alert_causes.tsx";
+import { AlertCausesCards, isPartial } from "./alert_causes.tsx";
 import { ALERT_COLUMNS } from "./alerts_page.tsx";
 import { periodOf, PERIODS } from "./limit.ts";
 import { ResendButton } from "./rule_actions.tsx";
@@ -142,7 +142,7 @@ function findingOf({ test, value_usd, threshold_usd, threshold_type, causes }: A
     shortUsd(threshold_usd)
   }.`;
   const top = causes?.sessions[0];
-  if (!causes || !top || top.cost_usd === null || !(value_usd > 0) || causes.from !== causes.sessions_from) {
+  if (!causes || !top || top.cost_usd === null || !(value_usd > 0) || isPartial(causes)) {
     return first;
   }
   return `${first} ${percent(Math.min(1, top.cost_usd / value_usd))} of it is session ${top.session_id}.`;

@@ -1,0 +1,170 @@
+import assert from "node:assert/strict";
+import { CALCULATOR_CALL } from "../fixtures/providers/mod.ts";
+import { answerTo } from "../harness/answers.ts";
+import { expectAccessible } from "../harness/browser.ts";
+import { testDashboard } from "../harness/dashboard.ts";
+import { startFakeProvider } from "../harness/fake_provider.ts";
+import { bookCalls, call, dataRequests, openAt, rowsOf, statOf } from "./_money.ts";
+
+/** The home page: the money of today, what spends at present, and the limits. */
+
+/** Answers the first call of a run for $0.20, and no second one until the run is cancelled. */
+const fake = await startFakeProvider((request) =>
+  fake.calls > 1 ? { hang: true } : answerTo(request, {
+    toolCall: { id: "call_1", ...CALCULATOR_CALL },
+    usage: { inputTokens: 200_000, outputTokens: 0 },
+  })
+);
+
+testDashboard("the home page", { fake }, {
+  async "teaches the next commands where there is nothing yet"(dashboard) {
+    await using opened = await openAt(dashboard, "/ui/");
+    const { page } = opened;
+    await page.getByText("No calls today").waitFor();
+    const commands = await page.getByRole("region", { name: "Command" }).allTextContents();
+    assert.deepEqual(commands.map((text) => text.split(" ").slice(0, 3).join(" ")), [
+      "purser demo",
+      "purser budgets add",
+      "purser run AGENT",
+      "purser alerts add",
+    ]);
+    await expectAccessible(page);
+  },
+
+  async "shows where the money of today went, by model and by agent"(dashboard) {
+    await bookCalls(dashboard.purser);
+    await using opened = await openAt(dashboard, "/ui/");
+    const { page } = opened;
+    const caption = "Spending today by model";
+    assert.deepEqual(await rowsOf(page, caption), [
+      "openai:gpt-5 | 2 | 0 | 88% | $1.75",
+      "anthropic:claude-5 | 1 | 0 | 13% | $0.25",
+      "acme:house-7b | 1 | 1 | – | no price",
+    ]);
+    assert.equal(await statOf(page, "Spent today"), "$2.00 | 4 calls, 1 without a price");
+    await page.getByText("$2.00 today, 88% of it openai:gpt-5.", { exact: true }).waitFor();
+    assert.ok(dataRequests(opened).length <= 3, dataRequests(opened).join());
+
+    await page.getByRole("link", { name: "Agents", exact: true }).click();
+    assert.deepEqual(await rowsOf(page, "Spending today by agent"), [
+      "researcher | 2 | 0 | 75% | $1.50",
+      "support | 2 | 1 | 25% | $0.50",
+    ]);
+    assert.match(page.url(), /\?by=agent$/);
+  },
+
+  async "shows longer spans, of which the server has made the sums"(dashboard) {
+    await using opened = await openAt(dashboard, "/ui/?by=agent&span=7d");
+    const { page } = opened;
+    assert.deepEqual(await rowsOf(page, "Spending in the last 7 days by agent"), [
+      "coder | 1 | 0 | 60% | $3.00",
+      "researcher | 2 | 0 | 30% | $1.50",
+      "support | 2 | 1 | 10% | $0.50",
+    ]);
+    assert.equal(await statOf(page, "Spent in the last 7 days"), "$5.00 | 5 calls, 1 without a price");
+    assert.deepEqual(dataRequests(opened), [
+      "GET /costs/total?from=2026-10-26",
+      "GET /costs?group_by=agent&from=2026-10-26",
+      "GET /costs?group_by=day&split_by=agent&from=2026-10-26&limit=1000",
+    ]);
+    await page.getByText("Data as a table").click();
+    const days = await rowsOf(page, "Spending in the last 7 days by agent: data");
+    assert.deepEqual(days.slice(-3), [
+      "2026-10-30 | – | – | –",
+      "2026-10-31 | $3.00 | – | –",
+      "2026-11-01 | – | $1.50 | $0.50",
+    ]);
+    assert.equal(days.length, 7);
+  },
+
+  async "opens the costs of an hour from its bar by the keyboard"(dashboard) {
+    await using opened = await openAt(dashboard, "/ui/");
+    const chart = opened.page.getByRole("img", { name: /^Spending today by model: / });
+    await chart.focus();
+    await chart.press("Home");
+    for (let hour = 0; hour < 11; hour++) await chart.press("ArrowRight");
+    await opened.page.getByText("Nov 1, 11:00 UTC").waitFor();
+    await chart.press("Enter");
+    const { pathname, searchParams } = new URL(opened.page.url());
+    assert.equal(pathname, "/ui/costs");
+    assert.deepEqual([searchParams.get("from"), searchParams.get("to")], [
+      "2026-11-01T11:00:00.000Z",
+      "2026-11-01T12:00:00.000Z",
+    ]);
+  },
+
+  async "shows the pace of agents, and how close the limits are"(dashboard) {
+    const { purser } = dashboard;
+    const post = (path: string, body: object) => purser.api("POST", path, body);
+    await post("/budgets", { name: "Day", limit_usd: 2.5, per: "day" });
+    await post("/budgets", { name: "Support", limit_usd: 0.5, per: "month", agent_id: "support" });
+    await post("/alerts/rules", {
+      name: "Hour",
+      threshold_type: "per_hour_usd",
+      threshold_usd: 3.5,
+      severity: "warning",
+    });
+    await using opened = await openAt(dashboard, "/ui/");
+    const { page } = opened;
+    assert.deepEqual(
+      (await rowsOf(page, "Agents by their pace")).map((row) => row.split(" | ").filter(Boolean)),
+      [
+        ["researcher", "$0.1389", "$1.50"],
+        ["support", "$0", "$0.50"],
+      ],
+    );
+    const limits = await rowsOf(page, "Limits");
+    assert.deepEqual(limits.map((row) => row.replaceAll(/\s+/g, " ")), [
+      "Support Reachedbudget, agent support, UTC month | $0.50 of $0.50100% | stops calls now | in 29 d 12 h",
+      "Day Nearbudget, all agents, UTC day | $2.00 of $2.5080% | in 17 min12:17 UTC, at $1.75/h | in 12 h",
+      "Hour OKrule, all agents, last 60 minutes | $1.75 of $3.5050% | in 14 min12:14 UTC, at $7.50/h | rolling",
+    ]);
+    assert.equal(await statOf(page, "Stops calls now"), "Support | then Day in 17 min");
+
+    await page.getByRole("region", { name: "Limits", exact: true }).getByRole("link", { name: "Reached" })
+      .click();
+    const byTime = await rowsOf(page, "Limits");
+    assert.match(byTime[0]!, /^Day /);
+    await expectAccessible(page);
+  },
+
+  async "follows what other programs report, without a reload"(dashboard) {
+    await using opened = await openAt(dashboard, "/ui/");
+    const { page } = opened;
+    await page.getByText("$2.00 today", { exact: false }).waitFor();
+    await dashboard.purser.api("POST", "/costs/events", [call("6", "2026-11-01T11:59:00.000Z", "coder", 1)]);
+    dashboard.purser.clock.advance(2_000);
+    await page.getByText("$3.00 today", { exact: false }).waitFor();
+    assert.equal(await statOf(page, "Spent today"), "$3.00 | 5 calls, 1 without a price");
+  },
+
+  async "shows runs in progress with their cost so far, and cancels one"(dashboard) {
+    const { purser } = dashboard;
+    await purser.api("PUT", "/agents/runner", {
+      model: "local:my-model",
+      tools: ["calculator"],
+      cost_budget_usd: 0.8,
+    });
+    await purser.api("PATCH", `/budgets/${(await purser.api("GET", "/budgets")).body[0].budget_id}`, {
+      limit_usd: 100,
+    });
+    const run = purser.api("POST", "/agents/runner/runs", { input: "Hi", session_id: "ses_runner" });
+    while (fake.calls < 2) await new Promise((resolve) => fake.onRequest = resolve);
+    await using opened = await openAt(dashboard, "/ui/");
+    const { page } = opened;
+    const [row] = await rowsOf(page, "Runs in progress");
+    assert.equal(row, "runnerses_runner | just now1 step, local:my-model | $0.20 of $0.80 | Cancel run");
+    assert.equal(await statOf(page, "Runs in progress"), "1 run");
+
+    await page.getByRole("button", { name: "Cancel run" }).press("Enter");
+    const dialog = page.getByRole("dialog", { name: "Cancel run" });
+    await dialog.getByText("after $0.20", { exact: false }).waitFor();
+    await expectAccessible(page, "the dialog");
+    await dialog.getByRole("button", { name: "Cancel run" }).click();
+    await page.getByText(/^Cancelled the run run_\S+ of runner$/).waitFor();
+    assert.equal((await run).body.status, "cancelled");
+    dashboard.purser.clock.advance(2_000);
+    await page.getByText("No run is in progress").waitFor();
+    await fake.close();
+  },
+});
