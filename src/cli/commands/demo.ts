@@ -1,5 +1,5 @@
 import { files } from "../../kernel/files/files.ts";
-import type { BareContext, Command } from "../command.ts";
+import { type BareContext, type Command, flag } from "../command.ts";
 import { EXIT } from "../exit_code.ts";
 import type { Output } from "../terminal/terminal.ts";
 import { UsageError } from "../parse/usage_error.ts";
@@ -14,13 +14,19 @@ export const demo: Command = {
   summary: "Show an agent and a budget at work, offline",
   detail:
     "Runs a few commands on a database in a new temporary folder, and shows each with its output. Needs no key and no " +
-    "network, and changes nothing else. The folder stays, so that you can look around.",
-  options: {},
-  examples: [["purser demo", ""]],
-  runWithoutConfig: runDemo,
+    "network, and changes nothing else. The folder stays, so that you can look around. With --serve, it fills a database " +
+    "with a made-up month of six agents, keeps them at work, and serves the dashboard on a free port until Ctrl-C, which " +
+    "removes the folder.",
+  options: { serve: flag("Serve the dashboard of a made-up company until Ctrl-C") },
+  examples: [["purser demo", ""], ["purser demo --serve", "The dashboard, with a month of six agents in it"]],
+  runWithoutConfig: (ctx) => {
+    refuseSettings(ctx);
+    return ctx.options.has("serve") ? serveMonth(ctx) : runDemo(ctx);
+  },
 };
 
-async function runDemo(ctx: BareContext): Promise<number> {
+/** Refuses what would make the demo use anything else than its own database. */
+function refuseSettings(ctx: BareContext): void {
   for (const name of ["db", "server", "profile", "json"]) {
     if (!ctx.options.has(name)) continue;
     throw new UsageError(
@@ -28,6 +34,40 @@ async function runDemo(ctx: BareContext): Promise<number> {
       ctx.options.command,
     );
   }
+}
+
+/** The same figures each time, but for the time of day. */
+const SEED = 7;
+
+async function serveMonth({ terminal: { interrupted }, clock, print, style }: BareContext): Promise<number> {
+  const { serveDemo } = await import("../demo/serve_demo.ts");
+  const folder = await files.makeTemporaryFolder("purser_demo_");
+  const stopped = new Promise<void>((resolve) => {
+    if (interrupted.aborted) resolve();
+    interrupted.addEventListener("abort", () => resolve(), { once: true });
+  });
+  try {
+    print("Making up a month of six agents at work; this takes a few seconds");
+    const server = await serveDemo({ db: `${folder}/purser.db`, clock, seed: SEED, signal: interrupted });
+    try {
+      print(`\n${style.bold("Dashboard")}  ${await server.signInUrl()}`);
+      print(`The address works once, within a minute; after that, sign in at ${server.url}/ui/ with the key`);
+      print(server.key);
+      print("\nCtrl-C ends the demo, and removes its database");
+      await Promise.race([stopped, server.failed]);
+    } finally {
+      await server.close();
+    }
+    return EXIT.done;
+  } catch (error) {
+    if (interrupted.aborted) return EXIT.interrupted;
+    throw error;
+  } finally {
+    await files.removeFolder(folder);
+  }
+}
+
+async function runDemo(ctx: BareContext): Promise<number> {
   const folder = await files.makeTemporaryFolder("purser_demo_");
   const db = `${folder}/purser.db`;
   const env = { ...Object.fromEntries(KEPT.map((name) => [name, ctx.env[name]])), PURSER_DB: db };

@@ -13,6 +13,8 @@ export interface Files {
   makeTemporaryFolder(prefix: string): Promise<string>;
   rename(from: string, to: string): Promise<void>;
   remove(path: string): Promise<void>;
+  /** Removes a folder with everything in it. */
+  removeFolder(path: string): Promise<void>;
   /** Resolves all symbolic links of a path. */
   realPath(path: string): Promise<string>;
   isFolder(path: string): Promise<boolean>;
@@ -60,6 +62,7 @@ export const nodeFiles: Files = {
   },
   rename: async (from, to) => await (await node()).rename(from, to),
   remove: async (path) => await (await node()).rm(path),
+  removeFolder: async (path) => await (await node()).rm(path, { recursive: true }),
   realPath: async (path) => await (await node()).realpath(path),
   isFolder: async (path) => (await (await node()).stat(path)).isDirectory(),
   list: async (folder) => await (await node()).readdir(folder),
@@ -84,6 +87,7 @@ export function denoFiles(deno: typeof Deno): Files {
     makeTemporaryFolder: (prefix) => deno.makeTempDir({ prefix }),
     rename: (from, to) => deno.rename(from, to),
     remove: (path) => deno.remove(path),
+    removeFolder: (path) => deno.remove(path, { recursive: true }),
     realPath: (path) => deno.realPath(path),
     isFolder: async (path) => (await deno.stat(path)).isDirectory,
     list: async (folder) => (await Array.fromAsync(deno.readDir(folder))).map(({ name }) => name),

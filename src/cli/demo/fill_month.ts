@@ -1,0 +1,248 @@
+import { createRule, type RuleInput } from "../../alerts/mod.ts";
+import { defineAgent, toAgentDefinition } from "../../agents/mod.ts";
+import { bookReportedCalls, type ReportedCall } from "../../booking/mod.ts";
+import { createBudget, raiseBudget, updateBudget } from "../../budgets/mod.ts";
+import type { BudgetInput } from "../../contract/budgets.ts";
+import { DAY_MS, type fixedClock, HOUR_MS, MINUTE_MS, startOf } from "../../kernel/clock.ts";
+import { PurserError } from "../../kernel/errors.ts";
+import { createKey, revokeKey } from "../../keys/mod.ts";
+import { usageOf } from "../../pricing/mod.ts";
+import { runAgent } from "../../runner/mod.ts";
+import type { Core } from "../../service/mod.ts";
+import type { Random } from "./random.ts";
+import { AGENTS, type DemoAgent, KEYS, REVOKED_KEY, UNPRICED } from "./scene.ts";
+import { type Script, Scripts } from "./script.ts";
+import { type ScriptedModels, toolsOf } from "./scripted_models.ts";
+
+/** The parts of the demo's world. The clock of the core is moved along the month. */
+export interface DemoWorld {
+  core: Core;
+  random: Random;
+  models: ScriptedModels;
+}
+
+const DAYS = 30;
+/** The last days, with more runs than before. */
+const DAYS_WITH_RUNS = 7;
+
+const RULES: readonly RuleInput[] = [
+  {
+    name: "Busy day",
+    threshold_type: "per_day_usd",
+    threshold_usd: 16,
+    severity: "warning",
+    repeat: "once_per_window",
+  },
+  {
+    name: "Coder, hour",
+    threshold_type: "per_hour_usd",
+    threshold_usd: 3.5,
+    severity: "critical",
+    agent_id: "coder",
+    cooldown_seconds: 14_400,
+  },
+  { name: "Dear session", threshold_type: "per_session_usd", threshold_usd: 2, severity: "info" },
+  {
+    name: "Support, month",
+    threshold_type: "per_month_usd",
+    threshold_usd: 60,
+    severity: "info",
+    enabled: false,
+  },
+];
+
+/** The id of a key, by its name. */
+type KeyIds = ReadonlyMap<string, string>;
+
+/** Fills an empty database with 30 days that end at `end`, through the functions that book, decide and refuse calls. */
+export async function fillMonth(
+  world: DemoWorld & { clock: ReturnType<typeof fixedClock> },
+  { end, signal }: { end: number; signal?: AbortSignal },
+): Promise<void> {
+  const { core, clock, random } = world;
+  const keys = await createKeys(core);
+  await defineAgents(core);
+  for (const rule of RULES) await createRule(core, rule);
+  const { allId, weekId } = await createBudgets(core, keys);
+  const scripts = new Scripts(random);
+  const moments = specialMoments(scripts, end);
+  let reports: ReportedCall[] = [];
+
+  const moveTo = (at: number) => clock.advance(Math.max(0, Math.min(at, end) - clock.now()));
+  for (let hour = clock.now(); hour < end; hour += HOUR_MS) {
+    signal?.throwIfAborted();
+    const runs = moments.filter(({ at }) => at >= hour && at < hour + HOUR_MS);
+    for (const agent of AGENTS) {
+      const isWeekend = [0, 6].includes(new Date(hour).getUTCDay());
+      // The company grows: twice as much at the end as at the start.
+      const growth = 1.2 - 0.6 * (end - hour) / (DAYS * DAY_MS);
+      const sessions = random.count(growth * agent.sessionsIn((hour / HOUR_MS) % 24, isWeekend));
+      for (let left = sessions; left > 0; left--) {
+        const at = hour + random.whole(0, HOUR_MS - 1);
+        // Older sessions are rarely opened, and a run takes longer to make than a report.
+        const isOld = at < end - DAYS_WITH_RUNS * DAY_MS;
+        if (random.next() < agent.runShare * (isOld ? 0.2 : 1)) {
+          runs.push({ at, agent, script: scripts.write(agent) });
+        } else reports.push(...reportSession({ agent, scripts, random, keys }, at));
+      }
+    }
+    for (const { at, agent, script } of runs.sort((a, b) => a.at - b.at)) {
+      if (Math.max(at, clock.now()) > end - 5 * MINUTE_MS) continue;
+      moveTo(at);
+      await runScript(world, { agent, script, keyId: agent.key && keys.get(agent.key) });
+      await core.monitor.idle();
+    }
+    moveTo(hour + HOUR_MS);
+    const due = reports.filter(({ at }) => at <= clock.now()).sort((a, b) => a.at - b.at);
+    reports = reports.filter(({ at }) => at > clock.now());
+    if (due.length > 0) await bookReports(core, due, keys);
+    await core.drainDeliveries();
+  }
+  await setLimits(core, { allId, weekId });
+  await revokeKey(core, keys.get(REVOKED_KEY)!);
+}
+
+/** Runs an agent by a script, to its answer, its refusal or its failure. */
+export async function runScript(
+  { core, models }: DemoWorld,
+  { agent, script, keyId, signal }: {
+    agent: DemoAgent;
+    script: Script;
+    keyId?: string;
+    signal?: AbortSignal;
+  },
+): Promise<void> {
+  const forget = models.follow(script);
+  try {
+    await runAgent(core, {
+      agent: definitionOf(core, agent),
+      input: script.ask,
+      caller: { keyId },
+      signal,
+    });
+  } catch (error) {
+    // The end of the run is in the books.
+    const { code = "" } = error instanceof PurserError ? error : {};
+    if (!["budget_exceeded", "provider_error"].includes(code)) throw error;
+  } finally {
+    forget();
+  }
+}
+
+function definitionOf(core: Core, agent: DemoAgent) {
+  return toAgentDefinition(agent.id, {
+    model: agent.model,
+    system_prompt: agent.systemPrompt,
+    tools: [...toolsOf(agent)],
+    tags: agent.tags,
+    max_steps: 30,
+  }, {
+    checkModel: (model) => core.models.check(model),
+    checkTools: (tools) => core.toolbox.check(tools),
+  });
+}
+
+async function defineAgents(core: Core): Promise<void> {
+  for (const agent of AGENTS) await defineAgent(core, definitionOf(core, agent));
+}
+
+async function createKeys(core: Core): Promise<KeyIds> {
+  const ids = new Map<string, string>();
+  for (const [name, { scopes, agentId = null, days }] of Object.entries(KEYS)) {
+    const expiresAt = days === undefined ? null : core.clock.now() + days * DAY_MS;
+    ids.set(name, (await createKey(core, { name, scopes, agentId, expiresAt })).key_id);
+  }
+  return ids;
+}
+
+/** Creates the budgets. The limits of two are set at the end, by what was spent. */
+async function createBudgets(core: Core, keys: KeyIds): Promise<{ allId: string; weekId: string }> {
+  const create = async (budget: BudgetInput) => (await createBudget(core, budget)).budget_id;
+  const allId = await create({ name: "Everything, month", limit_usd: 10_000, per: "month" });
+  const weekId = await create({ name: "Coder, week", limit_usd: 1_000, per: "week", agent_id: "coder" });
+  await create({ name: "Prompt lab, pilot", limit_usd: 5, per: "lifetime", agent_id: "prompt-lab" });
+  await create({ name: "Support, each session", limit_usd: 0.25, per: "session", agent_id: "support" });
+  await create({
+    name: "Laptops, day",
+    limit_usd: 12,
+    per: "day",
+    key_id: keys.get("laptops")!,
+    action: "watch",
+    warn_at: [],
+  });
+  return { allId, weekId };
+}
+
+/** Sets the limit of the month so that 85% of it are spent, and that of a week, which is raised, so that half is. */
+async function setLimits(core: Core, { allId, weekId }: { allId: string; weekId: string }): Promise<void> {
+  const { getBudget } = await import("../../budgets/mod.ts");
+  const spent = async (id: string) => Math.max(1, (await getBudget(core, id)).spent_usd);
+  await updateBudget(core, allId, { limit_usd: Math.ceil(await spent(allId) / 0.85) });
+  const half = Math.ceil(await spent(weekId));
+  await updateBudget(core, weekId, { limit_usd: half + 5 });
+  await raiseBudget(core, weekId, { extra_usd: half, reason: "Release week" });
+}
+
+/** Returns the runs that something out of the ordinary happens in, by the time that has passed since. */
+function specialMoments(scripts: Scripts, end: number): { at: number; agent: DemoAgent; script: Script }[] {
+  const agentOf = (id: string) => AGENTS.find((agent) => agent.id === id)!;
+  const [coder, researcher, reporter] = ["coder", "researcher", "reporter"].map(agentOf);
+  return [
+    { at: end - 9 * DAY_MS, agent: reporter!, script: scripts.writeFailure(reporter!) },
+    { at: end - 20 * HOUR_MS, agent: researcher!, script: scripts.writeLoop(researcher!) },
+    { at: end - 3 * HOUR_MS, agent: coder!, script: scripts.writeFlood(coder!) },
+    { at: end - 50 * MINUTE_MS, agent: agentOf("prompt-lab"), script: scripts.write(agentOf("prompt-lab")) },
+  ];
+}
+
+interface Reporting {
+  agent: DemoAgent;
+  scripts: Scripts;
+  random: Random;
+  keys: KeyIds;
+}
+
+/** Makes up the calls of a session that another program has made. A few have no known price, or estimated tokens. */
+function reportSession({ agent, scripts, random }: Reporting, start: number): ReportedCall[] {
+  const [provider, model] = agent.model.split(":") as [string, string];
+  const isUnpriced = agent.id === "coder" && random.next() < 0.06;
+  const sessionId = `${agent.id}-${start.toString(36)}`;
+  let at = start;
+  return scripts.tokens(agent, random.whole(...agent.calls)).map((tokens, index) => {
+    const durationMs = 900 + tokens.output * 11;
+    at += durationMs + random.whole(300, 9_000);
+    return {
+      callId: `${sessionId}-${index + 1}`,
+      at,
+      agentId: agent.id,
+      sessionId,
+      runId: null,
+      step: null,
+      tools: [],
+      ...(isUnpriced ? UNPRICED : { provider, model }),
+      usage: usageOf({
+        inputTokens: tokens.input,
+        outputTokens: tokens.output,
+        reasoningTokens: tokens.reasoning,
+        cacheReadTokens: tokens.cacheRead,
+        cacheWriteTokens: tokens.cacheWrite,
+      }),
+      durationMs,
+      isEstimated: random.next() < 0.004,
+      tags: agent.tags,
+    };
+  });
+}
+
+/** Books reported calls, those of each key by themselves: a report has one key. */
+async function bookReports(core: Core, due: readonly ReportedCall[], keys: KeyIds): Promise<void> {
+  const keyOf = new Map(AGENTS.map(({ id, key }) => [id, key && keys.get(key)]));
+  for (const [keyId, calls] of Map.groupBy(due, ({ agentId }) => keyOf.get(agentId))) {
+    await bookReportedCalls(core, calls, { keyId });
+  }
+}
+
+/** Returns the first moment of the month that ends at a time. */
+export function startOfMonth(end: number): number {
+  return startOf(end, DAY_MS) - (DAYS - 1) * DAY_MS;
+}

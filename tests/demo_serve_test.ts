@@ -1,0 +1,82 @@
+import assert from "node:assert/strict";
+import { newPlace, start } from "./harness/cli_process.ts";
+
+/** Reads a stream until it has a text, and then to its end, so that the process never blocks on a full pipe. */
+async function readUntil(stream: ReadableStream<Uint8Array<ArrayBuffer>>, text: string): Promise<string> {
+  const reader = stream.pipeThrough(new TextDecoderStream()).getReader();
+  let seen = "";
+  while (!seen.includes(text)) {
+    const { done, value } = await reader.read();
+    assert.ok(!done, seen);
+    seen += value;
+  }
+  void (async () => {
+    while (!(await reader.read()).done);
+  })();
+  return seen;
+}
+
+/** The demo's folders that are left in a folder for temporary files. */
+const leftIn = (folder: string) =>
+  [...Deno.readDirSync(folder)].filter(({ name }) => name.startsWith("purser_demo_")).length;
+
+Deno.test("the demo serves a month of figures until Ctrl-C, which removes it", async () => {
+  await using place = await newPlace();
+  place.env.TMPDIR = place.folder;
+  const child = start(place, ["demo", "--serve"]);
+  const errors = new Response(child.stderr).text();
+  const out = await readUntil(child.stdout, "Ctrl-C ends");
+  const [, url, code] = /(http:\/\/127\.0\.0\.1:\d+)\/ui\/#code=(\w+)\n/.exec(out)!;
+  const [key] = /^psr_\w+$/m.exec(out)!;
+  const get = async (path: string) => {
+    const response = await fetch(url + path, { headers: { authorization: `Bearer ${key}` } });
+    assert.equal(response.status, 200, path);
+    return await response.json();
+  };
+  assert.equal(leftIn(place.folder), 1);
+
+  const total = await get("/costs/total");
+  assert.ok(total.cost_usd > 100 && total.unpriced_calls > 10, JSON.stringify(total));
+  assert.equal((await get("/costs?group_by=agent")).length, 6);
+  assert.ok((await get("/costs?group_by=day&limit=100")).length >= 30);
+  const states = (await get("/budgets")).map(({ name, state }: Record<string, string>) =>
+    `${name}: ${state}`
+  );
+  for (const state of ["Everything, month: near", "Prompt lab, pilot: reached", "Coder, week: ok"]) {
+    assert.ok(states.includes(state), states.join("; "));
+  }
+  const alerts = await get("/alerts/history?limit=100");
+  assert.deepEqual(
+    new Set(
+      alerts.flatMap(({ deliveries }: { deliveries: { status: string }[] }) =>
+        deliveries.map(({ status }) => status)
+      ),
+    ),
+    new Set(["delivered"]),
+  );
+  const kinds = (await get("/anomalies")).map(({ kind }: { kind: string }) => kind);
+  assert.deepEqual(new Set(kinds), new Set(["costly_call", "repeated_tool_call"]));
+  assert.equal((await get("/keys")).length, 5);
+
+  const signedIn = await fetch(`${url}/ui/session`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ code }),
+  });
+  assert.equal((await signedIn.json()).access, "signed_in");
+
+  child.kill("SIGINT");
+  assert.equal((await child.status).code, 0);
+  assert.deepEqual([await errors, leftIn(place.folder)], ["", 0]);
+});
+
+Deno.test("Ctrl-C ends the demo while it makes up its month, and removes it", async () => {
+  await using place = await newPlace();
+  place.env.TMPDIR = place.folder;
+  const child = start(place, ["demo", "--serve"]);
+  const errors = new Response(child.stderr).text();
+  await readUntil(child.stdout, "few seconds");
+  child.kill("SIGINT");
+  assert.equal((await child.status).code, 130);
+  assert.deepEqual([await errors, leftIn(place.folder)], ["", 0]);
+});
