@@ -71,7 +71,8 @@ export async function startNodeServer(
   /** Resolves when no connection is open, at the latest at a time. */
   const closedBy = async (time: number) => {
     const over = new AbortController();
-    await Promise.race([connections.empty(), clock.sleep(time - clock.monotonic(), over.signal)]);
+    const leftMs = Math.max(0, time - clock.monotonic());
+    await Promise.race([connections.empty(), clock.sleep(leftMs, over.signal)]);
     over.abort();
   };
   return {
