@@ -39,7 +39,8 @@ function refuseSettings(ctx: BareContext): void {
 /** The same figures each time, but for the time of day. */
 const SEED = 7;
 
-async function serveMonth({ terminal: { interrupted }, clock, print, style }: BareContext): Promise<number> {
+async function serveMonth({ terminal, clock, print, style }: BareContext): Promise<number> {
+  const { interrupted } = terminal;
   const { serveDemo } = await import("../demo/serve_demo.ts");
   const folder = await files.makeTemporaryFolder("purser_demo_");
   const stopped = new Promise<void>((resolve) => {
@@ -50,10 +51,12 @@ async function serveMonth({ terminal: { interrupted }, clock, print, style }: Ba
     print("Making up a month of six agents at work; this takes a few seconds");
     const server = await serveDemo({ db: `${folder}/purser.db`, clock, seed: SEED, signal: interrupted });
     try {
-      print(`\n${style.bold("Dashboard")}  ${await server.signInUrl()}`);
+      const url = await server.signInUrl();
+      print(`\n${style.bold("Dashboard")}  ${url}`);
       print(`The address works once, within a minute; after that, sign in at ${server.url}/ui/ with the key`);
       print(server.key);
       print("\nCtrl-C ends the demo, and removes its database");
+      await terminal.openPage?.(url);
       await Promise.race([stopped, server.failed]);
     } finally {
       await server.close();
