@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { chromium, type Page } from "#dev/playwright_core.ts";
 import { serveDemo } from "../src/cli/demo/serve_demo.ts";
 import { fixedClock } from "../src/kernel/clock.ts";
+import { reducePng } from "./reduce_png.ts";
 import { ROOT } from "./run_deno.ts";
 
 /** A Wednesday afternoon. */
@@ -11,7 +12,7 @@ const AT = Date.parse("2026-11-18T14:40:00.000Z");
 const SEED = 7;
 const SIZE = { width: 1180, height: 860 };
 /** The most bytes of a picture: a clone of the repository has them all. */
-export const MAX_PICTURE_BYTES = 130_000;
+const MAX_PICTURE_BYTES = 120_000;
 
 /** Returns the answer of the server that the page is at. */
 type Ask = <Answer>(path: string) => Promise<Answer>;
@@ -23,7 +24,7 @@ interface Picture {
   path(ask: Ask): string | Promise<string>;
 }
 
-export const PICTURES: readonly Picture[] = [
+const PICTURES: readonly Picture[] = [
   { name: "now", theme: "light", path: () => "/ui/" },
   { name: "now_dark", theme: "dark", path: () => "/ui/" },
   { name: "costs", theme: "light", path: () => "/ui/costs" },
@@ -32,11 +33,9 @@ export const PICTURES: readonly Picture[] = [
   { name: "replay", theme: "light", path: pathOfReplay },
 ];
 
-/** The folder of the pictures, and the name of a picture's file. */
-export const FOLDER = "docs/dashboard";
-export const fileOf = ({ name }: Pick<Picture, "name">): string => `${name}.png`;
+const FOLDER = "docs/dashboard";
 
-/** Returns the session whose one call was far dearer than usual. */
+/** Returns the session that has called one tool again and again. */
 async function pathOfReplay(ask: Ask): Promise<string> {
   const anomalies = await ask<{ kind: string; session_id: string }[]>("/anomalies");
   return `/ui/sessions/${anomalies.find(({ kind }) => kind === "repeated_tool_call")!.session_id}`;
@@ -78,10 +77,10 @@ async function takePictures(): Promise<void> {
     for (const picture of PICTURES) {
       await page.emulateMedia({ colorScheme: picture.theme });
       await openPage(page, server.url + await picture.path(ask));
-      const png = await page.screenshot();
+      const png = reducePng(await page.screenshot());
       if (png.length > MAX_PICTURE_BYTES) throw new Error(`${picture.name} has ${png.length} bytes`);
-      await Deno.writeFile(join(ROOT, FOLDER, fileOf(picture)), png);
-      console.log(`${FOLDER}/${fileOf(picture)}  ${png.length} bytes`);
+      await Deno.writeFile(join(ROOT, FOLDER, `${picture.name}.png`), png);
+      console.log(`${FOLDER}/${picture.name}.png  ${png.length} bytes`);
     }
   } finally {
     await browser.close();
