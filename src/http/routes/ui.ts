@@ -21,9 +21,14 @@ interface File {
 }
 
 /** The files that have been prepared in this process. */
-let prepared: Promise<{ page: File; assets: ReadonlyMap<string, File> }> | undefined;
+let prepared: Files | undefined;
 
-async function prepare() {
+interface Files {
+  page: File;
+  assets: ReadonlyMap<string, File>;
+}
+
+async function prepare(): Promise<Files> {
   const { PAGE, SCRIPT, STYLE } = await import("../../ui/mod.ts");
   const forGood = "public, max-age=31536000, immutable";
   const assets = [
@@ -58,11 +63,8 @@ export function createRoutes(): Router {
   const router = createRouter();
   router.get("/ui", (c) => c.redirect("/ui/", 308));
   router.get("/ui/*", async (c) => {
-    prepared ??= prepare().catch((error) => {
-      prepared = undefined;
-      throw error;
-    });
-    const { page, assets } = await prepared;
+    // No promise is shared: at an edge, the work of a request ends with it, and others would wait for ever.
+    const { page, assets } = prepared ??= await prepare();
     const { path } = c.req;
     if (!path.startsWith("/ui/assets/")) return respond(c, page);
     const asset = assets.get(path);
@@ -84,7 +86,12 @@ function respond(c: Context<ApiEnv>, { plain, gzip, headers }: File): Response {
   if (!acceptsGzip(c.req.header("accept-encoding"))) {
     return withWhole(new Response(plain, { headers }), plain);
   }
-  return withWhole(new Response(gzip, { headers: { ...headers, "content-encoding": "gzip" } }), gzip);
+  // At an edge the platform would compress it again, unless `encodeBody` says that it is compressed.
+  const init: ResponseInit & { encodeBody: "manual" } = {
+    headers: { ...headers, "content-encoding": "gzip" },
+    encodeBody: "manual",
+  };
+  return withWhole(new Response(gzip, init), gzip);
 }
 
 /** Returns whether an `Accept-Encoding` lists gzip, and doesn't refuse it by `q=0`. */
