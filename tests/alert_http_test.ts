@@ -27,6 +27,8 @@ Deno.test("a rule is added, read, listed, changed and removed", async () => {
     created_at: AT,
     updated_at: AT,
     value_usd: created.body.value_usd,
+    usd_per_hour: 0,
+    reaches_at: null,
   });
   const full = {
     name: "日".repeat(200),

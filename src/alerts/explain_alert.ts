@@ -1,8 +1,14 @@
 import { and, desc, eq, lt } from "drizzle-orm";
 import type { AlertCauses, AlertDetail } from "../contract/alerts.ts";
-import { DAY_MS, toIso } from "../kernel/clock.ts";
+import { toIso } from "../kernel/clock.ts";
 import { PurserError } from "../kernel/errors.ts";
-import { type CostScope, type IndexedCalls, listCosts, listTopCosts } from "../ledger/mod.ts";
+import {
+  type CostScope,
+  type IndexedCalls,
+  listCosts,
+  listTopCosts,
+  readStartOfNewest,
+} from "../ledger/mod.ts";
 import { tables } from "../store/mod.ts";
 import { type AlertRow, findAlert, isOfAgent, toAlertRecord } from "./alerts.ts";
 import type { AlertContext } from "./context.ts";
@@ -12,6 +18,9 @@ const { alertRules, alerts, budgets } = tables;
 /** The number of agents, models and sessions that are listed, and of past alerts. */
 const TOP = 5;
 const PAST = 20;
+
+/** The calls of a long window whose sessions are listed. */
+const SEARCHED_CALLS = 1_000;
 
 type Context = Pick<AlertContext, "query" | "store">;
 
@@ -48,7 +57,8 @@ async function readCauses(ctx: Context, row: AlertRow, onlyAgentId?: string): Pr
   const { agentId, keyId, sessionId } = measured;
   const to = row.triggeredAt + 1;
   const from = row.windowStart;
-  const since = Math.max(from ?? 0, to - DAY_MS);
+  // Calls are read one by one: those of a month would take too long.
+  const since = await readStartOfNewest(ctx.store, { from: from ?? 0, to, calls: SEARCHED_CALLS });
   const own = sessionId !== undefined
     ? { sessionId, runId: measured.runId }
     : measured.runId !== undefined

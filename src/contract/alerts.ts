@@ -66,7 +66,7 @@ export const AlertCauses = z.object({
   sessions: top("sessions"),
   sessions_from: Time.openapi({
     description:
-      "Of a longer window, the sessions are those of the calls in the last 24 hours before the alert",
+      "The sessions are those of the calls from then on: of a long window, of the newest 1,000 before the alert",
   }),
 }).openapi("AlertCauses");
 export type AlertCauses = z.infer<typeof AlertCauses>;

@@ -76,6 +76,19 @@ export async function listTopCosts(
   return rows.map((row) => ({ ...keyOf(row, { groupBy, limit, offset: 0 }), ...sumsOf(row) }));
 }
 
+/** Returns the time of the first one of the newest calls of a span; its start if it has no more of them. */
+export async function readStartOfNewest(
+  store: ReadContext,
+  { from, to, calls }: { from: number; to: number; calls: number },
+): Promise<number> {
+  const { rows } = await store.read({
+    sql:
+      "SELECT at FROM calls INDEXED BY calls_by_time WHERE at >= ? AND at < ? ORDER BY at DESC LIMIT 1 OFFSET ?",
+    args: [from, to, calls - 1],
+  });
+  return rows.length === 0 ? from : Number(rows[0]![0]);
+}
+
 const spanOf = ({ from, to }: TimeSpan) => ({
   from: from === undefined ? null : toIso(from),
   to: to === undefined ? null : toIso(to),

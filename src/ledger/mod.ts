@@ -34,6 +34,13 @@ export {
 export { type CostFilter, type CostScope, isTimed } from "./cost_filter.ts";
 export { describePace, type Pace, type PacedWindow, readMinutes, readPaces } from "./pace.ts";
 export { forecastCosts } from "./forecast_costs.ts";
-export { type IndexedCalls, keyColumnsOf, listCosts, listTopCosts, readCostTotal } from "./list_costs.ts";
+export {
+  type IndexedCalls,
+  keyColumnsOf,
+  listCosts,
+  listTopCosts,
+  readCostTotal,
+  readStartOfNewest,
+} from "./list_costs.ts";
 export type { CostRow } from "../contract/costs.ts";
 export type { StepCost } from "../contract/sessions.ts";

@@ -1,0 +1,88 @@
+import assert from "node:assert/strict";
+import { EVENT } from "./harness/bodies.ts";
+import { openTestPurser, type TestPurser } from "./harness/test_purser.ts";
+
+/** The spending that moved an alert, for each kind of window and counter. */
+
+/** Books calls of two agents in several sessions and runs, some of them before the window. */
+async function spend(purser: TestPurser): Promise<void> {
+  const at = new Date(purser.clock.now()).toISOString();
+  const calls = [
+    { call_id: "old", agent_id: "ann", session_id: "s1", at: "2026-10-01T00:00:00.000Z", cost_usd: 50 },
+    { call_id: "1", agent_id: "ann", session_id: "s1", run_id: "r1", at, cost_usd: 3 },
+    { call_id: "2", agent_id: "ann", session_id: "s1", run_id: "r2", at, cost_usd: 1 },
+    { call_id: "3", agent_id: "bob", session_id: "s2", at, cost_usd: 5, model: "gpt-4o" },
+    { call_id: "4", agent_id: "ann", at, cost_usd: 0.5, run_id: "r3" },
+  ];
+  for (const call of calls) {
+    assert.equal((await purser.api("POST", "/costs/events", [{ ...EVENT, ...call }])).status, 201);
+  }
+}
+
+interface Row {
+  agent_id: string;
+  session_id: string;
+  model: string;
+  cost_usd: number;
+}
+
+/** Returns the causes of the newest alert of a name, as short texts. */
+async function causesOf(purser: TestPurser, name: string) {
+  const { body: alerts } = await purser.api("GET", "/alerts/history");
+  const { alert_id } = alerts.find(({ rule_name }: { rule_name: string }) => rule_name === name);
+  const { body: { causes, past } } = await purser.api("GET", `/alerts/history/${alert_id}`);
+  const list = (rows: Row[], field: keyof Row) => rows.map((row) => `${row[field]} ${row.cost_usd}`);
+  return {
+    agents: list(causes.agents, "agent_id"),
+    models: list(causes.models, "model"),
+    sessions: list(causes.sessions, "session_id"),
+    from: causes.from,
+    past: past.length,
+  };
+}
+
+Deno.test("an alert of a rule has the spending of its run, session or agent, or of all, in its window only", async () => {
+  await using purser = await openTestPurser();
+  const rule = { severity: "info", threshold_usd: 0.5, cooldown_seconds: 0 };
+  const add = (name: string, threshold_type: string, agent_id?: string) =>
+    purser.api("POST", "/alerts/rules", { ...rule, name, threshold_type, agent_id });
+  await add("day", "per_day_usd");
+  await add("ann", "per_month_usd", "ann");
+  await add("run", "per_run_usd", "ann");
+  await add("session", "per_session_usd", "bob");
+  await spend(purser);
+  const day = await causesOf(purser, "day");
+  assert.deepEqual(day.agents, ["bob 5", "ann 4.5"]);
+  assert.deepEqual(day.models, ["gpt-4o 5", "gpt-4o-mini 4.5"]);
+  assert.deepEqual(day.sessions, ["s2 5", "s1 4"]);
+  assert.deepEqual([day.from, day.past], ["2026-11-01T00:00:00.000Z", 3]);
+  assert.deepEqual((await causesOf(purser, "ann")).agents, ["ann 4.5"]);
+  assert.deepEqual((await causesOf(purser, "ann")).sessions, ["s1 4"]);
+  // The last run has no session.
+  assert.deepEqual(await causesOf(purser, "run").then(({ agents, sessions }) => [agents, sessions]), [
+    ["ann 0.5"],
+    [],
+  ]);
+  assert.deepEqual(await causesOf(purser, "session").then(({ models, sessions }) => [models, sessions]), [
+    ["gpt-4o 5"],
+    ["s2 5"],
+  ]);
+});
+
+Deno.test("an alert of a budget has the spending of the counter that it warns of", async () => {
+  await using purser = await openTestPurser();
+  const add = async (name: string, more: object) => {
+    const { status } = await purser.api("POST", "/budgets", { name, limit_usd: 5, warn_at: [1], ...more });
+    assert.equal(status, 201);
+  };
+  await add("agents", { per: "day", each: "agent" });
+  await add("sessions", { per: "session" });
+  await add("life", { per: "lifetime" });
+  await spend(purser);
+  assert.deepEqual((await causesOf(purser, "agents")).agents, ["bob 5"]);
+  const session = await causesOf(purser, "sessions");
+  assert.deepEqual([session.sessions, session.agents], [["s2 5"], ["bob 5"]]);
+  const life = await causesOf(purser, "life");
+  assert.deepEqual([life.from, life.past], [null, 0]);
+  assert.ok(life.agents.length > 0);
+});
