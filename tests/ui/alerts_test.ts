@@ -1,0 +1,182 @@
+import assert from "node:assert/strict";
+import { expectAccessible } from "../harness/browser.ts";
+import { type TestDashboard, testDashboard } from "../harness/dashboard.ts";
+import { permanent, recordingChannel } from "../harness/recording_channel.ts";
+import { bookCalls, call, dataRequests, openAt, rowsOf, statOf } from "./_money.ts";
+
+/** Alert rules and the alerts that they fired, in a browser: why each one fired. */
+
+const ops = recordingChannel("ops");
+const mail = recordingChannel("mail", { answers: [permanent] });
+
+const HOSTILE = "Day \u202e<b>limit</b>";
+const HOSTILE_SHOWN = "Day \\u202e<b>limit</b>";
+
+const rules: Record<string, string> = {};
+
+async function addRule(
+  { purser }: TestDashboard,
+  name: string,
+  type: string,
+  usd: number,
+  more: object = {},
+) {
+  const rule = { name, threshold_type: type, threshold_usd: usd, severity: "critical", ...more };
+  const { status, body } = await purser.api("POST", "/alerts/rules", rule);
+  assert.equal(status, 201);
+  rules[name] = body.rule_id;
+}
+
+/** Waits until both channels have answered to every alert. */
+async function settled({ purser }: TestDashboard): Promise<{ alert_id: string; rule_name: string }[]> {
+  for (;;) {
+    const { body } = await purser.api("GET", "/alerts/history");
+    const pending = body.flatMap((alert: { deliveries: { status: string }[] }) => alert.deliveries)
+      .filter(({ status }: { status: string }) => status === "pending");
+    if (body.length > 0 && pending.length === 0) return body;
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+}
+
+testDashboard("alerts", { config: { channels: [ops, mail] } }, {
+  async "teach the command where none has fired"(dashboard) {
+    await using opened = await openAt(dashboard, "/ui/budgets/alerts");
+    await opened.page.getByText("No alert has fired").waitFor();
+    await opened.page.getByText('purser alerts test "Daily limit"').waitFor();
+    await expectAccessible(opened.page);
+  },
+
+  async "show rules with their value, threshold and window"(dashboard) {
+    await bookCalls(dashboard.purser);
+    await addRule(dashboard, HOSTILE, "per_day_usd", 2.5, { cooldown_seconds: 0 });
+    await addRule(dashboard, "Hour", "per_hour_usd", 3.5, { severity: "info", agent_id: "researcher" });
+    await using opened = await openAt(dashboard, "/ui/budgets");
+    const rows = await rowsOf(opened.page, "Alert rules");
+    assert.deepEqual(rows.map((row) => row.replaceAll(/\s+/g, " ")), [
+      `${HOSTILE_SHOWN} Nearcritical, all agents, UTC day | $2.00 of $2.5080% | in 17 min12:17 UTC, at $1.75/h | ` +
+      "in 12 h | never | TestDisable",
+      "Hour OKinfo, agent researcher, last 60 minutes | $1.25 of $3.5036% | in 18 min12:18 UTC, at $7.50/h | " +
+      "rolling | never | TestDisable",
+    ]);
+    assert.equal(await opened.page.locator("main b").count(), 0);
+  },
+
+  async "show rules that are disabled and enabled again, after a confirmation"(dashboard) {
+    const { purser } = dashboard;
+    await using opened = await openAt(dashboard, `/ui/budgets/rules/${rules.Hour}`);
+    const { page } = opened;
+    const isEnabled = async () => (await purser.api("GET", `/alerts/rules/${rules.Hour}`)).body.enabled;
+    for (
+      const [label, done, enabled] of [["Disable", "Disabled", false], ["Enable", "Enabled", true]] as const
+    ) {
+      await page.getByRole("button", { name: label }).press("Enter");
+      const dialog = page.getByRole("dialog", { name: label });
+      assert.equal(await isEnabled(), !enabled, "not before the confirmation");
+      await dialog.getByRole("button", { name: label }).click();
+      await page.getByText(`${done} the rule Hour`).waitFor();
+      assert.equal(await isEnabled(), enabled);
+    }
+    assert.equal(await statOf(page, "Value"), "$1.25 | agent researcher");
+    assert.equal(await statOf(page, "Threshold"), "$3.50 | last 60 minutes");
+    await expectAccessible(page);
+  },
+
+  async "are tested through every channel, and say which did not deliver"(dashboard) {
+    await using opened = await openAt(dashboard, `/ui/budgets/rules/${rules.Hour}`);
+    const { page } = opened;
+    await page.getByRole("button", { name: "Test" }).click();
+    await page.getByRole("dialog", { name: "Test" }).getByRole("button", { name: "Test" }).click();
+    await page.getByText("Tested the rule Hour: 1 channel delivered it, not mail").waitFor();
+    const [row] = await rowsOf(page, "Alerts of the rule");
+    assert.match(row!, /^just now test \| info /);
+    await page.getByRole("link", { name: "just now" }).click();
+    await page.getByText("This is a test of the rule.", { exact: false }).waitFor();
+    await expectAccessible(page);
+  },
+
+  async "say why they fired: the window, the value, and what moved it"(dashboard) {
+    const { purser } = dashboard;
+    const { status } = await purser.api("POST", "/costs/events", [
+      call("9", "2026-11-01T11:59:00.000Z", "researcher", 1, { session_id: "ses_night" }),
+    ]);
+    assert.equal(status, 201);
+    const alert = (await settled(dashboard)).find(({ rule_name }) => rule_name === HOSTILE)!;
+    await using opened = await openAt(dashboard, `/ui/budgets/alerts/${alert.alert_id}`);
+    const { page } = opened;
+    await page.getByRole("heading", { name: `Alert: ${HOSTILE_SHOWN}` }).waitFor();
+    await page.getByText(
+      "$3.00 in the window (UTC day) has reached the threshold of $2.50. 50% of it is session ses_researcher.",
+    ).waitFor();
+    assert.equal(await statOf(page, "Value"), "$3.00 | spent in the window");
+    assert.equal(await statOf(page, "Window"), "UTC day | from 2026-11-01 00:00 UTC");
+    assert.deepEqual(await rowsOf(page, "Sessions in the window"), [
+      "ses_researcherresearcher, gpt-5 | 50% | 2 | $1.50",
+      "ses_nightresearcher, gpt-5 | 33% | 1 | $1.00",
+      "ses_supportsupport, gpt-5 | 17% | 2 | $0.50",
+    ]);
+    assert.deepEqual(await rowsOf(page, "Models in the window"), [
+      "openai:gpt-5 | 92% | 3 | $2.75",
+      "anthropic:claude-5 | 8% | 1 | $0.25",
+      "acme:house-7b | – | 1 | no price",
+    ]);
+    assert.deepEqual(await rowsOf(page, "Agents in the window"), [
+      "researcher | 83% | 3 | $2.50",
+      "support | 17% | 2 | $0.50",
+    ]);
+    assert.deepEqual(await rowsOf(page, "Deliveries"), [
+      "ops custom | delivered | 1 | just now | none",
+      "mail custom | failed | 1 | not yet | HTTP 410",
+    ]);
+    assert.deepEqual(dataRequests(opened), [`GET /alerts/history/${alert.alert_id}`]);
+    const links = await page.getByRole("region", { name: "Models in the window" }).getByRole("link")
+      .evaluateAll((all) => all.map((link) => link.getAttribute("href")));
+    assert.ok(
+      links.some((href) => /^\/ui\/costs\?provider=openai&model=gpt-5&from=2026-11-01/.test(href!)),
+      links.join(),
+    );
+    await expectAccessible(page);
+  },
+
+  async "are sent again, and say what that did"(dashboard) {
+    const [alert] = await settled(dashboard);
+    const before = ops.sent.length;
+    await using opened = await openAt(dashboard, `/ui/budgets/alerts/${alert!.alert_id}`);
+    const { page } = opened;
+    await page.getByRole("button", { name: "Send again" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Send again" }).click();
+    await page.getByText("Sent the alert again: 1 channel delivered it, not mail").waitFor();
+    assert.equal(ops.sent.length, before + 1);
+  },
+
+  async "are listed with the earlier ones of their rule, and filtered in the URL"(dashboard) {
+    await dashboard.purser.api("POST", "/costs/events", [
+      call("10", "2026-11-01T12:00:00.000Z", "researcher", 0.5, { session_id: "ses_night" }),
+    ]);
+    await settled(dashboard);
+    await using opened = await openAt(dashboard, "/ui/budgets/alerts");
+    const { page } = opened;
+    assert.equal((await rowsOf(page, "Alerts")).length, 3);
+    await page.getByRole("link", { name: "Critical" }).click();
+    const rows = await rowsOf(page, "Alerts");
+    assert.deepEqual(rows, [
+      `just now | ${HOSTILE_SHOWN} | critical | $3.50 | $2.50UTC day | researcher | ses_night | 1 of 2`,
+      `just now | ${HOSTILE_SHOWN} | critical | $3.00 | $2.50UTC day | researcher | ses_night | 1 of 2`,
+    ]);
+    assert.match(page.url(), /\?severity=critical$/);
+    await expectAccessible(page);
+    await page.getByRole("region", { name: "Alerts", exact: true }).getByRole("link", { name: "just now" })
+      .first()
+      .click();
+    assert.deepEqual((await rowsOf(page, "Earlier alerts")).map((row) => row.split(" | ")[2]), ["$3.00"]);
+  },
+
+  async "that the history no longer has are not found, and say so"(dashboard) {
+    await using opened = await openAt(dashboard, "/ui/budgets/alerts/alert_missing");
+    await opened.page.getByText("No alert has this address").waitFor();
+    await opened.page.goto(`${dashboard.url}/ui/budgets/rules/rule_missing`);
+    await opened.page.getByText("No rule has this address").waitFor();
+    await opened.page.goto(`${dashboard.url}/ui/budgets/bud_missing`);
+    await opened.page.getByText("No budget has this address").waitFor();
+    await expectAccessible(opened.page);
+  },
+});

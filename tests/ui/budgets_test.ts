@@ -1,0 +1,193 @@
+import assert from "node:assert/strict";
+import { createKey, createWebSession } from "../../src/keys/mod.ts";
+import { expectAccessible } from "../harness/browser.ts";
+import { type TestDashboard, testDashboard } from "../harness/dashboard.ts";
+import { bookCalls, dataRequests, openAt, rowsOf, statOf } from "./_money.ts";
+
+/** Budgets and refused calls in a browser: how close each budget is, and what it refused. */
+
+const HOSTILE = "\u202e<img src=x onerror=alert(1)>";
+const HOSTILE_SHOWN = "\\u202e<img src=x onerror=alert(1)>";
+
+const ids: Record<string, string> = {};
+
+async function addBudget({ purser }: TestDashboard, body: { name: string } & Record<string, unknown>) {
+  const { status, body: { budget_id } } = await purser.api("POST", "/budgets", body);
+  assert.equal(status, 201);
+  ids[body.name] = budget_id;
+}
+
+/** Returns the cells of the row of a budget. */
+async function rowOf(page: Parameters<typeof rowsOf>[0], name: string): Promise<string[]> {
+  const row = (await rowsOf(page, "Budgets")).find((row) => row.startsWith(name));
+  assert.ok(row, name);
+  return row.replaceAll(/\s+/g, " ").split(" | ");
+}
+
+testDashboard("budgets", {}, {
+  async "teach the commands where there is nothing yet"(dashboard) {
+    await using opened = await openAt(dashboard, "/ui/budgets");
+    await opened.page.getByText("purser budgets add --name Day").waitFor();
+    await opened.page.getByText("purser alerts add --name").waitFor();
+    await expectAccessible(opened.page);
+    await opened.page.getByRole("link", { name: "Refusals" }).click();
+    await opened.page.getByText("No call was refused").waitFor();
+  },
+
+  async "are listed with what is spent and left, and when each is reached"(dashboard) {
+    await bookCalls(dashboard.purser);
+    await addBudget(dashboard, { name: "Day", limit_usd: 2.5, per: "day" });
+    await addBudget(dashboard, { name: "Support", limit_usd: 0.5, per: "month", agent_id: "support" });
+    await addBudget(dashboard, { name: "Chats", limit_usd: 10, per: "session", action: "watch" });
+    await addBudget(dashboard, { name: HOSTILE, limit_usd: 1000, per: "lifetime" });
+    await using opened = await openAt(dashboard, "/ui/budgets");
+    const { page } = opened;
+    assert.deepEqual(await rowOf(page, "Day"), [
+      "Day Nearall agents, UTC day",
+      "$2.00 of $2.5080%",
+      "in 17 min12:17 UTC, at $1.75/h",
+      "in 12 h",
+      "$0.50",
+      "0",
+      "Raise",
+    ]);
+    assert.deepEqual((await rowOf(page, "Support")).slice(1, 5), [
+      "$0.50 of $0.50100%",
+      "stops calls now",
+      "in 29 d 12 h",
+      "$0",
+    ]);
+    await page.getByText(
+      "1 budget refuses calls now: Support. Day stops calls in 17 min, at 2026-11-01 12:17 UTC",
+    )
+      .waitFor();
+    assert.equal(await page.getByText(HOSTILE_SHOWN).count(), 1);
+    assert.equal(await page.locator("img").count(), 0);
+    assert.deepEqual(dataRequests(opened), ["GET /alerts/rules", "GET /budgets"]);
+    await expectAccessible(page);
+  },
+
+  async "are sorted by the time at which they are reached, in the URL"(dashboard) {
+    await using opened = await openAt(dashboard, "/ui/budgets");
+    const { page } = opened;
+    const first = async () => (await rowsOf(page, "Budgets"))[0]!.split(/\s/)[0];
+    assert.equal(await first(), "Support");
+    const budgets = page.getByRole("region", { name: "Budgets", exact: true });
+    await budgets.getByRole("link", { name: "Reached" }).press("Enter");
+    await page.waitForURL(/\?sort=reaches_at$/);
+    assert.equal(await first(), "Day");
+  },
+
+  async "are raised for a time, by the keyboard, after a confirmation"(dashboard) {
+    await using opened = await openAt(dashboard, `/ui/budgets/${ids.Day}`);
+    const { page } = opened;
+    assert.equal(await statOf(page, "Spent"), "$2.00 | all agents");
+    assert.equal(await statOf(page, "Left"), "$0.50");
+    await page.getByRole("button", { name: "Raise" }).press("Enter");
+    const dialog = page.getByRole("dialog", { name: "Raise" });
+    await dialog.getByLabel("Extra USD").fill("1.5");
+    await dialog.getByLabel("Reason").fill("Release");
+    await expectAccessible(page, "the dialog");
+    await page.keyboard.press("Enter");
+    await page.getByText("Raised the budget Day by $1.50 until 2026-11-02 00:00 UTC").waitFor();
+    await page.getByText("$2.00 of $2.50 + $1.50 raised").waitFor();
+    assert.equal(await statOf(page, "Left"), "$2.00");
+    assert.deepEqual(await rowsOf(page, "Raises"), [
+      "just now | $1.50 | 2026-11-02 00:00 UTC | Release | none",
+    ]);
+    const requests = new Set(dataRequests(opened));
+    assert.equal([...requests].filter((request) => request.startsWith("GET")).length, 3);
+    await expectAccessible(page);
+  },
+
+  async "get another limit, unless it was changed in the meantime"(dashboard) {
+    const { purser } = dashboard;
+    await using opened = await openAt(dashboard, `/ui/budgets/${ids.Day}`);
+    const { page } = opened;
+    await page.getByRole("button", { name: "Change limit" }).click();
+    const dialog = page.getByRole("dialog", { name: "Change limit" });
+    await purser.api("PATCH", `/budgets/${ids.Day}`, { limit_usd: 3 });
+    await dialog.getByLabel("New limit in USD").fill("4");
+    await dialog.getByRole("button", { name: "Change limit" }).click();
+    await dialog.getByText("It was changed in the meantime").waitFor();
+    assert.equal((await purser.api("GET", `/budgets/${ids.Day}`)).body.limit_usd, 3);
+    await dialog.getByRole("button", { name: "Cancel" }).click();
+
+    await page.reload();
+    await page.getByRole("button", { name: "Change limit" }).click();
+    await dialog.getByLabel("New limit in USD").fill("4.25");
+    await dialog.getByRole("button", { name: "Change limit" }).click();
+    await page.getByText("The budget Day has a limit of $4.25 now").waitFor();
+    assert.equal((await purser.api("GET", `/budgets/${ids.Day}`)).body.limit_usd, 4.25);
+  },
+
+  async "show the error of the server for a limit that it refuses"(dashboard) {
+    await using opened = await openAt(dashboard, `/ui/budgets/${ids.Day}`);
+    const { page } = opened;
+    await page.getByRole("button", { name: "Change limit" }).click();
+    const dialog = page.getByRole("dialog", { name: "Change limit" });
+    await dialog.getByLabel("New limit in USD").fill("0.0000000001");
+    await dialog.getByRole("button", { name: "Change limit" }).click();
+    assert.match((await dialog.getByRole("alert").textContent())!, /nine decimals/);
+  },
+
+  async "list the calls that they refused, each with the reason"(dashboard) {
+    const { purser } = dashboard;
+    await purser.api("PUT", "/agents/support", { model: "demo:echo" });
+    const { status } = await purser.api("POST", "/agents/support/runs", { input: "Hi", session_id: "ses_s" });
+    assert.equal(status, 402);
+    await using opened = await openAt(dashboard, "/ui/budgets");
+    const { page } = opened;
+    await page.getByRole("link", { name: "1 call", exact: true }).click();
+    const [row, ...others] = await rowsOf(page, "Refused calls");
+    assert.deepEqual(others, []);
+    const [at, agent, session, by, spent, limit] = row!.split(" | ");
+    assert.deepEqual([at, agent, session, spent, limit], ["just now", "support", "ses_s", "$0.50", "$0.50"]);
+    assert.match(by!, /^Support, UTC month: the limit is reached/);
+    assert.match(page.url(), new RegExp(`refusals\\?budget_id=${ids.Support}$`));
+    await page.getByText("Message").click();
+    await page.getByText("Cannot make the next model call of run", { exact: false }).waitFor();
+    await expectAccessible(page);
+
+    await page.getByLabel("Budget", { exact: true }).selectOption({ label: "Day" });
+    await page.getByText("No call was refused").waitFor();
+  },
+
+  async "show no button to a key that may only read"(dashboard) {
+    const { purser, url } = dashboard;
+    const key = await createKey(purser.core, {
+      name: "Eve",
+      scopes: ["read"],
+      agentId: null,
+      expiresAt: null,
+    });
+    const { token } = await createWebSession(purser.core, {
+      keyId: key.key_id,
+      scopes: key.scopes,
+      agentId: null,
+    });
+    await using opened = await openAt(dashboard, "/ui/keys");
+    await opened.page.context().addCookies([{
+      name: "purser",
+      value: token,
+      url,
+      httpOnly: true,
+      sameSite: "Strict",
+    }]);
+    await opened.page.goto(`${url}/ui/budgets/${ids.Day}`);
+    await opened.page.getByText("Stops calls once it is reached").waitFor();
+    const buttons = await opened.page.getByRole("main").getByRole("button").allTextContents();
+    assert.deepEqual(buttons, ["Pause"]);
+  },
+
+  async "download as CSV and JSON"(dashboard) {
+    const { page, ...opened } = await openAt(dashboard, "/ui/budgets");
+    try {
+      const download = page.waitForEvent("download");
+      await page.getByRole("link", { name: "Download as CSV: Budgets" }).click();
+      assert.equal((await download).suggestedFilename(), "budgets.csv");
+    } finally {
+      await opened[Symbol.asyncDispose]();
+    }
+  },
+});
