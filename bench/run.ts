@@ -4,6 +4,9 @@
  */
 import { PERMISSIONS, readVersions } from "./versions.ts";
 
+/** The packages of tests too: some benchmarks drive a browser. */
+const LOCK = new URL("../tests/deno.lock", import.meta.url).pathname;
+
 /** By name; true if it compares versions. */
 const all: Record<string, boolean> = {
   book_call: true,
@@ -19,6 +22,7 @@ const all: Record<string, boolean> = {
   alert_delivery: false,
   snapshots: false,
   start_up: false,
+  dashboard: false,
 };
 
 function refuse(message: string): never {
@@ -44,7 +48,14 @@ const wanted = names.length > 0
   : Object.keys(all).filter((name) => against.length === 0 || all[name]);
 for (const name of wanted) {
   const { success } = await new Deno.Command(Deno.execPath(), {
-    args: ["run", ...PERMISSIONS, "--quiet", new URL(`./${name}.ts`, import.meta.url).pathname, ...against],
+    args: [
+      "run",
+      ...PERMISSIONS,
+      "--quiet",
+      `--lock=${LOCK}`,
+      new URL(`./${name}.ts`, import.meta.url).pathname,
+      ...against,
+    ],
   }).spawn().status;
   if (!success) Deno.exit(1);
 }

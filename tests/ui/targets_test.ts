@@ -8,13 +8,13 @@ import { restTargets } from "../rest/targets.ts";
 
 const SESSION = "ses_figures";
 
-/** A figure of each section that comes from the calls and the budget below. */
+/** A figure of each section that comes from the call, the budget and the key of the test. */
 const FIGURES: Readonly<Record<string, string>> = {
   "Now": "$1.25",
   "Costs": "$1.25",
   "Budgets & alerts": "$1.25",
   "Sessions": SESSION,
-  "Keys & channels": "ops",
+  "Keys & channels": "first",
 };
 
 for (const { name, ignore, start } of restTargets) {
