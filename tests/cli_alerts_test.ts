@@ -167,7 +167,7 @@ Runaway      ${runaway}  run of all agents     $3.20 of $3   critical  none, onc
   assert.deepEqual([err, code], ["", 0]);
   const narrow = await books.purser("alerts list", { terminal: memoryTerminal({ columns: 80 }) });
   assert.match(narrow.out, /^NAME +ID +WATCHES +SPENT +SEVERITY +ENABLED\n/);
-  assert.match((await books.purser("alerts list --json")).out, /^\[\{"rule_id":.*"value_usd":3\.2\}.*\]\n$/);
+  assert.match((await books.purser("alerts list --json")).out, /^\[\{"rule_id":.*"value_usd":3\.2,.*\}\]\n$/);
 });
 
 Deno.test("alerts history shows each alert and its status in each channel", async () => {

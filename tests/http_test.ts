@@ -90,7 +90,7 @@ Deno.test("an unknown resource is 404, for any form of id", async () => {
 
 Deno.test("an unknown path is a 404 problem, an unsupported method a 405 that names the supported ones", async () => {
   await using purser = await openTestPurser();
-  for (const path of ["/nowhere", "/agents/a/b/c", "//agents", "/agents/", "/costs/", "/runs"]) {
+  for (const path of ["/nowhere", "/agents/a/b/c", "//agents", "/agents/", "/costs/", "/runs/"]) {
     await assertProblem(purser, "GET", path, undefined, { status: 404, code: "not_found" });
   }
   const wrong = {

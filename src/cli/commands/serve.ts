@@ -26,7 +26,7 @@ export const serve: Command = {
     }),
   },
   examples: [
-    ["purser serve", "On http://127.0.0.1:8420, with the dashboard at /ui/ and docs at /docs"],
+    ["purser serve", "On http://127.0.0.1:8420, with the dashboard at /ui/"],
     ["purser serve --host 0.0.0.0", "For other machines, once there is a key"],
     ["purser serve --db libsql://books.example.com --port 9000", "Over a shared database"],
   ],
