@@ -28,6 +28,11 @@ export function createNormaliser(folder: string): Normaliser {
       .replaceAll(/\b20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/g, "<time>")
       .replaceAll(/\b20\d\d-\d\d-\d\d( \d\d:\d\d(:\d\d(\.\d{3})?)?)?\b/g, "<day>")
       .replaceAll(/"(duration_ms|elapsed_ms|since_previous_ms)":\d+/g, '"$1":0')
+      .replaceAll(/"usd_per_hour":[\d.e-]+/g, '"usd_per_hour":0')
+      .replaceAll(/"reaches_at":"<time>"/g, '"reaches_at":null')
+      .replaceAll(/\$\S+ an hour/g, "<pace>")
+      .replaceAll(/at this rate ends at <day> UTC \(<pace>\)/g, "<pace>")
+      .replaceAll(/^.*: <pace>\n/gm, "")
       .replaceAll(/ *\+?\b\d+(\.\d+)? (ms|s)\b/g, " <span>")
       // The header of a column of spans is as wide as the longest of them.
       .replaceAll(/ +TIME\b/g, " TIME")

@@ -153,6 +153,7 @@ Deno.test("a key of one agent sees no byte of another agent's data, on any route
     const queries: Record<string, string> = {
       "GET /costs/what-if": "?model=demo:echo&group_by=agent",
       "GET /budgets/check": "?agent_id=bravo",
+      "GET /live": "?once=true",
     };
     const query = queries[operation.route] ?? "";
     const { text } = await service.send({

@@ -196,6 +196,17 @@ async function populate(
     agent_id: agent,
   });
   await expect(201, "POST", `/budgets/${budget_id}/raises`, { extra_usd: 1, reason: mark });
+  await expect(201, "POST", "/budgets", {
+    name: mark,
+    limit_usd: 0,
+    per: "lifetime",
+    session_id: `${agent}:refused`,
+  });
+  await expect(402, "POST", "/budgets/reservations", {
+    agent_id: agent,
+    session_id: `${agent}:refused`,
+    estimate_usd: 1,
+  });
   const { reservation_id } = await expect(201, "POST", "/budgets/reservations", {
     agent_id: agent,
     estimate_usd: 0.001,

@@ -1,6 +1,7 @@
 import type { Budget, BudgetCheck } from "../../contract/budgets.ts";
 import { parseTotalUsd, toUsd } from "../../kernel/money.ts";
 import type { Paint, Style } from "../terminal/style.ts";
+import { formatAmounts } from "./format_cost.ts";
 import { formatSpent, formatThreshold } from "./format_spent.ts";
 import { formatTime } from "./format_values.ts";
 
@@ -46,7 +47,7 @@ export function formatBudgetSpent({ limit_usd, extra_usd, spent_usd }: Amounts):
 
 /** Describes the pace of spending: `at this rate ends at 2026-11-23 16:40 UTC ($1.25 an hour)`. */
 export function describePace({ usd_per_hour, reaches_at }: Pick<Budget, "usd_per_hour" | "reaches_at">) {
-  const rate = `${formatAmount(usd_per_hour ?? 0)} an hour`;
+  const rate = `${formatAmounts([parseTotalUsd(usd_per_hour ?? 0)])[0]} an hour`;
   return reaches_at ? `at this rate ends at ${formatTime(reaches_at).slice(0, 16)} UTC (${rate})` : rate;
 }
 
