@@ -58,5 +58,6 @@ export async function rowsOf(page: Page, caption: string): Promise<string[]> {
 /** Returns the value and the note of a figure by its label. */
 export async function statOf(page: Page, label: string): Promise<string> {
   const stat = page.locator(".stat").filter({ has: page.locator("dt", { hasText: label }) });
+  await stat.waitFor();
   return (await stat.locator("dd").allTextContents()).join(" | ");
 }

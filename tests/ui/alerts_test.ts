@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { createAlertEvaluator, createDispatcher } from "../../src/mod.ts";
 import { expectAccessible } from "../harness/browser.ts";
 import { type TestDashboard, testDashboard } from "../harness/dashboard.ts";
 import { permanent, recordingChannel } from "../harness/recording_channel.ts";
@@ -8,6 +9,7 @@ import { bookCalls, call, dataRequests, openAt, rowsOf, statOf } from "./_money.
 
 const ops = recordingChannel("ops");
 const mail = recordingChannel("mail", { answers: [permanent] });
+const alerts = createAlertEvaluator({ rules: [], dispatcher: createDispatcher([ops, mail]) });
 
 const HOSTILE = "Day \u202e<b>limit</b>";
 const HOSTILE_SHOWN = "Day \\u202e<b>limit</b>";
@@ -38,7 +40,7 @@ async function settled({ purser }: TestDashboard): Promise<{ alert_id: string; r
   }
 }
 
-testDashboard("alerts", { config: { channels: [ops, mail] } }, {
+testDashboard("alerts", { alerts }, {
   async "teach the command where none has fired"(dashboard) {
     await using opened = await openAt(dashboard, "/ui/budgets/alerts");
     await opened.page.getByText("No alert has fired").waitFor();
@@ -86,7 +88,7 @@ testDashboard("alerts", { config: { channels: [ops, mail] } }, {
     const { page } = opened;
     await page.getByRole("button", { name: "Test" }).click();
     await page.getByRole("dialog", { name: "Test" }).getByRole("button", { name: "Test" }).click();
-    await page.getByText("Tested the rule Hour: 1 channel delivered it, not mail").waitFor();
+    await page.getByText("Tested the rule Hour: 2 channels delivered it, not mail").waitFor();
     const [row] = await rowsOf(page, "Alerts of the rule");
     assert.match(row!, /^just now test \| info /);
     await page.getByRole("link", { name: "just now" }).click();
@@ -112,7 +114,7 @@ testDashboard("alerts", { config: { channels: [ops, mail] } }, {
     assert.deepEqual(await rowsOf(page, "Sessions in the window"), [
       "ses_researcherresearcher, gpt-5 | 50% | 2 | $1.50",
       "ses_nightresearcher, gpt-5 | 33% | 1 | $1.00",
-      "ses_supportsupport, gpt-5 | 17% | 2 | $0.50",
+      "ses_supportsupport, house-7b | 17% | 2 | $0.50",
     ]);
     assert.deepEqual(await rowsOf(page, "Models in the window"), [
       "openai:gpt-5 | 92% | 3 | $2.75",
@@ -124,6 +126,7 @@ testDashboard("alerts", { config: { channels: [ops, mail] } }, {
       "support | 17% | 2 | $0.50",
     ]);
     assert.deepEqual(await rowsOf(page, "Deliveries"), [
+      "log log | delivered | 1 | just now | none",
       "ops custom | delivered | 1 | just now | none",
       "mail custom | failed | 1 | not yet | HTTP 410",
     ]);
@@ -144,7 +147,7 @@ testDashboard("alerts", { config: { channels: [ops, mail] } }, {
     const { page } = opened;
     await page.getByRole("button", { name: "Send again" }).click();
     await page.getByRole("dialog").getByRole("button", { name: "Send again" }).click();
-    await page.getByText("Sent the alert again: 1 channel delivered it, not mail").waitFor();
+    await page.getByText("Sent the alert again: 2 channels delivered it, not mail").waitFor();
     assert.equal(ops.sent.length, before + 1);
   },
 
@@ -159,8 +162,8 @@ testDashboard("alerts", { config: { channels: [ops, mail] } }, {
     await page.getByRole("link", { name: "Critical" }).click();
     const rows = await rowsOf(page, "Alerts");
     assert.deepEqual(rows, [
-      `just now | ${HOSTILE_SHOWN} | critical | $3.50 | $2.50UTC day | researcher | ses_night | 1 of 2`,
-      `just now | ${HOSTILE_SHOWN} | critical | $3.00 | $2.50UTC day | researcher | ses_night | 1 of 2`,
+      `just now | ${HOSTILE_SHOWN} | critical | $3.50 | $2.50UTC day | researcher | ses_night | 2 of 3`,
+      `just now | ${HOSTILE_SHOWN} | critical | $3.00 | $2.50UTC day | researcher | ses_night | 4 of 6`,
     ]);
     assert.match(page.url(), /\?severity=critical$/);
     await expectAccessible(page);
