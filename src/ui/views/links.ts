@@ -5,18 +5,26 @@ export interface CostFilters {
   agent_id?: string;
   provider?: string;
   model?: string;
+  key_id?: string;
   from?: string;
   to?: string;
 }
 
-/** Returns the address of the costs of some calls. */
+/** Returns the address of the costs of some calls, of all time without a span. */
 export function costsHref(filters: CostFilters = {}): string {
-  return apiPath(uiPath("costs"), { ...filters });
+  const isBounded = filters.from !== undefined || filters.to !== undefined;
+  return apiPath(uiPath("costs"), { ...filters, span: isBounded ? undefined : "all" });
 }
 
-/** Returns the address of a session, at a run or a call of it if given. */
-export function sessionHref(sessionId: string, at: { run_id?: string; call_id?: string } = {}): string {
-  return apiPath(uiPath("sessions", sessionId), at);
+/** Returns the address of a session, at the step of a run or a call if given. */
+export function sessionHref(sessionId: string, { run_id, call_id }: {
+  run_id?: string | null;
+  call_id?: string | null;
+} = {}): string {
+  return apiPath(uiPath("sessions", sessionId), {
+    call: call_id ?? undefined,
+    run: call_id ? undefined : run_id ?? undefined,
+  });
 }
 
 /** Returns the address of a page of budgets and alerts. */

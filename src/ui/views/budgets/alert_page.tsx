@@ -91,7 +91,7 @@ function Detail({ alert, path }: { alert: AlertDetail; path: string }) {
           {alert.session_id !== null && (
             <span>
               Fired by a call of session{" "}
-              <Link href={sessionHref(alert.session_id, { run_id: alert.run_id ?? undefined })}>
+              <Link href={sessionHref(alert.session_id, { run_id: alert.run_id })}>
                 <Id>{alert.session_id}</Id>
               </Link>
             </span>

@@ -84,7 +84,7 @@ export const ALERT_COLUMNS: Column<AlertRecord>[] = [
       session_id === null
         ? <span class="muted">none</span>
         : (
-          <Link href={sessionHref(session_id, { run_id: run_id ?? undefined })}>
+          <Link href={sessionHref(session_id, { run_id })}>
             <Id>{session_id}</Id>
           </Link>
         ),

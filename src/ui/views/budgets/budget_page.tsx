@@ -84,7 +84,7 @@ export function BudgetPage({ budgetId }: { budgetId: string }) {
 
 function StateCard({ budget }: { budget: Budget }) {
   const limit = limitOfBudget(budget);
-  const { counter, agent_id } = budget;
+  const { counter } = budget;
   const isStrict = budget.mode === "strict";
   return (
     <Card
@@ -99,7 +99,7 @@ function StateCard({ budget }: { budget: Budget }) {
     >
       <Stats>
         <Stat label="Spent" note={counter ? <CounterName counter={counter} /> : <Text>{limit.scope}</Text>}>
-          <Link href={costsHref({ agent_id: agent_id ?? undefined, from: budget.window_start ?? undefined })}>
+          <Link href={limit.spentHref}>
             <Money usd={budget.spent_usd} />
           </Link>
         </Stat>

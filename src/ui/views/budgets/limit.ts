@@ -2,8 +2,8 @@ import type { AlertRule } from "../../../contract/alert_rules.ts";
 import type { Alert } from "../../../contract/alerts.ts";
 import type { BudgetDefinition, BudgetState } from "../../../contract/budgets.ts";
 import type { BudgetPeriod, RefusalReason } from "../../../contract/values.ts";
-import { DAY_MS } from "../../../kernel/clock.ts";
-import { limitHref } from "../links.ts";
+import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../../kernel/clock.ts";
+import { costsHref, limitHref, sessionHref } from "../links.ts";
 
 /** A budget or an alert rule, as both are shown side by side: something that spending comes closer to. */
 export interface Limit {
@@ -17,6 +17,8 @@ export interface Limit {
   per: BudgetPeriod;
   /** Null before the first call of a rule's window. */
   spent: number | null;
+  /** The page with the calls of `spent`. */
+  spentHref: string;
   reserved: number;
   /** The amount that was set, without raises. */
   limit: number;
@@ -47,6 +49,7 @@ export function limitOfBudget(budget: Budget): Limit {
     scope: scopeOfBudget(budget),
     per: budget.per,
     spent: spent_usd,
+    spentHref: spentHrefOf(budget),
     reserved: reserved_usd,
     limit: limit_usd,
     raised: extra_usd,
@@ -77,6 +80,7 @@ export function limitOfRule(rule: AlertRule, now: number): Limit {
     scope: rule.agent_id === null ? "all agents" : `agent ${rule.agent_id}`,
     per,
     spent: value_usd,
+    spentHref: costsHref({ agent_id: rule.agent_id ?? undefined, from: startOfWindow(per, now) }),
     reserved: 0,
     limit: threshold_usd,
     raised: 0,
@@ -106,9 +110,29 @@ function scopeOfBudget({ agent_id, session_id, key_id, each }: BudgetDefinition)
   return each === null ? named : named === "all agents" ? `each ${each}` : `${named}, each ${each}`;
 }
 
+/** Returns the page with the calls that a budget counts; of one with many counters, those of the counter that is shown. */
+function spentHrefOf({ agent_id, session_id, key_id, counter, window_start }: Budget): string {
+  const { kind, id } = counter ?? {};
+  const session = session_id ?? (kind === "session" ? id : undefined);
+  if (session !== undefined) return sessionHref(session);
+  return costsHref({
+    agent_id: agent_id ?? (kind === "agent" ? id : undefined),
+    key_id: key_id ?? (kind === "key" ? id : undefined),
+    from: window_start ?? undefined,
+  });
+}
+
 /** Returns the period of a threshold type: `day` of `per_day_usd` and of `budget_per_day_usd`. */
 export function periodOf(type: Alert["threshold_type"]): BudgetPeriod {
   return /per_(\w+)_usd$/.exec(type)![1] as BudgetPeriod;
+}
+
+/** Returns the start of a rule's window; undefined for runs and sessions. */
+function startOfWindow(per: BudgetPeriod, now: number): string | undefined {
+  const date = new Date(now);
+  if (per === "hour") return new Date(now - now % MINUTE_MS - HOUR_MS).toISOString();
+  if (per === "day") return date.toISOString().slice(0, 10);
+  return per === "month" ? `${date.toISOString().slice(0, 8)}01` : undefined;
 }
 
 /** Returns the end of a rule's window of UTC; null for one that rolls, and for runs and sessions. */
@@ -121,7 +145,7 @@ function endOfWindow(per: BudgetPeriod, now: number): string | null {
   return null;
 }
 
-/** Names a period: "each UTC day". */
+/** The periods in words. */
 export const PERIODS: Readonly<Record<BudgetPeriod, string>> = {
   run: "each run",
   session: "each session",

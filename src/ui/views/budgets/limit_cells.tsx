@@ -32,14 +32,18 @@ export function LimitMeter({ limit, marks }: { limit: Limit; marks?: readonly nu
     <div class="limit-meter">
       <div class="limit-amounts">
         <span>
-          {spent === null ? <span class="muted">nothing yet</span> : <Money usd={spent} />}
+          {spent === null ? <span class="muted">nothing yet</span> : (
+            <Link href={limit.spentHref}>
+              <Money usd={spent} />
+            </Link>
+          )}
           {reserved > 0 && <Amount usd={reserved} name="reserved" />}{" "}
           <span class="whole">
             <span class="muted">of</span> <Money usd={limit.limit} />
           </span>
           {raised > 0 && <Amount usd={raised} name="raised" />}
         </span>
-        <span class={`share ${state}`}>{percent(share)}</span>
+        <span class={`limit-share ${state}`}>{percent(share)}</span>
       </div>
       <Meter
         spent={spent ?? 0}
@@ -86,7 +90,7 @@ export function ReachedAt({ limit: { enabled, reachesAt, usdPerHour, state, stop
   const now = useNow();
   if (!enabled) return <span class="muted">disabled</span>;
   if (state === "reached") {
-    return stops ? <span class="share reached">stops calls now</span> : <>now</>;
+    return stops ? <span class="limit-share reached">stops calls now</span> : <>now</>;
   }
   if (reachesAt !== null) {
     return (

@@ -34,7 +34,7 @@ export const REFUSAL_COLUMNS: Column<BudgetRefusal>[] = [
       session_id === null
         ? <span class="muted">none</span>
         : (
-          <Link href={sessionHref(session_id, { run_id: run_id ?? undefined })}>
+          <Link href={sessionHref(session_id, { run_id })}>
             <Id>{session_id}</Id>
           </Link>
         ),

@@ -12,7 +12,7 @@ import { Money } from "../../parts/money.tsx";
 import { Table } from "../../parts/table.tsx";
 import { Text } from "../../parts/text.tsx";
 import { Time } from "../../parts/time.tsx";
-import { budgetsHref, costsHref } from "../links.ts";
+import { budgetsHref } from "../links.ts";
 import { SEVERITY_TONES } from "../tones.ts";
 import { ALERT_COLUMNS } from "./alerts_page.tsx";
 import { type Limit, limitOfRule, PERIODS } from "./limit.ts";
@@ -77,13 +77,11 @@ function RuleCard({ rule, limit }: { rule: AlertRule; limit: Limit }) {
     >
       <Stats>
         <Stat label="Value" note={<Text>{limit.scope}</Text>}>
-          {limit.spent === null
-            ? <span class="muted">none yet</span>
-            : (
-              <Link href={costsHref({ agent_id: rule.agent_id ?? undefined })}>
-                <Money usd={limit.spent} />
-              </Link>
-            )}
+          {limit.spent === null ? <span class="muted">none yet</span> : (
+            <Link href={limit.spentHref}>
+              <Money usd={limit.spent} />
+            </Link>
+          )}
         </Stat>
         <Stat label="Threshold" note={PERIODS[limit.per]}>
           <Money usd={limit.limit} />

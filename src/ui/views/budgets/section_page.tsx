@@ -1,13 +1,15 @@
 import type { ComponentChildren } from "preact";
 import { Page } from "../../app/page.tsx";
 import { useRoute } from "../../hooks/route.ts";
-import { Link } from "../../parts/link.tsx";
+import { Tabs } from "../../parts/tabs.tsx";
 import { budgetsHref } from "../links.ts";
 
+const LIMITS = "limits";
+
 const TABS = [
-  { path: [], title: "Limits" },
-  { path: ["alerts"], title: "Alerts" },
-  { path: ["refusals"], title: "Refusals" },
+  { id: LIMITS, title: "Limits", href: budgetsHref() },
+  { id: "alerts", title: "Alerts", href: budgetsHref("alerts") },
+  { id: "refusals", title: "Refusals", href: budgetsHref("refusals") },
 ];
 
 /** A page of the section, with the links to its main pages. */
@@ -17,14 +19,10 @@ export function SectionPage({ title, filters, children }: {
   children: ComponentChildren;
 }) {
   const { parts: [, kind] } = useRoute();
-  const current = kind === "alerts" || kind === "refusals" ? kind : undefined;
+  const current = TABS.find(({ id }) => id === kind)?.id ?? LIMITS;
   return (
     <Page title={title} filters={filters}>
-      <nav class="tabs" aria-label="Budgets and alerts">
-        {TABS.map(({ path, title }) => (
-          <Link key={title} href={budgetsHref(...path)} current={path[0] === current}>{title}</Link>
-        ))}
-      </nav>
+      <Tabs label="Budgets and alerts" items={TABS} current={current} />
       {children}
     </Page>
   );

@@ -62,7 +62,7 @@ const ANOMALY_COLUMNS: Column<Anomaly>[] = [
         <Badge tone={SEVERITY_TONES[severity]}>{severity}</Badge>{" "}
         {session_id === null ? <Text>{message}</Text> : (
           <Link
-            href={sessionHref(session_id, { run_id: run_id ?? undefined, call_id: call_id ?? undefined })}
+            href={sessionHref(session_id, { run_id, call_id })}
           >
             <Text>{message}</Text>
           </Link>
@@ -139,9 +139,8 @@ function RefusalLine({ refusal }: { refusal: LiveState["refusals"][number] }) {
   const name = <Text>{agent_id}</Text>;
   return (
     <div title={escapeText(message)}>
-      <Badge tone="bad">refused</Badge> {session_id === null
-        ? name
-        : <Link href={sessionHref(session_id, { run_id: run_id ?? undefined })}>{name}</Link>}{" "}
+      <Badge tone="bad">refused</Badge>{" "}
+      {session_id === null ? name : <Link href={sessionHref(session_id, { run_id })}>{name}</Link>}{" "}
       <span class="muted">
         by {by?.budget_id == null ? "its own budget" : (
           <Link href={limitHref(by.budget_id)}>

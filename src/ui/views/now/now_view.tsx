@@ -5,7 +5,7 @@ import { shortUsd } from "../../format/money.ts";
 import { plural } from "../../format/number.ts";
 import { useNow } from "../../hooks/clock.ts";
 import { useData } from "../../hooks/data.ts";
-import { uiPath, useRoute } from "../../hooks/route.ts";
+import { apiPath, uiPath, useRoute } from "../../hooks/route.ts";
 import { useLive } from "../../live/live.tsx";
 import type { LiveState } from "../../live/types.ts";
 import { Grid, Stat, Stats } from "../../parts/card.tsx";
@@ -91,7 +91,7 @@ function Summary({ state, span, sum, limits }: {
           />
         </Stat>
         <Stat label="Runs in progress">
-          <Link href={uiPath("sessions")}>{plural(running, "run")}</Link>
+          <Link href={apiPath(uiPath("sessions"), { status: "running" })}>{plural(running, "run")}</Link>
         </Stat>
         <NextStopStat limits={limits} />
       </Stats>

@@ -1,0 +1,94 @@
+import assert from "node:assert/strict";
+import type { AlertRule } from "../../../contract/alert_rules.ts";
+import type { Budget } from "../../../contract/budgets.ts";
+import { byShare, byTime, limitOfBudget, limitOfRule } from "./limit.ts";
+import { nextStopOf, stoppedBy } from "./next_stop.tsx";
+
+const NOW = Date.parse("2026-12-31T23:30:00.000Z");
+
+const budget = (more: Partial<Budget>) =>
+  limitOfBudget({
+    budget_id: "bud_1",
+    name: "Day",
+    limit_usd: 10,
+    extra_usd: 0,
+    spent_usd: 5,
+    reserved_usd: 0,
+    per: "day",
+    agent_id: null,
+    session_id: null,
+    key_id: null,
+    each: null,
+    action: "refuse",
+    enabled: true,
+    state: "ok",
+    window_start: "2026-12-31T00:00:00.000Z",
+    reaches_at: null,
+    ...more,
+  } as Budget);
+
+const rule = (more: Partial<AlertRule>) =>
+  limitOfRule({
+    rule_id: "rule_1",
+    name: "Day",
+    threshold_type: "per_day_usd",
+    threshold_usd: 10,
+    value_usd: 5,
+    agent_id: null,
+    enabled: true,
+    reaches_at: null,
+    ...more,
+  } as AlertRule, NOW);
+
+Deno.test("the share of a budget has what is reserved, of the limit with its raises", () => {
+  assert.equal(budget({ reserved_usd: 1, extra_usd: 2 }).share, 0.5);
+  assert.equal(budget({ limit_usd: 0, spent_usd: 0 }).share, 1, "a limit of 0 allows nothing");
+});
+
+Deno.test("a rule is reached at its threshold, and near from 80% on", () => {
+  const states = [null, 7.99, 8, 9.99, 10, 11].map((value_usd) => rule({ value_usd }).state);
+  assert.deepEqual(states, ["ok", "ok", "near", "near", "reached", "reached"]);
+});
+
+Deno.test("the window of a rule is of UTC, also over the end of a year", () => {
+  const day = rule({});
+  assert.equal(day.resetsAt, "2027-01-01T00:00:00.000Z");
+  assert.equal(day.spentHref, "/ui/costs?from=2026-12-31");
+  const month = rule({ threshold_type: "per_month_usd", agent_id: "writer" });
+  assert.equal(month.resetsAt, "2027-01-01T00:00:00.000Z");
+  assert.equal(month.spentHref, "/ui/costs?agent_id=writer&from=2026-12-01");
+  assert.equal(rule({ threshold_type: "per_hour_usd" }).resetsAt, null);
+  assert.equal(rule({ threshold_type: "per_run_usd" }).spentHref, "/ui/costs?span=all");
+});
+
+Deno.test("the amount of a budget links to the calls that it counts", () => {
+  assert.equal(budget({}).spentHref, "/ui/costs?from=2026-12-31T00%3A00%3A00.000Z");
+  const each = { each: "session", counter: { kind: "session", id: "ses_1" } } as const;
+  assert.equal(budget(each).spentHref, "/ui/sessions/ses_1");
+  assert.equal(budget({ key_id: "key_1", window_start: null }).spentHref, "/ui/costs?key_id=key_1&span=all");
+});
+
+Deno.test("limits are in the order in which they are reached, then by share", () => {
+  const late = budget({ name: "late", reaches_at: "2027-01-01T02:00:00.000Z" });
+  const soon = budget({ name: "soon", spent_usd: 1, reaches_at: "2027-01-01T01:00:00.000Z" });
+  const full = budget({ name: "full", spent_usd: 10, state: "reached" });
+  const names = (limits: { name: string }[]) => limits.map(({ name }) => name);
+  assert.deepEqual(names(byTime([full, late, soon])), ["soon", "late", "full"]);
+  assert.deepEqual(names(byShare([soon, late, full])), ["full", "late", "soon"]);
+});
+
+Deno.test("only an enabled budget that refuses stops calls", () => {
+  const reaches_at = "2027-01-01T01:00:00.000Z";
+  const watching = budget({ action: "watch", reaches_at });
+  const disabled = budget({ enabled: false, reaches_at });
+  const next = budget({ reaches_at: "2027-01-01T03:00:00.000Z" });
+  assert.equal(nextStopOf([watching, disabled, rule({ reaches_at }), next]), next);
+  const full = { state: "reached", spent_usd: 10 } as const;
+  const stopping = budget(full);
+  const limits = [
+    budget({ ...full, action: "watch" }),
+    budget({ ...full, enabled: false }),
+    rule({ value_usd: 10 }),
+  ];
+  assert.deepEqual(stoppedBy([...limits, stopping]), [stopping]);
+});
