@@ -4,13 +4,19 @@ import { crc32, deflateSync, inflateSync } from "node:zlib";
 const SIGNATURE = Uint8Array.of(0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a);
 const MAX_COLOURS = 256;
 
-/** Returns a picture with its most frequent colours; each other pixel gets the nearest of them. */
+/** The least distance of two colours of a palette, squared: shades of the edges of letters are many and alike. */
+const LEAST_DISTANCE = 30;
+
+/** Returns a picture with its most frequent colours that differ; each other pixel gets the nearest of them. */
 export function reducePng(png: Uint8Array): Uint8Array<ArrayBuffer> {
   const { width, height, pixels } = decode(png);
   const counts = new Map<number, number>();
   for (const pixel of pixels) counts.set(pixel, (counts.get(pixel) ?? 0) + 1);
-  const palette = [...counts].sort((a, b) => b[1] - a[1] || a[0] - b[0]).slice(0, MAX_COLOURS)
-    .map(([colour]) => colour);
+  const palette: number[] = [];
+  for (const [colour] of [...counts].sort((a, b) => b[1] - a[1] || a[0] - b[0])) {
+    if (palette.length === MAX_COLOURS) break;
+    if (palette.every((chosen) => distance(chosen, colour) >= LEAST_DISTANCE)) palette.push(colour);
+  }
   const indexes = new Map(palette.map((colour, index) => [colour, index]));
   const rows = new Uint8Array((width + 1) * height);
   for (let y = 0, at = 0; y < height; y++) {
@@ -42,11 +48,18 @@ function nearest(palette: readonly number[], colour: number): number {
   let best = 0;
   let least = Infinity;
   palette.forEach((candidate, index) => {
-    const [red, green, blue] = [16, 8, 0].map((bits) => (candidate >> bits & 255) - (colour >> bits & 255));
-    const distance = red! ** 2 + green! ** 2 + blue! ** 2;
-    if (distance < least) [best, least] = [index, distance];
+    const far = distance(candidate, colour);
+    if (far < least) [best, least] = [index, far];
   });
   return best;
+}
+
+/** Returns the distance of two colours, squared. */
+function distance(one: number, other: number): number {
+  const red = (one >> 16) - (other >> 16);
+  const green = (one >> 8 & 255) - (other >> 8 & 255);
+  const blue = (one & 255) - (other & 255);
+  return red * red + green * green + blue * blue;
 }
 
 /** Reads a PNG of 8 bits per channel, without interlacing, as browsers write it. Pixels are 0xRRGGBB. */
