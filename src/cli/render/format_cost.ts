@@ -1,15 +1,6 @@
 import { divideHalfEven, formatUsd, NANO_PER_USD, type NanoUsd, parseTotalUsd } from "../../kernel/money.ts";
-import { countOf } from "./format_values.ts";
 
-/** Names the calls that a cost leaves out: `1 call without a known price, 2 calls partly priced`; empty without any. */
-export function nameUncounted(
-  { unpriced, partlyPriced }: { unpriced: number; partlyPriced: number },
-): string {
-  return [
-    unpriced > 0 ? `${countOf(unpriced, "call")} without a known price` : "",
-    partlyPriced > 0 ? `${countOf(partlyPriced, "call")} partly priced` : "",
-  ].filter(Boolean).join(", ");
-}
+export { nameUncounted } from "../../kernel/counts.ts";
 
 /** Formats an exact amount, as `$0.0001506`; null is a cost without a known price. */
 export function formatCost(usd: number | null): string {

@@ -1,14 +1,7 @@
+import { countOf, formatCount } from "../../kernel/counts.ts";
 import type { Paint, Style } from "../terminal/style.ts";
 
-/** Formats a count: `1,234,567`. */
-export function formatCount(count: number): string {
-  return String(count).replace(/\B(?=(\d{3})+$)/g, ",");
-}
-
-/** Formats a count with its noun: `1 call`, `2 calls`. */
-export function countOf(count: number, noun: string): string {
-  return `${formatCount(count)} ${noun}${count === 1 ? "" : "s"}`;
-}
+export { countOf, formatCount };
 
 /** Formats a size: `512 bytes`, `1.4 MB`. */
 export function formatBytes(bytes: number): string {

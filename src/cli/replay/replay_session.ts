@@ -7,10 +7,18 @@ import { formatCount } from "../render/format_values.ts";
 import { escapeText } from "../terminal/escape_text.ts";
 import { renderJsonStep, renderPlainStep } from "./screen/render_step.ts";
 import { viewSteps } from "./screen/view_steps.ts";
-import { type HoldLimits, holdSteps, replaySteps, selectSteps, type SeqRange } from "./steps/replay_steps.ts";
 import type { Connection } from "../../client/mod.ts";
 import { NAME_PATTERN } from "../../kernel/ids.ts";
-import { type ImportedEvent, MESSAGE, type ReplayEvent } from "./steps/replay_event.ts";
+import {
+  type HoldLimits,
+  holdSteps,
+  type ImportedEvent,
+  MESSAGE,
+  type ReplayEvent,
+  replaySteps,
+  selectSteps,
+  type SeqRange,
+} from "../../replay/mod.ts";
 
 const MAX_SEQ = 1_000_000_000_000;
 

@@ -17,8 +17,8 @@ import {
   replaySession,
   type ReplaySnapshot,
 } from "./replay_session.ts";
-import { event, STORY } from "./_test_events.ts";
-import type { ReplayEvent } from "./steps/replay_event.ts";
+import { event, STORY } from "../../replay/_test_events.ts";
+import type { ReplayEvent } from "../../replay/mod.ts";
 
 /** The body of `purser state replay`, as the command line runs it. */
 

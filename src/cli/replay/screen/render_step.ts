@@ -1,12 +1,17 @@
 import { escapeJson, escapeLines, escapeText } from "../../terminal/escape_text.ts";
 import { formatCount } from "../../render/format_values.ts";
 import type { Style } from "../../terminal/style.ts";
-import { formatTotalCost, totalUsd } from "../steps/format_totals.ts";
-import { describeStep } from "../steps/describe_step.ts";
-import { formatGap, formatInstant } from "../steps/format_duration.ts";
-import { MESSAGE } from "../steps/replay_event.ts";
-import type { ReplayStep } from "../steps/replay_steps.ts";
-import { type Section, textOf } from "./step_view.ts";
+import {
+  describeStep,
+  formatGap,
+  formatInstant,
+  formatTotalCost,
+  MESSAGE,
+  type ReplayStep,
+  type Section,
+  textOf,
+  totalUsd,
+} from "../../../replay/mod.ts";
 
 /** The limits of one text; `--json` has all of it. */
 const MAX_CHARACTERS = 2_000;

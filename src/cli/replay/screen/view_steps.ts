@@ -1,16 +1,22 @@
 import type { Paint, Style } from "../../terminal/style.ts";
 import type { Output } from "../../terminal/terminal.ts";
-import type { ReplayStep } from "../steps/replay_steps.ts";
 import { escapeLines, escapeText } from "../../terminal/escape_text.ts";
 import { countOf, formatCount } from "../../render/format_values.ts";
 import { cutText, textWidth } from "../../terminal/text_width.ts";
 import { wrapColumns } from "../../terminal/wrap_text.ts";
-import { formatTokens, formatTotalCost } from "../steps/format_totals.ts";
-import { describeStep } from "../steps/describe_step.ts";
-import { formatGap, formatInstant } from "../steps/format_duration.ts";
-import { MESSAGE } from "../steps/replay_event.ts";
 import { seqLabel } from "./render_step.ts";
-import { keepFacts, type Section, textOf } from "./step_view.ts";
+import {
+  describeStep,
+  formatGap,
+  formatInstant,
+  formatTokens,
+  formatTotalCost,
+  keepFacts,
+  MESSAGE,
+  type ReplayStep,
+  type Section,
+  textOf,
+} from "../../../replay/mod.ts";
 
 /** The input of a viewer. */
 export interface ViewInput {

@@ -1,5 +1,5 @@
-import type { ReplayEvent } from "./steps/replay_event.ts";
-import { type ReplayStep, replaySteps } from "./steps/replay_steps.ts";
+import type { ReplayEvent } from "./replay_event.ts";
+import { type ReplayStep, replaySteps } from "./replay_steps.ts";
 
 /** Returns an event of session s1, at a number of milliseconds after 09:30. */
 export function event(

@@ -1,5 +1,5 @@
-import { formatUsd } from "../../../kernel/money.ts";
-import { countOf, formatCount } from "../../render/format_values.ts";
+import { formatUsd } from "../kernel/money.ts";
+import { countOf, formatCount } from "../kernel/counts.ts";
 import { formatTokens } from "./format_totals.ts";
 import { formatDuration } from "./format_duration.ts";
 import {
@@ -12,7 +12,7 @@ import {
   type ReplayEvent,
 } from "./replay_event.ts";
 import type { ReplayStep } from "./replay_steps.ts";
-import { keepFacts, type Section, sectionOf, type StepView } from "../screen/step_view.ts";
+import { keepFacts, type Section, sectionOf, type StepView } from "./step_view.ts";
 
 type Payload = Record<string, unknown>;
 type Describe = (payload: Payload, step: ReplayStep) => StepView;

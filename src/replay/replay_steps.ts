@@ -16,27 +16,46 @@ export interface ReplayStep {
   soFar: CallTotals;
 }
 
-/**
- * Yields one step for each event of a log; a `cost.recorded` directly after the `model.called` of the same call joins its
- * step. Keeps only what the next step needs.
- */
+/** Makes steps of events as they arrive: one for each, but for a `cost.recorded` that joins the step of its call. */
+export interface StepReader {
+  /** Adds the next event. Returns the steps that are complete. */
+  add(event: ReplayEvent): ReplayStep[];
+  /** Returns the step of a `model.called` at the end, if there is one. */
+  end(): ReplayStep[];
+}
+
+/** Creates a reader, which keeps only what the next step needs. */
+export function createStepReader(): StepReader {
+  const toStep = createStepMaker();
+  let called: ReplayEvent | undefined;
+  const end = (costRecorded?: ReplayEvent): ReplayStep[] => {
+    const steps = called ? [toStep(called, costRecorded)] : [];
+    called = undefined;
+    return steps;
+  };
+  return {
+    add(event) {
+      if (called) {
+        const isItsCost = event.type === "cost.recorded" && callIdOf(event) !== undefined &&
+          callIdOf(event) === callIdOf(called);
+        if (isItsCost) return end(event);
+      }
+      const steps = end();
+      if (event.type === "model.called") called = event;
+      else steps.push(toStep(event));
+      return steps;
+    },
+    end: () => end(),
+  };
+}
+
+/** Yields the steps of a log. Keeps only what the next step needs. */
 export async function* replaySteps(
   events: AsyncIterable<ReplayEvent> | Iterable<ReplayEvent>,
 ): AsyncGenerator<ReplayStep> {
-  const toStep = createStepMaker();
-  let called: ReplayEvent | undefined;
-  for await (const event of events) {
-    if (called) {
-      const isItsCost = event.type === "cost.recorded" && callIdOf(event) !== undefined &&
-        callIdOf(event) === callIdOf(called);
-      yield toStep(called, isItsCost ? event : undefined);
-      called = undefined;
-      if (isItsCost) continue;
-    }
-    if (event.type === "model.called") called = event;
-    else yield toStep(event);
-  }
-  if (called) yield toStep(called);
+  const reader = createStepReader();
+  for await (const event of events) yield* reader.add(event);
+  yield* reader.end();
 }
 
 function createStepMaker(): (event: ReplayEvent, costRecorded?: ReplayEvent) => ReplayStep {

@@ -1,0 +1,27 @@
+/** The steps of a session's log, for the viewers of a terminal and of the dashboard. Pure: it reads and writes nothing. */
+export { type CallTotals } from "./call_totals.ts";
+export { describeStep } from "./describe_step.ts";
+export { formatDuration, formatGap, formatInstant } from "./format_duration.ts";
+export { formatTokens, formatTotalCost, totalUsd } from "./format_totals.ts";
+export {
+  type ImportedEvent,
+  MESSAGE,
+  payloadOf,
+  readCost,
+  readCount,
+  readText,
+  type ReplayEvent,
+} from "./replay_event.ts";
+export {
+  createStepReader,
+  type HeldSteps,
+  HOLD_LIMITS,
+  type HoldLimits,
+  holdSteps,
+  type ReplayStep,
+  replaySteps,
+  selectSteps,
+  type SeqRange,
+  type StepReader,
+} from "./replay_steps.ts";
+export { keepFacts, type Section, type StepView, textOf } from "./step_view.ts";
