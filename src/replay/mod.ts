@@ -3,7 +3,9 @@ export { type CallTotals } from "./call_totals.ts";
 export { describeStep } from "./describe_step.ts";
 export { formatDuration, formatGap, formatInstant } from "./format_duration.ts";
 export { formatTokens, formatTotalCost, totalUsd } from "./format_totals.ts";
+export { jsonOfStep } from "./json_step.ts";
 export {
+  callIdOf,
   type ImportedEvent,
   MESSAGE,
   payloadOf,
@@ -24,4 +26,5 @@ export {
   type SeqRange,
   type StepReader,
 } from "./replay_steps.ts";
+export { RunTracker, type TrackedRun } from "./run_tracker.ts";
 export { keepFacts, type Section, type StepView, textOf } from "./step_view.ts";

@@ -6,11 +6,11 @@ import {
   formatGap,
   formatInstant,
   formatTotalCost,
+  jsonOfStep,
   MESSAGE,
   type ReplayStep,
   type Section,
   textOf,
-  totalUsd,
 } from "../../../replay/mod.ts";
 
 /** The limits of one text; `--json` has all of it. */
@@ -66,20 +66,5 @@ function shorten(text: string): [text: string, left: number] {
 
 /** Renders a step as one line of JSON: the event, the cost event of its call, and the totals up to it. */
 export function renderJsonStep(step: ReplayStep): string {
-  const { event, costRecorded, soFar } = step;
-  return escapeJson(JSON.stringify({
-    ...event,
-    ...(costRecorded && { cost_recorded: costRecorded }),
-    elapsed_ms: step.elapsedMs,
-    since_previous_ms: step.sincePreviousMs,
-    // Messages have no call data.
-    ...(event.type !== MESSAGE && {
-      cost_usd_so_far: totalUsd(soFar),
-      input_tokens_so_far: soFar.inputTokens,
-      output_tokens_so_far: soFar.outputTokens,
-      calls_so_far: soFar.calls,
-      unpriced_calls_so_far: soFar.unpricedCalls,
-      partly_priced_calls_so_far: soFar.partlyPricedCalls,
-    }),
-  }));
+  return escapeJson(JSON.stringify(jsonOfStep(step)));
 }

@@ -1,5 +1,9 @@
-import { Page } from "../../app/page.tsx";
+import { useRoute } from "../../hooks/route.ts";
+import { SessionList } from "./session_list.tsx";
+import { SessionPage } from "./session_page.tsx";
 
+/** The sessions, and the page of one: `/ui/sessions/ses_1`. */
 export function SessionsView() {
-  return <Page title="Sessions">{null}</Page>;
+  const sessionId = useRoute().parts[1];
+  return sessionId === undefined ? <SessionList /> : <SessionPage key={sessionId} sessionId={sessionId} />;
 }

@@ -1,0 +1,121 @@
+import type { SessionCosts } from "../../../contract/sessions.ts";
+import type { CostEvent } from "../../../contract/usage.ts";
+import { useState } from "preact/hooks";
+import { count } from "../../format/number.ts";
+import { useData } from "../../hooks/data.ts";
+import { request } from "../../hooks/request.ts";
+import { apiPath, hrefWith } from "../../hooks/route.ts";
+import { Badge } from "../../parts/card.tsx";
+import { Link } from "../../parts/link.tsx";
+import { Empty, Loaded } from "../../parts/loaded.tsx";
+import { Money } from "../../parts/money.tsx";
+import { type Column, Table } from "../../parts/table.tsx";
+import { Text } from "../../parts/text.tsx";
+import { Time } from "../../parts/time.tsx";
+
+const COLUMNS: Column<CostEvent>[] = [
+  { id: "at", title: "Time", sortBy: ({ at }) => at, cell: ({ at }) => <Time at={at} as="utc" /> },
+  {
+    id: "model",
+    title: "Model",
+    sortBy: ({ model }) => model,
+    cell: ({ provider, model }) => <Text>{`${provider}:${model}`}</Text>,
+  },
+  {
+    id: "tools",
+    title: "Tools",
+    sortBy: ({ tools }) => tools.join(),
+    cell: ({ tools }) => tools.length > 0 ? <Text>{tools.join(", ")}</Text> : "–",
+  },
+  {
+    id: "input",
+    title: "Input",
+    isNumber: true,
+    sortBy: ({ input_tokens }) => input_tokens,
+    cell: ({ input_tokens }) => count(input_tokens),
+  },
+  {
+    id: "cached",
+    title: "Cached",
+    isNumber: true,
+    sortBy: ({ cache_read_tokens }) => cache_read_tokens,
+    cell: ({ cache_read_tokens }) => count(cache_read_tokens),
+  },
+  {
+    id: "output",
+    title: "Output",
+    isNumber: true,
+    sortBy: ({ output_tokens }) => output_tokens,
+    cell: ({ output_tokens }) => count(output_tokens),
+  },
+  {
+    id: "reasoning",
+    title: "Reasoning",
+    isNumber: true,
+    sortBy: ({ reasoning_tokens }) => reasoning_tokens,
+    cell: ({ reasoning_tokens }) => count(reasoning_tokens),
+  },
+  {
+    id: "cost_usd",
+    title: "Cost",
+    isNumber: true,
+    sortBy: ({ cost_usd }) => cost_usd,
+    cell: ({ call_id, cost_usd, estimated, run_id }) => (
+      <>
+        {estimated && (
+          <>
+            <Badge tone="warning">estimated</Badge>
+          </>
+        )}
+        {run_id === null
+          ? <Money usd={cost_usd} exact />
+          : (
+            <Link href={hrefWith({ tab: undefined, call: call_id, step: undefined, run: undefined })}>
+              <Money usd={cost_usd} exact />
+            </Link>
+          )}
+      </>
+    ),
+  },
+  {
+    id: "source",
+    title: "Price",
+    sortBy: ({ price_source }) => price_source,
+    cell: ({ price_source }) => (
+      <span class="muted">
+        <Text>{price_source}</Text>
+      </span>
+    ),
+  },
+];
+
+/** The booked calls of a session, in order, with the price of each. */
+export function CallTable({ sessionId }: { sessionId: string }) {
+  const path = apiPath(`/sessions/${encodeURIComponent(sessionId)}/costs`, { limit: 200 });
+  const first = useData<SessionCosts>(path);
+  const [rest, setRest] = useState<{ calls: CostEvent[]; next: string | undefined }>();
+  const next = rest ? rest.next : first.next;
+  const more = () =>
+    request<SessionCosts>(next!).then(
+      ({ value, next }) => setRest({ calls: [...rest?.calls ?? [], ...value.calls], next }),
+      () => first.reload(),
+    );
+  return (
+    <Loaded
+      data={first}
+      isEmpty={({ calls }) => calls.length === 0}
+      empty={<Empty title="No calls yet">A call is booked as soon as its model has answered.</Empty>}
+    >
+      {({ calls }) => (
+        <Table
+          caption="Calls of the session"
+          columns={COLUMNS}
+          rows={[...calls, ...rest?.calls ?? []]}
+          keyOf={({ call_id }) => call_id}
+          source={{ path, name: `calls-${sessionId}` }}
+          more={next === undefined ? undefined : more}
+        />
+      )}
+    </Loaded>
+  );
+}

@@ -1,0 +1,181 @@
+import type { Session } from "../../../contract/sessions.ts";
+import { escapeText } from "../../../kernel/text.ts";
+import { Page } from "../../app/page.tsx";
+import { count, percent, plural } from "../../format/number.ts";
+import { useData } from "../../hooks/data.ts";
+import { request } from "../../hooks/request.ts";
+import { hrefWith, uiPath, useRoute } from "../../hooks/route.ts";
+import { useAccess } from "../../hooks/session.ts";
+import { Card, Stat, Stats } from "../../parts/card.tsx";
+import { ActionButton } from "../../parts/confirm.tsx";
+import { Link } from "../../parts/link.tsx";
+import { Empty, Loaded } from "../../parts/loaded.tsx";
+import { Money } from "../../parts/money.tsx";
+import { StatusBadge } from "../../parts/status.tsx";
+import { Tabs } from "../../parts/tabs.tsx";
+import { Text } from "../../parts/text.tsx";
+import { Time } from "../../parts/time.tsx";
+import { CallTable } from "./call_table.tsx";
+import { CostLine } from "./replay/cost_line.tsx";
+import { Replay } from "./replay/replay.tsx";
+import { useLog } from "./replay/use_log.ts";
+import { RunTable } from "./run_table.tsx";
+
+/** One session: its figures, its replay, its runs and its calls. */
+export function SessionPage({ sessionId }: { sessionId: string }) {
+  const session = useData<Session>(`/sessions/${encodeURIComponent(sessionId)}`, { refreshMs: 10_000 });
+  return (
+    <Page title={`Session ${escapeText(sessionId)}`} filters={<CancelRun session={session.value} />}>
+      <p class="crumb">
+        <Link href={uiPath("sessions")}>← All sessions</Link>
+      </p>
+      <Loaded data={session}>
+        {(value) => (
+          <>
+            <Figures session={value} />
+            {value.event_log_count > 0 || value.restored_from || value.active_run_id !== null
+              ? <Logged session={value} />
+              : <Reported session={value} />}
+          </>
+        )}
+      </Loaded>
+    </Page>
+  );
+}
+
+function Figures({ session }: { session: Session }) {
+  const { token_usage: usage, agent_id } = session;
+  const calls = hrefWith({ tab: "calls" });
+  const uncounted = usage.unpriced_calls > 0
+    ? `without ${plural(usage.unpriced_calls, "call")} that ${
+      usage.unpriced_calls === 1 ? "has" : "have"
+    } no price`
+    : usage.partly_priced_calls > 0
+    ? `${plural(usage.partly_priced_calls, "call")} priced in part`
+    : "every call has a price";
+  return (
+    <Card
+      title="Session"
+      aside={
+        <>
+          <StatusBadge status={session.status} />
+          <span class="muted">
+            active <Time at={session.updated_at} />
+          </span>
+        </>
+      }
+    >
+      <Stats>
+        <Stat label="Cost" note={uncounted}>
+          <Link href={calls}>
+            <Money usd={usage.cost_usd} exact />
+          </Link>
+        </Stat>
+        <Stat label="Calls" note={usage.model !== null && <Text>{usage.model}</Text>}>
+          <Link href={calls}>{count(usage.model_calls)}</Link>
+        </Stat>
+        <Stat
+          label="Input tokens"
+          note={`${count(usage.cache_read_tokens)} cached` +
+            (usage.input_tokens > 0 ? `, ${percent(usage.cache_read_tokens / usage.input_tokens)}` : "")}
+        >
+          {count(usage.input_tokens)}
+        </Stat>
+        <Stat label="Output tokens" note={`${count(usage.reasoning_tokens)} of reasoning`}>
+          {count(usage.output_tokens)}
+        </Stat>
+        <Stat label="Agent" note={plural(session.message_count, "message")}>
+          <Link href={`${uiPath("costs")}?${new URLSearchParams({ agent_id, span: "all" })}`}>
+            <Text>{agent_id}</Text>
+          </Link>
+        </Stat>
+      </Stats>
+    </Card>
+  );
+}
+
+function Logged({ session }: { session: Session }) {
+  const { query } = useRoute();
+  const log = useLog(session);
+  const tab = query.get("tab") ?? "replay";
+  const runs = log.tracker.runs;
+  return (
+    <>
+      <Tabs
+        label="Parts of the session"
+        current={tab}
+        items={[
+          { id: "replay", title: "Replay", href: hrefWith({ tab: undefined }) },
+          {
+            id: "runs",
+            title: log.isAtEnd ? `Runs (${count(runs.length)})` : "Runs",
+            href: hrefWith({ tab: "runs" }),
+          },
+          { id: "calls", title: "Calls", href: hrefWith({ tab: "calls" }) },
+        ]}
+      />
+      {tab === "runs"
+        ? (
+          <Card title="Runs">
+            <RunTable runs={runs} isAtEnd={log.isAtEnd} />
+          </Card>
+        )
+        : tab === "calls"
+        ? (
+          <Card title="Calls">
+            <CallTable sessionId={session.session_id} />
+          </Card>
+        )
+        : (
+          <>
+            <Card title="Step by step">
+              <Replay log={log} />
+            </Card>
+            {log.steps.length > 0 && <CostCard log={log} />}
+          </>
+        )}
+    </>
+  );
+}
+
+function CostCard({ log }: { log: ReturnType<typeof useLog> }) {
+  const line = <CostLine steps={log.steps} isAtEnd={log.isAtEnd} />;
+  return <Card title="Cost so far">{line}</Card>;
+}
+
+function Reported({ session }: { session: Session }) {
+  return (
+    <>
+      <Card title="Calls">
+        <CallTable sessionId={session.session_id} />
+      </Card>
+      <Card title="Step by step">
+        <Empty title="This session has no log here">
+          It is known from reported calls alone. Run it by Purser to replay it step by step.
+        </Empty>
+      </Card>
+    </>
+  );
+}
+
+function CancelRun({ session }: { session: Session | undefined }) {
+  const { may } = useAccess();
+  const runId = session?.active_run_id ?? null;
+  if (runId === null || !may("run")) return null;
+  return (
+    <ActionButton
+      label="Cancel run"
+      isDangerous
+      explanation={
+        <>
+          The run <Text>{runId}</Text>{" "}
+          ends before its next step. A model call that is under way is booked, and its cost counts.
+        </>
+      }
+      run={async () => {
+        await request(`/runs/${encodeURIComponent(runId)}/cancel`, { method: "POST" });
+        return `Cancelled the run ${runId}`;
+      }}
+    />
+  );
+}
