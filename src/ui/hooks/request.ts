@@ -67,12 +67,13 @@ export async function send(path: string, init: RequestInit): Promise<Response> {
   }
   if (response.ok) return response;
   const problem = await response.json().catch(() => undefined) as
-    | { code?: string; detail?: string; details?: Record<string, unknown> }
+    | { code?: string; detail?: string; error?: string; details?: Record<string, unknown> }
     | undefined;
   const error = new RequestError(
     response.status,
     problem?.code ?? "unavailable",
-    problem?.detail ?? `Cannot use the server: it answered ${response.status}`,
+    // The result of a test that failed has the reason as its `error`.
+    problem?.detail ?? problem?.error ?? `Cannot use the server: it answered ${response.status}`,
     problem?.details,
   );
   if (response.status === 401 && !path.startsWith("/ui/session")) signalSignedOut();

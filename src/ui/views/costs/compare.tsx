@@ -1,0 +1,156 @@
+import type { CostRow, CostTotal } from "../../../contract/costs.ts";
+import { count } from "../../format/number.ts";
+import { useNow } from "../../hooks/clock.ts";
+import { useData, usePages } from "../../hooks/data.ts";
+import { useRoute } from "../../hooks/route.ts";
+import { Card, Stat, Stats } from "../../parts/card.tsx";
+import { Segments } from "../../parts/filters.tsx";
+import { Empty, Loaded } from "../../parts/loaded.tsx";
+import { Money } from "../../parts/money.tsx";
+import { type Column, Table } from "../../parts/table.tsx";
+import { change, Difference } from "./difference.tsx";
+import { FactorTable } from "./factor_table.tsx";
+import { GroupLink, nameOf } from "./group.tsx";
+import { comparisonOf, costPath } from "./scope.ts";
+
+/** This week or month beside the one before, up to the same hour of it. */
+export function Compare() {
+  const { query } = useRoute();
+  const { title, ...spans } = comparisonOf(query.get("period") ?? "week", useNow(60_000));
+  const by = query.get("by") ?? "agent";
+  const total = useData<CostTotal>(costPath("/costs/total", query, spans));
+  const modelPath = costPath("/costs", query, { group_by: "model", ...spans, limit: 1000 });
+  const models = usePages<CostRow>(modelPath);
+  const path = by === "model" ? modelPath : costPath("/costs", query, { group_by: by, ...spans, limit: 100 });
+  const others = usePages<CostRow>(by === "model" ? undefined : path);
+  const groups = by === "model" ? models : others;
+  return (
+    <>
+      <Card title={`This ${title} so far and the ${title} before`}>
+        <Loaded data={total}>
+          {(value) => <Figures total={value} title={title} until={spans.compare_to} />}
+        </Loaded>
+      </Card>
+      <Card title="Why it changed">
+        <Loaded data={models}>
+          {(rows) => total.value && <FactorTable total={total.value} models={rows} title={title} />}
+        </Loaded>
+      </Card>
+      <Card
+        title="Where it changed"
+        aside={
+          <Segments
+            name="by"
+            label="Group by"
+            fallback="agent"
+            choices={[
+              { value: "agent", label: "Agent" },
+              { value: "model", label: "Model" },
+              { value: "provider", label: "Provider" },
+            ]}
+          />
+        }
+      >
+        <Loaded
+          data={groups}
+          isEmpty={(rows) => rows.length === 0}
+          empty={<Empty title="No calls in either" />}
+        >
+          {(rows) => (
+            <Table
+              caption={`Costs by ${by}, compared`}
+              columns={columnsOf(by, title)}
+              rows={rows}
+              keyOf={(row) => nameOf(row, by)}
+              source={{ path, name: `costs-compared-by-${by}` }}
+              more={groups.hasMore ? groups.more : undefined}
+            />
+          )}
+        </Loaded>
+      </Card>
+    </>
+  );
+}
+
+function Figures({ total, title, until }: { total: CostTotal; title: string; until: string }) {
+  const { cost_usd, previous } = total;
+  return (
+    <Stats>
+      <Stat label={`This ${title}`} note={`${count(total.model_calls)} calls`}>
+        <Money usd={cost_usd} />
+      </Stat>
+      <Stat
+        label={`The ${title} before`}
+        note={`${count(previous?.model_calls ?? 0)} calls until ${until.slice(0, 16).replace("T", " ")} UTC`}
+      >
+        <Money usd={previous?.cost_usd} />
+      </Stat>
+      <Stat
+        label="Difference"
+        note={cost_usd && previous?.cost_usd ? change(cost_usd / previous.cost_usd) : undefined}
+      >
+        <Difference usd={total.difference_usd} />
+      </Stat>
+    </Stats>
+  );
+}
+
+function columnsOf(by: string, title: string): Column<CostRow>[] {
+  return [
+    {
+      id: "name",
+      title: by[0]!.toUpperCase() + by.slice(1),
+      sortBy: (row) => nameOf(row, by),
+      cell: (row) => <GroupLink row={row} group={by} />,
+    },
+    {
+      id: "calls",
+      title: "Calls",
+      isNumber: true,
+      sortBy: ({ model_calls }) => model_calls,
+      cell: ({ model_calls }) => count(model_calls),
+    },
+    {
+      id: "calls_before",
+      title: "before",
+      isNumber: true,
+      sortBy: ({ previous }) => previous?.model_calls,
+      cell: ({ previous }) => count(previous?.model_calls ?? 0),
+    },
+    {
+      id: "cost_usd",
+      title: `This ${title}`,
+      isNumber: true,
+      sortBy: ({ cost_usd }) => cost_usd,
+      cell: ({ cost_usd }) => <Money usd={cost_usd} />,
+    },
+    {
+      id: "before",
+      title: `${title[0]!.toUpperCase()}${title.slice(1)} before`,
+      isNumber: true,
+      sortBy: ({ previous }) => previous?.cost_usd,
+      cell: ({ previous }) => <Money usd={previous?.cost_usd} />,
+    },
+    {
+      id: "difference",
+      title: "Difference",
+      isNumber: true,
+      sortBy: ({ difference_usd }) => difference_usd,
+      cell: ({ difference_usd }) => <Difference usd={difference_usd} />,
+    },
+    {
+      id: "change",
+      title: "Change",
+      isNumber: true,
+      sortBy: changeOf,
+      cell: (row) => {
+        const ratio = changeOf(row);
+        return ratio === null ? <span class="muted">new</span> : change(ratio);
+      },
+    },
+  ];
+}
+
+function changeOf({ cost_usd, previous }: CostRow): number | null {
+  return cost_usd !== null && previous?.cost_usd ? cost_usd / previous.cost_usd : null;
+}

@@ -1,0 +1,95 @@
+import type { CostRow } from "../../../contract/costs.ts";
+import type { Pages } from "../../hooks/data.ts";
+import { count, percent } from "../../format/number.ts";
+import { Badge } from "../../parts/card.tsx";
+import { Money } from "../../parts/money.tsx";
+import { type Column, Table } from "../../parts/table.tsx";
+import { GroupLink, GROUPS, nameOf } from "./group.tsx";
+
+/** The groups of a report as a table; shares are of `total`, which the server has summed. */
+export function CostTable({ pages, rows, group, path, total }: {
+  pages: Pages<CostRow>;
+  rows: readonly CostRow[];
+  group: string;
+  path: string;
+  total: number | null | undefined;
+}) {
+  const title = GROUPS.find(({ value }) => value === group)?.label.slice("By ".length) ?? group;
+  return (
+    <Table
+      caption={`Costs by ${title}`}
+      columns={columnsOf(group, title, total)}
+      rows={rows}
+      keyOf={(row) => nameOf(row, group)}
+      source={{ path, name: `costs-by-${title.replace(":", "-")}` }}
+      more={pages.hasMore ? pages.more : undefined}
+    />
+  );
+}
+
+function columnsOf(group: string, title: string, total: number | null | undefined): Column<CostRow>[] {
+  const share = ({ cost_usd }: CostRow) => cost_usd === null || !total ? null : cost_usd / total;
+  return [
+    {
+      id: "name",
+      title: title[0]!.toUpperCase() + title.slice(1) + (group === "day" || group === "hour" ? " (UTC)" : ""),
+      sortBy: (row) => nameOf(row, group),
+      cell: (row) => (
+        <>
+          <GroupLink row={row} group={group} />
+          {row.unpriced_calls > 0 && (
+            <>
+              <Badge tone="warning">{count(row.unpriced_calls)} without a price</Badge>
+            </>
+          )}
+        </>
+      ),
+    },
+    {
+      id: "calls",
+      title: "Calls",
+      isNumber: true,
+      sortBy: ({ model_calls }) => model_calls,
+      cell: ({ model_calls }) => count(model_calls),
+    },
+    {
+      id: "tokens",
+      title: "Tokens",
+      isNumber: true,
+      sortBy: ({ total_tokens }) => total_tokens,
+      cell: ({ total_tokens }) => count(total_tokens),
+    },
+    {
+      id: "share",
+      title: "Share",
+      isNumber: true,
+      sortBy: share,
+      cell: (row) => <Share share={share(row)} />,
+    },
+    {
+      id: "cost_usd",
+      title: "Cost",
+      isNumber: true,
+      sortBy: ({ cost_usd }) => cost_usd,
+      cell: (row) => (
+        <GroupLink row={row} group={group}>
+          <Money usd={row.cost_usd} />
+        </GroupLink>
+      ),
+    },
+  ];
+}
+
+/** A share of the total, drawn behind its percentage. */
+export function Share({ share }: { share: number | null }) {
+  if (share === null) return <span class="muted">–</span>;
+  return (
+    <span class="share">
+      <svg class="share-bar" viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true">
+        <rect class="share-back" width="100" height="6" />
+        <rect class="share-used" width={Math.max(0, Math.min(100, share * 100))} height="6" />
+      </svg>
+      {percent(share)}
+    </span>
+  );
+}

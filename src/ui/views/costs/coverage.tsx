@@ -1,0 +1,148 @@
+import type { CostRow, CostTotal } from "../../../contract/costs.ts";
+import { count, percent, plural } from "../../format/number.ts";
+import { useNow } from "../../hooks/clock.ts";
+import { useData, usePages } from "../../hooks/data.ts";
+import { useRoute } from "../../hooks/route.ts";
+import { Card, Stat, Stats } from "../../parts/card.tsx";
+import { Empty, Loaded } from "../../parts/loaded.tsx";
+import { Money } from "../../parts/money.tsx";
+import { type Column, Table } from "../../parts/table.tsx";
+import { GroupLink, nameOf } from "./group.tsx";
+import { costPath, spanOf } from "./scope.ts";
+
+/** The calls without a price, those priced in part, and those whose tokens are an estimate, with the fix. */
+export function Coverage() {
+  const { query } = useRoute();
+  const { from, to, title } = spanOf(query, useNow(60_000));
+  const total = useData<CostTotal>(costPath("/costs/total", query, { from, to }));
+  const path = costPath("/costs", query, { group_by: "model", from, to, limit: 1000 });
+  const models = usePages<CostRow>(path);
+  return (
+    <>
+      <Card title={`Calls with a price: ${title}`}>
+        <Loaded
+          data={total}
+          isEmpty={({ model_calls }) => model_calls === 0}
+          empty={<Empty title="No calls in this span" command="purser cost" />}
+        >
+          {(value) => <Figures total={value} />}
+        </Loaded>
+      </Card>
+      <Card title="Models to look at">
+        <Loaded
+          data={models}
+          isEmpty={(rows) => !rows.some(isUncertain)}
+          empty={<Empty title="Every call has a price, and every token is the provider's own count" />}
+        >
+          {(rows) => (
+            <Table
+              caption="Models with calls that lack a price, or whose tokens are estimated"
+              columns={COLUMNS}
+              rows={rows.filter(isUncertain)}
+              keyOf={(row) => nameOf(row, "model")}
+              source={{ path, name: "coverage" }}
+            />
+          )}
+        </Loaded>
+      </Card>
+      {total.value && total.value.unpriced_calls + total.value.partly_priced_calls > 0 && <Fix />}
+    </>
+  );
+}
+
+function isUncertain({ unpriced_calls, partly_priced_calls, estimated_calls }: CostRow): boolean {
+  return unpriced_calls + partly_priced_calls + estimated_calls > 0;
+}
+
+function Figures({ total }: { total: CostTotal }) {
+  const { model_calls: all, unpriced_calls: none, partly_priced_calls: partly, estimated_calls: estimated } =
+    total;
+  const priced = all - none - partly;
+  const label =
+    `${count(priced)} of ${plural(all, "call")} have a price for all parts, ${count(partly)} for some, ` +
+    `${count(none)} for none`;
+  return (
+    <>
+      <p class="finding">{label}.</p>
+      <svg class="coverage" role="img" aria-label={label} viewBox="0 0 100 8" preserveAspectRatio="none">
+        <rect class="coverage-priced" width={priced / all * 100} height="8" />
+        <rect class="coverage-partly" x={priced / all * 100} width={partly / all * 100} height="8" />
+        <rect class="coverage-none" x={(priced + partly) / all * 100} width={none / all * 100} height="8" />
+      </svg>
+      <Stats>
+        <Stat label="With a price" note={percent(priced / all)}>{count(priced)}</Stat>
+        <Stat label="Priced in part" note={percent(partly / all)}>{count(partly)}</Stat>
+        <Stat label="Without a price" note={percent(none / all)}>{count(none)}</Stat>
+        <Stat label="Tokens estimated" note="the provider's count never arrived">{count(estimated)}</Stat>
+      </Stats>
+    </>
+  );
+}
+
+const number = (
+  id: "model_calls" | "unpriced_calls" | "partly_priced_calls" | "estimated_calls",
+  title: string,
+): Column<CostRow> => ({
+  id,
+  title,
+  isNumber: true,
+  sortBy: (row) => row[id],
+  cell: (row) => count(row[id]),
+});
+
+const COLUMNS: Column<CostRow>[] = [
+  {
+    id: "name",
+    title: "Model",
+    sortBy: (row) => nameOf(row, "model"),
+    cell: (row) => <GroupLink row={row} group="model" />,
+  },
+  number("model_calls", "Calls"),
+  number("unpriced_calls", "Without a price"),
+  number("partly_priced_calls", "Priced in part"),
+  number("estimated_calls", "Estimated"),
+  {
+    id: "cost_usd",
+    title: "Cost so far",
+    isNumber: true,
+    sortBy: ({ cost_usd }) => cost_usd,
+    cell: ({ cost_usd }) => <Money usd={cost_usd} />,
+  },
+];
+
+/** The commands that give calls a price afterwards. */
+function Fix() {
+  return (
+    <Card title="How to give them a price">
+      <ol class="fix">
+        <li>
+          Get the newest prices, or add the model to <code>prices</code> of the config file.
+          <pre
+            class="command"
+            tabIndex={0}
+            role="region"
+            aria-label="Command"
+          ><code>purser prices update</code></pre>
+        </li>
+        <li>
+          See what the calls would cost by now.
+          <pre
+            class="command"
+            tabIndex={0}
+            role="region"
+            aria-label="Command"
+          ><code>purser reprice --unpriced</code></pre>
+        </li>
+        <li>
+          Book it; it can be undone.
+          <pre
+            class="command"
+            tabIndex={0}
+            role="region"
+            aria-label="Command"
+          ><code>purser reprice --unpriced --apply</code></pre>
+        </li>
+      </ol>
+    </Card>
+  );
+}

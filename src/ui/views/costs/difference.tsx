@@ -1,0 +1,20 @@
+import { shortUsd } from "../../format/money.ts";
+import { Money } from "../../parts/money.tsx";
+
+/** A difference of the server with its sign; more is a warning, in words too. */
+export function Difference({ usd }: { usd: number | null | undefined }) {
+  if (usd === null || usd === undefined) return <Money usd={null} />;
+  if (usd === 0) return <span>no change</span>;
+  return (
+    <data class={usd > 0 ? "difference more" : "difference less"} value={String(usd)}>
+      {usd > 0 ? `+${shortUsd(usd)} more` : `${shortUsd(usd).replace("-", "−")} less`}
+    </data>
+  );
+}
+
+/** Returns a change as a percentage with its sign: `+25%`. */
+export function change(ratio: number): string {
+  const points = Math.round((ratio - 1) * 100);
+  if (points === 0) return ratio === 1 ? "0%" : ratio > 1 ? "+<1%" : "−<1%";
+  return points > 0 ? `+${points}%` : `−${-points}%`;
+}

@@ -1,0 +1,193 @@
+import type { CostRow } from "../../../contract/costs.ts";
+import type { ApiKey } from "../../../contract/keys.ts";
+import { count } from "../../format/number.ts";
+import { useData, usePages } from "../../hooks/data.ts";
+import { request } from "../../hooks/request.ts";
+import { apiPath, uiPath, useRoute } from "../../hooks/route.ts";
+import { useAccess } from "../../hooks/session.ts";
+import { Badge, Card, type Tone } from "../../parts/card.tsx";
+import { ActionButton } from "../../parts/confirm.tsx";
+import { Link } from "../../parts/link.tsx";
+import { Empty, Loaded } from "../../parts/loaded.tsx";
+import { Money } from "../../parts/money.tsx";
+import { type Column, Table } from "../../parts/table.tsx";
+import { Id, Text } from "../../parts/text.tsx";
+import { Time } from "../../parts/time.tsx";
+
+/** The API keys, with the spending of each. */
+export function Keys() {
+  const { may, session } = useAccess();
+  const status = useRoute().query.get("status") ?? undefined;
+  const isAdmin = may("admin");
+  const path = apiPath("/keys", { status, limit: 100 });
+  const keys = usePages<ApiKey>(isAdmin ? path : undefined);
+  const costs = useData<CostRow[]>(isAdmin ? apiPath("/costs", { group_by: "key", limit: 1000 }) : undefined);
+  if (!isAdmin) {
+    return (
+      <Card title="API keys">
+        <Empty
+          title="Only a key with the scope admin lists the keys"
+          command="purser keys create ops --scope admin"
+        >
+          You are signed in with a key of {session.scopes.join(", ")}.
+        </Empty>
+      </Card>
+    );
+  }
+  const costOf = new Map(costs.value?.map(({ key_id, cost_usd }) => [key_id, cost_usd]));
+  return (
+    <Card title="API keys">
+      <Loaded
+        data={keys}
+        isEmpty={(rows) => rows.length === 0}
+        empty={status === undefined
+          ? (
+            <Empty title="No API keys yet" command="purser keys create ops --scope admin">
+              Without one, the server answers this machine only. From the first key on, every request needs
+              one.
+            </Empty>
+          )
+          : <Empty title={`No key is ${status}`} />}
+      >
+        {(rows) => (
+          <Table
+            caption="API keys"
+            columns={columnsOf(costOf, session.key_id)}
+            rows={rows}
+            keyOf={({ key_id }) => key_id}
+            source={{ path, name: "keys" }}
+            more={keys.hasMore ? keys.more : undefined}
+          />
+        )}
+      </Loaded>
+    </Card>
+  );
+}
+
+const TONES: Readonly<Record<ApiKey["status"], Tone>> = {
+  active: "good",
+  expired: "warning",
+  revoked: "bad",
+};
+
+function columnsOf(
+  costOf: ReadonlyMap<string | null | undefined, number | null>,
+  own: string | null,
+): Column<ApiKey>[] {
+  return [
+    {
+      id: "name",
+      title: "Key",
+      sortBy: ({ name }) => name,
+      cell: ({ name, key_id }) => (
+        <span class="key">
+          <span>
+            <Text>{name}</Text>
+            {key_id === own && (
+              <>
+                <Badge tone="accent">yours</Badge>
+              </>
+            )}
+          </span>
+          <Id>{key_id}</Id>
+        </span>
+      ),
+    },
+    {
+      id: "status",
+      title: "Status",
+      sortBy: ({ status }) => status,
+      cell: ({ status, revoked_at }) => (
+        <>
+          <Badge tone={TONES[status]}>{status}</Badge>
+          {revoked_at !== null && (
+            <span class="muted">
+              {" "}
+              <Time at={revoked_at} />
+            </span>
+          )}
+        </>
+      ),
+    },
+    {
+      id: "scopes",
+      title: "Scopes",
+      sortBy: ({ scopes }) => scopes.join(),
+      cell: ({ scopes }) => scopes.join(", "),
+    },
+    {
+      id: "agent",
+      title: "Agent",
+      sortBy: ({ agent_id }) => agent_id,
+      cell: ({ agent_id }) => agent_id === null ? <span class="muted">all</span> : <Text>{agent_id}</Text>,
+    },
+    {
+      id: "models",
+      title: "Models",
+      sortBy: ({ models }) => models?.join(),
+      cell: ({ models }) =>
+        models === null ? <span class="muted">all</span> : <Text>{models.join(", ")}</Text>,
+    },
+    {
+      id: "expires",
+      title: "Expires",
+      sortBy: ({ expires_at }) => expires_at,
+      cell: ({ expires_at }) => <Time at={expires_at} />,
+    },
+    {
+      id: "last_used",
+      title: "Last used",
+      sortBy: ({ last_used_at }) => last_used_at,
+      cell: ({ last_used_at }) => <Time at={last_used_at} />,
+    },
+    {
+      id: "web_sessions",
+      title: "Signed in",
+      isNumber: true,
+      sortBy: ({ web_sessions }) => web_sessions,
+      cell: ({ web_sessions }) => count(web_sessions),
+    },
+    {
+      id: "cost_usd",
+      title: "Spent",
+      isNumber: true,
+      sortBy: ({ key_id }) => costOf.get(key_id),
+      cell: ({ key_id }) =>
+        costOf.has(key_id)
+          ? (
+            <Link href={`${uiPath("costs")}?${new URLSearchParams({ key_id, span: "all" })}`}>
+              <Money usd={costOf.get(key_id)} />
+            </Link>
+          )
+          : <span class="muted">–</span>,
+    },
+    {
+      id: "revoke",
+      title: "Actions",
+      cell: (key) => key.status === "revoked" ? null : <Revoke {...key} isOwn={key.key_id === own} />,
+    },
+  ];
+}
+
+function Revoke({ key_id, name, isOwn }: ApiKey & { isOwn: boolean }) {
+  return (
+    <ActionButton
+      label="Revoke"
+      isDangerous
+      explanation={
+        <>
+          <p>
+            Requests with the key <Text>{name}</Text>{" "}
+            are refused from now on, within 5 seconds on every instance, and its sessions here end. This can't
+            be undone.
+          </p>
+          {isOwn && <p>It is the key that you are signed in with: you will be signed out.</p>}
+        </>
+      }
+      run={async () => {
+        await request(`/keys/${encodeURIComponent(key_id)}`, { method: "DELETE" });
+        return `Revoked the key ${name}`;
+      }}
+    />
+  );
+}
