@@ -24,7 +24,7 @@ export function Caching() {
       data={caching}
       isEmpty={({ input_tokens }) => input_tokens === 0}
       empty={
-        <Card title={`Prompt caching: ${title}`}>
+        <Card title={`Prompt caching ${title}`}>
           <Empty title="No input tokens in this span" command="purser cost --by model">
             Calls with their cached tokens show here once they are booked.
           </Empty>
@@ -33,7 +33,7 @@ export function Caching() {
     >
       {(report) => (
         <>
-          <Card title={`Prompt caching: ${title}`}>
+          <Card title={`Prompt caching ${title}`}>
             <Figures report={report} />
           </Card>
           <Card
@@ -101,11 +101,7 @@ function columnsOf(by: string): Column<CachingRow>[] {
       cell: (row) => (
         <>
           <GroupLink row={row as never} group={by} />
-          {row.cache_read_tokens === 0 && row.cache_write_tokens === 0 && (
-            <>
-              <Badge>never cached</Badge>
-            </>
-          )}
+          {row.cache_read_tokens === 0 && row.cache_write_tokens === 0 && <Badge>never cached</Badge>}
         </>
       ),
     },

@@ -112,7 +112,7 @@ function columnsOf(by: string, title: string): Column<CostRow>[] {
     },
     {
       id: "calls_before",
-      title: "before",
+      title: "Calls before",
       isNumber: true,
       sortBy: ({ previous }) => previous?.model_calls,
       cell: ({ previous }) => count(previous?.model_calls ?? 0),

@@ -83,7 +83,7 @@ function findingOf({ rows, names, split, total, title, isCut }: {
   title: string;
   isCut: boolean;
 }): string {
-  const spent = total == null ? "No price is known" : `${shortUsd(total)} in ${title}`;
+  const spent = total == null ? "No price is known" : `${shortUsd(total)} ${title}`;
   const dearest = rows.reduce((most, row) => (row.cost_usd ?? 0) > (most.cost_usd ?? 0) ? row : most);
   const most = dearest.cost_usd && total
     ? `; the largest part is ${nameOf(dearest, split)} with ${shortUsd(dearest.cost_usd)} (${

@@ -37,11 +37,8 @@ function columnsOf(group: string, title: string, total: number | null | undefine
       cell: (row) => (
         <>
           <GroupLink row={row} group={group} />
-          {row.unpriced_calls > 0 && (
-            <>
-              <Badge tone="warning">{count(row.unpriced_calls)} without a price</Badge>
-            </>
-          )}
+          {row.unpriced_calls > 0 && <Badge tone="warning">{count(row.unpriced_calls)} without a price
+          </Badge>}
         </>
       ),
     },
@@ -89,7 +86,7 @@ export function Share({ share }: { share: number | null }) {
         <rect class="share-back" width="100" height="6" />
         <rect class="share-used" width={Math.max(0, Math.min(100, share * 100))} height="6" />
       </svg>
-      {percent(share)}
+      <b>{percent(share)}</b>
     </span>
   );
 }

@@ -1,4 +1,3 @@
-import type { ComponentChildren } from "preact";
 import { Page } from "../../app/page.tsx";
 import { hrefWith, useRoute } from "../../hooks/route.ts";
 import { Segments } from "../../parts/filters.tsx";
@@ -31,24 +30,16 @@ export function CostsView() {
       title="Costs"
       filters={page?.hasSpan ? <SpanFilter /> : page?.id === "compare" ? <PeriodFilter /> : null}
     >
-      <Tabs
-        label="Costs"
-        current={id}
-        items={PAGES.map(({ id, title }) => ({ id, title, href: hrefTo(id) }))}
-      />
-      {page
-        ? <Shown View={page.View} />
-        : <Empty title="No page has this address">Choose one of those above.</Empty>}
+      <div class="cost-bar">
+        <Tabs
+          label="Costs"
+          current={id}
+          items={PAGES.map(({ id, title }) => ({ id, title, href: hrefTo(id) }))}
+        />
+        {page && <CostFilters />}
+      </div>
+      {page ? <page.View /> : <Empty title="No page has this address">Choose one of those above.</Empty>}
     </Page>
-  );
-}
-
-function Shown({ View }: { View: () => ComponentChildren }) {
-  return (
-    <>
-      <CostFilters />
-      <View />
-    </>
   );
 }
 

@@ -19,7 +19,7 @@ export function Coverage() {
   const models = usePages<CostRow>(path);
   return (
     <>
-      <Card title={`Calls with a price: ${title}`}>
+      <Card title={`Calls with a price ${title}`}>
         <Loaded
           data={total}
           isEmpty={({ model_calls }) => model_calls === 0}
@@ -41,6 +41,7 @@ export function Coverage() {
               rows={rows.filter(isUncertain)}
               keyOf={(row) => nameOf(row, "model")}
               source={{ path, name: "coverage" }}
+              defaultSort="-unpriced_calls"
             />
           )}
         </Loaded>

@@ -1,13 +1,13 @@
 import { shortUsd } from "../../format/money.ts";
 import { Money } from "../../parts/money.tsx";
 
-/** A difference of the server with its sign; more is a warning, in words too. */
+/** A difference of the server with its sign; the colour repeats it. */
 export function Difference({ usd }: { usd: number | null | undefined }) {
   if (usd === null || usd === undefined) return <Money usd={null} />;
   if (usd === 0) return <span>no change</span>;
   return (
     <data class={usd > 0 ? "difference more" : "difference less"} value={String(usd)}>
-      {usd > 0 ? `+${shortUsd(usd)} more` : `${shortUsd(usd).replace("-", "−")} less`}
+      {usd > 0 ? `+${shortUsd(usd)}` : shortUsd(usd).replace("-", "−")}
     </data>
   );
 }

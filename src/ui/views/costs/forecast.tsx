@@ -74,7 +74,7 @@ function Range({ forecast }: { forecast: CostForecast }) {
       <Stats>
         <Stat
           label="Spent so far"
-          note={unpriced_calls > 0 && `without ${plural(unpriced_calls, "call")} of no price`}
+          note={unpriced_calls > 0 && `${plural(unpriced_calls, "call")} without a price not counted`}
         >
           <Money usd={cost_usd} />
         </Stat>

@@ -2,7 +2,7 @@ import type { CostRow, CostTotal } from "../../../contract/costs.ts";
 import { compact, count, plural } from "../../format/number.ts";
 import { useNow } from "../../hooks/clock.ts";
 import { useData, usePages } from "../../hooks/data.ts";
-import { useRoute } from "../../hooks/route.ts";
+import { hrefWith, useRoute } from "../../hooks/route.ts";
 import { Banner, Card, Stat, Stats } from "../../parts/card.tsx";
 import { Segments, Select } from "../../parts/filters.tsx";
 import { Link } from "../../parts/link.tsx";
@@ -99,7 +99,7 @@ function Figures({ total, title, isCompared }: {
           no price, or not for all parts: the cost is higher than it says.
         </Banner>
       )}
-      <Card title={`Spent: ${title}`}>
+      <Card title={`Spent ${title}`}>
         <Stats>
           <Stat
             label="Cost"
@@ -110,19 +110,25 @@ function Figures({ total, title, isCompared }: {
               </>
             )}
           >
-            <Money usd={total.cost_usd} />
+            <Link href={hrefWith({ by: "day" })}>
+              <Money usd={total.cost_usd} />
+            </Link>
           </Stat>
           <Stat label="Calls" note={total.previous && `${count(total.previous.model_calls)} before`}>
-            {count(total.model_calls)}
+            <Link href={hrefWith({ by: "session" })}>{count(total.model_calls)}</Link>
           </Stat>
           <Stat
             label="Input tokens"
-            note={<Link href={hrefTo("caching")}>{compact(total.cache_read_tokens)} cached</Link>}
+            note={`${compact(total.cache_read_tokens)} cached`}
           >
-            <span title={count(total.input_tokens)}>{compact(total.input_tokens)}</span>
+            <Link href={hrefTo("caching")}>
+              <span title={count(total.input_tokens)}>{compact(total.input_tokens)}</span>
+            </Link>
           </Stat>
           <Stat label="Output tokens" note={`${compact(total.reasoning_tokens)} of reasoning`}>
-            <span title={count(total.output_tokens)}>{compact(total.output_tokens)}</span>
+            <Link href={hrefWith({ by: undefined, sort: "-tokens" })}>
+              <span title={count(total.output_tokens)}>{compact(total.output_tokens)}</span>
+            </Link>
           </Stat>
         </Stats>
       </Card>
@@ -132,7 +138,7 @@ function Figures({ total, title, isCompared }: {
 
 function NoCalls({ title }: { title: string }) {
   return (
-    <Empty title={`No calls: ${title}`} command="purser report calls.jsonl">
+    <Empty title={`No calls ${title}`} command="purser report calls.jsonl">
       Run an agent, send calls through the gateway, or report those of other frameworks.
     </Empty>
   );

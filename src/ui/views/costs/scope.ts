@@ -8,16 +8,16 @@ export type Filter = typeof FILTERS[number];
 /** The spans by their names in the URL. */
 export const SPANS = [
   { value: "today", label: "Today", title: "today" },
-  { value: "7d", label: "7 days", title: "the last 7 days" },
-  { value: "30d", label: "30 days", title: "the last 30 days" },
+  { value: "7d", label: "7 days", title: "in the last 7 days" },
+  { value: "30d", label: "30 days", title: "in the last 30 days" },
   { value: "month", label: "Month", title: "this month" },
-  { value: "all", label: "All", title: "all time" },
+  { value: "all", label: "All", title: "in all" },
 ] as const;
 export const DEFAULT_SPAN = "7d";
 
 /** A span of calls, and the one before it; days are of UTC. */
 export interface Span {
-  /** In words: "the last 7 days". */
+  /** In words: "in the last 7 days". */
   title: string;
   from?: string;
   to?: string;
@@ -33,7 +33,7 @@ export function spanOf(query: URLSearchParams, now: number): Span {
   const [from, to] = [query.get("from") ?? undefined, query.get("to") ?? undefined];
   if (from || to) {
     const title = from && to && isNextDay(from, to)
-      ? `${from} (UTC)`
+      ? `on ${from} (UTC)`
       : [from && `from ${from}`, to && `until ${to}`].filter(Boolean).join(" ");
     return { title, from, to, isDay: Boolean(from && to && isNextDay(from, to)) };
   }

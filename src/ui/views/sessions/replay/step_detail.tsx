@@ -74,9 +74,9 @@ function Figures({ step }: { step: ReplayStep }) {
   const figures: [string, string][] = [
     ["Cost", cost === null ? NO_PRICE : `$${formatUsd(cost)}`],
     ["Input", formatCount(readCount(call.input_tokens))],
-    ["of it cached", formatCount(readCount(call.cache_read_tokens))],
+    ["Cached", formatCount(readCount(call.cache_read_tokens))],
     ["Output", formatCount(readCount(call.output_tokens))],
-    ["of it reasoning", formatCount(readCount(call.reasoning_tokens))],
+    ["Reasoning", formatCount(readCount(call.reasoning_tokens))],
   ];
   return (
     <>

@@ -1,0 +1,249 @@
+import assert from "node:assert/strict";
+import { expectAccessible, type TestPage } from "../harness/browser.ts";
+import { type TestDashboard, testDashboard } from "../harness/dashboard.ts";
+import { fixedClock } from "../../src/kernel/clock.ts";
+
+/** The costs in the dashboard: each question, with exact figures. */
+
+/** A Wednesday. */
+const NOW = Date.parse("2026-11-25T12:30:00.000Z");
+const HOSTILE = "\u202e<img src=x onerror=alert(1)>";
+
+const CALLS = [
+  { at: "2026-11-18T09:00:00.000Z", agent_id: "researcher", provider: "acme", model: "alpha", cost_usd: 1 },
+  { at: "2026-11-24T10:00:00.000Z", agent_id: "researcher", provider: "acme", model: "alpha", cost_usd: 1.5 },
+  { at: "2026-11-25T09:00:00.000Z", agent_id: "researcher", provider: "acme", model: "alpha", cost_usd: 0.25 },
+  {
+    at: "2026-11-25T10:00:00.000Z",
+    agent_id: "support",
+    provider: "acme",
+    model: HOSTILE,
+    cost_usd: 0.125,
+    estimated: true,
+  },
+  { at: "2026-11-25T11:00:00.000Z", agent_id: "support", provider: "acme", model: "unknown" },
+  {
+    at: "2026-11-25T11:30:00.000Z",
+    agent_id: "support",
+    provider: "anthropic",
+    model: "claude-sonnet-4-5",
+    cache_read_tokens: 800,
+  },
+].map((call, index) => ({
+  call_id: `call-${index}`,
+  session_id: `ses-${call.agent_id}`,
+  run_id: `run-${call.agent_id}-${index}`,
+  input_tokens: 1000,
+  output_tokens: 100,
+  tags: { customer: index < 3 ? "acme" : "globex" },
+  ...call,
+}));
+
+/** Opens a page of the section at the time of the calls. */
+async function open({ browser, url }: TestDashboard, path: string): Promise<TestPage> {
+  const opened = await browser.open(`${url}/ui/keys`);
+  await opened.page.clock.setFixedTime(NOW);
+  opened.requests.length = 0;
+  await opened.page.goto(`${url}/ui/costs${path}`);
+  await opened.page.locator("main .card").first().waitFor();
+  return opened;
+}
+
+/** Returns the rows of a table, as the text of their cells; amounts are exact. */
+function rowsOf({ page }: TestPage, caption: string): Promise<string[][]> {
+  return page.getByRole("region", { name: caption, exact: true }).locator("tbody tr").evaluateAll((rows) =>
+    rows.map((row) =>
+      [...row.querySelectorAll("td, th")].map((cell) =>
+        cell.querySelector("data")?.getAttribute("value") ?? cell.textContent ?? ""
+      )
+    )
+  );
+}
+
+/** Returns the figure with a name, exact if it is an amount. */
+async function figure({ page }: TestPage, label: string): Promise<string> {
+  const stat = page.locator(".stat", { has: page.getByText(label, { exact: true }) }).locator(".stat-value");
+  await stat.first().waitFor();
+  const amount = stat.locator("data");
+  return (await amount.count() > 0 ? await amount.getAttribute("value") : await stat.textContent()) ?? "";
+}
+
+/** Returns an answer of the API. */
+// deno-lint-ignore no-explicit-any -- the body of any route
+async function ask({ purser }: TestDashboard, path: string): Promise<any> {
+  return (await purser.api("GET", path)).body;
+}
+
+/** Fails if a page has sent more than three requests for its figures. */
+function expectFewRequests({ requests }: TestPage): void {
+  const own = requests.filter((request) => !/ \/(ui\/|live)/.test(request));
+  assert.ok(own.length >= 1 && own.length <= 3, own.join("\n"));
+}
+
+testDashboard("the costs in the dashboard", { clock: fixedClock(NOW) }, {
+  async "the calls are booked"({ purser }) {
+    const { body } = await purser.api("POST", "/costs/events", CALLS);
+    assert.equal(body.booked, CALLS.length);
+  },
+
+  async "a span has its total, what changed, and its parts"(dashboard) {
+    await using opened = await open(dashboard, "");
+    const total = await ask(
+      dashboard,
+      "/costs/total?from=2026-11-19&compare_from=2026-11-12&compare_to=2026-11-18T12:00:00Z",
+    );
+    assert.equal(await figure(opened, "Cost"), String(total.cost_usd));
+    assert.equal(await figure(opened, "Calls"), "5");
+    assert.equal(
+      await opened.page.locator(".stat-note .difference").getAttribute("value"),
+      String(total.difference_usd),
+    );
+    const rows = await rowsOf(opened, "Costs by model");
+    assert.deepEqual(rows.map((row) => [row[0], row[1], row[2], row[4]]).slice(0, 2), [
+      ["acme:alpha", "2", "2,200", "1.75"],
+      ["acme:\\u202e<img src=x onerror=alert(1)>", "1", "1,100", "0.125"],
+    ]);
+    assert.match(rows.at(-1)!.join(" "), /^acme:unknown\s*1 without a price 1 1,100 – no price$/);
+    assert.equal(await opened.page.locator("img").count(), 0);
+    assert.match(await opened.page.locator(".banner").textContent() ?? "", /^1 of 5 calls has no price/);
+    expectFewRequests(opened);
+  },
+
+  async "a chart is stacked by day, and opens a day by the keyboard"(dashboard) {
+    await using opened = await open(dashboard, "?split=agent");
+    const { page } = opened;
+    const chart = page.getByRole("img", { name: /^Cost by day and agent: / });
+    await chart.focus();
+    await page.keyboard.press("End");
+    assert.match(await page.locator(".legend").textContent() ?? "", /researcher\$0\.25.*2026-11-25/);
+    await page.keyboard.press("ArrowLeft");
+    assert.match(await page.locator(".legend").textContent() ?? "", /researcher\$1\.50support–2026-11-24/);
+    await page.keyboard.press("Enter");
+    await page.getByRole("heading", { name: "Spent on 2026-11-24 (UTC)" }).waitFor();
+    assert.equal(await figure(opened, "Cost"), "1.5");
+    assert.deepEqual((await rowsOf(opened, "Costs by model")).map((row) => row[4]), ["1.5"]);
+    await page.getByRole("link", { name: /^Remove the filter Span/ }).click();
+    await page.getByRole("heading", { name: "Spent in the last 7 days" }).waitFor();
+  },
+
+  async "a figure links to its parts, and filters are in the address"(dashboard) {
+    await using opened = await open(dashboard, "?span=all");
+    const { page } = opened;
+    await page.getByRole("link", { name: "acme:alpha" }).click();
+    await page.waitForURL(/model=acme%3Aalpha/);
+    await page.locator(".chip", { hasText: "acme:alpha" }).waitFor();
+    await page.getByRole("region", { name: "Costs by agent" }).waitFor();
+    assert.deepEqual((await rowsOf(opened, "Costs by agent")).map((row) => [row[0], row[4]]), [
+      ["researcher", "2.75"],
+    ]);
+    await page.getByText("Add a filter").click();
+    await page.getByLabel("Filter by").selectOption("tag");
+    await page.getByLabel("Value of the filter").fill("customer:globex");
+    await page.getByRole("button", { name: "Apply" }).click();
+    await page.getByText("No calls in all").first().waitFor();
+    assert.match(page.url(), /tag=customer%3Aglobex/);
+    await page.getByRole("link", { name: "Remove the filter Model acme:alpha" }).click();
+    await page.getByRole("link", { name: "support" }).first().waitFor();
+    assert.equal(await figure(opened, "Calls"), "3");
+  },
+
+  async "parts are sessions, runs, keys, days and tags too"(dashboard) {
+    await using opened = await open(dashboard, "?span=all&by=session");
+    const { page } = opened;
+    await page.getByRole("link", { name: "ses-researcher" }).waitFor();
+    assert.equal((await rowsOf(opened, "Costs by session"))[0]![4], "2.75");
+    for (
+      const [by, first] of [["run", "1.5"], ["key", undefined], ["day", undefined], ["provider", "2.875"]]
+    ) {
+      await page.getByLabel("Group by").selectOption(by!);
+      const rows = page.getByRole("region", { name: `Costs by ${by}` }).locator("tbody tr");
+      await rows.first().waitFor();
+      if (first) assert.equal((await rowsOf(opened, `Costs by ${by}`))[0]![4], first, by);
+    }
+    await page.goto(`${dashboard.url}/ui/costs?span=all&by=tag:customer`);
+    await page.getByRole("region", { name: "Costs by tag:customer" }).waitFor();
+    assert.deepEqual((await rowsOf(opened, "Costs by tag:customer"))[0]!.slice(0, 2), ["acme", "3"]);
+  },
+
+  async "a table downloads as CSV"(dashboard) {
+    await using opened = await open(dashboard, "?by=agent");
+    const { page } = opened;
+    const link = page.getByRole("link", { name: "Download as CSV: Costs by agent" });
+    const [answer] = await Promise.all([
+      page.waitForResponse((response) => response.request().headers().accept === "text/csv"),
+      link.click(),
+    ]);
+    assert.match(await answer.text(), /^agent_id,[^]*\r\nresearcher,/);
+  },
+
+  async "a week is compared with the one before, and the change has its factors"(dashboard) {
+    await using opened = await open(dashboard, "/compare");
+    const total = await ask(
+      dashboard,
+      "/costs/total?from=2026-11-23&compare_from=2026-11-16&compare_to=2026-11-18T12:00:00Z",
+    );
+    assert.equal(await figure(opened, "This week"), String(total.cost_usd));
+    assert.equal(await figure(opened, "The week before"), "1");
+    assert.equal(await figure(opened, "Difference"), String(total.difference_usd));
+    const factors = await rowsOf(opened, "Factors of the change");
+    assert.deepEqual(factors.map(([name]) => name), [
+      "Calls",
+      "Tokens per call",
+      "Mix of models",
+      "Price per token within a model",
+      "Cost",
+    ]);
+    assert.deepEqual(factors.slice(0, 2).map((row) => row.slice(1)), [["1 → 5", "+400%"], [
+      "1,100 → 1,100",
+      "0%",
+    ]]);
+    const agents = await rowsOf(opened, "Costs by agent, compared");
+    assert.deepEqual(agents[0], ["researcher", "2", "1", "1.75", "1", "0.75", "+75%"]);
+    expectFewRequests(opened);
+  },
+
+  async "caching has what it saved, and what it could"(dashboard) {
+    await using opened = await open(dashboard, "/caching?by=agent");
+    const report = await ask(dashboard, "/costs/caching?from=2026-11-19&group_by=agent");
+    assert.ok(report.saved_usd > 0);
+    assert.equal(await figure(opened, "Saved"), String(report.saved_usd));
+    assert.equal(await figure(opened, "Hit rate"), "16%");
+    assert.equal(await figure(opened, "Could be saved, at most"), String(report.possible_usd));
+    const rows = await rowsOf(opened, "Caching by agent");
+    assert.deepEqual(rows.find(([name]) => name === "support")!.slice(0, 3), ["support", "3,000", "800"]);
+    expectFewRequests(opened);
+  },
+
+  async "coverage names the calls without a price, and the fix"(dashboard) {
+    await using opened = await open(dashboard, "/coverage");
+    await opened.page.getByText("4 of 5 calls have a price for all parts, 0 for some, 1 for none.").waitFor();
+    const rows = await rowsOf(opened, "Models with calls that lack a price, or whose tokens are estimated");
+    assert.deepEqual(rows, [
+      ["acme:unknown", "1", "1", "0", "0", "no price"],
+      ["acme:\\u202e<img src=x onerror=alert(1)>", "1", "0", "0", "1", "0.125"],
+    ]);
+    await opened.page.getByText("purser reprice --unpriced --apply").waitFor();
+    expectFewRequests(opened);
+  },
+
+  async "the month has a forecast as a range, and none before three days of calls"(dashboard) {
+    await using opened = await open(dashboard, "/forecast");
+    const forecast = await ask(dashboard, "/costs/forecast");
+    assert.ok(forecast.low_usd > 0);
+    assert.equal(await figure(opened, "Spent so far"), String(forecast.cost_usd));
+    assert.equal(await figure(opened, "At the pace so far"), String(forecast.forecast_usd));
+    assert.equal(await figure(opened, "By weekdays"), String(forecast.weekday_forecast_usd));
+    expectFewRequests(opened);
+    await opened.page.goto(`${dashboard.url}/ui/costs/forecast?agent_id=support`);
+    await opened.page.getByText("Too early for a forecast").waitFor();
+  },
+
+  async "every page is accessible"(dashboard) {
+    await using opened = await open(dashboard, "?agent_id=support");
+    for (const path of ["?agent_id=support", "/compare", "/caching", "/coverage", "/forecast"]) {
+      await opened.page.goto(`${dashboard.url}/ui/costs${path}`);
+      await opened.page.locator("main .table-scroll, main svg").first().waitFor();
+      await expectAccessible(opened.page, path);
+    }
+  },
+});
