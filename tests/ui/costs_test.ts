@@ -12,7 +12,13 @@ const HOSTILE = "\u202e<img src=x onerror=alert(1)>";
 const CALLS = [
   { at: "2026-11-18T09:00:00.000Z", agent_id: "researcher", provider: "acme", model: "alpha", cost_usd: 1 },
   { at: "2026-11-24T10:00:00.000Z", agent_id: "researcher", provider: "acme", model: "alpha", cost_usd: 1.5 },
-  { at: "2026-11-25T09:00:00.000Z", agent_id: "researcher", provider: "acme", model: "alpha", cost_usd: 0.25 },
+  {
+    at: "2026-11-25T09:00:00.000Z",
+    agent_id: "researcher",
+    provider: "acme",
+    model: "alpha",
+    cost_usd: 0.25,
+  },
   {
     at: "2026-11-25T10:00:00.000Z",
     agent_id: "support",
@@ -169,11 +175,9 @@ testDashboard("the costs in the dashboard", { clock: fixedClock(NOW) }, {
     await using opened = await open(dashboard, "?by=agent");
     const { page } = opened;
     const link = page.getByRole("link", { name: "Download as CSV: Costs by agent" });
-    const [answer] = await Promise.all([
-      page.waitForResponse((response) => response.request().headers().accept === "text/csv"),
-      link.click(),
-    ]);
-    assert.match(await answer.text(), /^agent_id,[^]*\r\nresearcher,/);
+    const [download] = await Promise.all([page.waitForEvent("download"), link.click()]);
+    assert.equal(download.suggestedFilename(), "costs-by-agent.csv");
+    assert.match(await Deno.readTextFile(await download.path()), /^agent_id,[^]*\r\nresearcher,2,/);
   },
 
   async "a week is compared with the one before, and the change has its factors"(dashboard) {
