@@ -101,7 +101,7 @@ const LINES: readonly [line: string, ...offered: string[]][] = [
   ["purser ag", "agents"],
   ["purser agents s", "set", "show"],
   ["purser cost --by=m", "model"],
-  ["purser cost --by ", "agent", "day", "hour", "model", "provider", "run", "session"],
+  ["purser cost --by ", "agent", "day", "hour", "key", "model", "provider", "run", "session"],
   ["purser agents show ", "helper", "team:two"],
   ["purser agents show team:t", "team:two"],
   ["purser agents show --profile other ", "elsewhere"],

@@ -46,6 +46,7 @@ const READING_PROC = new Set(["faults", "soak", "slow_clients"]);
 
 /** Files that grant everything, each with its reason beside it. */
 const GRANT_ALL = new Set([
+  "bench/slow_clients.ts", // its process that holds the connections
   "bench/versions.ts",
   "deno.json", // the tasks that read other processes in /proc
   "tests/faults/faults_test.ts",

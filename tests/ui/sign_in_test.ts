@@ -26,7 +26,7 @@ const SIGN_IN = { name: "Sign in to Purser" };
 testDashboard("the dashboard signs in", {}, {
   async "without a key, this machine needs none"({ browser, url }) {
     await using opened = await browser.open(`${url}/ui/`);
-    await opened.page.getByRole("heading", { name: "Now" }).waitFor();
+    await opened.page.getByRole("heading", { name: "Now", exact: true }).waitFor();
     assert.equal(await opened.page.getByRole("button", { name: "Sign out" }).count(), 0);
     await expectAccessible(opened.page);
   },
