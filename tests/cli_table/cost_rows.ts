@@ -48,7 +48,7 @@ export const COST_ROWS: readonly Row[] = [
   },
   { line: "cost --total --by agent", code: 2, err: /--total together with --by/ },
   { line: "cost --forecast", out: /^Spent in \d{4}-\d\d: \$0\.\d+\nNo forecast yet/ },
-  { line: "cost --forecast --json", out: /"pace_from":"[^"]+",.*"forecast_usd":null\}/ },
+  { line: "cost --forecast --json", out: /"pace_from":"[^"]+",.*"forecast_usd":null,.*"high_usd":null\}/ },
   {
     line: "agents set tagged --model demo:echo --tag team=search --tag customer=none",
     out: /^Created agent tagged/,
