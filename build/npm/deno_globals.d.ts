@@ -22,7 +22,7 @@ interface UsedOfDeno {
   writeTextFile(path: string, text: string, options: { mode: number; createNew: boolean }): Promise<void>;
   mkdir(path: string, options: { recursive: boolean; mode: number }): Promise<void>;
   rename(from: string, to: string): Promise<void>;
-  remove(path: string): Promise<void>;
+  remove(path: string, options?: { recursive?: boolean }): Promise<void>;
   realPath(path: string): Promise<string>;
   stat(path: string): Promise<{
     readonly isDirectory: boolean;
