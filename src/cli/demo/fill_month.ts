@@ -81,7 +81,8 @@ export async function fillMonth(
         const at = hour + random.whole(0, HOUR_MS - 1);
         // Older sessions are rarely opened, and a run takes longer to make than a report.
         const isOld = at < end - DAYS_WITH_RUNS * DAY_MS;
-        if (random.next() < agent.runShare * (isOld ? 0.2 : 1)) {
+        const share = isOld && agent.runShare < 1 ? agent.runShare / 5 : agent.runShare;
+        if (random.next() < share) {
           runs.push({ at, agent, script: scripts.write(agent) });
         } else reports.push(...reportSession({ agent, scripts, random, keys }, at));
       }

@@ -7,7 +7,7 @@ import { type Script, Scripts } from "./script.ts";
 const WORKERS = 3;
 
 /** The agents at work, several times where more of their sessions are seen. */
-const LIVELY = ["coder", "coder", "support", "support", "support", "researcher", "triage", "prompt-lab"]
+const LIVELY = ["coder", "researcher", "support", "coder", "support", "support", "triage", "prompt-lab"]
   .map((id) => AGENTS.find((agent) => agent.id === id)!);
 
 /** Keeps agents at work until the signal aborts: a call every second or two. Resolves when the last run has ended. */
@@ -22,7 +22,7 @@ async function work(
 ): Promise<void> {
   const { core, random } = world;
   // The first runs are half done, so that the page shows them at once.
-  let next: { agent: DemoAgent; script: Script } = startOf(scripts, LIVELY[index * 2]!);
+  let next: { agent: DemoAgent; script: Script } = startOf(scripts, LIVELY[index]!);
   while (!signal.aborted) {
     await runScript(world, { ...next, signal });
     await core.clock.sleep(random.whole(500, 4_000), signal);
@@ -33,7 +33,8 @@ async function work(
 
 /** Returns a session whose first two steps take no time. */
 function startOf(scripts: Scripts, agent: DemoAgent): { agent: DemoAgent; script: Script } {
-  const script = scripts.write(agent);
+  let script = scripts.write(agent);
+  while (script.steps.length < 4) script = scripts.write(agent);
   const steps = script.steps.map((step, index) => index < 2 ? { ...step, latencyMs: 0, toolMs: 0 } : step);
   return { agent, script: { ...script, steps } };
 }
