@@ -114,7 +114,7 @@ testDashboard("alerts", { alerts }, {
     assert.deepEqual(await rowsOf(page, "Sessions in the window"), [
       "ses_researcherresearcher, gpt-5 | 50% | 2 | $1.50",
       "ses_nightresearcher, gpt-5 | 33% | 1 | $1.00",
-      "ses_supportsupport, house-7b | 17% | 2 | $0.50",
+      "ses_supportsupport, house-7b | 17% | 21 without a price | $0.50",
     ]);
     assert.deepEqual(await rowsOf(page, "Models in the window"), [
       "openai:gpt-5 | 92% | 3 | $2.75",
@@ -123,7 +123,7 @@ testDashboard("alerts", { alerts }, {
     ]);
     assert.deepEqual(await rowsOf(page, "Agents in the window"), [
       "researcher | 83% | 3 | $2.50",
-      "support | 17% | 2 | $0.50",
+      "support | 17% | 21 without a price | $0.50",
     ]);
     assert.deepEqual(await rowsOf(page, "Deliveries"), [
       "log log | delivered | 1 | just now | none",

@@ -10,7 +10,7 @@ import { type Column, Table } from "../../parts/table.tsx";
 import { Id, Text } from "../../parts/text.tsx";
 import { utc } from "../../format/time.ts";
 import { costsHref, sessionHref } from "../links.ts";
-import { callsText } from "../coverage.tsx";
+import { UncertainCalls } from "../coverage.tsx";
 
 /** Returns whether the sessions are only those at the end of a long window, so that they have no share of its value. */
 export function isPartial({ from, sessions_from }: AlertCauses): boolean {
@@ -114,7 +114,12 @@ function columnsOf(
       title: "Calls",
       isNumber: true,
       sortBy: ({ model_calls }) => model_calls,
-      cell: (row) => <span title={callsText(row)}>{count(row.model_calls)}</span>,
+      cell: (row) => (
+        <>
+          {count(row.model_calls)}
+          {row.cost_usd !== null && <UncertainCalls of={row} />}
+        </>
+      ),
     },
     {
       id: "cost_usd",

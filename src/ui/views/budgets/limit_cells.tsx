@@ -107,7 +107,7 @@ export function ReachedAt({ limit: { enabled, reachesAt, usdPerHour, state, stop
       </>
     );
   }
-  if (usdPerHour === null) return <span class="muted">each by itself</span>;
+  if (usdPerHour === null) return <span class="muted">–</span>;
   return <span class="muted">{usdPerHour === 0 ? "nothing is spent" : "not in this window"}</span>;
 }
 

@@ -18,7 +18,6 @@ export function EnableRuleButton({ rule }: { rule: Shown }) {
   return (
     <ActionButton
       label={enabled ? "Enable" : "Disable"}
-      isDangerous={!enabled}
       explanation={
         <p>
           The rule{" "}

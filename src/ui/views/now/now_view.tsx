@@ -17,7 +17,7 @@ import { Text } from "../../parts/text.tsx";
 import { Time } from "../../parts/time.tsx";
 import { type Limit, limitOfBudget, limitOfRule } from "../budgets/limit.ts";
 import { nextStopOf, stoppedBy } from "../budgets/next_stop.tsx";
-import { callsText } from "../coverage.tsx";
+import { Calls } from "../coverage.tsx";
 import { budgetsHref, costsHref } from "../links.ts";
 import { AlertsCard, AnomaliesCard } from "./incidents.tsx";
 import { LimitsCard } from "./limits_card.tsx";
@@ -72,7 +72,7 @@ function Summary({ state, span, sum, limits }: {
   return (
     <section class="card summary" aria-label="Summary">
       <Stats>
-        <Stat label={`Spent ${span.of}`} note={sum && callsText(sum)}>
+        <Stat label={`Spent ${span.of}`} note={sum && <Calls of={sum} from={span.from} />}>
           {sum
             ? (
               <Link href={costsHref({ from: span.from })}>

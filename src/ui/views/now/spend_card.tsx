@@ -10,7 +10,7 @@ import { Empty, Loaded } from "../../parts/loaded.tsx";
 import { Money } from "../../parts/money.tsx";
 import { type Column, Table } from "../../parts/table.tsx";
 import { Text } from "../../parts/text.tsx";
-import { callsText, type Coverage } from "../coverage.tsx";
+import { Calls, type Coverage } from "../coverage.tsx";
 import { SpendChart, type Spender, spenderOf } from "./spend_chart.tsx";
 import { barsPath, type Group, GROUPS, groupsPath, type Span, totalPath } from "./span.ts";
 
@@ -76,7 +76,7 @@ export function SpendCard({ span, today, sum, spenders }: {
               keyOf={({ key }) => key}
               source={{ path: groupsPath(span, group), name: `costs_by_${group}` }}
               defaultSort="-cost_usd"
-              foot={callsText(sum)}
+              foot={<Calls of={sum} from={span.from} />}
             />
           </>
         )}
