@@ -1,17 +1,12 @@
 import assert from "node:assert/strict";
 import { createKey, createWebSession } from "../../src/keys/mod.ts";
 import { expectAccessible, type TestPage } from "../harness/browser.ts";
+import { replaceChannels } from "../harness/fake_channels.ts";
 import { type TestDashboard, testDashboard } from "../harness/dashboard.ts";
 
 /** The keys and the channels in the dashboard. */
 
 const HOSTILE = "\u202e<img src=x onerror=alert(1)>";
-
-const hook = Deno.serve(
-  { port: 0, hostname: "127.0.0.1", onListen() {} },
-  (request) => new Response(null, { status: new URL(request.url).pathname === "/broken" ? 500 : 204 }),
-);
-hook.unref();
 
 /** Opens a page with a session of a new key. */
 async function open(
@@ -101,7 +96,57 @@ testDashboard("the keys and channels in the dashboard", {}, {
     await opened.page.getByText("Only a key with the scope admin lists the keys").waitFor();
     assert.deepEqual(opened.requests.filter((request) => request.startsWith("GET /keys")), []);
     await opened.page.getByRole("link", { name: "Channels", exact: true }).click();
-    await opened.page.getByText("No channels yet").waitFor();
+    await row(opened, "log").first().waitFor();
+    assert.equal(await opened.page.getByRole("button", { name: "Send a test" }).count(), 0);
+  },
+
+  async "channels have their state, a test, and their last failures"(dashboard) {
+    const { core } = dashboard.purser;
+    replaceChannels(core, { pager: "ok", ops: { reason: `HTTP 503: ${HOSTILE}` } });
+    const at = core.clock.now();
+    await core.store.write([
+      {
+        sql: `INSERT INTO alerts (alert_id, rule_id, rule_name, threshold_type, threshold_nano_usd, severity,
+          value_nano_usd, agent_id, session_id, run_id, window, window_start, triggered_at)
+          VALUES ('alert_1', 'rule_1', 'Daily', 'per_day_usd', 10000000000, 'critical', 10250000001, 'a', 's', 'r', 'w', ?1, ?1)`,
+        args: [at],
+      },
+      {
+        sql:
+          `INSERT INTO deliveries (delivery_id, subject_id, channel, kind, status, attempts, due_at, last_error,
+          created_at, settled_at) VALUES ('dlv_1', 'alert_1', 'pager', 'custom', 'delivered', 1, 0, NULL, 0, ?1),
+          ('dlv_2', 'alert_1', 'ops', 'custom', 'failed', 7, 0, ?2, 0, ?1)`,
+        args: [at, `HTTP 503: ${HOSTILE}`],
+      },
+    ]);
+    await using opened = await open(dashboard, "/channels");
+    const { page } = opened;
+    const failure = page.getByRole("region", { name: "Deliveries that failed" }).locator("tbody tr");
+    await failure.waitFor();
+    assert.deepEqual((await failure.locator("td").allTextContents()).slice(1), [
+      "Daily",
+      "ops",
+      "failed",
+      "7",
+      "HTTP 503: \\u202e<img src=x onerror=alert(1)>",
+    ]);
+    assert.equal(await failure.getByRole("link").getAttribute("href"), "/ui/budgets/alerts/alert_1");
+    const channels = page.getByRole("region", { name: "Channels", exact: true });
+    const channel = (name: string) =>
+      channels.locator("tbody tr", { has: page.getByText(name, { exact: true }) });
+    assert.match(await channel("pager").textContent() ?? "", /ready.*critical/);
+    await channel("pager").getByRole("button", { name: "Send a test" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Send a test" }).click();
+    await page.locator(".toast", { hasText: /^Sent a test through pager in \d+ ms$/ }).waitFor();
+    await channel("ops").getByRole("button", { name: "Send a test" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Send a test" }).click();
+    assert.match(
+      await page.locator(".field-error").textContent() ?? "",
+      /^HTTP 503: {2}<img src=x onerror=alert\(1\)>$/,
+    );
+    await page.getByRole("dialog").getByRole("button", { name: "Cancel" }).click();
+    const own = opened.requests.filter((request) => /^GET \/(channels|alerts)/.test(request));
+    assert.deepEqual(new Set(own), new Set(["GET /channels", "GET /alerts/history?limit=100"]));
   },
 
   async "every page is accessible"(dashboard) {

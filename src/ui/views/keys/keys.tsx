@@ -81,13 +81,11 @@ function columnsOf(
       sortBy: ({ name }) => name,
       cell: ({ name, key_id }) => (
         <span class="key">
-          <span>
-            <Text>{name}</Text>
-            {key_id === own && (
-              <>
-                <Badge tone="accent">yours</Badge>
-              </>
-            )}
+          <span class="key-title">
+            <span>
+              <Text>{name}</Text>
+            </span>
+            {key_id === own && <Badge tone="accent">yours</Badge>}
           </span>
           <Id>{key_id}</Id>
         </span>
