@@ -111,20 +111,21 @@ function columnsOf(
       id: "scopes",
       title: "Scopes",
       sortBy: ({ scopes }) => scopes.join(),
-      cell: ({ scopes }) => scopes.join(", "),
-    },
-    {
-      id: "agent",
-      title: "Agent",
-      sortBy: ({ agent_id }) => agent_id,
-      cell: ({ agent_id }) => agent_id === null ? <span class="muted">all</span> : <Text>{agent_id}</Text>,
-    },
-    {
-      id: "models",
-      title: "Models",
-      sortBy: ({ models }) => models?.join(),
-      cell: ({ models }) =>
-        models === null ? <span class="muted">all</span> : <Text>{models.join(", ")}</Text>,
+      cell: ({ scopes, agent_id, models }) => (
+        <span class="key-scopes">
+          {scopes.join(", ")}
+          {agent_id !== null && (
+            <span class="muted">
+              agent <Text>{agent_id}</Text>
+            </span>
+          )}
+          {models !== null && (
+            <span class="muted">
+              models <Text>{models.join(", ")}</Text>
+            </span>
+          )}
+        </span>
+      ),
     },
     {
       id: "expires",
