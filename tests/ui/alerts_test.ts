@@ -31,13 +31,14 @@ async function addRule(
 
 /** Waits until both channels have answered to every alert. */
 async function settled({ purser }: TestDashboard): Promise<{ alert_id: string; rule_name: string }[]> {
-  for (;;) {
+  for (let attempt = 0; attempt < 400; attempt++) {
     const { body } = await purser.api("GET", "/alerts/history");
     const pending = body.flatMap((alert: { deliveries: { status: string }[] }) => alert.deliveries)
       .filter(({ status }: { status: string }) => status === "pending");
     if (body.length > 0 && pending.length === 0) return body;
     await new Promise((resolve) => setTimeout(resolve, 5));
   }
+  assert.fail("the channels have not answered");
 }
 
 testDashboard("alerts", { alerts }, {

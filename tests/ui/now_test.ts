@@ -8,13 +8,21 @@ import { bookCalls, call, dataRequests, openAt, rowsOf, statOf } from "./_money.
 
 /** The home page: the money of today, what spends at present, and the limits. */
 
-/** Answers the first call of a run for $0.20, and no second one until the run is cancelled. */
-const fake = await startFakeProvider((request) =>
-  fake.calls > 1 ? { hang: true } : answerTo(request, {
-    toolCall: { id: "call_1", ...CALCULATOR_CALL },
-    usage: { inputTokens: 200_000, outputTokens: 0 },
-  })
-);
+/**
+ * Calls a tool. Asked to go "Again", it does so five times with the same input; else the first call costs $0.20, and the
+ * second one is not answered until the run is cancelled.
+ */
+const fake = await startFakeProvider((request) => {
+  const text = JSON.stringify(request.body.messages);
+  const rounds = text.split('"role":"tool"').length - 1;
+  const isAgain = text.includes("Again");
+  if (isAgain && rounds === 5) return answerTo(request, { text: "Done" });
+  if (!isAgain && rounds === 1) return { hang: true };
+  return answerTo(request, {
+    toolCall: { id: `call_${rounds}`, ...CALCULATOR_CALL },
+    usage: { inputTokens: isAgain ? 10 : 200_000, outputTokens: 0 },
+  });
+});
 
 testDashboard("the home page", { fake }, {
   async "teaches the next commands where there is nothing yet"(dashboard) {
@@ -138,6 +146,28 @@ testDashboard("the home page", { fake }, {
     assert.equal(await statOf(page, "Spent today"), "$3.00 | 5 calls, 1 without a price");
   },
 
+  async "shows what is out of the ordinary, with a link to its step"(dashboard) {
+    const { purser } = dashboard;
+    await purser.api("PATCH", `/budgets/${(await purser.api("GET", "/budgets")).body[0].budget_id}`, {
+      limit_usd: 100,
+    });
+    await purser.api("PUT", "/agents/looper", { model: "local:my-model", tools: ["calculator"] });
+    await purser.api("POST", "/agents/looper/runs", { input: "Again", session_id: "ses_loop" });
+    assert.ok(
+      await eventually(async () => (await purser.api("GET", "/anomalies")).body.length > 0),
+      "no anomaly was detected",
+    );
+    await using opened = await openAt(dashboard, "/ui/");
+    const { page } = opened;
+    const [row] = await rowsOf(page, "Anomalies");
+    assert.match(
+      row!,
+      /^just now \| warning looper called calculator 5 times with the same input in one run/,
+    );
+    await page.getByRole("link", { name: /^looper called calculator 5 times/ }).click();
+    await page.waitForURL(/\/ui\/sessions\/ses_loop\?(call|run)=\w+$/);
+  },
+
   async "shows runs in progress with their cost so far, and cancels one"(dashboard) {
     const { purser } = dashboard;
     await purser.api("PUT", "/agents/runner", {
@@ -145,11 +175,9 @@ testDashboard("the home page", { fake }, {
       tools: ["calculator"],
       cost_budget_usd: 0.8,
     });
-    await purser.api("PATCH", `/budgets/${(await purser.api("GET", "/budgets")).body[0].budget_id}`, {
-      limit_usd: 100,
-    });
+    const before = fake.calls;
     const run = purser.api("POST", "/agents/runner/runs", { input: "Hi", session_id: "ses_runner" });
-    while (fake.calls < 2) await new Promise((resolve) => fake.onRequest = resolve);
+    assert.ok(await eventually(() => Promise.resolve(fake.calls === before + 2)), "the run has not begun");
     await using opened = await openAt(dashboard, "/ui/");
     const { page } = opened;
     const [row] = await rowsOf(page, "Runs in progress");
@@ -168,3 +196,12 @@ testDashboard("the home page", { fake }, {
     await fake.close();
   },
 });
+
+/** Waits for a condition, at most two seconds. */
+async function eventually(holds: () => Promise<boolean>): Promise<boolean> {
+  for (let attempt = 0; attempt < 200; attempt++) {
+    if (await holds()) return true;
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+  return false;
+}
