@@ -27,6 +27,8 @@ interface Target {
   url: string;
   key: string;
   headers?: Record<string, string>;
+  /** Portkey's gateway (1.15.2) answers the streams of this provider with a 500. */
+  hasNoStreams?: true;
 }
 
 async function load(target: Target, { atOnce, calls }: typeof ALONE, kind: string): Promise<Times> {
@@ -49,7 +51,12 @@ const { values: { portkey: portkeyFolder } } = parseArgs({ options: { portkey: {
 if (portkeyFolder !== undefined) {
   const { url } = stack.use(await startPortkey(portkeyFolder));
   const headers = { "x-portkey-provider": "openai", "x-portkey-custom-host": `${provider.url}/v1` };
-  targets["through Portkey's gateway"] = { url: `${url}/v1/chat/completions`, key: "none", headers };
+  targets["through Portkey's gateway"] = {
+    url: `${url}/v1/chat/completions`,
+    key: "none",
+    headers,
+    hasNoStreams: true,
+  };
 }
 for (const durability of ["full", "normal", "memory"] as const) {
   const { url, key } = stack.use(await startGateway({ provider: provider.url, durability }));
@@ -67,7 +74,7 @@ for (let round = -1; round < ROUNDS; round++) {
     const times = {
       alone: await load(target, ALONE, "whole"),
       busy: await load(target, BUSY, "whole"),
-      streamed: await load(target, ALONE, "streamed"),
+      ...(!target.hasNoStreams && { streamed: await load(target, ALONE, "streamed") }),
     };
     for (const [kind, one] of Object.entries(times)) {
       if (one.failed > 0) throw new Error(`${name}: ${one.failed} calls failed`);
@@ -86,7 +93,9 @@ for (const name of Object.keys(targets)) {
       `${BUSY.atOnce} at once`,
       `${of(name, "busy", "perSecond").toFixed(0)} calls/s, p99 ${ms(of(name, "busy", "p99"))}`,
     ],
-    ["first event of a stream, p50", ms(of(name, "streamed", "first"))],
-    ["whole stream, p50", ms(of(name, "streamed", "p50"))],
+    ...targets[name]!.hasNoStreams ? [] : [
+      ["first event of a stream, p50", ms(of(name, "streamed", "first"))],
+      ["whole stream, p50", ms(of(name, "streamed", "p50"))],
+    ] as [string, string][],
   ]);
 }

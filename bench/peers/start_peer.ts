@@ -48,7 +48,9 @@ export async function startPeer(name: string, ...args: string[]): Promise<Peer> 
 
 /** Starts Portkey's gateway as it was installed into a folder. */
 export async function startPortkey(folder: string): Promise<Peer> {
-  const port = 20_000 + Deno.pid % 20_000;
+  const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  const { port } = listener.addr;
+  listener.close();
   const program = `${folder}/node_modules/@portkey-ai/gateway/build/start-server.js`;
   const started = await startProcess(
     [program, `--port=${port}`, "--headless"],
