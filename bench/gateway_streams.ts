@@ -1,5 +1,5 @@
 /**
- * Holds many streams open through the gateway: `deno task bench gateway_streams`, by default 1,000 of 60 s with an event a
+ * Holds many streams open through the gateway: `deno task gateway_streams`, by default 1,000 of 60 s with an event a
  * second. Prints the delays of the events, beside those of the same streams without the gateway, and the server's memory.
  */
 import { parseArgs } from "node:util";
@@ -18,6 +18,7 @@ async function hold(url: string, key: string) {
   const path = new URL("./peers/hold_streams.ts", import.meta.url).pathname;
   const { stdout } = await new Deno.Command(Deno.execPath(), {
     args: ["run", "-N", "--quiet", path, url, key, values.streams, values.seconds, "1000"],
+    stderr: "inherit",
   }).output();
   return JSON.parse(new TextDecoder().decode(stdout));
 }

@@ -15,7 +15,6 @@ const all: Record<string, boolean> = {
   alert_rules: true,
   budgets: false,
   gateway: false,
-  gateway_streams: false,
   summaries: true,
   disk_size: true,
   migrate: false,

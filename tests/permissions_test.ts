@@ -42,7 +42,7 @@ Deno.test("every way to start the command line grants these permissions, and non
 });
 
 /** Tasks that measure or inspect other processes in `/proc`, which Deno allows with every permission only. */
-const READING_PROC = new Set(["faults", "soak", "slow_clients"]);
+const READING_PROC = new Set(["faults", "soak", "slow_clients", "gateway_streams"]);
 
 /** Files that grant everything, each with its reason beside it. */
 const GRANT_ALL = new Set([

@@ -10,7 +10,9 @@ export async function startGateway(
   const folder = await Deno.makeTempDir({ prefix: "purser-gateway-" });
   const isMemory = durability === "memory";
   const config = `${folder}/purser.json`;
-  await Deno.writeTextFile(config, JSON.stringify(isMemory ? {} : { durability }));
+  // One client holds all connections and calls.
+  const limits = { connections: 4_000, connections_per_address: 4_000, calls: 4_000, calls_per_key: 4_000 };
+  await Deno.writeTextFile(config, JSON.stringify({ limits, ...(!isMemory && { durability }) }));
   const env = {
     ...{ XDG_CONFIG_HOME: folder, XDG_DATA_HOME: folder, NO_COLOR: "1" },
     ...{ OPENAI_API_KEY: "sk-bench", OPENAI_BASE_URL: `${provider}/v1` },
