@@ -9,7 +9,7 @@ const ROOT = normalize(new URL("..", import.meta.url).pathname);
 /** The folders of `src`, lowest first: a folder imports those of the rows above it only. */
 const LAYERS: readonly (readonly string[])[] = [
   ["kernel"],
-  ["contract", "replay"],
+  ["contract"],
   ["config", "store", "pricing", "bus", "telemetry", "redaction", "ui"],
   ["ledger", "agents", "keys"],
   ["sessions", "budgets", "delivery"],

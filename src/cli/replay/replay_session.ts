@@ -18,7 +18,7 @@ import {
   replaySteps,
   selectSteps,
   type SeqRange,
-} from "../../replay/mod.ts";
+} from "../../contract/replay/mod.ts";
 
 const MAX_SEQ = 1_000_000_000_000;
 

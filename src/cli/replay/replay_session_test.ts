@@ -17,8 +17,8 @@ import {
   replaySession,
   type ReplaySnapshot,
 } from "./replay_session.ts";
-import { event, STORY } from "../../replay/_test_events.ts";
-import type { ReplayEvent } from "../../replay/mod.ts";
+import { event, STORY } from "../../contract/replay/_test_events.ts";
+import type { ReplayEvent } from "../../contract/replay/mod.ts";
 
 /** The body of `purser state replay`, as the command line runs it. */
 

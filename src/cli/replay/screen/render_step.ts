@@ -11,7 +11,7 @@ import {
   type ReplayStep,
   type Section,
   textOf,
-} from "../../../replay/mod.ts";
+} from "../../../contract/replay/mod.ts";
 
 /** The limits of one text; `--json` has all of it. */
 const MAX_CHARACTERS = 2_000;

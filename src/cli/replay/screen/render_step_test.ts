@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { createStyle } from "../../terminal/style.ts";
 import { renderJsonStep, renderPlainStep } from "./render_step.ts";
-import type { ReplayEvent } from "../../../replay/mod.ts";
-import { called, event, lastStepOf, stepsOf, STORY } from "../../../replay/_test_events.ts";
+import type { ReplayEvent } from "../../../contract/replay/mod.ts";
+import { called, event, lastStepOf, stepsOf, STORY } from "../../../contract/replay/_test_events.ts";
 
 const style = createStyle(false);
 const render = async (...events: ReplayEvent[]) => renderPlainStep(await lastStepOf(...events), style);

@@ -16,7 +16,7 @@ import {
   type ReplayStep,
   type Section,
   textOf,
-} from "../../../replay/mod.ts";
+} from "../../../contract/replay/mod.ts";
 
 /** The input of a viewer. */
 export interface ViewInput {

@@ -2,10 +2,10 @@ import assert from "node:assert/strict";
 import { memoryTerminal } from "../../terminal/_memory_terminal.ts";
 import { createStyle } from "../../terminal/style.ts";
 import { readScreens } from "../_read_screens.ts";
-import { called, event, lastStepOf, stepsOf, STORY } from "../../../replay/_test_events.ts";
+import { called, event, lastStepOf, stepsOf, STORY } from "../../../contract/replay/_test_events.ts";
 import { moveView, renderBody, renderScreen, type ScreenInput, viewSteps } from "./view_steps.ts";
 import { textWidth } from "../../terminal/text_width.ts";
-import type { ReplayEvent } from "../../../replay/mod.ts";
+import type { ReplayEvent } from "../../../contract/replay/mod.ts";
 
 const LEAVE = "\x1b[?7h\x1b[?25h\x1b[?1049l";
 

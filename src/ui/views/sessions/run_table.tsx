@@ -1,4 +1,4 @@
-import { totalUsd, type TrackedRun } from "../../../replay/mod.ts";
+import { totalUsd, type TrackedRun } from "../../../contract/replay/mod.ts";
 import { count, plural } from "../../format/number.ts";
 import { span } from "../../format/time.ts";
 import { hrefWith } from "../../hooks/route.ts";

@@ -1,4 +1,4 @@
-import { payloadOf, readText, type ReplayStep, totalUsd } from "../../../../replay/mod.ts";
+import { payloadOf, readText, type ReplayStep, totalUsd } from "../../../../contract/replay/mod.ts";
 import { formatUsd } from "../../../../kernel/money.ts";
 import { LineChart } from "../../../charts/line_chart.tsx";
 import type { Point } from "../../../charts/series.ts";

@@ -4,7 +4,7 @@ import {
   type ReplayEvent,
   type ReplayStep,
   RunTracker,
-} from "../../../../replay/mod.ts";
+} from "../../../../contract/replay/mod.ts";
 import { request, type RequestError } from "../../../hooks/request.ts";
 import { apiPath } from "../../../hooks/route.ts";
 

@@ -12,7 +12,7 @@ import {
   type ReplayStep,
   type Section,
   textOf,
-} from "../../../../replay/mod.ts";
+} from "../../../../contract/replay/mod.ts";
 import { formatUsd } from "../../../../kernel/money.ts";
 import { escapeText } from "../../../../kernel/text.ts";
 import { NO_PRICE } from "../../../format/money.ts";

@@ -1,5 +1,5 @@
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { formatDuration, formatGap, type ReplayStep } from "../../../../replay/mod.ts";
+import { formatDuration, formatGap, type ReplayStep } from "../../../../contract/replay/mod.ts";
 import { formatUsd } from "../../../../kernel/money.ts";
 import { escapeText } from "../../../../kernel/text.ts";
 import { NO_PRICE } from "../../../format/money.ts";

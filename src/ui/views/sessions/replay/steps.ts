@@ -10,7 +10,7 @@ import {
   readText,
   type ReplayStep,
   textOf,
-} from "../../../../replay/mod.ts";
+} from "../../../../contract/replay/mod.ts";
 
 /** Returns the cost of the call of a step; null if it has no price, undefined if the step has no call. */
 export function costOf(step: ReplayStep): NanoUsd | null | undefined {

@@ -1,5 +1,5 @@
-import { formatUsd } from "../kernel/money.ts";
-import { countOf, formatCount } from "../kernel/counts.ts";
+import { formatUsd } from "../../kernel/money.ts";
+import { countOf, formatCount } from "../../kernel/counts.ts";
 import { formatTokens } from "./format_totals.ts";
 import { formatDuration } from "./format_duration.ts";
 import {

@@ -1,5 +1,5 @@
-import { formatUsd, toUsd } from "../kernel/money.ts";
-import { formatCount, nameUncounted } from "../kernel/counts.ts";
+import { formatUsd, toUsd } from "../../kernel/money.ts";
+import { formatCount, nameUncounted } from "../../kernel/counts.ts";
 import type { CallTotals } from "./call_totals.ts";
 
 /** Returns the cost in USD of the calls with a price; null if there are calls and none has one. */

@@ -1,4 +1,4 @@
-import type { NanoUsd } from "../kernel/money.ts";
+import type { NanoUsd } from "../../kernel/money.ts";
 import { callIdOf, payloadOf, readCost, readCount, type ReplayEvent } from "./replay_event.ts";
 
 /** The totals of the calls of a log. The cost is that of the calls with a price. */

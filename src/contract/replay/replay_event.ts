@@ -1,4 +1,4 @@
-import { type NanoUsd, roundUsd } from "../kernel/money.ts";
+import { type NanoUsd, roundUsd } from "../../kernel/money.ts";
 
 /** An event as a replay reads it: from the API, or from a file that another version may have written. */
 export interface ReplayEvent {

@@ -1,4 +1,4 @@
-import { DAY_MS, HOUR_MS, toIso } from "../kernel/clock.ts";
+import { DAY_MS, HOUR_MS, toIso } from "../../kernel/clock.ts";
 
 const SECOND_MS = 1_000;
 const MINUTE_MS = 60_000;
