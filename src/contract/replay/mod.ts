@@ -3,7 +3,21 @@ export { type CallTotals } from "./call_totals.ts";
 export { describeStep } from "./describe_step.ts";
 export { formatDuration, formatGap, formatInstant } from "./format_duration.ts";
 export { formatTokens, formatTotalCost, totalUsd } from "./format_totals.ts";
-export { jsonOfStep } from "./json_step.ts";
+export {
+  createStepReader,
+  type HeldSteps,
+  HOLD_LIMITS,
+  type HoldLimits,
+  holdSteps,
+  jsonOfStep,
+  type ReplayStep,
+  replaySteps,
+  RunTracker,
+  selectSteps,
+  type SeqRange,
+  type StepReader,
+  type TrackedRun,
+} from "./replay_steps.ts";
 export {
   callIdOf,
   type ImportedEvent,
@@ -14,17 +28,4 @@ export {
   readText,
   type ReplayEvent,
 } from "./replay_event.ts";
-export {
-  createStepReader,
-  type HeldSteps,
-  HOLD_LIMITS,
-  type HoldLimits,
-  holdSteps,
-  type ReplayStep,
-  replaySteps,
-  selectSteps,
-  type SeqRange,
-  type StepReader,
-} from "./replay_steps.ts";
-export { RunTracker, type TrackedRun } from "./run_tracker.ts";
 export { keepFacts, type Section, type StepView, textOf } from "./step_view.ts";
