@@ -6,8 +6,14 @@
  * statements that start them, and those that run before: they arm the rules whose cooldown is over, and handle a clock
  * that was set back. It announces the alerts after the commit; delivery is `../delivery/mod.ts`.
  */
-export { advanceCounters, announceAlerts, decideAlerts, readFired } from "./firing/decide_alerts.ts";
-export { type BookedScopes, warnOfBudgets } from "./firing/warn_of_budgets.ts";
+export {
+  advanceCounters,
+  announceAlerts,
+  type BookedScopes,
+  decideAlerts,
+  readFired,
+  warnOfBudgets,
+} from "./firing/decide_alerts.ts";
 export { firingLogic } from "./firing/firing_logic.ts";
 export { createRule, removeRule, updateRule } from "./rules/change_rules.ts";
 export { ensureRules, type RuleInCode } from "./rules/ensure_rules.ts";

@@ -170,7 +170,7 @@ END`,
 const CLAIM: Logic = {
   name: "alerts_claim",
   // A rule fires only where its cooldown has passed and it has not fired for this window; a budget warns once for each
-  // window and share of its limit, see `warn_of_budgets.ts`.
+  // window and share of its limit, see `warnOfBudgets()`.
   sql: `CREATE TRIGGER alerts_claim BEFORE INSERT ON alerts
 WHEN NEW.is_test = 0 AND EXISTS (
   SELECT 1 FROM alert_rules r WHERE r.rule_id = NEW.rule_id AND (
