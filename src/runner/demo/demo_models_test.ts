@@ -4,8 +4,7 @@ import { generateText, isStepCount, type ModelMessage, streamText, tool } from "
 import assert from "node:assert/strict";
 import { z } from "zod";
 import { fixedClock } from "../../kernel/clock.ts";
-import { findExpression } from "./demo_answers.ts";
-import { createDemoModel, DEMO_MODELS } from "./demo_models.ts";
+import { createDemoModel, DEMO_MODELS, findExpression } from "./demo_models.ts";
 import { createToolbox } from "../tools/mod.ts";
 
 const toolbox = createToolbox({ clock: fixedClock("2026-07-01T12:00:00Z") });

@@ -2,6 +2,7 @@ import type { LanguageModelV4CallOptions } from "@ai-sdk/provider";
 import type { Tags } from "../../contract/tags/tags.ts";
 import {
   type BookingContext,
+  CANCELLED,
   logRefusal,
   overshotBudget,
   refusedCall,
@@ -18,7 +19,8 @@ import { formatUsd } from "../../kernel/money.ts";
 import { utf8Length } from "../../kernel/text.ts";
 import type { PriceBook } from "../../pricing/mod.ts";
 import { callBounds, inputBytesOf, type PromptCounter } from "./call_bounds.ts";
-import { warnOfEstimate } from "./warn_of_estimate.ts";
+import type { Secrets } from "../../redaction/values/mod.ts";
+import { modelErrorText, redactSecrets } from "../models/model_error.ts";
 
 /** The attribution, budget and booking of a metered model's calls. */
 export interface Metering {
@@ -222,4 +224,39 @@ export function warnOfOvershoot(
     payload,
   );
   return payload;
+}
+
+/** The longest usage of a provider in the log, in characters. */
+const MAX_USAGE_LENGTH = 1_000;
+
+/**
+ * Logs a call that is booked as an estimate, with the reason and the usage as the provider has sent it. Not for a call that its
+ * caller has cancelled, whose usage isn't expected.
+ */
+function warnOfEstimate(
+  { log, secrets }: { log: Log; secrets: Pick<Secrets, "scrub"> },
+  call: ModelCall,
+  { counted, raw, errorType, failure, brokenBy }: UsageReport,
+  because: string,
+): void {
+  if (errorType === CANCELLED && !counted) return;
+  const error = counted ? undefined : failure ?? brokenBy;
+  const usage = raw ?? counted;
+  log.warn("A model call is booked as an estimate", {
+    call_id: call.callId,
+    provider: call.provider,
+    model: call.model,
+    reason: error === undefined ? because : modelErrorText(error),
+    ...(usage !== undefined &&
+      { usage: redactSecrets(secrets.scrub(usageText(usage))).slice(0, MAX_USAGE_LENGTH) }),
+  });
+}
+
+/** Returns a usage as text; the model of a library user may report anything. */
+function usageText(usage: unknown): string {
+  try {
+    return JSON.stringify(usage) ?? String(usage);
+  } catch {
+    return String(usage);
+  }
 }
