@@ -21,14 +21,16 @@ export {
   RENEW_MS,
   settleReservations,
 } from "./budget_gate.ts";
-export { budgetExceeded, scopeText } from "./refusals.ts";
+export { budgetExceeded, listRefusals, type RefusalFilter, scopeText } from "./refusals.ts";
 export { KnownBudgets } from "./known_budgets.ts";
 export {
   type ElsewhereRequest,
   FORGET_HEADROOM,
   freeReported,
+  releaseElsewhere,
   type ReservedElsewhere,
   type ReservedUntil,
+  reserveElsewhere,
   SELECT_RESERVING,
   sweepReservations,
 } from "./reservations.ts";
@@ -49,15 +51,14 @@ export { CALL_COLUMNS, CEILING, EACH_STANDING, shareOf, SPENT_IN_ALL, standingsO
 export { type BudgetWindow, windowOf } from "./windows.ts";
 export {
   type BudgetContext,
+  type BudgetInCode,
   type BudgetReader,
   createBudget,
+  ensureBudgets,
   getBudget,
   listBudgets,
   removeBudget,
   updateBudget,
 } from "./budgets.ts";
-export { checkBudgets } from "./check_budgets.ts";
-export { releaseElsewhere, reserveElsewhere } from "./elsewhere.ts";
-export { type BudgetInCode, ensureBudgets } from "./ensure_budgets.ts";
-export { listRefusals, type RefusalFilter } from "./list_refusals.ts";
+export { checkBudgets } from "./budget_states.ts";
 export { listRaises, raiseBudget } from "./raises.ts";
