@@ -1,13 +1,14 @@
-import { formatUsd, NANO_PER_USD, type NanoUsd } from "../../kernel/money.ts";
+import { formatUsd, NANO_PER_USD, type NanoUsd, parseTotalUsd } from "../../kernel/money.ts";
 import type { SqlValue, Statement, Store } from "../../store/mod.ts";
 import { AGENT_STATUSES, DELIVERY_STATUSES, SEVERITIES } from "../../contract/values.ts";
+import { listBudgets } from "../../budgets/mod.ts";
+import type { Budget } from "../../contract/budgets.ts";
+import type { Core } from "../core.ts";
 
 /*
  * Metrics of the whole service for Prometheus: `readTotals` reads the numbers, `serviceFamilies` names them, and
  * `renderFamilies` writes them in Prometheus' format.
  */
-
-export { budgetFamilies, readMeasuredBudgets } from "./budget_families.ts";
 
 /** The lifetime totals of one model. The kinds of tokens don't overlap. */
 export interface ModelTotals {
@@ -300,4 +301,57 @@ function escapeHelp(text: string): string {
 
 function escapeValue(text: string): string {
   return escapeHelp(text.toWellFormed()).replaceAll('"', '\\"');
+}
+
+/** The number of budgets of which there are metrics: the oldest enabled ones. */
+const MEASURED = 100;
+
+const OF_BUDGETS = `From the database: the same from every instance. The oldest ${MEASURED} enabled budgets.`;
+const MEANT = `Of a budget with many counters, the one with the most spending. ${OF_BUDGETS}`;
+
+/** Reads the budgets of which there are metrics. */
+export function readMeasuredBudgets(
+  ctx: Pick<Core, "store" | "query" | "clock" | "turns">,
+): Promise<Budget[]> {
+  return listBudgets(ctx, { isEnabled: true, limit: MEASURED });
+}
+
+/** Returns the metric families of budgets: limits, spending, reservations and refusals. */
+export function budgetFamilies(budgets: readonly Budget[]): Family[] {
+  const gauge = (name: string, help: string, value: (budget: Budget) => NanoUsd): Family => ({
+    name,
+    type: "gauge",
+    help: `${help} ${MEANT}`,
+    samples: each(budgets, (budget) => formatUsd(value(budget))),
+  });
+  return [
+    gauge(
+      "purser_budget_limit_usd",
+      "Limit in USD, with the raises that hold.",
+      ({ limit_usd, extra_usd }) => parseTotalUsd(limit_usd) + parseTotalUsd(extra_usd),
+    ),
+    gauge(
+      "purser_budget_spent_usd",
+      "USD spent in the present window.",
+      ({ spent_usd }) => parseTotalUsd(spent_usd),
+    ),
+    gauge(
+      "purser_budget_reserved_usd",
+      "USD held for calls in progress.",
+      ({ reserved_usd }) => parseTotalUsd(reserved_usd),
+    ),
+    {
+      name: "purser_budget_refusals_total",
+      type: "counter",
+      help: `Calls that the budget refused, or with the action watch would have refused. ${OF_BUDGETS}`,
+      samples: each(budgets, ({ refused_calls }) => refused_calls),
+    },
+  ];
+}
+
+function each(budgets: readonly Budget[], value: (budget: Budget) => Sample["value"]): Sample[] {
+  return budgets.map((budget) => ({
+    labels: { budget_id: budget.budget_id, name: budget.name, per: budget.per },
+    value: value(budget),
+  }));
 }
