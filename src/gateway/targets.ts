@@ -1,8 +1,7 @@
 import { PurserError } from "../kernel/errors.ts";
 import { anthropicMessages } from "./wires/anthropic.ts";
-import { embeddings } from "./wires/embeddings.ts";
+import { embeddings, openAiChat } from "./wires/openai_chat.ts";
 import { geminiWire } from "./wires/gemini.ts";
-import { openAiChat } from "./wires/openai_chat.ts";
 import { openAiResponses } from "./wires/openai_responses.ts";
 import { cannotPass } from "./wires/requests.ts";
 import type { Wire } from "./wires/wire.ts";
