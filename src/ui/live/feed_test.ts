@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mergeLive } from "./merge.ts";
+import { mergeLive } from "./feed.ts";
 import type { LiveState } from "./types.ts";
 
 const agent = (agent_id: string, cost_usd: number | null) => ({
