@@ -49,6 +49,7 @@ const CALLS = [
 async function open({ browser, url }: TestDashboard, path: string): Promise<TestPage> {
   const opened = await browser.open(`${url}/ui/keys`);
   await opened.page.clock.setFixedTime(NOW);
+  await opened.page.goto("about:blank"); // its requests end with the page
   opened.requests.length = 0;
   await opened.page.goto(`${url}/ui/costs${path}`);
   await opened.page.locator("main .card").first().waitFor();
