@@ -23,6 +23,8 @@ export interface PageOptions {
   leaves?: true;
   /** The page's clock moves by `page.clock` only. */
   hasClock?: true;
+  /** The time that the page sees, for good. */
+  at?: number;
   /** Cookies and storage of another page. */
   context?: BrowserContext;
 }
@@ -43,7 +45,7 @@ export async function openBrowser(): Promise<TestBrowser> {
     args: ["--no-sandbox", "--disable-gpu"],
   });
   return {
-    async open(url, { width = 1280, theme = "light", leaves, hasClock, context } = {}) {
+    async open(url, { width = 1280, theme = "light", leaves, hasClock, at, context } = {}) {
       const own = context ?? await browser.newContext({
         viewport: { width, height: 800 },
         colorScheme: theme,
@@ -69,6 +71,7 @@ export async function openBrowser(): Promise<TestBrowser> {
       });
       await page.addInitScript(REPORT_VIOLATIONS);
       if (hasClock) await page.clock.install({ time: 0 });
+      if (at !== undefined) await page.clock.setFixedTime(at);
       await page.goto(url);
       return {
         page,

@@ -6,12 +6,8 @@ import type { TestDashboard } from "../harness/dashboard.ts";
 import type { TestPurser } from "../harness/test_purser.ts";
 
 /** Opens a page at the time of the test's server, which stands still. */
-export async function openAt(dashboard: TestDashboard, path: string): Promise<TestPage> {
-  const opened = await dashboard.browser.open(`${dashboard.url}/ui/keys`);
-  await opened.page.clock.setFixedTime(FIXTURE_AT);
-  opened.requests.length = 0;
-  await opened.page.goto(dashboard.url + path);
-  return opened;
+export function openAt({ browser, url }: TestDashboard, path: string): Promise<TestPage> {
+  return browser.open(url + path, { at: FIXTURE_AT });
 }
 
 /** Returns the requests for data, without the page and its live stream. */

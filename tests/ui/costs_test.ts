@@ -47,11 +47,7 @@ const CALLS = [
 
 /** Opens a page of the section at the time of the calls. */
 async function open({ browser, url }: TestDashboard, path: string): Promise<TestPage> {
-  const opened = await browser.open(`${url}/ui/keys`);
-  await opened.page.clock.setFixedTime(NOW);
-  await opened.page.goto("about:blank"); // its requests end with the page
-  opened.requests.length = 0;
-  await opened.page.goto(`${url}/ui/costs${path}`);
+  const opened = await browser.open(`${url}/ui/costs${path}`, { at: NOW });
   await opened.page.locator("main .card").first().waitFor();
   return opened;
 }
