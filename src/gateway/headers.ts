@@ -55,17 +55,20 @@ const OF_THE_PROVIDER = new Set([
 ]);
 
 /** Returns the headers of a request for its provider: the client's, with the provider's key and settings. */
-export function requestHeaders(client: Headers, added: Readonly<Record<string, string>>): Headers {
-  const headers = new Headers();
+export function requestHeaders(
+  client: Headers,
+  added: Readonly<Record<string, string>>,
+): Record<string, string> {
+  const headers: Record<string, string> = {};
   const named = namedByConnection(client);
   for (const [name, value] of client) {
     if (OF_THE_CONNECTION.has(name) || OF_THE_CLIENT.has(name) || named.has(name)) continue;
     if (/^(x-purser-|x-forwarded-|sec-)/.test(name)) continue;
-    headers.set(name, value);
+    headers[name] = value;
   }
-  for (const [name, value] of Object.entries(added)) headers.set(name, value);
+  for (const [name, value] of Object.entries(added)) headers[name.toLowerCase()] = value;
   // Deno decodes compressed answers unless a request says what it takes, and keeps the headers of the compressed ones.
-  headers.set("accept-encoding", "identity");
+  headers["accept-encoding"] = "identity";
   return headers;
 }
 

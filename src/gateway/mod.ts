@@ -5,6 +5,7 @@ import { withoutRedirects } from "../kernel/single_send.ts";
 import type { Environment } from "../config/mod.ts";
 import type { GatewayState } from "./context.ts";
 import { createPooledSend, hasProxy } from "./pooled_send.ts";
+import type { ProviderAnswer } from "./provider_answer.ts";
 
 export { type Attribution, type Caller, readAttribution } from "./attribution.ts";
 export type { GatewayContext, GatewayRequest, GatewayState } from "./context.ts";
@@ -15,8 +16,8 @@ export { type PassedAnswer, passRequest } from "./pass_request.ts";
 export { type Family, findTarget, mayBeGateway, type Target } from "./targets.ts";
 export { wireError, type WireProblem } from "./wire_errors.ts";
 
-/** The sessions whose last cost is kept. */
-const MAX_SESSIONS = 10_000;
+/** The sessions, and the callers, whose last call is remembered. */
+const MAX_REMEMBERED = 10_000;
 
 /** Creates the state of a process's gateway. */
 export function createGatewayState(
@@ -24,8 +25,8 @@ export function createGatewayState(
 ): GatewayState {
   return {
     calls: new Map(),
-    lastCosts: new RecentMap(MAX_SESSIONS),
-    send: withoutRedirects<string>(
+    lastCosts: new RecentMap(MAX_REMEMBERED),
+    send: withoutRedirects<string, ProviderAnswer>(
       fetch ?? createPooledSend({ hasProxy: hasProxy(env) }),
       (reason) =>
         new PurserError(

@@ -14,6 +14,7 @@ import { answerHeaders, requestHeaders } from "./headers.ts";
 import { beginCall, type LiveCall } from "./live_calls.ts";
 import { passStream } from "./pass_stream.ts";
 import { checkModel, checkQuery, type Endpoint, findEndpoint } from "./targets.ts";
+import type { ProviderAnswer } from "./provider_answer.ts";
 import { findUpstream, type Upstream } from "./upstreams.ts";
 import { cannotPass } from "./wires/requests.ts";
 import { findDuplicate } from "./wires/splice_json.ts";
@@ -81,7 +82,7 @@ async function passCall(
     passed.trace.failed(reason);
     if (admitted.grant) await ctx.gate.release(admitted.grant);
   };
-  let response: Response;
+  let response: ProviderAnswer;
   try {
     const body = asked.bytes as Uint8Array<ArrayBuffer>;
     response = await passed.trace.run(() => send(ctx, request, upstream, { body, live }));
@@ -138,7 +139,7 @@ async function passWhole(
   ctx: GatewayContext,
   { passed, response, headers, reader, live, release }: {
     passed: PassedCall;
-    response: Response;
+    response: ProviderAnswer;
     headers: Headers;
     reader: AnswerReader;
     live: LiveCall;
@@ -200,7 +201,7 @@ function send(
   { method, headers, search }: GatewayRequest,
   upstream: Upstream,
   { body, live }: { body: Uint8Array<ArrayBuffer> | undefined; live: LiveCall },
-): Promise<Response> {
+): Promise<ProviderAnswer> {
   live.quietSince = ctx.clock.monotonic();
   return ctx.gateway.send(upstream.url + search, {
     method,
@@ -222,8 +223,9 @@ const ENCODINGS: Readonly<Record<string, string>> = {
 };
 
 /** Returns the body of an answer. Compressed ones are decoded, though the request takes none; undefined if it can't be. */
-function decoded({ headers, body }: Response): Response["body"] | undefined {
-  const encoding = headers.get("content-encoding")?.trim().toLowerCase() || "identity";
+function decoded(answer: ProviderAnswer): Response["body"] | undefined {
+  const encoding = encodingOf(answer);
+  const { body } = answer;
   if (!body || encoding === "identity") return body;
   try {
     return body.pipeThrough(new DecompressionStream(ENCODINGS[encoding] as CompressionFormat));
@@ -232,27 +234,35 @@ function decoded({ headers, body }: Response): Response["body"] | undefined {
   }
 }
 
+function encodingOf({ headers }: ProviderAnswer): string {
+  return headers.get("content-encoding")?.trim().toLowerCase() || "identity";
+}
+
 /** Reads an answer as a whole; `onPart` gets the length of each part. */
 async function readWhole(
   { clock }: Pick<GatewayContext, "clock">,
-  response: Response,
+  response: ProviderAnswer,
   live: LiveCall,
   onPart?: (length: number) => void,
 ): Promise<Uint8Array<ArrayBuffer>> {
   const parts: Uint8Array<ArrayBuffer>[] = [];
   let size = 0;
   live.quietSince = clock.monotonic();
-  const body = decoded(response);
-  if (body === undefined) {
-    await response.body?.cancel();
-    throw new Error("its answer is compressed, though the request takes none");
-  }
-  for await (const part of body ?? []) {
+  const take = (part: Uint8Array<ArrayBuffer>) => {
     live.quietSince = clock.monotonic();
-    parts.push(part as Uint8Array<ArrayBuffer>);
+    parts.push(part);
     size += part.length;
     onPart?.(part.length);
     if (size > MAX_ANSWER_BYTES) throw new Error(`the answer is over ${MAX_ANSWER_BYTES} bytes`);
+  };
+  if (response.readWhole && encodingOf(response) === "identity") await response.readWhole(take);
+  else {
+    const body = decoded(response);
+    if (body === undefined) {
+      await response.body?.cancel();
+      throw new Error("its answer is compressed, though the request takes none");
+    }
+    for await (const part of body ?? []) take(part as Uint8Array<ArrayBuffer>);
   }
   if (parts.length === 1) return parts[0]!;
   const bytes = new Uint8Array(size);
@@ -283,7 +293,7 @@ function tryParse(bytes: Uint8Array): unknown {
 }
 
 /** A refusal of Purser's own key is not the client's: its SDK would fetch a new one. */
-function checkStatus(provider: string, { status }: Response): void {
+function checkStatus(provider: string, { status }: ProviderAnswer): void {
   if (status !== 401) return;
   throw new PurserError(
     "provider_error",

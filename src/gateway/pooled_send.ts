@@ -1,8 +1,9 @@
-import type { IncomingMessage, RequestOptions } from "node:http";
+import type { RequestOptions } from "node:http";
 import { createSingleSendFetch } from "../kernel/single_send.ts";
+import { PooledAnswer, type ProviderAnswer } from "./provider_answer.ts";
 
 /** Sends a request, at most once. */
-export type Send = (url: string, init?: RequestInit) => Promise<Response>;
+export type Send = (url: string, init?: RequestInit) => Promise<ProviderAnswer>;
 
 /** The longest time that a connection without a request is kept: shorter than servers do, so that none ends under a request. */
 const KEPT_MS = 4_000;
@@ -40,7 +41,7 @@ async function loadClients(): Promise<Send> {
         method,
         agent: agents[isSecure ? "https:" : "http:"],
         headers: {
-          ...Object.fromEntries(headers as Headers),
+          ...headers instanceof Headers || Array.isArray(headers) ? Object.fromEntries(headers) : headers,
           ...(body instanceof Uint8Array && { "content-length": body.length }),
         },
       };
@@ -53,7 +54,7 @@ async function loadClients(): Promise<Send> {
       request.on("error", reject);
       request.once("response", (incoming) => {
         try {
-          resolve(toResponse(incoming, signal ?? undefined));
+          resolve(new PooledAnswer(incoming, { method, signal: signal ?? undefined }));
         } catch (error) {
           request.destroy(unreadable("status", { cause: error })); // thrown here, it would end the process
         }
@@ -72,59 +73,4 @@ function unreadable(part: string, options?: ErrorOptions): Error {
   return Object.assign(new Error(`its answer has a ${part} that can't be read`, options), {
     code: "HPE_INVALID_STATUS",
   });
-}
-
-/** The bytes of an answer that are read ahead of its reader. */
-const UNREAD_BYTES = 64 * 1024;
-
-/** Statuses without a body. */
-const EMPTY = new Set([204, 205, 304]);
-
-function toResponse(incoming: IncomingMessage, signal: AbortSignal | undefined): Response {
-  const headers = new Headers();
-  for (let at = 0; at < incoming.rawHeaders.length; at += 2) {
-    headers.append(incoming.rawHeaders[at]!, incoming.rawHeaders[at + 1]!);
-  }
-  const status = incoming.statusCode!;
-  if (EMPTY.has(status)) {
-    incoming.resume();
-    return new Response(null, { status, headers });
-  }
-  return new Response(bodyOf(incoming, signal), { status, headers });
-}
-
-/** Returns the body of a response as a stream, which is read only as fast as its reader does. */
-function bodyOf(
-  incoming: IncomingMessage,
-  signal: AbortSignal | undefined,
-): ReadableStream<Uint8Array<ArrayBuffer>> {
-  let isOver = false;
-  return new ReadableStream({
-    start(controller) {
-      const fail = (error: unknown) => {
-        if (isOver) return;
-        isOver = true;
-        controller.error(error);
-      };
-      incoming.on("data", (chunk: Uint8Array<ArrayBuffer>) => {
-        if (isOver) return;
-        controller.enqueue(new Uint8Array(chunk.buffer, chunk.byteOffset, chunk.length));
-        if (controller.desiredSize! <= 0) incoming.pause();
-      });
-      incoming.once("end", () => {
-        if (isOver) return;
-        isOver = true;
-        controller.close();
-      });
-      incoming.once("error", (error) => fail(signal?.aborted ? signal.reason : error));
-      incoming.once("close", () => fail(signal?.aborted ? signal.reason : new TypeError("terminated")));
-    },
-    pull() {
-      incoming.resume();
-    },
-    cancel() {
-      isOver = true; // what was read before comes all the same
-      incoming.destroy();
-    },
-  }, { highWaterMark: UNREAD_BYTES, size: ({ length }) => length });
 }

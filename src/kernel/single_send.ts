@@ -42,13 +42,19 @@ export function holdResponse(response: Response): Response {
  * Wraps a `fetch` so that it follows no redirect: the platform's would send the body and all headers but `Authorization`, such
  * as `x-api-key`, to wherever the answer points. `refuse` gets the origins, or the paths of one origin; a query is never shown.
  */
-export function withoutRedirects<Input extends Request | URL | string>(
-  fetch: (input: Input, init?: RequestInit) => Promise<Response>,
+export function withoutRedirects<
+  Input extends Request | URL | string,
+  Answer extends Pick<Response, "type" | "status" | "headers" | "body"> = Response,
+>(
+  fetch: (input: Input, init?: RequestInit) => Promise<Answer>,
   refuse: (reason: string) => Error,
-): (input: Input, init?: RequestInit) => Promise<Response> {
+): (input: Input, init?: RequestInit) => Promise<Answer> {
   return async (input, init) => {
     const response = await fetch(input, { ...init, redirect: "manual" });
-    if (response.type !== "opaqueredirect" && !REDIRECTS.has(response.status)) return holdResponse(response);
+    if (response.type !== "opaqueredirect" && !REDIRECTS.has(response.status)) {
+      if (response instanceof Response) holdResponse(response);
+      return response;
+    }
     await response.body?.cancel();
     const from = new URL(input instanceof Request ? input.url : input);
     const to = URL.parse(response.headers.get("location") ?? "", from);

@@ -27,12 +27,15 @@ async function startProvider(
   };
 }
 
+/** Reads the body of an answer by its stream. */
+const textOf = ({ body }: Pick<Response, "body">) => new Response(body).text();
+
 const post = { method: "POST", headers: new Headers({ "x-a": "1" }), body: new Uint8Array([1, 2, 3]) };
 
 Deno.test("requests that follow each other share a connection", async () => {
   await using provider = await startProvider((_request, response) => response.end("answer"));
   const send = createPooledSend({ hasProxy: false });
-  for (let i = 0; i < 5; i++) assert.equal(await (await send(provider.url, post)).text(), "answer");
+  for (let i = 0; i < 5; i++) assert.equal(await textOf(await send(provider.url, post)), "answer");
   assert.deepEqual(provider.counts, { connections: 1, requests: 5 });
 });
 
@@ -42,12 +45,34 @@ Deno.test("a request on a kept connection that ends without an answer is not sen
     else request.socket.destroy();
   });
   const send = createPooledSend({ hasProxy: false });
-  await (await send(provider.url, post)).text();
+  await textOf(await send(provider.url, post));
   await assert.rejects(
     send(provider.url, post),
     (error: Error & { code?: string }) => error.code === "ECONNRESET",
   );
   assert.deepEqual(provider.counts, { connections: 1, requests: 2 });
+});
+
+Deno.test("an answer is read whole, and one that is too long for its reader ends", async () => {
+  await using provider = await startProvider((_request, response) => response.end("answer".repeat(20_000)));
+  const send = createPooledSend({ hasProxy: false });
+  let text = "";
+  await (await send(provider.url, post)).readWhole!((part) => text += new TextDecoder().decode(part));
+  assert.equal(text, "answer".repeat(20_000));
+  const refused = (await send(provider.url, post)).readWhole!(() => {
+    throw new Error("too long");
+  });
+  await assert.rejects(refused, /too long/);
+});
+
+Deno.test("a connection is used again after an answer without a body", async () => {
+  await using provider = await startProvider((_request, response) => response.writeHead(204).end());
+  const send = createPooledSend({ hasProxy: false });
+  for (const method of ["HEAD", "POST", "HEAD"]) {
+    assert.equal((await send(provider.url, { method, headers: { "x-a": "1" } })).body, null);
+    await new Promise((resolve) => setImmediate(resolve)); // its connection is free then
+  }
+  assert.equal(provider.counts.connections, 1);
 });
 
 Deno.test("status, repeated headers and body are those of the provider, whatever the status", async () => {
@@ -61,7 +86,7 @@ Deno.test("status, repeated headers and body are those of the provider, whatever
     "1",
     "a, b",
   ]);
-  assert.equal(await response.text(), "slow down");
+  assert.equal(await textOf(response), "slow down");
 });
 
 Deno.test("an aborted request ends its answer with the reason, before and in the middle", async () => {
@@ -87,7 +112,9 @@ Deno.test("an answer that breaks off is an error", async () => {
     response.write("begun", () => request.socket.destroy());
   });
   const response = await createPooledSend({ hasProxy: false })(provider.url, post);
-  await assert.rejects(response.text());
+  await assert.rejects(textOf(response));
+  const whole = await createPooledSend({ hasProxy: false })(provider.url, post);
+  await assert.rejects(whole.readWhole!(() => {}));
 });
 
 Deno.test("a proxy of the environment is found by each of its names", () => {
