@@ -1,4 +1,4 @@
-import { type Clock, DAY_MS, HOUR_MS, startOf } from "../kernel/clock.ts";
+import type { Clock } from "../kernel/clock.ts";
 import type { NanoUsd } from "../kernel/money.ts";
 import type { Statement, Store } from "../store/mod.ts";
 import {
@@ -9,6 +9,7 @@ import {
   type ReservedAmounts,
   type Standing,
 } from "./decide_call.ts";
+import { KeptGrants } from "./kept_grants.ts";
 import type { KnownBudgets } from "./known_budgets.ts";
 import { countRefusals, wouldRefuse } from "./refusals.ts";
 import {
@@ -33,8 +34,9 @@ export interface CallRequest extends CallScopes {
   /** Ends the wait; it is read only by a call that waits, since to make one takes time. */
   readonly signal?: AbortSignal | undefined;
   /**
-   * True if the caller will probably make another call once this one is booked, and calls `endRun()` at last: then the commit
-   * that books this call may keep its reservation for the next. Only for a call of a run.
+   * True if the caller will probably make another call once this one is booked: then the commit that books this call may keep
+   * its reservation for the next, of the same run or, without one, of the same agent, session and key. A run calls `endRun()`
+   * at last.
    */
   hasNext?: boolean;
 }
@@ -86,6 +88,8 @@ export interface BudgetGate {
    * nothing unless a call has been in progress for as long.
    */
   renew(): Promise<void>;
+  /** Frees the reservations that are kept for calls that no longer come. */
+  close(): Promise<void>;
 }
 
 /** The interval at which reservations are renewed: one that fails leaves time for another. */
@@ -96,9 +100,6 @@ const LONGEST_CALL_MS = 2 * 3_600_000;
 
 /** The longest wait for what calls in flight have reserved of a budget that others share. */
 export const LONGEST_WAIT_MS = 30_000;
-
-/** The time for which a reservation is kept for the next call of a run while a tool runs. */
-const AHEAD_MS = 100;
 
 const FIRST_POLL_MS = 50;
 const LONGEST_POLL_MS = 500;
@@ -122,24 +123,10 @@ export function settleReservations(
   return [...loseStatements(lost), ...freeStatements(freed), ...keepStatements(kept)];
 }
 
-/** The time for which one reservation is kept for call after call: less than the shortest window. */
-const LONGEST_KEPT_MS = HOUR_MS / 2;
-
-/** A grant for the next call of a run, and the monotonic time since when it is kept. */
-interface KeptGrant extends Grant {
-  keptAt: number;
-}
-
-/** Returns false also for a clock that was set back, by whose windows more may be spent. */
-function isInWindowsOf(reservedAt: number, at: number): boolean {
-  return at >= reservedAt && at - reservedAt < LONGEST_KEPT_MS &&
-    startOf(reservedAt, DAY_MS) === startOf(at, DAY_MS);
-}
-
 /**
  * Creates the budget gate of a process. It writes the reservation on the condition that it fits in every budget, without a
- * read before; only if it does not fit, it decides on the state of the database. In the loop of a run without strict
- * budgets, the commit that books a call keeps its reservation for the next while no budget is near a limit: that call has its grant at once.
+ * read before; only if it does not fit, it decides on the state of the database. Without strict budgets, the commit that books
+ * a call keeps its reservation for the next one of the same caller while no budget is near a limit: that call has its grant at once.
  */
 export function createBudgetGate(options: {
   store: Store;
@@ -151,12 +138,9 @@ export function createBudgetGate(options: {
 }): BudgetGate {
   const { store, clock, instanceId, known } = options;
   const newReservationId = () => `${instanceId}/${options.newId("req")}`;
-  /** Reservations that were kept for the next call, by run. */
-  const ahead = new Map<string, KeptGrant[]>();
-  /** The runs whose kept reservations have a timer. */
-  const timed = new Set<string>();
   /** Reservations that this process renews, with the monotonic times at which they were made. */
   const inFlight = new Map<string, number>();
+  const kept = new KeptGrants(clock, (grants) => store.write(free(grants)).then(wake));
   let renewedAt = -Infinity;
   let hasReserved = false;
   /** Wakes the calls of this process that wait for room. */
@@ -182,7 +166,7 @@ export function createBudgetGate(options: {
       amounts: call.amounts,
       ...(isStrict && outputLimit !== undefined && { outputLimit }),
       isStrict,
-      hasNext: request.hasNext === true && runId !== null && mayKeep && !call.isUnpriced,
+      hasNext: request.hasNext === true && mayKeep && !call.isUnpriced,
       changes,
     };
     return { hasBudget, grant };
@@ -192,30 +176,6 @@ export function createBudgetGate(options: {
   function free(grants: readonly Pick<Grant, "reservationId">[]): Statement[] {
     for (const { reservationId } of grants) inFlight.delete(reservationId);
     return freeStatements(grants.map(({ reservationId }) => reservationId));
-  }
-
-  function takeAhead(runId: string): KeptGrant[] {
-    const grants = ahead.get(runId) ?? [];
-    ahead.delete(runId);
-    return grants;
-  }
-
-  /** Others may wait for what a run has kept, its own tool too, so a slow tool gives it back. One timer for each run. */
-  async function freeAheadLater(runId: string): Promise<void> {
-    if (timed.has(runId)) return;
-    timed.add(runId);
-    for (let delayMs = AHEAD_MS; ahead.has(runId);) {
-      await clock.sleep(delayMs);
-      const kept = ahead.get(runId) ?? [];
-      const until = clock.monotonic() - AHEAD_MS;
-      const old = kept.filter(({ keptAt }) => keptAt <= until);
-      const young = kept.filter(({ keptAt }) => keptAt > until);
-      if (young.length > 0) ahead.set(runId, young);
-      else ahead.delete(runId);
-      if (old.length > 0) await store.write(free(old)).then(wake, () => {}); // else their lease ends them
-      delayMs = Math.max(1, Math.min(...young.map(({ keptAt }) => keptAt - until)));
-    }
-    timed.delete(runId);
   }
 
   /** Ends early once room was made, at once where that was after the caller has read the state that it waits on. */
@@ -235,20 +195,6 @@ export function createBudgetGate(options: {
     for (const pause of waiting) pause.abort();
   }
 
-  /** Takes the reservation that was kept, unless budgets were changed here, or it is too old for the windows of the call. */
-  async function takeEarly({ runId, hasNext }: CallRequest, at: number): Promise<Grant | undefined> {
-    if (runId === null || !ahead.has(runId)) return undefined;
-    const grants = takeAhead(runId);
-    const early = hasNext ? grants.pop() : undefined;
-    if (early && early.changes === known.changes && isInWindowsOf(early.reservedAt, at)) {
-      if (grants.length > 0) ahead.set(runId, grants);
-      return { ...early, at };
-    }
-    // The loop is in a tool that makes this call, or in another day, or under other budgets.
-    await store.write(free(early ? [early, ...grants] : grants));
-    return undefined;
-  }
-
   /** Counts the call with the budgets that watch and would have refused it; a count is no reason to fail the call. */
   async function countWatched(call: CallToDecide, bounds: CallBounds): Promise<void> {
     const standings = await readStandingsOf({ store }, call);
@@ -265,7 +211,7 @@ export function createBudgetGate(options: {
       const ofRuns = [budget, ...above.map((run) => run.budget)].filter((each) => each !== null);
       if (!known.mayExist && ofRuns.length === 0) return { go: true, grant: undefined, at: clock.now() };
       const now = clock.now();
-      const early = await takeEarly(request, now);
+      const early = await kept.take(request, now, known.changes);
       if (early) return { go: true, grant: early, at: now };
       const isStrict = ofRuns.some(({ mode }) => mode === "strict");
       let standings: Standing[] = [];
@@ -344,19 +290,11 @@ export function createBudgetGate(options: {
     },
 
     booked(grant, isKept, costNanoUsd) {
-      const { reservationId, scopes: { runId }, amounts } = grant;
+      const { reservationId, amounts } = grant;
       wake();
-      if (!isKept || runId === null) return void inFlight.delete(reservationId);
+      if (!isKept) return void inFlight.delete(reservationId);
       const higher = costNanoUsd !== null && costNanoUsd > amounts.estimateNanoUsd;
-      const kept = {
-        ...grant,
-        ...(higher && { amounts: { ...amounts, estimateNanoUsd: costNanoUsd } }),
-        keptAt: clock.monotonic(),
-      };
-      const others = ahead.get(runId);
-      if (others) others.push(kept);
-      else ahead.set(runId, [kept]);
-      void freeAheadLater(runId);
+      kept.add(higher ? { ...grant, amounts: { ...amounts, estimateNanoUsd: costNanoUsd } } : grant);
     },
 
     async release(grant) {
@@ -365,7 +303,7 @@ export function createBudgetGate(options: {
     },
 
     endRun(runId) {
-      for (const { reservationId } of takeAhead(runId)) inFlight.delete(reservationId);
+      for (const { reservationId } of kept.takeAll(runId)) inFlight.delete(reservationId);
       return hasReserved ? freeRunStatements(runId) : []; // a process that has reserved nothing frees nothing
     },
 
@@ -381,6 +319,8 @@ export function createBudgetGate(options: {
       await store.write([renewStatement(old)]);
       renewedAt = now;
     },
+
+    close: () => kept.close(),
   };
 
   async function refuse(refusals: Refusal[]): Promise<Admission & { go: false }> {

@@ -74,8 +74,13 @@ async function open() {
       gate.booked(grant, results.at(-1)!.rows[0]![0] === 1n, costNanoUsd);
     },
     async admit(
-      more: { hasNext?: boolean; estimate?: bigint; signal?: AbortSignal; runId?: string; budget?: null } =
-        {},
+      more: {
+        hasNext?: boolean;
+        estimate?: bigint;
+        signal?: AbortSignal;
+        runId?: string | null;
+        budget?: null;
+      } = {},
     ) {
       const { estimate = 10n, ...rest } = more;
       const scopes = { runId: RUN, agentId: "agent", sessionId: null, keyId: null, budget: BUDGET };
@@ -85,7 +90,7 @@ async function open() {
       const { rows } = await store.read({
         sql: "SELECT coalesce(sum(estimate_nano_usd), 0) FROM reservations",
       });
-      return rows[0]![0];
+      return rows[0]![0] as bigint;
     },
     /** Lets the time pass for calls that wait. */
     async pass(seconds: number) {
@@ -175,6 +180,44 @@ Deno.test("createBudgetGate() decides anew on what a loop has reserved once this
   assert.ok(!refused.go);
   assert.deepEqual(refused.refusals.map(({ reason }) => reason), ["spent"]);
   assert.equal(await t.reserved(), 0n);
+});
+
+/** A call of no run, whose caller calls often. */
+const OFTEN = { hasNext: true, runId: null, budget: null } as const;
+
+Deno.test("createBudgetGate() keeps a reservation for a caller without a run that calls often, and gives it back", async () => {
+  await using t = await open();
+  await t.run(budgetOf("day", 1_000));
+  t.known.changed();
+  const pair = await Promise.all([t.admit(OFTEN), t.admit(OFTEN)]);
+  for (const admission of pair) await t.book(granted(admission), 10n);
+  const before = t.writes();
+  for (let i = 0; i < 5; i++) await t.book(granted(await t.admit(OFTEN)), 10n);
+  assert.equal(t.writes(), before, "no commit but those that book");
+  assert.ok(await t.reserved() > 0n);
+  await t.pass(1);
+  assert.equal(await t.reserved(), 0n);
+});
+
+Deno.test("createBudgetGate() gives no call of another size or caller, or after a change of budgets, what was kept", async () => {
+  await using t = await open();
+  await t.run(budgetOf("day", 1_000));
+  t.known.changed();
+  await t.book(granted(await t.admit(OFTEN)), 10n);
+  const kept = await t.reserved();
+  const larger = granted(await t.admit({ ...OFTEN, estimate: 11n }));
+  const others = granted(await t.admit({ ...OFTEN, runId: "run_2" }));
+  for (const grant of [larger, others]) {
+    assert.ok(await t.reserved() > kept, "it has one of its own");
+    await t.gate.release(grant);
+  }
+  assert.equal(await t.reserved(), kept);
+  t.known.changed();
+  const anew = granted(await t.admit(OFTEN));
+  assert.equal(await t.reserved(), 2n * kept);
+  await t.gate.release(anew);
+  await t.gate.close();
+  assert.equal(await t.reserved(), 0n, "nothing is left behind by a process that ends");
 });
 
 Deno.test("createBudgetGate() keeps a loop's reservation beside more estimates than 64 bits hold", async () => {

@@ -21,6 +21,7 @@ export {
   RENEW_MS,
   settleReservations,
 } from "./budget_gate.ts";
+export { AHEAD_MS, callerOf } from "./kept_grants.ts";
 export { budgetExceeded, listRefusals, type RefusalFilter, scopeText } from "./refusals.ts";
 export { KnownBudgets } from "./known_budgets.ts";
 export {

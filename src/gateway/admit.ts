@@ -1,6 +1,6 @@
 import { findRunBudget } from "../agents/mod.ts";
 import { estimateTokens, logRefusal, refusedCall } from "../booking/mod.ts";
-import type { CallBounds, Grant } from "../budgets/mod.ts";
+import { AHEAD_MS, type CallBounds, callerOf, type CallScopes, type Grant } from "../budgets/mod.ts";
 import type { PriceBook } from "../pricing/mod.ts";
 import type { GatewayContext, GatewayRequest } from "./context.ts";
 import type { ModelRequest } from "./wires/wire.ts";
@@ -39,6 +39,7 @@ export async function admit(
   const because = unboundedBecause(request) ?? unpricedService(ctx, target.provider, request);
   const admission = await ctx.gate.admit({
     ...scopes,
+    hasNext: callsOften(ctx, scopes),
     get signal() {
       return gatewayRequest.signal;
     },
@@ -72,6 +73,16 @@ export async function admit(
   const error = await refusedCall(ctx, refused, { refusals: admission.refusals, because });
   await logRefusal(ctx, refused, error);
   throw error;
+}
+
+/** Returns whether the caller has made its previous call so recently that the next one will probably find what this one reserves. */
+function callsOften({ gateway, clock, keepAlive }: GatewayContext, scopes: CallScopes): boolean {
+  if (scopes.runId !== null || keepAlive) return false; // an edge may end before what is kept is freed
+  const caller = callerOf(scopes);
+  const now = clock.monotonic();
+  const last = gateway.lastCalls.get(caller) ?? -Infinity;
+  gateway.lastCalls.set(caller, now);
+  return now - last < AHEAD_MS;
 }
 
 function unboundedBecause(

@@ -13,6 +13,8 @@ export interface GatewayState {
   calls: Map<string, LiveCall>;
   /** The cost of the last call of each session, as the estimate of its next. */
   lastCosts: RecentMap<bigint>;
+  /** The times of the last calls of callers, on the monotonic clock: one that calls often has its next reservation kept. */
+  lastCalls: RecentMap<number>;
   /** True once a call could not be booked: no further call is made until the ledger takes writes again. */
   isLedgerDown?: boolean;
   /** Sends a request to a provider, once, and follows no redirect. */

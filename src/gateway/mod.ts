@@ -26,6 +26,7 @@ export function createGatewayState(
   return {
     calls: new Map(),
     lastCosts: new RecentMap(MAX_REMEMBERED),
+    lastCalls: new RecentMap(MAX_REMEMBERED),
     send: withoutRedirects<string, ProviderAnswer>(
       fetch ?? createPooledSend({ hasProxy: hasProxy(env) }),
       (reason) =>

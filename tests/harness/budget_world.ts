@@ -69,20 +69,25 @@ export async function openInstances(
   return instances;
 }
 
-/** A reservation that a commit has kept for the next call of its run. */
+/** A reservation that a commit has kept for the next call of its caller. */
 interface Kept {
   instance: number;
-  runId: string;
+  caller: string;
   id: string;
   /** True once budgets have changed: it may not be taken any more. */
   isStale: boolean;
 }
 
+/** Returns the key of the callers that may take a kept reservation. */
+function keptFor({ runId, agentId, sessionId, keyId }: ModelScopes): string {
+  return JSON.stringify(runId === null ? [agentId, sessionId, keyId] : [runId]);
+}
+
 export class BudgetWorld {
   readonly model = new BudgetModel();
   protected kept: Kept[] = [];
-  /** The number of calls that were made under a kept reservation. */
-  taken = 0;
+  /** The numbers of calls that were made under a kept reservation. */
+  readonly taken = { inRuns: 0, outsideRuns: 0 };
   protected ids = 0;
 
   /** @param unit the nano-USD of one unit of the amounts of a history */
@@ -197,28 +202,38 @@ export class BudgetWorld {
         signal: giveUp.signal,
         hasNext,
       });
-      this.#takeKept(instance, scopes.runId!, admission.go ? admission.grant?.reservationId : undefined);
+      const taken = admission.go ? admission.grant?.reservationId : undefined;
+      if (this.#takeKept(instance, scopes, taken) && scopes.runId === null) {
+        const { estimate } = this.model.reservations.get(taken!)!;
+        assert.ok(estimate >= bounds.estimateNanoUsd && !bounds.isUnpriced, "what was kept is enough for it");
+      }
       return { ...admission, isBounded };
     } catch (error) {
       if (!giveUp.signal.aborted) throw error;
-      this.#takeKept(instance, scopes.runId!, undefined);
+      this.#takeKept(instance, scopes, undefined);
       return { go: "waits", isBounded };
     } finally {
       clock.onSleep.delete(onSleep);
     }
   }
 
-  /** A call takes the last reservation that its run has kept there, or frees them all. */
-  #takeKept(instance: number, runId: string, id: string | undefined): void {
+  /** A call of a run takes the last reservation that the run has kept there, or frees them all; another takes one or none. */
+  #takeKept(instance: number, scopes: ModelScopes, id: string | undefined): boolean {
+    const caller = keptFor(scopes);
     const own = this.kept.filter((kept) =>
-      this.instance(kept.instance) === this.instance(instance) && kept.runId === runId
+      this.instance(kept.instance) === this.instance(instance) && kept.caller === caller
     );
-    const isTaken = own.length > 0 && own.at(-1)!.id === id;
+    const taken = scopes.runId === null ? own.find((kept) => kept.id === id) : own.at(-1);
+    const isTaken = taken !== undefined && taken.id === id;
     if (isTaken) {
-      assert.equal(own.at(-1)!.isStale, false, "it was decided under other budgets");
-      this.taken++;
-    } else for (const kept of own) this.model.reservations.delete(kept.id);
-    this.kept = this.kept.filter((kept) => !own.includes(kept) || (isTaken && kept !== own.at(-1)));
+      assert.equal(taken.isStale, false, "it was decided under other budgets");
+      this.taken[scopes.runId === null ? "outsideRuns" : "inRuns"]++;
+      this.kept.splice(this.kept.indexOf(taken), 1);
+    } else if (scopes.runId !== null) {
+      for (const { id } of own) this.model.reservations.delete(id);
+      this.kept = this.kept.filter((kept) => !own.includes(kept));
+    }
+    return isTaken;
   }
 
   /** Reads whether the commit of a call has kept its reservation: then no budget was near its limit. */
@@ -240,7 +255,7 @@ export class BudgetWorld {
       assert.ok(each.settled < near && each.mode === "stop", `${each.budgetId}: ${each.settled} of ${near}`);
     }
     if (cost > reservation.estimate) this.model.reservations.set(id, { ...reservation, estimate: cost });
-    this.kept.push({ instance, runId: scopes.runId!, id, isStale: false });
+    this.kept.push({ instance, caller: keptFor(scopes), id, isStale: false });
     return true;
   }
 
