@@ -167,6 +167,13 @@ Deno.test("a key's list counts its sessions, of which it has 20 at most", async 
   assert.equal(await count(), 20);
   assert.equal((await purser.api("GET", "/keys")).body[0].web_sessions, 20);
   assert.equal((await send("GET", "/agents", { headers: { cookie } })).status, 401, "the oldest has ended");
+  for (let i = 0; i < 3; i++) {
+    purser.clock.advance(1);
+    const headers = { authorization: `Bearer ${key}` };
+    const { body } = await send("POST", "/ui/session/codes", { headers });
+    await send("POST", "/ui/session", { body: { code: body.code } });
+  }
+  assert.equal(await count(), 20, "also by codes");
 });
 
 Deno.test("signing out ends the session, and removes the cookie", async () => {
@@ -202,6 +209,46 @@ Deno.test("a code signs in once, within a minute, as the key that made it", asyn
   assert.equal((await send("POST", "/ui/session/codes")).status, 401);
 });
 
+Deno.test("a session makes no code, by which it could be followed by others for ever", async () => {
+  await using purser = await openTestPurser();
+  const { cookie, send } = await signIn(purser);
+  const { status, body } = await send("POST", "/ui/session/codes", { headers: { cookie } });
+  assert.deepEqual([status, body.code], [403, "forbidden"]);
+});
+
+Deno.test("no page of another origin signs a browser in, also where browsers name the origin only", async () => {
+  await using purser = await openTestPurser();
+  const { key } = await makeKey(purser, ["read"]);
+  const own = "http://books.example.com:8420";
+  const send = openBrowserOf(purser, own, {});
+  const statusOf = async (origin: string) => {
+    const { status, cookies } = await send("POST", "/ui/session", {
+      body: { api_key: key },
+      headers: { origin },
+    });
+    assert.equal(cookies.length, status === 200 ? 1 : 0);
+    return status;
+  };
+  assert.equal(await statusOf(own), 200);
+  for (const origin of ["http://evil.example", "http://books.example.com:3000", "null"]) {
+    assert.equal(await statusOf(origin), 403, origin);
+  }
+});
+
+Deno.test("a client without a key may send a few bytes of JSON, and no other body", async () => {
+  await using purser = await openTestPurser();
+  await makeKey(purser, ["read"]);
+  const handle = withAccessCheck(purser.core, purser.app);
+  const signIn = async (body: string) => {
+    const headers = { host: "127.0.0.1:8420", "content-type": "application/json" };
+    const request = new Request("http://127.0.0.1:8420/ui/session", { method: "POST", headers, body });
+    const response = await handle(request, "127.0.0.1");
+    return [response.status, (await response.json()).code];
+  };
+  for (const body of ["", "{", "[".repeat(4000)]) assert.deepEqual(await signIn(body), [400, "invalid"]);
+  assert.deepEqual(await signIn(JSON.stringify({ code: "a".repeat(5000) })), [413, "too_large"]);
+});
+
 Deno.test("wrong keys are slowed as everywhere, and no answer repeats one", async () => {
   await using purser = await openTestPurser();
   await makeKey(purser, ["admin"]);
@@ -217,4 +264,5 @@ Deno.test("wrong keys are slowed as everywhere, and no answer repeats one", asyn
   assert.equal(statuses.at(-1), 429);
   const malformed = await send("POST", "/ui/session", { body: { key: "x" } });
   assert.equal(malformed.status, 400);
+  assert.equal((await send("POST", "/ui/session", { body: { code: "0".repeat(64) } })).status, 429);
 });

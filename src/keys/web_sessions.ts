@@ -26,8 +26,10 @@ export interface NewWebSession {
 }
 
 const REMOVE_ENDED = "DELETE FROM web_sessions WHERE expires_at <= ?1 OR last_used_at <= ?2";
+/** Of the key of a session. */
 const REMOVE_EXCESS = `DELETE FROM web_sessions WHERE hash IN (
-  SELECT hash FROM web_sessions WHERE key_id = ?1 ORDER BY last_used_at DESC LIMIT -1 OFFSET ${MAX_PER_KEY})`;
+  SELECT hash FROM web_sessions WHERE key_id = (SELECT key_id FROM web_sessions WHERE hash = ?)
+  ORDER BY last_used_at DESC LIMIT -1 OFFSET ${MAX_PER_KEY})`;
 const INSERT = `INSERT INTO web_sessions (hash, key_id, created_at, last_used_at, expires_at)
 VALUES (?1, ?2, ?3, ?3, ?4)`;
 
@@ -42,7 +44,7 @@ export async function createWebSession(
   await store.write([
     { sql: REMOVE_ENDED, args: [now, now - IDLE_MS] },
     { sql: INSERT, args: [hash, principal.keyId, now, expiresAt] },
-    { sql: REMOVE_EXCESS, args: [principal.keyId] },
+    { sql: REMOVE_EXCESS, args: [hash] },
   ]);
   return { token, expiresAt, principal: { ...principal, webSession: hash } };
 }
@@ -97,21 +99,31 @@ export async function createSignInCode(
 const INSERT_BY_CODE = `INSERT INTO web_sessions (hash, key_id, created_at, last_used_at, expires_at)
 SELECT ?1, key_id, ?3, ?3, ?4 FROM web_codes WHERE hash = ?2 AND expires_at > ?3`;
 
-/** Creates a session by a one-time code. Throws `unauthorized` for one that was used, has expired or is not known. */
+/**
+ * Creates a session by a one-time code. Throws `unauthorized` for one that was used, has expired or is not known. As with
+ * keys, `beginAttempt` may refuse it before the database is asked, and its result is called with whether it was right.
+ */
 export async function redeemSignInCode(
   ctx: SessionContext,
   code: string,
-  token: string = newToken(),
+  beginAttempt?: (digest: string) => (isValid: boolean) => void,
 ): Promise<NewWebSession> {
   const now = ctx.clock.now();
+  const token = newToken();
   const [hash, codeHash, expiresAt] = [hashSecret(token), hashSecret(code), now + LONGEST_MS];
+  const end = beginAttempt?.(codeHash);
   const results = await ctx.store.write([
     { sql: REMOVE_ENDED, args: [now, now - IDLE_MS] },
     { sql: INSERT_BY_CODE, args: [hash, codeHash, now, expiresAt] },
     { sql: "DELETE FROM web_codes WHERE hash = ?", args: [codeHash] },
+    { sql: REMOVE_EXCESS, args: [hash] },
     { sql: "SELECT key_id FROM web_sessions WHERE hash = ?", args: [hash] },
-  ]);
-  const keyId = results[3]!.rows[0]?.[0];
+  ]).catch((error) => {
+    end?.(true); // no code was wrong
+    throw error;
+  });
+  const keyId = results.at(-1)!.rows[0]?.[0];
+  end?.(keyId !== undefined);
   const row = keyId === undefined ? undefined : await readKey(ctx.store, String(keyId));
   if (!row) throw unauthorized("Cannot use the code: it works once, within a minute; make a new one");
   return { token, expiresAt, principal: { ...usePrincipal(ctx, row), webSession: hash } };

@@ -2,13 +2,16 @@ import type { MiddlewareHandler } from "hono";
 import { matchedRoutes } from "hono/route";
 import type { Core } from "../../service/mod.ts";
 import { PurserError } from "../../kernel/errors.ts";
-import { type ApiEnv, leaseOf } from "./principal.ts";
+import { type ApiEnv, leaseOf, principalOf } from "./principal.ts";
 import { bodyChunks, hasBody, lengthOf } from "./body_chunks.ts";
 import type { RequestLease } from "./request_limits.ts";
 import { isJsonBody, notJson } from "./json_type.ts";
 
 /** Methods that no route has, and that `new Request` refuses. */
 const FORBIDDEN_METHOD = /^(CONNECT|TRACE|TRACK)$/i;
+
+/** The bytes of a body that a client without a key may send: the key or the code that it signs in with. */
+const MAX_ANONYMOUS_BYTES = 4096;
 
 /** The parts of a core that limit bodies. */
 type BodyContext = Pick<Core, "maxBodyBytes" | "stopping">;
@@ -20,14 +23,15 @@ type BodyContext = Pick<Core, "maxBodyBytes" | "stopping">;
 export function checkBody(core: BodyContext): MiddlewareHandler<ApiEnv> {
   return async (c, next) => {
     const { raw } = c.req;
-    const { maxBodyBytes } = core;
+    // What is held in memory is limited for all clients together: without a key, no client may take a share of it.
+    const maxBodyBytes = principalOf(c)?.keyId === null ? MAX_ANONYMOUS_BYTES : core.maxBodyBytes;
     if (!hasBody(raw) || FORBIDDEN_METHOD.test(raw.method)) return await next();
     if (!matchedRoutes(c).some(({ method }) => method !== "ALL")) return await next();
     if (Number(raw.headers.get("content-length")) > maxBodyBytes) throw tooLarge(maxBodyBytes);
     const lease = leaseOf(c);
     const chunks = bodyChunks(raw, core, lease);
     if (!isJsonBody(raw) && !await isEmpty(chunks)) throw notJson();
-    lease?.beginBody(lengthOf(raw), { isHeld: true });
+    lease?.beginBody(lengthOf(raw), { isHeld: true, maxBytes: maxBodyBytes });
     const text = new TextDecoder().decode(await readUpTo(chunks, maxBodyBytes));
     Object.assign(c.req.bodyCache, { text: Promise.resolve(text) });
     await next();

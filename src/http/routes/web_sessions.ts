@@ -61,8 +61,13 @@ export function createRoutes(core: Core): Router {
   router.get(PATH, async (c) => c.json(await accessOf(c), 200));
   router.post(PATH, async (c) => {
     const request = c.req.raw;
-    if (request.headers.has("sec-fetch-site")) checkOwnPage(request);
-    const parsed = SignIn.safeParse(await c.req.json());
+    if (request.headers.has("sec-fetch-site") || request.headers.has("origin")) checkOwnPage(request);
+    const body: unknown = await c.req.json().catch((error) => {
+      throw error instanceof SyntaxError
+        ? new PurserError("invalid", "Cannot read the body: it is not JSON")
+        : error;
+    });
+    const parsed = SignIn.safeParse(body);
     if (!parsed.success) throw invalidInput(parsed.error, "the request");
     if (!await isAuthRequired(core, { isKeyPresented: true })) throw noKeyYet();
     const { token, expiresAt, principal } = await begin(c, parsed.data);
@@ -81,15 +86,22 @@ export function createRoutes(core: Core): Router {
   });
 
   async function begin(c: Answered, body: z.infer<typeof SignIn>): Promise<NewWebSession> {
-    if ("code" in body) return await redeemSignInCode(core, body.code);
     const beginAttempt = (digest: string) => leaseOf(c)?.beginAttempt(digest) ?? (() => {});
+    if ("code" in body) return await redeemSignInCode(core, body.code, beginAttempt);
     const principal = await authenticate(core, `Bearer ${body.api_key}`, beginAttempt);
     return await createWebSession(core, principal);
   }
 
   router.post(CODES_PATH, async (c) => {
-    const keyId = principalOf(c)?.keyId ?? null;
+    const { keyId = null, webSession } = principalOf(c) ?? {};
     if (keyId === null) throw noKeyYet();
+    // A session could be followed by others for ever, beyond its 7 days and signing out.
+    if (webSession !== undefined) {
+      throw new PurserError(
+        "forbidden",
+        "Cannot make a code by the session of the dashboard: send the API key itself",
+      );
+    }
     const { code, expiresAt } = await createSignInCode(core, keyId);
     return c.json({ code, expires_at: toIso(expiresAt) } satisfies SignInCode, 201);
   });
