@@ -20,10 +20,22 @@ export function entriesOf(schema: unknown): ZodType | undefined {
   return schema instanceof z.ZodArray ? schema.element as ZodType : undefined;
 }
 
+/** Returns whether an `Accept` header names CSV, and does not prefer JSON to it. */
+export function acceptsCsv(accept = ""): boolean {
+  const qualityOf = (type: string) => {
+    const range = accept.split(",").map((one) => one.toLowerCase().replaceAll(/\s/g, "").split(";"))
+      .find(([name]) => name === type);
+    const quality = range?.find((parameter) => parameter.startsWith("q="))?.slice(2);
+    return range === undefined ? 0 : quality === undefined ? 1 : Number(quality) || 0;
+  };
+  const quality = qualityOf(CSV);
+  return quality > 0 && quality >= qualityOf("application/json");
+}
+
 /** Answers a request that accepts CSV with the list that its route returns as JSON, as CSV. */
 export function csvOf(entries: ZodType): MiddlewareHandler<ApiEnv> {
   return async (c, next) => {
-    if (c.req.header("accept")?.includes(CSV)) {
+    if (acceptsCsv(c.req.header("accept"))) {
       const answerJson = c.json as (value: unknown, ...rest: unknown[]) => Response;
       const json = (value: unknown, ...rest: unknown[]) =>
         Array.isArray(value)

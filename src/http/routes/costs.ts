@@ -8,7 +8,7 @@ import {
   listCosts,
   readCostTotal,
 } from "../../ledger/mod.ts";
-import { cellOf, CSV, toLines } from "../middleware/csv.ts";
+import { acceptsCsv, cellOf, CSV, toLines } from "../middleware/csv.ts";
 import { onlyAgentOf } from "../middleware/agent_reach.ts";
 import { createRoute, json, problems, z } from "../create_route.ts";
 import { isNumberPosition, linkNext, readCursor } from "../cursors.ts";
@@ -127,7 +127,7 @@ export function createRoutes(core: Core) {
       checkGroups(c, filter);
       const rows = await listCosts(core.store, filter);
       if (rows.length === limit) linkNext(c, offset + limit);
-      if (!c.req.header("accept")?.includes(CSV)) return c.json(rows, 200);
+      if (!acceptsCsv(c.req.header("accept"))) return c.json(rows, 200);
       const csv = toCostCsv(rows, filter);
       return c.body(csv, 200, { "content-type": `${CSV}; charset=utf-8` }) as never;
     });
