@@ -239,6 +239,31 @@ testDashboard("the costs in the dashboard", { clock: fixedClock(NOW) }, {
     await opened.page.getByText("Too early for a forecast").waitFor();
   },
 
+  async "a chart shows names that every object has as a property"(dashboard) {
+    const { purser } = dashboard;
+    const named = (name: string, index: number) => ({
+      ...CALLS[2],
+      call_id: `named-${index}`,
+      provider: name,
+      cost_usd: 2 + index,
+      tags: { customer: name },
+    });
+    const { status } = await purser.api("POST", "/costs/events", ["__proto__", "constructor"].map(named));
+    assert.equal(status, 201);
+    for (const split of ["provider", "tag:customer"]) {
+      await using opened = await open(dashboard, `?split=${split}&span=7d`);
+      await opened.page.getByText("Data as a table").click();
+      const data = opened.page.getByRole("region", { name: `Cost by day and ${split}: data` });
+      const names = await data.locator("thead th").allTextContents();
+      const days = await data.locator("tbody tr").evaluateAll((rows) =>
+        rows.map((row) => [...row.querySelectorAll("td")].map((cell) => cell.textContent))
+      );
+      const [at, before] = days.toReversed().map((cells) => (name: string) => cells[names.indexOf(name) - 1]);
+      assert.deepEqual([at!("__proto__"), at!("constructor")], ["$2.00", "$3.00"], split);
+      assert.deepEqual([before!("__proto__"), before!("constructor")], ["–", "–"], split);
+    }
+  },
+
   async "every page is accessible"(dashboard) {
     await using opened = await open(dashboard, "?agent_id=support");
     for (const path of ["?agent_id=support", "/compare", "/caching", "/coverage", "/forecast"]) {

@@ -8,7 +8,7 @@ export function BarChart(props: ChartProps) {
   const { points, series, format } = props;
   const largest = Math.max(
     0,
-    ...points.map(({ values }) => series.reduce((sum, { key }) => sum + (values[key] ?? 0), 0)),
+    ...points.map(({ values }) => series.reduce((sum, { key }) => sum + (values.get(key) ?? 0), 0)),
   );
   const scale = scaleTo(largest);
   return (
@@ -36,7 +36,7 @@ export function BarChart(props: ChartProps) {
               return (
                 <g key={label} class={active !== undefined && active !== index ? "dimmed" : undefined}>
                   {series.map((one, order) => {
-                    const value = values[one.key] ?? 0;
+                    const value = values.get(one.key) ?? 0;
                     if (!(value > 0)) return null;
                     const bottom = yOf(below, scale, area);
                     const top = yOf(below += value, scale, area);

@@ -94,7 +94,7 @@ function Legend({ series, shown, format }: {
     <div class="legend">
       <ul>
         {series.map((one, index) => {
-          const value = shown?.values[one.key];
+          const value = shown?.values.get(one.key);
           return (
             <li key={one.key}>
               <svg class={`key ${classOf(one, index)}`} width="10" height="10" aria-hidden="true">
@@ -140,9 +140,10 @@ function DataTable({ title, points, series, format, pointTitle }: Omit<ChartProp
               {points.map(({ label, values, total }) => (
                 <tr key={label}>
                   <th scope="row">{escapeText(label)}</th>
-                  {series.map(({ key }) => (
-                    <td key={key} class="number">{values[key] == null ? "–" : format(values[key]!)}</td>
-                  ))}
+                  {series.map(({ key }) => {
+                    const value = values.get(key);
+                    return <td key={key} class="number">{value == null ? "–" : format(value)}</td>;
+                  })}
                   {hasTotal && <td class="number">{total == null ? "–" : format(total)}</td>}
                 </tr>
               ))}

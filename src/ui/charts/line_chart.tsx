@@ -7,7 +7,7 @@ import { classOf } from "./series.ts";
 export function LineChart(props: ChartProps) {
   const { points, series, format } = props;
   const scale = scaleTo(
-    Math.max(0, ...points.flatMap(({ values }) => series.map(({ key }) => values[key] ?? 0))),
+    Math.max(0, ...points.flatMap(({ values }) => series.map(({ key }) => values.get(key) ?? 0))),
   );
   return (
     <ChartFrame
@@ -32,14 +32,14 @@ export function LineChart(props: ChartProps) {
             {series.map((one, order) => {
               let isOpen = false;
               const path = points.map(({ values }, index) => {
-                const value = values[one.key];
+                const value = values.get(one.key);
                 const move = value == null
                   ? ""
                   : `${isOpen ? "L" : "M"}${xOf(index)} ${yOf(value, scale, area)}`;
                 isOpen = value != null;
                 return move;
               }).join("");
-              const value = active === undefined ? undefined : points[active]?.values[one.key];
+              const value = active === undefined ? undefined : points[active]?.values.get(one.key);
               return (
                 <g key={one.key} class={classOf(one, order)}>
                   <path class="line" d={path} />

@@ -12,8 +12,8 @@ export interface Point {
   label: string;
   /** The label on the axis; default: `label`. */
   short?: string;
-  /** By series; an absent one has no value. */
-  values: Readonly<Record<string, number | null | undefined>>;
+  /** By the key of a series; an absent one has no value. A map, since a key may be any name, such as `constructor`. */
+  values: ReadonlyMap<string, number | null>;
   /** The sum of the server over all series, for the readout. */
   total?: number | null;
   /** The page with the parts of the point. */

@@ -102,7 +102,7 @@ function Days({ rows, month, end, forecast }: {
     return {
       label: day,
       short: utcDay(day),
-      values: { cost: byDay.get(day) },
+      values: new Map([["cost", byDay.get(day) ?? null]]),
       href: isPast ? hrefOfDay(day) : undefined,
     };
   });

@@ -165,19 +165,19 @@ function CostChart({ rows, split, span, total }: {
   // The rows are the latest ones: the first time of a full answer may lack some.
   const isCut = rows.length === SPLIT_LIMIT;
   const first = timeOf(rows.at(-1)!);
-  const points = timesOf(span, { first, last: timeOf(rows[0]!), now }).map((time): Point => ({
+  const points = timesOf(span, { first, last: timeOf(rows[0]!), now }).map((time) => ({
     label: span.isDay ? `${time.slice(11, 16)} UTC` : time.slice(0, 10),
     short: span.isDay ? time.slice(11, 16) : utcDay(time),
-    values: {},
+    values: new Map<string, number | null>(),
     href: span.isDay ? undefined : hrefOfDay(time.slice(0, 10)),
-  }));
-  const byTime = new Map(points.map((point) => [point.label, point.values as Record<string, number | null>]));
+  } satisfies Point));
+  const byTime = new Map(points.map(({ label, values }) => [label, values]));
   for (const row of rows) {
     const time = timeOf(row);
     if (isCut && time === first) continue;
     const values = byTime.get(span.isDay ? `${time.slice(11, 16)} UTC` : time.slice(0, 10));
     const name = nameOf(row, split);
-    if (values && shown.includes(name)) values[name] = row.cost_usd;
+    if (values && shown.includes(name)) values.set(name, row.cost_usd);
   }
   return (
     <BarChart

@@ -21,13 +21,24 @@ Deno.test("a span has a bar for each day, also for one without calls", () => {
   }];
   const points = pointsOf(rows as CostRow[], spanOf("all", TODAY), "agent", TODAY);
   assert.deepEqual(points.map(({ label, values }) => [label, values]), [
-    ["2026-02-27", { a: 1 }],
-    ["2026-02-28", {}],
-    ["2026-03-01", {}],
-    ["2026-03-02", { b: null }],
+    ["2026-02-27", new Map([["a", 1]])],
+    ["2026-02-28", new Map()],
+    ["2026-03-01", new Map()],
+    ["2026-03-02", new Map([["b", null]])],
   ]);
   assert.equal(points[1]!.href, "/ui/costs?from=2026-02-28&to=2026-03-01");
   assert.equal(pointsOf([], spanOf(null, TODAY), "agent", TODAY).length, 24);
+});
+
+Deno.test("a bar has the value of a name that every object has as a property", () => {
+  const rows = [{ day: "2026-03-01", agent_id: "constructor", cost_usd: 1 }, {
+    day: "2026-03-02",
+    agent_id: "toString",
+    cost_usd: 2,
+  }];
+  const points = pointsOf(rows as CostRow[], spanOf("all", TODAY), "agent", TODAY);
+  const shown = points.map(({ values }) => [values.get("constructor"), values.get("toString")]);
+  assert.deepEqual(shown, [[1, undefined], [undefined, 2]]);
 });
 
 Deno.test("the finding says the sum and the largest part of it, and which bars are not drawn", () => {

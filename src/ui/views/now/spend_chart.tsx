@@ -63,11 +63,11 @@ export function SpendChart({ rows, spenders, total, span, group, today }: {
 
 /** Returns a point for every hour or day of a span, also for those without calls. */
 export function pointsOf(rows: readonly CostRow[], span: Span, group: Group, today: string): Point[] {
-  const values = new Map<string, Record<string, number | null>>();
+  const values = new Map<string, Map<string, number | null>>();
   for (const row of rows) {
     const start = span.unit === "hour" ? row.hour! : row.day!;
-    const point = values.get(start) ?? {};
-    point[labelOf(row, group)] = row.cost_usd;
+    const point = values.get(start) ?? new Map();
+    point.set(labelOf(row, group), row.cost_usd);
     values.set(start, point);
   }
   const first = span.from ?? [...values.keys()].toSorted()[0] ?? today;
@@ -77,7 +77,7 @@ export function pointsOf(rows: readonly CostRow[], span: Span, group: Group, tod
     return {
       label: isHour ? `${utcDay(start)}, ${short} UTC` : start,
       short,
-      values: values.get(start) ?? {},
+      values: values.get(start) ?? new Map(),
       href: costsHref({ from: start, to: endOfBar(span.unit, start) }),
     };
   });

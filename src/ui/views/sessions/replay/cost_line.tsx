@@ -35,7 +35,7 @@ function pointOf({ event, soFar }: ReplayStep): Point {
   return {
     label: `#${seq} ${readText(payloadOf(event).model) ?? ""}`,
     short: `#${seq}`,
-    values: { cost: totalUsd(soFar) },
+    values: new Map([["cost", totalUsd(soFar)]]),
     href: hrefWith({ step: String(seq), call: undefined, run: undefined }),
   };
 }
