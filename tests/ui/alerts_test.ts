@@ -174,6 +174,28 @@ testDashboard("alerts", { alerts }, {
     assert.deepEqual((await rowsOf(page, "Earlier alerts")).map((row) => row.split(" | ")[2]), ["$3.00"]);
   },
 
+  async "of a budget of nothing have no share, and a long name has lines"(dashboard) {
+    const { purser } = dashboard;
+    const name = "N".repeat(100);
+    const budget = { name, limit_usd: 0, per: "day", agent_id: "researcher", action: "watch" };
+    const { body } = await purser.api("POST", "/budgets", budget);
+    const reported = await purser.api("POST", "/costs/events", [
+      call("12", "2026-11-01T11:59:30.000Z", "researcher", 0.5),
+    ]);
+    assert.equal(reported.status, 201);
+    const alert = (await settled(dashboard)).find(({ rule_name }) => rule_name === name)!;
+    await using opened = await openAt(dashboard, `/ui/budgets/alerts/${alert.alert_id}`);
+    await opened.page.getByRole("heading", { name: `Alert: ${name}` }).waitFor();
+    assert.equal(await statOf(opened.page, "Threshold"), "$0 | the limit $0");
+    await expectAccessible(opened.page);
+    await opened.page.goto(`${dashboard.url}/ui/budgets/${body.budget_id}`);
+    await opened.page.getByRole("heading", { name: `Budget: ${name}` }).waitFor();
+    await expectAccessible(opened.page);
+    await opened.page.goto(`${dashboard.url}/ui/`);
+    await opened.page.getByRole("listitem").getByRole("link", { name }).first().waitFor();
+    await expectAccessible(opened.page);
+  },
+
   async "that the history no longer has are not found, and say so"(dashboard) {
     await using opened = await openAt(dashboard, "/ui/budgets/alerts/alert_missing");
     await opened.page.getByText("No alert has this address").waitFor();

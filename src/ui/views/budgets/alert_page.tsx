@@ -65,7 +65,8 @@ function Detail({ alert, path }: { alert: AlertDetail; path: string }) {
             label="Threshold"
             note={limit_usd === undefined ? PERIODS[periodOf(alert.threshold_type)] : (
               <>
-                {percent(threshold_usd / limit_usd)} of the limit <Money usd={limit_usd} />
+                {limit_usd > 0 && `${percent(threshold_usd / limit_usd)} of `}the limit{" "}
+                <Money usd={limit_usd} />
               </>
             )}
           >
