@@ -136,6 +136,18 @@ Deno.test({
       await isSaid(opened, "Live");
     });
 
+    await step("say so soon where the server can't be reached", async ({ url, streams, server }) => {
+      await using opened = await browser.open(url, { hasClock: true });
+      await shows(opened, "$1.00");
+      streams[0]!.end();
+      await server.shutdown();
+      const sign = opened.page.locator(".live-text");
+      for (let waitedMs = 0; await sign.textContent() !== "Not live"; waitedMs += 100) {
+        assert.ok(waitedMs < 20_000, "the sign still says that the figures are current");
+        await opened.page.clock.runFor(100);
+      }
+    });
+
     await step("stop while they are paused", async ({ url, streams }) => {
       await using opened = await browser.open(url);
       await shows(opened, "$1.00");
@@ -145,6 +157,19 @@ Deno.test({
       await opened.page.getByRole("button", { name: "Resume" }).click();
       await isSaid(opened, "Live");
       assert.equal(streams.length, 2);
+    });
+
+    await step("are not those of a page with another key", async ({ url, streams }) => {
+      await using first = await browser.open(`${url}?key=key_1`);
+      await shows(first, "$1.00");
+      const second = await browser.open(`${url}?key=key_2`, { context: first.page.context() });
+      await shows(second, "$1.00");
+      assert.equal(streams.length, 2);
+      streams[0]!.send("delta", { at: STATE.at, spend: spend(7) });
+      await shows(first, "$7.00");
+      streams[1]!.send("delta", { at: STATE.at, spend: spend(8) });
+      await shows(second, "$8.00");
+      await second[Symbol.asyncDispose]();
     });
 
     await step(

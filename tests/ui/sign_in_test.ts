@@ -84,6 +84,21 @@ testDashboard("the dashboard signs in", {}, {
     await opened.page.getByText("its API key was revoked").waitFor();
   },
 
+  async "as the key with which another page has signed in meanwhile"(dashboard) {
+    const { key } = await makeKey(dashboard);
+    await using opened = await signIn(dashboard, key);
+    const { page } = opened;
+    const other = { name: "Bob", scopes: ["read" as const], agentId: "helper", expiresAt: null };
+    const { key_id } = await createKey(dashboard.purser.core, other);
+    const { code } = await createSignInCode(dashboard.purser.core, key_id);
+    const context = page.context();
+    await using second = await dashboard.browser.open(`${dashboard.url}/ui/#code=${code}`, { context });
+    await second.page.getByText("agent helper only").waitFor();
+    await page.evaluate(() => document.dispatchEvent(new Event("visibilitychange")));
+    await page.getByText("agent helper only").waitFor();
+    assert.equal(await page.locator(".key-name").textContent(), "Bob");
+  },
+
   async "for 12 hours without use"(dashboard) {
     const { key } = await makeKey(dashboard);
     await using opened = await signIn(dashboard, key);

@@ -32,11 +32,12 @@ export function App() {
 
   useEffect(() => {
     if (!session || session.access === "signed_out") return;
-    // A page that was hidden for hours has asked nothing meanwhile.
+    // A page that was hidden for hours has asked nothing meanwhile, and another one may have signed in with another key.
     const check = async () => {
       if (document.visibilityState !== "visible") return;
       const newest = (await request<WebSession>("/ui/session")).value;
-      if (newest.access !== "signed_out") return;
+      if (newest.access === session.access && newest.key_id === session.key_id) return;
+      forgetAnswers();
       setReason(EXPIRED);
       setSession(newest);
     };
@@ -69,7 +70,7 @@ export function App() {
   return (
     <AccessContext.Provider value={access}>
       <Toasts>
-        <Frame />
+        <Frame key={session.key_id} />
       </Toasts>
     </AccessContext.Provider>
   );

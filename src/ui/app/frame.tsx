@@ -13,9 +13,10 @@ import { ThemeSwitch } from "./theme.tsx";
 /** The frame of all pages: the navigation, the signed-in key, and the view of the route. */
 export function Frame() {
   const { parts } = useRoute();
+  const { session } = useAccess();
   const section = SECTIONS.find(({ path }) => path === (parts[0] ?? ""));
   return (
-    <LiveProvider>
+    <LiveProvider keyId={session.key_id}>
       <a class="skip" href="#content">Skip to the content</a>
       <div class="frame">
         <aside class="side">

@@ -2,7 +2,7 @@ import { after, now } from "../hooks/clock.ts";
 import { request, RequestError, send } from "../hooks/request.ts";
 import type { LiveDelta, LiveModel, LiveState } from "./types.ts";
 
-/** `stale`: nothing has arrived for longer than the server would be silent. */
+/** `stale`: nothing has arrived for longer than the server would be silent, or it can't be reached. */
 export type LiveStatus = "connecting" | "live" | "polling" | "stale" | "paused";
 
 /** The newest state of the server, and how fresh it is. */
@@ -14,6 +14,7 @@ export interface Live {
 type Shared = { is: "hello" } | ({ is: "live" } & Live);
 
 const PATH = "/live";
+/** The name of the lock and the channel of a key's pages. */
 const NAME = "purser-live";
 /** The server writes a comment every 15 s. */
 const SILENT_MS = 40_000;
@@ -22,8 +23,8 @@ const SHORT_MS = 10_000;
 const MAX_WAIT_MS = 30_000;
 
 /**
- * Follows `GET /live` while the page is visible. All pages of a browser share one stream: the one with the lock reads it and
- * passes it on. After two streams that ended within 10 s it polls instead, as platforms end streams with their request.
+ * Follows `GET /live` while the page is visible. All pages of a browser with the same key share one stream: the one with the
+ * lock reads it and passes it on. After two streams that ended within 10 s it polls instead, as platforms end streams with their request.
  */
 export class LiveFeed {
   #live: Live = { state: undefined, status: "connecting" };
@@ -34,7 +35,11 @@ export class LiveFeed {
   #cancelSilence = () => {};
   #channel: BroadcastChannel | undefined;
 
-  constructor(private readonly onChange: (live: Live) => void) {}
+  readonly #name: string;
+
+  constructor(keyId: string | null, private readonly onChange: (live: Live) => void) {
+    this.#name = `${NAME} ${keyId ?? ""}`;
+  }
 
   /** Follows until `stop()`. */
   start(): void {
@@ -65,7 +70,7 @@ export class LiveFeed {
     this.#set({ status: "connecting" });
     this.#watchSilence();
     if (!navigator.locks) return void this.#read(signal);
-    this.#channel = new BroadcastChannel(NAME);
+    this.#channel = new BroadcastChannel(this.#name);
     this.#channel.onmessage = ({ data }: MessageEvent<Shared>) => {
       if (data.is === "hello") {
         if (this.#isReader) this.#share();
@@ -75,7 +80,7 @@ export class LiveFeed {
       }
     };
     this.#channel.postMessage({ is: "hello" } satisfies Shared);
-    navigator.locks.request(NAME, { signal }, async () => {
+    navigator.locks.request(this.#name, { signal }, async () => {
       this.#isReader = true;
       await this.#read(signal).finally(() => this.#isReader = false);
     }).catch(() => {}); // the lock was not needed any more
@@ -98,7 +103,8 @@ export class LiveFeed {
         failures = 0;
       } catch (error) {
         if (signal.aborted || (error as RequestError).status === 401) return;
-        failures++;
+        // A stream that broke may have been cut on its way; a second failure means that the server can't be reached.
+        if (++failures > 1) this.#set({ status: "stale" });
       }
       if (now() - startedAt < SHORT_MS) this.#ends = [...this.#ends, now()].slice(-2);
       else this.#ends = [];

@@ -13,12 +13,12 @@ export function useLive(): Live {
   return useContext(LiveContext);
 }
 
-/** Follows the server for all views. */
-export function LiveProvider({ children }: { children: ComponentChildren }) {
+/** Follows the server for all views, as the key that is signed in. */
+export function LiveProvider({ keyId, children }: { keyId: string | null; children: ComponentChildren }) {
   const [live, setLive] = useState<Live>({ state: undefined, status: "connecting" });
   const feed = useRef<LiveFeed | undefined>(undefined);
   useEffect(() => {
-    feed.current = new LiveFeed(setLive);
+    feed.current = new LiveFeed(keyId, setLive);
     feed.current.start();
     return () => feed.current!.stop();
   }, []);

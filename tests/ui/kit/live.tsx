@@ -10,7 +10,7 @@ function Figures() {
 }
 
 render(
-  <LiveProvider>
+  <LiveProvider keyId={new URLSearchParams(location.search).get("key")}>
     <LiveSign />
     <Figures />
   </LiveProvider>,
