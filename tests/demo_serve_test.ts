@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { newPlace, start } from "./harness/cli_process.ts";
+import { newPlace, purser, start } from "./harness/cli_process.ts";
 
 /** Reads a stream until it has a text, and then to its end, so that the process never blocks on a full pipe. */
 async function readUntil(stream: ReadableStream<Uint8Array<ArrayBuffer>>, text: string): Promise<string> {
@@ -79,4 +79,12 @@ Deno.test("Ctrl-C ends the demo while it makes up its month, and removes it", as
   child.kill("SIGINT");
   assert.equal((await child.status).code, 130);
   assert.deepEqual([await errors, leftIn(place.folder)], ["", 0]);
+});
+
+Deno.test("a demo without a folder for temporary files says so", async () => {
+  await using place = await newPlace();
+  place.env.TMPDIR = `${place.folder}/none`;
+  const { code, err } = await purser(place, ["demo", "--serve"]);
+  assert.equal(code, 1);
+  assert.match(err, /^error: Cannot make a temporary folder for the demo: .*; set TMPDIR to a folder/);
 });

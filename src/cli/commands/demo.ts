@@ -1,4 +1,6 @@
+import { PurserError } from "../../kernel/errors.ts";
 import { files } from "../../kernel/files/files.ts";
+import { systemReason } from "../../kernel/system_errors.ts";
 import { type BareContext, type Command, flag } from "../command.ts";
 import { EXIT } from "../exit_code.ts";
 import type { Output } from "../terminal/terminal.ts";
@@ -36,13 +38,28 @@ function refuseSettings(ctx: BareContext): void {
   }
 }
 
+/** Makes the folder of the demo's database. */
+async function makeFolder(): Promise<string> {
+  try {
+    return await files.makeTemporaryFolder("purser_demo_");
+  } catch (error) {
+    throw new PurserError(
+      "unavailable",
+      `Cannot make a temporary folder for the demo: ${
+        systemReason(error)
+      }; set TMPDIR to a folder that you may write to`,
+      { cause: error },
+    );
+  }
+}
+
 /** The same figures each time, but for the time of day. */
 const SEED = 7;
 
 async function serveMonth({ terminal, clock, print, style }: BareContext): Promise<number> {
   const { interrupted } = terminal;
   const { serveDemo } = await import("../demo/serve_demo.ts");
-  const folder = await files.makeTemporaryFolder("purser_demo_");
+  const folder = await makeFolder();
   const stopped = new Promise<void>((resolve) => {
     if (interrupted.aborted) resolve();
     interrupted.addEventListener("abort", () => resolve(), { once: true });
@@ -71,7 +88,7 @@ async function serveMonth({ terminal, clock, print, style }: BareContext): Promi
 }
 
 async function runDemo(ctx: BareContext): Promise<number> {
-  const folder = await files.makeTemporaryFolder("purser_demo_");
+  const folder = await makeFolder();
   const db = `${folder}/purser.db`;
   const env = { ...Object.fromEntries(KEPT.map((name) => [name, ctx.env[name]])), PURSER_DB: db };
   const { main } = await import("../mod.ts");
