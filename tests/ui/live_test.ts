@@ -37,7 +37,7 @@ interface Stream {
 }
 
 /** Serves the page, and streams that the test writes to. */
-function serveLive(script: string) {
+function serveLive(script: string, port = 0) {
   const streams: Stream[] = [];
   const polls: string[] = [];
   const answer = (request: Request): Response => {
@@ -69,7 +69,7 @@ function serveLive(script: string) {
       headers: { ...PAGE_HEADERS, "content-type": type },
     });
   };
-  const server = Deno.serve({ port: 0, hostname: "127.0.0.1", onListen() {} }, answer);
+  const server = Deno.serve({ port, hostname: "127.0.0.1", onListen() {} }, answer);
   return { streams, polls, server, url: `http://127.0.0.1:${server.addr.port}/page` };
 }
 
@@ -136,17 +136,30 @@ Deno.test({
       await isSaid(opened, "Live");
     });
 
-    await step("say so soon where the server can't be reached", async ({ url, streams, server }) => {
-      await using opened = await browser.open(url, { hasClock: true });
-      await shows(opened, "$1.00");
-      streams[0]!.end();
-      await server.shutdown();
-      const sign = opened.page.locator(".live-text");
-      for (let waitedMs = 0; await sign.textContent() !== "Not live"; waitedMs += 100) {
-        assert.ok(waitedMs < 20_000, "the sign still says that the figures are current");
-        await opened.page.clock.runFor(100);
-      }
-    });
+    await step(
+      "say so soon where the server can't be reached, and connect again when it can",
+      async ({ url, streams, server }) => {
+        await using opened = await browser.open(url, { hasClock: true });
+        await shows(opened, "$1.00");
+        await opened.page.clock.runFor(20_000);
+        streams[0]!.end();
+        await server.shutdown();
+        const sign = opened.page.locator(".live-text");
+        for (let waitedMs = 0; await sign.textContent() !== "Not live"; waitedMs += 100) {
+          assert.ok(waitedMs < 20_000, "the sign still says that the figures are current");
+          await opened.page.clock.runFor(100);
+        }
+        const again = serveLive(script, Number(new URL(url).port));
+        try {
+          await until(opened, () => again.streams.length + again.polls.length > 0, 100);
+          await isSaid(opened, "Live");
+          assert.deepEqual([again.streams.length, again.polls], [1, []]);
+        } finally {
+          again.streams[0]?.end();
+          await again.server.shutdown();
+        }
+      },
+    );
 
     await step("stop while they are paused", async ({ url, streams }) => {
       await using opened = await browser.open(url);

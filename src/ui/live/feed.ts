@@ -20,7 +20,7 @@ const NAME = "purser-live";
 const SILENT_MS = 40_000;
 const POLL_MS = 5_000;
 const SHORT_MS = 10_000;
-const MAX_WAIT_MS = 30_000;
+const MAX_WAIT_MS = 10_000;
 
 /**
  * Follows `GET /live` while the page is visible. All pages of a browser with the same key share one stream: the one with the
@@ -97,17 +97,21 @@ export class LiveFeed {
   async #read(signal: AbortSignal): Promise<void> {
     for (let failures = 0; !signal.aborted;) {
       const startedAt = now();
+      let isReached = true;
       try {
         if (this.#isCutShort()) await this.#poll(signal);
         else await this.#stream(signal);
         failures = 0;
       } catch (error) {
-        if (signal.aborted || (error as RequestError).status === 401) return;
+        const { status } = error as RequestError;
+        if (signal.aborted || status === 401) return;
+        isReached = status !== 0;
         // A stream that broke may have been cut on its way; a second failure means that the server can't be reached.
         if (++failures > 1) this.#set({ status: "stale" });
       }
-      if (now() - startedAt < SHORT_MS) this.#ends = [...this.#ends, now()].slice(-2);
-      else this.#ends = [];
+      // A server that can't be reached has ended no stream: when it is there again, it gets one.
+      if (now() - startedAt >= SHORT_MS) this.#ends = [];
+      else if (isReached) this.#ends = [...this.#ends, now()].slice(-2);
       const wait = this.#isCutShort() && failures === 0
         ? POLL_MS
         : Math.min(MAX_WAIT_MS, 1_000 * 2 ** failures);
