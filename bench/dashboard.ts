@@ -129,7 +129,7 @@ async function openPage(
   browser: Awaited<ReturnType<typeof openBrowser>>,
   url: string,
 ): Promise<Load> {
-  await using opened = await browser.open(new URL("/healthz", url).href);
+  await using opened = await browser.open(new URL("/healthz", url).href, { isCold: true });
   const { page } = opened;
   await page.addInitScript(NOTE_SHOWN);
   await page.goto(url);

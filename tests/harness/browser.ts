@@ -1,7 +1,13 @@
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
 import axe from "#dev/axe_core.ts";
-import { type BrowserContext, chromium, type Page } from "#dev/playwright_core.ts";
+import {
+  type BrowserContext,
+  chromium,
+  type ConsoleMessage,
+  type Page,
+  type Request,
+} from "#dev/playwright_core.ts";
 
 /** Chromium as Debian packages it: nothing is downloaded for it. */
 const CHROMIUM = ["/usr/bin/chromium-headless-shell", "/usr/bin/chromium"].find((path) => existsSync(path));
@@ -9,7 +15,7 @@ const CHROMIUM = ["/usr/bin/chromium-headless-shell", "/usr/bin/chromium"].find(
 /** True if tests in a browser are skipped; in the full gate they run, and fail without one. */
 export const skipBrowser: boolean = CHROMIUM === undefined && Deno.env.get("PURSER_REQUIRE_ALL") !== "1";
 
-/** A browser of one test file. */
+/** A browser. */
 export interface TestBrowser extends AsyncDisposable {
   /** Opens a page with storage of its own. */
   open(url: string, options?: PageOptions): Promise<TestPage>;
@@ -25,6 +31,8 @@ export interface PageOptions {
   hasClock?: true;
   /** The time that the page sees, for good. */
   at?: number;
+  /** Nothing of an earlier page is cached. */
+  isCold?: true;
   /** Cookies and storage of another page. */
   context?: BrowserContext;
 }
@@ -38,53 +46,105 @@ export interface TestPage extends AsyncDisposable {
   readonly requests: string[];
 }
 
-/** Starts Chromium. */
+/** Otherwise each page that opens another address gets a process of its own. */
+const ONE_PROCESS_FOR_PAGES = ["--renderer-process-limit=1", "--disable-site-isolation-trials"];
+
+let shared: Promise<TestBrowser> | undefined;
+
+/** Returns the browser of all tests of a module, which is started by the first and closed after the last of them. */
+export function sharedBrowser(): Promise<TestBrowser> {
+  return shared ??= openBrowser();
+}
+
+Deno.test.afterAll(async () => await (await shared)?.[Symbol.asyncDispose]());
+
+/**
+ * Starts Chromium. A page that is closed is emptied, and opened again for a test with the same settings: it opens in a third
+ * of the time of a new one, which needs processes of its own and compiles the dashboard anew.
+ */
 export async function openBrowser(): Promise<TestBrowser> {
   const browser = await chromium.launch({
     executablePath: CHROMIUM,
-    args: ["--no-sandbox", "--disable-gpu"],
+    args: ["--no-sandbox", "--disable-gpu", ...ONE_PROCESS_FOR_PAGES],
   });
+  const idle = new Map<string, Page[]>();
+  const newPage = async ({ width = 1280, theme = "light", hasClock, at, context }: PageOptions) => {
+    const own = context ?? await browser.newContext({
+      viewport: { width, height: 800 },
+      colorScheme: theme,
+      reducedMotion: "reduce",
+      locale: "en-US",
+      timezoneId: "Asia/Kolkata",
+    });
+    const page = await own.newPage();
+    await page.addInitScript(REPORT_VIOLATIONS);
+    if (hasClock) await page.clock.install({ time: 0 });
+    if (at !== undefined) await page.clock.setFixedTime(at);
+    return page;
+  };
   return {
-    async open(url, { width = 1280, theme = "light", leaves, hasClock, at, context } = {}) {
-      const own = context ?? await browser.newContext({
-        viewport: { width, height: 800 },
-        colorScheme: theme,
-        reducedMotion: "reduce",
-        locale: "en-US",
-        timezoneId: "Asia/Kolkata",
-      });
-      const page = await own.newPage();
-      const faults: string[] = [];
-      const requests: string[] = [];
-      const { origin } = new URL(url);
-      page.on("pageerror", (error) => faults.push(`exception: ${error.message}`));
-      page.on("console", (message) => {
-        // A refused request is a state that the page shows.
-        const text = message.text();
-        if (message.type() === "error" && !text.startsWith("Failed to load resource")) faults.push(text);
-      });
-      page.on("request", (request) => {
-        const asked = new URL(request.url());
-        if (asked.protocol === "data:" || asked.protocol === "blob:") return;
-        if (asked.origin !== origin) faults.push(`request to ${asked.origin}`);
-        else requests.push(`${request.method()} ${asked.pathname}${asked.search}`);
-      });
-      await page.addInitScript(REPORT_VIOLATIONS);
-      if (hasClock) await page.clock.install({ time: 0 });
-      if (at !== undefined) await page.clock.setFixedTime(at);
+    async open(url, options = {}) {
+      const { leaves, hasClock, isCold, context, width = 1280, theme = "light", at } = options;
+      const kind = JSON.stringify([width, theme, at]);
+      const isReused = !(leaves || hasClock || isCold || context);
+      const page = (isReused && idle.get(kind)?.pop()) || await newPage(options);
+      const watched = watch(page, url);
       await page.goto(url);
       return {
         page,
-        faults,
-        requests,
+        ...watched,
         async [Symbol.asyncDispose]() {
-          await (context ? page.close() : own.close());
-          if (!leaves) assert.deepEqual(faults, []);
+          watched.stop();
+          if (context) {
+            await page.close();
+          } else if (!isReused || !await empty(page)) {
+            await page.context().close();
+          } else {
+            await page.setViewportSize({ width, height: 800 });
+            await page.emulateMedia({ colorScheme: theme });
+            idle.set(kind, [...idle.get(kind) ?? [], page]);
+          }
+          if (!leaves) assert.deepEqual(watched.faults, []);
         },
       };
     },
     [Symbol.asyncDispose]: () => browser.close(),
   };
+}
+
+/** Notes what a page asks for, and what goes wrong in it. */
+function watch(page: Page, url: string) {
+  const faults: string[] = [];
+  const requests: string[] = [];
+  const { origin } = new URL(url);
+  const onError = (error: Error) => void faults.push(`exception: ${error.message}`);
+  const onConsole = (message: ConsoleMessage) => {
+    // A refused request is a state that the page shows.
+    const text = message.text();
+    if (message.type() === "error" && !text.startsWith("Failed to load resource")) faults.push(text);
+  };
+  const onRequest = (request: Request) => {
+    const asked = new URL(request.url());
+    if (["data:", "blob:", "about:"].includes(asked.protocol)) return;
+    if (asked.origin !== origin) faults.push(`request to ${asked.origin}`);
+    else requests.push(`${request.method()} ${asked.pathname}${asked.search}`);
+  };
+  page.on("pageerror", onError).on("console", onConsole).on("request", onRequest);
+  const stop = () => page.off("pageerror", onError).off("console", onConsole).off("request", onRequest);
+  return { faults, requests, stop };
+}
+
+/** Removes what a page has stored and shows; false if it cannot be opened again. */
+async function empty(page: Page): Promise<boolean> {
+  const context = page.context();
+  if (context.pages().length > 1 || !page.url().startsWith("http")) return false;
+  await page.evaluate(() => {
+    localStorage.clear();
+    sessionStorage.clear();
+  });
+  await page.goto("about:blank");
+  await context.clearCookies();
+  return true;
 }
 
 const REPORT_VIOLATIONS =

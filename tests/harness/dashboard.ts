@@ -1,6 +1,6 @@
 import { withAccessCheck } from "../../src/http/mod.ts";
 import { listen } from "../../src/http/mod.ts";
-import { openBrowser, skipBrowser, type TestBrowser } from "./browser.ts";
+import { sharedBrowser, skipBrowser, type TestBrowser } from "./browser.ts";
 import { openTestPurser, type TestOptions, type TestPurser } from "./test_purser.ts";
 
 /** A server with the dashboard, and a browser. */
@@ -30,7 +30,7 @@ export function testDashboard(
         port: 0,
       });
       try {
-        await using browser = await openBrowser();
+        const browser = await sharedBrowser();
         for (const [step, test] of Object.entries(steps)) {
           await t.step(step, () => test({ purser, browser, url: server.url }));
         }

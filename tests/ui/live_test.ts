@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { bundleScript } from "../../build/bundle_ui.ts";
 import { ROOT } from "../../build/run_deno.ts";
 import { PAGE_HEADERS } from "../../src/http/middleware/response_headers.ts";
-import { openBrowser, skipBrowser, type TestPage } from "../harness/browser.ts";
+import { sharedBrowser, skipBrowser, type TestPage } from "../harness/browser.ts";
 
 /** The connection of the live figures, over a stream that the test writes. */
 
@@ -89,7 +89,7 @@ Deno.test({
   ignore: skipBrowser,
   async fn(t) {
     const script = await bundleScript(join(ROOT, "tests/ui/kit/live.tsx"));
-    await using browser = await openBrowser();
+    const browser = await sharedBrowser();
     const step = (name: string, run: (live: ReturnType<typeof serveLive>) => Promise<void>) =>
       t.step(name, async () => {
         const live = serveLive(script);

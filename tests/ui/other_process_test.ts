@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { openBrowser, skipBrowser } from "../harness/browser.ts";
+import { sharedBrowser, skipBrowser } from "../harness/browser.ts";
 import { newPlace, purser, startServer } from "../harness/cli_process.ts";
 
 Deno.test({
@@ -23,7 +23,7 @@ Deno.test({
     };
     await report("call_first", 1.25);
     await using server = await startServer(place);
-    await using browser = await openBrowser();
+    const browser = await sharedBrowser();
     await using opened = await browser.open(`${server.url}/ui/`);
     const { page } = opened;
     await page.getByRole("main").getByText("$1.25").first().waitFor();

@@ -4,7 +4,7 @@ import { bundleScript } from "../../build/bundle_ui.ts";
 import { ROOT } from "../../build/run_deno.ts";
 import { PAGE_HEADERS } from "../../src/http/middleware/response_headers.ts";
 import { STYLE } from "../../src/ui/mod.ts";
-import { expectAccessible, openBrowser, skipBrowser, type TestPage } from "../harness/browser.ts";
+import { expectAccessible, sharedBrowser, skipBrowser, type TestPage } from "../harness/browser.ts";
 
 /** The parts of the dashboard on a page of their own, over an API of the test. */
 
@@ -61,7 +61,7 @@ Deno.test({
     const state = { enabled: true, broken: true, reasons: [] as string[] };
     await using server = serveKit(await bundleScript(join(ROOT, "tests/ui/kit/kit.tsx")), state);
     const url = `http://127.0.0.1:${server.addr.port}/ui/kit`;
-    await using browser = await openBrowser();
+    const browser = await sharedBrowser();
 
     await t.step(
       "meet WCAG 2.2 AA, in light and dark, wide and narrow, with the data of a chart open",
@@ -123,6 +123,7 @@ Deno.test({
         assert.match(page.url(), /\/ui\/costs\?day=2026-11-13$/);
         const data = page.getByRole("figure", { name: "Calls" });
         await data.getByText("Data as a table").click();
+        await data.getByRole("row").nth(14).waitFor();
         assert.equal(await data.getByRole("row").count(), 15);
         assert.match((await data.getByRole("row").nth(4).textContent())!, /^2026-11-04\$4\.00–\$0\.50/);
       },

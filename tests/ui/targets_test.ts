@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { SECTIONS } from "../../src/ui/app/sections.ts";
-import { openBrowser, skipBrowser } from "../harness/browser.ts";
+import { sharedBrowser, skipBrowser } from "../harness/browser.ts";
 import { startSurroundings } from "../rest/surroundings.ts";
 import { restTargets } from "../rest/targets.ts";
 
@@ -49,7 +49,7 @@ for (const { name, ignore, start } of restTargets) {
       }]);
       const { code } = await post("/ui/session/codes", undefined);
 
-      await using browser = await openBrowser();
+      const browser = await sharedBrowser();
       // Closing it fails on a violation of the policy, an error on the console, and a request to another origin.
       await using opened = await browser.open(`${server.url}/ui/#code=${code}`);
       const { page } = opened;
