@@ -8,6 +8,7 @@ import {
   type Page,
   type Request,
 } from "#dev/playwright_core.ts";
+import { isThorough } from "./thorough.ts";
 
 /** Chromium as Debian packages it: nothing is downloaded for it. */
 const CHROMIUM = ["/usr/bin/chromium-headless-shell", "/usr/bin/chromium"].find((path) => existsSync(path));
@@ -153,23 +154,28 @@ const REPORT_VIOLATIONS =
 
 const LEVELS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"];
 
+/** Each scheme and each width; a thorough run has each scheme at each width. */
+const SHOWN = isThorough
+  ? (["light", "dark"] as const).flatMap((colorScheme) =>
+    [1280, 320].map((width) => ({ colorScheme, width }))
+  )
+  : [{ colorScheme: "light", width: 1280 }, { colorScheme: "dark", width: 320 }] as const;
+
 /** Fails unless a page meets WCAG 2.2 AA as far as axe can judge: light and dark, wide, and 320 pixels wide. */
 export async function expectAccessible(page: Page, what = page.url()): Promise<void> {
-  await page.evaluate(axe.source);
-  for (const colorScheme of ["light", "dark"] as const) {
+  if (!await page.evaluate(() => "axe" in globalThis)) await page.evaluate(axe.source);
+  for (const { colorScheme, width } of SHOWN) {
     await page.emulateMedia({ colorScheme });
-    for (const width of [1280, 320]) {
-      await page.setViewportSize({ width, height: 800 });
-      const found = await page.evaluate(async (levels) => {
-        const { axe } = globalThis as unknown as { axe: typeof import("#dev/axe_core.ts").default };
-        const { violations, passes } = await axe.run(document, { runOnly: levels });
-        if (passes.length < 5) return [`only ${passes.length} rules have found something to judge`];
-        return violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(" | ")}`);
-      }, LEVELS);
-      const overflow = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
-      assert.deepEqual(found, [], `${what}, ${colorScheme}, ${width} pixels`);
-      assert.ok(overflow <= 0, `${what} is ${overflow} pixels wider than ${width}`);
-    }
+    await page.setViewportSize({ width, height: 800 });
+    const found = await page.evaluate(async (levels) => {
+      const { axe } = globalThis as unknown as { axe: typeof import("#dev/axe_core.ts").default };
+      const { violations, passes } = await axe.run(document, { runOnly: levels });
+      if (passes.length < 5) return [`only ${passes.length} rules have found something to judge`];
+      return violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(" | ")}`);
+    }, LEVELS);
+    const overflow = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+    assert.deepEqual(found, [], `${what}, ${colorScheme}, ${width} pixels`);
+    assert.ok(overflow <= 0, `${what} is ${overflow} pixels wider than ${width}`);
   }
   await page.setViewportSize({ width: 1280, height: 800 });
   await page.emulateMedia({ colorScheme: "light" });
