@@ -1,7 +1,8 @@
 /**
  * `deno task test:offline [ARGUMENTS]`: runs all tests. `deno test` gives each file an isolate of its own, which loads the
- * service again: a quarter of the suite's time. Here files are imported together, some twenty in a module; those that
- * start processes remain modules of their own, as they mostly wait. Arguments go to `deno test`.
+ * service again: a quarter of the suite's time. Here files are imported together, some twenty in a module; of those that
+ * start processes fewer, as they mostly wait; those in a browser are two modules, with a browser each. Arguments go to
+ * `deno test`.
  */
 import { join, relative } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -10,13 +11,15 @@ import { inDirectory } from "./harness/in_directory.ts";
 
 /** Folders of builds, which `deno.json` excludes. */
 const EXCLUDED = ["dist", "npm", "node_modules"];
-const FILES_PER_MODULE = 20;
+const FILES_PER_MODULE = { computing: 20, waiting: 6, browser: 7 };
+
+const STARTS_BROWSER = /\/(?:browser|dashboard)\.ts"/;
 
 /** A test that starts processes, by itself or by one of these. */
 const STARTS_PROCESSES = new RegExp(
   String.raw`Deno\.Command|runDeno|/(?:${
     [
-      ...["alert_workers", "books_workers", "browser", "cli_process", "deno_project", "documents"],
+      ...["alert_workers", "books_workers", "cli_process", "deno_project", "documents"],
       ...["edge_bundle", "fault_stage", "full_disk_suite", "installed_cli", "instances", "mail_server"],
       ...["node", "npm_project", "on_terminal", "run_table", "shared_build", "small_disk"],
       ...["snapshot_crash_workers", "store_process", "targets", "workerd"],
@@ -27,18 +30,23 @@ const STARTS_PROCESSES = new RegExp(
 await inDirectory(runAll);
 
 async function runAll(folder: string): Promise<void> {
-  const alone: string[] = [];
-  const together: string[] = [];
+  const files: Record<keyof typeof FILES_PER_MODULE, string[]> = { computing: [], waiting: [], browser: [] };
   for (const path of (await findTests(ROOT)).sort()) {
-    (STARTS_PROCESSES.test(await Deno.readTextFile(path)) ? alone : together).push(path);
+    const text = await Deno.readTextFile(path);
+    files[STARTS_BROWSER.test(text) ? "browser" : STARTS_PROCESSES.test(text) ? "waiting" : "computing"].push(
+      path,
+    );
   }
-  const modules = await writeModules(folder, together);
+  const computing = await writeModules(folder, "computing", files.computing);
+  const waiting = await writeModules(folder, "waiting", files.waiting);
+  const browser = await writeModules(folder, "browser", files.browser);
   const { code } = await new Deno.Command(Deno.execPath(), {
     args: [
       ...["test", "--config", join(ROOT, "deno.json"), `--lock=${join(ROOT, "tests/deno.lock")}`],
       ...["-RWENS", "--allow-run", "--parallel", "--quiet", "--cached-only", "--no-check"],
       ...Deno.args,
-      ...spread(alone.map((path) => relative(ROOT, path)), modules),
+      ...browser.slice(0, 1),
+      ...spread([...waiting, ...browser.slice(1)], computing),
     ],
     cwd: ROOT,
   }).spawn().status;
@@ -57,9 +65,13 @@ async function findTests(folder: string): Promise<string[]> {
 }
 
 /** Writes modules that import the files, neighbours into different ones, and returns their paths. */
-async function writeModules(folder: string, files: readonly string[]): Promise<string[]> {
-  const count = Math.ceil(files.length / FILES_PER_MODULE);
-  const modules = Array.from({ length: count }, (_, index) => join(folder, `together_${index + 1}_test.ts`));
+async function writeModules(
+  folder: string,
+  name: keyof typeof FILES_PER_MODULE,
+  files: readonly string[],
+): Promise<string[]> {
+  const count = Math.ceil(files.length / FILES_PER_MODULE[name]);
+  const modules = Array.from({ length: count }, (_, index) => join(folder, `${name}_${index + 1}_test.ts`));
   for (const [index, path] of modules.entries()) {
     const imported = files.filter((_, position) => position % count === index);
     await Deno.writeTextFile(path, imported.map((file) => `import "${pathToFileURL(file)}";\n`).join(""));
