@@ -89,7 +89,10 @@ testDashboard("the dashboard is isolated", {}, {
       Promise.all([${read}, ${send}.catch(() => "refused"), ${write}.then(() => "sent", () => "refused")])
         .then((results) => document.title = results.join(" "));
     </script>`);
-    await opened.page.goto("about:blank"); // which ends the requests of the dashboard itself
+    // What the dashboard itself asks for is answered by then, but for its stream, which ends.
+    await opened.page.getByRole("heading", { name: "Now", exact: true }).waitFor();
+    await opened.page.waitForFunction(() => !document.querySelector(".skeleton"));
+    await opened.page.goto("about:blank");
     purser.logs.length = 0;
     await opened.page.goto(`http://127.0.0.1:${other.addr.port}/`);
     await opened.page.waitForFunction(() => document.title !== "");

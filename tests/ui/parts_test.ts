@@ -120,7 +120,7 @@ Deno.test({
         assert.equal(await readout.textContent(), "2026-11-14$17.00");
         await page.keyboard.press("ArrowLeft");
         await page.keyboard.press("Enter");
-        assert.match(page.url(), /\/ui\/costs\?day=2026-11-13$/);
+        await page.waitForURL(/\/ui\/costs\?day=2026-11-13$/);
         const data = page.getByRole("figure", { name: "Calls" });
         await data.getByText("Data as a table").click();
         await data.getByRole("row").nth(14).waitFor();
