@@ -4,7 +4,7 @@
  * start processes fewer, as they mostly wait; those in a browser are two modules, with a browser each. Arguments go to
  * `deno test`.
  */
-import { join, relative } from "node:path";
+import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { ROOT } from "../build/run_deno.ts";
 import { inDirectory } from "./harness/in_directory.ts";
