@@ -154,10 +154,10 @@ const REPORT_VIOLATIONS =
 
 const LEVELS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"];
 
-/** Each scheme and each width; a thorough run has each scheme at each width. */
+/** Each scheme and each width; a thorough run has each scheme at each width, and at 640 pixels: 1280 at a zoom of 200%. */
 const SHOWN = isThorough
   ? (["light", "dark"] as const).flatMap((colorScheme) =>
-    [1280, 320].map((width) => ({ colorScheme, width }))
+    [1280, 640, 320].map((width) => ({ colorScheme, width }))
   )
   : [{ colorScheme: "light", width: 1280 }, { colorScheme: "dark", width: 320 }] as const;
 

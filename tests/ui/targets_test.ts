@@ -17,6 +17,13 @@ const FIGURES: Readonly<Record<string, string>> = {
   "Keys & channels": "first",
 };
 
+/** The views that are not the first of their section. */
+const OTHER_VIEWS = [
+  ...["costs/compare", "costs/caching", "costs/coverage", "costs/forecast"],
+  ...["budgets/alerts", "budgets/refusals", `sessions/${SESSION}`, `sessions/${SESSION}?tab=calls`],
+  "keys/channels",
+];
+
 for (const { name, ignore, start } of restTargets) {
   Deno.test({
     name: `the dashboard signs in and shows its figures: ${name}`,
@@ -58,6 +65,14 @@ for (const { name, ignore, start } of restTargets) {
         await page.getByRole("link", { name: title, exact: true }).click();
         await page.getByRole("heading", { name: title, level: 1 }).waitFor();
         await page.getByRole("main").getByText(FIGURES[title]!).first().waitFor({ timeout: 10_000 });
+      }
+      for (const path of OTHER_VIEWS) {
+        await page.goto(`${server.url}/ui/${path}`);
+        await page.getByRole("heading", { level: 1 }).waitFor();
+        await page.waitForFunction(() => document.querySelector(".skeleton") === null);
+        const text = await page.getByRole("main").innerText();
+        assert.doesNotMatch(text, /Cannot show this|has this address/, `${path}: ${text}`);
+        assert.ok(text.length > 40, `${path}: ${text}`);
       }
       assert.deepEqual(opened.faults, []);
     },

@@ -9,9 +9,10 @@ import { Link } from "../../parts/link.tsx";
 import { Empty, Loaded } from "../../parts/loaded.tsx";
 import { Money } from "../../parts/money.tsx";
 import { type Column, Table } from "../../parts/table.tsx";
-import { Id, Text } from "../../parts/text.tsx";
+import { Text } from "../../parts/text.tsx";
 import { Time } from "../../parts/time.tsx";
-import { budgetsHref, costsHref, limitHref, sessionHref } from "../links.ts";
+import { AgentCell, SessionCell } from "../cells.tsx";
+import { budgetsHref, limitHref } from "../links.ts";
 import { periodOf, PERIODS } from "./limit.ts";
 import { SectionPage } from "./section_page.tsx";
 
@@ -69,25 +70,13 @@ export const ALERT_COLUMNS: Column<AlertRecord>[] = [
     id: "agent_id",
     title: "Agent",
     sortBy: ({ agent_id }) => agent_id,
-    cell: ({ agent_id }) =>
-      agent_id === null ? <span class="muted">none</span> : (
-        <Link href={costsHref({ agent_id })}>
-          <Text>{agent_id}</Text>
-        </Link>
-      ),
+    cell: (alert) => <AgentCell {...alert} />,
   },
   {
     id: "session_id",
     title: "Session",
     sortBy: ({ session_id }) => session_id,
-    cell: ({ session_id, run_id }) =>
-      session_id === null
-        ? <span class="muted">none</span>
-        : (
-          <Link href={sessionHref(session_id, { run_id })}>
-            <Id>{session_id}</Id>
-          </Link>
-        ),
+    cell: (alert) => <SessionCell {...alert} />,
   },
 ];
 

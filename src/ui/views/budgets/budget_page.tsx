@@ -11,6 +11,7 @@ import { Money } from "../../parts/money.tsx";
 import { type Column, Table } from "../../parts/table.tsx";
 import { Id, Text } from "../../parts/text.tsx";
 import { Time } from "../../parts/time.tsx";
+import { None } from "../cells.tsx";
 import { budgetsHref, costsHref, sessionHref } from "../links.ts";
 import { EnableBudgetButton, LimitButton, RaiseButton, refusalsHref } from "./budget_actions.tsx";
 import { limitOfBudget, PERIODS } from "./limit.ts";
@@ -173,11 +174,11 @@ const RAISE_COLUMNS: Column<BudgetRaise>[] = [
   {
     id: "reason",
     title: "Reason",
-    cell: ({ reason }) => reason === null ? <span class="muted">none</span> : <Text>{reason}</Text>,
+    cell: ({ reason }) => reason === null ? <None /> : <Text>{reason}</Text>,
   },
   {
     id: "key_id",
     title: "Key",
-    cell: ({ key_id }) => key_id === null ? <span class="muted">none</span> : <Id>{key_id}</Id>,
+    cell: ({ key_id }) => key_id === null ? <None /> : <Id>{key_id}</Id>,
   },
 ];

@@ -7,10 +7,11 @@ import { Link } from "../../parts/link.tsx";
 import { Empty, Loaded } from "../../parts/loaded.tsx";
 import { Money } from "../../parts/money.tsx";
 import { type Column, Table } from "../../parts/table.tsx";
-import { Id, Text } from "../../parts/text.tsx";
+import { Text } from "../../parts/text.tsx";
 import { Time } from "../../parts/time.tsx";
 import { useLive } from "../../live/live.tsx";
-import { budgetsHref, costsHref, sessionHref } from "../links.ts";
+import { AgentCell, SessionCell } from "../cells.tsx";
+import { budgetsHref } from "../links.ts";
 import { PERIODS, REASONS } from "./limit.ts";
 import { SectionPage } from "./section_page.tsx";
 
@@ -20,24 +21,13 @@ export const REFUSAL_COLUMNS: Column<BudgetRefusal>[] = [
     id: "agent_id",
     title: "Agent",
     sortBy: ({ agent_id }) => agent_id,
-    cell: ({ agent_id }) => (
-      <Link href={costsHref({ agent_id })}>
-        <Text>{agent_id}</Text>
-      </Link>
-    ),
+    cell: (refusal) => <AgentCell {...refusal} />,
   },
   {
     id: "session_id",
     title: "Session",
     sortBy: ({ session_id }) => session_id,
-    cell: ({ session_id, run_id }) =>
-      session_id === null
-        ? <span class="muted">none</span>
-        : (
-          <Link href={sessionHref(session_id, { run_id })}>
-            <Id>{session_id}</Id>
-          </Link>
-        ),
+    cell: (refusal) => <SessionCell {...refusal} />,
   },
   { id: "refused_by", title: "Refused by", cell: (refusal) => <Reasons refusal={refusal} /> },
   {

@@ -1,0 +1,26 @@
+import { Link } from "../parts/link.tsx";
+import { Id, Text } from "../parts/text.tsx";
+import { costsHref, sessionHref } from "./links.ts";
+
+/** The place of a value that there is not. */
+export const None = () => <span class="muted">none</span>;
+
+/** An agent, with a link to its costs. */
+export function AgentCell({ agent_id }: { agent_id: string | null }) {
+  if (agent_id === null) return <None />;
+  return (
+    <Link href={costsHref({ agent_id })}>
+      <Text>{agent_id}</Text>
+    </Link>
+  );
+}
+
+/** A session, with a link to it, at a run if there is one. */
+export function SessionCell({ session_id, run_id }: { session_id: string | null; run_id: string | null }) {
+  if (session_id === null) return <None />;
+  return (
+    <Link href={sessionHref(session_id, { run_id })}>
+      <Id>{session_id}</Id>
+    </Link>
+  );
+}
