@@ -268,6 +268,23 @@ async function addBudget(
   });
 }
 
+type History = typeof history extends fc.Arbitrary<infer T> ? T : never;
+
+/** Calls of a run, and of none, one after the other: each but the first is made under a kept reservation. */
+const LOOPS: History = {
+  ...{ unit: 1n, on: "memory", offsets: [0], areStop: true, runs: [null, null, null, null] },
+  budgets: [{
+    ...{ counted: { per: "day", scope: "", each: null }, limit: 400, mode: "stop", action: "refuse" },
+    ...{ warnAt: [1], countsFrom: null, allowUnpriced: false, enabled: true },
+  }],
+  steps: CALLERS.flatMap(({ runId }, caller) =>
+    runId === "run_outside" ? [] : [{
+      ...{ kind: "loop" as const, instance: 0, calls: 4, share: 50 },
+      call: { caller, estimate: 5, input: 1, output: 1, kind: "priced" as const, hasNext: true },
+    }]
+  ),
+};
+
 const PARENTS = [undefined, "run_1", "run_2", undefined];
 
 Deno.test("whatever happens, budgets decide as a model without SQL, and a strict one is never overshot", async () => {
@@ -291,6 +308,7 @@ Deno.test("whatever happens, budgets decide as a model without SQL, and a strict
     }),
     {
       numRuns: Number(PURSER_BUDGET_HISTORIES),
+      examples: [[LOOPS]],
       ...(PURSER_BUDGET_SEED !== undefined && { seed: Number(PURSER_BUDGET_SEED) }),
       ...(PURSER_BUDGET_PATH !== undefined && { path: PURSER_BUDGET_PATH, endOnFailure: true }),
     },
