@@ -36,6 +36,8 @@ export interface PageOptions {
   isCold?: true;
   /** Cookies and storage of another page. */
   context?: BrowserContext;
+  /** The token of a web session that the page has from the start. */
+  session?: string;
 }
 
 /** A page, and what went wrong in it. `await using` closes it, and fails if anything went wrong. */
@@ -85,11 +87,12 @@ export async function openBrowser(): Promise<TestBrowser> {
   };
   return {
     async open(url, options = {}) {
-      const { leaves, hasClock, isCold, context, width = 1280, theme = "light", at } = options;
+      const { leaves, hasClock, isCold, context, session, width = 1280, theme = "light", at } = options;
       const kind = JSON.stringify([width, theme, at]);
       const isReused = !(leaves || hasClock || isCold || context);
       const page = (isReused && idle.get(kind)?.pop()) || await newPage(options);
       const watched = watch(page, url);
+      if (session) await page.context().addCookies([cookieOf(session, url)]);
       await page.goto(url);
       return {
         page,
@@ -111,6 +114,10 @@ export async function openBrowser(): Promise<TestBrowser> {
     },
     [Symbol.asyncDispose]: () => browser.close(),
   };
+}
+
+function cookieOf(value: string, url: string) {
+  return { name: "purser", value, url: new URL(url).origin, httpOnly: true, sameSite: "Strict" as const };
 }
 
 /** Notes what a page asks for, and what goes wrong in it. */

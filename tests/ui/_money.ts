@@ -1,13 +1,17 @@
 import type { Page } from "#dev/playwright_core.ts";
 import { FIXTURE_AT } from "../fixtures/providers/mod.ts";
 import { EVENT } from "../harness/bodies.ts";
-import type { TestPage } from "../harness/browser.ts";
+import type { PageOptions, TestPage } from "../harness/browser.ts";
 import type { TestDashboard } from "../harness/dashboard.ts";
 import type { TestPurser } from "../harness/test_purser.ts";
 
 /** Opens a page at the time of the test's server, which stands still. */
-export function openAt({ browser, url }: TestDashboard, path: string): Promise<TestPage> {
-  return browser.open(url + path, { at: FIXTURE_AT });
+export function openAt(
+  { browser, url }: TestDashboard,
+  path: string,
+  options: PageOptions = {},
+): Promise<TestPage> {
+  return browser.open(url + path, { at: FIXTURE_AT, ...options });
 }
 
 /** Returns the requests for data, without the page and its live stream. */

@@ -167,7 +167,7 @@ testDashboard("budgets", {}, {
   },
 
   async "show no button to a key that may only read"(dashboard) {
-    const { purser, url } = dashboard;
+    const { purser } = dashboard;
     const key = await createKey(purser.core, {
       name: "Eve",
       scopes: ["read"],
@@ -179,15 +179,7 @@ testDashboard("budgets", {}, {
       scopes: key.scopes,
       agentId: null,
     });
-    await using opened = await openAt(dashboard, "/ui/keys");
-    await opened.page.context().addCookies([{
-      name: "purser",
-      value: token,
-      url,
-      httpOnly: true,
-      sameSite: "Strict",
-    }]);
-    await opened.page.goto(`${url}/ui/budgets/${ids.Day}`);
+    await using opened = await openAt(dashboard, `/ui/budgets/${ids.Day}`, { session: token });
     await opened.page.getByText("Stops calls once it is reached").waitFor();
     const buttons = await opened.page.getByRole("main").getByRole("button").allTextContents();
     assert.deepEqual(buttons, ["Pause"]);

@@ -18,11 +18,7 @@ async function openSignedIn({ purser, browser, url }: TestDashboard, options: Pa
     expiresAt: null,
   });
   const { token } = await createWebSession(purser.core, { keyId, scopes, agentId: null });
-  const opened = await browser.open(`${url}/ui/`, options);
-  await opened.page.context().addCookies([
-    { name: "purser", value: token, url, httpOnly: true, sameSite: "Strict" },
-  ]);
-  await opened.page.reload();
+  const opened = await browser.open(`${url}/ui/`, { ...options, session: token });
   await opened.page.getByRole("button", { name: "Sign out" }).waitFor();
   return opened;
 }

@@ -17,11 +17,7 @@ async function open(
   const key = { name: `own ${scopes}`, scopes, agentId: null, models: null, expiresAt: null };
   const { key_id: keyId } = await createKey(purser.core, key);
   const { token } = await createWebSession(purser.core, { keyId, scopes, agentId: null });
-  const opened = await browser.open(`${url}/ui/`);
-  await opened.page.context().addCookies([
-    { name: "purser", value: token, url, httpOnly: true, sameSite: "Strict" },
-  ]);
-  await opened.page.goto(`${url}/ui/keys${path}`);
+  const opened = await browser.open(`${url}/ui/keys${path}`, { session: token });
   await opened.page.locator("main .card").first().waitFor();
   return opened;
 }
