@@ -40,7 +40,7 @@ async function startOnDeno(): Promise<Server> {
       import("./src/service/mod.ts"),
     ],
   );
-  const { core, app, close } = await openDatabase({ config, env, log, secrets });
+  const { core, app, close } = await openDatabase({ config, env, log, secrets, isServer: true });
   try {
     await checkChannels(core.channels, config.configPath);
   } catch (error) {

@@ -21,6 +21,7 @@ const bind = (store: Store): Store => ({
   isShared: store.isShared,
   instances: store.instances,
   read: (statement) => store.read(statement),
+  readLong: (statement) => store.readLong(statement),
   readAll: (statements) => store.readAll(statements),
   write: (statements) => store.write(statements),
   writeInSet: (writer, item) => store.writeInSet(writer, item),

@@ -11,7 +11,7 @@ import { listCosts, readCostTotal } from "./list_costs.ts";
  * by the weekdays of the last four weeks.
  */
 export async function forecastCosts(
-  store: Pick<Store, "read">,
+  store: Pick<Store, "readLong">,
   scope: Omit<CostScope, "from" | "to" | "compare">,
   now: number,
 ): Promise<CostForecast> {
@@ -61,7 +61,7 @@ export interface Days {
 
 /** Reads the spend of today and of the four weeks before, as far as there are calls. */
 async function readDays(
-  store: Pick<Store, "read">,
+  store: Pick<Store, "readLong">,
   scope: CostScope,
   firstDay: number,
   now: number,
@@ -122,9 +122,9 @@ export function extrapolate(
 }
 
 /** Reads the start of the first UTC day with a call. */
-async function readFirstDay(store: Pick<Store, "read">, scope: CostScope): Promise<number | null> {
+async function readFirstDay(store: Pick<Store, "readLong">, scope: CostScope): Promise<number | null> {
   const args: SqlValue[] = [];
   const days = piecesOf(scope, { columns: ["day"] }, args).join(" UNION ALL ");
-  const day = (await store.read({ sql: `SELECT min(day) FROM (${days})`, args })).rows[0]![0];
+  const day = (await store.readLong({ sql: `SELECT min(day) FROM (${days})`, args })).rows[0]![0];
   return day === null ? null : Number(day);
 }

@@ -17,7 +17,7 @@ import {
   TOTALS_POSITION,
 } from "./usage_sql.ts";
 
-type ReadContext = Pick<Store, "read">;
+type ReadContext = Pick<Store, "readLong">;
 type Row = Record<string, SqlValue>;
 
 /**
@@ -32,7 +32,7 @@ export async function listCosts(store: ReadContext, filter: CostFilter): Promise
   const statement = groupBy === "session" || groupBy === "run"
     ? entityStatement(groupBy, filter)
     : groupStatement(filter);
-  const rows = toObjects<Row>(await store.read(statement));
+  const rows = toObjects<Row>(await store.readLong(statement));
   return rows.map((row) => ({ ...keyOf(row, filter), ...sumsOf(row), ...comparisonOf(filter, row) }));
 }
 
@@ -40,7 +40,7 @@ export async function listCosts(store: ReadContext, filter: CostFilter): Promise
 export async function readCostTotal(store: ReadContext, scope: CostScope): Promise<CostTotal> {
   const args: SqlValue[] = [];
   const sql = `SELECT ${sumsSql(scope)} FROM (${rowsOf(scope, { columns: [] }, args)})`;
-  const [row] = toObjects<Row>(await store.read({ sql, args }));
+  const [row] = toObjects<Row>(await store.readLong({ sql, args }));
   return { ...spanOf(scope), ...sumsOf(row!), ...comparisonOf(scope, row!) };
 }
 
@@ -78,7 +78,7 @@ export async function listTopCosts(
   SELECT session_id, agent_id, provider, model, at AS first_at, at AS last_at, position, ${ENTRY_COUNTERS}
   FROM calls INDEXED BY ${index} WHERE ${where.join(" AND ")}
 ) GROUP BY ${keys}) ORDER BY ${DEAREST_FIRST}, ${keys} LIMIT ?`;
-  const rows = toObjects<Row>(await store.read({ sql, args: [...args, limit] }));
+  const rows = toObjects<Row>(await store.readLong({ sql, args: [...args, limit] }));
   return rows.map((row) => ({ ...keyOf(row, { groupBy, limit, offset: 0 }), ...sumsOf(row) }));
 }
 
@@ -87,7 +87,7 @@ export async function readStartOfNewest(
   store: ReadContext,
   { from, to, calls }: { from: number; to: number; calls: number },
 ): Promise<number> {
-  const { rows } = await store.read({
+  const { rows } = await store.readLong({
     sql:
       "SELECT at FROM calls INDEXED BY calls_by_time WHERE at >= ? AND at < ? ORDER BY at DESC LIMIT 1 OFFSET ?",
     args: [from, to, calls - 1],

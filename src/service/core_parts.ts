@@ -64,6 +64,8 @@ export interface CoreOptions {
   fetch?: typeof globalThis.fetch;
   /** The process only reads: it recovers, delivers and removes nothing, and loads no tools. */
   isReadOnly?: boolean;
+  /** The process answers many: long queries over a large local file run in threads of their own. */
+  isServer?: boolean;
   /** For measurements: leaves the totals as they are. */
   rollUp?: "never";
   /** Models of a library user by name; they come before all others. */

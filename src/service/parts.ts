@@ -84,6 +84,7 @@ export async function openParts(
     fetch: options.fetch,
     shared: runtime?.store,
     scrub: secrets.scrubStored,
+    hasThreads: options.isServer,
   });
   const instanceId = ids.next("inst");
   try {

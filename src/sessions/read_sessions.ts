@@ -24,7 +24,9 @@ import type { SessionEvent } from "../contract/events.ts";
 
 const { runs, sessions } = tables;
 
-type ReadContext = Pick<SessionContext, "query"> & { store: Pick<SessionContext["store"], "read"> };
+type ReadContext = Pick<SessionContext, "query"> & {
+  store: Pick<SessionContext["store"], "read" | "readLong">;
+};
 
 /**
  * Lists sessions, latest first: stored ones, and, unless `isStored`, those that are known from reported calls alone.

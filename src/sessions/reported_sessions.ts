@@ -5,7 +5,7 @@ import type { SqlValue, Store } from "../store/mod.ts";
 
 /** Sessions that are known from reported calls alone: nothing is stored of them but their calls. */
 
-type ReadContext = { store: Pick<Store, "read"> };
+type ReadContext = { store: Pick<Store, "read" | "readLong"> };
 
 const FIRST_AGENT = textAt("min", "at", "agent_id");
 
@@ -44,7 +44,7 @@ export async function listReportedSessions(
 ): Promise<Session[]> {
   const { updatedAt, sessionId } = before ?? { updatedAt: NEVER, sessionId: "" };
   const ofAgent = agentId === undefined ? "" : OF_AGENT;
-  const { rows } = await store.read({
+  const { rows } = await store.readLong({
     sql: `${REPORTED} ${ofAgent} ${LATEST}`,
     args: [since, updatedAt, sessionId, limit, ...(agentId === undefined ? [] : [agentId])],
   });

@@ -23,6 +23,8 @@ export interface OpenStoreOptions {
   shared?: SharedStore;
   /** Maps each value that is written, so that no configured secret is kept. */
   scrub?: ScrubValue;
+  /** Long queries over a large local file run in threads of their own. */
+  hasThreads?: boolean;
 }
 
 /**
@@ -63,7 +65,7 @@ export async function openStore(options: OpenStoreOptions): Promise<Store> {
 }
 
 async function connect(options: OpenStoreOptions): Promise<Store> {
-  const { location, durability, clock, scrub } = options;
+  const { location, durability, clock, scrub, hasThreads } = options;
   if (location.kind === "remote") {
     const { RemoteStore } = await import("./libsql/libsql_store.ts");
     return new RemoteStore({
@@ -83,7 +85,7 @@ async function connect(options: OpenStoreOptions): Promise<Store> {
   }
   const { prepareDatabaseFile } = await import("./sqlite/database_file.ts");
   await prepareDatabaseFile(location.path);
-  return await SqliteStore.open({ path: location.path, durability, clock, scrub });
+  return await SqliteStore.open({ path: location.path, durability, clock, scrub, hasThreads });
 }
 
 /** A read-only typed query builder. Writes use `Store.write`, in units. */

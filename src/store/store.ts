@@ -54,6 +54,8 @@ export interface Store {
   readonly instances: InstanceLocks;
   /** Runs one query, outside any transaction. A local database refuses a statement that writes. */
   read(statement: Statement): Promise<ResultSet>;
+  /** Runs one query that may read much: a server runs it in another thread, so that its other requests don't wait for it. */
+  readLong(statement: Statement): Promise<ResultSet>;
   /** Runs several queries over one consistent view. */
   readAll(statements: readonly Statement[]): Promise<ResultSet[]>;
   /**

@@ -55,7 +55,7 @@ async function serveApi(ctx: CommandContext): Promise<number | void> {
   const { createApp, listenOptionsOf, serve: listen } = await import("../../http/mod.ts");
   const { keepPricesCurrent, watchServerDurability } = await import("../../service/mod.ts");
   const { endLiveRuns } = await import("../../sessions/mod.ts");
-  const database = await Promise.race([openDatabase({ config, env, log }), stopped.promise]);
+  const database = await Promise.race([openDatabase({ config, env, log, isServer: true }), stopped.promise]);
   if (!database) return EXIT.interrupted;
   try {
     await checkChannels(database.core.channels, config.configPath);

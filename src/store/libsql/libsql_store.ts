@@ -83,6 +83,11 @@ export class RemoteStore implements Store {
     return (await this.readAll([statement]))[0]!;
   }
 
+  /** The server has threads of its own. */
+  readLong(statement: Statement): Promise<ResultSet> {
+    return this.read(statement);
+  }
+
   async readAll(statements: readonly Statement[]): Promise<ResultSet[]> {
     if (this.#isClosed) throw new PurserError("unavailable", "Cannot read: the database is closed");
     const { clock, timeoutMs } = this.#options;

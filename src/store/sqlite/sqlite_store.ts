@@ -13,6 +13,7 @@ import {
   whyExclusive,
 } from "./database_file.ts";
 import { loadSqlite, PreparedStatements, type SqliteConnection, type SqliteDriver } from "./sqlite_driver.ts";
+import type { ReadThreads } from "./read_threads.ts";
 import { type InstanceLocks, noInstanceLocks, type ResultSet, type Statement, type Store } from "../store.ts";
 import { type ScrubValue, WriteQueue } from "../write_queue.ts";
 import type { SetWriter, WriteUnit } from "../write_unit.ts";
@@ -34,6 +35,8 @@ export interface SqliteOptions {
   onCommit?: () => void;
   /** Maps each value that is written. */
   scrub?: ScrubValue;
+  /** Long queries over a large file run in threads of their own. */
+  hasThreads?: boolean;
 }
 
 type Action = "open" | "read" | "write to";
@@ -42,6 +45,9 @@ const BUSY_TIMEOUT_MS = 10_000;
 
 /** A write that is this close to its deadline is not retried alone, so that many don't fail one by one. */
 const NEARLY_OVER_MS = 50;
+
+/** The pages of a file that is read whole sooner than others notice: 16 MiB. */
+const SMALL_FILE_PAGES = 4_096;
 
 /** A connection to the file, and its statements. */
 interface Connected {
@@ -70,6 +76,7 @@ export class SqliteStore implements Store {
   #isWal = false;
   #queue: WriteQueue;
   #pause: WriterPause;
+  #threads: Promise<ReadThreads> | undefined;
   #isClosed = false;
 
   private constructor(options: SqliteOptions, driver: SqliteDriver) {
@@ -110,6 +117,21 @@ export class SqliteStore implements Store {
     return this.#readWhenFree((statements) => statements.query(statement));
   }
 
+  async readLong(statement: Statement): Promise<ResultSet> {
+    const { path } = this.#options;
+    if (!this.#options.hasThreads || !this.isShared) return await this.read(statement);
+    const { rows } = await this.read({ sql: "PRAGMA page_count" });
+    if (Number(rows[0]![0]) <= SMALL_FILE_PAGES) return await this.read(statement);
+    this.#threads ??= import("./read_threads.ts").then((module) => new module.ReadThreads(path, this.#clock));
+    try {
+      return await (await this.#threads).query(statement);
+    } catch (error) {
+      if ((error as Error).name !== "NoThreadError") throw explainSqliteError(error, "read", path);
+      this.#options = { ...this.#options, hasThreads: false };
+      return await this.read(statement);
+    }
+  }
+
   readAll(statements: readonly Statement[]): Promise<ResultSet[]> {
     return this.#readWhenFree((prepared) => {
       const query = () => statements.map((statement) => prepared.query(statement));
@@ -146,6 +168,7 @@ export class SqliteStore implements Store {
     if (this.#isClosed) return;
     this.#isClosed = true;
     await this.#queue.close(new PurserError("unavailable", "Cannot write: the database is closed"));
+    await (await this.#threads)?.close();
     this.#disconnect();
     await this.instances.close();
   }
