@@ -67,23 +67,26 @@ const VERDICTS = `d AS MATERIALIZED (
   ) GROUP BY id
 )`;
 
+/** SQL that is true for a call that is made elsewhere: others have their process in the id, and are released by it alone. */
+const isElsewhere = (id: string) => `instr(${id}, '/') = 0`;
+
 /**
- * Makes the reservations of calls that fit: one row for each scope with a budget, and one of its own, 'run ' and an id. A call of
- * no run, which is made elsewhere, is reserved without any budget too, and has one of its agent.
+ * Makes the reservations of calls that fit: one row for each scope with a budget, and one of its own, 'run ' and an id. A call
+ * that is made elsewhere is reserved without any budget too, and has one of its agent.
  */
 const RESERVE =
   `INSERT INTO reservations (scope, at, reservation_id, worst_nano_usd, estimate_nano_usd, strictness,
   spent_nano_usd, headroom_nano_usd, expires_at)
 ${WITH_STANDINGS}, ${EARLIER}, ${VERDICTS}, f AS MATERIALIZED (
   SELECT r.*, coalesce(d.strictness, 0) AS strictness, coalesce(d.headroom, -1) AS headroom
-  FROM r LEFT JOIN d ON d.id = r.id WHERE iif(d.id IS NULL, r.run IS NULL, d.fits)
+  FROM r LEFT JOIN d ON d.id = r.id WHERE iif(d.id IS NULL, ${isElsewhere("r.id")}, d.fits)
 )
 SELECT x.scope, f.at, f.id, coalesce(f.worst, f.estimate), f.estimate, f.strictness, ${SPENT_IN_ALL}, f.headroom,
   ${DATABASE_NOW} + f.lease
 FROM (
   SELECT f.id, b.scope FROM f CROSS JOIN b ON b.id = f.id
   UNION SELECT id, own FROM f
-  UNION SELECT id, agent FROM f WHERE run IS NULL
+  UNION SELECT id, agent FROM f WHERE ${isElsewhere("id")}
 ) x CROSS JOIN f ON f.id = x.id`;
 
 /** Reads what became of requests: do strict budgets count the call, null if it is not reserved; does any budget. */
@@ -294,8 +297,7 @@ export async function reserveElsewhere(
   });
 }
 
-// Those of calls that are made here have their process in the id, and are released by it alone.
-const FIND = `SELECT 1 FROM reservations WHERE reservation_id = ?1 AND instr(reservation_id, '/') = 0
+const FIND = `SELECT 1 FROM reservations WHERE reservation_id = ?1 AND ${isElsewhere("reservation_id")}
 AND (?2 IS NULL OR scope = ?2) AND NOT is_lost AND expires_at > ${DATABASE_NOW} LIMIT 1`;
 
 /** Releases a reservation for a call elsewhere; returns false if there is none, or none of the only agent of the caller. */

@@ -126,9 +126,7 @@ export class BudgetHistory extends BudgetWorld {
     if (expected.kind === "go") {
       assert.ok(outcome.go === true, `not let in: ${context} ${JSON.stringify(outcome, bigints)}`);
       assert.equal(outcome.at, clock.at);
-      // A call of no run is reserved without a budget too.
-      const isReserved = expected.hasBudget || (scopes.runId === null && outcome.grant !== undefined);
-      assert.equal(outcome.grant !== undefined, isReserved, context);
+      assert.equal(outcome.grant !== undefined, expected.hasBudget, context);
       if (outcome.grant) {
         assert.equal(outcome.grant.isStrict, expected.isStrict, context);
         if (expected.isStrict && !request.isUnpriced) {

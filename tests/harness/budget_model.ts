@@ -256,7 +256,9 @@ export class BudgetModel {
   /** Adds the reservation of a call that was let in. */
   reserve(id: string, call: ModelScopes, fields: { at: number; estimate: bigint; worst: bigint }): void {
     const counters = new Set(this.standings(call, fields.at).map(({ counter }) => counter));
-    counters.add(call.runId === null ? call.agentId : `run ${call.runId}`);
+    // A call that is made elsewhere has no process in the id.
+    if (call.runId !== null) counters.add(`run ${call.runId}`);
+    else if (!id.includes("/")) counters.add(call.agentId);
     this.reservations.set(id, { ...call, ...fields, isLost: false, counters });
   }
 
