@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { rollUpTotals } from "../src/ledger/mod.ts";
 import { EVENT } from "./harness/bodies.ts";
 import { openTestPurser, type TestPurser } from "./harness/test_purser.ts";
 
@@ -85,4 +86,52 @@ Deno.test("an alert of a budget has the spending of the counter that it warns of
   const life = await causesOf(purser, "life");
   assert.deepEqual([life.from, life.past], [null, 0]);
   assert.ok(life.agents.length > 0);
+});
+
+Deno.test("the shares of an alert are of the calls booked before it fired, and add up to its value with the others", async () => {
+  await using purser = await openTestPurser();
+  const rule = { severity: "info", cooldown_seconds: 86_400 };
+  const add = (name: string, threshold_type: string, threshold_usd: number) =>
+    purser.api("POST", "/alerts/rules", { ...rule, name, threshold_type, threshold_usd });
+  await add("session", "per_session_usd", 4);
+  await add("day", "per_day_usd", 9);
+  await purser.api("POST", "/budgets", {
+    name: "sessions of a day",
+    per: "day",
+    each: "session",
+    limit_usd: 4,
+    warn_at: [1],
+  });
+  await spend(purser);
+  const { body: fired }: { body: { alert_id: string; rule_name: string }[] } = await purser.api(
+    "GET",
+    "/alerts/history",
+  );
+  assert.deepEqual(fired.map(({ rule_name }) => rule_name).toSorted(), [
+    "day",
+    "session",
+    "sessions of a day",
+    "sessions of a day",
+  ]);
+  // Late reports of calls in the windows, of a new agent, model and session too.
+  const at = "2026-11-01T00:00:00.000Z";
+  for (const [index, agent_id] of ["ann", "bob", "late"].entries()) {
+    const call = { call_id: `late ${index}`, agent_id, session_id: `s${index + 1}`, at, cost_usd: 100 };
+    const { status } = await purser.api("POST", "/costs/events", [{ ...EVENT, ...call, model: "late" }]);
+    assert.equal(status, 201);
+  }
+  for (const rollUp of [[], rollUpTotals()]) {
+    await purser.core.store.write(rollUp);
+    for (const { alert_id, rule_name } of fired) {
+      const { body: { value_usd, causes } } = await purser.api("GET", `/alerts/history/${alert_id}`);
+      for (const list of ["agents", "models", "sessions"]) {
+        const rows: { cost_usd: number; share: number }[] = [...causes[list], causes.others[list]];
+        const sum = (field: "cost_usd" | "share") => rows.reduce((total, row) => total + row[field], 0);
+        const what = `${rule_name}, ${list}: ${JSON.stringify(rows)}`;
+        assert.ok(Math.abs(sum("cost_usd") - value_usd) < 1e-9, what);
+        assert.ok(Math.abs(sum("share") - 1) < 1e-9, what);
+        assert.ok(rows.every(({ cost_usd }) => cost_usd < 100), what);
+      }
+    }
+  }
 });

@@ -18,7 +18,9 @@ export type AlertRecord = Omit<Alert, "deliveries">;
 export type AlertRow = typeof tables.alerts.$inferSelect;
 
 /** Converts a row to its wire form. */
-export function toAlertRecord(row: Omit<AlertRow, "position" | "window" | "channels">): AlertRecord {
+export function toAlertRecord(
+  row: Omit<AlertRow, "position" | "window" | "channels" | "callPosition">,
+): AlertRecord {
   return {
     alert_id: row.alertId,
     rule_id: row.ruleId,

@@ -1,7 +1,9 @@
 import { and, desc, eq, lt } from "drizzle-orm";
-import type { AlertCauses, AlertDetail } from "../contract/alerts.ts";
+import type { AlertCause, AlertCauses, AlertDetail, OtherCauses } from "../contract/alerts.ts";
+import type { CostRow } from "../contract/costs.ts";
 import { toIso } from "../kernel/clock.ts";
 import { PurserError } from "../kernel/errors.ts";
+import { type NanoUsd, parseTotalUsd, toUsd } from "../kernel/money.ts";
 import {
   type CostScope,
   type IndexedCalls,
@@ -57,31 +59,58 @@ async function readCauses(ctx: Context, row: AlertRow, onlyAgentId?: string): Pr
   const { agentId, keyId, sessionId } = measured;
   const to = row.triggeredAt + 1;
   const from = row.windowStart;
+  const upTo = row.callPosition ?? undefined;
   // Calls are read one by one: those of a month would take too long.
-  const since = await readStartOfNewest(ctx.store, { from: from ?? 0, to, calls: SEARCHED_CALLS });
+  const since = await readStartOfNewest(ctx.store, { from: from ?? 0, to, upTo, calls: SEARCHED_CALLS });
+  // A budget may count each session for itself in each window; a rule counts all of a session or run.
+  const span = row.budgetLimitNanoUsd === null || from === null ? {} : { from };
   const own = sessionId !== undefined
-    ? { sessionId, runId: measured.runId }
+    ? { sessionId, runId: measured.runId, ...span }
     : measured.runId !== undefined
-    ? { runId: measured.runId }
+    ? { runId: measured.runId, ...span }
     : undefined;
   const top = (groupBy: "agent" | "model" | "session", calls: IndexedCalls) =>
-    listTopCosts(ctx.store, { groupBy, limit: TOP, agentId, keyId, ...calls });
+    listTopCosts(ctx.store, { groupBy, limit: TOP, agentId, keyId, upTo, ...calls });
   const scope: CostScope = { agentId, keyId, from: from ?? undefined, to };
   const sum = (groupBy: "agent" | "model") =>
-    // The calls of a session or run after the alert are few.
-    own ? top(groupBy, own) : listCosts(ctx.store, { ...scope, groupBy, limit: TOP, offset: 0 });
+    own ? top(groupBy, own) : listCosts(ctx.store, { ...scope, upTo, groupBy, limit: TOP, offset: 0 });
   const [agents, models, sessions] = await Promise.all([
     sum("agent"),
     sum("model"),
     top("session", own ?? { from: since, to }),
   ]);
+  const shares = {
+    agents: sharesOf(agents, row.valueNanoUsd),
+    models: sharesOf(models, row.valueNanoUsd),
+    sessions: sharesOf(sessions, row.valueNanoUsd),
+  };
   return {
     from: from === null ? null : toIso(from),
     to: toIso(row.triggeredAt),
-    agents,
-    models,
-    sessions,
+    agents: shares.agents.rows,
+    models: shares.models.rows,
+    sessions: shares.sessions.rows,
+    others: {
+      agents: shares.agents.others,
+      models: shares.models.others,
+      sessions: shares.sessions.others,
+    },
     sessions_from: toIso(own ? from ?? 0 : since),
+  };
+}
+
+/** Adds the share of an alert's value to each group, and what they leave of it. */
+function sharesOf(groups: CostRow[], value: NanoUsd): { rows: AlertCause[]; others: OtherCauses } {
+  const sum = groups.reduce((total, { cost_usd }) => total + parseTotalUsd(cost_usd ?? 0), 0n);
+  // Alerts of earlier versions don't name their newest call: calls that were booked later may be among theirs.
+  const whole = sum > value ? sum : value;
+  const shareOf = (part: NanoUsd) => whole === 0n ? 0 : Number(part) / Number(whole);
+  return {
+    rows: groups.map((group) => ({
+      ...group,
+      share: group.cost_usd === null ? null : shareOf(parseTotalUsd(group.cost_usd)),
+    })),
+    others: { cost_usd: toUsd(whole - sum), share: shareOf(whole - sum) },
   };
 }
 

@@ -28,6 +28,8 @@ export interface CostFilter extends CostScope {
   splitBy?: Split | TagGroup;
   /** Default: time for sessions, runs, hours and days, cost for the others, which have no time. */
   sort?: CostSort;
+  /** The position of the last entry of the ledger that counts; not for sessions, runs and a second span. */
+  upTo?: number;
   limit: number;
   offset: number;
 }

@@ -92,6 +92,21 @@ function taggedRows(scope: CostScope, key: Key, args: SqlValue[]): string {
 SELECT * FROM tagged UNION ALL SELECT ${others}, ${COUNTER_COLUMNS.map((name) => `-${name}`)} FROM tagged)`;
 }
 
+/** SQL that subtracts the entries of a scope after a position: rollups hold those of late reports and adjustments too. */
+export function withoutLater(
+  scope: CostScope,
+  upTo: number,
+  columns: readonly KeyColumn[],
+  args: SqlValue[],
+): string {
+  const later = { ...CALLS, table: "calls INDEXED BY calls_by_time", where: "position > ?" };
+  args.push(upTo);
+  const span = { from: scope.from ?? 0, to: scope.to ?? MAX_TIME };
+  return `SELECT ${columns}, ${COUNTER_COLUMNS.map((name) => `-${name}`)} FROM (${
+    rowsOf(scope, { source: later, ...span }, { columns }, args)
+  })`;
+}
+
 const spanOf = ({ from, to }: CostScope) =>
   from === undefined && to === undefined ? {} : { from: from ?? 0, to: to ?? MAX_TIME };
 

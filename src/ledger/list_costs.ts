@@ -6,7 +6,7 @@ import { toIso } from "../kernel/clock.ts";
 import { type SqlValue, type Statement, type Store, toObjects } from "../store/mod.ts";
 import { conditionsOf, dearestFirst, hasTags, MAX_TIME } from "./cost_conditions.ts";
 import { type CostFilter, type CostScope, isTimed, sortOf, type TimeSpan } from "./cost_filter.ts";
-import { type Key, type KeyColumn, piecesOf } from "./cost_pieces.ts";
+import { type Key, type KeyColumn, piecesOf, withoutLater } from "./cost_pieces.ts";
 import { costUsd } from "./token_usage.ts";
 import {
   COUNTER_COLUMNS,
@@ -46,7 +46,7 @@ export async function readCostTotal(store: ReadContext, scope: CostScope): Promi
 
 /** The calls of a run, of a session, or of a short span: those that an index finds. */
 export type IndexedCalls =
-  & Pick<CostScope, "agentId" | "keyId">
+  & Pick<CostFilter, "agentId" | "keyId" | "from" | "to" | "upTo">
   & ({ sessionId: string; runId?: string | null } | { runId: string } | { from: number; to: number });
 
 /** Sums calls that an index finds by agent, model or session, the most expensive first. */
@@ -64,7 +64,9 @@ export async function listTopCosts(
     add("session_id = ?", calls.sessionId);
     if (calls.runId != null) add("run_id = ?", calls.runId);
   } else if ("runId" in calls) add("session_id IS NULL AND run_id = ?", calls.runId);
-  else add("at >= ? AND at < ?", calls.from, calls.to);
+  if (calls.from !== undefined) add("at >= ?", calls.from);
+  if (calls.to !== undefined) add("at < ?", calls.to);
+  if (calls.upTo !== undefined) add("position <= ?", calls.upTo);
   const index = "sessionId" in calls
     ? "calls_by_session"
     : "runId" in calls
@@ -85,12 +87,13 @@ export async function listTopCosts(
 /** Returns the time of the first one of the newest calls of a span; its start if it has no more of them. */
 export async function readStartOfNewest(
   store: ReadContext,
-  { from, to, calls }: { from: number; to: number; calls: number },
+  { from, to, upTo, calls }: { from: number; to: number; upTo?: number; calls: number },
 ): Promise<number> {
   const { rows } = await store.readLong({
-    sql:
-      "SELECT at FROM calls INDEXED BY calls_by_time WHERE at >= ? AND at < ? ORDER BY at DESC LIMIT 1 OFFSET ?",
-    args: [from, to, calls - 1],
+    sql: `SELECT at FROM calls INDEXED BY calls_by_time WHERE at >= ? AND at < ?${
+      upTo === undefined ? "" : " AND position <= ?"
+    } ORDER BY at DESC LIMIT 1 OFFSET ?`,
+    args: [from, to, ...upTo === undefined ? [] : [upTo], calls - 1],
   });
   return rows.length === 0 ? from : Number(rows[0]![0]);
 }
@@ -140,10 +143,14 @@ function groupStatement(filter: CostFilter): Statement {
     args.push(limit + offset);
     return `SELECT * FROM (SELECT ${key}, ${COUNTER_SUMS} FROM (${rows}) GROUP BY ${key} ORDER BY ${latest} LIMIT ?)`;
   };
-  const groups = `SELECT ${key}, ${sumsSql(filter)} FROM (${
-    rowsOf(filter, { columns: key, tag: tagOf(filter) }, args, take)
-  }) GROUP BY ${key}${
-    key.includes("tag_value") ? " HAVING tag_value IS NOT NULL OR sum(model_calls) <> 0" : ""
+  const rows = rowsOf(filter, { columns: key, tag: tagOf(filter) }, args, take);
+  const later = filter.upTo === undefined ? "" : ` UNION ALL ${withoutLater(filter, filter.upTo, key, args)}`;
+  const groups = `SELECT ${key}, ${sumsSql(filter)} FROM (${rows}${later}) GROUP BY ${key}${
+    key.includes("tag_value")
+      ? " HAVING tag_value IS NOT NULL OR sum(model_calls) <> 0"
+      : later
+      ? " HAVING sum(model_calls) <> 0"
+      : ""
   }`;
   const order = [
     ...isByTime ? latest : [

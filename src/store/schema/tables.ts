@@ -294,6 +294,8 @@ export const alerts = sqliteTable("alerts", {
   channels: text("channels"),
   /** The limit of the budget that it warns of. */
   budgetLimitNanoUsd: nanoUsd("budget_limit_nano_usd"),
+  /** The position of the newest entry of the ledger that the value holds; null of a test. */
+  callPosition: int("call_position"),
 });
 
 export const anomalies = sqliteTable("anomalies", {

@@ -1,6 +1,5 @@
 import type { ComponentChildren } from "preact";
-import type { AlertCauses } from "../../../contract/alerts.ts";
-import type { CostRow } from "../../../contract/costs.ts";
+import type { AlertCause, AlertCauses, OtherCauses } from "../../../contract/alerts.ts";
 import { Meter } from "../../charts/meter.tsx";
 import { count, percent } from "../../format/number.ts";
 import { Card, Grid } from "../../parts/card.tsx";
@@ -12,15 +11,15 @@ import { utc } from "../../format/time.ts";
 import { costsHref, sessionHref } from "../links.ts";
 import { UncertainCalls } from "../coverage.tsx";
 
-/** Returns whether the sessions are only those at the end of a long window, so that they have no share of its value. */
+/** Returns whether the sessions are only those at the end of a long window. */
 export function isPartial({ from, sessions_from }: AlertCauses): boolean {
   return from === null || sessions_from > from;
 }
 
 /** The spending in the window of an alert: the sessions, models and agents with the most of it, each with its share. */
-export function AlertCausesCards({ causes, value }: { causes: AlertCauses; value: number }) {
+export function AlertCausesCards({ causes }: { causes: AlertCauses }) {
   const span = { from: causes.from ?? undefined, to: causes.to };
-  const sessions = columnsOf("Session", value, ({ session_id, agent_id, model }) => (
+  const sessions = columnsOf("Session", ({ session_id, agent_id, model }) => (
     <>
       <Link href={sessionHref(session_id!)}>
         <Id>{session_id!}</Id>
@@ -32,14 +31,13 @@ export function AlertCausesCards({ causes, value }: { causes: AlertCauses; value
   ));
   const models = columnsOf(
     "Model",
-    value,
     ({ provider, model }) => (
       <Link href={costsHref({ provider, model, ...span })}>
         <Text>{`${provider}:${model}`}</Text>
       </Link>
     ),
   );
-  const agents = columnsOf("Agent", value, ({ agent_id }) => (
+  const agents = columnsOf("Agent", ({ agent_id }) => (
     <Link href={costsHref({ agent_id, ...span })}>
       <Text>{agent_id!}</Text>
     </Link>
@@ -57,25 +55,39 @@ export function AlertCausesCards({ causes, value }: { causes: AlertCauses; value
           caption="Sessions in the window"
           columns={sessions}
           rows={causes.sessions}
+          others={causes.others.sessions}
           name="session_id"
         />
       </Card>
       <Grid>
         <Card title="Models">
-          <Causes caption="Models in the window" columns={models} rows={causes.models} name="model" />
+          <Causes
+            caption="Models in the window"
+            columns={models}
+            rows={causes.models}
+            others={causes.others.models}
+            name="model"
+          />
         </Card>
         <Card title="Agents">
-          <Causes caption="Agents in the window" columns={agents} rows={causes.agents} name="agent_id" />
+          <Causes
+            caption="Agents in the window"
+            columns={agents}
+            rows={causes.agents}
+            others={causes.others.agents}
+            name="agent_id"
+          />
         </Card>
       </Grid>
     </>
   );
 }
 
-function Causes({ caption, columns, rows, name }: {
+function Causes({ caption, columns, rows, others, name }: {
   caption: string;
-  columns: Column<CostRow>[];
-  rows: CostRow[];
+  columns: Column<AlertCause>[];
+  rows: AlertCause[];
+  others: OtherCauses;
   name: "session_id" | "model" | "agent_id";
 }) {
   if (rows.length === 0) return <p class="muted">None: no call of the window has one.</p>;
@@ -86,26 +98,29 @@ function Causes({ caption, columns, rows, name }: {
       rows={rows}
       keyOf={(row) => `${row.provider ?? ""}:${row[name]}`}
       sortParam={name}
+      foot={others.cost_usd > 0 && (
+        <>
+          Others: {percent(others.share)}, <Money usd={others.cost_usd} />
+        </>
+      )}
     />
   );
 }
 
 function columnsOf(
   title: string,
-  value: number,
-  cell: (row: CostRow) => ComponentChildren,
-): Column<CostRow>[] {
-  const shareOf = ({ cost_usd }: CostRow) => value > 0 ? Math.min(1, (cost_usd ?? 0) / value) : 0;
+  cell: (row: AlertCause) => ComponentChildren,
+): Column<AlertCause>[] {
   return [
     { id: "name", title, cell },
     {
       id: "share",
       title: "Share of the value",
-      sortBy: shareOf,
-      cell: (row) => (
+      sortBy: ({ share }) => share,
+      cell: ({ share }) => (
         <span class="share-cell">
-          <Meter spent={shareOf(row)} limit={1} state="ok" label={percent(shareOf(row))} />
-          <span class="number">{row.cost_usd === null ? "–" : percent(shareOf(row))}</span>
+          <Meter spent={share ?? 0} limit={1} state="ok" label={percent(share ?? 0)} />
+          <span class="number">{share === null ? "–" : percent(share)}</span>
         </span>
       ),
     },

@@ -99,7 +99,7 @@ function Detail({ alert, path }: { alert: AlertDetail; path: string }) {
           )}
         </p>
       </Card>
-      {causes && <AlertCausesCards causes={causes} value={value_usd} />}
+      {causes && <AlertCausesCards causes={causes} />}
       <Card title="Deliveries" aside={<ResendButton alertId={alert.alert_id} />}>
         {alert.deliveries.length === 0
           ? (
@@ -143,10 +143,10 @@ function findingOf({ test, value_usd, threshold_usd, threshold_type, causes }: A
     shortUsd(threshold_usd)
   }.`;
   const top = causes?.sessions[0];
-  if (!causes || !top || top.cost_usd === null || !(value_usd > 0) || isPartial(causes)) {
+  if (!causes || !top?.share || isPartial(causes)) {
     return first;
   }
-  return `${first} ${percent(Math.min(1, top.cost_usd / value_usd))} of it is session ${top.session_id}.`;
+  return `${first} ${percent(top.share)} of it is session ${top.session_id}.`;
 }
 
 const DELIVERY_TONES = { delivered: "good", failed: "bad", pending: "warning" } as const;
