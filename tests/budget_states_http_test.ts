@@ -5,10 +5,11 @@ import { add, BUDGETS, DAY, read, spend } from "./harness/budget_requests.ts";
 
 /** The state of a budget over REST: what its windows, scopes and counters show. The clock stands at noon. */
 
-Deno.test("the state follows the spending of the present window and the lowest warning", async () => {
+Deno.test("the state follows the spending of the present window and the lowest warning, or 90% of the limit", async () => {
   await using purser = await openTestPurser();
   const { budget_id } = await add(purser, { ...DAY, limit_usd: 10, warn_at: [0.8, 0.9] });
   const none = await add(purser, { ...DAY, limit_usd: 10, warn_at: [] });
+  const late = await add(purser, { ...DAY, limit_usd: 10, warn_at: [1] });
   const stateOf = async (id = budget_id) => {
     const { spent_usd, left_usd, state } = await read(purser, id);
     return [spent_usd, left_usd, state];
@@ -18,9 +19,14 @@ Deno.test("the state follows the spending of the present window and the lowest w
   assert.deepEqual(await stateOf(), [7.999999999, 2.000000001, "ok"]);
   await spend(purser, 0.000000001);
   assert.deepEqual(await stateOf(), [8, 2, "near"]);
-  await spend(purser, 1.999999999);
+  await spend(purser, 0.999999999);
+  assert.deepEqual(await stateOf(none.budget_id), [8.999999999, 1.000000001, "ok"]);
+  assert.deepEqual(await stateOf(late.budget_id), [8.999999999, 1.000000001, "ok"]);
+  await spend(purser, 0.000000001);
+  assert.deepEqual(await stateOf(none.budget_id), [9, 1, "near"]);
+  assert.deepEqual(await stateOf(late.budget_id), [9, 1, "near"]);
+  await spend(purser, 0.999999999);
   assert.deepEqual(await stateOf(), [9.999999999, 0.000000001, "near"]);
-  assert.deepEqual(await stateOf(none.budget_id), [9.999999999, 0.000000001, "ok"]);
   await spend(purser, 5);
   assert.deepEqual(await stateOf(), [14.999999999, 0, "reached"]);
   assert.deepEqual(await stateOf(none.budget_id), [14.999999999, 0, "reached"]);

@@ -1,5 +1,5 @@
 import type { BudgetCheck, BudgetState } from "../contract/budgets.ts";
-import { WARNING_DECIMALS } from "../contract/limits.ts";
+import { NEAR_LIMIT, WARNING_DECIMALS } from "../contract/limits.ts";
 import type { BudgetPeriod } from "../contract/values.ts";
 import { type Clock, HOUR_MS, toIso } from "../kernel/clock.ts";
 import { type NanoUsd, toUsd } from "../kernel/money.ts";
@@ -48,11 +48,15 @@ export function describeFigures({ limitNanoUsd, warnAt }: Limits, figures: Figur
   };
 }
 
-function stateOf([lowest]: readonly number[], spent: NanoUsd, limit: NanoUsd): BudgetState["state"] {
+function stateOf(
+  [lowest = NEAR_LIMIT]: readonly number[],
+  spent: NanoUsd,
+  limit: NanoUsd,
+): BudgetState["state"] {
   if (spent >= limit) return "reached";
-  if (lowest === undefined) return "ok";
+  const near = Math.min(lowest, NEAR_LIMIT);
   const whole = 10n ** BigInt(WARNING_DECIMALS);
-  return spent * whole >= limit * BigInt(Math.round(lowest * Number(whole))) ? "near" : "ok";
+  return spent * whole >= limit * BigInt(Math.round(near * Number(whole))) ? "near" : "ok";
 }
 
 /** A counter of a budget; without a scope, one of a run or session that has not begun. */

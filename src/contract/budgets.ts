@@ -207,7 +207,8 @@ const window = {
     description: "End of the present window; null for a rolling hour, and where there is no end",
   }),
   state: z.enum(BUDGET_STATES).openapi({
-    description: "`near` from the lowest of `warn_at` on, `reached` from the limit with its raises on",
+    description:
+      "`near` from the lowest of `warn_at` on, and from 90% of the limit without a lower one; `reached` from the limit with its raises on",
   }),
 };
 

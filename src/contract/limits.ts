@@ -41,6 +41,9 @@ export const BUDGET_DEFAULTS = {
   enabled: true,
 } as const;
 
+/** A budget is near its limit from this share on at the latest; from its lowest warning on if that is lower. */
+export const NEAR_LIMIT = 0.9;
+
 /** The most shares of its limit at which a budget warns, and their decimals. */
 export const MAX_WARNINGS = 5;
 export const WARNING_DECIMALS = 3;

@@ -64,7 +64,7 @@ export function formatState(
   return action === "watch" ? `${state}, watch` : state;
 }
 
-/** Red when the limit is reached, yellow from the first warning on. */
+/** Red when the limit is reached, yellow when it is near. */
 export function paintState({ state }: Pick<Budget, "state">, style: Style): Paint | undefined {
   return { reached: style.red, near: style.yellow, ok: undefined }[state];
 }

@@ -1,3 +1,4 @@
+import { NEAR_LIMIT } from "../../../contract/limits.ts";
 import { Meter } from "../../charts/meter.tsx";
 import { Sparkline } from "../../charts/sparkline.tsx";
 import { shortUsd } from "../../format/money.ts";
@@ -86,7 +87,7 @@ const RUN_COLUMNS: Column<LiveRun>[] = [
 function RunCost({ run: { token_usage: { cost_usd }, cost_budget_usd } }: { run: LiveRun }) {
   if (cost_budget_usd === null || cost_usd === null) return <Money usd={cost_usd} />;
   const share = cost_budget_usd > 0 ? cost_usd / cost_budget_usd : 1;
-  const state = share >= 1 ? "reached" : share >= 0.8 ? "near" : "ok";
+  const state = share >= 1 ? "reached" : share >= NEAR_LIMIT ? "near" : "ok";
   return (
     <div class="run-cost">
       <span>
