@@ -13,6 +13,8 @@ interface Operation extends Permission {
   operationId: string;
   summary: string;
   tags: [Tag];
+  /** The field of a response that is an object whose list is its CSV; a response that is a list is CSV anyway. */
+  csvField?: string;
 }
 
 /**
@@ -22,12 +24,14 @@ interface Operation extends Permission {
 export const createRoute: <
   Path extends string,
   Route extends Omit<RouteConfig, "path"> & { path: Path } & Operation,
->(route: Route) => ReturnType<typeof createAnyRoute<Path, Route>> = ({ scopes, agentCheck, ...route }) => {
+>(route: Route) => ReturnType<typeof createAnyRoute<Path, Route>> = (
+  { scopes, agentCheck, csvField, ...route },
+) => {
   const permission: Permission = { scopes, agentCheck };
   const checked = ignoresQuery(route) ? route : refusingQuery(route);
   const responses: RouteConfig["responses"] = { ...checked.responses };
   const entries = route.method === "get"
-    ? entriesOf(contentOf(responses[200])["application/json"]?.schema)
+    ? entriesOf(contentOf(responses[200])["application/json"]?.schema, csvField)
     : undefined;
   if (entries) {
     // The typed client reads JSON; the document has both.
@@ -38,7 +42,7 @@ export const createRoute: <
   const security = scopes === "open" ? [] : scopes.map((scope) => ({ [SECURITY_SCHEME]: [scope] }));
   return createAnyRoute({
     ...checked,
-    ...(entries && { middleware: csvOf(entries) }),
+    ...(entries && { middleware: csvOf(entries, csvField) }),
     responses,
     security,
     [PERMISSION]: permission,

@@ -19,6 +19,12 @@ const ROWS = [
   { name: "researcher", calls: 812, cost_usd: 4.1 },
 ];
 
+/** The pages of the rows as CSV: a page has an optional column only where one of its rows has a value. */
+const CSV = [
+  'name,calls\r\nwriter,12\r\n"a ""b"",\r\nc",3\r\n',
+  "name,tag,calls\r\nresearcher,acme,812\r\n",
+] as const;
+
 /** Serves the kit, and answers its requests; `state` is what they change. */
 function serveKit(script: string, state: { enabled: boolean; broken: boolean; reasons: string[] }) {
   const answer = async (request: Request): Promise<Response> => {
@@ -41,11 +47,25 @@ function serveKit(script: string, state: { enabled: boolean; broken: boolean; re
       return Response.json({ enabled: state.enabled });
     }
     if (pathname === "/rows") {
-      if (request.headers.get("accept") === "text/csv") return new Response("name,calls\r\nwriter,12\r\n");
       const isFirst = !searchParams.has("cursor");
-      return Response.json(isFirst ? ROWS.slice(0, 2) : ROWS.slice(2), {
-        headers: isFirst ? { link: '</rows?cursor=2>; rel="next"' } : {},
-      });
+      const headers: HeadersInit = isFirst ? { link: '</rows?cursor=2>; rel="next"' } : {};
+      if (request.headers.get("accept") === "text/csv") {
+        return new Response(CSV[Number(!isFirst)], { headers });
+      }
+      return Response.json(isFirst ? ROWS.slice(0, 2) : ROWS.slice(2), { headers });
+    }
+    if (pathname === "/endless") {
+      const [limit, start] = [Number(searchParams.get("limit")), Number(searchParams.get("cursor") ?? 0)];
+      const numbers = Array.from({ length: limit }, (_, index) => start + index);
+      const headers = { link: `</endless?limit=${limit}&cursor=${start + limit}>; rel="next"` };
+      const kindOf = (number: number) => number % 2 === 0 ? "even" : "odd";
+      if (request.headers.get("accept") !== "text/csv") {
+        return Response.json({ list: numbers.map((number) => ({ number, kind: kindOf(number) })) }, {
+          headers,
+        });
+      }
+      const lines = numbers.map((number) => `${number},${kindOf(number)}\r\n`).join("");
+      return new Response(`number,kind\r\n${lines}`, { headers });
     }
     return page(PAGE, "text/html");
   };
@@ -53,6 +73,16 @@ function serveKit(script: string, state: { enabled: boolean; broken: boolean; re
 }
 
 const names = ({ page }: TestPage) => page.locator("tbody tr td:first-child").allTextContents();
+
+/** Returns the text of a download of a table. */
+async function downloaded({ page }: TestPage, type: "CSV" | "JSON", table: string): Promise<string> {
+  const [download] = await Promise.all([
+    page.waitForEvent("download"),
+    page.getByRole("link", { name: `Download as ${type}: ${table}` }).click(),
+  ]);
+  assert.equal(download.suggestedFilename(), `${table.toLowerCase()}.${type.toLowerCase()}`);
+  return await Deno.readTextFile(await download.path());
+}
 
 Deno.test({
   name: "the parts of the dashboard",
@@ -93,17 +123,25 @@ Deno.test({
       assert.deepEqual(await names(opened), ["researcher", "writer", evil], "Back is the order before");
     });
 
-    await t.step("a table downloads as CSV and as JSON", async () => {
+    await t.step("a table downloads as CSV and as JSON, with all its pages", async () => {
       await using opened = await browser.open(url);
-      const { page } = opened;
-      for (const [type, begin] of [["CSV", "name,calls"], ["JSON", '[{"name"']]) {
-        const [download] = await Promise.all([
-          page.waitForEvent("download"),
-          page.getByRole("link", { name: `Download as ${type}: Rows` }).click(),
-        ]);
-        assert.equal(download.suggestedFilename(), `rows.${type!.toLowerCase()}`);
-        assert.ok((await Deno.readTextFile(await download.path())).startsWith(begin!));
-      }
+      assert.equal(
+        await downloaded(opened, "CSV", "Rows"),
+        'name,calls,tag\r\nwriter,12,\r\n"a ""b"",\r\nc",3,\r\nresearcher,812,acme\r\n',
+      );
+      assert.deepEqual(JSON.parse(await downloaded(opened, "JSON", "Rows")), ROWS);
+      assert.equal(await opened.page.locator(".toasts").textContent(), "");
+    });
+
+    await t.step("a download has the filters of the page, and says where it was cut", async () => {
+      await using opened = await browser.open(url);
+      const lines = (await downloaded(opened, "CSV", "Endless")).trimEnd().split("\r\n");
+      assert.deepEqual([lines[0], lines.at(-1), lines.length], ["number,kind", "9998,even", 5_001]);
+      await opened.page.getByText("The list has more than 10,000 entries; the file is of the first of them")
+        .waitFor();
+      const list = JSON.parse(await downloaded(opened, "JSON", "Endless"));
+      assert.deepEqual([list.length, list.at(-1)], [5_000, { number: 9_998, kind: "even" }]);
+      assert.equal(opened.requests.filter((request) => request.includes("/endless")).length, 2 * 20);
     });
 
     await t.step(

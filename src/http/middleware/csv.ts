@@ -15,8 +15,9 @@ type Entry = Record<string, unknown>;
 /** A column: a field, or a field of a field that is an object. */
 type Path = readonly [name: string, inner?: string];
 
-/** Returns the schema of the entries of a response that is a list; undefined for any other. */
-export function entriesOf(schema: unknown): ZodType | undefined {
+/** Returns the schema of the entries of a response that is a list, or has one as a field; undefined for any other. */
+export function entriesOf(response: unknown, field?: string): ZodType | undefined {
+  const schema = field !== undefined && response instanceof z.ZodObject ? response.shape[field] : response;
   return schema instanceof z.ZodArray ? schema.element as ZodType : undefined;
 }
 
@@ -33,14 +34,16 @@ export function acceptsCsv(accept = ""): boolean {
 }
 
 /** Answers a request that accepts CSV with the list that its route returns as JSON, as CSV. */
-export function csvOf(entries: ZodType): MiddlewareHandler<ApiEnv> {
+export function csvOf(entries: ZodType, field?: string): MiddlewareHandler<ApiEnv> {
   return async (c, next) => {
     if (acceptsCsv(c.req.header("accept"))) {
       const answerJson = c.json as (value: unknown, ...rest: unknown[]) => Response;
-      const json = (value: unknown, ...rest: unknown[]) =>
-        Array.isArray(value)
-          ? c.body(toCsv(value, columnsOf(entries, value)), 200, { "content-type": `${CSV}; charset=utf-8` })
+      const json = (value: unknown, ...rest: unknown[]) => {
+        const list = field === undefined ? value : (value as Entry)[field];
+        return Array.isArray(list)
+          ? c.body(toCsv(list, columnsOf(entries, list)), 200, { "content-type": `${CSV}; charset=utf-8` })
           : answerJson(value, ...rest);
+      };
       c.json = json as unknown as typeof c.json;
     }
     await next();

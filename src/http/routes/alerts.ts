@@ -160,6 +160,7 @@ const explain = createRoute({
   scopes: ["read"],
   agentCheck: "handler",
   operationId: "getAlert",
+  csvField: "deliveries",
   summary: "Get an alert with the spending that moved it",
   description:
     "The agents, models and sessions with the most spending from the start of the window until the alert, and the " +

@@ -85,6 +85,7 @@ const costs = createRoute({
   scopes: ["read"],
   agentCheck: "session_id",
   operationId: "getSessionCosts",
+  csvField: "calls",
   summary: "Get a session's cost per model call and per step",
   tags: ["costs"],
   request: { params, query: z.strictObject(pageQuery(PAGE_SIZES.calls)) },

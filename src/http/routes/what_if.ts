@@ -23,6 +23,7 @@ const whatIf = createRoute({
   scopes: ["read"],
   agentCheck: "handler",
   operationId: "estimateCosts",
+  csvField: "rows",
   summary: "Sum spend, and what the same usage would cost on another model",
   description: "Computed from totals of tokens, not from calls; `notes` says what that leaves out.",
   tags: ["costs"],
@@ -47,6 +48,7 @@ const caching = createRoute({
   scopes: ["read"],
   agentCheck: "handler",
   operationId: "estimateCaching",
+  csvField: "rows",
   summary: "Sum the tokens of prompt caches, and what they saved",
   description:
     "An estimate from totals of tokens at the present rates of each model, of the thousand pairs of group and model that " +

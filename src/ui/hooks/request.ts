@@ -84,15 +84,3 @@ export async function send(path: string, init: RequestInit): Promise<Response> {
 export function nextOf(link: string | null): string | undefined {
   return link === null ? undefined : /<([^>]+)>;\s*rel="?next"?/.exec(link)?.[1];
 }
-
-/** Downloads a list as CSV or JSON: the same address with another `Accept`. */
-export async function download(path: string, type: "csv" | "json", name: string): Promise<void> {
-  const accept = type === "csv" ? "text/csv" : "application/json";
-  const response = await send(path, { headers: { accept } });
-  const url = URL.createObjectURL(await response.blob());
-  const link = document.createElement("a");
-  link.href = url;
-  link.download = `${name}.${type}`;
-  link.click();
-  URL.revokeObjectURL(url);
-}

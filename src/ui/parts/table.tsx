@@ -1,7 +1,9 @@
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { hrefWith, useRoute } from "../hooks/route.ts";
-import { download, type RequestError } from "../hooks/request.ts";
+import { download, MAX_DOWNLOADED, type Source } from "../hooks/download.ts";
+import type { RequestError } from "../hooks/request.ts";
+import { count } from "../format/number.ts";
 import { escapeText } from "../../kernel/text.ts";
 import { Link } from "./link.tsx";
 import { useToast } from "./toast.tsx";
@@ -18,15 +20,9 @@ export interface Column<Row> {
   sortBy?(row: Row): number | string | null | undefined;
 }
 
-/** The address and the file name of a table's downloads. */
-export interface Source {
-  path: string;
-  name: string;
-}
-
 /**
  * A table: it sorts by the URL's `sort` (`cost_usd`, descending `-cost_usd`), which is the same for all tables of a view
- * unless `sortParam` names another one, shows more rows by `more`, and downloads `source` as CSV and JSON.
+ * unless `sortParam` names another one, shows more rows by `more`, and downloads the whole list of `source` as CSV and JSON.
  */
 export function Table<Row>(
   { caption, columns, rows, keyOf, source, more, defaultSort, sortParam = "sort", foot }: {
@@ -80,7 +76,7 @@ export function Table<Row>(
         <div class="table-foot">
           {more && <button type="button" class="small" onClick={more}>Show more</button>}
           {foot && <span class="muted">{foot}</span>}
-          {source && <Downloads {...source} caption={caption} />}
+          {source && <Downloads source={source} caption={caption} />}
         </div>
       )}
     </div>
@@ -125,15 +121,23 @@ function sortRows<Row>(
   });
 }
 
-function Downloads({ path, name, caption }: Source & { caption: string }) {
+function Downloads({ source, caption }: { source: Source; caption: string }) {
+  const { path, name } = source;
   const toast = useToast();
   const [isBusy, setBusy] = useState(false);
   const start = (type: "csv" | "json") => (event: Event) => {
     event.preventDefault();
     if (isBusy) return;
     setBusy(true);
-    download(path, type, name).catch((error: RequestError) => toast(escapeText(error.message), "bad"))
-      .finally(() => setBusy(false));
+    download(source, type).then(
+      (hasMore) =>
+        hasMore &&
+        toast(
+          `The list has more than ${count(MAX_DOWNLOADED)} entries; the file is of the first of them`,
+          "warning",
+        ),
+      (error: RequestError) => toast(escapeText(error.message), "bad"),
+    ).finally(() => setBusy(false));
   };
   return (
     <span class="downloads">

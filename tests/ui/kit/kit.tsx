@@ -139,6 +139,15 @@ function Kit() {
               )}
             </Loaded>
           </Card>
+          <Card title="Endless">
+            <Table
+              caption="Endless"
+              columns={[{ id: "number", title: "Number", cell: () => null }]}
+              rows={[]}
+              keyOf={String}
+              source={{ path: "/endless?limit=5", name: "endless", field: "list", keep: { kind: "even" } }}
+            />
+          </Card>
           <Card title="Broken">
             <Loaded data={broken}>{() => null}</Loaded>
           </Card>

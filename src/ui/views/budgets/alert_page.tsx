@@ -15,7 +15,7 @@ import { Time } from "../../parts/time.tsx";
 import { budgetsHref, costsHref, limitHref, sessionHref } from "../links.ts";
 import { SEVERITY_TONES } from "../tones.ts";
 import { AlertCausesCards, isPartial } from "./alert_causes.tsx";
-import { ALERT_COLUMNS } from "./alerts_page.tsx";
+import { ALERT_COLUMNS, HISTORY } from "./alerts_page.tsx";
 import { periodOf, PERIODS } from "./limit.ts";
 import { ResendButton } from "./rule_actions.tsx";
 import { SectionPage } from "./section_page.tsx";
@@ -113,7 +113,7 @@ function Detail({ alert, path }: { alert: AlertDetail; path: string }) {
               columns={DELIVERY_COLUMNS}
               rows={alert.deliveries}
               keyOf={({ delivery_id }) => delivery_id}
-              source={{ path, name: "alert" }}
+              source={{ path, name: "deliveries", field: "deliveries" }}
               sortParam="deliveries"
             />
           )}
@@ -125,7 +125,7 @@ function Detail({ alert, path }: { alert: AlertDetail; path: string }) {
             columns={ALERT_COLUMNS}
             rows={alert.past.slice(0, shown)}
             keyOf={({ alert_id }) => alert_id}
-            source={{ path, name: "alert" }}
+            source={{ path: HISTORY, name: "alerts", keep: { rule_id } }}
             more={alert.past.length > shown ? () => setShown(alert.past.length) : undefined}
             sortParam="past"
           />

@@ -16,7 +16,7 @@ import { budgetsHref, limitHref } from "../links.ts";
 import { periodOf, PERIODS } from "./limit.ts";
 import { SectionPage } from "./section_page.tsx";
 
-const HISTORY = "/alerts/history";
+export const HISTORY = "/alerts/history";
 const SHOWN = 50;
 
 const SEVERITY_RANKS = { info: 0, warning: 1, critical: 2 };
@@ -158,7 +158,7 @@ export function AlertsPage() {
               columns={COLUMNS}
               rows={matching.slice(0, shown)}
               keyOf={({ alert_id }) => alert_id}
-              source={{ path: HISTORY, name: "alerts" }}
+              source={{ path: HISTORY, name: "alerts", keep: { rule_id: rule, severity } }}
               more={matching.length > shown ? () => setShown(shown + SHOWN) : undefined}
               foot={matching.length > shown ? `The newest ${shown} of ${matching.length}` : undefined}
             />

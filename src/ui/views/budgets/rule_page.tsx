@@ -14,13 +14,12 @@ import { Text } from "../../parts/text.tsx";
 import { Time } from "../../parts/time.tsx";
 import { budgetsHref } from "../links.ts";
 import { SEVERITY_TONES } from "../tones.ts";
-import { ALERT_COLUMNS } from "./alerts_page.tsx";
+import { ALERT_COLUMNS, HISTORY } from "./alerts_page.tsx";
 import { type Limit, limitOfRule, PERIODS } from "./limit.ts";
 import { LimitMeter, LimitState, ReachedAt, ResetsAt } from "./limit_cells.tsx";
 import { EnableRuleButton, TestRuleButton } from "./rule_actions.tsx";
 import { SectionPage } from "./section_page.tsx";
 
-const HISTORY = "/alerts/history";
 const SHOWN = 20;
 
 /** One alert rule: its present value, and the alerts that it has fired. */
@@ -55,7 +54,7 @@ export function RulePage({ ruleId }: { ruleId: string }) {
               rows={fired.slice(0, shown)}
               keyOf={({ alert_id }) => alert_id}
               more={fired.length > shown ? () => setShown(shown + SHOWN) : undefined}
-              source={{ path: HISTORY, name: "alerts" }}
+              source={{ path: HISTORY, name: "alerts", keep: { rule_id: ruleId } }}
             />
           )}
         </Loaded>

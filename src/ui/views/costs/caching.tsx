@@ -56,7 +56,7 @@ export function Caching() {
               columns={columnsOf(by)}
               rows={report.rows}
               keyOf={(row) => nameOf(row as never, by)}
-              source={{ path, name: `caching-by-${by}` }}
+              source={{ path, name: `caching-by-${by}`, field: "rows" }}
             />
             {report.notes.map((note) => <p key={note} class="muted factor-note">{note}</p>)}
           </Card>

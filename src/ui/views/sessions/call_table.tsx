@@ -112,7 +112,7 @@ export function CallTable({ sessionId }: { sessionId: string }) {
           columns={COLUMNS}
           rows={[...calls, ...rest?.calls ?? []]}
           keyOf={({ call_id }) => call_id}
-          source={{ path, name: `calls-${sessionId}` }}
+          source={{ path, name: `calls-${sessionId}`, field: "calls" }}
           more={next === undefined ? undefined : more}
         />
       )}

@@ -89,7 +89,7 @@ function Latest() {
               columns={LATEST}
               rows={rows}
               keyOf={({ session_id }) => session_id}
-              source={{ path, name: "sessions" }}
+              source={{ path, name: "sessions", keep: { status } }}
               more={pages.hasMore ? pages.more : undefined}
               foot={status
                 ? `${count(rows.length)} of the latest ${plural(sessions.length, "session")}`
