@@ -73,6 +73,43 @@ Deno.test("the cookie of a session has no key, and over TLS it is bound to its h
   );
 });
 
+Deno.test("over TLS a cookie that is not bound to its host is no session", async () => {
+  await using purser = await openTestPurser();
+  const { cookie } = await signIn(purser);
+  const host = "purser.example.com";
+  const headers = { ...OWN, host };
+  const accessOf = async (base: string, sent: string, more: Headers) =>
+    (await openBrowserOf(purser, base, {})("GET", "/ui/session", { headers: { cookie: sent, ...more } })).body
+      .access;
+  const overTls: [base: string, headers: Headers][] = [
+    [`https://${host}`, headers],
+    // A proxy ends TLS, and names the scheme, or does not.
+    ["http://127.0.0.1:8420", { ...headers, "x-forwarded-proto": "https" }],
+    ["http://127.0.0.1:8420", { ...OWN, "x-forwarded-proto": "https, http" }],
+    ["http://127.0.0.1:8420", { ...OWN, forwarded: 'for=192.0.2.1;proto="https";host=x, for=10.0.0.1' }],
+    ["http://127.0.0.1:8420", headers],
+    ["http://127.0.0.1:8420", { ...headers, origin: `https://${host}` }],
+  ];
+  for (const [base, more] of overTls) {
+    const what = JSON.stringify([base, more]);
+    assert.equal(await accessOf(base, cookie, more), "signed_out", what);
+    assert.equal(await accessOf(base, `__Host-${cookie}`, more), "signed_in", what);
+    const planted = `purser=${"0".repeat(64)}; __Host-${cookie}`;
+    assert.equal(await accessOf(base, planted, more), "signed_in", what);
+  }
+  const plain: [base: string, headers: Headers][] = [
+    ["http://127.0.0.1:8420", OWN],
+    ["http://localhost:8420", OWN],
+    ["http://[::1]:8420", OWN],
+    [`http://${host}`, { "purser-dashboard": "1" }],
+    [`http://${host}`, { "purser-dashboard": "1", "x-forwarded-proto": "http" }],
+    [`http://${host}`, { origin: `http://${host}` }],
+  ];
+  for (const [base, more] of plain) {
+    assert.equal(await accessOf(base, cookie, more), "signed_in", JSON.stringify([base, more]));
+  }
+});
+
 Deno.test("a session has the permissions of its key, and no others", async () => {
   await using purser = await openTestPurser();
   await purser.api("PUT", "/agents/a", { model: "demo:echo" });
@@ -107,7 +144,7 @@ Deno.test("a cookie counts only in requests of the dashboard itself", async () =
   const statusOf = async (method: string, headers: Headers) => {
     const send = openBrowserOf(purser, "http://books.example.com:8420", {});
     return (await send(method, method === "GET" ? "/agents" : "/agents/none", {
-      headers: { cookie, ...headers },
+      headers: { cookie: `${cookie}; __Host-${cookie}`, ...headers },
     }))
       .status;
   };

@@ -1,4 +1,5 @@
 import { PurserError } from "../../kernel/errors.ts";
+import { isLoopback } from "../../kernel/loopback_host.ts";
 
 /** The cookie of a dashboard's session, and the requests that it counts for. */
 
@@ -8,24 +9,41 @@ const PLAIN_NAME = "purser";
 
 const TOKEN = /^[0-9a-f]{64}$/;
 
-/** Returns the token of a request's cookie. */
-export function sessionTokenOf({ headers }: Request): string | undefined {
+/**
+ * Returns the token of a request's cookie. Over TLS only the cookie that is bound to its host counts: a page of another
+ * subdomain can set one of the plain name for this host, and so the session of somebody else.
+ */
+export function sessionTokenOf(request: Request): string | undefined {
   const cookies = new Map(
-    (headers.get("cookie") ?? "").split(";").map((part) => {
+    (request.headers.get("cookie") ?? "").split(";").map((part) => {
       const [name, ...value] = part.trim().split("=");
       return [name, value.join("=")] as const;
     }),
   );
-  const token = cookies.get(SECURE_NAME) ?? cookies.get(PLAIN_NAME);
+  const token = cookies.get(SECURE_NAME) ?? (isOverTls(request) ? undefined : cookies.get(PLAIN_NAME));
   return token !== undefined && TOKEN.test(token) ? token : undefined;
 }
 
 /**
- * Returns the `Set-Cookie` headers that keep a session's token until it ends, or remove it. A browser names the origin of a
- * page that sends a `POST`, and so whether it came over TLS, also behind a proxy that ends TLS.
+ * Returns whether a browser sent a request over TLS, also behind a proxy that ends TLS. The browser names the origin of a
+ * page that sends a `POST`, and over plain HTTP sends `Sec-Fetch-Site` to its own machine only; most proxies name the
+ * scheme. These headers need no trust: to claim TLS only makes fewer cookies count.
  */
+function isOverTls({ headers, url }: Request): boolean {
+  const scheme = /^https?(?=:)/.exec(headers.get("origin") ?? "")?.[0];
+  if (scheme !== undefined) return scheme === "https";
+  const address = new URL(url);
+  const host = `http://${headers.get("host") ?? address.host}`;
+  const { hostname } = URL.canParse(host) ? new URL(host) : address;
+  return address.protocol === "https:" ||
+    /^\s*https\s*(,|$)/i.test(headers.get("x-forwarded-proto") ?? "") ||
+    /^[^,]*\bproto="?https\b/i.test(headers.get("forwarded") ?? "") ||
+    headers.has("sec-fetch-site") && !isLoopback(hostname) && !hostname.endsWith(".localhost");
+}
+
+/** Returns the `Set-Cookie` headers that keep a session's token until it ends, or remove it. */
 export function sessionCookies(request: Request, token: string | undefined, maxAgeSeconds = 0): string[] {
-  const isSecure = (request.headers.get("origin") ?? request.url).startsWith("https:");
+  const isSecure = isOverTls(request);
   const cookie = (name: string, value: string, seconds: number) =>
     `${name}=${value}; Path=/; Max-Age=${seconds}; HttpOnly; SameSite=Strict${isSecure ? "; Secure" : ""}`;
   if (token !== undefined) return [cookie(isSecure ? SECURE_NAME : PLAIN_NAME, token, maxAgeSeconds)];
