@@ -246,6 +246,30 @@ Deno.test("a code signs in once, within a minute, as the key that made it", asyn
   assert.equal((await send("POST", "/ui/session/codes")).status, 401);
 });
 
+Deno.test("a code of another key than that of the session signs in only where that is confirmed", async () => {
+  await using purser = await openTestPurser();
+  const own = await signIn(purser);
+  const other = await makeKey(purser, ["read"], { name: "Bob" });
+  const codeOf = async (key: string) => {
+    const headers = { authorization: `Bearer ${key}` };
+    return (await own.send("POST", "/ui/session/codes", { headers })).body.code as string;
+  };
+  const redeem = (body: object, cookie = own.cookie) =>
+    own.send("POST", "/ui/session", { body, headers: { cookie } });
+
+  assert.equal((await redeem({ code: await codeOf(own.key) })).status, 200, "its own");
+  const code = await codeOf(other.key);
+  const { status, body, cookies } = await redeem({ code });
+  assert.deepEqual([status, body.code, cookies], [409, "conflict", []]);
+  assert.deepEqual(body.details, { key_id: other.keyId, name: "Bob" });
+  const switched = await redeem({ code, replace: true });
+  assert.deepEqual([switched.status, switched.body.key_id], [200, other.keyId]);
+  assert.equal((await redeem({ code })).status, 401, "it works once");
+
+  const ended = "purser=" + "0".repeat(64);
+  assert.equal((await redeem({ code: await codeOf(other.key) }, ended)).status, 200, "without a session");
+});
+
 Deno.test("a session makes no code, by which it could be followed by others for ever", async () => {
   await using purser = await openTestPurser();
   const { cookie, send } = await signIn(purser);

@@ -19,8 +19,18 @@ export interface WebSession {
 
 export const SignIn = z.union([
   z.strictObject({ api_key: z.string().min(1).max(500) }),
-  z.strictObject({ code: z.string().min(1).max(100) }),
+  z.strictObject({
+    code: z.string().min(1).max(100),
+    /** True to sign in although the browser has a session of another key. */
+    replace: z.boolean().optional(),
+  }),
 ]);
+
+/** The `details` of the conflict where a code is of another key than the browser's session. */
+export interface OtherKey {
+  key_id: string;
+  name: string | null;
+}
 
 /** A code that signs a browser in, once. */
 export interface SignInCode {

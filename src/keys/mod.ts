@@ -31,6 +31,7 @@ export {
   createWebSession,
   endWebSession,
   type NewWebSession,
+  readCodeKey,
   readSessionEnd,
   redeemSignInCode,
 } from "./web_sessions.ts";

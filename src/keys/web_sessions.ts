@@ -18,6 +18,9 @@ const MAX_REMEMBERED = 10_000;
 
 type SessionContext = Omit<KeyContext, "ids" | "query">;
 
+/** Begins an attempt with a code; its result is called with whether the code was right. */
+type BeginAttempt = (digest: string) => (isValid: boolean) => void;
+
 /** A session that was made just now, with its token, which is nowhere else. */
 export interface NewWebSession {
   token: string;
@@ -95,6 +98,30 @@ export async function createSignInCode(
   return { code, expiresAt: now + CODE_MS };
 }
 
+const READ_CODE = "SELECT key_id FROM web_codes WHERE hash = ?1 AND expires_at > ?2";
+
+/** Returns the key of a one-time code, and leaves the code valid. Throws as `redeemSignInCode()` does. */
+export async function readCodeKey(
+  ctx: SessionContext,
+  code: string,
+  beginAttempt?: BeginAttempt,
+): Promise<Principal> {
+  const hash = hashSecret(code);
+  const end = beginAttempt?.(hash);
+  const { rows: [found] } = await ctx.store.read({ sql: READ_CODE, args: [hash, ctx.clock.now()] }).catch(
+    (error) => {
+      end?.(true); // no code was wrong
+      throw error;
+    },
+  );
+  end?.(found !== undefined);
+  const row = found === undefined ? undefined : await readKey(ctx.store, String(found[0]));
+  if (!row) throw usedCode();
+  return usePrincipal(ctx, row);
+}
+
+const usedCode = () => unauthorized("Cannot use the code: it works once, within a minute; make a new one");
+
 // One unit: of two requests with the same code, one makes a session.
 const INSERT_BY_CODE = `INSERT INTO web_sessions (hash, key_id, created_at, last_used_at, expires_at)
 SELECT ?1, key_id, ?3, ?3, ?4 FROM web_codes WHERE hash = ?2 AND expires_at > ?3`;
@@ -106,7 +133,7 @@ SELECT ?1, key_id, ?3, ?3, ?4 FROM web_codes WHERE hash = ?2 AND expires_at > ?3
 export async function redeemSignInCode(
   ctx: SessionContext,
   code: string,
-  beginAttempt?: (digest: string) => (isValid: boolean) => void,
+  beginAttempt?: BeginAttempt,
 ): Promise<NewWebSession> {
   const now = ctx.clock.now();
   const token = newToken();
@@ -125,7 +152,7 @@ export async function redeemSignInCode(
   const keyId = results.at(-1)!.rows[0]?.[0];
   end?.(keyId !== undefined);
   const row = keyId === undefined ? undefined : await readKey(ctx.store, String(keyId));
-  if (!row) throw unauthorized("Cannot use the code: it works once, within a minute; make a new one");
+  if (!row) throw usedCode();
   return { token, expiresAt, principal: { ...usePrincipal(ctx, row), webSession: hash } };
 }
 

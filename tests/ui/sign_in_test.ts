@@ -93,7 +93,16 @@ testDashboard("the dashboard signs in", {}, {
     const { code } = await createSignInCode(dashboard.purser.core, key_id);
     const context = page.context();
     await using second = await dashboard.browser.open(`${dashboard.url}/ui/#code=${code}`, { context });
+    // The link may come from anybody.
+    await second.page.getByRole("heading", { name: "Sign in as Bob?" }).waitFor();
+    await second.page.getByText("You are signed in with the key Ada.").waitFor();
+    await expectAccessible(second.page);
+    await second.page.getByRole("button", { name: "Stay signed in" }).click();
+    await second.page.locator(".key-name", { hasText: "Ada" }).waitFor();
+    await second.page.goto(`${dashboard.url}/ui/costs#code=${code}`);
+    await second.page.getByRole("button", { name: "Switch the key" }).click();
     await second.page.getByText("agent helper only").waitFor();
+    await second.page.getByRole("heading", { name: "Costs" }).waitFor();
     await page.evaluate(() => document.dispatchEvent(new Event("visibilitychange")));
     await page.getByText("agent helper only").waitFor();
     assert.equal(await page.locator(".key-name").textContent(), "Bob");

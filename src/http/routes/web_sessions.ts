@@ -1,6 +1,6 @@
 import type { Context } from "hono";
 import type { z } from "../create_route.ts";
-import { SignIn, type SignInCode, type WebSession } from "../../contract/web_sessions.ts";
+import { type OtherKey, SignIn, type SignInCode, type WebSession } from "../../contract/web_sessions.ts";
 import { invalidInput } from "../../contract/schema_issues.ts";
 import { toIso } from "../../kernel/clock.ts";
 import { PurserError } from "../../kernel/errors.ts";
@@ -12,6 +12,7 @@ import {
   isAuthRequired,
   type NewWebSession,
   type Principal,
+  readCodeKey,
   readSessionEnd,
   redeemSignInCode,
 } from "../../keys/mod.ts";
@@ -87,7 +88,14 @@ export function createRoutes(core: Core): Router {
 
   async function begin(c: Answered, body: z.infer<typeof SignIn>): Promise<NewWebSession> {
     const beginAttempt = (digest: string) => leaseOf(c)?.beginAttempt(digest) ?? (() => {});
-    if ("code" in body) return await redeemSignInCode(core, body.code, beginAttempt);
+    if ("code" in body) {
+      const present = principalOf(c);
+      if (present?.webSession !== undefined && !body.replace) {
+        const { keyId, name } = await readCodeKey(core, body.code, beginAttempt);
+        if (keyId !== present.keyId) throw otherKey({ key_id: keyId!, name: name ?? null });
+      }
+      return await redeemSignInCode(core, body.code, beginAttempt);
+    }
     const principal = await authenticate(core, `Bearer ${body.api_key}`, beginAttempt);
     return await createWebSession(core, principal);
   }
@@ -110,6 +118,17 @@ export function createRoutes(core: Core): Router {
 
 function setCookies(c: Context, cookies: readonly string[]): void {
   for (const cookie of cookies) c.header("set-cookie", cookie, { append: true });
+}
+
+/** A link may come from anybody: the browser would read and act under their key without a word. */
+function otherKey(details: OtherKey): PurserError {
+  return new PurserError(
+    "conflict",
+    `Cannot sign in as ${
+      details.name ?? details.key_id
+    }: the browser is signed in with another key; send replace`,
+    { details: { ...details } },
+  );
 }
 
 function noKeyYet(): PurserError {

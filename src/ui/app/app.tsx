@@ -1,5 +1,5 @@
 import { useEffect, useState } from "preact/hooks";
-import type { WebSession } from "../../contract/web_sessions.ts";
+import type { OtherKey, WebSession } from "../../contract/web_sessions.ts";
 import { escapeText } from "../../kernel/text.ts";
 import { forgetAnswers } from "../hooks/data.ts";
 import { request, type RequestError } from "../hooks/request.ts";
@@ -7,7 +7,7 @@ import { AccessContext, allowsScope, listenForSignOut } from "../hooks/session.t
 import { Banner } from "../parts/card.tsx";
 import { Toasts } from "../parts/toast.tsx";
 import { Frame } from "./frame.tsx";
-import { SignIn, signIn } from "./sign_in.tsx";
+import { SignIn, signIn, SwitchKey } from "./sign_in.tsx";
 
 const EXPIRED = "The session has ended: it expired, or its API key was revoked. Sign in again to continue.";
 const USED =
@@ -18,14 +18,16 @@ export function App() {
   const [session, setSession] = useState<WebSession>();
   const [reason, setReason] = useState<string>();
   const [error, setError] = useState<string>();
+  const [question, setQuestion] = useState<Question>();
 
   useEffect(() => {
     listenForSignOut(() => {
       setReason(EXPIRED);
       setSession((session) => session && signedOut(session));
     });
-    open().then(({ session, reason }) => {
+    open().then(({ session, reason, question }) => {
       setReason(reason);
+      setQuestion(question);
       setSession(session);
     }, (error: RequestError) => setError(error.message));
   }, []);
@@ -58,6 +60,10 @@ export function App() {
   if (session.access === "signed_out") {
     return <SignIn reason={reason} onSignedIn={(session) => (forgetAnswers(), setSession(session))} />;
   }
+  if (question) {
+    const done = (session: WebSession) => (setSession(session), setQuestion(undefined));
+    return <SwitchKey {...question} present={session} onDone={done} />;
+  }
   const access = {
     session,
     may: (scope: Parameters<typeof allowsScope>[1]) => allowsScope(session, scope),
@@ -76,20 +82,29 @@ export function App() {
   );
 }
 
+/** A one-time code of another key than that of the session. */
+interface Question {
+  code: string;
+  other: OtherKey;
+}
+
 /** Reads the session, after the exchange of a one-time code in the fragment, which no server and no log gets. */
-async function open(): Promise<{ session: WebSession; reason?: string }> {
+async function open(): Promise<{ session: WebSession; reason?: string; question?: Question }> {
   const code = /^#code=([\w-]+)$/.exec(location.hash)?.[1];
   let reason: string | undefined;
+  let question: Question | undefined;
   if (code !== undefined) {
     history.replaceState(null, "", location.pathname + location.search);
     try {
       return { session: await signIn({ code }) };
     } catch (error) {
-      if ((error as RequestError).status !== 401) throw error;
-      reason = USED;
+      const { status, details } = error as RequestError;
+      if (status === 409 && details.key_id) question = { code, other: details as unknown as OtherKey };
+      else if (status === 401) reason = USED;
+      else throw error;
     }
   }
-  return { session: (await request<WebSession>("/ui/session")).value, reason };
+  return { session: (await request<WebSession>("/ui/session")).value, reason, question };
 }
 
 function signedOut(session: WebSession): WebSession {

@@ -1,11 +1,13 @@
 import { useState } from "preact/hooks";
-import type { WebSession } from "../../contract/web_sessions.ts";
+import type { OtherKey, WebSession } from "../../contract/web_sessions.ts";
 import { escapeText } from "../../kernel/text.ts";
 import { request, type RequestError } from "../hooks/request.ts";
 import { Mark } from "./frame.tsx";
 
 /** Signs in with an API key or a one-time code. Throws a `RequestError`. */
-export async function signIn(body: { api_key: string } | { code: string }): Promise<WebSession> {
+export async function signIn(
+  body: { api_key: string } | { code: string; replace?: boolean },
+): Promise<WebSession> {
   return (await request<WebSession>("/ui/session", { method: "POST", body })).value;
 }
 
@@ -54,6 +56,38 @@ export function SignIn({ reason, onSignedIn }: { reason?: string; onSignedIn(ses
         <p class="sign-in-help">
           Or open a one-time link from a terminal: <code class="one-line">purser dashboard</code>
         </p>
+      </div>
+    </main>
+  );
+}
+
+/** The page that asks whether a link may sign in as another key than that of the browser's session. */
+export function SwitchKey({ code, present, other, onDone }: {
+  code: string;
+  present: WebSession;
+  other: OtherKey;
+  onDone(session: WebSession): void;
+}) {
+  const [error, setError] = useState<string>();
+  const name = escapeText(other.name ?? other.key_id);
+  const presentName = escapeText(present.name ?? present.key_id ?? "");
+  const replace = () =>
+    signIn({ code, replace: true }).then(onDone, (error: RequestError) => setError(error.message));
+  return (
+    <main class="sign-in">
+      <div class="sign-in-box">
+        <Mark />
+        <h1>Sign in as {name}?</h1>
+        <p>
+          You are signed in with the key{" "}
+          {presentName}. The link that you opened signs this browser in with the key {name}{" "}
+          instead. Do so only if you, or somebody you trust, made the link.
+        </p>
+        {error && <p class="field-error" role="alert">{escapeText(error)}</p>}
+        <div class="dialog-buttons">
+          <button type="button" onClick={() => onDone(present)} autofocus>Stay signed in</button>
+          <button type="button" class="primary" onClick={() => void replace()}>Switch the key</button>
+        </div>
       </div>
     </main>
   );
