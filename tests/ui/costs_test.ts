@@ -273,3 +273,37 @@ testDashboard("the costs in the dashboard", { clock: fixedClock(NOW) }, {
     }
   },
 });
+
+testDashboard("the costs of more groups than an answer has", { clock: fixedClock(NOW) }, {
+  async "a day of 1,100 models is drawn by the dearest of them, and says so"(dashboard) {
+    const { purser } = dashboard;
+    const calls = Array.from({ length: 1_100 }, (_, index) => ({
+      ...CALLS[2],
+      call_id: `many-${index}`,
+      at: "2026-11-25T09:00:00.000Z",
+      model: `m${index}`,
+      cost_usd: index === 7 ? 5 : 0.01,
+    }));
+    calls.push({ ...calls[0]!, call_id: "before", at: "2026-11-24T09:00:00.000Z", cost_usd: 3 });
+    for (let start = 0; start < calls.length; start += 1_000) {
+      const { status } = await purser.api("POST", "/costs/events", calls.slice(start, start + 1_000));
+      assert.equal(status, 201);
+    }
+    for (const [query, cut] of [["?span=7d", "Only 2026-11-25 is"], ["?span=today", "Only 09:00 UTC is"]]) {
+      await using opened = await open(dashboard, query!);
+      const finding = opened.page.locator(".finding").first();
+      await finding.waitFor();
+      const text = await finding.textContent() ?? "";
+      assert.match(text, /the largest part is acme:m7 with \$5\.00 .*At least 994 more models not drawn/);
+      assert.ok(text.includes(`${cut} drawn`), text);
+      assert.equal(await opened.page.locator(".chart rect.series-1").count(), 1);
+      await opened.page.getByText("Data as a table").click();
+      const data = opened.page.getByRole("region", { name: /Cost by (day|hour) and model: data/ });
+      assert.match(await data.locator("tbody").textContent() ?? "", /\$5\.00/);
+    }
+    // The home page draws the same answer.
+    await using opened = await dashboard.browser.open(`${dashboard.url}/ui/?span=7d`, { at: NOW });
+    await opened.page.getByText("Bars before 2026-11-25 are not drawn, and that one not in full.").waitFor();
+    assert.equal(await opened.page.locator(".chart rect.series-1").count(), 1);
+  },
+});

@@ -11,7 +11,7 @@ import { Money } from "../../parts/money.tsx";
 import { CostTable } from "./cost_table.tsx";
 import { Difference } from "./difference.tsx";
 import { GROUPS, hrefOfDay, nameOf } from "./group.tsx";
-import { costPath, dayOf, hrefTo, type Span, spanOf } from "./scope.ts";
+import { costPath, hrefTo, type Span, spanOf } from "./scope.ts";
 import { DAY_MS, HOUR_MS, toIso } from "../../../kernel/clock.ts";
 import { BarChart } from "../../charts/bar_chart.tsx";
 import { MAX_SERIES, type Point } from "../../charts/series.ts";
@@ -159,12 +159,14 @@ function CostChart({ rows, split, span, total }: {
   total: number | null | undefined;
 }) {
   const now = useNow(60_000);
-  const timeOf = ({ day, hour }: CostRow) => hour ?? `${day}T00:00:00.000Z`;
-  const names = rank(rows, split);
-  const shown = names.slice(0, MAX_SERIES);
-  // The rows are the latest ones: the first time of a full answer may lack some.
-  const isCut = rows.length === SPLIT_LIMIT;
   const first = timeOf(rows.at(-1)!);
+  // The rows are the latest ones, and the dearest of each time first: a full answer may lack some of its first time. If it
+  // has that time alone, those that are drawn are among its rows.
+  const isCut = rows.length === SPLIT_LIMIT;
+  const isOneTime = first === timeOf(rows[0]!);
+  const drawn = isCut && !isOneTime ? rows.filter((row) => timeOf(row) !== first) : rows;
+  const names = rank(drawn, split);
+  const shown = names.slice(0, MAX_SERIES);
   const points = timesOf(span, { first, last: timeOf(rows[0]!), now }).map((time) => ({
     label: span.isDay ? `${time.slice(11, 16)} UTC` : time.slice(0, 10),
     short: span.isDay ? time.slice(11, 16) : utcDay(time),
@@ -172,9 +174,8 @@ function CostChart({ rows, split, span, total }: {
     href: span.isDay ? undefined : hrefOfDay(time.slice(0, 10)),
   } satisfies Point));
   const byTime = new Map(points.map(({ label, values }) => [label, values]));
-  for (const row of rows) {
+  for (const row of drawn) {
     const time = timeOf(row);
-    if (isCut && time === first) continue;
     const values = byTime.get(span.isDay ? `${time.slice(11, 16)} UTC` : time.slice(0, 10));
     const name = nameOf(row, split);
     if (values && shown.includes(name)) values.set(name, row.cost_usd);
@@ -182,13 +183,24 @@ function CostChart({ rows, split, span, total }: {
   return (
     <BarChart
       title={`Cost by ${span.isDay ? "hour" : "day"} and ${split}`}
-      finding={findingOf({ rows, names, split, total, title: span.title, isCut })}
+      finding={findingOf({ rows: drawn, names, split, total, title: span.title, isCut }) +
+        (isCut ? cutOf(first, span, isOneTime) : "")}
       points={points}
       series={shown.map((name) => ({ key: name, label: name }))}
       format={shortUsd}
       pointTitle={span.isDay ? "Hour (UTC)" : "Day (UTC)"}
     />
   );
+}
+
+const timeOf = ({ day, hour }: CostRow) => hour ?? `${day}T00:00:00.000Z`;
+
+/** Says which times a chart lacks, since an answer has at most 1,000 rows. */
+function cutOf(first: string, { isDay }: Span, isOneTime: boolean): string {
+  const time = isDay ? `${first.slice(11, 16)} UTC` : first.slice(0, 10);
+  return isOneTime
+    ? `. Only ${time} is drawn`
+    : `. Only the ${isDay ? "hours" : "days"} after ${time} are drawn`;
 }
 
 /** Returns the names of the groups, the dearest first: only an order, no sum of it is shown. */
@@ -231,9 +243,9 @@ function findingOf({ rows, names, split, total, title, isCut }: {
     : "";
   const hidden = names.length - MAX_SERIES;
   const left = hidden > 0
-    ? `. ${count(hidden)} more ${plural(hidden, split).replace(/^\S+ /, "")} not drawn: see the table`
+    ? `. ${isCut ? "At least " : ""}${count(hidden)} more ${
+      plural(hidden, split).replace(/^\S+ /, "")
+    } not drawn: see the table`
     : "";
-  return `${spent}${most}${left}${
-    isCut ? `. Only the days from ${dayOf(Date.parse(rows.at(-1)!.day ?? ""))} on` : ""
-  }`;
+  return `${spent}${most}${left}`;
 }

@@ -39,7 +39,7 @@ export function spanOf(name: string | null, today: string): Span {
 }
 
 /** The most rows that a request for bars returns: pairs of a bar and a group. */
-const MAX_ROWS = 1000;
+export const MAX_ROWS = 1000;
 
 export function barsPath({ from, unit }: Span, group: Group): string {
   return apiPath("/costs", { group_by: unit, split_by: group, from, limit: MAX_ROWS });

@@ -5,7 +5,7 @@ import { shortUsd } from "../../format/money.ts";
 import { percent } from "../../format/number.ts";
 import { utcDay } from "../../format/time.ts";
 import { costsHref } from "../links.ts";
-import { endOfBar, type Group, type Span, startsOf } from "./span.ts";
+import { endOfBar, type Group, MAX_ROWS, type Span, startsOf } from "./span.ts";
 
 /** A model or an agent with its calls and cost in the span. */
 export interface Spender {
@@ -48,7 +48,7 @@ export function SpendChart({ rows, spenders, total, span, group, today }: {
   return (
     <BarChart
       title={`Spending ${span.of} by ${group}`}
-      finding={findingOf({ total, spenders, span, group })}
+      finding={findingOf({ total, spenders, span, group }) + cutOf(rows, span)}
       points={pointsOf(rows, span, group, today)}
       series={shown.map(({ key, label, cost_usd }): Series => ({
         key,
@@ -59,6 +59,14 @@ export function SpendChart({ rows, spenders, total, span, group, today }: {
       pointTitle={span.unit === "hour" ? "Hour (UTC)" : "Day (UTC)"}
     />
   );
+}
+
+/** Says where the bars begin, if the answer has no room for all. */
+function cutOf(rows: readonly CostRow[], { unit }: Span): string {
+  if (rows.length < MAX_ROWS) return "";
+  const { day, hour } = rows.at(-1)!;
+  const first = unit === "hour" ? `${hour!.slice(11, 16)} UTC` : day;
+  return ` Bars before ${first} are not drawn, and that one not in full.`;
 }
 
 /** Returns a point for every hour or day of a span, also for those without calls. */
