@@ -81,6 +81,47 @@ Deno.test("Ctrl-C ends the demo while it makes up its month, and removes it", as
   assert.deepEqual([await errors, leftIn(place.folder)], ["", 0]);
 });
 
+Deno.test(
+  "a hangup of the terminal ends the demo, and removes it",
+  { ignore: Deno.build.os === "windows" },
+  async () => {
+    for (const untilText of ["few seconds", "Ctrl-C ends"]) {
+      await using place = await newPlace();
+      place.env.TMPDIR = place.folder;
+      const child = start(place, ["demo", "--serve"]);
+      const errors = new Response(child.stderr).text();
+      await readUntil(child.stdout, untilText);
+      // A closing terminal sends it, and so does its shell.
+      child.kill("SIGHUP");
+      child.kill("SIGHUP");
+      assert.deepEqual([(await child.status).signal, await errors, leftIn(place.folder)], [null, "", 0]);
+    }
+  },
+);
+
+Deno.test("the demo removes what killed ones have left, a day later, and nothing else", async () => {
+  await using place = await newPlace();
+  place.env.TMPDIR = place.folder;
+  const folders = ["purser_demo_serve_old", "purser_demo_serve_new", "purser_demo_old", "purser_serve_old"];
+  for (const name of folders) {
+    await Deno.mkdir(`${place.folder}/${name}`);
+    await Deno.writeTextFile(`${place.folder}/${name}/purser.db`, "");
+    const at = new Date(Date.now() - 25 * 3_600_000);
+    for (const file of ["/purser.db", ""]) {
+      if (!name.endsWith("new") || file === "") await Deno.utime(`${place.folder}/${name}${file}`, at, at);
+    }
+  }
+  const child = start(place, ["demo", "--serve"]);
+  const errors = new Response(child.stderr).text();
+  await readUntil(child.stdout, "few seconds");
+  child.kill("SIGINT");
+  await child.status;
+  const left = [...Deno.readDirSync(place.folder)].map(({ name }) => name).filter((name) =>
+    folders.includes(name)
+  );
+  assert.deepEqual([left.toSorted(), await errors], [folders.slice(1).toSorted(), ""]);
+});
+
 Deno.test("a demo without a folder for temporary files says so", async () => {
   await using place = await newPlace();
   place.env.TMPDIR = `${place.folder}/none`;

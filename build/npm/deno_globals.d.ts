@@ -2,7 +2,7 @@
 interface UsedOfDeno {
   readonly args: string[];
   exit(code: number): never;
-  addSignalListener(signal: "SIGINT" | "SIGTERM" | "SIGWINCH", listener: () => void): void;
+  addSignalListener(signal: "SIGINT" | "SIGTERM" | "SIGHUP" | "SIGWINCH", listener: () => void): void;
   removeSignalListener(signal: "SIGWINCH", listener: () => void): void;
   readonly stdin: {
     isTerminal(): boolean;

@@ -16,7 +16,7 @@ export interface ThisProcess {
 }
 
 /** The signals that users and supervisors end a process with. */
-export type TerminationSignal = "SIGINT" | "SIGTERM";
+export type TerminationSignal = "SIGINT" | "SIGTERM" | "SIGHUP";
 
 /** An unhandled rejection, or an uncaught error. */
 export type FaultKind = "rejection" | "error";
@@ -27,7 +27,7 @@ export function denoProcess(deno: typeof Deno): ThisProcess {
     exit: (code) => deno.exit(code),
     onSignals(signals, listener) {
       for (const signal of signals) {
-        // Windows has no SIGTERM.
+        // Windows has no SIGTERM and SIGHUP.
         if (signal === "SIGINT" || deno.build.os !== "windows") deno.addSignalListener(signal, listener);
       }
     },

@@ -1,4 +1,5 @@
 import { PurserError } from "../../kernel/errors.ts";
+import { DAY_MS } from "../../kernel/clock.ts";
 import { files } from "../../kernel/files/files.ts";
 import { systemReason } from "../../kernel/system_errors.ts";
 import { type BareContext, type Command, flag } from "../command.ts";
@@ -38,10 +39,13 @@ function refuseSettings(ctx: BareContext): void {
   }
 }
 
+/** The folders that `--serve` removes at its end, unlike those of the other demo. */
+const SERVED = "purser_demo_serve_";
+
 /** Makes the folder of the demo's database. */
-async function makeFolder(): Promise<string> {
+async function makeFolder(prefix = "purser_demo_"): Promise<string> {
   try {
-    return await files.makeTemporaryFolder("purser_demo_");
+    return await files.makeTemporaryFolder(prefix);
   } catch (error) {
     throw new PurserError(
       "unavailable",
@@ -53,13 +57,33 @@ async function makeFolder(): Promise<string> {
   }
 }
 
+/** A demo that runs writes every few seconds. */
+const ABANDONED_MS = DAY_MS;
+
+/** Removes the folders of demos that were killed: those in which nothing was written for a day. */
+async function removeAbandoned(folder: string, now: number): Promise<void> {
+  const parent = folder.slice(0, Math.max(folder.lastIndexOf("/"), folder.lastIndexOf("\\")) + 1);
+  for (const name of await files.list(parent).catch(() => [])) {
+    if (!name.startsWith(SERVED)) continue;
+    const path = parent + name;
+    const stamps = await Promise.all(
+      [path, `${path}/purser.db`, `${path}/purser.db-wal`].map((file) => files.stampOf(file)),
+    );
+    const changedAt = Math.max(...stamps.map((stamp) => stamp?.modifiedAt ?? 0));
+    // That of another user stays.
+    if (now - changedAt > ABANDONED_MS) await files.removeFolder(path).catch(() => {});
+  }
+}
+
 /** The same figures each time, but for the time of day. */
 const SEED = 7;
 
 async function serveMonth({ terminal, clock, print, style }: BareContext): Promise<number> {
   const { interrupted } = terminal;
+  terminal.interruptAtHangup?.();
   const { serveDemo } = await import("../demo/serve_demo.ts");
-  const folder = await makeFolder();
+  const folder = await makeFolder(SERVED);
+  await removeAbandoned(folder, clock.now());
   const stopped = new Promise<void>((resolve) => {
     if (interrupted.aborted) resolve();
     interrupted.addEventListener("abort", () => resolve(), { once: true });

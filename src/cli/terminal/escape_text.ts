@@ -59,6 +59,7 @@ export function guardTerminal(
     get interrupted() {
       return terminal.interrupted;
     },
+    ...(terminal.interruptAtHangup && { interruptAtHangup: () => terminal.interruptAtHangup!() }),
   };
 }
 

@@ -11,8 +11,8 @@ export function processTerminal(
   env: Readonly<Record<string, string | undefined>>,
   quit: () => never,
 ): Terminal {
-  let interrupted: AbortSignal | undefined;
-  const interruptedSignal = () => interrupted ??= listenForSignals(quit);
+  let interrupted: AbortController | undefined;
+  const interruptedSignal = () => (interrupted ??= listenForSignals(quit)).signal;
   const { stdin, stdout, stderr, onResize } = standardStreams();
   const isInteractive = stdin.isTerminal() && env.TERM !== "dumb";
   return {
@@ -23,6 +23,11 @@ export function processTerminal(
     readStdin: () => readText(stdin.chunks()),
     get interrupted() {
       return interruptedSignal();
+    },
+    interruptAtHangup() {
+      const controller = interrupted ??= listenForSignals(quit);
+      // A terminal that closes sends it twice: itself, and by the shell.
+      thisProcess().onSignals(["SIGHUP"], () => controller.abort());
     },
     ...(stdout.isTerminal() && { openPage }),
     ...(isInteractive && { keys: () => typedKeys(stdin, { signal: interruptedSignal(), onResize }) }),
@@ -124,11 +129,11 @@ async function* typedKeys(
   }
 }
 
-function listenForSignals(quit: () => never): AbortSignal {
+function listenForSignals(quit: () => never): AbortController {
   const controller = new AbortController();
   const onSignal = () => controller.signal.aborted ? quit() : controller.abort();
   thisProcess().onSignals(["SIGINT", "SIGTERM"], onSignal);
-  return controller.signal;
+  return controller;
 }
 
 /** A size in characters. */

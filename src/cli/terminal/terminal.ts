@@ -41,6 +41,8 @@ export interface Terminal {
   openPage?(url: string): Promise<boolean>;
   /** Aborts at the first Ctrl-C or SIGTERM. The second exits the process. */
   readonly interrupted: AbortSignal;
+  /** Makes SIGHUP abort `interrupted` too, also under `nohup`: for a command that must not end without its cleanup. */
+  interruptAtHangup?(): void;
 }
 
 type Environment = Readonly<Record<string, string | undefined>>;
