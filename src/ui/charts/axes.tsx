@@ -27,6 +27,12 @@ export function yOf(value: number, { max }: Scale, { top, height }: Area): numbe
   return top + height - value / max * height;
 }
 
+/** The line of zero, above bars whose border would interrupt it. */
+export function BaseLine({ area, scale }: { area: Area; scale: Scale }) {
+  const y = Math.round(yOf(0, scale, area)) + 0.5;
+  return <line class="base" x1={area.left} x2={area.left + area.width} y1={y} y2={y} />;
+}
+
 /** The lines and labels of both axes. */
 export function Axes({ area, scale, points, format }: {
   area: Area;

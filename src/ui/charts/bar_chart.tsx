@@ -1,4 +1,4 @@
-import { areaOf, Axes, MARGIN, yOf } from "./axes.tsx";
+import { areaOf, Axes, BaseLine, MARGIN, yOf } from "./axes.tsx";
 import { ChartFrame, type ChartProps } from "./frame.tsx";
 import { scaleTo } from "./scale.ts";
 import { classOf } from "./series.ts";
@@ -54,6 +54,7 @@ export function BarChart(props: ChartProps) {
                 </g>
               );
             })}
+            <BaseLine area={area} scale={scale} />
           </>
         );
       }}
