@@ -2,7 +2,7 @@
 
 /** One piece of a stream: its bytes, with the separator at its end, and its text, if it has any. */
 export interface Piece {
-  bytes: Uint8Array;
+  bytes: Uint8Array<ArrayBuffer>;
   /** The data of an event of server-sent events, or one object of a list. */
   data: string | undefined;
 }
@@ -10,9 +10,9 @@ export interface Piece {
 /** Splits a stream that arrives in chunks. */
 export interface Splitter {
   /** Returns the pieces that are complete with this chunk. */
-  push(chunk: Uint8Array): Piece[];
+  push(chunk: Uint8Array<ArrayBuffer>): Piece[];
   /** Returns what is left at the end of the stream; empty where nothing is. */
-  rest(): Uint8Array;
+  rest(): Uint8Array<ArrayBuffer>;
 }
 
 const [LF, CR] = [0x0a, 0x0d];
@@ -22,12 +22,12 @@ const MAX_EVENT_BYTES = 64 * 1024 * 1024;
 
 /** The bytes of a piece that is not complete. A large one comes in many chunks, so each is copied a few times only. */
 class HeldBytes {
-  bytes: Uint8Array = new Uint8Array(0);
+  bytes: Uint8Array<ArrayBuffer> = new Uint8Array(0);
   /** True if the buffer behind them is this one's, with room at its end. */
   #isOwn = false;
 
   /** Adds a chunk, and returns all bytes. */
-  join(chunk: Uint8Array): Uint8Array {
+  join(chunk: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
     const size = this.bytes.length;
     if (size === 0) {
       this.#isOwn = false;

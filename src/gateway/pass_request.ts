@@ -1,4 +1,5 @@
 import { chargeEvidence, type UsageReport } from "../booking/mod.ts";
+import type { ByteReader } from "../kernel/byte_reader.ts";
 import { messageOf, PurserError } from "../kernel/errors.ts";
 import { formatUsd } from "../kernel/money.ts";
 import { type Fields, isFields } from "../pricing/mod.ts";
@@ -24,7 +25,7 @@ import type { ModelRequest, Wire } from "./wires/wire.ts";
 export interface PassedAnswer {
   status: number;
   headers: Headers;
-  body: Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array> | null;
+  body: Uint8Array<ArrayBuffer> | ByteReader | null;
   /** Resolves once a streamed answer is booked. */
   ended?: Promise<void>;
 }
@@ -105,10 +106,10 @@ async function passCall(
   // Some servers name another type for the events of a stream, or none.
   const isEvents = /^text\/event-stream/i.test(type) || (model.isStreamed && !isJson);
   const isList = model.isStreamed && request.target.family === "google" && isJson;
-  const stream = response.ok && (isEvents || isList) ? decoded(response) : undefined;
-  if (stream) {
+  const source = response.ok && (isEvents || isList) ? decoded(response) : undefined;
+  if (source) {
     const answer = {
-      provider: stream,
+      source,
       splitter: isEvents ? splitEvents() : splitList(),
       ...{ wire, reader, live, hidesUsage: asked.isAdded, onDisconnect: upstream.onDisconnect },
       signal: request.signal,
@@ -222,13 +223,15 @@ const ENCODINGS: Readonly<Record<string, string>> = {
   "br": "brotli",
 };
 
-/** Returns the body of an answer. Compressed ones are decoded, though the request takes none; undefined if it can't be. */
-function decoded(answer: ProviderAnswer): Response["body"] | undefined {
+/** Returns a reader of an answer. A compressed one is decoded, though the request takes none; undefined if it can't be. */
+function decoded(answer: ProviderAnswer): ByteReader | null | undefined {
   const encoding = encodingOf(answer);
+  if (encoding === "identity" && answer.reader) return answer.reader();
   const { body } = answer;
-  if (!body || encoding === "identity") return body;
+  if (!body) return null;
   try {
-    return body.pipeThrough(new DecompressionStream(ENCODINGS[encoding] as CompressionFormat));
+    const format = ENCODINGS[encoding] as CompressionFormat;
+    return (encoding === "identity" ? body : body.pipeThrough(new DecompressionStream(format))).getReader();
   } catch {
     return undefined; // unknown, here or everywhere
   }
@@ -255,14 +258,16 @@ async function readWhole(
     onPart?.(part.length);
     if (size > MAX_ANSWER_BYTES) throw new Error(`the answer is over ${MAX_ANSWER_BYTES} bytes`);
   };
-  if (response.readWhole && encodingOf(response) === "identity") await response.readWhole(take);
-  else {
-    const body = decoded(response);
-    if (body === undefined) {
-      await response.body?.cancel();
-      throw new Error("its answer is compressed, though the request takes none");
-    }
-    for await (const part of body ?? []) take(part as Uint8Array<ArrayBuffer>);
+  const source = decoded(response);
+  if (source === undefined) {
+    await response.body?.cancel();
+    throw new Error("its answer is compressed, though the request takes none");
+  }
+  try {
+    for (let part = await source?.read(); part && !part.done; part = await source!.read()) take(part.value);
+  } catch (error) {
+    void source?.cancel(error).catch(() => {});
+    throw error;
   }
   if (parts.length === 1) return parts[0]!;
   const bytes = new Uint8Array(size);

@@ -1,4 +1,5 @@
 import { type Fields, isFields } from "../pricing/mod.ts";
+import type { ByteReader } from "../kernel/byte_reader.ts";
 import type { Clock } from "../kernel/clock.ts";
 import type { AnswerReader } from "./answer_reader.ts";
 import type { LiveCall } from "./live_calls.ts";
@@ -7,7 +8,7 @@ import type { Wire } from "./wires/wire.ts";
 
 /** A streamed answer on its way from the provider to the client. */
 export interface StreamedAnswer {
-  provider: ReadableStream<Uint8Array>;
+  source: ByteReader;
   splitter: Splitter;
   wire: Wire;
   reader: AnswerReader;
@@ -31,63 +32,57 @@ export const CLIENT_LEFT = "its client has left";
 export function passStream(
   { clock, keepAlive }: { clock: Pick<Clock, "monotonic">; keepAlive?(work: Promise<unknown>): void },
   answer: StreamedAnswer,
-): ReadableStream<Uint8Array> {
-  const { splitter, wire, reader, live } = answer;
-  const source = answer.provider.getReader();
+): ByteReader {
+  const { source, splitter, wire, reader, live } = answer;
   /** An event that is the last one, unless another follows. */
-  let held: Uint8Array | undefined;
+  let held: Part | undefined;
   let booking: Promise<void> | undefined;
   let isOver = false;
   let hasLeft = false;
-  let reading: Promise<void> | undefined;
   const book = (brokenBy?: unknown) => booking ??= answer.book(brokenBy);
+  const passed = pass();
 
-  /** Reads the next chunk, and emits the complete events. Whatever ends the stream, the call is booked. */
-  async function step(emit: (bytes: Uint8Array) => void): Promise<void> {
+  /** Yields what may pass. Whatever ends the stream, the call is booked. */
+  async function* pass(): AsyncGenerator<Part, undefined> {
     try {
-      await advance(emit);
+      for (;;) {
+        live.quietSince = clock.monotonic();
+        const { done, value } = await source.read();
+        live.quietSince = undefined;
+        if (done) break;
+        const ready: Part[] = [];
+        for (const { bytes, data } of splitter.push(value)) {
+          const event = parse(data);
+          take(event);
+          if (held) append(ready, held);
+          held = undefined;
+          if (isHidden(event)) continue;
+          const place = data === undefined ? "other" : wire.placeOf(event, data);
+          if (place === "maybe_last") {
+            held = bytes;
+            continue;
+          }
+          if (place === "last") {
+            for (const part of ready.splice(0)) yield part;
+            await book();
+          }
+          append(ready, bytes);
+        }
+        for (const part of ready) yield part;
+      }
+      isOver = true;
+      const rest = splitter.rest();
+      const event = parse(dataOf(rest)); // of an event that has no blank line at its end
+      take(event);
+      await book();
+      if (held) yield held;
+      if (rest.length > 0 && !isHidden(event)) yield rest;
     } catch (error) {
       isOver = true;
       void source.cancel(error).catch(() => {});
       await book(error);
       throw error;
     }
-  }
-
-  async function advance(emit: (bytes: Uint8Array) => void): Promise<void> {
-    live.quietSince = clock.monotonic();
-    const { done, value } = await source.read();
-    live.quietSince = undefined;
-    const run = new Run(emit);
-    if (done) {
-      isOver = true;
-      const rest = splitter.rest();
-      const event = parse(dataOf(rest)); // of an event that has no blank line at its end
-      take(event);
-      await book();
-      if (held) run.add(held);
-      if (!isHidden(event)) run.add(rest);
-      run.flush();
-      return;
-    }
-    for (const { bytes, data } of splitter.push(value)) {
-      const event = parse(data);
-      take(event);
-      if (held) run.add(held);
-      held = undefined;
-      if (isHidden(event)) continue;
-      const place = data === undefined ? "other" : wire.placeOf(event, data);
-      if (place === "maybe_last") {
-        held = bytes;
-        continue;
-      }
-      if (place === "last") {
-        run.flush();
-        await book();
-      }
-      run.add(bytes);
-    }
-    run.flush();
   }
 
   function isHidden(event: Fields | undefined): boolean {
@@ -100,8 +95,7 @@ export function passStream(
 
   /** Reads on without a client: to the end, or until the stream is aborted. */
   async function finish(): Promise<void> {
-    await reading?.catch(() => {});
-    while (!isOver) await step(() => {});
+    while (!(await passed.next()).done);
   }
 
   /** Ends the stream of a client that has left. */
@@ -116,43 +110,25 @@ export function passStream(
   // Not every platform cancels the stream of a request that is gone. Some abort each request that has ended.
   answer.signal?.addEventListener("abort", leave, { once: true });
 
-  return new ReadableStream({
-    async pull(controller) {
-      let hasEmitted = false;
-      const emit = (bytes: Uint8Array) => {
-        if (hasLeft) return; // a chunk that was on its way is read to its end all the same
-        hasEmitted = true;
-        controller.enqueue(bytes);
-      };
-      // A chunk may hold no complete event.
-      while (!hasEmitted && !isOver && !hasLeft) await (reading = step(emit));
-      if (isOver && !hasLeft) controller.close();
+  return {
+    async read() {
+      return hasLeft ? { done: true, value: undefined } : await passed.next();
     },
-    cancel: leave,
-  }, { highWaterMark: 0 });
+    cancel() {
+      leave();
+      return Promise.resolve();
+    },
+  };
 }
 
-/** Collects pieces that are next to each other in memory, so that they leave as the one chunk that they came as. */
-class Run {
-  #bytes: Uint8Array | undefined;
+type Part = Uint8Array<ArrayBuffer>;
 
-  constructor(private readonly emit: (bytes: Uint8Array) => void) {}
-
-  add(bytes: Uint8Array): void {
-    if (bytes.length === 0) return;
-    const last = this.#bytes;
-    if (last && last.buffer === bytes.buffer && last.byteOffset + last.length === bytes.byteOffset) {
-      this.#bytes = new Uint8Array(last.buffer, last.byteOffset, last.length + bytes.length);
-      return;
-    }
-    this.flush();
-    this.#bytes = bytes;
-  }
-
-  flush(): void {
-    if (this.#bytes) this.emit(this.#bytes);
-    this.#bytes = undefined;
-  }
+/** Adds bytes to parts: to the last one where they are next to it in memory, so that they leave as the one chunk that they came as. */
+function append(parts: Part[], bytes: Part): void {
+  const last = parts.at(-1);
+  if (last && last.buffer === bytes.buffer && last.byteOffset + last.length === bytes.byteOffset) {
+    parts[parts.length - 1] = new Uint8Array(last.buffer, last.byteOffset, last.length + bytes.length);
+  } else parts.push(bytes);
 }
 
 /** Returns the JSON object of an event; undefined for what is none. */

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import type { ByteReader } from "../../src/kernel/byte_reader.ts";
 import { createPooledSend, hasProxy } from "../../src/gateway/pooled_send.ts";
 
 /** A provider that counts its connections and requests. */
@@ -53,16 +54,21 @@ Deno.test("a request on a kept connection that ends without an answer is not sen
   assert.deepEqual(provider.counts, { connections: 1, requests: 2 });
 });
 
-Deno.test("an answer is read whole, and one that is too long for its reader ends", async () => {
+Deno.test("an answer is read without a stream, and one that is not read to its end is closed", async () => {
   await using provider = await startProvider((_request, response) => response.end("answer".repeat(20_000)));
   const send = createPooledSend({ hasProxy: false });
-  let text = "";
-  await (await send(provider.url, post)).readWhole!((part) => text += new TextDecoder().decode(part));
-  assert.equal(text, "answer".repeat(20_000));
-  const refused = (await send(provider.url, post)).readWhole!(() => {
-    throw new Error("too long");
-  });
-  await assert.rejects(refused, /too long/);
+  const read = async (reader: ByteReader, decoder = new TextDecoder()) => {
+    let text = "";
+    for (let part = await reader.read(); !part.done; part = await reader.read()) {
+      text += decoder.decode(part.value);
+    }
+    return text;
+  };
+  assert.equal(await read((await send(provider.url, post)).reader!()!), "answer".repeat(20_000));
+  const cancelled = (await send(provider.url, post)).reader!()!;
+  assert.equal((await cancelled.read()).done, false);
+  await cancelled.cancel();
+  await assert.rejects(read(cancelled), /terminated/);
 });
 
 Deno.test("a connection is used again after an answer without a body", async () => {
@@ -114,7 +120,9 @@ Deno.test("an answer that breaks off is an error", async () => {
   const response = await createPooledSend({ hasProxy: false })(provider.url, post);
   await assert.rejects(textOf(response));
   const whole = await createPooledSend({ hasProxy: false })(provider.url, post);
-  await assert.rejects(whole.readWhole!(() => {}));
+  const reader = whole.reader!()!;
+  assert.equal(new TextDecoder().decode((await reader.read()).value), "begun");
+  await assert.rejects(reader.read(), /aborted/);
 });
 
 Deno.test("a proxy of the environment is found by each of its names", () => {

@@ -1,4 +1,5 @@
 import type { MiddlewareHandler } from "hono";
+import type { ByteReader } from "../../kernel/byte_reader.ts";
 import type { ApiEnv } from "./principal.ts";
 
 /** Headers of every response: browsers guess no other type than the declared one, and pass no address on. */
@@ -31,6 +32,18 @@ export function wholeOf(
   response: Response & { [WHOLE]?: string | Uint8Array },
 ): string | Uint8Array | undefined {
   return response[WHOLE];
+}
+
+const READER = Symbol("reader of the body");
+
+/** Marks a response as one whose body this reads, so that a server need not read it as a stream. */
+export function withReader<Answer extends Response>(response: Answer, reader: ByteReader): Answer {
+  return Object.assign(response, { [READER]: reader });
+}
+
+/** Returns the reader of a response's body; undefined for one without a body. */
+export function readerOf(response: Response & { [READER]?: ByteReader }): ByteReader | undefined {
+  return response[READER] ?? response.body?.getReader();
 }
 
 /** Marks what routes answer by `c.json()`. */

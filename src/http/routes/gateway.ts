@@ -1,12 +1,13 @@
 import type { Context } from "hono";
 import { MAX_GATEWAY_BODY_BYTES } from "../../contract/limits.ts";
 import { type Caller, findTarget, passRequest, readAttribution } from "../../gateway/mod.ts";
+import { toStream } from "../../kernel/byte_reader.ts";
 import { PurserError } from "../../kernel/errors.ts";
 import type { Core } from "../../service/mod.ts";
 import type { Permission } from "../middleware/authorize.ts";
 import { type ApiEnv, leaseOf, principalOf } from "../middleware/principal.ts";
 import { readBody } from "../middleware/request_body.ts";
-import { withWhole } from "../middleware/response_headers.ts";
+import { withReader, withWhole } from "../middleware/response_headers.ts";
 import { isApiPath } from "../resources.ts";
 import { createRouter, type Router } from "../router.ts";
 
@@ -58,8 +59,11 @@ async function pass(c: Context<ApiEnv>, core: Core, path: string): Promise<Respo
   const { status, headers, body, ended } = answer;
   if (lease && ended) void ended.then(lease.keep());
   c.set("isOfProvider", true);
-  const response = new Response(body, { status, headers });
-  return body instanceof Uint8Array ? withWhole(response, body) : response;
+  if (body === null || body instanceof Uint8Array) {
+    const response = new Response(body, { status, headers });
+    return body ? withWhole(response, body) : response;
+  }
+  return withReader(new Response(toStream(body), { status, headers }), body);
 }
 
 function callerOf(c: Pick<Context<ApiEnv>, "env">): Caller {

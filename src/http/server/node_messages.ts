@@ -1,8 +1,9 @@
 import { Buffer } from "node:buffer";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
+import { nextTick } from "node:process";
 import { PurserError } from "../../kernel/errors.ts";
-import { wholeOf } from "../middleware/response_headers.ts";
+import { readerOf, wholeOf } from "../middleware/response_headers.ts";
 import type { Exchange } from "./connections.ts";
 
 /** The largest piece that is written at once, so that a slow reader can be distinguished from one that doesn't read. */
@@ -100,13 +101,22 @@ export async function sendResponse(response: Response, outgoing: ServerResponse)
     await write(typeof whole === "string" ? Buffer.from(whole) : whole, outgoing);
     return void outgoing.end();
   }
+  const { socket } = outgoing;
+  let uncork = () => {
+    uncork = () => {};
+    socket?.uncork();
+  };
+  socket?.cork(); // the headers leave with the first part of the body, if that is there at once
+  nextTick(() => uncork());
   outgoing.writeHead(status, fields).flushHeaders();
-  const reader = response.body?.getReader();
+  const reader = readerOf(response);
   const cancel = () => void reader?.cancel().catch(() => {});
   outgoing.once("close", cancel);
   try {
     for (let part = await reader?.read(); part && !part.done; part = await reader!.read()) {
-      await write(part.value, outgoing);
+      const written = write(part.value, outgoing);
+      uncork();
+      await written;
     }
     outgoing.end();
   } catch {
