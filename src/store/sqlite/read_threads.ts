@@ -1,11 +1,12 @@
+import { availableParallelism } from "node:os";
 import { isMainThread, type MessagePort, parentPort, Worker, workerData } from "node:worker_threads";
 import type { Clock } from "../../kernel/clock.ts";
 import { PurserError } from "../../kernel/errors.ts";
 import type { ResultSet, Statement } from "../store.ts";
 import { loadSqlite, PreparedStatements, type SqliteConnection } from "./sqlite_driver.ts";
 
-/** The most queries at the same time; further ones wait. */
-const MAX_THREADS = 4;
+/** The most queries at the same time; further ones wait. More than there are processors would only delay each other. */
+const MAX_THREADS = Math.min(Math.max(availableParallelism(), 2), 4);
 
 /** A thread takes about 25 MB, and 60 ms to start. */
 const IDLE_MS = 60_000;

@@ -69,7 +69,7 @@ Deno.test("more long queries than threads are all answered", () =>
       results.map(({ rows }) => rows[0]![0]),
       Array.from({ length: 11 }, (_, i) => BigInt(i + 1)),
     );
-    assert.equal(threads.count, 4);
+    assert.ok(threads.count >= 2 && threads.count <= 4);
     await threads.close();
   }));
 
