@@ -1,4 +1,5 @@
 import type { Bus } from "../bus/mod.ts";
+import { SharedLoop } from "../kernel/shared_loop.ts";
 import type { Turns } from "../kernel/turns.ts";
 import type { SessionContext } from "./context.ts";
 import { lastEventId, listAllEvents } from "./read_sessions.ts";
@@ -67,83 +68,52 @@ export function createLogReader(
   ctx: LogReaderContext,
   { keptCharacters = KEPT_CHARACTERS } = {},
 ): LogReader {
-  let shared: SharedReading | undefined;
+  let shared: FollowedLog | undefined;
   return {
     async *follow(after, signal) {
-      const reading = shared ??= new SharedReading(ctx, keptCharacters, () => {
-        if (shared === reading) shared = undefined;
+      const log = shared ??= new FollowedLog(ctx, keptCharacters, () => {
+        if (shared === log) shared = undefined;
       });
-      const caller: Caller = { wake: () => {} };
-      const wake = () => caller.wake();
-      signal.addEventListener("abort", wake, { once: true });
-      reading.callers.add(caller);
-      try {
-        await reading.started;
-        while (!signal.aborted) {
-          reading.throwIfFailed();
-          const page = reading.pageAfter(after) ?? await readOwnPage(ctx, after);
-          if (page.events.length > 0) after = page.last;
-          else if (!signal.aborted && !reading.hasFailed) {
-            await new Promise<void>((resolve) => caller.wake = resolve);
-          }
-          if (!signal.aborted) yield page;
-        }
-      } finally {
-        signal.removeEventListener("abort", wake);
-        reading.callers.delete(caller);
-        if (reading.callers.size === 0) reading.end();
+      using caller = log.loop.join(signal);
+      await log.started;
+      while (!signal.aborted) {
+        log.loop.throwIfFailed();
+        const page = log.pageAfter(after) ?? await readOwnPage(ctx, after);
+        if (page.events.length > 0) after = page.last;
+        else await caller.woken();
+        if (!signal.aborted) yield page;
       }
     },
   };
 }
 
-interface Caller {
-  wake(): void;
-}
-
-/** The loop that reads the log, and the newest pages that it has read, which are consecutive. */
-class SharedReading {
-  readonly callers = new Set<Caller>();
+/** The newest pages of the log, which are consecutive; a loop reads them while it has callers. */
+class FollowedLog {
+  readonly loop: SharedLoop;
   /** Resolves once the loop has its first position, or has failed. */
   readonly started: Promise<void>;
-  readonly #over = new AbortController();
   #pages: LogPage[] = [];
   #characters = 0;
   /** The kept pages are those of (#first, #last]. */
   #first = Infinity;
   #last = 0;
-  #failure: { error: unknown } | undefined;
-  #wakeLoop = () => {};
-  #unsubscribe = () => {};
 
   constructor(
     private readonly ctx: LogReaderContext,
     private readonly keptCharacters: number,
-    private readonly onEnd: () => void,
+    onEnd: () => void,
   ) {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.started = promise;
-    this.#read(resolve).catch((error) => {
-      this.#failure = { error };
-      this.end();
-      resolve();
-      for (const caller of this.callers) caller.wake();
+    this.loop = new SharedLoop({
+      clock: ctx.clock,
+      bus: ctx.bus,
+      read: (loop) => this.#read(loop, resolve),
+      onEnd: () => {
+        onEnd();
+        resolve();
+      },
     });
-  }
-
-  end(): void {
-    this.#over.abort();
-    this.#unsubscribe();
-    this.#wakeLoop();
-    this.onEnd();
-  }
-
-  get hasFailed(): boolean {
-    return this.#failure !== undefined;
-  }
-
-  throwIfFailed(): void {
-    if (this.#failure) throw this.#failure.error;
   }
 
   /** Returns the next page after a position, empty at the end; undefined if it is no longer kept. */
@@ -166,30 +136,23 @@ class SharedReading {
     return low;
   }
 
-  async #read(onStarted: () => void): Promise<void> {
-    const { clock, bus, store } = this.ctx;
-    const over = this.#over.signal;
-    let hasChanged = false;
-    // Before the first reading: a commit that it misses must wake the loop.
-    this.#unsubscribe = bus.subscribe(() => {
-      hasChanged = true;
-      this.#wakeLoop();
-    });
+  async #read(loop: SharedLoop, onStarted: () => void): Promise<void> {
+    const { clock, store } = this.ctx;
     this.#first = this.#last = await lastEventId(this.ctx);
     onStarted();
     let wokenAt = clock.monotonic();
-    while (!over.aborted) {
-      hasChanged = false;
+    while (!loop.over.aborted) {
+      loop.hasChanged = false;
       const page = await readPage(this.ctx, this.#last, PAGE_EVENTS);
       const hasEvents = page.events.length > 0;
       if (hasEvents) this.#keep(page);
       const now = clock.monotonic();
       if (hasEvents || now - wokenAt >= BEAT_MS) {
         wokenAt = now;
-        await this.#wakeCallers();
+        await this.#wakeCallers(loop);
       }
-      if (hasEvents && page.events.length < PAGE_EVENTS) await this.#pause();
-      if (!hasEvents && !hasChanged) await this.#sleep(store.isShared ? POLL_MS : BEAT_MS);
+      if (hasEvents && page.events.length < PAGE_EVENTS) await this.#pause(loop);
+      if (!hasEvents) await loop.sleepUntilChange(store.isShared ? POLL_MS : BEAT_MS);
     }
   }
 
@@ -204,26 +167,17 @@ class SharedReading {
     }
   }
 
-  async #wakeCallers(): Promise<void> {
-    for (const caller of this.callers) {
+  async #wakeCallers({ callers }: SharedLoop): Promise<void> {
+    for (const caller of callers) {
       caller.wake();
       const turn = this.ctx.turns.spend(WAKE_UNITS);
       if (turn) await turn;
     }
   }
 
-  async #pause(): Promise<void> {
-    const pauseMs = Math.floor(this.callers.size / 20) * PAUSE_MS_PER_20_CALLERS;
-    if (pauseMs > 0) await this.ctx.clock.sleep(pauseMs, this.#over.signal);
-  }
-
-  /** Sleeps until a commit of this process, the end, or the delay. */
-  async #sleep(delayMs: number): Promise<void> {
-    if (this.#over.signal.aborted) return;
-    const awake = new AbortController();
-    this.#wakeLoop = () => awake.abort();
-    await this.ctx.clock.sleep(delayMs, awake.signal);
-    this.#wakeLoop = () => {};
+  async #pause({ callers, over }: SharedLoop): Promise<void> {
+    const pauseMs = Math.floor(callers.size / 20) * PAUSE_MS_PER_20_CALLERS;
+    if (pauseMs > 0) await this.ctx.clock.sleep(pauseMs, over);
   }
 }
 

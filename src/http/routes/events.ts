@@ -2,9 +2,8 @@ import type { Core } from "../../service/mod.ts";
 import { PurserError } from "../../kernel/errors.ts";
 import { lastEventId, type LogPage } from "../../sessions/mod.ts";
 import { onlyAgentOf } from "../middleware/agent_reach.ts";
-import { leaseOf } from "../middleware/principal.ts";
 import { createRoute, eventStream, problems, z } from "../create_route.ts";
-import { accessCheckOf, HEARTBEAT, HEARTBEAT_MS, logOnce, STREAM_HEADERS } from "../middleware/streams.ts";
+import { streamItems } from "../middleware/streams.ts";
 import { afterQuery, parsePosition } from "../pagination.ts";
 import { createRouter } from "../router.ts";
 import { LogStreamEvent } from "../../contract/events.ts";
@@ -43,58 +42,19 @@ export function createRoutes(core: Core) {
   return createRouter().openapi(tail, async (c) => {
     const after = startOf(c.req.valid("header")["last-event-id"], c.req.valid("query").after) ??
       await lastEventId(core);
-    // The body of a HEAD response is not read, so nothing would ever end the stream.
-    if (c.req.method === "HEAD") return c.body("", 200, STREAM_HEADERS);
-    const lease = leaseOf(c);
-    lease?.begin("streams");
-    const end = lease?.keep();
-    const gone = new AbortController();
-    const stopped = AbortSignal.any([gone.signal, core.stopping]);
     const only = onlyAgentOf(c);
-    const pages = core.logReader.follow(after, stopped);
-    const isStillAllowed = accessCheckOf(c, core);
-    let lastSentAt = core.clock.now();
-    /** Returns the next bytes to send; undefined at the end of the stream. */
-    const next = async (): Promise<Uint8Array<ArrayBuffer> | undefined> => {
-      for (;;) {
-        const { done, value: page } = await pages.next();
-        if (done) return undefined;
-        // A key that is no longer valid gets none of the events that followed.
-        if (!await isStillAllowed()) return undefined;
-        const bytes = encodePage(page, only);
-        const now = core.clock.now();
-        if (bytes.length === 0 && now - lastSentAt < HEARTBEAT_MS) continue;
-        lastSentAt = now;
-        return bytes.length > 0 ? bytes : HEARTBEAT;
-      }
-    };
-    const body = new ReadableStream<Uint8Array<ArrayBuffer>>({
-      async pull(controller) {
-        const bytes = await next().catch((error) => {
-          // The response has begun and can only be ended. The client reconnects with Last-Event-ID.
-          if (!stopped.aborted) logOnce(core, error);
-        });
-        if (gone.signal.aborted) return;
-        if (bytes) return controller.enqueue(bytes);
-        controller.close();
-        end?.();
-        await pages.return(undefined);
-      },
-      async cancel() {
-        gone.abort();
-        end?.();
-        await pages.return(undefined);
-      },
-    }, { highWaterMark: 0 });
-    return c.body(body, 200, STREAM_HEADERS);
+    return streamItems(c, core, {
+      follow: (signal) => core.logReader.follow(after, signal),
+      encode: (page) => encodePage(page, only),
+    });
   });
 }
 
 /** The encoded pages, by the only agent of their readers; '' has the events of all agents. */
 const encoded = new WeakMap<LogPage, Map<string, Uint8Array<ArrayBuffer>>>();
 
-/** Returns a page as server-sent events; all streams that get the same page share its bytes. */
-function encodePage(page: LogPage, only = ""): Uint8Array<ArrayBuffer> {
+/** Returns a page as server-sent events, whose bytes all streams share that get it; undefined if it has none. */
+function encodePage(page: LogPage, only = ""): Uint8Array<ArrayBuffer> | undefined {
   let byAgent = encoded.get(page);
   if (!byAgent) encoded.set(page, byAgent = new Map());
   let bytes = byAgent.get(only);
@@ -105,7 +65,7 @@ function encodePage(page: LogPage, only = ""): Uint8Array<ArrayBuffer> {
     );
     byAgent.set(only, bytes = new TextEncoder().encode(frames.join("")));
   }
-  return bytes;
+  return bytes.length === 0 ? undefined : bytes;
 }
 
 function startOf(header: string | undefined, query: number | undefined): number | undefined {

@@ -1,6 +1,7 @@
 import type { Bus } from "../../bus/mod.ts";
 import type { LiveState } from "../../contract/live.ts";
 import { MINUTE_MS, startOf } from "../../kernel/clock.ts";
+import { SharedLoop } from "../../kernel/shared_loop.ts";
 import { type LiveContext, type LiveView, readLiveState } from "./read_live_state.ts";
 
 /** A state of the overview, and its number in this process. */
@@ -43,7 +44,7 @@ const CHANGES = `SELECT (SELECT max(position) FROM calls), (SELECT max(event_id)
   (SELECT max(position) FROM alerts)`;
 
 export function createLiveReader(ctx: ReaderContext): LiveReader {
-  const loops = new Map<string, SharedLoop>();
+  const overviews = new Map<string, FollowedOverview>();
   const recent = new Map<string, { since: number; state: Promise<LiveState> }>();
   const keyOf = ({ agentId, keyId }: LiveView) => agentId === undefined ? "" : `${agentId} ${keyId}`;
   return {
@@ -61,83 +62,46 @@ export function createLiveReader(ctx: ReaderContext): LiveReader {
     },
     async *follow(view, signal) {
       const key = keyOf(view);
-      let loop = loops.get(key);
-      if (!loop) {
-        const started = loop = new SharedLoop(ctx, view, () => {
-          if (loops.get(key) === started) loops.delete(key);
+      let overview = overviews.get(key);
+      if (!overview) {
+        const started = overview = new FollowedOverview(ctx, view, () => {
+          if (overviews.get(key) === started) overviews.delete(key);
         });
-        loops.set(key, loop);
+        overviews.set(key, overview);
       }
-      const caller = { wake: () => {} };
-      const wake = () => caller.wake();
-      signal.addEventListener("abort", wake, { once: true });
-      loop.callers.add(caller);
-      try {
-        while (!signal.aborted) {
-          loop.throwIfFailed();
-          const { newest } = loop;
-          if (newest) yield newest;
-          // What was read while the caller was busy has woken no caller.
-          if (signal.aborted || loop.hasFailed || loop.newest !== newest) continue;
-          await new Promise<void>((resolve) => caller.wake = resolve);
-        }
-      } finally {
-        signal.removeEventListener("abort", wake);
-        loop.callers.delete(caller);
-        if (loop.callers.size === 0) loop.end();
+      using caller = overview.loop.join(signal);
+      while (!signal.aborted) {
+        overview.loop.throwIfFailed();
+        const { newest } = overview;
+        if (newest) yield newest;
+        // What was read while the caller was busy has woken no caller.
+        if (overview.newest === newest) await caller.woken();
       }
     },
   };
 }
 
-/** The loop that reads one part of the overview. */
-class SharedLoop {
-  readonly callers = new Set<{ wake(): void }>();
+/** One part of the overview, which a loop reads while it has callers. */
+class FollowedOverview {
   newest: LiveReading | undefined;
-  readonly #over = new AbortController();
-  #failure: { error: unknown } | undefined;
-  #isChanged = false;
-  #wakeLoop = () => {};
-  #unsubscribe = () => {};
+  readonly loop: SharedLoop;
 
-  constructor(
-    private readonly ctx: ReaderContext,
-    private readonly view: LiveView,
-    private readonly onEnd: () => void,
-  ) {
-    this.#run().catch((error) => {
-      this.#failure = { error };
-      this.end();
-      for (const caller of this.callers) caller.wake();
+  constructor(private readonly ctx: ReaderContext, private readonly view: LiveView, onEnd: () => void) {
+    this.loop = new SharedLoop({
+      clock: ctx.clock,
+      bus: ctx.bus,
+      read: (loop) => this.#read(loop),
+      onEnd,
     });
   }
 
-  end(): void {
-    this.#over.abort();
-    this.#unsubscribe();
-    this.#wakeLoop();
-    this.onEnd();
-  }
-
-  get hasFailed(): boolean {
-    return this.#failure !== undefined;
-  }
-
-  throwIfFailed(): void {
-    if (this.#failure) throw this.#failure.error;
-  }
-
-  async #run(): Promise<void> {
-    const { clock, bus, store } = this.ctx;
-    this.#unsubscribe = bus.subscribe(() => {
-      this.#isChanged = true;
-      this.#wakeLoop();
-    });
+  async #read(loop: SharedLoop): Promise<void> {
+    const { clock, store } = this.ctx;
     let seen = "";
     let readAt = -Infinity;
     let budgetsAt = -Infinity;
-    for (let number = 1; !this.#over.signal.aborted;) {
-      this.#isChanged = false;
+    for (let number = 1; !loop.over.aborted;) {
+      loop.hasChanged = false;
       const changes = `${(await store.read({ sql: CHANGES })).rows[0]} ${startOf(clock.now(), MINUTE_MS)}`;
       const now = clock.monotonic();
       if (changes !== seen || now - readAt >= WHOLE_MS) {
@@ -151,17 +115,9 @@ class SharedLoop {
         seen = changes;
         readAt = now;
       }
-      for (const caller of this.callers) caller.wake();
-      await clock.sleep(GAP_MS, this.#over.signal);
-      if (!store.isShared && !this.#isChanged) await this.#sleepUntilChange(BEAT_MS - GAP_MS);
+      for (const caller of loop.callers) caller.wake();
+      await clock.sleep(GAP_MS, loop.over);
+      if (!store.isShared) await loop.sleepUntilChange(BEAT_MS - GAP_MS);
     }
-  }
-
-  async #sleepUntilChange(delayMs: number): Promise<void> {
-    if (this.#over.signal.aborted) return;
-    const awake = new AbortController();
-    this.#wakeLoop = () => awake.abort();
-    await this.ctx.clock.sleep(delayMs, awake.signal);
-    this.#wakeLoop = () => {};
   }
 }
