@@ -1,3 +1,6 @@
+import { linksOf } from "../kernel/error_links.ts";
+import { isRecord } from "../kernel/is_record.ts";
+
 /**
  * The evidence of an error on the charge for its call: `none` if the provider can't have charged, `possible` if it may have,
  * `unknown` if the error says neither.
@@ -108,19 +111,4 @@ const BROKEN_MESSAGES =
 function isBroken({ code, name, message }: Record<string, unknown>): boolean {
   return BROKEN_CODES.test(String(code)) || BROKEN_NAMES.test(String(name)) ||
     BROKEN_MESSAGES.test(String(message));
-}
-
-/** The longest chain of causes that is followed. */
-const MAX_LINKS = 10;
-
-/** Returns true for an object, whose fields may be read. */
-export function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null;
-}
-
-/** Returns an error and its causes, outermost first. Anything may have been thrown. */
-export function linksOf(error: unknown): Record<string, unknown>[] {
-  const links: Record<string, unknown>[] = [];
-  for (let link = error; isRecord(link) && links.length < MAX_LINKS; link = link.cause) links.push(link);
-  return links;
 }

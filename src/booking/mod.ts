@@ -4,14 +4,7 @@ export { bookCall, bookLooseCalls, type RunBooking } from "./book_call.ts";
 export { rollUp, RollUps } from "./roll_up.ts";
 export { bookReportedCalls, type ReportedCall } from "./book_reported_calls.ts";
 export type { BookedReport } from "../contract/cost_events.ts";
-export {
-  type CallSize,
-  CANCELLED,
-  contentOf,
-  estimateTokens,
-  settleUsage,
-  textsOf,
-  type UsageReport,
-} from "./settle_usage.ts";
-export { chargeEvidence, isRecord, linksOf } from "./charge_evidence.ts";
+export { contentOf, estimateTokens, textsOf } from "./answer_text.ts";
+export { type CallSize, CANCELLED, settleUsage, type UsageReport } from "./settle_usage.ts";
+export { chargeEvidence } from "./charge_evidence.ts";
 export { logRefusal, overshotBudget, type Refused, refusedCall } from "./refused_call.ts";

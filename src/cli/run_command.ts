@@ -1,5 +1,6 @@
 import type { Connection, ConnectOptions } from "../client/mod.ts";
 import { systemClock } from "../kernel/clock.ts";
+import { isRecord } from "../kernel/is_record.ts";
 import {
   createJsonLog,
   type Log,
@@ -137,17 +138,13 @@ export function createCommandLog(
   const line =
     (of: keyof typeof paints) => (message: string, { stack: _stack, ...fields }: LogFields = {}) => {
       if (LOG_LEVELS.indexOf(of) < threshold) return;
+      // What is structured is left to the JSON log.
       const facts = Object.entries(fields).filter(([, value]) => !isRecord(value)).map(([name, value]) =>
         `${name}: ${factOf(value)}`
       ).join(", ");
       stderr.write(`${paints[of](`${of}:`)} ${escapeText(message)}${facts && style.dim(` (${facts})`)}\n`);
     };
   return { debug: line("debug"), info: line("info"), warn: line("warn"), error: line("error") };
-}
-
-/** Returns whether a field is structured, and so left to the JSON log. */
-function isRecord(value: unknown): boolean {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function factOf(value: unknown): string {

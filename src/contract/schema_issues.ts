@@ -1,7 +1,8 @@
 import { PurserError } from "../kernel/errors.ts";
 import { plainMessage, type SchemaIssue } from "./issue_message.ts";
 import { MAX_ISSUES } from "./limits.ts";
-import { formatPath, shorten } from "../kernel/text.ts";
+import { formatPath } from "../kernel/json/format_path.ts";
+import { shorten } from "../kernel/text.ts";
 
 /** Something that is wrong with a value, and where, as in a problem document. */
 export interface Issue {

@@ -68,13 +68,6 @@ export function escapeJson(json: string): string {
   );
 }
 
-/** Formats a path into a JSON value: `prices[0].model`, `[3].at`. */
-export function formatPath(path: readonly PropertyKey[]): string {
-  return path.map((key, index) =>
-    typeof key === "number" ? `[${key}]` : (index === 0 ? "" : ".") + String(key)
-  ).join("");
-}
-
 /** Returns the length of a text in bytes of UTF-8. */
 export function utf8Length(text: string): number {
   return new TextEncoder().encode(text).length;

@@ -1,7 +1,7 @@
 import type { ZodError } from "zod";
 import { plainMessage } from "../../contract/issue_message.ts";
 import { nearestName } from "../../kernel/nearest_name.ts";
-import { formatPath } from "../../kernel/text.ts";
+import { formatPath } from "../../kernel/json/format_path.ts";
 
 type Path = readonly PropertyKey[];
 

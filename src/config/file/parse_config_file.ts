@@ -3,7 +3,8 @@ import { PurserError } from "../../kernel/errors.ts";
 import { parseDatabaseUrl } from "../../kernel/database_url.ts";
 import { describeIssue } from "./describe_issue.ts";
 import { parseJsonc } from "./parse_jsonc.ts";
-import { formatPath } from "../../kernel/text.ts";
+import { isRecord } from "../../kernel/is_record.ts";
+import { formatPath } from "../../kernel/json/format_path.ts";
 import { z } from "zod";
 import { LOG_FORMATS, LOG_LEVELS } from "../../kernel/log.ts";
 import { PriceOverride, PriceOverrides } from "../../contract/price_override.ts";
@@ -205,10 +206,6 @@ function expand(written: unknown, context: ExpandContext, profile: string | unde
   ]);
   const { profiles: _, ...rest } = written;
   return { ...expandVariables(rest, context) as object, profiles: Object.fromEntries(entries) };
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function ownValue<T>(record: Record<string, T> | undefined, key: string): T | undefined {

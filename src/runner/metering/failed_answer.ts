@@ -1,6 +1,8 @@
 import type { LanguageModelV4Usage } from "@ai-sdk/provider";
 import { statedCost, trackAnswerUsage, usageFromAiSdk } from "../../pricing/mod.ts";
-import { contentOf, isRecord, linksOf, textsOf, type UsageReport } from "../../booking/mod.ts";
+import { contentOf, textsOf, type UsageReport } from "../../booking/mod.ts";
+import { linksOf } from "../../kernel/error_links.ts";
+import { isRecord } from "../../kernel/is_record.ts";
 
 /** The part of an answer that an error holds. */
 export type FailedAnswer = Pick<

@@ -2,7 +2,8 @@ import { plainMessage, type SchemaIssue as PlainIssue } from "../../contract/iss
 import type { Issue } from "../../contract/schema_issues.ts";
 import { MAX_ISSUES, MAX_SNAPSHOT_ISSUES } from "../../contract/limits.ts";
 import { PurserError } from "../../kernel/errors.ts";
-import { formatPath, shorten } from "../../kernel/text.ts";
+import { formatPath } from "../../kernel/json/format_path.ts";
+import { shorten } from "../../kernel/text.ts";
 
 /** An issue of zod, with those of its alternatives. */
 interface SchemaIssue extends PlainIssue {
