@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { bundledPrices } from "../bundled_prices.ts";
-import { createPriceSources } from "../price_sources.ts";
+import { bundledPrices } from "./bundled_prices.ts";
+import { createPriceSources } from "./price_sources.ts";
 
 const sources = createPriceSources(await bundledPrices());
 const AT = Date.parse("2026-11-20T12:00:00.000Z");
