@@ -2,21 +2,18 @@ import { type Command, flag, option, type OptionSpec } from "./command.ts";
 import { agentsList, agentsRemove, agentsSet } from "./commands/agents/agents.ts";
 import { agentsShow } from "./commands/agents/agents_show.ts";
 import {
+  alertsAdd,
   alertsDisable,
   alertsEnable,
   alertsList,
   alertsRemove,
+  alertsSet,
   alertsTry,
 } from "./commands/alerts/alert_rules.ts";
-import { alertsAdd } from "./commands/alerts/alerts_add.ts";
 import { alertsHistory, alertsResend } from "./commands/alerts/alerts_history.ts";
-import { alertsSet } from "./commands/alerts/alerts_set.ts";
 import { budgetsCheck, budgetsList, budgetsRemove, budgetsShow } from "./commands/budgets/budgets.ts";
-import { budgetsAdd } from "./commands/budgets/budgets_add.ts";
-import { budgetsRaise } from "./commands/budgets/budgets_raise.ts";
-import { budgetsSet } from "./commands/budgets/budgets_set.ts";
-import { channelsList } from "./commands/channels/channels_list.ts";
-import { channelsTry } from "./commands/channels/channels_try.ts";
+import { budgetsAdd, budgetsRaise, budgetsSet } from "./commands/budgets/change_budgets.ts";
+import { channelsList, channelsTry } from "./commands/channels/channels.ts";
 import { completions } from "./commands/completions.ts";
 import { cost } from "./commands/cost/cost.ts";
 import { costExplain } from "./commands/cost/cost_explain.ts";
@@ -25,10 +22,8 @@ import { demo } from "./commands/demo.ts";
 import { doctor } from "./commands/doctor.ts";
 import { gatewayEnv } from "./commands/gateway/gateway_env.ts";
 import { keysCreate, keysList, keysRevoke } from "./commands/keys/keys.ts";
-import { pricesShow } from "./commands/prices/prices_show.ts";
-import { pricesUpdate } from "./commands/prices/prices_update.ts";
-import { profilesList, profilesRemove } from "./commands/profiles/profiles.ts";
-import { profilesAdd } from "./commands/profiles/profiles_add.ts";
+import { pricesShow, pricesUpdate } from "./commands/prices/prices.ts";
+import { profilesAdd, profilesList, profilesRemove } from "./commands/profiles/profiles.ts";
 import { report } from "./commands/report/report.ts";
 import { reprice } from "./commands/reprice/reprice.ts";
 import { repriceApply, repriceList, repriceUndo } from "./commands/reprice/repricings.ts";

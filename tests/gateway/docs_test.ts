@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { MAX_GATEWAY_BODY_BYTES, REQUEST_LIMITS } from "../../src/contract/limits.ts";
-import { CLIENT_NAMES, GATEWAY_CLIENTS, KEY } from "../../src/cli/commands/gateway/clients.ts";
+import { CLIENT_NAMES, GATEWAY_CLIENTS, KEY } from "../../src/cli/commands/gateway/gateway_env.ts";
 import { SESSION_HEADERS } from "../../src/gateway/attribution.ts";
 import { QUIET_MS } from "../../src/gateway/live_calls.ts";
 import { findEndpoint, findTarget, FREE } from "../../src/gateway/targets.ts";

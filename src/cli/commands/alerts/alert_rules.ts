@@ -1,8 +1,16 @@
 import type { RuleTest } from "../../../alerts/mod.ts";
 import type { AlertRule } from "../../../contract/alert_rules.ts";
-import type { Command, CommandContext } from "../../command.ts";
-import { idInPath } from "../../parse/command_id.ts";
-import { describeWatch, formatCooldown } from "../../render/describe_rule.ts";
+import { DEFAULT_COOLDOWN_SECONDS, MAX_COOLDOWN_SECONDS } from "../../../contract/limits.ts";
+import { REPEATS, SEVERITIES, THRESHOLD_TYPES } from "../../../contract/values.ts";
+import { NAME_PATTERN } from "../../../kernel/ids.ts";
+import { parseUsd, toUsd } from "../../../kernel/money.ts";
+import { arg, type Command, type CommandContext, flag, option } from "../../command.ts";
+import { chooseByName } from "../../parse/choose_by_name.ts";
+import { checkId, idInPath } from "../../parse/command_id.ts";
+import { checkExclusive, checkName } from "../../parse/given_fields.ts";
+import type { Options } from "../../parse/options.ts";
+import { UsageError } from "../../parse/usage_error.ts";
+import { describeRule, describeWatch, formatCooldown } from "../../render/describe_rule.ts";
 import { formatSpent, paintSeverity, paintSpent } from "../../render/format_spent.ts";
 import { formatTime } from "../../render/format_values.ts";
 import { printAnswer } from "../../render/print_answer.ts";
@@ -10,8 +18,25 @@ import { type Column, putIdsBelow, renderTable } from "../../render/render_table
 import { escapeText } from "../../terminal/escape_text.ts";
 import type { Style } from "../../terminal/style.ts";
 import { textWidth } from "../../terminal/text_width.ts";
-import { postTest } from "../channels/channels_try.ts";
-import { findRuleId, RULE_ARG } from "./find_rule.ts";
+import { postTest } from "../channels/post_notification.ts";
+
+/** The argument of a command on a rule: its id, or its name where one rule has it. */
+const RULE_ARG = arg("RULE", { live: "rule" });
+
+const RULE = { one: "an alert rule", many: "rules", list: "purser alerts list" };
+
+/**
+ * Returns the id of the rule that a command has as its argument. What begins with `rule_` is an id; anything else is looked
+ * up as a name, exactly. The API knows rules by their ids alone.
+ */
+async function findRuleId(ctx: CommandContext): Promise<string> {
+  const text = ctx.args[0]!;
+  if (text.startsWith("rule_") && NAME_PATTERN.test(text)) return text;
+  const { api } = await ctx.connect();
+  const rules = await (await api.alerts.rules.$get({ query: {} })).json();
+  const named = rules.map(({ rule_id, name }) => ({ id: rule_id, name }));
+  return chooseByName(text, named, RULE, ctx.options.command);
+}
 
 const NONE = "No alert rules yet. Add one: " +
   'purser alerts add --name "Daily limit" --threshold-usd 10 --threshold-type per_day_usd --severity warning';
@@ -174,4 +199,137 @@ async function tryRule(ctx: CommandContext): Promise<number> {
   const connection = await ctx.connect();
   const url = connection.api.alerts.rules[":rule_id"].test.$url({ param: { rule_id: idInPath(ruleId) } });
   return await postTest<RuleTest>(ctx, connection, url, ({ results }) => results);
+}
+
+/** The options for the fields of a rule. */
+const RULE_OPTIONS = {
+  name: option("NAME", "Name shown in notifications"),
+  "threshold-usd": option("USD", "Threshold in USD"),
+  "threshold-type": option("TYPE", "Window to measure", { oneOf: THRESHOLD_TYPES }),
+  severity: option("SEVERITY", "Severity", { oneOf: SEVERITIES }),
+  agent: option("NAME", "Only the spending of this agent", { live: "agent" }),
+  cooldown: option("SECONDS", `Minimum time between two alerts (default ${DEFAULT_COOLDOWN_SECONDS})`),
+  repeat: option("MODE", "cooldown (default), or once_per_window: once for each run, session, day, …", {
+    oneOf: REPEATS,
+  }),
+  disabled: flag("Disable the rule"),
+};
+
+/** Returns the fields that are given, and undefined for the others. Throws a `UsageError`. */
+function readRuleFields(options: Options) {
+  return {
+    name: options.read("name", checkName),
+    threshold_usd: options.read("threshold-usd", readThreshold),
+    threshold_type: options.oneOf("threshold-type", THRESHOLD_TYPES),
+    severity: options.oneOf("severity", SEVERITIES),
+    agent_id: options.read("agent", checkId),
+    cooldown_seconds: options.wholeNumber("cooldown", { min: 0, max: MAX_COOLDOWN_SECONDS }),
+    repeat: options.oneOf("repeat", REPEATS),
+    enabled: options.has("disabled") ? false : undefined,
+  };
+}
+
+function readThreshold(text: string): number {
+  const threshold = parseUsd(text.replace(/^\$/, ""));
+  if (threshold <= 0n) throw new Error(`${text} is not greater than 0`);
+  return toUsd(threshold);
+}
+
+const REQUIRED = ["name", "threshold-usd", "threshold-type", "severity"] as const;
+
+/** `purser alerts add …` */
+export const alertsAdd: Command = {
+  name: "alerts add",
+  args: [],
+  summary: "Add an alert rule",
+  detail:
+    "When spending reaches the threshold, an alert goes to every channel whose min_severity it reaches; see purser " +
+    "channels list. While spending stays at or above it, the alert is repeated after each cooldown, unless --repeat says " +
+    "otherwise. An hour is the last 60 minutes; days and months are in UTC.",
+  options: { ...RULE_OPTIONS, disabled: flag("Add the rule disabled") },
+  examples: [
+    [
+      'purser alerts add --name "Daily limit" --threshold-usd 10 --threshold-type per_day_usd --severity warning',
+      "All agents together",
+    ],
+    [
+      "purser alerts add --name Runaway --threshold-usd 0.50 --threshold-type per_run_usd --severity critical " +
+      "--agent researcher --cooldown 0",
+      "Alert on every call once a run has cost $0.50",
+    ],
+  ],
+  run: addRule,
+};
+
+async function addRule(ctx: CommandContext): Promise<void> {
+  const rule = readRule(ctx.options);
+  const { api } = await ctx.connect();
+  await printAnswer(
+    ctx,
+    await api.alerts.rules.$post({ json: rule }),
+    (added) => escapeText(`Added rule ${added.rule_id} ${added.name}: ${describeRule(added)}`),
+  );
+}
+
+function readRule(options: Options) {
+  const missing = REQUIRED.filter((name) => !options.has(name)).map((name) => `--${name}`);
+  if (missing.length > 0) {
+    throw new UsageError(`Cannot add a rule without ${missing.join(", ")}`, options.command);
+  }
+  const { name, threshold_usd, threshold_type, severity, ...others } = readRuleFields(options);
+  return {
+    ...others,
+    name: name!,
+    threshold_usd: threshold_usd!,
+    threshold_type: threshold_type!,
+    severity: severity!,
+  };
+}
+
+/** `purser alerts set RULE …` */
+export const alertsSet: Command = {
+  name: "alerts set",
+  args: [RULE_ARG],
+  summary: "Change an alert rule",
+  detail:
+    "Changes only the given fields. A new threshold, type, agent or repeat resets the windows in which the rule has fired.",
+  options: {
+    ...RULE_OPTIONS,
+    "all-agents": flag("Undo --agent: the spending of all agents"),
+    enabled: flag("Enable the rule"),
+  },
+  examples: [
+    ['purser alerts set "Daily limit" --threshold-usd 25', ""],
+    ["purser alerts set rule_42 --name Nightly --all-agents --cooldown 600", "By its id"],
+  ],
+  needsDatabase: true,
+  run: setRule,
+};
+
+async function setRule(ctx: CommandContext): Promise<void> {
+  const changes = readChanges(ctx);
+  const ruleId = await findRuleId(ctx);
+  const { api } = await ctx.connect();
+  const answer = await api.alerts.rules[":rule_id"].$patch({
+    param: { rule_id: idInPath(ruleId) },
+    json: changes,
+  });
+  await printAnswer(
+    ctx,
+    answer,
+    (rule) => escapeText(`Changed rule ${rule.rule_id} ${rule.name}: ${describeRule(rule)}`),
+  );
+}
+
+function readChanges({ options }: CommandContext) {
+  checkExclusive(options, ["agent", "all-agents"], ["enabled", "disabled"]);
+  const changes = {
+    ...readRuleFields(options),
+    ...(options.has("all-agents") && { agent_id: null }),
+    ...(options.has("enabled") && { enabled: true }),
+  };
+  if (Object.values(changes).every((value) => value === undefined)) {
+    throw new UsageError("Cannot change a rule without an option that says what", options.command);
+  }
+  return changes;
 }

@@ -8,7 +8,7 @@ import { renderTable } from "../../render/render_table.ts";
 import { escapeText } from "../../terminal/escape_text.ts";
 import type { Paint, Style } from "../../terminal/style.ts";
 import { textWidth } from "../../terminal/text_width.ts";
-import { postTest } from "../channels/channels_try.ts";
+import { postTest } from "../channels/post_notification.ts";
 
 const DEFAULT_LIMIT = 20;
 const MAX_LIMIT = 500;

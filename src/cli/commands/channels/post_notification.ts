@@ -1,29 +1,10 @@
 import type { Connection } from "../../../client/mod.ts";
 import type { TestResult } from "../../../delivery/mod.ts";
-import { arg, type Command, type CommandContext } from "../../command.ts";
+import type { CommandContext } from "../../command.ts";
 import { EXIT } from "../../exit_code.ts";
-import { idInPath, readId } from "../../parse/command_id.ts";
 import { formatCount } from "../../render/format_values.ts";
 import { printAnswer } from "../../render/print_answer.ts";
 import { renderTable } from "../../render/render_table.ts";
-
-/** `purser channels test NAME`. A file named `channels_test.ts` would be taken for tests. */
-export const channelsTry: Command = {
-  name: "channels test",
-  args: [arg("NAME", { live: "channel" })],
-  summary: "Send a test notification through one channel",
-  detail: "Exit code 1 if it fails.",
-  options: {},
-  examples: [["purser channels test slack", ""]],
-  run: tryChannel,
-};
-
-async function tryChannel(ctx: CommandContext): Promise<number> {
-  const name = readId(ctx);
-  const connection = await ctx.connect();
-  const url = connection.api.channels[":name"].test.$url({ param: { name: idInPath(name) } });
-  return await postTest<TestResult>(ctx, connection, url, (result) => [result]);
-}
 
 /**
  * Posts to the path of a test and prints the result of each channel; the exit code is 1 if any failed. A 502 whose body is

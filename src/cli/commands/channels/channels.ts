@@ -1,6 +1,9 @@
-import type { Command, CommandContext } from "../../command.ts";
+import type { TestResult } from "../../../delivery/mod.ts";
+import { arg, type Command, type CommandContext } from "../../command.ts";
+import { idInPath, readId } from "../../parse/command_id.ts";
 import { printAnswer } from "../../render/print_answer.ts";
 import { renderTable } from "../../render/render_table.ts";
+import { postTest } from "./post_notification.ts";
 
 /** `purser channels list` */
 export const channelsList: Command = {
@@ -43,4 +46,22 @@ function describeSettings(settings: Record<string, unknown>): string {
   return Object.entries(settings)
     .map(([name, value]) => `${name}=${typeof value === "string" ? value : JSON.stringify(value)}`)
     .join(", ");
+}
+
+/** `purser channels test NAME`. */
+export const channelsTry: Command = {
+  name: "channels test",
+  args: [arg("NAME", { live: "channel" })],
+  summary: "Send a test notification through one channel",
+  detail: "Exit code 1 if it fails.",
+  options: {},
+  examples: [["purser channels test slack", ""]],
+  run: tryChannel,
+};
+
+async function tryChannel(ctx: CommandContext): Promise<number> {
+  const name = readId(ctx);
+  const connection = await ctx.connect();
+  const url = connection.api.channels[":name"].test.$url({ param: { name: idInPath(name) } });
+  return await postTest<TestResult>(ctx, connection, url, (result) => [result]);
 }

@@ -1,0 +1,228 @@
+import { BUDGET_DEFAULTS } from "../../../contract/limits.ts";
+import { BUDGET_ACTIONS, BUDGET_EACH, BUDGET_MODES, BUDGET_PERIODS } from "../../../contract/values.ts";
+import { parseTotalUsd } from "../../../kernel/money.ts";
+import { withoutUndefined } from "../../../kernel/without_undefined.ts";
+import { type Command, type CommandContext, flag, option, type OptionSpec } from "../../command.ts";
+import { checkId, idInPath } from "../../parse/command_id.ts";
+import { checkExclusive, checkName } from "../../parse/given_fields.ts";
+import type { Options } from "../../parse/options.ts";
+import { parseAmount } from "../../parse/parse_amount.ts";
+import { parseExpiry, parseSince } from "../../parse/parse_time.ts";
+import { UsageError } from "../../parse/usage_error.ts";
+import { describeBudget, formatAmount } from "../../render/describe_budget.ts";
+import { formatThreshold } from "../../render/format_spent.ts";
+import { formatTime } from "../../render/format_values.ts";
+import { printAnswer } from "../../render/print_answer.ts";
+import { escapeText } from "../../terminal/escape_text.ts";
+import { BUDGET_ARG, findBudgetId } from "./find_budget.ts";
+
+/** The options of a budget's fields, for `budgets add` and `budgets set`. */
+const BUDGET_OPTIONS: Readonly<Record<string, OptionSpec>> = {
+  name: option("NAME", "Name shown in refusals and notifications"),
+  limit: option("USD", "Limit in USD"),
+  per: option("WINDOW", "Window to count", { oneOf: BUDGET_PERIODS }),
+  agent: option("NAME", "Count only this agent", { live: "agent" }),
+  session: option("ID", "Count only this session", { live: "session" }),
+  key: option("ID", "Count only requests with this API key", { live: "key" }),
+  each: option("KIND", "One counter for each agent, session or key", { oneOf: [...BUDGET_EACH, "none"] }),
+  mode: option(
+    "MODE",
+    `stop: no call once the limit is reached; strict: no call that could exceed it (default ${BUDGET_DEFAULTS.mode})`,
+    { oneOf: BUDGET_MODES },
+  ),
+  action: option("ACTION", "watch: refuse nothing, count what would be refused (default refuse)", {
+    oneOf: BUDGET_ACTIONS,
+  }),
+  "warn-at": option("SHARES", "Shares of the limit to notify at, or the word none (default 80%,100%)", {
+    some: ["50%,80%,100%", "none"],
+  }),
+  "counts-from": option("DATE", "Of a lifetime: leave out what was spent before this date (UTC), or none"),
+  "allow-unpriced": flag("Allow models without a known price; their calls count as $0"),
+  "no-allow-unpriced": flag("Undo --allow-unpriced"),
+  enabled: flag("Enable the budget"),
+  disabled: flag("Disable the budget"),
+};
+
+/** Reads the given fields of a budget. Throws a `UsageError` that names the option. */
+function readBudgetFields(options: Options, now: number) {
+  checkExclusive(options, ["allow-unpriced", "no-allow-unpriced"], ["enabled", "disabled"]);
+  const either = (one: string, other: string) =>
+    options.has(one) ? true : options.has(other) ? false : undefined;
+  const each = options.oneOf("each", [...BUDGET_EACH, "none"]);
+  return withoutUndefined({
+    name: options.read("name", checkName),
+    limit_usd: options.read("limit", parseAmount),
+    per: options.oneOf("per", BUDGET_PERIODS),
+    agent_id: options.read("agent", readIdOrNone),
+    session_id: options.read("session", readIdOrNone),
+    key_id: options.read("key", readIdOrNone),
+    each: each === "none" ? null : each,
+    mode: options.oneOf("mode", BUDGET_MODES),
+    action: options.oneOf("action", BUDGET_ACTIONS),
+    warn_at: options.read("warn-at", readShares),
+    counts_from: options.read("counts-from", (text) => readStart(text, now)),
+    allow_unpriced: either("allow-unpriced", "no-allow-unpriced"),
+    enabled: either("enabled", "disabled"),
+  });
+}
+
+const readIdOrNone = (text: string) => text === "none" ? null : checkId(text);
+
+/** Parses `80%,100%`, `0.8,1` or `none`. */
+function readShares(text: string): number[] {
+  if (text === "none") return [];
+  return text.split(",").map((part) => {
+    const [, number, percent] = /^\s*(\d{1,3}(?:\.\d{1,6})?)(%?)\s*$/.exec(part) ?? [];
+    const share = number === undefined
+      ? NaN
+      : percent
+      ? Number((Number(number) / 100).toFixed(8))
+      : Number(number);
+    if (share > 0 && share <= 1) return share;
+    throw new Error(`${part || "an empty value"} is not a share; write 80%,100% or 0.8,1`);
+  });
+}
+
+function readStart(text: string, now: number): string | null {
+  if (text === "none") return null;
+  const time = text === "all" ? undefined : parseSince(text, now);
+  if (time === undefined || !time.endsWith("T00:00:00.000Z")) {
+    throw new Error(`${text} is not a midnight in UTC; write a date, such as 2026-11-01, or none`);
+  }
+  return time;
+}
+
+const { "no-allow-unpriced": _undo, enabled: _enabled, disabled, ...options } = BUDGET_OPTIONS;
+
+/** `purser budgets add …` */
+export const budgetsAdd: Command = {
+  name: "budgets add",
+  args: [],
+  summary: "Add a budget",
+  detail:
+    "Every budget that applies to a call must allow it. Days, weeks (from Monday) and months are in UTC; an hour is the " +
+    "last 60 minutes. run and session count each one by itself. Without --agent, --session or --key all calls count. " +
+    "Spending from before the budget was added counts. In mode strict, the limit is never exceeded.",
+  options: { ...options, disabled: disabled! },
+  examples: [
+    ["purser budgets add --name Day --limit 50 --per day", "All agents together"],
+    [
+      "purser budgets add --name Research --limit 200 --per month --agent researcher --mode strict",
+      "One agent, never over $200",
+    ],
+    ["purser budgets add --name Chats --limit 1 --per day --each session", "$1 a day for every session"],
+    [
+      "purser budgets add --name Trial --limit 10 --per day --action watch",
+      "Only count what would be refused",
+    ],
+  ],
+  run: addBudget,
+};
+
+const REQUIRED = ["name", "limit", "per"] as const;
+
+async function addBudget(ctx: CommandContext): Promise<void> {
+  const missing = REQUIRED.filter((name) => !ctx.options.has(name)).map((name) => `--${name}`);
+  if (missing.length > 0) {
+    throw new UsageError(`Cannot add a budget without ${missing.join(", ")}`, ctx.options.command);
+  }
+  const { name, limit_usd, per, ...fields } = readBudgetFields(ctx.options, ctx.clock.now());
+  const { api } = await ctx.connect();
+  await printAnswer(
+    ctx,
+    await api.budgets.$post({ json: { ...fields, name: name!, limit_usd: limit_usd!, per: per! } }),
+    (added) => escapeText(`Added budget ${added.budget_id} ${added.name}: ${describeBudget(added)}`),
+  );
+}
+
+/** `purser budgets set BUDGET …` */
+export const budgetsSet: Command = {
+  name: "budgets set",
+  args: [BUDGET_ARG],
+  summary: "Change a budget",
+  detail:
+    "Changes only the given settings of a budget, which is named by its id, or by its name where one has it. The word none removes --agent, --session, --key, --each or --counts-from. To let " +
+    "agents spend more for a while, raise the limit instead: purser budgets raise.",
+  options: BUDGET_OPTIONS,
+  examples: [
+    ["purser budgets set Day --limit 80 --mode strict", ""],
+    ["purser budgets set Trial --action refuse", "Enforce what was only watched"],
+    ["purser budgets set Day --disabled", ""],
+  ],
+  needsDatabase: true,
+  run: setBudget,
+};
+
+async function setBudget(ctx: CommandContext): Promise<void> {
+  const changes = readBudgetFields(ctx.options, ctx.clock.now());
+  if (Object.keys(changes).length === 0) {
+    throw new UsageError(
+      "Cannot change a budget without an option, such as --limit or --disabled",
+      ctx.options.command,
+    );
+  }
+  const budgetId = await findBudgetId(ctx);
+  const { api } = await ctx.connect();
+  await printAnswer(
+    ctx,
+    await api.budgets[":budget_id"].$patch({
+      param: { budget_id: idInPath(budgetId) },
+      json: changes,
+    }),
+    (changed) =>
+      escapeText(`Changed budget ${changed.budget_id} ${changed.name}: ${describeBudget(changed)}`),
+  );
+}
+
+/** `purser budgets raise BUDGET --usd USD` */
+export const budgetsRaise: Command = {
+  name: "budgets raise",
+  args: [BUDGET_ARG],
+  summary: "Raise the limit of a budget for a while",
+  detail:
+    "Without --for, the raise ends with the present hour, day, week or month; of a budget per run, session or lifetime it " +
+    "has no end. Raises add up, and are kept with the API key that made them.",
+  options: {
+    usd: option("USD", "Amount to add to the limit"),
+    for: option("WHEN", "End: a duration from now (12h, 2d), a date, or an ISO time"),
+    reason: option("TEXT", "Reason, for those that read it later"),
+  },
+  examples: [
+    ["purser budgets raise Day --usd 20", "For the rest of the day"],
+    ['purser budgets raise Day --usd 20 --for 24h --reason "release"', ""],
+  ],
+  needsDatabase: true,
+  run: raiseBudget,
+};
+
+async function raiseBudget(ctx: CommandContext): Promise<void> {
+  const { options, clock } = ctx;
+  if (!options.has("usd")) {
+    throw new UsageError("Cannot raise a budget without --usd, the amount to add", options.command);
+  }
+  const json = {
+    extra_usd: options.read("usd", readRaise)!,
+    until: options.read("for", (text) => parseExpiry(text, clock.now())),
+    reason: options.text("reason"),
+  };
+  const budgetId = await findBudgetId(ctx);
+  const { api } = await ctx.connect();
+  const param = { budget_id: idInPath(budgetId) };
+  const answer = await api.budgets[":budget_id"].raises.$post({ param, json });
+  if (ctx.isJson) return ctx.print(await answer.text());
+  const { extra_usd, until } = await answer.json();
+  const budget = await (await api.budgets[":budget_id"].$get({ param })).json();
+  const limit = parseTotalUsd(budget.limit_usd) + parseTotalUsd(budget.extra_usd);
+  const end = until === null ? "without an end" : `until ${formatTime(until)} UTC`;
+  ctx.print(escapeText(
+    `Raised budget ${budget.name} by ${formatAmount(extra_usd)} ${end}: its limit is ${
+      formatThreshold(limit)
+    } now, of which ${formatAmount(budget.left_usd)} is left`,
+  ));
+}
+
+function readRaise(text: string): number {
+  const amount = parseAmount(text);
+  if (amount === 0) throw new Error(`${text} is not greater than 0`);
+  return amount;
+}
