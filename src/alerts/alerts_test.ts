@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import type { Delivery, Notification, SendResult } from "../delivery/channels/mod.ts";
+import { migratedMemory } from "../store/sqlite/_migrated_memory.ts";
 import { fixedClock } from "../kernel/clock.ts";
 import { databaseLogic } from "../service/parts.ts";
 import { createBus } from "../bus/mod.ts";
@@ -26,6 +27,7 @@ async function open(sends: Record<string, Send>) {
     durability: "normal",
     logic: databaseLogic,
     remoteTimeoutMs: 1_000,
+    sqlite: await migratedMemory(),
     clock,
     ids: countingIds(),
   });

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { setImmediate } from "node:timers";
+import { migratedMemory } from "../store/sqlite/_migrated_memory.ts";
 import { fixedClock } from "../kernel/clock.ts";
 import { databaseLogic } from "../service/parts.ts";
 import { recordCalls } from "../ledger/mod.ts";
@@ -27,6 +28,7 @@ async function open() {
     durability: "normal",
     logic: databaseLogic,
     remoteTimeoutMs: 1_000,
+    sqlite: await migratedMemory(),
     clock,
     ids,
   });

@@ -21,7 +21,7 @@ import type { Toolbox } from "../runner/tools/mod.ts";
 import type { LiveRun, LogReader } from "../sessions/mod.ts";
 import type { GenerationsInUse } from "../snapshots/generations/mod.ts";
 import type { SpoolOptions } from "../snapshots/mod.ts";
-import type { Query, SharedStore, Store } from "../store/mod.ts";
+import type { Query, SharedStore, SqliteDriver, Store } from "../store/mod.ts";
 import type { LiveReader } from "./live/mod.ts";
 import type { Telemetry } from "../telemetry/mod.ts";
 
@@ -62,6 +62,8 @@ export interface CoreOptions {
   /** The secrets of this process, where a caller has collected them already. */
   secrets?: Secrets;
   fetch?: typeof globalThis.fetch;
+  /** Opens local databases; default: the runtime's SQLite. */
+  sqlite?: SqliteDriver;
   /** The process only reads: it recovers, delivers and removes nothing, and loads no tools. */
   isReadOnly?: boolean;
   /** The process answers many: long queries over a large local file run in threads of their own. */

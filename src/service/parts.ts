@@ -82,6 +82,7 @@ export async function openParts(
     clock,
     ids,
     fetch: options.fetch,
+    sqlite: options.sqlite,
     shared: runtime?.store,
     scrub: secrets.scrubStored,
     hasThreads: options.isServer,

@@ -25,5 +25,6 @@ export {
 } from "./open_store.ts";
 export * as tables from "./schema/tables.ts";
 export { appendOnlyLogic, installLogic, type Logic } from "./schema/migrate.ts";
+export type { SqliteDriver } from "./sqlite/sqlite_driver.ts";
 export type { EachRow } from "./each_row.ts";
 export type { SetWriter } from "./write_unit.ts";

@@ -4,6 +4,7 @@ import type { DatabaseAddress } from "../kernel/database_url.ts";
 import type { Ids } from "../kernel/ids.ts";
 import { installLogic, type Logic, migrate } from "./schema/migrate.ts";
 import type { WriteTokens } from "./libsql/libsql_store.ts";
+import type { SqliteDriver } from "./sqlite/sqlite_driver.ts";
 import type { SqlValue, Store } from "./store.ts";
 import type { ScrubValue } from "./write_queue.ts";
 import { drizzle, type SqliteRemoteDatabase } from "drizzle-orm/sqlite-proxy";
@@ -19,6 +20,8 @@ export interface OpenStoreOptions {
   clock: Clock;
   ids: Ids;
   fetch?: typeof globalThis.fetch;
+  /** Opens local databases; default: the runtime's SQLite. */
+  sqlite?: SqliteDriver;
   /** State shared by stores that live no longer than a request; see `SharedStore`. */
   shared?: SharedStore;
   /** Maps each value that is written, so that no configured secret is kept. */
@@ -65,7 +68,7 @@ export async function openStore(options: OpenStoreOptions): Promise<Store> {
 }
 
 async function connect(options: OpenStoreOptions): Promise<Store> {
-  const { location, durability, clock, scrub, hasThreads } = options;
+  const { location, durability, clock, scrub, hasThreads, sqlite: driver } = options;
   if (location.kind === "remote") {
     const { RemoteStore } = await import("./libsql/libsql_store.ts");
     return new RemoteStore({
@@ -81,11 +84,11 @@ async function connect(options: OpenStoreOptions): Promise<Store> {
   }
   const { SqliteStore } = await import("./sqlite/sqlite_store.ts");
   if (location.kind === "memory") {
-    return await SqliteStore.open({ path: ":memory:", durability, clock, scrub });
+    return await SqliteStore.open({ path: ":memory:", durability, clock, scrub, driver });
   }
   const { prepareDatabaseFile } = await import("./sqlite/database_file.ts");
   await prepareDatabaseFile(location.path);
-  return await SqliteStore.open({ path: location.path, durability, clock, scrub, hasThreads });
+  return await SqliteStore.open({ path: location.path, durability, clock, scrub, driver, hasThreads });
 }
 
 /** A read-only typed query builder. Writes use `Store.write`, in units. */

@@ -4,8 +4,9 @@ import { createIds } from "../../src/kernel/ids.ts";
 import { prepareDatabaseFile } from "../../src/store/sqlite/database_file.ts";
 import { migrate } from "../../src/store/schema/migrate.ts";
 import { databaseLogic } from "../../src/service/parts.ts";
-import { installLogic, type Statement, type Store } from "../../src/store/mod.ts";
+import { installLogic, type Store } from "../../src/store/mod.ts";
 import { RemoteStore } from "../../src/store/libsql/libsql_store.ts";
+import { migratedMemory } from "../../src/store/sqlite/_migrated_memory.ts";
 import { SqliteStore } from "../../src/store/sqlite/sqlite_store.ts";
 import { eagerClock } from "./eager_clock.ts";
 import { skipSqld, type Sqld, type SqldDatabase, startSqld } from "./sqld.ts";
@@ -118,38 +119,13 @@ async function createFile(): Promise<TestDatabase> {
   };
 }
 
-let migratedMemory: Promise<Statement[]> | undefined;
-
-/** Returns the statements that make an empty database what a migrated one is, in a third of the time. */
-async function describeMigrated(): Promise<Statement[]> {
-  const store = await SqliteStore.open({ path: ":memory:", durability: "normal" });
-  await prepare(store);
-  const { rows: schema } = await store.read({
-    sql: "SELECT type, name, sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY rowid",
-  });
-  const [tables, others] = [
-    schema.filter(([type]) => type === "table"),
-    schema.filter(([type]) => type !== "table"),
-  ];
-  const statements = tables.map(([, , sql]): Statement => ({ sql: String(sql) }));
-  for (const [, name] of tables) {
-    const { rows } = await store.read({ sql: `SELECT * FROM ${name}` });
-    for (const row of rows) {
-      statements.push({ sql: `INSERT INTO ${name} VALUES (${row.map(() => "?")})`, args: row });
-    }
-  }
-  await store.close();
-  // Triggers come last: the rows have been through them.
-  return [...statements, ...others.map(([, , sql]) => ({ sql: String(sql) }))];
-}
-
 function createMemory(): TestDatabase {
   const stores: Store[] = [];
   return {
     async open({ isMigrated = true, onCommit } = {}) {
-      const store = await SqliteStore.open({ path: ":memory:", durability: "normal", onCommit });
+      const driver = isMigrated ? await migratedMemory() : undefined;
+      const store = await SqliteStore.open({ path: ":memory:", durability: "normal", onCommit, driver });
       stores.push(store);
-      if (isMigrated) await store.write(await (migratedMemory ??= describeMigrated()));
       return store;
     },
     [Symbol.asyncDispose]: () => closeAll(stores),

@@ -1,3 +1,4 @@
+import type { DatabaseSync } from "node:sqlite";
 import { PurserError } from "../../kernel/errors.ts";
 import { type ResultSet, type SqlValue, type Statement, toBindable } from "../store.ts";
 import { countRowValues, type EachRow, ROWS_AT_ONCE, toManyRowsSql, toRowSql } from "../each_row.ts";
@@ -52,19 +53,7 @@ async function load(): Promise<SqliteDriver> {
     const database = new DatabaseSync(path, { readOnly: isReadOnly });
     // By PRAGMA: not every runtime applies the option `timeout`.
     database.exec("PRAGMA busy_timeout = 0");
-    return {
-      get isTransaction() {
-        return database.isTransaction;
-      },
-      exec: (sql) => database.exec(sql),
-      prepare(sql) {
-        const statement = database.prepare(sql);
-        statement.setReadBigInts(true);
-        statement.setReturnArrays(true);
-        return statement as unknown as SqliteStatement;
-      },
-      close: () => database.close(),
-    };
+    return toConnection(database);
   };
   const memory = connect(":memory:");
   try {
@@ -75,6 +64,23 @@ async function load(): Promise<SqliteDriver> {
   } finally {
     memory.close();
   }
+}
+
+/** Returns the connection of an open database. */
+export function toConnection(database: DatabaseSync): SqliteConnection {
+  return {
+    get isTransaction() {
+      return database.isTransaction;
+    },
+    exec: (sql) => database.exec(sql),
+    prepare(sql) {
+      const statement = database.prepare(sql);
+      statement.setReadBigInts(true);
+      statement.setReturnArrays(true);
+      return statement as unknown as SqliteStatement;
+    },
+    close: () => database.close(),
+  };
 }
 
 function tooOld(cause: unknown): PurserError {
