@@ -84,6 +84,15 @@ for (const kind of databaseKinds()) {
     });
   };
 
+  test("a new database is made in one commit, by one of several processes that start at once", async (database) => {
+    const store = await open(database);
+    await assert.rejects(migrate(killedAfter(store, 0), systemClock), /killed/);
+    assert.deepEqual((await namesOf(store)).filter((name) => name === "calls"), []);
+    const others = name === "memory" ? [] : [await open(database), await open(database)];
+    await Promise.all([killedAfter(store, 1), ...others].map((each) => migrate(each, systemClock)));
+    assert.deepEqual(await versionsOf(store), migrations.map(({ version }) => BigInt(version)));
+  });
+
   test("a database of the previous schema is migrated with every total unchanged, and stays usable", async (database) => {
     const { store, before } = await openOld(database);
     assert.deepEqual([before.runs!.length, before.sessions!.length, before.totals!.length], [101, 51, 120]);

@@ -216,6 +216,7 @@ export function testSchema(kind: DatabaseKind): void {
   });
 
   test("a migration that fails leaves nothing behind, and can be retried", async (store) => {
+    const { rows: empty } = await store.read({ sql: "SELECT name FROM sqlite_schema" }); // a server has its own
     const good = { version: 1, name: "good", statements: ["CREATE TABLE first (a)"] };
     const bad = {
       version: 2,
@@ -227,6 +228,11 @@ export function testSchema(kind: DatabaseKind): void {
       ],
     };
     const refused = { ...bad, statements: [...bad.statements.slice(0, 2), "INSERT INTO second VALUES (1)"] };
+    // A new database is there as a whole, or not at all; another one step by step.
+    await assert.rejects(migrate(store, clock, [good, bad]), /no such table: nowhere/);
+    await assert.rejects(migrate(store, clock, [good, refused]), ConstraintError);
+    assert.deepEqual((await store.read({ sql: "SELECT name FROM sqlite_schema" })).rows, empty);
+    await migrate(store, clock, [good]);
     await assert.rejects(migrate(store, clock, [good, bad]), /no such table: nowhere/);
     await assert.rejects(migrate(store, clock, [good, refused]), ConstraintError);
     assert.deepEqual((await store.read({ sql: "SELECT version FROM purser_migrations" })).rows, [[1n]]);

@@ -2,7 +2,7 @@ import * as positions from "../migrations/m0006_positions.ts";
 import { sha256Hex } from "../../kernel/encoding.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import { messageOf, PurserError } from "../../kernel/errors.ts";
-import { ConstraintError, type Store, toObjects } from "../store.ts";
+import { ConstraintError, type Statement, type Store, toObjects } from "../store.ts";
 import { statements as ledger } from "../migrations/m0001_ledger.ts";
 import { statements as snapshots } from "../migrations/m0002_snapshots.ts";
 import { statements as alerts } from "../migrations/m0003_alerts.ts";
@@ -71,8 +71,8 @@ interface Applied {
 }
 
 /**
- * Migrates a database to this program's schema, each step in one commit together with its row in `purser_migrations`; of
- * several instances that start at once, one applies each step.
+ * Migrates a database to this program's schema: a new one in one commit, another step by step, each in one commit together
+ * with its row in `purser_migrations`. Of several instances that start at once, one applies each step.
  *
  * @throws {PurserError} `conflict` when the database is newer than this program, or an applied step differs from this
  * program's
@@ -85,21 +85,28 @@ export async function migrate(
   for (let attempt = 0;; attempt++) {
     const applied = await readApplied(store);
     await check(applied, steps);
-    const next = steps.find((migration) => !applied.some((row) => Number(row.version) === migration.version));
+    const missing = steps.filter(({ version }) => !applied.some((row) => Number(row.version) === version));
+    const [next] = missing;
     if (!next) return;
-    await runChunks(store, next);
-    const { version, name } = next;
-    const claim = {
-      sql: "INSERT INTO purser_migrations (version, name, checksum, applied_at) VALUES (?, ?, ?, ?)",
-      args: [version, name, await checksumOf(next), clock.now()],
-    };
+    // A new database holds nothing that takes long to convert.
+    const isNew = applied.length === 0;
+    if (!isNew) await runChunks(store, next);
+    const units = await Promise.all((isNew ? missing : [next]).map((step) => toUnit(step, clock.now())));
     try {
-      // The claim comes first: it fails if another instance has applied this step meanwhile.
-      await store.write([claim, ...next.statements.map((sql) => ({ sql }))]);
+      await store.write([{ sql: CREATE_HISTORY }, ...units.flat()]);
     } catch (error) {
       if (!(error instanceof ConstraintError) || attempt > steps.length) throw error;
     }
   }
+}
+
+/** Returns the statements of a step. The claim comes first: it fails if another instance has applied the step meanwhile. */
+async function toUnit(step: Migration, at: number): Promise<Statement[]> {
+  const claim = {
+    sql: "INSERT INTO purser_migrations (version, name, checksum, applied_at) VALUES (?, ?, ?, ?)",
+    args: [step.version, step.name, await checksumOf(step), at],
+  };
+  return [claim, ...step.statements.map((sql) => ({ sql }))];
 }
 
 /** The number of chunks that may fail in a row because the database is busy. */
@@ -128,13 +135,11 @@ async function readApplied(store: Store): Promise<Applied[]> {
   // One query: another instance may be creating the first table at this moment.
   const names = (await store.read({ sql: USER_TABLES })).rows.map(([name]) => name);
   if (!names.includes("purser_migrations")) {
-    if (names.length > 0) {
-      throw new PurserError(
-        "conflict",
-        `Cannot open the database: it is not Purser's, it has a table ${names[0]}; choose another database`,
-      );
-    }
-    await store.write([{ sql: CREATE_HISTORY }]);
+    if (names.length === 0) return [];
+    throw new PurserError(
+      "conflict",
+      `Cannot open the database: it is not Purser's, it has a table ${names[0]}; choose another database`,
+    );
   }
   return toObjects<Applied>(
     await store.read({ sql: "SELECT version, name, checksum FROM purser_migrations ORDER BY version" }),
