@@ -40,13 +40,15 @@ class ReadThread {
   /** Grows with each query. */
   queries = 0;
 
-  constructor(path: string) {
+  /** `onEnd` is called when it has ended by itself. */
+  constructor(path: string, onEnd: (thread: ReadThread) => void) {
     this.#worker = new Worker(new URL(import.meta.url), {
       workerData: { purserReads: path } satisfies ThreadData,
     });
     const end = (cause?: unknown) => {
       this.hasEnded = true;
       this.#asked?.reject(new NoThreadError("A thread that reads the database has ended", { cause }));
+      onEnd(this);
     };
     this.#worker.on("message", (answer: Answer) => this.#asked?.resolve(answer)).on("error", end)
       .on("exit", () => end());
@@ -130,7 +132,7 @@ export class ReadThreads {
 
   #start(): ReadThread {
     try {
-      const thread = new ReadThread(this.path);
+      const thread = new ReadThread(this.path, (thread) => this.#remove(thread));
       this.#threads.add(thread);
       return thread;
     } catch (cause) {
@@ -139,12 +141,16 @@ export class ReadThreads {
   }
 
   #giveBack(thread: ReadThread): void {
-    if (thread.hasEnded) {
-      this.#threads.delete(thread);
-    } else {
-      this.#idle.push(thread);
-      void this.#endIfIdle(thread, thread.queries);
-    }
+    if (thread.hasEnded) return this.#remove(thread);
+    this.#idle.push(thread);
+    void this.#endIfIdle(thread, thread.queries);
+    this.#waiting.shift()?.resolve();
+  }
+
+  /** Removes a thread that has ended: a query may wait for its place. */
+  #remove(thread: ReadThread): void {
+    if (!this.#threads.delete(thread)) return;
+    this.#idle = this.#idle.filter((one) => one !== thread);
     this.#waiting.shift()?.resolve();
   }
 
@@ -152,8 +158,7 @@ export class ReadThreads {
     await this.clock.sleep(IDLE_MS);
     if (thread.queries !== queries || thread.hasEnded) return;
     await thread.end();
-    this.#threads.delete(thread);
-    this.#idle = this.#idle.filter((one) => one !== thread);
+    this.#remove(thread);
   }
 }
 

@@ -89,6 +89,18 @@ Deno.test("a thread ends after a minute without a query, and the next query star
     await threads.close();
   }));
 
+Deno.test("a query that comes while every thread ends is answered by a new one", () =>
+  withLargeFile(async (_store, path) => {
+    const clock = fixedClock(0);
+    const threads = new ReadThreads(path, clock);
+    await Promise.all([1, 2, 3, 4].map(() => threads.query(COUNT)));
+    clock.advance(60_000);
+    await Promise.resolve(); // they begin to end
+    assert.ok(threads.count > 0);
+    assert.equal((await threads.query(COUNT)).rows[0]![0], 1n);
+    await threads.close();
+  }));
+
 Deno.test("a database that is closed gives up the long queries that run or wait", () =>
   withLargeFile(async (_store, path) => {
     const threads = new ReadThreads(path, fixedClock(0));
