@@ -60,6 +60,18 @@ for (const type of ["text/plain; charset=utf-8", "application/octet-stream"]) {
   });
 }
 
+for (const status of [200, 204, 205]) {
+  Deno.test(`an answer with the status ${status} and no body is passed on as it is`, async () => {
+    for (const request of [WHOLE, STREAMED]) {
+      const passed = await pass(() => new Response(null, { status }), request);
+      assert.deepEqual([passed.status, passed.text, passed.booked.length], [status, "", 1]);
+    }
+    await using provider = startPlainProvider(() => new Response(null, { status }));
+    await using purser = await openTestPurser({ fake: provider });
+    assert.equal((await purser.app.request("/openai/v1/models")).status, status);
+  });
+}
+
 const EVENTS = { "content-type": "text/event-stream" };
 
 Deno.test("a last event without a blank line is read: several lines of data, and a usage that no client asked for", async () => {

@@ -60,8 +60,10 @@ async function pass(c: Context<ApiEnv>, core: Core, path: string): Promise<Respo
   if (lease && ended) void ended.then(lease.keep());
   c.set("isOfProvider", true);
   if (body === null || body instanceof Uint8Array) {
-    const response = new Response(body, { status, headers });
-    return body ? withWhole(response, body) : response;
+    // Some statuses, such as 204, take not even an empty body.
+    return body?.length
+      ? withWhole(new Response(body, { status, headers }), body)
+      : new Response(null, { status, headers });
   }
   return withReader(new Response(toStream(body), { status, headers }), body);
 }
