@@ -1,9 +1,8 @@
 /** The library of the version that a worker measures. */
 export type Library = typeof import("../src/mod.ts");
 
-/** A task that can be repeated; a number that it returns is passed to the parent. */
-// deno-lint-ignore no-explicit-any -- JSON from the parent, of the task's own type
-export type Task = (input: any) => unknown;
+/** A task that can be repeated, with JSON of its own type from the parent; a number that it returns is passed to the parent. */
+export type Task = (input: never) => unknown;
 
 /** The export of a module in `subjects/`: the tasks of one benchmark, by one version's public API alone. */
 export interface Subject {
