@@ -8,7 +8,7 @@ import { loadSqlite, PreparedStatements, type SqliteConnection } from "./sqlite_
 /** The most queries at the same time; further ones wait. More than there are processors would only delay each other. */
 const MAX_THREADS = Math.min(Math.max(availableParallelism(), 2), 4);
 
-/** A thread takes about 25 MB, and 60 ms to start. */
+/** The time after which a thread ends that has no queries. It takes about 25 MB, and 60 ms to start: the last one stays. */
 const IDLE_MS = 60_000;
 
 /** The data that a thread is started with. Another thread that loads this module, such as a test's, has none. */
@@ -80,7 +80,7 @@ class ReadThread {
   }
 }
 
-/** Runs queries over a database file in threads, which are started when they are needed, and end after a minute. */
+/** Runs queries over a database file in threads, which are started when they are needed; after a minute one is left. */
 export class ReadThreads {
   readonly #threads = new Set<ReadThread>();
   #idle: ReadThread[] = [];
@@ -157,6 +157,7 @@ export class ReadThreads {
   async #endIfIdle(thread: ReadThread, queries: number): Promise<void> {
     await this.clock.sleep(IDLE_MS);
     if (thread.queries !== queries || thread.hasEnded) return;
+    if ([...this.#threads].every((each) => each === thread || each.hasEnded)) return;
     await thread.end();
     this.#remove(thread);
   }
