@@ -9,25 +9,33 @@ type ReadContext = { store: Pick<Store, "read" | "readLong"> };
 
 const FIRST_AGENT = textAt("min", "at", "agent_id");
 
-// A session with calls after the totals has a row of its own there, united with its totals.
-const REPORTED = `WITH tail AS (
+/** SQL for the page of a table's rows that are in no other list. A session of several agents belongs to none of them. */
+function pageOf(table: string, isOfAgent: boolean): string {
+  const ofAgent = `AND agent_id = ?5
+  AND NOT EXISTS (SELECT 1 FROM calls c WHERE c.session_id = k.session_id AND c.agent_id <> ?5)`;
+  return `SELECT session_id, agent_id, first_at, last_at FROM ${table} k
+WHERE last_at >= ?1 AND (last_at, session_id) < (?2, ?3)
+  AND NOT EXISTS (SELECT 1 FROM sessions s WHERE s.session_id = k.session_id) ${isOfAgent ? ofAgent : ""}
+ORDER BY last_at DESC, session_id DESC LIMIT ?4`;
+}
+
+// A session with calls after the totals has a row of its own there, united with its totals. Of those that have none, only
+// the page is read, by an index.
+const reportedSql = (isOfAgent: boolean) =>
+  `WITH tail AS (
   SELECT session_id, ${FIRST_AGENT} AS agent_id, min(at) AS first_at, max(at) AS last_at
   FROM (${tailEntries("session_id, agent_id, at, position", "session_id IS NOT NULL")}) GROUP BY session_id),
 known AS (
-  SELECT session_id, agent_id, first_at, last_at FROM usage_sessions
-    WHERE session_id NOT IN (SELECT session_id FROM tail)
+  SELECT * FROM (${
+    pageOf("(SELECT * FROM usage_sessions WHERE session_id NOT IN (SELECT session_id FROM tail))", isOfAgent)
+  })
   UNION ALL SELECT t.session_id, iif(u.first_at <= t.first_at, u.agent_id, t.agent_id),
     min(t.first_at, coalesce(u.first_at, t.first_at)), max(t.last_at, coalesce(u.last_at, t.last_at))
     FROM tail t LEFT JOIN usage_sessions u ON u.session_id = t.session_id)
-SELECT session_id, agent_id, first_at, last_at FROM known k
-WHERE last_at >= ?1 AND (last_at, session_id) < (?2, ?3)
-  AND NOT EXISTS (SELECT 1 FROM sessions s WHERE s.session_id = k.session_id)`;
+${pageOf("known", isOfAgent)}`;
 
-// A session of several agents belongs to none of them.
-const OF_AGENT = `AND agent_id = ?5
-  AND NOT EXISTS (SELECT 1 FROM calls c WHERE c.session_id = k.session_id AND c.agent_id <> ?5)`;
-
-const LATEST = "ORDER BY last_at DESC, session_id DESC LIMIT ?4";
+const REPORTED = reportedSql(false);
+const REPORTED_OF_AGENT = reportedSql(true);
 
 /** The end of the list: later than any time of a call. */
 const NEVER = Number.MAX_SAFE_INTEGER;
@@ -43,11 +51,11 @@ export async function listReportedSessions(
   },
 ): Promise<Session[]> {
   const { updatedAt, sessionId } = before ?? { updatedAt: NEVER, sessionId: "" };
-  const ofAgent = agentId === undefined ? "" : OF_AGENT;
-  const { rows } = await store.readLong({
-    sql: `${REPORTED} ${ofAgent} ${LATEST}`,
-    args: [since, updatedAt, sessionId, limit, ...(agentId === undefined ? [] : [agentId])],
-  });
+  const args = [since, updatedAt, sessionId, limit];
+  // Those of one agent may be far apart.
+  const { rows } = agentId === undefined
+    ? await store.read({ sql: REPORTED, args })
+    : await store.readLong({ sql: REPORTED_OF_AGENT, args: [...args, agentId] });
   const usage = await readSessionUsage(store, rows.map(([id]) => id as string));
   return rows.map((row) => toSession(row, usage.get(row[0] as string)!));
 }

@@ -7,6 +7,7 @@ import { statements as ledger } from "../migrations/m0001_ledger.ts";
 import { statements as snapshots } from "../migrations/m0002_snapshots.ts";
 import { statements as alerts } from "../migrations/m0003_alerts.ts";
 import { statements as alertPositions } from "../migrations/m0016_alert_positions.ts";
+import { statements as latestSessions } from "../migrations/m0017_latest_sessions.ts";
 import { statements as tallies } from "../migrations/m0004_tallies.ts";
 import { statements as apiKeys } from "../migrations/m0005_api_keys.ts";
 import { statements as billedParts } from "../migrations/m0008_billed_parts.ts";
@@ -51,6 +52,7 @@ export const migrations: readonly Migration[] = [
   { version: 14, name: "web_sessions", statements: webSessions },
   { version: 15, name: "overviews", statements: overviews },
   { version: 16, name: "alert_positions", statements: alertPositions },
+  { version: 17, name: "latest_sessions", statements: latestSessions },
 ];
 
 const CREATE_HISTORY = `CREATE TABLE IF NOT EXISTS purser_migrations (
