@@ -18,7 +18,7 @@ import type { AlertEvaluator } from "./alerts/mod.ts";
 import { type BudgetInCode, listBudgets } from "./budgets/mod.ts";
 import type { Bus } from "./bus/mod.ts";
 import { openDatabase } from "./client/mod.ts";
-import type { Budget } from "./contract/budgets.ts";
+import type { Budget } from "./contract/budgets/budgets.ts";
 import { checkChannels } from "./delivery/channels/mod.ts";
 import type { Clock } from "./kernel/clock.ts";
 import { type ProviderSettings, readEnvironment } from "./config/mod.ts";
@@ -95,7 +95,8 @@ export {
 } from "./delivery/channels/mod.ts";
 export type { Agent } from "./agents/mod.ts";
 export type { BudgetInCode } from "./budgets/mod.ts";
-export type { Budget, RefusedBy } from "./contract/budgets.ts";
+export type { Budget } from "./contract/budgets/budgets.ts";
+export type { RefusedBy } from "./contract/budgets/budget_refusals.ts";
 export type { BudgetMode, Severity } from "./contract/values.ts";
 export type { ProviderSettings } from "./config/mod.ts";
 export type { Log } from "./kernel/log.ts";

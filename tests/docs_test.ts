@@ -1,4 +1,4 @@
-import { BUDGET_FIELDS } from "../src/contract/budgets.ts";
+import { BUDGET_FIELDS } from "../src/contract/budgets/budgets.ts";
 import { RESERVATION_SECONDS } from "../src/contract/limits.ts";
 import { BUDGET_PERIODS, REFUSAL_REASONS, SCOPES } from "../src/contract/values.ts";
 import assert from "node:assert/strict";

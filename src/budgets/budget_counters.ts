@@ -6,7 +6,7 @@ import {
   keyScope,
   sumOfTail,
 } from "../ledger/mod.ts";
-import type { BudgetCounter } from "../contract/budgets.ts";
+import type { BudgetCounter } from "../contract/budgets/budget_state.ts";
 import type { Statement } from "../store/mod.ts";
 import type { BudgetRow } from "./budget_fields.ts";
 import { entityOf } from "./scopes.ts";

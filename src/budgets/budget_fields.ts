@@ -1,4 +1,4 @@
-import type { BudgetDefinition, BudgetInput } from "../contract/budgets.ts";
+import type { BudgetDefinition, BudgetInput } from "../contract/budgets/budgets.ts";
 import { BUDGET_DEFAULTS } from "../contract/limits.ts";
 import { toIso } from "../kernel/clock.ts";
 import { parseUsd, toUsd } from "../kernel/money.ts";

@@ -1,4 +1,5 @@
-import type { BudgetCheck, BudgetState } from "../contract/budgets.ts";
+import type { BudgetState } from "../contract/budgets/budget_state.ts";
+import type { BudgetCheck } from "../contract/budgets/budget_checks.ts";
 import { NEAR_LIMIT, WARNING_DECIMALS } from "../contract/limits.ts";
 import type { BudgetPeriod } from "../contract/values.ts";
 import { type Clock, HOUR_MS, toIso } from "../kernel/clock.ts";

@@ -1,5 +1,5 @@
 import { and, asc, eq, gt, or, type SQL, sql } from "drizzle-orm";
-import type { Budget, BudgetChanges, BudgetDefinition, BudgetInput } from "../contract/budgets.ts";
+import type { Budget, BudgetChanges, BudgetDefinition, BudgetInput } from "../contract/budgets/budgets.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { PurserError } from "../kernel/errors.ts";
 import type { Ids } from "../kernel/ids.ts";
@@ -198,7 +198,7 @@ export async function updateBudget(
   changes: BudgetChanges,
   check?: BudgetCheck,
 ): Promise<Budget> {
-  const { readBudgetInput } = await import("../contract/budgets.ts");
+  const { readBudgetInput } = await import("../contract/budgets/budgets.ts");
   await replaceState(`budget ${budgetId}`, async () => {
     const before = await readBudget(ctx.query, budgetId);
     await check?.(toDefinition(before));
@@ -251,7 +251,7 @@ const BUDGET_ID = /^bud_[A-Za-z0-9_-]{1,64}$/;
  */
 export async function ensureBudgets(ctx: BudgetContext, budgets: readonly BudgetInCode[]): Promise<void> {
   if (budgets.length === 0) return;
-  const { readBudgetInput } = await import("../contract/budgets.ts");
+  const { readBudgetInput } = await import("../contract/budgets/budgets.ts");
   const seen = new Set<string>();
   const ensured: { budgetId: string; input: BudgetInput }[] = [];
   for (const { budget_id, ...given } of budgets) {

@@ -1,5 +1,5 @@
 import { and, desc, eq, lt, or } from "drizzle-orm";
-import type { BudgetRaise, BudgetRaiseBody } from "../contract/budgets.ts";
+import type { BudgetRaise, BudgetRaiseBody } from "../contract/budgets/budget_raises.ts";
 import { HOUR_MS, toIso } from "../kernel/clock.ts";
 import { PurserError } from "../kernel/errors.ts";
 import { NANO_PER_USD, parseUsd, toUsd } from "../kernel/money.ts";

@@ -13,7 +13,7 @@ import {
   type Standing,
   worstOf,
 } from "./decide_call.ts";
-import type { BudgetRefusal } from "../contract/budgets.ts";
+import type { BudgetRefusal } from "../contract/budgets/budget_refusals.ts";
 
 /** Returns whether a budget that only watches would have refused a call; its state includes the call's own reservation. */
 export function wouldRefuse(standing: Standing, call: CallBounds): boolean {

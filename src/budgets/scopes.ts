@@ -1,4 +1,4 @@
-import type { BudgetCounter } from "../contract/budgets.ts";
+import type { BudgetCounter } from "../contract/budgets/budget_state.ts";
 import { ALL_AGENTS, keyScope } from "../ledger/mod.ts";
 import { sessionScope } from "./standings.ts";
 

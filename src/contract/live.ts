@@ -1,6 +1,7 @@
 import { z } from "@hono/zod-openapi";
 import { Alert } from "./alerts.ts";
-import { Budget, BudgetId, BudgetRefusal } from "./budgets.ts";
+import { Budget, BudgetId } from "./budgets/budgets.ts";
+import { BudgetRefusal } from "./budgets/budget_refusals.ts";
 import { AgentId, CostUsd, Count, RunId, Time, Usd } from "./parts.ts";
 import { ListedRun } from "./runs.ts";
 

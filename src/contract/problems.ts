@@ -1,7 +1,7 @@
 import { z } from "@hono/zod-openapi";
 import { type ErrorCode, STATUS } from "../kernel/errors.ts";
 import { MAX_ISSUES, MAX_SNAPSHOT_ISSUES } from "./limits.ts";
-import { RefusedBy } from "./budgets.ts";
+import { RefusedBy } from "./budgets/budget_refusals.ts";
 import { AgentId, CallId, Count, id, RunId, SessionId, Usd } from "./parts.ts";
 
 /**

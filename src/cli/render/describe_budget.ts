@@ -1,4 +1,5 @@
-import type { Budget, BudgetCheck } from "../../contract/budgets.ts";
+import type { Budget } from "../../contract/budgets/budgets.ts";
+import type { BudgetCheck } from "../../contract/budgets/budget_checks.ts";
 import { parseTotalUsd, toUsd } from "../../kernel/money.ts";
 import type { Paint, Style } from "../terminal/style.ts";
 import { formatAmounts } from "./format_cost.ts";

@@ -4,7 +4,7 @@ import {
   type ReservedUntil,
   reserveElsewhere,
 } from "../../budgets/mod.ts";
-import { BudgetReservation, BudgetReservationBody, ReservationId } from "../../contract/budgets.ts";
+import { BudgetReservation, BudgetReservationBody, ReservationId } from "../../contract/budgets/budgets.ts";
 import { RESERVATION_SECONDS } from "../../contract/limits.ts";
 import { type Claim, settleClaim } from "../../keys/idempotency/mod.ts";
 import { toIso } from "../../kernel/clock.ts";

@@ -16,13 +16,12 @@ import {
   BUDGET_FIELDS,
   BudgetBody,
   BudgetChangesBody,
-  BudgetCheck,
   type BudgetDefinition,
   BudgetId,
-  BudgetRaise,
-  BudgetRaiseBody,
-  BudgetRefusal,
-} from "../../contract/budgets.ts";
+} from "../../contract/budgets/budgets.ts";
+import { BudgetRaise, BudgetRaiseBody } from "../../contract/budgets/budget_raises.ts";
+import { BudgetCheck } from "../../contract/budgets/budget_checks.ts";
+import { BudgetRefusal } from "../../contract/budgets/budget_refusals.ts";
 import { PAGE_SIZES } from "../../contract/limits.ts";
 import { AgentId, Label, name } from "../../contract/parts.ts";
 import { settleClaim } from "../../keys/idempotency/mod.ts";

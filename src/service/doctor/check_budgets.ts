@@ -1,5 +1,5 @@
 import { listBudgets } from "../../budgets/mod.ts";
-import type { Budget } from "../../contract/budgets.ts";
+import type { Budget } from "../../contract/budgets/budgets.ts";
 import type { Core } from "../core.ts";
 import { type Finding, ok, warning } from "./finding.ts";
 

@@ -2,7 +2,7 @@ import { formatUsd, NANO_PER_USD, type NanoUsd, parseTotalUsd } from "../../kern
 import type { SqlValue, Statement, Store } from "../../store/mod.ts";
 import { AGENT_STATUSES, DELIVERY_STATUSES, SEVERITIES } from "../../contract/values.ts";
 import { listBudgets } from "../../budgets/mod.ts";
-import type { Budget } from "../../contract/budgets.ts";
+import type { Budget } from "../../contract/budgets/budgets.ts";
 import type { Core } from "../core.ts";
 
 /*

@@ -1,4 +1,6 @@
-import type { Budget, BudgetCheck, BudgetRaise } from "../../../contract/budgets.ts";
+import type { Budget } from "../../../contract/budgets/budgets.ts";
+import type { BudgetRaise } from "../../../contract/budgets/budget_raises.ts";
+import type { BudgetCheck } from "../../../contract/budgets/budget_checks.ts";
 import { PAGE_SIZES } from "../../../contract/limits.ts";
 import { type Command, type CommandContext, option } from "../../command.ts";
 import { EXIT } from "../../exit_code.ts";

@@ -1,4 +1,5 @@
-import type { Budget, BudgetRaise } from "../../../contract/budgets.ts";
+import type { Budget } from "../../../contract/budgets/budgets.ts";
+import type { BudgetRaise } from "../../../contract/budgets/budget_raises.ts";
 import { shortUsd } from "../../format/money.ts";
 import { utc } from "../../format/time.ts";
 import { now } from "../../hooks/clock.ts";

@@ -1,6 +1,7 @@
 import type { AlertRule } from "../../../contract/alert_rules.ts";
 import type { Alert } from "../../../contract/alerts.ts";
-import type { BudgetDefinition, BudgetState } from "../../../contract/budgets.ts";
+import type { BudgetDefinition } from "../../../contract/budgets/budgets.ts";
+import type { BudgetState } from "../../../contract/budgets/budget_state.ts";
 import type { BudgetPeriod, RefusalReason } from "../../../contract/values.ts";
 import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../../kernel/clock.ts";
 import { costsHref, limitHref, sessionHref } from "../links.ts";

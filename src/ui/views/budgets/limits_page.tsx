@@ -1,5 +1,5 @@
 import type { AlertRule } from "../../../contract/alert_rules.ts";
-import type { Budget } from "../../../contract/budgets.ts";
+import type { Budget } from "../../../contract/budgets/budgets.ts";
 import { plural } from "../../format/number.ts";
 import { useNow } from "../../hooks/clock.ts";
 import { useData, usePages } from "../../hooks/data.ts";

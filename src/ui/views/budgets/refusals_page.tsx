@@ -1,4 +1,5 @@
-import type { Budget, BudgetRefusal, RefusedBy } from "../../../contract/budgets.ts";
+import type { Budget } from "../../../contract/budgets/budgets.ts";
+import type { BudgetRefusal, RefusedBy } from "../../../contract/budgets/budget_refusals.ts";
 import { apiPath, useRoute } from "../../hooks/route.ts";
 import { useData, usePages } from "../../hooks/data.ts";
 import { Card } from "../../parts/card.tsx";

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { PurserError } from "../kernel/errors.ts";
+import { PurserError } from "../../kernel/errors.ts";
 import { BudgetChanges, BudgetReservationBody, readBudgetInput } from "./budgets.ts";
 
 const BUDGET = { name: "Day", limit_usd: 50, per: "day" };

@@ -1,6 +1,6 @@
 import { z } from "@hono/zod-openapi";
-import { DAY_MS } from "../kernel/clock.ts";
-import { BudgetMode } from "./agents.ts";
+import { DAY_MS } from "../../kernel/clock.ts";
+import { BudgetMode } from "../agents.ts";
 import {
   BUDGET_DEFAULTS,
   LABEL_SCHEMA,
@@ -8,30 +8,15 @@ import {
   MAX_WARNINGS,
   RESERVATION_SECONDS,
   WARNING_DECIMALS,
-} from "./limits.ts";
-import {
-  AgentId,
-  Count,
-  DisplayName,
-  id,
-  Label,
-  name,
-  pace,
-  Position,
-  RunId,
-  SessionId,
-  Time,
-  Usd,
-  UsdAboveZero,
-  UsdLimit,
-} from "./parts.ts";
-import { invalidInput } from "./schema_issues.ts";
-import { BUDGET_ACTIONS, BUDGET_EACH, BUDGET_PERIODS, BUDGET_STATES, REFUSAL_REASONS } from "./values.ts";
+} from "../limits.ts";
+import { AgentId, DisplayName, id, name, SessionId, Time, Usd, UsdLimit } from "../parts.ts";
+import { invalidInput } from "../schema_issues.ts";
+import { BUDGET_ACTIONS, BUDGET_EACH, BUDGET_PERIODS } from "../values.ts";
+import { BudgetState } from "./budget_state.ts";
 
-/** The wire schemas of budgets, their raises, and reservations for calls elsewhere. */
+/** The wire schemas of budgets, and of reservations for calls elsewhere. */
 
 export const BudgetId = id("bud_01k9qv3v8c7e9g1j3m5p7r9t1w");
-export const RaiseId = id("raise_01k9qv3v8d8f0h2k4n6q8s0v2x");
 export const ReservationId = id("rsv_01k9qv3v8e9g1j3m5p7r9t1w3y");
 
 const PER =
@@ -180,144 +165,8 @@ const definition = {
 /** A budget without its state. */
 export type BudgetDefinition = z.infer<z.ZodObject<typeof definition>>;
 
-const COUNTER_KINDS = ["agent", "session", "key", "run"] as const;
-
-/** One of the counters of a budget that has many. */
-export const BudgetCounter = z.object({
-  kind: z.enum(COUNTER_KINDS),
-  id: z.string().openapi({ example: "researcher" }),
-}).openapi("BudgetCounter");
-export type BudgetCounter = z.infer<typeof BudgetCounter>;
-
-const figures = {
-  extra_usd: Usd.openapi({ description: "The raises of the limit that hold at present" }),
-  spent_usd: Usd.openapi({ description: "Booked in the present window" }),
-  reserved_usd: Usd.openapi({
-    description:
-      "Held for calls in progress: for `stop` their estimates, for `strict` the most that they can cost",
-  }),
-  left_usd: Usd.openapi({
-    description: "`limit_usd` and `extra_usd` without `spent_usd` and `reserved_usd`; at least 0",
-  }),
-};
-
-const window = {
-  window_start: Time.nullable().openapi({ description: "Null where all there is counts" }),
-  resets_at: Time.nullable().openapi({
-    description: "End of the present window; null for a rolling hour, and where there is no end",
-  }),
-  state: z.enum(BUDGET_STATES).openapi({
-    description:
-      "`near` from the lowest of `warn_at` on, and from 90% of the limit without a lower one; `reached` from the limit with its raises on",
-  }),
-};
-
-export const BudgetState = z.object({
-  ...figures,
-  ...window,
-  ...pace,
-  counter: BudgetCounter.nullish().openapi({
-    description:
-      "Of a budget with many counters (`each`, or per run or session): the one that the figures are of, with the " +
-      "most spent in the present window; null where there is none yet",
-  }),
-  refused_calls: Count.openapi({
-    description: "Calls that it refused, or with `watch` would have refused, since it exists",
-  }),
-  last_refused_at: Time.nullable(),
-  unpriced_calls: Count.optional().openapi({
-    description: "With `allow_unpriced`: calls in the window whose cost is not known, and not counted",
-  }),
-});
-export type BudgetState = z.infer<typeof BudgetState>;
-
 export const Budget = z.object({ ...definition, ...BudgetState.shape }).openapi("Budget");
 export type Budget = z.infer<typeof Budget>;
-
-export const BudgetRaiseBody = z.strictObject({
-  extra_usd: UsdAboveZero,
-  until: z.iso.datetime({ offset: true }).nullish().openapi({
-    format: "date-time",
-    description:
-      "End of the raise, in the future; if not given, the end of the present window, for an hour one hour from now, " +
-      "and without an end for a run, a session or a lifetime",
-    example: "2026-11-24T00:00:00.000Z",
-  }),
-  reason: Label.nullish().openapi({ description: "For those that read it later", example: "Release" }),
-}).openapi("BudgetRaiseBody");
-export type BudgetRaiseBody = z.infer<typeof BudgetRaiseBody>;
-
-export const BudgetRaise = z.object({
-  raise_id: RaiseId,
-  budget_id: BudgetId,
-  extra_usd: Usd,
-  until: Time.nullable().openapi({ description: "Null for no end" }),
-  reason: z.string().nullable(),
-  key_id: z.string().nullable().openapi({ description: "The API key that raised it; null without one" }),
-  created_at: Time,
-}).openapi("BudgetRaise");
-export type BudgetRaise = z.infer<typeof BudgetRaise>;
-
-const SCOPE = "The calls that it counts: `all`, or `agent`, `session`, `key` or `run` and an id";
-const HIDDEN = "Absent, as the other amounts, for a key of one agent where other agents count too";
-
-/** The parts that a budget in a check and one in a refusal have in common. */
-const applied = {
-  budget_id: BudgetId.nullable().openapi({ description: "Null for the `cost_budget_usd` of an agent" }),
-  name: z.string().nullable().openapi({ description: "Null for the same" }),
-  per: z.enum(BUDGET_PERIODS),
-  scope: z.string().openapi({ description: SCOPE, example: "agent researcher" }),
-  mode: BudgetMode,
-  limit_usd: Usd,
-  extra_usd: Usd.optional(),
-  spent_usd: Usd.optional().openapi({ description: HIDDEN }),
-  reserved_usd: Usd.optional(),
-};
-
-export const BudgetCheck = z.object({
-  ...applied,
-  scope: z.string().openapi({
-    description: `${SCOPE}; \`new run\` or \`new session\` where the request names none`,
-    example: "agent researcher",
-  }),
-  action: z.enum(BUDGET_ACTIONS),
-  left_usd: Usd.optional(),
-  ...window,
-}).openapi("BudgetCheck");
-export type BudgetCheck = z.infer<typeof BudgetCheck>;
-
-export const RefusedBy = z.object({
-  ...applied,
-  needed_usd: Usd.optional().openapi({
-    description: "The most that the call can cost, where that doesn't fit",
-  }),
-  fitting_output_tokens: z.int().optional().openapi({
-    description:
-      "The largest output limit that would fit, where the request through the gateway asks for more",
-  }),
-  reason: z.enum(REFUSAL_REASONS).openapi({
-    description:
-      "`spent`: the limit is reached; `would_overshoot`: the call might exceed it; `unbounded`, `unpriced`: " +
-      "the cost of the call has no bound, or no price; `held`: the rest is held for calls in progress",
-  }),
-  resets_at: window.resets_at,
-}).openapi("RefusedBy");
-export type RefusedBy = z.infer<typeof RefusedBy>;
-
-export const BudgetRefusal = z.object({
-  event_id: Position.openapi({ description: "The event `budget.refused` of the log" }),
-  at: Time,
-  agent_id: AgentId,
-  session_id: SessionId.nullable(),
-  run_id: RunId.nullable(),
-  message: z.string(),
-  cost_usd_so_far: Usd.nullable().openapi({ description: "Spent in the budget that refused first" }),
-  budget_usd: Usd.nullable().openapi({ description: "The limit of that budget with its raises" }),
-  refused_by: z.array(RefusedBy).openapi({
-    description: "The budgets that refused the call; empty where it was the run's own alone",
-  }),
-}).openapi("BudgetRefusal");
-export type BudgetRefusal = z.infer<typeof BudgetRefusal>;
 
 const AmountOfCall = UsdLimit.refine((usd) => usd <= MAX_CALL_USD, `must be at most ${MAX_CALL_USD}`)
   .openapi({ type: "number", format: "decimal", minimum: 0, maximum: MAX_CALL_USD, example: 0.05 });

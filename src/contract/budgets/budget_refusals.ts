@@ -1,0 +1,40 @@
+import { z } from "@hono/zod-openapi";
+import { AgentId, Position, RunId, SessionId, Time, Usd } from "../parts.ts";
+import { REFUSAL_REASONS } from "../values.ts";
+import { appliedBudget } from "./applied_budget.ts";
+import { budgetWindow } from "./budget_state.ts";
+
+/** The wire schemas of refused calls, with the budgets that refuse them. */
+
+export const RefusedBy = z.object({
+  ...appliedBudget,
+  needed_usd: Usd.optional().openapi({
+    description: "The most that the call can cost, where that doesn't fit",
+  }),
+  fitting_output_tokens: z.int().optional().openapi({
+    description:
+      "The largest output limit that would fit, where the request through the gateway asks for more",
+  }),
+  reason: z.enum(REFUSAL_REASONS).openapi({
+    description:
+      "`spent`: the limit is reached; `would_overshoot`: the call might exceed it; `unbounded`, `unpriced`: " +
+      "the cost of the call has no bound, or no price; `held`: the rest is held for calls in progress",
+  }),
+  resets_at: budgetWindow.resets_at,
+}).openapi("RefusedBy");
+export type RefusedBy = z.infer<typeof RefusedBy>;
+
+export const BudgetRefusal = z.object({
+  event_id: Position.openapi({ description: "The event `budget.refused` of the log" }),
+  at: Time,
+  agent_id: AgentId,
+  session_id: SessionId.nullable(),
+  run_id: RunId.nullable(),
+  message: z.string(),
+  cost_usd_so_far: Usd.nullable().openapi({ description: "Spent in the budget that refused first" }),
+  budget_usd: Usd.nullable().openapi({ description: "The limit of that budget with its raises" }),
+  refused_by: z.array(RefusedBy).openapi({
+    description: "The budgets that refused the call; empty where it was the run's own alone",
+  }),
+}).openapi("BudgetRefusal");
+export type BudgetRefusal = z.infer<typeof BudgetRefusal>;

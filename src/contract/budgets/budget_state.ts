@@ -1,0 +1,57 @@
+import { z } from "@hono/zod-openapi";
+import { Count, pace, Time, Usd } from "../parts.ts";
+import { BUDGET_STATES } from "../values.ts";
+
+/** The wire schemas of the state of a budget: its figures in the present window. */
+
+const COUNTER_KINDS = ["agent", "session", "key", "run"] as const;
+
+/** One of the counters of a budget that has many. */
+export const BudgetCounter = z.object({
+  kind: z.enum(COUNTER_KINDS),
+  id: z.string().openapi({ example: "researcher" }),
+}).openapi("BudgetCounter");
+export type BudgetCounter = z.infer<typeof BudgetCounter>;
+
+const figures = {
+  extra_usd: Usd.openapi({ description: "The raises of the limit that hold at present" }),
+  spent_usd: Usd.openapi({ description: "Booked in the present window" }),
+  reserved_usd: Usd.openapi({
+    description:
+      "Held for calls in progress: for `stop` their estimates, for `strict` the most that they can cost",
+  }),
+  left_usd: Usd.openapi({
+    description: "`limit_usd` and `extra_usd` without `spent_usd` and `reserved_usd`; at least 0",
+  }),
+};
+
+/** The present window of a budget. */
+export const budgetWindow = {
+  window_start: Time.nullable().openapi({ description: "Null where all there is counts" }),
+  resets_at: Time.nullable().openapi({
+    description: "End of the present window; null for a rolling hour, and where there is no end",
+  }),
+  state: z.enum(BUDGET_STATES).openapi({
+    description:
+      "`near` from the lowest of `warn_at` on, and from 90% of the limit without a lower one; `reached` from the limit with its raises on",
+  }),
+};
+
+export const BudgetState = z.object({
+  ...figures,
+  ...budgetWindow,
+  ...pace,
+  counter: BudgetCounter.nullish().openapi({
+    description:
+      "Of a budget with many counters (`each`, or per run or session): the one that the figures are of, with the " +
+      "most spent in the present window; null where there is none yet",
+  }),
+  refused_calls: Count.openapi({
+    description: "Calls that it refused, or with `watch` would have refused, since it exists",
+  }),
+  last_refused_at: Time.nullable(),
+  unpriced_calls: Count.optional().openapi({
+    description: "With `allow_unpriced`: calls in the window whose cost is not known, and not counted",
+  }),
+});
+export type BudgetState = z.infer<typeof BudgetState>;
