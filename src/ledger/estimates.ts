@@ -1,4 +1,6 @@
-import type { Caching, CachingRow, CostRow, WhatIf } from "../contract/costs.ts";
+import type { CostRow } from "../contract/costs.ts";
+import type { Caching, CachingRow } from "../contract/costs/caching.ts";
+import type { WhatIf } from "../contract/costs/what_if.ts";
 import { divideHalfEven, type NanoUsd, toUsd } from "../kernel/money.ts";
 import type { Rates } from "../pricing/mod.ts";
 

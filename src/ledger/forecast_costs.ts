@@ -1,4 +1,4 @@
-import type { CostForecast } from "../contract/costs.ts";
+import type { CostForecast } from "../contract/costs/cost_forecast.ts";
 import { DAY_MS, startOf, toIso } from "../kernel/clock.ts";
 import { divideHalfEven, type NanoUsd, parseTotalUsd, toUsd } from "../kernel/money.ts";
 import type { SqlValue, Store } from "../store/mod.ts";

@@ -1,5 +1,5 @@
 import type { Connection } from "../../client/mod.ts";
-import type { CostForecast } from "../../contract/costs.ts";
+import type { CostForecast } from "../../contract/costs/cost_forecast.ts";
 import { type TagGroup, tagKeyOf } from "../../contract/tags/tags.ts";
 import type { Grouping, Split } from "../../contract/values.ts";
 import { DAY_MS } from "../../kernel/clock.ts";

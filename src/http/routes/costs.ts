@@ -16,15 +16,8 @@ import { page, pageQuery } from "../pagination.ts";
 import { createRouter } from "../router.ts";
 import { checkGroups, compareQuery, scopeOf, scopeQuery, spanQuery } from "../cost_query.ts";
 import { CallId } from "../../contract/parts.ts";
-import {
-  CostForecast,
-  CostGroup,
-  CostRow,
-  CostSort,
-  CostSplit,
-  CostSums,
-  CostTotal,
-} from "../../contract/costs.ts";
+import { CostGroup, CostRow, CostSort, CostSplit, CostSums, CostTotal } from "../../contract/costs.ts";
+import { CostForecast } from "../../contract/costs/cost_forecast.ts";
 import { ExplainedCall } from "../../contract/explained_calls.ts";
 
 const list = createRoute({

@@ -15,7 +15,9 @@ import { page, pageQuery } from "../pagination.ts";
 import { scopeOf, scopeQuery, spanQuery } from "../cost_query.ts";
 import { createRoute, json, problems, z } from "../create_route.ts";
 import { createRouter } from "../router.ts";
-import { Caching, CostGroup, WhatIf } from "../../contract/costs.ts";
+import { CostGroup } from "../../contract/costs.ts";
+import { Caching } from "../../contract/costs/caching.ts";
+import { WhatIf } from "../../contract/costs/what_if.ts";
 
 const whatIf = createRoute({
   method: "get",

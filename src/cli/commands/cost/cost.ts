@@ -26,7 +26,7 @@ import { parseSince } from "../../parse/parse_time.ts";
 import { hasMore, printAnswer } from "../../render/print_answer.ts";
 import { UsageError } from "../../parse/usage_error.ts";
 import { textWidth } from "../../terminal/text_width.ts";
-import type { WhatIf } from "../../../contract/costs.ts";
+import type { WhatIf } from "../../../contract/costs/what_if.ts";
 import { type NanoUsd, parseTotalUsd } from "../../../kernel/money.ts";
 import { formatCount } from "../../render/format_values.ts";
 import { formatAmounts, formatChange } from "../../render/format_cost.ts";

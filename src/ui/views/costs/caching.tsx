@@ -1,4 +1,4 @@
-import type { Caching as CachingReport, CachingRow } from "../../../contract/costs.ts";
+import type { Caching as CachingReport, CachingRow } from "../../../contract/costs/caching.ts";
 import { compact, count, percent } from "../../format/number.ts";
 import { useNow } from "../../hooks/clock.ts";
 import { useData } from "../../hooks/data.ts";

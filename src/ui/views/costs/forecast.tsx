@@ -1,4 +1,5 @@
-import type { CostForecast, CostRow } from "../../../contract/costs.ts";
+import type { CostRow } from "../../../contract/costs.ts";
+import type { CostForecast } from "../../../contract/costs/cost_forecast.ts";
 import { DAY_MS } from "../../../kernel/clock.ts";
 import { BarChart } from "../../charts/bar_chart.tsx";
 import { Meter } from "../../charts/meter.tsx";
