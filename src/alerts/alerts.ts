@@ -1,5 +1,6 @@
 import { and, asc, desc, eq, exists, inArray, lte, or, sql } from "drizzle-orm";
-import type { Alert, AlertDelivery, AlertResend, RuleTest } from "../contract/alerts.ts";
+import type { Alert, AlertDelivery } from "../contract/alerts/alerts.ts";
+import type { AlertResend, RuleTest } from "../contract/alerts/sent_alerts.ts";
 import { type BudgetThreshold, isAtLeast, type ThresholdType } from "../contract/values.ts";
 import type { Fact, Notification } from "../delivery/channels/mod.ts";
 import { PurserError } from "../kernel/errors.ts";

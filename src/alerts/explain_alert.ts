@@ -1,5 +1,6 @@
 import { and, desc, eq, lt } from "drizzle-orm";
-import type { AlertCause, AlertCauses, AlertDetail, OtherCauses } from "../contract/alerts.ts";
+import type { AlertDetail } from "../contract/alerts/alerts.ts";
+import type { AlertCause, AlertCauses, OtherCauses } from "../contract/alerts/alert_causes.ts";
 import type { CostRow } from "../contract/costs.ts";
 import { toIso } from "../kernel/clock.ts";
 import { PurserError } from "../kernel/errors.ts";

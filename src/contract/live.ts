@@ -1,5 +1,5 @@
 import { z } from "@hono/zod-openapi";
-import { Alert } from "./alerts.ts";
+import { Alert } from "./alerts/alerts.ts";
 import { Budget, BudgetId } from "./budgets/budgets.ts";
 import { BudgetRefusal } from "./budgets/budget_refusals.ts";
 import { AgentId, CostUsd, Count, RunId, Time, Usd } from "./parts.ts";

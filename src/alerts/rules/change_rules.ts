@@ -1,5 +1,5 @@
 import type { Bus } from "../../bus/mod.ts";
-import type { AlertRule, RuleChanges, RuleInput } from "../../contract/alert_rules.ts";
+import type { AlertRule, RuleChanges, RuleInput } from "../../contract/alerts/alert_rules.ts";
 import type { Log } from "../../kernel/log.ts";
 import { replaceState, requireThat, type SqlValue, type Statement } from "../../store/mod.ts";
 import type { AlertContext } from "../context.ts";

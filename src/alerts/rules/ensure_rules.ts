@@ -1,7 +1,7 @@
 import { toHex } from "../../kernel/encoding.ts";
 import { PurserError } from "../../kernel/errors.ts";
 import type { Repeat, Severity, ThresholdType } from "../../contract/values.ts";
-import type { RuleInput } from "../../contract/alert_rules.ts";
+import type { RuleInput } from "../../contract/alerts/alert_rules.ts";
 import { type ChangeContext, insertRule, updateRule } from "./change_rules.ts";
 import { withDefaults } from "./rule_fields.ts";
 
@@ -41,7 +41,7 @@ export async function ensureRules(
   rules: readonly RuleInCode[],
 ): Promise<void> {
   if (rules.length > 0) ctx.rules.mayExist = true;
-  const { readRuleInput } = await import("../../contract/alert_rules.ts");
+  const { readRuleInput } = await import("../../contract/alerts/alert_rules.ts");
   const seen = new Set<string>();
   for (const { rule_id, ...input } of rules) {
     const rule = readRuleInput(input);

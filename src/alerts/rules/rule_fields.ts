@@ -1,5 +1,5 @@
 import { getTableColumns } from "drizzle-orm";
-import type { RuleInput } from "../../contract/alert_rules.ts";
+import type { RuleInput } from "../../contract/alerts/alert_rules.ts";
 import { DEFAULT_COOLDOWN_SECONDS } from "../../contract/limits.ts";
 import { parseUsd, toUsd } from "../../kernel/money.ts";
 import { withoutUndefined } from "../../kernel/without_undefined.ts";

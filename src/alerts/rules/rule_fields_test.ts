@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { RuleInput } from "../../contract/alert_rules.ts";
+import type { RuleInput } from "../../contract/alerts/alert_rules.ts";
 import { ruleRow } from "../../../tests/harness/alerts.ts";
 import { fieldsOf, toStored, withDefaults } from "./rule_fields.ts";
 

@@ -1,5 +1,5 @@
 import { and, asc, eq, gt, or } from "drizzle-orm";
-import type { AlertRule, RuleInput } from "../../contract/alert_rules.ts";
+import type { AlertRule, RuleInput } from "../../contract/alerts/alert_rules.ts";
 import type { ThresholdType } from "../../contract/values.ts";
 import { DAY_MS, HOUR_MS, MINUTE_MS, startOf, toIso } from "../../kernel/clock.ts";
 import { PurserError } from "../../kernel/errors.ts";

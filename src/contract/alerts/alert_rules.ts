@@ -1,10 +1,10 @@
-import { REPEATS, SEVERITIES, THRESHOLD_TYPES } from "./values.ts";
+import { REPEATS, SEVERITIES, THRESHOLD_TYPES } from "../values.ts";
 import { z } from "@hono/zod-openapi";
-import { AgentId, Count, DisplayName, id, pace, Severity, Time, Usd, UsdAboveZero } from "./parts.ts";
-import { DEFAULT_COOLDOWN_SECONDS, LABEL_SCHEMA, MAX_COOLDOWN_SECONDS } from "./limits.ts";
-import { PurserError } from "../kernel/errors.ts";
-import { NAME_PATTERN, NAME_RULE } from "../kernel/ids.ts";
-import { toIssues } from "./schema_issues.ts";
+import { AgentId, Count, DisplayName, id, pace, Severity, Time, Usd, UsdAboveZero } from "../parts.ts";
+import { DEFAULT_COOLDOWN_SECONDS, LABEL_SCHEMA, MAX_COOLDOWN_SECONDS } from "../limits.ts";
+import { PurserError } from "../../kernel/errors.ts";
+import { NAME_PATTERN, NAME_RULE } from "../../kernel/ids.ts";
+import { toIssues } from "../schema_issues.ts";
 
 /** The wire schemas of alert rules. */
 

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { PurserError } from "../kernel/errors.ts";
+import { PurserError } from "../../kernel/errors.ts";
 import { readRuleInput, RuleChanges } from "./alert_rules.ts";
 
 const RULE = { name: "Daily", threshold_type: "per_day_usd", threshold_usd: 10, severity: "warning" };

@@ -29,8 +29,9 @@ import {
 import { isTimePosition, linkNext, readCursor } from "../cursors.ts";
 import { limitQuery, optionalPageQuery, page } from "../pagination.ts";
 import { createRouter } from "../router.ts";
-import { Alert, AlertDetail, AlertId, AlertResend, RuleTest } from "../../contract/alerts.ts";
-import { AlertRule, RuleBody, RuleChangesBody, RuleId } from "../../contract/alert_rules.ts";
+import { Alert, AlertDetail, AlertId } from "../../contract/alerts/alerts.ts";
+import { AlertResend, RuleTest } from "../../contract/alerts/sent_alerts.ts";
+import { AlertRule, RuleBody, RuleChangesBody, RuleId } from "../../contract/alerts/alert_rules.ts";
 
 const params = z.object({ rule_id: RuleId });
 

@@ -1,5 +1,5 @@
 import type { RuleTest } from "../../../alerts/mod.ts";
-import type { AlertRule } from "../../../contract/alert_rules.ts";
+import type { AlertRule } from "../../../contract/alerts/alert_rules.ts";
 import { DEFAULT_COOLDOWN_SECONDS, MAX_COOLDOWN_SECONDS } from "../../../contract/limits.ts";
 import { REPEATS, SEVERITIES, THRESHOLD_TYPES } from "../../../contract/values.ts";
 import { NAME_PATTERN } from "../../../kernel/ids.ts";

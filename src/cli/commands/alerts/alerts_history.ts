@@ -1,4 +1,5 @@
-import type { Alert, AlertDelivery, AlertResend } from "../../../contract/alerts.ts";
+import type { Alert, AlertDelivery } from "../../../contract/alerts/alerts.ts";
+import type { AlertResend } from "../../../contract/alerts/sent_alerts.ts";
 import { arg, type Command, type CommandContext, option } from "../../command.ts";
 import { idInPath, readId } from "../../parse/command_id.ts";
 import { formatSpent, paintSeverity } from "../../render/format_spent.ts";

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { AlertDelivery } from "../../../contract/alerts.ts";
+import type { AlertDelivery } from "../../../contract/alerts/alerts.ts";
 import { describeDeliveries } from "./alerts_history.ts";
 
 const delivery = (channel: string, more: Partial<AlertDelivery>) =>

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from "preact";
-import type { AlertCause, AlertCauses, OtherCauses } from "../../../contract/alerts.ts";
+import type { AlertCause, AlertCauses, OtherCauses } from "../../../contract/alerts/alert_causes.ts";
 import { Meter } from "../../charts/meter.tsx";
 import { count, percent } from "../../format/number.ts";
 import { Card, Grid } from "../../parts/card.tsx";

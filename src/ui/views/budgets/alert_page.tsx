@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import type { AlertDelivery, AlertDetail } from "../../../contract/alerts.ts";
+import type { AlertDelivery, AlertDetail } from "../../../contract/alerts/alerts.ts";
 import { escapeText } from "../../../kernel/text.ts";
 import { shortUsd } from "../../format/money.ts";
 import { percent } from "../../format/number.ts";

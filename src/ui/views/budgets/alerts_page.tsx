@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import type { Alert, AlertRecord } from "../../../contract/alerts.ts";
+import type { Alert, AlertRecord } from "../../../contract/alerts/alerts.ts";
 import { SEVERITY_TONES } from "../tones.ts";
 import { useData } from "../../hooks/data.ts";
 import { useRoute } from "../../hooks/route.ts";

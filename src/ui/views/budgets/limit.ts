@@ -1,5 +1,5 @@
-import type { AlertRule } from "../../../contract/alert_rules.ts";
-import type { Alert } from "../../../contract/alerts.ts";
+import type { AlertRule } from "../../../contract/alerts/alert_rules.ts";
+import type { Alert } from "../../../contract/alerts/alerts.ts";
 import type { BudgetDefinition } from "../../../contract/budgets/budgets.ts";
 import type { BudgetState } from "../../../contract/budgets/budget_state.ts";
 import type { BudgetPeriod, RefusalReason } from "../../../contract/values.ts";

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { AlertRule } from "../../../contract/alert_rules.ts";
+import type { AlertRule } from "../../../contract/alerts/alert_rules.ts";
 import type { Budget } from "../../../contract/budgets/budgets.ts";
 import { byShare, byTime, limitOfBudget, limitOfRule } from "./limit.ts";
 import { nextStopOf, stoppedBy } from "./next_stop.tsx";

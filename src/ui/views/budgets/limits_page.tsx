@@ -1,4 +1,4 @@
-import type { AlertRule } from "../../../contract/alert_rules.ts";
+import type { AlertRule } from "../../../contract/alerts/alert_rules.ts";
 import type { Budget } from "../../../contract/budgets/budgets.ts";
 import { plural } from "../../format/number.ts";
 import { useNow } from "../../hooks/clock.ts";

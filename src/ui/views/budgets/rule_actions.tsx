@@ -1,5 +1,5 @@
-import type { AlertRule } from "../../../contract/alert_rules.ts";
-import type { AlertResend, RuleTest } from "../../../contract/alerts.ts";
+import type { AlertRule } from "../../../contract/alerts/alert_rules.ts";
+import type { AlertResend, RuleTest } from "../../../contract/alerts/sent_alerts.ts";
 import { plural } from "../../format/number.ts";
 import { request, RequestError } from "../../hooks/request.ts";
 import { useAccess } from "../../hooks/session.ts";

@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
-import type { AlertRule } from "../../../contract/alert_rules.ts";
-import type { Alert } from "../../../contract/alerts.ts";
+import type { AlertRule } from "../../../contract/alerts/alert_rules.ts";
+import type { Alert } from "../../../contract/alerts/alerts.ts";
 import { escapeText } from "../../../kernel/text.ts";
 import { span } from "../../format/time.ts";
 import { useNow } from "../../hooks/clock.ts";

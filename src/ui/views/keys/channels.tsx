@@ -1,4 +1,4 @@
-import type { Alert, AlertDelivery } from "../../../contract/alerts.ts";
+import type { Alert, AlertDelivery } from "../../../contract/alerts/alerts.ts";
 import type { Channel, TestResult } from "../../../contract/channels.ts";
 import { apiPath, uiPath } from "../../hooks/route.ts";
 import { useData, usePages } from "../../hooks/data.ts";

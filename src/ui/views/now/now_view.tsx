@@ -1,4 +1,4 @@
-import type { AlertRule } from "../../../contract/alert_rules.ts";
+import type { AlertRule } from "../../../contract/alerts/alert_rules.ts";
 import { Page } from "../../app/page.tsx";
 import { Sparkline } from "../../charts/sparkline.tsx";
 import { shortUsd } from "../../format/money.ts";
