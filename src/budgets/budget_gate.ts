@@ -13,7 +13,6 @@ import { KeptGrants } from "./kept_grants.ts";
 import type { KnownBudgets } from "./known_budgets.ts";
 import { countRefusals, wouldRefuse } from "./refusals.ts";
 import {
-  type ElsewhereRequest,
   freeGoneReservations,
   freeRunStatements,
   freeStatements,
@@ -22,10 +21,11 @@ import {
   renewStatement,
   RESERVATION_MS,
   reservationWriter,
-  type ReservedUntil,
   writeReservation,
 } from "./reservations.ts";
-import { type CallScopes, type CallToDecide, readStandingsOf } from "./standings.ts";
+import type { ElsewhereRequest, ReservedUntil } from "./reserve_elsewhere.ts";
+import { readStandingsOf } from "./standings.ts";
+import type { CallScopes, CallToDecide } from "./call_to_decide.ts";
 
 /** A request to make a call. */
 export interface CallRequest extends CallScopes {

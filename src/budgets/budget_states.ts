@@ -9,11 +9,10 @@ import { ALL_AGENTS, describePace, keyScope, type Pace, type PacedWindow, readPa
 import { type Query, type SqlValue, type Statement, type Store, tables } from "../store/mod.ts";
 import { countersOf, selectCounters } from "./budget_counters.ts";
 import type { BudgetRow } from "./budget_fields.ts";
-import { entityOf } from "./scopes.ts";
-import { readStandings, sessionScope } from "./standings.ts";
+import { entityOf, scopeText, sessionScope } from "./scopes.ts";
+import { readStandings } from "./standings.ts";
 import { windowOf } from "./windows.ts";
 import { and, eq, inArray } from "drizzle-orm";
-import { scopeText } from "./refusals.ts";
 
 type StateContext = { store: Store; clock: Pick<Clock, "now">; turns?: Turns };
 

@@ -1,6 +1,6 @@
 import { type Clock, DAY_MS, HOUR_MS, startOf } from "../kernel/clock.ts";
 import type { CallRequest, Grant } from "./budget_gate.ts";
-import type { CallScopes } from "./standings.ts";
+import type { CallScopes } from "./call_to_decide.ts";
 
 /** The time for which a reservation is kept for the next call. */
 export const AHEAD_MS = 100;

@@ -22,32 +22,24 @@ export {
   settleReservations,
 } from "./budget_gate.ts";
 export { AHEAD_MS, callerOf } from "./kept_grants.ts";
-export { budgetExceeded, listRefusals, type RefusalFilter, scopeText } from "./refusals.ts";
+export { budgetExceeded, listRefusals, type RefusalFilter } from "./refusals.ts";
 export { KnownBudgets } from "./known_budgets.ts";
 export {
-  type ElsewhereRequest,
   FORGET_HEADROOM,
   freeReported,
-  releaseElsewhere,
   type ReservedElsewhere,
-  type ReservedUntil,
-  reserveElsewhere,
   SELECT_RESERVING,
   sweepReservations,
 } from "./reservations.ts";
 export {
-  type CallScopes,
-  type CallToDecide,
-  type CounterState,
-  keyScope,
-  LOOKED_UP,
-  readStandings,
-  readStandingsOf,
-  type RunAbove,
-  runScope,
-  sessionScope,
-  toCallRow,
-} from "./standings.ts";
+  type ElsewhereRequest,
+  releaseElsewhere,
+  type ReservedUntil,
+  reserveElsewhere,
+} from "./reserve_elsewhere.ts";
+export { type CounterState, LOOKED_UP, readStandings, readStandingsOf } from "./standings.ts";
+export { runScope, scopeText, sessionScope } from "./scopes.ts";
+export { type CallScopes, type CallToDecide, type RunAbove, toCallRow } from "./call_to_decide.ts";
 export { CALL_COLUMNS, CEILING, EACH_STANDING, shareOf, SPENT_IN_ALL, standingsOf } from "./standing_sql.ts";
 export { type BudgetWindow, windowOf } from "./windows.ts";
 export {

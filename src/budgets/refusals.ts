@@ -2,7 +2,8 @@ import { toIso } from "../kernel/clock.ts";
 import { BudgetExceededError } from "../kernel/errors.ts";
 import { formatUsd, toUsd } from "../kernel/money.ts";
 import type { BudgetPeriod } from "../contract/values.ts";
-import { type RunAbove, runScope } from "./standings.ts";
+import { runScope, scopeText } from "./scopes.ts";
+import type { RunAbove } from "./call_to_decide.ts";
 import { type SqlValue, type Statement, type Store, toObjects } from "../store/mod.ts";
 import {
   type CallBounds,
@@ -116,12 +117,6 @@ function toRefusedBy(
     reason,
     resets_at: standing.resetsAt === null ? null : toIso(standing.resetsAt),
   };
-}
-
-/** Returns the text of a scope: `all`, `agent researcher`, `session ses_…`. */
-export function scopeText(scope: string): string {
-  if (scope === "") return "all";
-  return scope.includes(" ") ? scope : `agent ${scope}`;
 }
 
 const PERIODS: Record<BudgetPeriod, string> = {

@@ -1,4 +1,3 @@
-import type { NanoUsd } from "../kernel/money.ts";
 import { DATABASE_NOW, type SetWriter, type SqlValue, type Statement, type Store } from "../store/mod.ts";
 import {
   CALL_COLUMNS,
@@ -10,31 +9,10 @@ import {
   WITH_BUDGETS,
   WITH_STANDINGS,
 } from "./standing_sql.ts";
-import { type CallToDecide, toCallRow } from "./standings.ts";
-import type { BudgetGate } from "./budget_gate.ts";
-import { budgetExceeded } from "./refusals.ts";
+import { type CallToDecide, toCallRow } from "./call_to_decide.ts";
 
 /** The lease of a reservation: its process renews it while the call is in progress, see `BudgetGate.renew()`. */
 export const RESERVATION_MS = 60_000;
-
-/** A request to reserve for a call that is made elsewhere. */
-export interface ElsewhereRequest {
-  agentId: string;
-  sessionId: string | null;
-  keyId: string | null;
-  estimateNanoUsd: NanoUsd;
-  /** The most that it can cost; null if that is unknown, so that a strict budget refuses it. */
-  worstNanoUsd: NanoUsd | null;
-  ttlMs: number;
-  /** Returns statements for the commit that reserves. */
-  alongWith?(made: ReservedUntil): Statement[];
-}
-
-/** A reservation for a call that is made elsewhere. */
-export interface ReservedUntil {
-  reservationId: string;
-  expiresAt: number;
-}
 
 /** SQL for the holder of a reservation, with which its id begins; '' for one of a call that is made elsewhere. */
 const HOLDER = "substr(reservation_id, 1, instr(reservation_id, '/') - 1)";
@@ -68,7 +46,7 @@ const VERDICTS = `d AS MATERIALIZED (
 )`;
 
 /** SQL that is true for a call that is made elsewhere: others have their process in the id, and are released by it alone. */
-const isElsewhere = (id: string) => `instr(${id}, '/') = 0`;
+export const isElsewhere = (id: string) => `instr(${id}, '/') = 0`;
 
 /**
  * Makes the reservations of calls that fit: one row for each scope with a budget, and one of its own, 'run ' and an id. A call
@@ -265,49 +243,4 @@ export async function sweepReservations(ctx: { store: Store; instanceId: string 
   // Read first: there is rarely anything to remove, and a commit costs a flush.
   const { rows } = await ctx.store.read({ sql: `SELECT 1 ${OLD} LIMIT 1` });
   if (rows.length > 0) await ctx.store.write([{ sql: `DELETE ${OLD}` }]);
-}
-
-/* Reservations for calls that are made elsewhere. */
-
-/** The gate of a process, and the database that it shares. */
-interface ElsewhereContext {
-  gate: Pick<BudgetGate, "admitElsewhere" | "release">;
-  store: Pick<Store, "read">;
-}
-
-/**
- * Reserves for a call that is about to be made elsewhere. `onlyAgentId`: the only agent whose amounts the caller may see; `findLogOwner`
- * returns the one whose amounts the log of a refusal may have.
- *
- * @throws {BudgetExceededError} naming the budgets that refuse the call
- */
-export async function reserveElsewhere(
-  { gate }: Pick<ElsewhereContext, "gate">,
-  request: ElsewhereRequest,
-  { onlyAgentId, findLogOwner }: { onlyAgentId?: string; findLogOwner: () => Promise<string | null> },
-): Promise<ReservedUntil> {
-  const admission = await gate.admitElsewhere(request);
-  if (admission.go) return admission;
-  throw budgetExceeded({
-    action: `Cannot reserve for a call of agent ${request.agentId}`,
-    refusals: admission.refusals,
-    because: "this one has no worst_case_usd",
-    logOwner: await findLogOwner(),
-    ...(onlyAgentId !== undefined && { onlyAgentId }),
-  });
-}
-
-const FIND = `SELECT 1 FROM reservations WHERE reservation_id = ?1 AND ${isElsewhere("reservation_id")}
-AND (?2 IS NULL OR scope = ?2) AND NOT is_lost AND expires_at > ${DATABASE_NOW} LIMIT 1`;
-
-/** Releases a reservation for a call elsewhere; returns false if there is none, or none of the only agent of the caller. */
-export async function releaseElsewhere(
-  { gate, store }: ElsewhereContext,
-  reservationId: string,
-  onlyAgentId?: string,
-): Promise<boolean> {
-  const { rows } = await store.read({ sql: FIND, args: [reservationId, onlyAgentId ?? null] });
-  if (rows.length === 0) return false;
-  await gate.release({ reservationId });
-  return true;
 }

@@ -1,0 +1,77 @@
+import type { BudgetPeriod } from "../contract/values.ts";
+import { keyScope } from "../ledger/mod.ts";
+import type { SqlValue } from "../store/mod.ts";
+import type { Budget, ReservedAmounts } from "./decide_call.ts";
+import { runScope, sessionScope } from "./scopes.ts";
+import { windowOf } from "./windows.ts";
+
+/** A run above another. */
+export interface RunAbove {
+  runId: string;
+  agentId: string;
+  budget: Budget | null;
+}
+
+/** The counters that a call adds to, by its agent, session, key and run. */
+export interface CallScopes {
+  agentId: string;
+  sessionId: string | null;
+  keyId: string | null;
+  /** Null for a call of no run, such as one that is made elsewhere. */
+  runId: string | null;
+  /** The budget of the run itself. */
+  budget: Budget | null;
+  /** The runs above its own, whose budgets count it too. */
+  above?: readonly RunAbove[];
+}
+
+/** A reservation to make, or a call to look up the budgets of. */
+export interface CallToDecide {
+  reservationId: string;
+  scopes: CallScopes;
+  at: number;
+  amounts: ReservedAmounts;
+  isUnpriced: boolean;
+  leaseMs: number;
+  /** True where a power loss may lose the reservation: it ends this process too, and no strict budget has to remember it. */
+  mayLose?: boolean;
+}
+
+/** Returns the row of a call, of `CALL_COLUMNS`. */
+export function toCallRow(
+  { reservationId, scopes, at, amounts, isUnpriced, leaseMs }: CallToDecide,
+): SqlValue[] {
+  const { agentId, sessionId, keyId, runId, budget, above = [] } = scopes;
+  const start = (per: BudgetPeriod) => windowOf(per, at).from;
+  const runs = [...runId !== null && budget ? [{ runId, budget }] : [], ...above].flatMap((
+    { runId, budget },
+  ) =>
+    budget
+      ? [
+        `[${JSON.stringify(runScope(runId))},${budget.limitNanoUsd},"${budget.mode}",${
+          Number(budget.allowUnpriced ?? false)
+        }]`,
+      ]
+      : []
+  );
+  const ancestors = above.map(({ runId, agentId }) => [runScope(runId), agentId]);
+  return [
+    reservationId,
+    agentId,
+    sessionId === null ? null : sessionScope(sessionId),
+    keyId === null ? null : keyScope(keyId),
+    runId === null ? null : runScope(runId),
+    runScope(runId ?? reservationId),
+    at,
+    start("hour"),
+    start("day"),
+    start("week"),
+    start("month"),
+    amounts.estimateNanoUsd,
+    amounts.worstNanoUsd,
+    Number(isUnpriced),
+    runs.length === 0 ? "[]" : `[${runs.join(",")}]`,
+    ancestors.length === 0 ? "[]" : JSON.stringify(ancestors),
+    leaseMs,
+  ];
+}

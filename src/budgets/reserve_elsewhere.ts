@@ -1,0 +1,67 @@
+import type { NanoUsd } from "../kernel/money.ts";
+import { DATABASE_NOW, type Statement, type Store } from "../store/mod.ts";
+import type { BudgetGate } from "./budget_gate.ts";
+import { budgetExceeded } from "./refusals.ts";
+import { isElsewhere } from "./reservations.ts";
+
+/** A request to reserve for a call that is made elsewhere. */
+export interface ElsewhereRequest {
+  agentId: string;
+  sessionId: string | null;
+  keyId: string | null;
+  estimateNanoUsd: NanoUsd;
+  /** The most that it can cost; null if that is unknown, so that a strict budget refuses it. */
+  worstNanoUsd: NanoUsd | null;
+  ttlMs: number;
+  /** Returns statements for the commit that reserves. */
+  alongWith?(made: ReservedUntil): Statement[];
+}
+
+/** A reservation for a call that is made elsewhere. */
+export interface ReservedUntil {
+  reservationId: string;
+  expiresAt: number;
+}
+
+/** The gate of a process, and the database that it shares. */
+interface ElsewhereContext {
+  gate: Pick<BudgetGate, "admitElsewhere" | "release">;
+  store: Pick<Store, "read">;
+}
+
+/**
+ * Reserves for a call that is about to be made elsewhere. `onlyAgentId`: the only agent whose amounts the caller may see; `findLogOwner`
+ * returns the one whose amounts the log of a refusal may have.
+ *
+ * @throws {BudgetExceededError} naming the budgets that refuse the call
+ */
+export async function reserveElsewhere(
+  { gate }: Pick<ElsewhereContext, "gate">,
+  request: ElsewhereRequest,
+  { onlyAgentId, findLogOwner }: { onlyAgentId?: string; findLogOwner: () => Promise<string | null> },
+): Promise<ReservedUntil> {
+  const admission = await gate.admitElsewhere(request);
+  if (admission.go) return admission;
+  throw budgetExceeded({
+    action: `Cannot reserve for a call of agent ${request.agentId}`,
+    refusals: admission.refusals,
+    because: "this one has no worst_case_usd",
+    logOwner: await findLogOwner(),
+    ...(onlyAgentId !== undefined && { onlyAgentId }),
+  });
+}
+
+const FIND = `SELECT 1 FROM reservations WHERE reservation_id = ?1 AND ${isElsewhere("reservation_id")}
+AND (?2 IS NULL OR scope = ?2) AND NOT is_lost AND expires_at > ${DATABASE_NOW} LIMIT 1`;
+
+/** Releases a reservation for a call elsewhere; returns false if there is none, or none of the only agent of the caller. */
+export async function releaseElsewhere(
+  { gate, store }: ElsewhereContext,
+  reservationId: string,
+  onlyAgentId?: string,
+): Promise<boolean> {
+  const { rows } = await store.read({ sql: FIND, args: [reservationId, onlyAgentId ?? null] });
+  if (rows.length === 0) return false;
+  await gate.release({ reservationId });
+  return true;
+}
