@@ -16,7 +16,7 @@ import { budgetsHref, costsHref, limitHref, sessionHref } from "../links.ts";
 import { SEVERITY_TONES } from "../tones.ts";
 import { AlertCausesCards, isPartial } from "./alert_causes.tsx";
 import { ALERT_COLUMNS, HISTORY } from "./alerts_page.tsx";
-import { periodOf, PERIODS } from "./limit.ts";
+import { periodOf, PERIODS } from "./periods.ts";
 import { ResendButton } from "./rule_actions.tsx";
 import { SectionPage } from "./section_page.tsx";
 

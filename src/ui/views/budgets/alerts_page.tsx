@@ -13,7 +13,7 @@ import { Text } from "../../parts/text.tsx";
 import { Time } from "../../parts/time.tsx";
 import { AgentCell, SessionCell } from "../cells.tsx";
 import { budgetsHref, limitHref } from "../links.ts";
-import { periodOf, PERIODS } from "./limit.ts";
+import { periodOf, PERIODS } from "./periods.ts";
 import { SectionPage } from "./section_page.tsx";
 
 export const HISTORY = "/alerts/history";

@@ -8,7 +8,8 @@ import { Money } from "../../parts/money.tsx";
 import { Text } from "../../parts/text.tsx";
 import { Time } from "../../parts/time.tsx";
 import { utcBriefly } from "../../format/time.ts";
-import { type Limit, PERIODS } from "./limit.ts";
+import type { Limit } from "./limit.ts";
+import { PERIODS } from "./periods.ts";
 
 /** The name of a limit with its state and the calls that it counts. */
 export function LimitName({ limit, kind }: { limit: Limit; kind?: string }) {

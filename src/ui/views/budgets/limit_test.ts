@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
 import type { AlertRule } from "../../../contract/alerts/alert_rules.ts";
 import type { Budget } from "../../../contract/budgets/budgets.ts";
-import { byShare, byTime, limitOfBudget, limitOfRule } from "./limit.ts";
+import { byShare, byTime } from "./limit.ts";
+import { limitOfBudget } from "./limit_of_budget.ts";
+import { limitOfRule } from "./limit_of_rule.ts";
 import { nextStopOf, stoppedBy } from "./next_stop.tsx";
 
 const NOW = Date.parse("2026-12-31T23:30:00.000Z");

@@ -13,7 +13,8 @@ import { Time } from "../../parts/time.tsx";
 import { useLive } from "../../live/live.tsx";
 import { AgentCell, SessionCell } from "../cells.tsx";
 import { budgetsHref } from "../links.ts";
-import { PERIODS, REASONS } from "./limit.ts";
+import { PERIODS } from "./periods.ts";
+import { REASONS } from "./refusal_reasons.ts";
 import { SectionPage } from "./section_page.tsx";
 
 export const REFUSAL_COLUMNS: Column<BudgetRefusal>[] = [

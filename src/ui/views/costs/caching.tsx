@@ -10,7 +10,8 @@ import { Money } from "../../parts/money.tsx";
 import { type Column, Table } from "../../parts/table.tsx";
 import { Share } from "./cost_table.tsx";
 import { GroupLink, nameOf } from "./group.tsx";
-import { costPath, spanOf } from "./scope.ts";
+import { costPath } from "./scope.ts";
+import { spanOf } from "./span.ts";
 
 /** The savings of prompt caches: what they were, and what they could be. */
 export function Caching() {

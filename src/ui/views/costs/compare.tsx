@@ -10,7 +10,8 @@ import { Money } from "../../parts/money.tsx";
 import { type Column, Table } from "../../parts/table.tsx";
 import { change, Difference } from "./difference.tsx";
 import { GroupLink, nameOf } from "./group.tsx";
-import { comparisonOf, costPath } from "./scope.ts";
+import { costPath } from "./scope.ts";
+import { comparisonOf } from "./span.ts";
 import { type Factors, factorsOf } from "./factors.ts";
 
 /** This week or month beside the one before, up to the same hour of it. */

@@ -10,7 +10,8 @@ import { Coverage } from "./coverage.tsx";
 import { CostFilters } from "./filters.tsx";
 import { Forecast } from "./forecast.tsx";
 import { Overview } from "./overview.tsx";
-import { DEFAULT_SPAN, hrefTo, SPANS } from "./scope.ts";
+import { hrefTo } from "./scope.ts";
+import { DEFAULT_SPAN, SPANS } from "./span.ts";
 
 /** The pages of the section; those without a span have a fixed one. */
 const PAGES = [

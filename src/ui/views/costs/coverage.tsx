@@ -8,7 +8,8 @@ import { Empty, Loaded } from "../../parts/loaded.tsx";
 import { Money } from "../../parts/money.tsx";
 import { type Column, Table } from "../../parts/table.tsx";
 import { GroupLink, nameOf } from "./group.tsx";
-import { costPath, spanOf } from "./scope.ts";
+import { costPath } from "./scope.ts";
+import { spanOf } from "./span.ts";
 
 /** The calls without a price, those priced in part, and those whose tokens are an estimate, with the fix. */
 export function Coverage() {

@@ -13,7 +13,8 @@ import { Card, Stat, Stats } from "../../parts/card.tsx";
 import { Empty, Loaded } from "../../parts/loaded.tsx";
 import { Money } from "../../parts/money.tsx";
 import { hrefOfDay } from "./group.tsx";
-import { costPath, dayOf, monthOf } from "./scope.ts";
+import { costPath } from "./scope.ts";
+import { dayOf, monthOf } from "./utc_days.ts";
 
 /** The end of the month, as a range of two estimates. */
 export function Forecast() {

@@ -3,7 +3,7 @@ import type { CostRow } from "../../../contract/costs.ts";
 import { escapeText } from "../../../kernel/text.ts";
 import { hrefWith, uiPath } from "../../hooks/route.ts";
 import { Link } from "../../parts/link.tsx";
-import { nextDay } from "./scope.ts";
+import { nextDay } from "./utc_days.ts";
 
 /** The groups of a report with their names on the screen. */
 export const GROUPS = [

@@ -10,7 +10,7 @@ import { Money } from "../../parts/money.tsx";
 import { type Column, Table } from "../../parts/table.tsx";
 import { Text } from "../../parts/text.tsx";
 import { Time } from "../../parts/time.tsx";
-import { REASONS } from "../budgets/limit.ts";
+import { REASONS } from "../budgets/refusal_reasons.ts";
 import { ADD_RULE } from "../commands.ts";
 import { budgetsHref, costsHref, limitHref, sessionHref } from "../links.ts";
 import { SEVERITY_TONES } from "../tones.ts";

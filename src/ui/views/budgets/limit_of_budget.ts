@@ -1,0 +1,56 @@
+import type { BudgetDefinition } from "../../../contract/budgets/budgets.ts";
+import type { BudgetState } from "../../../contract/budgets/budget_state.ts";
+import { costsHref, limitHref, sessionHref } from "../links.ts";
+import { type Limit, shareOf } from "./limit.ts";
+
+type Budget = BudgetDefinition & BudgetState;
+
+/** Returns a budget as a limit. */
+export function limitOfBudget(budget: Budget): Limit {
+  const { spent_usd, reserved_usd, limit_usd, extra_usd } = budget;
+  return {
+    kind: "budget",
+    id: budget.budget_id,
+    name: budget.name,
+    href: limitHref(budget.budget_id),
+    enabled: budget.enabled,
+    scope: scopeOfBudget(budget),
+    per: budget.per,
+    spent: spent_usd,
+    spentHref: spentHrefOf(budget),
+    reserved: reserved_usd,
+    limit: limit_usd,
+    raised: extra_usd,
+    left: budget.left_usd,
+    share: shareOf(spent_usd + reserved_usd, limit_usd + extra_usd),
+    state: budget.state,
+    stops: budget.action === "refuse",
+    resetsAt: budget.resets_at,
+    reachesAt: budget.reaches_at,
+    usdPerHour: budget.usd_per_hour,
+    refusedCalls: budget.refused_calls,
+  };
+}
+
+function scopeOfBudget({ agent_id, session_id, key_id, each }: BudgetDefinition): string {
+  const named = agent_id !== null
+    ? `agent ${agent_id}`
+    : session_id !== null
+    ? `session ${session_id}`
+    : key_id !== null
+    ? `key ${key_id}`
+    : "all agents";
+  return each === null ? named : named === "all agents" ? `each ${each}` : `${named}, each ${each}`;
+}
+
+/** Returns the page with the calls that a budget counts; of one with many counters, those of the counter that is shown. */
+function spentHrefOf({ agent_id, session_id, key_id, counter, window_start }: Budget): string {
+  const { kind, id } = counter ?? {};
+  const session = session_id ?? (kind === "session" ? id : undefined);
+  if (session !== undefined) return sessionHref(session);
+  return costsHref({
+    agent_id: agent_id ?? (kind === "agent" ? id : undefined),
+    key_id: key_id ?? (kind === "key" ? id : undefined),
+    from: window_start ?? undefined,
+  });
+}
