@@ -1,7 +1,7 @@
 import { z } from "@hono/zod-openapi";
 import type { ZodType } from "zod";
 import { headers } from "../contract/headers.ts";
-import { json } from "./create_route.ts";
+import { json } from "./route_parts.ts";
 
 /** Returns a JSON response that is one page of a list; its `Link` header has the next one. */
 export function page<Schema extends ZodType>(schema: Schema, description: string) {

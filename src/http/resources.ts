@@ -1,6 +1,6 @@
 import type { Core } from "../service/mod.ts";
 import { mayBeGateway } from "../gateway/mod.ts";
-import type { Permission } from "./middleware/authorize.ts";
+import type { Permission } from "./middleware/permission.ts";
 import type { Router } from "./router.ts";
 
 /** The exports of a resource's file of routes. */

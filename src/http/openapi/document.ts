@@ -1,6 +1,6 @@
 import { VERSION } from "../../kernel/version.ts";
 import { RESPONSE_HEADERS } from "../../contract/headers.ts";
-import { SECURITY_SCHEME } from "../middleware/authorize.ts";
+import { SECURITY_SCHEME } from "../middleware/permission.ts";
 import type { Router } from "../router.ts";
 
 /** The parts of the document that are used here. */

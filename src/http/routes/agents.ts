@@ -4,16 +4,10 @@ import { NAME_PATTERN } from "../../kernel/ids.ts";
 import { readAgentUsage } from "../../ledger/mod.ts";
 import { etagOf, IF_MATCH, IF_NONE_MATCH, readPreconditions } from "../middleware/preconditions.ts";
 import { onlyAgentOf } from "../middleware/agent_reach.ts";
-import {
-  BODY_CODES,
-  createRoute,
-  headers,
-  json,
-  jsonBody,
-  optionalHeaders,
-  problems,
-  z,
-} from "../create_route.ts";
+import { createRoute, z } from "../create_route.ts";
+import { headers } from "../../contract/headers.ts";
+import { BODY_CODES, problems } from "../problem_responses.ts";
+import { json, jsonBody, optionalHeaders } from "../route_parts.ts";
 import { isIdPosition, linkNext, readCursor } from "../cursors.ts";
 import { optionalPageQuery, page } from "../pagination.ts";
 import { createRouter } from "../router.ts";

@@ -16,16 +16,10 @@ import { settleClaim } from "../../keys/idempotency/mod.ts";
 import { answerOnce, fingerprintOf, IDEMPOTENCY_KEY } from "../middleware/idempotency.ts";
 import { etagOf, IF_MATCH, readPreconditions } from "../middleware/preconditions.ts";
 import { onlyAgentOf } from "../middleware/agent_reach.ts";
-import {
-  BODY_CODES,
-  createRoute,
-  headers,
-  json,
-  jsonBody,
-  optionalHeaders,
-  problems,
-  z,
-} from "../create_route.ts";
+import { createRoute, z } from "../create_route.ts";
+import { headers } from "../../contract/headers.ts";
+import { BODY_CODES, problems } from "../problem_responses.ts";
+import { json, jsonBody, optionalHeaders } from "../route_parts.ts";
 import { isTimePosition, linkNext, readCursor } from "../cursors.ts";
 import { limitQuery, optionalPageQuery, page } from "../pagination.ts";
 import { createRouter } from "../router.ts";

@@ -12,16 +12,10 @@ import { BudgetExceededError, messageOf, PurserError } from "../../kernel/errors
 import { parseUsd } from "../../kernel/money.ts";
 import type { Core } from "../../service/mod.ts";
 import { appendEvents, countInSessions, findLogOwner, findSessionOwner } from "../../sessions/mod.ts";
-import {
-  BODY_CODES,
-  createRoute,
-  headers,
-  json,
-  jsonBody,
-  optionalHeaders,
-  problems,
-  z,
-} from "../create_route.ts";
+import { createRoute, z } from "../create_route.ts";
+import { headers } from "../../contract/headers.ts";
+import { BODY_CODES, problems } from "../problem_responses.ts";
+import { json, jsonBody, optionalHeaders } from "../route_parts.ts";
 import { answerOnce, fingerprintOf, IDEMPOTENCY_KEY } from "../middleware/idempotency.ts";
 import { isNamedAfter, notOwn, onlyAgentOf, outOfReach } from "../middleware/agent_reach.ts";
 import { principalOf } from "../middleware/principal.ts";

@@ -27,16 +27,10 @@ import { AgentId, Label, name } from "../../contract/parts.ts";
 import { settleClaim } from "../../keys/idempotency/mod.ts";
 import type { Core } from "../../service/mod.ts";
 import { findSessionOwner } from "../../sessions/mod.ts";
-import {
-  BODY_CODES,
-  createRoute,
-  headers,
-  json,
-  jsonBody,
-  optionalHeaders,
-  problems,
-  z,
-} from "../create_route.ts";
+import { createRoute, z } from "../create_route.ts";
+import { headers } from "../../contract/headers.ts";
+import { BODY_CODES, problems } from "../problem_responses.ts";
+import { json, jsonBody, optionalHeaders } from "../route_parts.ts";
 import { isNumberPosition, isTimePosition, linkNext, readCursor } from "../cursors.ts";
 import { answerOnce, fingerprintOf, IDEMPOTENCY_KEY } from "../middleware/idempotency.ts";
 import { etagOf, IF_MATCH, readPreconditions } from "../middleware/preconditions.ts";

@@ -1,7 +1,9 @@
 import { testChannel } from "../../delivery/mod.ts";
 import type { ConfiguredChannel } from "../../delivery/channels/mod.ts";
 import type { Core } from "../../service/mod.ts";
-import { BODY_CODES, createRoute, json, problems, z } from "../create_route.ts";
+import { createRoute, z } from "../create_route.ts";
+import { BODY_CODES, problems } from "../problem_responses.ts";
+import { json } from "../route_parts.ts";
 import { isNumberPosition, linkNext, readCursor } from "../cursors.ts";
 import { optionalPageQuery, page } from "../pagination.ts";
 import { createRouter } from "../router.ts";

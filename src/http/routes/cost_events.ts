@@ -4,7 +4,9 @@ import type { Core } from "../../service/mod.ts";
 import { readOwners } from "../../sessions/mod.ts";
 import { isNamedAfter, notOwn, onlyAgentOf, outOfReach } from "../middleware/agent_reach.ts";
 import { principalOf } from "../middleware/principal.ts";
-import { BODY_CODES, createRoute, json, jsonBody, problems } from "../create_route.ts";
+import { createRoute } from "../create_route.ts";
+import { BODY_CODES, problems } from "../problem_responses.ts";
+import { json, jsonBody } from "../route_parts.ts";
 import { createRouter } from "../router.ts";
 import { BookedReport, type CostEventBody, CostEventsBody } from "../../contract/cost_events.ts";
 

@@ -10,7 +10,9 @@ import {
 } from "../../ledger/mod.ts";
 import { acceptsCsv, cellOf, CSV, toLines } from "../middleware/csv.ts";
 import { onlyAgentOf } from "../middleware/agent_reach.ts";
-import { createRoute, json, problems, z } from "../create_route.ts";
+import { createRoute, z } from "../create_route.ts";
+import { problems } from "../problem_responses.ts";
+import { json } from "../route_parts.ts";
 import { isNumberPosition, linkNext, readCursor } from "../cursors.ts";
 import { page, pageQuery } from "../pagination.ts";
 import { createRouter } from "../router.ts";

@@ -9,7 +9,10 @@ import {
   type Parameter,
   type Reference,
 } from "../openapi/document.ts";
-import { createRoute, headers, json, problems, z } from "../create_route.ts";
+import { createRoute, z } from "../create_route.ts";
+import { headers } from "../../contract/headers.ts";
+import { problems } from "../problem_responses.ts";
+import { json } from "../route_parts.ts";
 import { createRouter, type Router } from "../router.ts";
 import type { Context } from "hono";
 import { html } from "hono/html";

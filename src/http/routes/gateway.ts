@@ -4,7 +4,7 @@ import { type Caller, findTarget, passRequest, readAttribution } from "../../gat
 import { toStream } from "../../kernel/byte_reader.ts";
 import { PurserError } from "../../kernel/errors.ts";
 import type { Core } from "../../service/mod.ts";
-import type { Permission } from "../middleware/authorize.ts";
+import type { Permission } from "../middleware/permission.ts";
 import { type ApiEnv, leaseOf, principalOf } from "../middleware/principal.ts";
 import { readBody } from "../middleware/request_body.ts";
 import { withReader, withWhole } from "../middleware/response_headers.ts";

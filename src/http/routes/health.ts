@@ -1,7 +1,9 @@
 import type { Core } from "../../service/mod.ts";
 import { VERSION } from "../../kernel/version.ts";
 import { checkWritable } from "../../store/mod.ts";
-import { createRoute, json, problems } from "../create_route.ts";
+import { createRoute } from "../create_route.ts";
+import { problems } from "../problem_responses.ts";
+import { json } from "../route_parts.ts";
 import { createRouter } from "../router.ts";
 import { Health } from "../../contract/service.ts";
 

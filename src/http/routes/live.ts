@@ -1,7 +1,9 @@
 import { LiveState, LiveStreamEvent } from "../../contract/live.ts";
 import { deltaOf, type LiveReading } from "../../service/live/mod.ts";
 import type { Core } from "../../service/mod.ts";
-import { createRoute, eventStream, json, problems, z } from "../create_route.ts";
+import { createRoute, z } from "../create_route.ts";
+import { problems } from "../problem_responses.ts";
+import { eventStream, json } from "../route_parts.ts";
 import { onlyAgentOf } from "../middleware/agent_reach.ts";
 import { principalOf } from "../middleware/principal.ts";
 import { streamItems } from "../middleware/streams.ts";

@@ -3,7 +3,9 @@ import { PriceReport } from "../../contract/prices.ts";
 import { PurserError } from "../../kernel/errors.ts";
 import { describePrice, describeSources } from "../../pricing/show/mod.ts";
 import type { Core } from "../../service/mod.ts";
-import { createRoute, json, problems, z } from "../create_route.ts";
+import { createRoute, z } from "../create_route.ts";
+import { problems } from "../problem_responses.ts";
+import { json } from "../route_parts.ts";
 import { createRouter } from "../router.ts";
 
 const get = createRoute({

@@ -8,7 +8,9 @@ import {
   planRepricing,
   undoRepricing,
 } from "../../booking/repricing/mod.ts";
-import { BODY_CODES, createRoute, json, jsonBody, problems, z } from "../create_route.ts";
+import { createRoute, z } from "../create_route.ts";
+import { BODY_CODES, problems } from "../problem_responses.ts";
+import { json, jsonBody } from "../route_parts.ts";
 import { isNumberPosition, linkNext, readCursor } from "../cursors.ts";
 import { page, pageQuery } from "../pagination.ts";
 import { createRouter } from "../router.ts";

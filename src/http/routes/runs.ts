@@ -24,17 +24,10 @@ import {
 import { isNamedAfter, narrowToAgent, notOwn, onlyAgentOf } from "../middleware/agent_reach.ts";
 import { type ApiEnv, leaseOf, principalOf } from "../middleware/principal.ts";
 import { instanceOf, toProblem } from "../middleware/problem.ts";
-import {
-  BODY_CODES,
-  createRoute,
-  eventStream,
-  headers,
-  json,
-  jsonBody,
-  optionalHeaders,
-  problems,
-  z,
-} from "../create_route.ts";
+import { createRoute, z } from "../create_route.ts";
+import { headers } from "../../contract/headers.ts";
+import { BODY_CODES, problems } from "../problem_responses.ts";
+import { eventStream, json, jsonBody, optionalHeaders } from "../route_parts.ts";
 import { isTimePosition, linkNext, readCursor } from "../cursors.ts";
 import { page, pageQuery } from "../pagination.ts";
 import { createRouter } from "../router.ts";

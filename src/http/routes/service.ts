@@ -10,7 +10,9 @@ import {
   serviceFamilies,
 } from "../../service/metrics/mod.ts";
 import { VERSION } from "../../kernel/version.ts";
-import { createRoute, json, problems, z } from "../create_route.ts";
+import { createRoute, z } from "../create_route.ts";
+import { problems } from "../problem_responses.ts";
+import { json } from "../route_parts.ts";
 import { createRouter } from "../router.ts";
 
 const metrics = createRoute({

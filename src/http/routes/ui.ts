@@ -1,7 +1,7 @@
 import type { Context } from "hono";
 import { PurserError } from "../../kernel/errors.ts";
 import { toHex } from "../../kernel/encoding.ts";
-import type { Permission } from "../middleware/authorize.ts";
+import type { Permission } from "../middleware/permission.ts";
 import type { ApiEnv } from "../middleware/principal.ts";
 import { matchesWeakly, PAGE_HEADERS, withWhole } from "../middleware/response_headers.ts";
 import { createRouter, type Router } from "../router.ts";

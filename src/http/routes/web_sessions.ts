@@ -17,7 +17,7 @@ import {
   redeemSignInCode,
 } from "../../keys/mod.ts";
 import type { Core } from "../../service/mod.ts";
-import type { Permission } from "../middleware/authorize.ts";
+import type { Permission } from "../middleware/permission.ts";
 import { type ApiEnv, leaseOf, principalOf } from "../middleware/principal.ts";
 import { checkOwnPage, sessionCookies, sessionTokenOf } from "../middleware/web_session.ts";
 import { createRouter, type Router } from "../router.ts";

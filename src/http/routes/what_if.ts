@@ -13,7 +13,9 @@ import {
 import { isNumberPosition, linkNext, readCursor } from "../cursors.ts";
 import { page, pageQuery } from "../pagination.ts";
 import { scopeOf, scopeQuery, spanQuery } from "../cost_query.ts";
-import { createRoute, json, problems, z } from "../create_route.ts";
+import { createRoute, z } from "../create_route.ts";
+import { problems } from "../problem_responses.ts";
+import { json } from "../route_parts.ts";
 import { createRouter } from "../router.ts";
 import { CostGroup } from "../../contract/costs.ts";
 import { Caching } from "../../contract/costs/caching.ts";
