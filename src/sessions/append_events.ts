@@ -3,7 +3,7 @@ import { toIso } from "../kernel/clock.ts";
 import { toPlainJsonText } from "../kernel/json/portable_json.ts";
 import type { SqlValue, Statement, Store } from "../store/mod.ts";
 import type { RunRef } from "./context.ts";
-import { findSessionOwner } from "./read_sessions.ts";
+import { findSessionOwner } from "./read_owners.ts";
 import type { NewMessage } from "./session_message.ts";
 import type { SessionEventType } from "../contract/values.ts";
 

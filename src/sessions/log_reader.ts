@@ -2,7 +2,7 @@ import type { Bus } from "../bus/mod.ts";
 import { SharedLoop } from "../kernel/shared_loop.ts";
 import type { Turns } from "../kernel/turns.ts";
 import type { SessionContext } from "./context.ts";
-import { lastEventId, listAllEvents } from "./read_sessions.ts";
+import { lastEventId, listAllEvents } from "./list_events.ts";
 
 /** An event of the log as its JSON text, which all streams share. */
 export interface LoggedEvent {

@@ -26,19 +26,15 @@ export {
   type RunEndRetries,
 } from "./recover_runs.ts";
 export {
-  findRunOwner,
-  findSessionOwner,
   getRun,
   getSession,
-  lastEventId,
-  listAllEvents,
   listMessages,
-  listSessionEvents,
   listSessions,
   readEventTexts,
   readMessageTexts,
-  readOwners,
 } from "./read_sessions.ts";
+export { findRunOwner, findSessionOwner, readOwners } from "./read_owners.ts";
+export { lastEventId, listAllEvents, listSessionEvents } from "./list_events.ts";
 export { countRunning, listRuns, type RunFilter } from "./list_runs.ts";
 export type { Run } from "../contract/runs.ts";
 export type { Session } from "../contract/sessions.ts";

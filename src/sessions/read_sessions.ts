@@ -1,26 +1,17 @@
 import type { Run } from "../contract/runs.ts";
 import type { Session } from "../contract/sessions.ts";
-import { and, asc, desc, eq, gt, lt, or, type SQL, sql } from "drizzle-orm";
+import { and, desc, eq, lt, or } from "drizzle-orm";
 import { toIso } from "../kernel/clock.ts";
 import { PurserError } from "../kernel/errors.ts";
-import {
-  firstAgentsOf,
-  readRunUsage,
-  readSessionUsage,
-  toCostEvent,
-  type TokenUsage,
-  toModelCall,
-  withAdjustments,
-} from "../ledger/mod.ts";
+import { readRunUsage, readSessionUsage, type TokenUsage } from "../ledger/mod.ts";
 import { toUsd } from "../kernel/money.ts";
 import type { Turns } from "../kernel/turns.ts";
 import { type Query, type Store, tables, toObjects } from "../store/mod.ts";
 import type { SessionContext } from "./context.ts";
+import { listSessionEvents } from "./list_events.ts";
 import { listReportedSessions, readReportedSession } from "./reported_sessions.ts";
 import { toCanonicalText } from "../kernel/json/canonical_json.ts";
 import type { SessionMessage } from "./session_message.ts";
-import type { SessionEventType } from "../contract/values.ts";
-import type { SessionEvent } from "../contract/events.ts";
 
 const { runs, sessions } = tables;
 
@@ -114,69 +105,6 @@ function toSession(row: typeof sessions.$inferSelect, usage: TokenUsage): Sessio
     created_at: toIso(row.createdAt),
     updated_at: toIso(row.updatedAt),
   };
-}
-
-type StoreContext = { store: Pick<Store, "read"> };
-
-/**
- * Returns the agent that owns a session; undefined for an unknown session. A session that is known from reported calls only
- * is owned by their agent, or by no agent (null) if they have several.
- */
-export async function findSessionOwner(
-  { store }: StoreContext,
-  sessionId: string,
-): Promise<string | null | undefined> {
-  const { rows: [session] } = await store.read({
-    sql: "SELECT agent_id FROM sessions WHERE session_id = ?",
-    args: [sessionId],
-  });
-  if (session) return session[0] as string;
-  const { rows: [calls] } = await store.read({
-    sql: "SELECT min(agent_id), max(agent_id) FROM calls WHERE session_id = ?",
-    args: [sessionId],
-  });
-  const [first, last] = calls!;
-  if (first === null) return undefined;
-  return first === last ? first as string : null;
-}
-
-/** Returns the agent that owns a run; undefined for an unknown run. */
-export async function findRunOwner({ store }: StoreContext, runId: string): Promise<string | undefined> {
-  const { rows: [run] } = await store.read({
-    sql: "SELECT agent_id FROM runs WHERE run_id = ?",
-    args: [runId],
-  });
-  return run?.[0] as string | undefined;
-}
-
-// A session or run that is known from calls only is owned by the agent of its first call.
-const OWNERS = `SELECT 'session', p.value, coalesce(s.agent_id, x.agent_id) FROM json_each(?1) p
-  LEFT JOIN sessions s ON s.session_id = p.value
-  LEFT JOIN ${firstAgentsOf("session", "?1")} x ON x.id = p.value
-UNION ALL SELECT 'run', p.value, coalesce(r.agent_id, x.agent_id) FROM json_each(?2) p
-  LEFT JOIN runs r ON r.run_id = p.value
-  LEFT JOIN ${firstAgentsOf("run", "?2")} x ON x.id = p.value
-UNION ALL SELECT 'call', p.value, c.agent_id FROM json_each(?3) p LEFT JOIN calls c ON c.call_id = p.value`;
-
-/** The ids that a report refers to. */
-export interface ReportedIds {
-  sessionIds: readonly string[];
-  runIds: readonly string[];
-  callIds: readonly string[];
-}
-
-/** Reads the agents that own sessions, runs and calls; null for an unknown id. Those known from reports only are known. */
-export async function readOwners(
-  { store }: StoreContext,
-  ids: ReportedIds,
-): Promise<{ kind: "session" | "run" | "call"; id: string; agentId: string | null }[]> {
-  const args = [ids.sessionIds, ids.runIds, ids.callIds].map((each) => JSON.stringify(each));
-  const { rows } = await store.read({ sql: OWNERS, args });
-  return rows.map(([kind, id, agentId]) => ({
-    kind: kind as "session" | "run" | "call",
-    id: id as string,
-    agentId: agentId as string | null,
-  }));
 }
 
 /** The limits of a page of messages; the last message of a page may exceed the bytes. */
@@ -291,84 +219,6 @@ function wholeText(row: Row, content: string): string {
     id: row.message_id,
     created_at: toIso(Number(row.created_at)),
   });
-}
-
-const { calls, events } = tables;
-
-/** Lists a page of one session's log, by seq. Large events make it shorter than `limit`; it is empty only at the end. */
-export function listSessionEvents(
-  ctx: Pick<SessionContext, "query">,
-  input: { sessionId: string; after: number; limit: number },
-): Promise<SessionEvent[]> {
-  const where = and(eq(events.sessionId, input.sessionId), gt(events.seq, input.after))!;
-  return selectEvents(ctx, where, events.seq, input.limit);
-}
-
-/** Lists a page of the log of all sessions, by its global position. */
-export function listAllEvents(
-  ctx: Pick<SessionContext, "query">,
-  input: { after: number; limit: number },
-): Promise<SessionEvent[]> {
-  return selectEvents(ctx, gt(events.eventId, input.after), events.eventId, input.limit);
-}
-
-/** The size limit of a page, unless a single event is larger: a libSQL server answers with at most 10 MB. */
-const EVENT_PAGE_BYTES = 1024 * 1024;
-
-/** The size of the event of a booked call, which has its payload in the ledger. */
-const CALL_BYTES = 600;
-
-/** Counts the rows that fit into a page. Reads the sizes of the payloads only. */
-async function countFitting(
-  ctx: Pick<SessionContext, "query">,
-  where: SQL,
-  order: typeof events.seq | typeof events.eventId,
-  limit: number,
-): Promise<number> {
-  const size = sql<number>`coalesce(octet_length(${events.payload}), ${CALL_BYTES})`;
-  const rows = ctx.query.select({ order: order.getSQL().as("position"), size: size.as("size") }).from(events)
-    .where(where).orderBy(asc(order)).limit(limit).as("page_rows");
-  const sums = ctx.query.select({
-    before: sql<
-      number
-    >`sum(${rows.size}) OVER (ORDER BY ${rows.order} ROWS UNBOUNDED PRECEDING) - ${rows.size}`.as("before"),
-  }).from(rows).as("sums");
-  const [row] = await ctx.query.select({ count: sql<bigint>`count(*)` }).from(sums).where(
-    lt(sums.before, EVENT_PAGE_BYTES),
-  );
-  return Number(row?.count ?? 0);
-}
-
-async function selectEvents(
-  ctx: Pick<SessionContext, "query">,
-  where: SQL,
-  order: typeof events.seq | typeof events.eventId,
-  limit: number,
-): Promise<SessionEvent[]> {
-  const fitting = await countFitting(ctx, where, order, limit);
-  if (fitting === 0) return [];
-  const rows = await ctx.query.select({ event: events, call: calls }).from(events)
-    .leftJoin(calls, and(eq(events.type, "cost.recorded"), eq(calls.callId, events.callId)))
-    .where(where).orderBy(asc(order)).limit(fitting);
-  const booked = rows.flatMap(({ call }) => call ? [toModelCall(call)] : []);
-  const adjusted = new Map((await withAdjustments(ctx.query, booked)).map((call) => [call.callId, call]));
-  return rows.map(({ event, call }) => ({
-    event_id: event.eventId,
-    seq: event.seq,
-    type: event.type as SessionEventType,
-    at: toIso(event.at),
-    agent_id: event.agentId,
-    session_id: event.sessionId,
-    run_id: event.runId,
-    call_id: event.callId,
-    payload: call ? { ...toCostEvent(adjusted.get(call.callId)!) } : event.payload ?? {},
-  }));
-}
-
-/** Returns the position of the newest event in the log of all sessions; 0 for an empty log. */
-export async function lastEventId(ctx: { store: Pick<Store, "read"> }): Promise<number> {
-  const { rows } = await ctx.store.read({ sql: "SELECT max(event_id) FROM events" });
-  return Number(rows[0]?.[0] ?? 0);
 }
 
 const EVENT_PAGE_ROWS = 500;
