@@ -3,7 +3,7 @@ import type { Ids } from "../kernel/ids.ts";
 import type { Log } from "../kernel/log.ts";
 import type { Query, Store } from "../store/mod.ts";
 import type { Secrets } from "../redaction/values/mod.ts";
-import type { KeyCache } from "./authenticate.ts";
+import type { KeyCache } from "./key_cache.ts";
 
 /** The parts of a process that API keys use. */
 export interface KeyContext {

@@ -11,19 +11,10 @@ export {
   revokeKey,
 } from "./api_keys.ts";
 export type { ApiKey } from "../contract/keys.ts";
-export {
-  authenticate,
-  createKeyCache,
-  createKeyCheck,
-  hasUsableKey,
-  isAuthRequired,
-  KEY_CACHE_MS,
-  KEY_CHECK_MS,
-  type KeyCache,
-  newSharedKeys,
-  type Principal,
-  type SharedKeys,
-} from "./authenticate.ts";
+export { authenticate, createKeyCheck, hasUsableKey, isAuthRequired } from "./authenticate.ts";
+export type { Principal } from "./principal.ts";
+export { newSharedKeys, type SharedKeys } from "./shared_keys.ts";
+export { createKeyCache, KEY_CACHE_MS, KEY_CHECK_MS, type KeyCache } from "./key_cache.ts";
 export type { KeyContext } from "./context.ts";
 export {
   authenticateSession,

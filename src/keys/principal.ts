@@ -1,0 +1,16 @@
+import type { Scope } from "../contract/values.ts";
+
+/** The authenticated caller of a request, and its permissions. */
+export interface Principal {
+  /** Null for an anonymous caller. */
+  readonly keyId: string | null;
+  readonly scopes: readonly Scope[];
+  /** The only accessible agent; null for all. */
+  readonly agentId: string | null;
+  /** The key's name. */
+  readonly name?: string;
+  /** The models that it may call through the gateway; null or undefined for all. */
+  readonly models?: readonly string[] | null;
+  /** The hash of the session of the dashboard that the request belongs to; undefined for a key. */
+  readonly webSession?: string;
+}
