@@ -4,7 +4,6 @@ export {
   checkWritable,
   type CommitDurability,
   ConstraintError,
-  type InstanceLocks,
   readDurability,
   replaceState,
   requireThat,
@@ -14,6 +13,7 @@ export {
   type Store,
   toObjects,
 } from "./store.ts";
+export type { InstanceLocks } from "./instance_locks.ts";
 export { DATABASE_NOW, leaseNow, leaseTime } from "./lease_clock.ts";
 export {
   createQuery,

@@ -1,5 +1,6 @@
 import { PurserError } from "../kernel/errors.ts";
 import type { EachRow } from "./each_row.ts";
+import type { InstanceLocks } from "./instance_locks.ts";
 import type { SetWriter } from "./write_unit.ts";
 
 /** A value that goes into or comes out of SQL. Integers come out as bigint from every driver. */
@@ -18,29 +19,6 @@ export interface ResultSet {
   columns: string[];
   rows: SqlValue[][];
 }
-
-/** Detects instances of a database file that have ended, so that their leases need not expire first. */
-export interface InstanceLocks {
-  /**
-   * Takes this instance's lock, before its id is used anywhere; idempotent. Resolves also where no lock can be created:
-   * then only leases expire.
-   */
-  hold(instanceId: string): Promise<void>;
-  /** Returns whether an instance of this host has ended. False when it lives, or when that is unknown. */
-  isGone(instanceId: string): Promise<boolean>;
-  /** Removes the side files of ended instances, except those that `keep` accepts. */
-  removeStale(keep: (instanceId: string) => boolean): Promise<void>;
-  /** Releases the locks of this object and removes their side files. */
-  close(): Promise<void>;
-}
-
-/** The instance locks of a database without any: in memory, or on a server. */
-export const noInstanceLocks: InstanceLocks = {
-  hold: () => Promise.resolve(),
-  isGone: () => Promise.resolve(false),
-  removeStale: () => Promise.resolve(),
-  close: () => Promise.resolve(),
-};
 
 /**
  * The port to a database. Two drivers implement it: a local file (or memory) with one connection per process, and a

@@ -13,7 +13,8 @@ import {
   within,
 } from "./libsql_client.ts";
 import { DATABASE_NOW } from "../lease_clock.ts";
-import { ConstraintError, noInstanceLocks, type ResultSet, type Statement, type Store } from "../store.ts";
+import { ConstraintError, type ResultSet, type Statement, type Store } from "../store.ts";
+import { noInstanceLocks } from "../instance_locks.ts";
 import { type ScrubValue, WriteQueue } from "../write_queue.ts";
 import type { SetWriter, WriteDeadline, WriteUnit } from "../write_unit.ts";
 

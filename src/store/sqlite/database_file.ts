@@ -5,7 +5,7 @@ import { type FileIdentity, files, type IdentifyFile } from "../../kernel/files/
 import { type Clock, systemClock } from "../../kernel/clock.ts";
 import { loadSqlite, type SqliteConnection } from "./sqlite_driver.ts";
 import { kindOfSqliteError } from "./sqlite_errors.ts";
-import { type InstanceLocks, noInstanceLocks } from "../store.ts";
+import { type InstanceLocks, noInstanceLocks } from "../instance_locks.ts";
 
 /** Creates the folder and the file of a new database, readable by their owner only: it contains conversations. */
 export async function prepareDatabaseFile(path: string): Promise<void> {

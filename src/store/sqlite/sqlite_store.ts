@@ -14,7 +14,8 @@ import {
 } from "./database_file.ts";
 import { loadSqlite, PreparedStatements, type SqliteConnection, type SqliteDriver } from "./sqlite_driver.ts";
 import type { ReadThreads } from "./read_threads.ts";
-import { type InstanceLocks, noInstanceLocks, type ResultSet, type Statement, type Store } from "../store.ts";
+import type { ResultSet, Statement, Store } from "../store.ts";
+import { type InstanceLocks, noInstanceLocks } from "../instance_locks.ts";
 import { type ScrubValue, WriteQueue } from "../write_queue.ts";
 import type { SetWriter, WriteUnit } from "../write_unit.ts";
 
