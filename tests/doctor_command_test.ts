@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { CLI_PERMISSIONS } from "../build/permissions.ts";
-import { migrations } from "../src/store/schema/migrate.ts";
+import { migrations } from "../src/store/migrations/migrations.ts";
 import { stripVTControlCharacters } from "node:util";
 import { memoryTerminal } from "../src/cli/terminal/_memory_terminal.ts";
 import { checkConnection } from "../src/cli/commands/doctor.ts";

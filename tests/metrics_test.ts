@@ -4,7 +4,7 @@ import { createIds } from "../src/kernel/ids.ts";
 import { totalsStatements } from "../src/service/metrics/mod.ts";
 import { renderFamilies } from "../src/service/metrics/mod.ts";
 import { migrate } from "../src/store/schema/migrate.ts";
-import { migrations } from "../src/store/schema/migrate.ts";
+import { migrations } from "../src/store/migrations/migrations.ts";
 import { SqliteStore } from "../src/store/sqlite/sqlite_store.ts";
 import { AGENT, EVENT } from "./harness/bodies.ts";
 import { openWithChannels, RULE, statusOf, until } from "./harness/deliveries.ts";

@@ -4,7 +4,7 @@ import { systemClock } from "../src/kernel/clock.ts";
 import { databaseLogic } from "../src/service/parts.ts";
 import { listCosts } from "../src/ledger/mod.ts";
 import { migrate } from "../src/store/schema/migrate.ts";
-import { type Migration, migrations } from "../src/store/schema/migrate.ts";
+import { type Migration, migrations } from "../src/store/migrations/migrations.ts";
 import { chunkOf } from "../src/store/migrations/m0006_positions.ts";
 import { ConstraintError, installLogic, type Store } from "../src/store/mod.ts";
 import { createBooking } from "./harness/booking.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { migrations } from "../src/store/schema/migrate.ts";
+import { migrations } from "../src/store/migrations/migrations.ts";
 import { SqliteStore } from "../src/store/sqlite/sqlite_store.ts";
 import { inDirectory } from "./harness/in_directory.ts";
 import { startStoreProcess } from "./harness/store_process.ts";

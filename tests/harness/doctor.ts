@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { createAlertEvaluator, createDispatcher } from "../../src/alerts/mod.ts";
-import { migrations } from "../../src/store/schema/migrate.ts";
+import { migrations } from "../../src/store/migrations/migrations.ts";
 import { openTestPurser, type TestOptions, type TestPurser } from "./test_purser.ts";
 
 /** The version of a database that this program creates. */

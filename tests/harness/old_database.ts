@@ -1,4 +1,4 @@
-import { migrations } from "../../src/store/schema/migrate.ts";
+import { migrations } from "../../src/store/migrations/migrations.ts";
 import type { SqlValue, Store } from "../../src/store/mod.ts";
 
 /** The schema before the ledger had positions, when every booking wrote its totals. */

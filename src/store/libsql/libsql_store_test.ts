@@ -4,7 +4,7 @@ import { type Clock, systemClock } from "../../kernel/clock.ts";
 import { PurserError } from "../../kernel/errors.ts";
 import { createIds } from "../../kernel/ids.ts";
 import { ConstraintError, openStore } from "../mod.ts";
-import { migrations } from "../schema/migrate.ts";
+import { migrations } from "../migrations/migrations.ts";
 import { RemoteStore } from "./libsql_store.ts";
 import { eagerClock } from "../../../tests/harness/eager_clock.ts";
 import { skipSqld, type Sqld, startSqld } from "../../../tests/harness/sqld.ts";

@@ -1,59 +1,8 @@
-import * as positions from "../migrations/m0006_positions.ts";
 import { sha256Hex } from "../../kernel/encoding.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import { messageOf, PurserError } from "../../kernel/errors.ts";
+import { type Migration, migrations } from "../migrations/migrations.ts";
 import { ConstraintError, type Statement, type Store, toObjects } from "../store.ts";
-import { statements as ledger } from "../migrations/m0001_ledger.ts";
-import { statements as snapshots } from "../migrations/m0002_snapshots.ts";
-import { statements as alerts } from "../migrations/m0003_alerts.ts";
-import { statements as alertPositions } from "../migrations/m0016_alert_positions.ts";
-import { statements as latestSessions } from "../migrations/m0017_latest_sessions.ts";
-import { statements as tallies } from "../migrations/m0004_tallies.ts";
-import { statements as apiKeys } from "../migrations/m0005_api_keys.ts";
-import { statements as billedParts } from "../migrations/m0008_billed_parts.ts";
-import { statements as repricings } from "../migrations/m0009_repricings.ts";
-import { statements as claims } from "../migrations/m0010_claims.ts";
-import { statements as budgets } from "../migrations/m0011_budgets.ts";
-import { statements as gateway } from "../migrations/m0013_gateway.ts";
-import { statements as overviews } from "../migrations/m0015_overviews.ts";
-import { statements as tags } from "../migrations/m0012_tags.ts";
-import { statements as webSessions } from "../migrations/m0014_web_sessions.ts";
-
-/** One step of the schema. A released step is never edited: every database records its checksum. */
-export interface Migration {
-  version: number;
-  name: string;
-  /** Committed together, as the last commit of the step. */
-  statements: readonly string[];
-  /** Work that is too long for one commit: committed again and again, before `statements`, until `isDone` reads 1. */
-  chunks?: { statements: readonly string[]; isDone: string };
-}
-
-/** Every step, in order. Plain modules, so that a compiled binary and the edge bundle include them. */
-export const migrations: readonly Migration[] = [
-  { version: 1, name: "ledger", statements: ledger },
-  { version: 2, name: "snapshots", statements: snapshots },
-  { version: 3, name: "alerts", statements: alerts },
-  { version: 4, name: "tallies", statements: tallies },
-  { version: 5, name: "api_keys", statements: apiKeys },
-  { version: 6, name: "positions", statements: positions.statements },
-  {
-    version: 7,
-    name: "calls_with_positions",
-    chunks: { statements: positions.chunk, isDone: positions.isDone },
-    statements: positions.removeOld,
-  },
-  { version: 8, name: "billed_parts", statements: billedParts },
-  { version: 9, name: "repricings", statements: repricings },
-  { version: 10, name: "claims", statements: claims },
-  { version: 11, name: "budgets", statements: budgets },
-  { version: 12, name: "tags", statements: tags },
-  { version: 13, name: "gateway", statements: gateway },
-  { version: 14, name: "web_sessions", statements: webSessions },
-  { version: 15, name: "overviews", statements: overviews },
-  { version: 16, name: "alert_positions", statements: alertPositions },
-  { version: 17, name: "latest_sessions", statements: latestSessions },
-];
 
 const CREATE_HISTORY = `CREATE TABLE IF NOT EXISTS purser_migrations (
   version INTEGER PRIMARY KEY NOT NULL,

@@ -1,9 +1,198 @@
-import { useRoute } from "../../hooks/route.ts";
-import { SessionList } from "./session_list.tsx";
+import type { CostRow } from "../../../contract/costs.ts";
+import type { Session } from "../../../contract/sessions.ts";
+import { Page } from "../../app/page.tsx";
+import { count, plural } from "../../format/number.ts";
+import { apiPath, uiPath, useRoute } from "../../hooks/route.ts";
+import { useData, usePages } from "../../hooks/data.ts";
+import { Card } from "../../parts/card.tsx";
+import { Segments, Select } from "../../parts/filters.tsx";
+import { Link } from "../../parts/link.tsx";
+import { Empty, Loaded } from "../../parts/loaded.tsx";
+import { Money } from "../../parts/money.tsx";
+import { StatusBadge, STATUSES } from "../../parts/status.tsx";
+import { type Column, Table } from "../../parts/table.tsx";
+import { Id, Text } from "../../parts/text.tsx";
+import { Time } from "../../parts/time.tsx";
 import { SessionPage } from "./session_page.tsx";
+
+const PAGE = 100;
 
 /** The sessions, and the page of one: `/ui/sessions/ses_1`. */
 export function SessionsView() {
   const sessionId = useRoute().parts[1];
   return sessionId === undefined ? <SessionList /> : <SessionPage key={sessionId} sessionId={sessionId} />;
 }
+
+/** The list of sessions: the latest, or the dearest, which the server sorts. */
+function SessionList() {
+  const { query } = useRoute();
+  const agents = useData<CostRow[]>(apiPath("/costs", { group_by: "agent", limit: 1000 }));
+  const isByCost = query.get("order") === "dearest";
+  return (
+    <Page
+      title="Sessions"
+      filters={
+        <>
+          <Segments
+            name="order"
+            label="Order"
+            fallback="latest"
+            choices={[{ value: "latest", label: "Latest" }, { value: "dearest", label: "Dearest" }]}
+          />
+          <Select
+            name="agent_id"
+            label="Agent"
+            all="All agents"
+            choices={(agents.value ?? []).map(({ agent_id }) => ({ value: agent_id!, label: agent_id! }))}
+          />
+          {!isByCost && (
+            <Select
+              name="status"
+              label="Status"
+              all="Any status"
+              choices={STATUSES.map((value) => ({ value, label: value.replaceAll("_", " ") }))}
+            />
+          )}
+        </>
+      }
+    >
+      {isByCost ? <Dearest /> : <Latest />}
+    </Page>
+  );
+}
+
+const NONE = (
+  <Empty title="No sessions yet" command='purser run AGENT "What is 17 * 23?"'>
+    A session is made by its first run. Sessions of other frameworks appear with their reported calls.
+  </Empty>
+);
+
+const idColumn = {
+  id: "session",
+  title: "Session",
+  cell: ({ session_id }: { session_id?: string }) => (
+    <Link href={uiPath("sessions", session_id!)}>
+      <Id>{session_id!}</Id>
+    </Link>
+  ),
+};
+
+function Latest() {
+  const { query } = useRoute();
+  const agentId = query.get("agent_id");
+  const status = query.get("status");
+  const path = apiPath(agentId ? `/agents/${encodeURIComponent(agentId)}/sessions` : "/sessions", {
+    limit: PAGE,
+  });
+  const pages = usePages<Session>(path, { refreshMs: 15_000 });
+  return (
+    <Card title="Latest sessions">
+      <Loaded data={pages} isEmpty={(rows) => rows.length === 0} empty={NONE}>
+        {(sessions) => {
+          const rows = status ? sessions.filter((session) => session.status === status) : sessions;
+          return (
+            <Table
+              caption="Sessions"
+              columns={LATEST}
+              rows={rows}
+              keyOf={({ session_id }) => session_id}
+              source={{ path, name: "sessions", keep: { status } }}
+              more={pages.hasMore ? pages.more : undefined}
+              foot={status
+                ? `${count(rows.length)} of the latest ${plural(sessions.length, "session")}`
+                : plural(rows.length, "session") + (pages.hasMore ? ", and older ones" : "")}
+            />
+          );
+        }}
+      </Loaded>
+    </Card>
+  );
+}
+
+const LATEST: Column<Session>[] = [
+  { ...idColumn, sortBy: ({ session_id }) => session_id },
+  {
+    id: "agent",
+    title: "Agent",
+    sortBy: ({ agent_id }) => agent_id,
+    cell: ({ agent_id }) => <Text>{agent_id}</Text>,
+  },
+  {
+    id: "status",
+    title: "Status",
+    sortBy: ({ status }) => status,
+    cell: ({ status }) => <StatusBadge status={status} />,
+  },
+  {
+    id: "calls",
+    title: "Calls",
+    isNumber: true,
+    sortBy: ({ token_usage }) => token_usage.model_calls,
+    cell: ({ token_usage }) => count(token_usage.model_calls),
+  },
+  {
+    id: "tokens",
+    title: "Tokens",
+    isNumber: true,
+    sortBy: ({ token_usage }) => token_usage.total_tokens,
+    cell: ({ token_usage }) => count(token_usage.total_tokens),
+  },
+  {
+    id: "cost_usd",
+    title: "Cost",
+    isNumber: true,
+    sortBy: ({ token_usage }) => token_usage.cost_usd,
+    cell: ({ session_id, token_usage }) => (
+      <Link href={`${uiPath("sessions", session_id)}?tab=calls`}>
+        <Money usd={token_usage.cost_usd} />
+      </Link>
+    ),
+  },
+  {
+    id: "updated",
+    title: "Last active",
+    isNumber: true,
+    sortBy: ({ updated_at }) => updated_at,
+    cell: ({ updated_at }) => <Time at={updated_at} />,
+  },
+];
+
+function Dearest() {
+  const agent_id = useRoute().query.get("agent_id") ?? undefined;
+  const path = apiPath("/costs", { group_by: "session", sort: "cost", agent_id, limit: PAGE });
+  const pages = usePages<CostRow>(path);
+  return (
+    <Card title="Dearest sessions">
+      <Loaded data={pages} isEmpty={(rows) => rows.length === 0} empty={NONE}>
+        {(rows) => (
+          <Table
+            caption="Sessions by cost"
+            columns={DEAREST}
+            rows={rows}
+            keyOf={({ session_id }) => session_id!}
+            source={{ path, name: "sessions-by-cost" }}
+            more={pages.hasMore ? pages.more : undefined}
+          />
+        )}
+      </Loaded>
+    </Card>
+  );
+}
+
+const DEAREST: Column<CostRow>[] = [
+  idColumn,
+  { id: "agent", title: "Agent", cell: ({ agent_id }) => agent_id && <Text>{agent_id}</Text> },
+  { id: "model", title: "Model", cell: ({ model }) => model && <Text>{model}</Text> },
+  { id: "calls", title: "Calls", isNumber: true, cell: ({ model_calls }) => count(model_calls) },
+  { id: "tokens", title: "Tokens", isNumber: true, cell: ({ total_tokens }) => count(total_tokens) },
+  {
+    id: "cost",
+    title: "Cost",
+    isNumber: true,
+    cell: ({ session_id, cost_usd }) => (
+      <Link href={`${uiPath("sessions", session_id!)}?tab=calls`}>
+        <Money usd={cost_usd} />
+      </Link>
+    ),
+  },
+];

@@ -4,7 +4,6 @@ import { formatUsd } from "../../../../kernel/money.ts";
 import { escapeText } from "../../../../kernel/text.ts";
 import { NO_PRICE } from "../../../format/money.ts";
 import { costOf, durationOf, isBad, summaryOf } from "./steps.ts";
-import { scrollTo, windowOf } from "./window.ts";
 
 /** The height of a row in pixels, as in the style sheet. */
 const ROW = 48;
@@ -117,4 +116,34 @@ function Bar({ at, duration, total }: { at: number; duration: number; total: num
       <rect class="bar" x={Math.min(x, 100 - width)} width={width} height="6" />
     </svg>
   );
+}
+
+/** The rows of a list that are drawn: those in sight, and some around them. */
+interface Window {
+  from: number;
+  /** Exclusive. */
+  until: number;
+}
+
+const AROUND = 8;
+
+/** Returns the rows to draw of a list that is scrolled. */
+function windowOf(count: number, { scrollTop, height, row }: {
+  scrollTop: number;
+  height: number;
+  row: number;
+}): Window {
+  const from = Math.max(0, Math.min(count - 1, Math.floor(scrollTop / row)) - AROUND);
+  return { from, until: Math.min(count, Math.ceil((scrollTop + height) / row) + AROUND) };
+}
+
+/** Returns the scroll position that has a row in sight, as near as possible to the present one. */
+function scrollTo(index: number, { scrollTop, height, row }: {
+  scrollTop: number;
+  height: number;
+  row: number;
+}): number {
+  const top = index * row;
+  if (top < scrollTop) return top;
+  return top + row > scrollTop + height ? top + row - height : scrollTop;
 }
