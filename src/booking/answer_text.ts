@@ -15,8 +15,11 @@ const ARGUMENTS = /^(input|args)$/;
 /** Returns the text in a part of an answer, such as an event of a stream; empty if it has none. */
 export function textsOf(value: unknown): string {
   if (typeof value !== "object" || value === null) return "";
-  return Object.entries(value).map(([key, field]) => {
-    if (typeof field === "string") return TEXTS.test(key) ? field : "";
-    return ARGUMENTS.test(key) ? JSON.stringify(field) ?? "" : textsOf(field);
-  }).join("");
+  let text = "";
+  for (const [key, field] of Object.entries(value)) {
+    if (typeof field === "string") {
+      if (TEXTS.test(key)) text += field;
+    } else text += ARGUMENTS.test(key) ? JSON.stringify(field) ?? "" : textsOf(field);
+  }
+  return text;
 }

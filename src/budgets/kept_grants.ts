@@ -15,7 +15,7 @@ interface KeptGrant extends Grant {
 
 /** Returns the key of the calls that may take a reservation: a run's id, or the scopes of calls without one. */
 export function callerOf({ runId, agentId, sessionId, keyId }: CallScopes): string {
-  return runId ?? JSON.stringify([agentId, sessionId, keyId]); // no id begins with a bracket
+  return runId ?? `\n${agentId}\n${sessionId ?? ""}\n${keyId ?? ""}`; // no id has a line break
 }
 
 /** The reservations that commits have kept for the next calls of this process. */

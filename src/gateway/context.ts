@@ -1,6 +1,7 @@
 import type { BookingContext } from "../booking/mod.ts";
 import type { ProviderSources } from "../config/mod.ts";
 import type { Clock } from "../kernel/clock.ts";
+import type { HeaderFields } from "../kernel/header_fields.ts";
 import type { RecentMap } from "../kernel/recent_map.ts";
 import type { Attribution, Caller } from "./attribution.ts";
 import type { LiveCall } from "./live_calls.ts";
@@ -34,7 +35,7 @@ export interface GatewayRequest {
   target: Target;
   /** The query, with its `?`; empty without one. */
   search: string;
-  headers: Headers;
+  headers: HeaderFields;
   caller: Caller;
   attribution: Attribution;
   /** Reads the body. */

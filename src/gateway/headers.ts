@@ -1,4 +1,5 @@
 import { PurserError } from "../kernel/errors.ts";
+import type { HeaderFields } from "../kernel/header_fields.ts";
 
 /* The headers that pass through the gateway. Lists are open: what is unknown passes. */
 
@@ -41,6 +42,9 @@ const OF_THE_CLIENT = new Set([
   "x-goog-fieldmask",
 ]);
 
+/** The prefixes of Purser's own headers, of proxies' and of browsers'. */
+const OF_PROXIES = /^(?:x-purser-|x-forwarded-|sec-)/;
+
 /** The headers of a provider's front that mean nothing, or harm, beyond it. */
 const OF_THE_PROVIDER = new Set([
   "set-cookie",
@@ -56,14 +60,14 @@ const OF_THE_PROVIDER = new Set([
 
 /** Returns the headers of a request for its provider: the client's, with the provider's key and settings. */
 export function requestHeaders(
-  client: Headers,
+  client: HeaderFields,
   added: Readonly<Record<string, string>>,
 ): Record<string, string> {
   const headers: Record<string, string> = {};
   const named = namedByConnection(client);
   for (const [name, value] of client) {
     if (OF_THE_CONNECTION.has(name) || OF_THE_CLIENT.has(name) || named.has(name)) continue;
-    if (/^(x-purser-|x-forwarded-|sec-)/.test(name)) continue;
+    if (OF_PROXIES.test(name)) continue;
     headers[name] = value;
   }
   for (const [name, value] of Object.entries(added)) headers[name.toLowerCase()] = value;
@@ -73,23 +77,28 @@ export function requestHeaders(
 }
 
 /** Returns the headers of a provider's answer for the client. */
-export function answerHeaders(provider: Headers, callId: string | undefined): Headers {
-  const headers = new Headers();
+export function answerHeaders(provider: HeaderFields, callId: string | undefined): Record<string, string> {
+  const headers: Record<string, string> = {};
   const named = namedByConnection(provider);
   for (const [name, value] of provider) {
     if (OF_THE_CONNECTION.has(name) || OF_THE_PROVIDER.has(name) || named.has(name)) continue;
     if (name.startsWith("x-purser-")) continue; // those of a Purser behind this one are not this one's
-    headers.set(name, value);
+    headers[name] = value;
   }
   // A page of a provider, such as an error of its front, must not run in this server's origin.
-  if (/html|xml/i.test(headers.get("content-type") ?? "")) headers.set("content-security-policy", "sandbox");
-  if (callId !== undefined) headers.set("x-purser-call-id", callId);
+  if (/html|xml/i.test(headers["content-type"] ?? "")) headers["content-security-policy"] = "sandbox";
+  if (callId !== undefined) headers["x-purser-call-id"] = callId;
   return headers;
 }
 
-function namedByConnection(headers: Headers): Set<string> {
-  return new Set((headers.get("connection") ?? "").split(",").map((name) => name.trim().toLowerCase()));
+/** The headers that `Connection` names, which are those of the connection too (RFC 9110, 7.6.1). */
+function namedByConnection(headers: HeaderFields): ReadonlySet<string> {
+  const names = headers.get("connection");
+  if (names === null || /^(keep-alive|close)$/i.test(names)) return NONE;
+  return new Set(names.split(",").map((name) => name.trim().toLowerCase()));
 }
+
+const NONE: ReadonlySet<string> = new Set();
 
 /**
  * Returns the `Authorization` that a request to the gateway amounts to: SDKs send their key in the header of their wire.

@@ -24,7 +24,7 @@ import type { ModelRequest, Wire } from "./wires/wire.ts";
 /** The answer to a request, as the provider has sent it. */
 export interface PassedAnswer {
   status: number;
-  headers: Headers;
+  headers: Record<string, string>;
   body: Uint8Array<ArrayBuffer> | ByteReader | null;
   /** Resolves once a streamed answer is booked. */
   ended?: Promise<void>;
@@ -141,7 +141,7 @@ async function passWhole(
   { passed, response, headers, reader, live, release }: {
     passed: PassedCall;
     response: ProviderAnswer;
-    headers: Headers;
+    headers: Record<string, string>;
     reader: AnswerReader;
     live: LiveCall;
     release: (reason: unknown) => Promise<void>;
@@ -163,7 +163,7 @@ async function passWhole(
   reader.takeBody(tryParse(bytes), bytes.length);
   if (response.ok || reader.hasUsage()) {
     const call = await book(reader.report());
-    if (call.costNanoUsd !== null) headers.set("x-purser-cost-usd", formatUsd(call.costNanoUsd));
+    if (call.costNanoUsd !== null) headers["x-purser-cost-usd"] = formatUsd(call.costNanoUsd);
   } else await release(new Error(`status ${response.status}`));
   checkStatus(provider, response);
   return { status: response.status, headers, body: bytes };
@@ -289,9 +289,11 @@ function parseBody(bytes: Uint8Array): Fields {
   );
 }
 
+const decoder = new TextDecoder();
+
 function tryParse(bytes: Uint8Array): unknown {
   try {
-    return JSON.parse(new TextDecoder().decode(bytes));
+    return JSON.parse(decoder.decode(bytes));
   } catch {
     return undefined;
   }

@@ -1,8 +1,10 @@
 import type { IncomingMessage } from "node:http";
 import { type ByteReader, toStream } from "../kernel/byte_reader.ts";
+import { type HeaderFields, joinHeaders } from "../kernel/header_fields.ts";
 
 /** The answer of a provider: a `Response`, or what is like one. */
-export interface ProviderAnswer extends Pick<Response, "type" | "status" | "ok" | "headers" | "body"> {
+export interface ProviderAnswer extends Pick<Response, "type" | "status" | "ok" | "body"> {
+  headers: HeaderFields;
   /** Returns a reader of the body, which is faster than that of its stream; null where it has none. */
   reader?(): ByteReader | null;
 }
@@ -14,16 +16,14 @@ const EMPTY = new Set([204, 205, 304]);
 export class PooledAnswer implements ProviderAnswer {
   readonly type = "default";
   readonly status: number;
-  readonly headers = new Headers();
+  readonly headers: HeaderFields;
   readonly #reader: ByteReader | null;
   #body: ReadableStream<Uint8Array<ArrayBuffer>> | undefined;
 
   constructor(incoming: IncomingMessage, { method, signal }: { method: string; signal?: AbortSignal }) {
     this.status = incoming.statusCode!;
     if (!(this.status >= 200 && this.status <= 599)) throw new RangeError(`${this.status} is no status`);
-    for (let at = 0; at < incoming.rawHeaders.length; at += 2) {
-      this.headers.append(incoming.rawHeaders[at]!, incoming.rawHeaders[at + 1]!);
-    }
+    this.headers = joinHeaders(incoming.rawHeaders);
     incoming.on("error", () => {}); // it may break off before it is read
     const isEmpty = method === "HEAD" || EMPTY.has(this.status);
     this.#reader = isEmpty ? null : readerOf(incoming, signal);

@@ -108,7 +108,11 @@ export const FREE: Readonly<Record<Family, readonly RegExp[]>> = {
  *
  * @throws {PurserError} `not_found` for what can't be booked, with what to do instead; `unsupported` for a WebSocket
  */
-export function findEndpoint(method: string, { family, path }: Target, headers: Headers): Endpoint {
+export function findEndpoint(
+  method: string,
+  { family, path }: Target,
+  headers: Pick<Headers, "get">,
+): Endpoint {
   if (headers.get("upgrade")?.toLowerCase() === "websocket") {
     throw new PurserError(
       "unsupported",

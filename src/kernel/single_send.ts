@@ -44,7 +44,7 @@ export function holdResponse(response: Response): Response {
  */
 export function withoutRedirects<
   Input extends Request | URL | string,
-  Answer extends Pick<Response, "type" | "status" | "headers" | "body"> = Response,
+  Answer extends Pick<Response, "type" | "status" | "body"> & { headers: Pick<Headers, "get"> } = Response,
 >(
   fetch: (input: Input, init?: RequestInit) => Promise<Answer>,
   refuse: (reason: string) => Error,

@@ -1,5 +1,5 @@
 import type { NanoUsd, PicoUsdPerToken } from "../kernel/money.ts";
-import type { Rates } from "./rates.ts";
+import type { Rates, RateTier } from "./rates.ts";
 
 /** The highest prices of the tokens of a call, in pico-USD per token. */
 export interface WorstCaseRates {
@@ -14,6 +14,9 @@ function highest(...prices: bigint[]): bigint {
   return prices.reduce((most, price) => price > most ? price : most);
 }
 
+/** The highest prices of tiers: rate cards are kept, and never change. */
+const ofTiers = new WeakMap<RateTier, WorstCaseRates>();
+
 const OUTPUT_DETAILS = ["output_audio_tokens", "output_image_tokens", "output_video_tokens"] as const;
 
 /**
@@ -21,16 +24,34 @@ const OUTPUT_DETAILS = ["output_audio_tokens", "output_image_tokens", "output_vi
  * over all tiers that a call of at most `inputTokens` of text can reach.
  */
 export function worstCaseRates(all: readonly Rates[], inputTokens: number): WorstCaseRates | null {
-  const tiers = all.flatMap((rates) => rates.tiers.filter((tier) => inputTokens > tier.aboveInputTokens));
-  if (tiers.length === 0) return null;
-  const outputs = tiers.flatMap((tier) => [tier.output, tier.reasoning]);
-  const media = tiers.flatMap(({ details }) => OUTPUT_DETAILS.flatMap((name) => details?.[name] ?? []));
-  const request = highest(0n, ...tiers.map((tier) => tier.request ?? 0n));
+  let worst: WorstCaseRates | null = null;
+  for (const { tiers } of all) {
+    for (const tier of tiers) {
+      if (inputTokens > tier.aboveInputTokens) worst = worst ? higherOf(worst, ofTier(tier)) : ofTier(tier);
+    }
+  }
+  return worst;
+}
+
+function ofTier(tier: RateTier): WorstCaseRates {
+  const known = ofTiers.get(tier);
+  if (known) return known;
+  const { input, cacheRead, cacheWrite, cacheWrite1h, output, reasoning, request = 0n, details } = tier;
+  const media = OUTPUT_DETAILS.flatMap((name) => details?.[name] ?? []);
+  const rates = {
+    input: highest(input, cacheRead, cacheWrite, cacheWrite1h),
+    output: output === null || reasoning === null ? null : highest(output, reasoning, ...media),
+    ...(request > 0n && { request }),
+  };
+  ofTiers.set(tier, rates);
+  return rates;
+}
+
+function higherOf(a: WorstCaseRates, b: WorstCaseRates): WorstCaseRates {
+  const request = highest(a.request ?? 0n, b.request ?? 0n);
   return {
-    input: highest(
-      ...tiers.flatMap((tier) => [tier.input, tier.cacheRead, tier.cacheWrite, tier.cacheWrite1h]),
-    ),
-    output: outputs.some((price) => price === null) ? null : highest(...outputs as bigint[], ...media),
+    input: highest(a.input, b.input),
+    output: a.output === null || b.output === null ? null : highest(a.output, b.output),
     ...(request > 0n && { request }),
   };
 }

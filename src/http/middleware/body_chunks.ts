@@ -1,17 +1,18 @@
 import type { Core } from "../../service/mod.ts";
 import { PurserError } from "../../kernel/errors.ts";
 import type { RequestLease } from "./request_limits.ts";
-
-/** The key of a function that reads a request's body without a stream, where the server has one. */
-export const BODY_CHUNKS = Symbol("body chunks");
-
-interface ServerRequest extends Request {
-  [BODY_CHUNKS]?: () => AsyncIterable<Uint8Array>;
-}
+import { SERVER_PARTS, type ServerRequest } from "./server_request.ts";
 
 /** Returns whether a request has a body. */
 export function hasBody(request: ServerRequest): boolean {
-  return request[BODY_CHUNKS] !== undefined || request.body !== null;
+  return request[SERVER_PARTS]?.body !== undefined || request.body !== null;
+}
+
+/** Returns a body that has arrived whole, and counts its bytes; undefined for one that has to be waited for. */
+export function arrivedBody(request: ServerRequest, lease: RequestLease | undefined): Uint8Array | undefined {
+  const body = request[SERVER_PARTS]?.body?.arrived();
+  if (body) lease?.receive(body.length);
+  return body;
 }
 
 /** Returns the declared length of a request's body; 0 where there is none or it is not a number. */
@@ -29,7 +30,7 @@ export async function* bodyChunks(
   lease: RequestLease | undefined,
 ): AsyncGenerator<Uint8Array> {
   try {
-    for await (const chunk of request[BODY_CHUNKS]?.() ?? request.body ?? []) {
+    for await (const chunk of request[SERVER_PARTS]?.body?.chunks() ?? request.body ?? []) {
       lease?.receive(chunk.length);
       yield chunk;
     }

@@ -3,7 +3,7 @@ import { matchedRoutes } from "hono/route";
 import type { Core } from "../../service/mod.ts";
 import { PurserError } from "../../kernel/errors.ts";
 import { type ApiEnv, leaseOf, principalOf } from "./principal.ts";
-import { bodyChunks, hasBody, lengthOf } from "./body_chunks.ts";
+import { arrivedBody, bodyChunks, hasBody, lengthOf } from "./body_chunks.ts";
 import type { RequestLease } from "./request_limits.ts";
 import { isJsonBody, notJson } from "./json_type.ts";
 
@@ -46,7 +46,10 @@ export async function readBody(
 ): Promise<Uint8Array<ArrayBuffer>> {
   if (Number(request.headers.get("content-length")) > maxBytes) throw tooLarge(maxBytes);
   lease?.beginBody(lengthOf(request), { isHeld: true, maxBytes });
-  return await readUpTo(bodyChunks(request, core, lease), maxBytes);
+  const arrived = arrivedBody(request, lease);
+  if (arrived === undefined) return await readUpTo(bodyChunks(request, core, lease), maxBytes);
+  if (arrived.length > maxBytes) throw tooLarge(maxBytes);
+  return new Uint8Array(arrived);
 }
 
 async function isEmpty(chunks: AsyncIterable<Uint8Array>): Promise<boolean> {

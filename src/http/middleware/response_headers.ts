@@ -42,9 +42,16 @@ export function withReader<Answer extends Response>(response: Answer, reader: By
 }
 
 /** Returns the reader of a response's body; undefined for one without a body. */
-export function readerOf(response: Response & { [READER]?: ByteReader }): ByteReader | undefined {
+export function readerOf(response: ReadResponse): ByteReader | undefined {
   return response[READER] ?? response.body?.getReader();
 }
+
+/** Returns whether a response is written while it is made. */
+export function isStreamed(response: ReadResponse): boolean {
+  return wholeOf(response) === undefined && (response[READER] !== undefined || response.body !== null);
+}
+
+type ReadResponse = Response & { [READER]?: ByteReader };
 
 /** Marks what routes answer by `c.json()`. */
 export const markJson: MiddlewareHandler = (c, next) => {

@@ -2,12 +2,14 @@ import type { Context } from "hono";
 import { MAX_GATEWAY_BODY_BYTES } from "../../contract/limits.ts";
 import { type Caller, findTarget, passRequest, readAttribution } from "../../gateway/mod.ts";
 import { toStream } from "../../kernel/byte_reader.ts";
+import { type HeaderFields, joinHeaders } from "../../kernel/header_fields.ts";
 import { PurserError } from "../../kernel/errors.ts";
 import type { Core } from "../../service/mod.ts";
 import type { Permission } from "../middleware/permission.ts";
 import { type ApiEnv, leaseOf, principalOf } from "../middleware/principal.ts";
 import { readBody } from "../middleware/request_body.ts";
 import { withReader, withWhole } from "../middleware/response_headers.ts";
+import { SERVER_PARTS, type ServerRequest } from "../middleware/server_request.ts";
 import { isApiPath } from "../resources.ts";
 import { createRouter, type Router } from "../router.ts";
 
@@ -49,7 +51,7 @@ async function pass(c: Context<ApiEnv>, core: Core, path: string): Promise<Respo
   lease?.begin("calls");
   const caller = callerOf(c);
   const answer = await passRequest(core, {
-    ...{ method: raw.method, target, search, headers: raw.headers, caller },
+    ...{ method: raw.method, target, search, headers: headersOf(raw), caller },
     attribution: readAttribution(raw.headers, caller),
     body: () => readBody(raw, core, { lease, maxBytes: MAX_GATEWAY_BODY_BYTES }),
     get signal() {
@@ -59,13 +61,22 @@ async function pass(c: Context<ApiEnv>, core: Core, path: string): Promise<Respo
   const { status, headers, body, ended } = answer;
   if (lease && ended) void ended.then(lease.keep());
   c.set("isOfProvider", true);
-  if (body === null || body instanceof Uint8Array) {
-    // Some statuses, such as 204, take not even an empty body.
-    return body?.length
-      ? withWhole(new Response(body, { status, headers }), body)
-      : new Response(null, { status, headers });
+  // Some statuses, such as 204, take not even an empty body.
+  if (body === null || (body instanceof Uint8Array && body.length === 0)) {
+    return new Response(null, { status, headers });
   }
-  return withReader(new Response(toStream(body), { status, headers }), body);
+  // The server writes what it is marked with, and needs no body of the web's.
+  const isMarked = SERVER_PARTS in raw;
+  if (body instanceof Uint8Array) {
+    return withWhole(new Response(isMarked ? null : body, { status, headers }), body);
+  }
+  return withReader(new Response(isMarked ? null : toStream(body), { status, headers }), body);
+}
+
+/** Returns the headers of a request, without making `Headers` of them where the server has them as they were sent. */
+function headersOf(request: ServerRequest): HeaderFields {
+  const parts = request[SERVER_PARTS];
+  return parts ? joinHeaders(parts.sentHeaders) : request.headers;
 }
 
 function callerOf(c: Pick<Context<ApiEnv>, "env">): Caller {

@@ -3,14 +3,15 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { nextTick } from "node:process";
 import { PurserError } from "../../kernel/errors.ts";
-import { readerOf, wholeOf } from "../middleware/response_headers.ts";
+import { isStreamed, readerOf, wholeOf } from "../middleware/response_headers.ts";
+import type { ServerBody } from "../middleware/server_request.ts";
 import type { Exchange } from "./connections.ts";
 
 /** The largest piece that is written at once, so that a slow reader can be distinguished from one that doesn't read. */
 const PIECE_BYTES = 64 * 1024;
 
 /** The body of a request. */
-export interface RequestBody {
+export interface RequestBody extends ServerBody {
   /** Reads it, only as fast as it is iterated; all that has arrived is one piece. */
   chunks(): AsyncGenerator<Uint8Array>;
   /** Ends it with an error. */
@@ -30,6 +31,12 @@ export function bodyOf(incoming: IncomingMessage): RequestBody | undefined {
   let received = 0;
   let wake = () => {};
   return {
+    arrived() {
+      if (!incoming.complete || isBroken || received > 0) return undefined;
+      const bytes: Uint8Array | null = incoming.read();
+      received = bytes?.length ?? 0;
+      return bytes ?? undefined;
+    },
     async *chunks() {
       for (const event of ["readable", "end", "error", "close"]) incoming.on(event, () => wake());
       for (;;) {
@@ -90,9 +97,9 @@ function brokenOff(): PurserError {
 export async function sendResponse(response: Response, outgoing: ServerResponse): Promise<void> {
   const { status, headers } = response;
   const fields: Record<string, string | number> = Object.fromEntries(headers);
-  if (outgoing.destroyed) return void await response.body?.cancel();
+  if (outgoing.destroyed) return void await readerOf(response)?.cancel();
   if (status === 204 || status === 304) return void outgoing.writeHead(status, fields).end();
-  const whole = wholeOf(response) ?? (response.body === null ? "" : undefined);
+  const whole = wholeOf(response) ?? (isStreamed(response) ? undefined : "");
   if (whole !== undefined) {
     // The response to HEAD has no body, and doesn't know the length of that to GET.
     if (outgoing.req.method !== "HEAD") fields["content-length"] ??= Buffer.byteLength(whole);
@@ -126,11 +133,6 @@ export async function sendResponse(response: Response, outgoing: ServerResponse)
   }
 }
 
-/** Returns whether a response is written while it is made. */
-export function isStreamed(response: Response): boolean {
-  return wholeOf(response) === undefined && response.body !== null;
-}
-
 async function write(bytes: Uint8Array, outgoing: ServerResponse): Promise<void> {
   for (let start = 0; start < bytes.length && !outgoing.destroyed; start += PIECE_BYTES) {
     const hasRoom = outgoing.write(bytes.subarray(start, start + PIECE_BYTES));
@@ -155,7 +157,8 @@ function drained(outgoing: ServerResponse): Promise<void> {
  * that request still arriving: the client would get a reset instead of the response. The connection is closed for writing.
  */
 export async function sendRaw(response: Response, socket: Socket): Promise<void> {
-  const body = new Uint8Array(await response.arrayBuffer());
+  const whole = wholeOf(response) ?? new Uint8Array(await response.arrayBuffer());
+  const body = typeof whole === "string" ? Buffer.from(whole) : whole;
   if (!socket.writable) return;
   const fields = {
     ...Object.fromEntries(response.headers),

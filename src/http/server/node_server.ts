@@ -7,13 +7,14 @@ import { PurserError } from "../../kernel/errors.ts";
 import type { Log } from "../../kernel/log.ts";
 import { systemCodeOf } from "../../kernel/system_errors.ts";
 import { problemResponse, toProblem } from "../middleware/problem.ts";
-import { BODY_CHUNKS } from "../middleware/body_chunks.ts";
+import { isStreamed, readerOf } from "../middleware/response_headers.ts";
+import { SERVER_PARTS, type ServerParts } from "../middleware/server_request.ts";
 import { startAcceptor } from "./acceptor.ts";
 import { clientAddress, networkTest, plainAddress } from "./client_address.ts";
 import type { ConnectionLimits } from "./connection_limits.ts";
 import { type Connection, Connections, type Exchange, type Refusal } from "./connections.ts";
 import type { Handler } from "./listen.ts";
-import { bodyOf, isStreamed, passBody, sendRaw, sendResponse, streamOf } from "./node_messages.ts";
+import { bodyOf, passBody, sendRaw, sendResponse, streamOf } from "./node_messages.ts";
 
 const SWEEP_MS = 1_000;
 /** The time for the last responses to be read. */
@@ -130,7 +131,8 @@ function createHttp(
     const body = bodyOf(exchange.incoming);
     // Its own passes on each chunk as it comes, and exists for requests without a body too.
     Object.defineProperty(request, "body", { get: () => body ? streamOf(body.chunks()) : null });
-    Object.assign(request, { [BODY_CHUNKS]: body?.chunks });
+    const parts: ServerParts = { sentHeaders: exchange.incoming.rawHeaders, body };
+    Object.assign(request, { [SERVER_PARTS]: parts });
     exchange.breakBody = () => body?.break();
     exchange.bodyBytes = () => body?.received() ?? 0;
     try {
@@ -162,7 +164,7 @@ function createHttp(
       incoming.socket.destroy();
     }
     const connection = connections.of(incoming.socket);
-    if (!connection || incoming.socket.destroyed) return void await response.body?.cancel();
+    if (!connection || incoming.socket.destroyed) return void await readerOf(response)?.cancel();
     if (incoming.complete) {
       const { isClosing, isRetired } = connection;
       if (connections.isDraining || isClosing || isRetired) outgoing.shouldKeepAlive = false;

@@ -1,0 +1,23 @@
+/** The body of a request, as a server has it before it is a stream. */
+export interface ServerBody {
+  /** Returns all of it if all of it has arrived and nothing of it was read; else undefined. */
+  arrived(): Uint8Array | undefined;
+  /** Reads it part by part. */
+  chunks(): AsyncIterable<Uint8Array>;
+}
+
+/** The parts of a request that a server has at hand, which take less time to read than the request itself. */
+export interface ServerParts {
+  /** The names and the values of its headers in turn, as they were sent. */
+  sentHeaders: readonly string[];
+  /** Undefined for a request without a body. */
+  body: ServerBody | undefined;
+}
+
+/** The key of a request's {@link ServerParts}, where the server has them. */
+export const SERVER_PARTS = Symbol("parts of the server");
+
+/** A request that may come from a server with {@link ServerParts}. */
+export interface ServerRequest extends Request {
+  [SERVER_PARTS]?: ServerParts;
+}

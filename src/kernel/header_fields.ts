@@ -1,0 +1,13 @@
+/** Headers to read: `Headers`, or what is like them and takes less time to make. Names are in lower case. */
+export type HeaderFields = Pick<Headers, "get" | typeof Symbol.iterator>;
+
+/** Returns the headers of names and values as they were sent, joined by their names as `Headers` joins them. */
+export function joinHeaders(sent: readonly string[]): HeaderFields {
+  const fields = new Map<string, string>();
+  for (let at = 0; at < sent.length; at += 2) {
+    const name = sent[at]!.toLowerCase();
+    const first = fields.get(name);
+    fields.set(name, first === undefined ? sent[at + 1]! : `${first}, ${sent[at + 1]}`);
+  }
+  return { get: (name) => fields.get(name) ?? null, [Symbol.iterator]: () => fields.entries() };
+}
