@@ -258,6 +258,16 @@ Deno.test("files stay small: the median at most 80 lines, none over 400", () => 
   assert.deepEqual(sizes.filter(({ lines }) => lines > 400), []);
 });
 
+Deno.test("folders stay small: at most 25 files in a folder of src/, at most 26 folders at its top", () => {
+  const paths = sources.map(({ path }) => path).filter((path) => path.startsWith("src/"));
+  const sizes = Map.groupBy(paths, dirname);
+  const large = [...sizes].filter(([, files]) => files.length > 25);
+  assert.deepEqual(large.map(([folder, files]) => `${folder}: ${files.length} files`), []);
+  assert.ok(
+    new Set(paths.map((path) => path.split("/")[1]).filter((name) => !name!.includes("."))).size <= 26,
+  );
+});
+
 Deno.test("the version is that of deno.json", async () => {
   assert.equal(VERSION, JSON.parse(await Deno.readTextFile(`${ROOT}deno.json`)).version);
 });
