@@ -275,7 +275,7 @@ Deno.test({
 
 const EFFECTS = {
   refused: "Refused as `unsupported` (501): ",
-  silent_channel: "Its channels can't send there, and say so: ",
+  silent_channel: "Its channels can't send there, and report that: ",
   differs: "",
 };
 

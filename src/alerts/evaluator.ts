@@ -7,7 +7,7 @@ import type { RuleInCode } from "./rules/ensure_rules.ts";
 
 /** A channel as in the config file: its kind, and the settings of that kind. */
 export interface ChannelInput {
-  /** The kind: `webhook`, `slack`, `smtp`, `log`, or that of a plugin. */
+  /** The kind: that of a built-in channel, such as `webhook`, or that of a plugin. */
   kind: string;
   /** Default: its kind. */
   name?: string;

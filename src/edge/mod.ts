@@ -228,7 +228,7 @@ export const EDGE_LIMITS = {
     advice: "set PURSER_DB to the address of a libSQL server",
   },
   config_file: {
-    what: "A config file (`PURSER_CONFIG`), but on Deno",
+    what: "A config file (`PURSER_CONFIG`), except on Deno",
     reason: "there is no file system",
     effect: "refused",
     advice: "put the document into PURSER_CONFIG_JSON",
@@ -278,7 +278,7 @@ export const EDGE_LIMITS = {
     reason: "only the code of the bundle is run, and the config has none",
     effect: "differs",
     advice:
-      "those of the database are kept as elsewhere: store them by `POST /budgets` and `POST /alerts/rules`, or by " +
+      "only those in the database apply: store them by `POST /budgets` and `POST /alerts/rules`, or by " +
       "a program on the same database",
   },
   pinned_addresses: {
@@ -303,17 +303,16 @@ export const EDGE_LIMITS = {
   },
   long_runs: {
     what: "Runs longer than the platform keeps a request",
-    reason: "the platform ends it, on some 30 s after the client has disconnected",
+    reason: "platforms end it, some of them about 30 s after the client has disconnected",
     effect: "differs",
     advice: "its calls are booked; once its lease has expired, the run is marked `interrupted`",
   },
   gateway_streams: {
     what: "Booking a stream of the gateway whose client has left",
-    reason:
-      "the platform may end the request with its client, without a word, and does so some 30 s later at the latest",
+    reason: "the platform may end the request with its client, without notice, some 30 s later at the latest",
     effect: "differs",
     advice:
-      "such a call may be missing in the ledger; what is reserved for it ends with its lease: send streams that " +
+      "such a call may be missing in the ledger, and its reservation ends with its lease: send streams that " +
       "must be booked through a server",
   },
   prompt_cancel: {

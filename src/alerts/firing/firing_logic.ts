@@ -17,7 +17,7 @@ import type { Logic } from "../../store/mod.ts";
  * too. In the order in which they act:
  *
  * 1. `decide_call` (DECIDE): for each call it advances the counters and inserts an alert for each armed rule whose
- *    window is at or over the threshold.
+ *    window is at or over the threshold. It has nothing to do with `decideCall()` of budgets/decide_call.ts.
  * 2. `alerts_claim` (CLAIM): it drops that alert where the rule's cooldown has not passed or its window has fired.
  * 3. `alerts_fire` (FIRE): it remembers the window, starts the cooldown, and writes the deliveries to the outbox.
  * 4. `alerts_trim` (TRIM): it limits the history.

@@ -65,7 +65,7 @@ export function Channels() {
 
 const NONE = (
   <Empty title="No channels yet" command="purser channels list">
-    Channels are in the config file, under channels: Slack, webhooks, mail, or the log.
+    Channels are set up in the config file, under channels.
   </Empty>
 );
 
