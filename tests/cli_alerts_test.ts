@@ -109,7 +109,7 @@ const STORY: { line: string; out?: string | RegExp; err?: string | RegExp; code?
     code: 2,
     err: /^error: Cannot use the name "Third": 2 rules have it; give the id of one: rule_0002, rule_0006\n/,
   })),
-  { line: "alerts set rule_0002", code: 2, err: /without an option that says what/ },
+  { line: "alerts set rule_0002", code: 2, err: /without an option, such as/ },
   { line: "alerts set rule_0002 --enabled --disabled", code: 2, err: /--enabled together with --disabled/ },
   {
     line: "alerts set rule_0002 --agent a --all-agents",

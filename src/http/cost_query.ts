@@ -23,7 +23,7 @@ export const scopeQuery = {
   tag: z.union([z.string(), z.array(z.string()).max(TAG_LIMITS.tags)]).optional().openapi({
     type: "array",
     items: { type: "string" },
-    description: "Only calls with this tag, as `key:value`; repeat for more, which a call has all of",
+    description: "Only calls with this tag, as `key:value`; if repeated, only calls with all of them",
     example: ["customer:acme"],
   }),
 };

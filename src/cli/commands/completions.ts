@@ -10,8 +10,9 @@ export const completions: Command = {
   args: [arg("SHELL", { oneOf: SHELLS })],
   summary: "Print the completion script of a shell",
   detail:
-    "Completes commands, options and their values: agents, sessions, budgets, rules, alerts, channels, keys and models from the database or " +
-    "server on the line, or the default one; profiles from the config file. Waits at most a second.",
+    "Completes commands, options and their values: agents, sessions, budgets, rules, alerts, channels, keys and " +
+    "models from the database or server on the line, or the default one, and profiles from the config file. " +
+    "Completion waits at most a second.",
   options: {},
   examples: [
     ["source <(purser completions bash)", "In ~/.bashrc"],
@@ -27,7 +28,7 @@ function printCompletions(ctx: BareContext): void {
   if (shell === undefined) {
     const near = nearestName(typed, SHELLS);
     throw new UsageError(
-      `Cannot complete in ${typed}: it is not one of ${SHELLS.join(", ")}${
+      `Cannot print the completions of ${typed}: it is not one of ${SHELLS.join(", ")}${
         near ? `; did you mean ${near}?` : ""
       }`,
       ctx.options.command,

@@ -7,12 +7,16 @@ export const dashboard: Command = {
   args: [],
   summary: "Open the dashboard of a server in the browser",
   detail:
-    "Prints the address of the dashboard, and opens it where that is possible. With an API key, the address has a code that " +
-    "signs the browser in: it works once, within a minute. The code is in the part of the address that no server gets.",
+    "Prints the address of the dashboard, and opens it if possible. With an API key, the address has a code that " +
+    "signs the browser in: it works once, within a minute. The code is in the part of the address that browsers " +
+    "send to no server.",
   options: { "no-open": flag("Only print the address") },
   examples: [
     ["purser dashboard --server https://purser.example.com", "With the key of PURSER_API_KEY"],
-    ["purser dashboard --server http://127.0.0.1:8420", "Of a server on this machine, from purser serve"],
+    [
+      "purser dashboard --server http://127.0.0.1:8420",
+      "For a server on this machine, started by purser serve",
+    ],
   ],
   run: openDashboard,
 };

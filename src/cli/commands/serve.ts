@@ -18,7 +18,7 @@ export const serve: Command = {
   options: {
     host: option("ADDRESS", "Address to listen on (default 127.0.0.1)"),
     port: option("N", "Port to listen on (default 8420); 0 for any free one"),
-    "log-level": option("LEVEL", "Least important lines of the log (default info, with a line per request)", {
+    "log-level": option("LEVEL", "Lowest level to log (default info, with a line per request)", {
       oneOf: LOG_LEVELS,
     }),
     "log-format": option("FORMAT", "Form of the log (default auto: text on a terminal, else JSON)", {

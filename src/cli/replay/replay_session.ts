@@ -78,7 +78,7 @@ function readRange({ options }: CommandContext): SeqRange {
   const until = options.wholeNumber("until", { min: 1, max: MAX_SEQ });
   if (from === undefined || until === undefined || from <= until) return { from, until };
   throw new UsageError(
-    `Cannot use --from ${from} with --until ${until}: --from is the greater one`,
+    `Cannot use --from ${from} with --until ${until}: --from is greater`,
     options.command,
   );
 }

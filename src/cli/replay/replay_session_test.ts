@@ -115,7 +115,7 @@ Deno.test("state replay refuses invalid ranges", async () => {
     [{ until: "0" }, /^error: Cannot use --until: 0 is not a whole number from 1 to /],
     [
       { from: "5", until: "4" },
-      /^error: Cannot use --from 5 with --until 4: --from is the greater one\nSee purser state replay --help\n$/,
+      /^error: Cannot use --from 5 with --until 4: --from is greater\nSee purser state replay --help\n$/,
     ],
   ];
   for (const [options, message] of cases) {

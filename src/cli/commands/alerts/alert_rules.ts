@@ -187,7 +187,8 @@ export const alertsTry: Command = {
   name: "alerts test",
   args: [RULE_ARG],
   summary: "Send a test alert of a rule through every channel",
-  detail: "Sent once to every channel, whatever its min_severity. Exit code 1 if any channel fails.",
+  detail:
+    "The test is sent once to every channel, regardless of its min_severity. Exit code 1 if any channel fails.",
   options: {},
   examples: [['purser alerts test "Daily limit"', ""]],
   needsDatabase: true,
@@ -329,7 +330,10 @@ function readChanges({ options }: CommandContext) {
     ...(options.has("enabled") && { enabled: true }),
   };
   if (Object.values(changes).every((value) => value === undefined)) {
-    throw new UsageError("Cannot change a rule without an option that says what", options.command);
+    throw new UsageError(
+      "Cannot change a rule without an option, such as --threshold-usd or --cooldown",
+      options.command,
+    );
   }
   return changes;
 }

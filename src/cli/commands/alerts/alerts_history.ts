@@ -172,8 +172,8 @@ export const alertsResend: Command = {
   args: [arg("ALERT_ID", { live: "alert" })],
   summary: "Send an alert of the history once more",
   detail:
-    "Sent once to every channel whose min_severity it reaches today. Exit code 1 if any channel fails. The id is in " +
-    "the notification, and in purser alerts history.",
+    "The alert is sent once to every channel whose min_severity it reaches today. Exit code 1 if any channel " +
+    "fails. The id is in the notification, and in purser alerts history.",
   options: {},
   examples: [["purser alerts resend alert_42", ""]],
   needsDatabase: true,

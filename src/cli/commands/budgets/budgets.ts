@@ -32,8 +32,8 @@ export const budgetsList: Command = {
   args: [],
   summary: "List budgets, and what is spent and left in each",
   detail:
-    "SPENT is the spending in the present window, beside the limit with its raises. Where each agent, session, key or run " +
-    "has a counter of its own, it is that of the counter with the most spending.",
+    "SPENT shows the spending in the present window, and the limit with its raises. If each agent, session, key " +
+    "or run has its own counter, it shows the counter with the most spending.",
   options: {},
   examples: [["purser budgets list", ""]],
   isReadOnly: true,

@@ -36,7 +36,7 @@ const BUDGET_OPTIONS: Readonly<Record<string, OptionSpec>> = {
   "warn-at": option("SHARES", "Shares of the limit to notify at, or the word none (default 80%,100%)", {
     some: ["50%,80%,100%", "none"],
   }),
-  "counts-from": option("DATE", "Of a lifetime: leave out what was spent before this date (UTC), or none"),
+  "counts-from": option("DATE", "For a lifetime: ignore spending before this date (UTC), or the word none"),
   "allow-unpriced": flag("Allow models without a known price; their calls count as $0"),
   "no-allow-unpriced": flag("Undo --allow-unpriced"),
   enabled: flag("Enable the budget"),
@@ -100,9 +100,10 @@ export const budgetsAdd: Command = {
   args: [],
   summary: "Add a budget",
   detail:
-    "Every budget that applies to a call must allow it. Days, weeks (from Monday) and months are in UTC; an hour is the " +
-    "last 60 minutes. run and session count each one by itself. Without --agent, --session or --key all calls count. " +
-    "Spending from before the budget was added counts. In mode strict, the limit is never exceeded.",
+    "Every budget that applies to a call must allow it. Days, weeks (from Monday) and months are in UTC; an hour " +
+    "is the last 60 minutes. run and session count each run or session by itself. Without --agent, --session or " +
+    "--key all calls count. Spending from before the budget was added counts. In mode strict, the limit is never " +
+    "exceeded.",
   options: { ...options, disabled: disabled! },
   examples: [
     ["purser budgets add --name Day --limit 50 --per day", "All agents together"],
@@ -141,8 +142,9 @@ export const budgetsSet: Command = {
   args: [BUDGET_ARG],
   summary: "Change a budget",
   detail:
-    "Changes only the given settings of a budget, which is named by its id, or by its name where one has it. The word none removes --agent, --session, --key, --each or --counts-from. To let " +
-    "agents spend more for a while, raise the limit instead: purser budgets raise.",
+    "Changes only the given settings of a budget, which is named by its id, or by its name if no other budget " +
+    "has it. The word none removes --agent, --session, --key, --each or --counts-from. To let agents spend more " +
+    "for a while, raise the limit instead: purser budgets raise.",
   options: BUDGET_OPTIONS,
   examples: [
     ["purser budgets set Day --limit 80 --mode strict", ""],
@@ -180,12 +182,13 @@ export const budgetsRaise: Command = {
   args: [BUDGET_ARG],
   summary: "Raise the limit of a budget for a while",
   detail:
-    "Without --for, the raise ends with the present hour, day, week or month; of a budget per run, session or lifetime it " +
-    "has no end. Raises add up, and are kept with the API key that made them.",
+    "Without --for, the raise ends with the present day, week or month, or after an hour if the budget is per " +
+    "hour; if it is per run, session or lifetime, the raise has no end. Raises add up, and are kept with the API " +
+    "key that made them.",
   options: {
     usd: option("USD", "Amount to add to the limit"),
     for: option("WHEN", "End: a duration from now (12h, 2d), a date, or an ISO time"),
-    reason: option("TEXT", "Reason, for those that read it later"),
+    reason: option("TEXT", "Reason, which is shown with the raise"),
   },
   examples: [
     ["purser budgets raise Day --usd 20", "For the rest of the day"],

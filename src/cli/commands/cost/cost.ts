@@ -40,32 +40,32 @@ export const cost: Command = {
   args: [],
   summary: "Show recent spending across all agents",
   detail:
-    "Days are UTC days. WHEN is a duration back from now (30m, 24h, 7d, 2w), a date, an ISO time, or all. The default is " +
-    "the last 30 days; with --by hour, the last 24 hours. Without --by, the ten most expensive agents and models. " +
-    "The forecast is the spending of this month, and of its remaining days: at the same pace, and at the median of the " +
-    "same weekdays of the last four weeks. " +
-    "purser cost explain shows one call.",
+    "Days are UTC days. WHEN is a duration back from now (30m, 24h, 7d, 2w), a date, an ISO time, or all. The " +
+    "default is the last 30 days; with --by hour, the last 24 hours. Without --by, it shows the ten most " +
+    "expensive agents and models. The forecast adds an estimate for the remaining days to the spending of this " +
+    "month: by the same pace, and by the median of the same weekdays of the last four weeks. purser cost explain " +
+    "shows one call.",
   options: {
-    by: option("GROUP", "Group by; or by a tag, as tag:customer", { oneOf: GROUPINGS }),
-    split: option("GROUP", "Split each group by; or by a tag", { oneOf: SPLITS }),
-    sort: option("ORDER", "The most expensive first, or the latest", { oneOf: COST_SORTS }),
+    by: option("GROUP", "Group by a tag, such as tag:customer, or by", { oneOf: GROUPINGS }),
+    split: option("GROUP", "Split each group by a tag, or by", { oneOf: SPLITS }),
+    sort: option("ORDER", "Order of the rows, highest cost or latest first", { oneOf: COST_SORTS }),
     since: option("WHEN", "Only calls since WHEN", { some: ["24h", "7d", "30d", "all"] }),
     until: option("WHEN", "Only calls before WHEN"),
     compare: option(
       "WHEN",
-      "Compare with a span as long that starts at WHEN; previous: the one just before",
+      "Compare with an equally long span that starts at WHEN, or with the one before (previous)",
       { some: [PREVIOUS] },
     ),
     agent: option("AGENT", "Only calls of an agent", { live: "agent" }),
     model: option("MODEL", "Only calls of a model, such as gpt-5-mini or openai:gpt-5-mini", {
       live: "model",
     }),
-    tag: option("KEY=VALUE", "Only calls with a tag; repeat for more, which a call has all of"),
+    tag: option("KEY=VALUE", "Only calls with this tag; if repeated, only calls with all of them"),
     total: flag("Only the total"),
     forecast: flag("Only the forecast of this month"),
     "what-if": option("MODEL", "What the same usage would cost on another model, such as openai:gpt-5-mini"),
     csv: flag("Print CSV, for a spreadsheet; all rows unless --limit is given"),
-    limit: option("N", "Maximum number of rows, 1 to 1000 (default 100; of the overview 10)"),
+    limit: option("N", "Maximum number of rows, 1 to 1000 (default 100; 10 without --by)"),
   },
   examples: [
     ["purser cost", "Today, this week, this month; by agent and by model"],

@@ -159,7 +159,7 @@ export async function printCsv(ctx: CommandContext, query: Query, limit: number 
     if (!answer.headers.get("content-type")?.startsWith("text/csv")) {
       throw new PurserError(
         "unavailable",
-        "Cannot print CSV: the server has a version without it; upgrade it",
+        "Cannot print CSV: this version of the server doesn't support it; upgrade the server",
       );
     }
     const text = await answer.text();

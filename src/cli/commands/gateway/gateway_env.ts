@@ -100,9 +100,9 @@ export const gatewayEnv: Command = {
   args: [arg("CLIENT", { oneOf: CLIENT_NAMES })],
   summary: "Print a client's variables for the gateway",
   detail:
-    `Prints lines for a POSIX shell. The key is the value of ${KEY_VARIABLE} where they are run: a key with the scope call. ` +
-    "The server is that of --server or a profile, or the one that purser serve starts with these settings. Nothing is " +
-    "connected to.",
+    `Prints lines for a POSIX shell. The key is the value of ${KEY_VARIABLE} in the shell that runs them, and needs the ` +
+    "scope call. The server is that of --server or a profile, or the one that purser serve starts with these " +
+    "settings. The command itself sends no request.",
   options: {},
   examples: [
     ['eval "$(purser gateway env openai)"', "In the shell that starts the client"],

@@ -17,9 +17,9 @@ export const pricesShow: Command = {
   args: [optionalArg("MODEL", { live: "model" })],
   summary: "Show the prices of a model",
   detail:
-    "Shows the rates by which a call is billed: their source and its date, the tiers of the context length, the service " +
-    "tiers with rates of their own, and what has no price. MODEL is PROVIDER:NAME, or a name alone where its provider is " +
-    "unambiguous. Without it, the sources.",
+    "Shows the rates by which a call is billed: their source and its date, the tiers of the context length, the " +
+    "service tiers with rates of their own, and the parts without a price. MODEL is PROVIDER:NAME, or a name " +
+    "alone if its provider is unambiguous. Without MODEL, it shows the sources.",
   options: {
     provider: option("NAME", "Provider of MODEL"),
     "service-tier": option("TIER", "Rates of this service tier", { some: ["flex", "priority", "batch"] }),
@@ -45,7 +45,10 @@ async function showPrices(ctx: CommandContext): Promise<void> {
   });
   const query = { model, provider: options.text("provider"), service_tier: options.text("service-tier"), at };
   if (model === undefined && (query.provider ?? query.service_tier ?? at) !== undefined) {
-    throw new UsageError("Cannot show the rates without MODEL: the options are about one", options.command);
+    throw new UsageError(
+      "Cannot use these options without MODEL: they select the rates of a model",
+      options.command,
+    );
   }
   const { api } = await ctx.connect();
   const { terminal: { stdout, hasUnicode }, style } = ctx;
@@ -151,12 +154,13 @@ export const pricesUpdate: Command = {
   args: [optionalArg("FILE|URL", { isFile: true })],
   summary: "Update the prices of models",
   detail:
-    "Takes the data file of genai-prices or LiteLLM's map, by default both as they are published, into your data " +
-    "directory, where every command and server of yours reads them within a minute. A model that is gone, and one whose " +
-    "rate changes by more than three times, is held back until it is accepted. Calls that are booked keep their price.",
+    "Stores the data file of genai-prices or LiteLLM's map in your data directory; by default it downloads both " +
+    "as published. Your commands and servers use the new prices within a minute. If a model is removed, or its " +
+    "rate changes by more than three times, the change is held back until you accept it. Calls that are booked " +
+    "keep their price.",
   options: {
-    accept: option("MODEL", "Take what is held back of this model (repeatable)"),
-    "accept-all": flag("Take all that is held back"),
+    accept: option("MODEL", "Accept the change of this model that was held back (repeatable)"),
+    "accept-all": flag("Accept all changes that were held back"),
     "dry-run": flag("Only show what would change"),
   },
   examples: [
@@ -191,7 +195,7 @@ async function update(ctx: CommandContext): Promise<number> {
   if (errors.length === 0 && unknown.length > 0) {
     throw new PurserError(
       "invalid",
-      `Cannot accept ${unknown.join(", ")}: the update changes nothing of it; write a model as it is listed`,
+      `Cannot accept ${unknown.join(", ")}: the update doesn't change it; write the model as it is listed`,
     );
   }
   const [error, ...others] = errors;

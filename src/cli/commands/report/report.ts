@@ -21,8 +21,9 @@ export const report: Command = {
   args: [arg("FILE", { isFile: true })],
   summary: "Book calls made elsewhere, from JSON lines",
   detail:
-    "Each line is a call as POST /costs/events takes it; - is standard input. A call is booked once by its call_id, so a " +
-    "report can be repeated. A bad line is named and left out; all others are booked. Exit code 1 if any line is bad.",
+    "Each line is a call in the format of POST /costs/events; - is standard input. A call is booked once by its " +
+    "call_id, so a report can be repeated. An invalid line is reported and skipped; all others are booked. Exit " +
+    "code 1 if any line is invalid.",
   options: {},
   examples: [
     ["purser report calls.jsonl", ""],

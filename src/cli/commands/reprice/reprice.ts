@@ -13,11 +13,11 @@ export const reprice: Command = {
   args: [],
   summary: "Price booked calls again by today's prices",
   detail:
-    "Prices each call at its own time, and books the difference as an adjustment; no row is changed, and totals follow. " +
-    "Without --apply it only shows what would change. Calls without a known price today keep their cost. WHEN is a " +
-    "duration back from now (24h, 7d), a date or an ISO time, in UTC.",
+    "Prices each call at its own time, and books the difference as an adjustment; no row is changed, and the " +
+    "totals include it. Without --apply it only shows what would change. Calls without a known price today keep " +
+    "their cost. WHEN is a duration back from now (24h, 7d), a date or an ISO time, in UTC.",
   options: {
-    unpriced: flag("Only calls of which the price, or a part of it, is not known so far"),
+    unpriced: flag("Only calls whose price is unknown so far, or known only in part"),
     since: option("WHEN", "Only calls since WHEN"),
     until: option("WHEN", "Only calls before WHEN"),
     provider: option("NAME", "Only calls to this provider"),
@@ -28,7 +28,7 @@ export const reprice: Command = {
     apply: flag("Book the differences"),
   },
   examples: [
-    ["purser reprice --unpriced", "What calls without a price would cost by now"],
+    ["purser reprice --unpriced", "What calls without a price would cost now"],
     ["purser reprice --unpriced --apply", ""],
     ["purser reprice --since 2026-11-01 --until 2026-11-08 --model gpt-5-mini", ""],
   ],

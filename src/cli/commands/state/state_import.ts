@@ -26,12 +26,13 @@ export const stateImport: Command = {
   args: [arg("FILE", { isFile: true })],
   summary: "Restore a session from a snapshot file",
   detail:
-    "Checks the whole file first, then replaces the session in one step, or changes nothing. A run in progress in that " +
-    "session is cancelled. A session that has more messages than the file is replaced only with --yes, or when you confirm " +
-    "it on a terminal. The session's cost elsewhere is shown, and not added to its cost here.",
+    "Checks the whole file first, then replaces the session in one step, or changes nothing. A run in progress " +
+    "in that session is cancelled. A session that has more messages than the file is replaced only with --yes, " +
+    "or when you confirm it on a terminal. The session's cost in the other environment is shown, but not added " +
+    "to the costs here.",
   options: {
     "dry-run": flag("Show what would change, without writing"),
-    yes: flag("Replace a session that has more messages too"),
+    yes: flag("Also replace a session that has more messages"),
   },
   examples: [
     ["purser state import session.json --dry-run", "Check only"],
