@@ -209,7 +209,8 @@ Deno.test("docs/budgets.md has every field of a budget, every window and every r
     assert.ok(named.has(name), name);
   }
   const { default: seconds, max } = RESERVATION_SECONDS;
-  assert.ok(document.includes(`\`ttl_seconds\`,\n${seconds} unless given, at most ${max}.`));
+  const text = document.replaceAll(/\s+/g, " ");
+  assert.ok(text.includes(`\`ttl_seconds\`, ${seconds} unless given, at most ${max}.`));
 });
 
 for (const [path, heading] of [["docs/keys.md", undefined], ["README.md", "Serve"]] as const) {

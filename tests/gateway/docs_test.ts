@@ -130,7 +130,7 @@ Deno.test("the headers and figures in docs/gateway.md are those of the code", ()
       "a token for each byte of the request and 1,024 more",
     ]
   ) assert.ok(text.includes(figure), figure);
-  const aborting = /Aborts end the meter of ([^;]+);/.exec(text)![1]!;
+  const aborting = /stop charging when a request is aborted: ([^.]+)\./.exec(text)![1]!;
   const named = [...aborting.matchAll(/OpenAI|Anthropic|(?<=`)\w+(?=`)/g)].map(([name]) =>
     name.toLowerCase()
   );
