@@ -36,6 +36,7 @@ export class NoThreadError extends Error {
 class ReadThread {
   #worker: Worker;
   #asked: PromiseWithResolvers<Answer> | undefined;
+  #ended: Promise<void> | undefined;
   hasEnded = false;
   /** Grows with each query. */
   queries = 0;
@@ -61,8 +62,12 @@ class ReadThread {
     return answer.result;
   }
 
-  /** Resolves when its connection is closed; a query that runs is given up. */
-  async end(): Promise<void> {
+  /** Resolves when its connection is closed, for each caller; a query that runs is given up. */
+  end(): Promise<void> {
+    return this.#ended ??= this.#end();
+  }
+
+  async #end(): Promise<void> {
     if (this.hasEnded) return;
     this.hasEnded = true;
     if (!this.#asked) await this.#ask(END).catch(() => {}); // it has ended already

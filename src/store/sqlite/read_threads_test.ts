@@ -104,6 +104,16 @@ Deno.test("queries that come while threads end are all answered", () =>
     await threads.close();
   }));
 
+Deno.test("a database that is closed waits for threads that end, so that it is the last to close its file", () =>
+  withLargeFile(async (_store, path) => {
+    const clock = fixedClock(0);
+    const threads = new ReadThreads(path, clock);
+    await Promise.all([1, 2, 3, 4].map(() => threads.query(COUNT)));
+    clock.advance(60_000);
+    await Promise.resolve(); // all but one begin to end
+    await threads.close();
+  }));
+
 Deno.test("a database that is closed gives up the long queries that run or wait", () =>
   withLargeFile(async (_store, path) => {
     const threads = new ReadThreads(path, fixedClock(0));
