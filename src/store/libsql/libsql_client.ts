@@ -1,7 +1,7 @@
-import { type Client, createClient, type InValue } from "@libsql/client/web";
+import type { InValue } from "@libsql/client/web";
 import { PurserError } from "../../kernel/errors.ts";
 import { withoutRedirects } from "../../kernel/single_send.ts";
-import type { ClientResult } from "./commit_client.ts";
+import type { ClientResult } from "./server_connections.ts";
 import { toSetStatements } from "../each_row.ts";
 import { type ResultSet, type SqlValue, type Statement, toBindable } from "../store.ts";
 
@@ -12,12 +12,6 @@ export interface RemotePlace {
   authToken?: string;
   timeoutMs: number;
   fetch?: typeof globalThis.fetch;
-}
-
-/** Creates a client of a libSQL server whose requests have a timeout. */
-export function createRemoteClient(place: RemotePlace): Client {
-  const { url, authToken } = place;
-  return createClient({ url, authToken, intMode: "bigint", fetch: createTimedFetch(place) });
 }
 
 /**
@@ -37,12 +31,6 @@ export function createTimedFetch({ fetch, timeoutMs }: RemotePlace): (request: R
 export interface InStatement {
   sql: string;
   args: InValue[];
-}
-
-/** Runs queries over one consistent view. */
-export async function readBatch(client: Client, statements: readonly Statement[]): Promise<ResultSet[]> {
-  const { sent, toResults } = toInStatements(statements);
-  return toResults(await client.batch(sent, "read"));
 }
 
 /**

@@ -1,17 +1,9 @@
-import { type Client, LibsqlError } from "@libsql/client/web";
+import { LibsqlError } from "@libsql/client/web";
 import type { Clock } from "../../kernel/clock.ts";
 import { messageOf, PurserError } from "../../kernel/errors.ts";
 import { systemCodeOf } from "../../kernel/system_errors.ts";
-import { CommitClient } from "./commit_client.ts";
-import {
-  createRemoteClient,
-  createTimedFetch,
-  hostOf,
-  readBatch,
-  type RemotePlace,
-  toInStatements,
-  within,
-} from "./libsql_client.ts";
+import { createTimedFetch, hostOf, type RemotePlace, toInStatements, within } from "./libsql_client.ts";
+import { ServerConnections } from "./server_connections.ts";
 import { DATABASE_NOW } from "../lease_clock.ts";
 import { ConstraintError, type ResultSet, type Statement, type Store } from "../store.ts";
 import { noInstanceLocks } from "../instance_locks.ts";
@@ -55,8 +47,7 @@ export class RemoteStore implements Store {
   readonly kind = "remote";
   readonly isShared = true;
   readonly instances = noInstanceLocks;
-  #client: Client;
-  #commits: CommitClient;
+  #connections: ServerConnections;
   #queue: WriteQueue;
   #options: RemoteOptions;
   #tokens: WriteTokens;
@@ -65,11 +56,10 @@ export class RemoteStore implements Store {
   constructor(options: RemoteOptions) {
     this.#options = options;
     this.#tokens = options.tokens ?? { isThere: false, commits: 0 };
-    this.#client = createRemoteClient(options);
-    this.#commits = new CommitClient({
+    this.#connections = new ServerConnections({
       ...options,
       fetch: createTimedFetch(options),
-      keepsConnection: options.tokens === undefined,
+      keepsConnections: options.tokens === undefined,
     });
     this.#queue = new WriteQueue(
       (units, until) => this.#commit(units, until),
@@ -93,7 +83,12 @@ export class RemoteStore implements Store {
     if (this.#isClosed) throw new PurserError("unavailable", "Cannot read: the database is closed");
     const { clock, timeoutMs } = this.#options;
     const until = clock.monotonic() + timeoutMs;
-    return await this.#untilDeadline("read", until, () => readBatch(this.#client, statements));
+    return await this.#untilDeadline("read", until, () => this.#readOnce(statements));
+  }
+
+  async #readOnce(statements: readonly Statement[]): Promise<ResultSet[]> {
+    const { sent, toResults } = toInStatements(statements);
+    return toResults(await this.#connections.read(sent));
   }
 
   write(statements: readonly Statement[]): Promise<ResultSet[]> {
@@ -128,8 +123,7 @@ export class RemoteStore implements Store {
   async close(): Promise<void> {
     this.#isClosed = true;
     await this.#queue.close(new PurserError("unavailable", "Cannot write: the database is closed"));
-    await this.#commits.close();
-    this.#client.close();
+    await this.#connections.close();
   }
 
   /**
@@ -147,7 +141,7 @@ export class RemoteStore implements Store {
     const { sent, toResults } = toInStatements([...prefix, ...units.flat()]);
     return this.#untilDeadline("write", until, async () => {
       try {
-        const results = toResults(await this.#commits.commit(sent));
+        const results = toResults(await this.#connections.commit(sent));
         this.#tokens.isThere = true;
         return split(results.slice(prefix.length), units);
       } catch (error) {
@@ -166,7 +160,7 @@ export class RemoteStore implements Store {
     for (const statement of units.flat()) {
       const isQuery = /^\s*(SELECT|WITH)\b/i.test(statement.sql);
       results.push(
-        ...isQuery ? await readBatch(this.#client, [statement]) : [{ columns: [], rows: [] }],
+        ...isQuery ? await this.#readOnce([statement]) : [{ columns: [], rows: [] }],
       );
     }
     return split(results, units);

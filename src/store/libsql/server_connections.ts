@@ -19,14 +19,20 @@ const IDLE_MS = 500;
 /** The maximum age of a connection: settings of the server, such as its durability, apply to new connections only. */
 const LONGEST_USE_MS = 60_000;
 
-/** Options of a commit client. */
-export interface CommitClientOptions {
+/** The reads that are sent at once; others wait for one of them to end. */
+const MAX_READS = 20;
+
+/** The reads within `IDLE_MS` of each other after which connections are kept for the next one. */
+const OFTEN = 4;
+
+/** The options of `ServerConnections`. */
+export interface ConnectionOptions {
   url: string;
   authToken?: string;
   fetch: (request: Request) => Promise<Response>;
   clock: { monotonic(): number };
-  /** If set, a connection is kept for the next commit; otherwise it is closed in the request that commits. */
-  keepsConnection: boolean;
+  /** If set, connections are kept for the next commit or read; otherwise each is closed in its first request. */
+  keepsConnections: boolean;
 }
 
 interface Connection {
@@ -35,32 +41,60 @@ interface Connection {
 }
 
 /**
- * Sends commits to a libSQL server, one request each, on a connection of the database that it keeps for the next commit:
- * with one for each commit the server reads the whole schema each time.
+ * Sends commits and reads to a libSQL server, one request each, on connections of the database that are kept for the next
+ * one: on a new connection the server reads the whole schema first. Reads that come one by one don't keep any, since its end
+ * takes a request, too.
  */
-export class CommitClient {
+export class ServerConnections {
   #target: { url: string; authToken?: string };
   /** Each with the function that cancels its timer. */
   #idle = new Map<Connection, () => void>();
   #ending = new Set<Promise<unknown>>();
   #isClosed = false;
 
-  constructor(private readonly options: CommitClientOptions) {
+  #reads = 0;
+  #waitingReads: (() => void)[] = [];
+  /** The time of the last read, and the number of those before it that came often. */
+  #lastReadAt = -Infinity;
+  #readsInARow = 0;
+
+  constructor(private readonly options: ConnectionOptions) {
     const { hranaHttpUrl = options.url, authToken } = parseLibsqlUrl(options.url);
     this.#target = { url: hranaHttpUrl, authToken: options.authToken ?? authToken };
   }
 
   /** Commits all statements in one transaction, or throws and commits none. */
-  async commit(statements: readonly InStatement[]): Promise<ClientResult[]> {
+  commit(statements: readonly InStatement[]): Promise<ClientResult[]> {
+    return this.#send({ begin: "BEGIN IMMEDIATE", statements, isKept: this.options.keepsConnections });
+  }
+
+  /** Runs queries over one consistent view. */
+  async read(statements: readonly InStatement[]): Promise<ClientResult[]> {
+    const now = this.options.clock.monotonic();
+    this.#readsInARow = now - this.#lastReadAt < IDLE_MS ? this.#readsInARow + 1 : 0;
+    this.#lastReadAt = now;
+    const isKept = this.options.keepsConnections && this.#readsInARow >= OFTEN;
+    if (this.#reads >= MAX_READS) await new Promise<void>((resolve) => this.#waitingReads.push(resolve));
+    else this.#reads++;
+    try {
+      return await this.#send({ begin: "BEGIN TRANSACTION READONLY", statements, isKept });
+    } finally {
+      const next = this.#waitingReads.shift();
+      if (next) next();
+      else this.#reads--;
+    }
+  }
+
+  async #send(transaction: Transaction): Promise<ClientResult[]> {
     const kept = this.#takeIdle();
     if (kept) {
       try {
-        return await this.#run(kept, statements);
+        return await this.#run(kept, { ...transaction, isKept: true });
       } catch (error) {
         if (!isConnectionGone(error)) throw error;
       }
     }
-    return await this.#run(this.#open(), statements);
+    return await this.#run(this.#open(), transaction);
   }
 
   /** Closes all connections, and waits until the server has closed them. */
@@ -89,11 +123,11 @@ export class CommitClient {
     return { stream: client.openStream(), openedAt: clock.monotonic() };
   }
 
-  async #run(connection: Connection, statements: readonly InStatement[]): Promise<ClientResult[]> {
+  async #run(connection: Connection, transaction: Transaction): Promise<ClientResult[]> {
     const { stream } = connection;
     try {
-      const committed = runTransaction(stream, statements);
-      if (!this.options.keepsConnection) stream.closeGracefully();
+      const committed = runTransaction(stream, transaction);
+      if (!transaction.isKept) stream.closeGracefully();
       return await committed;
     } catch (error) {
       throw toLibsqlError(error);
@@ -134,13 +168,20 @@ export interface ClientResult {
   rows: ArrayLike<unknown>[];
 }
 
+interface Transaction {
+  begin: "BEGIN IMMEDIATE" | "BEGIN TRANSACTION READONLY";
+  statements: readonly InStatement[];
+  /** False for a connection that is closed in the same request. */
+  isKept: boolean;
+}
+
 async function runTransaction(
   stream: HttpStream,
-  statements: readonly InStatement[],
+  { begin, statements }: Transaction,
 ): Promise<ClientResult[]> {
   const batch = stream.batch(false);
   let last = batch.step();
-  const begun = last.run("BEGIN IMMEDIATE");
+  const begun = last.run(begin);
   const answers: Promise<RowsResult | undefined>[] = [];
   for (const { sql, args } of statements) {
     const step = batch.step().condition(BatchCond.ok(last));
