@@ -1,3 +1,4 @@
+import { delimiter, join } from "node:path";
 import { OLDEST_NODE } from "../../src/store/sqlite/sqlite_driver.ts";
 
 /** A Node to run the npm package with: the one on the PATH if it is recent enough, otherwise this one from npm. */
@@ -55,7 +56,11 @@ export async function said(program: string, args: string[], cwd?: string): Promi
   return stdout!.trim();
 }
 
+/** Looks for a program on the PATH, without starting it: npm takes long to say its version. */
 async function hasProgram(program: string): Promise<boolean> {
-  return await new Deno.Command(program, { args: ["--version"], stdout: "null", stderr: "null" }).output()
-    .then(({ success }) => success, () => false);
+  const folders = (Deno.env.get("PATH") ?? "").split(delimiter);
+  const found = folders.map((folder) =>
+    Deno.stat(join(folder, program)).then(({ isFile }) => isFile, () => false)
+  );
+  return (await Promise.all(found)).includes(true);
 }

@@ -24,11 +24,10 @@ export async function createNpmProject(): Promise<NpmProject> {
   const folder = await Deno.realPath(await Deno.makeTempDir({ prefix: "purser-npm-project-" }));
   for (const name of ["build", "node_modules"]) await Deno.symlink(join(shared, name), join(folder, name));
   await Deno.writeTextFile(join(folder, "package.json"), PACKAGE_JSON);
-  return {
-    folder,
-    ...JSON.parse(await Deno.readTextFile(join(shared, "built.json"))),
-    node: await findNode(),
-  };
+  const { node, ...built } = JSON.parse(await Deno.readTextFile(join(shared, "built.json")));
+  // npm's cache, which may hold it, may have been emptied since.
+  const isThere = await Deno.stat(node).then(() => true, () => false);
+  return { folder, ...built, node: isThere ? node : await findNode() };
 }
 
 const PACKAGE_JSON = '{ "private": true, "type": "module" }';
@@ -40,7 +39,10 @@ async function installNpmPackage(folder: string): Promise<void> {
   const packedBytes = (await Deno.stat(join(folder, tarball))).size;
   await Deno.writeTextFile(join(folder, "package.json"), PACKAGE_JSON);
   await said("npm", ["install", "--offline", ...QUIETLY, `./${tarball}`, ...OTHERS], folder);
-  await Deno.writeTextFile(join(folder, "built.json"), JSON.stringify({ built, packedBytes }));
+  await Deno.writeTextFile(
+    join(folder, "built.json"),
+    JSON.stringify({ built, packedBytes, node: await findNode() }),
+  );
 }
 
 const QUIETLY = ["--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"];
