@@ -94,7 +94,7 @@ export function answerHeaders(provider: HeaderFields, callId: string | undefined
 /** The headers that `Connection` names, which are those of the connection too (RFC 9110, 7.6.1). */
 function namedByConnection(headers: HeaderFields): ReadonlySet<string> {
   const names = headers.get("connection");
-  if (names === null || /^(keep-alive|close)$/i.test(names)) return NONE;
+  if (names === null || /^keep-alive$/i.test(names)) return NONE;
   return new Set(names.split(",").map((name) => name.trim().toLowerCase()));
 }
 

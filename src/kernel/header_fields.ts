@@ -7,7 +7,7 @@ export function joinHeaders(sent: readonly string[]): HeaderFields {
   for (let at = 0; at < sent.length; at += 2) {
     const name = sent[at]!.toLowerCase();
     const first = fields.get(name);
-    fields.set(name, first === undefined ? sent[at + 1]! : `${first}, ${sent[at + 1]}`);
+    fields.set(name, first ? `${first}, ${sent[at + 1]}` : sent[at + 1]!);
   }
   return { get: (name) => fields.get(name) ?? null, [Symbol.iterator]: () => fields.entries() };
 }

@@ -12,7 +12,7 @@ const PIECE_BYTES = 64 * 1024;
 
 /** The body of a request. */
 export interface RequestBody extends ServerBody {
-  /** Reads it, only as fast as it is iterated; all that has arrived is one piece. */
+  /** Reads it, only as fast as it is iterated. */
   chunks(): AsyncGenerator<Uint8Array>;
   /** Ends it with an error. */
   break(): void;
@@ -33,9 +33,13 @@ export function bodyOf(incoming: IncomingMessage): RequestBody | undefined {
   return {
     arrived() {
       if (!incoming.complete || isBroken || received > 0) return undefined;
-      const bytes: Uint8Array | null = incoming.read();
-      received = bytes?.length ?? 0;
-      return bytes ?? undefined;
+      // On Deno each call returns a piece, however much has arrived.
+      const pieces: Uint8Array[] = [];
+      for (let piece = incoming.read(); piece; piece = incoming.read()) {
+        pieces.push(piece);
+        received += piece.length;
+      }
+      return pieces.length > 1 ? Buffer.concat(pieces) : pieces[0];
     },
     async *chunks() {
       for (const event of ["readable", "end", "error", "close"]) incoming.on(event, () => wake());
