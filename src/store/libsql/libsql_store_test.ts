@@ -1,6 +1,6 @@
 import { databaseLogic } from "../../service/parts.ts";
 import assert from "node:assert/strict";
-import { type Clock, fixedClock, systemClock } from "../../kernel/clock.ts";
+import { type Clock, systemClock } from "../../kernel/clock.ts";
 import { PurserError } from "../../kernel/errors.ts";
 import { createIds } from "../../kernel/ids.ts";
 import { ConstraintError, openStore } from "../mod.ts";
@@ -289,61 +289,6 @@ test("a store reconnects to a server that was killed and restarted", async () =>
   assert.ok(seen === 1n || seen === 2n);
   assert.equal((await store.read(COUNT)).rows[0]![0], 2n);
   await store.close();
-});
-
-test("a store commits on one connection of the server, and on a new one where that is gone", async () => {
-  await using sqld = await startSqld({ durability: "strong" });
-  const batons: unknown[] = [];
-  const fetch: Fetch = async (input, init) => {
-    const text = await (input as Request).clone().text();
-    if (text.includes("BEGIN IMMEDIATE")) batons.push(JSON.parse(text).baton);
-    return await globalThis.fetch(input, init);
-  };
-  const store = connect({ url: sqld.url, fetch });
-  await store.write([{ sql: "CREATE TABLE t (a)" }]);
-  await store.write([INSERT]);
-  await assert.rejects(store.write([{ sql: "INSERT INTO nowhere VALUES (1)" }]), /no such table/);
-  await store.write([INSERT]);
-  assert.deepEqual(batons.map(Boolean), [false, true, true, true]);
-  await sqld.kill();
-  await sqld.restart();
-  assert.equal((await store.write([INSERT, COUNT]))[1]!.rows[0]![0], 3n);
-  assert.equal(batons.at(-1), undefined);
-  await store.close();
-});
-
-test("reads that come often share a connection of the server; a single one closes its own in its request", async () => {
-  await using sqld = await startSqld();
-  const sent: { hasBaton: boolean; closes: boolean }[] = [];
-  const fetch: Fetch = async (input, init) => {
-    const text = await (input as Request).clone().text();
-    if (text.includes("READONLY")) {
-      const { baton, requests } = JSON.parse(text);
-      sent.push({ hasBaton: Boolean(baton), closes: requests.at(-1).type === "close" });
-    }
-    return await globalThis.fetch(input, init);
-  };
-  const clock = fixedClock(0);
-  const store = connect({ url: sqld.url, fetch }, { clock });
-  const read = async () => assert.deepEqual((await store.read({ sql: "SELECT 1" })).rows, [[1n]]);
-  for (let i = 0; i < 7; i++) await read();
-  assert.deepEqual(sent.map(({ closes }) => closes), [true, true, true, true, false, false, false]);
-  assert.deepEqual(sent.map(({ hasBaton }) => hasBaton), [false, false, false, false, false, true, true]);
-  await Promise.all(Array.from({ length: 60 }, read));
-  assert.equal(sent.length, 67);
-  await sqld.kill();
-  await sqld.restart();
-  await read();
-  await store.close();
-
-  sent.length = 0;
-  const rarely = connect({ url: sqld.url, fetch }, { clock });
-  for (let i = 0; i < 6; i++) {
-    assert.deepEqual((await rarely.read({ sql: "SELECT 1" })).rows, [[1n]]);
-    clock.advance(500);
-  }
-  assert.deepEqual(sent, Array(6).fill({ hasBaton: false, closes: true }));
-  await rarely.close();
 });
 
 test("eight stores that write without a pause all get their turns", async () => {
