@@ -10,6 +10,7 @@
  *
  * @module
  */
+import { DEFAULT_MAX_BODY_BYTES } from "./contract/limits.ts";
 import { DURABILITIES, type Durability, SEVERITIES, type Severity } from "./contract/values.ts";
 import type { LanguageModelV4 } from "@ai-sdk/provider";
 import type { ToolSet } from "ai";
@@ -246,7 +247,7 @@ export async function openPurser(options: PurserOptions): Promise<Purser> {
       durability: options.durability ?? "full",
       environment: options.environment ?? "local",
       remoteTimeoutMs: 10_000,
-      maxBodyBytes: 8 * 1024 * 1024,
+      maxBodyBytes: DEFAULT_MAX_BODY_BYTES,
       providers: options.providers,
       prices: options.prices,
       pricesFolder: options.pricesFolder,

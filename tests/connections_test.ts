@@ -83,6 +83,19 @@ Deno.test("at the limit on connections, a new one gets a 503 if all others are a
   await stream.body!.cancel();
 });
 
+Deno.test("a refused connection gets its 503, also when it has sent a request at once, or what is none", async () => {
+  await using server = await startServer({ connections: 1, perAddress: 1 });
+  const stream = await fetch(`${server.url}/events`);
+  for (const sent of ["GET /healthz HTTP/1.1\nHost: localhost\n\n", "what is no request\n\n"]) {
+    for (let i = 0; i < 10; i++) {
+      using client = await RawClient.connect(server);
+      await client.write(sent);
+      assert.equal(problemOf(await client.end()).status, 503);
+    }
+  }
+  await stream.body!.cancel();
+});
+
 Deno.test("a body that breaks off or is malformed is a 400 and not logged, in the API and in a restore", async () => {
   await using server = await startServer();
   const chunked = "Transfer-Encoding: chunked";
@@ -165,4 +178,26 @@ Deno.test("a body in chunks of one byte is read as any other", async () => {
   assert.match(await client.until(/\r\n\r\n.*\}/s), /^HTTP\/1\.1 201 /);
   const agent = await (await fetch(`${server.url}/agents/a`)).json();
   assert.equal(agent.system_prompt, prompt);
+});
+
+Deno.test("a chunk is copied: what a reader keeps of it would keep the whole buffer of which it is a part", async () => {
+  await using purser = await openTestPurser();
+  const bytes = new TextEncoder().encode(JSON.stringify({ model: "demo:echo", system_prompt: "in pieces" }));
+  const buffer = new Uint8Array(64 * 1024);
+  let at = 0;
+  const body = new ReadableStream({
+    pull(controller) {
+      if (at === bytes.length) return controller.close();
+      buffer[0] = bytes[at++]!;
+      controller.enqueue(buffer.subarray(0, 1));
+    },
+  }, { highWaterMark: 0 });
+  const request = new Request("http://localhost/agents/a", {
+    method: "PUT",
+    headers: { "content-type": "application/json" },
+    body,
+    duplex: "half",
+  } as RequestInit);
+  const agent = await (await purser.app.request(request)).json();
+  assert.equal(agent.system_prompt, "in pieces");
 });

@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { anyCharacter } from "./harness/any_character.ts";
 import { nameChannels } from "../src/config/mod.ts";
+import { readWhole } from "../src/http/whole_lists.ts";
+import { createTurns } from "../src/kernel/turns.ts";
 import fc from "#dev/fast_check.ts";
 import { makeKey, openHttpClient } from "./harness/http_client.ts";
 import type { OpenApiDocument } from "./harness/openapi_document.ts";
@@ -96,9 +98,29 @@ Deno.test("every list gives by pages of one entry what it gives at once", async 
   assert.ok(entries >= 20, `only ${entries} entries: the lists are nearly empty`);
 });
 
+Deno.test("a list without an end is read and encoded in turns", async () => {
+  let turns = 0;
+  const entries = Array.from({ length: 1_200 }, (_, i) => ({ i, text: "x".repeat(2_000) }));
+  const limits: number[] = [];
+  const all = await readWhole(
+    createTurns(() => {
+      turns++;
+      return Promise.resolve();
+    }),
+    (after: typeof entries[0] | undefined, limit) => {
+      limits.push(limit);
+      const from = after ? after.i + 1 : 0;
+      return Promise.resolve(entries.slice(from, from + limit));
+    },
+  );
+  assert.deepEqual(all, entries);
+  assert.deepEqual(limits, [500, 500, 500]);
+  assert.ok(turns >= 9, `${turns} turns for 2.4 MB`);
+});
+
 Deno.test("agents, rules and channels are listed whole without a limit, and a key of one agent gets its own", async () => {
   await using purser = await openTestPurser();
-  for (let i = 0; i < 150; i++) {
+  for (let i = 0; i < 510; i++) {
     const name = `a${String(i).padStart(3, "0")}`;
     assert.equal((await purser.api("PUT", `/agents/${name}`, { model: "demo:echo" })).status, 201);
     const rule = { name, threshold_type: "per_day_usd", threshold_usd: 9, severity: "info", agent_id: name };
@@ -106,7 +128,7 @@ Deno.test("agents, rules and channels are listed whole without a limit, and a ke
   }
   for (const path of ["/agents", "/alerts/rules"]) {
     const { body, headers } = await purser.api("GET", path);
-    assert.deepEqual([body.length, headers.get("link")], [150, null], path);
+    assert.deepEqual([body.length, headers.get("link")], [510, null], path);
   }
   const { key } = await makeKey(purser, ["read"], { agent_id: "a007" });
   const client = openHttpClient(purser);

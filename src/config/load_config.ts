@@ -1,3 +1,4 @@
+import { DEFAULT_MAX_BODY_BYTES } from "../contract/limits.ts";
 import { DURABILITIES } from "../contract/values.ts";
 import type { ConfigFile } from "./file/parse_config_file.ts";
 import { PurserError } from "../kernel/errors.ts";
@@ -84,7 +85,7 @@ export async function loadConfig(input: {
       LOG_FORMATS,
     ) ?? "auto",
     remoteTimeoutMs: file.remote_timeout_ms ?? 10_000,
-    maxBodyBytes: file.max_body_bytes ?? 8 * 1024 * 1024,
+    maxBodyBytes: file.max_body_bytes ?? DEFAULT_MAX_BODY_BYTES,
     maxSnapshotBytes: file.max_snapshot_bytes ?? DEFAULT_MAX_SNAPSHOT_BYTES,
     providers: Object.fromEntries(
       Object.entries(file.providers ?? {}).map(([name, { base_url, api_key, headers, on_disconnect }]) => [

@@ -179,6 +179,34 @@ Deno.test("a problem has a bounded size, whatever the request had, and counts wh
   assert.ok((await long.text()).length < 4_000);
 });
 
+Deno.test("a body of more values than are checked at once is refused, and no number of them is an error of the server", async () => {
+  await using purser = await openTestPurser();
+  const tags = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, i) => [`k${i}`, "v"]));
+  const event = { model: "openai:gpt-5-mini", agent_id: "a", input_tokens: 1, output_tokens: 1 };
+  const bodies: [method: string, path: string, body: (count: number) => unknown][] = [
+    ["PUT", "/agents/a", (count) => ({ model: "demo:echo", tags: tags(count) })],
+    ["PUT", "/agents/a", (count) => ({ model: "demo:echo", tools: Array(count).fill("x") })],
+    ["POST", "/agents/a/runs", (count) => ({ input: "Hi", tags: tags(count) })],
+    ["POST", "/costs/events", (count) => [{ ...event, tags: tags(count) }]],
+    ["POST", "/alerts/rules", (count) => tags(count)],
+    [
+      "POST",
+      "/budgets",
+      (count) => ({ name: "b", limit_usd: 1, per: "day", warn_at: Array(count).fill(0.5) }),
+    ],
+  ];
+  for (const [method, path, body] of bodies) {
+    const checked = await purser.api(method, path, body(90_000));
+    assert.deepEqual([checked.status, checked.body.code], [400, "invalid"], path);
+    const refused = await purser.api(method, path, body(110_000));
+    assert.deepEqual([refused.status, refused.body.code], [413, "too_large"], path);
+    assert.match(refused.body.detail, /has more than 100000 values; send it in parts/);
+  }
+  const nested = await purser.fetch("PUT", "/agents/a", { body: "[".repeat(2_000_000) });
+  assert.equal(nested.status, 413);
+  await nested.body?.cancel();
+});
+
 Deno.test("a key in the place of an id is repeated nowhere in the problem", async () => {
   await using purser = await openTestPurser();
   const secret = "0123456789abcdefghjkmnpqrstvwxyz";

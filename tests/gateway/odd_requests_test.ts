@@ -124,6 +124,20 @@ Deno.test("a body that parsers read in different ways is refused", () =>
     assert.equal((await send(PATHS.chat, { ...CHAT, stream: null })).status, 200);
   }));
 
+Deno.test("a body of very many values is refused before it is parsed, and token ids are not", () =>
+  withGateway(async ({ provider, send }) => {
+    const embed = (count: number) =>
+      send("/openai/v1/embeddings", { model: "text-embedding-3-small", input: Array(count).fill(1) });
+    const { status, message } = await embed(400_001);
+    assert.deepEqual([status, /has more than 400000 values/.test(message)], [413, true]);
+    assert.equal((await send(PATHS.chat, "[".repeat(1_000_000))).status, 413);
+    // Each is looked at once, however deep it is.
+    const deep = `{"stream_options":`.repeat(100_000) + "1" + "}".repeat(100_000);
+    assert.equal((await send(PATHS.chat, deep)).status, 400);
+    assert.deepEqual(provider.requests, []);
+    assert.equal((await embed(300_000)).status, 200);
+  }));
+
 Deno.test("a strict budget refuses limits that no provider keeps, and counts the largest of several", () =>
   withGateway(async ({ purser, provider, send }) => {
     await purser.api("POST", "/budgets", { name: "Day", limit_usd: 1, per: "day", mode: "strict" });

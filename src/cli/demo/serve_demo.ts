@@ -1,4 +1,5 @@
 import { openDatabase } from "../../client/mod.ts";
+import { DEFAULT_MAX_BODY_BYTES } from "../../contract/limits.ts";
 import { createApp, serve } from "../../http/mod.ts";
 import { type Clock, fixedClock } from "../../kernel/clock.ts";
 import { createIds } from "../../kernel/ids.ts";
@@ -98,7 +99,7 @@ async function open({ db, random, clock, wait }: { db: string; random: Random; c
       durability: "normal",
       environment: "demo",
       remoteTimeoutMs: 10_000,
-      maxBodyBytes: 8 * 1024 * 1024,
+      maxBodyBytes: DEFAULT_MAX_BODY_BYTES,
     },
   };
   return { ...await openDatabase({ ...options, env: {}, log: silentLog }), models };

@@ -26,8 +26,8 @@ export function tagIssues(tags: unknown): Issue[] {
     return [{ path: "", message: "must be an object whose values are texts" }];
   }
   const entries = Object.entries(tags);
+  if (entries.length > TAG_LIMITS.tags) return [{ path: "", message: COUNT_RULE }];
   return [
-    ...entries.length > TAG_LIMITS.tags ? [{ path: "", message: COUNT_RULE }] : [],
     // JSON can have the key __proto__, and an object can't always keep it.
     ...entries.filter(([key]) => !KEY.test(key) || key === "__proto__")
       .map(([key]) => ({ path: key, message: TAG_KEY_RULE })),

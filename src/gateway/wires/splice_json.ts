@@ -1,6 +1,8 @@
+import { endOfString } from "../../kernel/json/json_bytes.ts";
+
 /* Changes one member of a JSON object in its bytes, and leaves every other byte as it is. */
 
-const [QUOTE, BACKSLASH, COMMA] = [0x22, 0x5c, 0x2c];
+const [QUOTE, COMMA] = [0x22, 0x2c];
 const [OPEN, CLOSE, OPEN_LIST, CLOSE_LIST] = [0x7b, 0x7d, 0x5b, 0x5d];
 
 /**
@@ -19,17 +21,23 @@ export function spliceMember(bytes: Uint8Array, name: string, value: string): Ui
 /** The members whose own members are read for the bound and the booking of a call. */
 const READ_WITHIN = new Set(["stream_options", "generationConfig", "generation_config"]);
 
+const NOTHING: ReadonlySet<string> = new Set();
+
 /**
  * Returns a name that a request has twice: which of the two values counts, parsers decide for themselves. Some take names
  * without their case, so `Model` beside `model` is one, too.
  */
-export function findDuplicate(bytes: Uint8Array): string | undefined {
+export function findDuplicate(
+  bytes: Uint8Array,
+  within: ReadonlySet<string> = READ_WITHIN,
+): string | undefined {
   const seen = new Set<string>();
   for (const { name, start, end } of membersOf(bytes)) {
     const folded = name.toUpperCase();
     if (seen.has(folded)) return name;
     seen.add(folded);
-    const inner = READ_WITHIN.has(name) && bytes[start] === OPEN && findDuplicate(bytes.subarray(start, end));
+    const inner = within.has(name) && bytes[start] === OPEN &&
+      findDuplicate(bytes.subarray(start, end), NOTHING);
     if (inner) return inner;
   }
   return undefined;
@@ -58,17 +66,6 @@ function* membersOf(bytes: Uint8Array): Generator<{ name: string; start: number;
 function skipBlanks(bytes: Uint8Array, at: number): number {
   while (at < bytes.length && bytes[at]! <= 0x20) at++;
   return at;
-}
-
-/** Returns the end of the string that begins at a quote. */
-function endOfString(bytes: Uint8Array, at: number): number {
-  for (let quote = at;;) {
-    quote = bytes.indexOf(QUOTE, quote + 1); // native: prompts are long strings
-    if (quote === -1) return bytes.length;
-    let backslashes = 0;
-    while (bytes[quote - 1 - backslashes] === BACKSLASH) backslashes++;
-    if (backslashes % 2 === 0) return quote + 1;
-  }
 }
 
 function endOfValue(bytes: Uint8Array, at: number): number {

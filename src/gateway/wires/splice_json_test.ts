@@ -47,4 +47,6 @@ Deno.test("findDuplicate() finds a name that an object has twice, however it is 
   assert.equal(find('{"model":"a","x":{"model":1},"messages":["model"]}'), undefined);
   assert.equal(find('{"model":"a", "\\u006dodel":"b"}'), "model");
   assert.equal(find('{"a":{"b":1,"b":2}}'), undefined);
+  assert.equal(find('{"stream_options":{"b":1,"b":2}}'), "b");
+  assert.equal(find('{"stream_options":{"stream_options":{"b":1,"b":2}}}'), undefined, "nothing reads that");
 });

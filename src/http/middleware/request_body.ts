@@ -1,7 +1,9 @@
 import type { MiddlewareHandler } from "hono";
 import { matchedRoutes } from "hono/route";
 import type { Core } from "../../service/mod.ts";
+import { MAX_BODY_VALUES } from "../../contract/limits.ts";
 import { PurserError } from "../../kernel/errors.ts";
+import { hasMoreValues } from "../../kernel/json/json_bytes.ts";
 import { type ApiEnv, leaseOf, principalOf } from "./principal.ts";
 import { arrivedBody, bodyChunks, hasBody, lengthOf } from "./body_chunks.ts";
 import type { RequestLease } from "./request_limits.ts";
@@ -32,10 +34,21 @@ export function checkBody(core: BodyContext): MiddlewareHandler<ApiEnv> {
     const chunks = bodyChunks(raw, core, lease);
     if (!isJsonBody(raw) && !await isEmpty(chunks)) throw notJson();
     lease?.beginBody(lengthOf(raw), { isHeld: true, maxBytes: maxBodyBytes });
-    const text = new TextDecoder().decode(await readUpTo(chunks, maxBodyBytes));
+    const bytes = await readUpTo(chunks, maxBodyBytes);
+    checkValues(bytes, MAX_BODY_VALUES);
+    const text = new TextDecoder().decode(bytes);
     Object.assign(c.req.bodyCache, { text: Promise.resolve(text) });
     await next();
   };
+}
+
+/** Throws `too_large` for a JSON body whose values would take long to parse and to check: others wait meanwhile. */
+export function checkValues(bytes: Uint8Array, max: number): void {
+  if (!hasMoreValues(bytes, max)) return;
+  throw new PurserError(
+    "too_large",
+    `Cannot read the body: it has more than ${max} values; send it in parts`,
+  );
 }
 
 /** Reads a body of any type, as a whole. Throws `too_large` for one of more than `maxBytes`. */

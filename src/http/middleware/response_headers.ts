@@ -53,11 +53,18 @@ export function isStreamed(response: ReadResponse): boolean {
 
 type ReadResponse = Response & { [READER]?: ByteReader };
 
+const texts = new WeakMap<object, string>();
+
+/** Sets the JSON of a value that a route answers by `c.json()`, which then does not encode it. */
+export function setJson(value: object, text: string): void {
+  texts.set(value, text);
+}
+
 /** Marks what routes answer by `c.json()`. */
 export const markJson: MiddlewareHandler = (c, next) => {
   const respond = c.body as (text: string, init?: unknown, headers?: Record<string, string>) => Response;
   const json = (value: unknown, init?: unknown, headers?: Record<string, string>) => {
-    const text = JSON.stringify(value);
+    const text = texts.get(value as object) ?? JSON.stringify(value);
     return withWhole(respond(text, init, { "content-type": "application/json", ...headers }), text);
   };
   c.json = json as unknown as typeof c.json;

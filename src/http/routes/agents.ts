@@ -11,6 +11,7 @@ import { json, jsonBody, optionalHeaders } from "../route_parts.ts";
 import { isIdPosition, linkNext, readCursor } from "../cursors.ts";
 import { optionalPageQuery, page } from "../pagination.ts";
 import { createRouter } from "../router.ts";
+import { readWhole } from "../whole_lists.ts";
 import { MAX_PAGE } from "../../contract/limits.ts";
 import { AgentId } from "../../contract/parts.ts";
 import { Agent, AgentBody, AgentWithUsage } from "../../contract/agents.ts";
@@ -111,9 +112,15 @@ export function createRoutes(core: Core) {
     })
     .openapi(list, async (c) => {
       const { limit, cursor } = c.req.valid("query");
-      const after = readCursor(cursor, isIdPosition);
-      const agents = await listAgents(core, { only: onlyAgentOf(c), after, limit });
-      if (agents.length > 0 && agents.length === limit) linkNext(c, agents.at(-1)!.agent_id);
+      const first = readCursor(cursor, isIdPosition);
+      const list = (after: string | undefined, limit: number) =>
+        listAgents(core, { only: onlyAgentOf(c), after, limit });
+      if (limit === undefined) {
+        const read = (last: Agent | undefined, count: number) => list(last?.agent_id ?? first, count);
+        return c.json(await readWhole(core.turns, read), 200);
+      }
+      const agents = await list(first, limit);
+      if (agents.length === limit) linkNext(c, agents.at(-1)!.agent_id);
       return c.json(agents, 200);
     })
     .openapi(get, async (c) => {

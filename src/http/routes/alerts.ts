@@ -20,9 +20,10 @@ import { createRoute, z } from "../create_route.ts";
 import { headers } from "../../contract/headers.ts";
 import { BODY_CODES, problems } from "../problem_responses.ts";
 import { json, jsonBody, optionalHeaders } from "../route_parts.ts";
-import { isTimePosition, linkNext, readCursor } from "../cursors.ts";
+import { isTimePosition, linkNext, readCursor, type TimePosition } from "../cursors.ts";
 import { limitQuery, optionalPageQuery, page } from "../pagination.ts";
 import { createRouter } from "../router.ts";
+import { readWhole } from "../whole_lists.ts";
 import { Alert, AlertDetail, AlertId } from "../../contract/alerts/alerts.ts";
 import { AlertResend, RuleTest } from "../../contract/alerts/sent_alerts.ts";
 import { AlertRule, RuleBody, RuleChangesBody, RuleId } from "../../contract/alerts/alert_rules.ts";
@@ -217,15 +218,22 @@ export function createRoutes(core: Core) {
     })
     .openapi(list, async (c) => {
       const { limit, cursor } = c.req.valid("query");
-      const position = readCursor(cursor, isTimePosition);
-      const rules = await listRules(core, {
-        // Not the rules over all agents: their values are the spend of all agents.
-        agentId: onlyAgentOf(c),
-        after: position && { createdAt: position[0], ruleId: position[1] },
-        limit,
-      });
-      const last = rules.at(-1);
-      if (last && rules.length === limit) linkNext(c, [Date.parse(last.created_at), last.rule_id]);
+      const first = readCursor(cursor, isTimePosition);
+      const list = (position: TimePosition | undefined, limit: number) =>
+        listRules(core, {
+          // Not the rules over all agents: their values are the spend of all agents.
+          agentId: onlyAgentOf(c),
+          after: position && { createdAt: position[0], ruleId: position[1] },
+          limit,
+        });
+      const positionOf = (rule: AlertRule): TimePosition => [Date.parse(rule.created_at), rule.rule_id];
+      if (limit === undefined) {
+        const read = (last: AlertRule | undefined, count: number) =>
+          list(last ? positionOf(last) : first, count);
+        return c.json(await readWhole(core.turns, read), 200);
+      }
+      const rules = await list(first, limit);
+      if (rules.length === limit) linkNext(c, positionOf(rules.at(-1)!));
       return c.json(rules, 200);
     })
     .openapi(get, async (c) => {

@@ -177,8 +177,9 @@ function createHttp(
   const answer = (incoming: IncomingMessage, outgoing: ServerResponse) => {
     const connection = connections.of(incoming.socket);
     const exchange: Exchange = { incoming, outgoing, refuse() {}, breakBody() {}, bodyBytes: () => 0 };
-    const previous = connection && [...connection.exchanges].at(-1);
-    if (!connection || !connections.begin(connection, exchange)) return void incoming.socket.destroy();
+    if (!connection) return void incoming.resume(); // refused: it is getting its 503
+    const previous = [...connection.exchanges].at(-1);
+    if (!connections.begin(connection, exchange)) return void incoming.socket.destroy();
     outgoing.once("close", () => connections.end(connection, exchange));
     // The context of a later request would be that of the first one on its connection, with its span.
     const start = () => void inContextOfServer(() => listener(incoming, outgoing));
@@ -204,7 +205,8 @@ function hasOneHost({ url = "", headers }: IncomingMessage): boolean {
 /** Answers what is no request, or ends the body that breaks off. */
 function onClientError(error: Error, socket: Socket, connections: Connections): void {
   const connection = connections.of(socket);
-  if (!connection || !socket.writable) return void socket.destroy();
+  if (!connection) return; // refused: it is getting its 503
+  if (!socket.writable) return void socket.destroy();
   if (connection.isClosing) return;
   connection.isClosing = true;
   const exchange = [...connection.exchanges].at(-1);
