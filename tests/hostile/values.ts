@@ -147,7 +147,7 @@ export const NOT_JSON: readonly string[] = [
   '"\\x41"',
   '"\\u12"',
   "/**/{}",
-  "[".repeat(100_000),
+  "[".repeat(99_000),
   '{"a":'.repeat(40_000),
 ];
 
@@ -160,7 +160,7 @@ export const OTHER_JSON: readonly string[] = [
   '"text"',
   '{"__proto__":{"polluted":1}}',
   '{"constructor":{"prototype":{"polluted":1}}}',
-  "[".repeat(100_000) + "]".repeat(100_000),
+  "[".repeat(99_000) + "]".repeat(99_000),
   `{"${LONG}":1}`,
   `[${"{},".repeat(900)}{}]`,
   `{${Array.from({ length: 5_000 }, (_, i) => `"k${i}":${i}`)}}`,
