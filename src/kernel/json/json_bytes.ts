@@ -13,6 +13,13 @@ export function endOfString(bytes: Uint8Array, at: number): number {
   }
 }
 
+/** The same, faster for a string of a few characters: a call of native code takes as long as looking at some fifty. */
+function endOfShortString(bytes: Uint8Array, at: number): number {
+  let end = at + 1;
+  while (end - at < 64 && bytes[end] !== QUOTE && bytes[end] !== BACKSLASH) end++;
+  return bytes[end] === QUOTE ? end + 1 : endOfString(bytes, end - 1);
+}
+
 /**
  * Returns whether a JSON text has more values than `max`, going by its commas and brackets: one that has takes long to parse
  * and to check, in one piece, whatever its size.
@@ -22,7 +29,7 @@ export function hasMoreValues(bytes: Uint8Array, max: number): boolean {
   let values = 1;
   for (let at = 0; at < bytes.length; at++) {
     const byte = bytes[at];
-    if (byte === QUOTE) at = endOfString(bytes, at) - 1;
+    if (byte === QUOTE) at = endOfShortString(bytes, at) - 1;
     else if ((byte === COMMA || byte === OPEN || byte === OPEN_LIST) && ++values > max) return true;
   }
   return false;
