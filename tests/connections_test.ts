@@ -61,6 +61,22 @@ Deno.test("requests that are pipelined on one connection don't keep those of oth
   assert.deepEqual(order, ["other", "the last of many"]);
 });
 
+Deno.test("32 requests that are sent at once on one connection are answered in order; with one more it is closed", async () => {
+  await using server = await startServer();
+  const paths = Array.from({ length: 32 }, (_, number) => `/nowhere/${number}`);
+  const requestsFor = (some: string[]) =>
+    some.map((path) => `GET ${path} HTTP/1.1\nHost: localhost\n\n`).join("");
+  using client = await RawClient.connect(server);
+  await client.write(requestsFor(paths));
+  const text = await client.until(/GET \/nowhere\/31:/);
+  assert.deepEqual([...text.matchAll(/Cannot find GET (\S+):/g)].map(([, path]) => path), paths);
+  await client.write(requestsFor(["/healthz"]));
+  await client.until(/"ok"/); // they wait no more
+  using greedy = await RawClient.connect(server);
+  await greedy.write(`${requestsFor(paths)}GET / HTTP/1.1\nHost: localhost\nConnection: close\n\n`);
+  assert.equal(await greedy.end(), "");
+});
+
 Deno.test("at the limit on connections, a new one is answered in place of one that is idle", async () => {
   await using server = await startServer({ connections: 2, perAddress: 2 });
   using first = await RawClient.connect(server);

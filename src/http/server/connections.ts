@@ -11,7 +11,10 @@ const UNREAD_WHEN_DRAINING_MS = 2_000;
 const LINGER_MS = 2_000;
 /** The time that a request has to arrive, before its connection may be closed in favor of a new one. */
 const MIN_EVICTION_MS = 2_000;
-/** Requests that wait on one connection; clients that pipeline send a few. */
+/**
+ * Requests of one connection that are not answered yet; clients that pipeline send a few. With one more it is closed:
+ * pausing its socket stops neither the parser, within what was read at once, nor Deno's reading.
+ */
 const MAX_PIPELINED = 32;
 /**
  * The bytes of a request that may be received beside its body: its headers, which are limited to 16 KiB, what is read at
