@@ -89,6 +89,28 @@ Deno.test("at the limit on connections, a new one is answered in place of one th
   await stream.body!.cancel();
 });
 
+Deno.test("one address has half of the connections, unless its own limit is set", async () => {
+  /** The answers on the first of three connections, which is asked again after the others. */
+  const countFirst = async (limits: Parameters<typeof startServer>[0]) => {
+    await using server = await startServer(limits);
+    const request = (more = "") => `GET /healthz HTTP/1.1\nHost: localhost\n${more}\n`;
+    const clients: RawClient[] = [];
+    for (let number = 0; number < 3; number++) {
+      const client = await RawClient.connect(server);
+      clients.push(client);
+      await client.write(request());
+      await client.until(/"ok"/);
+    }
+    const [first] = clients;
+    await first!.write(request("Connection: close\n")).catch(() => {}); // it may be closed
+    const text = await first!.end();
+    for (const client of clients) client[Symbol.dispose]();
+    return text.match(/"ok"/g)!.length;
+  };
+  assert.equal(await countFirst({ connections: 4 }), 1);
+  assert.equal(await countFirst({ connections: 4, perAddress: 3 }), 2);
+});
+
 Deno.test("at the limit on connections, a new one gets a 503 if all others are answering", async () => {
   await using server = await startServer({ connections: 1, perAddress: 1 });
   const stream = await fetch(`${server.url}/events`);

@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
-import { checkLoopbackRequest, serve } from "../src/http/mod.ts";
+import { loadConfig } from "../src/config/mod.ts";
+import { checkLoopbackRequest, listenOptionsOf, serve } from "../src/http/mod.ts";
 import { isLoopback } from "../src/kernel/loopback_host.ts";
 import { makeKey } from "./harness/http_client.ts";
+import { RawClient } from "./harness/raw_client.ts";
 import { openTestPurser, rejection } from "./harness/test_purser.ts";
 
 type Headers = Record<string, string>;
@@ -228,4 +230,28 @@ Deno.test("over the network, a method that `Request` does not allow is 405, not 
   assert.equal(track.status, 400);
   assert.equal(JSON.parse(track.body).detail, "Cannot read the request: it is not valid HTTP/1.1");
   await shutdown();
+});
+
+Deno.test("clients behind a trusted proxy have limits of their own, by the server's configuration", async () => {
+  /** Starts a server of a config file, and returns the statuses of one request for each of these clients. */
+  const statusesOf = async (clients: string[], file: object) => {
+    const text = JSON.stringify({ port: 0, limits: { requests_per_minute_per_address: 1 }, ...file });
+    const config = await loadConfig({ env: { HOME: "/home/ada", PURSER_CONFIG_JSON: text } });
+    await using purser = await openTestPurser({ config: { requestLimits: config.requestLimits } });
+    const { key } = await makeKey(purser, ["read"]);
+    const server = await serve(purser.core, purser.app, listenOptionsOf(config));
+    const statuses: number[] = [];
+    for (const client of clients) {
+      using connection = await RawClient.connect(server);
+      await connection.write(
+        `GET /agents HTTP/1.1\nHost: localhost\nAuthorization: Bearer ${key}\nX-Forwarded-For: ${client}\n\n`,
+      );
+      statuses.push(Number((await connection.until(/^HTTP\/1\.1 \d+ /)).split(" ")[1]));
+    }
+    await server.shutdown({ graceMs: 0 });
+    return statuses;
+  };
+  const clients = ["198.51.100.1", "198.51.100.2", "198.51.100.1", "203.0.113.9, 198.51.100.2"];
+  assert.deepEqual(await statusesOf(clients, { trusted_proxies: ["127.0.0.0/8"] }), [200, 200, 429, 429]);
+  assert.deepEqual(await statusesOf(clients, {}), [200, 429, 429, 429]);
 });
