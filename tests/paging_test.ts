@@ -5,7 +5,8 @@ import { readWhole } from "../src/http/whole_lists.ts";
 import { createTurns } from "../src/kernel/turns.ts";
 import fc from "#dev/fast_check.ts";
 import { makeKey, openHttpClient } from "./harness/http_client.ts";
-import type { OpenApiDocument } from "./harness/openapi_document.ts";
+import { LIVE_SIZES } from "../src/contract/live.ts";
+import { type OpenApiDocument, resolve, type Schema } from "./harness/openapi_document.ts";
 import { EVENT } from "./harness/bodies.ts";
 import { openTestPurser, type TestPurser } from "./harness/test_purser.ts";
 
@@ -136,6 +137,45 @@ Deno.test("agents, rules and channels are listed whole without a limit, and a ke
     const { body } = await client.send("GET", path, { key });
     assert.deepEqual(body.map(({ name }: { name: string }) => name), ["a007"], path);
   }
+});
+
+/** Arrays in responses that have no pages, by the path and the field, each with the reason why it has an end. */
+const WITHOUT_PAGES: Readonly<Record<string, string>> = {
+  "/agents/{agent_id} tools": "an agent has at most 128",
+  "/agents/{session_id}/snapshot events": "the document is streamed, and made for reading all of it",
+  "/alerts/history": "the history keeps 500 alerts",
+  "/alerts/history/{alert_id} deliveries": "one for each channel that was to be notified",
+  "/alerts/history/{alert_id} past": "20 at most",
+  "/budgets/check": "one for each budget that counts the call, all of which decide on it",
+  "/budgets/{budget_id} warn_at": "5 at most",
+  "/costs/caching notes": "one for each thing that the estimate can't know",
+  "/costs/caching rows": "one for each model, agent or provider, as for a total of the costs",
+  "/costs/calls/{call_id} adjustments": "those of one call",
+  "/doctor": "one for each part of the service, and each channel and provider of its configuration",
+  "/keys/{key_id} scopes": "there are four scopes",
+  ...Object.fromEntries(
+    Object.entries(LIVE_SIZES).filter(([name]) => name !== "minutes")
+      .map(([name, most]) => [`/live ${name}`, `${most} at most`]),
+  ),
+  "/prices sources": "one for each source of prices",
+  "/repricings/{repricing_id} models": "500 at most",
+};
+
+Deno.test("every array that a response has is given by pages, or named here with the reason why it has an end", async () => {
+  await using purser = await openTestPurser();
+  const document: OpenApiDocument = (await purser.api("GET", "/openapi.json")).body;
+  const isArray = (schema: Schema) => resolve(document, schema).type === "array";
+  const withoutPages = Object.entries(document.paths).flatMap(([path, { get }]) => {
+    if (!get || get.parameters?.some(({ name }) => name === "cursor" || name === "after")) return [];
+    const { content = {} } = resolve(document, get.responses["200"] ?? {});
+    const schema = resolve(document, content["application/json"]?.schema ?? {});
+    if (isArray(schema)) return [path];
+    const fields = Object.entries((schema.properties ?? {}) as Record<string, Schema>);
+    return fields.filter(([, field]) => isArray(field)).map(([name]) => `${path} ${name}`);
+  });
+  assert.deepEqual(withoutPages.sort(), Object.keys(WITHOUT_PAGES).sort());
+  const { parameters = [] } = document.paths["/alerts/history"]!.get!;
+  assert.equal(parameters.find(({ name }) => name === "limit")?.schema.maximum, 500);
 });
 
 const base64 = (value: unknown) =>
