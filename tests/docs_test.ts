@@ -102,6 +102,16 @@ Deno.test("every relative link in the documents leads to a file", async () => {
   }
 });
 
+Deno.test("the README links every document, and how to report a vulnerability", async () => {
+  const readme = await readDocument("README.md");
+  const documents = ["SECURITY.md", "CONTRIBUTING.md", "CHANGELOG.md", "bench/README.md"];
+  for await (const { name, isFile } of Deno.readDir(new URL("docs/", ROOT))) {
+    if (isFile && name.endsWith(".md")) documents.push(`docs/${name}`);
+  }
+  assert.ok(documents.length > 15);
+  assert.deepEqual(documents.filter((path) => !readme.includes(`](${path})`)), []);
+});
+
 /** A path of the repository in backquotes; one with a placeholder, such as `NAME` or `…`, is no path. */
 const NAMED_PATH = /`((?:src|tests|build|plugins|bench)\/[\w./-]*)`/g;
 

@@ -79,6 +79,17 @@ Deno.test("the table of permissions in docs/security.md has each of them, and no
   assert.deepEqual(rows, CLI_PERMISSIONS);
 });
 
+Deno.test("the tasks that have all permissions are those that docs/security.md names", async () => {
+  const text = (await Deno.readTextFile(`${ROOT}docs/security.md`)).replaceAll(/\s+/g, " ");
+  const [, named = ""] = /`--allow-run` besides\. Four of them, (.*?), have all permissions/.exec(text) ?? [];
+  assert.deepEqual([...named.matchAll(/`(\w+)`/g)].map(([, name]) => name), [...READING_PROC]);
+  const { tasks } = JSON.parse(await Deno.readTextFile(`${ROOT}deno.json`)) as {
+    tasks: Record<string, string>;
+  };
+  const granting = Object.entries(tasks).filter(([, line]) => / -A\b|--allow-all/.test(line));
+  assert.deepEqual(granting.map(([name]) => name), [...READING_PROC]);
+});
+
 Deno.test("the table of permissions in docs/installing.md has each of them, and no other", async () => {
   const text = await Deno.readTextFile(`${ROOT}docs/installing.md`);
   const rows = [...text.matchAll(/^\| `(--allow-[\w=,]+)` /gm)].map(([, permission]) => permission);
