@@ -1,6 +1,7 @@
 import type { OpenDatabase } from "../../client/mod.ts";
 import { type Command, type CommandContext, option } from "../command.ts";
 import { findOwnAddress, withNames } from "../../config/mod.ts";
+import type { Listening } from "../../http/mod.ts";
 import { PurserError } from "../../kernel/errors.ts";
 import { LOG_FORMATS, LOG_LEVELS } from "../../kernel/log.ts";
 import { EXIT } from "../exit_code.ts";
@@ -54,7 +55,6 @@ async function serveApi(ctx: CommandContext): Promise<number | void> {
   const { checkChannels } = await import("../../delivery/channels/mod.ts");
   const { createApp, listenOptionsOf, serve: listen } = await import("../../http/mod.ts");
   const { keepPricesCurrent, watchServerDurability } = await import("../../service/mod.ts");
-  const { endLiveRuns } = await import("../../sessions/mod.ts");
   const database = await Promise.race([openDatabase({ config, env, log, isServer: true }), stopped.promise]);
   if (!database) return EXIT.interrupted;
   try {
@@ -62,24 +62,47 @@ async function serveApi(ctx: CommandContext): Promise<number | void> {
     await watchServerDurability(database.core);
     keepPricesCurrent(database.core, config);
     const server = await listen(database.core, await createApp(database.core), listenOptionsOf(config));
-    try {
-      await warnOfMissingKey(ctx, database);
-      say(
-        `Purser answers at ${server.url} (dashboard at ${server.url}/ui/, docs at ${server.url}/docs, ` +
-          `database ${config.dbUrl})`,
-      );
-      await Promise.race([stopped.promise, server.failed]);
-      say("Shutting down; Ctrl-C again exits at once");
-    } finally {
-      database.core.stop();
-      // Runs first, then the requests that wait for them, then the database.
-      await Promise.all([
-        server.shutdown({ graceMs: shutdownMs * 0.7, lingerMs: shutdownMs * 0.1 }),
-        endLiveRuns(database.core, shutdownMs * 0.6),
-      ]);
-    }
+    await serveUntil(stopped.promise, {
+      server,
+      core: database.core,
+      shutdownMs,
+      say,
+      onStart: async () => {
+        await warnOfMissingKey(ctx, database);
+        say(
+          `Purser answers at ${server.url} (dashboard at ${server.url}/ui/, docs at ${server.url}/docs, ` +
+            `database ${config.dbUrl})`,
+        );
+      },
+    });
   } finally {
     await database.close({ graceMs: shutdownMs * 0.05 });
+  }
+}
+
+/**
+ * Waits until a server is stopped, and shuts it down. Throws the reason of one that can no longer accept connections, so that
+ * the process ends with an error, and a supervisor starts it again.
+ */
+export async function serveUntil(stopped: Promise<void>, { server, core, shutdownMs, say, onStart }: {
+  server: Pick<Listening, "failed" | "shutdown">;
+  core: OpenDatabase["core"];
+  shutdownMs: number;
+  say: (line: string) => void;
+  onStart: () => Promise<void>;
+}): Promise<void> {
+  const { endLiveRuns } = await import("../../sessions/mod.ts");
+  try {
+    await onStart();
+    await Promise.race([stopped, server.failed]);
+    say("Shutting down; Ctrl-C again exits at once");
+  } finally {
+    core.stop();
+    // Runs first, then the requests that wait for them, then the database.
+    await Promise.all([
+      server.shutdown({ graceMs: shutdownMs * 0.7, lingerMs: shutdownMs * 0.1 }),
+      endLiveRuns(core, shutdownMs * 0.6),
+    ]);
   }
 }
 

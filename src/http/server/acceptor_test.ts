@@ -1,6 +1,11 @@
 import assert from "node:assert/strict";
+import { Server } from "node:net";
+import { setImmediate } from "node:timers/promises";
 import { fixedClock } from "../../kernel/clock.ts";
-import { createProbeJudge, type Probe } from "./acceptor.ts";
+import { silentLog } from "../../kernel/log.ts";
+import { createProbeJudge, type Probe, startAcceptor } from "./acceptor.ts";
+import { DEFAULT_LIMITS } from "./connection_limits.ts";
+import { Connections } from "./connections.ts";
 
 /** Returns what follows each of these probes, a second apart, each with the delay of timers during it. */
 function actionsAfter(probes: (Probe | [Probe, lagMs: number])[]): string[] {
@@ -42,4 +47,40 @@ Deno.test("a listener is replaced by the first probe after descriptors ran out, 
 Deno.test("the server gives up after a minute of failures", () => {
   const actions = actionsAfter(Array(61).fill("refused"));
   assert.deepEqual([actions.indexOf("give up"), actions[0]], [60, "listen"]);
+});
+
+/** A server that listens once: after it is closed, its port can't be listened on again. */
+function createServers() {
+  const first = new Server();
+  let created = 0;
+  return {
+    close: () => first.close(),
+    create() {
+      if (created++ === 0) return first;
+      const other = new Server();
+      other.listen = () => (queueMicrotask(() => other.emit("error", new Error("taken"))), other);
+      return other;
+    },
+  };
+}
+
+Deno.test("a server whose port can't be listened on again has failed after a minute", async () => {
+  const clock = fixedClock(0);
+  const limits = { ...DEFAULT_LIMITS, connections: 10, perAddress: 10 };
+  const connections = new Connections(limits, () => clock.monotonic(), () => {});
+  const servers = createServers();
+  const at = { host: "127.0.0.1", port: 0, connections, create: servers.create };
+  const acceptor = await startAcceptor({ clock, log: silentLog }, at, (socket) => void socket.destroy());
+  let failedAt: number | undefined;
+  acceptor.failed.catch(() => failedAt = clock.monotonic());
+  servers.close();
+  for (let turn = 0; failedAt === undefined && turn < 100_000; turn++) {
+    clock.advance(100);
+    await setImmediate();
+  }
+  assert.ok(failedAt! >= 60_000, `${failedAt}`);
+  await assert.rejects(
+    acceptor.failed,
+    /^PurserError: Cannot accept connections on 127\.0\.0\.1:\d+: none was .* a minute/,
+  );
 });
