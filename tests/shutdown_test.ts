@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { listen, withAccessCheck } from "../src/http/mod.ts";
-import { newPlace, purser as command, start } from "./harness/cli_process.ts";
+import { newPlace, type Place, purser as command, start } from "./harness/cli_process.ts";
 import { until } from "./harness/deliveries.ts";
 import { problemOf, RawClient } from "./harness/raw_client.ts";
 import { openTestPurser, type TestPurser } from "./harness/test_purser.ts";
@@ -99,21 +99,44 @@ Deno.test("an event stream that is not read does not delay the shutdown", async 
   assert.ok(purser.clock.monotonic() - startedAt < 1_800_000);
 });
 
-Deno.test("SIGTERM under load ends in ten seconds: each report is booked or gets no answer but 503", async () => {
-  await using place = await newPlace();
+/** Starts a server in a process of its own. */
+async function startServer(place: Place) {
   const child = start(place, ["serve", "--port", "0"]);
-  const said = child.stderr.pipeThrough(new TextDecoderStream()).getReader();
-  let text = "";
-  while (!text.includes("database")) text += (await said.read()).value ?? assert.fail(text);
-  const url = /http:\S+/.exec(text)![0];
-  const drained = (async () => {
-    while (!(await said.read()).done);
-  })();
-  const statuses: number[] = [];
+  const reader = child.stderr.pipeThrough(new TextDecoderStream()).getReader();
+  let said = "";
+  const untilSays = async (pattern: RegExp): Promise<string> => {
+    while (!pattern.test(said)) said += (await reader.read()).value ?? assert.fail(said);
+    return pattern.exec(said)![0];
+  };
+  await untilSays(/database/);
+  return {
+    child,
+    url: await untilSays(/http:[\w.:/]+/).then((url) => new URL(url).origin),
+    untilSays,
+    /** Reads what is said until the process has ended; returns its exit code. */
+    async ended() {
+      const drained = (async () => {
+        while (!(await reader.read()).done);
+      })();
+      await Promise.all([drained, child.stdout.cancel()]);
+      return (await child.status).code;
+    },
+  };
+}
+
+/** The time that a server has to end after a signal. */
+const SHUTDOWN_MS = 10_000;
+
+Deno.test("SIGTERM under load ends in ten seconds: each report that was sent before is booked, others may get a 503", async () => {
+  await using place = await newPlace();
+  const server = await startServer(place);
+  const { child, url } = server;
+  const statuses = { before: [] as number[], after: [] as number[] };
   const failures: string[] = [];
-  let [sent, isOver] = [0, false];
+  let [sent, isOver, isSignaled] = [0, false, false];
   const load = Array.from({ length: 8 }, async (_, client) => {
     while (!isOver) {
+      const isBefore = !isSignaled;
       try {
         const body = reportOf(`${client}-${sent++}`, new Date().toISOString());
         const response = await fetch(`${url}/costs/events`, {
@@ -122,7 +145,7 @@ Deno.test("SIGTERM under load ends in ten seconds: each report is booked or gets
           body,
         });
         await response.body!.cancel();
-        statuses.push(response.status);
+        statuses[isBefore ? "before" : "after"].push(response.status);
       } catch (error) {
         isOver = true;
         // After the end, connecting is refused; a request that was sent must not fail.
@@ -131,15 +154,49 @@ Deno.test("SIGTERM under load ends in ten seconds: each report is booked or gets
       }
     }
   });
-  while (statuses.length < 100 && !isOver) await new Promise((resolve) => setTimeout(resolve));
+  // One whose body arrives byte by byte, once the server no longer accepts connections.
+  using slow = await RawClient.connect({ url });
+  const body = reportOf("slow", new Date().toISOString());
+  await slow.write(headOf(body.length) + body.slice(0, 20));
+  while (statuses.before.length < 100 && !isOver) await new Promise((resolve) => setTimeout(resolve));
   child.kill("SIGTERM");
-  await Promise.all([...load, drained, child.stdout.cancel()]);
-  assert.equal((await child.status).code, 0);
+  isSignaled = true;
+  const signaledAt = performance.now();
+  await server.untilSays(/Shutting down/);
+  await Promise.all(load);
+  for (const piece of body.slice(20)) {
+    await slow.write(piece);
+    await new Promise((resolve) => setTimeout(resolve));
+  }
+  assert.match(await slow.end(), /^HTTP\/1\.1 201 /);
+  assert.equal(await server.ended(), 0);
+  assert.ok(performance.now() - signaledAt < SHUTDOWN_MS);
   assert.deepEqual(failures, []);
-  assert.deepEqual([...new Set(statuses)].filter((status) => status !== 503), [201]);
+  assert.deepEqual([...new Set(statuses.before)], [201]);
+  assert.deepEqual(statuses.after.filter((status) => status !== 201 && status !== 503), []);
   const { out } = await command(place, ["cost", "--json"]);
   const [{ model_calls: booked }] = JSON.parse(out);
-  assert.equal(booked, statuses.filter((status) => status === 201).length);
+  const answered = [...statuses.before, ...statuses.after, 201].filter((status) => status === 201);
+  assert.equal(booked, answered.length);
+});
+
+Deno.test("a second signal ends the server at once, with a request in flight and hours left for it", async () => {
+  await using place = await newPlace();
+  await Deno.mkdir(`${place.folder}/purser`);
+  await Deno.writeTextFile(
+    `${place.folder}/purser/purser.json`,
+    JSON.stringify({ limits: { shutdown_seconds: 3_600 } }),
+  );
+  const server = await startServer(place);
+  using client = await RawClient.connect(server);
+  await client.write(headOf(1_000).replace("\n\n", "\nExpect: 100-continue\n\n"));
+  await client.until(/100 Continue/);
+  await client.write("[");
+  server.child.kill("SIGTERM");
+  await server.untilSays(/Shutting down/);
+  server.child.kill("SIGTERM");
+  assert.equal(await server.ended(), 130);
+  assert.doesNotMatch(await client.end(), /HTTP\/1\.1 [2-5]/); // no answer
 });
 
 Deno.test("a stream whose request never arrives whole ends with its connection, and frees its place", async () => {
