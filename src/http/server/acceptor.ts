@@ -5,8 +5,11 @@ import { systemCodeOf, systemReason } from "../../kernel/system_errors.ts";
 import type { Connections } from "./connections.ts";
 import type { ServerContext } from "./node_server.ts";
 
-/** The interval of checking that connections are accepted, while none arrives. */
-const PROBE_MS = 1_500;
+/**
+ * The interval of checking that connections are accepted, while none arrives. With the three checks that follow, a listener
+ * that died unnoticed is replaced within five seconds.
+ */
+const PROBE_MS = 1_000;
 const PROBE_TIMEOUT_MS = 500;
 /** The turns of the event loop that it gets besides. */
 const PROBE_TURNS = 50;
@@ -128,6 +131,7 @@ export async function startAcceptor(
     connections.retire();
     try {
       server = await bind(address.port);
+      if (closed.signal.aborted) return stopListening(server);
       log.warn("Connections were no longer accepted; listening again", { port: address.port });
     } catch (error) {
       log.warn("Cannot listen again", { port: address.port, reason: systemReason(error) });

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
-import { Server } from "node:net";
+import { Server, type Socket } from "node:net";
 import { setImmediate } from "node:timers/promises";
-import { fixedClock } from "../../kernel/clock.ts";
+import { type Clock, fixedClock } from "../../kernel/clock.ts";
 import { silentLog } from "../../kernel/log.ts";
 import { createProbeJudge, type Probe, startAcceptor } from "./acceptor.ts";
 import { DEFAULT_LIMITS } from "./connection_limits.ts";
@@ -47,6 +47,39 @@ Deno.test("a listener is replaced by the first probe after descriptors ran out, 
 Deno.test("the server gives up after a minute of failures", () => {
   const actions = actionsAfter(Array(61).fill("refused"));
   assert.deepEqual([actions.indexOf("give up"), actions[0]], [60, "listen"]);
+});
+
+/** A server that gets none of its connections, as after an error of `accept`. */
+class DeafServer extends Server {
+  override emit(event: string | symbol, ...values: unknown[]): boolean {
+    if (event !== "connection") return super.emit(event, ...values);
+    (values[0] as Socket).destroy();
+    return true;
+  }
+}
+
+Deno.test("a listener that accepts nothing is replaced within five seconds, though descriptors are free again", async () => {
+  const sleeps: number[] = [];
+  // Each wait is over at once.
+  const clock: Clock = {
+    now: () => 0,
+    monotonic: () => sleeps.reduce((sum, ms) => sum + ms, 0),
+    sleep: (ms) => (sleeps.push(ms), Promise.resolve()),
+  };
+  const limits = { ...DEFAULT_LIMITS, connections: 10, perAddress: 10 };
+  const connections = new Connections(limits, clock.monotonic, () => {});
+  const replaced = Promise.withResolvers<number>();
+  let created = 0;
+  const create = () => {
+    if (created++ > 0) replaced.resolve(clock.monotonic());
+    return created === 1 ? new DeafServer() : new Server();
+  };
+  const at = { host: "127.0.0.1", port: 0, connections, create };
+  const acceptor = await startAcceptor({ clock, log: silentLog }, at, (socket) => void socket.destroy());
+  const replacedMs = await replaced.promise;
+  acceptor.close();
+  // Before the first interval there may be one in which connections were still accepted.
+  assert.ok(sleeps[0]! + replacedMs <= 5_000, `${sleeps}`);
 });
 
 /** A server that listens once: after it is closed, its port can't be listened on again. */
