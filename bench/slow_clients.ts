@@ -1,11 +1,13 @@
 /**
  * Attacks a server with clients that hold connections: `deno task slow_clients [--seconds N] [--connections N]`. Prints the
  * number that the server closed, the times of normal requests and the memory before and with them; then takes all
- * descriptors of a second server, and prints the time after their end until it answers. A process of its own (the same
- * file with `--hold PORT`) holds the slow connections, so that their work doesn't delay the clock of the normal requests.
+ * descriptors of a second server, and prints the time after their end until it answers. Ends with an error if one of these
+ * is over its bound; in less than two minutes, only the requests and that time have one. A process of its own (the same file
+ * with `--hold PORT`) holds the slow connections, so that their work doesn't delay the clock of the normal requests.
  */
 import { parseArgs } from "node:util";
 import { SNAPSHOT_SCHEMA_PATH } from "../src/contract/snapshot/json_schema.ts";
+import { checkBound } from "./check_bound.ts";
 import { startServer } from "./start_server.ts";
 import { readVersions } from "./versions.ts";
 
@@ -19,6 +21,15 @@ const { values } = parseArgs({
 const seconds = Number(values.seconds);
 const count = Number(values.connections);
 const [version] = readVersions([]);
+
+/** The shortest run in which the server must have closed some connections of every kind. */
+const WHOLE_SECONDS = 120;
+/** The factor of the times of normal requests, and the time within which it is noise of the machine. */
+const BOUND_P99 = { factor: 2, ms: 25 };
+const BOUND_MEGABYTES = 100;
+/** Of the connections of the normal requests, whose number varies. */
+const BOUND_DESCRIPTORS = 10;
+const BOUND_RECOVERY_SECONDS = 5;
 
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 const encode = (text: string) => new TextEncoder().encode(text.replaceAll("\n", "\r\n"));
@@ -58,6 +69,8 @@ async function holdConnection(port: number, kind: string, endsAt: number): Promi
   }
 }
 
+const countZeros = (numbers: readonly number[]) => numbers.filter((number) => number === 0).length;
+
 /** Holds all slow connections; prints how often the server closed those of each kind. */
 async function holdConnections(port: number): Promise<void> {
   const endsAt = Date.now() + seconds * 1_000;
@@ -69,6 +82,7 @@ async function holdConnections(port: number): Promise<void> {
   }));
   const byKind = Object.keys(KINDS).map((kind) => {
     const ofKind = closed.filter((_, number) => kinds[number % kinds.length] === kind);
+    if (seconds >= WHOLE_SECONDS) checkBound(`${kind} clients that were left open`, countZeros(ofKind), 0);
     return `${kind} ${ofKind.reduce((sum, times) => sum + times, 0)}`;
   });
   console.log(`connections that the server closed: ${byKind.join(", ")}`);
@@ -104,11 +118,18 @@ async function measure(url: string, ms: number): Promise<{ p50: number; p99: num
 const megabytesOf = (pid: number) =>
   Number(/VmRSS:\s+(\d+)/.exec(Deno.readTextFileSync(`/proc/${pid}/status`))![1]) / 1024;
 const descriptorsOf = (pid: number) => [...Deno.readDirSync(`/proc/${pid}/fd`)].length;
-const shown = (name: string, { p50, p99, failed }: Awaited<ReturnType<typeof measure>>, pid: number) =>
+
+/** Sends normal requests; prints their times, and the memory and the descriptors of the server. */
+async function measureServer(name: string, { url, pid }: { url: string; pid: number }, ms: number) {
+  const { p50, p99, failed } = await measure(url, ms);
+  const [megabytes, descriptors] = [megabytesOf(pid), descriptorsOf(pid)];
   console.log(
     `${name}: p50 ${p50.toFixed(1)} ms, p99 ${p99.toFixed(1)} ms, ${failed} failed, ` +
-      `${megabytesOf(pid).toFixed(0)} MB, ${descriptorsOf(pid)} descriptors`,
+      `${megabytes.toFixed(0)} MB, ${descriptors} descriptors`,
   );
+  checkBound(`the number of failed requests ${name}`, failed, 0);
+  return { p99, megabytes, descriptors };
+}
 
 if (values.hold !== undefined) {
   await holdConnections(Number(values.hold));
@@ -117,9 +138,10 @@ if (values.hold !== undefined) {
 const folder = await Deno.makeTempDir({ prefix: "purser-slow-" });
 {
   await using server = await startServer(version!, `${folder}/books.db`);
-  const { url, pid } = server;
+  const { url } = server;
   await measure(url, 2_000);
-  shown("without slow clients", await measure(url, Math.min(60_000, seconds * 500)), pid);
+  const baseMs = Math.min(60_000, seconds * 500);
+  const before = await measureServer("without slow clients", server, baseMs);
   const holder = new Deno.Command(Deno.execPath(), {
     args: [
       "run",
@@ -130,9 +152,25 @@ const folder = await Deno.makeTempDir({ prefix: "purser-slow-" });
       `--connections=${count}`,
     ],
   }).spawn();
-  shown(`with ${count} slow clients for ${seconds} s`, await measure(url, seconds * 1_000), pid);
-  await holder.status;
-  shown("after them", await measure(url, Math.min(60_000, seconds * 500)), pid);
+  const during = await measureServer(
+    `with ${count} slow clients for ${seconds} s`,
+    server,
+    seconds * 1_000,
+  );
+  if (!(await holder.status).success) Deno.exitCode = 1;
+  const after = await measureServer("after them", server, baseMs);
+  if (seconds >= WHOLE_SECONDS) {
+    const { factor, ms } = BOUND_P99;
+    checkBound("p99 with slow clients, in ms,", during.p99, Math.max(factor * before.p99, ms));
+    for (const { megabytes } of [during, after]) {
+      checkBound("memory, in MB,", megabytes, before.megabytes + BOUND_MEGABYTES);
+    }
+    checkBound(
+      "the number of descriptors after them",
+      after.descriptors,
+      before.descriptors + BOUND_DESCRIPTORS,
+    );
+  }
 }
 {
   const config = `${folder}/config.json`;
@@ -152,6 +190,8 @@ const folder = await Deno.makeTempDir({ prefix: "purser-slow-" });
     await answer?.body?.cancel();
     if (answer?.ok) break;
   }
-  console.log(`answers ${((performance.now() - freedAt) / 1_000).toFixed(2)} s after their end`);
+  const recoverySeconds = (performance.now() - freedAt) / 1_000;
+  console.log(`answers ${recoverySeconds.toFixed(2)} s after their end`);
+  checkBound("the time until it answers, in s,", recoverySeconds, BOUND_RECOVERY_SECONDS);
 }
 await Deno.remove(folder, { recursive: true });

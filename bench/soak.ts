@@ -1,8 +1,10 @@
 /**
  * Sends 200 requests a second of all kinds to a server: `deno task soak [--minutes N]`. Prints the number that failed,
- * and memory, descriptors and open event streams at the start, in the middle and at the end.
+ * and memory, descriptors and open event streams at the start, in the middle and at the end. Ends with an error if a request
+ * failed or, in ten minutes or more, if memory or descriptors have grown over their bounds.
  */
 import { parseArgs } from "node:util";
+import { checkBound } from "./check_bound.ts";
 import { startServer } from "./start_server.ts";
 import { readVersions } from "./versions.ts";
 
@@ -13,6 +15,12 @@ const RATE = 200;
 const READ_MS = 3_000;
 /** The part of the time that is left out of the first figure: caches fill, and code is compiled. */
 const WARM_UP = 0.1;
+/** The shortest run in which caches have filled by its middle, so that what grows afterwards is a leak. */
+const WHOLE_MINUTES = 10;
+/** The memory at the end, as a factor of that in the middle. */
+const BOUND_MEMORY = 1.25;
+/** The descriptors at the end that were not there at the start: connections and event streams, whose number varies. */
+const BOUND_DESCRIPTORS = 50;
 
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 const folder = await Deno.makeTempDir({ prefix: "purser-soak-" });
@@ -96,26 +104,29 @@ function next(number: number): Promise<void> {
   return send("GET", ["/agents", "/costs", "/healthz", "/sessions", "/alerts/rules"][kind % 5]!);
 }
 
-function show(name: string): void {
+/** Prints what the server holds, and returns it. */
+function show(name: string): { megabytes: number; descriptors: number } {
   const megabytes = Number(/VmRSS:\s+(\d+)/.exec(Deno.readTextFileSync(`/proc/${pid}/status`))![1]) / 1024;
   const descriptors = [...Deno.readDirSync(`/proc/${pid}/fd`)].length;
   console.log(
     `${name}: ${megabytes.toFixed(0)} MB, ${descriptors} descriptors, ${readers.size} event streams, ` +
       `${sent} requests sent`,
   );
+  return { megabytes, descriptors };
 }
 
 await send("PUT", "/agents/echo", { model: "demo:echo" });
 const startedAt = performance.now();
 const pending = new Set<Promise<void>>();
 const marks = [[WARM_UP, "start"], [0.5, "middle"], [1, "end"]] as const;
-let shown = 0;
-for (let number = 0; shown < marks.length; number++) {
+const held: ReturnType<typeof show>[] = [];
+for (let number = 0; held.length < marks.length; number++) {
   const dueMs = startedAt + number * 1_000 / RATE - performance.now();
   if (dueMs > 0) await pause(dueMs);
   const one = next(number).finally(() => pending.delete(one));
   pending.add(one);
-  if (performance.now() - startedAt >= marks[shown]![0] * minutes * 60_000) show(marks[shown++]![1]);
+  const [part, name] = marks[held.length]!;
+  if (performance.now() - startedAt >= part * minutes * 60_000) held.push(show(name));
 }
 await Promise.all(pending);
 times.sort((a, b) => a - b);
@@ -124,4 +135,13 @@ console.log(`answered: ${answered} of ${sent}; p50 ${at(0.5)} ms, p99 ${at(0.99)
 console.log(`event streams: ${mostReaders} open at most, ${readers.size} now`);
 console.log(`failed: ${sent - answered}`, Object.fromEntries(failures));
 await Deno.remove(folder, { recursive: true });
-if (answered < sent) Deno.exitCode = 1;
+checkBound("the number of failed requests", sent - answered, 0);
+if (minutes >= WHOLE_MINUTES) {
+  const [start, middle, end] = held;
+  checkBound("memory at the end, in MB,", end!.megabytes, middle!.megabytes * BOUND_MEMORY);
+  checkBound(
+    "the number of descriptors at the end",
+    end!.descriptors,
+    start!.descriptors + BOUND_DESCRIPTORS,
+  );
+}
