@@ -26,9 +26,10 @@ const anyState = fc.record({
   models: entries,
   runs: entries,
   budgets: entries,
+  rules: entries,
   running: fc.nat(2),
   day: fc.constantFrom("2026-11-01", "2026-11-02"),
-}).map(({ agents, models, runs, budgets, ...figures }) => ({
+}).map(({ agents, models, runs, budgets, rules, ...figures }) => ({
   at: "2026-11-01T12:00:00.000Z",
   minutes_from: "2026-11-01T11:01:00.000Z",
   spend: { cost_usd: agents.length },
@@ -36,8 +37,10 @@ const anyState = fc.record({
   models: models.map(({ id, cost_usd }) => ({ provider: "p", model: id, cost_usd })),
   runs: runs.map(({ id, cost_usd }) => ({ run_id: id, cost_usd })),
   budgets: budgets.map(({ id, cost_usd }) => ({ budget_id: id, spent_usd: cost_usd })),
+  rules: rules.map(({ id, cost_usd }) => ({ rule_id: id, value_usd: cost_usd })),
   alerts: [],
   refusals: [],
+  anomalies: [],
   ...figures,
 })) as unknown as fc.Arbitrary<LiveState>;
 
@@ -46,6 +49,7 @@ const ID = {
   models: ({ provider, model }: LiveState["models"][number]) => `${provider}:${model}`,
   runs: ({ run_id }: LiveState["runs"][number]) => run_id,
   budgets: ({ budget_id }: LiveState["budgets"][number]) => budget_id,
+  rules: ({ rule_id }: LiveState["rules"][number]) => rule_id,
 };
 
 /** A client's state after a change, its lists as maps. */
@@ -161,11 +165,16 @@ Deno.test("a key of one agent sees that agent's part of the overview alone, whol
   await t.book("theirs", "2");
   await t.purser.api("POST", "/budgets", { name: "All", limit_usd: 1, per: "day" });
   await t.purser.api("POST", "/budgets", { name: "Own", limit_usd: 1, per: "day", agent_id: "mine" });
+  const rule = { threshold_type: "per_day_usd", threshold_usd: 4, severity: "info" };
+  await t.purser.api("POST", "/alerts/rules", { ...rule, name: "All" });
+  await t.purser.api("POST", "/alerts/rules", { ...rule, name: "Own", agent_id: "mine" });
+  await t.purser.api("POST", "/alerts/rules", { ...rule, name: "Off", agent_id: "mine", enabled: false });
   const { body } = await t.client.send("GET", "/live?once=true", { key: t.key });
   const assertOwn = (state: LiveState) => {
     assert.equal(state.spend.cost_usd, 1);
     assert.deepEqual(state.agents.map(({ agent_id }) => agent_id), ["mine"]);
     assert.deepEqual(state.budgets.map(({ name }) => name), ["Own"]);
+    assert.deepEqual(state.rules.map(({ name, value_usd }) => [name, value_usd]), [["Own", 1]]);
     assert.ok(!JSON.stringify(state).includes("theirs"));
   };
   assertOwn(body);

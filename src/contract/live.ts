@@ -1,5 +1,7 @@
 import { z } from "@hono/zod-openapi";
+import { AlertRule, RuleId } from "./alerts/alert_rules.ts";
 import { Alert } from "./alerts/alerts.ts";
+import { Anomaly } from "./anomalies.ts";
 import { Budget, BudgetId } from "./budgets/budgets.ts";
 import { BudgetRefusal } from "./budgets/budget_refusals.ts";
 import { AgentId, CostUsd, Count, RunId, Time, Usd } from "./parts.ts";
@@ -16,6 +18,8 @@ export const LIVE_SIZES = {
   alerts: 20,
   refusals: 20,
   budgets: 100,
+  rules: 100,
+  anomalies: 20,
 };
 
 const day = {
@@ -45,6 +49,10 @@ const lists = {
   alerts: z.array(Alert).openapi({ description: "The newest alerts, newest first" }),
   refusals: z.array(BudgetRefusal).openapi({ description: "The newest refused calls, newest first" }),
   budgets: z.array(Budget).openapi({ description: "Enabled budgets with their present state, oldest first" }),
+  rules: z.array(AlertRule).openapi({
+    description: "Enabled alert rules with their present value, oldest first",
+  }),
+  anomalies: z.array(Anomaly).openapi({ description: "The newest anomalies, newest first" }),
 };
 
 const figures = {
@@ -67,6 +75,7 @@ export const LiveDelta = z.object({
     models: z.array(z.string()).optional().openapi({ description: "As `provider:model`" }),
     runs: z.array(RunId).optional(),
     budgets: z.array(BudgetId).optional(),
+    rules: z.array(RuleId).optional(),
   }).optional().openapi({ description: "The ids of entries that are no longer in their list" }),
 }).openapi("LiveDelta", {
   description:

@@ -28,10 +28,13 @@ const STATE = {
   alerts: [],
   refusals: [],
   budgets: [],
+  rules: [],
+  anomalies: [],
 };
 
 interface Stream {
   send(event: string, data: unknown): void;
+  comment(): void;
   end(): void;
   isClosed: boolean;
 }
@@ -58,6 +61,7 @@ function serveLive(script: string, port = 0) {
           controller.enqueue(
             new TextEncoder().encode(`id: 1\nevent: ${event}\ndata: ${JSON.stringify(data)}\n\n`),
           ),
+        comment: () => controller.enqueue(new TextEncoder().encode(":\n\n")),
         end: () => controller.close(),
       };
       stream.send("state", STATE);
@@ -136,6 +140,23 @@ Deno.test({
       await isSaid(opened, "Live");
     });
 
+    await step("stay current in all pages of a browser where nothing changes", async ({ url, streams }) => {
+      await using first = await browser.open(url, { hasClock: true });
+      await shows(first, "$1.00");
+      const second = await browser.open(url, { hasClock: true, context: first.page.context() });
+      await shows(second, "$1.00");
+      for (let seconds = 0; seconds < 60; seconds += 15) {
+        await first.page.clock.runFor(15_000);
+        await second.page.clock.runFor(15_000);
+        const sentAt = await second.page.evaluate(() => Date.now());
+        streams[0]!.comment();
+        const heard = second.page.locator(".heard");
+        for (let round = 0; Number(await heard.textContent()) < sentAt; round++) assert.ok(round < 2_000);
+      }
+      await isSaid(second, "Live");
+      await second[Symbol.asyncDispose]();
+    });
+
     await step(
       "say so soon where the server can't be reached, and connect again when it can",
       async ({ url, streams, server }) => {
@@ -170,6 +191,23 @@ Deno.test({
       await opened.page.getByRole("button", { name: "Resume" }).click();
       await isSaid(opened, "Live");
       assert.equal(streams.length, 2);
+    });
+
+    await step("have no stream while the page is hidden", async ({ url, streams }) => {
+      await using opened = await browser.open(url);
+      await shows(opened, "$1.00");
+      // A browser without a screen hides no page by itself.
+      const become = (visibility: "hidden" | "visible") =>
+        opened.page.evaluate((visibility) => {
+          Object.defineProperty(document, "visibilityState", { value: visibility, configurable: true });
+          document.dispatchEvent(new Event("visibilitychange"));
+        }, visibility);
+      await become("hidden");
+      await until(opened, () => streams[0]!.isClosed);
+      assert.equal(streams.length, 1);
+      await become("visible");
+      await until(opened, () => streams.length === 2);
+      await isSaid(opened, "Live");
     });
 
     await step("are not those of a page with another key", async ({ url, streams }) => {

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { CALCULATOR_CALL } from "../fixtures/providers/mod.ts";
 import { answerTo } from "../harness/answers.ts";
 import { expectAccessible } from "../harness/browser.ts";
+import { SECTIONS } from "../../src/ui/app/sections.ts";
 import { testDashboard } from "../harness/dashboard.ts";
 import { startFakeProvider } from "../harness/fake_provider.ts";
 import { bookCalls, call, dataRequests, openAt, rowsOf, statOf } from "./_money.ts";
@@ -166,6 +167,47 @@ testDashboard("the home page", { fake }, {
     );
     await page.getByRole("link", { name: /^looper called calculator 5 times/ }).click();
     await page.waitForURL(/\/ui\/sessions\/ses_loop\?(call|run)=\w+$/);
+  },
+
+  async "keeps the limits and what is out of the ordinary at every span, within three requests"(dashboard) {
+    for (const span of ["7d", "month", "all"]) {
+      await using opened = await openAt(dashboard, `/ui/?span=${span}`);
+      const limits = await rowsOf(opened.page, "Limits");
+      assert.deepEqual(limits.map((row) => row.split(/\s/)[0]).sort(), ["Day", "Hour", "Support"]);
+      assert.equal((await rowsOf(opened.page, "Anomalies")).length, 1);
+      await opened.page.getByRole("figure").waitFor();
+      assert.equal(dataRequests(opened).length, 3, dataRequests(opened).join());
+    }
+  },
+
+  async "says since when its figures are old"(dashboard) {
+    await using opened = await dashboard.browser.open(`${dashboard.url}/ui/`, { hasClock: true });
+    const { page } = opened;
+    await page.getByText("Live", { exact: true }).waitFor();
+    await page.clock.runFor(41_000);
+    await page.getByText("These figures are of 1970-01-01 00:00 UTC. The server sends nothing.").waitFor();
+  },
+
+  async "requests nothing periodically while it is paused, on no page"(dashboard) {
+    await using opened = await dashboard.browser.open(`${dashboard.url}/ui/`, { hasClock: true });
+    const { page } = opened;
+    const requested = async (run: () => Promise<unknown>) => {
+      const before = opened.requests.length;
+      await run();
+      await page.waitForLoadState("networkidle");
+      return opened.requests.length - before;
+    };
+    await page.getByText("Live", { exact: true }).waitFor();
+    await page.getByRole("button", { name: "Pause" }).click();
+    for (const { title } of SECTIONS.toReversed()) {
+      await page.getByRole("link", { name: title, exact: true }).click();
+      await page.getByRole("heading", { name: title, level: 1 }).waitFor();
+      await page.waitForLoadState("networkidle");
+      assert.equal(await requested(() => page.clock.runFor(60_000)), 0, title);
+    }
+    await page.getByRole("button", { name: "Resume" }).click();
+    await page.getByText("Live", { exact: true }).waitFor();
+    assert.ok(await requested(() => page.clock.runFor(60_000)) > 1);
   },
 
   async "shows runs in progress with their cost so far, and cancels one"(dashboard) {

@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { createKey, createSignInCode, revokeKey } from "../../src/keys/mod.ts";
 import { DAY_MS, HOUR_MS } from "../../src/kernel/clock.ts";
-import { expectAccessible } from "../harness/browser.ts";
+import { expectAccessible, type TestPage } from "../harness/browser.ts";
 import { type TestDashboard, testDashboard } from "../harness/dashboard.ts";
 
 /** Signing in to the dashboard in a real browser. */
 
 async function makeKey({ purser }: TestDashboard, { scopes = ["admin"], expiresAt = null }: {
-  scopes?: ("admin" | "read")[];
+  scopes?: ("admin" | "read" | "call")[];
   expiresAt?: number | null;
 } = {}) {
   return await createKey(purser.core, { name: "Ada", scopes, agentId: null, expiresAt });
@@ -22,6 +22,15 @@ async function signIn(dashboard: TestDashboard, key: string, path = "/ui/costs")
 }
 
 const SIGN_IN = { name: "Sign in to Purser" };
+
+/** Waits until an open page asks for a key by itself, while the time of the server passes. */
+async function signedOut({ purser }: TestDashboard, { page }: TestPage): Promise<void> {
+  const heading = page.getByRole("heading", SIGN_IN);
+  for (let round = 0; !await heading.isVisible(); round++) {
+    assert.ok(round < 5_000, "the page still shows its figures");
+    purser.clock.advance(1_000);
+  }
+}
 
 testDashboard("the dashboard signs in", {}, {
   async "without a key, this machine needs none"({ browser, url }) {
@@ -51,6 +60,18 @@ testDashboard("the dashboard signs in", {}, {
     await expectAccessible(page);
   },
 
+  async "with a key that can't read, and says which scope the home page needs"(dashboard) {
+    const { key } = await makeKey(dashboard, { scopes: ["call"] });
+    await using opened = await signIn(dashboard, key, "/ui/");
+    const { page } = opened;
+    await page.getByRole("main").getByText("lacks the scope read").waitFor();
+    await page.getByText("Not live").waitFor();
+    assert.equal(await page.locator(".skeleton").count(), 0);
+    await page.getByRole("button", { name: "Try again" }).click();
+    await page.getByRole("main").getByText("lacks the scope read").waitFor();
+    assert.deepEqual(opened.requests.filter((request) => request.endsWith("/live")).length, 2);
+  },
+
   async "not with a wrong key, and says why"(dashboard) {
     await using opened = await dashboard.browser.open(`${dashboard.url}/ui/`);
     const { page } = opened;
@@ -78,9 +99,9 @@ testDashboard("the dashboard signs in", {}, {
   async "until its key is revoked, while the page is open"(dashboard) {
     const { key, key_id } = await makeKey(dashboard);
     await using opened = await signIn(dashboard, key);
+    await opened.page.getByText("Live", { exact: true }).waitFor();
     await revokeKey(dashboard.purser.core, key_id);
-    await opened.page.evaluate(() => document.dispatchEvent(new Event("visibilitychange")));
-    await opened.page.getByRole("heading", SIGN_IN).waitFor();
+    await signedOut(dashboard, opened);
     await opened.page.getByText("its API key was revoked").waitFor();
   },
 
@@ -119,13 +140,13 @@ testDashboard("the dashboard signs in", {}, {
     await opened.page.getByRole("heading", SIGN_IN).waitFor();
   },
 
-  async "no longer than its key is valid"(dashboard) {
+  async "no longer than its key is valid, while the page is open"(dashboard) {
     const { clock } = dashboard.purser;
     const { key } = await makeKey(dashboard, { expiresAt: clock.now() + DAY_MS / 24 });
     await using opened = await signIn(dashboard, key);
+    await opened.page.getByText("Live", { exact: true }).waitFor();
     clock.advance(HOUR_MS);
-    await opened.page.reload();
-    await opened.page.getByRole("heading", SIGN_IN).waitFor();
+    await signedOut(dashboard, opened);
   },
 
   async "by a one-time code of the fragment, which works once"(dashboard) {

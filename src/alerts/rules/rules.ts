@@ -34,6 +34,7 @@ function toRule(row: RuleRow): Omit<AlertRule, keyof RuleState> {
 /** The rules to list: of one agent only, after the last rule of the previous page. */
 interface RuleFilter {
   agentId?: string;
+  isEnabled?: true;
   after?: { createdAt: number; ruleId: string };
   /** All where it is not given. */
   limit?: number;
@@ -42,13 +43,14 @@ interface RuleFilter {
 /** Lists rules, oldest first. */
 export async function listRules(
   ctx: Pick<AlertContext, "store" | "query" | "clock">,
-  { agentId, after, limit = -1 }: RuleFilter = {},
+  { agentId, isEnabled, after, limit = -1 }: RuleFilter = {},
 ): Promise<AlertRule[]> {
   const { alertRules } = tables;
-  const { createdAt, ruleId } = alertRules;
+  const { createdAt, ruleId, enabled } = alertRules;
   const rows = await ctx.query.select().from(alertRules)
     .where(and(
       agentId === undefined ? undefined : eq(alertRules.scope, agentId),
+      isEnabled && eq(enabled, true),
       after && or(
         gt(createdAt, after.createdAt),
         and(eq(createdAt, after.createdAt), gt(ruleId, after.ruleId)),

@@ -15,7 +15,8 @@ const live = createRoute({
   scopes: ["read"],
   agentCheck: "handler",
   operationId: "streamLive",
-  summary: "Stream the spending of today, runs, alerts, refusals and budgets as server-sent events",
+  summary:
+    "Stream the spending of today, runs, alerts, refusals, budgets, rules and anomalies as server-sent events",
   description:
     "The first message, `state`, is the whole; `delta` has what has changed, at most once a second, and within two " +
     "seconds also what other processes have booked. A comment is sent after fifteen seconds without a message. A " +

@@ -31,11 +31,11 @@ const GAP_MS = 1_000;
 /** The interval of looking for changes where no process but this one writes. */
 const BEAT_MS = 2_000;
 
-/** The interval of reading what changes without a call or an event: budgets that are edited, deliveries. */
+/** The interval of reading what changes without a call or an event: limits that are edited, deliveries. */
 const WHOLE_MS = 5_000;
 
-/** Budgets are read again after so many times as long as reading them took. */
-const REST_OF_BUDGETS = 20;
+/** Budgets and rules are read again after so many times as long as reading them took. */
+const REST_OF_LIMITS = 20;
 
 /** The number of states that are kept for a second. */
 const MAX_RECENT = 100;
@@ -99,7 +99,7 @@ class FollowedOverview {
     const { clock, store } = this.ctx;
     let seen = "";
     let readAt = -Infinity;
-    let budgetsAt = -Infinity;
+    let limitsAt = -Infinity;
     for (let number = 1; !loop.over.aborted;) {
       loop.hasChanged = false;
       const changes = `${(await store.read({ sql: CHANGES })).rows[0]} ${startOf(clock.now(), MINUTE_MS)}`;
@@ -108,9 +108,9 @@ class FollowedOverview {
         const state = await readLiveState(
           this.ctx,
           this.view,
-          now < budgetsAt ? this.newest?.state.budgets : undefined,
+          now < limitsAt ? this.newest?.state : undefined,
         );
-        if (now >= budgetsAt) budgetsAt = clock.monotonic() + (clock.monotonic() - now) * REST_OF_BUDGETS;
+        if (now >= limitsAt) limitsAt = clock.monotonic() + (clock.monotonic() - now) * REST_OF_LIMITS;
         this.newest = { number: number++, state };
         seen = changes;
         readAt = now;

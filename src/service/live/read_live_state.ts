@@ -1,10 +1,11 @@
-import { listAlerts } from "../../alerts/mod.ts";
+import { listAlerts, listRules } from "../../alerts/mod.ts";
 import { listBudgets, listRefusals } from "../../budgets/mod.ts";
 import { LIVE_SIZES, type LiveDelta, type LiveState } from "../../contract/live.ts";
 import { type Clock, DAY_MS, MINUTE_MS, startOf, toIso } from "../../kernel/clock.ts";
 import { divideHalfEven, type NanoUsd, toUsd } from "../../kernel/money.ts";
 import type { Turns } from "../../kernel/turns.ts";
 import { type CostRow, listCosts, readCostTotal, readMinutes } from "../../ledger/mod.ts";
+import { listAnomalies } from "../../monitor/mod.ts";
 import { countRunning, listRuns } from "../../sessions/mod.ts";
 import type { Query, Store } from "../../store/mod.ts";
 
@@ -26,29 +27,32 @@ export interface LiveView {
 const PACE_MINUTES = 10;
 
 /**
- * Reads the overview from rollups, counters and indexes, never from the log. `budgets` are those of an earlier reading,
+ * Reads the overview from rollups, counters and indexes, never from the log. `limits` are those of an earlier reading,
  * if they needn't be read again.
  */
 export async function readLiveState(
   ctx: LiveContext,
   { agentId, keyId }: LiveView,
-  budgets?: LiveState["budgets"],
+  limits?: Pick<LiveState, "budgets" | "rules">,
 ): Promise<LiveState> {
   const now = ctx.clock.now();
   const today = startOf(now, DAY_MS);
   const minutesFrom = startOf(now, MINUTE_MS) - (LIVE_SIZES.minutes - 1) * MINUTE_MS;
   const scope = { agentId, from: today };
   const reader = agentId === undefined ? undefined : { agentId, keyId };
-  const [total, agents, models, runs, running, alerts, refusals, states] = await Promise.all([
-    readCostTotal(ctx.store, scope),
-    listCosts(ctx.store, { ...scope, groupBy: "agent", limit: LIVE_SIZES.agents, offset: 0 }),
-    listCosts(ctx.store, { ...scope, groupBy: "model", limit: LIVE_SIZES.models, offset: 0 }),
-    listRuns(ctx, { status: "running", agentId, limit: LIVE_SIZES.runs }),
-    countRunning(ctx, agentId),
-    listAlerts(ctx, { limit: LIVE_SIZES.alerts, onlyAgentId: agentId }),
-    listRefusals(ctx, { agentId, limit: LIVE_SIZES.refusals }),
-    budgets ?? listBudgets(ctx, { reader, isEnabled: true, limit: LIVE_SIZES.budgets }),
-  ]);
+  const [total, agents, models, runs, running, alerts, refusals, anomalies, budgets, rules] = await Promise
+    .all([
+      readCostTotal(ctx.store, scope),
+      listCosts(ctx.store, { ...scope, groupBy: "agent", limit: LIVE_SIZES.agents, offset: 0 }),
+      listCosts(ctx.store, { ...scope, groupBy: "model", limit: LIVE_SIZES.models, offset: 0 }),
+      listRuns(ctx, { status: "running", agentId, limit: LIVE_SIZES.runs }),
+      countRunning(ctx, agentId),
+      listAlerts(ctx, { limit: LIVE_SIZES.alerts, onlyAgentId: agentId }),
+      listRefusals(ctx, { agentId, limit: LIVE_SIZES.refusals }),
+      listAnomalies(ctx, { agentId, limit: LIVE_SIZES.anomalies }),
+      limits?.budgets ?? listBudgets(ctx, { reader, isEnabled: true, limit: LIVE_SIZES.budgets }),
+      limits?.rules ?? listRules(ctx, { agentId, isEnabled: true, limit: LIVE_SIZES.rules }),
+    ]);
   const ids = agents.map((row) => row.agent_id!);
   const minutes = await readMinutes(ctx.store, [agentId ?? "", ...ids], minutesFrom);
   const paceOf = (scope: string) => describeMinutes(minutes.get(scope), minutesFrom, now);
@@ -63,7 +67,9 @@ export async function readLiveState(
     runs,
     alerts,
     refusals,
-    budgets: states,
+    budgets,
+    rules,
+    anomalies,
   };
 }
 
@@ -95,15 +101,25 @@ const IDS: { [List in ListName]: (entry: LiveState[List][number]) => string } = 
   alerts: ({ alert_id }) => alert_id,
   refusals: ({ event_id }) => String(event_id),
   budgets: ({ budget_id }) => budget_id,
+  rules: ({ rule_id }) => rule_id,
+  anomalies: ({ anomaly_id }) => anomaly_id,
 };
 
-type ListName = "agents" | "models" | "runs" | "alerts" | "refusals" | "budgets";
+type ListName =
+  | "agents"
+  | "models"
+  | "runs"
+  | "alerts"
+  | "refusals"
+  | "budgets"
+  | "rules"
+  | "anomalies";
 
 const LISTS = Object.keys(IDS) as ListName[];
 const FIGURES = ["day", "minutes_from", "spend", "running"] as const;
 
-/** The lists whose entries go away; old alerts and refusals only make room for new ones. */
-const WITH_GONE = ["agents", "models", "runs", "budgets"] as const;
+/** The lists whose entries go away; old alerts, refusals and anomalies only make room for new ones. */
+const WITH_GONE = ["agents", "models", "runs", "budgets", "rules"] as const;
 
 /** Returns what has changed between two states; undefined if nothing but the time has. */
 export function deltaOf(before: LiveState, after: LiveState): LiveDelta | undefined {

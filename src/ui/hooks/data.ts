@@ -39,6 +39,19 @@ export function refreshAll(): void {
   for (const listener of onChange) listener();
 }
 
+let isPaused = false;
+
+/** Stops the periodic requests of all views, or resumes them with a request of each view. */
+export function pauseRefresh(paused: boolean): void {
+  isPaused = paused;
+  if (!paused) refreshAll();
+}
+
+/** Repeats a request while the page is visible and not paused. Returns a function that ends it. */
+export function refreshEvery(milliseconds: number, read: () => void): () => void {
+  return every(milliseconds, () => isPaused || read());
+}
+
 /** Forgets all answers, when another key signs in. */
 export function forgetAnswers(): void {
   cache.clear();
@@ -46,7 +59,8 @@ export function forgetAnswers(): void {
 
 /**
  * Reads an address of the API, such as `apiPath("/costs", { group_by: "day" })`; undefined reads nothing. It is read again
- * when the address changes, after `reload()` and every action, and every `refreshMs` while the page is visible.
+ * when the address changes, after `reload()` and every action, and every `refreshMs` while the page is visible and not
+ * paused.
  */
 export function useData<Value>(
   path: string | undefined,
@@ -68,7 +82,7 @@ export function useData<Value>(
 
   useEffect(() => {
     onChange.add(reload);
-    const end = refreshMs === undefined ? undefined : every(refreshMs, reload);
+    const end = refreshMs === undefined ? undefined : refreshEvery(refreshMs, reload);
     return () => {
       onChange.delete(reload);
       end?.();

@@ -9,7 +9,18 @@ export type LiveStatus = "connecting" | "live" | "polling" | "stale" | "paused";
 export interface Live {
   readonly state: LiveState | undefined;
   readonly status: LiveStatus;
+  /** The reason that nothing arrives. */
+  readonly error: { message: string } | undefined;
+  /** The time of the last message. */
+  readonly at: number | undefined;
 }
+
+export const NOT_CONNECTED: Live = {
+  state: undefined,
+  status: "connecting",
+  error: undefined,
+  at: undefined,
+};
 
 type Shared = { is: "hello" } | ({ is: "live" } & Live);
 
@@ -18,6 +29,8 @@ const PATH = "/live";
 const NAME = "purser-live";
 /** The server writes a comment every 15 s. */
 const SILENT_MS = 40_000;
+const SILENT = { message: "The server sends nothing." };
+const BROKEN = { status: undefined, message: "The connection to the server breaks." };
 const POLL_MS = 5_000;
 const SHORT_MS = 10_000;
 const MAX_WAIT_MS = 10_000;
@@ -27,7 +40,7 @@ const MAX_WAIT_MS = 10_000;
  * lock reads it and passes it on. After two streams that ended within 10 s it polls instead, as platforms end streams with their request.
  */
 export class LiveFeed {
-  #live: Live = { state: undefined, status: "connecting" };
+  #live = NOT_CONNECTED;
   #controller: AbortController | undefined;
   #isReader = false;
   #isPaused = false;
@@ -56,7 +69,13 @@ export class LiveFeed {
   pause(isPaused: boolean): void {
     this.#isPaused = isPaused;
     this.#check();
-    if (isPaused) this.#set({ status: "paused" });
+    if (isPaused) this.#set({ status: "paused", error: undefined });
+  }
+
+  /** Connects anew. */
+  reload(): void {
+    this.#disconnect();
+    this.#check();
   }
 
   #check = () => {
@@ -67,7 +86,7 @@ export class LiveFeed {
 
   #connect(): void {
     const { signal } = this.#controller = new AbortController();
-    this.#set({ status: "connecting" });
+    this.#set({ status: "connecting", error: undefined });
     this.#watchSilence();
     if (!navigator.locks) return void this.#read(signal);
     this.#channel = new BroadcastChannel(this.#name);
@@ -75,8 +94,9 @@ export class LiveFeed {
       if (data.is === "hello") {
         if (this.#isReader) this.#share();
       } else if (!this.#isReader) {
+        const { is: _, ...live } = data;
         this.#watchSilence();
-        this.#set(data);
+        this.#set(live);
       }
     };
     this.#channel.postMessage({ is: "hello" } satisfies Shared);
@@ -103,11 +123,12 @@ export class LiveFeed {
         else await this.#stream(signal);
         failures = 0;
       } catch (error) {
-        const { status } = error as RequestError;
+        const { status, message } = error instanceof RequestError ? error : BROKEN;
         if (signal.aborted || status === 401) return;
         isReached = status !== 0;
         // A stream that broke may have been cut on its way; a second failure means that the server can't be reached.
-        if (++failures > 1) this.#set({ status: "stale" });
+        if (++failures > 1 || status === 403) this.#set({ status: "stale", error: { message } });
+        if (status === 403) return; // a key keeps its scopes
       }
       // A server that can't be reached has ended no stream: when it is there again, it gets one.
       if (now() - startedAt >= SHORT_MS) this.#ends = [];
@@ -128,32 +149,31 @@ export class LiveFeed {
 
   async #stream(signal: AbortSignal): Promise<void> {
     await readStream(PATH, signal, (message) => {
-      this.#watchSilence();
-      if (message === "comment") return this.#set({ status: "live" });
+      if (message === "comment") return this.#hear("live");
       const data = JSON.parse(message.data);
       const { state } = this.#live;
-      if (message.event === "state") this.#set({ state: data, status: "live" });
-      else if (message.event === "delta" && state) {
-        this.#set({ state: mergeLive(state, data), status: "live" });
-      }
+      if (message.event === "state") this.#hear("live", data);
+      else if (message.event === "delta" && state) this.#hear("live", mergeLive(state, data));
     });
   }
 
   async #poll(signal: AbortSignal): Promise<void> {
     const { value } = await request<LiveState>(`${PATH}?once=true`, { signal });
+    this.#hear("polling", value);
+  }
+
+  #hear(status: LiveStatus, state = this.#live.state): void {
     this.#watchSilence();
-    this.#set({ state: value, status: "polling" });
+    this.#set({ state, status, error: undefined, at: now() });
   }
 
   #watchSilence(): void {
     this.#cancelSilence();
-    this.#cancelSilence = after(SILENT_MS, () => this.#set({ status: "stale" }));
+    this.#cancelSilence = after(SILENT_MS, () => this.#set({ status: "stale", error: SILENT }));
   }
 
   #set(change: Partial<Live>): void {
-    const { state = this.#live.state, status = this.#live.status } = change;
-    if (state === this.#live.state && status === this.#live.status) return;
-    this.#live = { state, status };
+    this.#live = { ...this.#live, ...change };
     this.onChange(this.#live);
     if (this.#isReader) this.#share();
   }
@@ -187,6 +207,9 @@ export function mergeLive(state: LiveState, { gone = {}, ...delta }: LiveDelta):
     refusals: merge(state.refusals, delta.refusals, (refusal) => String(refusal.event_id))
       .sort((a, b) => b.event_id - a.event_id).slice(0, MAX_KEPT),
     budgets: merge(state.budgets, delta.budgets, (budget) => budget.budget_id, gone.budgets),
+    rules: merge(state.rules, delta.rules, (rule) => rule.rule_id, gone.rules),
+    anomalies: merge(state.anomalies, delta.anomalies, (anomaly) => anomaly.anomaly_id)
+      .sort((a, b) => newest(a.detected_at, b.detected_at)).slice(0, MAX_KEPT),
   };
 }
 

@@ -11,6 +11,8 @@ const agent = (agent_id: string, cost_usd: number | null) => ({
   minutes: [],
 });
 const run = (run_id: string, started_at: string) => ({ run_id, started_at }) as LiveState["runs"][number];
+const anomaly = (anomaly_id: string, detected_at: string) =>
+  ({ anomaly_id, detected_at }) as LiveState["anomalies"][number];
 const refusal = (event_id: number) => ({ event_id }) as LiveState["refusals"][number];
 
 const STATE: LiveState = {
@@ -28,6 +30,8 @@ const STATE: LiveState = {
   alerts: [],
   refusals: [refusal(1)],
   budgets: [],
+  rules: [],
+  anomalies: [anomaly("anom_1", "2026-11-23T21:00:00.000Z")],
 };
 
 Deno.test("a change replaces what it names, in the order of the whole state, and leaves the rest", () => {
@@ -37,6 +41,7 @@ Deno.test("a change replaces what it names, in the order of the whole state, and
     models: [{ provider: "local", model: "x", model_calls: 2, unpriced_calls: 0, cost_usd: 7 }],
     runs: [run("run_2", "2026-11-23T21:30:00.000Z")],
     refusals: [refusal(2)],
+    anomalies: [anomaly("anom_2", "2026-11-23T21:30:00.000Z")],
   });
   assert.deepEqual(next.agents.map(({ agent_id }) => agent_id), ["b", "c", "a", "unpriced"]);
   assert.deepEqual(next.models.map(({ provider, cost_usd }) => [provider, cost_usd]), [["local", 7], [
@@ -45,6 +50,7 @@ Deno.test("a change replaces what it names, in the order of the whole state, and
   ]]);
   assert.deepEqual(next.runs.map(({ run_id }) => run_id), ["run_2", "run_1"]);
   assert.deepEqual(next.refusals.map(({ event_id }) => event_id), [2, 1]);
+  assert.deepEqual(next.anomalies.map(({ anomaly_id }) => anomaly_id), ["anom_2", "anom_1"]);
   assert.deepEqual([next.at, next.spend, next.running], ["2026-11-23T21:30:01.000Z", STATE.spend, 1]);
   assert.equal(STATE.agents.length, 3, "the former state is unchanged");
 });

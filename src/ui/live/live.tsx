@@ -1,29 +1,39 @@
 import { type ComponentChildren, createContext } from "preact";
 import { useContext, useEffect, useRef, useState } from "preact/hooks";
-import { type Live, LiveFeed, type LiveStatus } from "./feed.ts";
+import { pauseRefresh } from "../hooks/data.ts";
+import { type Live, LiveFeed, type LiveStatus, NOT_CONNECTED } from "./feed.ts";
 
-const LiveContext = createContext<Live & { pause(isPaused: boolean): void }>({
-  state: undefined,
-  status: "connecting",
-  pause: () => {},
-});
+interface Followed extends Live {
+  pause(isPaused: boolean): void;
+  /** Connects anew. */
+  reload(): void;
+}
+
+const LiveContext = createContext<Followed>({ ...NOT_CONNECTED, pause: () => {}, reload: () => {} });
 
 /** Returns the newest state of `GET /live`, undefined before the first message, and its status. */
-export function useLive(): Live {
+export function useLive(): Followed {
   return useContext(LiveContext);
 }
 
 /** Follows the server for all views, as the key that is signed in. */
 export function LiveProvider({ keyId, children }: { keyId: string | null; children: ComponentChildren }) {
-  const [live, setLive] = useState<Live>({ state: undefined, status: "connecting" });
+  const [live, setLive] = useState(NOT_CONNECTED);
   const feed = useRef<LiveFeed | undefined>(undefined);
   useEffect(() => {
     feed.current = new LiveFeed(keyId, setLive);
     feed.current.start();
-    return () => feed.current!.stop();
+    return () => {
+      feed.current!.stop();
+      pauseRefresh(false);
+    };
   }, []);
+  const pause = (isPaused: boolean) => {
+    feed.current?.pause(isPaused);
+    pauseRefresh(isPaused);
+  };
   return (
-    <LiveContext.Provider value={{ ...live, pause: (isPaused) => feed.current?.pause(isPaused) }}>
+    <LiveContext.Provider value={{ ...live, pause, reload: () => feed.current?.reload() }}>
       {children}
     </LiveContext.Provider>
   );
@@ -37,7 +47,7 @@ const TEXTS: Record<LiveStatus, string> = {
   paused: "Paused",
 };
 
-/** The sign of the connection, with the button that pauses it. */
+/** The sign of the connection, with the button that pauses all periodic requests. */
 export function LiveSign() {
   const { status, pause } = useContext(LiveContext);
   const isPaused = status === "paused";

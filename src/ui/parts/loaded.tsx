@@ -26,7 +26,7 @@ export function Empty({ title, children, command }: {
  * and a banner above data that could not be refreshed.
  */
 export function Loaded<Value>({ data, isEmpty, empty, children }: {
-  data: Pick<Data<Value>, "value" | "error" | "isStale" | "at" | "reload">;
+  data: Pick<Data<Value>, "value" | "isStale" | "at" | "reload"> & { error: { message: string } | undefined };
   isEmpty?: (value: Value) => boolean;
   empty?: ComponentChildren;
   children: (value: Value) => ComponentChildren;

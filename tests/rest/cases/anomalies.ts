@@ -30,6 +30,11 @@ export const anomalyCases: RestCase[] = [
         () => Promise.resolve(api.hooks.received.filter(({ body }) => body.includes(anomaly.anomaly_id))),
         (anomalies) => anomalies.length > 0,
       );
+      await api.until(
+        () => api.expect(200, "GET", "/live?once=true"),
+        ({ anomalies }) =>
+          anomalies.some(({ anomaly_id }: { anomaly_id: string }) => anomaly_id === anomaly.anomaly_id),
+      );
       await api.refused(400, "invalid", "GET", "/anomalies?from=yesterday");
     },
   },

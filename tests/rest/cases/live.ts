@@ -28,7 +28,7 @@ type Entry = any;
 export const liveCases: RestCase[] = [
   {
     name:
-      "the overview has today's spending by agent and minute, runs in progress, refusals, alerts and budgets",
+      "the overview has today's spending by agent and minute, runs in progress, refusals, alerts, budgets and rules",
     async run(api) {
       await api.expect(201, "PUT", `/agents/${api.prefix}`, {
         model: "local:my-model",
@@ -38,6 +38,13 @@ export const liveCases: RestCase[] = [
         name: api.prefix,
         limit_usd: 5,
         per: "day",
+        agent_id: api.prefix,
+      });
+      const rule = await api.expect(201, "POST", "/alerts/rules", {
+        name: api.prefix,
+        threshold_type: "per_day_usd",
+        threshold_usd: 6,
+        severity: "info",
         agent_id: api.prefix,
       });
       await report(api, "1", { cost_usd: 3 });
@@ -66,6 +73,8 @@ export const liveCases: RestCase[] = [
       ]);
       const own = state.budgets.find((each: Entry) => each.budget_id === budget.budget_id);
       assert.deepEqual([own.spent_usd, own.state], [3, "ok"]);
+      const ownRule = state.rules.find((each: Entry) => each.rule_id === rule.rule_id);
+      assert.deepEqual([ownRule.value_usd, ownRule.threshold_usd], [3, 6]);
       assert.equal((await run).run_id, inProgress.run_id);
     },
   },

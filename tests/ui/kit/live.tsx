@@ -5,8 +5,13 @@ import { LiveProvider, LiveSign, useLive } from "../../../src/ui/live/live.tsx";
 /** The live figures alone, for tests of their connection. */
 
 function Figures() {
-  const { state } = useLive();
-  return <output>{state && `${shortUsd(state.spend.cost_usd ?? 0)}, ${state.agents.length} agents`}</output>;
+  const { state, at } = useLive();
+  return (
+    <>
+      <output>{state && `${shortUsd(state.spend.cost_usd ?? 0)}, ${state.agents.length} agents`}</output>
+      <p class="heard">{at}</p>
+    </>
+  );
 }
 
 render(

@@ -1,3 +1,4 @@
+import { useState } from "preact/hooks";
 import type { Anomaly } from "../../../contract/anomalies.ts";
 import { escapeText } from "../../../kernel/text.ts";
 import { usePages } from "../../hooks/data.ts";
@@ -15,15 +16,20 @@ import { ADD_RULE } from "../commands.ts";
 import { budgetsHref, costsHref, limitHref, sessionHref } from "../links.ts";
 import { SEVERITY_TONES } from "../tones.ts";
 
-const ANOMALIES = apiPath("/anomalies", { limit: 8 });
+const ANOMALIES = apiPath("/anomalies", { limit: 50 });
 
-/** The anomalies that the monitor has detected, each with a link to its step. */
-export function AnomaliesCard() {
-  const anomalies = usePages<Anomaly>(ANOMALIES, { refreshMs: 10_000 });
+/** The most alerts and refusals, and the most anomalies, that are shown at first. */
+const SHOWN = 8;
+
+/** The anomalies that the monitor has detected, each with a link to its step: the newest, and all if they are asked for. */
+export function AnomaliesCard({ state }: { state: LiveState }) {
+  const [isAll, setAll] = useState(false);
+  const all = usePages<Anomaly>(isAll ? ANOMALIES : undefined, { refreshMs: 10_000 });
+  const hasMore = isAll ? all.hasMore : state.anomalies.length > SHOWN;
   return (
     <Card title="Out of the ordinary">
       <Loaded
-        data={anomalies}
+        data={isAll ? all : { ...all, value: state.anomalies.slice(0, SHOWN) }}
         isEmpty={(rows) => rows.length === 0}
         empty={
           <Empty title="Nothing was out of the ordinary">
@@ -38,7 +44,7 @@ export function AnomaliesCard() {
             rows={rows}
             keyOf={({ anomaly_id }) => anomaly_id}
             source={{ path: ANOMALIES, name: "anomalies" }}
-            more={anomalies.hasMore ? anomalies.more : undefined}
+            more={hasMore ? (isAll ? all.more : () => setAll(true)) : undefined}
             sortParam="anomalies"
           />
         )}
@@ -76,8 +82,6 @@ const ANOMALY_COLUMNS: Column<Anomaly>[] = [
     ),
   },
 ];
-
-const SHOWN = 8;
 
 /** The newest alerts and refused calls, together. */
 export function AlertsCard({ state: { alerts, refusals } }: { state: LiveState }) {

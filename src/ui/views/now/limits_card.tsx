@@ -15,7 +15,7 @@ const COLUMNS: Column<LimitRow<Limit>>[] = limitColumns<Limit>("Limit", ({ of })
   .map((column) => ["share", "reaches_at"].includes(column.id) ? column : { ...column, sortBy: undefined });
 
 /** The budgets and rules that are closest to their limits, by share, or by the time at which they are reached. */
-export function LimitsCard({ limits, hasRules }: { limits: readonly Limit[]; hasRules: boolean }) {
+export function LimitsCard({ limits }: { limits: readonly Limit[] }) {
   const isByTime = useRoute().query.get("limits") === "reaches_at";
   const enabled = limits.filter(({ enabled }) => enabled);
   const ordered = isByTime ? byTime(enabled) : byShare(enabled);
@@ -27,7 +27,7 @@ export function LimitsCard({ limits, hasRules }: { limits: readonly Limit[]; has
       {enabled.length === 0
         ? (
           <Empty
-            title={hasRules ? "No budget and no alert rule" : "No budget"}
+            title="No budget and no alert rule"
             command={ADD_BUDGET}
           >
             A budget refuses calls once it is reached; a rule notifies.

@@ -1,10 +1,8 @@
-import type { AlertRule } from "../../../contract/alerts/alert_rules.ts";
 import { Page } from "../../app/page.tsx";
 import { Sparkline } from "../../charts/sparkline.tsx";
 import { shortUsd } from "../../format/money.ts";
 import { plural } from "../../format/number.ts";
 import { useNow } from "../../hooks/clock.ts";
-import { useData } from "../../hooks/data.ts";
 import { apiPath, uiPath, useRoute } from "../../hooks/route.ts";
 import { useLive } from "../../live/live.tsx";
 import type { LiveState } from "../../live/types.ts";
@@ -30,19 +28,16 @@ import { type SpanSum, SpendCard, useGroup, useSpending } from "./spend_card.tsx
 /** The home page: the money of today, what spends at present, and the limits that are close. */
 export function NowView() {
   const { query } = useRoute();
-  const { state } = useLive();
+  const { state, error, at, reload } = useLive();
   const now = useNow();
   const today = state?.day ?? new Date(now).toISOString().slice(0, 10);
   const span = spanOf(query.get("span"), today);
   const { sum, spenders } = useSpending(span, useGroup(), state);
-  // A longer span has two requests of its own. A view has at most three.
-  const isToday = span.name === "";
-  const rules = useData<AlertRule[]>(isToday ? "/alerts/rules" : undefined, { refreshMs: 10_000 });
   const limits = [
     ...state?.budgets.map(limitOfBudget) ?? [],
-    ...rules.value?.map((rule) => limitOfRule(rule, now)) ?? [],
+    ...state?.rules.map((rule) => limitOfRule(rule, now)) ?? [],
   ];
-  const live = { value: state, error: undefined, isStale: false, at: undefined, reload: () => {} };
+  const live = { value: state, error, isStale: error !== undefined, at, reload };
   return (
     <Page title="Now" filters={<Segments name="span" label="Span" fallback="" choices={SPANS} />}>
       <Loaded data={live}>
@@ -50,13 +45,13 @@ export function NowView() {
           <>
             <Summary state={state} span={span} sum={sum} limits={limits} />
             <SpendCard span={span} today={today} sum={sum} spenders={spenders} />
-            <LimitsCard limits={limits} hasRules={isToday} />
+            <LimitsCard limits={limits} />
             <RunsCard state={state} />
             <Grid>
               <BurnCard state={state} />
               <AlertsCard state={state} />
             </Grid>
-            {isToday && <AnomaliesCard />}
+            <AnomaliesCard state={state} />
           </>
         )}
       </Loaded>

@@ -9,7 +9,7 @@ import { request, type RequestError } from "../../../hooks/request.ts";
 import { apiPath } from "../../../hooks/route.ts";
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Session } from "../../../../contract/sessions.ts";
-import { every } from "../../../hooks/clock.ts";
+import { refreshEvery } from "../../../hooks/data.ts";
 
 /** The events of one request. */
 const PAGE = 500;
@@ -134,6 +134,6 @@ export function useLog({ session_id, event_log_count, restored_from, active_run_
     log.more();
     return () => log.close();
   }, []);
-  useEffect(() => (isLive ? every(LIVE_MS, () => log.more({ isLive })) : undefined), [isLive]);
+  useEffect(() => (isLive ? refreshEvery(LIVE_MS, () => log.more({ isLive })) : undefined), [isLive]);
   return log;
 }
