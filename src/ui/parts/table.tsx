@@ -1,5 +1,5 @@
 import type { ComponentChildren } from "preact";
-import { useState } from "preact/hooks";
+import { useCallback, useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { hrefWith, useRoute } from "../hooks/route.ts";
 import { download, MAX_DOWNLOADED, type Source } from "../hooks/download.ts";
 import type { RequestError } from "../hooks/request.ts";
@@ -43,9 +43,16 @@ export function Table<Row>(
 ) {
   const { query } = useRoute();
   const sort = query.get(sortParam) ?? defaultSort;
+  const { box, isStacked } = useStacked();
   return (
     <div class="table-box">
-      <div class="table-scroll" tabIndex={0} role="region" aria-label={caption}>
+      <div
+        ref={box}
+        class={isStacked ? "table-scroll stacked" : "table-scroll"}
+        tabIndex={0}
+        role="region"
+        aria-label={caption}
+      >
         <table>
           <caption class="hidden">{caption}</caption>
           <thead>
@@ -81,6 +88,28 @@ export function Table<Row>(
       )}
     </div>
   );
+}
+
+const NARROW = "(max-width: 40rem)";
+
+/** Returns whether each row of a table is a block of named lines: on narrow screens, and where its columns have no room. */
+function useStacked() {
+  const box = useRef<HTMLDivElement>(null);
+  const [isStacked, setStacked] = useState(false);
+  const neededWidth = useRef(0);
+  const fit = useCallback(() => {
+    if (!box.current) return;
+    const { classList, clientWidth, scrollWidth } = box.current;
+    if (!classList.contains("stacked")) neededWidth.current = scrollWidth;
+    setStacked(clientWidth < neededWidth.current || matchMedia(NARROW).matches);
+  }, []);
+  useLayoutEffect(fit);
+  useEffect(() => {
+    const observer = new ResizeObserver(fit);
+    observer.observe(box.current!);
+    return () => observer.disconnect();
+  }, []);
+  return { box, isStacked };
 }
 
 function Head<Row>(

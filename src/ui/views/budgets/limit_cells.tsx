@@ -28,9 +28,9 @@ export function LimitName({ limit, kind }: { limit: Limit; kind?: string }) {
 
 /** The amounts of a limit above their meter. */
 export function LimitMeter({ limit, marks }: { limit: Limit; marks?: readonly number[] }) {
-  const { spent, reserved, raised, share, state } = limit;
+  const { spent, reserved, raised, share, state, enabled } = limit;
   return (
-    <div class="limit-meter">
+    <div class={enabled ? "limit-meter" : "limit-meter disabled"}>
       <div class="limit-amounts">
         <span>
           {spent === null ? <span class="muted">nothing yet</span> : (

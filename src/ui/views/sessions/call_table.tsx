@@ -19,7 +19,11 @@ const COLUMNS: Column<CostEvent>[] = [
     id: "model",
     title: "Model",
     sortBy: ({ model }) => model,
-    cell: ({ provider, model }) => <Text>{`${provider}:${model}`}</Text>,
+    cell: ({ provider, model }) => (
+      <span class="one-line">
+        <Text>{`${provider}:${model}`}</Text>
+      </span>
+    ),
   },
   {
     id: "tools",
@@ -68,10 +72,10 @@ const COLUMNS: Column<CostEvent>[] = [
           </>
         )}
         {run_id === null
-          ? <Money usd={cost_usd} exact />
+          ? <Money usd={cost_usd} />
           : (
             <Link href={hrefWith({ tab: undefined, call: call_id, step: undefined, run: undefined })}>
-              <Money usd={cost_usd} exact />
+              <Money usd={cost_usd} />
             </Link>
           )}
       </>
@@ -82,7 +86,7 @@ const COLUMNS: Column<CostEvent>[] = [
     title: "Price",
     sortBy: ({ price_source }) => price_source,
     cell: ({ price_source }) => (
-      <span class="muted">
+      <span class="muted one-line">
         <Text>{price_source}</Text>
       </span>
     ),
