@@ -165,6 +165,7 @@ testDashboard("the home page", { fake }, {
       row!,
       /^just now \| warning looper called calculator 5 times with the same input in one run/,
     );
+    await expectAccessible(page);
     await page.getByRole("link", { name: /^looper called calculator 5 times/ }).click();
     await page.waitForURL(/\/ui\/sessions\/ses_loop\?(call|run)=\w+$/);
   },
@@ -191,23 +192,22 @@ testDashboard("the home page", { fake }, {
   async "requests nothing periodically while it is paused, on no page"(dashboard) {
     await using opened = await dashboard.browser.open(`${dashboard.url}/ui/`, { hasClock: true });
     const { page } = opened;
-    const requested = async (run: () => Promise<unknown>) => {
-      const before = opened.requests.length;
-      await run();
-      await page.waitForLoadState("networkidle");
-      return opened.requests.length - before;
-    };
     await page.getByText("Live", { exact: true }).waitFor();
     await page.getByRole("button", { name: "Pause" }).click();
     for (const { title } of SECTIONS.toReversed()) {
+      const before = opened.requests.length;
       await page.getByRole("link", { name: title, exact: true }).click();
       await page.getByRole("heading", { name: title, level: 1 }).waitFor();
-      await page.waitForLoadState("networkidle");
-      assert.equal(await requested(() => page.clock.runFor(60_000)), 0, title);
+      await page.locator("main:not(:has(.skeleton))").waitFor();
+      for (let minute = 0; minute < 3; minute++) await page.clock.runFor(60_000);
+      const requests = opened.requests.slice(before);
+      assert.equal(new Set(requests).size, requests.length, requests.join());
     }
     await page.getByRole("button", { name: "Resume" }).click();
     await page.getByText("Live", { exact: true }).waitFor();
-    assert.ok(await requested(() => page.clock.runFor(60_000)) > 1);
+    const resumed = opened.requests.length;
+    await page.clock.runFor(60_000);
+    assert.ok(opened.requests.length > resumed + 1);
   },
 
   async "shows runs in progress with their cost so far, and cancels one"(dashboard) {
@@ -230,11 +230,35 @@ testDashboard("the home page", { fake }, {
     const dialog = page.getByRole("dialog", { name: "Cancel run" });
     await dialog.getByText("after $0.20", { exact: false }).waitFor();
     await expectAccessible(page, "the dialog");
+    const align = await dialog.evaluate((element) => getComputedStyle(element).textAlign);
+    assert.equal(align, "start", "also in a row of a table");
     await dialog.getByRole("button", { name: "Cancel run" }).click();
     await page.getByText(/^Cancelled the run run_\S+ of runner$/).waitFor();
     assert.equal((await run).body.status, "cancelled");
     dashboard.purser.clock.advance(2_000);
     await page.getByText("No run is in progress").waitFor();
+  },
+
+  async "keeps the dialog of a run that ends meanwhile, and says so"(dashboard) {
+    const { purser } = dashboard;
+    const before = fake.calls;
+    const run = purser.api("POST", "/agents/runner/runs", { input: "Hi", session_id: "ses_ending" });
+    assert.ok(await eventually(() => Promise.resolve(fake.calls === before + 2)), "the run has not begun");
+    await using opened = await openAt(dashboard, "/ui/");
+    const { page } = opened;
+    await page.getByRole("button", { name: "Cancel run" }).click();
+    const dialog = page.getByRole("dialog", { name: "Cancel run" });
+    await dialog.getByRole("button", { name: "Cancel", exact: true }).click();
+    await page.locator("button:focus", { hasText: "Cancel run" }).click();
+    await dialog.waitFor();
+    const [{ run_id }] = (await purser.api("GET", "/runs?status=running")).body;
+    await purser.api("POST", `/runs/${run_id}/cancel`);
+    await run;
+    purser.clock.advance(2_000);
+    await dialog.getByText("The run has ended.").waitFor();
+    assert.equal(await dialog.getByRole("button", { name: "Cancel run" }).count(), 0);
+    await dialog.getByRole("button", { name: "Close" }).click();
+    assert.equal(await page.getByRole("dialog").count(), 0);
     await fake.close();
   },
 });

@@ -5,6 +5,7 @@ import { forgetAnswers } from "../hooks/data.ts";
 import { request, type RequestError } from "../hooks/request.ts";
 import { AccessContext, allowsScope, listenForSignOut } from "../hooks/session.ts";
 import { Banner } from "../parts/card.tsx";
+import { Dialogs } from "../parts/confirm.tsx";
 import { Toasts } from "../parts/toast.tsx";
 import { Frame } from "./frame.tsx";
 import { SignIn, signIn, SwitchKey } from "./sign_in.tsx";
@@ -76,7 +77,9 @@ export function App() {
   return (
     <AccessContext.Provider value={access}>
       <Toasts>
-        <Frame key={session.key_id} />
+        <Dialogs>
+          <Frame key={session.key_id} />
+        </Dialogs>
       </Toasts>
     </AccessContext.Provider>
   );

@@ -1,8 +1,9 @@
-import type { ComponentChildren } from "preact";
-import { useEffect, useId, useRef, useState } from "preact/hooks";
+import { type ComponentChildren, createContext } from "preact";
+import { useCallback, useContext, useEffect, useId, useRef, useState } from "preact/hooks";
 import { escapeText } from "../../kernel/text.ts";
 import { refreshAll } from "../hooks/data.ts";
 import { RequestError } from "../hooks/request.ts";
+import { useRoute } from "../hooks/route.ts";
 import { useToast } from "./toast.tsx";
 
 /** An action with a dialog that confirms it. */
@@ -14,26 +15,66 @@ export interface Action {
   /** Fields that the action needs, such as an amount. `run` gets their values by name. */
   fields?: ComponentChildren;
   isDangerous?: boolean;
+  /** Said instead if the button is gone before the action is confirmed: "The run has ended." */
+  gone?: string;
   /** Does it. Returns what it did: "Disabled the rule Day". */
   run(fields: FormData): Promise<string>;
 }
 
+/** An action that is asked for by a button, and whether the button is gone. */
+interface Asked {
+  action: Action;
+  button: object;
+  isGone?: boolean;
+}
+
+type Ask = (change: (asked: Asked | undefined) => Asked | undefined) => void;
+
+const DialogContext = createContext<Ask>(() => {});
+
 /** A button that asks once in a dialog, does its action, says what it did, and refreshes the view. */
-export function ActionButton({ label, explanation, fields, isDangerous = false, run }: Action) {
-  const [isOpen, setOpen] = useState(false);
+export function ActionButton(action: Action) {
+  const ask = useContext(DialogContext);
+  const button = useRef(null);
+  useEffect(
+    () => () => ask((asked) => asked?.button === button ? { ...asked, isGone: true } : asked),
+    [],
+  );
+  return (
+    <button
+      type="button"
+      class={action.isDangerous ? "small danger" : "small"}
+      onClick={() => ask(() => ({ action, button }))}
+    >
+      {action.label}
+    </button>
+  );
+}
+
+/** The place of the dialog of all buttons: it stays when the button goes, as with a row of a list that is refreshed. */
+export function Dialogs({ children }: { children: ComponentChildren }) {
+  const [asked, setAsked] = useState<Asked>();
+  const page = useRoute().parts.join("/");
+  const remove = useCallback(() => setAsked(undefined), []);
+  useEffect(remove, [page]);
+  return (
+    <DialogContext.Provider value={setAsked}>
+      {children}
+      {asked && <Dialog {...asked} remove={remove} />}
+    </DialogContext.Provider>
+  );
+}
+
+function Dialog({ action, isGone, remove }: Asked & { remove(): void }) {
+  const { label, explanation, fields, isDangerous, gone = "It is not listed any more.", run } = action;
   const [isBusy, setBusy] = useState(false);
   const [error, setError] = useState<string>();
   const dialog = useRef<HTMLDialogElement>(null);
   const title = useId();
   const toast = useToast();
-  useEffect(() => {
-    if (isOpen && !dialog.current?.open) dialog.current?.showModal();
-  }, [isOpen]);
-  const close = () => {
-    dialog.current?.close();
-    setOpen(false);
-    setError(undefined);
-  };
+  useEffect(() => dialog.current!.showModal(), []);
+  // The browser then gives the focus back to the button.
+  const close = () => dialog.current?.close();
   const submit = async (event: SubmitEvent) => {
     event.preventDefault();
     if (isBusy) return;
@@ -52,26 +93,25 @@ export function ActionButton({ label, explanation, fields, isDangerous = false, 
     }
   };
   return (
-    <>
-      <button type="button" class={isDangerous ? "small danger" : "small"} onClick={() => setOpen(true)}>
-        {label}
-      </button>
-      {isOpen && (
-        <dialog ref={dialog} aria-labelledby={title} onClose={close} onCancel={close}>
-          <form onSubmit={submit}>
-            <h2 id={title}>{label}</h2>
+    <dialog ref={dialog} aria-labelledby={title} onClose={remove}>
+      <form onSubmit={submit}>
+        <h2 id={title}>{label}</h2>
+        {isGone ? <p role="status">{gone}</p> : (
+          <>
             <div class="dialog-text">{explanation}</div>
             {fields}
-            {error && <p class="field-error" role="alert">{escapeText(error)}</p>}
-            <div class="dialog-buttons">
-              <button type="button" onClick={close}>Cancel</button>
-              <button type="submit" class={isDangerous ? "danger primary" : "primary"} disabled={isBusy}>
-                {label}
-              </button>
-            </div>
-          </form>
-        </dialog>
-      )}
-    </>
+          </>
+        )}
+        {error && <p class="field-error" role="alert">{escapeText(error)}</p>}
+        <div class="dialog-buttons">
+          <button type="button" onClick={close}>{isGone ? "Close" : "Cancel"}</button>
+          {!isGone && (
+            <button type="submit" class={isDangerous ? "danger primary" : "primary"} disabled={isBusy}>
+              {label}
+            </button>
+          )}
+        </div>
+      </form>
+    </dialog>
   );
 }

@@ -10,7 +10,7 @@ import { useData, usePages } from "../../../src/ui/hooks/data.ts";
 import { request } from "../../../src/ui/hooks/request.ts";
 import { useRoute } from "../../../src/ui/hooks/route.ts";
 import { Badge, Banner, Card, Grid, Stat, Stats } from "../../../src/ui/parts/card.tsx";
-import { ActionButton } from "../../../src/ui/parts/confirm.tsx";
+import { ActionButton, Dialogs } from "../../../src/ui/parts/confirm.tsx";
 import { Segments, Select } from "../../../src/ui/parts/filters.tsx";
 import { Empty, Loaded } from "../../../src/ui/parts/loaded.tsx";
 import { Money } from "../../../src/ui/parts/money.tsx";
@@ -72,89 +72,94 @@ function Kit() {
     </>
   );
   return (
-    <Toasts>
-      <main>
-        <Page title="Kit" filters={filters}>
-          <output id="query">{query.toString()}</output>
-          <Banner>2 of 3,120 calls have no price.</Banner>
-          <Card title="Figures">
-            <Stats>
-              <Stat label="Today (UTC)" note="812 calls">
-                <Money usd={4.1042} />
-              </Stat>
-              <Stat label="Now" note={<Sparkline values={[1, 3, 2]} label="Spend of the last 3 minutes" />}>
-                <Money usd={null} />
-              </Stat>
-            </Stats>
+    <main>
+      <Page title="Kit" filters={filters}>
+        <output id="query">{query.toString()}</output>
+        <Banner>2 of 3,120 calls have no price.</Banner>
+        <Card title="Figures">
+          <Stats>
+            <Stat label="Today (UTC)" note="812 calls">
+              <Money usd={4.1042} />
+            </Stat>
+            <Stat label="Now" note={<Sparkline values={[1, 3, 2]} label="Spend of the last 3 minutes" />}>
+              <Money usd={null} />
+            </Stat>
+          </Stats>
+        </Card>
+        <Grid>
+          <Card title="Bars">
+            <BarChart {...CHART} title="Spend" finding="$91 in 14 days, 62% researcher" />
           </Card>
-          <Grid>
-            <Card title="Bars">
-              <BarChart {...CHART} title="Spend" finding="$91 in 14 days, 62% researcher" />
-            </Card>
-            <Card title="Lines">
-              <LineChart {...CHART} title="Calls" finding="Calls grow" />
-            </Card>
-          </Grid>
-          <Card title="Budgets">
-            {(["good", "warning", "bad", "neutral", "accent"] as const).map((tone) => (
-              <Badge key={tone} tone={tone}>{tone}</Badge>
-            ))}
-            <Meter spent={42} reserved={4} limit={50} marks={[0.8]} state="near" label="$42 spent of $50" />
+          <Card title="Lines">
+            <LineChart {...CHART} title="Calls" finding="Calls grow" />
           </Card>
-          <Card title="Nothing">
-            <Empty title="No runs in progress" command="purser run helper">Start one.</Empty>
-          </Card>
-          <Card title="Texts">
-            <Id>{HOSTILE_ID}</Id>
-            <Block label="Payload" value={{ text: "<b>\u0007</b>\nline" }} />
-          </Card>
-          <Card
-            title="Rows"
-            aside={
-              <ActionButton
-                label={rule.value?.enabled ? "Disable rule" : "Enable rule"}
-                explanation="The rule Day changes its state."
-                fields={
-                  <label>
-                    Reason<input name="reason" required />
-                  </label>
-                }
-                run={async (fields) => {
-                  await request("/rule", { method: "POST", body: { reason: fields.get("reason") } });
-                  return "Changed the rule Day";
-                }}
-              />
-            }
-          >
-            <Loaded data={rows}>
-              {(value) => (
-                <Table
-                  caption="Rows"
-                  columns={COLUMNS}
-                  rows={value}
-                  keyOf={({ name }) => name}
-                  source={{ path: "/rows", name: "rows" }}
-                  more={rows.hasMore ? rows.more : undefined}
-                />
-              )}
-            </Loaded>
-          </Card>
-          <Card title="Endless">
-            <Table
-              caption="Endless"
-              columns={[{ id: "number", title: "Number", cell: () => null }]}
-              rows={[]}
-              keyOf={String}
-              source={{ path: "/endless?limit=5", name: "endless", field: "list", keep: { kind: "even" } }}
+        </Grid>
+        <Card title="Budgets">
+          {(["good", "warning", "bad", "neutral", "accent"] as const).map((tone) => (
+            <Badge key={tone} tone={tone}>{tone}</Badge>
+          ))}
+          <Meter spent={42} reserved={4} limit={50} marks={[0.8]} state="near" label="$42 spent of $50" />
+        </Card>
+        <Card title="Nothing">
+          <Empty title="No runs in progress" command="purser run helper">Start one.</Empty>
+        </Card>
+        <Card title="Texts">
+          <Id>{HOSTILE_ID}</Id>
+          <Block label="Payload" value={{ text: "<b>\u0007</b>\nline" }} />
+        </Card>
+        <Card
+          title="Rows"
+          aside={
+            <ActionButton
+              label={rule.value?.enabled ? "Disable rule" : "Enable rule"}
+              explanation="The rule Day changes its state."
+              fields={
+                <label>
+                  Reason<input name="reason" required />
+                </label>
+              }
+              run={async (fields) => {
+                await request("/rule", { method: "POST", body: { reason: fields.get("reason") } });
+                return "Changed the rule Day";
+              }}
             />
-          </Card>
-          <Card title="Broken">
-            <Loaded data={broken}>{() => null}</Loaded>
-          </Card>
-        </Page>
-      </main>
-    </Toasts>
+          }
+        >
+          <Loaded data={rows}>
+            {(value) => (
+              <Table
+                caption="Rows"
+                columns={COLUMNS}
+                rows={value}
+                keyOf={({ name }) => name}
+                source={{ path: "/rows", name: "rows" }}
+                more={rows.hasMore ? rows.more : undefined}
+              />
+            )}
+          </Loaded>
+        </Card>
+        <Card title="Endless">
+          <Table
+            caption="Endless"
+            columns={[{ id: "number", title: "Number", cell: () => null }]}
+            rows={[]}
+            keyOf={String}
+            source={{ path: "/endless?limit=5", name: "endless", field: "list", keep: { kind: "even" } }}
+          />
+        </Card>
+        <Card title="Broken">
+          <Loaded data={broken}>{() => null}</Loaded>
+        </Card>
+      </Page>
+    </main>
   );
 }
 
-render(<Kit />, document.getElementById("app")!);
+render(
+  <Toasts>
+    <Dialogs>
+      <Kit />
+    </Dialogs>
+  </Toasts>,
+  document.getElementById("app")!,
+);

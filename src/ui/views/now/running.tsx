@@ -112,6 +112,7 @@ function CancelButton({ run: { run_id, agent_id, token_usage } }: { run: LiveRun
     <ActionButton
       label="Cancel run"
       isDangerous
+      gone="The run has ended."
       explanation={
         <p>
           The run <Id>{run_id}</Id> of{" "}

@@ -70,7 +70,7 @@ function Figures({ session }: { session: Session }) {
       <Stats>
         <Stat label="Cost" note={uncounted}>
           <Link href={calls}>
-            <Money usd={usage.cost_usd} exact />
+            <Money usd={usage.cost_usd} />
           </Link>
         </Stat>
         <Stat label="Calls" note={usage.model !== null && <Text>{usage.model}</Text>}>
@@ -168,6 +168,7 @@ function CancelRun({ session }: { session: Session | undefined }) {
     <ActionButton
       label="Cancel run"
       isDangerous
+      gone="The run has ended."
       explanation={
         <>
           The run <Text>{runId}</Text>{" "}
