@@ -5,6 +5,7 @@ import assert from "node:assert/strict";
 import { CLI_PERMISSIONS } from "../build/permissions.ts";
 import { loadConfig } from "../src/config/mod.ts";
 import { KEY_CACHE_MS } from "../src/keys/mod.ts";
+import { ADD_BUDGET, ADD_RULE, RUN_AGENT } from "../src/ui/views/commands.ts";
 import { loadToolModules } from "../src/runner/tools/mod.ts";
 import { openTestPurser } from "./harness/test_purser.ts";
 import { inDirectory } from "./harness/in_directory.ts";
@@ -19,6 +20,12 @@ Deno.test("the README's first steps work as they are written", () =>
     const output = await runLines(lines.map((line) => line.replace(/\s+#.*$/, "")), directory);
     assert.match(output, /391/);
     assert.match(output, /helper/);
+  }));
+
+Deno.test("the commands that empty pages of the dashboard teach work on an empty database", () =>
+  inDirectory(async (directory) => {
+    const output = await runLines([...RUN_AGENT.split("\n"), ADD_BUDGET, ADD_RULE], directory);
+    assert.match(output, /391[^]*Added budget [^]*Daily limit/);
   }));
 
 Deno.test("the commands of docs/snapshots.md work as they are written", () =>

@@ -126,6 +126,8 @@ testDashboard("alerts", { alerts }, {
       "researcher | 83% | 3 | $2.50",
       "support | 17% | 21 without a price | $0.50",
     ]);
+    const note = page.locator(".number .sub").first();
+    assert.equal(await note.evaluate((element) => getComputedStyle(element).whiteSpace), "normal");
     assert.deepEqual(await rowsOf(page, "Deliveries"), [
       "log log | delivered | 1 | just now | none",
       "ops custom | delivered | 1 | just now | none",

@@ -32,6 +32,28 @@ testDashboard("budgets", {}, {
     await expectAccessible(opened.page);
     await opened.page.getByRole("link", { name: "Refusals" }).click();
     await opened.page.getByText("No call was refused").waitFor();
+    await opened.page.getByRole("heading", { name: "Budgets & alerts" }).waitFor();
+    await opened.page.getByRole("link", { name: "Alerts", exact: true }).click();
+    await opened.page.getByText("No alert has fired").waitFor();
+    await opened.page.getByRole("heading", { name: "Budgets & alerts" }).waitFor();
+  },
+
+  async "are grey while they are disabled"(dashboard) {
+    const budget = { limit_usd: 0, per: "day", agent_id: "nobody" };
+    await addBudget(dashboard, { ...budget, name: "On" });
+    await addBudget(dashboard, { ...budget, name: "Off", enabled: false });
+    await using opened = await openAt(dashboard, "/ui/budgets");
+    const [on, off] = await Promise.all(["On", "Off"].map(async (name) => {
+      const row = opened.page.locator("tr", { has: opened.page.getByRole("link", { name, exact: true }) });
+      const fill = await row.locator(".meter-used").evaluate((mark) => getComputedStyle(mark).fill);
+      return [
+        fill,
+        await row.locator(".limit-amounts .limit-share").evaluate((text) => getComputedStyle(text).color),
+      ];
+    }));
+    assert.notEqual(on![0], off![0]);
+    assert.notEqual(on![1], off![1]);
+    for (const id of [ids.On, ids.Off]) await dashboard.purser.api("DELETE", `/budgets/${id}`);
   },
 
   async "are listed with what is spent and left, and when each is reached"(dashboard) {

@@ -32,9 +32,8 @@ testDashboard("the home page", { fake }, {
     await page.getByText("No calls today").waitFor();
     const commands = await page.getByRole("region", { name: "Command" }).allTextContents();
     assert.deepEqual(commands.map((text) => text.split(" ").slice(0, 3).join(" ")), [
-      "purser demo",
+      "purser agents set",
       "purser budgets add",
-      "purser run AGENT",
       "purser alerts add",
     ]);
     await expectAccessible(page);

@@ -197,6 +197,15 @@ Deno.test({
       await part.getByText("Cannot read it").waitFor({ state: "detached" });
     });
 
+    await t.step("figures stand in two columns on a phone", async () => {
+      await using opened = await browser.open(url, { width: 390 });
+      const tops = await opened.page.locator(".stat").evaluateAll((all) =>
+        all.map((stat) => stat.getBoundingClientRect().top)
+      );
+      assert.equal(tops.length, 2);
+      assert.equal(tops[0], tops[1]);
+    });
+
     await t.step("filters are in the URL", async () => {
       await using opened = await browser.open(`${url}?cursor=7`);
       const { page } = opened;

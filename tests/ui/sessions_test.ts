@@ -69,7 +69,7 @@ testDashboard("the sessions in the dashboard", {
       model: HOSTILE.slice(0, 20),
       input_tokens: 10,
       output_tokens: 2,
-      cost_usd: 0.75,
+      cost_usd: 0.7512345,
     }]);
     // A log of 100,000 events, as many calls of a tool would make it.
     await purser.core.store.write([
@@ -209,7 +209,18 @@ testDashboard("the sessions in the dashboard", {
     await page.getByText("This session has no log here").waitFor();
     const cell = page.getByRole("region", { name: "Calls of the session" }).locator("tbody tr td");
     assert.equal(await cell.nth(1).textContent(), "acme:\\u202e<img src=x onerror=");
-    assert.equal(await page.locator(".stat-value data").first().getAttribute("value"), "0.75");
+    for (const name of [cell.nth(1), cell.last()]) {
+      const wrap = await name.locator("span").evaluate((element) => getComputedStyle(element).whiteSpace);
+      assert.equal(wrap, "nowrap", "a name is not broken at its hyphens");
+    }
+    const cost = page.locator(".stat-value data").first();
+    assert.deepEqual([await cost.textContent(), await cost.getAttribute("title")], ["$0.7512", "$0.7512345"]);
+  },
+
+  async "a session that there is not is not found, and says so"(dashboard) {
+    await using opened = await dashboard.browser.open(`${dashboard.url}/ui/sessions/ses_missing`);
+    await opened.page.getByText("No session has this address").waitFor();
+    assert.equal(await opened.page.getByRole("button", { name: "Try again" }).count(), 0);
   },
 
   async "a run in progress is cancelled, which is asked once and said"(dashboard) {

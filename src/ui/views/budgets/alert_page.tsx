@@ -104,7 +104,7 @@ function Detail({ alert, path }: { alert: AlertDetail; path: string }) {
         {alert.deliveries.length === 0
           ? (
             <Empty title="No channel got it" command="purser channels list">
-              Channels are set up in purser.config.json; each has a lowest severity.
+              Channels are set up in purser.json; each has a lowest severity.
             </Empty>
           )
           : (

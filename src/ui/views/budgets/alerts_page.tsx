@@ -117,7 +117,7 @@ export function AlertsPage() {
   const rules = new Map(history.value?.map(({ rule_id, rule_name }) => [rule_id, rule_name]));
   return (
     <SectionPage
-      title="Alerts"
+      title="Budgets & alerts"
       filters={
         <>
           <Select

@@ -112,7 +112,7 @@ export function RefusalsPage() {
   ].toSorted();
   return (
     <SectionPage
-      title="Refused calls"
+      title="Budgets & alerts"
       filters={
         <>
           <Select

@@ -15,7 +15,6 @@ import { Money } from "../../parts/money.tsx";
 import { type Column, Table } from "../../parts/table.tsx";
 import { Id, Text } from "../../parts/text.tsx";
 import { Time } from "../../parts/time.tsx";
-import { RUN_AGENT } from "../commands.ts";
 import { costsHref, sessionHref } from "../links.ts";
 
 /** The runs in progress, each with its cost so far. */
@@ -24,7 +23,7 @@ export function RunsCard({ state: { runs, running } }: { state: LiveState }) {
     <Card title="Runs in progress">
       {runs.length === 0
         ? (
-          <Empty title="No run is in progress" command={RUN_AGENT}>
+          <Empty title="No run is in progress">
             Runs of agents that are defined here are listed while they last, with their cost so far.
           </Empty>
         )

@@ -10,6 +10,7 @@ import { Empty, Loaded } from "../../parts/loaded.tsx";
 import { Money } from "../../parts/money.tsx";
 import { type Column, Table } from "../../parts/table.tsx";
 import { Text } from "../../parts/text.tsx";
+import { RUN_AGENT } from "../commands.ts";
 import { Calls, type Coverage } from "../coverage.tsx";
 import { SpendChart, type Spender, spenderOf } from "./spend_chart.tsx";
 import { barsPath, type Group, GROUPS, groupsPath, type Span, totalPath } from "./span.ts";
@@ -53,8 +54,8 @@ export function SpendCard({ span, today, sum, spenders }: {
         data={data}
         isEmpty={({ sum }) => sum.model_calls === 0}
         empty={
-          <Empty title={`No calls ${span.of}`} command="purser demo">
-            The demo makes an agent's first calls, without a key. Calls of your own programs are counted
+          <Empty title={`No calls ${span.of}`} command={RUN_AGENT}>
+            These commands make an agent's first call, without a key. Calls of your own programs are counted
             through the library, the gateway, or POST /costs/events.
           </Empty>
         }

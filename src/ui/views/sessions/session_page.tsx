@@ -31,16 +31,20 @@ export function SessionPage({ sessionId }: { sessionId: string }) {
       <p class="crumb">
         <Link href={uiPath("sessions")}>← All sessions</Link>
       </p>
-      <Loaded data={session}>
-        {(value) => (
-          <>
-            <Figures session={value} />
-            {value.event_log_count > 0 || value.restored_from || value.active_run_id !== null
-              ? <Logged session={value} />
-              : <Reported session={value} />}
-          </>
+      {session.error?.status === 404 && !session.value
+        ? <Empty title="No session has this address" command="purser sessions list" />
+        : (
+          <Loaded data={session}>
+            {(value) => (
+              <>
+                <Figures session={value} />
+                {value.event_log_count > 0 || value.restored_from || value.active_run_id !== null
+                  ? <Logged session={value} />
+                  : <Reported session={value} />}
+              </>
+            )}
+          </Loaded>
         )}
-      </Loaded>
     </Page>
   );
 }

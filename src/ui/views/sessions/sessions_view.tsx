@@ -13,6 +13,7 @@ import { StatusBadge, STATUSES } from "../../parts/status.tsx";
 import { type Column, Table } from "../../parts/table.tsx";
 import { Id, Text } from "../../parts/text.tsx";
 import { Time } from "../../parts/time.tsx";
+import { RUN_AGENT } from "../commands.ts";
 import { SessionPage } from "./session_page.tsx";
 
 const PAGE = 100;
@@ -62,7 +63,7 @@ function SessionList() {
 }
 
 const NONE = (
-  <Empty title="No sessions yet" command='purser run AGENT "What is 17 * 23?"'>
+  <Empty title="No sessions yet" command={RUN_AGENT}>
     A session is made by its first run. Sessions of other frameworks appear with their reported calls.
   </Empty>
 );
