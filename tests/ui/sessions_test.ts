@@ -97,6 +97,8 @@ testDashboard("the sessions in the dashboard", {
     await page.getByRole("link", { name: "Dearest" }).click();
     await page.getByRole("region", { name: "Sessions by cost" }).waitFor();
     assert.equal(await page.locator("tbody tr td").first().textContent(), "reported");
+    await page.getByRole("link", { name: "Session", exact: true }).click();
+    assert.equal(await page.locator("tbody tr td").first().textContent(), "first");
     await page.getByLabel("Agent").selectOption("looper");
     await page.getByRole("link", { name: "second" }).waitFor();
     assert.equal(await page.locator("tbody tr").count(), 1);

@@ -172,6 +172,7 @@ function Dearest() {
             rows={rows}
             keyOf={({ session_id }) => session_id!}
             source={{ path, name: "sessions-by-cost" }}
+            defaultSort="-cost_usd"
             more={pages.hasMore ? pages.more : undefined}
           />
         )}
@@ -181,15 +182,38 @@ function Dearest() {
 }
 
 const DEAREST: Column<CostRow>[] = [
-  idColumn,
-  { id: "agent", title: "Agent", cell: ({ agent_id }) => agent_id && <Text>{agent_id}</Text> },
-  { id: "model", title: "Model", cell: ({ model }) => model && <Text>{model}</Text> },
-  { id: "calls", title: "Calls", isNumber: true, cell: ({ model_calls }) => count(model_calls) },
-  { id: "tokens", title: "Tokens", isNumber: true, cell: ({ total_tokens }) => count(total_tokens) },
+  { ...idColumn, sortBy: ({ session_id }) => session_id },
   {
-    id: "cost",
+    id: "agent",
+    title: "Agent",
+    sortBy: ({ agent_id }) => agent_id,
+    cell: ({ agent_id }) => agent_id && <Text>{agent_id}</Text>,
+  },
+  {
+    id: "model",
+    title: "Model",
+    sortBy: ({ model }) => model,
+    cell: ({ model }) => model && <Text>{model}</Text>,
+  },
+  {
+    id: "calls",
+    title: "Calls",
+    isNumber: true,
+    sortBy: ({ model_calls }) => model_calls,
+    cell: ({ model_calls }) => count(model_calls),
+  },
+  {
+    id: "tokens",
+    title: "Tokens",
+    isNumber: true,
+    sortBy: ({ total_tokens }) => total_tokens,
+    cell: ({ total_tokens }) => count(total_tokens),
+  },
+  {
+    id: "cost_usd",
     title: "Cost",
     isNumber: true,
+    sortBy: ({ cost_usd }) => cost_usd,
     cell: ({ session_id, cost_usd }) => (
       <Link href={`${uiPath("sessions", session_id!)}?tab=calls`}>
         <Money usd={cost_usd} />
