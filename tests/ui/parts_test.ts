@@ -133,6 +133,24 @@ Deno.test({
       assert.equal(await opened.page.locator(".toasts").textContent(), "");
     });
 
+    await t.step("a long table is drawn in parts, in the order of all its rows", async () => {
+      await using opened = await browser.open(`${url}?endless=2500`);
+      const table = opened.page.getByRole("region", { name: "Endless" }).last();
+      const shown = async (range: string) => {
+        await opened.page.getByText(`Rows ${range} of 2,500`, { exact: true }).waitFor();
+        const cells = await table.locator("tbody td").allTextContents();
+        return [cells.length, cells[0], cells.at(-1)];
+      };
+      assert.deepEqual(await shown("1 to 1,000"), [1_000, "0", "999"]);
+      await opened.page.getByRole("button", { name: "Next" }).click();
+      await opened.page.getByRole("button", { name: "Next" }).click();
+      assert.deepEqual(await shown("2,001 to 2,500"), [500, "2000", "2499"]);
+      assert.ok(await opened.page.getByRole("button", { name: "Next" }).isDisabled());
+      await table.getByRole("link", { name: "Number" }).click();
+      await table.getByRole("link", { name: "Number" }).click();
+      assert.deepEqual(await shown("1 to 1,000"), [1_000, "2499", "1500"]);
+    });
+
     await t.step("a download has the filters of the page, and says where it was cut", async () => {
       await using opened = await browser.open(url);
       const lines = (await downloaded(opened, "CSV", "Endless")).trimEnd().split("\r\n");

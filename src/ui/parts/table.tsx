@@ -20,9 +20,13 @@ export interface Column<Row> {
   sortBy?(row: Row): number | string | null | undefined;
 }
 
+/** The most rows that are drawn at once: the time to draw them grows with their number. */
+const MAX_DRAWN = 1_000;
+
 /**
  * A table: it sorts by the URL's `sort` (`cost_usd`, descending `-cost_usd`), which is the same for all tables of a view
- * unless `sortParam` names another one, shows more rows by `more`, and downloads the whole list of `source` as CSV and JSON.
+ * unless `sortParam` names another one, shows more rows by `more`, draws 1,000 of them at a time, and downloads the whole
+ * list of `source` as CSV and JSON.
  */
 export function Table<Row>(
   { caption, columns, rows, keyOf, source, more, defaultSort, sortParam = "sort", foot }: {
@@ -44,6 +48,10 @@ export function Table<Row>(
   const { query } = useRoute();
   const sort = query.get(sortParam) ?? defaultSort;
   const { box, isStacked } = useStacked();
+  const [drawn, setDrawn] = useState({ from: 0, sort });
+  const from = drawn.sort === sort && drawn.from < rows.length ? drawn.from : 0;
+  const to = Math.min(from + MAX_DRAWN, rows.length);
+  const draw = (from: number) => () => setDrawn({ from, sort });
   return (
     <div class="table-box">
       <div
@@ -63,7 +71,7 @@ export function Table<Row>(
             </tr>
           </thead>
           <tbody>
-            {sortRows(rows, columns, sort).map((row) => (
+            {sortRows(rows, columns, sort).slice(from, to).map((row) => (
               <tr key={keyOf(row)}>
                 {columns.map((column) => (
                   <td
@@ -79,9 +87,22 @@ export function Table<Row>(
           </tbody>
         </table>
       </div>
-      {(more || source || foot) && (
+      {(more || source || foot || rows.length > MAX_DRAWN) && (
         <div class="table-foot">
-          {more && <button type="button" class="small" onClick={more}>Show more</button>}
+          {rows.length > MAX_DRAWN && (
+            <>
+              <button type="button" class="small" disabled={from === 0} onClick={draw(from - MAX_DRAWN)}>
+                Previous
+              </button>
+              <button type="button" class="small" disabled={to === rows.length} onClick={draw(to)}>
+                Next
+              </button>
+              <span class="muted">Rows {count(from + 1)} to {count(to)} of {count(rows.length)}</span>
+            </>
+          )}
+          {more && to === rows.length && (
+            <button type="button" class="small" onClick={more}>Show more</button>
+          )}
           {foot && <span class="muted">{foot}</span>}
           {source && <Downloads source={source} caption={caption} />}
         </div>

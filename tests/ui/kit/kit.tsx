@@ -141,9 +141,15 @@ function Kit() {
         <Card title="Endless">
           <Table
             caption="Endless"
-            columns={[{ id: "number", title: "Number", cell: () => null }]}
-            rows={[]}
+            columns={[{
+              id: "number",
+              title: "Number",
+              cell: (number) => number,
+              sortBy: (number) => number,
+            }]}
+            rows={Array.from({ length: Number(query.get("endless") ?? 0) }, (_, number) => number)}
             keyOf={String}
+            sortParam="numbers"
             source={{ path: "/endless?limit=5", name: "endless", field: "list", keep: { kind: "even" } }}
           />
         </Card>
