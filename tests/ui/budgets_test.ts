@@ -39,7 +39,7 @@ testDashboard("budgets", {}, {
   },
 
   async "are grey while they are disabled"(dashboard) {
-    const budget = { limit_usd: 0, per: "day", agent_id: "nobody" };
+    const budget = { limit_usd: 0, per: "day", agent_id: "unused" };
     await addBudget(dashboard, { ...budget, name: "On" });
     await addBudget(dashboard, { ...budget, name: "Off", enabled: false });
     await using opened = await openAt(dashboard, "/ui/budgets");

@@ -21,7 +21,7 @@ export interface Action {
   run(fields: FormData): Promise<string>;
 }
 
-/** An action that is asked for by a button, and whether the button is gone. */
+/** The action of an open dialog with its button, and whether the button is gone. */
 interface Asked {
   action: Action;
   button: object;

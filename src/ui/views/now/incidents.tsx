@@ -21,7 +21,7 @@ const ANOMALIES = apiPath("/anomalies", { limit: 50 });
 /** The most alerts and refusals, and the most anomalies, that are shown at first. */
 const SHOWN = 8;
 
-/** The anomalies that the monitor has detected, each with a link to its step: the newest, and all if they are asked for. */
+/** The anomalies that the monitor has detected, each with a link to its step: the newest, and all on request. */
 export function AnomaliesCard({ state }: { state: LiveState }) {
   const [isAll, setAll] = useState(false);
   const all = usePages<Anomaly>(isAll ? ANOMALIES : undefined, { refreshMs: 10_000 });
