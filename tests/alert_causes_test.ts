@@ -135,3 +135,73 @@ Deno.test("the shares of an alert are of the calls booked before it fired, and a
     }
   }
 });
+
+Deno.test("an alert names the calls that it measured, and what they cost by now", async () => {
+  await using purser = await openTestPurser();
+  const rule = { severity: "info", threshold_usd: 0.5, cooldown_seconds: 86_400 };
+  const add = (name: string, threshold_type: string, agent_id?: string) =>
+    purser.api("POST", "/alerts/rules", { ...rule, name, threshold_type, agent_id });
+  await add("day", "per_day_usd", "ann");
+  await add("run", "per_run_usd");
+  await add("session", "per_session_usd");
+  const report = async (call_id: string, cost_usd: number, more: object = {}) => {
+    const at = new Date(purser.clock.now()).toISOString();
+    const call = {
+      ...EVENT,
+      call_id,
+      agent_id: "ann",
+      session_id: "s1",
+      run_id: "r1",
+      at,
+      cost_usd,
+      ...more,
+    };
+    assert.equal((await purser.api("POST", "/costs/events", [call])).status, 201);
+  };
+  const measured = async () => {
+    const { body } = await purser.api("GET", "/alerts/history");
+    const details = await Promise.all(
+      body.map(({ alert_id }: { alert_id: string }) => purser.api("GET", `/alerts/history/${alert_id}`)),
+    );
+    return Object.fromEntries(details.map(({ body: { rule_name, causes } }) => [
+      rule_name,
+      [causes.measured, causes.cost_usd],
+    ]));
+  };
+  const none = { agent_id: null, key_id: null, session_id: null, run_id: null };
+  await report("1", 1);
+  assert.deepEqual(await measured(), {
+    day: [{ ...none, agent_id: "ann" }, 1],
+    session: [{ ...none, session_id: "s1" }, 1],
+    run: [{ ...none, session_id: "s1", run_id: "r1" }, 1],
+  });
+  await report("late", 2, { agent_id: "ann", run_id: "r2" });
+  purser.clock.advance(1);
+  await report("next", 4, { session_id: "s2", run_id: "r3" });
+  const costs = Object.fromEntries(Object.entries(await measured()).map(([name, [, usd]]) => [name, usd]));
+  assert.deepEqual(costs, { day: 3, session: 3, run: 1 });
+});
+
+Deno.test("a rule per run or session names the one that its value is of, with the session of a run", async () => {
+  await using purser = await openTestPurser();
+  const add = async (threshold_type: string) => {
+    const rule = { name: "R", severity: "info", threshold_usd: 100, threshold_type };
+    return (await purser.api("POST", "/alerts/rules", rule)).body.rule_id;
+  };
+  const ids = [await add("per_run_usd"), await add("per_session_usd"), await add("per_hour_usd")];
+  await spend(purser);
+  for (const rollUp of [[], rollUpTotals()]) {
+    await purser.core.store.write(rollUp);
+    const rules = await Promise.all(
+      ids.map(async (id) => (await purser.api("GET", `/alerts/rules/${id}`)).body),
+    );
+    assert.deepEqual(
+      rules.map(({ value_usd, counter, window_start }) => [value_usd, counter, window_start]),
+      [
+        [0.5, { kind: "run", id: "r3", session_id: null }, null],
+        [5, { kind: "session", id: "s2" }, null],
+        [9.5, undefined, "2026-11-01T11:00:00.001Z"],
+      ],
+    );
+  }
+});

@@ -27,6 +27,7 @@ Deno.test("a rule is added, read, listed, changed and removed", async () => {
     created_at: AT,
     updated_at: AT,
     value_usd: created.body.value_usd,
+    window_start: "2026-11-01T00:00:00.000Z",
     usd_per_hour: 0,
     reaches_at: null,
   });
@@ -43,7 +44,7 @@ Deno.test("a rule is added, read, listed, changed and removed", async () => {
   purser.clock.advance(1);
   const second = (await purser.api("POST", RULES, full)).body;
   assert.deepEqual({ ...second, ...full }, second);
-  assert.equal(second.value_usd, null);
+  assert.deepEqual([second.value_usd, second.window_start, second.counter], [null, null, null]);
   assert.deepEqual((await purser.api("GET", RULES)).body, [created.body, second]);
   assert.deepEqual((await purser.api("GET", `${RULES}/${rule_id}`)).body, created.body);
 

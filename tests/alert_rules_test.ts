@@ -252,6 +252,8 @@ for (const { name, ignore, create } of databaseKinds()) {
         enabled: false,
         last_fired_at: null,
         value_usd: null,
+        window_start: null,
+        counter: null,
         usd_per_hour: null,
         reaches_at: null,
       });

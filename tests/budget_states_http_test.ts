@@ -103,8 +103,12 @@ Deno.test("a budget with many counters shows the one with the most spending", as
   await spend(purser, 2, { agent_id: "bob", session_id: "s2", run_id: "r3" });
   await spend(purser, 9, { agent_id: "bob", session_id: "s2", run_id: "r3", ...yesterday });
 
-  assert.deepEqual(await stateOf({ per: "run" }), [11, { kind: "run", id: "r3" }]);
-  assert.deepEqual(await stateOf({ per: "run", agent_id: "ann" }), [3, { kind: "run", id: "r2" }]);
+  assert.deepEqual(await stateOf({ per: "run" }), [11, { kind: "run", id: "r3", session_id: "s2" }]);
+  assert.deepEqual(await stateOf({ per: "run", agent_id: "ann" }), [3, {
+    kind: "run",
+    id: "r2",
+    session_id: "s1",
+  }]);
   assert.deepEqual(await stateOf({ per: "session" }), [11, { kind: "session", id: "s2" }]);
   assert.deepEqual(await stateOf({ per: "session", session_id: "s1" }), [4, undefined]);
   assert.deepEqual(await stateOf({ per: "day", each: "session" }), [4, { kind: "session", id: "s1" }]);
@@ -140,7 +144,8 @@ Deno.test("a run or session of a named agent is found behind any number of other
   }
   const counterOf = async (budget: object) =>
     (await add(purser, { name: "Q", limit_usd: 1, ...budget })).counter;
-  assert.deepEqual(await counterOf({ per: "run", agent_id: "quiet" }), { kind: "run", id: run_id });
+  const run = { kind: "run", id: run_id, session_id: "old" };
+  assert.deepEqual(await counterOf({ per: "run", agent_id: "quiet" }), run);
   const session = { kind: "session", id: "old" };
   assert.deepEqual(await counterOf({ per: "session", agent_id: "quiet" }), session);
   assert.deepEqual(await counterOf({ per: "day", agent_id: "quiet", each: "session" }), session);

@@ -318,6 +318,7 @@ Deno.test("a long list of budgets with many counters lets other requests in", as
   assert.deepEqual([body.length, body.at(-1).spent_usd, body.at(-1).counter], [40, 0.5, {
     kind: "run",
     id: "r1",
+    session_id: "s1",
   }]);
   assert.ok(served >= 10, `${served} turns of the event loop`);
 });

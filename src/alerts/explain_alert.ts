@@ -10,6 +10,9 @@ import {
   type IndexedCalls,
   listCosts,
   listTopCosts,
+  readCostTotal,
+  readRunUsage,
+  readSessionUsage,
   readStartOfNewest,
 } from "../ledger/mod.ts";
 import { tables } from "../store/mod.ts";
@@ -75,10 +78,11 @@ async function readCauses(ctx: Context, row: AlertRow, onlyAgentId?: string): Pr
   const scope: CostScope = { agentId, keyId, from: from ?? undefined, to };
   const sum = (groupBy: "agent" | "model") =>
     own ? top(groupBy, own) : listCosts(ctx.store, { ...scope, upTo, groupBy, limit: TOP, offset: 0 });
-  const [agents, models, sessions] = await Promise.all([
+  const [agents, models, sessions, { cost_usd }] = await Promise.all([
     sum("agent"),
     sum("model"),
     top("session", own ?? { from: since, to }),
+    readPresentCost(ctx, measured, scope),
   ]);
   const shares = {
     agents: sharesOf(agents, row.valueNanoUsd),
@@ -88,6 +92,13 @@ async function readCauses(ctx: Context, row: AlertRow, onlyAgentId?: string): Pr
   return {
     from: from === null ? null : toIso(from),
     to: toIso(row.triggeredAt),
+    measured: {
+      agent_id: agentId ?? null,
+      key_id: keyId ?? null,
+      session_id: sessionId ?? null,
+      run_id: measured.runId ?? null,
+    },
+    cost_usd,
     agents: shares.agents.rows,
     models: shares.models.rows,
     sessions: shares.sessions.rows,
@@ -98,6 +109,17 @@ async function readCauses(ctx: Context, row: AlertRow, onlyAgentId?: string): Pr
     },
     sessions_from: toIso(own ? from ?? 0 : since),
   };
+}
+
+/** Reads what the measured calls cost by now: those of a span, or all of a session or run. */
+async function readPresentCost(
+  { store }: Context,
+  { sessionId, runId }: Measured,
+  scope: CostScope,
+): Promise<Pick<CostRow, "cost_usd">> {
+  if (runId !== undefined) return await readRunUsage(store, runId);
+  if (sessionId !== undefined) return (await readSessionUsage(store, [sessionId])).get(sessionId)!;
+  return await readCostTotal(store, scope);
 }
 
 /** Adds the share of an alert's value to each group, and what they leave of it. */

@@ -5,7 +5,15 @@ import type { BudgetPeriod } from "../contract/values.ts";
 import { type Clock, HOUR_MS, toIso } from "../kernel/clock.ts";
 import { type NanoUsd, toUsd } from "../kernel/money.ts";
 import { SLICE_UNITS, type Turns } from "../kernel/turns.ts";
-import { ALL_AGENTS, describePace, keyScope, type Pace, type PacedWindow, readPaces } from "../ledger/mod.ts";
+import {
+  ALL_AGENTS,
+  describePace,
+  keyScope,
+  type Pace,
+  type PacedWindow,
+  readPaces,
+  readSessionsOfRuns,
+} from "../ledger/mod.ts";
 import { type Query, type SqlValue, type Statement, type Store, tables } from "../store/mod.ts";
 import { countersOf, selectCounters } from "./budget_counters.ts";
 import type { BudgetRow } from "./budget_fields.ts";
@@ -133,18 +141,26 @@ export async function readStates(ctx: StateContext, rows: readonly BudgetRow[]):
   const largest = rows.map((row) =>
     byRow.get(row)!.reduce((most, next) => isMore(next.figures, most.figures) ? next : most)
   );
-  const [unpriced, paces] = await Promise.all([
+  const entities = largest.map(({ scope }) => scope === undefined ? undefined : entityOf(scope));
+  const runIds = entities.flatMap((entity) => entity?.kind === "run" ? [entity.id] : []);
+  const [unpriced, paces, sessions] = await Promise.all([
     readUnpriced(ctx, rows, largest, now),
     readPacesOf(ctx, rows, largest, now),
+    readSessionsOfRuns(ctx.store, runIds),
   ]);
   return rows.map((row, index) => {
-    const { scope, figures } = largest[index]!;
+    const { figures } = largest[index]!;
+    const entity = entities[index];
     const unpricedCalls = unpriced.get(row);
     return {
       ...describeFigures(row, figures),
       ...describePace(limitOf(row, figures), paces.get(row), now),
-      ...(scopesOf.has(row) &&
-        { counter: scope === undefined || isEmpty(figures) ? null : entityOf(scope) ?? null }),
+      ...(scopesOf.has(row) && {
+        counter: entity === undefined || isEmpty(figures) ? null : {
+          ...entity,
+          ...(entity.kind === "run" && { session_id: sessions.get(entity.id) ?? null }),
+        },
+      }),
       refused_calls: row.refusedCalls,
       last_refused_at: row.lastRefusedAt === null ? null : toIso(row.lastRefusedAt),
       ...(unpricedCalls !== undefined && { unpriced_calls: unpricedCalls }),

@@ -15,6 +15,7 @@ export {
   readAgentUsage,
   readRunUsage,
   readRunUsages,
+  readSessionsOfRuns,
   readSessionUsage,
   sessionUsageStatement,
   toSessionUsage,

@@ -1,6 +1,6 @@
 import type { ResultSet, SqlValue, Statement, Store } from "../store/mod.ts";
 import type { TokenUsage } from "../contract/usage.ts";
-import { COUNTER_SUMS, textAt, usageOfIds } from "./usage_sql.ts";
+import { COUNTER_SUMS, textAt, TOTALS_POSITION, usageOfIds } from "./usage_sql.ts";
 import { NANO_PER_USD, type NanoUsd, toUsd } from "../kernel/money.ts";
 
 type ReadContext = Pick<Store, "read">;
@@ -32,6 +32,22 @@ export async function readRunUsages(
   const { rows } = await store.read({ sql: OF_RUNS, args: [JSON.stringify(runIds)] });
   for (const [runId, ...row] of rows) usage.set(runId as string, toUsage(row));
   return usage;
+}
+
+const SESSIONS = `WITH j AS MATERIALIZED (SELECT value AS run_id FROM json_each(?1))
+SELECT j.run_id, coalesce(
+  (SELECT u.session_id FROM usage_runs u WHERE u.run_id = j.run_id),
+  (SELECT c.session_id FROM calls c NOT INDEXED WHERE c.position > ${TOTALS_POSITION} AND c.run_id = j.run_id LIMIT 1)
+) FROM j`;
+
+/** Reads the sessions of runs that have calls, by the id of the run; null for a run without a session. */
+export async function readSessionsOfRuns(
+  store: ReadContext,
+  runIds: readonly string[],
+): Promise<Map<string, string | null>> {
+  if (runIds.length === 0) return new Map();
+  const { rows } = await store.read({ sql: SESSIONS, args: [JSON.stringify(runIds)] });
+  return new Map(rows as [string, string | null][]);
 }
 
 /** Returns whether a run has a call of which a part has no known price by now. */

@@ -6,12 +6,14 @@ import { PurserError } from "../../kernel/errors.ts";
 import { type NanoUsd, parseUsd, toUsd } from "../../kernel/money.ts";
 import {
   ALL_AGENTS,
+  atMost64Bits,
   counterSum,
   counterValue,
   describePace,
   isInScope,
   type PacedWindow,
   readPaces,
+  readSessionsOfRuns,
   sumOfCalls,
   sumOfTail,
   textAt,
@@ -112,8 +114,8 @@ async function withValues(
   return rows.map((row, index) => ({ ...toRule(row), ...states[index]! }));
 }
 
-/** The present value of a rule, and its pace. */
-type RuleState = Pick<AlertRule, "value_usd" | "usd_per_hour" | "reaches_at">;
+/** The present value of a rule, what it is of, and its pace. */
+type RuleState = Pick<AlertRule, "value_usd" | "window_start" | "counter" | "usd_per_hour" | "reaches_at">;
 
 const WINDOWS: Record<ThresholdType, PacedWindow | undefined> = {
   per_run_usd: undefined,
@@ -133,34 +135,54 @@ async function readRuleStates(
     const window = WINDOWS[rule.thresholdType];
     return window === undefined ? [] : [{ rule, window, scope: rule.scope }];
   });
-  const [values, paces] = await Promise.all([readRuleValues(ctx, rules), readPaces(ctx.store, paced, now)]);
+  const [values, paces] = await Promise.all([
+    readMeasured(ctx, rules, now),
+    readPaces(ctx.store, paced, now),
+  ]);
+  const runIds = values.flatMap((value) => value?.kind === "run" ? [value.id] : []);
+  const sessions = await readSessionsOfRuns(ctx.store, runIds);
   const paceOf = new Map(paced.map(({ rule }, index) => [rule, paces[index]]));
   return rules.map((rule, index) => {
     const { thresholdType: type, thresholdNanoUsd: limitNanoUsd } = rule;
-    const value = values[index] ?? null;
+    const measured = values[index] ?? null;
+    const value = measured?.nanoUsd ?? null;
+    const window = isTimeWindow(type) ? windowAt(type, now) : undefined;
     const limit = {
       leftNanoUsd: limitNanoUsd - (value ?? 0n),
-      endsAt: type === "per_day_usd" || type === "per_month_usd" ? windowAt(type, now).to : null,
+      endsAt: type === "per_hour_usd" ? null : window?.to ?? null,
       ...(type === "per_hour_usd" && { rolling: { limitNanoUsd, lengthMs: HOUR_MS } }),
     };
     return {
       value_usd: value === null ? null : toUsd(value),
+      window_start: window ? toIso(window.from) : null,
+      ...(!window && { counter: counterOf(measured, sessions) }),
       ...describePace(limit, paceOf.get(rule), now),
     };
   });
 }
 
+/** Returns the run or session of a value in wire form. */
+function counterOf(
+  measured: Measured | null,
+  sessions: ReadonlyMap<string, string | null>,
+): AlertRule["counter"] {
+  if (measured?.kind === undefined) return null;
+  const { kind, id } = measured;
+  return kind === "run" ? { kind, id, session_id: sessions.get(id) ?? null } : { kind, id };
+}
+
 /** The number of newest runs or sessions that are searched among those without a row of their own in this database. */
 const NEWEST = 1_000;
 
-/** SQL for the spend of the newest run or session of a scope that has any. */
+/** SQL for the newest run or session of a scope that has any spend, and its spend, as `["ses_1", "1250000000"]`. */
 function newest(kind: "run" | "session", table: string, time: string): string {
   const key = `${kind}_id`;
   const agent = textAt("min", "first_at", "agent_id");
   const tail =
     `calls c NOT INDEXED WHERE c.position > (SELECT position FROM rollup_positions WHERE name = 'totals') AND c.${key} IS NOT NULL`;
   // LIMIT, so that the id is searched once, however often it is used.
-  return `(SELECT ${counterValue(kind, "i.id")} + ${sumOfTail(`c.${key} = i.id`)} FROM (SELECT coalesce(
+  const spend = atMost64Bits(`${counterValue(kind, "i.id")} + ${sumOfTail(`c.${key} = i.id`)}`);
+  return `(SELECT json_array(i.id, CAST(${spend} AS TEXT)) FROM (SELECT coalesce(
     (SELECT k.${key} FROM ${table} k WHERE k.agent_id = t.scope
       AND (EXISTS (SELECT 1 FROM usage_${kind}s x WHERE x.${key} = k.${key}) OR k.${key} IN (SELECT c.${key} FROM ${tail}))
       ORDER BY k.${time} DESC LIMIT 1),
@@ -190,12 +212,19 @@ function hour(): string {
 const READ = `WITH t AS (
   SELECT key AS n, value ->> 0 AS type, value ->> 1 AS scope, value ->> 2 AS starts, value ->> 3 AS ends FROM json_each(?)
 )
-SELECT CAST(min(9223372036854775807, CASE t.type
+SELECT CASE t.type
   WHEN 'per_run_usd' THEN ${newest("run", "runs", "started_at")}
   WHEN 'per_session_usd' THEN ${newest("session", "sessions", "updated_at")}
-  WHEN 'per_hour_usd' THEN ${hour()}
-  ELSE ${counterSum("day", "t.scope", "t.starts", "t.ends")} + ${sumOfTail(within("t.starts", "t.ends"))}
-END) AS INTEGER) FROM t ORDER BY t.n`;
+  WHEN 'per_hour_usd' THEN ${atMost64Bits(hour())}
+  ELSE ${
+  atMost64Bits(
+    `${counterSum("day", "t.scope", "t.starts", "t.ends")} + ${sumOfTail(within("t.starts", "t.ends"))}`,
+  )
+}
+END FROM t ORDER BY t.n`;
+
+/** The value that a rule measures at present, and the run or session that it is of. */
+type Measured = { nanoUsd: NanoUsd } & ({ kind?: undefined } | { kind: "run" | "session"; id: string });
 
 /**
  * Reads the value that each rule measures at present, in nano-USD: its hour, day or month so far; per run or session,
@@ -205,25 +234,39 @@ export async function readRuleValues(
   ctx: Pick<AlertContext, "store" | "clock">,
   rules: readonly Pick<RuleRow, "thresholdType" | "scope">[],
 ): Promise<(NanoUsd | null)[]> {
-  const now = ctx.clock.now();
+  const measured = await readMeasured(ctx, rules, ctx.clock.now());
+  return measured.map((value) => value?.nanoUsd ?? null);
+}
+
+async function readMeasured(
+  ctx: Pick<AlertContext, "store">,
+  rules: readonly Pick<RuleRow, "thresholdType" | "scope">[],
+  now: number,
+): Promise<(Measured | null)[]> {
   const keyOf = ({ thresholdType, scope }: (typeof rules)[number]) => `${thresholdType} ${scope}`;
   const windows = new Map(rules.map((rule) => [keyOf(rule), windowOf(rule, now)]));
   const { rows } = await ctx.store.read({ sql: READ, args: [JSON.stringify([...windows.values()])] });
-  const values = new Map([...windows.keys()].map((key, index) => [key, rows[index]![0] as NanoUsd | null]));
-  return rules.map((rule) => values.get(keyOf(rule)) ?? null);
+  const values = new Map([...windows.keys()].map((key, index) => [key, rows[index]![0]]));
+  return rules.map((rule) => {
+    const value = values.get(keyOf(rule)) ?? null;
+    if (typeof value !== "string") return value === null ? null : { nanoUsd: value as NanoUsd };
+    const [id, nanoUsd] = JSON.parse(value) as [string, string];
+    return { nanoUsd: BigInt(nanoUsd), kind: rule.thresholdType === "per_run_usd" ? "run" : "session", id };
+  });
 }
 
 /** Returns the parameters of a window in the query; rules may share one. */
 function windowOf({ thresholdType, scope }: Pick<RuleRow, "thresholdType" | "scope">, now: number) {
-  if (thresholdType === "per_run_usd" || thresholdType === "per_session_usd") {
-    return [thresholdType, scope, 0, 0];
-  }
+  if (!isTimeWindow(thresholdType)) return [thresholdType, scope, 0, 0];
   const { from, to } = windowAt(thresholdType, now);
   return [thresholdType, scope, from, to];
 }
 
 /** The threshold types of a time window. */
 export type TimeWindow = Exclude<ThresholdType, "per_run_usd" | "per_session_usd">;
+
+const isTimeWindow = (type: ThresholdType): type is TimeWindow =>
+  type !== "per_run_usd" && type !== "per_session_usd";
 
 /** A time window: calls with `from <= at < to`. Milliseconds since the epoch. */
 export interface TimeSpan {

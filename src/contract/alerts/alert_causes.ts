@@ -1,6 +1,6 @@
 import { z } from "@hono/zod-openapi";
 import { CostRow } from "../costs.ts";
-import { Time, Usd } from "../parts.ts";
+import { AgentId, CostUsd, RunId, SessionId, Time, Usd } from "../parts.ts";
 
 /** The wire schemas of the causes of an alert: what was spent in its window. */
 
@@ -23,10 +23,25 @@ export const OtherCauses = z.object({ cost_usd: Usd, share: Share }).openapi("Ot
 });
 export type OtherCauses = z.infer<typeof OtherCauses>;
 
+export const MeasuredCalls = z.object({
+  agent_id: AgentId.nullable(),
+  key_id: z.string().nullable(),
+  session_id: SessionId.nullable(),
+  run_id: RunId.nullable(),
+}).openapi("MeasuredCalls", {
+  description: "The calls that the alert measured: those that match each field that is not null",
+});
+
 /** The spending in the window of an alert, of the calls that were booked until it fired. */
 export const AlertCauses = z.object({
   from: Time.nullable().openapi({ description: "Null where all there is counts" }),
   to: Time.openapi({ description: "Inclusive; when the alert was triggered" }),
+  measured: MeasuredCalls,
+  cost_usd: CostUsd.openapi({
+    description:
+      "What these calls cost by now: of the span, or of the whole session or run. Differs from `value_usd` where calls " +
+      "were booked, or prices corrected, after the alert",
+  }),
   agents: top("agents"),
   models: top("models"),
   sessions: top("sessions"),

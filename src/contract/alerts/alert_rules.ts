@@ -2,6 +2,7 @@ import { REPEATS, SEVERITIES, THRESHOLD_TYPES } from "../values.ts";
 import { z } from "@hono/zod-openapi";
 import { AgentId, Count, DisplayName, id, pace, Severity, Time, Usd, UsdAboveZero } from "../parts.ts";
 import { DEFAULT_COOLDOWN_SECONDS, LABEL_SCHEMA, MAX_COOLDOWN_SECONDS } from "../limits.ts";
+import { BudgetCounter } from "../budgets/budget_state.ts";
 import { PurserError } from "../../kernel/errors.ts";
 import { NAME_PATTERN, NAME_RULE } from "../../kernel/ids.ts";
 import { toIssues } from "../schema_issues.ts";
@@ -91,6 +92,12 @@ export const AlertRule = z.object({
   value_usd: Usd.nullable().openapi({
     description:
       "Spend in the current window; for a rule per run or session, in the newest one. Null: none yet",
+  }),
+  window_start: Time.nullable().openapi({
+    description: "Start of the current window; null per run and session",
+  }),
+  counter: BudgetCounter.nullish().openapi({
+    description: "Of a rule per run or session: the one that the value is of; null where there is none yet",
   }),
   ...pace,
 }).openapi("AlertRule");

@@ -1,15 +1,18 @@
 import { z } from "@hono/zod-openapi";
-import { Count, pace, Time, Usd } from "../parts.ts";
+import { Count, pace, SessionId, Time, Usd } from "../parts.ts";
 import { BUDGET_STATES } from "../values.ts";
 
 /** The wire schemas of the state of a budget: its figures in the present window. */
 
 const COUNTER_KINDS = ["agent", "session", "key", "run"] as const;
 
-/** One of the counters of a budget that has many. */
+/** One of the counters of a budget or a rule that has many. */
 export const BudgetCounter = z.object({
   kind: z.enum(COUNTER_KINDS),
   id: z.string().openapi({ example: "researcher" }),
+  session_id: SessionId.nullable().optional().openapi({
+    description: "Of a run: its session, null before its first call, and of a run without a session",
+  }),
 }).openapi("BudgetCounter");
 export type BudgetCounter = z.infer<typeof BudgetCounter>;
 

@@ -192,8 +192,8 @@ function statusOf(results: readonly { status: "delivered" | "failed" }[]): 200 |
 }
 
 function etagOfRule(rule: AlertRule) {
-  const { updated_at: _, last_fired_at: _fired, value_usd: _value, ...rest } = rule;
-  const { usd_per_hour: _pace, reaches_at: _reaches, ...definition } = rest;
+  const { updated_at: _, last_fired_at: _fired, value_usd: _value, window_start: _from, ...rest } = rule;
+  const { counter: _counter, usd_per_hour: _pace, reaches_at: _reaches, ...definition } = rest;
   return etagOf(definition);
 }
 
