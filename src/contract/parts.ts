@@ -62,8 +62,9 @@ export const CostUsd = Usd.nullable().openapi({ description: "USD; null where no
 export const pace = {
   usd_per_hour: Usd.nullable().openapi({
     description:
-      "The present pace of spending: of the last ten minutes for an hour, of the last hour for a day, of " +
-      "yesterday and today for longer windows; null per run and session, whose spending has no pace",
+      "The present pace of spending: of the last ten minutes for an hour, of the last hour for a day; for longer " +
+      "windows the faster one of the last hour and of yesterday and today; null per run and session, whose spending " +
+      "has no pace",
   }),
   reaches_at: Time.nullable().openapi({
     description:

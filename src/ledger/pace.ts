@@ -6,7 +6,7 @@ import { atMost64Bits, counterSum, DECIDED_POSITION, isInScope, sumOfTail } from
 
 /*
  * The pace of spending towards a limit, and when the limit is reached at it. It is read from the counters of spend: of
- * short windows by minute, of longer ones by day, which is two rows.
+ * short windows by minute, of longer ones also by day, which is two rows.
  */
 
 /** The windows of limits whose spending has a pace. */
@@ -18,11 +18,25 @@ export interface Pace {
   elapsedMs: number;
 }
 
-/** Returns the start of the span whose pace is that of a window. */
-function spanOf(window: PacedWindow, now: number): { kind: "minute" | "day"; from: number } {
-  if (window === "hour") return { kind: "minute", from: startOf(now - 10 * MINUTE_MS, MINUTE_MS) };
-  if (window === "day") return { kind: "minute", from: startOf(now - HOUR_MS, MINUTE_MS) };
-  return { kind: "day", from: startOf(now, DAY_MS) - DAY_MS };
+/** A span whose spending is a pace. */
+interface Span {
+  kind: "minute" | "day";
+  from: number;
+}
+
+/**
+ * Returns the spans whose paces are compared for a window, of which the faster one counts. A long window has two: the last
+ * hour shows a burst, which the mean of yesterday and today hides for a day.
+ */
+function spansOf(window: PacedWindow, now: number): Span[] {
+  if (window === "hour") return [{ kind: "minute", from: startOf(now - 10 * MINUTE_MS, MINUTE_MS) }];
+  const hour: Span = { kind: "minute", from: startOf(now - HOUR_MS, MINUTE_MS) };
+  return window === "day" ? [hour] : [{ kind: "day", from: startOf(now, DAY_MS) - DAY_MS }, hour];
+}
+
+/** Returns the faster of two paces. */
+export function fasterOf(a: Pace, b: Pace): Pace {
+  return a.spentNanoUsd * BigInt(b.elapsedMs) >= b.spentNanoUsd * BigInt(a.elapsedMs) ? a : b;
 }
 
 const inTail = sumOfTail(
@@ -43,17 +57,22 @@ export async function readPaces(
   now: number,
 ): Promise<Pace[]> {
   if (counters.length === 0) return [];
-  const keyOf = ({ scope, window }: (typeof counters)[number]) => `${window} ${scope}`;
-  const distinct = new Map(counters.map((counter) => [keyOf(counter), counter]));
-  const spans = [...distinct.values()].map(({ scope, window }) => ({ scope, ...spanOf(window, now) }));
-  const args = [JSON.stringify(spans.map(({ kind, scope, from }) => [kind, scope, from]))];
+  const spans = new Map(
+    counters.flatMap(({ scope, window }) => spansOf(window, now).map((span) => ({ scope, ...span })))
+      .map((span) => [keyOf(span), span]),
+  );
+  const args = [JSON.stringify([...spans.values()].map(({ kind, scope, from }) => [kind, scope, from]))];
   const { rows } = await store.read({ sql: READ, args });
-  const paces = new Map([...distinct.keys()].map((key, index) => [key, {
+  const paces = new Map([...spans].map(([key, { from }], index) => [key, {
     spentNanoUsd: rows[index]![0] as bigint,
-    elapsedMs: now - spans[index]!.from,
+    elapsedMs: now - from,
   }]));
-  return counters.map((counter) => paces.get(keyOf(counter))!);
+  return counters.map(({ scope, window }) =>
+    spansOf(window, now).map((span) => paces.get(keyOf({ scope, ...span }))!).reduce(fasterOf)
+  );
 }
+
+const keyOf = ({ kind, from, scope }: Span & { scope: string }) => `${kind} ${from} ${scope}`;
 
 /** A limit, and how much of it is left. */
 export interface PacedLimit {

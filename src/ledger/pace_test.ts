@@ -3,7 +3,7 @@ import fc from "#dev/fast_check.ts";
 import { databaseKinds } from "../../tests/harness/databases.ts";
 import { modelCall } from "../../tests/harness/model_calls.ts";
 import { recordCalls } from "./mod.ts";
-import { describePace, readPaces, timeToLimit } from "./pace.ts";
+import { describePace, fasterOf, type Pace, readPaces, timeToLimit } from "./pace.ts";
 
 const amount = fc.bigInt(1n, 10n ** 15n);
 const span = fc.integer({ min: 1, max: 200_000_000 });
@@ -45,7 +45,30 @@ Deno.test("timeToLimit() of a rolling window is null at a pace that the whole wi
   }));
 });
 
-Deno.test("a pace is of ten minutes, an hour, or since yesterday, of all agents, an agent or a key, rolled up or not", async () => {
+Deno.test("fasterOf() is the pace that reaches a limit first, in either order", () => {
+  const pace = fc.record({ spentNanoUsd: fc.bigInt(0n, 10n ** 15n), elapsedMs: span });
+  fc.assert(fc.property(pace, pace, amount, (a, b, leftNanoUsd) => {
+    const at = (pace: Pace) => timeToLimit({ leftNanoUsd, endsAt: null }, pace, NOW) ?? Infinity;
+    for (const faster of [fasterOf(a, b), fasterOf(b, a)]) assert.ok(at(faster) === Math.min(at(a), at(b)));
+  }));
+});
+
+Deno.test("the pace of a month is that of the last hour in a burst, and of yesterday and today after it", async () => {
+  await using database = await databaseKinds().find(({ name }) => name === "memory")!.create();
+  const store = await database.open();
+  const paceAt = async (now: number) => {
+    const [pace] = await readPaces(store, [{ scope: "", window: "longer" }], now);
+    return describePace({ leftNanoUsd: 10n ** 12n, endsAt: null }, pace, now).usd_per_hour;
+  };
+  await store.write(
+    recordCalls([modelCall({ callId: "burst", at: NOW - 60_000, costNanoUsd: 121n * 10n ** 9n })]),
+  );
+  assert.equal(await paceAt(NOW), 120, "of 60 minutes and a half");
+  const hours = 38 + 1 / 120;
+  assert.equal((await paceAt(NOW + 2 * 3_600_000))?.toFixed(6), (121 / hours).toFixed(6));
+});
+
+Deno.test("a pace is of ten minutes, an hour, or the faster one of an hour and since yesterday, of all agents, an agent or a key, rolled up or not", async () => {
   await using database = await databaseKinds().find(({ name }) => name === "memory")!.create();
   const store = await database.open();
   const { COUNT_WITHOUT_RULES, MOVE_COUNTERS } = await import("./mod.ts");
@@ -62,11 +85,11 @@ Deno.test("a pace is of ten minutes, an hour, or since yesterday, of all agents,
   await book("a", 1);
   await book("b", 9, { agentId: "bob", keyId: "key_1" });
   await book("c", 59);
-  await book("d", 24 * 60);
+  await book("d", 24 * 60, { costNanoUsd: 200_000_000_000n });
   const counters = ["", "ann", "bob", "key key_1"].flatMap((scope) =>
     (["hour", "day", "longer"] as const).map((window) => ({ scope, window }))
   );
-  const expected = [2n, 3n, 4n, 1n, 2n, 3n, 1n, 1n, 1n, 1n, 1n, 1n].map((usd) => usd * 1_000_000_000n);
+  const expected = [2n, 3n, 203n, 1n, 2n, 202n, 1n, 1n, 1n, 1n, 1n, 1n].map((usd) => usd * 1_000_000_000n);
   const spent = async () => (await readPaces(store, counters, NOW)).map(({ spentNanoUsd }) => spentNanoUsd);
   assert.deepEqual(await spent(), expected);
   await store.write([COUNT_WITHOUT_RULES, MOVE_COUNTERS]);

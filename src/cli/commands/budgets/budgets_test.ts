@@ -219,8 +219,8 @@ Deno.test("budgets list and budgets show say when a budget ends at the present r
   await out(books, "budgets add --name Far --limit 0.0018 --per day");
   await out(books, "budgets add --name Off --limit 0.000054 --per day --disabled");
   const lines = (await out(books, "budgets list")).trimEnd().split("\n").slice(-2);
-  assert.match(lines[0]!, /^Day: at this rate ends at 2026-11-21 11:30 UTC \(\$0\.\d+ an hour\)$/);
-  assert.match(lines[1]!, /^Life: at this rate ends at 2026-11-22 19:00 UTC \(/);
+  assert.match(lines[1]!, /^Day: at this rate ends at 2026-11-21 11:30 UTC \(\$0\.\d+ an hour\)$/);
+  assert.match(lines[0]!, /^Life: at this rate ends at 2026-11-21 10:30 UTC \(/);
   assert.match(await out(books, "budgets show Day"), /^Pace +at this rate ends at 2026-11-21 11:30 UTC \(/m);
   assert.match(await out(books, "budgets show Far"), /^Pace +\$0\.\d+ an hour$/m);
   const { usd_per_hour, reaches_at } = await fieldsOf(books, "Day");
