@@ -106,7 +106,7 @@ testDashboard("the costs in the dashboard", { clock: fixedClock(NOW) }, {
       ["acme:alpha", "2", "2,200", "1.75"],
       ["acme:\\u202e<img src=x onerror=alert(1)>", "1", "1,100", "0.125"],
     ]);
-    assert.match(rows.at(-1)!.join(" "), /^acme:unknown\s*1 without a price 1 1,100 – no price$/);
+    assert.match(rows.at(-1)!.join(" "), /^acme:unknown 1 without a price 1 1,100 – no price$/);
     assert.equal(await opened.page.locator("img").count(), 0);
     assert.match(await opened.page.locator(".banner").textContent() ?? "", /^1 of 5 calls has no price/);
     expectFewRequests(opened);
@@ -127,6 +127,32 @@ testDashboard("the costs in the dashboard", { clock: fixedClock(NOW) }, {
     assert.deepEqual((await rowsOf(opened, "Costs by model")).map((row) => row[4]), ["1.5"]);
     await page.getByRole("link", { name: /^Remove the filter Span/ }).click();
     await page.getByRole("heading", { name: "Spent in the last 7 days" }).waitFor();
+  },
+
+  async "a span of up to two days is in hours, named in words, with the local time beside UTC"(dashboard) {
+    await using opened = await open(
+      dashboard,
+      "?from=2026-11-25T09:30:00.000Z&to=2026-11-25T11:30:00.000Z&agent_id=support",
+    );
+    const { page } = opened;
+    await page.getByRole("heading", { name: "Spent on 2026-11-25 from 09:30 to 11:30 UTC" }).waitFor();
+    await page.locator(".chip", { hasText: "on 2026-11-25 from 09:30 to 11:30 UTC" }).waitFor();
+    const chart = page.getByRole("img", { name: /^Cost by hour and model: / });
+    assert.match(await chart.textContent() ?? "", /UTC09:0010:0011:00$/);
+    await chart.focus();
+    await page.keyboard.press("Home");
+    await page.keyboard.press("ArrowRight");
+    // The browser of the tests is in Kolkata.
+    await page.locator(".readout", { hasText: "Nov 25, 10:00 UTC · Nov 25, 3:30 PM GMT+5:30" }).waitFor();
+    await page.keyboard.press("End");
+    await page.keyboard.press("Enter");
+    await page.waitForURL(/from=2026-11-25T11%3A00%3A00.000Z&to=2026-11-25T11%3A30%3A00.000Z/);
+
+    await page.goto(`${dashboard.url}/ui/costs?from=2026-11-24T00:00:00.000Z`);
+    await page.getByRole("heading", { name: "Spent from 2026-11-24", exact: true }).waitFor();
+    await page.getByRole("img", { name: /^Cost by hour and model: / }).waitFor();
+    await page.goto(`${dashboard.url}/ui/costs?from=2026-11-23`);
+    await page.getByRole("img", { name: /^Cost by day and model: / }).waitFor();
   },
 
   async "a figure links to its parts, and filters are in the address"(dashboard) {

@@ -103,6 +103,22 @@ Deno.test({
       },
     );
 
+    await t.step("a time is of UTC, with the local one as its title, as on the axis of a chart", async () => {
+      await using opened = await browser.open(url);
+      const { page } = opened;
+      const time = page.locator("time").first();
+      assert.equal(await time.getAttribute("datetime"), "2026-11-23T16:40:00.000Z");
+      assert.match(
+        await time.getAttribute("title") ?? "",
+        /^2026-11-23 16:40 UTC · Nov 23, 2026, 10:10:00.PM GMT\+5:30$/,
+      );
+      const chart = page.getByRole("img", { name: /^Spend: / });
+      assert.match(await chart.textContent() ?? "", /UTC/);
+      await chart.focus();
+      await page.keyboard.press("Home");
+      await page.locator(".readout", { hasText: "2026-11-01 · Nov 1, 5:30 AM GMT+5:30" }).waitFor();
+    });
+
     await t.step("a table sorts by the URL, with unpriced rows last, and adds pages", async () => {
       await using opened = await browser.open(url);
       const { page } = opened;
@@ -171,9 +187,9 @@ Deno.test({
         await chart.focus();
         const readout = page.getByRole("figure", { name: "Spend" }).locator("output");
         await page.keyboard.press("ArrowRight");
-        assert.equal(await readout.textContent(), "2026-11-01$4.00");
+        assert.equal(await readout.textContent(), "2026-11-01 · Nov 1, 5:30 AM GMT+5:30$4.00");
         await page.keyboard.press("End");
-        assert.equal(await readout.textContent(), "2026-11-14$17.00");
+        assert.equal(await readout.textContent(), "2026-11-14 · Nov 14, 5:30 AM GMT+5:30$17.00");
         await page.keyboard.press("ArrowLeft");
         await page.keyboard.press("Enter");
         await page.waitForURL(/\/ui\/costs\?day=2026-11-13$/);

@@ -59,6 +59,25 @@ testDashboard("the sessions in the dashboard", {
       assert.equal(status, 200);
     }
     await purser.api("POST", "/agents/looper/runs", { input: "Calculate", session_id: "second" });
+    await purser.api("POST", "/agents/helper/runs", { input: "Hi", session_id: "timed" });
+    // A call of 4 s, a tool of 1 s and another call of 5 s, one after the other.
+    const timed = [
+      ["model.called", 0, 4_000],
+      ["tool.called", 4_000, null],
+      ["tool.returned", 5_000, 1_000],
+      ["model.called", 5_000, 5_000],
+      ["run.completed", 10_000, null],
+    ] as const;
+    await purser.core.store.write([
+      ...timed.map(([type, at, ms], index) => ({
+        sql: `INSERT INTO events (event_id, session_id, seq, run_id, agent_id, type, at, call_id, payload)
+          SELECT 900000 + ?1, session_id, ?1 + (SELECT event_count FROM sessions WHERE session_id = 'timed'),
+            'run_timed', agent_id, ?2, at + ?3, NULL, json_object('duration_ms', ?4)
+          FROM events WHERE session_id = 'timed' AND seq = 1`,
+        args: [index + 1, type, at, ms],
+      })),
+      { sql: `UPDATE sessions SET event_count = event_count + ${timed.length} WHERE session_id = 'timed'` },
+    ]);
     await purser.api("POST", "/agents/helper/runs", { input: "Long", session_id: "long" });
     await purser.api("POST", "/costs/events", [{
       call_id: "reported-1",
@@ -135,6 +154,31 @@ testDashboard("the sessions in the dashboard", {
     await page.keyboard.press("g");
     await expectSelected(opened, "#2", "run.started");
     assert.equal(opened.requests.filter((request) => /GET \/(sessions|costs)/.test(request)).length, 2);
+  },
+
+  async "the timeline draws a call from its start, a tool up to its end, and both have their duration"(
+    dashboard,
+  ) {
+    await using opened = await open(dashboard, "/timed?view=timeline");
+    const { page } = opened;
+    await page.getByText("5.0 s").last().waitFor();
+    const bars = await page.locator(".step").evaluateAll((steps) =>
+      steps.map((step) => {
+        const bar = step.querySelector(".bar")!;
+        const [type, gap] = [".step-type", ".step-gap"].map((name) => step.querySelector(name)!.textContent);
+        return `${type} ${bar.getAttribute("x")}+${bar.getAttribute("width")} ${gap}`;
+      })
+    );
+    assert.deepEqual(bars.slice(-5), [
+      "model.called 0+40 4.0 s",
+      "tool.called 40+0.6 +4.0 s",
+      "tool.returned 40+10 1.0 s",
+      "model.called 50+50 5.0 s",
+      "run.completed 99.4+0.6 +5.0 s",
+    ]);
+    await page.getByRole("link", { name: "Compact" }).click();
+    const gaps = page.locator(".step", { hasText: "model.called" }).locator(".step-gap");
+    assert.deepEqual((await gaps.allTextContents()).slice(-2), ["4.0 s", "5.0 s"]);
   },
 
   async "hostile text is shown escaped"(dashboard) {

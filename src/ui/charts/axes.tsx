@@ -59,6 +59,9 @@ export function Axes({ area, scale, points, format }: {
           </g>
         );
       })}
+      {points[0]?.at !== undefined && (
+        <text x={area.left - 8} y={area.top + area.height + 18} text-anchor="end">UTC</text>
+      )}
       {points.map(({ label, short }, index) =>
         labels.has(index) && (
           <text

@@ -1,6 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { escapeText } from "../../kernel/text.ts";
+import { localBriefly } from "../format/time.ts";
 import { navigate } from "../hooks/route.ts";
 import { classOf, type Point, type Series } from "./series.ts";
 
@@ -110,6 +111,7 @@ function Legend({ series, shown, format }: {
         {shown && (
           <>
             {escapeText(shown.label)}
+            {shown.at !== undefined && localBriefly(shown.at)}
             {total != null && <strong>{format(total)}</strong>}
           </>
         )}

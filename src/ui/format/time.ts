@@ -49,3 +49,17 @@ export function utcDay(day: string): string {
 export function local(at: number): string {
   return new Date(at).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "long" });
 }
+
+/** Formats a time in the zone of the reader, to follow one of UTC: ` · Nov 23, 5:40 PM GMT+1`; '' where that is UTC. */
+export function localBriefly(at: number): string {
+  const date = new Date(at);
+  if (date.getTimezoneOffset() === 0) return "";
+  const time = date.toLocaleString(undefined, {
+    month: "short",
+    day: "numeric",
+    hour: "numeric",
+    minute: "2-digit",
+    timeZoneName: "short",
+  });
+  return ` · ${time}`;
+}

@@ -72,8 +72,11 @@ export function uiPath(...parts: string[]): string {
 }
 
 /** Returns an address of the API with the parameters that have a value. */
-export function apiPath(path: string, query: Readonly<Record<string, string | number | undefined>>): string {
-  const given = Object.entries(query).filter(([, value]) => value !== undefined && value !== "");
+export function apiPath(
+  path: string,
+  query: Readonly<Record<string, string | number | null | undefined>>,
+): string {
+  const given = Object.entries(query).filter(([, value]) => value != null && value !== "");
   return given.length === 0
     ? path
     : `${path}?${new URLSearchParams(given.map(([name, value]) => [name, String(value)]))}`;

@@ -1,15 +1,16 @@
 import type { ComponentChildren } from "preact";
 import { navigate } from "../hooks/route.ts";
 
-/** A link to another page of the dashboard; modified clicks open a tab, as with any link. */
+/** A link to another page of the dashboard; modified clicks open a tab, as with any link. Without an address it is only its content. */
 export function Link({ href, children, class: name, current, label }: {
-  href: string;
+  href: string | undefined;
   children: ComponentChildren;
   class?: string;
   /** True for the page that is open. */
   current?: boolean;
   label?: string;
 }) {
+  if (href === undefined) return <>{children}</>;
   return (
     <a
       href={href}

@@ -1,18 +1,13 @@
 import { apiPath, uiPath } from "../hooks/route.ts";
 
-/** The filters of cost pages, as those of `GET /costs`. */
-export interface CostFilters {
-  agent_id?: string;
-  provider?: string;
-  model?: string;
-  key_id?: string;
-  from?: string;
-  to?: string;
-}
+/** The filters of cost pages, as those of `GET /costs`; null is no filter. */
+export type CostFilters = Readonly<
+  Partial<Record<"agent_id" | "provider" | "model" | "key_id" | "from" | "to", string | null>>
+>;
 
 /** Returns the address of the costs of some calls, of all time without a span. */
 export function costsHref(filters: CostFilters = {}): string {
-  const isBounded = filters.from !== undefined || filters.to !== undefined;
+  const isBounded = filters.from != null || filters.to != null;
   return apiPath(uiPath("costs"), { ...filters, span: isBounded ? undefined : "all" });
 }
 
@@ -25,6 +20,11 @@ export function sessionHref(sessionId: string, { run_id, call_id }: {
     call: call_id ?? undefined,
     run: call_id ? undefined : run_id ?? undefined,
   });
+}
+
+/** Returns the address of the runs of a session, each with its cost; undefined without a session. */
+export function runsHref(sessionId: string | null | undefined): string | undefined {
+  return sessionId == null ? undefined : `${sessionHref(sessionId)}?tab=runs`;
 }
 
 /** Returns the address of a page of budgets and alerts. */

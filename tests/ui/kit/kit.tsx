@@ -48,6 +48,7 @@ const POINTS = Array.from({ length: 14 }, (_, index) => {
   return {
     label,
     short: utcDay(label),
+    at: Date.parse(label),
     values: new Map([["researcher", index + 1], ["writer", index === 3 ? null : 2.5], ["other", 0.5]]),
     total: index + 4,
     href: `/ui/costs?day=${label}`,

@@ -1,6 +1,7 @@
 import type { ComponentChildren } from "preact";
 import type { AlertCause, AlertCauses, OtherCauses } from "../../../contract/alerts/alert_causes.ts";
 import { Meter } from "../../charts/meter.tsx";
+import { toIso } from "../../../kernel/clock.ts";
 import { count, percent } from "../../format/number.ts";
 import { Card, Grid } from "../../parts/card.tsx";
 import { Link } from "../../parts/link.tsx";
@@ -8,7 +9,7 @@ import { Money } from "../../parts/money.tsx";
 import { type Column, Table } from "../../parts/table.tsx";
 import { Id, Text } from "../../parts/text.tsx";
 import { utc } from "../../format/time.ts";
-import { costsHref, sessionHref } from "../links.ts";
+import { type CostFilters, costsHref, sessionHref } from "../links.ts";
 import { UncertainCalls } from "../coverage.tsx";
 
 /** Returns whether the sessions are only those at the end of a long window. */
@@ -16,9 +17,14 @@ export function isPartial({ from, sessions_from }: AlertCauses): boolean {
   return from === null || sessions_from > from;
 }
 
+/** Returns the costs of some calls in the window of an alert, up to the millisecond in which it fired. */
+export function hrefOfCauses(of: CostFilters, { from, to }: Pick<AlertCauses, "from" | "to">): string {
+  return costsHref({ ...of, from, to: toIso(Date.parse(to) + 1) });
+}
+
 /** The spending in the window of an alert: the sessions, models and agents with the most of it, each with its share. */
 export function AlertCausesCards({ causes }: { causes: AlertCauses }) {
-  const span = { from: causes.from ?? undefined, to: causes.to };
+  const { agent_id, key_id } = causes.measured;
   const sessions = columnsOf("Session", ({ session_id, agent_id, model }) => (
     <>
       <Link href={sessionHref(session_id!)}>
@@ -32,13 +38,13 @@ export function AlertCausesCards({ causes }: { causes: AlertCauses }) {
   const models = columnsOf(
     "Model",
     ({ provider, model }) => (
-      <Link href={costsHref({ provider, model, ...span })}>
+      <Link href={hrefOfCauses({ agent_id, key_id, provider, model }, causes)}>
         <Text>{`${provider}:${model}`}</Text>
       </Link>
     ),
   );
   const agents = columnsOf("Agent", ({ agent_id }) => (
-    <Link href={costsHref({ agent_id, ...span })}>
+    <Link href={hrefOfCauses({ key_id, agent_id }, causes)}>
       <Text>{agent_id!}</Text>
     </Link>
   ));

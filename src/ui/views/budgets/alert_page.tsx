@@ -12,9 +12,9 @@ import { Money } from "../../parts/money.tsx";
 import { type Column, Table } from "../../parts/table.tsx";
 import { Id, Text } from "../../parts/text.tsx";
 import { Time } from "../../parts/time.tsx";
-import { budgetsHref, costsHref, limitHref, sessionHref } from "../links.ts";
+import { budgetsHref, limitHref, runsHref, sessionHref } from "../links.ts";
 import { SEVERITY_TONES } from "../tones.ts";
-import { AlertCausesCards, isPartial } from "./alert_causes.tsx";
+import { AlertCausesCards, hrefOfCauses, isPartial } from "./alert_causes.tsx";
 import { ALERT_COLUMNS, HISTORY } from "./alerts_page.tsx";
 import { periodOf, PERIODS } from "./periods.ts";
 import { ResendButton } from "./rule_actions.tsx";
@@ -44,7 +44,8 @@ export function AlertPage({ alertId }: { alertId: string }) {
 function Detail({ alert, path }: { alert: AlertDetail; path: string }) {
   const [shown, setShown] = useState(SHOWN);
   const { rule_id, rule_name, severity, value_usd, threshold_usd, limit_usd, window_start, causes } = alert;
-  const span = { from: window_start ?? undefined, to: alert.triggered_at };
+  const href = hrefOfMeasured(alert);
+  const isCurrent = causes?.cost_usd === value_usd;
   return (
     <>
       {alert.test && <Banner tone="accent">This is a test of the rule. Nothing was spent for it.</Banner>}
@@ -56,8 +57,18 @@ function Detail({ alert, path }: { alert: AlertDetail; path: string }) {
           <Text>{findingOf(alert)}</Text>
         </p>
         <Stats>
-          <Stat label="Value" note="spent in the window">
-            <Link href={costsHref(alert.test ? {} : span)}>
+          <Stat
+            label="Value"
+            note={isCurrent || href === undefined ? "spent in the window" : (
+              <>
+                spent until it fired; by now{" "}
+                <Link href={href}>
+                  <Money usd={causes!.cost_usd} />
+                </Link>
+              </>
+            )}
+          >
+            <Link href={isCurrent ? href : undefined}>
               <Money usd={value_usd} />
             </Link>
           </Stat>
@@ -133,6 +144,15 @@ function Detail({ alert, path }: { alert: AlertDetail; path: string }) {
       </Card>
     </>
   );
+}
+
+/** Returns the page with the present sum of the calls that an alert measured; undefined if none has the same calls. */
+function hrefOfMeasured({ causes, threshold_type }: AlertDetail): string | undefined {
+  // A budget counts the runs below a run too.
+  if (!causes || threshold_type === "budget_per_run_usd") return undefined;
+  const { session_id, run_id, ...scope } = causes.measured;
+  if (run_id !== null) return runsHref(session_id);
+  return session_id === null ? hrefOfCauses(scope, causes) : sessionHref(session_id);
 }
 
 /** Says in a sentence what made an alert fire. */

@@ -14,7 +14,7 @@ import { type Column, Table } from "../../parts/table.tsx";
 import { Id, Text } from "../../parts/text.tsx";
 import { Time } from "../../parts/time.tsx";
 import { None } from "../cells.tsx";
-import { budgetsHref, costsHref, sessionHref } from "../links.ts";
+import { budgetsHref, costsHref, runsHref, sessionHref } from "../links.ts";
 import { EnableBudgetButton, LimitButton, RaiseButton, refusalsHref } from "./budget_actions.tsx";
 import { limitOfBudget } from "./limit_of_budget.ts";
 import { PERIODS } from "./periods.ts";
@@ -144,14 +144,21 @@ function StateCard({ budget }: { budget: Budget }) {
   );
 }
 
-function CounterName({ counter: { kind, id } }: { counter: NonNullable<Budget["counter"]> }) {
+function CounterName({ counter: { kind, id, session_id } }: { counter: NonNullable<Budget["counter"]> }) {
   const name = <Id>{id}</Id>;
   const href = kind === "agent"
     ? costsHref({ agent_id: id })
+    : kind === "key"
+    ? costsHref({ key_id: id })
     : kind === "session"
     ? sessionHref(id)
-    : undefined;
-  return <>the most, by {kind} {href ? <Link href={href}>{name}</Link> : name}</>;
+    : runsHref(session_id);
+  return (
+    <>
+      the most, by {kind} <Link href={href}>{name}</Link>
+      {kind === "run" && " and the runs below it"}
+    </>
+  );
 }
 
 const RAISE_COLUMNS: Column<BudgetRaise>[] = [

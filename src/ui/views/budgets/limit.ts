@@ -12,8 +12,8 @@ export interface Limit {
   per: BudgetPeriod;
   /** Null before the first call of a rule's window. */
   spent: number | null;
-  /** The page with the calls of `spent`. */
-  spentHref: string;
+  /** The page with the same sum as `spent`; undefined where there is none: for a part of a session, or a run with those below it. */
+  spentHref: string | undefined;
   reserved: number;
   /** The amount that was set, without raises. */
   limit: number;

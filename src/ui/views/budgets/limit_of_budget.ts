@@ -43,14 +43,14 @@ function scopeOfBudget({ agent_id, session_id, key_id, each }: BudgetDefinition)
   return each === null ? named : named === "all agents" ? `each ${each}` : `${named}, each ${each}`;
 }
 
-/** Returns the page with the calls that a budget counts; of one with many counters, those of the counter that is shown. */
-function spentHrefOf({ agent_id, session_id, key_id, counter, window_start }: Budget): string {
-  const { kind, id } = counter ?? {};
-  const session = session_id ?? (kind === "session" ? id : undefined);
-  if (session !== undefined) return sessionHref(session);
+/** Returns the page with the sum that a budget counts; of one with many counters, that of the counter that is shown. */
+function spentHrefOf({ agent_id, session_id, key_id, counter, window_start }: Budget): string | undefined {
+  const { kind, id } = counter ?? (session_id === null ? {} : { kind: "session", id: session_id });
+  if (kind === "run" || counter === null) return undefined;
+  if (kind === "session") return window_start === null ? sessionHref(id!) : undefined;
   return costsHref({
     agent_id: agent_id ?? (kind === "agent" ? id : undefined),
     key_id: key_id ?? (kind === "key" ? id : undefined),
-    from: window_start ?? undefined,
+    from: window_start,
   });
 }

@@ -1,7 +1,7 @@
 import type { AlertRule } from "../../../contract/alerts/alert_rules.ts";
 import type { BudgetPeriod } from "../../../contract/values.ts";
-import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../../kernel/clock.ts";
-import { costsHref, limitHref } from "../links.ts";
+import { DAY_MS } from "../../../kernel/clock.ts";
+import { costsHref, limitHref, runsHref, sessionHref } from "../links.ts";
 import { type Limit, shareOf } from "./limit.ts";
 import { periodOf } from "./periods.ts";
 
@@ -22,7 +22,7 @@ export function limitOfRule(rule: AlertRule, now: number): Limit {
     scope: rule.agent_id === null ? "all agents" : `agent ${rule.agent_id}`,
     per,
     spent: value_usd,
-    spentHref: costsHref({ agent_id: rule.agent_id ?? undefined, from: startOfWindow(per, now) }),
+    spentHref: spentHrefOf(rule),
     reserved: 0,
     limit: threshold_usd,
     raised: 0,
@@ -37,12 +37,10 @@ export function limitOfRule(rule: AlertRule, now: number): Limit {
   };
 }
 
-/** Returns the start of a rule's window; undefined for runs and sessions. */
-function startOfWindow(per: BudgetPeriod, now: number): string | undefined {
-  const date = new Date(now);
-  if (per === "hour") return new Date(now - now % MINUTE_MS - HOUR_MS).toISOString();
-  if (per === "day") return date.toISOString().slice(0, 10);
-  return per === "month" ? `${date.toISOString().slice(0, 8)}01` : undefined;
+/** Returns the page with the sum of a rule's window, or of the run or session that it is of. */
+function spentHrefOf({ agent_id, counter, window_start }: AlertRule): string | undefined {
+  if (window_start !== null) return costsHref({ agent_id, from: window_start });
+  return counter?.kind === "session" ? sessionHref(counter.id) : runsHref(counter?.session_id);
 }
 
 /** Returns the end of a rule's window of UTC; null for one that rolls, and for runs and sessions. */

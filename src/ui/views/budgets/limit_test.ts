@@ -39,6 +39,7 @@ const rule = (more: Partial<AlertRule>) =>
     agent_id: null,
     enabled: true,
     reaches_at: null,
+    window_start: null,
     ...more,
   } as AlertRule, NOW);
 
@@ -55,18 +56,32 @@ Deno.test("a rule is reached at its threshold, and near from 80% on", () => {
 Deno.test("the window of a rule is of UTC, also over the end of a year", () => {
   const day = rule({});
   assert.equal(day.resetsAt, "2027-01-01T00:00:00.000Z");
-  assert.equal(day.spentHref, "/ui/costs?from=2026-12-31");
   const month = rule({ threshold_type: "per_month_usd", agent_id: "writer" });
   assert.equal(month.resetsAt, "2027-01-01T00:00:00.000Z");
-  assert.equal(month.spentHref, "/ui/costs?agent_id=writer&from=2026-12-01");
   assert.equal(rule({ threshold_type: "per_hour_usd" }).resetsAt, null);
-  assert.equal(rule({ threshold_type: "per_run_usd" }).spentHref, "/ui/costs?span=all");
+});
+
+Deno.test("the amount of a rule links to the calls of its window, or to the session of its run", () => {
+  const window_start = "2026-12-31T22:30:00.001Z";
+  const hour = rule({ threshold_type: "per_hour_usd", agent_id: "writer", window_start });
+  assert.equal(hour.spentHref, "/ui/costs?agent_id=writer&from=2026-12-31T22%3A30%3A00.001Z");
+  const run = { threshold_type: "per_run_usd", window_start: null } as const;
+  const counter = { kind: "run", id: "run_1", session_id: "ses_1" } as const;
+  assert.equal(rule({ ...run, counter }).spentHref, "/ui/sessions/ses_1?tab=runs");
+  assert.equal(rule({ ...run, counter: { ...counter, session_id: null } }).spentHref, undefined);
+  assert.equal(rule({ ...run, counter: null }).spentHref, undefined);
+  const session = { kind: "session", id: "ses_2" } as const;
+  assert.equal(rule({ ...run, counter: session }).spentHref, "/ui/sessions/ses_2");
 });
 
 Deno.test("the amount of a budget links to the calls that it counts", () => {
   assert.equal(budget({}).spentHref, "/ui/costs?from=2026-12-31T00%3A00%3A00.000Z");
   const each = { each: "session", counter: { kind: "session", id: "ses_1" } } as const;
-  assert.equal(budget(each).spentHref, "/ui/sessions/ses_1");
+  assert.equal(budget(each).spentHref, undefined, "a day of a session is a part of it");
+  assert.equal(budget({ ...each, window_start: null }).spentHref, "/ui/sessions/ses_1");
+  const run = { kind: "run", id: "run_1", session_id: "ses_1" } as const;
+  assert.equal(budget({ per: "run", counter: run, window_start: null }).spentHref, undefined);
+  assert.equal(budget({ each: "agent", counter: null }).spentHref, undefined);
   assert.equal(budget({ key_id: "key_1", window_start: null }).spentHref, "/ui/costs?key_id=key_1&span=all");
 });
 

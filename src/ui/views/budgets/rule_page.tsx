@@ -10,7 +10,7 @@ import { Link } from "../../parts/link.tsx";
 import { Empty, Loaded } from "../../parts/loaded.tsx";
 import { Money } from "../../parts/money.tsx";
 import { Table } from "../../parts/table.tsx";
-import { Text } from "../../parts/text.tsx";
+import { Id, Text } from "../../parts/text.tsx";
 import { Time } from "../../parts/time.tsx";
 import { budgetsHref } from "../links.ts";
 import { SEVERITY_TONES } from "../tones.ts";
@@ -77,7 +77,19 @@ function RuleCard({ rule, limit }: { rule: AlertRule; limit: Limit }) {
       }
     >
       <Stats>
-        <Stat label="Value" note={<Text>{limit.scope}</Text>}>
+        <Stat
+          label="Value"
+          note={rule.counter
+            ? (
+              <>
+                the newest {rule.counter.kind}{" "}
+                <Link href={limit.spentHref}>
+                  <Id>{rule.counter.id}</Id>
+                </Link>
+              </>
+            )
+            : <Text>{limit.scope}</Text>}
+        >
           {limit.spent === null ? <span class="muted">none yet</span> : (
             <Link href={limit.spentHref}>
               <Money usd={limit.spent} />

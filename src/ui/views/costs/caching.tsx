@@ -102,7 +102,12 @@ function columnsOf(by: string): Column<CachingRow>[] {
       cell: (row) => (
         <>
           <GroupLink row={row as never} group={by} />
-          {row.cache_read_tokens === 0 && row.cache_write_tokens === 0 && <Badge>never cached</Badge>}
+          {row.cache_read_tokens === 0 && row.cache_write_tokens === 0 && (
+            <>
+              {" "}
+              <Badge>never cached</Badge>
+            </>
+          )}
         </>
       ),
     },
@@ -132,14 +137,22 @@ function columnsOf(by: string): Column<CachingRow>[] {
       title: "Saved",
       isNumber: true,
       sortBy: ({ saved_usd }) => saved_usd,
-      cell: ({ saved_usd }) => <Money usd={saved_usd} />,
+      cell: (row) => (
+        <GroupLink row={row as never} group={by}>
+          <Money usd={row.saved_usd} />
+        </GroupLink>
+      ),
     },
     {
       id: "possible",
       title: "Possible, at most",
       isNumber: true,
       sortBy: ({ possible_usd }) => possible_usd,
-      cell: ({ possible_usd }) => <Money usd={possible_usd} />,
+      cell: (row) => (
+        <GroupLink row={row as never} group={by}>
+          <Money usd={row.possible_usd} />
+        </GroupLink>
+      ),
     },
   ];
 }

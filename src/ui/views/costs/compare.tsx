@@ -1,16 +1,18 @@
 import type { CostRow, CostTotal } from "../../../contract/costs.ts";
 import { count } from "../../format/number.ts";
+import { utc } from "../../format/time.ts";
 import { useNow } from "../../hooks/clock.ts";
 import { useData, usePages } from "../../hooks/data.ts";
-import { useRoute } from "../../hooks/route.ts";
+import { type QueryChange, useRoute } from "../../hooks/route.ts";
 import { Card, Stat, Stats } from "../../parts/card.tsx";
 import { Segments } from "../../parts/filters.tsx";
+import { Link } from "../../parts/link.tsx";
 import { Empty, Loaded } from "../../parts/loaded.tsx";
 import { Money } from "../../parts/money.tsx";
 import { type Column, Table } from "../../parts/table.tsx";
 import { change, Difference } from "./difference.tsx";
-import { GroupLink, nameOf } from "./group.tsx";
-import { costPath } from "./scope.ts";
+import { filterOf, GroupLink, nameOf } from "./group.tsx";
+import { costPath, hrefTo } from "./scope.ts";
 import { comparisonOf } from "./span.ts";
 import { type Factors, factorsOf } from "./factors.ts";
 
@@ -29,7 +31,7 @@ export function Compare() {
     <>
       <Card title={`This ${title} so far and the ${title} before`}>
         <Loaded data={total}>
-          {(value) => <Figures total={value} title={title} until={spans.compare_to} />}
+          {(value) => <Figures total={value} title={title} spans={spans} />}
         </Loaded>
       </Card>
       <Card title="Why it changed">
@@ -60,7 +62,7 @@ export function Compare() {
           {(rows) => (
             <Table
               caption={`Costs by ${by}, compared`}
-              columns={columnsOf(by, title)}
+              columns={columnsOf(by, title, spans)}
               rows={rows}
               keyOf={(row) => nameOf(row, by)}
               source={{ path, name: `costs-compared-by-${by}` }}
@@ -73,18 +75,31 @@ export function Compare() {
   );
 }
 
-function Figures({ total, title, until }: { total: CostTotal; title: string; until: string }) {
+/** The two spans. */
+type Spans = Omit<ReturnType<typeof comparisonOf>, "title">;
+
+/** Returns the costs of the present span, or of the one before, of the calls that a filter selects. */
+function hrefOfSpan({ from, ...before }: Spans, isBefore: boolean, filter: QueryChange = {}): string {
+  const span = isBefore ? { from: before.compare_from, to: before.compare_to } : { from, to: undefined };
+  return hrefTo("", { ...filter, ...span, span: undefined });
+}
+
+function Figures({ total, title, spans }: { total: CostTotal; title: string; spans: Spans }) {
   const { cost_usd, previous } = total;
   return (
     <Stats>
       <Stat label={`This ${title}`} note={`${count(total.model_calls)} calls`}>
-        <Money usd={cost_usd} />
+        <Link href={hrefOfSpan(spans, false)}>
+          <Money usd={cost_usd} />
+        </Link>
       </Stat>
       <Stat
         label={`The ${title} before`}
-        note={`${count(previous?.model_calls ?? 0)} calls until ${until.slice(0, 16).replace("T", " ")} UTC`}
+        note={`${count(previous?.model_calls ?? 0)} calls until ${utc(Date.parse(spans.compare_to))}`}
       >
-        <Money usd={previous?.cost_usd} />
+        <Link href={hrefOfSpan(spans, true)}>
+          <Money usd={previous?.cost_usd} />
+        </Link>
       </Stat>
       <Stat
         label="Difference"
@@ -96,7 +111,7 @@ function Figures({ total, title, until }: { total: CostTotal; title: string; unt
   );
 }
 
-function columnsOf(by: string, title: string): Column<CostRow>[] {
+function columnsOf(by: string, title: string, spans: Spans): Column<CostRow>[] {
   return [
     {
       id: "name",
@@ -123,14 +138,22 @@ function columnsOf(by: string, title: string): Column<CostRow>[] {
       title: `This ${title}`,
       isNumber: true,
       sortBy: ({ cost_usd }) => cost_usd,
-      cell: ({ cost_usd }) => <Money usd={cost_usd} />,
+      cell: (row) => (
+        <Link href={hrefOfSpan(spans, false, filterOf(row, by))}>
+          <Money usd={row.cost_usd} />
+        </Link>
+      ),
     },
     {
       id: "before",
       title: `${title[0]!.toUpperCase()}${title.slice(1)} before`,
       isNumber: true,
       sortBy: ({ previous }) => previous?.cost_usd,
-      cell: ({ previous }) => <Money usd={previous?.cost_usd} />,
+      cell: (row) => (
+        <Link href={hrefOfSpan(spans, true, filterOf(row, by))}>
+          <Money usd={row.previous?.cost_usd} />
+        </Link>
+      ),
     },
     {
       id: "difference",

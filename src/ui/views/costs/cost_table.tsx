@@ -37,8 +37,12 @@ function columnsOf(group: string, title: string, total: number | null | undefine
       cell: (row) => (
         <>
           <GroupLink row={row} group={group} />
-          {row.unpriced_calls > 0 && <Badge tone="warning">{count(row.unpriced_calls)} without a price
-          </Badge>}
+          {row.unpriced_calls > 0 && (
+            <>
+              {" "}
+              <Badge tone="warning">{count(row.unpriced_calls)} without a price</Badge>
+            </>
+          )}
         </>
       ),
     },

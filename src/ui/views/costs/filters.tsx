@@ -2,6 +2,7 @@ import { escapeText } from "../../../kernel/text.ts";
 import { hrefWith, setQuery, useRoute } from "../../hooks/route.ts";
 import { Link } from "../../parts/link.tsx";
 import { type Filter, FILTERS, filtersOf } from "./scope.ts";
+import { describeSpan } from "./utc_days.ts";
 
 const NAMES: Readonly<Record<Filter, string>> = {
   agent_id: "Agent",
@@ -23,8 +24,7 @@ const HINTS: Readonly<Record<Filter, string>> = {
 export function CostFilters() {
   const { query } = useRoute();
   const set = filtersOf(query);
-  const [from, to] = [query.get("from"), query.get("to")];
-  const span = [from && `from ${from}`, to && `until ${to}`].filter(Boolean).join(" ");
+  const span = describeSpan(query.get("from") ?? undefined, query.get("to") ?? undefined);
   return (
     <div class="cost-filters">
       {span && <Chip name="Span" value={span} href={hrefWith({ from: undefined, to: undefined })} />}

@@ -10,11 +10,15 @@ import { useNow } from "../../hooks/clock.ts";
 import { useData } from "../../hooks/data.ts";
 import { useRoute } from "../../hooks/route.ts";
 import { Card, Stat, Stats } from "../../parts/card.tsx";
+import { Link } from "../../parts/link.tsx";
 import { Empty, Loaded } from "../../parts/loaded.tsx";
 import { Money } from "../../parts/money.tsx";
-import { hrefOfDay } from "./group.tsx";
-import { costPath } from "./scope.ts";
+import { hrefOfTime } from "./group.tsx";
+import { costPath, hrefTo } from "./scope.ts";
 import { dayOf, monthOf } from "./utc_days.ts";
+
+/** The page shows the whole month, whichever span the URL has for the other pages of the section. */
+const WHOLE = new URLSearchParams();
 
 /** The end of the month, as a range of two estimates. */
 export function Forecast() {
@@ -50,7 +54,7 @@ function Range({ forecast }: { forecast: CostForecast }) {
       <>
         <Stats>
           <Stat label="Spent so far">
-            <Money usd={cost_usd} />
+            <Spent usd={cost_usd} />
           </Stat>
         </Stats>
         <Empty title="Too early for a forecast" command="purser cost">
@@ -78,7 +82,7 @@ function Range({ forecast }: { forecast: CostForecast }) {
           label="Spent so far"
           note={unpriced_calls > 0 && `${plural(unpriced_calls, "call")} without a price not counted`}
         >
-          <Money usd={cost_usd} />
+          <Spent usd={cost_usd} />
         </Stat>
         <Stat label="At the pace so far" note="the average of the month continues">
           <Money usd={forecast_usd} />
@@ -88,6 +92,15 @@ function Range({ forecast }: { forecast: CostForecast }) {
         </Stat>
       </Stats>
     </>
+  );
+}
+
+/** The spending of the month; the estimates are no sums of calls, so they link to none. */
+function Spent({ usd }: { usd: number | null }) {
+  return (
+    <Link href={hrefTo("", { span: "month", from: undefined, to: undefined })}>
+      <Money usd={usd} />
+    </Link>
   );
 }
 
@@ -104,8 +117,9 @@ function Days({ rows, month, end, forecast }: {
     return {
       label: day,
       short: utcDay(day),
+      at: Date.parse(day),
       values: new Map([["cost", byDay.get(day) ?? null]]),
-      href: isPast ? hrefOfDay(day) : undefined,
+      href: isPast ? hrefOfTime(day, DAY_MS, WHOLE) : undefined,
     };
   });
   const dearest = rows.reduce((most, row) => (row.cost_usd ?? 0) > (most.cost_usd ?? 0) ? row : most);

@@ -1,9 +1,12 @@
 import type { ComponentChildren } from "preact";
 import type { CostRow } from "../../../contract/costs.ts";
+import { DAY_MS, HOUR_MS } from "../../../kernel/clock.ts";
 import { escapeText } from "../../../kernel/text.ts";
-import { hrefWith, uiPath } from "../../hooks/route.ts";
+import { hrefWith, type QueryChange, uiPath } from "../../hooks/route.ts";
 import { Link } from "../../parts/link.tsx";
-import { nextDay } from "./utc_days.ts";
+import { runsHref } from "../links.ts";
+import { hrefTo } from "./scope.ts";
+import { timeOf } from "./utc_days.ts";
 
 /** The groups of a report with their names on the screen. */
 export const GROUPS = [
@@ -40,38 +43,51 @@ export function nameOf(row: CostRow, group: string): string {
   }
 }
 
-/** Returns the page with the calls that a row sums; undefined where there is none. */
+/** Returns the page with the sum of a row, of the same filters and span; undefined where there is none. */
 export function hrefOf(row: CostRow, group: string): string | undefined {
   if (group.startsWith("tag:")) {
-    return row.tag_value == null
+    // One tag is a filter at most: another value would take the place of the one that the row is within.
+    return row.tag_value == null || new URLSearchParams(location.search).has("tag")
       ? undefined
       : hrefWith({ tag: `${group.slice("tag:".length)}:${row.tag_value}`, by: undefined });
   }
   switch (group) {
     case "model":
-      return hrefWith({ model: nameOf(row, group), by: "agent", split: "agent", sort: undefined });
-    case "provider":
-      return hrefWith({ provider: row.provider, by: "model", split: undefined, sort: undefined });
+      return hrefWith({ ...filterOf(row, group), by: "agent", split: "agent", sort: undefined });
     case "session":
       return uiPath("sessions", row.session_id!);
     case "run":
-      return row.session_id == null
-        ? undefined
-        : `${uiPath("sessions", row.session_id)}?${new URLSearchParams({ run: row.run_id! })}`;
+      return runsHref(row.session_id);
     case "key":
       return row.key_id == null ? undefined : hrefWith({ key_id: row.key_id, by: "model", sort: undefined });
     case "day":
-      return hrefOfDay(row.day!);
+      return hrefOfTime(row.day!, DAY_MS);
     case "hour":
-      return undefined;
+      return hrefOfTime(row.hour!, HOUR_MS);
     default:
-      return hrefWith({ agent_id: row.agent_id, by: "model", split: undefined, sort: undefined });
+      return hrefWith({ ...filterOf(row, group), by: "model", split: undefined, sort: undefined });
   }
 }
 
-/** Returns the page of one UTC day. */
-export function hrefOfDay(day: string): string {
-  return hrefWith({ from: day, to: nextDay(day), span: undefined, by: undefined, sort: undefined });
+/** Returns the filter that selects the calls of a model, a provider or an agent. */
+export function filterOf(row: CostRow, group: string): QueryChange {
+  if (group === "model") return { model: nameOf(row, group) };
+  return group === "provider" ? { provider: row.provider } : { agent_id: row.agent_id };
+}
+
+/** Returns the costs of a day or an hour of UTC, with the filters of the URL, and no more of it than the span has. */
+export function hrefOfTime(
+  start: string,
+  lengthMs: number,
+  within = new URLSearchParams(location.search),
+): string {
+  const [from, to] = [within.get("from"), within.get("to")].map((time) => time ? Date.parse(time) : NaN);
+  const first = Date.parse(start);
+  return hrefTo("", {
+    span: undefined,
+    from: timeOf(from! > first ? from! : first),
+    to: timeOf(to! < first + lengthMs ? to! : first + lengthMs),
+  });
 }
 
 /** The name of a row's group, linked to the calls that it sums. */
@@ -79,6 +95,5 @@ export function GroupLink(
   { row, group, children }: { row: CostRow; group: string; children?: ComponentChildren },
 ) {
   const href = hrefOf(row, group);
-  const content = children ?? escapeText(nameOf(row, group));
-  return href === undefined ? <>{content}</> : <Link href={href}>{content}</Link>;
+  return <Link href={href}>{children ?? escapeText(nameOf(row, group))}</Link>;
 }

@@ -10,7 +10,7 @@ import { Empty, Loaded } from "../../parts/loaded.tsx";
 import { Money } from "../../parts/money.tsx";
 import { CostTable } from "./cost_table.tsx";
 import { Difference } from "./difference.tsx";
-import { GROUPS, hrefOfDay, nameOf } from "./group.tsx";
+import { GROUPS, hrefOfTime, nameOf } from "./group.tsx";
 import { costPath, hrefTo } from "./scope.ts";
 import { type Span, spanOf } from "./span.ts";
 import { DAY_MS, HOUR_MS, toIso } from "../../../kernel/clock.ts";
@@ -24,14 +24,14 @@ const REFRESH = { refreshMs: 30_000 };
 /** The costs of a span: the total, the course of it, and its parts. */
 export function Overview() {
   const { query } = useRoute();
-  const { title, isDay, ...span } = spanOf(query, useNow(60_000));
+  const { title, isHourly, ...span } = spanOf(query, useNow(60_000));
   const split = query.get("split") ?? "model";
   const by = query.get("by") ?? "model";
   const within = { from: span.from, to: span.to };
   const total = useData<CostTotal>(costPath("/costs/total", query, { ...span }), REFRESH);
   const course = useData<CostRow[]>(
     costPath("/costs", query, {
-      group_by: isDay ? "hour" : "day",
+      group_by: isHourly ? "hour" : "day",
       split_by: split,
       ...within,
       limit: SPLIT_LIMIT,
@@ -43,7 +43,7 @@ export function Overview() {
   return (
     <>
       <Loaded data={total}>
-        {(value) => <Figures total={value} title={title} isCompared={span.compare_from !== undefined} />}
+        {(value) => <Figures total={value} span={{ title, isHourly, ...span }} />}
       </Loaded>
       <Card
         title="Cost over time"
@@ -65,7 +65,7 @@ export function Overview() {
             <CostChart
               rows={rows}
               split={split}
-              span={{ title, isDay, ...within }}
+              span={{ title, isHourly, ...within }}
               total={total.value?.cost_usd}
             />
           )}
@@ -90,11 +90,7 @@ function sortOf(by: string): string | undefined {
   return by === "session" || by === "run" ? "cost" : undefined;
 }
 
-function Figures({ total, title, isCompared }: {
-  total: CostTotal;
-  title: Span["title"];
-  isCompared: boolean;
-}) {
+function Figures({ total, span: { title, compare_from, compare_to } }: { total: CostTotal; span: Span }) {
   const uncounted = total.unpriced_calls + total.partly_priced_calls;
   return (
     <>
@@ -108,9 +104,12 @@ function Figures({ total, title, isCompared }: {
         <Stats>
           <Stat
             label="Cost"
-            note={isCompared && total.previous && (
+            note={compare_from !== undefined && total.previous && (
               <>
-                <Difference usd={total.difference_usd} /> against <Money usd={total.previous.cost_usd} />{" "}
+                <Difference usd={total.difference_usd} /> against{" "}
+                <Link href={hrefTo("", { span: undefined, from: compare_from, to: compare_to })}>
+                  <Money usd={total.previous.cost_usd} />
+                </Link>{" "}
                 of the same span before
               </>
             )}
@@ -168,40 +167,52 @@ function CostChart({ rows, split, span, total }: {
   const drawn = isCut && !isOneTime ? rows.filter((row) => timeOf(row) !== first) : rows;
   const names = rank(drawn, split);
   const shown = names.slice(0, MAX_SERIES);
-  const points = timesOf(span, { first, last: timeOf(rows[0]!), now }).map((time) => ({
-    label: span.isDay ? `${time.slice(11, 16)} UTC` : time.slice(0, 10),
-    short: span.isDay ? time.slice(11, 16) : utcDay(time),
-    values: new Map<string, number | null>(),
-    href: span.isDay ? undefined : hrefOfDay(time.slice(0, 10)),
-  } satisfies Point));
-  const byTime = new Map(points.map(({ label, values }) => [label, values]));
+  const points = timesOf(span, { first, last: timeOf(rows[0]!), now }).map((time): Timed => ({
+    ...nameTime(time, span.isHourly),
+    time,
+    at: Date.parse(time),
+    values: new Map(),
+    href: hrefOfTime(time, span.isHourly ? HOUR_MS : DAY_MS),
+  }));
+  const byTime = new Map(points.map(({ time, values }) => [time, values]));
   for (const row of drawn) {
-    const time = timeOf(row);
-    const values = byTime.get(span.isDay ? `${time.slice(11, 16)} UTC` : time.slice(0, 10));
+    const values = byTime.get(timeOf(row));
     const name = nameOf(row, split);
     if (values && shown.includes(name)) values.set(name, row.cost_usd);
   }
   return (
     <BarChart
-      title={`Cost by ${span.isDay ? "hour" : "day"} and ${split}`}
+      title={`Cost by ${span.isHourly ? "hour" : "day"} and ${split}`}
       finding={findingOf({ rows: drawn, names, split, total, title: span.title, isCut }) +
         (isCut ? cutOf(first, span, isOneTime) : "")}
       points={points}
       series={shown.map((name) => ({ key: name, label: name }))}
       format={shortUsd}
-      pointTitle={span.isDay ? "Hour (UTC)" : "Day (UTC)"}
+      pointTitle={span.isHourly ? "Hour (UTC)" : "Day (UTC)"}
     />
   );
+}
+
+/** A point by its time. */
+interface Timed extends Point {
+  time: string;
+  values: Map<string, number | null>;
+}
+
+/** Names a point by its day, or by its day and hour. */
+function nameTime(time: string, isHourly: boolean): Pick<Point, "label" | "short"> {
+  const [day, hour] = [utcDay(time), time.slice(11, 16)];
+  return isHourly ? { label: `${day}, ${hour} UTC`, short: hour } : { label: time.slice(0, 10), short: day };
 }
 
 const timeOf = ({ day, hour }: CostRow) => hour ?? `${day}T00:00:00.000Z`;
 
 /** Says which times a chart lacks, since an answer has at most 1,000 rows. */
-function cutOf(first: string, { isDay }: Span, isOneTime: boolean): string {
-  const time = isDay ? `${first.slice(11, 16)} UTC` : first.slice(0, 10);
+function cutOf(first: string, { isHourly }: Span, isOneTime: boolean): string {
+  const time = isHourly ? `${first.slice(11, 16)} UTC` : first.slice(0, 10);
   return isOneTime
     ? `. Only ${time} is drawn`
-    : `. Only the ${isDay ? "hours" : "days"} after ${time} are drawn`;
+    : `. Only the ${isHourly ? "hours" : "days"} after ${time} are drawn`;
 }
 
 /** Returns the names of the groups, the dearest first: only an order, no sum of it is shown. */
@@ -215,8 +226,8 @@ function rank(rows: readonly CostRow[], split: string): string[] {
 }
 
 /** Returns every day or hour of a span, also those without calls. */
-function timesOf({ from, to, isDay }: Span, rows: { first: string; last: string; now: number }): string[] {
-  const step = isDay ? HOUR_MS : DAY_MS;
+function timesOf({ from, to, isHourly }: Span, rows: { first: string; last: string; now: number }): string[] {
+  const step = isHourly ? HOUR_MS : DAY_MS;
   const midnight = (day: string) => Date.parse(day.length === 10 ? `${day}T00:00Z` : day);
   const start = from === undefined ? Date.parse(rows.first) : midnight(from);
   const end = to === undefined ? Math.max(rows.now, Date.parse(rows.last) + 1) : midnight(to);

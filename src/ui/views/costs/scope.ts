@@ -1,4 +1,4 @@
-import { apiPath, hrefWith } from "../../hooks/route.ts";
+import { apiPath, hrefWith, type QueryChange } from "../../hooks/route.ts";
 
 /** The filters of the reports in the URL, besides the span. */
 export const FILTERS = ["agent_id", "provider", "model", "key_id", "tag"] as const;
@@ -21,10 +21,11 @@ export function costPath(
   return apiPath(path, { ...filtersOf(query), ...more });
 }
 
-/** Returns the address of another page of the section with the same span and filters. */
-export function hrefTo(page: string, keep: readonly string[] = ["span", "from", "to", ...FILTERS]): string {
-  const { search } = location;
-  const query = new URLSearchParams(search);
-  const kept = new URLSearchParams([...query].filter(([name]) => keep.includes(name)));
-  return hrefWith({}, { pathname: `/ui/costs${page && `/${page}`}`, search: `?${kept}` } as Location);
+const KEPT: readonly string[] = ["span", "from", "to", ...FILTERS];
+
+/** Returns the address of another page of the section with the same span and filters, some of them changed. */
+export function hrefTo(page: string, change: QueryChange = {}): string {
+  const query = new URLSearchParams(location.search);
+  const kept = new URLSearchParams([...query].filter(([name]) => KEPT.includes(name)));
+  return hrefWith(change, { pathname: `/ui/costs${page && `/${page}`}`, search: `?${kept}` } as Location);
 }

@@ -1,5 +1,5 @@
 import { DAY_MS, HOUR_MS, startOf, toIso } from "../../../kernel/clock.ts";
-import { dayOf, monthOf, nextDay, weekOf } from "./utc_days.ts";
+import { dayOf, describeSpan, monthOf, nextDay, weekOf } from "./utc_days.ts";
 
 /** The spans by their names in the URL. */
 export const SPANS = [
@@ -11,6 +11,9 @@ export const SPANS = [
 ] as const;
 export const DEFAULT_SPAN = "7d";
 
+/** The longest span that is drawn by hours. */
+const MAX_HOURS = 48;
+
 /** A span of calls, and the one before it; days are of UTC. */
 export interface Span {
   /** In words: "in the last 7 days". */
@@ -21,23 +24,22 @@ export interface Span {
   compare_from?: string;
   compare_to?: string;
   /** True where hours are drawn, not days. */
-  isDay: boolean;
+  isHourly: boolean;
 }
 
 /** Returns the span that the URL's `from` and `to`, or its `span`, choose. */
 export function spanOf(query: URLSearchParams, now: number): Span {
   const [from, to] = [query.get("from") ?? undefined, query.get("to") ?? undefined];
   if (from || to) {
-    const title = from && to && isNextDay(from, to)
-      ? `on ${from} (UTC)`
-      : [from && `from ${from}`, to && `until ${to}`].filter(Boolean).join(" ");
-    return { title, from, to, isDay: Boolean(from && to && isNextDay(from, to)) };
+    const title = from && to && isNextDay(from, to) ? `on ${from} (UTC)` : describeSpan(from, to);
+    const length = from ? (to ? Date.parse(to) : now) - Date.parse(from) : Infinity;
+    return { title, from, to, isHourly: length <= MAX_HOURS * HOUR_MS };
   }
   const { value, title } = SPANS.find(({ value }) => value === query.get("span")) ??
     SPANS.find(({ value }) => value === DEFAULT_SPAN)!;
   const today = startOf(now, DAY_MS);
   const hour = startOf(now, HOUR_MS);
-  if (value === "all") return { title, isDay: false };
+  if (value === "all") return { title, isHourly: false };
   if (value === "month") {
     const start = monthOf(now, 0);
     const before = monthOf(now, -1);
@@ -46,7 +48,7 @@ export function spanOf(query: URLSearchParams, now: number): Span {
       from: dayOf(start),
       compare_from: dayOf(before),
       compare_to: toIso(Math.min(before + hour - start, start)),
-      isDay: false,
+      isHourly: false,
     };
   }
   const days = { today: 1, "7d": 7, "30d": 30 }[value];
@@ -56,12 +58,12 @@ export function spanOf(query: URLSearchParams, now: number): Span {
     from: dayOf(start),
     compare_from: dayOf(start - days * DAY_MS),
     compare_to: toIso(hour - days * DAY_MS),
-    isDay: days === 1,
+    isHourly: days === 1,
   };
 }
 
 /** The two spans of a comparison: this week or month so far, and the one before up to the same hour. */
-export function comparisonOf(period: string, now: number): Required<Omit<Span, "to" | "isDay">> {
+export function comparisonOf(period: string, now: number): Required<Omit<Span, "to" | "isHourly">> {
   const hour = startOf(now, HOUR_MS);
   const isMonth = period === "month";
   const start = isMonth ? monthOf(now, 0) : weekOf(now);

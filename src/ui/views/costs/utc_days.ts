@@ -1,4 +1,5 @@
 import { DAY_MS, startOf, toIso } from "../../../kernel/clock.ts";
+import { utc } from "../../format/time.ts";
 
 /** Returns the start of the UTC month that is some months later. */
 export function monthOf(now: number, months: number): number {
@@ -19,4 +20,25 @@ export function dayOf(time: number): string {
 /** Returns the day after a day. */
 export function nextDay(day: string): string {
   return dayOf(Date.parse(`${day}T00:00Z`) + DAY_MS);
+}
+
+/** Formats a time for the URL: as its day where it is the start of one. */
+export function timeOf(time: number): string {
+  return time % DAY_MS === 0 ? dayOf(time) : toIso(time);
+}
+
+/** Describes a time of the URL in words: a day as `2026-11-23`, any other time as `2026-11-23 16:40 UTC`. */
+export function describeTime(text: string): string {
+  const time = Date.parse(text);
+  return Number.isNaN(time) ? text : time % DAY_MS === 0 ? dayOf(time) : utc(time);
+}
+
+/** Describes a span of the URL in words: `from 2026-11-23`, `on 2026-11-23 from 14:00 to 15:00 UTC`. */
+export function describeSpan(from: string | undefined, to: string | undefined): string {
+  const [start, end] = [from, to].map((text) => text && describeTime(text));
+  const [day, day2] = [start, end].map((text) => text?.slice(0, 10));
+  if (start && end && day === day2 && start.length > 10 && end.length > 10) {
+    return `on ${day} from ${start.slice(11, 16)} to ${end.slice(11)}`;
+  }
+  return [start && `from ${start}`, end && `until ${end}`].filter(Boolean).join(" ");
 }

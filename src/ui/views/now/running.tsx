@@ -196,7 +196,11 @@ function burnColumns(day: string): Column<LiveAgent>[] {
       title: "Today",
       isNumber: true,
       sortBy: ({ cost_usd }) => cost_usd,
-      cell: ({ cost_usd }) => <Money usd={cost_usd} />,
+      cell: ({ agent_id, cost_usd }) => (
+        <Link href={costsHref({ agent_id, from: day })}>
+          <Money usd={cost_usd} />
+        </Link>
+      ),
     },
   ];
 }

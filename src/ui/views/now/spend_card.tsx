@@ -123,7 +123,11 @@ function columnsOf(group: Group, sum: SpanSum): Column<Spender>[] {
       title: "Cost",
       isNumber: true,
       sortBy: ({ cost_usd }) => cost_usd,
-      cell: ({ cost_usd }) => <Money usd={cost_usd} />,
+      cell: ({ cost_usd, href }) => (
+        <Link href={href}>
+          <Money usd={cost_usd} />
+        </Link>
+      ),
     },
   ];
 }

@@ -85,6 +85,7 @@ export function pointsOf(rows: readonly CostRow[], span: Span, group: Group, tod
     return {
       label: isHour ? `${utcDay(start)}, ${short} UTC` : start,
       short,
+      at: Date.parse(start),
       values: values.get(start) ?? new Map(),
       href: costsHref({ from: start, to: endOfBar(span.unit, start) }),
     };

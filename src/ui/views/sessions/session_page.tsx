@@ -245,11 +245,7 @@ const COLUMNS: Column<TrackedRun>[] = [
     title: "Cost",
     isNumber: true,
     sortBy: ({ totals }) => totalUsd(totals),
-    cell: (run) => (
-      <Link href={hrefOf(run)}>
-        <Money usd={totalUsd(run.totals)} />
-      </Link>
-    ),
+    cell: ({ totals }) => <Money usd={totalUsd(totals)} />,
   },
 ];
 

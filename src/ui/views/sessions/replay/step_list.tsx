@@ -3,7 +3,7 @@ import { formatDuration, formatGap, type ReplayStep } from "../../../../contract
 import { formatUsd } from "../../../../kernel/money.ts";
 import { escapeText } from "../../../../kernel/text.ts";
 import { NO_PRICE } from "../../../format/money.ts";
-import { costOf, durationOf, isBad, summaryOf } from "./steps.ts";
+import { costOf, durationOf, isBad, summaryOf, timeOf } from "./steps.ts";
 
 /** The height of a row in pixels, as in the style sheet. */
 const ROW = 48;
@@ -45,7 +45,8 @@ export function StepList({ steps, shown, selected, isAtEnd, mode, onSelect, onNe
   useEffect(() => {
     if (!isAtEnd && until > shown.length - AHEAD) onNearEnd();
   }, [isAtEnd, until, shown.length]);
-  const total = mode === "timeline" ? steps.at(-1)?.elapsedMs ?? 0 : 0;
+  const last = steps.at(-1);
+  const total = mode === "timeline" && last ? timeOf(last)?.until ?? 0 : 0;
   return (
     <div
       ref={box}
@@ -82,16 +83,17 @@ function Space({ rows }: { rows: number }) {
 }
 
 function StepRow({ step, total }: { step: ReplayStep; total: number }) {
-  const { event, sincePreviousMs, elapsedMs } = step;
+  const { event, sincePreviousMs } = step;
   const cost = costOf(step);
   const duration = durationOf(step);
+  const time = timeOf(step);
   return (
     <>
       <span class="step-seq">{event.imported_from === undefined ? `#${event.seq ?? "-"}` : "imported"}</span>
       <span class="step-main">
         <span class="step-type">{escapeText(event.type)}</span>
-        {total > 0 && elapsedMs !== null
-          ? <Bar at={elapsedMs} duration={duration} total={total} />
+        {total > 0 && time
+          ? <Bar {...time} total={total} />
           : <span class="step-facts">{escapeText(summaryOf(step))}</span>}
       </span>
       <span class="step-side">
@@ -99,17 +101,17 @@ function StepRow({ step, total }: { step: ReplayStep; total: number }) {
           {cost === undefined ? "" : cost === null ? NO_PRICE : `$${formatUsd(cost)}`}
         </span>
         <span class="step-gap">
-          {total > 0 && duration > 0 ? formatDuration(duration) : formatGap(sincePreviousMs)}
+          {duration > 0 ? formatDuration(duration) : formatGap(sincePreviousMs)}
         </span>
       </span>
     </>
   );
 }
 
-/** The time of a step on the axis of the whole log. Events are logged when they end. */
-function Bar({ at, duration, total }: { at: number; duration: number; total: number }) {
-  const x = Math.max(0, at - duration) / total * 100;
-  const width = Math.max(0.6, duration / total * 100);
+/** The time of a step on the axis of the whole log. */
+function Bar({ from, until, total }: { from: number; until: number; total: number }) {
+  const width = Math.min(100, Math.max(0.6, (until - from) / total * 100));
+  const x = from / total * 100;
   return (
     <svg class="step-bar" viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true">
       <rect class="bar-back" width="100" height="6" />

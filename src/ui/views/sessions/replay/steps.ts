@@ -24,6 +24,19 @@ export function durationOf({ event, costRecorded }: ReplayStep): number {
   return readCount(Math.floor(Number(payloadOf(costRecorded ?? event).duration_ms ?? 0)));
 }
 
+/** Events of calls have the time at which the call began; any other event has the time at which it is logged. */
+const BEGIN = /^(model\.called|cost\.recorded)$/;
+
+/** Returns the part of the log's time that a step took, in milliseconds; undefined where its time is unknown. */
+export function timeOf(step: ReplayStep): { from: number; until: number } | undefined {
+  const { event, elapsedMs } = step;
+  if (elapsedMs === null) return undefined;
+  const duration = durationOf(step);
+  return BEGIN.test(event.type)
+    ? { from: elapsedMs, until: elapsedMs + duration }
+    : { from: Math.max(0, elapsedMs - duration), until: elapsedMs };
+}
+
 /** Returns whether a step reports that something failed or was refused. */
 export function isBad({ event }: ReplayStep): boolean {
   return BAD.test(event.type) || (event.type === "tool.returned" && payloadOf(event).error !== undefined);

@@ -1,0 +1,159 @@
+import assert from "node:assert/strict";
+import type { Page } from "#dev/playwright_core.ts";
+import { type TestDashboard, testDashboard } from "../harness/dashboard.ts";
+import { bookCalls, call, openAt, statOf } from "./_money.ts";
+
+/** Every amount that is a link leads to a page whose figure is the same amount. */
+
+interface LinkedAmount {
+  href: string;
+  usd: string;
+}
+
+/** Returns the amounts on the page that are links, each address with each amount once. */
+async function linkedAmounts(page: Page): Promise<LinkedAmount[]> {
+  await page.waitForFunction(() => document.querySelector("main") && !document.querySelector(".skeleton"));
+  const all = await page.locator("main a:has(data)").evaluateAll((links) =>
+    links.map((link) => ({
+      href: link.getAttribute("href")!,
+      usd: link.querySelector("data")!.getAttribute("value")!,
+    }))
+  );
+  return [...new Map(all.map((linked) => [linked.href + linked.usd, linked])).values()];
+}
+
+/** Returns the amounts that a page is about: its figures, those of its runs, or that of the call that it opens. */
+async function figuresOf(page: Page, href: string): Promise<string[]> {
+  await page.waitForFunction(() => document.querySelector(".stat-value data, .figures dd"));
+  if (href.includes("call=")) {
+    await page.locator(".figures dd").first().waitFor();
+    return (await page.locator(".figures dd").allTextContents()).map((text) => text.replace("$", ""));
+  }
+  const figures = href.includes("tab=runs")
+    ? page.getByRole("region", { name: "Runs of the session" }).locator("tbody data")
+    : page.locator(".stat-value data");
+  await figures.first().waitFor();
+  const values = await figures.evaluateAll((all) => all.map((one) => one.getAttribute("value")!));
+  return /\/costs\/caching|tab=runs/.test(href) ? values : values.slice(0, 1);
+}
+
+const followed = new Set<string>();
+
+/** Follows the linked amounts of a page. Returns the addresses that they lead to. */
+async function follow(dashboard: TestDashboard, path: string): Promise<string[]> {
+  await using opened = await openAt(dashboard, path);
+  const { page } = opened;
+  const linked = await linkedAmounts(page);
+  for (const { href, usd } of linked) {
+    if (followed.has(href + usd)) continue;
+    followed.add(href + usd);
+    await page.goto(dashboard.url + href);
+    assert.ok((await figuresOf(page, href)).includes(usd), `${usd} on ${path} leads to ${href}`);
+  }
+  return linked.map(({ href }) => href);
+}
+
+const ids: Record<string, string> = {};
+
+testDashboard("an amount leads to the same amount", {}, {
+  async "once there are calls, budgets, rules and alerts"(dashboard) {
+    const { purser } = dashboard;
+    const post = async (path: string, body: unknown) => {
+      const answer = await purser.api("POST", path, body);
+      assert.equal(answer.status, 201, JSON.stringify(answer.body));
+      return answer.body;
+    };
+    const budget = async (name: string, more: object) =>
+      ids[name] =
+        (await post("/budgets", { name, limit_usd: 40, per: "day", warn_at: [0.01], ...more })).budget_id;
+    const rule = async (name: string, type: string, usd: number, more: object = {}) => {
+      const body = { name, threshold_type: type, threshold_usd: usd, severity: "info", ...more };
+      ids[name] = (await post("/alerts/rules", body)).rule_id;
+    };
+    await budget("all", {});
+    await budget("agent", { per: "month", agent_id: "researcher" });
+    await budget("hour", { per: "hour" });
+    await budget("agents", { each: "agent" });
+    await budget("sessions", { per: "session" });
+    await budget("sessions of a day", { each: "session" });
+    await budget("runs", { per: "run" });
+    await rule("an hour", "per_hour_usd", 1);
+    await rule("a month of support", "per_month_usd", 0.4, { agent_id: "support" });
+    await rule("a session", "per_session_usd", 1);
+    await rule("a run", "per_run_usd", 0.0000001, { agent_id: "looper" });
+    await bookCalls(purser);
+    await post("/costs/events", [
+      // In the first minute of the window of an hour, one millisecond too early for it, and too late for the alerts.
+      call("edge", "2026-11-01T11:00:00.000Z", "coder", 8),
+      call("late", "2026-11-01T11:57:00.000Z", "coder", 0.125, { session_id: "ses_support" }),
+    ]);
+    await purser.api("PUT", "/agents/looper", { model: "demo:loop", tools: ["calculator"] });
+    for (const input of ["2 times", "3 times"]) {
+      const { status } = await purser.api("POST", "/agents/looper/runs", { input, session_id: "ses_looper" });
+      assert.equal(status, 200);
+    }
+  },
+
+  async "from the home page, in each span and group"(dashboard) {
+    for (const query of ["", "?by=agent", "?span=7d&by=agent", "?span=month", "?span=all"]) {
+      assert.ok((await follow(dashboard, `/ui/${query}`)).length > 4, query);
+    }
+  },
+
+  async "from the costs, in each group, in hours and days, and within other filters"(dashboard) {
+    const groups = ["model", "agent", "provider", "session", "run", "key", "day", "hour"];
+    for (const by of groups) assert.ok((await follow(dashboard, `/ui/costs?by=${by}`)).length > 1, by);
+    const hour = "/ui/costs?from=2026-11-01T09:05:00.000Z&to=2026-11-01T11:56:00.000Z";
+    for (const by of ["hour", "day", "agent"]) {
+      await follow(dashboard, `${hour}&agent_id=researcher&by=${by}`);
+    }
+  },
+
+  async "from comparisons, caching and the forecast"(dashboard) {
+    for (
+      const page of [
+        "compare",
+        "compare?period=month&by=model",
+        "caching?span=all",
+        "forecast?from=2026-10-31",
+      ]
+    ) {
+      assert.ok((await follow(dashboard, `/ui/costs/${page}`)).length > 0, page);
+    }
+  },
+
+  async "from budgets and rules, and from their pages"(dashboard) {
+    const hrefs = await follow(dashboard, "/ui/budgets");
+    assert.ok(hrefs.includes("/ui/sessions/ses_looper?tab=runs"), hrefs.join("\n"));
+    for (const [name, id] of Object.entries(ids)) {
+      const found = await follow(dashboard, `/ui/budgets/${id.startsWith("rule_") ? "rules/" : ""}${id}`);
+      // A session of a day is a part of it, and the budget of a run counts the runs below it.
+      if (!["sessions of a day", "runs"].includes(name)) assert.ok(found.length > 0, name);
+    }
+  },
+
+  async "from alerts, also where calls were booked after them"(dashboard) {
+    const { body } = await dashboard.purser.api("GET", "/alerts/history");
+    const names = new Set<string>();
+    for (const { alert_id, rule_name } of body) {
+      const found = await follow(dashboard, `/ui/budgets/alerts/${alert_id}`);
+      if (found.length > 0) names.add(rule_name);
+    }
+    for (const name of ["an hour", "a month of support", "a session", "a run", "all", "agent"]) {
+      assert.ok(names.has(name), `no link from an alert of ${name}`);
+    }
+  },
+
+  async "from sessions and their calls"(dashboard) {
+    for (const path of ["", "?order=dearest", "/ses_looper", "/ses_looper?tab=calls"]) {
+      assert.ok((await follow(dashboard, `/ui/sessions${path}`)).length > 0, path);
+    }
+  },
+
+  async "or says what the sum is of where none is the same"(dashboard) {
+    await using opened = await openAt(dashboard, `/ui/budgets/${ids.runs}`);
+    assert.match(await statOf(opened.page, "Spent"), /the most, by run run_\w+ and the runs below it$/);
+    await opened.page.goto(`${dashboard.url}/ui/budgets/rules/${ids["a run"]}`);
+    assert.match(await statOf(opened.page, "Value"), /the newest run run_\w+$/);
+  },
+});
