@@ -5,7 +5,7 @@ import { createBudget, raiseBudget, updateBudget } from "../../budgets/mod.ts";
 import type { BudgetInput } from "../../contract/budgets/budgets.ts";
 import { DAY_MS, type fixedClock, HOUR_MS, MINUTE_MS, startOf } from "../../kernel/clock.ts";
 import { PurserError } from "../../kernel/errors.ts";
-import { createKey, revokeKey } from "../../keys/mod.ts";
+import { authenticate, createKey, revokeKey } from "../../keys/mod.ts";
 import { usageOf } from "../../pricing/mod.ts";
 import { runAgent } from "../../runner/mod.ts";
 import type { Core } from "../../service/mod.ts";
@@ -24,6 +24,7 @@ export interface DemoWorld {
 const DAYS = 30;
 /** The last days, with more runs than before. */
 const DAYS_WITH_RUNS = 7;
+const DAYS_BEFORE_REVOCATION = 7;
 
 const RULES: readonly RuleInput[] = [
   {
@@ -47,12 +48,13 @@ const RULES: readonly RuleInput[] = [
     threshold_type: "per_month_usd",
     threshold_usd: 60,
     severity: "info",
+    agent_id: "support",
     enabled: false,
   },
 ];
 
-/** The id of a key, by its name. */
-type KeyIds = ReadonlyMap<string, string>;
+/** The keys by name, each with its text. */
+type Keys = ReadonlyMap<string, { id: string; text: string }>;
 
 /** Fills an empty database with 30 days that end at `end`, through the functions that book, decide and refuse calls. */
 export async function fillMonth(
@@ -69,8 +71,14 @@ export async function fillMonth(
   let reports: ReportedCall[] = [];
 
   const moveTo = (at: number) => clock.advance(Math.max(0, Math.min(at, end) - clock.now()));
+  const revokedAt = clock.now() + DAYS_BEFORE_REVOCATION * DAY_MS;
+  let isRevoked = false;
   for (let hour = clock.now(); hour < end; hour += HOUR_MS) {
     signal?.throwIfAborted();
+    if (!isRevoked && hour >= revokedAt) {
+      await revokeKey(core, keys.get(REVOKED_KEY)!.id);
+      isRevoked = true;
+    }
     const runs = moments.filter(({ at }) => at >= hour && at < hour + HOUR_MS);
     for (const agent of AGENTS) {
       const isWeekend = [0, 6].includes(new Date(hour).getUTCDay());
@@ -84,23 +92,38 @@ export async function fillMonth(
         const share = isOld && agent.runShare < 1 ? agent.runShare / 5 : agent.runShare;
         if (random.next() < share) {
           runs.push({ at, agent, script: scripts.write(agent) });
-        } else reports.push(...reportSession({ agent, scripts, random, keys }, at));
+        } else reports.push(...reportSession({ agent, scripts, random }, at));
       }
     }
     for (const { at, agent, script } of runs.sort((a, b) => a.at - b.at)) {
       if (Math.max(at, clock.now()) > end - 5 * MINUTE_MS) continue;
       moveTo(at);
-      await runScript(world, { agent, script, keyId: agent.key && keys.get(agent.key) });
+      await runScript(world, { agent, script, keyId: await useKey(core, agent, keys, isRevoked) });
       await core.monitor.idle();
     }
     moveTo(hour + HOUR_MS);
     const due = reports.filter(({ at }) => at <= clock.now()).sort((a, b) => a.at - b.at);
     reports = reports.filter(({ at }) => at > clock.now());
-    if (due.length > 0) await bookReports(core, due, keys);
+    for (const [agentId, calls] of Map.groupBy(due, ({ agentId }) => agentId)) {
+      const agent = AGENTS.find(({ id }) => id === agentId)!;
+      await bookReportedCalls(core, calls, { keyId: await useKey(core, agent, keys, isRevoked) });
+    }
     await core.drainDeliveries();
   }
   await setLimits(core, { allId, weekId });
-  await revokeKey(core, keys.get(REVOKED_KEY)!);
+}
+
+/** Authenticates an agent's key, as a request does, and returns its id. Laptops have the old key until it is revoked. */
+async function useKey(
+  core: Core,
+  { key }: DemoAgent,
+  keys: Keys,
+  isRevoked: boolean,
+): Promise<string | undefined> {
+  if (key === undefined) return undefined;
+  const { id, text } = keys.get(key === "laptops" && !isRevoked ? REVOKED_KEY : key)!;
+  await authenticate(core, `Bearer ${text}`);
+  return id;
 }
 
 /** Runs an agent by a script, to its answer, its refusal or its failure. */
@@ -147,17 +170,18 @@ async function defineAgents(core: Core): Promise<void> {
   for (const agent of AGENTS) await defineAgent(core, definitionOf(core, agent));
 }
 
-async function createKeys(core: Core): Promise<KeyIds> {
-  const ids = new Map<string, string>();
+async function createKeys(core: Core): Promise<Keys> {
+  const keys = new Map<string, { id: string; text: string }>();
   for (const [name, { scopes, agentId = null, days }] of Object.entries(KEYS)) {
     const expiresAt = days === undefined ? null : core.clock.now() + days * DAY_MS;
-    ids.set(name, (await createKey(core, { name, scopes, agentId, expiresAt })).key_id);
+    const { key_id: id, key: text } = await createKey(core, { name, scopes, agentId, expiresAt });
+    keys.set(name, { id, text });
   }
-  return ids;
+  return keys;
 }
 
 /** Creates the budgets. The limits of two are set at the end, by what was spent. */
-async function createBudgets(core: Core, keys: KeyIds): Promise<{ allId: string; weekId: string }> {
+async function createBudgets(core: Core, keys: Keys): Promise<{ allId: string; weekId: string }> {
   const create = async (budget: BudgetInput) => (await createBudget(core, budget)).budget_id;
   const allId = await create({ name: "Everything, month", limit_usd: 10_000, per: "month" });
   const weekId = await create({ name: "Coder, week", limit_usd: 1_000, per: "week", agent_id: "coder" });
@@ -167,7 +191,7 @@ async function createBudgets(core: Core, keys: KeyIds): Promise<{ allId: string;
     name: "Laptops, day",
     limit_usd: 12,
     per: "day",
-    key_id: keys.get("laptops")!,
+    key_id: keys.get("laptops")!.id,
     action: "watch",
     warn_at: [],
   });
@@ -200,7 +224,6 @@ interface Reporting {
   agent: DemoAgent;
   scripts: Scripts;
   random: Random;
-  keys: KeyIds;
 }
 
 /** Makes up the calls of a session that another program has made. A few have no known price, or estimated tokens. */
@@ -233,14 +256,6 @@ function reportSession({ agent, scripts, random }: Reporting, start: number): Re
       tags: agent.tags,
     };
   });
-}
-
-/** Books reported calls, those of each key by themselves: a report has one key. */
-async function bookReports(core: Core, due: readonly ReportedCall[], keys: KeyIds): Promise<void> {
-  const keyOf = new Map(AGENTS.map(({ id, key }) => [id, key && keys.get(key)]));
-  for (const [keyId, calls] of Map.groupBy(due, ({ agentId }) => keyOf.get(agentId))) {
-    await bookReportedCalls(core, calls, { keyId });
-  }
 }
 
 /** Returns the first moment of the month that ends at a time. */

@@ -4,16 +4,22 @@ import { DAY_MS, fixedClock } from "../../kernel/clock.ts";
 import { createIds } from "../../kernel/ids.ts";
 import { silentLog } from "../../kernel/log.ts";
 import { fillMonth } from "./fill_month.ts";
+import { keepMoving } from "./serve_demo.ts";
 import { createRandom } from "./random.ts";
 import { ScriptedModels } from "./scripted_models.ts";
 
 const END = Date.parse("2026-11-20T15:20:00.000Z");
 
-/** Makes up two days, and returns their books. */
-async function fillTwoDays() {
-  const clock = fixedClock(END - 2 * DAY_MS);
+const HOURS = 3;
+
+/** Makes up some days, and returns their books. */
+async function fillDays(days = 2) {
+  const clock = fixedClock(END - days * DAY_MS);
   const random = createRandom(3);
-  const models = new ScriptedModels((delayMs) => Promise.resolve(clock.advance(delayMs)));
+  let isFull = false;
+  const models = new ScriptedModels((delayMs, signal) =>
+    isFull ? clock.sleep(delayMs, signal) : Promise.resolve(clock.advance(delayMs))
+  );
   const { core, app, close } = await openDatabase({
     clock,
     ids: createIds(clock, (length) => random.bytes(length)),
@@ -31,14 +37,15 @@ async function fillTwoDays() {
   });
   await core.prices.ready();
   await fillMonth({ core, clock, random, models }, { end: END });
+  isFull = true;
   const get = async (path: string) => await (await app.fetch(new Request(`http://localhost${path}`))).json();
-  return { get, close };
+  return { get, close, clock, world: { core, random, models } };
 }
 
 Deno.test("a made-up month is the same for the same seed and time", async () => {
   const costs = [];
   for (let times = 0; times < 2; times++) {
-    const { get, close } = await fillTwoDays();
+    const { get, close } = await fillDays();
     costs.push([await get("/costs?group_by=agent"), await get("/sessions?limit=500")]);
     await close();
   }
@@ -47,7 +54,7 @@ Deno.test("a made-up month is the same for the same seed and time", async () => 
 });
 
 Deno.test("its sessions have logs to replay, with tools, costs and the time that each step took", async () => {
-  const { get, close } = await fillTwoDays();
+  const { get, close } = await fillDays();
   const runs: { session_id: string; event_log_count: number }[] = (await get("/sessions?limit=500"))
     .filter(({ event_log_count }: { event_log_count: number }) => event_log_count > 0);
   assert.ok(runs.length > 10);
@@ -63,5 +70,45 @@ Deno.test("its sessions have logs to replay, with tools, costs and the time that
     assert.ok(types.includes("tool.returned") || calls.length <= 1);
     assert.ok(Date.parse(events.at(-1)!.at) > Date.parse(events[0]!.at));
   }
+  await close();
+});
+
+Deno.test("its keys were used, but for the one that was revoked after a week", async () => {
+  const { get, close } = await fillDays(9);
+  const keys: Record<string, string>[] = await get("/keys?limit=100");
+  const { revoked_at, last_used_at } = keys.find(({ name }) => name === "old laptops")!;
+  assert.equal(revoked_at, "2026-11-18T15:20:00.000Z");
+  assert.ok(last_used_at! <= revoked_at! && last_used_at! > "2026-11-18");
+  for (const { name, last_used_at } of keys.filter(({ status }) => status === "active")) {
+    assert.ok(last_used_at! > "2026-11-20", `${name} was last used at ${last_used_at}`);
+  }
+  const rules: { name: string; agent_id: string | null }[] = await get("/alerts/rules");
+  assert.deepEqual(rules.filter(({ agent_id }) => agent_id === null).map(({ name }) => name), [
+    "Busy day",
+    "Dear session",
+  ]);
+  await close();
+});
+
+Deno.test("its agents go on at a pace at which no budget is used up within hours", async () => {
+  const { get, close, clock, world } = await fillDays();
+  const from = new Date(clock.now()).toISOString();
+  const ended = new AbortController();
+  const moving = keepMoving(world, ended.signal);
+  for (let second = 0; second < HOURS * 3_600; second++) {
+    clock.advance(1_000);
+    for (let turn = 0; turn < 3; turn++) await new Promise<void>((resolve) => setImmediate(resolve));
+  }
+  ended.abort();
+  await moving;
+  const rows: { agent_id: string; cost_usd: number; model_calls: number }[] = await get(
+    `/costs?group_by=agent&from=${from}`,
+  );
+  // In a whole month the budget of the prompt lab is used up.
+  const agents = rows.filter(({ agent_id }) => agent_id !== "prompt-lab");
+  const perHour = agents.reduce((sum, { cost_usd }) => sum + cost_usd, 0) / HOURS;
+  assert.ok(perHour > 0.5 && perHour < 2.5, `$${perHour} per hour`);
+  const callsPerHour = agents.reduce((sum, { model_calls }) => sum + model_calls, 0) / HOURS;
+  assert.ok(callsPerHour > 180 && callsPerHour < 600, `${callsPerHour} calls per hour`);
   await close();
 });

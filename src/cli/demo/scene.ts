@@ -252,5 +252,5 @@ export const KEYS: Readonly<Record<string, { scopes: readonly Scope[]; agentId?:
   "old laptops": { scopes: ["call"] },
 };
 
-/** The key that is revoked, after a week. */
+/** The key that is revoked after a week, when another one has taken its place. */
 export const REVOKED_KEY = "old laptops";

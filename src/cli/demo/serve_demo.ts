@@ -108,12 +108,25 @@ async function open({ db, random, clock, wait }: { db: string; random: Random; c
 /** The agents that work at the same time. */
 const WORKERS = 3;
 
-/** The agents at work, several times where more of their sessions are seen. */
-const LIVELY = ["coder", "researcher", "support", "coder", "support", "support", "triage", "prompt-lab"]
-  .map((id) => AGENTS.find((agent) => agent.id === id)!);
+/** The first runs, which are half done, so that the page shows them at once. */
+const FIRST = ["coder", "researcher", "support"].map(agentOf);
 
-/** Keeps agents at work until the signal aborts: a call every second or two. Resolves when the last run has ended. */
-async function keepMoving(world: DemoWorld, signal: AbortSignal): Promise<void> {
+/** The agents that go on: those with many short sessions, which cost little. `prompt-lab` is refused by its budget. */
+const GOING_ON = [
+  ...Array.from({ length: 7 }, () => "support"),
+  ...Array.from({ length: 5 }, () => "triage"),
+  ...["researcher", "prompt-lab"],
+].map(agentOf);
+
+function agentOf(id: string): DemoAgent {
+  return AGENTS.find((agent) => agent.id === id)!;
+}
+
+/**
+ * Keeps agents at work until the signal aborts: a call every ten seconds or so, for about as much money as in an hour of the
+ * month. Resolves when the last run has ended.
+ */
+export async function keepMoving(world: DemoWorld, signal: AbortSignal): Promise<void> {
   const scripts = new Scripts(world.random);
   await Promise.all(Array.from({ length: WORKERS }, (_, index) => work(world, { scripts, index, signal })));
 }
@@ -123,30 +136,30 @@ async function work(
   { scripts, index, signal }: { scripts: Scripts; index: number; signal: AbortSignal },
 ): Promise<void> {
   const { core, random } = world;
-  // The first runs are half done, so that the page shows them at once.
-  let next: { agent: DemoAgent; script: Script } = startOf(scripts, LIVELY[index]!);
+  const first = FIRST[index]!;
+  let next: { agent: DemoAgent; script: Script } = { agent: first, script: startOf(scripts, first, random) };
   while (!signal.aborted) {
     await runScript(world, { ...next, signal });
-    await core.clock.sleep(random.whole(500, 4_000), signal);
-    const agent = random.pick(LIVELY);
+    await core.clock.sleep(random.whole(4_000, 20_000), signal);
+    const agent = random.pick(GOING_ON);
     next = { agent, script: atPace(scripts.write(agent), random) };
   }
 }
 
 /** Returns a session whose first two steps take no time. */
-function startOf(scripts: Scripts, agent: DemoAgent): { agent: DemoAgent; script: Script } {
+function startOf(scripts: Scripts, agent: DemoAgent, random: Random): Script {
   let script = scripts.write(agent);
   while (script.steps.length < 4) script = scripts.write(agent);
-  const steps = script.steps.map((step, index) => index < 2 ? { ...step, latencyMs: 0, toolMs: 0 } : step);
-  return { agent, script: { ...script, steps } };
+  const { steps, ...rest } = atPace(script, random);
+  return { ...rest, steps: steps.map((step, at) => at < 2 ? { ...step, latencyMs: 0, toolMs: 0 } : step) };
 }
 
-/** Returns a session whose answers take two to five seconds, so that there is something to see. */
+/** Returns a session whose answers take five to eighteen seconds, so that it is seen in progress. */
 function atPace(script: Script, random: Random): Script {
   const steps = script.steps.map((step) => ({
     ...step,
-    latencyMs: random.whole(1_500, 4_500),
-    toolMs: random.whole(200, 1_200),
+    latencyMs: random.whole(5_000, 18_000),
+    toolMs: random.whole(1_000, 6_000),
   }));
   return { ...script, steps };
 }
