@@ -22,9 +22,16 @@ export const LIVE_SIZES = {
   anomalies: 20,
 };
 
-const day = {
+/** Counts of calls by what is known of their cost. */
+const known = {
   model_calls: Count,
   unpriced_calls: Count,
+  partly_priced_calls: Count,
+  estimated_calls: Count.openapi({ description: "Calls whose usage is an estimate" }),
+};
+
+const day = {
+  ...known,
   cost_usd: CostUsd.openapi({ description: "Spent today (UTC); null where no price is known" }),
 };
 
@@ -37,6 +44,9 @@ const pace = {
 };
 
 export const LiveSpend = z.object({ ...day, ...pace }).openapi("LiveSpend");
+export const LiveCoverage = z.object(known).openapi("LiveCoverage", {
+  description: "All calls ever booked, and those whose cost is not known, or only in part, or estimated",
+});
 export const LiveAgent = z.object({ agent_id: AgentId, ...day, ...pace }).openapi("LiveAgent");
 export const LiveModel = z.object({ provider: z.string(), model: z.string(), ...day }).openapi("LiveModel");
 
@@ -59,6 +69,7 @@ const figures = {
   day: z.string().openapi({ format: "date", description: "Today (UTC)", example: "2026-11-21" }),
   minutes_from: Time.openapi({ description: "Start of the first one of all `minutes`" }),
   spend: LiveSpend,
+  coverage: LiveCoverage,
   running: Count.openapi({ description: "Number of runs in progress, also where `runs` has only some" }),
 };
 

@@ -108,7 +108,10 @@ testDashboard("the costs in the dashboard", { clock: fixedClock(NOW) }, {
     ]);
     assert.match(rows.at(-1)!.join(" "), /^acme:unknown 1 without a price 1 1,100 – no price$/);
     assert.equal(await opened.page.locator("img").count(), 0);
-    assert.match(await opened.page.locator(".banner").textContent() ?? "", /^1 of 5 calls has no price/);
+    assert.match(
+      await opened.page.locator(".coverage-note").textContent() ?? "",
+      /^1 of 5 calls has no price/,
+    );
     expectFewRequests(opened);
   },
 

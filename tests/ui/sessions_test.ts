@@ -113,6 +113,9 @@ testDashboard("the sessions in the dashboard", {
     assert.equal(await row.locator("data").getAttribute("value"), String(cost.token_usage.cost_usd));
     await page.getByLabel("Status").selectOption("budget_exceeded");
     await page.getByText(/^1 of the latest \d sessions$/).waitFor();
+    await page.getByLabel("Status").selectOption("interrupted");
+    await page.getByText("No session is interrupted").waitFor();
+    assert.equal(await page.getByRole("table").count(), 0);
     await page.getByRole("link", { name: "Dearest" }).click();
     await page.getByRole("region", { name: "Sessions by cost" }).waitFor();
     assert.equal(await page.locator("tbody tr td").first().textContent(), "reported");
@@ -300,5 +303,29 @@ testDashboard("the sessions in the dashboard", {
       await opened.page.locator("main table, main .step").first().waitFor();
       await expectAccessible(opened.page, path);
     }
+  },
+});
+
+testDashboard("more sessions than are searched at once", {}, {
+  async "are searched for a status page by page, and say how many were"(dashboard) {
+    const { purser } = dashboard;
+    const calls = Array.from({ length: 501 }, (_, index) => ({
+      call_id: `many-${index}`,
+      at: new Date(purser.clock.now() - index * 1_000).toISOString(),
+      agent_id: "elsewhere",
+      session_id: `many-${index}`,
+      provider: "acme",
+      model: "m",
+      input_tokens: 1,
+      output_tokens: 1,
+      cost_usd: 0.01,
+    }));
+    assert.equal((await purser.api("POST", "/costs/events", calls)).status, 201);
+    await using opened = await dashboard.browser.open(`${dashboard.url}/ui/sessions?status=failed`);
+    const { page } = opened;
+    await page.getByText("None of the latest 500 sessions is failed").waitFor();
+    await page.getByRole("button", { name: "Search older ones" }).click();
+    await page.getByText("No session is failed").waitFor();
+    await expectAccessible(page);
   },
 });

@@ -1,10 +1,11 @@
 import { listAlerts, listRules } from "../../alerts/mod.ts";
 import { listBudgets, listRefusals } from "../../budgets/mod.ts";
+import type { CostSums } from "../../contract/costs.ts";
 import { LIVE_SIZES, type LiveDelta, type LiveState } from "../../contract/live.ts";
 import { type Clock, DAY_MS, MINUTE_MS, startOf, toIso } from "../../kernel/clock.ts";
 import { divideHalfEven, type NanoUsd, toUsd } from "../../kernel/money.ts";
 import type { Turns } from "../../kernel/turns.ts";
-import { type CostRow, listCosts, readCostTotal, readMinutes } from "../../ledger/mod.ts";
+import { listCosts, readCostTotal, readMinutes } from "../../ledger/mod.ts";
 import { listAnomalies } from "../../monitor/mod.ts";
 import { countRunning, listRuns } from "../../sessions/mod.ts";
 import type { Query, Store } from "../../store/mod.ts";
@@ -40,19 +41,21 @@ export async function readLiveState(
   const minutesFrom = startOf(now, MINUTE_MS) - (LIVE_SIZES.minutes - 1) * MINUTE_MS;
   const scope = { agentId, from: today };
   const reader = agentId === undefined ? undefined : { agentId, keyId };
-  const [total, agents, models, runs, running, alerts, refusals, anomalies, budgets, rules] = await Promise
-    .all([
-      readCostTotal(ctx.store, scope),
-      listCosts(ctx.store, { ...scope, groupBy: "agent", limit: LIVE_SIZES.agents, offset: 0 }),
-      listCosts(ctx.store, { ...scope, groupBy: "model", limit: LIVE_SIZES.models, offset: 0 }),
-      listRuns(ctx, { status: "running", agentId, limit: LIVE_SIZES.runs }),
-      countRunning(ctx, agentId),
-      listAlerts(ctx, { limit: LIVE_SIZES.alerts, onlyAgentId: agentId }),
-      listRefusals(ctx, { agentId, limit: LIVE_SIZES.refusals }),
-      listAnomalies(ctx, { agentId, limit: LIVE_SIZES.anomalies }),
-      limits?.budgets ?? listBudgets(ctx, { reader, isEnabled: true, limit: LIVE_SIZES.budgets }),
-      limits?.rules ?? listRules(ctx, { agentId, isEnabled: true, limit: LIVE_SIZES.rules }),
-    ]);
+  const [total, ever, agents, models, runs, running, alerts, refusals, anomalies, budgets, rules] =
+    await Promise
+      .all([
+        readCostTotal(ctx.store, scope),
+        readCostTotal(ctx.store, { agentId }),
+        listCosts(ctx.store, { ...scope, groupBy: "agent", limit: LIVE_SIZES.agents, offset: 0 }),
+        listCosts(ctx.store, { ...scope, groupBy: "model", limit: LIVE_SIZES.models, offset: 0 }),
+        listRuns(ctx, { status: "running", agentId, limit: LIVE_SIZES.runs }),
+        countRunning(ctx, agentId),
+        listAlerts(ctx, { limit: LIVE_SIZES.alerts, onlyAgentId: agentId }),
+        listRefusals(ctx, { agentId, limit: LIVE_SIZES.refusals }),
+        listAnomalies(ctx, { agentId, limit: LIVE_SIZES.anomalies }),
+        limits?.budgets ?? listBudgets(ctx, { reader, isEnabled: true, limit: LIVE_SIZES.budgets }),
+        limits?.rules ?? listRules(ctx, { agentId, isEnabled: true, limit: LIVE_SIZES.rules }),
+      ]);
   const ids = agents.map((row) => row.agent_id!);
   const minutes = await readMinutes(ctx.store, [agentId ?? "", ...ids], minutesFrom);
   const paceOf = (scope: string) => describeMinutes(minutes.get(scope), minutesFrom, now);
@@ -61,6 +64,7 @@ export async function readLiveState(
     day: toIso(today).slice(0, 10),
     minutes_from: toIso(minutesFrom),
     spend: { ...dayOf(total), ...paceOf(agentId ?? "") },
+    coverage: coverageOf(ever),
     running,
     agents: agents.map((row) => ({ agent_id: row.agent_id!, ...dayOf(row), ...paceOf(row.agent_id!) })),
     models: models.map((row) => ({ provider: row.provider!, model: row.model!, ...dayOf(row) })),
@@ -73,13 +77,14 @@ export async function readLiveState(
   };
 }
 
-const dayOf = (
-  { model_calls, unpriced_calls, cost_usd }: Pick<CostRow, "model_calls" | "unpriced_calls" | "cost_usd">,
-) => ({
+const coverageOf = ({ model_calls, unpriced_calls, partly_priced_calls, estimated_calls }: CostSums) => ({
   model_calls,
   unpriced_calls,
-  cost_usd,
+  partly_priced_calls,
+  estimated_calls,
 });
+
+const dayOf = (sums: CostSums) => ({ ...coverageOf(sums), cost_usd: sums.cost_usd });
 
 /** Returns the spending of each minute, and the mean of the last ones; of the present minute only its elapsed part counts. */
 export function describeMinutes(spent: ReadonlyMap<number, NanoUsd> = new Map(), from: number, now: number) {
@@ -116,7 +121,7 @@ type ListName =
   | "anomalies";
 
 const LISTS = Object.keys(IDS) as ListName[];
-const FIGURES = ["day", "minutes_from", "spend", "running"] as const;
+const FIGURES = ["day", "minutes_from", "spend", "coverage", "running"] as const;
 
 /** The lists whose entries go away; old alerts, refusals and anomalies only make room for new ones. */
 const WITH_GONE = ["agents", "models", "runs", "budgets", "rules"] as const;

@@ -1,16 +1,20 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
-import { LiveSign } from "../live/live.tsx";
+import { LiveSign, useLive } from "../live/live.tsx";
+import { type Coverage, CoverageNote } from "../views/coverage.tsx";
 
 /**
- * The page of a view: its heading, filters at the right of it, and the content. The heading gets the focus when another page
+ * The page of a view: its heading, filters at the right of it, what is not known of its costs, and the content. The heading gets the focus when another page
  * opens, so that screen readers begin there.
  */
-export function Page({ title, filters, children }: {
+export function Page({ title, filters, coverage, children }: {
   title: string;
   filters?: ComponentChildren;
+  /** What is known of the cost of its calls: null if the content says it, by default that of all calls. */
+  coverage?: { of: Coverage | undefined; href: string } | null;
   children: ComponentChildren;
 }) {
+  const { state } = useLive();
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => {
     document.title = `${title} · Purser`;
@@ -23,6 +27,7 @@ export function Page({ title, filters, children }: {
         <h1 ref={heading} tabIndex={-1}>{title}</h1>
         <div class="filters">{filters}</div>
         <LiveSign />
+        {coverage !== null && <CoverageNote {...coverage ?? { of: state?.coverage }} />}
       </header>
       {children}
     </>

@@ -2,11 +2,11 @@ import assert from "node:assert/strict";
 import { mergeLive } from "./feed.ts";
 import type { LiveState } from "./types.ts";
 
+const KNOWN = { model_calls: 1, unpriced_calls: 0, partly_priced_calls: 0, estimated_calls: 0 };
 const agent = (agent_id: string, cost_usd: number | null) => ({
   agent_id,
   cost_usd,
-  model_calls: 1,
-  unpriced_calls: 0,
+  ...KNOWN,
   usd_per_minute: 0,
   minutes: [],
 });
@@ -19,12 +19,13 @@ const STATE: LiveState = {
   at: "2026-11-23T21:30:00.000Z",
   day: "2026-11-23",
   minutes_from: "2026-11-23T20:31:00.000Z",
-  spend: { model_calls: 2, unpriced_calls: 0, cost_usd: 3, usd_per_minute: 0, minutes: [] },
+  coverage: KNOWN,
+  spend: { ...KNOWN, model_calls: 2, cost_usd: 3, usd_per_minute: 0, minutes: [] },
   running: 1,
   agents: [agent("a", 2), agent("b", 1), agent("unpriced", null)],
   models: [
-    { provider: "openai", model: "x", model_calls: 1, unpriced_calls: 0, cost_usd: 2 },
-    { provider: "local", model: "x", model_calls: 1, unpriced_calls: 0, cost_usd: 1 },
+    { provider: "openai", model: "x", ...KNOWN, cost_usd: 2 },
+    { provider: "local", model: "x", ...KNOWN, cost_usd: 1 },
   ],
   runs: [run("run_1", "2026-11-23T21:00:00.000Z")],
   alerts: [],
@@ -38,7 +39,7 @@ Deno.test("a change replaces what it names, in the order of the whole state, and
   const next = mergeLive(STATE, {
     at: "2026-11-23T21:30:01.000Z",
     agents: [agent("b", 5), agent("c", 3)],
-    models: [{ provider: "local", model: "x", model_calls: 2, unpriced_calls: 0, cost_usd: 7 }],
+    models: [{ provider: "local", model: "x", ...KNOWN, model_calls: 2, cost_usd: 7 }],
     runs: [run("run_2", "2026-11-23T21:30:00.000Z")],
     refusals: [refusal(2)],
     anomalies: [anomaly("anom_2", "2026-11-23T21:30:00.000Z")],

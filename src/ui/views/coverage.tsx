@@ -19,17 +19,43 @@ function uncertainText({ unpriced_calls, partly_priced_calls = 0, estimated_call
   ].filter(Boolean).join(", ");
 }
 
+/** Returns the page that names the calls whose cost is not known, with the fix. */
+export function coverageHref(from?: string): string {
+  return apiPath(uiPath("costs", "coverage"), from === undefined ? { span: "all" } : { from });
+}
+
+/** A line below the heading of a page, if the cost of some of its calls is not known: it leads to the fix. */
+export function CoverageNote({ of, href = coverageHref() }: { of: Coverage | undefined; href?: string }) {
+  if (!of) return null;
+  const { model_calls, unpriced_calls, partly_priced_calls = 0, estimated_calls = 0 } = of;
+  const [first, ...rest] = [
+    [unpriced_calls, "has no price", "have no price"],
+    [partly_priced_calls, "has a price in part", "have a price in part"],
+    [estimated_calls, "is estimated", "are estimated"],
+  ].filter(([number]) => number) as [number, string, string][];
+  if (!first) return null;
+  const say = ([number, one, many]: [number, string, string]) => number === 1 ? one : many;
+  const [number] = first;
+  return (
+    <p class="coverage-note">
+      {[
+        `${count(number)} of ${plural(model_calls, "call")} ${say(first)}`,
+        ...rest.map((part) => `${count(part[0])} ${say(part)}`),
+      ].join(", ")}: <Link href={href}>see which, and the fix</Link>
+    </p>
+  );
+}
+
 /** The number of calls that a figure is of, with a link to those whose cost is not known. */
 export function Calls({ of, from }: { of: Coverage; from: string | undefined }) {
   const uncertain = uncertainText(of);
-  const href = apiPath(uiPath("costs", "coverage"), from === undefined ? { span: "all" } : { from });
   return (
     <>
       {plural(of.model_calls, "call")}
       {uncertain && (
         <>
           {", "}
-          <Link href={href}>{uncertain}</Link>
+          <Link href={coverageHref(from)}>{uncertain}</Link>
         </>
       )}
     </>

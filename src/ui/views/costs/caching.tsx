@@ -1,4 +1,5 @@
 import type { Caching as CachingReport, CachingRow } from "../../../contract/costs/caching.ts";
+import type { CostTotal } from "../../../contract/costs.ts";
 import { compact, count, percent } from "../../format/number.ts";
 import { useNow } from "../../hooks/clock.ts";
 import { useData } from "../../hooks/data.ts";
@@ -8,9 +9,10 @@ import { Segments } from "../../parts/filters.tsx";
 import { Empty, Loaded } from "../../parts/loaded.tsx";
 import { Money } from "../../parts/money.tsx";
 import { type Column, Table } from "../../parts/table.tsx";
+import { CoverageNote } from "../coverage.tsx";
 import { Share } from "./cost_table.tsx";
 import { GroupLink, nameOf } from "./group.tsx";
-import { costPath } from "./scope.ts";
+import { costPath, hrefTo } from "./scope.ts";
 import { spanOf } from "./span.ts";
 
 /** The savings of prompt caches: what they were, and what they could be. */
@@ -19,6 +21,7 @@ export function Caching() {
   const { from, to, title } = spanOf(query, useNow(60_000));
   const by = query.get("by") ?? "model";
   const path = costPath("/costs/caching", query, { from, to, group_by: by });
+  const total = useData<CostTotal>(costPath("/costs/total", query, { from, to }));
   const caching = useData<CachingReport>(path);
   return (
     <Loaded
@@ -34,6 +37,7 @@ export function Caching() {
     >
       {(report) => (
         <>
+          <CoverageNote of={total.value} href={hrefTo("coverage")} />
           <Card title={`Prompt caching ${title}`}>
             <Figures report={report} />
           </Card>

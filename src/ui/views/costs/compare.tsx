@@ -10,6 +10,7 @@ import { Link } from "../../parts/link.tsx";
 import { Empty, Loaded } from "../../parts/loaded.tsx";
 import { Money } from "../../parts/money.tsx";
 import { type Column, Table } from "../../parts/table.tsx";
+import { CoverageNote } from "../coverage.tsx";
 import { change, Difference } from "./difference.tsx";
 import { filterOf, GroupLink, nameOf } from "./group.tsx";
 import { costPath, hrefTo } from "./scope.ts";
@@ -29,6 +30,10 @@ export function Compare() {
   const groups = by === "model" ? models : others;
   return (
     <>
+      <CoverageNote
+        of={total.value}
+        href={hrefTo("coverage", { from: spans.from, to: undefined, span: undefined })}
+      />
       <Card title={`This ${title} so far and the ${title} before`}>
         <Loaded data={total}>
           {(value) => <Figures total={value} title={title} spans={spans} />}

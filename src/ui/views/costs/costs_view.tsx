@@ -29,6 +29,7 @@ export function CostsView() {
   return (
     <Page
       title="Costs"
+      coverage={null}
       filters={page?.hasSpan ? <SpanFilter /> : page?.id === "compare" ? <PeriodFilter /> : null}
     >
       <div class="cost-bar">

@@ -1,4 +1,4 @@
-import type { CostRow } from "../../../contract/costs.ts";
+import type { CostRow, CostTotal } from "../../../contract/costs.ts";
 import type { CostForecast } from "../../../contract/costs/cost_forecast.ts";
 import { DAY_MS } from "../../../kernel/clock.ts";
 import { BarChart } from "../../charts/bar_chart.tsx";
@@ -13,6 +13,7 @@ import { Card, Stat, Stats } from "../../parts/card.tsx";
 import { Link } from "../../parts/link.tsx";
 import { Empty, Loaded } from "../../parts/loaded.tsx";
 import { Money } from "../../parts/money.tsx";
+import { CoverageNote } from "../coverage.tsx";
 import { hrefOfTime } from "./group.tsx";
 import { costPath, hrefTo } from "./scope.ts";
 import { dayOf, monthOf } from "./utc_days.ts";
@@ -26,9 +27,14 @@ export function Forecast() {
   const now = useNow(60_000);
   const forecast = useData<CostForecast>(costPath("/costs/forecast", query, {}), { refreshMs: 60_000 });
   const from = dayOf(monthOf(now, 0));
+  const total = useData<CostTotal>(costPath("/costs/total", query, { from }));
   const days = useData<CostRow[]>(costPath("/costs", query, { group_by: "day", from }));
   return (
     <>
+      <CoverageNote
+        of={total.value}
+        href={hrefTo("coverage", { span: "month", from: undefined, to: undefined })}
+      />
       <Card title="This month (UTC)">
         <Loaded data={forecast}>{(value) => <Range forecast={value} />}</Loaded>
       </Card>

@@ -3,11 +3,12 @@ import { compact, count, percent, plural } from "../../format/number.ts";
 import { useNow } from "../../hooks/clock.ts";
 import { useData, usePages } from "../../hooks/data.ts";
 import { hrefWith, useRoute } from "../../hooks/route.ts";
-import { Banner, Card, Stat, Stats } from "../../parts/card.tsx";
+import { Card, Stat, Stats } from "../../parts/card.tsx";
 import { Segments, Select } from "../../parts/filters.tsx";
 import { Link } from "../../parts/link.tsx";
 import { Empty, Loaded } from "../../parts/loaded.tsx";
 import { Money } from "../../parts/money.tsx";
+import { CoverageNote } from "../coverage.tsx";
 import { CostTable } from "./cost_table.tsx";
 import { Difference } from "./difference.tsx";
 import { GROUPS, hrefOfTime, nameOf } from "./group.tsx";
@@ -91,15 +92,9 @@ function sortOf(by: string): string | undefined {
 }
 
 function Figures({ total, span: { title, compare_from, compare_to } }: { total: CostTotal; span: Span }) {
-  const uncounted = total.unpriced_calls + total.partly_priced_calls;
   return (
     <>
-      {uncounted > 0 && (
-        <Banner action={<Link href={hrefTo("coverage")}>See which, and the fix</Link>}>
-          {count(uncounted)} of {plural(total.model_calls, "call")} {uncounted === 1 ? "has" : "have"}{" "}
-          no price, or not for all parts: the cost is higher than it says.
-        </Banner>
-      )}
+      <CoverageNote of={total} href={hrefTo("coverage")} />
       <Card title={`Spent ${title}`}>
         <Stats>
           <Stat

@@ -17,7 +17,7 @@ import type { Limit } from "../budgets/limit.ts";
 import { limitOfBudget } from "../budgets/limit_of_budget.ts";
 import { limitOfRule } from "../budgets/limit_of_rule.ts";
 import { nextStopOf, stoppedBy } from "../budgets/next_stop.tsx";
-import { Calls } from "../coverage.tsx";
+import { Calls, coverageHref } from "../coverage.tsx";
 import { budgetsHref, costsHref } from "../links.ts";
 import { AlertsCard, AnomaliesCard } from "./incidents.tsx";
 import { LimitsCard } from "./limits_card.tsx";
@@ -39,7 +39,11 @@ export function NowView() {
   ];
   const live = { value: state, error, isStale: error !== undefined, at, reload };
   return (
-    <Page title="Now" filters={<Segments name="span" label="Span" fallback="" choices={SPANS} />}>
+    <Page
+      title="Now"
+      filters={<Segments name="span" label="Span" fallback="" choices={SPANS} />}
+      coverage={{ of: sum, href: coverageHref(span.from) }}
+    >
       <Loaded data={live}>
         {(state) => (
           <>

@@ -15,6 +15,7 @@ import { StatusBadge } from "../../parts/status.tsx";
 import { Tabs } from "../../parts/tabs.tsx";
 import { Id, Text } from "../../parts/text.tsx";
 import { Time } from "../../parts/time.tsx";
+import { coverageHref } from "../coverage.tsx";
 import { CallTable } from "./call_table.tsx";
 import { CostLine } from "./replay/cost_line.tsx";
 import { Replay } from "./replay/replay.tsx";
@@ -27,7 +28,11 @@ import { type Column, Table } from "../../parts/table.tsx";
 export function SessionPage({ sessionId }: { sessionId: string }) {
   const session = useData<Session>(`/sessions/${encodeURIComponent(sessionId)}`, { refreshMs: 10_000 });
   return (
-    <Page title={`Session ${escapeText(sessionId)}`} filters={<CancelRun session={session.value} />}>
+    <Page
+      title={`Session ${escapeText(sessionId)}`}
+      filters={<CancelRun session={session.value} />}
+      coverage={{ of: session.value?.token_usage, href: coverageHref() }}
+    >
       <p class="crumb">
         <Link href={uiPath("sessions")}>← All sessions</Link>
       </p>

@@ -1,9 +1,10 @@
 import type { CostRow } from "../../../contract/costs.ts";
 import type { Session } from "../../../contract/sessions.ts";
+import { escapeText } from "../../../kernel/text.ts";
 import { Page } from "../../app/page.tsx";
 import { count, plural } from "../../format/number.ts";
 import { apiPath, uiPath, useRoute } from "../../hooks/route.ts";
-import { useData, usePages } from "../../hooks/data.ts";
+import { type Pages, useData, usePages } from "../../hooks/data.ts";
 import { Card } from "../../parts/card.tsx";
 import { Segments, Select } from "../../parts/filters.tsx";
 import { Link } from "../../parts/link.tsx";
@@ -17,6 +18,8 @@ import { RUN_AGENT } from "../commands.ts";
 import { SessionPage } from "./session_page.tsx";
 
 const PAGE = 100;
+/** The sessions among which those of a status are searched at once: the store has no index by status. */
+const SEARCHED = 500;
 
 /** The sessions, and the page of one: `/ui/sessions/ses_1`. */
 export function SessionsView() {
@@ -83,7 +86,7 @@ function Latest() {
   const agentId = query.get("agent_id");
   const status = query.get("status");
   const path = apiPath(agentId ? `/agents/${encodeURIComponent(agentId)}/sessions` : "/sessions", {
-    limit: PAGE,
+    limit: status ? SEARCHED : PAGE,
   });
   const pages = usePages<Session>(path, { refreshMs: 15_000 });
   return (
@@ -91,6 +94,7 @@ function Latest() {
       <Loaded data={pages} isEmpty={(rows) => rows.length === 0} empty={NONE}>
         {(sessions) => {
           const rows = status ? sessions.filter((session) => session.status === status) : sessions;
+          if (rows.length === 0) return <NoneOfStatus status={status!} pages={pages} />;
           return (
             <Table
               caption="Sessions"
@@ -107,6 +111,18 @@ function Latest() {
         }}
       </Loaded>
     </Card>
+  );
+}
+
+function NoneOfStatus(
+  { status, pages: { value, hasMore, more } }: { status: string; pages: Pages<Session> },
+) {
+  const text = escapeText(status.replaceAll("_", " "));
+  if (!hasMore) return <Empty title={`No session is ${text}`} />;
+  return (
+    <Empty title={`None of the latest ${plural(value!.length, "session")} is ${text}`}>
+      <button type="button" class="small" onClick={more}>Search older ones</button>
+    </Empty>
   );
 }
 

@@ -1,0 +1,58 @@
+import assert from "node:assert/strict";
+import { expectAccessible } from "../harness/browser.ts";
+import { testDashboard } from "../harness/dashboard.ts";
+import { bookCalls, call, dataRequests, openAt } from "./_money.ts";
+
+/** The calls whose cost is not known are named in the head of each page that may count them. */
+
+const PAGES: Readonly<Record<string, string>> = {
+  "/ui/": "1 of 4 calls has no price",
+  "/ui/?span=all": "1 of 6 calls has no price, 1 is estimated",
+  "/ui/costs?span=all": "1 of 6 calls has no price, 1 is estimated",
+  "/ui/costs?agent_id=coder": "1 of 2 calls is estimated",
+  "/ui/costs/compare?period=month": "1 of 4 calls has no price",
+  "/ui/costs/caching": "1 of 6 calls has no price, 1 is estimated",
+  "/ui/costs/forecast": "1 of 4 calls has no price",
+  "/ui/budgets": "1 of 6 calls has no price, 1 is estimated",
+  "/ui/budgets/alerts": "1 of 6 calls has no price, 1 is estimated",
+  "/ui/budgets/refusals": "1 of 6 calls has no price, 1 is estimated",
+  "/ui/sessions": "1 of 6 calls has no price, 1 is estimated",
+  "/ui/sessions/ses_support": "1 of 2 calls has no price",
+  "/ui/keys": "1 of 6 calls has no price, 1 is estimated",
+  "/ui/keys/channels": "1 of 6 calls has no price, 1 is estimated",
+};
+
+testDashboard("the calls without a known cost", {}, {
+  async "are named on no page while there are none"(dashboard) {
+    await using opened = await openAt(dashboard, "/ui/budgets");
+    await opened.page.getByText("No budget yet").waitFor();
+    assert.equal(await opened.page.locator(".coverage-note").count(), 0);
+  },
+
+  async "are named in the head of every page, with a link to those of its span and to the fix"(dashboard) {
+    await bookCalls(dashboard.purser);
+    const estimated = call("6", "2026-10-31T11:00:00.000Z", "coder", 1, { estimated: true });
+    assert.equal((await dashboard.purser.api("POST", "/costs/events", [estimated])).status, 201);
+    for (const [path, text] of Object.entries(PAGES)) {
+      await using opened = await openAt(dashboard, path);
+      const note = opened.page.locator(".coverage-note");
+      await note.waitFor();
+      assert.equal(await note.textContent(), `${text}: see which, and the fix`, path);
+      assert.ok(dataRequests(opened).length <= 3, `${path}: ${dataRequests(opened).join()}`);
+      await note.getByRole("link").click();
+      await opened.page.getByRole("heading", { name: /^Calls with a price/ }).waitFor();
+      assert.equal(await opened.page.locator(".coverage-note").count(), 0);
+    }
+  },
+
+  async "are named as soon as one is booked"(dashboard) {
+    await using opened = await openAt(dashboard, "/ui/budgets");
+    await opened.page.getByText("1 of 6 calls has no price").waitFor();
+    await dashboard.purser.api("POST", "/costs/events", [
+      call("7", "2026-11-01T11:59:00.000Z", "coder", null),
+    ]);
+    dashboard.purser.clock.advance(2_000);
+    await opened.page.getByText("2 of 7 calls have no price").waitFor();
+    await expectAccessible(opened.page);
+  },
+});
