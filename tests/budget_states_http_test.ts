@@ -1,5 +1,8 @@
 import assert from "node:assert/strict";
+import { createKey } from "../src/keys/mod.ts";
+import { recordCalls } from "../src/ledger/mod.ts";
 import { EVENT } from "./harness/bodies.ts";
+import { modelCall } from "./harness/model_calls.ts";
 import { openTestPurser } from "./harness/test_purser.ts";
 import { add, BUDGETS, DAY, read, spend } from "./harness/budget_requests.ts";
 
@@ -168,4 +171,22 @@ Deno.test("a budget that allows unpriced models says how many calls it doesn't c
   const ofAgent = { name: "U", limit_usd: 9, allow_unpriced: true, agent_id: "elsewhere" };
   assert.equal((await add(purser, { ...ofAgent, per: "week" })).unpriced_calls, 2);
   assert.equal((await add(purser, { ...ofAgent, agent_id: "other", per: "week" })).unpriced_calls, 0);
+});
+
+Deno.test("a budget of a key, or whose counter is one, has the key's name", async () => {
+  await using purser = await openTestPurser();
+  const admin = { name: "ops", scopes: ["admin"] as const, agentId: null, expiresAt: null };
+  const { key_id } = await createKey(purser.core, admin);
+  const nameOf = async (more: object) => {
+    const budget = { name: "K", limit_usd: 9, per: "day", ...more };
+    const { status, body } = await purser.api("POST", "/budgets", budget);
+    assert.equal(status, 201, JSON.stringify(body));
+    return [body.counter, body.key_name];
+  };
+  assert.deepEqual(await nameOf({ each: "key" }), [null, undefined]);
+  const call = modelCall({ callId: "k", at: purser.clock.now(), keyId: key_id, costNanoUsd: 1_000_000_000n });
+  await purser.core.store.write(recordCalls([call]));
+  assert.deepEqual(await nameOf({ each: "key" }), [{ kind: "key", id: key_id }, "ops"]);
+  assert.deepEqual(await nameOf({ key_id }), [undefined, "ops"]);
+  assert.deepEqual(await nameOf({}), [undefined, undefined]);
 });

@@ -143,10 +143,12 @@ export async function readStates(ctx: StateContext, rows: readonly BudgetRow[]):
   );
   const entities = largest.map(({ scope }) => scope === undefined ? undefined : entityOf(scope));
   const runIds = entities.flatMap((entity) => entity?.kind === "run" ? [entity.id] : []);
-  const [unpriced, paces, sessions] = await Promise.all([
+  const keyIds = entities.flatMap((entity) => entity?.kind === "key" ? [entity.id] : []);
+  const [unpriced, paces, sessions, keyNames] = await Promise.all([
     readUnpriced(ctx, rows, largest, now),
     readPacesOf(ctx, rows, largest, now),
     readSessionsOfRuns(ctx.store, runIds),
+    readKeyNames(ctx, keyIds),
   ]);
   return rows.map((row, index) => {
     const { figures } = largest[index]!;
@@ -161,11 +163,20 @@ export async function readStates(ctx: StateContext, rows: readonly BudgetRow[]):
           ...(entity.kind === "run" && { session_id: sessions.get(entity.id) ?? null }),
         },
       }),
+      ...(entity?.kind === "key" && { key_name: keyNames.get(entity.id) ?? null }),
       refused_calls: row.refusedCalls,
       last_refused_at: row.lastRefusedAt === null ? null : toIso(row.lastRefusedAt),
       ...(unpricedCalls !== undefined && { unpriced_calls: unpricedCalls }),
     };
   });
+}
+
+const KEY_NAMES = "SELECT key_id, name FROM api_keys WHERE key_id IN (SELECT value FROM json_each(?))";
+
+async function readKeyNames({ store }: StateContext, ids: readonly string[]): Promise<Map<string, string>> {
+  if (ids.length === 0) return new Map();
+  const { rows } = await store.read({ sql: KEY_NAMES, args: [JSON.stringify(ids)] });
+  return new Map(rows as [string, string][]);
 }
 
 const WINDOWS: Record<BudgetPeriod, PacedWindow | undefined> = {

@@ -253,7 +253,16 @@ testDashboard("the costs in the dashboard", { clock: fixedClock(NOW) }, {
       ["acme:\\u202e<img src=x onerror=alert(1)>", "1", "0", "0", "1", "0.125"],
     ]);
     await opened.page.getByText("purser reprice --unpriced --apply").waitFor();
+    const [step, row] = await Promise.all(
+      [".fix li", "tbody td"].map((selector) =>
+        opened.page.locator(selector).first().evaluate((element) => getComputedStyle(element).fontSize)
+      ),
+    );
+    assert.equal(step, row, "the steps are as large as the tables");
     expectFewRequests(opened);
+    await opened.page.goto(`${dashboard.url}/ui/costs/coverage?agent_id=nobody`);
+    await opened.page.getByText("No model was called in this span").waitFor();
+    assert.equal(await opened.page.getByText("Every call has a price").count(), 0);
   },
 
   async "the month has a forecast as a range, and none before three days of calls"(dashboard) {

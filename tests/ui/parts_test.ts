@@ -201,6 +201,30 @@ Deno.test({
       },
     );
 
+    await t.step("the series of a chart have patterns besides their colours, as in its legend", async () => {
+      await using opened = await browser.open(url);
+      const { page } = opened;
+      await page.getByRole("img", { name: /^Spend: / }).waitFor();
+      const { bars, keys, marks } = await page.getByRole("figure", { name: "Spend" }).evaluate((figure) => {
+        const fills = (
+          selector: string,
+        ) => [...new Set([...figure.querySelectorAll(selector)].map((rect) => rect.getAttribute("fill")!))];
+        const bars = fills(".chart-box rect[class^=series]");
+        const markOf = (fill: string) =>
+          document.getElementById(/#(.*)\)/.exec(fill)![1]!)!.querySelector("path")!.getAttribute("d");
+        return { bars, keys: fills(".legend rect"), marks: new Set(bars.map(markOf)).size };
+      });
+      assert.equal(bars.length, 3);
+      assert.deepEqual([keys, marks], [bars, 3]);
+      const dashes = await page.getByRole("figure", { name: "Calls" }).evaluate((figure) =>
+        ["path.line", ".legend path.line"].map((selector) =>
+          [...figure.querySelectorAll(`${selector}`)].map((line) => getComputedStyle(line).strokeDasharray)
+        )
+      );
+      assert.deepEqual(dashes[0]!.slice(0, 3), dashes[1]);
+      assert.equal(new Set(dashes[1]).size, 3);
+    });
+
     await t.step(
       "an action is confirmed once, says what it did, and refreshes the page; or says why not",
       async () => {

@@ -49,6 +49,10 @@ export const BudgetState = z.object({
       "Of a budget with many counters (`each`, or per run or session): the one that the figures are of, with the " +
       "most spent in the present window; null where there is none yet",
   }),
+  key_name: z.string().nullish().openapi({
+    description:
+      "Of a budget of one API key, or whose `counter` is one: the key's name; null of an unknown key",
+  }),
   refused_calls: Count.openapi({
     description: "Calls that it refused, or with `watch` would have refused, since it exists",
   }),

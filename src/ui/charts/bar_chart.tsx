@@ -1,5 +1,6 @@
 import { areaOf, Axes, BaseLine, MARGIN, yOf } from "./axes.tsx";
 import { ChartFrame, type ChartProps } from "./frame.tsx";
+import { fillOf } from "./patterns.tsx";
 import { scaleTo } from "./scale.ts";
 import { classOf } from "./series.ts";
 
@@ -15,7 +16,8 @@ export function BarChart(props: ChartProps) {
     <ChartFrame
       {...props}
       margin={MARGIN.left}
-      draw={({ width, height, active }) => {
+      mark="bar"
+      draw={({ width, height, active, patterns }) => {
         const area = areaOf(width, height);
         const step = area.width / Math.max(1, points.length);
         const bar = Math.max(1, Math.min(40, step * 0.72));
@@ -44,6 +46,7 @@ export function BarChart(props: ChartProps) {
                       <rect
                         key={one.key}
                         class={classOf(one, order)}
+                        fill={fillOf(patterns, one, order)}
                         x={area.left + index * step + (step - bar) / 2}
                         y={top}
                         width={bar}

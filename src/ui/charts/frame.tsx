@@ -1,8 +1,9 @@
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { escapeText } from "../../kernel/text.ts";
 import { localBriefly } from "../format/time.ts";
 import { navigate } from "../hooks/route.ts";
+import { fillOf, Patterns } from "./patterns.tsx";
 import { classOf, type Point, type Series } from "./series.ts";
 
 /** The properties that every chart has. */
@@ -24,20 +25,27 @@ export interface Drawing {
   width: number;
   height: number;
   active: number | undefined;
+  /** The id of the patterns of the series. */
+  patterns: string;
 }
 
 /**
  * The frame of a chart: finding, legend with the values of the active point, picture, and the data as a table. The picture
  * is one tab stop: arrow keys, Home and End choose a point, Enter opens it, Escape leaves it.
  */
-export function ChartFrame({ title, finding, points, series, format, pointTitle, height = 200, margin, draw }:
-  & ChartProps
-  & {
-    /** The space at the left of the first point. */
-    margin: number;
-    draw(drawing: Drawing): ComponentChildren;
-  }) {
+export function ChartFrame(
+  { title, finding, points, series, format, pointTitle, height = 200, margin, mark, draw }:
+    & ChartProps
+    & {
+      /** The space at the left of the first point. */
+      margin: number;
+      /** The mark of a series, which the legend repeats. */
+      mark: "bar" | "line";
+      draw(drawing: Drawing): ComponentChildren;
+    },
+) {
   const box = useRef<HTMLDivElement>(null);
+  const patterns = useId();
   const width = useWidth(box);
   const [active, setActive] = useState<number>();
   const shown = active === undefined ? undefined : points[active];
@@ -59,7 +67,7 @@ export function ChartFrame({ title, finding, points, series, format, pointTitle,
   return (
     <figure class="chart" aria-label={title}>
       <figcaption class="finding">{escapeText(finding)}</figcaption>
-      <Legend series={series} shown={shown} format={format} />
+      <Legend series={series} shown={shown} format={format} mark={mark} patterns={patterns} />
       <div ref={box} class={`chart-box height-${height <= 120 ? "low" : "full"}`}>
         {width > 0 && (
           <svg
@@ -76,7 +84,8 @@ export function ChartFrame({ title, finding, points, series, format, pointTitle,
             onClick={() => shown?.href && navigate(shown.href)}
             onKeyDown={onKeyDown}
           >
-            {draw({ width, height, active })}
+            {mark === "bar" && <Patterns id={patterns} series={series} />}
+            {draw({ width, height, active, patterns })}
           </svg>
         )}
       </div>
@@ -85,9 +94,11 @@ export function ChartFrame({ title, finding, points, series, format, pointTitle,
   );
 }
 
-function Legend({ series, shown, format }: {
+function Legend({ series, shown, format, mark, patterns }: {
   series: readonly Series[];
   shown: Point | undefined;
+  mark: "bar" | "line";
+  patterns: string;
   format(value: number): string;
 }) {
   const total = shown?.total;
@@ -98,8 +109,10 @@ function Legend({ series, shown, format }: {
           const value = shown?.values.get(one.key);
           return (
             <li key={one.key}>
-              <svg class={`key ${classOf(one, index)}`} width="10" height="10" aria-hidden="true">
-                <rect width="10" height="10" rx="2" />
+              <svg class={`key ${classOf(one, index)}`} width="18" height="12" aria-hidden="true">
+                {mark === "line"
+                  ? <path class="line" d="M0 6h18" />
+                  : <rect fill={fillOf(patterns, one, index)} width="18" height="12" rx="2" />}
               </svg>
               <span class="legend-name">{escapeText(one.label)}</span>
               <span class="legend-value">{shown ? (value == null ? "–" : format(value)) : one.note}</span>

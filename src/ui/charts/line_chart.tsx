@@ -13,6 +13,7 @@ export function LineChart(props: ChartProps) {
     <ChartFrame
       {...props}
       margin={MARGIN.left}
+      mark="line"
       draw={({ width, height, active }) => {
         const area = areaOf(width, height);
         const step = area.width / Math.max(1, points.length);

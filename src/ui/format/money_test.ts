@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { exactUsd, shortUsd } from "./money.ts";
+import { decimalsOf, exactUsd, shortUsd } from "./money.ts";
 
 Deno.test("an amount is shown by cents, and below a dollar by the digits that matter", () => {
   const shown: [number, string][] = [
@@ -31,4 +31,20 @@ Deno.test("the exact amount has every decimal of the API's number", () => {
     [-1e-9, "-$0.000000001"],
   ];
   for (const [usd, text] of shown) assert.equal(exactUsd(usd), text);
+});
+
+Deno.test("the amounts of a column have as many decimals, but for those that would read as zero", () => {
+  const columns: [amounts: (number | null)[], shown: string[]][] = [
+    [[60.13, 0.9673, 0.5, 0], ["$60.13", "$0.97", "$0.50", "$0"]],
+    [[12, 0.0042], ["$12.00", "$0.0042"]],
+    [[0.62, 0.25, null], ["$0.62", "$0.25"]],
+    [[0.5806, 0.25], ["$0.5806", "$0.2500"]],
+    [[0.0042, 0.00018], ["$0.0042", "$0.0002"]],
+    [[-1.5, 0.25], ["-$1.50", "$0.25"]],
+    [[0, null], ["$0"]],
+  ];
+  for (const [amounts, shown] of columns) {
+    const decimals = decimalsOf(amounts);
+    assert.deepEqual(amounts.flatMap((usd) => usd === null ? [] : [shortUsd(usd, decimals)]), shown);
+  }
 });

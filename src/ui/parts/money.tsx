@@ -1,11 +1,17 @@
+import { createContext } from "preact";
+import { useContext } from "preact/hooks";
 import { exactUsd, NO_PRICE, shortUsd } from "../format/money.ts";
+
+/** The decimals of the amounts of a column; undefined outside of one. */
+export const DecimalsContext = createContext<number | undefined>(undefined);
 
 /** An amount of the API. The exact amount is its title; null is no price, which is not $0. */
 export function Money({ usd, exact = false }: { usd: number | null | undefined; exact?: boolean }) {
+  const decimals = useContext(DecimalsContext);
   if (usd === null || usd === undefined) return <span class="muted">{NO_PRICE}</span>;
   return (
     <data class="money" value={String(usd)} title={exactUsd(usd)}>
-      {exact ? exactUsd(usd) : shortUsd(usd)}
+      {exact ? exactUsd(usd) : shortUsd(usd, decimals)}
     </data>
   );
 }

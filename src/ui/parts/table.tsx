@@ -3,9 +3,11 @@ import { useCallback, useEffect, useLayoutEffect, useRef, useState } from "preac
 import { hrefWith, useRoute } from "../hooks/route.ts";
 import { download, MAX_DOWNLOADED, type Source } from "../hooks/download.ts";
 import type { RequestError } from "../hooks/request.ts";
+import { decimalsOf } from "../format/money.ts";
 import { count } from "../format/number.ts";
 import { escapeText } from "../../kernel/text.ts";
 import { Link } from "./link.tsx";
+import { DecimalsContext } from "./money.tsx";
 import { useToast } from "./toast.tsx";
 
 /** A column of a table. */
@@ -16,6 +18,8 @@ export interface Column<Row> {
   cell(row: Row): ComponentChildren;
   /** Numbers stand at the right, in tabular figures. */
   isNumber?: boolean;
+  /** Amounts are numbers that `sortBy` returns; all of a column have as many decimals. */
+  isMoney?: boolean;
   /** The value that rows are sorted by; a column without it doesn't sort. Amounts of the API may be used as they are. */
   sortBy?(row: Row): number | string | null | undefined;
 }
@@ -52,6 +56,9 @@ export function Table<Row>(
   const from = drawn.sort === sort && drawn.from < rows.length ? drawn.from : 0;
   const to = Math.min(from + MAX_DRAWN, rows.length);
   const draw = (from: number) => () => setDrawn({ from, sort });
+  const decimals = columns.map(({ isMoney, sortBy }) =>
+    isMoney && sortBy ? decimalsOf(rows.map((row) => sortBy(row) as number | null | undefined)) : undefined
+  );
   return (
     <div class="table-box">
       <div
@@ -73,13 +80,15 @@ export function Table<Row>(
           <tbody>
             {sortRows(rows, columns, sort).slice(from, to).map((row) => (
               <tr key={keyOf(row)}>
-                {columns.map((column) => (
+                {columns.map((column, index) => (
                   <td
                     key={column.id}
-                    class={column.isNumber ? "number" : undefined}
+                    class={isNumber(column) ? "number" : undefined}
                     data-title={column.title}
                   >
-                    <div class="cell">{column.cell(row)}</div>
+                    <DecimalsContext.Provider value={decimals[index]}>
+                      <div class="cell">{column.cell(row)}</div>
+                    </DecimalsContext.Provider>
                   </td>
                 ))}
               </tr>
@@ -133,14 +142,19 @@ function useStacked() {
   return { box, isStacked };
 }
 
+function isNumber<Row>({ isNumber, isMoney }: Column<Row>): boolean | undefined {
+  return isNumber || isMoney;
+}
+
 function Head<Row>(
   { column, sort, sortParam }: { column: Column<Row>; sort: string | undefined; sortParam: string },
 ) {
-  const { id, title, isNumber, sortBy } = column;
+  const { id, title, sortBy } = column;
+  const isOfNumbers = isNumber(column);
   const isSorted = sort === id ? "ascending" : sort === `-${id}` ? "descending" : undefined;
-  const next = isSorted === "descending" || (isSorted === undefined && !isNumber) ? id : `-${id}`;
+  const next = isSorted === "descending" || (isSorted === undefined && !isOfNumbers) ? id : `-${id}`;
   return (
-    <th scope="col" class={isNumber ? "number" : undefined} aria-sort={isSorted}>
+    <th scope="col" class={isOfNumbers ? "number" : undefined} aria-sort={isSorted}>
       {sortBy
         ? (
           <Link href={hrefWith({ [sortParam]: next })} class="sort">

@@ -41,7 +41,10 @@ export function CoverageNote({ of, href = coverageHref() }: { of: Coverage | und
       {[
         `${count(number)} of ${plural(model_calls, "call")} ${say(first)}`,
         ...rest.map((part) => `${count(part[0])} ${say(part)}`),
-      ].join(", ")}: <Link href={href}>see which, and the fix</Link>
+      ].join(", ")}:{" "}
+      <Link href={href}>
+        {unpriced_calls + partly_priced_calls > 0 ? "see which, and the fix" : "see which"}
+      </Link>
     </p>
   );
 }

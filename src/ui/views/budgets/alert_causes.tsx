@@ -145,7 +145,7 @@ function columnsOf(
     {
       id: "cost_usd",
       title: "Cost",
-      isNumber: true,
+      isMoney: true,
       sortBy: ({ cost_usd }) => cost_usd,
       cell: ({ cost_usd }) => <Money usd={cost_usd} />,
     },

@@ -50,14 +50,14 @@ export const ALERT_COLUMNS: Column<AlertRecord>[] = [
   {
     id: "value_usd",
     title: "Value",
-    isNumber: true,
+    isMoney: true,
     sortBy: ({ value_usd }) => value_usd,
     cell: ({ value_usd }) => <Money usd={value_usd} />,
   },
   {
     id: "threshold_usd",
     title: "Threshold",
-    isNumber: true,
+    isMoney: true,
     sortBy: ({ threshold_usd }) => threshold_usd,
     cell: ({ threshold_usd, threshold_type }) => (
       <>

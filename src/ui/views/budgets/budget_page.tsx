@@ -102,7 +102,10 @@ function StateCard({ budget }: { budget: Budget }) {
       }
     >
       <Stats>
-        <Stat label="Spent" note={counter ? <CounterName counter={counter} /> : <Text>{limit.scope}</Text>}>
+        <Stat
+          label="Spent"
+          note={counter ? <CounterName budget={budget} counter={counter} /> : <Text>{limit.scope}</Text>}
+        >
           <Link href={limit.spentHref}>
             <Money usd={budget.spent_usd} />
           </Link>
@@ -144,8 +147,11 @@ function StateCard({ budget }: { budget: Budget }) {
   );
 }
 
-function CounterName({ counter: { kind, id, session_id } }: { counter: NonNullable<Budget["counter"]> }) {
-  const name = <Id>{id}</Id>;
+function CounterName({ budget: { key_name }, counter: { kind, id, session_id } }: {
+  budget: Budget;
+  counter: NonNullable<Budget["counter"]>;
+}) {
+  const name = kind === "key" && key_name ? <Text>{key_name}</Text> : <Id>{id}</Id>;
   const href = kind === "agent"
     ? costsHref({ agent_id: id })
     : kind === "key"
@@ -171,7 +177,7 @@ const RAISE_COLUMNS: Column<BudgetRaise>[] = [
   {
     id: "extra_usd",
     title: "By",
-    isNumber: true,
+    isMoney: true,
     sortBy: ({ extra_usd }) => extra_usd,
     cell: ({ extra_usd }) => <Money usd={extra_usd} />,
   },

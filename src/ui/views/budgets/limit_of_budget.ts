@@ -32,13 +32,13 @@ export function limitOfBudget(budget: Budget): Limit {
   };
 }
 
-function scopeOfBudget({ agent_id, session_id, key_id, each }: BudgetDefinition): string {
+function scopeOfBudget({ agent_id, session_id, key_id, key_name, each }: Budget): string {
   const named = agent_id !== null
     ? `agent ${agent_id}`
     : session_id !== null
     ? `session ${session_id}`
     : key_id !== null
-    ? `key ${key_id}`
+    ? `key ${key_name ?? key_id}`
     : "all agents";
   return each === null ? named : named === "all agents" ? `each ${each}` : `${named}, each ${each}`;
 }

@@ -85,6 +85,11 @@ Deno.test("the amount of a budget links to the calls that it counts", () => {
   assert.equal(budget({ key_id: "key_1", window_start: null }).spentHref, "/ui/costs?key_id=key_1&span=all");
 });
 
+Deno.test("a budget of a key has its name, and its id where the key is not known", () => {
+  const scopes = ["laptops", null].map((key_name) => budget({ key_id: "key_1", key_name }).scope);
+  assert.deepEqual(scopes, ["key laptops", "key key_1"]);
+});
+
 Deno.test("limits are in the order in which they are reached, then by share", () => {
   const late = budget({ name: "late", reaches_at: "2027-01-01T02:00:00.000Z" });
   const soon = budget({ name: "soon", spent_usd: 1, reaches_at: "2027-01-01T01:00:00.000Z" });

@@ -26,7 +26,7 @@ const BUDGET_COLUMNS: Column<LimitRow<Budget>>[] = [
   {
     id: "left_usd",
     title: "Left",
-    isNumber: true,
+    isMoney: true,
     sortBy: ({ of }) => of.left_usd,
     cell: ({ of }) => <Money usd={of.left_usd} />,
   },

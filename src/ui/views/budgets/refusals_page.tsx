@@ -35,14 +35,14 @@ export const REFUSAL_COLUMNS: Column<BudgetRefusal>[] = [
   {
     id: "cost_usd_so_far",
     title: "Spent",
-    isNumber: true,
+    isMoney: true,
     sortBy: ({ cost_usd_so_far }) => cost_usd_so_far,
     cell: ({ cost_usd_so_far }) => <Money usd={cost_usd_so_far} />,
   },
   {
     id: "budget_usd",
     title: "Limit",
-    isNumber: true,
+    isMoney: true,
     sortBy: ({ budget_usd }) => budget_usd,
     cell: ({ budget_usd }) => <Money usd={budget_usd} />,
   },

@@ -139,7 +139,7 @@ function columnsOf(by: string): Column<CachingRow>[] {
     {
       id: "saved",
       title: "Saved",
-      isNumber: true,
+      isMoney: true,
       sortBy: ({ saved_usd }) => saved_usd,
       cell: (row) => (
         <GroupLink row={row as never} group={by}>
@@ -150,7 +150,7 @@ function columnsOf(by: string): Column<CachingRow>[] {
     {
       id: "possible",
       title: "Possible, at most",
-      isNumber: true,
+      isMoney: true,
       sortBy: ({ possible_usd }) => possible_usd,
       cell: (row) => (
         <GroupLink row={row as never} group={by}>

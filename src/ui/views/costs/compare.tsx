@@ -141,7 +141,7 @@ function columnsOf(by: string, title: string, spans: Spans): Column<CostRow>[] {
     {
       id: "cost_usd",
       title: `This ${title}`,
-      isNumber: true,
+      isMoney: true,
       sortBy: ({ cost_usd }) => cost_usd,
       cell: (row) => (
         <Link href={hrefOfSpan(spans, false, filterOf(row, by))}>
@@ -152,7 +152,7 @@ function columnsOf(by: string, title: string, spans: Spans): Column<CostRow>[] {
     {
       id: "before",
       title: `${title[0]!.toUpperCase()}${title.slice(1)} before`,
-      isNumber: true,
+      isMoney: true,
       sortBy: ({ previous }) => previous?.cost_usd,
       cell: (row) => (
         <Link href={hrefOfSpan(spans, true, filterOf(row, by))}>
@@ -163,7 +163,7 @@ function columnsOf(by: string, title: string, spans: Spans): Column<CostRow>[] {
     {
       id: "difference",
       title: "Difference",
-      isNumber: true,
+      isMoney: true,
       sortBy: ({ difference_usd }) => difference_usd,
       cell: ({ difference_usd }) => <Difference usd={difference_usd} />,
     },

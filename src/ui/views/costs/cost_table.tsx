@@ -70,7 +70,7 @@ function columnsOf(group: string, title: string, total: number | null | undefine
     {
       id: "cost_usd",
       title: "Cost",
-      isNumber: true,
+      isMoney: true,
       sortBy: ({ cost_usd }) => cost_usd,
       cell: (row) => (
         <GroupLink row={row} group={group}>

@@ -33,7 +33,13 @@ export function Coverage() {
         <Loaded
           data={models}
           isEmpty={(rows) => !rows.some(isUncertain)}
-          empty={<Empty title="Every call has a price, and every token is the provider's own count" />}
+          empty={
+            <Empty
+              title={models.value?.length
+                ? "Every call has a price, and every token is the provider's own count"
+                : "No model was called in this span"}
+            />
+          }
         >
           {(rows) => (
             <Table
@@ -106,7 +112,7 @@ const COLUMNS: Column<CostRow>[] = [
   {
     id: "cost_usd",
     title: "Cost so far",
-    isNumber: true,
+    isMoney: true,
     sortBy: ({ cost_usd }) => cost_usd,
     cell: ({ cost_usd }) => <Money usd={cost_usd} />,
   },

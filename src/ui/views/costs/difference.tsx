@@ -1,13 +1,15 @@
 import { shortUsd } from "../../format/money.ts";
-import { Money } from "../../parts/money.tsx";
+import { useContext } from "preact/hooks";
+import { DecimalsContext, Money } from "../../parts/money.tsx";
 
 /** A difference of the server with its sign; the colour repeats it. */
 export function Difference({ usd }: { usd: number | null | undefined }) {
+  const decimals = useContext(DecimalsContext);
   if (usd === null || usd === undefined) return <Money usd={null} />;
   if (usd === 0) return <span>no change</span>;
   return (
     <data class={usd > 0 ? "difference more" : "difference less"} value={String(usd)}>
-      {usd > 0 ? `+${shortUsd(usd)}` : shortUsd(usd).replace("-", "−")}
+      {usd > 0 ? `+${shortUsd(usd, decimals)}` : shortUsd(usd, decimals).replace("-", "−")}
     </data>
   );
 }

@@ -149,7 +149,7 @@ function columnsOf(
     {
       id: "cost_usd",
       title: "Spent",
-      isNumber: true,
+      isMoney: true,
       sortBy: ({ key_id }) => costOf.get(key_id),
       cell: ({ key_id }) =>
         costOf.has(key_id)

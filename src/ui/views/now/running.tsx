@@ -76,7 +76,7 @@ const RUN_COLUMNS: Column<LiveRun>[] = [
   {
     id: "cost_usd",
     title: "Cost so far",
-    isNumber: true,
+    isMoney: true,
     sortBy: ({ token_usage }) => token_usage.cost_usd,
     cell: (run) => <RunCost run={run} />,
   },
@@ -187,14 +187,14 @@ function burnColumns(day: string): Column<LiveAgent>[] {
     {
       id: "usd_per_minute",
       title: "$/min",
-      isNumber: true,
+      isMoney: true,
       sortBy: ({ usd_per_minute }) => usd_per_minute,
       cell: ({ usd_per_minute }) => <Money usd={usd_per_minute} />,
     },
     {
       id: "cost_usd",
       title: "Today",
-      isNumber: true,
+      isMoney: true,
       sortBy: ({ cost_usd }) => cost_usd,
       cell: ({ agent_id, cost_usd }) => (
         <Link href={costsHref({ agent_id, from: day })}>

@@ -121,7 +121,7 @@ function columnsOf(group: Group, sum: SpanSum): Column<Spender>[] {
     {
       id: "cost_usd",
       title: "Cost",
-      isNumber: true,
+      isMoney: true,
       sortBy: ({ cost_usd }) => cost_usd,
       cell: ({ cost_usd, href }) => (
         <Link href={href}>

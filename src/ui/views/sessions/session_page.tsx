@@ -248,7 +248,7 @@ const COLUMNS: Column<TrackedRun>[] = [
   {
     id: "cost_usd",
     title: "Cost",
-    isNumber: true,
+    isMoney: true,
     sortBy: ({ totals }) => totalUsd(totals),
     cell: ({ totals }) => <Money usd={totalUsd(totals)} />,
   },

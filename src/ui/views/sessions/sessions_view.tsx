@@ -157,7 +157,7 @@ const LATEST: Column<Session>[] = [
   {
     id: "cost_usd",
     title: "Cost",
-    isNumber: true,
+    isMoney: true,
     sortBy: ({ token_usage }) => token_usage.cost_usd,
     cell: ({ session_id, token_usage }) => (
       <Link href={`${uiPath("sessions", session_id)}?tab=calls`}>
