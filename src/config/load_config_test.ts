@@ -38,7 +38,7 @@ Deno.test("loadConfig() has a default for everything", async () => {
     logFormat: "auto",
     remoteTimeoutMs: 10_000,
     requestLimits: {},
-    maxBodyBytes: 8_388_608,
+    maxBodyBytes: 4_194_304,
     maxSnapshotBytes: 268_435_456,
     providers: {},
     prices: [],
