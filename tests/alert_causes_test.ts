@@ -178,7 +178,8 @@ Deno.test("an alert names the calls that it measured, and what they cost by now"
   await report("late", 2, { agent_id: "ann", run_id: "r2" });
   purser.clock.advance(1);
   await report("next", 4, { session_id: "s2", run_id: "r3" });
-  const costs = Object.fromEntries(Object.entries(await measured()).map(([name, [, usd]]) => [name, usd]));
+  const all: Record<string, [unknown, number]> = await measured();
+  const costs = Object.fromEntries(Object.entries(all).map(([name, [, usd]]) => [name, usd]));
   assert.deepEqual(costs, { day: 3, session: 3, run: 1 });
 });
 
