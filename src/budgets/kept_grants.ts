@@ -85,7 +85,9 @@ export class KeptGrants {
       if (young.length > 0) this.#kept.set(caller, young);
       else this.#kept.delete(caller);
       if (old.length > 0) await this.free(old).catch(() => {}); // else their lease ends them
-      delayMs = Math.max(1, Math.min(...young.map(({ keptAt }) => keptAt - until)));
+      // Others may have been kept or taken meanwhile; the first is the oldest.
+      const oldest = this.#kept.get(caller)?.[0];
+      delayMs = oldest ? Math.max(1, oldest.keptAt + AHEAD_MS - this.clock.monotonic()) : 0;
     }
     this.#timed.delete(caller);
   }
