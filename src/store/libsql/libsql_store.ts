@@ -83,12 +83,12 @@ export class RemoteStore implements Store {
     if (this.#isClosed) throw new PurserError("unavailable", "Cannot read: the database is closed");
     const { clock, timeoutMs } = this.#options;
     const until = clock.monotonic() + timeoutMs;
-    return await this.#untilDeadline("read", until, () => this.#readOnce(statements));
+    return await this.#untilDeadline("read", until, () => this.#readOnce(statements, until));
   }
 
-  async #readOnce(statements: readonly Statement[]): Promise<ResultSet[]> {
+  async #readOnce(statements: readonly Statement[], until: number): Promise<ResultSet[]> {
     const { sent, toResults } = toInStatements(statements);
-    return toResults(await this.#connections.read(sent));
+    return toResults(await this.#connections.read(sent, until));
   }
 
   write(statements: readonly Statement[]): Promise<ResultSet[]> {
@@ -146,7 +146,7 @@ export class RemoteStore implements Store {
         return split(results.slice(prefix.length), units);
       } catch (error) {
         if (!isTokenTaken(error)) throw error;
-        return await this.#readBack(units);
+        return await this.#readBack(units, until);
       }
     });
   }
@@ -155,12 +155,12 @@ export class RemoteStore implements Store {
    * Returns the results of a commit whose response was lost: its queries, run again. A statement that writes begins with its
    * verb, so WITH begins a query.
    */
-  async #readBack(units: readonly WriteUnit[]): Promise<ResultSet[][]> {
+  async #readBack(units: readonly WriteUnit[], until: number): Promise<ResultSet[][]> {
     const results: ResultSet[] = [];
     for (const statement of units.flat()) {
       const isQuery = /^\s*(SELECT|WITH)\b/i.test(statement.sql);
       results.push(
-        ...isQuery ? await this.#readOnce([statement]) : [{ columns: [], rows: [] }],
+        ...isQuery ? await this.#readOnce([statement], until) : [{ columns: [], rows: [] }],
       );
     }
     return split(results, units);

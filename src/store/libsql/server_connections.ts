@@ -53,7 +53,7 @@ export class ServerConnections {
   #isClosed = false;
 
   #reads = 0;
-  #waitingReads: (() => void)[] = [];
+  #waitingReads: WaitingRead[] = [];
   /** The time of the last read, and the number of those before it that came often. */
   #lastReadAt = -Infinity;
   #readsInARow = 0;
@@ -68,21 +68,33 @@ export class ServerConnections {
     return this.#send({ begin: "BEGIN IMMEDIATE", statements, isKept: this.options.keepsConnections });
   }
 
-  /** Runs queries over one consistent view. */
-  async read(statements: readonly InStatement[]): Promise<ClientResult[]> {
+  /** Runs queries over one consistent view. One that still waits at `until`, a monotonic time, is never sent. */
+  async read(statements: readonly InStatement[], until: number): Promise<ClientResult[]> {
     const now = this.options.clock.monotonic();
     this.#readsInARow = now - this.#lastReadAt < IDLE_MS ? this.#readsInARow + 1 : 0;
     this.#lastReadAt = now;
     const isKept = this.options.keepsConnections && this.#readsInARow >= OFTEN;
-    if (this.#reads >= MAX_READS) await new Promise<void>((resolve) => this.#waitingReads.push(resolve));
+    if (this.#reads >= MAX_READS) await this.#waitForTurn(until);
     else this.#reads++;
     try {
       return await this.#send({ begin: "BEGIN TRANSACTION READONLY", statements, isKept });
     } finally {
-      const next = this.#waitingReads.shift();
-      if (next) next();
-      else this.#reads--;
+      this.#endTurn();
     }
+  }
+
+  #waitForTurn(until: number): Promise<void> {
+    return new Promise((resolve, reject) => this.#waitingReads.push({ until, resolve, reject }));
+  }
+
+  /** Lets the next read begin whose caller still waits for it. */
+  #endTurn(): void {
+    const now = this.options.clock.monotonic();
+    for (let next = this.#waitingReads.shift(); next; next = this.#waitingReads.shift()) {
+      if (now < next.until) return next.resolve();
+      next.reject(new DOMException("it did not answer in time", "TimeoutError"));
+    }
+    this.#reads--;
   }
 
   async #send(transaction: Transaction): Promise<ClientResult[]> {
@@ -100,6 +112,7 @@ export class ServerConnections {
   /** Closes all connections, and waits until the server has closed them. */
   async close(): Promise<void> {
     this.#isClosed = true;
+    for (const { reject } of this.#waitingReads.splice(0)) reject(new Error("the database is closed"));
     for (const [connection, stopTimer] of this.#idle) {
       stopTimer();
       this.#end(connection);
@@ -166,6 +179,13 @@ export class ServerConnections {
 export interface ClientResult {
   columns: string[];
   rows: ArrayLike<unknown>[];
+}
+
+/** A read that waits for others to end. */
+interface WaitingRead {
+  until: number;
+  resolve: () => void;
+  reject: (reason: Error) => void;
 }
 
 interface Transaction {

@@ -26,8 +26,8 @@ function connect(sqld: Sqld) {
     clock,
     keepsConnections: true,
   });
-  const read = async () =>
-    assert.deepEqual((await connections.read([{ sql: "SELECT 1", args: [] }]))[0]!.rows[0]![0], 1n);
+  const read = async (until = Infinity) =>
+    assert.deepEqual((await connections.read([{ sql: "SELECT 1", args: [] }], until))[0]!.rows[0]![0], 1n);
   return { connections, clock, sent, read };
 }
 
@@ -82,4 +82,34 @@ test("reads that come rarely keep no connection", async (sqld) => {
   }
   assert.deepEqual(sent, Array(6).fill({ does: "read", hasBaton: false, closes: true }));
   await connections.close();
+});
+
+Deno.test("a read that has waited past its deadline is never sent, nor one that waits when all are closed", async () => {
+  const clock = fixedClock(0);
+  const unanswered: ((reason: Error) => void)[] = [];
+  const connections = new ServerConnections({
+    url: "http://127.0.0.1:1",
+    fetch: () => new Promise((_, reject) => unanswered.push(reject)),
+    clock,
+    keepsConnections: false,
+  });
+  const read = (until: number) => connections.read([{ sql: "SELECT 1", args: [] }], until);
+  const failed = (reads: Promise<unknown>[]) =>
+    Promise.all(reads.map((one) => one.then(() => "answered", (error) => error.name)));
+  const first = failed(Array.from({ length: 20 }, () => read(1_000)));
+  const waiting = failed(Array.from({ length: 50 }, () => read(1_000)));
+  const later = failed([read(9_000), read(9_000)]);
+  const sent = () => new Promise((resolve) => setTimeout(resolve, 0));
+  await sent();
+  assert.equal(unanswered.length, 20);
+  clock.advance(1_000);
+  unanswered.shift()!(new TypeError("connection reset"));
+  assert.deepEqual(new Set(await waiting), new Set(["TimeoutError"]));
+  await sent();
+  assert.equal(unanswered.length, 20, "the first of the later ones");
+  await connections.close();
+  for (const fail of unanswered) fail(new TypeError("connection reset"));
+  assert.equal((await later).includes("answered"), false);
+  assert.equal(unanswered.length, 20);
+  await first;
 });
