@@ -1,6 +1,7 @@
 import { findRunBudget } from "../agents/mod.ts";
 import { estimateTokens, logRefusal, refusedCall } from "../booking/mod.ts";
 import { AHEAD_MS, type CallBounds, callerOf, type CallScopes, type Grant } from "../budgets/mod.ts";
+import { PurserError } from "../kernel/errors.ts";
 import type { PriceBook } from "../pricing/mod.ts";
 import type { GatewayContext, GatewayRequest } from "./context.ts";
 import type { ModelRequest } from "./wires/wire.ts";
@@ -37,7 +38,7 @@ export async function admit(
   const budget = runId === null ? null : await findRunBudget(ctx, agentId);
   const scopes = { agentId, sessionId, runId, keyId: caller.keyId, budget };
   const because = unboundedBecause(request) ?? unpricedService(ctx, target.provider, request);
-  const admission = await ctx.gate.admit({
+  const admitting = ctx.gate.admit({
     ...scopes,
     hasNext: callsOften(ctx, scopes),
     get signal() {
@@ -67,6 +68,10 @@ export async function admit(
         },
       };
     },
+  });
+  const admission = await admitting.catch((error) => {
+    if (!gatewayRequest.signal?.aborted) throw error;
+    throw new PurserError("unavailable", "Cannot make the call: its client has left while it waited");
   });
   if (admission.go) return { ...admission, prices };
   const refused = { scopes, onlyAgentId: caller.agentId ?? undefined };

@@ -108,7 +108,8 @@ export function passStream(
   }
 
   // Not every platform cancels the stream of a request that is gone. Some abort each request that has ended.
-  answer.signal?.addEventListener("abort", leave, { once: true });
+  if (answer.signal?.aborted) leave();
+  else answer.signal?.addEventListener("abort", leave, { once: true });
 
   return {
     async read() {

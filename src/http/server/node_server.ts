@@ -137,9 +137,16 @@ function createHttp(
     exchange.bodyBytes = () => body?.received() ?? 0;
     try {
       const response = await new Promise<Response>((resolve, reject) => {
-        exchange.refuse = () =>
+        let isRefused = false;
+        exchange.refuse = () => {
+          isRefused = true;
           resolve(problem(503, "Cannot finish: the server is shutting down; try again"));
-        Promise.resolve(handle(request, exchange)).then(resolve, reject);
+        };
+        Promise.resolve(handle(request, exchange)).then((response) => {
+          if (!isRefused) return resolve(response);
+          // Nothing reads it: a stream has to end, so that its call is booked.
+          readerOf(response)?.cancel().catch(() => {});
+        }, reject);
       });
       await send(response, exchange);
     } catch (error) {
