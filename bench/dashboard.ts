@@ -1,6 +1,6 @@
 /**
  * The pages of the dashboard over a ledger of a million calls, in Chromium: the requests of each page, the duration of each
- * as the browser sees it, and the time from the last answer to the figures on the page.
+ * as the browser sees it, and the time from the last answer to the figures on the page. Fails if a page exceeds its limits.
  */
 import { openBrowser } from "../tests/harness/browser.ts";
 import { createRule } from "../src/alerts/mod.ts";
@@ -9,6 +9,7 @@ import { createBudget } from "../src/budgets/mod.ts";
 import { runAgent } from "../src/runner/mod.ts";
 import { openCore } from "../src/service/mod.ts";
 import { toAgentDefinition } from "../src/agents/mod.ts";
+import { exceeded } from "./dashboard_limits.ts";
 import { DAYS, fillLedger } from "./fill_ledger.ts";
 import { median, report } from "./measure.ts";
 import { startServer } from "./start_server.ts";
@@ -24,11 +25,16 @@ const PAGES: Record<string, string> = {
   "Now": "/ui/",
   "Now, all": "/ui/?span=all",
   "Costs": "/ui/costs",
+  "Compare": "/ui/costs/compare?period=month",
+  "Caching": "/ui/costs/caching?span=all",
+  "Coverage": "/ui/costs/coverage?span=all",
+  "Forecast": "/ui/costs/forecast",
   "Costs, this month": `/ui/costs?from=${MONTH}`,
   "Budgets": "/ui/budgets",
   "Alerts": "/ui/budgets/alerts",
   "Refusals": "/ui/budgets/refusals",
   "Sessions": "/ui/sessions",
+  "Sessions of a status": "/ui/sessions?status=failed",
   "A session": `/ui/sessions/${SESSION}`,
   "Keys & channels": "/ui/keys",
 };
@@ -80,6 +86,7 @@ interface Load {
   shownMs: number;
 }
 
+const faults: string[] = [];
 const directory = await Deno.makeTempDir({ prefix: "purser-bench-" });
 try {
   const db = `${directory}/bench.db`;
@@ -94,22 +101,26 @@ try {
     }
     const last = loads.at(-1)!;
     const lines: [string, string][] = [];
+    const requests: { path: string; aloneMs: number }[] = [];
     for (const [index, { path }] of last.requests.entries()) {
       const seen = median(loads.map(({ requests }) => requests[index]?.ms ?? NaN));
-      lines.push([
-        path,
-        `${seen.toFixed(1)} ms, alone ${(await timeAlone(server.url + path)).toFixed(1)} ms`,
-      ]);
+      const aloneMs = await timeAlone(server.url + path);
+      lines.push([path, `${seen.toFixed(1)} ms, alone ${aloneMs.toFixed(1)} ms`]);
+      requests.push({ path, aloneMs });
     }
+    const shownMs = median(loads.map(({ shownMs }) => shownMs));
     report(`${name}: ${last.requests.length} requests`, [
       ...lines,
-      ["figures after the last answer", `${median(loads.map(({ shownMs }) => shownMs)).toFixed(0)} ms`],
+      ["figures after the last answer", `${shownMs.toFixed(0)} ms`],
     ]);
+    faults.push(...exceeded({ page: name, requests, shownMs }));
   }
 } finally {
   await Deno.remove(directory, { recursive: true });
 }
 console.log(`\n${SIZE.toLocaleString("en")} calls of ${DAYS} days; medians of ${RUNS} loads`);
+for (const fault of faults) console.error(`Too much: ${fault}`);
+if (faults.length > 0) Deno.exitCode = 1;
 
 /** Returns the duration of a request that has the server to itself. */
 async function timeAlone(url: string): Promise<number> {
