@@ -7,7 +7,7 @@ export interface PageFigures {
   shownMs: number;
 }
 
-/** What a page may take over a million calls. */
+/** The limits of a page over a million calls. */
 export const LIMITS = { requests: 3, requestMs: 20, shownMs: 200 };
 
 /** Returns a sentence for each limit that a page exceeds. */

@@ -158,7 +158,7 @@ Deno.test("an alert names the calls that it measured, and what they cost by now"
     };
     assert.equal((await purser.api("POST", "/costs/events", [call])).status, 201);
   };
-  const measured = async () => {
+  const measured = async (): Promise<Record<string, [measured: unknown, costUsd: number]>> => {
     const { body } = await purser.api("GET", "/alerts/history");
     const details = await Promise.all(
       body.map(({ alert_id }: { alert_id: string }) => purser.api("GET", `/alerts/history/${alert_id}`)),

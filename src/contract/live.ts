@@ -22,7 +22,7 @@ export const LIVE_SIZES = {
   anomalies: 20,
 };
 
-/** Counts of calls by what is known of their cost. */
+/** Counts of calls, and of those without a known or exact cost. */
 const known = {
   model_calls: Count,
   unpriced_calls: Count,

@@ -260,7 +260,7 @@ testDashboard("the costs in the dashboard", { clock: fixedClock(NOW) }, {
     );
     assert.equal(step, row, "the steps are as large as the tables");
     expectFewRequests(opened);
-    await opened.page.goto(`${dashboard.url}/ui/costs/coverage?agent_id=nobody`);
+    await opened.page.goto(`${dashboard.url}/ui/costs/coverage?agent_id=unknown`);
     await opened.page.getByText("No model was called in this span").waitFor();
     assert.equal(await opened.page.getByText("Every call has a price").count(), 0);
   },

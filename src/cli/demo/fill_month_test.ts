@@ -90,7 +90,7 @@ Deno.test("its keys were used, but for the one that was revoked after a week", a
   await close();
 });
 
-Deno.test("its agents go on at a pace at which no budget is used up within hours", async () => {
+Deno.test("its agents continue at a pace at which no budget is used up within hours", async () => {
   const { get, close, clock, world } = await fillDays();
   const from = new Date(clock.now()).toISOString();
   const ended = new AbortController();

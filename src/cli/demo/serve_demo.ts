@@ -111,8 +111,8 @@ const WORKERS = 3;
 /** The first runs, which are half done, so that the page shows them at once. */
 const FIRST = ["coder", "researcher", "support"].map(agentOf);
 
-/** The agents that go on: those with many short sessions, which cost little. `prompt-lab` is refused by its budget. */
-const GOING_ON = [
+/** The agents that continue: those with many short sessions, which cost little. `prompt-lab` is refused by its budget. */
+const CONTINUING = [
   ...Array.from({ length: 7 }, () => "support"),
   ...Array.from({ length: 5 }, () => "triage"),
   ...["researcher", "prompt-lab"],
@@ -141,7 +141,7 @@ async function work(
   while (!signal.aborted) {
     await runScript(world, { ...next, signal });
     await core.clock.sleep(random.whole(4_000, 20_000), signal);
-    const agent = random.pick(GOING_ON);
+    const agent = random.pick(CONTINUING);
     next = { agent, script: atPace(scripts.write(agent), random) };
   }
 }

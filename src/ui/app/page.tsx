@@ -4,13 +4,13 @@ import { LiveSign, useLive } from "../live/live.tsx";
 import { type Coverage, CoverageNote } from "../views/coverage.tsx";
 
 /**
- * The page of a view: its heading, filters at the right of it, what is not known of its costs, and the content. The heading gets the focus when another page
+ * The page of a view: its heading, filters at the right of it, the calls without a known cost, and the content. The heading gets the focus when another page
  * opens, so that screen readers begin there.
  */
 export function Page({ title, filters, coverage, children }: {
   title: string;
   filters?: ComponentChildren;
-  /** What is known of the cost of its calls: null if the content says it, by default that of all calls. */
+  /** The counts of its calls without a known cost: null if the content has them, by default those of all calls. */
   coverage?: { of: Coverage | undefined; href: string } | null;
   children: ComponentChildren;
 }) {

@@ -1,7 +1,7 @@
 import { classOf, type Series } from "./series.ts";
 
 /*
- * The patterns of series, so that none is told apart by its colour alone: lines or dots in the colour of the surface, on that
+ * The patterns of series, so that none is distinguished by its colour alone: lines or dots in the colour of the surface, on that
  * of the series. The first series is plain.
  */
 
