@@ -66,7 +66,9 @@ export const alertCases: RestCase[] = [
       const [second, first] = await alertsOf(api, rule_id, []);
       const alert = await api.expect(200, "GET", `/alerts/history/${second!.alert_id}`);
       assert.deepEqual(alert.past.map(({ alert_id }: Alert) => alert_id), [first!.alert_id]);
-      const { causes: { agents, models, sessions, from, to } } = alert;
+      const { causes: { agents, models, sessions, from, to, measured, cost_usd } } = alert;
+      const others = { key_id: null, session_id: null, run_id: null };
+      assert.deepEqual([measured, cost_usd], [{ agent_id: api.prefix, ...others }, 0.003]);
       assert.deepEqual([from, to], [alert.window_start, alert.triggered_at]);
       assert.deepEqual(
         [agents, models, sessions].map(([row]) => [row.agent_id, row.model, row.session_id, row.cost_usd]),
@@ -78,6 +80,9 @@ export const alertCases: RestCase[] = [
       );
       const rule = await api.expect(200, "GET", `${RULES}/${rule_id}`);
       assert.deepEqual([rule.value_usd, rule.usd_per_hour > 0, rule.reaches_at], [0.003, true, null]);
+      assert.equal(rule.window_start, alert.window_start);
+      const session = await api.expect(201, "POST", RULES, ruleOf(api, { threshold_usd: 1 }));
+      assert.deepEqual(session.counter, { kind: "session", id: `${api.prefix}:s` });
       const { alert_id } = await api.send("POST", `${RULES}/${rule_id}/test`).then(({ body }) => body);
       assert.equal((await api.expect(200, "GET", `/alerts/history/${alert_id}`)).causes, null);
       await api.refused(404, "not_found", "GET", "/alerts/history/alert_none");

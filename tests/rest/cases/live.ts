@@ -64,6 +64,9 @@ export const liveCases: RestCase[] = [
       const agent = state.agents.find((each: Entry) => each.agent_id === api.prefix);
       assert.deepEqual([agent.cost_usd, agent.model_calls, agent.minutes.length], [3, 1, 60]);
       assert.equal(Math.max(...agent.minutes), 3);
+      const { coverage } = state;
+      assert.ok(coverage.model_calls >= 1 && coverage.unpriced_calls <= coverage.model_calls);
+      assert.deepEqual([agent.unpriced_calls, agent.partly_priced_calls, agent.estimated_calls], [0, 0, 0]);
       assert.ok(agent.usd_per_minute > 0 && state.spend.cost_usd >= 3 && state.running >= 1);
       const inProgress = state.runs.find((each: Entry) => each.agent_id === api.prefix);
       assert.deepEqual([inProgress.status, inProgress.ended_at, inProgress.output], [
