@@ -10,7 +10,7 @@ import { ROOT } from "./run_deno.ts";
 /** A Wednesday afternoon. */
 const AT = Date.parse("2026-11-18T14:40:00.000Z");
 const SEED = 7;
-const SIZE = { width: 1180, height: 860 };
+const SIZE = { width: 1280, height: 860 };
 /** The most bytes of a picture: a clone of the repository has them all. */
 const MAX_PICTURE_BYTES = 120_000;
 
