@@ -124,6 +124,8 @@ export interface PurserOptions {
   pricesFolder?: string;
   /** The size limit of snapshots to restore, in bytes; default 256 MiB. */
   maxSnapshotBytes?: number;
+  /** The most bytes of JSON that a run sends to a model, and that one message of a snapshot may have: 6 MiB if not given. */
+  maxContextBytes?: number;
   /** Alert rules and the channels that they notify: see `createAlertEvaluator()`. */
   alerts?: AlertEvaluator;
   /**
@@ -207,6 +209,7 @@ const NAMES = namesOf<PurserOptions>({
   prices: true,
   pricesFolder: true,
   maxSnapshotBytes: true,
+  maxContextBytes: true,
   alerts: true,
   budgets: true,
   allowPrivateNetworks: true,
@@ -252,6 +255,7 @@ export async function openPurser(options: PurserOptions): Promise<Purser> {
       prices: options.prices,
       pricesFolder: options.pricesFolder,
       maxSnapshotBytes: options.maxSnapshotBytes,
+      maxContextBytes: options.maxContextBytes,
       allowPrivateNetworks: [...options.allowPrivateNetworks ?? []],
       plugins: [...options.plugins ?? []],
       notifyAnomaliesFrom: options.notifyAnomaliesFrom,

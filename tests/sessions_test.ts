@@ -302,6 +302,23 @@ for (const kind of databaseKinds()) {
     assert.deepEqual(await listMessages(ctx, "none"), []);
   });
 
+  test("messages of more bytes than are allowed are refused before they are read", async (ctx) => {
+    const input = newMessage(ctx.ids, ctx.clock.now(), { role: "user", content: "é".repeat(100_000) });
+    const { sessionId } = await beginRun(ctx, { sessionId: "ses", input });
+    const refused = (maxBytes: number) => listMessages(ctx, sessionId, { maxBytes });
+    assert.equal((await refused(200_200)).length, 1);
+    for (const maxBytes of [200_000, 1_000]) {
+      await assert.rejects(refused(maxBytes), (error) => {
+        assert.ok(error instanceof PurserError && error.code === "too_large");
+        assert.match(
+          error.message,
+          new RegExp(`ses for a run: its messages have more than ${maxBytes} bytes; .* max_context_bytes`),
+        );
+        return true;
+      });
+    }
+  });
+
   test("any messages and event payloads are read as they were written", async (ctx) => {
     const place = await beginRun(ctx, { sessionId: "ses" });
     const contents = [

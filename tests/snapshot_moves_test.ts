@@ -5,7 +5,7 @@ import { z } from "zod";
 import { type AgentDefinition, defineAgent } from "../src/agents/mod.ts";
 import { fullSnapshot, lasting, type LooseDocument, sealedText } from "./harness/any_snapshot.ts";
 import { exportText, restore, snapshotOf } from "./harness/snapshots.ts";
-import { openTestPurser, type TestPurser } from "./harness/test_purser.ts";
+import { openTestPurser, rejection, type TestPurser } from "./harness/test_purser.ts";
 
 /** Sessions that runs have made can be moved elsewhere, whatever their models and tools returned. */
 
@@ -129,6 +129,39 @@ for (const [what, answer] of Object.entries(ANSWERS)) {
     await move(purser, "ses");
   });
 }
+
+Deno.test("a session whose tool returned more than a message may have can be moved elsewhere, and runs no more past the limit", async () => {
+  const config = { maxContextBytes: 2_000 };
+  const schema = { description: "", inputSchema: z.object({}) };
+  const tools = {
+    large: { ...schema, execute: () => Promise.resolve("x".repeat(1_999)) },
+    streaming: {
+      ...schema,
+      async *execute() {
+        yield { text: "x".repeat(1_999) };
+      },
+    },
+    fitting: { ...schema, execute: () => "x".repeat(900) },
+  };
+  const model = scriptedModel([callOf("c1", "large"), callOf("c2", "streaming"), callOf("c3", "fitting")]);
+  await using purser = await openTestPurser({ config, models: { m: model }, tools });
+  const run = () => purser.run({ model: "m", tools: Object.keys(tools) }, "Hello", { sessionId: "ses" });
+  await run();
+  const returned = (await purser.events("ses")).filter(({ type }) => type === "tool.returned")
+    .map(({ payload: { tool_name, output, error } }) => [tool_name, error ?? output]);
+  const refusal = (name: string, length: number) =>
+    `the result of ${name} has ${length} characters of JSON, and max_context_bytes in the config allows 2000`;
+  assert.deepEqual(returned.sort(), [
+    ["fitting", "x".repeat(900)],
+    ["large", refusal("large", 2_001)],
+    ["streaming", refusal("streaming", 2_010)],
+  ]);
+  await move(purser, "ses");
+  const refused = await rejection(run());
+  assert.equal(refused.code, "too_large");
+  assert.match(refused.message, /messages have more than 2000 bytes; start a new session/);
+  assert.equal((await purser.api("GET", "/runs?status=failed")).body.length, 1);
+});
 
 Deno.test("a session can be moved elsewhere after any end of its run", async () => {
   await using purser = await openTestPurser();

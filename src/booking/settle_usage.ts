@@ -1,6 +1,6 @@
+import { Buffer } from "node:buffer";
 import { MAX_CALL_TOKENS, MAX_CALL_USD } from "../contract/limits.ts";
 import { NANO_PER_USD, type NanoUsd } from "../kernel/money.ts";
-import { utf8Length } from "../kernel/text.ts";
 import { estimateTokens } from "./answer_text.ts";
 import { type Price, type Served, type Usage, usageOf } from "../pricing/mod.ts";
 
@@ -85,7 +85,7 @@ function estimateUsage(
   { inputBytes, outputBytes, maxOutputTokens = MAX_CALL_TOKENS }: CallSize,
 ): Usage {
   const known = !counted && partial && isPlausible(partial) ? partial : undefined;
-  const unread = Math.min(estimateTokens(utf8Length(unreadText ?? "")), maxOutputTokens);
+  const unread = Math.min(estimateTokens(Buffer.byteLength(unreadText ?? "")), maxOutputTokens);
   const outputTokens = Math.max(known?.outputTokens ?? 0, estimateTokens(outputBytes), unread);
   if (known && known.inputTokens > 0) return { ...known, outputTokens };
   return usageOf({ inputTokens: estimateTokens(inputBytes()), outputTokens });

@@ -55,6 +55,8 @@ export interface Config {
   requestLimits: RequestLimitSettings;
   /** The largest snapshot that is read, uncompressed. */
   maxSnapshotBytes: number;
+  /** The most that the messages of a run may have, and a message that is restored. */
+  maxContextBytes: number;
   providers: Record<string, ProviderSettings>;
   prices: PriceOverride[];
   /** The folder of updated prices, in the user's data directory. Undefined where no data directory is known. */
@@ -94,6 +96,9 @@ export interface Limits {
 
 /** The default of `max_snapshot_bytes`: 256 MiB. */
 export const DEFAULT_MAX_SNAPSHOT_BYTES = 256 * 1024 * 1024;
+
+/** The default of `max_context_bytes`, 6 MiB: the largest models read about 4 MB of text. */
+export const DEFAULT_MAX_CONTEXT_BYTES = 6 * 1024 * 1024;
 
 /** Settings from the command line; they override the environment and the config file. */
 export interface ConfigOptions {

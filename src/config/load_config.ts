@@ -18,7 +18,12 @@ import {
   findPricesFolder,
   type Platform,
 } from "./environment.ts";
-import { type Config, type ConfigOptions, DEFAULT_MAX_SNAPSHOT_BYTES } from "./config.ts";
+import {
+  type Config,
+  type ConfigOptions,
+  DEFAULT_MAX_CONTEXT_BYTES,
+  DEFAULT_MAX_SNAPSHOT_BYTES,
+} from "./config.ts";
 
 /**
  * Resolves every setting: option > environment > profile > config file > default. A profile that is given as an option
@@ -87,6 +92,7 @@ export async function loadConfig(input: {
     remoteTimeoutMs: file.remote_timeout_ms ?? 10_000,
     maxBodyBytes: file.max_body_bytes ?? DEFAULT_MAX_BODY_BYTES,
     maxSnapshotBytes: file.max_snapshot_bytes ?? DEFAULT_MAX_SNAPSHOT_BYTES,
+    maxContextBytes: file.max_context_bytes ?? DEFAULT_MAX_CONTEXT_BYTES,
     providers: Object.fromEntries(
       Object.entries(file.providers ?? {}).map(([name, { base_url, api_key, headers, on_disconnect }]) => [
         name,

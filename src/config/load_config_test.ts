@@ -40,6 +40,7 @@ Deno.test("loadConfig() has a default for everything", async () => {
     requestLimits: {},
     maxBodyBytes: 4_194_304,
     maxSnapshotBytes: 268_435_456,
+    maxContextBytes: 6_291_456,
     providers: {},
     prices: [],
     pricesFolder: "/home/ada/.local/share/purser/prices",

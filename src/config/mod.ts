@@ -6,6 +6,7 @@ export { loadConfig, openProfiles, readKeyFile } from "./load_config.ts";
 export {
   type Config,
   type ConfigOptions,
+  DEFAULT_MAX_CONTEXT_BYTES,
   DEFAULT_MAX_SNAPSHOT_BYTES,
   type Limits,
   type ProviderSettings,

@@ -1,5 +1,5 @@
+import { Buffer } from "node:buffer";
 import type { UsageReport } from "../booking/mod.ts";
-import { utf8Length } from "../kernel/text.ts";
 import { contentOf } from "../booking/mod.ts";
 import { type Fields, isFields, trackAnswerUsage } from "../pricing/mod.ts";
 import type { Wire } from "./wires/wire.ts";
@@ -63,7 +63,7 @@ export function readAnswer(wire: Wire, provider: string): AnswerReader {
 /** Returns the bytes of a text; undefined where an answer is nested too deeply to be read. */
 function lengthOf(read: () => string): number | undefined {
   try {
-    return utf8Length(read());
+    return Buffer.byteLength(read());
   } catch {
     return undefined;
   }

@@ -67,22 +67,3 @@ export function escapeJson(json: string): string {
       ).join(""),
   );
 }
-
-const encoder = new TextEncoder();
-
-/** Texts up to this length are counted here sooner than they are encoded. */
-const FEW_UNITS = 64;
-
-/** Returns the length of a text in bytes of UTF-8. */
-export function utf8Length(text: string): number {
-  if (text.length > FEW_UNITS) return encoder.encode(text).length;
-  let bytes = text.length;
-  for (let index = 0; index < text.length; index++) {
-    const unit = text.charCodeAt(index);
-    if (unit <= 0x7f) continue;
-    bytes += unit <= 0x7ff ? 1 : 2;
-    const isPair = unit >= 0xd800 && unit <= 0xdbff && (text.charCodeAt(index + 1) & 0xfc00) === 0xdc00;
-    if (isPair) index++; // four bytes in all
-  }
-  return bytes;
-}

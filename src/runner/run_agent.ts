@@ -149,6 +149,7 @@ async function executeRun(ctx: RunnerContext, prepared: PreparedRun): Promise<Ru
         model: meterRun(ctx, prepared.resolved, { ...prepared, recorder, calls }),
         tools: prepared.tools,
         secrets: ctx.secrets,
+        maxContextBytes: ctx.maxContextBytes,
         messages: await readModelMessages(ctx, run.sessionId),
         signal: live.signal,
         recorder,

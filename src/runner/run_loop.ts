@@ -24,6 +24,8 @@ export interface LoopInput {
   tools: ToolSet;
   /** The secrets that no answer of the model and no result of a tool may repeat. */
   secrets: Secrets;
+  /** The longest result of a tool, in characters of JSON. */
+  maxContextBytes: number;
   messages: ModelMessage[];
   signal: AbortSignal;
   recorder: RunRecorder;
@@ -48,7 +50,10 @@ export async function runLoop(input: LoopInput): Promise<LoopOutcome> {
   const { agent, recorder, onText } = input;
   const settings = {
     model: scrubModel(input.model, input.secrets),
-    tools: traceTools(scrubTools(abortableTools(input.tools, recorder.run), input.secrets), input.traceTool),
+    tools: traceTools(
+      scrubTools(abortableTools(input.tools, recorder.run), input.secrets, input.maxContextBytes),
+      input.traceTool,
+    ),
     messages: input.messages,
     ...(agent.systemPrompt && { instructions: agent.systemPrompt }),
     ...(agent.maxOutputTokens !== null && { maxOutputTokens: agent.maxOutputTokens }),
@@ -187,13 +192,13 @@ function isAsyncIterable(value: unknown): value is AsyncIterable<unknown> {
 
 /** Reads the messages of a session for the AI SDK. */
 export async function readModelMessages(
-  ctx: Pick<RunnerContext, "store" | "turns">,
+  ctx: Pick<RunnerContext, "store" | "turns" | "maxContextBytes">,
   sessionId: string,
 ): Promise<ModelMessage[]> {
-  const messages = await listMessages(ctx, sessionId).catch((error) => {
+  const messages = await listMessages(ctx, sessionId, { maxBytes: ctx.maxContextBytes }).catch((error) => {
     // Wrapped, so that it is not reported as an error of the model.
     if (error.cause instanceof PurserError) throw error.cause;
-    if (error instanceof PurserError) throw error; // the database is unavailable
+    if (error instanceof PurserError) throw error; // the database is unavailable, or they are too many
     throw new PurserError("internal", `Cannot read the messages of session ${sessionId}`, { cause: error });
   });
   return toModelMessages(messages);

@@ -1,5 +1,6 @@
 import type { LanguageModelV4, LanguageModelV4StreamPart } from "@ai-sdk/provider";
 import type { ToolSet } from "ai";
+import { toJsonText } from "../kernel/json/portable_json.ts";
 import type { Secrets, TextScrub } from "../redaction/values/mod.ts";
 
 /**
@@ -101,12 +102,41 @@ function keyOf(part: Part): string {
   return `${part.type.replace(/-(?:delta|end)$/, "")} ${"id" in part ? part.id : ""}`;
 }
 
-/** Wraps tools so that no result and no error of theirs has a configured secret. */
-export function scrubTools(tools: ToolSet, secrets: Secrets): ToolSet {
-  return Object.fromEntries(Object.entries(tools).map(([name, tool]) => [name, scrubTool(tool, secrets)]));
+/**
+ * Wraps tools so that no result and no error of theirs has a configured secret. A result of more than `maxLength` characters
+ * of JSON is an error instead, which the model sees: no run could send it again, and no snapshot with it be restored.
+ */
+export function scrubTools(tools: ToolSet, secrets: Secrets, maxLength: number): ToolSet {
+  return Object.fromEntries(
+    Object.entries(tools).map(([name, tool]) => {
+      const scrub = (value: unknown) => limited(secrets.scrubValue(value), name, maxLength);
+      return [name, scrubTool(tool, secrets, scrub)];
+    }),
+  );
 }
 
-function scrubTool(tool: ToolSet[string], secrets: Secrets): ToolSet[string] {
+function limited(result: unknown, name: string, maxLength: number): unknown {
+  const length = lengthInJson(result);
+  if (length <= maxLength) return result;
+  throw new Error(
+    `the result of ${name} has ${length} characters of JSON, and max_context_bytes in the config allows ${maxLength}`,
+  );
+}
+
+/** Returns the length of a value as JSON; 0 for one without a JSON form, which is kept as its text. */
+function lengthInJson(value: unknown): number {
+  try {
+    return toJsonText(value).length;
+  } catch {
+    return 0;
+  }
+}
+
+function scrubTool(
+  tool: ToolSet[string],
+  secrets: Secrets,
+  scrub: (value: unknown) => unknown,
+): ToolSet[string] {
   const execute = tool.execute as ((...values: unknown[]) => unknown) | undefined;
   if (!execute) return tool;
   const fail = (error: unknown): never => {
@@ -117,8 +147,8 @@ function scrubTool(tool: ToolSet[string], secrets: Secrets): ToolSet[string] {
     execute(...values: unknown[]) {
       try {
         const output = execute.apply(tool, values);
-        if (output instanceof Promise) return output.then((value) => secrets.scrubValue(value), fail);
-        return isAsyncIterable(output) ? scrubOutputs(output, secrets) : secrets.scrubValue(output);
+        if (output instanceof Promise) return output.then((value) => scrub(value), fail);
+        return isAsyncIterable(output) ? scrubOutputs(output, secrets, scrub) : scrub(output);
       } catch (error) {
         return fail(error);
       }
@@ -127,9 +157,13 @@ function scrubTool(tool: ToolSet[string], secrets: Secrets): ToolSet[string] {
 }
 
 /** Scrubs the outputs of a streaming tool, each of which is whole. */
-async function* scrubOutputs(outputs: AsyncIterable<unknown>, secrets: Secrets): AsyncGenerator<unknown> {
+async function* scrubOutputs(
+  outputs: AsyncIterable<unknown>,
+  secrets: Secrets,
+  scrub: (value: unknown) => unknown,
+): AsyncGenerator<unknown> {
   try {
-    for await (const output of outputs) yield secrets.scrubValue(output);
+    for await (const output of outputs) yield scrub(output);
   } catch (error) {
     throw secrets.scrubError(error);
   }

@@ -36,6 +36,7 @@ export interface CoreOptions {
         | "apiKey"
         | "otherSecrets"
         | "maxSnapshotBytes"
+        | "maxContextBytes"
         | "requestLimits"
         | "providers"
         | "prices"
@@ -145,6 +146,7 @@ export interface CoreParts {
 
   // Snapshots
   maxSnapshotBytes: number;
+  maxContextBytes: number;
   spool: SpoolOptions | undefined;
   generationsInUse: GenerationsInUse;
 

@@ -3,7 +3,7 @@ import { firingLogic, hasRules, readAlertNotification } from "../alerts/mod.ts";
 import { RollUps } from "../booking/mod.ts";
 import { createBudgetGate, KnownBudgets } from "../budgets/mod.ts";
 import { createBus } from "../bus/mod.ts";
-import { DEFAULT_MAX_SNAPSHOT_BYTES, secretsOf } from "../config/mod.ts";
+import { DEFAULT_MAX_CONTEXT_BYTES, DEFAULT_MAX_SNAPSHOT_BYTES, secretsOf } from "../config/mod.ts";
 import { MAX_ENVIRONMENT_NAME } from "../contract/limits.ts";
 import { createChannels } from "../delivery/channels/mod.ts";
 import type { DispatchContext } from "../delivery/mod.ts";
@@ -137,6 +137,7 @@ export async function openParts(
       // At the edge, the clients of node:http are made of `fetch`.
       gateway: createGatewayState({ env, fetch: options.fetch ?? (runtime && createSingleSendFetch()) }),
       maxSnapshotBytes: config.maxSnapshotBytes ?? DEFAULT_MAX_SNAPSHOT_BYTES,
+      maxContextBytes: config.maxContextBytes ?? DEFAULT_MAX_CONTEXT_BYTES,
       spool: runtime?.spool,
       generationsInUse: new GenerationsInUse(),
       keyCache: createKeyCache(clock, { isShared: store.isShared, shared: runtime?.keys }),

@@ -115,14 +115,16 @@ const MESSAGE_PAGE_BYTES = 128 * 1024;
 /** Larger texts are read from a server in pieces: it answers with at most 10 MB. */
 const PIECE_CHARACTERS = 1024 * 1024;
 
-// SQLite reads the sizes from the headers of the rows; only contents that fit are read whole.
-const READ_PAGE = `WITH sizes AS (
-  SELECT rowid AS id, octet_length(content) AS size,
-    sum(octet_length(content)) OVER (ORDER BY position ROWS UNBOUNDED PRECEDING) - octet_length(content) AS before
-  FROM messages WHERE session_id = ?1 AND generation = ?2 AND position >= ?3 AND position < ?4)
-SELECT m.rowid AS id, m.message_id, m.created_at, m.is_whole, s.size,
-  CASE WHEN s.size <= ?6 THEN m.content END AS content
-FROM sizes s JOIN messages m ON m.rowid = s.id WHERE s.before < ?5 ORDER BY m.position`;
+// SQLite reads the sizes from the headers of the rows, but the window and a sort would copy whatever row they see: so they see
+// the sizes alone, and only contents that fit are read.
+const READ_PAGE = `WITH sizes AS MATERIALIZED (
+  SELECT rowid AS id, position, octet_length(content) AS size
+  FROM messages WHERE session_id = ?1 AND generation = ?2 AND position >= ?3 AND position < ?4),
+page AS (
+  SELECT id, size, sum(size) OVER (ORDER BY position ROWS UNBOUNDED PRECEDING) - size AS before FROM sizes)
+SELECT m.rowid AS id, m.position, p.size, m.message_id, m.created_at, m.is_whole,
+  CASE WHEN p.size <= ?6 THEN m.content END AS content
+FROM page p JOIN messages m ON m.rowid = p.id WHERE p.before < ?5`;
 
 /** The units of work of looking for a page, and of reading a message besides its text. */
 const PAGE_UNITS = 128 * 1024;
@@ -134,6 +136,8 @@ const READ_EXTENT = "SELECT generation, message_count FROM sessions WHERE sessio
 
 interface Row {
   id: bigint;
+  position: bigint;
+  size: bigint;
   message_id: string;
   created_at: bigint;
   is_whole: bigint;
@@ -146,23 +150,27 @@ export interface MessageSpan {
   generation: number;
   from?: number;
   to: number;
+  /** More bytes of messages than these are refused before they are read. */
+  maxBytes?: number;
 }
 
 /**
  * Yields the messages of one generation in order as canonical JSON, in pages of bounded size.
  *
- * @throws {PurserError} `conflict` when the generation was replaced and swept meanwhile
+ * @throws {PurserError} `conflict` when the generation was replaced and swept meanwhile; `too_large` past `maxBytes`
  */
 export async function* readMessageTexts(
   ctx: { store: Pick<Store, "kind" | "read">; turns?: Turns },
-  { sessionId, generation, from = 0, to }: MessageSpan,
+  { sessionId, generation, from = 0, to, maxBytes = Number.MAX_SAFE_INTEGER }: MessageSpan,
 ): AsyncGenerator<string[]> {
+  const whole = ctx.store.kind === "remote" ? MESSAGE_PAGE_BYTES : maxBytes;
+  let bytes = 0;
   for (let position = from; position < to;) {
     const end = Math.min(to, position + MESSAGE_PAGE_ROWS);
-    const whole = ctx.store.kind === "remote" ? MESSAGE_PAGE_BYTES : Number.MAX_SAFE_INTEGER;
     const args = [sessionId, generation, position, end, MESSAGE_PAGE_BYTES, whole];
     if (position > from) await ctx.turns?.spend(PAGE_UNITS);
-    const rows = toObjects<Row>(await ctx.store.read({ sql: READ_PAGE, args }));
+    const rows = toObjects<Row>(await ctx.store.read({ sql: READ_PAGE, args }))
+      .sort((a, b) => Number(a.position - b.position));
     if (rows.length === 0) {
       throw new PurserError(
         "conflict",
@@ -172,6 +180,8 @@ export async function* readMessageTexts(
     const page: string[] = [];
     let units = 0;
     for (const row of rows) {
+      bytes += Number(row.size);
+      if (bytes > maxBytes) throw tooLong(sessionId, maxBytes);
       const text = wholeText(row, row.content ?? await readPieces(ctx.store, row.id));
       page.push(text);
       units += MESSAGE_UNITS + text.length;
@@ -182,14 +192,27 @@ export async function* readMessageTexts(
   }
 }
 
-/** Returns all messages of a session in order; reads a long one in turn with other work. */
+function tooLong(sessionId: string, maxBytes: number): PurserError {
+  return new PurserError(
+    "too_large",
+    `Cannot read session ${sessionId} for a run: its messages have more than ${maxBytes} bytes; start a new session, ` +
+      "or allow more with max_context_bytes in the config",
+  );
+}
+
+/**
+ * Returns all messages of a session in order; reads a long one in turn with other work.
+ *
+ * @throws {PurserError} `too_large` if they have more than `maxBytes`
+ */
 export async function listMessages(
   ctx: { store: Pick<Store, "kind" | "read">; turns?: Turns },
   sessionId: string,
+  { maxBytes }: Pick<MessageSpan, "maxBytes"> = {},
 ): Promise<SessionMessage[]> {
   const extent = (await ctx.store.read({ sql: READ_EXTENT, args: [sessionId] })).rows[0];
   if (!extent) return [];
-  const span = { sessionId, generation: Number(extent[0]), to: Number(extent[1]) };
+  const span = { sessionId, generation: Number(extent[0]), to: Number(extent[1]), maxBytes };
   const messages: SessionMessage[] = [];
   for await (const page of readMessageTexts(ctx, span)) {
     for (const text of page) {

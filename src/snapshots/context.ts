@@ -15,6 +15,8 @@ export interface SnapshotContext extends SessionContext {
   environment: string;
   /** The largest snapshot that is imported, uncompressed. */
   maxSnapshotBytes: number;
+  /** The longest message and event that is imported, in characters of JSON. */
+  maxContextBytes: number;
   /** Holds a snapshot until it is validated, if not a temporary file. */
   spool?: SpoolOptions;
   generationsInUse: GenerationsInUse;

@@ -42,6 +42,7 @@ export async function importSession(
 ): Promise<ImportResult> {
   await using snapshot = await readDocument(bytes, {
     maxBytes: ctx.maxSnapshotBytes,
+    maxContextBytes: ctx.maxContextBytes,
     spool: ctx.spool,
     turns: ctx.turns,
   });

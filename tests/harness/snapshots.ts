@@ -24,6 +24,7 @@ export function withSnapshots(
     turns: createTurns(() => Promise.resolve()),
     environment: "test",
     maxSnapshotBytes: 1024 * 1024,
+    maxContextBytes: Infinity,
     generationsInUse: new GenerationsInUse(),
     liveRuns: new Map(),
     ...more,

@@ -125,6 +125,7 @@ export const ConfigFile = z.strictObject({
   remote_timeout_ms: z.int().positive().max(600_000),
   max_body_bytes: z.int().positive(),
   max_snapshot_bytes: z.int().positive(),
+  max_context_bytes: z.int().positive(),
   providers: z.record(providerName, Provider),
   prices: PriceOverrides,
   price_updates: z.enum(PRICE_UPDATES),

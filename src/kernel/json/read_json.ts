@@ -161,7 +161,13 @@ export function* readJson(
         continue;
       }
       value = first === '"' ? readString() : readWord();
+      // A long string is read and written in a slice each, since neither can be divided.
+      if (work >= STEP_UNITS) {
+        yield work;
+        work = 0;
+      }
       canonical = writeScalar(value);
+      if (canonical.length >= STEP_UNITS) work += canonical.length;
     }
     // What follows a value: a comma, or the ends of containers.
     for (;;) {

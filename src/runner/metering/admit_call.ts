@@ -1,3 +1,4 @@
+import { Buffer } from "node:buffer";
 import type { LanguageModelV4CallOptions } from "@ai-sdk/provider";
 import type { Tags } from "../../contract/tags/tags.ts";
 import {
@@ -16,7 +17,6 @@ import { type Span, traceCall } from "../../telemetry/mod.ts";
 import { type Answer, textOf } from "../answer.ts";
 import type { Log } from "../../kernel/log.ts";
 import { formatUsd } from "../../kernel/money.ts";
-import { utf8Length } from "../../kernel/text.ts";
 import type { PriceBook } from "../../pricing/mod.ts";
 import { callBounds, inputBytesOf, type PromptCounter } from "./call_bounds.ts";
 import type { Secrets } from "../../redaction/values/mod.ts";
@@ -117,7 +117,7 @@ export async function admitCall(
         report,
         {
           inputBytes: () => inputBytesOf(options),
-          outputBytes: utf8Length(textOf(answer)),
+          outputBytes: Buffer.byteLength(textOf(answer)),
           maxOutputTokens: options.maxOutputTokens,
         },
         (usage, statedNanoUsd) => prices.price({ ...query, usage, statedNanoUsd }),

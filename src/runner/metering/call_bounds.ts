@@ -1,7 +1,7 @@
+import { Buffer } from "node:buffer";
 import type { LanguageModelV4CallOptions } from "@ai-sdk/provider";
 import { estimateTokens } from "../../booking/mod.ts";
 import type { CallBounds } from "../../budgets/mod.ts";
-import { utf8Length } from "../../kernel/text.ts";
 import type { PriceBook, PriceQuery } from "../../pricing/mod.ts";
 
 /**
@@ -110,7 +110,7 @@ function countParts({ content }: Prompt[number]): number {
 
 function withMessage(size: PromptSize, message: Prompt[number]): PromptSize {
   return {
-    bytes: size.bytes + utf8Length(JSON.stringify(message)) + 1,
+    bytes: size.bytes + Buffer.byteLength(JSON.stringify(message)) + 1,
     parts: size.parts + countParts(message),
     unboundedBecause: size.unboundedBecause ?? findOpenPart(message),
   };
@@ -144,7 +144,7 @@ function findOpenOption({ providerOptions = {}, reasoning = "none" }: Input): st
 /** Returns the bytes of a call that become input. */
 export function inputBytesOf(options: Input): number {
   const { prompt, tools, toolChoice, responseFormat, stopSequences, providerOptions } = options;
-  return utf8Length(
+  return Buffer.byteLength(
     JSON.stringify([prompt, tools, toolChoice, responseFormat, stopSequences, providerOptions]),
   );
 }

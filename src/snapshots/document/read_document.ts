@@ -6,7 +6,7 @@ import {
 } from "../../kernel/json/canonical_json.ts";
 import { messageOf } from "../../kernel/errors.ts";
 import { parseSlowly, readJson } from "../../kernel/json/read_json.ts";
-import { inTurns, type Turns } from "../../kernel/turns.ts";
+import { inTurns, SLICE_UNITS, type Turns } from "../../kernel/turns.ts";
 import { checkEvent, checkHead, MessageCheck } from "./check_document.ts";
 import { openSource, type SnapshotSource } from "../files/snapshot_source.ts";
 import { decodeDocument } from "./decode_document.ts";
@@ -14,10 +14,10 @@ import { DOCUMENT_LISTS, type ElementPages } from "./canonical_document.ts";
 import { computeIntegrity } from "./write_document.ts";
 import { isExtra, MAX_EXTRA_CHARACTERS } from "./extras.ts";
 import { Issues } from "./issues.ts";
-import { SCHEMA_VERSION, Snapshot, type SnapshotHead } from "../../contract/snapshot/snapshot.ts";
+import type { Snapshot, SnapshotHead } from "../../contract/snapshot/snapshot.ts";
+import { FORMAT, type Format, upgrade } from "./format.ts";
 import { JsonFault, type JsonPart, splitJson } from "../../kernel/json/split_json.ts";
 import { createSpool, type Spool, type SpoolOptions } from "../files/spool.ts";
-import type { ZodType } from "zod";
 
 /** A valid snapshot. Its messages and events are in spools. */
 export interface ReadSnapshot extends AsyncDisposable {
@@ -34,6 +34,8 @@ export interface ReadSnapshot extends AsyncDisposable {
 export interface ReadOptions {
   /** The largest document, uncompressed. */
   maxBytes: number;
+  /** The longest message and event, in characters of JSON. */
+  maxContextBytes?: number;
   spool?: SpoolOptions;
   format?: Format;
   /** Divides the event loop among long work. */
@@ -69,7 +71,7 @@ interface ReadValue {
   canonical: string;
 }
 
-const MAX_HEAD_CHARACTERS = 16 * 1024 * 1024;
+const MAX_HEAD_CHARACTERS = 6 * 1024 * 1024;
 
 /**
  * Reads a snapshot from a stream and validates all of it: unambiguous JSON, its version, every field, that each tool
@@ -79,9 +81,9 @@ const MAX_HEAD_CHARACTERS = 16 * 1024 * 1024;
  */
 export async function readDocument(
   bytes: AsyncIterable<Uint8Array>,
-  { maxBytes, spool, format = FORMAT, turns }: ReadOptions,
+  { maxBytes, maxContextBytes, spool, format = FORMAT, turns }: ReadOptions,
 ): Promise<ReadSnapshot> {
-  const reader = new DocumentReader(format, spool, turns);
+  const reader = new DocumentReader(format, { maxContextBytes, spool, turns });
   try {
     await reader.read(decodeDocument(bytes, maxBytes));
     return await reader.finish();
@@ -108,17 +110,21 @@ class DocumentReader {
 
   constructor(
     private readonly format: Format,
-    spool: SpoolOptions | undefined,
-    private readonly turns: Turns | undefined,
+    private readonly options: Pick<ReadOptions, "maxContextBytes" | "spool" | "turns">,
   ) {
-    this.#messages = createSpool(spool);
-    this.#events = createSpool(spool);
+    this.#messages = createSpool(options.spool);
+    this.#events = createSpool(options.spool);
   }
 
   async read(text: AsyncIterable<string>): Promise<void> {
+    const { maxContextBytes: length, turns } = this.options;
+    const longest = length === undefined ? undefined : {
+      length,
+      message: `is longer than ${length} characters; max_context_bytes in the config allows more`,
+    };
     try {
-      for await (const part of splitJson(text, { arrays: DOCUMENT_LISTS, maxDepth: MAX_DEPTH })) {
-        const turn = this.turns?.spend(part.kind === "open" ? ELEMENT_UNITS : unitsOf(part.text));
+      for await (const part of splitJson(text, { arrays: DOCUMENT_LISTS, maxDepth: MAX_DEPTH, longest })) {
+        const turn = turns?.spend(part.kind === "open" ? ELEMENT_UNITS : unitsOf(part.text));
         if (turn) await turn;
         const kept = this.#take(part);
         if (kept) await kept;
@@ -172,7 +178,10 @@ class DocumentReader {
       return;
     }
     if (part.text.length > LARGE_CHARACTERS) {
-      return this.#readLarge(part).then((read) => this.#keep(part, read));
+      return this.#readLarge(part).then(async (read) => {
+        await this.options.turns?.spend(Math.min(part.text.length, SLICE_UNITS));
+        return await this.#keep(part, read);
+      });
     }
     return this.#keep(part, this.#parse(part.text, part.keyCount, [...part.path, part.index]));
   }
@@ -241,7 +250,7 @@ class DocumentReader {
     const onFault: OnJsonFault = (path, message) => this.#issues.add([...base, ...path], message);
     const structure = STRUCTURE[part.path.length === 2 ? "messages" : "events"];
     try {
-      const read = await inTurns(this.turns, readJson(part.text, { onFault, structure }));
+      const read = await inTurns(this.options.turns, readJson(part.text, { onFault, structure }));
       if (read.keyCount !== part.keyCount) this.#issues.add(base, "has an object with a duplicate key");
       return this.#issues.count === before ? { value: read.value, canonical: read.text } : undefined;
     } catch (error) {
@@ -276,7 +285,9 @@ class DocumentReader {
     let index = 0;
     for await (const page of pages) {
       for (const text of page) {
-        const value = text === UNREADABLE ? undefined : await parseElement(text, "messages", this.turns);
+        const value = text === UNREADABLE
+          ? undefined
+          : await parseElement(text, "messages", this.options.turns);
         this.#checkMessage(index++, text, value);
       }
     }
@@ -287,7 +298,7 @@ class DocumentReader {
     for await (const page of pages) {
       for (const text of page) {
         if (text !== UNREADABLE) {
-          checkEvent(this.#issues, index, await parseElement(text, "events", this.turns));
+          checkEvent(this.#issues, index, await parseElement(text, "events", this.options.turns));
         }
         index++;
       }
@@ -299,7 +310,7 @@ class DocumentReader {
     if (integrity === undefined) return;
     const events = this.#head.events === undefined ? undefined : this.#events.pages();
     const parts = { head: this.#head, messages: this.#messages.pages(), events };
-    if (await computeIntegrity(parts, this.turns) === integrity) return;
+    if (await computeIntegrity(parts, this.options.turns) === integrity) return;
     this.#issues.add("integrity", "is not that of this document: it was changed or damaged after its export");
   }
 
@@ -333,49 +344,6 @@ async function parseElement(
   if (turn) await turn;
   if (text.length <= LARGE_CHARACTERS) return JSON.parse(text);
   return (await inTurns(turns, readJson(text, { structure: STRUCTURE[list] }))).value;
-}
-
-/** Upgrades a document from one version to the next. Parts without a function stay unchanged. */
-export interface Upgrade {
-  /** The version that it upgrades. */
-  from: number;
-  /** The document without its messages and events. */
-  head?: (head: Record<string, unknown>) => Record<string, unknown>;
-  message?: (message: Record<string, unknown>) => Record<string, unknown>;
-  event?: (event: Record<string, unknown>) => Record<string, unknown>;
-}
-
-/** The versions of the format that a program reads. */
-export interface Format {
-  /** The version that it writes. */
-  version: number;
-  /** The schema of that version, without its two lists. */
-  head: ZodType;
-  /** Steps from older versions, in order. */
-  upgrades: readonly Upgrade[];
-}
-
-/**
- * The format of this program. A version 2 gets its own schema, `version: 2`, and here the step `{ from: 1, … }`; the
- * schema of version 1 stays published for readers of such files.
- */
-export const FORMAT: Format = { version: SCHEMA_VERSION, head: Snapshot, upgrades: [] };
-
-/** Applies every step from a version on to one part of a document. The schema refuses values that are not objects. */
-export function upgrade(
-  { upgrades }: Format,
-  from: number,
-  part: "head" | "message" | "event",
-  value: unknown,
-): unknown {
-  if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
-  let upgraded = value as Record<string, unknown>;
-  for (const step of upgrades) {
-    if (step.from < from) continue;
-    upgraded = step[part]?.(upgraded) ?? upgraded;
-    if (part === "head") upgraded = { ...upgraded, schema_version: step.from + 1 };
-  }
-  return upgraded;
 }
 
 /**

@@ -7,7 +7,8 @@ import { snapshotOf } from "../../../tests/harness/snapshots.ts";
 import { rejection } from "../../../tests/harness/test_purser.ts";
 import { PurserError } from "../../kernel/errors.ts";
 import type { Issue } from "../../contract/schema_issues.ts";
-import { type Format, readDocument } from "./read_document.ts";
+import type { Format } from "./format.ts";
+import { readDocument } from "./read_document.ts";
 import { Snapshot } from "../../contract/snapshot/snapshot.ts";
 
 const MAX_BYTES = 1024 * 1024;
@@ -192,7 +193,7 @@ Deno.test("readDocument() limits the fields besides the lists in number and size
     const large = new TextEncoder().encode(JSON.stringify(snapshotOf(more)));
     return (await rejection(readDocument(cut(large), { maxBytes: large.length }))).message;
   };
-  const text = "x".repeat(17 * 1024 * 1024);
+  const text = "x".repeat(7 * 1024 * 1024);
   assert.match(
     await refusal({ agent: { model: "m", system_prompt: text } }),
     /agent: the fields beside messages and events are more than 10000, or longer/,
@@ -231,6 +232,27 @@ function upgraded(document: LooseDocument): LooseDocument {
   rest.events = rest.events.map((event: LooseDocument) => ({ ...event, payload: { was: event.payload } }));
   return { ...rest, environment, schema_version: 2 };
 }
+
+Deno.test("readDocument() refuses a message or an event past maxContextBytes before it is whole, and says which", async () => {
+  const message = { role: "user", content: "x".repeat(100) };
+  const { length } = JSON.stringify(message);
+  const event = { type: "run.started", payload: { text: "x".repeat(length) } };
+  const refusal = async (document: LooseDocument, maxContextBytes: number) => {
+    const bytes = new TextEncoder().encode(JSON.stringify(document));
+    const reading = readDocument(cut(bytes), { maxBytes: MAX_BYTES, maxContextBytes });
+    return (await rejection(reading)).details.issues;
+  };
+  const withMessage = snapshotOf({ state: { status: "completed", messages: [message] } });
+  assert.deepEqual(await refusal(withMessage, length - 1), [{
+    path: "state.messages[0]",
+    message: `is longer than ${length - 1} characters; max_context_bytes in the config allows more`,
+  }]);
+  const bytes = new TextEncoder().encode(JSON.stringify(withMessage));
+  await using whole = await readDocument(cut(bytes), { maxBytes: MAX_BYTES, maxContextBytes: length });
+  assert.equal(whole.messageCount, 1);
+  const [issue] = await refusal(snapshotOf({ events: [event], event_log_count: 1 }), length);
+  assert.equal(issue.path, "events[0]");
+});
 
 Deno.test("readDocument() upgrades an older version, wherever its version is", async () => {
   const sealed = JSON.parse(sealedText(fullSnapshot()));

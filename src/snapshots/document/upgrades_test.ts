@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { SCHEMA_VERSION, Snapshot } from "../../contract/snapshot/snapshot.ts";
-import { FORMAT, type Format, upgrade } from "./read_document.ts";
+import { FORMAT, type Format, upgrade } from "./format.ts";
 
 /** Three versions, of which the first step changes everything and the second only messages. */
 const THREE: Format = {
