@@ -15,7 +15,7 @@ const LEFT_OUT = [
 ];
 
 /** The modules of Node that the bundle imports: a runtime needs `nodejs_compat` for them. */
-export const NODE_MODULES = ["node:crypto", "node:net", "node:path"];
+export const NODE_MODULES = ["node:buffer", "node:crypto", "node:net", "node:path"];
 
 /** The size limits of the bundle in bytes: plain and compressed; platforms limit the latter. */
 export const MAX_BYTES = { plain: 4_000_000, gzip: 1_000_000 };
