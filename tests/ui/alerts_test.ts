@@ -3,6 +3,7 @@ import { createAlertEvaluator, createDispatcher } from "../../src/mod.ts";
 import { expectAccessible } from "../harness/browser.ts";
 import { type TestDashboard, testDashboard } from "../harness/dashboard.ts";
 import { permanent, recordingChannel } from "../harness/recording_channel.ts";
+import { downloaded } from "./_downloads.ts";
 import { bookCalls, call, dataRequests, openAt, rowsOf, statOf } from "./_money.ts";
 
 /** Alert rules and the alerts that they fired, in a browser: why each one fired. */
@@ -174,6 +175,20 @@ testDashboard("alerts", { alerts }, {
       .first()
       .click();
     assert.deepEqual((await rowsOf(page, "Earlier alerts")).map((row) => row.split(" | ")[2]), ["$3.00"]);
+  },
+
+  async "download what moved them, where no cell is a formula"(dashboard) {
+    const event = call("11", "2026-11-01T12:00:00.000Z", "researcher", 0.000001, { model: "=1+1" });
+    assert.equal((await dashboard.purser.api("POST", "/costs/events", [event])).status, 201);
+    const [alert] = await settled(dashboard);
+    await using opened = await openAt(dashboard, `/ui/budgets/alerts/${alert!.alert_id}`);
+    const table = "Models in the window";
+    const [head, ...rows] = (await downloaded(opened.page, "CSV", table)).trim().split("\r\n");
+    assert.match(head!, /^provider,model,model_calls,/);
+    const cells = rows.find((row) => row.startsWith("openai,'=1+1,1,"))!.split(",");
+    assert.equal(cells[head!.split(",").indexOf("cost_usd")], "0.000001");
+    const { body } = await dashboard.purser.api("GET", `/alerts/history/${alert!.alert_id}`);
+    assert.deepEqual(JSON.parse(await downloaded(opened.page, "JSON", table)), body.causes.models);
   },
 
   async "of a budget of nothing have no share, and a long name has lines"(dashboard) {

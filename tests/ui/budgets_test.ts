@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { createKey, createWebSession } from "../../src/keys/mod.ts";
 import { expectAccessible } from "../harness/browser.ts";
 import { type TestDashboard, testDashboard } from "../harness/dashboard.ts";
+import { downloaded } from "./_downloads.ts";
 import { bookCalls, dataRequests, openAt, rowsOf, statOf } from "./_money.ts";
 
 /** Budgets and refused calls in a browser: how close each budget is, and what it refused. */
@@ -177,13 +178,7 @@ testDashboard("budgets", {}, {
 
   async "download as CSV"(dashboard) {
     await using opened = await openAt(dashboard, "/ui/budgets");
-    const { page } = opened;
-    const [download] = await Promise.all([
-      page.waitForEvent("download"),
-      page.getByRole("link", { name: "Download as CSV: Budgets" }).click(),
-    ]);
-    assert.equal(download.suggestedFilename(), "budgets.csv");
-    const [head, ...rows] = (await Deno.readTextFile(await download.path())).trim().split("\r\n");
+    const [head, ...rows] = (await downloaded(opened.page, "CSV", "Budgets")).trim().split("\r\n");
     assert.match(head!, /^budget_id,name,limit_usd,/);
     assert.equal(rows.length, 4);
   },

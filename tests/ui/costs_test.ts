@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { expectAccessible, type TestPage } from "../harness/browser.ts";
 import { type TestDashboard, testDashboard } from "../harness/dashboard.ts";
+import { downloaded } from "./_downloads.ts";
 import { fixedClock } from "../../src/kernel/clock.ts";
 
 /** The costs in the dashboard: each question, with exact figures. */
@@ -199,11 +200,7 @@ testDashboard("the costs in the dashboard", { clock: fixedClock(NOW) }, {
 
   async "a table downloads as CSV"(dashboard) {
     await using opened = await open(dashboard, "?by=agent");
-    const { page } = opened;
-    const link = page.getByRole("link", { name: "Download as CSV: Costs by agent" });
-    const [download] = await Promise.all([page.waitForEvent("download"), link.click()]);
-    assert.equal(download.suggestedFilename(), "costs-by-agent.csv");
-    assert.match(await Deno.readTextFile(await download.path()), /^agent_id,[^]*\r\nresearcher,2,/);
+    assert.match(await downloaded(opened.page, "CSV", "Costs by agent"), /^agent_id,[^]*\r\nresearcher,2,/);
   },
 
   async "a week is compared with the one before, and the change has its factors"(dashboard) {

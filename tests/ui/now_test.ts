@@ -5,6 +5,7 @@ import { expectAccessible } from "../harness/browser.ts";
 import { SECTIONS } from "../../src/ui/app/sections.ts";
 import { testDashboard } from "../harness/dashboard.ts";
 import { startFakeProvider } from "../harness/fake_provider.ts";
+import { downloaded } from "./_downloads.ts";
 import { bookCalls, call, dataRequests, openAt, rowsOf, statOf } from "./_money.ts";
 
 /** The home page: the money of today, what spends at present, and the limits. */
@@ -126,6 +127,13 @@ testDashboard("the home page", { fake }, {
       "Support Reachedbudget, agent support, UTC month | $0.50 of $0.50100% | stops calls now | in 29 d 12 h",
       "Day Nearbudget, all agents, UTC day | $2.00 of $2.5080% | in 17 min12:17 UTC, at $1.75/h | in 12 h",
       "Hour OKrule, all agents, last 60 minutes | $1.75 of $3.5050% | in 14 min12:14 UTC, at $7.50/h | rolling",
+    ]);
+    const lines = (await downloaded(page, "CSV", "Limits")).trim().split("\r\n");
+    assert.deepEqual(lines.map((line) => line.split(",").toSpliced(1, 1).slice(0, 8).join()), [
+      "kind,name,scope,per,spent_usd,reserved_usd,limit_usd,extra_usd",
+      "budget,Support,agent support,month,0.5,0,0.5,0",
+      "budget,Day,all agents,day,2,0,2.5,0",
+      "rule,Hour,all agents,hour,1.75,0,3.5,0",
     ]);
     assert.equal(await statOf(page, "Stops calls now"), "Support | then Day in 17 min");
 

@@ -5,6 +5,7 @@ import { ROOT } from "../../build/run_deno.ts";
 import { PAGE_HEADERS } from "../../src/http/middleware/response_headers.ts";
 import { STYLE } from "../../src/ui/mod.ts";
 import { expectAccessible, sharedBrowser, skipBrowser, type TestPage } from "../harness/browser.ts";
+import { downloaded } from "./_downloads.ts";
 
 /** The parts of the dashboard on a page of their own, over an API of the test. */
 
@@ -72,17 +73,9 @@ function serveKit(script: string, state: { enabled: boolean; broken: boolean; re
   return Deno.serve({ port: 0, hostname: "127.0.0.1", onListen() {} }, answer);
 }
 
-const names = ({ page }: TestPage) => page.locator("tbody tr td:first-child").allTextContents();
-
-/** Returns the text of a download of a table. */
-async function downloaded({ page }: TestPage, type: "CSV" | "JSON", table: string): Promise<string> {
-  const [download] = await Promise.all([
-    page.waitForEvent("download"),
-    page.getByRole("link", { name: `Download as ${type}: ${table}` }).click(),
-  ]);
-  assert.equal(download.suggestedFilename(), `${table.toLowerCase()}.${type.toLowerCase()}`);
-  return await Deno.readTextFile(await download.path());
-}
+const names = ({ page }: TestPage) =>
+  page.getByRole("region", { name: "Rows", exact: true }).locator("tbody tr td:first-child")
+    .allTextContents();
 
 Deno.test({
   name: "the parts of the dashboard",
@@ -142,11 +135,24 @@ Deno.test({
     await t.step("a table downloads as CSV and as JSON, with all its pages", async () => {
       await using opened = await browser.open(url);
       assert.equal(
-        await downloaded(opened, "CSV", "Rows"),
+        await downloaded(opened.page, "CSV", "Rows"),
         'name,calls,tag\r\nwriter,12,\r\n"a ""b"",\r\nc",3,\r\nresearcher,812,acme\r\n',
       );
-      assert.deepEqual(JSON.parse(await downloaded(opened, "JSON", "Rows")), ROWS);
+      assert.deepEqual(JSON.parse(await downloaded(opened.page, "JSON", "Rows")), ROWS);
       assert.equal(await opened.page.locator(".toasts").textContent(), "");
+    });
+
+    await t.step("a table of rows that the page has downloads them, and no cell is a formula", async () => {
+      await using opened = await browser.open(url);
+      assert.equal(
+        await downloaded(opened.page, "CSV", "Limits of the kit"),
+        "name,limit_usd,reaches_at\r\n'=1+1,0.000000001,\r\n" +
+          `"'@SUM(A1),""x""",12.5,2026-11-23T16:40:00.000Z\r\n`,
+      );
+      assert.deepEqual(JSON.parse(await downloaded(opened.page, "JSON", "Limits of the kit")), [
+        { name: "=1+1", limit_usd: 1e-9 },
+        { name: '@SUM(A1),"x"', limit_usd: 12.5, reaches_at: "2026-11-23T16:40:00.000Z" },
+      ]);
     });
 
     await t.step("a long table is drawn in parts, in the order of all its rows", async () => {
@@ -169,11 +175,11 @@ Deno.test({
 
     await t.step("a download has the filters of the page, and says where it was cut", async () => {
       await using opened = await browser.open(url);
-      const lines = (await downloaded(opened, "CSV", "Endless")).trimEnd().split("\r\n");
+      const lines = (await downloaded(opened.page, "CSV", "Endless")).trimEnd().split("\r\n");
       assert.deepEqual([lines[0], lines.at(-1), lines.length], ["number,kind", "9998,even", 5_001]);
       await opened.page.getByText("The list has more than 10,000 entries; the file is of the first of them")
         .waitFor();
-      const list = JSON.parse(await downloaded(opened, "JSON", "Endless"));
+      const list = JSON.parse(await downloaded(opened.page, "JSON", "Endless"));
       assert.deepEqual([list.length, list.at(-1)], [5_000, { number: 9_998, kind: "even" }]);
       assert.equal(opened.requests.filter((request) => request.includes("/endless")).length, 2 * 20);
     });

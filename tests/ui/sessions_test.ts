@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { systemClock } from "../../src/kernel/clock.ts";
 import { expectAccessible, type TestPage } from "../harness/browser.ts";
 import { type TestDashboard, testDashboard } from "../harness/dashboard.ts";
+import { downloaded } from "./_downloads.ts";
 
 /** The sessions in the dashboard, and the replay of one by the keyboard. */
 
@@ -206,6 +207,10 @@ testDashboard("the sessions in the dashboard", {
     const { body: run } = await dashboard.purser.api("GET", `/runs/${run_id}`);
     const row = page.locator("tbody tr", { hasText: run_id });
     assert.equal(await row.locator("data").getAttribute("value"), String(run.token_usage.cost_usd));
+    const [first] = JSON.parse(await downloaded(page, "JSON", "Runs of the session"));
+    assert.equal(first.run_id, run_id);
+    for (const name of ["status", "model", "started_at", "ended_at"]) assert.equal(first[name], run[name]);
+    assert.equal(first.cost_usd, run.token_usage.cost_usd);
     await page.getByRole("link", { name: run_id }).click();
     await expectSelected(opened, "#10", "run.started");
     await page.waitForURL(/run=/);

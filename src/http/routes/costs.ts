@@ -8,7 +8,8 @@ import {
   listCosts,
   readCostTotal,
 } from "../../ledger/mod.ts";
-import { acceptsCsv, cellOf, CSV, toLines } from "../middleware/csv.ts";
+import { cellOf, toLines } from "../../kernel/csv.ts";
+import { acceptsCsv, CSV } from "../middleware/csv.ts";
 import { onlyAgentOf } from "../middleware/agent_reach.ts";
 import { createRoute, z } from "../create_route.ts";
 import { problems } from "../problem_responses.ts";

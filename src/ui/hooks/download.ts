@@ -1,7 +1,10 @@
+import { cellOf, toLines } from "../../kernel/csv.ts";
 import { nextOf, send } from "./request.ts";
 
-/** A list to download. */
-export interface Source {
+/** The source of a download: a list of the API, or the rows that the page has. */
+export type Source = ListSource | RowSource;
+
+interface ListSource {
   path: string;
   /** The name of the file. */
   name: string;
@@ -9,6 +12,12 @@ export interface Source {
   field?: string;
   /** Values of fields that the page filters by; null and undefined are any. */
   keep?: Readonly<Record<string, string | null | undefined>>;
+}
+
+interface RowSource {
+  name: string;
+  /** Rows with the fields of the API, as its JSON has them. */
+  rows: readonly Entry[];
 }
 
 /** The most entries of a list that a download reads. */
@@ -21,11 +30,16 @@ const PAGE = 500;
 type Entry = Record<string, unknown>;
 
 /**
- * Saves a list as CSV or JSON: the API's own answers, page by page, as one. Returns whether the list continues after the
- * entries that were read.
+ * Saves a source as CSV or JSON: rows as they are, and a list as the API's own answers, page by page, as one. Returns
+ * whether the list continues after the entries that were read.
  */
 export async function download(source: Source, type: "csv" | "json"): Promise<boolean> {
   const accept = type === "csv" ? "text/csv" : "application/json";
+  const file = `${source.name}.${type}`;
+  if ("rows" in source) {
+    save(type === "csv" ? rowsToCsv(source.rows) : JSON.stringify(source.rows), accept, file);
+    return false;
+  }
   const entries: Entry[] = [];
   const columns = new Set<string>();
   let next: string | undefined = source.path.replace(
@@ -39,11 +53,11 @@ export async function download(source: Source, type: "csv" | "json"): Promise<bo
     next = nextOf(response.headers.get("link"));
   }
   const kept = entries.slice(0, MAX_DOWNLOADED).filter((entry) => isKept(entry, source));
-  save(type === "csv" ? toCsv(kept, columns) : JSON.stringify(kept), accept, `${source.name}.${type}`);
+  save(type === "csv" ? toCsv(kept, columns) : JSON.stringify(kept), accept, file);
   return next !== undefined || entries.length > MAX_DOWNLOADED;
 }
 
-function readJson(text: string, { field }: Source): Entry[] {
+function readJson(text: string, { field }: ListSource): Entry[] {
   const answer = JSON.parse(text);
   return field === undefined ? answer : answer[field];
 }
@@ -62,11 +76,15 @@ function readCsv(text: string, columns: Set<string>): Entry[] {
 
 function toCsv(entries: readonly Entry[], columns: ReadonlySet<string>): string {
   const names = [...columns];
-  const lines = entries.map((entry) => names.map((name) => entry[name] ?? ""));
-  return [names, ...lines].map((cells) => `${cells.join(",")}\r\n`).join("");
+  return toLines([names, ...entries.map((entry) => names.map((name) => entry[name] as string ?? ""))]);
 }
 
-function isKept(entry: Entry, { keep = {} }: Source): boolean {
+function rowsToCsv(rows: readonly Entry[]): string {
+  const names = [...new Set(rows.flatMap(Object.keys))];
+  return toLines([names, ...rows.map((row) => names.map((name) => cellOf(name, row[name])))]);
+}
+
+function isKept(entry: Entry, { keep = {} }: ListSource): boolean {
   return Object.entries(keep).every(([name, value]) => !value || entry[name] === value);
 }
 

@@ -29,8 +29,8 @@ const MAX_DRAWN = 1_000;
 
 /**
  * A table: it sorts by the URL's `sort` (`cost_usd`, descending `-cost_usd`), which is the same for all tables of a view
- * unless `sortParam` names another one, shows more rows by `more`, draws 1,000 of them at a time, and downloads the whole
- * list of `source` as CSV and JSON.
+ * unless `sortParam` names another one, shows more rows by `more`, draws 1,000 of them at a time, and downloads the
+ * whole list of `source`, or its rows, as CSV and JSON.
  */
 export function Table<Row>(
   { caption, columns, rows, keyOf, source, more, defaultSort, sortParam = "sort", foot }: {
@@ -39,7 +39,7 @@ export function Table<Row>(
     columns: readonly Column<Row>[];
     rows: readonly Row[];
     keyOf(row: Row): string;
-    source?: Source;
+    source: Source;
     /** Reads the next page; undefined on the last one. */
     more?: () => void;
     /** The order without `sort` in the URL; undefined: as the API has it. */
@@ -96,26 +96,22 @@ export function Table<Row>(
           </tbody>
         </table>
       </div>
-      {(more || source || foot || rows.length > MAX_DRAWN) && (
-        <div class="table-foot">
-          {rows.length > MAX_DRAWN && (
-            <>
-              <button type="button" class="small" disabled={from === 0} onClick={draw(from - MAX_DRAWN)}>
-                Previous
-              </button>
-              <button type="button" class="small" disabled={to === rows.length} onClick={draw(to)}>
-                Next
-              </button>
-              <span class="muted">Rows {count(from + 1)} to {count(to)} of {count(rows.length)}</span>
-            </>
-          )}
-          {more && to === rows.length && (
-            <button type="button" class="small" onClick={more}>Show more</button>
-          )}
-          {foot && <span class="muted">{foot}</span>}
-          {source && <Downloads source={source} caption={caption} />}
-        </div>
-      )}
+      <div class="table-foot">
+        {rows.length > MAX_DRAWN && (
+          <>
+            <button type="button" class="small" disabled={from === 0} onClick={draw(from - MAX_DRAWN)}>
+              Previous
+            </button>
+            <button type="button" class="small" disabled={to === rows.length} onClick={draw(to)}>
+              Next
+            </button>
+            <span class="muted">Rows {count(from + 1)} to {count(to)} of {count(rows.length)}</span>
+          </>
+        )}
+        {more && to === rows.length && <button type="button" class="small" onClick={more}>Show more</button>}
+        {foot && <span class="muted">{foot}</span>}
+        <Downloads source={source} caption={caption} />
+      </div>
     </div>
   );
 }
@@ -186,7 +182,8 @@ function sortRows<Row>(
 }
 
 function Downloads({ source, caption }: { source: Source; caption: string }) {
-  const { path, name } = source;
+  const { name } = source;
+  const href = "path" in source ? source.path : "#";
   const toast = useToast();
   const [isBusy, setBusy] = useState(false);
   const start = (type: "csv" | "json") => (event: Event) => {
@@ -206,7 +203,7 @@ function Downloads({ source, caption }: { source: Source; caption: string }) {
   return (
     <span class="downloads">
       <a
-        href={path}
+        href={href}
         download={`${name}.csv`}
         aria-label={`Download as CSV: ${caption}`}
         onClick={start("csv")}
@@ -214,7 +211,7 @@ function Downloads({ source, caption }: { source: Source; caption: string }) {
         CSV
       </a>
       <a
-        href={path}
+        href={href}
         download={`${name}.json`}
         aria-label={`Download as JSON: ${caption}`}
         onClick={start("json")}

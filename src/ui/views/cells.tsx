@@ -1,4 +1,6 @@
+import { count } from "../format/number.ts";
 import { Link } from "../parts/link.tsx";
+import type { Column } from "../parts/table.tsx";
 import { Id, Text } from "../parts/text.tsx";
 import { costsHref, sessionHref } from "./links.ts";
 
@@ -23,4 +25,13 @@ export function SessionCell({ session_id, run_id }: { session_id: string | null;
       <Id>{session_id}</Id>
     </Link>
   );
+}
+
+/** Returns a column of counts; where there is none, it is 0. */
+export function countColumn<Row>(
+  id: string,
+  title: string,
+  countOf: (row: Row) => number | undefined,
+): Column<Row> {
+  return { id, title, isNumber: true, sortBy: countOf, cell: (row) => count(countOf(row) ?? 0) };
 }

@@ -42,6 +42,11 @@ const COLUMNS: Column<Row>[] = [
   },
 ];
 
+const LIMITS = [
+  { name: "=1+1", limit_usd: 1e-9 },
+  { name: '@SUM(A1),"x"', limit_usd: 12.5, reaches_at: "2026-11-23T16:40:00.000Z" },
+];
+
 const SERIES = ["researcher", "writer", "other"].map((key) => ({ key, label: key }));
 const POINTS = Array.from({ length: 14 }, (_, index) => {
   const label = `2026-11-${String(index + 1).padStart(2, "0")}`;
@@ -152,6 +157,15 @@ function Kit() {
             keyOf={String}
             sortParam="numbers"
             source={{ path: "/endless?limit=5", name: "endless", field: "list", keep: { kind: "even" } }}
+          />
+        </Card>
+        <Card title="Limits">
+          <Table
+            caption="Limits of the kit"
+            columns={[{ id: "name", title: "Name", cell: ({ name }) => <Text>{name}</Text> }]}
+            rows={LIMITS}
+            keyOf={({ name }) => name}
+            source={{ name: "limits-of-the-kit", rows: LIMITS }}
           />
         </Card>
         <Card title="Broken">

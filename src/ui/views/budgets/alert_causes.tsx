@@ -103,6 +103,7 @@ function Causes({ caption, columns, rows, others, name }: {
       columns={columns}
       rows={rows}
       keyOf={(row) => `${row.provider ?? ""}:${row[name]}`}
+      source={{ name: caption.toLowerCase().replaceAll(" ", "-"), rows }}
       sortParam={name}
       foot={others.cost_usd > 0 && (
         <>

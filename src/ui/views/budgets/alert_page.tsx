@@ -14,6 +14,7 @@ import { Id, Text } from "../../parts/text.tsx";
 import { Time } from "../../parts/time.tsx";
 import { budgetsHref, limitHref, runsHref, sessionHref } from "../links.ts";
 import { SEVERITY_TONES } from "../tones.ts";
+import { countColumn } from "../cells.tsx";
 import { AlertCausesCards, hrefOfCauses, isPartial } from "./alert_causes.tsx";
 import { ALERT_COLUMNS, HISTORY } from "./alerts_page.tsx";
 import { periodOf, PERIODS } from "./periods.ts";
@@ -191,13 +192,7 @@ const DELIVERY_COLUMNS: Column<AlertDelivery>[] = [
     sortBy: ({ status }) => status,
     cell: ({ status }) => <Badge tone={DELIVERY_TONES[status]}>{status}</Badge>,
   },
-  {
-    id: "attempts",
-    title: "Attempts",
-    isNumber: true,
-    sortBy: ({ attempts }) => attempts,
-    cell: ({ attempts }) => attempts,
-  },
+  countColumn("attempts", "Attempts", ({ attempts }) => attempts),
   {
     id: "delivered_at",
     title: "Delivered",

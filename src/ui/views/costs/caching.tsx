@@ -10,6 +10,7 @@ import { Empty, Loaded } from "../../parts/loaded.tsx";
 import { Money } from "../../parts/money.tsx";
 import { type Column, Table } from "../../parts/table.tsx";
 import { CoverageNote } from "../coverage.tsx";
+import { countColumn } from "../cells.tsx";
 import { Share } from "./cost_table.tsx";
 import { GroupLink, nameOf } from "./group.tsx";
 import { costPath, hrefTo } from "./scope.ts";
@@ -115,20 +116,8 @@ function columnsOf(by: string): Column<CachingRow>[] {
         </>
       ),
     },
-    {
-      id: "input",
-      title: "Input tokens",
-      isNumber: true,
-      sortBy: ({ input_tokens }) => input_tokens,
-      cell: ({ input_tokens }) => count(input_tokens),
-    },
-    {
-      id: "read",
-      title: "Read from cache",
-      isNumber: true,
-      sortBy: ({ cache_read_tokens }) => cache_read_tokens,
-      cell: ({ cache_read_tokens }) => count(cache_read_tokens),
-    },
+    countColumn("input", "Input tokens", ({ input_tokens }) => input_tokens),
+    countColumn("read", "Read from cache", ({ cache_read_tokens }) => cache_read_tokens),
     {
       id: "hit_rate",
       title: "Hit rate",

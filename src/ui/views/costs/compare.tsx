@@ -11,6 +11,7 @@ import { Empty, Loaded } from "../../parts/loaded.tsx";
 import { Money } from "../../parts/money.tsx";
 import { type Column, Table } from "../../parts/table.tsx";
 import { CoverageNote } from "../coverage.tsx";
+import { countColumn } from "../cells.tsx";
 import { change, Difference } from "./difference.tsx";
 import { filterOf, GroupLink, nameOf } from "./group.tsx";
 import { costPath, hrefTo } from "./scope.ts";
@@ -124,20 +125,8 @@ function columnsOf(by: string, title: string, spans: Spans): Column<CostRow>[] {
       sortBy: (row) => nameOf(row, by),
       cell: (row) => <GroupLink row={row} group={by} />,
     },
-    {
-      id: "calls",
-      title: "Calls",
-      isNumber: true,
-      sortBy: ({ model_calls }) => model_calls,
-      cell: ({ model_calls }) => count(model_calls),
-    },
-    {
-      id: "calls_before",
-      title: "Calls before",
-      isNumber: true,
-      sortBy: ({ previous }) => previous?.model_calls,
-      cell: ({ previous }) => count(previous?.model_calls ?? 0),
-    },
+    countColumn("calls", "Calls", ({ model_calls }) => model_calls),
+    countColumn("calls_before", "Calls before", ({ previous }) => previous?.model_calls),
     {
       id: "cost_usd",
       title: `This ${title}`,

@@ -4,6 +4,7 @@ import { count, percent } from "../../format/number.ts";
 import { Badge } from "../../parts/card.tsx";
 import { Money } from "../../parts/money.tsx";
 import { type Column, Table } from "../../parts/table.tsx";
+import { countColumn } from "../cells.tsx";
 import { GroupLink, GROUPS, nameOf } from "./group.tsx";
 
 /** The groups of a report as a table; shares are of `total`, which the server has summed. */
@@ -46,20 +47,8 @@ function columnsOf(group: string, title: string, total: number | null | undefine
         </>
       ),
     },
-    {
-      id: "calls",
-      title: "Calls",
-      isNumber: true,
-      sortBy: ({ model_calls }) => model_calls,
-      cell: ({ model_calls }) => count(model_calls),
-    },
-    {
-      id: "tokens",
-      title: "Tokens",
-      isNumber: true,
-      sortBy: ({ total_tokens }) => total_tokens,
-      cell: ({ total_tokens }) => count(total_tokens),
-    },
+    countColumn("calls", "Calls", ({ model_calls }) => model_calls),
+    countColumn("tokens", "Tokens", ({ total_tokens }) => total_tokens),
     {
       id: "share",
       title: "Share",

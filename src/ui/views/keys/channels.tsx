@@ -11,6 +11,7 @@ import { Empty, Loaded } from "../../parts/loaded.tsx";
 import { type Column, Table } from "../../parts/table.tsx";
 import { Block, Text } from "../../parts/text.tsx";
 import { Time } from "../../parts/time.tsx";
+import { countColumn } from "../cells.tsx";
 
 /** A delivery with the alert that it delivers. */
 interface Sent extends AlertDelivery {
@@ -182,12 +183,6 @@ const FAILURES: Column<Sent>[] = [
       </Badge>
     ),
   },
-  {
-    id: "attempts",
-    title: "Attempts",
-    isNumber: true,
-    sortBy: ({ attempts }) => attempts,
-    cell: ({ attempts }) => attempts,
-  },
+  countColumn("attempts", "Attempts", ({ attempts }) => attempts),
   { id: "error", title: "Error", cell: ({ last_error }) => <Text>{last_error!}</Text> },
 ];

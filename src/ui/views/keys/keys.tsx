@@ -1,6 +1,5 @@
 import type { CostRow } from "../../../contract/costs.ts";
 import type { ApiKey } from "../../../contract/keys.ts";
-import { count } from "../../format/number.ts";
 import { useData, usePages } from "../../hooks/data.ts";
 import { request } from "../../hooks/request.ts";
 import { apiPath, uiPath, useRoute } from "../../hooks/route.ts";
@@ -13,6 +12,7 @@ import { Money } from "../../parts/money.tsx";
 import { type Column, Table } from "../../parts/table.tsx";
 import { Id, Text } from "../../parts/text.tsx";
 import { Time } from "../../parts/time.tsx";
+import { countColumn } from "../cells.tsx";
 
 /** The API keys, with the spending of each. */
 export function Keys() {
@@ -139,13 +139,7 @@ function columnsOf(
       sortBy: ({ last_used_at }) => last_used_at,
       cell: ({ last_used_at }) => <Time at={last_used_at} />,
     },
-    {
-      id: "web_sessions",
-      title: "Signed in",
-      isNumber: true,
-      sortBy: ({ web_sessions }) => web_sessions,
-      cell: ({ web_sessions }) => count(web_sessions),
-    },
+    countColumn("web_sessions", "Signed in", ({ web_sessions }) => web_sessions),
     {
       id: "cost_usd",
       title: "Spent",

@@ -14,6 +14,25 @@ const SHOWN = 6;
 const COLUMNS: Column<LimitRow<Limit>>[] = limitColumns<Limit>("Limit", ({ of }) => of.kind)
   .map((column) => ["share", "reaches_at"].includes(column.id) ? column : { ...column, sortBy: undefined });
 
+/** Returns a limit for a download, a rule with the names of a budget's fields. */
+function entryOf(limit: Limit) {
+  return {
+    kind: limit.kind,
+    id: limit.id,
+    name: limit.name,
+    scope: limit.scope,
+    per: limit.per,
+    spent_usd: limit.spent,
+    reserved_usd: limit.reserved,
+    limit_usd: limit.limit,
+    extra_usd: limit.raised,
+    state: limit.state,
+    usd_per_hour: limit.usdPerHour,
+    reaches_at: limit.reachesAt,
+    resets_at: limit.resetsAt,
+  };
+}
+
 /** The budgets and rules that are closest to their limits, by share, or by the time at which they are reached. */
 export function LimitsCard({ limits }: { limits: readonly Limit[] }) {
   const isByTime = useRoute().query.get("limits") === "reaches_at";
@@ -41,6 +60,7 @@ export function LimitsCard({ limits }: { limits: readonly Limit[] }) {
             keyOf={({ limit }) => limit.id}
             sortParam="limits"
             defaultSort="-share"
+            source={{ name: "limits", rows: ordered.map(entryOf) }}
             foot={enabled.length > SHOWN ? `The first ${SHOWN} of ${enabled.length}` : undefined}
           />
         )}

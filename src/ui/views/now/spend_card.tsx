@@ -12,6 +12,7 @@ import { type Column, Table } from "../../parts/table.tsx";
 import { Text } from "../../parts/text.tsx";
 import { RUN_AGENT } from "../commands.ts";
 import { Calls, type Coverage } from "../coverage.tsx";
+import { countColumn } from "../cells.tsx";
 import { SpendChart, type Spender, spenderOf } from "./spend_chart.tsx";
 import { barsPath, type Group, GROUPS, groupsPath, type Span, totalPath } from "./span.ts";
 
@@ -104,13 +105,7 @@ function columnsOf(group: Group, sum: SpanSum): Column<Spender>[] {
         </Link>
       ),
     },
-    {
-      id: "model_calls",
-      title: "Calls",
-      isNumber: true,
-      sortBy: ({ model_calls }) => model_calls,
-      cell: ({ model_calls }) => count(model_calls),
-    },
+    countColumn("model_calls", "Calls", ({ model_calls }) => model_calls),
     ...sum.unpriced_calls === 0 ? [] : [UNPRICED],
     {
       id: "share",

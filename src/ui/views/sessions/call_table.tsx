@@ -1,7 +1,6 @@
 import type { SessionCosts } from "../../../contract/sessions.ts";
 import type { CostEvent } from "../../../contract/usage.ts";
 import { useState } from "preact/hooks";
-import { count } from "../../format/number.ts";
 import { useData } from "../../hooks/data.ts";
 import { request } from "../../hooks/request.ts";
 import { apiPath, hrefWith } from "../../hooks/route.ts";
@@ -12,6 +11,7 @@ import { Money } from "../../parts/money.tsx";
 import { type Column, Table } from "../../parts/table.tsx";
 import { Text } from "../../parts/text.tsx";
 import { Time } from "../../parts/time.tsx";
+import { countColumn } from "../cells.tsx";
 
 const COLUMNS: Column<CostEvent>[] = [
   { id: "at", title: "Time", sortBy: ({ at }) => at, cell: ({ at }) => <Time at={at} as="utc" /> },
@@ -31,34 +31,10 @@ const COLUMNS: Column<CostEvent>[] = [
     sortBy: ({ tools }) => tools.join(),
     cell: ({ tools }) => tools.length > 0 ? <Text>{tools.join(", ")}</Text> : "–",
   },
-  {
-    id: "input",
-    title: "Input",
-    isNumber: true,
-    sortBy: ({ input_tokens }) => input_tokens,
-    cell: ({ input_tokens }) => count(input_tokens),
-  },
-  {
-    id: "cached",
-    title: "Cached",
-    isNumber: true,
-    sortBy: ({ cache_read_tokens }) => cache_read_tokens,
-    cell: ({ cache_read_tokens }) => count(cache_read_tokens),
-  },
-  {
-    id: "output",
-    title: "Output",
-    isNumber: true,
-    sortBy: ({ output_tokens }) => output_tokens,
-    cell: ({ output_tokens }) => count(output_tokens),
-  },
-  {
-    id: "reasoning",
-    title: "Reasoning",
-    isNumber: true,
-    sortBy: ({ reasoning_tokens }) => reasoning_tokens,
-    cell: ({ reasoning_tokens }) => count(reasoning_tokens),
-  },
+  countColumn("input", "Input", ({ input_tokens }) => input_tokens),
+  countColumn("cached", "Cached", ({ cache_read_tokens }) => cache_read_tokens),
+  countColumn("output", "Output", ({ output_tokens }) => output_tokens),
+  countColumn("reasoning", "Reasoning", ({ reasoning_tokens }) => reasoning_tokens),
   {
     id: "cost_usd",
     title: "Cost",

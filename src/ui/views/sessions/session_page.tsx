@@ -16,6 +16,7 @@ import { Tabs } from "../../parts/tabs.tsx";
 import { Id, Text } from "../../parts/text.tsx";
 import { Time } from "../../parts/time.tsx";
 import { coverageHref } from "../coverage.tsx";
+import { countColumn } from "../cells.tsx";
 import { CallTable } from "./call_table.tsx";
 import { CostLine } from "./replay/cost_line.tsx";
 import { Replay } from "./replay/replay.tsx";
@@ -192,8 +193,6 @@ function CancelRun({ session }: { session: Session | undefined }) {
   );
 }
 
-const SHOWN = 50;
-
 const hrefOf = ({ runId }: TrackedRun) =>
   hrefWith({ tab: undefined, run: runId, step: undefined, call: undefined, sort: undefined });
 
@@ -231,13 +230,7 @@ const COLUMNS: Column<TrackedRun>[] = [
       return took === null ? "–" : took < 1000 ? `${took} ms` : span(took);
     },
   },
-  {
-    id: "calls",
-    title: "Calls",
-    isNumber: true,
-    sortBy: ({ totals }) => totals.calls,
-    cell: ({ totals }) => count(totals.calls),
-  },
+  countColumn("calls", "Calls", ({ totals }) => totals.calls),
   {
     id: "tokens",
     title: "Tokens in + out",
@@ -258,17 +251,32 @@ function tookOf({ startedAt, endedAt }: TrackedRun): number | null {
   return startedAt === null || endedAt === null ? null : Date.parse(endedAt) - Date.parse(startedAt);
 }
 
+/** Returns a run for a download, with the names of the API's fields. */
+function entryOf({ runId, status, model, startedAt, endedAt, totals }: TrackedRun) {
+  return {
+    run_id: runId,
+    status,
+    model,
+    started_at: startedAt,
+    ended_at: endedAt,
+    model_calls: totals.calls,
+    input_tokens: totals.inputTokens,
+    output_tokens: totals.outputTokens,
+    cost_usd: totalUsd(totals),
+  };
+}
+
 /** The runs of a session, newest first, as far as its log is read. */
 function RunTable({ runs, isAtEnd }: { runs: readonly TrackedRun[]; isAtEnd: boolean }) {
-  const rows = runs.slice(-SHOWN).toReversed();
+  const rows = runs.toReversed();
   return (
     <Table
       caption="Runs of the session"
       columns={COLUMNS}
       rows={rows}
       keyOf={({ runId }) => runId}
-      foot={(rows.length < runs.length ? `The newest ${SHOWN} of ${plural(runs.length, "run")}` : "") +
-          (isAtEnd ? "" : " as far as the log is read") || undefined}
+      source={{ name: "runs-of-the-session", rows: rows.map(entryOf) }}
+      foot={isAtEnd ? undefined : `${plural(rows.length, "run")}, as far as the log is read`}
     />
   );
 }

@@ -15,6 +15,7 @@ import { type Column, Table } from "../../parts/table.tsx";
 import { Id, Text } from "../../parts/text.tsx";
 import { Time } from "../../parts/time.tsx";
 import { RUN_AGENT } from "../commands.ts";
+import { countColumn } from "../cells.tsx";
 import { SessionPage } from "./session_page.tsx";
 
 const PAGE = 100;
@@ -140,20 +141,8 @@ const LATEST: Column<Session>[] = [
     sortBy: ({ status }) => status,
     cell: ({ status }) => <StatusBadge status={status} />,
   },
-  {
-    id: "calls",
-    title: "Calls",
-    isNumber: true,
-    sortBy: ({ token_usage }) => token_usage.model_calls,
-    cell: ({ token_usage }) => count(token_usage.model_calls),
-  },
-  {
-    id: "tokens",
-    title: "Tokens",
-    isNumber: true,
-    sortBy: ({ token_usage }) => token_usage.total_tokens,
-    cell: ({ token_usage }) => count(token_usage.total_tokens),
-  },
+  countColumn("calls", "Calls", ({ token_usage }) => token_usage.model_calls),
+  countColumn("tokens", "Tokens", ({ token_usage }) => token_usage.total_tokens),
   {
     id: "cost_usd",
     title: "Cost",
@@ -211,24 +200,12 @@ const DEAREST: Column<CostRow>[] = [
     sortBy: ({ model }) => model,
     cell: ({ model }) => model && <Text>{model}</Text>,
   },
-  {
-    id: "calls",
-    title: "Calls",
-    isNumber: true,
-    sortBy: ({ model_calls }) => model_calls,
-    cell: ({ model_calls }) => count(model_calls),
-  },
-  {
-    id: "tokens",
-    title: "Tokens",
-    isNumber: true,
-    sortBy: ({ total_tokens }) => total_tokens,
-    cell: ({ total_tokens }) => count(total_tokens),
-  },
+  countColumn("calls", "Calls", ({ model_calls }) => model_calls),
+  countColumn("tokens", "Tokens", ({ total_tokens }) => total_tokens),
   {
     id: "cost_usd",
     title: "Cost",
-    isNumber: true,
+    isMoney: true,
     sortBy: ({ cost_usd }) => cost_usd,
     cell: ({ session_id, cost_usd }) => (
       <Link href={`${uiPath("sessions", session_id!)}?tab=calls`}>
