@@ -183,6 +183,27 @@ testDashboard("budgets", {}, {
     assert.equal(rows.length, 4);
   },
 
+  async "that only watch say how many calls they let through"(dashboard) {
+    const { purser } = dashboard;
+    await addBudget(dashboard, {
+      name: "Trial",
+      limit_usd: 0,
+      per: "day",
+      agent_id: "watched",
+      action: "watch",
+    });
+    await purser.api("PUT", "/agents/watched", { model: "demo:echo" });
+    assert.equal((await purser.api("POST", "/agents/watched/runs", { input: "Hi" })).status, 200);
+    await using opened = await openAt(dashboard, "/ui/budgets");
+    const { page } = opened;
+    assert.equal((await rowOf(page, "Trial"))[5], "1 calllet through");
+    const row = page.locator("tr", { has: page.getByRole("link", { name: "Trial" }) });
+    assert.equal(await row.getByRole("link", { name: "1 call" }).count(), 0);
+    await page.getByRole("link", { name: "Trial" }).first().click();
+    await page.getByText("Watches, refuses nothing").waitFor();
+    assert.equal(await page.getByText("Stops calls once it is reached").count(), 0);
+  },
+
   async "show no button to a key that may only read"(dashboard) {
     const { purser } = dashboard;
     const key = await createKey(purser.core, {

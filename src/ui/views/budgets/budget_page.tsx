@@ -65,11 +65,11 @@ export function BudgetPage({ budgetId }: { budgetId: string }) {
           )}
         </Loaded>
       </Card>
-      <Card title="Latest refusals" aside={<Link href={refusalsHref(budgetId)}>All of them</Link>}>
+      <Card title="Latest refusals" aside={<Link href={refusalsHref(budgetId)}>All refusals</Link>}>
         <Loaded
           data={refusals}
           isEmpty={(rows) => rows.length === 0}
-          empty={<Empty title="It has refused no call" />}
+          empty={<Empty title="No call was refused" />}
         >
           {(rows) => (
             <Table
@@ -133,7 +133,9 @@ function StateCard({ budget }: { budget: Budget }) {
           <LimitState limit={limit} />{" "}
           {budget.action === "watch" && <Badge tone="accent">Watches, refuses nothing</Badge>}
         </span>
-        <span>{isStrict ? "Strict: no call that could exceed it" : "Stops calls once it is reached"}</span>
+        {limit.stops && (
+          <span>{isStrict ? "Strict: no call that could exceed it" : "Stops calls once it is reached"}</span>
+        )}
         <span>
           {budget.warn_at.length === 0 ? "Warns never" : `Warns at ${budget.warn_at.map(percent).join(", ")}`}
           {": "}

@@ -36,8 +36,13 @@ const BUDGET_COLUMNS: Column<LimitRow<Budget>>[] = [
     isNumber: true,
     sortBy: ({ of }) => of.refused_calls,
     cell: ({ of }) =>
-      of.refused_calls === 0
-        ? <span class="muted">0</span>
+      of.refused_calls === 0 ? <span class="muted">0</span> : of.action === "watch"
+        ? (
+          <>
+            {plural(of.refused_calls, "call")}
+            <div class="sub">let&nbsp;through</div>
+          </>
+        )
         : <Link href={refusalsHref(of.budget_id)}>{plural(of.refused_calls, "call")}</Link>,
   },
   {
