@@ -6,12 +6,12 @@ import { exactUsd, NO_PRICE, shortUsd } from "../format/money.ts";
 export const DecimalsContext = createContext<number | undefined>(undefined);
 
 /** An amount of the API. The exact amount is its title; null is no price, which is not $0. */
-export function Money({ usd, exact = false }: { usd: number | null | undefined; exact?: boolean }) {
+export function Money({ usd }: { usd: number | null | undefined }) {
   const decimals = useContext(DecimalsContext);
   if (usd === null || usd === undefined) return <span class="muted">{NO_PRICE}</span>;
   return (
     <data class="money" value={String(usd)} title={exactUsd(usd)}>
-      {exact ? exactUsd(usd) : shortUsd(usd, decimals)}
+      {shortUsd(usd, decimals)}
     </data>
   );
 }

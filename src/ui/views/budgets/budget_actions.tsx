@@ -73,7 +73,7 @@ export function LimitButton({ budget }: { budget: Shown }) {
             <Text>{budget.name}</Text>
           </strong>{" "}
           has a limit of{" "}
-          <Money usd={budget.limit_usd} exact />. A lower one than what is spent refuses the next call.
+          <Money usd={budget.limit_usd} />. A lower one than what is spent refuses the next call.
         </p>
       }
       fields={<AmountField name="limit_usd" label="New limit in USD" value={budget.limit_usd} />}

@@ -1,7 +1,7 @@
 import type { CostRow } from "../../../contract/costs.ts";
 import { BarChart } from "../../charts/bar_chart.tsx";
 import { MAX_SERIES, type Point, type Series } from "../../charts/series.ts";
-import { shortUsd } from "../../format/money.ts";
+import { decimalsOf, shortUsd } from "../../format/money.ts";
 import { percent } from "../../format/number.ts";
 import { utcDay } from "../../format/time.ts";
 import { costsHref } from "../links.ts";
@@ -45,6 +45,7 @@ export function SpendChart({ rows, spenders, total, span, group, today }: {
   today: string;
 }) {
   const shown = spenders.slice(0, MAX_SERIES);
+  const decimals = decimalsOf(shown.map(({ cost_usd }) => cost_usd));
   return (
     <BarChart
       title={`Spending ${span.of} by ${group}`}
@@ -53,7 +54,7 @@ export function SpendChart({ rows, spenders, total, span, group, today }: {
       series={shown.map(({ key, label, cost_usd }): Series => ({
         key,
         label,
-        note: cost_usd === null ? undefined : shortUsd(cost_usd),
+        note: cost_usd === null ? undefined : shortUsd(cost_usd, decimals),
       }))}
       format={shortUsd}
       pointTitle={span.unit === "hour" ? "Hour (UTC)" : "Day (UTC)"}

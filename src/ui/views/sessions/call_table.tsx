@@ -38,7 +38,7 @@ const COLUMNS: Column<CostEvent>[] = [
   {
     id: "cost_usd",
     title: "Cost",
-    isNumber: true,
+    isMoney: true,
     sortBy: ({ cost_usd }) => cost_usd,
     cell: ({ call_id, cost_usd, estimated, run_id }) => (
       <>

@@ -1,5 +1,5 @@
 import { payloadOf, readText, type ReplayStep, totalUsd } from "../../../../contract/replay/mod.ts";
-import { formatUsd } from "../../../../kernel/money.ts";
+import { toUsd } from "../../../../kernel/money.ts";
 import { LineChart } from "../../../charts/line_chart.tsx";
 import type { Point } from "../../../charts/series.ts";
 import { shortUsd } from "../../../format/money.ts";
@@ -45,5 +45,5 @@ function findingOf(calls: readonly ReplayStep[], total: number, isAtEnd: boolean
   for (const call of calls) if ((costOf(call) ?? 0n) > (costOf(dearest) ?? 0n)) dearest = call;
   const cost = costOf(dearest);
   const sum = `${shortUsd(total)} after ${plural(calls.length, "call")}${isAtEnd ? "" : " read so far"}`;
-  return cost ? `${sum}; the dearest is #${dearest.event.seq} with $${formatUsd(cost)}` : sum;
+  return cost ? `${sum}; the dearest is #${dearest.event.seq} with ${shortUsd(toUsd(cost))}` : sum;
 }
