@@ -173,7 +173,7 @@ testDashboard("the costs in the dashboard", { clock: fixedClock(NOW) }, {
     await page.getByLabel("Filter by").selectOption("tag");
     await page.getByLabel("Value of the filter").fill("customer:globex");
     await page.getByRole("button", { name: "Apply" }).click();
-    await page.getByText("No calls in all").first().waitFor();
+    await page.getByText("No calls in all time").first().waitFor();
     assert.match(page.url(), /tag=customer%3Aglobex/);
     await page.getByRole("link", { name: "Remove the filter Model acme:alpha" }).click();
     await page.getByRole("link", { name: "support" }).first().waitFor();

@@ -1,15 +1,13 @@
 import type { ComponentChildren } from "preact";
 
 /** A part of a view with a heading. `aside` stands at the right of it: a link or filters. */
-export function Card({ title, aside, children, wide = false }: {
+export function Card({ title, aside, children }: {
   title: string;
   aside?: ComponentChildren;
   children: ComponentChildren;
-  /** Over all columns of a `Grid`. */
-  wide?: boolean;
 }) {
   return (
-    <section class={wide ? "card wide" : "card"} aria-label={title}>
+    <section class="card" aria-label={title}>
       <header class="card-head">
         <h2>{title}</h2>
         {aside && <div class="card-aside">{aside}</div>}
@@ -19,9 +17,9 @@ export function Card({ title, aside, children, wide = false }: {
   );
 }
 
-/** Cards side by side where there is room. */
-export function Grid({ children, columns = 2 }: { children: ComponentChildren; columns?: 2 | 3 | 4 }) {
-  return <div class={`grid grid-${columns}`}>{children}</div>;
+/** Two cards side by side where there is room. */
+export function Grid({ children }: { children: ComponentChildren }) {
+  return <div class="grid">{children}</div>;
 }
 
 /** A figure with its name; `children` is the figure, `note` a line below it. Give it a link to what it is made of. */

@@ -1,4 +1,4 @@
-import { count } from "../format/number.ts";
+import { count, percent } from "../format/number.ts";
 import { Link } from "../parts/link.tsx";
 import type { Column } from "../parts/table.tsx";
 import { Id, Text } from "../parts/text.tsx";
@@ -34,4 +34,18 @@ export function countColumn<Row>(
   countOf: (row: Row) => number | undefined,
 ): Column<Row> {
   return { id, title, isNumber: true, sortBy: countOf, cell: (row) => count(countOf(row) ?? 0) };
+}
+
+/** A share of the total, drawn behind its percentage. */
+export function Share({ share }: { share: number | null }) {
+  if (share === null) return <span class="muted">–</span>;
+  return (
+    <span class="share">
+      <svg class="share-bar" viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true">
+        <rect class="share-back" width="100" height="6" />
+        <rect class="share-used" width={Math.max(0, Math.min(100, share * 100))} height="6" />
+      </svg>
+      <b>{percent(share)}</b>
+    </span>
+  );
 }

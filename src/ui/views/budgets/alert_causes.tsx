@@ -1,15 +1,15 @@
 import type { ComponentChildren } from "preact";
 import type { AlertCause, AlertCauses, OtherCauses } from "../../../contract/alerts/alert_causes.ts";
-import { Meter } from "../../charts/meter.tsx";
 import { toIso } from "../../../kernel/clock.ts";
 import { count, percent } from "../../format/number.ts";
-import { Card, Grid } from "../../parts/card.tsx";
+import { Card } from "../../parts/card.tsx";
 import { Link } from "../../parts/link.tsx";
 import { Money } from "../../parts/money.tsx";
 import { type Column, Table } from "../../parts/table.tsx";
 import { Id, Text } from "../../parts/text.tsx";
 import { utc } from "../../format/time.ts";
 import { type CostFilters, costsHref, sessionHref } from "../links.ts";
+import { Share } from "../cells.tsx";
 import { UncertainCalls } from "../coverage.tsx";
 
 /** Returns whether the sessions are only those at the end of a long window. */
@@ -65,26 +65,24 @@ export function AlertCausesCards({ causes }: { causes: AlertCauses }) {
           name="session_id"
         />
       </Card>
-      <Grid>
-        <Card title="Models">
-          <Causes
-            caption="Models in the window"
-            columns={models}
-            rows={causes.models}
-            others={causes.others.models}
-            name="model"
-          />
-        </Card>
-        <Card title="Agents">
-          <Causes
-            caption="Agents in the window"
-            columns={agents}
-            rows={causes.agents}
-            others={causes.others.agents}
-            name="agent_id"
-          />
-        </Card>
-      </Grid>
+      <Card title="Models">
+        <Causes
+          caption="Models in the window"
+          columns={models}
+          rows={causes.models}
+          others={causes.others.models}
+          name="model"
+        />
+      </Card>
+      <Card title="Agents">
+        <Causes
+          caption="Agents in the window"
+          columns={agents}
+          rows={causes.agents}
+          others={causes.others.agents}
+          name="agent_id"
+        />
+      </Card>
     </>
   );
 }
@@ -122,14 +120,10 @@ function columnsOf(
     { id: "name", title, cell },
     {
       id: "share",
-      title: "Share of the value",
+      title: "Share",
+      isNumber: true,
       sortBy: ({ share }) => share,
-      cell: ({ share }) => (
-        <span class="share-cell">
-          <Meter spent={share ?? 0} limit={1} state="ok" label={percent(share ?? 0)} />
-          <span class="number">{share === null ? "–" : percent(share)}</span>
-        </span>
-      ),
+      cell: ({ share }) => <Share share={share} />,
     },
     {
       id: "model_calls",

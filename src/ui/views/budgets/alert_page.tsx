@@ -130,7 +130,7 @@ function Detail({ alert, path }: { alert: AlertDetail; path: string }) {
             />
           )}
       </Card>
-      <Card title="Earlier alerts of it">
+      <Card title="Earlier alerts">
         {alert.past.length === 0 ? <p class="muted">It has not fired before.</p> : (
           <Table
             caption="Earlier alerts"

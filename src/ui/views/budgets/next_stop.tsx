@@ -1,10 +1,11 @@
 import { useNow } from "../../hooks/clock.ts";
 import { shortUsd } from "../../format/money.ts";
-import { relative, utc } from "../../format/time.ts";
+import { relative } from "../../format/time.ts";
 import { plural } from "../../format/number.ts";
 import { Banner } from "../../parts/card.tsx";
 import { Link } from "../../parts/link.tsx";
 import { Text } from "../../parts/text.tsx";
+import { Time } from "../../parts/time.tsx";
 import { byTime, type Limit } from "./limit.ts";
 
 /** Returns the budget that refuses calls next, at the present pace. */
@@ -39,7 +40,7 @@ export function NextStop({ limits }: { limits: readonly Limit[] }) {
       {next && (
         <>
           <Name limit={next} /> stops calls {relative(Date.parse(next.reachesAt!), now)}, at{" "}
-          {utc(Date.parse(next.reachesAt!))}
+          <Time at={next.reachesAt} as="utc" />
           {next.usdPerHour !== null && `, if spending stays at ${shortUsd(next.usdPerHour)} per hour`}.
         </>
       )}

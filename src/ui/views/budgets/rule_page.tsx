@@ -43,7 +43,7 @@ export function RulePage({ ruleId }: { ruleId: string }) {
   return (
     <SectionPage title={rule.value ? `Rule: ${escapeText(rule.value.name)}` : "Rule"}>
       <Loaded data={rule}>{(value) => <RuleCard rule={value} limit={limitOfRule(value, now)} />}</Loaded>
-      <Card title="Alerts of it">
+      <Card title="Alerts of this rule">
         <Loaded
           data={history}
           isEmpty={() => fired.length === 0}

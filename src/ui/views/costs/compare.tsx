@@ -1,6 +1,5 @@
 import type { CostRow, CostTotal } from "../../../contract/costs.ts";
-import { count } from "../../format/number.ts";
-import { utc } from "../../format/time.ts";
+import { count, plural } from "../../format/number.ts";
 import { useNow } from "../../hooks/clock.ts";
 import { useData, usePages } from "../../hooks/data.ts";
 import { type QueryChange, useRoute } from "../../hooks/route.ts";
@@ -10,6 +9,7 @@ import { Link } from "../../parts/link.tsx";
 import { Empty, Loaded } from "../../parts/loaded.tsx";
 import { Money } from "../../parts/money.tsx";
 import { type Column, Table } from "../../parts/table.tsx";
+import { Time } from "../../parts/time.tsx";
 import { CoverageNote } from "../coverage.tsx";
 import { countColumn } from "../cells.tsx";
 import { change, Difference } from "./difference.tsx";
@@ -94,14 +94,18 @@ function Figures({ total, title, spans }: { total: CostTotal; title: string; spa
   const { cost_usd, previous } = total;
   return (
     <Stats>
-      <Stat label={`This ${title}`} note={`${count(total.model_calls)} calls`}>
+      <Stat label={`This ${title}`} note={plural(total.model_calls, "call")}>
         <Link href={hrefOfSpan(spans, false)}>
           <Money usd={cost_usd} />
         </Link>
       </Stat>
       <Stat
         label={`The ${title} before`}
-        note={`${count(previous?.model_calls ?? 0)} calls until ${utc(Date.parse(spans.compare_to))}`}
+        note={
+          <>
+            {plural(previous?.model_calls ?? 0, "call")} until <Time at={spans.compare_to} as="utc" />
+          </>
+        }
       >
         <Link href={hrefOfSpan(spans, true)}>
           <Money usd={previous?.cost_usd} />

@@ -1,10 +1,10 @@
 import type { CostRow } from "../../../contract/costs.ts";
 import type { Pages } from "../../hooks/data.ts";
-import { count, percent } from "../../format/number.ts";
+import { count } from "../../format/number.ts";
 import { Badge } from "../../parts/card.tsx";
 import { Money } from "../../parts/money.tsx";
 import { type Column, Table } from "../../parts/table.tsx";
-import { countColumn } from "../cells.tsx";
+import { countColumn, Share } from "../cells.tsx";
 import { GroupLink, GROUPS, nameOf } from "./group.tsx";
 
 /** The groups of a report as a table; shares are of `total`, which the server has summed. */
@@ -68,18 +68,4 @@ function columnsOf(group: string, title: string, total: number | null | undefine
       ),
     },
   ];
-}
-
-/** A share of the total, drawn behind its percentage. */
-export function Share({ share }: { share: number | null }) {
-  if (share === null) return <span class="muted">–</span>;
-  return (
-    <span class="share">
-      <svg class="share-bar" viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true">
-        <rect class="share-back" width="100" height="6" />
-        <rect class="share-used" width={Math.max(0, Math.min(100, share * 100))} height="6" />
-      </svg>
-      <b>{percent(share)}</b>
-    </span>
-  );
 }

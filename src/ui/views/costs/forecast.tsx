@@ -93,7 +93,7 @@ function Range({ forecast }: { forecast: CostForecast }) {
         <Stat label="At the pace so far" note="the average of the month continues">
           <Money usd={forecast_usd} />
         </Stat>
-        <Stat label="By weekdays" note="each day as the median of its weekday, four weeks">
+        <Stat label="By weekdays" note="each day at the median of its weekday in the last four weeks">
           <Money usd={weekday_forecast_usd} />
         </Stat>
       </Stats>

@@ -252,7 +252,7 @@ function findingOf({ rows, names, split, total, title, isCut }: {
   const left = hidden > 0
     ? `. ${isCut ? "At least " : ""}${count(hidden)} more ${
       plural(hidden, split).replace(/^\S+ /, "")
-    } not drawn: see the table`
+    } not drawn: see the parts by ${split}`
     : "";
   return `${spent}${most}${left}`;
 }

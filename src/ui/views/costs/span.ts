@@ -7,7 +7,7 @@ export const SPANS = [
   { value: "7d", label: "7 days", title: "in the last 7 days" },
   { value: "30d", label: "30 days", title: "in the last 30 days" },
   { value: "month", label: "Month", title: "this month" },
-  { value: "all", label: "All", title: "in all" },
+  { value: "all", label: "All", title: "in all time" },
 ] as const;
 export const DEFAULT_SPAN = "7d";
 

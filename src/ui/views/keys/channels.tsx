@@ -126,7 +126,7 @@ function columnsOf(sent: readonly Sent[], mayTest: boolean): Column<Channel>[] {
         </details>
       ),
     },
-    ...mayTest ? [{ id: "test", title: "Actions", cell: (channel: Channel) => <Try {...channel} /> }] : [],
+    ...mayTest ? [{ id: "test", title: "", cell: (channel: Channel) => <Try {...channel} /> }] : [],
   ];
 }
 

@@ -156,7 +156,7 @@ function columnsOf(
     },
     {
       id: "revoke",
-      title: "Actions",
+      title: "",
       cell: (key) => key.status === "revoked" ? null : <Revoke {...key} isOwn={key.key_id === own} />,
     },
   ];
@@ -170,7 +170,10 @@ function Revoke({ key_id, name, isOwn }: ApiKey & { isOwn: boolean }) {
       explanation={
         <>
           <p>
-            Requests with the key <Text>{name}</Text>{" "}
+            Requests with the key{" "}
+            <strong>
+              <Text>{name}</Text>
+            </strong>{" "}
             are refused from now on, within 5 seconds on every instance, and its sessions here end. This can't
             be undone.
           </p>

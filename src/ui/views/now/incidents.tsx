@@ -64,7 +64,7 @@ const ANOMALY_COLUMNS: Column<Anomaly>[] = [
     id: "message",
     title: "What happened",
     cell: ({ message, severity, agent_id, session_id, run_id, call_id }) => (
-      <>
+      <div class="message">
         <Badge tone={SEVERITY_TONES[severity]}>{severity}</Badge>{" "}
         {session_id === null ? <Text>{message}</Text> : (
           <Link
@@ -78,7 +78,7 @@ const ANOMALY_COLUMNS: Column<Anomaly>[] = [
             <Text>{agent_id}</Text>
           </Link>
         </div>
-      </>
+      </div>
     ),
   },
 ];

@@ -33,7 +33,8 @@ export function StepDetail({ step, asJson }: { step: ReplayStep; asJson: boolean
       </div>
     );
   }
-  const { facts, sections } = describeStep(step);
+  const { facts: all, sections } = describeStep(step);
+  const facts = all.filter((fact) => fact !== event.run_id);
   return (
     <div class="step-detail">
       <p class="step-title">
