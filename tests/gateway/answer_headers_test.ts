@@ -1,4 +1,8 @@
 import assert from "node:assert/strict";
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { serve } from "../../src/http/mod.ts";
 import { answerTo } from "../harness/answers.ts";
 import { startFakeProvider } from "../harness/fake_provider.ts";
 import { usageOf } from "../../src/pricing/mod.ts";
@@ -59,4 +63,33 @@ Deno.test("a stream in an encoding that can't be read is booked as an estimate, 
   assert.match(await response.text(), /its answer is compressed/);
   assert.deepEqual((await readCalls(purser)).map(({ isEstimated }) => isEstimated), [true]);
   await allEnded(purser);
+});
+
+Deno.test("over the network, the bytes of a header that is not ASCII arrive as they were sent, streamed or whole", async () => {
+  const { answer } = answerTo({ api: "openai-chat", model: CHAT.model }, { text: "Hello" });
+  const provider = createServer((request, response) => {
+    const isStreamed = request.headers["x-stream"] === "true";
+    request.resume();
+    response.writeHead(200, {
+      "content-type": isStreamed ? "text/event-stream" : "application/json",
+      "x-team": "caf\u00e9",
+    });
+    response.end(new TextEncoder().encode(isStreamed ? answer.frames.join("") : JSON.stringify(answer.body)));
+  });
+  provider.listen(0, "127.0.0.1");
+  await once(provider, "listening");
+  const base = `http://127.0.0.1:${(provider.address() as AddressInfo).port}/v1`;
+  await using purser = await openTestPurser({ env: { OPENAI_API_KEY: "sk-test", OPENAI_BASE_URL: base } });
+  const server = await serve(purser.core, purser.app, { host: "127.0.0.1", port: 0 });
+  for (const stream of [true, false]) {
+    const response = await fetch(server.url + PATH, {
+      method: "POST",
+      headers: { "content-type": "application/json", "x-stream": String(stream) },
+      body: JSON.stringify({ ...CHAT, stream }),
+    });
+    assert.equal(response.status, 200, await response.text());
+    assert.equal(response.headers.get("x-team"), "caf\u00e9");
+  }
+  await server.shutdown();
+  provider.close();
 });

@@ -119,7 +119,8 @@ export async function sendResponse(response: Response, outgoing: ServerResponse)
   };
   socket?.cork(); // the headers leave with the first part of the body, if that is there at once
   nextTick(() => uncork());
-  outgoing.writeHead(status, fields).flushHeaders();
+  // Not flushHeaders(), which encodes them as UTF-8: on the wire they are bytes.
+  outgoing.writeHead(status, fields).write(new Uint8Array(0));
   const reader = readerOf(response);
   const cancel = () => void reader?.cancel().catch(() => {});
   outgoing.once("close", cancel);
