@@ -71,7 +71,7 @@ async function findTests(folder: string): Promise<string[]> {
   return found.flat();
 }
 
-/** Writes modules that import the files, neighbours into different ones, and returns their paths. */
+/** Writes modules that import the files, neighbours in different ones, and returns their paths. */
 async function writeModules(
   folder: string,
   name: keyof typeof FILES_PER_MODULE,
@@ -79,11 +79,29 @@ async function writeModules(
 ): Promise<string[]> {
   const count = Math.ceil(files.length / FILES_PER_MODULE[name]);
   const modules = Array.from({ length: count }, (_, index) => join(folder, `${name}_${index + 1}_test.ts`));
+  const dealt = deal(files, count);
   for (const [index, path] of modules.entries()) {
-    const imported = files.filter((_, position) => position % count === index);
-    await Deno.writeTextFile(path, imported.map((file) => `import "${pathToFileURL(file)}";\n`).join(""));
+    const imports = dealt[index]!.map((file) => `import "${pathToFileURL(file)}";\n`);
+    await Deno.writeTextFile(path, imports.join(""));
   }
   return modules;
+}
+
+/**
+ * Deals files to modules by rounds. In each of the last rounds one module more is left out, so that those that end last are
+ * short: meanwhile a processor may be idle.
+ */
+function deal(files: readonly string[], count: number): string[][] {
+  const dealt: string[][] = Array.from({ length: count }, () => []);
+  const fullRounds = Math.max(1, Math.ceil(files.length / count - (count - 1) / 2));
+  let next = 0;
+  for (let round = 0; next < files.length; round++) {
+    const receivers = Math.max(1, count - Math.max(0, round - fullRounds + 1));
+    for (const module of dealt.slice(0, receivers)) {
+      if (next < files.length) module.push(files[next++]!);
+    }
+  }
+  return dealt;
 }
 
 /** Puts modules that compute among those that wait, so that no processor is idle. */
