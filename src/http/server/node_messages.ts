@@ -112,23 +112,21 @@ export async function sendResponse(response: Response, outgoing: ServerResponse)
     await write(typeof whole === "string" ? Buffer.from(whole) : whole, outgoing);
     return void outgoing.end();
   }
-  const { socket } = outgoing;
-  let uncork = () => {
-    uncork = () => {};
-    socket?.uncork();
-  };
-  socket?.cork(); // the headers leave with the first part of the body, if that is there at once
-  nextTick(() => uncork());
-  // Not flushHeaders(), which encodes them as UTF-8: on the wire they are bytes.
-  outgoing.writeHead(status, fields).write(new Uint8Array(0));
+  outgoing.writeHead(status, fields);
+  // The headers leave with the first part of the body, if that is there at once.
+  let hasBegun = false;
+  nextTick(() => {
+    if (hasBegun || outgoing.destroyed || outgoing.writableEnded) return;
+    outgoing.write(EMPTY); // not flushHeaders(), which encodes them as UTF-8: on the wire they are bytes
+  });
   const reader = readerOf(response);
   const cancel = () => void reader?.cancel().catch(() => {});
   outgoing.once("close", cancel);
   try {
     for (let part = await reader?.read(); part && !part.done; part = await reader!.read()) {
-      const written = write(part.value, outgoing);
-      uncork();
-      await written;
+      const writePart = hasBegun ? write : writeFirst;
+      hasBegun = true;
+      await writePart(part.value, outgoing);
     }
     outgoing.end();
   } catch {
@@ -136,6 +134,17 @@ export async function sendResponse(response: Response, outgoing: ServerResponse)
   } finally {
     outgoing.off("close", cancel);
   }
+}
+
+const EMPTY = new Uint8Array(0);
+
+/** Writes the first part of a body at once, in one piece with the headers. */
+function writeFirst(bytes: Uint8Array, outgoing: ServerResponse): Promise<void> {
+  const { socket } = outgoing;
+  socket?.cork();
+  const written = write(bytes, outgoing);
+  socket?.uncork();
+  return written;
 }
 
 async function write(bytes: Uint8Array, outgoing: ServerResponse): Promise<void> {
