@@ -12,6 +12,7 @@ import {
   listSessionEvents,
   listSessions,
   newMessage,
+  readMessages,
   recoverRuns,
   renewLease,
   requestCancel,
@@ -305,8 +306,8 @@ for (const kind of databaseKinds()) {
   test("messages of more bytes than are allowed are refused before they are read", async (ctx) => {
     const input = newMessage(ctx.ids, ctx.clock.now(), { role: "user", content: "é".repeat(100_000) });
     const { sessionId } = await beginRun(ctx, { sessionId: "ses", input });
-    const refused = (maxBytes: number) => listMessages(ctx, sessionId, { maxBytes });
-    assert.equal((await refused(200_200)).length, 1);
+    const refused = (maxBytes: number) => readMessages(ctx, sessionId, { maxBytes });
+    assert.equal((await refused(200_200)).messages.length, 1);
     for (const maxBytes of [200_000, 1_000]) {
       await assert.rejects(refused(maxBytes), (error) => {
         assert.ok(error instanceof PurserError && error.code === "too_large");

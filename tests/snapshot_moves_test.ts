@@ -130,31 +130,38 @@ for (const [what, answer] of Object.entries(ANSWERS)) {
   });
 }
 
-Deno.test("a session whose tool returned more than a message may have can be moved elsewhere, and runs no more past the limit", async () => {
-  const config = { maxContextBytes: 2_000 };
+Deno.test("a result that has no room among the messages of its run is an error for the model, and the session can be moved", async () => {
   const schema = { description: "", inputSchema: z.object({}) };
   const tools = {
     large: { ...schema, execute: () => Promise.resolve("x".repeat(1_999)) },
     streaming: {
       ...schema,
       async *execute() {
-        yield { text: "x".repeat(1_999) };
+        for (const length of [300, 300, 400]) yield "x".repeat(length);
       },
     },
     fitting: { ...schema, execute: () => "x".repeat(900) },
   };
-  const model = scriptedModel([callOf("c1", "large"), callOf("c2", "streaming"), callOf("c3", "fitting")]);
+  const model = scriptedModel(
+    [callOf("c1", "large")],
+    [callOf("c2", "streaming")],
+    [callOf("c3", "fitting")],
+    [callOf("c4", "fitting")],
+  );
+  const config = { maxContextBytes: 2_000 };
   await using purser = await openTestPurser({ config, models: { m: model }, tools });
   const run = () => purser.run({ model: "m", tools: Object.keys(tools) }, "Hello", { sessionId: "ses" });
   await run();
   const returned = (await purser.events("ses")).filter(({ type }) => type === "tool.returned")
-    .map(({ payload: { tool_name, output, error } }) => [tool_name, error ?? output]);
-  const refusal = (name: string, length: number) =>
-    `the result of ${name} has ${length} characters of JSON, and max_context_bytes in the config allows 2000`;
-  assert.deepEqual(returned.sort(), [
-    ["fitting", "x".repeat(900)],
-    ["large", refusal("large", 2_001)],
-    ["streaming", refusal("streaming", 2_010)],
+    .map(({ payload: { tool_name, output, error } }) => [tool_name, error ?? String(output).length]);
+  const refusal = (name: string, length: number, room: number) =>
+    `the result of ${name} has ${length} characters of JSON, and the messages of this run have room for ${room}: ` +
+    "max_context_bytes in the config allows more";
+  assert.deepEqual(returned, [
+    ["large", refusal("large", 2_001, 1_911)],
+    ["streaming", 400],
+    ["fitting", 900],
+    ["fitting", refusal("fitting", 902, 607)],
   ]);
   await move(purser, "ses");
   const refused = await rejection(run());

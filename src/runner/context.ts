@@ -12,7 +12,7 @@ export interface RunnerContext extends BookingContext {
   liveRuns: Map<string, LiveRun>;
   /** Divides the event loop among long work, such as reading a long session. */
   turns: Turns;
-  /** The most bytes of JSON that the messages of a run may have when it starts, and the result of a tool. */
+  /** The most bytes of JSON that the messages of a run may have, with those of its session and the results of tools. */
   maxContextBytes: number;
   /** Takes the runs whose end could not be written; without it they are left to recovery. */
   runEndRetries?: Pick<RunEndRetries, "add">;

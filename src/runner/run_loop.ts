@@ -6,10 +6,10 @@ import { toPlainValue } from "../kernel/json/portable_json.ts";
 import { abortableTools } from "./abortable.ts";
 import type { RunnerContext } from "./context.ts";
 import type { Secrets } from "../redaction/values/mod.ts";
-import { scrubModel, scrubTools } from "./scrub.ts";
+import { MessageRoom, scrubModel, scrubTools } from "./scrub.ts";
 import type { RunRecorder } from "./run_recorder.ts";
 import { errorTypeOf, type Span } from "../telemetry/mod.ts";
-import { listMessages, type SessionMessage } from "../sessions/mod.ts";
+import { readMessages, type SessionMessage } from "../sessions/mod.ts";
 
 /** The result of the loop of a run. */
 export interface LoopOutcome {
@@ -24,9 +24,9 @@ export interface LoopInput {
   tools: ToolSet;
   /** The secrets that no answer of the model and no result of a tool may repeat. */
   secrets: Secrets;
-  /** The longest result of a tool, in characters of JSON. */
-  maxContextBytes: number;
   messages: ModelMessage[];
+  /** The room for the results of tools. */
+  room: MessageRoom;
   signal: AbortSignal;
   recorder: RunRecorder;
   /** Starts the span of a tool's execution; without it, tools are not traced. */
@@ -51,7 +51,7 @@ export async function runLoop(input: LoopInput): Promise<LoopOutcome> {
   const settings = {
     model: scrubModel(input.model, input.secrets),
     tools: traceTools(
-      scrubTools(abortableTools(input.tools, recorder.run), input.secrets, input.maxContextBytes),
+      scrubTools(abortableTools(input.tools, recorder.run), input.secrets, input.room),
       input.traceTool,
     ),
     messages: input.messages,
@@ -190,18 +190,24 @@ function isAsyncIterable(value: unknown): value is AsyncIterable<unknown> {
   return typeof value === "object" && value !== null && Symbol.asyncIterator in value;
 }
 
-/** Reads the messages of a session for the AI SDK. */
+/**
+ * Reads the messages of a session for the AI SDK, and the room that they leave for others.
+ *
+ * @throws {PurserError} `too_large` if they have more than `maxContextBytes`
+ */
 export async function readModelMessages(
   ctx: Pick<RunnerContext, "store" | "turns" | "maxContextBytes">,
   sessionId: string,
-): Promise<ModelMessage[]> {
-  const messages = await listMessages(ctx, sessionId, { maxBytes: ctx.maxContextBytes }).catch((error) => {
-    // Wrapped, so that it is not reported as an error of the model.
-    if (error.cause instanceof PurserError) throw error.cause;
-    if (error instanceof PurserError) throw error; // the database is unavailable, or they are too many
-    throw new PurserError("internal", `Cannot read the messages of session ${sessionId}`, { cause: error });
-  });
-  return toModelMessages(messages);
+): Promise<Pick<LoopInput, "messages" | "room">> {
+  const { messages, length } = await readMessages(ctx, sessionId, { maxBytes: ctx.maxContextBytes }).catch(
+    (error) => {
+      // Wrapped, so that it is not reported as an error of the model.
+      if (error.cause instanceof PurserError) throw error.cause;
+      if (error instanceof PurserError) throw error; // the database is unavailable, or they are too many
+      throw new PurserError("internal", `Cannot read the messages of session ${sessionId}`, { cause: error });
+    },
+  );
+  return { messages: toModelMessages(messages), room: new MessageRoom(ctx.maxContextBytes - length) };
 }
 
 /** The kinds of parts that the AI SDK accepts, by role. */

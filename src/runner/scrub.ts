@@ -103,24 +103,41 @@ function keyOf(part: Part): string {
 }
 
 /**
- * Wraps tools so that no result and no error of theirs has a configured secret. A result of more than `maxLength` characters
- * of JSON is an error instead, which the model sees: no run could send it again, and no snapshot with it be restored.
+ * Wraps tools so that no result and no error of theirs has a configured secret. A result that has no room among the messages
+ * of the run is an error instead, which the model sees.
  */
-export function scrubTools(tools: ToolSet, secrets: Secrets, maxLength: number): ToolSet {
+export function scrubTools(tools: ToolSet, secrets: Secrets, room: MessageRoom): ToolSet {
   return Object.fromEntries(
     Object.entries(tools).map(([name, tool]) => {
-      const scrub = (value: unknown) => limited(secrets.scrubValue(value), name, maxLength);
-      return [name, scrubTool(tool, secrets, scrub)];
+      const scrub = (value: unknown) => {
+        const result = secrets.scrubValue(value);
+        room.check(result, name);
+        return result;
+      };
+      return [name, scrubTool(tool, { secrets, scrub, room })];
     }),
   );
 }
 
-function limited(result: unknown, name: string, maxLength: number): unknown {
-  const length = lengthInJson(result);
-  if (length <= maxLength) return result;
-  throw new Error(
-    `the result of ${name} has ${length} characters of JSON, and max_context_bytes in the config allows ${maxLength}`,
-  );
+/** The room that is left for the messages of a run, in characters of JSON. */
+export class MessageRoom {
+  constructor(private left: number) {}
+
+  /** Throws if a result has no room. */
+  check(result: unknown, tool: string): void {
+    const length = lengthInJson(result);
+    if (length <= this.left) return;
+    throw new Error(
+      `the result of ${tool} has ${length} characters of JSON, and the messages of this run have room for ${this.left}: ` +
+        "max_context_bytes in the config allows more",
+    );
+  }
+
+  /** Takes the room of a result. */
+  keep<Result>(result: Result): Result {
+    this.left -= lengthInJson(result);
+    return result;
+  }
 }
 
 /** Returns the length of a value as JSON; 0 for one without a JSON form, which is kept as its text. */
@@ -132,11 +149,13 @@ function lengthInJson(value: unknown): number {
   }
 }
 
-function scrubTool(
-  tool: ToolSet[string],
-  secrets: Secrets,
-  scrub: (value: unknown) => unknown,
-): ToolSet[string] {
+interface ResultScrub {
+  secrets: Secrets;
+  scrub: (value: unknown) => unknown;
+  room: MessageRoom;
+}
+
+function scrubTool(tool: ToolSet[string], { secrets, scrub, room }: ResultScrub): ToolSet[string] {
   const execute = tool.execute as ((...values: unknown[]) => unknown) | undefined;
   if (!execute) return tool;
   const fail = (error: unknown): never => {
@@ -147,8 +166,10 @@ function scrubTool(
     execute(...values: unknown[]) {
       try {
         const output = execute.apply(tool, values);
-        if (output instanceof Promise) return output.then((value) => scrub(value), fail);
-        return isAsyncIterable(output) ? scrubOutputs(output, secrets, scrub) : scrub(output);
+        if (output instanceof Promise) return output.then((value) => room.keep(scrub(value)), fail);
+        return isAsyncIterable(output)
+          ? scrubOutputs(output, { secrets, scrub, room })
+          : room.keep(scrub(output));
       } catch (error) {
         return fail(error);
       }
@@ -156,14 +177,15 @@ function scrubTool(
   } as ToolSet[string];
 }
 
-/** Scrubs the outputs of a streaming tool, each of which is whole. */
+/** Scrubs the outputs of a streaming tool, each of which is whole; the last one is its result. */
 async function* scrubOutputs(
   outputs: AsyncIterable<unknown>,
-  secrets: Secrets,
-  scrub: (value: unknown) => unknown,
+  { secrets, scrub, room }: ResultScrub,
 ): AsyncGenerator<unknown> {
+  let last: unknown;
   try {
-    for await (const output of outputs) yield scrub(output);
+    for await (const output of outputs) yield last = scrub(output);
+    room.keep(last);
   } catch (error) {
     throw secrets.scrubError(error);
   }

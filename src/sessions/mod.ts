@@ -31,6 +31,7 @@ export {
   listMessages,
   listSessions,
   readEventTexts,
+  readMessages,
   readMessageTexts,
 } from "./read_sessions.ts";
 export { findRunOwner, findSessionOwner, readOwners } from "./read_owners.ts";

@@ -200,28 +200,38 @@ function tooLong(sessionId: string, maxBytes: number): PurserError {
   );
 }
 
-/**
- * Returns all messages of a session in order; reads a long one in turn with other work.
- *
- * @throws {PurserError} `too_large` if they have more than `maxBytes`
- */
+/** Returns all messages of a session in order; reads a long one in turn with other work. */
 export async function listMessages(
   ctx: { store: Pick<Store, "kind" | "read">; turns?: Turns },
   sessionId: string,
-  { maxBytes }: Pick<MessageSpan, "maxBytes"> = {},
 ): Promise<SessionMessage[]> {
+  return (await readMessages(ctx, sessionId)).messages;
+}
+
+/**
+ * Returns the same, and their length in characters of JSON.
+ *
+ * @throws {PurserError} `too_large` if they have more than `maxBytes`
+ */
+export async function readMessages(
+  ctx: { store: Pick<Store, "kind" | "read">; turns?: Turns },
+  sessionId: string,
+  { maxBytes }: Pick<MessageSpan, "maxBytes"> = {},
+): Promise<{ messages: SessionMessage[]; length: number }> {
   const extent = (await ctx.store.read({ sql: READ_EXTENT, args: [sessionId] })).rows[0];
-  if (!extent) return [];
+  if (!extent) return { messages: [], length: 0 };
   const span = { sessionId, generation: Number(extent[0]), to: Number(extent[1]), maxBytes };
   const messages: SessionMessage[] = [];
+  let length = 0;
   for await (const page of readMessageTexts(ctx, span)) {
     for (const text of page) {
       messages.push(JSON.parse(text));
+      length += text.length;
       const turn = ctx.turns?.spend(MESSAGE_UNITS + text.length);
       if (turn) await turn;
     }
   }
-  return messages;
+  return { messages, length };
 }
 
 async function readPieces(store: Pick<Store, "read">, id: bigint): Promise<string> {
