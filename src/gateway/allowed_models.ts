@@ -38,15 +38,15 @@ function isAllowed(model: string, models: Caller["models"]): boolean {
 }
 
 /** Refuses a free request about a model that a key may not call; `readBody` is called only where its body names one. */
-export function checkShown(
+export async function checkShown(
   { shows, model }: Endpoint & { kind: "free" },
   caller: Caller,
-  readBody: () => Fields,
-): void {
+  readBody: () => Promise<Fields>,
+): Promise<void> {
   if (caller.models === null) return;
   if (model !== undefined) checkAllowed(model, caller);
   if (shows !== "model in body") return;
-  const body = readBody();
+  const body = await readBody();
   if (model === undefined) return checkAllowed(modelOf(body), caller);
   // Gemini takes a whole request to be counted, with the model once more.
   for (const holder of [body, body.generateContentRequest, body.generate_content_request]) {

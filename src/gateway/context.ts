@@ -3,6 +3,7 @@ import type { ProviderSources } from "../config/mod.ts";
 import type { Clock } from "../kernel/clock.ts";
 import type { HeaderFields } from "../kernel/header_fields.ts";
 import type { RecentMap } from "../kernel/recent_map.ts";
+import type { Turns } from "../kernel/turns.ts";
 import type { Attribution, Caller } from "./attribution.ts";
 import type { LiveCall } from "./live_calls.ts";
 import type { Send } from "./pooled_send.ts";
@@ -27,6 +28,8 @@ export interface GatewayContext extends BookingContext {
   clock: Clock;
   providerSources: ProviderSources;
   gateway: GatewayState;
+  /** Divides the event loop among long work, such as reading a large body. */
+  turns: Turns;
 }
 
 /** A request to a provider. */

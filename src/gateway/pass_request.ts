@@ -2,6 +2,7 @@ import { chargeEvidence, type UsageReport } from "../booking/mod.ts";
 import type { ByteReader } from "../kernel/byte_reader.ts";
 import { messageOf, PurserError } from "../kernel/errors.ts";
 import { formatUsd } from "../kernel/money.ts";
+import { SLICE_UNITS } from "../kernel/turns.ts";
 import { type Fields, isFields } from "../pricing/mod.ts";
 import { checkWritable } from "../store/mod.ts";
 import { traceCall } from "../telemetry/mod.ts";
@@ -41,7 +42,7 @@ export async function passRequest(ctx: GatewayContext, request: GatewayRequest):
   const upstream = findUpstream(request.target, ctx.providerSources);
   if (endpoint.kind === "free") return await passFree(ctx, request, upstream, endpoint);
   const bytes = await request.body();
-  const body = parseBody(bytes);
+  const body = await parseBody(ctx, bytes);
   const { wire } = endpoint;
   checkQuery(request.target, request.search);
   const model = wire.read(body, endpoint.model === undefined ? undefined : checkModel(endpoint.model));
@@ -63,6 +64,7 @@ async function passCall(
   { request, upstream, wire, model, body, bytes }: CallToPass,
 ): Promise<PassedAnswer> {
   const { target: { provider } } = request;
+  await turnFor(ctx, bytes);
   const asked = wire.askForUsage?.(bytes, body) ?? { bytes, isAdded: false };
   await ctx.prices.ready?.();
   if (ctx.gateway.isLedgerDown) {
@@ -160,7 +162,7 @@ async function passWhole(
     else await release(error);
     throw noAnswer(provider, error, live);
   }
-  reader.takeBody(tryParse(bytes), bytes.length);
+  reader.takeBody(tryParse(decoder.decode(bytes)), bytes.length);
   if (response.ok || reader.hasUsage()) {
     const call = await book(reader.report());
     if (call.costNanoUsd !== null) headers["x-purser-cost-usd"] = formatUsd(call.costNanoUsd);
@@ -179,7 +181,7 @@ async function passFree(
   const { method, target: { provider }, caller } = request;
   const { models } = caller;
   const body = method === "POST" ? await request.body() : undefined;
-  if (models !== null) checkShown(endpoint, caller, () => parseBody(body!));
+  if (models !== null) await checkShown(endpoint, caller, () => parseBody(ctx, body!));
   const live = beginCall(ctx, ctx.ids.next("call"));
   try {
     const response = await send(ctx, request, upstream, { body, live });
@@ -187,7 +189,7 @@ async function passFree(
     const headers = answerHeaders(response.headers, undefined);
     const bytes = method === "HEAD" ? null : await readWhole(ctx, response, live);
     const isFiltered = endpoint.shows === "models" && models !== null && bytes !== null && response.ok;
-    const kept = isFiltered ? keepModels(tryParse(bytes), models) : bytes;
+    const kept = isFiltered ? keepModels(tryParse(decoder.decode(bytes)), models) : bytes;
     return { status: response.status, headers, body: kept };
   } catch (error) {
     if (error instanceof PurserError) throw error;
@@ -279,9 +281,22 @@ async function readWhole(
   return bytes;
 }
 
-function parseBody(bytes: Uint8Array): Fields {
-  const body = tryParse(bytes);
+/** The turns of the event loop in which a small request is answered. */
+const TURNS_OF_A_REQUEST = 8;
+
+/** Lets the requests of others be answered before what is done with a large body in one piece. */
+async function turnFor({ turns }: Pick<GatewayContext, "turns">, bytes: Uint8Array): Promise<void> {
+  if (bytes.length < SLICE_UNITS) return;
+  for (let turn = 0; turn < TURNS_OF_A_REQUEST; turn++) await turns.spend(SLICE_UNITS);
+}
+
+async function parseBody(ctx: Pick<GatewayContext, "turns">, bytes: Uint8Array): Promise<Fields> {
+  await turnFor(ctx, bytes);
+  const text = decoder.decode(bytes);
+  await turnFor(ctx, bytes);
+  const body = tryParse(text);
   if (!isFields(body)) throw cannotPass("its body has to be a JSON object");
+  await turnFor(ctx, bytes);
   const duplicate = findDuplicate(bytes);
   if (duplicate === undefined) return body;
   throw cannotPass(
@@ -291,9 +306,9 @@ function parseBody(bytes: Uint8Array): Fields {
 
 const decoder = new TextDecoder();
 
-function tryParse(bytes: Uint8Array): unknown {
+function tryParse(text: string): unknown {
   try {
-    return JSON.parse(decoder.decode(bytes));
+    return JSON.parse(text);
   } catch {
     return undefined;
   }

@@ -4,6 +4,7 @@ import { connect } from "node:net";
 import { listen, withAccessCheck } from "../../src/http/mod.ts";
 import { openTestPurser } from "../harness/test_purser.ts";
 import { startPlainProvider } from "./plain_provider.ts";
+import { sendTo } from "./requests.ts";
 
 /** Bodies as they arrive over a socket: whole, in many pieces of the server's buffers, and chunked. */
 
@@ -67,4 +68,28 @@ Deno.test("a body passes byte for byte, in however many pieces it has arrived", 
   assert.deepEqual(await send(twoValues), ["200"]); // a free request passes as it is
   assert.equal(provider.requests[count]?.body, `${small}GARBAGE`);
   await server.shutdown({ graceMs: 0 });
+});
+
+Deno.test("a large body is read in steps with turns of the event loop between them, and a small one waits for none", async () => {
+  await using provider = startPlainProvider(() =>
+    Response.json({ usage: { prompt_tokens: 1, completion_tokens: 1 } })
+  );
+  await using purser = await openTestPurser({ fake: provider });
+  let taken = 0;
+  const { turns } = purser.core;
+  purser.core.turns = {
+    spend(units) {
+      taken++;
+      return turns.spend(units);
+    },
+  };
+  const turnsFor = async (length: number) => {
+    taken = 0;
+    const body = { model: "gpt-4o-mini", messages: [{ role: "user", content: "x".repeat(length) }] };
+    const response = await sendTo(purser, { path: "/openai/v1/chat/completions", body });
+    assert.equal(response.status, 200);
+    return taken;
+  };
+  assert.equal(await turnsFor(2_000), 0);
+  assert.equal(await turnsFor(2_000_000), 4 * 8); // before it is decoded, parsed, searched and changed
 });
