@@ -158,16 +158,36 @@ Deno.test("a result that has no room among the messages of its run is an error f
     `the result of ${name} has ${length} characters of JSON, and the messages of this run have room for ${room}: ` +
     "max_context_bytes in the config allows more";
   assert.deepEqual(returned, [
-    ["large", refusal("large", 2_001, 1_911)],
+    ["large", refusal("large", 2_001, 1_909)],
     ["streaming", 400],
     ["fitting", 900],
-    ["fitting", refusal("fitting", 902, 607)],
+    ["fitting", refusal("fitting", 902, 605)],
   ]);
   await move(purser, "ses");
   const refused = await rejection(run());
   assert.equal(refused.code, "too_large");
-  assert.match(refused.message, /messages have more than 2000 bytes; start a new session/);
+  assert.match(
+    refused.message,
+    /messages have more than the 1998 bytes that max_context_bytes in the config leaves them; start/,
+  );
   assert.equal((await purser.api("GET", "/runs?status=failed")).body.length, 1);
+});
+
+Deno.test("an input that has no room beside the system prompt is refused before it is in a session", async () => {
+  await using purser = await openTestPurser({ config: { maxContextBytes: 1_000 } });
+  const agent = { systemPrompt: "x".repeat(500) };
+  assert.equal((await purser.run(agent, "y".repeat(300), { sessionId: "ses" })).status, "completed");
+  await move(purser, "ses");
+  const refused = await rejection(purser.run(agent, "y".repeat(600), { sessionId: "new" }));
+  assert.equal(refused.code, "too_large");
+  assert.match(
+    refused.message,
+    /have 1107 characters of JSON, and max_context_bytes in the config allows 1000/,
+  );
+  assert.equal((await purser.api("GET", "/sessions/new")).status, 404);
+  // The session has too much by now beside a longer prompt.
+  const again = await rejection(purser.run({ systemPrompt: "x".repeat(700) }, "y", { sessionId: "ses" }));
+  assert.match(again.message, /than the 298 bytes that max_context_bytes in the config leaves them/);
 });
 
 Deno.test("a session can be moved elsewhere after any end of its run", async () => {

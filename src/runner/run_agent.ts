@@ -97,6 +97,7 @@ async function prepareRun(ctx: RunnerContext, { agent, ...given }: RunInput): Pr
   if (given.input === "") {
     throw new PurserError("invalid", "Cannot run the agent: the input is empty, which no provider accepts");
   }
+  checkLength(ctx, agent, given.input);
   await ctx.prices.ready?.();
   const budget = checkBudget(ctx, agent, resolved);
   const sessionId = checkSessionId(given.sessionId) ?? ctx.ids.next("ses");
@@ -149,7 +150,7 @@ async function executeRun(ctx: RunnerContext, prepared: PreparedRun): Promise<Ru
         model: meterRun(ctx, prepared.resolved, { ...prepared, recorder, calls }),
         tools: prepared.tools,
         secrets: ctx.secrets,
-        ...await readModelMessages(ctx, run.sessionId),
+        ...await readModelMessages(ctx, run.sessionId, agent),
         signal: live.signal,
         recorder,
         traceTool: toolTracer(ctx, run, trace),
@@ -183,6 +184,21 @@ async function executeRun(ctx: RunnerContext, prepared: PreparedRun): Promise<Ru
     live.unregister();
     if (isUnfinished) ctx.runEndRetries?.add(run.runId);
   }
+}
+
+/** Refuses what no run could send before it is in the session. */
+function checkLength(
+  { maxContextBytes }: RunnerContext,
+  { systemPrompt }: AgentDefinition,
+  input: string,
+): void {
+  const { length } = JSON.stringify([systemPrompt, input]);
+  if (length <= maxContextBytes) return;
+  throw new PurserError(
+    "too_large",
+    `Cannot run the agent: its system prompt and the input have ${length} characters of JSON, and max_context_bytes ` +
+      `in the config allows ${maxContextBytes}`,
+  );
 }
 
 /** Returns the tags of a run: those of its agent, and its own, which precede them. */

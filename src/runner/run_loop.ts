@@ -193,13 +193,15 @@ function isAsyncIterable(value: unknown): value is AsyncIterable<unknown> {
 /**
  * Reads the messages of a session for the AI SDK, and the room that they leave for others.
  *
- * @throws {PurserError} `too_large` if they have more than `maxContextBytes`
+ * @throws {PurserError} `too_large` if they have, with the system prompt, more than `maxContextBytes`
  */
 export async function readModelMessages(
   ctx: Pick<RunnerContext, "store" | "turns" | "maxContextBytes">,
   sessionId: string,
+  { systemPrompt }: Pick<AgentDefinition, "systemPrompt">,
 ): Promise<Pick<LoopInput, "messages" | "room">> {
-  const { messages, length } = await readMessages(ctx, sessionId, { maxBytes: ctx.maxContextBytes }).catch(
+  const maxBytes = ctx.maxContextBytes - JSON.stringify(systemPrompt).length;
+  const { messages, length } = await readMessages(ctx, sessionId, { maxBytes }).catch(
     (error) => {
       // Wrapped, so that it is not reported as an error of the model.
       if (error.cause instanceof PurserError) throw error.cause;
@@ -207,7 +209,7 @@ export async function readModelMessages(
       throw new PurserError("internal", `Cannot read the messages of session ${sessionId}`, { cause: error });
     },
   );
-  return { messages: toModelMessages(messages), room: new MessageRoom(ctx.maxContextBytes - length) };
+  return { messages: toModelMessages(messages), room: new MessageRoom(maxBytes - length) };
 }
 
 /** The kinds of parts that the AI SDK accepts, by role. */

@@ -195,8 +195,8 @@ export async function* readMessageTexts(
 function tooLong(sessionId: string, maxBytes: number): PurserError {
   return new PurserError(
     "too_large",
-    `Cannot read session ${sessionId} for a run: its messages have more than ${maxBytes} bytes; start a new session, ` +
-      "or allow more with max_context_bytes in the config",
+    `Cannot read session ${sessionId} for a run: its messages have more than the ${maxBytes} bytes that ` +
+      "max_context_bytes in the config leaves them; start a new session, or allow more",
   );
 }
 

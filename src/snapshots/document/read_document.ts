@@ -34,7 +34,7 @@ export interface ReadSnapshot extends AsyncDisposable {
 export interface ReadOptions {
   /** The largest document, uncompressed. */
   maxBytes: number;
-  /** The longest message and event, in characters of JSON. */
+  /** The longest message and event, in characters of JSON, but for what surrounds the texts in them. */
   maxContextBytes?: number;
   spool?: SpoolOptions;
   format?: Format;
@@ -49,6 +49,9 @@ const MAX_DEPTH = MAX_JSON_DEPTH + 10;
 
 /** The spool's line for an element that is not valid JSON, which has been reported. */
 const UNREADABLE = "";
+
+/** The room for what an event has beside the texts of its run: the definition of the agent, the tags. */
+const MAX_SURROUNDING_CHARACTERS = 256 * 1024;
 
 /** The limit of the fields beside the lists, and of the members of a container that the schema of a message looks at. */
 const MAX_MEMBERS = 10_000;
@@ -117,8 +120,9 @@ class DocumentReader {
   }
 
   async read(text: AsyncIterable<string>): Promise<void> {
-    const { maxContextBytes: length, turns } = this.options;
-    const longest = length === undefined ? undefined : {
+    const { maxContextBytes, turns } = this.options;
+    const length = maxContextBytes! + MAX_SURROUNDING_CHARACTERS;
+    const longest = maxContextBytes === undefined ? undefined : {
       length,
       message: `is longer than ${length} characters; max_context_bytes in the config allows more`,
     };

@@ -234,8 +234,9 @@ function upgraded(document: LooseDocument): LooseDocument {
 }
 
 Deno.test("readDocument() refuses a message or an event past maxContextBytes before it is whole, and says which", async () => {
-  const message = { role: "user", content: "x".repeat(100) };
+  const message = { role: "user", content: "x".repeat(300_000) };
   const { length } = JSON.stringify(message);
+  const surrounding = 256 * 1024;
   const event = { type: "run.started", payload: { text: "x".repeat(length) } };
   const refusal = async (document: LooseDocument, maxContextBytes: number) => {
     const bytes = new TextEncoder().encode(JSON.stringify(document));
@@ -243,14 +244,15 @@ Deno.test("readDocument() refuses a message or an event past maxContextBytes bef
     return (await rejection(reading)).details.issues;
   };
   const withMessage = snapshotOf({ state: { status: "completed", messages: [message] } });
-  assert.deepEqual(await refusal(withMessage, length - 1), [{
+  assert.deepEqual(await refusal(withMessage, length - 1 - surrounding), [{
     path: "state.messages[0]",
     message: `is longer than ${length - 1} characters; max_context_bytes in the config allows more`,
   }]);
   const bytes = new TextEncoder().encode(JSON.stringify(withMessage));
-  await using whole = await readDocument(cut(bytes), { maxBytes: MAX_BYTES, maxContextBytes: length });
+  const maxContextBytes = length - surrounding;
+  await using whole = await readDocument(cut(bytes), { maxBytes: MAX_BYTES, maxContextBytes });
   assert.equal(whole.messageCount, 1);
-  const [issue] = await refusal(snapshotOf({ events: [event], event_log_count: 1 }), length);
+  const [issue] = await refusal(snapshotOf({ events: [event], event_log_count: 1 }), maxContextBytes);
   assert.equal(issue.path, "events[0]");
 });
 
