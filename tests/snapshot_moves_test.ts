@@ -130,64 +130,106 @@ for (const [what, answer] of Object.entries(ANSWERS)) {
   });
 }
 
+/** Returns what tools have returned in a session: their names, and the size of each result or its error. */
+async function returnedIn(purser: TestPurser, sessionId: string) {
+  const events = await purser.events(sessionId);
+  return events.filter(({ type }) => type === "tool.returned").map((
+    { payload: { tool_name, output, error } },
+  ) => [
+    tool_name,
+    error ?? String(output).length,
+  ]);
+}
+
 Deno.test("a result that has no room among the messages of its run is an error for the model, and the session can be moved", async () => {
   const schema = { description: "", inputSchema: z.object({}) };
   const tools = {
-    large: { ...schema, execute: () => Promise.resolve("x".repeat(1_999)) },
+    large: { ...schema, execute: () => Promise.resolve("x".repeat(2_999)) },
+    wide: { ...schema, execute: () => "日".repeat(1_000) },
     streaming: {
       ...schema,
       async *execute() {
         for (const length of [300, 300, 400]) yield "x".repeat(length);
       },
     },
+    // Not a promise, but like one.
+    later: {
+      ...schema,
+      execute: () => ({ then: (resolve: (value: string) => void) => resolve("x".repeat(3_000)) }),
+    },
     fitting: { ...schema, execute: () => "x".repeat(900) },
   };
   const model = scriptedModel(
-    [callOf("c1", "large")],
-    [callOf("c2", "streaming")],
-    [callOf("c3", "fitting")],
-    [callOf("c4", "fitting")],
+    ...["large", "wide", "streaming", "later", "fitting", "fitting", "fitting"].map((
+      name,
+      i,
+    ) => [callOf(`c${i}`, name)]),
   );
-  const config = { maxContextBytes: 2_000 };
+  const config = { maxContextBytes: 3_000 };
   await using purser = await openTestPurser({ config, models: { m: model }, tools });
-  const run = () => purser.run({ model: "m", tools: Object.keys(tools) }, "Hello", { sessionId: "ses" });
-  await run();
-  const returned = (await purser.events("ses")).filter(({ type }) => type === "tool.returned")
-    .map(({ payload: { tool_name, output, error } }) => [tool_name, error ?? String(output).length]);
-  const refusal = (name: string, length: number, room: number) =>
-    `the result of ${name} has ${length} characters of JSON, and the messages of this run have room for ${room}: ` +
-    "max_context_bytes in the config allows more";
-  assert.deepEqual(returned, [
-    ["large", refusal("large", 2_001, 1_909)],
+  const run = (input: string) =>
+    purser.run({ model: "m", tools: Object.keys(tools) }, input, { sessionId: "ses" });
+  await run("Hello");
+  const refused = /has \d+ bytes of JSON, .* room for \d+: max_context_bytes in the config allows more$/;
+  const returned = await returnedIn(purser, "ses");
+  assert.deepEqual(returned.map(([name, size]) => [name, refused.test(String(size)) ? "refused" : size]), [
+    ["large", "refused"],
+    ["wide", "refused"],
     ["streaming", 400],
+    ["later", "refused"],
     ["fitting", 900],
-    ["fitting", refusal("fitting", 902, 605)],
+    ["fitting", 900],
+    ["fitting", "refused"],
   ]);
   await move(purser, "ses");
-  const refused = await rejection(run());
-  assert.equal(refused.code, "too_large");
-  assert.match(
-    refused.message,
-    /messages have more than the 1998 bytes that max_context_bytes in the config leaves them; start/,
-  );
-  assert.equal((await purser.api("GET", "/runs?status=failed")).body.length, 1);
 });
 
-Deno.test("an input that has no room beside the system prompt is refused before it is in a session", async () => {
-  await using purser = await openTestPurser({ config: { maxContextBytes: 1_000 } });
-  const agent = { systemPrompt: "x".repeat(500) };
-  assert.equal((await purser.run(agent, "y".repeat(300), { sessionId: "ses" })).status, "completed");
+Deno.test("streaming tools that run side by side share the room of their run", async () => {
+  const tool = {
+    description: "",
+    inputSchema: z.object({}),
+    async *execute() {
+      yield "x".repeat(900);
+      await Promise.resolve();
+      yield "x".repeat(901);
+    },
+  };
+  const model = scriptedModel(["c1", "c2", "c3"].map((id) => callOf(id, "streaming")));
+  const config = { maxContextBytes: 2_300 };
+  await using purser = await openTestPurser({ config, models: { m: model }, tools: { streaming: tool } });
+  await purser.run({ model: "m", tools: ["streaming"] }, "Hello", { sessionId: "ses" });
+  const returned = await returnedIn(purser, "ses");
+  assert.equal(returned.filter(([, size]) => size === 901).length, 2);
   await move(purser, "ses");
-  const refused = await rejection(purser.run(agent, "y".repeat(600), { sessionId: "new" }));
-  assert.equal(refused.code, "too_large");
-  assert.match(
-    refused.message,
-    /have 1107 characters of JSON, and max_context_bytes in the config allows 1000/,
-  );
+});
+
+Deno.test("an error of a tool is shortened, and the session can be moved", async () => {
+  const failing = {
+    description: "",
+    inputSchema: z.object({}),
+    execute: () => Promise.reject(new Error("e".repeat(100_000))),
+  };
+  const model = scriptedModel([callOf("c1", "failing")]);
+  await using purser = await openTestPurser({ models: { m: model }, tools: { failing } });
+  await purser.run({ model: "m", tools: ["failing"] }, "Hello", { sessionId: "ses" });
+  assert.deepEqual(await returnedIn(purser, "ses"), [["failing", "e".repeat(10_000) + "…"]]);
+  await move(purser, "ses");
+});
+
+Deno.test("an input without room beside the system prompt and the session is refused, and the session continues", async () => {
+  await using purser = await openTestPurser({ config: { maxContextBytes: 2_000 } });
+  const agent = { systemPrompt: "x".repeat(500) };
+  const run = (input: string, sessionId: string) => purser.run(agent, input, { sessionId });
+  assert.equal((await run("y".repeat(300), "ses")).status, "completed");
+  for (const [input, sessionId] of [["y".repeat(900), "ses"], ["日".repeat(600), "new"]] as const) {
+    const refused = await rejection(run(input, sessionId));
+    assert.equal(refused.code, "too_large");
+    assert.match(refused.message, /max_context_bytes in the config allows 2000 in all/);
+  }
   assert.equal((await purser.api("GET", "/sessions/new")).status, 404);
-  // The session has too much by now beside a longer prompt.
-  const again = await rejection(purser.run({ systemPrompt: "x".repeat(700) }, "y", { sessionId: "ses" }));
-  assert.match(again.message, /than the 298 bytes that max_context_bytes in the config leaves them/);
+  assert.equal((await purser.api("GET", "/runs?status=failed")).body.length, 0);
+  assert.equal((await run("y", "ses")).status, "completed");
+  await move(purser, "ses");
 });
 
 Deno.test("a session can be moved elsewhere after any end of its run", async () => {

@@ -284,9 +284,12 @@ async function readWhole(
 /** The turns of the event loop in which a small request is answered. */
 const TURNS_OF_A_REQUEST = 8;
 
+/** Smaller bodies are read in less than 0.1 s in all; a turn takes some milliseconds. */
+const LARGE_BODY_BYTES = 8 * 1024 * 1024;
+
 /** Lets the requests of others be answered before what is done with a large body in one piece. */
 async function turnFor({ turns }: Pick<GatewayContext, "turns">, bytes: Uint8Array): Promise<void> {
-  if (bytes.length < SLICE_UNITS) return;
+  if (bytes.length < LARGE_BODY_BYTES) return;
   for (let turn = 0; turn < TURNS_OF_A_REQUEST; turn++) await turns.spend(SLICE_UNITS);
 }
 

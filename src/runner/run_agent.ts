@@ -1,3 +1,4 @@
+import { Buffer } from "node:buffer";
 import type { ToolSet } from "ai";
 import type { AgentDefinition } from "../agents/mod.ts";
 import type { Budget, RunAbove } from "../budgets/mod.ts";
@@ -10,6 +11,7 @@ import { formatUsd } from "../kernel/money.ts";
 import { readRunUsage } from "../ledger/mod.ts";
 import {
   keepLease,
+  readMessageBytes,
   readRunsAbove,
   registerRun,
   type RunEnd,
@@ -97,10 +99,11 @@ async function prepareRun(ctx: RunnerContext, { agent, ...given }: RunInput): Pr
   if (given.input === "") {
     throw new PurserError("invalid", "Cannot run the agent: the input is empty, which no provider accepts");
   }
-  checkLength(ctx, agent, given.input);
   await ctx.prices.ready?.();
   const budget = checkBudget(ctx, agent, resolved);
-  const sessionId = checkSessionId(given.sessionId) ?? ctx.ids.next("ses");
+  checkSessionId(given.sessionId);
+  await checkRoom(ctx, agent, given);
+  const sessionId = given.sessionId ?? ctx.ids.next("ses");
   const above = given.parentRunId === undefined ? [] : await readRunsAbove(ctx, given.parentRunId);
   const run = { sessionId, runId: given.runId ?? ctx.ids.next("run"), agentId: agent.agentId };
   const trace = traceRun(ctx.telemetry, {
@@ -186,18 +189,21 @@ async function executeRun(ctx: RunnerContext, prepared: PreparedRun): Promise<Ru
   }
 }
 
-/** Refuses what no run could send before it is in the session. */
-function checkLength(
-  { maxContextBytes }: RunnerContext,
+/** Refuses an input without room beside the system prompt and the session, before it is in the session. */
+async function checkRoom(
+  ctx: RunnerContext,
   { systemPrompt }: AgentDefinition,
-  input: string,
-): void {
-  const { length } = JSON.stringify([systemPrompt, input]);
-  if (length <= maxContextBytes) return;
+  { input, sessionId }: Pick<RunInput, "input" | "sessionId">,
+): Promise<void> {
+  const { maxContextBytes } = ctx;
+  const bytes = Buffer.byteLength(JSON.stringify([systemPrompt, input]));
+  const kept = sessionId === undefined ? 0 : await readMessageBytes(ctx, sessionId);
+  if (bytes + kept <= maxContextBytes) return;
   throw new PurserError(
     "too_large",
-    `Cannot run the agent: its system prompt and the input have ${length} characters of JSON, and max_context_bytes ` +
-      `in the config allows ${maxContextBytes}`,
+    `Cannot run the agent: its system prompt and the input have ${bytes} bytes of JSON, the session ${kept}, and ` +
+      `max_context_bytes in the config allows ${maxContextBytes} in all; ` +
+      (kept > 0 ? "start a new session, or allow more" : "shorten them, or allow more"),
   );
 }
 
@@ -234,8 +240,8 @@ function toolTracer({ telemetry }: RunnerContext, run: RunRef, { span: parent }:
     traceTool(telemetry, { ...run, toolName, toolCallId, parent });
 }
 
-function checkSessionId(sessionId: string | undefined): string | undefined {
-  if (sessionId === undefined || NAME_PATTERN.test(sessionId)) return sessionId;
+function checkSessionId(sessionId: string | undefined): void {
+  if (sessionId === undefined || NAME_PATTERN.test(sessionId)) return;
   throw new PurserError(
     "invalid",
     `Cannot use ${JSON.stringify(sessionId)} as a session's id: use ${NAME_RULE}`,

@@ -1,3 +1,4 @@
+import { Buffer } from "node:buffer";
 import type { LanguageModelV4 } from "@ai-sdk/provider";
 import type { ModelMessage, ToolExecutionOptions, ToolSet } from "ai";
 import type { AgentDefinition } from "../agents/mod.ts";
@@ -91,7 +92,10 @@ export async function runLoop(input: LoopInput): Promise<LoopOutcome> {
         });
       }
       // The log has the parts of a failed answer; the session must keep messages that a model can continue.
-      if (step.finishReason !== "error") recorder.addMessages(step.response.messages);
+      if (step.finishReason === "error") return;
+      const { messages } = step.response;
+      recorder.addMessages(messages);
+      input.room.keep(messages.filter(({ role }) => role === "assistant"));
     },
   };
   const returned = new Set<string>();
@@ -200,8 +204,8 @@ export async function readModelMessages(
   sessionId: string,
   { systemPrompt }: Pick<AgentDefinition, "systemPrompt">,
 ): Promise<Pick<LoopInput, "messages" | "room">> {
-  const maxBytes = ctx.maxContextBytes - JSON.stringify(systemPrompt).length;
-  const { messages, length } = await readMessages(ctx, sessionId, { maxBytes }).catch(
+  const maxBytes = ctx.maxContextBytes - Buffer.byteLength(JSON.stringify(systemPrompt));
+  const { messages, bytes } = await readMessages(ctx, sessionId, { maxBytes }).catch(
     (error) => {
       // Wrapped, so that it is not reported as an error of the model.
       if (error.cause instanceof PurserError) throw error.cause;
@@ -209,7 +213,7 @@ export async function readModelMessages(
       throw new PurserError("internal", `Cannot read the messages of session ${sessionId}`, { cause: error });
     },
   );
-  return { messages: toModelMessages(messages), room: new MessageRoom(maxBytes - length) };
+  return { messages: toModelMessages(messages), room: new MessageRoom(maxBytes - bytes) };
 }
 
 /** The kinds of parts that the AI SDK accepts, by role. */

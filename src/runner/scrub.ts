@@ -1,5 +1,7 @@
+import { Buffer } from "node:buffer";
 import type { LanguageModelV4, LanguageModelV4StreamPart } from "@ai-sdk/provider";
 import type { ToolSet } from "ai";
+import { messageOf } from "../kernel/errors.ts";
 import { toJsonText } from "../kernel/json/portable_json.ts";
 import type { Secrets, TextScrub } from "../redaction/values/mod.ts";
 
@@ -108,68 +110,71 @@ function keyOf(part: Part): string {
  */
 export function scrubTools(tools: ToolSet, secrets: Secrets, room: MessageRoom): ToolSet {
   return Object.fromEntries(
-    Object.entries(tools).map(([name, tool]) => {
-      const scrub = (value: unknown) => {
-        const result = secrets.scrubValue(value);
-        room.check(result, name);
-        return result;
-      };
-      return [name, scrubTool(tool, { secrets, scrub, room })];
-    }),
+    Object.entries(tools).map(([name, tool]) => [name, scrubTool(tool, { name, secrets, room })]),
   );
 }
 
-/** The room that is left for the messages of a run, in characters of JSON. */
+/** The room that is left for the messages of a run, in bytes of JSON. */
 export class MessageRoom {
   constructor(private left: number) {}
 
-  /** Throws if a result has no room. */
-  check(result: unknown, tool: string): void {
-    const length = lengthInJson(result);
-    if (length <= this.left) return;
-    throw new Error(
-      `the result of ${tool} has ${length} characters of JSON, and the messages of this run have room for ${this.left}: ` +
-        "max_context_bytes in the config allows more",
-    );
+  /** Takes the room of a message, whether there is room or not. */
+  keep(message: unknown): void {
+    this.left -= bytesInJson(message);
   }
 
-  /** Takes the room of a result. */
-  keep<Result>(result: Result): Result {
-    this.left -= lengthInJson(result);
-    return result;
+  /** Takes the room of a result, in the place of one that took `before`; returns its bytes. Throws if there is none. */
+  take(result: unknown, tool: string, before = 0): number {
+    const bytes = bytesInJson(result);
+    const left = Math.max(0, this.left + before);
+    this.left += before;
+    if (bytes > left) {
+      throw new Error(
+        `the result of ${tool} has ${bytes} bytes of JSON, and the messages of this run have room for ${left}: ` +
+          "max_context_bytes in the config allows more",
+      );
+    }
+    this.left -= bytes;
+    return bytes;
   }
 }
 
-/** Returns the length of a value as JSON; 0 for one without a JSON form, which is kept as its text. */
-function lengthInJson(value: unknown): number {
+/** Returns the size of a value as JSON; 0 for one without a JSON form, which is kept as its text. */
+function bytesInJson(value: unknown): number {
   try {
-    return toJsonText(value).length;
+    return Buffer.byteLength(toJsonText(value));
   } catch {
     return 0;
   }
 }
 
-interface ResultScrub {
+/** The longest message of a tool's error, in characters. */
+const MAX_ERROR_LENGTH = 10_000;
+
+interface ToolScrub {
+  name: string;
   secrets: Secrets;
-  scrub: (value: unknown) => unknown;
   room: MessageRoom;
 }
 
-function scrubTool(tool: ToolSet[string], { secrets, scrub, room }: ResultScrub): ToolSet[string] {
+function scrubTool(tool: ToolSet[string], { name, secrets, room }: ToolScrub): ToolSet[string] {
   const execute = tool.execute as ((...values: unknown[]) => unknown) | undefined;
   if (!execute) return tool;
   const fail = (error: unknown): never => {
-    throw secrets.scrubError(error);
+    throw shortError(secrets.scrubError(error));
+  };
+  const scrub = (value: unknown) => {
+    const result = secrets.scrubValue(value);
+    room.take(result, name);
+    return result;
   };
   return {
     ...tool,
     execute(...values: unknown[]) {
       try {
         const output = execute.apply(tool, values);
-        if (output instanceof Promise) return output.then((value) => room.keep(scrub(value)), fail);
-        return isAsyncIterable(output)
-          ? scrubOutputs(output, { secrets, scrub, room })
-          : room.keep(scrub(output));
+        if (isThenable(output)) return Promise.resolve(output).then(scrub).catch(fail);
+        return isAsyncIterable(output) ? scrubOutputs(output, { name, secrets, room }) : scrub(output);
       } catch (error) {
         return fail(error);
       }
@@ -177,18 +182,32 @@ function scrubTool(tool: ToolSet[string], { secrets, scrub, room }: ResultScrub)
   } as ToolSet[string];
 }
 
-/** Scrubs the outputs of a streaming tool, each of which is whole; the last one is its result. */
+/** Scrubs the outputs of a streaming tool, each of which is whole, and takes the place of the one before. */
 async function* scrubOutputs(
   outputs: AsyncIterable<unknown>,
-  { secrets, scrub, room }: ResultScrub,
+  { name, secrets, room }: ToolScrub,
 ): AsyncGenerator<unknown> {
-  let last: unknown;
+  let taken = 0;
   try {
-    for await (const output of outputs) yield last = scrub(output);
-    room.keep(last);
+    for await (const output of outputs) {
+      const result = secrets.scrubValue(output);
+      taken = room.take(result, name, taken);
+      yield result;
+    }
   } catch (error) {
-    throw secrets.scrubError(error);
+    throw shortError(secrets.scrubError(error));
   }
+}
+
+/** Returns an error whose message has room in an answer. */
+function shortError(error: unknown): unknown {
+  const message = messageOf(error);
+  if (message.length <= MAX_ERROR_LENGTH) return error;
+  return new Error(`${message.slice(0, MAX_ERROR_LENGTH).toWellFormed()}…`);
+}
+
+function isThenable(value: unknown): value is PromiseLike<unknown> {
+  return typeof (value as PromiseLike<unknown> | undefined | null)?.then === "function";
 }
 
 function isAsyncIterable(value: unknown): value is AsyncIterable<unknown> {

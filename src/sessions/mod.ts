@@ -31,6 +31,7 @@ export {
   listMessages,
   listSessions,
   readEventTexts,
+  readMessageBytes,
   readMessages,
   readMessageTexts,
 } from "./read_sessions.ts";

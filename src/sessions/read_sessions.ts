@@ -1,3 +1,4 @@
+import { Buffer } from "node:buffer";
 import type { Run } from "../contract/runs.ts";
 import type { Session } from "../contract/sessions.ts";
 import { and, desc, eq, lt, or } from "drizzle-orm";
@@ -192,6 +193,17 @@ export async function* readMessageTexts(
   }
 }
 
+const READ_BYTES = `SELECT coalesce(sum(octet_length(m.content)), 0)
+FROM sessions s JOIN messages m ON m.session_id = s.session_id AND m.generation = s.generation WHERE s.session_id = ?`;
+
+/** Returns the size of a session's messages in bytes of JSON; 0 for an unknown session. */
+export async function readMessageBytes(
+  { store }: { store: Pick<Store, "read"> },
+  sessionId: string,
+): Promise<number> {
+  return Number((await store.read({ sql: READ_BYTES, args: [sessionId] })).rows[0]![0]);
+}
+
 function tooLong(sessionId: string, maxBytes: number): PurserError {
   return new PurserError(
     "too_large",
@@ -209,7 +221,7 @@ export async function listMessages(
 }
 
 /**
- * Returns the same, and their length in characters of JSON.
+ * Returns the same, and their size in bytes of JSON.
  *
  * @throws {PurserError} `too_large` if they have more than `maxBytes`
  */
@@ -217,21 +229,21 @@ export async function readMessages(
   ctx: { store: Pick<Store, "kind" | "read">; turns?: Turns },
   sessionId: string,
   { maxBytes }: Pick<MessageSpan, "maxBytes"> = {},
-): Promise<{ messages: SessionMessage[]; length: number }> {
+): Promise<{ messages: SessionMessage[]; bytes: number }> {
   const extent = (await ctx.store.read({ sql: READ_EXTENT, args: [sessionId] })).rows[0];
-  if (!extent) return { messages: [], length: 0 };
+  if (!extent) return { messages: [], bytes: 0 };
   const span = { sessionId, generation: Number(extent[0]), to: Number(extent[1]), maxBytes };
   const messages: SessionMessage[] = [];
-  let length = 0;
+  let bytes = 0;
   for await (const page of readMessageTexts(ctx, span)) {
     for (const text of page) {
       messages.push(JSON.parse(text));
-      length += text.length;
+      bytes += Buffer.byteLength(text);
       const turn = ctx.turns?.spend(MESSAGE_UNITS + text.length);
       if (turn) await turn;
     }
   }
-  return { messages, length };
+  return { messages, bytes };
 }
 
 async function readPieces(store: Pick<Store, "read">, id: bigint): Promise<string> {

@@ -124,6 +124,7 @@ export async function sendResponse(response: Response, outgoing: ServerResponse)
   outgoing.once("close", cancel);
   try {
     for (let part = await reader?.read(); part && !part.done; part = await reader!.read()) {
+      if (part.value.length === 0) continue;
       const writePart = hasBegun ? write : writeFirst;
       hasBegun = true;
       await writePart(part.value, outgoing);
