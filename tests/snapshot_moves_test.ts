@@ -144,8 +144,8 @@ async function returnedIn(purser: TestPurser, sessionId: string) {
 Deno.test("a result that has no room among the messages of its run is an error for the model, and the session can be moved", async () => {
   const schema = { description: "", inputSchema: z.object({}) };
   const tools = {
-    large: { ...schema, execute: () => Promise.resolve("x".repeat(2_999)) },
-    wide: { ...schema, execute: () => "日".repeat(1_000) },
+    large: { ...schema, execute: () => Promise.resolve("x".repeat(3_400)) },
+    wide: { ...schema, execute: () => "日".repeat(1_200) },
     streaming: {
       ...schema,
       async *execute() {
@@ -155,7 +155,7 @@ Deno.test("a result that has no room among the messages of its run is an error f
     // Not a promise, but like one.
     later: {
       ...schema,
-      execute: () => ({ then: (resolve: (value: string) => void) => resolve("x".repeat(3_000)) }),
+      execute: () => ({ then: (resolve: (value: string) => void) => resolve("x".repeat(3_400)) }),
     },
     fitting: { ...schema, execute: () => "x".repeat(900) },
   };
@@ -165,7 +165,7 @@ Deno.test("a result that has no room among the messages of its run is an error f
       i,
     ) => [callOf(`c${i}`, name)]),
   );
-  const config = { maxContextBytes: 3_000 };
+  const config = { maxContextBytes: 3_300 };
   await using purser = await openTestPurser({ config, models: { m: model }, tools });
   const run = (input: string) =>
     purser.run({ model: "m", tools: Object.keys(tools) }, input, { sessionId: "ses" });
@@ -201,6 +201,20 @@ Deno.test("streaming tools that run side by side share the room of their run", a
   const returned = await returnedIn(purser, "ses");
   assert.equal(returned.filter(([, size]) => size === 901).length, 2);
   await move(purser, "ses");
+});
+
+Deno.test("the answers of the model leave less room for the results of tools", async () => {
+  const tool = { description: "", inputSchema: z.object({}), execute: () => "x".repeat(500) };
+  const model = scriptedModel([{ type: "text", text: "y".repeat(700) }, callOf("c1", "fitting")], [
+    { type: "text", text: "y".repeat(700) },
+    callOf("c2", "fitting"),
+  ]);
+  const config = { maxContextBytes: 1_800 };
+  await using purser = await openTestPurser({ config, models: { m: model }, tools: { fitting: tool } });
+  await purser.run({ model: "m", tools: ["fitting"] }, "Hello", { sessionId: "ses" });
+  const [first, second] = await returnedIn(purser, "ses");
+  assert.deepEqual(first, ["fitting", 500]);
+  assert.match(String(second), /has 502 bytes of JSON, and the messages of this run have room for \d+/);
 });
 
 Deno.test("an error of a tool is shortened, and the session can be moved", async () => {

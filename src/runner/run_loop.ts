@@ -92,10 +92,7 @@ export async function runLoop(input: LoopInput): Promise<LoopOutcome> {
         });
       }
       // The log has the parts of a failed answer; the session must keep messages that a model can continue.
-      if (step.finishReason === "error") return;
-      const { messages } = step.response;
-      recorder.addMessages(messages);
-      input.room.keep(messages.filter(({ role }) => role === "assistant"));
+      if (step.finishReason !== "error") input.room.use(recorder.addMessages(step.response.messages));
     },
   };
   const returned = new Set<string>();

@@ -1,3 +1,4 @@
+import { Buffer } from "node:buffer";
 import { bookCall, type RunBooking } from "../booking/mod.ts";
 import type { Grant } from "../budgets/mod.ts";
 import type { ModelCall } from "../ledger/mod.ts";
@@ -49,10 +50,16 @@ export class RunRecorder {
     this.#events.push({ type, at, payload });
   }
 
-  /** Adds the messages of a complete step: an answer and the results of its tools. */
-  addMessages(messages: readonly { role: string; content: unknown }[]): void {
+  /** Adds the messages of a complete step: an answer and the results of its tools. Returns the bytes of the answer as JSON. */
+  addMessages(messages: readonly { role: string; content: unknown }[]): number {
     const createdAt = this.ctx.clock.now();
-    for (const message of messages) this.#messages.push(newMessage(this.ctx.ids, createdAt, message));
+    let bytes = 0;
+    for (const message of messages) {
+      const added = newMessage(this.ctx.ids, createdAt, message);
+      this.#messages.push(added);
+      if (message.role === "assistant") bytes += Buffer.byteLength(added.text);
+    }
+    return bytes;
   }
 
   /**

@@ -118,9 +118,9 @@ export function scrubTools(tools: ToolSet, secrets: Secrets, room: MessageRoom):
 export class MessageRoom {
   constructor(private left: number) {}
 
-  /** Takes the room of a message, whether there is room or not. */
-  keep(message: unknown): void {
-    this.left -= bytesInJson(message);
+  /** Takes the room of a message of these bytes, whether there is room or not. */
+  use(bytes: number): void {
+    this.left -= bytes;
   }
 
   /** Takes the room of a result, in the place of one that took `before`; returns its bytes. Throws if there is none. */
