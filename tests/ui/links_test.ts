@@ -1,10 +1,28 @@
 import assert from "node:assert/strict";
 import type { Page } from "#dev/playwright_core.ts";
-import { type TestDashboard, testDashboard } from "../harness/dashboard.ts";
+import { testDashboard } from "../harness/dashboard.ts";
+import type { TestPage } from "../harness/browser.ts";
 import { isThorough } from "../harness/thorough.ts";
 import { bookCalls, call, openAt, statOf } from "./_money.ts";
 
 /** Every amount that is a link leads to a page whose figure is the same amount. The gate follows two of each kind on a page. */
+
+/** A page of the dashboard without an amount. */
+const NO_AMOUNTS = "/ui/keys";
+
+/** Opens a page as a click on a link does, from one without an amount, so that no figure is that of the page before. */
+async function goTo(page: Page, path: string): Promise<void> {
+  const navigate = (path: string) =>
+    page.evaluate((path) => {
+      history.pushState(null, "", path);
+      dispatchEvent(new PopStateEvent("popstate"));
+    }, path);
+  const heading = page.locator("main h1");
+  await navigate(NO_AMOUNTS);
+  await heading.filter({ hasText: "Keys" }).waitFor();
+  await navigate(path);
+  await heading.filter({ hasNotText: "Keys" }).waitFor();
+}
 
 interface LinkedAmount {
   href: string;
@@ -46,9 +64,8 @@ function kindOf(href: string): string {
 }
 
 /** Follows the linked amounts of a page. Returns the addresses that they lead to. */
-async function follow(dashboard: TestDashboard, path: string): Promise<string[]> {
-  await using opened = await openAt(dashboard, path);
-  const { page } = opened;
+async function follow({ page }: TestPage, path: string): Promise<string[]> {
+  await goTo(page, path);
   const linked = await linkedAmounts(page);
   const kinds = new Map<string, number>();
   for (const { href, usd } of linked) {
@@ -57,7 +74,7 @@ async function follow(dashboard: TestDashboard, path: string): Promise<string[]>
     if (!isThorough && ofKind >= 2) continue;
     kinds.set(kindOf(href), ofKind + 1);
     followed.add(href + usd);
-    await page.goto(dashboard.url + href);
+    await goTo(page, href);
     assert.ok((await figuresOf(page, href)).includes(usd), `${usd} on ${path} leads to ${href}`);
   }
   return linked.map(({ href }) => href);
@@ -105,21 +122,24 @@ testDashboard("an amount leads to the same amount", {}, {
   },
 
   async "from the home page, in each span and group"(dashboard) {
+    await using opened = await openAt(dashboard, NO_AMOUNTS);
     for (const query of ["", "?by=agent", "?span=7d&by=agent", "?span=month", "?span=all"]) {
-      assert.ok((await follow(dashboard, `/ui/${query}`)).length > 4, query);
+      assert.ok((await follow(opened, `/ui/${query}`)).length > 4, query);
     }
   },
 
   async "from the costs, in each group, in hours and days, and within other filters"(dashboard) {
+    await using opened = await openAt(dashboard, NO_AMOUNTS);
     const groups = ["model", "agent", "provider", "session", "run", "key", "day", "hour"];
-    for (const by of groups) assert.ok((await follow(dashboard, `/ui/costs?by=${by}`)).length > 1, by);
+    for (const by of groups) assert.ok((await follow(opened, `/ui/costs?by=${by}`)).length > 1, by);
     const hour = "/ui/costs?from=2026-11-01T09:05:00.000Z&to=2026-11-01T11:56:00.000Z";
     for (const by of ["hour", "day", "agent"]) {
-      await follow(dashboard, `${hour}&agent_id=researcher&by=${by}`);
+      await follow(opened, `${hour}&agent_id=researcher&by=${by}`);
     }
   },
 
   async "from comparisons, caching and the forecast"(dashboard) {
+    await using opened = await openAt(dashboard, NO_AMOUNTS);
     for (
       const page of [
         "compare",
@@ -128,25 +148,27 @@ testDashboard("an amount leads to the same amount", {}, {
         "forecast?from=2026-10-31",
       ]
     ) {
-      assert.ok((await follow(dashboard, `/ui/costs/${page}`)).length > 0, page);
+      assert.ok((await follow(opened, `/ui/costs/${page}`)).length > 0, page);
     }
   },
 
   async "from budgets and rules, and from their pages"(dashboard) {
-    const hrefs = await follow(dashboard, "/ui/budgets");
+    await using opened = await openAt(dashboard, NO_AMOUNTS);
+    const hrefs = await follow(opened, "/ui/budgets");
     assert.ok(hrefs.includes("/ui/sessions/ses_looper?tab=runs"), hrefs.join("\n"));
     for (const [name, id] of Object.entries(ids)) {
-      const found = await follow(dashboard, `/ui/budgets/${id.startsWith("rule_") ? "rules/" : ""}${id}`);
+      const found = await follow(opened, `/ui/budgets/${id.startsWith("rule_") ? "rules/" : ""}${id}`);
       // A session of a day is a part of it, and the budget of a run counts the runs below it.
       if (!["sessions of a day", "runs"].includes(name)) assert.ok(found.length > 0, name);
     }
   },
 
   async "from alerts, also where calls were booked after them"(dashboard) {
+    await using opened = await openAt(dashboard, NO_AMOUNTS);
     const { body } = await dashboard.purser.api("GET", "/alerts/history");
     const names = new Set<string>();
     for (const { alert_id, rule_name } of body) {
-      const found = await follow(dashboard, `/ui/budgets/alerts/${alert_id}`);
+      const found = await follow(opened, `/ui/budgets/alerts/${alert_id}`);
       if (found.length > 0) names.add(rule_name);
     }
     for (const name of ["an hour", "a month of support", "a session", "a run", "all", "agent"]) {
@@ -155,8 +177,9 @@ testDashboard("an amount leads to the same amount", {}, {
   },
 
   async "from sessions and their calls"(dashboard) {
+    await using opened = await openAt(dashboard, NO_AMOUNTS);
     for (const path of ["", "?order=dearest", "/ses_looper", "/ses_looper?tab=calls"]) {
-      assert.ok((await follow(dashboard, `/ui/sessions${path}`)).length > 0, path);
+      assert.ok((await follow(opened, `/ui/sessions${path}`)).length > 0, path);
     }
   },
 

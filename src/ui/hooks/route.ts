@@ -1,4 +1,4 @@
-import { useEffect, useState } from "preact/hooks";
+import { useLayoutEffect, useState } from "preact/hooks";
 
 /** The location of the page: its path below `/ui/`, and the filters of the view as the URL's query. */
 export interface Route {
@@ -31,7 +31,8 @@ if (typeof addEventListener === "function") addEventListener("popstate", announc
 /** Returns the current route, and renders again when it changes. */
 export function useRoute(): Route {
   const [route, setRoute] = useState(readRoute);
-  useEffect(() => {
+  // Not after the page has been drawn: a change until then would go unnoticed.
+  useLayoutEffect(() => {
     const update = () => setRoute(readRoute());
     listeners.add(update);
     return () => void listeners.delete(update);
