@@ -54,7 +54,7 @@ function* membersOf(bytes: Uint8Array): Generator<{ name: string; start: number;
   let at = skipBlanks(bytes, bytes.indexOf(OPEN) + 1);
   while (at < bytes.length && bytes[at] === QUOTE) {
     const endOfName = endOfString(bytes, at);
-    const name = JSON.parse(new TextDecoder().decode(bytes.subarray(at, endOfName)));
+    const name = JSON.parse(decoder.decode(bytes.subarray(at, endOfName)));
     const start = skipBlanks(bytes, skipBlanks(bytes, endOfName) + 1); // past the colon
     const end = endOfValue(bytes, start);
     yield { name, start, end };
@@ -83,6 +83,7 @@ function endOfValue(bytes: Uint8Array, at: number): number {
   return at;
 }
 
+const decoder = new TextDecoder();
 const encode = (text: string) => new TextEncoder().encode(text);
 
 /** Joins parts to one array of bytes. */

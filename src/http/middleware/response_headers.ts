@@ -1,5 +1,6 @@
 import type { MiddlewareHandler } from "hono";
 import type { ByteReader } from "../../kernel/byte_reader.ts";
+import { PlainHeaders } from "../../kernel/header_fields.ts";
 import type { ApiEnv } from "./principal.ts";
 
 /** Headers of every response: browsers guess no other type than the declared one, and pass no address on. */
@@ -32,6 +33,16 @@ export function wholeOf(
   response: Response & { [WHOLE]?: string | Uint8Array },
 ): string | Uint8Array | undefined {
   return response[WHOLE];
+}
+
+/**
+ * Returns a response for the server of this process alone, which has no body of the web's: `withWhole()` or `withReader()` mark
+ * it with one.
+ */
+export function plainResponse(status: number, headers: Readonly<Record<string, string>>): Response {
+  return Object.defineProperty(new Response(null, { status }), "headers", {
+    value: new PlainHeaders(headers),
+  });
 }
 
 const READER = Symbol("reader of the body");

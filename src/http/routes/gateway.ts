@@ -8,7 +8,7 @@ import type { Core } from "../../service/mod.ts";
 import type { Permission } from "../middleware/permission.ts";
 import { type ApiEnv, leaseOf, principalOf } from "../middleware/principal.ts";
 import { checkValues, readBody } from "../middleware/request_body.ts";
-import { withReader, withWhole } from "../middleware/response_headers.ts";
+import { plainResponse, withReader, withWhole } from "../middleware/response_headers.ts";
 import { SERVER_PARTS, type ServerRequest } from "../middleware/server_request.ts";
 import { isApiPath } from "../resources.ts";
 import { createRouter, type Router } from "../router.ts";
@@ -69,12 +69,17 @@ async function pass(c: Context<ApiEnv>, core: Core, path: string): Promise<Respo
   if (body === null || (body instanceof Uint8Array && body.length === 0)) {
     return new Response(null, { status, headers });
   }
-  // The server writes what it is marked with, and needs no body of the web's.
-  const isMarked = SERVER_PARTS in raw;
+  const isPlain = SERVER_PARTS in raw;
   if (body instanceof Uint8Array) {
-    return withWhole(new Response(isMarked ? null : body, { status, headers }), body);
+    return withWhole(
+      isPlain ? plainResponse(status, headers) : new Response(body, { status, headers }),
+      body,
+    );
   }
-  return withReader(new Response(isMarked ? null : toStream(body), { status, headers }), body);
+  return withReader(
+    isPlain ? plainResponse(status, headers) : new Response(toStream(body), { status, headers }),
+    body,
+  );
 }
 
 /** Returns the headers of a request, without making `Headers` of them where the server has them as they were sent. */
