@@ -6,6 +6,7 @@ import { splitLine } from "../../src/cli/parse/_split_line.ts";
 import { memoryTerminal } from "../../src/cli/terminal/_memory_terminal.ts";
 import { readEnvironment } from "../../src/config/mod.ts";
 import { startSqld } from "../harness/sqld.ts";
+import { isThorough } from "../harness/thorough.ts";
 import { createNormaliser, normaliseOutcome, type Outcome } from "./normalise.ts";
 import type { Row } from "./row.ts";
 import { ROWS } from "./rows.ts";
@@ -20,8 +21,8 @@ export type Database = "file" | "sqld";
 export interface Setting {
   database: Database;
   /**
-   * Starts a process for the first row of each command, without a server also with each exit code, and for those that need
-   * one; this process runs the other rows, beside them. Without it, it runs them all.
+   * Starts a process for the first row of each command, without a server also of each exit code, and for those that need one;
+   * in a thorough run for all. This process runs the other rows, beside them. Without it, it runs them all.
    */
   program?: Program;
   /** The program of a server, started before the first row, through which all rows work. */
@@ -140,15 +141,25 @@ async function playRows(
   return { name: place.name, results, faults };
 }
 
-/** Through a server a command fails by the same code as without: what a process makes of it is seen there. */
+/**
+ * Each command once, at work where a row has it so: it loads modules of its own. What a process makes of an exit code does not
+ * depend on the command, nor on a server.
+ */
 function rowsOfProcesses(rows: readonly Row[], isRemote: boolean): Set<Row> {
+  const commandOf = ({ line }: Row) =>
+    COMMANDS.findLast(({ name }) => `${line} `.startsWith(`${name} `))?.name ?? line;
+  const atWork = new Set(rows.filter(({ code = 0 }) => code === 0).map(commandOf));
   const seen = new Set<string>();
-  return new Set(rows.filter(({ line, code = 0, stdin, needsProcess }) => {
-    const command = COMMANDS.findLast(({ name }) => `${line} `.startsWith(`${name} `))?.name ?? line;
-    const kind = isRemote ? command : `${command}: ${code}`;
-    const isFirst = !seen.has(kind) && (!isRemote || code === 0);
-    if (isFirst) seen.add(kind);
-    return isFirst || stdin !== undefined || needsProcess;
+  return new Set(rows.filter((row) => {
+    const { code = 0, stdin, needsProcess } = row;
+    const command = commandOf(row);
+    const kinds = [
+      ...(code === 0 || !isRemote && !atWork.has(command) ? [command] : []),
+      ...(isRemote ? [] : [`exit code ${code}`]),
+    ];
+    const isFirst = kinds.some((kind) => !seen.has(kind));
+    for (const kind of kinds) seen.add(kind);
+    return isFirst || isThorough && !isRemote || stdin !== undefined || needsProcess;
   }));
 }
 
