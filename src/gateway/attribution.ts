@@ -41,7 +41,7 @@ const NO_AGENT = "gateway";
  *
  * @throws {PurserError} `invalid` for an agent, run or tag that can't be one; `forbidden` for another agent than the key's
  */
-export function readAttribution(headers: Headers, { agentId: only, name }: Caller): Attribution {
+export function readAttribution(headers: Pick<Headers, "get">, { agentId: only, name }: Caller): Attribution {
   const wanted = headers.get("x-purser-agent");
   if (wanted !== null) checkName("x-purser-agent", wanted);
   if (only !== null && wanted !== null && wanted !== only) {

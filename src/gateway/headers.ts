@@ -105,8 +105,8 @@ const NONE: ReadonlySet<string> = new Set();
  *
  * @throws {PurserError} `unauthorized` where two headers hold different keys, `invalid` for a key in the address
  */
-export function authorizationOf(headers: Headers, search: URLSearchParams): string | null {
-  if (search.has("key")) {
+export function authorizationOf(headers: Pick<Headers, "get">, search: string): string | null {
+  if (search !== "" && new URLSearchParams(search).has("key")) {
     throw new PurserError(
       "invalid",
       "Cannot take a key from the address, which logs keep: send it as x-goog-api-key",

@@ -40,7 +40,7 @@ const VERSION = /^v1(alpha|beta)?$/;
  * is not the gateway's; `isProvider` returns whether the config has a provider of a name.
  */
 export function findTarget(
-  { pathname, headers }: { pathname: string; headers: Headers },
+  { pathname, headers }: { pathname: string; headers: Pick<Headers, "get"> },
   isProvider: (name: string) => boolean,
 ): Target | undefined {
   const [, first = "", ...rest] = pathname.split("/");
@@ -63,9 +63,15 @@ export function mayBeGateway(pathname: string): boolean {
 
 const GEMINI_CALL = /^(?:models|tunedModels)\/(.+):(\w+)$/;
 
-function ownerOf(path: string, version: string, headers: Headers): { provider: string; family: Family } {
-  if (version !== "v1" || GEMINI_CALL.test(path) || headers.has("x-goog-api-key")) return PREFIXES.google!;
-  const isAnthropic = /^messages(\/|$)/.test(path) || headers.has("anthropic-version");
+function ownerOf(
+  path: string,
+  version: string,
+  headers: Pick<Headers, "get">,
+): { provider: string; family: Family } {
+  if (version !== "v1" || GEMINI_CALL.test(path) || headers.get("x-goog-api-key") !== null) {
+    return PREFIXES.google!;
+  }
+  const isAnthropic = /^messages(\/|$)/.test(path) || headers.get("anthropic-version") !== null;
   return isAnthropic ? PREFIXES.anthropic! : PREFIXES.openai!;
 }
 

@@ -9,7 +9,6 @@ import { type RequestLease, RequestLimits } from "./request_limits.ts";
 import { LoggedRequest } from "./request_log.ts";
 import { ANONYMOUS } from "./principal.ts";
 import { errorResponse, isGatewayPath } from "./error_response.ts";
-import { pathOf } from "./problem.ts";
 import { refusalOf } from "./loopback.ts";
 import { checkOwnPage, sessionTokenOf } from "./web_session.ts";
 
@@ -26,9 +25,9 @@ export function withAccessCheck(core: Core, app: FetchHandler): Handler {
     const lease = limits.open(from);
     let response: Response;
     try {
-      checkAddress(request);
+      const { pathname, search } = readAddress(request);
       lease.countForAddress();
-      const principal = await authenticateRequest(core, request, { from, lease });
+      const principal = await authenticateRequest(core, request, { path: pathname, search, from, lease });
       if (principal?.keyId != null) lease.countForKey(principal.keyId);
       const bindings = principal ? { principal, lease, logged } : { isKeyless: true as const, lease, logged };
       response = await app.fetch(request, bindings);
@@ -54,14 +53,18 @@ const SIGN_IN_PATH = "/ui/session";
 async function authenticateRequest(
   core: Core,
   request: Request,
-  { from, lease }: { from: string | undefined; lease: RequestLease },
+  { path, search, from, lease }: {
+    path: string;
+    search: string;
+    from: string | undefined;
+    lease: RequestLease;
+  },
 ): Promise<Principal | undefined> {
-  const path = pathOf(request.url);
   const isGateway = isGatewayPath(path);
   const authorization = isGateway
-    ? authorizationOf(request.headers, new URL(request.url).searchParams)
+    ? authorizationOf(request.headers, search)
     : request.headers.get("authorization");
-  if (path !== SIGN_IN_PATH && isOpenRequest(request)) {
+  if (path !== SIGN_IN_PATH && isOpenRequest(request.method, path)) {
     // Before the database is read: a liveness probe must not depend on it.
     if (refusalOf(request, from) === undefined || await isAuthRequired(core)) return ANONYMOUS;
   } else {
@@ -92,12 +95,13 @@ async function authenticateCookie(
 }
 
 /** Returns whether a request needs no key. Other spellings of an open path do, to be safe. */
-function isOpenRequest({ method, url }: Request): boolean {
-  return (method === "GET" || method === "HEAD") && isOpenPath(new URL(url).pathname);
+function isOpenRequest(method: string, path: string): boolean {
+  return (method === "GET" || method === "HEAD") && isOpenPath(path);
 }
 
-/** Servers accept any text as a Host header, and may make an invalid URL of it. */
-function checkAddress({ url }: Request): void {
-  if (URL.canParse(url)) return;
+/** Parses the address of a request. Servers accept any text as a Host header, and may make an invalid URL of it. */
+function readAddress({ url }: Request): URL {
+  const address = URL.parse(url);
+  if (address) return address;
   throw new PurserError("invalid", "Cannot read the request: its Host header names no host");
 }

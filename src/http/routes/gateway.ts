@@ -43,7 +43,8 @@ async function pass(c: Context<ApiEnv>, core: Core, path: string): Promise<Respo
   const { raw } = c.req;
   const { pathname, search } = new URL(raw.url);
   const { providers } = core.providerSources;
-  const target = findTarget({ pathname, headers: raw.headers }, (name) => Object.hasOwn(providers, name));
+  const sent = headersOf(raw);
+  const target = findTarget({ pathname, headers: sent }, (name) => Object.hasOwn(providers, name));
   if (!target) throw noProvider(c.req.param("provider"), Object.keys(providers));
   const { logged } = c.env ?? {};
   if (logged) logged.route = path.replace(":provider", "{provider}").replace("*", "{path}");
@@ -51,8 +52,8 @@ async function pass(c: Context<ApiEnv>, core: Core, path: string): Promise<Respo
   lease?.begin("calls");
   const caller = callerOf(c);
   const answer = await passRequest(core, {
-    ...{ method: raw.method, target, search, headers: headersOf(raw), caller },
-    attribution: readAttribution(raw.headers, caller),
+    ...{ method: raw.method, target, search, headers: sent, caller },
+    attribution: readAttribution(sent, caller),
     async body() {
       const bytes = await readBody(raw, core, { lease, maxBytes: MAX_GATEWAY_BODY_BYTES });
       checkValues(bytes, MAX_GATEWAY_BODY_VALUES);
