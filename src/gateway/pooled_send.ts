@@ -1,4 +1,5 @@
 import type { RequestOptions } from "node:http";
+import { RecentMap } from "../kernel/recent_map.ts";
 import { createSingleSendFetch } from "../kernel/single_send.ts";
 import { PooledAnswer, type ProviderAnswer } from "./provider_answer.ts";
 
@@ -7,6 +8,9 @@ export type Send = (url: string, init?: RequestInit) => Promise<ProviderAnswer>;
 
 /** The longest time that a connection without a request is kept: shorter than servers do, so that none ends under a request. */
 const KEPT_MS = 4_000;
+
+/** The addresses that are kept as they were parsed. */
+const MAX_ADDRESSES = 100;
 
 /**
  * Returns a function that sends each request once, over connections that are kept for the next one: to a provider, a new one
@@ -29,15 +33,27 @@ export function hasProxy(env: Readonly<Record<string, string | undefined>>): boo
 }
 
 async function loadClients(): Promise<Send> {
-  const [http, https] = await Promise.all([import("node:http"), import("node:https")]);
+  const [http, https, { urlToHttpOptions }] = await Promise.all([
+    import("node:http"),
+    import("node:https"),
+    import("node:url"),
+  ]);
   const options = { keepAlive: true, timeout: KEPT_MS, maxSockets: Infinity, maxFreeSockets: 256 };
   const agents = { "http:": new http.Agent(options), "https:": new https.Agent(options) };
+  // To make these of an address takes as long as the headers of a small request.
+  const addresses = new RecentMap<RequestOptions>(MAX_ADDRESSES);
+  const addressOf = (url: string) => {
+    let address = addresses.get(url);
+    if (!address) addresses.set(url, address = urlToHttpOptions(new URL(url)));
+    return address;
+  };
   return (url, { method = "GET", headers, body, signal } = {}) =>
     new Promise((resolve, reject) => {
       if (signal?.aborted) return reject(signal.reason);
-      const address = new URL(url);
+      const address = addressOf(url);
       const isSecure = address.protocol === "https:";
       const given: RequestOptions = {
+        ...address,
         method,
         agent: agents[isSecure ? "https:" : "http:"],
         headers: {
@@ -45,7 +61,7 @@ async function loadClients(): Promise<Send> {
           ...(body instanceof Uint8Array && { "content-length": body.length }),
         },
       };
-      const request = (isSecure ? https : http).request(address, given);
+      const request = (isSecure ? https : http).request(given);
       // Deno (2.9.6) sends a request on a connection of this mark again where that ends without an answer; Node never does.
       request.once("socket", () => request.reusedSocket = false);
       const onAbort = () => request.destroy(signal!.reason);
