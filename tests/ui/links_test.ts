@@ -10,7 +10,7 @@ import { bookCalls, call, openAt, statOf } from "./_money.ts";
 /** A page of the dashboard without an amount. */
 const NO_AMOUNTS = "/ui/keys";
 
-/** Opens a page as a click on a link does, from one without an amount, so that no figure is that of the page before. */
+/** Opens a page without loading the dashboard anew, from one without an amount, so that no figure is that of the page before. */
 async function goTo(page: Page, path: string): Promise<void> {
   const navigate = (path: string) =>
     page.evaluate((path) => {
