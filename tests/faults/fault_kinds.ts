@@ -140,7 +140,7 @@ export const FAULT_KINDS: readonly FaultKind[] = [
     wheres: ["server"],
     weight: 2,
     async inject(scene) {
-      scene.sqld!.pause();
+      await scene.sqld!.pause();
       // Mostly shorter than the timeout of a request, sometimes longer.
       if (scene.random() < 0.2) await scene.untilSaid(scene.workers, isRefusal, 10_000);
       else await scene.wait(600);

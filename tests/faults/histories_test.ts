@@ -117,7 +117,7 @@ async function play(
       if (remote && outage) {
         await new Promise((resolve) => setTimeout(resolve, random() * LONGEST_LIFE_MS));
         if (outage === "kill") await remote.sqld.kill();
-        else remote.sqld.pause();
+        else await remote.sqld.pause();
         await new Promise((resolve) => setTimeout(resolve, random() * LONGEST_OUTAGE_MS));
         if (outage === "kill") await remote.sqld.restart();
         else remote.sqld.resume();

@@ -172,7 +172,7 @@ function callOf(client: number, count: number, index: number) {
 
 /** While it hangs every server reports it within its timeout; the server continues only then. */
 async function hang(sqld: Sqld, servers: Servers): Promise<void> {
-  sqld.pause();
+  await sqld.pause();
   await askAll(servers, 503);
   sqld.resume();
   await untilReady(servers);

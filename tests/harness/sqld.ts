@@ -34,8 +34,8 @@ export interface Sqld extends AsyncDisposable {
   copyDatabase(name: string): Promise<SqldDatabase>;
   /** An existing database. */
   databaseOf(name: string): SqldDatabase;
-  /** Stops the process (SIGSTOP): connections are accepted and never answered. */
-  pause(): void;
+  /** Stops the process (SIGSTOP): once it has, connections are accepted and never answered. */
+  pause(): Promise<void>;
   resume(): void;
   /** Kills it at once (SIGKILL). */
   kill(): Promise<void>;
@@ -81,7 +81,7 @@ export async function startSqld(options: SqldOptions = {}): Promise<Sqld> {
     copyDatabase: (of) => add((name) => `${of}/fork/${name}`),
     databaseOf,
     admin: (path, body, method) => admin(server, path, body, [200], method),
-    pause: () => server.child.kill("SIGSTOP"),
+    pause: () => stop(server),
     resume: () => server.child.kill("SIGCONT"),
     kill: () => end(server),
     async restart() {
@@ -208,6 +208,18 @@ async function admin(
   const text = await answer.text();
   if (!good.includes(answer.status)) throw new Error(`Cannot set up sqld: ${path}: ${answer.status} ${text}`);
   return text === "" ? undefined : JSON.parse(text);
+}
+
+/** Its threads stop one after another: until the last of them has, a request may still be answered. */
+async function stop({ child }: Server): Promise<void> {
+  child.kill("SIGSTOP");
+  const states = new Deno.Command("grep", {
+    args: ["-h", "^State:", "-r", `/proc/${child.pid}/task`, "--include=status"],
+  });
+  for (;;) {
+    const { stdout } = await states.output();
+    if (!/^State:\s+[^T]/m.test(new TextDecoder().decode(stdout))) return;
+  }
 }
 
 async function end({ child }: Server): Promise<void> {

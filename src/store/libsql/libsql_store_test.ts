@@ -238,7 +238,7 @@ test("a hanging server is unavailable within the timeout, and the store recovers
   await using sqld = await startSqld();
   const store = connect(sqld, { clock: systemClock, timeoutMs: 300 });
   await store.write([{ sql: "CREATE TABLE t (a)" }]);
-  sqld.pause();
+  await sqld.pause();
   const outcomes = await Promise.allSettled([
     store.read(COUNT),
     store.readAll([COUNT, COUNT]),
