@@ -1,4 +1,4 @@
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { buildNpmPackage, type NpmPackage } from "../../build/npm/build_npm_package.ts";
 import { NODE_TYPES, TYPESCRIPT } from "../../build/npm/versions.ts";
 import { ROOT } from "../../build/run_deno.ts";
@@ -26,8 +26,7 @@ export async function createNpmProject(): Promise<NpmProject> {
   await Deno.writeTextFile(join(folder, "package.json"), PACKAGE_JSON);
   const { node, ...built } = JSON.parse(await Deno.readTextFile(join(shared, "built.json")));
   // npm's cache, which may hold it, may have been emptied since.
-  const isThere = await Deno.stat(node).then(() => true, () => false);
-  return { folder, ...built, node: isThere ? node : await findNode() };
+  return { folder, ...built, node: await isThere(node) ? node : await findNode() };
 }
 
 const PACKAGE_JSON = '{ "private": true, "type": "module" }';
@@ -37,6 +36,9 @@ async function installNpmPackage(folder: string): Promise<void> {
   await said("npm", ["pack", "--silent", "--pack-destination", folder], join(folder, "build"));
   const tarball = `${built.name}-${built.version}.tgz`;
   const packedBytes = (await Deno.stat(join(folder, tarball))).size;
+  // Over the packages of set-up, npm writes few files; it removes those that the package does not name.
+  const fetched = await packagesFolder();
+  if (await isThere(fetched)) await said("cp", ["-r", join(fetched, "node_modules"), folder]);
   await Deno.writeTextFile(join(folder, "package.json"), PACKAGE_JSON);
   await said("npm", ["install", "--offline", ...QUIETLY, `./${tarball}`, ...OTHERS], folder);
   await Deno.writeTextFile(
@@ -47,22 +49,34 @@ async function installNpmPackage(folder: string): Promise<void> {
 
 const QUIETLY = ["--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"];
 
-/** Fills npm's cache with the packages of such a project. */
+/** Fills npm's cache with the packages of such a project, and installs them in a folder of it. */
 export async function fetchNpmPackages(): Promise<void> {
+  const folder = await packagesFolder();
+  if (await isThere(folder)) return;
+  const unfinished = `${folder}_unfinished`;
+  await Deno.remove(unfinished, { recursive: true }).catch(() => {});
+  await Deno.mkdir(unfinished, { recursive: true });
+  await Deno.writeTextFile(join(unfinished, "package.json"), '{ "private": true }');
+  await said("npm", ["install", "--prefer-offline", ...QUIETLY, ...await listPackages()], unfinished);
+  await Deno.rename(unfinished, folder);
+}
+
+/** Returns the folder in npm's cache that has them installed: clearing the cache clears it too. */
+async function packagesFolder(): Promise<string> {
+  const cache = await said("npm", ["config", "get", "cache"]);
+  return join(cache, "_purser", `packages_${await digest((await listPackages()).join())}`);
+}
+
+async function listPackages(): Promise<string[]> {
   const { imports } = JSON.parse(await Deno.readTextFile(join(ROOT, "deno.json"))) as {
     imports: Record<string, string>;
   };
   const packages = Object.values(imports).filter((target) => target.startsWith("npm:"));
-  const names = [...packages.map((target) => target.slice("npm:".length)), ...OTHERS];
-  // Clearing npm's cache clears the marker too.
-  const marker = join(await said("npm", ["config", "get", "cache"]), "_purser", await digest(names.join()));
-  if (await Deno.stat(marker).then(() => true, () => false)) return;
-  const folder = await Deno.makeTempDir({ prefix: "purser-npm-setup-" });
-  await Deno.writeTextFile(join(folder, "package.json"), '{ "private": true }');
-  await said("npm", ["install", "--prefer-offline", ...QUIETLY, ...names], folder);
-  await Deno.remove(folder, { recursive: true });
-  await Deno.mkdir(dirname(marker), { recursive: true });
-  await Deno.writeTextFile(marker, "");
+  return [...packages.map((target) => target.slice("npm:".length)), ...OTHERS];
+}
+
+function isThere(path: string): Promise<boolean> {
+  return Deno.stat(path).then(() => true, () => false);
 }
 
 async function digest(text: string): Promise<string> {
