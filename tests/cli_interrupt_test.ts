@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { answerTo } from "./harness/answers.ts";
-import { newPlace, type Place, purser, start, startServer } from "./harness/cli_process.ts";
+import { newPlace, type Place, start, startServer } from "./harness/cli_process.ts";
 import { startFakeProvider } from "./harness/fake_provider.ts";
+import { inProcess } from "./harness/in_process.ts";
 
 /** Ctrl-C and readers that close the pipe, with real processes: the same end for a local and a remote run. */
 
@@ -24,7 +25,7 @@ async function withSlowAgent(test: (place: Place, hangs: Promise<void>) => Promi
     JSON.stringify({ providers: { slow: { base_url: provider.baseUrls.compatible } }, prices: [PRICE] }),
   );
   const set = ["agents", "set", "sleeper", "--model", "slow:model", "--tool", "calculator"];
-  assert.equal((await purser(place, set)).code, 0);
+  assert.equal((await inProcess(place, set)).code, 0);
   await test(place, hangs.promise);
 }
 
@@ -40,12 +41,12 @@ async function interrupt(place: Place, hangs: Promise<void>): Promise<void> {
     new TextDecoder().decode(stderr),
     /^Cancelling the run; Ctrl-C again exits at once\nwarning: The run was cancelled\n2 steps · .* · first\n$/,
   );
-  const session = JSON.parse((await purser(place, ["sessions", "show", "first", "--json"])).out);
+  const session = JSON.parse((await inProcess(place, ["sessions", "show", "first", "--json"])).out);
   assert.deepEqual([session.status, session.active_run_id], ["cancelled", null]);
   // The first call as the provider reported it, the second as an estimate: the prompt was processed.
   assert.equal(session.token_usage.model_calls, 2);
   assert.ok(session.token_usage.cost_usd > 12 * 100 / 1e6, JSON.stringify(session));
-  const [row] = JSON.parse((await purser(place, ["cost", "--by", "run", "--json"])).out);
+  const [row] = JSON.parse((await inProcess(place, ["cost", "--by", "run", "--json"])).out);
   assert.deepEqual([row.model_calls, row.cost_usd], [2, session.token_usage.cost_usd]);
 }
 
@@ -66,8 +67,8 @@ Deno.test("Ctrl-C cancels a run on a remote server; its calls are booked", () =>
 
 Deno.test("a broken pipe half way ends a command quietly", async () => {
   await using place = await newPlace();
-  await purser(place, "agents set looper --model demo:loop --tool calculator --max-steps 1000".split(" "));
-  await purser(place, ["run", "looper", "500 times", "--session", "long"]);
+  await inProcess(place, "agents set looper --model demo:loop --tool calculator --max-steps 1000".split(" "));
+  await inProcess(place, ["run", "looper", "500 times", "--session", "long"]);
   await using server = await startServer(place);
   const { PURSER_DB: _, ...env } = place.env;
   for (const where of [place, { ...place, env: { ...env, PURSER_SERVER: server.url } }]) {

@@ -1,13 +1,14 @@
 import assert from "node:assert/strict";
 import { newPlace, type Place, purser, start } from "./harness/cli_process.ts";
+import { inProcess } from "./harness/in_process.ts";
 
-/** `purser state` as people use it: the real CLI in processes of its own, over files. */
+/** `purser state` as people use it: exports and imports in processes of their own, over files. */
 
 /** A machine with an agent and a session of one run. */
 async function newPlaceWithSession(): Promise<Place> {
   const place = await newPlace();
-  await purser(place, "agents set helper --model demo:echo --tool calculator".split(" "));
-  await purser(place, ["run", "helper", "What is 17 * 23?", "--session", "first"]);
+  await inProcess(place, "agents set helper --model demo:echo --tool calculator".split(" "));
+  await inProcess(place, ["run", "helper", "What is 17 * 23?", "--session", "first"]);
   return place;
 }
 
@@ -52,19 +53,19 @@ Deno.test("a session moves from one database to another by a file, and continues
       "Nothing was written\n",
     err: "",
   });
-  assert.equal((await purser(other, ["sessions", "list"])).out, "No sessions yet\n");
+  assert.equal((await inProcess(other, ["sessions", "list"])).out, "No sessions yet\n");
   assert.match(
     (await purser(other, ["state", "import", file])).out,
     /^Restored session first of helper: 4 messages\n/,
   );
-  const show = await purser(other, ["sessions", "show", "first"]);
+  const show = await inProcess(other, ["sessions", "show", "first"]);
   assert.match(show.out, /Cost +\$0\n/);
   assert.match(
     show.out,
     /Restored +.* UTC, from environment local, exported .* UTC\n +cost \$0\.\d+ there, for \d+ tokens; not counted here\n +with 9 events of history/,
   );
-  assert.equal((await purser(other, ["cost", "--by", "agent"])).out.includes("helper"), false);
-  assert.equal((await purser(other, ["run", "helper", "hi", "--session", "first"])).code, 0);
+  assert.equal((await inProcess(other, ["cost", "--by", "agent"])).out.includes("helper"), false);
+  assert.equal((await inProcess(other, ["run", "helper", "hi", "--session", "first"])).code, 0);
 
   const replay = await purser(other, ["state", "replay", "first", "--json"]);
   const steps = replay.out.trim().split("\n").map((line) => JSON.parse(line));
@@ -151,20 +152,20 @@ Deno.test("a failed export or import prints one sentence, and leaves no file and
     [["replay", broken], 1, /it is truncated/],
   ];
   for (const [args, code, message] of cases) {
-    const outcome = await purser(place, ["state", ...args]);
+    const outcome = await inProcess(place, ["state", ...args]);
     assert.deepEqual([outcome.code, outcome.out], [code, ""], args.join(" "));
     assert.match(outcome.err, message);
     assert.ok(outcome.err.trim().split("\n").length <= 2, outcome.err);
   }
   assert.deepEqual(filesOf(place.folder), before);
-  const session = JSON.parse((await purser(place, ["sessions", "show", "first", "--json"])).out);
+  const session = JSON.parse((await inProcess(place, ["sessions", "show", "first", "--json"])).out);
   assert.deepEqual([session.message_count, session.event_log_count], [4, 9]);
 });
 
 Deno.test("an export warns of credentials, and replaces them on request", async () => {
   await using place = await newPlaceWithSession();
   const key = ["sk", "proj", "abcdefghij0123456789ABCDEFGHIJ0123456789"].join("-");
-  await purser(place, ["run", "helper", `My key is ${key}, keep it`, "--session", "second"]);
+  await inProcess(place, ["run", "helper", `My key is ${key}, keep it`, "--session", "second"]);
   const plain = await purser(place, [
     "state",
     "export",

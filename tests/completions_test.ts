@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { isDeepStrictEqual } from "node:util";
 import { newPlace, type Place, purser, startServer } from "./harness/cli_process.ts";
+import { inProcess } from "./harness/in_process.ts";
 import { findCli } from "./harness/installed_cli.ts";
 
 /** Completion in real shells: keys are typed, and the result is read. */
@@ -87,10 +88,10 @@ async function openPlace(): Promise<Place> {
   for (const name of ["one file.json", "two.json"]) {
     await Deno.writeTextFile(`${place.folder}/here/${name}`, "");
   }
-  await purser(place, ["agents", "set", "helper", "--model", "demo:echo"]);
-  await purser(place, ["agents", "set", "team:two", "--model", "demo:echo"]);
-  await purser(place, ["profiles", "add", "other", "--db", `${place.folder}/here/other.db`]);
-  await purser({ ...place, env: { ...place.env, PURSER_DB: `${place.folder}/here/other.db` } }, [
+  await inProcess(place, ["agents", "set", "helper", "--model", "demo:echo"]);
+  await inProcess(place, ["agents", "set", "team:two", "--model", "demo:echo"]);
+  await inProcess(place, ["profiles", "add", "other", "--db", `${place.folder}/here/other.db`]);
+  await inProcess({ env: { ...place.env, PURSER_DB: `${place.folder}/here/other.db` } }, [
     ...["agents", "set", "elsewhere", "--model", "demo:echo"],
   ]);
   return place;
@@ -156,7 +157,7 @@ Deno.test("a completion creates no database, and leaves no trace beside one", as
     err: "",
   });
   assert.deepEqual([...Deno.readDirSync(place.folder)], []);
-  await purser(place, ["agents", "set", "helper", "--model", "demo:echo"]);
+  await inProcess(place, ["agents", "set", "helper", "--model", "demo:echo"]);
   const { out } = await purser(place, ["__complete", "--", "agents", "show", ""]);
   assert.equal(out, "helper\tdemo:echo\n");
   assert.deepEqual([...Deno.readDirSync(place.folder)].map(({ name }) => name), ["books.db"]);
@@ -164,7 +165,7 @@ Deno.test("a completion creates no database, and leaves no trace beside one", as
 
 Deno.test("a completion reads the file or asks the server, and gives up on one that doesn't answer", async () => {
   await using place = await newPlace();
-  await purser(place, ["agents", "set", "helper", "--model", "demo:echo"]);
+  await inProcess(place, ["agents", "set", "helper", "--model", "demo:echo"]);
   await using server = await startServer(place);
   const { child, url } = server;
   const words = ["__complete", "--", "agents", "show"];

@@ -62,7 +62,7 @@ Deno.test("the library example on alerts reports a run", () =>
     const [code] = blocks(await readDocument("docs/alerts.md"), "ts", "In a program");
     const result = await runExample(code!, directory);
     assert.match(
-      result.stdout,
+      result.out,
       /^Costly run: \$0\.0000\d+ spent in one run, threshold \$0\.00001\n$/,
     );
   }));

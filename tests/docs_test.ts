@@ -40,7 +40,7 @@ Deno.test("the library example of docs/snapshots.md runs", () =>
   inDirectory(async (directory) => {
     const [code] = blocks(await readDocument("docs/snapshots.md"), "ts");
     const result = await runExample(code!, directory);
-    assert.equal(result.stdout, "2 messages restored\n");
+    assert.equal(result.out, "2 messages restored\n");
   }));
 
 Deno.test("the README names only tasks that exist, and each with its form for Node", async () => {
@@ -56,14 +56,14 @@ Deno.test("the README's library example runs", () =>
   inDirectory(async (directory) => {
     const [code] = blocks(await readDocument("README.md"), "ts", "As a library");
     const result = await runExample(code!, directory);
-    assert.match(result.stdout, /You said: Hello 0\.\d+/);
+    assert.match(result.out, /You said: Hello 0\.\d+/);
   }));
 
 Deno.test("the library document's example of typed reads runs", () =>
   inDirectory(async (directory) => {
     const code = blocks(await readDocument("docs/library.md"), "ts").find((each) => each.includes("costs({"));
     const result = await runExample(code!, directory);
-    assert.match(result.stdout, /^\d{4}-\d\d-\d\d 0\.\d+\nfirst\n$/);
+    assert.match(result.out, /^\d{4}-\d\d-\d\d 0\.\d+\nfirst\n$/);
   }));
 
 Deno.test("every openPurser() of the documents' programs names its database, which is required", async () => {
@@ -182,12 +182,12 @@ Deno.test("the quick start on budgets works as it is written: a run is refused, 
     const [, ...args] = words(lines[refused]!);
     const env = { XDG_CONFIG_HOME: directory, XDG_DATA_HOME: directory };
     const cli = new URL("cli.ts", ROOT).href;
-    const { code, stderr } = await deno(["run", ...CLI_PERMISSIONS, "--quiet", cli, ...args], env, directory);
-    assert.equal(code, 5, stderr);
+    const { code, err } = await deno(["run", ...CLI_PERMISSIONS, "--quiet", cli, ...args], env, directory);
+    assert.equal(code, 5, err);
     const [message] = blocks(await readDocument("docs/budgets.md"), "text", "Quick start");
     const plain = (text: string) =>
       text.replaceAll(/\b(run|bud)_(\w+|…)/g, "$1_ID").replaceAll(/\d{4}-\d\d-\d\dT00:00Z/g, "MIDNIGHT");
-    assert.equal(plain(stderr.split("\n")[0]!), plain(message!.trim()));
+    assert.equal(plain(err.split("\n")[0]!), plain(message!.trim()));
     const after = await runLines(lines.slice(refused + 1), directory);
     assert.match(
       after,
@@ -212,7 +212,7 @@ Deno.test("the library example on budgets prints what it says", () =>
     const printed = [
       ...document.split("\n## In a program\n")[1]!.matchAll(/It prints `([^`]+)` and `([^`]+)`/g),
     ][0]!;
-    assert.equal(result.stdout, `${printed[1]}\n${printed[2]}\n`);
+    assert.equal(result.out, `${printed[1]}\n${printed[2]}\n`);
   }));
 
 Deno.test("docs/budgets.md has every field of a budget, every window and every reason", async () => {

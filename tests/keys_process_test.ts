@@ -3,6 +3,7 @@ import { CLI_PERMISSIONS } from "../build/permissions.ts";
 import { systemClock } from "../src/kernel/clock.ts";
 import { KEY_CACHE_MS } from "../src/keys/mod.ts";
 import { newPlace, type Place, purser, start } from "./harness/cli_process.ts";
+import { inProcess } from "./harness/in_process.ts";
 
 /** Keys in real processes: servers, clients and their access. */
 
@@ -36,7 +37,7 @@ const serve = (place: Place, host: string) =>
   listening(start(place, ["serve", "--host", host, "--port", "0"]), /answers at http:\S+?:(\d+)/);
 
 async function keyOf(place: Place, line: string): Promise<{ key: string; keyId: string }> {
-  const { code, out, err } = await purser(place, [...`keys create ${line}`.split(" "), "--json"]);
+  const { code, out, err } = await inProcess(place, [...`keys create ${line}`.split(" "), "--json"]);
   assert.equal(code, 0, err);
   const { key, key_id } = JSON.parse(out);
   return { key, keyId: key_id };

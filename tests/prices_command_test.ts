@@ -3,10 +3,11 @@ import { memoryTerminal } from "../src/cli/terminal/_memory_terminal.ts";
 import { main } from "../src/cli/mod.ts";
 import { fixedClock } from "../src/kernel/clock.ts";
 import { DOWNLOAD_TIMEOUT_MS } from "../src/pricing/updates/mod.ts";
-import { newPlace, purser, startServer } from "./harness/cli_process.ts";
+import { newPlace, startServer } from "./harness/cli_process.ts";
+import { inProcess } from "./harness/in_process.ts";
 import { publish, publishedPrices } from "./harness/price_files.ts";
 
-/** `purser prices update` against a real server of files, in processes of its own. */
+/** `purser prices update` against a real server of files. */
 
 const FILES = {
   "good.json": await publishedPrices([
@@ -27,7 +28,7 @@ Deno.test("purser prices update shows the difference, takes it, and every later 
   await using server = publish(FILES);
   const folder = `${place.folder}/purser/prices`;
   const from = `${server.url}/good.json`;
-  const dry = await purser(place, ["prices", "update", from, "--dry-run"]);
+  const dry = await inProcess(place, ["prices", "update", from, "--dry-run"]);
   assert.deepEqual([dry.code, await namesIn(folder)], [0, []], dry.err);
   assert.match(
     dry.out,
@@ -39,30 +40,30 @@ Deno.test("purser prices update shows the difference, takes it, and every later 
   assert.match(dry.out, /^held back +openai:gpt-4 +changed: openai:gpt-4 input 30 -> 300$/m);
   assert.match(dry.err, /2 held back: .* --accept openai:davinci or --accept-all\nNothing was written\n$/);
 
-  const update = await purser(place, ["prices", "update", from, "--json"]);
+  const update = await inProcess(place, ["prices", "update", from, "--json"]);
   assert.equal(update.code, 0, update.err);
   const [result] = JSON.parse(update.out);
   assert.deepEqual([result.path, result.dry_run, result.added], [`${folder}/genai_prices.json`, false, [
     "openai:gpt-new",
   ]]);
   assert.deepEqual(await namesIn(folder), ["genai_prices.json"]);
-  const shown = await purser(place, ["prices", "show", "openai:gpt-new"]);
+  const shown = await inProcess(place, ["prices", "show", "openai:gpt-new"]);
   assert.match(shown.out, /^input tokens +7 .*million$/m);
-  assert.match((await purser(place, ["prices", "show", "openai:gpt-4"])).out, /^input tokens +30 /m);
+  assert.match((await inProcess(place, ["prices", "show", "openai:gpt-4"])).out, /^input tokens +30 /m);
 
   await using running = await startServer(place);
   const { price } = await (await fetch(`${running.url}/prices?model=openai:gpt-new`)).json();
   assert.equal(price.tiers[0].rates[0].usd, 7);
 
-  const accepted = await purser(place, ["prices", "update", from, "--accept", "openai:gpt-4"]);
+  const accepted = await inProcess(place, ["prices", "update", from, "--accept", "openai:gpt-4"]);
   assert.match(accepted.out, /1 changed, 0 removed, 1 held back$/m);
   assert.deepEqual(await namesIn(folder), ["genai_prices.json", "genai_prices.json.bak"]);
-  assert.match((await purser(place, ["prices", "show", "openai:gpt-4"])).out, /^input tokens +300 /m);
-  const wrong = await purser(place, ["prices", "update", from, "--accept", "gpt-4"]);
+  assert.match((await inProcess(place, ["prices", "show", "openai:gpt-4"])).out, /^input tokens +300 /m);
+  const wrong = await inProcess(place, ["prices", "update", from, "--accept", "gpt-4"]);
   assert.deepEqual([wrong.code, /^error: Cannot accept gpt-4: /m.test(wrong.err)], [1, true], wrong.err);
 
   await Deno.writeTextFile(`${folder}/genai_prices.json`, FILES["good.json"].slice(0, 1_000));
-  const broken = await purser(place, ["prices", "show", "openai:gpt-4"]);
+  const broken = await inProcess(place, ["prices", "show", "openai:gpt-4"]);
   assert.match(broken.out, /^input tokens +30 /m);
   assert.match(broken.err, /Updated prices cannot be used, those of this release are/);
 });
@@ -78,7 +79,7 @@ Deno.test("purser prices update reports files that can't be taken, and changes n
   await using place = await newPlace();
   await using server = publish(FILES);
   for (const [path, message] of FAILING) {
-    const { code, out, err } = await purser(place, ["prices", "update", `${server.url}/${path}`]);
+    const { code, out, err } = await inProcess(place, ["prices", "update", `${server.url}/${path}`]);
     assert.deepEqual([code, out], [1, ""], path);
     assert.match(err, message);
   }

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
-import { newPlace, type Place, purser, startServer } from "./harness/cli_process.ts";
+import { newPlace, type Place, startServer } from "./harness/cli_process.ts";
+import { inProcess } from "./harness/in_process.ts";
 
-/** Profiles as users have them, with real processes. */
+/** Profiles as users have them, with real files and servers. */
 
 /** A server over another machine's database that records the credentials of its requests. */
 async function startNotingServer(place: Place) {
@@ -32,26 +33,34 @@ Deno.test("a profile selects its server, and sends the key of its file to that s
   await using server = await startNotingServer(place);
   const key = `${place.folder}/key`;
   await Deno.writeTextFile(key, "psr_s3cr3t\n", { mode: 0o600 });
-  const add = await purser(place, ["profiles", "add", "prod", "--server", server.url, "--api-key-file", key]);
+  const add = await inProcess(place, [
+    "profiles",
+    "add",
+    "prod",
+    "--server",
+    server.url,
+    "--api-key-file",
+    key,
+  ]);
   assert.equal(add.code, 0, add.err);
   assert.equal((await Deno.stat(`${place.folder}/purser/purser.json`)).mode! & 0o777, 0o600);
 
   // PURSER_DB is set on this machine; the profile of the line wins all the same.
-  const set = await purser(place, ["agents", "set", "there", "--model", "demo:echo", "--profile", "prod"]);
+  const set = await inProcess(place, ["agents", "set", "there", "--model", "demo:echo", "--profile", "prod"]);
   assert.deepEqual([set.code, set.err], [0, ""]);
   assert.deepEqual([...new Set(server.shown)], ["Bearer psr_s3cr3t"]);
-  assert.match((await purser(place, ["agents", "list"])).out, /^No agents yet/);
+  assert.match((await inProcess(place, ["agents", "list"])).out, /^No agents yet/);
 
   const { PURSER_DB: _, ...env } = place.env;
   const byEnvironment = { ...place, env: { ...env, PURSER_PROFILE: "prod" } };
-  assert.match((await purser(byEnvironment, ["agents", "list"])).out, /^there /m);
+  assert.match((await inProcess(byEnvironment, ["agents", "list"])).out, /^there /m);
   server.shown.length = 0;
-  assert.equal((await purser(byEnvironment, ["agents", "list", "--server", server.url])).code, 0);
+  assert.equal((await inProcess(byEnvironment, ["agents", "list", "--server", server.url])).code, 0);
   assert.deepEqual(server.shown, [null]);
 
-  const doctor = await purser(byEnvironment, ["doctor"]);
+  const doctor = await inProcess(byEnvironment, ["doctor"]);
   assert.match(doctor.out, /^ok +connection +the server at 127\.0\.0\.1:\d+, from the profile prod; /m);
-  const listed = await purser(place, ["profiles", "list"]);
+  const listed = await inProcess(place, ["profiles", "list"]);
   for (const { out, err } of [add, set, doctor, listed]) assert.doesNotMatch(out + err, /s3cr3t/);
 });
 
@@ -60,7 +69,7 @@ Deno.test("a key file that others can read causes a warning and a missing one is
   await Deno.writeTextFile(place.env.PURSER_DB!, ""); // as an empty database
   await using server = await startNotingServer(place);
   const key = `${place.folder}/key`;
-  const added = await purser(place, [
+  const added = await inProcess(place, [
     "profiles",
     "add",
     "prod",
@@ -71,15 +80,15 @@ Deno.test("a key file that others can read causes a warning and a missing one is
   ]);
   assert.equal(added.code, 0);
   // Not needed for a local database.
-  assert.equal((await purser(place, ["agents", "list"])).err, "");
-  assert.deepEqual(await purser(place, ["agents", "list", "--profile", "prod"]), {
+  assert.equal((await inProcess(place, ["agents", "list"])).err, "");
+  assert.deepEqual(await inProcess(place, ["agents", "list", "--profile", "prod"]), {
     code: 1,
     out: "",
     err: `error: Cannot use the API key file ${key}: no such file or directory; write the key into it\n`,
   });
   await Deno.writeTextFile(key, "psr_1");
   await Deno.chmod(key, 0o644);
-  const { code, err } = await purser(place, ["agents", "list", "--profile", "prod"]);
+  const { code, err } = await inProcess(place, ["agents", "list", "--profile", "prod"]);
   assert.equal(code, 0);
   assert.match(JSON.parse(err).message, /^Other users can read the API key file .*: chmod 600 /);
 });
@@ -89,10 +98,13 @@ Deno.test("profiles can be fixed while the rest of the config is invalid", async
   await Deno.mkdir(`${place.folder}/purser`);
   await Deno.writeTextFile(`${place.folder}/purser/purser.json`, '{ "prot": 1, "api_key": "${MISSING}" }');
   const env = { ...place.env, PURSER_PROFILE: "prod" };
-  assert.equal((await purser({ ...place, env }, ["agents", "list"])).code, 2);
-  assert.equal((await purser({ ...place, env }, ["profiles", "add", "prod", "--db", "x.db"])).code, 0);
-  assert.match((await purser({ ...place, env }, ["profiles", "list"])).out, /^prod +db +\/.*x\.db +none$/m);
-  assert.equal((await purser({ ...place, env }, ["completions", "bash"])).code, 0);
+  assert.equal((await inProcess({ ...place, env }, ["agents", "list"])).code, 2);
+  assert.equal((await inProcess({ ...place, env }, ["profiles", "add", "prod", "--db", "x.db"])).code, 0);
+  assert.match(
+    (await inProcess({ ...place, env }, ["profiles", "list"])).out,
+    /^prod +db +\/.*x\.db +none$/m,
+  );
+  assert.equal((await inProcess({ ...place, env }, ["completions", "bash"])).code, 0);
 });
 
 Deno.test("an invalid profile is bad usage with a remedy", async () => {
@@ -106,7 +118,7 @@ Deno.test("an invalid profile is bad usage with a remedy", async () => {
     ["cost --profile prod --db y", /^error: Cannot use --profile together with --db: give one of them\n/],
   ];
   for (const [line, message] of wrong) {
-    const { code, out, err } = await purser(place, line.split(" "));
+    const { code, out, err } = await inProcess(place, line.split(" "));
     assert.deepEqual([code, out], [2, ""], line);
     assert.match(err, message);
     assert.doesNotMatch(err, /s3cr3t/);
@@ -115,8 +127,8 @@ Deno.test("an invalid profile is bad usage with a remedy", async () => {
 
 Deno.test("serve refuses a profile that names a server", async () => {
   await using place = await newPlace();
-  await purser(place, ["profiles", "add", "prod", "--server", "http://127.0.0.1:1"]);
-  const { code, err } = await purser(place, ["serve", "--port", "0", "--profile", "prod"]);
+  await inProcess(place, ["profiles", "add", "prod", "--server", "http://127.0.0.1:1"]);
+  const { code, err } = await inProcess(place, ["serve", "--port", "0", "--profile", "prod"]);
   assert.equal(code, 2);
   assert.match(
     err,

@@ -1,10 +1,9 @@
 import assert from "node:assert/strict";
 import { isDeepStrictEqual } from "node:util";
 import { COMMANDS } from "../../src/cli/command_table.ts";
-import { main } from "../../src/cli/mod.ts";
 import { splitLine } from "../../src/cli/parse/_split_line.ts";
-import { memoryTerminal } from "../../src/cli/terminal/_memory_terminal.ts";
 import { readEnvironment } from "../../src/config/mod.ts";
+import { inProcess } from "../harness/in_process.ts";
 import { startSqld } from "../harness/sqld.ts";
 import { isThorough } from "../harness/thorough.ts";
 import { createNormaliser, normaliseOutcome, type Outcome } from "./normalise.ts";
@@ -170,11 +169,7 @@ async function run(
   { stdin }: Row,
   line: string,
 ): Promise<Outcome> {
-  if (!program) {
-    const terminal = memoryTerminal({ stdin });
-    const code = await main(splitLine(line), { terminal, env });
-    return { code, out: terminal.out, err: terminal.err };
-  }
+  if (!program) return await inProcess({ env }, splitLine(line), stdin);
   const child = start(program, place, env, splitLine(line), stdin === undefined ? "null" : "piped");
   if (stdin !== undefined) await new Blob([stdin]).stream().pipeTo(child.stdin);
   const { code, stdout, stderr } = await child.output();

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { CLI_PERMISSIONS } from "../../build/permissions.ts";
+import { inProcess } from "./in_process.ts";
 import { findCli } from "./installed_cli.ts";
 
 /** The folder of the repository. */
@@ -24,7 +25,7 @@ export async function deno(args: string[], env: Record<string, string> = {}, cwd
   const output = await new Deno.Command(Deno.execPath(), { args, env: { NO_COLOR: "1", ...env }, cwd })
     .output();
   const text = new TextDecoder();
-  return { code: output.code, stdout: text.decode(output.stdout), stderr: text.decode(output.stderr) };
+  return { code: output.code, out: text.decode(output.stdout), err: text.decode(output.stderr) };
 }
 
 /** Splits a command line into words; quotes hold words together. */
@@ -39,22 +40,28 @@ export async function runExample(code: string, directory: string) {
   await Deno.writeTextFile(path, code.replaceAll('"./src/mod.ts"', library));
   const config = new URL("deno.json", ROOT).pathname;
   const result = await deno(["run", ...CLI_PERMISSIONS, "--quiet", "--config", config, path], {}, directory);
-  assert.equal(result.code, 0, result.stderr);
+  assert.equal(result.code, 0, result.err);
   return result;
 }
 
-/** Runs the `purser` command lines of a document in a sandbox of their own; returns their output. */
+/** A file that a command line names, relative to its folder. */
+const NAMED_FILE = /^[\w.]+\.(?:json|db)$/;
+
+/**
+ * Runs the `purser` command lines of a document in a sandbox of their own; returns their output. Those that name a file of
+ * their folder have a process with that folder.
+ */
 export async function runLines(lines: readonly string[], directory: string): Promise<string> {
+  const env = { XDG_CONFIG_HOME: directory, XDG_DATA_HOME: directory };
   let output = "";
   for (const line of lines) {
     const [program, ...args] = words(line);
     assert.equal(program, "purser");
-    const { code, stdout, stderr } = await deno([...CLI, ...args], {
-      XDG_CONFIG_HOME: directory,
-      XDG_DATA_HOME: directory,
-    }, directory);
-    assert.equal(code, 0, `${line}\n${stderr}`);
-    output += stdout;
+    const { code, out, err } = args.some((word) => NAMED_FILE.test(word))
+      ? await deno([...CLI, ...args], env, directory)
+      : await inProcess({ env: { ...Deno.env.toObject(), ...env } }, args);
+    assert.equal(code, 0, `${line}\n${err}`);
+    output += out;
   }
   return output;
 }
