@@ -16,13 +16,13 @@ import {
 } from "./faults/alert_workers.ts";
 import { seededRandom } from "./harness/random.ts";
 import { skipSqld, startSqld } from "./harness/sqld.ts";
+import { cases } from "./harness/thorough.ts";
 import { holdingAnswer, startWebhookReceiver, type WebhookReceiver } from "./harness/webhook_receiver.ts";
 
 /** Real processes that book into one database, each with a dispatcher of its own. */
 
-/** More than the history keeps, by the four processes. */
-const RUNS = 520;
-/** Fewer, by the one. */
+/** By the four processes; in a thorough run of a factor of four, more than the history keeps. */
+const RUNS = cases(130);
 const RUNS_ON_FILE = 120;
 const CALLS_PER_RUN = 3;
 /** Every n-th run is booked by several processes at once, a call each. */

@@ -23,7 +23,7 @@ import {
  * of processes, PURSER_BUDGET_CALLS that of the calls at once against a budget that is nearly spent.
  */
 
-const { PURSER_BUDGET_KILLS, PURSER_BUDGET_CALLS = "160" } = readEnvironment();
+const { PURSER_BUDGET_KILLS, PURSER_BUDGET_CALLS = "96" } = readEnvironment();
 
 const WORKER = fileURLToPath(new URL("budget_calls_worker.ts", import.meta.url));
 
@@ -282,7 +282,7 @@ Deno.test({
       const { made, refused, wrong } = await orderAll(db, 4, { ...ORDER, calls: calls / 4, atOnce: 16 });
       const spent = await sum(store, "1");
       const { open, lost } = await held(store, "");
-      if (calls > 160) {
+      if (calls > 96) {
         console.log(
           JSON.stringify({ calls, made, refused, spent: Number(spent) / 1e9, lost: Number(lost) / 1e9 }),
         );
