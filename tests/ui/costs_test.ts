@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { expectAccessible, type TestPage } from "../harness/browser.ts";
+import { changeAddress, expectAccessible, type TestPage } from "../harness/browser.ts";
 import { type TestDashboard, testDashboard } from "../harness/dashboard.ts";
 import { downloaded } from "./_downloads.ts";
 import { fixedClock } from "../../src/kernel/clock.ts";
@@ -302,7 +302,7 @@ testDashboard("the costs in the dashboard", { clock: fixedClock(NOW) }, {
   async "every page is accessible"(dashboard) {
     await using opened = await open(dashboard, "?agent_id=support");
     for (const path of ["?agent_id=support", "/compare", "/caching", "/coverage", "/forecast"]) {
-      await opened.page.goto(`${dashboard.url}/ui/costs${path}`);
+      await changeAddress(opened.page, `/ui/costs${path}`);
       await opened.page.locator("main .table-scroll, main svg").first().waitFor();
       await expectAccessible(opened.page, path);
     }

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { expectAccessible } from "../harness/browser.ts";
+import { changeAddress, expectAccessible } from "../harness/browser.ts";
 import { testDashboard } from "../harness/dashboard.ts";
 import { bookCalls, call, dataRequests, openAt } from "./_money.ts";
 
@@ -33,8 +33,10 @@ testDashboard("the calls without a known cost", {}, {
     await bookCalls(dashboard.purser);
     const estimated = call("6", "2026-10-31T11:00:00.000Z", "coder", 1, { estimated: true });
     assert.equal((await dashboard.purser.api("POST", "/costs/events", [estimated])).status, 201);
+    await using opened = await openAt(dashboard, "/ui/costs/coverage");
     for (const [path, text] of Object.entries(PAGES)) {
-      await using opened = await openAt(dashboard, path);
+      opened.requests.length = 0;
+      await changeAddress(opened.page, path);
       const note = opened.page.locator(".coverage-note");
       await note.waitFor();
       assert.equal(
@@ -46,6 +48,8 @@ testDashboard("the calls without a known cost", {}, {
       await note.getByRole("link").click();
       await opened.page.getByRole("heading", { name: /^Calls with a price/ }).waitFor();
       assert.equal(await opened.page.locator(".coverage-note").count(), 0);
+      // Its own requests have been answered, so that they are not those of the next page.
+      await opened.page.waitForFunction(() => document.querySelector(".skeleton") === null);
     }
   },
 

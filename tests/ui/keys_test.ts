@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { createKey, createWebSession } from "../../src/keys/mod.ts";
-import { expectAccessible, type TestPage } from "../harness/browser.ts";
+import { changeAddress, expectAccessible, type TestPage } from "../harness/browser.ts";
 import { replaceChannels } from "../harness/fake_channels.ts";
 import { type TestDashboard, testDashboard } from "../harness/dashboard.ts";
 
@@ -146,7 +146,7 @@ testDashboard("the keys and channels in the dashboard", {}, {
   async "every page is accessible"(dashboard) {
     await using opened = await open(dashboard, "");
     for (const path of ["", "/channels"]) {
-      await opened.page.goto(`${dashboard.url}/ui/keys${path}`);
+      await changeAddress(opened.page, `/ui/keys${path}`);
       await opened.page.locator("main table, main .empty").first().waitFor();
       await expectAccessible(opened.page, path);
     }

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { Page } from "#dev/playwright_core.ts";
 import { testDashboard } from "../harness/dashboard.ts";
-import type { TestPage } from "../harness/browser.ts";
+import { changeAddress, type TestPage } from "../harness/browser.ts";
 import { isThorough } from "../harness/thorough.ts";
 import { bookCalls, call, openAt, statOf } from "./_money.ts";
 
@@ -10,17 +10,12 @@ import { bookCalls, call, openAt, statOf } from "./_money.ts";
 /** A page of the dashboard without an amount. */
 const NO_AMOUNTS = "/ui/keys";
 
-/** Opens a page without loading the dashboard anew, from one without an amount, so that no figure is that of the page before. */
+/** Opens a page from one without an amount, so that no figure is that of the page before. */
 async function goTo(page: Page, path: string): Promise<void> {
-  const navigate = (path: string) =>
-    page.evaluate((path) => {
-      history.pushState(null, "", path);
-      dispatchEvent(new PopStateEvent("popstate"));
-    }, path);
   const heading = page.locator("main h1");
-  await navigate(NO_AMOUNTS);
+  await changeAddress(page, NO_AMOUNTS);
   await heading.filter({ hasText: "Keys" }).waitFor();
-  await navigate(path);
+  await changeAddress(page, path);
   await heading.filter({ hasNotText: "Keys" }).waitFor();
 }
 

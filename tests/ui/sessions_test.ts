@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { systemClock } from "../../src/kernel/clock.ts";
-import { expectAccessible, type TestPage } from "../harness/browser.ts";
+import { changeAddress, expectAccessible, type TestPage } from "../harness/browser.ts";
 import { type TestDashboard, testDashboard } from "../harness/dashboard.ts";
 import { downloaded } from "./_downloads.ts";
 
@@ -304,7 +304,7 @@ testDashboard("the sessions in the dashboard", {
         "/second?tab=calls",
       ]
     ) {
-      await opened.page.goto(`${dashboard.url}/ui/sessions${path}`);
+      await changeAddress(opened.page, `/ui/sessions${path}`);
       await opened.page.locator("main table, main .step").first().waitFor();
       await expectAccessible(opened.page, path);
     }
