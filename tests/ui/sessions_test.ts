@@ -3,11 +3,13 @@ import { systemClock } from "../../src/kernel/clock.ts";
 import { changeAddress, expectAccessible, type TestPage } from "../harness/browser.ts";
 import { type TestDashboard, testDashboard } from "../harness/dashboard.ts";
 import { downloaded } from "./_downloads.ts";
+import { cases } from "../harness/thorough.ts";
 
 /** The sessions in the dashboard, and the replay of one by the keyboard. */
 
 const HOSTILE = "\u202e<img src=x onerror=alert(1)>\u0007 17 * 23";
-const LONG = 100_000;
+/** The events of a long log: 100,000 in a thorough run of a factor of four. */
+const LONG = cases(25_000);
 
 /** A model that never answers. */
 const silent = Deno.serve(
@@ -91,7 +93,7 @@ testDashboard("the sessions in the dashboard", {
       output_tokens: 2,
       cost_usd: 0.7512345,
     }]);
-    // A log of 100,000 events, as many calls of a tool would make it.
+    // A long log, as many calls of a tool would make it.
     await purser.core.store.write([
       {
         sql: `INSERT INTO events (event_id, session_id, seq, run_id, agent_id, type, at, call_id, payload)
@@ -236,7 +238,7 @@ testDashboard("the sessions in the dashboard", {
     );
   },
 
-  async "a log of 100,000 events is read on demand, and stays usable"(dashboard) {
+  async [`a log of ${LONG} events is read on demand, and stays usable`](dashboard) {
     await using opened = await open(dashboard, "/long?view=timeline");
     const { page } = opened;
     await list(opened).focus();
