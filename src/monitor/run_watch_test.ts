@@ -24,7 +24,7 @@ function call(fields: Partial<CallObservation>): CallObservation {
   };
 }
 
-const THOUSANDS = 100_000;
+const THOUSANDS = 30_000;
 
 Deno.test("the monitor remembers a bounded number of runs, whatever the number of agents", () => {
   const runs = new RunWatch();

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import fc from "#dev/fast_check.ts";
 import { anyCharacter } from "../../tests/harness/any_character.ts";
+import { cases } from "../../tests/harness/thorough.ts";
 import { type CredentialKind, redactCredentials, redactField } from "./mod.ts";
 import {
   HARMLESS,
@@ -139,7 +140,9 @@ Deno.test("redactCredentials() never changes the rest of a text", () => {
   }));
 });
 
-Deno.test("redactCredentials() is not held up by a hostile megabyte", () => {
+const LONG = cases(300_000);
+
+Deno.test("redactCredentials() is not held up by a long hostile text", () => {
   const parts = [
     ...'a A1b é sk- sk-ant- eyJ eyJ. SG. AKIA - --a _ = : > " \\ \\" % \\n a/ A1b2+/ https:// https://a: ://a:b'
       .split(" "),
@@ -170,7 +173,7 @@ Deno.test("redactCredentials() is not held up by a hostile megabyte", () => {
     ...["password='password=\"", "https://hooks.slack.com/services/"],
   ];
   for (const part of parts) {
-    const text = part.repeat(Math.ceil(1e6 / part.length));
+    const text = part.repeat(Math.ceil(LONG / part.length));
     redact(text); // it ends: where time grew with the square of the length, this test would not
   }
 });

@@ -1,12 +1,13 @@
 import assert from "node:assert/strict";
 import { newPlace, type Place, purser } from "../harness/cli_process.ts";
 import { seededRandom } from "../harness/random.ts";
+import { cases } from "../harness/thorough.ts";
 
 /** Many commands at once, each a process of its own, on one file. */
 
 /** The number of rounds; `PURSER_STORM_ROUNDS=15` for a thorough run. */
 const ROUNDS = Number(Deno.env.get("PURSER_STORM_ROUNDS") ?? 1);
-const COMMANDS = 40;
+const COMMANDS = cases(24);
 
 /** The effects of the commands of all rounds, by the books of this test. */
 interface Done {

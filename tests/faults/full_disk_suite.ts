@@ -8,6 +8,7 @@ import { writeDocument } from "../../src/snapshots/mod.ts";
 import { openStore, toObjects } from "../../src/store/mod.ts";
 import { findCli } from "../harness/installed_cli.ts";
 import { type Disk, mountDisk, reasonAgainstMounting } from "../harness/small_disk.ts";
+import { isThorough } from "../harness/thorough.ts";
 
 /** The real CLI on a full disk: a tmpfs of a few KB or MB. */
 
@@ -58,7 +59,7 @@ test("an export to a full disk is an error, leaves no file behind, and keeps an 
 const NO_ROOM =
   /^error: Cannot restore the session: the disk of the database has only \d+ MB left; free some space and try again\n$/;
 
-for (const mib of [6, 14, 30]) {
+for (const mib of isThorough ? [6, 14, 30] : [6, 14]) {
   test(`an import too large for a disk of ${mib} MiB leaves the session as it was, and room for other writes`, async () => {
     await using place = await newPlace(mib * MIB);
     const { disk } = place;
