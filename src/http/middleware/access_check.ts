@@ -8,6 +8,7 @@ import { isOpenPath } from "../resources.ts";
 import { type RequestLease, RequestLimits } from "./request_limits.ts";
 import { LoggedRequest } from "./request_log.ts";
 import { ANONYMOUS } from "./principal.ts";
+import { headersOf } from "./server_request.ts";
 import { errorResponse, isGatewayPath } from "./error_response.ts";
 import { refusalOf } from "./loopback.ts";
 import { checkOwnPage, sessionTokenOf } from "./web_session.ts";
@@ -61,9 +62,8 @@ async function authenticateRequest(
   },
 ): Promise<Principal | undefined> {
   const isGateway = isGatewayPath(path);
-  const authorization = isGateway
-    ? authorizationOf(request.headers, search)
-    : request.headers.get("authorization");
+  const headers = headersOf(request);
+  const authorization = isGateway ? authorizationOf(headers, search) : headers.get("authorization");
   if (path !== SIGN_IN_PATH && isOpenRequest(request.method, path)) {
     // Before the database is read: a liveness probe must not depend on it.
     if (refusalOf(request, from) === undefined || await isAuthRequired(core)) return ANONYMOUS;

@@ -47,8 +47,8 @@ export function authorizeRoutes(
     });
   }
   app.use(async (c, next) => {
-    const isRoute = matchedRoutes(c).some(({ method }) => method !== "ALL");
-    if (isRoute && principalOf(c) && !c.get("isAuthorized")) {
+    const isUnchecked = principalOf(c) && !c.get("isAuthorized");
+    if (isUnchecked && matchedRoutes(c).some(({ method }) => method !== "ALL")) {
       throw new PurserError("forbidden", `Cannot ${c.req.method} ${c.req.path}: no API key may do that`);
     }
     await next();

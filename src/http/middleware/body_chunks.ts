@@ -1,7 +1,7 @@
 import type { Core } from "../../service/mod.ts";
 import { PurserError } from "../../kernel/errors.ts";
 import type { RequestLease } from "./request_limits.ts";
-import { SERVER_PARTS, type ServerRequest } from "./server_request.ts";
+import { headersOf, SERVER_PARTS, type ServerRequest } from "./server_request.ts";
 
 /** Returns whether a request has a body. */
 export function hasBody(request: ServerRequest): boolean {
@@ -16,8 +16,8 @@ export function arrivedBody(request: ServerRequest, lease: RequestLease | undefi
 }
 
 /** Returns the declared length of a request's body; 0 where there is none or it is not a number. */
-export function lengthOf({ headers }: Request): number {
-  const length = Number(headers.get("content-length"));
+export function lengthOf(request: ServerRequest): number {
+  const length = Number(headersOf(request).get("content-length"));
   return Number.isSafeInteger(length) && length > 0 ? length : 0;
 }
 

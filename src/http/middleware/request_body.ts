@@ -57,7 +57,7 @@ export async function readBody(
   core: Pick<Core, "stopping">,
   { lease, maxBytes }: { lease: RequestLease | undefined; maxBytes: number },
 ): Promise<Uint8Array<ArrayBuffer>> {
-  if (Number(request.headers.get("content-length")) > maxBytes) throw tooLarge(maxBytes);
+  if (lengthOf(request) > maxBytes) throw tooLarge(maxBytes);
   lease?.beginBody(lengthOf(request), { isHeld: true, maxBytes });
   const arrived = arrivedBody(request, lease);
   if (arrived === undefined) return await readUpTo(bodyChunks(request, core, lease), maxBytes);

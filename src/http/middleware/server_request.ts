@@ -1,3 +1,5 @@
+import { type HeaderFields, joinHeaders } from "../../kernel/header_fields.ts";
+
 /** The body of a request, as a server has it before it is a stream. */
 export interface ServerBody {
   /** Returns all of it if all of it has arrived and nothing of it was read; else undefined. */
@@ -10,6 +12,8 @@ export interface ServerBody {
 export interface ServerParts {
   /** The names and the values of its headers in turn, as they were sent. */
   sentHeaders: readonly string[];
+  /** The same by their names, once they were asked for. */
+  headers?: HeaderFields;
   /** Undefined for a request without a body. */
   body: ServerBody | undefined;
 }
@@ -20,4 +24,10 @@ export const SERVER_PARTS = Symbol("parts of the server");
 /** A request that may come from a server with {@link ServerParts}. */
 export interface ServerRequest extends Request {
   [SERVER_PARTS]?: ServerParts;
+}
+
+/** Returns the headers of a request, without making `Headers` of them where the server has them as they were sent. */
+export function headersOf(request: ServerRequest): HeaderFields {
+  const parts = request[SERVER_PARTS];
+  return parts ? parts.headers ??= joinHeaders(parts.sentHeaders) : request.headers;
 }

@@ -2,14 +2,13 @@ import type { Context } from "hono";
 import { MAX_GATEWAY_BODY_BYTES, MAX_GATEWAY_BODY_VALUES } from "../../contract/limits.ts";
 import { type Caller, findTarget, passRequest, readAttribution } from "../../gateway/mod.ts";
 import { toStream } from "../../kernel/byte_reader.ts";
-import { type HeaderFields, joinHeaders } from "../../kernel/header_fields.ts";
 import { PurserError } from "../../kernel/errors.ts";
 import type { Core } from "../../service/mod.ts";
 import type { Permission } from "../middleware/permission.ts";
 import { type ApiEnv, leaseOf, principalOf } from "../middleware/principal.ts";
 import { checkValues, readBody } from "../middleware/request_body.ts";
 import { plainResponse, withReader, withWhole } from "../middleware/response_headers.ts";
-import { SERVER_PARTS, type ServerRequest } from "../middleware/server_request.ts";
+import { headersOf, SERVER_PARTS } from "../middleware/server_request.ts";
 import { isApiPath } from "../resources.ts";
 import { createRouter, type Router } from "../router.ts";
 
@@ -81,12 +80,6 @@ async function pass(c: Context<ApiEnv>, core: Core, path: string): Promise<Respo
     isPlain ? plainResponse(status, headers) : new Response(toStream(body), { status, headers }),
     body,
   );
-}
-
-/** Returns the headers of a request, without making `Headers` of them where the server has them as they were sent. */
-function headersOf(request: ServerRequest): HeaderFields {
-  const parts = request[SERVER_PARTS];
-  return parts ? joinHeaders(parts.sentHeaders) : request.headers;
 }
 
 function callerOf(c: Pick<Context<ApiEnv>, "env">): Caller {
