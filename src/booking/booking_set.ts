@@ -1,5 +1,12 @@
 import { advanceCounters, type BookedScopes, decideAlerts, readFired, warnOfBudgets } from "../alerts/mod.ts";
-import { freeReported, type Grant, type ReservedElsewhere, settleReservations } from "../budgets/mod.ts";
+import {
+  freeReported,
+  type Grant,
+  isInWindowsOf,
+  mayBeKept,
+  type ReservedElsewhere,
+  settleReservations,
+} from "../budgets/mod.ts";
 import { HAS_ENABLED_RULES, type ModelCall, recordCalls, recordPrices } from "../ledger/mod.ts";
 import {
   appendEvents,
@@ -54,6 +61,8 @@ const READ_RUNS = `SELECT v.call_id, coalesce((SELECT e.seq FROM events e
   EXISTS (SELECT 1 FROM reservations x WHERE x.reservation_id = v.kept_id)
 FROM each_row v LEFT JOIN sessions s ON s.session_id = v.session_id LEFT JOIN runs r ON r.run_id = v.run_id`;
 const RUN_COLUMNS = ["call_id", "session_id", "run_id", "kept_id"];
+/** The column of its result that tells whether a reservation was kept. */
+const RESERVED = 4;
 
 /** SQL for a {@link LedgerState}. */
 export const READ_LEDGER = `SELECT ${HAS_ENABLED_RULES},
@@ -74,8 +83,8 @@ const MAX_UNDECIDED_CALLS = { run: 64, shared: 16 };
 export function createBookingWriter(ctx: BookingContext): SetWriter<Booking, Booked> {
   /** See `LedgerState`; as of the last commit. */
   let undecidedCalls = 0;
-  /** The results of a set that have the ids of alerts. */
-  const firedIn = new WeakMap<readonly Booking[], readonly number[]>();
+  /** The results of a set that have the ids of alerts, and the states of its runs. */
+  const placesIn = new WeakMap<readonly Booking[], { fired: readonly number[]; runs: number | undefined }>();
   /** The rate cards that are in the database, and those that a set adds. */
   const knownPrices = new Set<number>();
   const newPrices = new WeakMap<readonly Booking[], readonly number[]>();
@@ -95,22 +104,31 @@ export function createBookingWriter(ctx: BookingContext): SetWriter<Booking, Boo
       };
       // First: what follows reads the counters, and the calls that they leave.
       add(passOf(bookings));
-      if (ctx.budgets.mayExist) add(warnOfBudgets(ctx, toBookedScopes(bookings, ctx.clock.now())));
-      statements.push(...settle(bookings));
-      firedIn.set(bookings, fired);
-      return [...statements, ...readRuns(bookings), { sql: READ_LEDGER }];
+      const { keep, free } = settle(bookings);
+      statements.push(...keep);
+      const reading = readRuns(bookings);
+      const runs = reading.length > 0 ? statements.push(...reading) - 1 : undefined;
+      if (ctx.budgets.mayExist) {
+        const now = ctx.clock.now();
+        const warnings = warnOfBudgets(ctx, toBookedScopes(bookings, now));
+        const isIdle = isFarFromWarnings(bookings, { now, runs });
+        add(isIdle ? warnings.map((warning) => ({ ...warning, isIdle })) : warnings);
+      }
+      statements.push(...free);
+      placesIn.set(bookings, { fired, runs });
+      return [...statements, { sql: READ_LEDGER }];
     },
     toResults(results, bookings) {
       for (const priceId of newPrices.get(bookings) ?? []) knownPrices.add(priceId);
       const ledger = toLedgerState(results.at(-1)!);
       undecidedCalls = ledger.undecidedCalls;
-      const runs = toRunStates(bookings, results.at(-2)!);
-      const hasRuns = readRuns(bookings).length > 0;
-      const fired = firedIn.get(bookings)!.flatMap((index) => readFired(results.slice(0, index + 1)));
+      const places = placesIn.get(bookings)!;
+      const runs = places.runs === undefined ? undefined : toRunStates(bookings, results[places.runs]!);
+      const fired = places.fired.flatMap((index) => readFired(results.slice(0, index + 1)));
       return bookings.map((booking, index) => ({
         ledger,
         isKept: false,
-        ...(hasRuns && runs.get(booking.calls[0]?.callId ?? "")),
+        ...runs?.get(booking.calls[0]?.callId ?? ""),
         fired: index === 0 ? fired : [],
       }));
     },
@@ -124,17 +142,35 @@ export function createBookingWriter(ctx: BookingContext): SetWriter<Booking, Boo
   }
 }
 
-/** Frees the reservations of booked calls, or keeps them for the next ones. */
-function settle(bookings: readonly Booking[]): Statement[] {
+/** Keeps the reservations of booked calls for the next ones, or frees them. */
+function settle(bookings: readonly Booking[]): { keep: Statement[]; free: Statement[] } {
   const granted = bookings.flatMap(({ grant, calls }) =>
     grant ? [{ grant, costNanoUsd: calls[0]!.costNanoUsd }] : []
   );
-  return [...settleReservations(granted), ...freeReported(bookings.flatMap(({ settles }) => settles ?? []))];
+  const { keep, free } = settleReservations(granted);
+  return { keep, free: [...free, ...freeReported(bookings.flatMap(({ settles }) => settles ?? []))] };
 }
 
 /** The id of a reservation that the commit may keep. */
-function keptBy(grant: Grant | undefined): string | null {
-  return grant?.hasNext ? grant.reservationId : null;
+function keptBy({ grant, calls }: Booking): string | null {
+  return grant && mayBeKept(grant, calls[0]!.costNanoUsd) ? grant.reservationId : null;
+}
+
+/**
+ * Returns the condition under which no booked call can have brought a budget near a warning: the commit has kept the
+ * reservation of each, which it does on the same sums by which `warnOfBudgets()` leaves a call out. Undefined where one can't
+ * be kept.
+ */
+function isFarFromWarnings(
+  bookings: readonly Booking[],
+  { now, runs }: { now: number; runs: number | undefined },
+): Statement["isIdle"] {
+  const booked = bookings.filter(({ calls }) => calls.length > 0);
+  const mayBe = booked.every((booking) =>
+    keptBy(booking) !== null && isInWindowsOf(booking.grant!.reservedAt, now)
+  );
+  if (!mayBe || runs === undefined) return undefined;
+  return (earlier) => earlier[runs]!.rows.filter((row) => row[RESERVED] === 1n).length === booked.length;
 }
 
 /** The scopes that booked calls count in, as of now. */
@@ -164,16 +200,12 @@ function writeSessions(bookings: readonly Booking[]): Statement[] {
 }
 
 function readRuns(bookings: readonly Booking[]): Statement[] {
-  const rows = bookings.flatMap(({ run, calls, grant }): SqlValue[][] =>
-    run || keptBy(grant)
-      ? [[
-        calls[0]!.callId,
-        run?.ref.sessionId ?? null,
-        run?.ref.runId ?? null,
-        keptBy(grant),
-      ]]
-      : []
-  );
+  const rows = bookings.flatMap((booking): SqlValue[][] => {
+    const { run, calls } = booking;
+    const keptId = keptBy(booking);
+    if (!run && keptId === null) return [];
+    return [[calls[0]!.callId, run?.ref.sessionId ?? null, run?.ref.runId ?? null, keptId]];
+  });
   return rows.length === 0 ? [] : [{ sql: READ_RUNS, each: { columns: RUN_COLUMNS, rows } }];
 }
 

@@ -107,20 +107,32 @@ const LONGEST_POLL_MS = 500;
 /** The number of attempts at once of a call that fits by the state of the database, while others take its room. */
 const ATTEMPTS = 5;
 
-/** Returns the statements that settle the reservations of calls booked in the same unit. */
+/** Returns whether the commit that books a call may keep its reservation. */
+export function mayBeKept(
+  { hasNext, lostNanoUsd }: Pick<Grant, "hasNext" | "lostNanoUsd">,
+  costNanoUsd: NanoUsd | null,
+): boolean {
+  return hasNext && !lostNanoUsd && costNanoUsd !== null;
+}
+
+/**
+ * Returns the statements that settle the reservations of calls booked in the same unit: those that keep some for the next
+ * calls, where no budget is near a limit, and those that free the others.
+ */
 export function settleReservations(
   booked: readonly { grant: Grant; costNanoUsd: NanoUsd | null }[],
-): Statement[] {
+): { keep: Statement[]; free: Statement[] } {
   const lost: { reservationId: string; lostNanoUsd: NanoUsd }[] = [];
   const freed: string[] = [];
   const kept: { reservationId: string; higherNanoUsd?: NanoUsd }[] = [];
-  for (const { grant: { reservationId, lostNanoUsd, hasNext, amounts }, costNanoUsd } of booked) {
+  for (const { grant, costNanoUsd } of booked) {
+    const { reservationId, lostNanoUsd, amounts } = grant;
     if (lostNanoUsd) lost.push({ reservationId, lostNanoUsd });
-    else if (!hasNext || costNanoUsd === null) freed.push(reservationId);
+    else if (costNanoUsd === null || !mayBeKept(grant, costNanoUsd)) freed.push(reservationId);
     else if (costNanoUsd <= amounts.estimateNanoUsd) kept.push({ reservationId });
     else kept.push({ reservationId, higherNanoUsd: costNanoUsd });
   }
-  return [...loseStatements(lost), ...freeStatements(freed), ...keepStatements(kept)];
+  return { keep: keepStatements(kept), free: [...loseStatements(lost), ...freeStatements(freed)] };
 }
 
 /**

@@ -19,6 +19,11 @@ function call(estimateNanoUsd: bigint): CallBounds {
   return { estimateNanoUsd, isUnpriced: false };
 }
 
+function settleAll(grant: Grant, costNanoUsd: bigint): Statement[] {
+  const { keep, free } = settleReservations([{ grant, costNanoUsd }]);
+  return [...keep, ...free];
+}
+
 /** A gate over a database in memory that counts its commits. */
 async function open() {
   const ids = countingIds();
@@ -72,7 +77,7 @@ async function open() {
         sql: "SELECT EXISTS (SELECT 1 FROM reservations WHERE reservation_id = ?)",
         args: [grant.reservationId],
       };
-      const results = await store.write([...record, ...settleReservations([{ grant, costNanoUsd }]), isKept]);
+      const results = await store.write([...record, ...settleAll(grant, costNanoUsd), isKept]);
       gate.booked(grant, results.at(-1)!.rows[0]![0] === 1n, costNanoUsd);
     },
     async admit(
@@ -316,7 +321,7 @@ Deno.test("createBudgetGate() keeps a lost call charged to the budget of its run
   await using t = await open();
   const grant = granted(await t.admit({ estimate: 40n }));
   grant.lostNanoUsd = 30n;
-  await t.write(settleReservations([{ grant, costNanoUsd: 5n }]));
+  await t.write(settleAll(grant, 5n));
   t.gate.booked(grant, false, 5n);
   const held = async () =>
     (await t.store.read({ sql: "SELECT worst_nano_usd, is_lost FROM reservations" })).rows;

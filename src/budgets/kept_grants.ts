@@ -99,8 +99,11 @@ export class KeptGrants {
   }
 }
 
-/** Returns false also for a clock that was set back, by whose windows more may be spent. */
-function isInWindowsOf(reservedAt: number, at: number): boolean {
+/**
+ * Returns whether a time is in the windows of a reservation; false also for a clock that was set back, by whose windows more
+ * may be spent.
+ */
+export function isInWindowsOf(reservedAt: number, at: number): boolean {
   return at >= reservedAt && at - reservedAt < LONGEST_KEPT_MS &&
     startOf(reservedAt, DAY_MS) === startOf(at, DAY_MS);
 }

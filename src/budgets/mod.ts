@@ -18,10 +18,11 @@ export {
   createBudgetGate,
   type Grant,
   LONGEST_WAIT_MS,
+  mayBeKept,
   RENEW_MS,
   settleReservations,
 } from "./budget_gate.ts";
-export { AHEAD_MS, callerOf } from "./kept_grants.ts";
+export { AHEAD_MS, callerOf, isInWindowsOf } from "./kept_grants.ts";
 export { budgetExceeded, listRefusals, type RefusalFilter } from "./refusals.ts";
 export { KnownBudgets } from "./known_budgets.ts";
 export {

@@ -130,8 +130,9 @@ const RESERVED_IN_ALL = sumOf(
 );
 
 // A reservation is kept while all calls together, those in flight included, can't have brought one of its budgets near a limit.
+// One whose lease is over does not count itself among them.
 const KEEP = `DELETE FROM reservations WHERE reservation_id IN (SELECT v.reservation_id FROM each_row v)
-AND (spent_nano_usd = 9223372036854775807 OR
+AND (spent_nano_usd = 9223372036854775807 OR expires_at <= ${DATABASE_NOW} OR
   ${SPENT_IN_ALL} - spent_nano_usd + ${RESERVED_IN_ALL} - estimate_nano_usd >= headroom_nano_usd)`;
 const RAISE = `UPDATE reservations SET estimate_nano_usd = v.estimate_nano_usd
 FROM each_row v WHERE reservations.reservation_id = v.reservation_id`;

@@ -241,7 +241,7 @@ export class SqliteStore implements Store {
       const commit = () =>
         this.#inTransaction(
           "BEGIN IMMEDIATE",
-          () => units.map((unit) => unit.map((statement) => statements.execute(statement))),
+          () => units.map((unit) => executeAll(statements, unit)),
         );
       const isUnflushed = mayLose && this.kind === "file" && this.#options.durability === "full";
       const results = isUnflushed ? this.#unflushed(commit) : commit();
@@ -331,6 +331,16 @@ export class SqliteStore implements Store {
     }
   }
 }
+
+function executeAll(statements: PreparedStatements, unit: WriteUnit): ResultSet[] {
+  const results: ResultSet[] = [];
+  for (const statement of unit) {
+    results.push(statement.isIdle?.(results) ? NOTHING : statements.execute(statement));
+  }
+  return results;
+}
+
+const NOTHING: ResultSet = { columns: [], rows: [] };
 
 function isBusy(error: unknown): boolean {
   return error instanceof StoreBusyError;
