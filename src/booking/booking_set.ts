@@ -61,7 +61,7 @@ const READ_RUNS = `SELECT v.call_id, coalesce((SELECT e.seq FROM events e
   EXISTS (SELECT 1 FROM reservations x WHERE x.reservation_id = v.kept_id)
 FROM each_row v LEFT JOIN sessions s ON s.session_id = v.session_id LEFT JOIN runs r ON r.run_id = v.run_id`;
 const RUN_COLUMNS = ["call_id", "session_id", "run_id", "kept_id"];
-/** The column of its result that tells whether a reservation was kept. */
+/** The column of its result that is 1 if a reservation was kept. */
 const RESERVED = 4;
 
 /** SQL for a {@link LedgerState}. */

@@ -12,7 +12,7 @@ export interface ServerBody {
 export interface ServerParts {
   /** The names and the values of its headers in turn, as they were sent. */
   sentHeaders: readonly string[];
-  /** The same by their names, once they were asked for. */
+  /** The same by their names, once they are read. */
   headers?: HeaderFields;
   /** Undefined for a request without a body. */
   body: ServerBody | undefined;
