@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { answerTo } from "./harness/answers.ts";
 import { startFakeProvider } from "./harness/fake_provider.ts";
+import { inProcess } from "./harness/in_process.ts";
 import { findCli } from "./harness/installed_cli.ts";
 
 /** Several real processes on one database file. */
@@ -43,8 +44,9 @@ async function onOneFile(
   const env = { PURSER_CONFIG: `${directory}/purser.json`, NO_COLOR: "1" };
   const purser = (...args: string[]) => start(args, env);
   try {
-    assert.equal((await purser("agents", "set", "slow", "--model", "slow:model").ended).code, 0);
-    assert.equal((await purser("agents", "set", "quick", "--model", "demo:echo").ended).code, 0);
+    for (const [agent, model] of [["slow", "slow:model"], ["quick", "demo:echo"]] as const) {
+      assert.equal((await inProcess({ env }, ["agents", "set", agent, "--model", model])).code, 0);
+    }
     await test(purser, gate);
   } finally {
     gate.open();

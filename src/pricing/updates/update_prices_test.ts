@@ -195,12 +195,26 @@ const DAMAGED: [name: string, damage: (text: string) => string | Promise<string>
   ["of another version, without a date", (text) => resealed(text, '"date":"2027-01-02",', "")],
 ];
 
+let written: Promise<string> | undefined;
+
+/** Returns a copy as an update writes it. */
+async function writtenCopy(): Promise<string> {
+  let copy = "";
+  await inFolder(async ({ update, folder }) => {
+    await update("good.json");
+    copy = await read(`${folder}/genai_prices.json`);
+  });
+  return copy;
+}
+
 for (const [name, damage] of DAMAGED) {
   Deno.test(`a copy that is ${name} is not used, and the release's prices are`, () =>
     inFolder(async ({ update, used, folder, warnings }) => {
-      await update("good.json");
-      const path = `${folder}/genai_prices.json`;
-      await Deno.writeTextFile(path, await damage(await read(path)));
+      await Deno.mkdir(folder);
+      await Deno.writeTextFile(
+        `${folder}/genai_prices.json`,
+        await damage(await (written ??= writtenCopy())),
+      );
       const { genai, updated } = await used();
       assert.deepEqual([...updated], []);
       assert.notEqual(genai.date, "2027-01-02");
