@@ -64,7 +64,7 @@ async function passCall(
   { request, upstream, wire, model, body, bytes }: CallToPass,
 ): Promise<PassedAnswer> {
   const { target: { provider } } = request;
-  await turnFor(ctx, bytes);
+  if (isLarge(bytes)) await othersTurn(ctx);
   const asked = wire.askForUsage?.(bytes, body) ?? { bytes, isAdded: false };
   await ctx.prices.ready?.();
   if (ctx.gateway.isLedgerDown) {
@@ -287,19 +287,22 @@ const TURNS_OF_A_REQUEST = 8;
 /** Smaller bodies are read in less than 0.1 s in all; a turn takes some milliseconds. */
 const LARGE_BODY_BYTES = 8 * 1024 * 1024;
 
+function isLarge(bytes: Uint8Array): boolean {
+  return bytes.length >= LARGE_BODY_BYTES;
+}
+
 /** Lets the requests of others be answered before what is done with a large body in one piece. */
-async function turnFor({ turns }: Pick<GatewayContext, "turns">, bytes: Uint8Array): Promise<void> {
-  if (bytes.length < LARGE_BODY_BYTES) return;
+async function othersTurn({ turns }: Pick<GatewayContext, "turns">): Promise<void> {
   for (let turn = 0; turn < TURNS_OF_A_REQUEST; turn++) await turns.spend(SLICE_UNITS);
 }
 
 async function parseBody(ctx: Pick<GatewayContext, "turns">, bytes: Uint8Array): Promise<Fields> {
-  await turnFor(ctx, bytes);
+  if (isLarge(bytes)) await othersTurn(ctx);
   const text = decoder.decode(bytes);
-  await turnFor(ctx, bytes);
+  if (isLarge(bytes)) await othersTurn(ctx);
   const body = tryParse(text);
   if (!isFields(body)) throw cannotPass("its body has to be a JSON object");
-  await turnFor(ctx, bytes);
+  if (isLarge(bytes)) await othersTurn(ctx);
   const duplicate = findDuplicate(bytes);
   if (duplicate === undefined) return body;
   throw cannotPass(

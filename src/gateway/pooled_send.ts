@@ -19,11 +19,12 @@ const MAX_ADDRESSES = 100;
  */
 export function createPooledSend({ hasProxy }: { hasProxy: boolean }): Send {
   const single = createSingleSendFetch();
-  let pooled: Promise<Send> | undefined;
-  return async (url, init) => {
-    if (hasProxy) return await single(url, init);
-    pooled ??= loadClients().catch(() => single);
-    return await (await pooled)(url, init);
+  let send: Send | undefined = hasProxy ? single : undefined;
+  let loading: Promise<Send> | undefined;
+  return (url, init) => {
+    if (send) return send(url, init);
+    loading ??= loadClients().catch(() => single).then((loaded) => send = loaded);
+    return loading.then((loaded) => loaded(url, init));
   };
 }
 
