@@ -45,19 +45,20 @@ export async function runExample(code: string, directory: string) {
 }
 
 /** A file that a command line names, relative to its folder. */
-const NAMED_FILE = /^[\w.]+\.(?:json|db)$/;
+const NAMED_FILE = /^(?:\.\/)?[\w.]+\.(?:json|db)$/;
 
 /**
- * Runs the `purser` command lines of a document in a sandbox of their own; returns their output. Those that name a file of
- * their folder have a process with that folder.
+ * Runs the `purser` command lines of a document in a sandbox of their own; returns their output. Where one names a file of
+ * their folder, each is a process with that folder.
  */
 export async function runLines(lines: readonly string[], directory: string): Promise<string> {
   const env = { XDG_CONFIG_HOME: directory, XDG_DATA_HOME: directory };
+  const needsFolder = lines.some((line) => words(line).some((word) => NAMED_FILE.test(word)));
   let output = "";
   for (const line of lines) {
     const [program, ...args] = words(line);
     assert.equal(program, "purser");
-    const { code, out, err } = args.some((word) => NAMED_FILE.test(word))
+    const { code, out, err } = needsFolder
       ? await deno([...CLI, ...args], env, directory)
       : await inProcess({ env: { ...Deno.env.toObject(), ...env } }, args);
     assert.equal(code, 0, `${line}\n${err}`);
