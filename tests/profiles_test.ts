@@ -27,21 +27,18 @@ async function startNotingServer(place: Place) {
   };
 }
 
+/** Adds the profile `prod`: a server, and the file of its key. */
+function addProfile(place: Place, { url }: { url: string }, key: string) {
+  return inProcess(place, ["profiles", "add", "prod", "--server", url, "--api-key-file", key]);
+}
+
 Deno.test("a profile selects its server, and sends the key of its file to that server only", async () => {
   await using place = await newPlace();
   await Deno.writeTextFile(place.env.PURSER_DB!, ""); // as an empty database
   await using server = await startNotingServer(place);
   const key = `${place.folder}/key`;
   await Deno.writeTextFile(key, "psr_s3cr3t\n", { mode: 0o600 });
-  const add = await inProcess(place, [
-    "profiles",
-    "add",
-    "prod",
-    "--server",
-    server.url,
-    "--api-key-file",
-    key,
-  ]);
+  const add = await addProfile(place, server, key);
   assert.equal(add.code, 0, add.err);
   assert.equal((await Deno.stat(`${place.folder}/purser/purser.json`)).mode! & 0o777, 0o600);
 
@@ -69,15 +66,7 @@ Deno.test("a key file that others can read causes a warning and a missing one is
   await Deno.writeTextFile(place.env.PURSER_DB!, ""); // as an empty database
   await using server = await startNotingServer(place);
   const key = `${place.folder}/key`;
-  const added = await inProcess(place, [
-    "profiles",
-    "add",
-    "prod",
-    "--server",
-    server.url,
-    "--api-key-file",
-    key,
-  ]);
+  const added = await addProfile(place, server, key);
   assert.equal(added.code, 0);
   // Not needed for a local database.
   assert.equal((await inProcess(place, ["agents", "list"])).err, "");
