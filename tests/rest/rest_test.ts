@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { EDGE_LIMITS } from "../../src/edge/mod.ts";
+import { isThorough } from "../harness/thorough.ts";
 import { restCases } from "./cases/mod.ts";
 import { createRestView, type RestCase } from "./rest_case.ts";
 import { startSurroundings } from "./surroundings.ts";
@@ -8,6 +9,9 @@ import { type RestTarget, restTargets } from "./targets.ts";
 const all = Object.entries(restCases).flatMap(([about, cases]) =>
   cases.map((each, index) => ({ ...each, about, prefix: `${about}-${index + 1}` }))
 );
+
+/** The first case of each resource. */
+const sample = all.filter(({ about }, index) => about !== all[index - 1]?.about);
 
 /** The table decides, and nothing else. */
 function isLeftOut({ needs, without }: RestCase, { isEdge }: RestTarget): boolean {
@@ -22,8 +26,9 @@ for (const target of restTargets) {
       await using surroundings = await startSurroundings();
       await using server = await target.start(surroundings.environment({ tools: !target.isEdge }));
       const view = createRestView(server, surroundings);
+      const isSampled = target.isCombination === true && !isThorough;
       let hasFailed = false;
-      for (const each of all) {
+      for (const each of isSampled ? sample : all) {
         const passed = await t.step({
           name: `${each.about}: ${each.name}`,
           ignore: isLeftOut(each, target),
@@ -32,9 +37,11 @@ for (const target of restTargets) {
         hasFailed ||= !passed && !isLeftOut(each, target);
       }
       if (hasFailed) console.error(server.log());
-      await t.step("every operation of the OpenAPI document was requested, and succeeded", async () => {
-        assert.deepEqual(await view.untried(), []);
-      });
+      if (!isSampled) {
+        await t.step("every operation of the OpenAPI document was requested, and succeeded", async () => {
+          assert.deepEqual(await view.untried(), []);
+        });
+      }
       await t.step("no internal error was logged", () => {
         const faults = server.log().split("\n").filter((line) => line.includes('"level":"error"'));
         assert.deepEqual(faults, []);

@@ -13,6 +13,8 @@ export interface RestTarget {
   name: string;
   /** True for an edge: then the cases that need a capability in `EDGE_LIMITS` are skipped. */
   isEdge: boolean;
+  /** True if the other targets have both of its parts: then only a thorough run tries all cases, and others one of each resource. */
+  isCombination?: boolean;
   ignore: boolean;
   start(environment: Record<string, string>): Promise<RunningServer>;
 }
@@ -137,6 +139,12 @@ export async function startWorkerdOverSqld(env: Record<string, string>): Promise
 /** All targets of the suite. */
 export const restTargets: readonly RestTarget[] = [
   { name: "Deno over a file", isEdge: false, ignore: false, start: (env) => startDeno(env) },
-  { name: "Deno over sqld", isEdge: true, ignore: skipSqld, start: (env) => startDenoOverSqld(env) },
+  {
+    name: "Deno over sqld",
+    isEdge: true,
+    isCombination: true,
+    ignore: skipSqld,
+    start: (env) => startDenoOverSqld(env),
+  },
   { name: "workerd over sqld", isEdge: true, ignore: skipSqld || skipWorkerd, start: startWorkerdOverSqld },
 ];
