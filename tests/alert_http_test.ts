@@ -139,7 +139,7 @@ Deno.test("a rule needs a name, a threshold, its type and a severity; a change n
     await assertProblem(purser, "POST", RULES, rest, { status: 400, code: "invalid", path: field });
   }
   const { body: { rule_id } } = await purser.api("POST", RULES, RULE);
-  const detail = /must have at least one of name, threshold_type, .*, agent_id, enabled$/;
+  const detail = /must have at least one of name, threshold_type, .*, agent_id, enabled/;
   const expected = { status: 400, code: "invalid", detail };
   await assertProblem(purser, "PATCH", `${RULES}/${rule_id}`, {}, expected);
 });

@@ -48,17 +48,24 @@ const CONVERTED = {
   },
 } as const satisfies Partial<Record<keyof RuleInput, Conversion>>;
 
-/** The values of fields that are not given; of others null. */
+type StateColumn = typeof STATE extends Set<infer Key> ? Key : never;
+type PlainColumn = Exclude<Column, StateColumn | (typeof CONVERTED)[keyof typeof CONVERTED]["column"]>;
+type FieldName = keyof typeof CONVERTED | (typeof tables.alertRules)[PlainColumn]["_"]["name"];
+
+type OptionalField = {
+  [Name in keyof RuleInput]-?: Partial<Pick<RuleInput, Name>> extends Pick<RuleInput, Name> ? Name : never;
+}[keyof RuleInput];
+type NullableField = {
+  [Key in PlainColumn]: null extends RuleRow[Key] ? (typeof tables.alertRules)[Key]["_"]["name"] : never;
+}[PlainColumn];
+
+/** The values of fields that are not given; null of others, whose columns have to be nullable. */
 const DEFAULTS = {
   cooldown_seconds: DEFAULT_COOLDOWN_SECONDS,
   repeat: "cooldown",
   agent_id: null,
   enabled: true,
-} as const satisfies Partial<RuleInput>;
-
-type StateColumn = typeof STATE extends Set<infer Key> ? Key : never;
-type PlainColumn = Exclude<Column, StateColumn | (typeof CONVERTED)[keyof typeof CONVERTED]["column"]>;
-type FieldName = keyof typeof CONVERTED | (typeof tables.alertRules)[PlainColumn]["_"]["name"];
+} as const satisfies Required<Pick<RuleInput, Exclude<OptionalField, NullableField>>> & Partial<RuleInput>;
 
 /** Fails the check of types where a field of the contract has no column, or a column no field. */
 const _isComplete: [Exclude<keyof RuleInput, FieldName>, Exclude<FieldName, keyof RuleInput>] extends
