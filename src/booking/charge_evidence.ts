@@ -18,8 +18,8 @@ export function mayHaveBeenCharged(error: unknown): boolean {
 /**
  * Reads the evidence from the form of an error: those of the AI SDK, of `fetch` (Deno, Node, workerd) and of Node's sockets.
  *
- * `none`: the provider has answered with an error status, or there was no connection: refused, no address, no TLS, refused by a
- * proxy. No layer may have repeated the request, since the second connection may fail after a request on the first was
+ * `none`: the provider has answered with an error status, has got only a part of the request, or there was no connection:
+ * refused, no address, no TLS, refused by a proxy. No layer may have repeated the request, since the second connection may fail after a request on the first was
  * answered: see `createSingleSendFetch()` in kernel/single_send.ts.
  * `possible`: an answer with another status, whatever it was, and a connection that ended after it was made.
  *
@@ -70,8 +70,8 @@ function isStatusOfSdk({ responseBody, responseHeaders }: Record<string, unknown
 const UNCONNECTED_CODES =
   /^(ECONNREFUSED|ENOTFOUND|EAI_\w+|EADDRNOTAVAIL|EACCES|EPROTO|ConnectionRefused|FailedToOpenSocket|UND_ERR_(CONNECT_TIMEOUT|INVALID_ARG|PRX_TLS)|ERR_(INVALID_URL|SSL_\w+|TLS_\w+)|CERT_\w+|UNABLE_TO_\w+|\w*SELF_SIGNED_CERT\w*|HOSTNAME_MISMATCH)$/;
 
-/** Errors of `Deno` for the same. */
-const UNCONNECTED_NAMES = /^(ConnectionRefused|AddrNotAvailable|NotCapable)$/;
+/** Errors of `Deno` for the same, and Purser's for a request that was sent in part. */
+const UNCONNECTED_NAMES = /^(ConnectionRefused|AddrNotAvailable|NotCapable|UnsentError)$/;
 
 /** Messages for the same: hyper's name of the phase (Deno), TLS in Node, and what `fetch` refuses to send. */
 const UNCONNECTED_MESSAGES =

@@ -1,6 +1,6 @@
 import type { RequestOptions } from "node:http";
 import { RecentMap } from "../kernel/recent_map.ts";
-import { createSingleSendFetch } from "../kernel/single_send.ts";
+import { createSingleSendFetch, UnsentError } from "../kernel/single_send.ts";
 import { PooledAnswer, type ProviderAnswer } from "./provider_answer.ts";
 
 /** Sends a request, at most once. */
@@ -68,7 +68,9 @@ async function loadClients(): Promise<Send> {
       const onAbort = () => request.destroy(signal!.reason);
       signal?.addEventListener("abort", onAbort, { once: true });
       request.once("close", () => signal?.removeEventListener("abort", onAbort));
-      request.on("error", reject);
+      let isSent = false; // `writableFinished` is true in Deno (2.9.6) before that
+      request.once("finish", () => isSent = true);
+      request.on("error", (error) => reject(isSent ? error : new UnsentError(error)));
       request.once("response", (incoming) => {
         try {
           resolve(new PooledAnswer(incoming, { method, signal: signal ?? undefined }));

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import { chargeEvidence } from "../../src/booking/charge_evidence.ts";
 import type { ByteReader } from "../../src/kernel/byte_reader.ts";
 import { createPooledSend, hasProxy } from "../../src/gateway/pooled_send.ts";
 
@@ -131,3 +132,31 @@ Deno.test("a proxy of the environment is found by each of its names", () => {
   }
   assert.equal(hasProxy({ NO_PROXY: "*", HTTPS_PROXY: "" }), false);
 });
+
+Deno.test("a connection that ends in the middle of a request can't have been charged, after it it may have been", async () => {
+  for (const [bytes, evidence] of [[64, "possible"], [32 * 1024 * 1024, "none"]] as const) {
+    await using provider = await startDropping();
+    const body = new Uint8Array(bytes);
+    await assert.rejects(
+      createPooledSend({ hasProxy: false })(provider.url, { method: "POST", body }),
+      (error: Error) => {
+        assert.equal(chargeEvidence(error), evidence, `${bytes} bytes: ${error}`);
+        return true;
+      },
+    );
+  }
+});
+
+/** A provider that ends each connection at the first bytes of a request's body. */
+async function startDropping() {
+  const server = createServer((request) => request.once("data", () => request.socket.destroy()));
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
