@@ -2,7 +2,7 @@ import { findRunBudget } from "../agents/mod.ts";
 import { estimateTokens, logRefusal, refusedCall } from "../booking/mod.ts";
 import { AHEAD_MS, type CallBounds, callerOf, type CallScopes, type Grant } from "../budgets/mod.ts";
 import { PurserError } from "../kernel/errors.ts";
-import type { PriceBook } from "../pricing/mod.ts";
+import { type PriceBook, unboundedModel } from "../pricing/mod.ts";
 import type { GatewayContext, GatewayRequest } from "./context.ts";
 import type { ModelRequest } from "./wires/wire.ts";
 
@@ -37,7 +37,9 @@ export async function admit(
   const { target, caller, attribution: { agentId, sessionId, runId } } = gatewayRequest;
   const budget = runId === null ? null : await findRunBudget(ctx, agentId);
   const scopes = { agentId, sessionId, runId, keyId: caller.keyId, budget };
-  const because = unboundedBecause(request) ?? unpricedService(ctx, target.provider, request);
+  const because = unboundedBecause(request) ??
+    unboundedModel({ provider: target.provider, model: request.model }) ??
+    unpricedService(ctx, target.provider, request);
   const admitting = ctx.gate.admit({
     ...scopes,
     hasNext: callsOften(ctx, scopes),

@@ -19,7 +19,7 @@ import { checkModel, checkQuery, type Endpoint, findEndpoint } from "./targets.t
 import type { ProviderAnswer } from "./provider_answer.ts";
 import { findUpstream, type Upstream } from "./upstreams.ts";
 import { cannotPass } from "./wires/requests.ts";
-import { findDuplicate } from "./wires/splice_json.ts";
+import { findAmbiguity } from "./wires/splice_json.ts";
 import type { ModelRequest, Wire } from "./wires/wire.ts";
 
 /** The answer to a request, as the provider has sent it. */
@@ -303,11 +303,9 @@ async function parseBody(ctx: Pick<GatewayContext, "turns">, bytes: Uint8Array):
   const body = tryParse(text);
   if (!isFields(body)) throw cannotPass("its body has to be a JSON object");
   if (isLarge(bytes)) await othersTurn(ctx);
-  const duplicate = findDuplicate(bytes);
-  if (duplicate === undefined) return body;
-  throw cannotPass(
-    `its body has "${duplicate.slice(0, 80)}" twice, of which the provider might take the other one`,
-  );
+  const ambiguity = findAmbiguity(bytes);
+  if (ambiguity === undefined) return body;
+  throw cannotPass(`its body has ${ambiguity}`);
 }
 
 const decoder = new TextDecoder();

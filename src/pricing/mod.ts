@@ -26,5 +26,5 @@ export {
   usageOf,
 } from "./usage/usage.ts";
 export { usageFromAiSdk } from "./usage/answer_usage.ts";
-export { outputTokensThatFit, worstCaseCost, type WorstCaseRates } from "./worst_case.ts";
+export { outputTokensThatFit, unboundedModel, worstCaseCost, type WorstCaseRates } from "./worst_case.ts";
 export { type Fields, isFields } from "./usage/fields.ts";

@@ -1,4 +1,5 @@
 import type { NanoUsd, PicoUsdPerToken } from "../kernel/money.ts";
+import type { PriceQuery } from "./price_book.ts";
 import type { Rates, RateTier } from "./rates.ts";
 
 /** The highest prices of the tokens of a call, in pico-USD per token. */
@@ -81,4 +82,16 @@ export function outputTokensThatFit(
   if (rates.output === 0n) return Number.MAX_SAFE_INTEGER;
   const fit = leftPicoUsd / rates.output;
   return fit > BigInt(Number.MAX_SAFE_INTEGER) ? Number.MAX_SAFE_INTEGER : Number(fit);
+}
+
+/** Models that search without a tool: Perplexity's, OpenAI's of the name, and those that research. */
+const SEARCHING_MODELS = /-search-(?:preview|api)\b|deep-research|(?:^|\/)sonar\b/;
+
+/** Returns the reason that calls of a model have no bound, whatever they contain; undefined for most models. */
+export function unboundedModel(
+  { provider, model }: Pick<PriceQuery, "provider" | "model">,
+): string | undefined {
+  return provider === "perplexity" || SEARCHING_MODELS.test(model)
+    ? "its model searches the web by itself"
+    : undefined;
 }

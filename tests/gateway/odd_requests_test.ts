@@ -112,6 +112,13 @@ Deno.test("a body that parsers read in different ways is refused", () =>
         '{"generationConfig":{"maxOutputTokens":9000,"maxOutputTokens":1}}',
         /has "maxOutputTokens" twice/,
       ],
+      [PATHS.chat, { ...CHAT, Stream: true }, /has "Stream", which some providers take for "stream"/],
+      [PATHS.chat, { ...CHAT, N: 100_000 }, /has "N"/],
+      [
+        PATHS.chat,
+        { ...CHAT, stream: true, Stream_Options: { include_usage: false } },
+        /has "Stream_Options"/,
+      ],
       [GEMINI, { model: "models/gemini-2.5-pro" }, /another "model" than its path/],
     ];
     for (const [path, body, expected] of rows) {
@@ -136,6 +143,77 @@ Deno.test("a body of very many values is refused before it is parsed, and token 
     assert.equal((await send(PATHS.chat, deep)).status, 400);
     assert.deepEqual(provider.requests, []);
     assert.equal((await embed(300_000)).status, 200);
+  }));
+
+Deno.test("a strict budget refuses what may cost more than the text of a request and its limit", () =>
+  withGateway(async ({ purser, provider, send }) => {
+    await purser.api("POST", "/budgets", { name: "Day", limit_usd: 1, per: "day", mode: "strict" });
+    const chat = { ...CHAT, max_tokens: 1 };
+    const messages = { ...chat, model: "claude-haiku-4-5" };
+    const responses = { model: "gpt-4o-mini", input: "Hi", max_output_tokens: 1 };
+    const generate = { contents: [], generationConfig: { maxOutputTokens: 1 } };
+    const rows: [path: string, body: unknown, message: RegExp][] = [
+      [
+        PATHS.responses,
+        { ...responses, input: [{ id: "msg_1" }] },
+        /refers to an item that is with the provider/,
+      ],
+      [PATHS.responses, { ...responses, input: [{ type: null, id: "msg_1" }] }, /refers to an item/],
+      [
+        PATHS.responses,
+        { ...responses, input: [{ type: "item_reference", id: "msg_1" }] },
+        /of type item_ref/,
+      ],
+      [
+        PATHS.responses,
+        { ...responses, context_management: [{ type: "compaction" }] },
+        /"context_management"/,
+      ],
+      [PATHS.responses, { ...responses, models: ["gpt-4o"] }, /names other models/],
+      [PATHS.responses, { ...responses, plugins: [{ id: "web" }] }, /the field "plugins", whose cost is not/],
+      [
+        "/anthropic/v1/messages",
+        { ...messages, thread: { type: "continue", previous_message_id: "msg_1" } },
+        /the field "thread"/,
+      ],
+      ["/anthropic/v1/messages", { ...messages, fallbacks: "default" }, /names other models/],
+      [GEMINI, { ...generate, continuationToken: "x" }, /the field "continuationToken"/],
+      [GEMINI, { ...generate, generationConfig: { maxOutputTokens: 1, imageConfig: {} } }, /"imageConfig"/],
+      [PATHS.chat, { ...chat, model: "gpt-4o-search-preview" }, /searches the web by itself/],
+      [PATHS.chat, { ...chat, prompt_cache_options: { ttl: "12h" } }, /"prompt_cache_options"/],
+      [PATHS.chat, { ...chat, search_parameters: { mode: "on" } }, /"search_parameters"/],
+      [PATHS.chat, { ...chat, messages: [{ role: "user", content: [{ image_url: "x" }] }] }, /image_url/],
+      ["/openai/v1/embeddings", { model: "text-embedding-3-small", input: "Hi", search: 1 }, /"search"/],
+    ];
+    for (const [path, body, expected] of rows) {
+      const { status, message } = await send(path, body);
+      assert.equal(status, 402, JSON.stringify(body) + message);
+      assert.match(message, expected);
+    }
+    assert.deepEqual(provider.requests, []);
+    const usual = { temperature: 0, metadata: {}, top_p: 1 };
+    const passing: [path: string, body: unknown][] = [
+      [PATHS.chat, {
+        ...chat,
+        ...usual,
+        reasoning_effort: "low",
+        seed: 1,
+        response_format: {},
+        models: null,
+      }],
+      [PATHS.responses, { ...responses, ...usual, input: [{ id: "msg_1", role: "user", content: "Hi" }] }],
+      ["/anthropic/v1/messages", {
+        ...messages,
+        ...usual,
+        thinking: { type: "disabled" },
+        stop_sequences: [],
+      }],
+      [GEMINI, { ...generate, system_instruction: {}, safetySettings: [], toolConfig: {} }],
+    ];
+    for (const [path, body] of passing) {
+      const { status, message } = await send(path, body);
+      assert.equal(status, 200, message);
+    }
   }));
 
 Deno.test("a strict budget refuses limits that no provider keeps, and counts the largest of several", () =>

@@ -1,6 +1,15 @@
 import { textsOf } from "../../booking/mod.ts";
 import { type Fields, isFields } from "../../pricing/mod.ts";
-import { askedIn, findReason, isCount, isStreamedIn, modelOf, openTool } from "./requests.ts";
+import {
+  askedIn,
+  findReason,
+  isCount,
+  isStreamedIn,
+  modelOf,
+  NAMES_OTHERS,
+  openTool,
+  unknownField,
+} from "./requests.ts";
 import type { Wire } from "./wire.ts";
 
 /** `POST /v1/messages` of Anthropic. */
@@ -28,6 +37,32 @@ const TEXT_BLOCKS = new Set([
   "ephemeral",
 ]);
 
+/** The fields that add nothing to the cost of a call beyond its text and its limit, or are looked at. */
+const KNOWN = new Set([
+  ...[
+    "model",
+    "messages",
+    "max_tokens",
+    "system",
+    "stream",
+    "stop_sequences",
+    "temperature",
+    "top_k",
+    "top_p",
+  ],
+  ...[
+    "tools",
+    "tool_choice",
+    "thinking",
+    "metadata",
+    "service_tier",
+    "speed",
+    "inference_geo",
+    "cache_control",
+  ],
+  ...["output_config", "output_format"],
+]);
+
 function findOpenPart(body: Fields): string | undefined {
   const block = findReason([body.system, body.messages], ({ type }) => {
     if (typeof type !== "string" || TEXT_BLOCKS.has(type)) return undefined;
@@ -37,6 +72,9 @@ function findOpenPart(body: Fields): string | undefined {
   if (body.container != null || body.mcp_servers != null || body.context_management != null) {
     return "the provider adds to its input";
   }
+  if (body.fallbacks != null) return NAMES_OTHERS;
+  const unknown = unknownField(body, KNOWN);
+  if (unknown) return unknown;
   // Tools of the client have no type, or `custom`.
   return openTool(
     body.tools,

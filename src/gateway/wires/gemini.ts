@@ -1,6 +1,14 @@
 import { textsOf } from "../../booking/mod.ts";
 import { type Fields, isFields } from "../../pricing/mod.ts";
-import { askedIn, cannotPass, findReason, limitIn, openTool, timesChoices } from "./requests.ts";
+import {
+  askedIn,
+  cannotPass,
+  findReason,
+  limitIn,
+  openTool,
+  timesChoices,
+  unknownField,
+} from "./requests.ts";
 import type { Wire } from "./wire.ts";
 
 /** `POST …/models/{model}:generateContent` and `:streamGenerateContent`, whose model is in the path. */
@@ -31,7 +39,9 @@ export function geminiWire(isStreamed: boolean): Wire {
       if (event && isFields(event.error)) return "last";
       const candidates = Array.isArray(event?.candidates) ? event.candidates : [];
       const hasFinished = candidates.some((each) => isFields(each) && each.finishReason != null);
-      return hasFinished || isFields(event?.promptFeedback) ? "maybe_last" : "other";
+      const feedback = event?.promptFeedback;
+      // Feedback may be there that blocks nothing.
+      return hasFinished || (isFields(feedback) && feedback.blockReason != null) ? "maybe_last" : "other";
     },
     textOf: ({ candidates }) => textsOf(candidates),
   };
@@ -41,6 +51,39 @@ export function geminiWire(isStreamed: boolean): Wire {
 function hasTwoSpellings(fields: Fields): boolean {
   const names = Object.keys(fields).map((name) => name.replaceAll("_", "").toLowerCase());
   return new Set(names).size < names.length;
+}
+
+/** The fields that add nothing to the cost of a call beyond its text and its limit, or are looked at. */
+const KNOWN = bothSpellings([
+  ...["model", "contents", "systemInstruction", "tools", "toolConfig", "safetySettings", "generationConfig"],
+  ...["labels", "serviceTier"],
+]);
+const KNOWN_SETTINGS = bothSpellings([
+  ...[
+    "maxOutputTokens",
+    "candidateCount",
+    "temperature",
+    "topP",
+    "topK",
+    "stopSequences",
+    "seed",
+    "logprobs",
+  ],
+  ...["responseMimeType", "responseSchema", "responseJsonSchema", "responseModalities", "responseLogprobs"],
+  ...[
+    "presencePenalty",
+    "frequencyPenalty",
+    "thinkingConfig",
+    "enableEnhancedCivicAnswers",
+    "mediaResolution",
+  ],
+]);
+
+/** Returns names as Gemini takes them: in camelCase and in snake_case. */
+function bothSpellings(names: readonly string[]): ReadonlySet<string> {
+  return new Set(
+    names.flatMap((name) => [name, name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)]),
+  );
 }
 
 function findOpenPart(body: Fields, config: Fields): string | undefined {
@@ -56,7 +99,7 @@ function findOpenPart(body: Fields, config: Fields): string | undefined {
   if (Array.isArray(modalities) && modalities.some((kind) => kind !== "TEXT")) {
     return "its answer may hold more than text";
   }
-  return openTool(
+  return unknownField(body, KNOWN) ?? unknownField(config, KNOWN_SETTINGS) ?? openTool(
     body.tools,
     (tool) =>
       Object.keys(tool).every((name) => name === "functionDeclarations" || name === "function_declarations"),

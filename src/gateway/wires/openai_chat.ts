@@ -1,7 +1,17 @@
 import { type Fields, isFields } from "../../pricing/mod.ts";
 import { textsOf } from "../../booking/mod.ts";
 import { spliceMember } from "./splice_json.ts";
-import { askedIn, findReason, isStreamedIn, limitIn, modelOf, openTool, timesChoices } from "./requests.ts";
+import {
+  askedIn,
+  findReason,
+  isStreamedIn,
+  limitIn,
+  modelOf,
+  NAMES_OTHERS,
+  openTool,
+  timesChoices,
+  unknownField,
+} from "./requests.ts";
 import type { Wire } from "./wire.ts";
 
 /** `POST /v1/chat/completions` of OpenAI and of the servers that speak like it. */
@@ -18,32 +28,90 @@ export const openAiChat: Wire = {
       unboundedBecause: findOpenPart(body),
     };
   },
-  /** Streams have usage only on request. An `include_usage: false` of the client's is replaced; the chunk is hidden then. */
+  /**
+   * Streams have usage only on request. An `include_usage: false` of the client's is replaced; the chunk is hidden then. Options
+   * of another type are the provider's to refuse.
+   */
   askForUsage(bytes, body) {
-    const options = body.stream_options;
-    if (body.stream !== true || (isFields(options) && options.include_usage === true)) {
+    const options = body.stream_options ?? undefined;
+    const isAsked = isFields(options) && options.include_usage === true;
+    if (body.stream !== true || isAsked || (options !== undefined && !isFields(options))) {
       return { bytes, isAdded: false };
     }
-    const value = JSON.stringify({ ...(isFields(options) && options), include_usage: true });
-    return { bytes: spliceMember(bytes, "stream_options", value), isAdded: true };
+    return {
+      bytes: options === undefined
+        ? spliceMember(bytes, ["stream_options"], '{"include_usage":true}')
+        : spliceMember(bytes, ["stream_options", "include_usage"], "true"),
+      isAdded: true,
+    };
   },
   // Azure's first chunk has no choices either, but no usage.
   isUsageOnly: ({ choices, usage }) => Array.isArray(choices) && choices.length === 0 && isFields(usage),
-  placeOf: (event, data) => data === "[DONE]" || (event && isFields(event.error)) ? "last" : "other",
+  // Some servers send the usage, or the end, after an error.
+  placeOf: (event, data) =>
+    data === "[DONE]" ? "last" : event && isFields(event.error) ? "maybe_last" : "other",
   textOf: ({ choices }) => textsOf(choices),
 };
+
+/** The fields that add nothing to the cost of a call beyond its text and its limit, or are looked at. */
+const KNOWN = new Set([
+  ...[
+    "model",
+    "messages",
+    "stream",
+    "stream_options",
+    "n",
+    "max_tokens",
+    "max_completion_tokens",
+    "min_tokens",
+  ],
+  ...["tools", "tool_choice", "parallel_tool_calls", "functions", "function_call", "response_format", "stop"],
+  ...["temperature", "top_p", "top_k", "min_p", "typical_p", "seed", "random_seed", "logit_bias"],
+  ...[
+    "frequency_penalty",
+    "presence_penalty",
+    "repetition_penalty",
+    "repeat_penalty",
+    "logprobs",
+    "top_logprobs",
+  ],
+  ...[
+    "reasoning_effort",
+    "reasoning",
+    "reasoning_format",
+    "include_reasoning",
+    "thinking",
+    "enable_thinking",
+  ],
+  ...[
+    "thinking_budget",
+    "chat_template_kwargs",
+    "verbosity",
+    "modalities",
+    "service_tier",
+    "user",
+    "metadata",
+  ],
+  ...["store", "safety_identifier", "prompt_cache_key", "prompt_cache_retention", "usage"],
+  ...["guided_json", "guided_regex", "guided_choice", "guided_grammar", "ignore_eos", "skip_special_tokens"],
+]);
+
+/** The members of parts of messages that are not text. */
+const MEDIA = ["audio", "image_url", "input_audio", "video_url", "file"];
 
 /** Parts of messages that are counted as text, and calls of tools. */
 const TEXT_PARTS = new Set(["text", "refusal", "function", "custom"]);
 
 function findOpenPart(body: Fields): string | undefined {
-  const part = findReason(body.messages, ({ type, audio }) => {
-    if (audio != null) return "its messages hold audio";
+  const part = findReason(body.messages, (fields) => {
+    const media = MEDIA.find((name) => fields[name] != null);
+    if (media) return `its messages hold ${media}`;
+    const { type } = fields;
     if (typeof type !== "string" || TEXT_PARTS.has(type)) return undefined;
     return `its messages hold a part of type ${type.slice(0, 80)}`;
   });
   if (part) return part;
-  if (body.models != null || body.fallbacks != null) return "it names other models, too";
+  if (body.models != null || body.fallbacks != null) return NAMES_OTHERS;
   if (body.web_search_options != null || body.plugins != null) return "it searches the web";
   if (
     body.audio != null || (Array.isArray(body.modalities) && body.modalities.some((kind) => kind !== "text"))
@@ -51,8 +119,15 @@ function findOpenPart(body: Fields): string | undefined {
     return "its answer may hold more than text";
   }
   if (body.prediction != null) return "a prediction may be billed beside its output limit";
-  return openTool(body.tools, ({ type }) => type === "function" || type === "custom");
+  return unknownField(body, KNOWN) ??
+    openTool(body.tools, ({ type }) => type === "function" || type === "custom");
 }
+
+/** The fields of a request for embeddings, of OpenAI and of servers like it. */
+const KNOWN_TO_EMBEDDINGS = new Set([
+  ...["model", "input", "dimensions", "encoding_format", "user", "input_type", "truncate", "task"],
+  ...["output_dimension", "output_dtype"],
+]);
 
 /** `POST /v1/embeddings`: all input, no output, never streamed. */
 export const embeddings: Wire = {
@@ -64,7 +139,7 @@ export const embeddings: Wire = {
     maxOutputTokens: 0,
     outputField: "input",
     unboundedBecause: isText(body.input) && body.messages === undefined
-      ? undefined
+      ? unknownField(body, KNOWN_TO_EMBEDDINGS)
       : "its input may be more than text",
   }),
   placeOf: () => "other",

@@ -1,5 +1,15 @@
 import { type Fields, isFields } from "../../pricing/mod.ts";
-import { askedIn, cannotPass, findReason, isStreamedIn, limitIn, modelOf, openTool } from "./requests.ts";
+import {
+  askedIn,
+  cannotPass,
+  findReason,
+  isStreamedIn,
+  limitIn,
+  modelOf,
+  NAMES_OTHERS,
+  openTool,
+  unknownField,
+} from "./requests.ts";
 import type { Wire } from "./wire.ts";
 
 /** `POST /v1/responses` and `/v1/responses/compact`. */
@@ -22,16 +32,34 @@ export const openAiResponses: Wire = {
     };
   },
   placeOf(event) {
+    if (event?.type === "error") return "maybe_last"; // a `response.failed` may follow, with the usage
     return event && LAST.has(String(event.type)) ? "last" : "other";
   },
   // Other events repeat what the deltas had.
   textOf: ({ type, delta }) => String(type).endsWith(".delta") && typeof delta === "string" ? delta : "",
 };
 
-const LAST = new Set(["response.completed", "response.incomplete", "response.failed", "error"]);
+const LAST = new Set(["response.completed", "response.incomplete", "response.failed"]);
 
 /** Fields that add input which the provider keeps. */
 const REMOTE_INPUT = ["previous_response_id", "conversation", "prompt"];
+
+/** The fields that add nothing to the cost of a call beyond its text and its limit, or are looked at. */
+const KNOWN = new Set([
+  ...[
+    "model",
+    "input",
+    "instructions",
+    "max_output_tokens",
+    "stream",
+    "stream_options",
+    "tools",
+    "tool_choice",
+  ],
+  ...["parallel_tool_calls", "max_tool_calls", "temperature", "top_p", "top_logprobs", "reasoning", "text"],
+  ...["verbosity", "truncation", "include", "store", "background", "service_tier", "user", "metadata"],
+  ...["client_metadata", "safety_identifier", "prompt_cache_key", "prompt_cache_retention"],
+]);
 
 const TEXT_PARTS = new Set([
   "message",
@@ -50,13 +78,19 @@ function findOpenPart(body: Fields): string | undefined {
   const remote = REMOTE_INPUT.find((name) => body[name] != null);
   if (remote) return `a part of its input is with the provider (${remote})`;
   const part = isFields(body.input) || Array.isArray(body.input)
-    ? findReason(
-      body.input,
-      ({ type }) =>
-        typeof type !== "string" || TEXT_PARTS.has(type)
-          ? undefined
-          : `its input holds an item of type ${type.slice(0, 80)}`,
-    )
+    ? findReason(body.input, (item) => {
+      const { type } = item;
+      if (typeof type === "string") {
+        return TEXT_PARTS.has(type) ? undefined : `its input holds an item of type ${type.slice(0, 80)}`;
+      }
+      // Without a type, an item is a message, or else a reference to one that the provider has.
+      return "id" in item && !("content" in item)
+        ? "its input refers to an item that is with the provider"
+        : undefined;
+    })
     : undefined;
-  return part ?? openTool(body.tools, ({ type }) => type === "function" || type === "custom");
+  if (part) return part;
+  if (body.models != null || body.fallbacks != null) return NAMES_OTHERS;
+  return unknownField(body, KNOWN) ??
+    openTool(body.tools, ({ type }) => type === "function" || type === "custom");
 }

@@ -55,6 +55,17 @@ export function timesChoices(limit: number | undefined, count: unknown): number 
   return isCount(count) && count >= 1 && isCount(limit * count) ? limit * count : undefined;
 }
 
+/**
+ * Returns the reason that a field of a request has no bound that is not known here: it may add input that the provider has, or a
+ * fee, or name another model.
+ */
+export function unknownField(fields: Fields, known: ReadonlySet<string>): string | undefined {
+  const unknown = Object.keys(fields).find((name) => !known.has(name) && fields[name] != null);
+  return unknown === undefined
+    ? undefined
+    : `it has the field "${unknown.slice(0, 80)}", whose cost is not known`;
+}
+
 /** The members with the arguments and results of tools, which are JSON of any form. */
 const OF_TOOLS = new Set(["input", "args", "arguments", "response"]);
 
@@ -82,6 +93,9 @@ export function findReason(
   }
   return undefined;
 }
+
+/** The reason that a request has no bound that a proxy may answer with another model. */
+export const NAMES_OTHERS = "it names other models, too";
 
 /** Returns the reason that a tool has no bound: one that the provider runs adds model turns, input and fees. */
 export function openTool(

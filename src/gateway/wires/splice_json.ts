@@ -6,12 +6,22 @@ const [QUOTE, COMMA] = [0x22, 0x2c];
 const [OPEN, CLOSE, OPEN_LIST, CLOSE_LIST] = [0x7b, 0x7d, 0x5b, 0x5d];
 
 /**
- * Returns the bytes of a JSON object with a member set to `value`, which is JSON: it is replaced, or inserted first.
- * `bytes` must be a valid object without duplicate names.
+ * Returns the bytes of a JSON object with a member set to `value`, which is JSON: it is replaced, or inserted first. `path` has
+ * its name, after those of the objects around it. `bytes` must be a valid object without duplicate names.
  */
-export function spliceMember(bytes: Uint8Array, name: string, value: string): Uint8Array {
+export function spliceMember(
+  bytes: Uint8Array,
+  [name, ...inner]: readonly [string, ...string[]],
+  value: string,
+): Uint8Array {
   const found = findMember(bytes, name);
-  if (found) return concat(bytes.subarray(0, found.start), encode(value), bytes.subarray(found.end));
+  if (found) {
+    const [next, ...rest] = inner;
+    const changed = next === undefined
+      ? encode(value)
+      : spliceMember(bytes.subarray(found.start, found.end), [next, ...rest], value);
+    return concat(bytes.subarray(0, found.start), changed, bytes.subarray(found.end));
+  }
   const start = bytes.indexOf(OPEN) + 1;
   const isEmpty = bytes[skipBlanks(bytes, start)] === CLOSE;
   const member = encode(`${JSON.stringify(name)}:${value}${isEmpty ? "" : ","}`);
@@ -23,21 +33,35 @@ const READ_WITHIN = new Set(["stream_options", "generationConfig", "generation_c
 
 const NOTHING: ReadonlySet<string> = new Set();
 
+/** Returns a name as parsers compare it that ignore its case: with the letters, too, that Unicode folds to those of ASCII. */
+const fold = (name: string) => name.toUpperCase().toLowerCase();
+
+/** The members that decide on a call, by their folded names. */
+const READ = new Map(
+  [
+    ...["model", "models", "fallbacks", "stream", "stream_options", "include_usage", "background", "n"],
+    ...["max_tokens", "max_completion_tokens", "max_output_tokens", "service_tier", "speed", "inference_geo"],
+  ].map((name) => [fold(name), name]),
+);
+
 /**
- * Returns a name that a request has twice: which of the two values counts, parsers decide for themselves. Some take names
- * without their case, so `Model` beside `model` is one, too.
+ * Returns the reason that parsers may read a request in different ways: a name that it has twice, also in another case, or a
+ * name that decides on the call and is there in another case only, which some servers take for it.
  */
-export function findDuplicate(
+export function findAmbiguity(
   bytes: Uint8Array,
   within: ReadonlySet<string> = READ_WITHIN,
 ): string | undefined {
   const seen = new Set<string>();
   for (const { name, start, end } of membersOf(bytes)) {
-    const folded = name.toUpperCase();
-    if (seen.has(folded)) return name;
+    const folded = fold(name);
+    const meant = READ.get(folded);
+    const shown = name.slice(0, 80);
+    if (seen.has(folded)) return `"${shown}" twice, of which the provider might take the other one`;
+    if (meant !== undefined && meant !== name) return `"${shown}", which some providers take for "${meant}"`;
     seen.add(folded);
     const inner = within.has(name) && bytes[start] === OPEN &&
-      findDuplicate(bytes.subarray(start, end), NOTHING);
+      findAmbiguity(bytes.subarray(start, end), NOTHING);
     if (inner) return inner;
   }
   return undefined;

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import fc from "#dev/fast_check.ts";
-import { findDuplicate, spliceMember } from "./splice_json.ts";
+import { findAmbiguity, spliceMember } from "./splice_json.ts";
 
 const encode = (text: string) => new TextEncoder().encode(text);
 const splice = (text: string, name: string, value: string) =>
-  new TextDecoder().decode(spliceMember(encode(text), name, value));
+  new TextDecoder().decode(spliceMember(encode(text), [name], value));
 
 const ROWS: [text: string, expected: string][] = [
   ['{"a":1}', '{"x":9,"a":1}'],
@@ -42,11 +42,26 @@ Deno.test("spliceMember() sets the member of any object, and leaves all other by
   );
 });
 
-Deno.test("findDuplicate() finds a name that an object has twice, however it is written", () => {
-  const find = (text: string) => findDuplicate(encode(text));
-  assert.equal(find('{"model":"a","x":{"model":1},"messages":["model"]}'), undefined);
-  assert.equal(find('{"model":"a", "\\u006dodel":"b"}'), "model");
+Deno.test("spliceMember() sets the member of an inner object, and leaves all other bytes", () => {
+  const set = (text: string) =>
+    new TextDecoder().decode(spliceMember(encode(text), ["o", "include_usage"], "true"));
+  assert.equal(
+    set('{"o":{"a":1.0,"include_usage":false}, "b":2}'),
+    '{"o":{"a":1.0,"include_usage":true}, "b":2}',
+  );
+  assert.equal(set('{"o": {}}'), '{"o": {"include_usage":true}}');
+});
+
+Deno.test("findAmbiguity() finds a name that an object has twice, however it is written, or in another case", () => {
+  const find = (text: string) => findAmbiguity(encode(text))?.split(",")[0];
+  assert.equal(find('{"model":"a","x":{"model":1},"messages":["model"],"X":1}'), '"X" twice');
+  assert.equal(find('{"model":"a","x":{"model":1,"Model":1},"messages":["model"]}'), undefined);
+  assert.equal(find('{"model":"a", "\\u006dodel":"b"}'), '"model" twice');
   assert.equal(find('{"a":{"b":1,"b":2}}'), undefined);
-  assert.equal(find('{"stream_options":{"b":1,"b":2}}'), "b");
+  assert.equal(find('{"stream_options":{"b":1,"b":2}}'), '"b" twice');
   assert.equal(find('{"stream_options":{"stream_options":{"b":1,"b":2}}}'), undefined, "nothing reads that");
+  assert.equal(find('{"Stream":true}'), '"Stream"');
+  assert.equal(find('{"stream_options":{"Include_Usage":false}}'), '"Include_Usage"');
+  assert.equal(find('{"max_to\u212aens":1}'), '"max_to\u212aens"', "the Kelvin sign is a K");
+  assert.equal(find('{"\u017ftream":1}'), '"\u017ftream"', "the long s is an S");
 });

@@ -2,7 +2,7 @@ import { Buffer } from "node:buffer";
 import type { LanguageModelV4CallOptions } from "@ai-sdk/provider";
 import { estimateTokens } from "../../booking/mod.ts";
 import type { CallBounds } from "../../budgets/mod.ts";
-import type { PriceBook, PriceQuery } from "../../pricing/mod.ts";
+import { type PriceBook, type PriceQuery, unboundedModel } from "../../pricing/mod.ts";
 
 /**
  * Tokens that providers add around a message, a tool and a request: role markers, the schema preamble, the tool-use system
@@ -178,9 +178,10 @@ export function callBounds(
       outputTokens: ESTIMATED_OUTPUT_TOKENS,
     }) ?? 0n;
   if (!withWorst) return { estimateNanoUsd, isUnpriced };
-  const inputTokens: InputBound = searchesByItself(query)
-    ? { unboundedBecause: "its model searches the web by itself" }
-    : boundInput(options, counter);
+  const unboundedBecause = unboundedModel(query);
+  const inputTokens: InputBound = unboundedBecause === undefined
+    ? boundInput(options, counter)
+    : { unboundedBecause };
   // Without a bound there is no tier, and so no price.
   const rates = "max" in inputTokens
     ? prices.worstCaseRates({ ...query, inputTokens: inputTokens.max })
@@ -191,11 +192,4 @@ export function callBounds(
     isUnpriced: isUnpriced || ("max" in inputTokens && rates === null),
     worst: { inputTokens, outputTokens, rates },
   };
-}
-
-/** Models that search without a tool: Perplexity's, OpenAI's of the name, and those that research. */
-const SEARCHING_MODELS = /-search-(?:preview|api)\b|deep-research|(?:^|\/)sonar\b/;
-
-function searchesByItself({ provider, model }: PriceQuery): boolean {
-  return provider === "perplexity" || SEARCHING_MODELS.test(model);
 }
