@@ -5,6 +5,6 @@ export { rollUp, RollUps } from "./roll_up.ts";
 export { bookReportedCalls, type ReportedCall } from "./book_reported_calls.ts";
 export type { BookedReport } from "../contract/cost_events.ts";
 export { contentOf, estimateTokens, textsOf } from "./answer_text.ts";
-export { type CallSize, CANCELLED, settleUsage, type UsageReport } from "./settle_usage.ts";
+export { type CallSize, CANCELLED, settleUsage, type UsageReport, usageText } from "./settle_usage.ts";
 export { chargeEvidence } from "./charge_evidence.ts";
 export { logRefusal, overshotBudget, type Refused, refusedCall } from "./refused_call.ts";

@@ -34,8 +34,8 @@ export const CANCELLED = "cancelled";
 export interface CallSize {
   /** Returns the bytes of the request that become input. */
   inputBytes(): number;
-  /** The bytes of text in the answer, as far as it has come. */
-  outputBytes: number;
+  /** Returns the bytes of text in the answer, as far as it has come. */
+  outputBytes(): number;
   maxOutputTokens?: number | undefined;
 }
 
@@ -86,7 +86,23 @@ function estimateUsage(
 ): Usage {
   const known = !counted && partial && isPlausible(partial) ? partial : undefined;
   const unread = Math.min(estimateTokens(Buffer.byteLength(unreadText ?? "")), maxOutputTokens);
-  const outputTokens = Math.max(known?.outputTokens ?? 0, estimateTokens(outputBytes), unread);
+  // A limit of 0 is that of embeddings, whose answer is no text.
+  const written = maxOutputTokens === 0 ? 0 : estimateTokens(outputBytes());
+  const outputTokens = Math.max(known?.outputTokens ?? 0, written, unread);
   if (known && known.inputTokens > 0) return { ...known, outputTokens };
   return usageOf({ inputTokens: estimateTokens(inputBytes()), outputTokens });
+}
+
+/** The longest usage in the log, in characters. */
+const MAX_USAGE_LENGTH = 1_000;
+
+/** Returns a usage as it was reported, as text for the log; a provider or the model of a library user may report anything. */
+export function usageText(usage: unknown, clean: (text: string) => string): string {
+  let text: string;
+  try {
+    text = JSON.stringify(usage) ?? String(usage);
+  } catch {
+    text = String(usage);
+  }
+  return clean(text).slice(0, MAX_USAGE_LENGTH);
 }

@@ -14,7 +14,11 @@ const priceOf = (usage: Usage) => ({
 });
 
 function settle(report: Partial<UsageReport>, text = "") {
-  return settleUsage({ counted: undefined, ...report }, { ...request, outputBytes: text.length }, priceOf);
+  return settleUsage(
+    { counted: undefined, ...report },
+    { ...request, outputBytes: () => text.length },
+    priceOf,
+  );
 }
 
 Deno.test("settleUsage() takes the provider's counts, up to the most that a call can have", () => {

@@ -49,6 +49,9 @@ export const billedParts = <Part extends z.ZodType>(tokens: Part, calls: Part) =
   web_searches: calls.optional().openapi({ description: "Web searches that the provider bills" }),
   file_searches: calls.optional().openapi({ description: "File searches that the provider bills" }),
   code_executions: calls.optional().openapi({ description: "Code executions that the provider bills" }),
+  advisor_calls: calls.optional().openapi({
+    description: "Calls of another model by Anthropic's advisor tool, whose cost is not known",
+  }),
 });
 
 /** The fields for how a provider has served a call. */

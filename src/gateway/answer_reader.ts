@@ -24,6 +24,8 @@ export interface AnswerReader {
 export function readAnswer(wire: Wire, provider: string): AnswerReader {
   const usage = trackAnswerUsage(wire.api(provider));
   let outputBytes = 0;
+  /** Measures the text of a whole answer, which is needed only for an estimate. */
+  let measure: (() => number) | undefined;
   let responseId: string | undefined;
 
   function take(part: Fields): void {
@@ -41,19 +43,20 @@ export function readAnswer(wire: Wire, provider: string): AnswerReader {
     takeBody(body, bytes) {
       const parts = Array.isArray(body) ? body.filter(isFields) : isFields(body) ? [body] : [];
       for (const part of parts) take(part);
-      if (usage.usage() !== undefined) return;
-      outputBytes = (body === undefined ? undefined : lengthOf(() => contentOf(body))) ?? bytes;
+      if (parts.length > 0 && !parts.some(({ error }) => isFields(error))) usage.end();
+      measure = () => (body === undefined ? undefined : lengthOf(() => contentOf(body))) ?? bytes;
     },
     report: (brokenBy) => ({
       counted: usage.isFinal() ? usage.usage() : undefined,
       partial: usage.usage(),
+      raw: usage.raw(),
       served: usage.served(),
       statedNanoUsd: usage.isFinal() ? usage.statedNanoUsd() : undefined,
       responseId,
       brokenBy,
     }),
     get outputBytes() {
-      return outputBytes;
+      return measure?.() ?? outputBytes;
     },
     isFinal: () => usage.isFinal(),
     hasUsage: () => usage.usage() !== undefined,

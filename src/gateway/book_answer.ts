@@ -1,4 +1,4 @@
-import { bookLooseCalls, settleUsage, type UsageReport } from "../booking/mod.ts";
+import { bookLooseCalls, settleUsage, type UsageReport, usageText } from "../booking/mod.ts";
 import { messageOf, PurserError } from "../kernel/errors.ts";
 import { formatUsd } from "../kernel/money.ts";
 import { type ModelCall, toCostEvent } from "../ledger/mod.ts";
@@ -28,24 +28,28 @@ export async function bookAnswer(
   ctx: GatewayContext,
   passed: PassedCall,
   report: UsageReport,
-  outputBytes: number,
+  answer: { readonly outputBytes: number },
 ): Promise<ModelCall> {
   const { callId, gatewayRequest, request, admitted: { at, grant, prices }, bytes, trace, startedAt } =
     passed;
   const { target: { provider }, caller, attribution: { agentId, sessionId, runId, tags } } = gatewayRequest;
   const { served = {}, responseId } = report;
-  const { serviceTier, speed, inferenceGeo } = served;
-  const query = { provider, model: request.model, at, serviceTier, speed, inferenceGeo };
+  const { serviceTier, speed, inferenceGeo, model = request.model } = served;
+  const query = { provider, model, at, serviceTier, speed, inferenceGeo };
   const { usage, price, estimatedBecause } = settleUsage(
     report,
-    { inputBytes: () => bytes, outputBytes, maxOutputTokens: request.maxOutputTokens },
+    {
+      inputBytes: () => bytes,
+      outputBytes: () => answer.outputBytes,
+      maxOutputTokens: request.maxOutputTokens,
+    },
     (usage, statedNanoUsd) => prices.price({ ...query, usage, statedNanoUsd }),
   );
   const call: ModelCall = {
     ...{ callId, at, agentId, sessionId, runId, provider, usage },
     step: null,
     tools: [],
-    model: request.model,
+    model,
     ...price,
     durationMs: ctx.clock.monotonic() - startedAt,
     isEstimated: estimatedBecause !== undefined,
@@ -61,10 +65,11 @@ export async function bookAnswer(
     ctx.log.warn("A model call is booked as an estimate", {
       call_id: callId,
       provider,
-      model: request.model,
+      model,
       reason: report.brokenBy === undefined
         ? estimatedBecause
         : ctx.secrets.scrub(messageOf(report.brokenBy)),
+      ...(report.raw !== undefined && { usage: usageText(report.raw, ctx.secrets.scrub) }),
     });
   }
   if (grant?.isStrict) keepBound(ctx, call, grant);

@@ -93,7 +93,7 @@ async function passCall(
     try {
       // A request that was sent may be charged, whatever became of its answer.
       if (chargeEvidence(error) === "possible") {
-        await bookAnswer(ctx, passed, { counted: undefined, brokenBy: error }, 0);
+        await bookAnswer(ctx, passed, { counted: undefined, brokenBy: error }, { outputBytes: 0 });
       } else await release(error);
     } finally {
       live.end();
@@ -117,7 +117,7 @@ async function passCall(
       signal: request.signal,
       async book(brokenBy?: unknown) {
         try {
-          await bookAnswer(ctx, passed, reader.report(brokenBy), reader.outputBytes);
+          await bookAnswer(ctx, passed, reader.report(brokenBy), reader);
         } finally {
           live.end();
         }
@@ -150,7 +150,7 @@ async function passWhole(
   },
 ): Promise<PassedAnswer> {
   const { provider } = passed.gatewayRequest.target;
-  const book = (report: UsageReport) => bookAnswer(ctx, passed, report, reader.outputBytes);
+  const book = (report: UsageReport) => bookAnswer(ctx, passed, report, reader);
   let bytes: Uint8Array<ArrayBuffer>;
   let size = 0;
   try {

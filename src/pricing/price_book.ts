@@ -14,6 +14,8 @@ export interface PriceQuery {
 
 /** The service that a provider reports of a call; each property may have its own rates. */
 export interface Served {
+  /** The model, if another one has answered than the one that was called: a fallback of Anthropic's. */
+  model?: string | undefined;
   /** `flex`, `priority`, `batch`, …, or the name of the standard tier. */
   serviceTier?: string | undefined;
   /** Anthropic: `fast` or `standard`. */

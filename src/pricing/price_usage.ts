@@ -44,6 +44,7 @@ export function priceLines(rates: Rates, usage: Usage): PriceLine[] {
     count("web_searches"),
     count("file_searches"),
     count("code_executions"),
+    count("advisor_calls"), // no rate: they cost what the other model costs
     ["requests", tier.request ? 1 : 0, tier.request ?? null],
   ];
   return lines.filter(([, quantity]) => quantity > 0).map(([part, quantity, rate]) => ({

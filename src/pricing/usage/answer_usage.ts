@@ -9,8 +9,12 @@ import type { LanguageModelV4Usage } from "@ai-sdk/provider";
 export interface AnswerUsage {
   /** Reads a whole body, or the next chunk as sent by the provider: the `rawValue` of the AI SDK's `raw` stream parts. */
   take(chunk: unknown): void;
+  /** Takes the answer as complete: what it has reported is final, also if nothing in it said so. */
+  end(): void;
   /** Returns the usage so far; undefined before the first report. */
   usage(): Usage | undefined;
+  /** Returns the usage as the provider has sent it last, for the log. */
+  raw(): Fields | undefined;
   /** Returns true once the final usage has been reported, so that no estimate is needed. */
   isFinal(): boolean;
   /** Returns how the provider has served the call, as far as it has reported that. */
@@ -27,6 +31,44 @@ export interface AnswerUsage {
 /** The events of a response that has not ended. */
 const BEGINNING = /^response\.(?:created|queued|in_progress)$/;
 
+/** The choices of an answer, of which each ends by itself, while others may continue. */
+class Choices {
+  readonly #open = new Set<unknown>();
+  #hasFinished = false;
+
+  /** Takes the choices of a chunk; returns true if one has content. */
+  take(choices: readonly unknown[]): boolean {
+    let hasContent = false;
+    for (const choice of choices.filter(isFields)) {
+      const hasOwn = isContent(choice.delta ?? choice.message ?? choice.content);
+      hasContent ||= hasOwn;
+      const key = choice.index ?? 0;
+      if (choice.finish_reason || choice.finishReason) {
+        this.#open.delete(key);
+        this.#hasFinished = true;
+      } else if (hasOwn) this.#open.add(key);
+    }
+    return hasContent;
+  }
+
+  /** True once all that have begun have finished. */
+  get areFinished(): boolean {
+    return this.#hasFinished && this.#open.size === 0;
+  }
+}
+
+/** The depth at which what is nested in an answer counts as content, whatever it is. */
+const MAX_DEPTH = 8;
+
+/** Returns true if there is text in a part of an answer, beside its role. */
+function isContent(part: unknown, depth = 0): boolean {
+  if (typeof part === "string") return part !== "";
+  if (depth > MAX_DEPTH) return true;
+  if (Array.isArray(part)) return part.some((each) => isContent(each, depth + 1));
+  return isFields(part) &&
+    Object.entries(part).some(([name, value]) => name !== "role" && isContent(value, depth + 1));
+}
+
 /** Speeds, regions and their like that are billed at the standard rates. */
 const STANDARD = new Set(["standard", "global", "not_available"]);
 
@@ -38,15 +80,28 @@ export function trackAnswerUsage(provider: string): AnswerUsage {
   let api: UsageApi | undefined;
   let raw: Fields | undefined;
   let isFinal = false;
+  const choices = new Choices();
   const served: Served = {};
   let tools: UsageDetails | undefined;
 
   function record(seenApi: UsageApi, usage: unknown, isLast: boolean): void {
     if (!isFields(usage)) return;
+    // What can't be read replaces nothing that could.
+    if (isFinal && usageFromRaw(seenApi, usage) === undefined && usageFromRaw(api!, raw) !== undefined) {
+      return;
+    }
     api = seenApi;
     raw = usage;
     isFinal ||= isLast;
     recordServed(usage);
+    const fallback = fallbackOf(usage);
+    if (fallback !== undefined) served.model = fallback;
+  }
+
+  /** Records the usage of a chunk with choices: of all text so far, and final once each choice has finished. */
+  function recordChoices(seenApi: UsageApi, list: readonly unknown[], usage: unknown, isEnd: boolean): void {
+    if (choices.take(list)) isFinal = false;
+    record(seenApi, usage, isEnd || choices.areFinished);
   }
 
   function recordServed({ service_tier, serviceTier, trafficType, speed, inference_geo }: Fields): void {
@@ -79,22 +134,31 @@ export function trackAnswerUsage(provider: string): AnswerUsage {
         record("openai-responses", chunk.usage, true);
       } else if (chunk.object === "list" && isFields(chunk.usage)) {
         record("openai-compatible", chunk.usage, true); // embeddings
-      } else if (isFields(chunk.usageMetadata)) {
-        record("google", chunk.usageMetadata, hasFinished(chunk.candidates) && !isFields(chunk.error));
+      } else if (isFields(chunk.usageMetadata) || Array.isArray(chunk.candidates)) {
+        const candidates = Array.isArray(chunk.candidates) ? chunk.candidates : [];
+        const isBlocked = isFields(chunk.promptFeedback) && chunk.promptFeedback.blockReason != null;
+        if (isFields(chunk.error)) record("google", chunk.usageMetadata, false);
+        else recordChoices("google", candidates, chunk.usageMetadata, isBlocked);
         tools = searchesOfGemini(chunk) ?? tools;
-      } else if (Array.isArray(chunk.choices)) {
+      } else if (Array.isArray(chunk.choices) || (isFields(chunk.usage) && provider.endsWith(".chat"))) {
+        const list = Array.isArray(chunk.choices) ? chunk.choices : [];
+        const chatApi = provider.startsWith("openai.") ? "openai-chat" : "openai-compatible";
         recordServed({ service_tier: chunk.service_tier });
         // Most providers send it once, at the end; some send the usage so far with every chunk.
         // One with an error interrupts the answer.
-        const isLast = (chunk.choices.length === 0 || hasFinished(chunk.choices)) && !isFields(chunk.error);
-        record(provider.startsWith("openai.") ? "openai-chat" : "openai-compatible", chunk.usage, isLast);
+        if (isFields(chunk.error)) record(chatApi, chunk.usage, false);
+        else recordChoices(chatApi, list, chunk.usage, list.length === 0);
         if (SEARCHES_ALWAYS.test(String(chunk.model))) tools = { web_searches: 1 };
       }
+    },
+    end() {
+      isFinal ||= raw !== undefined;
     },
     usage() {
       const usage = api && usageFromRaw(api, raw);
       return usage && withDetails(usage, tools);
     },
+    raw: () => raw,
     isFinal: () => isFinal,
     served: () => served,
     statedNanoUsd: () => raw && statedCost(raw),
@@ -113,9 +177,18 @@ function withDetails(usage: Usage, details: UsageDetails | undefined): Usage {
   return faultOfUsage(more) ? usage : more;
 }
 
-function hasFinished(choices: unknown): boolean {
-  return Array.isArray(choices) && choices.some((choice) => choice?.finish_reason ?? choice?.finishReason);
+/** Returns the model that has answered in place of Anthropic's first one, at whose price the tokens are billed. */
+function fallbackOf({ iterations }: Fields): string | undefined {
+  if (!Array.isArray(iterations)) return undefined;
+  const models = iterations.filter(isFields).filter(({ type }) => type === "fallback_message")
+    .map(({ model }) => model);
+  return models.findLast((model) => typeof model === "string" && model.length <= MAX_MODEL_NAME) as
+    | string
+    | undefined;
 }
+
+/** The longest name of a model that a provider is believed. */
+const MAX_MODEL_NAME = 200;
 
 /**
  * OpenAI's chat models that search the web before each answer, which their usage doesn't count.

@@ -311,3 +311,80 @@ Deno.test("trackAnswerUsage() counts the search of a chat model that always sear
     assert.equal(searchesOf(model), undefined, model);
   }
 });
+
+Deno.test("trackAnswerUsage() takes no usage as final while a choice continues", () => {
+  const chat = trackAnswerUsage("openai.chat");
+  const delta = { content: "Hi" };
+  chat.take({ choices: [{ index: 0, delta }, { index: 1, delta }] });
+  const usage = { prompt_tokens: 3, completion_tokens: 1 };
+  chat.take({ choices: [{ index: 0, delta: {}, finish_reason: "stop" }], usage });
+  assert.equal(chat.isFinal(), false, "the other choice has begun");
+  chat.take({ choices: [{ index: 1, delta, finish_reason: "stop" }], usage });
+  assert.equal(chat.isFinal(), true);
+  chat.take({ choices: [{ index: 2, delta }] });
+  assert.equal(chat.isFinal(), false, "another one has begun");
+  const gemini = trackAnswerUsage("google.generative-ai");
+  const usageMetadata = { promptTokenCount: 9, candidatesTokenCount: 1 };
+  const content = { role: "model", parts: [{ text: "Hi" }] };
+  gemini.take({ candidates: [{ content, finishReason: "STOP" }], usageMetadata });
+  assert.equal(gemini.isFinal(), true);
+  gemini.take({ candidates: [{ content }], usageMetadata });
+  assert.equal(gemini.isFinal(), false);
+});
+
+Deno.test("trackAnswerUsage() takes the usage that comes after the end of the text as final", () => {
+  const gemini = trackAnswerUsage("google.generative-ai");
+  const content = { parts: [{ text: "Hi" }] };
+  gemini.take({ candidates: [{ content }] });
+  gemini.take({ candidates: [{ content: { role: "model", parts: [{ text: "" }] }, finishReason: "STOP" }] });
+  gemini.take({ usageMetadata: { promptTokenCount: 9, candidatesTokenCount: 1 } });
+  assert.equal(gemini.isFinal(), true);
+  const blocked = trackAnswerUsage("google.generative-ai");
+  blocked.take({ promptFeedback: { blockReason: "SAFETY" }, usageMetadata: { promptTokenCount: 10 } });
+  assert.equal(blocked.isFinal(), true);
+  assert.deepEqual(blocked.usage(), usageOf({ inputTokens: 10 }));
+  const bare = trackAnswerUsage("local.chat");
+  bare.take({ choices: [{ delta: { content: "Hi" }, finish_reason: null }] });
+  bare.take({ usage: { prompt_tokens: 3, completion_tokens: 1 } });
+  assert.equal(bare.isFinal(), true);
+});
+
+Deno.test("trackAnswerUsage() takes a whole answer as final at its end, whatever it says of it", () => {
+  const chat = trackAnswerUsage("local.chat");
+  const usage = { prompt_tokens: 3, completion_tokens: 1 };
+  chat.take({ choices: [{ message: { content: "Hi" }, finish_reason: null }], usage });
+  assert.equal(chat.isFinal(), false);
+  chat.end();
+  assert.equal(chat.isFinal(), true);
+  const none = trackAnswerUsage("local.chat");
+  none.end();
+  assert.equal(none.isFinal(), false);
+});
+
+Deno.test("trackAnswerUsage() lets what can't be read replace nothing that is final", () => {
+  for (const usage of [{}, { prompt_tokens: -1 }, { prompt_tokens: "9" }]) {
+    const chat = trackAnswerUsage("local.chat");
+    chat.take({ choices: [], usage: { prompt_tokens: 3, completion_tokens: 1 } });
+    chat.take({ choices: [], usage });
+    assert.deepEqual(chat.usage(), usageOf({ inputTokens: 3, outputTokens: 1 }), JSON.stringify(usage));
+    assert.equal(chat.isFinal(), true);
+  }
+});
+
+Deno.test("trackAnswerUsage() counts the calls of Anthropic's advisor, and names the fallback that has answered", () => {
+  const advised = trackAnswerUsage("anthropic.messages");
+  const iterations = [
+    { type: "message", input_tokens: 10, output_tokens: 5 },
+    { type: "advisor_message", model: "claude-opus-4-1", input_tokens: 1_000_000, output_tokens: 100_000 },
+  ];
+  advised.take({ type: "message", usage: { input_tokens: 10, output_tokens: 5, iterations } });
+  assert.deepEqual(
+    advised.usage(),
+    usageOf({ inputTokens: 10, outputTokens: 5, details: { advisor_calls: 1 } }),
+  );
+  assert.equal(advised.served().model, undefined);
+  const fallback = trackAnswerUsage("anthropic.messages");
+  const replaced = [{ type: "message" }, { type: "fallback_message", model: "claude-opus-4-1" }];
+  fallback.take({ type: "message", usage: { input_tokens: 10, output_tokens: 5, iterations: replaced } });
+  assert.equal(fallback.served().model, "claude-opus-4-1");
+});

@@ -53,6 +53,8 @@ export const USAGE_DETAILS = [
   "web_searches",
   "file_searches",
   "code_executions",
+  /** Calls of another model by Anthropic's advisor tool, whose tokens the usage leaves out. */
+  "advisor_calls",
 ] as const;
 export type UsageDetail = typeof USAGE_DETAILS[number];
 

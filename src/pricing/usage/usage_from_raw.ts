@@ -142,7 +142,7 @@ function readCompatible(raw: Fields): Partial<Usage> | undefined {
 /**
  * Anthropic counts neither cache reads nor cache writes in `input_tokens`. With `iterations` (compaction) the totals exclude
  * the sampling of the compaction, so the iterations of the executor are summed; those of an advisor are not, because it is
- * another model. An answer of a fallback is included in the totals.
+ * another model: they are counted as a part without a price. An answer of a fallback is included in the totals.
  */
 function readAnthropic(raw: Fields): Partial<Usage> | undefined {
   const totals = executorIterations(raw) ?? [raw];
@@ -172,12 +172,17 @@ function readAnthropic(raw: Fields): Partial<Usage> | undefined {
     details: {
       web_searches: count(raw, "server_tool_use", "web_search_requests"),
       code_executions: count(raw, "server_tool_use", "code_execution_requests"),
+      advisor_calls: iterationsOf(raw).filter(({ type }) => type === "advisor_message").length,
     },
   };
 }
 
+function iterationsOf({ iterations }: Fields): Fields[] {
+  return Array.isArray(iterations) ? iterations.filter(isFields) : [];
+}
+
 function executorIterations(raw: Fields): Fields[] | undefined {
-  const iterations = Array.isArray(raw.iterations) ? raw.iterations.filter(isFields) : [];
+  const iterations = iterationsOf(raw);
   if (iterations.some(({ type }) => type === "fallback_message")) return undefined;
   const executor = iterations.filter(({ type }) => type === "compaction" || type === "message");
   return executor.length === 0 ? undefined : executor;

@@ -100,7 +100,7 @@ const cases: [string, UsageApi, unknown, Partial<Usage> | undefined][] = [
         { type: "advisor_message", model: "claude-opus-5", input_tokens: 900, output_tokens: 90 },
       ],
     },
-    { inputTokens: 5, outputTokens: 7 },
+    { inputTokens: 5, outputTokens: 7, details: { advisor_calls: 1 } },
   ],
   [
     "an answer of a fallback by its totals",

@@ -9,6 +9,7 @@ import {
   refusedCall,
   settleUsage,
   type UsageReport,
+  usageText,
 } from "../../booking/mod.ts";
 import type { Budget, Grant, RunAbove } from "../../budgets/mod.ts";
 import { type BudgetExceededError, messageOf, PurserError } from "../../kernel/errors.ts";
@@ -111,13 +112,13 @@ export async function admitCall(
     async book(answer, report) {
       const { served = {}, responseId, responseModel, errorType, failure, brokenBy } = report;
       for (const error of [failure, brokenBy]) ctx.secrets.scrubError(error);
-      const { serviceTier, speed, inferenceGeo } = served;
-      const query = { provider, model: modelId, at, serviceTier, speed, inferenceGeo };
+      const { serviceTier, speed, inferenceGeo, model = modelId } = served;
+      const query = { provider, model, at, serviceTier, speed, inferenceGeo };
       const { usage, price, estimatedBecause } = settleUsage(
         report,
         {
           inputBytes: () => inputBytesOf(options),
-          outputBytes: Buffer.byteLength(textOf(answer)),
+          outputBytes: () => Buffer.byteLength(textOf(answer)),
           maxOutputTokens: options.maxOutputTokens,
         },
         (usage, statedNanoUsd) => prices.price({ ...query, usage, statedNanoUsd }),
@@ -131,7 +132,7 @@ export async function admitCall(
         step: metering.nextStep(),
         tools: answer.tool_calls.map((toolCall) => toolCall.tool_name),
         provider,
-        model: modelId,
+        model,
         usage,
         ...price,
         durationMs: ctx.clock.monotonic() - startedAt,
@@ -226,9 +227,6 @@ export function warnOfOvershoot(
   return payload;
 }
 
-/** The longest usage of a provider in the log, in characters. */
-const MAX_USAGE_LENGTH = 1_000;
-
 /**
  * Logs a call that is booked as an estimate, with the reason and the usage as the provider has sent it. Not for a call that its
  * caller has cancelled, whose usage isn't expected.
@@ -248,15 +246,6 @@ function warnOfEstimate(
     model: call.model,
     reason: error === undefined ? because : modelErrorText(error),
     ...(usage !== undefined &&
-      { usage: redactSecrets(secrets.scrub(usageText(usage))).slice(0, MAX_USAGE_LENGTH) }),
+      { usage: usageText(usage, (text) => redactSecrets(secrets.scrub(text))) }),
   });
-}
-
-/** Returns a usage as text; the model of a library user may report anything. */
-function usageText(usage: unknown): string {
-  try {
-    return JSON.stringify(usage) ?? String(usage);
-  } catch {
-    return String(usage);
-  }
 }
