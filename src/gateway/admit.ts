@@ -23,7 +23,7 @@ export interface Admitted {
 
 /**
  * Asks the budgets of a call, and reserves its cost. Nothing of the request is changed: a limit that is too large for a strict
- * budget is refused, with the one that would fit.
+ * budget is refused, with the one that would fit. `bytes` bounds the input of a strict call, `inputBytes` estimates that of others.
  *
  * @throws {BudgetExceededError} nothing was sent
  */
@@ -31,7 +31,7 @@ export async function admit(
   ctx: GatewayContext,
   gatewayRequest: GatewayRequest,
   request: ModelRequest,
-  bytes: number,
+  { bytes, inputBytes }: { bytes: number; inputBytes: number },
 ): Promise<Admitted> {
   const prices = ctx.prices.current?.() ?? ctx.prices;
   const { target, caller, attribution: { agentId, sessionId, runId } } = gatewayRequest;
@@ -52,7 +52,7 @@ export async function admit(
       const last = sessionId === null ? undefined : ctx.gateway.lastCosts.get(sessionId);
       const estimateNanoUsd = isUnpriced ? 0n : last ?? prices.worstCase({
         ...query,
-        inputTokens: estimateTokens(bytes),
+        inputTokens: estimateTokens(inputBytes),
         outputTokens: Math.min(ESTIMATED_OUTPUT_TOKENS, request.maxOutputTokens ?? ESTIMATED_OUTPUT_TOKENS),
       }) ?? 0n;
       if (!withWorst) return { estimateNanoUsd, isUnpriced };

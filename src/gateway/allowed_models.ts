@@ -17,20 +17,29 @@ function checkAllowed(model: string, { models }: Caller): void {
 }
 
 /**
- * Refuses a request for a model that a key may not call. Proxies behind the gateway take others, which they call in its place:
- * OpenRouter `models`, LiteLLM `fallbacks`.
+ * Refuses a request for a model that a key may not call. Providers and the proxies before them take others, which they call in
+ * its place or beside it: OpenRouter `models`, LiteLLM `fallbacks`, `context_window_fallbacks` and such, Anthropic `fallbacks`,
+ * and tools with a `model` such as Anthropic's advisor.
  */
-export function checkRequested(model: string, { models: others, fallbacks }: Fields, caller: Caller): void {
+export function checkRequested(model: string, body: Fields, caller: Caller): void {
   checkAllowed(model, caller);
   if (caller.models === null) return;
-  for (const list of [others, fallbacks]) {
+  const lists = Object.keys(body).filter((name) => name === "models" || name.endsWith("fallbacks"));
+  for (const list of lists.map((name) => body[name])) {
     if (list === undefined || list === null) continue;
     for (const other of Array.isArray(list) ? list : [list]) checkAllowed(nameOf(other), caller);
   }
+  const tools = Array.isArray(body.tools) ? body.tools.filter(isFields) : [];
+  for (const { model: other } of tools) {
+    if (other !== undefined && other !== null) checkAllowed(nameOf(other), caller);
+  }
 }
 
-/** Returns a name for a model that may be given with its settings, by which no key may call it. */
-const nameOf = (model: unknown) => typeof model === "string" ? model : JSON.stringify(model);
+/** Returns the name of a model that may be given with its settings; for what names none, one by which no key may call it. */
+function nameOf(model: unknown): string {
+  if (typeof model === "string") return model;
+  return isFields(model) && typeof model.model === "string" ? model.model : JSON.stringify(model);
+}
 
 function isAllowed(model: string, models: Caller["models"]): boolean {
   return models === null ||

@@ -36,8 +36,8 @@ export const SESSION_HEADERS = [
 const NO_AGENT = "gateway";
 
 /**
- * Reads the attribution of a call from its key and its headers. A session or run of a key of one agent is named after it, so
- * that no client adds to another's.
+ * Reads the attribution of a call from its key and its headers. A session or run of a key of one agent is named after it,
+ * `AGENT_ID:NAME` with no colon in the name, since agents may have colons in theirs: so no client adds to another's.
  *
  * @throws {PurserError} `invalid` for an agent, run or tag that can't be one; `forbidden` for another agent than the key's
  */
@@ -56,7 +56,11 @@ export function readAttribution(headers: Pick<Headers, "get">, { agentId: only, 
   const run = headers.get("x-purser-run");
   if (run !== null) checkName("x-purser-run", run);
   const session = SESSION_HEADERS.map((header) => headers.get(header)?.trim()).find(Boolean);
-  const own = (id: string) => only === null || id.startsWith(`${only}:`) ? id : `${only}:${id}`;
+  const own = (id: string) => {
+    if (only === null) return id;
+    const name = id.startsWith(`${only}:`) ? id.slice(only.length + 1) : id;
+    return `${only}:${name.includes(":") ? withoutColons(name) : name}`;
+  };
   return {
     agentId: only ?? wanted ?? (name === null ? NO_AGENT : toName(name)),
     sessionId: session === undefined ? null : toName(own(session)),
@@ -71,10 +75,14 @@ function checkName(header: string, value: string): void {
   }
 }
 
+const hashOf = (text: string) => createHash("sha256").update(text).digest("hex").slice(0, 16);
+
+const withoutColons = (text: string) => `${text.replaceAll(":", "-")}-${hashOf(text)}`;
+
 /** Returns a text as an id: unchanged where it is one, else what is left of it with a hash, so that different texts stay different. */
 function toName(text: string): string {
   if (NAME_PATTERN.test(text)) return text;
-  const hash = createHash("sha256").update(text).digest("hex").slice(0, 16);
+  const hash = hashOf(text);
   const kept = text.replace(/[^A-Za-z0-9._:-]+/g, "-").replace(/^[^A-Za-z0-9]+/, "").slice(0, 80);
   return kept === "" ? hash : `${kept}-${hash}`;
 }

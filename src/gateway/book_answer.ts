@@ -13,8 +13,8 @@ export interface PassedCall {
   gatewayRequest: GatewayRequest;
   request: ModelRequest;
   admitted: Admitted;
-  /** The size of the request, for an estimate. */
-  bytes: number;
+  /** The size of the request as an input, for an estimate. */
+  inputBytes: number;
   trace: CallTrace;
   /** When it was sent, on the monotonic clock. */
   startedAt: number;
@@ -30,7 +30,7 @@ export async function bookAnswer(
   report: UsageReport,
   answer: { readonly outputBytes: number },
 ): Promise<ModelCall> {
-  const { callId, gatewayRequest, request, admitted: { at, grant, prices }, bytes, trace, startedAt } =
+  const { callId, gatewayRequest, request, admitted: { at, grant, prices }, inputBytes, trace, startedAt } =
     passed;
   const { target: { provider }, caller, attribution: { agentId, sessionId, runId, tags } } = gatewayRequest;
   const { served = {}, responseId } = report;
@@ -39,7 +39,7 @@ export async function bookAnswer(
   const { usage, price, estimatedBecause } = settleUsage(
     report,
     {
-      inputBytes: () => bytes,
+      inputBytes: () => inputBytes,
       outputBytes: () => answer.outputBytes,
       maxOutputTokens: request.maxOutputTokens,
     },

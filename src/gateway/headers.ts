@@ -45,6 +45,9 @@ const OF_THE_CLIENT = new Set([
 /** The prefixes of Purser's own headers, of proxies' and of browsers'. */
 const OF_PROXIES = /^(?:x-purser-|x-forwarded-|sec-)/;
 
+/** A key of Purser's, which some clients send in a header more, such as Azure's `api-key`. */
+const PURSER_KEY = /\bpsr_\w{12}/;
+
 /** The headers of a provider's front that mean nothing, or harm, beyond it. */
 const OF_THE_PROVIDER = new Set([
   "set-cookie",
@@ -67,7 +70,7 @@ export function requestHeaders(
   const named = namedByConnection(client);
   for (const [name, value] of client) {
     if (OF_THE_CONNECTION.has(name) || OF_THE_CLIENT.has(name) || named.has(name)) continue;
-    if (OF_PROXIES.test(name)) continue;
+    if (OF_PROXIES.test(name) || PURSER_KEY.test(value)) continue;
     headers[name] = value;
   }
   for (const [name, value] of Object.entries(added)) headers[name.toLowerCase()] = value;
@@ -112,7 +115,7 @@ export function authorizationOf(headers: Pick<Headers, "get">, search: string): 
       "Cannot take a key from the address, which logs keep: send it as x-goog-api-key",
     );
   }
-  const bearer = headers.get("authorization");
+  const bearer = headers.get("authorization")?.replace(/^(?:bearer)? *$/i, "") || null;
   const keys = new Set([
     ...(bearer === null ? [] : [bearer.replace(/^bearer +/i, "").trim()]),
     ...["x-api-key", "x-goog-api-key"].flatMap((name) => headers.get(name)?.trim() || []),

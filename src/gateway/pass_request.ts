@@ -13,6 +13,7 @@ import { bookAnswer, type PassedCall } from "./book_answer.ts";
 import type { GatewayContext, GatewayRequest } from "./context.ts";
 import { splitEvents, splitList } from "./events.ts";
 import { answerHeaders, requestHeaders } from "./headers.ts";
+import { estimateInputBytes } from "./input_size.ts";
 import { beginCall, type LiveCall } from "./live_calls.ts";
 import { passStream } from "./pass_stream.ts";
 import { checkModel, checkQuery, type Endpoint, findEndpoint } from "./targets.ts";
@@ -71,12 +72,13 @@ async function passCall(
     await checkWritable(ctx.store);
     ctx.gateway.isLedgerDown = false;
   }
-  const admitted = await admit(ctx, request, model, bytes.length);
+  const inputBytes = estimateInputBytes(body, bytes.length);
+  const admitted = await admit(ctx, request, model, { bytes: bytes.length, inputBytes });
   const callId = ctx.ids.next("call");
   const { agentId, sessionId, runId } = request.attribution;
   const facts = { agentId, sessionId, runId, provider, model: model.model, isStreamed: model.isStreamed };
   const passed: PassedCall = {
-    ...{ callId, gatewayRequest: request, request: model, admitted, bytes: bytes.length },
+    ...{ callId, gatewayRequest: request, request: model, admitted, inputBytes },
     trace: traceCall(ctx.telemetry, { ...facts, settings: { maxOutputTokens: model.maxOutputTokens } }),
     startedAt: ctx.clock.monotonic(),
   };
@@ -90,15 +92,16 @@ async function passCall(
     const body = asked.bytes as Uint8Array<ArrayBuffer>;
     response = await passed.trace.run(() => send(ctx, request, upstream, { body, live }));
   } catch (error) {
+    // A request that was sent may be charged, whatever became of its answer.
+    const isBooked = chargeEvidence(error) === "possible";
     try {
-      // A request that was sent may be charged, whatever became of its answer.
-      if (chargeEvidence(error) === "possible") {
+      if (isBooked) {
         await bookAnswer(ctx, passed, { counted: undefined, brokenBy: error }, { outputBytes: 0 });
       } else await release(error);
     } finally {
       live.end();
     }
-    throw noAnswer(provider, error, live);
+    throw noAnswer(provider, error, live, isBooked ? callId : undefined);
   }
 
   const reader = readAnswer(wire, provider);
@@ -160,7 +163,7 @@ async function passWhole(
     reader.takeBody(undefined, Math.min(size, longest * BYTES_PER_TOKEN));
     if (response.ok) await book(reader.report(error));
     else await release(error);
-    throw noAnswer(provider, error, live);
+    throw noAnswer(provider, error, live, response.ok ? passed.callId : undefined);
   }
   reader.takeBody(tryParse(decoder.decode(bytes)), bytes.length);
   if (response.ok || reader.hasUsage()) {
@@ -328,12 +331,21 @@ function checkStatus(provider: string, { status }: ProviderAnswer): void {
   );
 }
 
-function noAnswer(provider: string, error: unknown, { cancelledBy }: LiveCall): PurserError {
+/** Returns the error for a call without an answer; `callId` if it is booked. */
+function noAnswer(
+  provider: string,
+  error: unknown,
+  { cancelledBy }: LiveCall,
+  callId?: string,
+): PurserError {
   if (error instanceof PurserError) return error;
-  const isLate = cancelledBy !== undefined;
+  const details = {
+    ...(cancelledBy !== undefined && { gateway_status: 504 }),
+    ...(callId !== undefined && { gateway_call: callId }),
+  };
   return new PurserError(
     "provider_error",
     `Cannot get an answer from ${provider}: ${cancelledBy ?? messageOf(error)}`,
-    { cause: error, ...(isLate && { details: { gateway_status: 504 } }) },
+    { cause: error, ...(Object.keys(details).length > 0 && { details }) },
   );
 }

@@ -37,6 +37,8 @@ export function passStream(
   /** An event that is the last one, unless another follows. */
   let held: Part | undefined;
   let booking: Promise<void> | undefined;
+  /** True once its last event has passed. */
+  let isComplete = false;
   let isOver = false;
   let hasLeft = false;
   const book = (brokenBy?: unknown) => booking ??= answer.book(brokenBy);
@@ -54,21 +56,25 @@ export function passStream(
         for (const { bytes, data } of splitter.push(value)) {
           const event = parse(data);
           take(event);
-          if (held) append(ready, held);
-          held = undefined;
           if (isHidden(event)) continue;
           const place = data === undefined ? "other" : wire.placeOf(event, data);
-          if (place === "maybe_last") {
-            held = bytes;
-            continue;
-          }
           if (place === "last") {
             for (const part of ready.splice(0)) yield part;
             await book();
+            isComplete = true;
           }
-          append(ready, bytes);
+          if (held) append(ready, held);
+          held = undefined;
+          if (place === "maybe_last") held = bytes;
+          else append(ready, bytes);
         }
         for (const part of ready) yield part;
+        // Its client has left, and nobody else waits for what a provider may still send after the end.
+        if (isComplete && hasLeft) {
+          isOver = true;
+          void source.cancel(CLIENT_LEFT).catch(() => {});
+          return;
+        }
       }
       isOver = true;
       const rest = splitter.rest();
@@ -102,6 +108,8 @@ export function passStream(
   function leave(): void {
     if (hasLeft || isOver) return;
     hasLeft = true;
+    // It may have read the last event, and the provider keep the connection.
+    if (isComplete) return void source.cancel(CLIENT_LEFT).catch(() => {});
     if (answer.onDisconnect === "abort") live.cancel(CLIENT_LEFT);
     const finished = finish().catch(() => {}); // what could not be booked is logged
     keepAlive?.(finished);

@@ -155,8 +155,9 @@ export function findEndpoint(
 export function checkQuery({ family }: Target, search: string): void {
   if (family !== "google" || search === "") return;
   for (const [name, value] of new URLSearchParams(search)) {
-    const isAsUsual = !/^\$?(fields|callback)$/.test(name) &&
-      (!/^\$?alt$/.test(name) || /^(json|sse)$/.test(value));
+    // With `$` they are Google's, too; `$httpHeaders` sets headers, among them that of `fields`.
+    const isAsUsual = !/^\$?(fields|callback|httpHeaders|key)$/i.test(name) &&
+      (!/^\$?alt$/i.test(name) || /^(json|sse)$/.test(value));
     if (!isAsUsual) {
       throw cannotPass(`with ${name.slice(0, 80)}=… in its address, its answer would have no usage`);
     }

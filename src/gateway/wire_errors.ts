@@ -54,7 +54,7 @@ export function wireError(
   { code, detail, details: all = {} }: WireProblem,
   requestId: string,
 ): { status: number; headers: Record<string, string>; body: Record<string, unknown> } {
-  const { gateway_status: given, gateway_resend: resend, ...shown } = all;
+  const { gateway_status: given, gateway_resend: resend, gateway_call: callId, ...shown } = all;
   const details = Object.keys(shown).length > 0 ? shown : undefined;
   const isHeld = code === "budget_exceeded" && isOnlyHeld(details);
   const status = typeof given === "number" ? given : STATUS[code];
@@ -68,6 +68,7 @@ export function wireError(
     ...((code !== "provider_error" || resend === false) && { "x-should-retry": String(isPassing) }),
     ...(typeof retryAfter === "number" && isPassing && { "retry-after": String(retryAfter) }),
     ...(status === STATUS.unauthorized && { "www-authenticate": "Bearer" }),
+    ...(typeof callId === "string" && { "x-purser-call-id": callId }),
     // Anthropic's SDKs read the id of an error here, and nowhere else.
     ...(family === "anthropic" && { "request-id": requestId }),
   };

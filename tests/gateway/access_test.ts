@@ -29,6 +29,9 @@ Deno.test("a key in the header of any wire is the caller's, and reaches no provi
       ["/v1/messages?beta=true", MESSAGES, { "x-api-key": key, "anthropic-version": "2023-06-01" }],
       ["/v1/messages", MESSAGES, { authorization: `Bearer ${key}`, "x-api-key": key }],
       ["/v1beta/models/gemini-2.5-flash:generateContent", CONTENTS, { "x-goog-api-key": key }],
+      ["/v1/chat/completions", CHAT, { authorization: `Bearer ${key}`, "api-key": key }],
+      ["/v1/messages", MESSAGES, { authorization: "", "x-api-key": key }],
+      ["/v1/messages", MESSAGES, { authorization: "Bearer ", "x-api-key": key }],
     ];
     for (const [path, body, headers] of requests) {
       const response = await send("POST", path, { body, headers });
@@ -37,7 +40,7 @@ Deno.test("a key in the header of any wire is the caller's, and reaches no provi
       assert.ok(!sent.includes("psr_"), sent);
     }
     const calls = await readCalls(purser);
-    assert.deepEqual(calls.map(({ agent }) => agent), ["coder", "coder", "coder", "coder"]);
+    assert.deepEqual(calls.map(({ agent }) => agent), requests.map(() => "coder"));
     const { rows } = await purser.core.store.read({ sql: "SELECT DISTINCT key_id FROM calls" });
     assert.deepEqual(rows, [[keyId]]);
   }));
@@ -155,6 +158,24 @@ Deno.test("headers and the key name the agent, the session, the run and the tags
       sql: "SELECT tags FROM calls ORDER BY position DESC LIMIT 1",
     });
     assert.deepEqual(tagged, [['{"customer":"acme","team":"search"}']]);
+  }));
+
+Deno.test("a key of one agent adds to no session or run of another, whatever their names have in common", () =>
+  withGateway(async ({ purser, send }) => {
+    const [short, long] = await Promise.all(
+      ["team", "team:web"].map((agent_id) => makeKey(purser, ["call"], { agent_id })),
+    );
+    const name = async (key: string, id: string) => {
+      const headers = { "x-purser-session": id, "x-purser-run": id };
+      assert.equal((await send("POST", "/v1/chat/completions", { key, body: CHAT, headers })).status, 200);
+      const { session, run } = (await readCalls(purser)).at(-1)!;
+      assert.equal(run, session);
+      return session;
+    };
+    assert.equal(await name(long!.key, "chat"), "team:web:chat");
+    assert.equal(await name(long!.key, "team:web:chat"), "team:web:chat");
+    assert.match((await name(short!.key, "team:web:chat"))!, /^team:web-chat-[0-9a-f]{16}$/);
+    assert.match((await name(short!.key, "web:chat"))!, /^team:web-chat-[0-9a-f]{16}$/);
   }));
 
 Deno.test("labels that can't be read are refused, and so is another agent than the key's", () =>

@@ -102,6 +102,11 @@ Deno.test("models that a proxy would call in place of the first are checked, too
         { models: ["gpt-4o-mini", "gpt-4o"] },
         { fallbacks: ["gpt-4o"] },
         { fallbacks: [{ "gpt-4o-mini": ["gpt-4o"] }] },
+        { fallbacks: [{ model: "gpt-4o", max_tokens: 9 }] },
+        { fallbacks: "default" },
+        { context_window_fallbacks: [{ "gpt-4o-mini": ["gpt-4o"] }] },
+        { tools: [{ type: "advisor_20260301", model: "claude-opus-4-1" }] },
+        { tools: [{ type: "image_generation", model: "gpt-image-1" }] },
       ]
     ) {
       const body = { model: "gpt-4o-mini", messages: [], ...others };
@@ -112,6 +117,12 @@ Deno.test("models that a proxy would call in place of the first are checked, too
       );
     }
     assert.deepEqual(requests, []);
-    const own = { model: "gpt-4o-mini", messages: [], models: ["claude-haiku-4-5"] };
+    const own = {
+      model: "gpt-4o-mini",
+      messages: [],
+      models: ["claude-haiku-4-5"],
+      fallbacks: [{ model: "claude-haiku-4-5", max_tokens: 9 }],
+      tools: [{ type: "function", function: {} }],
+    };
     assert.equal((await send("POST", "/openai/v1/chat/completions", own)).status, 200);
   }));

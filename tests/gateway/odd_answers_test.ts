@@ -187,6 +187,92 @@ Deno.test("a chunk that was on its way when its client left is read whole", asyn
   assert.deepEqual([call!.input, call!.output, call!.isEstimated], [100, 20, false]);
 });
 
+Deno.test("the usage that follows an error in a stream is booked, before the client sees either", async () => {
+  const events = (...each: object[]) => each.map((event) => `data: ${JSON.stringify(event)}\n\n`).join("");
+  const responses = {
+    path: "/openai/v1/responses",
+    body: { model: "gpt-4o-mini", input: "Hi", stream: true },
+  };
+  const failed = events(
+    { type: "response.output_text.delta", delta: "Hel" },
+    { type: "error", code: "server_error", message: "overloaded" },
+    { type: "response.failed", response: { usage: { input_tokens: 10, output_tokens: 20 } } },
+  );
+  const ofResponses = await pass(() => new Response(failed, { headers: EVENTS }), responses);
+  assert.deepEqual([ofResponses.text, ofResponses.booked], [failed, EXACT]);
+  const error = events({ error: { message: "overloaded" } });
+  const chat = await pass(() =>
+    new Response(`data: ${TEXT}\n\n${error}data: ${USAGE}\n\ndata: [DONE]\n\n`, { headers: EVENTS })
+  );
+  assert.deepEqual([chat.text, chat.booked], [`data: ${TEXT}\n\n${error}data: [DONE]\n\n`, EXACT]);
+});
+
+Deno.test("an embedding without usage has no output, and an absurd usage is an estimate of the text, and logged", async () => {
+  const embedding = { object: "list", data: [{ embedding: Array(2_000).fill(0.123) }] };
+  const embed = {
+    path: "/openai/v1/embeddings",
+    body: { model: "text-embedding-3-small", input: "Hi" },
+  };
+  const { booked: [vector] } = await pass(() => Response.json(embedding), embed);
+  assert.deepEqual([vector!.output, vector!.isEstimated], [0, true]);
+  const usage = { prompt_tokens: 2e9, completion_tokens: 1 };
+  const message = { content: "x".repeat(40_000) };
+  await using provider = startPlainProvider(() =>
+    Response.json({ choices: [{ message, finish_reason: "stop" }], usage })
+  );
+  await using purser = await openTestPurser({ fake: provider });
+  await sendTo(purser, WHOLE);
+  const [call] = await readCalls(purser);
+  assert.deepEqual([call!.output, call!.isEstimated], [10_000, true]);
+  const logged = purser.logs.find((entry) => entry.message === "A model call is booked as an estimate");
+  assert.equal(logged?.fields?.usage, JSON.stringify(usage));
+});
+
+Deno.test("a blocked prompt, and an answer that does not say why it ended, are booked by their usage", async () => {
+  const gemini = {
+    path: "/gemini/v1beta/models/gemini-2.5-flash:streamGenerateContent?alt=sse",
+    body: { contents: [] },
+  };
+  const blocked = { promptFeedback: { blockReason: "SAFETY" }, usageMetadata: { promptTokenCount: 10 } };
+  const streamed = await pass(
+    () => new Response(`data: ${JSON.stringify(blocked)}\n\n`, { headers: EVENTS }),
+    gemini,
+  );
+  assert.deepEqual(streamed.booked, [{ input: 10, output: 0, isEstimated: false }]);
+  const usage = { prompt_tokens: 10, completion_tokens: 20 };
+  const answers = [{ choices: [{ message: { content: "Hi" }, finish_reason: null }], usage }, { usage }];
+  for (const answer of answers) {
+    assert.deepEqual((await pass(() => Response.json(answer), WHOLE)).booked, EXACT);
+  }
+});
+
+Deno.test("an answer of a fallback is booked under its model, and the advisor's tokens leave a call partly priced", async () => {
+  const messages = {
+    path: "/anthropic/v1/messages",
+    body: { model: "claude-haiku-4-5", max_tokens: 9, messages: [] },
+  };
+  const iterations = [
+    { type: "fallback_message", model: "claude-opus-4-1" },
+    { type: "advisor_message", model: "claude-opus-4-1", input_tokens: 1e6, output_tokens: 1e5 },
+  ];
+  const usage = { input_tokens: 100_000, output_tokens: 10_000, iterations };
+  await using provider = startPlainProvider(() => Response.json({ type: "message", usage }));
+  await using purser = await openTestPurser({ fake: provider });
+  await sendTo(purser, messages);
+  const { body: [call] } = await purser.api("GET", "/costs?group_by=model");
+  assert.deepEqual([call.model, call.cost_usd, call.partly_priced_calls], ["claude-opus-4-1", 2.25, 1]);
+});
+
+Deno.test("what a call without an answer is booked as can be found by the id in its error", async () => {
+  await using provider = await startRawProvider(() => ({ status: 200, body: '{"a":', then: "break" }));
+  await using purser = await openTestPurser({ fake: provider });
+  const response = await sendTo(purser, WHOLE);
+  assert.equal(response.status, 502);
+  const { rows } = await purser.core.store.read({ sql: "SELECT call_id FROM calls" });
+  assert.deepEqual(rows, [[response.headers.get("x-purser-call-id")]]);
+  assert.equal("details" in (await response.json()).error, false);
+});
+
 Deno.test("headers of a provider can't speak for Purser, and its pages don't run in Purser's origin", async () => {
   const { headers, booked } = await pass(() =>
     new Response(`data: ${TEXT}\n\ndata: ${USAGE}\n\ndata: [DONE]\n\n`, {

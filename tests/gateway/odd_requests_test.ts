@@ -68,7 +68,15 @@ Deno.test("a path that a provider might read as another one is refused", () =>
 Deno.test("a request for an answer without usage is refused", () =>
   withGateway(async ({ provider, send }) => {
     const path = "/gemini/v1beta/models/gemini-2.5-flash:generateContent";
-    for (const query of ["fields=candidates", "%24fields=candidates", "alt=proto", "callback=f"]) {
+    for (
+      const query of [
+        "fields=candidates",
+        "%24fields=candidates",
+        "alt=proto",
+        "callback=f",
+        "%24httpHeaders=x",
+      ]
+    ) {
       const { status, message } = await send(`${path}?${query}`, {});
       assert.deepEqual([status, /would have no usage/.test(message)], [400, true], query);
     }

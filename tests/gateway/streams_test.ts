@@ -106,6 +106,31 @@ Deno.test("a stream of a provider that charges for aborted answers is read to it
   assert.deepEqual([call!.input, call!.output, call!.isEstimated], [100, 20, false]);
 });
 
+Deno.test("no connection stays open whose provider keeps it after the end, once the client has left", async () => {
+  for (const leavesAfter of ["the end", "the first event"]) {
+    await using fake = await startFakeProvider();
+    await using purser = await openTestPurser({ fake });
+    const rest = Promise.withResolvers<void>();
+    fake.enqueue({
+      paced: [answer.frames[0]!, rest.promise, ...answer.frames.slice(1), new Promise(() => {})],
+    });
+    // A provider that charges for what its client does not read.
+    const response = await sendTo(purser, { ...STREAMED, path: "/local/v1/chat/completions" });
+    const reader = response.body!.getReader();
+    await reader.read();
+    if (leavesAfter === "the end") {
+      rest.resolve();
+      while (!decode((await reader.read()).value).includes("[DONE]"));
+    }
+    await reader.cancel();
+    rest.resolve();
+    await allEnded(purser);
+    const { signal } = fake.requests[0]!;
+    assert.ok(signal.aborted || await aborted(signal), leavesAfter);
+    assert.equal((await readCalls(purser)).length, 1);
+  }
+});
+
 Deno.test("a stream of OpenAI's is aborted when its client leaves, and booked as an estimate of its text", async () => {
   await using fake = await startFakeProvider();
   await using purser = await openTestPurser({ fake });

@@ -1,0 +1,44 @@
+import { type Fields, isFields } from "../pricing/mod.ts";
+
+/** Requests below this size are small in any case; the values of larger ones are looked at. */
+const SMALL_BYTES = 64 * 1024;
+
+/** Shorter strings count as the text that they are. */
+const SHORT_MEDIUM = 20_000;
+
+/** The size that an image has at most as an input: at four bytes a token, the 5,000 that the largest have. */
+const MAX_IMAGE_BYTES = 20_000;
+
+/** The bytes of audio and video, in base64, that are one byte of input: at four bytes a token, 400 are a token. */
+const BYTES_OF_SOUND = 100;
+
+/** The depth below which no provider expects media. */
+const MAX_DEPTH = 12;
+
+/**
+ * Returns the size of a request as an input, for estimates: its bytes, but images, audio and video in base64 count as what they
+ * are, not as text. Other files do count as text, of which they may consist.
+ */
+export function estimateInputBytes(body: Fields, bytes: number): number {
+  return bytes < SMALL_BYTES ? bytes : Math.max(0, bytes - excessOf(body, 0));
+}
+
+/** Returns the bytes of the media in a value beyond their size as an input. */
+function excessOf(value: unknown, depth: number): number {
+  if (typeof value !== "object" || value === null || depth > MAX_DEPTH) return 0;
+  let excess = 0;
+  for (const field of Object.values(value)) {
+    if (typeof field === "string") {
+      if (field.length > SHORT_MEDIUM && isFields(value)) excess += field.length - sizeOf(field, value);
+    } else excess += excessOf(field, depth + 1);
+  }
+  return excess;
+}
+
+/** Returns the size of a string as an input, by its media type: that of a data URL, or of the member beside it. */
+function sizeOf(text: string, { media_type, mimeType, mime_type, format }: Fields): number {
+  const named = media_type ?? mimeType ?? mime_type ?? (format === undefined ? "" : "audio/");
+  const type = /^data:([\w.+-]+\/)/.exec(text)?.[1] ?? String(named);
+  if (type.startsWith("image/")) return Math.min(text.length, MAX_IMAGE_BYTES);
+  return /^(?:audio|video)\//.test(type) ? Math.ceil(text.length / BYTES_OF_SOUND) : text.length;
+}
