@@ -18,19 +18,19 @@ function checkAllowed(model: string, { models }: Caller): void {
 
 /**
  * Refuses a request for a model that a key may not call. Providers and the proxies before them take others, which they call in
- * its place or beside it: OpenRouter `models`, LiteLLM `fallbacks`, `context_window_fallbacks` and such, Anthropic `fallbacks`,
- * and tools with a `model` such as Anthropic's advisor.
+ * its place or beside it: OpenRouter `models`, `preset` and plugins, LiteLLM `fallbacks`, `context_window_fallbacks` and such,
+ * Anthropic `fallbacks`, and tools with a `model` such as Anthropic's advisor.
  */
 export function checkRequested(model: string, body: Fields, caller: Caller): void {
   checkAllowed(model, caller);
   if (caller.models === null) return;
-  const lists = Object.keys(body).filter((name) => name === "models" || name.endsWith("fallbacks"));
-  for (const list of lists.map((name) => body[name])) {
-    if (list === undefined || list === null) continue;
-    for (const other of Array.isArray(list) ? list : [list]) checkAllowed(nameOf(other), caller);
-  }
-  const tools = Array.isArray(body.tools) ? body.tools.filter(isFields) : [];
-  for (const { model: other } of tools) {
+  const names = Object.keys(body).filter((name) => /^(?:models|preset)$|fallbacks$/.test(name));
+  const parts = [body.tools, body.plugins].flat().filter(isFields);
+  const others = [
+    ...names.map((name) => body[name]),
+    ...parts.flatMap(({ model, models }) => [model, models]),
+  ];
+  for (const other of others.flat()) {
     if (other !== undefined && other !== null) checkAllowed(nameOf(other), caller);
   }
 }

@@ -104,6 +104,8 @@ Deno.test("models that a proxy would call in place of the first are checked, too
         { fallbacks: [{ "gpt-4o-mini": ["gpt-4o"] }] },
         { fallbacks: [{ model: "gpt-4o", max_tokens: 9 }] },
         { fallbacks: "default" },
+        { preset: "expensive" },
+        { plugins: [{ id: "fusion", models: ["gpt-4o-mini", "gpt-4o"] }] },
         { context_window_fallbacks: [{ "gpt-4o-mini": ["gpt-4o"] }] },
         { tools: [{ type: "advisor_20260301", model: "claude-opus-4-1" }] },
         { tools: [{ type: "image_generation", model: "gpt-image-1" }] },

@@ -186,6 +186,11 @@ Deno.test("a strict budget refuses what may cost more than the text of a request
       ],
       ["/anthropic/v1/messages", { ...messages, fallbacks: "default" }, /names other models/],
       [GEMINI, { ...generate, continuationToken: "x" }, /the field "continuationToken"/],
+      [
+        GEMINI,
+        { ...generate, contents: [{ parts: [{ text: "Hi" }, { toolResponse: {} }] }] },
+        /"toolResponse"/,
+      ],
       [GEMINI, { ...generate, generationConfig: { maxOutputTokens: 1, imageConfig: {} } }, /"imageConfig"/],
       [PATHS.chat, { ...chat, model: "gpt-4o-search-preview" }, /searches the web by itself/],
       [PATHS.chat, { ...chat, prompt_cache_options: { ttl: "12h" } }, /"prompt_cache_options"/],

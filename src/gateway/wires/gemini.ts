@@ -79,6 +79,17 @@ const KNOWN_SETTINGS = bothSpellings([
   ],
 ]);
 
+const KNOWN_IN_PARTS = bothSpellings([
+  ...["text", "thought", "thoughtSignature", "functionCall", "functionResponse", "executableCode"],
+  ...["codeExecutionResult", "partMetadata"],
+]);
+
+/** Returns the parts of all contents of a request. */
+function partsOf({ contents, systemInstruction, system_instruction }: Fields): Fields[] {
+  return [contents, systemInstruction, system_instruction].flat().filter(isFields)
+    .flatMap(({ parts }) => parts).filter(isFields);
+}
+
 /** Returns names as Gemini takes them: in camelCase and in snake_case. */
 function bothSpellings(names: readonly string[]): ReadonlySet<string> {
   return new Set(
@@ -95,6 +106,8 @@ function findOpenPart(body: Fields, config: Fields): string | undefined {
     return media && `its contents hold ${media}`;
   });
   if (part) return part;
+  const other = partsOf(body).map((fields) => unknownField(fields, KNOWN_IN_PARTS)).find(Boolean);
+  if (other) return other;
   const modalities = config.responseModalities ?? config.response_modalities;
   if (Array.isArray(modalities) && modalities.some((kind) => kind !== "TEXT")) {
     return "its answer may hold more than text";
