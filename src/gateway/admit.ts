@@ -37,9 +37,8 @@ export async function admit(
   const { target, caller, attribution: { agentId, sessionId, runId } } = gatewayRequest;
   const budget = runId === null ? null : await findRunBudget(ctx, agentId);
   const scopes = { agentId, sessionId, runId, keyId: caller.keyId, budget };
-  const because = unboundedBecause(request) ??
-    unboundedModel({ provider: target.provider, model: request.model }) ??
-    unpricedService(ctx, target.provider, request);
+  /** The reason that a strict budget has found no bound. */
+  let because: string | undefined;
   const admitting = ctx.gate.admit({
     ...scopes,
     hasNext: callsOften(ctx, scopes),
@@ -58,6 +57,7 @@ export async function admit(
       if (!withWorst) return { estimateNanoUsd, isUnpriced };
       // Tokenizers are byte-level: a token covers at least one byte of the request.
       const max = bytes + TOKENS_AROUND_A_CALL;
+      because = unboundedBecause(ctx, target.provider, request);
       const rates = because === undefined ? prices.worstCaseRates({ ...query, inputTokens: max }) : null;
       return {
         estimateNanoUsd,
@@ -92,11 +92,16 @@ function callsOften({ gateway, clock, keepAlive }: GatewayContext, scopes: CallS
   return now - last < AHEAD_MS;
 }
 
+/** Returns the reason that a request has no bound. */
 function unboundedBecause(
-  { maxOutputTokens, unboundedBecause, outputField }: ModelRequest,
+  ctx: Pick<GatewayContext, "prices" | "clock">,
+  provider: string,
+  request: ModelRequest,
 ): string | undefined {
-  if (unboundedBecause !== undefined) return unboundedBecause;
-  return maxOutputTokens === undefined ? `this one sets no output limit (${outputField})` : undefined;
+  const { model, maxOutputTokens, outputField } = request;
+  const because = request.unboundedBecause() ??
+    (maxOutputTokens === undefined ? `this one sets no output limit (${outputField})` : undefined);
+  return because ?? unboundedModel({ provider, model }) ?? unpricedService(ctx, provider, request);
 }
 
 /** Returns why the cost of a request has no bound that asks for a tier, a speed or a region without known prices. */

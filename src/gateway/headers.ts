@@ -103,6 +103,8 @@ function namedByConnection(headers: HeaderFields): ReadonlySet<string> {
 
 const NONE: ReadonlySet<string> = new Set();
 
+const KEY_HEADERS = ["x-api-key", "x-goog-api-key"];
+
 /**
  * Returns the `Authorization` that a request to the gateway amounts to: SDKs send their key in the header of their wire.
  *
@@ -115,17 +117,19 @@ export function authorizationOf(headers: Pick<Headers, "get">, search: string): 
       "Cannot take a key from the address, which logs keep: send it as x-goog-api-key",
     );
   }
-  const bearer = headers.get("authorization")?.replace(/^(?:bearer)? *$/i, "") || null;
-  const keys = new Set([
-    ...(bearer === null ? [] : [bearer.replace(/^bearer +/i, "").trim()]),
-    ...["x-api-key", "x-goog-api-key"].flatMap((name) => headers.get(name)?.trim() || []),
-  ]);
-  if (keys.size > 1) {
-    throw new PurserError(
-      "unauthorized",
-      "Cannot choose an API key: the request's headers hold different ones",
-    );
+  const authorization = headers.get("authorization");
+  let key = authorization?.replace(/^bearer(?: +|$)/i, "").trim() || undefined;
+  const isOfHeader = key !== undefined;
+  for (const name of KEY_HEADERS) {
+    const other = headers.get(name)?.trim();
+    if (!other) continue;
+    if (key !== undefined && key !== other) {
+      throw new PurserError(
+        "unauthorized",
+        "Cannot choose an API key: the request's headers hold different ones",
+      );
+    }
+    key = other;
   }
-  const [key] = keys;
-  return bearer ?? (key === undefined ? null : `Bearer ${key}`);
+  return isOfHeader ? authorization : key === undefined ? null : `Bearer ${key}`;
 }

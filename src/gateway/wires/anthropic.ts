@@ -22,7 +22,7 @@ export const anthropicMessages: Wire = {
     maxOutputTokens: isCount(body.max_tokens) ? body.max_tokens : undefined,
     asks: askedIn(body),
     outputField: "max_tokens",
-    unboundedBecause: findOpenPart(body),
+    unboundedBecause: () => findOpenPart(body),
   }),
   placeOf: (event) => event && (event.type === "message_stop" || event.type === "error") ? "last" : "other",
   textOf: ({ delta, content_block }) => textsOf(delta) + textsOf(content_block),

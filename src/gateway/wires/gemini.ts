@@ -29,9 +29,10 @@ export function geminiWire(isStreamed: boolean): Wire {
         maxOutputTokens: timesChoices(limit, config.candidateCount ?? config.candidate_count),
         asks: askedIn(body),
         outputField: "generationConfig.maxOutputTokens",
-        unboundedBecause: configs.length > 1 || hasTwoSpellings(config)
-          ? "it sets a field in two spellings"
-          : findOpenPart(body, config),
+        unboundedBecause: () =>
+          configs.length > 1 || hasTwoSpellings(config)
+            ? "it sets a field in two spellings"
+            : findOpenPart(body, config),
       };
     },
     // Nothing marks the end: the last chunk has a reason to finish, but another may follow it.

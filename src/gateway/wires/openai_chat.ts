@@ -25,7 +25,7 @@ export const openAiChat: Wire = {
       maxOutputTokens: timesChoices(limit, body.n),
       asks: askedIn(body),
       outputField: body.max_tokens == null ? "max_completion_tokens" : "max_tokens",
-      unboundedBecause: findOpenPart(body),
+      unboundedBecause: () => findOpenPart(body),
     };
   },
   /**
@@ -138,9 +138,10 @@ export const embeddings: Wire = {
     isStreamed: false,
     maxOutputTokens: 0,
     outputField: "input",
-    unboundedBecause: isText(body.input) && body.messages === undefined
-      ? unknownField(body, KNOWN_TO_EMBEDDINGS)
-      : "its input may be more than text",
+    unboundedBecause: () =>
+      isText(body.input) && body.messages === undefined
+        ? unknownField(body, KNOWN_TO_EMBEDDINGS)
+        : "its input may be more than text",
   }),
   placeOf: () => "other",
   textOf: () => "",

@@ -28,7 +28,7 @@ export const openAiResponses: Wire = {
       maxOutputTokens: limitIn(body, "max_output_tokens"),
       asks: askedIn(body),
       outputField: "max_output_tokens",
-      unboundedBecause: findOpenPart(body),
+      unboundedBecause: () => findOpenPart(body),
     };
   },
   placeOf(event) {

@@ -10,8 +10,8 @@ export interface ModelRequest {
   outputField: string;
   /** The service that it asks for, where that is not the standard one. */
   asks?: Served | undefined;
-  /** The reason that the input has no bound, as the end of a sentence. */
-  unboundedBecause?: string | undefined;
+  /** Returns the reason that its cost has no bound, as the end of a sentence. It looks at all of the request. */
+  unboundedBecause(): string | undefined;
 }
 
 /** The place of an event in a stream: the last one that counts, one that is the last unless another follows, or any other. */
