@@ -69,7 +69,7 @@ export function passStream(
           else append(ready, bytes);
         }
         for (const part of ready) yield part;
-        // Its client has left, and nobody else waits for what a provider may still send after the end.
+        // Its client has left, and no one else waits for what a provider may still send after the end.
         if (isComplete && hasLeft) {
           isOver = true;
           void source.cancel(CLIENT_LEFT).catch(() => {});

@@ -102,9 +102,9 @@ function queueOptions({ clock, log }: MonitorContext, limit: number, doing: stri
     clock,
     limit,
     batchSize: BATCH,
-    onOverflow: () => log.warn("The behaviour monitor can't keep up; it drops the oldest events", { doing }),
+    onOverflow: () => log.warn("The behavior monitor can't keep up; it drops the oldest events", { doing }),
     onError: (error: unknown) =>
-      log.warn("The behaviour monitor failed on some events", { doing, reason: messageOf(error) }),
+      log.warn("The behavior monitor failed on some events", { doing, reason: messageOf(error) }),
   };
 }
 

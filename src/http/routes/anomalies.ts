@@ -16,7 +16,7 @@ const list = createRoute({
   scopes: ["read"],
   agentCheck: "handler",
   operationId: "listAnomalies",
-  summary: "List the anomalies that the behaviour monitor detected, newest first",
+  summary: "List the anomalies that the behavior monitor detected, newest first",
   tags: ["costs"],
   request: {
     query: z.strictObject({

@@ -33,7 +33,7 @@ export function ThemeSwitch() {
   }, [theme]);
   return (
     <fieldset class="theme">
-      <legend class="hidden">Colours</legend>
+      <legend class="hidden">Colors</legend>
       {THEMES.map((one) => (
         <label key={one}>
           <input type="radio" name="theme" checked={one === theme} onChange={() => setTheme(one)} />
