@@ -28,5 +28,5 @@ export {
   type ChannelInput,
   createAlertEvaluator,
   createDispatcher,
-} from "./evaluator.ts";
+} from "./defined_in_code.ts";
 export { type AlertContext, hasRules } from "./context.ts";
