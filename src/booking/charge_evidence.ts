@@ -19,8 +19,8 @@ export function mayHaveBeenCharged(error: unknown): boolean {
  * Reads the evidence from the form of an error: those of the AI SDK, of `fetch` (Deno, Node, workerd) and of Node's sockets.
  *
  * `none`: the provider has answered with an error status, has got only a part of the request, or there was no connection:
- * refused, no address, no TLS, refused by a proxy. No layer may have repeated the request, since the second connection may fail after a request on the first was
- * answered: see `createSingleSendFetch()` in kernel/single_send.ts.
+ * refused, no address, no TLS, refused by a proxy. No layer may have repeated the request, since the second connection may fail
+ * after a request on the first was answered: see `createSingleSendFetch()` in kernel/single_send.ts.
  * `possible`: an answer with another status, whatever it was, and a connection that ended after it was made.
  *
  * The usage in an error is not looked at: see `readFailedAnswer()`.

@@ -31,7 +31,10 @@ export function checkRequested(model: string, body: Fields, caller: Caller): voi
     ...parts.flatMap(({ model, models }) => [model, models]),
   ];
   for (const other of others.flat()) {
-    if (other !== undefined && other !== null) checkAllowed(nameOf(other), caller);
+    // LiteLLM has switches, too: `disable_fallbacks`.
+    if (other !== undefined && other !== null && typeof other !== "boolean") {
+      checkAllowed(nameOf(other), caller);
+    }
   }
 }
 

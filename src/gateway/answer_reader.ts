@@ -1,6 +1,5 @@
 import { Buffer } from "node:buffer";
-import type { UsageReport } from "../booking/mod.ts";
-import { contentOf } from "../booking/mod.ts";
+import { contentOf, type UsageReport } from "../booking/mod.ts";
 import { type Fields, isFields, trackAnswerUsage } from "../pricing/mod.ts";
 import type { Wire } from "./wires/wire.ts";
 
@@ -14,10 +13,10 @@ export interface AnswerReader {
   report(brokenBy?: unknown): UsageReport;
   /** The bytes of text that have passed. */
   readonly outputBytes: number;
-  /** Returns true once the provider has sent its final counts. */
-  isFinal(): boolean;
-  /** Returns true once it has sent any counts. */
-  hasUsage(): boolean;
+  /** Takes the answer as complete: what it has reported is final. */
+  end(): void;
+  /** Returns true once it has sent counts that are not all 0. */
+  hasTokens(): boolean;
 }
 
 /** Creates the reader of an answer by its wire. */
@@ -35,6 +34,11 @@ export function readAnswer(wire: Wire, provider: string): AnswerReader {
     ).find((id): id is string => typeof id === "string" && id.length <= 200);
   }
 
+  function hasTokens(): boolean {
+    const { inputTokens, outputTokens } = usage.usage() ?? { inputTokens: 0, outputTokens: 0 };
+    return inputTokens + outputTokens > 0;
+  }
+
   return {
     takeEvent(event) {
       take(event);
@@ -43,9 +47,13 @@ export function readAnswer(wire: Wire, provider: string): AnswerReader {
     takeBody(body, bytes) {
       const parts = Array.isArray(body) ? body.filter(isFields) : isFields(body) ? [body] : [];
       for (const part of parts) take(part);
-      if (parts.length > 0 && !parts.some(({ error }) => isFields(error))) usage.end();
+      // Zeros beside an error count nothing: gateways send them with a refusal.
+      const hasError = parts.some(({ error }) => isFields(error));
+      if (parts.length > 0 && (!hasError || hasTokens())) usage.end();
+      if (hasError && usage.usage() !== undefined) return; // its text is that of the error
       measure = () => (body === undefined ? undefined : lengthOf(() => contentOf(body))) ?? bytes;
     },
+    end: usage.end,
     report: (brokenBy) => ({
       counted: usage.isFinal() ? usage.usage() : undefined,
       partial: usage.usage(),
@@ -58,8 +66,7 @@ export function readAnswer(wire: Wire, provider: string): AnswerReader {
     get outputBytes() {
       return measure?.() ?? outputBytes;
     },
-    isFinal: () => usage.isFinal(),
-    hasUsage: () => usage.usage() !== undefined,
+    hasTokens,
   };
 }
 

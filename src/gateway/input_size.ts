@@ -1,4 +1,5 @@
 import { type Fields, isFields } from "../pricing/mod.ts";
+import { OF_TOOLS } from "./wires/requests.ts";
 
 /** Requests below this size are small in any case; the values of larger ones are looked at. */
 const SMALL_BYTES = 64 * 1024;
@@ -27,18 +28,23 @@ export function estimateInputBytes(body: Fields, bytes: number): number {
 function excessOf(value: unknown, depth: number): number {
   if (typeof value !== "object" || value === null || depth > MAX_DEPTH) return 0;
   let excess = 0;
-  for (const field of Object.values(value)) {
+  for (const [name, field] of Object.entries(value)) {
     if (typeof field === "string") {
-      if (field.length > SHORT_MEDIUM && isFields(value)) excess += field.length - sizeOf(field, value);
-    } else excess += excessOf(field, depth + 1);
+      if (field.length > SHORT_MEDIUM && isFields(value)) excess += field.length - sizeOf(name, field, value);
+    } else if (depth === 0 || !OF_TOOLS.has(name)) excess += excessOf(field, depth + 1);
   }
   return excess;
 }
 
-/** Returns the size of a string as an input, by its media type: that of a data URL, or of the member beside it. */
-function sizeOf(text: string, { media_type, mimeType, mime_type, format }: Fields): number {
+/** The beginning of what can be base64, after that of a data URL with its media type. */
+const BASE64 = /^(?:data:([\w.+-]+\/)[^,]{0,200},)?[\w+/=\r\n-]{1000}/;
+
+/** Returns the size of a string as an input, by its media type: that of a data URL, or of the members beside it. */
+function sizeOf(name: string, text: string, { media_type, mimeType, mime_type, format }: Fields): number {
+  const match = BASE64.exec(text);
+  if (!match) return text.length;
   const named = media_type ?? mimeType ?? mime_type ?? (format === undefined ? "" : "audio/");
-  const type = /^data:([\w.+-]+\/)/.exec(text)?.[1] ?? String(named);
+  const type = match[1] ?? (name === "data" ? String(named) : "");
   if (type.startsWith("image/")) return Math.min(text.length, MAX_IMAGE_BYTES);
   return /^(?:audio|video)\//.test(type) ? Math.ceil(text.length / BYTES_OF_SOUND) : text.length;
 }

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { estimateInputBytes } from "./input_size.ts";
 
 const MEGABYTE = "A".repeat(1_000_000);
+const WORDS = "words ".repeat(166_667).slice(0, 1_000_000);
 
 /** Media in the form of each wire, and the bytes that a megabyte of them counts as. */
 const ROWS: [name: string, part: Record<string, unknown>, size: number][] = [
@@ -17,6 +18,10 @@ const ROWS: [name: string, part: Record<string, unknown>, size: number][] = [
   ["a video of Gemini's", { inline_data: { mime_type: "video/mp4", data: MEGABYTE } }, 10_000],
   ["a PDF, which may be all text", { source: { media_type: "application/pdf", data: MEGABYTE } }, 1_000_000],
   ["a text", { text: MEGABYTE }, 1_000_000],
+  ["a text with a format", { text: WORDS, format: "markdown", mime_type: "audio/wav" }, 1_000_000],
+  ["a text that begins like an image", { text: `data:image/png;base64,${WORDS}` }, 1_000_000],
+  ["a text for audio", { data: WORDS, format: "mp3" }, 1_000_000],
+  ["the arguments of a tool", { input: { media_type: "image/png", data: MEGABYTE } }, 1_000_000],
 ];
 
 for (const [name, part, size] of ROWS) {

@@ -166,7 +166,7 @@ async function passWhole(
     throw noAnswer(provider, error, live, response.ok ? passed.callId : undefined);
   }
   reader.takeBody(tryParse(decoder.decode(bytes)), bytes.length);
-  if (response.ok || reader.hasUsage()) {
+  if (response.ok || reader.hasTokens()) {
     const call = await book(reader.report());
     if (call.costNanoUsd !== null) headers["x-purser-cost-usd"] = formatUsd(call.costNanoUsd);
   } else await release(new Error(`status ${response.status}`));

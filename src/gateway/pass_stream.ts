@@ -25,22 +25,30 @@ export interface StreamedAnswer {
 /** The reason for which a stream ends whose client has left. */
 export const CLIENT_LEFT = "its client has left";
 
+/** The time for which an error waits for what may follow it: the usage, or the end. */
+const AFTER_ERROR_MS = 1_000;
+
 /**
  * Passes a stream on byte for byte as it comes, and reads it beside. Only its last event waits, for the commit that books the
  * call: a client that has seen the end has been booked. An event is passed once it is complete. As fast as the client reads.
  */
 export function passStream(
-  { clock, keepAlive }: { clock: Pick<Clock, "monotonic">; keepAlive?(work: Promise<unknown>): void },
+  { clock, keepAlive }: {
+    clock: Pick<Clock, "monotonic" | "sleep">;
+    keepAlive?(work: Promise<unknown>): void;
+  },
   answer: StreamedAnswer,
 ): ByteReader {
   const { source, splitter, wire, reader, live } = answer;
-  /** An event that is the last one, unless another follows. */
-  let held: Part | undefined;
+  /** An event that is the last one, unless another follows; or an error with what has followed it. */
+  const held: Part[] = [];
+  /** Since an error in the stream: resolves when nothing more is awaited. */
+  let waited: Promise<void> | undefined;
+  let reading: ReturnType<ByteReader["read"]> | undefined;
   let booking: Promise<void> | undefined;
-  /** True once its last event has passed. */
-  let isComplete = false;
   let isOver = false;
   let hasLeft = false;
+  const over = new AbortController();
   const book = (brokenBy?: unknown) => booking ??= answer.book(brokenBy);
   const passed = pass();
 
@@ -48,29 +56,32 @@ export function passStream(
   async function* pass(): AsyncGenerator<Part, undefined> {
     try {
       for (;;) {
-        live.quietSince = clock.monotonic();
-        const { done, value } = await source.read();
-        live.quietSince = undefined;
-        if (done) break;
+        const part = await nextPart();
+        if (part?.done) break;
         const ready: Part[] = [];
-        for (const { bytes, data } of splitter.push(value)) {
+        if (part === undefined) {
+          await book();
+          ready.push(...held.splice(0));
+        }
+        for (const { bytes, data } of part ? splitter.push(part.value) : []) {
           const event = parse(data);
           take(event);
           if (isHidden(event)) continue;
           const place = data === undefined ? "other" : wire.placeOf(event, data);
           if (place === "last") {
-            for (const part of ready.splice(0)) yield part;
+            for (const each of ready.splice(0)) yield each;
+            if (event === undefined && !waited) reader.end();
             await book();
-            isComplete = true;
           }
-          if (held) append(ready, held);
-          held = undefined;
-          if (place === "maybe_last") held = bytes;
+          if (place === "error") waited ??= clock.sleep(AFTER_ERROR_MS, over.signal);
+          const isAfterError = waited !== undefined && !booking;
+          if (!isAfterError) { for (const each of held.splice(0)) append(ready, each); }
+          if (isAfterError || (place === "maybe_last" && !booking)) held.push(bytes);
           else append(ready, bytes);
         }
-        for (const part of ready) yield part;
-        // Its client has left, and no one else waits for what a provider may still send after the end.
-        if (isComplete && hasLeft) {
+        for (const each of ready) yield each;
+        // Its client has left, and no one else waits for what a provider may still send.
+        if (booking && hasLeft) {
           isOver = true;
           void source.cancel(CLIENT_LEFT).catch(() => {});
           return;
@@ -81,14 +92,32 @@ export function passStream(
       const event = parse(dataOf(rest)); // of an event that has no blank line at its end
       take(event);
       await book();
-      if (held) yield held;
+      yield* held.splice(0);
       if (rest.length > 0 && !isHidden(event)) yield rest;
     } catch (error) {
       isOver = true;
       void source.cancel(error).catch(() => {});
       await book(error);
+      yield* held.splice(0);
       throw error;
+    } finally {
+      over.abort();
     }
+  }
+
+  /** Reads the next part; undefined where an error has waited for one long enough. */
+  async function nextPart(): Promise<Awaited<ReturnType<ByteReader["read"]>> | undefined> {
+    live.quietSince = clock.monotonic();
+    reading ??= source.read();
+    if (waited && !booking) {
+      reading.catch(() => {}); // it may be read later, or never
+      const part = await Promise.race([reading, waited]);
+      if (!part) return undefined;
+    }
+    const part = await reading;
+    reading = undefined;
+    live.quietSince = undefined;
+    return part;
   }
 
   function isHidden(event: Fields | undefined): boolean {
@@ -109,7 +138,7 @@ export function passStream(
     if (hasLeft || isOver) return;
     hasLeft = true;
     // It may have read the last event, and the provider keep the connection.
-    if (isComplete) return void source.cancel(CLIENT_LEFT).catch(() => {});
+    if (booking) return void source.cancel(CLIENT_LEFT).catch(() => {});
     if (answer.onDisconnect === "abort") live.cancel(CLIENT_LEFT);
     const finished = finish().catch(() => {}); // what could not be booked is logged
     keepAlive?.(finished);

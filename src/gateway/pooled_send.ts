@@ -1,6 +1,8 @@
 import type { RequestOptions } from "node:http";
+import { setImmediate } from "node:timers";
+import { messageOf } from "../kernel/errors.ts";
 import { RecentMap } from "../kernel/recent_map.ts";
-import { createSingleSendFetch, UnsentError } from "../kernel/single_send.ts";
+import { createSingleSendFetch } from "../kernel/single_send.ts";
 import { PooledAnswer, type ProviderAnswer } from "./provider_answer.ts";
 
 /** Sends a request, at most once. */
@@ -63,13 +65,15 @@ async function loadClients(): Promise<Send> {
         },
       };
       const request = (isSecure ? https : http).request(given);
-      // Deno (2.9.6) sends a request on a connection of this mark again where that ends without an answer; Node never does.
-      request.once("socket", () => request.reusedSocket = false);
-      const onAbort = () => request.destroy(signal!.reason);
-      signal?.addEventListener("abort", onAbort, { once: true });
-      request.once("close", () => signal?.removeEventListener("abort", onAbort));
       let isSent = false; // `writableFinished` is true in Deno (2.9.6) before that
       request.once("finish", () => isSent = true);
+      // Deno (2.9.6) sends a request on a connection of this mark again where that ends without an answer; Node never does.
+      request.once("socket", () => request.reusedSocket = false);
+      const abort = () => request.destroy(signal!.reason);
+      // What has been sent is known only after the events of the socket.
+      const onAbort = () => isSent ? abort() : setImmediate(abort);
+      signal?.addEventListener("abort", onAbort, { once: true });
+      request.once("close", () => signal?.removeEventListener("abort", onAbort));
       request.on("error", (error) => reject(isSent ? error : new UnsentError(error)));
       request.once("response", (incoming) => {
         try {
@@ -85,6 +89,15 @@ async function loadClients(): Promise<Send> {
       });
       request.end(body instanceof Uint8Array ? body : undefined);
     });
+}
+
+/** The error of a request of which only a part was sent, so that no server can have processed it. */
+class UnsentError extends Error {
+  override readonly name = "UnsentError";
+
+  constructor(cause: unknown) {
+    super(messageOf(cause), { cause });
+  }
 }
 
 /** Returns the error for an answer that is not one of HTTP; its code is of those that may have been charged. */

@@ -1,5 +1,3 @@
-import { messageOf } from "./errors.ts";
-
 /**
  * Returns a `fetch` that sends each request at most once, for requests that are not idempotent.
  *
@@ -25,15 +23,6 @@ export function createSingleSendFetch(): typeof globalThis.fetch {
     const unpooled: RequestInit & { client: typeof client } = { ...init, client };
     return send(input, unpooled);
   };
-}
-
-/** The error of a request of which only a part was sent, so that no server can have processed it. */
-export class UnsentError extends Error {
-  override readonly name = "UnsentError";
-
-  constructor(cause: unknown) {
-    super(messageOf(cause), { cause });
-  }
 }
 
 /** Each response whose body is still referenced. */

@@ -125,6 +125,7 @@ Deno.test("models that a proxy would call in place of the first are checked, too
       models: ["claude-haiku-4-5"],
       fallbacks: [{ model: "claude-haiku-4-5", max_tokens: 9 }],
       tools: [{ type: "function", function: {} }],
+      disable_fallbacks: true,
     };
     assert.equal((await send("POST", "/openai/v1/chat/completions", own)).status, 200);
   }));

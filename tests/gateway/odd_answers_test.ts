@@ -207,6 +207,70 @@ Deno.test("the usage that follows an error in a stream is booked, before the cli
   assert.deepEqual([chat.text, chat.booked], [`data: ${TEXT}\n\n${error}data: [DONE]\n\n`, EXACT]);
 });
 
+Deno.test("an error in a stream is seen by the client once its call is booked, whatever follows it", async () => {
+  const error = 'data: {"error":{"message":"overloaded"}}\n\n';
+  for (const then of ["break", "silence", "a comment and silence", "the end"]) {
+    await using fake = await startFakeProvider();
+    await using purser = await openTestPurser({ fake });
+    const rest = Promise.withResolvers<void>();
+    const frames = [
+      `data: ${TEXT}\n\n`,
+      error,
+      ...(then === "a comment and silence" ? [": ping\n\n"] : []),
+      ...(then === "the end" ? [] : [rest.promise]),
+    ];
+    fake.enqueue(then === "break" ? { brokenAfter: frames } : { paced: frames });
+    const reader = (await sendTo(purser, STREAMED)).body!.getReader();
+    let text = "";
+    let hasBroken = false;
+    const read = async () => {
+      for (;;) {
+        const part = await reader.read().catch(() => (hasBroken = true, undefined));
+        if (!part || part.done) return;
+        text += new TextDecoder().decode(part.value);
+        if (text.includes("overloaded")) assert.equal((await readCalls(purser)).length, 1, then);
+      }
+    };
+    const reading = read();
+    while (!text.includes("Hello")) await new Promise((resolve) => setTimeout(resolve, 1));
+    if (then === "break") rest.resolve();
+    while (!text.includes("overloaded")) {
+      purser.clock.advance(1_000);
+      await new Promise((resolve) => setTimeout(resolve, 1));
+    }
+    rest.resolve();
+    await reading;
+    assert.equal(text, `data: ${TEXT}\n\n${error}${then.startsWith("a comment") ? ": ping\n\n" : ""}`, then);
+    assert.equal(hasBroken, then === "break");
+  }
+});
+
+Deno.test("a refusal with counts of 0 is not booked, and an error with a usage is booked by it", async () => {
+  for (const usage of [{ usage: { prompt_tokens: 0, completion_tokens: 0 } }, {}]) {
+    for (const status of [400, 429, 500]) {
+      const refused = await pass(
+        () => Response.json({ error: { message: "no" }, ...usage }, { status }),
+        WHOLE,
+      );
+      assert.deepEqual([refused.status, refused.booked], [status, []]);
+    }
+  }
+  const usage = { prompt_tokens: 10, completion_tokens: 20 };
+  for (const status of [200, 500]) {
+    for (const choices of [{ choices: [] }, {}]) {
+      const error = { message: "x".repeat(400) };
+      const failed = await pass(() => Response.json({ error, ...choices, usage }, { status }), WHOLE);
+      assert.deepEqual(failed.booked, EXACT, String(status));
+    }
+  }
+});
+
+Deno.test("what follows the usage before the end of a stream leaves it exact", async () => {
+  const late = '{"choices":[{"index":0,"delta":{"annotations":[{"type":"url_citation","url":"x"}]}}]}';
+  const stream = `data: ${TEXT}\n\ndata: ${USAGE}\n\ndata: ${late}\n\ndata: [DONE]\n\n`;
+  assert.deepEqual((await pass(() => new Response(stream, { headers: EVENTS }))).booked, EXACT);
+});
+
 Deno.test("an embedding without usage has no output, and an absurd usage is an estimate of the text, and logged", async () => {
   const embedding = { object: "list", data: [{ embedding: Array(2_000).fill(0.123) }] };
   const embed = {

@@ -160,6 +160,7 @@ Deno.test("a strict budget refuses what may cost more than the text of a request
     const messages = { ...chat, model: "claude-haiku-4-5" };
     const responses = { model: "gpt-4o-mini", input: "Hi", max_output_tokens: 1 };
     const generate = { contents: [], generationConfig: { maxOutputTokens: 1 } };
+    const longCache = { text: "Hi", prompt_cache_breakpoint: { mode: "explicit", ttl: "12h" } };
     const rows: [path: string, body: unknown, message: RegExp][] = [
       [
         PATHS.responses,
@@ -172,6 +173,9 @@ Deno.test("a strict budget refuses what may cost more than the text of a request
         { ...responses, input: [{ type: "item_reference", id: "msg_1" }] },
         /of type item_ref/,
       ],
+      [PATHS.responses, { ...responses, input: [{ id: "msg_1", content: null }] }, /refers to an item/],
+      [PATHS.responses, { ...responses, input: [{ content: [longCache] }] }, /caches a part of its prompt/],
+      [PATHS.chat, { ...chat, messages: [{ content: [longCache] }] }, /caches a part of its prompt/],
       [
         PATHS.responses,
         { ...responses, context_management: [{ type: "compaction" }] },
@@ -214,7 +218,12 @@ Deno.test("a strict budget refuses what may cost more than the text of a request
         response_format: {},
         models: null,
       }],
-      [PATHS.responses, { ...responses, ...usual, input: [{ id: "msg_1", role: "user", content: "Hi" }] }],
+      [PATHS.responses, {
+        ...responses,
+        ...usual,
+        input: [{ id: "msg_1", role: "user", content: "Hi", metadata: { id: "k" } }],
+      }],
+      [GEMINI, { ...generate, tools: [{ functionDeclarations: [], googleSearch: null }] }],
       ["/anthropic/v1/messages", {
         ...messages,
         ...usual,

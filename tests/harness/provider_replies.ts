@@ -15,7 +15,7 @@ export type Reply =
     /** Any text with status 200: not JSON, or JSON of another shape. */
     | { text: string; contentType?: string }
     /** A stream of only these frames, all of them sent; then the socket is closed. */
-    | { brokenAfter: readonly string[] }
+    | { brokenAfter: readonly (string | Promise<unknown>)[] }
     /** A stream whose promises hold back the frames after them; it ends properly. */
     | { paced: readonly (string | Promise<unknown>)[] }
     /** No response until the client disconnects or the fake provider is closed. */

@@ -1,15 +1,7 @@
 import { textsOf } from "../../booking/mod.ts";
 import { type Fields, isFields } from "../../pricing/mod.ts";
-import {
-  askedIn,
-  findReason,
-  isCount,
-  isStreamedIn,
-  modelOf,
-  NAMES_OTHERS,
-  openTool,
-  unknownField,
-} from "./requests.ts";
+import { askedIn, findReason, isCount, isStreamedIn, modelOf, NAMES_OTHERS, openTool } from "./requests.ts";
+import { KNOWN_TO_MESSAGES, unknownField } from "./known_fields.ts";
 import type { Wire } from "./wire.ts";
 
 /** `POST /v1/messages` of Anthropic. */
@@ -24,7 +16,7 @@ export const anthropicMessages: Wire = {
     outputField: "max_tokens",
     unboundedBecause: () => findOpenPart(body),
   }),
-  placeOf: (event) => event && (event.type === "message_stop" || event.type === "error") ? "last" : "other",
+  placeOf: ({ type } = {}) => type === "message_stop" ? "last" : type === "error" ? "error" : "other",
   textOf: ({ delta, content_block }) => textsOf(delta) + textsOf(content_block),
 };
 
@@ -37,32 +29,6 @@ const TEXT_BLOCKS = new Set([
   "ephemeral",
 ]);
 
-/** The fields that add nothing to the cost of a call beyond its text and its limit, or are looked at. */
-const KNOWN = new Set([
-  ...[
-    "model",
-    "messages",
-    "max_tokens",
-    "system",
-    "stream",
-    "stop_sequences",
-    "temperature",
-    "top_k",
-    "top_p",
-  ],
-  ...[
-    "tools",
-    "tool_choice",
-    "thinking",
-    "metadata",
-    "service_tier",
-    "speed",
-    "inference_geo",
-    "cache_control",
-  ],
-  ...["output_config", "output_format"],
-]);
-
 function findOpenPart(body: Fields): string | undefined {
   const block = findReason([body.system, body.messages], ({ type }) => {
     if (typeof type !== "string" || TEXT_BLOCKS.has(type)) return undefined;
@@ -73,7 +39,7 @@ function findOpenPart(body: Fields): string | undefined {
     return "the provider adds to its input";
   }
   if (body.fallbacks != null) return NAMES_OTHERS;
-  const unknown = unknownField(body, KNOWN);
+  const unknown = unknownField(body, KNOWN_TO_MESSAGES);
   if (unknown) return unknown;
   // Tools of the client have no type, or `custom`.
   return openTool(

@@ -1,14 +1,12 @@
 import { textsOf } from "../../booking/mod.ts";
 import { type Fields, isFields } from "../../pricing/mod.ts";
+import { askedIn, cannotPass, findReason, limitIn, openTool, timesChoices } from "./requests.ts";
 import {
-  askedIn,
-  cannotPass,
-  findReason,
-  limitIn,
-  openTool,
-  timesChoices,
+  KNOWN_TO_GEMINI,
+  KNOWN_TO_GEMINI_CONFIG,
+  KNOWN_TO_GEMINI_PARTS,
   unknownField,
-} from "./requests.ts";
+} from "./known_fields.ts";
 import type { Wire } from "./wire.ts";
 
 /** `POST …/models/{model}:generateContent` and `:streamGenerateContent`, whose model is in the path. */
@@ -37,7 +35,7 @@ export function geminiWire(isStreamed: boolean): Wire {
     },
     // Nothing marks the end: the last chunk has a reason to finish, but another may follow it.
     placeOf(event) {
-      if (event && isFields(event.error)) return "last";
+      if (event && isFields(event.error)) return "error";
       const candidates = Array.isArray(event?.candidates) ? event.candidates : [];
       const hasFinished = candidates.some((each) => isFields(each) && each.finishReason != null);
       const feedback = event?.promptFeedback;
@@ -54,48 +52,10 @@ function hasTwoSpellings(fields: Fields): boolean {
   return new Set(names).size < names.length;
 }
 
-/** The fields that add nothing to the cost of a call beyond its text and its limit, or are looked at. */
-const KNOWN = bothSpellings([
-  ...["model", "contents", "systemInstruction", "tools", "toolConfig", "safetySettings", "generationConfig"],
-  ...["labels", "serviceTier"],
-]);
-const KNOWN_SETTINGS = bothSpellings([
-  ...[
-    "maxOutputTokens",
-    "candidateCount",
-    "temperature",
-    "topP",
-    "topK",
-    "stopSequences",
-    "seed",
-    "logprobs",
-  ],
-  ...["responseMimeType", "responseSchema", "responseJsonSchema", "responseModalities", "responseLogprobs"],
-  ...[
-    "presencePenalty",
-    "frequencyPenalty",
-    "thinkingConfig",
-    "enableEnhancedCivicAnswers",
-    "mediaResolution",
-  ],
-]);
-
-const KNOWN_IN_PARTS = bothSpellings([
-  ...["text", "thought", "thoughtSignature", "functionCall", "functionResponse", "executableCode"],
-  ...["codeExecutionResult", "partMetadata"],
-]);
-
 /** Returns the parts of all contents of a request. */
 function partsOf({ contents, systemInstruction, system_instruction }: Fields): Fields[] {
   return [contents, systemInstruction, system_instruction].flat().filter(isFields)
     .flatMap(({ parts }) => parts).filter(isFields);
-}
-
-/** Returns names as Gemini takes them: in camelCase and in snake_case. */
-function bothSpellings(names: readonly string[]): ReadonlySet<string> {
-  return new Set(
-    names.flatMap((name) => [name, name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)]),
-  );
 }
 
 function findOpenPart(body: Fields, config: Fields): string | undefined {
@@ -107,15 +67,17 @@ function findOpenPart(body: Fields, config: Fields): string | undefined {
     return media && `its contents hold ${media}`;
   });
   if (part) return part;
-  const other = partsOf(body).map((fields) => unknownField(fields, KNOWN_IN_PARTS)).find(Boolean);
+  const other = partsOf(body).map((fields) => unknownField(fields, KNOWN_TO_GEMINI_PARTS)).find(Boolean);
   if (other) return other;
   const modalities = config.responseModalities ?? config.response_modalities;
   if (Array.isArray(modalities) && modalities.some((kind) => kind !== "TEXT")) {
     return "its answer may hold more than text";
   }
-  return unknownField(body, KNOWN) ?? unknownField(config, KNOWN_SETTINGS) ?? openTool(
+  return unknownField(body, KNOWN_TO_GEMINI) ?? unknownField(config, KNOWN_TO_GEMINI_CONFIG) ?? openTool(
     body.tools,
     (tool) =>
-      Object.keys(tool).every((name) => name === "functionDeclarations" || name === "function_declarations"),
+      Object.entries(tool).every(([name, value]) =>
+        value === null || name === "functionDeclarations" || name === "function_declarations"
+      ),
   );
 }

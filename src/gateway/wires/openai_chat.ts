@@ -1,16 +1,18 @@
 import { type Fields, isFields } from "../../pricing/mod.ts";
 import { textsOf } from "../../booking/mod.ts";
+import { KNOWN_TO_CHAT, KNOWN_TO_EMBEDDINGS, unknownField } from "./known_fields.ts";
 import { spliceMember } from "./splice_json.ts";
 import {
   askedIn,
   findReason,
+  isLongCache,
   isStreamedIn,
   limitIn,
+  LONG_CACHE,
   modelOf,
   NAMES_OTHERS,
   openTool,
   timesChoices,
-  unknownField,
 } from "./requests.ts";
 import type { Wire } from "./wire.ts";
 
@@ -47,54 +49,9 @@ export const openAiChat: Wire = {
   },
   // Azure's first chunk has no choices either, but no usage.
   isUsageOnly: ({ choices, usage }) => Array.isArray(choices) && choices.length === 0 && isFields(usage),
-  // Some servers send the usage, or the end, after an error.
-  placeOf: (event, data) =>
-    data === "[DONE]" ? "last" : event && isFields(event.error) ? "maybe_last" : "other",
+  placeOf: (event, data) => data === "[DONE]" ? "last" : event && isFields(event.error) ? "error" : "other",
   textOf: ({ choices }) => textsOf(choices),
 };
-
-/** The fields that add nothing to the cost of a call beyond its text and its limit, or are looked at. */
-const KNOWN = new Set([
-  ...[
-    "model",
-    "messages",
-    "stream",
-    "stream_options",
-    "n",
-    "max_tokens",
-    "max_completion_tokens",
-    "min_tokens",
-  ],
-  ...["tools", "tool_choice", "parallel_tool_calls", "functions", "function_call", "response_format", "stop"],
-  ...["temperature", "top_p", "top_k", "min_p", "typical_p", "seed", "random_seed", "logit_bias"],
-  ...[
-    "frequency_penalty",
-    "presence_penalty",
-    "repetition_penalty",
-    "repeat_penalty",
-    "logprobs",
-    "top_logprobs",
-  ],
-  ...[
-    "reasoning_effort",
-    "reasoning",
-    "reasoning_format",
-    "include_reasoning",
-    "thinking",
-    "enable_thinking",
-  ],
-  ...[
-    "thinking_budget",
-    "chat_template_kwargs",
-    "verbosity",
-    "modalities",
-    "service_tier",
-    "user",
-    "metadata",
-  ],
-  ...["store", "safety_identifier", "prompt_cache_key", "prompt_cache_retention", "usage"],
-  ...["guided_json", "guided_regex", "guided_choice", "guided_grammar", "ignore_eos", "skip_special_tokens"],
-]);
 
 /** The members of parts of messages that are not text. */
 const MEDIA = ["audio", "image_url", "input_audio", "video_url", "file"];
@@ -106,6 +63,7 @@ function findOpenPart(body: Fields): string | undefined {
   const part = findReason(body.messages, (fields) => {
     const media = MEDIA.find((name) => fields[name] != null);
     if (media) return `its messages hold ${media}`;
+    if (isLongCache(fields)) return LONG_CACHE;
     const { type } = fields;
     if (typeof type !== "string" || TEXT_PARTS.has(type)) return undefined;
     return `its messages hold a part of type ${type.slice(0, 80)}`;
@@ -119,15 +77,9 @@ function findOpenPart(body: Fields): string | undefined {
     return "its answer may hold more than text";
   }
   if (body.prediction != null) return "a prediction may be billed beside its output limit";
-  return unknownField(body, KNOWN) ??
+  return unknownField(body, KNOWN_TO_CHAT) ??
     openTool(body.tools, ({ type }) => type === "function" || type === "custom");
 }
-
-/** The fields of a request for embeddings, of OpenAI and of servers like it. */
-const KNOWN_TO_EMBEDDINGS = new Set([
-  ...["model", "input", "dimensions", "encoding_format", "user", "input_type", "truncate", "task"],
-  ...["output_dimension", "output_dtype"],
-]);
 
 /** `POST /v1/embeddings`: all input, no output, never streamed. */
 export const embeddings: Wire = {

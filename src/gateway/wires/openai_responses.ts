@@ -3,13 +3,15 @@ import {
   askedIn,
   cannotPass,
   findReason,
+  isLongCache,
   isStreamedIn,
   limitIn,
+  LONG_CACHE,
   modelOf,
   NAMES_OTHERS,
   openTool,
-  unknownField,
 } from "./requests.ts";
+import { KNOWN_TO_RESPONSES, unknownField } from "./known_fields.ts";
 import type { Wire } from "./wire.ts";
 
 /** `POST /v1/responses` and `/v1/responses/compact`. */
@@ -32,7 +34,7 @@ export const openAiResponses: Wire = {
     };
   },
   placeOf(event) {
-    if (event?.type === "error") return "maybe_last"; // a `response.failed` may follow, with the usage
+    if (event?.type === "error") return "error"; // a `response.failed` may follow, with the usage
     return event && LAST.has(String(event.type)) ? "last" : "other";
   },
   // Other events repeat what the deltas had.
@@ -43,23 +45,6 @@ const LAST = new Set(["response.completed", "response.incomplete", "response.fai
 
 /** Fields that add input which the provider keeps. */
 const REMOTE_INPUT = ["previous_response_id", "conversation", "prompt"];
-
-/** The fields that add nothing to the cost of a call beyond its text and its limit, or are looked at. */
-const KNOWN = new Set([
-  ...[
-    "model",
-    "input",
-    "instructions",
-    "max_output_tokens",
-    "stream",
-    "stream_options",
-    "tools",
-    "tool_choice",
-  ],
-  ...["parallel_tool_calls", "max_tool_calls", "temperature", "top_p", "top_logprobs", "reasoning", "text"],
-  ...["verbosity", "truncation", "include", "store", "background", "service_tier", "user", "metadata"],
-  ...["client_metadata", "safety_identifier", "prompt_cache_key", "prompt_cache_retention"],
-]);
 
 const TEXT_PARTS = new Set([
   "message",
@@ -81,16 +66,18 @@ function findOpenPart(body: Fields): string | undefined {
     ? findReason(body.input, (item) => {
       const { type } = item;
       if (typeof type === "string") {
-        return TEXT_PARTS.has(type) ? undefined : `its input holds an item of type ${type.slice(0, 80)}`;
+        if (!TEXT_PARTS.has(type)) return `its input holds an item of type ${type.slice(0, 80)}`;
       }
-      // Without a type, an item is a message, or else a reference to one that the provider has.
-      return "id" in item && !("content" in item)
-        ? "its input refers to an item that is with the provider"
-        : undefined;
+      return isLongCache(item) ? LONG_CACHE : undefined;
     })
     : undefined;
   if (part) return part;
+  // Without a type, an item is a message, or else a reference to one that the provider has.
+  const refers = [body.input].flat().filter(isFields).some(({ type, id, content }) =>
+    type == null && id != null && content == null
+  );
+  if (refers) return "its input refers to an item that is with the provider";
   if (body.models != null || body.fallbacks != null) return NAMES_OTHERS;
-  return unknownField(body, KNOWN) ??
+  return unknownField(body, KNOWN_TO_RESPONSES) ??
     openTool(body.tools, ({ type }) => type === "function" || type === "custom");
 }

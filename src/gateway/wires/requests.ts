@@ -55,19 +55,8 @@ export function timesChoices(limit: number | undefined, count: unknown): number 
   return isCount(count) && count >= 1 && isCount(limit * count) ? limit * count : undefined;
 }
 
-/**
- * Returns the reason that a field of a request has no bound that is not known here: it may add input that the provider has, or a
- * fee, or name another model.
- */
-export function unknownField(fields: Fields, known: ReadonlySet<string>): string | undefined {
-  const unknown = Object.keys(fields).find((name) => !known.has(name) && fields[name] != null);
-  return unknown === undefined
-    ? undefined
-    : `it has the field "${unknown.slice(0, 80)}", whose cost is not known`;
-}
-
 /** The members with the arguments and results of tools, which are JSON of any form. */
-const OF_TOOLS = new Set(["input", "args", "arguments", "response"]);
+export const OF_TOOLS: ReadonlySet<string> = new Set(["input", "args", "arguments", "response"]);
 
 /** Finds the first object in a list of values, at any depth, for which `find` returns a reason. */
 export function findReason(
@@ -92,6 +81,14 @@ export function findReason(
     if (inner) return inner;
   }
   return undefined;
+}
+
+/** The reason that a request has no bound whose prompt is cached for longer than the writes have a price for. */
+export const LONG_CACHE = "it caches a part of its prompt for longer than is priced";
+
+/** Returns whether a part of a prompt sets OpenAI's breakpoint of a cache with another lifetime than the usual one. */
+export function isLongCache({ prompt_cache_breakpoint: breakpoint }: Fields): boolean {
+  return isFields(breakpoint) && breakpoint.ttl != null && breakpoint.ttl !== "30m";
 }
 
 /** The reason that a request has no bound that a proxy may answer with another model. */

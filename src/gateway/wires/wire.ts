@@ -14,8 +14,11 @@ export interface ModelRequest {
   unboundedBecause(): string | undefined;
 }
 
-/** The place of an event in a stream: the last one that counts, one that is the last unless another follows, or any other. */
-export type EventPlace = "last" | "maybe_last" | "other";
+/**
+ * The place of an event in a stream: the last one that counts, one that is the last unless another follows, an error, which only
+ * the usage or the end may follow, or any other.
+ */
+export type EventPlace = "last" | "maybe_last" | "error" | "other";
 
 /** One way of calling a model: the form of its requests and of its answers. */
 export interface Wire {

@@ -99,9 +99,15 @@ export function trackAnswerUsage(provider: string): AnswerUsage {
   }
 
   /** Records the usage of a chunk with choices: of all text so far, and final once each choice has finished. */
-  function recordChoices(seenApi: UsageApi, list: readonly unknown[], usage: unknown, isEnd: boolean): void {
+  function recordChoices(
+    seenApi: UsageApi,
+    list: readonly unknown[],
+    usage: unknown,
+    isEnd: boolean,
+    hasError: boolean,
+  ): void {
     if (choices.take(list)) isFinal = false;
-    record(seenApi, usage, isEnd || choices.areFinished);
+    record(seenApi, usage, !hasError && (isEnd || choices.areFinished));
   }
 
   function recordServed({ service_tier, serviceTier, trafficType, speed, inference_geo }: Fields): void {
@@ -137,8 +143,7 @@ export function trackAnswerUsage(provider: string): AnswerUsage {
       } else if (isFields(chunk.usageMetadata) || Array.isArray(chunk.candidates)) {
         const candidates = Array.isArray(chunk.candidates) ? chunk.candidates : [];
         const isBlocked = isFields(chunk.promptFeedback) && chunk.promptFeedback.blockReason != null;
-        if (isFields(chunk.error)) record("google", chunk.usageMetadata, false);
-        else recordChoices("google", candidates, chunk.usageMetadata, isBlocked);
+        recordChoices("google", candidates, chunk.usageMetadata, isBlocked, isFields(chunk.error));
         tools = searchesOfGemini(chunk) ?? tools;
       } else if (Array.isArray(chunk.choices) || (isFields(chunk.usage) && provider.endsWith(".chat"))) {
         const list = Array.isArray(chunk.choices) ? chunk.choices : [];
@@ -146,8 +151,7 @@ export function trackAnswerUsage(provider: string): AnswerUsage {
         recordServed({ service_tier: chunk.service_tier });
         // Most providers send it once, at the end; some send the usage so far with every chunk.
         // One with an error interrupts the answer.
-        if (isFields(chunk.error)) record(chatApi, chunk.usage, false);
-        else recordChoices(chatApi, list, chunk.usage, list.length === 0);
+        recordChoices(chatApi, list, chunk.usage, list.length === 0, isFields(chunk.error));
         if (SEARCHES_ALWAYS.test(String(chunk.model))) tools = { web_searches: 1 };
       }
     },
