@@ -75,23 +75,20 @@ async function findKey(
   text: string,
   digest: string,
 ): Promise<KeyRow> {
+  const row = await ctx.keyCache.get(digest, () => verify(ctx, text));
+  if (row === undefined) throw unauthorized("Cannot use the API key: it is not known here");
+  return row;
+}
+
+/** Returns the row of a key if the secret is right. Throws `unauthorized` for what is no whole key. */
+async function verify({ store }: Pick<KeyContext, "store">, text: string): Promise<KeyRow | undefined> {
   const parsed = parseKeyText(text);
   if (parsed.is === "foreign") throw unauthorized("Cannot use the API key: it is not one of Purser's, psr_…");
   if (parsed.is === "damaged") {
     throw unauthorized("Cannot use the API key: it is cut off or mistyped; copy all of it again");
   }
-  const row = await ctx.keyCache.get(digest, () => verify(ctx, parsed));
-  if (row === undefined) throw unauthorized("Cannot use the API key: it is not known here");
-  return row;
-}
-
-/** Returns the row of a key if the secret is right. */
-async function verify(
-  { store }: Pick<KeyContext, "store">,
-  { keyId, secret }: { keyId: string; secret: string },
-): Promise<KeyRow | undefined> {
-  const row = await readKey(store, keyId);
-  return hasHash(secret, row?.hash) ? row : undefined;
+  const row = await readKey(store, parsed.keyId);
+  return hasHash(parsed.secret, row?.hash) ? row : undefined;
 }
 
 /**
