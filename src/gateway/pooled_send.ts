@@ -1,5 +1,4 @@
 import type { RequestOptions } from "node:http";
-import { setImmediate } from "node:timers";
 import { messageOf } from "../kernel/errors.ts";
 import { RecentMap } from "../kernel/recent_map.ts";
 import { createSingleSendFetch } from "../kernel/single_send.ts";
