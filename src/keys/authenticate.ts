@@ -158,7 +158,7 @@ WHERE revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ?))`;
 export function isAuthRequired(
   ctx: Pick<KeyContext, "store" | "keyCache">,
   { isKeyPresented = false } = {},
-): Promise<boolean> {
+): boolean | Promise<boolean> {
   return ctx.keyCache.hasKeys(() => readHasKeys(ctx.store), isKeyPresented);
 }
 

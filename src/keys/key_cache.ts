@@ -19,7 +19,7 @@ export interface KeyCache {
    * Returns whether there has ever been a key, which never becomes false again. With `mustRead`, a cached `false` is not used
    * on a shared database.
    */
-  hasKeys(read: () => Promise<boolean>, mustRead?: boolean): Promise<boolean>;
+  hasKeys(read: () => Promise<boolean>, mustRead?: boolean): boolean | Promise<boolean>;
   recordCreation(): void;
   /** Returns whether a key's secret was right at some time in this process; a revoked key's stays so. */
   wasValid(digest: string): boolean;
@@ -74,6 +74,15 @@ export function createKeyCache(
     }
   }
 
+  async function look(readHasKeys: () => Promise<boolean>): Promise<boolean> {
+    looking ??= { since: clock.monotonic(), found: readHasKeys().finally(() => looking = undefined) };
+    const { since, found } = looking;
+    const hasKeys = await found;
+    known.hasKeys ||= hasKeys;
+    known.checkedAt = since;
+    return known.hasKeys;
+  }
+
   return {
     useRecordedAt: known.useRecordedAt,
     writing: new Set(),
@@ -99,16 +108,11 @@ export function createKeyCache(
         throw error;
       }
     },
-    async hasKeys(readHasKeys, mustRead = false) {
+    hasKeys(readHasKeys, mustRead = false) {
       // A process with a database of its own has created every key itself.
       const isKnown = !isShared || (!mustRead && isFresh(known.checkedAt));
       if (known.hasKeys || (known.hasKeys === false && isKnown)) return known.hasKeys;
-      looking ??= { since: clock.monotonic(), found: readHasKeys().finally(() => looking = undefined) };
-      const { since, found } = looking;
-      const hasKeys = await found;
-      known.hasKeys ||= hasKeys;
-      known.checkedAt = since;
-      return known.hasKeys;
+      return look(readHasKeys);
     },
     recordCreation() {
       known.hasKeys = true;

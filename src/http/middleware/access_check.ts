@@ -26,11 +26,13 @@ export function withAccessCheck(core: Core, app: FetchHandler): Handler {
     const lease = limits.open(from);
     let response: Response;
     try {
-      const { pathname, search } = readAddress(request);
+      const address = readAddress(request);
       lease.countForAddress();
-      const principal = await authenticateRequest(core, request, { path: pathname, search, from, lease });
+      const { pathname: path, search } = address;
+      const principal = await authenticateRequest(core, request, { path, search, from, lease });
       if (principal?.keyId != null) lease.countForKey(principal.keyId);
-      const bindings = principal ? { principal, lease, logged } : { isKeyless: true as const, lease, logged };
+      const caller = principal ? { principal } : { isKeyless: true as const };
+      const bindings = { ...caller, address, lease, logged };
       response = await app.fetch(request, bindings);
     } catch (error) {
       response = errorResponse(core, request, error, logged.id);

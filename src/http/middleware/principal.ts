@@ -12,6 +12,8 @@ export interface ApiEnv {
     principal?: Principal;
     /** Answered without a key, since there was none yet. */
     isKeyless?: true;
+    /** The address of the request, as it was parsed; within this process undefined. */
+    address?: URL;
     /** Its share of the server's limits; within this process nothing is limited. */
     lease?: RequestLease;
     /** The request as the log has it; requests within this process are not logged. */

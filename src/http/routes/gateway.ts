@@ -40,7 +40,7 @@ export function createStreamedRoutes(core: Core): Router {
 
 async function pass(c: Context<ApiEnv>, core: Core, path: string): Promise<Response> {
   const { raw } = c.req;
-  const { pathname, search } = new URL(raw.url);
+  const { pathname, search } = c.env?.address ?? new URL(raw.url);
   const { providers } = core.providerSources;
   const sent = headersOf(raw);
   const target = findTarget({ pathname, headers: sent }, (name) => Object.hasOwn(providers, name));
