@@ -13,7 +13,7 @@ export interface AnswerReader {
   report(brokenBy?: unknown): UsageReport;
   /** The bytes of text that have passed. */
   readonly outputBytes: number;
-  /** Takes the answer as complete: what it has reported is final. */
+  /** Takes a stream as complete: its counts are final, unless text has followed them. */
   end(): void;
   /** Returns true once it has sent counts that are not all 0. */
   hasTokens(): boolean;
@@ -23,6 +23,8 @@ export interface AnswerReader {
 export function readAnswer(wire: Wire, provider: string): AnswerReader {
   const usage = trackAnswerUsage(wire.api(provider));
   let outputBytes = 0;
+  /** Those that had passed with the last counts. */
+  let countedBytes = 0;
   /** Measures the text of a whole answer, which is needed only for an estimate. */
   let measure: (() => number) | undefined;
   let responseId: string | undefined;
@@ -41,8 +43,10 @@ export function readAnswer(wire: Wire, provider: string): AnswerReader {
 
   return {
     takeEvent(event) {
+      const counted = usage.raw();
       take(event);
       outputBytes += lengthOf(() => wire.textOf(event)) ?? 0;
+      if (usage.raw() !== counted) countedBytes = outputBytes;
     },
     takeBody(body, bytes) {
       const parts = Array.isArray(body) ? body.filter(isFields) : isFields(body) ? [body] : [];
@@ -53,7 +57,9 @@ export function readAnswer(wire: Wire, provider: string): AnswerReader {
       if (hasError && usage.usage() !== undefined) return; // its text is that of the error
       measure = () => (body === undefined ? undefined : lengthOf(() => contentOf(body))) ?? bytes;
     },
-    end: usage.end,
+    end() {
+      if (outputBytes === countedBytes) usage.end();
+    },
     report: (brokenBy) => ({
       counted: usage.isFinal() ? usage.usage() : undefined,
       partial: usage.usage(),

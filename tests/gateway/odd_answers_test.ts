@@ -271,6 +271,17 @@ Deno.test("what follows the usage before the end of a stream leaves it exact", a
   assert.deepEqual((await pass(() => new Response(stream, { headers: EVENTS }))).booked, EXACT);
 });
 
+Deno.test("counts that text has followed are not those of the stream, though it is marked as complete", async () => {
+  const chunk = (fields: object) => `data: ${JSON.stringify(fields)}\n\n`;
+  const usage = { prompt_tokens: 10, completion_tokens: 1 };
+  const stream = chunk({ choices: [{ index: 0, delta: { content: "Hi" }, finish_reason: "stop" }], usage }) +
+    chunk({ choices: [{ index: 1, delta: { content: "x".repeat(4_000) }, finish_reason: "stop" }] }) +
+    "data: [DONE]\n\n";
+  const { booked: [call] } = await pass(() => new Response(stream, { headers: EVENTS }));
+  assert.equal(call!.isEstimated, true);
+  assert.ok(call!.output >= 1_000, String(call!.output));
+});
+
 Deno.test("an embedding without usage has no output, and an absurd usage is an estimate of the text, and logged", async () => {
   const embedding = { object: "list", data: [{ embedding: Array(2_000).fill(0.123) }] };
   const embed = {
