@@ -199,6 +199,7 @@ export async function expectAccessible(page: Page, what = page.url()): Promise<v
   for (const { colorScheme, width, rules } of SHOWN) {
     await page.emulateMedia({ colorScheme });
     await page.setViewportSize({ width, height: 800 });
+    await expectNothingCut(page, what); // and its tables have followed the width, before axe measures them
     const found = await page.evaluate(async (rules) => {
       const { axe } = globalThis as unknown as { axe: typeof import("#dev/axe_core.ts").default };
       // Of what passes the rules are counted; it describes no nodes of them.
@@ -212,7 +213,6 @@ export async function expectAccessible(page: Page, what = page.url()): Promise<v
       return violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(" | ")}`);
     }, rules);
     assert.deepEqual(found, [], `${what}, ${colorScheme}, ${width} pixels`);
-    await expectNothingCut(page, what);
   }
   for (const width of WIDTHS) {
     await page.setViewportSize({ width, height: 800 });
