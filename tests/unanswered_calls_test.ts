@@ -73,7 +73,7 @@ function readPairs(
   { resultsPerMessage }: { resultsPerMessage: "one" | "all" },
 ): Received[] {
   const received: Received[] = [];
-  let open: string[] = [];
+  const open: string[] = [];
   for (const message of messages) {
     const results = resultsOf(message) ?? [];
     for (const [call] of results) {

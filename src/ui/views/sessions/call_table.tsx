@@ -1,4 +1,5 @@
 import type { SessionCosts } from "../../../contract/sessions.ts";
+import { describeStatedReason } from "../../../contract/stated_costs.ts";
 import type { CostEvent } from "../../../contract/usage.ts";
 import { useState } from "preact/hooks";
 import { useData } from "../../hooks/data.ts";
@@ -61,9 +62,15 @@ const COLUMNS: Column<CostEvent>[] = [
     id: "source",
     title: "Price",
     sortBy: ({ price_source }) => price_source,
-    cell: ({ price_source }) => (
+    cell: ({ price_source, stated_cost_usd, stated_cost_reason }) => (
       <span class="muted one-line">
         <Text>{price_source}</Text>
+        {stated_cost_usd !== undefined && (
+          <span title={describeStatedReason(stated_cost_reason)}>
+            {" "}
+            (<Money usd={stated_cost_usd} /> was stated)
+          </span>
+        )}
       </span>
     ),
   },
