@@ -37,7 +37,9 @@ export interface Bill {
  *   https://docs.litellm.ai/docs/proxy/response_headers, https://github.com/BerriAI/litellm/pull/39069
  *
  * Cloudflare's AI Gateway states no cost of its own in an answer (only in its logs, as "an estimation":
- * https://developers.cloudflare.com/ai-gateway/observability/costs/), and passes on that of the provider behind it.
+ * https://developers.cloudflare.com/ai-gateway/observability/costs/), and passes on that of the provider behind it, which its
+ * path or the model names: https://developers.cloudflare.com/ai-gateway/usage/providers/,
+ * https://developers.cloudflare.com/ai-gateway/usage/rest-api/
  */
 const BILLS: Readonly<Record<BillForm, Bill>> = {
   openrouter: {
@@ -71,7 +73,11 @@ const HOSTS: Readonly<Record<string, BillForm>> = {
   "ai-gateway.vercel.sh": "vercel",
 };
 
-const CLOUDFLARE = "gateway.ai.cloudflare.com";
+/** Paths of Cloudflare's gateway that name the provider behind it, unless the model does. */
+const CLOUDFLARE = {
+  "gateway.ai.cloudflare.com": /^\/v1\/[^/]+\/[^/]+\/(?!compat(?:\/|$))([^/]+)/,
+  "api.cloudflare.com": undefined,
+} as const;
 
 /** A provider that can be called: its address, and what its config declares. */
 export interface BilledProvider {
@@ -91,7 +97,8 @@ export function createBills(providers: Readonly<Record<string, BilledProvider>> 
   return (provider, model) => {
     if (declared.has(provider)) return declared.get(provider);
     const own = Object.hasOwn(providers, provider) ? providers[provider] : undefined;
-    return billOfAddress(own?.baseUrl, model) ?? billOfName(provider);
+    return billOfAddress(own?.baseUrl, model) ?? billOfName(provider) ??
+      (providerIdOf(provider) === "cloudflare" ? billOfName(makerOf(model)) : undefined);
   };
 }
 
@@ -126,10 +133,14 @@ function billOfAddress(address: string | undefined, model: string): Bill | undef
   if (url === null) return undefined;
   const host = Object.keys(HOSTS).find((each) => url.hostname === each || url.hostname.endsWith(`.${each}`));
   if (host !== undefined) return BILLS[HOSTS[host]!];
-  if (url.hostname !== CLOUDFLARE) return undefined;
-  // /v1/ACCOUNT/GATEWAY/PROVIDER, or `compat`, where the model begins with its provider.
-  const provider = url.pathname.split("/")[4] ?? "";
-  return billOfName(provider === "compat" ? model.split("/")[0]! : provider);
+  if (!Object.hasOwn(CLOUDFLARE, url.hostname)) return undefined;
+  const path = CLOUDFLARE[url.hostname as keyof typeof CLOUDFLARE];
+  return billOfName(path?.exec(url.pathname)?.[1] ?? makerOf(model));
+}
+
+/** Returns the beginning of a model's name, as in `xai/grok-4.3`. */
+function makerOf(model: string): string {
+  return model.split("/")[0]!;
 }
 
 function stated(values: readonly unknown[], exponent = 0): StatedAmount | undefined {

@@ -34,6 +34,8 @@ const PROVIDERS: Record<string, BilledProvider> = {
   "cf-grok": { baseUrl: "https://gateway.ai.cloudflare.com/v1/acc/gw/grok/v1" },
   "cf-openai": { baseUrl: "https://gateway.ai.cloudflare.com/v1/acc/gw/openai" },
   "cf-compat": { baseUrl: "https://gateway.ai.cloudflare.com/v1/acc/gw/compat" },
+  "cf-rest": { baseUrl: "https://api.cloudflare.com/client/v4/accounts/acc/ai/v1" },
+  cloudflare: { baseUrl: "http://127.0.0.1:4000/v1" },
   lite: { baseUrl: "http://127.0.0.1:4000/v1", statesCost: "litellm" },
   micro: { baseUrl: "http://127.0.0.1:4000/v1", statesCost: { field: "price.total", unit: "micro_usd" } },
   headed: { baseUrl: "http://127.0.0.1:4000/v1", statesCost: { header: "X-Cost", unit: "usd_cent" } },
@@ -164,6 +166,22 @@ const CASES: Case[] = [
     usage({ cost_in_usd_ticks: 1e8 }),
     10_000_000n,
   ],
+  [
+    "ticks through Cloudflare's REST API",
+    "cf-rest:xai/grok-4.3",
+    usage({ cost_in_usd_ticks: 1e8 }),
+    10_000_000n,
+  ],
+  [
+    "a cost through a provider called Cloudflare",
+    "cloudflare:openrouter/openai/gpt-5",
+    usage({ cost: 1 }),
+    1_000_000_000n,
+  ],
+  ["a cost of a model of OpenAI's through it", "cloudflare:openai/gpt-5", usage({ cost: 1 }), [
+    "undocumented",
+    null,
+  ]],
   ["a cost of another model there", "cf-compat:openai/gpt-5", usage({ cost: 1 }), ["undocumented", null]],
   ["LiteLLM's header", "lite:any", {
     headers: headers({ "x-litellm-response-cost": "0.0009884999999999998" }),

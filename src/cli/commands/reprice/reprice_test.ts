@@ -136,11 +136,11 @@ Deno.test("purser cost explain names costs that no rates made", async () => {
   ]);
   assert.match(
     (await books.purser("cost explain call_4")).out,
-    /\nStated  \$0, not booked: 0 beside tokens is no bill\n/,
+    /\nStated {2}\$0, not booked: 0 beside tokens is no bill\n/,
   );
   assert.match(
     (await books.purser("cost explain call_5")).out,
-    /\nStated  \$0\.002, not booked: the provider does not document it as its bill\n/,
+    /\nStated {2}\$0\.002, not booked: the provider does not document it as its bill\n/,
   );
   assert.match(
     (await books.purser("cost explain call_1")).out,
