@@ -213,9 +213,11 @@ for (const kind of databaseKinds()) {
       report("known", { costUsd: 0 }),
       report("own", { ...own, costUsd: 0 }),
       report("empty", { costUsd: 0, usage: usageOf({}) }),
+      report("beside", { costUsd: 1, statedCostUsd: 2 }),
+      report("priced", { statedCostUsd: 3 }),
     ];
-    assert.deepEqual(await bookReportedCalls(ctx, reports), { booked: 3, duplicates: 0, unpriced: 0 });
-    assert.deepEqual(await bookReportedCalls(ctx, reports), { booked: 0, duplicates: 3, unpriced: 0 });
+    assert.deepEqual(await bookReportedCalls(ctx, reports), { booked: 5, duplicates: 0, unpriced: 0 });
+    assert.deepEqual(await bookReportedCalls(ctx, reports), { booked: 0, duplicates: 5, unpriced: 0 });
     const { rows } = await ctx.store.read({
       sql: "SELECT call_id, cost_nano_usd, price_source, stated_nano_usd FROM calls ORDER BY position",
     });
@@ -223,6 +225,8 @@ for (const kind of databaseKinds()) {
       ["known", 18_000n, "config", 0n],
       ["own", 0n, "reported", null],
       ["empty", 0n, "reported", null],
+      ["beside", 1_000_000_000n, "reported", 2_000_000_000n],
+      ["priced", 18_000n, "config", 3_000_000_000n],
     ]);
     const { call } = await explainCall(ctx, "known");
     assert.deepEqual([call.stated_cost_usd, call.stated_cost_reason], [0, "zero"]);
@@ -235,7 +239,7 @@ for (const kind of databaseKinds()) {
       },
     };
     const later = { ...ctx, prices };
-    assert.deepEqual(await bookReportedCalls(later, reports), { booked: 0, duplicates: 3, unpriced: 0 });
+    assert.deepEqual(await bookReportedCalls(later, reports), { booked: 0, duplicates: 5, unpriced: 0 });
   });
 
   test("a report is booked however large the totals are", async (ctx) => {

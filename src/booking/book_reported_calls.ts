@@ -168,8 +168,6 @@ export function toReportedModelCall(ctx: BookingContext, report: ReportedCall, i
     ...(unpricedParts && { unpricedParts }),
     ...(listCostUsd !== undefined &&
       { listCostNanoUsd: reportedCost(listCostUsd, `${where}.list_cost_usd`) }),
-    ...(statedCostUsd !== undefined &&
-      { statedNanoUsd: reportedCost(statedCostUsd, `${where}.stated_cost_usd`) }),
   };
   const price = reported ? priceInsteadOfZero(ctx, report) ?? reported : priceOf(ctx, report);
   if (price.costNanoUsd !== null && price.costNanoUsd > MAX_CALL_NANO_USD) {
@@ -179,7 +177,9 @@ export function toReportedModelCall(ctx: BookingContext, report: ReportedCall, i
     );
   }
   const tags = call.tags && { tags: scrubTags(call.tags, ctx.secrets) };
-  return { ...call, ...tags, ...price, isEstimated: call.isEstimated ?? false, source: "report" };
+  const stated = statedCostUsd !== undefined &&
+    { statedNanoUsd: reportedCost(statedCostUsd, `${where}.stated_cost_usd`) };
+  return { ...call, ...tags, ...stated, ...price, isEstimated: call.isEstimated ?? false, source: "report" };
 }
 
 /**

@@ -1,5 +1,4 @@
 import type { SessionCosts } from "../../../contract/sessions.ts";
-import { describeStatedReason } from "../../../contract/stated_costs.ts";
 import type { CostEvent } from "../../../contract/usage.ts";
 import { useState } from "preact/hooks";
 import { useData } from "../../hooks/data.ts";
@@ -63,13 +62,12 @@ const COLUMNS: Column<CostEvent>[] = [
     title: "Price",
     sortBy: ({ price_source }) => price_source,
     cell: ({ price_source, stated_cost_usd, stated_cost_reason }) => (
-      <span class="muted one-line">
+      <span class="muted one-line" title={stated_cost_reason}>
         <Text>{price_source}</Text>
         {stated_cost_usd !== undefined && (
-          <span title={describeStatedReason(stated_cost_reason)}>
-            {" "}
-            (<Money usd={stated_cost_usd} /> was stated)
-          </span>
+          <>
+            , not <Money usd={stated_cost_usd} /> as stated
+          </>
         )}
       </span>
     ),
