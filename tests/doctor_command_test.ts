@@ -51,6 +51,7 @@ ok       alert rules         none yet; purser alerts add makes one
 ok       models              no provider has a key
 ok       prices              ${LISTED.join("; ")}
 ok       prices of models    no calls in the last 30 days
+ok       stated costs        no provider keeps stating others than are booked
 ok       API keys            none yet, so a server answers this machine only
 ok       waiting deliveries  none
 ok       failed deliveries   none in the history that is kept
@@ -93,6 +94,8 @@ Deno.test("on a terminal there are marks, colours, and lines that fit", async ()
 ✓  models              no provider has a key
 ✓  prices              ${LISTED.join(";\n                       ")}
 ✓  prices of models    no calls in the last 30 days
+✓  stated costs        no provider keeps stating others than are
+                       booked
 ✓  API keys            none yet, so a server answers this machine only
 ✓  waiting deliveries  none
 !  failed deliveries   1 through ops, the last at
@@ -126,7 +129,7 @@ Deno.test("warnings alone are exit code 0, and --json prints the API's body", as
   assert.match(shown, /\n\n1 warning\n$/);
 
   await using broken = await openBooks("no");
-  assert.deepEqual([(await broken.purser("doctor --json")).code, JSON.parse(out).length], [1, 12]);
+  assert.deepEqual([(await broken.purser("doctor --json")).code, JSON.parse(out).length], [1, 13]);
 });
 
 /** Gives a machine a config file. */

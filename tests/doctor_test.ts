@@ -34,6 +34,7 @@ Deno.test("a fresh Purser is ok, and every check reports its finding", async () 
       detail: listed.map(({ name, date, models }) => `${name} of ${date}, ${models} models`).join("; "),
     },
     { name: "prices of models", ...WELL, detail: "no calls in the last 30 days" },
+    { name: "stated costs", ...WELL, detail: "no provider keeps stating others than are booked" },
     { name: "API keys", ...WELL, detail: "none yet, so a server answers this machine only" },
     { name: "waiting deliveries", ...WELL, detail: "none" },
     { name: "failed deliveries", ...WELL, detail: "none in the history that is kept" },
@@ -73,7 +74,7 @@ Deno.test("an unusable database fails together with all checks that need it, and
   assert.equal(log.status, "ok");
   assert.equal(others.find(({ name }) => name === "prices")!.status, "ok");
   const needing = others.filter(({ name }) => name !== "prices");
-  assert.equal(needing.length, 7);
+  assert.equal(needing.length, 8);
   for (const other of [clock, ...needing]) {
     assert.deepEqual([other.status, other.detail], [
       "failed",

@@ -38,8 +38,7 @@ function priceOf({ wire, provider, model, at }: PriceCase, chunks: readonly unkn
   assert.equal(answer.isFinal(), true);
   const usage = answer.usage();
   assert.ok(usage);
-  const statedNanoUsd = answer.statedNanoUsd();
-  const price = book.price({ provider, model, at, ...answer.served(), usage, statedNanoUsd });
+  const price = book.price({ provider, model, at, ...answer.served(), usage, statement: answer.statement() });
   return {
     cost: price.costNanoUsd,
     unpricedParts: price.unpricedParts ?? [],

@@ -7,7 +7,7 @@ import {
   rollUp,
 } from "../src/booking/mod.ts";
 import type { CallBounds } from "../src/budgets/mod.ts";
-import { MAX_AHEAD_MS, readRunUsage } from "../src/ledger/mod.ts";
+import { explainCall, MAX_AHEAD_MS, readRunUsage } from "../src/ledger/mod.ts";
 import { readRunCost } from "./harness/run_cost.ts";
 import { toUsd } from "../src/kernel/money.ts";
 import { usageOf } from "../src/pricing/mod.ts";
@@ -115,12 +115,12 @@ for (const kind of databaseKinds()) {
         agentId: `agent_${i % 7}`,
         sessionId: [null, "ses_known", "ses_unknown"][i % 3],
         runId: i % 2 ? `run_${i % 11}` : null,
-        costUsd: i / 1_000,
+        costUsd: (i + 1) / 1_000,
       }));
     assert.deepEqual(await bookReportedCalls(ctx, reports), { booked: 1_000, duplicates: 0, unpriced: 0 });
     assert.deepEqual(await bookReportedCalls(ctx, reports), { booked: 0, duplicates: 1_000, unpriced: 0 });
     const { rows } = await ctx.store.read({ sql: "SELECT count(*), sum(cost_nano_usd) FROM calls" });
-    assert.deepEqual(rows[0], [1_000n, 499_500_000_000n]);
+    assert.deepEqual(rows[0], [1_000n, 500_500_000_000n]);
     assert.equal((await getSession(ctx, "ses_known")).event_log_count, 2 + 333);
   });
 
@@ -194,7 +194,7 @@ for (const kind of databaseKinds()) {
       [0.0000000025, 2n, "reported"],
       [0.00000000250001, 3n, "reported"],
       [0.1 + 0.2, 300_000_000n, "reported"],
-      [0, 0n, "reported"],
+      [0, 18_000n, "config"],
       [1e-12, 0n, "reported"],
       [1e6, 10n ** 15n, "reported"],
       [undefined, 18_000n, "config"],
@@ -205,6 +205,41 @@ for (const kind of databaseKinds()) {
       sql: "SELECT cost_nano_usd, price_source FROM calls ORDER BY cast(substr(call_id, 6) AS INTEGER)",
     });
     assert.deepEqual(rows, costs.map(([, nano, source]) => [nano, source]));
+  });
+
+  test("a reported 0 is a cost of a model without a price only, and is kept beside the price of any other", async (ctx) => {
+    const own = { provider: "own", model: "model" };
+    const reports = [
+      report("known", { costUsd: 0 }),
+      report("own", { ...own, costUsd: 0 }),
+      report("empty", { costUsd: 0, usage: usageOf({}) }),
+      report("beside", { costUsd: 1, statedCostUsd: 2 }),
+      report("priced", { statedCostUsd: 3 }),
+    ];
+    assert.deepEqual(await bookReportedCalls(ctx, reports), { booked: 5, duplicates: 0, unpriced: 0 });
+    assert.deepEqual(await bookReportedCalls(ctx, reports), { booked: 0, duplicates: 5, unpriced: 0 });
+    const { rows } = await ctx.store.read({
+      sql: "SELECT call_id, cost_nano_usd, price_source, stated_nano_usd FROM calls ORDER BY position",
+    });
+    assert.deepEqual(rows, [
+      ["known", 18_000n, "config", 0n],
+      ["own", 0n, "reported", null],
+      ["empty", 0n, "reported", null],
+      ["beside", 1_000_000_000n, "reported", 2_000_000_000n],
+      ["priced", 18_000n, "config", 3_000_000_000n],
+    ]);
+    const { call } = await explainCall(ctx, "known");
+    assert.deepEqual([call.stated_cost_usd, call.stated_cost_reason], [0, "zero"]);
+    // It stays the same call when its model gets a price, or loses it.
+    const prices = {
+      ...ctx.prices,
+      price: (input: Parameters<typeof ctx.prices.price>[0]) => {
+        const isKnown = input.provider === "own";
+        return { costNanoUsd: isKnown ? 5n : null, priceSource: isKnown ? "config" : "none", rates: null };
+      },
+    };
+    const later = { ...ctx, prices };
+    assert.deepEqual(await bookReportedCalls(later, reports), { booked: 0, duplicates: 5, unpriced: 0 });
   });
 
   test("a report is booked however large the totals are", async (ctx) => {
@@ -246,11 +281,12 @@ for (const kind of databaseKinds()) {
       isEstimated: true,
       costUsd: toUsd(call.costNanoUsd!),
     });
-    for (const same of [back, { ...back, costUsd: null }, { ...back, usage }]) {
+    // 0 beside tokens of a model with a price is no cost.
+    for (const same of [back, { ...back, costUsd: null }, { ...back, costUsd: 0 }, { ...back, usage }]) {
       assert.deepEqual(await bookReportedCalls(ctx, [same]), { booked: 0, duplicates: 1, unpriced: 0 });
     }
     const others: Partial<ReportedCall>[] = [
-      { costUsd: 0 },
+      { costUsd: 0.5 },
       { isEstimated: false },
       { usage: { ...usage, cacheWrite1hTokens: 2 } },
     ];

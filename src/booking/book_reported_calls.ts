@@ -9,7 +9,7 @@ import { MAX_CALL_USD } from "../contract/limits.ts";
 import { scrubTags, type Tags, tagsText, withAgentTags } from "../contract/tags/tags.ts";
 import { checkAgentName, findAgentTags } from "../agents/mod.ts";
 import { NANO_PER_USD, type NanoUsd, roundUsd } from "../kernel/money.ts";
-import { checkUsage, type Price, USAGE_DETAILS } from "../pricing/mod.ts";
+import { checkUsage, hasQuantity, type Price, USAGE_DETAILS } from "../pricing/mod.ts";
 
 const { calls: ledger } = tables;
 
@@ -121,6 +121,8 @@ export interface ReportedCall extends
     ModelCall,
     | "costNanoUsd"
     | "listCostNanoUsd"
+    | "statedNanoUsd"
+    | "statedReason"
     | "priceSource"
     | "rates"
     | "priceId"
@@ -133,6 +135,8 @@ export interface ReportedCall extends
   costUsd?: number | null;
   /** The cost at known prices, where `costUsd` is the one that the provider has stated. */
   listCostUsd?: number;
+  /** A cost that the provider has stated, where it isn't `costUsd`. */
+  statedCostUsd?: number;
   /** True if the tokens are an estimate; default false. */
   isEstimated?: boolean;
   /** The reservation that the call settles. */
@@ -157,14 +161,15 @@ export function toReportedModelCall(ctx: BookingContext, report: ReportedCall, i
     throw invalid(`${where}.at`, "it is more than five minutes ahead of this server's clock");
   }
   check(where, () => checkUsage(report.usage));
-  const { costUsd, listCostUsd, unpricedParts, reservationId: _, ...call } = report;
-  const price = costUsd === undefined || costUsd === null ? priceOf(ctx, report) : {
+  const { costUsd, listCostUsd, statedCostUsd, unpricedParts, reservationId: _, ...call } = report;
+  const reported = costUsd === undefined || costUsd === null ? undefined : {
     costNanoUsd: reportedCost(costUsd, `${where}.cost_usd`),
     priceSource: REPORTED,
     ...(unpricedParts && { unpricedParts }),
     ...(listCostUsd !== undefined &&
       { listCostNanoUsd: reportedCost(listCostUsd, `${where}.list_cost_usd`) }),
   };
+  const price = reported ? priceInsteadOfZero(ctx, report) ?? reported : priceOf(ctx, report);
   if (price.costNanoUsd !== null && price.costNanoUsd > MAX_CALL_NANO_USD) {
     throw invalid(
       price.priceSource === REPORTED ? `${where}.cost_usd` : where,
@@ -172,7 +177,19 @@ export function toReportedModelCall(ctx: BookingContext, report: ReportedCall, i
     );
   }
   const tags = call.tags && { tags: scrubTags(call.tags, ctx.secrets) };
-  return { ...call, ...tags, ...price, isEstimated: call.isEstimated ?? false, source: "report" };
+  const stated = statedCostUsd !== undefined &&
+    { statedNanoUsd: reportedCost(statedCostUsd, `${where}.stated_cost_usd`) };
+  return { ...call, ...tags, ...stated, ...price, isEstimated: call.isEstimated ?? false, source: "report" };
+}
+
+/**
+ * Returns the price of a call that is reported with a cost of 0 though its model has one: 0 beside tokens is no bill, as where a
+ * program doesn't know the price. Only the reporter knows what a model without a price costs.
+ */
+function priceInsteadOfZero(ctx: BookingContext, report: ReportedCall): Price | undefined {
+  if (report.costUsd !== 0 || !hasQuantity(report.usage)) return undefined;
+  const price = priceOf(ctx, report);
+  return price.costNanoUsd ? { ...price, statedNanoUsd: 0n, statedReason: "zero" } : undefined;
 }
 
 function priceOf(ctx: BookingContext, { provider, model, at, usage, ...call }: ReportedCall): Price {
@@ -214,9 +231,11 @@ function reportedCost(costUsd: number, where: string): NanoUsd {
  * the cost event of a booked call can be reported back.
  */
 export function isSameReport(booked: ModelCall, incoming: ModelCall): boolean {
+  // A reported 0 may have become a price since, and the other way round.
   const isSameCost = incoming.priceSource === REPORTED
-    ? incoming.costNanoUsd === booked.costNanoUsd
-    : booked.priceSource !== REPORTED;
+    ? incoming.costNanoUsd === booked.costNanoUsd ||
+      (incoming.costNanoUsd === 0n && booked.statedNanoUsd === 0n)
+    : booked.priceSource !== REPORTED || (booked.costNanoUsd === 0n && incoming.statedNanoUsd === 0n);
   // Cost events don't have these tokens, so 0 matches any number.
   const { cacheWrite1hTokens } = incoming.usage;
   const isSameCacheWrite = cacheWrite1hTokens === 0 || cacheWrite1hTokens === booked.usage.cacheWrite1hTokens;

@@ -1,8 +1,8 @@
 import { Buffer } from "node:buffer";
 import { MAX_CALL_TOKENS, MAX_CALL_USD } from "../contract/limits.ts";
-import { NANO_PER_USD, type NanoUsd } from "../kernel/money.ts";
+import { NANO_PER_USD } from "../kernel/money.ts";
 import { estimateTokens } from "./answer_text.ts";
-import { type Price, type Served, type Usage, usageOf } from "../pricing/mod.ts";
+import { type Price, type Served, type Statement, type Usage, usageOf } from "../pricing/mod.ts";
 
 /** The usage and the metadata that a provider has reported with an answer. */
 export interface UsageReport {
@@ -15,8 +15,8 @@ export interface UsageReport {
   /** The text of an answer that could not be read, to estimate its tokens. */
   unreadText?: string;
   served?: Served;
-  /** The cost that the provider states. */
-  statedNanoUsd?: NanoUsd;
+  /** The parts of a complete answer that may state its cost. */
+  statement?: Statement | undefined;
   responseId?: string;
   responseModel?: string;
   /** Set for an incomplete answer, for telemetry. */
@@ -56,19 +56,19 @@ const MAX_CALL_NANO_USD = BigInt(MAX_CALL_USD) * NANO_PER_USD;
 export function settleUsage(
   report: UsageReport,
   size: CallSize,
-  priceOf: (usage: Usage, statedNanoUsd: NanoUsd | undefined) => Price,
+  priceOf: (usage: Usage, statement: Statement | undefined) => Price,
 ): SettledUsage {
-  const { counted, raw, statedNanoUsd } = report;
+  const { counted, raw, statement } = report;
   let estimatedBecause = raw === undefined ? "it has no usage" : "its usage can't be read";
   if (counted) {
-    const price = isPlausible(counted) ? priceOf(counted, statedNanoUsd) : undefined;
+    const price = isPlausible(counted) ? priceOf(counted, statement) : undefined;
     if (price && (price.costNanoUsd ?? 0n) <= MAX_CALL_NANO_USD) return { usage: counted, price };
     estimatedBecause = price
       ? `its usage would cost more than $${MAX_CALL_USD}`
       : `its usage is more than ${MAX_CALL_TOKENS} tokens`;
   }
   const usage = estimateUsage(report, size);
-  return { usage, price: priceOf(usage, counted ? undefined : statedNanoUsd), estimatedBecause };
+  return { usage, price: priceOf(usage, counted ? undefined : statement), estimatedBecause };
 }
 
 function isPlausible({ details, ...counts }: Usage): boolean {

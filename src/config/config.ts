@@ -6,6 +6,7 @@ import {
   SESSION_EVENT_TYPES,
   type Severity,
 } from "../contract/values.ts";
+import type { StatesCost } from "../contract/stated_costs.ts";
 import type { RequestLimitSettings } from "../contract/limits.ts";
 import type { PriceOverride } from "../contract/price_override.ts";
 import type { LogFormat, LogLevel } from "../kernel/log.ts";
@@ -19,6 +20,8 @@ export interface ProviderSettings {
   apiKey?: string;
   /** Headers to add to each request. */
   headers?: Record<string, string>;
+  /** The form in which its answers state the bill of a call; default: that of its address or its name, if one is known. */
+  statesCost?: StatesCost;
   /** The treatment of a stream through the gateway whose client has left; default: `drain`, it is read to its end. */
   onDisconnect?: "abort" | "drain";
 }

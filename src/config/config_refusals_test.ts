@@ -103,6 +103,13 @@ Deno.test("loadConfig() reports path and reason of every invalid setting", async
       `{"providers": {"openai": {"base_url": "http://a"}}}`,
       "providers.openai: the name is the name of a built-in provider; choose another one",
     ],
+    ...['"litelm"', "true", "{}", `{"field": "cost"}`, `{"field": "cost", "unit": "eur"}`].map((form) =>
+      [
+        `{"providers": {"local": {"base_url": "http://a", "states_cost": ${form}}}}`,
+        "providers.local.states_cost: must be openrouter, perplexity, xai, vercel, litellm, none, " +
+        'or {"field" or "header": "…", "unit": "usd" or "usd_cent" or "micro_usd" or "nano_usd"}',
+      ] satisfies [string, string]
+    ),
     [
       `{"prices": [{"provider": "a", "model": "b", "input_usd_per_million": 0.0000001, ` +
       `"output_usd_per_million": -1}]}`,

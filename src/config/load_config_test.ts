@@ -173,6 +173,8 @@ Deno.test("loadConfig() reads comments, trailing commas and variables", async ()
         "providers": {
           "local": {"base_url": "http://127.0.0.1:11434/v1", "api_key": "\${LOCAL_KEY}"},
           "other": {"base_url": "https://\${REGION}.example.com/v1", "headers": {"x-team": "a$\${b}"}},
+          "lite": {"base_url": "http://127.0.0.1:4000", "states_cost": "litellm"},
+          "micro": {"base_url": "http://127.0.0.1", "states_cost": {"field": "cost", "unit": "micro_usd"}},
         },
         /* what they cost */
         "prices": [{"provider": "local", "model": "my-model", "input_usd_per_million": 1,
@@ -186,6 +188,8 @@ Deno.test("loadConfig() reads comments, trailing commas and variables", async ()
   assert.deepEqual(config.providers, {
     local: { baseUrl: "http://127.0.0.1:11434/v1", apiKey: "s3cret" },
     other: { baseUrl: "https://eu.example.com/v1", headers: { "x-team": "a${b}" } },
+    lite: { baseUrl: "http://127.0.0.1:4000", statesCost: "litellm" },
+    micro: { baseUrl: "http://127.0.0.1", statesCost: { field: "cost", unit: "micro_usd" } },
   });
   assert.equal(config.prices[0]?.cache_write_usd_per_million, 1.25);
   assert.deepEqual(config.tools, ["/etc/purser/tools.ts", "/opt/more.ts"]);

@@ -21,6 +21,7 @@ export {
 } from "./environment.ts";
 export type { ListedProfile } from "./profiles_file.ts";
 export {
+  billedProviders,
   findOwnAddress,
   type ListenAddress,
   type ProviderAccess,

@@ -1,5 +1,6 @@
 import { PurserError } from "../kernel/errors.ts";
 import { isLoopback } from "../kernel/loopback_host.ts";
+import type { StatesCost } from "../contract/stated_costs.ts";
 import type { ProviderSettings } from "./config.ts";
 import type { Environment } from "./environment.ts";
 
@@ -60,6 +61,14 @@ export function readProviderAccess(
   }
   const { baseUrl, apiKey, headers = {} } = providers[provider]!;
   return { baseUrl, apiKey, headers };
+}
+
+/** Returns the addresses of all providers, and which form of a bill the config declares for them. */
+export function billedProviders(
+  { providers, env }: ProviderSources,
+): Record<string, { baseUrl?: string; statesCost?: StatesCost }> {
+  const builtIn = Object.entries(BUILT_IN).map(([name, { url }]) => [name, { baseUrl: env[url]?.trim() }]);
+  return { ...Object.fromEntries(builtIn), ...providers };
 }
 
 /** Returns the built-in providers that have a key in an environment. */

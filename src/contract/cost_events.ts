@@ -40,7 +40,9 @@ export const CostEventBody = z.strictObject({
   total_tokens: Tokens.optional().openapi({ description: "If given, the sum of input and output tokens" }),
   cost_usd: UsdCost.nullish().openapi({
     format: "decimal",
-    description: "USD, rounded half to even to nine decimals; without it the call is priced here",
+    description:
+      "USD, rounded half to even to nine decimals; without it the call is priced here, and so it is with 0 beside " +
+      "tokens of a model that has a price",
   }),
   price_source: z.string().max(200).optional().openapi({
     description:
@@ -57,6 +59,10 @@ export const CostEventBody = z.strictObject({
   list_cost_usd: UsdCost.optional().openapi({
     description: "Cost by known prices, where `cost_usd` is the one that the provider has stated",
   }),
+  stated_cost_usd: z.number().nonnegative().max(1e9).optional().openapi({
+    description: "Cost that the provider has stated and that is not `cost_usd`; it is kept beside the call",
+  }),
+  stated_cost_reason: z.string().max(100).optional().openapi({ description: "Ignored" }),
   tags: Tags.optional().openapi({
     description:
       "Tags of the call. Those of the agent's definition that it lacks are added, up to ten in all",

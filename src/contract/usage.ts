@@ -1,5 +1,6 @@
 import { z } from "@hono/zod-openapi";
 import { AgentId, CallId, CostUsd, Count, RunId, SessionId, Time, Usd } from "./parts.ts";
+import { STATED_COST_REASONS } from "./stated_costs.ts";
 import { Tags } from "./tags/tag_schemas.ts";
 import { CALL_SOURCES } from "./values.ts";
 
@@ -101,6 +102,15 @@ export const CostEvent = z.object({
   }),
   list_cost_usd: Usd.optional().openapi({
     description: "Cost by the known prices, where `cost_usd` is the one that the provider has stated",
+  }),
+  stated_cost_usd: Usd.optional().openapi({
+    description:
+      "Cost that the provider or the reporter has stated and that was not booked, where it differs by more than 1% from `cost_usd`",
+  }),
+  // A text: generated clients must not fail on a reason that is added later.
+  stated_cost_reason: z.string().optional().openapi({
+    description: `Why it was not booked: ${STATED_COST_REASONS.join(", ")}; others may follow`,
+    example: "undocumented",
   }),
   tags: Tags.optional().openapi({ description: "Tags of the call; absent without any" }),
 }).openapi("CostEvent");

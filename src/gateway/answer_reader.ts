@@ -1,6 +1,6 @@
 import { Buffer } from "node:buffer";
 import { contentOf, type UsageReport } from "../booking/mod.ts";
-import { type Fields, isFields, trackAnswerUsage } from "../pricing/mod.ts";
+import { type Fields, isFields, type Statement, trackAnswerUsage } from "../pricing/mod.ts";
 import type { Wire } from "./wires/wire.ts";
 
 /** The facts of one answer, read beside its bytes. */
@@ -19,8 +19,12 @@ export interface AnswerReader {
   hasTokens(): boolean;
 }
 
-/** Creates the reader of an answer by its wire. */
-export function readAnswer(wire: Wire, provider: string): AnswerReader {
+/** Creates the reader of an answer by its wire. Its headers may state its cost. */
+export function readAnswer(
+  wire: Wire,
+  provider: string,
+  answer: Pick<Statement, "headers" | "isStreamed">,
+): AnswerReader {
   const usage = trackAnswerUsage(wire.api(provider));
   let outputBytes = 0;
   /** Those that had passed with the last counts. */
@@ -65,7 +69,7 @@ export function readAnswer(wire: Wire, provider: string): AnswerReader {
       partial: usage.usage(),
       raw: usage.raw(),
       served: usage.served(),
-      statedNanoUsd: usage.isFinal() ? usage.statedNanoUsd() : undefined,
+      statement: usage.isFinal() ? { ...usage.statement(), ...answer } : undefined,
       responseId,
       brokenBy,
     }),

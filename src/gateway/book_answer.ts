@@ -43,7 +43,7 @@ export async function bookAnswer(
       outputBytes: () => answer.outputBytes,
       maxOutputTokens: request.maxOutputTokens,
     },
-    (usage, statedNanoUsd) => prices.price({ ...query, usage, statedNanoUsd }),
+    (usage, statement) => prices.price({ ...query, usage, statement }),
   );
   const call: ModelCall = {
     ...{ callId, at, agentId, sessionId, runId, provider, usage },

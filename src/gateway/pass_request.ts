@@ -104,7 +104,6 @@ async function passCall(
     throw noAnswer(provider, error, live, isBooked ? callId : undefined);
   }
 
-  const reader = readAnswer(wire, provider);
   const type = response.headers.get("content-type") ?? "";
   const headers = answerHeaders(response.headers, callId);
   const isJson = /json/i.test(type);
@@ -112,6 +111,7 @@ async function passCall(
   const isEvents = /^text\/event-stream/i.test(type) || (model.isStreamed && !isJson);
   const isList = model.isStreamed && request.target.family === "google" && isJson;
   const source = response.ok && (isEvents || isList) ? decoded(response) : undefined;
+  const reader = readAnswer(wire, provider, { headers: response.headers, isStreamed: source !== undefined });
   if (source) {
     const answer = {
       source,

@@ -81,9 +81,23 @@ export function parseTotalUsd(value: number | string, what = "a sum in USD"): Na
 
 /** Parses USD and rounds half to even to nano-USD, for reported costs. Throws `invalid` above a billion USD. */
 export function roundUsd(value: number | string, what = "an amount in USD"): NanoUsd {
-  const { mantissa, scale } = parseDecimal(value, what);
-  if (scale <= 9) return checkRange(mantissa * 10n ** BigInt(9 - scale), what);
-  return checkRange(divideHalfEven(mantissa, 10n ** BigInt(scale - 9)), what);
+  return sumUsd([value], { what });
+}
+
+/**
+ * Adds amounts in units of `10 ** exponent` USD exactly, and rounds the sum half to even to nano-USD. Throws `invalid` above a
+ * billion USD.
+ */
+export function sumUsd(
+  values: readonly (number | string)[],
+  { exponent = 0, what = "an amount in USD" }: { exponent?: number; what?: string } = {},
+): NanoUsd {
+  const decimals = values.map((value) => parseDecimal(value, what));
+  const scale = Math.max(...decimals.map((decimal) => decimal.scale));
+  const sum = decimals.reduce((sum, each) => sum + each.mantissa * 10n ** BigInt(scale - each.scale), 0n);
+  const shift = 9 + exponent - scale;
+  if (shift >= 0) return checkRange(sum * 10n ** BigInt(shift), what);
+  return checkRange(divideHalfEven(sum, 10n ** BigInt(-shift)), what);
 }
 
 /** Parses a price in USD per million tokens as pico-USD per token, rounded half to even. */

@@ -1,5 +1,6 @@
 import { type Query, type SqlValue, type Statement, tables } from "../store/mod.ts";
 import { and, asc, eq, gt, isNull, or } from "drizzle-orm";
+import type { StatedCostReason } from "../contract/stated_costs.ts";
 import { tagsText } from "../contract/tags/tags.ts";
 import type { CostEvent } from "../contract/usage.ts";
 import { priceRecordOf, USAGE_DETAILS, type UsageDetails } from "../pricing/mod.ts";
@@ -38,6 +39,7 @@ const COLUMNS = [
   "is_estimated",
   "details",
   "tags",
+  "stated_nano_usd",
 ];
 
 const INSERT = `INSERT INTO calls (${COLUMNS.join(", ")})
@@ -84,17 +86,21 @@ function toRow(call: ModelCall): SqlValue[] {
     call.isEstimated ? 1 : 0,
     detailsOf(call),
     call.tags ? tagsText(call.tags) : null,
+    call.statedNanoUsd ?? null,
   ];
 }
 
 /** Returns what most calls don't have as JSON, or null. */
-function detailsOf({ usage, speed, inferenceGeo, listCostNanoUsd }: ModelCall): string | null {
-  if (!usage.details && !speed && !inferenceGeo && listCostNanoUsd === undefined) return null;
+function detailsOf({ usage, speed, inferenceGeo, listCostNanoUsd, statedReason }: ModelCall): string | null {
+  if (!usage.details && !speed && !inferenceGeo && listCostNanoUsd === undefined && !statedReason) {
+    return null;
+  }
   return JSON.stringify({
     ...usage.details,
     speed,
     inference_geo: inferenceGeo,
     list_cost_nano_usd: listCostNanoUsd === undefined ? undefined : String(listCostNanoUsd),
+    stated_reason: statedReason,
   });
 }
 
@@ -102,13 +108,14 @@ function readDetails(
   details: Readonly<Record<string, number | string>>,
 ): { details?: UsageDetails; more: Partial<ModelCall> } {
   const counts = USAGE_DETAILS.flatMap((name) => details[name] ? [[name, details[name]]] : []);
-  const { speed, inference_geo, list_cost_nano_usd } = details;
+  const { speed, inference_geo, list_cost_nano_usd, stated_reason } = details;
   return {
     ...(counts.length > 0 && { details: Object.fromEntries(counts) }),
     more: {
       ...(speed && { speed: String(speed) }),
       ...(inference_geo && { inferenceGeo: String(inference_geo) }),
       ...(list_cost_nano_usd && { listCostNanoUsd: BigInt(list_cost_nano_usd) }),
+      ...(stated_reason && { statedReason: stated_reason as StatedCostReason }),
     },
   };
 }
@@ -166,6 +173,7 @@ export function toModelCall(row: typeof tables.calls.$inferSelect): ModelCall {
     ...(row.responseId && { responseId: row.responseId }),
     ...(row.keyId && { keyId: row.keyId }),
     ...(row.tags && { tags: row.tags }),
+    ...(row.statedNanoUsd !== null && { statedNanoUsd: row.statedNanoUsd }),
     ...more,
   };
 }

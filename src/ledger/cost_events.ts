@@ -2,6 +2,7 @@ import type { CostEvent } from "../contract/usage.ts";
 import { parseTotalUsd, toUsd } from "../kernel/money.ts";
 import { toIso } from "../kernel/clock.ts";
 import type { StepCost } from "../contract/sessions.ts";
+import { isApart } from "../pricing/mod.ts";
 import { type ModelCall } from "./model_call.ts";
 
 /** Converts a call to wire form. */
@@ -34,6 +35,10 @@ export function toCostEvent(call: ModelCall): CostEvent {
     ...(call.inferenceGeo && { inference_geo: call.inferenceGeo }),
     ...(call.unpricedParts && { unpriced_parts: [...call.unpricedParts] }),
     ...(call.listCostNanoUsd !== undefined && { list_cost_usd: toUsd(call.listCostNanoUsd) }),
+    ...(call.statedNanoUsd !== undefined && isApart(call.statedNanoUsd, call.costNanoUsd) && {
+      stated_cost_usd: toUsd(call.statedNanoUsd),
+      ...(call.statedReason && { stated_cost_reason: call.statedReason }),
+    }),
     ...(call.tags && { tags: { ...call.tags } }),
   };
 }

@@ -5,6 +5,7 @@ export { MAX_AHEAD_MS, type ModelCall } from "./model_call.ts";
 export { adjustCall, type Adjustment, readAdjustments, withAdjustments } from "./adjustments.ts";
 export { explainCall, readRates } from "./explain_call.ts";
 export { explainPrice } from "./explain_price.ts";
+export { readStatedApart } from "./stated_costs.ts";
 export { type CachingGroup, describeCaching, priceRows, whatIfNotes } from "./estimates.ts";
 export type { CostEvent, TokenUsage } from "../contract/usage.ts";
 export {

@@ -1,4 +1,5 @@
 import type { Tags } from "../contract/tags/tags.ts";
+import type { StatedCostReason } from "../contract/stated_costs.ts";
 import type { CallSource } from "../contract/values.ts";
 import { type NanoUsd } from "../kernel/money.ts";
 import { type Rates, type Usage } from "../pricing/mod.ts";
@@ -26,6 +27,10 @@ export interface ModelCall {
   unpricedParts?: readonly string[];
   /** The cost by the rate card, where the provider has stated another. */
   listCostNanoUsd?: NanoUsd;
+  /** The cost that the provider or the reporter has stated, where it isn't the one that is booked. */
+  statedNanoUsd?: NanoUsd | undefined;
+  /** The reason for that. */
+  statedReason?: StatedCostReason | undefined;
   /** `config`, `genai-prices@…`, `litellm@…`, `demo`, `provider`, `reported` or `none`. */
   priceSource: string;
   /** The rate card that priced a call to be booked. */

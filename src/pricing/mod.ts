@@ -15,7 +15,10 @@ export type { Price, PriceBook, PriceQuery, Served } from "./price_book.ts";
 export { parsePriceRecord, type PriceRecord, priceRecordOf } from "./price_usage.ts";
 export { type Rates, type RateTier, tierFor } from "./rates.ts";
 export { type PriceLine, priceLines, priceUsage, sumLines } from "./price_usage.ts";
-export { type AnswerUsage, statedCost, trackAnswerUsage } from "./usage/answer_usage.ts";
+export type { BilledProvider } from "./stated/bills.ts";
+export { hasQuantity, isApart } from "./stated/stated_cost.ts";
+export type { Statement } from "./stated/statement.ts";
+export { type AnswerUsage, trackAnswerUsage } from "./usage/answer_usage.ts";
 export { type UsageApi, usageFromRaw } from "./usage/usage_from_raw.ts";
 export {
   checkUsage,

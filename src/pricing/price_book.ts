@@ -1,6 +1,8 @@
+import type { StatedCostReason } from "../contract/stated_costs.ts";
 import type { NanoUsd } from "../kernel/money.ts";
 import type { UsageCost } from "./price_usage.ts";
 import type { Rates } from "./rates.ts";
+import type { Statement } from "./stated/statement.ts";
 import type { Usage } from "./usage/usage.ts";
 import type { WorstCaseRates } from "./worst_case.ts";
 
@@ -32,6 +34,10 @@ export interface Price extends UsageCost {
   rates: Rates | null;
   /** The cost by the rate card, where `costNanoUsd` is the one that the provider has stated. */
   listCostNanoUsd?: NanoUsd;
+  /** The cost that the provider has stated, where it isn't the one that is booked. */
+  statedNanoUsd?: NanoUsd | undefined;
+  /** The reason for that. */
+  statedReason?: StatedCostReason | undefined;
 }
 
 /**
@@ -42,8 +48,11 @@ export interface Price extends UsageCost {
  * `service_tier`, else by the catalog's rates for it; without any, at the standard rates and as partly priced.
  */
 export interface PriceBook {
-  /** Prices a call; the cost that the provider states wins. Throws `invalid` for a contradictory usage. */
-  price(input: PriceQuery & Served & { usage: Usage; statedNanoUsd?: NanoUsd | undefined }): Price;
+  /**
+   * Prices a call: by a row of the config, else by the bill that its answer states, where the provider documents one, else by
+   * the catalog. Throws `invalid` for a contradictory usage.
+   */
+  price(input: PriceQuery & Served & { usage: Usage; statement?: Statement | undefined }): Price;
   /** Returns the prices of a model, or null if none is known. */
   rates(input: PriceQuery & Served): Rates | null;
   /** Returns the highest prices of the tokens of a call of at most `inputTokens`, over all known service tiers. */

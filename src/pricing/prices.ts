@@ -1,4 +1,5 @@
 import { PurserError } from "../kernel/errors.ts";
+import { formatUsd } from "../kernel/money.ts";
 import { type Log, silentLog } from "../kernel/log.ts";
 
 import type { PriceOverride } from "../contract/price_override.ts";
@@ -8,6 +9,8 @@ import { providerIdOf } from "./catalog/names/provider_names.ts";
 import { DEMO_RATES, type Rates } from "./rates.ts";
 import { priceUsage } from "./price_usage.ts";
 import { readUsedPrices, stampOfPrices, type UsedPrices } from "./updates/used_prices.ts";
+import { type BilledProvider, createBills, type FindBill } from "./stated/bills.ts";
+import { isApart, readStatedCost, type StatedCost } from "./stated/stated_cost.ts";
 import { checkUsage } from "./usage/usage.ts";
 import { worstCaseCost, worstCaseRates } from "./worst_case.ts";
 import type { Dimension } from "./catalog/dimensions.ts";
@@ -21,6 +24,8 @@ const UNPRICED: Price = Object.freeze({ costNanoUsd: null, priceSource: "none", 
 /** Options of a price book. */
 export interface PriceBookOptions {
   overrides?: readonly PriceOverride[];
+  /** The providers that can be called, by name: which of them state their bill is known by their address. */
+  providers?: Readonly<Record<string, BilledProvider>>;
   /** The folder of updated prices; without one, the prices are those of this release. */
   folder?: string | undefined;
   /** Replaces the catalog of the prices in use. */
@@ -42,7 +47,8 @@ export async function openPrices(options: PriceBookOptions = {}): Promise<Prices
   const overrides = await readOverrides(options.overrides ?? []);
   const listed = await readUsedPrices(options.folder, log);
   const catalog = options.catalog ?? createCatalog(listed, log);
-  return { book: createPriceBookOver(catalog, overrides, log), overrides, catalog, listed };
+  const bills = createBills(options.providers);
+  return { book: createPriceBookOver({ catalog, rows: overrides, bills, log }), overrides, catalog, listed };
 }
 
 /** Loads a price book, as `openPrices()` does. */
@@ -61,7 +67,14 @@ async function readOverrides(overrides: readonly PriceOverride[]): Promise<reado
 }
 
 /** Creates a price book over a given catalog. */
-function createPriceBookOver(catalog: Catalog, rows: readonly PriceOverride[], log: Log): PriceBook {
+function createPriceBookOver(
+  { catalog, rows, bills, log }: {
+    catalog: Catalog;
+    rows: readonly PriceOverride[];
+    bills: FindBill;
+    log: Log;
+  },
+): PriceBook {
   const overrides = indexOverrides(rows);
   const warned = new Set<string>();
 
@@ -80,30 +93,45 @@ function createPriceBookOver(catalog: Catalog, rows: readonly PriceOverride[], l
     return query.provider === "demo" ? DEMO_RATES : catalog.rates(query);
   }
 
+  /** Warns of a stated cost that isn't booked, unless a price row has decided so. */
+  function warnOfStated(
+    { provider, model }: PriceQuery,
+    stated: StatedCost,
+    costNanoUsd: bigint | null,
+  ): void {
+    if (stated.reason === "price_row" || !isApart(stated.nanoUsd, costNanoUsd)) return;
+    warnOnce(
+      "A provider states a cost that is not booked",
+      { provider, model, reason: stated.reason },
+      () => ({ stated_usd: formatUsd(stated.nanoUsd) }),
+    );
+  }
+
   const book: PriceBook = {
     rates(input) {
       return overrides.find(input.provider, input.model, input.at, input.serviceTier) ?? listed(input);
     },
     price(input) {
       checkUsage(input.usage);
-      const { provider, model, statedNanoUsd } = input;
-      const rates = book.rates(input);
-      const cost = rates && priceUsage(rates, input.usage);
-      if (statedNanoUsd !== undefined) {
+      const { provider, model, usage, statement } = input;
+      const row = overrides.find(provider, model, input.at, input.serviceTier);
+      const rates = row ?? listed(input);
+      const cost = rates && priceUsage(rates, usage);
+      const stated = statement && readStatedCost(statement, {
+        bill: bills(provider, model),
+        ...{ model, usage, hasPriceRow: row !== undefined },
+      });
+      if (stated && !stated.reason) {
         const listCostNanoUsd = cost?.unpricedParts ? null : cost?.costNanoUsd;
-        if (statedNanoUsd === 0n && listCostNanoUsd) {
-          warnOnce("A provider states that calls of a model with a known price cost nothing", {
-            provider,
-            model,
-          });
-        }
         return {
-          costNanoUsd: statedNanoUsd,
+          costNanoUsd: stated.nanoUsd,
           priceSource: "provider",
           rates,
           ...(listCostNanoUsd != null && { listCostNanoUsd }),
         };
       }
+      if (stated) warnOfStated(input, stated, cost?.costNanoUsd ?? null);
+      const beside = stated && { statedNanoUsd: stated.nanoUsd, statedReason: stated.reason };
       if (rates === null || cost === null || cost.costNanoUsd === null) {
         const message = "No price is known for a model: its calls are booked without a cost";
         warnOnce(message, { provider, model }, () => {
@@ -111,7 +139,7 @@ function createPriceBookOver(catalog: Catalog, rows: readonly PriceOverride[], l
           const see = `purser prices show ${provider}:${model}`;
           return nearest.length > 0 ? { nearest, see } : { see };
         });
-        return UNPRICED;
+        return beside ? { ...UNPRICED, ...beside } : UNPRICED;
       }
       if (cost.unpricedParts) {
         const parts = cost.unpricedParts;
@@ -121,7 +149,7 @@ function createPriceBookOver(catalog: Catalog, rows: readonly PriceOverride[], l
           parts,
         });
       }
-      return { ...cost, priceSource: rates.source, rates };
+      return { ...cost, priceSource: rates.source, rates, ...beside };
     },
     worstCaseRates(input) {
       const { anyTier, byTier } = overrides.findAll(input.provider, input.model, input.at);

@@ -10,7 +10,8 @@ import type { Secrets } from "../redaction/values/mod.ts";
 import { MessageRoom, scrubModel, scrubTools } from "./scrub.ts";
 import type { RunRecorder } from "./run_recorder.ts";
 import { errorTypeOf, type Span } from "../telemetry/mod.ts";
-import { readMessages, type SessionMessage } from "../sessions/mod.ts";
+import { readMessages } from "../sessions/mod.ts";
+import { toModelMessages } from "./model_messages.ts";
 
 /** The result of the loop of a run. */
 export interface LoopOutcome {
@@ -211,46 +212,4 @@ export async function readModelMessages(
     },
   );
   return { messages: toModelMessages(messages), room: new MessageRoom(maxBytes - bytes) };
-}
-
-/** The kinds of parts that the AI SDK accepts, by role. */
-const PARTS: Readonly<Record<string, ReadonlySet<unknown>>> = {
-  user: new Set(["text", "image", "file"]),
-  assistant: new Set([
-    ...["text", "file", "reasoning", "reasoning-file", "custom"],
-    ...["tool-call", "tool-result", "tool-approval-request"],
-  ]),
-  tool: new Set(["tool-result", "tool-approval-response"]),
-};
-
-/**
- * Converts messages to the form of the AI SDK: without Purser's own fields, and with URLs as objects. Parts of an unknown
- * kind, as from a snapshot of a later version, stay in the session and are not sent.
- */
-function toModelMessages(messages: readonly SessionMessage[]): ModelMessage[] {
-  return messages.flatMap(({ id: _id, created_at: _createdAt, ...message }) => {
-    const { role, content } = message;
-    if (!Array.isArray(content)) return [message as unknown as ModelMessage];
-    const known = content.filter((part) => PARTS[role]?.has(part?.type));
-    if (known.length === 0 && content.length > 0) return [];
-    return [{ ...message, content: known.map(revivePart) } as unknown as ModelMessage];
-  });
-}
-
-interface Part {
-  data?: unknown;
-  output?: { type?: unknown; value?: unknown };
-}
-
-/** Restores URL objects, which JSON keeps as text. */
-function revivePart(part: Part): Part {
-  const { data, output } = part;
-  if (isUrlData(data)) return { ...part, data: { ...data, url: new URL(data.url) } };
-  if (output?.type !== "content" || !Array.isArray(output.value)) return part;
-  return { ...part, output: { ...output, value: output.value.map(revivePart) } };
-}
-
-function isUrlData(data: unknown): data is { type: "url"; url: string } {
-  const { type, url } = (data ?? {}) as { type?: unknown; url?: unknown };
-  return type === "url" && typeof url === "string" && URL.canParse(url);
 }

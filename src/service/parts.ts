@@ -3,7 +3,12 @@ import { firingLogic, hasRules, readAlertNotification } from "../alerts/mod.ts";
 import { RollUps } from "../booking/mod.ts";
 import { createBudgetGate, KnownBudgets } from "../budgets/mod.ts";
 import { createBus } from "../bus/mod.ts";
-import { DEFAULT_MAX_CONTEXT_BYTES, DEFAULT_MAX_SNAPSHOT_BYTES, secretsOf } from "../config/mod.ts";
+import {
+  billedProviders,
+  DEFAULT_MAX_CONTEXT_BYTES,
+  DEFAULT_MAX_SNAPSHOT_BYTES,
+  secretsOf,
+} from "../config/mod.ts";
 import { MAX_ENVIRONMENT_NAME } from "../contract/limits.ts";
 import { createChannels } from "../delivery/channels/mod.ts";
 import type { DispatchContext } from "../delivery/mod.ts";
@@ -107,6 +112,7 @@ export async function openParts(
     const query = createQuery(store);
     const bus = createBus(log, secrets.scrubValue);
     const budgets = new KnownBudgets({ store, clock });
+    const providerSources = { providers: config.providers ?? {}, env };
     return {
       clock,
       turns,
@@ -119,7 +125,12 @@ export async function openParts(
       instanceId,
       environment: config.environment,
       prices: runtime?.prices ??
-        createLazyPriceBook({ overrides: config.prices, folder: config.pricesFolder, log }),
+        createLazyPriceBook({
+          overrides: config.prices,
+          providers: billedProviders(providerSources),
+          folder: config.pricesFolder,
+          log,
+        }),
       gate: createBudgetGate({ store, clock, instanceId, newId: ids.next, known: budgets }),
       budgets,
       rollUps: new RollUps(options.rollUp === "never" ? Infinity : undefined),
@@ -133,7 +144,7 @@ export async function openParts(
       models: createModelResolver({ providers: config.providers, env, custom: options.models }),
       toolbox: createToolbox({ clock, modules, custom: options.tools }),
       liveRuns: new Map(),
-      providerSources: { providers: config.providers ?? {}, env },
+      providerSources,
       // At the edge, the clients of node:http are made of `fetch`.
       gateway: createGatewayState({ env, fetch: options.fetch ?? (runtime && createSingleSendFetch()) }),
       maxSnapshotBytes: config.maxSnapshotBytes ?? DEFAULT_MAX_SNAPSHOT_BYTES,

@@ -8,6 +8,7 @@ import { formatPath } from "../../kernel/json/format_path.ts";
 import { z } from "zod";
 import { LOG_FORMATS, LOG_LEVELS } from "../../kernel/log.ts";
 import { PriceOverride, PriceOverrides } from "../../contract/price_override.ts";
+import { BILL_FORMS, COST_UNITS, type CostUnit } from "../../contract/stated_costs.ts";
 import { BUILT_IN_PROVIDERS, DURABILITIES, PRICE_UPDATES, SEVERITIES } from "../../contract/values.ts";
 import { REQUEST_LIMITS, type RequestLimitName } from "../../contract/limits.ts";
 import { CHANNEL_NAME } from "../channels.ts";
@@ -82,11 +83,23 @@ function describeUrl(issue: { input?: unknown }): string | undefined {
   return typeof issue.input === "string" ? "must be an http:// or https:// URL" : undefined;
 }
 
+/** The forms of `states_cost`. */
+const StatesCost = z.union([
+  z.enum([...BILL_FORMS, "none"]),
+  z.strictObject({ field: z.string().min(1), unit: z.enum(Object.keys(COST_UNITS) as CostUnit[]) }),
+  z.strictObject({ header: z.string().min(1), unit: z.enum(Object.keys(COST_UNITS) as CostUnit[]) }),
+], {
+  error: `must be ${BILL_FORMS.join(", ")}, none, or {"field" or "header": "…", "unit": "${
+    Object.keys(COST_UNITS).join('" or "')
+  }"}`,
+});
+
 const Provider = z.strictObject({
   base_url: z.url({ protocol: /^https?$/, error: describeUrl }),
   api_key: z.string().optional(),
   headers: z.record(z.string(), z.string()).optional(),
   on_disconnect: z.enum(["abort", "drain"]).optional(),
+  states_cost: StatesCost.optional(),
 });
 
 const Anomalies = z.strictObject({ notify_from: z.enum(SEVERITIES).optional() });

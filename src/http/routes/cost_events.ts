@@ -19,7 +19,8 @@ const report = createRoute({
   summary: "Book calls made elsewhere",
   description:
     "All or none; idempotent by `call_id`. Without `cost_usd` a call is priced here; with it the " +
-    "reported cost is booked, rounded half to even to nano-USD. A call that is already booked is a " +
+    "reported cost is booked, rounded half to even to nano-USD; 0 beside tokens of a model that has a price is no cost, and the " +
+    "call is priced. A call that is already booked is a " +
     "duplicate if the content is the same, so a cost event of `GET /sessions/{session_id}/costs` can " +
     "be sent back; for a report without `cost_usd` the price does not matter. With a key of one agent, new ids of calls, " +
     "sessions and runs are the agent's id, a colon, and a name without a colon.",
@@ -81,6 +82,7 @@ function toReport(body: CostEventBody): ReportedCall {
     ...(body.unpriced_parts?.length && { unpricedParts: body.unpriced_parts }),
     ...(body.tags && Object.keys(body.tags).length > 0 && { tags: body.tags }),
     ...(body.list_cost_usd !== undefined && { listCostUsd: body.list_cost_usd }),
+    ...(body.stated_cost_usd !== undefined && { statedCostUsd: body.stated_cost_usd }),
   };
 }
 

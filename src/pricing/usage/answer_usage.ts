@@ -1,5 +1,5 @@
-import { type NanoUsd, roundUsd } from "../../kernel/money.ts";
 import type { Served } from "../price_book.ts";
+import { gatewayOf, type Statement } from "../stated/statement.ts";
 import { count, type Fields, isFields } from "./fields.ts";
 import { faultOfUsage, type Usage, type UsageDetails, usageOf } from "./usage.ts";
 import { type UsageApi, usageFromRaw } from "./usage_from_raw.ts";
@@ -19,8 +19,8 @@ export interface AnswerUsage {
   isFinal(): boolean;
   /** Returns how the provider has served the call, as far as it has reported that. */
   served(): Served;
-  /** Returns the cost that the provider states, if it does. */
-  statedNanoUsd(): NanoUsd | undefined;
+  /** Returns the parts of the answer that may state its cost. */
+  statement(): Statement;
   /**
    * Adds what a copy of the usage lacks: the parts that the AI SDK drops, and the searches and tools that the answer has
    * reported beside its usage.
@@ -82,6 +82,7 @@ export function trackAnswerUsage(provider: string): AnswerUsage {
   let isFinal = false;
   const choices = new Choices();
   const served: Served = {};
+  let gateway: Fields | undefined;
   let tools: UsageDetails | undefined;
 
   function record(seenApi: UsageApi, usage: unknown, isLast: boolean): void {
@@ -122,6 +123,7 @@ export function trackAnswerUsage(provider: string): AnswerUsage {
   return {
     take(chunk) {
       if (!isFields(chunk)) return;
+      gateway = gatewayOf(chunk) ?? gateway;
       if (chunk.type === "message_start" && isFields(chunk.message)) {
         record("anthropic", chunk.message.usage, false);
       } else if (chunk.type === "message_delta" && isFields(chunk.usage)) {
@@ -165,7 +167,7 @@ export function trackAnswerUsage(provider: string): AnswerUsage {
     raw: () => raw,
     isFinal: () => isFinal,
     served: () => served,
-    statedNanoUsd: () => raw && statedCost(raw),
+    statement: () => ({ usage: raw, gateway }),
     withTools(usage) {
       const own = api && usageFromRaw(api, raw);
       const isSame = own?.inputTokens === usage.inputTokens && own.outputTokens === usage.outputTokens;
@@ -199,23 +201,6 @@ const MAX_MODEL_NAME = 200;
  * https://developers.openai.com/api/docs/guides/tools-web-search
  */
 const SEARCHES_ALWAYS = /^gpt-[\w.-]+-search-(?:preview|api)(?:-\d{4}-\d{2}-\d{2})?$/;
-
-/** The largest cost of one call that a provider is believed. */
-const MAX_STATED_USD = 10_000;
-
-/**
- * Reads the cost that a provider states in its usage: OpenRouter `cost`, to which the price of a key of one's own is added,
- * Perplexity `cost.total_cost`, xAI `cost_in_usd_ticks` (10,000,000,000 ticks are 1 USD).
- */
-export function statedCost(usage: Fields): NanoUsd | undefined {
-  const ticks = count(usage, "cost_in_usd_ticks");
-  const upstream = usage.is_byok === true ? count(usage, "cost_details", "upstream_inference_cost") ?? 0 : 0;
-  const cost = count(usage, "cost") ?? count(usage, "cost", "total_cost") ??
-    (ticks === undefined ? undefined : ticks / 1e10);
-  if (cost === undefined) return undefined;
-  const total = cost + upstream;
-  return cost >= 0 && upstream >= 0 && total <= MAX_STATED_USD ? roundUsd(total.toFixed(12)) : undefined;
-}
 
 /** Counts the searches and containers of a response of OpenAI's Responses API. */
 function toolsOfResponse(response: Fields): UsageDetails | undefined {

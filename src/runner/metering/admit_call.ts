@@ -121,7 +121,7 @@ export async function admitCall(
           outputBytes: () => Buffer.byteLength(textOf(answer)),
           maxOutputTokens: options.maxOutputTokens,
         },
-        (usage, statedNanoUsd) => prices.price({ ...query, usage, statedNanoUsd }),
+        (usage, statement) => prices.price({ ...query, usage, statement }),
       );
       const call: ModelCall = {
         callId: ctx.ids.next("call"),

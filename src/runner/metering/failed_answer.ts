@@ -1,5 +1,5 @@
 import type { LanguageModelV4Usage } from "@ai-sdk/provider";
-import { statedCost, trackAnswerUsage, usageFromAiSdk } from "../../pricing/mod.ts";
+import { trackAnswerUsage, usageFromAiSdk } from "../../pricing/mod.ts";
 import { contentOf, textsOf, type UsageReport } from "../../booking/mod.ts";
 import { linksOf } from "../../kernel/error_links.ts";
 import { isRecord } from "../../kernel/is_record.ts";
@@ -7,7 +7,7 @@ import { isRecord } from "../../kernel/is_record.ts";
 /** The part of an answer that an error holds. */
 export type FailedAnswer = Pick<
   UsageReport,
-  "counted" | "partial" | "raw" | "served" | "statedNanoUsd" | "responseId" | "unreadText"
+  "counted" | "partial" | "raw" | "served" | "statement" | "responseId" | "unreadText"
 >;
 
 const NOTHING: FailedAnswer = { counted: undefined };
@@ -59,7 +59,7 @@ function readJson(provider: string, body: unknown): FailedAnswer {
         counted: counted && seen.withTools(counted),
         raw,
         served: { ...(tier !== undefined && { serviceTier: tier }), ...seen.served() },
-        statedNanoUsd: statedCost(raw),
+        statement: { ...seen.statement(), usage: raw },
         responseId: textAt(holder, "id") ?? textAt(holder, "responseId"),
         unreadText: contentOf(body),
       };
@@ -86,7 +86,7 @@ function readEvents(provider: string, text: string): FailedAnswer {
     counted: seen.isFinal() ? usage : undefined,
     partial: usage,
     served: seen.served(),
-    statedNanoUsd: seen.isFinal() ? seen.statedNanoUsd() : undefined,
+    statement: seen.isFinal() ? seen.statement() : undefined,
     unreadText: unreadText || text,
   };
 }

@@ -8,7 +8,13 @@ import type {
   LanguageModelV4Usage,
 } from "@ai-sdk/provider";
 import type { BookingContext } from "../../booking/mod.ts";
-import { trackAnswerUsage, usageFromAiSdk } from "../../pricing/mod.ts";
+import {
+  type AnswerUsage,
+  isFields,
+  type Statement,
+  trackAnswerUsage,
+  usageFromAiSdk,
+} from "../../pricing/mod.ts";
 import { answersOf } from "../models/answered_requests.ts";
 import { abortable } from "../abortable.ts";
 import { addStreamPart, type Answer, answerOf, emptyAnswer } from "../answer.ts";
@@ -57,7 +63,7 @@ export function meterModel(ctx: BookingContext, model: LanguageModelV4, metering
         await settleUnanswered(call, model, error, { signal: options.abortSignal, hasAnswered });
         throw error;
       }
-      return { ...result, stream: meterStream(result.stream, call, model, options) };
+      return { ...result, stream: meterStream(result, call, model, options) };
     },
   };
 }
@@ -128,7 +134,11 @@ function readResult(
         counted: counted && seen.withTools(counted),
         raw: result.usage.raw,
         served: { ...seen.served(), serviceTier },
-        statedNanoUsd: seen.statedNanoUsd(),
+        statement: statementOf(seen, {
+          usage: result.usage,
+          metadata: result.providerMetadata,
+          headers: result.response?.headers,
+        }),
         responseId,
         responseModel,
       },
@@ -173,7 +183,7 @@ const INTERRUPTED = "interrupted";
  * with the counts that have arrived.
  */
 function meterStream(
-  source: ReadableStream<Part>,
+  { stream: source, response: { headers } = {} }: LanguageModelV4StreamResult,
   call: AdmittedCall,
   model: LanguageModelV4,
   { abortSignal: signal, includeRawChunks }: LanguageModelV4CallOptions,
@@ -202,7 +212,9 @@ function meterStream(
       partial: soFar ?? atEnd,
       raw: usage?.raw,
       served: { ...seen.served(), serviceTier: serviceTierOf(metadata) ?? seen.served().serviceTier },
-      statedNanoUsd: seen.isFinal() ? seen.statedNanoUsd() : undefined,
+      statement: counted || seen.isFinal()
+        ? { ...statementOf(seen, { usage, metadata, headers }), isStreamed: true }
+        : undefined,
       ...response,
       errorType: errorType ?? (reported ? INTERRUPTED : undefined),
       brokenBy: brokenBy ?? reported?.error,
@@ -284,6 +296,30 @@ function meterStream(
       }
     },
   }, { highWaterMark: 0 });
+}
+
+/**
+ * Collects what an answer states about its cost: by its body or chunks, where the model passes these on, else by what the AI SDK
+ * has kept. Vercel's provider of the AI SDK has its gateway's part in the metadata.
+ */
+function statementOf(
+  seen: AnswerUsage,
+  { usage: { raw } = {}, metadata, headers }: {
+    usage?: Pick<LanguageModelV4Usage, "raw">;
+    metadata: Metadata | undefined;
+    headers: Readonly<Record<string, string>> | undefined;
+  },
+): Statement {
+  const { usage = raw, gateway = metadata?.gateway } = seen.statement();
+  return {
+    usage,
+    ...(isFields(gateway) && { gateway }),
+    ...(headers && {
+      headers: {
+        get: (name) => Object.entries(headers).find(([each]) => each.toLowerCase() === name)?.[1] ?? null,
+      },
+    }),
+  };
 }
 
 /** Finds the service tier in the metadata of a provider. */

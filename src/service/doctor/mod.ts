@@ -12,7 +12,7 @@ import { checkBudgetStates } from "./check_budgets.ts";
 import { checkProvider, providersToCheck } from "./check_providers.ts";
 import { failed, type Finding, ok, warning } from "./finding.ts";
 import { checkKeys, type DueKey, type KeyContext } from "../../keys/mod.ts";
-import { listCosts } from "../../ledger/mod.ts";
+import { listCosts, readStatedApart } from "../../ledger/mod.ts";
 import { checkPrices, describeSources, type PriceFindings } from "../../pricing/show/mod.ts";
 
 /**
@@ -44,6 +44,7 @@ export async function examineService(core: Core): Promise<DoctorCheck[]> {
     ...await providers,
     await run(core, "prices", () => checkPriceAge(core)),
     await inDatabase("prices of models", () => checkModelPrices(core)),
+    await inDatabase("stated costs", () => checkStatedCosts(core)),
     await inDatabase("API keys", () => checkApiKeys(core)),
     // Last: a process that has just started delivers in the meantime what was waiting for it.
     await inDatabase(
@@ -329,6 +330,27 @@ async function checkModelPrices(core: Pick<Core, "prices" | "clock" | "store">):
   return warning(
     [describeUnpriced(unpriced), describeDisputed(disputed)].filter((text) => text !== "").join("; "),
     `See purser prices show ${name}${remedy}`,
+  );
+}
+
+/** So many calls of one provider are no accident. */
+const SYSTEMATIC_CALLS = 3;
+
+/** Warns of providers that keep stating another cost than the one that is booked. */
+async function checkStatedCosts(core: Pick<Core, "clock" | "store">): Promise<Finding> {
+  const all = await readStatedApart(core, core.clock.now() - DAYS_IN_USE * DAY_MS);
+  const apart = all.filter(({ calls }) => calls >= SYSTEMATIC_CALLS);
+  if (apart.length === 0) return ok("no provider keeps stating others than are booked");
+  const usd = (amount: number) => `$${Number(amount.toPrecision(4))}`;
+  const names = apart.map(({ provider, calls, statedUsd, bookedUsd }) =>
+    `${provider} (${calls} calls: ${usd(statedUsd)} stated, ${usd(bookedUsd)} booked)`
+  );
+  return warning(
+    `providers that state another cost than the one that is booked, in the last ${DAYS_IN_USE} days: ${
+      listed(names)
+    }`,
+    `See purser cost explain CALL_ID; if it is the bill, set "states_cost" of the provider in the config, ` +
+      'else add its models to "prices"',
   );
 }
 

@@ -268,4 +268,13 @@ BEGIN SELECT RAISE(ABORT, 'keys are revoked, never deleted'); END`,
       `CREATE INDEX usage_sessions_updated ON usage_sessions (last_at DESC, session_id DESC)`,
     ],
   },
+  // The cost that the provider of a call has stated, where another is booked; null for most calls. The reason is in details.
+  {
+    version: 18,
+    name: "stated_costs",
+    statements: [
+      "ALTER TABLE calls ADD COLUMN stated_nano_usd INTEGER",
+      "CREATE INDEX calls_by_stated ON calls (at) WHERE stated_nano_usd IS NOT NULL",
+    ],
+  },
 ];

@@ -130,6 +130,8 @@ export const calls = sqliteTable("calls", {
   estimated: flag("is_estimated").notNull(),
   details: text("details", { mode: "json" }).$type<Record<string, number | string>>(),
   tags: text("tags", { mode: "json" }).$type<Record<string, string>>(),
+  /** The cost that the provider has stated, where another is booked. */
+  statedNanoUsd: nanoUsd("stated_nano_usd"),
 });
 
 /** The rate cards that calls were priced by. */

@@ -7,6 +7,7 @@ import type {
   ExplainedPrice,
   PriceLine,
 } from "../../../contract/explained_calls.ts";
+import { describeStatedReason } from "../../../contract/stated_costs.ts";
 import type { Style } from "../../terminal/style.ts";
 import { formatCost } from "../../render/format_cost.ts";
 import { formatCount, formatTime } from "../../render/format_values.ts";
@@ -72,6 +73,7 @@ export function renderExplanation({ call, booked, adjustments }: ExplainedCall, 
         (call.estimated ? "; an estimate, since the provider's count never arrived" : ""),
       "Cost": formatCost(call.cost_usd) +
         (call.unpriced_parts ? ` + ${call.unpriced_parts.join(", ")} without a known price` : ""),
+      "Stated": describeStated(call),
     }, layout),
     section("As booked", booked, layout),
     ...adjustments.map((adjustment) => {
@@ -83,6 +85,15 @@ export function renderExplanation({ call, booked, adjustments }: ExplainedCall, 
       );
     }),
   ].join("\n\n");
+}
+
+/** Describes the cost that was stated and not booked. */
+function describeStated(
+  { stated_cost_usd: usd, stated_cost_reason }: ExplainedCall["call"],
+): string | undefined {
+  if (usd === undefined) return undefined;
+  const reason = describeStatedReason(stated_cost_reason);
+  return `${formatCost(usd)}, not booked${reason && `: ${reason}`}`;
 }
 
 function titleOf({ repricing_id, is_undo, at, difference_usd, adjustment_id }: ExplainedAdjustment): string {

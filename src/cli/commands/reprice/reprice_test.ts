@@ -125,7 +125,23 @@ Deno.test("purser cost explain names costs that no rates made", async () => {
     { priceSource: "reported" },
     { priceSource: "provider", rates: RATES, usage: usageOf({ inputTokens: 8 }), listCostNanoUsd: 10_000n },
     { priceSource: "genai-prices@2026-01-01", rates: null, isEstimated: true },
+    { priceSource: "reported", statedNanoUsd: 0n, statedReason: "zero" },
+    {
+      priceSource: "none",
+      costNanoUsd: null,
+      rates: null,
+      statedNanoUsd: 2_000_000n,
+      statedReason: "undocumented",
+    },
   ]);
+  assert.match(
+    (await books.purser("cost explain call_4")).out,
+    /\nStated {2}\$0, not booked: 0 beside tokens is no bill\n/,
+  );
+  assert.match(
+    (await books.purser("cost explain call_5")).out,
+    /\nStated {2}\$0\.002, not booked: the provider does not document it as its bill\n/,
+  );
   assert.match(
     (await books.purser("cost explain call_1")).out,
     /\$0\.000001 was reported with the call; no rates/,

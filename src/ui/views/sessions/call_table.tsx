@@ -61,9 +61,14 @@ const COLUMNS: Column<CostEvent>[] = [
     id: "source",
     title: "Price",
     sortBy: ({ price_source }) => price_source,
-    cell: ({ price_source }) => (
-      <span class="muted one-line">
+    cell: ({ price_source, stated_cost_usd, stated_cost_reason }) => (
+      <span class="muted one-line" title={stated_cost_reason}>
         <Text>{price_source}</Text>
+        {stated_cost_usd !== undefined && (
+          <>
+            , not <Money usd={stated_cost_usd} /> as stated
+          </>
+        )}
       </span>
     ),
   },

@@ -1,0 +1,57 @@
+import type { StatedCostReason } from "../../contract/stated_costs.ts";
+import { NANO_PER_USD, type NanoUsd } from "../../kernel/money.ts";
+import type { Usage } from "../usage/usage.ts";
+import { type Bill, findAmount, type StatedAmount } from "./bills.ts";
+import type { Statement } from "./statement.ts";
+
+/** The cost that an answer states. */
+export interface StatedCost {
+  nanoUsd: NanoUsd;
+  /** The reason that it isn't the bill of the call; undefined if it is. */
+  reason?: StatedCostReason;
+}
+
+/** The largest cost of one call that a provider is believed. */
+const MAX_STATED_NANO_USD = 10_000n * NANO_PER_USD;
+
+/** Decides whether what an answer states is its bill; undefined if it states nothing. */
+export function readStatedCost(
+  statement: Statement,
+  call: { bill: Bill | undefined; model: string; usage: Usage; hasPriceRow: boolean },
+): StatedCost | undefined {
+  const own = call.bill?.read(statement);
+  const amount = own ?? findAmount(statement);
+  if (amount === undefined) return undefined;
+  const reason = reasonAgainst(amount, { ...call, isDocumented: own !== undefined });
+  return { nanoUsd: amount.nanoUsd, ...(reason && { reason }) };
+}
+
+function reasonAgainst(
+  { nanoUsd, isFeeOnly }: StatedAmount,
+  { bill, model, usage, hasPriceRow, isDocumented }: {
+    bill: Bill | undefined;
+    model: string;
+    usage: Usage;
+    hasPriceRow: boolean;
+    isDocumented: boolean;
+  },
+): StatedCostReason | undefined {
+  if (hasPriceRow) return "price_row";
+  if (!isDocumented) return "undocumented";
+  if (nanoUsd > MAX_STATED_NANO_USD) return "absurd";
+  if (nanoUsd === 0n && bill?.isFree?.(model)) return undefined;
+  if (isFeeOnly) return "own_key";
+  return nanoUsd === 0n && hasQuantity(usage) ? "zero" : undefined;
+}
+
+/** Returns true for a usage that has something to bill. */
+export function hasQuantity({ inputTokens, outputTokens, details = {} }: Usage): boolean {
+  return inputTokens + outputTokens > 0 || Object.values(details).some((count) => count > 0);
+}
+
+/** Returns true if a stated cost differs from the booked one by more than 1%, and so has to be shown. */
+export function isApart(statedNanoUsd: NanoUsd, costNanoUsd: NanoUsd | null): boolean {
+  if (costNanoUsd === null) return true;
+  const difference = statedNanoUsd - costNanoUsd;
+  return (difference < 0n ? -difference : difference) * 100n > costNanoUsd;
+}
