@@ -16,6 +16,7 @@ Deno.test("formatCost() is exact, and distinguishes a missing price from zero", 
   assert.equal(formatCost(0), "$0");
   assert.equal(formatCost(null), "no price");
   assert.equal(formatCost(9.1e12), "$9100000000000");
+  assert.equal(formatCost(-0.5), "-$0.5");
 });
 
 Deno.test("formatAmounts() gives a column as many decimals as its largest amount needs", () => {
