@@ -1,4 +1,4 @@
-/** `deno task bundle [--output FOLDER]`: the CLI as JavaScript to install; it starts in half the time of its source. */
+/** `deno task bundle [--output FOLDER]`: the CLI as JavaScript to install; it starts faster than its source. */
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { bundleToInstall, installArguments } from "./bundle_cli.ts";

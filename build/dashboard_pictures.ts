@@ -53,7 +53,12 @@ async function openPage(page: Page, url: string): Promise<void> {
 
 async function takePictures(): Promise<void> {
   const folder = await Deno.makeTempDir({ prefix: "purser_pictures_" });
-  const server = await serveDemo({ db: join(folder, "purser.db"), clock: fixedClock(AT), seed: SEED });
+  const server = await serveDemo({
+    db: join(folder, "purser.db"),
+    clock: fixedClock(AT),
+    seed: SEED,
+    port: 0,
+  });
   const executablePath = ["/usr/bin/chromium-headless-shell", "/usr/bin/chromium"].find((path) =>
     existsSync(path)
   );

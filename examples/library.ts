@@ -6,7 +6,7 @@ import { generateText } from "ai";
 import { MockLanguageModelV4 } from "ai/test";
 import { BudgetExceededError, openPurser } from "../src/mod.ts";
 
-// Any AI SDK model will do, such as `openai("gpt-5-mini")`; this one answers without a network.
+// Any AI SDK model will do, such as `openai("gpt-6-luna")`; this one answers without a network.
 const model = new MockLanguageModelV4({
   provider: "acme",
   modelId: "poet-1",

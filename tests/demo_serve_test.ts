@@ -72,6 +72,39 @@ Deno.test("the demo serves a month of figures until its terminal is closed, whic
   assert.deepEqual([(await child.status).signal, await errors, leftIn(place.folder)], [null, "", 0]);
 });
 
+Deno.test("the demo serves on the port of --port, and refuses one that is in use before it makes up its month", async () => {
+  await using place = await newPlace();
+  place.env.TMPDIR = place.folder;
+  const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  const { port } = listener.addr as Deno.NetAddr;
+  const taken = await purser(place, ["demo", "--serve", "--port", String(port)]);
+  assert.equal(taken.code, 1, taken.err);
+  assert.match(
+    taken.err,
+    /^error: Cannot listen on 127\.0\.0\.1:\d+: the port is in use; choose another with --port/,
+  );
+  assert.equal(leftIn(place.folder), 0);
+  listener.close();
+
+  const child = start(place, ["demo", "--serve", "--port", String(port)]);
+  const errors = new Response(child.stderr).text();
+  const out = await readUntil(child.stdout, "Ctrl-C ends");
+  assert.ok(out.includes(`http://127.0.0.1:${port}/ui/#code=`), out);
+  child.kill("SIGINT");
+  assert.deepEqual([(await child.status).code, await errors], [0, ""]);
+
+  for (
+    const [args, reason] of [
+      [["--port", "8421"], /Cannot use --port without --serve/],
+      [["--serve", "--port", "65536"], /--port/],
+      [["--serve", "--port", "web"], /--port/],
+    ] as const
+  ) {
+    const { code, err } = await purser(place, ["demo", ...args]);
+    assert.deepEqual([code, reason.test(err)], [2, true], err);
+  }
+});
+
 Deno.test("Ctrl-C ends the demo while it makes up its month, and removes it", async () => {
   await using place = await newPlace();
   place.env.TMPDIR = place.folder;

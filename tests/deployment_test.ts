@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { CLI_PERMISSIONS } from "../build/permissions.ts";
 import { readEnvironment } from "../src/config/mod.ts";
+import { denoCacheVariables } from "./harness/cache_variables.ts";
 import { installCli } from "./harness/installed_cli.ts";
 
 /**
@@ -64,8 +65,8 @@ async function startServer([program, ...args]: string[], options: Deno.CommandOp
 
 Deno.test("the container file's commands build Purser from what it copies, and start it", async () => {
   const folder = await Deno.realPath(await Deno.makeTempDir({ prefix: "purser_container_" }));
-  const { PATH = "", HOME = "", DENO_DIR } = readEnvironment();
-  const base = { PATH, HOME, ...(DENO_DIR && { DENO_DIR }) };
+  const { PATH = "", HOME = "" } = readEnvironment();
+  const base = { PATH, HOME, ...denoCacheVariables() };
   /** Puts the container's folders below the temporary one, and its user in the place of this one. */
   const place = (text: string) =>
     text.replaceAll(/(^|[\s"'=])\/(?=(opt|data|etc|src)\b)/g, `$1${folder}/`)

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { dirname, join } from "node:path";
 import { installArguments } from "../build/bundle_cli.ts";
 import { ROOT } from "../build/run_deno.ts";
+import { denoCacheVariables, npmCacheVariables } from "./harness/cache_variables.ts";
 import { newPlace } from "./harness/cli_process.ts";
 import { inDirectory } from "./harness/in_directory.ts";
 import { installCli } from "./harness/installed_cli.ts";
@@ -86,20 +87,20 @@ Deno.test("the installed command leaves the terminal to Purser: replay opens wit
   assert.doesNotMatch(afterKeys.split("\x1b[?7h")[0]!, /\x1b\[2K|\x1b\[J/);
 });
 
-/** Creates a folder with Node's programs as the PATH of a machine without Deno. */
+/** Creates a folder with Node's programs and a shell as the PATH of a machine without Deno. */
 async function pathWithoutDeno(folder: string, node: string): Promise<string> {
   await Deno.mkdir(`${folder}/bin`);
   await Deno.symlink(await Deno.realPath(node), `${folder}/bin/node`);
-  for (const name of ["npm", "npx"]) {
+  for (const name of ["npm", "npx", "sh"]) {
     const found = await said("sh", ["-c", `command -v ${name}`]);
     await Deno.symlink(await Deno.realPath(found), `${folder}/bin/${name}`);
   }
-  await assert.rejects(said("sh", ["-c", `PATH=${folder}/bin:/usr/bin:/bin command -v deno`]));
-  return `${folder}/bin:/usr/bin:/bin`;
+  await assert.rejects(said("sh", ["-c", `PATH=${folder}/bin; command -v deno`]));
+  return `${folder}/bin`;
 }
 
 async function run(line: string, env: Record<string, string>) {
-  const { code, stdout, stderr } = await new Deno.Command("sh", {
+  const { code, stdout, stderr } = await new Deno.Command(`${env.PATH}/sh`, {
     args: ["-c", line],
     cwd: ROOT,
     clearEnv: true,
@@ -133,15 +134,10 @@ Deno.test({
   ignore: !hasNpmDeno && Deno.env.get("PURSER_REQUIRE_ALL") !== "1",
   fn: () =>
     inDirectory(async (folder) => {
-      const { HOME = "", DENO_DIR } = Deno.env.toObject();
+      const { HOME = "" } = Deno.env.toObject();
       const PATH = await pathWithoutDeno(folder, await said("node", ["-p", "process.execPath"]));
-      const env = {
-        PATH,
-        HOME,
-        XDG_CONFIG_HOME: folder,
-        XDG_DATA_HOME: folder,
-        ...(DENO_DIR && { DENO_DIR }),
-      };
+      const caches = { ...denoCacheVariables(), ...await npmCacheVariables() };
+      const env = { PATH, HOME, XDG_CONFIG_HOME: folder, XDG_DATA_HOME: folder, ...caches };
       const { code, out, err } = await run(withNpx.replace("npx -y", "npx -y --offline"), env);
       assert.deepEqual([code, out], [0, "No model call has been booked yet\n"], err);
     }),

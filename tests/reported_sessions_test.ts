@@ -84,6 +84,6 @@ Deno.test("sessions list and sessions show know reported sessions, and export ta
   const refused = await books.purser("state export helper --session reported --output -");
   assert.deepEqual([refused.code, refused.err], [
     3,
-    "error: Cannot export session reported: it is known from reported calls alone, and has no state here\n",
+    "error: Cannot export session reported: it is known from its calls alone, and has no state here\n",
   ]);
 });

@@ -30,6 +30,8 @@ export interface CommandSpec {
   isReadOnly?: true;
   /** The command changes or checks what is there: a missing file that a setting names is an error. */
   needsDatabase?: true;
+  /** The answer depends on the settings alone: no database is opened, and it may be missing or unreachable. */
+  needsNoDatabase?: true;
 }
 
 interface WithConfig {

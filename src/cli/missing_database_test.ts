@@ -57,6 +57,32 @@ Deno.test("a command that reads refuses a named database that is missing, and cr
     assert.deepEqual(await namesIn(directory), []);
   }));
 
+/** The commands whose answer depends on the settings alone, or on a file. */
+const WITHOUT_DATABASE: readonly string[][] = [
+  ["channels", "list"],
+  ["channels", "test", "log"],
+  ["prices", "show"],
+  ["prices", "show", "demo:echo"],
+  ["profiles", "list"],
+  ["completions", "bash"],
+  ["gateway", "env", "claude-code"],
+];
+
+Deno.test("a command that needs no database works where the named one is missing or unreachable, and creates nothing", () =>
+  inDirectory(async (directory) => {
+    const marked = COMMANDS.filter(({ needsNoDatabase }) => needsNoDatabase).map(({ name }) => name);
+    assert.deepEqual(marked.sort(), ["channels list", "channels test", "prices show"]);
+    for (const PURSER_DB of [`${directory}/typo/books.db`, "http://127.0.0.1:1", directory]) {
+      for (const line of WITHOUT_DATABASE) {
+        const env = { HOME: directory, PURSER_API_KEY: "psr_a", PURSER_DB };
+        const { code, out, err } = await purser(line, env);
+        assert.equal(code, EXIT.done, `${line.join(" ")}: ${err}`);
+        assert.ok(out.length > 0 || line[0] === "profiles", line.join(" "));
+      }
+    }
+    assert.deepEqual(await namesIn(directory), []);
+  }));
+
 Deno.test("the refusal names the setting: the variable, the profile or the config file", () =>
   inDirectory(async (directory) => {
     const configPath = `${directory}/purser.json`;

@@ -31,30 +31,36 @@ const LINES = [
   "channels test log",
 ];
 
+/** Makes books in which every list has something to show. */
+async function fillBooks(books: Awaited<ReturnType<typeof openTestBooks>>): Promise<{ rule_id: string }> {
+  await books.purser(
+    "agents set researcher --model demo:echo --tool calculator --tool current_time --budget 0.25",
+  );
+  await books.purser(`run researcher "What is 17 * 23?" --session ${LONG_SESSION}`);
+  await books.purser(
+    'alerts add --name "A limit with a name" --threshold-usd 10 --threshold-type per_day_usd --severity warning',
+  );
+  const { out: rules } = await books.purser("alerts list --json");
+  const [{ rule_id }] = JSON.parse(rules);
+  await books.purser(`alerts test ${rule_id}`);
+  for (
+    const options of ['--name "A budget with a name" --per month --each session', "--name Day --per day"]
+  ) {
+    await books.purser(`budgets add ${options} --limit 12.5 --agent researcher --mode strict`);
+  }
+  await books.purser(
+    'budgets raise "A budget with a name" --usd 1 --reason "A reason for those that read it"',
+  );
+  await books.purser(
+    'keys create "A key with a name" --scope read --scope run --scope admin --expires 12h',
+  );
+  return { rule_id };
+}
+
 for (const columns of [40, 60, 80]) {
   Deno.test(`nothing is wider than a terminal of ${columns} columns, and no id is cut`, async () => {
     await using books = await openTestBooks();
-    await books.purser(
-      "agents set researcher --model demo:echo --tool calculator --tool current_time --budget 0.25",
-    );
-    await books.purser(`run researcher "What is 17 * 23?" --session ${LONG_SESSION}`);
-    await books.purser(
-      'alerts add --name "A limit with a name" --threshold-usd 10 --threshold-type per_day_usd --severity warning',
-    );
-    const { out: rules } = await books.purser("alerts list --json");
-    const [{ rule_id }] = JSON.parse(rules);
-    await books.purser(`alerts test ${rule_id}`);
-    for (
-      const options of ['--name "A budget with a name" --per month --each session', "--name Day --per day"]
-    ) {
-      await books.purser(`budgets add ${options} --limit 12.5 --agent researcher --mode strict`);
-    }
-    await books.purser(
-      'budgets raise "A budget with a name" --usd 1 --reason "A reason for those that read it"',
-    );
-    await books.purser(
-      'keys create "A key with a name" --scope read --scope run --scope admin --expires 12h',
-    );
+    const { rule_id } = await fillBooks(books);
     for (const line of LINES) {
       const terminal = memoryTerminal({ columns, hasColour: true });
       const { code, out } = await books.purser(line, { terminal });
@@ -70,6 +76,44 @@ for (const columns of [40, 60, 80]) {
     }
   });
 }
+
+/** The amounts of a text, each whole. */
+const amountsIn = (text: string) => new Set(text.match(/-?<?\$\d[\d.,]*\d|-?<?\$\d/g));
+
+Deno.test("no table shows a part of an amount, however narrow the terminal is", async () => {
+  await using books = await openTestBooks();
+  await fillBooks(books);
+  await books.purser(
+    'alerts add --name "Over $1234.50 a session" --threshold-usd 0.00001 --threshold-type per_session_usd --severity info',
+  );
+  await books.purser('budgets add --name "Team $98765 limit" --limit 1234567.123456789 --per month');
+  await books.purser(`run researcher "And 18 * 23?" --session ${LONG_SESSION}`);
+  for (
+    const line of [
+      ...LINES,
+      "reprice --unpriced",
+      "cost --what-if demo:loop --by agent",
+      "prices show demo:echo",
+    ]
+  ) {
+    const shown = async (columns: number | undefined) => {
+      const terminal = memoryTerminal({ columns });
+      assert.equal((await books.purser(line, { terminal })).code, 0, line);
+      return terminal.out;
+    };
+    const whole = amountsIn(await shown(undefined));
+    for (let columns = 20; columns <= 100; columns += 3) {
+      const out = await shown(columns);
+      for (const amount of amountsIn(out)) {
+        assert.ok(whole.has(amount), `${line}, ${columns}: ${amount}\n${out}`);
+      }
+    }
+  }
+  const { out } = await books.purser("alerts list");
+  const { out: cost } = await books.purser("cost --by session");
+  const [spent] = /\$0\.\d+/.exec(cost)!;
+  assert.ok(out.includes(`${spent} of $0.00001 `), out);
+});
 
 Deno.test("help fits a terminal of 40 columns, but for command lines", () => {
   const style = createStyle(false);

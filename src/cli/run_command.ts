@@ -80,6 +80,7 @@ export async function runCommand(
         secrets,
         isReadOnly: command.isReadOnly,
         mustExist: command.needsDatabase,
+        needsNoDatabase: command.needsNoDatabase,
       }),
   };
   try {

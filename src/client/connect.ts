@@ -34,7 +34,11 @@ export interface ConnectOptions {
   isReadOnly?: boolean;
   /** Makes a missing file that a setting names an error, also where changes are made. */
   mustExist?: boolean;
+  /** Requests are answered over an empty database in memory, instead of the one in the settings. */
+  needsNoDatabase?: boolean;
 }
+
+const IN_MEMORY = ":memory:";
 
 /** The base URL of requests, whose host is replaced or ignored. */
 const NOWHERE = "http://purser.invalid";
@@ -50,8 +54,10 @@ export async function connect(options: ConnectOptions): Promise<Connection> {
     const send = await createServerSend(options, server);
     return connection("remote", new URL(server).host, send, () => Promise.resolve());
   }
-  const address = parseDatabaseUrl(dbUrl);
-  const { app, close } = await openDatabase(await existingDatabase(options, address));
+  const address = parseDatabaseUrl(options.needsNoDatabase ? IN_MEMORY : dbUrl);
+  const { app, close } = await openDatabase(
+    options.needsNoDatabase ? emptyDatabase(options) : await existingDatabase(options, address),
+  );
   return connection("local", nameOf(address), async (request) => await app.fetch(request), close);
 }
 
@@ -71,7 +77,12 @@ async function existingDatabase(options: ConnectOptions, address: DatabaseAddres
         "correct the path, or create it with a command that writes, such as purser agents set",
     );
   }
-  return isReadOnly ? { ...options, config: { ...config, dbUrl: ":memory:" } } : options;
+  return isReadOnly ? emptyDatabase(options) : options;
+}
+
+/** Returns the options with an empty database in memory, which is only read. */
+function emptyDatabase(options: ConnectOptions): ConnectOptions {
+  return { ...options, isReadOnly: true, config: { ...options.config, dbUrl: IN_MEMORY } };
 }
 
 async function isMissing(path: string): Promise<boolean> {

@@ -42,7 +42,7 @@ export interface ProviderSources {
 }
 
 /**
- * Returns the address and credentials of a provider; `what` is used with it, as in `the model openai:gpt-5-mini`.
+ * Returns the address and credentials of a provider; `what` is used with it, as in `the model openai:gpt-6-luna`.
  *
  * @throws {PurserError} `invalid`, naming the variable, for a missing or malformed key and for a base URL that is none
  */

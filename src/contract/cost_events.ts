@@ -28,7 +28,7 @@ export const CostEventBody = z.strictObject({
       example: "rsv_01k9qv3v8c7e9g1j3m5p7r9t1w",
     }),
   provider: Label.openapi({ example: "openai" }),
-  model: Label.openapi({ example: "gpt-5-mini" }),
+  model: Label.openapi({ example: "gpt-6-luna" }),
   input_tokens: Tokens.openapi({ description: "All input tokens, cache reads and cache writes included" }),
   output_tokens: Tokens.openapi({ description: "All output tokens, reasoning included" }),
   cache_read_tokens: Tokens.optional(),

@@ -19,7 +19,7 @@ const Scopes = z.array(ScopeName).openapi({ example: ["run"] });
 const Models = z.array(
   z.string().regex(/^[^\s*]{1,200}\*?$|^\*$/, "must be a model, or the beginning of one and *"),
 )
-  .openapi({ example: ["claude-*", "gpt-5-mini"] });
+  .openapi({ example: ["claude-*", "gpt-6-luna"] });
 
 const shape = {
   key_id: KeyId,

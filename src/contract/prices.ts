@@ -42,7 +42,7 @@ export type PriceVariant = z.infer<typeof PriceVariant>;
 
 export const PriceCard = z.object({
   provider: z.string().openapi({ example: "openai" }),
-  model: z.string().openapi({ example: "gpt-5-mini" }),
+  model: z.string().openapi({ example: "gpt-6-luna" }),
   at: Time,
   source: z.string().openapi({
     description: "The `price_source` of calls: `config`, `demo`, or a source and its date",

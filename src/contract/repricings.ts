@@ -17,7 +17,7 @@ export const RepricingFilter = z.strictObject({
   from: BodyTime.optional().openapi({ description: "Inclusive; a date, or a time with its zone" }),
   to: BodyTime.optional().openapi({ description: "Exclusive; a date, or a time with its zone" }),
   provider: z.string().optional().openapi({ example: "openai" }),
-  model: z.string().optional().openapi({ example: "gpt-5-mini" }),
+  model: z.string().optional().openapi({ example: "gpt-6-luna" }),
   agent_id: AgentId.optional(),
   estimated: z.boolean().optional().openapi({
     description: "Only calls whose tokens are an estimate, or only others; default: both",

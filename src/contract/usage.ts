@@ -74,7 +74,7 @@ export const CostEvent = z.object({
   step: Count.nullable().openapi({ description: "Step of the run; null outside a run" }),
   tools: z.array(z.string()).openapi({ description: "Names of the tools that the model called" }),
   provider: z.string().openapi({ example: "openai" }),
-  model: z.string().openapi({ example: "gpt-5-mini" }),
+  model: z.string().openapi({ example: "gpt-6-luna" }),
   input_tokens: Count,
   output_tokens: Count,
   cache_read_tokens: Count.openapi({ description: "Of `input_tokens`" }),

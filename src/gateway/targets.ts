@@ -61,6 +61,22 @@ export function mayBeGateway(pathname: string): boolean {
   return VERSION.test(first) || VERSION.test(second);
 }
 
+/** The path below its base URL that Claude Code requests when it starts, without a key (2.1.332, observed on 2026-11-26). */
+const HELLO = "api/hello";
+
+/**
+ * Returns whether a request only asks whether something answers at a client's base URL: Claude Code's at its start, or a
+ * `HEAD` of the base URL itself, as clients send that connect ahead of their first call. It is about no call and no model.
+ */
+export function isConnectionProbe(method: string, pathname: string): boolean {
+  const [, first = "", ...rest] = pathname.split("/");
+  const below = Object.hasOwn(PREFIXES, first) ? rest : [first, ...rest];
+  const path = below.join("/").replace(/\/$/, "");
+  if (path === HELLO) return method === "GET" || method === "HEAD";
+  // Without a provider, that of the server itself is the API's own page.
+  return method === "HEAD" && pathname !== "/" && (path === "" || VERSION.test(path));
+}
+
 const GEMINI_CALL = /^(?:models|tunedModels)\/(.+):(\w+)$/;
 
 function ownerOf(

@@ -14,7 +14,7 @@ export const scopeQuery = {
   provider: z.string().optional().openapi({ example: "openai" }),
   model: z.string().optional().openapi({
     description: "The model, or `provider:model`",
-    example: "gpt-5-mini",
+    example: "gpt-6-luna",
   }),
   key_id: z.string().optional().openapi({
     description: "Only calls that were requested with this API key",

@@ -3,7 +3,7 @@ type Bytes = Uint8Array<ArrayBuffer>;
 /** Reads bytes part by part: the reader of a web stream, or what is like one and takes less time for each part. */
 export interface ByteReader {
   /** Resolves with the next part, or with the end. Rejects when the bytes break off. */
-  read(): Promise<IteratorResult<Bytes, Bytes | undefined>>;
+  read(): Promise<IteratorYieldResult<Bytes> | { done: true; value?: Bytes | undefined }>;
   /** Ends the reading before its end. */
   cancel(reason?: unknown): Promise<void>;
 }

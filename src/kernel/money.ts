@@ -116,6 +116,36 @@ export function formatUsd(nano: NanoUsd): string {
   return sign + digits.slice(0, -9) + (fraction ? "." + fraction : "");
 }
 
+/**
+ * Formats any amount as it is read best: `$12.50`, cents from a dollar on, up to four decimals below, and below a cent two
+ * digits that matter, so that nothing but zero reads as `$0`. With `decimals`, an amount has exactly those, unless it would
+ * read as zero.
+ */
+export function shortUsd(nano: NanoUsd, decimals?: number): string {
+  const size = nano < 0n ? -nano : nano;
+  if (size === 0n) return "$0";
+  const fixed = decimals !== undefined && roundToDecimals(size, decimals) > 0n ? decimals : undefined;
+  const [whole, fraction = ""] = formatUsd(roundToDecimals(size, fixed ?? shortDecimals(size))).split(".");
+  return `${nano < 0n ? "-" : ""}$${groupThousands(whole!)}.${fraction.padEnd(fixed ?? 2, "0")}`;
+}
+
+/** Returns the decimals that `shortUsd` keeps of a positive amount, at most. */
+export function shortDecimals(size: NanoUsd): number {
+  if (size >= NANO_PER_USD) return 2;
+  return size >= NANO_PER_USD / 100n ? 4 : Math.min(9, 11 - size.toString().length);
+}
+
+/** Rounds half to even, to at most nine decimals. */
+export function roundToDecimals(nano: NanoUsd, decimals: number): NanoUsd {
+  const unit = 10n ** BigInt(9 - decimals);
+  return divideHalfEven(nano, unit) * unit;
+}
+
+/** Separates the thousands of a whole number: `1,234,567`. */
+export function groupThousands(whole: string): string {
+  return whole.replace(/\B(?=(\d{3})+$)/g, ",");
+}
+
 /** Converts `units / 10 ** decimals` to the nearest double, whose shortest text is that decimal number. */
 export function toDecimal(units: bigint, decimals: number): number {
   const digits = (units < 0n ? -units : units).toString().padStart(decimals + 1, "0");

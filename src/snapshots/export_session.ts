@@ -70,7 +70,7 @@ export async function exportSession(ctx: SnapshotContext, input: ExportInput): P
   if (!row) {
     const isReported = toSessionUsage(usage!).model_calls > 0;
     const reason =
-      `Cannot export session ${sessionId}: it is known from reported calls alone, and has no state here`;
+      `Cannot export session ${sessionId}: it is known from its calls alone, and has no state here`;
     throw new PurserError("not_found", isReported ? reason : `Cannot find session ${sessionId}`);
   }
   const generation = Number(row.generation);

@@ -3,6 +3,7 @@ import { isDeepStrictEqual } from "node:util";
 import { COMMANDS } from "../../src/cli/command_table.ts";
 import { splitLine } from "../../src/cli/parse/_split_line.ts";
 import { readEnvironment } from "../../src/config/mod.ts";
+import { denoCacheVariables } from "../harness/cache_variables.ts";
 import { inProcess } from "../harness/in_process.ts";
 import { startSqld } from "../harness/sqld.ts";
 import { isThorough } from "../harness/thorough.ts";
@@ -206,7 +207,7 @@ async function newPlace(name: string, database: Database): Promise<Place> {
     JSON.stringify({ channels: [hook], allow_private_networks: ["127.0.0.0/8"] }),
   );
   if (!sqld) await Deno.writeTextFile(`${folder}/books.db`, ""); // as an empty database: commands read it first
-  const { PATH = "", HOME = "", DENO_DIR } = readEnvironment();
+  const { PATH = "", HOME = "" } = readEnvironment();
   return {
     name,
     database,
@@ -214,7 +215,7 @@ async function newPlace(name: string, database: Database): Promise<Place> {
     env: {
       PATH,
       HOME,
-      ...(DENO_DIR && { DENO_DIR }),
+      ...denoCacheVariables(),
       XDG_CONFIG_HOME: folder,
       XDG_DATA_HOME: folder,
       TMPDIR: folder,

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { systemClock } from "../../src/kernel/clock.ts";
 import { readEnvironment } from "../../src/config/mod.ts";
+import { denoCacheVariables } from "../harness/cache_variables.ts";
 import { parseDatabaseUrl } from "../../src/kernel/database_url.ts";
 import { databaseLogic } from "../../src/service/parts.ts";
 import { createIds } from "../../src/kernel/ids.ts";
@@ -228,8 +229,8 @@ function command([name, ...args]: string[], env?: Record<string, string>): Deno.
 
 /** Starts the CLI as a process that sees the small disk. */
 function purserCommand(place: Place, db: string, args: string[], more: Record<string, string> = {}) {
-  const { PATH = "", HOME = "", DENO_DIR } = readEnvironment();
-  const env = { PATH, HOME, ...(DENO_DIR && { DENO_DIR }), TMPDIR: place.folder, ...more };
+  const { PATH = "", HOME = "" } = readEnvironment();
+  const env = { PATH, HOME, ...denoCacheVariables(), TMPDIR: place.folder, ...more };
   const folders = { XDG_CONFIG_HOME: place.folder, XDG_DATA_HOME: place.folder };
   const line = [...place.disk.enter, ...CLI, "--db", db, ...args];
   return command(line, { ...env, ...folders });

@@ -7,6 +7,7 @@ import { findEndpoint, findTarget, FREE } from "../../src/gateway/targets.ts";
 import { ABORTING } from "../../src/gateway/upstreams.ts";
 import { PurserError } from "../../src/kernel/errors.ts";
 import { providerFixtures } from "../fixtures/providers/mod.ts";
+import { denoCacheVariables } from "../harness/cache_variables.ts";
 import { newPlace, type Place, purser, startServer } from "../harness/cli_process.ts";
 import { type ProviderRequest, startFakeProvider } from "../harness/fake_provider.ts";
 
@@ -257,8 +258,8 @@ Deno.test("the JavaScript of each client prints the answers, and its calls are b
   );
   {
     await using server = await startServer(place);
-    const { PATH = "", HOME = "", DENO_DIR } = place.env;
-    const env = { PATH, HOME, ...(DENO_DIR && { DENO_DIR }), PURSER_API_KEY: key };
+    const { PATH = "", HOME = "" } = place.env;
+    const env = { PATH, HOME, ...denoCacheVariables(), PURSER_API_KEY: key };
     for (const code of programs) {
       const before = fake.calls;
       const out = await runProgram(code.replaceAll(URL_IN_DOCUMENT, server.url), place.folder, env);

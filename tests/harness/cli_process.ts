@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { readEnvironment } from "../../src/config/mod.ts";
+import { denoCacheVariables } from "./cache_variables.ts";
 import { findCli } from "./installed_cli.ts";
 
 const [PROGRAM, ...ARGS] = await findCli();
@@ -13,11 +14,11 @@ export interface Place extends AsyncDisposable {
 /** Creates an environment in which Purser has never run. */
 export async function newPlace(): Promise<Place> {
   const folder = await Deno.makeTempDir({ prefix: "purser_cli_" });
-  const { PATH = "", HOME = "", DENO_DIR } = readEnvironment();
+  const { PATH = "", HOME = "" } = readEnvironment();
   const env = {
     PATH,
     HOME,
-    ...(DENO_DIR && { DENO_DIR }),
+    ...denoCacheVariables(),
     XDG_CONFIG_HOME: folder,
     XDG_DATA_HOME: folder,
     PURSER_DB: `${folder}/books.db`,

@@ -7,6 +7,70 @@ import { findCli } from "./installed_cli.ts";
 export const ROOT = new URL("../../", import.meta.url);
 const [, ...CLI] = await findCli();
 
+/** A document of the repository. */
+export interface Document {
+  path: string;
+  text: string;
+}
+
+/** The folders and files with the documents. */
+const DOCUMENTS = ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "THIRD_PARTY_NOTICES.md"]
+  .concat(
+    ["docs", "bench", "build", "examples", "plugins", "tests"],
+  );
+
+/** Reads every document of the repository, in the order of their paths. */
+export async function readAllDocuments(): Promise<Document[]> {
+  const paths = (await Promise.all(DOCUMENTS.map(findDocuments))).flat().sort();
+  return await Promise.all(paths.map(async (path) => ({ path, text: await readDocument(path) })));
+}
+
+async function findDocuments(path: string): Promise<string[]> {
+  if (path.endsWith(".md")) return [path];
+  const entries = await Array.fromAsync(Deno.readDir(new URL(path, ROOT)));
+  const nested = await Promise.all(
+    entries.map(({ name, isDirectory }) =>
+      isDirectory || name.endsWith(".md") ? findDocuments(`${path}/${name}`) : []
+    ),
+  );
+  return nested.flat();
+}
+
+/** A code block of a document. */
+export interface CodeBlock {
+  language: string;
+  code: string;
+  /** The line of the document at which it begins. */
+  line: number;
+}
+
+const FENCE = /^( *)```(\w*)\n([^]*?)^\1```$/gm;
+
+/** Returns the code blocks of a document; those in lists are without the indent of the list. */
+export function allBlocks(text: string): CodeBlock[] {
+  return [...text.matchAll(FENCE)].map(({ 1: indent, 2: language, 3: code, index }) => ({
+    language: language!,
+    code: code!.replaceAll(new RegExp(`^${indent}`, "gm"), ""),
+    line: text.slice(0, index).split("\n").length,
+  }));
+}
+
+/** Returns a document without its code blocks. */
+export const withoutCode = (text: string): string => text.replaceAll(FENCE, "");
+
+/** Returns the anchors of a document's headings, as GitHub makes them. */
+export function anchorsOf(text: string): Set<string> {
+  const anchors = new Set<string>();
+  for (const [, heading] of withoutCode(text).matchAll(/^#{1,6} +(.*?) *$/gm)) {
+    const words = heading!.replaceAll(/\[([^\]]*)\]\([^)]*\)/g, "$1").replaceAll(/(?<!\w)_|_(?!\w)/g, "");
+    const base = words.toLowerCase().replaceAll(/[^\p{L}\p{N} _-]/gu, "").replaceAll(" ", "-");
+    let anchor = base;
+    for (let count = 1; anchors.has(anchor); count++) anchor = `${base}-${count}`;
+    anchors.add(anchor);
+  }
+  return anchors;
+}
+
 /** Reads a document of the repository. */
 export async function readDocument(path: string): Promise<string> {
   return await Deno.readTextFile(new URL(path, ROOT));

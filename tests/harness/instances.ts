@@ -1,4 +1,5 @@
 import { readEnvironment } from "../../src/config/mod.ts";
+import { denoCacheVariables } from "./cache_variables.ts";
 import { findCli } from "./installed_cli.ts";
 import { TextLineStream } from "./text_lines.ts";
 
@@ -38,7 +39,7 @@ export async function openFleet(
   hook?: { url: string },
 ): Promise<Fleet> {
   const folder = await Deno.makeTempDir({ prefix: "purser_fleet_" });
-  const { PATH = "", HOME = "", DENO_DIR } = readEnvironment();
+  const { PATH = "", HOME = "" } = readEnvironment();
   const running: Instance[] = [];
   const spawn = async (name: string, args: string[]) => {
     const path = `${folder}/${name}.json`;
@@ -48,7 +49,7 @@ export async function openFleet(
       ...(hook && { channels: [channel], allow_private_networks: ["127.0.0.0/8"] }),
     };
     await Deno.writeTextFile(path, JSON.stringify(config));
-    const env = { PATH, HOME, ...(DENO_DIR && { DENO_DIR }), NO_COLOR: "1", PURSER_CONFIG: path };
+    const env = { PATH, HOME, ...denoCacheVariables(), NO_COLOR: "1", PURSER_CONFIG: path };
     return new Deno.Command(PROGRAM, {
       args: [...ARGS, ...args],
       ...{ clearEnv: true, env, stdin: "null", stdout: "piped", stderr: "piped" },

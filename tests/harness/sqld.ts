@@ -237,7 +237,8 @@ async function end({ child }: Server): Promise<void> {
  */
 const PORTS = { from: 16_000, to: 32_000 };
 
-function freePorts(): Ports {
+/** Returns ports on which nothing listens. */
+export function freePorts(): Ports {
   const ports: number[] = [];
   while (ports.length < 3) {
     const port = PORTS.from + Math.floor(Math.random() * (PORTS.to - PORTS.from));

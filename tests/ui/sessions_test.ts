@@ -263,6 +263,8 @@ testDashboard("the sessions in the dashboard", {
     await using opened = await open(dashboard, "/reported");
     const { page } = opened;
     await page.getByText("This session has no log here").waitFor();
+    // Nor is a session of the gateway a run that its reader failed to make.
+    await page.getByText("through the gateway, of a meter, or reported").waitFor();
     const cell = page.getByRole("region", { name: "Calls of the session" }).locator("tbody tr td");
     assert.equal(await cell.nth(1).textContent(), "acme:\\u202e<img src=x onerror=");
     for (const name of [cell.nth(1), cell.last()]) {

@@ -2,7 +2,7 @@ import { PurserError } from "../../kernel/errors.ts";
 import { DAY_MS } from "../../kernel/clock.ts";
 import { files } from "../../kernel/files/files.ts";
 import { systemReason } from "../../kernel/system_errors.ts";
-import { type BareContext, type Command, flag } from "../command.ts";
+import { type BareContext, type Command, flag, option } from "../command.ts";
 import { EXIT } from "../exit_code.ts";
 import type { Output } from "../terminal/terminal.ts";
 import { UsageError } from "../parse/usage_error.ts";
@@ -18,10 +18,17 @@ export const demo: Command = {
   detail:
     "Runs a few commands on a database in a new temporary folder, and shows each with its output. Needs no key and no " +
     "network, and changes nothing else. The folder stays, so that you can look around. With --serve, it fills a database " +
-    "with a made-up month of six agents, keeps them at work, and serves the dashboard on a free port until Ctrl-C, which " +
-    "removes the folder.",
-  options: { serve: flag("Serve the dashboard of a made-up company until Ctrl-C") },
-  examples: [["purser demo", ""], ["purser demo --serve", "The dashboard, with a month of six agents in it"]],
+    "with a made-up month of six agents, keeps them at work, and serves the dashboard until Ctrl-C, which removes the " +
+    "folder.",
+  options: {
+    serve: flag("Serve the dashboard of a made-up company until Ctrl-C"),
+    port: option("N", "Port of the dashboard, with --serve (default: any free one)"),
+  },
+  examples: [
+    ["purser demo", ""],
+    ["purser demo --serve", "The dashboard, with a month of six agents in it"],
+    ["purser demo --serve --port 8421", "The same, on a port of your choice"],
+  ],
   runWithoutConfig: (ctx) => {
     refuseSettings(ctx);
     return ctx.options.has("serve") ? serveMonth(ctx) : runDemo(ctx);
@@ -36,6 +43,9 @@ function refuseSettings(ctx: BareContext): void {
       `Cannot use --${name} with the demo: it runs its own commands on a database of its own`,
       ctx.options.command,
     );
+  }
+  if (ctx.options.has("port") && !ctx.options.has("serve")) {
+    throw new UsageError("Cannot use --port without --serve: nothing is served", ctx.options.command);
   }
 }
 
@@ -78,7 +88,8 @@ async function removeAbandoned(folder: string, now: number): Promise<void> {
 /** The same figures each time, but for the time of day. */
 const SEED = 7;
 
-async function serveMonth({ terminal, clock, print, style }: BareContext): Promise<number> {
+async function serveMonth({ terminal, clock, print, style, options }: BareContext): Promise<number> {
+  const port = options.wholeNumber("port", { min: 0, max: 65_535 }) ?? 0;
   const { interrupted } = terminal;
   terminal.interruptAtHangup?.();
   const { serveDemo } = await import("../demo/serve_demo.ts");
@@ -90,7 +101,13 @@ async function serveMonth({ terminal, clock, print, style }: BareContext): Promi
   });
   try {
     print("Making up a month of six agents at work; this takes a few seconds");
-    const server = await serveDemo({ db: `${folder}/purser.db`, clock, seed: SEED, signal: interrupted });
+    const server = await serveDemo({
+      db: `${folder}/purser.db`,
+      clock,
+      seed: SEED,
+      port,
+      signal: interrupted,
+    });
     try {
       const url = await server.signInUrl();
       print(`\n${style.bold("Dashboard")}  ${url}`);

@@ -46,7 +46,7 @@ const isOffice = (hour: number) => hour >= 7 && hour < 18;
 export const AGENTS: readonly DemoAgent[] = [
   {
     id: "coder",
-    model: "anthropic:claude-sonnet-4-5",
+    model: "anthropic:claude-opus-5-5",
     systemPrompt: "You change code in small, tested steps. Run the tests before you answer.",
     tags: { team: "platform", env: "production" },
     key: "laptops",
@@ -95,7 +95,7 @@ export const AGENTS: readonly DemoAgent[] = [
   },
   {
     id: "support",
-    model: "anthropic:claude-haiku-4-5",
+    model: "openai:gpt-6.1-terra",
     systemPrompt: "You answer customers of a shop. Look orders up before you promise anything.",
     tags: { team: "support", env: "production" },
     key: "support-web",
@@ -128,7 +128,7 @@ export const AGENTS: readonly DemoAgent[] = [
   },
   {
     id: "researcher",
-    model: "openai:gpt-5",
+    model: "openai:gpt-6-sol",
     systemPrompt: "You answer with sources. Say what you could not find.",
     tags: { team: "strategy", env: "production" },
     sessionsIn: (hour, isWeekend) => isWeekend ? 0 : isOffice(hour) ? 0.9 : 0,
@@ -178,7 +178,7 @@ export const AGENTS: readonly DemoAgent[] = [
   },
   {
     id: "triage",
-    model: "google:gemini-2.5-flash",
+    model: "google:gemini-3.8-flash",
     systemPrompt: "You sort mail into queues. Answer with the name of one queue.",
     tags: { team: "support", env: "production" },
     key: "mail-gateway",
@@ -198,7 +198,7 @@ export const AGENTS: readonly DemoAgent[] = [
   },
   {
     id: "reporter",
-    model: "openai:gpt-5-mini",
+    model: "openai:gpt-6-luna",
     systemPrompt: "You write the morning report from the numbers of the day before.",
     tags: { team: "finance", env: "production" },
     sessionsIn: (hour, isWeekend) => hour === 2 ? (isWeekend ? 2 : 6) : 0,
@@ -221,7 +221,7 @@ export const AGENTS: readonly DemoAgent[] = [
   },
   {
     id: "prompt-lab",
-    model: "anthropic:claude-opus-4-5",
+    model: "anthropic:claude-opus-5-5",
     systemPrompt: "You write three variants of a prompt, and say which is best.",
     tags: { team: "platform", env: "staging" },
     key: "laptops",

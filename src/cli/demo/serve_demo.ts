@@ -1,6 +1,6 @@
 import { openDatabase } from "../../client/mod.ts";
 import { DEFAULT_MAX_BODY_BYTES } from "../../contract/limits.ts";
-import { createApp, serve } from "../../http/mod.ts";
+import { createApp, listen, serve } from "../../http/mod.ts";
 import { type Clock, fixedClock } from "../../kernel/clock.ts";
 import { createIds } from "../../kernel/ids.ts";
 import { silentLog } from "../../kernel/log.ts";
@@ -31,12 +31,21 @@ export interface DemoOptions {
   clock: Clock;
   /** The same seed and time give the same figures. */
   seed: number;
+  /** The port to serve on; 0 for any free one. */
+  port: number;
   /** Stops filling. */
   signal?: AbortSignal;
 }
 
-/** Fills a database with a month of agents at work, serves it on a free port of this machine, and keeps agents at work. */
-export async function serveDemo({ db, clock, seed, signal }: DemoOptions): Promise<DemoServer> {
+/**
+ * Fills a database with a month of agents at work, serves it on this machine, and keeps agents at work.
+ *
+ * @throws {PurserError} `unavailable` when the port is in use
+ */
+export async function serveDemo({ db, clock, seed, port, signal }: DemoOptions): Promise<DemoServer> {
+  const address = { host: "127.0.0.1", port };
+  // Filling takes seconds: a port in use is reported before.
+  await (await listen({ clock, log: silentLog }, () => new Response(), address)).shutdown();
   const random = createRandom(seed);
   const end = clock.now();
   await fill({ db, random, end, signal });
@@ -51,7 +60,7 @@ export async function serveDemo({ db, clock, seed, signal }: DemoOptions): Promi
       agentId: null,
       expiresAt: null,
     });
-    const server = await serve(core, await createApp(core), { host: "127.0.0.1", port: 0 });
+    const server = await serve(core, await createApp(core), address);
     const moving = keepMoving({ core, random, models }, ended.signal);
     return {
       url: server.url,

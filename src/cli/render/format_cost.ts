@@ -1,10 +1,23 @@
-import { divideHalfEven, formatUsd, NANO_PER_USD, type NanoUsd, parseTotalUsd } from "../../kernel/money.ts";
+import {
+  formatUsd,
+  groupThousands,
+  NANO_PER_USD,
+  type NanoUsd,
+  parseTotalUsd,
+  roundToDecimals,
+} from "../../kernel/money.ts";
 
 export { nameUncounted } from "../../kernel/counts.ts";
 
 /** Formats an exact amount, as `$0.0001506`; null is a cost without a known price. */
 export function formatCost(usd: number | null): string {
-  return usd === null ? "no price" : `$${formatUsd(parseTotalUsd(usd))}`;
+  return usd === null ? "no price" : `$${formatUsd(parseTotalUsd(usd))}`.replace("$-", "-$");
+}
+
+/** Returns the decimals to which an amount is rounded in a table: fewer for a larger one. */
+export function decimalsShown(amount: NanoUsd): number {
+  if (amount >= 1_000n * NANO_PER_USD) return 2;
+  return amount >= NANO_PER_USD ? 4 : amount >= NANO_PER_USD / 100n ? 6 : 9;
 }
 
 /**
@@ -12,15 +25,8 @@ export function formatCost(usd: number | null): string {
  * rounds to zero is `<$0.01`.
  */
 export function formatAmounts(amounts: readonly NanoUsd[]): string[] {
-  const largest = amounts.reduce((max, amount) => (amount > max ? amount : max), 0n);
-  const most = largest >= 1_000n * NANO_PER_USD
-    ? 2
-    : largest >= NANO_PER_USD
-    ? 4
-    : largest >= NANO_PER_USD / 100n
-    ? 6
-    : 9;
-  const rounded = amounts.map((amount) => round(amount, most));
+  const most = decimalsShown(amounts.reduce((max, amount) => (amount > max ? amount : max), 0n));
+  const rounded = amounts.map((amount) => roundToDecimals(amount, most));
   const used = Math.max(2, ...rounded.map((amount) => formatUsd(amount).split(".")[1]?.length ?? 0));
   return rounded.map((amount, index) =>
     amounts[index] === 0n
@@ -31,14 +37,9 @@ export function formatAmounts(amounts: readonly NanoUsd[]): string[] {
   );
 }
 
-function round(amount: NanoUsd, decimals: number): NanoUsd {
-  const unit = 10n ** BigInt(9 - decimals);
-  return divideHalfEven(amount, unit) * unit;
-}
-
 function fix(amount: NanoUsd, decimals: number): string {
   const [whole = "0", fraction = ""] = formatUsd(amount).split(".");
-  return `${whole.replace(/\B(?=(\d{3})+$)/g, ",")}.${fraction.padEnd(decimals, "0")}`;
+  return `${groupThousands(whole)}.${fraction.padEnd(decimals, "0")}`;
 }
 
 /** Formats a share: `82%`; empty for 0. */

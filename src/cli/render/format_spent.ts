@@ -1,12 +1,17 @@
 import type { AlertRule } from "../../alerts/mod.ts";
-import { divideHalfEven, formatUsd, type NanoUsd, parseTotalUsd } from "../../kernel/money.ts";
+import {
+  formatUsd,
+  groupThousands,
+  type NanoUsd,
+  parseTotalUsd,
+  roundToDecimals,
+} from "../../kernel/money.ts";
 import type { Paint, Style } from "../terminal/style.ts";
-
-const CENT = 10_000_000n;
+import { decimalsShown } from "./format_cost.ts";
 
 /**
- * Formats spending beside the threshold: `$3.20 of $10`. It is rounded to at least the threshold's decimals, and to more
- * where it would look reached before it is. Null is no spending.
+ * Formats spending beside the threshold: `$3.20 of $10`. It is rounded as in other tables, to at least the threshold's
+ * decimals, and to more where it would look reached before it is. Null is no spending.
  */
 export function formatSpent(valueUsd: number | null, thresholdUsd: number): string {
   const threshold = parseTotalUsd(thresholdUsd);
@@ -17,28 +22,16 @@ export function formatSpent(valueUsd: number | null, thresholdUsd: number): stri
 /** Formats a threshold exactly: `$10`, `$0.50`, `$0.0001506`. */
 export function formatThreshold(threshold: NanoUsd): string {
   const [whole = "0", fraction] = formatUsd(threshold).split(".");
-  return `$${groupDigits(whole)}${fraction === undefined ? "" : `.${fraction.padEnd(2, "0")}`}`;
+  return `$${groupThousands(whole)}${fraction === undefined ? "" : `.${fraction.padEnd(2, "0")}`}`;
 }
 
 function formatRounded(value: NanoUsd, threshold: NanoUsd): string {
   if (value <= 0n) return "$0";
-  // Below a cent, three significant digits.
-  const small = value < CENT ? 12 - String(value).length : 2;
-  let decimals = Math.min(9, Math.max(2, decimalsOf(threshold), small));
-  let rounded = roundTo(value, decimals);
-  while (value < threshold && rounded >= threshold) rounded = roundTo(value, ++decimals);
+  let decimals = Math.max(decimalsShown(value), decimalsOf(threshold));
+  let rounded = roundToDecimals(value, decimals);
+  while (value < threshold && rounded >= threshold) rounded = roundToDecimals(value, ++decimals);
   const [whole = "0", fraction = ""] = formatUsd(rounded).split(".");
-  return `$${groupDigits(whole)}.${fraction.padEnd(2, "0")}`;
-}
-
-/** Rounds half to even, to at most nine decimals. */
-function roundTo(value: NanoUsd, decimals: number): NanoUsd {
-  const unit = 10n ** BigInt(9 - decimals);
-  return divideHalfEven(value, unit) * unit;
-}
-
-function groupDigits(whole: string): string {
-  return whole.replace(/\B(?=(\d{3})+$)/g, ",");
+  return `$${groupThousands(whole)}.${fraction.padEnd(2, "0")}`;
 }
 
 function decimalsOf(value: NanoUsd): number {

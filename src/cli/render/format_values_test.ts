@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
-import { parseUsd } from "../../kernel/money.ts";
+import { parseUsd, shortUsd, toUsd } from "../../kernel/money.ts";
+import { describePace, formatAmount } from "./describe_budget.ts";
 import { formatAmounts, formatCost, formatShare } from "./format_cost.ts";
+import { formatSpent } from "./format_spent.ts";
 import { countOf, formatBytes, formatCount, formatTime, renderBar } from "./format_values.ts";
 
 const amounts = (...usd: string[]) => formatAmounts(usd.map((text) => parseUsd(text)));
@@ -16,6 +18,7 @@ Deno.test("formatCost() is exact, and distinguishes a missing price from zero", 
   assert.equal(formatCost(0), "$0");
   assert.equal(formatCost(null), "no price");
   assert.equal(formatCost(9.1e12), "$9100000000000");
+  assert.equal(formatCost(-0.5), "-$0.5");
 });
 
 Deno.test("formatAmounts() gives a column as many decimals as its largest amount needs", () => {
@@ -24,6 +27,24 @@ Deno.test("formatAmounts() gives a column as many decimals as its largest amount
   assert.deepEqual(amounts("12.3456789", "0.00001"), ["$12.3457", "<$0.0001"]);
   assert.deepEqual(amounts("1234567.891", "0.005"), ["$1,234,567.89", "<$0.01"]);
   assert.deepEqual(formatAmounts([]), []);
+});
+
+Deno.test("no formatter shows an amount as nothing, however small it is beside the others", () => {
+  for (let nano = 1n; nano < 10n ** 16n; nano *= 7n) {
+    const usd = toUsd(nano);
+    const shown = [
+      formatCost(usd),
+      shortUsd(nano),
+      shortUsd(nano, 2),
+      ...formatAmounts([nano]),
+      formatAmounts([nano, 123_456n * 10n ** 9n])[0]!,
+      formatSpent(usd, 1_000_000),
+      formatSpent(usd, 0.001),
+      formatAmount(usd),
+      describePace({ usd_per_hour: usd, reaches_at: null }),
+    ];
+    for (const text of shown) assert.doesNotMatch(text, /^-?\$0(?:\.0*)?(?![\d.])/, `${nano}: ${text}`);
+  }
 });
 
 Deno.test("formatShare() rounds to whole percent", () => {

@@ -5,7 +5,7 @@ import type { Grouping, Split } from "../../contract/values.ts";
 import { DAY_MS } from "../../kernel/clock.ts";
 import type { CommandContext } from "../command.ts";
 import { PurserError } from "../../kernel/errors.ts";
-import { divideHalfEven, type NanoUsd, parseTotalUsd } from "../../kernel/money.ts";
+import { type NanoUsd, parseTotalUsd, shortUsd } from "../../kernel/money.ts";
 import type { CostRow as LedgerRow } from "../../ledger/mod.ts";
 import type { Anomaly } from "../../monitor/mod.ts";
 import { formatAmounts, formatShare } from "./format_cost.ts";
@@ -196,21 +196,20 @@ export function renderForecast(
   { columns = Infinity }: Pick<CostLayout, "columns">,
 ): string[] {
   const { month, as_of, pace_from, forecast_usd, weekday_forecast_usd = null } = forecast;
-  // To the cent: it is an estimate.
-  const cents = [weekday_forecast_usd, forecast_usd].flatMap((usd) =>
-    usd === null ? [] : [divideHalfEven(parseTotalUsd(usd), CENT) * CENT]
+  const estimates = [weekday_forecast_usd, forecast_usd].flatMap((usd) =>
+    usd === null ? [] : [parseTotalUsd(usd)]
   );
-  if (cents.length === 0 || pace_from === null) return [];
+  if (estimates.length === 0 || pace_from === null) return [];
   const days = Math.round((Date.parse(as_of) - Date.parse(pace_from)) / DAY_MS * 10) / 10;
-  const amounts = formatAmounts([...new Set(cents.sort((a, b) => a < b ? -1 : a > b ? 1 : 0))]);
+  // Short: an estimate is not exact.
+  const sorted = estimates.sort((a, b) => a < b ? -1 : a > b ? 1 : 0).map((amount) => shortUsd(amount));
+  const amounts = [...new Set(sorted)];
   const ways = [
     ...weekday_forecast_usd === null ? [] : ["by weekday"],
     ...forecast_usd === null ? [] : [`at the pace of the last ${days} days`],
   ];
   return wrapText(`Forecast for ${month}: about ${amounts.join(" to ")}, ${ways.join(" and ")}`, columns);
 }
-
-const CENT = 10_000_000n;
 
 /** Renders the costs of named periods. */
 export function renderPeriods(

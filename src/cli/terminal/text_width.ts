@@ -22,19 +22,29 @@ export function textWidth(text: string): number {
   return width;
 }
 
-/** Cuts a text to a width and ends it with an ellipsis. */
+/** The end of a text that has been cut within an amount or another number. */
+const CUT_NUMBER = /(?<![\w.,-])(?:[+-]|<)?\$?(?:\d[\d.,]*)?$/;
+
+/** Cuts a text to a width and ends it with an ellipsis. A number is left out where it doesn't fit: `$12` is not `$1…`. */
 export function cutText(text: string, width: number, ellipsis = "…"): string {
   if (textWidth(text) <= width) return text;
   const room = width - ellipsis.length;
-  if (SIMPLE.test(text)) return room < 0 ? "" : text.slice(0, room) + ellipsis;
-  let kept = "";
+  if (room < 0) return "";
+  const length = SIMPLE.test(text) ? room : lengthWithin(text, room);
+  const kept = text.slice(0, length);
+  return (/^[.,]?\d/.test(text.slice(length)) ? kept.replace(CUT_NUMBER, "") : kept) + ellipsis;
+}
+
+/** Returns how much of a text fits in some columns, in whole characters. */
+function lengthWithin(text: string, columns: number): number {
+  let length = 0;
   let used = 0;
   for (const grapheme of graphemes(text)) {
     used += graphemeWidth(grapheme);
-    if (used > room) break;
-    kept += grapheme;
+    if (used > columns) break;
+    length += grapheme.length;
   }
-  return width < ellipsis.length ? "" : kept + ellipsis;
+  return length;
 }
 
 export function* graphemes(text: string): Generator<string> {

@@ -35,6 +35,22 @@ Deno.test("cutText() keeps what fits, and never half of a character", () => {
   for (const [text, width, expected] of cases) assert.equal(cutText(text, width), expected);
 });
 
+Deno.test("cutText() never shows a part of an amount or another number", () => {
+  const cases: [string, number, string][] = [
+    ["Over $1000 a day", 10, "Over …"],
+    ["Over $1000 a day", 11, "Over $1000…"],
+    ["$12,480", 5, "…"],
+    ["-$0.0005", 6, "…"],
+    ["+12.5% more", 5, "…"],
+    ["日本 <$0.01", 9, "日本 …"],
+    ["It costs $5. More", 14, "It costs $5. …"],
+    // Digits of a name or an id are no number.
+    ["claude-opus-5-55", 15, "claude-opus-5-…"],
+    ["run_01m5zwwy002f", 10, "run_01m5z…"],
+  ];
+  for (const [text, width, expected] of cases) assert.equal(cutText(text, width), expected);
+});
+
 Deno.test("wrapColumns() breaks at a near space, else between characters", () => {
   const cases: [string, number, string[]][] = [
     ["", 10, [""]],

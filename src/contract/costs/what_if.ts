@@ -5,7 +5,7 @@ import { CostUsd } from "../parts.ts";
 /** The wire schema of the comparison with another model. */
 
 export const WhatIf = z.object({
-  model: z.string().openapi({ description: "The other model", example: "openai:gpt-5-mini" }),
+  model: z.string().openapi({ description: "The other model", example: "openai:gpt-6-luna" }),
   price_source: z.string().openapi({ description: "Source of its rates, and their date" }),
   rows: z.array(
     z.object({

@@ -1,7 +1,8 @@
 import { formatUsd } from "../../kernel/money.ts";
 import { countOf, formatCount } from "../../kernel/counts.ts";
+import type { SessionEventType } from "../values.ts";
 import { formatTokens } from "./format_totals.ts";
-import { formatDuration } from "./format_duration.ts";
+import { formatDuration, formatInstant } from "./format_duration.ts";
 import {
   isRecord,
   MESSAGE,
@@ -20,7 +21,9 @@ type Describe = (payload: Payload, step: ReplayStep) => StepView;
 /** Describes a step. An unknown type, of a newer version, shows its payload. */
 export function describeStep(step: ReplayStep): StepView {
   const { event } = step;
-  const describe = DESCRIBE.get(event.type) ?? describeUnknown;
+  const describe = Object.hasOwn(DESCRIBE, event.type)
+    ? DESCRIBE[event.type as keyof typeof DESCRIBE]
+    : describeUnknown;
   const { facts, sections } = describe(payloadOf(event), step);
   const origin = readText(event.imported_from);
   return { facts: keepFacts(...facts, origin && `imported from ${origin}`), sections };
@@ -28,9 +31,51 @@ export function describeStep(step: ReplayStep): StepView {
 
 const describeUnknown: Describe = (payload) => ({ facts: [], sections: sectionOf("Payload", payload) });
 
-const describeWithSession: Describe = (payload, { event }) => ({
-  facts: keepFacts(event.session_id ?? undefined, agentFact(event)),
-  sections: sectionOf("Payload", payload),
+/** Describes a restore: where the session is from, what was restored, and what it has replaced. */
+const describeRestore: Describe = (payload, { event }) => {
+  const { source_environment, exported_at, status, messages, events_imported, token_usage } = payload;
+  const { new_session, messages_before, fenced_run_id } = payload;
+  const origin = readText(source_environment);
+  const exported = readText(exported_at);
+  const replaced = new_session === false && countOf(readCount(messages_before), "message");
+  return {
+    facts: keepFacts(
+      event.session_id ?? undefined,
+      agentFact(event),
+      origin && `from ${origin}`,
+      exported && `exported ${formatInstant(exported)} UTC`,
+      readText(status) && `${status} there`,
+    ),
+    // What another version has logged is shown as it is.
+    sections: origin === undefined ? sectionOf("Payload", payload) : [
+      ...sectionOf(
+        "Restored",
+        `${countOf(readCount(messages), "message")}, ${
+          countOf(readCount(events_imported), "event")
+        } of the log there`,
+      ),
+      ...sectionOf("Cost there", isRecord(token_usage) ? describeUsage(token_usage) : undefined),
+      ...sectionOf("Replaced", replaced || undefined),
+      ...sectionOf("Run ended", readText(fenced_run_id)),
+      ...sectionOf("Payload", payload, { isDetail: true }),
+    ],
+  };
+};
+
+function describeUsage({ cost_usd, total_tokens, model_calls }: Payload): string {
+  const cost = readCost(cost_usd);
+  return `${cost === null ? "no price" : `$${formatUsd(cost)}`}, ${
+    countOf(readCount(total_tokens), "token")
+  } in ${countOf(readCount(model_calls), "call")}; not counted here`;
+}
+
+/** Describes an anomaly that the monitor has detected. */
+const describeAnomaly: Describe = ({ severity, kind, message, call_id, details }) => ({
+  facts: keepFacts(readText(severity), readText(kind), readText(call_id)),
+  sections: [
+    ...sectionOf("Anomaly", message, { tone: "error" }),
+    ...sectionOf("Details", details, { isDetail: true }),
+  ],
 });
 
 const describeReason: Describe = ({ reason }) => ({ facts: [], sections: sectionOf("Reason", reason) });
@@ -43,17 +88,21 @@ const describeProblem: Describe = ({ code, message, details }) => ({
   ],
 });
 
-const DESCRIBE = new Map<string, Describe>([
-  ["session.created", describeWithSession],
-  ["session.restored", describeWithSession],
-  ["run.started", (payload, { event }) => ({
+/** One for each type of event that this version logs. */
+const DESCRIBE: Readonly<Record<SessionEventType | typeof MESSAGE, Describe>> = {
+  "session.created": (payload, { event }) => ({
+    facts: keepFacts(event.session_id ?? undefined, agentFact(event)),
+    sections: sectionOf("Payload", payload),
+  }),
+  "session.restored": describeRestore,
+  "run.started": (payload, { event }) => ({
     facts: keepFacts(event.run_id ?? undefined, agentFact(event), readText(payload.model)),
     sections: [
       ...sectionOf("Input", payload.input),
       ...sectionOf("Definition", payload.definition, { isDetail: true }),
     ],
-  })],
-  ["model.called", (payload, { sent, costRecorded }) => ({
+  }),
+  "model.called": (payload, { sent, costRecorded }) => ({
     facts: callFacts(payload, costRecorded && payloadOf(costRecorded)),
     sections: [
       ...sent.flatMap(sentSection),
@@ -61,43 +110,47 @@ const DESCRIBE = new Map<string, Describe>([
       ...sectionOf("Answer", payload.text),
       ...toolCallsOf(payload).flatMap(toolCallSection),
     ],
-  })],
-  ["cost.recorded", (payload) => ({ facts: callFacts(payload, payload), sections: [] })],
-  ["tool.called", ({ tool_name, input }) => ({
+  }),
+  "cost.recorded": (payload) => ({ facts: callFacts(payload, payload), sections: [] }),
+  "tool.called": ({ tool_name, input }) => ({
     facts: keepFacts(readText(tool_name)),
     sections: [{ title: "Input", value: input ?? null }],
-  })],
-  ["tool.returned", ({ tool_name, duration_ms, ...result }) => ({
+  }),
+  "tool.returned": ({ tool_name, duration_ms, ...result }) => ({
     facts: keepFacts(readText(tool_name), durationFact(duration_ms)),
     sections: [resultSection(result)],
-  })],
-  ["model.failed", ({ step, error }, { sent }) => ({
+  }),
+  "model.failed": ({ step, error }, { sent }) => ({
     facts: keepFacts(stepFact(step)),
     sections: [...sent.flatMap(sentSection), ...sectionOf("Error", error, { tone: "error" })],
-  })],
-  ["budget.refused", describeRefusal],
-  ["budget.exceeded", describeRefusal],
-  ["budget.overshot", ({ call_id, bound_usd, cost_usd }) => ({
+  }),
+  "budget.refused": describeRefusal,
+  "budget.exceeded": describeRefusal,
+  "budget.overshot": ({ call_id, bound_usd, cost_usd }) => ({
     facts: keepFacts(readText(call_id), amountFact("bound", bound_usd), amountFact("cost", cost_usd)),
     sections: [],
-  })],
-  ["run.completed", ({ output, finish_reason, steps }) => ({
+  }),
+  "run.completed": ({ output, finish_reason, steps }) => ({
     facts: keepFacts(
       readText(finish_reason),
       steps !== undefined && countOf(readCount(steps), "step"),
     ),
     sections: sectionOf("Output", output),
-  })],
-  ["run.failed", describeProblem],
-  ["run.cancelled", describeReason],
-  ["run.interrupted", describeReason],
-  [MESSAGE, describeMessage],
-]);
+  }),
+  "run.failed": describeProblem,
+  "run.cancelled": describeReason,
+  "run.interrupted": describeReason,
+  "anomaly.detected": describeAnomaly,
+  [MESSAGE]: describeMessage,
+};
 
-function describeRefusal({ message, cost_usd_so_far, budget_usd }: Payload) {
+function describeRefusal({ message, cost_usd_so_far, budget_usd, refused_by }: Payload): StepView {
   return {
     facts: keepFacts(amountFact("cost", cost_usd_so_far), amountFact("budget", budget_usd)),
-    sections: sectionOf("Error", message, { tone: "error" }),
+    sections: [
+      ...sectionOf("Error", message, { tone: "error" }),
+      ...sectionOf("Refused by", refused_by, { isDetail: true }),
+    ],
   };
 }
 

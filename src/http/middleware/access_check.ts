@@ -1,15 +1,16 @@
 import type { Core } from "../../service/mod.ts";
 import { PurserError } from "../../kernel/errors.ts";
-import { authorizationOf } from "../../gateway/mod.ts";
+import { authorizationOf, isConnectionProbe } from "../../gateway/mod.ts";
 import { authenticate, authenticateSession, isAuthRequired, type Principal } from "../../keys/mod.ts";
 import type { FetchHandler } from "../app.ts";
 import type { Handler } from "../server/listen.ts";
 import { isOpenPath } from "../resources.ts";
 import { type RequestLease, RequestLimits } from "./request_limits.ts";
-import { LoggedRequest } from "./request_log.ts";
+import { CONNECTION_PROBE, LoggedRequest } from "./request_log.ts";
 import { ANONYMOUS } from "./principal.ts";
 import { headersOf } from "./server_request.ts";
 import { errorResponse, isGatewayPath } from "./error_response.ts";
+import { UNIVERSAL_HEADERS } from "./response_headers.ts";
 import { refusalOf } from "./loopback.ts";
 import { checkOwnPage, sessionTokenOf } from "./web_session.ts";
 
@@ -31,9 +32,14 @@ export function withAccessCheck(core: Core, app: FetchHandler): Handler {
       const { pathname: path, search } = address;
       const principal = await authenticateRequest(core, request, { path, search, from, lease });
       if (principal?.keyId != null) lease.countForKey(principal.keyId);
-      const caller = principal ? { principal } : { isKeyless: true as const };
-      const bindings = { ...caller, address, lease, logged };
-      response = await app.fetch(request, bindings);
+      if (isConnectionProbe(request.method, path)) {
+        logged.route = CONNECTION_PROBE;
+        response = new Response(null, { headers: { ...UNIVERSAL_HEADERS, "cache-control": "no-store" } });
+      } else {
+        const caller = principal ? { principal } : { isKeyless: true as const };
+        const bindings = { ...caller, address, lease, logged };
+        response = await app.fetch(request, bindings);
+      }
     } catch (error) {
       response = errorResponse(core, request, error, logged.id);
     } finally {
@@ -98,7 +104,7 @@ async function authenticateCookie(
 
 /** Returns whether a request needs no key. Other spellings of an open path do, to be safe. */
 function isOpenRequest(method: string, path: string): boolean {
-  return (method === "GET" || method === "HEAD") && isOpenPath(path);
+  return ((method === "GET" || method === "HEAD") && isOpenPath(path)) || isConnectionProbe(method, path);
 }
 
 /** Parses the address of a request. Servers accept any text as a Host header, and may make an invalid URL of it. */

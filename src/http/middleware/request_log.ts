@@ -8,8 +8,11 @@ import type { Log } from "../../kernel/log.ts";
 /** The response header with the id under which the log has a request. */
 const REQUEST_ID = "x-request-id";
 
-/** Routes that a platform asks every few seconds: their successes are logged for debugging only. */
-const PROBES: ReadonlySet<string | null> = new Set(["/healthz", "/readyz"]);
+/** The route under which the log has the requests of clients that only ask whether the gateway answers. */
+export const CONNECTION_PROBE = "/{provider}";
+
+/** Routes that a platform asks every few seconds, or a client at its start: their successes are logged for debugging only. */
+const PROBES: ReadonlySet<string | null> = new Set(["/healthz", "/readyz", CONNECTION_PROBE]);
 
 /** A request from outside of this process, as the log has it. */
 export class LoggedRequest {

@@ -38,7 +38,7 @@ const put = createRoute({
     params: newParams,
     ...optionalHeaders({ ...IF_MATCH, ...IF_NONE_MATCH }),
     body: jsonBody(AgentBody, {
-      model: "openai:gpt-5-mini",
+      model: "openai:gpt-6-luna",
       system_prompt: "Answer in one sentence.",
       cost_budget_usd: 0.25,
       tools: ["calculator"],

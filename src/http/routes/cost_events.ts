@@ -31,7 +31,7 @@ const report = createRoute({
       at: "2026-11-21T09:30:00.000Z",
       agent_id: "researcher",
       provider: "openai",
-      model: "gpt-5-mini",
+      model: "gpt-6-luna",
       input_tokens: 1200,
       output_tokens: 80,
     }]),

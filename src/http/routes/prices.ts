@@ -22,7 +22,7 @@ const get = createRoute({
     query: z.strictObject({
       model: z.string().min(1).max(400).optional().openapi({
         description: "`provider:model`, or a bare name where the provider is unambiguous",
-        example: "openai:gpt-5-mini",
+        example: "openai:gpt-6-luna",
       }),
       provider: z.string().min(1).max(400).optional().openapi({ description: "The provider of `model`" }),
       at: QueryTime.optional().openapi({ description: "The time of the call; default: now" }),

@@ -18,8 +18,7 @@ const params = z.object({ session_id: SessionId });
 const sessionPage = z.strictObject({
   ...pageQuery(PAGE_SIZES.sessions),
   stored: z.enum(["true", "false"]).optional().openapi({
-    description:
-      "`true`: only sessions with a state here, not those that are known from reported calls alone",
+    description: "`true`: only sessions with a state here, not those that are known from their calls alone",
   }),
 });
 
@@ -31,8 +30,8 @@ const list = createRoute({
   operationId: "listSessions",
   summary: "List sessions, latest first",
   description:
-    "Includes sessions that are known from reported calls alone: their status is `idle`, without messages and " +
-    "events, and their times are those of the first and the last call.",
+    "Includes sessions that are known from their calls alone (reported, or through the gateway): their status is `idle`, " +
+    "without messages and events, and their times are those of the first and the last call.",
   tags: ["sessions"],
   request: { query: sessionPage },
   responses: { 200: page(z.array(Session), "A page of sessions"), ...problems("invalid") },

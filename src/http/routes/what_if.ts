@@ -33,7 +33,7 @@ const whatIf = createRoute({
   tags: ["costs"],
   request: {
     query: z.strictObject({
-      model: z.string().openapi({ description: "`provider:model`", example: "openai:gpt-5-mini" }),
+      model: z.string().openapi({ description: "`provider:model`", example: "openai:gpt-6-luna" }),
       group_by: CostGroup.default("model"),
       ...spanQuery,
       agent_id: scopeQuery.agent_id,
@@ -104,7 +104,7 @@ async function findRates({ prices, clock }: Core, name: string) {
   if (!provider || !model) {
     throw new PurserError(
       "invalid",
-      `Cannot price the model ${name}: write its provider too, as in openai:gpt-5-mini`,
+      `Cannot price the model ${name}: write its provider too, as in openai:gpt-6-luna`,
     );
   }
   const rates = prices.rates({ provider, model, at: clock.now() });

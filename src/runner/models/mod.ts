@@ -195,7 +195,7 @@ export function parseModelName(name: string, providers: Readonly<Record<string, 
   if (!/^[^\s\p{C}]{1,200}$/u.test(name)) {
     throw new PurserError(
       "invalid",
-      "Cannot use the model: its name must be 1 to 200 characters without blanks, as in openai:gpt-5-mini",
+      "Cannot use the model: its name must be 1 to 200 characters without blanks, as in openai:gpt-6-luna",
     );
   }
   const known = [...BUILT_IN_PROVIDERS, ...Object.keys(providers)];

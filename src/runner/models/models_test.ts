@@ -130,7 +130,7 @@ Deno.test("resolve() says how to write a name that is not clear", async () => {
     ],
     [
       "gpt 5",
-      "Cannot use the model: its name must be 1 to 200 characters without blanks, as in openai:gpt-5-mini",
+      "Cannot use the model: its name must be 1 to 200 characters without blanks, as in openai:gpt-6-luna",
     ],
   ];
   for (const [name, message] of cases) {

@@ -54,7 +54,7 @@ export const agentsSet: Command = {
   summary: "Create or change an agent",
   detail: "Changes only the given settings. A new agent needs --model.",
   options: {
-    model: option("MODEL", "PROVIDER:MODEL, such as openai:gpt-5, local:my-model or demo:echo", {
+    model: option("MODEL", "PROVIDER:MODEL, such as openai:gpt-6-sol, local:my-model or demo:echo", {
       some: ["demo:echo"],
     }),
     system: option("TEXT", "System prompt"),
@@ -80,7 +80,7 @@ export const agentsSet: Command = {
     "no-allow-unpriced": flag("Undo --allow-unpriced"),
   },
   examples: [
-    ['purser agents set researcher --model openai:gpt-5 --system "Be brief."', "A new agent"],
+    ['purser agents set researcher --model openai:gpt-6-sol --system "Be brief."', "A new agent"],
     ["purser agents set researcher --budget 0.25 --budget-mode strict", "Limit each run to $0.25"],
     ["purser agents set researcher --tag team=search", "Attribute the cost of its runs"],
     [

@@ -15,7 +15,7 @@ export const channelsList: Command = {
     "sends a test.",
   options: {},
   examples: [["purser channels list", ""]],
-  isReadOnly: true,
+  needsNoDatabase: true,
   run: listChannels,
 };
 
@@ -56,6 +56,7 @@ export const channelsTry: Command = {
   detail: "Exit code 1 if it fails.",
   options: {},
   examples: [["purser channels test slack", ""]],
+  needsNoDatabase: true,
   run: tryChannel,
 };
 

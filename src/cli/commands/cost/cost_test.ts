@@ -151,6 +151,17 @@ Deno.test("cost --csv prints all pages under one header, and says where a limit 
   assert.deepEqual([cut.out.split("\r\n").length, /There are more rows/.test(cut.err)], [5, true]);
 });
 
+Deno.test("a forecast of less than a cent is not shown as $0", async () => {
+  await using books = await openTestBooks();
+  await book(books, [0, 1, 2, 3].map((daysAgo) => ({ daysAgo, costNanoUsd: 100_000n })));
+  books.clock.advance(DAY_MS);
+  const { out } = await books.purser("cost --forecast");
+  assert.match(
+    out,
+    /^Spent in 2026-11: \$0\.0004\nForecast for 2026-11: about \$0\.00\d+(?: to \$0\.00\d+)?, /,
+  );
+});
+
 Deno.test("the forecast needs three days, and is a range of two estimates", async () => {
   await using books = await openTestBooks(); // on 2026-11-21 at 09:30
   await book(books, [{ daysAgo: 0, costNanoUsd: USD }]);

@@ -26,11 +26,11 @@ export const pricesShow: Command = {
     at: option("TIME", "Rates at this date, or time with its zone (default: now)"),
   },
   examples: [
-    ["purser prices show openai:gpt-5-mini", ""],
-    ["purser prices show claude-sonnet-4-5 --service-tier batch", ""],
+    ["purser prices show openai:gpt-6-luna", ""],
+    ["purser prices show claude-sonnet-5-5 --service-tier batch", ""],
     ["purser prices show", "The sources, their dates and sizes"],
   ],
-  isReadOnly: true,
+  needsNoDatabase: true,
   run: showPrices,
 };
 
@@ -167,7 +167,7 @@ export const pricesUpdate: Command = {
     ["purser prices update --dry-run", "Show what is new"],
     ["purser prices update", ""],
     [
-      "purser prices update ./data.json --accept openai:gpt-5",
+      "purser prices update ./data.json --accept openai:gpt-6-sol",
       "From a file, with a change that was held back",
     ],
   ],

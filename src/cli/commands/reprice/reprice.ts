@@ -30,7 +30,7 @@ export const reprice: Command = {
   examples: [
     ["purser reprice --unpriced", "What calls without a price would cost now"],
     ["purser reprice --unpriced --apply", ""],
-    ["purser reprice --since 2026-11-01 --until 2026-11-08 --model gpt-5-mini", ""],
+    ["purser reprice --since 2026-11-01 --until 2026-11-08 --model gpt-6-luna", ""],
   ],
   needsDatabase: true,
   run: repriceCalls,

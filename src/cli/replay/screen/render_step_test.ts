@@ -2,7 +2,15 @@ import assert from "node:assert/strict";
 import { createStyle } from "../../terminal/style.ts";
 import { renderJsonStep, renderPlainStep } from "./render_step.ts";
 import type { ReplayEvent } from "../../../contract/replay/mod.ts";
-import { called, event, lastStepOf, stepsOf, STORY } from "../../../contract/replay/_test_events.ts";
+import {
+  called,
+  event,
+  lastStepOf,
+  PAYLOADS,
+  stepsOf,
+  STORY,
+} from "../../../contract/replay/_test_events.ts";
+import { SESSION_EVENT_TYPES } from "../../../contract/values.ts";
 
 const style = createStyle(false);
 const render = async (...events: ReplayEvent[]) => renderPlainStep(await lastStepOf(...events), style);
@@ -28,6 +36,17 @@ Deno.test("renderPlainStep() renders a run as lines", async () => {
       output: It is 5.`,
   );
 });
+
+for (const type of SESSION_EVENT_TYPES) {
+  Deno.test(`renderPlainStep() shows what ${type} says, and not its payload as JSON`, async () => {
+    const { payload, shows } = PAYLOADS[type];
+    const text = await render(event(1, type, payload));
+    for (const each of shows) assert.ok(text.includes(each), `${each} in\n${text}`);
+    assert.doesNotMatch(text, /payload:/);
+    // Inputs and outputs of tools are JSON.
+    if (!type.startsWith("tool.")) assert.doesNotMatch(text, /[{}]|\bnull\b|undefined|\[object/);
+  });
+}
 
 Deno.test("renderPlainStep() renders every type of event, unknown ones too", async () => {
   const cases: [ReplayEvent, RegExp][] = [

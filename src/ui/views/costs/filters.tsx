@@ -15,7 +15,7 @@ const NAMES: Readonly<Record<Filter, string>> = {
 const HINTS: Readonly<Record<Filter, string>> = {
   agent_id: "researcher",
   provider: "openai",
-  model: "openai:gpt-5-mini",
+  model: "openai:gpt-6-luna",
   key_id: "key_…",
   tag: "customer:acme",
 };

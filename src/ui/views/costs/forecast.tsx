@@ -69,9 +69,8 @@ function Range({ forecast }: { forecast: CostForecast }) {
       </>
     );
   }
-  const label = low_usd === high_usd
-    ? `The month ends at about ${shortUsd(low_usd)}`
-    : `The month ends at ${shortUsd(low_usd)} to ${shortUsd(high_usd)}`;
+  const [low, high] = [shortUsd(low_usd), shortUsd(high_usd)];
+  const label = low === high ? `The month ends at about ${low}` : `The month ends at ${low} to ${high}`;
   const spent = cost_usd ?? 0;
   return (
     <>
@@ -81,7 +80,7 @@ function Range({ forecast }: { forecast: CostForecast }) {
         reserved={Math.max(0, low_usd - spent)}
         limit={high_usd}
         state="ok"
-        label={`${exactUsd(spent)} spent of ${shortUsd(low_usd)} to ${shortUsd(high_usd)}`}
+        label={`${exactUsd(spent)} spent of ${low} to ${high}`}
       />
       <Stats>
         <Stat

@@ -163,7 +163,8 @@ function Reported({ session }: { session: Session }) {
       </Card>
       <Card title="Step by step">
         <Empty title="This session has no log here">
-          It is known from reported calls alone. Run it by Purser to replay it step by step.
+          It is known from its calls alone: those through the gateway, of a meter, or reported. Only runs of
+          Purser have a log of their steps.
         </Empty>
       </Card>
     </>

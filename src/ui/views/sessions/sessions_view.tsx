@@ -68,7 +68,8 @@ function SessionList() {
 
 const NONE = (
   <Empty title="No sessions yet" command={RUN_AGENT}>
-    A session is made by its first run. Sessions of other frameworks appear with their reported calls.
+    A session is made by its first run. Sessions of other programs appear with the calls that they make
+    through the gateway or report.
   </Empty>
 );
 

@@ -74,7 +74,8 @@ export function summaryOf(step: ReplayStep): string {
     case "tool.returned":
       return `${payload.tool_name} ${text(payload.error ?? payload.output)}`;
     default:
-      return readText(payload.message) ?? describeStep(step).facts.join(" · ");
+      return readText(payload.message) ?? readText(payload.reason) ?? readText(payload.error) ??
+        describeStep(step).facts.join(" · ");
   }
 }
 

@@ -1,0 +1,262 @@
+import assert from "node:assert/strict";
+import { parse, type ParseError } from "jsonc-parser";
+import { z } from "zod";
+import { builtInChannels } from "../plugins/mod.ts";
+import { parseCommandLine } from "../src/cli/parse/parse_command_line.ts";
+import { keysKnownAt } from "../src/config/file/parse_config_file.ts";
+import { loadConfig } from "../src/config/mod.ts";
+import { RefusedBy } from "../src/contract/budgets/budget_refusals.ts";
+import { createChannels } from "../src/delivery/channels/mod.ts";
+import { systemClock } from "../src/kernel/clock.ts";
+import { silentLog } from "../src/kernel/log.ts";
+import { BUILT_IN_PROVIDERS } from "../src/contract/values.ts";
+import {
+  allBlocks,
+  type CodeBlock,
+  deno,
+  readAllDocuments,
+  readDocument,
+  ROOT,
+} from "./harness/documents.ts";
+import { inDirectory } from "./harness/in_directory.ts";
+
+/** Every code block of every document is checked: parsed, compiled, or executed by the test that is named here. */
+
+/** The languages, and the check of their blocks. */
+const LANGUAGES: Readonly<Record<string, string>> = {
+  sh: "command lines are parsed below; tests/docs_test.ts and its like execute them",
+  text: "the same; output is compared where a test produces it",
+  ts: "type-checked below",
+  js: "tests/gateway/docs_test.ts executes them",
+  json: "parsed below",
+  jsonc: "parsed below",
+  toml: "tests/gateway/docs_test.ts compares it with what the command prints",
+  yaml: "settings of Prometheus; tests/metrics_test.ts has the metrics",
+  python: "programs of clients that are no part of this repository",
+  mermaid: "diagrams",
+  "": "variables of OpenTelemetry",
+};
+
+interface Snippet extends CodeBlock {
+  /** The document and the line, as `docs/library.md:21`. */
+  place: string;
+  path: string;
+}
+
+const snippets: Snippet[] = (await readAllDocuments()).flatMap(({ path, text }) =>
+  allBlocks(text).map((block) => ({ ...block, path, place: `${path}:${block.line}` }))
+);
+const inLanguage = (...languages: string[]) =>
+  snippets.filter(({ language }) => languages.includes(language));
+
+Deno.test("every code block has a language that is checked", () => {
+  assert.deepEqual(snippets.filter(({ language }) => !Object.hasOwn(LANGUAGES, language)), []);
+  assert.ok(snippets.length > 100, String(snippets.length));
+});
+
+/** Parses JSON with comments; several documents may follow each other after a comment each. */
+function parseJsonc(code: string): unknown[] {
+  const errors: ParseError[] = [];
+  const documents = code.startsWith("//") ? code.split(/^\/\/.*\n/m).slice(1) : [code];
+  const values = documents.map((document) => parse(document, errors, { allowTrailingComma: false }));
+  assert.deepEqual(errors, []);
+  return values;
+}
+
+/** Checks that a config file is valid, with the settings of its channels. */
+async function checkConfig(code: string, directory: string): Promise<void> {
+  const variables = [...code.matchAll(/\$\{(\w+)\}/g)].map(([, name]) => name!);
+  const valueOf = (name: string) =>
+    /URL/.test(name)
+      ? "https://hooks.example.com/services/T0/B0/abc"
+      : `whsec_${btoa("a secret of 24 bytes or more")}`;
+  const text = code.replaceAll(/"file": "(?:.*\/)?(\w[\w.]*)"/g, '"file": "$1"').replaceAll(
+    /\.\/(\w+\.ts)"/g,
+    '$1"',
+  );
+  for (const [, name] of text.matchAll(/"file": "([^"]+)"/g)) {
+    const value = /slack/.test(name!) ? valueOf("URL") : "k3ysecretsecret";
+    await Deno.writeTextFile(`${directory}/${name}`, value);
+  }
+  const pager = allBlocks(await readDocument("docs/writing_a_channel.md")).find(({ language }) =>
+    language === "ts"
+  )!;
+  await Deno.writeTextFile(`${directory}/pager.ts`, pager.code);
+  await Deno.writeTextFile(`${directory}/purser.json`, text);
+  const config = await loadConfig({
+    env: { HOME: directory, ...Object.fromEntries(variables.map((name) => [name, valueOf(name)])) },
+    options: { configPath: `${directory}/purser.json` },
+  });
+  const channels = createChannels({
+    channels: config.channels,
+    plugins: builtInChannels,
+    pluginPaths: config.plugins,
+    allowPrivateNetworks: config.allowPrivateNetworks,
+    log: silentLog,
+    clock: systemClock,
+  });
+  for (const channel of channels.list) assert.equal(await channel.check(), undefined, channel.name);
+  await channels.close();
+}
+
+const Problem = z.looseObject({ message: z.string() });
+
+/** The blocks of JSON that are no config: a schema of each, in their order. */
+const ANSWERS: Readonly<Record<string, readonly z.ZodType[]>> = {
+  "docs/budgets.md": [z.strictObject({
+    code: z.literal("budget_exceeded"),
+    details: z.strictObject({
+      cost_usd_so_far: z.number(),
+      budget_usd: z.number(),
+      refused_by: z.array(RefusedBy),
+    }),
+  })],
+  "docs/gateway.md": [
+    z.strictObject({ error: Problem }),
+    z.strictObject({ type: z.literal("error"), error: Problem, request_id: z.string() }),
+    z.strictObject({ error: Problem }),
+  ],
+  // A line of the log, as src/http/middleware/request_log_test.ts has it.
+  "docs/observability.md": [z.looseObject({ level: z.string(), at: z.iso.datetime(), message: z.string() })],
+  "plugins/webhook/README.md": [
+    z.strictObject({
+      type: z.string(),
+      timestamp: z.iso.datetime(),
+      data: z.looseObject({ id: z.string() }),
+    }),
+  ],
+};
+
+Deno.test("every block of JSON is valid: a config by its schema and its channels, others by their own schema", async () => {
+  const rest = new Map(Object.entries(ANSWERS).map(([path, schemas]) => [path, [...schemas]]));
+  let configs = 0;
+  for (const { language, code, path, place } of inLanguage("json", "jsonc")) {
+    if (language === "json") assert.doesNotThrow(() => JSON.parse(code), place);
+    for (const value of parseJsonc(code)) {
+      const keys = Object.keys(value as object);
+      if (keys.every((key) => keysKnownAt([]).includes(key))) {
+        configs++;
+        await inDirectory((directory) => checkConfig(code, directory)).catch((error) =>
+          assert.fail(`${place}: ${error.message}`)
+        );
+      } else if (keys.includes("links")) {
+        // tests/deno_package_test.ts and tests/channels/guide_test.ts make projects of them.
+        assert.deepEqual(value, { links: ["../purser"] }, place);
+      } else {
+        const schema = rest.get(path)?.shift() ?? assert.fail(`${place} needs a schema in ANSWERS`);
+        assert.equal(schema.safeParse(value).error, undefined, place);
+      }
+    }
+  }
+  assert.deepEqual([...rest.values()].flat(), [], "ANSWERS has schemas of blocks that are gone");
+  assert.ok(configs >= 9, String(configs));
+});
+
+Deno.test("the config of examples/edge_workers is valid, and so is the Purser config in it", () =>
+  inDirectory(async (directory) => {
+    const [{ vars }] = parseJsonc(await readDocument("examples/edge_workers/wrangler.jsonc")) as [
+      { vars: Record<string, unknown> },
+    ];
+    await checkConfig(JSON.stringify(vars.PURSER_CONFIG_JSON), directory);
+  }));
+
+Deno.test("the providers that gateway.md gives keys of the environment are those that the config can't have", async () => {
+  const [, paragraph] = /\n(The server has the keys of [^]*?):\n/.exec(
+    await readDocument("docs/gateway.md"),
+  )!;
+  assert.match(
+    paragraph!.replaceAll("\n", " "),
+    /of OpenAI, Anthropic and Google in its environment.* which can't have/,
+  );
+  for (const name of BUILT_IN_PROVIDERS) {
+    const config = JSON.stringify({ providers: { [name]: { base_url: "https://api.example.com/v1" } } });
+    await assert.rejects(
+      loadConfig({ env: { PURSER_CONFIG_JSON: config, HOME: "/nowhere" } }),
+      /is the name of a built-in provider; choose another one/,
+    );
+  }
+});
+
+/** Blocks of TypeScript that other tests execute, and the compiler doesn't accept in a project of this kind. */
+const EXECUTED: Readonly<Record<string, string>> = {
+  "docs/api.md": "tests/openapi_client_test.ts compiles it with generated types",
+  "docs/getting_started.md": "tests/docs_test.ts loads it; as a module without imports, it has no types",
+};
+
+Deno.test("every other block of TypeScript passes the compiler", () =>
+  inDirectory(async (directory) => {
+    const { exports } = JSON.parse(await readDocument("deno.json"));
+    const modules = Object.entries<string>(exports).map((
+      [name, path],
+    ) => [name.replace(".", "purser"), path]);
+    const inRepository = Object.fromEntries(
+      [...modules, ["./src/mod.ts", "src/mod.ts"]].map(([name, path]) => [name, new URL(path!, ROOT).href]),
+    );
+    const names: string[] = [];
+    for (const { code, path, line } of inLanguage("ts")) {
+      if (Object.hasOwn(EXECUTED, path)) continue;
+      const name = `${path.replaceAll(/\W/g, "_")}_${line}.ts`;
+      const resolved = code.replaceAll(
+        / from "([^"]+)";/g,
+        (all, module) => Object.hasOwn(inRepository, module) ? ` from "${inRepository[module]}";` : all,
+      );
+      await Deno.writeTextFile(`${directory}/${name}`, resolved);
+      names.push(name);
+    }
+    assert.ok(names.length >= 10, String(names.length));
+    const at = (name: string) => new URL(name, ROOT).pathname;
+    const options = [
+      "--cached-only",
+      "--frozen",
+      "--lock",
+      at("tests/deno.lock"),
+      "--config",
+      at("deno.json"),
+    ];
+    const { code, err } = await deno(["check", "--quiet", ...options, ...names], {}, directory);
+    assert.equal(code, 0, err);
+  }));
+
+/** The command lines of a block: those of `purser`, without what the shell does with them. */
+function commandsIn(code: string): string[] {
+  return code.replaceAll("\\\n", " ").split("\n").flatMap((line) => {
+    const [, command] = /^(?:\$ |[A-Z_]+=\S+ )*(purser .*)$/.exec(line.trim()) ?? [];
+    return command === undefined ? [] : [command.split(/ (?:[|<>]|#|&&) /)[0]!];
+  });
+}
+
+/** The command lines in the text of a document, which may have placeholders. */
+function commandsInText(text: string): string[] {
+  return [...text.matchAll(/`((?:[A-Z_]+=\S+ )*purser\s[^`]*)`/g)].flatMap(([, line]) =>
+    commandsIn(line!.replaceAll(/\s+/g, " ").replaceAll("\\|", "|"))
+  );
+}
+
+const words = (line: string) =>
+  [...line.matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, bare]) => quoted ?? bare!);
+
+Deno.test("every command line of every document has a command and options that exist", async () => {
+  const faults: string[] = [];
+  let found = 0;
+  const check = (line: string, place: string, isMention = false) => {
+    found++;
+    try {
+      parseCommandLine(words(line).slice(1));
+    } catch (error) {
+      const { message } = error as Error;
+      // A sentence may name a command without its arguments, or an option without its value.
+      if (!isMention || !/^Cannot use .+ without [A-Z_]+$/.test(message)) {
+        faults.push(`${place}: ${line}: ${message}`);
+      }
+    }
+  };
+  for (const { language, code, place } of snippets) {
+    if (language === "sh" || language === "text") { for (const line of commandsIn(code)) check(line, place); }
+  }
+  for (const { path, text } of await readAllDocuments()) {
+    if (/^CHANGELOG|decisions/.test(path)) continue; // they name what there was
+    for (const line of commandsInText(text)) check(line, path, true);
+  }
+  assert.deepEqual(faults, []);
+  assert.ok(found > 150, String(found));
+});
