@@ -47,7 +47,7 @@ export async function passRequest(ctx: GatewayContext, request: GatewayRequest):
   const { wire } = endpoint;
   checkQuery(request.target, request.search);
   const model = wire.read(body, endpoint.model === undefined ? undefined : checkModel(endpoint.model));
-  checkRequested(model.model, body, request.caller);
+  checkRequested(model.model, body, wire.known, request.caller);
   return await passCall(ctx, { request, upstream, wire, model, body, bytes });
 }
 
@@ -73,7 +73,7 @@ async function passCall(
     ctx.gateway.isLedgerDown = false;
   }
   const inputBytes = estimateInputBytes(body, bytes.length);
-  const admitted = await admit(ctx, request, model, { bytes: bytes.length, inputBytes });
+  const admitted = await admit(ctx, request, model, { body: bytes, inputBytes });
   const callId = ctx.ids.next("call");
   const { agentId, sessionId, runId } = request.attribution;
   const facts = { agentId, sessionId, runId, provider, model: model.model, isStreamed: model.isStreamed };

@@ -191,6 +191,6 @@ function decodePath(text: string): string {
 
 /** Returns the model of a path of Gemini's, checked as one of a body is. */
 export function checkModel(model: string): string {
-  if (model.length <= 200) return model;
-  throw cannotPass("the model in its path must be 1 to 200 characters without blanks");
+  if (model.length <= 200 && !model.includes(",")) return model;
+  throw cannotPass("the model in its path must be 1 to 200 characters without blanks and commas");
 }
