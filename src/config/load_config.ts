@@ -94,13 +94,16 @@ export async function loadConfig(input: {
     maxSnapshotBytes: file.max_snapshot_bytes ?? DEFAULT_MAX_SNAPSHOT_BYTES,
     maxContextBytes: file.max_context_bytes ?? DEFAULT_MAX_CONTEXT_BYTES,
     providers: Object.fromEntries(
-      Object.entries(file.providers ?? {}).map(([name, { base_url, api_key, headers, on_disconnect }]) => [
+      Object.entries(file.providers ?? {}).map((
+        [name, { base_url, api_key, headers, on_disconnect, pass_headers }],
+      ) => [
         name,
         {
           baseUrl: base_url,
           ...(api_key && { apiKey: api_key }),
           ...(headers && { headers }),
           ...(on_disconnect && { onDisconnect: on_disconnect }),
+          ...(pass_headers && { passHeaders: pass_headers }),
         },
       ]),
     ),

@@ -172,7 +172,7 @@ Deno.test("loadConfig() reads comments, trailing commas and variables", async ()
         // where models run
         "providers": {
           "local": {"base_url": "http://127.0.0.1:11434/v1", "api_key": "\${LOCAL_KEY}"},
-          "other": {"base_url": "https://\${REGION}.example.com/v1", "headers": {"x-team": "a$\${b}"}},
+          "other": {"base_url": "https://\${REGION}.example.com/v1", "headers": {"x-team": "a$\${b}"}, "pass_headers": ["X-App", "x-team-*"]},
         },
         /* what they cost */
         "prices": [{"provider": "local", "model": "my-model", "input_usd_per_million": 1,
@@ -185,7 +185,11 @@ Deno.test("loadConfig() reads comments, trailing commas and variables", async ()
   });
   assert.deepEqual(config.providers, {
     local: { baseUrl: "http://127.0.0.1:11434/v1", apiKey: "s3cret" },
-    other: { baseUrl: "https://eu.example.com/v1", headers: { "x-team": "a${b}" } },
+    other: {
+      baseUrl: "https://eu.example.com/v1",
+      headers: { "x-team": "a${b}" },
+      passHeaders: ["x-app", "x-team-*"],
+    },
   });
   assert.equal(config.prices[0]?.cache_write_usd_per_million, 1.25);
   assert.deepEqual(config.tools, ["/etc/purser/tools.ts", "/opt/more.ts"]);

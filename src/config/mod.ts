@@ -21,11 +21,14 @@ export {
 } from "./environment.ts";
 export type { ListedProfile } from "./profiles_file.ts";
 export {
+  credentialsOf,
   findOwnAddress,
   type ListenAddress,
+  mayPassHeader,
   type ProviderAccess,
   type ProviderSources,
   providersWithKeys,
   readProviderAccess,
   withNames,
+  withQuery,
 } from "./provider_access.ts";
