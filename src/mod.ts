@@ -227,6 +227,7 @@ const PROVIDER_NAMES = namesOf<ProviderSettings>({
   apiKey: true,
   headers: true,
   onDisconnect: true,
+  passHeaders: true,
 });
 
 /**

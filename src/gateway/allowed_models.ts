@@ -54,7 +54,7 @@ function modelsIn(value: unknown, depth = 0): unknown[] {
   );
 }
 
-/** What is nested deeper is taken for a model that no key may call. */
+/** A deeper value is taken for a model that no key may call. */
 const MAX_DEPTH = 12;
 
 /** Returns the name of a model that may be given with its settings; for what names none, one by which no key may call it. */

@@ -18,7 +18,7 @@ export interface GatewayState {
   lastCosts: RecentMap<bigint>;
   /** The times of the last calls of callers, on the monotonic clock: one that calls often has its next reservation kept. */
   lastCalls: RecentMap<number>;
-  /** What hides the credentials of providers in their answers, by their names. */
+  /** The search for credentials in the answers of providers, by their names. */
   hiddenSecrets: Map<string, HiddenSecrets>;
   /** True once a call could not be booked: no further call is made until the ledger takes writes again. */
   isLedgerDown?: boolean;

@@ -45,7 +45,7 @@ export function findUpstream(
     query,
     headers: { ...headers, ...(apiKey !== undefined && credentials(family, apiKey)) },
     hasKey: apiKey !== undefined,
-    passedHeaders: passHeaders && namesOf(passHeaders.join(" ")),
+    passedHeaders: passHeaders && namesOf(passHeaders.join(" ").toLowerCase()),
     onDisconnect: onDisconnect ?? (ABORTING.has(provider) ? "abort" : "drain"),
   };
 }

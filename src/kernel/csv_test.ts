@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { cellOf } from "./csv.ts";
 
-/** What spreadsheets skip before a formula: blanks of any width, controls, byte order marks, marks of direction. */
+/** Characters that spreadsheets skip before a formula: blanks, controls, byte order marks, marks of direction. */
 const SKIPPED = [
   ..."\t\r\n \v\f\0\x1b\x7f\x85\u00a0\u1680\u2000\u2003\u2009\u2028\u2029\u202f\u205f\u3000",
   ..."\ufeff\ufffe\u200b\u200c\u200d\u200e\u200f\u202a\u202e\u2060\u2066\u00ad\u061c\u115f\u3164\ufe0f\u{e0001}",

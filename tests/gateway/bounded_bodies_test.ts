@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { openTestPurser } from "../harness/test_purser.ts";
 import { type PlainProvider, startPlainProvider } from "./plain_provider.ts";
 
-/** What a strict budget takes for text, at every depth of a request: the rest may cost more than its bytes. */
+/** A strict budget takes known fields for text, at every depth of a request: others may cost more than their bytes. */
 
 const PATHS = {
   chat: "/openai/v1/chat/completions",

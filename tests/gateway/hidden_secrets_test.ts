@@ -29,7 +29,7 @@ const FORMS: Record<string, (value: string) => string> = {
   "in base64": base64,
 };
 
-/** What is around a value: characters of one to four bytes, and an end that begins like a key. */
+/** The text around a value: characters of one to four bytes, and an end that begins like a key. */
 const AROUND: [before: string, after: string] = ['{"a":"é\u2028😀 sk-pr ', ' sk-proj-Ab12 \u0000","b":1.00}'];
 
 interface Case {
