@@ -21,14 +21,15 @@ export function hideSecrets(
 ): HiddenSecrets {
   const found = known.get(provider);
   if (found) return found;
-  const values = credentialsOf(provider, providerSources);
+  // The bytes of an answer are searched as one character each, so that all others stay what they are.
+  const values = credentialsOf(provider, providerSources)
+    .flatMap((value) => [value, Buffer.from(value).toString("latin1")]);
   const secrets = createSecrets(values);
   // Native searches for each of them take less time than one that replaces.
   const parts = values.flatMap((value) => [value, ...partsOf(value)]);
   const forms = [...new Set(parts.flatMap((part) => [...formsOf(part), ...base64CoresOf(part)]))];
   const hidden: HiddenSecrets = {
     inBytes(bytes, text) {
-      // One character for each byte, so that all others stay what they are.
       const latin1 = () => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("latin1");
       const searched = text ?? latin1();
       if (!forms.some((form) => searched.includes(form))) return bytes;

@@ -12,6 +12,7 @@ const KEYS = {
   lite: 'k"e/y+=&<é>-0123456789',
 };
 const TOKEN = "tok_0123456789abcdef";
+const SECRET = "caf\u00e9-0123456789";
 const PASSWORD = "pass-word-0123456789";
 const HIDDEN = "[redacted:configured_secret]";
 
@@ -81,7 +82,7 @@ async function withProvider(
         lite: {
           baseUrl: `${compatible}?api_key=${PASSWORD}&api-version=2025-04-01-preview`,
           apiKey: encodeURIComponent(KEYS.lite),
-          headers: { "x-auth-token": `Bearer ${TOKEN}`, "x-team": "team-0123456789" },
+          headers: { "x-auth-token": `Bearer ${TOKEN}`, "x-team": "team-0123456789", "x-secret": SECRET },
         },
         local: { baseUrl: compatible, apiKey: "placeholder" },
         "lm-studio": { baseUrl: compatible, apiKey: "lm-studio" },
@@ -162,9 +163,9 @@ Deno.test("the length of an answer is that of what is left of it", () =>
 Deno.test("credentials in the headers and the address of a configured provider are replaced, and nothing else of them", () =>
   withProvider(async ({ answer, send }) => {
     const shown = "api-version=2025-04-01-preview team-0123456789";
-    answer(() => new Response(`${TOKEN} ${PASSWORD} ${shown}`));
+    answer(() => new Response(`${TOKEN} ${PASSWORD} ${SECRET} \u00e9 ${shown}`));
     const response = await send({ path: "/lite/v1/chat/completions", body: { model: "m", messages: [] } });
-    assert.equal(await response.text(), `${HIDDEN} ${HIDDEN} ${shown}`);
+    assert.equal(await response.text(), `${HIDDEN} ${HIDDEN} ${HIDDEN} \u00e9 ${shown}`);
   }));
 
 Deno.test("the key of a server that needs none, such as its name or a word, is no secret in its answers", () =>
