@@ -180,6 +180,24 @@ Deno.test("a strict budget refuses what is not known to be text, at every depth 
         body,
       );
     }
+    const labels: [path: string, body: object][] = [
+      [PATHS.chat, { ...CHAT, max_tokens: 1, metadata: { tags: ["paid"] } }], // of LiteLLM
+      [PATHS.chat, { ...CHAT, max_tokens: 1, logit_bias: { a: {} } }],
+      [PATHS.responses, {
+        model: "gpt-4o-mini",
+        max_output_tokens: 1,
+        input: "Hi",
+        metadata: { a: { b: 1 } },
+      }],
+      [GEMINI, { generationConfig: { maxOutputTokens: 1 }, contents: [], labels: { a: [] } }],
+    ];
+    for (const [path, body] of labels) {
+      const { status, message } = await send(path, body);
+      assert.deepEqual([status, /its (metadata|logit_bias|labels) has the field "(tags|a)"/.test(message)], [
+        402,
+        true,
+      ]);
+    }
     const nested =
       '{"model":"gpt-4o-mini","max_tokens":1,"messages":[{"content":[{"text":"Hi","images":[]}]}]}';
     assert.match(

@@ -9,11 +9,14 @@ import { type Fields, isFields } from "../../pricing/mod.ts";
 
 /** The known fields of an object; those with other values are counted as the text that they are. */
 export interface Shape {
-  readonly [name: string]: Shape | typeof ANY;
+  readonly [name: string]: Shape | typeof ANY | typeof LABELS;
 }
 
 /** JSON of any form, such as the arguments of a tool or a schema: it is text for a model. */
 const ANY = "any JSON";
+
+/** Names of the client's own, each with a text: proxies read lists and objects there as settings of theirs. */
+const LABELS = "texts by name";
 
 /** Returns fields with values that hold no further objects. */
 function plain(names: string): Shape {
@@ -64,9 +67,9 @@ export const KNOWN_TO_CHAT: Shape = {
   usage: plain("include"),
   response_format: ANY,
   guided_json: ANY,
-  logit_bias: ANY,
+  logit_bias: LABELS,
   chat_template_kwargs: ANY,
-  metadata: ANY,
+  metadata: LABELS,
 };
 
 export const KNOWN_TO_EMBEDDINGS: Shape = plain(
@@ -87,7 +90,7 @@ export const KNOWN_TO_RESPONSES: Shape = {
     summary: plain("type text"),
     arguments: ANY,
     input: ANY,
-    metadata: ANY,
+    metadata: LABELS,
   },
   stream_options: plain("include_obfuscation include_usage"),
   tools: { ...FUNCTION, ...plain("type defer_loading"), format: ANY },
@@ -97,13 +100,13 @@ export const KNOWN_TO_RESPONSES: Shape = {
     ...plain("verbosity"),
     format: { ...plain("type name description strict"), schema: ANY },
   },
-  metadata: ANY,
-  client_metadata: ANY,
+  metadata: LABELS,
+  client_metadata: LABELS,
 };
 
 const CACHE = { cache_control: plain("type ttl scope") };
 
-const BLOCK: Record<string, Shape | typeof ANY> = {
+const BLOCK: Record<string, Shape[string]> = {
   ...plain("type text id name tool_use_id is_error thinking signature data"),
   ...CACHE,
   citations: plain("enabled"),
@@ -132,7 +135,7 @@ export const KNOWN_TO_MESSAGES: Shape = {
   diagnostics: plain("previous_message_id"),
 };
 
-const PART: Record<string, Shape | typeof ANY> = {
+const PART: Record<string, Shape[string]> = {
   ...plain("text thought thoughtSignature"),
   functionCall: { ...plain("id name"), args: ANY },
   executableCode: plain("id language code"),
@@ -165,7 +168,7 @@ export const KNOWN_TO_GEMINI: Shape = bothSpellings({
     retrievalConfig: { ...plain("languageCode"), latLng: plain("latitude longitude") },
   },
   safetySettings: plain("category threshold method"),
-  labels: ANY,
+  labels: LABELS,
   generationConfig: {
     ...plain("maxOutputTokens candidateCount temperature topP topK stopSequences seed logprobs"),
     ...plain("responseMimeType responseModalities responseLogprobs presencePenalty frequencyPenalty"),
@@ -180,7 +183,7 @@ export const KNOWN_TO_GEMINI: Shape = bothSpellings({
 function bothSpellings(shape: Shape): Shape {
   return Object.fromEntries(
     Object.entries(shape).flatMap(([name, inner]) => {
-      const value = inner === ANY ? ANY : bothSpellings(inner);
+      const value = typeof inner === "string" ? inner : bothSpellings(inner);
       return [[name, value], [name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`), value]];
     }),
   );
@@ -211,13 +214,19 @@ function findUnknown(value: unknown, known: Shape, path: string, depth: number):
   for (const [name, inner] of Object.entries(value)) {
     if (inner === undefined || inner === null) continue;
     const shape = Object.hasOwn(known, name) ? known[name] : undefined;
-    if (shape === undefined) {
-      const holder = path === "" ? "it" : `its ${path}`;
-      return `${holder} has the field "${name.slice(0, 80)}", whose cost is not known`;
-    }
+    const place = path === "" ? name : `${path}.${name}`;
+    if (shape === undefined) return unknownIn(path === "" ? "it" : `its ${path}`, name);
     if (shape === ANY || typeof inner !== "object") continue;
-    const reason = findUnknown(inner, shape, path === "" ? name : `${path}.${name}`, depth + 1);
+    if (shape === LABELS) {
+      const label = Object.entries(inner).find(([, value]) => typeof value === "object" && value !== null);
+      if (label) return unknownIn(`its ${place}`, label[0]);
+      continue;
+    }
+    const reason = findUnknown(inner, shape, place, depth + 1);
     if (reason) return reason;
   }
   return undefined;
 }
+
+const unknownIn = (holder: string, name: string) =>
+  `${holder} has the field "${name.slice(0, 80)}", whose cost is not known`;
