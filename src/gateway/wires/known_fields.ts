@@ -1,4 +1,4 @@
-import { type Fields, isFields } from "../../pricing/mod.ts";
+import type { Fields } from "../../pricing/mod.ts";
 
 /*
  * The fields of requests that add nothing to the cost of a call beyond their text and its output limit, or that a wire's reader
@@ -197,36 +197,48 @@ const MAX_DEPTH = 24;
  * fee, or name another model.
  */
 export function unknownField(body: Fields, known: Shape): string | undefined {
-  return findUnknown(body, known, "", 0);
+  const found = findUnknown(body, known, 0);
+  if (found === undefined) return undefined;
+  const { path, name } = found;
+  if (name === undefined) return "it is nested too deeply to be bounded";
+  const holder = path === "" ? "it" : `its ${path.slice(1)}`;
+  return `${holder} has the field "${name.slice(0, 80)}", whose cost is not known`;
 }
 
-function findUnknown(value: unknown, known: Shape, path: string, depth: number): string | undefined {
-  if (depth > MAX_DEPTH) return "it is nested too deeply to be bounded";
+/** An unknown field, and the path to its object: `.messages[0]`. Without a name, the object is nested too deeply. */
+interface Unknown {
+  path: string;
+  name?: string;
+}
+
+function findUnknown(value: object, known: Shape, depth: number): Unknown | undefined {
+  if (depth > MAX_DEPTH) return { path: "" };
+  // The path is written only where something is found: a large body has hundreds of thousands of values.
+  const within = (part: string, found: Unknown): Unknown => ({ ...found, path: part + found.path });
   if (Array.isArray(value)) {
     for (const [index, item] of value.entries()) {
-      if (typeof item !== "object") continue;
-      const reason = findUnknown(item, known, `${path}[${index}]`, depth + 1);
-      if (reason) return reason;
+      const found = isObject(item) ? findUnknown(item, known, depth + 1) : undefined;
+      if (found) return within(`[${index}]`, found);
     }
     return undefined;
   }
-  if (!isFields(value)) return undefined;
   for (const [name, inner] of Object.entries(value)) {
     if (inner === undefined || inner === null) continue;
     const shape = Object.hasOwn(known, name) ? known[name] : undefined;
-    const place = path === "" ? name : `${path}.${name}`;
-    if (shape === undefined) return unknownIn(path === "" ? "it" : `its ${path}`, name);
-    if (shape === ANY || typeof inner !== "object") continue;
-    if (shape === LABELS) {
-      const label = Object.entries(inner).find(([, value]) => typeof value === "object" && value !== null);
-      if (label) return unknownIn(`its ${place}`, label[0]);
-      continue;
-    }
-    const reason = findUnknown(inner, shape, place, depth + 1);
-    if (reason) return reason;
+    if (shape === undefined) return { path: "", name };
+    if (shape === ANY || !isObject(inner)) continue;
+    const found = shape === LABELS ? findObject(inner) : findUnknown(inner, shape, depth + 1);
+    if (found) return within(`.${name}`, found);
   }
   return undefined;
 }
 
-const unknownIn = (holder: string, name: string) =>
-  `${holder} has the field "${name.slice(0, 80)}", whose cost is not known`;
+/** Finds a label that is no text. */
+function findObject(labels: object): Unknown | undefined {
+  const label = Object.entries(labels).find(([, value]) => isObject(value));
+  return label && { path: "", name: label[0] };
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === "object" && value !== null;
+}
