@@ -26,13 +26,10 @@ function checkAllowed(model: string, { models }: Caller): void {
 export function checkRequested(model: string, body: Fields, known: Shape, caller: Caller): void {
   checkAllowed(model, caller);
   if (caller.models === null) return;
-  const { tools, plugins, model: _, ...fields } = body;
-  const parts = [tools, plugins].flat().filter(isFields);
-  const unknown = Object.entries(fields).filter(([name]) => !Object.hasOwn(known, name));
-  const others = [
-    ...parts.flatMap(({ model, models }) => [model, models]),
-    ...modelsIn(Object.fromEntries(unknown)),
-  ];
+  // Within the schemas of tools, `model` is any name.
+  const ofTools = [body.tools].flat().filter(isFields).flatMap(({ model, models }) => [model, models]);
+  const unknown = Object.entries(body).filter(([name]) => !Object.hasOwn(known, name));
+  const others = [...ofTools, ...modelsIn(Object.fromEntries(unknown))];
   for (const other of others.flat()) {
     // LiteLLM has switches, too: `disable_fallbacks`.
     if (other !== undefined && other !== null && typeof other !== "boolean") {

@@ -366,6 +366,7 @@ Deno.test("a key of some models reaches no other one by a list, nor by what a pr
       [403, { ...CHAT, litellm_params: { default_fallbacks: ["dear"] } }],
       [403, { ...CHAT, provider_options: { a: [[{ models: ["cheap", "dear"] }]] } }],
       [403, { ...CHAT, model_fallback: "dear" }],
+      [403, { ...CHAT, plugins: [{ id: "fusion", judge: { model: "dear" } }] }],
     ];
     for (const [status, body] of bodies) {
       const response = await raw("POST", CALLS.lite!.path, { key, body });
