@@ -228,6 +228,7 @@ const PROVIDER_NAMES = namesOf<ProviderSettings>({
   headers: true,
   onDisconnect: true,
   statesCost: true,
+  passHeaders: true,
 });
 
 /**

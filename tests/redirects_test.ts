@@ -50,7 +50,7 @@ const MODELS = [
   "local:m",
 ];
 
-for (const status of [301, 302, 303, 307, 308]) {
+for (const status of [300, 301, 302, 303, 305, 306, 307, 308, 310]) {
   Deno.test(`a provider's redirect by ${status} is refused: no key and no prompt goes along`, async () => {
     await using redirect = startRedirect(status);
     const { from } = redirect;
@@ -89,7 +89,7 @@ Deno.test("a redirect within one origin is refused as well, and the error names 
   });
 });
 
-for (const status of [302, 308]) {
+for (const status of [300, 302, 305, 308]) {
   Deno.test(`a server's redirect by ${status} is refused: no API key and no body goes along`, async () => {
     await using redirect = startRedirect(status);
     const options = { server: redirect.from, apiKey: SECRET };

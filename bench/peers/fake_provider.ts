@@ -24,8 +24,8 @@ Deno.serve({ port: 0, hostname: "127.0.0.1", onListen: ({ port }) => console.log
   const body = await request.json();
   if (body.stream !== true) return new Response(whole, { headers: { "content-type": "application/json" } });
   // Of a client that asks for it: the pause between events in milliseconds, and their number.
-  const pauseMs = Number(request.headers.get("x-bench-pause") ?? 0);
-  const deltas = Number(request.headers.get("x-bench-deltas") ?? DELTAS);
+  const pauseMs = Number(body.metadata?.pause_ms ?? 0);
+  const deltas = Number(body.metadata?.deltas ?? DELTAS);
   let sent = 0;
   const stream = new ReadableStream({
     async pull(controller) {

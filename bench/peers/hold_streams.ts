@@ -11,11 +11,12 @@ async function hold(): Promise<void> {
   await new Promise((resolve) => setTimeout(resolve, Math.random() * Number(pause)));
   const response = await fetch(url, {
     method: "POST",
-    headers: { authorization: `Bearer ${key}`, "x-bench-pause": pause, "x-bench-deltas": events },
+    headers: { authorization: `Bearer ${key}` },
     body: JSON.stringify({
       model: "gpt-4o-mini",
       stream: true,
       max_completion_tokens: 200,
+      metadata: { pause_ms: pause, deltas: events },
       messages: [{ role: "user", content: "What is 2+2?" }],
     }),
   });

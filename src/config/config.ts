@@ -24,6 +24,8 @@ export interface ProviderSettings {
   statesCost?: StatesCost;
   /** The treatment of a stream through the gateway whose client has left; default: `drain`, it is read to its end. */
   onDisconnect?: "abort" | "drain";
+  /** Headers of clients that the gateway passes on, besides those that it always does; `x-team-*` stands for all that begin so. */
+  passHeaders?: string[];
 }
 
 /** Every setting of a Purser process, after precedence. Secrets are in plaintext: never log all of it. */

@@ -96,6 +96,16 @@ Deno.test("loadConfig() reports path and reason of every invalid setting", async
     ],
     [`{"providers": {"local": {}}}`, "providers.local.base_url: is missing"],
     [
+      `{"providers": {"local": {"base_url": "http://a", "pass_headers": ["x y"]}}}`,
+      "providers.local.pass_headers[0]: must be the name of a header, such as x-team, or the beginning of names, such as x-team-*",
+    ],
+    ...["Authorization", "x-api-key", "cookie", "host", "X-Purser-*", "sec-*"].map((
+      name,
+    ): [string, string] => [
+      `{"providers": {"local": {"base_url": "http://a", "pass_headers": ["x-a", "${name}"]}}}`,
+      "providers.local.pass_headers[1]: can't be passed on: the gateway sets it, or it has what no provider gets, such as the client's key",
+    ]),
+    [
       `{"providers": {"local": {"base_url": "ftp://a"}}}`,
       "providers.local.base_url: must be an http:// or https:// URL",
     ],

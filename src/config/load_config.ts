@@ -95,7 +95,7 @@ export async function loadConfig(input: {
     maxContextBytes: file.max_context_bytes ?? DEFAULT_MAX_CONTEXT_BYTES,
     providers: Object.fromEntries(
       Object.entries(file.providers ?? {}).map((
-        [name, { base_url, api_key, headers, on_disconnect, states_cost }],
+        [name, { base_url, api_key, headers, on_disconnect, states_cost, pass_headers }],
       ) => [
         name,
         {
@@ -104,6 +104,7 @@ export async function loadConfig(input: {
           ...(headers && { headers }),
           ...(on_disconnect && { onDisconnect: on_disconnect }),
           ...(states_cost && { statesCost: states_cost }),
+          ...(pass_headers && { passHeaders: pass_headers }),
         },
       ]),
     ),

@@ -172,7 +172,7 @@ Deno.test("loadConfig() reads comments, trailing commas and variables", async ()
         // where models run
         "providers": {
           "local": {"base_url": "http://127.0.0.1:11434/v1", "api_key": "\${LOCAL_KEY}"},
-          "other": {"base_url": "https://\${REGION}.example.com/v1", "headers": {"x-team": "a$\${b}"}},
+          "other": {"base_url": "https://\${REGION}.example.com/v1", "headers": {"x-team": "a$\${b}"}, "pass_headers": ["X-App", "x-team-*"]},
           "lite": {"base_url": "http://127.0.0.1:4000", "states_cost": "litellm"},
           "micro": {"base_url": "http://127.0.0.1", "states_cost": {"field": "cost", "unit": "micro_usd"}},
         },
@@ -187,7 +187,11 @@ Deno.test("loadConfig() reads comments, trailing commas and variables", async ()
   });
   assert.deepEqual(config.providers, {
     local: { baseUrl: "http://127.0.0.1:11434/v1", apiKey: "s3cret" },
-    other: { baseUrl: "https://eu.example.com/v1", headers: { "x-team": "a${b}" } },
+    other: {
+      baseUrl: "https://eu.example.com/v1",
+      headers: { "x-team": "a${b}" },
+      passHeaders: ["x-app", "x-team-*"],
+    },
     lite: { baseUrl: "http://127.0.0.1:4000", statesCost: "litellm" },
     micro: { baseUrl: "http://127.0.0.1", statesCost: { field: "cost", unit: "micro_usd" } },
   });

@@ -22,11 +22,14 @@ export {
 export type { ListedProfile } from "./profiles_file.ts";
 export {
   billedProviders,
+  credentialsOf,
   findOwnAddress,
   type ListenAddress,
+  mayPassHeader,
   type ProviderAccess,
   type ProviderSources,
   providersWithKeys,
   readProviderAccess,
   withNames,
+  withQuery,
 } from "./provider_access.ts";

@@ -1,4 +1,5 @@
 import { PurserError } from "../kernel/errors.ts";
+import { CONNECTION_HEADERS } from "../kernel/header_fields.ts";
 import { isLoopback } from "../kernel/loopback_host.ts";
 import type { StatesCost } from "../contract/stated_costs.ts";
 import type { ProviderSettings } from "./config.ts";
@@ -6,8 +7,10 @@ import type { Environment } from "./environment.ts";
 
 /** The address and the credentials of a model provider. */
 export interface ProviderAccess {
-  /** The base URL of its API, with the version: `https://api.openai.com/v1`. */
+  /** The base URL of its API, with the version and without a slash at its end: `https://api.openai.com/v1`. */
   baseUrl: string;
+  /** The query of its base URL, to add to each request: `api-version=preview`. Empty without one. */
+  query: string;
   apiKey?: string;
   /** Headers to add to each request. */
   headers: Readonly<Record<string, string>>;
@@ -54,13 +57,52 @@ export function readProviderAccess(
   const builtIn = Object.hasOwn(BUILT_IN, provider) ? BUILT_IN[provider] : undefined;
   if (builtIn) {
     return {
-      baseUrl: readBaseUrl(env, builtIn.url, builtIn.defaultUrl),
+      ...splitUrl(readBaseUrl(env, builtIn.url, builtIn.defaultUrl)),
       apiKey: readKey(env, builtIn.key, what),
       headers: {},
     };
   }
   const { baseUrl, apiKey, headers = {} } = providers[provider]!;
-  return { baseUrl, apiKey, headers };
+  return { ...splitUrl(baseUrl), apiKey, headers };
+}
+
+/** Names of headers and parameters whose values are credentials. */
+const OF_CREDENTIALS = /auth|key|token|secret|passw|credential|cookie|signature/i;
+
+/** Returns the credentials that requests to a provider have. Throws as `readProviderAccess()` does. */
+export function credentialsOf(provider: string, sources: ProviderSources): string[] {
+  const { baseUrl, apiKey, headers, query } = readProviderAccess(
+    provider,
+    `the provider ${provider}`,
+    sources,
+  );
+  const named = [...Object.entries(headers), ...new URLSearchParams(query)];
+  return [
+    apiKey ?? "",
+    new URL(baseUrl).password,
+    ...named.flatMap(([name, value]) => OF_CREDENTIALS.test(name) ? value : []),
+    // Servers that need no key get one that others know: a word such as `placeholder`, or their own name.
+  ].filter((value) => !/^[a-z]{0,19}$/i.test(value) && !provider.includes(value));
+}
+
+function splitUrl(url: string): Pick<ProviderAccess, "baseUrl" | "query"> {
+  if (!/[?#]/.test(url)) return { baseUrl: url.replace(/\/+$/, ""), query: "" };
+  const [base = "", query = ""] = url.replace(/#.*/, "").split(/\?(.*)/);
+  return { baseUrl: base.replace(/\/+$/, ""), query };
+}
+
+/** Returns the address of a request with the query of its provider's base URL. */
+export function withQuery(address: string, query: string): string {
+  return query === "" ? address : `${address}${address.includes("?") ? "&" : "?"}${query}`;
+}
+
+/** The headers of a client with its credentials, of its browser and of the way that its request came, and Purser's own. */
+const OF_THE_CLIENT =
+  /^(?:authorization|x-api-key|x-goog-api-key|cookie|forwarded|via|x-real-ip|(?:accept|content)-encoding|(?:x-)?purser-.*|x-forwarded-.*|sec-.*)$/;
+
+/** Returns whether the gateway may pass a header of its clients on, if the config names it; in lower case. */
+export function mayPassHeader(name: string): boolean {
+  return !CONNECTION_HEADERS.has(name) && !OF_THE_CLIENT.test(name);
 }
 
 /** Returns the addresses of all providers, and which form of a bill the config declares for them. */

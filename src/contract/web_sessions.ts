@@ -17,6 +17,12 @@ export interface WebSession {
   expires_at: string | null;
 }
 
+/** The access of a browser that has signed in just now. */
+export interface StartedWebSession extends WebSession {
+  /** The secret of the session, for the storage of the page. Each request of the session has it in a header. */
+  token: string;
+}
+
 export const SignIn = z.union([
   z.strictObject({ api_key: z.string().min(1).max(500) }),
   z.strictObject({

@@ -4,6 +4,8 @@ import { AHEAD_MS, type CallBounds, callerOf, type CallScopes, type Grant } from
 import { PurserError } from "../kernel/errors.ts";
 import { type PriceBook, unboundedModel } from "../pricing/mod.ts";
 import type { GatewayContext, GatewayRequest } from "./context.ts";
+import { openBeta } from "./wires/beta_headers.ts";
+import { findRepeatedName } from "./wires/repeated_names.ts";
 import type { ModelRequest } from "./wires/wire.ts";
 
 /** Tokens that providers add around a request: role markers, the schema preamble, the tool-use system prompt. */
@@ -23,7 +25,8 @@ export interface Admitted {
 
 /**
  * Asks the budgets of a call, and reserves its cost. Nothing of the request is changed: a limit that is too large for a strict
- * budget is refused, with the one that would fit. `bytes` bounds the input of a strict call, `inputBytes` estimates that of others.
+ * budget is refused, with the one that would fit. The bytes of the `body` bound the input of a strict call, `inputBytes` estimates
+ * that of others.
  *
  * @throws {BudgetExceededError} nothing was sent
  */
@@ -31,7 +34,7 @@ export async function admit(
   ctx: GatewayContext,
   gatewayRequest: GatewayRequest,
   request: ModelRequest,
-  { bytes, inputBytes }: { bytes: number; inputBytes: number },
+  { body, inputBytes }: { body: Uint8Array; inputBytes: number },
 ): Promise<Admitted> {
   const prices = ctx.prices.current?.() ?? ctx.prices;
   const { target, caller, attribution: { agentId, sessionId, runId } } = gatewayRequest;
@@ -56,8 +59,8 @@ export async function admit(
       }) ?? 0n;
       if (!withWorst) return { estimateNanoUsd, isUnpriced };
       // Tokenizers are byte-level: a token covers at least one byte of the request.
-      const max = bytes + TOKENS_AROUND_A_CALL;
-      because = unboundedBecause(ctx, target.provider, request);
+      const max = body.length + TOKENS_AROUND_A_CALL;
+      because = unboundedBecause(ctx, gatewayRequest, request, body);
       const rates = because === undefined ? prices.worstCaseRates({ ...query, inputTokens: max }) : null;
       return {
         estimateNanoUsd,
@@ -95,13 +98,22 @@ function callsOften({ gateway, clock, keepAlive }: GatewayContext, scopes: CallS
 /** Returns the reason that a request has no bound. */
 function unboundedBecause(
   ctx: Pick<GatewayContext, "prices" | "clock">,
-  provider: string,
+  { target: { provider, family }, headers }: GatewayRequest,
   request: ModelRequest,
+  body: Uint8Array,
 ): string | undefined {
   const { model, maxOutputTokens, outputField } = request;
-  const because = request.unboundedBecause() ??
-    (maxOutputTokens === undefined ? `this one sets no output limit (${outputField})` : undefined);
-  return because ?? unboundedModel({ provider, model }) ?? unpricedService(ctx, provider, request);
+  return request.unboundedBecause() ?? openBeta(family, headers) ?? openName(body) ??
+    (maxOutputTokens === undefined ? `this one sets no output limit (${outputField})` : undefined) ??
+    unboundedModel({ provider, model }) ?? unpricedService(ctx, provider, request);
+}
+
+/** Returns why a request has no bound of which the provider may read another value than the one that was bounded. */
+function openName(body: Uint8Array): string | undefined {
+  const repeated = findRepeatedName(body);
+  return repeated === undefined
+    ? undefined
+    : `it has "${repeated.slice(0, 80)}" twice, of which the provider might take the other one`;
 }
 
 /** Returns why the cost of a request has no bound that asks for a tier, a speed or a region without known prices. */

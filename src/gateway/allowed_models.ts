@@ -2,6 +2,7 @@ import { PurserError } from "../kernel/errors.ts";
 import { type Fields, isFields } from "../pricing/mod.ts";
 import type { Caller } from "./attribution.ts";
 import type { Endpoint } from "./targets.ts";
+import type { Shape } from "./wires/known_fields.ts";
 import { modelOf } from "./wires/requests.ts";
 
 /* The models that a key may call, and of which it may learn anything. */
@@ -19,17 +20,16 @@ function checkAllowed(model: string, { models }: Caller): void {
 /**
  * Refuses a request for a model that a key may not call. Providers and the proxies before them take others, which they call in
  * its place or beside it: OpenRouter `models`, `preset` and plugins, LiteLLM `fallbacks`, `context_window_fallbacks` and such,
- * Anthropic `fallbacks`, and tools with a `model` such as Anthropic's advisor.
+ * also within `router_settings_override`, `user_config` and `extra_body`, Anthropic `fallbacks`, and tools with a `model` such
+ * as Anthropic's advisor.
  */
-export function checkRequested(model: string, body: Fields, caller: Caller): void {
+export function checkRequested(model: string, body: Fields, known: Shape, caller: Caller): void {
   checkAllowed(model, caller);
   if (caller.models === null) return;
-  const names = Object.keys(body).filter((name) => /^(?:models|preset)$|fallbacks$/.test(name));
-  const parts = [body.tools, body.plugins].flat().filter(isFields);
-  const others = [
-    ...names.map((name) => body[name]),
-    ...parts.flatMap(({ model, models }) => [model, models]),
-  ];
+  // Within the schemas of tools, `model` is any name.
+  const ofTools = [body.tools].flat().filter(isFields).flatMap(({ model, models }) => [model, models]);
+  const unknown = Object.entries(body).filter(([name]) => !Object.hasOwn(known, name));
+  const others = [...ofTools, ...modelsIn(Object.fromEntries(unknown))];
   for (const other of others.flat()) {
     // LiteLLM has switches, too: `disable_fallbacks`.
     if (other !== undefined && other !== null && typeof other !== "boolean") {
@@ -37,6 +37,22 @@ export function checkRequested(model: string, body: Fields, caller: Caller): voi
     }
   }
 }
+
+/** The fields that name models. */
+const OF_MODELS = /^(?:models?|model_name|model_id|preset)$|fallbacks?$/;
+
+/** Returns the values of the fields that name models, at any depth. */
+function modelsIn(value: unknown, depth = 0): unknown[] {
+  if (depth > MAX_DEPTH) return [value];
+  if (Array.isArray(value)) return value.flatMap((item) => modelsIn(item, depth + 1));
+  if (!isFields(value)) return [];
+  return Object.entries(value).flatMap(([name, inner]) =>
+    OF_MODELS.test(name) ? [inner] : modelsIn(inner, depth + 1)
+  );
+}
+
+/** A deeper value is taken for a model that no key may call. */
+const MAX_DEPTH = 12;
 
 /** Returns the name of a model that may be given with its settings; for what names none, one by which no key may call it. */
 function nameOf(model: unknown): string {

@@ -5,6 +5,7 @@ import type { HeaderFields } from "../kernel/header_fields.ts";
 import type { RecentMap } from "../kernel/recent_map.ts";
 import type { Turns } from "../kernel/turns.ts";
 import type { Attribution, Caller } from "./attribution.ts";
+import type { HiddenSecrets } from "./hidden_secrets.ts";
 import type { LiveCall } from "./live_calls.ts";
 import type { Send } from "./pooled_send.ts";
 import type { Target } from "./targets.ts";
@@ -17,6 +18,8 @@ export interface GatewayState {
   lastCosts: RecentMap<bigint>;
   /** The times of the last calls of callers, on the monotonic clock: one that calls often has its next reservation kept. */
   lastCalls: RecentMap<number>;
+  /** The search for credentials in the answers of providers, by their names. */
+  hiddenSecrets: Map<string, HiddenSecrets>;
   /** True once a call could not be booked: no further call is made until the ledger takes writes again. */
   isLedgerDown?: boolean;
   /** Sends a request to a provider, once, and follows no redirect. */

@@ -1,52 +1,68 @@
 import { PurserError } from "../kernel/errors.ts";
-import type { HeaderFields } from "../kernel/header_fields.ts";
+import { mayPassHeader } from "../config/mod.ts";
+import { CONNECTION_HEADERS, type HeaderFields } from "../kernel/header_fields.ts";
+import type { Secrets } from "../redaction/values/mod.ts";
+import type { HiddenSecrets } from "./hidden_secrets.ts";
+import type { Family } from "./targets.ts";
 
-/* The headers that pass through the gateway. Lists are open: what is unknown passes. */
-
-/** The headers of one connection (RFC 9110, 7.6.1), and those that are set anew. */
-const OF_THE_CONNECTION = new Set([
-  "connection",
-  "keep-alive",
-  "proxy-authenticate",
-  "proxy-authorization",
-  "proxy-connection",
-  "te",
-  "trailer",
-  "transfer-encoding",
-  "upgrade",
-  "host",
-  "content-length",
-  "expect",
-]);
+/*
+ * The headers that pass through the gateway. Those of a request are a list: proxies take the model, its price, the provider or
+ * the account from headers (`x-litellm-…`, `x-portkey-…`, `helicone-…`, `cf-aig-…`, `openai-project`, `x-goog-user-project`).
+ * Those of an answer pass unless they are listed here.
+ */
 
 /**
- * The headers of a client that no provider gets: its key, its cookies, the way that it came, and those by which some servers
- * take a request for another one than it is, or leave the usage out of its answer.
+ * The headers that pass to any provider, and to those of each family: the ones that clients send and that change no model, no
+ * price, no provider and no account. As of 2026-11-27, from recordings and the sources of the SDKs openai 6.49.0,
+ * @anthropic-ai/sdk 1.14.0, @google/genai 2.32.0 and @openrouter/sdk, of Claude Code 2.1.332, Codex 0.171.0, Gemini CLI 0.61.0
+ * and opencode.
  */
-const OF_THE_CLIENT = new Set([
-  "authorization",
-  "x-api-key",
-  "x-goog-api-key",
-  "cookie",
-  "forwarded",
-  "via",
-  "x-real-ip",
-  "accept-encoding",
-  "origin",
-  "referer",
-  "x-http-method",
-  "x-http-method-override",
-  "x-method-override",
-  "x-original-url",
-  "x-rewrite-url",
-  "x-goog-fieldmask",
-]);
+export const PASSED_HEADERS: Readonly<Record<"all" | Family, string>> = {
+  all:
+    "accept accept-language user-agent traceparent tracestate idempotency-key x-request-id x-client-request-id " +
+    "x-session-id x-session-affinity x-app x-client-app x-stainless-*",
+  openai:
+    "openai-beta originator version session-id session_id thread-id conversation_id x-codex-* x-openai-subagent " +
+    "x-openai-memgen-request x-responsesapi-include-timing-metrics x-grok-conv-id http-referer x-title " +
+    "x-openrouter-title x-openrouter-categories",
+  anthropic:
+    "anthropic-version anthropic-beta anthropic-client-* anthropic-dangerous-direct-browser-access " +
+    "x-anthropic-additional-protection x-claude-code-* x-claude-remote-* session-id session_id",
+  google: "x-goog-api-client x-server-timeout x-gemini-api-privileged-user-id",
+};
 
-/** The prefixes of Purser's own headers, of proxies' and of browsers'. */
-const OF_PROXIES = /^(?:x-purser-|x-forwarded-|sec-)/;
+/** Names of headers; one with a `*` at its end stands for all that begin like it. */
+export interface HeaderNames {
+  exact: ReadonlySet<string>;
+  beginnings: readonly string[];
+}
 
-/** A key of Purser's, which some clients send in a header more, such as Azure's `api-key`. */
-const PURSER_KEY = /\bpsr_\w{12}/;
+export function namesOf(names: string): HeaderNames {
+  const list = names.split(" ");
+  return {
+    exact: new Set(list),
+    beginnings: list.filter((name) => name.endsWith("*")).map((name) => name.slice(0, -1)),
+  };
+}
+
+const OF_FAMILY: Readonly<Record<Family, HeaderNames>> = {
+  openai: namesOf(`${PASSED_HEADERS.all} ${PASSED_HEADERS.openai}`),
+  anthropic: namesOf(`${PASSED_HEADERS.all} ${PASSED_HEADERS.anthropic}`),
+  google: namesOf(`${PASSED_HEADERS.all} ${PASSED_HEADERS.google}`),
+};
+
+function has({ exact, beginnings }: HeaderNames, name: string): boolean {
+  return exact.has(name) || beginnings.some((beginning) => name.startsWith(beginning));
+}
+
+/** The forms in which the gateway reads answers. */
+const ACCEPTED = /^(?:(?:\*|application|text)\/(?:\*|json|event-stream|plain)(?:;\s*q=[\d.]+)?(?:,\s*|$))+$/i;
+
+/** The only form in which the gateway reads bodies: some servers read another one as the fields of a form. */
+const JSON_TYPE = /^application\/json(?:;\s*charset="?utf-?8"?)?$/i;
+
+/** The beginning of a Purser key, which some clients send in a header more, such as Azure's `api-key`. */
+const PURSER_KEY = /psr_\w{12}/i;
 
 /** The headers of a provider's front that mean nothing, or harm, beyond it. */
 const OF_THE_PROVIDER = new Set([
@@ -59,34 +75,68 @@ const OF_THE_PROVIDER = new Set([
   "nel",
   "report-to",
   "clear-site-data",
+  // A client that followed them would take its key along.
+  "location",
+  "content-location",
+  "refresh",
+  // They make a proxy before this server answer with a file of its own, or with an address of its network.
+  "x-sendfile",
+  "x-lighttpd-send-file",
+  "x-reproxy-url",
 ]);
 
-/** Returns the headers of a request for its provider: the client's, with the provider's key and settings. */
+/** Those of a Purser behind this one, which are not this one's, and nginx's for an answer of its own. */
+const OF_SERVERS = /^x-(?:purser|accel)-/;
+
+/**
+ * Returns the headers of a request for its provider: those of the client's that pass, with the provider's key and settings, and
+ * the names of others. None that passes has a secret of this server in its value, such as a Purser key in any encoding.
+ */
 export function requestHeaders(
   client: HeaderFields,
-  added: Readonly<Record<string, string>>,
-): Record<string, string> {
+  { family, configured, added, hasBody, secrets }: {
+    family: Family;
+    /** Those that the config adds to the headers that pass. */
+    configured: HeaderNames | undefined;
+    added: Readonly<Record<string, string>>;
+    hasBody: boolean;
+    secrets: Pick<Secrets, "scrub">;
+  },
+): { headers: Record<string, string>; dropped: string[] } {
   const headers: Record<string, string> = {};
+  const dropped: string[] = [];
   const named = namedByConnection(client);
+  const ofFamily = OF_FAMILY[family];
+  const passes = (name: string) =>
+    has(ofFamily, name) || (configured !== undefined && has(configured, name) && mayPassHeader(name));
   for (const [name, value] of client) {
-    if (OF_THE_CONNECTION.has(name) || OF_THE_CLIENT.has(name) || named.has(name)) continue;
-    if (OF_PROXIES.test(name) || PURSER_KEY.test(value)) continue;
-    headers[name] = value;
+    if (passes(name) && (name !== "accept" || ACCEPTED.test(value))) {
+      const isClean = !PURSER_KEY.test(value) && secrets.scrub(value) === value;
+      if (isClean && !named.has(name)) headers[name] = value;
+    } else if (name !== "content-type" && mayPassHeader(name)) dropped.push(name);
+  }
+  if (hasBody) {
+    const type = client.get("content-type");
+    headers["content-type"] = type !== null && JSON_TYPE.test(type) ? type : "application/json";
   }
   for (const [name, value] of Object.entries(added)) headers[name.toLowerCase()] = value;
   // Deno decodes compressed answers unless a request says what it takes, and keeps the headers of the compressed ones.
   headers["accept-encoding"] = "identity";
-  return headers;
+  return { headers, dropped };
 }
 
-/** Returns the headers of a provider's answer for the client. */
-export function answerHeaders(provider: HeaderFields, callId: string | undefined): Record<string, string> {
+/** Returns the headers of a provider's answer for the client, without the credentials that were sent. */
+export function answerHeaders(
+  provider: HeaderFields,
+  hidden: HiddenSecrets,
+  callId?: string,
+): Record<string, string> {
   const headers: Record<string, string> = {};
   const named = namedByConnection(provider);
   for (const [name, value] of provider) {
-    if (OF_THE_CONNECTION.has(name) || OF_THE_PROVIDER.has(name) || named.has(name)) continue;
-    if (name.startsWith("x-purser-")) continue; // those of a Purser behind this one are not this one's
-    headers[name] = value;
+    if (CONNECTION_HEADERS.has(name) || OF_THE_PROVIDER.has(name) || named.has(name)) continue;
+    if (OF_SERVERS.test(name)) continue;
+    headers[name] = hidden.inText(value);
   }
   // A page of a provider, such as an error of its front, must not run in this server's origin.
   if (/html|xml/i.test(headers["content-type"] ?? "")) headers["content-security-policy"] = "sandbox";

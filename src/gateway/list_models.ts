@@ -1,3 +1,4 @@
+import { withQuery } from "../config/mod.ts";
 import type { GatewayContext } from "./context.ts";
 import { type Family, familyOf } from "./targets.ts";
 import { findUpstream } from "./upstreams.ts";
@@ -39,7 +40,7 @@ export async function listModels(
   const family = familyOf(provider);
   const { version, search, headers } = REQUESTS[family];
   const upstream = findUpstream({ provider, family, version, path: "models" }, providerSources);
-  const { status, body } = await gateway.send(upstream.url + search, {
+  const { status, body } = await gateway.send(withQuery(upstream.url + search, upstream.query), {
     headers: { ...headers, ...upstream.headers },
     signal,
   });

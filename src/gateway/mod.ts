@@ -27,6 +27,7 @@ export function createGatewayState(
     calls: new Map(),
     lastCosts: new RecentMap(MAX_REMEMBERED),
     lastCalls: new RecentMap(MAX_REMEMBERED),
+    hiddenSecrets: new Map(),
     send: withoutRedirects<string, ProviderAnswer>(
       fetch ?? createPooledSend({ hasProxy: hasProxy(env) }),
       (reason) =>

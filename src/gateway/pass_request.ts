@@ -1,4 +1,5 @@
 import { chargeEvidence, type UsageReport } from "../booking/mod.ts";
+import { withQuery } from "../config/mod.ts";
 import type { ByteReader } from "../kernel/byte_reader.ts";
 import { messageOf, PurserError } from "../kernel/errors.ts";
 import { formatUsd } from "../kernel/money.ts";
@@ -13,10 +14,12 @@ import { bookAnswer, type PassedCall } from "./book_answer.ts";
 import type { GatewayContext, GatewayRequest } from "./context.ts";
 import { splitEvents, splitList } from "./events.ts";
 import { answerHeaders, requestHeaders } from "./headers.ts";
+import { type HiddenSecrets, hideSecrets } from "./hidden_secrets.ts";
 import { estimateInputBytes } from "./input_size.ts";
 import { beginCall, type LiveCall } from "./live_calls.ts";
 import { passStream } from "./pass_stream.ts";
-import { checkModel, checkQuery, type Endpoint, findEndpoint } from "./targets.ts";
+import { checkQuery } from "./query.ts";
+import { checkModel, type Endpoint, findEndpoint } from "./targets.ts";
 import type { ProviderAnswer } from "./provider_answer.ts";
 import { findUpstream, type Upstream } from "./upstreams.ts";
 import { cannotPass } from "./wires/requests.ts";
@@ -40,14 +43,14 @@ export interface PassedAnswer {
  */
 export async function passRequest(ctx: GatewayContext, request: GatewayRequest): Promise<PassedAnswer> {
   const endpoint = findEndpoint(request.method, request.target, request.headers);
+  checkQuery(request.method, request.target, request.search);
   const upstream = findUpstream(request.target, ctx.providerSources);
   if (endpoint.kind === "free") return await passFree(ctx, request, upstream, endpoint);
   const bytes = await request.body();
   const body = await parseBody(ctx, bytes);
   const { wire } = endpoint;
-  checkQuery(request.target, request.search);
   const model = wire.read(body, endpoint.model === undefined ? undefined : checkModel(endpoint.model));
-  checkRequested(model.model, body, request.caller);
+  checkRequested(model.model, body, wire.known, request.caller);
   return await passCall(ctx, { request, upstream, wire, model, body, bytes });
 }
 
@@ -73,7 +76,7 @@ async function passCall(
     ctx.gateway.isLedgerDown = false;
   }
   const inputBytes = estimateInputBytes(body, bytes.length);
-  const admitted = await admit(ctx, request, model, { bytes: bytes.length, inputBytes });
+  const admitted = await admit(ctx, request, model, { body: bytes, inputBytes });
   const callId = ctx.ids.next("call");
   const { agentId, sessionId, runId } = request.attribution;
   const facts = { agentId, sessionId, runId, provider, model: model.model, isStreamed: model.isStreamed };
@@ -105,7 +108,8 @@ async function passCall(
   }
 
   const type = response.headers.get("content-type") ?? "";
-  const headers = answerHeaders(response.headers, callId);
+  const hidden = hideSecrets(ctx, provider);
+  const headers = answerHeaders(response.headers, hidden, callId);
   const isJson = /json/i.test(type);
   // Some servers name another type for the events of a stream, or none.
   const isEvents = /^text\/event-stream/i.test(type) || (model.isStreamed && !isJson);
@@ -127,13 +131,29 @@ async function passCall(
       },
     };
     ctx.keepAlive?.(live.ended);
-    return { status: response.status, headers, body: passStream(ctx, answer), ended: live.ended };
+    return {
+      status: response.status,
+      headers,
+      body: hideIn(passStream(ctx, answer), hidden),
+      ended: live.ended,
+    };
   }
   try {
-    return await passWhole(ctx, { passed, response, headers, reader, live, release });
+    return await passWhole(ctx, { passed, response, headers, hidden, reader, live, release });
   } finally {
     live.end();
   }
+}
+
+/** Hides credentials in the events of a stream, each of which is in one part. */
+function hideIn(stream: ByteReader, hidden: HiddenSecrets): ByteReader {
+  return {
+    async read() {
+      const part = await stream.read();
+      return part.done ? part : { done: false, value: hidden.inBytes(part.value) };
+    },
+    cancel: (reason) => stream.cancel(reason),
+  };
 }
 
 /** The longest answers that models write: what is larger, such as an image, is not text. */
@@ -143,10 +163,11 @@ const BYTES_PER_TOKEN = 4;
 /** Passes on an answer that comes as a whole, once it is booked; an error without usage is not. */
 async function passWhole(
   ctx: GatewayContext,
-  { passed, response, headers, reader, live, release }: {
+  { passed, response, headers, hidden, reader, live, release }: {
     passed: PassedCall;
     response: ProviderAnswer;
     headers: Record<string, string>;
+    hidden: HiddenSecrets;
     reader: AnswerReader;
     live: LiveCall;
     release: (reason: unknown) => Promise<void>;
@@ -165,13 +186,14 @@ async function passWhole(
     else await release(error);
     throw noAnswer(provider, error, live, response.ok ? passed.callId : undefined);
   }
-  reader.takeBody(tryParse(decoder.decode(bytes)), bytes.length);
+  const text = decoder.decode(bytes);
+  reader.takeBody(tryParse(text), bytes.length);
   if (response.ok || reader.hasTokens()) {
     const call = await book(reader.report());
     if (call.costNanoUsd !== null) headers["x-purser-cost-usd"] = formatUsd(call.costNanoUsd);
   } else await release(new Error(`status ${response.status}`));
   checkStatus(provider, response);
-  return { status: response.status, headers, body: bytes };
+  return { status: response.status, headers, body: hidden.inBytes(bytes, text) };
 }
 
 /** Passes on what costs nothing. A key is shown the models only that it may call. */
@@ -189,8 +211,9 @@ async function passFree(
   try {
     const response = await send(ctx, request, upstream, { body, live });
     checkStatus(provider, response);
-    const headers = answerHeaders(response.headers, undefined);
-    const bytes = method === "HEAD" ? null : await readWhole(ctx, response, live);
+    const hidden = hideSecrets(ctx, provider);
+    const headers = answerHeaders(response.headers, hidden);
+    const bytes = method === "HEAD" ? null : hidden.inBytes(await readWhole(ctx, response, live));
     const isFiltered = endpoint.shows === "models" && models !== null && bytes !== null && response.ok;
     const kept = isFiltered ? keepModels(tryParse(decoder.decode(bytes)), models) : bytes;
     return { status: response.status, headers, body: kept };
@@ -204,18 +227,30 @@ async function passFree(
 
 function send(
   ctx: GatewayContext,
-  { method, headers, search }: GatewayRequest,
+  { method, headers: client, search, target: { provider, family } }: GatewayRequest,
   upstream: Upstream,
   { body, live }: { body: Uint8Array<ArrayBuffer> | undefined; live: LiveCall },
 ): Promise<ProviderAnswer> {
   live.quietSince = ctx.clock.monotonic();
-  return ctx.gateway.send(upstream.url + search, {
+  const { passedHeaders: configured, headers: added } = upstream;
+  const hasBody = body !== undefined;
+  const { secrets } = ctx;
+  const { headers, dropped } = requestHeaders(client, { family, configured, added, hasBody, secrets });
+  if (dropped.length > 0) {
+    ctx.log.debug("Headers of a client were not passed on", {
+      provider,
+      headers: dropped.slice(0, MAX_LOGGED_HEADERS).join(", "),
+    });
+  }
+  return ctx.gateway.send(withQuery(upstream.url + search, upstream.query), {
     method,
-    headers: requestHeaders(headers, upstream.headers),
+    headers,
     ...(body && { body }),
     signal: live.signal,
   });
 }
+
+const MAX_LOGGED_HEADERS = 20;
 
 /** The largest answer that is read as a whole. */
 const MAX_ANSWER_BYTES = 128 * 1024 * 1024;

@@ -165,21 +165,6 @@ export function findEndpoint(
   );
 }
 
-/**
- * Refuses the parameters by which Google leaves the usage out of an answer, or gives it a form that can't be read.
- */
-export function checkQuery({ family }: Target, search: string): void {
-  if (family !== "google" || search === "") return;
-  for (const [name, value] of new URLSearchParams(search)) {
-    // With `$` they are Google's, too; `$httpHeaders` sets headers, among them that of `fields`.
-    const isAsUsual = !/^\$?(fields|callback|httpHeaders|key)$/i.test(name) &&
-      (!/^\$?alt$/i.test(name) || /^(json|sse)$/.test(value));
-    if (!isAsUsual) {
-      throw cannotPass(`with ${name.slice(0, 80)}=… in its address, its answer would have no usage`);
-    }
-  }
-}
-
 /** Returns the models that a free request is about. */
 function modelsShown(path: string): Pick<Endpoint & { kind: "free" }, "shows" | "model"> {
   if (path === "models") return { shows: "models" };
@@ -207,6 +192,6 @@ function decodePath(text: string): string {
 
 /** Returns the model of a path of Gemini's, checked as one of a body is. */
 export function checkModel(model: string): string {
-  if (model.length <= 200) return model;
-  throw cannotPass("the model in its path must be 1 to 200 characters without blanks");
+  if (model.length <= 200 && !model.includes(",")) return model;
+  throw cannotPass("the model in its path must be 1 to 200 characters without blanks and commas");
 }

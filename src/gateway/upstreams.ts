@@ -1,13 +1,18 @@
 import { type ProviderSources, readProviderAccess } from "../config/mod.ts";
+import { type HeaderNames, namesOf } from "./headers.ts";
 import type { Family, Target } from "./targets.ts";
 
 /** A provider behind the gateway. */
 export interface Upstream {
   /** The address of a request, without its query. */
   url: string;
+  /** The query of its base URL. */
+  query: string;
   /** The provider's key and the headers of the config. */
   headers: Record<string, string>;
   hasKey: boolean;
+  /** The headers of clients that the config adds to those that pass. */
+  passedHeaders: HeaderNames | undefined;
   /** The treatment of a stream whose client has left: `abort` stops the provider's meter, `drain` reads it to its end. */
   onDisconnect: "abort" | "drain";
 }
@@ -27,15 +32,21 @@ export function findUpstream(
   { provider, family, version, path }: Target,
   sources: ProviderSources,
 ): Upstream {
-  const { baseUrl, apiKey, headers } = readProviderAccess(provider, `the provider ${provider}`, sources);
-  const base = baseUrl.replace(/\/+$/, "");
+  const { baseUrl, query, apiKey, headers } = readProviderAccess(
+    provider,
+    `the provider ${provider}`,
+    sources,
+  );
+  const { passHeaders, onDisconnect } = sources.providers[provider] ?? {};
   // Google's has the version in its address; the others have one version only.
-  const root = family === "google" ? base.replace(/\/v1(alpha|beta)?$/, `/${version}`) : base;
+  const root = family === "google" ? baseUrl.replace(/\/v1(alpha|beta)?$/, `/${version}`) : baseUrl;
   return {
     url: `${root}/${path}`,
+    query,
     headers: { ...headers, ...(apiKey !== undefined && credentials(family, apiKey)) },
     hasKey: apiKey !== undefined,
-    onDisconnect: sources.providers[provider]?.onDisconnect ?? (ABORTING.has(provider) ? "abort" : "drain"),
+    passedHeaders: passHeaders && namesOf(passHeaders.join(" ").toLowerCase()),
+    onDisconnect: onDisconnect ?? (ABORTING.has(provider) ? "abort" : "drain"),
   };
 }
 

@@ -23,9 +23,9 @@ export const createRoute: <
   Path extends string,
   Route extends Omit<RouteConfig, "path"> & { path: Path } & Operation,
 >(route: Route) => ReturnType<typeof createAnyRoute<Path, Route>> = (
-  { scopes, agentCheck, csvField, ...route },
+  { scopes, agentCheck, needsKey, csvField, ...route },
 ) => {
-  const permission: Permission = { scopes, agentCheck };
+  const permission: Permission = { scopes, agentCheck, needsKey };
   const checked = ignoresQuery(route) ? route : refusingQuery(route);
   const responses: RouteConfig["responses"] = { ...checked.responses };
   const entries = route.method === "get"

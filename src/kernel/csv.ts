@@ -27,6 +27,15 @@ const NUMBER = /^[+-]?\d+(\.\d+)?$/;
  * apostrophe before it, which they hide.
  */
 function textCell(text: string): string {
-  const safe = /^[=+\-@\t\r\n＝＋－＠]/.test(text) && !NUMBER.test(text) ? `'${text}` : text;
+  const safe = beginsFormula(text) && !NUMBER.test(text) ? `'${text}` : text;
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+}
+
+/** Blanks, control characters, byte order marks and others without a shape, which spreadsheets skip. */
+const SKIPPED = /^[\s\p{Z}\p{C}\p{DI}]*/u;
+
+/** Returns whether a spreadsheet may read a text as a formula; full-width, small and raised signs are signs, too. */
+function beginsFormula(text: string): boolean {
+  const start = SKIPPED.exec(text)![0].length;
+  return /^[\t\r\n]/.test(text) || /^[=+\-@\u2212]/.test(text.slice(start, start + 1).normalize("NFKC"));
 }

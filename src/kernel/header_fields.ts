@@ -1,6 +1,22 @@
 /** Headers to read: `Headers`, or what is like them and takes less time to make. Names are in lower case. */
 export type HeaderFields = Pick<Headers, "get" | typeof Symbol.iterator>;
 
+/** The headers of one connection (RFC 9110, 7.6.1), and those that each sender sets anew. Names are in lower case. */
+export const CONNECTION_HEADERS: ReadonlySet<string> = new Set([
+  "connection",
+  "keep-alive",
+  "proxy-authenticate",
+  "proxy-authorization",
+  "proxy-connection",
+  "te",
+  "trailer",
+  "transfer-encoding",
+  "upgrade",
+  "host",
+  "content-length",
+  "expect",
+]);
+
 /**
  * The headers of a response within this process, for which `Headers` takes longer to make and to read than the rest of the
  * response. Names are given in lower case; what is sent is checked by the server.

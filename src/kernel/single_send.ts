@@ -51,7 +51,7 @@ export function withoutRedirects<
 ): (input: Input, init?: RequestInit) => Promise<Answer> {
   return async (input, init) => {
     const response = await fetch(input, { ...init, redirect: "manual" });
-    if (response.type !== "opaqueredirect" && !REDIRECTS.has(response.status)) {
+    if (response.type !== "opaqueredirect" && !isRedirect(response.status)) {
       if (response instanceof Response) holdResponse(response);
       return response;
     }
@@ -64,7 +64,8 @@ export function withoutRedirects<
   };
 }
 
-const REDIRECTS = new Set([301, 302, 303, 307, 308]);
+/** All but 304, which answers a conditional request: clients disagree on which of the others they follow. */
+const isRedirect = (status: number) => status >= 300 && status < 400 && status !== 304;
 
 function describeTarget(url: URL | null, other: URL | null): string {
   if (url === null) return "an unreadable address";

@@ -8,7 +8,7 @@ import type { KeyContext } from "./context.ts";
 import { hashSecret } from "./key_text.ts";
 import { IDLE_MS, LONGEST_MS, readSession } from "./session_rows.ts";
 
-/** The sessions of the dashboard: a browser keeps a token of one, never the key, and the database has its hash. */
+/** The sessions of the dashboard: its page keeps a token of one, never the key, and the database has its hash. */
 
 /** A code is for the moment between a command and the browser that it opens. */
 const CODE_MS = MINUTE_MS;
@@ -41,7 +41,7 @@ VALUES (?1, ?2, ?3, ?3, ?4)`;
 export async function createWebSession(
   { store, clock }: Pick<KeyContext, "store" | "clock">,
   principal: Principal,
-  token: string = newToken(),
+  token: string = newSessionToken(),
 ): Promise<NewWebSession> {
   const now = clock.now();
   const [hash, expiresAt] = [hashSecret(token), now + LONGEST_MS];
@@ -89,7 +89,7 @@ const INSERT_CODE = "INSERT INTO web_codes (hash, key_id, expires_at) VALUES (?,
 export async function createSignInCode(
   { store, clock }: Pick<KeyContext, "store" | "clock">,
   keyId: string,
-  code: string = newToken(),
+  code: string = randomHex(),
 ): Promise<{ code: string; expiresAt: number }> {
   const now = clock.now();
   await store.write([
@@ -137,7 +137,7 @@ export async function redeemSignInCode(
   beginAttempt?: BeginAttempt,
 ): Promise<NewWebSession> {
   const now = ctx.clock.now();
-  const token = newToken();
+  const token = newSessionToken();
   const [hash, codeHash, expiresAt] = [hashSecret(token), hashSecret(code), now + LONGEST_MS];
   const end = beginAttempt?.(codeHash);
   const results = await ctx.store.write([
@@ -157,8 +157,11 @@ export async function redeemSignInCode(
   return { token, expiresAt, principal: { ...usePrincipal(ctx, row), webSession: hash } };
 }
 
-/** 256 random bits, in hex. */
-function newToken(): string {
+/** The tokens of earlier versions were in cookies, and have no prefix: they are none here. */
+const newSessionToken = () => `pws_${randomHex()}`;
+
+/** 256 random bits. */
+function randomHex(): string {
   return toHex(crypto.getRandomValues(new Uint8Array(32)));
 }
 

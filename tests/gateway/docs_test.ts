@@ -2,7 +2,9 @@ import assert from "node:assert/strict";
 import { MAX_GATEWAY_BODY_BYTES, REQUEST_LIMITS } from "../../src/contract/limits.ts";
 import { CLIENT_NAMES, GATEWAY_CLIENTS, KEY } from "../../src/cli/commands/gateway/gateway_env.ts";
 import { SESSION_HEADERS } from "../../src/gateway/attribution.ts";
+import { PASSED_HEADERS } from "../../src/gateway/headers.ts";
 import { QUIET_MS } from "../../src/gateway/live_calls.ts";
+import { PASSED_PARAMETERS } from "../../src/gateway/query.ts";
 import { findEndpoint, findTarget, FREE } from "../../src/gateway/targets.ts";
 import { ABORTING } from "../../src/gateway/upstreams.ts";
 import { PurserError } from "../../src/kernel/errors.ts";
@@ -85,6 +87,31 @@ Deno.test("the paths that the document says are refused are not found", () => {
       () => endpointOf(method, path),
       (error) => error instanceof PurserError && error.code === "not_found",
     );
+  }
+});
+
+Deno.test("the tables of query parameters and headers have those that pass, and no other", () => {
+  const families = { OpenAI: "openai", Anthropic: "anthropic", Gemini: "google", all: "all" } as const;
+  const part = document.split("\n## Query parameters and headers\n")[1]!.split("\n## ")[0]!;
+  const listed = [...part.matchAll(/^\| (OpenAI|Anthropic|Gemini|all) +\| (.*?) +\|$/gm)].map((
+    [, api, cell],
+  ) => ({
+    family: families[api as keyof typeof families],
+    parts: cell!.split(": "),
+    names: [...cell!.split(": ").at(-1)!.matchAll(/`([^`]+)`/g)].map(([, name]) => name!),
+  }));
+  const headers = listed.filter(({ parts }) => parts.length === 1);
+  assert.equal(headers.length, 4);
+  for (const { family, names } of headers) assert.deepEqual(names, PASSED_HEADERS[family].split(" "), family);
+  const parameters = listed.filter(({ parts }) => parts.length > 1);
+  for (const family of ["openai", "anthropic", "google"] as const) {
+    const rows = parameters.filter((row) => row.family === family);
+    assert.deepEqual(rows.map(({ names }) => names), PASSED_PARAMETERS[family].map(([, names]) => names));
+    rows.forEach(({ parts: [requests] }, index) => {
+      for (const [, request] of requests!.matchAll(/`([^`]+)`/g)) {
+        assert.match(request!, PASSED_PARAMETERS[family][index]![0]);
+      }
+    });
   }
 });
 

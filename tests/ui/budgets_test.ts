@@ -222,4 +222,44 @@ testDashboard("budgets", {}, {
     const buttons = await opened.page.getByRole("main").getByRole("button").allTextContents();
     assert.deepEqual(buttons, ["Pause"]);
   },
+
+  async "of keys ask for the API key again, which nothing keeps"(dashboard) {
+    const { purser } = dashboard;
+    const made = { name: "Ada", scopes: ["admin" as const], agentId: null, expiresAt: null };
+    const { key, key_id } = await createKey(purser.core, made);
+    await addBudget(dashboard, { name: "Ada's", limit_usd: 5, per: "day", key_id });
+    const { token } = await createWebSession(purser.core, {
+      keyId: key_id,
+      scopes: ["admin"],
+      agentId: null,
+    });
+    await using opened = await openAt(dashboard, `/ui/budgets/${ids["Ada's"]}`, { session: token });
+    const { page } = opened;
+    for (
+      const [label, field, done] of [
+        ["Raise", "Extra USD", "Raised the budget Ada's by $7"],
+        ["Change limit", "New limit in USD", "has a limit of $7.00 now"],
+        ["Disable", undefined, "Disabled the budget Ada's"],
+      ] as const
+    ) {
+      await page.getByRole("button", { name: label, exact: true }).click();
+      const dialog = page.getByRole("dialog", { name: label });
+      const confirm = dialog.getByRole("button", { name: label });
+      if (field) await dialog.getByLabel(field).fill("7");
+      assert.equal(await dialog.getByLabel("API key").count(), 0);
+      await confirm.click();
+      await dialog.getByText("enter the API key again").waitFor();
+      await dialog.getByLabel("API key").fill(`${key.slice(0, -1)}?`);
+      await confirm.click();
+      await dialog.getByText("Cannot read the Authorization header").waitFor();
+      if (label === "Raise") await expectAccessible(page);
+      await dialog.getByLabel("API key").fill(key);
+      await confirm.click();
+      await page.locator(".toast", { hasText: done }).waitFor();
+    }
+    const { body } = await purser.api("GET", `/budgets/${ids["Ada's"]}`);
+    assert.deepEqual([body.extra_usd, body.limit_usd, body.enabled], [7, 7, false]);
+    const stored = await page.evaluate(() => JSON.stringify({ ...localStorage, ...sessionStorage }));
+    assert.ok(!stored.includes(key.slice(-39)));
+  },
 });

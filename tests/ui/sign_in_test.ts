@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { createKey, createSignInCode, revokeKey } from "../../src/keys/mod.ts";
+import { createKey, createSignInCode, createWebSession, revokeKey } from "../../src/keys/mod.ts";
 import { DAY_MS, HOUR_MS } from "../../src/kernel/clock.ts";
 import { expectAccessible, type TestPage } from "../harness/browser.ts";
 import { type TestDashboard, testDashboard } from "../harness/dashboard.ts";
@@ -46,15 +46,10 @@ testDashboard("the dashboard signs in", {}, {
     const { page } = opened;
     await page.getByRole("heading", { name: "Costs" }).waitFor();
     assert.equal(await page.locator(".key-name").textContent(), "Ada");
-    const [cookie, ...others] = await page.context().cookies();
-    assert.deepEqual(others, []);
-    assert.deepEqual(
-      [cookie!.name, cookie!.httpOnly, cookie!.sameSite, cookie!.secure],
-      ["purser", true, "Strict", false],
-    );
-    assert.ok(!key.includes(cookie!.value) && !cookie!.value.includes(key));
+    assert.deepEqual(await page.context().cookies(), []);
     const stored = await page.evaluate(() => JSON.stringify({ ...localStorage, ...sessionStorage }));
-    assert.ok(!stored.includes(key));
+    assert.match(stored, /"pws_[0-9a-f]{64}"/);
+    assert.ok(!stored.includes(key) && !stored.includes(key.slice(-39)));
     await page.reload();
     await page.getByRole("heading", { name: "Costs" }).waitFor();
     await expectAccessible(page);
@@ -79,21 +74,102 @@ testDashboard("the dashboard signs in", {}, {
     await page.getByLabel("API key").fill("psr_wrong");
     await page.getByLabel("API key").press("Enter");
     assert.match((await page.getByRole("alert").textContent())!, /cut off or mistyped/);
-    assert.deepEqual(await page.context().cookies(), []);
+    assert.equal(await page.evaluate(() => localStorage.getItem("purser-session")), null);
     await expectAccessible(page);
   },
 
-  async "until the person signs out, also for a copy of the cookie"(dashboard) {
+  async "until the person signs out, also in another page and for a copy of the token"(dashboard) {
     const { key } = await makeKey(dashboard);
     await using opened = await signIn(dashboard, key);
-    const [cookie] = await opened.page.context().cookies();
-    await opened.page.getByRole("button", { name: "Sign out" }).click();
-    await opened.page.getByRole("heading", SIGN_IN).waitFor();
-    assert.deepEqual(await opened.page.context().cookies(), []);
-    const headers = { cookie: `purser=${cookie!.value}`, "sec-fetch-site": "same-origin" };
-    const response = await fetch(`${dashboard.url}/costs/total`, { headers });
+    const { page } = opened;
+    const token = await page.evaluate(() => localStorage.getItem("purser-session")!);
+    await using second = await dashboard.browser.open(`${dashboard.url}/ui/keys`, {
+      context: page.context(),
+    });
+    await second.page.getByRole("button", { name: "Sign out" }).waitFor();
+    await page.getByRole("button", { name: "Sign out" }).click();
+    await page.getByRole("heading", SIGN_IN).waitFor();
+    await second.page.getByRole("heading", SIGN_IN).waitFor();
+    assert.equal(await page.evaluate(() => localStorage.getItem("purser-session")), null);
+    const response = await fetch(`${dashboard.url}/costs/total`, { headers: { "purser-dashboard": token } });
     assert.equal(response.status, 401);
     await response.body?.cancel();
+  },
+
+  async "so that a server on another port of the host gets nothing of it, and changes nothing"(dashboard) {
+    const { purser, browser, url } = dashboard;
+    const { key } = await makeKey(dashboard);
+    const theirs = await createKey(purser.core, {
+      name: "Mallory",
+      scopes: ["admin"],
+      agentId: null,
+      expiresAt: null,
+    });
+    const { token } = await createWebSession(purser.core, {
+      keyId: theirs.key_id,
+      scopes: ["admin"],
+      agentId: null,
+    });
+    const got: string[] = [];
+    // It sets and removes every cookie that a session could be in, of every path.
+    const cookies = ["purser", "__Host-purser", "purser-session", "purser-dashboard"].flatMap((name) =>
+      ["/", "/ui", "/ui/session"].flatMap((
+        path,
+      ) => [`${name}=${token}; Path=${path}`, `${name}=; Path=${path}; Max-Age=0`])
+    );
+    await using other = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, (request) => {
+      got.push(JSON.stringify([...request.headers]));
+      const headers = new Headers({ "content-type": "text/html" });
+      for (const cookie of cookies) headers.append("set-cookie", cookie);
+      return new Response("<h1>Another port</h1>", { headers });
+    });
+    await using opened = await signIn(dashboard, key);
+    const { page } = opened;
+    const context = page.context();
+    const own = await page.evaluate(() => localStorage.getItem("purser-session")!);
+    await using evil = await browser.open(`http://127.0.0.1:${other.addr.port}/ui/session`, {
+      context,
+      leaves: true,
+    });
+    const outcomes = await evil.page.evaluate(async ({ url, token }) => {
+      const stored = JSON.stringify({ ...localStorage, ...sessionStorage });
+      document.cookie = `purser=${token}; path=/`;
+      const json = { "content-type": "application/json" };
+      const body = JSON.stringify({ name: "mine", scopes: ["admin"] });
+      const attempts: [string, RequestInit][] = [
+        ["/ui/session", {}],
+        ["/ui/session", { method: "DELETE" }],
+        ["/ui/session", { method: "DELETE", mode: "no-cors" }],
+        ["/ui/session", { method: "DELETE", headers: { "purser-dashboard": token } }],
+        ["/keys", { method: "POST", headers: json, body }],
+        ["/keys", { method: "POST", mode: "no-cors", body }],
+        ["/agents", { headers: { "purser-dashboard": token } }],
+        ["/agents", { mode: "no-cors" }],
+      ];
+      const answers: string[] = [];
+      for (const [path, init] of attempts) {
+        answers.push(
+          await fetch(url + path, { ...init, credentials: "include" })
+            .then(
+              async (response) => `${response.type} ${response.status} ${await response.text()}`,
+              () => "blocked",
+            ),
+        );
+      }
+      return [stored, ...answers];
+    }, { url, token });
+    assert.equal(outcomes[0], "{}");
+    for (const outcome of outcomes.slice(1)) assert.ok(["blocked", "opaque 0 "].includes(outcome), outcome);
+    assert.ok(got.length > 0 && !got.some((headers) => headers.includes(own.slice(4))));
+    const keys = (await purser.api("GET", "/keys?limit=1000")).body;
+    assert.ok(!keys.some(({ name }: { name: string }) => name === "mine"));
+    // The page continues as the same key, and so does a new page of the browser.
+    await page.reload();
+    assert.equal(await page.locator(".key-name").textContent(), "Ada");
+    await using second = await browser.open(`${url}/ui/costs`, { context });
+    await second.page.locator(".key-name", { hasText: "Ada" }).waitFor();
+    await second.page.getByText("Live", { exact: true }).waitFor();
+    assert.equal(await page.evaluate(() => localStorage.getItem("purser-session")), own);
   },
 
   async "until its key is revoked, while the page is open"(dashboard) {
@@ -159,6 +235,6 @@ testDashboard("the dashboard signs in", {}, {
     assert.ok(!first.requests.some((request) => request.includes(code)));
     await using second = await dashboard.browser.open(link);
     await second.page.getByText("it works once, within a minute").waitFor();
-    assert.deepEqual(await second.page.context().cookies(), []);
+    assert.equal(await second.page.evaluate(() => localStorage.getItem("purser-session")), null);
   },
 });

@@ -12,6 +12,7 @@ import { BILL_FORMS, COST_UNITS, type CostUnit } from "../../contract/stated_cos
 import { BUILT_IN_PROVIDERS, DURABILITIES, PRICE_UPDATES, SEVERITIES } from "../../contract/values.ts";
 import { REQUEST_LIMITS, type RequestLimitName } from "../../contract/limits.ts";
 import { CHANNEL_NAME } from "../channels.ts";
+import { mayPassHeader } from "../provider_access.ts";
 
 /** The settings that every channel has; the plugin checks the others when it opens the channel. */
 const Channel = z.looseObject({
@@ -100,6 +101,15 @@ const Provider = z.strictObject({
   headers: z.record(z.string(), z.string()).optional(),
   on_disconnect: z.enum(["abort", "drain"]).optional(),
   states_cost: StatesCost.optional(),
+  pass_headers: z.array(
+    z.string().toLowerCase().regex(
+      /^[\w!#$%&'+.^`|~-]+\*?$/,
+      "must be the name of a header, such as x-team, or the beginning of names, such as x-team-*",
+    ).refine(
+      (name) => mayPassHeader(name.replace(/\*$/, "")),
+      "can't be passed on: the gateway sets it, or it has what no provider gets, such as the client's key",
+    ),
+  ).optional(),
 });
 
 const Anomalies = z.strictObject({ notify_from: z.enum(SEVERITIES).optional() });

@@ -7,6 +7,7 @@ import type { Wire } from "./wire.ts";
 /** `POST /v1/messages` of Anthropic. */
 export const anthropicMessages: Wire = {
   api: () => "anthropic.messages",
+  known: KNOWN_TO_MESSAGES,
   read: (body) => ({
     model: modelOf(body),
     isStreamed: isStreamedIn(body),
@@ -39,12 +40,11 @@ function findOpenPart(body: Fields): string | undefined {
     return "the provider adds to its input";
   }
   if (body.fallbacks != null) return NAMES_OTHERS;
-  const unknown = unknownField(body, KNOWN_TO_MESSAGES);
-  if (unknown) return unknown;
   // Tools of the client have no type, or `custom`.
-  return openTool(
+  const tool = openTool(
     body.tools,
     ({ type, input_schema }) =>
       type === undefined || type === null || (type === "custom" && isFields(input_schema)),
   );
+  return tool ?? unknownField(body, KNOWN_TO_MESSAGES);
 }

@@ -1,18 +1,14 @@
 import { textsOf } from "../../booking/mod.ts";
 import { type Fields, isFields } from "../../pricing/mod.ts";
 import { askedIn, cannotPass, findReason, limitIn, openTool, timesChoices } from "./requests.ts";
-import {
-  KNOWN_TO_GEMINI,
-  KNOWN_TO_GEMINI_CONFIG,
-  KNOWN_TO_GEMINI_PARTS,
-  unknownField,
-} from "./known_fields.ts";
+import { KNOWN_TO_GEMINI, unknownField } from "./known_fields.ts";
 import type { Wire } from "./wire.ts";
 
 /** `POST …/models/{model}:generateContent` and `:streamGenerateContent`, whose model is in the path. */
 export function geminiWire(isStreamed: boolean): Wire {
   return {
     api: () => "google.generative-ai",
+    known: KNOWN_TO_GEMINI,
     read(body, model) {
       const configs = [body.generationConfig, body.generation_config].filter(isFields);
       const config: Fields = Object.assign({}, ...configs);
@@ -52,12 +48,6 @@ function hasTwoSpellings(fields: Fields): boolean {
   return new Set(names).size < names.length;
 }
 
-/** Returns the parts of all contents of a request. */
-function partsOf({ contents, systemInstruction, system_instruction }: Fields): Fields[] {
-  return [contents, systemInstruction, system_instruction].flat().filter(isFields)
-    .flatMap(({ parts }) => parts).filter(isFields);
-}
-
 function findOpenPart(body: Fields, config: Fields): string | undefined {
   if (body.cachedContent != null || body.cached_content != null) {
     return "a part of its input is with the provider (cachedContent)";
@@ -67,17 +57,16 @@ function findOpenPart(body: Fields, config: Fields): string | undefined {
     return media && `its contents hold ${media}`;
   });
   if (part) return part;
-  const other = partsOf(body).map((fields) => unknownField(fields, KNOWN_TO_GEMINI_PARTS)).find(Boolean);
-  if (other) return other;
   const modalities = config.responseModalities ?? config.response_modalities;
   if (Array.isArray(modalities) && modalities.some((kind) => kind !== "TEXT")) {
     return "its answer may hold more than text";
   }
-  return unknownField(body, KNOWN_TO_GEMINI) ?? unknownField(config, KNOWN_TO_GEMINI_CONFIG) ?? openTool(
+  const tool = openTool(
     body.tools,
     (tool) =>
       Object.entries(tool).every(([name, value]) =>
         value === null || name === "functionDeclarations" || name === "function_declarations"
       ),
   );
+  return tool ?? unknownField(body, KNOWN_TO_GEMINI);
 }

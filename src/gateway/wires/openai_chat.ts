@@ -19,6 +19,7 @@ import type { Wire } from "./wire.ts";
 /** `POST /v1/chat/completions` of OpenAI and of the servers that speak like it. */
 export const openAiChat: Wire = {
   api: (provider) => `${provider}.chat`,
+  known: KNOWN_TO_CHAT,
   read(body) {
     const limit = limitIn(body, "max_completion_tokens", "max_tokens");
     return {
@@ -77,14 +78,15 @@ function findOpenPart(body: Fields): string | undefined {
     return "its answer may hold more than text";
   }
   if (body.prediction != null) return "a prediction may be billed beside its output limit";
-  return unknownField(body, KNOWN_TO_CHAT) ??
-    openTool(body.tools, ({ type }) => type === "function" || type === "custom");
+  return openTool(body.tools, ({ type }) => type === "function" || type === "custom") ??
+    unknownField(body, KNOWN_TO_CHAT);
 }
 
 /** `POST /v1/embeddings`: all input, no output, never streamed. */
 export const embeddings: Wire = {
   // Their usage has the names of chat's.
   api: (provider) => `${provider}.chat`,
+  known: KNOWN_TO_EMBEDDINGS,
   read: (body) => ({
     model: modelOf(body),
     isStreamed: false,

@@ -17,6 +17,7 @@ import type { Wire } from "./wire.ts";
 /** `POST /v1/responses` and `/v1/responses/compact`. */
 export const openAiResponses: Wire = {
   api: (provider) => `${provider}.responses`,
+  known: KNOWN_TO_RESPONSES,
   read(body) {
     if (body.background !== undefined && body.background !== null && body.background !== false) {
       throw cannotPass(
@@ -78,6 +79,6 @@ function findOpenPart(body: Fields): string | undefined {
   );
   if (refers) return "its input refers to an item that is with the provider";
   if (body.models != null || body.fallbacks != null) return NAMES_OTHERS;
-  return unknownField(body, KNOWN_TO_RESPONSES) ??
-    openTool(body.tools, ({ type }) => type === "function" || type === "custom");
+  return openTool(body.tools, ({ type }) => type === "function" || type === "custom") ??
+    unknownField(body, KNOWN_TO_RESPONSES);
 }

@@ -9,10 +9,10 @@ export function cannotPass(message: string): PurserError {
   return new PurserError("invalid", `Cannot pass the request on: ${message}`);
 }
 
-/** Returns the model that a body names. Throws `invalid`. */
+/** Returns the model that a body names. Throws `invalid`. A comma separates the models of a list, all of which LiteLLM calls. */
 export function modelOf({ model }: Fields): string {
-  if (typeof model === "string" && /^[^\s\p{C}]{1,200}$/u.test(model)) return model;
-  throw cannotPass('"model" must be 1 to 200 characters without blanks');
+  if (typeof model === "string" && /^[^\s\p{C},]{1,200}$/u.test(model)) return model;
+  throw cannotPass('"model" must be 1 to 200 characters without blanks and commas');
 }
 
 /** Returns whether a request asks for a stream. Throws for what some servers take for `true`, and others don't. */

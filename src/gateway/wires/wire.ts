@@ -1,4 +1,5 @@
 import type { Fields, Served } from "../../pricing/mod.ts";
+import type { Shape } from "./known_fields.ts";
 
 /** The facts of a request that decide on it and bound its cost. */
 export interface ModelRequest {
@@ -24,6 +25,8 @@ export type EventPlace = "last" | "maybe_last" | "error" | "other";
 export interface Wire {
   /** The AI SDK's name of the API, by which `trackAnswerUsage()` reads usage; `provider` is Purser's. */
   api(provider: string): string;
+  /** The fields of a request that can't raise its cost or name another model. */
+  known: Shape;
   /** Reads a request; throws `invalid` or `unsupported` for one that can't be booked. `model` comes from the path, where it names one. */
   read(body: Fields, model?: string): ModelRequest;
   /** Returns the request that makes the provider send its usage, and true for `isAdded` if the client did not ask for it. */

@@ -12,7 +12,7 @@ import { headersOf } from "./server_request.ts";
 import { errorResponse, isGatewayPath } from "./error_response.ts";
 import { UNIVERSAL_HEADERS } from "./response_headers.ts";
 import { refusalOf } from "./loopback.ts";
-import { checkOwnPage, sessionTokenOf } from "./web_session.ts";
+import { sessionTokenOf } from "./web_session.ts";
 
 /**
  * Puts authentication in front of the app, for requests from outside of this process. As soon as the database has ever
@@ -56,7 +56,7 @@ export function withAccessCheck(core: Core, app: FetchHandler): Handler {
 const SIGN_IN_PATH = "/ui/session";
 
 /**
- * Returns a request's principal; undefined for this machine, while there are no keys. A key counts before the cookie of a
+ * Returns a request's principal; undefined for this machine, while there are no keys. A key counts before the token of a
  * session, which the gateway doesn't know.
  */
 async function authenticateRequest(
@@ -76,9 +76,9 @@ async function authenticateRequest(
     // Before the database is read: a liveness probe must not depend on it.
     if (refusalOf(request, from) === undefined || await isAuthRequired(core)) return ANONYMOUS;
   } else {
-    const token = isGateway || authorization !== null ? undefined : sessionTokenOf(request);
+    const token = isGateway || authorization !== null ? undefined : sessionTokenOf(headers);
     if (await isAuthRequired(core, { isKeyPresented: authorization !== null || token !== undefined })) {
-      if (token !== undefined) return await authenticateCookie(core, request, { token, path });
+      if (token !== undefined) return await authenticateToken(core, token, path);
       if (authorization === null && path === SIGN_IN_PATH) return ANONYMOUS;
       return await authenticate(core, authorization, (digest) => lease.beginAttempt(digest));
     }
@@ -87,12 +87,7 @@ async function authenticateRequest(
   if (refusal) throw refusal;
 }
 
-async function authenticateCookie(
-  core: Core,
-  request: Request,
-  { token, path }: { token: string; path: string },
-): Promise<Principal> {
-  checkOwnPage(request);
+async function authenticateToken(core: Core, token: string, path: string): Promise<Principal> {
   try {
     return await authenticateSession(core, token);
   } catch (error) {

@@ -40,6 +40,7 @@ export function authorizeRoutes(
       // The first route that matches is the one that answers: `/budgets/check` is not `/budgets/{budget_id}`.
       if (principal && !c.get("isAuthorized")) {
         checkScope(principal, permission, route);
+        if (permission.needsKey) checkKeyItself(principal, route);
         await checkAgent(c, core, principal, permission, route);
         c.set("isAuthorized", true);
       }
@@ -67,6 +68,19 @@ function checkScope({ keyId, scopes }: Principal, permission: Permission, route:
     "forbidden",
     `Cannot ${route}: this API key lacks the scope ${permission.scopes.join(" or ")}; use one that has it`,
     { details: { scopes: permission.scopes } },
+  );
+}
+
+/**
+ * Refuses what a session of the dashboard may not do by itself, since whoever has stolen it could make themselves a key, or raise
+ * the limits of one. The page asks for the key, and sends the request again with it; `details.step_up` says what is needed.
+ */
+export function checkKeyItself({ webSession }: Principal, what: string): void {
+  if (webSession === undefined) return;
+  throw new PurserError(
+    "forbidden",
+    `Cannot ${what} by the session of the dashboard: enter the API key again, and send it with the request`,
+    { details: { step_up: "api_key" } },
   );
 }
 

@@ -12,6 +12,8 @@ export interface Permission {
   scopes: "open" | readonly Scope[];
   /** Without a check, keys of one agent are refused. */
   agentCheck?: AgentCheck;
+  /** True for what lasts beyond a session of the dashboard, such as a new key: the key itself has to be sent for it. */
+  needsKey?: boolean;
 }
 
 /** The key of a route's permission in its definition. A symbol, so that the OpenAPI document leaves it out. */

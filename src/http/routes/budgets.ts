@@ -35,6 +35,7 @@ import { isNumberPosition, isTimePosition, linkNext, readCursor } from "../curso
 import { answerOnce, fingerprintOf, IDEMPOTENCY_KEY } from "../middleware/idempotency.ts";
 import { etagOf, IF_MATCH, readPreconditions } from "../middleware/preconditions.ts";
 import { narrowToAgent, onlyAgentOf } from "../middleware/agent_reach.ts";
+import { checkKeyItself } from "../middleware/authorize.ts";
 import { type ApiEnv, principalOf } from "../middleware/principal.ts";
 import { page, pageQuery } from "../pagination.ts";
 import { createRouter } from "../router.ts";
@@ -223,6 +224,14 @@ function readerOf(c: Pick<Context<ApiEnv>, "env">): BudgetReader | undefined {
 
 const keyIdOf = (c: Pick<Context<ApiEnv>, "env">) => principalOf(c)?.keyId ?? null;
 
+/** Refuses a session of the dashboard that would change what keys may spend. Throws `not_found`, too. */
+async function checkLimitOfKeys(c: Context<ApiEnv>, core: Core, budgetId: string): Promise<void> {
+  const principal = principalOf(c);
+  if (principal?.webSession === undefined) return;
+  const { key_id, each } = await getBudget(core, budgetId, readerOf(c));
+  if (key_id !== null || each === "key") checkKeyItself(principal, "change the limit of a key");
+}
+
 /** Returns the routes whose paths those with an id match too, so that they come before them. */
 function createFixedRoutes(core: Core) {
   const routes = createRouter()
@@ -298,17 +307,22 @@ export function createRoutes(core: Core) {
       return c.json(budget, 200);
     })
     .openapi(update, async (c) => {
+      const { budget_id } = c.req.valid("param");
+      await checkLimitOfKeys(c, core, budget_id);
       const check = readPreconditions(c, etagOfBudget);
-      const budget = await updateBudget(core, c.req.valid("param").budget_id, c.req.valid("json"), check);
+      const budget = await updateBudget(core, budget_id, c.req.valid("json"), check);
       c.header("etag", await etagOfBudget(budget));
       return c.json(budget, 200);
     })
     .openapi(remove, async (c) => {
-      await removeBudget(core, c.req.valid("param").budget_id, readPreconditions(c, etagOfBudget));
+      const { budget_id } = c.req.valid("param");
+      await checkLimitOfKeys(c, core, budget_id);
+      await removeBudget(core, budget_id, readPreconditions(c, etagOfBudget));
       return c.body(null, 204);
     })
     .openapi(raise, async (c) => {
       const { budget_id } = c.req.valid("param");
+      await checkLimitOfKeys(c, core, budget_id);
       const body = c.req.valid("json");
       const raise = await answerOnce(
         c,

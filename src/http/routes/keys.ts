@@ -16,6 +16,7 @@ const create = createRoute({
   method: "post",
   path: "/keys",
   scopes: ["admin"],
+  needsKey: true,
   operationId: "createApiKey",
   summary: "Create an API key",
   description:

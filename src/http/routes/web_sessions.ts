@@ -1,6 +1,12 @@
 import type { Context } from "hono";
 import type { z } from "../create_route.ts";
-import { type OtherKey, SignIn, type SignInCode, type WebSession } from "../../contract/web_sessions.ts";
+import {
+  type OtherKey,
+  SignIn,
+  type SignInCode,
+  type StartedWebSession,
+  type WebSession,
+} from "../../contract/web_sessions.ts";
 import { invalidInput } from "../../contract/schema_issues.ts";
 import { toIso } from "../../kernel/clock.ts";
 import { PurserError } from "../../kernel/errors.ts";
@@ -19,18 +25,19 @@ import {
 import type { Core } from "../../service/mod.ts";
 import type { Permission } from "../middleware/permission.ts";
 import { type ApiEnv, leaseOf, principalOf } from "../middleware/principal.ts";
-import { checkOwnPage, sessionCookies, sessionTokenOf } from "../middleware/web_session.ts";
+import { checkOwnPage, sessionTokenOf } from "../middleware/web_session.ts";
 import { createRouter, type Router } from "../router.ts";
 
 const PATH = "/ui/session";
 const CODES_PATH = "/ui/session/codes";
 
-/** The sign-in is no operation of the API: a client sends its key, and a cookie is for the dashboard alone. */
+/** The sign-in is no operation of the API: a client sends its key, and a session is for the dashboard alone. */
 export const permissions: ReadonlyMap<string, Permission> = new Map<string, Permission>([
   [`GET ${PATH}`, { scopes: "open" }],
   [`POST ${PATH}`, { scopes: "open" }],
   [`DELETE ${PATH}`, { scopes: "open" }],
-  [`POST ${CODES_PATH}`, { scopes: ["read", "run", "call"], agentCheck: "handler" }],
+  // A session could be followed by others for ever, beyond its 7 days and signing out.
+  [`POST ${CODES_PATH}`, { scopes: ["read", "run", "call"], agentCheck: "handler", needsKey: true }],
 ]);
 
 type Answered = Pick<Context<ApiEnv>, "env">;
@@ -61,8 +68,7 @@ export function createRoutes(core: Core): Router {
   const router = createRouter();
   router.get(PATH, async (c) => c.json(await accessOf(c), 200));
   router.post(PATH, async (c) => {
-    const request = c.req.raw;
-    if (request.headers.has("sec-fetch-site") || request.headers.has("origin")) checkOwnPage(request);
+    checkOwnPage(c.req.raw);
     const body: unknown = await c.req.json().catch((error) => {
       throw error instanceof SyntaxError
         ? new PurserError("invalid", "Cannot read the body: it is not JSON")
@@ -72,17 +78,11 @@ export function createRoutes(core: Core): Router {
     if (!parsed.success) throw invalidInput(parsed.error, "the request");
     if (!await isAuthRequired(core, { isKeyPresented: true })) throw noKeyYet();
     const { token, expiresAt, principal } = await begin(c, parsed.data);
-    const seconds = Math.ceil((expiresAt - core.clock.now()) / 1000);
-    setCookies(c, sessionCookies(request, token, seconds));
-    return c.json(signedIn(principal, expiresAt), 200);
+    return c.json({ ...signedIn(principal, expiresAt), token } satisfies StartedWebSession, 200);
   });
   router.delete(PATH, async (c) => {
-    const token = sessionTokenOf(c.req.raw);
-    if (token !== undefined) {
-      checkOwnPage(c.req.raw);
-      await endWebSession(core, token);
-    }
-    setCookies(c, sessionCookies(c.req.raw, undefined));
+    const token = sessionTokenOf(c.req.raw.headers);
+    if (token !== undefined) await endWebSession(core, token);
     return c.body(null, 204);
   });
 
@@ -101,23 +101,12 @@ export function createRoutes(core: Core): Router {
   }
 
   router.post(CODES_PATH, async (c) => {
-    const { keyId = null, webSession } = principalOf(c) ?? {};
+    const { keyId = null } = principalOf(c) ?? {};
     if (keyId === null) throw noKeyYet();
-    // A session could be followed by others for ever, beyond its 7 days and signing out.
-    if (webSession !== undefined) {
-      throw new PurserError(
-        "forbidden",
-        "Cannot make a code by the session of the dashboard: send the API key itself",
-      );
-    }
     const { code, expiresAt } = await createSignInCode(core, keyId);
     return c.json({ code, expires_at: toIso(expiresAt) } satisfies SignInCode, 201);
   });
   return router;
-}
-
-function setCookies(c: Context, cookies: readonly string[]): void {
-  for (const cookie of cookies) c.header("set-cookie", cookie, { append: true });
 }
 
 /** A link may come from anybody: the browser would read and act under their key without a word. */

@@ -1,5 +1,5 @@
 import type { LanguageModelV4 } from "@ai-sdk/provider";
-import { type Environment, type ProviderSettings, readProviderAccess } from "../../config/mod.ts";
+import { type Environment, type ProviderSettings, readProviderAccess, withQuery } from "../../config/mod.ts";
 import { messageOf, PurserError } from "../../kernel/errors.ts";
 import { createDemoModel, DEMO_MODELS } from "../demo/demo_models.ts";
 import { createSingleSendFetch, withoutRedirects } from "../../kernel/single_send.ts";
@@ -105,7 +105,6 @@ interface ProviderContext {
  */
 export async function createModel(context: ProviderContext, name: ModelName): Promise<LanguageModelV4> {
   const { provider, modelId, api } = name;
-  const { fetch = sendOnce } = context;
   switch (provider) {
     case "demo": {
       const model = createDemoModel(modelId);
@@ -115,18 +114,18 @@ export async function createModel(context: ProviderContext, name: ModelName): Pr
       return model;
     }
     case "openai": {
-      const settings = { ...accessOf(context, name), fetch };
+      const settings = accessOf(context, name);
       const { createOpenAI } = await load(name, () => import("@ai-sdk/openai"));
       const openai = createOpenAI(settings);
       return api === "chat" ? openai.chat(modelId) : openai.responses(modelId);
     }
     case "anthropic": {
-      const settings = { ...accessOf(context, name), fetch };
+      const settings = accessOf(context, name);
       const { createAnthropic } = await load(name, () => import("@ai-sdk/anthropic"));
       return createAnthropic(settings)(modelId);
     }
     case "google": {
-      const settings = { ...accessOf(context, name), fetch };
+      const settings = accessOf(context, name);
       const { createGoogle } = await load(name, () => import("@ai-sdk/google"));
       return createGoogle(settings)(modelId);
     }
@@ -136,7 +135,6 @@ export async function createModel(context: ProviderContext, name: ModelName): Pr
       return createOpenAICompatible({
         name: provider,
         ...accessOf(context, name),
-        fetch,
         includeUsage: true,
       })(modelId);
     }
@@ -144,12 +142,15 @@ export async function createModel(context: ProviderContext, name: ModelName): Pr
 }
 
 function accessOf(context: ProviderContext, { provider, modelId }: ModelName) {
-  const { baseUrl, apiKey, headers } = readProviderAccess(
+  const { fetch = sendOnce } = context;
+  const { baseUrl, query, apiKey, headers } = readProviderAccess(
     provider,
     `the model ${provider}:${modelId}`,
     context,
   );
-  return { baseURL: baseUrl, apiKey, headers };
+  // The SDKs append a path to the base URL, and pass its address as a text.
+  const send: typeof fetch = (input, init) => fetch(withQuery(String(input), query), init);
+  return { baseURL: baseUrl, apiKey, headers, fetch: query === "" ? fetch : send };
 }
 
 /** Imports the package of a provider, which throws while loading if a base URL is set but blank. */

@@ -3,7 +3,7 @@ import type { OtherKey, WebSession } from "../../contract/web_sessions.ts";
 import { escapeText } from "../../kernel/text.ts";
 import { forgetAnswers } from "../hooks/data.ts";
 import { request, type RequestError } from "../hooks/request.ts";
-import { AccessContext, allowsScope, listenForSignOut } from "../hooks/session.ts";
+import { AccessContext, allowsScope, keepToken, listenForSignOut } from "../hooks/session.ts";
 import { Banner } from "../parts/card.tsx";
 import { Dialogs } from "../parts/confirm.tsx";
 import { Toasts } from "../parts/toast.tsx";
@@ -46,7 +46,11 @@ export function App() {
     };
     const onVisible = () => void check().catch(() => {}); // the view reports a server that can't be reached
     document.addEventListener("visibilitychange", onVisible);
-    return () => document.removeEventListener("visibilitychange", onVisible);
+    addEventListener("storage", onVisible); // another page has signed in or out
+    return () => {
+      document.removeEventListener("visibilitychange", onVisible);
+      removeEventListener("storage", onVisible);
+    };
   }, [session]);
 
   if (error) {
@@ -70,6 +74,7 @@ export function App() {
     may: (scope: Parameters<typeof allowsScope>[1]) => allowsScope(session, scope),
     async signOut() {
       await request("/ui/session", { method: "DELETE" }).catch(() => {});
+      keepToken(null);
       setReason("You have signed out.");
       setSession(signedOut(session));
     },

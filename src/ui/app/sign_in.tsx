@@ -1,14 +1,20 @@
 import { useState } from "preact/hooks";
-import type { OtherKey, WebSession } from "../../contract/web_sessions.ts";
+import type { OtherKey, StartedWebSession, WebSession } from "../../contract/web_sessions.ts";
 import { escapeText } from "../../kernel/text.ts";
 import { request, type RequestError } from "../hooks/request.ts";
+import { keepToken } from "../hooks/session.ts";
 import { Mark } from "./frame.tsx";
 
 /** Signs in with an API key or a one-time code. Throws a `RequestError`. */
 export async function signIn(
   body: { api_key: string } | { code: string; replace?: boolean },
 ): Promise<WebSession> {
-  return (await request<WebSession>("/ui/session", { method: "POST", body })).value;
+  const { value: { token, ...session } } = await request<StartedWebSession>("/ui/session", {
+    method: "POST",
+    body,
+  });
+  keepToken(token);
+  return session;
 }
 
 /** The page that asks for an API key. `reason` says why it is shown again. */

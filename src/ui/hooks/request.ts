@@ -1,4 +1,4 @@
-import { signalSignedOut } from "./session.ts";
+import { readToken, signalSignedOut } from "./session.ts";
 
 /** An error of the API: its problem document, or a fault of the connection. */
 export class RequestError extends Error {
@@ -21,26 +21,26 @@ export interface Answer<Value> {
   etag: string | undefined;
 }
 
-/**
- * A header that a page of another origin can't send. Browsers leave out `Sec-Fetch-Site` over plain HTTP to another
- * machine, where this header shows that a request comes from the dashboard itself.
- */
-export const DASHBOARD_HEADER = { "purser-dashboard": "1" } as const;
-
 /** Sends a request to the API. Throws a `RequestError`. */
 export async function request<Value>(
   path: string,
-  { method = "GET", body, headers, signal }: {
+  { method = "GET", body, headers, signal, apiKey }: {
     method?: string;
     body?: unknown;
     headers?: Record<string, string>;
     signal?: AbortSignal;
+    /** A key that was entered for this request, which counts instead of the session. */
+    apiKey?: string;
   } = {},
 ): Promise<Answer<Value>> {
   const response = await send(path, {
     method,
     signal,
-    headers: { ...(body !== undefined && { "content-type": "application/json" }), ...headers },
+    headers: {
+      ...(body !== undefined && { "content-type": "application/json" }),
+      ...(apiKey !== undefined && { authorization: `Bearer ${apiKey}` }),
+      ...headers,
+    },
     ...(body !== undefined && { body: JSON.stringify(body) }),
   });
   const value = response.status === 204 ? undefined : await response.json();
@@ -52,14 +52,18 @@ export async function request<Value>(
 }
 
 /** Sends any request to the API, and returns its successful response. Throws a `RequestError`. */
-export async function send(path: string, init: RequestInit): Promise<Response> {
+export async function send(
+  path: string,
+  init: Omit<RequestInit, "headers"> & { headers?: Record<string, string> },
+): Promise<Response> {
+  const token = readToken();
   let response: Response;
   try {
     response = await fetch(path, {
       credentials: "same-origin",
       redirect: "error",
       ...init,
-      headers: { ...DASHBOARD_HEADER, ...init.headers as Record<string, string> },
+      headers: { ...(token !== null && { "purser-dashboard": token }), ...init.headers },
     });
   } catch (error) {
     if (init.signal?.aborted) throw error;
@@ -76,7 +80,8 @@ export async function send(path: string, init: RequestInit): Promise<Response> {
     problem?.detail ?? problem?.error ?? `Cannot use the server: it answered ${response.status}`,
     problem?.details,
   );
-  if (response.status === 401 && !path.startsWith("/ui/session")) signalSignedOut();
+  const isOfSession = init.headers?.authorization === undefined && !path.startsWith("/ui/session");
+  if (response.status === 401 && isOfSession) signalSignedOut(token);
   throw error;
 }
 

@@ -17,7 +17,10 @@ export interface Action {
   isDangerous?: boolean;
   /** Said instead if the button is gone before the action is confirmed: "The run has ended." */
   gone?: string;
-  /** Does it. Returns what it did: "Disabled the rule Day". */
+  /**
+   * Does it. Returns what it did: "Disabled the rule Day". Where the server asks for the API key again, it is done once more,
+   * with the key as the field `api_key`.
+   */
   run(fields: FormData): Promise<string>;
 }
 
@@ -69,6 +72,7 @@ function Dialog({ action, isGone, remove }: Asked & { remove(): void }) {
   const { label, explanation, fields, isDangerous, gone = "It is not listed any more.", run } = action;
   const [isBusy, setBusy] = useState(false);
   const [error, setError] = useState<string>();
+  const [needsKey, setNeedsKey] = useState(false);
   const dialog = useRef<HTMLDialogElement>(null);
   const title = useId();
   const toast = useToast();
@@ -85,6 +89,7 @@ function Dialog({ action, isGone, remove }: Asked & { remove(): void }) {
       toast(escapeText(done));
       refreshAll();
     } catch (error) {
+      setNeedsKey((needed) => needed || error instanceof RequestError && error.details.step_up === "api_key");
       setError(
         error instanceof RequestError ? error.message : "Cannot do it: the page has a fault; reload it",
       );
@@ -100,6 +105,18 @@ function Dialog({ action, isGone, remove }: Asked & { remove(): void }) {
           <>
             <div class="dialog-text">{explanation}</div>
             {fields}
+            {needsKey && (
+              <label>
+                API key
+                <input
+                  name="api_key"
+                  type="password"
+                  autocomplete="off"
+                  placeholder="psr_…"
+                  required
+                />
+              </label>
+            )}
           </>
         )}
         {error && <p class="field-error" role="alert">{escapeText(error)}</p>}

@@ -26,7 +26,11 @@ export function RaiseButton({ budget }: { budget: Shown }) {
       reason: textOf(form, "reason"),
       until: hours === undefined ? undefined : new Date(now() + Number(hours) * HOUR_MS).toISOString(),
     };
-    const { value } = await request<BudgetRaise>(`${pathOf(budget)}/raises`, { method: "POST", body });
+    const { value } = await request<BudgetRaise>(`${pathOf(budget)}/raises`, {
+      method: "POST",
+      body,
+      apiKey: textOf(form, "api_key"),
+    });
     const until = value.until === null ? "" : ` until ${utc(Date.parse(value.until))}`;
     return `Raised the budget ${budget.name} by ${shortUsd(value.extra_usd)}${until}`;
   };
@@ -80,7 +84,7 @@ export function LimitButton({ budget }: { budget: Shown }) {
       run={async (form) => {
         const { limit_usd } = await changeShown(pathOf(budget), budget, {
           limit_usd: numberOf(form, "limit_usd"),
-        });
+        }, form);
         return `The budget ${budget.name} has a limit of ${shortUsd(limit_usd)} now`;
       }}
     />
@@ -106,8 +110,8 @@ export function EnableBudgetButton({ budget }: { budget: Shown }) {
             : "refuses no call until it is enabled."}
         </p>
       }
-      run={async () => {
-        await changeShown(pathOf(budget), budget, { enabled });
+      run={async (form) => {
+        await changeShown(pathOf(budget), budget, { enabled }, form);
         return `${enabled ? "Enabled" : "Disabled"} the budget ${budget.name}`;
       }}
     />
