@@ -19,9 +19,9 @@ export interface AnswerReader {
   hasTokens(): boolean;
 }
 
-/** Creates the reader of an answer by its wire. */
-export function readAnswer(wire: Wire, provider: string): AnswerReader {
-  const usage = trackAnswerUsage(wire.api(provider));
+/** Creates the reader of an answer by its wire. `request` is the body of its request. */
+export function readAnswer(wire: Wire, provider: string, request: Fields): AnswerReader {
+  const usage = trackAnswerUsage(wire.api(provider), () => [request]);
   let outputBytes = 0;
   /** Those that had passed with the last counts. */
   let countedBytes = 0;

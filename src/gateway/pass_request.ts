@@ -104,7 +104,7 @@ async function passCall(
     throw noAnswer(provider, error, live, isBooked ? callId : undefined);
   }
 
-  const reader = readAnswer(wire, provider);
+  const reader = readAnswer(wire, provider, body);
   const type = response.headers.get("content-type") ?? "";
   const headers = answerHeaders(response.headers, callId);
   const isJson = /json/i.test(type);

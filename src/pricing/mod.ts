@@ -19,6 +19,7 @@ export { type AnswerUsage, statedCost, trackAnswerUsage } from "./usage/answer_u
 export { type UsageApi, usageFromRaw } from "./usage/usage_from_raw.ts";
 export {
   checkUsage,
+  type ModelUsage,
   type Usage,
   USAGE_DETAILS,
   type UsageDetail,
