@@ -231,11 +231,16 @@ export function trackAnswerUsage(
     withTools(copy) {
       const own = usage();
       // What is missing in a copy was counted: the counts are those of one answer.
-      const isWhole = own !== undefined && own.inputTokens >= copy.inputTokens &&
-        own.outputTokens >= copy.outputTokens;
+      const isWhole = own !== undefined && totalOf(own, "inputTokens") >= totalOf(copy, "inputTokens") &&
+        totalOf(own, "outputTokens") >= totalOf(copy, "outputTokens");
       return isWhole ? own : withParts(copy, tools.parts(raw, asked));
     },
   };
+}
+
+/** Returns the tokens of a call with those of other models. */
+function totalOf({ models = [], ...usage }: Usage, total: "inputTokens" | "outputTokens"): number {
+  return models.reduce((sum, one) => sum + one.usage[total], usage[total]);
 }
 
 /** Returns the usage of a chunk of a chat API. Groq has more of it beside, also the usage itself at the end of a stream. */
