@@ -27,8 +27,8 @@ export interface AnswerUsage {
   /** Returns the cost that the provider states, if it does. */
   statedNanoUsd(): NanoUsd | undefined;
   /**
-   * Adds what a copy of the usage lacks: counts that a later report has erased, the parts that the AI SDK drops, and the searches
-   * and tools that the answer has reported beside its usage.
+   * Returns the usage for a copy of it that the AI SDK has made, which lacks counts that a later report has erased, parts, and
+   * the searches and tools that the answer has reported beside its usage.
    */
   withTools(usage: Usage): Usage;
 }
@@ -229,18 +229,16 @@ export function trackAnswerUsage(
     served: () => served,
     statedNanoUsd: () => raw && statedCost(raw),
     withTools(copy) {
+      // The copy was made from the same reports, by rules that know less of them.
       const own = usage();
-      // What is missing in a copy was counted: the counts are those of one answer.
-      const isWhole = own !== undefined && totalOf(own, "inputTokens") >= totalOf(copy, "inputTokens") &&
-        totalOf(own, "outputTokens") >= totalOf(copy, "outputTokens");
-      return isWhole ? own : withParts(copy, tools.parts(raw, asked));
+      return own && totalOf(own) >= totalOf(copy) ? own : withParts(copy, tools.parts(raw, asked));
     },
   };
 }
 
 /** Returns the tokens of a call with those of other models. */
-function totalOf({ models = [], ...usage }: Usage, total: "inputTokens" | "outputTokens"): number {
-  return models.reduce((sum, one) => sum + one.usage[total], usage[total]);
+function totalOf({ inputTokens, outputTokens, models = [] }: Usage): number {
+  return models.reduce((sum, { usage }) => sum + totalOf(usage), inputTokens + outputTokens);
 }
 
 /** Returns the usage of a chunk of a chat API. Groq has more of it beside, also the usage itself at the end of a stream. */

@@ -122,6 +122,7 @@ function readResult(
     }
     const seen = trackAnswerUsage(model.provider, requests);
     seen.take(result.response?.body);
+    seen.end();
     const serviceTier = serviceTierOf(result.providerMetadata) ?? seen.served().serviceTier;
     const { id: responseId, modelId: responseModel } = result.response ?? {};
     return {
