@@ -52,7 +52,7 @@ export const CostEventBody = z.strictObject({
   ...otherParts(Tokens, z.strictObject),
   ...servedAs(z.string().min(1).max(100)),
   source: z.string().max(200).optional().openapi({ description: "Ignored: it becomes `report`" }),
-  unpriced_parts: z.array(z.string().max(100)).max(50).optional().openapi({
+  unpriced_parts: z.array(z.string().max(300)).max(200).optional().openapi({
     description: "Parts of the usage that a given `cost_usd` leaves out; else ignored",
   }),
   list_cost_usd: UsdCost.optional().openapi({

@@ -6,7 +6,7 @@ import { type Asked, readAsked } from "./asked.ts";
 import { count, type Fields, isFields } from "./fields.ts";
 import { mergeUsage } from "./merge_usage.ts";
 import { contextOf } from "./openai_usage.ts";
-import { faultOfUsage, type ModelUsage, type Usage, usageOf } from "./usage.ts";
+import { faultOfUsage, MAX_MODELS, type ModelUsage, type Usage, usageOf } from "./usage.ts";
 import { type UsageApi, usageFromRaw } from "./usage_from_raw.ts";
 import type { LanguageModelV4Usage } from "@ai-sdk/provider";
 
@@ -137,26 +137,34 @@ export function trackAnswerUsage(
   function recordBreakdown({ usage_breakdown, x_groq }: Fields): void {
     const found = usage_breakdown ?? (isFields(x_groq) ? x_groq.usage_breakdown : undefined);
     if (!isFields(found) || !Array.isArray(found.models)) return;
-    const models = found.models.filter(isFields).filter(({ model }) => isModel(model));
-    if (models.length === 0) return;
+    const models = found.models.filter(isFields);
+    if (!isModel(models[0]?.model)) return;
     breakdown = models;
-    served.model = models[0]!.model as string;
+    served.model = models[0].model;
   }
 
   function readUsage(): Usage | undefined {
     if (!api || !raw) return undefined;
-    const [first, ...others] = breakdown.map(({ usage }) => usageFromRaw(api!, usage, asked));
-    const usage = first ?? usageFromRaw(api, raw, asked);
-    if (!usage) return undefined;
-    const models = others.flatMap((one, i): ModelUsage[] =>
-      one ? [{ model: breakdown[i + 1]!.model as string, usage: one }] : []
-    );
-    return withParts(withParts(usage, tools.parts(raw, asked)), { models, ...ofPerplexity() });
+    const own = usageFromRaw(api, breakdown[0]?.usage ?? raw, asked);
+    if (!own) return undefined;
+    let usage = withParts(own, tools.parts(raw, asked));
+    if (breakdown.length > 1) usage = withParts(usage, ofBreakdown(api));
+    return provider.startsWith("perplexity") ? withParts(usage, ofPerplexity()) : usage;
+  }
+
+  /** The other models that Groq has called. */
+  function ofBreakdown(api: UsageApi): ToolParts {
+    const others = breakdown.slice(1);
+    const models = others.slice(0, MAX_MODELS).flatMap(({ model, usage }): ModelUsage[] => {
+      const own = usageFromRaw(api, usage, asked);
+      return own && isModel(model) ? [{ model, usage: own }] : [];
+    });
+    const unread = others.length - models.length;
+    return { models, ...(unread > 0 && { others: { usage_breakdown: unread } }) };
   }
 
   /** The size of the search context and a Pro Search, where the request says them and the usage doesn't. */
   function ofPerplexity(): ToolParts {
-    if (!provider.startsWith("perplexity")) return {};
     const { searchContext, searchType } = asked();
     return {
       details: {

@@ -1,7 +1,7 @@
 import type { Asked } from "./asked.ts";
 import { count, type Fields, isFields } from "./fields.ts";
 import { readWrites } from "./openai_usage.ts";
-import { faultOfUsage, type ModelUsage, type Usage, usageOf } from "./usage.ts";
+import { faultOfUsage, MAX_MODELS, type ModelUsage, type Usage, usageOf } from "./usage.ts";
 
 /**
  * The usage of Anthropic's API, which counts neither cache reads nor cache writes in `input_tokens`. With `iterations`
@@ -20,7 +20,7 @@ export function readAnthropic(raw: Fields, asked?: () => Asked): Partial<Usage> 
   const searches = count(tools, "web_search_requests") ?? 0;
   const fetches = count(tools, "web_fetch_requests") ?? 0;
   const advice = iterations.filter(({ type }) => type === "advisor_message");
-  const models = advice.flatMap((one) => readModel(one) ?? []);
+  const models = advice.flatMap((one) => readModel(one) ?? []).slice(0, MAX_MODELS);
   return {
     ...counts,
     reasoningTokens: count(raw, "output_tokens_details", "thinking_tokens"),

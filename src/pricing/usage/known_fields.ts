@@ -54,7 +54,7 @@ export const KNOWN_FIELDS: readonly KnownFields[] = [
     apis: ALL_OPENAI,
     fields: {
       priced: both(
-        "cache_write_tokens_details cached_tokens_details.audio_tokens cached_tokens_details.image_tokens " +
+        "cached_tokens cache_write_tokens cache_write_tokens_details cached_tokens_details.audio_tokens cached_tokens_details.image_tokens " +
           "audio_tokens image_tokens video_tokens",
       ) + " " +
         bothOut(
@@ -281,7 +281,7 @@ function addPath(root: Known, path: readonly string[], meaning: FieldMeaning): v
 /** The most names of one call; a usage object of any form could have as many as a body has. */
 const MAX_NAMES = 20;
 const MAX_NAME_LENGTH = 100;
-const MAX_DEPTH = 6;
+const MAX_DEPTH = 10;
 const MAX_FIELDS = 1_000;
 
 /**
@@ -324,7 +324,8 @@ export function unknownCounts(api: UsageApi, raw: Fields): Record<string, number
     isNamed: boolean,
   ): void => {
     if (typeof value === "number") return add(path, value, isNamed);
-    if (typeof value !== "object" || value === null || depth >= MAX_DEPTH) return;
+    if (typeof value !== "object" || value === null) return;
+    if (depth >= MAX_DEPTH) return add(path, 1, true);
     if (!Array.isArray(value)) return walk(value as Fields, known, path, depth + 1, isNamed);
     for (const entry of value) {
       // Lists have entries of a type or a modality, which is a part of the path.

@@ -63,6 +63,9 @@ export type UsageDetails = Readonly<Partial<Record<UsageDetail, number>>>;
  */
 export const CACHE_WRITE_LIFETIME = "cache_write_lifetime";
 
+/** The most parts of other models in one call. */
+export const MAX_MODELS = 20;
+
 /** Creates a usage of the given counts; missing counts are 0, and so are details of 0. */
 export function usageOf(counts: Partial<Usage>): Usage {
   const usage: Usage = {
