@@ -1,6 +1,6 @@
 import type { PriceQuery } from "../price_book.ts";
 import type { Rates } from "../rates.ts";
-import type { UsageDetails } from "../usage/usage.ts";
+import { USAGE_DETAILS, type UsageDetail, type UsageDetails } from "../usage/usage.ts";
 import { type Dimension, DIMENSION_OF, toPicoUsd } from "./dimensions.ts";
 import { providerIdOf } from "./names/provider_names.ts";
 import type { PriceTable } from "./price_data.ts";
@@ -93,6 +93,13 @@ const TOOLS: readonly ToolPrices[] = [
   },
 ];
 
+/** Dimensions that several providers bill. */
+const GENERAL: ReadonlySet<Dimension> = new Set([
+  "web_searches_kcount",
+  "storage_searches_kcount",
+  "code_executions_kcount",
+]);
+
 function find(
   rows: readonly ToolPrices[],
   providerId: string,
@@ -114,6 +121,31 @@ export function withFees(
   return fees ? { ...prices, ...fees } as PriceTable : prices;
 }
 
+/** The parts that calls of one provider alone have. */
+const OWN_PARTS = new Set(
+  USAGE_DETAILS.filter((part) =>
+    [...FEES, ...TOOLS].some(({ usd }) => {
+      const dimension = DIMENSION_OF[part];
+      return dimension !== null && !GENERAL.has(dimension) && usd[dimension] !== undefined;
+    })
+  ),
+);
+
+/** Returns whether a part is missing in most rate cards because no call of their provider has it. */
+export function isOwnPart(part: UsageDetail): boolean {
+  return OWN_PARTS.has(part);
+}
+
+/** Returns a rate card with the rates of all tools of its model. */
+export function withAllToolRates(rates: Rates, query: PriceQuery): Rates {
+  const usd = toolsOf(rates, query);
+  const parts = USAGE_DETAILS.filter((part) => {
+    const dimension = DIMENSION_OF[part];
+    return dimension !== null && usd[dimension] !== undefined;
+  });
+  return withToolRates(rates, query, Object.fromEntries(parts.map((part) => [part, 1])));
+}
+
 /** The cards that were completed, by the parts. */
 const completed = new WeakMap<Rates, Map<string, Rates>>();
 
@@ -130,14 +162,18 @@ export function withToolRates(rates: Rates, query: PriceQuery, details: UsageDet
   return card;
 }
 
+/** A row of the config says what its model costs; nothing is added to it. */
+function toolsOf(rates: Rates, { provider, model }: PriceQuery): ToolPrices["usd"] {
+  if (rates.source === "config") return {};
+  return find(TOOLS, providerIdOf(provider), [model.toLowerCase(), rates.model?.toLowerCase() ?? ""]) ?? {};
+}
+
 function complete(
   rates: Rates,
-  { provider, model }: PriceQuery,
+  query: PriceQuery,
   parts: readonly (keyof UsageDetails)[],
 ): Rates {
-  const isListed = rates.source !== "config";
-  const usd = (isListed &&
-    find(TOOLS, providerIdOf(provider), [model.toLowerCase(), rates.model?.toLowerCase() ?? ""])) || {};
+  const usd = toolsOf(rates, query);
   const added: Partial<Record<keyof UsageDetails, bigint>> = {};
   for (const part of parts) {
     const dimension = DIMENSION_OF[part];
