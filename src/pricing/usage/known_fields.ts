@@ -19,6 +19,7 @@ export interface KnownFields {
 const CHAT: readonly UsageApi[] = ["openai-chat", "openai-compatible"];
 const RESPONSES: readonly UsageApi[] = ["openai-responses"];
 const ALL_OPENAI: readonly UsageApi[] = [...CHAT, ...RESPONSES];
+const ALL: readonly UsageApi[] = [...ALL_OPENAI, "anthropic", "google"];
 
 /** Every field that holds a number in the usage objects of the five APIs. Checked on 2026-11-26. */
 export const KNOWN_FIELDS: readonly KnownFields[] = [
@@ -113,7 +114,6 @@ export const KNOWN_FIELDS: readonly KnownFields[] = [
         "citation_tokens num_search_queries reasoning_tokens tool_calls_details.web_search.invocation " +
         "tool_calls_details.search_web.invocation " +
         both("cache_creation_input_tokens cache_read_input_tokens"),
-      elsewhere: "cost",
       unpriced: "tool_calls_details",
     },
   },
@@ -126,13 +126,12 @@ export const KNOWN_FIELDS: readonly KnownFields[] = [
     },
   },
   {
-    source: "@openrouter/sdk@1.3.19: ChatUsage, ImageGenerationUsage, CostDetails; it states its cost",
+    source: "@openrouter/sdk@1.3.19: ChatUsage, ImageGenerationUsage, CostDetails",
     apis: ALL_OPENAI,
     fields: {
       priced:
         "server_tool_use.web_search_requests server_tool_use_details.web_search_requests cache_creation",
-      elsewhere:
-        "cost_details iterations server_tool_use.tool_calls_executed server_tool_use.tool_calls_requested " +
+      elsewhere: "iterations server_tool_use.tool_calls_executed server_tool_use.tool_calls_requested " +
         "server_tool_use_details.tool_calls_executed server_tool_use_details.tool_calls_requested",
     },
   },
@@ -181,6 +180,14 @@ export const KNOWN_FIELDS: readonly KnownFields[] = [
     },
   },
   {
+    source: "Costs that gateways state beside the counts: OpenRouter, LiteLLM, Vercel, Requesty",
+    apis: ALL,
+    fields: {
+      elsewhere:
+        "cost cost_details cost_usd estimated_cost total_cost upstream_cost market_cost cache_discount",
+    },
+  },
+  {
     source:
       "Servers and proxies: vLLM, SGLang, new-api, one-hub, Requesty, Databricks, proxies of Bedrock and Gemini, DeepInfra",
     apis: ALL_OPENAI,
@@ -195,7 +202,8 @@ export const KNOWN_FIELDS: readonly KnownFields[] = [
           "caching_tokens created_cache_tokens num_cached_tokens cached_input_tokens cache_read_tokens " +
             "cache_write_input_tokens cache_write_1h_tokens",
         ),
-      elsewhere: "input_tokens output_tokens prompt_tokens completion_tokens estimated_cost cache_discount " +
+      elsewhere:
+        "input_tokens output_tokens prompt_tokens completion_tokens billed_units.input_tokens billed_units.output_tokens " +
         both("multimodal_tokens"),
       // SambaNova's and Cerebras' times.
       free: "time_to_first_token time_to_first_token_ms stop_reason acceptance_rate start_time end_time " +
