@@ -2,7 +2,7 @@ import { type Asked } from "./asked.ts";
 import { count, type Fields, isFields } from "./fields.ts";
 import { readResponses } from "./openai_usage.ts";
 import { faultOfUsage, type ModelUsage, type UsageDetails, usageOf } from "./usage.ts";
-import { unknownCounts } from "./known_fields.ts";
+import { nameOfCount, unknownCounts } from "./known_fields.ts";
 import { MODEL_NAME } from "./anthropic_usage.ts";
 
 /** The parts of a call that an answer names beside its usage. */
@@ -200,7 +200,7 @@ function ofExecuted(types: readonly string[]): ToolParts {
   const others: Record<string, number> = {};
   for (const type of types) {
     if (type === "browser_search") continue;
-    const name = `executed_tools.${type.slice(0, 80)}`;
+    const name = nameOfCount(`executed_tools.${type}`);
     others[name] = (others[name] ?? 0) + 1;
   }
   return { details: { web_searches: types.filter((type) => type === "browser_search").length }, others };

@@ -292,20 +292,25 @@ const MAX_NAME_LENGTH = 100;
 const MAX_DEPTH = 10;
 const MAX_FIELDS = 1_000;
 
+/** Returns the name of a count that a provider has named: printable and of bounded length. */
+export function nameOfCount(path: string): string {
+  return path.slice(0, MAX_NAME_LENGTH).replace(/\p{C}/gu, "?");
+}
+
 /**
  * Returns the counts of a usage object that no rule prices and that may be billed, by their paths; undefined without any. What
  * no one knows is never free in silence.
  */
 export function unknownCounts(api: UsageApi, raw: Fields): Record<string, number> | undefined {
-  let found: Record<string, number> | undefined;
+  let found: Map<string, number> | undefined;
   let fields = 0;
   const add = (path: string, value: number, isNamed: boolean) => {
     if (value === 0 || (!isNamed && HARMLESS.test(path))) return;
-    const name = path.slice(0, MAX_NAME_LENGTH);
-    found ??= {};
-    if (Object.keys(found).length >= MAX_NAMES && !(name in found)) return;
+    const name = nameOfCount(path);
+    found ??= new Map();
+    if (found.size >= MAX_NAMES && !found.has(name)) return;
     const quantity = Math.max(1, Math.round(Math.abs(value)));
-    found[name] = Math.min(MAX_CALL_TOKENS, (found[name] ?? 0) + quantity);
+    found.set(name, Math.min(MAX_CALL_TOKENS, (found.get(name) ?? 0) + quantity));
   };
   /** `isNamed` is true below a field that is known to be billed. */
   const walk = (
@@ -347,5 +352,5 @@ export function unknownCounts(api: UsageApi, raw: Fields): Record<string, number
     }
   };
   walk(raw, knownTo(api), "", 0, false);
-  return found;
+  return found && Object.fromEntries(found);
 }

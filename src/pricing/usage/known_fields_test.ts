@@ -298,4 +298,6 @@ Deno.test("a usage object of any size and form is read in bounds", () => {
     list: 3,
     "list.a.n": 3,
   });
+  const odd = unknownCounts("google", JSON.parse('{"__proto__": 2, "a\\u001b[31m\\ud800": 3}'))!;
+  assert.deepEqual(Object.entries(odd), [["__proto__", 2], ["a?[31m?", 3]]);
 });

@@ -12,10 +12,15 @@ export function mergeUsage(before: Fields, later: Fields): Fields {
 }
 
 function mergeValue(before: unknown, later: unknown): unknown {
+  if (before === null || before === undefined) return later;
   if (later === null || later === undefined) return before;
-  if (later === 0) return typeof before === "number" ? before : later;
-  if (isFields(later)) return isFields(before) ? mergeUsage(before, later) : later;
-  return Array.isArray(later) && Array.isArray(before) ? mergeLists(before, later) : later;
+  if (isFields(before) && isFields(later)) return mergeUsage(before, later);
+  if (Array.isArray(before) && Array.isArray(later)) return mergeLists(before, later);
+  // Anything but a count says nothing of one; some servers write an empty object as an empty list.
+  if (typeof before === "object") return before;
+  return typeof before === "number" && (typeof later !== "number" || later === 0) && !isFields(later)
+    ? before
+    : later;
 }
 
 /** Merges lists such as those of modalities and iterations, which have one entry for each of them. */
