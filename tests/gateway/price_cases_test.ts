@@ -9,7 +9,7 @@ import {
   openaiResponsesAnswer,
   type WireAnswer,
 } from "../fixtures/providers/mod.ts";
-import { costOfBill, type PriceCase, priceCases, type Wire } from "../fixtures/prices/mod.ts";
+import { costOfBill, priceCases, type Wire } from "../fixtures/prices/mod.ts";
 import { type FakeProvider, startFakeProvider } from "../harness/fake_provider.ts";
 import { openTestPurser, type TestPurser } from "../harness/test_purser.ts";
 import { requestFor, sendTo } from "./requests.ts";
