@@ -1,13 +1,16 @@
 import assert from "node:assert/strict";
+import { generateText, streamText } from "ai";
 import { fixedClock } from "../src/kernel/clock.ts";
 import { toModelCall } from "../src/ledger/mod.ts";
 import { type Usage, usageFromRaw, usageOf } from "../src/pricing/mod.ts";
+import { meter } from "../src/runner/mod.ts";
 import { tables } from "../src/store/mod.ts";
 import { CASES_AT } from "./fixtures/prices/mod.ts";
 import { type Dialect, dialects } from "./fixtures/usage_dialects.ts";
 import { openaiChatAnswer } from "./fixtures/providers/mod.ts";
 import { requestFor, sendTo } from "./gateway/requests.ts";
 import { startFakeProvider } from "./harness/fake_provider.ts";
+import { realModel } from "./harness/metered_models.ts";
 import { openTestPurser, type TestPurser } from "./harness/test_purser.ts";
 
 /** Each server's names of cached tokens and reasoning are read to counts without an overlap, and billed so, in every way of a call. */
@@ -111,3 +114,31 @@ const MARKED = new Set([
   "the same, with a total of all",
   "Requesty",
 ]);
+
+/** As the AI SDK sends what its own options for a provider say. */
+const LASTING = [{
+  role: "user" as const,
+  content: "2+2?",
+  providerOptions: { openaiCompatible: { cache_control: { type: "ephemeral", ttl: "1h" } } },
+}];
+
+for (const way of ["whole", "streamed"] as const) {
+  Deno.test(`a meter prices written tokens without a lifetime by the one that its request asks, ${way}`, async () => {
+    await using fake = await startFakeProvider();
+    await using purser = await openTestPurser({ fake, config: { prices: [PRICE] } });
+    await purser.core.prices.ready?.();
+    const usage = {
+      prompt_tokens: 1_200,
+      completion_tokens: 10,
+      total_tokens: 1_210,
+      cache_creation_input_tokens: 1_000,
+    };
+    fake.enqueue({ answer: openaiChatAnswer({ model: "my-model", text: "4", usage }) });
+    const model = meter(purser.core, realModel(fake, CALL.api, CALL.model), { agentId: "outside" });
+    if (way === "whole") await generateText({ model, messages: LASTING });
+    else await streamText({ model, messages: LASTING }).text;
+    const [call] = (await purser.core.query.select().from(tables.calls)).map(toModelCall);
+    // 200 at $1, 1,000 at $2 for an hour, 10 at $2
+    assert.deepEqual([call!.costNanoUsd, call!.unpricedParts], [2_220_000n, undefined]);
+  });
+}
