@@ -24,7 +24,10 @@ async function play(purser: TestPurser, fixture: Fixture, way: "whole" | "stream
   return JSON.parse(last.split("data: ")[1]!);
 }
 
-function sum(rounds: Fixture["rounds"], count: Exclude<keyof Usage, "details">): number {
+function sum(
+  rounds: Fixture["rounds"],
+  count: Exclude<keyof Usage, "details" | "others" | "models">,
+): number {
   return rounds.reduce((total, { usage }) => total + usage[count], 0);
 }
 

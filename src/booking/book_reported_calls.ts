@@ -1,7 +1,7 @@
 import type { BookedReport } from "../contract/cost_events.ts";
 import { inArray, sql } from "drizzle-orm";
 import { messageOf, PurserError } from "../kernel/errors.ts";
-import { MAX_AHEAD_MS, type ModelCall, toModelCall, withAdjustments } from "../ledger/mod.ts";
+import { MAX_AHEAD_MS, type ModelCall, toModelCall, toOtherModels, withAdjustments } from "../ledger/mod.ts";
 import { ConstraintError, tables } from "../store/mod.ts";
 import { bookLooseCalls } from "./book_call.ts";
 import type { BookingContext } from "./context.ts";
@@ -260,6 +260,8 @@ function contentOf(call: ModelCall, as: ModelCall): string {
     usage.cacheWriteTokens,
     usage.reasoningTokens,
     USAGE_DETAILS.map((name) => usage.details?.[name] ?? 0),
+    Object.entries(usage.others ?? {}).sort(),
+    usage.models && toOtherModels(usage.models),
     as.serviceTier && call.serviceTier,
     as.speed && call.speed,
     as.inferenceGeo && call.inferenceGeo,

@@ -71,8 +71,8 @@ export function settleUsage(
   return { usage, price: priceOf(usage, counted ? undefined : statement), estimatedBecause };
 }
 
-function isPlausible({ details, ...counts }: Usage): boolean {
-  return isBounded(counts) && (details === undefined || isBounded(details));
+function isPlausible({ details = {}, others: _, models = [], ...counts }: Usage): boolean {
+  return isBounded(counts) && isBounded(details) && models.every(({ usage }) => isPlausible(usage));
 }
 
 function isBounded(counts: Readonly<Record<string, number>>): boolean {

@@ -2,7 +2,7 @@ import { AGENT_LIMITS, MAX_CALL_TOKENS, MAX_CALL_USD, MAX_REPORTED_CALLS } from 
 import { z } from "@hono/zod-openapi";
 import { Count, Label, name } from "./parts.ts";
 import { Tags } from "./tags/tag_schemas.ts";
-import { billedParts, servedAs } from "./usage.ts";
+import { billedParts, otherParts, servedAs } from "./usage.ts";
 
 /** The wire schemas of reported calls, which were made elsewhere. */
 
@@ -50,10 +50,11 @@ export const CostEventBody = z.strictObject({
   }),
   duration_ms: z.number().nonnegative().max(1e12).nullish(),
   estimated: z.boolean().optional(),
-  ...billedParts(Tokens, Tokens),
+  ...billedParts(Tokens),
+  ...otherParts(Tokens, z.strictObject),
   ...servedAs(z.string().min(1).max(100)),
   source: z.string().max(200).optional().openapi({ description: "Ignored: it becomes `report`" }),
-  unpriced_parts: z.array(z.string().max(100)).max(50).optional().openapi({
+  unpriced_parts: z.array(z.string().max(300)).max(200).optional().openapi({
     description: "Parts of the usage that a given `cost_usd` leaves out; else ignored",
   }),
   list_cost_usd: UsdCost.optional().openapi({

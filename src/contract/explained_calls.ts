@@ -9,6 +9,7 @@ const ExactUsd = Usd.openapi({ description: "USD, at most twelve decimals" });
 
 export const PriceLine = z.object({
   part: z.string().openapi({ description: "The part of the usage", example: "cache_read_tokens" }),
+  model: z.string().optional().openapi({ description: "The model of the part, where it is another one" }),
   quantity: Count.openapi({ description: "Tokens or counts that no other line has" }),
   rate_usd: Usd.nullable().openapi({ description: "USD for each `per`; null where no price is known" }),
   per: z.number().int().openapi({ description: "1000000 for tokens, 1000 for searches, else 1" }),

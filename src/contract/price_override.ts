@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { BILLED_PART_NAMES, isTokenPart, type PartPriceField, priceFieldOf } from "./billed_parts.ts";
 
 /** At most six decimals, so that a price is a whole number of pico-USD per token; at most 1 USD per token. */
 const usdPerMillion = z.number({ error: "must be a number of USD per million tokens" })
@@ -19,6 +20,13 @@ const usdPerThousand = z.number({ error: "must be a number of USD per thousand" 
 const name = (what: string) =>
   z.string({ error: `must be ${what}` }).min(1, `must be ${what}, not an empty text`);
 
+/** The fields of a row with the prices of the billed parts: `input_audio_usd_per_million`, `web_searches_usd_per_thousand`, … */
+const ofParts = Object.fromEntries(
+  BILLED_PART_NAMES.map((
+    name,
+  ) => [priceFieldOf(name), (isTokenPart(name) ? usdPerMillion : usdPerThousand).optional()]),
+) as Record<PartPriceField, z.ZodOptional<typeof usdPerMillion>>;
+
 /**
  * One row of `prices` in the config. A missing price of a cache, images or video is the input price, a missing
  * one-hour price that of the other cache writes, and a missing price of reasoning the output price. Calls with audio,
@@ -33,19 +41,8 @@ export const PriceOverride = z.strictObject({
   cache_read_usd_per_million: usdPerMillion.optional(),
   cache_write_usd_per_million: usdPerMillion.optional(),
   cache_write_1h_usd_per_million: usdPerMillion.optional(),
-  cache_write_12h_usd_per_million: usdPerMillion.optional(),
   reasoning_usd_per_million: usdPerMillion.optional(),
-  input_audio_usd_per_million: usdPerMillion.optional(),
-  cache_read_audio_usd_per_million: usdPerMillion.optional(),
-  output_audio_usd_per_million: usdPerMillion.optional(),
-  input_image_usd_per_million: usdPerMillion.optional(),
-  cache_read_image_usd_per_million: usdPerMillion.optional(),
-  output_image_usd_per_million: usdPerMillion.optional(),
-  input_video_usd_per_million: usdPerMillion.optional(),
-  output_video_usd_per_million: usdPerMillion.optional(),
-  web_searches_usd_per_thousand: usdPerThousand.optional(),
-  file_searches_usd_per_thousand: usdPerThousand.optional(),
-  code_executions_usd_per_thousand: usdPerThousand.optional(),
+  ...ofParts,
   requests_usd_per_thousand: usdPerThousand.optional(),
   from: z.iso.date({ error: "must be a date such as 2026-01-01" }).optional(),
   service_tier: name("the name of a service tier").optional(),

@@ -1,6 +1,7 @@
 import { z } from "@hono/zod-openapi";
 import { AgentId, CallId, CostUsd, Count, RunId, SessionId, Time, Usd } from "./parts.ts";
 import { STATED_COST_REASONS } from "./stated_costs.ts";
+import { BILLED_PART_NAMES, BILLED_PARTS, type BilledPart } from "./billed_parts.ts";
 import { Tags } from "./tags/tag_schemas.ts";
 import { CALL_SOURCES } from "./values.ts";
 
@@ -31,27 +32,38 @@ export const TokenUsage = z.object({
 export type TokenUsage = z.infer<typeof TokenUsage>;
 
 /** The billed parts of a call beyond text tokens, each missing where it is 0. */
-export const billedParts = <Part extends z.ZodType>(tokens: Part, calls: Part) => ({
-  cache_write_12h_tokens: tokens.optional().openapi({
-    description: "Those of `cache_write_tokens` that are cached for twelve hours",
+export function billedParts<Part extends z.ZodType>(part: Part) {
+  return Object.fromEntries(
+    BILLED_PART_NAMES.map((name) => [name, part.optional().openapi({ description: BILLED_PARTS[name] })]),
+  ) as Record<BilledPart, z.ZodOptional<Part>>;
+}
+
+/** The most other models and other counts of one call. */
+const MAX_OTHERS = 20;
+
+/** The parts of a call beside the counts of its own model, each missing where there is none. */
+export const otherParts = <Part extends z.ZodType>(
+  part: Part,
+  object: typeof z.object | typeof z.strictObject,
+) => ({
+  other_counts: z.record(z.string().min(1).max(100), part).optional().openapi({
+    description:
+      `Counts that the answer names and no price is known for, by the name of their field; at most ${MAX_OTHERS}`,
+    example: { "server_tool_use.new_tool_requests": 2 },
   }),
-  input_audio_tokens: tokens.optional().openapi({ description: "Of `input_tokens`" }),
-  cache_read_audio_tokens: tokens.optional().openapi({
-    description: "Of `cache_read_tokens` and `input_audio_tokens`",
-  }),
-  input_image_tokens: tokens.optional().openapi({ description: "Of `input_tokens`" }),
-  cache_read_image_tokens: tokens.optional().openapi({
-    description: "Of `cache_read_tokens` and `input_image_tokens`",
-  }),
-  input_video_tokens: tokens.optional().openapi({ description: "Of `input_tokens`" }),
-  output_audio_tokens: tokens.optional().openapi({ description: "Of `output_tokens`" }),
-  output_image_tokens: tokens.optional().openapi({ description: "Of `output_tokens`" }),
-  output_video_tokens: tokens.optional().openapi({ description: "Of `output_tokens`" }),
-  web_searches: calls.optional().openapi({ description: "Web searches that the provider bills" }),
-  file_searches: calls.optional().openapi({ description: "File searches that the provider bills" }),
-  code_executions: calls.optional().openapi({ description: "Code executions that the provider bills" }),
-  advisor_calls: calls.optional().openapi({
-    description: "Calls of another model by Anthropic's advisor tool, whose cost is not known",
+  other_models: z.array(object({
+    model: z.string().min(1).max(200),
+    input_tokens: part,
+    output_tokens: part,
+    cache_read_tokens: part.optional(),
+    cache_write_tokens: part.optional(),
+    cache_write_1h_tokens: part.optional(),
+    reasoning_tokens: part.optional(),
+    ...billedParts(part),
+  })).max(MAX_OTHERS).optional().openapi({
+    description:
+      "What other models have done in the call, such as an advisor or an image generator, billed at their prices. " +
+      "The other counts of the call leave it out",
   }),
 });
 
@@ -89,7 +101,8 @@ export const CostEvent = z.object({
   estimated: z.boolean().openapi({
     description: "True where the tokens are an estimate, since the provider's count never arrived",
   }),
-  ...billedParts(Count, Count),
+  ...billedParts(Count),
+  ...otherParts(Count, z.object),
   ...servedAs(z.string()),
   // A text: generated clients must not fail on a source that is added later.
   source: z.string().optional().openapi({
@@ -97,7 +110,8 @@ export const CostEvent = z.object({
     example: "run",
   }),
   unpriced_parts: z.array(z.string()).optional().openapi({
-    description: "Parts of the usage without a known price, which `cost_usd` leaves out",
+    description:
+      "Parts of the usage without a known price, which `cost_usd` leaves out, and what their price depends on",
     example: ["web_searches"],
   }),
   list_cost_usd: Usd.optional().openapi({
@@ -115,3 +129,6 @@ export const CostEvent = z.object({
   tags: Tags.optional().openapi({ description: "Tags of the call; absent without any" }),
 }).openapi("CostEvent");
 export type CostEvent = z.infer<typeof CostEvent>;
+
+/** The part of a call that another model has done. */
+export type OtherModel = NonNullable<CostEvent["other_models"]>[number];

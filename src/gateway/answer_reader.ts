@@ -19,13 +19,14 @@ export interface AnswerReader {
   hasTokens(): boolean;
 }
 
-/** Creates the reader of an answer by its wire. Its headers may state its cost. */
+/** Creates the reader of an answer by its wire. `request` is the body of its request. The headers of the answer may state its cost. */
 export function readAnswer(
   wire: Wire,
   provider: string,
+  request: Fields,
   answer: Pick<Statement, "headers" | "isStreamed">,
 ): AnswerReader {
-  const usage = trackAnswerUsage(wire.api(provider));
+  const usage = trackAnswerUsage(wire.api(provider), () => [request]);
   let outputBytes = 0;
   /** Those that had passed with the last counts. */
   let countedBytes = 0;

@@ -115,7 +115,10 @@ async function passCall(
   const isEvents = /^text\/event-stream/i.test(type) || (model.isStreamed && !isJson);
   const isList = model.isStreamed && request.target.family === "google" && isJson;
   const source = response.ok && (isEvents || isList) ? decoded(response) : undefined;
-  const reader = readAnswer(wire, provider, { headers: response.headers, isStreamed: source !== undefined });
+  const reader = readAnswer(wire, provider, body, {
+    headers: response.headers,
+    isStreamed: source !== undefined,
+  });
   if (source) {
     const answer = {
       source,

@@ -1,12 +1,12 @@
 import { type Query, type SqlValue, type Statement, tables } from "../store/mod.ts";
 import { and, asc, eq, gt, isNull, or } from "drizzle-orm";
-import type { StatedCostReason } from "../contract/stated_costs.ts";
 import { tagsText } from "../contract/tags/tags.ts";
 import type { CostEvent } from "../contract/usage.ts";
-import { priceRecordOf, USAGE_DETAILS, type UsageDetails } from "../pricing/mod.ts";
+import { priceRecordOf, type Usage, USAGE_DETAILS } from "../pricing/mod.ts";
 import { withAdjustments } from "./adjustments.ts";
 import { type ModelCall } from "./model_call.ts";
 import { toCostEvent } from "./cost_events.ts";
+import { fromOtherModels, toOtherModels } from "./other_models.ts";
 
 const COLUMNS = [
   "call_id",
@@ -92,11 +92,13 @@ function toRow(call: ModelCall): SqlValue[] {
 
 /** Returns what most calls don't have as JSON, or null. */
 function detailsOf({ usage, speed, inferenceGeo, listCostNanoUsd, statedReason }: ModelCall): string | null {
-  if (!usage.details && !speed && !inferenceGeo && listCostNanoUsd === undefined && !statedReason) {
-    return null;
-  }
+  const { details, others, models } = usage;
+  const isPlain = !details && !others && !models && !speed && !inferenceGeo;
+  if (isPlain && listCostNanoUsd === undefined && !statedReason) return null;
   return JSON.stringify({
-    ...usage.details,
+    ...details,
+    other_counts: others,
+    other_models: models && toOtherModels(models),
     speed,
     inference_geo: inferenceGeo,
     list_cost_nano_usd: listCostNanoUsd === undefined ? undefined : String(listCostNanoUsd),
@@ -105,17 +107,21 @@ function detailsOf({ usage, speed, inferenceGeo, listCostNanoUsd, statedReason }
 }
 
 function readDetails(
-  details: Readonly<Record<string, number | string>>,
-): { details?: UsageDetails; more: Partial<ModelCall> } {
+  details: tables.CallDetails,
+): { usage: Pick<Usage, "details" | "others" | "models">; more: Partial<ModelCall> } {
   const counts = USAGE_DETAILS.flatMap((name) => details[name] ? [[name, details[name]]] : []);
-  const { speed, inference_geo, list_cost_nano_usd, stated_reason } = details;
+  const { speed, inference_geo, list_cost_nano_usd, stated_reason, other_counts, other_models } = details;
   return {
-    ...(counts.length > 0 && { details: Object.fromEntries(counts) }),
+    usage: {
+      ...(counts.length > 0 && { details: Object.fromEntries(counts) }),
+      ...(other_counts && { others: other_counts }),
+      ...(other_models && { models: fromOtherModels(other_models) }),
+    },
     more: {
       ...(speed && { speed: String(speed) }),
       ...(inference_geo && { inferenceGeo: String(inference_geo) }),
       ...(list_cost_nano_usd && { listCostNanoUsd: BigInt(list_cost_nano_usd) }),
-      ...(stated_reason && { statedReason: stated_reason as StatedCostReason }),
+      ...(stated_reason && { statedReason: stated_reason }),
     },
   };
 }
@@ -142,7 +148,7 @@ export function recordPrices(
 
 /** Converts a row of the ledger to a call. */
 export function toModelCall(row: typeof tables.calls.$inferSelect): ModelCall {
-  const { details, more } = readDetails(row.details ?? {});
+  const { usage, more } = readDetails(row.details ?? {});
   return {
     callId: row.callId,
     at: row.at,
@@ -160,7 +166,7 @@ export function toModelCall(row: typeof tables.calls.$inferSelect): ModelCall {
       cacheWriteTokens: row.cacheWriteTokens,
       cacheWrite1hTokens: row.cacheWrite1hTokens,
       reasoningTokens: row.reasoningTokens,
-      ...(details && { details }),
+      ...usage,
     },
     costNanoUsd: row.costNanoUsd,
     ...(row.unpricedParts && { unpricedParts: row.unpricedParts }),

@@ -4,6 +4,7 @@ import { toIso } from "../kernel/clock.ts";
 import type { StepCost } from "../contract/sessions.ts";
 import { isApart } from "../pricing/mod.ts";
 import { type ModelCall } from "./model_call.ts";
+import { toOtherModels } from "./other_models.ts";
 
 /** Converts a call to wire form. */
 export function toCostEvent(call: ModelCall): CostEvent {
@@ -29,6 +30,8 @@ export function toCostEvent(call: ModelCall): CostEvent {
     duration_ms: call.durationMs,
     estimated: call.isEstimated,
     ...usage.details,
+    ...(usage.others && { other_counts: { ...usage.others } }),
+    ...(usage.models && { other_models: toOtherModels(usage.models) }),
     ...(call.source && { source: call.source }),
     ...(call.serviceTier && { service_tier: call.serviceTier }),
     ...(call.speed && { speed: call.speed }),

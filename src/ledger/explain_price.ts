@@ -55,10 +55,11 @@ function toRateCard(rates: Rates, usage: Usage): NonNullable<ExplainedPrice["rat
   };
 }
 
-function toWireLine({ part, quantity, rate }: PriceLine): WireLine {
+function toWireLine({ part, model, quantity, rate }: PriceLine): WireLine {
   const decimals = part.endsWith("_tokens") ? 6 : part === "requests" ? 0 : 3;
   return {
     part,
+    ...(model !== undefined && { model }),
     quantity,
     rate_usd: rate === null ? null : toDecimal(rate, 12 - decimals),
     per: 10 ** decimals,

@@ -1,6 +1,7 @@
 /** The ledger: stores booked calls, rolls them up, and sums and lists costs. */
 export { listCalls, recordCalls, recordPrices, toModelCall } from "./calls.ts";
 export { sumSteps, toCostEvent } from "./cost_events.ts";
+export { fromOtherModels, toOtherModels } from "./other_models.ts";
 export { MAX_AHEAD_MS, type ModelCall } from "./model_call.ts";
 export { adjustCall, type Adjustment, readAdjustments, withAdjustments } from "./adjustments.ts";
 export { explainCall, readRates } from "./explain_call.ts";

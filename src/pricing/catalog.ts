@@ -121,7 +121,12 @@ export function createCatalog(data: CatalogData, log: Log): Catalog {
       }
       const known = cards.get(slot);
       if (known !== undefined) return known;
-      const rates = read(query, entry, (found) => named(cardAt(found, query, query.at), query.model), null);
+      const rates = read(
+        query,
+        entry,
+        (found) => named(cardAt(found, query, query.at, query), query.model),
+        null,
+      );
       cards.set(slot, rates);
       return rates;
     },

@@ -22,6 +22,7 @@ export { type AnswerUsage, trackAnswerUsage } from "./usage/answer_usage.ts";
 export { type UsageApi, usageFromRaw } from "./usage/usage_from_raw.ts";
 export {
   checkUsage,
+  type ModelUsage,
   type Usage,
   USAGE_DETAILS,
   type UsageDetail,

@@ -1,5 +1,5 @@
 import { divideHalfEven, type NanoUsd } from "../kernel/money.ts";
-import type { Usage, UsageDetail } from "./usage/usage.ts";
+import { CACHE_WRITE_LIFETIME, type Usage, USAGE_DETAILS, type UsageDetail } from "./usage/usage.ts";
 import { leavesOf } from "./usage/usage_leaves.ts";
 import { createHash } from "node:crypto";
 import { toCanonicalText } from "../kernel/json/canonical_json.ts";
@@ -9,22 +9,28 @@ import { type Rates, type RateTier, tierFor } from "./rates.ts";
 export interface PriceLine {
   /** The part of the usage: `input_tokens`, `cache_read_tokens`, `web_searches`, … */
   part: string;
+  /** The model of the part, where it is not that of the call. */
+  model?: string;
   /** Tokens or counts that no other line has. */
   quantity: number;
   /** Pico-USD for each; null if the rate card has none. */
   rate: bigint | null;
 }
 
+/** The details that are counts of their own, not parts of the input or output. */
+const COUNTS = USAGE_DETAILS.filter((name) => !/^(?:input|output|cache)_/.test(name));
+
+/** The counts that say how large the search context of a request was. */
+const CONTEXTS = ["low_context_requests", "medium_context_requests", "high_context_requests"] as const;
+
+/** The part that a price depends on and that is not known: the call is priced by the lowest one. */
+const SEARCH_CONTEXT = "search_context_size";
+
 /** Splits a checked usage into products of a quantity and a rate; parts of 0 are left out. */
 export function priceLines(rates: Rates, usage: Usage): PriceLine[] {
   const tier = tierFor(rates, usage.inputTokens);
   const leaves = leavesOf(usage);
   const detail = (name: UsageDetail) => tier.details?.[name] ?? null;
-  const count = (name: UsageDetail): [string, number, bigint | null] => [
-    name,
-    usage.details?.[name] ?? 0,
-    detail(name),
-  ];
   const lines: [part: string, quantity: number, rate: bigint | null][] = [
     ["input_tokens", leaves.input, tier.input],
     ["input_audio_tokens", leaves.inputAudio, detail("input_audio_tokens")],
@@ -41,17 +47,48 @@ export function priceLines(rates: Rates, usage: Usage): PriceLine[] {
     ["output_audio_tokens", leaves.outputAudio, detail("output_audio_tokens")],
     ["output_image_tokens", leaves.outputImage, detail("output_image_tokens")],
     ["output_video_tokens", leaves.outputVideo, detail("output_video_tokens")],
-    count("web_searches"),
-    count("file_searches"),
-    count("code_executions"),
-    count("advisor_calls"), // no rate: they cost what the other model costs
+    ...COUNTS.map((name): [string, number, bigint | null] => [
+      name,
+      usage.details?.[name] ?? 0,
+      detail(name),
+    ]),
     ["requests", tier.request ? 1 : 0, tier.request ?? null],
+    [SEARCH_CONTEXT, isContextUnknown(tier, usage) ? 1 : 0, null],
   ];
-  return lines.filter(([, quantity]) => quantity > 0).map(([part, quantity, rate]) => ({
+  for (const [name, quantity] of Object.entries(usage.others ?? {})) {
+    const isPriced = name === CACHE_WRITE_LIFETIME && tier.cacheWrite1h === tier.cacheWrite;
+    if (!isPriced) lines.push([name, quantity, null]);
+  }
+  const own = lines.filter(([, quantity]) => quantity > 0).map(([part, quantity, rate]) => ({
     part,
     quantity,
     rate,
   }));
+  return usage.models ? [...own, ...usage.models.flatMap((one) => linesOfModel(rates, one))] : own;
+}
+
+function linesOfModel(rates: Rates, { model, usage }: NonNullable<Usage["models"]>[number]): PriceLine[] {
+  const known = rates.others?.[model];
+  return priceLines(known ?? UNKNOWN_RATES, usage)
+    .map((line) => ({ ...line, model, rate: known ? line.rate : null }));
+}
+
+/** Splits the usage of a model without a rate card. */
+const UNKNOWN_RATES: Rates = {
+  source: "none",
+  tiers: [{
+    aboveInputTokens: -1,
+    input: 0n,
+    output: null,
+    reasoning: null,
+    cacheRead: 0n,
+    cacheWrite: 0n,
+    cacheWrite1h: 0n,
+  }],
+};
+
+function isContextUnknown({ isRequestByContext }: RateTier, { details }: Usage): boolean {
+  return isRequestByContext === true && !CONTEXTS.some((name) => details?.[name]);
 }
 
 /** The cost of a usage at some rates. */
@@ -65,7 +102,10 @@ export interface UsageCost {
 /** Prices a checked usage: the leaves (each total minus its parts) in integers, rounded once. */
 export function priceUsage(rates: Rates, usage: Usage): UsageCost {
   const tier = tierFor(rates, usage.inputTokens);
-  if (usage.details || rates.unknown || tier.output === null || tier.reasoning === null) {
+  if (
+    usage.details || usage.others || usage.models || rates.unknown || tier.isRequestByContext ||
+    tier.output === null || tier.reasoning === null
+  ) {
     return sumLines(rates, priceLines(rates, usage));
   }
   // The same sum for most calls, without the lines.
@@ -85,9 +125,9 @@ export function priceUsage(rates: Rates, usage: Usage): UsageCost {
 export function sumLines(rates: Rates, lines: readonly PriceLine[]): UsageCost {
   let picoUsd = 0n;
   const unpriced = [...rates.unknown ?? []];
-  for (const { part, quantity, rate } of lines) {
-    if (rate === null) unpriced.push(part);
-    else picoUsd += BigInt(quantity) * rate;
+  for (const { part, model, quantity, rate } of lines) {
+    if (rate !== null) picoUsd += BigInt(quantity) * rate;
+    else unpriced.push(model === undefined ? part : `${part} of ${model}`);
   }
   const isUnpriced = lines.length > 0 && lines.every(({ rate }) => rate === null);
   const costNanoUsd = isUnpriced ? null : divideHalfEven(picoUsd, 1000n);
@@ -110,9 +150,11 @@ const records = new WeakMap<Rates, PriceRecord>();
 export function priceRecordOf(rates: Rates): PriceRecord {
   let record = records.get(rates);
   if (!record) {
-    const { source, model, unknown, tiers } = rates;
+    const { source, model, unknown, tiers, others } = rates;
     const asText = (_: string, value: unknown) => typeof value === "bigint" ? String(value) : value;
-    const text = toCanonicalText(JSON.parse(JSON.stringify({ source, model, unknown, tiers }, asText)));
+    const text = toCanonicalText(
+      JSON.parse(JSON.stringify({ source, model, unknown, tiers, others }, asText)),
+    );
     const hash = createHash("sha256").update(text).digest("hex");
     records.set(rates, record = { priceId: parseInt(hash.slice(0, 13), 16), hash, text });
   }
@@ -121,14 +163,32 @@ export function priceRecordOf(rates: Rates): PriceRecord {
 
 /** Reads the rate card of a record. */
 export function parsePriceRecord(text: string): Rates {
-  const { tiers, ...card } = JSON.parse(text);
-  return { ...card, tiers: tiers.map(toTier) };
+  return toRates(JSON.parse(text));
 }
 
-function toTier({ aboveInputTokens, details, ...rates }: Record<string, unknown>): RateTier {
+/** A rate card whose rates are texts. */
+interface CardText extends Omit<Rates, "tiers" | "others"> {
+  tiers: Record<string, unknown>[];
+  others?: Record<string, CardText>;
+}
+
+function toRates({ tiers, others, ...card }: CardText): Rates {
+  return {
+    ...card,
+    tiers: tiers.map(toTier),
+    ...(others && {
+      others: Object.fromEntries(Object.entries(others).map(([model, one]) => [model, toRates(one)])),
+    }),
+  };
+}
+
+function toTier(
+  { aboveInputTokens, isRequestByContext, details, ...rates }: Record<string, unknown>,
+): RateTier {
   return {
     aboveInputTokens,
     ...toBigInts(rates),
+    ...(isRequestByContext !== undefined && { isRequestByContext }),
     ...(details !== undefined && { details: toBigInts(details as object) }),
   } as RateTier;
 }

@@ -2,6 +2,7 @@ import { PurserError } from "../kernel/errors.ts";
 import { formatUsd } from "../kernel/money.ts";
 import { type Log, silentLog } from "../kernel/log.ts";
 
+import { priceFieldOf } from "../contract/billed_parts.ts";
 import type { PriceOverride } from "../contract/price_override.ts";
 import { type Catalog, createCatalog } from "./catalog.ts";
 import type { Price, PriceBook, PriceQuery, Served } from "./price_book.ts";
@@ -11,10 +12,11 @@ import { priceUsage } from "./price_usage.ts";
 import { readUsedPrices, stampOfPrices, type UsedPrices } from "./updates/used_prices.ts";
 import { type BilledProvider, createBills, type FindBill } from "./stated/bills.ts";
 import { isApart, readStatedCost, type StatedCost } from "./stated/stated_cost.ts";
-import { checkUsage } from "./usage/usage.ts";
+import { checkUsage, type Usage, USAGE_DETAILS } from "./usage/usage.ts";
 import { worstCaseCost, worstCaseRates } from "./worst_case.ts";
-import type { Dimension } from "./catalog/dimensions.ts";
+import { type Dimension, DIMENSION_OF } from "./catalog/dimensions.ts";
 import { tiersOf } from "./catalog/rate_card.ts";
+import { withToolRates } from "./catalog/tool_prices.ts";
 
 /** Each distinct warning is logged once, up to this many. */
 const MAX_WARNINGS = 1_000;
@@ -107,6 +109,23 @@ function createPriceBookOver(
     );
   }
 
+  /** Adds to the rates of a call those of its tools and of the other models that it has used. */
+  function withParts(card: Rates, input: PriceQuery & Served & { usage: Usage }): Rates {
+    const { details, models } = input.usage;
+    const rates = details ? withToolRates(card, input, details) : card;
+    if (models === undefined) return rates;
+    const others: Record<string, Rates> = {};
+    for (const { model, usage } of models) {
+      // They are served in the region and as the batch that the call is; no other tier or speed is documented for them.
+      const { provider, at, inferenceGeo } = input;
+      const serviceTier = input.serviceTier === "batch" ? "batch" : undefined;
+      const query = { provider, model, at, inferenceGeo, serviceTier, usage };
+      const other = book.rates(query);
+      if (other) others[model] = withParts(other, query);
+    }
+    return Object.keys(others).length === 0 ? rates : { ...rates, others };
+  }
+
   const book: PriceBook = {
     rates(input) {
       return overrides.find(input.provider, input.model, input.at, input.serviceTier) ?? listed(input);
@@ -115,7 +134,8 @@ function createPriceBookOver(
       checkUsage(input.usage);
       const { provider, model, usage, statement } = input;
       const row = overrides.find(provider, model, input.at, input.serviceTier);
-      const rates = row ?? listed(input);
+      const card = row ?? listed(input);
+      const rates = card && (usage.details || usage.models) ? withParts(card, input) : card;
       const cost = rates && priceUsage(rates, usage);
       const stated = statement && readStatedCost(statement, {
         bill: bills(provider, model),
@@ -224,34 +244,26 @@ export function indexOverrides(rows: readonly PriceOverride[]): Overrides {
 }
 
 /** The dimensions that the fields of a row price. */
-const FIELDS = {
+const FIELDS: Partial<Record<keyof PriceOverride, Dimension>> = {
   input_usd_per_million: "input_mtok",
   output_usd_per_million: "output_mtok",
   reasoning_usd_per_million: "output_reasoning_mtok",
   cache_read_usd_per_million: "cache_read_mtok",
   cache_write_usd_per_million: "cache_write_mtok",
   cache_write_1h_usd_per_million: "cache_write_1h_mtok",
-  cache_write_12h_usd_per_million: "cache_write_12h_mtok",
-  input_audio_usd_per_million: "input_audio_mtok",
-  cache_read_audio_usd_per_million: "cache_audio_read_mtok",
-  output_audio_usd_per_million: "output_audio_mtok",
-  input_image_usd_per_million: "input_image_mtok",
-  cache_read_image_usd_per_million: "cache_image_read_mtok",
-  output_image_usd_per_million: "output_image_mtok",
-  input_video_usd_per_million: "input_video_mtok",
-  output_video_usd_per_million: "output_video_mtok",
-  web_searches_usd_per_thousand: "web_searches_kcount",
-  file_searches_usd_per_thousand: "storage_searches_kcount",
-  code_executions_usd_per_thousand: "code_executions_kcount",
   requests_usd_per_thousand: "requests_kcount",
-} as const satisfies Partial<Record<keyof PriceOverride, Dimension>>;
+};
+for (const part of USAGE_DETAILS) {
+  const dimension = DIMENSION_OF[part];
+  if (dimension !== null) FIELDS[priceFieldOf(part)] = dimension;
+}
 
 /** Converts the prices of one row of the config to a rate card; what it leaves out defaults as in the catalog. */
 export function ratesOfOverride(row: PriceOverride): Rates {
   const prices: Record<string, number> = {};
   for (const [field, name] of Object.entries(FIELDS)) {
-    const price = row[field as keyof typeof FIELDS];
-    if (price !== undefined) prices[name] = price;
+    const price = row[field as keyof PriceOverride];
+    if (typeof price === "number") prices[name] = price;
   }
   // A row says what a cache of its model costs, also of Claude.
   return { source: "config", tiers: tiersOf(prices, { isClaude: false, isGoogle: false })! };

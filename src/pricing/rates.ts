@@ -18,6 +18,11 @@ export interface RateTier {
   details?: Readonly<Partial<Record<UsageDetail, bigint>>>;
   /** The fee of each request, in pico-USD. */
   request?: bigint;
+  /**
+   * True if the fee depends on the size of the search context: `request` is that of the lowest, and a call whose size is not
+   * known is partly priced.
+   */
+  isRequestByContext?: boolean;
 }
 
 /** The rate card of one model at one time, as served. */
@@ -30,6 +35,8 @@ export interface Rates {
   model?: string;
   /** The properties of the service, such as `service_tier`, that the source has no rates for: its calls are partly priced. */
   unknown?: readonly string[];
+  /** The rate cards of other models that a call has used, by their names. */
+  others?: Readonly<Record<string, Rates>>;
 }
 
 /** Returns the tier of a call. Above the threshold of a long-context tier, its prices apply to every token of the call. */

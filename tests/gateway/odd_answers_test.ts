@@ -321,7 +321,7 @@ Deno.test("a blocked prompt, and an answer that does not say why it ended, are b
   }
 });
 
-Deno.test("an answer of a fallback is booked under its model, and the advisor's tokens leave a call partly priced", async () => {
+Deno.test("an answer of a fallback is booked under its model, and the advisor's tokens beside it", async () => {
   const messages = {
     path: "/anthropic/v1/messages",
     body: { model: "claude-haiku-4-5", max_tokens: 9, messages: [] },
@@ -335,7 +335,8 @@ Deno.test("an answer of a fallback is booked under its model, and the advisor's 
   await using purser = await openTestPurser({ fake: provider });
   await sendTo(purser, messages);
   const { body: [call] } = await purser.api("GET", "/costs?group_by=model");
-  assert.deepEqual([call.model, call.cost_usd, call.partly_priced_calls], ["claude-opus-4-1", 2.25, 1]);
+  // Both at 15 and 75 USD per million: 0.1 and 0.01 million of the fallback, 1 and 0.1 million of the advisor.
+  assert.deepEqual([call.model, call.cost_usd, call.partly_priced_calls], ["claude-opus-4-1", 24.75, 0]);
 });
 
 Deno.test("what a call without an answer is booked as can be found by the id in its error", async () => {

@@ -1,6 +1,7 @@
-import { USAGE_DETAILS, type UsageDetails } from "../../pricing/mod.ts";
+import { type Usage, USAGE_DETAILS } from "../../pricing/mod.ts";
 import { bookReportedCalls, type ReportedCall } from "../../booking/mod.ts";
 import type { Core } from "../../service/mod.ts";
+import { fromOtherModels } from "../../ledger/mod.ts";
 import { readOwners } from "../../sessions/mod.ts";
 import { isNamedAfter, notOwn, onlyAgentOf, outOfReach } from "../middleware/agent_reach.ts";
 import { principalOf } from "../middleware/principal.ts";
@@ -71,7 +72,7 @@ function toReport(body: CostEventBody): ReportedCall {
       cacheWriteTokens: body.cache_write_tokens ?? 0,
       cacheWrite1hTokens: body.cache_write_1h_tokens ?? 0,
       reasoningTokens: body.reasoning_tokens ?? 0,
-      ...detailsOf(body),
+      ...partsOf(body),
     },
     costUsd: body.cost_usd,
     durationMs: body.duration_ms ?? null,
@@ -86,9 +87,15 @@ function toReport(body: CostEventBody): ReportedCall {
   };
 }
 
-function detailsOf(body: CostEventBody): { details?: UsageDetails } {
+/** Returns what a report has beside its text. */
+function partsOf(body: CostEventBody): Pick<Usage, "details" | "others" | "models"> {
   const details = USAGE_DETAILS.flatMap((name) => body[name] ? [[name, body[name]]] : []);
-  return details.length === 0 ? {} : { details: Object.fromEntries(details) };
+  const others = Object.entries(body.other_counts ?? {}).filter(([, number]) => number > 0);
+  return {
+    ...(details.length > 0 && { details: Object.fromEntries(details) }),
+    ...(others.length > 0 && { others: Object.fromEntries(others) }),
+    ...(body.other_models?.length && { models: fromOtherModels(body.other_models) }),
+  };
 }
 
 /**

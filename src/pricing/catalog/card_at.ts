@@ -1,24 +1,34 @@
-import type { Served } from "../price_book.ts";
+import type { PriceQuery, Served } from "../price_book.ts";
 import type { Rates, RateTier } from "../rates.ts";
 import { correctedPricesAt } from "./deepseek_peak.ts";
 import type { FoundModel } from "./price_sources.ts";
 import { scaleTiers, tiersOf } from "./rate_card.ts";
+import { withFees } from "./tool_prices.ts";
 import { variantAt } from "./prices_at.ts";
 import type { ModelPrices, PriceTable } from "./price_data.ts";
 import { divideHalfEven } from "../../kernel/money.ts";
 
 /** Returns the rate card of a call, or null if the model has no price per input token at that time. */
-export function cardAt(found: FoundModel, served: Served, at: number): Rates | null {
-  return cardServedAs(found, servedAs(served), at);
+export function cardAt(
+  found: FoundModel,
+  served: Served,
+  at: number,
+  /** The names by which the model was called. */
+  called: CalledModel = { provider: found.providerId, model: found.model.id },
+): Rates | null {
+  return cardServedAs(found, servedAs(served), at, called);
 }
+
+type CalledModel = Pick<PriceQuery, "provider" | "model">;
 
 function cardServedAs(
   { providerId, isOwn, model, source }: FoundModel,
   served: ServedAs,
   at: number,
+  called: CalledModel,
 ): Rates | null {
   const rules = rulesOf(providerId, model.id);
-  const standard = correctedPricesAt(providerId, model, at);
+  const standard = withFees(correctedPricesAt(providerId, model, at), { ...called, id: model.id });
   const standardTiers = tiersOf(standard, rules);
   if (standardTiers === null) return null;
   const unknown: string[] = [];

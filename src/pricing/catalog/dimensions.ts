@@ -1,6 +1,8 @@
 import { parseUsdPerMillion } from "../../kernel/money.ts";
 
-/** The dimensions of genai-prices that a call of this program can have; `_mtok` in USD per million tokens, `_kcount` per thousand. */
+import type { UsageDetail } from "../usage/usage.ts";
+
+/** The dimensions of prices that a call can have; `_mtok` in USD per million tokens, `_kcount` per thousand. Most are those of genai-prices. */
 export const DIMENSIONS = [
   "input_mtok",
   "output_mtok",
@@ -22,8 +24,50 @@ export const DIMENSIONS = [
   "storage_searches_kcount",
   "code_executions_kcount",
   "requests_kcount",
+  "output_citation_mtok",
+  "social_searches_kcount",
+  // Names of this program's, for what genai-prices doesn't have.
+  "search_previews_kcount",
+  "map_groundings_kcount",
+  "data_groundings_kcount",
+  "low_context_requests_kcount",
+  "medium_context_requests_kcount",
+  "high_context_requests_kcount",
+  "pro_searches_kcount",
+  "social_posts_kcount",
+  "social_profiles_kcount",
+  "attachment_searches_kcount",
 ] as const;
 export type Dimension = typeof DIMENSIONS[number];
+
+/** The dimension of the price of each billed part; null without one. */
+export const DIMENSION_OF: Readonly<Record<UsageDetail, Dimension | null>> = {
+  cache_write_12h_tokens: "cache_write_12h_mtok",
+  input_audio_tokens: "input_audio_mtok",
+  cache_read_audio_tokens: "cache_audio_read_mtok",
+  input_image_tokens: "input_image_mtok",
+  cache_read_image_tokens: "cache_image_read_mtok",
+  input_video_tokens: "input_video_mtok",
+  output_audio_tokens: "output_audio_mtok",
+  output_image_tokens: "output_image_mtok",
+  output_video_tokens: "output_video_mtok",
+  web_searches: "web_searches_kcount",
+  file_searches: "storage_searches_kcount",
+  code_executions: "code_executions_kcount",
+  advisor_calls: null,
+  search_previews: "search_previews_kcount",
+  map_groundings: "map_groundings_kcount",
+  data_groundings: "data_groundings_kcount",
+  citation_tokens: "output_citation_mtok",
+  low_context_requests: "low_context_requests_kcount",
+  medium_context_requests: "medium_context_requests_kcount",
+  high_context_requests: "high_context_requests_kcount",
+  pro_searches: "pro_searches_kcount",
+  social_searches: "social_searches_kcount",
+  social_posts: "social_posts_kcount",
+  social_profiles: "social_profiles_kcount",
+  attachment_searches: "attachment_searches_kcount",
+};
 
 const KNOWN: ReadonlySet<string> = new Set(DIMENSIONS);
 

@@ -1,7 +1,7 @@
 import { divideHalfEven, type PicoUsdPerToken } from "../../kernel/money.ts";
 import type { RateTier } from "../rates.ts";
-import type { UsageDetail } from "../usage/usage.ts";
-import { type Dimension, toPicoUsd } from "./dimensions.ts";
+import { USAGE_DETAILS, type UsageDetail } from "../usage/usage.ts";
+import { type Dimension, DIMENSION_OF, toPicoUsd } from "./dimensions.ts";
 import type { PriceTable } from "./price_data.ts";
 
 /** Whose rules fill in what a table of prices lacks. */
@@ -63,6 +63,7 @@ function tierAt(prices: PriceTable, rules: CardRules, aboveInputTokens: number):
     cacheWrite1h: at("cache_write_1h_mtok") ?? (rules.isClaude ? input * 2n : cacheWrite),
     details,
     ...(request && { request }),
+    ...(at("high_context_requests_kcount") && { isRequestByContext: true }),
   };
 }
 
@@ -79,22 +80,23 @@ function detailsAt(
   const output = at("output_mtok");
   const cachedAudio = at("cache_audio_read_mtok") ?? at("input_audio_mtok") ??
     (rules.isGoogle ? cacheRead : undefined);
-  const rates: [UsageDetail, bigint | undefined][] = [
-    ["cache_write_12h_tokens", at("cache_write_12h_mtok")],
-    ["input_audio_tokens", audio],
-    ["cache_read_audio_tokens", cachedAudio],
+  const defaults: Partial<Record<UsageDetail, bigint | undefined>> = {
+    input_audio_tokens: audio,
+    cache_read_audio_tokens: cachedAudio,
     // Images and video are counted as input tokens, and cost as much unless a price says otherwise.
-    ["input_image_tokens", image ?? input],
-    ["cache_read_image_tokens", at("cache_image_read_mtok") ?? image ?? cacheRead],
-    ["input_video_tokens", at("input_video_mtok") ?? input],
-    ["output_audio_tokens", at("output_audio_mtok") ?? (rules.medium === "audio" ? output : undefined)],
-    ["output_image_tokens", at("output_image_mtok") ?? (rules.medium === "image" ? output : undefined)],
-    ["output_video_tokens", at("output_video_mtok")],
-    ["web_searches", at("web_searches_kcount")],
-    ["file_searches", at("storage_searches_kcount")],
-    ["code_executions", at("code_executions_kcount")],
-  ];
-  return Object.fromEntries(rates.filter(([, rate]) => rate !== undefined));
+    input_image_tokens: image ?? input,
+    cache_read_image_tokens: image ?? cacheRead,
+    input_video_tokens: input,
+    output_audio_tokens: rules.medium === "audio" ? output : undefined,
+    output_image_tokens: rules.medium === "image" ? output : undefined,
+  };
+  const rates: Partial<Record<UsageDetail, bigint>> = {};
+  for (const name of USAGE_DETAILS) {
+    const dimension = DIMENSION_OF[name];
+    const rate = (dimension === null ? undefined : at(dimension)) ?? defaults[name];
+    if (rate !== undefined) rates[name] = rate;
+  }
+  return rates;
 }
 
 const TOKEN_DETAILS = /_tokens$/;

@@ -9,6 +9,7 @@ import type { Rates, RateTier } from "../rates.ts";
 import { USAGE_DETAILS } from "../usage/usage.ts";
 import { BUILT_IN_PROVIDERS } from "../../contract/values.ts";
 import { providerIdOf } from "../catalog/names/provider_names.ts";
+import { isOwnPart, withAllToolRates } from "../catalog/tool_prices.ts";
 import type { PriceData } from "../catalog/price_data.ts";
 import { listEntries } from "../updates/entries.ts";
 import type { PriceDifference } from "../catalog/compare_sources.ts";
@@ -30,7 +31,7 @@ export interface PriceLookup {
 export function describePrice(prices: PricesInUse, { at, serviceTier, ...named }: PriceLookup): PriceCard {
   const { provider, model } = chooseProvider(prices, named, at);
   const query = { provider, model, at };
-  const rates = prices.book.rates({ ...query, serviceTier });
+  const rates = ratesOf(prices, { ...query, serviceTier });
   if (rates === null) {
     const nearest = suggestModels(prices, named);
     const hint = nearest.length > 0 ? `; did you mean ${nearest.join(" or ")}?` : "";
@@ -49,6 +50,11 @@ export function describePrice(prices: PricesInUse, { at, serviceTier, ...named }
   };
 }
 
+function ratesOf({ book }: PricesInUse, query: PriceQuery & Served): Rates | null {
+  const rates = book.rates(query);
+  return rates && withAllToolRates(rates, query);
+}
+
 function tiersOf({ tiers }: Rates): PriceCard["tiers"] {
   return tiers.map((tier) => ({
     above_input_tokens: Math.max(0, tier.aboveInputTokens),
@@ -57,7 +63,7 @@ function tiersOf({ tiers }: Rates): PriceCard["tiers"] {
 }
 
 function unpricedParts({ output, details }: RateTier): string[] {
-  const rateless = USAGE_DETAILS.filter((part) => details?.[part] === undefined);
+  const rateless = USAGE_DETAILS.filter((part) => details?.[part] === undefined && !isOwnPart(part));
   return output === null ? ["output_tokens", ...rateless] : rateless;
 }
 
@@ -71,10 +77,10 @@ const VARIANTS: readonly [served: string, query: Served][] = [
 ];
 
 /** Returns the services with rates that differ from those of the standard one. */
-function variantsOf({ book }: PricesInUse, query: PriceQuery, standard: Rates): PriceVariant[] {
+function variantsOf(prices: PricesInUse, query: PriceQuery, standard: Rates): PriceVariant[] {
   const standardText = JSON.stringify(tiersOf(standard));
   return VARIANTS.flatMap(([served, how]) => {
-    const rates = book.rates({ ...query, ...how });
+    const rates = ratesOf(prices, { ...query, ...how });
     if (rates === null || rates.unknown) return [];
     const tiers = tiersOf(rates);
     return JSON.stringify(tiers) === standardText ? [] : [{ served, tiers }];

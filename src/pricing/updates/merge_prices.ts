@@ -342,7 +342,7 @@ function compareCards(before: Rates | null, after: Rates | null): string | undef
 }
 
 function ratesOf(
-  { aboveInputTokens: _, details, ...rates }: RateTier,
+  { aboveInputTokens: _tier, isRequestByContext: _fee, details, ...rates }: RateTier,
 ): Record<string, bigint | null | undefined> {
   return { ...rates, ...details };
 }

@@ -1,7 +1,12 @@
 import type { Served } from "../price_book.ts";
 import { gatewayOf, type Statement } from "../stated/statement.ts";
+import { iterationsOf, MODEL_NAME } from "./anthropic_usage.ts";
+import { type ToolParts, trackTools } from "./answer_tools.ts";
+import { type Asked, readAsked } from "./asked.ts";
 import { count, type Fields, isFields } from "./fields.ts";
-import { faultOfUsage, type Usage, type UsageDetails, usageOf } from "./usage.ts";
+import { mergeUsage } from "./merge_usage.ts";
+import { contextOf } from "./openai_usage.ts";
+import { faultOfUsage, MAX_MODELS, type ModelUsage, type Usage, usageOf } from "./usage.ts";
 import { type UsageApi, usageFromRaw } from "./usage_from_raw.ts";
 import type { LanguageModelV4Usage } from "@ai-sdk/provider";
 
@@ -22,8 +27,8 @@ export interface AnswerUsage {
   /** Returns the parts of the answer that may state its cost. */
   statement(): Statement;
   /**
-   * Adds what a copy of the usage lacks: the parts that the AI SDK drops, and the searches and tools that the answer has
-   * reported beside its usage.
+   * Returns the usage for a copy of it that the AI SDK has made, which lacks counts that a later report has erased, parts, and
+   * the searches and tools that the answer has reported beside its usage.
    */
   withTools(usage: Usage): Usage;
 }
@@ -75,24 +80,33 @@ const STANDARD = new Set(["standard", "global", "not_available"]);
 /**
  * Tracks the usage in an answer. The AI SDK reports it in its `finish` part, which a stream that breaks off never reaches,
  * even if the usage had already arrived. `provider` is the AI SDK model's `.provider`; the chunks have the provider's own form.
+ * `requests` returns the request, as sent and as the AI SDK has it: it decides what the answer doesn't say.
  */
-export function trackAnswerUsage(provider: string): AnswerUsage {
+export function trackAnswerUsage(
+  provider: string,
+  requests: () => readonly unknown[] = () => [],
+): AnswerUsage {
   let api: UsageApi | undefined;
   let raw: Fields | undefined;
   let isFinal = false;
   const choices = new Choices();
   const served: Served = {};
   let gateway: Fields | undefined;
-  let tools: UsageDetails | undefined;
+  const tools = trackTools();
+  let breakdown: readonly Fields[] = [];
+  let known: Asked | undefined;
+  const asked = () => known ??= readAsked(requests());
+  /** The usage of what has arrived; read anew after each chunk. */
+  let read: Usage | undefined;
+  let isRead = false;
 
   function record(seenApi: UsageApi, usage: unknown, isLast: boolean): void {
     if (!isFields(usage)) return;
+    const merged = raw && seenApi === api ? mergeUsage(raw, usage) : usage;
     // What can't be read replaces nothing that could.
-    if (isFinal && usageFromRaw(seenApi, usage) === undefined && usageFromRaw(api!, raw) !== undefined) {
-      return;
-    }
+    if (raw && usageFromRaw(seenApi, merged) === undefined && usageFromRaw(api!, raw) !== undefined) return;
     api = seenApi;
-    raw = usage;
+    raw = merged;
     isFinal ||= isLast;
     recordServed(usage);
     const fallback = fallbackOf(usage);
@@ -120,24 +134,82 @@ export function trackAnswerUsage(provider: string): AnswerUsage {
     }
   }
 
+  /** Groq's systems are billed by the models that they have called. https://console.groq.com/docs/compound */
+  function recordBreakdown({ usage_breakdown, x_groq }: Fields): void {
+    const found = usage_breakdown ?? (isFields(x_groq) ? x_groq.usage_breakdown : undefined);
+    if (!isFields(found) || !Array.isArray(found.models)) return;
+    const models = found.models.filter(isFields);
+    if (!isModel(models[0]?.model)) return;
+    breakdown = models;
+    served.model = models[0].model;
+  }
+
+  function readUsage(): Usage | undefined {
+    if (!api || !raw) return undefined;
+    const own = usageFromRaw(api, breakdown[0]?.usage ?? raw, asked);
+    if (!own) return undefined;
+    let usage = withParts(own, tools.parts(raw, asked));
+    if (breakdown.length > 1) usage = withParts(usage, ofBreakdown(api));
+    return provider.startsWith("perplexity") ? withParts(usage, ofPerplexity()) : usage;
+  }
+
+  /** The other models that Groq has called. */
+  function ofBreakdown(api: UsageApi): ToolParts {
+    const others = breakdown.slice(1);
+    const models = others.slice(0, MAX_MODELS).flatMap(({ model, usage }): ModelUsage[] => {
+      const own = usageFromRaw(api, usage, asked);
+      return own && isModel(model) ? [{ model, usage: own }] : [];
+    });
+    const unread = others.length - models.length;
+    return { models, ...(unread > 0 && { others: { usage_breakdown: unread } }) };
+  }
+
+  /** The size of the search context and a Pro Search, where the request says them and the usage doesn't. */
+  function ofPerplexity(): ToolParts {
+    const { searchContext, searchType } = asked();
+    return {
+      details: {
+        ...(raw?.search_context_size == null && contextOf(searchContext)),
+        ...(searchType === "pro" && { pro_searches: 1 }),
+      },
+      // The provider chooses.
+      ...(searchType === "auto" && { others: { search_type: 1 } }),
+    };
+  }
+
+  function usage(): Usage | undefined {
+    if (!isRead) {
+      read = readUsage();
+      isRead = true;
+    }
+    return read;
+  }
+
   return {
     take(chunk) {
       if (!isFields(chunk)) return;
       gateway = gatewayOf(chunk) ?? gateway;
+      isRead = false;
       if (chunk.type === "message_start" && isFields(chunk.message)) {
         record("anthropic", chunk.message.usage, false);
+        tools.takeBlocks(chunk.message.content);
       } else if (chunk.type === "message_delta" && isFields(chunk.usage)) {
-        // Its counts replace those of the start, which stay for counts that are null or missing here.
-        const counts = Object.entries(chunk.usage).filter(([, count]) => count !== null);
-        record("anthropic", { ...raw, ...Object.fromEntries(counts) }, true);
+        // The API counts one output token before it writes any, and takes it back where there is none.
+        if (raw?.output_tokens === 1 && chunk.usage.output_tokens === 0) raw = { ...raw, output_tokens: 0 };
+        record("anthropic", chunk.usage, true);
       } else if (chunk.type === "message") {
         record("anthropic", chunk.usage, true);
+        tools.takeBlocks(chunk.content);
+      } else if (chunk.type === "content_block_start") {
+        tools.takeBlocks([chunk.content_block]);
       } else if (isFields(chunk.response) || chunk.object === "response") {
         const response = isFields(chunk.response) ? chunk.response : chunk;
         recordServed({ service_tier: response.service_tier });
         // Some servers begin a stream with counts of 0.
         record("openai-responses", response.usage, !BEGINNING.test(String(chunk.type)));
-        tools = toolsOfResponse(response) ?? tools;
+        tools.takeResponse(response);
+      } else if (chunk.type === "response.output_item.done") {
+        tools.takeEvent(chunk);
       } else if (chunk.object === "response.compaction") {
         record("openai-responses", chunk.usage, true);
       } else if (chunk.object === "list" && isFields(chunk.usage)) {
@@ -146,89 +218,66 @@ export function trackAnswerUsage(provider: string): AnswerUsage {
         const candidates = Array.isArray(chunk.candidates) ? chunk.candidates : [];
         const isBlocked = isFields(chunk.promptFeedback) && chunk.promptFeedback.blockReason != null;
         recordChoices("google", candidates, chunk.usageMetadata, isBlocked, isFields(chunk.error));
-        tools = searchesOfGemini(chunk) ?? tools;
+        tools.takeGemini(chunk);
       } else if (Array.isArray(chunk.choices) || (isFields(chunk.usage) && provider.endsWith(".chat"))) {
         const list = Array.isArray(chunk.choices) ? chunk.choices : [];
         const chatApi = provider.startsWith("openai.") ? "openai-chat" : "openai-compatible";
         recordServed({ service_tier: chunk.service_tier });
         // Most providers send it once, at the end; some send the usage so far with every chunk.
         // One with an error interrupts the answer.
-        recordChoices(chatApi, list, chunk.usage, list.length === 0, isFields(chunk.error));
-        if (SEARCHES_ALWAYS.test(String(chunk.model))) tools = { web_searches: 1 };
+        recordChoices(chatApi, list, chatUsageOf(chunk), list.length === 0, isFields(chunk.error));
+        if (chunk.usage_breakdown || chunk.x_groq) recordBreakdown(chunk);
+        tools.takeChat(chunk);
       }
     },
     end() {
       isFinal ||= raw !== undefined;
     },
-    usage() {
-      const usage = api && usageFromRaw(api, raw);
-      return usage && withDetails(usage, tools);
-    },
+    usage,
     raw: () => raw,
     isFinal: () => isFinal,
     served: () => served,
     statement: () => ({ usage: raw, gateway }),
-    withTools(usage) {
-      const own = api && usageFromRaw(api, raw);
-      const isSame = own?.inputTokens === usage.inputTokens && own.outputTokens === usage.outputTokens;
-      return withDetails(isSame ? own : usage, tools);
+    withTools(copy) {
+      // The copy was made from the same reports, by rules that know less of them.
+      const own = usage();
+      return own && totalOf(own) >= totalOf(copy) ? own : withParts(copy, tools.parts(raw, asked));
     },
   };
 }
 
-/** Adds details to a usage, unless they contradict it. */
-function withDetails(usage: Usage, details: UsageDetails | undefined): Usage {
-  if (!details) return usage;
-  const more = usageOf({ ...usage, details: { ...usage.details, ...details } });
+/** Returns the tokens of a call with those of other models. */
+function totalOf({ inputTokens, outputTokens, models = [] }: Usage): number {
+  return models.reduce((sum, { usage }) => sum + totalOf(usage), inputTokens + outputTokens);
+}
+
+/** Returns the usage of a chunk of a chat API. Groq has more of it beside, also the usage itself at the end of a stream. */
+function chatUsageOf({ usage, x_groq }: Fields): unknown {
+  const more = isFields(x_groq) ? x_groq.usage : undefined;
+  if (!isFields(more)) return usage;
+  return isFields(usage) ? { ...more, ...usage } : more;
+}
+
+/** Adds parts to a usage, unless they contradict it. */
+function withParts(usage: Usage, parts: ToolParts | undefined): Usage {
+  if (!parts) return usage;
+  const more = usageOf({
+    ...usage,
+    details: { ...usage.details, ...parts.details },
+    others: { ...usage.others, ...parts.others },
+    models: [...usage.models ?? [], ...parts.models ?? []],
+  });
   return faultOfUsage(more) ? usage : more;
 }
 
 /** Returns the model that has answered in place of Anthropic's first one, at whose price the tokens are billed. */
-function fallbackOf({ iterations }: Fields): string | undefined {
-  if (!Array.isArray(iterations)) return undefined;
-  const models = iterations.filter(isFields).filter(({ type }) => type === "fallback_message")
-    .map(({ model }) => model);
-  return models.findLast((model) => typeof model === "string" && model.length <= MAX_MODEL_NAME) as
-    | string
-    | undefined;
+function fallbackOf(usage: Fields): string | undefined {
+  return iterationsOf(usage).filter(({ type }) => type === "fallback_message").map(({ model }) => model)
+    .findLast(isModel);
 }
 
-/** The longest name of a model that a provider is believed. */
-const MAX_MODEL_NAME = 200;
-
-/**
- * OpenAI's chat models that search the web before each answer, which their usage doesn't count.
- * https://developers.openai.com/api/docs/guides/tools-web-search
- */
-const SEARCHES_ALWAYS = /^gpt-[\w.-]+-search-(?:preview|api)(?:-\d{4}-\d{2}-\d{2})?$/;
-
-/** Counts the searches and containers of a response of OpenAI's Responses API. */
-function toolsOfResponse(response: Fields): UsageDetails | undefined {
-  const items = Array.isArray(response.output) ? response.output.filter(isFields) : [];
-  const ofType = (type: string) => items.filter((item) => item.type === type);
-  const searches = ofType("web_search_call").filter(({ action }) =>
-    !isFields(action) || action.type === undefined || action.type === "search"
-  );
-  const containers = new Set(ofType("code_interpreter_call").map((item) => item.container_id));
-  const counts = {
-    web_searches: count(response, "tool_usage", "web_search", "num_requests") ?? searches.length,
-    file_searches: ofType("file_search_call").length,
-    code_executions: containers.size,
-  };
-  return Object.values(counts).some((number) => number > 0) ? counts : undefined;
-}
-
-/** Counts the searches of a grounded Gemini answer: up to Gemini 2.5 an answer is billed once, later each query. */
-function searchesOfGemini({ candidates, modelVersion }: Fields): UsageDetails | undefined {
-  let queries = 0;
-  for (const candidate of Array.isArray(candidates) ? candidates : []) {
-    const grounding = isFields(candidate) && candidate.groundingMetadata;
-    if (isFields(grounding) && Array.isArray(grounding.webSearchQueries)) {
-      queries += grounding.webSearchQueries.length;
-    }
-  }
-  if (queries === 0) return undefined;
-  return { web_searches: /gemini-[12]\b/.test(String(modelVersion)) ? 1 : queries };
+function isModel(name: unknown): name is string {
+  return typeof name === "string" && MODEL_NAME.test(name);
 }
 
 /**
@@ -238,10 +287,16 @@ function searchesOfGemini({ candidates, modelVersion }: Fields): UsageDetails | 
  * Prefers the provider's raw object if its API is recognized: the SDK's form has no field for the lifetime of a cache write and
  * turns an empty object into zeros. Undefined if neither total is known or the counts contradict each other.
  */
-export function usageFromAiSdk(provider: string, usage: LanguageModelV4Usage): Usage | undefined {
+export function usageFromAiSdk(
+  provider: string,
+  usage: LanguageModelV4Usage,
+  /** The request; see {@link trackAnswerUsage}. */
+  requests: () => readonly unknown[] = () => [],
+): Usage | undefined {
   const api = usage.raw === undefined ? undefined : apiOf(provider, usage.raw);
-  if (api === "anthropic") return usageFromRaw(api, withStartOfStream(usage));
-  if (api !== undefined) return usageFromRaw(api, usage.raw);
+  const asked = () => readAsked(requests());
+  if (api === "anthropic") return usageFromRaw(api, withStartOfStream(usage), asked);
+  if (api !== undefined) return usageFromRaw(api, usage.raw, asked);
   const { inputTokens: input, outputTokens: output } = usage;
   if (input.total === undefined && output.total === undefined) return undefined;
   const normal = usageOf({
@@ -249,9 +304,19 @@ export function usageFromAiSdk(provider: string, usage: LanguageModelV4Usage): U
     outputTokens: output.total,
     cacheReadTokens: input.cacheRead,
     cacheWriteTokens: input.cacheWrite,
+    cacheWrite1hTokens: oneHourOf(usage.raw),
     reasoningTokens: output.reasoning,
   });
   return faultOfUsage(normal) ? undefined : normal;
+}
+
+/**
+ * Returns the writes with a lifetime of one hour of Bedrock's Converse API.
+ * https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_CacheDetail.html
+ */
+function oneHourOf({ cacheDetails }: Fields = {}): number {
+  return (Array.isArray(cacheDetails) ? cacheDetails.filter(isFields) : [])
+    .reduce((sum, entry) => sum + (entry.ttl === "1h" ? count(entry, "inputTokens") ?? 0 : 0), 0);
 }
 
 /** Returns the API of a provider by its name, else by the form of the raw usage. */
@@ -270,13 +335,13 @@ function apiOf(provider: string, raw: Record<string, unknown>): UsageApi | undef
 
 /**
  * Restores counts that the raw usage of a stream has lost: the SDK overwrites the usage of `message_start` with that of
- * `message_delta`, nulls included, while its own form keeps the counts of the start.
+ * `message_delta`, nulls and zeros included, while its own form may keep the counts of the start.
  */
-function withStartOfStream({ raw, inputTokens }: LanguageModelV4Usage): Record<string, unknown> {
+function withStartOfStream({ raw = {}, inputTokens }: LanguageModelV4Usage): Record<string, unknown> {
   return {
     ...raw,
-    input_tokens: raw?.input_tokens ?? inputTokens.noCache,
-    cache_read_input_tokens: raw?.cache_read_input_tokens ?? inputTokens.cacheRead,
-    cache_creation_input_tokens: raw?.cache_creation_input_tokens ?? inputTokens.cacheWrite,
+    input_tokens: raw.input_tokens || (inputTokens.noCache ?? raw.input_tokens),
+    cache_read_input_tokens: raw.cache_read_input_tokens || inputTokens.cacheRead,
+    cache_creation_input_tokens: raw.cache_creation_input_tokens || inputTokens.cacheWrite,
   };
 }

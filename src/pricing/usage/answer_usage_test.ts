@@ -373,16 +373,17 @@ Deno.test("trackAnswerUsage() lets what can't be read replace nothing that is fi
   }
 });
 
-Deno.test("trackAnswerUsage() counts the calls of Anthropic's advisor, and names the fallback that has answered", () => {
+Deno.test("trackAnswerUsage() counts the tokens of Anthropic's advisor apart, and names the fallback that has answered", () => {
   const advised = trackAnswerUsage("anthropic.messages");
   const iterations = [
     { type: "message", input_tokens: 10, output_tokens: 5 },
     { type: "advisor_message", model: "claude-opus-4-1", input_tokens: 1_000_000, output_tokens: 100_000 },
   ];
   advised.take({ type: "message", usage: { input_tokens: 10, output_tokens: 5, iterations } });
+  const advice = usageOf({ inputTokens: 1_000_000, outputTokens: 100_000 });
   assert.deepEqual(
     advised.usage(),
-    usageOf({ inputTokens: 10, outputTokens: 5, details: { advisor_calls: 1 } }),
+    usageOf({ inputTokens: 10, outputTokens: 5, models: [{ model: "claude-opus-4-1", usage: advice }] }),
   );
   assert.equal(advised.served().model, undefined);
   const fallback = trackAnswerUsage("anthropic.messages");

@@ -1,3 +1,4 @@
+import { BILLED_PART_NAMES, type BilledPart } from "../../contract/billed_parts.ts";
 import { PurserError } from "../../kernel/errors.ts";
 import { leavesOf } from "./usage_leaves.ts";
 
@@ -20,6 +21,20 @@ export interface Usage {
   reasoningTokens: number;
   /** The quantities billed apart from text; undefined without any, as for most calls. */
   details?: UsageDetails;
+  /**
+   * Counts that the answer names and that no rule prices, by the name of their field; undefined without any. They make a call
+   * partly priced.
+   */
+  others?: Readonly<Record<string, number>>;
+  /** The parts that other models have done, billed at their rates; no other count includes them. Undefined for most calls. */
+  models?: readonly ModelUsage[];
+}
+
+/** The part of a call that another model has done: an advisor, an image generator. */
+export interface ModelUsage {
+  model: string;
+  /** Has no `models` itself. */
+  usage: Usage;
 }
 
 /** The names of the counts of {@link Usage}. */
@@ -34,32 +49,22 @@ export const USAGE_FIELDS = [
 
 /**
  * The quantities that providers bill apart from text tokens, by their names in the ledger and on the wire. Tokens are parts of
- * the input or output; the others are counts of their own.
+ * the input or output, but for the citation tokens; the others are counts of their own.
  */
-export const USAGE_DETAILS = [
-  /** The part of the cache writes with a lifetime of twelve hours (OpenAI). */
-  "cache_write_12h_tokens",
-  /** Audio in the input, cached or not. */
-  "input_audio_tokens",
-  /** The part of the cache reads that was audio. */
-  "cache_read_audio_tokens",
-  "input_image_tokens",
-  /** The part of the cache reads that was images. */
-  "cache_read_image_tokens",
-  "input_video_tokens",
-  "output_audio_tokens",
-  "output_image_tokens",
-  "output_video_tokens",
-  "web_searches",
-  "file_searches",
-  "code_executions",
-  /** Calls of another model by Anthropic's advisor tool, whose tokens the usage leaves out. */
-  "advisor_calls",
-] as const;
-export type UsageDetail = typeof USAGE_DETAILS[number];
+export const USAGE_DETAILS = BILLED_PART_NAMES;
+export type UsageDetail = BilledPart;
 
 /** The details of a usage; a missing one is 0. */
 export type UsageDetails = Readonly<Partial<Record<UsageDetail, number>>>;
+
+/**
+ * The name in `others` of the written tokens whose lifetime neither the answer nor the request says: they are priced as writes
+ * of the shortest one.
+ */
+export const CACHE_WRITE_LIFETIME = "cache_write_lifetime";
+
+/** The most parts of other models in one call. */
+export const MAX_MODELS = 20;
 
 /** Creates a usage of the given counts; missing counts are 0, and so are details of 0. */
 export function usageOf(counts: Partial<Usage>): Usage {
@@ -72,13 +77,16 @@ export function usageOf(counts: Partial<Usage>): Usage {
     reasoningTokens: counts.reasoningTokens ?? 0,
   };
   const details = counts.details && withoutZeros(counts.details);
-  return details ? { ...usage, details } : usage;
+  if (details) usage.details = details;
+  if (counts.others && Object.keys(counts.others).length > 0) usage.others = counts.others;
+  if (counts.models && counts.models.length > 0) usage.models = counts.models;
+  return usage;
 }
 
 /** Returns the details that are not 0, in the order of {@link USAGE_DETAILS}; undefined if all are. */
 function withoutZeros(details: UsageDetails): UsageDetails | undefined {
-  const entries = USAGE_DETAILS.flatMap((name) => details[name] ? [[name, details[name]]] : []);
-  return entries.length === 0 ? undefined : Object.fromEntries(entries);
+  if (!Object.values(details).some((count) => count)) return undefined;
+  return Object.fromEntries(USAGE_DETAILS.flatMap((name) => details[name] ? [[name, details[name]]] : []));
 }
 
 /** Returns the contradiction in a usage, as the end of a sentence, or undefined. */
@@ -97,7 +105,19 @@ export function faultOfUsage(usage: Usage): string | undefined {
   if (usage.reasoningTokens > usage.outputTokens) {
     return `its reasoning is ${usage.reasoningTokens} tokens of only ${usage.outputTokens} output tokens`;
   }
-  return usage.details && faultOfDetails(usage, usage.details);
+  const fault = usage.details && faultOfDetails(usage, usage.details);
+  return fault ?? (usage.others || usage.models ? faultOfOthers(usage) : undefined);
+}
+
+function faultOfOthers({ others = {}, models = [] }: Usage): string | undefined {
+  for (const [name, count] of Object.entries(others)) {
+    if (!Number.isSafeInteger(count) || count < 0) return `${name} is ${count}, not a count`;
+  }
+  for (const { model, usage } of models) {
+    const fault = usage.models ? "it has models itself" : faultOfUsage(usage);
+    if (fault) return `of ${model}, ${fault}`;
+  }
+  return undefined;
 }
 
 function faultOfDetails(usage: Usage, details: UsageDetails): string | undefined {

@@ -100,6 +100,20 @@ const cases: [string, UsageApi, unknown, Partial<Usage> | undefined][] = [
         { type: "advisor_message", model: "claude-opus-5", input_tokens: 900, output_tokens: 90 },
       ],
     },
+    {
+      inputTokens: 5,
+      outputTokens: 7,
+      models: [{ model: "claude-opus-5", usage: usageOf({ inputTokens: 900, outputTokens: 90 }) }],
+    },
+  ],
+  [
+    "an advisor's iterations without a model as calls whose cost is not known",
+    "anthropic",
+    {
+      input_tokens: 5,
+      output_tokens: 7,
+      iterations: [{ type: "advisor_message", input_tokens: 900, output_tokens: 90 }],
+    },
     { inputTokens: 5, outputTokens: 7, details: { advisor_calls: 1 } },
   ],
   [

@@ -16,12 +16,16 @@ const NOTHING: FailedAnswer = { counted: undefined };
  * Reads the usage and the text of an answer from the error with which a call has failed: the AI SDK keeps a body that it could
  * not read, and that of an error status. `provider` is the model's own `.provider`.
  */
-export function readFailedAnswer(provider: string, error: unknown): FailedAnswer {
+export function readFailedAnswer(
+  provider: string,
+  error: unknown,
+  requests: Requests = () => [],
+): FailedAnswer {
   let text: string | undefined;
   for (const link of linksOf(error)) {
     for (const body of [link.responseBody, link.text, link.value, link.data, link.error]) {
       if (body === undefined || body === null) continue;
-      const answer = readBody(provider, body);
+      const answer = readBody(provider, body, requests);
       if (answer.raw !== undefined || answer.partial) return answer;
       text ??= answer.unreadText;
     }
@@ -29,12 +33,17 @@ export function readFailedAnswer(provider: string, error: unknown): FailedAnswer
   return text === undefined ? NOTHING : { counted: undefined, unreadText: text };
 }
 
-function readBody(provider: string, body: unknown): FailedAnswer {
-  if (typeof body !== "string") return readJson(provider, body);
+/** Returns the request of the call; see `trackAnswerUsage()`. */
+type Requests = () => readonly unknown[];
+
+function readBody(provider: string, body: unknown, requests: Requests): FailedAnswer {
+  if (typeof body !== "string") return readJson(provider, body, requests);
   try {
-    return readJson(provider, JSON.parse(body));
+    return readJson(provider, JSON.parse(body), requests);
   } catch {
-    return /^data:/m.test(body) ? readEvents(provider, body) : { counted: undefined, unreadText: body };
+    return /^data:/m.test(body)
+      ? readEvents(provider, body, requests)
+      : { counted: undefined, unreadText: body };
   }
 }
 
@@ -45,15 +54,19 @@ const NO_TOTALS: LanguageModelV4Usage = {
 };
 
 /** Gemini answers with a list of chunks, of which the last has the counts; an event has its answer inside. */
-function readJson(provider: string, body: unknown): FailedAnswer {
+function readJson(provider: string, body: unknown, requests: Requests): FailedAnswer {
   const parts = Array.isArray(body) ? body.toReversed() : [body];
   for (const part of parts.filter(isRecord)) {
     for (const holder of [part, part.response, part.message, part.error].filter(isRecord)) {
       const raw = holder.usage ?? holder.usageMetadata;
       if (!isRecord(raw)) continue;
-      const seen = trackAnswerUsage(provider);
+      const seen = trackAnswerUsage(provider, requests);
       seen.take(part);
-      const counted = usageFromAiSdk(provider, { ...NO_TOTALS, raw: raw as LanguageModelV4Usage["raw"] });
+      const counted = usageFromAiSdk(
+        provider,
+        { ...NO_TOTALS, raw: raw as LanguageModelV4Usage["raw"] },
+        requests,
+      );
       const tier = textAt(holder, "service_tier") ?? textAt(raw, "service_tier");
       return {
         counted: counted && seen.withTools(counted),
@@ -69,8 +82,8 @@ function readJson(provider: string, body: unknown): FailedAnswer {
 }
 
 /** Reads a stream of events that came where none was expected. */
-function readEvents(provider: string, text: string): FailedAnswer {
-  const seen = trackAnswerUsage(provider);
+function readEvents(provider: string, text: string, requests: Requests): FailedAnswer {
+  const seen = trackAnswerUsage(provider, requests);
   let unreadText = "";
   for (const [, line] of text.matchAll(/^data:\s*(\{.*\})\s*$/gm)) {
     try {

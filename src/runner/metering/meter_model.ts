@@ -46,7 +46,7 @@ export function meterModel(ctx: BookingContext, model: LanguageModelV4, metering
         await settleUnanswered(call, model, error, { signal: options.abortSignal, hasAnswered });
         throw error;
       }
-      const { answer, report } = readResult(model, result);
+      const { answer, report } = readResult(model, result, call.options);
       await call.book(answer, report);
       if (report.failure !== undefined) throw report.failure;
       return result;
@@ -96,7 +96,7 @@ async function settleUnanswered(
 ): Promise<void> {
   const isCancelled = signal?.aborted === true;
   const evidence = isCancelled && error === signal?.reason ? "possible" : chargeEvidence(error);
-  const report = readFailedAnswer(provider, error);
+  const report = readFailedAnswer(provider, error, () => [call.options]);
   const isCharged = evidence === "possible" || (evidence === "unknown" && (isCancelled || hasAnswered)) ||
     hasTokens(report);
   if (!isCharged) return await call.fail(error);
@@ -118,14 +118,17 @@ function hasTokens({ counted, partial }: UsageReport): boolean {
 function readResult(
   model: LanguageModelV4,
   result: LanguageModelV4GenerateResult,
+  options: LanguageModelV4CallOptions,
 ): { answer: Answer; report: UsageReport } {
   try {
-    const counted = usageFromAiSdk(model.provider, result.usage);
+    const requests = () => [result.request?.body, options];
+    const counted = usageFromAiSdk(model.provider, result.usage, requests);
     if (counted === undefined && result.content.length === 0 && isUnfinished(result.finishReason)) {
       return noAnswer(result.response?.body);
     }
-    const seen = trackAnswerUsage(model.provider);
+    const seen = trackAnswerUsage(model.provider, requests);
     seen.take(result.response?.body);
+    seen.end();
     const serviceTier = serviceTierOf(result.providerMetadata) ?? seen.served().serviceTier;
     const { id: responseId, modelId: responseModel } = result.response ?? {};
     return {
@@ -183,7 +186,7 @@ const INTERRUPTED = "interrupted";
  * with the counts that have arrived.
  */
 function meterStream(
-  { stream: source, response: { headers } = {} }: LanguageModelV4StreamResult,
+  { stream: source, request, response: { headers } = {} }: LanguageModelV4StreamResult,
   call: AdmittedCall,
   model: LanguageModelV4,
   { abortSignal: signal, includeRawChunks }: LanguageModelV4CallOptions,
@@ -191,7 +194,8 @@ function meterStream(
   const { provider } = model;
   const reader = source.getReader();
   const answer = emptyAnswer();
-  const seen = trackAnswerUsage(provider);
+  const requests = () => [request?.body, call.options];
+  const seen = trackAnswerUsage(provider, requests);
   let isSettled = false;
   /** True once a part of an answer has arrived. */
   let hasStarted = false;
@@ -203,7 +207,7 @@ function meterStream(
     if (isSettled) return;
     isSettled = true;
     const { usage, metadata, errorType, brokenBy } = end;
-    const atEnd = usage && usageFromAiSdk(provider, usage);
+    const atEnd = usage && usageFromAiSdk(provider, usage, requests);
     const soFar = seen.usage();
     // After an error, the end of the stream has only the counts that had arrived before.
     const counted = (reported ? undefined : atEnd) ?? (seen.isFinal() ? soFar : undefined);

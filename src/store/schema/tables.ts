@@ -13,8 +13,10 @@ import type { RepricingFilter } from "../../contract/repricings.ts";
 import { sqliteTable, text } from "drizzle-orm/sqlite-core";
 import { budgetRaises, budgets, reservations } from "./budget_tables.ts";
 import { counters, flag, int, nanoUsd } from "./columns.ts";
+import type { CallDetails } from "./call_details.ts";
 import { apiKeys, webCodes, webSessions } from "./key_tables.ts";
 
+export type { CallDetails };
 export { apiKeys, webCodes, webSessions };
 export { budgetRaises, budgets, reservations };
 
@@ -94,8 +96,6 @@ export const importedEvents = sqliteTable("imported_events", {
   content: text("content").notNull(),
 });
 
-/** The source of a booked call. */
-
 export const calls = sqliteTable("calls", {
   position: int("position").primaryKey(),
   callId: text("call_id").notNull(),
@@ -128,7 +128,7 @@ export const calls = sqliteTable("calls", {
   priceId: int("price_id"),
   durationMs: int("duration_ms"),
   estimated: flag("is_estimated").notNull(),
-  details: text("details", { mode: "json" }).$type<Record<string, number | string>>(),
+  details: text("details", { mode: "json" }).$type<CallDetails>(),
   tags: text("tags", { mode: "json" }).$type<Record<string, string>>(),
   /** The cost that the provider has stated, where another is booked. */
   statedNanoUsd: nanoUsd("stated_nano_usd"),

@@ -148,7 +148,7 @@ function describeBasis({ basis, price_source, rate_card: card, cost_usd }: Expla
 
 function renderLines(lines: readonly PriceLine[], layout: Layout): string {
   return renderTable(lines, [
-    { title: "PART", cell: ({ part }) => part, cutTo: 12 },
+    { title: "PART", cell: ({ part, model }) => model ? `${part} of ${model}` : part, cutTo: 12 },
     { title: "QUANTITY", align: "right", cell: ({ quantity }) => formatCount(quantity) },
     {
       title: "RATE",

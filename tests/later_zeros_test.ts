@@ -1,0 +1,69 @@
+import assert from "node:assert/strict";
+import { streamText } from "ai";
+import { toModelCall } from "../src/ledger/mod.ts";
+import { trackAnswerUsage, type Usage, type UsageApi, usageOf } from "../src/pricing/mod.ts";
+import { meter } from "../src/runner/mod.ts";
+import { tables } from "../src/store/mod.ts";
+import { type ZeroCase, zeroCases } from "./fixtures/later_zeros.ts";
+import { requestFor, sendTo } from "./gateway/requests.ts";
+import { type FakeProvider, startFakeProvider } from "./harness/fake_provider.ts";
+import { realModel } from "./harness/metered_models.ts";
+import { openTestPurser, type TestPurser } from "./harness/test_purser.ts";
+
+/** Zeros, nulls and missing fields of later reports erase no count: of a run, a meter, the gateway, and of what has arrived. */
+
+const SDK_PROVIDERS: Record<UsageApi, string> = {
+  "openai-chat": "openai.chat",
+  "openai-responses": "openai.responses",
+  "anthropic": "anthropic.messages",
+  "google": "google.generative-ai",
+  "openai-compatible": "local.chat",
+};
+
+/** Returns the usage of the only call in the ledger, and whether it is an estimate. */
+async function bookedUsage({ core }: TestPurser): Promise<{ usage: Usage; isEstimated: boolean }> {
+  const rows = await core.query.select().from(tables.calls);
+  assert.equal(rows.length, 1);
+  const { usage, isEstimated } = toModelCall(rows[0]!);
+  return { usage, isEstimated };
+}
+
+const WAYS: Record<string, (purser: TestPurser, fake: FakeProvider, one: ZeroCase) => Promise<unknown>> = {
+  "the gateway": async (purser, _, one) =>
+    await (await sendTo(purser, requestFor(one, { isStreamed: true, asksForUsage: true }))).text(),
+  "a run": (purser, _, { provider, model }) =>
+    purser.run({ model: `${provider}:${model}` }, "2+2?", { onPart: () => {} }),
+  "a meter": async (purser, fake, { api, model }) => {
+    await purser.core.prices.ready?.();
+    const metered = meter(purser.core, realModel(fake, api, model), { agentId: "outside" });
+    await streamText({ model: metered, prompt: "2+2?" }).text;
+  },
+};
+
+for (const one of zeroCases) {
+  const expected = { usage: usageOf(one.usage), isEstimated: false };
+  for (const [way, call] of Object.entries(WAYS)) {
+    Deno.test(`${way} keeps the counts before ${one.name}`, async () => {
+      await using fake = await startFakeProvider();
+      await using purser = await openTestPurser({ fake });
+      fake.enqueue({ answer: { body: {}, frames: one.frames } });
+      await call(purser, fake, one);
+      assert.deepEqual(await bookedUsage(purser), expected);
+    });
+  }
+
+  Deno.test(`the tracker never lowers a count before ${one.name}`, () => {
+    const seen = trackAnswerUsage(SDK_PROVIDERS[one.api]);
+    let before = 0;
+    for (const frame of one.frames) {
+      const data = /^data: (\{.*\})$/m.exec(frame)?.[1];
+      if (data === undefined) continue;
+      seen.take(JSON.parse(data));
+      const { inputTokens = 0, outputTokens = 0 } = seen.usage() ?? {};
+      const isReplaced = one.name.includes("is smaller");
+      assert.ok(isReplaced || inputTokens + outputTokens >= before);
+      before = inputTokens + outputTokens;
+    }
+    assert.deepEqual(seen.usage(), expected.usage);
+  });
+}
