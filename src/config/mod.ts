@@ -22,6 +22,7 @@ export {
 export type { ListedProfile } from "./profiles_file.ts";
 export {
   findOwnAddress,
+  listAddresses,
   type ListenAddress,
   type ProviderAccess,
   type ProviderSources,

@@ -62,6 +62,15 @@ export function readProviderAccess(
   return { baseUrl, apiKey, headers };
 }
 
+/** Returns the addresses of all providers, by name. */
+export function listAddresses({ providers, env }: ProviderSources): Record<string, { baseUrl: string }> {
+  const builtIn = Object.entries(BUILT_IN).map(([name, { url, defaultUrl }]) => [
+    name,
+    { baseUrl: env[url]?.trim() || defaultUrl },
+  ]);
+  return { ...Object.fromEntries(builtIn), ...providers };
+}
+
 /** Returns the built-in providers that have a key in an environment. */
 export function providersWithKeys(env: Environment): string[] {
   return Object.keys(BUILT_IN).filter((name) => env[BUILT_IN[name]!.key]?.trim());

@@ -1,7 +1,7 @@
 /** The API without native code, files and background work, for `main.ts` on edge runtimes. */
 
 import { type Clock, systemClock } from "../kernel/clock.ts";
-import { type Config, type Environment, loadConfig } from "../config/mod.ts";
+import { type Config, type Environment, listAddresses, loadConfig } from "../config/mod.ts";
 import { messageOf, PurserError } from "../kernel/errors.ts";
 import { createLazyApp, pathOf, problemResponse, toProblem, withAccessCheck } from "../http/mod.ts";
 import { createIds } from "../kernel/ids.ts";
@@ -64,7 +64,11 @@ function createIsolate(
     runtime: {
       store: newSharedStore(),
       keys: newSharedKeys(),
-      prices: createLazyPriceBook({ overrides: config.prices, log }),
+      prices: createLazyPriceBook({
+        overrides: config.prices,
+        providers: listAddresses({ providers: config.providers, env }),
+        log,
+      }),
       plugins: { smtp: () => Promise.reject(unsupportedAtEdge("send mail", "mail")) },
       channels: {
         readTextFile: () => Promise.reject(unsupportedAtEdge("read a secret from a file", "secret_files")),

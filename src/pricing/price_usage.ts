@@ -125,10 +125,11 @@ export function parsePriceRecord(text: string): Rates {
   return { ...card, tiers: tiers.map(toTier) };
 }
 
-function toTier({ aboveInputTokens, details, ...rates }: Record<string, unknown>): RateTier {
+function toTier({ aboveInputTokens, details, sources, ...rates }: Record<string, unknown>): RateTier {
   return {
     aboveInputTokens,
     ...toBigInts(rates),
+    ...(sources !== undefined && { sources }),
     ...(details !== undefined && { details: toBigInts(details as object) }),
   } as RateTier;
 }

@@ -5,6 +5,7 @@ import type { PriceOverride } from "../contract/price_override.ts";
 import { type Catalog, createCatalog } from "./catalog.ts";
 import type { Price, PriceBook, PriceQuery, Served } from "./price_book.ts";
 import { providerIdOf } from "./catalog/names/provider_names.ts";
+import { regionOfAddress } from "./catalog/names/served_region.ts";
 import { DEMO_RATES, type Rates } from "./rates.ts";
 import { priceUsage } from "./price_usage.ts";
 import { readUsedPrices, stampOfPrices, type UsedPrices } from "./updates/used_prices.ts";
@@ -21,6 +22,8 @@ const UNPRICED: Price = Object.freeze({ costNanoUsd: null, priceSource: "none", 
 /** Options of a price book. */
 export interface PriceBookOptions {
   overrides?: readonly PriceOverride[];
+  /** The providers that can be called, by name: an address may name the region in which they serve. */
+  providers?: Readonly<Record<string, { baseUrl?: string }>>;
   /** The folder of updated prices; without one, the prices are those of this release. */
   folder?: string | undefined;
   /** Replaces the catalog of the prices in use. */
@@ -42,7 +45,18 @@ export async function openPrices(options: PriceBookOptions = {}): Promise<Prices
   const overrides = await readOverrides(options.overrides ?? []);
   const listed = await readUsedPrices(options.folder, log);
   const catalog = options.catalog ?? createCatalog(listed, log);
-  return { book: createPriceBookOver(catalog, overrides, log), overrides, catalog, listed };
+  const regions = regionsOf(options.providers ?? {});
+  return { book: createPriceBookOver(catalog, overrides, regions, log), overrides, catalog, listed };
+}
+
+/** Returns the regions of the providers whose addresses name one. */
+function regionsOf(providers: NonNullable<PriceBookOptions["providers"]>): ReadonlyMap<string, string> {
+  return new Map(
+    Object.entries(providers).flatMap(([name, { baseUrl }]) => {
+      const region = baseUrl === undefined ? undefined : regionOfAddress(baseUrl);
+      return region === undefined ? [] : [[name, region] as const];
+    }),
+  );
 }
 
 /** Loads a price book, as `openPrices()` does. */
@@ -61,7 +75,12 @@ async function readOverrides(overrides: readonly PriceOverride[]): Promise<reado
 }
 
 /** Creates a price book over a given catalog. */
-function createPriceBookOver(catalog: Catalog, rows: readonly PriceOverride[], log: Log): PriceBook {
+function createPriceBookOver(
+  catalog: Catalog,
+  rows: readonly PriceOverride[],
+  regions: ReadonlyMap<string, string>,
+  log: Log,
+): PriceBook {
   const overrides = indexOverrides(rows);
   const warned = new Set<string>();
 
@@ -81,6 +100,10 @@ function createPriceBookOver(catalog: Catalog, rows: readonly PriceOverride[], l
   }
 
   const book: PriceBook = {
+    located(query) {
+      const region = query.inferenceGeo ?? regions.get(query.provider);
+      return region === undefined ? query : { ...query, inferenceGeo: region };
+    },
     rates(input) {
       return overrides.find(input.provider, input.model, input.at, input.serviceTier) ?? listed(input);
     },
@@ -262,6 +285,7 @@ export function createLazyPriceBook(options: PriceBookOptions): LazyPriceBook {
     ready: async () => void await (loading ??= load()),
     inUse: () => loading ??= load(),
     current,
+    located: (query) => current().located(query),
     async refresh() {
       if (folder === undefined || loaded === undefined || await stampOfPrices(folder) === stamp) return false;
       loading = load();

@@ -18,11 +18,13 @@ export interface RateTier {
   details?: Readonly<Partial<Record<UsageDetail, bigint>>>;
   /** The fee of each request, in pico-USD. */
   request?: bigint;
+  /** The source of each part of a usage whose rate is another one's than that of the card. */
+  sources?: Readonly<Record<string, string>>;
 }
 
 /** The rate card of one model at one time, as served. */
 export interface Rates {
-  /** The source of the prices: `config`, `demo`, `genai-prices@<date>` or `litellm@<date>`. */
+  /** The source of the price of input tokens: `config`, `demo`, `genai-prices@<date>` or `litellm@<date>`. */
   source: string;
   /** At least one tier, by rising threshold. */
   tiers: readonly RateTier[];

@@ -3,7 +3,12 @@ import { firingLogic, hasRules, readAlertNotification } from "../alerts/mod.ts";
 import { RollUps } from "../booking/mod.ts";
 import { createBudgetGate, KnownBudgets } from "../budgets/mod.ts";
 import { createBus } from "../bus/mod.ts";
-import { DEFAULT_MAX_CONTEXT_BYTES, DEFAULT_MAX_SNAPSHOT_BYTES, secretsOf } from "../config/mod.ts";
+import {
+  DEFAULT_MAX_CONTEXT_BYTES,
+  DEFAULT_MAX_SNAPSHOT_BYTES,
+  listAddresses,
+  secretsOf,
+} from "../config/mod.ts";
 import { MAX_ENVIRONMENT_NAME } from "../contract/limits.ts";
 import { createChannels } from "../delivery/channels/mod.ts";
 import type { DispatchContext } from "../delivery/mod.ts";
@@ -119,7 +124,12 @@ export async function openParts(
       instanceId,
       environment: config.environment,
       prices: runtime?.prices ??
-        createLazyPriceBook({ overrides: config.prices, folder: config.pricesFolder, log }),
+        createLazyPriceBook({
+          overrides: config.prices,
+          providers: listAddresses({ providers: config.providers ?? {}, env }),
+          folder: config.pricesFolder,
+          log,
+        }),
       gate: createBudgetGate({ store, clock, instanceId, newId: ids.next, known: budgets }),
       budgets,
       rollUps: new RollUps(options.rollUp === "never" ? Infinity : undefined),

@@ -29,6 +29,29 @@ export function tiersOf(prices: PriceTable, rules: CardRules): RateTier[] | null
   return tiers;
 }
 
+/** The dimensions that a part of a usage is priced by; of several, the first that is listed. */
+export const DIMENSIONS_OF: Readonly<Record<string, readonly Dimension[]>> = {
+  input_tokens: ["input_mtok"],
+  output_tokens: ["output_mtok"],
+  reasoning_tokens: ["output_reasoning_mtok"],
+  cache_read_tokens: ["cache_read_mtok"],
+  cache_write_tokens: ["cache_write_5m_mtok", "cache_write_mtok"],
+  cache_write_1h_tokens: ["cache_write_1h_mtok"],
+  cache_write_12h_tokens: ["cache_write_12h_mtok"],
+  input_audio_tokens: ["input_audio_mtok"],
+  cache_read_audio_tokens: ["cache_audio_read_mtok"],
+  input_image_tokens: ["input_image_mtok"],
+  cache_read_image_tokens: ["cache_image_read_mtok"],
+  input_video_tokens: ["input_video_mtok"],
+  output_audio_tokens: ["output_audio_mtok"],
+  output_image_tokens: ["output_image_mtok"],
+  output_video_tokens: ["output_video_mtok"],
+  web_searches: ["web_searches_kcount"],
+  file_searches: ["storage_searches_kcount"],
+  code_executions: ["code_executions_kcount"],
+  requests: ["requests_kcount"],
+};
+
 /** Returns the rate of a dimension in a call of more input tokens than a threshold, if there is one. */
 function rateAt(prices: PriceTable, name: Dimension, aboveInputTokens: number): bigint | undefined {
   const price = prices[name];

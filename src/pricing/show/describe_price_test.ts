@@ -39,13 +39,15 @@ Deno.test("describePrice() shows each rate, tier and variant exactly", () => {
   assert.deepEqual([card.source, card.matched_model], [`genai-prices@${genai.date}`, "gpt-5.6-sol"]);
   assert.deepEqual(card.tiers.map(({ above_input_tokens }) => above_input_tokens), [0, 272_000]);
   const usd = (tier: number, part: string) => card.tiers[tier]!.rates.find((rate) => rate.part === part);
-  assert.deepEqual(usd(0, "input_tokens"), { part: "input_tokens", usd: 4, per: 1_000_000 });
-  assert.deepEqual(usd(1, "output_tokens"), { part: "output_tokens", usd: 30, per: 1_000_000 });
-  assert.deepEqual(usd(0, "web_searches"), { part: "web_searches", usd: 10, per: 1_000 });
+  const { source } = card;
+  assert.deepEqual(usd(0, "input_tokens"), { part: "input_tokens", usd: 4, per: 1_000_000, source });
+  assert.deepEqual(usd(1, "output_tokens"), { part: "output_tokens", usd: 30, per: 1_000_000, source });
+  assert.deepEqual(usd(0, "web_searches"), { part: "web_searches", usd: 10, per: 1_000, source });
   assert.deepEqual(card.variants.map(({ served }) => served), [
     "service_tier=flex",
     "service_tier=priority",
     "service_tier=batch",
+    "inference_geo=us",
   ]);
   assert.ok(card.unpriced.includes("output_audio_tokens") && !card.unpriced.includes("input_tokens"));
   const flex = describePrice(prices, { model: "openai:gpt-5.6", at, serviceTier: "flex" });

@@ -29,8 +29,9 @@ export interface PriceLookup {
  */
 export function describePrice(prices: PricesInUse, { at, serviceTier, ...named }: PriceLookup): PriceCard {
   const { provider, model } = chooseProvider(prices, named, at);
-  const query = { provider, model, at };
-  const rates = prices.book.rates({ ...query, serviceTier });
+  const query = prices.book.located({ provider, model, at });
+  const served = { ...query, serviceTier };
+  const rates = prices.book.rates(served);
   if (rates === null) {
     const nearest = suggestModels(prices, named);
     const hint = nearest.length > 0 ? `; did you mean ${nearest.join(" or ")}?` : "";
@@ -43,16 +44,28 @@ export function describePrice(prices: PricesInUse, { at, serviceTier, ...named }
     at: toIso(at),
     source: rates.source,
     matched_model: rates.model ?? model,
-    tiers: tiersOf(rates),
+    ...endOf(prices, query),
+    tiers: tiersOf(prices, served, rates),
     variants: serviceTier === undefined ? variantsOf(prices, query, rates) : [],
     unpriced: [...unpricedParts(rates.tiers[0]!), ...rates.unknown ?? []],
   };
 }
 
-function tiersOf({ tiers }: Rates): PriceCard["tiers"] {
-  return tiers.map((tier) => ({
+function endOf({ catalog }: PricesInUse, query: PriceQuery): Pick<PriceCard, "ends_on" | "is_deprecated"> {
+  const { endsOn, isDeprecated } = catalog.endOf(query);
+  const hasEnded = endsOn !== undefined && Date.parse(endsOn) <= query.at;
+  return { ends_on: endsOn ?? null, is_deprecated: isDeprecated || hasEnded };
+}
+
+function tiersOf({ catalog }: PricesInUse, query: PriceQuery & Served, rates: Rates): PriceCard["tiers"] {
+  const isOwn = rates.source === "config" || rates.source === "demo";
+  const listed = isOwn ? undefined : catalog.listedParts(query);
+  return rates.tiers.map((tier) => ({
     above_input_tokens: Math.max(0, tier.aboveInputTokens),
-    rates: rateLines(tier),
+    rates: rateLines(tier).map((line) => {
+      const isListed = listed === undefined || listed.has(line.part);
+      return { ...line, source: isListed ? tier.sources?.[line.part] ?? rates.source : "rule" };
+    }),
   }));
 }
 
@@ -67,17 +80,23 @@ const VARIANTS: readonly [served: string, query: Served][] = [
     { serviceTier },
   ]),
   ["speed=fast", { speed: "fast" }],
-  ["inference_geo=us", { inferenceGeo: "us" }],
+  ...["us", "eu", "regional"].map((inferenceGeo): [string, Served] => [
+    `inference_geo=${inferenceGeo}`,
+    { inferenceGeo },
+  ]),
 ];
 
-/** Returns the services with rates that differ from those of the standard one. */
-function variantsOf({ book }: PricesInUse, query: PriceQuery, standard: Rates): PriceVariant[] {
-  const standardText = JSON.stringify(tiersOf(standard));
+/** Returns the services with rates that differ from those of the standard one; of regions with the same rates, the first. */
+function variantsOf(prices: PricesInUse, query: PriceQuery & Served, standard: Rates): PriceVariant[] {
+  const usdOf = ({ tiers }: Rates) => JSON.stringify(tiers.map(rateLines));
+  const seen = new Set([usdOf(standard)]);
   return VARIANTS.flatMap(([served, how]) => {
-    const rates = book.rates({ ...query, ...how });
+    const rates = prices.book.rates({ ...query, ...how });
     if (rates === null || rates.unknown) return [];
-    const tiers = tiersOf(rates);
-    return JSON.stringify(tiers) === standardText ? [] : [{ served, tiers }];
+    const usd = usdOf(rates);
+    if (seen.has(usd)) return [];
+    if (how.inferenceGeo !== undefined) seen.add(usd);
+    return [{ served, tiers: tiersOf(prices, { ...query, ...how }, rates) }];
   });
 }
 
@@ -144,11 +163,13 @@ export function suggestModels(
   );
 }
 
+type RateLine = Omit<PriceRate, "source">;
+
 const MILLION = 1_000_000;
 const THOUSAND = 1_000;
 
 /** Lists the rates of a tier, each in USD per million tokens or per thousand counts. */
-export function rateLines(tier: RateTier): PriceRate[] {
+function rateLines(tier: RateTier): RateLine[] {
   const { details = {}, request } = tier;
   const tokens: [part: string, rate: bigint | null][] = [
     ["input_tokens", tier.input],
@@ -171,7 +192,7 @@ export function rateLines(tier: RateTier): PriceRate[] {
 
 const isTokens = (part: string) => part.endsWith("_tokens");
 
-function rateOf(part: string, picoUsd: bigint, per: number): PriceRate {
+function rateOf(part: string, picoUsd: bigint, per: number): RateLine {
   // Exact: a rate in USD has at most nine decimals, and fewer than 16 digits.
   return { part, usd: Number(picoUsd * BigInt(per)) / 1e12, per };
 }
@@ -218,7 +239,12 @@ export interface PriceFindings {
   unpriced: { name: string; nearest: string[] }[];
   /** The models of which both sources know a rate, and differ by over 1%. */
   disputed: { name: string; differences: PriceDifference[] }[];
+  /** The models that their providers have ended, or end within 30 days. */
+  ending: { name: string; endsOn: string }[];
 }
+
+/** How long before its end a model is found. */
+const END_NOTICE_MS = 30 * DAY_MS;
 
 /** Checks the prices of models at a time. */
 export function checkPrices(
@@ -226,11 +252,15 @@ export function checkPrices(
   models: readonly UsedModel[],
   at: number,
 ): PriceFindings {
-  const findings: PriceFindings = { unpriced: [], disputed: [] };
+  const findings: PriceFindings = { unpriced: [], disputed: [], ending: [] };
   const differences = models.length === 0 ? [] : catalog.compareSources(at);
   for (const { provider, model } of models) {
     const name = `${provider}:${model}`;
     const rates = book.rates({ provider, model, at });
+    const { endsOn } = catalog.endOf({ provider, model, at });
+    if (endsOn !== undefined && Date.parse(endsOn) - at <= END_NOTICE_MS) {
+      findings.ending.push({ name, endsOn });
+    }
     if (rates === null) {
       findings.unpriced.push({ name, nearest: catalog.nearest(provider, model) });
     } else if (rates.source.startsWith("genai-prices")) {

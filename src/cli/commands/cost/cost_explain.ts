@@ -120,7 +120,10 @@ function describeBasis({ basis, price_source, rate_card: card, cost_usd }: Expla
         ? ""
         : `, above ${formatCount(card.tier.above_input_tokens)} input tokens`)
     : "";
-  const rates = card && `rates of ${card.source}${card.model ? `, as ${card.model}` : ""}${tier}`;
+  const others = Object.entries(card?.sources ?? {}).map(([part, source]) => `, ${part} of ${source}`).join(
+    "",
+  );
+  const rates = card && `rates of ${card.source}${card.model ? `, as ${card.model}` : ""}${tier}${others}`;
   switch (basis) {
     case "rates":
       return `By the ${rates}`;
