@@ -147,7 +147,7 @@ export function createCatalog(data: CatalogData, log: Log): Catalog {
     },
     listedParts(query) {
       const none: ReadonlySet<string> = new Set();
-      const parts = (found: FoundModel) => sourcedCardAt(found, query, query.at)?.listed ?? none;
+      const parts = (found: FoundModel) => sourcedCardAt(found, query, query.at)?.listed() ?? none;
       return read(query, cachedModel(query), parts, none);
     },
     endOf(query) {

@@ -16,7 +16,7 @@ export function cardAt(found: FoundModel, served: Served, at: number): Rates | n
 /** A rate card, and the parts of a usage whose rates are listed; the others have those of a rule. */
 export interface SourcedCard {
   rates: Rates;
-  listed: ReadonlySet<string>;
+  listed(): ReadonlySet<string>;
 }
 
 /** Returns the rate card of a call, and what of it is listed. */
@@ -52,7 +52,7 @@ export function sourcedCardAt(found: FoundModel, served: Served, at: number): So
   else if (uplift !== 1) tiers = raiseTiers(tiers, uplift);
   const { prices, ofOther } = listed ?? standard;
   const source = ofOther.get("input_mtok") === 0 ? found.other!.source : found.source;
-  const parts = listedParts(prices, isByRule);
+  const parts = () => listedParts(prices, isByRule);
   const sourceIn = (tier: RateTier, dimension: string) => {
     const isOfOther = Math.max(0, tier.aboveInputTokens) >= (ofOther.get(dimension) ?? Infinity);
     return isOfOther ? found.other!.source : found.source;
@@ -61,14 +61,14 @@ export function sourcedCardAt(found: FoundModel, served: Served, at: number): So
     rates: {
       source,
       tiers: ofOther.size === 0 ? tiers : tiers.map((tier) => {
-        const others = [...parts].map(([part, dimension]) => [part, sourceIn(tier, dimension)] as const)
+        const others = [...parts()].map(([part, dimension]) => [part, sourceIn(tier, dimension)] as const)
           .filter(([, one]) => one !== source);
         return others.length === 0 ? tier : { ...tier, sources: Object.fromEntries(others) };
       }),
       model: model.id,
       ...(unknown.length > 0 && { unknown }),
     },
-    listed: new Set(parts.keys()),
+    listed: () => new Set(parts().keys()),
   };
 }
 

@@ -1,4 +1,4 @@
-import { fineTunedBaseOf, headsOf } from "./names/model_aliases.ts";
+import { fineTunedBaseOf, headsOf, publishedNamesOf } from "./names/model_aliases.ts";
 import { providerIdOfLitellm, type Seller, serviceOfLitellm } from "./names/provider_names.ts";
 import { modelOfLitellm } from "./litellm_rates.ts";
 import type { LitellmPrices, ModelPrices, PriceTable, PriceVariant } from "./price_data.ts";
@@ -77,7 +77,8 @@ export function createLitellmIndex({ models }: LitellmPrices): LitellmIndex {
       const lower = headsOf(whole, seller.id).name;
       const ofRegion = combine(keysOf(seller, regionalKeys(seller.id, lower, region)), true);
       if (ofRegion) return ofRegion;
-      for (const one of new Set([lower, whole, fineTunedBaseOf(lower) ?? lower])) {
+      const published = seller.id === "google" ? publishedNamesOf(whole) : [];
+      for (const one of new Set([lower, whole, ...published, fineTunedBaseOf(lower) ?? lower])) {
         const keys = keysOf(seller, [one, ...seller.inLitellm.map((service) => `${service}/${one}`)]);
         const found = combine(keys, false);
         if (found) return found;

@@ -81,7 +81,10 @@ export async function updatePrices(ctx: UpdateContext, input: UpdateInput): Prom
   const [present, other] = parsed.data.source === "litellm"
     ? [used.litellm, used.genai]
     : [used.genai, used.litellm];
+  const pause = () => ctx.clock.sleep(0);
+  await pause();
   const { data: next, skipped } = refuseWrongUnits(parsed, [other]);
+  await pause();
   const { date: previousDate } = present;
   const refuse = (reason: string) =>
     new PurserError("invalid", `Cannot take the prices of ${input.from}: ${reason}`);
@@ -95,7 +98,7 @@ export async function updatePrices(ctx: UpdateContext, input: UpdateInput): Prom
     now: ctx.clock.now(),
     release: used.updated.size === 0 ? undefined : await bundledPrices(),
     refused: new Map(skipped.map(({ entry, reason }) => [entry, reason])),
-    pause: () => ctx.clock.sleep(0),
+    pause,
   });
   const path = pathOfPrices(ctx.folder, next.source);
   if (!input.isDryRun) {

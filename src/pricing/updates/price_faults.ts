@@ -61,9 +61,10 @@ export function createFindFaults(
       });
       return { isOther };
     };
+    let checked = 0;
     for (const [provider, listed] of names) {
-      await pause();
       for (const name of listed) {
+        if (checked++ % NAMES_AT_ONCE === 0) await pause();
         // Where another entry has the price, or another source, aliases of the name may have other prices, or none.
         if (check(provider, name).isOther) { for (const end of ALIASES) check(provider, name + end); }
       }
@@ -110,6 +111,9 @@ function compareOnce(
 function identityOf({ isOwn, entries, source, other, replaces }: FoundModel): string {
   return JSON.stringify([isOwn, source.split("@")[0], entries, other?.entries, other?.isFirst, replaces]);
 }
+
+/** The number of names that are checked at once, which takes some ms: no other request is answered meanwhile. */
+const NAMES_AT_ONCE = 100;
 
 /** A dated alias of a name that the data lists by its beginning. */
 const ANY_DATE = "2026-01-01";
@@ -212,11 +216,10 @@ function compareCards(before: SourcedCard | null, after: SourcedCard | null): st
   if (gone !== undefined) return `has no rates for this ${gone} any more`;
   // Without rates of its own, a service has those of the standard, which are compared by themselves.
   if (old.unknown) return undefined;
+  const listed = [before.listed(), after.listed()];
   for (const { part, from, to } of ratePairs(old, after.rates)) {
     const name = PARTS[part] ?? part;
-    const [wasListed, isListed] = [before, after].map(({ listed }) =>
-      MAIN_PARTS.has(part) || listed.has(name)
-    );
+    const [wasListed, isListed] = listed.map((each) => MAIN_PARTS.has(part) || each.has(name));
     // What a rule makes of other rates before and after is compared as those.
     if (!wasListed && !isListed) continue;
     // A first price of a cache or a detail replaces what a rule took it for, which is mostly more.

@@ -63,6 +63,12 @@ export function headsOf(name: string, providerId: string): { name: string; inner
   };
 }
 
+/** Returns the names of a model of Vertex' Model Garden: `meta/llama-4`, and `llama-4` alone. */
+export function publishedNamesOf(name: string): string[] {
+  const [, publisher, model] = /(?:^|publishers\/)([^/]+)\/(?:models\/)?([^/]+)$/.exec(name) ?? [];
+  return model === undefined ? [] : [`${publisher}/${model}`, model];
+}
+
 /** Returns whether a name of Bedrock has a region in front: `eu.amazon.nova-lite-v1:0`. */
 export function hasRegion(name: string): boolean {
   return REGION.test(name) || name.startsWith("us-gov.");
