@@ -18,15 +18,12 @@ const NONE: ReadonlyMap<string, number> = new Map();
 export function standardPricesAt({ providerId, model, other }: FoundModel, at: number): CompletedPrices {
   const prices = correctedPricesAt(providerId, model, at);
   if (other === undefined) return { prices, ofOther: NONE };
-  const listed = tableOf(other.model);
-  const scale = scaleBetween(prices, listed);
+  const scale = scaleBetween(prices, tableOf(other.model));
   const completed: Record<string, PriceTable[string]> = { ...prices };
   const ofOther = new Map<string, number>();
-  for (const name of Object.keys(listed)) {
+  for (const [name, listed] of pricesOf(tableOf(other.model))) {
     const mine = prices[name];
-    const theirs = mapRate(listed[name]!, (rate) => scale(name, rate));
-    // The map has 0 for what it doesn't know, too.
-    if (rateOf(theirs) === 0) continue;
+    const theirs = mapRate(listed, (rate) => scale(name, rate));
     if (other.isFirst && (mine === undefined || !isSamePrice(mine, theirs))) completed[name] = theirs;
     else if (mine === undefined && !isDated(model, (price) => price !== undefined, name)) {
       completed[name] = theirs;
@@ -51,8 +48,8 @@ export function variantPricesAt(
   at: number,
 ): CompletedPrices | undefined {
   const mine = isOwn ? variantAt(model, context, at) : undefined;
-  const theirs = other && variantAt(other.model, context, at);
-  if (mine === undefined && theirs === undefined) return undefined;
+  const theirs = other && new Map(pricesOf(variantAt(other.model, context, at) ?? {}));
+  if (mine === undefined && !theirs?.size) return undefined;
   const prices: Record<string, PriceTable[string]> = { ...standard.prices };
   const ofOther = new Map(standard.ofOther);
   for (const [name, price] of Object.entries(mine ?? {})) {
@@ -60,8 +57,7 @@ export function variantPricesAt(
     ofOther.delete(name);
   }
   const scale = theirs && scaleBetween(standard.prices, tableOf(other!.model));
-  for (const [name, listed] of Object.entries(theirs ?? {})) {
-    if (rateOf(listed) === 0) continue;
+  for (const [name, listed] of theirs ?? []) {
     const price = mapRate(listed, (rate) => scale!(name, rate));
     const own = other!.isFirst ? undefined : mine?.[name];
     if (own === undefined) prices[name] = alignTiers(standard.prices[name], price);
@@ -69,7 +65,7 @@ export function variantPricesAt(
     else continue;
     ofOther.set(name, extentOf(prices[name]!, own));
   }
-  const isListed = (name: string) => mine?.[name] !== undefined || theirs?.[name] !== undefined;
+  const isListed = (name: string) => mine?.[name] !== undefined || theirs?.has(name);
   for (const [name, price] of Object.entries(standard.prices)) {
     const isMissing = mine === undefined ? isMultiple(name) : ofOther.has(name) && name.endsWith("_mtok");
     if (!isMissing || isListed(name)) continue;
@@ -90,6 +86,11 @@ function isMultiple(name: string): boolean {
 function leaderOf(name: string): string {
   if (/^cache_write_1[2h]/.test(name)) return "cache_write_mtok";
   return name.startsWith("output_") ? "output_mtok" : "input_mtok";
+}
+
+/** Returns the prices of a table but those of 0, which the map has for what it doesn't know, too. */
+function pricesOf(table: PriceTable): [name: string, price: PriceTable[string]][] {
+  return Object.entries(table).filter(([, price]) => rateOf(price) !== 0);
 }
 
 /** LiteLLM's entries have one table each. */

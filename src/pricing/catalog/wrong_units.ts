@@ -94,9 +94,9 @@ function faultOf(
     const usd = baseOf(prices, name);
     const theirs = elsewhere.flatMap((one) => baseOf(one.prices, name) || []);
     if (!usd || theirs.length === 0) continue;
-    const usual = medianOf(theirs);
+    const [low, high] = medianOf(theirs);
     // Of two alone, the dearer one is wrong: a unit is taken for a smaller one.
-    if (usd > usual * MAX_RATIO || (theirs.length > 1 && usd * MAX_RATIO < usual)) {
+    if (usd > high * MAX_RATIO || (theirs.length > 1 && usd * MAX_RATIO < low)) {
       return "its price differs from that of other providers by over 100 times";
     }
   }
@@ -113,8 +113,10 @@ function tokenRatesOf(model: ModelPrices): [name: string, usd: number][] {
   );
 }
 
-function medianOf(values: readonly number[]): number {
-  return [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)]!;
+/** Returns the two values in the middle, which are one of an odd number. */
+function medianOf(values: readonly number[]): [low: number, high: number] {
+  const sorted = [...values].sort((a, b) => a - b);
+  return [sorted[Math.floor((sorted.length - 1) / 2)]!, sorted[Math.floor(sorted.length / 2)]!];
 }
 
 const REGION = /^(?:us|eu|apac|jp|au|us-gov|global|regional)\./;
