@@ -176,3 +176,21 @@ Deno.test("the doctor names models in use without a price and those with dispute
     /^See purser prices show openai:gpt-5-minni; update the prices, or add the model to "prices"/,
   );
 });
+
+Deno.test("doctor names the models in use that have ended, or end within 30 days", async () => {
+  const clock = fixedClock("2026-11-20T12:00:00.000Z");
+  await using purser = await openTestPurser({ clock });
+  const at = new Date(clock.now()).toISOString();
+  const events = ["gpt-4", "gpt-5", "gpt-5.6"].map((model) => (
+    { ...EVENT, call_id: model, at, provider: "openai", model, cost_usd: undefined }
+  ));
+  assert.equal((await purser.api("POST", "/costs/events", events)).body.booked, 3);
+  assert.deepEqual(await check(purser, "prices of models"), {
+    name: "prices of models",
+    status: "warning",
+    // https://developers.openai.com/api/docs/deprecations
+    detail: "ended by their providers: openai:gpt-4 (2026-10-23); ending soon: openai:gpt-5 (2026-12-11)",
+    advice:
+      "See purser prices show openai:gpt-4 and the provider's page of models; choose another one in time",
+  });
+});

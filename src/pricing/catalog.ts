@@ -123,7 +123,7 @@ export function createCatalog(data: CatalogData, log: Log): Catalog {
     }
   }
 
-  const catalog: Catalog = {
+  return {
     sources: [data.genai, data.litellm].flatMap((one) =>
       one
         ? [{ name: one.source, date: one.date, ...(one.version !== undefined && { version: one.version }) }]
@@ -162,16 +162,14 @@ export function createCatalog(data: CatalogData, log: Log): Catalog {
       const later = query.at + MAX_DELAY_MS;
       const lastSlot = slotOf(entry.cuts, later);
       const at = (time: number, slotAt: number) => {
-        const known = entry.all.get(slotAt);
+        const key = `${slotAt}\n${query.serviceTier}\n${query.speed}`;
+        const known = entry.all.get(key);
         if (known !== undefined) return known;
-        const cards = read({ ...query, at: time }, entry, (found) => possibleCards(found, time), []);
-        entry.all.set(slotAt, cards);
+        const cards = read({ ...query, at: time }, entry, (found) => possibleCards(found, query, time), []);
+        entry.all.set(key, cards);
         return cards;
       };
-      const cards = slot === lastSlot ? at(query.at, slot) : [...at(query.at, slot), ...at(later, lastSlot)];
-      if (isStandard(query)) return cards;
-      const asked = [query.at, later].flatMap((time) => catalog.rates({ ...query, at: time }) ?? []);
-      return [...cards, ...asked];
+      return slot === lastSlot ? at(query.at, slot) : [...at(query.at, slot), ...at(later, lastSlot)];
     },
     nearest: (provider, model) => nearestNames(model, sources.namesOf(provider), MAX_NEAREST),
     compareSources(at) {
@@ -183,7 +181,6 @@ export function createCatalog(data: CatalogData, log: Log): Catalog {
       return compared.differences;
     },
   };
-  return catalog;
 }
 
 function isStandard({ serviceTier, speed, inferenceGeo }: Served): boolean {
@@ -200,7 +197,8 @@ interface CachedModel {
   standard: Map<number, Rates | null>;
   /** By service tier, speed and region. */
   served: Map<string, Map<number, Rates | null>>;
-  all: Map<number, readonly Rates[]>;
+  /** By slot, tier and speed. */
+  all: Map<string, readonly Rates[]>;
 }
 
 function cutsOf({ providerId, model }: FoundModel): number[] {

@@ -104,17 +104,20 @@ const DEFAULT_TIERS: Readonly<Record<string, readonly string[]>> = {
 };
 
 /**
- * Returns the cards by which a call may be billed without having asked for it: the standard one, those of the tiers that a
- * default can choose, and that of a region that the call doesn't show.
+ * Returns the cards by which a call may be billed: the standard one, that of the service that it asks for, and those of the
+ * tiers and regions that it can get without asking.
  */
-export function possibleCards(found: FoundModel, at: number): Rates[] {
-  const tiers = Object.hasOwn(DEFAULT_TIERS, found.seller.id) ? DEFAULT_TIERS[found.seller.id]! : [];
-  const services: Served[] = [
-    {},
-    ...tiers.filter((tier) => isListed(found, tier)).map((serviceTier) => ({ serviceTier })),
-    ...hiddenRegionsOf(found).map((inferenceGeo) => ({ inferenceGeo })),
-  ];
-  const cards = services.map((served) => cardAt(found, served, at));
+export function possibleCards(found: FoundModel, asked: Served, at: number): Rates[] {
+  const defaults = Object.hasOwn(DEFAULT_TIERS, found.seller.id) ? DEFAULT_TIERS[found.seller.id]! : [];
+  const tiers = [undefined, ...defaults.filter((tier) => isListed(found, tier)), asked.serviceTier];
+  const regions = asked.inferenceGeo === undefined
+    ? [undefined, ...hiddenRegionsOf(found)]
+    : [asked.inferenceGeo];
+  const cards = [...new Set(tiers)].flatMap((serviceTier) =>
+    [...new Set([undefined, asked.speed])].flatMap((speed) =>
+      regions.map((inferenceGeo) => cardAt(found, { serviceTier, speed, inferenceGeo }, at))
+    )
+  );
   return cards.filter((card) => card !== null && card.unknown === undefined) as Rates[];
 }
 
