@@ -264,7 +264,7 @@ Deno.test("the catalog bounds a call by the tier that it asks for, and by a regi
   assert.equal(highest("google-vertex", "claude-opus-5"), 5.5);
   assert.equal(highest("google-vertex", "claude-opus-5", { inferenceGeo: "us-east5" }), 5.5);
   assert.equal(highest("google-vertex", "claude-opus-5", { inferenceGeo: "global" }), 5);
-  // A default tier, and the workspace's default region, come on top of what is asked for.
+  // A default tier, and the workspace's default region, come on top of what is requested.
   assert.equal(highest("openai", "gpt-5.6", { inferenceGeo: "eu" }), 8.8);
   assert.equal(highest("anthropic", "claude-opus-5", { speed: "fast" }), 11);
 });

@@ -20,7 +20,7 @@ export interface Served {
   serviceTier?: string | undefined;
   /** Anthropic: `fast` or `standard`. */
   speed?: string | undefined;
-  /** Where it was served: `us` or `global` of Anthropic, the location of Vertex, the region of Bedrock or Azure. */
+  /** The place where it was served: `us` or `global` of Anthropic, the location of Vertex, the region of Bedrock or Azure. */
   inferenceGeo?: string | undefined;
 }
 

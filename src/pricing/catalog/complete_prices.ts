@@ -145,7 +145,7 @@ function withTiersOf({ base, tiers }: TieredPrice, rate: number): TieredPrice {
   };
 }
 
-/** Where the map lists one rate for a service, the long context costs as many times more as in the standard one. */
+/** Gives a service with one rate that of a long context: as many times more as in the standard service. */
 function alignTiers(standard: PriceTable[string] | undefined, price: PriceTable[string]): PriceTable[string] {
   return typeof standard === "object" && typeof price === "number" && standard.base > 0
     ? withTiersOf(standard, price)

@@ -54,7 +54,7 @@ export interface PriceSources {
 
 /**
  * Creates the search over the data of either source, or both. genai-prices comes first, since it has the dates of changes; but
- * what the map alone tells apart has its price: a name that the other source takes for an alias, a region, or another maker's
+ * what the map alone distinguishes has its price: a name that the other source takes for an alias, a region, or another maker's
  * model as a provider sells it.
  */
 export function createPriceSources(data: { genai?: GenaiPrices; litellm?: LitellmPrices }): PriceSources {
@@ -101,7 +101,7 @@ export function createPriceSources(data: { genai?: GenaiPrices; litellm?: Litell
   }
 
   /**
-   * Returns whether the map's price of a name replaces the one that genai-prices has for it: the map tells apart what the other
+   * Returns whether the map's price of a name replaces the one that genai-prices has for it: the map distinguishes what the other
    * source takes for one model. Where they differ about one model, genai-prices has the price, and dates for it.
    */
   function isReplaced(own: FoundModel, name: string, listed: ListedModel): boolean {

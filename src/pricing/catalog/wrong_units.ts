@@ -20,7 +20,7 @@ const COMPARED = ["input_mtok", "output_mtok"] as const;
 interface PricedModel {
   /** `provider:model`, or LiteLLM's key. */
   entry: string;
-  /** What the names of one model have in common with all providers. */
+  /** The part that the names of one model with all providers have in common. */
   name: string;
   provider: string;
   source: PriceData["source"];

@@ -243,7 +243,7 @@ export interface PriceFindings {
   ending: { name: string; endsOn: string }[];
 }
 
-/** How long before its end a model is found. */
+/** The time before its end at which a model is found. */
 const END_NOTICE_MS = 30 * DAY_MS;
 
 /** Checks the prices of models at a time. */

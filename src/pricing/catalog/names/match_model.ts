@@ -90,7 +90,7 @@ function versionsOf(index: NameIndex, base: string): string[] {
   });
 }
 
-/** How a name means a model: it is the model's id, a name that the data lists beside it, or an alias of one of them. */
+/** A way of naming a model: by its id, by a name that the data lists beside it, or by an alias of one of them. */
 export type MatchKind = "id" | "listed" | "alias";
 
 /** Returns how a name means the model that it was matched with. */
