@@ -107,13 +107,10 @@ function withRatesOf(model: ModelPrices, other: ModelPrices): ModelPrices {
 /** Returns the keys of a model in a region, as AWS and Azure sell it there. */
 function regionalKeys(providerId: string, name: string, region: string | undefined): string[] {
   if (providerId === "azure") return region === undefined ? [] : [`azure/${region}/${name}`];
-  if (providerId !== "aws") return [];
+  if (providerId !== "aws" || region === undefined) return [];
   const bare = name.replace(/^us-gov\./, "");
-  // Both regions of AWS GovCloud have the same prices.
-  const place = region ?? (bare === name ? undefined : "us-gov-west-1");
-  if (place === undefined) return [];
   return [
-    ...place.startsWith("us-gov-") ? [`us-gov.${bare}`] : [],
-    ...["bedrock", "bedrock_mantle"].map((service) => `${service}/${place}/${bare}`),
+    ...region.startsWith("us-gov-") ? [`us-gov.${bare}`] : [],
+    ...["bedrock", "bedrock_mantle"].map((service) => `${service}/${region}/${bare}`),
   ];
 }

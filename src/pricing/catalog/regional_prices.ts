@@ -15,6 +15,8 @@ export function upliftOf(found: FoundModel, geo: string): number | undefined {
   const listed = Object.hasOwn(uplifts, geo) ? uplifts[geo] : uplifts.regional;
   if (listed !== undefined) return listed;
   if (seller.id === "google" && model.id.includes("claude")) return hasVertexPremium(model.id) ? 1.1 : 1;
+  // AWS GovCloud and China have prices of their own.
+  if (seller.id === "aws" && /^(?:us-gov|cn)-/.test(geo)) return undefined;
   // Where the map has a model without a multiple, its regions have one price; Bedrock's others are keys of their own.
   const isKnown = other?.source.startsWith("litellm") || found.source.startsWith("litellm");
   return isKnown && WITH_REGIONS.has(seller.id) && Object.keys(uplifts).length === 0 ? 1 : undefined;

@@ -44,8 +44,7 @@ export function bedrockVersionOf(name: string): string | undefined {
 }
 
 const PATH = /^(?:models\/|(?:projects\/.+\/)?publishers\/[^/]+\/models\/|arn:aws[^/]*\/|bedrock\/)/;
-/** The prices of AWS GovCloud are its own, so a name of it is never one without the region. */
-const REGION = /^(?:us|eu|apac|jp|au|in|ca|sa|global)\./;
+const REGION = /^(?:us|us-gov|eu|apac|jp|au|in|ca|sa|global)\./;
 const VENDOR = /^[a-z0-9]+\./;
 
 /**
@@ -71,14 +70,18 @@ export function publishedNamesOf(name: string): string[] {
 
 /** Returns whether a name of Bedrock has a region in front: `eu.amazon.nova-lite-v1:0`. */
 export function hasRegion(name: string): boolean {
-  return REGION.test(name) || name.startsWith("us-gov.");
+  return REGION.test(name);
 }
 
 const VERTEX_LOCATION = /^projects\/[^/]+\/locations\/([a-z0-9-]+)\//;
 const ARN_REGION = /^arn:aws[^:]*:bedrock:([a-z0-9-]+):/;
 
-/** Returns the region that a path of a resource names: `us-east5` of Vertex, `eu-west-3` of an ARN. */
+/**
+ * Returns the region that a name shows: `us-east5` of a path of Vertex, `eu-west-3` of an ARN, and AWS GovCloud, whose profiles
+ * are of both of its regions, at prices that are mostly the same.
+ */
 export function regionIn(name: string): string | undefined {
+  if (name.startsWith("us-gov.")) return "us-gov-west-1";
   return (VERTEX_LOCATION.exec(name) ?? ARN_REGION.exec(name))?.[1];
 }
 
