@@ -4,8 +4,9 @@
  */
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { countSkipped, parsePriceData } from "../src/pricing/catalog/parse_price_data.ts";
+import { countSkipped, type ParsedPrices, parsePriceData } from "../src/pricing/catalog/parse_price_data.ts";
 import type { PriceData } from "../src/pricing/catalog/price_data.ts";
+import { refuseWrongUnits } from "../src/pricing/catalog/wrong_units.ts";
 import { ROOT } from "./run_deno.ts";
 
 const GENAI_URL = "https://raw.githubusercontent.com/pydantic/genai-prices/main/prices/new_data/v2/data.json";
@@ -27,15 +28,16 @@ const { values } = parseArgs({
   },
 });
 const folder = join(ROOT, "src", "pricing", "catalog", "data");
-await refresh("genai-prices", values.genai, values["genai-date"], join(folder, "genai_prices.json"));
-await refresh("litellm", values.litellm, values["litellm-date"], join(folder, "litellm.json"));
+const genai = await read("genai-prices", values.genai, values["genai-date"]);
+const litellm = await read("litellm", values.litellm, values["litellm-date"]);
+await write(refuseWrongUnits(genai, [litellm.data]), join(folder, "genai_prices.json"));
+await write(refuseWrongUnits(litellm, [genai.data]), join(folder, "litellm.json"));
 
-async function refresh(
+async function read(
   source: keyof typeof LICENSES,
   from: string,
   date: string | undefined,
-  path: string,
-): Promise<void> {
+): Promise<ParsedPrices> {
   const isUrl = /^https?:/.test(from);
   const text = isUrl ? await download(from) : await Deno.readTextFile(from);
   const origin = isUrl
@@ -43,12 +45,14 @@ async function refresh(
     : date === undefined
     ? {}
     : { date };
-  const { data, skipped } = parsePriceData(text, origin);
-  if (data.source !== source) {
-    throw new Error(`Cannot take ${from} for ${source}: it is a file of ${data.source}`);
-  }
+  const parsed = parsePriceData(text, origin);
+  if (parsed.data.source === source) return parsed;
+  throw new Error(`Cannot take ${from} for ${source}: it is a file of ${parsed.data.source}`);
+}
+
+async function write({ data, skipped }: ParsedPrices, path: string): Promise<void> {
   const counts = countSkipped(skipped);
-  const written = { ...data, license: LICENSES[source], skipped: { ...data.skipped, ...counts } };
+  const written = { ...data, license: LICENSES[data.source], skipped: { ...data.skipped, ...counts } };
   await Deno.writeTextFile(path, linesOf(written));
   console.log(`${path}: ${data.source}@${data.date}, ${sizeOf(data)} models`);
   for (const [reason, count] of Object.entries(counts)) console.log(`  left out ${count}: ${reason}`);

@@ -24,8 +24,16 @@ const EXCEPT =
 const NAME =
   /(?<![\w./`-]-|\w)(?:(?:gpt|claude|gemini|chatgpt)-[a-z0-9](?:[\w.@-]*\w)?|(?<=openai:)o\d[\w-]*)\b(?!-?\*)/g;
 
-/** Names of this form that are no models: clients, headers, prefixes, and names that a text says to be unknown. */
-const NO_MODELS = new Set(["claude-code", "claude-code-session-id", "claude-sonnet-5-9", "gpt-x", "gpt-oss"]);
+/** Names of this form that are no models of the three: clients, headers, prefixes, open weights, and names that a text says to be unknown. */
+const NO_MODELS = new Set([
+  "claude-code",
+  "claude-code-session-id",
+  "claude-code-20250219",
+  "claude-sonnet-5-9",
+  "gpt-x",
+  "gpt-oss",
+  "gpt-oss-120b",
+]);
 
 const { date, ends } = MODEL_ENDS;
 const latest = new Date(Date.parse(date) + AHEAD_MS).toISOString().slice(0, 10);

@@ -68,6 +68,21 @@ Deno.test("purser prices update shows the difference, takes it, and every later 
   assert.match(broken.err, /Updated prices cannot be used, those of this release are/);
 });
 
+Deno.test("purser prices show marks the rates of another source and those of a rule, and the end of a model", async () => {
+  await using place = await newPlace();
+  await Deno.writeTextFile(place.env.PURSER_DB!, "");
+  const show = async (...args: string[]) => (await inProcess(place, ["prices", "show", ...args])).out;
+  const gemini = await show("google:gemini-3.8-flash");
+  assert.match(gemini, /^input tokens +0\.75 +0\.375\* +1\.35\* +0\.375 /m);
+  assert.match(gemini, /^reasoning tokens +3\.75~ +1\.875~ +6\.75~ +1\.875~ /m);
+  assert.match(gemini, /^\* litellm@[-\d]{10}\n~ listed by none: it follows from the other rates$/m);
+  assert.doesNotMatch(gemini, /^End/m);
+  const fallback = await show("azure_ai:deepseek-v3.2");
+  assert.match(fallback, /^Source +litellm@[-\d]{10}$/m);
+  assert.doesNotMatch(fallback, /^\*/m);
+  assert.match(await show("openai:gpt-4"), /^(Ended|Ends) +2026-10-23$/m);
+});
+
 const FAILING: [path: string, message: RegExp][] = [
   ["missing.json", /^error: Cannot download http.*: the server answered 404\n$/],
   ["page.html", /^error: Cannot read the prices: /],

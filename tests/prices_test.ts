@@ -176,3 +176,41 @@ Deno.test("the doctor names models in use without a price and those with dispute
     /^See purser prices show openai:gpt-5-minni; update the prices, or add the model to "prices"/,
   );
 });
+
+Deno.test("doctor names the models in use that have ended, or end within 30 days", async () => {
+  const clock = fixedClock("2026-11-20T12:00:00.000Z");
+  await using purser = await openTestPurser({ clock });
+  const at = new Date(clock.now()).toISOString();
+  const events = ["gpt-4", "gpt-5", "gpt-5.6"].map((model) => (
+    { ...EVENT, call_id: model, at, provider: "openai", model, cost_usd: undefined }
+  ));
+  assert.equal((await purser.api("POST", "/costs/events", events)).body.booked, 3);
+  assert.deepEqual(await check(purser, "prices of models"), {
+    name: "prices of models",
+    status: "warning",
+    // https://developers.openai.com/api/docs/deprecations
+    detail: "ended by their providers: openai:gpt-4 (2026-10-23); ending soon: openai:gpt-5 (2026-12-11)",
+    advice:
+      "See purser prices show openai:gpt-4 and the provider's page of models; choose another one in time",
+  });
+});
+
+Deno.test("the explanation of a call names the source of each rate", async () => {
+  const clock = fixedClock("2026-11-20T12:00:00.000Z");
+  await using purser = await openTestPurser({ clock });
+  const { genai, litellm } = (await purser.core.prices.inUse()).listed;
+  const event = {
+    ...EVENT,
+    ...{ call_id: "mixed", at: new Date(clock.now()).toISOString(), cost_usd: undefined },
+    ...{ provider: "google", model: "gemini-3.8-flash", service_tier: "priority" },
+    ...{ input_tokens: 100, output_tokens: 10, web_searches: 1 },
+  };
+  assert.equal((await purser.api("POST", "/costs/events", [event])).body.booked, 1);
+  const { body } = await purser.api("GET", "/costs/calls/mixed");
+  const { rate_card, computed_usd, difference_usd } = body.booked;
+  assert.equal(rate_card.source, `litellm@${litellm.date}`);
+  assert.equal(rate_card.sources.web_searches, `genai-prices@${genai.date}`);
+  assert.equal(rate_card.sources.output_tokens, undefined);
+  // 100 x 1.35 and 10 x 6.75 USD per million, and a search of 14 USD per thousand.
+  assert.deepEqual([computed_usd, difference_usd], [0.0142025, 0]);
+});

@@ -6,7 +6,7 @@ import {
   SESSION_EVENT_TYPES,
   type Severity,
 } from "../contract/values.ts";
-import type { StatesCost } from "../contract/stated_costs.ts";
+import type { StatesCost } from "../contract/costs/stated_costs.ts";
 import type { RequestLimitSettings } from "../contract/limits.ts";
 import type { PriceOverride } from "../contract/price_override.ts";
 import type { LogFormat, LogLevel } from "../kernel/log.ts";

@@ -1,7 +1,7 @@
 import { PurserError } from "../kernel/errors.ts";
 import { CONNECTION_HEADERS } from "../kernel/header_fields.ts";
 import { isLoopback } from "../kernel/loopback_host.ts";
-import type { StatesCost } from "../contract/stated_costs.ts";
+import type { StatesCost } from "../contract/costs/stated_costs.ts";
 import type { ProviderSettings } from "./config.ts";
 import type { Environment } from "./environment.ts";
 

@@ -19,6 +19,10 @@ export type PriceLine = z.infer<typeof PriceLine>;
 
 export const RateCard = z.object({
   source: z.string().openapi({ description: "Source of the prices and its date" }),
+  sources: z.record(z.string(), z.string()).optional().openapi({
+    description: "The parts whose rates are of another source, and that source",
+    example: { web_searches: "litellm@2026-11-12" },
+  }),
   model: z.string().optional().openapi({ description: "The model in the source, where its name differs" }),
   tier: z.object({
     number: Count.openapi({ description: "From 1" }),

@@ -21,6 +21,12 @@ export const PriceRate = z.object({
   part: z.string().openapi({ description: "The part of a call's usage", example: "input_tokens" }),
   usd: Usd,
   per: Count.openapi({ description: "The number of tokens or counts that cost this: 1000000 or 1000" }),
+  source: z.string().openapi({
+    description:
+      "Where the rate is listed: `config`, `demo`, or a source and its date; `rule` of a rate that isn't, and follows from " +
+      "others by a provider's rule",
+    example: "litellm@2026-11-12",
+  }),
 }).openapi("PriceRate");
 export type PriceRate = z.infer<typeof PriceRate>;
 
@@ -45,10 +51,19 @@ export const PriceCard = z.object({
   model: z.string().openapi({ example: "gpt-6-luna" }),
   at: Time,
   source: z.string().openapi({
-    description: "The `price_source` of calls: `config`, `demo`, or a source and its date",
+    description:
+      "The `price_source` of calls, which is that of their input tokens: `config`, `demo`, or a source and its date",
     example: "genai-prices@2026-11-10",
   }),
   matched_model: z.string().openapi({ description: "The id of the model in the source" }),
+  ends_on: Day.nullable().openapi({
+    description:
+      "The day on which the provider ends the model, or has ended it; null where the prices have none",
+  }),
+  is_deprecated: z.boolean().openapi({
+    description:
+      "True if the provider has ended the model, or advises against it, also where no day is known",
+  }),
   tiers: z.array(PriceTier).openapi({ description: "By the number of input tokens of a call, ascending" }),
   variants: z.array(PriceVariant).openapi({ description: "The calls that are billed at other rates" }),
   unpriced: z.array(z.string()).openapi({
@@ -58,7 +73,9 @@ export const PriceCard = z.object({
 export type PriceCard = z.infer<typeof PriceCard>;
 
 export const PriceReport = z.object({
-  sources: z.array(PriceSource).openapi({ description: "The first one that knows a model prices it" }),
+  sources: z.array(PriceSource).openapi({
+    description: "In the order in which they apply to a rate that several have",
+  }),
   price: orNull(PriceCard).openapi({ description: "The rates of `model`; null without one" }),
 }).openapi("PriceReport");
 export type PriceReport = z.infer<typeof PriceReport>;

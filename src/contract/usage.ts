@@ -1,6 +1,6 @@
 import { z } from "@hono/zod-openapi";
 import { AgentId, CallId, CostUsd, Count, RunId, SessionId, Time, Usd } from "./parts.ts";
-import { STATED_COST_REASONS } from "./stated_costs.ts";
+import { STATED_COST_REASONS } from "./costs/stated_costs.ts";
 import { BILLED_PART_NAMES, BILLED_PARTS, type BilledPart } from "./billed_parts.ts";
 import { Tags } from "./tags/tag_schemas.ts";
 import { CALL_SOURCES } from "./values.ts";

@@ -49,7 +49,7 @@ export async function admit(
       return gatewayRequest.signal;
     },
     bound(at, withWorst): CallBounds {
-      const query = { provider: target.provider, model: request.model, at };
+      const query = prices.located({ provider: target.provider, model: request.model, at, ...request.asks });
       const isUnpriced = prices.rates(query) === null;
       const last = sessionId === null ? undefined : ctx.gateway.lastCosts.get(sessionId);
       const estimateNanoUsd = isUnpriced ? 0n : last ?? prices.worstCase({
@@ -122,6 +122,7 @@ function unpricedService(
   provider: string,
   { model, asks }: ModelRequest,
 ): string | undefined {
-  const unknown = asks && prices.rates({ provider, model, at: clock.now(), ...asks })?.unknown;
+  const query = prices.located({ provider, model, at: clock.now(), ...asks });
+  const unknown = prices.rates(query)?.unknown;
   return unknown?.length ? `no price is known for the ${unknown.join(" and ")} that it asks for` : undefined;
 }

@@ -34,8 +34,9 @@ export async function bookAnswer(
     passed;
   const { target: { provider }, caller, attribution: { agentId, sessionId, runId, tags } } = gatewayRequest;
   const { served = {}, responseId } = report;
-  const { serviceTier, speed, inferenceGeo, model = request.model } = served;
-  const query = { provider, model, at, serviceTier, speed, inferenceGeo };
+  const { model = request.model } = served;
+  const query = prices.located({ ...served, provider, model, at });
+  const { serviceTier, speed, inferenceGeo } = query;
   const { usage, price, estimatedBecause } = settleUsage(
     report,
     {

@@ -45,6 +45,7 @@ function toRateCard(rates: Rates, usage: Usage): NonNullable<ExplainedPrice["rat
   const tier = tierFor(rates, usage.inputTokens);
   return {
     source: rates.source,
+    ...(tier.sources && { sources: tier.sources }),
     ...(rates.model !== undefined && { model: rates.model }),
     tier: {
       number: rates.tiers.indexOf(tier) + 1,

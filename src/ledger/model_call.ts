@@ -1,5 +1,5 @@
 import type { Tags } from "../contract/tags/tags.ts";
-import type { StatedCostReason } from "../contract/stated_costs.ts";
+import type { StatedCostReason } from "../contract/costs/stated_costs.ts";
 import type { CallSource } from "../contract/values.ts";
 import { type NanoUsd } from "../kernel/money.ts";
 import { type Rates, type Usage } from "../pricing/mod.ts";

@@ -3,7 +3,7 @@ import { DAY_MS, HOUR_MS } from "../kernel/clock.ts";
 import { messageOf } from "../kernel/errors.ts";
 import type { Log } from "../kernel/log.ts";
 import { bundledPrices } from "./catalog/bundled_prices.ts";
-import { cardAt, possibleCards } from "./catalog/card_at.ts";
+import { cardAt, possibleCards, sourcedCardAt } from "./catalog/card_at.ts";
 import { comparePrices, type PriceDifference } from "./catalog/compare_sources.ts";
 import { correctedCuts } from "./catalog/deepseek_peak.ts";
 import type { GenaiPrices, LitellmPrices } from "./catalog/price_data.ts";
@@ -27,15 +27,27 @@ export interface Catalog {
   sources: readonly { name: "genai-prices" | "litellm"; date: string; version?: string }[];
   /** Null if neither source has such a provider or model, or a price of its input tokens. */
   rates(query: PriceQuery & Served): Rates | null;
+  /** Returns the parts of a usage whose rates are listed; the others have those of a rule. */
+  listedParts(query: PriceQuery & Served): ReadonlySet<string>;
   /**
-   * Returns every rate card by which a call may be billed without having asked for it, within 15 minutes after its time. Of
-   * the same price at both times there is one.
+   * Returns every rate card by which a call may be billed: those of the service that it asks for, and those that it can get
+   * without asking, within 15 minutes after its time. Of the same price at both times there is one.
    */
-  allRates(query: PriceQuery): readonly Rates[];
+  allRates(query: PriceQuery & Served): readonly Rates[];
+  /** Returns the end of a model, as far as the data has it. */
+  endOf(query: PriceQuery): ModelEnd;
   /** Returns the priced names of a provider that are nearest to an unknown one, at most three. */
   nearest(provider: string, model: string): string[];
   /** Returns the rates of models that both sources know and that differ by over 1%, as of the beginning of the hour. */
   compareSources(at: number): PriceDifference[];
+}
+
+/** The end of a model. */
+export interface ModelEnd {
+  /** The day on which the provider ends, or has ended, the model. */
+  endsOn?: string;
+  /** True if the provider advises against the model, also where the day isn't known. */
+  isDeprecated: boolean;
 }
 
 /** The data of a catalog; each source may be missing. */
@@ -57,19 +69,24 @@ export function createCatalog(data: CatalogData, log: Log): Catalog {
   /** Kept for an hour: to compare all models takes 30 ms, in which no other request is answered. */
   let compared: { hour: number; differences: PriceDifference[] } | undefined;
 
-  function entryOf(provider: string, model: string, at: number): CachedModel {
-    const found = sources.find(provider, model, at);
+  const find = ({ provider, model, at, inferenceGeo }: PriceQuery & Served) =>
+    sources.find(provider, model, at, inferenceGeo);
+
+  function entryOf(query: PriceQuery & Served): CachedModel {
+    const found = find(query);
     return {
       found,
       cuts: found ? cutsOf(found) : [],
-      isRenamed: sources.isRenamed(provider, model),
+      isRenamed: sources.isRenamed(query.provider, query.model),
       standard: new Map(),
       served: new Map(),
       all: new Map(),
     };
   }
 
-  function cachedModel(provider: string, model: string, at: number): CachedModel {
+  function cachedModel(query: PriceQuery & Served): CachedModel {
+    const { provider, inferenceGeo } = query;
+    const model = inferenceGeo === undefined ? query.model : `${query.model}\n${inferenceGeo}`;
     const entry = models.get(provider)?.get(model);
     if (entry !== undefined && cached < MAX_CACHED) return entry;
     if (cached >= MAX_CACHED) {
@@ -77,16 +94,21 @@ export function createCatalog(data: CatalogData, log: Log): Catalog {
       cached = 0;
     }
     const byModel = models.get(provider) ?? new Map<string, CachedModel>();
-    const created = entryOf(provider, model, at);
+    const created = entryOf(query);
     models.set(provider, byModel.set(model, created));
     cached++;
     return created;
   }
 
   /** Reads an entry of the data; one that can't be read is unpriced. */
-  function read<T>(query: PriceQuery, entry: CachedModel, from: (found: FoundModel) => T, otherwise: T): T {
-    const { provider, model, at } = query;
-    const found = entry.isRenamed ? sources.find(provider, model, at) : entry.found;
+  function read<T>(
+    query: PriceQuery & Served,
+    entry: CachedModel,
+    from: (found: FoundModel) => T,
+    otherwise: T,
+  ): T {
+    const { provider, model } = query;
+    const found = entry.isRenamed ? find(query) : entry.found;
     cached++;
     if (found === undefined) return otherwise;
     try {
@@ -108,12 +130,10 @@ export function createCatalog(data: CatalogData, log: Log): Catalog {
         : []
     ),
     rates(query) {
-      const entry = cachedModel(query.provider, query.model, query.at);
+      const entry = cachedModel(query);
       const slot = slotOf(entry.cuts, query.at);
-      const isStandard = query.serviceTier === undefined && query.speed === undefined &&
-        query.inferenceGeo === undefined;
       let cards = entry.standard;
-      if (!isStandard) {
+      if (!isStandard(query)) {
         const key = `${query.serviceTier}\n${query.speed}\n${query.inferenceGeo}`;
         const served = entry.served.get(key);
         cards = served ?? new Map();
@@ -130,16 +150,28 @@ export function createCatalog(data: CatalogData, log: Log): Catalog {
       cards.set(slot, rates);
       return rates;
     },
+    listedParts(query) {
+      const none: ReadonlySet<string> = new Set();
+      const parts = (found: FoundModel) => sourcedCardAt(found, query, query.at)?.listed() ?? none;
+      return read(query, cachedModel(query), parts, none);
+    },
+    endOf(query) {
+      const entry = cachedModel(query);
+      const found = entry.isRenamed ? find(query) : entry.found;
+      const endsOn = found?.endsOn;
+      return { ...(endsOn !== undefined && { endsOn }), isDeprecated: found?.model.deprecated === true };
+    },
     allRates(query) {
-      const entry = cachedModel(query.provider, query.model, query.at);
+      const entry = cachedModel(query);
       const slot = slotOf(entry.cuts, query.at);
       const later = query.at + MAX_DELAY_MS;
       const lastSlot = slotOf(entry.cuts, later);
       const at = (time: number, slotAt: number) => {
-        const known = entry.all.get(slotAt);
+        const key = `${slotAt}\n${query.serviceTier}\n${query.speed}`;
+        const known = entry.all.get(key);
         if (known !== undefined) return known;
-        const cards = read({ ...query, at: time }, entry, (found) => possibleCards(found, time), []);
-        entry.all.set(slotAt, cards);
+        const cards = read({ ...query, at: time }, entry, (found) => possibleCards(found, query, time), []);
+        entry.all.set(key, cards);
         return cards;
       };
       return slot === lastSlot ? at(query.at, slot) : [...at(query.at, slot), ...at(later, lastSlot)];
@@ -156,6 +188,10 @@ export function createCatalog(data: CatalogData, log: Log): Catalog {
   };
 }
 
+function isStandard({ serviceTier, speed, inferenceGeo }: Served): boolean {
+  return serviceTier === undefined && speed === undefined && inferenceGeo === undefined;
+}
+
 interface CachedModel {
   found: FoundModel | undefined;
   /** The milliseconds of the UTC day at which a daily price period begins or ends, ascending. */
@@ -166,7 +202,8 @@ interface CachedModel {
   standard: Map<number, Rates | null>;
   /** By service tier, speed and region. */
   served: Map<string, Map<number, Rates | null>>;
-  all: Map<number, readonly Rates[]>;
+  /** By slot, tier and speed. */
+  all: Map<string, readonly Rates[]>;
 }
 
 function cutsOf({ providerId, model }: FoundModel): number[] {

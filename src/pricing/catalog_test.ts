@@ -250,3 +250,32 @@ Deno.test("a call with the name of an object's property for its provider, model,
     assert.deepEqual(speed?.unknown, ["speed", "inference_geo"]);
   }
 });
+
+Deno.test("the catalog bounds a call by the tier that it asks for, and by a region that it can't show", () => {
+  const highest = (provider: string, model: string, served = {}) =>
+    catalog.allRates({ provider, model, at: AT, ...served })
+      .map(({ tiers }) => Number(tiers[0]!.input) / 1e6).sort((a, b) => b - a)[0];
+  // Gemini's priority costs 1.8x: https://ai.google.dev/gemini-api/docs/pricing; nothing but the call can choose it.
+  assert.equal(highest("google", "gemini-3.8-flash"), 0.75);
+  assert.equal(highest("google", "gemini-3.8-flash", { serviceTier: "priority" }), 1.35);
+  // Azure's deployments can have priority as their default.
+  assert.equal(highest("azure", "gpt-5.6"), 8);
+  // A region of Vertex costs 1.1x of the global endpoint for Claude, and a call by name alone doesn't show it.
+  assert.equal(highest("google-vertex", "claude-opus-5"), 5.5);
+  assert.equal(highest("google-vertex", "claude-opus-5", { inferenceGeo: "us-east5" }), 5.5);
+  assert.equal(highest("google-vertex", "claude-opus-5", { inferenceGeo: "global" }), 5);
+  // A default tier, and the workspace's default region, come on top of what is requested.
+  assert.equal(highest("openai", "gpt-5.6", { inferenceGeo: "eu" }), 8.8);
+  assert.equal(highest("anthropic", "claude-opus-5", { speed: "fast" }), 11);
+});
+
+Deno.test("the catalog knows the end of a model, where the data has it", () => {
+  const endOf = (provider: string, model: string) => catalog.endOf({ provider, model, at: AT });
+  // https://developers.openai.com/api/docs/deprecations
+  assert.deepEqual(endOf("openai", "gpt-4"), { endsOn: "2026-10-23", isDeprecated: false });
+  // An alias ends with its model, and a service may end a model later than its maker.
+  assert.deepEqual(endOf("azure_ai", "gpt-oss-120b").endsOn, "2027-09-15");
+  assert.deepEqual(endOf("google", "gemini-2.0-flash").isDeprecated, true);
+  assert.deepEqual(endOf("openai", "gpt-5.6"), { isDeprecated: false });
+  assert.deepEqual(endOf("openai", "gpt-9000"), { isDeprecated: false });
+});

@@ -1,4 +1,4 @@
-import type { StatedCostReason } from "../contract/stated_costs.ts";
+import type { StatedCostReason } from "../contract/costs/stated_costs.ts";
 import type { NanoUsd } from "../kernel/money.ts";
 import type { UsageCost } from "./price_usage.ts";
 import type { Rates } from "./rates.ts";
@@ -22,7 +22,7 @@ export interface Served {
   serviceTier?: string | undefined;
   /** Anthropic: `fast` or `standard`. */
   speed?: string | undefined;
-  /** Anthropic: `us` or `global`. */
+  /** The place where it was served: `us` or `global` of Anthropic, the location of Vertex, the region of Bedrock or Azure. */
   inferenceGeo?: string | undefined;
 }
 
@@ -53,10 +53,15 @@ export interface PriceBook {
    * the catalog. Throws `invalid` for a contradictory usage.
    */
   price(input: PriceQuery & Served & { usage: Usage; statement?: Statement | undefined }): Price;
+  /** Adds the region that the address of the provider names, for a call to it that has shown none. */
+  located<Q extends PriceQuery & Served>(query: Q): Q;
   /** Returns the prices of a model, or null if none is known. */
   rates(input: PriceQuery & Served): Rates | null;
-  /** Returns the highest prices of the tokens of a call of at most `inputTokens`, over all known service tiers. */
-  worstCaseRates(input: PriceQuery & { inputTokens: number }): WorstCaseRates | null;
+  /**
+   * Returns the highest prices of the tokens of a call of at most `inputTokens`, over the service that it asks for and those that
+   * it can get without asking.
+   */
+  worstCaseRates(input: PriceQuery & Served & { inputTokens: number }): WorstCaseRates | null;
   /** Returns an upper bound of the cost of a call, in nano-USD rounded up, or null if no price is known. */
-  worstCase(input: PriceQuery & { inputTokens: number; outputTokens: number }): NanoUsd | null;
+  worstCase(input: PriceQuery & Served & { inputTokens: number; outputTokens: number }): NanoUsd | null;
 }

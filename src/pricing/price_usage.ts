@@ -183,12 +183,13 @@ function toRates({ tiers, others, ...card }: CardText): Rates {
 }
 
 function toTier(
-  { aboveInputTokens, isRequestByContext, details, ...rates }: Record<string, unknown>,
+  { aboveInputTokens, isRequestByContext, details, sources, ...rates }: Record<string, unknown>,
 ): RateTier {
   return {
     aboveInputTokens,
     ...toBigInts(rates),
     ...(isRequestByContext !== undefined && { isRequestByContext }),
+    ...(sources !== undefined && { sources }),
     ...(details !== undefined && { details: toBigInts(details as object) }),
   } as RateTier;
 }

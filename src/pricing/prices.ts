@@ -7,6 +7,7 @@ import type { PriceOverride } from "../contract/price_override.ts";
 import { type Catalog, createCatalog } from "./catalog.ts";
 import type { Price, PriceBook, PriceQuery, Served } from "./price_book.ts";
 import { providerIdOf } from "./catalog/names/provider_names.ts";
+import { regionOfAddress } from "./catalog/names/served_region.ts";
 import { DEMO_RATES, type Rates } from "./rates.ts";
 import { priceUsage } from "./price_usage.ts";
 import { readUsedPrices, stampOfPrices, type UsedPrices } from "./updates/used_prices.ts";
@@ -26,7 +27,7 @@ const UNPRICED: Price = Object.freeze({ costNanoUsd: null, priceSource: "none", 
 /** Options of a price book. */
 export interface PriceBookOptions {
   overrides?: readonly PriceOverride[];
-  /** The providers that can be called, by name: which of them state their bill is known by their address. */
+  /** The providers that can be called, by name: an address may say who states a bill, and the region in which it serves. */
   providers?: Readonly<Record<string, BilledProvider>>;
   /** The folder of updated prices; without one, the prices are those of this release. */
   folder?: string | undefined;
@@ -49,8 +50,20 @@ export async function openPrices(options: PriceBookOptions = {}): Promise<Prices
   const overrides = await readOverrides(options.overrides ?? []);
   const listed = await readUsedPrices(options.folder, log);
   const catalog = options.catalog ?? createCatalog(listed, log);
-  const bills = createBills(options.providers);
-  return { book: createPriceBookOver({ catalog, rows: overrides, bills, log }), overrides, catalog, listed };
+  const { providers = {} } = options;
+  const [bills, regions] = [createBills(providers), regionsOf(providers)];
+  const book = createPriceBookOver({ catalog, rows: overrides, bills, regions, log });
+  return { book, overrides, catalog, listed };
+}
+
+/** Returns the regions of the providers whose addresses name one. */
+function regionsOf(providers: NonNullable<PriceBookOptions["providers"]>): ReadonlyMap<string, string> {
+  return new Map(
+    Object.entries(providers).flatMap(([name, { baseUrl }]) => {
+      const region = baseUrl === undefined ? undefined : regionOfAddress(baseUrl);
+      return region === undefined ? [] : [[name, region] as const];
+    }),
+  );
 }
 
 /** Loads a price book, as `openPrices()` does. */
@@ -70,10 +83,11 @@ async function readOverrides(overrides: readonly PriceOverride[]): Promise<reado
 
 /** Creates a price book over a given catalog. */
 function createPriceBookOver(
-  { catalog, rows, bills, log }: {
+  { catalog, rows, bills, regions, log }: {
     catalog: Catalog;
     rows: readonly PriceOverride[];
     bills: FindBill;
+    regions: ReadonlyMap<string, string>;
     log: Log;
   },
 ): PriceBook {
@@ -127,6 +141,10 @@ function createPriceBookOver(
   }
 
   const book: PriceBook = {
+    located(query) {
+      const region = query.inferenceGeo ?? regions.get(query.provider);
+      return region === undefined ? query : { ...query, inferenceGeo: region };
+    },
     rates(input) {
       return overrides.find(input.provider, input.model, input.at, input.serviceTier) ?? listed(input);
     },
@@ -302,6 +320,7 @@ export function createLazyPriceBook(options: PriceBookOptions): LazyPriceBook {
     ready: async () => void await (loading ??= load()),
     inUse: () => loading ??= load(),
     current,
+    located: (query) => current().located(query),
     async refresh() {
       if (folder === undefined || loaded === undefined || await stampOfPrices(folder) === stamp) return false;
       loading = load();

@@ -23,11 +23,13 @@ export interface RateTier {
    * known is partly priced.
    */
   isRequestByContext?: boolean;
+  /** The source of each part of a usage whose rate is another one's than that of the card. */
+  sources?: Readonly<Record<string, string>>;
 }
 
 /** The rate card of one model at one time, as served. */
 export interface Rates {
-  /** The source of the prices: `config`, `demo`, `genai-prices@<date>` or `litellm@<date>`. */
+  /** The source of the price of input tokens: `config`, `demo`, `genai-prices@<date>` or `litellm@<date>`. */
   source: string;
   /** At least one tier, by rising threshold. */
   tiers: readonly RateTier[];

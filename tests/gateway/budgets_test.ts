@@ -120,6 +120,30 @@ Deno.test("a strict budget bounds a call by its bytes and its output limit, and 
   assert.deepEqual(fake.requests[0]!.body, { ...CHAT.body, max_completion_tokens: fits });
 });
 
+Deno.test("a strict budget bounds a call by the service tier that it asks for", async () => {
+  await using fake = await startFakeProvider((request) => answerTo(request, { text: "Hi" }));
+  await using purser = await openTestPurser({ fake });
+  await purser.api("POST", "/budgets", { name: "Strict", per: "day", limit_usd: 1e-6, mode: "strict" });
+  const neededFor = async (more: object) => {
+    const refused = await sendTo(purser, {
+      path: "/gemini/v1beta/models/gemini-3.8-flash:generateContent",
+      body: {
+        contents: [{ role: "user", parts: [{ text: "Hi" }] }],
+        generationConfig: { maxOutputTokens: 100 },
+        ...more,
+      },
+    });
+    assert.equal(refused.status, 402);
+    return Number(/might cost \$([\d.]+)/.exec(await refused.text())![1]);
+  };
+  // A body of the same length: priority costs 1.8x. https://ai.google.dev/gemini-api/docs/pricing
+  const [standard, priority] = [
+    await neededFor({ serviceTier: "standard" }),
+    await neededFor({ serviceTier: "priority" }),
+  ];
+  assert.ok(Math.abs(priority - standard * 1.8) < 1e-9, `${standard} -> ${priority}`);
+});
+
 Deno.test("a model without a price is refused under any budget, and passes without one", async () => {
   await using fake = await startFakeProvider((request) => answerTo(request, { text: "Hi" }));
   await using purser = await openTestPurser({ fake });

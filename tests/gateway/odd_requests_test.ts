@@ -248,7 +248,7 @@ Deno.test("a strict budget refuses limits that no provider keeps, and counts the
         { ...CHAT, max_tokens: 1, service_tier: "scale" },
         /for the service_tier that it asks for/,
       ],
-      [GEMINI, { generationConfig: { maxOutputTokens: 1 }, serviceTier: "priority" }, /for the service_tier/],
+      [GEMINI, { generationConfig: { maxOutputTokens: 1 }, serviceTier: "turbo" }, /for the service_tier/],
       [GEMINI, { generationConfig: { maxOutputTokens: 0 } }, /sets no output limit/],
       [GEMINI, { generationConfig: { maxOutputTokens: 1 }, generation_config: {} }, /two spellings/],
       [

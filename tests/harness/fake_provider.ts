@@ -97,6 +97,9 @@ const API_BY_PATH: Record<string, ProviderRequest["api"]> = {
   "/v1/messages": "anthropic",
 };
 
+/** Vertex' address of its OpenAI-compatible API, which names a location. */
+const VERTEX_PATH = /^\/v1\/projects\/[^/]+\/locations\/[^/]+\/endpoints\/openapi(?=\/)/;
+
 const GEMINI_PATH = /^\/v1(?:beta|alpha)?\/models\/(.+):(generateContent|streamGenerateContent)$/;
 
 async function readRequest(
@@ -115,7 +118,7 @@ async function readRequest(
   }
   const { pathname: path, search } = new URL(incoming.url!, "http://fake.example");
   const gemini = GEMINI_PATH.exec(path);
-  const api = gemini ? "google" : API_BY_PATH[path];
+  const api = gemini ? "google" : API_BY_PATH[path.replace(VERTEX_PATH, "/v1")];
   if (api === undefined || incoming.method !== "POST") return undefined;
   const body = JSON.parse(await new Blob(chunks as BlobPart[]).text());
   return {

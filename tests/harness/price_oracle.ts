@@ -216,7 +216,9 @@ function billOfModel(owner: Provider["id"], model: Model, call: OracleCall, sour
   else if (isHalf) card = scaled(card, 1n, 2n);
   else if (tier !== undefined) unknown.push("service_tier");
   if (speed !== undefined && (!listed || tier !== undefined)) unknown.push("speed");
-  if (served.inferenceGeo === "us" && isOwn && owner === "anthropic" && IN_USA.includes(model.name)) {
+  const isInUsa = served.inferenceGeo === "us" && owner === "anthropic" && IN_USA.includes(model.name);
+  const isInVertexRegion = served.inferenceGeo !== undefined && owner === "google" && isClaude;
+  if (isOwn && (isInUsa || isInVertexRegion)) {
     card = scaled(card, 11n, 10n);
   } else if (served.inferenceGeo !== undefined) unknown.push("inference_geo");
   return billOf(card, leaves, unknown, source);

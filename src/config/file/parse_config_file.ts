@@ -8,7 +8,7 @@ import { formatPath } from "../../kernel/json/format_path.ts";
 import { z } from "zod";
 import { LOG_FORMATS, LOG_LEVELS } from "../../kernel/log.ts";
 import { PriceOverride, PriceOverrides } from "../../contract/price_override.ts";
-import { BILL_FORMS, COST_UNITS, type CostUnit } from "../../contract/stated_costs.ts";
+import { BILL_FORMS, COST_UNITS, type CostUnit } from "../../contract/costs/stated_costs.ts";
 import { BUILT_IN_PROVIDERS, DURABILITIES, PRICE_UPDATES, SEVERITIES } from "../../contract/values.ts";
 import { REQUEST_LIMITS, type RequestLimitName } from "../../contract/limits.ts";
 import { CHANNEL_NAME } from "../channels.ts";

@@ -15,8 +15,8 @@ const get = createRoute({
   operationId: "getPrices",
   summary: "Show where prices come from, and the rates of a model",
   description:
-    "The rates are those by which a call at that time is billed: of the config, else of the first source that knows the " +
-    "model. Of an unknown model, `details.nearest` of the 404 has the known ones with the nearest names.",
+    "The rates are those by which a call at that time is billed: of the config, else of both sources, each rate with the " +
+    "one that has it. Of an unknown model, `details.nearest` of the 404 has the known ones with the nearest names.",
   tags: ["costs"],
   request: {
     query: z.strictObject({

@@ -1,55 +1,102 @@
 import type { PriceQuery, Served } from "../price_book.ts";
 import type { Rates, RateTier } from "../rates.ts";
-import { correctedPricesAt } from "./deepseek_peak.ts";
+import { type CompletedPrices, standardPricesAt, variantPricesAt } from "./complete_prices.ts";
 import type { FoundModel } from "./price_sources.ts";
-import { scaleTiers, tiersOf } from "./rate_card.ts";
-import { withFees } from "./tool_prices.ts";
-import { variantAt } from "./prices_at.ts";
-import type { ModelPrices, PriceTable } from "./price_data.ts";
+import type { Dimension } from "./dimensions.ts";
+import { DIMENSIONS_OF, scaleTiers, tiersOf } from "./rate_card.ts";
+import type { PriceTable } from "./price_data.ts";
+import { hiddenRegionsOf, raiseTiers, upliftOf } from "./regional_prices.ts";
+import { feesOf } from "./tool_prices.ts";
 import { divideHalfEven } from "../../kernel/money.ts";
 
+/** The names by which a model was called. */
+type CalledModel = Pick<PriceQuery, "provider" | "model">;
+
 /** Returns the rate card of a call, or null if the model has no price per input token at that time. */
-export function cardAt(
+export function cardAt(found: FoundModel, served: Served, at: number, called?: CalledModel): Rates | null {
+  return sourcedCardAt(found, served, at, called)?.rates ?? null;
+}
+
+/** A rate card, and the parts of a usage whose rates are listed; the others have those of a rule. */
+export interface SourcedCard {
+  rates: Rates;
+  listed(): ReadonlySet<string>;
+}
+
+/** Returns the rate card of a call, and what of it is listed. */
+export function sourcedCardAt(
   found: FoundModel,
   served: Served,
   at: number,
-  /** The names by which the model was called. */
   called: CalledModel = { provider: found.providerId, model: found.model.id },
-): Rates | null {
-  return cardServedAs(found, servedAs(served), at, called);
-}
-
-type CalledModel = Pick<PriceQuery, "provider" | "model">;
-
-function cardServedAs(
-  { providerId, isOwn, model, source }: FoundModel,
-  served: ServedAs,
-  at: number,
-  called: CalledModel,
-): Rates | null {
+): SourcedCard | null {
+  const { providerId, isOwn, model } = found;
   const rules = rulesOf(providerId, model.id);
-  const standard = withFees(correctedPricesAt(providerId, model, at), { ...called, id: model.id });
-  const standardTiers = tiersOf(standard, rules);
+  const fees = feesOf({ ...called, id: model.id });
+  const completed = standardPricesAt(found, at);
+  const standard = fees
+    ? { ...completed, prices: { ...completed.prices, ...fees } as PriceTable }
+    : completed;
+  const standardTiers = tiersOf(standard.prices, rules);
   if (standardTiers === null) return null;
   const unknown: string[] = [];
   let tiers = standardTiers;
-  const { tier, speed, geo } = served;
+  let listed: CompletedPrices | undefined;
+  const { tier, speed, geo = geoOf(found.region) } = servedAs(served);
   if (tier !== undefined || speed !== undefined) {
     // No price list has a tier and a speed at once.
     const isBoth = tier !== undefined && speed !== undefined;
-    const listed = isOwn && !isBoth ? listedVariant(model, standard, served, at) : undefined;
     const byRule = isOwn && tier !== undefined ? tiersByRule(providerId, tier, standardTiers) : undefined;
-    tiers = (listed && tiersOf(listed, rules)) ?? byRule ?? standardTiers;
+    listed = isBoth ? undefined : listedVariant(found, standard, { tier, speed }, at);
+    // Claude's batches cost half everywhere; the map has some rounded, and some of an earlier price.
+    const isHalf = rules.isClaude && tier === "batch" && listed?.ofOther.has("input_mtok");
+    if (isHalf) {
+      listed = undefined;
+      tiers = halve(standardTiers);
+    } else tiers = (listed && tiersOf(listed.prices, rules)) ?? byRule ?? standardTiers;
     if (tiers === standardTiers || isBoth) {
       if (tier !== undefined && tiers === standardTiers) unknown.push("service_tier");
       if (speed !== undefined) unknown.push("speed");
     }
   }
-  if (geo !== undefined) {
-    if (isOwn && geo === "us" && hasUsInference(providerId, model.id)) tiers = usTiersOf(tiers);
-    else unknown.push("inference_geo");
-  }
-  return { source, tiers, model: model.id, ...(unknown.length > 0 && { unknown }) };
+  const isByRule = listed === undefined && tiers !== standardTiers;
+  const uplift = geo === undefined ? 1 : upliftOf(found, geo);
+  if (uplift === undefined) unknown.push("inference_geo");
+  else if (uplift !== 1) tiers = raiseTiers(tiers, uplift);
+  const { prices, ofOther } = listed ?? standard;
+  const source = ofOther.get("input_mtok") === 0 ? found.other!.source : found.source;
+  const parts = () => listedParts(prices, { isByRule, fees });
+  const sourceIn = (tier: RateTier, dimension: string) => {
+    const isOfOther = Math.max(0, tier.aboveInputTokens) >= (ofOther.get(dimension) ?? Infinity);
+    return isOfOther ? found.other!.source : found.source;
+  };
+  return {
+    rates: {
+      source,
+      tiers: ofOther.size === 0 ? tiers : tiers.map((tier) => {
+        const others = [...parts()].map(([part, dimension]) => [part, sourceIn(tier, dimension)] as const)
+          .filter(([, one]) => one !== source);
+        return others.length === 0 ? tier : { ...tier, sources: Object.fromEntries(others) };
+      }),
+      model: model.id,
+      ...(unknown.length > 0 && { unknown }),
+    },
+    listed: () => new Set(parts().keys()),
+  };
+}
+
+/** Returns the parts with a listed rate, each with its dimension; by a rule for tokens, only fees have one. */
+function listedParts(
+  prices: PriceTable,
+  { isByRule, fees = {} }: { isByRule: boolean; fees: Partial<Record<Dimension, number>> | undefined },
+): Map<string, Dimension> {
+  const isListed = (one: Dimension) => fees[one] === undefined && !(isByRule && one.endsWith("_mtok"));
+  return new Map(
+    Object.entries(DIMENSIONS_OF).flatMap(([part, dimensions]) => {
+      const found = dimensions.find((one) => prices[one] !== undefined);
+      return found !== undefined && isListed(found) ? [[part, found] as const] : [];
+    }),
+  );
 }
 
 function rulesOf(providerId: string, modelId: string) {
@@ -63,27 +110,32 @@ function mediumOf(modelId: string): "audio" | "image" | undefined {
   return /^gpt-image-/.test(modelId) ? "image" : undefined;
 }
 
-/** The service tiers that a project's default can choose for a call that asks for none. */
-const DEFAULT_TIERS = ["flex", "priority", "fast"];
+/**
+ * The service tiers that a default of the project or the deployment can choose for a call that asks for none.
+ * https://developers.openai.com/api/docs/guides/priority-processing,
+ * https://learn.microsoft.com/azure/foundry/openai/concepts/priority-processing
+ */
+const DEFAULT_TIERS: Readonly<Record<string, readonly string[]>> = {
+  openai: ["flex", "priority", "fast"],
+  azure: ["priority"],
+};
 
 /**
- * Returns the cards by which a call may be billed without having asked for it: the standard one, those of the tiers that a
- * project can have as its default, and that of Anthropic's inference in the USA, which a workspace can.
+ * Returns the cards by which a call may be billed: the standard one, that of the service that it asks for, and those of the
+ * tiers and regions that it can get without asking.
  */
-export function possibleCards(found: FoundModel, at: number): Rates[] {
-  const { model, providerId, isOwn } = found;
-  const tiers = isOwn ? DEFAULT_TIERS.filter((tier) => isListed(found, tier)) : [];
-  const geos = isOwn && hasUsInference(providerId, model.id) ? ["us"] : [];
-  const cards = [
-    cardAt(found, {}, at),
-    ...tiers.map((serviceTier) => cardAt(found, { serviceTier }, at)),
-    ...geos.map((inferenceGeo) => cardAt(found, { inferenceGeo }, at)),
-  ];
+export function possibleCards(found: FoundModel, asked: Served, at: number): Rates[] {
+  const defaults = Object.hasOwn(DEFAULT_TIERS, found.seller.id) ? DEFAULT_TIERS[found.seller.id]! : [];
+  const tiers = [undefined, ...defaults.filter((tier) => isListed(found, tier)), asked.serviceTier];
+  const regions = asked.inferenceGeo === undefined
+    ? [undefined, ...hiddenRegionsOf(found)]
+    : [asked.inferenceGeo];
+  const cards = [...new Set(tiers)].flatMap((serviceTier) =>
+    [...new Set([undefined, asked.speed])].flatMap((speed) =>
+      regions.map((inferenceGeo) => cardAt(found, { serviceTier, speed, inferenceGeo }, at))
+    )
+  );
   return cards.filter((card) => card !== null && card.unknown === undefined) as Rates[];
-}
-
-function isListed({ model }: FoundModel, tier: string): boolean {
-  return model.price_variants?.some(({ when }) => when.service_tier === tier) ?? false;
 }
 
 /** The service of a call, in the terms of the prices; undefined is standard. */
@@ -109,14 +161,18 @@ const TIER_NAMES: Readonly<Record<string, string>> = {
 export function servedAs({ serviceTier, speed, inferenceGeo }: Served): ServedAs {
   const tier = (serviceTier ?? "").toLowerCase();
   const fast = (speed ?? "").toLowerCase();
-  const geo = (inferenceGeo ?? "").toLowerCase();
   return {
     tier: STANDARD_TIERS.has(tier)
       ? undefined
       : (Object.hasOwn(TIER_NAMES, tier) && TIER_NAMES[tier]) || tier,
     speed: STANDARD_TIERS.has(fast) ? undefined : fast,
-    geo: ["", "global", "not_available"].includes(geo) ? undefined : geo,
+    geo: geoOf(inferenceGeo),
   };
+}
+
+function geoOf(region: string | undefined): string | undefined {
+  const geo = region?.toLowerCase();
+  return geo === undefined || ["", "global", "not_available"].includes(geo) ? undefined : geo;
 }
 
 /** Returns the contexts under which the prices may list a tier. */
@@ -127,16 +183,16 @@ function contextsOf(tier: string): Readonly<Record<string, string>>[] {
   return [tier, ...(other === undefined ? [] : [other])].map((one) => ({ service_tier: one }));
 }
 
-/** Returns the prices of a tier or a speed, or undefined if the data has none at that time. */
-export function listedVariant(
-  model: ModelPrices,
-  standard: PriceTable,
+/** Returns the prices of a tier or a speed, or undefined if neither source has any at that time. */
+function listedVariant(
+  found: FoundModel,
+  standard: CompletedPrices,
   { tier, speed }: Pick<ServedAs, "tier" | "speed">,
   at: number,
-): PriceTable | undefined {
-  if (speed !== undefined) return variantAt(model, standard, { speed }, at);
-  for (const context of tier === undefined ? [] : contextsOf(tier)) {
-    const prices = variantAt(model, standard, context, at);
+): CompletedPrices | undefined {
+  const contexts = speed !== undefined ? [{ speed }] : tier === undefined ? [] : contextsOf(tier);
+  for (const context of contexts) {
+    const prices = variantPricesAt(found, standard, context, at);
     if (prices) return prices;
   }
   return undefined;
@@ -161,21 +217,13 @@ export function tiersByRule(
   standard: readonly RateTier[],
 ): RateTier[] | undefined {
   if (!Object.hasOwn(HALVED, providerId) || !HALVED[providerId]!.includes(tier)) return undefined;
-  return scaleTiers(standard, (rate) => divideHalfEven(rate, 2n));
+  return halve(standard);
 }
 
-/**
- * Returns whether Anthropic offers inference within the USA for a model: Opus 4.6, Sonnet 4.6 and every later one.
- * https://platform.claude.com/docs/en/manage-claude/data-residency
- */
-export function hasUsInference(providerId: string, modelId: string): boolean {
-  if (providerId !== "anthropic") return false;
-  const [, major, minor = "0"] = /^claude-[a-z]+-(\d+)(?:-(\d{1,2}))?(?:$|-|@)/.exec(modelId) ?? [];
-  if (major === undefined) return false;
-  return Number(major) >= 5 || (Number(major) === 4 && Number(minor) >= 6);
-}
+const halve = (tiers: readonly RateTier[]) => scaleTiers(tiers, (rate) => divideHalfEven(rate, 2n));
 
-/** Inference within the USA costs 1.1x for every category of tokens. */
-export function usTiersOf(tiers: readonly RateTier[]): RateTier[] {
-  return scaleTiers(tiers, (rate) => divideHalfEven(rate * 11n, 10n));
+/** Returns whether the data has prices for a service tier, whenever they hold. */
+function isListed({ model, isOwn, other }: FoundModel, tier: string): boolean {
+  const variants = [...isOwn ? model.price_variants ?? [] : [], ...other?.model.price_variants ?? []];
+  return variants.some(({ when }) => when.service_tier === tier);
 }

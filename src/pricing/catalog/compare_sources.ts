@@ -1,9 +1,9 @@
-import { providerIdOfLitellm } from "./names/provider_names.ts";
-import { modelOfLitellm } from "./litellm_rates.ts";
+import { providerIdOfLitellm, serviceOfLitellm } from "./names/provider_names.ts";
 import { DAY_MS } from "../../kernel/clock.ts";
 import { correctedCuts, correctedPricesAt } from "./deepseek_peak.ts";
-import { createPriceSources, type FoundModel } from "./price_sources.ts";
 import { dailyCutsOf } from "./prices_at.ts";
+import { createPriceSources, type FoundModel } from "./price_sources.ts";
+import { baseOf, isNear } from "./same_base.ts";
 import type { GenaiPrices, LitellmPrices, PriceTable } from "./price_data.ts";
 
 /** A rate that both sources know and that differs. */
@@ -19,22 +19,28 @@ export interface PriceDifference {
 
 const COMPARED = ["input_mtok", "output_mtok", "cache_read_mtok", "cache_write_mtok", "cache_write_1h_mtok"];
 
-/** Compares the standard rates of all models that both sources know, at a time: those that differ by over a share (1%). */
+/**
+ * Compares the standard rates of all models that both sources know, at a time: those that differ by over a share (1%). What the
+ * map alone distinguishes is no difference.
+ */
 export function comparePrices(
   genai: GenaiPrices,
   litellm: LitellmPrices,
   at: number,
   share = 0.01,
 ): PriceDifference[] {
-  const sources = createPriceSources({ genai });
+  const sources = createPriceSources({ genai, litellm });
   const differences = new Map<string, PriceDifference>();
-  for (const [key, entry] of Object.entries(litellm.models)) {
-    const provider = providerIdOfLitellm(entry.litellm_provider);
+  const known = new Set(genai.providers.map(({ id }) => id));
+  for (const [key, { litellm_provider }] of Object.entries(litellm.models)) {
+    const service = serviceOfLitellm(litellm_provider);
+    const provider = providerIdOfLitellm(service);
+    if (!known.has(provider)) continue;
     const model = key.replace(/^(?:gemini|vertex_ai|bedrock|[\w-]+)\//, "");
-    const found = sources.find(provider, model, at);
+    const found = sources.find(service, model, at);
     // Another provider's model has that one's prices, so there is nothing to compare.
-    if (!found?.isOwn) continue;
-    const theirs = modelOfLitellm(key, entry).prices as PriceTable;
+    if (!found?.isOwn || found.other === undefined) continue;
+    const theirs = found.other.model.prices as PriceTable;
     // The map has one price where the other source has several a day.
     const ours = timesOfWeek(found, at).map((time) => correctedPricesAt(found.providerId, found.model, time));
     for (const part of COMPARED) {
@@ -52,13 +58,4 @@ function timesOfWeek({ providerId, model }: FoundModel, at: number): number[] {
   const cuts = [...dailyCutsOf(model), ...correctedCuts(providerId, model)];
   const today = at - at % DAY_MS;
   return [at, ...cuts.flatMap((cut) => [0, 1, 2, 3, 4, 5, 6].map((day) => today + day * DAY_MS + cut))];
-}
-
-function isNear(a: number | undefined, b: number, share: number): boolean {
-  return a !== undefined && Math.abs(a - b) <= share * Math.max(a, b);
-}
-
-function baseOf(prices: PriceTable, name: string): number | undefined {
-  const price = prices[name];
-  return typeof price === "object" ? price.base : price;
 }

@@ -1,6 +1,6 @@
 import { DAY_MS } from "../../kernel/clock.ts";
 import { isList, pricesAt } from "./prices_at.ts";
-import type { ModelPrices, PriceTable } from "./price_data.ts";
+import { mapRates, type ModelPrices, type PriceTable } from "./price_data.ts";
 
 /**
  * DeepSeek bills the double price at peak hours, from the 17th of August 2026 (Beijing time) on: 9 to 12 and 14 to 18 o'clock
@@ -38,8 +38,20 @@ function hasDeepseekPeak(providerId: string, model: ModelPrices): boolean {
     model.prices.some(({ constraint }) => constraint?.type === "time_of_date");
 }
 
+/**
+ * Tencent Cloud bills these models of DeepSeek's by the same hours. LiteLLM's map has their peak price, and half of it as
+ * `off_peak_pricing` (2026-11-12).
+ */
+function hasTencentPeak(providerId: string, { id }: ModelPrices): boolean {
+  return providerId === "tencent" && /^tencent\/deepseek-v4(?:-pro-0813|\.1-flash)$/.test(id);
+}
+
 /** Returns the standard prices of a model at a time, corrected. */
 export function correctedPricesAt(providerId: string, model: ModelPrices, at: number): PriceTable {
+  if (hasTencentPeak(providerId, model)) {
+    const peak = pricesAt(model, at);
+    return isDeepseekPeak(at) ? peak : mapRates(peak, (_, rate) => rate / 2);
+  }
   if (!hasDeepseekPeak(providerId, model) || !isList(model.prices)) return pricesAt(model, at);
   const offPeak = pricesAt(
     { prices: model.prices.filter(({ constraint }) => constraint?.type !== "time_of_date") },
@@ -53,7 +65,7 @@ export function correctedPricesAt(providerId: string, model: ModelPrices, at: nu
 
 /** Returns the times of the UTC day at which corrected prices change. */
 export function correctedCuts(providerId: string, model: ModelPrices): number[] {
-  if (!hasDeepseekPeak(providerId, model)) return [];
+  if (!hasDeepseekPeak(providerId, model) && !hasTencentPeak(providerId, model)) return [];
   return PEAK_HOURS.flat().map((hour) => (hour * HOUR_MS - BEIJING_MS + DAY_MS) % DAY_MS).sort((a, b) =>
     a - b
   );

@@ -99,6 +99,11 @@ export function faultOfRate(name: string, value: unknown): string | undefined {
   return undefined;
 }
 
+/** Rounds USD per million tokens to a whole pico-USD per token. */
+export function toWholePicoUsd(usdPerMillion: number): number {
+  return Math.round(usdPerMillion * 1e6) / 1e6;
+}
+
 /** Converts a price to pico-USD for each token or count. */
 export function toPicoUsd(name: Dimension, value: number): bigint {
   return name.endsWith("_kcount") ? parseUsdPerMillion(value) * 1000n : parseUsdPerMillion(value);

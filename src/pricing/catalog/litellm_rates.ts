@@ -1,6 +1,12 @@
-import type { Dimension } from "./dimensions.ts";
+import { type Dimension, toWholePicoUsd } from "./dimensions.ts";
 import type { LitellmModel } from "./litellm_data.ts";
-import type { ModelPrices, PriceTable, PriceVariant, TieredPrice } from "./price_data.ts";
+import {
+  mapRates,
+  type ModelPrices,
+  type PriceTable,
+  type PriceVariant,
+  type TieredPrice,
+} from "./price_data.ts";
 
 /** LiteLLM's names of rates in USD per token. */
 const RATES: Readonly<Record<string, Dimension>> = {
@@ -15,6 +21,7 @@ const RATES: Readonly<Record<string, Dimension>> = {
   cache_read_input_audio_token_cost: "cache_audio_read_mtok",
   output_cost_per_audio_token: "output_audio_mtok",
   input_cost_per_image_token: "input_image_mtok",
+  cache_read_input_image_token_cost: "cache_image_read_mtok",
   output_cost_per_image_token: "output_image_mtok",
   input_cost_per_video_token: "input_video_mtok",
   output_cost_per_video_token: "output_video_mtok",
@@ -37,7 +44,19 @@ interface RateName {
   variant: string;
 }
 
+/** Names repeat in thousands of entries. */
+const parsedNames = new Map<string, RateName | undefined>();
+const MAX_NAMES = 1_000;
+
 function parseName(name: string): RateName | undefined {
+  if (parsedNames.has(name)) return parsedNames.get(name);
+  if (parsedNames.size >= MAX_NAMES) parsedNames.clear();
+  const parsed = readName(name);
+  parsedNames.set(name, parsed);
+  return parsed;
+}
+
+function readName(name: string): RateName | undefined {
   if (name === "input_cost_per_request") {
     return { dimension: "requests_kcount", aboveThousand: 0, variant: "" };
   }
@@ -62,6 +81,13 @@ export const perMillion = (usd: number) => shift(usd, 6);
 
 /** Converts USD per request or search to USD per thousand. */
 export const perThousand = (usd: number) => shift(usd, 3);
+
+/** The fields that multiply rates by region, and the region; `regional` stands for all but the global one. */
+export const UPLIFTS: Readonly<Record<string, string>> = {
+  regional_endpoint_uplift_multiplier: "regional",
+  regional_processing_uplift_multiplier_us: "us",
+  regional_processing_uplift_multiplier_eu: "eu",
+};
 
 /** Converts an entry of LiteLLM's map to a model of genai-prices. */
 export function modelOfLitellm(key: string, entry: LitellmModel): ModelPrices {
@@ -90,25 +116,54 @@ export function modelOfLitellm(key: string, entry: LitellmModel): ModelPrices {
     ...tableOf(tables[""] ?? {}),
     ...(search !== undefined && { web_searches_kcount: perThousand(search) }),
   };
-  const variants: PriceVariant[] = Object.entries(VARIANTS).flatMap(([name, when]) =>
-    tables[name] ? [{ when, prices: tableOf(tables[name]) }] : []
+  const variants: PriceVariant[] = Object.entries(VARIANTS).flatMap(([name, when]) => {
+    const listed = tables[name] && tableOf(tables[name], prices);
+    return listed && Object.keys(listed).length > 0 ? [{ when, prices: listed }] : [];
+  });
+  const { us, fast } = entry.provider_specific_entry ?? {};
+  if (fast !== undefined) variants.push({ when: { speed: "fast" }, prices: multiply(prices, fast) });
+  const uplifts = Object.entries(UPLIFTS).flatMap(([field, region]) =>
+    typeof entry[field] === "number" ? [[region, entry[field]]] : []
   );
+  if (us !== undefined) uplifts.push(["us", us]);
   return {
     id: key,
     match: { equals: key },
     prices,
     ...(variants.length > 0 && { price_variants: variants }),
+    ...(uplifts.length > 0 && { uplifts: Object.fromEntries(uplifts) }),
+    ...(entry.deprecation_date !== undefined && { ends_on: entry.deprecation_date }),
   };
 }
 
+/** Multiplies every rate of tokens; fees stay. */
+function multiply(prices: PriceTable, by: number): PriceTable {
+  return mapRates(prices, (name, rate) => name.endsWith("_mtok") ? toWholePicoUsd(rate * by) : rate);
+}
+
+/** `standard` are the prices that a variant is one of. */
 function tableOf(
   prices: Record<string, { base?: number; tiers: { start: number; price: number }[] }>,
+  standard: PriceTable = {},
 ): PriceTable {
   const table: Record<string, number | TieredPrice> = {};
-  for (const [name, { base, tiers }] of Object.entries(prices)) {
+  for (
+    const [name, { base = baseBelow(standard[name], prices[name]!.tiers), tiers }] of Object.entries(prices)
+  ) {
     // A rate above a threshold without one below it says nothing of most calls.
     if (base === undefined) continue;
     table[name] = tiers.length === 0 ? base : { base, tiers: tiers.sort((a, b) => a.start - b.start) };
   }
   return table;
+}
+
+/** Returns the rate below a threshold of a variant that has only the one above it: the same multiple of the standard one. */
+function baseBelow(
+  standard: PriceTable[string] | undefined,
+  tiers: TieredPrice["tiers"],
+): number | undefined {
+  if (typeof standard !== "object") return undefined;
+  const [{ start, price }] = tiers as [TieredPrice["tiers"][number]];
+  const above = standard.tiers.find((tier) => tier.start === start)?.price;
+  return above ? toWholePicoUsd(standard.base * price / above) : undefined;
 }

@@ -14,7 +14,7 @@ import type {
   TieredPrice,
 } from "./price_data.ts";
 import { faultOfRate, isDimension, isOtherUnit } from "./dimensions.ts";
-import { isLitellmRate, perMillion, perThousand } from "./litellm_rates.ts";
+import { isLitellmRate, perMillion, perThousand, UPLIFTS } from "./litellm_rates.ts";
 
 /** Both published files have under 4 MB. */
 const MAX_CHARACTERS = 32_000_000;
@@ -76,8 +76,7 @@ function checked(parsed: ParsedPrices): ParsedPrices {
 
 function headOf(fields: Partial<Record<keyof PriceDataHead, unknown>>): PriceDataHead {
   const { date, version, url, license, skipped } = fields;
-  const day = typeof date === "string" && /^\d{4}-\d{2}-\d{2}$/.test(date) && !Number.isNaN(Date.parse(date));
-  if (!day) {
+  if (!isDay(date)) {
     throw new PurserError(
       "invalid",
       `Cannot read the prices: their date is ${date}, not a day; give it as 2026-11-10`,
@@ -148,6 +147,7 @@ function parseModel(model: unknown): ModelPrices {
     match: parseClause(model.match, 0),
     prices,
     ...(variants.length > 0 && { price_variants: variants }),
+    ...(model.deprecated === true && { deprecated: true }),
   };
 }
 
@@ -211,9 +211,7 @@ function parseConstraint(constraint: unknown): PriceConstraint {
   if (start_time !== undefined && end_time !== undefined && start_date === undefined) {
     return { type: "time_of_date", start_time: parseTime(start_time), end_time: parseTime(end_time) };
   }
-  const isDay = typeof start_date === "string" && /^\d{4}-\d{2}-\d{2}$/.test(start_date) &&
-    !Number.isNaN(Date.parse(start_date));
-  if (!isDay || start_time !== undefined || end_time !== undefined) {
+  if (!isDay(start_date) || start_time !== undefined || end_time !== undefined) {
     fail("it has a constraint of another kind");
   }
   return { type: "start_date", start_date };
@@ -271,12 +269,50 @@ function parseEntry(key: string, entry: unknown): LitellmModel | string {
   const isFree = tiers === undefined && !rates.input_cost_per_token && !rates.output_cost_per_token;
   if (isFree) return "its prices are 0: free or unknown";
   const search = searchCost(entry.search_context_cost_per_query);
+  const multiples = readMultiples(entry.provider_specific_entry, ["us", "fast"]);
   return {
     litellm_provider: entry.litellm_provider,
-    ...rates,
+    ...(isDay(entry.deprecation_date) && { deprecation_date: entry.deprecation_date }),
+    ...corrected(entry.litellm_provider, rates),
     ...(search && { search_context_cost_per_query: search }),
+    ...readMultiples(entry, Object.keys(UPLIFTS)),
+    ...(Object.keys(multiples).length > 0 && { provider_specific_entry: multiples }),
     ...(tiers && { tiered_pricing: tiers }),
   };
+}
+
+const WRITE = "cache_creation_input_token_cost";
+const READ = "cache_read_input_token_cost";
+
+const REASONING = "output_cost_per_reasoning_token";
+
+/**
+ * Corrects the rates of an entry. A cache write of OpenAI's below the price of input is the read, which the map has under that
+ * name for some models. A rate of Gemini's thinking that is the one of its output is no rate of its own, in every tier.
+ */
+function corrected(provider: string, rates: Record<string, number>): Record<string, number> {
+  const { [WRITE]: write = 0, ...withoutWrite } = rates;
+  const isRead = /^(?:openai|azure)$/.test(provider) && write > 0 &&
+    write < (rates.input_cost_per_token ?? 0);
+  if (isRead) return { [READ]: write, ...withoutWrite };
+  const { [REASONING]: reasoning, ...withoutReasoning } = rates;
+  const isOutput = /^(?:gemini|vertex_ai)/.test(provider) && reasoning === rates.output_cost_per_token;
+  return isOutput ? withoutReasoning : rates;
+}
+
+/** Reads what multiplies rates; a multiple that is no price of a region or a speed is left out. */
+function readMultiples(fields: unknown, names: readonly string[]): Record<string, number> {
+  if (!isFields(fields)) return {};
+  return Object.fromEntries(
+    names.flatMap((name) => {
+      const value = fields[name];
+      return typeof value === "number" && value >= 1 && value <= 10 ? [[name, value]] : [];
+    }),
+  );
+}
+
+function isDay(text: unknown): text is string {
+  return typeof text === "string" && /^\d{4}-\d{2}-\d{2}$/.test(text) && !Number.isNaN(Date.parse(text));
 }
 
 function readRates(fields: Fields): Record<string, number> | string {

@@ -40,6 +40,12 @@ export interface ModelPrices {
   match: MatchClause;
   prices: PriceTable | readonly ConditionalPrices[];
   price_variants?: readonly PriceVariant[];
+  /** True if the provider serves it no longer, or only until a date that the data doesn't have. */
+  deprecated?: boolean;
+  /** The day on which the provider ends, or has ended, the model. */
+  ends_on?: string;
+  /** By what every rate of tokens is multiplied in a region; `regional` stands for all but the global one. */
+  uplifts?: Readonly<Record<string, number>>;
 }
 
 /** Boolean logic over the name of a model. */
@@ -74,4 +80,23 @@ export type PriceConstraint =
 /** Prices that replace those of the model for calls that were served so; of several, the first counts. */
 export interface PriceVariant extends ConditionalPrices {
   when: Readonly<Record<string, string>>;
+}
+
+/** Converts every rate of a table, those of its tiers too. */
+export function mapRates(prices: PriceTable, convert: (name: string, rate: number) => number): PriceTable {
+  return Object.fromEntries(
+    Object.entries(prices).map(([name, price]) => [name, mapRate(price, (rate) => convert(name, rate))]),
+  );
+}
+
+/** Converts a rate, with those of its tiers. */
+export function mapRate(
+  price: number | TieredPrice,
+  convert: (rate: number) => number,
+): number | TieredPrice {
+  if (typeof price === "number") return convert(price);
+  return {
+    base: convert(price.base),
+    tiers: price.tiers.map(({ start, price }) => ({ start, price: convert(price) })),
+  };
 }

@@ -1,35 +1,69 @@
-import { modelOfLitellm } from "./litellm_rates.ts";
-import { indexNames, type NameIndex } from "./names/model_names.ts";
-import { litellmNamesOf, providerIdOf, providerIdOfLitellm } from "./names/provider_names.ts";
+import { createLitellmIndex, type ListedModel } from "./litellm_index.ts";
+import { hasRegion, regionIn } from "./names/model_aliases.ts";
+import { kindOfMatch, matchModel } from "./names/match_model.ts";
+import { indexNames, type NameIndex, namesOf } from "./names/model_names.ts";
+import { isRenamed, renamedModel } from "./names/renamed_models.ts";
+import {
+  litellmNamesOf,
+  providerIdOf,
+  providerIdOfLitellm,
+  type Seller,
+  sellerOf,
+} from "./names/provider_names.ts";
 import type { GenaiPrices, LitellmPrices, ModelPrices } from "./price_data.ts";
+import { pricesAt } from "./prices_at.ts";
+import { hasSameBase } from "./same_base.ts";
 
-/** The model that a name means. */
-export interface FoundModel {
-  /** The id of the provider whose prices they are, which may be that of another one's models. */
-  providerId: string;
-  /** True if the provider sells its own model: only then its variants and rules hold. */
-  isOwn: boolean;
+/** The prices of a model by one source. */
+export interface SourcedModel {
   model: ModelPrices;
+  /** The entries that it is made of: `provider:model`, or LiteLLM's keys. */
+  entries: readonly string[];
   /** `genai-prices@<date>` or `litellm@<date>`. */
   source: string;
 }
 
+/** The model that a name means. */
+export interface FoundModel extends SourcedModel {
+  seller: Seller;
+  /** The id of the provider whose prices they are, which may be that of another one's models. */
+  providerId: string;
+  /** True if the provider sells its own model: only then its variants and rules hold. */
+  isOwn: boolean;
+  /** The same model by the other source, for what `model` lacks. If `isFirst`, its rates win: they are those of the seller. */
+  other?: SourcedModel & { isFirst: boolean };
+  /** The entries of the other source whose price for this name is replaced. */
+  replaces?: readonly string[];
+  /** The region that the path of the model contains. */
+  region?: string;
+  /** True if the prices are those of the region in which a call was served. */
+  isOfRegion?: boolean;
+  /** The day on which the provider ends, or has ended, the model. */
+  endsOn?: string;
+}
+
 /** Finds models in the data of both sources; indexes are built on first use. */
 export interface PriceSources {
-  find(provider: string, model: string, at: number): FoundModel | undefined;
+  /** `region` is where a call was served, unless the name says so. */
+  find(provider: string, model: string, at: number, region?: string): FoundModel | undefined;
   /** Returns whether the meaning of a name changes with time. */
   isRenamed(provider: string, model: string): boolean;
   /** Returns all names that are priced with a provider, as in the data. */
   namesOf(provider: string): string[];
 }
 
-/** Creates the search over the data of either source, or both. */
+/**
+ * Creates the search over the data of either source, or both. genai-prices comes first, since it has the dates of changes; but
+ * what the map alone distinguishes has its price: a name that the other source takes for an alias, a region, or another maker's
+ * model as a provider sells it.
+ */
 export function createPriceSources(data: { genai?: GenaiPrices; litellm?: LitellmPrices }): PriceSources {
   const providers = new Map((data.genai?.providers ?? []).map((one) => [one.id, one]));
   const indexes = new Map<string, NameIndex>();
   const genaiSource = `genai-prices@${data.genai?.date}`;
   const litellmSource = `litellm@${data.litellm?.date}`;
-  let litellmKeys: Map<string, string> | undefined;
+  const litellm = data.litellm && createLitellmIndex(data.litellm);
+  const listedAt = data.litellm ? Date.parse(data.litellm.date) : 0;
 
   function indexOf(providerId: string): NameIndex | undefined {
     const provider = providers.get(providerId);
@@ -39,36 +73,102 @@ export function createPriceSources(data: { genai?: GenaiPrices; litellm?: Litell
     return index;
   }
 
-  function findGenai(providerId: string, name: string): FoundModel | undefined {
-    for (const id of [providerId, ...providers.get(providerId)?.fallback_model_providers ?? []]) {
-      const index = indexOf(id);
-      const model = index && matchModel(index, id, name);
-      if (model) return { providerId: id, isOwn: id === providerId, model, source: genaiSource };
+  function findGenai(seller: Seller, name: string, providerId: string): FoundModel | undefined {
+    const index = indexOf(providerId);
+    const model = index && matchModel(index, providerId, name);
+    return model && {
+      ...{ seller, providerId, model, source: genaiSource },
+      isOwn: providerId === seller.id,
+      entries: [`${providerId}:${model.id}`],
+    };
+  }
+
+  function findOfMaker(seller: Seller, name: string): FoundModel | undefined {
+    for (const id of providers.get(seller.id)?.fallback_model_providers ?? []) {
+      const found = findGenai(seller, name, id);
+      if (found) return found;
     }
     return undefined;
   }
 
-  function findLitellm(providerId: string, name: string): FoundModel | undefined {
-    if (data.litellm === undefined) return undefined;
-    const models = data.litellm.models;
-    litellmKeys ??= new Map(Object.keys(models).map((key) => [key.toLowerCase(), key]));
-    const lower = name.toLowerCase().replace(/^models\//, "");
-    for (const one of new Set([lower, fineTunedBaseOf(lower) ?? lower])) {
-      for (const wanted of [one, ...litellmNamesOf(providerId).map((prefix) => `${prefix}/${one}`)]) {
-        const key = litellmKeys.get(wanted);
-        const entry = key === undefined ? undefined : models[key];
-        if (!entry || providerIdOfLitellm(entry.litellm_provider) !== providerId) continue;
-        return { providerId, isOwn: true, model: modelOfLitellm(key!, entry), source: litellmSource };
-      }
+  const sourced = ({ model, keys }: ListedModel) => ({ model, entries: keys, source: litellmSource });
+
+  function asFound(seller: Seller, listed: ListedModel): FoundModel {
+    return {
+      ...sourced(listed),
+      ...{ seller, providerId: seller.id, isOwn: true, isOfRegion: listed.isOfRegion },
+    };
+  }
+
+  /**
+   * Returns whether the map's price of a name replaces the one that genai-prices has for it: the map distinguishes what the other
+   * source takes for one model. Where they differ about one model, genai-prices has the price, and dates for it.
+   */
+  function isReplaced(own: FoundModel, name: string, listed: ListedModel): boolean {
+    const { seller } = own;
+    // A seller of another one's model may follow its prices later, or never.
+    const isOfOther = isOfOtherSeller(own);
+    if (hasSameBase(own.model, listed.model, isOfOther ? listedAt : undefined)) return false;
+    if (isOfOther || listed.isOfRegion) return true;
+    const kind = kindOfMatch(indexOf(seller.id)!, seller.id, own.model, name);
+    // AWS bills a call without a profile in its region, at the price of regional profiles; the map has that of the global one.
+    // https://platform.claude.com/docs/en/about-claude/pricing#cloud-platform-pricing
+    const isGlobal = seller.id === "aws" && !hasRegion(name.toLowerCase());
+    if (kind === "id" || isGlobal) return false;
+    const others = namesIn(own.model).flatMap((one) => litellm?.find(seller, one) ?? [])
+      .filter(({ model }) => model !== listed.model);
+    return others.length === 0
+      ? kind === "alias"
+      : others.some(({ model }) => !hasSameBase(model, listed.model));
+  }
+
+  /** Returns the model of the map that is one of genai-prices, by another name of it: of several, one at its price. */
+  function twinOf(own: FoundModel): ListedModel | undefined {
+    const listed = namesIn(own.model).flatMap((name) => litellm?.find(own.seller, name) ?? []);
+    return listed.find(({ model }) => hasSameBase(own.model, model)) ??
+      litellm?.find(own.seller, own.model.id);
+  }
+
+  /** `listed` is the map's entry of the name. */
+  function findIn(
+    seller: Seller,
+    name: string,
+    { at, region, listed }: { at: number; region: string | undefined; listed: ListedModel | undefined },
+  ): FoundModel | undefined {
+    const own = findGenai(seller, name, seller.id);
+    const found = own ?? findOfMaker(seller, name);
+    if (found === undefined) return listed && asFound(seller, listed);
+    const other = listed ?? (own ? twinOf(own) : litellm?.find(seller, found.model.id, region));
+    if (other === undefined) return found;
+    if ((listed !== undefined || own === undefined) && isReplaced(found, name, other)) {
+      const fees = { ...found, model: onlyFees(found.model, at), isFirst: false };
+      return { ...asFound(seller, other), other: fees, replaces: found.entries };
     }
-    return undefined;
+    return {
+      ...found,
+      other: { ...sourced(other), isFirst: isOfOtherSeller(found) },
+      isOfRegion: other.isOfRegion,
+    };
   }
 
   return {
-    find(provider, name, at) {
-      const providerId = providerIdOf(provider);
-      const renamed = renamedModel(providerId, name, at) ?? name;
-      return findGenai(providerId, renamed) ?? findLitellm(providerId, renamed);
+    find(provider, model, at, region) {
+      const seller = sellerOf(provider);
+      const ownRegion = regionIn(model.toLowerCase());
+      const place = ownRegion ?? region?.toLowerCase();
+      const listed = litellm?.find(seller, model, place);
+      const renamed = renamedModel(seller.id, model, at);
+      const found = renamed === undefined
+        // The map has the present meaning of a name.
+        ? (isRenamed(seller.id, model)
+          ? findIn(seller, model, { at, region: place, listed: undefined })
+          : undefined)
+        : findIn(seller, renamed, { at, region: place, listed: litellm?.find(seller, renamed, place) });
+      return withFacts(
+        found ?? findIn(seller, model, { at, region: place, listed }),
+        ownRegion,
+        listed?.model.ends_on,
+      );
     },
     isRenamed: (provider, name) => isRenamed(providerIdOf(provider), name),
     namesOf(provider) {
@@ -87,186 +187,31 @@ export function createPriceSources(data: { genai?: GenaiPrices; litellm?: Litell
   };
 }
 
-/** Finds a model by its name, or by a dated, versioned or `-latest` alias of it; never by a part of a name. */
-export function matchModel(index: NameIndex, providerId: string, model: string): ModelPrices | undefined {
-  const lower = model.toLowerCase();
-  const heads = headsOf(lower, providerId);
-  return index.exact.get(lower) ?? matchName(index, providerId, heads.name, () => true) ??
-    matchFineTuned(index, providerId, heads.name) ??
-    firstOf(heads.inner, (name) => matchName(index, providerId, name, (one) => index.inner.has(one)));
+/** Returns a model with its fees alone, which another price of its tokens leaves as they are. */
+function onlyFees(model: ModelPrices, at: number): ModelPrices {
+  const fees = Object.entries(pricesAt(model, at)).filter(([name]) => name.endsWith("_kcount"));
+  return { id: model.id, match: model.match, prices: Object.fromEntries(fees) };
 }
 
-function firstOf<T, R>(items: readonly T[], find: (item: T) => R | undefined): R | undefined {
-  for (const item of items) {
-    const found = find(item);
-    if (found !== undefined) return found;
-  }
-  return undefined;
-}
-
-function matchName(
-  index: NameIndex,
-  providerId: string,
-  name: string,
-  isAllowed: (name: string) => boolean,
-): ModelPrices | undefined {
-  const exact = isAllowed(name) ? index.exact.get(name) : undefined;
-  return exact ?? firstOf(aliasesOf(name, providerId), (alias) => {
-    const found = matchAlias(index, providerId, name, alias, isAllowed);
-    return found && isSameModel(index, providerId, found, name, alias) ? found : undefined;
-  });
-}
-
-function matchAlias(
-  index: NameIndex,
-  providerId: string,
-  name: string,
-  { base, kind }: ModelAlias,
-  isAllowed: (name: string) => boolean,
-): ModelPrices | undefined {
-  const begun = index.begun.find((one) =>
-    one.name.length > base.length && one.name.startsWith(base) && name.startsWith(one.name)
-  );
-  if (begun) return begun.model;
-  if (isAllowed(base) && (kind !== "preview" || index.stems.has(base))) {
-    const found = index.exact.get(base);
-    if (found) return found;
-  }
-  // "anthropic.claude-opus-4-5-20251101-v1:0" is a version of a dated name.
-  return kind === "version" && !index.exact.has(base)
-    ? matchName(index, providerId, base, isAllowed)
-    : undefined;
-}
-
-/** OpenAI's `ft:gpt-4o-2024-08-06:org:name:id`, and Azure's `gpt-4o-mini-2024-07-18.ft-id`. */
-function matchFineTuned(index: NameIndex, providerId: string, name: string): ModelPrices | undefined {
-  const base = fineTunedBaseOf(name);
-  return base === undefined || base === name ? undefined : matchName(index, providerId, base, () => true);
-}
-
-/** Returns the name of a fine-tuned model without what is its owner's, or undefined of another model. */
-export function fineTunedBaseOf(name: string): string | undefined {
-  return /^ft:[^:]+/.exec(name)?.[0] ?? /^.+?\.ft-/.exec(name)?.[0];
-}
-
-/**
- * Returns whether an alias that the data doesn't list can only be the model that was found. It can't if the data lists other
- * dates of the same name at other prices, or another version.
- */
-export function isSameModel(
-  index: NameIndex,
-  providerId: string,
-  found: ModelPrices,
-  name: string,
-  { base, kind }: ModelAlias,
-): boolean {
-  if (kind === "latest" || kind === "preview") return true;
-  if (providerId === "aws" && kind === "version") {
-    const listed = versionsOf(index, base);
-    return listed.length === 0 ? bedrockVersionOf(name) === "1" : listed.includes(bedrockVersionOf(name)!);
-  }
-  const prices = JSON.stringify(found.prices);
-  for (const [other, model] of index.exact) {
-    if (model === found || !other.startsWith(base) || other.length === base.length) continue;
-    const isDated = aliasesOf(other, providerId).some((one) => one.base === base && one.kind === kind);
-    if (isDated && JSON.stringify(model.prices) !== prices) return false;
-  }
-  return true;
-}
-
-function versionsOf(index: NameIndex, base: string): string[] {
-  return [...index.exact.keys()].flatMap((name) => {
-    const at = name.indexOf(base);
-    return at >= 0 && /^-v\d/.test(name.slice(at + base.length)) ? bedrockVersionOf(name) ?? [] : [];
-  });
-}
-
-/** Names that belong to another model of the same provider than the data says, from a date on, each with its source. */
-const RENAMED: readonly { provider: string; name: string; model: string; from: string }[] = [
-  // The data leaves the alias with the model of 2024; Mistral moved it to Mistral Large 3 (0.5 and 1.5 USD per million instead
-  // of 2 and 6) with its release: https://github.com/mistralai/platform-docs-public/commit/4975b095 and, with Large 4 beside
-  // it under names of its own, LiteLLM's map of 2026-11-12.
-  { provider: "mistral", name: "mistral-large-latest", model: "mistral-large-2512", from: "2025-12-02" },
-  // Moved to Ministral 3 3B (0.1 USD instead of 0.04) by the same commit.
-  { provider: "mistral", name: "ministral-3b-latest", model: "ministral-3b-2512", from: "2025-12-02" },
-  // "The legacy names … are still accepted": at the prices of Flash, also off-peak, which LiteLLM's map doesn't know.
-  // https://api-docs.deepseek.com/quick_start/pricing (2026-11)
-  { provider: "deepseek", name: "deepseek-v4-flash-vision-exp", model: "deepseek-flash", from: "2026-09-10" },
-];
-
-/** Returns the id of the model that a name means at a time, where the data is wrong. */
-export function renamedModel(providerId: string, name: string, at: number): string | undefined {
-  const lower = name.toLowerCase();
-  return RENAMED.find((one) =>
-    one.provider === providerId && one.name === lower && at >= Date.parse(`${one.from}T00:00:00.000Z`)
-  )?.model;
-}
-
-/** Returns whether the meaning of a name changes with time. */
-export function isRenamed(providerId: string, name: string): boolean {
-  return RENAMED.some((one) => one.provider === providerId && one.name === name.toLowerCase());
-}
-
-/** One reading of a name as that of a model with an addition. */
-export interface ModelAlias {
-  /** The name without its end. */
-  base: string;
-  /** `preview` holds only for names that the data matches by their beginning. */
-  kind: "latest" | "dated" | "version" | "preview";
-}
-
-const YEAR = "20[2-3]\\d";
-const MONTH = "(?:0[1-9]|1[0-2])";
-const DAY = "(?:0[1-9]|[12]\\d|3[01])";
-
-const LATEST = /^(.+?)[-@]latest$/;
-/** `-20251001`, `@20251001`, `-2025-10-01`. */
-const DATED = new RegExp(`^(.+?)[-@]${YEAR}(?:${MONTH}${DAY}|-${MONTH}-${DAY})$`);
-/** Gemini's `-09-2025`, Mistral's `-2411`, the `-0613` of OpenAI, xAI and DeepSeek. */
-const SHORT_DATED = new RegExp(`^(.+?)-(?:${MONTH}-${YEAR}|2[3-9]${MONTH}|${MONTH}${DAY})$`);
-/** Gemini's `-001`. */
-const GEMINI_VERSION = /^((?:.*\/)?(?:gemini|gemma|text-embedding|text-multilingual-embedding)-.+?)-00[1-9]$/;
-/** Bedrock's `-v1:0`, also with a length of the context: `-v1:0:300k`. */
-const BEDROCK_VERSION = /^(.+?)-v(\d+)(?::\d+)?(?::\d+k)?$/;
-const PREVIEW = new RegExp(`^(.+?)-(?:preview|exp)(?:-${MONTH}-(?:${DAY}|${YEAR}))?$`);
-
-/** Returns the names of the model of which a name, in lower case, may be a dated, versioned or `-latest` alias. */
-export function aliasesOf(name: string, providerId: string): ModelAlias[] {
-  const aliases: ModelAlias[] = [];
-  const add = (kind: ModelAlias["kind"], pattern: RegExp) => {
-    const base = pattern.exec(name)?.[1];
-    if (base !== undefined) aliases.push({ base, kind });
+function withFacts(
+  found: FoundModel | undefined,
+  region: string | undefined,
+  endsOn: string | undefined,
+): FoundModel | undefined {
+  return found && {
+    ...found,
+    ...(region !== undefined && { region }),
+    ...(endsOn !== undefined && { endsOn }),
   };
-  add("latest", LATEST);
-  add("dated", DATED);
-  // The numbers at the end of Claude's names are versions: claude-sonnet-4 and claude-sonnet-4-5 differ.
-  if (!name.includes("claude")) add("dated", SHORT_DATED);
-  if (providerId === "google") add("version", GEMINI_VERSION);
-  if (providerId === "aws") add("version", BEDROCK_VERSION);
-  add("preview", PREVIEW);
-  return aliases;
 }
 
-/** Returns the number of a Bedrock version, or undefined. */
-export function bedrockVersionOf(name: string): string | undefined {
-  return BEDROCK_VERSION.exec(name)?.[2];
+/** Returns whether the prices are those of another seller. Claude is sold by only one of Google's services. */
+function isOfOtherSeller({ seller, isOwn, model }: FoundModel): boolean {
+  return !isOwn || (seller.isOtherService && !model.id.includes("claude"));
 }
 
-const PATH = /^(?:models\/|(?:projects\/.+\/)?publishers\/[^/]+\/models\/|arn:aws[^/]*\/|bedrock\/)/;
-const REGION = /^(?:us|eu|apac|jp|au|in|ca|sa|us-gov|global)\./;
-const VENDOR = /^[a-z0-9]+\./;
-
-/**
- * Returns a name without the path of a resource, and the names that remain without the region and the vendor of Bedrock; those
- * hold only for names that the data matches anywhere.
- */
-export function headsOf(name: string, providerId: string): { name: string; inner: string[] } {
-  const own = `${providerId}/`;
-  const short = name.startsWith(own) ? name.slice(own.length) : name.replace(PATH, "");
-  if (providerId !== "aws") return { name: short, inner: [] };
-  const regionless = short.replace(REGION, "");
-  return {
-    name: short,
-    inner: [...new Set([regionless, regionless.replace(VENDOR, "")])].filter((one) => one !== short),
-  };
+/** Returns the id of a model and every name that its entry lists. */
+function namesIn({ id, match }: ModelPrices): string[] {
+  const { exact, stems, inner } = namesOf(match);
+  return [...new Set([id.toLowerCase(), ...exact, ...stems, ...inner])];
 }

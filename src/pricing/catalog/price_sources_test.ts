@@ -26,7 +26,8 @@ const matches: [rule: string, provider: string, model: string, id: string][] = [
   ["the path of Vertex", "google", "publishers/anthropic/models/claude-sonnet-4-5", "claude-sonnet-4-5"],
   ["Bedrock's -v1:0", "aws", "meta.llama3-1-8b-instruct-v1:0", "meta.llama3-1-8b-instruct-v1:0"],
   ["Bedrock's context", "aws", "amazon.nova-lite-v1:0:300k", "amazon.nova-lite-v1:0"],
-  ["Bedrock's region", "aws", "eu.amazon.nova-lite-v1:0", "amazon.nova-lite-v1:0"],
+  ["Bedrock's region", "aws", "us.amazon.nova-lite-v1:0", "amazon.nova-lite-v1:0"],
+  ["a region with prices of its own", "aws", "eu.amazon.nova-lite-v1:0", "eu.amazon.nova-lite-v1:0"],
   [
     "Bedrock's date",
     "aws",

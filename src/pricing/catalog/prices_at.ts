@@ -30,25 +30,20 @@ export function isList<T extends object, L>(prices: T | readonly L[]): prices is
   return Array.isArray(prices);
 }
 
-/**
- * Returns the prices of a call that was served in a context, or undefined without prices for it. A variant replaces what it
- * lists; the rest costs as much as the standard.
- */
+/** Returns the prices that a model lists for calls that were served in a context; undefined without any. */
 export function variantAt(
-  model: ModelPrices,
-  standard: PriceTable,
+  { price_variants = [] }: Pick<ModelPrices, "price_variants">,
   context: Readonly<Record<string, string>>,
   at: number,
 ): PriceTable | undefined {
-  const replaced: Record<string, PriceTable[string]> = {};
-  let isFound = false;
-  for (const { when, constraint, prices } of model.price_variants ?? []) {
+  let listed: Record<string, PriceTable[string]> | undefined;
+  for (const { when, constraint, prices } of price_variants) {
     if (!holdsAt(constraint, at)) continue;
     if (!Object.entries(when).every(([name, value]) => context[name] === value)) continue;
-    isFound = true;
-    for (const [name, price] of Object.entries(prices)) replaced[name] ??= price;
+    listed ??= {};
+    for (const [name, price] of Object.entries(prices)) listed[name] ??= price;
   }
-  return isFound ? { ...standard, ...replaced } : undefined;
+  return listed;
 }
 
 /** Returns the times of the UTC day at which prices change, such as DeepSeek's peak hours, ascending. */

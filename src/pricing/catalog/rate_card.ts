@@ -29,6 +29,22 @@ export function tiersOf(prices: PriceTable, rules: CardRules): RateTier[] | null
   return tiers;
 }
 
+/** The dimensions that a part of a usage is priced by; of several, the first that is listed. */
+export const DIMENSIONS_OF: Readonly<Record<string, readonly Dimension[]>> = {
+  input_tokens: ["input_mtok"],
+  output_tokens: ["output_mtok"],
+  reasoning_tokens: ["output_reasoning_mtok"],
+  cache_read_tokens: ["cache_read_mtok"],
+  cache_write_tokens: ["cache_write_5m_mtok", "cache_write_mtok"],
+  cache_write_1h_tokens: ["cache_write_1h_mtok"],
+  requests: ["requests_kcount"],
+  ...Object.fromEntries(
+    Object.entries(DIMENSION_OF).flatMap(([part, dimension]) =>
+      dimension === null ? [] : [[part, [dimension]]]
+    ),
+  ),
+};
+
 /** Returns the rate of a dimension in a call of more input tokens than a threshold, if there is one. */
 function rateAt(prices: PriceTable, name: Dimension, aboveInputTokens: number): bigint | undefined {
   const price = prices[name];

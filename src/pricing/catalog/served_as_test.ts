@@ -118,13 +118,12 @@ const cases: Row[] = [
     2_500_000n,
   ],
   [
-    "Gemini's priority without a price",
+    "Gemini's priority, which only LiteLLM's map lists",
     "google:gemini-2.5-flash",
     { serviceTier: "ON_DEMAND_PRIORITY" },
-    300_000n,
-    30_000n,
-    2_500_000n,
-    "service_tier",
+    540_000n,
+    54_000n,
+    4_500_000n,
   ],
   [
     "Gemini's flex as listed",
@@ -190,13 +189,15 @@ for (const [rule, name, served, input, cacheRead, output, unknown] of cases) {
   });
 }
 
-Deno.test("before a variant is listed, the provider's rule holds", () => {
+Deno.test("before a source lists a variant, the other one's holds, or the provider's rule", () => {
   const at = Date.parse("2026-10-01T00:00:00.000Z");
-  const inputOf = (model: string, serviceTier: string) =>
+  const ratesOf = (model: string, serviceTier: string) =>
     catalog.rates({ provider: "openai", model, at, serviceTier })!;
-  assert.equal(inputOf("gpt-5.4", "flex").tiers[0]!.input, 1_250_000n);
-  assert.equal(inputOf("gpt-5.4", "batch").tiers[0]!.output, 7_500_000n);
-  assert.deepEqual(inputOf("gpt-5.4", "priority").unknown, ["service_tier"]);
+  assert.equal(ratesOf("gpt-5.4", "flex").tiers[0]!.input, 1_250_000n);
+  assert.equal(ratesOf("gpt-5.4", "batch").tiers[0]!.output, 7_500_000n);
+  // In genai-prices from 2026-10-14 on; LiteLLM's map has no dates.
+  assert.equal(ratesOf("gpt-5.4", "priority").tiers[0]!.input, 5_000_000n);
+  assert.equal(ratesOf("gpt-4.1", "flex").tiers[0]!.input, 1_000_000n);
 });
 
 Deno.test("a discount or a surcharge never touches fees and searches", () => {

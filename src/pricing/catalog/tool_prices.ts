@@ -3,7 +3,6 @@ import type { Rates } from "../rates.ts";
 import { USAGE_DETAILS, type UsageDetail, type UsageDetails } from "../usage/usage.ts";
 import { type Dimension, DIMENSION_OF, toPicoUsd } from "./dimensions.ts";
 import { providerIdOf } from "./names/provider_names.ts";
-import type { PriceTable } from "./price_data.ts";
 
 /*
  * The prices of tools and requests that neither source of prices has, or has otherwise. In USD per thousand; citation tokens per
@@ -110,15 +109,13 @@ function find(
   )?.usd;
 }
 
-/** Returns the prices of a model with its fees as they are documented. */
-export function withFees(
-  prices: PriceTable,
+/** Returns the documented fees of a model, which replace those of the sources. */
+export function feesOf(
   { provider, model, id }: { provider: string; model: string; id: string },
-): PriceTable {
+): ToolPrices["usd"] | undefined {
   // The name of the call counts first: that of a dated alias may be in the data without a part of it.
   const providerId = providerIdOf(provider);
-  const fees = find(FEES, providerId, [model.toLowerCase()]) ?? find(FEES, providerId, [id]);
-  return fees ? { ...prices, ...fees } as PriceTable : prices;
+  return find(FEES, providerId, [model.toLowerCase()]) ?? find(FEES, providerId, [id]);
 }
 
 /** The parts that calls of one provider alone have. */

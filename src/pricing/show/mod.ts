@@ -30,8 +30,9 @@ export interface PriceLookup {
  */
 export function describePrice(prices: PricesInUse, { at, serviceTier, ...named }: PriceLookup): PriceCard {
   const { provider, model } = chooseProvider(prices, named, at);
-  const query = { provider, model, at };
-  const rates = ratesOf(prices, { ...query, serviceTier });
+  const query = prices.book.located({ provider, model, at });
+  const served = { ...query, serviceTier };
+  const rates = ratesOf(prices, served);
   if (rates === null) {
     const nearest = suggestModels(prices, named);
     const hint = nearest.length > 0 ? `; did you mean ${nearest.join(" or ")}?` : "";
@@ -44,7 +45,8 @@ export function describePrice(prices: PricesInUse, { at, serviceTier, ...named }
     at: toIso(at),
     source: rates.source,
     matched_model: rates.model ?? model,
-    tiers: tiersOf(rates),
+    ...endOf(prices, query),
+    tiers: tiersOf(prices, served, rates),
     variants: serviceTier === undefined ? variantsOf(prices, query, rates) : [],
     unpriced: [...unpricedParts(rates.tiers[0]!), ...rates.unknown ?? []],
   };
@@ -55,10 +57,21 @@ function ratesOf({ book }: PricesInUse, query: PriceQuery & Served): Rates | nul
   return rates && withAllToolRates(rates, query);
 }
 
-function tiersOf({ tiers }: Rates): PriceCard["tiers"] {
-  return tiers.map((tier) => ({
+function endOf({ catalog }: PricesInUse, query: PriceQuery): Pick<PriceCard, "ends_on" | "is_deprecated"> {
+  const { endsOn, isDeprecated } = catalog.endOf(query);
+  const hasEnded = endsOn !== undefined && Date.parse(endsOn) <= query.at;
+  return { ends_on: endsOn ?? null, is_deprecated: isDeprecated || hasEnded };
+}
+
+function tiersOf({ catalog }: PricesInUse, query: PriceQuery & Served, rates: Rates): PriceCard["tiers"] {
+  const isOwn = rates.source === "config" || rates.source === "demo";
+  const listed = isOwn ? undefined : catalog.listedParts(query);
+  return rates.tiers.map((tier) => ({
     above_input_tokens: Math.max(0, tier.aboveInputTokens),
-    rates: rateLines(tier),
+    rates: rateLines(tier).map((line) => {
+      const isListed = listed === undefined || listed.has(line.part);
+      return { ...line, source: isListed ? tier.sources?.[line.part] ?? rates.source : "rule" };
+    }),
   }));
 }
 
@@ -73,17 +86,23 @@ const VARIANTS: readonly [served: string, query: Served][] = [
     { serviceTier },
   ]),
   ["speed=fast", { speed: "fast" }],
-  ["inference_geo=us", { inferenceGeo: "us" }],
+  ...["us", "eu", "regional"].map((inferenceGeo): [string, Served] => [
+    `inference_geo=${inferenceGeo}`,
+    { inferenceGeo },
+  ]),
 ];
 
-/** Returns the services with rates that differ from those of the standard one. */
-function variantsOf(prices: PricesInUse, query: PriceQuery, standard: Rates): PriceVariant[] {
-  const standardText = JSON.stringify(tiersOf(standard));
+/** Returns the services with rates that differ from those of the standard one; of regions with the same rates, the first. */
+function variantsOf(prices: PricesInUse, query: PriceQuery & Served, standard: Rates): PriceVariant[] {
+  const usdOf = ({ tiers }: Rates) => JSON.stringify(tiers.map(rateLines));
+  const seen = new Set([usdOf(standard)]);
   return VARIANTS.flatMap(([served, how]) => {
     const rates = ratesOf(prices, { ...query, ...how });
     if (rates === null || rates.unknown) return [];
-    const tiers = tiersOf(rates);
-    return JSON.stringify(tiers) === standardText ? [] : [{ served, tiers }];
+    const usd = usdOf(rates);
+    if (seen.has(usd)) return [];
+    if (how.inferenceGeo !== undefined) seen.add(usd);
+    return [{ served, tiers: tiersOf(prices, { ...query, ...how }, rates) }];
   });
 }
 
@@ -150,11 +169,13 @@ export function suggestModels(
   );
 }
 
+type RateLine = Omit<PriceRate, "source">;
+
 const MILLION = 1_000_000;
 const THOUSAND = 1_000;
 
 /** Lists the rates of a tier, each in USD per million tokens or per thousand counts. */
-export function rateLines(tier: RateTier): PriceRate[] {
+function rateLines(tier: RateTier): RateLine[] {
   const { details = {}, request } = tier;
   const tokens: [part: string, rate: bigint | null][] = [
     ["input_tokens", tier.input],
@@ -177,7 +198,7 @@ export function rateLines(tier: RateTier): PriceRate[] {
 
 const isTokens = (part: string) => part.endsWith("_tokens");
 
-function rateOf(part: string, picoUsd: bigint, per: number): PriceRate {
+function rateOf(part: string, picoUsd: bigint, per: number): RateLine {
   // Exact: a rate in USD has at most nine decimals, and fewer than 16 digits.
   return { part, usd: Number(picoUsd * BigInt(per)) / 1e12, per };
 }
@@ -224,7 +245,12 @@ export interface PriceFindings {
   unpriced: { name: string; nearest: string[] }[];
   /** The models of which both sources know a rate, and differ by over 1%. */
   disputed: { name: string; differences: PriceDifference[] }[];
+  /** The models that their providers have ended, or end within 30 days. */
+  ending: { name: string; endsOn: string }[];
 }
+
+/** The time before its end at which a model is found. */
+const END_NOTICE_MS = 30 * DAY_MS;
 
 /** Checks the prices of models at a time. */
 export function checkPrices(
@@ -232,11 +258,15 @@ export function checkPrices(
   models: readonly UsedModel[],
   at: number,
 ): PriceFindings {
-  const findings: PriceFindings = { unpriced: [], disputed: [] };
+  const findings: PriceFindings = { unpriced: [], disputed: [], ending: [] };
   const differences = models.length === 0 ? [] : catalog.compareSources(at);
   for (const { provider, model } of models) {
     const name = `${provider}:${model}`;
     const rates = book.rates({ provider, model, at });
+    const { endsOn } = catalog.endOf({ provider, model, at });
+    if (endsOn !== undefined && Date.parse(endsOn) - at <= END_NOTICE_MS) {
+      findings.ending.push({ name, endsOn });
+    }
     if (rates === null) {
       findings.unpriced.push({ name, nearest: catalog.nearest(provider, model) });
     } else if (rates.source.startsWith("genai-prices")) {

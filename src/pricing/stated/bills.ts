@@ -1,6 +1,6 @@
 import type { NanoUsd } from "../../kernel/money.ts";
 import { PurserError } from "../../kernel/errors.ts";
-import { BILL_FORMS, type BillForm, COST_UNITS, type StatesCost } from "../../contract/stated_costs.ts";
+import { BILL_FORMS, type BillForm, COST_UNITS, type StatesCost } from "../../contract/costs/stated_costs.ts";
 import { providerIdOf } from "../catalog/names/provider_names.ts";
 import { amountOf, type Statement, valueAt } from "./statement.ts";
 

@@ -1,4 +1,4 @@
-import type { StatedCostReason } from "../../contract/stated_costs.ts";
+import type { StatedCostReason } from "../../contract/costs/stated_costs.ts";
 import { NANO_PER_USD, type NanoUsd } from "../../kernel/money.ts";
 import type { Usage } from "../usage/usage.ts";
 import { type Bill, findAmount, type StatedAmount } from "./bills.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import type { PriceOverride } from "../../contract/price_override.ts";
-import type { StatedCostReason } from "../../contract/stated_costs.ts";
+import type { StatedCostReason } from "../../contract/costs/stated_costs.ts";
 import { createPriceBook } from "../prices.ts";
 import { usageOf } from "../usage/usage.ts";
 import type { BilledProvider } from "./bills.ts";

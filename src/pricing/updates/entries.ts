@@ -1,7 +1,6 @@
 import { modelOfLitellm } from "../catalog/litellm_rates.ts";
 import type { ModelPrices, PriceData, PriceTable, ProviderPrices } from "../catalog/price_data.ts";
 import { isList } from "../catalog/prices_at.ts";
-import type { FoundModel } from "../catalog/price_sources.ts";
 import { providerIdOfLitellm } from "../catalog/names/provider_names.ts";
 
 /** One model of a file of prices, by which updates take or hold back. */
@@ -39,11 +38,6 @@ export function entriesOf(data: PriceData): Map<string, PriceEntry> {
 /** Lists the models of a file. */
 export function listEntries(data: PriceData): PriceEntry[] {
   return [...entriesOf(data).values()];
-}
-
-/** Returns the name of the entry of a found model. */
-export function entryNameOf({ providerId, model, source }: FoundModel): string {
-  return source.startsWith("litellm") ? model.id : `${providerId}:${model.id}`;
 }
 
 /** The facts of a provider, without its models. */

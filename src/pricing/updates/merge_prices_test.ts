@@ -50,9 +50,26 @@ const RULES: [name: string, before: ModelPrices[], after: ModelPrices[], held: s
   ],
   ["a new rate", [modelOf("a", A)], [modelOf("a", { ...A, web_searches_kcount: 10 })], []],
   ["a rate that is gone", [modelOf("a", A)], [modelOf("a", { input_mtok: 1 })], ["a"]],
-  ["a cache price that the input price stood for", [modelOf("a", A)], [
+  ["a first cache price, far below that of input", [modelOf("a", A)], [
+    modelOf("a", { ...A, cache_read_mtok: 0.01 }),
+  ], []],
+  ["a first cache price of 0", [modelOf("a", A)], [modelOf("a", { ...A, cache_read_mtok: 0 })], ["a"]],
+  ["a first cache price over three times that of input", [modelOf("a", A)], [
+    modelOf("a", { ...A, cache_write_mtok: 3.1 }),
+  ], ["a"]],
+  ["first prices of reasoning, images and the longer cache", [modelOf("a", A)], [
+    modelOf("a", {
+      ...A,
+      output_reasoning_mtok: 0.5,
+      input_image_mtok: 0.2,
+      cache_write_mtok: 1.25,
+      cache_write_1h_mtok: 2,
+    }),
+  ], []],
+  ["a cache price that falls below a third", [modelOf("a", { ...A, cache_read_mtok: 0.5 })], [
     modelOf("a", { ...A, cache_read_mtok: 0.1 }),
   ], ["a"]],
+  ["a cache price that is gone", [modelOf("a", { ...A, cache_read_mtok: 0.1 })], [modelOf("a", A)], ["a"]],
   ["a first long-context tier", [modelOf("a", A)], [
     modelOf("a", { ...A, input_mtok: { base: 1, tiers: [{ start: 200_000, price: 2 }] } }),
   ], []],
@@ -163,6 +180,46 @@ Deno.test("mergePrices() compares LiteLLM's map by its keys", async () => {
   assert.deepEqual(merged.data, { ...next, models: { ...used.litellm.models, a: next.models.a } });
 });
 
+Deno.test("mergePrices() holds back a price that many updates move away from the release's by over three times", async () => {
+  const at = (input: number) => genaiOf([modelOf("a", inOut(input, 4))]);
+  const litellm = litellmOf({});
+  const release = { genai: at(1), litellm };
+  let used = release;
+  const update = async (input: number, accepted: Accepted = new Set()) => {
+    const { data, held } = await mergePrices(used, at(input), accepted, { now, release });
+    used = { genai: data as GenaiPrices, litellm };
+    return held.map(({ model, reason }) => `${model}: ${reason}`);
+  };
+  assert.deepEqual(await update(2), []);
+  assert.deepEqual(await update(3), []);
+  assert.deepEqual(await update(3.5), ["openai:a: openai:a input 1 -> 3.5 since the release"]);
+  assert.deepEqual(used.genai, at(3));
+  // What was accepted stays, may fall, and may not rise again.
+  assert.deepEqual(await update(9, new Set(["openai:a"])), []);
+  assert.deepEqual(await update(9), []);
+  assert.deepEqual(await update(10), ["openai:a: openai:a input 1 -> 10 since the release"]);
+  assert.deepEqual(await update(8), []);
+  assert.deepEqual(await update(0.2), ["openai:a: openai:a input 8 -> 0.2"]);
+});
+
+Deno.test("mergePrices() says why an entry of the file was left out", async () => {
+  const before = genaiOf([modelOf("a", A), modelOf("b", A)]);
+  const refused = new Map([["openai:b", "its price is of another unit"]]);
+  const { held } = await mergePrices(
+    { genai: before, litellm: litellmOf({}) },
+    genaiOf([modelOf("a", A)]),
+    new Set(),
+    {
+      now,
+      refused,
+    },
+  );
+  assert.deepEqual(held.map(({ model, reason }) => [model, reason]), [[
+    "openai:b",
+    "its price is of another unit",
+  ]]);
+});
+
 Deno.test("mergePrices() of the same prices changes nothing, over all models of the release", async () => {
   const used = await bundledPrices();
   for (const next of [used.genai, used.litellm]) {
@@ -240,6 +297,8 @@ function assertPlausible(before: Rates | null, after: Rates | null, name: string
     for (const part of ["input", "output", "cacheRead"] as const) {
       const [from, to] = [old[part], now[part]];
       if (from === null) continue;
+      // A cache without a price of its own costs as much as the input: a first one may be far below that, but not 0.
+      if (part === "cacheRead" && from === old.input && to !== 0n && to! < from) continue;
       assert.ok(to !== null && to <= 3n * from && from <= 3n * to, `${name}: ${part} ${from} -> ${to}`);
     }
   }

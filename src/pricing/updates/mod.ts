@@ -5,7 +5,9 @@ import { messageOf, PurserError } from "../../kernel/errors.ts";
 import type { Log } from "../../kernel/log.ts";
 import { holdResponse } from "../../kernel/single_send.ts";
 import { replaceFile } from "../../kernel/files/replace_file.ts";
+import { bundledPrices } from "../catalog/bundled_prices.ts";
 import { countSkipped, parsePriceData } from "../catalog/parse_price_data.ts";
+import { refuseWrongUnits } from "../catalog/wrong_units.ts";
 import { entriesOf } from "./entries.ts";
 import { type Accepted, type MergedPrices, mergePrices } from "./merge_prices.ts";
 import { formatCopy, hasHead } from "./price_copy.ts";
@@ -74,9 +76,16 @@ export interface PriceUpdate extends Omit<MergedPrices, "data"> {
 export async function updatePrices(ctx: UpdateContext, input: UpdateInput): Promise<PriceUpdate> {
   const { text, ...origin } = await readPriceText(ctx, input.from);
   const head = hasHead(text) ? {} : { ...origin, ...(origin.url && { license: LICENSE }) };
-  const { data: next, skipped } = parsePriceData(text, head);
+  const parsed = parsePriceData(text, head);
   const used = await readUsedPrices(ctx.folder, ctx.log);
-  const { date: previousDate } = next.source === "litellm" ? used.litellm : used.genai;
+  const [present, other] = parsed.data.source === "litellm"
+    ? [used.litellm, used.genai]
+    : [used.genai, used.litellm];
+  const pause = () => ctx.clock.sleep(0);
+  await pause();
+  const { data: next, skipped } = refuseWrongUnits(parsed, [other]);
+  await pause();
+  const { date: previousDate } = present;
   const refuse = (reason: string) =>
     new PurserError("invalid", `Cannot take the prices of ${input.from}: ${reason}`);
   if (next.date > toIso(ctx.clock.now()).slice(0, 10)) {
@@ -87,7 +96,9 @@ export async function updatePrices(ctx: UpdateContext, input: UpdateInput): Prom
   }
   const { data, ...difference } = await mergePrices(used, next, input.accepted, {
     now: ctx.clock.now(),
-    pause: () => ctx.clock.sleep(0),
+    release: used.updated.size === 0 ? undefined : await bundledPrices(),
+    refused: new Map(skipped.map(({ entry, reason }) => [entry, reason])),
+    pause,
   });
   const path = pathOfPrices(ctx.folder, next.source);
   if (!input.isDryRun) {

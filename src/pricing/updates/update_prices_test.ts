@@ -12,6 +12,12 @@ const NEW_MODEL = { provider: "openai", model: "gpt-new", prices: { input_mtok: 
 const DEARER = { provider: "openai", model: "gpt-4", prices: { input_mtok: 300, output_mtok: 600 } };
 const FILES = {
   "good.json": await publishedPrices([NEW_MODEL, DEARER]),
+  "day1.json": await publishedPrices([{ ...DEARER, prices: { input_mtok: 80, output_mtok: 60 } }]),
+  "day2.json": await publishedPrices([{ ...DEARER, prices: { input_mtok: 200, output_mtok: 60 } }]),
+  "cache.json": await publishedPrices([{
+    ...DEARER,
+    prices: { input_mtok: 30, output_mtok: 60, ...{ cache_read_mtok: 3 } },
+  }]),
   "page.html": "<!doctype html><h1>Sign in</h1>",
   "other.json": '{"models":3}',
   "half.json": (await publishedPrices()).slice(0, 100_000),
@@ -21,6 +27,19 @@ const FILES = {
       mode: "chat",
       input_cost_per_token: 1e-6,
       output_cost_per_token: 2e-6,
+    },
+    // A price of 1,000 tokens, as that of one.
+    "azure_ai/jais-30b-chat": {
+      litellm_provider: "azure_ai",
+      mode: "chat",
+      input_cost_per_token: 0.0032,
+      output_cost_per_token: 0.00971,
+    },
+    "groq/gpt-4o": {
+      litellm_provider: "groq",
+      mode: "chat",
+      input_cost_per_token: 0.0009,
+      output_cost_per_token: 0.0009,
     },
   }),
 };
@@ -94,6 +113,37 @@ Deno.test("updatePrices() writes nothing in a dry run, and keeps one previous co
     await update("good.json", { accepted: "all" });
     assert.equal(await read(`${path}.bak`), first);
     assert.notEqual(await read(path), first);
+  }));
+
+Deno.test("updatePrices() takes no rises that compound", () =>
+  inFolder(async ({ update }) => {
+    const heldOf = async (file: string) =>
+      (await update(file)).held.map(({ model, reason }) => `${model}: ${reason}`);
+    assert.deepEqual(await heldOf("day1.json"), []);
+    assert.deepEqual(await heldOf("day2.json"), [
+      "openai:gpt-4: openai:gpt-4 input 30 -> 200 since the release",
+    ]);
+  }));
+
+Deno.test("updatePrices() takes the first price of a cache, which costs less than the input that stood for it", () =>
+  inFolder(async ({ update, used }) => {
+    assert.deepEqual((await update("cache.json")).held, []);
+    const { genai } = await used();
+    const models = genai.providers.find(({ id }) => id === "openai")!.models;
+    const { prices } = models.find(({ id }) => id === "gpt-4")!;
+    assert.deepEqual(prices, { input_mtok: 30, output_mtok: 60, cache_read_mtok: 3 });
+  }));
+
+Deno.test("updatePrices() refuses prices of another unit, as the release does", () =>
+  inFolder(async ({ update, used }) => {
+    const { skipped, added } = await update("litellm.json");
+    assert.deepEqual(skipped, {
+      "its price is over 1,000 USD per million tokens, and no second source has it": 1,
+      "its price differs from that of other providers by over 100 times": 1,
+    });
+    assert.deepEqual(added, ["gpt-new"]);
+    const { litellm } = await used();
+    assert.ok(!("groq/gpt-4o" in litellm.models) && !("azure_ai/jais-30b-chat" in litellm.models));
   }));
 
 Deno.test("updatePrices() recognizes LiteLLM's map by its shape", () =>

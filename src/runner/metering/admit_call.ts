@@ -112,8 +112,9 @@ export async function admitCall(
     async book(answer, report) {
       const { served = {}, responseId, responseModel, errorType, failure, brokenBy } = report;
       for (const error of [failure, brokenBy]) ctx.secrets.scrubError(error);
-      const { serviceTier, speed, inferenceGeo, model = modelId } = served;
-      const query = { provider, model, at, serviceTier, speed, inferenceGeo };
+      const { model = modelId } = served;
+      const query = prices.located({ ...served, provider, model, at });
+      const { serviceTier, speed, inferenceGeo } = query;
       const { usage, price, estimatedBecause } = settleUsage(
         report,
         {
@@ -187,7 +188,7 @@ async function reserveCall(
     ...scopes,
     bound(at, withWorst) {
       const lastCostNanoUsd = metering.lastCostNanoUsd?.() ?? null;
-      const bounds = callBounds(prices, { provider, model, at }, options, {
+      const bounds = callBounds(prices, prices.located({ provider, model, at }), options, {
         withWorst,
         lastCostNanoUsd,
         counter: metering.prompts,

@@ -2,7 +2,7 @@ import { Buffer } from "node:buffer";
 import type { LanguageModelV4CallOptions } from "@ai-sdk/provider";
 import { estimateTokens } from "../../booking/mod.ts";
 import type { CallBounds } from "../../budgets/mod.ts";
-import { type PriceBook, type PriceQuery, unboundedModel } from "../../pricing/mod.ts";
+import { type PriceBook, type PriceQuery, type Served, unboundedModel } from "../../pricing/mod.ts";
 
 /**
  * Tokens that providers add around a message, a tool and a request: role markers, the schema preamble, the tool-use system
@@ -161,7 +161,7 @@ const ESTIMATED_OUTPUT_TOKENS = 256;
  */
 export function callBounds(
   prices: PriceBook,
-  query: PriceQuery,
+  query: PriceQuery & Served,
   options: LanguageModelV4CallOptions,
   { withWorst, lastCostNanoUsd, counter }: {
     withWorst: boolean;

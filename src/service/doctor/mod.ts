@@ -315,21 +315,24 @@ async function checkModelPrices(core: Pick<Core, "prices" | "clock" | "store">):
     rows.filter((row) => row.unpriced_calls > 0).map(({ provider, model }) => `${provider}:${model}`),
   );
   const unpriced = findings.unpriced.filter(({ name }) => withUnpriced.has(name));
-  const { disputed } = findings;
-  if (unpriced.length + disputed.length === 0) {
+  const { disputed, ending } = findings;
+  const faults = [...unpriced, ...disputed, ...ending];
+  if (faults.length === 0) {
     return ok(
       used.length === 0
         ? "no calls in the last 30 days"
         : `${used.length} in use in the last 30 days, none of them unpriced`,
     );
   }
-  const { name } = (unpriced[0] ?? disputed[0])!;
   const remedy = unpriced.length > 0
     ? '; update the prices, or add the model to "prices" in the config'
-    : ' and the provider\'s own price list; "prices" in the config decides';
+    : disputed.length > 0
+    ? ' and the provider\'s own price list; "prices" in the config decides'
+    : " and the provider's page of models; choose another one in time";
   return warning(
-    [describeUnpriced(unpriced), describeDisputed(disputed)].filter((text) => text !== "").join("; "),
-    `See purser prices show ${name}${remedy}`,
+    [describeUnpriced(unpriced), describeDisputed(disputed), describeEnding(ending, now)]
+      .filter((text) => text !== "").join("; "),
+    `See purser prices show ${faults[0]!.name}${remedy}`,
   );
 }
 
@@ -369,6 +372,17 @@ function describeDisputed(disputed: PriceFindings["disputed"]): string {
     return `${name} (${part}: ${genaiUsd}, by LiteLLM ${litellmUsd})`;
   });
   return `the sources differ by over 1%: ${listed(names)}`;
+}
+
+function describeEnding(ending: PriceFindings["ending"], now: number): string {
+  const of = (hasEnded: boolean) =>
+    ending.filter(({ endsOn }) => Date.parse(endsOn) <= now === hasEnded)
+      .map(({ name, endsOn }) => `${name} (${endsOn})`);
+  const [ended, soon] = [of(true), of(false)];
+  return [
+    ...ended.length > 0 ? [`ended by their providers: ${listed(ended)}`] : [],
+    ...soon.length > 0 ? [`ending soon: ${listed(soon)}`] : [],
+  ].join("; ");
 }
 
 function listed(names: readonly string[]): string {

@@ -1,5 +1,5 @@
 import type { BilledPart } from "../../contract/billed_parts.ts";
-import type { StatedCostReason } from "../../contract/stated_costs.ts";
+import type { StatedCostReason } from "../../contract/costs/stated_costs.ts";
 import type { OtherModel } from "../../contract/usage.ts";
 
 /** The facts of a call that most calls don't have, as the JSON of its row, by the names of the wire. */

@@ -7,7 +7,7 @@ import type {
   ExplainedPrice,
   PriceLine,
 } from "../../../contract/explained_calls.ts";
-import { describeStatedReason } from "../../../contract/stated_costs.ts";
+import { describeStatedReason } from "../../../contract/costs/stated_costs.ts";
 import type { Style } from "../../terminal/style.ts";
 import { formatCost } from "../../render/format_cost.ts";
 import { formatCount, formatTime } from "../../render/format_values.ts";
@@ -131,7 +131,10 @@ function describeBasis({ basis, price_source, rate_card: card, cost_usd }: Expla
         ? ""
         : `, above ${formatCount(card.tier.above_input_tokens)} input tokens`)
     : "";
-  const rates = card && `rates of ${card.source}${card.model ? `, as ${card.model}` : ""}${tier}`;
+  const others = Object.entries(card?.sources ?? {}).map(([part, source]) => `, ${part} of ${source}`).join(
+    "",
+  );
+  const rates = card && `rates of ${card.source}${card.model ? `, as ${card.model}` : ""}${tier}${others}`;
   switch (basis) {
     case "rates":
       return `By the ${rates}`;

@@ -17,8 +17,8 @@ export const pricesShow: Command = {
   args: [optionalArg("MODEL", { live: "model" })],
   summary: "Show the prices of a model",
   detail:
-    "Shows the rates by which a call is billed: their source and its date, the tiers of the context length, the " +
-    "service tiers with rates of their own, and the parts without a price. MODEL is PROVIDER:NAME, or a name " +
+    "Shows the rates by which a call is billed, the source of each and its date, the tiers of the context length, the " +
+    "service tiers and regions with rates of their own, the parts without a price, and the end of the model. MODEL is PROVIDER:NAME, or a name " +
     "alone if its provider is unambiguous. Without MODEL, it shows the sources.",
   options: {
     provider: option("NAME", "Provider of MODEL"),
@@ -90,6 +90,7 @@ export function renderPrice(price: PriceCard, layout: Layout, serviceTier?: stri
   const head = renderFields({
     Model: `${provider}:${model}`,
     ...(matched_model !== model && { Matched: matched_model }),
+    ...describeEnd(price),
     Source: source,
     "Rates at": `${formatTime(at)} UTC`,
     ...(unpriced.length > 0 && { "Not priced": unpriced.join(", ") }),
@@ -112,12 +113,36 @@ export function renderPrice(price: PriceCard, layout: Layout, serviceTier?: stri
     ...services.map(([title, tiers], index) => ({
       title,
       align: "right" as const,
-      cell: (key: string) => rateAt(tiers, key),
+      cell: (key: string) => rateAt(tiers, key) + markAt(tiers, key, source),
       ...(index > 0 && { drop: index }),
     })),
     { title: "PER", cell: (key) => key.split(" ")[2] === "1000" ? "thousand" : "million" },
   ], layout);
-  return `${head}\n\n${table}`;
+  const marks = new Set(services.flatMap(([, tiers]) => rows.map((key) => markAt(tiers, key, source))));
+  const others = [
+    ...new Set(
+      services.flatMap(([, tiers]) => tiers.flatMap(({ rates }) => rates)).map((rate) => rate.source),
+    ),
+  ]
+    .filter((one) => one !== source && one !== "rule");
+  const legend = [
+    ...marks.has("*") ? [`* ${others.join(", ")}`] : [],
+    ...marks.has("~") ? ["~ listed by none: it follows from the other rates"] : [],
+  ];
+  return [`${head}\n\n${table}`, ...legend.map((line) => layout.style.dim(escapeText(line)))].join("\n");
+}
+
+/** Returns the fields that say whether a model has ended, or ends. */
+function describeEnd({ ends_on, is_deprecated, at }: PriceCard): Record<string, string> {
+  if (ends_on === null) return is_deprecated ? { Ends: "deprecated by its provider, without a date" } : {};
+  return Date.parse(ends_on) <= Date.parse(at) ? { Ended: ends_on } : { Ends: ends_on };
+}
+
+/** Marks a rate that isn't listed by the source of the price of input: `*` by another one, `~` by none. */
+function markAt(tiers: Tiers, key: string, source: string): string {
+  const rate = findRate(tiers, key);
+  if (rate === undefined || rate.source === source) return "";
+  return rate.source === "rule" ? "~" : "*";
 }
 
 /** The key of a row: the threshold of the tier, the part and the unit. */
@@ -142,10 +167,14 @@ function rateBelow(tiers: Tiers, key: string): string | undefined {
 
 /** Returns the rate of a row in the tier that applies there. */
 function rateAt(tiers: Tiers, key: string): string {
+  const rate = findRate(tiers, key);
+  return rate === undefined ? "-" : String(rate.usd);
+}
+
+function findRate(tiers: Tiers, key: string): Tiers[number]["rates"][number] | undefined {
   const [above, part] = key.split(" ") as [string, string];
   const tier = tiers.findLast(({ above_input_tokens }) => above_input_tokens <= Number(above));
-  const rate = tier?.rates.find((one) => one.part === part);
-  return rate === undefined ? "-" : String(rate.usd);
+  return tier?.rates.find((one) => one.part === part);
 }
 
 /** `purser prices update [FILE|URL]` */
