@@ -46,6 +46,8 @@ export interface PriceBook {
   price(input: PriceQuery & Served & { usage: Usage; statedNanoUsd?: NanoUsd | undefined }): Price;
   /** Returns the prices of a model, or null if none is known. */
   rates(input: PriceQuery & Served): Rates | null;
+  /** Returns the priced name that is nearest to a model without a price, as `provider:model`. */
+  nearest?(input: Pick<PriceQuery, "provider" | "model">): string | undefined;
   /** Returns the highest prices of the tokens of a call of at most `inputTokens`, over all known service tiers. */
   worstCaseRates(input: PriceQuery & { inputTokens: number }): WorstCaseRates | null;
   /** Returns an upper bound of the cost of a call, in nano-USD rounded up, or null if no price is known. */

@@ -3,7 +3,12 @@ import { firingLogic, hasRules, readAlertNotification } from "../alerts/mod.ts";
 import { RollUps } from "../booking/mod.ts";
 import { createBudgetGate, KnownBudgets } from "../budgets/mod.ts";
 import { createBus } from "../bus/mod.ts";
-import { DEFAULT_MAX_CONTEXT_BYTES, DEFAULT_MAX_SNAPSHOT_BYTES, secretsOf } from "../config/mod.ts";
+import {
+  DEFAULT_MAX_CONTEXT_BYTES,
+  DEFAULT_MAX_SNAPSHOT_BYTES,
+  readConfigPrices,
+  secretsOf,
+} from "../config/mod.ts";
 import { MAX_ENVIRONMENT_NAME } from "../contract/limits.ts";
 import { createChannels } from "../delivery/channels/mod.ts";
 import type { DispatchContext } from "../delivery/mod.ts";
@@ -15,7 +20,7 @@ import { neverThrowing, silentLog } from "../kernel/log.ts";
 import { createTurns } from "../kernel/turns.ts";
 import { createKeyCache } from "../keys/mod.ts";
 import { readAnomalyNotification } from "../monitor/mod.ts";
-import { createLazyPriceBook } from "../pricing/mod.ts";
+import { createLazyPriceBook, type OverridesFile } from "../pricing/mod.ts";
 import { createSecrets, scrubbedLog } from "../redaction/values/mod.ts";
 import { createSingleSendFetch } from "../kernel/single_send.ts";
 import { createGatewayState } from "../gateway/mod.ts";
@@ -119,7 +124,12 @@ export async function openParts(
       instanceId,
       environment: config.environment,
       prices: runtime?.prices ??
-        createLazyPriceBook({ overrides: config.prices, folder: config.pricesFolder, log }),
+        createLazyPriceBook({
+          overrides: config.prices,
+          folder: config.pricesFolder,
+          file: overridesFileOf(options),
+          log,
+        }),
       gate: createBudgetGate({ store, clock, instanceId, newId: ids.next, known: budgets }),
       budgets,
       rollUps: new RollUps(options.rollUp === "never" ? Infinity : undefined),
@@ -155,6 +165,13 @@ export async function openParts(
     await store.close();
     throw error;
   }
+}
+
+/** Returns the config file of a server, which outlives changes of the prices in it. */
+function overridesFileOf({ config, isServer, env = {} }: CoreOptions): OverridesFile | undefined {
+  const { configPath: path, profile } = config;
+  if (!isServer || path === undefined) return undefined;
+  return { path, read: () => readConfigPrices(path, { env, profile }) };
 }
 
 /** Returns the context of deliveries, which are notifications of alerts and of anomalies. */
