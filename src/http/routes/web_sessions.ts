@@ -6,6 +6,7 @@ import { toIso } from "../../kernel/clock.ts";
 import { PurserError } from "../../kernel/errors.ts";
 import {
   authenticate,
+  checkPresentSecret,
   createSignInCode,
   createWebSession,
   endWebSession,
@@ -101,8 +102,10 @@ export function createRoutes(core: Core): Router {
   }
 
   router.post(CODES_PATH, async (c) => {
-    const { keyId = null, webSession } = principalOf(c) ?? {};
-    if (keyId === null) throw noKeyYet();
+    const principal = principalOf(c);
+    const { keyId = null, webSession } = principal ?? {};
+    if (!principal || keyId === null) throw noKeyYet();
+    checkPresentSecret(principal);
     // A session could be followed by others for ever, beyond its 7 days and signing out.
     if (webSession !== undefined) {
       throw new PurserError(

@@ -25,6 +25,29 @@ const spend = (api: RestApi, id: string, cost_usd: number, more: object = {}) =>
 
 export const budgetCases: RestCase[] = [
   {
+    name: "the counters of a budget of each session are listed, the one with the most spending first",
+    async run(api) {
+      const each = budgetOf(api, { each: "session" });
+      const { budget_id, counter } = await api.expect(201, "POST", BUDGETS, each);
+      assert.equal(counter, null);
+      const sessions = ["a", "b", "c"].map((name) => `${api.prefix}:${name}`);
+      for (const [index, session_id] of sessions.entries()) {
+        await spend(api, session_id, (index + 1) / 4, { session_id });
+      }
+      const { body, headers } = await api.send("GET", `${BUDGETS}/${budget_id}/counters?limit=2`);
+      const pick = (
+        { kind, id, spent_usd, left_usd, state }: Record<string, unknown>,
+      ) => [kind, id, spent_usd, left_usd, state];
+      assert.deepEqual(body.map(pick), [
+        ["session", sessions[2], 0.75, 0.25, "ok"],
+        ["session", sessions[1], 0.5, 0.5, "ok"],
+      ]);
+      const next = /<([^>]+)>/.exec(headers.get("link")!)![1]!;
+      const rest = await api.expect(200, "GET", next);
+      assert.deepEqual(rest.map(pick), [["session", sessions[0], 0.25, 0.75, "ok"]]);
+    },
+  },
+  {
     name: "refused calls are listed with the budgets that refused them, by agent and by budget",
     async run(api) {
       await api.expect(201, "PUT", `/agents/${api.prefix}`, { model: "demo:echo" });
@@ -33,11 +56,14 @@ export const budgetCases: RestCase[] = [
       const refused = await api.send("POST", `/agents/${api.prefix}/runs`, { input: "Hi" });
       assert.equal(refused.status, 402);
       const list = await api.expect(200, "GET", `${BUDGETS}/refusals?agent_id=${api.prefix}`);
-      const [{ event_id: _id, at: _at, ...refusal }] = list;
+      const [{ event_id: _id, at: _at, key_id, ...refusal }] = list;
+      const names = await api.expect(200, "GET", "/key-names?limit=1000");
+      const { name: key_name } = names.find((key: { key_id: string }) => key.key_id === key_id);
       assert.deepEqual(refusal, {
         agent_id: api.prefix,
         session_id: refused.body.session_id,
         run_id: refused.body.run_id,
+        ...{ key_name, provider: "demo", model: "echo", nearest_model: null },
         message: refused.body.detail,
         cost_usd_so_far: 0.6,
         budget_usd: 0.5,
