@@ -10,12 +10,13 @@ import { admit } from "./admit.ts";
 import { checkRequested, checkShown, keepModels } from "./allowed_models.ts";
 import { type AnswerReader, readAnswer } from "./answer_reader.ts";
 import { bookAnswer, type PassedCall } from "./book_answer.ts";
+import { errorKindOf } from "./call_facts.ts";
 import type { GatewayContext, GatewayRequest } from "./context.ts";
 import { splitEvents, splitList } from "./events.ts";
 import { answerHeaders, requestHeaders } from "./headers.ts";
 import { estimateInputBytes } from "./input_size.ts";
 import { beginCall, type LiveCall } from "./live_calls.ts";
-import { passStream } from "./pass_stream.ts";
+import { CLIENT_LEFT, passStream } from "./pass_stream.ts";
 import { checkModel, checkQuery, type Endpoint, findEndpoint } from "./targets.ts";
 import type { ProviderAnswer } from "./provider_answer.ts";
 import { findUpstream, type Upstream } from "./upstreams.ts";
@@ -47,6 +48,7 @@ export async function passRequest(ctx: GatewayContext, request: GatewayRequest):
   const { wire } = endpoint;
   checkQuery(request.target, request.search);
   const model = wire.read(body, endpoint.model === undefined ? undefined : checkModel(endpoint.model));
+  request.note?.({ model: model.model });
   checkRequested(model.model, body, request.caller);
   return await passCall(ctx, { request, upstream, wire, model, body, bytes });
 }
@@ -75,6 +77,7 @@ async function passCall(
   const inputBytes = estimateInputBytes(body, bytes.length);
   const admitted = await admit(ctx, request, model, { bytes: bytes.length, inputBytes });
   const callId = ctx.ids.next("call");
+  request.note?.({ call_id: callId });
   const { agentId, sessionId, runId } = request.attribution;
   const facts = { agentId, sessionId, runId, provider, model: model.model, isStreamed: model.isStreamed };
   const passed: PassedCall = {
@@ -119,6 +122,11 @@ async function passCall(
       ...{ wire, reader, live, hidesUsage: asked.isAdded, onDisconnect: upstream.onDisconnect },
       signal: request.signal,
       async book(brokenBy?: unknown) {
+        noteEnd(
+          request,
+          reader,
+          brokenBy === undefined ? undefined : live.cancelledBy ?? messageOf(brokenBy),
+        );
         try {
           await bookAnswer(ctx, passed, reader.report(brokenBy), reader);
         } finally {
@@ -171,6 +179,8 @@ async function passWhole(
     if (call.costNanoUsd !== null) headers["x-purser-cost-usd"] = formatUsd(call.costNanoUsd);
   } else await release(new Error(`status ${response.status}`));
   checkStatus(provider, response);
+  if (response.ok) noteEnd(passed.gatewayRequest, reader, undefined);
+  else noteStatus(passed.gatewayRequest, response, reader.errorKind);
   return { status: response.status, headers, body: bytes };
 }
 
@@ -191,6 +201,9 @@ async function passFree(
     checkStatus(provider, response);
     const headers = answerHeaders(response.headers, undefined);
     const bytes = method === "HEAD" ? null : await readWhole(ctx, response, live);
+    if (!response.ok) {
+      noteStatus(request, response, bytes ? errorKindOf(tryParse(decoder.decode(bytes))) : undefined);
+    }
     const isFiltered = endpoint.shows === "models" && models !== null && bytes !== null && response.ok;
     const kept = isFiltered ? keepModels(tryParse(decoder.decode(bytes)), models) : bytes;
     return { status: response.status, headers, body: kept };
@@ -319,6 +332,27 @@ function tryParse(text: string): unknown {
   } catch {
     return undefined;
   }
+}
+
+/** Notes the status by which a provider has refused a call. */
+function noteStatus(
+  { note, target: { provider } }: GatewayRequest,
+  { status }: ProviderAnswer,
+  kind: string | undefined,
+): void {
+  const reason = `${provider} answered ${status}${kind === undefined ? "" : `: ${kind}`}`;
+  note?.({ error_code: "provider_error", reason });
+}
+
+/** Notes the error by which an answer has ended: that in it, or the one that has broken it. */
+function noteEnd(
+  { note, target: { provider } }: GatewayRequest,
+  { errorKind }: AnswerReader,
+  brokenBy: string | undefined,
+): void {
+  if (brokenBy === CLIENT_LEFT) return note?.({ reason: brokenBy });
+  const reason = errorKind === undefined ? brokenBy : `it ended with ${errorKind}`;
+  if (reason !== undefined) note?.({ error_code: "provider_error", reason: `${provider}: ${reason}` });
 }
 
 /** A refusal of Purser's own key is not the client's: its SDK would fetch a new one. */

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { MINUTE_MS, toIso } from "../kernel/clock.ts";
-import { messageOf, PurserError } from "../kernel/errors.ts";
+import { type ErrorDetails, messageOf, PurserError } from "../kernel/errors.ts";
 import { type KeyRow, readKey, statusOf } from "./api_keys.ts";
 import type { VerifiedKey } from "./shared_keys.ts";
 import type { KeyContext } from "./context.ts";
@@ -43,12 +43,16 @@ export async function authenticate(
 /** Returns the principal of a key whose secret was right, and records its use. Throws `unauthorized` unless it is active. */
 export function usePrincipal(ctx: Omit<KeyContext, "ids" | "query">, row: VerifiedKey): Principal {
   const status = statusOf(row, ctx.clock.now());
-  if (status === "revoked") throw unauthorized("Cannot use the API key: it was revoked");
+  const details = { key_id: row.keyId, key_name: row.name };
+  if (status === "revoked") throw unauthorized("Cannot use the API key: it was revoked", details);
   if (status === "expired" && row.isReplaced) {
-    throw unauthorized("Cannot use the API key: it got a new secret; use that one");
+    throw unauthorized("Cannot use the API key: it got a new secret; use that one", details);
   }
   if (status === "expired") {
-    throw unauthorized(`Cannot use the API key: it expired at ${toIso(row.expiresAt!)}; make a new one`);
+    throw unauthorized(
+      `Cannot use the API key: it expired at ${toIso(row.expiresAt!)}; make a new one`,
+      details,
+    );
   }
   recordUse(ctx, row);
   const { keyId, scopes, agentId, name, models, hash } = row;
@@ -140,8 +144,8 @@ export function checkPresentSecret({ isReplaced }: Principal): void {
   throw unauthorized("Cannot sign in with this secret: the API key got a new one; use that one");
 }
 
-export function unauthorized(message: string): PurserError {
-  return new PurserError("unauthorized", message);
+export function unauthorized(message: string, details?: ErrorDetails): PurserError {
+  return new PurserError("unauthorized", message, details && { details });
 }
 
 const RECORD_USE = `UPDATE api_keys SET last_used_at = ?2

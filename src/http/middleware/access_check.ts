@@ -30,12 +30,15 @@ export function withAccessCheck(core: Core, app: FetchHandler): Handler {
       lease.countForAddress();
       const { pathname: path, search } = address;
       const principal = await authenticateRequest(core, request, { path, search, from, lease });
+      if (isGatewayPath(path)) {
+        logged.note({ key_id: principal?.keyId ?? null, key_name: principal?.name ?? null });
+      }
       if (principal?.keyId != null) lease.countForKey(principal.keyId);
       const caller = principal ? { principal } : { isKeyless: true as const };
       const bindings = { ...caller, address, lease, logged };
       response = await app.fetch(request, bindings);
     } catch (error) {
-      response = errorResponse(core, request, error, logged.id);
+      response = errorResponse(core, request, error, logged);
     } finally {
       lease.end();
     }
