@@ -58,10 +58,14 @@ const NAMES = {
   key: `SELECT key_id FROM api_keys ORDER BY created_at DESC LIMIT ${MAX_NAMES}`,
 };
 
-/** Returns the scopes among some that are probably misspelled: there is nothing of them here, and a known name is near. */
+/**
+ * Returns the scopes among some that are probably misspelled: there is nothing of them here, and a known name is near. With
+ * `all` those without a near name too, which may be new.
+ */
 export async function findUnknown(
   { store }: StoreContext,
   scopes: readonly string[],
+  { all = false } = {},
 ): Promise<Map<string, UnknownName>> {
   const named = [...new Set(scopes)].filter((scope) => scope !== "");
   if (named.length === 0) return new Map();
@@ -75,7 +79,7 @@ export async function findUnknown(
     }
     const nearest = nearestName(id, known.get(kind)!) ?? null;
     // A new agent or session may be named before its first call.
-    if (nearest !== null || kind === "key") unknown.set(scope, { kind, id, nearest });
+    if (all || nearest !== null || kind === "key") unknown.set(scope, { kind, id, nearest });
   }
   return unknown;
 }

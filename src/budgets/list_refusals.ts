@@ -30,7 +30,7 @@ const SEARCHED = 10_000;
 const IS_OF_BUDGET = (budget: string) =>
   `EXISTS (SELECT 1 FROM json_each(payload, '$.refused_by') r WHERE r.value ->> 'budget_id' = ${budget})`;
 const HAS_REASON = (reason: string) =>
-  `EXISTS (SELECT 1 FROM json_each(coalesce(withheld, payload), '$.refused_by') r WHERE r.value ->> 'reason' = ${reason})`;
+  `(payload ->> 'reason' = ${reason} OR EXISTS (SELECT 1 FROM json_each(coalesce(withheld, payload), '$.refused_by') r WHERE r.value ->> 'reason' = ${reason}))`;
 const IS_OF_MODEL = (model: string) =>
   `(payload ->> 'model' = ${model} OR payload ->> 'provider' || ':' || (payload ->> 'model') = ${model})`;
 // The event of a session that is not stored here, as of the gateway, belongs to none.
@@ -91,7 +91,8 @@ interface Row {
 }
 
 type Amounts = Partial<Pick<BudgetRefusal, "message" | "cost_usd_so_far" | "budget_usd" | "refused_by">>;
-type Payload = Amounts & Partial<Pick<BudgetRefusal, "provider" | "model" | "nearest_model" | "session_id">>;
+type Facts = Pick<BudgetRefusal, "provider" | "model" | "nearest_model" | "reason" | "session_id">;
+type Payload = Amounts & Partial<Facts>;
 
 function readRow(row: Row, reader: BudgetReader | undefined): Omit<BudgetRefusal, "key_name"> {
   const payload: Payload = JSON.parse(row.payload);
@@ -100,7 +101,8 @@ function readRow(row: Row, reader: BudgetReader | undefined): Omit<BudgetRefusal
     : JSON.parse(row.withheld);
   const { message = "", cost_usd_so_far = null, budget_usd = null, refused_by = [] }: Amounts =
     !reader && withheld || payload;
-  const { provider = null, model = null, nearest_model = null } = payload;
+  const { provider = null, model = null, nearest_model = null, reason = refused_by[0]?.reason ?? null } =
+    payload;
   const keyId = withheld?.key_id ?? null;
   // Earlier versions stored 0 for an amount that readers of the log may not see.
   const isHidden = refused_by.length > 0 && refused_by[0]!.spent_usd === undefined && row.run_id === null;
@@ -114,6 +116,7 @@ function readRow(row: Row, reader: BudgetReader | undefined): Omit<BudgetRefusal
     provider,
     model,
     nearest_model,
+    reason,
     message,
     cost_usd_so_far: isHidden ? null : cost_usd_so_far,
     budget_usd,

@@ -96,7 +96,10 @@ export function budgetExceeded(refused: RefusedCall): BudgetExceededError {
   const whole = describe(refused, { agentId: undefined, keyId });
   return new BudgetExceededError(message, details, {
     ...describe(refused, { agentId: refused.logOwner, keyId: null }),
-    ...(model && { facts: { provider: model.provider, model: model.model } }),
+    facts: {
+      reason: refused.refusals[0]!.reason,
+      ...(model && { provider: model.provider, model: model.model }),
+    },
     withheld: { message: whole.message, ...(keyId !== null && { key_id: keyId }), ...whole.details },
   });
 }

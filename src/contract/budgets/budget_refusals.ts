@@ -42,6 +42,9 @@ export const BudgetRefusal = z.object({
   nearest_model: z.string().nullable().openapi({
     description: "Where the model has no price: the nearest name with one, as `provider:model`",
   }),
+  reason: z.enum(REFUSAL_REASONS).nullable().openapi({
+    description: "That of the budget that refused first; null of refusals of earlier versions by a run's own",
+  }),
   message: z.string(),
   cost_usd_so_far: Usd.nullable().openapi({
     description: "Spent in the budget that refused first; null where the reader may not see it",

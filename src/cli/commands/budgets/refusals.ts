@@ -92,9 +92,8 @@ function nameBudgets({ refused_by }: BudgetRefusal): string {
 }
 
 /** Names the reason of a refusal, and for a model without a price the nearest one that has one. */
-function reasonOf({ refused_by: [first], nearest_model }: BudgetRefusal): string {
-  const reason = first?.reason ?? (nearest_model === null ? "spent" : "unpriced");
-  return nearest_model === null ? reason : `${reason}, nearest ${nearest_model}`;
+function reasonOf({ reason, nearest_model }: BudgetRefusal): string {
+  return nearest_model === null ? reason ?? "-" : `${reason}, nearest ${nearest_model}`;
 }
 
 function spentOf({ cost_usd_so_far, budget_usd }: BudgetRefusal): string {
