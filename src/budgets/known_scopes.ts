@@ -4,7 +4,7 @@ import type { Clock } from "../kernel/clock.ts";
 import { PurserError } from "../kernel/errors.ts";
 import { nearestName } from "../kernel/nearest_name.ts";
 import { findKey } from "../keys/mod.ts";
-import { keyScope } from "../ledger/mod.ts";
+import { keyScope, tailEntries } from "../ledger/mod.ts";
 import type { Store } from "../store/mod.ts";
 import { entityOf } from "./scopes.ts";
 
@@ -54,7 +54,8 @@ const MAX_NAMES = 2_000;
 const NAMES = {
   agent:
     `SELECT agent_id FROM (SELECT agent_id FROM agents UNION SELECT agent_id FROM total_usage) LIMIT ${MAX_NAMES}`,
-  session: `SELECT session_id FROM usage_sessions ORDER BY last_at DESC LIMIT ${MAX_NAMES}`,
+  session: `SELECT * FROM (SELECT session_id FROM usage_sessions ORDER BY last_at DESC LIMIT ${MAX_NAMES})
+UNION SELECT session_id FROM (${tailEntries("session_id", "session_id IS NOT NULL")}) LIMIT ${2 * MAX_NAMES}`,
   key: `SELECT key_id FROM api_keys ORDER BY created_at DESC LIMIT ${MAX_NAMES}`,
 };
 
