@@ -86,21 +86,26 @@ function selectAgentsOrKeys(
     kind === "key"
       ? `${scope} >= 'key ' AND ${scope} < 'key!'`
       : `${scope} <> '${ALL_AGENTS}' AND instr(${scope}, ' ') = 0`;
-  const inTail = kind === "key" ? `'${keyScope("")}' || c.key_id` : "c.agent_id";
+  const ofCall = kind === "key" ? `'${keyScope("")}' || c.key_id` : "c.agent_id";
   const value = per === "hour"
     ? counterSum("minute", "s.scope", "?2 - 59999", "9e18")
     : per === "lifetime" && from === 0
     ? counterValue("lifetime", "s.scope")
     : counterSum("day", "s.scope", "?2", "9e18");
   return {
-    sql: `SELECT s.scope FROM (
+    // The calls after the counters are read once, whatever the number of scopes.
+    sql: `WITH tail(scope, cost) AS MATERIALIZED (
+  SELECT ${ofCall}, total(iif(c.at >= ?2, c.cost_nano_usd, 0)) FROM calls c NOT INDEXED
+  WHERE c.position > ${DECIDED_POSITION} ${kind === "key" ? "AND c.key_id IS NOT NULL" : ""} GROUP BY 1
+)
+SELECT s.scope FROM (
   SELECT scope FROM (SELECT scope FROM spend_counters WHERE kind = 'lifetime' AND ${isOfKind("scope")}
     ORDER BY whole_usd DESC LIMIT ${AGENTS})
-  UNION SELECT ${inTail} FROM calls c NOT INDEXED WHERE c.position > ${DECIDED_POSITION}
-    ${kind === "key" ? "AND c.key_id IS NOT NULL" : ""}
+  UNION SELECT scope FROM tail
   UNION SELECT scope FROM (SELECT DISTINCT scope FROM reservations WHERE ${isOfKind("scope")} LIMIT ${NEWEST})
   ${others}
-) s WHERE ${notNamed("s.scope", "?1")} AND ?2 IS NOT NULL ORDER BY ${value} DESC, s.scope`,
+) s LEFT JOIN tail ON tail.scope = s.scope WHERE ${notNamed("s.scope", "?1")}
+ORDER BY ${value} + coalesce(tail.cost, 0) DESC, s.scope`,
     args: [per, from],
   };
 }
