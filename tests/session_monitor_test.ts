@@ -188,6 +188,20 @@ for (const kind of databaseKinds()) {
     ]);
   });
 
+  test("of a session of several agents each one's spending counts by itself", async (ctx) => {
+    const monitor = startMonitor(ctx);
+    for (let i = 0; i < 30; i++) {
+      for (const [agentId, cost] of [["ann", 50n * CENT], ["bob", 20n * CENT]] as const) {
+        await book(ctx, { agentId, sessionId: "pair", at: NOW - 2 * HOUR, costNanoUsd: cost });
+        await monitor.idle();
+      }
+    }
+    await monitor.stop();
+    assert.deepEqual(await messages(ctx), [
+      "warning: A session of ann has cost $10, with too little before to compare it with",
+    ]);
+  });
+
   test("calls in no session and no run are found by the spending of their agent in an hour", async (ctx) => {
     const past = Array.from(
       { length: 20 },
@@ -235,12 +249,12 @@ for (const kind of databaseKinds()) {
           return ctx.store.read(statement);
         },
       } as Store;
-      await readRunCosts(store, unit, ["a"]);
+      await readRunCosts(store, unit, ["a"], "a");
       await readRunBaseline(store, { kind: unit, id: "a", key: "" }, { agentId: "a", now: NOW });
       assert.equal(asked.length, 2);
       for (const { sql, args } of asked) {
         const plan = (await ctx.store.read({ sql: `EXPLAIN QUERY PLAN ${sql}`, args })).rows.join("\n");
-        assert.match(plan, new RegExp(`SEARCH (u|usage_${unit}s) USING (INDEX|PRIMARY KEY)`), plan);
+        assert.match(plan, new RegExp(`SEARCH (u|usage_${unit}s|calls) USING (INDEX|PRIMARY KEY)`), plan);
         assert.doesNotMatch(plan, /SCAN (u|usage_\w+|calls)\b/);
       }
     }

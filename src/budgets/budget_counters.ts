@@ -137,14 +137,19 @@ function selectAllEntities(
     : `(EXISTS (SELECT 1 FROM run_usage u WHERE u.run_id = s.id AND u.agent_id = ?2)
       OR EXISTS (SELECT 1 FROM runs r WHERE r.run_id = s.id AND r.agent_id = ?2))`;
   const value = from === 0
-    ? `${counterValue(kind, "s.id")} + ${sumOfTail(`c.${id} = s.id`)}`
+    ? `${counterValue(kind, "s.id")} + coalesce(tail.cost, 0)`
     : sumOfCalls("INDEXED BY calls_by_session WHERE c.session_id = s.id AND c.at >= ?4");
   return {
-    sql: `SELECT '${kind} ' || s.id FROM (
+    sql: `WITH tail(id, cost) AS MATERIALIZED (
+  SELECT c.${id}, total(c.cost_nano_usd) FROM calls c NOT INDEXED
+  WHERE c.position > ${DECIDED_POSITION} AND c.${id} IS NOT NULL GROUP BY 1
+)
+SELECT '${kind} ' || s.id FROM (
   SELECT ${id} AS id FROM usage_${kind}s WHERE last_at >= ?4
   UNION SELECT c.${id} FROM calls c NOT INDEXED WHERE c.position > ${TOTALS_POSITION} AND c.${id} IS NOT NULL AND c.at >= ?4
   UNION SELECT substr(scope, ${kind.length + 2}) FROM (${reservedScopes(`${kind} `)})
-) s WHERE ${kind === "session" ? notNamed("'session ' || s.id", "?1") : "?1 IS NOT NULL"} AND ${isNamed}
+) s LEFT JOIN tail ON tail.id = s.id
+WHERE ${kind === "session" ? notNamed("'session ' || s.id", "?1") : "?1 IS NOT NULL"} AND ${isNamed}
   AND ${isOwned(kind)} ORDER BY ${value} DESC, s.id DESC`,
     args: [per, named?.id ?? "", owner ?? null, from],
   };

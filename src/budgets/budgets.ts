@@ -132,7 +132,7 @@ export async function getBudget(
 /**
  * Lists the counters of a budget that has many, those with the most spending first.
  *
- * @throws {PurserError} `not_found`; `invalid` for a budget with one counter
+ * @throws {PurserError} `not_found`
  */
 export async function listBudgetCounters(
   ctx: Pick<BudgetContext, "store" | "query" | "clock">,

@@ -10,7 +10,6 @@ import {
   readHours,
   readRunBaseline,
   readRunCosts,
-  type RunCost,
 } from "./detect/baseline.ts";
 import {
   costlyCallDetection,
@@ -33,8 +32,9 @@ interface KnownHour extends HourUsage {
 /** The spending of a run or session that this process has seen, and its cost as it was read, with the calls since. */
 interface Spending {
   unit: Unit;
+  agentId: string;
   seenNanoUsd: NanoUsd;
-  cost?: RunCost;
+  costNanoUsd: NanoUsd;
   readAt: number;
 }
 
@@ -73,10 +73,13 @@ export class CallCheck {
     for (const call of calls) {
       const unit = unitOf(call);
       if (unit === undefined || !call.costNanoUsd) continue;
-      const spending = this.#spending.get(unit.key) ?? { unit, seenNanoUsd: 0n, readAt: 0 };
-      spending.seenNanoUsd += call.costNanoUsd;
-      if (spending.cost) spending.cost.costNanoUsd += call.costNanoUsd;
-      this.#spending.set(unit.key, spending);
+      const { agentId, costNanoUsd } = call;
+      const key = `${agentId}/${unit.key}`;
+      const spending = this.#spending.get(key) ??
+        { unit, agentId, seenNanoUsd: 0n, costNanoUsd: 0n, readAt: 0 };
+      spending.seenNanoUsd += costNanoUsd;
+      spending.costNanoUsd += costNanoUsd;
+      this.#spending.set(key, spending);
       latest.set(spending, call);
     }
     const remarkable = [...latest.keys()].filter((one) => one.seenNanoUsd >= LIMITS.costlyRun.readFrom);
@@ -84,19 +87,13 @@ export class CallCheck {
     const detections: Detection[] = [];
     for (const spending of remarkable) {
       const judge = async () => {
-        const { unit, cost } = spending;
-        if (cost === undefined || cost.costNanoUsd < LIMITS.costlyRun.floor) return undefined;
-        const result = detectOutlier(
-          cost.costNanoUsd,
-          await this.#runBaselineOf(unit, cost.agentId),
-          LIMITS.costlyRun,
-        );
-        if (!result.isAnomaly) return undefined;
-        return costlyRunDetection(latest.get(spending)!, {
-          ...result,
-          unit: unit.kind,
-          agentId: cost.agentId,
-        });
+        const { unit, agentId, costNanoUsd } = spending;
+        if (costNanoUsd < LIMITS.costlyRun.floor) return undefined;
+        const baseline = await this.#runBaselineOf(unit, agentId);
+        const result = detectOutlier(costNanoUsd, baseline, LIMITS.costlyRun);
+        return result.isAnomaly
+          ? costlyRunDetection(latest.get(spending)!, { ...result, unit: unit.kind })
+          : undefined;
       };
       const estimated = await judge();
       if (estimated === undefined || isRecorded(estimated)) continue;
@@ -170,12 +167,13 @@ export class CallCheck {
   }
 
   async #readCosts(all: readonly Spending[]): Promise<void> {
-    for (const kind of ["run", "session"] as const) {
-      const spending = all.filter(({ unit }) => unit.kind === kind);
-      if (spending.length === 0) continue;
+    const groups = Map.groupBy(all, ({ unit, agentId }) => unit.kind === "run" ? "" : agentId);
+    for (const [agentId, spending] of groups) {
       const readAt = this.ctx.clock.now();
-      const costs = await readRunCosts(this.ctx.store, kind, spending.map(({ unit }) => unit.id));
-      for (const one of spending) Object.assign(one, { cost: costs.get(one.unit.id), readAt });
+      const { kind } = spending[0]!.unit;
+      const ids = spending.map(({ unit }) => unit.id);
+      const costs = await readRunCosts(this.ctx.store, kind, ids, agentId);
+      for (const one of spending) Object.assign(one, { costNanoUsd: costs.get(one.unit.id) ?? 0n, readAt });
     }
   }
 
@@ -190,10 +188,11 @@ export class CallCheck {
 
   async #runBaselineOf(unit: Unit, agentId: string): Promise<BaselineStats | undefined> {
     const now = this.ctx.clock.now();
-    const known = this.#runBaselines.get(unit.key);
+    const key = `${agentId}/${unit.key}`;
+    const known = this.#runBaselines.get(key);
     if (known && !this.#isOld(known.readAt, TTL.baselineMs)) return known.stats;
     const stats = await readRunBaseline(this.ctx.store, unit, { agentId, now });
-    this.#runBaselines.set(unit.key, { stats, readAt: now });
+    this.#runBaselines.set(key, { stats, readAt: now });
     return stats;
   }
 

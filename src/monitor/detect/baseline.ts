@@ -1,7 +1,7 @@
 import { NANO_PER_USD, type NanoUsd } from "../../kernel/money.ts";
 import { HOUR_MS } from "../../kernel/clock.ts";
-import { tailEntries, textAt, usageOfIds } from "../../ledger/mod.ts";
-import type { Store } from "../../store/mod.ts";
+import { tailEntries, usageOfIds } from "../../ledger/mod.ts";
+import type { SqlValue, Store } from "../../store/mod.ts";
 import { BASELINE_MS, KEPT } from "./limits.ts";
 import type { Unit } from "./observation.ts";
 
@@ -149,32 +149,28 @@ export async function readHours(
 }
 
 /** Adds the sums of whole dollars and of their rests. */
-function nanoUsdOf(wholeUsd: unknown, restNanoUsd: unknown): NanoUsd {
-  return (wholeUsd as bigint) * NANO_PER_USD + (restNanoUsd as bigint);
+function nanoUsdOf(wholeUsd: SqlValue | undefined, restNanoUsd: SqlValue | undefined): NanoUsd {
+  return ((wholeUsd ?? 0n) as bigint) * NANO_PER_USD + ((restNanoUsd ?? 0n) as bigint);
 }
 
-const RUN_COSTS = (kind: Unit["kind"]) =>
-  `SELECT ${kind}_id, ${textAt("min", "first_at", "agent_id")}, sum(whole_usd), sum(rest_nano_usd)
-FROM ${usageOfIds(kind, "?1")} GROUP BY ${kind}_id`;
+const COSTS = {
+  run: `SELECT run_id, sum(whole_usd), sum(rest_nano_usd) FROM ${usageOfIds("run", "?1")} GROUP BY run_id`,
+  // Of one agent: a session may have the calls of several, whose keys see their own.
+  session: `SELECT session_id, sum(cost_nano_usd / ${NANO_PER_USD}), sum(cost_nano_usd % ${NANO_PER_USD})
+FROM json_each(?1) j CROSS JOIN calls INDEXED BY calls_by_session ON session_id = j.value AND agent_id = ?2
+GROUP BY session_id`,
+};
 
-/** The cost of a run or session. */
-export interface RunCost {
-  /** The agent of its first call. */
-  agentId: string;
-  costNanoUsd: NanoUsd;
-}
-
-/** Reads what runs, or sessions, have cost, by id. */
+/** Reads what runs have cost, or what an agent has spent in sessions, by id. */
 export async function readRunCosts(
   store: Pick<Store, "read">,
   kind: Unit["kind"],
   ids: readonly string[],
-): Promise<Map<string, RunCost>> {
-  const { rows } = await store.read({ sql: RUN_COSTS(kind), args: [JSON.stringify(ids)] });
-  return new Map(rows.map(([id, agentId, wholeUsd, restNanoUsd]) => [
-    String(id),
-    { agentId: String(agentId), costNanoUsd: nanoUsdOf(wholeUsd, restNanoUsd) },
-  ]));
+  agentId: string,
+): Promise<Map<string, NanoUsd>> {
+  const args = [JSON.stringify(ids), ...kind === "session" ? [agentId] : []];
+  const { rows } = await store.read({ sql: COSTS[kind], args });
+  return new Map(rows.map(([id, wholeUsd, restNanoUsd]) => [String(id), nanoUsdOf(wholeUsd, restNanoUsd)]));
 }
 
 /** Of the latest runs, or sessions, of all agents, and of those of one agent. */

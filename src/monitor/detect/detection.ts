@@ -93,19 +93,14 @@ export function costlyCallDetection(
 /** Describes a run, or a session without one, far above the usual cost of the agent. */
 export function costlyRunDetection(
   observation: CallObservation,
-  { value, limit, baseline, severity, unit, agentId }: Outlier & {
-    severity: Severity;
-    unit: Unit["kind"];
-    agentId: string;
-  },
+  { value, limit, baseline, severity, unit }: Outlier & { severity: Severity; unit: Unit["kind"] },
 ): Detection {
   return {
     kind: "costly_run",
     severity,
     ...contextOf(observation),
-    agentId,
     callId: observation.callId,
-    message: `A ${unit} of ${agentId} has cost ${formatCost(value)}${usually(baseline)}`,
+    message: `A ${unit} of ${observation.agentId} has cost ${formatCost(value)}${usually(baseline)}`,
     details: {
       unit,
       cost_usd: toUsd(value),
