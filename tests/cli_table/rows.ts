@@ -171,7 +171,7 @@ export const ROWS: readonly Row[] = [
     out: /"agent_id":"other",.*"provider":"demo","model":"echo"/,
   },
   { line: "budgets refusals --reason unpriced", out: /^No refused calls\n$/ },
-  { line: "budgets refusals --budget Shutt", code: 1, err: /budget_id: .*did you mean "Shut"\?/ },
+  { line: "budgets refusals --budget Shtu", code: 1, err: /budget_id: .*did you mean "Shut"\?/ },
   { line: "budgets refusals --agent othr", code: 3, err: /did you mean other\?/ },
   { line: "budgets show Helper", out: /^SESSION +SPENT +RESERVED +LEFT +STATE\nfirst +\$0\.\d+ /m },
   {
