@@ -19,7 +19,7 @@ import type { AlertEvaluator } from "./alerts/mod.ts";
 import { type BudgetInCode, listBudgets } from "./budgets/mod.ts";
 import type { Bus } from "./bus/mod.ts";
 import { openDatabase } from "./client/mod.ts";
-import type { Budget } from "./contract/budgets/budgets.ts";
+import type { WholeBudget } from "./contract/budgets/budgets.ts";
 import { checkChannels } from "./delivery/channels/mod.ts";
 import type { Clock } from "./kernel/clock.ts";
 import { type ProviderSettings, readEnvironment } from "./config/mod.ts";
@@ -96,7 +96,7 @@ export {
 } from "./delivery/channels/mod.ts";
 export type { Agent } from "./agents/mod.ts";
 export type { BudgetInCode } from "./budgets/mod.ts";
-export type { Budget } from "./contract/budgets/budgets.ts";
+export type { WholeBudget as Budget } from "./contract/budgets/budgets.ts";
 export type { RefusedBy } from "./contract/budgets/budget_refusals.ts";
 export type { BudgetMode, Severity } from "./contract/values.ts";
 export type { ProviderSettings } from "./config/mod.ts";
@@ -178,7 +178,7 @@ export interface Purser {
   /** Wraps any AI SDK language model so that its calls are booked and budgeted. */
   meter(model: LanguageModelV4, context: MeterOptions): LanguageModelV4;
   /** Lists all budgets of the database, oldest first, each with what is spent, reserved and left in its present window. */
-  budgets(): Promise<Budget[]>;
+  budgets(): Promise<WholeBudget[]>;
   /**
    * Sums spend by agent, model, hour, day, session or run. Agents and models come by cost, the highest first; the others
    * latest first.

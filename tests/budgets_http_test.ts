@@ -97,6 +97,7 @@ Deno.test("what a change results in is checked as a whole, and names the field",
 
 Deno.test("the ETag is that of the definition: spending and raises leave it, each change of a field moves it", async () => {
   await using purser = await openTestPurser();
+  const { keyId: key_id } = await makeKey(purser, ["call"]);
   const created = await purser.api("POST", BUDGETS, DAY);
   const path = created.headers.get("location")!;
   const etag = created.headers.get("etag")!;
@@ -106,7 +107,7 @@ Deno.test("the ETag is that of the definition: spending and raises leave it, eac
   await purser.api("POST", `${path}/raises`, { extra_usd: 1 });
   assert.equal(await present(), etag);
   const changes = [
-    ...[{ name: "D" }, { limit_usd: 1 }, { per: "week" }, { key_id: "key_1" }, { each: "session" }, {
+    ...[{ name: "D" }, { limit_usd: 1 }, { per: "week" }, { key_id }, { each: "session" }, {
       mode: "strict",
     }],
     ...[{ action: "watch" }, { warn_at: [] }, { allow_unpriced: true }, { enabled: false }],
@@ -183,7 +184,7 @@ Deno.test("a check lists what applies to a call, the tightest first", async () =
   await named("session", 6, { per: "session" });
   await named("each session", 8, { per: "day", each: "session", agent_id: "ann" });
   await named("run", 4, { per: "run" });
-  await named("key", 1, { per: "day", key_id: "key_1" });
+  await named("key", 1, { per: "day", key_id: (await makeKey(purser, ["call"])).keyId });
   await named("each key", 1, { per: "day", each: "key" });
   await named("off", 1, { per: "day", enabled: false });
   await named("s1", 9, { per: "lifetime", session_id: "s1" });
@@ -220,33 +221,48 @@ Deno.test("a key of one agent reads its own budgets, and no amounts over all age
   const client = openHttpClient(purser);
   const ids = new Map<string, string>();
   const own = [{ agent_id: "mine" }, { key_id }, { session_id: "ses_mine" }];
-  const others = [{}, { agent_id: "theirs" }, { key_id: "key_x" }, { session_id: "ses_theirs" }, {
-    each: "agent",
-  }];
-  for (const [index, more] of [...own, ...others].entries()) {
-    const name = `${index < own.length ? "own" : "other"} ${JSON.stringify(more)}`;
-    ids.set(name, (await add(purser, { ...DAY, name, ...more })).budget_id);
+  const other = await makeKey(purser, ["read"]);
+  const others = [{ agent_id: "theirs" }, { key_id: other.keyId }, { session_id: "ses_theirs" }];
+  const shared = [{}, { each: "agent", per: "week" }, { each: "key", per: "week" }, { per: "session" }];
+  for (const [kind, budgets] of Object.entries({ own, others, shared })) {
+    for (const more of budgets) {
+      const name = `${kind} ${JSON.stringify(more)}`;
+      ids.set(name, (await add(purser, { ...DAY, name, ...more })).budget_id);
+    }
   }
   for (const agent of ["mine", "theirs"]) {
     await spend(purser, 1, { agent_id: agent, session_id: `ses_${agent}` });
   }
 
-  const listed = (await client.send("GET", BUDGETS, { key })).body as { name: string }[];
-  assert.deepEqual(listed.map(({ name }) => name.split(" ")[0]), ["own", "own", "own"]);
+  const listed = (await client.send("GET", BUDGETS, { key })).body as Record<string, unknown>[];
+  assert.deepEqual(
+    listed.map((
+      { name, spent_usd, left_usd, state, counter },
+    ) => [name, spent_usd, left_usd, state, counter]),
+    [
+      ['own {"agent_id":"mine"}', 1, 49, "ok", undefined],
+      [`own {"key_id":"${key_id}"}`, 0, 50, "ok", undefined],
+      ['own {"session_id":"ses_mine"}', 1, 49, "ok", undefined],
+      ["shared {}", undefined, undefined, "ok", undefined],
+      ['shared {"each":"agent","per":"week"}', 1, 49, "ok", { kind: "agent", id: "mine" }],
+      ['shared {"each":"key","per":"week"}', 0, 50, "ok", null],
+      ['shared {"per":"session"}', 1, 49, "ok", { kind: "session", id: "ses_mine" }],
+    ],
+  );
   for (const [name, id] of ids) {
-    const expected = name.startsWith("own") ? 200 : 404;
-    for (const path of [`${BUDGETS}/${id}`, `${BUDGETS}/${id}/raises`]) {
-      assert.equal((await client.send("GET", path, { key })).status, expected, name);
-    }
+    const expected = name.startsWith("others") ? 404 : 200;
+    assert.equal((await client.send("GET", `${BUDGETS}/${id}`, { key })).status, expected, name);
+    const raises = (await client.send("GET", `${BUDGETS}/${id}/raises`, { key })).status;
+    assert.equal(raises, name === "shared {}" ? 403 : expected, name);
   }
   const checks = (await client.send("GET", `${BUDGETS}/check`, { key })).body as Record<string, unknown>[];
   const amountsOf = (name: string) => {
     const check = checks.find((each) => each.name === name);
     return check && [check.scope, check.limit_usd, check.spent_usd, check.left_usd, check.state];
   };
-  assert.deepEqual(amountsOf("other {}"), ["all", 50, undefined, undefined, "ok"]);
+  assert.deepEqual(amountsOf("shared {}"), ["all", 50, undefined, undefined, "ok"]);
   assert.deepEqual(amountsOf('own {"agent_id":"mine"}'), ["agent mine", 50, 1, 49, "ok"]);
-  assert.deepEqual(checks.length, 3, "its agent's, its key's, and that of all agents");
+  assert.deepEqual(checks.length, 6, "its agent's, its key's, and those over all agents");
   for (const query of ["agent_id=theirs", "session_id=ses_theirs", "session_id=new"]) {
     assert.equal((await client.send("GET", `${BUDGETS}/check?${query}`, { key })).status, 403, query);
   }

@@ -12,7 +12,8 @@ async function check(purser: TestPurser) {
 }
 
 const inDays = (purser: TestPurser, days: number) => toIso(purser.clock.now() + days * DAY_MS);
-const RENEW = "Make a new one with purser keys create, deploy it, and revoke the old one";
+const renew = (name: string) =>
+  `Give each a new secret and a later end: purser keys rotate ${name} --expires 90d --grace 24h`;
 
 Deno.test("keys that stay valid for a while are ok", async () => {
   await using purser = await openTestPurser();
@@ -53,7 +54,7 @@ Deno.test("keys that expire within a week are a warning, the earliest first", as
     status: "warning",
     detail: `3 active; a (${a.keyId}) expires at 2026-11-03T12:00:00.000Z; b (${b.keyId}) expires at ` +
       "2026-11-08T12:00:00.000Z",
-    advice: RENEW,
+    advice: renew("a"),
   });
   await purser.api("DELETE", `/keys/${a.keyId}`);
   await purser.api("DELETE", `/keys/${b.keyId}`);
@@ -74,7 +75,7 @@ Deno.test("a key that was in use when it expired is a warning for a week, unless
   assert.deepEqual(await check(purser), {
     status: "warning",
     detail: `1 active; ci (${keyId}) was in use when it expired at 2026-11-03T12:00:00.000Z`,
-    advice: RENEW,
+    advice: renew("ci"),
   });
   purser.clock.advance(6.5 * DAY_MS);
   assert.equal((await check(purser)).status, "ok");

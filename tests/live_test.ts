@@ -173,7 +173,11 @@ Deno.test("a key of one agent sees that agent's part of the overview alone, whol
   const assertOwn = (state: LiveState) => {
     assert.equal(state.spend.cost_usd, 1);
     assert.deepEqual(state.agents.map(({ agent_id }) => agent_id), ["mine"]);
-    assert.deepEqual(state.budgets.map(({ name }) => name), ["Own"]);
+    // The budget over all agents binds it too; its amounts are those of others.
+    assert.deepEqual(
+      state.budgets.map(({ name, state, spent_usd }) => [name, state, spent_usd]),
+      [["All", "reached", undefined], ["Own", "reached", 1]],
+    );
     assert.deepEqual(state.rules.map(({ name, value_usd }) => [name, value_usd]), [["Own", 1]]);
     assert.ok(!JSON.stringify(state).includes("theirs"));
   };

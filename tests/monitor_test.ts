@@ -3,7 +3,7 @@ import { bookCall, bookLooseCalls } from "../src/booking/mod.ts";
 import type { LogFields } from "../src/kernel/log.ts";
 import { type ModelCall, recordCalls } from "../src/ledger/mod.ts";
 import { listAnomalies, type MonitorContext, startMonitor } from "../src/monitor/mod.ts";
-import { readBaseline, readHourCalls } from "../src/monitor/detect/baseline.ts";
+import { readBaseline, readHours } from "../src/monitor/detect/baseline.ts";
 import { usageOf } from "../src/pricing/mod.ts";
 import { listAllEvents, type RunRef } from "../src/sessions/mod.ts";
 import type { Statement, Store } from "../src/store/mod.ts";
@@ -322,7 +322,7 @@ for (const kind of databaseKinds()) {
       },
     } as Store;
     await readBaseline(store, "a", NOW);
-    await readHourCalls(store, NOW, ["a"]);
+    await readHours(store, NOW, ["a"]);
     assert.equal(asked.length, 2);
     for (const { sql, args } of asked) {
       const plan = (await ctx.store.read({ sql: `EXPLAIN QUERY PLAN ${sql}`, args })).rows.join("\n");

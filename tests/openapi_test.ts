@@ -74,7 +74,9 @@ const OPERATIONS = {
   listAlertRules: "GET /alerts/rules",
   listAlerts: "GET /alerts/history",
   listAnomalies: "GET /anomalies",
+  listApiKeyNames: "GET /key-names",
   listApiKeys: "GET /keys",
+  listBudgetCounters: "GET /budgets/{budget_id}/counters",
   listBudgetRaises: "GET /budgets/{budget_id}/raises",
   listBudgetRefusals: "GET /budgets/refusals",
   listBudgets: "GET /budgets",
@@ -94,6 +96,7 @@ const OPERATIONS = {
   resendAlert: "POST /alerts/history/{alert_id}/resend",
   restoreSession: "POST /agents/snapshot/restore",
   revokeApiKey: "DELETE /keys/{key_id}",
+  rotateApiKey: "POST /keys/{key_id}/rotate",
   runAgent: "POST /agents/{agent_id}/runs",
   streamEvents: "GET /events",
   streamLive: "GET /live",
@@ -184,13 +187,24 @@ Deno.test("every operation responds as documented", async () => {
   await purser.api("DELETE", place);
   const budget = (await purser.api("POST", "/budgets", { name: "A", limit_usd: 1, per: "day" })).headers;
   const at = budget.get("location")!;
-  for (const path of [at, "/budgets", "/budgets/check", `${at}/raises`]) await purser.api("GET", path);
+  for (const path of [at, "/budgets", "/budgets/check", `${at}/raises`, `${at}/counters`]) {
+    await purser.api("GET", path);
+  }
   await purser.api("PATCH", at, { limit_usd: 5 });
   await purser.api("POST", `${at}/raises`, { extra_usd: 1 });
   const reserved = await purser.api("POST", "/budgets/reservations", { agent_id: "a", estimate_usd: 0.01 });
   await purser.api("DELETE", reserved.headers.get("location")!);
   await purser.api("DELETE", at);
-  const repricing = (await purser.api("POST", "/repricings", { unpriced: true, apply: true })).body;
+  // A cost that the prices don't give, so that there is something to book.
+  await purser.api("POST", "/costs/events", [{
+    ...EVENT,
+    call_id: "wrong",
+    provider: "demo",
+    model: "echo",
+    cost_usd: 7,
+  }]);
+  const span = { from: "2020-01-01", to: "2030-01-01", include_reported: true };
+  const repricing = (await purser.api("POST", "/repricings", { ...span, apply: true })).body;
   await purser.api("GET", `/repricings/${repricing.repricing_id}`);
   await purser.api("POST", `/repricings/${repricing.repricing_id}/apply`);
   await purser.api("POST", `/repricings/${repricing.repricing_id}/undo`);
@@ -202,6 +216,8 @@ Deno.test("every operation responds as documented", async () => {
   });
   await purser.api("GET", "/keys?status=active&limit=5");
   await purser.api("GET", key.headers.get("location")!);
+  await purser.api("GET", "/key-names");
+  await purser.api("POST", `${key.headers.get("location")!}/rotate`, {});
   await purser.api("DELETE", key.headers.get("location")!);
   await (await purser.fetch("GET", "/events")).body!.cancel();
   const answer = purser.api("POST", "/agents/slow/runs", { input: "Hi" });

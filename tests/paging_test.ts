@@ -34,7 +34,12 @@ async function fill(purser: TestPurser): Promise<void> {
     assert.equal((await purser.api("PUT", `/agents/${name}`, { model: "demo:echo" })).status, 201);
     const rule = { name, threshold_type: "per_day_usd", threshold_usd: 9, severity: "info" };
     assert.equal((await purser.api("POST", "/alerts/rules", rule)).status, 201);
-    const budget = await purser.api("POST", "/budgets", { name, limit_usd: 9, per: "day" });
+    const budget = await purser.api("POST", "/budgets", {
+      name,
+      limit_usd: 9,
+      per: "day",
+      ...(name === "a" && { each: "agent" }),
+    });
     assert.equal(budget.status, 201);
     if (name === "a") SAMPLES.budget_id = budget.body.budget_id;
     const raises = `/budgets/${SAMPLES.budget_id}/raises`;
@@ -159,6 +164,7 @@ const WITHOUT_PAGES: Readonly<Record<string, string>> = {
   ),
   "/prices sources": "one for each source of prices",
   "/repricings/{repricing_id} models": "500 at most",
+  "/sessions/{session_id} models": "100 at most",
 };
 
 Deno.test("every array that a response has is given by pages, or named here with the reason why it has an end", async () => {

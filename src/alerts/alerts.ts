@@ -1,10 +1,14 @@
-import { and, asc, desc, eq, exists, inArray, lte, or, sql } from "drizzle-orm";
+import { and, asc, desc, eq, exists, inArray, isNotNull, lte, or, sql } from "drizzle-orm";
+import { type BudgetReader, entityOf } from "../budgets/mod.ts";
 import type { Alert, AlertDelivery } from "../contract/alerts/alerts.ts";
+import type { BudgetCounter } from "../contract/budgets/budget_state.ts";
 import type { AlertResend, RuleTest } from "../contract/alerts/sent_alerts.ts";
 import { type BudgetThreshold, isAtLeast, type ThresholdType } from "../contract/values.ts";
 import type { Fact, Notification } from "../delivery/channels/mod.ts";
 import { PurserError } from "../kernel/errors.ts";
 import { formatUsd, parseTotalUsd, toUsd } from "../kernel/money.ts";
+import { readKeyNames } from "../keys/mod.ts";
+import { keyScope } from "../ledger/mod.ts";
 import { ConstraintError, requireThat, type SqlValue, type Statement, tables } from "../store/mod.ts";
 import type { AlertContext } from "./context.ts";
 import { sendToChannels, type TestContext } from "../delivery/mod.ts";
@@ -18,9 +22,41 @@ export type AlertRecord = Omit<Alert, "deliveries">;
 
 export type AlertRow = typeof tables.alerts.$inferSelect;
 
-/** Converts a row to its wire form. */
-export function toAlertRecord(
-  row: Omit<AlertRow, "position" | "window" | "channels" | "callPosition">,
+type ReadContext = Pick<AlertContext, "query"> & { store: Pick<AlertContext["store"], "read"> };
+
+/** Returns the scope of the counter of a budget that warns, with which the claim of its window begins. */
+export function scopeOfWarning(
+  { budgetLimitNanoUsd, window }: Pick<AlertRow, "budgetLimitNanoUsd" | "window">,
+): string | undefined {
+  return budgetLimitNanoUsd === null ? undefined : window?.slice(0, window.lastIndexOf("@"));
+}
+
+/** The columns of an alert that its record is made of. */
+type RecordedRow = Omit<AlertRow, "position" | "channels" | "callPosition">;
+
+/** Converts rows to their wire form. A reader of one agent is shown no key but its own. */
+export async function toAlertRecords(
+  { store }: { store: Pick<AlertContext["store"], "read"> },
+  rows: readonly RecordedRow[],
+  reader?: BudgetReader,
+): Promise<AlertRecord[]> {
+  const counters = rows.map((row) => entityOf(scopeOfWarning(row) ?? ""));
+  // Alerts of earlier versions don't have the key of their call; of a budget of keys the counter names it.
+  const keyOf = ({ keyId }: RecordedRow, index: number) => {
+    const counter = counters[index];
+    const id = keyId ?? (counter?.kind === "key" ? counter.id : null);
+    return reader && id !== reader.keyId ? null : id;
+  };
+  const names = await readKeyNames({ store }, rows.map(keyOf));
+  return rows.map((row, index) => {
+    const keyId = keyOf(row, index);
+    return toAlertRecord(row, { keyId, keyName: names.get(keyId ?? "") ?? null, counter: counters[index] });
+  });
+}
+
+function toAlertRecord(
+  row: RecordedRow,
+  { keyId, keyName, counter }: { keyId: string | null; keyName: string | null; counter?: BudgetCounter },
 ): AlertRecord {
   return {
     alert_id: row.alertId,
@@ -31,11 +67,13 @@ export function toAlertRecord(
     severity: row.severity,
     value_usd: toUsd(row.valueNanoUsd),
     agent_id: row.agentId,
+    ...(keyId !== null && { key_id: keyId, key_name: keyName }),
     session_id: row.sessionId,
     run_id: row.runId,
     window_start: row.windowStart === null ? null : toIso(row.windowStart),
     triggered_at: toIso(row.triggeredAt),
     test: row.isTest,
+    ...(counter && { counter }),
     ...(row.budgetLimitNanoUsd !== null && { limit_usd: toUsd(row.budgetLimitNanoUsd) }),
   };
 }
@@ -47,32 +85,36 @@ const { alertRules, alerts, budgets, deliveries } = tables;
  * names of the operator's channels and their errors, which name hosts.
  */
 export async function listAlerts(
-  { query }: Pick<AlertContext, "query">,
-  { limit = MAX_ALERT_HISTORY, onlyAgentId }: { limit?: number; onlyAgentId?: string } = {},
+  ctx: ReadContext,
+  { limit = MAX_ALERT_HISTORY, reader }: { limit?: number; reader?: BudgetReader | undefined } = {},
 ): Promise<Alert[]> {
-  const within = onlyAgentId === undefined ? undefined : isOfAgent(query, onlyAgentId);
-  const rows = await query.select().from(alerts).where(within).orderBy(desc(alerts.position)).limit(limit);
-  return await withDeliveries(query, rows, onlyAgentId);
+  const within = reader && isReadableBy(ctx.query, reader);
+  const rows = await ctx.query.select().from(alerts).where(within).orderBy(desc(alerts.position)).limit(
+    limit,
+  );
+  return await withDeliveries(ctx, rows, reader);
 }
 
 /** Returns one alert of the history, with its row; undefined if there is none that the reader may see. */
 export async function findAlert(
-  { query }: Pick<AlertContext, "query">,
+  ctx: ReadContext,
   alertId: string,
-  onlyAgentId?: string,
+  reader?: BudgetReader,
 ): Promise<{ row: AlertRow; alert: Alert } | undefined> {
-  const within = onlyAgentId === undefined ? undefined : isOfAgent(query, onlyAgentId);
-  const [row] = await query.select().from(alerts).where(and(eq(alerts.alertId, alertId), within));
-  return row && { row, alert: (await withDeliveries(query, [row], onlyAgentId))[0]! };
+  const within = reader && isReadableBy(ctx.query, reader);
+  const [row] = await ctx.query.select().from(alerts).where(and(eq(alerts.alertId, alertId), within));
+  return row && { row, alert: (await withDeliveries(ctx, [row], reader))[0]! };
 }
 
 async function withDeliveries(
-  query: AlertContext["query"],
+  { query, store }: ReadContext,
   rows: readonly AlertRow[],
-  onlyAgentId: string | undefined,
+  reader: BudgetReader | undefined,
 ): Promise<Alert[]> {
   const history = new Map<string, Alert>();
-  for (const row of rows) history.set(row.alertId, { ...toAlertRecord(row), deliveries: [] });
+  for (const record of await toAlertRecords({ store }, rows, reader)) {
+    history.set(record.alert_id, { ...record, deliveries: [] });
+  }
   if (rows.length > 0) {
     const ids = JSON.stringify([...history.keys()]);
     const sent = await query.select().from(deliveries)
@@ -81,7 +123,7 @@ async function withDeliveries(
       .orderBy(asc(sql`length(${deliveries.deliveryId})`), asc(deliveries.deliveryId));
     for (const row of sent) {
       const delivery = toDeliveryRecord(row);
-      const shown = onlyAgentId === undefined ? delivery : { ...delivery, channel: "", last_error: null };
+      const shown = reader === undefined ? delivery : { ...delivery, channel: "", last_error: null };
       history.get(row.subjectId)!.deliveries.push(shown);
     }
   }
@@ -89,10 +131,10 @@ async function withDeliveries(
 }
 
 /**
- * Matches alerts about the spend of one agent alone: of its runs and sessions, and of its rules. A rule may have been
- * about all agents before it was changed, so only its later alerts match.
+ * Matches alerts about the spend of one agent alone: of its runs and sessions, of its rules, and of its own counters of
+ * budgets. A rule may have been about all agents before it was changed, so only its later alerts match.
  */
-export function isOfAgent(query: AlertContext["query"], agentId: string) {
+export function isReadableBy(query: AlertContext["query"], { agentId, keyId }: BudgetReader) {
   const ownRule = query.select({ one: sql`1` }).from(alertRules).where(and(
     eq(alertRules.ruleId, alerts.ruleId),
     eq(alertRules.scope, agentId),
@@ -109,7 +151,16 @@ export function isOfAgent(query: AlertContext["query"], agentId: string) {
     eq(budgets.scope, agentId),
     lte(budgets.updatedAt, alerts.triggeredAt),
   ));
-  return and(eq(alerts.agentId, agentId), or(ofRunOrSession, exists(ownRule), exists(ownBudget)));
+  const isOwnCounter = (scope: string) =>
+    and(
+      isNotNull(alerts.budgetLimitNanoUsd),
+      sql`substr(${alerts.window}, 1, ${scope.length + 1}) = ${scope + "@"}`,
+    );
+  return or(
+    and(eq(alerts.agentId, agentId), or(ofRunOrSession, exists(ownRule), exists(ownBudget))),
+    isOwnCounter(agentId),
+    keyId === null ? undefined : isOwnCounter(keyScope(keyId)),
+  );
 }
 
 function toDeliveryRecord(row: typeof deliveries.$inferSelect): AlertDelivery {
@@ -142,11 +193,19 @@ const SPENT: Record<ThresholdType | BudgetThreshold, string> = {
 
 /** Reads the notification of an alert; undefined if there is no alert of that id. */
 export async function readAlertNotification(
-  ctx: Pick<AlertContext, "query"> & { environment: string },
+  ctx: ReadContext & { environment: string },
   alertId: string,
 ): Promise<Notification | undefined> {
   const [row] = await ctx.query.select().from(tables.alerts).where(eq(tables.alerts.alertId, alertId));
-  return row && describeAlert(toAlertRecord(row), ctx.environment);
+  return row && describeAlert((await toAlertRecords(ctx, [row]))[0]!, ctx.environment);
+}
+
+/** Names the counter of a budget that warns: `, key bob`; nothing where the budget has one over all calls. */
+function nameCounter({ counter, key_name, threshold_type }: AlertRecord): string {
+  if (!counter) return "";
+  if (counter.kind === "key") return `, key ${key_name ?? counter.id}`;
+  const isOneOfMany = threshold_type === "budget_per_run_usd" || threshold_type === "budget_per_session_usd";
+  return counter.kind === "agent" || !isOneOfMany ? `, ${counter.kind} ${counter.id}` : "";
 }
 
 /** Returns the notification of a rule that fired, or is tested. */
@@ -161,7 +220,7 @@ export function describeAlert(record: AlertRecord, environment: string): Notific
     ? `Test of alert rule ${record.rule_name}: nothing was spent`
     : limit === undefined
     ? `${record.rule_name}: ${value} ${spent}, threshold ${threshold}`
-    : `Budget ${record.rule_name}: ${value} ${spent}, ${threshold} reached`;
+    : `Budget ${record.rule_name}${nameCounter(record)}: ${value} ${spent}, ${threshold} reached`;
   const facts: Fact[] = [{ label: limit === undefined ? "Rule" : "Budget", value: record.rule_name }];
   const add = (label: string, fact: string | null) => {
     if (fact !== null) facts.push({ label, value: fact });
@@ -172,6 +231,7 @@ export function describeAlert(record: AlertRecord, environment: string): Notific
   add("Since", record.window_start);
   // The agent of the call that crossed the threshold; the spend of a time window may be that of all agents.
   add("Last call by", record.agent_id);
+  add("Key", record.key_name ?? record.key_id ?? null);
   add("Session", record.session_id);
   add("Run", record.run_id);
   add("Alert", record.alert_id);
@@ -197,9 +257,6 @@ function usd(value: number): string {
   return formatUsd(parseTotalUsd(value));
 }
 
-/** The columns of an alert that its record is made of. */
-type TestAlert = Parameters<typeof toAlertRecord>[0];
-
 const INSERT_ALERT =
   `INSERT INTO alerts (alert_id, rule_id, rule_name, threshold_type, threshold_nano_usd, severity,
   value_nano_usd, agent_id, triggered_at, is_test)
@@ -215,7 +272,8 @@ export async function testRule(
 ): Promise<RuleTest> {
   const rule = await readRule(ctx.query, ruleId);
   const alert = testAlert(rule, ctx.ids.next("alert"), ctx.clock.now());
-  const notification = describeAlert(toAlertRecord(alert), ctx.environment);
+  const record = toAlertRecord(alert, { keyId: null, keyName: null });
+  const notification = describeAlert(record, ctx.environment);
   const { list: channels } = ctx.channels;
   const results = await sendToChannels(ctx, { notification, record: insertAlert(alert), channels });
   return { alert_id: alert.alertId, results };
@@ -250,7 +308,7 @@ export async function resendAlert(
   }
 }
 
-function testAlert(rule: RuleRow, alertId: string, now: number): TestAlert {
+function testAlert(rule: RuleRow, alertId: string, now: number): RecordedRow {
   return {
     alertId,
     ruleId: rule.ruleId,
@@ -265,11 +323,11 @@ function testAlert(rule: RuleRow, alertId: string, now: number): TestAlert {
     windowStart: null,
     triggeredAt: now,
     isTest: true,
-    budgetLimitNanoUsd: null,
+    ...{ budgetLimitNanoUsd: null, window: null, keyId: null },
   };
 }
 
-function insertAlert(alert: TestAlert): Statement {
+function insertAlert(alert: RecordedRow): Statement {
   const args: SqlValue[] = [
     alert.alertId,
     alert.ruleId,

@@ -1,4 +1,5 @@
 import { and, desc, eq, lt } from "drizzle-orm";
+import { type BudgetReader, entityOf } from "../budgets/mod.ts";
 import type { AlertDetail } from "../contract/alerts/alerts.ts";
 import type { AlertCause, AlertCauses, OtherCauses } from "../contract/alerts/alert_causes.ts";
 import type { CostRow } from "../contract/costs.ts";
@@ -16,7 +17,7 @@ import {
   readStartOfNewest,
 } from "../ledger/mod.ts";
 import { tables } from "../store/mod.ts";
-import { type AlertRow, findAlert, isOfAgent, toAlertRecord } from "./alerts.ts";
+import { type AlertRow, findAlert, isReadableBy, scopeOfWarning, toAlertRecords } from "./alerts.ts";
 import type { AlertContext } from "./context.ts";
 
 const { alertRules, alerts, budgets } = tables;
@@ -31,33 +32,38 @@ const SEARCHED_CALLS = 1_000;
 type Context = Pick<AlertContext, "query" | "store">;
 
 /**
- * Returns an alert with the spending that moved it and the earlier alerts of its rule; with `onlyAgentId`, an alert about
- * that agent alone.
+ * Returns an alert with the spending that moved it and the earlier alerts of its rule; for a reader of one
+ * agent an alert about that agent alone.
  *
  * @throws {PurserError} `not_found`
  */
 export async function explainAlert(
   ctx: Context,
   alertId: string,
-  onlyAgentId?: string,
+  reader?: BudgetReader,
 ): Promise<AlertDetail> {
-  const found = await findAlert(ctx, alertId, onlyAgentId);
+  const found = await findAlert(ctx, alertId, reader);
   if (!found) throw new PurserError("not_found", `Cannot find alert ${alertId} in the history`);
   const { row, alert } = found;
-  const within = onlyAgentId === undefined ? undefined : isOfAgent(ctx.query, onlyAgentId);
+  const within = reader && isReadableBy(ctx.query, reader);
   const [causes, past] = await Promise.all([
-    row.isTest ? null : readCauses(ctx, row, onlyAgentId),
+    row.isTest ? null : readCauses(ctx, row, alert.key_name ?? null, reader?.agentId),
     ctx.query.select().from(alerts)
       .where(and(eq(alerts.ruleId, row.ruleId), lt(alerts.position, row.position), within))
       .orderBy(desc(alerts.position)).limit(PAST),
   ]);
-  return { ...alert, causes, past: past.map(toAlertRecord) };
+  return { ...alert, causes, past: await toAlertRecords(ctx, past, reader) };
 }
 
 /** The calls that an alert measured: those of an agent, a key, a session or a run; without any, all calls. */
 type Measured = { agentId?: string; keyId?: string; sessionId?: string; runId?: string };
 
-async function readCauses(ctx: Context, row: AlertRow, onlyAgentId?: string): Promise<AlertCauses> {
+async function readCauses(
+  ctx: Context,
+  row: AlertRow,
+  keyName: string | null,
+  onlyAgentId?: string,
+): Promise<AlertCauses> {
   const measured = { ...await measuredBy(ctx, row) };
   if (onlyAgentId !== undefined) measured.agentId = onlyAgentId;
   const { agentId, keyId, sessionId } = measured;
@@ -95,6 +101,7 @@ async function readCauses(ctx: Context, row: AlertRow, onlyAgentId?: string): Pr
     measured: {
       agent_id: agentId ?? null,
       key_id: keyId ?? null,
+      ...(keyId !== undefined && { key_name: keyName }),
       session_id: sessionId ?? null,
       run_id: measured.runId ?? null,
     },
@@ -153,10 +160,9 @@ const ofRun = ({ runId, sessionId }: AlertRow): Measured => ({
 /** Returns the calls of the counter of a budget, whose scope begins the claim of the window. */
 async function measuredByBudget(query: Context["query"], row: AlertRow): Promise<Measured> {
   const [budget] = await query.select().from(budgets).where(eq(budgets.budgetId, row.ruleId));
-  const scope = row.window?.slice(0, row.window.lastIndexOf("@")) ?? budget?.scope ?? "";
-  if (scope === "") return {};
-  const [, kind, id] = /^(run|session|key) (.*)$/s.exec(scope) ?? [];
-  if (id === undefined) return { agentId: scope };
+  const counter = entityOf(scopeOfWarning(row) ?? budget?.scope ?? "");
+  if (!counter) return {};
+  const { kind, id } = counter;
   if (kind === "run") return ofRun(row);
-  return kind === "session" ? { sessionId: id } : { keyId: id };
+  return kind === "agent" ? { agentId: id } : kind === "session" ? { sessionId: id } : { keyId: id };
 }

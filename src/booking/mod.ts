@@ -7,4 +7,4 @@ export type { BookedReport } from "../contract/cost_events.ts";
 export { contentOf, estimateTokens, textsOf } from "./answer_text.ts";
 export { type CallSize, CANCELLED, settleUsage, type UsageReport, usageText } from "./settle_usage.ts";
 export { chargeEvidence } from "./charge_evidence.ts";
-export { logRefusal, overshotBudget, type Refused, refusedCall } from "./refused_call.ts";
+export { logRefusal, overshotBudget, refusalEvent, type Refused, refusedCall } from "./refused_call.ts";

@@ -3,6 +3,7 @@ import {
   type Budget,
   budgetExceeded,
   type CallScopes,
+  readRefusingKeys,
   readStandingsOf,
   type Refusal,
 } from "../budgets/mod.ts";
@@ -11,9 +12,11 @@ import { formatUsd, parseTotalUsd, toUsd } from "../kernel/money.ts";
 import { readRunUsage } from "../ledger/mod.ts";
 import { appendEvents, countInSessions, findLogOwner } from "../sessions/mod.ts";
 
-/** The caller of a refused call. */
+/** The caller of a refused call, and the model that it asks for. */
 export interface Refused {
   scopes: CallScopes;
+  provider: string;
+  model: string;
   /** The only agent whose amounts the caller may see. */
   onlyAgentId?: string;
 }
@@ -21,19 +24,22 @@ export interface Refused {
 /** Returns the error for a call that budgets refuse. */
 export async function refusedCall(
   ctx: BookingContext,
-  { scopes, onlyAgentId }: Refused,
+  { scopes, provider, model, onlyAgentId }: Refused,
   { refusals, because }: { refusals: readonly Refusal[]; because?: string },
 ): Promise<BudgetExceededError> {
-  const { runId, above } = scopes;
-  const runCost = runId === null ? null : (await readRunUsage(ctx.store, runId)).cost_usd;
+  const { runId, above, keyId } = scopes;
+  const runCost = runId === null ? null : (await readRunUsage(ctx.store, runId)).cost_usd ?? 0;
+  const isUnpriced = refusals.some(({ reason }) => reason === "unpriced");
   return budgetExceeded({
     action: runId === null ? "Cannot make the model call" : `Cannot make the next model call of run ${runId}`,
     refusals,
     because,
+    model: { provider, model, ...(isUnpriced && { nearest: ctx.prices.nearest?.({ provider, model }) }) },
+    ...{ keyId, keyNames: await readRefusingKeys(ctx, refusals) },
     onlyAgentId,
     logOwner: await findLogOwner(ctx, scopes),
     above,
-    runCostNanoUsd: parseTotalUsd(runCost ?? 0),
+    runCostNanoUsd: runCost === null ? null : parseTotalUsd(runCost),
   });
 }
 
@@ -59,22 +65,29 @@ async function findStrict(ctx: BookingContext, scopes: CallScopes): Promise<Pick
   return standings.find(({ mode }) => mode === "strict") ?? { limitNanoUsd: 0n };
 }
 
+/** Returns the event of a refusal, without its time. */
+export function refusalEvent({ logged: { message, details, facts, withheld } }: BudgetExceededError) {
+  return { type: "budget.refused" as const, payload: { message, ...facts, ...details }, withheld };
+}
+
 /** Logs the refusal of a call outside of a run's loop, whose own log has it; never rejects. */
 export async function logRefusal(
-  ctx: BookingContext,
-  { scopes: { agentId, sessionId, runId } }: Refused,
-  { logged }: BudgetExceededError,
+  ctx: Pick<BookingContext, "store" | "clock" | "log">,
+  { agentId, sessionId, runId }: Pick<CallScopes, "agentId" | "sessionId" | "runId">,
+  error: BudgetExceededError,
 ): Promise<void> {
-  const at = ctx.clock.now();
-  const events = [{
-    agentId,
-    sessionId,
-    runId,
-    event: { type: "budget.refused" as const, at, payload: { message: logged.message, ...logged.details } },
-  }];
+  const { payload, ...rest } = refusalEvent(error);
+  // The log has the sessions that are stored here, and a call may be of another.
+  const facts = { ...payload, ...(sessionId !== null && { session_id: sessionId }) };
+  const event = { ...rest, payload: facts, at: ctx.clock.now() };
+  const events = [{ agentId, sessionId, runId, event }];
   try {
     await ctx.store.write([...appendEvents(events), ...countInSessions(events, [])]);
   } catch (error) {
-    ctx.log.warn("The refusal of a call could not be logged", { run: runId, reason: messageOf(error) });
+    ctx.log.warn("The refusal of a call could not be logged", {
+      agent: agentId,
+      run: runId,
+      reason: messageOf(error),
+    });
   }
 }

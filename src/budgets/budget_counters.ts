@@ -4,7 +4,9 @@ import {
   counterValue,
   DECIDED_POSITION,
   keyScope,
+  sumOfCalls,
   sumOfTail,
+  TOTALS_POSITION,
 } from "../ledger/mod.ts";
 import type { BudgetCounter } from "../contract/budgets/budget_state.ts";
 import type { Statement } from "../store/mod.ts";
@@ -39,41 +41,122 @@ const notNamed = (scope: string, per: string) =>
 const reservedScopes = (prefix: string) =>
   `SELECT DISTINCT scope FROM reservations WHERE scope >= '${prefix}' AND scope < '${prefix.trimEnd()}!' LIMIT ${NEWEST}`;
 
-/** Returns the query for the scopes of the counters of a budget with the most spending since `from`. */
-export function selectCounters(row: BudgetRow, from: number): Statement {
-  const kind = countersOf(row)!;
-  if (kind === "run" || kind === "session") return selectEntities(kind, row);
-  return selectAgentsOrKeys(kind, row, from);
+/** The counters to select. */
+interface CounterQuery {
+  /** The start of the window. */
+  from: number;
+  /** Only sessions of this agent; undefined for all. */
+  owner?: string | undefined;
 }
 
+/** Returns the query for the scopes of the counters of a budget with the most spending since `from`. */
+export function selectCounters(row: BudgetRow, { from, owner }: CounterQuery): Statement {
+  const kind = countersOf(row)!;
+  if (kind === "run" || kind === "session") return selectEntities(kind, row, owner);
+  const { sql, args } = selectAgentsOrKeys(kind, row, from);
+  return { sql: `${sql} LIMIT ${READ_EXACTLY}`, args };
+}
+
+/** Returns the query for a page of the scopes of all counters of a budget, those with the most spending since `from` first. */
+export function selectAllCounters(
+  row: BudgetRow,
+  { limit, offset, ...query }: CounterQuery & { limit: number; offset: number },
+): Statement {
+  const kind = countersOf(row)!;
+  const { sql, args } = kind === "run" || kind === "session"
+    ? selectAllEntities(kind, row, query)
+    : selectAgentsOrKeys(kind, row, query.from, OTHERS[kind]);
+  return { sql: `${sql} LIMIT ${limit} OFFSET ${offset}`, args };
+}
+
+/** Agents and keys that have spent nothing so far have a counter too. */
+const OTHERS = {
+  agent: "UNION SELECT agent_id FROM agents",
+  key: "UNION SELECT 'key ' || key_id FROM api_keys WHERE revoked_at IS NULL",
+};
+
 /** Parameters: 1 per, 2 from. */
-function selectAgentsOrKeys(kind: "agent" | "key", { per }: BudgetRow, from: number): Statement {
+function selectAgentsOrKeys(
+  kind: "agent" | "key",
+  { per }: BudgetRow,
+  from: number,
+  others = "",
+): Required<Pick<Statement, "sql" | "args">> {
   const isOfKind = (scope: string) =>
     kind === "key"
       ? `${scope} >= 'key ' AND ${scope} < 'key!'`
       : `${scope} <> '${ALL_AGENTS}' AND instr(${scope}, ' ') = 0`;
-  const inTail = kind === "key" ? `'${keyScope("")}' || c.key_id` : "c.agent_id";
+  const ofCall = kind === "key" ? `'${keyScope("")}' || c.key_id` : "c.agent_id";
   const value = per === "hour"
     ? counterSum("minute", "s.scope", "?2 - 59999", "9e18")
     : per === "lifetime" && from === 0
     ? counterValue("lifetime", "s.scope")
     : counterSum("day", "s.scope", "?2", "9e18");
   return {
-    sql: `SELECT s.scope FROM (
+    // The calls after the counters are read once, whatever the number of scopes.
+    sql: `WITH tail(scope, cost) AS MATERIALIZED (
+  SELECT ${ofCall}, total(iif(c.at >= ?2, c.cost_nano_usd, 0)) FROM calls c NOT INDEXED
+  WHERE c.position > ${DECIDED_POSITION} ${kind === "key" ? "AND c.key_id IS NOT NULL" : ""} GROUP BY 1
+)
+SELECT s.scope FROM (
   SELECT scope FROM (SELECT scope FROM spend_counters WHERE kind = 'lifetime' AND ${isOfKind("scope")}
     ORDER BY whole_usd DESC LIMIT ${AGENTS})
-  UNION SELECT ${inTail} FROM calls c NOT INDEXED WHERE c.position > ${DECIDED_POSITION}
-    ${kind === "key" ? "AND c.key_id IS NOT NULL" : ""}
+  UNION SELECT scope FROM tail
   UNION SELECT scope FROM (SELECT DISTINCT scope FROM reservations WHERE ${isOfKind("scope")} LIMIT ${NEWEST})
-) s WHERE ${
-      notNamed("s.scope", "?1")
-    } AND ?2 IS NOT NULL ORDER BY ${value} DESC, s.scope LIMIT ${READ_EXACTLY}`,
+  ${others}
+) s LEFT JOIN tail ON tail.scope = s.scope WHERE ${notNamed("s.scope", "?1")}
+ORDER BY ${value} + coalesce(tail.cost, 0) DESC, s.scope`,
     args: [per, from],
   };
 }
 
-/** Parameters: 1 per, 2 the id of the named agent, session or key. */
-function selectEntities(kind: "run" | "session", { per, scope }: BudgetRow): Statement {
+/** SQL for the agent of a session; NULL for one that is unknown, or of several agents. */
+export const sessionOwner = (id: string) =>
+  `coalesce((SELECT o.agent_id FROM sessions o WHERE o.session_id = ${id}),
+  (SELECT CASE WHEN min(o.agent_id) = max(o.agent_id) THEN min(o.agent_id) END FROM calls o WHERE o.session_id = ${id}))`;
+
+/** A run of an agent is its own; a session may be another's, in which it has made calls. */
+const isOwned = (kind: "run" | "session") =>
+  `(?3 IS NULL OR ${kind === "run" ? "true" : `${sessionOwner("s.id")} = ?3`})`;
+
+/**
+ * Selects sessions with calls since `from`, or runs. Parameters: 1 per, 2 the id of the named agent, session or key, 3 the
+ * owner, 4 from.
+ */
+function selectAllEntities(
+  kind: "run" | "session",
+  { per, scope }: BudgetRow,
+  { from, owner }: CounterQuery,
+): Required<Pick<Statement, "sql" | "args">> {
+  const id = `${kind}_id`;
+  const named = entityOf(scope);
+  const isNamed = named === undefined
+    ? "?2 IS NOT NULL"
+    : kind === "session"
+    ? `EXISTS (SELECT 1 FROM calls c INDEXED BY calls_by_session WHERE c.session_id = s.id AND c.${named.kind}_id = ?2)`
+    : `(EXISTS (SELECT 1 FROM run_usage u WHERE u.run_id = s.id AND u.agent_id = ?2)
+      OR EXISTS (SELECT 1 FROM runs r WHERE r.run_id = s.id AND r.agent_id = ?2))`;
+  const value = from === 0
+    ? `${counterValue(kind, "s.id")} + coalesce(tail.cost, 0)`
+    : sumOfCalls("INDEXED BY calls_by_session WHERE c.session_id = s.id AND c.at >= ?4");
+  return {
+    sql: `WITH tail(id, cost) AS MATERIALIZED (
+  SELECT c.${id}, total(c.cost_nano_usd) FROM calls c NOT INDEXED
+  WHERE c.position > ${DECIDED_POSITION} AND c.${id} IS NOT NULL GROUP BY 1
+)
+SELECT '${kind} ' || s.id FROM (
+  SELECT ${id} AS id FROM usage_${kind}s WHERE last_at >= ?4
+  UNION SELECT c.${id} FROM calls c NOT INDEXED WHERE c.position > ${TOTALS_POSITION} AND c.${id} IS NOT NULL AND c.at >= ?4
+  UNION SELECT substr(scope, ${kind.length + 2}) FROM (${reservedScopes(`${kind} `)})
+) s LEFT JOIN tail ON tail.id = s.id
+WHERE ${kind === "session" ? notNamed("'session ' || s.id", "?1") : "?1 IS NOT NULL"} AND ${isNamed}
+  AND ${isOwned(kind)} ORDER BY ${value} DESC, s.id DESC`,
+    args: [per, named?.id ?? "", owner ?? null, from],
+  };
+}
+
+/** Parameters: 1 per, 2 the id of the named agent, session or key, 3 the owner. */
+function selectEntities(kind: "run" | "session", { per, scope }: BudgetRow, owner?: string): Statement {
   const id = `${kind}_id`;
   const named = entityOf(scope);
   const isNamed = (alias: string, has: readonly string[]) =>
@@ -88,10 +171,11 @@ function selectEntities(kind: "run" | "session", { per, scope }: BudgetRow): Sta
     WHERE c.${id} IS NOT NULL AND ${ofCalls}
   UNION ${othersOf(kind, named)}
 ) s WHERE ${kind === "session" ? notNamed("'session ' || s.id", "?1") : "?1 IS NOT NULL"} AND ?2 IS NOT NULL
+  AND ${isOwned(kind)}
 ORDER BY ${counterValue(kind, "s.id")} + ${
       sumOfTail(`c.${id} = s.id`)
     } DESC, s.id DESC LIMIT ${READ_EXACTLY}`,
-    args: [per, named?.id ?? ""],
+    args: [per, named?.id ?? "", owner ?? null],
   };
 }
 

@@ -1,5 +1,4 @@
-import type { BudgetState } from "../contract/budgets/budget_state.ts";
-import type { BudgetCheck } from "../contract/budgets/budget_checks.ts";
+import type { BudgetCounterState, BudgetState } from "../contract/budgets/budget_state.ts";
 import { NEAR_LIMIT, WARNING_DECIMALS } from "../contract/limits.ts";
 import type { BudgetPeriod } from "../contract/values.ts";
 import { type Clock, HOUR_MS, toIso } from "../kernel/clock.ts";
@@ -8,19 +7,19 @@ import { SLICE_UNITS, type Turns } from "../kernel/turns.ts";
 import {
   ALL_AGENTS,
   describePace,
-  keyScope,
   type Pace,
   type PacedWindow,
   readPaces,
   readSessionsOfRuns,
 } from "../ledger/mod.ts";
-import { type Query, type SqlValue, type Statement, type Store, tables } from "../store/mod.ts";
-import { countersOf, selectCounters } from "./budget_counters.ts";
+import type { SqlValue, Statement, Store } from "../store/mod.ts";
+import { readKeyNames } from "../keys/mod.ts";
+import { countersOf, selectAllCounters, selectCounters } from "./budget_counters.ts";
 import type { BudgetRow } from "./budget_fields.ts";
-import { entityOf, scopeText, sessionScope } from "./scopes.ts";
+import { asSeenBy, type BudgetReader } from "./budget_reader.ts";
+import { entityOf } from "./scopes.ts";
 import { readStandings } from "./standings.ts";
 import { windowOf } from "./windows.ts";
-import { and, eq, inArray } from "drizzle-orm";
 
 type StateContext = { store: Store; clock: Pick<Clock, "now">; turns?: Turns };
 
@@ -124,12 +123,21 @@ export async function readFigures(
 
 /**
  * Reads the state of each budget. Of one with many counters it is that of the counter with the most spending in the
- * present window, searched among the newest 1,000 runs or sessions and those of the newest 1,000 calls.
+ * present window, searched among the newest 1,000 runs or sessions and those of the newest 1,000 calls. A reader of one
+ * agent gets no amounts of other agents.
  */
-export async function readStates(ctx: StateContext, rows: readonly BudgetRow[]): Promise<BudgetState[]> {
+export async function readStates(
+  ctx: StateContext,
+  budgets: readonly BudgetRow[],
+  reader?: BudgetReader,
+): Promise<BudgetState[]> {
   const now = ctx.clock.now();
+  const rows = budgets.map((row) => asSeenBy(row, reader) ?? row);
   const many = rows.filter((row) => countersOf(row) !== undefined);
-  const found = await readEach(ctx, many.map((row) => selectCounters(row, fromOf(row, now))));
+  const found = await readEach(
+    ctx,
+    many.map((row) => selectCounters(row, { from: fromOf(row, now), owner: reader?.agentId })),
+  );
   const scopesOf = new Map(many.map((row, index) => [row, found[index]!.map(([scope]) => scope as string)]));
   const counters = rows.flatMap((row): (CounterOf & { row: BudgetRow })[] => {
     const scopes = scopesOf.get(row) ?? [row.scope];
@@ -151,32 +159,36 @@ export async function readStates(ctx: StateContext, rows: readonly BudgetRow[]):
     readKeyNames(ctx, keyIds),
   ]);
   return rows.map((row, index) => {
+    const budget = budgets[index]!;
     const { figures } = largest[index]!;
+    if (asSeenBy(budget, reader) === undefined) return hideAmounts(describeFigures(row, figures));
+    const isOfOthers = reader !== undefined && budget.scope === "";
     const entity = entities[index];
     const unpricedCalls = unpriced.get(row);
     return {
       ...describeFigures(row, figures),
       ...describePace(limitOf(row, figures), paces.get(row), now),
-      ...(scopesOf.has(row) && {
+      ...(countersOf(budget) !== undefined && {
         counter: entity === undefined || isEmpty(figures) ? null : {
           ...entity,
           ...(entity.kind === "run" && { session_id: sessions.get(entity.id) ?? null }),
         },
       }),
       ...(entity?.kind === "key" && { key_name: keyNames.get(entity.id) ?? null }),
-      refused_calls: row.refusedCalls,
-      last_refused_at: row.lastRefusedAt === null ? null : toIso(row.lastRefusedAt),
+      ...(!isOfOthers && {
+        refused_calls: row.refusedCalls,
+        last_refused_at: row.lastRefusedAt === null ? null : toIso(row.lastRefusedAt),
+      }),
       ...(unpricedCalls !== undefined && { unpriced_calls: unpricedCalls }),
     };
   });
 }
 
-const KEY_NAMES = "SELECT key_id, name FROM api_keys WHERE key_id IN (SELECT value FROM json_each(?))";
+type Described = ReturnType<typeof describeFigures>;
 
-async function readKeyNames({ store }: StateContext, ids: readonly string[]): Promise<Map<string, string>> {
-  if (ids.length === 0) return new Map();
-  const { rows } = await store.read({ sql: KEY_NAMES, args: [JSON.stringify(ids)] });
-  return new Map(rows as [string, string][]);
+/** Returns the state of a budget without the amounts of others, and without their pace. */
+function hideAmounts({ window_start, resets_at, state }: Described): BudgetState {
+  return { window_start, resets_at, state, usd_per_hour: null, reaches_at: null };
 }
 
 const WINDOWS: Record<BudgetPeriod, PacedWindow | undefined> = {
@@ -223,6 +235,37 @@ function isMore(a: Figures, b: Figures): boolean {
   return a.spentNanoUsd === b.spentNanoUsd
     ? a.reservedNanoUsd > b.reservedNanoUsd
     : a.spentNanoUsd > b.spentNanoUsd;
+}
+
+/**
+ * Lists the counters of a budget that has many, with the most spending first: those of all agents or active keys, and the
+ * sessions or runs of the present window; none of a budget with one counter. A reader of one agent gets its own.
+ */
+export async function listCounters(
+  ctx: StateContext,
+  budget: BudgetRow,
+  { reader, limit, offset }: { reader?: BudgetReader; limit: number; offset: number },
+): Promise<BudgetCounterState[]> {
+  const row = asSeenBy(budget, reader);
+  if (!row || countersOf(budget) === undefined) return [];
+  const now = ctx.clock.now();
+  const query = { from: fromOf(row, now), owner: reader?.agentId, limit, offset };
+  const scopes = countersOf(row) === undefined
+    ? offset === 0 ? [row.scope] : []
+    : (await ctx.store.readLong(selectAllCounters(row, query))).rows.map(([scope]) => scope as string);
+  const figures = await readFigures(ctx, scopes.map((scope) => ({ row, scope })), now);
+  const entities = scopes.map((scope) => entityOf(scope)!);
+  const idsOf = (kind: string) => entities.flatMap((entity) => entity.kind === kind ? [entity.id] : []);
+  const [sessions, names] = await Promise.all([
+    readSessionsOfRuns(ctx.store, idsOf("run")),
+    readKeyNames(ctx, idsOf("key")),
+  ]);
+  return entities.map((entity, index) => ({
+    ...entity,
+    ...(entity.kind === "key" && { key_name: names.get(entity.id) ?? null }),
+    ...(entity.kind === "run" && { session_id: sessions.get(entity.id) ?? null }),
+    ...describeFigures(row, figures[index]!),
+  }));
 }
 
 /** Reads the rows of each statement; of a database in this process in turn with other work. */
@@ -279,96 +322,4 @@ function countUnpriced(scope: string, per: BudgetPeriod, from: number): Statemen
   return from === 0
     ? { sql: count("unpriced_calls", `total_usage WHERE ${isInScope}`), args: args.slice(0, 1) }
     : { sql: count("unpriced_calls", `daily_usage WHERE day >= ?2 AND ${isInScope}`), args };
-}
-
-/** A call to check: of an agent, in a session, with an API key; a part that is not given is that of no budget. */
-interface CheckedCall {
-  agentId?: string | undefined;
-  sessionId?: string | undefined;
-  keyId?: string | null;
-  /** Leaves out the amounts of counters over all agents. */
-  hidesOthers?: boolean;
-}
-
-const { agents, budgets } = tables;
-
-/** Returns the budgets that apply to a call, the one with the least left first. It reserves nothing. */
-export async function checkBudgets(
-  ctx: { store: Store; query: Query; clock: Pick<Clock, "now"> },
-  call: CheckedCall,
-): Promise<BudgetCheck[]> {
-  const { agentId, sessionId, keyId, hidesOthers = false } = call;
-  const scopes = {
-    agent: agentId,
-    session: sessionId === undefined ? undefined : sessionScope(sessionId),
-    key: keyId == null ? undefined : keyScope(keyId),
-    run: undefined,
-  };
-  const own = [scopes.agent, scopes.session, scopes.key].filter((scope) => scope !== undefined);
-  const matching = await ctx.query.select().from(budgets)
-    .where(and(eq(budgets.enabled, true), inArray(budgets.scope, [ALL_AGENTS, ...own])));
-
-  const counterOf = (row: BudgetRow) => {
-    const kind = countersOf(row);
-    return kind === undefined ? row.scope : scopes[kind];
-  };
-  const applies = (row: BudgetRow) => {
-    const scope = counterOf(row);
-    // Agents and keys have a counter from the start; a call without a key has none in a budget of each key.
-    if (scope === undefined) return row.each === null || row.each === "session";
-    const isNamed = (other: BudgetRow) =>
-      other.scope === scope && other.per === row.per && other.each === null;
-    return row.each === null || !matching.some(isNamed);
-  };
-  const rows: AppliedBudget[] = [
-    ...matching.filter(applies).map((row) => ({ ...row, counter: counterOf(row) })),
-    ...agentId === undefined ? [] : await runBudgetOf(ctx.query, agentId),
-  ];
-  const figures = await readFigures(ctx, rows.map((row) => ({ row, scope: row.counter })));
-  return rows.map((row, index) => ({ row, check: toCheck(row, figures[index]!) }))
-    .sort((a, b) => a.check.left_usd - b.check.left_usd)
-    .map(({ row, check }) => hidesOthers && row.counter === ALL_AGENTS ? withoutAmounts(check) : check);
-}
-
-/** A budget, or an agent's limit of each run, with the counter in which the call would count. */
-type AppliedBudget =
-  & Pick<BudgetRow, "per" | "each" | "mode" | "action" | "limitNanoUsd" | "warnAt" | "countsFrom">
-  & { budgetId: string | null; name: string | null; counter: string | undefined };
-
-function withoutAmounts(check: BudgetCheck): BudgetCheck {
-  const { extra_usd: _extra, spent_usd: _spent, reserved_usd: _reserved, left_usd: _left, ...rest } = check;
-  return rest;
-}
-
-function toCheck(row: AppliedBudget, figures: Figures) {
-  return {
-    budget_id: row.budgetId,
-    name: row.name,
-    per: row.per,
-    scope: row.counter === undefined
-      ? `new ${row.per === "run" ? "run" : "session"}`
-      : scopeText(row.counter),
-    mode: row.mode,
-    action: row.action,
-    limit_usd: toUsd(row.limitNanoUsd),
-    ...describeFigures(row, figures),
-  };
-}
-
-/** Returns the limit that an agent's definition has for each of its runs. */
-async function runBudgetOf(query: Query, agentId: string): Promise<AppliedBudget[]> {
-  const [agent] = await query.select().from(agents).where(eq(agents.agentId, agentId));
-  if (!agent || agent.costBudgetNanoUsd === null) return [];
-  return [{
-    budgetId: null,
-    name: null,
-    per: "run",
-    each: null,
-    mode: agent.budgetMode,
-    action: "refuse",
-    limitNanoUsd: agent.costBudgetNanoUsd,
-    warnAt: [],
-    countsFrom: null,
-    counter: undefined,
-  }];
 }

@@ -1,8 +1,16 @@
 import { and, asc, eq, gt, or, type SQL, sql } from "drizzle-orm";
-import type { Budget, BudgetChanges, BudgetDefinition, BudgetInput } from "../contract/budgets/budgets.ts";
+import type { BudgetCounterState } from "../contract/budgets/budget_state.ts";
+import type {
+  Budget,
+  BudgetChanges,
+  BudgetDefinition,
+  BudgetInput,
+  WholeBudget,
+} from "../contract/budgets/budgets.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { PurserError } from "../kernel/errors.ts";
 import type { Ids } from "../kernel/ids.ts";
+import { nearestName } from "../kernel/nearest_name.ts";
 import type { Turns } from "../kernel/turns.ts";
 import { withoutUndefined } from "../kernel/without_undefined.ts";
 import { keyScope } from "../ledger/mod.ts";
@@ -24,8 +32,11 @@ import {
   valuesOf,
 } from "./budget_fields.ts";
 import { FORGET_HEADROOM } from "./reservations.ts";
-import { readStates } from "./budget_states.ts";
+import { sessionOwner } from "./budget_counters.ts";
+import { listCounters, readStates } from "./budget_states.ts";
+import type { BudgetReader } from "./budget_reader.ts";
 import type { KnownBudgets } from "./known_budgets.ts";
+import { findUnknown, withKeyId } from "./known_scopes.ts";
 import { toHex } from "../kernel/encoding.ts";
 
 /** The parts of a process that budgets use. */
@@ -52,23 +63,21 @@ export async function writeBudgets(
 
 const { budgets } = tables;
 
-/** An API key of one agent, which reads only the budgets of that agent, of its sessions, and of the key itself. */
-export interface BudgetReader {
-  agentId: string;
-  keyId: string | null;
-}
-
-/** SQL for the agent of a session that a budget names; NULL for one that is unknown, or of several agents. */
-const SESSION_OWNER = sql`coalesce(
-  (SELECT s.agent_id FROM sessions s WHERE s.session_id = substr(${budgets.scope}, 9)),
-  (SELECT CASE WHEN min(c.agent_id) = max(c.agent_id) THEN min(c.agent_id) END FROM calls c
-    WHERE c.session_id = substr(${budgets.scope}, 9)))`;
-
+/** Matches the budgets that name the reader's agent, one of its sessions or its key, and those over all calls that bind it. */
 function isReadableBy({ agentId, keyId }: BudgetReader): SQL | undefined {
+  const { scope, each, per, enabled } = budgets;
+  const ownKey = keyId === null ? null : keyScope(keyId);
+  // One with a counter of each agent or key stands aside where another names that one.
+  const isNamed = (own: string | null) =>
+    sql`EXISTS (SELECT 1 FROM budgets o WHERE o.enabled = 1 AND o.scope = ${own} AND o.per = ${per} AND o.each IS NULL)`;
   return or(
-    eq(budgets.scope, agentId),
-    keyId === null ? undefined : eq(budgets.scope, keyScope(keyId)),
-    sql`(substr(${budgets.scope}, 1, 8) = 'session ' AND ${SESSION_OWNER} = ${agentId})`,
+    eq(scope, agentId),
+    ownKey === null ? undefined : eq(scope, ownKey),
+    sql`(substr(${scope}, 1, 8) = 'session ' AND ${
+      sql.raw(sessionOwner("substr(budgets.scope, 9)"))
+    } = ${agentId})`,
+    sql`(${scope} = '' AND ${enabled} = 1 AND CASE ${each} WHEN 'agent' THEN NOT ${isNamed(agentId)}
+      WHEN 'key' THEN ${ownKey} IS NOT NULL AND NOT ${isNamed(ownKey)} ELSE 1 END)`,
   );
 }
 
@@ -83,12 +92,16 @@ export interface BudgetFilter {
   limit: number;
 }
 
+type ReadContext = Pick<BudgetContext, "store" | "query" | "clock" | "turns">;
+
 /** Lists budgets, oldest first, each with its state. */
-export async function listBudgets(
-  ctx: Pick<BudgetContext, "store" | "query" | "clock" | "turns">,
-  filter: BudgetFilter,
-): Promise<Budget[]> {
-  return await withStates(ctx, await selectBudgets(ctx.query, filter));
+export function listBudgets(
+  ctx: ReadContext,
+  filter: BudgetFilter & { reader?: undefined },
+): Promise<WholeBudget[]>;
+export function listBudgets(ctx: ReadContext, filter: BudgetFilter): Promise<Budget[]>;
+export async function listBudgets(ctx: ReadContext, filter: BudgetFilter): Promise<Budget[]> {
+  return await withStates(ctx, await selectBudgets(ctx.query, filter), filter.reader);
 }
 
 async function selectBudgets(query: Query, filter: BudgetFilter): Promise<BudgetRow[]> {
@@ -106,20 +119,42 @@ async function selectBudgets(query: Query, filter: BudgetFilter): Promise<Budget
 }
 
 /** Returns one budget with its state. Throws `not_found`. */
+export function getBudget(ctx: ReadContext, budgetId: string): Promise<WholeBudget>;
+export function getBudget(ctx: ReadContext, budgetId: string, reader?: BudgetReader): Promise<Budget>;
 export async function getBudget(
-  ctx: Pick<BudgetContext, "store" | "query" | "clock" | "turns">,
+  ctx: ReadContext,
   budgetId: string,
   reader?: BudgetReader,
 ): Promise<Budget> {
-  return (await withStates(ctx, [await readBudget(ctx.query, budgetId, reader)]))[0]!;
+  return (await withStates(ctx, [await readBudget(ctx.query, budgetId, reader)], reader))[0]!;
+}
+
+/**
+ * Lists the counters of a budget that has many, those with the most spending first.
+ *
+ * @throws {PurserError} `not_found`
+ */
+export async function listBudgetCounters(
+  ctx: Pick<BudgetContext, "store" | "query" | "clock">,
+  budgetId: string,
+  page: { reader?: BudgetReader; limit: number; offset: number },
+): Promise<BudgetCounterState[]> {
+  return await listCounters(ctx, await readBudget(ctx.query, budgetId, page.reader), page);
 }
 
 async function withStates(
   ctx: Pick<BudgetContext, "store" | "clock" | "turns">,
   rows: readonly BudgetRow[],
+  reader?: BudgetReader,
 ): Promise<Budget[]> {
-  const states = await readStates(ctx, rows);
-  return rows.map((row, index) => ({ ...toDefinition(row), ...states[index]! }));
+  const [states, unknown] = await Promise.all([
+    readStates(ctx, rows, reader),
+    reader ? undefined : findUnknown(ctx, rows.map(({ scope }) => scope)),
+  ]);
+  return rows.map((row, index) => {
+    const name = unknown?.get(row.scope);
+    return { ...toDefinition(row), ...states[index]!, ...(name && { unknown: name }) };
+  });
 }
 
 /** Reads the row of one budget. Throws `not_found`, also for one that the reader may not read. */
@@ -128,6 +163,38 @@ export async function readBudget(query: Query, budgetId: string, reader?: Budget
     .where(and(eq(budgets.budgetId, budgetId), reader && isReadableBy(reader)));
   if (!row) throw new PurserError("not_found", `Cannot find budget ${budgetId}`);
   return row;
+}
+
+const BUDGET_ID = /^bud_[A-Za-z0-9_-]{1,64}$/;
+
+/** The most names among which that of a budget is searched. */
+const MAX_NAMES = 1_000;
+
+/**
+ * Returns the id of the budget that a text names by its id or its name. The id of a budget that was removed is left as it is.
+ *
+ * @throws {PurserError} `invalid` for a name that no budget has, with the nearest one, and for one that several have
+ */
+export async function findBudgetId(
+  { query }: Pick<BudgetContext, "query">,
+  text: string,
+  reader?: BudgetReader,
+): Promise<string> {
+  if (BUDGET_ID.test(text)) return text;
+  const all = await selectBudgets(query, { reader, limit: MAX_NAMES });
+  const ids = all.filter(({ name }) => name === text).map(({ budgetId }) => budgetId);
+  if (ids.length === 1) return ids[0]!;
+  const near = nearestName(text, all.map(({ name }) => name));
+  const message = ids.length > 1
+    ? `${ids.length} budgets are named ${JSON.stringify(text)}; give the id of one: ${
+      ids.slice(0, 10).join(", ")
+    }`
+    : `no budget has the name ${JSON.stringify(text)}${
+      near === undefined ? "" : `; did you mean ${JSON.stringify(near)}?`
+    }`;
+  throw new PurserError("invalid", `Cannot use budget_id: ${message}`, {
+    details: { issues: [{ path: "budget_id", message }] },
+  });
 }
 
 /** The places of the id and the time among the parameters of a write, after the columns. */
@@ -142,7 +209,11 @@ export function insertBudget(row: Omit<BudgetRow, "refusedCalls" | "lastRefusedA
   return { sql: INSERT, args: [...valuesOf(row), row.budgetId, row.createdAt] };
 }
 
-/** Adds a budget that was checked. Spending from before it existed counts. `settle` may add statements to the commit. */
+/**
+ * Adds a budget that was checked. Spending from before it existed counts. `settle` may add statements to the commit.
+ *
+ * @throws {PurserError} `invalid` for a key that is not known
+ */
 export async function createBudget(
   ctx: BudgetContext,
   input: BudgetInput,
@@ -151,7 +222,7 @@ export async function createBudget(
   const now = ctx.clock.now();
   const row: BudgetRow = {
     budgetId: ctx.ids.next("bud"),
-    ...toAuthoredRow(input),
+    ...toAuthoredRow(await withKeyId(ctx, input)),
     createdAt: now,
     updatedAt: now,
     refusedCalls: 0,
@@ -202,7 +273,8 @@ export async function updateBudget(
   await replaceState(`budget ${budgetId}`, async () => {
     const before = await readBudget(ctx.query, budgetId);
     await check?.(toDefinition(before));
-    const after = toAuthoredRow(readBudgetInput({ ...inputOf(before), ...withoutUndefined(changes) }));
+    const named = await withKeyId(ctx, changes, before.scope);
+    const after = toAuthoredRow(readBudgetInput({ ...inputOf(before), ...withoutUndefined(named) }));
     const values = valuesOf(after);
     const changed = AUTHORED_COLUMNS.filter((_, index) => values[index] !== valuesOf(before)[index]);
     if (changed.length === 0) return;
@@ -240,8 +312,6 @@ export type BudgetInCode = BudgetInput & {
   budget_id?: string;
 };
 
-const BUDGET_ID = /^bud_[A-Za-z0-9_-]{1,64}$/;
-
 /**
  * Stores a program's budgets like any other: adds new ones, and updates the others to the program's definitions; fields
  * that it leaves out get their defaults. Raises and the counts of refused calls stay. Budgets that a program no longer
@@ -274,7 +344,11 @@ export async function ensureBudgets(ctx: BudgetContext, budgets: readonly Budget
   }
   const now = ctx.clock.now();
   for (const { budgetId, input } of ensured) {
-    const row = toAuthoredRow(input);
+    const { rows: [stored] } = await ctx.store.read({
+      sql: "SELECT scope FROM budgets WHERE budget_id = ?",
+      args: [budgetId],
+    });
+    const row = toAuthoredRow(await withKeyId(ctx, input, stored?.[0] as string | undefined));
     await writeBudgets(ctx, [insertBudget({ budgetId, ...row, createdAt: now, updatedAt: now })]);
     await updateBudget(ctx, budgetId, inputOf(row));
   }

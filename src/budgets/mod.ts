@@ -23,7 +23,8 @@ export {
   settleReservations,
 } from "./budget_gate.ts";
 export { AHEAD_MS, callerOf, isInWindowsOf } from "./kept_grants.ts";
-export { budgetExceeded, listRefusals, type RefusalFilter } from "./refusals.ts";
+export { budgetExceeded, readRefusingKeys, type RefusedModel } from "./refusals.ts";
+export { listRefusals, type RefusalFilter } from "./list_refusals.ts";
 export { KnownBudgets } from "./known_budgets.ts";
 export {
   FORGET_HEADROOM,
@@ -39,20 +40,23 @@ export {
   reserveElsewhere,
 } from "./reserve_elsewhere.ts";
 export { type CounterState, LOOKED_UP, readStandings, readStandingsOf } from "./standings.ts";
-export { runScope, scopeText, sessionScope } from "./scopes.ts";
+export { entityOf, runScope, scopeText, sessionScope } from "./scopes.ts";
 export { type CallScopes, type CallToDecide, type RunAbove, toCallRow } from "./call_to_decide.ts";
 export { CALL_COLUMNS, CEILING, EACH_STANDING, shareOf, SPENT_IN_ALL, standingsOf } from "./standing_sql.ts";
 export { type BudgetWindow, windowOf } from "./windows.ts";
 export {
   type BudgetContext,
   type BudgetInCode,
-  type BudgetReader,
   createBudget,
   ensureBudgets,
+  findBudgetId,
   getBudget,
+  listBudgetCounters,
   listBudgets,
   removeBudget,
   updateBudget,
 } from "./budgets.ts";
-export { checkBudgets } from "./budget_states.ts";
+export { checkBudgets } from "./budget_checks.ts";
+export type { BudgetReader } from "./budget_reader.ts";
+export { findUnknown } from "./known_scopes.ts";
 export { listRaises, raiseBudget } from "./raises.ts";

@@ -5,13 +5,9 @@ import { PurserError } from "../kernel/errors.ts";
 import { NANO_PER_USD, parseUsd, toUsd } from "../kernel/money.ts";
 import { type Statement, tables } from "../store/mod.ts";
 import type { BudgetRow } from "./budget_fields.ts";
-import {
-  type BudgetContext,
-  type BudgetReader,
-  forgetWarnings,
-  readBudget,
-  writeBudgets,
-} from "./budgets.ts";
+import { readKeyNames } from "../keys/mod.ts";
+import { asSeenBy, type BudgetReader } from "./budget_reader.ts";
+import { type BudgetContext, forgetWarnings, readBudget, writeBudgets } from "./budgets.ts";
 import { holdsAt } from "./budget_states.ts";
 import { windowOf } from "./windows.ts";
 
@@ -21,7 +17,7 @@ const { budgetRaises } = tables;
 
 type RaiseRow = typeof budgetRaises.$inferSelect;
 
-function toRaise(row: RaiseRow): BudgetRaise {
+function toRaise(row: RaiseRow, keyName: string | null): BudgetRaise {
   return {
     raise_id: row.raiseId,
     budget_id: row.budgetId,
@@ -29,6 +25,7 @@ function toRaise(row: RaiseRow): BudgetRaise {
     until: row.until === null ? null : toIso(row.until),
     reason: row.reason,
     key_id: row.keyId,
+    ...(row.keyId !== null && { key_name: keyName }),
     created_at: toIso(row.createdAt),
   };
 }
@@ -79,7 +76,7 @@ export async function raiseBudget(
       },
     );
   }
-  const raise = toRaise(row);
+  const raise = toRaise(row, (await readKeyNames(ctx, [keyId])).get(keyId ?? "") ?? null);
   const { raiseId, extraNanoUsd, until, reason, createdAt } = row;
   const results = await writeBudgets(ctx, [
     { sql: INSERT, args: [raiseId, budgetId, extraNanoUsd, until, reason, keyId, createdAt] },
@@ -100,9 +97,13 @@ function endOf({ per, countsFrom }: BudgetRow, now: number): number | null {
   return per === "hour" ? now + HOUR_MS : windowOf(per, now, countsFrom).resetsAt;
 }
 
-/** Lists the raises of a budget, newest first. Throws `not_found`. */
+/**
+ * Lists the raises of a budget, newest first.
+ *
+ * @throws {PurserError} `not_found`; `forbidden` for a reader of one agent where the amounts are those of others too
+ */
 export async function listRaises(
-  ctx: Pick<BudgetContext, "query">,
+  ctx: Pick<BudgetContext, "query" | "store">,
   budgetId: string,
   { reader, before, limit }: {
     reader?: BudgetReader | undefined;
@@ -110,7 +111,14 @@ export async function listRaises(
     limit: number;
   },
 ): Promise<BudgetRaise[]> {
-  await readBudget(ctx.query, budgetId, reader);
+  const budget = await readBudget(ctx.query, budgetId, reader);
+  if (reader && asSeenBy(budget, reader) === undefined) {
+    throw new PurserError(
+      "forbidden",
+      `Cannot list the raises of budget ${budgetId}: it is over all agents, and this API key is for agent ${reader.agentId} only`,
+      { details: { agent_id: reader.agentId } },
+    );
+  }
   const { createdAt, raiseId } = budgetRaises;
   const rows = await ctx.query.select().from(budgetRaises)
     .where(and(
@@ -122,5 +130,6 @@ export async function listRaises(
         ),
     ))
     .orderBy(desc(createdAt), desc(raiseId)).limit(limit);
-  return rows.map(toRaise);
+  const names = await readKeyNames(ctx, rows.map(({ keyId }) => keyId), reader);
+  return rows.map((row) => toRaise(row, names.get(row.keyId ?? "") ?? null));
 }

@@ -1,10 +1,12 @@
 import { toIso } from "../kernel/clock.ts";
 import { BudgetExceededError } from "../kernel/errors.ts";
 import { formatUsd, toUsd } from "../kernel/money.ts";
+import { readKeyNames } from "../keys/mod.ts";
+import { keyScope } from "../ledger/mod.ts";
 import type { BudgetPeriod } from "../contract/values.ts";
-import { runScope, scopeText } from "./scopes.ts";
+import { entityOf, runScope, scopeText } from "./scopes.ts";
 import type { RunAbove } from "./call_to_decide.ts";
-import { type SqlValue, type Statement, type Store, toObjects } from "../store/mod.ts";
+import type { Statement, Store } from "../store/mod.ts";
 import {
   type CallBounds,
   ceilingOf,
@@ -14,7 +16,6 @@ import {
   type Standing,
   worstOf,
 } from "./decide_call.ts";
-import type { BudgetRefusal } from "../contract/budgets/budget_refusals.ts";
 
 /** Returns whether a budget that only watches would have refused a call; its state includes the call's own reservation. */
 export function wouldRefuse(standing: Standing, call: CallBounds): boolean {
@@ -41,14 +42,48 @@ export interface RefusedCall {
   refusals: readonly Refusal[];
   /** The reason that the call has no bound. */
   because?: string;
+  /** The model that was to be called, and the nearest name with a price where it has none. */
+  model?: RefusedModel;
+  /** The key of its caller. */
+  keyId: string | null;
+  /** The names of the keys whose budgets refuse it. */
+  keyNames: ReadonlyMap<string, string>;
   /** The only agent whose amounts the caller may see; of budgets over more it gets the limits alone. */
   onlyAgentId?: string;
   /** The agent whose amounts its log may have, since its keys read that: see `findLogOwner()`. */
   logOwner: string | null;
   /** The runs above that of the call. */
   above?: readonly RunAbove[];
-  /** The cost of the run so far, which stands for amounts that the caller may not see. */
-  runCostNanoUsd?: bigint;
+  /** The cost of the run so far, which stands for amounts that the caller may not see; null outside of a run. */
+  runCostNanoUsd: bigint | null;
+}
+
+/** The model of a refused call. */
+export interface RefusedModel {
+  provider: string;
+  model: string;
+  nearest?: string | undefined;
+}
+
+/** Reads the names of the keys whose budgets refuse a call. */
+export function readRefusingKeys(
+  ctx: { store: Pick<Store, "read"> },
+  refusals: readonly Refusal[],
+): Promise<ReadonlyMap<string, string>> {
+  return readKeyNames(ctx, refusals.map(({ standing }) => keyIdOf(standing.scope)));
+}
+
+function keyIdOf(scope: string): string | undefined {
+  const entity = entityOf(scope);
+  return entity?.kind === "key" ? entity.id : undefined;
+}
+
+/** The reader of a refusal. */
+interface Reader {
+  /** The only agent whose amounts it may see; null for none, undefined for all. */
+  agentId: string | null | undefined;
+  /** Its key, whose own amounts it may see. */
+  keyId: string | null;
 }
 
 /**
@@ -56,41 +91,67 @@ export interface RefusedCall {
  * `logged` has the amounts that a key of the call's agent may see, also where another caller has made the call.
  */
 export function budgetExceeded(refused: RefusedCall): BudgetExceededError {
-  const { message, details } = describe(refused, refused.onlyAgentId);
-  return new BudgetExceededError(message, details, describe(refused, refused.logOwner));
+  const { keyId, model } = refused;
+  const { message, details } = describe(refused, { agentId: refused.onlyAgentId, keyId });
+  const whole = describe(refused, { agentId: undefined, keyId });
+  return new BudgetExceededError(message, details, {
+    ...describe(refused, { agentId: refused.logOwner, keyId: null }),
+    facts: {
+      reason: refused.refusals[0]!.reason,
+      ...(model && { provider: model.provider, model: model.model }),
+    },
+    withheld: { message: whole.message, ...(keyId !== null && { key_id: keyId }), ...whole.details },
+  });
 }
 
-/** Describes a refusal for a reader of one agent's amounts; undefined for one of all amounts, null for one of none. */
-function describe(
-  { action, refusals, because, above = [], runCostNanoUsd = 0n }: RefusedCall,
-  reader: string | null | undefined,
-) {
+function describe(refused: RefusedCall, reader: Reader) {
+  const { action, refusals, because, model, above = [], runCostNanoUsd, keyNames } = refused;
   const { standing, ...first } = refusals[0]!;
   const agentsAbove = new Map(above.map(({ runId, agentId }) => [runScope(runId), agentId]));
   const isHiddenOf = ({ scope }: Standing) => {
-    if (reader === undefined) return false;
-    if (reader === null || scope === "" || scope.startsWith("key ")) return true;
+    if (reader.agentId === undefined) return false;
+    if (reader.keyId !== null && scope === keyScope(reader.keyId)) return false;
+    if (reader.agentId === null || scope === "" || scope.startsWith("key ")) return true;
     const agent = scope.includes(" ") ? agentsAbove.get(scope) : scope;
-    return agent !== undefined && agent !== reader;
+    return agent !== undefined && agent !== reader.agentId;
   };
   const isAbove = ({ scope }: Standing) => agentsAbove.has(scope);
   const isHidden = isHiddenOf(standing);
+  /** A reader of one agent is shown the name of its own key only. */
+  const keyNameOf = ({ scope }: Standing) => {
+    const id = keyIdOf(scope);
+    if (id === undefined) return undefined;
+    const isKnown = reader.agentId === undefined || id === reader.keyId;
+    return (isKnown ? keyNames.get(id) : undefined) ?? null;
+  };
   const others = refusals.length - 1;
   const more = others === 0
     ? ""
     : others === 1
     ? "; another budget refuses it too"
     : `; ${others} other budgets refuse it too`;
+  const facts = { because, isHidden, model };
   const sentence = standing.budgetId === null
-    ? runSentence(standing, first.reason, { because, isHidden, isAbove: isAbove(standing) })
-    : budgetSentence({ standing, ...first }, { because, isHidden });
+    ? runSentence(standing, first.reason, { ...facts, isAbove: isAbove(standing) })
+    : budgetSentence({ standing, ...first }, { ...facts, keyName: keyNameOf(standing) });
   const isOwnOnly = refusals.every(({ standing }) => standing.budgetId === null && !isAbove(standing));
+  const spent = isHidden ? runCostNanoUsd : standing.settledNanoUsd;
+  const isUnpriced = refusals.some(({ reason }) => reason === "unpriced");
   return {
     message: `${action}: ${sentence}${more}`,
     details: {
-      cost_usd_so_far: toUsd(isHidden ? runCostNanoUsd : standing.settledNanoUsd),
+      cost_usd_so_far: (spent === null ? null : toUsd(spent)) as number,
       budget_usd: toUsd(ceilingOf(standing)),
-      ...(!isOwnOnly && { refused_by: refusals.map((each) => toRefusedBy(each, isHiddenOf(each.standing))) }),
+      ...(isUnpriced && model && {
+        provider: model.provider,
+        model: model.model,
+        nearest_model: model.nearest ?? null,
+      }),
+      ...(!isOwnOnly && {
+        refused_by: refusals.map((each) =>
+          toRefusedBy(each, isHiddenOf(each.standing), keyNameOf(each.standing))
+        ),
+      }),
     },
   };
 }
@@ -99,12 +160,14 @@ function describe(
 function toRefusedBy(
   { standing, reason, neededNanoUsd, fittingOutputTokens }: Refusal,
   isHidden: boolean,
+  keyName: string | null | undefined,
 ): Record<string, unknown> {
   return {
     budget_id: standing.budgetId,
     name: standing.name,
     per: standing.per,
     scope: scopeText(standing.scope),
+    ...(keyName !== undefined && { key_name: keyName }),
     limit_usd: toUsd(standing.limitNanoUsd),
     ...(!isHidden && {
       extra_usd: toUsd(standing.extraNanoUsd),
@@ -119,6 +182,20 @@ function toRefusedBy(
   };
 }
 
+/** The facts of a sentence beside the amounts. */
+interface SentenceFacts {
+  because?: string;
+  isHidden: boolean;
+  model?: RefusedModel;
+}
+
+/** Says that a model has no price, and which name with one is the nearest. */
+function nameUnpriced(model: RefusedModel | undefined): string {
+  if (!model) return "";
+  const nearest = model.nearest === undefined ? "" : ` (the nearest with one is ${model.nearest})`;
+  return `, and none is known for ${model.provider}:${model.model}${nearest}`;
+}
+
 const PERIODS: Record<BudgetPeriod, string> = {
   run: "run",
   session: "session",
@@ -131,11 +208,11 @@ const PERIODS: Record<BudgetPeriod, string> = {
 
 function budgetSentence(
   { standing, reason, neededNanoUsd, fittingOutputTokens }: Refusal,
-  { because, isHidden }: { because?: string; isHidden: boolean },
+  { because, isHidden, model, keyName }: SentenceFacts & { keyName: string | null | undefined },
 ): string {
   const { name, per, scope, mode, resetsAt, extraNanoUsd } = standing;
   const raised = extraNanoUsd === 0n ? "" : `, raised to $${formatUsd(ceilingOf(standing))}`;
-  const whose = scope === "" ? "all agents" : scopeText(scope);
+  const whose = scope === "" ? "all agents" : keyName == null ? scopeText(scope) : `key ${keyName}`;
   const terms = per === "lifetime" ? "in all" : `per ${PERIODS[per]}`;
   const budget = `the ${mode === "strict" ? "strict " : ""}budget “${name}” ($${
     formatUsd(standing.limitNanoUsd)
@@ -159,7 +236,9 @@ function budgetSentence(
     case "unbounded":
       return `${budget} needs a call whose cost is bounded, and ${because ?? "this one is not"}`;
     case "unpriced":
-      return `${budget} needs a model with a known price; add one to "prices" in the config, or set allow_unpriced of the budget`;
+      return `${budget} needs a model with a known price${
+        nameUnpriced(model)
+      }; add one to "prices" in the config, or set allow_unpriced of the budget`;
   }
 }
 
@@ -167,7 +246,7 @@ function budgetSentence(
 function runSentence(
   standing: Standing,
   reason: Refusal["reason"],
-  { because, isHidden, isAbove }: { because?: string; isHidden: boolean; isAbove: boolean },
+  { because, isHidden, isAbove, model }: SentenceFacts & { isAbove: boolean },
 ): string {
   const limit = formatUsd(ceilingOf(standing));
   const run = isAbove ? `${standing.scope} above it` : "it";
@@ -185,69 +264,6 @@ function runSentence(
     case "unbounded":
       return `${budget} needs a call whose cost is bounded, and ${because ?? "this one is not"}`;
     case "unpriced":
-      return `${budget} needs a model with a known price`;
+      return `${budget} needs a model with a known price${nameUnpriced(model)}`;
   }
-}
-
-/** The refused calls to list. */
-export interface RefusalFilter {
-  budgetId?: string;
-  agentId?: string;
-  /** The last refusal of the previous page. */
-  before?: number;
-  limit: number;
-}
-
-/** The refusals among which those of one budget are searched: their budgets are in their payload only. */
-const SEARCHED = 10_000;
-
-/**
- * Lists refused calls, newest first, from the log of events. Their amounts are those that the readers of the log may see.
- * Those of one budget are searched among the 10,000 before the last of the previous page.
- */
-export async function listRefusals(
-  { store }: { store: Pick<Store, "read"> },
-  { budgetId, agentId, before, limit }: RefusalFilter,
-): Promise<BudgetRefusal[]> {
-  const args: SqlValue[] = [];
-  const conditions = ["type = 'budget.refused'"];
-  if (agentId !== undefined) conditions.push(`agent_id = ?${args.push(agentId)}`);
-  if (before !== undefined) conditions.push(`event_id < ?${args.push(before)}`);
-  const index = agentId === undefined ? "refusals_latest" : "refusals_of_agent";
-  const latest = `SELECT event_id, at, agent_id, session_id, run_id, payload FROM events INDEXED BY ${index}
-WHERE ${conditions.join(" AND ")} ORDER BY event_id DESC`;
-  const sql = budgetId === undefined
-    ? `${latest} LIMIT ?${args.push(limit)}`
-    : `SELECT * FROM (${latest} LIMIT ${SEARCHED}) WHERE EXISTS (
-  SELECT 1 FROM json_each(payload, '$.refused_by') r WHERE r.value ->> 'budget_id' = ?${args.push(budgetId)}
-) LIMIT ?${args.push(limit)}`;
-  return toObjects<Row>(await store.read({ sql, args })).map(toRefusal);
-}
-
-interface Row {
-  event_id: bigint;
-  at: bigint;
-  agent_id: string;
-  session_id: string | null;
-  run_id: string | null;
-  payload: string;
-}
-
-type Payload = Partial<Pick<BudgetRefusal, "message" | "cost_usd_so_far" | "budget_usd" | "refused_by">>;
-
-function toRefusal(row: Row): BudgetRefusal {
-  const { message = "", cost_usd_so_far = null, budget_usd = null, refused_by = [] }: Payload = JSON.parse(
-    row.payload,
-  );
-  return {
-    event_id: Number(row.event_id),
-    at: toIso(Number(row.at)),
-    agent_id: row.agent_id,
-    session_id: row.session_id,
-    run_id: row.run_id,
-    message,
-    cost_usd_so_far,
-    budget_usd,
-    refused_by,
-  };
 }

@@ -1,7 +1,7 @@
 import type { NanoUsd } from "../kernel/money.ts";
 import { DATABASE_NOW, type Statement, type Store } from "../store/mod.ts";
 import type { BudgetGate } from "./budget_gate.ts";
-import { budgetExceeded } from "./refusals.ts";
+import { budgetExceeded, readRefusingKeys } from "./refusals.ts";
 import { isElsewhere } from "./reservations.ts";
 
 /** A request to reserve for a call that is made elsewhere. */
@@ -36,7 +36,7 @@ interface ElsewhereContext {
  * @throws {BudgetExceededError} naming the budgets that refuse the call
  */
 export async function reserveElsewhere(
-  { gate }: Pick<ElsewhereContext, "gate">,
+  { gate, store }: ElsewhereContext,
   request: ElsewhereRequest,
   { onlyAgentId, findLogOwner }: { onlyAgentId?: string; findLogOwner: () => Promise<string | null> },
 ): Promise<ReservedUntil> {
@@ -46,6 +46,11 @@ export async function reserveElsewhere(
     action: `Cannot reserve for a call of agent ${request.agentId}`,
     refusals: admission.refusals,
     because: "this one has no worst_case_usd",
+    ...{
+      keyId: request.keyId,
+      keyNames: await readRefusingKeys({ store }, admission.refusals),
+      runCostNanoUsd: null,
+    },
     logOwner: await findLogOwner(),
     ...(onlyAgentId !== undefined && { onlyAgentId }),
   });

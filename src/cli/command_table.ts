@@ -13,6 +13,7 @@ import {
 import { alertsHistory, alertsResend } from "./commands/alerts/alerts_history.ts";
 import { budgetsCheck, budgetsList, budgetsRemove, budgetsShow } from "./commands/budgets/budgets.ts";
 import { budgetsAdd, budgetsRaise, budgetsSet } from "./commands/budgets/change_budgets.ts";
+import { budgetsRefusals } from "./commands/budgets/refusals.ts";
 import { channelsList, channelsTry } from "./commands/channels/channels.ts";
 import { completions } from "./commands/completions.ts";
 import { cost } from "./commands/cost/cost.ts";
@@ -21,7 +22,7 @@ import { dashboard } from "./commands/dashboard.ts";
 import { demo } from "./commands/demo.ts";
 import { doctor } from "./commands/doctor.ts";
 import { gatewayEnv } from "./commands/gateway/gateway_env.ts";
-import { keysCreate, keysList, keysRevoke } from "./commands/keys/keys.ts";
+import { keysCreate, keysList, keysRevoke, keysRotate } from "./commands/keys/keys.ts";
 import { pricesShow, pricesUpdate } from "./commands/prices/prices.ts";
 import { profilesAdd, profilesList, profilesRemove } from "./commands/profiles/profiles.ts";
 import { report } from "./commands/report/report.ts";
@@ -77,6 +78,7 @@ export const COMMANDS: readonly Command[] = [
   budgetsRaise,
   budgetsRemove,
   budgetsCheck,
+  budgetsRefusals,
   alertsList,
   alertsAdd,
   alertsSet,
@@ -90,6 +92,7 @@ export const COMMANDS: readonly Command[] = [
   channelsTry,
   keysCreate,
   keysList,
+  keysRotate,
   keysRevoke,
   profilesList,
   profilesAdd,

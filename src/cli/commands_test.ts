@@ -165,11 +165,16 @@ first    helper  completed         6      3      91  $0.0001468  2026-11-21 09:3
       err: /There are more/,
     },
     { line: "sessions list --limit 0", code: 2, err: /--limit: 0 is not a whole number/ },
-    { line: "sessions list --agent none", out: "No sessions of agent none\n" },
+    {
+      line: "sessions list --agent hepler",
+      code: 3,
+      err:
+        "error: Cannot find agent hepler: it is not defined, and no call of it is booked; did you mean helper?\n",
+    },
     {
       line: "sessions show third",
       out:
-        /^Session {6}third\nAgent {8}looper\nStatus {7}budget_exceeded\n[^]*\nRun run_\d+ {2}budget_exceeded\nCannot make the next model call of run [^]*\nSTEP {2}TOOLS {7}INPUT {2}OUTPUT {8}COST {2}CALL\n {3}1 {2}calculator .* {2}call_\d+\n/,
+        /^Session {6}third\nAgent {8}looper\nStatus {7}budget_exceeded\n[^]*\nRun run_\d+ {2}budget_exceeded\nCannot make the next model call of run [^]*\nSTEP {2}TIME \(UTC\) {2}AGENT {3}MODEL {6}TOOLS {7}INPUT {2}CACHED {2}OUTPUT {8}COST {2}CALL\n {3}1 {2}09:30:00 {4}looper {2}demo:loop {2}calculator .* {2}call_\d+\n/,
     },
     { line: "sessions show third --json", out: /^\{"session_id":"third".*\}\n$/ },
     { line: "sessions show nope", code: 3, err: "error: Cannot find session nope\n" },

@@ -168,11 +168,14 @@ const LIVE_VALUES: Readonly<Record<LiveValue, (ctx: LiveContext) => Promise<Offe
   },
   key: async ({ connect }) => {
     const { api } = await connect();
-    const keys = await (await api.keys.$get({ query: { status: "active", limit: LIMIT } })).json();
-    return keys.map(({ key_id, name, scopes }) => ({
-      value: key_id,
-      description: `${name}, ${scopes.join(", ")}`,
-    }));
+    const keys = (await (await api["key-names"].$get({ query: { limit: LIMIT } })).json())
+      .filter(({ status }) => status === "active");
+    const isUnique = (name: string) => keys.filter((key) => key.name === name).length === 1;
+    return keys.map(({ key_id, name }) =>
+      SAFE_VALUE.test(name) && isUnique(name) && !name.startsWith("key_")
+        ? { value: name, description: key_id }
+        : { value: key_id, description: name }
+    );
   },
   model: async ({ line, connect }) => {
     const query = { group_by: "model" as const, limit: LIMIT };

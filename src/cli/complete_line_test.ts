@@ -21,7 +21,13 @@ Deno.test("completion offers commands, options and the values of enumerations", 
   assert.deepEqual(await offered(books, "ag"), ["agents"]);
   assert.deepEqual(await offered(books, "agents |"), ["list", "show", "set", "remove"]);
   assert.deepEqual(await offered(books, "help al"), ["alerts"]);
-  assert.deepEqual(await offered(books, "cost --s"), ["--split", "--sort", "--since", "--server"]);
+  assert.deepEqual(await offered(books, "cost --s"), [
+    "--split",
+    "--sort",
+    "--since",
+    "--session",
+    "--server",
+  ]);
   assert.deepEqual(await offered(books, "cost e"), ["explain"]);
   assert.deepEqual(await offered(books, "reprice u"), ["undo"]);
   assert.deepEqual(await offered(books, "cost --by m"), ["model"]);

@@ -1,4 +1,5 @@
 import { DEFAULT_MAX_BODY_BYTES } from "../contract/limits.ts";
+import type { PriceOverride } from "../contract/price_override.ts";
 import { DURABILITIES } from "../contract/values.ts";
 import type { ConfigFile } from "./file/parse_config_file.ts";
 import { PurserError } from "../kernel/errors.ts";
@@ -132,6 +133,19 @@ export async function loadConfig(input: {
     );
   }
   return config;
+}
+
+/**
+ * Reads the prices of a config file again.
+ *
+ * @throws {PurserError} `invalid` as `loadConfig()`, for any setting of the file
+ */
+export async function readConfigPrices(
+  path: string,
+  { env, profile }: { env: Environment; profile: string | undefined },
+): Promise<readonly PriceOverride[]> {
+  const { parseConfigFile } = await import("./file/parse_config_file.ts");
+  return parseConfigFile(await readTextFile(path), { path, env, profile }).file.prices ?? [];
 }
 
 function limitsOf({ limits = {} }: ConfigFile): Pick<Config, "limits" | "requestLimits"> {

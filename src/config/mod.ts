@@ -2,7 +2,7 @@
 export type { PriceOverride } from "../contract/price_override.ts";
 export { CHANNEL_NAME, type ChannelConfig, DEFAULT_CHANNEL_TIMEOUT_MS, nameChannels } from "./channels.ts";
 export { describeIssue } from "./file/describe_issue.ts";
-export { loadConfig, openProfiles, readKeyFile } from "./load_config.ts";
+export { loadConfig, openProfiles, readConfigPrices, readKeyFile } from "./load_config.ts";
 export {
   type Config,
   type ConfigOptions,

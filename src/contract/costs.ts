@@ -39,6 +39,10 @@ export const CostRow = z.object({
     description: "The API key that requested the calls; null for the calls without one",
     example: "key_01k9qv3v8c7e9g1j3m5p7r9t1w",
   }),
+  key_name: z.string().nullable().optional().openapi({
+    description: "The name of that key; null for the calls without one",
+    example: "laptop",
+  }),
   hour: Time.optional(),
   day: z.string().optional().openapi({ format: "date", example: "2026-11-21" }),
   tag_key: z.string().optional().openapi({ example: "customer" }),

@@ -36,6 +36,12 @@ const shape = {
   expires_at: Time.nullable().openapi({ description: "Null for never" }),
   last_used_at: Time.nullable().openapi({ description: "To the minute; null for never" }),
   revoked_at: Time.nullable(),
+  rotated_at: Time.optional().openapi({
+    description: "When it got its present secret; absent for the first one",
+  }),
+  previous_valid_until: Time.optional().openapi({
+    description: "Until when the secret before is accepted too; absent where it isn't",
+  }),
   web_sessions: Count.openapi({ description: "Sessions of the dashboard that were signed in with the key" }),
 };
 
@@ -50,6 +56,28 @@ export const NewApiKey = z.object({
   }),
 }).openapi("NewApiKey");
 export type NewApiKey = z.infer<typeof NewApiKey>;
+
+/** A key's name alone, which readers without access to keys need. */
+export const KeyName = z.object({ key_id: KeyId, name: shape.name, status: KeyStatus }).openapi("KeyName");
+export type KeyName = z.infer<typeof KeyName>;
+
+/** The longest time for which the secret before is accepted beside a new one. */
+const MAX_GRACE_SECONDS = 30 * 86_400;
+
+export const KeyRotationBody = z.strictObject({
+  grace_seconds: z.number().int().min(0).max(MAX_GRACE_SECONDS).optional().openapi({
+    format: "int32",
+    description:
+      "How long the present secret is accepted beside the new one; 0 if not given: it ends at once",
+  }),
+  expires_at: z.iso.datetime({ offset: true }).nullish().openapi({
+    format: "date-time",
+    description:
+      "A new expiry time of the key, null for none; unchanged if not given. An expired key needs one",
+    example: "2027-02-19T09:30:00.000Z",
+  }),
+}).openapi("KeyRotationBody");
+export type KeyRotationBody = z.infer<typeof KeyRotationBody>;
 
 export const ApiKeyBody = z.strictObject({
   name: Label,

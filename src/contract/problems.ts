@@ -2,7 +2,7 @@ import { z } from "@hono/zod-openapi";
 import { type ErrorCode, STATUS } from "../kernel/errors.ts";
 import { MAX_ISSUES, MAX_SNAPSHOT_ISSUES } from "./limits.ts";
 import { RefusedBy } from "./budgets/budget_refusals.ts";
-import { AgentId, CallId, Count, id, RunId, SessionId, Usd } from "./parts.ts";
+import { AgentId, CallId, CostUsd, Count, id, RunId, SessionId, Usd } from "./parts.ts";
 
 /**
  * Problem documents: one schema per code, so that `code` determines the type of `details`. Only the OpenAPI document
@@ -37,8 +37,15 @@ const DETAILS: Partial<Record<ErrorCode, () => z.ZodType>> = {
     }).optional(),
   budget_exceeded: () =>
     z.looseObject({
-      cost_usd_so_far: Usd.openapi({
-        description: "Spent so far in the narrowest budget that refused, such as that of the run",
+      cost_usd_so_far: CostUsd.openapi({
+        description:
+          "Spent so far in the narrowest budget that refused, such as that of the run; null outside of a run for a key " +
+          "of one agent where other agents count too",
+      }),
+      provider: z.string().optional().openapi({ description: "With `model`, where that has no known price" }),
+      model: z.string().optional(),
+      nearest_model: z.string().nullable().optional().openapi({
+        description: "The nearest name with a price, as `provider:model`",
       }),
       budget_usd: Usd.openapi({ description: "The limit of that budget, with its raises" }),
       refused_by: z.array(RefusedBy).optional().openapi({

@@ -17,7 +17,10 @@ export const RepricingFilter = z.strictObject({
   from: BodyTime.optional().openapi({ description: "Inclusive; a date, or a time with its zone" }),
   to: BodyTime.optional().openapi({ description: "Exclusive; a date, or a time with its zone" }),
   provider: z.string().optional().openapi({ example: "openai" }),
-  model: z.string().optional().openapi({ example: "gpt-6-luna" }),
+  model: z.string().optional().openapi({
+    description: "The model, or `provider:model`",
+    example: "gpt-6-luna",
+  }),
   agent_id: AgentId.optional(),
   estimated: z.boolean().optional().openapi({
     description: "Only calls whose tokens are an estimate, or only others; default: both",
@@ -59,9 +62,13 @@ export const RepricedModel = z.object({ provider: z.string(), model: z.string(),
 export type RepricedModel = z.infer<typeof RepricedModel>;
 
 export const Repricing = z.object({
-  repricing_id: RepricingId.nullable().openapi({ description: "Null for a dry run, which is not stored" }),
+  repricing_id: RepricingId.nullable().openapi({
+    description: "Null for a dry run, and where no cost would change: these are not stored",
+  }),
   status: z.enum(REPRICING_STATUSES).openapi({
-    description: "`applying` and `undoing` are continued by the next request to apply or undo it",
+    description:
+      "`dry_run`: nothing was booked, also where `apply` was given and no cost would change. `applying` and `undoing` are " +
+      "continued by the next request to apply or undo it",
   }),
   filter: RepricingFilter,
   ...sums,

@@ -28,6 +28,11 @@ export const Session = z.object({
     description: "The snapshot that the session was last restored from",
   }),
   active_run_id: z.string().nullable().openapi({ description: "The run in progress" }),
+  models: z.array(z.string()).optional().openapi({
+    description:
+      "The models that it has called, as `provider:model`, those with the most calls first, at most a hundred; absent in lists",
+    example: ["anthropic:claude-sonnet-4-6", "anthropic:claude-haiku-4-5"],
+  }),
   created_at: Time,
   updated_at: Time,
 }).openapi("Session");

@@ -75,7 +75,14 @@ export const REPEATS = ["cooldown", "once_per_window"] as const;
 export type Repeat = typeof REPEATS[number];
 
 /** The kinds of anomalies that the monitor detects. */
-export const ANOMALY_KINDS = ["repeated_tool_call", "growing_input", "costly_call", "fast_calls"] as const;
+export const ANOMALY_KINDS = [
+  "repeated_tool_call",
+  "growing_input",
+  "costly_call",
+  "costly_run",
+  "costly_hour",
+  "fast_calls",
+] as const;
 export type AnomalyKind = typeof ANOMALY_KINDS[number];
 
 /** The groupings of cost reports. */

@@ -79,9 +79,10 @@ export async function admit(
     throw new PurserError("unavailable", "Cannot make the call: its client has left while it waited");
   });
   if (admission.go) return { ...admission, prices };
-  const refused = { scopes, onlyAgentId: caller.agentId ?? undefined };
+  const { provider } = target;
+  const refused = { scopes, provider, model: request.model, onlyAgentId: caller.agentId ?? undefined };
   const error = await refusedCall(ctx, refused, { refusals: admission.refusals, because });
-  await logRefusal(ctx, refused, error);
+  await logRefusal(ctx, scopes, error);
   throw error;
 }
 

@@ -1,6 +1,7 @@
 import { Buffer } from "node:buffer";
 import { contentOf, type UsageReport } from "../booking/mod.ts";
 import { type Fields, isFields, type Statement, trackAnswerUsage } from "../pricing/mod.ts";
+import { errorKindOf, isError } from "./call_facts.ts";
 import type { Wire } from "./wires/wire.ts";
 
 /** The facts of one answer, read beside its bytes. */
@@ -17,6 +18,8 @@ export interface AnswerReader {
   end(): void;
   /** Returns true once it has sent counts that are not all 0. */
   hasTokens(): boolean;
+  /** The kind of the error that it has, such as `overloaded_error`, or `error`. */
+  readonly errorKind: string | undefined;
 }
 
 /** Creates the reader of an answer by its wire. `request` is the body of its request. The headers of the answer may state its cost. */
@@ -33,9 +36,11 @@ export function readAnswer(
   /** Measures the text of a whole answer, which is needed only for an estimate. */
   let measure: (() => number) | undefined;
   let responseId: string | undefined;
+  let errorKind: string | undefined;
 
   function take(part: Fields): void {
     usage.take(part);
+    if (isError(part)) errorKind ??= errorKindOf(part) ?? "error";
     responseId ??= [part.response, part.message, part].flatMap((holder) =>
       isFields(holder) ? [holder.id, holder.responseId] : []
     ).find((id): id is string => typeof id === "string" && id.length <= 200);
@@ -78,6 +83,9 @@ export function readAnswer(
       return measure?.() ?? outputBytes;
     },
     hasTokens,
+    get errorKind() {
+      return errorKind;
+    },
   };
 }
 

@@ -81,6 +81,7 @@ export async function bookAnswer(
     trace.failed(error);
     ctx.gateway.isLedgerDown = true;
     if (grant) await ctx.gate.release(grant).catch(() => {});
+    gatewayRequest.note?.({ error_code: "internal", reason: `it could not be booked: ${messageOf(error)}` });
     // The money is spent: a call that is not in the ledger must at least be in the log.
     ctx.log.error("A model call was made and could not be booked", {
       cost_event: toCostEvent(call),

@@ -5,6 +5,7 @@ import type { HeaderFields } from "../kernel/header_fields.ts";
 import type { RecentMap } from "../kernel/recent_map.ts";
 import type { Turns } from "../kernel/turns.ts";
 import type { Attribution, Caller } from "./attribution.ts";
+import type { CallFacts } from "./call_facts.ts";
 import type { HiddenSecrets } from "./hidden_secrets.ts";
 import type { LiveCall } from "./live_calls.ts";
 import type { Send } from "./pooled_send.ts";
@@ -46,6 +47,8 @@ export interface GatewayRequest {
   attribution: Attribution;
   /** Reads the body. */
   body(): Promise<Uint8Array<ArrayBuffer>>;
+  /** Adds facts to the line that the log has of the request. */
+  note?(facts: CallFacts): void;
   /** Aborts when the client leaves before it was answered. */
   readonly signal?: AbortSignal | undefined;
 }

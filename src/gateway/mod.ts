@@ -8,6 +8,7 @@ import { createPooledSend, hasProxy } from "./pooled_send.ts";
 import type { ProviderAnswer } from "./provider_answer.ts";
 
 export { type Attribution, type Caller, readAttribution } from "./attribution.ts";
+export type { CallFacts } from "./call_facts.ts";
 export type { GatewayContext, GatewayRequest, GatewayState } from "./context.ts";
 export { endQuietCalls, type LiveCall } from "./live_calls.ts";
 export { authorizationOf } from "./headers.ts";

@@ -11,6 +11,7 @@ import { admit } from "./admit.ts";
 import { checkRequested, checkShown, keepModels } from "./allowed_models.ts";
 import { type AnswerReader, readAnswer } from "./answer_reader.ts";
 import { bookAnswer, type PassedCall } from "./book_answer.ts";
+import { errorKindOf, noteEnd, noteStatus } from "./call_facts.ts";
 import type { GatewayContext, GatewayRequest } from "./context.ts";
 import { splitEvents, splitList } from "./events.ts";
 import { answerHeaders, requestHeaders } from "./headers.ts";
@@ -50,6 +51,7 @@ export async function passRequest(ctx: GatewayContext, request: GatewayRequest):
   const body = await parseBody(ctx, bytes);
   const { wire } = endpoint;
   const model = wire.read(body, endpoint.model === undefined ? undefined : checkModel(endpoint.model));
+  request.note?.({ model: model.model });
   checkRequested(model.model, body, wire.known, request.caller);
   return await passCall(ctx, { request, upstream, wire, model, body, bytes });
 }
@@ -78,6 +80,7 @@ async function passCall(
   const inputBytes = estimateInputBytes(body, bytes.length);
   const admitted = await admit(ctx, request, model, { body: bytes, inputBytes });
   const callId = ctx.ids.next("call");
+  request.note?.({ call_id: callId });
   const { agentId, sessionId, runId } = request.attribution;
   const facts = { agentId, sessionId, runId, provider, model: model.model, isStreamed: model.isStreamed };
   const passed: PassedCall = {
@@ -126,6 +129,11 @@ async function passCall(
       ...{ wire, reader, live, hidesUsage: asked.isAdded, onDisconnect: upstream.onDisconnect },
       signal: request.signal,
       async book(brokenBy?: unknown) {
+        noteEnd(
+          request,
+          reader,
+          brokenBy === undefined ? undefined : live.cancelledBy ?? messageOf(brokenBy),
+        );
         try {
           await bookAnswer(ctx, passed, reader.report(brokenBy), reader);
         } finally {
@@ -196,6 +204,8 @@ async function passWhole(
     if (call.costNanoUsd !== null) headers["x-purser-cost-usd"] = formatUsd(call.costNanoUsd);
   } else await release(new Error(`status ${response.status}`));
   checkStatus(provider, response);
+  if (response.ok) noteEnd(passed.gatewayRequest, reader, undefined);
+  else noteStatus(passed.gatewayRequest, response, reader.errorKind);
   return { status: response.status, headers, body: hidden.inBytes(bytes, text) };
 }
 
@@ -217,6 +227,9 @@ async function passFree(
     const hidden = hideSecrets(ctx, provider);
     const headers = answerHeaders(response.headers, hidden);
     const bytes = method === "HEAD" ? null : hidden.inBytes(await readWhole(ctx, response, live));
+    if (!response.ok) {
+      noteStatus(request, response, bytes ? errorKindOf(tryParse(decoder.decode(bytes))) : undefined);
+    }
     const isFiltered = endpoint.shows === "models" && models !== null && bytes !== null && response.ok;
     const kept = isFiltered ? keepModels(tryParse(decoder.decode(bytes)), models) : bytes;
     return { status: response.status, headers, body: kept };

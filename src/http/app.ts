@@ -62,7 +62,7 @@ export function createLazyApp(core: Core): FetchHandler {
         app = await loading;
       } catch (error) {
         apps.delete(resource); // the next request tries again
-        return errorResponse(core, request, error, env?.logged?.id ?? core.ids.next("req"));
+        return errorResponse(core, request, error, env?.logged ?? { id: core.ids.next("req") });
       }
       return await app.fetch(request, env);
     },
@@ -79,12 +79,12 @@ function mountRoutes(
   const streamed = modules.flatMap((module) => module.createStreamedRoutes?.(core) ?? []);
   const app = createRouter();
   app.onError((error, c) => {
-    const requestId = c.env?.logged?.id ?? core.ids.next("req");
-    return errorResponse(core, c.req.raw, error, requestId, c.get("isReplayed") && { [REPLAYED]: "true" });
+    const line = c.env?.logged ?? { id: core.ids.next("req") };
+    return errorResponse(core, c.req.raw, error, line, c.get("isReplayed") && { [REPLAYED]: "true" });
   });
   app.notFound((c) => {
     const { error, headers } = explainUnknownRoute(app, c);
-    return errorResponse(core, c.req.raw, error, "", headers);
+    return errorResponse(core, c.req.raw, error, c.env?.logged ?? { id: "" }, headers);
   });
   app.use(addUniversalHeaders, markJson, nameRequests(core.telemetry));
   const permissions = permissionsOf(...streamed, ...routers);

@@ -1,11 +1,14 @@
 import type { Context } from "hono";
-import { AgentId, QueryTime } from "../contract/parts.ts";
+import type { CostRow } from "../contract/costs.ts";
+import { AgentId, QueryTime, SessionId } from "../contract/parts.ts";
 import { TAG_LIMITS, tagIssues, tagKeyOf, type Tags } from "../contract/tags/tags.ts";
 import { PurserError } from "../kernel/errors.ts";
 import { shorten } from "../kernel/text.ts";
+import { findKey, readKeyNames } from "../keys/mod.ts";
 import { type CostFilter, type CostScope, isTimed } from "../ledger/mod.ts";
+import type { Core } from "../service/mod.ts";
 import { z } from "./create_route.ts";
-import { narrowToAgent, onlyAgentOf, outOfReach } from "./middleware/agent_reach.ts";
+import { narrowToAgent, onlyAgentOf, outOfReach, readerOf } from "./middleware/agent_reach.ts";
 import type { ApiEnv } from "./middleware/principal.ts";
 
 /** The parameters of cost reports that select calls. */
@@ -17,9 +20,10 @@ export const scopeQuery = {
     example: "gpt-6-luna",
   }),
   key_id: z.string().optional().openapi({
-    description: "Only calls that were requested with this API key",
+    description: "Only calls that were requested with this API key: its id, or its name",
     example: "key_01k9qv3v8c7e9g1j3m5p7r9t1w",
   }),
+  session_id: SessionId.optional().openapi({ description: "Only calls of this session" }),
   tag: z.union([z.string(), z.array(z.string()).max(TAG_LIMITS.tags)]).optional().openapi({
     type: "array",
     items: { type: "string" },
@@ -50,6 +54,7 @@ interface ScopeQuery {
   provider?: string;
   model?: string;
   key_id?: string;
+  session_id?: string;
   tag?: string | string[];
   from?: number;
   to?: number;
@@ -58,7 +63,11 @@ interface ScopeQuery {
 }
 
 /** Returns the calls that a request selects, if its key may read them. Throws `invalid` or `forbidden`. */
-export function scopeOf(c: Pick<Context<ApiEnv>, "env">, query: ScopeQuery): CostScope {
+export async function scopeOf(
+  c: Pick<Context<ApiEnv>, "env">,
+  core: Pick<Core, "store" | "clock">,
+  query: ScopeQuery,
+): Promise<CostScope> {
   const { from, to, provider, model, compare_from, compare_to = from } = query;
   checkOrder({ from, to }, ["from", "to"]);
   if (compare_from === undefined) {
@@ -71,11 +80,37 @@ export function scopeOf(c: Pick<Context<ApiEnv>, "env">, query: ScopeQuery): Cos
     to,
     provider,
     model,
-    keyId: query.key_id,
+    keyId: query.key_id === undefined ? undefined : await findKeyId(c, core, query.key_id),
+    sessionId: query.session_id,
     tags: query.tag === undefined ? undefined : readTagFilters([query.tag].flat()),
     agentId: narrowToAgent(c, query.agent_id),
     ...(compare_from !== undefined && { compare: { from: compare_from, to: compare_to } }),
   };
+}
+
+/** Returns the id of the key that a request names. Throws `invalid` for one that its reader may not know. */
+export async function findKeyId(
+  c: Pick<Context<ApiEnv>, "env">,
+  core: Pick<Core, "store" | "clock">,
+  text: string,
+): Promise<string> {
+  return (await findKey(core, text, { path: "key_id", reader: readerOf(c) })).keyId;
+}
+
+/** Adds the names of keys to rows that are of a key, if their reader may know them. */
+export async function withKeyNames<Row extends Pick<CostRow, "key_id">>(
+  c: Pick<Context<ApiEnv>, "env">,
+  core: Pick<Core, "store">,
+  rows: readonly Row[],
+): Promise<(Row & { key_name?: string | null })[]> {
+  const names = await readKeyNames(core, rows.map(({ key_id }) => key_id), readerOf(c));
+  const withName = (fields: [string, unknown][]) =>
+    fields.flatMap(([name, value]): [string, unknown][] =>
+      name === "key_id" ? [[name, value], ["key_name", names.get(String(value)) ?? null]] : [[name, value]]
+    );
+  return rows.map((row) =>
+    row.key_id === undefined ? row : Object.fromEntries(withName(Object.entries(row))) as Row
+  );
 }
 
 /** Parses tags from `key:value`. */

@@ -53,20 +53,31 @@ export class PurserError extends Error {
 }
 
 interface BudgetAmounts {
+  /** On the wire null for a key of one agent outside of a run, where the spending is that of other agents too. */
   cost_usd_so_far: number;
   budget_usd: number;
+}
+
+/** The parts of a refusal that the log of its session has. */
+export interface LoggedRefusal {
+  message: string;
+  details: ErrorDetails;
+  /** Further facts for the log, such as the model. */
+  facts?: ErrorDetails;
+  /** All amounts, and the API key, for readers of all agents. */
+  withheld?: ErrorDetails;
 }
 
 /** Thrown before the next model call of a run whose budget does not allow it. Money is in USD. */
 export class BudgetExceededError extends PurserError {
   declare details: BudgetAmounts & ErrorDetails;
   /** The error for the log of its session, which may be read by others than the caller: with fewer amounts. */
-  declare readonly logged: { message: string; details: ErrorDetails };
+  declare readonly logged: LoggedRefusal;
 
   constructor(
     message: string,
     details: BudgetAmounts & ErrorDetails,
-    logged: { message: string; details: ErrorDetails } = { message, details },
+    logged: LoggedRefusal = { message, details },
   ) {
     super("budget_exceeded", message, { details });
     this.name = "BudgetExceededError";

@@ -4,7 +4,7 @@
 export function nearestName(name: string, known: readonly string[]): string | undefined {
   const allowed = Math.floor(name.length / 2);
   const ranked = known
-    .map((candidate) => ({ candidate, distance: distanceOf(name.toLowerCase(), candidate) }))
+    .map((candidate) => ({ candidate, distance: distanceOf(name.toLowerCase(), candidate.toLowerCase()) }))
     .filter(({ distance }) => distance <= allowed)
     .sort((a, b) => a.distance - b.distance);
   return ranked[0]?.candidate;

@@ -5,7 +5,7 @@ import type { KeyContext } from "./context.ts";
 import { hashSecret, newSecret, writeKeyText } from "./key_text.ts";
 import { countSessions } from "./session_rows.ts";
 import { and, desc, eq, gt, isNotNull, isNull, lt, lte, or } from "drizzle-orm";
-import { type SqlValue, type Store, tables } from "../store/mod.ts";
+import { replaceState, requireThat, type SqlValue, type Store, tables } from "../store/mod.ts";
 import { DAY_MS, toIso } from "../kernel/clock.ts";
 
 export type KeyRow = typeof tables.apiKeys.$inferSelect;
@@ -33,6 +33,10 @@ function toApiKey(row: KeyRow, now: number, sessions = 0): ApiKey {
     expires_at: time(row.expiresAt),
     last_used_at: time(row.lastUsedAt),
     revoked_at: time(row.revokedAt),
+    ...(row.rotatedAt !== null && { rotated_at: toIso(row.rotatedAt) }),
+    ...(row.previousUntil !== null && row.previousUntil > now && {
+      previous_valid_until: toIso(row.previousUntil),
+    }),
     web_sessions: statusOf(row, now) === "active" ? sessions : 0,
   };
 }
@@ -59,14 +63,21 @@ export interface NewKey {
   expiresAt: number | null;
 }
 
+/** SQL for the condition that a key is active at a time. */
+const isActive = (now: string) => `revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ${now})`;
+
 const INSERT = `INSERT INTO api_keys (key_id, name, hash, scopes, agent_id, models, created_at, expires_at)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?)`;
+SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8
+WHERE NOT EXISTS (SELECT 1 FROM api_keys WHERE name = ?2 AND ${isActive("?7")})`;
+const IS_INSERTED = "SELECT 1 FROM api_keys WHERE key_id = ?";
+const NAMESAKE = `SELECT key_id FROM api_keys WHERE name = ?1 AND key_id <> ?2 AND ${isActive("?3")} LIMIT 1`;
 
 /**
  * Creates a key. Its text is only in the result; the database has a hash of its secret part. From the first key on,
  * authentication is required.
  *
- * @throws {PurserError} `invalid` without a name or scope, for an expiry in the past, and for `admin` limited to one agent
+ * @throws {PurserError} `invalid` without a name or scope, for an expiry in the past, and for `admin` limited to one agent;
+ * `conflict` where an active key has the name: a person's spending would begin at 0 again with a second one
  */
 export async function createKey(
   ctx: Pick<KeyContext, "store" | "clock" | "ids" | "keyCache">,
@@ -84,16 +95,35 @@ export async function createKey(
     createdAt: now,
     lastUsedAt: null,
     revokedAt: null,
+    ...{ rotatedAt: null, previousHash: null, previousUntil: null },
   };
-  await ctx.store.write([{
+  const results = await ctx.store.write([{
     sql: INSERT,
     args: [
       ...[row.keyId, row.name, row.hash, JSON.stringify(row.scopes), row.agentId],
       ...[row.models && JSON.stringify(row.models), now, row.expiresAt],
     ],
-  }]);
+  }, { sql: IS_INSERTED, args: [row.keyId] }]);
+  if (results[1]!.rows.length === 0) throw await nameTaken(ctx, "make the API key", row);
   ctx.keyCache.recordCreation();
   return { ...toApiKey(row, now), key: writeKeyText(row.keyId, secret) };
+}
+
+async function nameTaken(
+  { store, clock }: Pick<KeyContext, "store" | "clock">,
+  action: string,
+  { keyId, name }: Pick<KeyRow, "keyId" | "name">,
+): Promise<PurserError> {
+  const { rows: [other] } = await store.read({ sql: NAMESAKE, args: [name, keyId, clock.now()] });
+  const id = other === undefined ? "another key" : String(other[0]);
+  return new PurserError(
+    "conflict",
+    `Cannot ${action}: the active key ${id} has the name ${
+      JSON.stringify(name)
+    }; give it a new secret with ` +
+      "purser keys rotate, or use another name",
+    { details: other === undefined ? {} : { key_id: id } },
+  );
 }
 
 function check({ name, scopes, agentId, models, expiresAt }: NewKey, now: number): void {
@@ -120,6 +150,8 @@ const { apiKeys } = tables;
 export interface KeyFilter {
   limit: number;
   status?: KeyStatus;
+  /** The exact name. */
+  name?: string;
   /** The last key of the previous page. */
   before?: { createdAt: number; keyId: string };
 }
@@ -127,12 +159,13 @@ export interface KeyFilter {
 /** Lists keys, newest first, including revoked and expired ones. */
 export async function listKeys(
   ctx: Pick<KeyContext, "store" | "query" | "clock">,
-  { limit, status, before }: KeyFilter,
+  { limit, status, name, before }: KeyFilter,
 ): Promise<ApiKey[]> {
   const now = ctx.clock.now();
   const { createdAt, keyId } = apiKeys;
   const rows = await ctx.query.select().from(apiKeys).where(and(
     status && hasStatus(status, now),
+    name === undefined ? undefined : eq(apiKeys.name, name),
     before &&
       or(lt(createdAt, before.createdAt), and(eq(createdAt, before.createdAt), lt(keyId, before.keyId))),
   )).orderBy(desc(createdAt), desc(keyId)).limit(limit);
@@ -191,16 +224,89 @@ export async function revokeKey(
   if (results[1]!.rows.length === 0) throw keyNotFound(keyId);
 }
 
+/** A new secret for a key. */
+export interface Rotation {
+  /** The time for which the present secret is accepted beside the new one. */
+  graceMs?: number;
+  /** The new expiry, null for none; undefined: unchanged. */
+  expiresAt?: number | null;
+}
+
+const IS_SAME =
+  "EXISTS (SELECT 1 FROM api_keys WHERE key_id = ?1 AND hash = ?2 AND revoked_at IS NULL AND expires_at IS ?3)";
+const HAS_NAMESAKE = `EXISTS (SELECT 1 FROM api_keys WHERE name = ?1 AND key_id <> ?2 AND ${isActive("?3")})`;
+const ROTATE =
+  `UPDATE api_keys SET hash = ?2, previous_hash = ?3, previous_until = ?4, rotated_at = ?5, expires_at = ?6
+WHERE key_id = ?1`;
+
+/**
+ * Gives a key a new secret, whose text is only in the result; its id, budgets and permissions stay. The secret before ends at
+ * once, or after a time; the key's sessions of the dashboard end. With a check, only the key that has passed it is changed.
+ *
+ * @throws {PurserError} `not_found`; `conflict` for a revoked key, and for an expired one that gets no new expiry, or whose
+ * name an active key has meanwhile; `invalid` for an expiry in the past
+ */
+export async function rotateKey(
+  ctx: Pick<KeyContext, "store" | "clock" | "keyCache">,
+  keyId: string,
+  { graceMs = 0, expiresAt }: Rotation = {},
+  check?: (current: ApiKey) => void | Promise<void>,
+  secret: string = newSecret(),
+): Promise<ApiKey & { key: string }> {
+  return await replaceState(`API key ${keyId}`, async () => {
+    const now = ctx.clock.now();
+    const before = await readKey(ctx.store, keyId);
+    if (!before) throw keyNotFound(keyId);
+    await check?.(toApiKey(before, now));
+    const status = statusOf(before, now);
+    const refuse = (state: string) =>
+      new PurserError("conflict", `Cannot give API key ${keyId} a new secret: ${state}`);
+    if (status === "revoked") throw refuse("it was revoked, which is permanent; make a new key");
+    if (status === "expired" && expiresAt === undefined) {
+      throw refuse(`it expired at ${toIso(before.expiresAt!)}; give it a new expiry too`);
+    }
+    if (expiresAt != null && expiresAt <= now) throw invalid("expires_at", "it would have expired already");
+    const row: KeyRow = {
+      ...before,
+      ...{
+        hash: hashSecret(secret),
+        previousHash: before.hash,
+        previousUntil: now + graceMs,
+        rotatedAt: now,
+      },
+      expiresAt: expiresAt === undefined ? before.expiresAt : expiresAt,
+    };
+    if (status === "expired") {
+      const { rows: [has] } = await ctx.store.read({
+        sql: `SELECT ${HAS_NAMESAKE}`,
+        args: [row.name, keyId, now],
+      });
+      if (has![0] === 1n) throw await nameTaken(ctx, `give API key ${keyId} a new expiry`, row);
+    }
+    await ctx.store.write([
+      requireThat({ sql: IS_SAME, args: [keyId, before.hash, before.expiresAt] }),
+      ...status === "expired"
+        ? [requireThat({ sql: `NOT ${HAS_NAMESAKE}`, args: [row.name, keyId, now] })]
+        : [],
+      { sql: ROTATE, args: [keyId, row.hash, row.previousHash, row.previousUntil, now, row.expiresAt] },
+      { sql: "DELETE FROM web_sessions WHERE key_id = ?", args: [keyId] },
+      { sql: "DELETE FROM web_codes WHERE key_id = ?", args: [keyId] },
+    ]);
+    ctx.keyCache.clear();
+    return { ...toApiKey(row, now), key: writeKeyText(keyId, secret) };
+  });
+}
+
 const READ =
-  `SELECT key_id, name, hash, scopes, agent_id, models, created_at, expires_at, last_used_at, revoked_at
-FROM api_keys WHERE key_id = ?`;
+  `SELECT key_id, name, hash, scopes, agent_id, models, created_at, previous_hash, expires_at, last_used_at, revoked_at,
+  rotated_at, previous_until FROM api_keys WHERE key_id = ?`;
 
 /** Reads the row of a key, if it exists. Written as SQL, because it runs on each request. */
 export async function readKey(store: Pick<Store, "read">, keyId: string): Promise<KeyRow | undefined> {
   const { rows: [row] } = await store.read({ sql: READ, args: [keyId] });
   if (!row) return undefined;
-  const [id, name, hash, scopes, agentId, models, createdAt, ...times] = row;
-  const [expiresAt, lastUsedAt, revokedAt] = times.map(toTime);
+  const [id, name, hash, scopes, agentId, models, createdAt, previousHash, ...times] = row;
+  const [expiresAt, lastUsedAt, revokedAt, rotatedAt, previousUntil] = times.map(toTime);
   return {
     keyId: id as string,
     name: name as string,
@@ -212,6 +318,9 @@ export async function readKey(store: Pick<Store, "read">, keyId: string): Promis
     expiresAt: expiresAt!,
     lastUsedAt: lastUsedAt!,
     revokedAt: revokedAt!,
+    rotatedAt: rotatedAt!,
+    previousHash: previousHash as string | null,
+    previousUntil: previousUntil!,
   };
 }
 
@@ -238,12 +347,14 @@ export interface KeyReport {
   expiring: DueKey[];
   /** Keys that have expired within the last week while in use, latest first. */
   lapsed: DueKey[];
+  /** Names that several active keys have, with the ids of these. */
+  shared: { name: string; keyIds: string[] }[];
 }
 
 const WEEK_MS = 7 * DAY_MS;
 const MAX_NAMED = 5;
 
-const ACTIVE = "revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ?1)";
+const ACTIVE = isActive("?1");
 const COUNT = `SELECT count(*), coalesce(sum(${ACTIVE}), 0),
   coalesce(sum(${ACTIVE} AND EXISTS (SELECT 1 FROM json_each(scopes) WHERE value = 'admin')), 0) FROM api_keys`;
 const EXPIRING = `SELECT key_id, name, expires_at FROM api_keys
@@ -255,14 +366,20 @@ WHERE revoked_at IS NULL AND expires_at <= ?1 AND expires_at > ?1 - ${WEEK_MS} A
   AND NOT EXISTS (SELECT 1 FROM api_keys n WHERE n.name = k.name AND n.created_at > k.created_at)
 ORDER BY expires_at DESC LIMIT ${MAX_NAMED}`;
 
+const SHARED = `SELECT name, json_group_array(key_id) FROM api_keys WHERE ${ACTIVE}
+GROUP BY name HAVING count(*) > 1 ORDER BY name LIMIT ${MAX_NAMED}`;
+
 /** Counts the keys, and names those that need attention. */
 export async function checkKeys({ store, clock }: Pick<KeyContext, "store" | "clock">): Promise<KeyReport> {
   const args = [clock.now()];
-  const [counts, expiring, lapsed] = await store.readAll(
-    [COUNT, EXPIRING, LAPSED].map((sql) => ({ sql, args })),
+  const [counts, expiring, lapsed, shared] = await store.readAll(
+    [COUNT, EXPIRING, LAPSED, SHARED].map((sql) => ({ sql, args })),
   );
   const [all, active, admin] = counts!.rows[0]!.map(Number) as [number, number, number];
-  return { all, active, admin, expiring: expiring!.rows.map(toDueKey), lapsed: lapsed!.rows.map(toDueKey) };
+  return {
+    ...{ all, active, admin, expiring: expiring!.rows.map(toDueKey), lapsed: lapsed!.rows.map(toDueKey) },
+    shared: shared!.rows.map(([name, ids]) => ({ name: String(name), keyIds: JSON.parse(String(ids)) })),
+  };
 }
 
 function toDueKey([keyId, name, expiresAt]: readonly unknown[]): DueKey {

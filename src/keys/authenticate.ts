@@ -1,7 +1,8 @@
 import { createHash } from "node:crypto";
 import { MINUTE_MS, toIso } from "../kernel/clock.ts";
-import { messageOf, PurserError } from "../kernel/errors.ts";
+import { type ErrorDetails, messageOf, PurserError } from "../kernel/errors.ts";
 import { type KeyRow, readKey, statusOf } from "./api_keys.ts";
+import type { VerifiedKey } from "./shared_keys.ts";
 import type { KeyContext } from "./context.ts";
 import { hasHash, parseKeyText } from "./key_text.ts";
 import type { Principal } from "./principal.ts";
@@ -40,15 +41,23 @@ export async function authenticate(
 }
 
 /** Returns the principal of a key whose secret was right, and records its use. Throws `unauthorized` unless it is active. */
-export function usePrincipal(ctx: Omit<KeyContext, "ids" | "query">, row: KeyRow): Principal {
+export function usePrincipal(ctx: Omit<KeyContext, "ids" | "query">, row: VerifiedKey): Principal {
   const status = statusOf(row, ctx.clock.now());
-  if (status === "revoked") throw unauthorized("Cannot use the API key: it was revoked");
+  const details = { key_id: row.keyId, key_name: row.name };
+  if (status === "revoked") throw unauthorized("Cannot use the API key: it was revoked", details);
+  if (status === "expired" && row.isReplaced) {
+    throw unauthorized("Cannot use the API key: it got a new secret; use that one", details);
+  }
   if (status === "expired") {
-    throw unauthorized(`Cannot use the API key: it expired at ${toIso(row.expiresAt!)}; make a new one`);
+    throw unauthorized(
+      `Cannot use the API key: it expired at ${toIso(row.expiresAt!)}; make a new one`,
+      details,
+    );
   }
   recordUse(ctx, row);
-  const { keyId, scopes, agentId, name, models } = row;
-  return { keyId, scopes, agentId, name, models };
+  const { keyId, scopes, agentId, name, models, hash } = row;
+  const principal = { keyId, scopes, agentId, name, models, secretHash: hash };
+  return row.isReplaced ? { ...principal, isReplaced: true } : principal;
 }
 
 /** Looks up a key that is not known to be valid, and reports the result. */
@@ -57,7 +66,7 @@ async function attempt(
   text: string,
   digest: string,
   end?: (isValid: boolean) => void,
-): Promise<KeyRow> {
+): Promise<VerifiedKey> {
   try {
     const row = await findKey(ctx, text, digest);
     end?.(true);
@@ -74,21 +83,30 @@ async function findKey(
   ctx: Pick<KeyContext, "store" | "keyCache">,
   text: string,
   digest: string,
-): Promise<KeyRow> {
+): Promise<VerifiedKey> {
   const row = await ctx.keyCache.get(digest, () => verify(ctx, text));
   if (row === undefined) throw unauthorized("Cannot use the API key: it is not known here");
   return row;
 }
 
-/** Returns the row of a key if the secret is right. Throws `unauthorized` for what is no whole key. */
-async function verify({ store }: Pick<KeyContext, "store">, text: string): Promise<KeyRow | undefined> {
+/**
+ * Returns the row of a key if the secret is right; with a secret that was replaced, the row expires when that ends. Throws
+ * `unauthorized` for what is no whole key.
+ */
+async function verify({ store }: Pick<KeyContext, "store">, text: string): Promise<VerifiedKey | undefined> {
   const parsed = parseKeyText(text);
   if (parsed.is === "foreign") throw unauthorized("Cannot use the API key: it is not one of Purser's, psr_…");
   if (parsed.is === "damaged") {
     throw unauthorized("Cannot use the API key: it is cut off or mistyped; copy all of it again");
   }
   const row = await readKey(store, parsed.keyId);
-  return hasHash(parsed.secret, row?.hash) ? row : undefined;
+  const [isPresent, isReplaced] = [row?.hash, row?.previousHash ?? undefined].map((hash) =>
+    hasHash(parsed.secret, hash)
+  );
+  if (isPresent) return row;
+  if (!isReplaced || !row) return undefined;
+  const expiresAt = Math.min(row.previousUntil!, row.expiresAt ?? Infinity);
+  return { ...row, hash: row.previousHash!, expiresAt, isReplaced };
 }
 
 /**
@@ -97,7 +115,7 @@ async function verify({ store }: Pick<KeyContext, "store">, text: string): Promi
  */
 export function createKeyCheck(
   ctx: Pick<KeyContext, "store" | "clock" | "keyCache">,
-  { keyId, webSession }: Principal,
+  { keyId, webSession, secretHash }: Principal,
 ): () => Promise<boolean> {
   const { store, clock, keyCache } = ctx;
   return async () => {
@@ -105,7 +123,9 @@ export function createKeyCheck(
     const row = webSession === undefined
       ? await keyCache.getById(keyId, () => readKey(store, keyId))
       : await keyCache.getById(webSession, () => readSessionKey(ctx, webSession));
-    return row !== undefined && statusOf(row, clock.now()) === "active";
+    if (row === undefined || statusOf(row, clock.now()) !== "active") return false;
+    if (webSession !== undefined || secretHash === undefined || row.hash === secretHash) return true;
+    return row.previousHash === secretHash && clock.now() < row.previousUntil!;
   };
 }
 
@@ -118,8 +138,14 @@ export async function readSessionKey(
   return session && await readKey(ctx.store, session.keyId);
 }
 
-export function unauthorized(message: string): PurserError {
-  return new PurserError("unauthorized", message);
+/** Refuses to begin a session of the dashboard by a secret that was replaced: the session would outlive it. */
+export function checkPresentSecret({ isReplaced }: Principal): void {
+  if (!isReplaced) return;
+  throw unauthorized("Cannot sign in with this secret: the API key got a new one; use that one");
+}
+
+export function unauthorized(message: string, details?: ErrorDetails): PurserError {
+  return new PurserError("unauthorized", message, details && { details });
 }
 
 const RECORD_USE = `UPDATE api_keys SET last_used_at = ?2

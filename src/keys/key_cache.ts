@@ -1,6 +1,5 @@
 import type { Clock } from "../kernel/clock.ts";
-import type { KeyRow } from "./api_keys.ts";
-import { newSharedKeys, type SharedKeys } from "./shared_keys.ts";
+import { newSharedKeys, type SharedKeys, type VerifiedKey } from "./shared_keys.ts";
 
 /** The time for which a change of the keys by another instance may stay undetected on a shared database. */
 export const KEY_CACHE_MS = 5_000;
@@ -12,9 +11,9 @@ const MAX_CACHED_KEYS = 1_000;
 /** The cache of the API keys of a process. */
 export interface KeyCache {
   /** Returns the row of a key that was verified recently, else the result of `verify`. Only valid keys are cached. */
-  get(digest: string, verify: () => Promise<KeyRow | undefined>): Promise<KeyRow | undefined>;
+  get(digest: string, verify: () => Promise<VerifiedKey | undefined>): Promise<VerifiedKey | undefined>;
   /** Returns the row of a key that was read within `KEY_CHECK_MS`, else the result of `read`. */
-  getById(keyId: string, read: () => Promise<KeyRow | undefined>): Promise<KeyRow | undefined>;
+  getById(keyId: string, read: () => Promise<VerifiedKey | undefined>): Promise<VerifiedKey | undefined>;
   /**
    * Returns whether there has ever been a key, which never becomes false again. With `mustRead`, a cached `false` is not used
    * on a shared database.
@@ -32,7 +31,7 @@ export interface KeyCache {
 
 interface Reading {
   since: number;
-  row: Promise<KeyRow | undefined>;
+  row: Promise<VerifiedKey | undefined>;
 }
 
 /** Creates the cache of a process. A database of one process is always read; a shared one once per `KEY_CACHE_MS`. */
@@ -45,7 +44,7 @@ export function createKeyCache(
   let looking: { since: number; found: Promise<boolean> } | undefined;
   const isFresh = (since: number) => clock.monotonic() - since < KEY_CACHE_MS;
 
-  function recordValid(digest: string, row: KeyRow | undefined): KeyRow | undefined {
+  function recordValid(digest: string, row: VerifiedKey | undefined): VerifiedKey | undefined {
     if (!row || known.valid.has(digest)) return row;
     known.valid.add(digest);
     if (known.valid.size > MAX_CACHED_KEYS) known.valid.delete(known.valid.values().next().value!);
@@ -54,8 +53,8 @@ export function createKeyCache(
 
   async function read(
     digest: string,
-    verify: () => Promise<KeyRow | undefined>,
-  ): Promise<KeyRow | undefined> {
+    verify: () => Promise<VerifiedKey | undefined>,
+  ): Promise<VerifiedKey | undefined> {
     const { generation } = known;
     const reading = { since: clock.monotonic(), row: verify() };
     readings.set(digest, reading);

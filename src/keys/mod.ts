@@ -1,4 +1,4 @@
-/** API keys: creates, lists, revokes and authenticates them. */
+/** API keys: creates, lists, rotates, revokes, names and authenticates them. */
 export {
   allows,
   checkKeys,
@@ -9,9 +9,17 @@ export {
   listKeys,
   type NewKey,
   revokeKey,
+  rotateKey,
 } from "./api_keys.ts";
+export { findKey, type KeyReader, listKeyNames, type NamedKey, readKeyNames } from "./key_names.ts";
 export type { ApiKey } from "../contract/keys.ts";
-export { authenticate, createKeyCheck, hasUsableKey, isAuthRequired } from "./authenticate.ts";
+export {
+  authenticate,
+  checkPresentSecret,
+  createKeyCheck,
+  hasUsableKey,
+  isAuthRequired,
+} from "./authenticate.ts";
 export type { Principal } from "./principal.ts";
 export { newSharedKeys, type SharedKeys } from "./shared_keys.ts";
 export { createKeyCache, KEY_CACHE_MS, KEY_CHECK_MS, type KeyCache } from "./key_cache.ts";

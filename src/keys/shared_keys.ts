@@ -1,5 +1,8 @@
 import type { KeyRow } from "./api_keys.ts";
 
+/** The row of a key whose secret was right; `isReplaced`: by the secret before the present one. */
+export type VerifiedKey = KeyRow & { isReplaced?: boolean };
+
 /** The values of the cache of API keys, without promises, so that requests at the edge can share them. */
 export interface SharedKeys {
   /** True if there has ever been a key; undefined before the first check. */
@@ -7,7 +10,7 @@ export interface SharedKeys {
   /** The time of that check. */
   checkedAt: number;
   /** Verified keys by the digest of their text, with the time of the verification. */
-  verified: Map<string, { since: number; row: KeyRow }>;
+  verified: Map<string, { since: number; row: VerifiedKey }>;
   /** The digests of keys whose secret was right. */
   valid: Set<string>;
   /** Counts the calls of `clear()`. */

@@ -2,7 +2,7 @@ import { MINUTE_MS } from "../kernel/clock.ts";
 import { toHex } from "../kernel/encoding.ts";
 import { messageOf } from "../kernel/errors.ts";
 import { readKey } from "./api_keys.ts";
-import { readSessionKey, unauthorized, usePrincipal } from "./authenticate.ts";
+import { checkPresentSecret, readSessionKey, unauthorized, usePrincipal } from "./authenticate.ts";
 import type { Principal } from "./principal.ts";
 import type { KeyContext } from "./context.ts";
 import { hashSecret } from "./key_text.ts";
@@ -43,6 +43,7 @@ export async function createWebSession(
   principal: Principal,
   token: string = newSessionToken(),
 ): Promise<NewWebSession> {
+  checkPresentSecret(principal);
   const now = clock.now();
   const [hash, expiresAt] = [hashSecret(token), now + LONGEST_MS];
   await store.write([

@@ -26,6 +26,7 @@ export function conditionsOf(scope: CostScope, args: SqlValue[]): string[] {
   if (scope.provider !== undefined) add("provider = ?", scope.provider);
   if (scope.model !== undefined) add("(model = ? OR provider || ':' || model = ?)", scope.model, scope.model);
   if (scope.keyId !== undefined) add("key_id = ?", scope.keyId);
+  if (scope.sessionId !== undefined) add("session_id = ?", scope.sessionId);
   if (hasTags(scope)) add("tags IS NOT NULL");
   for (const [key, value] of Object.entries(scope.tags ?? {})) add(`${tagValue(`tag:${key}`)} = ?`, value);
   return all;

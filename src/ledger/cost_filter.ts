@@ -15,6 +15,8 @@ export interface CostScope extends TimeSpan {
   provider?: string;
   /** The API key that requested the calls. */
   keyId?: string;
+  /** The calls of one session, which are read one by one. */
+  sessionId?: string;
   /** Tags that a call has, all of them. */
   tags?: Tags;
   /** A second span, whose sums are beside those of the first. */

@@ -15,6 +15,8 @@ interface Source {
   where?: string;
   /** SQL for the columns that it has under another name. */
   columns: { readonly [Name in KeyColumn]?: string };
+  /** True if its rows have the tags of the calls. */
+  hasTags?: true;
 }
 
 const TOTALS: Source = { table: "usage_totals", time: "", counters: COUNTERS, columns: {} };
@@ -35,7 +37,15 @@ const CALLS: Source = {
 const TAIL: Source = { ...CALLS, table: "calls NOT INDEXED", where: `position > ${TOTALS_POSITION}` };
 
 /** The calls with tags, read by an index of their own. */
-const TAGGED: Source = { ...CALLS, table: "calls INDEXED BY calls_by_tags", where: "tags IS NOT NULL" };
+const TAGGED: Source = {
+  ...CALLS,
+  table: "calls INDEXED BY calls_by_tags",
+  where: "tags IS NOT NULL",
+  hasTags: true,
+};
+
+/** The calls of a session, by their index. */
+const OF_SESSION: Source = { ...CALLS, table: "calls INDEXED BY calls_by_session", hasTags: true };
 
 interface Piece {
   source: Source;
@@ -54,7 +64,7 @@ export interface Key {
  * calls of the partial hours at both ends, and the calls after the rollups. Each row has the columns of the key and the
  * counters; `take` wraps a query.
  *
- * Rollups don't have tags. By a tag, its calls are added with the value and subtracted without one, so that the sum of all
+ * Rollups have neither sessions nor tags. The calls of one session are read by themselves. By a tag, its calls are added with the value and subtracted without one, so that the sum of all
  * groups is the total; with a condition on tags, all is read from the calls that have some.
  */
 export function piecesOf(
@@ -63,7 +73,8 @@ export function piecesOf(
   args: SqlValue[],
   take: (rows: string) => string = (rows) => rows,
 ): string[] {
-  if (hasTags(scope)) return [take(rowsOf(scope, { source: TAGGED, ...spanOf(scope) }, key, args))];
+  const calls = scope.sessionId !== undefined ? OF_SESSION : hasTags(scope) ? TAGGED : undefined;
+  if (calls) return [take(rowsOf(scope, { source: calls, ...spanOf(scope) }, key, args))];
   const pieces = cut(scope, key.columns).map((piece) => take(rowsOf(scope, piece, key, args)));
   return key.tag === undefined ? pieces : [...pieces, taggedRows(scope, key, args)];
 }
@@ -74,7 +85,7 @@ function rowsOf(scope: CostScope, { source, from, to }: Piece, key: Key, args: S
     where.push(`${source.time} >= ? AND ${source.time} < ?`);
     args.push(from, to!);
   }
-  const tag = source === TAGGED && key.tag ? tagValue(key.tag) : "NULL";
+  const tag = source.hasTags && key.tag ? tagValue(key.tag) : "NULL";
   const expressions = { ...source.columns, tag_value: tag };
   const columns = key.columns.map((name) =>
     expressions[name] === undefined ? name : `${expressions[name]} AS ${name}`

@@ -251,7 +251,7 @@ function comparisonOf({ compare }: CostScope, row: Row): Pick<CostRow, "previous
  * those of the rollup where no filter but a span may cut a session or run, else those of the calls.
  */
 function entityStatement(kind: "session" | "run", filter: CostFilter): Statement {
-  const own = [filter.agentId, filter.model, filter.provider, filter.keyId];
+  const own = [filter.agentId, filter.model, filter.provider, filter.keyId, filter.sessionId];
   return own.every((part) => part === undefined) && !hasTags(filter)
     ? ofRollup(kind, filter)
     : ofCalls(kind, filter);

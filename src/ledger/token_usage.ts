@@ -68,6 +68,18 @@ export async function readSessionUsage(
   return usage;
 }
 
+const MODELS_OF_SESSION = `SELECT provider || ':' || model FROM calls INDEXED BY calls_by_session
+WHERE session_id = ? AND adjusts IS NULL GROUP BY 1 ORDER BY count(*) DESC, 1 LIMIT 100`;
+
+/** Reads the models that a session has called, as `provider:model`, those with the most calls first. */
+export async function readSessionModels(
+  store: Pick<Store, "readLong">,
+  sessionId: string,
+): Promise<string[]> {
+  const { rows } = await store.readLong({ sql: MODELS_OF_SESSION, args: [sessionId] });
+  return rows.map(([model]) => model as string);
+}
+
 /** Returns the query for the usage and cost of a session, to be read with others. */
 export function sessionUsageStatement(sessionId: string): Statement {
   return { sql: OF_SESSION, args: [sessionId] };

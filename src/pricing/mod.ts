@@ -9,7 +9,7 @@ export {
   type SkippedEntry,
 } from "./catalog/parse_price_data.ts";
 export type { GenaiPrices, LitellmPrices, PriceData } from "./catalog/price_data.ts";
-export { createLazyPriceBook, type LazyPriceBook } from "./prices.ts";
+export { createLazyPriceBook, type LazyPriceBook, type OverridesFile } from "./prices.ts";
 export { createPriceBook, type PricesInUse } from "./prices.ts";
 export type { Price, PriceBook, PriceQuery, Served } from "./price_book.ts";
 export { parsePriceRecord, type PriceRecord, priceRecordOf } from "./price_usage.ts";

@@ -57,6 +57,8 @@ export interface PriceBook {
   located<Q extends PriceQuery & Served>(query: Q): Q;
   /** Returns the prices of a model, or null if none is known. */
   rates(input: PriceQuery & Served): Rates | null;
+  /** Returns the priced name that is nearest to a model without a price, as `provider:model`. */
+  nearest?(input: Pick<PriceQuery, "provider" | "model">): string | undefined;
   /**
    * Returns the highest prices of the tokens of a call of at most `inputTokens`, over the service that it asks for and those that
    * it can get without asking.

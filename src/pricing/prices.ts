@@ -1,10 +1,11 @@
-import { PurserError } from "../kernel/errors.ts";
+import { messageOf, PurserError } from "../kernel/errors.ts";
+import { files } from "../kernel/files/files.ts";
 import { formatUsd } from "../kernel/money.ts";
 import { type Log, silentLog } from "../kernel/log.ts";
 
 import { priceFieldOf } from "../contract/billed_parts.ts";
 import type { PriceOverride } from "../contract/price_override.ts";
-import { type Catalog, createCatalog } from "./catalog.ts";
+import { type Catalog, createCatalog, nearestNames } from "./catalog.ts";
 import type { Price, PriceBook, PriceQuery, Served } from "./price_book.ts";
 import { providerIdOf } from "./catalog/names/provider_names.ts";
 import { regionOfAddress } from "./catalog/names/served_region.ts";
@@ -189,6 +190,12 @@ function createPriceBookOver(
       }
       return { ...cost, priceSource: rates.source, rates, ...beside };
     },
+    nearest({ provider, model }) {
+      const own = rows.filter((row) => providerIdOf(row.provider) === providerIdOf(provider));
+      const names = [...own.map((row) => row.model), ...catalog.nearest(provider, model)];
+      const [nearest] = nearestNames(model, names, 1);
+      return nearest === undefined ? undefined : `${provider}:${nearest}`;
+    },
     worstCaseRates(input) {
       const { anyTier, byTier } = overrides.findAll(input.provider, input.model, input.at);
       const cards = anyTier ? [anyTier] : input.provider === "demo" ? [DEMO_RATES] : catalog.allRates(input);
@@ -299,17 +306,40 @@ export interface LazyPriceBook extends PriceBook {
   refresh(): Promise<boolean>;
 }
 
-/** Creates a price book that loads the catalog, which takes 30 ms, on first use: most commands price nothing. */
-export function createLazyPriceBook(options: PriceBookOptions): LazyPriceBook {
+/** The file that the overrides are written in. */
+export interface OverridesFile {
+  path: string;
+  read(): Promise<readonly PriceOverride[]>;
+}
+
+/**
+ * Creates a price book that loads the catalog, which takes 30 ms, on first use: most commands price nothing. The overrides
+ * of a file follow its changes; while it can't be read, those before are used.
+ */
+export function createLazyPriceBook(
+  { file, ...options }: PriceBookOptions & { file?: OverridesFile | undefined },
+): LazyPriceBook {
   const { folder, log = silentLog } = options;
   let loading: Promise<PricesInUse> | undefined;
   let loaded: PricesInUse | undefined;
-  let stamp = "";
+  /** Of the updated prices, and of the file of the overrides. */
+  let stamps: readonly string[] = [];
+
+  const readStamps = async () => [
+    folder === undefined ? "" : await stampOfPrices(folder),
+    file === undefined ? "" : JSON.stringify(await files.stampOf(file.path)),
+  ];
 
   async function load(): Promise<PricesInUse> {
     // Read before the files: of a file that is replaced meanwhile, the next refresh reads the new one.
-    if (folder !== undefined) stamp = await stampOfPrices(folder);
-    return loaded = await openPrices(options);
+    stamps = await readStamps();
+    const overrides = await file?.read().catch((error) => {
+      log.warn("The prices of the config can't be read again; those before are used", {
+        reason: messageOf(error),
+      });
+      return loaded?.overrides;
+    });
+    return loaded = await openPrices({ ...options, ...(overrides && { overrides }) });
   }
 
   const current = (): PriceBook => {
@@ -322,15 +352,24 @@ export function createLazyPriceBook(options: PriceBookOptions): LazyPriceBook {
     current,
     located: (query) => current().located(query),
     async refresh() {
-      if (folder === undefined || loaded === undefined || await stampOfPrices(folder) === stamp) return false;
-      loading = load();
-      const { catalog } = await loading;
-      const sources = catalog.sources.map(({ name, date }) => `${name}@${date}`);
-      log.info("The prices have changed, and calls are billed by the new ones", { sources });
+      if ((folder === undefined && file === undefined) || loaded === undefined) return false;
+      const [before, present] = [stamps, await readStamps()];
+      if (before.every((stamp, index) => stamp === present[index])) return false;
+      const overrides = JSON.stringify(loaded.overrides);
+      const next = await load();
+      loading = Promise.resolve(next);
+      // Of the config file, another setting may have changed.
+      if (stamps[0] === before[0] && JSON.stringify(next.overrides) === overrides) return false;
+      const sources = next.catalog.sources.map(({ name, date }) => `${name}@${date}`);
+      log.info("The prices have changed, and calls are billed by the new ones", {
+        sources,
+        overrides: next.overrides.length,
+      });
       return true;
     },
     rates: (input) => current().rates(input),
     price: (input) => current().price(input),
+    nearest: (input) => current().nearest?.(input),
     worstCaseRates: (input) => current().worstCaseRates(input),
     worstCase: (input) => current().worstCase(input),
   };

@@ -257,12 +257,14 @@ function checkBudget(
   if (agent.costBudgetNanoUsd === null) return null;
   const rates = ctx.prices.rates({ provider, model: modelId, at: ctx.clock.now() });
   if (rates === null && !agent.allowUnpriced) {
+    const nearest = ctx.prices.nearest?.({ provider, model: modelId });
     throw new PurserError(
       "invalid",
       `Cannot run ${agent.agentId} with a budget of $${
         formatUsd(agent.costBudgetNanoUsd)
       }: no price is known for ` +
-        `${provider}:${modelId}; add one to "prices" in the config, or set allow_unpriced`,
+        `${provider}:${modelId}${nearest === undefined ? "" : ` (the nearest with one is ${nearest})`}; ` +
+        `add one to "prices" in the config, or set allow_unpriced`,
     );
   }
   const { costBudgetNanoUsd: limitNanoUsd, budgetMode: mode, allowUnpriced } = agent;

@@ -47,7 +47,11 @@ export class RunRecorder {
   }
 
   add(type: NewEvent["type"], payload: Record<string, unknown>, at = this.ctx.clock.now()): void {
-    this.#events.push({ type, at, payload });
+    this.addEvent({ type, payload }, at);
+  }
+
+  addEvent(event: Omit<NewEvent, "at">, at = this.ctx.clock.now()): void {
+    this.#events.push({ ...event, at });
   }
 
   /** Adds the messages of a complete step: an answer and the results of its tools. Returns the bytes of the answer as JSON. */

@@ -47,6 +47,7 @@ export interface CoreOptions {
         | "allowPrivateNetworks"
         | "notifyAnomaliesFrom"
         | "configPath"
+        | "profile"
         | "host"
         | "port"
       >

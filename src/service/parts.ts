@@ -7,6 +7,7 @@ import {
   billedProviders,
   DEFAULT_MAX_CONTEXT_BYTES,
   DEFAULT_MAX_SNAPSHOT_BYTES,
+  readConfigPrices,
   secretsOf,
 } from "../config/mod.ts";
 import { MAX_ENVIRONMENT_NAME } from "../contract/limits.ts";
@@ -20,7 +21,7 @@ import { neverThrowing, silentLog } from "../kernel/log.ts";
 import { createTurns } from "../kernel/turns.ts";
 import { createKeyCache } from "../keys/mod.ts";
 import { readAnomalyNotification } from "../monitor/mod.ts";
-import { createLazyPriceBook } from "../pricing/mod.ts";
+import { createLazyPriceBook, type OverridesFile } from "../pricing/mod.ts";
 import { createSecrets, scrubbedLog } from "../redaction/values/mod.ts";
 import { createSingleSendFetch } from "../kernel/single_send.ts";
 import { createGatewayState } from "../gateway/mod.ts";
@@ -129,6 +130,7 @@ export async function openParts(
           overrides: config.prices,
           providers: billedProviders(providerSources),
           folder: config.pricesFolder,
+          file: overridesFileOf(options),
           log,
         }),
       gate: createBudgetGate({ store, clock, instanceId, newId: ids.next, known: budgets }),
@@ -166,6 +168,13 @@ export async function openParts(
     await store.close();
     throw error;
   }
+}
+
+/** Returns the config file of a server, which outlives changes of the prices in it. */
+function overridesFileOf({ config, isServer, env = {} }: CoreOptions): OverridesFile | undefined {
+  const { configPath: path, profile } = config;
+  if (!isServer || path === undefined) return undefined;
+  return { path, read: () => readConfigPrices(path, { env, profile }) };
 }
 
 /** Returns the context of deliveries, which are notifications of alerts and of anomalies. */

@@ -15,6 +15,8 @@ export interface NewEvent {
   /** The call that `cost.recorded` refers to, whose payload is in the ledger. */
   callId?: string;
   payload?: Record<string, unknown>;
+  /** Facts of a refused call for readers of all agents, which are no part of the event. */
+  withheld?: Record<string, unknown> | undefined;
 }
 
 /** The events and messages of a run since its last commit. */
@@ -43,9 +45,20 @@ const forEach = (sql: string, columns: readonly string[], rows: SqlValue[][]): S
   rows.length === 0 ? [] : [{ sql, each: { columns, rows } }];
 
 // The seq comes from the session's count at the commit, so that concurrent writers need no coordination.
-const EVENT_COLUMNS = ["session_id", "nth", "run_id", "agent_id", "type", "at", "call_id", "payload"];
-const APPEND_EVENTS = `INSERT INTO events (session_id, seq, run_id, agent_id, type, at, call_id, payload)
-SELECT s.session_id, s.event_count + v.nth, v.run_id, v.agent_id, v.type, v.at, v.call_id, v.payload
+const EVENT_COLUMNS = [
+  "session_id",
+  "nth",
+  "run_id",
+  "agent_id",
+  "type",
+  "at",
+  "call_id",
+  "payload",
+  "withheld",
+];
+const APPEND_EVENTS =
+  `INSERT INTO events (session_id, seq, run_id, agent_id, type, at, call_id, payload, withheld)
+SELECT s.session_id, s.event_count + v.nth, v.run_id, v.agent_id, v.type, v.at, v.call_id, v.payload, v.withheld
 FROM each_row v LEFT JOIN sessions s ON s.session_id = v.session_id`;
 
 /**
@@ -57,7 +70,7 @@ export function appendEvents(events: readonly EventToAppend[]): Statement[] {
   return forEach(
     APPEND_EVENTS,
     EVENT_COLUMNS,
-    events.map(({ sessionId, runId, agentId, event: { type, at, callId, payload } }) => [
+    events.map(({ sessionId, runId, agentId, event: { type, at, callId, payload, withheld } }) => [
       sessionId,
       sessionId === null ? null : nth(sessionId),
       runId,
@@ -66,6 +79,7 @@ export function appendEvents(events: readonly EventToAppend[]): Statement[] {
       at,
       callId ?? null,
       payload === undefined ? null : toPlainJsonText(payload),
+      withheld === undefined ? null : toPlainJsonText(withheld),
     ]),
   );
 }

@@ -4,7 +4,7 @@ import type { Session } from "../contract/sessions.ts";
 import { and, desc, eq, lt, or } from "drizzle-orm";
 import { toIso } from "../kernel/clock.ts";
 import { PurserError } from "../kernel/errors.ts";
-import { readRunUsage, readSessionUsage, type TokenUsage } from "../ledger/mod.ts";
+import { readRunUsage, readSessionModels, readSessionUsage, type TokenUsage } from "../ledger/mod.ts";
 import { toUsd } from "../kernel/money.ts";
 import type { Turns } from "../kernel/turns.ts";
 import { type Query, type Store, tables, toObjects } from "../store/mod.ts";
@@ -52,15 +52,17 @@ export async function listSessions(
   return [...stored, ...reported].sort((a, b) => key(a) < key(b) ? 1 : -1).slice(0, limit);
 }
 
-/** Returns one session; one that is known from reported calls alone has no state. Throws `not_found`. */
+/**
+ * Returns one session with the models that it has called; one that is known from reported calls alone has no state. Throws
+ * `not_found`.
+ */
 export async function getSession(ctx: ReadContext, sessionId: string): Promise<Session> {
   const [row] = await ctx.query.select().from(sessions).where(eq(sessions.sessionId, sessionId));
-  if (!row) {
-    const reported = await readReportedSession(ctx, sessionId);
-    if (reported) return reported;
-    throw new PurserError("not_found", `Cannot find session ${sessionId}`);
-  }
-  return toSession(row, (await readSessionUsage(ctx.store, [sessionId])).get(sessionId)!);
+  const session = row
+    ? toSession(row, (await readSessionUsage(ctx.store, [sessionId])).get(sessionId)!)
+    : await readReportedSession(ctx, sessionId);
+  if (!session) throw new PurserError("not_found", `Cannot find session ${sessionId}`);
+  return { ...session, models: await readSessionModels(ctx.store, sessionId) };
 }
 
 /** Returns one run. Throws `not_found`. */

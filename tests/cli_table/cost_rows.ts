@@ -5,12 +5,23 @@ const CALL =
   '{"call_id":"row-1","at":"2026-11-01T09:30:00Z","agent_id":"nightly","provider":"demo","model":"echo","input_tokens":100,"output_tokens":10}';
 
 /** The rows on sessions and costs, prices and snapshots; they see the agents and runs of those before. */
+/** A call made elsewhere at a price of its own, which the list price of demo:echo isn't. */
+const COSTLY = CALL.replace("row-1", "row-3").replace("}", ',"cost_usd":1}');
+
 export const COST_ROWS: readonly Row[] = [
   // Sessions and costs
   { line: "sessions list", out: /^SESSION .*\nsecond .*\n/ },
   { line: "sessions list --agent helper --limit 1", out: /^SESSION .*\nses_.*\n$/, err: /There are more/ },
-  { line: "sessions list --agent nope", out: /^No sessions of agent nope\n$/ },
-  { line: "sessions show first", out: /^Messages +6, with/m },
+  {
+    line: "sessions list --agent hlper",
+    code: 3,
+    err: /^error: Cannot find agent hlper: .*; did you mean helper\?/,
+  },
+  {
+    line: "sessions show first",
+    out:
+      /^Messages +6, with[^]*^STEP +TIME \(UTC\) +AGENT +MODEL +.*CACHED +OUTPUT +COST +CALL\n +1 +\d\d:\d\d:\d\d +helper +demo:echo +calculator .* call_\w+\n/m,
+  },
   { line: "sessions show $SESSION --json", out: /"agent_id":"helper"/ },
   { line: "sessions show nope", code: 3, err: /^error: Cannot find session nope\n$/ },
   { line: "cost", out: /^SPENDING \(UTC\)[^]*By agent, the last 30 days\n[^]*By model, / },
@@ -18,6 +29,19 @@ export const COST_ROWS: readonly Row[] = [
   { line: "cost --by model --json", out: /^\[\{"provider":"demo","model":"/ },
 
   { line: "cost --by agent --since 24h --until 1h", out: /^No calls since / },
+  { line: "cost --by agent --since yesterday --until today", out: /^No calls since / },
+  {
+    line: "cost --by agent --since month --session first",
+    out: /^AGENT [^]*\nhelper [^]*\nTotal \$0\.\d+ in 3 calls /,
+  },
+  {
+    line: "cost --since last-year",
+    code: 2,
+    err: /last-year is not a time; write 24h, .*yesterday, week, month/,
+  },
+  { line: "cost --session frist", code: 3, err: /^error: Cannot find session frist\n$/ },
+  { line: "cost --agent hepler", code: 3, err: /Cannot find agent hepler: .*; did you mean helper\?/ },
+  { line: "cost --key nope", code: 1, err: /Cannot use key_id: no API key has the name or the id "nope"/ },
   { line: "cost --from 1h", code: 2, err: /unknown option of cost/ },
   {
     line: "cost --by run --sort cost --since all",
@@ -107,22 +131,30 @@ export const COST_ROWS: readonly Row[] = [
   { line: "report -", stdin: `${CALL}\n`, out: /^Booked 0 calls; 1 call was booked before\n$/ },
   { line: "report - --json", stdin: `${CALL}\n`, out: /^\{"lines":1,"booked":0,"duplicates":1,/ },
   { line: "report missing.jsonl", code: 1, err: /missing\.jsonl: no such file/ },
-  { line: "reprice", code: 2, err: /without --unpriced, or --since and --until/ },
+  { line: "reprice", code: 2, err: /without --unpriced or --since; / },
   { line: "reprice --unpriced", out: /^No calls match\n$/ },
   {
     line: "reprice --since 24h --until 2030-01-01 --agent helper",
     out: /\n0 calls of 4 would change, by \+\$0 in all\n$/,
   },
   {
-    line: "reprice --since 24h --until 2030-01-01 --apply --json",
-    out: /"status":"applied"/,
+    line: "reprice --since all --model demo:echo --apply",
+    out: /\n0 calls of \d+ would change, by \+\$0 in all\n$/,
+    err: /^Nothing was booked: no cost would change\n$/,
+  },
+  { line: "reprice --since all --model demo:echo --apply --json", out: /^\{"repricing_id":null,/ },
+  { line: "reprice list", out: /^No repricings yet/ },
+  { line: "report -", stdin: `${COSTLY}\n`, out: /^Booked 1 call\n$/ },
+  {
+    line: "reprice --since all --model demo:echo --include-reported --apply --json",
+    out: /"status":"applied",.*"changed_calls":1,/,
     keep: ["REPRICING", /"repricing_id":"(rep_\w+)"/],
   },
   { line: "reprice apply $REPRICING", out: /is applied; purser reprice undo / },
   { line: "reprice apply rep_nope", code: 3, err: /^error: Cannot find repricing rep_nope\n$/ },
   { line: "reprice list", out: /^REPRICING .*\nrep_\w+ +applied / },
   { line: "reprice list --limit 0", code: 2, err: /--limit/ },
-  { line: "reprice undo $REPRICING", out: /is undone\n$/ },
+  { line: "reprice undo $REPRICING", out: /^MODEL [^]*\ndemo:echo [^]*is undone[^\n]*\n$/ },
   { line: "reprice undo rep_nope --json", code: 3, err: /"code":"not_found"/ },
   { line: "reprice apply $REPRICING", code: 1, err: /it is undone/ },
 

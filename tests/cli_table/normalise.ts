@@ -27,6 +27,7 @@ export function createNormaliser(folder: string): Normaliser {
       .replaceAll(/\b([a-z]+)_[0-9a-z]{26}\b/g, numberOf)
       .replaceAll(/\b20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/g, "<time>")
       .replaceAll(/\b20\d\d-\d\d-\d\d( \d\d:\d\d(:\d\d(\.\d{3})?)?)?\b/g, "<day>")
+      .replaceAll(/\b\d\d:\d\d:\d\d\b/g, "<hour>")
       .replaceAll(/"(duration_ms|elapsed_ms|since_previous_ms)":\d+/g, '"$1":0')
       .replaceAll(/"usd_per_hour":[\d.e-]+/g, '"usd_per_hour":0')
       .replaceAll(/"reaches_at":"<time>"/g, '"reaches_at":null')

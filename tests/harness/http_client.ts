@@ -62,13 +62,15 @@ export function openHttpClient({ core, app }: Pick<TestPurser, "core" | "app">):
   };
 }
 
-/** Creates a key within the process, without authentication; returns its text and id. */
+let keys = 0;
+
+/** Creates a key within the process, without authentication, of a name of its own; returns its text and id. */
 export async function makeKey(
   purser: Pick<TestPurser, "api">,
   scopes: readonly Scope[],
   more: { name?: string; agent_id?: string; expires_at?: string } = {},
 ): Promise<{ key: string; keyId: string }> {
-  const { status, body } = await purser.api("POST", "/keys", { name: "test", scopes, ...more });
+  const { status, body } = await purser.api("POST", "/keys", { name: `test ${++keys}`, scopes, ...more });
   if (status !== 201) throw new Error(`Cannot make a key: ${JSON.stringify(body)}`);
   return { key: body.key, keyId: body.key_id };
 }

@@ -47,6 +47,10 @@ const LINES = [
   ...["run researcher Hello", "agents show missing", "keys create ops --scope read"],
 ];
 
+/** A call whose stated cost is not that of the prices. */
+const STATED =
+  '{"call_id":"stated","at":"2026-11-01T09:30:00Z","agent_id":"a","provider":"demo","model":"echo","input_tokens":1,"output_tokens":1,"cost_usd":1}\n';
+
 /** Commands that show the lines of a text as lines. */
 const SHOWS_LINES = /^(run|state (export|show|replay)|agents show|doctor|demo|completions)\b/;
 
@@ -124,8 +128,10 @@ Deno.test("no command shows terminal sequences or invisible characters of a serv
       "budgets raise Day --usd 1 --reason first",
       ...["run researcher 17*23 --session first", "run researcher Hello --session second"],
       "keys create ci --scope read",
+      "report -",
+      "reprice --since all --include-reported --apply",
     ]
-  ) assert.equal(await run(line), 0, line);
+  ) assert.equal(await run(line, memoryTerminal({ stdin: STATED })), 0, line);
 
   const examples = COMMANDS.filter(({ name }) =>
     !["serve", "demo", "prices update", "profiles add"].includes(name)

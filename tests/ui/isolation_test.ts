@@ -12,7 +12,7 @@ const HOSTILE = "\u202e<img src=x onerror=alert(1)>\u0007";
 /** Opens a page with a session of a new key. */
 async function openSignedIn({ purser, browser, url }: TestDashboard, options: PageOptions = {}) {
   const { key_id: keyId, scopes } = await createKey(purser.core, {
-    name: HOSTILE,
+    name: `${HOSTILE} ${crypto.randomUUID()}`,
     scopes: ["admin"],
     agentId: null,
     expiresAt: null,
@@ -61,7 +61,8 @@ testDashboard("the dashboard is isolated", {}, {
   async "hostile text is shown escaped"(dashboard) {
     await using opened = await openSignedIn(dashboard);
     const { page } = opened;
-    assert.equal(await page.locator(".key-name").textContent(), "\\u202e<img src=x onerror=alert(1)>\\x07");
+    const shown = await page.locator(".key-name").textContent();
+    assert.ok(shown?.startsWith("\\u202e<img src=x onerror=alert(1)>\\x07 "), shown ?? "");
     assert.equal(await page.locator("img").count(), 0);
   },
 

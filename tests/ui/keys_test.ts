@@ -9,12 +9,21 @@ import { type TestDashboard, testDashboard } from "../harness/dashboard.ts";
 const HOSTILE = "\u202e<img src=x onerror=alert(1)>";
 
 /** Opens a page with a session of a new key. */
+let keys = 0;
+
+/** Opens a page with a session of a new key, such as `own admin 1`. */
 async function open(
   { purser, browser, url }: TestDashboard,
   path: string,
   scopes: ("read" | "admin")[] = ["admin"],
 ): Promise<TestPage> {
-  const key = { name: `own ${scopes}`, scopes, agentId: null, models: null, expiresAt: null };
+  const key = {
+    name: `own ${scopes} ${++keys}`,
+    scopes,
+    agentId: null,
+    models: null,
+    expiresAt: null,
+  };
   const { key_id: keyId } = await createKey(purser.core, key);
   const { token } = await createWebSession(purser.core, { keyId, scopes, agentId: null });
   const opened = await browser.open(`${url}/ui/keys${path}`, { session: token });
@@ -56,8 +65,8 @@ testDashboard("the keys and channels in the dashboard", {}, {
       },
     );
     assert.notEqual(expires, "never");
-    const own = await cells(opened, "own admin");
-    assert.match(own[0]!, /^own admin\s*yours/);
+    const own = await cells(opened, `own admin ${keys}`);
+    assert.match(own[0]!, /^own admin \d+\s*yours/);
     assert.equal(own[5], "1");
     await row(opened, "\\u202e<img src=x onerror=alert(1)>").waitFor();
     assert.equal(await opened.page.locator("img").count(), 0);

@@ -6,11 +6,14 @@ import { type TestDashboard, testDashboard } from "../harness/dashboard.ts";
 
 /** Signing in to the dashboard in a real browser. */
 
+let keys = 0;
+
+/** Creates a key of a name of its own: `Ada 1`, `Ada 2`, … */
 async function makeKey({ purser }: TestDashboard, { scopes = ["admin"], expiresAt = null }: {
   scopes?: ("admin" | "read" | "call")[];
   expiresAt?: number | null;
 } = {}) {
-  return await createKey(purser.core, { name: "Ada", scopes, agentId: null, expiresAt });
+  return await createKey(purser.core, { name: `Ada ${++keys}`, scopes, agentId: null, expiresAt });
 }
 
 async function signIn(dashboard: TestDashboard, key: string, path = "/ui/costs") {
@@ -41,11 +44,11 @@ testDashboard("the dashboard signs in", {}, {
   },
 
   async "with a key, which the browser does not keep, and stays at the page that was requested"(dashboard) {
-    const { key } = await makeKey(dashboard);
+    const { key, name } = await makeKey(dashboard);
     await using opened = await signIn(dashboard, key);
     const { page } = opened;
     await page.getByRole("heading", { name: "Costs" }).waitFor();
-    assert.equal(await page.locator(".key-name").textContent(), "Ada");
+    assert.equal(await page.locator(".key-name").textContent(), name);
     assert.deepEqual(await page.context().cookies(), []);
     const stored = await page.evaluate(() => JSON.stringify({ ...localStorage, ...sessionStorage }));
     assert.match(stored, /"pws_[0-9a-f]{64}"/);
@@ -192,7 +195,7 @@ testDashboard("the dashboard signs in", {}, {
     await using second = await dashboard.browser.open(`${dashboard.url}/ui/#code=${code}`, { context });
     // The link may come from anybody.
     await second.page.getByRole("heading", { name: "Sign in as Bob?" }).waitFor();
-    await second.page.getByText("You are signed in with the key Ada.").waitFor();
+    await second.page.getByText(/You are signed in with the key Ada \d+\./).waitFor();
     await expectAccessible(second.page);
     await second.page.getByRole("button", { name: "Stay signed in" }).click();
     await second.page.locator(".key-name", { hasText: "Ada" }).waitFor();

@@ -10,7 +10,7 @@ import {
   TAIL_WITH_RULES,
 } from "../../ledger/mod.ts";
 import { type ResultSet, type SqlValue, type Statement, tables } from "../../store/mod.ts";
-import { toAlertRecord } from "../alerts.ts";
+import { toAlertRecords } from "../alerts.ts";
 import type { AlertContext } from "../context.ts";
 import { DECIDED_COLUMNS } from "./firing_logic.ts";
 import {
@@ -107,7 +107,7 @@ async function publishAlerts(
     const rows = await ctx.query.select().from(tables.alerts)
       .where(inArray(tables.alerts.alertId, sql`(SELECT value FROM json_each(${JSON.stringify(alertIds)}))`))
       .orderBy(tables.alerts.position);
-    for (const record of rows.map(toAlertRecord)) {
+    for (const record of await toAlertRecords(ctx, rows)) {
       ctx.bus.publish({
         type: "alert.triggered",
         at: record.triggered_at,
@@ -162,14 +162,14 @@ const RUN_ABOVE = `runs u ON b.per = 'run' AND b.scope <> r.run AND u.run_id = s
 const WARN =
   `INSERT INTO alerts (alert_id, rule_id, rule_name, threshold_type, threshold_nano_usd, severity, value_nano_usd,
   agent_id, session_id, run_id, window, window_start, triggered_at, channels, budget_limit_nano_usd,
-  call_position)
+  call_position, key_id)
 ${standingsOf(BOOKED)}
 SELECT r.alert_prefix || lower(hex(randomblob(6))), b.budget_id, b.name, 'budget_per_' || b.per || '_usd',
   ${shareOf(CEILING, "w.value")}, iif(w.value >= 1, 'critical', 'warning'), s.settled,
   coalesce(u.agent_id, r.agent), coalesce(u.session_id, substr(r.session, ${"session ".length + 1})),
   coalesce(u.run_id, substr(r.run, ${"run ".length + 1})), ${CLAIM},
   iif(b.per IN ('run', 'session') OR s.starts = 0, NULL, s.starts), r.at, r.channels, ${CEILING},
-  (SELECT max(position) FROM calls)
+  (SELECT max(position) FROM calls), substr(r.key, ${"key ".length + 1})
 FROM ${EACH_STANDING} CROSS JOIN json_each(b.warn_at) w LEFT JOIN ${RUN_ABOVE}
 WHERE b.budget_id IS NOT NULL AND ${REACHED("w.value")}
   AND w.value = (SELECT max(o.value) FROM json_each(b.warn_at) o WHERE ${REACHED("o.value")})

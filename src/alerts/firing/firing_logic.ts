@@ -143,7 +143,7 @@ function fired({ type, isTouched, value, claim, start }: Window): string {
   ).join(" UNION ALL ");
   return `SELECT NEW.alert_prefix || lower(hex(randomblob(6))), r.rule_id, r.name, r.threshold_type,
   r.threshold_nano_usd, r.severity, w.value, NEW.agent_id, NEW.session_id, NEW.run_id, ${claim}, ${start}, NEW.now,
-  NEW.channels, NEW.position
+  NEW.channels, NEW.position, NEW.key_id
 FROM (SELECT s.scope, ${value("s.scope")} AS value FROM (${scopes}) s LIMIT 2) w
 CROSS JOIN alert_rules r INDEXED BY alert_rules_armed ON r.is_armed = 1 AND r.scope = w.scope
   AND r.threshold_type = '${type}' AND r.threshold_nano_usd <= w.value`;
@@ -162,7 +162,7 @@ ${countersOf({ column: (name) => `NEW.${name}`, from: "WHERE" })}
   WHERE is_over = 1 AND enabled = 1 AND scope IN ('', NEW.agent_id) AND NEW.adjusts IS NULL AND NEW.at >= ${HOUR.from}
     AND threshold_nano_usd > ${HOUR.exactly("alert_rules.scope")} - coalesce(NEW.cost_nano_usd, 0);
   INSERT INTO alerts (alert_id, rule_id, rule_name, threshold_type, threshold_nano_usd, severity, value_nano_usd,
-    agent_id, session_id, run_id, window, window_start, triggered_at, channels, call_position)
+    agent_id, session_id, run_id, window, window_start, triggered_at, channels, call_position, key_id)
   ${WINDOWS.map(fired).join("\n  UNION ALL ")};
 END`,
 };

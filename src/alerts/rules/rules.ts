@@ -1,4 +1,5 @@
 import { and, asc, eq, gt, or } from "drizzle-orm";
+import { findUnknown } from "../../budgets/mod.ts";
 import type { AlertRule, RuleInput } from "../../contract/alerts/alert_rules.ts";
 import type { ThresholdType } from "../../contract/values.ts";
 import { DAY_MS, HOUR_MS, MINUTE_MS, startOf, toIso } from "../../kernel/clock.ts";
@@ -23,7 +24,7 @@ import type { AlertContext } from "../context.ts";
 import { fieldsOf, type RuleRow, withDefaults } from "./rule_fields.ts";
 
 /** Converts a row to its wire form, without its present value. */
-function toRule(row: RuleRow): Omit<AlertRule, keyof RuleState> {
+function toRule(row: RuleRow): Omit<AlertRule, keyof RuleState | "unknown"> {
   return {
     rule_id: row.ruleId,
     ...fieldsOf(row),
@@ -59,7 +60,8 @@ export async function listRules(
       ),
     ))
     .orderBy(asc(createdAt), asc(ruleId)).limit(limit);
-  return await withValues(ctx, rows);
+  // A reader of one agent is shown no other names.
+  return await withValues(ctx, rows, agentId === undefined);
 }
 
 /** Returns one rule. Throws `not_found`. */
@@ -67,7 +69,7 @@ export async function getRule(
   ctx: Pick<AlertContext, "store" | "query" | "clock">,
   ruleId: string,
 ): Promise<AlertRule> {
-  return (await withValues(ctx, [await readRule(ctx.query, ruleId)]))[0]!;
+  return (await withValues(ctx, [await readRule(ctx.query, ruleId)], true))[0]!;
 }
 
 /** Returns a rule that is about to be added, in wire form. */
@@ -79,11 +81,15 @@ export async function describeNewRule(
 ): Promise<AlertRule> {
   const fields = withDefaults(input) as ReturnType<typeof fieldsOf>;
   const scope = fields.agent_id ?? ALL_AGENTS;
-  const [state] = await readRuleStates(ctx, [{
-    thresholdType: fields.threshold_type,
-    thresholdNanoUsd: parseUsd(fields.threshold_usd),
-    scope,
-  }]);
+  const [[state], unknown] = await Promise.all([
+    readRuleStates(ctx, [{
+      thresholdType: fields.threshold_type,
+      thresholdNanoUsd: parseUsd(fields.threshold_usd),
+      scope,
+    }]),
+    findUnknown(ctx, [scope]),
+  ]);
+  const name = unknown.get(scope);
   return {
     rule_id: ruleId,
     ...fields,
@@ -91,6 +97,7 @@ export async function describeNewRule(
     created_at: toIso(now),
     updated_at: toIso(now),
     ...state!,
+    ...(name && { unknown: name }),
   };
 }
 
@@ -109,9 +116,16 @@ export function ruleNotFound(ruleId: string): PurserError {
 async function withValues(
   ctx: Pick<AlertContext, "store" | "clock">,
   rows: readonly RuleRow[],
+  findsUnknown: boolean,
 ): Promise<AlertRule[]> {
-  const states = await readRuleStates(ctx, rows);
-  return rows.map((row, index) => ({ ...toRule(row), ...states[index]! }));
+  const [states, unknown] = await Promise.all([
+    readRuleStates(ctx, rows),
+    findsUnknown ? findUnknown(ctx, rows.map(({ scope }) => scope)) : undefined,
+  ]);
+  return rows.map((row, index) => {
+    const name = unknown?.get(row.scope);
+    return { ...toRule(row), ...states[index]!, ...(name && { unknown: name }) };
+  });
 }
 
 /** The present value of a rule, what it is of, and its pace. */

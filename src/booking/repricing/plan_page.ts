@@ -134,7 +134,9 @@ const STATED = ["reported", "provider"];
 function conditions(filter: RepricingFilter): (SQL | undefined)[] {
   return [
     filter.provider === undefined ? undefined : eq(calls.provider, filter.provider),
-    filter.model === undefined ? undefined : eq(calls.model, filter.model),
+    filter.model === undefined
+      ? undefined
+      : or(eq(calls.model, filter.model), sql`${calls.provider} || ':' || ${calls.model} = ${filter.model}`),
     filter.agent_id === undefined ? undefined : eq(calls.agentId, filter.agent_id),
     filter.estimated === undefined ? undefined : eq(calls.estimated, filter.estimated),
     filter.include_reported ? undefined : notInArray(calls.priceSource, STATED),

@@ -28,12 +28,22 @@ const READ_NEWEST = "SELECT coalesce(max(position), 0) FROM calls";
 
 /** Returns what a repricing would change. Reads only. */
 export async function planRepricing(ctx: BookingContext, filter: RepricingFilter): Promise<Repricing> {
+  return (await planUntil(ctx, filter, () => false))!;
+}
+
+/** Returns what a repricing would change; undefined as soon as a page of its calls meets a condition. */
+async function planUntil(
+  ctx: BookingContext,
+  filter: RepricingFilter,
+  isEnough: (page: Plan) => boolean,
+): Promise<Repricing | undefined> {
   await ctx.prices.ready?.();
   const plan = newPlan();
   const repriced = { filter, upTo: await readNewestPosition(ctx) };
   for (let cursor: Cursor | undefined = START; cursor;) {
     const page = await readPage(ctx, repriced, cursor);
     if (page) planCalls(ctx.prices, page.calls, plan);
+    if (isEnough(plan)) return undefined;
     plan.adjustments = [];
     cursor = page?.end;
   }
@@ -46,13 +56,17 @@ const INSERT = `INSERT INTO repricings (repricing_id, undo_id, status, in_progre
 SELECT ?1, ?2, 'applying', 1, ?3, coalesce(max(position), 0), ?4, ?5, '', ?6 FROM calls`;
 
 /**
- * Books the differences between what calls cost and today's prices. If a repricing of the same calls is in progress, it is
- * continued; the answer has the status `applying` if it takes longer than a request may.
+ * Books the differences between what calls cost and today's prices. If there are none, nothing is booked, and the answer has
+ * no id. If a repricing of the same calls is in progress, it is continued; the answer has the status `applying` if it takes
+ * longer than a request may.
  *
  * @throws {PurserError} `conflict` while another repricing is in progress
  */
 export async function applyRepricing(ctx: BookingContext, filter: RepricingFilter): Promise<Repricing> {
-  await ctx.prices.ready?.();
+  if (!await readRepricingInProgress(ctx.query)) {
+    const unchanged = await planUntil(ctx, filter, ({ adjustments }) => adjustments.length > 0);
+    if (unchanged) return unchanged;
+  }
   const repricingId = ctx.ids.next("rep");
   const args = [
     repricingId,

@@ -1,15 +1,36 @@
-import { DAY_MS, HOUR_MS, toIso } from "../../kernel/clock.ts";
+import { DAY_MS, HOUR_MS, startOf, toIso } from "../../kernel/clock.ts";
 
 const UNIT_MS: Record<string, number> = { m: 60_000, h: HOUR_MS, d: DAY_MS, w: 7 * DAY_MS };
 const DATE = /^\d{4}-\d{2}-\d{2}$/;
 const TIME = /^\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:?\d{2})?$/i;
 
+const WEEK_MS = 7 * DAY_MS;
+/** The first Monday of the epoch. */
+const MONDAY_MS = 4 * DAY_MS;
+
+/** The starts of days, weeks (from Monday) and months in UTC by their names, in milliseconds. */
+const CALENDAR: Readonly<Record<string, (now: number) => number>> = {
+  today: (now) => startOf(now, DAY_MS),
+  yesterday: (now) => startOf(now, DAY_MS) - DAY_MS,
+  week: (now) => startOf(now - MONDAY_MS, WEEK_MS) + MONDAY_MS,
+  "last-week": (now) => startOf(now - MONDAY_MS, WEEK_MS) + MONDAY_MS - WEEK_MS,
+  month: (now) => startOfMonth(now, 0),
+  "last-month": (now) => startOfMonth(now, -1),
+};
+
+function startOfMonth(now: number, offset: number): number {
+  const date = new Date(now);
+  return Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + offset);
+}
+
 /**
- * Parses `24h`, `7d`, `30m`, `2w`, a date, or an ISO time (UTC without a zone) to an ISO time in UTC; `all` to
- * undefined. Throws an error that lists the accepted forms.
+ * Parses `24h`, `7d`, `30m`, `2w`, `today`, `yesterday`, `week`, `last-week`, `month`, `last-month` (the starts of these in UTC),
+ * a date, or an ISO time (UTC without a zone) to an ISO time in UTC; `all` to undefined. Throws an error that lists the
+ * accepted forms.
  */
 export function parseSince(text: string, now: number): string | undefined {
   if (text === "all") return undefined;
+  if (Object.hasOwn(CALENDAR, text)) return toIso(CALENDAR[text]!(now));
   const span = /^(\d{1,6})([mhdw])$/.exec(text);
   if (span) return toIso(Math.max(0, now - Number(span[1]) * UNIT_MS[span[2]!]!));
   if (DATE.test(text) || TIME.test(text)) {
@@ -18,8 +39,20 @@ export function parseSince(text: string, now: number): string | undefined {
     if (!Number.isNaN(time) && isRealDay(text.slice(0, 10))) return toIso(time);
   }
   throw new Error(
-    `${text || "an empty value"} is not a time; write 24h, 7d, 30m, 2026-11-21 or 2026-11-21T09:30Z`,
+    `${
+      text || "an empty value"
+    } is not a time; write 24h, 7d, today, yesterday, week, month, 2026-11-21 or ` +
+      "2026-11-21T09:30Z",
   );
+}
+
+/** Parses `30m`, `12h`, `7d` or `2w` to milliseconds. Throws an error for another form, and for more than `max`. */
+export function parseDuration(text: string, max: number): number {
+  const span = /^(\d{1,6})([mhdw])$/.exec(text);
+  if (!span) throw new Error(`${text || "an empty value"} is not a duration; write 30m, 12h, 7d or 2w`);
+  const duration = Number(span[1]) * UNIT_MS[span[2]!]!;
+  if (duration > max) throw new Error(`${text} is more than ${max / DAY_MS}d`);
+  return duration;
 }
 
 /** Returns whether a day exists: JavaScript reads February 30th as March 2nd. */

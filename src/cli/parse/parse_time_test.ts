@@ -16,15 +16,37 @@ Deno.test("parseSince() parses durations, dates and times as UTC", () => {
     ["2026-11-01T10:00+02:00", "2026-11-01T08:00:00.000Z"],
     ["2026-11-01T10:00:00.5Z", "2026-11-01T10:00:00.500Z"],
     ["all", undefined],
+    // 2026-11-21 is a Saturday.
+    ["today", "2026-11-21T00:00:00.000Z"],
+    ["yesterday", "2026-11-20T00:00:00.000Z"],
+    ["week", "2026-11-16T00:00:00.000Z"],
+    ["last-week", "2026-11-09T00:00:00.000Z"],
+    ["month", "2026-11-01T00:00:00.000Z"],
+    ["last-month", "2026-10-01T00:00:00.000Z"],
   ];
   for (const [text, expected] of cases) assert.equal(parseSince(text, NOW), expected, text);
+});
+
+Deno.test("parseSince() starts weeks on Mondays and months on their first day, at the edges too", () => {
+  const cases: [string, string, string][] = [
+    ["2026-11-16T00:00:00Z", "week", "2026-11-16"],
+    ["2026-11-15T23:59:59.999Z", "week", "2026-11-09"],
+    ["2027-01-01T00:00:00Z", "month", "2027-01-01"],
+    ["2027-01-01T00:00:00Z", "last-month", "2026-12-01"],
+    ["2027-01-01T00:00:00Z", "yesterday", "2026-12-31"],
+    ["2028-03-31T12:00:00Z", "last-month", "2028-02-01"],
+  ];
+  for (const [now, text, day] of cases) {
+    assert.equal(parseSince(text, Date.parse(now)), `${day}T00:00:00.000Z`, `${text} at ${now}`);
+  }
 });
 
 Deno.test("parseSince() refuses invalid times", () => {
   for (
     const text of [
       "",
-      "yesterday",
+      "tomorrow",
+      "constructor",
       "7",
       "7y",
       "-3d",

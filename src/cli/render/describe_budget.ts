@@ -1,5 +1,6 @@
 import type { Budget } from "../../contract/budgets/budgets.ts";
 import type { BudgetCheck } from "../../contract/budgets/budget_checks.ts";
+import type { UnknownName } from "../../contract/budgets/budget_state.ts";
 import { parseTotalUsd, toUsd } from "../../kernel/money.ts";
 import type { Paint, Style } from "../terminal/style.ts";
 import { formatAmounts } from "./format_cost.ts";
@@ -7,11 +8,15 @@ import { formatSpent, formatThreshold } from "./format_spent.ts";
 import { formatTime } from "./format_values.ts";
 
 /** The fields of a budget that define what it counts. */
-type Counting = Pick<Budget, "per" | "each" | "agent_id" | "session_id" | "key_id">;
+type Counting = Pick<Budget, "per" | "each" | "agent_id" | "session_id" | "key_id" | "key_name">;
 
-/** Describes what a budget counts: `day of all agents`, `each run of researcher`, `day of each session of key key_42`. */
-export function describeCounted({ per, each, agent_id, session_id, key_id }: Counting): string {
-  const named = session_id !== null ? `session ${session_id}` : key_id !== null ? `key ${key_id}` : agent_id;
+/** Describes what a budget counts: `day of all agents`, `each run of researcher`, `day of each session of key laptop`. */
+export function describeCounted({ per, each, agent_id, session_id, key_id, key_name }: Counting): string {
+  const named = session_id !== null
+    ? `session ${session_id}`
+    : key_id !== null
+    ? `key ${key_name ?? key_id}`
+    : agent_id;
   if (per === "run" || per === "session") return `each ${per} of ${named ?? "all agents"}`;
   if (each !== null) return `${per} of each ${each}${named === null ? "" : ` of ${named}`}`;
   return `${per} of ${named ?? "all agents"}`;
@@ -52,9 +57,22 @@ export function describePace({ usd_per_hour, reaches_at }: Pick<Budget, "usd_per
   return reaches_at ? `at this rate ends at ${formatTime(reaches_at).slice(0, 16)} UTC (${rate})` : rate;
 }
 
-/** Formats an amount exactly: `$12.50`. */
-export function formatAmount(usd: number): string {
-  return formatThreshold(parseTotalUsd(usd));
+/** Formats an amount exactly: `$12.50`; `hidden` where a key of one agent may not see it. */
+export function formatAmount(usd: number | undefined): string {
+  return usd === undefined ? "hidden" : formatThreshold(parseTotalUsd(usd));
+}
+
+/** Names a counter of a budget: `bob`, `researcher`; an unknown key by its id. */
+export function nameCounter({ id, key_name }: { id: string; key_name?: string | null | undefined }): string {
+  return key_name ?? id;
+}
+
+/** Says that a budget or a rule has a name of which there is nothing; undefined for one that is known. */
+export function describeUnknown(unknown: UnknownName | undefined): string | undefined {
+  if (!unknown) return undefined;
+  const { kind, id, nearest } = unknown;
+  const state = kind === "key" ? `there is no API key ${id}` : `there is no call of ${kind} ${id} so far`;
+  return nearest === null ? state : `${state}; did you mean ${nearest}?`;
 }
 
 /** Formats the state of a budget, and that it refuses nothing. */

@@ -10,9 +10,9 @@ interface Answer<Body> {
 export async function printAnswer<Body>(
   ctx: CommandContext,
   answer: Answer<Body>,
-  render: (body: Body) => string,
+  render: (body: Body) => string | Promise<string>,
 ): Promise<void> {
-  ctx.print(ctx.isJson ? await answer.text() : render(await answer.json()));
+  ctx.print(ctx.isJson ? await answer.text() : await render(await answer.json()));
 }
 
 /** Returns whether the list has a next page, which the `Link` header names. */

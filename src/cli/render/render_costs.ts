@@ -20,7 +20,16 @@ import { wrapText } from "../terminal/wrap_text.ts";
 export type CostRow =
   & Pick<
     LedgerRow,
-    "agent_id" | "session_id" | "run_id" | "provider" | "model" | "key_id" | "hour" | "day" | "tag_value"
+    | "agent_id"
+    | "session_id"
+    | "run_id"
+    | "provider"
+    | "model"
+    | "key_id"
+    | "key_name"
+    | "hour"
+    | "day"
+    | "tag_value"
   >
   & Pick<LedgerRow, "model_calls" | "unpriced_calls" | "partly_priced_calls" | "total_tokens" | "cost_usd">;
 
@@ -166,6 +175,7 @@ export function nameColumns<Row extends CostRow>(
   { groupBy, splitBy }: CostGroups,
   { nameWidth }: CostLayout,
 ): Column<Row>[] {
+  const nameOf = namesOf(rows);
   const repeated = new Set(
     rows.filter((row, index) => index > 0 && nameOf(row, groupBy) === nameOf(rows[index - 1]!, groupBy)),
   );
@@ -183,8 +193,21 @@ export function nameColumns<Row extends CostRow>(
 
 type Group = CostGroups["groupBy"];
 
+/** Returns the function that names groups; keys of one name get their ids too. */
+function namesOf(rows: readonly CostRow[]): (row: CostRow, groupBy: Group) => string {
+  const ids = new Map<string, Set<string | null>>();
+  for (const { key_id, key_name } of rows) {
+    if (key_id && key_name) ids.set(key_name, (ids.get(key_name) ?? new Set()).add(key_id));
+  }
+  return (row, groupBy) => {
+    const isShared = groupBy === "key" && (ids.get(row.key_name ?? "")?.size ?? 0) > 1;
+    return isShared ? `${row.key_name} (${row.key_id})` : nameOf(row, groupBy);
+  };
+}
+
 const isName = (groupBy: Group) =>
-  groupBy === "agent" || groupBy === "model" || groupBy === "provider" || tagKeyOf(groupBy) !== undefined;
+  groupBy === "agent" || groupBy === "model" || groupBy === "key" || groupBy === "provider" ||
+  tagKeyOf(groupBy) !== undefined;
 
 /** Returns the title of the column that names the groups. */
 export const titleOf = (groupBy: Group) =>
@@ -289,7 +312,7 @@ export function nameOf(row: CostRow, groupBy: Group): string {
     case "provider":
       return row.provider ?? "";
     case "key":
-      return row.key_id ?? "(no key)";
+      return row.key_name ?? row.key_id ?? "(no key)";
     case "hour":
       return (row.hour ?? "").slice(0, 16).replace("T", " ");
     case "day":

@@ -16,15 +16,23 @@ type Sums = Repricing["models"][number];
 export function renderRepricing(repricing: Repricing, layout: Layout): string {
   const { models, calls, changed_calls, status, repricing_id } = repricing;
   if (calls === 0) return "No calls match";
-  const rows = models.length === 1 ? models : [...models, { ...repricing, provider: "", model: "" }];
-  const cost = formatDifference(repricing.difference_usd);
-  const verb =
-    { dry_run: "would change", applying: "have changed", applied: "have changed" }[status as string] ??
-      "had changed";
-  const summary = `${countOf(changed_calls, "call")} of ${formatCount(calls)} ${verb}, by ${cost} in all`;
+  const isUndone = status === "undone" || status === "undoing";
+  const all = models.length === 1 ? models : [...models, { ...repricing, provider: "", model: "" }];
+  // An undone repricing has led from its result back to what was before.
+  const rows = isUndone ? all.map(reverse) : all;
+  const difference = isUndone ? -repricing.difference_usd : repricing.difference_usd;
+  const verb = isUndone
+    ? changed_calls === 1 ? "is back at its cost before" : "are back at their costs before"
+    : status === "dry_run"
+    ? "would change"
+    : "have changed";
+  const summary = `${countOf(changed_calls, "call")} of ${formatCount(calls)} ${verb}, by ${
+    formatDifference(difference)
+  } in all`;
+  const shown = isUndone ? reverse(repricing) : repricing;
   const unpriced = [
-    countUnless0(repricing.unpriced_calls_after, "still without a known price"),
-    countUnless0(repricing.partly_priced_calls_after, "only partly priced"),
+    countUnless0(shown.unpriced_calls_after, "still without a known price"),
+    countUnless0(shown.partly_priced_calls_after, "only partly priced"),
   ].filter(Boolean).join(", ");
   return [
     renderTable(rows, COLUMNS, layout),
@@ -35,6 +43,19 @@ export function renderRepricing(repricing: Repricing, layout: Layout): string {
       (status === "applied" ? `; purser reprice undo ${repricing_id} takes it back` : ""),
     ],
   ].join("\n");
+}
+
+/** Exchanges the sums before and after. */
+function reverse<Of extends Omit<Sums, "provider" | "model">>(sums: Of): Of {
+  return {
+    ...sums,
+    cost_usd_before: sums.cost_usd_after,
+    cost_usd_after: sums.cost_usd_before,
+    unpriced_calls_before: sums.unpriced_calls_after,
+    unpriced_calls_after: sums.unpriced_calls_before,
+    partly_priced_calls_before: sums.partly_priced_calls_after,
+    partly_priced_calls_after: sums.partly_priced_calls_before,
+  };
 }
 
 const COLUMNS: readonly Column<Sums>[] = [

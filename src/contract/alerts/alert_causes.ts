@@ -26,6 +26,7 @@ export type OtherCauses = z.infer<typeof OtherCauses>;
 export const MeasuredCalls = z.object({
   agent_id: AgentId.nullable(),
   key_id: z.string().nullable(),
+  key_name: z.string().nullable().optional(),
   session_id: SessionId.nullable(),
   run_id: RunId.nullable(),
 }).openapi("MeasuredCalls", {

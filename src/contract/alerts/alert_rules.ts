@@ -2,7 +2,7 @@ import { REPEATS, SEVERITIES, THRESHOLD_TYPES } from "../values.ts";
 import { z } from "@hono/zod-openapi";
 import { AgentId, Count, DisplayName, id, pace, Severity, Time, Usd, UsdAboveZero } from "../parts.ts";
 import { DEFAULT_COOLDOWN_SECONDS, LABEL_SCHEMA, MAX_COOLDOWN_SECONDS } from "../limits.ts";
-import { BudgetCounter } from "../budgets/budget_state.ts";
+import { BudgetCounter, UnknownName } from "../budgets/budget_state.ts";
 import { PurserError } from "../../kernel/errors.ts";
 import { NAME_PATTERN, NAME_RULE } from "../../kernel/ids.ts";
 import { toIssues } from "../schema_issues.ts";
@@ -100,6 +100,7 @@ export const AlertRule = z.object({
     description: "Of a rule per run or session: the one that the value is of; null where there is none yet",
   }),
   ...pace,
+  unknown: UnknownName.optional(),
 }).openapi("AlertRule");
 
 export type AlertRule = z.infer<typeof AlertRule>;

@@ -2,6 +2,7 @@ import { BUDGET_THRESHOLDS, DELIVERY_STATUSES, THRESHOLD_TYPES } from "../values
 import { z } from "@hono/zod-openapi";
 import { DeliveryId } from "../channels.ts";
 import { AgentId, Count, id, orNull, RunId, SessionId, Severity, Time, Usd } from "../parts.ts";
+import { BudgetCounter } from "../budgets/budget_state.ts";
 import { RuleId } from "./alert_rules.ts";
 import { AlertCauses } from "./alert_causes.ts";
 
@@ -36,11 +37,21 @@ export const Alert = z.object({
   agent_id: AgentId.nullable().openapi({
     description: "The agent of the call that fired the rule; of a test, the rule's agent",
   }),
+  key_id: z.string().optional().openapi({
+    description:
+      "The API key of the call that fired the rule; absent without one, and of most alerts of earlier versions. A key of " +
+      "one agent sees its own only",
+  }),
+  key_name: z.string().nullable().optional().openapi({ description: "The name of that key" }),
   session_id: SessionId.nullable(),
   run_id: RunId.nullable(),
   window_start: Time.nullable().openapi({ description: "Start of the window of spend; null of a test" }),
   triggered_at: Time,
   test: z.boolean().openapi({ description: "True for a test of the rule" }),
+  counter: BudgetCounter.optional().openapi({
+    description:
+      "Of a budget with a counter for each agent, session, key or run, or of one of them: the one that warns",
+  }),
   limit_usd: Usd.optional().openapi({ description: "The limit of a budget that warns, with its raises" }),
   deliveries: z.array(AlertDelivery),
 }).openapi("Alert");

@@ -14,6 +14,7 @@ export const appliedBudget = {
   name: z.string().nullable().openapi({ description: "Null for the same" }),
   per: z.enum(BUDGET_PERIODS),
   scope: z.string().openapi({ description: SCOPE, example: "agent researcher" }),
+  key_name: z.string().nullish().openapi({ description: "Where the scope is an API key: its name" }),
   mode: BudgetMode,
   limit_usd: Usd,
   extra_usd: Usd.optional(),

@@ -26,6 +26,7 @@ export const BudgetRaise = z.object({
   until: Time.nullable().openapi({ description: "Null for no end" }),
   reason: z.string().nullable(),
   key_id: z.string().nullable().openapi({ description: "The API key that raised it; null without one" }),
+  key_name: z.string().nullish().openapi({ description: "The name of that key" }),
   created_at: Time,
 }).openapi("BudgetRaise");
 export type BudgetRaise = z.infer<typeof BudgetRaise>;

@@ -30,8 +30,25 @@ export const BudgetRefusal = z.object({
   agent_id: AgentId,
   session_id: SessionId.nullable(),
   run_id: RunId.nullable(),
+  key_id: z.string().nullable().openapi({
+    description: "The API key of the caller; null without one. A key of one agent sees its own only",
+  }),
+  key_name: z.string().nullable().openapi({ description: "The name of that key" }),
+  provider: z.string().nullable().openapi({
+    description:
+      "The provider that was to be called; null of a reservation, and of refusals of earlier versions",
+  }),
+  model: z.string().nullable(),
+  nearest_model: z.string().nullable().openapi({
+    description: "Where the model has no price: the nearest name with one, as `provider:model`",
+  }),
+  reason: z.enum(REFUSAL_REASONS).nullable().openapi({
+    description: "That of the budget that refused first; null of refusals of earlier versions by a run's own",
+  }),
   message: z.string(),
-  cost_usd_so_far: Usd.nullable().openapi({ description: "Spent in the budget that refused first" }),
+  cost_usd_so_far: Usd.nullable().openapi({
+    description: "Spent in the budget that refused first; null where the reader may not see it",
+  }),
   budget_usd: Usd.nullable().openapi({ description: "The limit of that budget with its raises" }),
   refused_by: z.array(RefusedBy).openapi({
     description: "The budgets that refused the call; empty where it was the run's own alone",

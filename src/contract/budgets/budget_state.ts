@@ -16,6 +16,22 @@ export const BudgetCounter = z.object({
 }).openapi("BudgetCounter");
 export type BudgetCounter = z.infer<typeof BudgetCounter>;
 
+/** A name in a budget or a rule of which there is nothing here. */
+export const UnknownName = z.object({
+  kind: z.enum(["agent", "session", "key"]),
+  id: z.string().openapi({ example: "reseacher" }),
+  nearest: z.string().nullable().openapi({
+    description: "The nearest known name; null where none is near",
+    example: "researcher",
+  }),
+}).openapi("UnknownName", {
+  description:
+    "A name that is probably misspelled: there is no call of it, and another one is near; or an API key that doesn't exist",
+});
+export type UnknownName = z.infer<typeof UnknownName>;
+
+const HIDDEN = "Absent for a key of one agent where other agents count too";
+
 const figures = {
   extra_usd: Usd.openapi({ description: "The raises of the limit that hold at present" }),
   spent_usd: Usd.openapi({ description: "Booked in the present window" }),
@@ -40,8 +56,22 @@ export const budgetWindow = {
   }),
 };
 
-export const BudgetState = z.object({
+const { extra_usd, spent_usd, reserved_usd, left_usd } = figures;
+
+/** One counter of a budget that has many, with its amounts. */
+export const BudgetCounterState = z.object({
+  ...BudgetCounter.shape,
+  key_name: z.string().nullish().openapi({ description: "Of a key: its name; null where it is not known" }),
   ...figures,
+  ...budgetWindow,
+}).openapi("BudgetCounterState");
+export type BudgetCounterState = z.infer<typeof BudgetCounterState>;
+
+export const BudgetState = z.object({
+  extra_usd: extra_usd.optional(),
+  spent_usd: spent_usd.optional().openapi({ description: `Booked in the present window. ${HIDDEN}` }),
+  reserved_usd: reserved_usd.optional(),
+  left_usd: left_usd.optional(),
   ...budgetWindow,
   ...pace,
   counter: BudgetCounter.nullish().openapi({
@@ -53,12 +83,13 @@ export const BudgetState = z.object({
     description:
       "Of a budget of one API key, or whose `counter` is one: the key's name; null of an unknown key",
   }),
-  refused_calls: Count.openapi({
-    description: "Calls that it refused, or with `watch` would have refused, since it exists",
+  refused_calls: Count.optional().openapi({
+    description: `Calls that it refused, or with \`watch\` would have refused, since it exists. ${HIDDEN}`,
   }),
-  last_refused_at: Time.nullable(),
+  last_refused_at: Time.nullable().optional(),
   unpriced_calls: Count.optional().openapi({
     description: "With `allow_unpriced`: calls in the window whose cost is not known, and not counted",
   }),
+  unknown: UnknownName.optional(),
 });
 export type BudgetState = z.infer<typeof BudgetState>;

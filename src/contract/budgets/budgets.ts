@@ -9,7 +9,7 @@ import {
   RESERVATION_SECONDS,
   WARNING_DECIMALS,
 } from "../limits.ts";
-import { AgentId, DisplayName, id, name, SessionId, Time, Usd, UsdLimit } from "../parts.ts";
+import { AgentId, DisplayName, id, Label, name, SessionId, Time, Usd, UsdLimit } from "../parts.ts";
 import { invalidInput } from "../schema_issues.ts";
 import { BUDGET_ACTIONS, BUDGET_EACH, BUDGET_PERIODS } from "../values.ts";
 import { BudgetState } from "./budget_state.ts";
@@ -57,8 +57,9 @@ const fields = z.strictObject({
   per: z.enum(BUDGET_PERIODS).openapi({ description: PER }),
   agent_id: name("researcher").nullish().openapi({ description: "Counts only this agent's calls" }),
   session_id: name("ses_demo").nullish().openapi({ description: "Counts only this session's calls" }),
-  key_id: name("key_01k9qv3v8c7e9g1j3m5p7r9t1w").nullish().openapi({
-    description: "Counts only calls that were requested with this API key",
+  key_id: Label.nullish().openapi({
+    example: "key_01k9qv3v8c7e9g1j3m5p7r9t1w",
+    description: "Counts only calls that were requested with this API key: its id, or its name",
   }),
   each: z.enum(BUDGET_EACH).nullish().openapi({ description: EACH }),
   mode: BudgetMode.optional().openapi({
@@ -167,6 +168,16 @@ export type BudgetDefinition = z.infer<z.ZodObject<typeof definition>>;
 
 export const Budget = z.object({ ...definition, ...BudgetState.shape }).openapi("Budget");
 export type Budget = z.infer<typeof Budget>;
+
+/** A budget as a reader of all agents gets it. */
+export type WholeBudget =
+  & Budget
+  & Required<
+    Pick<
+      Budget,
+      "extra_usd" | "spent_usd" | "reserved_usd" | "left_usd" | "refused_calls" | "last_refused_at"
+    >
+  >;
 
 const AmountOfCall = UsdLimit.refine((usd) => usd <= MAX_CALL_USD, `must be at most ${MAX_CALL_USD}`)
   .openapi({ type: "number", format: "decimal", minimum: 0, maximum: MAX_CALL_USD, example: 0.05 });

@@ -31,6 +31,9 @@ export function withAccessCheck(core: Core, app: FetchHandler): Handler {
       lease.countForAddress();
       const { pathname: path, search } = address;
       const principal = await authenticateRequest(core, request, { path, search, from, lease });
+      if (isGatewayPath(path)) {
+        logged.note({ key_id: principal?.keyId ?? null, key_name: principal?.name ?? null });
+      }
       if (principal?.keyId != null) lease.countForKey(principal.keyId);
       if (isConnectionProbe(request.method, path)) {
         logged.route = CONNECTION_PROBE;
@@ -41,7 +44,7 @@ export function withAccessCheck(core: Core, app: FetchHandler): Handler {
         response = await app.fetch(request, bindings);
       }
     } catch (error) {
-      response = errorResponse(core, request, error, logged.id);
+      response = errorResponse(core, request, error, logged);
     } finally {
       lease.end();
     }

@@ -1,10 +1,17 @@
 import type { Context } from "hono";
 import { PurserError } from "../../kernel/errors.ts";
+import type { BudgetReader } from "../../budgets/mod.ts";
 import { type ApiEnv, principalOf } from "./principal.ts";
 
 /** Returns the only agent that a request may access; undefined for all. */
 export function onlyAgentOf(c: Pick<Context<ApiEnv>, "env">): string | undefined {
   return principalOf(c)?.agentId ?? undefined;
+}
+
+/** Returns the key of one agent that a request has, which may know that agent and itself; undefined for one of all. */
+export function readerOf(c: Pick<Context<ApiEnv>, "env">): BudgetReader | undefined {
+  const { agentId = null, keyId = null } = principalOf(c) ?? {};
+  return agentId === null ? undefined : { agentId, keyId };
 }
 
 /** Returns the agent to filter by: the requested one, if the key may access it, else the key's. Throws `forbidden`. */

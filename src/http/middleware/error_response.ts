@@ -1,4 +1,5 @@
 import { findTarget, mayBeGateway, wireError } from "../../gateway/mod.ts";
+import type { LogFields } from "../../kernel/log.ts";
 import type { Core } from "../../service/mod.ts";
 import { isApiPath } from "../resources.ts";
 import { pathOf, problemResponse, toProblem } from "./problem.ts";
@@ -6,6 +7,12 @@ import { UNIVERSAL_HEADERS, withWhole } from "./response_headers.ts";
 
 /** The parts of a core that say how a request's errors are written. */
 type ErrorContext = Pick<Core, "log" | "secrets" | "providerSources">;
+
+/** The line that the log has of a request. */
+export interface RequestLine {
+  id: string;
+  note?(facts: LogFields): void;
+}
 
 /**
  * Returns the response to a request that has failed: a problem document, or on the paths of the gateway an error as that
@@ -15,21 +22,29 @@ export function errorResponse(
   ctx: ErrorContext,
   request: Request,
   error: unknown,
-  requestId: string,
+  line: RequestLine,
   headers?: Record<string, string>,
 ): Response {
   const path = pathOf(request.url);
-  const problem = toProblem(error, path, ctx, requestId);
-  const target = isGatewayPath(path) &&
+  const problem = toProblem(error, path, ctx, line.id);
+  const isGateway = isGatewayPath(path);
+  // Elsewhere a message may repeat the path.
+  if (isGateway) line.note?.({ ...keyOf(problem.details), error_code: problem.code, reason: problem.detail });
+  const target = isGateway &&
     findTarget(
       { pathname: path, headers: request.headers },
       (name) => Object.hasOwn(ctx.providerSources.providers, name),
     );
   if (!target) return problemResponse(problem, headers);
-  const { status, headers: own, body } = wireError(target.family, problem, requestId);
+  const { status, headers: own, body } = wireError(target.family, problem, line.id);
   const text = JSON.stringify(body);
   const all = { ...UNIVERSAL_HEADERS, "cache-control": "no-store", ...own, ...headers };
   return withWhole(new Response(text, { status, headers: all }), text);
+}
+
+/** Returns the key that an error names, which was refused. */
+function keyOf({ key_id, key_name }: Record<string, unknown> = {}): LogFields {
+  return typeof key_id === "string" && typeof key_name === "string" ? { key_id, key_name } : {};
 }
 
 /** Returns whether a path is the gateway's: those of the API's own resources come first. */

@@ -3,7 +3,7 @@ import { matchedRoutes } from "hono/route";
 import type { Clock } from "../../kernel/clock.ts";
 import type { ErrorCode } from "../../kernel/errors.ts";
 import type { Ids } from "../../kernel/ids.ts";
-import type { Log } from "../../kernel/log.ts";
+import type { Log, LogFields } from "../../kernel/log.ts";
 
 /** The response header with the id under which the log has a request. */
 const REQUEST_ID = "x-request-id";
@@ -24,7 +24,7 @@ export class LoggedRequest {
   readonly #startedAt: number;
   #status: number | undefined;
   #isOpen = false;
-  #errorCode: ErrorCode | undefined;
+  #facts: LogFields = {};
 
   constructor(ctx: { clock: Clock; ids: Ids; log: Log }, { method }: Request) {
     this.id = ctx.ids.next("req");
@@ -41,18 +41,23 @@ export class LoggedRequest {
     if (!this.#isOpen) this.#write(status);
   }
 
+  /** Adds facts to the line, such as the key of a call through the gateway. Of each the first one counts. */
+  note(facts: LogFields): void {
+    this.#facts = { ...facts, ...this.#facts };
+  }
+
   /** Defers the line of a stream. Returns a function that logs it, with the code of the error that ended the stream. */
   open(): (errorCode: ErrorCode | undefined) => void {
     this.#isOpen = true;
     return (errorCode) => {
       this.#isOpen = false;
-      this.#errorCode = errorCode;
+      if (errorCode !== undefined) this.note({ error_code: errorCode });
       // A stream may end before its response is returned.
       if (this.#status !== undefined) this.#write(this.#status);
     };
   }
 
-  /** Logs the request. Never its path, its query or a header: they may hold secrets. */
+  /** Logs the request. Never its path, its query, a header or its body: they may hold secrets. */
   #write(status: number): void {
     const { clock, log } = this.#ctx;
     const isQuiet = status < 400 && PROBES.has(this.route);
@@ -60,7 +65,7 @@ export class LoggedRequest {
       method: this.#method,
       route: this.route,
       status,
-      ...(this.#errorCode && { error_code: this.#errorCode }),
+      ...this.#facts,
       duration_ms: Math.round((clock.monotonic() - this.#startedAt) * 1_000) / 1_000,
       request_id: this.id,
     });

@@ -15,7 +15,7 @@ import type { Core } from "../../service/mod.ts";
 import { settleClaim } from "../../keys/idempotency/mod.ts";
 import { answerOnce, fingerprintOf, IDEMPOTENCY_KEY } from "../middleware/idempotency.ts";
 import { etagOf, IF_MATCH, readPreconditions } from "../middleware/preconditions.ts";
-import { onlyAgentOf } from "../middleware/agent_reach.ts";
+import { onlyAgentOf, readerOf } from "../middleware/agent_reach.ts";
 import { createRoute, z } from "../create_route.ts";
 import { headers } from "../../contract/headers.ts";
 import { BODY_CODES, problems } from "../problem_responses.ts";
@@ -193,7 +193,8 @@ function statusOf(results: readonly { status: "delivered" | "failed" }[]): 200 |
 
 function etagOfRule(rule: AlertRule) {
   const { updated_at: _, last_fired_at: _fired, value_usd: _value, window_start: _from, ...rest } = rule;
-  const { counter: _counter, usd_per_hour: _pace, reaches_at: _reaches, ...definition } = rest;
+  const { counter: _counter, usd_per_hour: _pace, reaches_at: _reaches, unknown: _unknown, ...definition } =
+    rest;
   return etagOf(definition);
 }
 
@@ -238,10 +239,10 @@ export function createRoutes(core: Core) {
     })
     .openapi(get, async (c) => {
       const only = onlyAgentOf(c);
-      const rule = await getRule(core, c.req.valid("param").rule_id);
+      const { unknown, ...rule } = await getRule(core, c.req.valid("param").rule_id);
       if (only !== undefined && rule.agent_id !== only) throw ruleNotFound(rule.rule_id);
       c.header("etag", await etagOfRule(rule));
-      return c.json(rule, 200);
+      return c.json(only === undefined && unknown ? { ...rule, unknown } : rule, 200);
     })
     .openapi(update, async (c) => {
       const { rule_id } = c.req.valid("param");
@@ -259,7 +260,7 @@ export function createRoutes(core: Core) {
       return c.json(outcome, statusOf(outcome.results));
     })
     .openapi(explain, async (c) => {
-      return c.json(await explainAlert(core, c.req.valid("param").alert_id, onlyAgentOf(c)), 200);
+      return c.json(await explainAlert(core, c.req.valid("param").alert_id, readerOf(c)), 200);
     })
     .openapi(resend, async (c) => {
       const outcome = await resendAlert(core, c.req.valid("param").alert_id);
@@ -267,7 +268,7 @@ export function createRoutes(core: Core) {
     })
     .openapi(history, async (c) => {
       return c.json(
-        await listAlerts(core, { ...c.req.valid("query"), onlyAgentId: onlyAgentOf(c) }),
+        await listAlerts(core, { ...c.req.valid("query"), reader: readerOf(c) }),
         200,
       );
     });

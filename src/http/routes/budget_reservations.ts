@@ -6,12 +6,13 @@ import {
 } from "../../budgets/mod.ts";
 import { BudgetReservation, BudgetReservationBody, ReservationId } from "../../contract/budgets/budgets.ts";
 import { RESERVATION_SECONDS } from "../../contract/limits.ts";
+import { logRefusal } from "../../booking/mod.ts";
 import { type Claim, settleClaim } from "../../keys/idempotency/mod.ts";
 import { toIso } from "../../kernel/clock.ts";
-import { BudgetExceededError, messageOf, PurserError } from "../../kernel/errors.ts";
+import { BudgetExceededError, PurserError } from "../../kernel/errors.ts";
 import { parseUsd } from "../../kernel/money.ts";
 import type { Core } from "../../service/mod.ts";
-import { appendEvents, countInSessions, findLogOwner, findSessionOwner } from "../../sessions/mod.ts";
+import { findLogOwner, findSessionOwner } from "../../sessions/mod.ts";
 import { createRoute, z } from "../create_route.ts";
 import { headers } from "../../contract/headers.ts";
 import { BODY_CODES, problems } from "../problem_responses.ts";
@@ -141,26 +142,8 @@ async function reserve(
     onlyAgentId: only,
     findLogOwner: () => findLogOwner(core, request),
   }).catch(async (error) => {
-    if (error instanceof BudgetExceededError) await logRefusal(core, request, error);
+    if (error instanceof BudgetExceededError) await logRefusal(core, { ...request, runId: null }, error);
     throw error;
   });
   return toAnswer(made);
-}
-
-/** Logs a refusal as an event of its session; never rejects. */
-async function logRefusal(
-  { store, clock, log }: Core,
-  { agentId, sessionId }: { agentId: string; sessionId: string | null },
-  { logged: { message, details } }: BudgetExceededError,
-): Promise<void> {
-  const event = { type: "budget.refused" as const, at: clock.now(), payload: { message, ...details } };
-  const events = [{ agentId, sessionId, runId: null, event }];
-  try {
-    await store.write([...appendEvents(events), ...countInSessions(events, [])]);
-  } catch (error) {
-    log.warn("The refusal of a reservation could not be logged", {
-      agent: agentId,
-      reason: messageOf(error),
-    });
-  }
 }

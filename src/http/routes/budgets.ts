@@ -1,9 +1,10 @@
 import type { Context } from "hono";
 import {
-  type BudgetReader,
   checkBudgets,
   createBudget,
+  findBudgetId,
   getBudget,
+  listBudgetCounters,
   listBudgets,
   listRaises,
   listRefusals,
@@ -22,8 +23,10 @@ import {
 import { BudgetRaise, BudgetRaiseBody } from "../../contract/budgets/budget_raises.ts";
 import { BudgetCheck } from "../../contract/budgets/budget_checks.ts";
 import { BudgetRefusal } from "../../contract/budgets/budget_refusals.ts";
+import { BudgetCounterState } from "../../contract/budgets/budget_state.ts";
 import { PAGE_SIZES } from "../../contract/limits.ts";
-import { AgentId, Label, name } from "../../contract/parts.ts";
+import { AgentId, Label, name, QueryTime, SessionId } from "../../contract/parts.ts";
+import { REFUSAL_REASONS } from "../../contract/values.ts";
 import { settleClaim } from "../../keys/idempotency/mod.ts";
 import type { Core } from "../../service/mod.ts";
 import { findSessionOwner } from "../../sessions/mod.ts";
@@ -34,9 +37,10 @@ import { json, jsonBody, optionalHeaders } from "../route_parts.ts";
 import { isNumberPosition, isTimePosition, linkNext, readCursor } from "../cursors.ts";
 import { answerOnce, fingerprintOf, IDEMPOTENCY_KEY } from "../middleware/idempotency.ts";
 import { etagOf, IF_MATCH, readPreconditions } from "../middleware/preconditions.ts";
-import { narrowToAgent, onlyAgentOf } from "../middleware/agent_reach.ts";
+import { narrowToAgent, onlyAgentOf, readerOf } from "../middleware/agent_reach.ts";
 import { checkKeyItself } from "../middleware/authorize.ts";
 import { type ApiEnv, principalOf } from "../middleware/principal.ts";
+import { findKeyId } from "../cost_query.ts";
 import { page, pageQuery } from "../pagination.ts";
 import { createRouter } from "../router.ts";
 import { checkOwnSession, createReservationRoutes, RESERVATIONS } from "./budget_reservations.ts";
@@ -44,7 +48,8 @@ import { checkOwnSession, createReservationRoutes, RESERVATIONS } from "./budget
 const params = z.object({ budget_id: BudgetId });
 
 const OF_ONE_AGENT =
-  "A key of one agent sees the budgets that name that agent, one of its sessions, or the key itself.";
+  "A key of one agent sees the budgets that name that agent, one of its sessions or the key itself, and those over all " +
+  "calls that bind it: of many counters its own, and no amounts that are those of other agents too.";
 
 const create = createRoute({
   method: "post",
@@ -114,13 +119,26 @@ const refusals = createRoute({
   operationId: "listBudgetRefusals",
   summary: "List the calls that budgets have refused",
   description:
-    "With the amounts that the readers of the event log may see. Those of one budget are searched among 10,000 " +
-    "refusals. Calls that a budget with the action `watch` would have refused are only counted.",
+    "A key of one agent gets the calls of that agent, without amounts that are those of other agents too. All filters " +
+    "but the agent search among 10,000 refusals. Calls that a budget with the action `watch` would have refused are " +
+    "only counted.",
   tags: ["budgets"],
   request: {
     query: z.strictObject({
-      budget_id: BudgetId.optional(),
+      budget_id: Label.optional().openapi({ description: "The id of a budget, or its name", example: "Day" }),
       agent_id: AgentId.optional(),
+      session_id: SessionId.optional(),
+      key_id: Label.optional().openapi({
+        description: "The id of an API key, or its name",
+        example: "laptop",
+      }),
+      model: z.string().optional().openapi({
+        description: "The model, or `provider:model`",
+        example: "openai:gpt-5-mini",
+      }),
+      reason: z.enum(REFUSAL_REASONS).optional(),
+      from: QueryTime.optional().openapi({ description: "Inclusive; a date, or a time with its zone" }),
+      to: QueryTime.optional().openapi({ description: "Exclusive; a date, or a time with its zone" }),
       ...pageQuery(PAGE_SIZES.refusals),
     }),
   },
@@ -141,6 +159,24 @@ const get = createRoute({
   responses: {
     200: { ...json(Budget, "The budget"), headers: headers("ETag") },
     ...problems("not_found"),
+  },
+});
+
+const counters = createRoute({
+  method: "get",
+  path: "/budgets/{budget_id}/counters",
+  scopes: ["read"],
+  agentCheck: "handler",
+  operationId: "listBudgetCounters",
+  summary: "List the counters of a budget that has many, with what is spent and left in each",
+  description:
+    "Of a budget with `each`, or per run or session. Agents and keys also before their first call, sessions and runs of " +
+    "the present window. Of a budget with one counter the list is empty. A key of one agent sees its own.",
+  tags: ["budgets"],
+  request: { params, query: z.strictObject(pageQuery(PAGE_SIZES.budgets)) },
+  responses: {
+    200: page(z.array(BudgetCounterState), "Counters, those with the most spending first"),
+    ...problems("invalid", "not_found"),
   },
 });
 
@@ -216,12 +252,6 @@ function etagOfBudget(budget: BudgetDefinition): Promise<string> {
   return etagOf(Object.fromEntries(DEFINITION.map((field) => [field, budget[field]])));
 }
 
-/** Returns the key of one agent that a request has; undefined for one that may read all budgets. */
-function readerOf(c: Pick<Context<ApiEnv>, "env">): BudgetReader | undefined {
-  const agentId = onlyAgentOf(c);
-  return agentId === undefined ? undefined : { agentId, keyId: keyIdOf(c) };
-}
-
 const keyIdOf = (c: Pick<Context<ApiEnv>, "env">) => principalOf(c)?.keyId ?? null;
 
 /** Refuses a session of the dashboard that would change what keys may spend. Throws `not_found`, too. */
@@ -251,10 +281,15 @@ function createFixedRoutes(core: Core) {
       return c.json(checks, 200);
     })
     .openapi(refusals, async (c) => {
-      const { budget_id, agent_id, limit, cursor } = c.req.valid("query");
+      const { budget_id, agent_id, session_id, key_id, limit, cursor, ...filter } = c.req.valid("query");
+      const reader = readerOf(c);
       const list = await listRefusals(core, {
-        budgetId: budget_id,
+        ...filter,
+        budgetId: budget_id === undefined ? undefined : await findBudgetId(core, budget_id, reader),
+        keyId: key_id === undefined ? undefined : await findKeyId(c, core, key_id),
+        sessionId: session_id,
         agentId: narrowToAgent(c, agent_id),
+        reader,
         before: readCursor(cursor, isNumberPosition),
         limit,
       });
@@ -292,7 +327,6 @@ export function createRoutes(core: Core) {
       const position = readCursor(cursor, isTimePosition);
       const budgets = await listBudgets(core, {
         name,
-        // Not the budgets over all agents: their amounts are those of all agents.
         reader: readerOf(c),
         after: position && { createdAt: position[0], budgetId: position[1] },
         limit,
@@ -305,6 +339,14 @@ export function createRoutes(core: Core) {
       const budget = await getBudget(core, c.req.valid("param").budget_id, readerOf(c));
       c.header("etag", await etagOfBudget(budget));
       return c.json(budget, 200);
+    })
+    .openapi(counters, async (c) => {
+      const { limit, cursor } = c.req.valid("query");
+      const offset = readCursor(cursor, isNumberPosition) ?? 0;
+      const page = { reader: readerOf(c), limit, offset };
+      const counters = await listBudgetCounters(core, c.req.valid("param").budget_id, page);
+      if (counters.length === limit) linkNext(c, offset + limit);
+      return c.json(counters, 200);
     })
     .openapi(update, async (c) => {
       const { budget_id } = c.req.valid("param");

@@ -17,7 +17,7 @@ import { json } from "../route_parts.ts";
 import { isNumberPosition, linkNext, readCursor } from "../cursors.ts";
 import { page, pageQuery } from "../pagination.ts";
 import { createRouter } from "../router.ts";
-import { checkGroups, compareQuery, scopeOf, scopeQuery, spanQuery } from "../cost_query.ts";
+import { checkGroups, compareQuery, scopeOf, scopeQuery, spanQuery, withKeyNames } from "../cost_query.ts";
 import { CallId } from "../../contract/parts.ts";
 import { CostGroup, CostRow, CostSort, CostSplit, CostSums, CostTotal } from "../../contract/costs.ts";
 import { CostForecast } from "../../contract/costs/cost_forecast.ts";
@@ -109,19 +109,19 @@ export function createRoutes(core: Core) {
     )
     .openapi(
       total,
-      async (c) => c.json(await readCostTotal(core.store, scopeOf(c, c.req.valid("query"))), 200),
+      async (c) => c.json(await readCostTotal(core.store, await scopeOf(c, core, c.req.valid("query"))), 200),
     )
     .openapi(forecast, async (c) => {
-      const scope = scopeOf(c, c.req.valid("query"));
+      const scope = await scopeOf(c, core, c.req.valid("query"));
       return c.json(await forecastCosts(core.store, scope, core.clock.now()), 200);
     })
     .openapi(list, async (c) => {
       const { group_by, split_by, sort, limit, cursor, ...query } = c.req.valid("query");
-      const scope = scopeOf(c, query);
+      const scope = await scopeOf(c, core, query);
       const offset = readCursor(cursor, isNumberPosition) ?? 0;
       const filter: CostFilter = { ...scope, groupBy: group_by, splitBy: split_by, sort, limit, offset };
       checkGroups(c, filter);
-      const rows = await listCosts(core.store, filter);
+      const rows = await withKeyNames(c, core, await listCosts(core.store, filter));
       if (rows.length === limit) linkNext(c, offset + limit);
       if (!acceptsCsv(c.req.header("accept"))) return c.json(rows, 200);
       const csv = toCostCsv(rows, filter);
@@ -137,7 +137,9 @@ const SUMS = Object.keys(CostSums.shape) as (keyof CostSums)[];
  */
 export function toCostCsv(rows: readonly CostRow[], filter: CostFilter): string {
   const isCompared = filter.compare !== undefined;
-  const keys = keyColumnsOf(filter);
+  const keys = keyColumnsOf(filter).flatMap((name) =>
+    name === "key_id" ? ["key_id", "key_name"] as const : [name]
+  );
   const header = [
     ...keys,
     ...SUMS,

@@ -50,9 +50,12 @@ async function pass(c: Context<ApiEnv>, core: Core, path: string): Promise<Respo
   const lease = leaseOf(c);
   lease?.begin("calls");
   const caller = callerOf(c);
+  logged?.note({ provider: target.provider });
+  const attribution = readAttribution(sent, caller);
+  logged?.note({ agent_id: attribution.agentId, session_id: attribution.sessionId });
   const answer = await passRequest(core, {
-    ...{ method: raw.method, target, search, headers: sent, caller },
-    attribution: readAttribution(sent, caller),
+    ...{ method: raw.method, target, search, headers: sent, caller, attribution },
+    note: (facts) => logged?.note({ ...facts }),
     async body() {
       const bytes = await readBody(raw, core, { lease, maxBytes: MAX_GATEWAY_BODY_BYTES });
       checkValues(bytes, MAX_GATEWAY_BODY_VALUES);
@@ -64,6 +67,10 @@ async function pass(c: Context<ApiEnv>, core: Core, path: string): Promise<Respo
   });
   const { status, headers, body, ended } = answer;
   if (lease && ended) void ended.then(lease.keep());
+  if (logged && ended) {
+    const close = logged.open();
+    void ended.then(() => close(undefined));
+  }
   c.set("isOfProvider", true);
   // Some statuses, such as 204, take not even an empty body.
   if (body === null || (body instanceof Uint8Array && body.length === 0)) {

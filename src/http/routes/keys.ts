@@ -1,12 +1,23 @@
 import { PAGE_SIZES } from "../../contract/limits.ts";
+import { Label } from "../../contract/parts.ts";
 import type { Core } from "../../service/mod.ts";
-import { createKey, getKey, listKeys, revokeKey } from "../../keys/mod.ts";
-import { ApiKey, ApiKeyBody, KeyId, KeyStatus, NewApiKey } from "../../contract/keys.ts";
+import { createKey, getKey, listKeyNames, listKeys, revokeKey, rotateKey } from "../../keys/mod.ts";
+import {
+  ApiKey,
+  ApiKeyBody,
+  KeyId,
+  KeyName,
+  KeyRotationBody,
+  KeyStatus,
+  NewApiKey,
+} from "../../contract/keys.ts";
 import { createRoute, z } from "../create_route.ts";
 import { headers } from "../../contract/headers.ts";
 import { BODY_CODES, problems } from "../problem_responses.ts";
-import { json, jsonBody } from "../route_parts.ts";
+import { json, jsonBody, optionalHeaders } from "../route_parts.ts";
 import { isTimePosition, linkNext, readCursor } from "../cursors.ts";
+import { readerOf } from "../middleware/agent_reach.ts";
+import { etagOf, IF_MATCH, readPreconditions } from "../middleware/preconditions.ts";
 import { page, pageQuery } from "../pagination.ts";
 import { createRouter } from "../router.ts";
 
@@ -21,7 +32,7 @@ const create = createRoute({
   summary: "Create an API key",
   description:
     "Only this response has the key; a hash of its secret part is stored. From the first key on, every request to a " +
-    "server over this database needs one.",
+    "server over this database needs one. A name that an active key has is refused.",
   tags: ["keys"],
   request: { body: jsonBody(ApiKeyBody, { name: "ci", scopes: ["run"], agent_id: "researcher" }) },
   responses: {
@@ -29,8 +40,21 @@ const create = createRoute({
       ...json(NewApiKey, "The key"),
       headers: headers("Location", "Cache-Control"),
     },
-    ...problems("invalid", ...BODY_CODES),
+    ...problems("invalid", "conflict", ...BODY_CODES),
   },
+});
+
+const names = createRoute({
+  method: "get",
+  path: "/key-names",
+  scopes: ["read"],
+  agentCheck: "handler",
+  operationId: "listApiKeyNames",
+  summary: "List the names of API keys, newest first",
+  description: "For readers of costs and budgets. A key of one agent sees its own name only.",
+  tags: ["keys"],
+  request: { query: z.strictObject({ name: Label.optional(), ...pageQuery(PAGE_SIZES.keys) }) },
+  responses: { 200: page(z.array(KeyName), "A page of names"), ...problems("invalid") },
 });
 
 const list = createRoute({
@@ -41,7 +65,13 @@ const list = createRoute({
   summary: "List API keys, newest first",
   description: "Includes revoked and expired keys; keys are never deleted.",
   tags: ["keys"],
-  request: { query: z.strictObject({ status: KeyStatus.optional(), ...pageQuery(PAGE_SIZES.keys) }) },
+  request: {
+    query: z.strictObject({
+      status: KeyStatus.optional(),
+      name: Label.optional().openapi({ description: "Only keys of exactly this name", example: "ci" }),
+      ...pageQuery(PAGE_SIZES.keys),
+    }),
+  },
   responses: { 200: page(z.array(ApiKey), "A page of keys"), ...problems("invalid") },
 });
 
@@ -53,8 +83,40 @@ const get = createRoute({
   summary: "Get an API key",
   tags: ["keys"],
   request: { params },
-  responses: { 200: json(ApiKey, "The key, without its text"), ...problems("not_found") },
+  responses: {
+    200: { ...json(ApiKey, "The key, without its text"), headers: headers("ETag") },
+    ...problems("not_found"),
+  },
 });
+
+const rotate = createRoute({
+  needsKey: true,
+  method: "post",
+  path: "/keys/{key_id}/rotate",
+  scopes: ["admin"],
+  operationId: "rotateApiKey",
+  summary: "Give an API key a new secret",
+  description:
+    "Its id, name, permissions and budgets stay. Only this response has the new key. The secret before ends at once in " +
+    "this instance and within 5 seconds in others, or after `grace_seconds`; sessions of the dashboard end.",
+  tags: ["keys"],
+  request: {
+    params,
+    ...optionalHeaders(IF_MATCH),
+    body: jsonBody(KeyRotationBody, { grace_seconds: 86_400 }),
+  },
+  responses: {
+    200: { ...json(NewApiKey, "The key with its new text"), headers: headers("Cache-Control") },
+    ...problems("invalid", "not_found", "conflict", "precondition_failed", ...BODY_CODES),
+  },
+});
+
+/** Returns the ETag of what an administrator decides about a key: its use doesn't change it. */
+function etagOfKey(key: ApiKey): Promise<string> {
+  const { last_used_at: _used, web_sessions: _sessions, status: _status, ...rest } = key;
+  const { previous_valid_until: _until, ...definition } = rest;
+  return etagOf(definition);
+}
 
 const revoke = createRoute({
   method: "delete",
@@ -72,6 +134,14 @@ const revoke = createRoute({
 
 export function createRoutes(core: Core) {
   return createRouter()
+    .openapi(names, async (c) => {
+      const { name, limit, cursor } = c.req.valid("query");
+      const position = readCursor(cursor, isTimePosition);
+      const before = position && { createdAt: position[0], keyId: position[1] };
+      const { keys, last } = await listKeyNames(core, { name, limit, before, reader: readerOf(c) });
+      if (last) linkNext(c, [last.createdAt, last.keyId]);
+      return c.json(keys, 200);
+    })
     .openapi(create, async (c) => {
       const { name, scopes, agent_id, models, expires_at } = c.req.valid("json");
       const key = await createKey(core, {
@@ -85,15 +155,28 @@ export function createRoutes(core: Core) {
       return c.json(key, 201);
     })
     .openapi(list, async (c) => {
-      const { status, limit, cursor } = c.req.valid("query");
+      const { status, name, limit, cursor } = c.req.valid("query");
       const position = readCursor(cursor, isTimePosition);
       const before = position && { createdAt: position[0], keyId: position[1] };
-      const keys = await listKeys(core, { status, limit, before });
+      const keys = await listKeys(core, { status, name, limit, before });
       const last = keys.at(-1);
       if (last && keys.length === limit) linkNext(c, [Date.parse(last.created_at), last.key_id]);
       return c.json(keys, 200);
     })
-    .openapi(get, async (c) => c.json(await getKey(core, c.req.valid("param").key_id), 200))
+    .openapi(get, async (c) => {
+      const key = await getKey(core, c.req.valid("param").key_id);
+      c.header("etag", await etagOfKey(key));
+      return c.json(key, 200);
+    })
+    .openapi(rotate, async (c) => {
+      const { grace_seconds = 0, expires_at } = c.req.valid("json");
+      const rotation = {
+        graceMs: grace_seconds * 1_000,
+        expiresAt: expires_at == null ? expires_at : Date.parse(expires_at),
+      };
+      const check = readPreconditions(c, etagOfKey);
+      return c.json(await rotateKey(core, c.req.valid("param").key_id, rotation, check), 200);
+    })
     .openapi(revoke, async (c) => {
       await revokeKey(core, c.req.valid("param").key_id);
       return c.body(null, 204);

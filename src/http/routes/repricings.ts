@@ -26,7 +26,7 @@ const create = createRoute({
   summary: "Price booked calls again by today's prices",
   description:
     "Each call is priced at its own time, and the difference from what it costs so far is booked as an adjustment; " +
-    "no row is changed. Without `apply` nothing is booked. A call that has no known price today keeps its cost, and " +
+    "no row is changed. Without `apply`, or where no cost would change, nothing is booked. A call that has no known price today keeps its cost, and " +
     "so does one whose cost was reported or stated by the provider. An answer with the status `applying` took too " +
     "long for one request, and is continued by the next, or by `POST /repricings/{repricing_id}/apply`.",
   tags: ["costs"],

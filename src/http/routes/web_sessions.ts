@@ -12,6 +12,7 @@ import { toIso } from "../../kernel/clock.ts";
 import { PurserError } from "../../kernel/errors.ts";
 import {
   authenticate,
+  checkPresentSecret,
   createSignInCode,
   createWebSession,
   endWebSession,
@@ -101,8 +102,10 @@ export function createRoutes(core: Core): Router {
   }
 
   router.post(CODES_PATH, async (c) => {
-    const { keyId = null } = principalOf(c) ?? {};
-    if (keyId === null) throw noKeyYet();
+    const principal = principalOf(c);
+    const { keyId = null } = principal ?? {};
+    if (!principal || keyId === null) throw noKeyYet();
+    checkPresentSecret(principal);
     const { code, expiresAt } = await createSignInCode(core, keyId);
     return c.json({ code, expires_at: toIso(expiresAt) } satisfies SignInCode, 201);
   });

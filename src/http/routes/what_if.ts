@@ -12,7 +12,7 @@ import {
 } from "../../ledger/mod.ts";
 import { isNumberPosition, linkNext, readCursor } from "../cursors.ts";
 import { page, pageQuery } from "../pagination.ts";
-import { scopeOf, scopeQuery, spanQuery } from "../cost_query.ts";
+import { checkGroups, scopeOf, scopeQuery, spanQuery, withKeyNames } from "../cost_query.ts";
 import { createRoute, z } from "../create_route.ts";
 import { problems } from "../problem_responses.ts";
 import { json } from "../route_parts.ts";
@@ -37,6 +37,8 @@ const whatIf = createRoute({
       group_by: CostGroup.default("model"),
       ...spanQuery,
       agent_id: scopeQuery.agent_id,
+      key_id: scopeQuery.key_id,
+      session_id: scopeQuery.session_id,
       tag: scopeQuery.tag,
       ...pageQuery(PAGE_SIZES.costs),
     }),
@@ -80,14 +82,15 @@ async function readCaching(core: Core, scope: CostScope, groupBy: CachingGroup):
 export function createRoutes(core: Core) {
   return createRouter().openapi(caching, async (c) => {
     const { group_by, ...query } = c.req.valid("query");
-    return c.json(await readCaching(core, scopeOf(c, query), group_by), 200);
+    return c.json(await readCaching(core, await scopeOf(c, core, query), group_by), 200);
   }).openapi(whatIf, async (c) => {
     const { model, group_by, limit, cursor, ...query } = c.req.valid("query");
-    const scope = scopeOf(c, query);
+    const scope = await scopeOf(c, core, query);
     const rates = await findRates(core, model);
     const offset = readCursor(cursor, isNumberPosition) ?? 0;
     const filter = { ...scope, groupBy: group_by, limit, offset };
-    const rows = await listCosts(core.store, filter);
+    checkGroups(c, filter);
+    const rows = await withKeyNames(c, core, await listCosts(core.store, filter));
     if (rows.length === limit) linkNext(c, offset + limit);
     return c.json({
       model,

@@ -1,14 +1,15 @@
-import { NANO_PER_USD } from "../../kernel/money.ts";
+import { NANO_PER_USD, type NanoUsd } from "../../kernel/money.ts";
 import { HOUR_MS } from "../../kernel/clock.ts";
-import { tailEntries } from "../../ledger/mod.ts";
-import type { Store } from "../../store/mod.ts";
+import { tailEntries, usageOfIds } from "../../ledger/mod.ts";
+import type { SqlValue, Store } from "../../store/mod.ts";
 import { BASELINE_MS, KEPT } from "./limits.ts";
+import type { Unit } from "./observation.ts";
 
-/** Statistics of hourly values, which are whole numbers of nano-USD or of calls. */
+/** Statistics of the values of hours or runs, which are whole numbers of nano-USD or of calls. */
 export interface BaselineStats {
-  /** The number of hours. */
+  /** The number of hours, or of runs. */
   hours: number;
-  /** The number of calls in them. */
+  /** The number of calls in them; of runs their own number. */
   calls: number;
   median: bigint;
   /** The median absolute deviation (MAD), which a few extreme hours hardly change. */
@@ -17,7 +18,7 @@ export interface BaselineStats {
   peak: bigint;
 }
 
-/** Computes the statistics of hourly values; undefined where there are none. */
+/** Computes the statistics of values; undefined where there are none. */
 export function computeStats(values: readonly bigint[], calls: number): BaselineStats | undefined {
   if (values.length === 0) return undefined;
   const sorted = [...values].sort(compare);
@@ -46,6 +47,8 @@ function compare(a: bigint, b: bigint): number {
 export interface Baseline {
   /** Its calls per hour, of the hours in which it made any. */
   hourCalls: BaselineStats | undefined;
+  /** Its spending in these hours, in nano-USD. */
+  hourCosts: BaselineStats | undefined;
   /** The mean cost of a priced call in an hour, in nano-USD, by provider and model: see `modelKey`. */
   callCosts: ReadonlyMap<string, BaselineStats>;
 }
@@ -80,6 +83,7 @@ export async function readBaseline(store: Store, agentId: string, now: number): 
     args: [thisHour - HOUR_MS, thisHour - BASELINE_MS, agentId],
   });
   const hours = new Map<unknown, bigint>();
+  const costs = new Map<unknown, bigint>();
   const models = new Map<string, { means: bigint[]; calls: bigint }>();
   for (const row of rows) {
     const [hour, provider, model, calls, unpriced, wholeUsd, restNanoUsd] = row as [
@@ -91,28 +95,32 @@ export async function readBaseline(store: Store, agentId: string, now: number): 
       bigint,
       bigint,
     ];
+    const costNanoUsd = wholeUsd * NANO_PER_USD + restNanoUsd;
     hours.set(hour, (hours.get(hour) ?? 0n) + calls);
+    costs.set(hour, (costs.get(hour) ?? 0n) + costNanoUsd);
     const priced = calls - unpriced;
     if (priced <= 0n) continue;
     const key = modelKey({ provider, model });
     const known = models.get(key) ?? { means: [], calls: 0n };
     if (!models.has(key) && models.size >= KEPT.modelsPerBaseline) continue;
-    known.means.push((wholeUsd * NANO_PER_USD + restNanoUsd) / priced);
+    known.means.push(costNanoUsd / priced);
     known.calls += priced;
     models.set(key, known);
   }
   const total = [...hours.values()].reduce((sum, calls) => sum + calls, 0n);
   return {
     hourCalls: computeStats([...hours.values()], Number(total)),
+    hourCosts: computeStats([...costs.values()], Number(total)),
     callCosts: new Map(
       [...models].map(([key, { means, calls }]) => [key, computeStats(means, Number(calls))!]),
     ),
   };
 }
 
-const READ_HOUR = `SELECT agent_id, sum(model_calls) FROM (
-  SELECT s.agent_id, s.model_calls FROM json_each(?2) j CROSS JOIN usage_hours s ON s.hour = ?1 AND s.agent_id = j.value
-  UNION ALL SELECT agent_id, model_calls
+const READ_HOUR = `SELECT agent_id, sum(model_calls), sum(whole_usd), sum(rest_nano_usd) FROM (
+  SELECT s.agent_id, s.model_calls, s.whole_usd, s.rest_nano_usd
+  FROM json_each(?2) j CROSS JOIN usage_hours s ON s.hour = ?1 AND s.agent_id = j.value
+  UNION ALL SELECT agent_id, model_calls, whole_usd, rest_nano_usd
   FROM (${
   tailEntries(
     "agent_id",
@@ -121,12 +129,76 @@ const READ_HOUR = `SELECT agent_id, sum(model_calls) FROM (
 })
 ) GROUP BY agent_id`;
 
-/** Reads the number of calls of agents in one UTC hour, booked by any process. */
-export async function readHourCalls(
+/** The calls and the spending of an agent in an hour. */
+export interface HourUsage {
+  calls: number;
+  costNanoUsd: NanoUsd;
+}
+
+/** Reads the calls and the spending of agents in one UTC hour, booked by any process. */
+export async function readHours(
   store: Store,
   hour: number,
   agentIds: readonly string[],
-): Promise<Map<string, number>> {
+): Promise<Map<string, HourUsage>> {
   const { rows } = await store.read({ sql: READ_HOUR, args: [hour, JSON.stringify(agentIds)] });
-  return new Map(rows.map(([agentId, calls]) => [String(agentId), Number(calls)]));
+  return new Map(rows.map(([agentId, calls, wholeUsd, restNanoUsd]) => [
+    String(agentId),
+    { calls: Number(calls), costNanoUsd: nanoUsdOf(wholeUsd, restNanoUsd) },
+  ]));
+}
+
+/** Adds the sums of whole dollars and of their rests. */
+function nanoUsdOf(wholeUsd: SqlValue | undefined, restNanoUsd: SqlValue | undefined): NanoUsd {
+  return ((wholeUsd ?? 0n) as bigint) * NANO_PER_USD + ((restNanoUsd ?? 0n) as bigint);
+}
+
+const COSTS = {
+  run: `SELECT run_id, sum(whole_usd), sum(rest_nano_usd) FROM ${usageOfIds("run", "?1")} GROUP BY run_id`,
+  // Of one agent: a session may have the calls of several, whose keys see their own.
+  session: `SELECT session_id, sum(cost_nano_usd / ${NANO_PER_USD}), sum(cost_nano_usd % ${NANO_PER_USD})
+FROM json_each(?1) j CROSS JOIN calls INDEXED BY calls_by_session ON session_id = j.value AND agent_id = ?2
+GROUP BY session_id`,
+};
+
+/** Reads what runs have cost, or what an agent has spent in sessions, by id. */
+export async function readRunCosts(
+  store: Pick<Store, "read">,
+  kind: Unit["kind"],
+  ids: readonly string[],
+  agentId: string,
+): Promise<Map<string, NanoUsd>> {
+  const args = [JSON.stringify(ids), ...kind === "session" ? [agentId] : []];
+  const { rows } = await store.read({ sql: COSTS[kind], args });
+  return new Map(rows.map(([id, wholeUsd, restNanoUsd]) => [String(id), nanoUsdOf(wholeUsd, restNanoUsd)]));
+}
+
+/** Of the latest runs, or sessions, of all agents, and of those of one agent. */
+const MAX_RUNS = { read: 5_000, compared: 1_000 };
+
+const COSTS_BEFORE = (kind: Unit["kind"]) => {
+  const [time, index] = kind === "run"
+    ? ["first_at", "usage_runs_latest"]
+    : ["last_at", "usage_sessions_updated"];
+  const columns = `${kind}_id AS id, agent_id, whole_usd, rest_nano_usd`;
+  return `SELECT sum(whole_usd), sum(rest_nano_usd) FROM (
+  SELECT id, whole_usd, rest_nano_usd FROM (SELECT ${columns} FROM usage_${kind}s INDEXED BY ${index}
+    WHERE ${time} >= ?2 ORDER BY ${time} DESC LIMIT ${MAX_RUNS.read}) WHERE agent_id = ?1
+  UNION ALL SELECT id, whole_usd, rest_nano_usd FROM (${
+    tailEntries(`${kind}_id AS id`, `agent_id = ?1 AND ${kind}_id IS NOT NULL AND at >= ?2`)
+  })
+) WHERE id <> ?3 GROUP BY id LIMIT ${MAX_RUNS.compared}`;
+};
+
+/** Reads the baseline of the cost of a run or session: those of its agent in the last 14 days, without it. */
+export async function readRunBaseline(
+  store: Pick<Store, "read">,
+  { kind, id }: Unit,
+  { agentId, now }: { agentId: string; now: number },
+): Promise<BaselineStats | undefined> {
+  const { rows } = await store.read({ sql: COSTS_BEFORE(kind), args: [agentId, now - BASELINE_MS, id] });
+  const costs = rows.map(([wholeUsd, restNanoUsd]) => nanoUsdOf(wholeUsd, restNanoUsd)).filter((cost) =>
+    cost > 0n
+  );
+  return computeStats(costs, costs.length);
 }

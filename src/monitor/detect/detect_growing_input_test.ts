@@ -3,14 +3,16 @@ import fc from "#dev/fast_check.ts";
 import { detectGrowingInput, type InputGrowth } from "./detectors.ts";
 
 /** Returns the result after each call: a severity, or the reason why there is none. */
-function resultsOf(calls: readonly (number | { inputTokens: number; step: number })[]): string[] {
-  let growth: InputGrowth | undefined;
+function resultsOf(
+  calls: readonly (number | { inputTokens: number; cachedTokens?: number; step?: number })[],
+): string[] {
+  let lines: readonly InputGrowth[] = [];
   return calls.map((call) => {
     const next = detectGrowingInput(
-      growth,
-      typeof call === "number" ? { inputTokens: call, step: null } : call,
+      lines,
+      { cachedTokens: 0, step: null, ...(typeof call === "number" ? { inputTokens: call } : call) },
     );
-    growth = next.growth;
+    lines = next.lines;
     return next.result.isAnomaly ? next.result.severity : next.result.reason;
   });
 }
@@ -56,6 +58,36 @@ Deno.test("detectGrowingInput() finds nothing in a steady stream, nor below its 
     .map(([tokens, count]) => Array<number>(count).fill(tokens));
   const small = fc.array(fc.nat({ max: 99_999 }), { maxLength: 100 });
   fc.assert(fc.property(fc.oneof(steady, small), (calls) => {
+    assert.ok(!resultsOf(calls).some((result) => result === "warning" || result === "critical"));
+  }));
+});
+
+Deno.test("detectGrowingInput() follows a conversation by its cache, past calls with an input of their own", () => {
+  const conversation = line(5_000, 5_000, 72).map((inputTokens, i) => ({
+    inputTokens,
+    cachedTokens: i === 0 ? 0 : inputTokens - 5_000,
+  }));
+  // Two helpers, which repeat 3,000 cached tokens.
+  const calls = conversation.flatMap((call, i) =>
+    i % 2 === 0 ? [call] : [
+      { inputTokens: 4_000 + i, cachedTokens: 3_000 },
+      call,
+      { inputTokens: 9_000 + i, cachedTokens: 3_000 },
+    ]
+  );
+  assert.equal(resultsOf(calls).filter((result) => result === "warning").length, 72 - 19);
+  // Without a cache, each of the helpers' calls interrupts it.
+  const uncached = calls.map(({ inputTokens }) => inputTokens);
+  assert.ok(!resultsOf(uncached).includes("warning"));
+});
+
+Deno.test("detectGrowingInput() finds nothing in requests of any size about one cached text", () => {
+  const questions = fc.integer({ min: 1_000, max: 200_000 }).chain((text) =>
+    fc.array(fc.nat({ max: text }), { maxLength: 300 }).map((own) =>
+      own.map((tokens) => ({ inputTokens: text + tokens, cachedTokens: text }))
+    )
+  );
+  fc.assert(fc.property(questions, (calls) => {
     assert.ok(!resultsOf(calls).some((result) => result === "warning" || result === "critical"));
   }));
 });

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import fc from "#dev/fast_check.ts";
 import { detectRepeatedCall, type SeenCalls } from "./detectors.ts";
 import { KEPT } from "./limits.ts";
-import { hashCall } from "../monitor.ts";
+import { hashCall } from "../watch.ts";
 
 /** Returns the result after each call: a severity, or the reason why there is none. */
 function resultsOf(calls: readonly string[]): string[] {

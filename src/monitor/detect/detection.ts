@@ -1,8 +1,9 @@
 import type { AnomalyKind, Severity } from "../../contract/values.ts";
 import { toIso } from "../../kernel/clock.ts";
 import { divideHalfEven, formatUsd, type NanoUsd, toUsd } from "../../kernel/money.ts";
+import type { BaselineStats } from "./baseline.ts";
 import type { InputGrowth, Outlier } from "./detectors.ts";
-import type { CallObservation, ToolCallsObservation } from "./observation.ts";
+import { type CallObservation, type ToolCallsObservation, type Unit, unitOf } from "./observation.ts";
 
 /** A detected anomaly, before it is known whether it was recorded already. */
 export interface Detection {
@@ -12,7 +13,7 @@ export interface Detection {
   sessionId: string | null;
   runId: string | null;
   callId: string | null;
-  /** It is recorded once per kind, agent and occasion: `run/run_1`, `call/…`, `hour/…`. */
+  /** It is recorded once per kind, agent and occasion: `run/run_1`, `session/…`, `call/…`, `hour/…`, `day/…`. */
   occasion: string;
   message: string;
   details: Record<string, unknown>;
@@ -44,8 +45,8 @@ export function repeatedCallDetection(
 
 /** Describes input that grows step after step. */
 export function growingInputDetection(
-  observation: CallObservation & { runId: string },
-  { first, last, growths, severity }: InputGrowth & { severity: Severity },
+  observation: CallObservation,
+  { first, last, growths, severity, unit }: InputGrowth & { severity: Severity; unit: Unit["kind"] },
 ): Detection {
   const { agentId, provider, model } = observation;
   return {
@@ -54,7 +55,7 @@ export function growingInputDetection(
     ...contextOf(observation),
     callId: observation.callId,
     message: `The input of ${agentId} grew from ${formatCount(first)} to ${formatCount(last)} tokens in ` +
-      `${formatCount(growths)} steps of one run`,
+      `${formatCount(growths)} ${unit === "run" ? "steps of one run" : "calls of one session"}`,
     details: {
       provider,
       model,
@@ -75,18 +76,70 @@ export function costlyCallDetection(
     kind: "costly_call",
     severity,
     ...contextOf(observation),
+    ...observation.runId === null && { occasion: `call/${observation.callId}` },
     callId: observation.callId,
-    message: `A call of ${agentId} to ${formatName(model)} cost ${formatCost(value)}, usually ` +
-      formatCost(baseline.median),
+    message: `A call of ${agentId} to ${formatName(model)} cost ${formatCost(value)}${usually(baseline)}`,
     details: {
       provider,
       model,
       cost_usd: toUsd(value),
-      usual_cost_usd: toUsd(baseline.median),
+      usual_cost_usd: baseline === undefined ? null : toUsd(baseline.median),
       limit_usd: toUsd(limit),
-      hours: baseline.hours,
+      hours: baseline?.hours ?? 0,
     },
   };
+}
+
+/** Describes a run, or a session without one, far above the usual cost of the agent. */
+export function costlyRunDetection(
+  observation: CallObservation,
+  { value, limit, baseline, severity, unit }: Outlier & { severity: Severity; unit: Unit["kind"] },
+): Detection {
+  return {
+    kind: "costly_run",
+    severity,
+    ...contextOf(observation),
+    callId: observation.callId,
+    message: `A ${unit} of ${observation.agentId} has cost ${formatCost(value)}${usually(baseline)}`,
+    details: {
+      unit,
+      cost_usd: toUsd(value),
+      usual_cost_usd: baseline === undefined ? null : toUsd(baseline.median),
+      limit_usd: toUsd(limit),
+      compared_with: baseline?.hours ?? 0,
+    },
+  };
+}
+
+/** Describes an hour in which an agent has spent far more than it usually does. */
+export function costlyHourDetection(
+  { agentId }: Pick<CallObservation, "agentId">,
+  hour: number,
+  { value, limit, baseline, severity }: Outlier & { severity: Severity },
+): Detection {
+  return {
+    kind: "costly_hour",
+    severity,
+    ...{ agentId, sessionId: null, runId: null, callId: null },
+    // Without a baseline it is known for the day that the agent has begun to spend.
+    occasion: baseline === undefined ? `day/${toIso(hour).slice(0, 10)}` : `hour/${toIso(hour)}`,
+    message: `${agentId} has spent ${formatCost(value)} since ${toIso(hour).slice(11, 16)} UTC${
+      baseline === undefined ? usually(baseline) : `${usually(baseline)} an hour`
+    }`,
+    details: {
+      hour: toIso(hour),
+      cost_usd: toUsd(value),
+      usual_cost_usd: baseline === undefined ? null : toUsd(baseline.median),
+      limit_usd: toUsd(limit),
+      hours: baseline?.hours ?? 0,
+    },
+  };
+}
+
+function usually(baseline: BaselineStats | undefined): string {
+  return baseline === undefined
+    ? ", with too little before to compare it with"
+    : `, usually ${formatCost(baseline.median)}`;
 }
 
 /** Describes an hour with far more calls than the agent usually makes. */
@@ -95,6 +148,7 @@ export function fastCallsDetection(
   hour: number,
   { value, limit, baseline, severity }: Outlier & { severity: Severity },
 ): Detection {
+  const { median = 0n, hours = 0 } = baseline ?? {};
   return {
     kind: "fast_calls",
     severity,
@@ -104,13 +158,13 @@ export function fastCallsDetection(
     callId: null,
     occasion: `hour/${toIso(hour)}`,
     message: `${agentId} made ${formatCount(value)} calls since ${toIso(hour).slice(11, 16)} UTC, usually ` +
-      `${formatCount(baseline.median)} an hour`,
+      `${formatCount(median)} an hour`,
     details: {
       hour: toIso(hour),
       calls: Number(value),
-      usual_calls: Number(baseline.median),
+      usual_calls: Number(median),
       limit_calls: Number(limit),
-      hours: baseline.hours,
+      hours,
     },
   };
 }
@@ -119,8 +173,7 @@ function contextOf(
   observation: CallObservation | ToolCallsObservation,
 ): Pick<Detection, "agentId" | "sessionId" | "runId" | "occasion"> {
   const { agentId, sessionId, runId } = observation;
-  const occasion = runId === null ? `call/${(observation as CallObservation).callId}` : `run/${runId}`;
-  return { agentId, sessionId, runId, occasion };
+  return { agentId, sessionId, runId, occasion: unitOf(observation)?.key ?? "" };
 }
 
 /** Formats a count: `1,234`. */

@@ -32,7 +32,7 @@ export function detectRepeatedCall(
   return { seen: next, result: { isAnomaly: true, severity, times } };
 }
 
-/** Uninterrupted growth of the input of one run and model. */
+/** Uninterrupted growth of the input of one conversation with one model. */
 export interface InputGrowth {
   /** Input tokens of its first call, and of the latest. */
   first: number;
@@ -43,24 +43,36 @@ export interface InputGrowth {
   step: number | null;
 }
 
-/** Adds one call of a run. A repetition of the step before, such as a retry, does not interrupt the growth. */
+/**
+ * Adds one call of a run or session to its conversations with a model, those with the latest call last. A call continues the
+ * one whose input it reads from a cache, else the latest if its own input is greater: so the calls of helpers in between, which
+ * have an input of their own, don't interrupt the growth. Nor does a repetition of the step before, such as a retry.
+ */
 export function detectGrowingInput(
-  growth: InputGrowth | undefined,
-  { inputTokens, step }: { inputTokens: number; step: number | null },
+  lines: readonly InputGrowth[],
+  { inputTokens, cachedTokens, step }: { inputTokens: number; cachedTokens: number; step: number | null },
 ): {
-  growth: InputGrowth;
+  lines: readonly InputGrowth[];
   result: DetectorResult<InputGrowth, "begins" | "repeats_step" | "few_steps" | "small">;
 } {
-  const isRetry = growth !== undefined && step !== null && step === growth.step;
-  if (isRetry && inputTokens <= growth.last) {
-    return { growth, result: { isAnomaly: false, reason: "repeats_step" } };
+  const latest = lines.at(-1);
+  const isRetry = latest !== undefined && step !== null && step === latest.step;
+  if (isRetry && inputTokens <= latest.last) {
+    return { lines, result: { isAnomaly: false, reason: "repeats_step" } };
   }
-  if (growth === undefined || inputTokens <= growth.last) {
+  const longest = lines.filter(({ last }) =>
+    inputTokens > last && 100 * cachedTokens >= LIMITS.growingInput.cachedPercent * last
+  ).reduce<InputGrowth | undefined>((most, line) => most && most.last > line.last ? most : line, undefined);
+  const line = longest ?? (latest !== undefined && inputTokens > latest.last ? latest : undefined);
+  if (line === undefined) {
     const fresh = { first: inputTokens, last: inputTokens, growths: 0, step };
-    return { growth: fresh, result: { isAnomaly: false, reason: "begins" } };
+    return {
+      lines: [...lines.slice(-(KEPT.linesPerRun - 1)), fresh],
+      result: { isAnomaly: false, reason: "begins" },
+    };
   }
-  const grown = { first: growth.first, last: inputTokens, growths: growth.growths + 1, step };
-  return { growth: grown, result: judgeGrowth(grown) };
+  const grown = { first: line.first, last: inputTokens, growths: line.growths + 1, step };
+  return { lines: [...lines.filter((other) => other !== line), grown], result: judgeGrowth(grown) };
 }
 
 function judgeGrowth(growth: InputGrowth): DetectorResult<InputGrowth, "few_steps" | "small"> {
@@ -77,27 +89,29 @@ export interface Outlier {
   value: bigint;
   /** The lowest value that is an outlier. */
   limit: bigint;
-  baseline: BaselineStats;
+  /** Undefined where there is too little to compare with. */
+  baseline: BaselineStats | undefined;
 }
 
 /**
- * Compares a value, the cost of a call or the calls of an hour, with its baseline. It is an outlier if
+ * Compares a value, the cost of a call, a run or an hour or the calls of an hour, with its baseline. It is an outlier if
  * `value >= max(floor, factor × median, median + 10 × MAD, 2 × 90th percentile)`; five times that is critical.
- * A baseline of too few hours or calls decides nothing.
+ * A baseline of too few hours or calls decides nothing, unless there is an amount that is remarkable alone.
  */
 export function detectOutlier(
   value: bigint,
   baseline: BaselineStats | undefined,
-  limits: { floor: bigint; factor: bigint; minHours: number; minCalls: number },
+  limits: { floor: bigint; factor: bigint; minHours: number; minCalls: number; alone?: bigint },
 ): DetectorResult<Outlier, "below_floor" | "few_samples" | "usual"> {
   if (value < limits.floor) return { isAnomaly: false, reason: "below_floor" };
-  if (baseline === undefined || baseline.hours < limits.minHours || baseline.calls < limits.minCalls) {
-    return { isAnomaly: false, reason: "few_samples" };
-  }
-  const limit = outlierLimit(baseline, limits);
-  if (value < limit) return { isAnomaly: false, reason: "usual" };
+  const isKnown = baseline !== undefined && baseline.hours >= limits.minHours &&
+    baseline.calls >= limits.minCalls;
+  if (!isKnown && limits.alone === undefined) return { isAnomaly: false, reason: "few_samples" };
+  const limit = isKnown ? outlierLimit(baseline, limits) : limits.alone!;
+  if (value < limit) return { isAnomaly: false, reason: isKnown ? "usual" : "few_samples" };
   const isExtreme = value >= LIMITS.outlier.criticalFactor * limit;
-  return { isAnomaly: true, severity: isExtreme ? "critical" : "warning", value, limit, baseline };
+  const severity = isExtreme ? "critical" : "warning";
+  return { isAnomaly: true, severity, value, limit, baseline: isKnown ? baseline : undefined };
 }
 
 /** Returns the lowest value that is an outlier. */

@@ -15,6 +15,8 @@ export interface CallObservation {
   provider: string;
   model: string;
   inputTokens: number;
+  /** Of the input tokens, those read from a cache. */
+  cachedTokens: number;
   isEstimated: boolean;
   /** Null where no price is known. */
   costNanoUsd: NanoUsd | null;
@@ -28,6 +30,22 @@ export interface ToolCallsObservation {
   sessionId: string | null;
   runId: string;
   calls: { toolName: string; input: unknown }[];
+}
+
+/** The calls of one task: those of a run, or of a session whose calls name none, such as one of a coding tool. */
+export interface Unit {
+  kind: "run" | "session";
+  id: string;
+  /** `run/ID` or `session/ID`. */
+  key: string;
+}
+
+/** Returns the unit of a call; undefined for one outside of runs and sessions. */
+export function unitOf(
+  { runId, sessionId }: { runId: string | null; sessionId: string | null },
+): Unit | undefined {
+  if (runId !== null) return { kind: "run", id: runId, key: `run/${runId}` };
+  return sessionId === null ? undefined : { kind: "session", id: sessionId, key: `session/${sessionId}` };
 }
 
 /** Returns true for the types of events that the monitor observes. */
@@ -53,6 +71,7 @@ function readCall(event: BusEvent): CallObservation {
     provider: call.provider,
     model: call.model,
     inputTokens: call.input_tokens,
+    cachedTokens: call.cache_read_tokens,
     isEstimated: call.estimated,
     costNanoUsd: call.cost_usd === null ? null : parseTotalUsd(call.cost_usd),
   };

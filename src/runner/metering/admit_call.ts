@@ -181,7 +181,7 @@ async function reserveCall(
 ): Promise<{ grant: Grant | undefined; at: number }> {
   const { provider, modelId: model, agentId, sessionId, runId, budget } = metering;
   const scopes = { agentId, sessionId, runId, keyId: metering.keyId ?? null, budget, above: metering.above };
-  const refused = { scopes, onlyAgentId: metering.onlyAgentId };
+  const refused = { scopes, provider, model, onlyAgentId: metering.onlyAgentId };
   if (await metering.hasOvershot?.()) throw await overshotBudget(ctx, refused);
   let because: string | undefined;
   const admission = await ctx.gate.admit({
@@ -202,7 +202,7 @@ async function reserveCall(
   });
   if (admission.go) return admission;
   const error = await refusedCall(ctx, refused, { refusals: admission.refusals, because });
-  if (!metering.refused) await logRefusal(ctx, refused, error);
+  if (!metering.refused) await logRefusal(ctx, scopes, error);
   else if (error.details.refused_by) metering.refused(error);
   throw error;
 }

@@ -1,7 +1,7 @@
 import { checkTags, scrubTags, type Tags } from "../../contract/tags/tags.ts";
 import type { BudgetMode } from "../../contract/values.ts";
 import type { LanguageModelV4 } from "@ai-sdk/provider";
-import { type BookingContext, bookLooseCalls } from "../../booking/mod.ts";
+import { type BookingContext, bookLooseCalls, refusalEvent } from "../../booking/mod.ts";
 import { PurserError } from "../../kernel/errors.ts";
 import { NAME_PATTERN, NAME_RULE } from "../../kernel/ids.ts";
 import { formatUsd, parseUsd } from "../../kernel/money.ts";
@@ -168,7 +168,7 @@ export function meterRun(
     span: trace.span,
     failed: (error, at) =>
       recorder.add("model.failed", { step: recorder.steps + 1, error: modelErrorText(error) }, at),
-    refused: ({ logged: { message, details } }) => recorder.add("budget.refused", { message, ...details }),
+    refused: (error) => recorder.addEvent(refusalEvent(error)),
     overshot: (call, reservedNanoUsd) => {
       hasOvershot = true;
       recorder.add("budget.overshot", warnOfOvershoot(ctx, call, reservedNanoUsd));

@@ -1,5 +1,6 @@
-import { listBudgets } from "../../budgets/mod.ts";
+import { findUnknown, listBudgets } from "../../budgets/mod.ts";
 import type { Budget } from "../../contract/budgets/budgets.ts";
+import type { UnknownName } from "../../contract/budgets/budget_state.ts";
 import type { Core } from "../core.ts";
 import { type Finding, ok, warning } from "./finding.ts";
 
@@ -8,20 +9,73 @@ const READ = 100;
 
 const COUNT = "SELECT count(*), coalesce(sum(enabled), 0) FROM budgets";
 
-/** Budgets of agents that are neither defined here nor in the ledger: the name may be misspelled. */
-const UNKNOWN = `SELECT b.name, b.scope FROM budgets b
-WHERE b.enabled = 1 AND b.scope <> '' AND instr(b.scope, ' ') = 0
-  AND NOT EXISTS (SELECT 1 FROM agents a WHERE a.agent_id = b.scope)
-  AND NOT EXISTS (SELECT 1 FROM total_usage u WHERE u.agent_id = b.scope)
-ORDER BY b.created_at, b.budget_id LIMIT 4`;
+/** The number of budgets and rules whose names are checked, and of those that are named. */
+const CHECKED = 5_000;
+const NAMED = 3;
 
-/** Counts the budgets, and names those that are reached, that refuse nothing, and that name an unknown agent. */
+const SCOPES = {
+  budgets: `SELECT name, scope FROM budgets WHERE enabled = 1 AND scope <> ''
+ORDER BY created_at, budget_id LIMIT ${CHECKED}`,
+  alert_rules: `SELECT name, scope FROM alert_rules WHERE enabled = 1 AND scope <> ''
+ORDER BY created_at, rule_id LIMIT ${CHECKED}`,
+};
+const REVOKED = `SELECT 'key ' || key_id, name FROM api_keys
+WHERE revoked_at IS NOT NULL AND key_id IN (SELECT substr(value, 5) FROM json_each(?))`;
+
+/** A budget or rule that counts no calls, since there is nothing by the name that it has. */
+export interface Misnamed {
+  /** Such as `Day is for agent helpr, of which there is nothing`. */
+  text: string;
+  name: string;
+  /** The option that names the right one, such as `--agent helper`. */
+  option: string;
+}
+
+/** Returns the enabled budgets, or rules, that name an agent, a session or a key of which there is nothing, or a revoked key. */
+export async function findMisnamed(
+  { store }: Pick<Core, "store">,
+  table: keyof typeof SCOPES,
+): Promise<Misnamed[]> {
+  const { rows } = await store.read({ sql: SCOPES[table] });
+  const scopes = [...new Set(rows.map(([, scope]) => scope as string))];
+  if (scopes.length === 0) return [];
+  const unknown = await findUnknown({ store }, scopes, { all: true });
+  const keys = scopes.filter((scope) => scope.startsWith("key "));
+  const revoked = keys.length === 0
+    ? new Map()
+    : new Map((await store.read({ sql: REVOKED, args: [JSON.stringify(keys)] })).rows as [string, string][]);
+  return rows.flatMap(([name, scope]) => {
+    const found = unknown.get(scope as string);
+    const key = revoked.get(scope as string);
+    const described = found ? describe(found) : key && {
+      text: `key ${key} (${(scope as string).slice(4)}), which was revoked`,
+      option: "--key NAME",
+    };
+    return described
+      ? [{ ...described, name: name as string, text: `${name} is for ${described.text}` }]
+      : [];
+  });
+}
+
+function describe({ kind, id, nearest }: UnknownName): Pick<Misnamed, "text" | "option"> {
+  const missing = kind === "key" ? "which doesn't exist" : "of which there is nothing";
+  return { text: `${kind} ${id}, ${missing}`, option: `--${kind} ${nearest ?? "NAME"}` };
+}
+
+/** Lists the texts of some. */
+export function listMisnamed(misnamed: readonly Misnamed[]): string[] {
+  const others = misnamed.length > NAMED ? ["others as well"] : [];
+  return [...misnamed.slice(0, NAMED).map(({ text }) => text), ...others];
+}
+
+/** Counts the budgets, and names those that are reached, that refuse nothing, and that name what doesn't exist. */
 export async function checkBudgetStates(
   ctx: Pick<Core, "store" | "query" | "clock" | "turns">,
 ): Promise<Finding> {
-  const [counts, unknown] = await ctx.store.readAll([{ sql: COUNT }, { sql: UNKNOWN }]);
-  const [all, enabled] = counts!.rows[0]!.map(Number) as [number, number];
+  const { rows: counts } = await ctx.store.read({ sql: COUNT });
+  const [all, enabled] = counts[0]!.map(Number) as [number, number];
   if (all === 0) return ok("none yet; purser budgets add makes one");
+  const misnamed = await findMisnamed(ctx, "budgets");
   const budgets = await listBudgets(ctx, { isEnabled: true, limit: READ });
   const reached = budgets.filter(({ state, action }) => state === "reached" && action === "refuse");
   const watching = budgets.filter(({ action }) => action === "watch");
@@ -31,10 +85,7 @@ export async function checkBudgetStates(
       ? []
       : [`${namesOf(watching)} only ${watching.length === 1 ? "watches" : "watch"}`]),
     ...(reached.length === 0 ? [] : [`reached, so that calls are refused: ${namesOf(reached)}`]),
-    ...unknown!.rows.slice(0, 3).map(([name, agent]) =>
-      `${name} is for agent ${agent}, of which there is nothing`
-    ),
-    ...(unknown!.rows.length > 3 ? ["others as well"] : []),
+    ...listMisnamed(misnamed),
   ].join("; ");
   if (reached.length > 0) {
     return warning(
@@ -42,10 +93,18 @@ export async function checkBudgetStates(
       `See purser budgets list; then purser budgets raise ${reached[0]!.budget_id} --usd AMOUNT`,
     );
   }
-  if (unknown!.rows.length > 0) {
-    return warning(state, "Check the agent's name: purser budgets set BUDGET --agent NAME");
-  }
-  return ok(state);
+  const [first] = misnamed;
+  if (!first) return ok(state);
+  const kind = first.option.slice(2).split(" ")[0];
+  return warning(
+    state,
+    `Check the ${kind}'s name: purser budgets set ${quote(first.name)} ${first.option}`,
+  );
+}
+
+/** Quotes a name for a shell where it has to be. */
+export function quote(name: string): string {
+  return /^[\w.:-]+$/.test(name) ? name : `'${name.replaceAll("'", "'\\''")}'`;
 }
 
 function namesOf(budgets: readonly Budget[]): string {

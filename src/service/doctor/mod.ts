@@ -4,16 +4,16 @@ import { messageOf, PurserError } from "../../kernel/errors.ts";
 import type { Core } from "../core.ts";
 import { checkpointsOnCommit, checkWritable, DATABASE_NOW, readDurability } from "../../store/mod.ts";
 import { COMMITS_CHECKPOINT, SERVER_DURABILITY } from "../watch_durability.ts";
-import { BUILT_IN_PROVIDERS, isAtLeast, type Severity } from "../../contract/values.ts";
+import { BUILT_IN_PROVIDERS } from "../../contract/values.ts";
 import type { ConfiguredChannel } from "../../delivery/channels/mod.ts";
-import { DAY_MS, toIso } from "../../kernel/clock.ts";
+import { toIso } from "../../kernel/clock.ts";
 import { listAgents } from "../../agents/mod.ts";
 import { checkBudgetStates } from "./check_budgets.ts";
+import { checkApiKeys } from "./check_keys.ts";
+import { checkModelPrices, checkPriceAge, checkStatedCosts } from "./check_prices.ts";
 import { checkProvider, providersToCheck } from "./check_providers.ts";
+import { checkRules } from "./check_rules.ts";
 import { failed, type Finding, ok, warning } from "./finding.ts";
-import { checkKeys, type DueKey, type KeyContext } from "../../keys/mod.ts";
-import { listCosts, readStatedApart } from "../../ledger/mod.ts";
-import { checkPrices, describeSources, type PriceFindings } from "../../pricing/show/mod.ts";
 
 /**
  * Checks the config, the database and its clock, the channels, the budgets, the alert rules, the models, their providers, the
@@ -143,34 +143,6 @@ async function checkChannel(channel: ConfiguredChannel): Promise<Finding> {
   return ok(`${kind}${from}; its settings are right`);
 }
 
-/** Counts the alert rules, and those whose severity no channel but the log delivers. */
-async function checkRules({ store, channels }: Pick<Core, "store" | "channels">): Promise<Finding> {
-  const { rows } = await store.read({
-    sql: "SELECT enabled, severity, count(*) FROM alert_rules GROUP BY enabled, severity",
-  });
-  const groups = rows.map(([enabled, severity, count]) => ({
-    isEnabled: Number(enabled) !== 0,
-    severity: severity as Severity,
-    count: Number(count),
-  }));
-  const sum = (some: typeof groups) => some.reduce((total, { count }) => total + count, 0);
-  const enabledGroups = groups.filter(({ isEnabled }) => isEnabled);
-  const [all, enabled] = [sum(groups), sum(enabledGroups)];
-  if (all === 0) return ok("none yet; purser alerts add makes one");
-  const state = `${enabled} enabled, ${all - enabled} disabled`;
-  const others = channels.list.filter(({ kind }) => kind !== "log");
-  const logOnly = sum(
-    enabledGroups.filter(({ severity }) =>
-      !others.some(({ minSeverity }) => isAtLeast(severity, minSeverity))
-    ),
-  );
-  if (logOnly === 0) return ok(state);
-  return warning(
-    `${state}; ${logOnly === enabled ? "all" : logOnly} of the enabled ones go to the log only`,
-    others.length === 0 ? "Name a channel in the config file" : "Lower the min_severity of a channel",
-  );
-}
-
 /** Reports deliveries that are late, and those for channels that this process doesn't have. */
 function checkWaitingDeliveries(
   { channels }: Pick<Core, "channels">,
@@ -249,143 +221,4 @@ async function problemOf({ models }: Pick<Core, "models">, model: string): Promi
     /; set it in the environment of Purser$/,
     "",
   );
-}
-
-const RENEW = "Make a new one with purser keys create, deploy it, and revoke the old one";
-
-/** Checks that there is an active API key where one is required, and which ones expire soon. */
-async function checkApiKeys(ctx: Pick<KeyContext, "store" | "clock">): Promise<Finding> {
-  const { all, active, admin, expiring, lapsed } = await checkKeys(ctx);
-  if (all === 0) return ok("none yet, so a server answers this machine only");
-  if (active === 0) {
-    return warning(
-      `none of ${all} is active, so a server refuses every request`,
-      "On the database itself: purser keys create NAME --scope admin",
-    );
-  }
-  const counted = `${active} active${admin === 0 ? ", none of them admin" : ""}`;
-  const due = [
-    ...lapsed.map((key) => `${named(key)} was in use when it expired at ${toIso(key.expiresAt)}`),
-    ...expiring.map((key) => `${named(key)} expires at ${toIso(key.expiresAt)}`),
-  ];
-  return due.length === 0 ? ok(counted) : warning([counted, ...due].join("; "), RENEW);
-}
-
-function named({ name, keyId }: DueKey): string {
-  return `${name} (${keyId})`;
-}
-
-/** Older prices are out of date: providers publish new models and prices every few weeks. */
-const MAX_AGE_DAYS = 14;
-
-/** The models of the calls of these days are checked. */
-const DAYS_IN_USE = 30;
-
-/** Number of models that are checked and of findings that are named. */
-const MAX_MODELS = 1_000;
-const MAX_NAMED = 5;
-
-/** Warns of old prices. */
-async function checkPriceAge({ prices, clock }: Pick<Core, "prices" | "clock">): Promise<Finding> {
-  const sources = describeSources(await prices.inUse(), clock.now());
-  const detail = sources.map(({ name, date, origin, models }) =>
-    `${name} of ${date}${origin === "update" ? ", updated" : ""}, ${models} models`
-  ).join("; ");
-  const age = Math.min(...sources.map(({ age_days }) => age_days));
-  if (age <= MAX_AGE_DAYS) return ok(detail);
-  return warning(
-    `${detail}; the newest are ${age} days old`,
-    'Run purser prices update where this process runs; for a server also "price_updates": "daily" in its config',
-  );
-}
-
-/** Warns of models in use without a price, and of those whose prices are disputed. */
-async function checkModelPrices(core: Pick<Core, "prices" | "clock" | "store">): Promise<Finding> {
-  const now = core.clock.now();
-  const rows = await listCosts(core.store, {
-    groupBy: "model",
-    from: now - DAYS_IN_USE * DAY_MS,
-    limit: MAX_MODELS,
-    offset: 0,
-  });
-  const used = rows.map(({ provider, model }) => ({ provider: provider!, model: model! }));
-  const findings = checkPrices(await core.prices.inUse(), used, now);
-  // A model without a price whose calls are reported with their cost needs none.
-  const withUnpriced = new Set(
-    rows.filter((row) => row.unpriced_calls > 0).map(({ provider, model }) => `${provider}:${model}`),
-  );
-  const unpriced = findings.unpriced.filter(({ name }) => withUnpriced.has(name));
-  const { disputed, ending } = findings;
-  const faults = [...unpriced, ...disputed, ...ending];
-  if (faults.length === 0) {
-    return ok(
-      used.length === 0
-        ? "no calls in the last 30 days"
-        : `${used.length} in use in the last 30 days, none of them unpriced`,
-    );
-  }
-  const remedy = unpriced.length > 0
-    ? '; update the prices, or add the model to "prices" in the config'
-    : disputed.length > 0
-    ? ' and the provider\'s own price list; "prices" in the config decides'
-    : " and the provider's page of models; choose another one in time";
-  return warning(
-    [describeUnpriced(unpriced), describeDisputed(disputed), describeEnding(ending, now)]
-      .filter((text) => text !== "").join("; "),
-    `See purser prices show ${faults[0]!.name}${remedy}`,
-  );
-}
-
-/** So many calls of one provider are no accident. */
-const SYSTEMATIC_CALLS = 3;
-
-/** Warns of providers that keep stating another cost than the one that is booked. */
-async function checkStatedCosts(core: Pick<Core, "clock" | "store">): Promise<Finding> {
-  const all = await readStatedApart(core, core.clock.now() - DAYS_IN_USE * DAY_MS);
-  const apart = all.filter(({ calls }) => calls >= SYSTEMATIC_CALLS);
-  if (apart.length === 0) return ok("no provider keeps stating others than are booked");
-  const usd = (amount: number) => `$${Number(amount.toPrecision(4))}`;
-  const names = apart.map(({ provider, calls, statedUsd, bookedUsd }) =>
-    `${provider} (${calls} calls: ${usd(statedUsd)} stated, ${usd(bookedUsd)} booked)`
-  );
-  return warning(
-    `providers that state another cost than the one that is booked, in the last ${DAYS_IN_USE} days: ${
-      listed(names)
-    }`,
-    `See purser cost explain CALL_ID; if it is the bill, set "states_cost" of the provider in the config, ` +
-      'else add its models to "prices"',
-  );
-}
-
-function describeUnpriced(unpriced: PriceFindings["unpriced"]): string {
-  if (unpriced.length === 0) return "";
-  const names = unpriced.map(({ name, nearest: [first] }) =>
-    first === undefined ? name : `${name} (the nearest known is ${first})`
-  );
-  return `without a price: ${listed(names)}`;
-}
-
-function describeDisputed(disputed: PriceFindings["disputed"]): string {
-  if (disputed.length === 0) return "";
-  const names = disputed.map(({ name, differences }) => {
-    const { part, genaiUsd, litellmUsd } = differences[0]!;
-    return `${name} (${part}: ${genaiUsd}, by LiteLLM ${litellmUsd})`;
-  });
-  return `the sources differ by over 1%: ${listed(names)}`;
-}
-
-function describeEnding(ending: PriceFindings["ending"], now: number): string {
-  const of = (hasEnded: boolean) =>
-    ending.filter(({ endsOn }) => Date.parse(endsOn) <= now === hasEnded)
-      .map(({ name, endsOn }) => `${name} (${endsOn})`);
-  const [ended, soon] = [of(true), of(false)];
-  return [
-    ...ended.length > 0 ? [`ended by their providers: ${listed(ended)}`] : [],
-    ...soon.length > 0 ? [`ending soon: ${listed(soon)}`] : [],
-  ].join("; ");
-}
-
-function listed(names: readonly string[]): string {
-  const more = names.length - MAX_NAMED;
-  return names.slice(0, MAX_NAMED).join(", ") + (more > 0 ? ` and ${more} more` : "");
 }

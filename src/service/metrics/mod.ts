@@ -2,7 +2,7 @@ import { formatUsd, NANO_PER_USD, type NanoUsd, parseTotalUsd } from "../../kern
 import type { SqlValue, Statement, Store } from "../../store/mod.ts";
 import { AGENT_STATUSES, DELIVERY_STATUSES, SEVERITIES } from "../../contract/values.ts";
 import { listBudgets } from "../../budgets/mod.ts";
-import type { Budget } from "../../contract/budgets/budgets.ts";
+import type { WholeBudget } from "../../contract/budgets/budgets.ts";
 import type { Core } from "../core.ts";
 
 /*
@@ -312,13 +312,13 @@ const MEANT = `Of a budget with many counters, the one with the most spending. $
 /** Reads the budgets of which there are metrics. */
 export function readMeasuredBudgets(
   ctx: Pick<Core, "store" | "query" | "clock" | "turns">,
-): Promise<Budget[]> {
+): Promise<WholeBudget[]> {
   return listBudgets(ctx, { isEnabled: true, limit: MEASURED });
 }
 
 /** Returns the metric families of budgets: limits, spending, reservations and refusals. */
-export function budgetFamilies(budgets: readonly Budget[]): Family[] {
-  const gauge = (name: string, help: string, value: (budget: Budget) => NanoUsd): Family => ({
+export function budgetFamilies(budgets: readonly WholeBudget[]): Family[] {
+  const gauge = (name: string, help: string, value: (budget: WholeBudget) => NanoUsd): Family => ({
     name,
     type: "gauge",
     help: `${help} ${MEANT}`,
@@ -349,7 +349,7 @@ export function budgetFamilies(budgets: readonly Budget[]): Family[] {
   ];
 }
 
-function each(budgets: readonly Budget[], value: (budget: Budget) => Sample["value"]): Sample[] {
+function each(budgets: readonly WholeBudget[], value: (budget: WholeBudget) => Sample["value"]): Sample[] {
   return budgets.map((budget) => ({
     labels: { budget_id: budget.budget_id, name: budget.name, per: budget.per },
     value: value(budget),

@@ -277,4 +277,20 @@ BEGIN SELECT RAISE(ABORT, 'keys are revoked, never deleted'); END`,
       "CREATE INDEX calls_by_stated ON calls (at) WHERE stated_nano_usd IS NOT NULL",
     ],
   },
+  // Keys by their names: an alert names the key of its call, a key can get a new secret, and refused calls keep what only some
+  // of the readers of the log may see.
+  {
+    version: 20,
+    name: "names",
+    statements: [
+      "ALTER TABLE alerts ADD COLUMN key_id TEXT",
+      // A secret that was replaced is accepted until previous_until; both null without one.
+      "ALTER TABLE api_keys ADD COLUMN rotated_at INTEGER",
+      "ALTER TABLE api_keys ADD COLUMN previous_hash TEXT",
+      "ALTER TABLE api_keys ADD COLUMN previous_until INTEGER",
+      "CREATE INDEX api_keys_by_name ON api_keys (name)",
+      // JSON: of a refused call its key, and the payload with all amounts. No event on the wire has it.
+      "ALTER TABLE events ADD COLUMN withheld TEXT",
+    ],
+  },
 ];

@@ -16,6 +16,10 @@ export const apiKeys = sqliteTable("api_keys", {
   revokedAt: int("revoked_at"),
   /** The models that it may call through the gateway; null for all. */
   models: text("models", { mode: "json" }).$type<string[]>(),
+  rotatedAt: int("rotated_at"),
+  /** The hash of the secret before the present one, which is accepted until `previousUntil`. */
+  previousHash: text("previous_hash"),
+  previousUntil: int("previous_until"),
 });
 
 export const webSessions = sqliteTable("web_sessions", {

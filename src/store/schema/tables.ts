@@ -233,6 +233,8 @@ export const events = sqliteTable("events", {
   at: int("at").notNull(),
   callId: text("call_id"),
   payload: text("payload", { mode: "json" }).$type<Record<string, unknown>>(),
+  /** Facts of a refused call that only readers of all agents may see; on no wire as a part of the event. */
+  withheld: text("withheld", { mode: "json" }).$type<Record<string, unknown>>(),
 });
 
 /** The kinds of spend counters for decisions. */
@@ -300,6 +302,8 @@ export const alerts = sqliteTable("alerts", {
   budgetLimitNanoUsd: nanoUsd("budget_limit_nano_usd"),
   /** The position of the newest entry of the ledger that the value holds; null of a test. */
   callPosition: int("call_position"),
+  /** The API key of the call that fired it. */
+  keyId: text("key_id"),
 });
 
 export const anomalies = sqliteTable("anomalies", {

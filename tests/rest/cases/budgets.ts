@@ -25,6 +25,51 @@ const spend = (api: RestApi, id: string, cost_usd: number, more: object = {}) =>
 
 export const budgetCases: RestCase[] = [
   {
+    name: "the counters of a budget of each session are listed, the one with the most spending first",
+    async run(api) {
+      const each = budgetOf(api, { each: "session" });
+      const { budget_id, counter } = await api.expect(201, "POST", BUDGETS, each);
+      assert.equal(counter, null);
+      const sessions = ["a", "b", "c"].map((name) => `${api.prefix}:${name}`);
+      for (const [index, session_id] of sessions.entries()) {
+        await spend(api, session_id, (index + 1) / 4, { session_id });
+      }
+      const { body, headers } = await api.send("GET", `${BUDGETS}/${budget_id}/counters?limit=2`);
+      const pick = (
+        { kind, id, spent_usd, left_usd, state }: Record<string, unknown>,
+      ) => [kind, id, spent_usd, left_usd, state];
+      assert.deepEqual(body.map(pick), [
+        ["session", sessions[2], 0.75, 0.25, "ok"],
+        ["session", sessions[1], 0.5, 0.5, "ok"],
+      ]);
+      const next = /<([^>]+)>/.exec(headers.get("link")!)![1]!;
+      const rest = await api.expect(200, "GET", next);
+      assert.deepEqual(rest.map(pick), [["session", sessions[0], 0.25, 0.75, "ok"]]);
+    },
+  },
+  {
+    name: "the counters of a budget for each key have the names of the keys",
+    async run(api) {
+      const { key, key_id } = await api.expect(201, "POST", "/keys", { name: api.prefix, scopes: ["run"] });
+      const headers = { authorization: `Bearer ${key}` };
+      const call = {
+        ...EVENT,
+        call_id: `${api.prefix}:k`,
+        agent_id: api.prefix,
+        at: new Date().toISOString(),
+      };
+      await api.expect(201, "POST", "/costs/events", [{ ...call, cost_usd: 0.25 }], headers);
+      const budget = { name: api.prefix, limit_usd: 1_000, per: "day", each: "key", action: "watch" };
+      const { budget_id } = await api.expect(201, "POST", BUDGETS, budget);
+      const counters = await api.expect(200, "GET", `${BUDGETS}/${budget_id}/counters?limit=1000`);
+      const { kind, key_name, spent_usd, left_usd } = counters.find(({ id }: { id: string }) =>
+        id === key_id
+      );
+      assert.deepEqual([kind, key_name, spent_usd, left_usd], ["key", api.prefix, 0.25, 999.75]);
+      await api.expect(204, "DELETE", `${BUDGETS}/${budget_id}`);
+    },
+  },
+  {
     name: "refused calls are listed with the budgets that refused them, by agent and by budget",
     async run(api) {
       await api.expect(201, "PUT", `/agents/${api.prefix}`, { model: "demo:echo" });
@@ -33,17 +78,29 @@ export const budgetCases: RestCase[] = [
       const refused = await api.send("POST", `/agents/${api.prefix}/runs`, { input: "Hi" });
       assert.equal(refused.status, 402);
       const list = await api.expect(200, "GET", `${BUDGETS}/refusals?agent_id=${api.prefix}`);
-      const [{ event_id: _id, at: _at, ...refusal }] = list;
+      const [{ event_id: _id, at: _at, key_id, ...refusal }] = list;
+      const names = await api.expect(200, "GET", "/key-names?limit=1000");
+      const { name: key_name } = names.find((key: { key_id: string }) => key.key_id === key_id);
       assert.deepEqual(refusal, {
         agent_id: api.prefix,
         session_id: refused.body.session_id,
         run_id: refused.body.run_id,
+        ...{ key_name, provider: "demo", model: "echo", nearest_model: null, reason: "spent" },
         message: refused.body.detail,
         cost_usd_so_far: 0.6,
         budget_usd: 0.5,
         refused_by: refused.body.details.refused_by,
       });
       await api.send("POST", `/agents/${api.prefix}/runs`, { input: "Again" });
+      const filters = [
+        `session_id=${refusal.session_id}`,
+        "model=demo:echo",
+        "reason=spent",
+        `key_id=${key_id}`,
+      ];
+      const filtered = `${BUDGETS}/refusals?agent_id=${api.prefix}&${filters.join("&")}`;
+      assert.deepEqual(await api.expect(200, "GET", filtered), list);
+      assert.deepEqual(await api.expect(200, "GET", `${filtered}&to=2020-01-01`), []);
       const path = `${BUDGETS}/refusals?budget_id=${budget.budget_id}&limit=1`;
       const { body: [newest], headers } = await api.send("GET", path);
       const next = /<([^>]+)>/.exec(headers.get("link")!)![1]!;

@@ -162,7 +162,10 @@ export const costCases: RestCase[] = [
       const [split] = await api.expect(200, "GET", `/costs?${own}&group_by=day&split_by=key`);
       assert.deepEqual([split.day.length, split.key_id], [10, row.key_id]);
       assert.equal((await api.expect(200, "GET", `/costs/total?${own}&key_id=${row.key_id}`)).cost_usd, 1);
-      assert.equal((await api.expect(200, "GET", `/costs/total?${own}&key_id=none`)).cost_usd, 0);
+      // By its name too; an unknown one is refused, and not summed to 0.
+      const name = encodeURIComponent(row.key_name);
+      assert.equal((await api.expect(200, "GET", `/costs/total?${own}&key_id=${name}`)).cost_usd, 1);
+      await api.refused(400, "invalid", "GET", `/costs/total?${own}&key_id=none`);
       await api.refused(400, "invalid", "GET", "/costs?group_by=key&split_by=key");
     },
   },

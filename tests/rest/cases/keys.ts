@@ -43,6 +43,29 @@ export const keyCases: RestCase[] = [
     },
   },
   {
+    name: "a key gets a new secret under its id, and its name is that of one active key",
+    async run(api) {
+      const body = { name: api.prefix, scopes: ["read"] };
+      const { key, ...made } = await api.expect(201, "POST", "/keys", body);
+      await api.refused(409, "conflict", "POST", "/keys", body);
+      const path = `/keys/${made.key_id}`;
+      const etag = (await api.send("GET", path)).headers.get("etag")!;
+      const rotated = await api.send("POST", `${path}/rotate`, { grace_seconds: 0 }, { "if-match": etag });
+      assert.equal(rotated.status, 200, JSON.stringify(rotated.body));
+      assert.equal(rotated.headers.get("cache-control"), "no-store");
+      assert.deepEqual([rotated.body.key_id, rotated.body.name], [made.key_id, api.prefix]);
+      assert.notEqual(rotated.body.key, key);
+      const again = await api.send("POST", `${path}/rotate`, {}, { "if-match": etag });
+      assert.deepEqual([again.status, again.body.code], [412, "precondition_failed"]);
+      const read = (key: string) => api.send("GET", "/agents", undefined, { authorization: `Bearer ${key}` });
+      assert.equal((await read(rotated.body.key)).status, 200);
+      const refused = await api.until(() => read(key), ({ status }) => status !== 200);
+      assert.equal(refused.body.detail, "Cannot use the API key: it got a new secret; use that one");
+      const names = await api.expect(200, "GET", `/key-names?name=${encodeURIComponent(api.prefix)}`);
+      assert.deepEqual(names, [{ key_id: made.key_id, name: api.prefix, status: "active" }]);
+    },
+  },
+  {
     name: "without a key all but the public routes are refused",
     async run(api) {
       for (const path of ["/agents", "/costs", "/metrics", "/events", "/nothing"]) {

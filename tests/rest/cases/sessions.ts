@@ -77,7 +77,8 @@ export const sessionCases: RestCase[] = [
       const ids = all.rows.map(({ session_id }) => session_id).filter((id) => id.startsWith(`${prefix}:`));
       assert.deepEqual(ids, [`${prefix}:stored`, session, `${prefix}:mixed`]);
 
-      const one = await api.expect(200, "GET", `/sessions/${session}`);
+      const { models, ...one } = await api.expect(200, "GET", `/sessions/${session}`);
+      assert.deepEqual(models, ["p:m"]);
       assert.deepEqual(ofAgent.rows[1], one);
       const { token_usage, ...facts } = one;
       assert.deepEqual(facts, {

@@ -10,6 +10,7 @@ import { checkId, idInPath } from "../../parse/command_id.ts";
 import { checkExclusive, checkName } from "../../parse/given_fields.ts";
 import type { Options } from "../../parse/options.ts";
 import { UsageError } from "../../parse/usage_error.ts";
+import { describeUnknown } from "../../render/describe_budget.ts";
 import { describeRule, describeWatch, formatCooldown } from "../../render/describe_rule.ts";
 import { formatSpent, paintSeverity, paintSpent } from "../../render/format_spent.ts";
 import { formatTime } from "../../render/format_values.ts";
@@ -265,11 +266,12 @@ export const alertsAdd: Command = {
 async function addRule(ctx: CommandContext): Promise<void> {
   const rule = readRule(ctx.options);
   const { api } = await ctx.connect();
-  await printAnswer(
-    ctx,
-    await api.alerts.rules.$post({ json: rule }),
-    (added) => escapeText(`Added rule ${added.rule_id} ${added.name}: ${describeRule(added)}`),
-  );
+  let unknown: string | undefined;
+  await printAnswer(ctx, await api.alerts.rules.$post({ json: rule }), (added) => {
+    unknown = describeUnknown(added.unknown);
+    return escapeText(`Added rule ${added.rule_id} ${added.name}: ${describeRule(added)}`);
+  });
+  if (unknown) ctx.warn(escapeText(unknown));
 }
 
 function readRule(options: Options) {
@@ -315,11 +317,12 @@ async function setRule(ctx: CommandContext): Promise<void> {
     param: { rule_id: idInPath(ruleId) },
     json: changes,
   });
-  await printAnswer(
-    ctx,
-    answer,
-    (rule) => escapeText(`Changed rule ${rule.rule_id} ${rule.name}: ${describeRule(rule)}`),
-  );
+  let unknown: string | undefined;
+  await printAnswer(ctx, answer, (rule) => {
+    unknown = describeUnknown(rule.unknown);
+    return escapeText(`Changed rule ${rule.rule_id} ${rule.name}: ${describeRule(rule)}`);
+  });
+  if (unknown) ctx.warn(escapeText(unknown));
 }
 
 function readChanges({ options }: CommandContext) {

@@ -76,19 +76,18 @@ function nameSource({ test, threshold_type, rule_name }: Alert): string {
   return (test ? "[test] " : "") + (threshold_type.startsWith("budget_") ? "budget " : "") + rule_name;
 }
 
-/** Names the agent of the call, and the run or session of the rule: `researcher run_42`. */
-function sourceOf(alert: {
-  threshold_type: string;
-  agent_id: string | null;
-  session_id: string | null;
-  run_id: string | null;
-}): string {
-  const scope = alert.threshold_type === "per_run_usd"
-    ? alert.run_id
-    : alert.threshold_type === "per_session_usd"
-    ? alert.session_id
+/** Names the agent of the call, and the counter of the budget or rule: `researcher run_42`, `coder key laptop`. */
+function sourceOf({ threshold_type, agent_id, session_id, run_id, key_name, counter }: Alert): string {
+  const scope = counter?.kind === "key"
+    ? `key ${key_name ?? counter.id}`
+    : counter && counter.kind !== "agent"
+    ? counter.id
+    : threshold_type === "per_run_usd"
+    ? run_id
+    : threshold_type === "per_session_usd"
+    ? session_id
     : null;
-  return [alert.agent_id, scope].filter((part) => part !== null).join(" ") || "-";
+  return [agent_id, scope].filter((part) => part !== null).join(" ") || "-";
 }
 
 type Delivered = Pick<Alert, "deliveries">;

@@ -1,6 +1,7 @@
 import type { Budget } from "../../../contract/budgets/budgets.ts";
 import type { BudgetRaise } from "../../../contract/budgets/budget_raises.ts";
 import type { BudgetCheck } from "../../../contract/budgets/budget_checks.ts";
+import type { BudgetCounterState } from "../../../contract/budgets/budget_state.ts";
 import { PAGE_SIZES } from "../../../contract/limits.ts";
 import { type Command, type CommandContext, option } from "../../command.ts";
 import { EXIT } from "../../exit_code.ts";
@@ -9,9 +10,11 @@ import {
   describeBudget,
   describeCounted,
   describePace,
+  describeUnknown,
   formatAmount,
   formatBudgetSpent,
   formatState,
+  nameCounter,
   paintState,
 } from "../../render/describe_budget.ts";
 import { countOf, formatTime } from "../../render/format_values.ts";
@@ -33,7 +36,8 @@ export const budgetsList: Command = {
   summary: "List budgets, and what is spent and left in each",
   detail:
     "SPENT shows the spending in the present window, and the limit with its raises. If each agent, session, key " +
-    "or run has its own counter, it shows the counter with the most spending.",
+    "or run has its own counter, it shows the one with the most spending, which COUNTER names; purser budgets show lists " +
+    "all of them.",
   options: {},
   examples: [["purser budgets list", ""]],
   isReadOnly: true,
@@ -85,6 +89,12 @@ function renderBudgets(
     { title: "COUNTS", cell: describeCounted, cutTo: MIN_COUNTED_WIDTH, drop: 0 },
     { title: "SPENT", cell: formatBudgetSpent, paint: paintState },
   ];
+  const counter: Column<Budget>[] = budgets.every((budget) => !budget.counter) ? [] : [{
+    title: "COUNTER",
+    cell: ({ counter, key_name }) => counter ? nameCounter({ ...counter, key_name }) : "",
+    cutTo: MIN_COUNTED_WIDTH,
+    drop: 2,
+  }];
   const state: Column<Budget> = { title: "STATE", cell: formatState, paint: paintState, drop: 1 };
   // Other commands need the whole id: where there is no room for it, it goes to a line of its own, and says what is disabled.
   const needed = [name, id, ...rest, ...budgets.every(({ enabled }) => enabled) ? [] : [state]];
@@ -94,6 +104,7 @@ function renderBudgets(
     name,
     ...(isBeside ? [id] : []),
     ...rest,
+    ...counter,
     { title: "RESERVED", cell: ({ reserved_usd }) => formatAmount(reserved_usd), align: "right", drop: 3 },
     { title: "LEFT", cell: ({ left_usd }) => formatAmount(left_usd), align: "right", drop: 2 },
     { title: "MODE", cell: ({ mode }) => mode, drop: 4 },
@@ -108,13 +119,24 @@ function renderBudgets(
   return putIdsBelow(table, budgets.map(idLine));
 }
 
+/** The number of counters that are shown. */
+const COUNTERS = 20;
+
 /** `purser budgets show BUDGET` */
 export const budgetsShow: Command = {
   name: "budgets show",
   args: [BUDGET_ARG],
-  summary: "Show a budget, its state and its raises",
-  options: {},
-  examples: [["purser budgets show Day", ""]],
+  summary: "Show a budget, its counters and its raises",
+  detail:
+    "If each agent, session, key or run has its own counter, those with the most spending are listed, with what is left " +
+    "in each.",
+  options: {
+    limit: option("N", `Maximum number of counters, 1 to ${PAGE_SIZES.budgets.max} (default ${COUNTERS})`),
+  },
+  examples: [
+    ["purser budgets show Day", ""],
+    ["purser budgets show People --limit 100", "More of the counters of a budget for each key"],
+  ],
   isReadOnly: true,
   run: showBudget,
 };
@@ -123,14 +145,52 @@ export const budgetsShow: Command = {
 const RAISES = "20";
 
 async function showBudget(ctx: CommandContext): Promise<void> {
+  const limit = ctx.options.wholeNumber("limit", { min: 1, max: PAGE_SIZES.budgets.max }) ?? COUNTERS;
   const budgetId = await findBudgetId(ctx);
   const { api } = await ctx.connect();
   const param = { budget_id: idInPath(budgetId) };
   const answer = await api.budgets[":budget_id"].$get({ param });
   if (ctx.isJson) return ctx.print(await answer.text());
   const budget = await answer.json();
-  const raises = await api.budgets[":budget_id"].raises.$get({ param, query: { limit: RAISES } });
-  ctx.print([describe(ctx, budget), ...listRaises(ctx, await raises.json())].join("\n\n"));
+  const counters = budget.counter === undefined
+    ? undefined
+    : await api.budgets[":budget_id"].counters.$get({ param, query: { limit: String(limit) } });
+  // A key of one agent may not see the amounts of a budget over all agents, nor its raises.
+  const raises = budget.spent_usd === undefined
+    ? []
+    : await (await api.budgets[":budget_id"].raises.$get({ param, query: { limit: RAISES } })).json();
+  ctx.print([
+    describe(ctx, budget),
+    ...counters ? listCounters(ctx, budget, await counters.json()) : [],
+    ...listRaises(ctx, raises),
+  ].join("\n\n"));
+  if (counters && hasMore(counters)) ctx.say("There are more counters; --limit shows up to 1000");
+  const unknown = describeUnknown(budget.unknown);
+  if (unknown) ctx.warn(escapeText(unknown));
+}
+
+function listCounters(
+  { style, terminal }: CommandContext,
+  { per, each }: Budget,
+  counters: readonly BudgetCounterState[],
+): string[] {
+  if (counters.length === 0) return [];
+  const names = counters.map(nameCounter);
+  // The ids of keys that share a name.
+  const isShared = (name: string) => names.filter((other) => other === name).length > 1;
+  const table = renderTable(counters, [
+    {
+      title: (each ?? per).toUpperCase(),
+      cell: (counter) => isShared(nameCounter(counter)) ? counter.id : nameCounter(counter),
+      paint: (_, style) => style.bold,
+      cutTo: MIN_NAME_WIDTH,
+    },
+    { title: "SPENT", cell: ({ spent_usd }) => formatAmount(spent_usd), align: "right", paint: paintState },
+    { title: "RESERVED", cell: ({ reserved_usd }) => formatAmount(reserved_usd), align: "right", drop: 2 },
+    { title: "LEFT", cell: ({ left_usd }) => formatAmount(left_usd), align: "right" },
+    { title: "STATE", cell: ({ state }) => state, paint: paintState, drop: 1 },
+  ], { columns: terminal.stdout.columns, style, hasUnicode: terminal.hasUnicode });
+  return [table];
 }
 
 function describe({ style, terminal }: CommandContext, budget: Budget): string {
@@ -142,18 +202,24 @@ function describe({ style, terminal }: CommandContext, budget: Budget): string {
     "Limit": describeBudget(budget),
     "Counts from": budget.counts_from === null ? undefined : `${formatTime(budget.counts_from)} UTC`,
     "State": formatState(budget),
-    "Counter": counter ? `${counter.kind} ${counter.id}, with the most spending` : undefined,
+    "Counter": counter
+      ? `${counter.kind} ${nameCounter({ ...counter, key_name: budget.key_name })}, with the most spending`
+      : undefined,
     "Spent": formatBudgetSpent(budget),
     "Not counted": unpriced_calls ? `${countOf(unpriced_calls, "call")} without a known price` : undefined,
-    "Raised by": extra_usd === 0 ? undefined : formatAmount(extra_usd),
+    "Raised by": extra_usd ? formatAmount(extra_usd) : undefined,
     "Reserved": formatAmount(budget.reserved_usd),
     "Left": formatAmount(budget.left_usd),
     "Pace": budget.usd_per_hour ? describePace(budget) : undefined,
     "Since": budget.window_start === null ? undefined : `${formatTime(budget.window_start)} UTC`,
     "Resets": budget.resets_at === null ? undefined : `${formatTime(budget.resets_at)} UTC`,
-    "Refused": refused_calls === 0
+    "Refused": refused_calls === undefined
+      ? undefined
+      : refused_calls === 0
       ? "no calls"
-      : `${countOf(refused_calls, "call")} ${refused}, the last at ${formatTime(last_refused_at)} UTC`,
+      : `${countOf(refused_calls, "call")} ${refused}, the last at ${
+        formatTime(last_refused_at ?? null)
+      } UTC`,
     "Created": `${formatTime(budget.created_at)} UTC`,
     "Updated": `${formatTime(budget.updated_at)} UTC`,
   }, { style, columns: terminal.stdout.columns });
@@ -165,7 +231,7 @@ function listRaises({ style, terminal }: CommandContext, raises: readonly Budget
     { title: "RAISE", cell: ({ extra_usd }) => formatAmount(extra_usd), align: "right" },
     { title: "UNTIL (UTC)", cell: ({ until }) => until === null ? "no end" : formatTime(until).slice(0, 16) },
     { title: "ADDED (UTC)", cell: ({ created_at }) => formatTime(created_at).slice(0, 16), drop: 1 },
-    { title: "KEY", cell: ({ key_id }) => key_id ?? "-", drop: 2 },
+    { title: "KEY", cell: ({ key_id, key_name }) => key_name ?? key_id ?? "-", drop: 2 },
     { title: "REASON", cell: ({ reason }) => reason ?? "-", cutTo: 6 },
   ], { columns: terminal.stdout.columns, style, hasUnicode: terminal.hasUnicode });
   return [table];
@@ -209,13 +275,14 @@ async function checkBudgets(ctx: CommandContext): Promise<number> {
       },
       {
         title: "LEFT",
-        cell: ({ left_usd }) => left_usd === undefined ? "hidden" : formatAmount(left_usd),
+        cell: ({ left_usd }) => formatAmount(left_usd),
         align: "right",
       },
       { title: "SPENT", cell: formatBudgetSpent, paint: paintState, drop: 1 },
       {
         title: "COUNTS",
-        cell: ({ per, scope }) => `${per} of ${scope === "all" ? "all agents" : scope}`,
+        cell: ({ per, scope, key_name }) =>
+          `${per} of ${scope === "all" ? "all agents" : key_name ? `key ${key_name}` : scope}`,
         cutTo: 7,
         drop: 2,
       },

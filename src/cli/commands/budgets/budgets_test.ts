@@ -50,8 +50,10 @@ Deno.test("budgets add takes every field, and says what it has added", async () 
     ...{ counts_from: "2026-11-01T00:00:00.000Z", enabled: false },
   };
   assert.deepEqual({ ...added, ...expected }, added);
+  const { key_id } = JSON.parse((await books.purser("keys create laptop --scope run --json")).out);
   const more = {
-    "--per hour --key key_1": /\$1 for an hour of key key_1, stop/,
+    "--per hour --key laptop": /\$1 for an hour of key laptop, stop/,
+    [`--per day --key ${key_id}`]: /\$1 for a day of key laptop, stop/,
     "--per day --session ses_1": /\$1 for a day of session ses_1, /,
     "--per run --agent helper": /\$1 for each run of helper, /,
     "--per session --warn-at none": /\$1 for each session of all agents, stop; no warnings\n/,

@@ -9,7 +9,7 @@ import type { Options } from "../../parse/options.ts";
 import { parseAmount } from "../../parse/parse_amount.ts";
 import { parseExpiry, parseSince } from "../../parse/parse_time.ts";
 import { UsageError } from "../../parse/usage_error.ts";
-import { describeBudget, formatAmount } from "../../render/describe_budget.ts";
+import { describeBudget, describeUnknown, formatAmount } from "../../render/describe_budget.ts";
 import { formatThreshold } from "../../render/format_spent.ts";
 import { formatTime } from "../../render/format_values.ts";
 import { printAnswer } from "../../render/print_answer.ts";
@@ -23,7 +23,7 @@ const BUDGET_OPTIONS: Readonly<Record<string, OptionSpec>> = {
   per: option("WINDOW", "Window to count", { oneOf: BUDGET_PERIODS }),
   agent: option("NAME", "Count only this agent", { live: "agent" }),
   session: option("ID", "Count only this session", { live: "session" }),
-  key: option("ID", "Count only requests with this API key", { live: "key" }),
+  key: option("KEY", "Count only requests with this API key, by its name or id", { live: "key" }),
   each: option("KIND", "One counter for each agent, session or key", { oneOf: [...BUDGET_EACH, "none"] }),
   mode: option(
     "MODE",
@@ -55,7 +55,7 @@ function readBudgetFields(options: Options, now: number) {
     per: options.oneOf("per", BUDGET_PERIODS),
     agent_id: options.read("agent", readIdOrNone),
     session_id: options.read("session", readIdOrNone),
-    key_id: options.read("key", readIdOrNone),
+    key_id: options.read("key", readKeyOrNone),
     each: each === "none" ? null : each,
     mode: options.oneOf("mode", BUDGET_MODES),
     action: options.oneOf("action", BUDGET_ACTIONS),
@@ -67,6 +67,8 @@ function readBudgetFields(options: Options, now: number) {
 }
 
 const readIdOrNone = (text: string) => text === "none" ? null : checkId(text);
+
+const readKeyOrNone = (text: string) => text === "none" ? null : checkName(text);
 
 /** Parses `80%,100%`, `0.8,1` or `none`. */
 function readShares(text: string): number[] {
@@ -129,11 +131,16 @@ async function addBudget(ctx: CommandContext): Promise<void> {
   }
   const { name, limit_usd, per, ...fields } = readBudgetFields(ctx.options, ctx.clock.now());
   const { api } = await ctx.connect();
+  let unknown: string | undefined;
   await printAnswer(
     ctx,
     await api.budgets.$post({ json: { ...fields, name: name!, limit_usd: limit_usd!, per: per! } }),
-    (added) => escapeText(`Added budget ${added.budget_id} ${added.name}: ${describeBudget(added)}`),
+    (added) => {
+      unknown = describeUnknown(added.unknown);
+      return escapeText(`Added budget ${added.budget_id} ${added.name}: ${describeBudget(added)}`);
+    },
   );
+  if (unknown) ctx.warn(escapeText(unknown));
 }
 
 /** `purser budgets set BUDGET …` */
@@ -165,15 +172,19 @@ async function setBudget(ctx: CommandContext): Promise<void> {
   }
   const budgetId = await findBudgetId(ctx);
   const { api } = await ctx.connect();
+  let unknown: string | undefined;
   await printAnswer(
     ctx,
     await api.budgets[":budget_id"].$patch({
       param: { budget_id: idInPath(budgetId) },
       json: changes,
     }),
-    (changed) =>
-      escapeText(`Changed budget ${changed.budget_id} ${changed.name}: ${describeBudget(changed)}`),
+    (changed) => {
+      unknown = describeUnknown(changed.unknown);
+      return escapeText(`Changed budget ${changed.budget_id} ${changed.name}: ${describeBudget(changed)}`);
+    },
   );
+  if (unknown) ctx.warn(escapeText(unknown));
 }
 
 /** `purser budgets raise BUDGET --usd USD` */
@@ -215,7 +226,7 @@ async function raiseBudget(ctx: CommandContext): Promise<void> {
   if (ctx.isJson) return ctx.print(await answer.text());
   const { extra_usd, until } = await answer.json();
   const budget = await (await api.budgets[":budget_id"].$get({ param })).json();
-  const limit = parseTotalUsd(budget.limit_usd) + parseTotalUsd(budget.extra_usd);
+  const limit = parseTotalUsd(budget.limit_usd) + parseTotalUsd(budget.extra_usd ?? 0);
   const end = until === null ? "without an end" : `until ${formatTime(until)} UTC`;
   ctx.print(escapeText(
     `Raised budget ${budget.name} by ${formatAmount(extra_usd)} ${end}: its limit is ${

@@ -21,6 +21,9 @@ import {
   warnOfUnpriced,
 } from "../../render/render_costs.ts";
 import { escapeText } from "../../terminal/escape_text.ts";
+import { checkScope } from "../../parse/check_scope.ts";
+import { checkId } from "../../parse/command_id.ts";
+import { checkName } from "../../parse/given_fields.ts";
 import { readGroup, readTags } from "../../parse/parse_tags.ts";
 import { parseSince } from "../../parse/parse_time.ts";
 import { hasMore, printAnswer } from "../../render/print_answer.ts";
@@ -34,13 +37,16 @@ import { renderTable } from "../../render/render_table.ts";
 
 const PREVIOUS = "previous";
 
+const SINCE = ["24h", "7d", "30d", "today", "yesterday", "week", "last-week", "month", "last-month", "all"];
+
 /** `purser cost`: an overview, or with `--by` one table */
 export const cost: Command = {
   name: "cost",
   args: [],
   summary: "Show recent spending across all agents",
   detail:
-    "Days are UTC days. WHEN is a duration back from now (30m, 24h, 7d, 2w), a date, an ISO time, or all. The " +
+    "Days are UTC days. WHEN is a duration back from now (30m, 24h, 7d, 2w), the start of today, yesterday, week " +
+    "(Monday), last-week, month or last-month, a date, an ISO time, or all. The " +
     "default is the last 30 days; with --by hour, the last 24 hours. Without --by, it shows the ten most " +
     "expensive agents and models. The forecast adds an estimate for the remaining days to the spending of this " +
     "month: by the same pace, and by the median of the same weekdays of the last four weeks. purser cost explain " +
@@ -49,8 +55,8 @@ export const cost: Command = {
     by: option("GROUP", "Group by a tag, such as tag:customer, or by", { oneOf: GROUPINGS }),
     split: option("GROUP", "Split each group by a tag, or by", { oneOf: SPLITS }),
     sort: option("ORDER", "Order of the rows, highest cost or latest first", { oneOf: COST_SORTS }),
-    since: option("WHEN", "Only calls since WHEN", { some: ["24h", "7d", "30d", "all"] }),
-    until: option("WHEN", "Only calls before WHEN"),
+    since: option("WHEN", "Only calls since WHEN", { some: SINCE }),
+    until: option("WHEN", "Only calls before WHEN", { some: ["today", "yesterday", "week", "month"] }),
     compare: option(
       "WHEN",
       "Compare with an equally long span that starts at WHEN, or with the one before (previous)",
@@ -60,6 +66,8 @@ export const cost: Command = {
     model: option("MODEL", "Only calls of a model, such as gpt-6-luna or openai:gpt-6-luna", {
       live: "model",
     }),
+    key: option("KEY", "Only calls with an API key, by its name or id", { live: "key" }),
+    session: option("ID", "Only calls of a session", { live: "session" }),
     tag: option("KEY=VALUE", "Only calls with this tag; if repeated, only calls with all of them"),
     total: flag("Only the total"),
     forecast: flag("Only the forecast of this month"),
@@ -69,6 +77,11 @@ export const cost: Command = {
   },
   examples: [
     ["purser cost", "Today, this week, this month; by agent and by model"],
+    [
+      "purser cost --by agent --since yesterday --until today --compare previous",
+      "Why did yesterday's spend jump?",
+    ],
+    ["purser cost --by model --key laptop --since month", "What one API key has used this month"],
     ["purser cost --by run --sort cost", "The most expensive runs"],
     ["purser cost --by agent --split model --since 24h", "Which agent uses which model"],
     ["purser cost --by model --since 7d --compare previous", "This week and the one before"],
@@ -94,6 +107,8 @@ async function showCosts(ctx: CommandContext): Promise<void> {
   const scope = {
     agent_id: options.text("agent"),
     model: options.text("model"),
+    key_id: options.read("key", checkName),
+    session_id: options.read("session", checkId),
     tag: tag.length === 0 ? undefined : tag,
   };
   const otherModel = options.text("what-if");
@@ -196,6 +211,7 @@ async function printOverview(ctx: CommandContext, scope: Scope, span: Span, limi
         readNewestAnomalies(api, span.from, scope.agent_id),
       ]);
   if (everything.modelCalls === 0) {
+    await checkScope(ctx, scope);
     const isFiltered = Object.values(scope).some((part) => part !== undefined);
     return ctx.print(
       isFiltered ? "No such model call has been booked yet" : "No model call has been booked yet",
@@ -252,6 +268,8 @@ function renderMore(left: number, groupBy: string, columns = Infinity): string[]
 interface Scope {
   agent_id: string | undefined;
   model: string | undefined;
+  key_id: string | undefined;
+  session_id: string | undefined;
   tag: string[] | undefined;
 }
 
@@ -277,7 +295,8 @@ export async function printWhatIf(
   const { api } = await ctx.connect();
   const answer = await api.costs["what-if"].$get({ query: { ...query, group_by: groupBy } });
   let notes: readonly string[] = [];
-  await printAnswer(ctx, answer, (body) => {
+  await printAnswer(ctx, answer, async (body) => {
+    if (body.rows.length === 0) await checkScope(ctx, query);
     notes = body.notes;
     const { style, terminal: { stdout: { columns }, hasUnicode } } = ctx;
     return body.rows.length === 0 ? "No calls" : renderWhatIf(body, groupBy, { style, columns, hasUnicode });

@@ -18,13 +18,14 @@ import {
   warnOfUnpriced,
 } from "../../render/render_costs.ts";
 import { type Column, renderTable } from "../../render/render_table.ts";
+import { checkScope } from "../../parse/check_scope.ts";
 import { wrapText } from "../../terminal/wrap_text.ts";
 import { renderFields } from "../../render/render_fields.ts";
 
 /** The part of a query that selects calls. */
 type TotalQuery = Pick<
   CostQuery,
-  "agent_id" | "model" | "tag" | "from" | "to" | "compare_from" | "compare_to"
+  "agent_id" | "model" | "key_id" | "session_id" | "tag" | "from" | "to" | "compare_from" | "compare_to"
 >;
 type Query = TotalQuery & Pick<CostQuery, "split_by" | "sort"> & {
   group_by: NonNullable<CostQuery["group_by"]>;
@@ -41,7 +42,10 @@ export async function printTable(
   const answer = await api.costs.$get({ query: { ...query, limit: String(limit) } });
   if (ctx.isJson) return ctx.print(await answer.text());
   const rows = await answer.json();
-  if (rows.length === 0) return ctx.print(`No calls ${spanName}`);
+  if (rows.length === 0) {
+    await checkScope(ctx, query);
+    return ctx.print(`No calls ${spanName}`);
+  }
   const total = await (await api.costs.total.$get({ query: scope })).json();
   if (total.previous) {
     ctx.print(renderComparison(rows, total, { groupBy, splitBy }, layoutOf(ctx)));
@@ -117,7 +121,8 @@ const changeOf = ({ cost_usd, previous }: ComparedRow) =>
 export async function printTotal(ctx: CommandContext, query: TotalQuery): Promise<void> {
   const { api } = await ctx.connect();
   let total: CostRow | undefined;
-  await printAnswer(ctx, await api.costs.total.$get({ query }), (body) => {
+  await printAnswer(ctx, await api.costs.total.$get({ query }), async (body) => {
+    if (body.model_calls === 0) await checkScope(ctx, query);
     total = body;
     const { previous, difference_usd } = body;
     const { style, terminal: { stdout: { columns } } } = ctx;
@@ -137,7 +142,7 @@ export async function printTotal(ctx: CommandContext, query: TotalQuery): Promis
 /** `purser cost --forecast`: the estimate for this month */
 export async function printForecast(
   ctx: CommandContext,
-  query: Pick<TotalQuery, "agent_id" | "model" | "tag">,
+  query: Pick<TotalQuery, "agent_id" | "model" | "key_id" | "session_id" | "tag">,
 ): Promise<void> {
   const { api } = await ctx.connect();
   await printAnswer(ctx, await api.costs.forecast.$get({ query }), (body) => {

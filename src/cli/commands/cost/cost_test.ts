@@ -66,7 +66,9 @@ Deno.test("cost is filtered by agent, model and time, in tables and in the overv
   const { out } = await books.purser("cost --agent ann");
   assert.match(out, /^Today +\$1\.00 +1 [^]*^All time +\$3\.00 +2 /m);
   assert.doesNotMatch(out, /bob/);
-  assert.equal((await books.purser("cost --agent zoe")).out, "No such model call has been booked yet\n");
+  const unknown = await books.purser("cost --agent anne");
+  assert.deepEqual([unknown.code, unknown.out], [3, ""]);
+  assert.match(unknown.err, /Cannot find agent anne: .*; did you mean ann\?\n$/);
 });
 
 Deno.test("cost --split shows a second level, each group named once", async () => {

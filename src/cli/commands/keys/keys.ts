@@ -1,13 +1,15 @@
 import { PAGE_SIZES } from "../../../contract/limits.ts";
 import { KEY_STATUSES, SCOPES } from "../../../contract/values.ts";
+import { DAY_MS } from "../../../kernel/clock.ts";
 import { messageOf, PurserError } from "../../../kernel/errors.ts";
 import { files } from "../../../kernel/files/files.ts";
 import { systemReason } from "../../../kernel/system_errors.ts";
 import type { ApiKey } from "../../../keys/mod.ts";
 import { arg, type Command, type CommandContext, option } from "../../command.ts";
+import { chooseByName } from "../../parse/choose_by_name.ts";
 import { checkId, idInPath } from "../../parse/command_id.ts";
 import { Options } from "../../parse/options.ts";
-import { parseExpiry } from "../../parse/parse_time.ts";
+import { parseDuration, parseExpiry } from "../../parse/parse_time.ts";
 import { UsageError } from "../../parse/usage_error.ts";
 import { formatTime } from "../../render/format_values.ts";
 import { hasMore, printAnswer } from "../../render/print_answer.ts";
@@ -65,12 +67,33 @@ async function createKey(ctx: CommandContext): Promise<void> {
   }
   const { api } = await ctx.connect();
   const [before] = await (await api.keys.$get({ query: { limit: "1" } })).json();
-  const path = options.text("output");
-  if (path !== undefined) await reserveFile(path);
+  const { created, where } = await printKey(ctx, "no key was created", async () => {
+    const json = { name, scopes, agent_id: agentId, models, expires_at: expiresAt };
+    return await (await api.keys.$post({ json })).json();
+  });
+  if (ctx.isJson) return;
+  ctx.say(`Created key ${created.key_id} ${created.name}: ${describeKey(created)}. ${where}`);
+  if (before) return;
+  ctx.warn(
+    "This is the first key: from now on, servers on this database refuse requests without one, from this machine too. " +
+      "Commands that open the database themselves need no key",
+  );
+}
+
+/**
+ * Makes a key and prints it: to standard output, or with `--output` to a new file. Returns it, and a sentence on where it is.
+ * `unmade` says what was not made where the file can't be written.
+ */
+async function printKey(
+  ctx: CommandContext,
+  unmade: string,
+  make: () => Promise<ApiKey & { key: string }>,
+): Promise<{ created: ApiKey & { key: string }; where: string }> {
+  const path = ctx.options.text("output");
+  if (path !== undefined) await reserveFile(path, unmade);
   let created: ApiKey & { key: string };
   try {
-    const json = { name, scopes, agent_id: agentId, models, expires_at: expiresAt };
-    created = await (await api.keys.$post({ json })).json();
+    created = await make();
   } catch (error) {
     if (path !== undefined) await files.remove(path).catch(() => {});
     throw error;
@@ -81,23 +104,19 @@ async function createKey(ctx: CommandContext): Promise<void> {
     await writeKey(ctx, path, created);
     if (ctx.isJson) ctx.print(JSON.stringify({ ...rest, file: path }));
   }
-  if (ctx.isJson) return;
-  const where = path === undefined ? "It is shown only once; store it safely" : `It is in ${path} alone`;
-  ctx.say(`Created key ${created.key_id} ${created.name}: ${describeKey(created)}. ${where}`);
-  if (before) return;
-  ctx.warn(
-    "This is the first key: from now on, servers on this database refuse requests without one, from this machine too. " +
-      "Commands that open the database themselves need no key",
-  );
+  return {
+    created,
+    where: path === undefined ? "It is shown only once; store it safely" : `It is in ${path} alone`,
+  };
 }
 
 /** Creates the file before the key: a key that can't be kept must not be made. */
-async function reserveFile(path: string): Promise<void> {
+async function reserveFile(path: string, unmade: string): Promise<void> {
   try {
     await files.writeNew(path, "");
   } catch (error) {
     const reason = systemReason(error);
-    throw new PurserError("conflict", `Cannot write the key to ${path}: ${reason}; no key was created`, {
+    throw new PurserError("conflict", `Cannot write the key to ${path}: ${reason}; ${unmade}`, {
       cause: error,
     });
   }
@@ -197,20 +216,71 @@ function paintKeyStatus({ status }: Pick<ApiKey, "status">, style: Style): Paint
   return { active: style.green, expired: style.yellow, revoked: style.dim }[status];
 }
 
-/** `purser keys revoke KEY_ID`. The API's response has no body, so `--json` prints nothing. */
+/** The longest time for which the secret before is accepted. */
+const MAX_GRACE_MS = 30 * DAY_MS;
+
+/** `purser keys rotate KEY` */
+export const keysRotate: Command = {
+  name: "keys rotate",
+  args: [arg("KEY", { live: "key" })],
+  summary: "Give an API key a new secret, and show it once",
+  detail:
+    "The key keeps its id, name, permissions, costs and budgets. The secret before ends at once (on other servers of the " +
+    "same database within 5 seconds), or with --grace after a time; browsers that are signed in with the key have to " +
+    "sign in again. The new key goes to standard output, or with --output to that file alone.",
+  options: {
+    grace: option("DURATION", "How long the present secret is accepted too: 30m, 12h, 7d, at most 30d"),
+    expires: option("WHEN", "A new expiry, or the word never: a duration from now, a date, or an ISO time", {
+      some: ["90d", "never"],
+    }),
+    output: option("FILE", "A new file for the key, which only its user can read", { isFile: true }),
+  },
+  examples: [
+    ["purser keys rotate laptop", ""],
+    ["purser keys rotate ci --grace 24h --expires 90d", "While it is replaced everywhere"],
+  ],
+  needsDatabase: true,
+  run: rotateKey,
+};
+
+async function rotateKey(ctx: CommandContext): Promise<void> {
+  const { options, clock } = ctx;
+  const json = {
+    grace_seconds: options.read("grace", (text) => parseDuration(text, MAX_GRACE_MS) / 1_000),
+    expires_at: options.read("expires", (text) => text === "never" ? null : parseExpiry(text, clock.now())),
+  };
+  const keyId = await findKeyId(ctx, "rotate");
+  const { api } = await ctx.connect();
+  const { created, where } = await printKey(ctx, "the key is as it was", async () => {
+    const param = { key_id: idInPath(keyId) };
+    return await (await api.keys[":key_id"].rotate.$post({ param, json })).json();
+  });
+  if (ctx.isJson) return;
+  const { previous_valid_until: until } = created;
+  const before = until === undefined ? "is not valid any more" : `is valid until ${formatTime(until)} UTC`;
+  ctx.say(
+    `Key ${created.key_id} ${created.name} has a new secret: ${
+      describeKey(created)
+    }. ${where}. The one before ${before}`,
+  );
+}
+
+/** `purser keys revoke KEY`. The API's response has no body, so `--json` prints nothing. */
 export const keysRevoke: Command = {
   name: "keys revoke",
-  args: [arg("KEY_ID", { live: "key" })],
+  args: [arg("KEY", { live: "key" })],
   summary: "Revoke an API key permanently",
-  detail: "purser keys list shows the ids. Servers on the same database refuse the key within 5 seconds.",
+  detail:
+    "The key is named by its id, or by its name if no other key has it. Servers on the same database refuse it within 5 " +
+    "seconds. To replace it, give it a new secret instead: purser keys rotate.",
   options: {},
-  examples: [["purser keys revoke key_42", ""]],
+  examples: [["purser keys revoke laptop", ""], ["purser keys revoke key_42", "By its id"]],
   needsDatabase: true,
   run: revokeKey,
 };
 
 async function revokeKey(ctx: CommandContext): Promise<void> {
-  const keyId = readKeyId(ctx);
+  const keyId = await findKeyId(ctx, "revoke");
   const { api } = await ctx.connect();
   // Read before the key is revoked: it may be the key that this command uses.
   const active = await (await api.keys.$get({ query: { status: "active", limit: "2" } })).json();
@@ -224,12 +294,27 @@ async function revokeKey(ctx: CommandContext): Promise<void> {
   );
 }
 
-/** Returns a key's id. An error doesn't quote the argument: it may be a key, typed by mistake. */
-function readKeyId({ args: [text = ""], options }: CommandContext): string {
+const KEY = { one: "an API key", many: "keys", list: "purser keys list" };
+
+/**
+ * Returns the id of the key that a command has as its argument, which is an id, or a name that one active key has. An error
+ * doesn't quote a key that was typed by mistake.
+ */
+async function findKeyId(ctx: CommandContext, verb: string): Promise<string> {
+  const { args: [text = ""], options } = ctx;
   if (/^key_[0-9a-z]{1,64}$/.test(text)) return text;
-  const what = text.startsWith("psr_") ? "the key itself" : "that text";
-  throw new UsageError(
-    `Cannot revoke by ${what}: give its id, key_…; see purser keys list`,
-    options.command,
-  );
+  if (text.startsWith("psr_")) {
+    throw new UsageError(
+      `Cannot ${verb} by the key itself: give its name or its id; see purser keys list`,
+      options.command,
+    );
+  }
+  const { api } = await ctx.connect();
+  const list = async (query: { name?: string }) =>
+    await (await api.keys.$get({ query: { ...query, limit: String(PAGE_SIZES.keys.max) } })).json();
+  const named = text.trim() === "" ? [] : await list({ name: text });
+  const active = named.filter(({ status }) => status === "active");
+  // Without one, the name may be misspelled.
+  const candidates = active.length > 0 ? active : named.length > 0 ? named : await list({});
+  return chooseByName(text, candidates.map(({ key_id: id, name }) => ({ id, name })), KEY, options.command);
 }

@@ -114,13 +114,17 @@ Deno.test("keys create refuses invalid input before it sends a request", async (
     ['keys create " " --scope run', /with a blank name/],
     ["keys create ci --scope write", /--scope: write is not one of read, run, call, admin/],
     ["keys create ci --scope read,run", /--scope: read,run is not one of/],
-    ["keys create ci --scope run --expires yesterday", /--expires: yesterday is not a time; write 90d/],
+    ["keys create ci --scope run --expires yesterday", /--expires: yesterday is not in the future/],
     ["keys create ci --scope run --expires 2020-01-01", /--expires: 2020-01-01 is not in the future/],
     ["keys create ci --scope admin --agent a", /--agent with the scope admin/],
     ['keys create ci --scope run --agent "a b"', /--agent: an id has/],
     ["keys list --status lost", /lost is not one of active, expired, revoked/],
     ["keys list --limit 0", /--limit/],
-    ["keys revoke", /without KEY_ID/],
+    ["keys revoke", /without KEY/],
+    ["keys rotate", /without KEY/],
+    ["keys rotate ci --grace 31d", /--grace: 31d is more than 30d/],
+    ["keys rotate ci --grace soon", /--grace: soon is not a duration; write 30m, 12h, 7d or 2w/],
+    ["keys rotate ci --expires 2020-01-01", /--expires: 2020-01-01 is not in the future/],
   ];
   for (const [line, message] of cases) {
     const { code, out, err } = await books.purser(line);
@@ -190,6 +194,70 @@ Deno.test("a key that is given in place of its id is refused, and not repeated",
   const key = (await books.purser("keys create a --scope admin")).out.trim();
   const { code, err } = await books.purser(`keys revoke ${key}`);
   assert.equal(code, 2);
-  assert.match(err, /^error: Cannot revoke by the key itself: give its id, key_…/);
+  assert.match(err, /^error: Cannot revoke by the key itself: give its name or its id;/);
   assert.ok(!err.includes(key.slice(-20)));
+});
+
+Deno.test("keys rotate gives a key a new secret by its name, and keeps its id, name and permissions", async () => {
+  await using books = await openTestBooks();
+  await books.purser("keys create ops --scope admin");
+  const before = JSON.parse(
+    (await books.purser("keys create ci --scope run --agent helper --expires 90d --json")).out,
+  );
+  const rotated = await books.purser("keys rotate ci");
+  assert.equal(rotated.code, 0);
+  assert.match(rotated.out, KEY);
+  assert.notEqual(rotated.out.trim(), before.key);
+  assert.match(
+    rotated.err,
+    /^Key key_\d+ ci has a new secret: run, agent helper only, until 2027-02-19 09:30:00 UTC\. It is shown only once; store it safely\. The one before is not valid any more\n$/,
+  );
+  const [key] = JSON.parse((await books.purser("keys list --limit 1 --json")).out);
+  const { key: _secret, ...kept } = before;
+  assert.deepEqual(key, { ...kept, rotated_at: "2026-11-21T09:30:00.000Z" });
+
+  const graced = await books.purser(`keys rotate ${before.key_id} --grace 24h --expires never --json`);
+  assert.deepEqual([graced.code, graced.err], [0, ""]);
+  const { previous_valid_until, expires_at } = JSON.parse(graced.out);
+  assert.deepEqual([previous_valid_until, expires_at], ["2026-11-22T09:30:00.000Z", null]);
+  assert.match(
+    (await books.purser("keys rotate ci --grace 12h")).err,
+    /The one before is valid until 2026-11-21 21:30:00 UTC\n$/,
+  );
+});
+
+Deno.test("keys rotate and keys revoke name the nearest key for an unknown name, and the ids for a shared one", async () => {
+  await using books = await openTestBooks();
+  await books.purser("keys create laptop --scope run");
+  for (const verb of ["rotate", "revoke"]) {
+    const unknown = await books.purser(`keys ${verb} laptpo`);
+    assert.deepEqual([unknown.code, unknown.out], [3, ""]);
+    assert.match(unknown.err, /Cannot find an API key named "laptpo"; did you mean "laptop"\?\n$/);
+  }
+  // Keys of earlier versions may share a name.
+  const { key_id } = JSON.parse((await books.purser("keys create laptop2 --scope run --json")).out);
+  await books.core.store.write([{
+    sql: "UPDATE api_keys SET name = 'laptop' WHERE key_id = ?",
+    args: [key_id],
+  }]);
+  for (const verb of ["rotate", "revoke"]) {
+    const shared = await books.purser(`keys ${verb} laptop`);
+    assert.deepEqual([shared.code, shared.out], [2, ""]);
+    assert.match(shared.err, /2 keys have it; give the id of one: key_\d+, key_\d+\n/);
+  }
+  assert.equal((await books.purser(`keys revoke ${key_id}`)).code, 0);
+  assert.equal((await books.purser("keys rotate laptop")).code, 0, "only active keys share a name");
+});
+
+Deno.test("keys create refuses the name of an active key, and takes that of a revoked one", async () => {
+  await using books = await openTestBooks();
+  const first = JSON.parse((await books.purser("keys create ci --scope run --json")).out);
+  const again = await books.purser("keys create ci --scope read");
+  assert.deepEqual([again.code, again.out], [1, ""]);
+  assert.match(
+    again.err,
+    new RegExp(`the active key ${first.key_id} has the name "ci"; .*purser keys rotate`),
+  );
+  await books.purser("keys revoke ci");
+  assert.equal((await books.purser("keys create ci --scope read")).code, 0);
 });

@@ -24,12 +24,16 @@ export async function applyToEnd(
 }
 
 /** Prints a repricing: the body of the API with `--json`, else as a table. */
-export function printRepricing(ctx: CommandContext, text: string): void {
+export function printRepricing(
+  ctx: CommandContext,
+  text: string,
+  { isApplied }: { isApplied: boolean },
+): void {
   if (ctx.isJson) return ctx.print(text);
   const repricing: Repricing = JSON.parse(text);
   const { style, terminal: { stdout: { columns }, hasUnicode } } = ctx;
   ctx.print(renderRepricing(repricing, { style, columns, hasUnicode }));
-  if (repricing.status === "dry_run" && repricing.changed_calls > 0) {
-    ctx.say("Nothing was changed: apply with --apply");
-  }
+  if (repricing.status !== "dry_run") return;
+  if (isApplied) ctx.say("Nothing was booked: no cost would change");
+  else if (repricing.changed_calls > 0) ctx.say("Nothing was changed: apply with --apply");
 }

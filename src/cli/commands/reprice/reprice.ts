@@ -1,4 +1,5 @@
 import { PAGE_SIZES } from "../../../contract/limits.ts";
+import { HOUR_MS, toIso } from "../../../kernel/clock.ts";
 import { arg, type Command, type CommandContext, flag, option } from "../../command.ts";
 import { idInPath, readId } from "../../parse/command_id.ts";
 import { parseSince } from "../../parse/parse_time.ts";
@@ -14,14 +15,16 @@ export const reprice: Command = {
   summary: "Price booked calls again by today's prices",
   detail:
     "Prices each call at its own time, and books the difference as an adjustment; no row is changed, and the " +
-    "totals include it. Without --apply it only shows what would change. Calls without a known price today keep " +
-    "their cost. WHEN is a duration back from now (24h, 7d), a date or an ISO time, in UTC.",
+    "totals include it. Without --apply it only shows what would change; where no cost would change, nothing is booked. " +
+    "Calls without a known price today keep their cost. WHEN is as in purser cost; --since all is every call.",
   options: {
     unpriced: flag("Only calls whose price is unknown so far, or known only in part"),
-    since: option("WHEN", "Only calls since WHEN"),
-    until: option("WHEN", "Only calls before WHEN"),
+    since: option("WHEN", "Only calls since WHEN", { some: ["7d", "month", "last-month", "all"] }),
+    until: option("WHEN", "Only calls before WHEN; up to now if not given"),
     provider: option("NAME", "Only calls to this provider"),
-    model: option("MODEL", "Only calls to this model, without its provider"),
+    model: option("MODEL", "Only calls to this model, such as gpt-5-mini or openai:gpt-5-mini", {
+      live: "model",
+    }),
     agent: option("AGENT", "Only calls of this agent", { live: "agent" }),
     estimated: flag("Only calls whose tokens are an estimate"),
     "include-reported": flag("Also calls whose cost was reported, or stated by the provider"),
@@ -30,7 +33,8 @@ export const reprice: Command = {
   examples: [
     ["purser reprice --unpriced", "What calls without a price would cost now"],
     ["purser reprice --unpriced --apply", ""],
-    ["purser reprice --since 2026-11-01 --until 2026-11-08 --model gpt-6-luna", ""],
+    ["purser reprice --since 2026-11-01 --until 2026-11-08 --model openai:gpt-6-luna", ""],
+    ["purser reprice --since all", ""],
   ],
   needsDatabase: true,
   run: repriceCalls,
@@ -39,31 +43,35 @@ export const reprice: Command = {
 async function repriceCalls(ctx: CommandContext): Promise<void> {
   const filter = readFilter(ctx);
   const connection = await ctx.connect();
-  const answer = await connection.api.repricings.$post({
-    json: { ...filter, apply: ctx.options.has("apply") },
-  });
-  printRepricing(ctx, await applyToEnd(connection, answer, "apply"));
+  const apply = ctx.options.has("apply");
+  const answer = await connection.api.repricings.$post({ json: { ...filter, apply } });
+  printRepricing(ctx, await applyToEnd(connection, answer, "apply"), { isApplied: apply });
 }
 
 function readFilter({ options, clock }: CommandContext) {
-  const time = (name: string) =>
-    options.read(name, (text) => {
-      const at = parseSince(text, clock.now());
-      if (at !== undefined) return at;
-      throw new Error("it needs a time");
-    });
+  const now = clock.now();
+  const from = options.read("since", (text) => parseSince(text, now) ?? toIso(0));
+  const until = options.read("until", (text) => {
+    const at = parseSince(text, now);
+    if (at !== undefined) return at;
+    throw new Error("it needs a time");
+  });
   const filter = {
     ...options.has("unpriced") && { unpriced: true },
-    from: time("since"),
-    to: time("until"),
+    from,
+    // Calls may be ahead of the clock.
+    to: until ?? (from === undefined ? undefined : toIso(now + HOUR_MS)),
     provider: options.text("provider"),
     model: options.text("model"),
     agent_id: options.text("agent"),
     ...options.has("estimated") && { estimated: true },
     ...options.has("include-reported") && { include_reported: true },
   };
-  if (filter.unpriced || (filter.from !== undefined && filter.to !== undefined)) return filter;
-  throw new UsageError("Cannot reprice without --unpriced, or --since and --until", options.command);
+  if (filter.unpriced || filter.from !== undefined) return filter;
+  throw new UsageError(
+    "Cannot reprice without --unpriced or --since; --since all is every call",
+    options.command,
+  );
 }
 
 /** `purser reprice list` */
@@ -120,5 +128,5 @@ async function finish(ctx: CommandContext, verb: "apply" | "undo"): Promise<void
   const param = { repricing_id: idInPath(readId(ctx)) };
   const connection = await ctx.connect();
   const answer = await connection.api.repricings[":repricing_id"][verb].$post({ param });
-  printRepricing(ctx, await applyToEnd(connection, answer, verb));
+  printRepricing(ctx, await applyToEnd(connection, answer, verb), { isApplied: true });
 }

@@ -1,17 +1,19 @@
 import type { Connection } from "../../../client/mod.ts";
-import type { StepCost } from "../../../contract/sessions.ts";
 import type { CostEvent } from "../../../contract/usage.ts";
 import { PurserError } from "../../../kernel/errors.ts";
 import { arg, type Command, type CommandContext, option } from "../../command.ts";
+import { checkScope } from "../../parse/check_scope.ts";
 import { checkId, idInPath, readId } from "../../parse/command_id.ts";
 import { formatCost } from "../../render/format_cost.ts";
 import { formatTags } from "../../render/format_tags.ts";
 import { countOf, formatCount, formatTime, paintStatus } from "../../render/format_values.ts";
 import { hasMore, printAnswer } from "../../render/print_answer.ts";
 import { renderFields } from "../../render/render_fields.ts";
-import { putIdsBelow, renderTable } from "../../render/render_table.ts";
+import { type Column, putIdsBelow, renderTable } from "../../render/render_table.ts";
 import { usageFields } from "../../render/render_usage.ts";
 import { escapeText } from "../../terminal/escape_text.ts";
+import { createStyle, type Style } from "../../terminal/style.ts";
+import { textWidth } from "../../terminal/text_width.ts";
 
 const DEFAULT_LIMIT = 20;
 
@@ -40,8 +42,9 @@ async function listSessions(ctx: CommandContext): Promise<void> {
   const answer = agent === undefined
     ? await api.sessions.$get({ query })
     : await api.agents[":agent_id"].sessions.$get({ param: { agent_id: idInPath(agent) }, query });
-  await printAnswer(ctx, answer, (sessions) => {
+  await printAnswer(ctx, answer, async (sessions) => {
     if (sessions.length === 0) {
+      await checkScope(ctx, { agent_id: agent });
       return agent === undefined ? "No sessions yet" : `No sessions of agent ${agent}`;
     }
     const { columns } = ctx.terminal.stdout;
@@ -84,7 +87,8 @@ const MAX_RUNS = 20;
 export const sessionsShow: Command = {
   name: "sessions show",
   args: [arg("ID", { live: "session" })],
-  summary: "Show a session: its runs, and the cost of each step",
+  summary: "Show a session: its runs, and the cost of each call",
+  detail: "purser cost explain CALL_ID shows the price of a call.",
   options: {},
   examples: [["purser sessions show ses_42", ""]],
   isReadOnly: true,
@@ -98,9 +102,9 @@ async function showSession(ctx: CommandContext): Promise<void> {
   if (ctx.isJson) return ctx.print(await answer.text());
   const session = await answer.json();
   const costsAnswer = await api.sessions[":session_id"].costs.$get({ param, query: {} });
-  const { steps, calls } = await costsAnswer.json();
+  const { calls } = await costsAnswer.json();
 
-  const runIds = [...new Set(steps.map(({ run_id }) => run_id))];
+  const runIds = [...new Set(calls.map(({ run_id }) => run_id))];
   if (session.active_run_id !== null && !runIds.includes(session.active_run_id)) {
     runIds.push(session.active_run_id);
   }
@@ -115,6 +119,7 @@ async function showSession(ctx: CommandContext): Promise<void> {
     "Status": session.status,
     "Messages": `${formatCount(session.message_count)}, with ${countOf(session.event_log_count, "event")}`,
     "Tags": formatTags(session.tags) || undefined,
+    "Model": session.models && describeModels(session.models),
     ...usageFields(session.token_usage),
     "Restored": session.restored_from && describeOrigin(session.restored_from),
     "Created": `${formatTime(session.created_at)} UTC`,
@@ -127,22 +132,11 @@ async function showSession(ctx: CommandContext): Promise<void> {
     const isNarrow = columns !== undefined && title.length + 2 + text.length > columns;
     const status = run ? `${isNarrow ? "\n" : ""}  ${paintStatus(run, style)?.(text) ?? text}` : "";
     const message = typeof run?.error?.message === "string" ? run.error.message : undefined;
-    const rows = steps.filter(({ run_id }) => run_id === runId);
+    const rows = calls.filter(({ run_id }) => run_id === runId);
     parts.push([
       style.bold(title) + status,
       ...(message === undefined ? [] : [style.dim(escapeText(message))]),
-      ...(rows.length === 0 ? [] : [renderTable(rows, [
-        { title: "STEP", align: "right", cell: ({ step }) => (step === null ? "-" : String(step)) },
-        { title: "TOOLS", cell: ({ tools }) => tools.join(", ") || "-", cutTo: 5 },
-        { title: "INPUT", align: "right", cell: ({ input_tokens }) => formatCount(input_tokens) },
-        { title: "OUTPUT", align: "right", cell: ({ output_tokens }) => formatCount(output_tokens) },
-        {
-          title: "COST",
-          align: "right",
-          cell: (step) => formatCost(step.cost_usd) + (step.partly_priced_calls > 0 ? " (partly)" : ""),
-        },
-        { title: "CALL", drop: 1, cell: (step) => describeCalls(callsOf(step, calls)) },
-      ], { columns, style, hasUnicode })]),
+      ...(rows.length === 0 ? [] : [renderCalls(rows, { columns, style, hasUnicode })]),
     ].join("\n"));
   }
   ctx.print(parts.join("\n\n"));
@@ -159,13 +153,58 @@ async function findRun(api: Connection["api"], runId: string) {
   }
 }
 
-function callsOf({ run_id, step }: Pick<StepCost, "run_id" | "step">, calls: readonly CostEvent[]): string[] {
-  return calls.filter((call) => call.run_id === run_id && call.step === step).map(({ call_id }) => call_id);
+interface Layout {
+  columns: number | undefined;
+  style: Style;
+  hasUnicode: boolean;
 }
 
-/** Names the first call, for `cost explain`. */
-function describeCalls([first = "-", ...others]: readonly string[]): string {
-  return others.length === 0 ? first : `${first} and ${formatCount(others.length)} more`;
+/** Describes the models of a session: its only one, or `3 models: …`. */
+function describeModels(models: readonly string[]): string | undefined {
+  return models.length > 1 ? `${models.length} models: ${models.join(", ")}` : models[0];
+}
+
+/** Renders calls, one a line: each with its id, for `cost explain`, below it where there is no room beside it. */
+function renderCalls(calls: readonly CostEvent[], layout: Layout): string {
+  const days = new Set(calls.map(({ at }) => at.slice(0, 10)));
+  const isOfRun = calls.some(({ step }) => step !== null);
+  const hasTools = calls.some(({ tools }) => tools.length > 0);
+  const columns: Column<CostEvent>[] = [
+    ...isOfRun
+      ? [{
+        title: "STEP",
+        align: "right" as const,
+        cell: ({ step }: CostEvent) => step === null ? "-" : String(step),
+      }]
+      : [],
+    { title: "TIME (UTC)", cell: ({ at }) => formatTime(at).slice(days.size > 1 ? 0 : 11), drop: 2 },
+    { title: "AGENT", cell: ({ agent_id }) => agent_id, cutTo: 6, drop: 4 },
+    { title: "MODEL", cell: ({ provider, model }) => `${provider}:${model}`, cutTo: 10, drop: 1 },
+    ...hasTools
+      ? [{ title: "TOOLS", cell: ({ tools }: CostEvent) => tools.join(", ") || "-", cutTo: 5 }]
+      : [],
+    { title: "INPUT", align: "right", cell: ({ input_tokens }) => formatCount(input_tokens) },
+    {
+      title: "CACHED",
+      align: "right",
+      cell: ({ cache_read_tokens }) => formatCount(cache_read_tokens),
+      drop: 3,
+    },
+    { title: "OUTPUT", align: "right", cell: ({ output_tokens }) => formatCount(output_tokens) },
+    {
+      title: "COST",
+      align: "right",
+      cell: ({ cost_usd, unpriced_parts }) => formatCost(cost_usd) + (unpriced_parts ? " (partly)" : ""),
+    },
+  ];
+  const withIds = [...columns, { title: "CALL", cell: ({ call_id }: CostEvent) => call_id }];
+  const plain = renderTable(calls, withIds, { columns: undefined, style: createStyle(false) });
+  const isBeside = plain.split("\n").every((line) => textWidth(line) <= (layout.columns ?? Infinity));
+  if (isBeside) return renderTable(calls, withIds, layout);
+  return putIdsBelow(
+    renderTable(calls, columns, layout),
+    calls.map(({ call_id }) => layout.style.dim(escapeText(call_id))),
+  );
 }
 
 /** Describes the snapshot that a session was restored from, and the cost there, which is not counted here. */

@@ -112,7 +112,7 @@ function StateCard({ budget }: { budget: Budget }) {
         </Stat>
         <Stat
           label="Left"
-          note={budget.reserved_usd > 0 && (
+          note={(budget.reserved_usd ?? 0) > 0 && (
             <>
               <Money usd={budget.reserved_usd} /> reserved
             </>

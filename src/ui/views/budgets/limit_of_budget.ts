@@ -7,7 +7,7 @@ type Budget = BudgetDefinition & BudgetState;
 
 /** Returns a budget as a limit. */
 export function limitOfBudget(budget: Budget): Limit {
-  const { spent_usd, reserved_usd, limit_usd, extra_usd } = budget;
+  const { spent_usd = null, reserved_usd = 0, limit_usd, extra_usd = 0 } = budget;
   return {
     kind: "budget",
     id: budget.budget_id,
@@ -22,13 +22,16 @@ export function limitOfBudget(budget: Budget): Limit {
     limit: limit_usd,
     raised: extra_usd,
     left: budget.left_usd,
-    share: shareOf(spent_usd + reserved_usd, limit_usd + extra_usd),
+    // Amounts of other agents are hidden; the state is not.
+    share: spent_usd === null
+      ? { ok: 0, near: 0.9, reached: 1 }[budget.state]
+      : shareOf(spent_usd + reserved_usd, limit_usd + extra_usd),
     state: budget.state,
     stops: budget.action === "refuse",
     resetsAt: budget.resets_at,
     reachesAt: budget.reaches_at,
     usdPerHour: budget.usd_per_hour,
-    refusedCalls: budget.refused_calls,
+    refusedCalls: budget.refused_calls ?? 0,
   };
 }
 

@@ -36,7 +36,11 @@ const BUDGET_COLUMNS: Column<LimitRow<Budget>>[] = [
     isNumber: true,
     sortBy: ({ of }) => of.refused_calls,
     cell: ({ of }) =>
-      of.refused_calls === 0 ? <span class="muted">0</span> : of.action === "watch"
+      of.refused_calls === undefined
+        ? null
+        : of.refused_calls === 0
+        ? <span class="muted">0</span>
+        : of.action === "watch"
         ? (
           <>
             {plural(of.refused_calls, "call")}

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { fixedClock } from "../kernel/clock.ts";
-import { CallCheck, RunWatch } from "./monitor.ts";
+import { CallCheck } from "./call_check.ts";
+import { RunWatch } from "./watch.ts";
 import { KEPT } from "./detect/limits.ts";
 import type { CallObservation } from "./detect/observation.ts";
 
@@ -18,6 +19,7 @@ function call(fields: Partial<CallObservation>): CallObservation {
     provider: "demo",
     model: "echo",
     inputTokens: 10,
+    cachedTokens: 0,
     isEstimated: false,
     costNanoUsd: 1_000_000_000n,
     ...fields,
@@ -42,11 +44,18 @@ Deno.test("the monitor remembers a bounded number of agents, and reads for many 
   const calls = new CallCheck({ clock, store: { read } as never });
   for (let i = 0; i < THOUSANDS; i += 200) {
     const batch = Array.from({ length: 200 }, (_, index) => call({ agentId: `agent_${i + index}` }));
-    assert.deepEqual(await calls.detectFast(batch, () => false), []);
+    assert.deepEqual(await calls.detectHours(batch, () => false), []);
   }
   assert.equal(reads, THOUSANDS / 200);
   for (let i = 0; i < 2 * KEPT.baselines; i++) await calls.detectCostly(call({ agentId: `agent_${i}` }));
-  assert.deepEqual(calls.size, { agents: KEPT.agents, baselines: KEPT.baselines });
+  for (let i = 0; i < THOUSANDS; i += 200) {
+    await calls.detectCostlyRuns(
+      Array.from({ length: 200 }, (_, index) => call({ runId: `run_${i + index}`, costNanoUsd: 1n })),
+      () => false,
+    );
+  }
+  const { agents, baselines, spending } = KEPT;
+  assert.deepEqual(calls.size, { agents, baselines, spending });
 });
 
 Deno.test("a run that calls two models by turns is watched for each of them", () => {

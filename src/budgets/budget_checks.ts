@@ -1,0 +1,108 @@
+import { and, eq, inArray } from "drizzle-orm";
+import type { BudgetCheck } from "../contract/budgets/budget_checks.ts";
+import type { Clock } from "../kernel/clock.ts";
+import { toUsd } from "../kernel/money.ts";
+import { readKeyNames } from "../keys/mod.ts";
+import { ALL_AGENTS, keyScope } from "../ledger/mod.ts";
+import { type Query, type Store, tables } from "../store/mod.ts";
+import { countersOf } from "./budget_counters.ts";
+import type { BudgetRow } from "./budget_fields.ts";
+import { describeFigures, type Figures, readFigures } from "./budget_states.ts";
+import { scopeText, sessionScope } from "./scopes.ts";
+
+/** A call to check: of an agent, in a session, with an API key; a part that is not given is that of no budget. */
+interface CheckedCall {
+  agentId?: string | undefined;
+  sessionId?: string | undefined;
+  keyId?: string | null;
+  /** Leaves out the amounts of counters over all agents. */
+  hidesOthers?: boolean;
+}
+
+const { agents, budgets } = tables;
+
+/** Returns the budgets that apply to a call, the one with the least left first. It reserves nothing. */
+export async function checkBudgets(
+  ctx: { store: Store; query: Query; clock: Pick<Clock, "now"> },
+  call: CheckedCall,
+): Promise<BudgetCheck[]> {
+  const { agentId, sessionId, keyId, hidesOthers = false } = call;
+  const scopes = {
+    agent: agentId,
+    session: sessionId === undefined ? undefined : sessionScope(sessionId),
+    key: keyId == null ? undefined : keyScope(keyId),
+    run: undefined,
+  };
+  const own = [scopes.agent, scopes.session, scopes.key].filter((scope) => scope !== undefined);
+  const matching = await ctx.query.select().from(budgets)
+    .where(and(eq(budgets.enabled, true), inArray(budgets.scope, [ALL_AGENTS, ...own])));
+
+  const counterOf = (row: BudgetRow) => {
+    const kind = countersOf(row);
+    return kind === undefined ? row.scope : scopes[kind];
+  };
+  const applies = (row: BudgetRow) => {
+    const scope = counterOf(row);
+    // Agents and keys have a counter from the start; a call without a key has none in a budget of each key.
+    if (scope === undefined) return row.each === null || row.each === "session";
+    const isNamed = (other: BudgetRow) =>
+      other.scope === scope && other.per === row.per && other.each === null;
+    return row.each === null || !matching.some(isNamed);
+  };
+  const rows: AppliedBudget[] = [
+    ...matching.filter(applies).map((row) => ({ ...row, counter: counterOf(row) })),
+    ...agentId === undefined ? [] : await runBudgetOf(ctx.query, agentId),
+  ];
+  const [figures, names] = await Promise.all([
+    readFigures(ctx, rows.map((row) => ({ row, scope: row.counter }))),
+    readKeyNames(ctx, [keyId]),
+  ]);
+  const keyName = names.get(keyId ?? "") ?? null;
+  return rows.map((row, index) => ({ row, check: toCheck(row, figures[index]!, keyName) }))
+    .sort((a, b) => a.check.left_usd - b.check.left_usd)
+    .map(({ row, check }) => hidesOthers && row.counter === ALL_AGENTS ? withoutAmounts(check) : check);
+}
+
+/** A budget, or an agent's limit of each run, with the counter in which the call would count. */
+type AppliedBudget =
+  & Pick<BudgetRow, "per" | "each" | "mode" | "action" | "limitNanoUsd" | "warnAt" | "countsFrom">
+  & { budgetId: string | null; name: string | null; counter: string | undefined };
+
+function withoutAmounts(check: BudgetCheck): BudgetCheck {
+  const { extra_usd: _extra, spent_usd: _spent, reserved_usd: _reserved, left_usd: _left, ...rest } = check;
+  return rest;
+}
+
+function toCheck(row: AppliedBudget, figures: Figures, keyName: string | null) {
+  return {
+    budget_id: row.budgetId,
+    name: row.name,
+    per: row.per,
+    scope: row.counter === undefined
+      ? `new ${row.per === "run" ? "run" : "session"}`
+      : scopeText(row.counter),
+    ...(row.counter?.startsWith(keyScope("")) && { key_name: keyName }),
+    mode: row.mode,
+    action: row.action,
+    limit_usd: toUsd(row.limitNanoUsd),
+    ...describeFigures(row, figures),
+  };
+}
+
+/** Returns the limit that an agent's definition has for each of its runs. */
+async function runBudgetOf(query: Query, agentId: string): Promise<AppliedBudget[]> {
+  const [agent] = await query.select().from(agents).where(eq(agents.agentId, agentId));
+  if (!agent || agent.costBudgetNanoUsd === null) return [];
+  return [{
+    budgetId: null,
+    name: null,
+    per: "run",
+    each: null,
+    mode: agent.budgetMode,
+    action: "refuse",
+    limitNanoUsd: agent.costBudgetNanoUsd,
+    warnAt: [],
+    countsFrom: null,
+    counter: undefined,
+  }];
+}

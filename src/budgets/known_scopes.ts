@@ -1,0 +1,86 @@
+import type { BudgetInput } from "../contract/budgets/budgets.ts";
+import type { UnknownName } from "../contract/budgets/budget_state.ts";
+import type { Clock } from "../kernel/clock.ts";
+import { PurserError } from "../kernel/errors.ts";
+import { nearestName } from "../kernel/nearest_name.ts";
+import { findKey } from "../keys/mod.ts";
+import { keyScope, tailEntries } from "../ledger/mod.ts";
+import type { Store } from "../store/mod.ts";
+import { entityOf } from "./scopes.ts";
+
+/*
+ * The names in budgets and rules. Keys exist before they are named, so an unknown one is refused. Agents and sessions begin with
+ * their first call, and may be named before: those that look misspelled are pointed out, with the nearest known name.
+ */
+
+type StoreContext = { store: Pick<Store, "read"> };
+
+/**
+ * Returns the fields of a budget with the id of the key that they name by its name or id. `current` is the scope that the
+ * budget has already: a key that was revoked since is left there.
+ *
+ * @throws {PurserError} `invalid`, naming the field, for a key that is not known, not the only one of its name, or revoked
+ */
+export async function withKeyId<Fields extends Pick<Partial<BudgetInput>, "key_id">>(
+  ctx: StoreContext & { clock: Pick<Clock, "now"> },
+  fields: Fields,
+  current?: string,
+): Promise<Fields> {
+  if (fields.key_id == null) return fields;
+  const { keyId, name, status } = await findKey(ctx, fields.key_id, { path: "key_id" });
+  if (status === "revoked" && keyScope(keyId) !== current) {
+    const message = `the API key ${JSON.stringify(name)} (${keyId}) was revoked, so that no call would count`;
+    throw new PurserError("invalid", `Cannot use key_id: ${message}`, {
+      details: { issues: [{ path: "key_id", message }] },
+    });
+  }
+  return { ...fields, key_id: keyId };
+}
+
+// An agent of the gateway has the name of its key.
+const UNKNOWN = `SELECT j.value FROM json_each(?1) j WHERE CASE
+  WHEN substr(j.value, 1, 4) = 'key ' THEN NOT EXISTS (SELECT 1 FROM api_keys k WHERE k.key_id = substr(j.value, 5))
+  WHEN substr(j.value, 1, 8) = 'session ' THEN
+    NOT EXISTS (SELECT 1 FROM sessions s WHERE s.session_id = substr(j.value, 9))
+    AND NOT EXISTS (SELECT 1 FROM calls c INDEXED BY calls_by_session WHERE c.session_id = substr(j.value, 9))
+  ELSE NOT EXISTS (SELECT 1 FROM agents a WHERE a.agent_id = j.value)
+    AND NOT EXISTS (SELECT 1 FROM total_usage u WHERE u.agent_id = j.value)
+    AND NOT EXISTS (SELECT 1 FROM sessions s INDEXED BY sessions_of_agent WHERE s.agent_id = j.value)
+    AND NOT EXISTS (SELECT 1 FROM api_keys k WHERE (k.agent_id = j.value OR k.name = j.value) AND k.revoked_at IS NULL)
+END`;
+
+/** The most names among which the nearest one is searched. */
+const MAX_NAMES = 2_000;
+const NAMES = {
+  agent:
+    `SELECT agent_id FROM (SELECT agent_id FROM agents UNION SELECT agent_id FROM total_usage) LIMIT ${MAX_NAMES}`,
+  session: `SELECT * FROM (SELECT session_id FROM usage_sessions ORDER BY last_at DESC LIMIT ${MAX_NAMES})
+UNION SELECT session_id FROM (${tailEntries("session_id", "session_id IS NOT NULL")}) LIMIT ${2 * MAX_NAMES}`,
+  key: `SELECT key_id FROM api_keys ORDER BY created_at DESC LIMIT ${MAX_NAMES}`,
+};
+
+/**
+ * Returns the scopes among some that are probably misspelled: there is nothing of them here, and a known name is near. With
+ * `all` those without a near name too, which may be new.
+ */
+export async function findUnknown(
+  { store }: StoreContext,
+  scopes: readonly string[],
+  { all = false } = {},
+): Promise<Map<string, UnknownName>> {
+  const named = [...new Set(scopes)].filter((scope) => scope !== "");
+  if (named.length === 0) return new Map();
+  const { rows } = await store.read({ sql: UNKNOWN, args: [JSON.stringify(named)] });
+  const known = new Map<string, string[]>();
+  const unknown = new Map<string, UnknownName>();
+  for (const [scope] of rows as [string][]) {
+    const { kind, id } = entityOf(scope) as UnknownName;
+    if (!known.has(kind)) {
+      known.set(kind, (await store.read({ sql: NAMES[kind] })).rows.map(([name]) => name as string));
+    }
+    const nearest = nearestName(id, known.get(kind)!) ?? null;
+    // A new agent or session may be named before its first call.
+    if (all || nearest !== null || kind === "key") unknown.set(scope, { kind, id, nearest });
+  }
+  return unknown;
+}

@@ -1,0 +1,125 @@
+import type { BudgetRefusal } from "../contract/budgets/budget_refusals.ts";
+import type { RefusalReason } from "../contract/values.ts";
+import { toIso } from "../kernel/clock.ts";
+import { readKeyNames } from "../keys/mod.ts";
+import { type SqlValue, type Store, toObjects } from "../store/mod.ts";
+import type { BudgetReader } from "./budget_reader.ts";
+
+/** The refused calls to list. */
+export interface RefusalFilter {
+  budgetId?: string;
+  agentId?: string;
+  sessionId?: string;
+  keyId?: string;
+  /** The name of a model, or the provider, a colon and the name. */
+  model?: string;
+  reason?: RefusalReason;
+  /** Inclusive, and exclusive, in milliseconds since the epoch. */
+  from?: number;
+  to?: number;
+  /** The last refusal of the previous page. */
+  before?: number;
+  limit: number;
+  /** A key of one agent, which gets no amounts of other agents and no key but its own. */
+  reader?: BudgetReader | undefined;
+}
+
+/** The refusals among which those of a filter are searched whose field is in their payload only. */
+const SEARCHED = 10_000;
+
+const IS_OF_BUDGET = (budget: string) =>
+  `EXISTS (SELECT 1 FROM json_each(payload, '$.refused_by') r WHERE r.value ->> 'budget_id' = ${budget})`;
+const HAS_REASON = (reason: string) =>
+  `(payload ->> 'reason' = ${reason} OR EXISTS (SELECT 1 FROM json_each(coalesce(withheld, payload), '$.refused_by') r WHERE r.value ->> 'reason' = ${reason}))`;
+const IS_OF_MODEL = (model: string) =>
+  `(payload ->> 'model' = ${model} OR payload ->> 'provider' || ':' || (payload ->> 'model') = ${model})`;
+// The event of a session that is not stored here, as of the gateway, belongs to none.
+const IS_OF_SESSION = (session: string) => `coalesce(session_id, payload ->> 'session_id') = ${session}`;
+
+/**
+ * Lists refused calls, newest first, from the log of events. Those of a budget, key, session, model, reason or time are
+ * searched among the 10,000 before the last of the previous page.
+ */
+export async function listRefusals(
+  ctx: { store: Pick<Store, "read"> },
+  filter: RefusalFilter,
+): Promise<BudgetRefusal[]> {
+  const { agentId, before, limit, reader } = filter;
+  const args: SqlValue[] = [];
+  const conditions = ["type = 'budget.refused'"];
+  if (agentId !== undefined) conditions.push(`agent_id = ?${args.push(agentId)}`);
+  if (before !== undefined) conditions.push(`event_id < ?${args.push(before)}`);
+  const index = agentId === undefined ? "refusals_latest" : "refusals_of_agent";
+  const latest =
+    `SELECT event_id, at, agent_id, session_id, run_id, payload, withheld FROM events INDEXED BY ${index}
+WHERE ${conditions.join(" AND ")} ORDER BY event_id DESC`;
+  const searched = searchedBy(filter, args);
+  const sql = searched.length === 0
+    ? `${latest} LIMIT ?${args.push(limit)}`
+    : `SELECT * FROM (${latest} LIMIT ${SEARCHED}) WHERE ${searched.join(" AND ")} LIMIT ?${
+      args.push(limit)
+    }`;
+  const rows = toObjects<Row>(await ctx.store.read({ sql, args }));
+  const read = rows.map((row) => readRow(row, reader));
+  const names = await readKeyNames(ctx, read.map(({ key_id }) => key_id), reader);
+  return read.map((refusal) => ({ ...refusal, key_name: names.get(refusal.key_id ?? "") ?? null }));
+}
+
+function searchedBy(filter: RefusalFilter, args: SqlValue[]): string[] {
+  const conditions: string[] = [];
+  const add = (value: SqlValue | undefined, condition: (value: string) => string) => {
+    if (value !== undefined) conditions.push(condition(`?${args.push(value)}`));
+  };
+  add(filter.budgetId, IS_OF_BUDGET);
+  add(filter.keyId, (key) => `withheld ->> 'key_id' = ${key}`);
+  add(filter.sessionId, IS_OF_SESSION);
+  add(filter.model, IS_OF_MODEL);
+  add(filter.reason, HAS_REASON);
+  add(filter.from, (from) => `at >= ${from}`);
+  add(filter.to, (to) => `at < ${to}`);
+  return conditions;
+}
+
+interface Row {
+  event_id: bigint;
+  at: bigint;
+  agent_id: string;
+  session_id: string | null;
+  run_id: string | null;
+  payload: string;
+  withheld: string | null;
+}
+
+type Amounts = Partial<Pick<BudgetRefusal, "message" | "cost_usd_so_far" | "budget_usd" | "refused_by">>;
+type Facts = Pick<BudgetRefusal, "provider" | "model" | "nearest_model" | "reason" | "session_id">;
+type Payload = Amounts & Partial<Facts>;
+
+function readRow(row: Row, reader: BudgetReader | undefined): Omit<BudgetRefusal, "key_name"> {
+  const payload: Payload = JSON.parse(row.payload);
+  const withheld: Payload & { key_id?: string } | undefined = row.withheld === null
+    ? undefined
+    : JSON.parse(row.withheld);
+  const { message = "", cost_usd_so_far = null, budget_usd = null, refused_by = [] }: Amounts =
+    !reader && withheld || payload;
+  const { provider = null, model = null, nearest_model = null, reason = refused_by[0]?.reason ?? null } =
+    payload;
+  const keyId = withheld?.key_id ?? null;
+  // Earlier versions stored 0 for an amount that readers of the log may not see.
+  const isHidden = refused_by.length > 0 && refused_by[0]!.spent_usd === undefined && row.run_id === null;
+  return {
+    event_id: Number(row.event_id),
+    at: toIso(Number(row.at)),
+    agent_id: row.agent_id,
+    session_id: row.session_id ?? payload.session_id ?? null,
+    run_id: row.run_id,
+    key_id: reader && keyId !== reader.keyId ? null : keyId,
+    provider,
+    model,
+    nearest_model,
+    reason,
+    message,
+    cost_usd_so_far: isHidden ? null : cost_usd_so_far,
+    budget_usd,
+    refused_by,
+  };
+}

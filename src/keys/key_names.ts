@@ -1,0 +1,130 @@
+import type { Clock } from "../kernel/clock.ts";
+import { PurserError } from "../kernel/errors.ts";
+import { nearestName } from "../kernel/nearest_name.ts";
+import type { KeyStatus } from "../contract/values.ts";
+import type { KeyName } from "../contract/keys.ts";
+import type { SqlValue, Store } from "../store/mod.ts";
+import { statusOf } from "./api_keys.ts";
+
+/* The names of keys: people name a key by its name or its id, and are shown its name. */
+
+type StoreContext = { store: Pick<Store, "read"> };
+type NameContext = StoreContext & { clock: Pick<Clock, "now"> };
+
+/** A reader that may know its own key only; undefined for one of all keys. */
+export type KeyReader = { keyId: string | null } | undefined;
+
+const NAMES = "SELECT key_id, name FROM api_keys WHERE key_id IN (SELECT value FROM json_each(?))";
+
+/** Reads the names of keys by id; those that the reader may not know have no entry. */
+export async function readKeyNames(
+  { store }: StoreContext,
+  keyIds: Iterable<string | null | undefined>,
+  reader?: KeyReader,
+): Promise<ReadonlyMap<string, string>> {
+  const ids = [...new Set(keyIds)].filter((id) => id && (!reader || id === reader.keyId));
+  if (ids.length === 0) return new Map();
+  const { rows } = await store.read({ sql: NAMES, args: [JSON.stringify(ids)] });
+  return new Map(rows as [string, string][]);
+}
+
+/** A key as its name, id and status. */
+export interface NamedKey {
+  keyId: string;
+  name: string;
+  status: KeyStatus;
+}
+
+const FIND = "SELECT key_id, name, revoked_at, expires_at FROM api_keys WHERE key_id = ?1 OR name = ?1";
+
+/** The most names among which the nearest one is searched. */
+const MAX_NAMES = 5_000;
+const ALL = `SELECT name FROM api_keys ORDER BY created_at DESC LIMIT ${MAX_NAMES}`;
+const OWN = "SELECT name FROM api_keys WHERE key_id = ?";
+
+/**
+ * Finds a key by its id or its name. An id counts before a name, and an active key before others of its name.
+ *
+ * @throws {PurserError} `invalid`, naming the field, for a key that is not known, with the nearest name, and for a name that
+ * several keys have, with their ids
+ */
+export async function findKey(
+  { store, clock }: NameContext,
+  text: string,
+  { path, reader }: { path: string; reader?: KeyReader },
+): Promise<NamedKey> {
+  const { rows } = await store.read({ sql: FIND, args: [text] });
+  const now = clock.now();
+  const found = rows.map((row) => toNamedKey(row, now))
+    .filter(({ keyId }) => !reader || keyId === reader.keyId);
+  const byId = found.find(({ keyId }) => keyId === text);
+  if (byId) return byId;
+  const active = found.filter(({ status }) => status === "active");
+  const named = active.length > 0 ? active : found;
+  const [key, ...others] = named;
+  if (key && others.length === 0) return key;
+  if (key) {
+    const ids = named.map(({ keyId, status }) => status === "active" ? keyId : `${keyId} (${status})`);
+    throw unusable(
+      path,
+      `${named.length} keys are named ${JSON.stringify(text)}; give the id of one: ${ids.join(", ")}`,
+    );
+  }
+  // Not repeated: it may be a whole key, sent by mistake.
+  if (text.startsWith("psr_")) throw unusable(path, "that is a key itself; give its name or its id");
+  const names = reader
+    ? reader.keyId === null ? [] : (await store.read({ sql: OWN, args: [reader.keyId] })).rows
+    : (await store.read({ sql: ALL })).rows;
+  const near = nearestName(text, names.map(([name]) => name as string));
+  throw unusable(
+    path,
+    `no API key has the name or the id ${JSON.stringify(text)}${
+      near === undefined ? "" : `; did you mean ${JSON.stringify(near)}?`
+    }`,
+  );
+}
+
+function unusable(path: string, message: string): PurserError {
+  return new PurserError("invalid", `Cannot use ${path}: ${message}`, {
+    details: { issues: [{ path, message }] },
+  });
+}
+
+function toNamedKey([keyId, name, revokedAt, expiresAt]: readonly SqlValue[], now: number): NamedKey {
+  const time = (value: SqlValue | undefined) => value == null ? null : Number(value);
+  return {
+    keyId: keyId as string,
+    name: name as string,
+    status: statusOf({ revokedAt: time(revokedAt), expiresAt: time(expiresAt) }, now),
+  };
+}
+
+const LIST = `SELECT key_id, name, revoked_at, expires_at, created_at FROM api_keys
+WHERE (?1 IS NULL OR key_id = ?1) AND (?2 IS NULL OR name = ?2)
+  AND (?3 IS NULL OR created_at < ?3 OR (created_at = ?3 AND key_id < ?4)) ORDER BY created_at DESC, key_id DESC LIMIT ?5`;
+
+/** The position of a key in a list by time. */
+export interface KeyPosition {
+  createdAt: number;
+  keyId: string;
+}
+
+/** Lists the names of the keys that the reader may know, newest first, and the position of the last one. */
+export async function listKeyNames(
+  { store, clock }: NameContext,
+  { name, before, limit, reader }: { name?: string; before?: KeyPosition; limit: number; reader?: KeyReader },
+): Promise<{ keys: KeyName[]; last: KeyPosition | undefined }> {
+  if (reader?.keyId === null) return { keys: [], last: undefined };
+  const args = [reader?.keyId ?? null, name ?? null, before?.createdAt ?? null, before?.keyId ?? null, limit];
+  const { rows } = await store.read({ sql: LIST, args });
+  const now = clock.now();
+  const last = rows.length === limit ? rows.at(-1) : undefined;
+  return {
+    keys: rows.map((row) => toNamedKey(row, now)).map(({ keyId, name, status }) => ({
+      key_id: keyId,
+      name,
+      status,
+    })),
+    last: last && { createdAt: Number(last[4]), keyId: String(last[0]) },
+  };
+}
