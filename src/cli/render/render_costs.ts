@@ -30,6 +30,7 @@ export type CostRow =
     | "hour"
     | "day"
     | "tag_value"
+    | "last_at"
   >
   & Pick<LedgerRow, "model_calls" | "unpriced_calls" | "partly_priced_calls" | "total_tokens" | "cost_usd">;
 
@@ -161,6 +162,13 @@ export function renderCosts(rows: readonly CostRow[], groups: CostGroups, layout
     { title: "SHARE", align: "right", cell: (row) => formatShare(costOf(row), total), drop: 2 },
     { title: "CALLS", align: "right", cell: (row) => formatCount(row.model_calls), drop: 4 },
     { title: "TOKENS", align: "right", cell: (row) => formatCount(row.total_tokens), drop: 5 },
+    ...hasIds
+      ? [{
+        title: "LAST CALL (UTC)",
+        cell: ({ last_at }: CostRow) => last_at === undefined ? "" : formatTime(last_at).slice(0, 16),
+        drop: 0,
+      }]
+      : [],
     ...countColumn(rows, "UNPRICED", (row) => row.unpriced_calls),
     ...countColumn(rows, "PARTLY", (row) => row.partly_priced_calls),
   ];
