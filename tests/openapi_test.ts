@@ -127,6 +127,7 @@ const REQUESTS: [method: string, path: string, body?: unknown, headers?: Headers
   ["GET", "/runs?status=completed&agent_id=a&limit=1"],
   ["GET", "/live?once=true"],
   ["GET", "/sessions?limit=1"],
+  ["GET", "/sessions?search=a%20customer:acme&status=completed"],
   ["GET", "/agents/a/sessions"],
   ["GET", "/sessions/s1"],
   ["GET", "/sessions/s1/events?after=1&limit=3"],

@@ -11,6 +11,7 @@ import type { Anomaly } from "../../monitor/mod.ts";
 import { formatAmounts, formatShare } from "./format_cost.ts";
 import { countOf, formatCount, formatTime, renderBar } from "./format_values.ts";
 import { escapeText } from "../terminal/escape_text.ts";
+import { nextCursor } from "./print_answer.ts";
 import { putIdsBelow } from "./render_table.ts";
 import { type Column, renderTable } from "./render_table.ts";
 import type { Style } from "../terminal/style.ts";
@@ -89,12 +90,6 @@ export async function readAllCosts(
 
 /** The query of `GET /costs`. */
 export type CostQuery = Parameters<Connection["api"]["costs"]["$get"]>[0]["query"];
-
-/** Returns the cursor of the next page, which the `Link` header names. */
-export function nextCursor(answer: { headers: Headers }): string | undefined {
-  const next = /<[^>]*\?([^>]*)>; rel="next"/.exec(answer.headers.get("link") ?? "")?.[1];
-  return new URLSearchParams(next).get("cursor") ?? undefined;
-}
 
 /** The layout of tables of costs. */
 export interface CostLayout {

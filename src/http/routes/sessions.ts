@@ -2,7 +2,13 @@ import { PAGE_SIZES } from "../../contract/limits.ts";
 import type { Context } from "hono";
 import type { Core } from "../../service/mod.ts";
 import { listCalls, readSessionUsage, sumSteps } from "../../ledger/mod.ts";
-import { getSession, listSessionEvents, listSessions } from "../../sessions/mod.ts";
+import {
+  getSession,
+  listSessionEvents,
+  listSessions,
+  MAX_SEARCHED_SESSIONS,
+  searchSessions,
+} from "../../sessions/mod.ts";
 import { onlyAgentOf } from "../middleware/agent_reach.ts";
 import { createRoute, z } from "../create_route.ts";
 import { problems } from "../problem_responses.ts";
@@ -10,17 +16,28 @@ import { json } from "../route_parts.ts";
 import { isTimePosition, linkNext, readCursor } from "../cursors.ts";
 import { afterQuery, limitQuery, page, pageQuery } from "../pagination.ts";
 import { createRouter } from "../router.ts";
-import { AgentId, SessionId } from "../../contract/parts.ts";
+import { AgentId, Label, SessionId, Status } from "../../contract/parts.ts";
 import { SessionEvent } from "../../contract/events.ts";
 import { Session, SessionCosts } from "../../contract/sessions.ts";
 
 const params = z.object({ session_id: SessionId });
 const sessionPage = z.strictObject({
   ...pageQuery(PAGE_SIZES.sessions),
+  search: Label.optional().openapi({
+    description:
+      "Only sessions that have each word of it in their id, an agent, a model (`provider:model`) or a tag (`key:value`) of " +
+      "their calls, in any case",
+    example: "researcher customer:acme",
+  }),
+  status: Status.optional(),
   stored: z.enum(["true", "false"]).optional().openapi({
     description: "`true`: only sessions with a state here, not those that are known from their calls alone",
   }),
 });
+
+const FILTERED =
+  `With \`search\` or \`status\`, a page reads at most ${MAX_SEARCHED_SESSIONS} sessions: it may be shorter than \`limit\`, or empty, ` +
+  "before the last one; `Link` has the next.";
 
 const list = createRoute({
   method: "get",
@@ -31,7 +48,8 @@ const list = createRoute({
   summary: "List sessions, latest first",
   description:
     "Includes sessions that are known from their calls alone (reported, or through the gateway): their status is `idle`, " +
-    "without messages and events, and their times are those of the first and the last call.",
+    "without messages and events, and their times are those of the first and the last call. " +
+    FILTERED,
   tags: ["sessions"],
   request: { query: sessionPage },
   responses: { 200: page(z.array(Session), "A page of sessions"), ...problems("invalid") },
@@ -44,6 +62,7 @@ const listOfAgent = createRoute({
   agentCheck: "agent_id",
   operationId: "listAgentSessions",
   summary: "List an agent's sessions, latest first",
+  description: FILTERED,
   tags: ["sessions"],
   request: { params: z.object({ agent_id: AgentId }), query: sessionPage },
   responses: { 200: page(z.array(Session), "A page of sessions"), ...problems("invalid") },
@@ -101,14 +120,15 @@ export function createRoutes(core: Core) {
   ): Promise<Session[]> => {
     const position = readCursor(query.cursor, isTimePosition);
     const before = position && { updatedAt: position[0], sessionId: position[1] };
-    const sessions = await listSessions(core, {
-      agentId,
-      limit: query.limit,
-      before,
-      isStored: query.stored === "true",
-    });
-    const last = sessions.at(-1);
-    if (last && sessions.length === query.limit) linkNext(c, [Date.parse(last.updated_at), last.session_id]);
+    const { limit, search: text, status, stored } = query;
+    const wanted = { agentId, limit, before, isStored: stored === "true" };
+    const { sessions, last } = text === undefined && status === undefined
+      ? await listSessions(core, wanted).then((sessions) => ({
+        sessions,
+        last: sessions.length === limit ? sessions.at(-1) : undefined,
+      }))
+      : await searchSessions(core, wanted, { text, status, callsOf: onlyAgentOf(c) });
+    if (last) linkNext(c, [Date.parse(last.updated_at), last.session_id]);
     return sessions;
   };
   return createRouter()
