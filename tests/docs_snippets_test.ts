@@ -99,6 +99,7 @@ async function checkConfig(code: string, directory: string): Promise<void> {
   await channels.close();
 }
 
+const LogLine = z.looseObject({ level: z.string(), at: z.iso.datetime(), message: z.string() });
 const Problem = z.looseObject({ message: z.string() });
 
 /** The blocks of JSON that are no config: a schema of each, in their order. */
@@ -116,8 +117,8 @@ const ANSWERS: Readonly<Record<string, readonly z.ZodType[]>> = {
     z.strictObject({ type: z.literal("error"), error: Problem, request_id: z.string() }),
     z.strictObject({ error: Problem }),
   ],
-  // A line of the log, as src/http/middleware/request_log_test.ts has it.
-  "docs/observability.md": [z.looseObject({ level: z.string(), at: z.iso.datetime(), message: z.string() })],
+  // Lines of the log, as src/http/middleware/request_log_test.ts and tests/gateway/log_test.ts have them.
+  "docs/observability.md": [LogLine, LogLine],
   "plugins/webhook/README.md": [
     z.strictObject({
       type: z.string(),

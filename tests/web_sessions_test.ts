@@ -165,7 +165,7 @@ Deno.test("a session makes no key, and changes no limit of one, without the key 
   ];
   const closed: [method: string, path: string, body?: object][] = [
     ["POST", "/keys", { name: "mine", scopes: ["admin"] }],
-    ["POST", "/keys", { name: "mine", scopes: ["read"], expires_at: "2030-01-01T00:00:00.000Z" }],
+    ["POST", "/keys", { name: "my own", scopes: ["read"], expires_at: "2030-01-01T00:00:00.000Z" }],
     ["POST", "/ui/session/codes"],
     ...requests(ofOne),
     ...requests(ofEach),

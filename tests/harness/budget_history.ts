@@ -334,7 +334,8 @@ export class BudgetHistory extends BudgetWorld {
         step: null,
         tools: [],
         provider: "local",
-        model: "priced",
+        // A reported 0 is a cost only of a model without a price.
+        model: cost === 0 ? "free" : "priced",
         durationMs: null,
         costUsd: toUsd(nano),
       },

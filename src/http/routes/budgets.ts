@@ -134,7 +134,7 @@ const refusals = createRoute({
       }),
       model: z.string().optional().openapi({
         description: "The model, or `provider:model`",
-        example: "openai:gpt-5-mini",
+        example: "openai:gpt-6-luna",
       }),
       reason: z.enum(REFUSAL_REASONS).optional(),
       from: QueryTime.optional().openapi({ description: "Inclusive; a date, or a time with its zone" }),

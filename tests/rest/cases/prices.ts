@@ -18,7 +18,9 @@ export const priceCases: RestCase[] = [
       const path = "/prices?model=gpt-4o-mini-2024-07-18&provider=openai&at=2026-11-01T00:00:00Z";
       const { price } = await api.expect(200, "GET", path);
       assert.deepEqual([price.provider, price.matched_model], ["openai", "gpt-4o-mini"]);
-      assert.deepEqual(price.tiers[0].rates[0], { part: "input_tokens", usd: 0.15, per: 1_000_000 });
+      const { source, ...rate } = price.tiers[0].rates[0];
+      assert.deepEqual(rate, { part: "input_tokens", usd: 0.15, per: 1_000_000 });
+      assert.match(source, /^genai-prices@/);
       assert.ok(price.unpriced.includes("output_audio_tokens"));
       const named = await api.expect(200, "GET", "/prices?model=openai:gpt-4o-mini&service_tier=batch");
       assert.equal(named.price.tiers[0].rates[0].usd, 0.075);

@@ -22,7 +22,7 @@ export const reprice: Command = {
     since: option("WHEN", "Only calls since WHEN", { some: ["7d", "month", "last-month", "all"] }),
     until: option("WHEN", "Only calls before WHEN; up to now if not given"),
     provider: option("NAME", "Only calls to this provider"),
-    model: option("MODEL", "Only calls to this model, such as gpt-5-mini or openai:gpt-5-mini", {
+    model: option("MODEL", "Only calls to this model, such as gpt-6-luna or openai:gpt-6-luna", {
       live: "model",
     }),
     agent: option("AGENT", "Only calls of this agent", { live: "agent" }),
