@@ -2,6 +2,7 @@ import { count, percent } from "../format/number.ts";
 import { Link } from "../parts/link.tsx";
 import type { Column } from "../parts/table.tsx";
 import { Id, Text } from "../parts/text.tsx";
+import { Time } from "../parts/time.tsx";
 import { costsHref, sessionHref } from "./links.ts";
 
 /** The place of a value that there is not. */
@@ -25,6 +26,27 @@ export function SessionCell({ session_id, run_id }: { session_id: string | null;
       <Id>{session_id}</Id>
     </Link>
   );
+}
+
+/** Returns the column of the last call of a session or a run, with the first one below it. */
+export function callTimes<Row extends { first_at?: string; last_at?: string }>(): Column<Row> {
+  return {
+    id: "last_at",
+    title: "Last call",
+    isNumber: true,
+    sortBy: ({ last_at }) => last_at,
+    cell: ({ first_at, last_at }) =>
+      last_at === undefined ? <None /> : (
+        <>
+          <Time at={last_at} as="utc" />
+          {first_at !== last_at && (
+            <div class="sub">
+              first <Time at={first_at} as="utc" />
+            </div>
+          )}
+        </>
+      ),
+  };
 }
 
 /** Returns a column of counts; where there is none, it is 0. */

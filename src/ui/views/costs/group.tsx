@@ -1,12 +1,16 @@
 import type { ComponentChildren } from "preact";
 import type { CostRow } from "../../../contract/costs.ts";
+import type { TagKey } from "../../../contract/tags/tag_schemas.ts";
 import { DAY_MS, HOUR_MS } from "../../../kernel/clock.ts";
 import { escapeText } from "../../../kernel/text.ts";
-import { hrefWith, type QueryChange, uiPath } from "../../hooks/route.ts";
+import { useData } from "../../hooks/data.ts";
+import { apiPath, hrefWith, type QueryChange, uiPath } from "../../hooks/route.ts";
+import type { Choice } from "../../parts/filters.tsx";
 import { Link } from "../../parts/link.tsx";
 import { runsHref } from "../links.ts";
-import { hrefTo } from "./scope.ts";
-import { timeOf } from "./utc_days.ts";
+import type { Span } from "../spans/span.ts";
+import { filtersOf, hrefTo } from "./scope.ts";
+import { timeOf } from "../spans/utc_days.ts";
 
 /** The groups of a report with their names on the screen. */
 export const GROUPS = [
@@ -19,6 +23,23 @@ export const GROUPS = [
   { value: "day", label: "By day" },
   { value: "hour", label: "By hour" },
 ];
+
+/** Returns the name of a group in words: `model`, `tag customer`. */
+export function titleOf(group: string): string {
+  return group.replace(/^tag:/, "tag ");
+}
+
+/** Reads the keys of the tags of a span's calls, as choices of groups: `tag:customer`, "By tag customer". */
+export function useTagGroups(query: URLSearchParams, { from, to }: Pick<Span, "from" | "to">): Choice[] {
+  const { agent_id } = filtersOf(query);
+  const keys = useData<TagKey[]>(apiPath("/costs/tag-keys", { agent_id, from, to, limit: 100 }));
+  return keys.value?.map(({ tag_key }) => ({ value: `tag:${tag_key}`, label: `By tag ${tag_key}` })) ?? [];
+}
+
+/** Returns what tells the row of a group apart: its name, and of an API key its id, since a name may have had several keys. */
+export function keyOf(row: CostRow, group: string): string {
+  return group === "key" ? row.key_id ?? "" : nameOf(row, group);
+}
 
 /** Returns the group of a row as a text: what a chart, a table and a download call it. */
 export function nameOf(row: CostRow, group: string): string {
@@ -33,7 +54,7 @@ export function nameOf(row: CostRow, group: string): string {
     case "run":
       return row.run_id ?? "";
     case "key":
-      return row.key_id ?? "without a key";
+      return row.key_name ?? row.key_id ?? "without a key";
     case "day":
       return row.day ?? "";
     case "hour":
@@ -45,33 +66,33 @@ export function nameOf(row: CostRow, group: string): string {
 
 /** Returns the page with the sum of a row, of the same filters and span; undefined where there is none. */
 export function hrefOf(row: CostRow, group: string): string | undefined {
-  if (group.startsWith("tag:")) {
-    // One tag is a filter at most: another value would take the place of the one that the row is within.
-    return row.tag_value == null || new URLSearchParams(location.search).has("tag")
-      ? undefined
-      : hrefWith({ tag: `${group.slice("tag:".length)}:${row.tag_value}`, by: undefined });
-  }
   switch (group) {
-    case "model":
-      return hrefWith({ ...filterOf(row, group), by: "agent", split: "agent", sort: undefined });
     case "session":
       return uiPath("sessions", row.session_id!);
     case "run":
       return runsHref(row.session_id);
-    case "key":
-      return row.key_id == null ? undefined : hrefWith({ key_id: row.key_id, by: "model", sort: undefined });
     case "day":
       return hrefOfTime(row.day!, DAY_MS);
     case "hour":
       return hrefOfTime(row.hour!, HOUR_MS);
-    default:
-      return hrefWith({ ...filterOf(row, group), by: "model", split: undefined, sort: undefined });
+    default: {
+      const filter = filterOf(row, group);
+      const by = group === "model" ? "agent" : undefined;
+      return filter && hrefWith({ ...filter, by, split: by, sort: undefined });
+    }
   }
 }
 
-/** Returns the filter that selects the calls of a model, a provider or an agent. */
-export function filterOf(row: CostRow, group: string): QueryChange {
+/** Returns the filter that selects the calls of a model, a provider, an agent, a key or a tag; undefined where there is none. */
+export function filterOf(row: CostRow, group: string): QueryChange | undefined {
+  if (group.startsWith("tag:")) {
+    // One tag is a filter at most: another value would take the place of the one that the row is within.
+    return row.tag_value == null || new URLSearchParams(location.search).has("tag")
+      ? undefined
+      : { tag: `${group.slice("tag:".length)}:${row.tag_value}` };
+  }
   if (group === "model") return { model: nameOf(row, group) };
+  if (group === "key") return row.key_id == null ? undefined : { key_id: row.key_id };
   return group === "provider" ? { provider: row.provider } : { agent_id: row.agent_id };
 }
 

@@ -15,7 +15,7 @@ import { type Column, Table } from "../../parts/table.tsx";
 import { Id, Text } from "../../parts/text.tsx";
 import { Time } from "../../parts/time.tsx";
 import { RUN_AGENT } from "../commands.ts";
-import { countColumn } from "../cells.tsx";
+import { callTimes, countColumn } from "../cells.tsx";
 import { SessionPage } from "./session_page.tsx";
 
 const PAGE = 100;
@@ -197,7 +197,7 @@ const DEAREST: Column<CostRow>[] = [
   },
   {
     id: "model",
-    title: "Model",
+    title: "Latest model",
     sortBy: ({ model }) => model,
     cell: ({ model }) => model && <Text>{model}</Text>,
   },
@@ -214,4 +214,5 @@ const DEAREST: Column<CostRow>[] = [
       </Link>
     ),
   },
+  callTimes(),
 ];
