@@ -5,7 +5,7 @@ import { useNow } from "../../hooks/clock.ts";
 import { useData, usePages } from "../../hooks/data.ts";
 import { hrefWith, type QueryChange, useRoute } from "../../hooks/route.ts";
 import { Card, Stat, Stats } from "../../parts/card.tsx";
-import { type Choice, Select } from "../../parts/filters.tsx";
+import type { Choice } from "../../parts/filters.tsx";
 import { Link } from "../../parts/link.tsx";
 import { Empty, Loaded } from "../../parts/loaded.tsx";
 import { Money } from "../../parts/money.tsx";
@@ -16,7 +16,8 @@ import { type Span, spanOf } from "../spans/span.ts";
 import { describeSpan } from "../spans/utc_days.ts";
 import { change, Difference } from "./difference.tsx";
 import { type Factors, factorsOf } from "./factors.ts";
-import { filterOf, GROUPS, keyOf, nameOf, titleOf, useTagGroups } from "./group.tsx";
+import { filterOf, GROUPS, keyOf, nameOf, titleOf } from "./group.tsx";
+import { GroupSelect } from "./group_select.tsx";
 import { costPath, hrefTo } from "./scope.ts";
 
 /** A span beside the one before: what it cost, why that changed, and where, what moved most first. */
@@ -25,7 +26,6 @@ export function Compare() {
   const span = spanOf(query, useNow(60_000));
   const { from, to, compare_from, compare_to } = span;
   const by = query.get("by") ?? "agent";
-  const tags = useTagGroups(query, span);
   if (compare_from === undefined) {
     return (
       <Card title="Compare">
@@ -36,15 +36,13 @@ export function Compare() {
       </Card>
     );
   }
-  return <Compared {...{ span, by, tags }} spans={{ from, to, compare_from, compare_to }} />;
+  return <Compared {...{ span, by }} spans={{ from, to, compare_from, compare_to }} />;
 }
 
 /** The two spans, as a request has them. */
 type Spans = Pick<Span, "from" | "to" | "compare_from" | "compare_to">;
 
-function Compared(
-  { span, spans, by, tags }: { span: Span; spans: Spans; by: string; tags: readonly Choice[] },
-) {
+function Compared({ span, spans, by }: { span: Span; spans: Spans; by: string }) {
   const { query } = useRoute();
   const total = useData<CostTotal>(costPath("/costs/total", query, spans));
   const modelPath = costPath("/costs", query, { group_by: "model", ...spans, limit: 1000 });
@@ -64,7 +62,7 @@ function Compared(
       </Card>
       <Card
         title="Where it changed"
-        aside={<Select name="by" label="Group by" all="By agent" choices={[...CHOICES, ...tags]} />}
+        aside={<GroupSelect name="by" label="Group by" all="By agent" choices={CHOICES} span={span} />}
       >
         <Loaded
           data={groups}

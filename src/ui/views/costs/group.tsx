@@ -1,15 +1,11 @@
 import type { ComponentChildren } from "preact";
 import type { CostRow } from "../../../contract/costs.ts";
-import type { TagKey } from "../../../contract/tags/tag_schemas.ts";
 import { DAY_MS, HOUR_MS } from "../../../kernel/clock.ts";
 import { escapeText } from "../../../kernel/text.ts";
-import { useData } from "../../hooks/data.ts";
-import { apiPath, hrefWith, type QueryChange, uiPath } from "../../hooks/route.ts";
-import type { Choice } from "../../parts/filters.tsx";
+import { hrefWith, type QueryChange, uiPath } from "../../hooks/route.ts";
 import { Link } from "../../parts/link.tsx";
 import { runsHref } from "../links.ts";
-import type { Span } from "../spans/span.ts";
-import { filtersOf, hrefTo } from "./scope.ts";
+import { hrefTo } from "./scope.ts";
 import { timeOf } from "../spans/utc_days.ts";
 
 /** The groups of a report with their names on the screen. */
@@ -27,13 +23,6 @@ export const GROUPS = [
 /** Returns the name of a group in words: `model`, `tag customer`. */
 export function titleOf(group: string): string {
   return group.replace(/^tag:/, "tag ");
-}
-
-/** Reads the keys of the tags of a span's calls, as choices of groups: `tag:customer`, "By tag customer". */
-export function useTagGroups(query: URLSearchParams, { from, to }: Pick<Span, "from" | "to">): Choice[] {
-  const { agent_id } = filtersOf(query);
-  const keys = useData<TagKey[]>(apiPath("/costs/tag-keys", { agent_id, from, to, limit: 100 }));
-  return keys.value?.map(({ tag_key }) => ({ value: `tag:${tag_key}`, label: `By tag ${tag_key}` })) ?? [];
 }
 
 /** Returns what tells the row of a group apart: its name, and of an API key its id, since a name may have had several keys. */

@@ -4,14 +4,14 @@ import { useNow } from "../../hooks/clock.ts";
 import { useData, usePages } from "../../hooks/data.ts";
 import { hrefWith, useRoute } from "../../hooks/route.ts";
 import { Card, Stat, Stats } from "../../parts/card.tsx";
-import { Select } from "../../parts/filters.tsx";
 import { Link } from "../../parts/link.tsx";
 import { Empty, Loaded } from "../../parts/loaded.tsx";
 import { Money } from "../../parts/money.tsx";
 import { CoverageNote } from "../coverage.tsx";
 import { CostTable } from "./cost_table.tsx";
 import { Difference } from "./difference.tsx";
-import { GROUPS, hrefOfTime, keyOf, nameOf, titleOf, useTagGroups } from "./group.tsx";
+import { GROUPS, hrefOfTime, keyOf, nameOf, titleOf } from "./group.tsx";
+import { GroupSelect } from "./group_select.tsx";
 import { costPath, hrefTo } from "./scope.ts";
 import { type Span, spanOf, timesOf } from "../spans/span.ts";
 import { DAY_MS, HOUR_MS, toIso } from "../../../kernel/clock.ts";
@@ -30,7 +30,6 @@ export function Overview() {
   const { query } = useRoute();
   const span = spanOf(query, useNow(60_000));
   const { title, isHourly, from, to, compare_from, compare_to } = span;
-  const tags = useTagGroups(query, span);
   const split = query.get("split") ?? "model";
   const by = query.get("by") ?? "model";
   const within = { from, to };
@@ -57,11 +56,12 @@ export function Overview() {
       <Card
         title="Cost over time"
         aside={
-          <Select
+          <GroupSelect
             name="split"
             label="Stacked by"
             all="By model"
-            choices={[...GROUPS.filter(({ value }) => SPLITS.includes(value)), ...tags]}
+            choices={GROUPS.filter(({ value }) => SPLITS.includes(value))}
+            span={span}
           />
         }
       >
@@ -78,7 +78,9 @@ export function Overview() {
       </Card>
       <Card
         title="Parts"
-        aside={<Select name="by" label="Group by" choices={[...GROUPS.slice(1), ...tags]} all="By model" />}
+        aside={
+          <GroupSelect name="by" label="Group by" choices={GROUPS.slice(1)} all="By model" span={span} />
+        }
       >
         <Loaded data={groups} isEmpty={(rows) => rows.length === 0} empty={<NoCalls title={title} />}>
           {(rows) => (

@@ -32,19 +32,21 @@ export function SpanFilter({ fallback = "7d" }: { fallback?: SpanName }) {
         {span.name === undefined && <option value="">Dates</option>}
         {SPANS.map(({ value, label }) => <option key={value} value={value}>{label}</option>)}
       </select>
-      <input
-        {...bounds}
-        aria-label="First day (UTC)"
-        value={first}
-        onChange={onDay((day) => chooseDays(day, last !== "" && last < day ? day : last))}
-      />
-      <span aria-hidden="true">–</span>
-      <input
-        {...bounds}
-        aria-label="Last day (UTC)"
-        value={last}
-        onChange={onDay((day) => chooseDays(day !== "" && day < first ? day : first, day))}
-      />
+      <span class="one-line">
+        <input
+          {...bounds}
+          aria-label="First day (UTC)"
+          value={first}
+          onChange={onDay((day) => chooseDays(day, last !== "" && last < day ? day : last))}
+        />
+        <span aria-hidden="true" class="to">–</span>
+        <input
+          {...bounds}
+          aria-label="Last day (UTC)"
+          value={last}
+          onChange={onDay((day) => chooseDays(day !== "" && day < first ? day : first, day))}
+        />
+      </span>
     </fieldset>
   );
 }
