@@ -18,6 +18,23 @@ export function AgentCell({ agent_id }: { agent_id: string | null }) {
   );
 }
 
+/** An API key by its name, with a link to its costs; by its id only where the name is not known. */
+export function KeyLink({ key_id, key_name }: { key_id: string; key_name?: string | null }) {
+  return (
+    <Link href={costsHref({ key_id })}>{key_name == null ? <Id>{key_id}</Id> : <Text>{key_name}</Text>}</Link>
+  );
+}
+
+/** A line with the API key of a call, if it was requested with one. */
+export function OfKey({ key_id, key_name }: { key_id?: string | null; key_name?: string | null }) {
+  if (key_id == null) return null;
+  return (
+    <div class="sub">
+      key <Text>{key_name ?? key_id}</Text>
+    </div>
+  );
+}
+
 /** A session, with a link to it, at a run if there is one. */
 export function SessionCell({ session_id, run_id }: { session_id: string | null; run_id: string | null }) {
   if (session_id === null) return <None />;
