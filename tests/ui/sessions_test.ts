@@ -202,6 +202,24 @@ testDashboard("the sessions in the dashboard", {
     await expectAccessible(page);
   },
 
+  async "a call says what its cost leaves out, and which stated cost is not booked"(dashboard) {
+    const call = { provider: "openai", model: "gpt-4o-mini", session_id: "marked", agent_id: "helper" };
+    const usage = { input_tokens: 1_000, output_tokens: 1_000 };
+    const at = new Date().toISOString();
+    const { status } = await dashboard.purser.api("POST", "/costs/events", [
+      { ...call, ...usage, at, call_id: "marked-1", output_audio_tokens: 500 },
+      { ...call, ...usage, at, call_id: "marked-2", cost_usd: 0 },
+    ]);
+    assert.equal(status, 201);
+    const { body: { calls } } = await dashboard.purser.api("GET", "/sessions/marked/costs");
+    assert.deepEqual([calls[0].unpriced_parts, calls[1].stated_cost_usd], [["output_audio_tokens"], 0]);
+    await using opened = await open(dashboard, "/marked");
+    const rows = opened.page.getByRole("region", { name: "Calls of the session" }).locator("tbody tr");
+    await rows.first().getByText("partly priced without output_audio_tokens").waitFor();
+    await rows.nth(1).getByText("not $0 as stated: 0 beside tokens is no bill").waitFor();
+    assert.equal(await rows.nth(1).locator("data").first().getAttribute("value"), String(calls[1].cost_usd));
+  },
+
   async "a session is replayed by the keyboard, with cost and tokens of each step"(dashboard) {
     await using opened = await open(dashboard, "/first");
     const { page } = opened;

@@ -12,6 +12,7 @@ import { type Column, Table } from "../../parts/table.tsx";
 import { Text } from "../../parts/text.tsx";
 import { Time } from "../../parts/time.tsx";
 import { countColumn } from "../cells.tsx";
+import { StatedCost, UnpricedParts } from "./call_notes.tsx";
 
 /** A name with more characters is broken anywhere, so that the table fits a screen of 1,024 pixels. */
 const LONG_NAME = 28;
@@ -71,21 +72,20 @@ const columnsOf = (agentId: string): Column<CostEvent>[] => [
     id: "source",
     title: "Price",
     sortBy: ({ price_source }) => price_source,
-    cell: ({ price_source, stated_cost_usd, stated_cost_reason }) => (
-      <span class="muted one-line" title={stated_cost_reason}>
-        <Text>{price_source.split("@")[0]!}</Text>
-        {price_source.includes("@") && (
-          <>
-            <wbr />
-            <Text>{price_source.slice(price_source.indexOf("@"))}</Text>
-          </>
-        )}
-        {stated_cost_usd !== undefined && (
-          <div class="sub">
-            not <Money usd={stated_cost_usd} /> as stated
-          </div>
-        )}
-      </span>
+    cell: ({ price_source, unpriced_parts, stated_cost_usd, stated_cost_reason }) => (
+      <>
+        <span class="muted one-line">
+          <Text>{price_source.split("@")[0]!}</Text>
+          {price_source.includes("@") && (
+            <>
+              <wbr />
+              <Text>{price_source.slice(price_source.indexOf("@"))}</Text>
+            </>
+          )}
+        </span>
+        <UnpricedParts unpriced_parts={unpriced_parts} />
+        <StatedCost stated_cost_usd={stated_cost_usd} stated_cost_reason={stated_cost_reason} />
+      </>
     ),
   },
 ];
