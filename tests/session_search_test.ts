@@ -33,7 +33,7 @@ async function readPages(purser: TestPurser, path: string): Promise<string[][]> 
   return pages;
 }
 
-Deno.test("a search reads a bounded number of sessions, and goes on at the next page, also after an empty one", async () => {
+Deno.test("a search reads a bounded number of sessions, and continues at the next page, also after an empty one", async () => {
   await using purser = await openTestPurser();
   const old = MAX_SEARCHED_SESSIONS + 100;
   await report(purser, old + 1, (index) => ({ model: index === 3 || index === old ? "rare" : "common" }));

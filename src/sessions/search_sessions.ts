@@ -9,7 +9,7 @@ const CHUNK = 500;
 export const MAX_SEARCHED_SESSIONS = 2_000;
 const MAX_CALLS = 100_000;
 
-/** What sessions have to match. */
+/** The text and the status that sessions have to match. */
 export interface SessionSearch {
   /** Words that are all in the id, the agents, the models or the tags of a session, in any case of ASCII letters. */
   text?: string;
@@ -67,7 +67,7 @@ function lowerCase(text: string): string {
   return text.replaceAll(/[A-Z]/g, (letter) => letter.toLowerCase());
 }
 
-/** What of a session is read without its calls. */
+/** Returns the part of a session's text that is read without its calls. */
 function textOf({ session_id, agent_id, tags }: Session): string {
   return lowerCase(
     [session_id, agent_id, ...Object.entries(tags).map(([key, value]) => `${key}:${value}`)].join("\n"),

@@ -133,7 +133,7 @@ testDashboard("the costs in the dashboard", { clock: fixedClock(NOW) }, {
     await page.getByRole("heading", { name: "Spent in the last 7 days" }).waitFor();
   },
 
-  async "yesterday is asked for by its name, and any days by their dates"(dashboard) {
+  async "yesterday is chosen by its name, and any days by their dates"(dashboard) {
     await using opened = await open(dashboard, "");
     const { page } = opened;
     const first = page.getByLabel("First day (UTC)");

@@ -4,7 +4,7 @@ import { expectAccessible } from "../harness/browser.ts";
 import { type TestDashboard, testDashboard } from "../harness/dashboard.ts";
 import { call, openAt, rowsOf, statOf } from "./_money.ts";
 
-/** What a person has named is shown by its name: the keys of costs, counters, refusals and alerts. */
+/** Names that a person has given are shown: those of keys in costs, counters, refusals and alerts. */
 
 const AT = "2026-11-01T11:30:00.000Z";
 const keys: Record<string, { key: string; key_id: string }> = {};

@@ -18,7 +18,7 @@ export function hasCounters({ each, per, session_id }: Budget): boolean {
   return each !== null || per === "run" || (per === "session" && session_id === null);
 }
 
-/** Who a counter is of, with a link: an API key by its name. */
+/** The name of a counter, with a link: of an API key its name. */
 export function CounterLink({ counter: { kind, id, session_id }, keyName }: {
   counter: BudgetCounter;
   keyName: string | null | undefined;

@@ -89,7 +89,7 @@ function Amount({ usd, name }: { usd: number; name: string }) {
   );
 }
 
-/** Whether the amounts are hidden, so that the state is all that is known. */
+/** Returns true if the amounts are hidden, so that the state is all that is known. */
 const isHidden = ({ kind, spent }: Limit) => kind === "budget" && spent === null;
 
 /** Says a limit in words, for readers that don't see its meter. */

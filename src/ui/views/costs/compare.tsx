@@ -101,7 +101,7 @@ function Compared({ span, spans, by }: { span: Span; spans: Spans; by: string })
 
 const CHOICES: readonly Choice[] = GROUPS.filter(({ value }) => ["model", "provider", "key"].includes(value));
 
-/** How far the cost of a group has moved, for the order; what is not known is last. */
+/** Returns the size of the difference of a group, for the order; what is not known is last. */
 const movedOf = ({ difference_usd }: CostRow) => difference_usd == null ? -1 : Math.abs(difference_usd);
 
 const capital = (text: string) => text[0]!.toUpperCase() + text.slice(1);

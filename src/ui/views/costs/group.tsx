@@ -25,7 +25,7 @@ export function titleOf(group: string): string {
   return group.replace(/^tag:/, "tag ");
 }
 
-/** Returns what tells the row of a group apart: its name, and of an API key its id, since a name may have had several keys. */
+/** Returns the identity of the row of a group: its name, and of an API key its id, since a name may have had several keys. */
 export function keyOf(row: CostRow, group: string): string {
   return group === "key" ? row.key_id ?? "" : nameOf(row, group);
 }

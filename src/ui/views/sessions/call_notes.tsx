@@ -4,7 +4,7 @@ import { Badge } from "../../parts/card.tsx";
 import { Money } from "../../parts/money.tsx";
 import { Text } from "../../parts/text.tsx";
 
-/** What of a call its cost leaves out, since no price of it is known. */
+/** The parts of a call that its cost leaves out, since no price of them is known. */
 export function UnpricedParts({ unpriced_parts }: Pick<CostEvent, "unpriced_parts">) {
   if (!unpriced_parts?.length) return null;
   return (

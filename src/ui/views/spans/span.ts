@@ -29,7 +29,7 @@ export interface Span {
   /** The span that it is compared with: as long, or up to the same hour if it has not ended. Absent if there is none before it. */
   compare_from?: string;
   compare_to?: string;
-  /** That span in words: "the 7 days before". */
+  /** The name of that span: "the 7 days before". */
   before: string;
   /** True where hours are drawn, not days. */
   isHourly: boolean;
@@ -53,7 +53,7 @@ export function spanOf(query: URLSearchParams, now: number, fallback: SpanName =
   };
 }
 
-/** Returns the start of a span, its end unless it goes on, and the start of the one before. */
+/** Returns the start of a span, its end if it is over, and the start of the one before. */
 function boundsOf(
   name: Exclude<SpanName, "all">,
   now: number,

@@ -12,7 +12,7 @@ export function SpanFilter({ fallback = "7d" }: { fallback?: SpanName }) {
   const chooseName = (value: string) =>
     setQuery({ span: value === fallback ? undefined : value, from: undefined, to: undefined });
   const chooseDays = (from: string, last: string) => {
-    // A span until today goes on.
+    // A span until today stays open.
     const to = last === "" || (last === dayOf(now) && span.to === undefined) ? undefined : nextDay(last);
     if (from === "" && to === undefined) chooseName("all");
     else setQuery({ span: undefined, from, to });

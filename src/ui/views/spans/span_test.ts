@@ -7,7 +7,7 @@ const NOW = Date.parse("2026-11-25T12:30:00.000Z");
 
 const of = (query: string) => spanOf(new URLSearchParams(query), NOW);
 
-Deno.test("a span has its days, and is compared with the same length before it, up to the same hour if it goes on", () => {
+Deno.test("a span has its days, and is compared with the same length before it, up to the same hour if it has not ended", () => {
   const expected: Record<string, [from?: string, to?: string, compareFrom?: string, compareTo?: string]> = {
     "span=today": ["2026-11-25", undefined, "2026-11-24", "2026-11-24T12:00:00.000Z"],
     "span=yesterday": ["2026-11-24", "2026-11-25", "2026-11-23", "2026-11-24"],
