@@ -166,9 +166,9 @@ testDashboard("the costs in the dashboard", { clock: fixedClock(NOW) }, {
   async "each bar is a link to its day or hour with the filters of the page, as is each row of its data"(
     dashboard,
   ) {
-    await using opened = await open(dashboard, "?agent_id=researcher&span=7d");
+    await using opened = await open(dashboard, "?agent_id=researcher&span=7d&split=provider");
     const { page } = opened;
-    const day = "/ui/costs?agent_id=researcher&from=2026-11-24&to=2026-11-25";
+    const day = "/ui/costs?agent_id=researcher&split=provider&from=2026-11-24&to=2026-11-25";
     await page.locator(`.chart-links a[href="${day}"]`).waitFor({ state: "attached" });
     assert.equal(await page.locator(".chart-links a").count(), 7);
     await page.getByText("Data as a table").click();
@@ -176,7 +176,7 @@ testDashboard("the costs in the dashboard", { clock: fixedClock(NOW) }, {
     assert.equal(await row.getAttribute("href"), day);
     await page.locator(`.chart-links a[href="${day}"]`).click();
     await page.getByRole("heading", { name: "Spent on 2026-11-24 (UTC)" }).waitFor();
-    await page.getByRole("img", { name: /^Cost by hour and model: / }).waitFor();
+    await page.getByRole("img", { name: /^Cost by hour and provider: / }).waitFor();
     // The next questions: against the day before, and which sessions.
     await page.getByRole("link", { name: "what changed" }).click();
     await page.getByRole("heading", { name: "On 2026-11-24 (UTC), and the day before" }).waitFor();

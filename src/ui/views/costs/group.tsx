@@ -85,7 +85,7 @@ export function filterOf(row: CostRow, group: string): QueryChange | undefined {
   return group === "provider" ? { provider: row.provider } : { agent_id: row.agent_id };
 }
 
-/** Returns the costs of a day or an hour of UTC, with the filters of the URL, and no more of it than the span has. */
+/** Returns the costs of a day or an hour of UTC, with the filters and groups of the URL, and no more of it than the span has. */
 export function hrefOfTime(
   start: string,
   lengthMs: number,
@@ -93,8 +93,11 @@ export function hrefOfTime(
 ): string {
   const [from, to] = [within.get("from"), within.get("to")].map((time) => time ? Date.parse(time) : NaN);
   const first = Date.parse(start);
+  const by = within.get("by");
   return hrefTo("", {
     span: undefined,
+    split: within.get("split") ?? undefined,
+    by: by === null || by === "day" || by === "hour" ? undefined : by,
     from: timeOf(from! > first ? from! : first),
     to: timeOf(to! < first + lengthMs ? to! : first + lengthMs),
   });

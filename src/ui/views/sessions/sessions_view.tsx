@@ -58,7 +58,7 @@ function SessionList() {
               <Search
                 name="search"
                 label="Search sessions"
-                hint="Id, agent, model or tag, such as customer:acme"
+                hint="Id, agent, model, customer:acme"
               />
             </>
           )}
