@@ -254,7 +254,10 @@ Deno.test("modules of files and servers are imported dynamically, except by modu
 Deno.test("files have at most 400 lines, folders of src/ at most 25 files", () => {
   const sizes = sources.map(({ path, text }) => ({ path, lines: text.split("\n").length - 1 }));
   assert.deepEqual(sizes.filter(({ lines }) => lines > 400), []);
-  const folders = Map.groupBy(sizes.filter(({ path }) => path.startsWith("src/")), ({ path }) => dirname(path));
+  const folders = Map.groupBy(
+    sizes.filter(({ path }) => path.startsWith("src/")),
+    ({ path }) => dirname(path),
+  );
   const large = [...folders].filter(([, files]) => files.length > 25);
   assert.deepEqual(large.map(([folder, files]) => `${folder}: ${files.length} files`), []);
 });

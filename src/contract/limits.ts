@@ -88,14 +88,17 @@ export type RequestLimitName = keyof typeof REQUEST_LIMITS;
 /** The largest body of a request, where no setting names one: a prompt of a million tokens. */
 export const DEFAULT_MAX_BODY_BYTES = 4 * 1024 * 1024;
 
-/** The most values of a body, which are parsed and checked at once: four times a report of the most calls with the most tags. */
-export const MAX_BODY_VALUES = 100_000;
+/**
+ * The most work of a body, which is parsed and checked at once, in the units of `measureJson()`: more than a report of the most
+ * calls with the most tags has, with other values in each.
+ */
+export const MAX_BODY_WORK = 200_000;
 
 /** The largest body of a request through the gateway: prompts hold images. */
 export const MAX_GATEWAY_BODY_BYTES = 32 * 1024 * 1024;
 
-/** The most values of a body through the gateway: an embeddings request may have some 300,000 token ids. */
-export const MAX_GATEWAY_BODY_VALUES = 400_000;
+/** The same of a body through the gateway: an embeddings request may have some 300,000 token ids. */
+export const MAX_GATEWAY_BODY_WORK = 400_000;
 
 /** The limits that are set; the others have their defaults. */
 export type RequestLimitSettings = { readonly [Name in RequestLimitName]?: number };

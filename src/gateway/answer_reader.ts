@@ -1,5 +1,5 @@
 import { Buffer } from "node:buffer";
-import { contentOf, type UsageReport } from "../booking/mod.ts";
+import { contentOf, textsOf, type UsageReport } from "../booking/mod.ts";
 import { type Fields, isFields, trackAnswerUsage } from "../pricing/mod.ts";
 import type { Wire } from "./wires/wire.ts";
 
@@ -18,6 +18,9 @@ export interface AnswerReader {
   /** Returns true once it has sent counts that are not all 0. */
   hasTokens(): boolean;
 }
+
+/** An answer without a text is measured by its JSON where it is smaller, else by its bytes. */
+const LARGE_BYTES = 256 * 1024;
 
 /** Creates the reader of an answer by its wire. */
 export function readAnswer(wire: Wire, provider: string): AnswerReader {
@@ -55,7 +58,9 @@ export function readAnswer(wire: Wire, provider: string): AnswerReader {
       const hasError = parts.some(({ error }) => isFields(error));
       if (parts.length > 0 && (!hasError || hasTokens())) usage.end();
       if (hasError && usage.usage() !== undefined) return; // its text is that of the error
-      measure = () => (body === undefined ? undefined : lengthOf(() => contentOf(body))) ?? bytes;
+      // To encode a large one again takes long, and has about as many bytes.
+      const read = () => bytes < LARGE_BYTES ? contentOf(body) : textsOf(body);
+      measure = () => (body === undefined ? undefined : lengthOf(read)) || bytes;
     },
     end() {
       if (outputBytes === countedBytes) usage.end();

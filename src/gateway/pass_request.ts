@@ -1,7 +1,10 @@
 import { chargeEvidence, type UsageReport } from "../booking/mod.ts";
+import { MAX_GATEWAY_BODY_WORK } from "../contract/limits.ts";
 import type { ByteReader } from "../kernel/byte_reader.ts";
 import { messageOf, PurserError } from "../kernel/errors.ts";
 import { formatUsd } from "../kernel/money.ts";
+import { measureBody } from "../kernel/json/json_work.ts";
+import { parseInTurns } from "../kernel/json/parse_in_turns.ts";
 import { SLICE_UNITS } from "../kernel/turns.ts";
 import { type Fields, isFields } from "../pricing/mod.ts";
 import { checkWritable } from "../store/mod.ts";
@@ -43,12 +46,12 @@ export async function passRequest(ctx: GatewayContext, request: GatewayRequest):
   const upstream = findUpstream(request.target, ctx.providerSources);
   if (endpoint.kind === "free") return await passFree(ctx, request, upstream, endpoint);
   const bytes = await request.body();
-  const body = await parseBody(ctx, bytes);
+  const { body, isLarge } = await parseBody(ctx, bytes);
   const { wire } = endpoint;
   checkQuery(request.target, request.search);
   const model = wire.read(body, endpoint.model === undefined ? undefined : checkModel(endpoint.model));
   checkRequested(model.model, body, request.caller);
-  return await passCall(ctx, { request, upstream, wire, model, body, bytes });
+  return await passCall(ctx, { request, upstream, wire, model, body, bytes, isLarge });
 }
 
 interface CallToPass {
@@ -58,20 +61,22 @@ interface CallToPass {
   model: ModelRequest;
   body: Fields;
   bytes: Uint8Array<ArrayBuffer>;
+  isLarge: boolean;
 }
 
 async function passCall(
   ctx: GatewayContext,
-  { request, upstream, wire, model, body, bytes }: CallToPass,
+  { request, upstream, wire, model, body, bytes, isLarge }: CallToPass,
 ): Promise<PassedAnswer> {
   const { target: { provider } } = request;
-  if (isLarge(bytes)) await othersTurn(ctx);
+  if (isLarge) await othersTurn(ctx);
   const asked = wire.askForUsage?.(bytes, body) ?? { bytes, isAdded: false };
   await ctx.prices.ready?.();
   if (ctx.gateway.isLedgerDown) {
     await checkWritable(ctx.store);
     ctx.gateway.isLedgerDown = false;
   }
+  if (isLarge) await othersTurn(ctx);
   const inputBytes = estimateInputBytes(body, bytes.length);
   const admitted = await admit(ctx, request, model, { bytes: bytes.length, inputBytes });
   const callId = ctx.ids.next("call");
@@ -165,7 +170,7 @@ async function passWhole(
     else await release(error);
     throw noAnswer(provider, error, live, response.ok ? passed.callId : undefined);
   }
-  reader.takeBody(tryParse(decoder.decode(bytes)), bytes.length);
+  reader.takeBody(await parseAnswer(ctx, bytes), bytes.length);
   if (response.ok || reader.hasTokens()) {
     const call = await book(reader.report());
     if (call.costNanoUsd !== null) headers["x-purser-cost-usd"] = formatUsd(call.costNanoUsd);
@@ -184,7 +189,7 @@ async function passFree(
   const { method, target: { provider }, caller } = request;
   const { models } = caller;
   const body = method === "POST" ? await request.body() : undefined;
-  if (models !== null) await checkShown(endpoint, caller, () => parseBody(ctx, body!));
+  if (models !== null) await checkShown(endpoint, caller, async () => (await parseBody(ctx, body!)).body);
   const live = beginCall(ctx, ctx.ids.next("call"));
   try {
     const response = await send(ctx, request, upstream, { body, live });
@@ -192,7 +197,7 @@ async function passFree(
     const headers = answerHeaders(response.headers, undefined);
     const bytes = method === "HEAD" ? null : await readWhole(ctx, response, live);
     const isFiltered = endpoint.shows === "models" && models !== null && bytes !== null && response.ok;
-    const kept = isFiltered ? keepModels(tryParse(decoder.decode(bytes)), models) : bytes;
+    const kept = isFiltered ? keepModels(await parseAnswer(ctx, bytes), models) : bytes;
     return { status: response.status, headers, body: kept };
   } catch (error) {
     if (error instanceof PurserError) throw error;
@@ -287,31 +292,43 @@ async function readWhole(
 /** The turns of the event loop in which a small request is answered. */
 const TURNS_OF_A_REQUEST = 8;
 
-/** Smaller bodies are read in less than 0.1 s in all; a turn takes some milliseconds. */
-const LARGE_BODY_BYTES = 8 * 1024 * 1024;
-
-function isLarge(bytes: Uint8Array): boolean {
-  return bytes.length >= LARGE_BODY_BYTES;
-}
+/** Bodies below both are read in less than 0.1 s in all; a turn takes some milliseconds. */
+const LARGE_BODY_BYTES = 4 * 1024 * 1024;
+const LARGE_BODY_WORK = MAX_GATEWAY_BODY_WORK / 8;
 
 /** Lets the requests of others be answered before what is done with a large body in one piece. */
 async function othersTurn({ turns }: Pick<GatewayContext, "turns">): Promise<void> {
   for (let turn = 0; turn < TURNS_OF_A_REQUEST; turn++) await turns.spend(SLICE_UNITS);
 }
 
-async function parseBody(ctx: Pick<GatewayContext, "turns">, bytes: Uint8Array): Promise<Fields> {
-  if (isLarge(bytes)) await othersTurn(ctx);
+/** Parses a body in steps, each of which takes less than 0.1 s. Throws `too_large` for one with too many values. */
+async function parseBody(
+  ctx: Pick<GatewayContext, "turns">,
+  bytes: Uint8Array,
+): Promise<{ body: Fields; isLarge: boolean }> {
+  const work = await measureBody(bytes, MAX_GATEWAY_BODY_WORK, ctx.turns);
+  const isLarge = bytes.length >= LARGE_BODY_BYTES || work >= LARGE_BODY_WORK;
+  if (isLarge) await othersTurn(ctx);
   const text = decoder.decode(bytes);
-  if (isLarge(bytes)) await othersTurn(ctx);
+  if (isLarge) await othersTurn(ctx);
   const body = tryParse(text);
   if (!isFields(body)) throw cannotPass("its body has to be a JSON object");
-  if (isLarge(bytes)) await othersTurn(ctx);
+  if (isLarge) await othersTurn(ctx);
   const ambiguity = findAmbiguity(bytes);
-  if (ambiguity === undefined) return body;
+  if (ambiguity === undefined) return { body, isLarge };
   throw cannotPass(`its body has ${ambiguity}`);
 }
 
 const decoder = new TextDecoder();
+
+/** Larger answers are parsed in slices: vectors and probabilities of tokens make many megabytes. */
+const LARGE_ANSWER_BYTES = 256 * 1024;
+
+/** Returns the JSON of an answer; undefined for what is none. */
+async function parseAnswer({ turns }: Pick<GatewayContext, "turns">, bytes: Uint8Array): Promise<unknown> {
+  if (bytes.length < LARGE_ANSWER_BYTES) return tryParse(decoder.decode(bytes));
+  return await parseInTurns(bytes, turns).catch(() => undefined);
+}
 
 function tryParse(text: string): unknown {
   try {

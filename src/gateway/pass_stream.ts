@@ -3,7 +3,9 @@ import type { ByteReader } from "../kernel/byte_reader.ts";
 import type { Clock } from "../kernel/clock.ts";
 import type { AnswerReader } from "./answer_reader.ts";
 import type { LiveCall } from "./live_calls.ts";
-import { dataOf, type Splitter } from "./events.ts";
+import { parseInTurns } from "../kernel/json/parse_in_turns.ts";
+import type { Turns } from "../kernel/turns.ts";
+import { type Piece, type Splitter, toPiece } from "./events.ts";
 import type { Wire } from "./wires/wire.ts";
 
 /** A streamed answer on its way from the provider to the client. */
@@ -33,8 +35,9 @@ const AFTER_ERROR_MS = 1_000;
  * call: a client that has seen the end has been booked. An event is passed once it is complete. As fast as the client reads.
  */
 export function passStream(
-  { clock, keepAlive }: {
+  { clock, turns, keepAlive }: {
     clock: Pick<Clock, "monotonic" | "sleep">;
+    turns: Turns;
     keepAlive?(work: Promise<unknown>): void;
   },
   answer: StreamedAnswer,
@@ -63,8 +66,8 @@ export function passStream(
           await book();
           ready.push(...held.splice(0));
         }
-        for (const { bytes, data } of part ? splitter.push(part.value) : []) {
-          const event = parse(data);
+        for (const { bytes, data, large } of part ? splitter.push(part.value) : []) {
+          const event = large ? await parseLarge(large, turns) : parse(data);
           take(event);
           if (isHidden(event)) continue;
           const place = data === undefined ? "other" : wire.placeOf(event, data);
@@ -89,7 +92,8 @@ export function passStream(
       }
       isOver = true;
       const rest = splitter.rest();
-      const event = parse(dataOf(rest)); // of an event that has no blank line at its end
+      const { data, large }: Piece = toPiece(rest); // of an event that has no blank line at its end
+      const event = large ? await parseLarge(large, turns) : parse(data);
       take(event);
       await book();
       yield* held.splice(0);
@@ -167,6 +171,11 @@ function append(parts: Part[], bytes: Part): void {
   if (last && last.buffer === bytes.buffer && last.byteOffset + last.length === bytes.byteOffset) {
     parts[parts.length - 1] = new Uint8Array(last.buffer, last.byteOffset, last.length + bytes.length);
   } else parts.push(bytes);
+}
+
+async function parseLarge(bytes: Uint8Array, turns: Turns): Promise<Fields | undefined> {
+  const event = await parseInTurns(bytes, turns).catch(() => undefined);
+  return isFields(event) ? event : undefined;
 }
 
 /** Returns the JSON object of an event; undefined for what is none. */

@@ -1,9 +1,9 @@
 import type { MiddlewareHandler } from "hono";
 import { matchedRoutes } from "hono/route";
 import type { Core } from "../../service/mod.ts";
-import { MAX_BODY_VALUES } from "../../contract/limits.ts";
+import { MAX_BODY_WORK } from "../../contract/limits.ts";
 import { PurserError } from "../../kernel/errors.ts";
-import { hasMoreValues } from "../../kernel/json/json_bytes.ts";
+import { measureBody } from "../../kernel/json/json_work.ts";
 import { type ApiEnv, leaseOf, principalOf } from "./principal.ts";
 import { arrivedBody, bodyChunks, hasBody, lengthOf } from "./body_chunks.ts";
 import type { RequestLease } from "./request_limits.ts";
@@ -16,7 +16,7 @@ const FORBIDDEN_METHOD = /^(CONNECT|TRACE|TRACK)$/i;
 const MAX_ANONYMOUS_BYTES = 4096;
 
 /** The parts of a core that limit bodies. */
-type BodyContext = Pick<Core, "maxBodyBytes" | "stopping">;
+type BodyContext = Pick<Core, "maxBodyBytes" | "stopping" | "turns">;
 
 /**
  * Accepts only JSON of a bounded size, and reads it. A request without a body needs no type; its stream has to be read to
@@ -35,20 +35,11 @@ export function checkBody(core: BodyContext): MiddlewareHandler<ApiEnv> {
     if (!isJsonBody(raw) && !await isEmpty(chunks)) throw notJson();
     lease?.beginBody(lengthOf(raw), { isHeld: true, maxBytes: maxBodyBytes });
     const bytes = await readUpTo(chunks, maxBodyBytes);
-    checkValues(bytes, MAX_BODY_VALUES);
+    await measureBody(bytes, MAX_BODY_WORK, core.turns); // it is parsed and checked in one piece
     const text = new TextDecoder().decode(bytes);
     Object.assign(c.req.bodyCache, { text: Promise.resolve(text) });
     await next();
   };
-}
-
-/** Throws `too_large` for a JSON body whose values would take long to parse and to check: others wait meanwhile. */
-export function checkValues(bytes: Uint8Array, max: number): void {
-  if (!hasMoreValues(bytes, max)) return;
-  throw new PurserError(
-    "too_large",
-    `Cannot read the body: it has more than ${max} values; send it in parts`,
-  );
 }
 
 /** Reads a body of any type, as a whole. Throws `too_large` for one of more than `maxBytes`. */

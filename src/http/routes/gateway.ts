@@ -1,12 +1,12 @@
 import type { Context } from "hono";
-import { MAX_GATEWAY_BODY_BYTES, MAX_GATEWAY_BODY_VALUES } from "../../contract/limits.ts";
+import { MAX_GATEWAY_BODY_BYTES } from "../../contract/limits.ts";
 import { type Caller, findTarget, passRequest, readAttribution } from "../../gateway/mod.ts";
 import { toStream } from "../../kernel/byte_reader.ts";
 import { PurserError } from "../../kernel/errors.ts";
 import type { Core } from "../../service/mod.ts";
 import type { Permission } from "../middleware/permission.ts";
 import { type ApiEnv, leaseOf, principalOf } from "../middleware/principal.ts";
-import { checkValues, readBody } from "../middleware/request_body.ts";
+import { readBody } from "../middleware/request_body.ts";
 import { plainResponse, withReader, withWhole } from "../middleware/response_headers.ts";
 import { headersOf, SERVER_PARTS } from "../middleware/server_request.ts";
 import { isApiPath } from "../resources.ts";
@@ -53,11 +53,7 @@ async function pass(c: Context<ApiEnv>, core: Core, path: string): Promise<Respo
   const answer = await passRequest(core, {
     ...{ method: raw.method, target, search, headers: sent, caller },
     attribution: readAttribution(sent, caller),
-    async body() {
-      const bytes = await readBody(raw, core, { lease, maxBytes: MAX_GATEWAY_BODY_BYTES });
-      checkValues(bytes, MAX_GATEWAY_BODY_VALUES);
-      return bytes;
-    },
+    body: () => readBody(raw, core, { lease, maxBytes: MAX_GATEWAY_BODY_BYTES }),
     get signal() {
       return raw.signal;
     },
