@@ -78,8 +78,10 @@ export const REQUEST_LIMITS = {
   streams: 2_000,
   streams_per_key: 1_000,
   streams_per_address: null,
-  body_bytes: 256 * 1024 * 1024,
+  body_bytes: 128 * 1024 * 1024,
   body_bytes_per_key: 64 * 1024 * 1024,
+  answer_bytes: 96 * 1024 * 1024,
+  answer_bytes_per_key: 48 * 1024 * 1024,
   failed_keys_per_address: 10,
 } as const satisfies Record<string, number | null>;
 

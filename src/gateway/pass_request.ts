@@ -5,7 +5,7 @@ import { messageOf, PurserError } from "../kernel/errors.ts";
 import { formatUsd } from "../kernel/money.ts";
 import { measureBody } from "../kernel/json/json_work.ts";
 import { parseInTurns } from "../kernel/json/parse_in_turns.ts";
-import { SLICE_UNITS } from "../kernel/turns.ts";
+import { type MemoryShare, SLICE_UNITS, SMALL_PART_BYTES } from "../kernel/turns.ts";
 import { type Fields, isFields } from "../pricing/mod.ts";
 import { checkWritable } from "../store/mod.ts";
 import { traceCall } from "../telemetry/mod.ts";
@@ -21,6 +21,7 @@ import { beginCall, type LiveCall } from "./live_calls.ts";
 import { passStream } from "./pass_stream.ts";
 import { checkModel, checkQuery, type Endpoint, findEndpoint } from "./targets.ts";
 import type { ProviderAnswer } from "./provider_answer.ts";
+import type { SendInit } from "./pooled_send.ts";
 import { findUpstream, type Upstream } from "./upstreams.ts";
 import { cannotPass } from "./wires/requests.ts";
 import { findAmbiguity } from "./wires/splice_json.ts";
@@ -94,8 +95,8 @@ async function passCall(
   };
   let response: ProviderAnswer;
   try {
-    const body = asked.bytes as Uint8Array<ArrayBuffer>;
-    response = await passed.trace.run(() => send(ctx, request, upstream, { body, live }));
+    const content = { sent: asked.bytes as Uint8Array<ArrayBuffer>, bytes, body };
+    response = await passed.trace.run(() => send(ctx, request, upstream, { content, live }));
   } catch (error) {
     // A request that was sent may be charged, whatever became of its answer.
     const isBooked = chargeEvidence(error) === "possible";
@@ -122,6 +123,7 @@ async function passCall(
       source,
       splitter: isEvents ? splitEvents() : splitList(),
       ...{ wire, reader, live, hidesUsage: asked.isAdded, onDisconnect: upstream.onDisconnect },
+      memory: request.memory,
       signal: request.signal,
       async book(brokenBy?: unknown) {
         try {
@@ -162,7 +164,7 @@ async function passWhole(
   let bytes: Uint8Array<ArrayBuffer>;
   let size = 0;
   try {
-    bytes = await readWhole(ctx, response, live, (length) => size += length);
+    bytes = await readWhole(ctx, response, live, passed.gatewayRequest.memory, (length) => size += length);
   } catch (error) {
     const longest = passed.request.maxOutputTokens ?? LONGEST_OUTPUT_TOKENS;
     reader.takeBody(undefined, Math.min(size, longest * BYTES_PER_TOKEN));
@@ -192,10 +194,11 @@ async function passFree(
   if (models !== null) await checkShown(endpoint, caller, async () => (await parseBody(ctx, body!)).body);
   const live = beginCall(ctx, ctx.ids.next("call"));
   try {
-    const response = await send(ctx, request, upstream, { body, live });
+    const content = body && { sent: body, bytes: body, body: {} };
+    const response = await send(ctx, request, upstream, { content, live });
     checkStatus(provider, response);
     const headers = answerHeaders(response.headers, undefined);
-    const bytes = method === "HEAD" ? null : await readWhole(ctx, response, live);
+    const bytes = method === "HEAD" ? null : await readWhole(ctx, response, live, request.memory);
     const isFiltered = endpoint.shows === "models" && models !== null && bytes !== null && response.ok;
     const kept = isFiltered ? keepModels(await parseAnswer(ctx, bytes), models) : bytes;
     return { status: response.status, headers, body: kept };
@@ -209,17 +212,32 @@ async function passFree(
 
 function send(
   ctx: GatewayContext,
-  { method, headers, search }: GatewayRequest,
+  { method, headers, search, onBodySent }: GatewayRequest,
   upstream: Upstream,
-  { body, live }: { body: Uint8Array<ArrayBuffer> | undefined; live: LiveCall },
+  { content, live }: { content: Content | undefined; live: LiveCall },
 ): Promise<ProviderAnswer> {
   live.quietSince = ctx.clock.monotonic();
-  return ctx.gateway.send(upstream.url + search, {
+  const init: SendInit = {
     method,
     headers: requestHeaders(headers, upstream.headers),
-    ...(body && { body }),
+    ...(content && { body: content.sent, onSent: () => letGo(content, onBodySent) }),
     signal: live.signal,
-  });
+  };
+  return ctx.gateway.send(upstream.url + search, init);
+}
+
+/** The content of a request: the bytes that are sent, those that came, and what they were parsed to. */
+interface Content {
+  sent: Uint8Array<ArrayBuffer>;
+  bytes: Uint8Array<ArrayBuffer>;
+  body: Fields;
+}
+
+/** Frees the memory of a request that has been sent: many may wait for their answers, and prompts are large. */
+function letGo({ sent, bytes, body }: Content, onBodySent: GatewayRequest["onBodySent"]): void {
+  for (const { buffer } of new Set([sent, bytes])) buffer.transfer(0);
+  for (const name of Object.keys(body)) delete body[name];
+  onBodySent?.();
 }
 
 /** The largest answer that is read as a whole. */
@@ -251,22 +269,27 @@ function encodingOf({ headers }: ProviderAnswer): string {
   return headers.get("content-encoding")?.trim().toLowerCase() || "identity";
 }
 
-/** Reads an answer as a whole; `onPart` gets the length of each part. */
+/** Reads an answer as a whole, as far as the memory has room; `onPart` gets the length of each part. */
 async function readWhole(
   { clock }: Pick<GatewayContext, "clock">,
   response: ProviderAnswer,
   live: LiveCall,
+  memory: MemoryShare | undefined,
   onPart?: (length: number) => void,
 ): Promise<Uint8Array<ArrayBuffer>> {
   const parts: Uint8Array<ArrayBuffer>[] = [];
   let size = 0;
   live.quietSince = clock.monotonic();
-  const take = (part: Uint8Array<ArrayBuffer>) => {
-    live.quietSince = clock.monotonic();
+  const take = async (part: Uint8Array<ArrayBuffer>) => {
     parts.push(part);
     size += part.length;
     onPart?.(part.length);
     if (size > MAX_ANSWER_BYTES) throw new Error(`the answer is over ${MAX_ANSWER_BYTES} bytes`);
+    if (size > SMALL_PART_BYTES) {
+      live.quietSince = undefined; // the provider is not to blame
+      await memory?.grow(size);
+    }
+    live.quietSince = clock.monotonic();
   };
   const source = decoded(response);
   if (source === undefined) {
@@ -274,11 +297,15 @@ async function readWhole(
     throw new Error("its answer is compressed, though the request takes none");
   }
   try {
-    for (let part = await source?.read(); part && !part.done; part = await source!.read()) take(part.value);
+    for (let part = await source?.read(); part && !part.done; part = await source!.read()) {
+      await take(part.value);
+    }
   } catch (error) {
+    memory?.hold(0);
     void source?.cancel(error).catch(() => {});
     throw error;
   }
+  if (size > SMALL_PART_BYTES) memory?.hold(size);
   if (parts.length === 1) return parts[0]!;
   const bytes = new Uint8Array(size);
   let at = 0;

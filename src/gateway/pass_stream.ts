@@ -4,7 +4,7 @@ import type { Clock } from "../kernel/clock.ts";
 import type { AnswerReader } from "./answer_reader.ts";
 import type { LiveCall } from "./live_calls.ts";
 import { parseInTurns } from "../kernel/json/parse_in_turns.ts";
-import type { Turns } from "../kernel/turns.ts";
+import { type MemoryShare, SMALL_PART_BYTES, type Turns } from "../kernel/turns.ts";
 import { type Piece, type Splitter, toPiece } from "./events.ts";
 import type { Wire } from "./wires/wire.ts";
 
@@ -17,6 +17,8 @@ export interface StreamedAnswer {
   /** True if the client did not ask for the usage that the provider sends. */
   hidesUsage: boolean;
   live: LiveCall;
+  /** The memory of the answer. */
+  memory?: MemoryShare | undefined;
   onDisconnect: "abort" | "drain";
   /** Aborts when the client has left, where the platform says so. */
   signal?: AbortSignal | undefined;
@@ -42,7 +44,7 @@ export function passStream(
   },
   answer: StreamedAnswer,
 ): ByteReader {
-  const { source, splitter, wire, reader, live } = answer;
+  const { source, splitter, wire, reader, live, memory } = answer;
   /** An event that is the last one, unless another follows; or an error with what has followed it. */
   const held: Part[] = [];
   /** Since an error in the stream: resolves when nothing more is awaited. */
@@ -50,6 +52,7 @@ export function passStream(
   let reading: ReturnType<ByteReader["read"]> | undefined;
   let booking: Promise<void> | undefined;
   let isOver = false;
+  let isGrowing = false;
   let hasLeft = false;
   const over = new AbortController();
   const book = (brokenBy?: unknown) => booking ??= answer.book(brokenBy);
@@ -59,6 +62,7 @@ export function passStream(
   async function* pass(): AsyncGenerator<Part, undefined> {
     try {
       for (;;) {
+        if (memory) await waitForRoom();
         const part = await nextPart();
         if (part?.done) break;
         const ready: Part[] = [];
@@ -106,7 +110,16 @@ export function passStream(
       throw error;
     } finally {
       over.abort();
+      if (isGrowing) memory?.hold(0);
     }
+  }
+
+  /** Waits for room for an event that is not complete yet, and is large already. */
+  async function waitForRoom(): Promise<void> {
+    const { length } = splitter.rest();
+    if (length > SMALL_PART_BYTES) await memory?.grow(length);
+    else if (isGrowing) memory?.hold(0);
+    isGrowing = length > SMALL_PART_BYTES;
   }
 
   /** Reads the next part; undefined where an error has waited for one long enough. */

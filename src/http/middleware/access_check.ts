@@ -8,7 +8,8 @@ import { isOpenPath } from "../resources.ts";
 import { type RequestLease, RequestLimits } from "./request_limits.ts";
 import { LoggedRequest } from "./request_log.ts";
 import { ANONYMOUS } from "./principal.ts";
-import { headersOf } from "./server_request.ts";
+import { wholeOf } from "./response_headers.ts";
+import { headersOf, SERVER_PARTS, type ServerRequest } from "./server_request.ts";
 import { errorResponse, isGatewayPath } from "./error_response.ts";
 import { refusalOf } from "./loopback.ts";
 import { checkOwnPage, sessionTokenOf } from "./web_session.ts";
@@ -31,9 +32,11 @@ export function withAccessCheck(core: Core, app: FetchHandler): Handler {
       const { pathname: path, search } = address;
       const principal = await authenticateRequest(core, request, { path, search, from, lease });
       if (principal?.keyId != null) lease.countForKey(principal.keyId);
+      lease.openAnswer((request as ServerRequest)[SERVER_PARTS]?.delivery);
       const caller = principal ? { principal } : { isKeyless: true as const };
       const bindings = { ...caller, address, lease, logged };
       response = await app.fetch(request, bindings);
+      lease.answer?.take(wholeOf(response), request.method === "GET");
     } catch (error) {
       response = errorResponse(core, request, error, logged.id);
     } finally {

@@ -31,7 +31,7 @@ import { createRoute, z } from "../create_route.ts";
 import { headers } from "../../contract/headers.ts";
 import { BODY_CODES, problems } from "../problem_responses.ts";
 import { json, jsonBody, optionalHeaders } from "../route_parts.ts";
-import { isNumberPosition, isTimePosition, linkNext, readCursor } from "../cursors.ts";
+import { isNumberPosition, isTimePosition, pageOf, readCursor, type TimePosition } from "../cursors.ts";
 import { answerOnce, fingerprintOf, IDEMPOTENCY_KEY } from "../middleware/idempotency.ts";
 import { etagOf, IF_MATCH, readPreconditions } from "../middleware/preconditions.ts";
 import { narrowToAgent, onlyAgentOf } from "../middleware/agent_reach.ts";
@@ -249,9 +249,7 @@ function createFixedRoutes(core: Core) {
         before: readCursor(cursor, isNumberPosition),
         limit,
       });
-      const last = list.at(-1);
-      if (last && list.length === limit) linkNext(c, last.event_id);
-      return c.json(list, 200);
+      return c.json(pageOf(c, list, ({ event_id }) => event_id, list.length === limit), 200);
     });
   // Neither is the id of a budget, with any method.
   for (const path of [check.path, refusals.path, RESERVATIONS]) routes.all(path, (c) => c.notFound());
@@ -288,9 +286,8 @@ export function createRoutes(core: Core) {
         after: position && { createdAt: position[0], budgetId: position[1] },
         limit,
       });
-      const last = budgets.at(-1);
-      if (last && budgets.length === limit) linkNext(c, [Date.parse(last.created_at), last.budget_id]);
-      return c.json(budgets, 200);
+      const positionOf = (last: Budget): TimePosition => [Date.parse(last.created_at), last.budget_id];
+      return c.json(pageOf(c, budgets, positionOf, budgets.length === limit), 200);
     })
     .openapi(get, async (c) => {
       const budget = await getBudget(core, c.req.valid("param").budget_id, readerOf(c));
@@ -337,8 +334,7 @@ export function createRoutes(core: Core) {
         before: position && { createdAt: position[0], raiseId: position[1] },
         limit,
       });
-      const last = raises.at(-1);
-      if (last && raises.length === limit) linkNext(c, [Date.parse(last.created_at), last.raise_id]);
-      return c.json(raises, 200);
+      const positionOf = (last: BudgetRaise): TimePosition => [Date.parse(last.created_at), last.raise_id];
+      return c.json(pageOf(c, raises, positionOf, raises.length === limit), 200);
     });
 }

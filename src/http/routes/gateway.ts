@@ -6,6 +6,7 @@ import { PurserError } from "../../kernel/errors.ts";
 import type { Core } from "../../service/mod.ts";
 import type { Permission } from "../middleware/permission.ts";
 import { type ApiEnv, leaseOf, principalOf } from "../middleware/principal.ts";
+import { GATEWAY_BODY_TIMES } from "../middleware/request_limits.ts";
 import { readBody } from "../middleware/request_body.ts";
 import { plainResponse, withReader, withWhole } from "../middleware/response_headers.ts";
 import { headersOf, SERVER_PARTS } from "../middleware/server_request.ts";
@@ -49,11 +50,18 @@ async function pass(c: Context<ApiEnv>, core: Core, path: string): Promise<Respo
   if (logged) logged.route = path.replace(":provider", "{provider}").replace("*", "{path}");
   const lease = leaseOf(c);
   lease?.begin("calls");
+  lease?.answer?.check();
   const caller = callerOf(c);
   const answer = await passRequest(core, {
     ...{ method: raw.method, target, search, headers: sent, caller },
     attribution: readAttribution(sent, caller),
-    body: () => readBody(raw, core, { lease, maxBytes: MAX_GATEWAY_BODY_BYTES }),
+    onBodySent: () => lease?.endBody(),
+    memory: lease?.answer,
+    async body() {
+      const bytes = await readBody(raw, core, { lease, maxBytes: MAX_GATEWAY_BODY_BYTES });
+      lease?.countBody(GATEWAY_BODY_TIMES);
+      return bytes;
+    },
     get signal() {
       return raw.signal;
     },

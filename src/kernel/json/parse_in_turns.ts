@@ -19,7 +19,7 @@ interface Frame {
   from: number | undefined;
   /** The beginning of the last one. */
   lastFrom: number;
-  /** What has been parsed of it, where that is more than one part. */
+  /** The members that have been parsed, where they are more than one part. */
   parsed: unknown[] | Record<string, unknown> | undefined;
 }
 

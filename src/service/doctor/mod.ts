@@ -7,7 +7,7 @@ import { COMMITS_CHECKPOINT, SERVER_DURABILITY } from "../watch_durability.ts";
 import { BUILT_IN_PROVIDERS, isAtLeast, type Severity } from "../../contract/values.ts";
 import type { ConfiguredChannel } from "../../delivery/channels/mod.ts";
 import { DAY_MS, toIso } from "../../kernel/clock.ts";
-import { listAgents } from "../../agents/mod.ts";
+import { listAgentModels } from "../../agents/mod.ts";
 import { checkBudgetStates } from "./check_budgets.ts";
 import { checkProvider, providersToCheck } from "./check_providers.ts";
 import { failed, type Finding, ok, warning } from "./finding.ts";
@@ -226,7 +226,7 @@ async function checkModels(core: Core): Promise<Finding> {
   }
   const names = [...usable, ...core.models.configuredProviders].join(", ");
   const state = names === "" ? "no provider has a key" : `set up: ${names}`;
-  const models = Map.groupBy(await listAgents(core), ({ model }) => model);
+  const models = Map.groupBy(await listAgentModels(core), ({ model }) => model);
   for (const [model, agents] of models) {
     const problem = await problemOf(core, model);
     if (problem === undefined) continue;
