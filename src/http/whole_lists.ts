@@ -40,11 +40,11 @@ export async function answerWhole<Entry extends object, Position>(
     return { texts: await encode(core.turns, entries, write), next };
   };
   const pages = async function* () {
-    for (let from: Position | undefined;;) {
-      const { texts, next } = await readTexts(from);
-      if (texts.length > 0) yield texts;
-      if (next === undefined) return;
-      from = next;
+    for (let from: Position | undefined = undefined;;) {
+      const page: { texts: string[]; next: Position | undefined } = await readTexts(from);
+      if (page.texts.length > 0) yield page.texts;
+      if (page.next === undefined) return;
+      from = page.next;
     }
   };
   const pieces = async function* () {
@@ -67,8 +67,8 @@ async function eachPage<Entry, Position>(
   read: (from: Position | undefined) => Promise<ListPart<Entry, Position>>,
   use: (page: ListPart<Entry, Position>) => void,
 ): Promise<void> {
-  for (let from: Position | undefined;;) {
-    const page = await read(from);
+  for (let from: Position | undefined = undefined;;) {
+    const page: ListPart<Entry, Position> = await read(from);
     use(page);
     if (page.next === undefined) return;
     from = page.next;
