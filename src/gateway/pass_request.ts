@@ -5,7 +5,7 @@ import { messageOf, PurserError } from "../kernel/errors.ts";
 import { formatUsd } from "../kernel/money.ts";
 import { measureBody } from "../kernel/json/json_work.ts";
 import { parseInTurns } from "../kernel/json/parse_in_turns.ts";
-import { type MemoryShare, SLICE_UNITS, SMALL_PART_BYTES } from "../kernel/turns.ts";
+import { awaitTurns, type MemoryShare, SLICE_UNITS, SMALL_PART_BYTES } from "../kernel/turns.ts";
 import { type Fields, isFields } from "../pricing/mod.ts";
 import { checkWritable } from "../store/mod.ts";
 import { traceCall } from "../telemetry/mod.ts";
@@ -325,7 +325,7 @@ const LARGE_BODY_WORK = MAX_GATEWAY_BODY_WORK / 8;
 
 /** Lets the requests of others be answered before what is done with a large body in one piece. */
 async function othersTurn({ turns }: Pick<GatewayContext, "turns">): Promise<void> {
-  for (let turn = 0; turn < TURNS_OF_A_REQUEST; turn++) await turns.spend(SLICE_UNITS);
+  await awaitTurns(turns, TURNS_OF_A_REQUEST * SLICE_UNITS);
 }
 
 /** Parses a body in steps, each of which takes less than 0.1 s. Throws `too_large` for one with too many values. */

@@ -46,6 +46,11 @@ export function createTurns(nextTurn: () => Promise<void>, sliceUnits = SLICE_UN
   };
 }
 
+/** Waits for as many turns as some work takes that is done in one piece afterwards: so others are served in proportion. */
+export async function awaitTurns(turns: Turns, units: number): Promise<void> {
+  for (let left = units; left > 0; left -= SLICE_UNITS) await turns.spend(Math.min(left, SLICE_UNITS));
+}
+
 /** Runs work that counts its units by `yield`, in slices; without turns, at once. */
 export async function inTurns<Result>(
   turns: Turns | undefined,
@@ -90,8 +95,8 @@ export async function* encodeInTurns(
  */
 export interface MemoryShare {
   /**
-   * Resolves when the next part may be made: the one before has been read, there is room, and it is this client's turn. Rejects
-   * once the client has left.
+   * Resolves when the next part may be made in place of the one before, which has been read: there is room, and it is this client's
+   * turn. What waits for that still holds the one before. Rejects once the client has left.
    */
   room(): Promise<void>;
   /** Sets the bytes that are held from now on, in place of those before. */

@@ -1,4 +1,3 @@
-import type { RequestLimitName } from "../../contract/limits.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import { type MemoryShare, SLICE_UNITS, SMALL_PART_BYTES, type Turns } from "../../kernel/turns.ts";
 import type { Delivery } from "./server_request.ts";
@@ -20,16 +19,19 @@ const CHECK_MS = 250;
 /** The units of work of making a part, besides its bytes. */
 const MAKING_UNITS = 4 * 1024;
 
+/** The limits of all answers, and of those of one key, by the names of their settings. */
+export type AnswerLimit = "answer_bytes" | "answer_bytes_per_key";
+
 /** The parts of a server that its answers use. */
 export interface AnswerMemoryContext {
   clock: Pick<Clock, "monotonic" | "sleep">;
   turns: Turns;
   /** The most bytes in all and for each key. */
-  limits: { readonly answer_bytes: number; readonly answer_bytes_per_key: number };
+  limits: Readonly<Record<AnswerLimit, number>>;
   /** The parts of answers that are made at the same time: one holds what it has read from the database uncounted. */
   mostMaking: number;
   /** Returns the error for a request without room. */
-  refuse(limit: RequestLimitName, subject: string): Error;
+  refuse(limit: AnswerLimit, subject: string): Error;
 }
 
 /** An answer that waits to make its next part. */
@@ -62,12 +64,15 @@ export class AnswerMemory {
     return new AnswerShare(this, delivery, subject, isKey);
   }
 
-  /** Returns the limit at which an answer has no room for some bytes more. A single one always has. */
-  limitOf({ subject, isKey }: AnswerShare, more = 0): RequestLimitName | undefined {
+  /**
+   * Returns the limit at which an answer has no room for some bytes more, beside those of others. A single one always has. `own`
+   * are those of its own that are replaced.
+   */
+  limitOf({ subject, isKey }: AnswerShare, more = 0, own = 0): AnswerLimit | undefined {
     const { answer_bytes: most, answer_bytes_per_key: mostOfKey } = this.ctx.limits;
     const isOver = (used: number, limit: number) => used >= limit || (used > 0 && used + more > limit);
-    if (isKey && isOver(this.#usedBy.get(subject) ?? 0, mostOfKey)) return "answer_bytes_per_key";
-    return isOver(this.#used, most) ? "answer_bytes" : undefined;
+    if (isKey && isOver((this.#usedBy.get(subject) ?? 0) - own, mostOfKey)) return "answer_bytes_per_key";
+    return isOver(this.#used - own, most) ? "answer_bytes" : undefined;
   }
 
   /** Closes connections until an answer has room for some bytes. Throws where there is none to close. */
@@ -76,9 +81,9 @@ export class AnswerMemory {
     if (limit !== undefined) throw this.ctx.refuse(limit, share.subject);
   }
 
-  #evict(share: AnswerShare, bytes = 0): RequestLimitName | undefined {
+  #evict(share: AnswerShare, bytes = 0): AnswerLimit | undefined {
     for (;;) {
-      const limit = this.limitOf(share, bytes);
+      const limit = this.limitOf(share, bytes, share.bytes);
       const stalled = limit === undefined ? undefined : this.#longestStalled(limit, share);
       if (!stalled) return limit;
       stalled.close();
@@ -87,7 +92,7 @@ export class AnswerMemory {
   }
 
   /** Returns the answer of which nothing was read for the longest time, of the client that holds most. */
-  #longestStalled(limit: RequestLimitName, { subject }: AnswerShare): AnswerShare | undefined {
+  #longestStalled(limit: AnswerLimit, { subject }: AnswerShare): AnswerShare | undefined {
     const since = this.ctx.clock.monotonic() - EVICTION_MS;
     let found: AnswerShare | undefined;
     for (const share of this.#holding) {
@@ -158,7 +163,10 @@ export class AnswerMemory {
     this.#reject((waiter) => waiter.share === share && new Error("Its client has left"));
   }
 
-  /** Returns a promise to await before an answer that is arriving may grow, unless it may. The oldest may always. */
+  /**
+   * Returns a promise to await before an answer that is arriving may grow, unless it may. Where those that are arriving take all of
+   * the memory, the oldest may.
+   */
   grow(share: AnswerShare): Promise<void> | undefined {
     if (!this.#growing.has(share)) this.#growing.set(share, undefined);
     if (this.#mayGrow(share)) return undefined;
@@ -182,8 +190,12 @@ export class AnswerMemory {
   #mayGrow(share: AnswerShare): boolean {
     const limit = this.limitOf(share);
     if (limit === undefined) return true;
-    const others = [...this.#growing.keys()];
-    return share === others.find(({ subject }) => limit === "answer_bytes" || subject === share.subject);
+    const isOfAll = limit === "answer_bytes";
+    const others = [...this.#growing.keys()].filter(({ subject }) => isOfAll || subject === share.subject);
+    if (share !== others[0]) return false;
+    // Those that have arrived are read, or closed: it waits for them, but not for others that wait for it.
+    const used = isOfAll ? this.#used : this.#usedBy.get(share.subject)!;
+    return used - others.reduce((sum, { bytes }) => sum + bytes, 0) < this.ctx.limits[limit];
   }
 
   /** Lets those continue that have room: one of each subject in turn. */
@@ -195,9 +207,11 @@ export class AnswerMemory {
     }
     for (const [subject, waiters] of [...this.#waiting]) {
       if (this.#making >= this.ctx.mostMaking) return;
-      if (this.limitOf(waiters[0]!.share) !== undefined) continue;
+      // The next part of an answer replaces the one that it has: so those that have one can continue before new ones begin.
+      const next = waiters.findIndex(({ share }) => this.limitOf(share, 0, share.bytes) === undefined);
+      if (next === -1) continue;
       this.#making++;
-      waiters.shift()!.resolve();
+      waiters.splice(next, 1)[0]!.resolve();
       this.#waiting.delete(subject); // so that it is the last one
       if (waiters.length > 0) this.#waiting.set(subject, waiters);
     }
@@ -255,6 +269,10 @@ export class AnswerShare implements MemoryShare {
     delivery.onStall = (buffer) => this.#setBuffer(buffer);
   }
 
+  get bytes(): number {
+    return this.#bytes;
+  }
+
   get isHolding(): boolean {
     return this.#bytes > 0 || this.#buffer !== undefined;
   }
@@ -275,7 +293,6 @@ export class AnswerShare implements MemoryShare {
 
   async #begin(waitMs: number): Promise<void> {
     if (this.#isMaking) return;
-    this.hold(0);
     if (this.#isClosed) throw new Error("Its client has left");
     await this.memory.begin(this, waitMs);
     this.#isMaking = true;

@@ -174,6 +174,18 @@ Deno.test("an answer that has begun waits for its next part, until its client le
   assert.equal(isFull(other.share), false);
 });
 
+Deno.test("an answer that has a part gets its next one before new answers of its key begin", async () => {
+  const { open } = openMemory({ all: 200 });
+  const [begun, fresh] = [open("a"), open("a")];
+  await begun.share.room();
+  begun.share.hold(200);
+  const waiting = fresh.share.enter();
+  assert.equal(await isSettled(waiting), false);
+  await begun.share.room();
+  begun.share.hold(0);
+  await waiting;
+});
+
 Deno.test("a buffer that many clients wait for counts once, as long as one of them does", () => {
   const { open } = openMemory({ all: 150, perKey: 150 });
   const { buffer } = new Uint8Array(100);
@@ -206,6 +218,21 @@ Deno.test("answers that are arriving wait for room, but for the oldest, so that 
   );
   second.share.hold(900_000);
   await Promise.all(waiting);
+});
+
+Deno.test("answers that are arriving wait for those that have arrived and are not read, also the oldest", async () => {
+  const { clock, open } = openMemory({ all: 400_000, perKey: 400_000 });
+  const [arrived, first, second] = [open("a"), open("b"), open("c")];
+  arrived.share.grow(400_000);
+  arrived.share.hold(400_000);
+  arrived.delivery.stalledSince = clock.monotonic();
+  const waiting = [first.share.grow(100_000), second.share.grow(100_000)];
+  assert.ok(waiting.every((each) => each !== undefined));
+  await pass(clock, 4_750);
+  assert.equal(await isSettled(Promise.race(waiting)), false);
+  await pass(clock, 250);
+  await Promise.all(waiting);
+  assert.equal(arrived.delivery.isDestroyed, true);
 });
 
 Deno.test("whatever clients do, what is held stays below the limit and a part of each maker, and ends at nothing", async () => {

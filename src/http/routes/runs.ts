@@ -12,7 +12,7 @@ import {
   recoverRuns,
 } from "../../sessions/mod.ts";
 import { type ErrorCode, type ErrorDetails, PurserError } from "../../kernel/errors.ts";
-import { SMALL_PART_BYTES } from "../../kernel/turns.ts";
+import { awaitTurns, SMALL_PART_BYTES } from "../../kernel/turns.ts";
 import {
   claimRequest,
   fingerprintOf,
@@ -131,6 +131,7 @@ export function createRoutes(core: Core) {
       // Before the claim of a key, which a refusal would leave behind.
       leaseOf(c)?.begin("runs");
       if (isStream) leaseOf(c)?.begin("streams");
+      if (input.length > SMALL_PART_BYTES) await awaitTurns(core.turns, WORK_PER_CHARACTER * input.length);
       const claimed = hasKey(c)
         ? await claimRequest(
           c,
@@ -192,6 +193,9 @@ export function createRoutes(core: Core) {
       return c.json({ run_id }, 202);
     });
 }
+
+/** The units of work for each character of a run's input, which is encoded, searched for secrets, stored and sent. */
+const WORK_PER_CHARACTER = 8;
 
 /** Refuses a run above that is another agent's, whose budgets a key of one agent may not use. */
 async function checkParent(core: Core, runId: string, agentId: string): Promise<void> {

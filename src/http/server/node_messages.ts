@@ -142,13 +142,18 @@ export class ResponseWriter implements Delivery {
     const reader = readerOf(response);
     const cancel = () => void reader?.cancel().catch(() => {});
     outgoing.once("close", cancel);
+    /** Reads and writes a part; false at the end. A function of its own, so that none is kept while the next one is awaited. */
+    const pass = async () => {
+      const part = await reader?.read();
+      if (!part || part.done) return false;
+      if (part.value.length === 0) return true;
+      const written = hasBegun ? this.#write(part.value) : this.#writeFirst(part.value);
+      hasBegun = true;
+      await written;
+      return true;
+    };
     try {
-      for (let part = await reader?.read(); part && !part.done; part = await reader!.read()) {
-        if (part.value.length === 0) continue;
-        const written = hasBegun ? this.#write(part.value) : this.#writeFirst(part.value);
-        hasBegun = true;
-        await written;
-      }
+      while (await pass());
       outgoing.end();
     } catch {
       outgoing.destroy(); // so that no client takes the response for complete
