@@ -5,7 +5,7 @@ import type { ConfigFile } from "./file/parse_config_file.ts";
 import { PurserError } from "../kernel/errors.ts";
 import { systemCodeOf, systemReason } from "../kernel/system_errors.ts";
 import { LOG_FORMATS, LOG_LEVELS, type LogLevel } from "../kernel/log.ts";
-import { readTextFile } from "../kernel/files/files.ts";
+import { readTextFile } from "../kernel/files/read_text_file.ts";
 import { chooseTarget } from "./choose_target.ts";
 import { nameChannels } from "./channels.ts";
 import { oneOf, pickSetting, wholeNumber } from "./pick_setting.ts";

@@ -3,7 +3,7 @@ import type { ProviderSources } from "../config/mod.ts";
 import type { Clock } from "../kernel/clock.ts";
 import type { HeaderFields } from "../kernel/header_fields.ts";
 import type { RecentMap } from "../kernel/recent_map.ts";
-import type { Turns } from "../kernel/turns.ts";
+import type { MemoryShare, Turns } from "../kernel/turns.ts";
 import type { Attribution, Caller } from "./attribution.ts";
 import type { CallFacts } from "./call_facts.ts";
 import type { HiddenSecrets } from "./hidden_secrets.ts";
@@ -49,6 +49,10 @@ export interface GatewayRequest {
   body(): Promise<Uint8Array<ArrayBuffer>>;
   /** Adds facts to the line that the log has of the request. */
   note?(facts: CallFacts): void;
+  /** Called once its body is not in memory any more, while its answer may take minutes. */
+  onBodySent?(): void;
+  /** The memory of the answer. */
+  memory?: MemoryShare | undefined;
   /** Aborts when the client leaves before it was answered. */
   readonly signal?: AbortSignal | undefined;
 }

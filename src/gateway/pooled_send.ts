@@ -4,6 +4,12 @@ import { RecentMap } from "../kernel/recent_map.ts";
 import { createSingleSendFetch } from "../kernel/single_send.ts";
 import { PooledAnswer, type ProviderAnswer } from "./provider_answer.ts";
 
+/** A request to send. */
+export interface SendInit extends RequestInit {
+  /** Called once all of its body is with the system, so that it isn't needed any more. */
+  onSent?: () => void;
+}
+
 /** Sends a request, at most once. */
 export type Send = (url: string, init?: RequestInit) => Promise<ProviderAnswer>;
 
@@ -49,7 +55,7 @@ async function loadClients(): Promise<Send> {
     if (!address) addresses.set(url, address = urlToHttpOptions(new URL(url)));
     return address;
   };
-  return (url, { method = "GET", headers, body, signal } = {}) =>
+  return (url, { method = "GET", headers, body, signal, onSent }: SendInit = {}) =>
     new Promise((resolve, reject) => {
       if (signal?.aborted) return reject(signal.reason);
       const address = addressOf(url);
@@ -65,7 +71,10 @@ async function loadClients(): Promise<Send> {
       };
       const request = (isSecure ? https : http).request(given);
       let isSent = false; // `writableFinished` is true in Deno (2.9.6) before that
-      request.once("finish", () => isSent = true);
+      request.once("finish", () => {
+        isSent = true;
+        onSent?.();
+      });
       // Deno (2.9.6) sends a request on a connection of this mark again where that ends without an answer; Node never does.
       request.once("socket", () => request.reusedSocket = false);
       const abort = () => request.destroy(signal!.reason);

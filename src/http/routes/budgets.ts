@@ -34,7 +34,7 @@ import { createRoute, z } from "../create_route.ts";
 import { headers } from "../../contract/headers.ts";
 import { BODY_CODES, problems } from "../problem_responses.ts";
 import { json, jsonBody, optionalHeaders } from "../route_parts.ts";
-import { isNumberPosition, isTimePosition, linkNext, readCursor } from "../cursors.ts";
+import { isNumberPosition, isTimePosition, pageOf, readCursor, type TimePosition } from "../cursors.ts";
 import { answerOnce, fingerprintOf, IDEMPOTENCY_KEY } from "../middleware/idempotency.ts";
 import { etagOf, IF_MATCH, readPreconditions } from "../middleware/preconditions.ts";
 import { narrowToAgent, onlyAgentOf, readerOf } from "../middleware/agent_reach.ts";
@@ -293,9 +293,7 @@ function createFixedRoutes(core: Core) {
         before: readCursor(cursor, isNumberPosition),
         limit,
       });
-      const last = list.at(-1);
-      if (last && list.length === limit) linkNext(c, last.event_id);
-      return c.json(list, 200);
+      return c.json(pageOf(c, list, ({ event_id }) => event_id, list.length === limit), 200);
     });
   // Neither is the id of a budget, with any method.
   for (const path of [check.path, refusals.path, RESERVATIONS]) routes.all(path, (c) => c.notFound());
@@ -331,9 +329,8 @@ export function createRoutes(core: Core) {
         after: position && { createdAt: position[0], budgetId: position[1] },
         limit,
       });
-      const last = budgets.at(-1);
-      if (last && budgets.length === limit) linkNext(c, [Date.parse(last.created_at), last.budget_id]);
-      return c.json(budgets, 200);
+      const positionOf = (last: Budget): TimePosition => [Date.parse(last.created_at), last.budget_id];
+      return c.json(pageOf(c, budgets, positionOf, budgets.length === limit), 200);
     })
     .openapi(get, async (c) => {
       const budget = await getBudget(core, c.req.valid("param").budget_id, readerOf(c));
@@ -345,8 +342,8 @@ export function createRoutes(core: Core) {
       const offset = readCursor(cursor, isNumberPosition) ?? 0;
       const page = { reader: readerOf(c), limit, offset };
       const counters = await listBudgetCounters(core, c.req.valid("param").budget_id, page);
-      if (counters.length === limit) linkNext(c, offset + limit);
-      return c.json(counters, 200);
+      const rows = pageOf(c, counters, (_, count) => offset + count, counters.length === limit);
+      return c.json(rows, 200);
     })
     .openapi(update, async (c) => {
       const { budget_id } = c.req.valid("param");
@@ -393,8 +390,7 @@ export function createRoutes(core: Core) {
         before: position && { createdAt: position[0], raiseId: position[1] },
         limit,
       });
-      const last = raises.at(-1);
-      if (last && raises.length === limit) linkNext(c, [Date.parse(last.created_at), last.raise_id]);
-      return c.json(raises, 200);
+      const positionOf = (last: BudgetRaise): TimePosition => [Date.parse(last.created_at), last.raise_id];
+      return c.json(pageOf(c, raises, positionOf, raises.length === limit), 200);
     });
 }

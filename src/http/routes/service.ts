@@ -19,6 +19,7 @@ const metrics = createRoute({
   method: "get",
   path: "/metrics",
   scopes: ["read"],
+  isLarge: true,
   operationId: "getMetrics",
   summary: "Get metrics of spend, tokens, budgets, runs, alerts and deliveries for Prometheus",
   tags: ["service"],

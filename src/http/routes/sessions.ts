@@ -7,7 +7,7 @@ import { onlyAgentOf } from "../middleware/agent_reach.ts";
 import { createRoute, z } from "../create_route.ts";
 import { problems } from "../problem_responses.ts";
 import { json } from "../route_parts.ts";
-import { isTimePosition, linkNext, readCursor } from "../cursors.ts";
+import { isTimePosition, pageOf, readCursor, type TimePosition } from "../cursors.ts";
 import { afterQuery, limitQuery, page, pageQuery } from "../pagination.ts";
 import { createRouter } from "../router.ts";
 import { AgentId, SessionId } from "../../contract/parts.ts";
@@ -66,6 +66,7 @@ const events = createRoute({
   path: "/sessions/{session_id}/events",
   scopes: ["read"],
   agentCheck: "session_id",
+  isLarge: true,
   operationId: "listSessionEvents",
   summary: "List a session's events",
   description: "Paginated: with large events a page is shorter than `limit`; an empty page is the end.",
@@ -107,9 +108,8 @@ export function createRoutes(core: Core) {
       before,
       isStored: query.stored === "true",
     });
-    const last = sessions.at(-1);
-    if (last && sessions.length === query.limit) linkNext(c, [Date.parse(last.updated_at), last.session_id]);
-    return sessions;
+    const positionOf = (last: Session): TimePosition => [Date.parse(last.updated_at), last.session_id];
+    return pageOf(c, sessions, positionOf, sessions.length === query.limit);
   };
   return createRouter()
     .openapi(list, async (c) => c.json(await readPage(c, c.req.valid("query"), onlyAgentOf(c)), 200))
@@ -129,13 +129,12 @@ export function createRoutes(core: Core) {
       // Reported calls may name a session that exists only by them.
       if (usage.model_calls === 0) await getSession(core, sessionId);
       const position = readCursor(cursor, isTimePosition);
-      const calls = await listCalls(core.query, {
+      const listed = await listCalls(core.query, {
         sessionId,
         limit,
         after: position && { at: position[0], callId: position[1] },
       });
-      const last = calls.at(-1);
-      if (last && calls.length === limit) linkNext(c, [Date.parse(last.at), last.call_id]);
+      const calls = pageOf(c, listed, (last) => [Date.parse(last.at), last.call_id], listed.length === limit);
       return c.json(
         { session_id: sessionId, token_usage: usage, steps: sumSteps(calls), calls },
         200,

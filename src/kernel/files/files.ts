@@ -24,6 +24,24 @@ export interface Files {
   stampOf(path: string): Promise<FileStamp | undefined>;
   /** Loads a synchronous function that identifies the file of a path. */
   loadIdentify(): Promise<IdentifyFile>;
+  /** Returns what a path leads to, without opening it. */
+  kindOf(path: string): Promise<FileKind>;
+  /** Opens a file to read it from its beginning. */
+  openToRead(path: string): Promise<FileReader>;
+}
+
+/** The kind of a file: one that is no file of its size is a pipe or a device. */
+export interface FileKind {
+  isFile: boolean;
+  isFolder: boolean;
+  size: number;
+}
+
+/** An open file that is read. */
+export interface FileReader {
+  /** Reads the next bytes; returns their number, 0 at the end. */
+  read(into: Uint8Array): Promise<number>;
+  close(): Promise<void>;
 }
 
 /** The facts of a file of which one differs after it was written or replaced. */
@@ -77,6 +95,17 @@ export const nodeFiles: Files = {
       return { device: dev, inode: ino };
     };
   },
+  async kindOf(path) {
+    const stat = await (await node()).stat(path);
+    return { isFile: stat.isFile(), isFolder: stat.isDirectory(), size: stat.size };
+  },
+  async openToRead(path) {
+    const file = await (await node()).open(path);
+    return {
+      read: async (into) => (await file.read(into, 0, into.length, null)).bytesRead,
+      close: () => file.close(),
+    };
+  },
 };
 
 export function denoFiles(deno: typeof Deno): Files {
@@ -100,13 +129,16 @@ export function denoFiles(deno: typeof Deno): Files {
         const { dev, ino } = deno.statSync(path);
         return { device: dev, inode: ino };
       }),
+    async kindOf(path) {
+      const { isFile, isDirectory, size } = await deno.stat(path);
+      return { isFile, isFolder: isDirectory, size };
+    },
+    async openToRead(path) {
+      const file = await deno.open(path);
+      return { read: async (into) => await file.read(into) ?? 0, close: () => Promise.resolve(file.close()) };
+    },
   };
 }
 
 /** The file system of this process. */
 export const files: Files = globalThis.Deno === undefined ? nodeFiles : denoFiles(globalThis.Deno);
-
-/** Reads a file as text in UTF-8. */
-export function readTextFile(path: string): Promise<string> {
-  return files.readText(path);
-}

@@ -11,6 +11,7 @@ import type { BookingContext } from "../../booking/mod.ts";
 import {
   type AnswerUsage,
   isFields,
+  readAsked,
   type Statement,
   trackAnswerUsage,
   usageFromAiSdk,
@@ -96,7 +97,7 @@ async function settleUnanswered(
 ): Promise<void> {
   const isCancelled = signal?.aborted === true;
   const evidence = isCancelled && error === signal?.reason ? "possible" : chargeEvidence(error);
-  const report = readFailedAnswer(provider, error, () => [call.options]);
+  const report = readFailedAnswer(provider, error, () => readAsked([call.options]));
   const isCharged = evidence === "possible" || (evidence === "unknown" && (isCancelled || hasAnswered)) ||
     hasTokens(report);
   if (!isCharged) return await call.fail(error);
@@ -121,12 +122,12 @@ function readResult(
   options: LanguageModelV4CallOptions,
 ): { answer: Answer; report: UsageReport } {
   try {
-    const requests = () => [result.request?.body, options];
-    const counted = usageFromAiSdk(model.provider, result.usage, requests);
+    const asked = () => readAsked([result.request?.body, options]);
+    const counted = usageFromAiSdk(model.provider, result.usage, asked);
     if (counted === undefined && result.content.length === 0 && isUnfinished(result.finishReason)) {
       return noAnswer(result.response?.body);
     }
-    const seen = trackAnswerUsage(model.provider, requests);
+    const seen = trackAnswerUsage(model.provider, asked);
     seen.take(result.response?.body);
     seen.end();
     const serviceTier = serviceTierOf(result.providerMetadata) ?? seen.served().serviceTier;
@@ -194,8 +195,8 @@ function meterStream(
   const { provider } = model;
   const reader = source.getReader();
   const answer = emptyAnswer();
-  const requests = () => [request?.body, call.options];
-  const seen = trackAnswerUsage(provider, requests);
+  const asked = () => readAsked([request?.body, call.options]);
+  const seen = trackAnswerUsage(provider, asked);
   let isSettled = false;
   /** True once a part of an answer has arrived. */
   let hasStarted = false;
@@ -207,7 +208,7 @@ function meterStream(
     if (isSettled) return;
     isSettled = true;
     const { usage, metadata, errorType, brokenBy } = end;
-    const atEnd = usage && usageFromAiSdk(provider, usage, requests);
+    const atEnd = usage && usageFromAiSdk(provider, usage, asked);
     const soFar = seen.usage();
     // After an error, the end of the stream has only the counts that had arrived before.
     const counted = (reported ? undefined : atEnd) ?? (seen.isFinal() ? soFar : undefined);

@@ -7,7 +7,7 @@ import { COMMITS_CHECKPOINT, SERVER_DURABILITY } from "../watch_durability.ts";
 import { BUILT_IN_PROVIDERS } from "../../contract/values.ts";
 import type { ConfiguredChannel } from "../../delivery/channels/mod.ts";
 import { toIso } from "../../kernel/clock.ts";
-import { listAgents } from "../../agents/mod.ts";
+import { listAgentModels } from "../../agents/mod.ts";
 import { checkBudgetStates } from "./check_budgets.ts";
 import { checkApiKeys } from "./check_keys.ts";
 import { checkModelPrices, checkPriceAge, checkStatedCosts } from "./check_prices.ts";
@@ -199,7 +199,7 @@ async function checkModels(core: Core): Promise<Finding> {
   }
   const names = [...usable, ...core.models.configuredProviders].join(", ");
   const state = names === "" ? "no provider has a key" : `set up: ${names}`;
-  const models = Map.groupBy(await listAgents(core), ({ model }) => model);
+  const models = Map.groupBy(await listAgentModels(core), ({ model }) => model);
   for (const [model, agents] of models) {
     const problem = await problemOf(core, model);
     if (problem === undefined) continue;
