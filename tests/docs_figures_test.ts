@@ -34,7 +34,11 @@ const GATEWAY_BODY: Source = ["src/contract/limits.ts", "MAX_GATEWAY_BODY_BYTES"
 const LIMITS: readonly (readonly [document: string, sentence: string, source: Source])[] = [
   ["docs/alerts.md", "at most N KiB of a response are read", ANSWER],
   ["docs/writing_a_channel.md", "and N KiB of the response are read", ANSWER],
-  ["docs/architecture.md", "doesn't follow within N ms", ["src/budgets/kept_grants.ts", "AHEAD_MS", 1]],
+  ["docs/architecture.md", "doesn't follow within N ms", [
+    "src/budgets/reservations/kept_grants.ts",
+    "AHEAD_MS",
+    1,
+  ]],
   ["docs/gateway.md", "A body may have N MiB", GATEWAY_BODY],
   ["docs/security.md", "Those of the gateway have at most N MiB", GATEWAY_BODY],
   ["docs/security.md", "`max_body_bytes`, N MiB by default", [

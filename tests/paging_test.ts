@@ -182,6 +182,7 @@ const WITHOUT_PAGES: Readonly<Record<string, string>> = {
   "/alerts/history/{alert_id} deliveries": "one for each channel that was to be notified",
   "/alerts/history/{alert_id} past": "20 at most",
   "/budgets/check": "one for each budget that counts the call, all of which decide on it",
+  "/budgets/{budget_id} holds": "the newest 100",
   "/budgets/{budget_id} warn_at": "5 at most",
   "/costs/caching notes": "one for each thing that the estimate can't know",
   "/costs/caching rows": "one for each model, agent or provider, as for a total of the costs",

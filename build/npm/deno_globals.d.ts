@@ -19,6 +19,17 @@ interface UsedOfDeno {
   readonly env: { toObject(): Record<string, string> };
   readonly build: { readonly os: string };
   readTextFile(path: string): Promise<string>;
+  readFile(path: string): Promise<Uint8Array>;
+  open(path: string, options?: { write?: boolean; createNew?: boolean; mode?: number }): Promise<
+    Disposable & {
+      seek(offset: number, whence: number): Promise<number>;
+      write(bytes: Uint8Array): Promise<number>;
+      sync(): Promise<void>;
+      syncData(): Promise<void>;
+      close(): void;
+    }
+  >;
+  readonly SeekMode: { readonly Start: number };
   writeTextFile(path: string, text: string, options: { mode: number; createNew: boolean }): Promise<void>;
   mkdir(path: string, options: { recursive: boolean; mode: number }): Promise<void>;
   rename(from: string, to: string): Promise<void>;

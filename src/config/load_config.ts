@@ -17,6 +17,7 @@ import {
   findConfigFile,
   findDataFile,
   findPricesFolder,
+  findSpoolFolder,
   type Platform,
 } from "./environment.ts";
 import {
@@ -124,6 +125,9 @@ export async function loadConfig(input: {
   const notifyFrom = file.anomalies?.notify_from;
   if (notifyFrom !== undefined) config.notifyAnomaliesFrom = notifyFrom;
   if (configPath !== undefined) config.configPath = configPath;
+  const spoolFolder = pick("spool_folder", undefined, "PURSER_SPOOL", file.spool_folder).value ??
+    findSpoolFolder(config.dbUrl, env, platform);
+  if (spoolFolder !== undefined) config.spoolFolder = spoolFolder;
   const pricesFolder = findPricesFolder(env, platform);
   if (pricesFolder !== undefined) config.pricesFolder = pricesFolder;
   if (config.dbUrl === "" && config.server === undefined) {

@@ -122,6 +122,7 @@ export const PAGE_SIZES = {
   budgets: { default: 100, max: 1_000 },
   refusals: { default: 100, max: 1_000 },
   raises: { default: 100, max: 1_000 },
+  releases: { default: 100, max: 1_000 },
 } as const;
 
 /**

@@ -15,16 +15,16 @@ import type { Target } from "./targets.ts";
 export interface GatewayState {
   /** The calls that are with a provider, by id. */
   calls: Map<string, LiveCall>;
-  /** The cost of the last call of each session, as the estimate of its next. */
+  /** The cost of the last call of each session: its next one is estimated no lower. */
   lastCosts: RecentMap<bigint>;
   /** The times of the last calls of callers, on the monotonic clock: one that calls often has its next reservation kept. */
   lastCalls: RecentMap<number>;
   /** The search for credentials in the answers of providers, by their names. */
   hiddenSecrets: Map<string, HiddenSecrets>;
-  /** True once a call could not be booked: no further call is made until the ledger takes writes again. */
-  isLedgerDown?: boolean;
   /** Sends a request to a provider, once, and follows no redirect. */
   send: Send;
+  /** Resolves once `send()` sends in the turn in which it is called. */
+  ready(): Promise<unknown> | undefined;
 }
 
 /** The parts of a process that the gateway uses. */

@@ -1,10 +1,15 @@
-import { chargeEvidence, type UsageReport } from "../booking/mod.ts";
+import {
+  type AdmittedTerms,
+  chargeEvidence,
+  requireLedger,
+  sendAdmitted,
+  type UsageReport,
+} from "../booking/mod.ts";
 import { withQuery } from "../config/mod.ts";
 import type { ByteReader } from "../kernel/byte_reader.ts";
 import { messageOf, PurserError } from "../kernel/errors.ts";
 import { formatUsd } from "../kernel/money.ts";
 import { type Asked, type Fields, readAsked } from "../pricing/mod.ts";
-import { checkWritable } from "../store/mod.ts";
 import { traceCall } from "../telemetry/mod.ts";
 import { admit } from "./admit.ts";
 import { checkRequested, checkShown, keepModels } from "./allowed_models.ts";
@@ -65,21 +70,35 @@ interface CallToPass {
   isLarge: boolean;
 }
 
-async function passCall(
-  ctx: GatewayContext,
-  { request, upstream, wire, model, body, bytes, isLarge }: CallToPass,
-): Promise<PassedAnswer> {
+async function passCall(ctx: GatewayContext, call: CallToPass): Promise<PassedAnswer> {
+  const { request, wire, model, body, bytes, isLarge } = call;
   const { target: { provider } } = request;
   if (isLarge) await othersTurn(ctx);
   const asked = wire.askForUsage?.(bytes, body) ?? { bytes, isAdded: false };
   await ctx.prices.ready?.();
-  if (ctx.gateway.isLedgerDown) {
-    await checkWritable(ctx.store);
-    ctx.gateway.isLedgerDown = false;
-  }
+  await ctx.gateway.ready();
+  await requireLedger(ctx);
+  ctx.callSpool.prepare(ctx.gateway.calls.size + 1);
   if (isLarge) await othersTurn(ctx);
   const inputBytes = estimateInputBytes(body, bytes.length);
-  const admitted = await admit(ctx, request, model, { body: bytes, inputBytes });
+  return await sendAdmitted(
+    ctx,
+    { provider, model: model.model },
+    () => admit(ctx, request, model, { body: bytes, inputBytes }),
+    (admitted) => sendCall(ctx, call, { asked, admitted, inputBytes }),
+  );
+}
+
+async function sendCall(
+  ctx: GatewayContext,
+  { request, upstream, wire, model, body, bytes }: CallToPass,
+  { asked, admitted, inputBytes }: {
+    asked: { bytes: Uint8Array; isAdded: boolean };
+    admitted: AdmittedTerms;
+    inputBytes: number;
+  },
+): Promise<PassedAnswer> {
+  const { target: { provider } } = request;
   const callId = ctx.ids.next("call");
   request.note?.({ call_id: callId });
   const { agentId, sessionId, runId } = request.attribution;
@@ -90,9 +109,10 @@ async function passCall(
     startedAt: ctx.clock.monotonic(),
   };
   const live = beginCall(ctx, callId);
-  const release = async (reason: unknown) => {
+  const release = async (reason: unknown, { isHeld = false } = {}) => {
     passed.trace.failed(reason);
-    if (admitted.grant) await ctx.gate.release(admitted.grant);
+    const { grant } = admitted;
+    if (grant) await (isHeld ? ctx.gate.hold(grant) : ctx.gate.release(grant));
   };
   const content = contentOf(asked.bytes as Uint8Array<ArrayBuffer>, bytes, body);
   let response: ProviderAnswer;
@@ -100,11 +120,12 @@ async function passCall(
     response = await passed.trace.run(() => send(ctx, request, upstream, { content, live }));
   } catch (error) {
     // A request that was sent may be charged, whatever became of its answer.
-    const isBooked = chargeEvidence(error) === "possible";
+    const evidence = chargeEvidence(error);
+    const isBooked = evidence === "possible";
     try {
       if (isBooked) {
         await bookAnswer(ctx, passed, { counted: undefined, brokenBy: error }, { outputBytes: 0 });
-      } else await release(error);
+      } else await release(error, { isHeld: evidence !== "none" });
     } finally {
       live.end();
     }

@@ -64,6 +64,7 @@ export function createRoutes(core: Core) {
         database: core.store.kind,
         runsInProgress: core.liveRuns.size,
         callsInProgress: core.gateway.calls.size,
+        spooledCalls: core.callSpool.kept().length,
         waitingWrites: core.store.waitingWrites,
         channels: core.channels.list.map(({ name }) => name),
       });

@@ -37,34 +37,42 @@ export function meterModel(ctx: BookingContext, model: LanguageModelV4, metering
       return model.supportedUrls;
     },
     async doGenerate(options) {
-      const call = await admitCall(ctx, metering, options, { isStreamed: false });
-      const answered = answersOf(model);
-      let result: LanguageModelV4GenerateResult;
-      try {
-        result = await call.run(() => model.doGenerate(call.options));
-      } catch (error) {
-        const hasAnswered = answersOf(model) > answered;
-        await settleUnanswered(call, model, error, { signal: options.abortSignal, hasAnswered });
-        throw error;
-      }
-      const { answer, report } = readResult(model, result, call.options);
-      await call.book(answer, report);
-      if (report.failure !== undefined) throw report.failure;
-      return result;
+      return await admitCall(ctx, metering, options, {
+        isStreamed: false,
+        async send(call) {
+          const answered = answersOf(model);
+          let result: LanguageModelV4GenerateResult;
+          try {
+            result = await call.run(() => model.doGenerate(call.options));
+          } catch (error) {
+            const hasAnswered = answersOf(model) > answered;
+            await settleUnanswered(call, model, error, { signal: options.abortSignal, hasAnswered });
+            throw error;
+          }
+          const { answer, report } = readResult(model, result, call.options);
+          await call.book(answer, report);
+          if (report.failure !== undefined) throw report.failure;
+          return result;
+        },
+      });
     },
     async doStream(options) {
-      const call = await admitCall(ctx, metering, options, { isStreamed: true });
-      const answered = answersOf(model);
-      let result: LanguageModelV4StreamResult;
-      try {
-        // Raw chunks have counts that the SDK gives only at the end of a stream, which may never arrive.
-        result = await call.run(() => openStream(model, { ...call.options, includeRawChunks: true }));
-      } catch (error) {
-        const hasAnswered = answersOf(model) > answered;
-        await settleUnanswered(call, model, error, { signal: options.abortSignal, hasAnswered });
-        throw error;
-      }
-      return { ...result, stream: meterStream(result, call, model, options) };
+      return await admitCall(ctx, metering, options, {
+        isStreamed: true,
+        async send(call) {
+          const answered = answersOf(model);
+          let result: LanguageModelV4StreamResult;
+          try {
+            // Raw chunks have counts that the SDK gives only at the end of a stream, which may never arrive.
+            result = await call.run(() => openStream(model, { ...call.options, includeRawChunks: true }));
+          } catch (error) {
+            const hasAnswered = answersOf(model) > answered;
+            await settleUnanswered(call, model, error, { signal: options.abortSignal, hasAnswered });
+            throw error;
+          }
+          return { ...result, stream: meterStream(result, call, model, options) };
+        },
+      });
     },
   };
 }
@@ -100,7 +108,7 @@ async function settleUnanswered(
   const report = readFailedAnswer(provider, error, () => readAsked([call.options]));
   const isCharged = evidence === "possible" || (evidence === "unknown" && (isCancelled || hasAnswered)) ||
     hasTokens(report);
-  if (!isCharged) return await call.fail(error);
+  if (!isCharged) return await call.fail(error, { isHeld: evidence === "partial" });
   await call.book(
     { ...emptyAnswer(), finish_reason: isCancelled ? "unknown" : "error" },
     isCancelled

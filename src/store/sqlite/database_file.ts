@@ -113,7 +113,7 @@ class FileInstanceLocks implements InstanceLocks {
 
   constructor(private readonly path: string) {}
 
-  async hold(instanceId: string): Promise<void> {
+  async hold(instanceId: string): Promise<boolean> {
     if (!isInstanceId(instanceId)) {
       throw new PurserError("internal", `Cannot lock instance ${instanceId}: it is not an instance id`);
     }
@@ -122,7 +122,7 @@ class FileInstanceLocks implements InstanceLocks {
     held.set(side, entry);
     if (!this.#mine.has(side)) entry.users++;
     this.#mine.add(side);
-    await entry.lock;
+    return await entry.lock !== undefined;
   }
 
   async isGone(instanceId: string): Promise<boolean> {
