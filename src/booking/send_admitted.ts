@@ -1,5 +1,5 @@
 import { type Grant, isInWindowsOf } from "../budgets/mod.ts";
-import type { PriceBook } from "../pricing/mod.ts";
+import type { PriceBook, PriceQuery, Served } from "../pricing/mod.ts";
 import type { BookingContext } from "./context.ts";
 
 /** The terms of a call that its budgets have let through. */
@@ -11,11 +11,8 @@ export interface AdmittedTerms {
   prices: PriceBook;
 }
 
-/** The model of a call, by whose price it is decided. */
-interface ModelName {
-  provider: string;
-  model: string;
-}
+/** The model of a call and the service that it asks for, by whose price it is decided. */
+type Asked = Omit<PriceQuery, "at"> & Served;
 
 /** A call is admitted at most so often: only a clock that jumps by itself needs more. */
 const MAX_ATTEMPTS = 20;
@@ -32,14 +29,14 @@ export function pricesNow({ prices }: Pick<BookingContext, "prices">): PriceBook
  */
 export async function sendAdmitted<T>(
   ctx: BookingContext,
-  model: ModelName,
+  asked: Asked,
   admit: () => Promise<AdmittedTerms>,
   send: (terms: AdmittedTerms) => Promise<T>,
 ): Promise<T> {
   for (let attempt = 1;; attempt++) {
     const admitted = await admit();
     const now = ctx.clock.now();
-    if (attempt === MAX_ATTEMPTS || isStillRight(ctx, model, admitted, now)) {
+    if (attempt === MAX_ATTEMPTS || isStillRight(ctx, asked, admitted, now)) {
       return await send({ ...admitted, at: now, prices: pricesNow(ctx) });
     }
     if (admitted.grant) await ctx.gate.release(admitted.grant);
@@ -49,11 +46,11 @@ export async function sendAdmitted<T>(
 /** Returns whether a call that was admitted costs and counts as it would if it were admitted now. */
 function isStillRight(
   ctx: BookingContext,
-  model: ModelName,
+  asked: Asked,
   { at, grant, prices }: AdmittedTerms,
   now: number,
 ): boolean {
-  const isSamePrice = pricesNow(ctx) === prices &&
-    (now === at || prices.rates({ ...model, at: now }) === prices.rates({ ...model, at }));
+  const ratesAt = (time: number) => prices.rates(prices.located({ ...asked, at: time }));
+  const isSamePrice = pricesNow(ctx) === prices && (now === at || ratesAt(now) === ratesAt(at));
   return isSamePrice && (!grant || isInWindowsOf(grant.reservedAt, now));
 }

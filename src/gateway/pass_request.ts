@@ -83,7 +83,7 @@ async function passCall(ctx: GatewayContext, call: CallToPass): Promise<PassedAn
   const inputBytes = estimateInputBytes(body, bytes.length);
   return await sendAdmitted(
     ctx,
-    { provider, model: model.model },
+    { provider, model: model.model, ...model.asks },
     () => admit(ctx, request, model, { body: bytes, inputBytes }),
     (admitted) => sendCall(ctx, call, { asked, admitted, inputBytes }),
   );
