@@ -297,7 +297,7 @@ interface Content {
   sent: Uint8Array<ArrayBuffer>;
   bytes: Uint8Array<ArrayBuffer>;
   body: Fields;
-  /** What it asks for, read once: the body is not kept. */
+  /** Returns its wishes; they are read once, since the body is not kept. */
   asked(): Asked;
 }
 

@@ -12,7 +12,7 @@ export function mayBeKept(
 }
 
 /** The next call of a run has a longer prompt: in percent of this call, what is kept for it at least, and what is reserved if it is less. */
-const ROOM_OF_RUN = { atLeast: 125n, made: 200n };
+const ROOM_OF_RUN = { atLeast: 125n, made: 150n };
 const ROOM = { atLeast: 100n, made: 100n };
 
 /**

@@ -63,7 +63,7 @@ export const HeldId = z.string().min(1).max(300).openapi({
   example: "inst_01k9qv3v8c7e9g1j3m5p7r9t1w/req_01k9qv3v8e9g1j3m5p7r9t1w3y",
 });
 
-/** What a strict budget holds for a call that is not in progress. */
+/** A part of a strict budget that is held for a call that is not in progress. */
 export const BudgetHold = z.object({
   reservation_id: HeldId,
   held_usd: Usd.openapi({

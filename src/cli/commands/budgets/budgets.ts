@@ -128,10 +128,10 @@ const COUNTERS = 20;
 export const budgetsShow: Command = {
   name: "budgets show",
   args: [BUDGET_ARG],
-  summary: "Show a budget, its counters, holds, raises and releases",
+  summary: "Show a budget, its counters and its raises",
   detail:
     "If each agent, session, key or run has its own counter, those with the most spending are listed, with what is left " +
-    "in each.",
+    "in each. Of a strict budget it lists what is held for lost calls, and what was released.",
   options: {
     limit: option("N", `Maximum number of counters, 1 to ${PAGE_SIZES.budgets.max} (default ${COUNTERS})`),
   },
