@@ -23,6 +23,7 @@ interface UsedOfDeno {
   open(path: string, options?: { write?: boolean; createNew?: boolean; mode?: number }): Promise<
     Disposable & {
       seek(offset: number, whence: number): Promise<number>;
+      read(into: Uint8Array): Promise<number | null>;
       write(bytes: Uint8Array): Promise<number>;
       sync(): Promise<void>;
       syncData(): Promise<void>;
@@ -36,6 +37,7 @@ interface UsedOfDeno {
   remove(path: string, options?: { recursive?: boolean }): Promise<void>;
   realPath(path: string): Promise<string>;
   stat(path: string): Promise<{
+    readonly isFile: boolean;
     readonly isDirectory: boolean;
     readonly mtime: Date | null;
     readonly size: number;
