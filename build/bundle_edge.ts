@@ -9,6 +9,7 @@ const LEFT_OUT = [
   "client/mod.ts",
   "sqlite_store.ts",
   "database_file.ts",
+  "call_spool.ts",
   "node_server.ts",
   "smtp/mod.ts",
   "guarded_http.ts",

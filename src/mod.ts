@@ -22,7 +22,7 @@ import { openDatabase } from "./client/mod.ts";
 import type { WholeBudget } from "./contract/budgets/budgets.ts";
 import { checkChannels } from "./delivery/channels/mod.ts";
 import type { Clock } from "./kernel/clock.ts";
-import { type ProviderSettings, readEnvironment } from "./config/mod.ts";
+import { findSpoolFolder, type ProviderSettings, readEnvironment } from "./config/mod.ts";
 import { readNamedAgent } from "./contract/agents.ts";
 import type { CostRow } from "./contract/costs.ts";
 import type { Session } from "./contract/sessions.ts";
@@ -122,6 +122,11 @@ export interface PurserOptions {
   prices?: PriceRow[];
   /** The folder of prices that `purser prices update` has updated; the library has no default. */
   pricesFolder?: string;
+  /**
+   * The folder in which calls wait that could not be booked; default: beside a local database, for a server in the user's data
+   * directory.
+   */
+  spoolFolder?: string;
   /** The size limit of snapshots to restore, in bytes; default 256 MiB. */
   maxSnapshotBytes?: number;
   /** The most bytes of JSON that a run sends to a model, and that one message of a snapshot may have: 6 MiB if not given. */
@@ -208,6 +213,7 @@ const NAMES = namesOf<PurserOptions>({
   providers: true,
   prices: true,
   pricesFolder: true,
+  spoolFolder: true,
   maxSnapshotBytes: true,
   maxContextBytes: true,
   alerts: true,
@@ -242,9 +248,10 @@ export async function openPurser(options: PurserOptions): Promise<Purser> {
   for (const [name, settings] of Object.entries(options.providers ?? {})) {
     checkNames(`use the provider ${name}`, settings, PROVIDER_NAMES);
   }
+  const env = options.env ?? readEnvironment();
   const { core, close } = await openDatabase({
     ...options,
-    env: options.env ?? readEnvironment(),
+    env,
     log: options.log ?? silentLog,
     config: {
       dbUrl: options.db,
@@ -256,6 +263,7 @@ export async function openPurser(options: PurserOptions): Promise<Purser> {
       providers: options.providers,
       prices: options.prices,
       pricesFolder: options.pricesFolder,
+      spoolFolder: options.spoolFolder ?? findSpoolFolder(options.db, env),
       maxSnapshotBytes: options.maxSnapshotBytes,
       maxContextBytes: options.maxContextBytes,
       allowPrivateNetworks: [...options.allowPrivateNetworks ?? []],

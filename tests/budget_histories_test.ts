@@ -113,6 +113,8 @@ const steps = fc.oneof(
         "fail" as const,
         "lose" as const,
         "die" as const,
+        "hold" as const,
+        "spool" as const,
       ),
       share: fc.constantFrom(0, 1, 50, 99, 100, 100),
     }),

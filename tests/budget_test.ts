@@ -5,7 +5,15 @@ import { toUsd } from "../src/kernel/money.ts";
 import { meter } from "../src/runner/mod.ts";
 import { recoverRuns } from "../src/sessions/mod.ts";
 import { beginRun, createBooking, failBookings, type TestBooking } from "./harness/booking.ts";
-import { checkAllFree, costOf, inputOf, OUTPUT_RATE, RUN, settings } from "./harness/budget_settings.ts";
+import {
+  checkAllFree,
+  costOf,
+  countReservations,
+  inputOf,
+  OUTPUT_RATE,
+  RUN,
+  settings,
+} from "./harness/budget_settings.ts";
 import type { TestDatabase } from "./harness/databases.ts";
 import { type AnswerCall, callOptions, type FakeModel, fakeModel, turns } from "./harness/fake_model.ts";
 import { readRunCost } from "./harness/run_cost.ts";
@@ -132,7 +140,8 @@ for (const { name, ignore, create, numRuns } of settings) {
       await checkAllFree(metered.ctx, metered.limit);
     });
 
-    test(`a ${mode} call that can't be booked releases its reservation and is logged`, {
+    const keeps = mode === "strict" ? "keeps what it reserves" : "releases its reservation";
+    test(`a ${mode} call that can't be booked, nor spooled, ${keeps} and is logged`, {
       limit: 10_000_000n,
       mode,
       answer: small,
@@ -142,7 +151,12 @@ for (const { name, ignore, create, numRuns } of settings) {
       await assert.rejects(metered.call(), /Cannot book a model call/);
       repair();
       assert.match(ctx.errors[0]!.message, /could not be booked/);
-      await checkAllFree(ctx, metered.limit);
+      if (mode === "stop") return await checkAllFree(ctx, metered.limit);
+      const read = "SELECT DISTINCT reservation_id, worst_nano_usd > 0, is_lost FROM reservations";
+      const held = (await ctx.store.read({ sql: read })).rows;
+      assert.deepEqual(held.map(([, ...row]) => row), [[1n, 1n]]);
+      await ctx.store.write(ctx.gate.endRun(RUN));
+      assert.equal(await countReservations(ctx.store), 0, "it was of the run alone, which has ended");
     });
   }
 

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { DatabaseSync } from "node:sqlite";
 import { answerTo } from "./harness/answers.ts";
 import { newPlace, type Place, start, startServer } from "./harness/cli_process.ts";
 import { startFakeProvider } from "./harness/fake_provider.ts";
@@ -51,6 +52,29 @@ async function interrupt(place: Place, hangs: Promise<void>): Promise<void> {
 }
 
 Deno.test("Ctrl-C cancels a run in this process; its calls are booked", () => withSlowAgent(interrupt));
+
+Deno.test("Ctrl-C twice exits at once, and leaves no run running in the database", () =>
+  withSlowAgent(async (place, hangs) => {
+    const child = start(place, ["run", "sleeper", "hi", "--session", "first"]);
+    await hangs;
+    using lock = new DatabaseSync(place.env.PURSER_DB!); // its cancel can't be written yet
+    lock.exec("BEGIN IMMEDIATE");
+    const reader = child.stderr.pipeThrough(new TextDecoderStream()).getReader();
+    child.kill("SIGINT");
+    assert.match((await reader.read()).value!, /Ctrl-C again exits at once/);
+    child.kill("SIGINT");
+    lock.exec("ROLLBACK");
+    await reader.cancel();
+    assert.equal((await child.status).code, 130);
+    await child.stdout.cancel();
+    // Read by itself: a command of Purser would recover the run.
+    const read = "SELECT r.status, s.status AS of_session, s.active_run_id FROM runs r, sessions s";
+    const [{ status, of_session, active_run_id }, ...more] = lock.prepare(read).all() as [
+      Record<string, unknown>,
+    ];
+    assert.deepEqual([more, active_run_id, of_session], [[], null, status]);
+    assert.ok(status === "interrupted" || status === "cancelled", `${status}`);
+  }));
 
 Deno.test("Ctrl-C cancels a run beside a server on the same file; its calls are booked", () =>
   withSlowAgent(async (place, hangs) => {

@@ -28,22 +28,37 @@ type Source = readonly [file: string, constant: string, unit: number];
 
 const ANSWER: Source = ["src/delivery/channels/http/http_client.ts", "MAX_ANSWER_BYTES", KIB];
 const CONTEXT: Source = ["src/config/config.ts", "DEFAULT_MAX_CONTEXT_BYTES", MIB];
+const SMALL_PART: Source = ["src/kernel/turns.ts", "SMALL_PART_BYTES", KIB];
 const GATEWAY_BODY: Source = ["src/contract/limits.ts", "MAX_GATEWAY_BODY_BYTES", MIB];
 
 /** The sentences with a limit, in which N is the number, and its source. */
 const LIMITS: readonly (readonly [document: string, sentence: string, source: Source])[] = [
   ["docs/alerts.md", "at most N KiB of a response are read", ANSWER],
   ["docs/writing_a_channel.md", "and N KiB of the response are read", ANSWER],
-  ["docs/architecture.md", "doesn't follow within N ms", ["src/budgets/kept_grants.ts", "AHEAD_MS", 1]],
+  ["docs/architecture.md", "doesn't follow within N ms", [
+    "src/budgets/reservations/kept_grants.ts",
+    "AHEAD_MS",
+    1,
+  ]],
   ["docs/gateway.md", "A body may have N MiB", GATEWAY_BODY],
-  ["docs/security.md", "Those of the gateway have at most N MiB", GATEWAY_BODY],
+  ["docs/security.md", "They have at most N MiB", ["src/kernel/files/read_text_file.ts", "MAX_BYTES", MIB]],
+  ["docs/security.md", "modules N MiB", ["src/kernel/files/import_file.ts", "MAX_BYTES", MIB]],
+  ["docs/security.md", "Bodies for the gateway have at most N MiB", GATEWAY_BODY],
+  ["docs/security.md", "more than N MiB of it are unread", ["src/http/routes/runs.ts", "MAX_UNREAD", MIB]],
+  ["docs/security.md", "or N KiB while there is no room", SMALL_PART],
+  ["docs/security.md", "Answers of up to N KiB are always made", SMALL_PART],
+  ["docs/security.md", "that are larger than N KiB are parsed", [
+    "src/gateway/parse_body.ts",
+    "LARGE_ANSWER_BYTES",
+    KIB,
+  ]],
   ["docs/security.md", "`max_body_bytes`, N MiB by default", [
     "src/contract/limits.ts",
     "DEFAULT_MAX_BODY_BYTES",
     MIB,
   ]],
-  ["docs/security.md", "those over N MiB are decoded", [
-    "src/gateway/pass_request.ts",
+  ["docs/security.md", "Those with N MiB or 50,000 units are decoded", [
+    "src/gateway/parse_body.ts",
     "LARGE_BODY_BYTES",
     MIB,
   ]],
@@ -96,6 +111,11 @@ const OTHERS: readonly (readonly [document: string, sentence: string, why: strin
   [
     "docs/security.md",
     "below 0.1 s of a processor",
+    "the promise of a server, which counts bytes and values instead: tests/turns_test.ts",
+  ],
+  [
+    "docs/gateway.md",
+    "as are parsed in less than 0.1 s",
     "the promise of a server, which counts bytes and values instead: tests/turns_test.ts",
   ],
   [

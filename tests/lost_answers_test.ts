@@ -153,6 +153,27 @@ const CASES: Case[] = [
     check: async (purser) => assert.equal((await purser.api("GET", "/costs")).body[0].cost_usd, 1.5),
   },
   {
+    name: "release of what a budget holds",
+    prepare: async (purser) => {
+      await purser.api("POST", "/budgets", { name: "day", limit_usd: 1, per: "day", mode: "strict" });
+      await purser.core.store.write([{
+        sql:
+          `INSERT INTO reservations (scope, at, reservation_id, worst_nano_usd, estimate_nano_usd, expires_at, is_lost)
+          VALUES ('', ?, 'lost', 1000000, 0, 0, 1)`,
+        args: [purser.clock.now()],
+      }]);
+    },
+    request: async (purser) => {
+      const [{ budget_id }] = (await purser.api("GET", "/budgets")).body;
+      return await purser.api("POST", `/budgets/${budget_id}/releases`, { reason: "not on the bill" });
+    },
+    status: 201,
+    check: async (purser) => {
+      const [{ budget_id, held_usd }] = (await purser.api("GET", "/budgets")).body;
+      assert.deepEqual([held_usd, await lengthOf(purser, `/budgets/${budget_id}/releases`)], [0, 1]);
+    },
+  },
+  {
     name: "run",
     prepare: async (purser) => void await purser.api("PUT", "/agents/a", AGENT),
     request: (purser) => purser.api("POST", "/agents/a/runs", { input: "Hello", session_id: "s1" }),

@@ -79,6 +79,7 @@ const OPERATIONS = {
   listBudgetCounters: "GET /budgets/{budget_id}/counters",
   listBudgetRaises: "GET /budgets/{budget_id}/raises",
   listBudgetRefusals: "GET /budgets/refusals",
+  listBudgetReleases: "GET /budgets/{budget_id}/releases",
   listBudgets: "GET /budgets",
   listChannels: "GET /channels",
   listCosts: "GET /costs",
@@ -90,6 +91,7 @@ const OPERATIONS = {
   listSessions: "GET /sessions",
   raiseBudget: "POST /budgets/{budget_id}/raises",
   redirectToDocs: "GET /",
+  releaseBudget: "POST /budgets/{budget_id}/releases",
   releaseReservation: "DELETE /budgets/reservations/{reservation_id}",
   reportCalls: "POST /costs/events",
   repriceCalls: "POST /repricings",
@@ -165,6 +167,11 @@ const REQUESTS: [method: string, path: string, body?: unknown, headers?: Headers
   ["GET", "/"],
 ];
 
+/** The amount that a strict budget holds for a call of a process that has died. */
+const HOLD =
+  `INSERT INTO reservations (scope, at, reservation_id, worst_nano_usd, estimate_nano_usd, strictness, expires_at,
+  is_held, agent_id) VALUES ('', ?, 'inst_1/req_1', 5, 0, 2, 0, 1, 'a')`;
+
 Deno.test("every operation responds as documented", async () => {
   const asked = Promise.withResolvers<void>();
   await using fake = await startFakeProvider(() => {
@@ -197,6 +204,11 @@ Deno.test("every operation responds as documented", async () => {
   await purser.api("POST", `${at}/raises`, { extra_usd: 1 });
   const reserved = await purser.api("POST", "/budgets/reservations", { agent_id: "a", estimate_usd: 0.01 });
   await purser.api("DELETE", reserved.headers.get("location")!);
+  await purser.api("PATCH", at, { mode: "strict" });
+  await purser.core.store.write([{ sql: HOLD, args: [purser.clock.now()] }]);
+  await purser.api("GET", at);
+  await purser.api("POST", `${at}/releases`, { reason: "Not billed" });
+  await purser.api("GET", `${at}/releases`);
   await purser.api("DELETE", at);
   // A cost that the prices don't give, so that there is something to book.
   await purser.api("POST", "/costs/events", [{

@@ -1,8 +1,6 @@
 import assert from "node:assert/strict";
 import { anyCharacter } from "./harness/any_character.ts";
 import { nameChannels } from "../src/config/mod.ts";
-import { readWhole } from "../src/http/whole_lists.ts";
-import { createTurns } from "../src/kernel/turns.ts";
 import fc from "#dev/fast_check.ts";
 import { makeKey, openHttpClient } from "./harness/http_client.ts";
 import { LIVE_SIZES } from "../src/contract/live.ts";
@@ -105,24 +103,56 @@ Deno.test("every list gives by pages of one entry what it gives at once", async 
   assert.ok(entries >= 20, `only ${entries} entries: the lists are nearly empty`);
 });
 
-Deno.test("a list without an end is read and encoded in turns", async () => {
-  let turns = 0;
-  const entries = Array.from({ length: 1_200 }, (_, i) => ({ i, text: "x".repeat(2_000) }));
-  const limits: number[] = [];
-  const all = await readWhole(
-    createTurns(() => {
-      turns++;
-      return Promise.resolve();
-    }),
-    (after: typeof entries[0] | undefined, limit) => {
-      limits.push(limit);
-      const from = after ? after.i + 1 : 0;
-      return Promise.resolve(entries.slice(from, from + limit));
-    },
-  );
-  assert.deepEqual(all, entries);
-  assert.deepEqual(limits, [500, 500, 500]);
-  assert.ok(turns >= 9, `${turns} turns for 2.4 MB`);
+/** Defines agents with prompts of these sizes; the last one's is not Latin, so that its bytes are more than its characters. */
+async function defineAgents(purser: TestPurser, sizes: readonly number[]): Promise<string[]> {
+  const names: string[] = [];
+  for (const [index, size] of sizes.entries()) {
+    const name = `a${String(index).padStart(3, "0")}`;
+    const letter = index === sizes.length - 1 ? "é" : "x";
+    const body = { model: "demo:echo", system_prompt: letter.repeat(size) };
+    assert.equal((await purser.api("PUT", `/agents/${name}`, body)).status, 201);
+    names.push(name);
+  }
+  return names;
+}
+
+Deno.test("a list without an end is read and encoded in turns, as JSON and as CSV", async () => {
+  await using purser = await openTestPurser();
+  const names = await defineAgents(purser, Array(25).fill(100_000));
+  let slices = 0;
+  const { turns } = purser.core;
+  purser.core.turns = { spend: (units) => (slices++, turns.spend(units)) };
+  const { body } = await purser.api("GET", "/agents");
+  assert.deepEqual(body.map(({ agent_id }: { agent_id: string }) => agent_id), names);
+  assert.ok(body.every(({ system_prompt }: { system_prompt: string }) => system_prompt.length === 100_000));
+  assert.ok(slices >= 40, `${slices} slices for 2.5 MB`);
+  const csv = (await purser.api("GET", "/agents", undefined, { accept: "text/csv" })).body.split("\r\n");
+  const pages: string[] = [];
+  for (const name of names) {
+    const { body } = await purser.api("GET", `/agents?limit=1&cursor=${cursorAfter(name)}`, undefined, {
+      accept: "text/csv",
+    });
+    pages.push(body.split("\r\n")[1]);
+  }
+  assert.equal(csv.length, 27);
+  assert.deepEqual(csv.slice(2, -1), pages.slice(0, -1), "the rows are those of pages");
+});
+
+const cursorAfter = (id: string) => btoa(JSON.stringify(id)).replace(/=+$/, "");
+
+Deno.test("a page ends before its limit where its entries are large, and the next one follows it", async () => {
+  await using purser = await openTestPurser();
+  const sizes = [10, 10, 1_500_000, 10, 400_000, 400_000, 400_000, 10, 2_000_000, 10, 600_000, 600_000];
+  const names = await defineAgents(purser, sizes);
+  for (const limit of [1_000, 12, 5]) {
+    const pages = await followPages(purser, `/agents?limit=${limit}`);
+    assert.deepEqual(pages.flat().map((agent) => (agent as { agent_id: string }).agent_id), names);
+    assert.ok(pages.length >= 5, `${pages.length} pages`);
+    for (const page of pages) {
+      const { length } = JSON.stringify(page);
+      assert.ok(page.length === 1 || length <= 1024 * 1024 + 2, `a page of ${length} characters`);
+    }
+  }
 });
 
 Deno.test("agents, rules and channels are listed whole without a limit, and a key of one agent gets its own", async () => {
@@ -153,6 +183,7 @@ const WITHOUT_PAGES: Readonly<Record<string, string>> = {
   "/alerts/history/{alert_id} deliveries": "one for each channel that was to be notified",
   "/alerts/history/{alert_id} past": "20 at most",
   "/budgets/check": "one for each budget that counts the call, all of which decide on it",
+  "/budgets/{budget_id} holds": "the newest 100",
   "/budgets/{budget_id} warn_at": "5 at most",
   "/costs/caching notes": "one for each thing that the estimate can't know",
   "/costs/caching rows": "one for each model, agent or provider, as for a total of the costs",

@@ -194,7 +194,7 @@ Deno.test("bodies that are read at the same time are limited in bytes, also thos
     body_bytes: 400_000,
     body_bytes_per_key: 300_000,
   }, {
-    config: { maxBodyBytes: 150_000 },
+    config: { maxBodyBytes: 75_000 },
   });
   await using _ = purser;
   const send = (key: string) => {
@@ -207,23 +207,30 @@ Deno.test("bodies that are read at the same time are limited in bytes, also thos
     });
     return { writer, answer };
   };
-  const bytes = new TextEncoder().encode(JSON.stringify([EVENT]).padEnd(100_000));
-  const [a, b, c] = [send(first.key), send(first.key), send(second.key)];
-  for (const { writer } of [a, b, c]) await writer.write(bytes);
+  type Five = [Sent, Sent, Sent, Sent, Sent];
+  type Sent = ReturnType<typeof send>;
+  const bytes = new TextEncoder().encode(JSON.stringify([EVENT]).padEnd(60_000));
+  const [a, b, c, d, e] = [first, first, first, first, second].map(({ key }) => send(key)) as Five;
+  for (const { writer } of [a, b, c, d, e]) await writer.write(bytes);
   const refused = send(first.key);
   refused.writer.write(bytes).catch(() => {}); // it is refused while it is read
   const ofKey = await refused.answer;
   assert.deepEqual([ofKey.status, (await ofKey.json()).details.limit], [429, "body_bytes_per_key"]);
   const declared = await client.raw("POST", "/costs/events", {
     key: second.key,
-    headers: { "content-type": "application/json", "content-length": "100000" },
+    headers: { "content-type": "application/json", "content-length": "60000" },
     rawBody: bytes,
   });
   assert.deepEqual([declared.status, (await declared.json()).details.limit], [503, "body_bytes"]);
-  for (const { writer, answer } of [a, b, c]) {
+  await a.writer.close();
+  assert.equal((await a.answer).status, 429, "there is no room for what is made of it");
+  for (const { writer, answer } of [b, d]) {
+    await writer.abort();
+    assert.equal((await answer).status, 400);
+  }
+  for (const { writer, answer } of [c, e]) {
     await writer.close();
-    const { status } = await answer;
-    assert.equal(status, 201);
+    assert.equal((await answer).status, 201);
   }
   const later = send(first.key);
   await later.writer.write(bytes);
@@ -233,10 +240,10 @@ Deno.test("bodies that are read at the same time are limited in bytes, also thos
 
 Deno.test("bodies of which little has arrived leave room for others, whatever length they declare", async () => {
   const { purser, client, first, second } = await openLimited({
-    body_bytes: 150_000,
-    body_bytes_per_key: 150_000,
+    body_bytes: 320_000,
+    body_bytes_per_key: 320_000,
   }, {
-    config: { maxBodyBytes: 150_000 },
+    config: { maxBodyBytes: 60_000 },
   });
   await using _ = purser;
   const bytes = new TextEncoder().encode(JSON.stringify([EVENT]).padEnd(60_000));

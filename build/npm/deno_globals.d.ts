@@ -19,12 +19,25 @@ interface UsedOfDeno {
   readonly env: { toObject(): Record<string, string> };
   readonly build: { readonly os: string };
   readTextFile(path: string): Promise<string>;
+  readFile(path: string): Promise<Uint8Array>;
+  open(path: string, options?: { write?: boolean; createNew?: boolean; mode?: number }): Promise<
+    Disposable & {
+      seek(offset: number, whence: number): Promise<number>;
+      read(into: Uint8Array): Promise<number | null>;
+      write(bytes: Uint8Array): Promise<number>;
+      sync(): Promise<void>;
+      syncData(): Promise<void>;
+      close(): void;
+    }
+  >;
+  readonly SeekMode: { readonly Start: number };
   writeTextFile(path: string, text: string, options: { mode: number; createNew: boolean }): Promise<void>;
   mkdir(path: string, options: { recursive: boolean; mode: number }): Promise<void>;
   rename(from: string, to: string): Promise<void>;
   remove(path: string, options?: { recursive?: boolean }): Promise<void>;
   realPath(path: string): Promise<string>;
   stat(path: string): Promise<{
+    readonly isFile: boolean;
     readonly isDirectory: boolean;
     readonly mtime: Date | null;
     readonly size: number;

@@ -14,7 +14,7 @@ import {
   type Store,
   tables,
 } from "../store/mod.ts";
-import { and, asc, eq, gt, inArray, sql } from "drizzle-orm";
+import { and, asc, eq, gt, inArray, lt, sql } from "drizzle-orm";
 import type { Secrets } from "../redaction/values/mod.ts";
 import type { BudgetMode } from "../contract/values.ts";
 
@@ -264,18 +264,46 @@ export async function findRunBudget(
   };
 }
 
-/** Lists agents by name: all, or a page of them that follows a name. */
+/** A page of a list, and whether others follow it. */
+export interface AgentPage {
+  agents: Agent[];
+  hasMore: boolean;
+}
+
+/** Lists a page of agents by name, after a name. Long prompts make it shorter: only its last agent exceeds `maxBytes`. */
 export async function listAgents(
   ctx: { query: Query },
-  { only, after, limit = -1 }: { only?: string; after?: string; limit?: number } = {},
-): Promise<Agent[]> {
-  const rows = await ctx.query.select().from(agents)
-    .where(and(
-      only === undefined ? undefined : eq(agents.agentId, only),
-      after === undefined ? undefined : gt(agents.agentId, after),
-    ))
-    .orderBy(asc(agents.agentId)).limit(limit);
-  return rows.map(toAgent);
+  { only, after, limit, maxBytes }: { only?: string; after?: string; limit: number; maxBytes: number },
+): Promise<AgentPage> {
+  // SQLite reads the sizes from the headers of the rows, but a window would copy whatever row it sees.
+  const sizes = ctx.query.select({
+    id: sql<string>`${agents.agentId}`.as("id"),
+    size: sql<number>`octet_length(${agents.systemPrompt})`.as("size"),
+  }).from(agents).where(and(
+    only === undefined ? undefined : eq(agents.agentId, only),
+    after === undefined ? undefined : gt(agents.agentId, after),
+  )).orderBy(asc(agents.agentId)).limit(limit + 1).as("sizes");
+  const page = ctx.query.select({
+    id: sizes.id,
+    before: sql<
+      number
+    >`sum(${sizes.size}) OVER (ORDER BY ${sizes.id} ROWS UNBOUNDED PRECEDING) - ${sizes.size}`
+      .as("before"),
+    found: sql<number>`count(*) OVER ()`.as("found"),
+  }).from(sizes).as("page");
+  const rows = await ctx.query.select({ agent: agents, found: page.found }).from(page)
+    .innerJoin(agents, eq(agents.agentId, page.id))
+    .where(lt(page.before, maxBytes)).orderBy(asc(page.id)).limit(limit);
+  return {
+    agents: rows.map(({ agent }) => toAgent(agent)),
+    hasMore: rows.length < Number(rows[0]?.found ?? 0),
+  };
+}
+
+/** Lists all agents with their models. */
+export async function listAgentModels(ctx: { query: Query }): Promise<Pick<Agent, "agent_id" | "model">[]> {
+  return await ctx.query.select({ agent_id: agents.agentId, model: agents.model }).from(agents)
+    .orderBy(asc(agents.agentId));
 }
 
 /**

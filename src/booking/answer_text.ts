@@ -12,14 +12,24 @@ export function contentOf(body: unknown): string {
 const TEXTS = /^(text|content|thinking|reasoning|reasoning_content|refusal|arguments|partial_json|delta)$/;
 const ARGUMENTS = /^(input|args)$/;
 
+/** Those of numbers for each token or vector, without a text of the model: they may be most of an answer. */
+const NUMBERS = /^(logprobs|logprobsResult|embeddings?)$/;
+
 /** Returns the text in a part of an answer, such as an event of a stream; empty if it has none. */
 export function textsOf(value: unknown): string {
   if (typeof value !== "object" || value === null) return "";
   let text = "";
-  for (const [key, field] of Object.entries(value)) {
+  if (Array.isArray(value)) {
+    for (const item of value) if (typeof item === "object") text += textsOf(item);
+    return text;
+  }
+  const fields = value as Record<string, unknown>;
+  for (const key of Object.keys(fields)) {
+    const field = fields[key];
     if (typeof field === "string") {
       if (TEXTS.test(key)) text += field;
-    } else text += ARGUMENTS.test(key) ? JSON.stringify(field) ?? "" : textsOf(field);
+    } else if (ARGUMENTS.test(key)) text += JSON.stringify(field) ?? "";
+    else if (!NUMBERS.test(key)) text += textsOf(field);
   }
   return text;
 }

@@ -2,42 +2,41 @@ import { linksOf } from "../kernel/error_links.ts";
 import { isRecord } from "../kernel/is_record.ts";
 
 /**
- * The evidence of an error on the charge for its call: `none` if the provider can't have charged, `possible` if it may have,
- * `unknown` if the error says neither.
+ * The evidence of an error on the charge for its call: `none` if the provider can't have charged, `partial` if the connection
+ * ended before it had all of the request, `possible` if it may have charged, `unknown` if the error says nothing.
  */
-export type ChargeEvidence = "none" | "possible" | "unknown";
+export type ChargeEvidence = "none" | "partial" | "possible" | "unknown";
 
 /** The deepest nesting of errors that hold the errors of several attempts. */
 const MAX_DEPTH = 3;
 
-/** Returns true if the provider may have charged for the call that has failed with this error. */
-export function mayHaveBeenCharged(error: unknown): boolean {
-  return chargeEvidence(error) === "possible";
-}
-
 /**
  * Reads the evidence from the form of an error: those of the AI SDK, of `fetch` (Deno, Node, workerd) and of Node's sockets.
  *
- * `none`: the provider has answered with an error status, has got only a part of the request, or there was no connection:
- * refused, no address, no TLS, refused by a proxy. No layer may have repeated the request, since the second connection may fail
- * after a request on the first was answered: see `createSingleSendFetch()` in kernel/single_send.ts.
+ * `none`: the provider has answered with an error status, or there was no connection: refused, no address, no TLS, refused by
+ * a proxy; or the caller has cancelled before all was sent. No layer may have repeated the request, since the second connection
+ * may fail after a request on the first was answered: see `createSingleSendFetch()` in kernel/single_send.ts.
+ * `partial`: a write has failed before any answer: the provider has not got all of the request, and can't have processed it.
  * `possible`: an answer with another status, whatever it was, and a connection that ended after it was made.
  *
  * The usage in an error is not looked at: see `readFailedAnswer()`.
  */
 export function chargeEvidence(error: unknown, depth = 0): ChargeEvidence {
   let evidence: ChargeEvidence = "unknown";
+  let hasAnswered = false;
   for (const link of linksOf(error)) {
     // The errors of several attempts: each may have been charged.
     const attempts = Array.isArray(link.errors) && depth < MAX_DEPTH
       ? link.errors.map((each) => chargeEvidence(each, depth + 1))
       : [];
-    if (attempts.includes("possible")) return "possible";
-    if (attempts.includes("none")) return "none";
+    const strongest = (["possible", "partial", "none"] as const).find((each) => attempts.includes(each));
+    if (strongest !== undefined) return strongest;
     const status = statusOf(link);
     if (status !== undefined) return status >= 400 ? "none" : "possible";
     if (isUnconnected(link)) return "none";
-    if (isAnswered(link) || isBroken(link)) evidence = "possible";
+    hasAnswered ||= isAnswered(link);
+    if (!hasAnswered && isPartlySent(link)) evidence = "partial";
+    else if (hasAnswered || (evidence !== "partial" && isBroken(link))) evidence = "possible";
   }
   return evidence;
 }
@@ -66,11 +65,11 @@ function isStatusOfSdk({ responseBody, responseHeaders }: Record<string, unknown
   }
 }
 
-/** Codes of connections that were never made: those of Node, undici, OpenSSL and Bun. */
+/** Codes of connections that were never made, and of requests that can't be written: those of Node, undici, OpenSSL and Bun. */
 const UNCONNECTED_CODES =
-  /^(ECONNREFUSED|ENOTFOUND|EAI_\w+|EADDRNOTAVAIL|EACCES|EPROTO|ConnectionRefused|FailedToOpenSocket|UND_ERR_(CONNECT_TIMEOUT|INVALID_ARG|PRX_TLS)|ERR_(INVALID_URL|SSL_\w+|TLS_\w+)|CERT_\w+|UNABLE_TO_\w+|\w*SELF_SIGNED_CERT\w*|HOSTNAME_MISMATCH)$/;
+  /^(ECONNREFUSED|ENOTFOUND|EAI_\w+|EADDRNOTAVAIL|EACCES|EPROTO|ConnectionRefused|FailedToOpenSocket|UND_ERR_(CONNECT_TIMEOUT|INVALID_ARG|PRX_TLS)|ERR_(INVALID_(URL|CHAR|HTTP_TOKEN)|UNESCAPED_CHARACTERS|SSL_\w+|TLS_\w+)|CERT_\w+|UNABLE_TO_\w+|\w*SELF_SIGNED_CERT\w*|HOSTNAME_MISMATCH)$/;
 
-/** Errors of `Deno` for the same, and Purser's for a request that was sent in part. */
+/** Errors of `Deno` for the same, and Purser's for a request that was cancelled before all was sent. */
 const UNCONNECTED_NAMES = /^(ConnectionRefused|AddrNotAvailable|NotCapable|UnsentError)$/;
 
 /** Messages for the same: hyper's name of the phase (Deno), TLS in Node, and what `fetch` refuses to send. */
@@ -80,6 +79,15 @@ const UNCONNECTED_MESSAGES =
 function isUnconnected({ code, name, message, syscall }: Record<string, unknown>): boolean {
   return syscall === "connect" || syscall === "getaddrinfo" || UNCONNECTED_CODES.test(String(code)) ||
     UNCONNECTED_NAMES.test(String(name)) || UNCONNECTED_MESSAGES.test(String(message));
+}
+
+/** Codes of writes that have failed, since the connection had ended: EPIPE is of nothing else. */
+const WRITE_CODES = /^(ECONNRESET|ECONNABORTED)$/;
+const WRITE_MESSAGES = /\bbroken pipe\b/i;
+
+function isPartlySent({ code, name, message, syscall }: Record<string, unknown>): boolean {
+  return code === "EPIPE" || name === "PartlySentError" || name === "BrokenPipe" ||
+    (syscall === "write" && WRITE_CODES.test(String(code))) || WRITE_MESSAGES.test(String(message));
 }
 
 /** Errors of the AI SDK about what an answer contained. */
@@ -95,11 +103,11 @@ function isAnswered({ name, message }: Record<string, unknown>): boolean {
 
 /** Codes of connections that ended later. */
 const BROKEN_CODES =
-  /^(ECONNRESET|ECONNABORTED|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ENETDOWN|ConnectionClosed|ERR_(HTTP2|STREAM)_\w+|HPE_\w+|UND_ERR_\w+)$/;
+  /^(ECONNRESET|ECONNABORTED|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ENETDOWN|ConnectionClosed|ERR_(HTTP2|STREAM)_\w+|HPE_\w+|UND_ERR_\w+)$/;
 
 /** Errors of `Deno`, and of signals, for the same; an `AI_APICallError` without a status is one of `fetch`. */
 const BROKEN_NAMES =
-  /^(AI_APICallError|AbortError|TimeoutError|ResponseAborted|Connection(Reset|Aborted)|BrokenPipe|TimedOut|UnexpectedEof|Http)$/;
+  /^(AI_APICallError|AbortError|TimeoutError|ResponseAborted|Connection(Reset|Aborted)|TimedOut|UnexpectedEof|Http)$/;
 
 /**
  * Messages for the same: `fetch` of Deno, Node, browsers and workerd, and the SDKs of OpenAI and Anthropic. Those of workerd

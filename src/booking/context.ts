@@ -5,6 +5,7 @@ import type { Log } from "../kernel/log.ts";
 import type { Secrets } from "../redaction/values/mod.ts";
 import type { LazyPriceBook, PriceBook } from "../pricing/mod.ts";
 import type { RollUps } from "./roll_up.ts";
+import type { CallSpool } from "./spool/mod.ts";
 import type { SessionContext } from "../sessions/mod.ts";
 import type { Telemetry } from "../telemetry/mod.ts";
 
@@ -19,6 +20,8 @@ export interface BookingContext extends SessionContext, AlertContext {
   secrets: Secrets;
   telemetry: Telemetry;
   rollUps: RollUps;
+  /** The calls that were made and could not be booked. */
+  callSpool: CallSpool;
   /** Registers work that outlives its request, on platforms that end a process with the request. */
   keepAlive?(work: Promise<unknown>): void;
 }

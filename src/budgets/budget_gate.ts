@@ -4,26 +4,27 @@ import type { Statement, Store } from "../store/mod.ts";
 import {
   type CallBounds,
   decideCall,
+  decideElsewhere,
   outputOf,
   type Refusal,
   type ReservedAmounts,
   type Standing,
 } from "./decide_call.ts";
-import { KeptGrants } from "./kept_grants.ts";
+import { KeptGrants } from "./reservations/kept_grants.ts";
 import type { KnownBudgets } from "./known_budgets.ts";
 import { countRefusals, wouldRefuse } from "./refusals.ts";
 import {
   freeGoneReservations,
   freeRunStatements,
   freeStatements,
-  keepStatements,
   loseStatements,
   renewStatement,
   RESERVATION_MS,
   reservationWriter,
-  writeReservation,
-} from "./reservations.ts";
-import type { ElsewhereRequest, ReservedUntil } from "./reserve_elsewhere.ts";
+  writeElsewhere,
+} from "./reservations/reservations.ts";
+import type { ElsewhereRequest, ReservedUntil } from "./reservations/reserve_elsewhere.ts";
+import { keptEstimate } from "./reservations/settle_reservations.ts";
 import { readStandingsOf } from "./standings.ts";
 import type { CallScopes, CallToDecide } from "./call_to_decide.ts";
 
@@ -44,11 +45,12 @@ export interface CallRequest extends CallScopes {
 /** Permission to make one call. Its reservation is held until the call is booked or released. */
 export interface Grant {
   reservationId: string;
-  /** The time under which the call is priced and booked; its reservation counts from `reservedAt` on. */
-  at: number;
+  /** The time from which its reservation counts. */
   reservedAt: number;
   scopes: CallScopes;
   amounts: ReservedAmounts;
+  /** The estimate of the call itself, which may be less than a reservation that was kept for it. */
+  ownNanoUsd: NanoUsd;
   /** The upper limit of output tokens, where a strict budget counts the call. */
   outputLimit?: number;
   /** True if a strict budget counts the call: what it may cost at most is reserved. */
@@ -79,9 +81,16 @@ export interface BudgetGate {
   ): Promise<{ go: true } & ReservedUntil | { go: false; refusals: Refusal[] }>;
   /** Reports that the call of a grant was committed. `isKept`: the commit has kept its reservation for the next call. */
   booked(grant: Grant, isKept: boolean, costNanoUsd: NanoUsd | null): void;
-  /** Frees the reservation of a call that has ended without a known cost. */
+  /** Frees the reservation of a call that was not sent, or not charged; where that fails, it is tried again later. */
   release(grant: Pick<Grant, "reservationId">): Promise<void>;
-  /** Returns the statements that free all reservations of a run, for the unit that ends it. */
+  /** Keeps the reservation of a call that waits in the spool until it is booked, also beyond the end of its run. */
+  keep(grant: Grant): void;
+  /**
+   * Ends a call that may have been charged and is not booked: what strict budgets reserve for it stays held, what others
+   * reserve is freed.
+   */
+  hold(grant: Grant): Promise<void>;
+  /** Returns the statements that free the reservations of a run, for the unit that ends it. */
   endRun(runId: string): Statement[];
   /**
    * Renews the leases of this process's reservations, in one statement; called every `RENEW_MS` or more often. Writes
@@ -95,7 +104,7 @@ export interface BudgetGate {
 /** The interval at which reservations are renewed: one that fails leaves time for another. */
 export const RENEW_MS = RESERVATION_MS / 3;
 
-/** The longest call whose reservation is renewed. A stream that its caller has dropped must not hold its budget forever. */
+/** The longest call whose reservation is renewed: others count what a stream that its caller has dropped reserves no longer. */
 const LONGEST_CALL_MS = 2 * 3_600_000;
 
 /** The longest wait for what calls in flight have reserved of a budget that others share. */
@@ -106,34 +115,6 @@ const LONGEST_POLL_MS = 500;
 
 /** The number of attempts at once of a call that fits by the state of the database, while others take its room. */
 const ATTEMPTS = 5;
-
-/** Returns whether the commit that books a call may keep its reservation. */
-export function mayBeKept(
-  { hasNext, lostNanoUsd }: Pick<Grant, "hasNext" | "lostNanoUsd">,
-  costNanoUsd: NanoUsd | null,
-): boolean {
-  return hasNext && !lostNanoUsd && costNanoUsd !== null;
-}
-
-/**
- * Returns the statements that settle the reservations of calls booked in the same unit: those that keep some for the next
- * calls, where no budget is near a limit, and those that free the others.
- */
-export function settleReservations(
-  booked: readonly { grant: Grant; costNanoUsd: NanoUsd | null }[],
-): { keep: Statement[]; free: Statement[] } {
-  const lost: { reservationId: string; lostNanoUsd: NanoUsd }[] = [];
-  const freed: string[] = [];
-  const kept: { reservationId: string; higherNanoUsd?: NanoUsd }[] = [];
-  for (const { grant, costNanoUsd } of booked) {
-    const { reservationId, lostNanoUsd, amounts } = grant;
-    if (lostNanoUsd) lost.push({ reservationId, lostNanoUsd });
-    else if (costNanoUsd === null || !mayBeKept(grant, costNanoUsd)) freed.push(reservationId);
-    else if (costNanoUsd <= amounts.estimateNanoUsd) kept.push({ reservationId });
-    else kept.push({ reservationId, higherNanoUsd: costNanoUsd });
-  }
-  return { keep: keepStatements(kept), free: [...loseStatements(lost), ...freeStatements(freed)] };
-}
 
 /**
  * Creates the budget gate of a process. It writes the reservation on the condition that it fits in every budget, without a
@@ -152,7 +133,11 @@ export function createBudgetGate(options: {
   const newReservationId = () => `${instanceId}/${options.newId("req")}`;
   /** Reservations that this process renews, with the monotonic times at which they were made. */
   const inFlight = new Map<string, number>();
-  const kept = new KeptGrants(clock, (grants) => store.write(free(grants)).then(wake));
+  /** Reservations of calls that were sent and are not booked: the end of their run doesn't free them. */
+  const held = new Set<string>();
+  /** Reservations to free, which may be there or may still come, with the times since when: the write of each has failed. */
+  const unfreed = new Map<string, number>();
+  const kept = new KeptGrants(clock, free);
   let renewedAt = -Infinity;
   let hasReserved = false;
   /** Wakes the calls of this process that wait for room. */
@@ -166,16 +151,20 @@ export function createBudgetGate(options: {
       hasReserved = true;
     }
     const { changes } = known;
-    const { isReserved, hasBudget, isStrict, mayKeep } = await store.writeInSet(reservationWriter, call);
+    const { isReserved, hasBudget, isStrict, mayKeep } = await store.writeInSet(reservationWriter, call)
+      .catch((error) => {
+        unfreed.set(call.reservationId, clock.monotonic()); // it may be committed nevertheless, even later
+        throw error;
+      });
     if (!isReserved) return { hasBudget };
     inFlight.set(call.reservationId, clock.monotonic());
     const { agentId, sessionId, keyId, runId, budget, above } = request;
     const grant: Grant = {
       reservationId: call.reservationId,
-      at: call.at,
       reservedAt: call.at,
       scopes: { agentId, sessionId, keyId, runId, budget, above },
       amounts: call.amounts,
+      ownNanoUsd: call.amounts.estimateNanoUsd,
       ...(isStrict && outputLimit !== undefined && { outputLimit }),
       isStrict,
       hasNext: request.hasNext === true && mayKeep && !call.isUnpriced,
@@ -184,10 +173,26 @@ export function createBudgetGate(options: {
     return { hasBudget, grant };
   }
 
-  /** Returns the statements that free reservations, which are not renewed from now on, whether that succeeds or not. */
-  function free(grants: readonly Pick<Grant, "reservationId">[]): Statement[] {
-    for (const { reservationId } of grants) inFlight.delete(reservationId);
-    return freeStatements(grants.map(({ reservationId }) => reservationId));
+  /** Frees reservations, which are not renewed from now on. */
+  async function free(grants: readonly Pick<Grant, "reservationId">[]): Promise<void> {
+    const ids = grants.map(({ reservationId }) => reservationId);
+    for (const id of ids) inFlight.delete(id);
+    try {
+      await store.write(freeStatements(ids));
+    } catch (error) {
+      for (const id of ids) unfreed.set(id, clock.monotonic());
+      throw error;
+    }
+    wake();
+  }
+
+  /** Tries again to free what could not be freed; also what may still be committed after it was given up. */
+  async function freeAgain(): Promise<void> {
+    if (unfreed.size === 0) return;
+    const until = clock.monotonic() - 2 * RESERVATION_MS;
+    await store.write(freeStatements([...unfreed.keys()]));
+    for (const [id, since] of unfreed) if (since <= until) unfreed.delete(id);
+    wake();
   }
 
   /** Ends early once room was made, at once where that was after the caller has read the state that it waits on. */
@@ -291,37 +296,47 @@ export function createBudgetGate(options: {
       const made = { reservationId: call.reservationId, expiresAt: call.at + ttlMs };
       await known.refresh();
       for (;;) {
-        const { isReserved } = await writeReservation(store, call, alongWith?.(made));
+        const isReserved = await writeElsewhere(store, call, alongWith?.(made) ?? []);
         if (isReserved && known.mayWatch) await countWatched(call, bounds).catch(() => {});
         if (isReserved) return { go: true, ...made };
         await freeGoneReservations({ store, instanceId });
-        const decision = decideCall({ standings: await readStandingsOf({ store }, call), call: bounds });
-        if (decision.go) continue; // others have ended meanwhile
-        return await refuse(decision.wait ? decision.held : decision.refusals);
+        const standings = await readStandingsOf({ store }, call);
+        const refusals = decideElsewhere({ standings, call: bounds });
+        if (refusals.length > 0) return await refuse(refusals); // else others have ended meanwhile
       }
     },
 
     booked(grant, isKept, costNanoUsd) {
       const { reservationId, amounts } = grant;
+      held.delete(reservationId);
       wake();
       if (!isKept) return void inFlight.delete(reservationId);
-      const higher = costNanoUsd !== null && costNanoUsd > amounts.estimateNanoUsd;
-      kept.add(higher ? { ...grant, amounts: { ...amounts, estimateNanoUsd: costNanoUsd } } : grant);
+      const estimateNanoUsd = keptEstimate(grant, costNanoUsd!) ?? amounts.estimateNanoUsd;
+      kept.add({ ...grant, amounts: { ...amounts, estimateNanoUsd } });
     },
 
-    async release(grant) {
-      await store.write(free([grant]));
+    release: (grant) => free([grant]),
+
+    keep: ({ reservationId }) => void held.add(reservationId),
+
+    async hold(grant) {
+      const { reservationId, isStrict, amounts } = grant;
+      if (!isStrict || !amounts.worstNanoUsd) return await free([grant]);
+      held.add(reservationId);
+      inFlight.delete(reservationId);
+      await store.write(loseStatements([{ reservationId, lostNanoUsd: amounts.worstNanoUsd }]));
       wake();
     },
 
     endRun(runId) {
       for (const { reservationId } of kept.takeAll(runId)) inFlight.delete(reservationId);
-      return hasReserved ? freeRunStatements(runId) : []; // a process that has reserved nothing frees nothing
+      return hasReserved ? freeRunStatements(runId, held) : []; // a process that has reserved nothing frees nothing
     },
 
     async renew() {
       const now = clock.monotonic();
       if (now - renewedAt < RENEW_MS / 2) return; // another caller has just done it
+      await freeAgain();
       const old: string[] = [];
       for (const [reservationId, since] of inFlight) {
         if (now - since > LONGEST_CALL_MS) inFlight.delete(reservationId);
@@ -332,7 +347,9 @@ export function createBudgetGate(options: {
       renewedAt = now;
     },
 
-    close: () => kept.close(),
+    async close() {
+      await Promise.all([kept.close(), freeAgain().catch(() => {})]);
+    },
   };
 
   async function refuse(refusals: Refusal[]): Promise<Admission & { go: false }> {

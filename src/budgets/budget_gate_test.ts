@@ -7,16 +7,21 @@ import { recordCalls } from "../ledger/mod.ts";
 import { openStore, type Statement, type Store } from "../store/mod.ts";
 import { countingIds } from "../kernel/ids.ts";
 import { modelCall } from "../../tests/harness/model_calls.ts";
-import { createBudgetGate, type Grant, RENEW_MS, settleReservations } from "./budget_gate.ts";
+import { createBudgetGate, type Grant, RENEW_MS } from "./budget_gate.ts";
+import { settleReservations } from "./reservations/settle_reservations.ts";
 import { KnownBudgets } from "./known_budgets.ts";
-import { sweepReservations } from "./reservations.ts";
-import type { CallBounds } from "./decide_call.ts";
+import { sweepReservations } from "./reservations/reservations.ts";
+import type { CallBounds, Refusal } from "./decide_call.ts";
 
 const RUN = "run_1";
 const BUDGET = { limitNanoUsd: 100n, mode: "stop" as const };
 
-function call(estimateNanoUsd: bigint): CallBounds {
-  return { estimateNanoUsd, isUnpriced: false };
+function call(estimateNanoUsd: bigint, worst?: bigint): CallBounds {
+  return {
+    estimateNanoUsd,
+    isUnpriced: false,
+    ...(worst !== undefined && { worst: { costNanoUsd: worst } }),
+  };
 }
 
 function settleAll(grant: Grant, costNanoUsd: bigint): Statement[] {
@@ -71,7 +76,7 @@ async function open() {
     /** Books a call as `bookCall` does. */
     async book(grant: Grant, costNanoUsd: bigint) {
       const record = recordCalls([
-        modelCall({ callId: ids.next("call"), at: grant.at, runId: RUN, costNanoUsd }),
+        modelCall({ callId: ids.next("call"), at: grant.reservedAt, runId: RUN, costNanoUsd }),
       ]);
       const isKept = {
         sql: "SELECT EXISTS (SELECT 1 FROM reservations WHERE reservation_id = ?)",
@@ -84,18 +89,26 @@ async function open() {
       more: {
         hasNext?: boolean;
         estimate?: bigint;
+        worst?: bigint;
         signal?: AbortSignal;
         runId?: string | null;
         budget?: null;
       } = {},
     ) {
-      const { estimate = 10n, ...rest } = more;
+      const { estimate = 10n, worst, ...rest } = more;
       const scopes = { runId: RUN, agentId: "agent", sessionId: null, keyId: null, budget: BUDGET };
-      return await gate.admit({ ...scopes, bound: () => call(estimate), ...rest });
+      return await gate.admit({ ...scopes, bound: () => call(estimate, worst), ...rest });
     },
     async reserved() {
       const { rows } = await store.read({
         sql: "SELECT coalesce(sum(estimate_nano_usd), 0) FROM reservations",
+      });
+      return rows[0]![0] as bigint;
+    },
+    /** The sum of the bounds that the budget over all calls holds. */
+    async held() {
+      const { rows } = await store.read({
+        sql: "SELECT coalesce(sum(worst_nano_usd), 0) FROM reservations WHERE scope = ''",
       });
       return rows[0]![0] as bigint;
     },
@@ -119,9 +132,9 @@ function follow<T>(admission: Promise<T>) {
   return followed;
 }
 
-const budgetOf = (per: string, limitNanoUsd: number) =>
+const budgetOf = (per: string, limitNanoUsd: number, mode = "stop") =>
   `INSERT INTO budgets (budget_id, name, limit_nano_usd, per, scope, mode, action, warn_at, allow_unpriced, enabled,
-  created_at, updated_at) VALUES ('bud_1', 'B', ${limitNanoUsd}, '${per}', '', 'stop', 'refuse', '[]', 0, 1, 0, 0)`;
+  created_at, updated_at) VALUES ('bud_1', 'B', ${limitNanoUsd}, '${per}', '', '${mode}', 'refuse', '[]', 0, 1, 0, 0)`;
 
 function granted(admission: Awaited<ReturnType<Awaited<ReturnType<typeof open>>["admit"]>>): Grant {
   assert.ok(admission.go && admission.grant);
@@ -134,7 +147,7 @@ Deno.test("createBudgetGate() reserves for a loop's next call in the commit that
   assert.equal(t.writes(), 1);
   for (let i = 0; i < 5; i++) {
     await t.book(grant, 10n);
-    assert.equal(await t.reserved(), 10n);
+    assert.equal(await t.reserved(), 15n, "with room for a longer prompt");
     grant = granted(await t.admit({ hasNext: true }));
   }
   assert.equal(t.writes(), 1, "no further commit of its own");
@@ -157,7 +170,7 @@ Deno.test("createBudgetGate() does not reserve for a next call once the budget i
 Deno.test("createBudgetGate() leaves nothing reserved behind a loop that ends", async () => {
   await using t = await open();
   await t.book(granted(await t.admit({ hasNext: true })), 10n);
-  assert.equal(await t.reserved(), 10n);
+  assert.equal(await t.reserved(), 15n);
   await t.write(t.gate.endRun(RUN));
   assert.equal(await t.reserved(), 0n);
 });
@@ -165,7 +178,7 @@ Deno.test("createBudgetGate() leaves nothing reserved behind a loop that ends", 
 Deno.test("createBudgetGate() lets a call inside a loop's tool have what the loop has reserved for its next", async () => {
   await using t = await open();
   await t.book(granted(await t.admit({ hasNext: true, estimate: 60n })), 60n);
-  assert.equal(await t.reserved(), 60n); // 60 settled and 60 reserved of 100
+  assert.equal(await t.reserved(), 90n); // 60 settled and 90 reserved of 100
   const giveUp = new AbortController();
   const nested = t.admit({ estimate: 60n, signal: giveUp.signal });
   for (let i = 0; i < 20; i++) await new Promise<void>((resolve) => setImmediate(resolve));
@@ -304,17 +317,85 @@ Deno.test("createBudgetGate() renews the reservation of a long call, of no short
   assert.equal(await left(), 0n, "a call of three hours was dropped by its caller");
 });
 
-Deno.test("createBudgetGate() does not renew what it could not release", async () => {
+Deno.test("createBudgetGate() does not renew what it could not release, and releases it later", async () => {
   await using t = await open();
   const grant = granted(await t.admit({ estimate: 100n }));
   const { write } = t.store;
   t.store.write = () => Promise.reject(new Error("the disk is full"));
   await assert.rejects(t.gate.release(grant), /the disk is full/);
+  t.clock.advance(RENEW_MS);
+  await assert.rejects(t.gate.renew(), /the disk is full/);
   t.store.write = write;
-  const writes = t.writes();
+  assert.equal(await t.reserved(), 100n);
+  await t.gate.renew();
+  assert.equal(await t.reserved(), 0n);
+});
+
+Deno.test("createBudgetGate() frees a reservation whose commit was reported as failed, also where that came after it was freed", async () => {
+  await using t = await open();
+  await t.run(budgetOf("day", 100, "strict"));
+  t.known.changed();
+  const { writeInSet } = t.store;
+  let commit = () => Promise.resolve<unknown>(undefined);
+  t.store.writeInSet = (writer, item) => {
+    commit = () => writeInSet.call(t.store, writer, item);
+    return Promise.reject(new Error("no answer in time"));
+  };
+  await assert.rejects(t.admit({ runId: null, budget: null, worst: 60n }), /no answer in time/);
+  t.store.writeInSet = writeInSet;
   t.clock.advance(RENEW_MS);
   await t.gate.renew();
-  assert.equal(t.writes(), writes);
+  await commit();
+  assert.equal(await t.held(), 60n, "it counts, and would for the whole day");
+  t.clock.advance(RENEW_MS);
+  await t.gate.renew();
+  assert.equal(await t.held(), 0n);
+  assert.ok((await t.admit({ runId: null, budget: null, worst: 100n })).go);
+});
+
+Deno.test("createBudgetGate() keeps what a strict budget reserves for a sent call beyond its lease, and what stop reserves not", async () => {
+  await using t = await open();
+  await t.run(budgetOf("day", 100, "strict"));
+  t.known.changed();
+  const ask = (worst: bigint) => t.admit({ runId: null, budget: null, estimate: 10n, worst });
+  const grant = granted(await ask(60n));
+  await t.run("UPDATE reservations SET expires_at = 1"); // its process was killed
+  await sweepReservations(t);
+  const refused = await ask(41n);
+  assert.ok(!refused.go, "it is refused at once: no call is in progress that could end");
+  const [{ standing, reason }] = refused.refusals as [Refusal];
+  assert.equal(reason, "would_overshoot");
+  const { estimatedNanoUsd, worstNanoUsd, lostNanoUsd } = standing;
+  assert.deepEqual([estimatedNanoUsd, worstNanoUsd, lostNanoUsd], [0n, 0n, 60n]);
+  assert.ok((await ask(40n)).go);
+  await t.book(grant, 5n);
+  assert.equal(await t.held(), 40n, "its booking frees it, however late");
+});
+
+for (const mode of ["stop", "strict"] as const) {
+  Deno.test(`createBudgetGate() ${mode === "strict" ? "holds" : "frees"} what a ${mode} budget reserves for a call that is neither booked nor free`, async () => {
+    await using t = await open();
+    await t.run(budgetOf("day", 100, mode));
+    t.known.changed();
+    const grant = granted(await t.admit({ runId: RUN, budget: null, estimate: 10n, worst: 60n }));
+    await t.gate.hold(grant);
+    assert.deepEqual([await t.reserved(), await t.held()], mode === "strict" ? [0n, 60n] : [0n, 0n]);
+    await t.write(t.gate.endRun(RUN));
+    assert.equal(await t.held(), mode === "strict" ? 60n : 0n, "also beyond the end of its run");
+  });
+}
+
+Deno.test("createBudgetGate() leaves the reservation of a call in the spool to its booking, beyond the end of its run", async () => {
+  await using t = await open();
+  await t.run(budgetOf("day", 100, "strict"));
+  t.known.changed();
+  const spooled = granted(await t.admit({ budget: null, worst: 60n }));
+  granted(await t.admit({ budget: null, worst: 40n })); // reserved, and never sent
+  t.gate.keep(spooled);
+  await t.write(t.gate.endRun(RUN));
+  assert.equal(await t.held(), 60n);
+  await t.book(spooled, 5n);
+  assert.equal(await t.held(), 0n);
 });
 
 Deno.test("createBudgetGate() keeps a lost call charged to the budget of its run until that ends, whatever its lease was", async () => {

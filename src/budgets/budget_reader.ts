@@ -1,3 +1,4 @@
+import { PurserError } from "../kernel/errors.ts";
 import { keyScope } from "../ledger/mod.ts";
 import type { BudgetRow } from "./budget_fields.ts";
 
@@ -18,4 +19,15 @@ export function asSeenBy(row: BudgetRow, reader: BudgetReader | undefined): Budg
   if (row.each === "agent") return { ...row, scope: agentId, each: null };
   if (row.each === "key" && keyId !== null) return { ...row, scope: keyScope(keyId), each: null };
   return undefined;
+}
+
+/** Refuses to list what has the amounts of other agents. Throws `forbidden`. */
+export function checkAmountsOf(row: BudgetRow, reader: BudgetReader | undefined, what: string): void {
+  if (!reader || asSeenBy(row, reader) !== undefined) return;
+  throw new PurserError(
+    "forbidden",
+    `Cannot list the ${what} of budget ${row.budgetId}: it is over all agents, and this API key is for agent ` +
+      `${reader.agentId} only`,
+    { details: { agent_id: reader.agentId } },
+  );
 }

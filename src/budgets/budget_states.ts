@@ -33,6 +33,8 @@ type Limits = Pick<BudgetRow, "limitNanoUsd" | "mode" | "warnAt">;
 export interface Figures {
   spentNanoUsd: NanoUsd;
   reservedNanoUsd: NanoUsd;
+  /** The part of it for calls that are not in progress, with `strict`. */
+  heldNanoUsd: NanoUsd;
   extraNanoUsd: NanoUsd;
   /** 0 where all there is counts. */
   from: number;
@@ -114,6 +116,7 @@ export async function readFigures(
         : row.mode === "strict"
         ? standing.worstNanoUsd + standing.lostNanoUsd
         : standing.estimatedNanoUsd,
+      heldNanoUsd: standing?.lostNanoUsd ?? 0n,
       extraNanoUsd: raises.get(row.budgetId ?? "") ?? 0n,
       from,
       resetsAt,
@@ -167,6 +170,7 @@ export async function readStates(
     const unpricedCalls = unpriced.get(row);
     return {
       ...describeFigures(row, figures),
+      ...(row.mode === "strict" && { held_usd: toUsd(figures.heldNanoUsd) }),
       ...describePace(limitOf(row, figures), paces.get(row), now),
       ...(countersOf(budget) !== undefined && {
         counter: entity === undefined || isEmpty(figures) ? null : {
@@ -227,7 +231,8 @@ function limitOf({ per, limitNanoUsd }: BudgetRow, figures: Figures) {
   };
 }
 
-const fromOf = ({ per, countsFrom }: BudgetRow, now: number) => windowOf(per, now, countsFrom).from;
+/** Returns the start of the present window of a budget. */
+export const fromOf = ({ per, countsFrom }: BudgetRow, now: number) => windowOf(per, now, countsFrom).from;
 
 const isEmpty = ({ spentNanoUsd, reservedNanoUsd }: Figures) => spentNanoUsd === 0n && reservedNanoUsd === 0n;
 

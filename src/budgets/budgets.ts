@@ -31,10 +31,11 @@ import {
   toDefinition,
   valuesOf,
 } from "./budget_fields.ts";
-import { FORGET_HEADROOM } from "./reservations.ts";
+import { FORGET_HEADROOM } from "./reservations/reservations.ts";
 import { sessionOwner } from "./budget_counters.ts";
 import { listCounters, readStates } from "./budget_states.ts";
-import type { BudgetReader } from "./budget_reader.ts";
+import { asSeenBy, type BudgetReader } from "./budget_reader.ts";
+import { listHolds } from "./reservations/holds.ts";
 import type { KnownBudgets } from "./known_budgets.ts";
 import { findUnknown, withKeyId } from "./known_scopes.ts";
 import { toHex } from "../kernel/encoding.ts";
@@ -118,7 +119,7 @@ async function selectBudgets(query: Query, filter: BudgetFilter): Promise<Budget
     .orderBy(asc(createdAt), asc(budgetId)).limit(limit);
 }
 
-/** Returns one budget with its state. Throws `not_found`. */
+/** Returns one budget with its state, and with what it holds. Throws `not_found`. */
 export function getBudget(ctx: ReadContext, budgetId: string): Promise<WholeBudget>;
 export function getBudget(ctx: ReadContext, budgetId: string, reader?: BudgetReader): Promise<Budget>;
 export async function getBudget(
@@ -126,7 +127,13 @@ export async function getBudget(
   budgetId: string,
   reader?: BudgetReader,
 ): Promise<Budget> {
-  return (await withStates(ctx, [await readBudget(ctx.query, budgetId, reader)], reader))[0]!;
+  const row = await readBudget(ctx.query, budgetId, reader);
+  const seen = row.mode === "strict" ? asSeenBy(row, reader) : undefined;
+  const [[budget], holds] = await Promise.all([
+    withStates(ctx, [row], reader),
+    seen && listHolds(ctx, seen, reader),
+  ]);
+  return { ...budget!, ...(holds && { holds }) };
 }
 
 /**
@@ -288,7 +295,7 @@ export async function updateBudget(
 }
 
 /**
- * Removes a budget and its raises, with a check only the one that has passed it; its alerts stay in the history.
+ * Removes a budget with its raises and releases, with a check only the one that has passed it; its alerts stay in the history.
  *
  * @throws {PurserError} `not_found`
  */
@@ -301,6 +308,7 @@ export async function removeBudget(ctx: BudgetContext, budgetId: string, check?:
       ...(check ? [isUnchanged(before)] : []),
       { sql: "DELETE FROM budgets WHERE budget_id = ?", args: [budgetId] },
       { sql: "DELETE FROM budget_raises WHERE budget_id = ?", args: [budgetId] },
+      { sql: "DELETE FROM budget_releases WHERE budget_id = ?", args: [budgetId] },
       forgetWarnings(budgetId),
     ]);
   });

@@ -50,7 +50,10 @@ export interface Standing {
   estimatedNanoUsd: NanoUsd;
   /** The bounds of the calls in flight. */
   worstNanoUsd: NanoUsd;
-  /** The possible cost beyond the booked one of calls whose count never arrived. */
+  /**
+   * The amount that stays held for calls that are not in progress: the possible cost beyond the booked one of those whose count never
+   * arrived, and the bounds of those that were sent and never booked.
+   */
   lostNanoUsd: NanoUsd;
 }
 
@@ -127,6 +130,33 @@ export function decideCall(
   }
   if (held.length > 0) return { go: false, wait: true, held: tightestFirst(held) };
   return { go: true, amounts: { ...amounts, worstNanoUsd: shortened }, outputLimit };
+}
+
+/**
+ * Decides on a reservation for a call that is made elsewhere, which never waits: returns the budgets that refuse it, none if
+ * it is made. Pure. Unlike a call here, of which the last one may cost more than is left, all of it has to fit: nobody
+ * knows whether the call is made.
+ */
+export function decideElsewhere(
+  { standings, call }: { standings: readonly Standing[]; call: CallBounds },
+): Refusal[] {
+  const refusals = standings.flatMap((standing): Refusal[] => {
+    if (standing.action !== "refuse") return [];
+    const refused = refuseAtOnce(standing, call);
+    if (refused) return [refused];
+    const { mode, estimatedNanoUsd, worstNanoUsd } = standing;
+    const [neededNanoUsd, inFlight] = mode === "strict"
+      ? [worstOf(call)!, worstNanoUsd]
+      : [call.estimateNanoUsd, estimatedNanoUsd];
+    const left = leftOf(standing);
+    if (neededNanoUsd <= left && (mode === "strict" || left > 0n)) return [];
+    return [{
+      standing,
+      reason: neededNanoUsd > left + inFlight ? "would_overshoot" : "held",
+      neededNanoUsd,
+    }];
+  });
+  return tightestFirst(refusals);
 }
 
 /** Returns the refusal of a budget that no call in flight can change. */

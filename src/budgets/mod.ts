@@ -18,11 +18,10 @@ export {
   createBudgetGate,
   type Grant,
   LONGEST_WAIT_MS,
-  mayBeKept,
   RENEW_MS,
-  settleReservations,
 } from "./budget_gate.ts";
-export { AHEAD_MS, callerOf, isInWindowsOf } from "./kept_grants.ts";
+export { mayBeKept, settleReservations } from "./reservations/settle_reservations.ts";
+export { AHEAD_MS, callerOf, isInWindowsOf } from "./reservations/kept_grants.ts";
 export { budgetExceeded, readRefusingKeys, type RefusedModel } from "./refusals.ts";
 export { listRefusals, type RefusalFilter } from "./list_refusals.ts";
 export { KnownBudgets } from "./known_budgets.ts";
@@ -32,17 +31,24 @@ export {
   type ReservedElsewhere,
   SELECT_RESERVING,
   sweepReservations,
-} from "./reservations.ts";
+} from "./reservations/reservations.ts";
 export {
   type ElsewhereRequest,
   releaseElsewhere,
   type ReservedUntil,
   reserveElsewhere,
-} from "./reserve_elsewhere.ts";
+} from "./reservations/reserve_elsewhere.ts";
 export { type CounterState, LOOKED_UP, readStandings, readStandingsOf } from "./standings.ts";
 export { entityOf, runScope, scopeText, sessionScope } from "./scopes.ts";
 export { type CallScopes, type CallToDecide, type RunAbove, toCallRow } from "./call_to_decide.ts";
-export { CALL_COLUMNS, CEILING, EACH_STANDING, shareOf, SPENT_IN_ALL, standingsOf } from "./standing_sql.ts";
+export {
+  CALL_COLUMNS,
+  CEILING,
+  EACH_STANDING,
+  shareOf,
+  SPENT_IN_ALL,
+  standingsOf,
+} from "./reservations/standing_sql.ts";
 export { type BudgetWindow, windowOf } from "./windows.ts";
 export {
   type BudgetContext,
@@ -60,3 +66,4 @@ export { checkBudgets } from "./budget_checks.ts";
 export type { BudgetReader } from "./budget_reader.ts";
 export { findUnknown } from "./known_scopes.ts";
 export { listRaises, raiseBudget } from "./raises.ts";
+export { listReleases, releaseHolds } from "./reservations/releases.ts";

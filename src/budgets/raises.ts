@@ -6,7 +6,7 @@ import { NANO_PER_USD, parseUsd, toUsd } from "../kernel/money.ts";
 import { type Statement, tables } from "../store/mod.ts";
 import type { BudgetRow } from "./budget_fields.ts";
 import { readKeyNames } from "../keys/mod.ts";
-import { asSeenBy, type BudgetReader } from "./budget_reader.ts";
+import { type BudgetReader, checkAmountsOf } from "./budget_reader.ts";
 import { type BudgetContext, forgetWarnings, readBudget, writeBudgets } from "./budgets.ts";
 import { holdsAt } from "./budget_states.ts";
 import { windowOf } from "./windows.ts";
@@ -111,14 +111,7 @@ export async function listRaises(
     limit: number;
   },
 ): Promise<BudgetRaise[]> {
-  const budget = await readBudget(ctx.query, budgetId, reader);
-  if (reader && asSeenBy(budget, reader) === undefined) {
-    throw new PurserError(
-      "forbidden",
-      `Cannot list the raises of budget ${budgetId}: it is over all agents, and this API key is for agent ${reader.agentId} only`,
-      { details: { agent_id: reader.agentId } },
-    );
-  }
+  checkAmountsOf(await readBudget(ctx.query, budgetId, reader), reader, "raises");
   const { createdAt, raiseId } = budgetRaises;
   const rows = await ctx.query.select().from(budgetRaises)
     .where(and(

@@ -12,7 +12,7 @@ import {
 } from "./commands/alerts/alert_rules.ts";
 import { alertsHistory, alertsResend } from "./commands/alerts/alerts_history.ts";
 import { budgetsCheck, budgetsList, budgetsRemove, budgetsShow } from "./commands/budgets/budgets.ts";
-import { budgetsAdd, budgetsRaise, budgetsSet } from "./commands/budgets/change_budgets.ts";
+import { budgetsAdd, budgetsRaise, budgetsRelease, budgetsSet } from "./commands/budgets/change_budgets.ts";
 import { budgetsRefusals } from "./commands/budgets/refusals.ts";
 import { channelsList, channelsTry } from "./commands/channels/channels.ts";
 import { completions } from "./commands/completions.ts";
@@ -76,6 +76,7 @@ export const COMMANDS: readonly Command[] = [
   budgetsAdd,
   budgetsSet,
   budgetsRaise,
+  budgetsRelease,
   budgetsRemove,
   budgetsCheck,
   budgetsRefusals,

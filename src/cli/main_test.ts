@@ -129,7 +129,7 @@ Deno.test("renderHelp() names every command", () => {
   const help = renderHelp("", { columns: undefined, style });
   for (const { name, summary } of COMMANDS) {
     assert.match(help, new RegExp(`^  ${name}\\b`, "m"));
-    assert.ok(help.includes(summary));
+    assert.ok(help.includes(summary), summary);
   }
 });
 

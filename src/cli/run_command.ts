@@ -81,6 +81,10 @@ export async function runCommand(
         isReadOnly: command.isReadOnly,
         mustExist: command.needsDatabase,
         needsNoDatabase: command.needsNoDatabase,
+      }).then((opened) => {
+        const { abandonRuns } = opened;
+        if (abandonRuns) terminal.beforeForcedExit?.(abandonRuns);
+        return opened;
       }),
   };
   try {

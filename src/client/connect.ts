@@ -19,6 +19,8 @@ export interface Connection {
   kind: "local" | "remote";
   /** The database's path or the server's host, for messages. */
   where: string;
+  /** Marks the runs in this process as ended, which exits without waiting for them. */
+  abandonRuns?(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -52,13 +54,17 @@ export async function connect(options: ConnectOptions): Promise<Connection> {
   const { server, dbUrl } = options.config;
   if (server !== undefined) {
     const send = await createServerSend(options, server);
-    return connection("remote", new URL(server).host, send, () => Promise.resolve());
+    return connection("remote", new URL(server).host, send, { close: () => Promise.resolve() });
   }
   const address = parseDatabaseUrl(options.needsNoDatabase ? IN_MEMORY : dbUrl);
-  const { app, close } = await openDatabase(
+  const { app, core, close } = await openDatabase(
     options.needsNoDatabase ? emptyDatabase(options) : await existingDatabase(options, address),
   );
-  return connection("local", nameOf(address), async (request) => await app.fetch(request), close);
+  const { abandonRuns } = core;
+  return connection("local", nameOf(address), async (request) => await app.fetch(request), {
+    close,
+    abandonRuns,
+  });
 }
 
 /**
@@ -104,9 +110,9 @@ function connection(
   kind: Connection["kind"],
   where: string,
   send: Connection["send"],
-  close: () => Promise<void>,
+  ends: Pick<Connection, "close" | "abandonRuns">,
 ): Connection {
-  return { kind, where, send, close, api: createApiClient({ baseUrl: NOWHERE, send }) };
+  return { kind, where, send, ...ends, api: createApiClient({ baseUrl: NOWHERE, send }) };
 }
 
 function nameOf(address: DatabaseAddress): string {

@@ -64,6 +64,11 @@ export interface Config {
   maxContextBytes: number;
   providers: Record<string, ProviderSettings>;
   prices: PriceOverride[];
+  /**
+   * The folder in which calls that can't be booked wait. Undefined: beside a local database, and for a server in the user's
+   * data directory, where that is known.
+   */
+  spoolFolder?: string;
   /** The folder of updated prices, in the user's data directory. Undefined where no data directory is known. */
   pricesFolder?: string;
   /** `daily`: a server updates the prices by itself. */

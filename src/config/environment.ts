@@ -40,6 +40,19 @@ export function findPricesFolder(env: Environment, platform: Platform): string |
   return inPurser(findDataFolder(env, platform), "prices", platform);
 }
 
+/**
+ * Returns the folder in which calls wait that a database server could not take: `spool` beside `purser.db`. Undefined for a
+ * local database, beside which they wait, and where the home directory is unknown.
+ */
+export function findSpoolFolder(
+  dbUrl: string,
+  env: Environment,
+  platform: Platform = currentPlatform(),
+): string | undefined {
+  const isServer = /^(?:libsql|https?):/i.test(dbUrl);
+  return isServer ? inPurser(findDataFolder(env, platform), "spool", platform) : undefined;
+}
+
 function findDataFolder(env: Environment, platform: Platform): string | undefined {
   if (platform === "windows") return env.LOCALAPPDATA || env.APPDATA;
   return absolute(env.XDG_DATA_HOME) ?? underHome(env, platform === "darwin" ? MAC_FOLDER : ".local/share");

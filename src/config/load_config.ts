@@ -5,7 +5,7 @@ import type { ConfigFile } from "./file/parse_config_file.ts";
 import { PurserError } from "../kernel/errors.ts";
 import { systemCodeOf, systemReason } from "../kernel/system_errors.ts";
 import { LOG_FORMATS, LOG_LEVELS, type LogLevel } from "../kernel/log.ts";
-import { readTextFile } from "../kernel/files/files.ts";
+import { readTextFile } from "../kernel/files/read_text_file.ts";
 import { chooseTarget } from "./choose_target.ts";
 import { nameChannels } from "./channels.ts";
 import { oneOf, pickSetting, wholeNumber } from "./pick_setting.ts";
@@ -17,6 +17,7 @@ import {
   findConfigFile,
   findDataFile,
   findPricesFolder,
+  findSpoolFolder,
   type Platform,
 } from "./environment.ts";
 import {
@@ -124,6 +125,9 @@ export async function loadConfig(input: {
   const notifyFrom = file.anomalies?.notify_from;
   if (notifyFrom !== undefined) config.notifyAnomaliesFrom = notifyFrom;
   if (configPath !== undefined) config.configPath = configPath;
+  const spoolFolder = pick("spool_folder", undefined, "PURSER_SPOOL", file.spool_folder).value ??
+    findSpoolFolder(config.dbUrl, env, platform);
+  if (spoolFolder !== undefined) config.spoolFolder = spoolFolder;
   const pricesFolder = findPricesFolder(env, platform);
   if (pricesFolder !== undefined) config.pricesFolder = pricesFolder;
   if (config.dbUrl === "" && config.server === undefined) {

@@ -54,6 +54,18 @@ Deno.test("loadConfig() has a default for everything", async () => {
   });
 });
 
+Deno.test("calls that a server can't take wait in the data folder, or where the setting says, beside a file in neither", async () => {
+  const server = { ...HOME, PURSER_DB: "libsql://db.example.com" };
+  const files = { [DEFAULT_PATH]: '{ "spool_folder": "calls" }' };
+  const folderOf = async (env: Record<string, string>, files = {}) =>
+    (await load({ env, files })).spoolFolder;
+  assert.equal(await folderOf(HOME), undefined);
+  assert.equal(await folderOf(server), "/home/ada/.local/share/purser/spool");
+  assert.equal(await folderOf(server, files), "/home/ada/.config/purser/calls");
+  assert.equal(await folderOf(HOME, files), "/home/ada/.config/purser/calls");
+  assert.equal(await folderOf({ ...HOME, PURSER_SPOOL: "/var/spool/purser" }, files), "/var/spool/purser");
+});
+
 Deno.test("loadConfig() reads every environment variable", async () => {
   const config = await load({
     env: {

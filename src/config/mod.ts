@@ -16,6 +16,7 @@ export {
   currentPlatform,
   type Environment,
   findDefaultDatabase,
+  findSpoolFolder,
   type Platform,
   readEnvironment,
 } from "./environment.ts";

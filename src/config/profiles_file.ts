@@ -1,6 +1,6 @@
 import { resolve } from "node:path";
 import { PurserError } from "../kernel/errors.ts";
-import { readTextFile } from "../kernel/files/files.ts";
+import { readTextFile } from "../kernel/files/read_text_file.ts";
 import { replaceFile } from "../kernel/files/replace_file.ts";
 import { parseDatabaseUrl } from "../kernel/database_url.ts";
 import { describeIssue } from "./file/describe_issue.ts";

@@ -78,8 +78,10 @@ export const REQUEST_LIMITS = {
   streams: 2_000,
   streams_per_key: 1_000,
   streams_per_address: null,
-  body_bytes: 256 * 1024 * 1024,
+  body_bytes: 128 * 1024 * 1024,
   body_bytes_per_key: 64 * 1024 * 1024,
+  answer_bytes: 64 * 1024 * 1024,
+  answer_bytes_per_key: 32 * 1024 * 1024,
   failed_keys_per_address: 10,
 } as const satisfies Record<string, number | null>;
 
@@ -88,14 +90,17 @@ export type RequestLimitName = keyof typeof REQUEST_LIMITS;
 /** The largest body of a request, where no setting names one: a prompt of a million tokens. */
 export const DEFAULT_MAX_BODY_BYTES = 4 * 1024 * 1024;
 
-/** The most values of a body, which are parsed and checked at once: four times a report of the most calls with the most tags. */
-export const MAX_BODY_VALUES = 100_000;
+/**
+ * The most work of a body, which is parsed and checked at once, in the units of `measureJson()`: more than a report of the most
+ * calls with the most tags has, with other values in each.
+ */
+export const MAX_BODY_WORK = 200_000;
 
 /** The largest body of a request through the gateway: prompts hold images. */
 export const MAX_GATEWAY_BODY_BYTES = 32 * 1024 * 1024;
 
-/** The most values of a body through the gateway: an embeddings request may have some 300,000 token ids. */
-export const MAX_GATEWAY_BODY_VALUES = 400_000;
+/** The same of a body through the gateway: an embeddings request may have some 300,000 token ids. */
+export const MAX_GATEWAY_BODY_WORK = 400_000;
 
 /** The limits that are set; the others have their defaults. */
 export type RequestLimitSettings = { readonly [Name in RequestLimitName]?: number };
@@ -117,6 +122,7 @@ export const PAGE_SIZES = {
   budgets: { default: 100, max: 1_000 },
   refusals: { default: 100, max: 1_000 },
   raises: { default: 100, max: 1_000 },
+  releases: { default: 100, max: 1_000 },
 } as const;
 
 /**

@@ -43,6 +43,10 @@ export type BudgetAction = typeof BUDGET_ACTIONS[number];
 export const REFUSAL_REASONS = ["spent", "would_overshoot", "unbounded", "unpriced", "held"] as const;
 export type RefusalReason = typeof REFUSAL_REASONS[number];
 
+/** The reasons for which a strict budget holds an amount though no call is in progress. */
+export const HOLD_REASONS = ["unbooked", "uncounted"] as const;
+export type HoldReason = typeof HOLD_REASONS[number];
+
 /** The states of a budget: below its first warning, at or over it, at or over its limit. */
 export const BUDGET_STATES = ["ok", "near", "reached"] as const;
 export type BudgetState = typeof BUDGET_STATES[number];

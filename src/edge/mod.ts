@@ -298,6 +298,13 @@ export const EDGE_LIMITS = {
     effect: "differs",
     advice: "calls are billed by the prices of the release: deploy a newer one",
   },
+  call_spool: {
+    what: "Spooling calls that can't be booked (`spool_folder`)",
+    reason: "there is no file system",
+    effect: "differs",
+    advice:
+      "such a call is logged with its whole cost event, its client gets an error, and strict budgets hold it",
+  },
   background_work: {
     what: "Work between requests: retries of deliveries, ending the runs of instances that died",
     reason: "nothing runs between requests",
@@ -316,7 +323,7 @@ export const EDGE_LIMITS = {
     reason: "the platform may end the request with its client, without notice, some 30 s later at the latest",
     effect: "differs",
     advice:
-      "such a call may be missing in the ledger, and its reservation ends with its lease: send streams that " +
+      "such a call may be missing in the ledger; strict budgets hold it until their window ends: send streams that " +
       "must be booked through a server",
   },
   prompt_cancel: {

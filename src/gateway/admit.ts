@@ -1,8 +1,8 @@
 import { findRunBudget } from "../agents/mod.ts";
-import { estimateTokens, logRefusal, refusedCall } from "../booking/mod.ts";
-import { AHEAD_MS, type CallBounds, callerOf, type CallScopes, type Grant } from "../budgets/mod.ts";
+import { type AdmittedTerms, estimateCost, logRefusal, pricesNow, refusedCall } from "../booking/mod.ts";
+import { AHEAD_MS, type CallBounds, callerOf, type CallScopes } from "../budgets/mod.ts";
 import { PurserError } from "../kernel/errors.ts";
-import { type PriceBook, unboundedModel } from "../pricing/mod.ts";
+import { unboundedModel } from "../pricing/mod.ts";
 import type { GatewayContext, GatewayRequest } from "./context.ts";
 import { openBeta } from "./wires/beta_headers.ts";
 import { findRepeatedName } from "./wires/repeated_names.ts";
@@ -10,18 +10,6 @@ import type { ModelRequest } from "./wires/wire.ts";
 
 /** Tokens that providers add around a request: role markers, the schema preamble, the tool-use system prompt. */
 const TOKENS_AROUND_A_CALL = 1_024;
-
-/** The estimated output of the first call of a session. */
-const ESTIMATED_OUTPUT_TOKENS = 256;
-
-/** A call that its budgets have let through. */
-export interface Admitted {
-  /** The time under which it is priced and booked. */
-  at: number;
-  grant: Grant | undefined;
-  /** Bounded and billed by one book, so that an update of the prices meanwhile breaks no bound. */
-  prices: PriceBook;
-}
 
 /**
  * Asks the budgets of a call, and reserves its cost. Nothing of the request is changed: a limit that is too large for a strict
@@ -35,8 +23,8 @@ export async function admit(
   gatewayRequest: GatewayRequest,
   request: ModelRequest,
   { body, inputBytes }: { body: Uint8Array; inputBytes: number },
-): Promise<Admitted> {
-  const prices = ctx.prices.current?.() ?? ctx.prices;
+): Promise<AdmittedTerms> {
+  const prices = pricesNow(ctx);
   const { target, caller, attribution: { agentId, sessionId, runId } } = gatewayRequest;
   const budget = runId === null ? null : await findRunBudget(ctx, agentId);
   const scopes = { agentId, sessionId, runId, keyId: caller.keyId, budget };
@@ -51,12 +39,12 @@ export async function admit(
     bound(at, withWorst): CallBounds {
       const query = prices.located({ provider: target.provider, model: request.model, at, ...request.asks });
       const isUnpriced = prices.rates(query) === null;
-      const last = sessionId === null ? undefined : ctx.gateway.lastCosts.get(sessionId);
-      const estimateNanoUsd = isUnpriced ? 0n : last ?? prices.worstCase({
-        ...query,
-        inputTokens: estimateTokens(inputBytes),
-        outputTokens: Math.min(ESTIMATED_OUTPUT_TOKENS, request.maxOutputTokens ?? ESTIMATED_OUTPUT_TOKENS),
-      }) ?? 0n;
+      const last = sessionId === null ? null : ctx.gateway.lastCosts.get(sessionId) ?? null;
+      const estimateNanoUsd = isUnpriced ? 0n : estimateCost(prices, query, {
+        inputBytes,
+        maxOutputTokens: request.maxOutputTokens,
+        lastCostNanoUsd: last,
+      });
       if (!withWorst) return { estimateNanoUsd, isUnpriced };
       // Tokenizers are byte-level: a token covers at least one byte of the request.
       const max = body.length + TOKENS_AROUND_A_CALL;

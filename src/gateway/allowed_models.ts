@@ -3,7 +3,7 @@ import { type Fields, isFields } from "../pricing/mod.ts";
 import type { Caller } from "./attribution.ts";
 import type { Endpoint } from "./targets.ts";
 import type { Shape } from "./wires/known_fields.ts";
-import { modelOf } from "./wires/requests.ts";
+import { cannotPass, modelOf } from "./wires/requests.ts";
 
 /* The models that a key may call, and of which it may learn anything. */
 
@@ -21,15 +21,21 @@ function checkAllowed(model: string, { models }: Caller): void {
  * Refuses a request for a model that a key may not call. Providers and the proxies before them take others, which they call in
  * its place or beside it: OpenRouter `models`, `preset` and plugins, LiteLLM `fallbacks`, `context_window_fallbacks` and such,
  * also within `router_settings_override`, `user_config` and `extra_body`, Anthropic `fallbacks`, and tools with a `model` such
- * as Anthropic's advisor.
+ * as Anthropic's advisor. For every key it refuses a request that sets its own price or address, as one to LiteLLM can.
  */
 export function checkRequested(model: string, body: Fields, known: Shape, caller: Caller): void {
   checkAllowed(model, caller);
+  const unknown = Object.fromEntries(Object.entries(body).filter(([name]) => !Object.hasOwn(known, name)));
+  const [set] = findFields(unknown, OF_OPERATORS);
+  if (set) {
+    throw cannotPass(
+      `"${set[0].slice(0, 80)}" sets a price or an address of the provider, which only its operator may`,
+    );
+  }
   if (caller.models === null) return;
   // Within the schemas of tools, `model` is any name.
   const ofTools = [body.tools].flat().filter(isFields).flatMap(({ model, models }) => [model, models]);
-  const unknown = Object.entries(body).filter(([name]) => !Object.hasOwn(known, name));
-  const others = [...ofTools, ...modelsIn(Object.fromEntries(unknown))];
+  const others = [...ofTools, ...findFields(unknown, OF_MODELS).map(([, value]) => value)];
   for (const other of others.flat()) {
     // LiteLLM has switches, too: `disable_fallbacks`.
     if (other !== undefined && other !== null && typeof other !== "boolean") {
@@ -41,17 +47,21 @@ export function checkRequested(model: string, body: Fields, known: Shape, caller
 /** The fields that name models. */
 const OF_MODELS = /^(?:models?|model_name|model_id|preset)$|fallbacks?$/;
 
-/** Returns the values of the fields that name models, at any depth. */
-function modelsIn(value: unknown, depth = 0): unknown[] {
-  if (depth > MAX_DEPTH) return [value];
-  if (Array.isArray(value)) return value.flatMap((item) => modelsIn(item, depth + 1));
+/** LiteLLM's fields by which a request sets its price, or where it goes. */
+const OF_OPERATORS =
+  /_cost_per_|^(?:api_base|base_url|custom_llm_provider|litellm_params|model_info|proxy_server_request)$/;
+
+/** Returns the fields of such names, at any depth; a value that is nested too deeply is taken for one. */
+function findFields(value: unknown, names: RegExp, depth = 0): [name: string, value: unknown][] {
+  if (depth > MAX_DEPTH) return [["…", value]];
+  if (Array.isArray(value)) return value.flatMap((item) => findFields(item, names, depth + 1));
   if (!isFields(value)) return [];
   return Object.entries(value).flatMap(([name, inner]) =>
-    OF_MODELS.test(name) ? [inner] : modelsIn(inner, depth + 1)
+    names.test(name) ? [[name, inner] as [string, unknown]] : findFields(inner, names, depth + 1)
   );
 }
 
-/** A deeper value is taken for a model that no key may call. */
+/** The depth to which fields are searched. */
 const MAX_DEPTH = 12;
 
 /** Returns the name of a model that may be given with its settings; for what names none, one by which no key may call it. */

@@ -1,6 +1,6 @@
 import { Buffer } from "node:buffer";
-import { contentOf, type UsageReport } from "../booking/mod.ts";
-import { type Fields, isFields, type Statement, trackAnswerUsage } from "../pricing/mod.ts";
+import { contentOf, textsOf, type UsageReport } from "../booking/mod.ts";
+import { type Asked, type Fields, isFields, type Statement, trackAnswerUsage } from "../pricing/mod.ts";
 import { errorKindOf, isError } from "./call_facts.ts";
 import type { Wire } from "./wires/wire.ts";
 
@@ -22,14 +22,17 @@ export interface AnswerReader {
   readonly errorKind: string | undefined;
 }
 
-/** Creates the reader of an answer by its wire. `request` is the body of its request. The headers of the answer may state its cost. */
+/** An answer without a text is measured by its JSON where it is smaller, else by its bytes. */
+const LARGE_BYTES = 256 * 1024;
+
+/** Creates the reader of an answer by its wire, and by what its request asked for. The headers of the answer may state its cost. */
 export function readAnswer(
   wire: Wire,
   provider: string,
-  request: Fields,
+  asked: () => Asked,
   answer: Pick<Statement, "headers" | "isStreamed">,
 ): AnswerReader {
-  const usage = trackAnswerUsage(wire.api(provider), () => [request]);
+  const usage = trackAnswerUsage(wire.api(provider), asked);
   let outputBytes = 0;
   /** Those that had passed with the last counts. */
   let countedBytes = 0;
@@ -65,7 +68,9 @@ export function readAnswer(
       const hasError = parts.some(({ error }) => isFields(error));
       if (parts.length > 0 && (!hasError || hasTokens())) usage.end();
       if (hasError && usage.usage() !== undefined) return; // its text is that of the error
-      measure = () => (body === undefined ? undefined : lengthOf(() => contentOf(body))) ?? bytes;
+      // To encode a large one again takes long, and has about as many bytes.
+      const read = () => bytes < LARGE_BYTES ? contentOf(body) : textsOf(body);
+      measure = () => (body === undefined ? undefined : lengthOf(read)) || bytes;
     },
     end() {
       if (outputBytes === countedBytes) usage.end();

@@ -1,9 +1,14 @@
-import { bookLooseCalls, settleUsage, type UsageReport, usageText } from "../booking/mod.ts";
+import {
+  type AdmittedTerms,
+  bookMadeCall,
+  settleUsage,
+  type UsageReport,
+  usageText,
+} from "../booking/mod.ts";
 import { messageOf, PurserError } from "../kernel/errors.ts";
 import { formatUsd } from "../kernel/money.ts";
-import { type ModelCall, toCostEvent } from "../ledger/mod.ts";
+import type { ModelCall } from "../ledger/mod.ts";
 import type { CallTrace } from "../telemetry/mod.ts";
-import type { Admitted } from "./admit.ts";
 import type { GatewayContext, GatewayRequest } from "./context.ts";
 import type { ModelRequest } from "./wires/wire.ts";
 
@@ -12,7 +17,7 @@ export interface PassedCall {
   callId: string;
   gatewayRequest: GatewayRequest;
   request: ModelRequest;
-  admitted: Admitted;
+  admitted: AdmittedTerms;
   /** The size of the request as an input, for an estimate. */
   inputBytes: number;
   trace: CallTrace;
@@ -21,8 +26,8 @@ export interface PassedCall {
 }
 
 /**
- * Books a call by what its answer has reported; resolves when it is durable. Without a report it is an estimate of the request
- * and of the text that has passed. If the commit fails, the call is logged whole.
+ * Books a call by what its answer has reported; resolves when it is durable: see `bookMadeCall()`. Without a report it is an
+ * estimate of the request and of the text that has passed.
  */
 export async function bookAnswer(
   ctx: GatewayContext,
@@ -75,18 +80,11 @@ export async function bookAnswer(
   }
   if (grant?.isStrict) keepBound(ctx, call, grant);
   try {
-    await bookLooseCalls(ctx, [call], { grant });
+    await bookMadeCall(ctx, call, grant);
     trace.booked(call, { responseId, ...(report.brokenBy !== undefined && { errorType: "broken" }) });
   } catch (error) {
     trace.failed(error);
-    ctx.gateway.isLedgerDown = true;
-    if (grant) await ctx.gate.release(grant).catch(() => {});
     gatewayRequest.note?.({ error_code: "internal", reason: `it could not be booked: ${messageOf(error)}` });
-    // The money is spent: a call that is not in the ledger must at least be in the log.
-    ctx.log.error("A model call was made and could not be booked", {
-      cost_event: toCostEvent(call),
-      reason: messageOf(error),
-    });
     // Not `unavailable`, which clients send again: each repetition is charged, too.
     const reason = error instanceof PurserError ? `: ${error.message}` : "";
     throw new PurserError("internal", `Cannot book a model call that was made${reason}`, { cause: error });
@@ -96,7 +94,7 @@ export async function bookAnswer(
 }
 
 /** Holds what a strict call may have cost beyond its estimate, and logs one that cost more than its bound. */
-function keepBound(ctx: GatewayContext, call: ModelCall, grant: NonNullable<Admitted["grant"]>): void {
+function keepBound(ctx: GatewayContext, call: ModelCall, grant: NonNullable<AdmittedTerms["grant"]>): void {
   const boundNanoUsd = grant.amounts.worstNanoUsd!;
   const unused = boundNanoUsd - (call.costNanoUsd ?? 0n);
   if (unused >= 0n && !call.unpricedParts) {

@@ -3,7 +3,7 @@ import type { ProviderSources } from "../config/mod.ts";
 import type { Clock } from "../kernel/clock.ts";
 import type { HeaderFields } from "../kernel/header_fields.ts";
 import type { RecentMap } from "../kernel/recent_map.ts";
-import type { Turns } from "../kernel/turns.ts";
+import type { MemoryShare, Turns } from "../kernel/turns.ts";
 import type { Attribution, Caller } from "./attribution.ts";
 import type { CallFacts } from "./call_facts.ts";
 import type { HiddenSecrets } from "./hidden_secrets.ts";
@@ -15,16 +15,16 @@ import type { Target } from "./targets.ts";
 export interface GatewayState {
   /** The calls that are with a provider, by id. */
   calls: Map<string, LiveCall>;
-  /** The cost of the last call of each session, as the estimate of its next. */
+  /** The cost of the last call of each session: its next one is estimated no lower. */
   lastCosts: RecentMap<bigint>;
   /** The times of the last calls of callers, on the monotonic clock: one that calls often has its next reservation kept. */
   lastCalls: RecentMap<number>;
   /** The search for credentials in the answers of providers, by their names. */
   hiddenSecrets: Map<string, HiddenSecrets>;
-  /** True once a call could not be booked: no further call is made until the ledger takes writes again. */
-  isLedgerDown?: boolean;
   /** Sends a request to a provider, once, and follows no redirect. */
   send: Send;
+  /** Resolves once `send()` sends in the turn in which it is called. */
+  ready(): Promise<unknown> | undefined;
 }
 
 /** The parts of a process that the gateway uses. */
@@ -49,6 +49,10 @@ export interface GatewayRequest {
   body(): Promise<Uint8Array<ArrayBuffer>>;
   /** Adds facts to the line that the log has of the request. */
   note?(facts: CallFacts): void;
+  /** Called once its body is not in memory any more, while its answer may take minutes. */
+  onBodySent?(): void;
+  /** The memory of the answer. */
+  memory?: MemoryShare | undefined;
   /** Aborts when the client leaves before it was answered. */
   readonly signal?: AbortSignal | undefined;
 }

@@ -3,9 +3,14 @@
 /** One piece of a stream: its bytes, with the separator at its end, and its text, if it has any. */
 export interface Piece {
   bytes: Uint8Array<ArrayBuffer>;
-  /** The data of an event of server-sent events, or one object of a list. */
+  /** The data of an event of server-sent events, or one object of a list; empty for a large one. */
   data: string | undefined;
+  /** The data of a large one, which takes long to parse. */
+  large?: Uint8Array;
 }
+
+/** The data that is large. */
+const LARGE_BYTES = 256 * 1024;
 
 /** Splits a stream that arrives in chunks. */
 export interface Splitter {
@@ -65,8 +70,7 @@ export function splitEvents(): Splitter {
       for (let at = searched;;) {
         const end = endOfEvent(bytes, at);
         if (end === undefined) break;
-        const event = bytes.subarray(start, end);
-        pieces.push({ bytes: event, data: dataOf(event) });
+        pieces.push(toPiece(bytes.subarray(start, end)));
         start = at = end;
       }
       held.drop(start);
@@ -106,10 +110,30 @@ function afterBreak(bytes: Uint8Array, at: number): number | undefined {
   return bytes[at + 1] === LF ? at + 2 : at + 1;
 }
 
+/** Returns an event of server-sent events with its data. */
+export function toPiece(event: Uint8Array<ArrayBuffer>): Piece {
+  if (event.length < LARGE_BYTES) return { bytes: event, data: dataOf(event) };
+  // Its data is one line, after that of its name; several lines have to be joined.
+  for (let start = 0; start < event.length;) {
+    const lf = event.indexOf(LF, start);
+    const cr = event.subarray(start, lf === -1 ? event.length : lf).indexOf(CR);
+    const end = cr !== -1 ? start + cr : lf !== -1 ? lf : event.length;
+    if (DATA.every((byte, index) => event[start + index] === byte)) {
+      if (dataOf(event.subarray(end)) !== undefined) break;
+      return { bytes: event, data: "", large: event.subarray(start + DATA.length, end) };
+    }
+    start = end + 1;
+  }
+  return { bytes: event, data: "", large: encoder.encode(dataOf(event)) };
+}
+
+const encoder = new TextEncoder();
+const DATA = encoder.encode("data:");
+
 const decoder = new TextDecoder();
 
 /** Returns the data of an event; undefined for a comment and for an event without any. */
-export function dataOf(event: Uint8Array): string | undefined {
+function dataOf(event: Uint8Array): string | undefined {
   let data: string | undefined;
   for (const line of decoder.decode(event).split(/\r\n|\n|\r/)) {
     if (!line.startsWith("data:")) continue;
@@ -142,9 +166,11 @@ export function splitList(): Splitter {
         else if (byte === OPEN) {
           if (depth++ === 0) begin = at;
         } else if (byte === CLOSE && --depth === 0) {
+          const data = bytes.subarray(begin, at + 1);
+          const isLarge = data.length >= LARGE_BYTES;
           pieces.push({
             bytes: bytes.subarray(start, at + 1),
-            data: decoder.decode(bytes.subarray(begin, at + 1)),
+            ...(isLarge ? { data: "", large: data } : { data: decoder.decode(data) }),
           });
           start = at + 1;
         }

@@ -1,4 +1,4 @@
-import { type Fields, isFields } from "../pricing/mod.ts";
+import type { Fields } from "../pricing/mod.ts";
 import { OF_TOOLS } from "./wires/requests.ts";
 
 /** Requests below this size are small in any case; the values of larger ones are looked at. */
@@ -28,10 +28,18 @@ export function estimateInputBytes(body: Fields, bytes: number): number {
 function excessOf(value: unknown, depth: number): number {
   if (typeof value !== "object" || value === null || depth > MAX_DEPTH) return 0;
   let excess = 0;
-  for (const [name, field] of Object.entries(value)) {
+  if (Array.isArray(value)) {
+    for (const item of value) if (typeof item === "object") excess += excessOf(item, depth + 1);
+    return excess;
+  }
+  const fields = value as Fields;
+  for (const name of Object.keys(fields)) {
+    const field = fields[name];
     if (typeof field === "string") {
-      if (field.length > SHORT_MEDIUM && isFields(value)) excess += field.length - sizeOf(name, field, value);
-    } else if (depth === 0 || !OF_TOOLS.has(name)) excess += excessOf(field, depth + 1);
+      if (field.length > SHORT_MEDIUM) excess += field.length - sizeOf(name, field, fields);
+    } else if (typeof field === "object" && (depth === 0 || !OF_TOOLS.has(name))) {
+      excess += excessOf(field, depth + 1);
+    }
   }
   return excess;
 }

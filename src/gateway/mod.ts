@@ -24,18 +24,20 @@ const MAX_REMEMBERED = 10_000;
 export function createGatewayState(
   { env, fetch }: { env: Environment; fetch?: typeof globalThis.fetch },
 ): GatewayState {
+  const pooled = fetch ? undefined : createPooledSend({ hasProxy: hasProxy(env) });
   return {
     calls: new Map(),
     lastCosts: new RecentMap(MAX_REMEMBERED),
     lastCalls: new RecentMap(MAX_REMEMBERED),
     hiddenSecrets: new Map(),
     send: withoutRedirects<string, ProviderAnswer>(
-      fetch ?? createPooledSend({ hasProxy: hasProxy(env) }),
+      fetch ?? pooled!,
       (reason) =>
         new PurserError(
           "provider_error",
           `Cannot get an answer from the provider: ${reason}; set its base URL to the address that answers`,
         ),
     ),
+    ready: () => pooled?.ready(),
   };
 }

@@ -1,11 +1,15 @@
-import { chargeEvidence, type UsageReport } from "../booking/mod.ts";
+import {
+  type AdmittedTerms,
+  chargeEvidence,
+  requireLedger,
+  sendAdmitted,
+  type UsageReport,
+} from "../booking/mod.ts";
 import { withQuery } from "../config/mod.ts";
 import type { ByteReader } from "../kernel/byte_reader.ts";
 import { messageOf, PurserError } from "../kernel/errors.ts";
 import { formatUsd } from "../kernel/money.ts";
-import { SLICE_UNITS } from "../kernel/turns.ts";
-import { type Fields, isFields } from "../pricing/mod.ts";
-import { checkWritable } from "../store/mod.ts";
+import { type Asked, type Fields, readAsked } from "../pricing/mod.ts";
 import { traceCall } from "../telemetry/mod.ts";
 import { admit } from "./admit.ts";
 import { checkRequested, checkShown, keepModels } from "./allowed_models.ts";
@@ -18,13 +22,13 @@ import { answerHeaders, requestHeaders } from "./headers.ts";
 import { type HiddenSecrets, hideSecrets } from "./hidden_secrets.ts";
 import { estimateInputBytes } from "./input_size.ts";
 import { beginCall, type LiveCall } from "./live_calls.ts";
+import { othersTurn, parseAnswer, parseBody } from "./parse_body.ts";
 import { passStream } from "./pass_stream.ts";
 import { checkQuery } from "./query.ts";
 import { checkModel, type Endpoint, findEndpoint } from "./targets.ts";
-import type { ProviderAnswer } from "./provider_answer.ts";
+import type { SendInit } from "./pooled_send.ts";
+import { decoded, type ProviderAnswer, readWhole } from "./provider_answer.ts";
 import { findUpstream, type Upstream } from "./upstreams.ts";
-import { cannotPass } from "./wires/requests.ts";
-import { findAmbiguity } from "./wires/splice_json.ts";
 import type { ModelRequest, Wire } from "./wires/wire.ts";
 
 /** The answer to a request, as the provider has sent it. */
@@ -48,12 +52,12 @@ export async function passRequest(ctx: GatewayContext, request: GatewayRequest):
   const upstream = findUpstream(request.target, ctx.providerSources);
   if (endpoint.kind === "free") return await passFree(ctx, request, upstream, endpoint);
   const bytes = await request.body();
-  const body = await parseBody(ctx, bytes);
+  const { body, isLarge } = await parseBody(ctx, bytes);
   const { wire } = endpoint;
   const model = wire.read(body, endpoint.model === undefined ? undefined : checkModel(endpoint.model));
   request.note?.({ model: model.model });
   checkRequested(model.model, body, wire.known, request.caller);
-  return await passCall(ctx, { request, upstream, wire, model, body, bytes });
+  return await passCall(ctx, { request, upstream, wire, model, body, bytes, isLarge });
 }
 
 interface CallToPass {
@@ -63,22 +67,38 @@ interface CallToPass {
   model: ModelRequest;
   body: Fields;
   bytes: Uint8Array<ArrayBuffer>;
+  isLarge: boolean;
 }
 
-async function passCall(
-  ctx: GatewayContext,
-  { request, upstream, wire, model, body, bytes }: CallToPass,
-): Promise<PassedAnswer> {
+async function passCall(ctx: GatewayContext, call: CallToPass): Promise<PassedAnswer> {
+  const { request, wire, model, body, bytes, isLarge } = call;
   const { target: { provider } } = request;
-  if (isLarge(bytes)) await othersTurn(ctx);
+  if (isLarge) await othersTurn(ctx);
   const asked = wire.askForUsage?.(bytes, body) ?? { bytes, isAdded: false };
   await ctx.prices.ready?.();
-  if (ctx.gateway.isLedgerDown) {
-    await checkWritable(ctx.store);
-    ctx.gateway.isLedgerDown = false;
-  }
+  await ctx.gateway.ready();
+  await requireLedger(ctx);
+  ctx.callSpool.prepare(ctx.gateway.calls.size + 1);
+  if (isLarge) await othersTurn(ctx);
   const inputBytes = estimateInputBytes(body, bytes.length);
-  const admitted = await admit(ctx, request, model, { body: bytes, inputBytes });
+  return await sendAdmitted(
+    ctx,
+    { provider, model: model.model, ...model.asks },
+    () => admit(ctx, request, model, { body: bytes, inputBytes }),
+    (admitted) => sendCall(ctx, call, { asked, admitted, inputBytes }),
+  );
+}
+
+async function sendCall(
+  ctx: GatewayContext,
+  { request, upstream, wire, model, body, bytes }: CallToPass,
+  { asked, admitted, inputBytes }: {
+    asked: { bytes: Uint8Array; isAdded: boolean };
+    admitted: AdmittedTerms;
+    inputBytes: number;
+  },
+): Promise<PassedAnswer> {
+  const { target: { provider } } = request;
   const callId = ctx.ids.next("call");
   request.note?.({ call_id: callId });
   const { agentId, sessionId, runId } = request.attribution;
@@ -89,21 +109,23 @@ async function passCall(
     startedAt: ctx.clock.monotonic(),
   };
   const live = beginCall(ctx, callId);
-  const release = async (reason: unknown) => {
+  const release = async (reason: unknown, { isHeld = false } = {}) => {
     passed.trace.failed(reason);
-    if (admitted.grant) await ctx.gate.release(admitted.grant);
+    const { grant } = admitted;
+    if (grant) await (isHeld ? ctx.gate.hold(grant) : ctx.gate.release(grant));
   };
+  const content = contentOf(asked.bytes as Uint8Array<ArrayBuffer>, bytes, body);
   let response: ProviderAnswer;
   try {
-    const body = asked.bytes as Uint8Array<ArrayBuffer>;
-    response = await passed.trace.run(() => send(ctx, request, upstream, { body, live }));
+    response = await passed.trace.run(() => send(ctx, request, upstream, { content, live }));
   } catch (error) {
     // A request that was sent may be charged, whatever became of its answer.
-    const isBooked = chargeEvidence(error) === "possible";
+    const evidence = chargeEvidence(error);
+    const isBooked = evidence === "possible";
     try {
       if (isBooked) {
         await bookAnswer(ctx, passed, { counted: undefined, brokenBy: error }, { outputBytes: 0 });
-      } else await release(error);
+      } else await release(error, { isHeld: evidence !== "none" });
     } finally {
       live.end();
     }
@@ -118,7 +140,7 @@ async function passCall(
   const isEvents = /^text\/event-stream/i.test(type) || (model.isStreamed && !isJson);
   const isList = model.isStreamed && request.target.family === "google" && isJson;
   const source = response.ok && (isEvents || isList) ? decoded(response) : undefined;
-  const reader = readAnswer(wire, provider, body, {
+  const reader = readAnswer(wire, provider, content.asked, {
     headers: response.headers,
     isStreamed: source !== undefined,
   });
@@ -127,6 +149,7 @@ async function passCall(
       source,
       splitter: isEvents ? splitEvents() : splitList(),
       ...{ wire, reader, live, hidesUsage: asked.isAdded, onDisconnect: upstream.onDisconnect },
+      memory: request.memory,
       signal: request.signal,
       async book(brokenBy?: unknown) {
         noteEnd(
@@ -189,7 +212,7 @@ async function passWhole(
   let bytes: Uint8Array<ArrayBuffer>;
   let size = 0;
   try {
-    bytes = await readWhole(ctx, response, live, (length) => size += length);
+    bytes = await readWhole(ctx, response, live, passed.gatewayRequest.memory, (length) => size += length);
   } catch (error) {
     const longest = passed.request.maxOutputTokens ?? LONGEST_OUTPUT_TOKENS;
     reader.takeBody(undefined, Math.min(size, longest * BYTES_PER_TOKEN));
@@ -197,8 +220,7 @@ async function passWhole(
     else await release(error);
     throw noAnswer(provider, error, live, response.ok ? passed.callId : undefined);
   }
-  const text = decoder.decode(bytes);
-  reader.takeBody(tryParse(text), bytes.length);
+  reader.takeBody(await parseAnswer(ctx, bytes), bytes.length);
   if (response.ok || reader.hasTokens()) {
     const call = await book(reader.report());
     if (call.costNanoUsd !== null) headers["x-purser-cost-usd"] = formatUsd(call.costNanoUsd);
@@ -206,7 +228,7 @@ async function passWhole(
   checkStatus(provider, response);
   if (response.ok) noteEnd(passed.gatewayRequest, reader, undefined);
   else noteStatus(passed.gatewayRequest, response, reader.errorKind);
-  return { status: response.status, headers, body: hidden.inBytes(bytes, text) };
+  return { status: response.status, headers, body: hidden.inBytes(bytes) };
 }
 
 /** Passes on what costs nothing. A key is shown the models only that it may call. */
@@ -219,19 +241,22 @@ async function passFree(
   const { method, target: { provider }, caller } = request;
   const { models } = caller;
   const body = method === "POST" ? await request.body() : undefined;
-  if (models !== null) await checkShown(endpoint, caller, () => parseBody(ctx, body!));
+  if (models !== null) await checkShown(endpoint, caller, async () => (await parseBody(ctx, body!)).body);
   const live = beginCall(ctx, ctx.ids.next("call"));
   try {
-    const response = await send(ctx, request, upstream, { body, live });
+    const content = body && contentOf(body, body, {});
+    const response = await send(ctx, request, upstream, { content, live });
     checkStatus(provider, response);
     const hidden = hideSecrets(ctx, provider);
     const headers = answerHeaders(response.headers, hidden);
-    const bytes = method === "HEAD" ? null : hidden.inBytes(await readWhole(ctx, response, live));
+    const bytes = method === "HEAD"
+      ? null
+      : hidden.inBytes(await readWhole(ctx, response, live, request.memory));
     if (!response.ok) {
-      noteStatus(request, response, bytes ? errorKindOf(tryParse(decoder.decode(bytes))) : undefined);
+      noteStatus(request, response, bytes ? errorKindOf(await parseAnswer(ctx, bytes)) : undefined);
     }
     const isFiltered = endpoint.shows === "models" && models !== null && bytes !== null && response.ok;
-    const kept = isFiltered ? keepModels(tryParse(decoder.decode(bytes)), models) : bytes;
+    const kept = isFiltered ? keepModels(await parseAnswer(ctx, bytes), models) : bytes;
     return { status: response.status, headers, body: kept };
   } catch (error) {
     if (error instanceof PurserError) throw error;
@@ -243,13 +268,13 @@ async function passFree(
 
 function send(
   ctx: GatewayContext,
-  { method, headers: client, search, target: { provider, family } }: GatewayRequest,
+  { method, headers: client, search, target: { provider, family }, onBodySent }: GatewayRequest,
   upstream: Upstream,
-  { body, live }: { body: Uint8Array<ArrayBuffer> | undefined; live: LiveCall },
+  { content, live }: { content: Content | undefined; live: LiveCall },
 ): Promise<ProviderAnswer> {
   live.quietSince = ctx.clock.monotonic();
   const { passedHeaders: configured, headers: added } = upstream;
-  const hasBody = body !== undefined;
+  const hasBody = content !== undefined;
   const { secrets } = ctx;
   const { headers, dropped } = requestHeaders(client, { family, configured, added, hasBody, secrets });
   if (dropped.length > 0) {
@@ -258,119 +283,39 @@ function send(
       headers: dropped.slice(0, MAX_LOGGED_HEADERS).join(", "),
     });
   }
-  return ctx.gateway.send(withQuery(upstream.url + search, upstream.query), {
+  const init: SendInit = {
     method,
     headers,
-    ...(body && { body }),
+    ...(content && { body: content.sent, onSent: () => letGo(content, onBodySent) }),
     signal: live.signal,
-  });
+  };
+  return ctx.gateway.send(withQuery(upstream.url + search, upstream.query), init);
+}
+
+/** The content of a request: the bytes that are sent, those that came, and what they were parsed to. */
+interface Content {
+  sent: Uint8Array<ArrayBuffer>;
+  bytes: Uint8Array<ArrayBuffer>;
+  body: Fields;
+  /** Returns its wishes; they are read once, since the body is not kept. */
+  asked(): Asked;
+}
+
+function contentOf(sent: Content["sent"], bytes: Content["bytes"], body: Fields): Content {
+  let asked: Asked | undefined;
+  return { sent, bytes, body, asked: () => asked ??= readAsked([body]) };
+}
+
+/** Frees the memory of a request that has been sent: many may wait for their answers, and prompts are large. */
+function letGo(content: Content, onBodySent: GatewayRequest["onBodySent"]): void {
+  const { sent, bytes, body } = content;
+  content.asked();
+  for (const { buffer } of new Set([sent, bytes])) buffer.transfer(0);
+  for (const name of Object.keys(body)) delete body[name];
+  onBodySent?.();
 }
 
 const MAX_LOGGED_HEADERS = 20;
-
-/** The largest answer that is read as a whole. */
-const MAX_ANSWER_BYTES = 128 * 1024 * 1024;
-
-/** The names of encodings, and of the platform's for them. */
-const ENCODINGS: Readonly<Record<string, string>> = {
-  "gzip": "gzip",
-  "x-gzip": "gzip",
-  "deflate": "deflate",
-  "br": "brotli",
-};
-
-/** Returns a reader of an answer. A compressed one is decoded, though the request takes none; undefined if it can't be. */
-function decoded(answer: ProviderAnswer): ByteReader | null | undefined {
-  const encoding = encodingOf(answer);
-  if (encoding === "identity" && answer.reader) return answer.reader();
-  const { body } = answer;
-  if (!body) return null;
-  try {
-    const format = ENCODINGS[encoding] as CompressionFormat;
-    return (encoding === "identity" ? body : body.pipeThrough(new DecompressionStream(format))).getReader();
-  } catch {
-    return undefined; // unknown, here or everywhere
-  }
-}
-
-function encodingOf({ headers }: ProviderAnswer): string {
-  return headers.get("content-encoding")?.trim().toLowerCase() || "identity";
-}
-
-/** Reads an answer as a whole; `onPart` gets the length of each part. */
-async function readWhole(
-  { clock }: Pick<GatewayContext, "clock">,
-  response: ProviderAnswer,
-  live: LiveCall,
-  onPart?: (length: number) => void,
-): Promise<Uint8Array<ArrayBuffer>> {
-  const parts: Uint8Array<ArrayBuffer>[] = [];
-  let size = 0;
-  live.quietSince = clock.monotonic();
-  const take = (part: Uint8Array<ArrayBuffer>) => {
-    live.quietSince = clock.monotonic();
-    parts.push(part);
-    size += part.length;
-    onPart?.(part.length);
-    if (size > MAX_ANSWER_BYTES) throw new Error(`the answer is over ${MAX_ANSWER_BYTES} bytes`);
-  };
-  const source = decoded(response);
-  if (source === undefined) {
-    await response.body?.cancel();
-    throw new Error("its answer is compressed, though the request takes none");
-  }
-  try {
-    for (let part = await source?.read(); part && !part.done; part = await source!.read()) take(part.value);
-  } catch (error) {
-    void source?.cancel(error).catch(() => {});
-    throw error;
-  }
-  if (parts.length === 1) return parts[0]!;
-  const bytes = new Uint8Array(size);
-  let at = 0;
-  for (const part of parts) {
-    bytes.set(part, at);
-    at += part.length;
-  }
-  return bytes;
-}
-
-/** The turns of the event loop in which a small request is answered. */
-const TURNS_OF_A_REQUEST = 8;
-
-/** Smaller bodies are read in less than 0.1 s in all; a turn takes some milliseconds. */
-const LARGE_BODY_BYTES = 8 * 1024 * 1024;
-
-function isLarge(bytes: Uint8Array): boolean {
-  return bytes.length >= LARGE_BODY_BYTES;
-}
-
-/** Lets the requests of others be answered before what is done with a large body in one piece. */
-async function othersTurn({ turns }: Pick<GatewayContext, "turns">): Promise<void> {
-  for (let turn = 0; turn < TURNS_OF_A_REQUEST; turn++) await turns.spend(SLICE_UNITS);
-}
-
-async function parseBody(ctx: Pick<GatewayContext, "turns">, bytes: Uint8Array): Promise<Fields> {
-  if (isLarge(bytes)) await othersTurn(ctx);
-  const text = decoder.decode(bytes);
-  if (isLarge(bytes)) await othersTurn(ctx);
-  const body = tryParse(text);
-  if (!isFields(body)) throw cannotPass("its body has to be a JSON object");
-  if (isLarge(bytes)) await othersTurn(ctx);
-  const ambiguity = findAmbiguity(bytes);
-  if (ambiguity === undefined) return body;
-  throw cannotPass(`its body has ${ambiguity}`);
-}
-
-const decoder = new TextDecoder();
-
-function tryParse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
 
 /** A refusal of Purser's own key is not the client's: its SDK would fetch a new one. */
 function checkStatus(provider: string, { status }: ProviderAnswer): void {

@@ -3,7 +3,9 @@ import type { ByteReader } from "../kernel/byte_reader.ts";
 import type { Clock } from "../kernel/clock.ts";
 import type { AnswerReader } from "./answer_reader.ts";
 import type { LiveCall } from "./live_calls.ts";
-import { dataOf, type Splitter } from "./events.ts";
+import { parseInTurns } from "../kernel/json/parse_in_turns.ts";
+import { type MemoryShare, SMALL_PART_BYTES, type Turns } from "../kernel/turns.ts";
+import { type Piece, type Splitter, toPiece } from "./events.ts";
 import type { Wire } from "./wires/wire.ts";
 
 /** A streamed answer on its way from the provider to the client. */
@@ -15,6 +17,8 @@ export interface StreamedAnswer {
   /** True if the client did not ask for the usage that the provider sends. */
   hidesUsage: boolean;
   live: LiveCall;
+  /** The memory of the answer. */
+  memory?: MemoryShare | undefined;
   onDisconnect: "abort" | "drain";
   /** Aborts when the client has left, where the platform says so. */
   signal?: AbortSignal | undefined;
@@ -33,13 +37,14 @@ const AFTER_ERROR_MS = 1_000;
  * call: a client that has seen the end has been booked. An event is passed once it is complete. As fast as the client reads.
  */
 export function passStream(
-  { clock, keepAlive }: {
+  { clock, turns, keepAlive }: {
     clock: Pick<Clock, "monotonic" | "sleep">;
+    turns: Turns;
     keepAlive?(work: Promise<unknown>): void;
   },
   answer: StreamedAnswer,
 ): ByteReader {
-  const { source, splitter, wire, reader, live } = answer;
+  const { source, splitter, wire, reader, live, memory } = answer;
   /** An event that is the last one, unless another follows; or an error with what has followed it. */
   const held: Part[] = [];
   /** Since an error in the stream: resolves when nothing more is awaited. */
@@ -47,6 +52,7 @@ export function passStream(
   let reading: ReturnType<ByteReader["read"]> | undefined;
   let booking: Promise<void> | undefined;
   let isOver = false;
+  let isGrowing = false;
   let hasLeft = false;
   const over = new AbortController();
   const book = (brokenBy?: unknown) => booking ??= answer.book(brokenBy);
@@ -56,6 +62,7 @@ export function passStream(
   async function* pass(): AsyncGenerator<Part, undefined> {
     try {
       for (;;) {
+        if (memory) await waitForRoom();
         const part = await nextPart();
         if (part?.done) break;
         const ready: Part[] = [];
@@ -63,8 +70,8 @@ export function passStream(
           await book();
           ready.push(...held.splice(0));
         }
-        for (const { bytes, data } of part ? splitter.push(part.value) : []) {
-          const event = parse(data);
+        for (const { bytes, data, large } of part ? splitter.push(part.value) : []) {
+          const event = large ? await parseLarge(large, turns) : parse(data);
           take(event);
           if (isHidden(event)) continue;
           const place = data === undefined ? "other" : wire.placeOf(event, data);
@@ -89,7 +96,8 @@ export function passStream(
       }
       isOver = true;
       const rest = splitter.rest();
-      const event = parse(dataOf(rest)); // of an event that has no blank line at its end
+      const { data, large }: Piece = toPiece(rest); // of an event that has no blank line at its end
+      const event = large ? await parseLarge(large, turns) : parse(data);
       take(event);
       await book();
       yield* held.splice(0);
@@ -102,7 +110,16 @@ export function passStream(
       throw error;
     } finally {
       over.abort();
+      if (isGrowing) memory?.hold(0);
     }
+  }
+
+  /** Waits for room for an event that is not complete yet, and is large already. */
+  async function waitForRoom(): Promise<void> {
+    const { length } = splitter.rest();
+    if (length > SMALL_PART_BYTES) await memory?.grow(length);
+    else if (isGrowing) memory?.hold(0);
+    isGrowing = length > SMALL_PART_BYTES;
   }
 
   /** Reads the next part; undefined where an error has waited for one long enough. */
@@ -167,6 +184,11 @@ function append(parts: Part[], bytes: Part): void {
   if (last && last.buffer === bytes.buffer && last.byteOffset + last.length === bytes.byteOffset) {
     parts[parts.length - 1] = new Uint8Array(last.buffer, last.byteOffset, last.length + bytes.length);
   } else parts.push(bytes);
+}
+
+async function parseLarge(bytes: Uint8Array, turns: Turns): Promise<Fields | undefined> {
+  const event = await parseInTurns(bytes, turns).catch(() => undefined);
+  return isFields(event) ? event : undefined;
 }
 
 /** Returns the JSON object of an event; undefined for what is none. */

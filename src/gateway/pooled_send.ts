@@ -4,6 +4,12 @@ import { RecentMap } from "../kernel/recent_map.ts";
 import { createSingleSendFetch } from "../kernel/single_send.ts";
 import { PooledAnswer, type ProviderAnswer } from "./provider_answer.ts";
 
+/** A request to send. */
+export interface SendInit extends RequestInit {
+  /** Called once all of its body is with the system, so that it isn't needed any more. */
+  onSent?: () => void;
+}
+
 /** Sends a request, at most once. */
 export type Send = (url: string, init?: RequestInit) => Promise<ProviderAnswer>;
 
@@ -18,15 +24,19 @@ const MAX_ADDRESSES = 100;
  * takes a TLS handshake. `fetch` of Deno would send a request again where a kept connection ends without an answer; a client of
  * `node:http` can be kept from that. Behind a proxy of the environment it is `fetch`, with a connection for each request.
  */
-export function createPooledSend({ hasProxy }: { hasProxy: boolean }): Send {
-  const single = createSingleSendFetch();
+export function createPooledSend(
+  { hasProxy }: { hasProxy: boolean },
+): Send & { ready(): Promise<unknown> | undefined } {
+  const single: Send = createSingleSendFetch();
   let send: Send | undefined = hasProxy ? single : undefined;
   let loading: Promise<Send> | undefined;
-  return (url, init) => {
-    if (send) return send(url, init);
+  const load = (): Promise<Send> =>
     loading ??= loadClients().catch(() => single).then((loaded) => send = loaded);
-    return loading.then((loaded) => loaded(url, init));
-  };
+  return Object.assign(
+    (url: string, init?: RequestInit) => send ? send(url, init) : load().then((loaded) => loaded(url, init)),
+    /** Loads the clients; from then on a request is sent in the turn in which it is made. */
+    { ready: () => send ? undefined : load() },
+  );
 }
 
 /** Returns true if an environment names a proxy for requests to providers. */
@@ -49,7 +59,7 @@ async function loadClients(): Promise<Send> {
     if (!address) addresses.set(url, address = urlToHttpOptions(new URL(url)));
     return address;
   };
-  return (url, { method = "GET", headers, body, signal } = {}) =>
+  return (url, { method = "GET", headers, body, signal, onSent }: SendInit = {}) =>
     new Promise((resolve, reject) => {
       if (signal?.aborted) return reject(signal.reason);
       const address = addressOf(url);
@@ -64,8 +74,13 @@ async function loadClients(): Promise<Send> {
         },
       };
       const request = (isSecure ? https : http).request(given);
-      let isSent = false; // `writableFinished` is true in Deno (2.9.6) before that
-      request.once("finish", () => isSent = true);
+      // `writableFinished` is true in Deno (2.9.6) before that. There it comes even before the error of a write that failed, so
+      // it is no proof that all was sent; without it, not all was.
+      let isSent = false;
+      request.once("finish", () => {
+        isSent = true;
+        onSent?.();
+      });
       // Deno (2.9.6) sends a request on a connection of this mark again where that ends without an answer; Node never does.
       request.once("socket", () => request.reusedSocket = false);
       const abort = () => request.destroy(signal!.reason);
@@ -73,7 +88,10 @@ async function loadClients(): Promise<Send> {
       const onAbort = () => isSent ? abort() : setImmediate(abort);
       signal?.addEventListener("abort", onAbort, { once: true });
       request.once("close", () => signal?.removeEventListener("abort", onAbort));
-      request.on("error", (error) => reject(isSent ? error : new UnsentError(error)));
+      request.on("error", (error) => {
+        if (isSent) reject(error);
+        else reject(signal?.aborted ? new UnsentError(error) : new PartlySentError(error));
+      });
       request.once("response", (incoming) => {
         try {
           resolve(new PooledAnswer(incoming, { method, signal: signal ?? undefined }));
@@ -90,9 +108,18 @@ async function loadClients(): Promise<Send> {
     });
 }
 
-/** The error of a request of which only a part was sent, so that no server can have processed it. */
+/** The error of a request that was cancelled before all of it was sent, so that no server can have processed it. */
 class UnsentError extends Error {
   override readonly name = "UnsentError";
+
+  constructor(cause: unknown) {
+    super(messageOf(cause), { cause });
+  }
+}
+
+/** The error of a request whose connection ended before all of it was sent. */
+class PartlySentError extends Error {
+  override readonly name = "PartlySentError";
 
   constructor(cause: unknown) {
     super(messageOf(cause), { cause });

@@ -1,6 +1,9 @@
 import type { IncomingMessage } from "node:http";
 import { type ByteReader, toStream } from "../kernel/byte_reader.ts";
+import type { Clock } from "../kernel/clock.ts";
 import { type HeaderFields, joinHeaders } from "../kernel/header_fields.ts";
+import { type MemoryShare, SMALL_PART_BYTES } from "../kernel/turns.ts";
+import type { LiveCall } from "./live_calls.ts";
 
 /** The answer of a provider: a `Response`, or what is like one. */
 export interface ProviderAnswer extends Pick<Response, "type" | "status" | "ok" | "body"> {
@@ -66,4 +69,80 @@ function readerOf(incoming: IncomingMessage, signal: AbortSignal | undefined): B
       return Promise.resolve();
     },
   };
+}
+
+/** The largest answer that is read as a whole. */
+const MAX_ANSWER_BYTES = 128 * 1024 * 1024;
+
+/** The names of encodings, and of the platform's for them. */
+const ENCODINGS: Readonly<Record<string, string>> = {
+  "gzip": "gzip",
+  "x-gzip": "gzip",
+  "deflate": "deflate",
+  "br": "brotli",
+};
+
+/** Returns a reader of an answer. A compressed one is decoded, though the request takes none; undefined if it can't be. */
+export function decoded(answer: ProviderAnswer): ByteReader | null | undefined {
+  const encoding = encodingOf(answer);
+  if (encoding === "identity" && answer.reader) return answer.reader();
+  const { body } = answer;
+  if (!body) return null;
+  try {
+    const format = ENCODINGS[encoding] as CompressionFormat;
+    return (encoding === "identity" ? body : body.pipeThrough(new DecompressionStream(format))).getReader();
+  } catch {
+    return undefined; // unknown, here or everywhere
+  }
+}
+
+function encodingOf({ headers }: ProviderAnswer): string {
+  return headers.get("content-encoding")?.trim().toLowerCase() || "identity";
+}
+
+/** Reads an answer as a whole, as far as the memory has room; `onPart` gets the length of each part. */
+export async function readWhole(
+  { clock }: { clock: Pick<Clock, "monotonic"> },
+  response: ProviderAnswer,
+  live: LiveCall,
+  memory: MemoryShare | undefined,
+  onPart?: (length: number) => void,
+): Promise<Uint8Array<ArrayBuffer>> {
+  const parts: Uint8Array<ArrayBuffer>[] = [];
+  let size = 0;
+  live.quietSince = clock.monotonic();
+  const take = async (part: Uint8Array<ArrayBuffer>) => {
+    parts.push(part);
+    size += part.length;
+    onPart?.(part.length);
+    if (size > MAX_ANSWER_BYTES) throw new Error(`the answer is over ${MAX_ANSWER_BYTES} bytes`);
+    if (size > SMALL_PART_BYTES) {
+      live.quietSince = undefined; // the provider is not to blame
+      await memory?.grow(size);
+    }
+    live.quietSince = clock.monotonic();
+  };
+  const source = decoded(response);
+  if (source === undefined) {
+    await response.body?.cancel();
+    throw new Error("its answer is compressed, though the request takes none");
+  }
+  try {
+    for (let part = await source?.read(); part && !part.done; part = await source!.read()) {
+      await take(part.value);
+    }
+  } catch (error) {
+    memory?.hold(0);
+    void source?.cancel(error).catch(() => {});
+    throw error;
+  }
+  if (size > SMALL_PART_BYTES) memory?.hold(size);
+  if (parts.length === 1) return parts[0]!;
+  const bytes = new Uint8Array(size);
+  let at = 0;
+  for (const part of parts) {
+    bytes.set(part, at);
+    at += part.length;
+  }
+  return bytes;
 }

@@ -1,8 +1,10 @@
 import { createRoute as createAnyRoute, type RouteConfig, z } from "@hono/zod-openapi";
+import type { MiddlewareHandler } from "hono";
 import { STATUS } from "../kernel/errors.ts";
 import { problems } from "./problem_responses.ts";
 import type { Tag } from "./openapi/document.ts";
 import { CSV, csvOf, entriesOf } from "./middleware/csv.ts";
+import { type ApiEnv, leaseOf } from "./middleware/principal.ts";
 import { PERMISSION, type Permission, SECURITY_SCHEME } from "./middleware/permission.ts";
 
 /** The fields that every operation of the API has. */
@@ -13,6 +15,8 @@ interface Operation extends Permission {
   tags: [Tag];
   /** The field of a response that is an object whose list is its CSV; a response that is a list is CSV anyway. */
   csvField?: string;
+  /** One entry of a response may have megabytes: few are made at a time, and none while too many wait to be read. */
+  isLarge?: true;
 }
 
 /**
@@ -23,7 +27,7 @@ export const createRoute: <
   Path extends string,
   Route extends Omit<RouteConfig, "path"> & { path: Path } & Operation,
 >(route: Route) => ReturnType<typeof createAnyRoute<Path, Route>> = (
-  { scopes, agentCheck, needsKey, csvField, ...route },
+  { scopes, agentCheck, needsKey, csvField, isLarge, ...route },
 ) => {
   const permission: Permission = { scopes, agentCheck, needsKey };
   const checked = ignoresQuery(route) ? route : refusingQuery(route);
@@ -40,11 +44,17 @@ export const createRoute: <
   const security = scopes === "open" ? [] : scopes.map((scope) => ({ [SECURITY_SCHEME]: [scope] }));
   return createAnyRoute({
     ...checked,
-    ...(entries && { middleware: csvOf(entries, csvField) }),
+    middleware: [...(isLarge ? [waitForRoom] : []), ...(entries ? [csvOf(entries, csvField)] : [])],
     responses,
     security,
     [PERMISSION]: permission,
   }) as never;
+};
+
+/** Waits for the memory that a large answer needs. Throws `rate_limited` or `unavailable` where there is none. */
+const waitForRoom: MiddlewareHandler<ApiEnv> = async (c, next) => {
+  await leaseOf(c)?.answer?.enter();
+  await next();
 };
 
 type Content = Record<string, { schema?: unknown }>;

@@ -16,6 +16,7 @@ export type IdKind =
   | "rep"
   | "bud"
   | "raise"
+  | "release"
   | "rsv"
   | "key";
 

@@ -46,6 +46,11 @@ export function createTurns(nextTurn: () => Promise<void>, sliceUnits = SLICE_UN
   };
 }
 
+/** Waits for as many turns as some work takes that is done in one piece afterwards: so others are served in proportion. */
+export async function awaitTurns(turns: Turns, units: number): Promise<void> {
+  for (let left = units; left > 0; left -= SLICE_UNITS) await turns.spend(Math.min(left, SLICE_UNITS));
+}
+
 /** Runs work that counts its units by `yield`, in slices; without turns, at once. */
 export async function inTurns<Result>(
   turns: Turns | undefined,
@@ -56,5 +61,72 @@ export async function inTurns<Result>(
     if (done) return value;
     const turn = turns?.spend(value);
     if (turn) await turn;
+  }
+}
+
+/** The largest chunk that is encoded at once. */
+const CHUNK_CHARACTERS = 64 * 1024;
+
+/** The units of work of encoding a chunk, besides its characters. */
+const CHUNK_UNITS = 64;
+
+/** Encodes pieces of text in chunks of bounded size, in turn with other long work. */
+export async function* encodeInTurns(
+  pieces: AsyncIterable<string>,
+  turns: Turns | undefined,
+): AsyncGenerator<Uint8Array<ArrayBuffer>> {
+  const encoder = new TextEncoder();
+  for await (const piece of pieces) {
+    for (let start = 0; start < piece.length;) {
+      let end = Math.min(start + CHUNK_CHARACTERS, piece.length);
+      // A surrogate pair must not be split.
+      if (end < piece.length && (piece.charCodeAt(end - 1) & 0xfc00) === 0xd800) end++;
+      const turn = turns?.spend(CHUNK_UNITS + end - start);
+      if (turn) await turn;
+      yield encoder.encode(piece.slice(start, end));
+      start = end;
+    }
+  }
+}
+
+/**
+ * The memory that the answer to one client takes. What may be large is made through it, part by part, so that clients that don't
+ * read can't fill the memory. Answers within the process have none: their reader is the program itself.
+ */
+export interface MemoryShare {
+  /**
+   * Resolves when the next part may be made in place of the one before, which has been read: there is room, and it is this client's
+   * turn. What waits for that still holds the one before. Rejects once the client has left.
+   */
+  room(): Promise<void>;
+  /** Sets the bytes that are held from now on, in place of those before. */
+  hold(bytes: number): void;
+  /** The same for a part that is still arriving; returns a promise to await before more of it is read, where there is no room. */
+  grow(bytes: number): Promise<void> | undefined;
+}
+
+/** Parts below this size need no room: the buffers of the system take them. */
+export const SMALL_PART_BYTES = 64 * 1024;
+
+/** The memory of a text for each of its characters: what is sent of it is made beside it. */
+export const BYTES_PER_CHARACTER = 2;
+
+/** Yields pages of texts as they are; each is made when there is room for it, and held until the next one. */
+export async function* paced(
+  pages: AsyncIterable<readonly string[]>,
+  share: MemoryShare | undefined,
+): AsyncGenerator<readonly string[]> {
+  const iterator = pages[Symbol.asyncIterator]();
+  try {
+    for (;;) {
+      await share?.room();
+      const { done, value } = await iterator.next();
+      if (done) return;
+      share?.hold(BYTES_PER_CHARACTER * value.reduce((sum, text) => sum + text.length, 0));
+      yield value;
+    }
+  } finally {
+    share?.hold(0);
+    await iterator.return?.();
   }
 }

@@ -19,6 +19,7 @@ export type { BilledProvider } from "./stated/bills.ts";
 export { hasQuantity, isApart } from "./stated/stated_cost.ts";
 export type { Statement } from "./stated/statement.ts";
 export { type AnswerUsage, trackAnswerUsage } from "./usage/answer_usage.ts";
+export { type Asked, readAsked } from "./usage/asked.ts";
 export { type UsageApi, usageFromRaw } from "./usage/usage_from_raw.ts";
 export {
   checkUsage,

@@ -1,5 +1,5 @@
 import { Buffer } from "node:buffer";
-import { bookCall, type RunBooking } from "../booking/mod.ts";
+import { bookCall, giveUpClaim, keepCall, type KeptCall, type RunBooking } from "../booking/mod.ts";
 import type { Grant } from "../budgets/mod.ts";
 import type { ModelCall } from "../ledger/mod.ts";
 import { PurserError } from "../kernel/errors.ts";
@@ -29,8 +29,8 @@ export class RunRecorder {
   #booked = 0;
   /** A commit by `flush()` in progress. */
   #flushing: Promise<void> | undefined;
-  /** A booking with an unknown outcome, because the database became unavailable. */
-  #uncertain: RunBooking | undefined;
+  /** A booking with an unknown outcome, because the database became unavailable, and its call in the spool, if there is one. */
+  #uncertain: { booking: RunBooking; kept: KeptCall | undefined } | undefined;
   /** The cost of the latest call. */
   lastCostNanoUsd: bigint | null = null;
 
@@ -87,8 +87,12 @@ export class RunRecorder {
       this.lastCostNanoUsd = call.costNanoUsd;
       this.onState(state);
     } catch (error) {
-      if (error instanceof ConstraintError) this.#putBack(booking.progress); // refused: nothing was committed
-      else this.#uncertain = booking;
+      const isRefused = error instanceof ConstraintError; // nothing was committed
+      if (isRefused) this.#putBack(booking.progress);
+      // Without its messages the run can't continue; but its call is booked in any case.
+      const keeping = keepCall(this.ctx, { call, grant }, error, { isClaimed: !isRefused });
+      const kept = await keeping.catch(() => undefined); // it has logged why
+      if (!isRefused) this.#uncertain = { booking, kept };
       throw error;
     }
   }
@@ -112,27 +116,29 @@ export class RunRecorder {
 
   /**
    * Books a call again whose first booking may or may not have been committed. The ledger has a call id once, so the call
-   * is not counted twice.
+   * is not counted twice. If that fails, too, the spool has it: its call is booked later, without its messages.
    */
   async #settleUncertain(): Promise<void> {
     if (!this.#uncertain) return;
-    const { call, progress } = this.#uncertain;
+    const { booking: { grant, ...booking }, kept } = this.#uncertain;
+    this.#uncertain = undefined;
     try {
-      await bookCall(this.ctx, { ...this.#uncertain, grant: undefined });
+      await bookCall(this.ctx, { ...booking, grant: grant && { ...grant, hasNext: false } });
       this.#booked++;
     } catch (error) {
-      // Still unknown: the run is left to recovery, which books nothing.
-      if (error instanceof PurserError && error.code === "unavailable") throw error;
-      if (error instanceof ConstraintError) this.#booked++;
-      else {
-        // The run must end, or its session stays busy. The call was logged when its first booking failed.
-        this.ctx.log.error("A call could not be booked at the end of its run either", {
-          call_id: call.callId,
-        });
-        this.#putBack(progress);
+      const hasAnswered = error instanceof ConstraintError;
+      // The ledger has the call already, or the spool books it.
+      if (kept) await giveUpClaim(this.ctx, kept, { hasAnswered });
+      if (!hasAnswered) {
+        // Still unknown: the run is left to recovery.
+        if (error instanceof PurserError && error.code === "unavailable") throw error;
+        return this.#putBack(booking.progress); // the run must end, or its session stays busy
       }
+      this.#booked++;
+      if (grant && !kept) this.ctx.gate.booked(grant, false, booking.call.costNanoUsd);
+      return;
     }
-    this.#uncertain = undefined;
+    await kept?.done().catch(() => {}); // else it is found in the ledger
   }
 
   #putBack({ events, messages }: Progress): void {

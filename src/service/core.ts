@@ -3,7 +3,7 @@ import { ensureBudgets } from "../budgets/mod.ts";
 import { deliverDue, type DeliveryBounds, startDispatcher } from "../delivery/mod.ts";
 import { endQuietCalls } from "../gateway/mod.ts";
 import { type Monitor, startMonitor } from "../monitor/mod.ts";
-import { createRunEndRetries, endLiveRuns, type RunEndRetries } from "../sessions/mod.ts";
+import { createRunEndRetries, endLiveRuns, recoverRuns, type RunEndRetries } from "../sessions/mod.ts";
 import { recover, startRecovery, startRenewals, startRetentionSweeps, sweepExpired } from "./maintenance.ts";
 import { deliveryContext, openParts, OutboxSignal } from "./parts.ts";
 import { startPriceReloads } from "./price_updates.ts";
@@ -20,6 +20,8 @@ export interface Core extends CoreParts {
   runEndRetries?: RunEndRetries;
   /** Makes the first attempts to deliver what has fired, for a bounded time. Later alerts are delivered too. */
   drainDeliveries(): Promise<void>;
+  /** Marks the runs of this process `interrupted`, which is about to exit without waiting for them. */
+  abandonRuns(): Promise<void>;
   /** Stops, ends the runs, and closes the database once everything is written. With `graceMs`, longer runs are cancelled. */
   close(options?: { graceMs?: number }): Promise<void>;
 }
@@ -60,6 +62,10 @@ export async function openCore(options: CoreOptions): Promise<Core> {
         await monitor.idle();
         await dispatcher?.drain({ graceMs: DELIVERY_GRACE_MS });
       },
+      async abandonRuns() {
+        const ctx = { ...parts, liveRuns: { has: () => false } };
+        await Promise.all([...parts.liveRuns.keys()].map((runId) => recoverRuns(ctx, runId)));
+      },
       async close({ graceMs } = {}) {
         parts.stop();
         await endCalls(parts, graceMs);
@@ -72,6 +78,7 @@ export async function openCore(options: CoreOptions): Promise<Core> {
         await monitor.stop();
         await dispatcher?.stop({ graceMs: Math.min(DELIVERY_GRACE_MS, graceMs ?? Infinity) });
         await parts.channels.close();
+        await parts.callSpool.close();
         await parts.store.close();
       },
     };
@@ -140,6 +147,7 @@ export async function openRequestCore(options: RequestCoreOptions): Promise<Requ
       await settle();
       await deliver({ timeoutMs: 5_000, attemptsPerChannel: 20 });
     },
+    abandonRuns: () => Promise.resolve(), // no signal ends a request
     /** Leaves the database open: a response may still be streamed, and there is no connection to close. */
     async close({ graceMs } = {}) {
       await endCalls(parts, graceMs);

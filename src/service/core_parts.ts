@@ -2,6 +2,7 @@ import type { LanguageModelV4 } from "@ai-sdk/provider";
 import type { ToolSet } from "ai";
 import type { AlertEvaluator } from "../alerts/mod.ts";
 import type { RollUps } from "../booking/mod.ts";
+import type { CallSpool } from "../booking/spool/mod.ts";
 import type { BudgetGate, BudgetInCode, KnownBudgets } from "../budgets/mod.ts";
 import type { Bus } from "../bus/mod.ts";
 import type { Config, Environment, ListenAddress, ProviderSources } from "../config/mod.ts";
@@ -41,6 +42,7 @@ export interface CoreOptions {
         | "providers"
         | "prices"
         | "pricesFolder"
+        | "spoolFolder"
         | "tools"
         | "channels"
         | "plugins"
@@ -122,6 +124,8 @@ export interface CoreParts {
   gate: BudgetGate;
   budgets: KnownBudgets;
   rollUps: RollUps;
+  /** The calls that were made and could not be booked. */
+  callSpool: CallSpool;
   bus: Bus;
   /** Reads the event log, once for all streams. */
   logReader: LogReader;

@@ -1,3 +1,4 @@
+import { bookLeftCalls } from "../booking/mod.ts";
 import { RENEW_MS, SELECT_RESERVING, sweepReservations } from "../budgets/mod.ts";
 import { giveUpOrphans, instanceOf, SELECT_HOLDERS } from "../delivery/mod.ts";
 import { selectClaimingInstances, sweepIdempotencyKeys } from "../keys/idempotency/mod.ts";
@@ -11,8 +12,12 @@ import type { CoreParts } from "./core_parts.ts";
 /** Processes that live shorter than this leave the retention sweep to others, and write nothing. */
 const FIRST_SWEEP_AFTER_MS = 1_000;
 
-/** Recovers the runs of dead processes, and removes the messages of replaced sessions. */
+/**
+ * Books what dead processes have spooled, recovers their runs, which count those calls, and removes the messages of replaced
+ * sessions.
+ */
 export async function recover(core: CoreParts): Promise<void> {
+  await bookLeftCalls(core);
   const interrupted = await recoverRuns(core);
   if (interrupted.length > 0) {
     core.log.warn("Runs of a process that ended were marked interrupted", { runs: interrupted });
@@ -26,13 +31,14 @@ export async function recover(core: CoreParts): Promise<void> {
   }
 }
 
-/** On a shared database, recovers every 30 s: any other process may die at any time. */
+/** On a shared database, recovers every 30 s, and removes what dead processes have reserved: any of them may die at any time. */
 export async function startRecovery(core: CoreParts, signal: AbortSignal): Promise<void> {
   for (;;) {
     await core.clock.sleep(RUN_LEASE_MS / 2, signal);
     if (signal.aborted) return;
     try {
       await recover(core);
+      await sweepReservations(core);
     } catch (error) {
       core.log.warn("The runs of dead instances could not be recovered", { reason: messageOf(error) });
     }

@@ -1,6 +1,7 @@
 import { builtInChannels } from "../../plugins/mod.ts";
 import { firingLogic, hasRules, readAlertNotification } from "../alerts/mod.ts";
-import { RollUps } from "../booking/mod.ts";
+import { readLedgerId, RollUps } from "../booking/mod.ts";
+import { noSpool, openCallSpool } from "../booking/spool/mod.ts";
 import { createBudgetGate, KnownBudgets } from "../budgets/mod.ts";
 import { createBus } from "../bus/mod.ts";
 import {
@@ -79,8 +80,9 @@ export async function openParts(
   secrets.add(values, names);
   const log = scrubbedLog(neverThrowing(options.log ?? silentLog), secrets);
   const ids = options.ids ?? createIds(clock);
+  const location = parseDatabaseUrl(config.dbUrl);
   const store = await openStore({
-    location: parseDatabaseUrl(config.dbUrl),
+    location,
     authToken: config.dbToken,
     durability: config.durability,
     logic: databaseLogic,
@@ -136,6 +138,10 @@ export async function openParts(
       gate: createBudgetGate({ store, clock, instanceId, newId: ids.next, known: budgets }),
       budgets,
       rollUps: new RollUps(options.rollUp === "never" ? Infinity : undefined),
+      callSpool: runtime ? noSpool() : await openCallSpool({
+        ...{ database: location, folder: config.spoolFolder, log, scrub: secrets.scrubStored },
+        readLedger: () => readLedgerId(store),
+      }),
       bus,
       logReader: createLogReader({ store, query, clock, bus, turns }),
       live: createLiveReader({ store, query, clock, bus, turns }),

@@ -131,3 +131,12 @@ async function writeEnd(
     lastSeq,
   };
 }
+
+const COUNT_STEPS =
+  `UPDATE runs SET steps = coalesce((SELECT sum(model_calls) FROM run_usage WHERE run_id = ?1), 0)
+WHERE run_id = ?1 AND status <> 'running'`;
+
+/** Counts the steps of a run that has ended again, after a call of it was booked late. */
+export async function countSteps({ store }: Pick<SessionContext, "store">, runId: string): Promise<void> {
+  await store.write([{ sql: COUNT_STEPS, args: [runId] }]);
+}

@@ -1,6 +1,6 @@
 import type { Bus } from "../bus/mod.ts";
 import { SharedLoop } from "../kernel/shared_loop.ts";
-import type { Turns } from "../kernel/turns.ts";
+import { BYTES_PER_CHARACTER, type MemoryShare, type Turns } from "../kernel/turns.ts";
 import type { SessionContext } from "./context.ts";
 import { lastEventId, listAllEvents } from "./list_events.ts";
 
@@ -29,11 +29,12 @@ export interface LogReader {
    * the caller can check what ends its stream.
    *
    * The log is read by one loop, which starts with the first caller and ends with the last. A caller that begins further
-   * back, or is slower than the pages kept for all, reads pages of its own until it has caught up.
+   * back, or is slower than the pages kept for all, reads pages of its own until it has caught up, which the memory of its answer
+   * holds.
    *
    * @throws {Error} the log can't be read
    */
-  follow(after: number, signal: AbortSignal): AsyncGenerator<LogPage>;
+  follow(after: number, signal: AbortSignal, share?: MemoryShare): AsyncGenerator<LogPage>;
 }
 
 export type LogReaderContext =
@@ -70,7 +71,7 @@ export function createLogReader(
 ): LogReader {
   let shared: FollowedLog | undefined;
   return {
-    async *follow(after, signal) {
+    async *follow(after, signal, share) {
       const log = shared ??= new FollowedLog(ctx, keptCharacters, () => {
         if (shared === log) shared = undefined;
       });
@@ -78,7 +79,9 @@ export function createLogReader(
       await log.started;
       while (!signal.aborted) {
         log.loop.throwIfFailed();
-        const page = log.pageAfter(after) ?? await readOwnPage(ctx, after);
+        const known = log.pageAfter(after);
+        if (known) share?.hold(0);
+        const page = known ?? await readOwnPage(ctx, after, share);
         if (page.events.length > 0) after = page.last;
         else await caller.woken();
         if (!signal.aborted) yield page;
@@ -182,9 +185,15 @@ class FollowedLog {
 }
 
 /** Reads a page for one caller, in turn with other long work. */
-async function readOwnPage(ctx: LogReaderContext, after: number): Promise<LogPage> {
+async function readOwnPage(
+  ctx: LogReaderContext,
+  after: number,
+  share: MemoryShare | undefined,
+): Promise<LogPage> {
+  await share?.room();
   await ctx.turns.spend(OWN_PAGE_UNITS);
   const page = await readPage(ctx, after, OWN_PAGE_EVENTS);
+  share?.hold(BYTES_PER_CHARACTER * page.characters);
   await ctx.turns.spend(page.characters);
   return page;
 }

@@ -15,7 +15,7 @@ export { type NewMessage, newMessage, type SessionMessage } from "./session_mess
 export { type AncestorRun, claimSession, type NewRun, readRunsAbove, startRun } from "./start_run.ts";
 export { endLiveRuns, type LiveRun, registerRun } from "./live_run.ts";
 export { keepLease, renewLease, RUN_LEASE_MS, type RunState } from "./run_lease.ts";
-export { endRun, type RunEnd } from "./end_run.ts";
+export { countSteps, endRun, type RunEnd } from "./end_run.ts";
 export { BEAT_MS, createLogReader, type LogPage, type LogReader } from "./log_reader.ts";
 export {
   cancelRun,

@@ -280,11 +280,19 @@ export async function* readEventTexts(
   for (let after = 0; after < lastSeq;) {
     const limit = Math.min(EVENT_PAGE_ROWS, lastSeq - after);
     if (after > 0) await ctx.turns?.spend(PAGE_UNITS);
-    const events = await listSessionEvents(ctx, { sessionId, after, limit });
-    if (events.length === 0) throw new Error(`The log of session ${sessionId} has a gap after ${after}`);
-    const page = events.map(({ event_id: _eventId, ...event }) => toCanonicalText(event));
+    const page = await readPageOfEvents(ctx, { sessionId, after, limit });
+    if (page.length === 0) throw new Error(`The log of session ${sessionId} has a gap after ${after}`);
     await ctx.turns?.spend(page.reduce((units, text) => units + MESSAGE_UNITS + text.length, 0));
     yield page;
-    after += events.length;
+    after += page.length;
   }
+}
+
+/** A function of its own, so that nothing but the texts is kept while they are written. */
+async function readPageOfEvents(
+  ctx: { query: Query },
+  input: { sessionId: string; after: number; limit: number },
+): Promise<string[]> {
+  const events = await listSessionEvents(ctx, input);
+  return events.map(({ event_id: _eventId, ...event }) => toCanonicalText(event));
 }

@@ -36,8 +36,11 @@ FROM sessions WHERE session_id = ?1 AND ${IS_DEAD}`;
 const COUNT = `UPDATE sessions SET event_count = event_count + 1 WHERE session_id = ?1 AND ${IS_DEAD}`;
 const FREE_SESSION = `UPDATE sessions SET status = 'interrupted', active_run_id = NULL, updated_at = ?4
 WHERE session_id = ?1 AND active_run_id = ?2 AND ${IS_DEAD}`;
-const FREE_RESERVATIONS = `DELETE FROM reservations WHERE NOT is_lost AND ${IS_DEAD} AND ?1 IS NOT NULL
+const OF_RUN = `${IS_DEAD} AND ?1 IS NOT NULL
   AND reservation_id IN (SELECT h.reservation_id FROM reservations h WHERE h.scope = 'run ' || ?2)`;
+const FREE_RESERVATIONS = `DELETE FROM reservations WHERE NOT is_lost AND NOT is_held AND ${OF_RUN}`;
+// What a strict budget holds stays held: the call may have been sent. Others don't count it any more.
+const END_LEASES = `UPDATE reservations SET expires_at = 0 WHERE NOT is_lost AND is_held AND ${OF_RUN}`;
 const FREE_RUN = `DELETE FROM reservations WHERE scope = 'run ' || ?2 AND ${IS_DEAD} AND ?1 IS NOT NULL`;
 const END_RUN = `UPDATE runs SET status = 'interrupted', ended_at = ?4,
   steps = coalesce((SELECT sum(model_calls) FROM run_usage WHERE run_id = ?2), 0)
@@ -52,7 +55,7 @@ WHERE run_id = ?2 AND ${HELD} AND ?1 IS NOT NULL`;
  *
  * Everything that the run has committed stays: calls, events and messages up to its last booking. A call that the provider
  * has answered, but whose booking was not committed when the process died, is not in the ledger and is not added here: its
- * tokens are known to the provider alone. The reservation of such a call is freed with those of the run.
+ * tokens are known to the provider alone. What strict budgets hold for such a call stays held; other reservations are freed.
  *
  * With `runId`, only that run is examined.
  */
@@ -75,6 +78,7 @@ export async function recoverRuns(ctx: RecoveryContext, runId?: string): Promise
       statement(COUNT),
       statement(FREE_SESSION, now),
       statement(FREE_RESERVATIONS),
+      statement(END_LEASES),
       statement(FREE_RUN),
       statement(END_RUN, now),
     ]);

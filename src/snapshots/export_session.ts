@@ -3,7 +3,7 @@ import { describeAgent, getAgentDefinition } from "../agents/mod.ts";
 import { canonicalize, FORBIDDEN_KEY, toCanonicalText } from "../kernel/json/canonical_json.ts";
 import { toIso } from "../kernel/clock.ts";
 import { PurserError } from "../kernel/errors.ts";
-import { SLICE_UNITS } from "../kernel/turns.ts";
+import { type MemoryShare, paced, SLICE_UNITS } from "../kernel/turns.ts";
 import { sessionUsageStatement, type TokenUsage, toSessionUsage } from "../ledger/mod.ts";
 import { readEventTexts, readMessageTexts } from "../sessions/mod.ts";
 import { toObjects } from "../store/mod.ts";
@@ -31,8 +31,8 @@ export interface SessionExport {
   messageCount: number;
   /** Weak: two exports of the same state differ in their time. */
   etag: string;
-  /** Writes the document's bytes as canonical JSON, once; may be ended early. */
-  write(): AsyncGenerator<Uint8Array<ArrayBuffer>>;
+  /** Writes the document's bytes as canonical JSON, once; may be ended early. Its pages are held in the memory of an answer. */
+  write(share?: MemoryShare): AsyncGenerator<Uint8Array<ArrayBuffer>>;
   /** Releases the generation without writing it; `write` releases it at its end. */
   close(): void;
 }
@@ -103,12 +103,12 @@ export async function exportSession(ctx: SnapshotContext, input: ExportInput): P
       head,
       messageCount,
       etag: etagOf(head, generation, messageCount, withEvents),
-      async *write() {
+      async *write(share) {
         try {
           // In turn from the first page on: exports that begin together may have large messages.
           await ctx.turns.spend(SLICE_UNITS);
-          const messages = readMessageTexts(ctx, span);
-          const events = withEvents ? allEvents(ctx, span, lastSeq) : undefined;
+          const messages = paced(readMessageTexts(ctx, span), share);
+          const events = withEvents ? paced(allEvents(ctx, span, lastSeq), share) : undefined;
           yield* writeDocument({ head, messages, events }, ctx.turns);
         } finally {
           close();

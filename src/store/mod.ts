@@ -16,6 +16,7 @@ export {
 export type { InstanceLocks } from "./instance_locks.ts";
 export { DATABASE_NOW, leaseNow, leaseTime } from "./lease_clock.ts";
 export {
+  createInstanceLocks,
   createQuery,
   newSharedStore,
   openStore,

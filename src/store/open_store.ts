@@ -5,6 +5,7 @@ import type { Ids } from "../kernel/ids.ts";
 import { installLogic, type Logic, migrate } from "./schema/migrate.ts";
 import type { WriteTokens } from "./libsql/libsql_store.ts";
 import type { SqliteDriver } from "./sqlite/sqlite_driver.ts";
+import type { InstanceLocks } from "./instance_locks.ts";
 import type { SqlValue, Store } from "./store.ts";
 import type { ScrubValue } from "./write_queue.ts";
 import { drizzle, type SqliteRemoteDatabase } from "drizzle-orm/sqlite-proxy";
@@ -89,6 +90,15 @@ async function connect(options: OpenStoreOptions): Promise<Store> {
   const { prepareDatabaseFile } = await import("./sqlite/database_file.ts");
   await prepareDatabaseFile(location.path);
   return await SqliteStore.open({ path: location.path, durability, clock, scrub, driver, hasThreads });
+}
+
+/**
+ * Creates locks of instances beside any path, as a database file has them. The driver is loaded lazily: the edge has no
+ * `node:sqlite`.
+ */
+export async function createInstanceLocks(path: string): Promise<InstanceLocks> {
+  const module = await import("./sqlite/database_file.ts");
+  return module.createInstanceLocks(path);
 }
 
 /** A read-only typed query builder. Writes use `Store.write`, in units. */

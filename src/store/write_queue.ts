@@ -21,6 +21,10 @@ interface Waiting {
 /** The maximum of statements that share a transaction: a batch must not hold the database for long. */
 const MAX_STATEMENTS_PER_COMMIT = 4_000;
 
+/** The maximum size of the units of a commit, which is written in one piece. A single one may be larger. */
+const MAX_BYTES_PER_COMMIT = 1024 * 1024;
+const LARGE_COMMIT_BYTES = 256 * 1024;
+
 /** The maximum size of a set: a server accepts values of 5 MB. A single item may be larger. */
 const MAX_ITEMS_PER_SET = 256;
 
@@ -33,6 +37,8 @@ const MAX_BYTES_PER_SET = 1024 * 1024;
 export class WriteQueue {
   #waiting: Waiting[] = [];
   #isRunning = false;
+  /** True if the last group was large. */
+  #isLarge = false;
   #closed: Error | undefined;
   #idle: (() => void)[] = [];
 
@@ -98,7 +104,10 @@ export class WriteQueue {
     while (this.#waiting.length > 0) {
       const group = this.#takeGroup();
       if (group.length > 0) await this.#commitGroup(group);
-      if (this.#waiting.length > 0) await this.between();
+      if (this.#waiting.length === 0) break;
+      await this.between();
+      // A file is written in one piece: others have their turn after much of it.
+      if (this.#isLarge) await new Promise<void>((resolve) => this.defer(resolve));
     }
     this.#isRunning = false;
     for (const resolve of this.#idle.splice(0)) resolve();
@@ -134,12 +143,14 @@ export class WriteQueue {
       this.#waiting = this.#waiting.filter((waiting) => !isGivenUp(waiting));
     }
     let statements = 0;
+    let bytes = 0;
     let count = 0;
     const sets = new Map<unknown, { items: unknown[]; bytes: number }>();
     for (const { work } of this.#waiting) {
       if ("unit" in work) {
         statements += work.unit.length;
-        if (count > 0 && statements > MAX_STATEMENTS_PER_COMMIT) break;
+        bytes += sizeOfUnit(work.unit);
+        if (count > 0 && (statements > MAX_STATEMENTS_PER_COMMIT || bytes > MAX_BYTES_PER_COMMIT)) break;
       } else {
         const set = sets.get(work.writer) ?? { items: [], bytes: 0 };
         set.bytes += work.writer.sizeOf(work.item);
@@ -152,8 +163,20 @@ export class WriteQueue {
       }
       count++;
     }
+    this.#isLarge = bytes > LARGE_COMMIT_BYTES;
     return this.#waiting.splice(0, count);
   }
+}
+
+/** Returns the length of the texts that a unit writes. */
+function sizeOfUnit(unit: WriteUnit): number {
+  const sizeOf = (values: readonly SqlValue[] = []) =>
+    values.reduce<number>((sum, value) => sum + (typeof value === "string" ? value.length : 0), 0);
+  return unit.reduce(
+    (sum, { args, each }) =>
+      sum + sizeOf(args) + (each?.rows.reduce((rows, row) => rows + sizeOf(row), 0) ?? 0),
+    0,
+  );
 }
 
 /** A unit of a commit, and the receiver of its results. */

@@ -12,7 +12,10 @@ export const COST_ROWS: readonly Row[] = [
   // Sessions and costs
   { line: "sessions list", out: /^SESSION .*\nsecond .*\n/ },
   { line: "sessions list --agent helper --limit 1", out: /^SESSION .*\nses_.*\n$/, err: /There are more/ },
-  { line: "sessions list --search ECHO --agent helper --status completed", out: /^SESSION .*\nses_.*\nfirst .*\n$/ },
+  {
+    line: "sessions list --search ECHO --agent helper --status completed",
+    out: /^SESSION .*\nses_.*\nfirst .*\n$/,
+  },
   { line: "sessions list --search demo:nope", out: /^No session matches\n$/ },
   {
     line: "sessions list --search second --json",

@@ -139,6 +139,11 @@ export const ROWS: readonly Row[] = [
   { line: "budgets raise Helper --usd 1 --json", out: /"extra_usd":1,"until":null,/ },
   { line: "budgets raise Daily --usd 1 --for 2020-01-01", code: 2, err: /not in the future/ },
   { line: "budgets show Daily", out: /^ *\$20 .* release$/m },
+  { line: "budgets release Daily", code: 2, err: /without --reason/ },
+  {
+    line: "budgets release Helper --reason x",
+    ...{ code: 1, out: /^$/, err: /it holds nothing for calls that are not in progress/ },
+  },
   {
     line: "budgets check --agent helper --session first",
     out: /^BUDGET +LEFT .*\n(cost_budget_usd|Helper) [^]*\nDaily +\$919\.9/,

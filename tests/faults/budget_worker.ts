@@ -31,7 +31,7 @@ async function work(): Promise<void> {
   const metered = purser.meter(model, { agentId: "metered", runId, costBudgetUsd, budgetMode });
   console.log("ready");
   await new Response(Deno.stdin.readable).text();
-  const prompt = "x".repeat(40);
+  const prompt = "x".repeat(400); // estimated at the tokens that are counted
   const outcomes = await Promise.allSettled(
     Array.from(
       { length: Number(calls) },

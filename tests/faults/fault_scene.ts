@@ -325,10 +325,17 @@ export class FaultScene implements AsyncDisposable {
   async #leaveDisk(): Promise<void> {
     await Promise.all(this.workers.map((worker) => worker.kill()));
     this.workers.splice(0);
-    // With the lock files of killed processes, which the last process is to remove.
+    // With the locks and spools of killed processes, which the last process is to remove.
     for (const name of this.disk!.names()) {
-      assert.match(name, /^books\.db(-instance-inst_\w+)?$/, "nothing else is left beside it");
-      await Deno.copyFile(`${this.disk!.inside}/${name}`, `${this.#folder}/made/${name}`);
+      assert.match(name, /^books\.db(-instance-inst_\w+|-spool)?$/, "nothing else is left beside it");
+      const [from, to] = [`${this.disk!.inside}/${name}`, `${this.#folder}/made/${name}`];
+      if (!name.endsWith("-spool")) await Deno.copyFile(from, to);
+      else {
+        await Deno.mkdir(to);
+        for (const spool of Deno.readDirSync(from)) {
+          await Deno.copyFile(`${from}/${spool.name}`, `${to}/${spool.name}`);
+        }
+      }
     }
     await this.disk![Symbol.asyncDispose]();
     this.disk = undefined;

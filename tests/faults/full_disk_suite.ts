@@ -7,9 +7,14 @@ import { databaseLogic } from "../../src/service/parts.ts";
 import { createIds } from "../../src/kernel/ids.ts";
 import { writeDocument } from "../../src/snapshots/mod.ts";
 import { openStore, toObjects } from "../../src/store/mod.ts";
+import { readRecords } from "../../src/booking/spool/spool_file.ts";
+import { answerTo } from "../harness/answers.ts";
+import { startFakeProvider } from "../harness/fake_provider.ts";
 import { findCli } from "../harness/installed_cli.ts";
 import { type Disk, mountDisk, reasonAgainstMounting } from "../harness/small_disk.ts";
 import { isThorough } from "../harness/thorough.ts";
+import { startWorker, until } from "./spool_scene.ts";
+import { COST_NANO_USD, LIMIT_USD, USAGE } from "./spool_worker.ts";
 
 /** The real CLI on a full disk: a tmpfs of a few KB or MB. */
 
@@ -170,6 +175,37 @@ test("a server on a full disk reports it by /readyz and the doctor for as long a
   }
 });
 
+test("a database whose log has filled a disk of 12 MB continues once space is freed, and its log is cut off", async () => {
+  await using place = await newPlace(12 * MIB);
+  const { disk } = place;
+  const serve = ["serve", "--port", "0", "--log-level", "error"];
+  const server = purserCommand(place, `${disk.folder}/books.db`, serve).spawn();
+  const reader = server.stderr.getReader();
+  const url = /answers at (http:\S+)/.exec(new TextDecoder().decode((await reader.read()).value))![1]!;
+  reader.releaseLock();
+  const headers = { "content-type": "application/json" };
+  let defined = 0;
+  const define = async () => {
+    const body = JSON.stringify({ model: "demo:echo", system_prompt: `${++defined} ${"x".repeat(20_000)}` });
+    const response = await fetch(`${url}/agents/a`, { method: "PUT", headers, body });
+    await response.body?.cancel();
+    return response.status;
+  };
+  const log = async () => (await Deno.stat(`${disk.inside}/books.db-wal`)).size;
+  try {
+    disk.fill("other", 3 * MIB);
+    for (let writes = 0; writes < 2_000 && await define() !== 503; writes++);
+    assert.equal(await define(), 503);
+    assert.ok(await log() > 8 * MIB, "the log has taken the disk");
+    await Deno.remove(`${disk.inside}/other`);
+    for (let writes = 0; writes < 10; writes++) assert.ok(await define() < 300);
+    assert.ok(await log() < 2 * MIB, `${await log()} bytes of log`);
+  } finally {
+    server.kill("SIGTERM");
+    await Promise.all([server.status, server.stdout.cancel(), server.stderr.cancel()]);
+  }
+});
+
 test("an import without room for its temporary file is an error, and writes nothing", async () => {
   await using place = await newPlace(256 * KIB);
   const { disk } = place;
@@ -189,6 +225,53 @@ test("an import without room for its temporary file is an error, and writes noth
   assert.deepEqual(disk.names(), []);
   assert.deepEqual(await lookAt(place, place.folder), before);
   await importDocument(place, db, { number: 3, bytes: 10 * KIB, env });
+});
+
+test("calls that a full disk keeps from the ledger wait on it, in space that was taken before", async () => {
+  await using place = await newPlace(14 * MIB);
+  const { disk } = place;
+  const db = `${disk.folder}/books.db`;
+  const answering = Promise.withResolvers<void>();
+  await using provider = await startFakeProvider(async (request) => {
+    await answering.promise;
+    return answerTo(request, { text: "Hello", usage: USAGE });
+  });
+  const budget = [
+    "budgets",
+    "add",
+    "--name",
+    "Day",
+    "--per",
+    "day",
+    "--limit",
+    `${LIMIT_USD}`,
+    "--mode",
+    "strict",
+  ];
+  assert.equal((await purser(place, db, budget)).code, 0);
+  await using worker = await startWorker([db, provider.baseUrls.openai], disk.enter);
+  const calls = 4;
+  await worker.order({ way: "gateway", calls });
+  await until(() => provider.calls === calls);
+  disk.fill("rest");
+  answering.resolve();
+  for (let call = 0; call < calls; call++) {
+    const { text, error } = await worker.next();
+    assert.ok(text?.includes("Hello"), `${error}`);
+  }
+  const spool = `${disk.inside}/books.db-spool`;
+  const name = [...Deno.readDirSync(spool)].map(({ name }) => name).find((name) => name.endsWith(".spool"));
+  assert.equal(readRecords(await Deno.readFile(`${spool}/${name}`)).length, calls);
+  await Deno.remove(`${disk.inside}/rest`);
+  await until(async () => readRecords(await Deno.readFile(`${spool}/${name}`)).length === 0);
+  await worker.end();
+  const booked = await readCopy(
+    place,
+    disk.inside,
+    "SELECT count(DISTINCT call_id), count(*), sum(cost_nano_usd) FROM calls",
+  );
+  assert.deepEqual(booked.rows, [[4n, 4n, 4n * COST_NANO_USD]]);
+  assert.deepEqual(disk.names(), ["books.db"]);
 });
 
 interface Place extends AsyncDisposable {
@@ -299,7 +382,19 @@ async function exportSession(place: Place, db: string): Promise<string> {
 }
 
 /** The content of a directory's database, read from a copy of its files. */
-async function lookAt({ folder }: Place, directory: string) {
+async function lookAt(place: Place, directory: string) {
+  const sql = `SELECT extras ->> '$.document.mark' AS mark,
+    (SELECT count(*) FROM loose_generations WHERE staged_by IS NOT NULL) AS loose,
+    (SELECT count(*) FROM messages m WHERE m.generation <> s.generation
+      AND m.generation NOT IN (SELECT generation FROM loose_generations WHERE staged_by IS NULL)) AS strays,
+    (SELECT group_concat(integrity_check) FROM pragma_integrity_check) AS integrity FROM sessions s`;
+  const [found] = toObjects<Record<string, bigint | string>>(await readCopy(place, directory, sql));
+  const { mark, loose, strays, integrity } = found!;
+  return { mark: Number(mark), loose: Number(loose), strays: Number(strays), integrity };
+}
+
+/** Runs a query over a copy of a directory's database. */
+async function readCopy({ folder }: Place, directory: string, sql: string) {
   const copy = await Deno.makeTempDir({ dir: folder });
   for (const { name } of [...Deno.readDirSync(directory)]) {
     if (/^books\.db(-wal)?$/.test(name)) await Deno.copyFile(`${directory}/${name}`, `${copy}/${name}`);
@@ -313,17 +408,7 @@ async function lookAt({ folder }: Place, directory: string) {
     logic: databaseLogic,
   });
   try {
-    const [found] = toObjects<Record<string, bigint | string>>(
-      await store.read({
-        sql: `SELECT extras ->> '$.document.mark' AS mark,
-          (SELECT count(*) FROM loose_generations WHERE staged_by IS NOT NULL) AS loose,
-          (SELECT count(*) FROM messages m WHERE m.generation <> s.generation
-            AND m.generation NOT IN (SELECT generation FROM loose_generations WHERE staged_by IS NULL)) AS strays,
-          (SELECT group_concat(integrity_check) FROM pragma_integrity_check) AS integrity FROM sessions s`,
-      }),
-    );
-    const { mark, loose, strays, integrity } = found!;
-    return { mark: Number(mark), loose: Number(loose), strays: Number(strays), integrity };
+    return await store.read({ sql });
   } finally {
     await store.close();
   }

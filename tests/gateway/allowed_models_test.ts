@@ -66,6 +66,37 @@ Deno.test("free requests about a model are for those of the key alone", () =>
     assert.equal(requests.length, sent, "nothing else was sent");
   }));
 
+Deno.test("no request sets its own price or address, as one to LiteLLM can", async () => {
+  await using provider = startPlainProvider(() => Response.json({}));
+  await using purser = await openTestPurser({ fake: provider });
+  const { body: { key } } = await purser.api("POST", "/keys", { name: "any", scopes: ["call"] });
+  const { raw } = openHttpClient(purser);
+  const deep = JSON.parse(`${'{"a":'.repeat(20)}1${"}".repeat(20)}`);
+  const rows: [status: number, fields: Record<string, unknown>][] = [
+    [400, { input_cost_per_token: 0 }],
+    [400, { output_cost_per_second: 0 }],
+    [400, { extra_body: { input_cost_per_token_above_200k_tokens: 0 } }],
+    [400, { litellm_params: { model: "x" } }],
+    [400, { model_info: { id: "x" } }],
+    [400, { user_config: { model_list: [{ litellm_params: { model: "x" } }] } }],
+    [400, { api_base: "http://127.0.0.1:1" }],
+    [400, { custom_llm_provider: "openai" }],
+    [400, { other: deep }],
+    [200, { other: { cost: 1, price: 2 } }],
+    [200, { metadata: { input_cost_per_token: "0", api_base: "x" } }],
+    [200, {
+      tools: [{ type: "function", function: { name: "f", parameters: { api_base: { type: "string" } } } }],
+    }],
+  ];
+  for (const [status, fields] of rows) {
+    const body = { model: "gpt-4o-mini", messages: [], ...fields };
+    const response = await raw("POST", "/openai/v1/chat/completions", { key, body });
+    const text = await response.text();
+    assert.equal(response.status, status, `${JSON.stringify(fields)}: ${text}`);
+  }
+  assert.equal(provider.requests.length, 3, "nothing else was sent");
+});
+
 const LISTS: [name: string, list: unknown, kept: unknown][] = [
   ["OpenAI's", { object: "list", data: [{ id: "gpt-4o" }, { id: "gpt-4o-mini" }] }, {
     object: "list",

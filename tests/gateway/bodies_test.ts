@@ -2,9 +2,10 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { connect } from "node:net";
 import { listen, withAccessCheck } from "../../src/http/mod.ts";
+import { SLICE_UNITS } from "../../src/kernel/turns.ts";
 import { openTestPurser } from "../harness/test_purser.ts";
 import { startPlainProvider } from "./plain_provider.ts";
-import { sendTo } from "./requests.ts";
+import { allEnded, readCalls, sendTo } from "./requests.ts";
 
 /** Bodies as they arrive over a socket: whole, in many pieces of the server's buffers, and chunked. */
 
@@ -70,26 +71,69 @@ Deno.test("a body passes byte for byte, in however many pieces it has arrived", 
   await server.shutdown({ graceMs: 0 });
 });
 
-Deno.test("a large body is read in steps with turns of the event loop between them, and one of a few megabytes waits for none", async () => {
+Deno.test("a body that is large, or long to parse, is read in steps with turns of the event loop between them", async () => {
   await using provider = startPlainProvider(() =>
     Response.json({ usage: { prompt_tokens: 1, completion_tokens: 1 } })
   );
   await using purser = await openTestPurser({ fake: provider });
-  let taken = 0;
+  const slices = { whole: 0, parts: 0 };
   const { turns } = purser.core;
   purser.core.turns = {
     spend(units) {
-      taken++;
+      slices[units === SLICE_UNITS ? "whole" : "parts"]++;
       return turns.spend(units);
     },
   };
-  const turnsFor = async (length: number) => {
-    taken = 0;
-    const body = { model: "gpt-4o-mini", messages: [{ role: "user", content: "x".repeat(length) }] };
+  const slicesFor = async (content: unknown) => {
+    slices.whole = slices.parts = 0;
+    const body = { model: "gpt-4o-mini", messages: [{ role: "user", content }] };
     const response = await sendTo(purser, { path: "/openai/v1/chat/completions", body });
     assert.equal(response.status, 200);
-    return taken;
+    return { ...slices };
   };
-  assert.equal(await turnsFor(2_000_000), 0);
-  assert.equal(await turnsFor(9_000_000), 4 * 8); // before it is decoded, parsed, searched and changed
+  assert.deepEqual(await slicesFor("x".repeat(100_000)), { whole: 0, parts: 0 });
+  const { whole, parts } = await slicesFor("x".repeat(2_000_000));
+  assert.ok(whole === 0 && parts >= 15, `${parts} parts are looked at, and then it waits for none`);
+  // Before it is decoded, parsed, searched, changed and measured.
+  assert.equal((await slicesFor("x".repeat(5_000_000))).whole, 5 * 8);
+  assert.equal((await slicesFor(Array(200_000).fill(0))).whole, 5 * 8);
+});
+
+Deno.test("a large answer is parsed in parts with turns between them, whole or as an event", async () => {
+  const usage = { prompt_tokens: 7, completion_tokens: 1 };
+  const choices = [{
+    index: 0,
+    message: { content: "Hi" },
+    logprobs: { content: Array(60_000).fill({ logprob: -1 }) },
+  }];
+  const answer = JSON.stringify({ choices, usage });
+  const text = "\n".repeat(20_000);
+  const answers: Record<string, () => Response> = {
+    whole: () => new Response(answer, { headers: { "content-type": "application/json" } }),
+    event: () =>
+      new Response(`event: a\ndata: ${answer}\n\ndata: [DONE]\n\n`, {
+        headers: { "content-type": "text/event-stream" },
+      }),
+    "event of several lines": () =>
+      new Response(`data: ${answer.replace("{", "{\ndata: ")}\r\n\r\ndata: [DONE]\n\n`, {
+        headers: { "content-type": "text/event-stream" },
+      }),
+    "event without its end": () =>
+      new Response(`: ${text}data:${answer}`, { headers: { "content-type": "text/event-stream" } }),
+  };
+  for (const [name, respond] of Object.entries(answers)) {
+    await using provider = startPlainProvider(respond);
+    await using purser = await openTestPurser({ fake: provider });
+    let slices = 0;
+    const { turns } = purser.core;
+    purser.core.turns = { spend: (units) => (slices++, turns.spend(units)) };
+    const body = { model: "gpt-4o-mini", stream: name !== "whole", messages: [] };
+    const response = await sendTo(purser, { path: "/openai/v1/chat/completions", body });
+    const sent = await respond().text();
+    assert.equal((await response.text()) === sent, true, name);
+    await allEnded(purser);
+    const calls = (await readCalls(purser)).map(({ input, isEstimated }) => [input, isEstimated]);
+    assert.deepEqual(calls, [[7, name === "event without its end"]], name);
+    assert.ok(slices >= answer.length / 40_000, `${name}: ${slices} slices`);
+  }
 });

@@ -206,3 +206,41 @@ Deno.test("nothing stays reserved, whatever becomes of a call", async () => {
   // Two whole answers of which one could not be read, a broken one, and three streams.
   assert.equal((await readCalls(purser)).length, 6);
 });
+
+Deno.test("a cheap call before it in a session makes no dear call seem cheap: a stop budget lets one through", async () => {
+  const answering = Promise.withResolvers<void>();
+  await using fake = await startFakeProvider(async (request) => {
+    if (request.model === "dear") await answering.promise;
+    return answerTo(request, { text: "Hi", usage });
+  });
+  const priceOf = (model: string, usd: number) => ({
+    provider: "local",
+    model,
+    input_usd_per_million: usd,
+    output_usd_per_million: usd,
+  });
+  await using purser = await openTestPurser({
+    fake,
+    config: { prices: [priceOf("cheap", 0.001), priceOf("dear", 10_000)] },
+  });
+  await purser.api("POST", "/budgets", { name: "Day", per: "day", limit_usd: 1 });
+  const ask = (model: string) =>
+    sendTo(purser, { path: "/local/v1/chat/completions", body: { ...CHAT.body, model } }, {
+      headers: { "x-purser-session": "mine" },
+    });
+  assert.equal((await ask("cheap")).status, 200);
+  const dear = Array.from({ length: 30 }, () => ask("dear"));
+  const reserved = async () => {
+    const { rows } = await purser.core.store.read({
+      sql: "SELECT sum(estimate_nano_usd) / 1000000000 FROM reservations WHERE scope = ''",
+    });
+    return Number(rows[0]![0] ?? 0n);
+  };
+  while (fake.calls < 2) await new Promise<void>((resolve) => setTimeout(resolve, 0));
+  // By its size: some 20 tokens in and 100 out, of a cent each.
+  assert.ok(await reserved() >= 1, `${await reserved()}`);
+  answering.resolve();
+  const statuses = (await Promise.all(dear)).map(({ status }) => status).sort();
+  assert.deepEqual(statuses, [200, ...Array.from({ length: 29 }, () => 402)]);
+  assert.equal(fake.calls, 2);
+});

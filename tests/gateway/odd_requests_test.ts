@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { openTestPurser, type TestPurser } from "../harness/test_purser.ts";
+import { LONG_TO_PARSE } from "../harness/long_to_parse.ts";
 import { type PlainProvider, startPlainProvider } from "./plain_provider.ts";
 
 /** Requests that say one thing to the gateway and might say another to a provider: none is sent. */
@@ -125,18 +126,79 @@ Deno.test("a body that parsers read in different ways is refused", () =>
     assert.equal((await send(PATHS.chat, { ...CHAT, stream: null })).status, 200);
   }));
 
-Deno.test("a body of very many values is refused before it is parsed, and token ids are not", () =>
+Deno.test("a body that takes long to parse is refused before it is, whatever it has many of", () =>
   withGateway(async ({ provider, send }) => {
-    const embed = (count: number) =>
-      send("/openai/v1/embeddings", { model: "text-embedding-3-small", input: Array(count).fill(1) });
-    const { status, message } = await embed(400_001);
-    assert.deepEqual([status, /has more than 400000 values/.test(message)], [413, true]);
-    assert.equal((await send(PATHS.chat, "[".repeat(1_000_000))).status, 413);
-    // Each is looked at once, however deep it is.
-    const deep = `{"stream_options":`.repeat(100_000) + "1" + "}".repeat(100_000);
-    assert.equal((await send(PATHS.chat, deep)).status, 400);
+    for (const [name, shape] of Object.entries(LONG_TO_PARSE)) {
+      const json = shape(450_000);
+      const bodies: [path: string, body: string][] = [
+        [PATHS.chat, `{"model":"gpt-4o-mini","messages":[{"role":"user","content":${json}}]}`],
+        [
+          "/anthropic/v1/messages",
+          `{"model":"claude-haiku-4-5","max_tokens":1,"messages":[],"metadata":${json}}`,
+        ],
+        [PATHS.responses, `{"model":"gpt-4o-mini","input":${json}}`],
+        [GEMINI, `{"contents":[{"parts":[{"functionResponse":{"response":${json}}}]}]}`],
+        ["/openai/v1/embeddings", `{"model":"text-embedding-3-small","input":${json}}`],
+      ];
+      for (const [path, body] of bodies) {
+        const { status, message } = await send(path, body);
+        assert.equal(status, 413, `${name} to ${path}`);
+        assert.match(message, /^Cannot read the body: it has more than 400000 values, .*; send it in parts$/);
+      }
+    }
     assert.deepEqual(provider.requests, []);
-    assert.equal((await embed(300_000)).status, 200);
+  }));
+
+Deno.test("a body of many fields, of a long name, or deep within itself is refused, each part of it read once", () =>
+  withGateway(async ({ provider, send }) => {
+    const named = Object.fromEntries(Array.from({ length: 1_001 }, (_, i) => [`k${i}`, 1]));
+    const rows: [body: unknown, message: RegExp][] = [
+      [{ ...CHAT, ...named }, /its body has more than 1000 fields/],
+      [{ ...CHAT, stream_options: named }, /its body has more than 1000 fields/],
+      [{ ...CHAT, ["k".repeat(1_000_000)]: 1 }, /its body has a field whose name is over 1000 bytes/],
+      [`{"stream_options":`.repeat(20_000) + "1" + "}".repeat(20_000), /"model" must be/],
+    ];
+    for (const [body, expected] of rows) {
+      const { status, message } = await send(PATHS.chat, body);
+      assert.equal(status, 400, message);
+      assert.match(message, expected);
+    }
+    assert.deepEqual(provider.requests, []);
+  }));
+
+Deno.test("what large requests have many of is passed on: token ids, alike messages, long texts, images, tools", () =>
+  withGateway(async ({ provider, send }) => {
+    const call = (i: number) => ({
+      id: `call_01A09q90qw90lq917835l${i}`,
+      type: "function",
+      function: { name: "f", arguments: "{}" },
+    });
+    const turns = Array.from({ length: 15_000 }, (_, i) => [
+      { role: "assistant", content: null, tool_calls: [call(i)] },
+      { role: "tool", tool_call_id: call(i).id, content: "It is done" },
+    ]).flat();
+    const tools = Array.from({ length: 500 }, (_, i) => ({
+      type: "function",
+      function: {
+        name: `tool_number_${i}`,
+        parameters: {
+          type: "object",
+          properties: Object.fromEntries([0, 1, 2, 3, 4].map((j) => [`field_${i}_${j}`, { type: "string" }])),
+        },
+      },
+    }));
+    const content = [
+      { type: "text", text: '"Ünïcode\\"\n'.repeat(200_000) },
+      { type: "image_url", image_url: { url: `data:image/png;base64,${"iVBORw0KGgo".repeat(1_000_000)}` } },
+    ];
+    const bodies: [path: string, body: unknown][] = [
+      ["/openai/v1/embeddings", { model: "text-embedding-3-small", input: Array(300_000).fill(50_256) }],
+      [PATHS.chat, { ...CHAT, messages: turns }],
+      [PATHS.chat, { ...CHAT, tools }],
+      [PATHS.chat, { ...CHAT, messages: [{ role: "user", content }] }],
+    ];
+    for (const [path, body] of bodies) assert.equal((await send(path, body)).status, 200, path);
+    assert.equal(provider.requests.length, bodies.length);
   }));
 
 Deno.test("a strict budget refuses what may cost more than the text of a request and its limit", () =>

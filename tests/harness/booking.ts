@@ -1,4 +1,5 @@
 import { type BookingContext, RollUps } from "../../src/booking/mod.ts";
+import { noSpool } from "../../src/booking/spool/mod.ts";
 import { createBudgetGate, KnownBudgets } from "../../src/budgets/mod.ts";
 import { type BusEvent, createBus } from "../../src/bus/mod.ts";
 import type { Clock } from "../../src/kernel/clock.ts";
@@ -58,6 +59,7 @@ export async function createBooking(
     bus,
     secrets: createSecrets(),
     rollUps: new RollUps(),
+    callSpool: noSpool(),
     gate: createBudgetGate({ store, clock, instanceId, newId: ids.next, known: budgets }),
     budgets,
     prices: options.prices ?? await (prices ??= createPriceBook({ overrides: [LOCAL_PRICE] })),

@@ -253,6 +253,28 @@ export class BudgetModel {
     };
   }
 
+  /** The decision on a reservation for a call elsewhere, all of which has to fit in every budget. */
+  decideElsewhere(
+    call: ModelScopes,
+    { estimate, cost }: ModelRequest,
+    at: number,
+  ): Map<string, RefusalReason> {
+    const refused = new Map<string, RefusalReason>();
+    for (const each of this.standings(call, at)) {
+      if (each.action !== "refuse") continue;
+      const isStrict = each.mode === "strict";
+      const needed = isStrict ? cost?.(1) : estimate;
+      const running = isStrict ? each.worst : each.estimated;
+      const left = ceilingOf(each) - each.settled - (isStrict ? heldOf(each) : running);
+      if (each.settled >= ceilingOf(each)) refused.set(nameOf(each), "spent");
+      else if (needed === undefined) refused.set(nameOf(each), "unbounded");
+      else if (needed > left || (!isStrict && left <= 0n)) {
+        refused.set(nameOf(each), needed > left + running ? "would_overshoot" : "held");
+      }
+    }
+    return refused;
+  }
+
   /** Adds the reservation of a call that was let in. */
   reserve(id: string, call: ModelScopes, fields: { at: number; estimate: bigint; worst: bigint }): void {
     const counters = new Set(this.standings(call, fields.at).map(({ counter }) => counter));

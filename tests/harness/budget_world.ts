@@ -69,6 +69,8 @@ export async function openInstances(
   return instances;
 }
 
+const max = (a: bigint, b: bigint) => a > b ? a : b;
+
 /** A reservation that a commit has kept for the next call of its caller. */
 interface Kept {
   instance: number;
@@ -203,7 +205,7 @@ export class BudgetWorld {
         hasNext,
       });
       const taken = admission.go ? admission.grant?.reservationId : undefined;
-      if (this.#takeKept(instance, scopes, taken) && scopes.runId === null) {
+      if (this.#takeKept(instance, scopes, taken)) {
         const { estimate } = this.model.reservations.get(taken!)!;
         assert.ok(estimate >= bounds.estimateNanoUsd && !bounds.isUnpriced, "what was kept is enough for it");
       }
@@ -244,17 +246,21 @@ export class BudgetWorld {
     cost: bigint,
   ): Promise<boolean> {
     const { rows } = await this.store.read({
-      sql: "SELECT 1 FROM reservations WHERE reservation_id = ? LIMIT 1",
+      sql: "SELECT estimate_nano_usd FROM reservations WHERE reservation_id = ? LIMIT 1",
       args: [id],
     });
     if (rows.length === 0) return false;
+    const estimate = rows[0]![0] as bigint;
     const reservation = this.model.reservations.get(id)!;
     for (const each of this.model.standings(scopes, reservation.at)) {
       const warnAt = this.model.budgets.find(({ budgetId }) => budgetId === each.budgetId)?.warnAt[0] ?? 1;
       const near = each.limit * BigInt(Math.round(warnAt * 1_000)) / 1_000n;
       assert.ok(each.settled < near && each.mode === "stop", `${each.budgetId}: ${each.settled} of ${near}`);
     }
-    if (cost > reservation.estimate) this.model.reservations.set(id, { ...reservation, estimate: cost });
+    // For the next call of a run it has room for a longer prompt.
+    assert.ok(estimate >= cost && estimate >= reservation.estimate, `${estimate} is kept for ${cost}`);
+    assert.ok(scopes.runId !== null || estimate === max(cost, reservation.estimate));
+    this.model.reservations.set(id, { ...reservation, estimate });
     this.kept.push({ instance, caller: keptFor(scopes), id, isStale: false });
     return true;
   }

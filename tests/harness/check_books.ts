@@ -232,7 +232,7 @@ export async function checkAllEnded(store: Store): Promise<void> {
     const [what, sql] of [
       ["runs in progress", "SELECT count(*) FROM runs WHERE status = 'running'"],
       ["sessions in progress", "SELECT count(*) FROM sessions WHERE active_run_id IS NOT NULL"],
-      ["reservations", "SELECT count(*) FROM reservations"],
+      ["reservations", "SELECT count(*) FROM reservations WHERE NOT is_held"],
       ["pending deliveries", "SELECT count(*) FROM deliveries WHERE status = 'pending'"],
     ] as const
   ) {

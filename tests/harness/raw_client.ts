@@ -25,6 +25,18 @@ export class RawClient implements Disposable {
     return this.#text;
   }
 
+  /** Reads the head of a response at the most, and of what follows what has come with it. */
+  isAnswered(): Promise<string> {
+    return this.until(/\r\n\r\n/);
+  }
+
+  /** Reads some bytes more; returns all that was read. */
+  async readSome(bytes: number): Promise<string> {
+    const length = this.#text.length + bytes;
+    while (this.#text.length < length) assert.ok(await this.#read(), "the connection ended");
+    return this.#text;
+  }
+
   /** Reads until the server closes the connection. */
   async end(): Promise<string> {
     while (await this.#read());

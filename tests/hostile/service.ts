@@ -196,8 +196,18 @@ async function populate(
     per: "day",
     agent_id: agent,
     each: "session",
+    mode: "strict",
   });
   await expect(201, "POST", `/budgets/${budget_id}/raises`, { extra_usd: 1, reason: mark });
+  for (const [index, isReleased] of [true, false].entries()) {
+    await purser.core.store.write([{
+      sql:
+        `INSERT INTO reservations (scope, at, reservation_id, worst_nano_usd, estimate_nano_usd, expires_at,
+        is_lost, agent_id) VALUES ('session ' || ?3, ?2, ?3, 1, 0, 0, 1, ?1)`,
+      args: [agent, purser.clock.now(), `${agent}_${index}`],
+    }]);
+    if (isReleased) await expect(201, "POST", `/budgets/${budget_id}/releases`, { reason: mark });
+  }
   await expect(201, "POST", "/budgets", {
     name: mark,
     limit_usd: 0,
@@ -212,6 +222,7 @@ async function populate(
   const { reservation_id } = await expect(201, "POST", "/budgets/reservations", {
     agent_id: agent,
     estimate_usd: 0.001,
+    worst_case_usd: 0.001,
     ttl_seconds: 900,
   });
   const session_id = `ses_${agent}`;

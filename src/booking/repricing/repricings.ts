@@ -86,12 +86,34 @@ export async function getRepricing(ctx: { query: Query }, repricingId: string): 
   return (await select(ctx.query, eq(repricings.repricingId, repricingId), 1)).rows[0]!;
 }
 
-/** Lists repricings, newest first, and the position after which the next page begins. */
-export function listRepricings(
+/** The repricings that are read at once: each may have 500 models. */
+const READ_AT_ONCE = 20;
+
+/** The models of the repricings of a page, which is shorter than its limit where they have more. */
+const PAGE_MODELS = 5_000;
+
+/** Lists repricings, newest first, and the position after each of them. */
+export async function listRepricings(
   ctx: { query: Query },
   { before, limit }: { before?: number; limit: number },
-): Promise<{ rows: Repricing[]; last: number | undefined }> {
-  return select(ctx.query, before === undefined ? undefined : lt(repricings.position, before), limit);
+): Promise<{ rows: Repricing[]; positions: number[]; hasMore: boolean }> {
+  const rows: Repricing[] = [];
+  const positions: number[] = [];
+  let models = 0;
+  for (;;) {
+    const last = positions.at(-1) ?? before;
+    const count = Math.min(READ_AT_ONCE, limit - rows.length);
+    const page = await select(
+      ctx.query,
+      last === undefined ? undefined : lt(repricings.position, last),
+      count,
+    );
+    rows.push(...page.rows);
+    positions.push(...page.positions);
+    models += page.rows.reduce((sum, row) => sum + row.models.length, 0);
+    if (page.rows.length < count) return { rows, positions, hasMore: false };
+    if (rows.length === limit || models >= PAGE_MODELS) return { rows, positions, hasMore: true };
+  }
 }
 
 async function select(query: Query, where: SQL | undefined, limit: number) {
@@ -107,6 +129,6 @@ async function select(query: Query, where: SQL | undefined, limit: number) {
         models.filter(({ repricingId }) => repricingId === row.repricingId).map(toModelSums),
       )
     ),
-    last: rows.at(-1)?.position,
+    positions: rows.map(({ position }) => position),
   };
 }

@@ -57,6 +57,7 @@ async function serveApi(ctx: CommandContext): Promise<number | void> {
   const { keepPricesCurrent, watchServerDurability } = await import("../../service/mod.ts");
   const database = await Promise.race([openDatabase({ config, env, log, isServer: true }), stopped.promise]);
   if (!database) return EXIT.interrupted;
+  ctx.terminal.beforeForcedExit?.(() => database.core.abandonRuns());
   try {
     await checkChannels(database.core.channels, config.configPath);
     await watchServerDurability(database.core);

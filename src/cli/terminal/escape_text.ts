@@ -59,6 +59,8 @@ export function guardTerminal(
     get interrupted() {
       return terminal.interrupted;
     },
+    ...(terminal.beforeForcedExit &&
+      { beforeForcedExit: (work: () => Promise<unknown>) => terminal.beforeForcedExit!(work) }),
     ...(terminal.interruptAtHangup && { interruptAtHangup: () => terminal.interruptAtHangup!() }),
   };
 }

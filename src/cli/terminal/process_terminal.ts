@@ -12,7 +12,9 @@ export function processTerminal(
   quit: () => never,
 ): Terminal {
   let interrupted: AbortController | undefined;
-  const interruptedSignal = () => (interrupted ??= listenForSignals(quit)).signal;
+  const lastWork: (() => Promise<unknown>)[] = [];
+  const listen = () => interrupted ??= listenForSignals(quit, lastWork);
+  const interruptedSignal = () => listen().signal;
   const { stdin, stdout, stderr, onResize } = standardStreams();
   const isInteractive = stdin.isTerminal() && env.TERM !== "dumb";
   return {
@@ -24,8 +26,9 @@ export function processTerminal(
     get interrupted() {
       return interruptedSignal();
     },
+    beforeForcedExit: (work) => void lastWork.push(work),
     interruptAtHangup() {
-      const controller = interrupted ??= listenForSignals(quit);
+      const controller = listen();
       // A terminal that closes sends it twice: itself, and by the shell.
       thisProcess().onSignals(["SIGHUP"], () => controller.abort());
     },
@@ -129,9 +132,22 @@ async function* typedKeys(
   }
 }
 
-function listenForSignals(quit: () => never): AbortController {
+/** The time that the second signal leaves for the last work of the process. */
+const LAST_WORK_MS = 500;
+
+function listenForSignals(
+  quit: () => never,
+  lastWork: readonly (() => Promise<unknown>)[],
+): AbortController {
   const controller = new AbortController();
-  const onSignal = () => controller.signal.aborted ? quit() : controller.abort();
+  let isQuitting = false;
+  const onSignal = () => {
+    if (!controller.signal.aborted) return controller.abort();
+    if (isQuitting || lastWork.length === 0) quit();
+    isQuitting = true;
+    const done = Promise.allSettled(lastWork.map((work) => work()));
+    void Promise.race([done, systemClock.sleep(LAST_WORK_MS)]).then(quit);
+  };
   thisProcess().onSignals(["SIGINT", "SIGTERM"], onSignal);
   return controller;
 }

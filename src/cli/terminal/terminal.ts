@@ -39,8 +39,10 @@ export interface Terminal {
    * standard output is no terminal.
    */
   openPage?(url: string): Promise<boolean>;
-  /** Aborts at the first Ctrl-C or SIGTERM. The second exits the process. */
+  /** Aborts at the first Ctrl-C or SIGTERM. The second exits the process, after what `beforeForcedExit()` was given. */
   readonly interrupted: AbortSignal;
+  /** Gives work to the second signal, which waits half a second for it at most. */
+  beforeForcedExit?(work: () => Promise<unknown>): void;
   /** Makes SIGHUP abort `interrupted` too, also under `nohup`: for a command that must not end without its cleanup. */
   interruptAtHangup?(): void;
 }

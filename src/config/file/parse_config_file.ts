@@ -145,6 +145,7 @@ export const ConfigFile = z.strictObject({
   port: z.int().min(0).max(65_535),
   log_level: z.enum(LOG_LEVELS),
   log_format: z.enum(LOG_FORMATS),
+  spool_folder: z.string().min(1),
   remote_timeout_ms: z.int().positive().max(600_000),
   max_body_bytes: z.int().positive(),
   max_snapshot_bytes: z.int().positive(),
@@ -208,6 +209,7 @@ export function parseConfigFile(
   const file = result.data;
   if (file.tools) file.tools = file.tools.map(locate);
   if (file.plugins) file.plugins = file.plugins.map(locate);
+  if (file.spool_folder !== undefined) file.spool_folder = locate(file.spool_folder);
   if (file.channels) file.channels = file.channels.map((channel) => resolveFileRefs(channel, locate));
   for (const target of [file, ...Object.values(file.profiles ?? {})]) {
     if (target.api_key_file !== undefined) target.api_key_file = locate(target.api_key_file);

@@ -1,6 +1,6 @@
 import { z } from "@hono/zod-openapi";
-import { Count, pace, SessionId, Time, Usd } from "../parts.ts";
-import { BUDGET_STATES } from "../values.ts";
+import { AgentId, Count, pace, RunId, SessionId, Time, Usd } from "../parts.ts";
+import { BUDGET_STATES, HOLD_REASONS } from "../values.ts";
 
 /** The wire schemas of the state of a budget: its figures in the present window. */
 
@@ -58,6 +58,31 @@ export const budgetWindow = {
 
 const { extra_usd, spent_usd, reserved_usd, left_usd } = figures;
 
+/** The id of a reservation of a process: that of the process, a slash, and its own. */
+export const HeldId = z.string().min(1).max(300).openapi({
+  example: "inst_01k9qv3v8c7e9g1j3m5p7r9t1w/req_01k9qv3v8e9g1j3m5p7r9t1w3y",
+});
+
+/** A part of a strict budget that is held for a call that is not in progress. */
+export const BudgetHold = z.object({
+  reservation_id: HeldId,
+  held_usd: Usd.openapi({
+    description: "The most that the call may have cost, or may have cost beyond what is booked",
+  }),
+  at: Time.openapi({ description: "When it was reserved" }),
+  reason: z.enum(HOLD_REASONS).openapi({
+    description:
+      "`unbooked`: the call may have been sent and is not booked, since its process ended or could not book it; " +
+      "`uncounted`: the provider's count never arrived, or the connection ended within the request",
+  }),
+  agent_id: AgentId.nullable(),
+  session_id: SessionId.nullable(),
+  key_id: z.string().nullable(),
+  key_name: z.string().nullish().openapi({ description: "The name of that key; null where it is not known" }),
+  run_id: RunId.nullable(),
+}).openapi("BudgetHold");
+export type BudgetHold = z.infer<typeof BudgetHold>;
+
 /** One counter of a budget that has many, with its amounts. */
 export const BudgetCounterState = z.object({
   ...BudgetCounter.shape,
@@ -72,6 +97,12 @@ export const BudgetState = z.object({
   spent_usd: spent_usd.optional().openapi({ description: `Booked in the present window. ${HIDDEN}` }),
   reserved_usd: reserved_usd.optional(),
   left_usd: left_usd.optional(),
+  held_usd: Usd.optional().openapi({
+    description: "With `strict`: the part of `reserved_usd` for calls that are not in progress",
+  }),
+  holds: z.array(BudgetHold).optional().openapi({
+    description: "Of one budget in mode `strict`: what it holds for them, the newest 100",
+  }),
   ...budgetWindow,
   ...pace,
   counter: BudgetCounter.nullish().openapi({

@@ -3,7 +3,7 @@ import type { Clock } from "../../kernel/clock.ts";
 import { CHANNEL_NAME, type ChannelConfig, DEFAULT_CHANNEL_TIMEOUT_MS } from "../../config/mod.ts";
 import { PurserError } from "../../kernel/errors.ts";
 import type { Log } from "../../kernel/log.ts";
-import { readTextFile } from "../../kernel/files/files.ts";
+import { readTextFile } from "../../kernel/files/read_text_file.ts";
 import { createSecrets, type Secrets } from "../../redaction/values/mod.ts";
 import type { Channel, ChannelPlugin } from "./channel.ts";
 import { DeliveryError } from "./notification.ts";

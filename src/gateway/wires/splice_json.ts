@@ -44,6 +44,10 @@ const READ = new Map(
   ].map((name) => [fold(name), name]),
 );
 
+/** The most members of a request, and of those in it that are read, and the longest name: providers know some fifty. */
+const MAX_MEMBERS = 1_000;
+const MAX_NAME_BYTES = 1_000;
+
 /**
  * Returns the reason that parsers may read a request in different ways: a name that it has twice, also in another case, or a
  * name that decides on the call and is there in another case only, which some servers take for it.
@@ -54,6 +58,8 @@ export function findAmbiguity(
 ): string | undefined {
   const seen = new Set<string>();
   for (const { name, start, end } of membersOf(bytes)) {
+    if (seen.size >= MAX_MEMBERS) return `more than ${MAX_MEMBERS} fields`;
+    if (name === undefined) return `a field whose name is over ${MAX_NAME_BYTES} bytes`;
     const folded = fold(name);
     const meant = READ.get(folded);
     const shown = name.slice(0, 80);
@@ -73,12 +79,13 @@ function findMember(bytes: Uint8Array, wanted: string): { start: number; end: nu
   return undefined;
 }
 
-/** Yields the members of an object: their names, and the places of their values. */
-function* membersOf(bytes: Uint8Array): Generator<{ name: string; start: number; end: number }> {
+/** Yields the members of an object: their names, undefined for a very long one, and the places of their values. */
+function* membersOf(bytes: Uint8Array): Generator<{ name: string | undefined; start: number; end: number }> {
   let at = skipBlanks(bytes, bytes.indexOf(OPEN) + 1);
   while (at < bytes.length && bytes[at] === QUOTE) {
     const endOfName = endOfString(bytes, at);
-    const name = JSON.parse(decoder.decode(bytes.subarray(at, endOfName)));
+    const isLong = endOfName - at > MAX_NAME_BYTES;
+    const name = isLong ? undefined : JSON.parse(decoder.decode(bytes.subarray(at, endOfName)));
     const start = skipBlanks(bytes, skipBlanks(bytes, endOfName) + 1); // past the colon
     const end = endOfValue(bytes, start);
     yield { name, start, end };

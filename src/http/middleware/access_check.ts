@@ -8,9 +8,9 @@ import { isOpenPath } from "../resources.ts";
 import { type RequestLease, RequestLimits } from "./request_limits.ts";
 import { CONNECTION_PROBE, LoggedRequest } from "./request_log.ts";
 import { ANONYMOUS } from "./principal.ts";
-import { headersOf } from "./server_request.ts";
+import { headersOf, SERVER_PARTS, type ServerRequest } from "./server_request.ts";
 import { errorResponse, isGatewayPath } from "./error_response.ts";
-import { UNIVERSAL_HEADERS } from "./response_headers.ts";
+import { UNIVERSAL_HEADERS, wholeOf } from "./response_headers.ts";
 import { refusalOf } from "./loopback.ts";
 import { sessionTokenOf } from "./web_session.ts";
 
@@ -35,6 +35,7 @@ export function withAccessCheck(core: Core, app: FetchHandler): Handler {
         logged.note({ key_id: principal?.keyId ?? null, key_name: principal?.name ?? null });
       }
       if (principal?.keyId != null) lease.countForKey(principal.keyId);
+      lease.openAnswer((request as ServerRequest)[SERVER_PARTS]?.delivery);
       if (isConnectionProbe(request.method, path)) {
         logged.route = CONNECTION_PROBE;
         response = new Response(null, { headers: { ...UNIVERSAL_HEADERS, "cache-control": "no-store" } });
@@ -43,6 +44,7 @@ export function withAccessCheck(core: Core, app: FetchHandler): Handler {
         const bindings = { ...caller, address, lease, logged };
         response = await app.fetch(request, bindings);
       }
+      lease.answer?.take(wholeOf(response), request.method === "GET");
     } catch (error) {
       response = errorResponse(core, request, error, logged);
     } finally {

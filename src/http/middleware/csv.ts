@@ -1,4 +1,4 @@
-import type { MiddlewareHandler } from "hono";
+import type { Context, MiddlewareHandler } from "hono";
 import { z, type ZodType } from "zod";
 import { cellOf, toLines } from "../../kernel/csv.ts";
 import type { ApiEnv } from "./principal.ts";
@@ -9,6 +9,7 @@ import type { ApiEnv } from "./principal.ts";
  */
 
 export const CSV = "text/csv";
+export const CSV_TYPE = `${CSV}; charset=utf-8`;
 
 type Entry = Record<string, unknown>;
 
@@ -37,12 +38,14 @@ export function acceptsCsv(accept = ""): boolean {
 export function csvOf(entries: ZodType, field?: string): MiddlewareHandler<ApiEnv> {
   return async (c, next) => {
     if (acceptsCsv(c.req.header("accept"))) {
+      c.set("csvEntries", entries);
       const answerJson = c.json as (value: unknown, ...rest: unknown[]) => Response;
       const json = (value: unknown, ...rest: unknown[]) => {
         const list = field === undefined ? value : (value as Entry)[field];
-        return Array.isArray(list)
-          ? c.body(toCsv(list, columnsOf(entries, list)), 200, { "content-type": `${CSV}; charset=utf-8` })
-          : answerJson(value, ...rest);
+        if (!Array.isArray(list)) return answerJson(value, ...rest);
+        const csv = createCsv(c)!;
+        csv.see(list);
+        return c.body(csv.header() + list.map(csv.line).join(""), 200, { "content-type": CSV_TYPE });
       };
       c.json = json as unknown as typeof c.json;
     }
@@ -50,12 +53,36 @@ export function csvOf(entries: ZodType, field?: string): MiddlewareHandler<ApiEn
   };
 }
 
+/** Writes a list as CSV, after all of its entries have been seen. */
+export interface CsvWriter {
+  see(entries: readonly object[]): void;
+  header(): string;
+  line(entry: object): string;
+}
+
+/** Returns the writer of a response that is CSV; undefined for one that is JSON. */
+export function createCsv(c: Context<ApiEnv>): CsvWriter | undefined {
+  const entries = c.get("csvEntries");
+  if (!entries) return undefined;
+  const given = new Set<string>();
+  let columns: Path[] | undefined;
+  const pathsOf = () => columns ??= columnsOf(entries, given);
+  return {
+    see(seen) {
+      for (const entry of seen as readonly Entry[]) {
+        for (const name of Object.keys(entry)) if (entry[name] !== undefined) given.add(name);
+      }
+    },
+    header: () => toLines([pathsOf().map((path) => path.join("."))]),
+    line: (entry) => toLines([pathsOf().map((path) => cellIn(entry as Entry, path))]),
+  };
+}
+
 /** Returns the columns of a list: the fields of its schema, and optional ones where an entry has them. */
-function columnsOf(entries: ZodType, rows: readonly Entry[]): Path[] {
+function columnsOf(entries: ZodType, given: ReadonlySet<string>): Path[] {
   const columns: Path[] = [];
-  const given = (name: string) => rows.some((row) => row[name] !== undefined);
   for (const [name, field] of fieldsOf(entries)) {
-    if (field.isOptional() && !given(name)) continue;
+    if (field.isOptional() && !given.has(name)) continue;
     const inner = fieldsOf(field);
     if (inner.length === 0) columns.push([name]);
     else columns.push(...inner.map(([part]): Path => [name, part]));
@@ -72,12 +99,6 @@ function fieldsOf(schema: ZodType): [string, ZodType][] {
   return [];
 }
 
-function toCsv(rows: readonly Entry[], columns: readonly Path[]): string {
-  const header = columns.map((path) => path.join("."));
-  const lines = rows.map((row) =>
-    columns.map(([name, inner]) =>
-      inner === undefined ? cellOf(name, row[name]) : cellOf(inner, (row[name] as Entry | null)?.[inner])
-    )
-  );
-  return toLines([header, ...lines]);
+function cellIn(row: Entry, [name, inner]: Path): string {
+  return inner === undefined ? cellOf(name, row[name]) : cellOf(inner, (row[name] as Entry | null)?.[inner]);
 }

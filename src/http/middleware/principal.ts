@@ -1,4 +1,5 @@
 import type { Context } from "hono";
+import type { ZodType } from "zod";
 import type { Principal } from "../../keys/mod.ts";
 import type { RequestLease } from "./request_limits.ts";
 import type { LoggedRequest } from "./request_log.ts";
@@ -25,6 +26,8 @@ export interface ApiEnv {
     isReplayed?: true;
     /** The answer is a provider's, passed on by the gateway. */
     isOfProvider?: true;
+    /** The entries of a list that is answered as CSV. */
+    csvEntries?: ZodType;
   };
 }
 

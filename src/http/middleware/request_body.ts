@@ -1,12 +1,12 @@
-import type { MiddlewareHandler } from "hono";
+import type { HonoRequest, MiddlewareHandler } from "hono";
 import { matchedRoutes } from "hono/route";
 import type { Core } from "../../service/mod.ts";
-import { MAX_BODY_VALUES } from "../../contract/limits.ts";
+import { MAX_BODY_WORK } from "../../contract/limits.ts";
 import { PurserError } from "../../kernel/errors.ts";
-import { hasMoreValues } from "../../kernel/json/json_bytes.ts";
+import { measureBody } from "../../kernel/json/json_work.ts";
 import { type ApiEnv, leaseOf, principalOf } from "./principal.ts";
 import { arrivedBody, bodyChunks, hasBody, lengthOf } from "./body_chunks.ts";
-import type { RequestLease } from "./request_limits.ts";
+import { BODY_TIMES, type RequestLease } from "./request_limits.ts";
 import { isJsonBody, notJson } from "./json_type.ts";
 
 /** Methods that no route has, and that `new Request` refuses. */
@@ -16,7 +16,7 @@ const FORBIDDEN_METHOD = /^(CONNECT|TRACE|TRACK)$/i;
 const MAX_ANONYMOUS_BYTES = 4096;
 
 /** The parts of a core that limit bodies. */
-type BodyContext = Pick<Core, "maxBodyBytes" | "stopping">;
+type BodyContext = Pick<Core, "maxBodyBytes" | "stopping" | "turns">;
 
 /**
  * Accepts only JSON of a bounded size, and reads it. A request without a body needs no type; its stream has to be read to
@@ -33,22 +33,41 @@ export function checkBody(core: BodyContext): MiddlewareHandler<ApiEnv> {
     const lease = leaseOf(c);
     const chunks = bodyChunks(raw, core, lease);
     if (!isJsonBody(raw) && !await isEmpty(chunks)) throw notJson();
-    lease?.beginBody(lengthOf(raw), { isHeld: true, maxBytes: maxBodyBytes });
-    const bytes = await readUpTo(chunks, maxBodyBytes);
-    checkValues(bytes, MAX_BODY_VALUES);
-    const text = new TextDecoder().decode(bytes);
-    Object.assign(c.req.bodyCache, { text: Promise.resolve(text) });
+    lease?.beginBody(lengthOf(raw), maxBodyBytes);
+    setBody(c.req, await readText(core, chunks, maxBodyBytes));
+    lease?.countBody(BODY_TIMES);
     await next();
   };
 }
 
-/** Throws `too_large` for a JSON body whose values would take long to parse and to check: others wait meanwhile. */
-export function checkValues(bytes: Uint8Array, max: number): void {
-  if (!hasMoreValues(bytes, max)) return;
-  throw new PurserError(
-    "too_large",
-    `Cannot read the body: it has more than ${max} values; send it in parts`,
-  );
+/** A text that is let go of once it is read: what is read from it may be in use for as long as a run lasts. */
+interface ReadOnce {
+  text: string | undefined;
+}
+
+async function readText(
+  core: BodyContext,
+  chunks: AsyncIterable<Uint8Array>,
+  maxBytes: number,
+): Promise<ReadOnce> {
+  const bytes = await readUpTo(chunks, maxBytes);
+  await measureBody(bytes, MAX_BODY_WORK, core.turns); // it is parsed and checked in one piece
+  return { text: new TextDecoder().decode(bytes) };
+}
+
+/** Sets the body of a request that has been read, which its schema reads once. */
+function setBody({ bodyCache }: HonoRequest, body: ReadOnce): void {
+  Object.defineProperty(bodyCache, "text", {
+    configurable: true,
+    enumerable: true,
+    get() {
+      const { text } = body;
+      body.text = undefined;
+      return text === undefined
+        ? Promise.reject(new Error("The body has been read before"))
+        : Promise.resolve(text);
+    },
+  });
 }
 
 /** Reads a body of any type, as a whole. Throws `too_large` for one of more than `maxBytes`. */
@@ -58,7 +77,7 @@ export async function readBody(
   { lease, maxBytes }: { lease: RequestLease | undefined; maxBytes: number },
 ): Promise<Uint8Array<ArrayBuffer>> {
   if (lengthOf(request) > maxBytes) throw tooLarge(maxBytes);
-  lease?.beginBody(lengthOf(request), { isHeld: true, maxBytes });
+  lease?.beginBody(lengthOf(request), maxBytes);
   const arrived = arrivedBody(request, lease);
   if (arrived === undefined) return await readUpTo(bodyChunks(request, core, lease), maxBytes);
   if (arrived.length > maxBytes) throw tooLarge(maxBytes);
@@ -70,25 +89,44 @@ async function isEmpty(chunks: AsyncIterable<Uint8Array>): Promise<boolean> {
   return true;
 }
 
-/** Reads a body, copying it: a chunk may be a small part of a large buffer, which would be kept with it. */
+/** The largest block for small chunks of a body. */
+const BLOCK_BYTES = 64 * 1024;
+
+/**
+ * Reads a body, copying it into blocks, however many chunks it has: a chunk may be a small part of a large buffer, which would be
+ * kept with it. Until it is whole, it takes no more memory than what has arrived.
+ */
 async function readUpTo(
   chunks: AsyncIterable<Uint8Array>,
   maxBytes: number,
 ): Promise<Uint8Array<ArrayBuffer>> {
-  let bytes = new Uint8Array(0);
+  const blocks: Uint8Array<ArrayBuffer>[] = [];
+  let block = new Uint8Array(0);
+  let used = 0;
   let size = 0;
   for await (const chunk of chunks) {
-    const end = size + chunk.length;
-    if (end > maxBytes) throw tooLarge(maxBytes);
-    if (end > bytes.length) {
-      const larger = new Uint8Array(Math.max(end, Math.min(2 * bytes.length, maxBytes)));
-      larger.set(bytes.subarray(0, size));
-      bytes = larger;
+    size += chunk.length;
+    if (size > maxBytes) throw tooLarge(maxBytes);
+    for (let from = 0; from < chunk.length;) {
+      if (used === block.length) {
+        blocks.push(block = new Uint8Array(Math.max(chunk.length - from, Math.min(size, BLOCK_BYTES))));
+        used = 0;
+      }
+      const part = chunk.subarray(from, from + block.length - used);
+      block.set(part, used);
+      used += part.length;
+      from += part.length;
     }
-    bytes.set(chunk, size);
-    size = end;
   }
-  return bytes.subarray(0, size);
+  if (blocks.length <= 1) return block.subarray(0, used);
+  const bytes = new Uint8Array(size);
+  let at = 0;
+  for (const each of blocks) {
+    const part = each === block ? each.subarray(0, used) : each;
+    bytes.set(part, at);
+    at += part.length;
+  }
+  return bytes;
 }
 
 function tooLarge(maxBytes: number): PurserError {

@@ -2,77 +2,35 @@ import { REQUEST_LIMITS, type RequestLimitName, type RequestLimitSettings } from
 import { type Clock, MINUTE_MS } from "../../kernel/clock.ts";
 import { PurserError } from "../../kernel/errors.ts";
 import type { Log } from "../../kernel/log.ts";
-import { RecentMap } from "../../kernel/recent_map.ts";
+import type { Turns } from "../../kernel/turns.ts";
+import type { Store } from "../../store/mod.ts";
+import { AnswerMemory, type AnswerShare } from "./answer_memory.ts";
 import { FailedKeys } from "./failed_keys.ts";
 import { addressGroup, siteOf } from "./loopback.ts";
+import { Rate, type RateState } from "./rate.ts";
+import type { Delivery } from "./server_request.ts";
 
 /**
  * The limits of a server on what one API key, one address and all clients together may do at a time. The state is in
- * memory, of this process alone, and of a bounded size: of more addresses or keys than `MAX_SUBJECTS` those that were
+ * memory, of this process alone, and of a bounded size: of more than 10,000 addresses or keys those that were
  * not seen for the longest time are forgotten.
  */
 
-/** The number of addresses, and of keys, that each limit keeps track of. */
-const MAX_SUBJECTS = 10_000;
-
 /** The failed keys of an IPv6 site that are free, and forgiven, for each one of an address. */
 const SITE_FACTOR = 10;
+
+/**
+ * A body counts so many times once it has arrived: as it was sent, as text, as values, and as what a run makes of them. One for the
+ * gateway counts twice, until it has been sent.
+ */
+export const BODY_TIMES = 4;
+export const GATEWAY_BODY_TIMES = 2;
 
 /** The bytes of a body that are counted at once, and that are counted in advance. */
 const BODY_STEP = 16 * 1024;
 
 /** The `Retry-After` where a run, a stream or a body has to end first. */
 const RETRY_SECONDS = 2;
-
-/** The state of a rate limit for one subject, for the RateLimit headers. */
-interface RateState {
-  name: RequestLimitName;
-  quota: number;
-  left: number;
-  /** Seconds until the quota is whole again. */
-  resetSeconds: number;
-  /** Seconds until a request is allowed; 0 where it is. */
-  retrySeconds: number;
-}
-
-/**
- * A quota per minute and subject, which refills steadily (the generic cell rate algorithm): one number per subject, the time
- * at which its quota is whole again.
- */
-class Rate {
-  readonly #wholeAt = new RecentMap<number>(MAX_SUBJECTS);
-  readonly #msEach: number;
-
-  constructor(readonly name: RequestLimitName, readonly quota: number, private readonly clock: Clock) {
-    this.#msEach = MINUTE_MS / quota;
-  }
-
-  /** Adds an amount, whatever is left. */
-  add(subject: string, amount: number): void {
-    const now = this.clock.monotonic();
-    this.#wholeAt.set(subject, Math.max(now, this.#wholeAt.get(subject) ?? 0) + amount * this.#msEach);
-  }
-
-  /** Takes an amount if anything is left: a single body may be larger than what is left, and delays the following. */
-  take(subject: string, amount: number): RateState {
-    const now = this.clock.monotonic();
-    let usedMs = Math.max(0, (this.#wholeAt.get(subject) ?? 0) - now);
-    const waitMs = usedMs + this.#msEach - MINUTE_MS;
-    // Rounding must not turn exactly one into less than one.
-    const isAllowed = waitMs < 0.001;
-    if (isAllowed) {
-      usedMs += amount * this.#msEach;
-      if (amount > 0) this.add(subject, amount);
-    }
-    return {
-      name: this.name,
-      quota: this.quota,
-      left: Math.max(0, Math.floor((MINUTE_MS - usedMs) / this.#msEach + 1e-6)),
-      resetSeconds: Math.ceil(usedMs / 1000),
-      retrySeconds: isAllowed ? 0 : Math.max(1, Math.ceil(waitMs / 1000)),
-    };
-  }
-}
 
 /** Amounts in use at the same time, in all and by subject. */
 class Gauge {
@@ -101,7 +59,11 @@ const WORDS = {
   calls: "calls through the gateway in progress",
   streams: "open streams",
   body_bytes: "bytes of bodies being read",
+  answer_bytes: "bytes of answers that clients have not read",
 } as const;
+
+/** The parts of answers that are made at the same time, over a file, whose reads take the process, and over a server. */
+const MOST_MAKING = { file: 2, memory: 2, remote: 16 } as const;
 
 /** The limits of one process. */
 export class RequestLimits {
@@ -116,6 +78,7 @@ export class RequestLimits {
   readonly #failedKeys: FailedKeys;
   readonly #failedKeysOfSites: FailedKeys;
   readonly #warnedAt = new Map<RequestLimitName, number>();
+  readonly #answers: AnswerMemory;
 
   constructor(
     private readonly ctx: {
@@ -123,6 +86,8 @@ export class RequestLimits {
       log: Log;
       requestLimits: RequestLimitSettings;
       maxBodyBytes: number;
+      turns: Turns;
+      store: Pick<Store, "kind">;
     },
   ) {
     const { clock, requestLimits, maxBodyBytes } = ctx;
@@ -131,10 +96,18 @@ export class RequestLimits {
       const limit = requestLimits[name] ?? REQUEST_LIMITS[name];
       if (limit === null) continue;
       // A body of the largest size must fit.
-      limits[name] = name.startsWith("body_bytes") ? Math.max(limit, maxBodyBytes) : limit;
+      limits[name] = name === "body_bytes" || name === "body_bytes_per_key"
+        ? Math.max(limit, BODY_TIMES * maxBodyBytes)
+        : limit;
       if (name.includes("_per_minute_")) this.#rates[name] = new Rate(name, limit, clock);
     }
     this.#limits = limits;
+    this.#answers = new AnswerMemory({
+      ...{ clock, turns: ctx.turns },
+      limits: { answer_bytes: limits.answer_bytes!, answer_bytes_per_key: limits.answer_bytes_per_key! },
+      mostMaking: MOST_MAKING[ctx.store.kind],
+      refuse: (limit, subject) => this.#refuse("answer_bytes", limit, subject),
+    });
     const freeKeys = limits.failed_keys_per_address!;
     this.#failedKeys = new FailedKeys(clock, freeKeys, 1);
     this.#failedKeysOfSites = new FailedKeys(clock, SITE_FACTOR * freeKeys, SITE_FACTOR);
@@ -172,17 +145,7 @@ export class RequestLimits {
     const subjects: string[] = [];
     const check = (name: RequestLimitName, used: number, subject: string) => {
       const limit = this.#limits[name];
-      if (limit === undefined || used + needed <= limit) return;
-      this.#warn(name, subject);
-      const isOfAll = name === kind;
-      const whose = isOfAll ? "this server has" : subject === key ? "this API key has" : "this address has";
-      throw new PurserError(
-        isOfAll ? "unavailable" : "rate_limited",
-        `Cannot answer now: ${whose} ${limit} ${
-          WORDS[kind]
-        }, its limit (${name}); try again when one has ended`,
-        { details: { limit: name, retry_after_seconds: RETRY_SECONDS } },
-      );
+      if (limit !== undefined && used + needed > limit) throw this.#refuse(kind, name, subject);
     };
     if (key !== undefined) {
       check(`${kind}_per_key`, gauge.of(key), key);
@@ -197,9 +160,27 @@ export class RequestLimits {
     return () => gauge.add(subjects, -amount);
   }
 
-  /** The largest body that is read as a whole. */
-  get maxBodyBytes(): number {
-    return this.ctx.maxBodyBytes;
+  /** Returns the error for a use that is over a limit. */
+  #refuse(kind: keyof typeof WORDS, name: RequestLimitName, subject: string): PurserError {
+    this.#warn(name, subject);
+    const isOfAll = name === kind;
+    const whose = isOfAll
+      ? "this server has"
+      : name.endsWith("_key")
+      ? "this API key has"
+      : "this address has";
+    return new PurserError(
+      isOfAll ? "unavailable" : "rate_limited",
+      `Cannot answer now: ${whose} ${this.#limits[name]} ${
+        WORDS[kind]
+      }, its limit (${name}); try again when one has ended`,
+      { details: { limit: name, retry_after_seconds: RETRY_SECONDS } },
+    );
+  }
+
+  /** Opens the memory of an answer, which counts for a key or else for an address. */
+  openAnswer(delivery: Delivery, key: string | undefined, address: string | undefined): AnswerShare {
+    return this.#answers.open(delivery, key ?? address ?? "", key !== undefined);
   }
 
   /**
@@ -237,14 +218,24 @@ export class RequestLimits {
 export class RequestLease {
   #key: string | undefined;
   #ends: (() => void)[] | undefined;
+  readonly #bodyEnds: (() => void)[] = [];
+  /** The bytes of the body that are counted in memory. */
+  #bodyBytes = 0;
   #states: RateState[] | undefined;
   #isKept = false;
-  /** The bytes of the body that may still have to be counted in memory; 0 for one that is not held as a whole. */
+  /** The bytes of the body that may still have to be counted in memory. */
   #uncountedBytes = 0;
   #isRateCounted = false;
   #received = 0;
+  /** The memory of the answer; undefined where the server doesn't say how it is read. */
+  answer: AnswerShare | undefined;
 
   constructor(private readonly limits: RequestLimits, private readonly address: string | undefined) {}
+
+  /** Opens the memory of the answer, once its key is known. */
+  openAnswer(delivery: Delivery | undefined): void {
+    this.answer = delivery && this.limits.openAnswer(delivery, this.#key, this.address);
+  }
 
   /** Counts the request for its address. Throws `rate_limited`. */
   countForAddress(): void {
@@ -258,20 +249,33 @@ export class RequestLease {
   }
 
   /**
-   * Begins to read a body of this declared length, 0 where there is none; `isHeld` in memory as a whole, up to `maxBytes`. Throws `rate_limited`
-   * or `unavailable`.
+   * Begins to read a body of this declared length, 0 where there is none, of which at most `maxBytes` are held in memory. Throws
+   * `rate_limited` or `unavailable`.
    */
-  beginBody(
-    length: number,
-    { isHeld, maxBytes = this.limits.maxBodyBytes }: { isHeld: boolean; maxBytes?: number },
-  ): void {
+  beginBody(length: number, maxBytes: number): void {
     this.#isRateCounted = length > 0;
     if (this.#key !== undefined) this.#take("body_bytes_per_minute_per_key", this.#key, length);
     if (this.address !== undefined) this.#take("body_bytes_per_minute_per_address", this.address, length);
-    if (!isHeld) return;
     // A declared length that doesn't fit is refused at once; but it takes no memory before it arrives.
-    this.#uncountedBytes = length || maxBytes;
-    this.#hold(BODY_STEP, length);
+    this.#uncountedBytes = Math.min(length || maxBytes, maxBytes);
+    this.#hold(BODY_STEP, Math.min(length, maxBytes));
+  }
+
+  /**
+   * Counts a body that has arrived `times` in all, since its text, its values and what they are passed to are in memory too. Throws
+   * where they have no room.
+   */
+  countBody(times: number): void {
+    if (this.#received > 0) this.#countReceived();
+    if (this.#bodyBytes <= BODY_STEP) return;
+    const bytes = this.#bodyBytes * (times - 1);
+    this.#bodyEnds.push(this.limits.begin("body_bytes", bytes, this.address, this.#key));
+  }
+
+  /** Ends the holding of a body before the answer. */
+  endBody(): void {
+    this.#uncountedBytes = 0;
+    for (const end of this.#bodyEnds.splice(0)) end();
   }
 
   /**
@@ -298,16 +302,16 @@ export class RequestLease {
     const amount = Math.min(bytes, this.#uncountedBytes);
     if (amount === 0) return;
     this.#uncountedBytes -= amount;
-    this.#begin("body_bytes", amount, Math.max(amount, needed));
+    this.#bodyBytes += amount;
+    const { address } = this;
+    this.#bodyEnds.push(
+      this.limits.begin("body_bytes", amount, address, this.#key, Math.max(amount, needed)),
+    );
   }
 
   /** Begins a run, a call or a stream. Throws `rate_limited` or `unavailable`. */
   begin(kind: "runs" | "calls" | "streams"): void {
-    this.#begin(kind, 1);
-  }
-
-  #begin(kind: Kind, amount: number, needed = amount): void {
-    (this.#ends ??= []).push(this.limits.begin(kind, amount, this.address, this.#key, needed));
+    (this.#ends ??= []).push(this.limits.begin(kind, 1, this.address, this.#key));
   }
 
   /** See `RequestLimits.beginAttempt()`. */
@@ -329,6 +333,7 @@ export class RequestLease {
     if (this.#isKept) return;
     this.#uncountedBytes = 0;
     if (this.#received > 0) this.#countReceived();
+    this.endBody();
     if (!this.#ends) return;
     for (const end of this.#ends) end();
     this.#ends = undefined;

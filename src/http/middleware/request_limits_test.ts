@@ -4,12 +4,19 @@ import type { RequestLimitSettings } from "../../contract/limits.ts";
 import { fixedClock } from "../../kernel/clock.ts";
 import { PurserError } from "../../kernel/errors.ts";
 import { silentLog } from "../../kernel/log.ts";
+import { createTurns } from "../../kernel/turns.ts";
 import { addressGroup } from "./loopback.ts";
 import { RequestLimits } from "./request_limits.ts";
 
+/** The parts of a process that the limits use for answers. */
+const PARTS = { turns: createTurns(() => Promise.resolve()), store: { kind: "memory" } } as const;
+
 function openLimits(requestLimits: RequestLimitSettings) {
   const clock = fixedClock(0);
-  return { clock, limits: new RequestLimits({ clock, log: silentLog, requestLimits, maxBodyBytes: 100 }) };
+  return {
+    clock,
+    limits: new RequestLimits({ clock, log: silentLog, requestLimits, maxBodyBytes: 10, ...PARTS }),
+  };
 }
 
 /** Returns the seconds after which a refused use may be tried again, 0 where it is allowed. */
@@ -152,11 +159,17 @@ Deno.test("a site that tries keys from each of its 65,536 addresses is refused, 
 Deno.test("a body takes the memory that has arrived of it and a step, and is refused at once if it can't fit", () => {
   const clock = fixedClock(0);
   const [KiB, MiB] = [1024, 1024 * 1024];
-  const limits = new RequestLimits({ clock, log: silentLog, requestLimits: {}, maxBodyBytes: 8 * MiB });
+  const limits = new RequestLimits({
+    clock,
+    log: silentLog,
+    requestLimits: {},
+    maxBodyBytes: 8 * MiB,
+    ...PARTS,
+  });
   const open = (key: string, length: number) => {
     const lease = limits.open("192.0.2.1");
     lease.countForKey(key);
-    lease.beginBody(length, { isHeld: true });
+    lease.beginBody(length, 64 * MiB);
     return lease;
   };
   const leases: ReturnType<typeof open>[] = [];
@@ -223,14 +236,45 @@ Deno.test("uses end with their request, and those of a stream when it ends, also
   );
   open("c").begin("streams");
   const [first, second] = [open("a"), open("b")];
-  first.beginBody(100, { isHeld: true });
-  assert.deepEqual(refusal(() => open("a").beginBody(1, { isHeld: true })), [
+  first.beginBody(100, 100);
+  assert.deepEqual(refusal(() => open("a").beginBody(1, 100)), [
     "rate_limited",
     "body_bytes_per_key",
   ]);
-  assert.deepEqual(refusal(() => second.beginBody(51, { isHeld: true })), ["unavailable", "body_bytes"]);
-  second.beginBody(50, { isHeld: true });
-  open("a").beginBody(1_000_000, { isHeld: false });
+  assert.deepEqual(refusal(() => second.beginBody(51, 100)), ["unavailable", "body_bytes"]);
+  second.beginBody(50, 100);
   first.end();
-  open("c").beginBody(100, { isHeld: true });
+  open("c").beginBody(1_000_000, 90); // of which no more is held
+  second.endBody();
+  open("c").beginBody(10, 100);
+});
+
+Deno.test("a body counts again for what is made of it, until it is let go of", () => {
+  const clock = fixedClock(0);
+  const KiB = 1024;
+  const requestLimits = { body_bytes_per_key: 400 * KiB };
+  const limits = new RequestLimits({
+    clock,
+    log: silentLog,
+    requestLimits,
+    maxBodyBytes: 100 * KiB,
+    ...PARTS,
+  });
+  const open = () => {
+    const lease = limits.open("192.0.2.1");
+    lease.countForKey("a");
+    lease.beginBody(100 * KiB, 100 * KiB);
+    lease.receive(100 * KiB);
+    return lease;
+  };
+  const first = open();
+  first.countBody(4);
+  assert.equal(retryOf(open), 2);
+  first.endBody();
+  const second = open();
+  second.countBody(2);
+  open();
+  assert.equal(retryOf(() => open().countBody(2)), 2);
+  second.end();
+  open().countBody(2);
 });

@@ -71,13 +71,18 @@ export function setJson(value: object, text: string): void {
   texts.set(value, text);
 }
 
-/** Marks what routes answer by `c.json()`. */
-export const markJson: MiddlewareHandler = (c, next) => {
-  const respond = c.body as (text: string, init?: unknown, headers?: Record<string, string>) => Response;
-  const json = (value: unknown, init?: unknown, headers?: Record<string, string>) => {
-    const text = texts.get(value as object) ?? JSON.stringify(value);
-    return withWhole(respond(text, init, { "content-type": "application/json", ...headers }), text);
-  };
+/** Marks what routes answer by `c.json()`, and by `c.body()` with a text. */
+export const markWhole: MiddlewareHandler = (c, next) => {
+  type Init = [init?: unknown, headers?: Record<string, string>];
+  const respond = c.body as (body: unknown, ...init: Init) => Response;
+  const body = (given: unknown, ...init: Init) =>
+    typeof given === "string" ? withWhole(respond(given, ...init), given) : respond(given, ...init);
+  const json = (value: unknown, init?: unknown, headers?: Record<string, string>) =>
+    body(texts.get(value as object) ?? JSON.stringify(value), init, {
+      "content-type": "application/json",
+      ...headers,
+    });
+  c.body = body as unknown as typeof c.body;
   c.json = json as unknown as typeof c.json;
   return next();
 };

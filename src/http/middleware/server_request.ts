@@ -8,6 +8,18 @@ export interface ServerBody {
   chunks(): AsyncIterable<Uint8Array>;
 }
 
+/** The sending of an answer, as fast as its client reads. */
+export interface Delivery {
+  /** Since when nothing was read of what waits for the client, on the monotonic clock; undefined while nothing waits. */
+  readonly stalledSince: number | undefined;
+  /** Called with the buffer that begins to wait, and with undefined once it has been read. */
+  onStall?: (buffer: ArrayBufferLike | undefined) => void;
+  /** Calls back once the answer is read, or its connection closed. */
+  onClose(listener: () => void): void;
+  /** Closes the connection. */
+  destroy(): void;
+}
+
 /** The parts of a request that a server has at hand, which take less time to read than the request itself. */
 export interface ServerParts {
   /** The names and the values of its headers in turn, as they were sent. */
@@ -16,6 +28,7 @@ export interface ServerParts {
   headers?: HeaderFields;
   /** Undefined for a request without a body. */
   body: ServerBody | undefined;
+  delivery: Delivery;
 }
 
 /** The key of a request's {@link ServerParts}, where the server has them. */

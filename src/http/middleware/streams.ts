@@ -62,6 +62,33 @@ export function streamItems<Item>(c: Context<ApiEnv>, core: Core, { follow, enco
   return c.body(body, 200, HEADERS);
 }
 
+/** Returns the chunks of an answer as a stream, which are made only as fast as the client reads. */
+export function streamChunks(
+  chunks: AsyncGenerator<Uint8Array<ArrayBuffer>>,
+  { onError, onEnd }: { onError: (error: unknown) => void; onEnd?: () => void },
+): ReadableStream<Uint8Array<ArrayBuffer>> {
+  let hasLeft = false;
+  return new ReadableStream({
+    async pull(controller) {
+      try {
+        const { done, value } = await chunks.next();
+        if (hasLeft) return;
+        if (done) controller.close();
+        else controller.enqueue(value);
+      } catch (error) {
+        if (hasLeft) return;
+        onError(error);
+        throw error; // breaks the connection, so that no client takes the answer for complete
+      }
+    },
+    async cancel() {
+      hasLeft = true;
+      await chunks.return(undefined);
+      onEnd?.();
+    },
+  }, { highWaterMark: 0 });
+}
+
 /** Returns a check that fails once the stream's key is no longer valid or, without one, once there is a key. */
 function accessCheckOf(c: Context<ApiEnv>, core: Core): () => Promise<boolean> {
   const principal = principalOf(c);

@@ -8,10 +8,10 @@ import { createRoute, z } from "../create_route.ts";
 import { headers } from "../../contract/headers.ts";
 import { BODY_CODES, problems } from "../problem_responses.ts";
 import { json, jsonBody, optionalHeaders } from "../route_parts.ts";
-import { isIdPosition, linkNext, readCursor } from "../cursors.ts";
+import { isIdPosition, PAGE_CHARACTERS, pageOf, readCursor } from "../cursors.ts";
 import { optionalPageQuery, page } from "../pagination.ts";
 import { createRouter } from "../router.ts";
-import { readWhole } from "../whole_lists.ts";
+import { answerWhole, WHOLE_PAGE } from "../whole_lists.ts";
 import { MAX_PAGE } from "../../contract/limits.ts";
 import { AgentId } from "../../contract/parts.ts";
 import { Agent, AgentBody, AgentWithUsage } from "../../contract/agents.ts";
@@ -29,6 +29,7 @@ const put = createRoute({
   method: "put",
   path: "/agents/{agent_id}",
   scopes: ["admin"],
+  isLarge: true,
   operationId: "defineAgent",
   summary: "Define an agent",
   description:
@@ -56,10 +57,11 @@ const list = createRoute({
   path: "/agents",
   scopes: ["read"],
   agentCheck: "handler",
+  isLarge: true,
   operationId: "listAgents",
   summary: "List agents",
   tags: ["agents"],
-  description: "All of them, unless a `limit` is given.",
+  description: "All of them, unless a `limit` is given. With large prompts a page is shorter than `limit`.",
   request: { query: z.strictObject(optionalPageQuery(MAX_PAGE)) },
   responses: { 200: page(z.array(Agent), "Agents by name"), ...problems("invalid") },
 });
@@ -69,6 +71,7 @@ const get = createRoute({
   path: "/agents/{agent_id}",
   scopes: ["read"],
   agentCheck: "agent_id",
+  isLarge: true,
   operationId: "getAgent",
   summary: "Get an agent with its lifetime usage",
   description: "The `ETag` is the definition's: runs and their usage don't change it.",
@@ -113,15 +116,22 @@ export function createRoutes(core: Core) {
     .openapi(list, async (c) => {
       const { limit, cursor } = c.req.valid("query");
       const first = readCursor(cursor, isIdPosition);
-      const list = (after: string | undefined, limit: number) =>
-        listAgents(core, { only: onlyAgentOf(c), after, limit });
+      const only = onlyAgentOf(c);
       if (limit === undefined) {
-        const read = (last: Agent | undefined, count: number) => list(last?.agent_id ?? first, count);
-        return c.json(await readWhole(core.turns, read), 200);
+        const { entries: most, bytes: maxBytes } = WHOLE_PAGE;
+        const answer = await answerWhole(c, core, async (after: string | undefined = first) => {
+          const { agents, hasMore } = await listAgents(core, { only, after, limit: most, maxBytes });
+          return { entries: agents, next: hasMore ? agents.at(-1)!.agent_id : undefined };
+        });
+        return answer instanceof Response ? answer as never : c.json(answer, 200);
       }
-      const agents = await list(first, limit);
-      if (agents.length === limit) linkNext(c, agents.at(-1)!.agent_id);
-      return c.json(agents, 200);
+      const { agents, hasMore } = await listAgents(core, {
+        only,
+        after: first,
+        limit,
+        maxBytes: PAGE_CHARACTERS,
+      });
+      return c.json(pageOf(c, agents, ({ agent_id }) => agent_id, hasMore), 200);
     })
     .openapi(get, async (c) => {
       const { agent_id } = c.req.valid("param");

@@ -20,10 +20,10 @@ import { createRoute, z } from "../create_route.ts";
 import { headers } from "../../contract/headers.ts";
 import { BODY_CODES, problems } from "../problem_responses.ts";
 import { json, jsonBody, optionalHeaders } from "../route_parts.ts";
-import { isTimePosition, linkNext, readCursor, type TimePosition } from "../cursors.ts";
+import { isTimePosition, pageOf, readCursor, type TimePosition } from "../cursors.ts";
 import { limitQuery, optionalPageQuery, page } from "../pagination.ts";
 import { createRouter } from "../router.ts";
-import { readWhole } from "../whole_lists.ts";
+import { answerWhole, WHOLE_PAGE } from "../whole_lists.ts";
 import { Alert, AlertDetail, AlertId } from "../../contract/alerts/alerts.ts";
 import { AlertResend, RuleTest } from "../../contract/alerts/sent_alerts.ts";
 import { AlertRule, RuleBody, RuleChangesBody, RuleId } from "../../contract/alerts/alert_rules.ts";
@@ -229,13 +229,17 @@ export function createRoutes(core: Core) {
         });
       const positionOf = (rule: AlertRule): TimePosition => [Date.parse(rule.created_at), rule.rule_id];
       if (limit === undefined) {
-        const read = (last: AlertRule | undefined, count: number) =>
-          list(last ? positionOf(last) : first, count);
-        return c.json(await readWhole(core.turns, read), 200);
+        const answer = await answerWhole(c, core, async (after: TimePosition | undefined = first) => {
+          const entries = await list(after, WHOLE_PAGE.entries);
+          return {
+            entries,
+            next: entries.length < WHOLE_PAGE.entries ? undefined : positionOf(entries.at(-1)!),
+          };
+        });
+        return answer instanceof Response ? answer as never : c.json(answer, 200);
       }
       const rules = await list(first, limit);
-      if (rules.length === limit) linkNext(c, positionOf(rules.at(-1)!));
-      return c.json(rules, 200);
+      return c.json(pageOf(c, rules, positionOf, rules.length === limit), 200);
     })
     .openapi(get, async (c) => {
       const only = onlyAgentOf(c);

@@ -4,7 +4,7 @@ import { listAnomalies } from "../../monitor/mod.ts";
 import { narrowToAgent } from "../middleware/agent_reach.ts";
 import { createRoute, z } from "../create_route.ts";
 import { problems } from "../problem_responses.ts";
-import { isTimePosition, linkNext, readCursor } from "../cursors.ts";
+import { isTimePosition, pageOf, readCursor, type TimePosition } from "../cursors.ts";
 import { page, pageQuery } from "../pagination.ts";
 import { createRouter } from "../router.ts";
 import { AgentId, QueryTime } from "../../contract/parts.ts";
@@ -35,8 +35,7 @@ export function createRoutes(core: Core) {
     const position = readCursor(cursor, isTimePosition);
     const after = position && { detectedAt: position[0], anomalyId: position[1] };
     const anomalies = await listAnomalies(core, { limit, since: from, agentId, after });
-    const last = anomalies.at(-1);
-    if (last && anomalies.length === limit) linkNext(c, [Date.parse(last.detected_at), last.anomaly_id]);
-    return c.json(anomalies, 200);
+    const positionOf = (last: Anomaly): TimePosition => [Date.parse(last.detected_at), last.anomaly_id];
+    return c.json(pageOf(c, anomalies, positionOf, anomalies.length === limit), 200);
   });
 }

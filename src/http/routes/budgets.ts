@@ -1,4 +1,3 @@
-import type { Context } from "hono";
 import {
   checkBudgets,
   createBudget,
@@ -6,9 +5,7 @@ import {
   getBudget,
   listBudgetCounters,
   listBudgets,
-  listRaises,
   listRefusals,
-  raiseBudget,
   removeBudget,
   updateBudget,
 } from "../../budgets/mod.ts";
@@ -20,7 +17,6 @@ import {
   type BudgetDefinition,
   BudgetId,
 } from "../../contract/budgets/budgets.ts";
-import { BudgetRaise, BudgetRaiseBody } from "../../contract/budgets/budget_raises.ts";
 import { BudgetCheck } from "../../contract/budgets/budget_checks.ts";
 import { BudgetRefusal } from "../../contract/budgets/budget_refusals.ts";
 import { BudgetCounterState } from "../../contract/budgets/budget_state.ts";
@@ -34,15 +30,14 @@ import { createRoute, z } from "../create_route.ts";
 import { headers } from "../../contract/headers.ts";
 import { BODY_CODES, problems } from "../problem_responses.ts";
 import { json, jsonBody, optionalHeaders } from "../route_parts.ts";
-import { isNumberPosition, isTimePosition, linkNext, readCursor } from "../cursors.ts";
+import { isNumberPosition, isTimePosition, pageOf, readCursor, type TimePosition } from "../cursors.ts";
 import { answerOnce, fingerprintOf, IDEMPOTENCY_KEY } from "../middleware/idempotency.ts";
 import { etagOf, IF_MATCH, readPreconditions } from "../middleware/preconditions.ts";
 import { narrowToAgent, onlyAgentOf, readerOf } from "../middleware/agent_reach.ts";
-import { checkKeyItself } from "../middleware/authorize.ts";
-import { type ApiEnv, principalOf } from "../middleware/principal.ts";
 import { findKeyId } from "../cost_query.ts";
 import { page, pageQuery } from "../pagination.ts";
 import { createRouter } from "../router.ts";
+import { checkLimitOfKeys, createRaiseRoutes, keyIdOf } from "./budget_raises.ts";
 import { checkOwnSession, createReservationRoutes, RESERVATIONS } from "./budget_reservations.ts";
 
 const params = z.object({ budget_id: BudgetId });
@@ -202,7 +197,7 @@ const remove = createRoute({
   path: "/budgets/{budget_id}",
   scopes: ["admin"],
   operationId: "deleteBudget",
-  summary: "Delete a budget with its raises; its alerts stay",
+  summary: "Delete a budget with its raises and releases; its alerts stay",
   tags: ["budgets"],
   request: { params, ...optionalHeaders(IF_MATCH) },
   responses: {
@@ -211,55 +206,10 @@ const remove = createRoute({
   },
 });
 
-const raise = createRoute({
-  method: "post",
-  path: "/budgets/{budget_id}/raises",
-  scopes: ["admin"],
-  operationId: "raiseBudget",
-  summary: "Raise the limit of a budget for a time",
-  description:
-    "Raises add up. They are kept with the API key that made them, and can't be changed or taken back.",
-  tags: ["budgets"],
-  request: {
-    params,
-    ...optionalHeaders(IDEMPOTENCY_KEY),
-    body: jsonBody(BudgetRaiseBody, { extra_usd: 20, reason: "Release" }),
-  },
-  responses: {
-    201: { ...json(BudgetRaise, "The raise"), headers: headers("Location", "Idempotency-Replayed") },
-    ...problems("invalid", "not_found", "conflict", "idempotency_mismatch", ...BODY_CODES),
-  },
-});
-
-const raises = createRoute({
-  method: "get",
-  path: "/budgets/{budget_id}/raises",
-  scopes: ["read"],
-  agentCheck: "handler",
-  operationId: "listBudgetRaises",
-  summary: "List the raises of a budget, also those that have ended",
-  tags: ["budgets"],
-  request: { params, query: z.strictObject(pageQuery(PAGE_SIZES.raises)) },
-  responses: {
-    200: page(z.array(BudgetRaise), "Raises, newest first"),
-    ...problems("invalid", "not_found"),
-  },
-});
-
 const DEFINITION = ["budget_id", "created_at", ...BUDGET_FIELDS] as const;
 
 function etagOfBudget(budget: BudgetDefinition): Promise<string> {
   return etagOf(Object.fromEntries(DEFINITION.map((field) => [field, budget[field]])));
-}
-
-const keyIdOf = (c: Pick<Context<ApiEnv>, "env">) => principalOf(c)?.keyId ?? null;
-
-/** Refuses a session of the dashboard that would change what keys may spend. Throws `not_found`, too. */
-async function checkLimitOfKeys(c: Context<ApiEnv>, core: Core, budgetId: string): Promise<void> {
-  const principal = principalOf(c);
-  if (principal?.webSession === undefined) return;
-  const { key_id, each } = await getBudget(core, budgetId, readerOf(c));
-  if (key_id !== null || each === "key") checkKeyItself(principal, "change the limit of a key");
 }
 
 /** Returns the routes whose paths those with an id match too, so that they come before them. */
@@ -293,9 +243,7 @@ function createFixedRoutes(core: Core) {
         before: readCursor(cursor, isNumberPosition),
         limit,
       });
-      const last = list.at(-1);
-      if (last && list.length === limit) linkNext(c, last.event_id);
-      return c.json(list, 200);
+      return c.json(pageOf(c, list, ({ event_id }) => event_id, list.length === limit), 200);
     });
   // Neither is the id of a budget, with any method.
   for (const path of [check.path, refusals.path, RESERVATIONS]) routes.all(path, (c) => c.notFound());
@@ -305,6 +253,7 @@ function createFixedRoutes(core: Core) {
 export function createRoutes(core: Core) {
   return createRouter()
     .route("/", createFixedRoutes(core))
+    .route("/", createRaiseRoutes(core))
     .openapi(create, async (c) => {
       const input = c.req.valid("json");
       const budget = await answerOnce(
@@ -331,9 +280,8 @@ export function createRoutes(core: Core) {
         after: position && { createdAt: position[0], budgetId: position[1] },
         limit,
       });
-      const last = budgets.at(-1);
-      if (last && budgets.length === limit) linkNext(c, [Date.parse(last.created_at), last.budget_id]);
-      return c.json(budgets, 200);
+      const positionOf = (last: Budget): TimePosition => [Date.parse(last.created_at), last.budget_id];
+      return c.json(pageOf(c, budgets, positionOf, budgets.length === limit), 200);
     })
     .openapi(get, async (c) => {
       const budget = await getBudget(core, c.req.valid("param").budget_id, readerOf(c));
@@ -345,8 +293,8 @@ export function createRoutes(core: Core) {
       const offset = readCursor(cursor, isNumberPosition) ?? 0;
       const page = { reader: readerOf(c), limit, offset };
       const counters = await listBudgetCounters(core, c.req.valid("param").budget_id, page);
-      if (counters.length === limit) linkNext(c, offset + limit);
-      return c.json(counters, 200);
+      const rows = pageOf(c, counters, (_, count) => offset + count, counters.length === limit);
+      return c.json(rows, 200);
     })
     .openapi(update, async (c) => {
       const { budget_id } = c.req.valid("param");
@@ -361,40 +309,5 @@ export function createRoutes(core: Core) {
       await checkLimitOfKeys(c, core, budget_id);
       await removeBudget(core, budget_id, readPreconditions(c, etagOfBudget));
       return c.body(null, 204);
-    })
-    .openapi(raise, async (c) => {
-      const { budget_id } = c.req.valid("param");
-      await checkLimitOfKeys(c, core, budget_id);
-      const body = c.req.valid("json");
-      const raise = await answerOnce(
-        c,
-        core,
-        () => fingerprintOf([budget_id, body]),
-        (claim) =>
-          raiseBudget(core, budget_id, body, {
-            keyId: keyIdOf(c),
-            settle: (raise) =>
-              claim
-                ? settleClaim(claim, {
-                  sql: "SELECT ?1 WHERE EXISTS (SELECT 1 FROM budget_raises WHERE raise_id = ?2)",
-                  args: [JSON.stringify(raise), raise.raise_id],
-                })
-                : [],
-          }),
-      );
-      c.header("location", `/budgets/${budget_id}/raises`);
-      return c.json(raise, 201);
-    })
-    .openapi(raises, async (c) => {
-      const { limit, cursor } = c.req.valid("query");
-      const position = readCursor(cursor, isTimePosition);
-      const raises = await listRaises(core, c.req.valid("param").budget_id, {
-        reader: readerOf(c),
-        before: position && { createdAt: position[0], raiseId: position[1] },
-        limit,
-      });
-      const last = raises.at(-1);
-      if (last && raises.length === limit) linkNext(c, [Date.parse(last.created_at), last.raise_id]);
-      return c.json(raises, 200);
     });
 }

@@ -16,7 +16,7 @@ import { onlyAgentOf } from "../middleware/agent_reach.ts";
 import { createRoute, z } from "../create_route.ts";
 import { problems } from "../problem_responses.ts";
 import { json } from "../route_parts.ts";
-import { isNumberPosition, linkNext, readCursor } from "../cursors.ts";
+import { isNumberPosition, pageOf, readCursor } from "../cursors.ts";
 import { page, pageQuery } from "../pagination.ts";
 import { createRouter } from "../router.ts";
 import { checkGroups, compareQuery, scopeOf, scopeQuery, spanQuery, withKeyNames } from "../cost_query.ts";
@@ -133,8 +133,7 @@ export function createRoutes(core: Core) {
       const { limit, cursor, ...query } = c.req.valid("query");
       const offset = readCursor(cursor, isNumberPosition) ?? 0;
       const keys = await listTagKeys(core.store, await scopeOf(c, core, query), { limit, offset });
-      if (keys.length === limit) linkNext(c, offset + limit);
-      return c.json(keys, 200);
+      return c.json(pageOf(c, keys, (_, count) => offset + count, keys.length === limit), 200);
     })
     .openapi(forecast, async (c) => {
       const scope = await scopeOf(c, core, c.req.valid("query"));
@@ -146,8 +145,8 @@ export function createRoutes(core: Core) {
       const offset = readCursor(cursor, isNumberPosition) ?? 0;
       const filter: CostFilter = { ...scope, groupBy: group_by, splitBy: split_by, sort, limit, offset };
       checkGroups(c, filter);
-      const rows = await withKeyNames(c, core, await listCosts(core.store, filter));
-      if (rows.length === limit) linkNext(c, offset + limit);
+      const read = await withKeyNames(c, core, await listCosts(core.store, filter));
+      const rows = pageOf(c, read, (_, count) => offset + count, read.length === limit);
       if (!acceptsCsv(c.req.header("accept"))) return c.json(rows, 200);
       const csv = toCostCsv(rows, filter);
       return c.body(csv, 200, { "content-type": `${CSV}; charset=utf-8` }) as never;

@@ -5,6 +5,7 @@ import { onlyAgentOf } from "../middleware/agent_reach.ts";
 import { createRoute, z } from "../create_route.ts";
 import { problems } from "../problem_responses.ts";
 import { eventStream } from "../route_parts.ts";
+import { leaseOf } from "../middleware/principal.ts";
 import { streamItems } from "../middleware/streams.ts";
 import { afterQuery, parsePosition } from "../pagination.ts";
 import { createRouter } from "../router.ts";
@@ -46,7 +47,7 @@ export function createRoutes(core: Core) {
       await lastEventId(core);
     const only = onlyAgentOf(c);
     return streamItems(c, core, {
-      follow: (signal) => core.logReader.follow(after, signal),
+      follow: (signal) => core.logReader.follow(after, signal, leaseOf(c)?.answer),
       encode: (page) => encodePage(page, only),
     });
   });

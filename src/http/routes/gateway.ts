@@ -1,12 +1,13 @@
 import type { Context } from "hono";
-import { MAX_GATEWAY_BODY_BYTES, MAX_GATEWAY_BODY_VALUES } from "../../contract/limits.ts";
+import { MAX_GATEWAY_BODY_BYTES } from "../../contract/limits.ts";
 import { type Caller, findTarget, passRequest, readAttribution } from "../../gateway/mod.ts";
 import { toStream } from "../../kernel/byte_reader.ts";
 import { PurserError } from "../../kernel/errors.ts";
 import type { Core } from "../../service/mod.ts";
 import type { Permission } from "../middleware/permission.ts";
 import { type ApiEnv, leaseOf, principalOf } from "../middleware/principal.ts";
-import { checkValues, readBody } from "../middleware/request_body.ts";
+import { GATEWAY_BODY_TIMES } from "../middleware/request_limits.ts";
+import { readBody } from "../middleware/request_body.ts";
 import { plainResponse, withReader, withWhole } from "../middleware/response_headers.ts";
 import { headersOf, SERVER_PARTS } from "../middleware/server_request.ts";
 import { isApiPath } from "../resources.ts";
@@ -49,6 +50,7 @@ async function pass(c: Context<ApiEnv>, core: Core, path: string): Promise<Respo
   if (logged) logged.route = path.replace(":provider", "{provider}").replace("*", "{path}");
   const lease = leaseOf(c);
   lease?.begin("calls");
+  lease?.answer?.check();
   const caller = callerOf(c);
   logged?.note({ provider: target.provider });
   const attribution = readAttribution(sent, caller);
@@ -56,9 +58,11 @@ async function pass(c: Context<ApiEnv>, core: Core, path: string): Promise<Respo
   const answer = await passRequest(core, {
     ...{ method: raw.method, target, search, headers: sent, caller, attribution },
     note: (facts) => logged?.note({ ...facts }),
+    onBodySent: () => lease?.endBody(),
+    memory: lease?.answer,
     async body() {
       const bytes = await readBody(raw, core, { lease, maxBytes: MAX_GATEWAY_BODY_BYTES });
-      checkValues(bytes, MAX_GATEWAY_BODY_VALUES);
+      lease?.countBody(GATEWAY_BODY_TIMES);
       return bytes;
     },
     get signal() {

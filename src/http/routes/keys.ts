@@ -15,7 +15,7 @@ import { createRoute, z } from "../create_route.ts";
 import { headers } from "../../contract/headers.ts";
 import { BODY_CODES, problems } from "../problem_responses.ts";
 import { json, jsonBody, optionalHeaders } from "../route_parts.ts";
-import { isTimePosition, linkNext, readCursor } from "../cursors.ts";
+import { isTimePosition, linkNext, pageOf, readCursor, type TimePosition } from "../cursors.ts";
 import { readerOf } from "../middleware/agent_reach.ts";
 import { etagOf, IF_MATCH, readPreconditions } from "../middleware/preconditions.ts";
 import { page, pageQuery } from "../pagination.ts";
@@ -159,9 +159,8 @@ export function createRoutes(core: Core) {
       const position = readCursor(cursor, isTimePosition);
       const before = position && { createdAt: position[0], keyId: position[1] };
       const keys = await listKeys(core, { status, name, limit, before });
-      const last = keys.at(-1);
-      if (last && keys.length === limit) linkNext(c, [Date.parse(last.created_at), last.key_id]);
-      return c.json(keys, 200);
+      const positionOf = (last: ApiKey): TimePosition => [Date.parse(last.created_at), last.key_id];
+      return c.json(pageOf(c, keys, positionOf, keys.length === limit), 200);
     })
     .openapi(get, async (c) => {
       const key = await getKey(core, c.req.valid("param").key_id);

@@ -11,7 +11,7 @@ import {
 import { createRoute, z } from "../create_route.ts";
 import { BODY_CODES, problems } from "../problem_responses.ts";
 import { json, jsonBody } from "../route_parts.ts";
-import { isNumberPosition, linkNext, readCursor } from "../cursors.ts";
+import { isNumberPosition, pageOf, readCursor } from "../cursors.ts";
 import { page, pageQuery } from "../pagination.ts";
 import { createRouter } from "../router.ts";
 import { Repricing, RepricingBody, RepricingId } from "../../contract/repricings.ts";
@@ -41,6 +41,7 @@ const list = createRoute({
   method: "get",
   path: "/repricings",
   scopes: ["admin"],
+  isLarge: true,
   operationId: "listRepricings",
   summary: "List repricings, newest first",
   tags: ["costs"],
@@ -90,12 +91,9 @@ export function createRoutes(core: Core) {
     })
     .openapi(list, async (c) => {
       const { limit, cursor } = c.req.valid("query");
-      const { rows, last } = await listRepricings(core, {
-        limit,
-        before: readCursor(cursor, isNumberPosition),
-      });
-      if (last !== undefined && rows.length === limit) linkNext(c, last);
-      return c.json(rows, 200);
+      const before = readCursor(cursor, isNumberPosition);
+      const { rows, positions, hasMore } = await listRepricings(core, { limit, before });
+      return c.json(pageOf(c, rows, (_, count) => positions[count - 1]!, hasMore), 200);
     })
     .openapi(get, async (c) => c.json(await getRepricing(core, c.req.valid("param").repricing_id), 200))
     .openapi(

@@ -12,6 +12,7 @@ import {
   recoverRuns,
 } from "../../sessions/mod.ts";
 import { type ErrorCode, type ErrorDetails, PurserError } from "../../kernel/errors.ts";
+import { awaitTurns, SMALL_PART_BYTES } from "../../kernel/turns.ts";
 import {
   claimRequest,
   fingerprintOf,
@@ -28,7 +29,7 @@ import { createRoute, z } from "../create_route.ts";
 import { headers } from "../../contract/headers.ts";
 import { BODY_CODES, problems } from "../problem_responses.ts";
 import { eventStream, json, jsonBody, optionalHeaders } from "../route_parts.ts";
-import { isTimePosition, linkNext, readCursor } from "../cursors.ts";
+import { isTimePosition, pageOf, readCursor, type TimePosition } from "../cursors.ts";
 import { page, pageQuery } from "../pagination.ts";
 import { createRouter } from "../router.ts";
 import { PAGE_SIZES } from "../../contract/limits.ts";
@@ -97,6 +98,7 @@ const get = createRoute({
   path: "/runs/{run_id}",
   scopes: ["read", "run"],
   agentCheck: "run_id",
+  isLarge: true,
   operationId: "getRun",
   summary: "Get a run",
   tags: ["runs"],
@@ -125,9 +127,11 @@ export function createRoutes(core: Core) {
       const { agent_id } = c.req.valid("param");
       const { input, session_id, parent_run_id, tags } = c.req.valid("json");
       const isStream = c.req.header("accept")?.includes("text/event-stream");
+      leaseOf(c)?.answer?.check();
       // Before the claim of a key, which a refusal would leave behind.
       leaseOf(c)?.begin("runs");
       if (isStream) leaseOf(c)?.begin("streams");
+      if (input.length > SMALL_PART_BYTES) await awaitTurns(core.turns, WORK_PER_CHARACTER * input.length);
       const claimed = hasKey(c)
         ? await claimRequest(
           c,
@@ -179,9 +183,8 @@ export function createRoutes(core: Core) {
         before: position && { startedAt: position[0], runId: position[1] },
         limit,
       });
-      const last = runs.at(-1);
-      if (last && runs.length === limit) linkNext(c, [Date.parse(last.started_at), last.run_id]);
-      return c.json(runs, 200);
+      const positionOf = (last: ListedRun): TimePosition => [Date.parse(last.started_at), last.run_id];
+      return c.json(pageOf(c, runs, positionOf, runs.length === limit), 200);
     })
     .openapi(get, async (c) => c.json(await getRun(core, c.req.valid("param").run_id), 200))
     .openapi(cancel, async (c) => {
@@ -190,6 +193,9 @@ export function createRoutes(core: Core) {
       return c.json({ run_id }, 202);
     });
 }
+
+/** The units of work for each character of a run's input, which is encoded, searched for secrets, stored and sent. */
+const WORK_PER_CHARACTER = 8;
 
 /** Refuses a run above that is another agent's, whose budgets a key of one agent may not use. */
 async function checkParent(core: Core, runId: string, agentId: string): Promise<void> {
@@ -237,7 +243,7 @@ function resultOf(
   return { ...result, ended_at: result.ended_at! };
 }
 
-/** Maximum length of a run's stream that waits for a slow client, in characters. */
+/** Maximum length of a run's stream that waits for a slow client, in characters; less where others hold too much. */
 const MAX_UNREAD = 16 * 1024 * 1024;
 
 /** Streams a run as server-sent events. Once the client has disconnected, events are dropped and the run continues. */
@@ -251,16 +257,22 @@ function streamRun(
   const log = logged?.open();
   const instance = instanceOf(c);
   const end = leaseOf(c)?.keep();
+  const share = leaseOf(c)?.answer;
   return streamSSE(c, async (stream) => {
     let unread = 0;
     let written: Promise<unknown> = Promise.resolve();
+    const count = (characters: number) => {
+      unread += characters;
+      share?.hold(unread);
+    };
     const send = (event: string, body: unknown) => {
       if (stream.aborted || stream.closed) return;
       const data = JSON.stringify(body);
-      unread += data.length;
-      if (unread > MAX_UNREAD) return stream.abort(); // a client that does not read must not fill the memory
+      count(data.length);
+      const most = share?.isFull ? SMALL_PART_BYTES : MAX_UNREAD;
+      if (unread > most) return stream.abort(); // a client that does not read must not fill the memory
       written = Promise.all([written, stream.writeSSE({ event, data }).catch(() => {})])
-        .then(() => void (unread -= data.length));
+        .then(() => count(-data.length));
     };
     const onPart = (part: RunPart) =>
       part.type === "text" ? send("text", { text: part.text }) : send(part.event.type, part.event);

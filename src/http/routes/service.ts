@@ -19,6 +19,7 @@ const metrics = createRoute({
   method: "get",
   path: "/metrics",
   scopes: ["read"],
+  isLarge: true,
   operationId: "getMetrics",
   summary: "Get metrics of spend, tokens, budgets, runs, alerts and deliveries for Prometheus",
   tags: ["service"],
@@ -63,6 +64,7 @@ export function createRoutes(core: Core) {
         database: core.store.kind,
         runsInProgress: core.liveRuns.size,
         callsInProgress: core.gateway.calls.size,
+        spooledCalls: core.callSpool.kept().length,
         waitingWrites: core.store.waitingWrites,
         channels: core.channels.list.map(({ name }) => name),
       });

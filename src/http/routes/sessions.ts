@@ -13,7 +13,7 @@ import { onlyAgentOf } from "../middleware/agent_reach.ts";
 import { createRoute, z } from "../create_route.ts";
 import { problems } from "../problem_responses.ts";
 import { json } from "../route_parts.ts";
-import { isTimePosition, linkNext, readCursor } from "../cursors.ts";
+import { isTimePosition, linkNext, pageOf, readCursor, type TimePosition } from "../cursors.ts";
 import { afterQuery, limitQuery, page, pageQuery } from "../pagination.ts";
 import { createRouter } from "../router.ts";
 import { AgentId, Label, SessionId, Status } from "../../contract/parts.ts";
@@ -85,6 +85,7 @@ const events = createRoute({
   path: "/sessions/{session_id}/events",
   scopes: ["read"],
   agentCheck: "session_id",
+  isLarge: true,
   operationId: "listSessionEvents",
   summary: "List a session's events",
   description: "Paginated: with large events a page is shorter than `limit`; an empty page is the end.",
@@ -122,14 +123,16 @@ export function createRoutes(core: Core) {
     const before = position && { updatedAt: position[0], sessionId: position[1] };
     const { limit, search: text, status, stored } = query;
     const wanted = { agentId, limit, before, isStored: stored === "true" };
-    const { sessions, last } = text === undefined && status === undefined
-      ? await listSessions(core, wanted).then((sessions) => ({
-        sessions,
-        last: sessions.length === limit ? sessions.at(-1) : undefined,
-      }))
-      : await searchSessions(core, wanted, { text, status, callsOf: onlyAgentOf(c) });
-    if (last) linkNext(c, [Date.parse(last.updated_at), last.session_id]);
-    return sessions;
+    const positionOf = (last: Session): TimePosition => [Date.parse(last.updated_at), last.session_id];
+    if (text === undefined && status === undefined) {
+      const sessions = await listSessions(core, wanted);
+      return pageOf(c, sessions, positionOf, sessions.length === limit);
+    }
+    const { sessions, last } = await searchSessions(core, wanted, { text, status, callsOf: onlyAgentOf(c) });
+    const page = pageOf(c, sessions, positionOf, false);
+    // A search ends after the last session that it has read, which may not match.
+    if (last && page.length === sessions.length) linkNext(c, positionOf(last));
+    return page;
   };
   return createRouter()
     .openapi(list, async (c) => c.json(await readPage(c, c.req.valid("query"), onlyAgentOf(c)), 200))
@@ -149,13 +152,12 @@ export function createRoutes(core: Core) {
       // Reported calls may name a session that exists only by them.
       if (usage.model_calls === 0) await getSession(core, sessionId);
       const position = readCursor(cursor, isTimePosition);
-      const calls = await listCalls(core.query, {
+      const listed = await listCalls(core.query, {
         sessionId,
         limit,
         after: position && { at: position[0], callId: position[1] },
       });
-      const last = calls.at(-1);
-      if (last && calls.length === limit) linkNext(c, [Date.parse(last.at), last.call_id]);
+      const calls = pageOf(c, listed, (last) => [Date.parse(last.at), last.call_id], listed.length === limit);
       return c.json(
         { session_id: sessionId, token_usage: usage, steps: sumSteps(calls), calls },
         200,

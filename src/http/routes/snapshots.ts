@@ -17,6 +17,7 @@ import { settleClaim } from "../../keys/idempotency/mod.ts";
 import { answerOnce, createFingerprint, hasKey, IDEMPOTENCY_KEY } from "../middleware/idempotency.ts";
 import { type ApiEnv, leaseOf } from "../middleware/principal.ts";
 import { matchesWeakly } from "../middleware/response_headers.ts";
+import { streamChunks } from "../middleware/streams.ts";
 import { bodyChunks, lengthOf } from "../middleware/body_chunks.ts";
 import { isJsonBody, notJson } from "../middleware/json_type.ts";
 import { createRoute, z } from "../create_route.ts";
@@ -42,6 +43,7 @@ const exportRoute = createRoute({
   path: "/agents/{session_id}/snapshot",
   scopes: ["read"],
   agentCheck: "session_id",
+  isLarge: true,
   operationId: "exportSession",
   summary: "Export a whole session as one portable document",
   description:
@@ -132,6 +134,7 @@ const imported = createRoute({
   path: "/sessions/{session_id}/events/imported",
   scopes: ["read"],
   agentCheck: "session_id",
+  isLarge: true,
   operationId: "listImportedEvents",
   summary: "List the events of another environment that came with a session's snapshot",
   description: "Paginated: with large events a page is shorter than `limit`; an empty page is the end.",
@@ -204,7 +207,7 @@ function readTags(tag: string | string[] | undefined): Record<string, string> {
 }
 
 /** Returns the document's response: gzipped where the client accepts it, 304 where the client has it. */
-function respond(c: Context, core: Core, exported: SessionExport): Response {
+function respond(c: Context<ApiEnv>, core: Core, exported: SessionExport): Response {
   const { agent_id, session_id } = exported.head as { agent_id: string; session_id: string };
   const headers: Record<string, string> = {
     etag: exported.etag,
@@ -223,39 +226,15 @@ function respond(c: Context, core: Core, exported: SessionExport): Response {
     exported.close();
     return new Response(null, { headers });
   }
-  const document = streamFrom(
-    exported,
-    (error) => core.log.error("A snapshot broke off", { session_id, reason: messageOf(error) }),
-  );
+  const document = streamChunks(exported.write(leaseOf(c)?.answer), {
+    onError: (error) => core.log.error("A snapshot broke off", { session_id, reason: messageOf(error) }),
+    onEnd: () => exported.close(),
+  });
   if (!takesGzip(c.req.header("accept-encoding"))) return new Response(document, { headers });
   headers["content-encoding"] = "gzip";
   // The bytes are encoded already: workerd would compress them again.
   const init: ResponseInit & { encodeBody: "manual" } = { headers, encodeBody: "manual" };
   return new Response(document.pipeThrough(new CompressionStream("gzip")), init);
-}
-
-/** Returns the document as a stream that is written only as fast as the client reads. */
-function streamFrom(
-  exported: SessionExport,
-  onError: (error: unknown) => void,
-): ReadableStream<Uint8Array<ArrayBuffer>> {
-  const chunks = exported.write();
-  return new ReadableStream({
-    async pull(controller) {
-      try {
-        const { done, value } = await chunks.next();
-        if (done) controller.close();
-        else controller.enqueue(value);
-      } catch (error) {
-        onError(error);
-        throw error; // breaks the connection, so that no client takes the document for complete
-      }
-    },
-    async cancel() {
-      await chunks.return(undefined);
-      exported.close();
-    },
-  }, { highWaterMark: 0 });
 }
 
 function takesGzip(header: string | undefined): boolean {
@@ -296,7 +275,8 @@ function readBody(
   }
   if (Number(raw.headers.get("content-length")) > maxBytes) throw snapshotTooLarge(maxBytes);
   const lease = leaseOf(c);
-  lease?.beginBody(lengthOf(raw), { isHeld: false });
+  // Of a document, at most one message or event is held.
+  lease?.beginBody(lengthOf(raw), Math.min(core.maxContextBytes, maxBytes));
   const body = pass(bodyChunks(raw, core, lease));
   return encoding === "gzip" ? gunzip(body) : body;
 }

@@ -10,7 +10,7 @@ import {
   priceRows,
   whatIfNotes,
 } from "../../ledger/mod.ts";
-import { isNumberPosition, linkNext, readCursor } from "../cursors.ts";
+import { isNumberPosition, pageOf, readCursor } from "../cursors.ts";
 import { page, pageQuery } from "../pagination.ts";
 import { checkGroups, scopeOf, scopeQuery, spanQuery, withKeyNames } from "../cost_query.ts";
 import { createRoute, z } from "../create_route.ts";
@@ -90,8 +90,8 @@ export function createRoutes(core: Core) {
     const offset = readCursor(cursor, isNumberPosition) ?? 0;
     const filter = { ...scope, groupBy: group_by, limit, offset };
     checkGroups(c, filter);
-    const rows = await withKeyNames(c, core, await listCosts(core.store, filter));
-    if (rows.length === limit) linkNext(c, offset + limit);
+    const read = await withKeyNames(c, core, await listCosts(core.store, filter));
+    const rows = pageOf(c, read, (_, count) => offset + count, read.length === limit);
     return c.json({
       model,
       price_source: rates.source,

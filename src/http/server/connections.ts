@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { addressKey } from "./client_address.ts";
 import type { ConnectionLimits } from "./connection_limits.ts";
+import type { ResponseWriter } from "./node_messages.ts";
 
 /** The span over which the rate of a body is measured. */
 const BODY_WINDOW_MS = 20_000;
@@ -28,6 +29,8 @@ const FRAMING_BYTES_PER_BODY_BYTE = 8;
 export interface Exchange {
   incoming: IncomingMessage;
   outgoing: ServerResponse;
+  /** Sends the response. */
+  writer: ResponseWriter;
   /** Answers 503, if no response has begun. */
   refuse(): void;
   /** Ends the body with an error. */

@@ -1,7 +1,7 @@
 import type { Core } from "../../service/mod.ts";
 import type { Config } from "../../config/mod.ts";
 import { messageOf, PurserError } from "../../kernel/errors.ts";
-import { readTextFile } from "../../kernel/files/files.ts";
+import { readTextFile } from "../../kernel/files/read_text_file.ts";
 import { isLoopback } from "../../kernel/loopback_host.ts";
 import { systemCodeOf } from "../../kernel/system_errors.ts";
 import { hasUsableKey } from "../../keys/mod.ts";

@@ -4,11 +4,14 @@ import type { Socket } from "node:net";
 import { nextTick } from "node:process";
 import { PurserError } from "../../kernel/errors.ts";
 import { isStreamed, readerOf, wholeOf } from "../middleware/response_headers.ts";
-import type { ServerBody } from "../middleware/server_request.ts";
+import type { Delivery, ServerBody } from "../middleware/server_request.ts";
 import type { Exchange } from "./connections.ts";
 
 /** The largest piece that is written at once, so that a slow reader can be distinguished from one that doesn't read. */
 const PIECE_BYTES = 64 * 1024;
+
+/** Smaller answers are written in one piece: they are not worth to be counted while they wait. */
+const SMALL_BYTES = 16 * 1024;
 
 /** The body of a request. */
 export interface RequestBody extends ServerBody {
@@ -94,66 +97,108 @@ function brokenOff(): PurserError {
   );
 }
 
-/**
- * Writes a response as fast as its client reads, and resolves when all of it is written or the client has gone. What is
- * marked as whole is written in one piece with its headers, all else while it is made.
- */
-export async function sendResponse(response: Response, outgoing: ServerResponse): Promise<void> {
-  const { status, headers } = response;
-  const fields: Record<string, string | number> = Object.fromEntries(headers);
-  if (outgoing.destroyed) return void await readerOf(response)?.cancel();
-  if (status === 204 || status === 304) return void outgoing.writeHead(status, fields).end();
-  const whole = wholeOf(response) ?? (isStreamed(response) ? undefined : "");
-  if (whole !== undefined) {
-    // The response to HEAD has no body, and doesn't know the length of that to GET.
-    if (outgoing.req.method !== "HEAD") fields["content-length"] ??= Buffer.byteLength(whole);
-    outgoing.writeHead(status, fields);
-    if (whole.length <= PIECE_BYTES) return void outgoing.end(whole);
-    await write(typeof whole === "string" ? Buffer.from(whole) : whole, outgoing);
-    return void outgoing.end();
+/** Sends the answer to one request, and knows since when its client reads nothing. */
+export class ResponseWriter implements Delivery {
+  stalledSince: number | undefined;
+  onStall?: (buffer: ArrayBufferLike | undefined) => void;
+
+  constructor(private readonly outgoing: ServerResponse, private readonly now: () => number) {}
+
+  onClose(listener: () => void): void {
+    this.outgoing.once("close", listener);
   }
-  outgoing.writeHead(status, fields);
-  // The headers leave with the first part of the body, if that is there at once.
-  let hasBegun = false;
-  nextTick(() => {
-    if (hasBegun || outgoing.destroyed || outgoing.writableEnded) return;
-    outgoing.write(EMPTY); // not flushHeaders(), which encodes them as UTF-8: on the wire they are bytes
-  });
-  const reader = readerOf(response);
-  const cancel = () => void reader?.cancel().catch(() => {});
-  outgoing.once("close", cancel);
-  try {
-    for (let part = await reader?.read(); part && !part.done; part = await reader!.read()) {
-      if (part.value.length === 0) continue;
-      const writePart = hasBegun ? write : writeFirst;
-      hasBegun = true;
-      await writePart(part.value, outgoing);
+
+  destroy(): void {
+    this.outgoing.req.socket.destroy();
+  }
+
+  /**
+   * Writes a response as fast as its client reads, and resolves when all of it is written or the client has gone. What is
+   * marked as whole is written in one piece with its headers, all else while it is made.
+   */
+  async send(response: Response): Promise<void> {
+    const { outgoing } = this;
+    const { status, headers } = response;
+    const fields: Record<string, string | number> = Object.fromEntries(headers);
+    if (outgoing.destroyed) return void await readerOf(response)?.cancel();
+    if (status === 204 || status === 304) return void outgoing.writeHead(status, fields).end();
+    const whole = wholeOf(response) ?? (isStreamed(response) ? undefined : "");
+    if (whole !== undefined) {
+      // The response to HEAD has no body, and doesn't know the length of that to GET.
+      if (outgoing.req.method !== "HEAD") fields["content-length"] ??= Buffer.byteLength(whole);
+      outgoing.writeHead(status, fields);
+      if (whole.length <= SMALL_BYTES) return void outgoing.end(whole);
+      if (typeof whole === "string") await this.#writeText(whole);
+      else await this.#writeFirst(whole);
+      return void outgoing.end();
     }
-    outgoing.end();
-  } catch {
-    outgoing.destroy(); // so that no client takes the response for complete
-  } finally {
-    outgoing.off("close", cancel);
+    outgoing.writeHead(status, fields);
+    // The headers leave with the first part of the body, if that is there at once.
+    let hasBegun = false;
+    nextTick(() => {
+      if (hasBegun || outgoing.destroyed || outgoing.writableEnded) return;
+      outgoing.write(EMPTY); // not flushHeaders(), which encodes them as UTF-8: on the wire they are bytes
+    });
+    const reader = readerOf(response);
+    const cancel = () => void reader?.cancel().catch(() => {});
+    outgoing.once("close", cancel);
+    /** Reads and writes a part; false at the end. A function of its own, so that none is kept while the next one is awaited. */
+    const pass = async () => {
+      const part = await reader?.read();
+      if (!part || part.done) return false;
+      if (part.value.length === 0) return true;
+      const written = hasBegun ? this.#write(part.value) : this.#writeFirst(part.value);
+      hasBegun = true;
+      await written;
+      return true;
+    };
+    try {
+      while (await pass());
+      outgoing.end();
+    } catch {
+      outgoing.destroy(); // so that no client takes the response for complete
+    } finally {
+      outgoing.off("close", cancel);
+    }
+  }
+
+  /** Writes the first part of a body at once, in one piece with the headers. */
+  #writeFirst(bytes: Uint8Array): Promise<void> {
+    const { socket } = this.outgoing;
+    socket?.cork();
+    const written = this.#write(bytes);
+    socket?.uncork();
+    return written;
+  }
+
+  /** Writes a text, of which only one piece is encoded at a time. */
+  async #writeText(text: string): Promise<void> {
+    for (let start = 0; start < text.length && !this.outgoing.destroyed;) {
+      let end = Math.min(text.length, start + PIECE_BYTES);
+      if (end < text.length && (text.charCodeAt(end - 1) & 0xfc00) === 0xd800) end--; // not between two surrogates
+      const bytes = Buffer.from(text.slice(start, end));
+      await (start === 0 ? this.#writeFirst(bytes) : this.#write(bytes));
+      start = end;
+    }
+  }
+
+  async #write(bytes: Uint8Array): Promise<void> {
+    const { outgoing } = this;
+    let hasWaited = false;
+    for (let start = 0; start < bytes.length && !outgoing.destroyed; start += PIECE_BYTES) {
+      const hasRoom = outgoing.write(bytes.subarray(start, start + PIECE_BYTES));
+      if (hasRoom || outgoing.destroyed) continue;
+      this.stalledSince = this.now();
+      if (!hasWaited) this.onStall?.(bytes.buffer);
+      hasWaited = true;
+      await drained(outgoing);
+    }
+    this.stalledSince = undefined;
+    if (hasWaited) this.onStall?.(undefined);
   }
 }
 
 const EMPTY = new Uint8Array(0);
-
-/** Writes the first part of a body at once, in one piece with the headers. */
-function writeFirst(bytes: Uint8Array, outgoing: ServerResponse): Promise<void> {
-  const { socket } = outgoing;
-  socket?.cork();
-  const written = write(bytes, outgoing);
-  socket?.uncork();
-  return written;
-}
-
-async function write(bytes: Uint8Array, outgoing: ServerResponse): Promise<void> {
-  for (let start = 0; start < bytes.length && !outgoing.destroyed; start += PIECE_BYTES) {
-    const hasRoom = outgoing.write(bytes.subarray(start, start + PIECE_BYTES));
-    if (!hasRoom && !outgoing.destroyed) await drained(outgoing);
-  }
-}
 
 function drained(outgoing: ServerResponse): Promise<void> {
   return new Promise((resolve) => {

@@ -14,7 +14,7 @@ import { clientAddress, networkTest, plainAddress } from "./client_address.ts";
 import type { ConnectionLimits } from "./connection_limits.ts";
 import { type Connection, Connections, type Exchange, type Refusal } from "./connections.ts";
 import type { Handler } from "./listen.ts";
-import { bodyOf, passBody, sendRaw, sendResponse, streamOf } from "./node_messages.ts";
+import { bodyOf, passBody, ResponseWriter, sendRaw, streamOf } from "./node_messages.ts";
 
 const SWEEP_MS = 1_000;
 /** The time for the last responses to be read. */
@@ -131,7 +131,11 @@ function createHttp(
     const body = bodyOf(exchange.incoming);
     // Its own passes on each chunk as it comes, and exists for requests without a body too.
     Object.defineProperty(request, "body", { get: () => body ? streamOf(body.chunks()) : null });
-    const parts: ServerParts = { sentHeaders: exchange.incoming.rawHeaders, body };
+    const parts: ServerParts = {
+      sentHeaders: exchange.incoming.rawHeaders,
+      body,
+      delivery: exchange.writer,
+    };
     Object.assign(request, { [SERVER_PARTS]: parts });
     exchange.breakBody = () => body?.break();
     exchange.bodyBytes = () => body?.received() ?? 0;
@@ -165,7 +169,7 @@ function createHttp(
   });
 
   async function send(response: Response, exchange: Exchange): Promise<void> {
-    const { incoming, outgoing } = exchange;
+    const { incoming, outgoing, writer } = exchange;
     // What is written while it is made may have no end: it can't be sent whole before the rest of the request.
     if (!incoming.complete && isStreamed(response) && !await passBody(exchange)) {
       incoming.socket.destroy();
@@ -175,7 +179,7 @@ function createHttp(
     if (incoming.complete) {
       const { isClosing, isRetired } = connection;
       if (connections.isDraining || isClosing || isRetired) outgoing.shouldKeepAlive = false;
-      return await sendResponse(response, outgoing);
+      return await writer.send(response);
     }
     connections.linger(connection);
     await sendRaw(response, incoming.socket);
@@ -183,7 +187,15 @@ function createHttp(
 
   const answer = (incoming: IncomingMessage, outgoing: ServerResponse) => {
     const connection = connections.of(incoming.socket);
-    const exchange: Exchange = { incoming, outgoing, refuse() {}, breakBody() {}, bodyBytes: () => 0 };
+    const writer = new ResponseWriter(outgoing, connections.now);
+    const exchange: Exchange = {
+      incoming,
+      outgoing,
+      writer,
+      refuse() {},
+      breakBody() {},
+      bodyBytes: () => 0,
+    };
     if (!connection) return void incoming.resume(); // refused: it is getting its 503
     const previous = [...connection.exchanges].at(-1);
     if (!connections.begin(connection, exchange)) return void incoming.socket.destroy();

@@ -15,6 +15,8 @@ export interface Files {
   remove(path: string): Promise<void>;
   /** Removes a folder with everything in it. */
   removeFolder(path: string): Promise<void>;
+  /** Removes a folder. Rejects if anything is in it. */
+  removeEmptyFolder(path: string): Promise<void>;
   /** Resolves all symbolic links of a path. */
   realPath(path: string): Promise<string>;
   isFolder(path: string): Promise<boolean>;
@@ -24,6 +26,38 @@ export interface Files {
   stampOf(path: string): Promise<FileStamp | undefined>;
   /** Loads a synchronous function that identifies the file of a path. */
   loadIdentify(): Promise<IdentifyFile>;
+  /** Returns what a path leads to, without opening it. */
+  kindOf(path: string): Promise<FileKind>;
+  /** Opens a file to read it from its beginning. */
+  openToRead(path: string): Promise<FileReader>;
+  readBytes(path: string): Promise<Uint8Array>;
+  /** Creates a file that only its user can read, and opens it. Rejects with `EEXIST` where there is one. */
+  createFile(path: string): Promise<OpenFile>;
+  /** Flushes the names in a folder to the disk; nothing where the system doesn't support it. */
+  syncFolder(path: string): Promise<void>;
+}
+
+/** The kind of a file: one that is no file of its size is a pipe or a device. */
+export interface FileKind {
+  isFile: boolean;
+  isFolder: boolean;
+  size: number;
+}
+
+/** An open file that is read. */
+export interface FileReader {
+  /** Reads the next bytes; returns their number, 0 at the end. */
+  read(into: Uint8Array): Promise<number>;
+  close(): Promise<void>;
+}
+
+/** An open file that is written in place. Its calls may not overlap. */
+export interface OpenFile {
+  /** Writes all bytes from an offset on. */
+  write(bytes: Uint8Array, offset: number): Promise<void>;
+  /** Resolves once everything written is on the disk. */
+  sync(): Promise<void>;
+  close(): Promise<void>;
 }
 
 /** The facts of a file of which one differs after it was written or replaced. */
@@ -63,6 +97,7 @@ export const nodeFiles: Files = {
   rename: async (from, to) => await (await node()).rename(from, to),
   remove: async (path) => await (await node()).rm(path),
   removeFolder: async (path) => await (await node()).rm(path, { recursive: true }),
+  removeEmptyFolder: async (path) => await (await node()).rmdir(path),
   realPath: async (path) => await (await node()).realpath(path),
   isFolder: async (path) => (await (await node()).stat(path)).isDirectory(),
   list: async (folder) => await (await node()).readdir(folder),
@@ -77,6 +112,38 @@ export const nodeFiles: Files = {
       return { device: dev, inode: ino };
     };
   },
+  async kindOf(path) {
+    const stat = await (await node()).stat(path);
+    return { isFile: stat.isFile(), isFolder: stat.isDirectory(), size: stat.size };
+  },
+  async openToRead(path) {
+    const file = await (await node()).open(path);
+    return {
+      read: async (into) => (await file.read(into, 0, into.length, null)).bytesRead,
+      close: () => file.close(),
+    };
+  },
+  readBytes: async (path) => await (await node()).readFile(path),
+  async createFile(path) {
+    const file = await (await node()).open(path, "wx", FILE_MODE);
+    return {
+      async write(bytes, offset) {
+        for (let done = 0; done < bytes.length;) {
+          done += (await file.write(bytes, done, bytes.length - done, offset + done)).bytesWritten;
+        }
+      },
+      sync: () => file.datasync(),
+      close: () => file.close(),
+    };
+  },
+  async syncFolder(path) {
+    try {
+      await using folder = await (await node()).open(path);
+      await folder.sync();
+    } catch {
+      // Windows opens no folder
+    }
+  },
 };
 
 export function denoFiles(deno: typeof Deno): Files {
@@ -88,6 +155,7 @@ export function denoFiles(deno: typeof Deno): Files {
     rename: (from, to) => deno.rename(from, to),
     remove: (path) => deno.remove(path),
     removeFolder: (path) => deno.remove(path, { recursive: true }),
+    removeEmptyFolder: (path) => deno.remove(path),
     realPath: (path) => deno.realPath(path),
     isFolder: async (path) => (await deno.stat(path)).isDirectory,
     list: async (folder) => (await Array.fromAsync(deno.readDir(folder))).map(({ name }) => name),
@@ -100,13 +168,36 @@ export function denoFiles(deno: typeof Deno): Files {
         const { dev, ino } = deno.statSync(path);
         return { device: dev, inode: ino };
       }),
+    async kindOf(path) {
+      const { isFile, isDirectory, size } = await deno.stat(path);
+      return { isFile, isFolder: isDirectory, size };
+    },
+    async openToRead(path) {
+      const file = await deno.open(path);
+      return { read: async (into) => await file.read(into) ?? 0, close: () => Promise.resolve(file.close()) };
+    },
+    readBytes: (path) => deno.readFile(path),
+    async createFile(path) {
+      const file = await deno.open(path, { write: true, createNew: true, mode: FILE_MODE });
+      return {
+        async write(bytes, offset) {
+          await file.seek(offset, deno.SeekMode.Start);
+          for (let done = 0; done < bytes.length;) done += await file.write(bytes.subarray(done));
+        },
+        sync: () => file.syncData(),
+        close: () => Promise.resolve(file.close()),
+      };
+    },
+    async syncFolder(path) {
+      try {
+        using folder = await deno.open(path);
+        await folder.sync();
+      } catch {
+        // Windows opens no folder
+      }
+    },
   };
 }
 
 /** The file system of this process. */
 export const files: Files = globalThis.Deno === undefined ? nodeFiles : denoFiles(globalThis.Deno);
-
-/** Reads a file as text in UTF-8. */
-export function readTextFile(path: string): Promise<string> {
-  return files.readText(path);
-}

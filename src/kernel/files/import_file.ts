@@ -5,6 +5,9 @@ export interface ImportedFile {
   default?: unknown;
 }
 
+/** The most bytes of a module, which is read and compiled as a whole. */
+const MAX_BYTES = 64 * 1024 * 1024;
+
 /**
  * Imports a TypeScript or JavaScript module by its absolute path, also from a compiled binary. The error does not name
  * the file, which the caller does, and distinguishes a missing file from a missing import of it.
@@ -16,6 +19,7 @@ export async function importFile(path: string): Promise<ImportedFile> {
     throw new Error(systemReason(error), { cause: error });
   });
   if (!found.isFile()) throw new Error("it is not a file");
+  if (found.size > MAX_BYTES) throw new Error(`it is larger than ${MAX_BYTES / 1024 / 1024} MiB`);
   try {
     return await import(pathToFileURL(path).href);
   } catch (error) {

@@ -4,6 +4,8 @@ import { type Clock, toIso } from "../../kernel/clock.ts";
 import { messageOf, PurserError } from "../../kernel/errors.ts";
 import type { Log } from "../../kernel/log.ts";
 import { holdResponse } from "../../kernel/single_send.ts";
+import { files } from "../../kernel/files/files.ts";
+import { readTextFile } from "../../kernel/files/read_text_file.ts";
 import { replaceFile } from "../../kernel/files/replace_file.ts";
 import { bundledPrices } from "../catalog/bundled_prices.ts";
 import { countSkipped, parsePriceData } from "../catalog/parse_price_data.ts";
@@ -163,16 +165,12 @@ function tooLarge(from: string): PurserError {
 }
 
 async function readFile({ clock }: ReadContext, path: string): Promise<PriceText> {
-  const { open } = await import("node:fs/promises");
   try {
-    await using file = await open(path, "r");
-    const { size, mtimeMs } = await file.stat();
-    if (size > MAX_PRICE_BYTES) throw tooLarge(path);
-    // A pipe or a device has no size.
-    const text = await readText(file.createReadStream({ autoClose: false }), path);
-    return { text, date: toIso(Math.min(mtimeMs, clock.now())).slice(0, 10) };
+    const text = await readTextFile(path, { maxBytes: MAX_PRICE_BYTES });
+    const { modifiedAt = Infinity } = await files.stampOf(path) ?? {};
+    return { text, date: toIso(Math.min(modifiedAt, clock.now())).slice(0, 10) };
   } catch (error) {
-    if (error instanceof PurserError) throw error;
+    if (error instanceof PurserError) throw tooLarge(path);
     throw new PurserError("invalid", `Cannot read the prices of ${path}: ${systemReason(error)}`, {
       cause: error,
     });

@@ -1,5 +1,6 @@
 import { PurserError } from "../../kernel/errors.ts";
 import { files } from "../../kernel/files/files.ts";
+import { readTextFile } from "../../kernel/files/read_text_file.ts";
 import type { Log } from "../../kernel/log.ts";
 import { systemCodeOf, systemReason } from "../../kernel/system_errors.ts";
 import { bundledPrices } from "../catalog/bundled_prices.ts";
@@ -57,11 +58,14 @@ export async function updatedAt(folder: string, source: PriceSourceName): Promis
   return (await files.stampOf(pathOfPrices(folder, source)))?.modifiedAt;
 }
 
+/** The most bytes of a copy: it has fewer than the prices that it was made of. */
+const MAX_COPY_BYTES = 64 * 1024 * 1024;
+
 /** Reads the copy of an update, unless it is damaged. */
 async function readCopy(folder: string, source: PriceSourceName, log: Log): Promise<PriceData | undefined> {
   const path = pathOfPrices(folder, source);
   try {
-    const data = await parseCopy(await files.readText(path));
+    const data = await parseCopy(await readTextFile(path, { maxBytes: MAX_COPY_BYTES }));
     if (data.source === source) return data;
     throw new PurserError("invalid", `the copy has the prices of ${data.source}`);
   } catch (error) {

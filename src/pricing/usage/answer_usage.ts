@@ -74,17 +74,19 @@ function isContent(part: unknown, depth = 0): boolean {
     Object.entries(part).some(([name, value]) => name !== "role" && isContent(value, depth + 1));
 }
 
+const askedNothing = () => readAsked([]);
+
 /** Speeds, regions and their like that are billed at the standard rates. */
 const STANDARD = new Set(["standard", "global", "not_available"]);
 
 /**
  * Tracks the usage in an answer. The AI SDK reports it in its `finish` part, which a stream that breaks off never reaches,
  * even if the usage had already arrived. `provider` is the AI SDK model's `.provider`; the chunks have the provider's own form.
- * `requests` returns the request, as sent and as the AI SDK has it: it decides what the answer doesn't say.
+ * `readRequest` returns what the request asked for, which decides what the answer doesn't say; it is called once, if needed.
  */
 export function trackAnswerUsage(
   provider: string,
-  requests: () => readonly unknown[] = () => [],
+  readRequest: () => Asked = askedNothing,
 ): AnswerUsage {
   let api: UsageApi | undefined;
   let raw: Fields | undefined;
@@ -95,7 +97,7 @@ export function trackAnswerUsage(
   const tools = trackTools();
   let breakdown: readonly Fields[] = [];
   let known: Asked | undefined;
-  const asked = () => known ??= readAsked(requests());
+  const asked = () => known ??= readRequest();
   /** The usage of what has arrived; read anew after each chunk. */
   let read: Usage | undefined;
   let isRead = false;
@@ -290,11 +292,10 @@ function isModel(name: unknown): name is string {
 export function usageFromAiSdk(
   provider: string,
   usage: LanguageModelV4Usage,
-  /** The request; see {@link trackAnswerUsage}. */
-  requests: () => readonly unknown[] = () => [],
+  /** See {@link trackAnswerUsage}. */
+  asked: () => Asked = askedNothing,
 ): Usage | undefined {
   const api = usage.raw === undefined ? undefined : apiOf(provider, usage.raw);
-  const asked = () => readAsked(requests());
   if (api === "anthropic") return usageFromRaw(api, withStartOfStream(usage), asked);
   if (api !== undefined) return usageFromRaw(api, usage.raw, asked);
   const { inputTokens: input, outputTokens: output } = usage;

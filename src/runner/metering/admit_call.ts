@@ -2,23 +2,26 @@ import { Buffer } from "node:buffer";
 import type { LanguageModelV4CallOptions } from "@ai-sdk/provider";
 import type { Tags } from "../../contract/tags/tags.ts";
 import {
+  type AdmittedTerms,
   type BookingContext,
   CANCELLED,
   logRefusal,
   overshotBudget,
+  pricesNow,
   refusedCall,
+  requireLedger,
+  sendAdmitted,
   settleUsage,
   type UsageReport,
   usageText,
 } from "../../booking/mod.ts";
 import type { Budget, Grant, RunAbove } from "../../budgets/mod.ts";
-import { type BudgetExceededError, messageOf, PurserError } from "../../kernel/errors.ts";
-import { type ModelCall, toCostEvent } from "../../ledger/mod.ts";
+import { type BudgetExceededError, PurserError } from "../../kernel/errors.ts";
+import type { ModelCall } from "../../ledger/mod.ts";
 import { type Span, traceCall } from "../../telemetry/mod.ts";
 import { type Answer, textOf } from "../answer.ts";
 import type { Log } from "../../kernel/log.ts";
 import { formatUsd } from "../../kernel/money.ts";
-import type { PriceBook } from "../../pricing/mod.ts";
 import { callBounds, inputBytesOf, type PromptCounter } from "./call_bounds.ts";
 import type { Secrets } from "../../redaction/values/mod.ts";
 import { modelErrorText, redactSecrets } from "../models/model_error.ts";
@@ -42,13 +45,13 @@ export interface Metering {
   tags?: Tags;
   /** True for the loop of a run, whose next call follows the booking of the previous one. */
   isLoop?: boolean;
-  /** Counts the prompts of a loop for a strict budget; without it, each is counted whole. */
+  /** Counts the prompts of a loop; without it, each is counted whole. */
   prompts?: PromptCounter;
-  /** Books a call that was made; resolves when it is durable. */
+  /** Books a call that was made, or spools it; resolves when it is durable. */
   book(call: ModelCall, answer: Answer, grant: Grant | undefined): Promise<void>;
   /** Called when a call has failed, whether it is booked or not. */
   failed?(error: unknown, startedAt: number): void;
-  /** Returns the cost of the run's previous call, as the estimate of the next. */
+  /** Returns the cost of the run's previous call: the next one is estimated no lower. */
   lastCostNanoUsd?(): bigint | null;
   /** Called when a budget has refused a call; without it, the refusal is logged by itself. */
   refused?(error: BudgetExceededError): void;
@@ -64,49 +67,69 @@ export interface Metering {
   span?: Span;
 }
 
-/** A call that the budget has admitted: make it with `run()`, then end it with `book()` or `fail()`. */
+/** A call that the budget has admitted, and that is sent now: make it with `run()`, then end it with `book()` or `fail()`. */
 export interface AdmittedCall {
   options: LanguageModelV4CallOptions;
   /** Makes the call inside its span. */
   run<T>(work: () => T): T;
-  /** Ends a call without a known cost: frees its reservation. */
-  fail(error: unknown): Promise<void>;
+  /** Ends a call without a cost: frees its reservation, unless `isHeld` by a strict budget, since it was sent in part. */
+  fail(error: unknown, options?: { isHeld?: boolean }): Promise<void>;
   /**
    * Books a call that was made; resolves when it is durable. The answer continues to the caller only then. If the process
    * dies between the provider's answer and this commit, the call is not in the ledger: see `recoverRuns()` in
-   * sessions/recover_runs.ts. If the commit fails, the call is logged whole.
+   * sessions/recover_runs.ts. If the commit fails, the call waits in the spool: see `keepCall()` in booking/keep_call.ts.
    */
   book(answer: Answer, report: UsageReport): Promise<void>;
 }
 
 /**
- * Admits one call: the budget gate decides (`decideCall()` in budgets/decide_call.ts) and reserves its cost.
+ * Admits one call and sends it: the budget gate decides (`decideCall()` in budgets/decide_call.ts) and reserves its cost. See
+ * `sendAdmitted()`.
  *
  * @throws {BudgetExceededError} the budget refuses the call; nothing was sent
+ * @throws {PurserError} `unavailable` while the ledger is known to take no writes
  */
-export async function admitCall(
+export async function admitCall<T>(
   ctx: BookingContext,
   metering: Metering,
   options: LanguageModelV4CallOptions,
-  { isStreamed }: { isStreamed: boolean },
-): Promise<AdmittedCall> {
-  const { provider, modelId, runId } = metering;
+  { isStreamed, send }: { isStreamed: boolean; send: (call: AdmittedCall) => Promise<T> },
+): Promise<T> {
   options.abortSignal?.throwIfAborted();
-  // Bounded and billed by one book, so that an update of the prices meanwhile breaks no bound.
-  const prices = ctx.prices.current?.() ?? ctx.prices;
-  const { grant, at } = await reserveCall(ctx, prices, metering, options);
-  if (grant?.outputLimit !== undefined) options = { ...options, maxOutputTokens: grant.outputLimit };
+  await requireLedger(ctx);
+  ctx.callSpool.prepare();
+  return await sendAdmitted(
+    ctx,
+    { provider: metering.provider, model: metering.modelId },
+    () => reserveCall(ctx, metering, options),
+    (terms) => {
+      const { grant } = terms;
+      const limited = grant?.outputLimit === undefined
+        ? options
+        : { ...options, maxOutputTokens: grant.outputLimit };
+      return send(beginCall(ctx, metering, limited, { isStreamed, terms }));
+    },
+  );
+}
+
+function beginCall(
+  ctx: BookingContext,
+  metering: Metering,
+  options: LanguageModelV4CallOptions,
+  { isStreamed, terms: { at, grant, prices } }: { isStreamed: boolean; terms: AdmittedTerms },
+): AdmittedCall {
+  const { provider, modelId } = metering;
   const startedAt = ctx.clock.monotonic();
-  const { agentId, sessionId, span: parent } = metering;
+  const { agentId, sessionId, runId, span: parent } = metering;
   const facts = { agentId, sessionId, runId, provider, model: modelId, parent };
   const trace = traceCall(ctx.telemetry, { ...facts, isStreamed, settings: options });
   return {
     options,
     run: trace.run,
-    async fail(error) {
+    async fail(error, { isHeld = false } = {}) {
       ctx.secrets.scrubError(error);
       trace.failed(error);
-      if (grant) await ctx.gate.release(grant);
+      if (grant) await (isHeld ? ctx.gate.hold(grant) : ctx.gate.release(grant));
       metering.failed?.(error, at);
     },
     async book(answer, report) {
@@ -158,12 +181,6 @@ export async function admitCall(
         await metering.book(call, answer, grant);
       } catch (error) {
         trace.failed(error);
-        if (grant) await ctx.gate.release(grant).catch(() => {});
-        // The money is spent: a call that is not in the ledger must at least be in the log.
-        ctx.log.error("A model call was made and could not be booked", {
-          cost_event: toCostEvent(call),
-          reason: messageOf(error),
-        });
         if (error instanceof PurserError) throw error;
         throw new PurserError("internal", "Cannot book a model call that was made", { cause: error });
       }
@@ -172,13 +189,13 @@ export async function admitCall(
   };
 }
 
-/** Reserves the cost of a call, or throws. It is priced and booked under the time of its reservation. */
+/** Reserves the cost of a call, or throws. */
 async function reserveCall(
   ctx: BookingContext,
-  prices: PriceBook,
   metering: Metering,
   options: LanguageModelV4CallOptions,
-): Promise<{ grant: Grant | undefined; at: number }> {
+): Promise<AdmittedTerms> {
+  const prices = pricesNow(ctx);
   const { provider, modelId: model, agentId, sessionId, runId, budget } = metering;
   const scopes = { agentId, sessionId, runId, keyId: metering.keyId ?? null, budget, above: metering.above };
   const refused = { scopes, provider, model, onlyAgentId: metering.onlyAgentId };
@@ -200,7 +217,7 @@ async function reserveCall(
     signal: options.abortSignal,
     hasNext: metering.isLoop,
   });
-  if (admission.go) return admission;
+  if (admission.go) return { ...admission, prices };
   const error = await refusedCall(ctx, refused, { refusals: admission.refusals, because });
   if (!metering.refused) await logRefusal(ctx, scopes, error);
   else if (error.details.refused_by) metering.refused(error);

@@ -1,8 +1,9 @@
 import { Buffer } from "node:buffer";
 import type { LanguageModelV4CallOptions } from "@ai-sdk/provider";
-import { estimateTokens } from "../../booking/mod.ts";
+import { estimateCost } from "../../booking/mod.ts";
 import type { CallBounds } from "../../budgets/mod.ts";
 import { type PriceBook, type PriceQuery, type Served, unboundedModel } from "../../pricing/mod.ts";
+import { InputEstimate } from "./estimate_input.ts";
 
 /**
  * Tokens that providers add around a message, a tool and a request: role markers, the schema preamble, the tool-use system
@@ -73,6 +74,8 @@ interface PromptSize {
  * results of further tools to it. A prompt with another beginning, end or number of parts there is counted whole.
  */
 export class PromptCounter {
+  /** The estimate of the same prompts. */
+  readonly inputs = new InputEstimate();
   /** The size of the first `#length` messages, and the texts of the first and the last of them. */
   #size: PromptSize = { bytes: 0, parts: 0 };
   #length = 0;
@@ -152,9 +155,6 @@ export function inputBytesOf(options: Input): number {
 /** The output limit of a strict call whose agent sets none; every current model accepts it. */
 const STRICT_OUTPUT_TOKENS = 4_096;
 
-/** The estimated output of the first call of a run. */
-const ESTIMATED_OUTPUT_TOKENS = 256;
-
 /**
  * Returns the bounds of the next call, on which its budgets decide; only `withWorst` for strict ones too, since to bound a
  * prompt takes time.
@@ -165,18 +165,17 @@ export function callBounds(
   options: LanguageModelV4CallOptions,
   { withWorst, lastCostNanoUsd, counter }: {
     withWorst: boolean;
-    /** The cost of the run's previous call, as the estimate of this one. */
+    /** The cost of the run's previous call. */
     lastCostNanoUsd: bigint | null;
     counter?: PromptCounter;
   },
 ): CallBounds {
   const isUnpriced = prices.rates(query) === null;
-  const estimateNanoUsd = isUnpriced ? 0n : lastCostNanoUsd ??
-    prices.worstCase({
-      ...query,
-      inputTokens: estimateTokens(inputBytesOf(options)),
-      outputTokens: ESTIMATED_OUTPUT_TOKENS,
-    }) ?? 0n;
+  const estimateNanoUsd = isUnpriced ? 0n : estimateCost(prices, query, {
+    inputBytes: (counter?.inputs ?? new InputEstimate()).of(options),
+    maxOutputTokens: options.maxOutputTokens,
+    lastCostNanoUsd,
+  });
   if (!withWorst) return { estimateNanoUsd, isUnpriced };
   const unboundedBecause = unboundedModel(query);
   const inputTokens: InputBound = unboundedBecause === undefined

@@ -1,5 +1,5 @@
 import type { LanguageModelV4Usage } from "@ai-sdk/provider";
-import { trackAnswerUsage, usageFromAiSdk } from "../../pricing/mod.ts";
+import { type Asked, readAsked, trackAnswerUsage, usageFromAiSdk } from "../../pricing/mod.ts";
 import { contentOf, textsOf, type UsageReport } from "../../booking/mod.ts";
 import { linksOf } from "../../kernel/error_links.ts";
 import { isRecord } from "../../kernel/is_record.ts";
@@ -19,13 +19,13 @@ const NOTHING: FailedAnswer = { counted: undefined };
 export function readFailedAnswer(
   provider: string,
   error: unknown,
-  requests: Requests = () => [],
+  readRequest: ReadRequest = () => readAsked([]),
 ): FailedAnswer {
   let text: string | undefined;
   for (const link of linksOf(error)) {
     for (const body of [link.responseBody, link.text, link.value, link.data, link.error]) {
       if (body === undefined || body === null) continue;
-      const answer = readBody(provider, body, requests);
+      const answer = readBody(provider, body, readRequest);
       if (answer.raw !== undefined || answer.partial) return answer;
       text ??= answer.unreadText;
     }
@@ -33,16 +33,16 @@ export function readFailedAnswer(
   return text === undefined ? NOTHING : { counted: undefined, unreadText: text };
 }
 
-/** Returns the request of the call; see `trackAnswerUsage()`. */
-type Requests = () => readonly unknown[];
+/** Returns what the request of the call asked for; see `trackAnswerUsage()`. */
+type ReadRequest = () => Asked;
 
-function readBody(provider: string, body: unknown, requests: Requests): FailedAnswer {
-  if (typeof body !== "string") return readJson(provider, body, requests);
+function readBody(provider: string, body: unknown, readRequest: ReadRequest): FailedAnswer {
+  if (typeof body !== "string") return readJson(provider, body, readRequest);
   try {
-    return readJson(provider, JSON.parse(body), requests);
+    return readJson(provider, JSON.parse(body), readRequest);
   } catch {
     return /^data:/m.test(body)
-      ? readEvents(provider, body, requests)
+      ? readEvents(provider, body, readRequest)
       : { counted: undefined, unreadText: body };
   }
 }
@@ -54,18 +54,18 @@ const NO_TOTALS: LanguageModelV4Usage = {
 };
 
 /** Gemini answers with a list of chunks, of which the last has the counts; an event has its answer inside. */
-function readJson(provider: string, body: unknown, requests: Requests): FailedAnswer {
+function readJson(provider: string, body: unknown, readRequest: ReadRequest): FailedAnswer {
   const parts = Array.isArray(body) ? body.toReversed() : [body];
   for (const part of parts.filter(isRecord)) {
     for (const holder of [part, part.response, part.message, part.error].filter(isRecord)) {
       const raw = holder.usage ?? holder.usageMetadata;
       if (!isRecord(raw)) continue;
-      const seen = trackAnswerUsage(provider, requests);
+      const seen = trackAnswerUsage(provider, readRequest);
       seen.take(part);
       const counted = usageFromAiSdk(
         provider,
         { ...NO_TOTALS, raw: raw as LanguageModelV4Usage["raw"] },
-        requests,
+        readRequest,
       );
       const tier = textAt(holder, "service_tier") ?? textAt(raw, "service_tier");
       return {
@@ -82,8 +82,8 @@ function readJson(provider: string, body: unknown, requests: Requests): FailedAn
 }
 
 /** Reads a stream of events that came where none was expected. */
-function readEvents(provider: string, text: string, requests: Requests): FailedAnswer {
-  const seen = trackAnswerUsage(provider, requests);
+function readEvents(provider: string, text: string, readRequest: ReadRequest): FailedAnswer {
+  const seen = trackAnswerUsage(provider, readRequest);
   let unreadText = "";
   for (const [, line] of text.matchAll(/^data:\s*(\{.*\})\s*$/gm)) {
     try {

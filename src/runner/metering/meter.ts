@@ -1,7 +1,7 @@
 import { checkTags, scrubTags, type Tags } from "../../contract/tags/tags.ts";
 import type { BudgetMode } from "../../contract/values.ts";
 import type { LanguageModelV4 } from "@ai-sdk/provider";
-import { type BookingContext, bookLooseCalls, refusalEvent } from "../../booking/mod.ts";
+import { type BookingContext, bookMadeCall, refusalEvent } from "../../booking/mod.ts";
 import { PurserError } from "../../kernel/errors.ts";
 import { NAME_PATTERN, NAME_RULE } from "../../kernel/ids.ts";
 import { formatUsd, parseUsd } from "../../kernel/money.ts";
@@ -77,7 +77,7 @@ export function meter(ctx: BookingContext, model: LanguageModelV4, context: Mete
     nextStep: () => ++steps,
     lastCostNanoUsd: () => lastCostNanoUsd,
     async book(call, _answer, grant) {
-      await bookLooseCalls(ctx, [call], { grant });
+      await bookMadeCall(ctx, call, grant);
       lastCostNanoUsd = call.costNanoUsd;
     },
   });

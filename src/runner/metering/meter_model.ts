@@ -11,6 +11,7 @@ import type { BookingContext } from "../../booking/mod.ts";
 import {
   type AnswerUsage,
   isFields,
+  readAsked,
   type Statement,
   trackAnswerUsage,
   usageFromAiSdk,
@@ -36,34 +37,42 @@ export function meterModel(ctx: BookingContext, model: LanguageModelV4, metering
       return model.supportedUrls;
     },
     async doGenerate(options) {
-      const call = await admitCall(ctx, metering, options, { isStreamed: false });
-      const answered = answersOf(model);
-      let result: LanguageModelV4GenerateResult;
-      try {
-        result = await call.run(() => model.doGenerate(call.options));
-      } catch (error) {
-        const hasAnswered = answersOf(model) > answered;
-        await settleUnanswered(call, model, error, { signal: options.abortSignal, hasAnswered });
-        throw error;
-      }
-      const { answer, report } = readResult(model, result, call.options);
-      await call.book(answer, report);
-      if (report.failure !== undefined) throw report.failure;
-      return result;
+      return await admitCall(ctx, metering, options, {
+        isStreamed: false,
+        async send(call) {
+          const answered = answersOf(model);
+          let result: LanguageModelV4GenerateResult;
+          try {
+            result = await call.run(() => model.doGenerate(call.options));
+          } catch (error) {
+            const hasAnswered = answersOf(model) > answered;
+            await settleUnanswered(call, model, error, { signal: options.abortSignal, hasAnswered });
+            throw error;
+          }
+          const { answer, report } = readResult(model, result, call.options);
+          await call.book(answer, report);
+          if (report.failure !== undefined) throw report.failure;
+          return result;
+        },
+      });
     },
     async doStream(options) {
-      const call = await admitCall(ctx, metering, options, { isStreamed: true });
-      const answered = answersOf(model);
-      let result: LanguageModelV4StreamResult;
-      try {
-        // Raw chunks have counts that the SDK gives only at the end of a stream, which may never arrive.
-        result = await call.run(() => openStream(model, { ...call.options, includeRawChunks: true }));
-      } catch (error) {
-        const hasAnswered = answersOf(model) > answered;
-        await settleUnanswered(call, model, error, { signal: options.abortSignal, hasAnswered });
-        throw error;
-      }
-      return { ...result, stream: meterStream(result, call, model, options) };
+      return await admitCall(ctx, metering, options, {
+        isStreamed: true,
+        async send(call) {
+          const answered = answersOf(model);
+          let result: LanguageModelV4StreamResult;
+          try {
+            // Raw chunks have counts that the SDK gives only at the end of a stream, which may never arrive.
+            result = await call.run(() => openStream(model, { ...call.options, includeRawChunks: true }));
+          } catch (error) {
+            const hasAnswered = answersOf(model) > answered;
+            await settleUnanswered(call, model, error, { signal: options.abortSignal, hasAnswered });
+            throw error;
+          }
+          return { ...result, stream: meterStream(result, call, model, options) };
+        },
+      });
     },
   };
 }
@@ -96,10 +105,10 @@ async function settleUnanswered(
 ): Promise<void> {
   const isCancelled = signal?.aborted === true;
   const evidence = isCancelled && error === signal?.reason ? "possible" : chargeEvidence(error);
-  const report = readFailedAnswer(provider, error, () => [call.options]);
+  const report = readFailedAnswer(provider, error, () => readAsked([call.options]));
   const isCharged = evidence === "possible" || (evidence === "unknown" && (isCancelled || hasAnswered)) ||
     hasTokens(report);
-  if (!isCharged) return await call.fail(error);
+  if (!isCharged) return await call.fail(error, { isHeld: evidence === "partial" });
   await call.book(
     { ...emptyAnswer(), finish_reason: isCancelled ? "unknown" : "error" },
     isCancelled
@@ -121,12 +130,12 @@ function readResult(
   options: LanguageModelV4CallOptions,
 ): { answer: Answer; report: UsageReport } {
   try {
-    const requests = () => [result.request?.body, options];
-    const counted = usageFromAiSdk(model.provider, result.usage, requests);
+    const asked = () => readAsked([result.request?.body, options]);
+    const counted = usageFromAiSdk(model.provider, result.usage, asked);
     if (counted === undefined && result.content.length === 0 && isUnfinished(result.finishReason)) {
       return noAnswer(result.response?.body);
     }
-    const seen = trackAnswerUsage(model.provider, requests);
+    const seen = trackAnswerUsage(model.provider, asked);
     seen.take(result.response?.body);
     seen.end();
     const serviceTier = serviceTierOf(result.providerMetadata) ?? seen.served().serviceTier;
@@ -194,8 +203,8 @@ function meterStream(
   const { provider } = model;
   const reader = source.getReader();
   const answer = emptyAnswer();
-  const requests = () => [request?.body, call.options];
-  const seen = trackAnswerUsage(provider, requests);
+  const asked = () => readAsked([request?.body, call.options]);
+  const seen = trackAnswerUsage(provider, asked);
   let isSettled = false;
   /** True once a part of an answer has arrived. */
   let hasStarted = false;
@@ -207,7 +216,7 @@ function meterStream(
     if (isSettled) return;
     isSettled = true;
     const { usage, metadata, errorType, brokenBy } = end;
-    const atEnd = usage && usageFromAiSdk(provider, usage, requests);
+    const atEnd = usage && usageFromAiSdk(provider, usage, asked);
     const soFar = seen.usage();
     // After an error, the end of the stream has only the counts that had arrived before.
     const counted = (reported ? undefined : atEnd) ?? (seen.isFinal() ? soFar : undefined);

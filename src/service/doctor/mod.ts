@@ -7,7 +7,7 @@ import { COMMITS_CHECKPOINT, SERVER_DURABILITY } from "../watch_durability.ts";
 import { BUILT_IN_PROVIDERS } from "../../contract/values.ts";
 import type { ConfiguredChannel } from "../../delivery/channels/mod.ts";
 import { toIso } from "../../kernel/clock.ts";
-import { listAgents } from "../../agents/mod.ts";
+import { listAgentModels } from "../../agents/mod.ts";
 import { checkBudgetStates } from "./check_budgets.ts";
 import { checkApiKeys } from "./check_keys.ts";
 import { checkModelPrices, checkPriceAge, checkStatedCosts } from "./check_prices.ts";
@@ -16,12 +16,12 @@ import { checkRules } from "./check_rules.ts";
 import { failed, type Finding, ok, warning } from "./finding.ts";
 
 /**
- * Checks the config, the database and its clock, the channels, the budgets, the alert rules, the models, their providers, the
- * prices, the API keys, and the outbox. Sends no notification and calls no model; requests the list of models of each provider.
- * Never rejects: a check that throws is a failed one.
+ * Checks the config, the database, its clock and its spool, the channels, the budgets, the alert rules, the models, their
+ * providers, the prices, the API keys, and the outbox. Sends no notification and calls no model; requests the list of models of
+ * each provider. Never rejects: a check that throws is a failed one.
  */
 export async function examineService(core: Core): Promise<DoctorCheck[]> {
-  const database = await run(core, "database", () => checkDatabase(core));
+  const database = await withSpooled(core, await run(core, "database", () => checkDatabase(core)));
   const channels = await Promise.all(
     core.channels.list.map((channel) => run(core, `channel ${channel.name}`, () => checkChannel(channel))),
   );
@@ -100,6 +100,22 @@ async function checkDatabase({ store }: Pick<Core, "store">): Promise<Finding> {
     `libSQL server, ${version}; ${SERVER_DURABILITY[durability].state}`,
     SERVER_DURABILITY[durability].advice,
   );
+}
+
+/** Adds the calls that wait to be booked, of this process and of dead ones on this machine, to the check of the database. */
+async function withSpooled({ callSpool }: Pick<Core, "callSpool">, check: DoctorCheck): Promise<DoctorCheck> {
+  const left = await callSpool.readLeft().catch(() => []);
+  const calls = callSpool.kept().length + left.reduce((sum, { calls }) => sum + calls.length, 0);
+  if (calls === 0) return check;
+  return {
+    ...check,
+    status: check.status === "failed" ? "failed" : "warning",
+    detail: `${check.detail}; ${
+      calls === 1 ? "a call waits" : `${calls} calls wait`
+    } in ${callSpool.folder} to be booked`,
+    advice: check.advice ??
+      "They are booked within 30 s once the database takes writes; else the log says why it refuses them",
+  };
 }
 
 /** Windows of spend, days and cooldowns are computed to the second; NTP keeps machines within a fraction of one. */
@@ -199,7 +215,7 @@ async function checkModels(core: Core): Promise<Finding> {
   }
   const names = [...usable, ...core.models.configuredProviders].join(", ");
   const state = names === "" ? "no provider has a key" : `set up: ${names}`;
-  const models = Map.groupBy(await listAgents(core), ({ model }) => model);
+  const models = Map.groupBy(await listAgentModels(core), ({ model }) => model);
   for (const [model, agents] of models) {
     const problem = await problemOf(core, model);
     if (problem === undefined) continue;

@@ -104,6 +104,8 @@ export interface ProcessState {
   runsInProgress: number;
   /** Calls of the gateway that are with a provider. */
   callsInProgress: number;
+  /** Calls that could not be booked yet. */
+  spooledCalls: number;
   waitingWrites: number;
   /** The names of its channels. */
   channels: readonly string[];
@@ -245,6 +247,12 @@ function processFamilies(state: ProcessState): Family[] {
       type: "gauge",
       help: `Calls through the gateway that a provider has not answered to their end. ${OWN}`,
       samples: [{ value: state.callsInProgress }],
+    },
+    {
+      name: "purser_spooled_calls_waiting",
+      type: "gauge",
+      help: `Model calls that were made and could not be booked, and wait in the spool. ${OWN}`,
+      samples: [{ value: state.spooledCalls }],
     },
     {
       name: "purser_write_queue_waiting",

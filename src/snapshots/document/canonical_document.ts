@@ -47,7 +47,8 @@ async function* writeList(pages: ElementPages): AsyncGenerator<string> {
   let separator = "[";
   for await (const page of pages) {
     if (page.length === 0) continue;
-    yield separator + page.join(",");
+    yield separator;
+    yield page.length === 1 ? page[0]! : page.join(","); // a page of one element is a large one, which is not copied
     separator = ",";
   }
   yield separator === "[" ? "[]" : "]";

@@ -3,42 +3,17 @@ import { toCanonicalText } from "../../kernel/json/canonical_json.ts";
 import { splitJson } from "../../kernel/json/split_json.ts";
 import { decodeDocument } from "./decode_document.ts";
 import { messageOf, PurserError } from "../../kernel/errors.ts";
+import { encodeInTurns, type Turns } from "../../kernel/turns.ts";
 import { MessageCheck } from "./check_document.ts";
 import { Issues } from "./issues.ts";
-import type { Turns } from "../../kernel/turns.ts";
 import { Snapshot } from "../../contract/snapshot/snapshot.ts";
 import { writeFile } from "../files/write_file.ts";
 import { DOCUMENT_LISTS, type DocumentParts, writeCanonical } from "./canonical_document.ts";
 
-/** The largest chunk of a document that is encoded at once. */
-const CHUNK_CHARACTERS = 64 * 1024;
-
-/** The units of work of encoding a chunk, besides its characters. */
-const CHUNK_UNITS = 64;
-
-/** Encodes a document in chunks of bounded size, in turn with other long work. */
-async function* encodeCanonical(
-  parts: DocumentParts,
-  turns: Turns | undefined,
-): AsyncGenerator<Uint8Array<ArrayBuffer>> {
-  const encoder = new TextEncoder();
-  for await (const piece of writeCanonical(parts)) {
-    for (let start = 0; start < piece.length;) {
-      let end = Math.min(start + CHUNK_CHARACTERS, piece.length);
-      // A surrogate pair must not be split.
-      if (end < piece.length && (piece.charCodeAt(end - 1) & 0xfc00) === 0xd800) end++;
-      const turn = turns?.spend(CHUNK_UNITS + end - start);
-      if (turn) await turn;
-      yield encoder.encode(piece.slice(start, end));
-      start = end;
-    }
-  }
-}
-
 /** Computes the integrity of a document: `sha256:` and the SHA-256 of its canonical JSON without that field, in hex. */
 export async function computeIntegrity(parts: DocumentParts, turns?: Turns): Promise<string> {
   const hash = createHash("sha256");
-  for await (const chunk of encodeCanonical(parts, turns)) hash.update(chunk);
+  for await (const chunk of encodeInTurns(writeCanonical(parts), turns)) hash.update(chunk);
   return `sha256:${hash.digest("hex")}`;
 }
 
@@ -49,7 +24,7 @@ export async function* writeDocument(
 ): AsyncGenerator<Uint8Array<ArrayBuffer>> {
   const hash = createHash("sha256");
   let previous: Uint8Array<ArrayBuffer> | undefined;
-  for await (const chunk of encodeCanonical(parts, turns)) {
+  for await (const chunk of encodeInTurns(writeCanonical(parts), turns)) {
     if (previous) yield previous;
     previous = chunk;
     hash.update(chunk);

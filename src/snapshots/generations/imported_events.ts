@@ -6,14 +6,15 @@ import type { Store } from "../../store/mod.ts";
 const PAGE_BYTES = 1024 * 1024;
 const PAGE_ROWS = 500;
 
-// Sizes are in the rows' headers; only rows that fit are read whole.
-const READ_PAGE = `WITH sizes AS (
-  SELECT rowid AS id, position,
-    sum(octet_length(content)) OVER (ORDER BY position ROWS UNBOUNDED PRECEDING) - octet_length(content) AS before
-  FROM (SELECT rowid, position, content FROM imported_events
-    WHERE session_id = ?1 AND generation = ?2 AND position > ?3 ORDER BY position LIMIT ?4))
-SELECT e.position, e.content FROM sizes s JOIN imported_events e ON e.rowid = s.id
-WHERE s.before < ${PAGE_BYTES} ORDER BY e.position`;
+// SQLite reads the sizes from the headers of the rows, but the window would copy whatever row it sees: so it sees the sizes alone,
+// and only contents that fit are read.
+const READ_PAGE = `WITH sizes AS MATERIALIZED (
+  SELECT rowid AS id, position, octet_length(content) AS size FROM imported_events
+  WHERE session_id = ?1 AND generation = ?2 AND position > ?3 ORDER BY position LIMIT ?4),
+page AS (
+  SELECT id, sum(size) OVER (ORDER BY position ROWS UNBOUNDED PRECEDING) - size AS before FROM sizes)
+SELECT e.position, e.content FROM page p JOIN imported_events e ON e.rowid = p.id
+WHERE p.before < ${PAGE_BYTES} ORDER BY e.position`;
 const READ_GENERATION = "SELECT generation FROM sessions WHERE session_id = ?";
 
 /** Reads the imported history of a session as canonical JSON. */

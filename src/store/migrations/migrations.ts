@@ -277,6 +277,29 @@ BEGIN SELECT RAISE(ABORT, 'keys are revoked, never deleted'); END`,
       "CREATE INDEX calls_by_stated ON calls (at) WHERE stated_nano_usd IS NOT NULL",
     ],
   },
+  // Strict reservations are held until their calls are booked: is_held is 1 for those of this and later versions. The caller
+  // of one that may be held, for its list, and of one that is made elsewhere.
+  {
+    version: 19,
+    name: "held_reservations",
+    statements: [
+      "ALTER TABLE reservations ADD COLUMN is_held INTEGER NOT NULL DEFAULT 0",
+      "ALTER TABLE reservations ADD COLUMN agent_id TEXT",
+      "ALTER TABLE reservations ADD COLUMN session_id TEXT",
+      "ALTER TABLE reservations ADD COLUMN key_id TEXT",
+      // Append-only, as the raises of a budget. reservation_ids: what was released, as JSON.
+      `CREATE TABLE budget_releases (
+  release_id TEXT PRIMARY KEY NOT NULL,
+  budget_id TEXT NOT NULL,
+  reservation_ids TEXT NOT NULL,
+  released_nano_usd INTEGER NOT NULL CHECK (typeof(released_nano_usd) = 'integer'),
+  reason TEXT NOT NULL,
+  key_id TEXT,
+  created_at INTEGER NOT NULL
+) WITHOUT ROWID`,
+      `CREATE INDEX budget_releases_by_budget ON budget_releases (budget_id, created_at)`,
+    ],
+  },
   // Keys by their names: an alert names the key of its call, a key can get a new secret, and refused calls keep what only some
   // of the readers of the log may see.
   {

@@ -45,4 +45,19 @@ export const reservations = sqliteTable("reservations", {
   headroomNanoUsd: nanoUsd("headroom_nano_usd").notNull(),
   isLost: flag("is_lost").notNull(),
   expiresAt: int("expires_at").notNull(),
+  /** True if its bound counts until the call is booked, also once the lease is over. */
+  isHeld: flag("is_held").notNull(),
+  agentId: text("agent_id"),
+  sessionId: text("session_id"),
+  keyId: text("key_id"),
+});
+
+export const budgetReleases = sqliteTable("budget_releases", {
+  releaseId: text("release_id").primaryKey(),
+  budgetId: text("budget_id").notNull(),
+  reservationIds: text("reservation_ids", { mode: "json" }).$type<string[]>().notNull(),
+  releasedNanoUsd: nanoUsd("released_nano_usd").notNull(),
+  reason: text("reason").notNull(),
+  keyId: text("key_id"),
+  createdAt: int("created_at").notNull(),
 });

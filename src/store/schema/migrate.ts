@@ -205,4 +205,22 @@ BEGIN SELECT RAISE(ABORT, 'raises of budgets are append-only'); END`,
 WHEN EXISTS (SELECT 1 FROM budgets WHERE budget_id = OLD.budget_id)
 BEGIN SELECT RAISE(ABORT, 'raises of budgets are append-only'); END`,
   },
+  {
+    name: "budget_releases_refuse_replace",
+    only: "remote",
+    sql: `CREATE TRIGGER budget_releases_refuse_replace BEFORE INSERT ON budget_releases
+WHEN EXISTS (SELECT 1 FROM budget_releases WHERE release_id = NEW.release_id)
+BEGIN SELECT RAISE(ABORT, 'releases of budgets are append-only'); END`,
+  },
+  {
+    name: "budget_releases_refuse_update",
+    sql: `CREATE TRIGGER budget_releases_refuse_update BEFORE UPDATE ON budget_releases
+BEGIN SELECT RAISE(ABORT, 'releases of budgets are append-only'); END`,
+  },
+  {
+    name: "budget_releases_refuse_delete",
+    sql: `CREATE TRIGGER budget_releases_refuse_delete BEFORE DELETE ON budget_releases
+WHEN EXISTS (SELECT 1 FROM budgets WHERE budget_id = OLD.budget_id)
+BEGIN SELECT RAISE(ABORT, 'releases of budgets are append-only'); END`,
+  },
 ];

@@ -11,14 +11,14 @@ import type {
 } from "../../contract/values.ts";
 import type { RepricingFilter } from "../../contract/repricings.ts";
 import { sqliteTable, text } from "drizzle-orm/sqlite-core";
-import { budgetRaises, budgets, reservations } from "./budget_tables.ts";
+import { budgetRaises, budgetReleases, budgets, reservations } from "./budget_tables.ts";
 import { counters, flag, int, nanoUsd } from "./columns.ts";
 import type { CallDetails } from "./call_details.ts";
 import { apiKeys, webCodes, webSessions } from "./key_tables.ts";
 
 export type { CallDetails };
 export { apiKeys, webCodes, webSessions };
-export { budgetRaises, budgets, reservations };
+export { budgetRaises, budgetReleases, budgets, reservations };
 
 export const agents = sqliteTable("agents", {
   agentId: text("agent_id").primaryKey(),
@@ -380,6 +380,7 @@ export const tables = {
   events,
   budgets,
   budgetRaises,
+  budgetReleases,
   reservations,
   spendCounters,
   installedLogic,

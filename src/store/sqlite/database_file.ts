@@ -9,10 +9,11 @@ import { type InstanceLocks, noInstanceLocks } from "../instance_locks.ts";
 
 /** Creates the folder and the file of a new database, readable by their owner only: it contains conversations. */
 export async function prepareDatabaseFile(path: string): Promise<void> {
-  const isFolder = await files.isFolder(path).catch(() => undefined); // usually because it does not exist yet
-  if (isFolder === false) return;
+  const kind = await files.kindOf(path).catch(() => undefined); // usually because it does not exist yet
+  if (kind?.isFile) return;
   // The driver would report an error number.
-  if (isFolder) throw refuse(path, "is a directory; name a file in it");
+  if (kind?.isFolder) throw refuse(path, "is a directory; name a file in it");
+  if (kind) throw refuse(path, "is a pipe or a device; name a file");
   try {
     await files.makeFolder(dirname(path));
     await files.writeNew(path, "");
@@ -112,7 +113,7 @@ class FileInstanceLocks implements InstanceLocks {
 
   constructor(private readonly path: string) {}
 
-  async hold(instanceId: string): Promise<void> {
+  async hold(instanceId: string): Promise<boolean> {
     if (!isInstanceId(instanceId)) {
       throw new PurserError("internal", `Cannot lock instance ${instanceId}: it is not an instance id`);
     }
@@ -121,7 +122,7 @@ class FileInstanceLocks implements InstanceLocks {
     held.set(side, entry);
     if (!this.#mine.has(side)) entry.users++;
     this.#mine.add(side);
-    await entry.lock;
+    return await entry.lock !== undefined;
   }
 
   async isGone(instanceId: string): Promise<boolean> {

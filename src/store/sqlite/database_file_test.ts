@@ -11,6 +11,9 @@ Deno.test("prepareDatabaseFile() refuses a directory by name, and accepts an exi
       code: "unavailable",
       message: `Cannot open database ${directory}: is a directory; name a file in it`,
     });
+    await assert.rejects(prepareDatabaseFile("/dev/zero"), {
+      message: "Cannot open database /dev/zero: is a pipe or a device; name a file",
+    });
     const path = `${directory}/new/purser.db`;
     await prepareDatabaseFile(path);
     await prepareDatabaseFile(path);

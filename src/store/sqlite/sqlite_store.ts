@@ -12,6 +12,7 @@ import {
   loadFileSystemOf,
   whyExclusive,
 } from "./database_file.ts";
+import { FullDisk } from "./full_disk.ts";
 import { loadSqlite, PreparedStatements, type SqliteConnection, type SqliteDriver } from "./sqlite_driver.ts";
 import type { ReadThreads } from "./read_threads.ts";
 import type { ResultSet, Statement, Store } from "../store.ts";
@@ -77,6 +78,7 @@ export class SqliteStore implements Store {
   #isWal = false;
   #queue: WriteQueue;
   #pause: WriterPause;
+  #disk = new FullDisk();
   #threads: Promise<ReadThreads> | undefined;
   #isClosed = false;
 
@@ -237,14 +239,11 @@ export class SqliteStore implements Store {
   ): ResultSet[][] | Promise<ResultSet[][]> {
     return this.#whenFree("write to", () => {
       this.#enableWal();
-      const { statements } = this.#connected!;
+      const { connection, statements } = this.#connected!;
       const commit = () =>
-        this.#inTransaction(
-          "BEGIN IMMEDIATE",
-          () => units.map((unit) => executeAll(statements, unit)),
-        );
+        this.#inTransaction("BEGIN IMMEDIATE", () => units.map((unit) => executeAll(statements, unit)));
       const isUnflushed = mayLose && this.kind === "file" && this.#options.durability === "full";
-      const results = isUnflushed ? this.#unflushed(commit) : commit();
+      const results = this.#disk.watch(connection, () => isUnflushed ? this.#unflushed(commit) : commit());
       this.#watch?.checkNow();
       this.#options.onCommit?.();
       this.#pause.commitEnded();

@@ -25,11 +25,13 @@ export const agentCases: RestCase[] = [
       assert.deepEqual([token_usage.model_calls, token_usage.cost_usd, token_usage.model], [0, 0, null]);
       const listed: { agent_id: string }[] = await api.expect(200, "GET", "/agents");
       assert.deepEqual(listed.find(({ agent_id }) => agent_id === api.prefix), replaced);
+      await api.expect(201, "PUT", `${path}_2`, full);
       const page = await api.send("GET", "/agents?limit=1");
       assert.equal(page.body.length, 1);
       assert.match(page.headers.get("link") ?? "", /^<\/agents\?.*cursor=.*rel="next"$/);
       assert.equal((await api.fetch("HEAD", path)).status, 200);
       assert.equal(await api.expect(204, "DELETE", path), "");
+      assert.equal(await api.expect(204, "DELETE", `${path}_2`), "");
       await api.refused(404, "not_found", "DELETE", path);
       await api.refused(404, "not_found", "GET", path);
     },

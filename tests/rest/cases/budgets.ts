@@ -157,6 +157,44 @@ export const budgetCases: RestCase[] = [
     },
   },
   {
+    name:
+      "what a strict budget holds for a call without a count is listed with it, and released with a reason",
+    async run(api) {
+      const budget = budgetOf(api, { mode: "strict", per: "lifetime" });
+      const path = `${BUDGETS}/${(await api.expect(201, "POST", BUDGETS, budget)).budget_id}`;
+      api.fake.enqueue({ text: '{"choices":[{"message":{"role":"assistant","content":"Hello"}}]}' });
+      const response = await api.fetch("POST", "/v1/chat/completions", {
+        isUndeclared: true,
+        headers: { "x-purser-agent": api.prefix },
+        body: {
+          model: "gpt-4o-mini",
+          max_completion_tokens: 100,
+          messages: [{ role: "user", content: "Hi" }],
+        },
+      });
+      assert.equal(response.status, 200, await response.text());
+      const held = await api.expect(200, "GET", path);
+      const [hold] = held.holds;
+      assert.deepEqual([held.holds.length, hold.reason, hold.agent_id], [1, "uncounted", api.prefix]);
+      assert.ok(hold.held_usd > 0);
+      assert.deepEqual([held.held_usd, held.reserved_usd], [hold.held_usd, hold.held_usd]);
+      await api.refused(400, "invalid", "POST", `${path}/releases`, {});
+      const other = { reservation_id: "inst_1/req_1", reason: "case" };
+      await api.refused(409, "conflict", "POST", `${path}/releases`, other);
+      const release = await api.expect(201, "POST", `${path}/releases`, { reason: "case" });
+      assert.deepEqual([release.reservation_ids, release.released_usd, release.reason], [
+        [hold.reservation_id],
+        hold.held_usd,
+        "case",
+      ]);
+      assert.deepEqual(await api.expect(200, "GET", `${path}/releases`), [release]);
+      const after = await api.expect(200, "GET", path);
+      assert.deepEqual([after.holds, after.held_usd, after.reserved_usd], [[], 0, 0]);
+      await api.refused(409, "conflict", "POST", `${path}/releases`, { reason: "again" });
+      await api.expect(204, "DELETE", path);
+    },
+  },
+  {
     name: "an invalid budget is refused, with the path of each fault",
     async run(api) {
       const wrong = budgetOf(api, { limit_usd: -1, per: "year", mode: "hard", odd: 1 });

@@ -1,4 +1,6 @@
 import type { Budget } from "../../../contract/budgets/budgets.ts";
+import type { BudgetHold } from "../../../contract/budgets/budget_state.ts";
+import type { BudgetRelease } from "../../../contract/budgets/budget_releases.ts";
 import type { BudgetRaise } from "../../../contract/budgets/budget_raises.ts";
 import type { BudgetCheck } from "../../../contract/budgets/budget_checks.ts";
 import type { BudgetCounterState } from "../../../contract/budgets/budget_state.ts";
@@ -129,7 +131,7 @@ export const budgetsShow: Command = {
   summary: "Show a budget, its counters and its raises",
   detail:
     "If each agent, session, key or run has its own counter, those with the most spending are listed, with what is left " +
-    "in each.",
+    "in each. Of a strict budget it lists what is held for lost calls, and what was released.",
   options: {
     limit: option("N", `Maximum number of counters, 1 to ${PAGE_SIZES.budgets.max} (default ${COUNTERS})`),
   },
@@ -141,8 +143,8 @@ export const budgetsShow: Command = {
   run: showBudget,
 };
 
-/** The number of newest raises that are shown. */
-const RAISES = "20";
+/** The number of newest raises, releases and holds that are shown. */
+const SHOWN = 20;
 
 async function showBudget(ctx: CommandContext): Promise<void> {
   const limit = ctx.options.wholeNumber("limit", { min: 1, max: PAGE_SIZES.budgets.max }) ?? COUNTERS;
@@ -155,14 +157,19 @@ async function showBudget(ctx: CommandContext): Promise<void> {
   const counters = budget.counter === undefined
     ? undefined
     : await api.budgets[":budget_id"].counters.$get({ param, query: { limit: String(limit) } });
-  // A key of one agent may not see the amounts of a budget over all agents, nor its raises.
-  const raises = budget.spent_usd === undefined
-    ? []
-    : await (await api.budgets[":budget_id"].raises.$get({ param, query: { limit: RAISES } })).json();
+  // A key of one agent may not see the amounts of a budget over all agents, nor its raises and releases.
+  const isWhole = budget.spent_usd !== undefined;
+  const query = { limit: String(SHOWN) };
+  const raises = isWhole ? await (await api.budgets[":budget_id"].raises.$get({ param, query })).json() : [];
+  const releases = isWhole && budget.mode === "strict"
+    ? await (await api.budgets[":budget_id"].releases.$get({ param, query })).json()
+    : [];
   ctx.print([
     describe(ctx, budget),
     ...counters ? listCounters(ctx, budget, await counters.json()) : [],
+    ...listHolds(ctx, budget.holds ?? []),
     ...listRaises(ctx, raises),
+    ...listReleases(ctx, releases),
   ].join("\n\n"));
   if (counters && hasMore(counters)) ctx.say("There are more counters; --limit shows up to 1000");
   const unknown = describeUnknown(budget.unknown);
@@ -209,6 +216,7 @@ function describe({ style, terminal }: CommandContext, budget: Budget): string {
     "Not counted": unpriced_calls ? `${countOf(unpriced_calls, "call")} without a known price` : undefined,
     "Raised by": extra_usd ? formatAmount(extra_usd) : undefined,
     "Reserved": formatAmount(budget.reserved_usd),
+    "Held": budget.held_usd ? `${formatAmount(budget.held_usd)} of it, for lost calls` : undefined,
     "Left": formatAmount(budget.left_usd),
     "Pace": budget.usd_per_hour ? describePace(budget) : undefined,
     "Since": budget.window_start === null ? undefined : `${formatTime(budget.window_start)} UTC`,
@@ -233,6 +241,31 @@ function listRaises({ style, terminal }: CommandContext, raises: readonly Budget
     { title: "ADDED (UTC)", cell: ({ created_at }) => formatTime(created_at).slice(0, 16), drop: 1 },
     { title: "KEY", cell: ({ key_id, key_name }) => key_name ?? key_id ?? "-", drop: 2 },
     { title: "REASON", cell: ({ reason }) => reason ?? "-", cutTo: 6 },
+  ], { columns: terminal.stdout.columns, style, hasUnicode: terminal.hasUnicode });
+  return [table];
+}
+
+function listHolds({ style, terminal }: CommandContext, holds: readonly BudgetHold[]): string[] {
+  if (holds.length === 0) return [];
+  const table = renderTable(holds.slice(0, SHOWN), [
+    { title: "HELD", cell: ({ held_usd }) => formatAmount(held_usd), align: "right" },
+    { title: "SINCE (UTC)", cell: ({ at }) => formatTime(at).slice(0, 16) },
+    { title: "WHY", cell: ({ reason }) => reason },
+    { title: "AGENT", cell: ({ agent_id }) => agent_id ?? "-", drop: 1, cutTo: 6 },
+    { title: "RESERVATION", cell: ({ reservation_id }) => reservation_id, drop: 2 },
+  ], { columns: terminal.stdout.columns, style, hasUnicode: terminal.hasUnicode });
+  const more = holds.length - SHOWN;
+  return [more > 0 ? `${table}\nand ${more} more` : table];
+}
+
+function listReleases({ style, terminal }: CommandContext, releases: readonly BudgetRelease[]): string[] {
+  if (releases.length === 0) return [];
+  const table = renderTable(releases, [
+    { title: "RELEASED", cell: ({ released_usd }) => formatAmount(released_usd), align: "right" },
+    { title: "CALLS", cell: ({ reservation_ids }) => String(reservation_ids.length), align: "right" },
+    { title: "AT (UTC)", cell: ({ created_at }) => formatTime(created_at).slice(0, 16), drop: 1 },
+    { title: "KEY", cell: ({ key_id }) => key_id ?? "-", drop: 2 },
+    { title: "REASON", cell: ({ reason }) => reason, cutTo: 6 },
   ], { columns: terminal.stdout.columns, style, hasUnicode: terminal.hasUnicode });
   return [table];
 }
@@ -298,7 +331,7 @@ async function checkBudgets(ctx: CommandContext): Promise<number> {
 export const budgetsRemove: Command = {
   name: "budgets remove",
   args: [BUDGET_ARG],
-  summary: "Remove a budget and its raises",
+  summary: "Remove a budget with its raises and releases",
   options: {},
   examples: [["purser budgets remove Day", ""]],
   needsDatabase: true,

@@ -11,7 +11,7 @@ import { parseExpiry, parseSince } from "../../parse/parse_time.ts";
 import { UsageError } from "../../parse/usage_error.ts";
 import { describeBudget, describeUnknown, formatAmount } from "../../render/describe_budget.ts";
 import { formatThreshold } from "../../render/format_spent.ts";
-import { formatTime } from "../../render/format_values.ts";
+import { countOf, formatTime } from "../../render/format_values.ts";
 import { printAnswer } from "../../render/print_answer.ts";
 import { escapeText } from "../../terminal/escape_text.ts";
 import { BUDGET_ARG, findBudgetId } from "./find_budget.ts";
@@ -239,4 +239,43 @@ function readRaise(text: string): number {
   const amount = parseAmount(text);
   if (amount === 0) throw new Error(`${text} is not greater than 0`);
   return amount;
+}
+
+/** `purser budgets release BUDGET --reason TEXT` */
+export const budgetsRelease: Command = {
+  name: "budgets release",
+  args: [BUDGET_ARG],
+  summary: "Release what a strict budget holds for lost calls",
+  detail:
+    "A strict budget holds what a call may have cost that was sent and never booked, or whose count never arrived, until its " +
+    "window ends; purser budgets show lists it. Release it if the provider has not billed it: then no budget holds it. " +
+    "The release is kept with its reason and the API key that made it.",
+  options: {
+    reservation: option("ID", "Only this reservation (default: all that the budget holds)"),
+    reason: option("TEXT", "Reason, which is kept with the release"),
+  },
+  examples: [
+    ['purser budgets release Day --reason "not on the bill"', "All that it holds"],
+  ],
+  needsDatabase: true,
+  run: releaseBudget,
+};
+
+async function releaseBudget(ctx: CommandContext): Promise<void> {
+  const { options } = ctx;
+  const reason = options.text("reason");
+  if (reason === undefined) {
+    throw new UsageError("Cannot release what a budget holds without --reason", options.command);
+  }
+  const budgetId = await findBudgetId(ctx);
+  const { api } = await ctx.connect();
+  await printAnswer(
+    ctx,
+    await api.budgets[":budget_id"].releases.$post({
+      param: { budget_id: idInPath(budgetId) },
+      json: withoutUndefined({ reservation_id: options.text("reservation"), reason }) as { reason: string },
+    }),
+    ({ released_usd, reservation_ids: { length } }) =>
+      `Released ${formatAmount(released_usd)} of ${countOf(length, "call")}; no budget holds it any more`,
+  );
 }

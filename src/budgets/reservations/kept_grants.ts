@@ -1,6 +1,7 @@
-import { type Clock, DAY_MS, HOUR_MS, startOf } from "../kernel/clock.ts";
-import type { CallRequest, Grant } from "./budget_gate.ts";
-import type { CallScopes } from "./call_to_decide.ts";
+import { type Clock, DAY_MS, HOUR_MS, startOf } from "../../kernel/clock.ts";
+import type { NanoUsd } from "../../kernel/money.ts";
+import type { CallRequest, Grant } from "../budget_gate.ts";
+import type { CallScopes } from "../call_to_decide.ts";
 
 /** The time for which a reservation is kept for the next call. */
 export const AHEAD_MS = 100;
@@ -35,25 +36,27 @@ export class KeptGrants {
     const caller = callerOf(request);
     const kept = this.#kept.get(caller);
     if (!kept) return undefined;
-    const isValid = (one: Grant) => one.changes === changes && isInWindowsOf(one.reservedAt, at);
+    const { estimateNanoUsd, isUnpriced } = request.bound(at, false);
+    const isValid = (one: Grant) =>
+      one.amounts.estimateNanoUsd >= estimateNanoUsd && one.changes === changes &&
+      isInWindowsOf(one.reservedAt, at);
+    const mayTake = request.hasNext && !isUnpriced;
     if (request.runId !== null) {
-      const early = request.hasNext ? kept.pop() : undefined;
-      if (early && isValid(early)) return this.#granted(caller, early, at);
-      // The loop is in a tool that makes this call, or in another day, or under other budgets.
+      const early = mayTake ? kept.pop() : undefined;
+      if (early && isValid(early)) return this.#granted(caller, early, estimateNanoUsd);
+      // The loop is in a tool that makes this call, or in another day, or under other budgets; or its prompt is much longer.
       const rest = this.takeAll(caller);
       await this.free(early ? [early, ...rest] : rest);
       return undefined;
     }
     // Calls of no run come side by side, and are not alike: each takes one that reserves enough for it.
-    const { estimateNanoUsd, isUnpriced } = request.bound(at, false);
-    if (!request.hasNext || isUnpriced) return undefined;
-    const index = kept.findLastIndex((one) => one.amounts.estimateNanoUsd >= estimateNanoUsd && isValid(one));
-    return index < 0 ? undefined : this.#granted(caller, kept.splice(index, 1)[0]!, at);
+    const index = mayTake ? kept.findLastIndex(isValid) : -1;
+    return index < 0 ? undefined : this.#granted(caller, kept.splice(index, 1)[0]!, estimateNanoUsd);
   }
 
-  #granted(caller: string, grant: Grant, at: number): Grant {
+  #granted(caller: string, grant: Grant, ownNanoUsd: NanoUsd): Grant {
     if (this.#kept.get(caller)!.length === 0) this.#kept.delete(caller);
-    return { ...grant, at };
+    return { ...grant, ownNanoUsd };
   }
 
   /** Takes all that a caller has kept. */

@@ -1,7 +1,7 @@
-import type { NanoUsd } from "../kernel/money.ts";
-import { DATABASE_NOW, type Statement, type Store } from "../store/mod.ts";
-import type { BudgetGate } from "./budget_gate.ts";
-import { budgetExceeded, readRefusingKeys } from "./refusals.ts";
+import type { NanoUsd } from "../../kernel/money.ts";
+import { DATABASE_NOW, type Statement, type Store } from "../../store/mod.ts";
+import type { BudgetGate } from "../budget_gate.ts";
+import { budgetExceeded, readRefusingKeys } from "../refusals.ts";
 import { isElsewhere } from "./reservations.ts";
 
 /** A request to reserve for a call that is made elsewhere. */

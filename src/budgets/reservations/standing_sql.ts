@@ -1,5 +1,5 @@
-import { MINUTE_MS } from "../kernel/clock.ts";
-import { NANO_PER_USD } from "../kernel/money.ts";
+import { MINUTE_MS } from "../../kernel/clock.ts";
+import { NANO_PER_USD } from "../../kernel/money.ts";
 import {
   atMost64Bits,
   counterSum,
@@ -7,8 +7,8 @@ import {
   DECIDED_POSITION,
   sumOfCalls,
   toNano,
-} from "../ledger/mod.ts";
-import { DATABASE_NOW } from "../store/mod.ts";
+} from "../../ledger/mod.ts";
+import { DATABASE_NOW } from "../../store/mod.ts";
 
 /*
  * The SQL of budgets, as common table expressions that build on each other:
@@ -169,17 +169,18 @@ const OF_TAIL = sumOf(
       ELSE t.run_id IN (SELECT m.run_id FROM m WHERE m.scope = k.scope) END`,
 );
 
-const held = (amount: string, more = "") =>
-  sumOf(
-    amount,
-    `FROM reservations h WHERE h.scope = k.scope AND h.at >= k.starts AND h.expires_at > ${DATABASE_NOW}${more}`,
-  );
+/** A reservation whose call is in progress, as far as its lease says. */
+const IN_PROGRESS = `h.expires_at > ${DATABASE_NOW}`;
 
-/** `worst` includes what lost calls may have cost. */
+const held = (amount: string, isCounted: string) =>
+  sumOf(amount, `FROM reservations h WHERE h.scope = k.scope AND h.at >= k.starts AND ${isCounted}`);
+
+/** `worst` includes the bounds of sent calls that are neither booked nor in progress, and what lost calls may have cost. */
 const standings = (more = "") =>
   `s AS MATERIALIZED (
   SELECT k.scope, k.starts, k.is_hour, CAST(min(${FOREVER}, ${SETTLED} + ${OF_TAIL}) AS INTEGER) AS settled,
-    ${held("h.estimate_nano_usd")} AS estimated, ${held("h.worst_nano_usd")} AS worst${more}
+    ${held("h.estimate_nano_usd", IN_PROGRESS)} AS estimated,
+    ${held("h.worst_nano_usd", `(${IN_PROGRESS} OR h.is_held)`)} AS worst${more}
   FROM k
 )`;
 
@@ -212,7 +213,10 @@ export const shareOf = (amount: string, share: string) => {
   return `(${amount} / 1000 * ${thousandths} + ${amount} % 1000 * ${thousandths} / 1000)`;
 };
 
-const LOST = `, ${held("h.worst_nano_usd", " AND h.is_lost")} AS lost`;
+/** SQL for a reservation `h` that is held, though no call is in progress for it. */
+export const IS_HELD = `(h.is_lost OR h.is_held AND NOT (${IN_PROGRESS}))`;
+
+const LOST = `, ${held("h.worst_nano_usd", IS_HELD)} AS lost`;
 
 /** Reads the budgets that match a call, with their counters. */
 export const READ_STANDINGS = `${with_(ONE_CALL, BUDGETS, COUNTERS, RUNS, TAIL, standings(LOST))}

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { fixedClock } from "../kernel/clock.ts";
-import type { Grant } from "./budget_gate.ts";
+import { fixedClock } from "../../kernel/clock.ts";
+import type { Grant } from "../budget_gate.ts";
 import { AHEAD_MS, KeptGrants } from "./kept_grants.ts";
 
 function grantOf(reservationId: string): Grant {

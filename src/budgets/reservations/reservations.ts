@@ -1,4 +1,4 @@
-import { DATABASE_NOW, type SetWriter, type SqlValue, type Statement, type Store } from "../store/mod.ts";
+import { DATABASE_NOW, type SetWriter, type SqlValue, type Statement, type Store } from "../../store/mod.ts";
 import {
   CALL_COLUMNS,
   CEILING,
@@ -9,7 +9,7 @@ import {
   WITH_BUDGETS,
   WITH_STANDINGS,
 } from "./standing_sql.ts";
-import { type CallToDecide, toCallRow } from "./call_to_decide.ts";
+import { type CallToDecide, toCallRow } from "../call_to_decide.ts";
 
 /** The lease of a reservation: its process renews it while the call is in progress, see `BudgetGate.renew()`. */
 export const RESERVATION_MS = 60_000;
@@ -17,8 +17,9 @@ export const RESERVATION_MS = 60_000;
 /** SQL for the holder of a reservation, with which its id begins; '' for one of a call that is made elsewhere. */
 const HOLDER = "substr(reservation_id, 1, instr(reservation_id, '/') - 1)";
 
-/** SQL for the holders of all reservations. */
-export const SELECT_RESERVING = `SELECT DISTINCT ${HOLDER} FROM reservations WHERE NOT is_lost`;
+/** SQL for the holders of all reservations with a lease. */
+export const SELECT_RESERVING =
+  `SELECT DISTINCT ${HOLDER} FROM reservations WHERE NOT is_lost AND expires_at > 0`;
 
 // What the calls before it in the same statement reserve in a scope: they are counted whether they fit or not, so that
 // two that fit separately can't overshoot together, also where their hours begin a millisecond apart. One that is refused
@@ -34,37 +35,67 @@ const EARLIER = `e AS MATERIALIZED (
 const NEAR = `iif(b.warn_at = '[]', b.amount, ${shareOf("b.amount", "b.warn_at ->> 0")})`;
 
 /** The calls, with whether each fits in every budget that refuses: `decideCall()` as a condition of the write. */
-const VERDICTS = `d AS MATERIALIZED (
+const verdicts = (fitsStop: string, fitsStrict: string, more = "") =>
+  `d AS MATERIALIZED (
   SELECT id, min(fits) AS fits, max(strictness) AS strictness, min(until_near) AS headroom FROM (
     SELECT b.id, iif(b.mode = 'stop', 0, iif(b.action = 'watch', 1, 2)) AS strictness, ${NEAR} - s.settled AS until_near,
       b.action = 'watch' OR (s.settled < ${CEILING} AND (NOT r.is_unpriced OR b.allow_unpriced)
-        AND CASE b.mode WHEN 'stop' THEN s.settled + s.estimated + coalesce(e.estimate, 0) < ${CEILING}
-          ELSE r.is_unpriced
-            OR r.worst IS NOT NULL AND s.settled + s.worst + coalesce(e.worst, 0) + r.worst <= ${CEILING} END) AS fits
-    FROM ${EACH_STANDING} LEFT JOIN e ON e.id = b.id AND e.scope = b.scope
+        AND CASE b.mode WHEN 'stop' THEN ${fitsStop}
+          ELSE r.is_unpriced OR r.worst IS NOT NULL AND ${fitsStrict} <= ${CEILING} END) AS fits
+    FROM ${EACH_STANDING}${more}
   ) GROUP BY id
 )`;
+
+const COLUMNS = `scope, at, reservation_id, worst_nano_usd, estimate_nano_usd, strictness, spent_nano_usd,
+  headroom_nano_usd, expires_at, is_held, agent_id, session_id, key_id`;
+
+/** The agent, session and key of a call `f` that is held. */
+const CALLER = ["f.agent", "substr(f.session, 9)", "substr(f.key, 5)"]
+  .map((id) => `iif(f.is_held, ${id}, NULL)`).join(", ");
+
+/**
+ * Makes the reservations of calls that fit: one row for each scope with a budget, and one of its own, 'run ' and an id. What a
+ * strict budget reserves is held from now on, since its call may be sent at once: it ends by the booking of the call, by
+ * its release, or with its window, not with its lease.
+ */
+const RESERVE = `INSERT INTO reservations (${COLUMNS})
+${WITH_STANDINGS}, ${EARLIER}, ${
+  verdicts(
+    `s.settled + s.estimated + coalesce(e.estimate, 0) < ${CEILING}`,
+    "s.settled + s.worst + coalesce(e.worst, 0) + r.worst",
+    " LEFT JOIN e ON e.id = b.id AND e.scope = b.scope",
+  )
+}, f AS MATERIALIZED (
+  SELECT r.*, d.strictness, d.headroom, d.strictness = 2 AND r.worst > 0 AS is_held FROM r CROSS JOIN d ON d.id = r.id WHERE d.fits
+)
+SELECT x.scope, f.at, f.id, coalesce(f.worst, f.estimate), f.estimate, f.strictness, ${SPENT_IN_ALL}, f.headroom,
+  ${DATABASE_NOW} + f.lease, f.is_held, ${CALLER}
+FROM (
+  SELECT f.id, b.scope FROM f CROSS JOIN b ON b.id = f.id UNION SELECT id, own FROM f
+) x CROSS JOIN f ON f.id = x.id`;
 
 /** SQL that is true for a call that is made elsewhere: others have their process in the id, and are released by it alone. */
 export const isElsewhere = (id: string) => `instr(${id}, '/') = 0`;
 
 /**
- * Makes the reservations of calls that fit: one row for each scope with a budget, and one of its own, 'run ' and an id. A call
- * that is made elsewhere is reserved without any budget too, and has one of its agent.
+ * Makes the reservation of a call elsewhere, if all of it fits in every budget: `decideElsewhere()` as a condition of the
+ * write. It is made without any budget too, has one row of its agent, and ends with its time.
  */
-const RESERVE =
-  `INSERT INTO reservations (scope, at, reservation_id, worst_nano_usd, estimate_nano_usd, strictness,
-  spent_nano_usd, headroom_nano_usd, expires_at)
-${WITH_STANDINGS}, ${EARLIER}, ${VERDICTS}, f AS MATERIALIZED (
+const RESERVE_ELSEWHERE = `INSERT INTO reservations (${COLUMNS})
+${WITH_STANDINGS}, ${
+  verdicts(
+    `s.settled + s.estimated < ${CEILING} AND s.settled + s.estimated + r.estimate <= ${CEILING}`,
+    "s.settled + s.worst + r.worst",
+  )
+}, f AS MATERIALIZED (
   SELECT r.*, coalesce(d.strictness, 0) AS strictness, coalesce(d.headroom, -1) AS headroom
-  FROM r LEFT JOIN d ON d.id = r.id WHERE iif(d.id IS NULL, ${isElsewhere("r.id")}, d.fits)
+  FROM r LEFT JOIN d ON d.id = r.id WHERE d.id IS NULL OR d.fits
 )
 SELECT x.scope, f.at, f.id, coalesce(f.worst, f.estimate), f.estimate, f.strictness, ${SPENT_IN_ALL}, f.headroom,
-  ${DATABASE_NOW} + f.lease
+  ${DATABASE_NOW} + f.lease, 0, NULL, NULL, NULL
 FROM (
   SELECT f.id, b.scope FROM f CROSS JOIN b ON b.id = f.id
-  UNION SELECT id, own FROM f
-  UNION SELECT id, agent FROM f WHERE ${isElsewhere("id")}
+  UNION SELECT id, own FROM f UNION SELECT id, agent FROM f
 ) x CROSS JOIN f ON f.id = x.id`;
 
 /** Reads what became of requests: do strict budgets count the call, null if it is not reserved; does any budget. */
@@ -101,15 +132,19 @@ export const reservationWriter: SetWriter<CallToDecide, Reserved> = {
   },
 };
 
-/** Writes one reservation, with further statements in a commit of its own. */
-export async function writeReservation(
+/** Writes the reservation of a call elsewhere, with further statements in its commit. Returns false if it doesn't fit. */
+export async function writeElsewhere(
   store: Store,
   call: CallToDecide,
-  more: readonly Statement[] = [],
-): Promise<Reserved> {
-  if (more.length === 0) return await store.writeInSet(reservationWriter, call);
-  const results = await store.write([...reservationWriter.toStatements([call]), ...more]);
-  return reservationWriter.toResults(results, [call])[0]!;
+  more: readonly Statement[],
+): Promise<boolean> {
+  const each = { columns: CALL_COLUMNS, rows: [toCallRow(call)] };
+  const results = await store.write([
+    { sql: RESERVE_ELSEWHERE, each },
+    ...more,
+    { sql: "SELECT 1 FROM reservations WHERE reservation_id = ? LIMIT 1", args: [call.reservationId] },
+  ]);
+  return results.at(-1)!.rows.length > 0;
 }
 
 function toReserved([strictness, hasBudget]: SqlValue[]): Reserved {
@@ -146,13 +181,12 @@ FROM each_row v WHERE reservations.reservation_id = v.reservation_id`;
 const RENEW = `UPDATE reservations SET expires_at = ${DATABASE_NOW} + ${RESERVATION_MS}
 WHERE reservation_id IN (SELECT value FROM json_each(?)) AND NOT is_lost`;
 
-// Also those that were made although their commit was reported as failed. What a lost call may have cost stays held in
-// windows that continue; that of the run ends with it.
-const FREE_RUN = [
-  `DELETE FROM reservations WHERE NOT is_lost
-  AND reservation_id IN (SELECT h.reservation_id FROM reservations h WHERE h.scope = 'run ' || ?1)`,
-  "DELETE FROM reservations WHERE scope = 'run ' || ?1",
-];
+// Also those that were made although their commit was reported as failed. What a lost call may have cost, and what is held
+// for one that was sent and is not booked yet, stays held in windows that continue; that of the run ends with it.
+const FREE_RUN = `DELETE FROM reservations WHERE NOT is_lost
+  AND reservation_id IN (SELECT h.reservation_id FROM reservations h WHERE h.scope = 'run ' || ?1)
+  AND reservation_id NOT IN (SELECT value FROM json_each(?2))`;
+const FREE_SCOPE = "DELETE FROM reservations WHERE scope = 'run ' || ?";
 
 /** Returns the statements that free reservations. */
 export function freeStatements(reservationIds: readonly string[]): Statement[] {
@@ -165,7 +199,7 @@ export function freeStatements(reservationIds: readonly string[]): Statement[] {
  * the others.
  */
 export function keepStatements(
-  kept: readonly { reservationId: string; higherNanoUsd?: bigint }[],
+  kept: readonly { reservationId: string; higherNanoUsd: bigint | undefined }[],
 ): Statement[] {
   if (kept.length === 0) return [];
   const higher = kept.flatMap(({ reservationId, higherNanoUsd }) =>
@@ -194,9 +228,12 @@ export function renewStatement(reservationIds: readonly string[]): Statement {
   return { sql: RENEW, args: [JSON.stringify(reservationIds)] };
 }
 
-/** Returns the statements that free all reservations of a run. */
-export function freeRunStatements(runId: string): Statement[] {
-  return FREE_RUN.map((sql) => ({ sql, args: [runId] }));
+/** Returns the statements that free the reservations of a run, without those that are held. */
+export function freeRunStatements(runId: string, held: Iterable<string>): Statement[] {
+  return [
+    { sql: FREE_RUN, args: [runId, JSON.stringify([...held])] },
+    { sql: FREE_SCOPE, args: [runId] },
+  ];
 }
 
 // Only those of the same agent, which have a row of it.
@@ -217,12 +254,13 @@ export function freeReported(reported: readonly ReservedElsewhere[]): Statement[
   return [{ sql: FREE_REPORTED, each: { columns: ["reservation_id", "agent_id"], rows } }];
 }
 
-const FREE_HELD =
-  `DELETE FROM reservations WHERE NOT is_lost AND ${HOLDER} IN (SELECT value FROM json_each(?))`;
+const OF_GONE = `NOT is_lost AND ${HOLDER} IN (SELECT value FROM json_each(?))`;
+const FREE_GONE = `DELETE FROM reservations WHERE NOT is_held AND ${OF_GONE}`;
+const END_LEASES = `UPDATE reservations SET expires_at = 0 WHERE is_held AND ${OF_GONE}`;
 
 /**
- * Frees the reservations of instances that are known to be gone, at once. Reservations of other dead instances, such as
- * those of another host, end with their lease.
+ * Ends the leases of the reservations of instances that are known to be gone, at once: what strict budgets hold stays held,
+ * others are freed. Reservations of other dead instances, such as those of another host, end with their lease.
  */
 export async function freeGoneReservations(
   { store, instanceId }: { store: Store; instanceId: string },
@@ -233,10 +271,11 @@ export async function freeGoneReservations(
   for (const [holder] of rows as [string][]) {
     if (holder !== "" && holder !== instanceId && await store.instances.isGone(holder)) gone.push(holder);
   }
-  if (gone.length > 0) await store.write([{ sql: FREE_HELD, args: [JSON.stringify(gone)] }]);
+  if (gone.length === 0) return;
+  await store.write([FREE_GONE, END_LEASES].map((sql) => ({ sql, args: [JSON.stringify(gone)] })));
 }
 
-const OLD = `FROM reservations WHERE expires_at <= ${DATABASE_NOW}`;
+const OLD = `FROM reservations WHERE expires_at <= ${DATABASE_NOW} AND NOT is_held`;
 
 /** Removes the reservations of dead processes. Any process may do this at any time. */
 export async function sweepReservations(ctx: { store: Store; instanceId: string }): Promise<void> {

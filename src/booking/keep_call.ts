@@ -1,0 +1,189 @@
+import type { Grant } from "../budgets/mod.ts";
+import { messageOf } from "../kernel/errors.ts";
+import { type ModelCall, toCostEvent } from "../ledger/mod.ts";
+import { countSteps } from "../sessions/mod.ts";
+import { checkWritable, ConstraintError } from "../store/mod.ts";
+import { bookLooseCalls } from "./book_call.ts";
+import type { BookingContext } from "./context.ts";
+import type { CallSpool, KeptCall, SpooledCall } from "./spool/mod.ts";
+
+/*
+ * The way of a call that was made and can't be booked: into the spool of this process, and from there into the ledger once
+ * that takes writes again, by this process or a later one. Its reservation stays until then.
+ */
+
+/**
+ * Books a call of `meter()` or the gateway that was made. Resolves once it is durable: in the ledger, or in the spool.
+ *
+ * @throws the reason that it could not be booked, if it could not be spooled either
+ */
+export async function bookMadeCall(ctx: BookingContext, call: ModelCall, grant?: Grant): Promise<void> {
+  try {
+    await bookLooseCalls(ctx, [call], { grant });
+  } catch (error) {
+    await keepCall(ctx, { call, grant }, error);
+  }
+}
+
+/**
+ * Spools a call that was made and could not be booked; resolves once it is on the disk. `isClaimed`: its run may still book
+ * it, and says so by `done()`, or leaves it by `giveUpClaim()`.
+ *
+ * @throws the given reason, if it can't be spooled
+ */
+export async function keepCall(
+  ctx: BookingContext,
+  { call, grant }: { call: ModelCall; grant: Grant | undefined },
+  reason: unknown,
+  { isClaimed = false }: { isClaimed?: boolean } = {},
+): Promise<KeptCall> {
+  ctx.callSpool.isLedgerDown = true;
+  let kept: KeptCall;
+  try {
+    kept = await ctx.callSpool.write({ call, grant });
+  } catch (error) {
+    // The money is spent: a call that is neither in the ledger nor in the spool must at least be in the log.
+    ctx.log.error("A model call was made and could not be booked", {
+      cost_event: toCostEvent(call),
+      reason: messageOf(reason),
+      ...(ctx.callSpool.folder !== null && { not_spooled: messageOf(error) }),
+    });
+    if (grant) await ctx.gate.hold(grant).catch(() => {}); // what a strict budget counts is held in any case
+    throw reason;
+  }
+  kept.isClaimed = isClaimed;
+  if (grant) ctx.gate.keep(grant);
+  ctx.log.warn("A model call was made and waits in the spool until the ledger takes it", {
+    call_id: call.callId,
+    folder: ctx.callSpool.folder,
+    reason: messageOf(reason),
+  });
+  if (!isClaimed) void retry(ctx);
+  return kept;
+}
+
+/** Leaves a call to the spool that its run could not book: it is booked at once if the ledger `hasAnswered`. */
+export async function giveUpClaim(
+  ctx: BookingContext,
+  kept: KeptCall,
+  { hasAnswered }: { hasAnswered: boolean },
+): Promise<void> {
+  kept.isClaimed = false;
+  if (hasAnswered) await bookKept(ctx);
+  void retry(ctx);
+}
+
+/**
+ * Checks that the ledger takes writes, if a call could not be booked before: no further call is made until then.
+ *
+ * @throws {PurserError} `unavailable`
+ */
+export async function requireLedger(ctx: BookingContext): Promise<void> {
+  if (!ctx.callSpool.isLedgerDown) return;
+  await checkWritable(ctx.store);
+  ctx.callSpool.isLedgerDown = false;
+}
+
+/** The pause before the spool is tried again. */
+const RETRY_MS = 1_000;
+
+/** The spools that are being retried; and what was logged of each once: calls that the database refuses, and files of another ledger. */
+const retrying = new WeakSet<object>();
+const logged = new WeakMap<object, Set<string>>();
+
+/** Returns true the first time. */
+function isNew({ callSpool }: BookingContext, what: string): boolean {
+  const known = logged.get(callSpool) ?? new Set();
+  logged.set(callSpool, known);
+  return known.size < known.add(what).size;
+}
+
+/** Books what this process has spooled, once the ledger takes it. */
+async function retry(ctx: BookingContext): Promise<void> {
+  const { callSpool: spool, clock } = ctx;
+  if (retrying.has(spool)) return;
+  retrying.add(spool);
+  while (waitingIn(spool).length > 0 && !spool.stopping.aborted) {
+    await clock.sleep(RETRY_MS, spool.stopping);
+    if (!spool.stopping.aborted) await bookKept(ctx);
+  }
+  retrying.delete(spool);
+}
+
+function waitingIn(spool: CallSpool): KeptCall[] {
+  return spool.kept().filter(({ isClaimed, call }) => !isClaimed && !logged.get(spool)?.has(call.callId));
+}
+
+async function bookKept(ctx: BookingContext): Promise<void> {
+  const booked = await Promise.all(
+    waitingIn(ctx.callSpool).map(async (kept) => {
+      if (!await bookSpooled(ctx, kept)) return false;
+      await kept.done().catch(() => {}); // it would be found in the ledger
+      return true;
+    }),
+  );
+  report(ctx, booked.filter(Boolean).length);
+}
+
+/** Books what dead processes have spooled. Any process may do this at any time. Rejects with nothing: what is left is retried. */
+export async function bookLeftCalls(ctx: BookingContext): Promise<void> {
+  for (const { file, calls, remove } of await ctx.callSpool.readLeft()) {
+    const own = await ofThisLedger(ctx, calls);
+    const booked = await Promise.all(own.map((spooled) => bookSpooled(ctx, spooled)));
+    report(ctx, booked.filter(Boolean).length, file);
+    if (own.length < calls.length && isNew(ctx, file)) {
+      ctx.log.error("A spool has calls of another database that was at the same place", { file });
+    }
+    if (own.length === calls.length && booked.every(Boolean)) await remove();
+  }
+}
+
+/** The ledger that a process has open, by the time of its first migration. */
+export async function readLedgerId(store: BookingContext["store"]): Promise<string | null> {
+  const { rows } = await store.read({ sql: "SELECT min(applied_at) FROM purser_migrations" });
+  return rows[0]?.[0] == null ? null : String(rows[0][0]);
+}
+
+/** Leaves out the calls of another ledger that was at the same place. */
+async function ofThisLedger(
+  ctx: BookingContext,
+  calls: readonly SpooledCall[],
+): Promise<readonly SpooledCall[]> {
+  if (calls.length === 0) return calls;
+  const id = await readLedgerId(ctx.store);
+  return calls.filter(({ ledger }) => ledger === null || ledger === id);
+}
+
+/** Books a spooled call under its own id and time, unless it is in the ledger already. Returns false if that was not possible. */
+async function bookSpooled(ctx: BookingContext, { call, grant }: SpooledCall): Promise<boolean> {
+  try {
+    await bookLooseCalls(ctx, [call], { grant: grant && { ...grant, hasNext: false } });
+    ctx.callSpool.isLedgerDown = false;
+    if (call.runId !== null) await countSteps(ctx, call.runId).catch(() => {});
+    return true;
+  } catch (error) {
+    if (!(error instanceof ConstraintError)) return false;
+    const isBooked = await isInLedger(ctx, call.callId).catch(() => undefined);
+    // Its first commit has settled the reservation, too.
+    if (isBooked && grant) ctx.gate.booked(grant, false, call.costNanoUsd);
+    if (isBooked === false) reportRefused(ctx, call, error);
+    return isBooked === true;
+  }
+}
+
+/** Logs a call that the database refuses; it stays in the spool. */
+function reportRefused(ctx: BookingContext, call: ModelCall, error: unknown): void {
+  if (!isNew(ctx, call.callId)) return;
+  ctx.log.error("A call in the spool is refused by the database", {
+    cost_event: toCostEvent(call),
+    reason: messageOf(error),
+  });
+}
+
+async function isInLedger({ store }: BookingContext, callId: string): Promise<boolean> {
+  return (await store.read({ sql: "SELECT 1 FROM calls WHERE call_id = ?", args: [callId] })).rows.length > 0;
+}
+
+function report({ log }: BookingContext, calls: number, file?: string): void {
+  if (calls > 0) log.warn("Calls that waited in the spool are booked", { calls, ...(file && { file }) });
+}

@@ -1,0 +1,56 @@
+import { type Grant, isInWindowsOf } from "../budgets/mod.ts";
+import type { PriceBook, PriceQuery, Served } from "../pricing/mod.ts";
+import type { BookingContext } from "./context.ts";
+
+/** The terms of a call that its budgets have let through. */
+export interface AdmittedTerms {
+  /** The time under which it is priced and booked: that at which it is sent. */
+  at: number;
+  grant: Grant | undefined;
+  /** Bounded and billed by one book, so that an update of the prices meanwhile breaks no bound. */
+  prices: PriceBook;
+}
+
+/** The model of a call and the service that it asks for, by whose price it is decided. */
+type Asked = Omit<PriceQuery, "at"> & Served;
+
+/** A call is admitted at most so often: only a clock that jumps by itself needs more. */
+const MAX_ATTEMPTS = 20;
+
+/** Returns the prices in use, which no update changes. */
+export function pricesNow({ prices }: Pick<BookingContext, "prices">): PriceBook {
+  return prices.current?.() ?? prices;
+}
+
+/**
+ * Admits a call and sends it. Between the two, in which the commit of its reservation may have waited, the price may have
+ * changed, or another window begun: then it is admitted anew. `send` is called in the same turn of the event loop in which
+ * that is checked, and has to send the request in it.
+ */
+export async function sendAdmitted<T>(
+  ctx: BookingContext,
+  asked: Asked,
+  admit: () => Promise<AdmittedTerms>,
+  send: (terms: AdmittedTerms) => Promise<T>,
+): Promise<T> {
+  for (let attempt = 1;; attempt++) {
+    const admitted = await admit();
+    const now = ctx.clock.now();
+    if (attempt === MAX_ATTEMPTS || isStillRight(ctx, asked, admitted, now)) {
+      return await send({ ...admitted, at: now, prices: pricesNow(ctx) });
+    }
+    if (admitted.grant) await ctx.gate.release(admitted.grant);
+  }
+}
+
+/** Returns whether a call that was admitted costs and counts as it would if it were admitted now. */
+function isStillRight(
+  ctx: BookingContext,
+  asked: Asked,
+  { at, grant, prices }: AdmittedTerms,
+  now: number,
+): boolean {
+  const ratesAt = (time: number) => prices.rates(prices.located({ ...asked, at: time }));
+  const isSamePrice = pricesNow(ctx) === prices && (now === at || ratesAt(now) === ratesAt(at));
+  return isSamePrice && (!grant || isInWindowsOf(grant.reservedAt, now));
+}

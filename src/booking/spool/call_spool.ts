@@ -1,0 +1,183 @@
+import { basename, join } from "node:path";
+import type { DatabaseAddress } from "../../kernel/database_url.ts";
+import { sha256Hex } from "../../kernel/encoding.ts";
+import { files } from "../../kernel/files/files.ts";
+import { messageOf } from "../../kernel/errors.ts";
+import { systemReason } from "../../kernel/system_errors.ts";
+import { createInstanceLocks, type InstanceLocks } from "../../store/mod.ts";
+import type { SpoolFile } from "./spool_file.ts";
+import { encodeSpooled, type SpooledCall } from "./spooled_call.ts";
+import type { CallSpool, KeptCall, LeftSpool, SpoolOptions } from "./mod.ts";
+
+const SUFFIX = ".spool";
+
+/** The room that is kept ahead: for calls of their usual size that are in progress, and for some larger ones. */
+const BYTES_PER_CALL = 2 * 1024;
+const SPARE_BYTES = 64 * 1024;
+
+const ATTEMPTS = 3;
+
+/**
+ * Returns the folder in which the processes of this machine spool the calls of a database: of its own in `folder`; without
+ * one beside a local file, and none for a server.
+ */
+export async function folderOf(
+  database: DatabaseAddress,
+  folder: string | undefined,
+): Promise<string | undefined> {
+  if (database.kind === "memory") return undefined;
+  // Through all links, so that each process finds the same.
+  const path = database.kind === "file" ? await files.realPath(database.path) : undefined;
+  if (folder === undefined) return path && `${path}-spool`;
+  const { host, hostname, pathname } = new URL(database.kind === "file" ? "file:" : database.url);
+  const hash = await sha256Hex(path ?? host + pathname.replace(/\/$/, ""));
+  return join(folder, `${path ? basename(path) : hostname}-${hash.slice(0, 12)}`);
+}
+
+/**
+ * Creates the spool of a process in a folder of its database: a file of its own, made with the first call, and locked for as
+ * long as the process lives.
+ */
+export function createCallSpool(
+  { folder, log, scrub, readLedger }: Omit<SpoolOptions, "database" | "folder"> & { folder: string },
+): CallSpool {
+  // Other files of the folder may be of processes on whose ids nobody has a say.
+  const id = `spool_${crypto.randomUUID().replaceAll("-", "")}`;
+  const path = join(folder, `${id}${SUFFIX}`);
+  let loadingLocks: Promise<InstanceLocks> | undefined;
+  const locks = () => loadingLocks ??= createInstanceLocks(join(folder, "spool"));
+  const lockOf = (other: string) => join(folder, `spool-instance-${other}`);
+  const kept = new Set<KeptCall>();
+  const unreadable = new Set<string>();
+  let opening: Promise<SpoolFile> | undefined;
+  let file: SpoolFile | undefined;
+  let growing: Promise<void> | undefined;
+  let ledger: Promise<string | null> | undefined;
+  const stopping = new AbortController();
+
+  function open(): Promise<SpoolFile> {
+    return opening ??= create().then((created) => file = created).catch((error) => {
+      opening = undefined; // it may be possible later
+      throw error;
+    });
+  }
+
+  async function create(): Promise<SpoolFile> {
+    ledger ??= readLedger().catch(() => null);
+    await takeLock();
+    const { SpoolFile } = await import("./spool_file.ts");
+    const created = await SpoolFile.create(path);
+    await files.syncFolder(folder);
+    return created;
+  }
+
+  /** Before the file is made: one without a lock is that of a dead process. */
+  async function takeLock(): Promise<void> {
+    for (let attempts = 1;; attempts++) {
+      await files.makeFolder(folder);
+      if (await (await locks()).hold(id)) return;
+      await closeLocks();
+      // Another process may have removed the folder, which was empty.
+      if (attempts === ATTEMPTS) throw new Error("no lock can be made there");
+    }
+  }
+
+  async function closeLocks(): Promise<void> {
+    const closing = loadingLocks;
+    loadingLocks = undefined;
+    await (await closing)?.close();
+  }
+
+  const spool: CallSpool = {
+    folder,
+    isLedgerDown: false,
+    stopping: stopping.signal,
+
+    prepare(callsInProgress = 1) {
+      const wanted = SPARE_BYTES + callsInProgress * BYTES_PER_CALL;
+      if (growing || (file && file.freeBytes >= wanted)) return;
+      growing = open().then((opened) => opened.reserve(wanted)).catch((error) => {
+        log.warn("Calls that can't be booked can't be spooled either", {
+          folder,
+          reason: systemReason(error),
+        });
+      });
+      // Where it fails it is not tried for every call.
+      void growing.then(() => file && file.freeBytes >= wanted && (growing = undefined));
+    },
+
+    async write({ call, grant }) {
+      const opened = await open();
+      const spooled = { ledger: await ledger!, call, grant };
+      const content = new TextEncoder().encode(scrub(encodeSpooled(spooled)));
+      const position = await opened.append(content);
+      const one: KeptCall = {
+        ...spooled,
+        isClaimed: false,
+        async done() {
+          kept.delete(one);
+          await opened.markDone(position);
+          if (kept.size === 0) await opened.clear();
+        },
+      };
+      kept.add(one);
+      return one;
+    },
+
+    kept: () => [...kept],
+
+    async readLeft() {
+      const names = await files.list(folder).catch((): string[] => []);
+      const left: LeftSpool[] = [];
+      for (const name of names) {
+        if (!name.endsWith(SUFFIX) || name === basename(path)) continue;
+        const other = name.slice(0, -SUFFIX.length);
+        const isGone = await (await locks()).isGone(other) ||
+          await files.stampOf(lockOf(other)) === undefined;
+        if (isGone) left.push(...await readOne(name));
+      }
+      if (names.length > 0) await (await locks()).removeStale((other) => names.includes(other + SUFFIX));
+      return left;
+    },
+
+    async close() {
+      stopping.abort();
+      await growing;
+      const opened = await opening?.catch(() => undefined);
+      await opened?.close();
+      if (opened && kept.size === 0) await files.remove(path).catch(() => {});
+      await closeLocks();
+      await files.removeEmptyFolder(folder).catch(() => {}); // others may use it, and it may not be there
+    },
+  };
+  return spool;
+
+  async function readOne(name: string): Promise<LeftSpool[]> {
+    const source = join(folder, name);
+    const calls: SpooledCall[] = [];
+    try {
+      const [{ readRecords }, { decodeSpooled }] = await Promise.all([
+        import("./spool_file.ts"),
+        import("./decode_spooled.ts"),
+      ]);
+      for (const { content } of readRecords(await files.readBytes(source))) {
+        calls.push(decodeSpooled(new TextDecoder().decode(content)));
+      }
+    } catch (error) {
+      if (await files.stampOf(source) === undefined) return []; // another process has booked its calls
+      if (!unreadable.has(source)) {
+        log.error("A spool of calls can't be read", { file: source, reason: messageOf(error) });
+      }
+      unreadable.add(source);
+      return [];
+    }
+    return [{
+      file: source,
+      calls,
+      async remove() {
+        await files.remove(source).catch(() => {}); // another process may have done so
+        await (await locks()).removeStale((other) => other + SUFFIX !== name);
+      },
+    }];
+  }
+}

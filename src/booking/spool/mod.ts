@@ -1,0 +1,75 @@
+/** The spool: calls that were made and could not be booked, on the disk of this machine until the ledger takes them. */
+import type { DatabaseAddress } from "../../kernel/database_url.ts";
+import type { Log } from "../../kernel/log.ts";
+import type { SpooledCall } from "./spooled_call.ts";
+
+export type { SpooledCall } from "./spooled_call.ts";
+
+/** A call in the spool of this process. */
+export interface KeptCall extends SpooledCall {
+  /** True while its run may still book it with its messages: it is left to that. */
+  isClaimed: boolean;
+  /** Marks it as booked. */
+  done(): Promise<void>;
+}
+
+/** The spool of a process that has ended. */
+export interface LeftSpool {
+  file: string;
+  calls: readonly SpooledCall[];
+  /** Removes it, once its calls are booked. */
+  remove(): Promise<void>;
+}
+
+/** The spool of a process. */
+export interface CallSpool {
+  /** The folder that the processes of this machine share for a database; null where nothing is spooled. */
+  readonly folder: string | null;
+  /** True once a call could not be booked: no further call is made until the ledger takes writes again. */
+  isLedgerDown: boolean;
+  /** Aborts when the process closes it. */
+  readonly stopping: AbortSignal;
+  /** Makes room in the background, before a call is sent. */
+  prepare(callsInProgress?: number): void;
+  /** Writes a call; resolves once it is on the disk. Rejects where that is not possible. */
+  write(spooled: Pick<SpooledCall, "call" | "grant">): Promise<KeptCall>;
+  /** Returns the calls that this process has spooled and not booked yet, oldest first. */
+  kept(): KeptCall[];
+  /** Reads the spools that dead processes have left. */
+  readLeft(): Promise<LeftSpool[]>;
+  /** Closes the file; it stays where calls wait in it. */
+  close(): Promise<void>;
+}
+
+/** The options of a spool. */
+export interface SpoolOptions {
+  database: DatabaseAddress;
+  /** The folder of the setting; see `folderOf()`. */
+  folder: string | undefined;
+  log: Log;
+  /** Removes secrets from a record, as from everything that is stored. */
+  scrub: (text: string) => string;
+  /** Identifies the ledger, so that no other one at the same place gets its calls. */
+  readLedger: () => Promise<string | null>;
+}
+
+/** Opens the spool of a process. Nothing is written before its first call. */
+export async function openCallSpool({ database, folder, ...options }: SpoolOptions): Promise<CallSpool> {
+  const { createCallSpool, folderOf } = await import("./call_spool.ts"); // an edge has no files
+  const own = await folderOf(database, folder);
+  return own === undefined ? noSpool() : createCallSpool({ folder: own, ...options });
+}
+
+/** Returns the spool of a process without files: what can't be booked is held in its budgets and logged. */
+export function noSpool(): CallSpool {
+  return {
+    folder: null,
+    isLedgerDown: false,
+    stopping: AbortSignal.abort(),
+    prepare() {},
+    write: () => Promise.reject(new Error("nothing is spooled here")),
+    kept: () => [],
+    readLeft: () => Promise.resolve([]),
+    close: () => Promise.resolve(),
+  };
+}

@@ -1,0 +1,174 @@
+import type { Context } from "hono";
+import { getBudget, listRaises, listReleases, raiseBudget, releaseHolds } from "../../budgets/mod.ts";
+import { BudgetId } from "../../contract/budgets/budgets.ts";
+import { BudgetRaise, BudgetRaiseBody } from "../../contract/budgets/budget_raises.ts";
+import { BudgetRelease, BudgetReleaseBody } from "../../contract/budgets/budget_releases.ts";
+import { headers } from "../../contract/headers.ts";
+import { PAGE_SIZES } from "../../contract/limits.ts";
+import { settleClaim } from "../../keys/idempotency/mod.ts";
+import type { Core } from "../../service/mod.ts";
+import { createRoute, z } from "../create_route.ts";
+import { isTimePosition, pageOf, readCursor, type TimePosition } from "../cursors.ts";
+import { readerOf } from "../middleware/agent_reach.ts";
+import { checkKeyItself } from "../middleware/authorize.ts";
+import { answerOnce, fingerprintOf, IDEMPOTENCY_KEY } from "../middleware/idempotency.ts";
+import { type ApiEnv, principalOf } from "../middleware/principal.ts";
+import { page, pageQuery } from "../pagination.ts";
+import { BODY_CODES, problems } from "../problem_responses.ts";
+import { json, jsonBody, optionalHeaders } from "../route_parts.ts";
+import { createRouter } from "../router.ts";
+
+/* Raises and releases of a budget; `./budgets.ts` mounts them. */
+
+const params = z.object({ budget_id: BudgetId });
+
+const raise = createRoute({
+  method: "post",
+  path: "/budgets/{budget_id}/raises",
+  scopes: ["admin"],
+  operationId: "raiseBudget",
+  summary: "Raise the limit of a budget for a time",
+  description:
+    "Raises add up. They are kept with the API key that made them, and can't be changed or taken back.",
+  tags: ["budgets"],
+  request: {
+    params,
+    ...optionalHeaders(IDEMPOTENCY_KEY),
+    body: jsonBody(BudgetRaiseBody, { extra_usd: 20, reason: "Release" }),
+  },
+  responses: {
+    201: { ...json(BudgetRaise, "The raise"), headers: headers("Location", "Idempotency-Replayed") },
+    ...problems("invalid", "not_found", "conflict", "idempotency_mismatch", ...BODY_CODES),
+  },
+});
+
+const raises = createRoute({
+  method: "get",
+  path: "/budgets/{budget_id}/raises",
+  scopes: ["read"],
+  agentCheck: "handler",
+  operationId: "listBudgetRaises",
+  summary: "List the raises of a budget, also those that have ended",
+  tags: ["budgets"],
+  request: { params, query: z.strictObject(pageQuery(PAGE_SIZES.raises)) },
+  responses: {
+    200: page(z.array(BudgetRaise), "Raises, newest first"),
+    ...problems("invalid", "not_found"),
+  },
+});
+
+const release = createRoute({
+  method: "post",
+  path: "/budgets/{budget_id}/releases",
+  scopes: ["admin"],
+  operationId: "releaseBudget",
+  summary: "Release what a strict budget holds for calls that are not in progress",
+  description:
+    "For calls that the provider has not billed: see `holds` of the budget. A reservation is released in all budgets that " +
+    "count it. A call of it that is booked later counts in full. Releases are kept with the API key that made them.",
+  tags: ["budgets"],
+  request: {
+    params,
+    ...optionalHeaders(IDEMPOTENCY_KEY),
+    body: jsonBody(BudgetReleaseBody, { reason: "Not on the provider's bill" }),
+  },
+  responses: {
+    201: { ...json(BudgetRelease, "The release"), headers: headers("Location", "Idempotency-Replayed") },
+    ...problems("invalid", "not_found", "conflict", "idempotency_mismatch", ...BODY_CODES),
+  },
+});
+
+const releases = createRoute({
+  method: "get",
+  path: "/budgets/{budget_id}/releases",
+  scopes: ["read"],
+  agentCheck: "handler",
+  operationId: "listBudgetReleases",
+  summary: "List what was released of a strict budget",
+  tags: ["budgets"],
+  request: { params, query: z.strictObject(pageQuery(PAGE_SIZES.releases)) },
+  responses: {
+    200: page(z.array(BudgetRelease), "Releases, newest first"),
+    ...problems("invalid", "not_found"),
+  },
+});
+
+export const keyIdOf = (c: Pick<Context<ApiEnv>, "env">) => principalOf(c)?.keyId ?? null;
+
+/** Refuses a session of the dashboard that would change what keys may spend. Throws `not_found`, too. */
+export async function checkLimitOfKeys(c: Context<ApiEnv>, core: Core, budgetId: string): Promise<void> {
+  const principal = principalOf(c);
+  if (principal?.webSession === undefined) return;
+  const { key_id, each } = await getBudget(core, budgetId, readerOf(c));
+  if (key_id !== null || each === "key") checkKeyItself(principal, "change the limit of a key");
+}
+
+/** Returns the routes of raises and releases. */
+export function createRaiseRoutes(core: Core) {
+  return createRouter()
+    .openapi(raise, async (c) => {
+      const { budget_id } = c.req.valid("param");
+      await checkLimitOfKeys(c, core, budget_id);
+      const body = c.req.valid("json");
+      const raise = await answerOnce(
+        c,
+        core,
+        () => fingerprintOf([budget_id, body]),
+        (claim) =>
+          raiseBudget(core, budget_id, body, {
+            keyId: keyIdOf(c),
+            settle: (raise) =>
+              claim
+                ? settleClaim(claim, {
+                  sql: "SELECT ?1 WHERE EXISTS (SELECT 1 FROM budget_raises WHERE raise_id = ?2)",
+                  args: [JSON.stringify(raise), raise.raise_id],
+                })
+                : [],
+          }),
+      );
+      c.header("location", `/budgets/${budget_id}/raises`);
+      return c.json(raise, 201);
+    })
+    .openapi(raises, async (c) => {
+      const { limit, cursor } = c.req.valid("query");
+      const position = readCursor(cursor, isTimePosition);
+      const raises = await listRaises(core, c.req.valid("param").budget_id, {
+        reader: readerOf(c),
+        before: position && { createdAt: position[0], raiseId: position[1] },
+        limit,
+      });
+      const positionOf = (last: BudgetRaise): TimePosition => [Date.parse(last.created_at), last.raise_id];
+      return c.json(pageOf(c, raises, positionOf, raises.length === limit), 200);
+    })
+    .openapi(release, async (c) => {
+      const { budget_id } = c.req.valid("param");
+      await checkLimitOfKeys(c, core, budget_id);
+      const body = c.req.valid("json");
+      const release = await answerOnce(
+        c,
+        core,
+        () => fingerprintOf([budget_id, body]),
+        (claim) =>
+          releaseHolds(core, budget_id, body, {
+            keyId: keyIdOf(c),
+            settle: (release) =>
+              claim ? settleClaim(claim, { sql: "?1", args: [JSON.stringify(release)] }) : [],
+          }),
+      );
+      c.header("location", `/budgets/${budget_id}/releases`);
+      return c.json(release, 201);
+    })
+    .openapi(releases, async (c) => {
+      const { limit, cursor } = c.req.valid("query");
+      const position = readCursor(cursor, isTimePosition);
+      const releases = await listReleases(core, c.req.valid("param").budget_id, {
+        reader: readerOf(c),
+        before: position && { createdAt: position[0], releaseId: position[1] },
+        limit,
+      });
+      const positionOf = (
+        last: BudgetRelease,
+      ): TimePosition => [Date.parse(last.created_at), last.release_id];
+      return c.json(pageOf(c, releases, positionOf, releases.length === limit), 200);
+    });
+}
