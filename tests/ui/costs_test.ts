@@ -260,6 +260,12 @@ testDashboard("the costs in the dashboard", { clock: fixedClock(NOW) }, {
       await rows.first().waitFor();
       if (first) assert.equal((await rowsOf(opened, `Costs by ${by}`))[0]!.at(-1), first, by);
     }
+    await page.goto(`${dashboard.url}/ui/costs?from=2026-11-20&to=2026-11-21`);
+    await page.getByText("No calls on 2026-11-20 (UTC)").first().waitFor();
+    await page.getByLabel("Group by", { exact: true }).selectOption("By tag");
+    await page.locator(".toast", { hasText: "No call of this span has a tag" }).waitFor();
+    assert.equal(await page.getByLabel("Group by", { exact: true }).inputValue(), "");
+    await page.goto(`${dashboard.url}/ui/costs?span=all`);
     await page.getByLabel("Group by", { exact: true }).selectOption("By tag");
     await page.waitForURL(/by=tag%3Acustomer/);
     const byTag = "Costs by tag customer";

@@ -136,5 +136,7 @@ testDashboard("names", {}, {
     await page.goto(`${dashboard.url}/ui/budgets/${ids.Everything}`);
     await page.getByRole("heading", { name: "Budget: Everything" }).waitFor();
     assert.equal(await statOf(page, "Left"), "hidden");
+    await page.goto(`${dashboard.url}/ui/`);
+    assert.equal(await statOf(page, "Closest to its limit"), "Everything | Near; what is spent is hidden");
   },
 });

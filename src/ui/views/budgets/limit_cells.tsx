@@ -32,6 +32,14 @@ export function noAmount({ kind }: Pick<Limit, "kind">): string {
   return kind === "budget" ? "hidden" : "nothing yet";
 }
 
+/** Returns true if the amounts are hidden, so that the state is all that is known. */
+const isHidden = ({ kind, spent }: Limit) => kind === "budget" && spent === null;
+
+/** Returns the used part of a limit as a percentage, or its state where that is all that is known. */
+export function usedPart(limit: Limit): string {
+  return isHidden(limit) ? STATES[limit.state].text : percent(limit.share);
+}
+
 /** Says that a limit names something of which there is nothing here, and what may be meant. */
 export function UnknownNote({ unknown }: { unknown: UnknownName | undefined }) {
   if (unknown === undefined) return null;
@@ -66,7 +74,7 @@ export function LimitMeter({ limit, marks }: { limit: Limit; marks?: readonly nu
           </span>
           {raised > 0 && <Amount usd={raised} name="raised" />}
         </span>
-        <span class={`limit-share ${state}`}>{isHidden(limit) ? STATES[state].text : percent(share)}</span>
+        <span class={`limit-share ${state}`}>{usedPart(limit)}</span>
       </div>
       <Meter
         spent={isHidden(limit) ? share : spent ?? 0}
@@ -88,9 +96,6 @@ function Amount({ usd, name }: { usd: number; name: string }) {
     </>
   );
 }
-
-/** Returns true if the amounts are hidden, so that the state is all that is known. */
-const isHidden = ({ kind, spent }: Limit) => kind === "budget" && spent === null;
 
 /** Says a limit in words, for readers that don't see its meter. */
 function describe(of: Limit): string {

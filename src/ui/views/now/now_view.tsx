@@ -12,7 +12,8 @@ import { Loaded } from "../../parts/loaded.tsx";
 import { Money } from "../../parts/money.tsx";
 import { Text } from "../../parts/text.tsx";
 import { Time } from "../../parts/time.tsx";
-import type { Limit } from "../budgets/limit.ts";
+import { byShare, type Limit } from "../budgets/limit.ts";
+import { usedPart } from "../budgets/limit_cells.tsx";
 import { limitOfBudget } from "../budgets/limit_of_budget.ts";
 import { limitOfRule } from "../budgets/limit_of_rule.ts";
 import { nextStopOf, stoppedBy } from "../budgets/next_stop.tsx";
@@ -100,12 +101,27 @@ function Summary({ state, span, sum, limits }: {
   );
 }
 
-/** The budget that stops calls next, or those that do at present. */
+/** The budget that stops calls next, or those that do at present, or the one that is closest to its limit. */
 function NextStopStat({ limits }: { limits: readonly Limit[] }) {
   const [stopped] = stoppedBy(limits);
   const next = nextStopOf(limits);
   const shown = stopped ?? next;
   if (!shown) {
+    const [closest] = byShare(limits.filter(({ enabled, stops }) => enabled && stops));
+    if (closest) {
+      return (
+        <Stat
+          label="Closest to its limit"
+          note={closest.spent === null
+            ? `${usedPart(closest)}; what is spent is hidden`
+            : `${usedPart(closest)} used${closest.usdPerHour === null ? "" : ", not reached at this pace"}`}
+        >
+          <Link href={closest.href}>
+            <Text>{closest.name}</Text>
+          </Link>
+        </Stat>
+      );
+    }
     return (
       <Stat label="Stops next">
         <Link href={budgetsHref()}>No budget</Link>
