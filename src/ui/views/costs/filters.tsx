@@ -7,7 +7,7 @@ import { apiPath, hrefWith, setQuery, useRoute } from "../../hooks/route.ts";
 import { Link } from "../../parts/link.tsx";
 import { describeSpan } from "../spans/utc_days.ts";
 import { keyOf, nameOf } from "./group.tsx";
-import { type Filter, FILTERS, filtersOf } from "./scope.ts";
+import { type Filter, FILTERS, filtersOf, tagsWith } from "./scope.ts";
 
 const NAMES: Readonly<Record<Filter, string>> = {
   agent_id: "Agent",
@@ -28,22 +28,19 @@ const HINTS: Readonly<Record<Filter, string>> = {
 /** The filters that are set, each with a link that removes it, and a form for another one. */
 export function CostFilters({ hasSpan }: { hasSpan: boolean }) {
   const { query } = useRoute();
-  const set = filtersOf(query);
-  const keyName = useKeyName(set.key_id);
+  const keyName = useKeyName(query.get("key_id") ?? undefined);
   const span = hasSpan && describeSpan(query.get("from") || undefined, query.get("to") || undefined);
   return (
     <div class="cost-filters">
       {span && <Chip name="Span" value={span} href={hrefWith({ from: undefined, to: undefined })} />}
-      {FILTERS.map((name) =>
-        set[name] !== undefined && (
-          <Chip
-            key={name}
-            name={NAMES[name]}
-            value={name === "key_id" ? keyName : set[name]}
-            href={hrefWith({ [name]: undefined })}
-          />
-        )
-      )}
+      {filtersOf(query).map(([name, value]) => (
+        <Chip
+          key={name + value}
+          name={NAMES[name]}
+          value={name === "key_id" ? keyName : value}
+          href={hrefWith({ [name]: query.getAll(name).filter((other) => other !== value) })}
+        />
+      ))}
       <AddFilter />
     </div>
   );
@@ -71,8 +68,9 @@ function AddFilter() {
   const list = useId();
   const add = (event: SubmitEvent) => {
     event.preventDefault();
-    if (value.trim() === "") return;
-    setQuery({ [name]: value.trim() });
+    const text = value.trim();
+    if (text === "") return;
+    setQuery({ [name]: name === "tag" ? tagsWith(text) : text });
     setValue("");
     setOpen(false);
   };

@@ -5,7 +5,7 @@ import { escapeText } from "../../../kernel/text.ts";
 import { hrefWith, type QueryChange, uiPath } from "../../hooks/route.ts";
 import { Link } from "../../parts/link.tsx";
 import { runsHref } from "../links.ts";
-import { hrefTo } from "./scope.ts";
+import { hrefTo, tagsWith } from "./scope.ts";
 import { timeOf } from "../spans/utc_days.ts";
 
 /** The groups of a report with their names on the screen. */
@@ -75,10 +75,9 @@ export function hrefOf(row: CostRow, group: string): string | undefined {
 /** Returns the filter that selects the calls of a model, a provider, an agent, a key or a tag; undefined where there is none. */
 export function filterOf(row: CostRow, group: string): QueryChange | undefined {
   if (group.startsWith("tag:")) {
-    // One tag is a filter at most: another value would take the place of the one that the row is within.
-    return row.tag_value == null || new URLSearchParams(location.search).has("tag")
+    return row.tag_value == null
       ? undefined
-      : { tag: `${group.slice("tag:".length)}:${row.tag_value}` };
+      : { tag: tagsWith(`${group.slice("tag:".length)}:${row.tag_value}`) };
   }
   if (group === "model") return { model: nameOf(row, group) };
   if (group === "key") return row.key_id == null ? undefined : { key_id: row.key_id };
