@@ -164,7 +164,10 @@ testDashboard("the sessions in the dashboard", {
       await page.getByText("1 session", { exact: true }).waitFor();
       await page.getByRole("link", { name: "mixed" }).waitFor();
     }
-    await search.fill("globex nobody");
+    await search.fill("globex ");
+    await page.waitForURL((url) => url.searchParams.get("search") === "globex");
+    assert.equal(await search.inputValue(), "globex ");
+    await search.pressSequentially("nobody");
     await page.getByText("No session matches").waitFor();
     await search.fill("");
     await page.getByRole("link", { name: "second" }).waitFor();

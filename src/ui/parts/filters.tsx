@@ -66,7 +66,8 @@ export function Search({ name, label, hint }: { name: string; label: string; hin
   const value = query.get(name) ?? "";
   const [typed, setTyped] = useState(value);
   const cancel = useRef(() => {});
-  useEffect(() => setTyped(value), [value]);
+  // A blank at the end is the start of another word.
+  useEffect(() => setTyped((typed) => typed.trim() === value ? typed : value), [value]);
   useEffect(() => () => cancel.current(), []);
   const search = (text: string, milliseconds: number) => {
     cancel.current();

@@ -22,7 +22,7 @@ export const GROUPS = [
 
 /** Returns the name of a group in words: `model`, `tag customer`. */
 export function titleOf(group: string): string {
-  return group.replace(/^tag:/, "tag ");
+  return escapeText(group.replace(/^tag:/, "tag "));
 }
 
 /** Returns the identity of the row of a group: its name, and of an API key its id, since a name may have had several keys. */

@@ -31,7 +31,7 @@ export function GroupSelect({ name, label, choices, all, span: { from, to } }: {
   const keys = useData<TagKey[]>(isTag ? path : undefined);
   const known = keys.value?.map(({ tag_key }) => tag_key) ?? [];
   const current = group.slice(TAG.length + 1);
-  const choose = (value: string) => setQuery({ [name]: value, sort: undefined });
+  const choose = (value: string) => setQuery({ [name]: value });
   const chooseTag = async () => {
     const [first] = (await request<TagKey[]>(path)).value;
     if (first) choose(`${TAG}:${first.tag_key}`);

@@ -13,7 +13,7 @@ export function filtersOf(query: URLSearchParams): [name: Filter, value: string]
 
 /** Returns the tags of the URL, with one of the same key replaced by another, `customer:acme`. */
 export function tagsWith(tag: string): string[] {
-  const key = tag.slice(0, tag.indexOf(":") + 1);
+  const key = `${tag.split(":")[0]}:`;
   const others = new URLSearchParams(location.search).getAll("tag").filter((other) => !other.startsWith(key));
   return [...others, tag];
 }

@@ -1,4 +1,5 @@
 import { DAY_MS, HOUR_MS, startOf } from "../../../kernel/clock.ts";
+import { escapeText } from "../../../kernel/text.ts";
 import { dayOf, describeSpan, monthOf, timeOf, weekOf } from "./utc_days.ts";
 
 /** The spans by their names in the URL; days are of UTC, and weeks begin on Monday. */
@@ -95,7 +96,7 @@ function spanBetween(from: string | undefined, to: string | undefined, now: numb
   const end = to === undefined ? startOf(now, DAY_MS) + DAY_MS : Date.parse(to);
   const length = end - start;
   const isDay = length === DAY_MS && start % DAY_MS === 0;
-  const title = isDay && to !== undefined ? `on ${dayOf(start)} (UTC)` : describeSpan(from, to);
+  const title = isDay && to !== undefined ? `on ${dayOf(start)} (UTC)` : escapeText(describeSpan(from, to));
   // Without a start, or with times that are none, there is no length, and the server says what is wrong.
   if (!(length > 0)) return { title, from, to, before: "", isHourly: false };
   const days = length / DAY_MS;
