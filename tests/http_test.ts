@@ -251,11 +251,23 @@ Deno.test("a closed database is a 503", async () => {
   assert.equal((await purser.api("GET", "/healthz")).status, 200);
 });
 
-Deno.test("HEAD is answered like GET, and / redirects to the docs", async () => {
+Deno.test("HEAD is answered like GET; / leads browsers to the dashboard, and programs to the docs", async () => {
   await using purser = await openTestPurser();
   assert.equal((await purser.fetch("HEAD", "/agents")).status, 200);
-  const { status, headers } = await purser.fetch("GET", "/");
-  assert.deepEqual([status, headers.get("location")], [302, "/docs"]);
+  // Firefox 145, Chrome 143 and Safari 26; then curl, fetch of Node, Python's requests, and a client of the API.
+  const accepts: [accept: string | undefined, status: number, location: string][] = [
+    ["text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8", 303, "/ui/"],
+    ["text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8", 303, "/ui/"],
+    ["*/*", 302, "/docs"],
+    ["application/json", 302, "/docs"],
+    [undefined, 302, "/docs"],
+  ];
+  for (const [accept, status, location] of accepts) {
+    for (const method of ["GET", "HEAD"]) {
+      const answer = await purser.fetch(method, "/", { headers: accept === undefined ? {} : { accept } });
+      assert.deepEqual([answer.status, answer.headers.get("location")], [status, location], accept);
+    }
+  }
 });
 
 Deno.test("a provider's failure and a reached budget are the same errors in the API as in the library", async () => {

@@ -15,6 +15,7 @@ import {
   toCostEvent,
 } from "../src/ledger/mod.ts";
 import { readRunCost } from "./harness/run_cost.ts";
+import { toIso } from "../src/kernel/clock.ts";
 import { createQuery, type Store } from "../src/store/mod.ts";
 import { checkTotals } from "./harness/check_books.ts";
 import { databaseKinds } from "./harness/databases.ts";
@@ -128,7 +129,7 @@ for (const kind of databaseKinds()) {
         withTail.push(rows);
         const seen = rows.map((row) => {
           if (!isEntity(filter)) return row;
-          const { agent_id: _agent, model: _model, ...rest } = row;
+          const { agent_id: _agent, model: _model, first_at: _first, last_at: _last, ...rest } = row;
           return rest;
         });
         assert.deepEqual(
@@ -140,9 +141,14 @@ for (const kind of databaseKinds()) {
           rows.forEach((row, index) => {
             const members = expected[index]!.calls;
             assert.deepEqual(
-              [row.agent_id, row.model],
-              [firstCall(members).agentId, newestCall(members).model],
-              "the agent is that of the first call, the model that of the latest",
+              [row.agent_id, row.model, row.first_at, row.last_at],
+              [
+                firstCall(members).agentId,
+                newestCall(members).model,
+                toIso(firstCall(members).at),
+                toIso(newestCall(members).at),
+              ],
+              "the agent is that of the first call, the model that of the latest, within the span",
             );
           });
         }

@@ -52,6 +52,7 @@ async function fill(purser: TestPurser): Promise<void> {
     call_id,
     agent_id: "a",
     session_id: "s1",
+    tags: { [`key_${call_id.length}`]: "x", team: "a", customer: "b" },
   }));
   assert.equal((await purser.api("POST", "/costs/events", calls)).status, 201);
 }

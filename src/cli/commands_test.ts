@@ -164,6 +164,13 @@ first    helper  completed         6      3      91  $0.0001468  2026-11-21 09:3
       out: /^SESSION.*\nfourth? .*\n$|^SESSION.*\n.*\n$/,
       err: /There are more/,
     },
+    {
+      line: "sessions list --search FIRST",
+      out: `SESSION  AGENT   STATUS     MESSAGES  CALLS  TOKENS        COST  UPDATED (UTC)
+first    helper  completed         6      3      91  $0.0001468  2026-11-21 09:30
+`,
+    },
+    { line: "sessions list --search first --status failed", out: "No session matches\n" },
     { line: "sessions list --limit 0", code: 2, err: /--limit: 0 is not a whole number/ },
     {
       line: "sessions list --agent hepler",
@@ -182,7 +189,7 @@ first    helper  completed         6      3      91  $0.0001468  2026-11-21 09:3
     { line: "cost --json", out: /^\[\{"agent_id":"looper".*\}\]\n$/ },
     {
       line: "cost --by session --limit 1",
-      out: /^SESSION +AGENT +COST +SHARE +CALLS +TOKENS\n.*\nTotal .*\n$/,
+      out: /^SESSION +AGENT +COST +SHARE +CALLS +TOKENS +LAST CALL \(UTC\)\n.*2026-11-21 09:30\nTotal .*\n$/,
       err: /There are more/,
     },
     { line: "cost --by hour", out: /^HOUR \(UTC\) .*\n2026-11-21 09:00 {2}█/ },

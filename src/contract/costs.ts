@@ -43,6 +43,10 @@ export const CostRow = z.object({
     description: "The name of that key; null for the calls without one",
     example: "laptop",
   }),
+  first_at: Time.optional().openapi({
+    description: "Of a session or a run: the time of its first call in the span",
+  }),
+  last_at: Time.optional().openapi({ description: "Of the same: the time of its last call in the span" }),
   hour: Time.optional(),
   day: z.string().optional().openapi({ format: "date", example: "2026-11-21" }),
   tag_key: z.string().optional().openapi({ example: "customer" }),

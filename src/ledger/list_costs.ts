@@ -123,9 +123,14 @@ function tagOf({ groupBy, splitBy }: CostFilter): TagGroup | undefined {
   return [groupBy, splitBy].find(isTag);
 }
 
+/** The columns that sessions and runs have, and no group of another kind. */
+type EntityColumn = "session_id" | "run_id" | "first_at" | "last_at";
+
 /** Returns the columns that identify the groups of a report. */
-export function keyColumnsOf({ groupBy, splitBy }: CostFilter): (KeyColumn | "session_id" | "run_id")[] {
-  if (groupBy === "session" || groupBy === "run") return [`${groupBy}_id`, "agent_id", "model"];
+export function keyColumnsOf({ groupBy, splitBy }: CostFilter): (KeyColumn | EntityColumn)[] {
+  if (groupBy === "session" || groupBy === "run") {
+    return [`${groupBy}_id`, "agent_id", "model", "first_at", "last_at"];
+  }
   return [...new Set([...columnsOf(groupBy), ...splitBy ? columnsOf(splitBy) : []])];
 }
 
@@ -207,6 +212,10 @@ function keyOf(row: Row, filter: CostFilter): Partial<CostRow> {
     ...(tag !== undefined && { tag_key: tagKeyOf(tag)!, tag_value: row.tag_value as string | null }),
     // Rollups have no null in their keys.
     ...(row.key_id !== undefined && { key_id: row.key_id === "" ? null : row.key_id as string }),
+    ...(row.first_at !== undefined && {
+      first_at: toIso(Number(row.first_at)),
+      last_at: toIso(Number(row.last_at)),
+    }),
     ...(row.hour !== undefined && { hour: toIso(Number(row.hour)) }),
     ...(row.day !== undefined && { day: toIso(Number(row.day)).slice(0, 10) }),
   };
@@ -261,7 +270,7 @@ function entityStatement(kind: "session" | "run", filter: CostFilter): Statement
 const selectEntity = (key: string) =>
   `SELECT ${key}, ${textAt("min", "first_at", "agent_id")} AS agent_id, ${
     textAt("max", "last_at", "model")
-  } AS model, ${COUNTER_SUMS}, min(first_at) AS first_at`;
+  } AS model, ${COUNTER_SUMS}, min(first_at) AS first_at, max(last_at) AS last_at`;
 
 const orderOf = (key: string, filter: CostFilter) =>
   `${

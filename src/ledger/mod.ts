@@ -46,5 +46,6 @@ export {
   readCostTotal,
   readStartOfNewest,
 } from "./list_costs.ts";
+export { listTagKeys, MAX_TAGGED_CALLS } from "./tag_keys.ts";
 export type { CostRow } from "../contract/costs.ts";
 export type { StepCost } from "../contract/sessions.ts";

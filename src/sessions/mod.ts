@@ -35,6 +35,7 @@ export {
   readMessages,
   readMessageTexts,
 } from "./read_sessions.ts";
+export { MAX_SEARCHED_SESSIONS, searchSessions } from "./search_sessions.ts";
 export { findRunOwner, findSessionOwner, readOwners } from "./read_owners.ts";
 export { lastEventId, listAllEvents, listSessionEvents } from "./list_events.ts";
 export { countRunning, listRuns, type RunFilter } from "./list_runs.ts";

@@ -16,23 +16,22 @@ import type { SessionMessage } from "./session_message.ts";
 
 const { runs, sessions } = tables;
 
-type ReadContext = Pick<SessionContext, "query"> & {
+export type ReadContext = Pick<SessionContext, "query"> & {
   store: Pick<SessionContext["store"], "read" | "readLong">;
 };
 
-/**
- * Lists sessions, latest first: stored ones, and, unless `isStored`, those that are known from reported calls alone.
- * `before` is the last row of the previous page.
- */
-export async function listSessions(
-  ctx: ReadContext,
-  input: {
-    agentId?: string;
-    limit: number;
-    before?: { updatedAt: number; sessionId: string };
-    isStored?: boolean;
-  },
-): Promise<Session[]> {
+/** A page of the list of sessions. */
+export interface SessionList {
+  agentId?: string;
+  limit: number;
+  /** The last row of the previous page. */
+  before?: { updatedAt: number; sessionId: string };
+  /** Without those that are known from reported calls alone. */
+  isStored?: boolean;
+}
+
+/** Lists sessions, latest first: stored ones, and those that are known from reported calls alone. */
+export async function listSessions(ctx: ReadContext, input: SessionList): Promise<Session[]> {
   const { agentId, before, limit } = input;
   const rows = await ctx.query.select().from(sessions).where(and(
     agentId === undefined ? undefined : eq(sessions.agentId, agentId),

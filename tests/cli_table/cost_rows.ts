@@ -13,6 +13,16 @@ export const COST_ROWS: readonly Row[] = [
   { line: "sessions list", out: /^SESSION .*\nsecond .*\n/ },
   { line: "sessions list --agent helper --limit 1", out: /^SESSION .*\nses_.*\n$/, err: /There are more/ },
   {
+    line: "sessions list --search ECHO --agent helper --status completed",
+    out: /^SESSION .*\nses_.*\nfirst .*\n$/,
+  },
+  { line: "sessions list --search demo:nope", out: /^No session matches\n$/ },
+  {
+    line: "sessions list --search second --json",
+    out: /^\[\{"session_id":"second",[^{]*\{[^{]*\{\}[^{]*\}\]\n$/,
+  },
+  { line: "sessions list --status dead", code: 2, err: /--status: dead is not one of/ },
+  {
     line: "sessions list --agent hlper",
     code: 3,
     err: /^error: Cannot find agent hlper: .*; did you mean helper\?/,

@@ -240,6 +240,7 @@ async function populate(
       model: mark,
       session_id: `loose_${agent}`,
       run_id: `elsewhere_${agent}`,
+      tags: { [`team_${agent}`]: mark },
     },
   ]);
   const history: { alert_id: string; agent_id: string }[] = await expect(200, "GET", "/alerts/history");

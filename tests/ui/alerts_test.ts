@@ -114,9 +114,9 @@ testDashboard("alerts", { alerts }, {
     assert.equal(await statOf(page, "Value"), "$3.00 | spent in the window");
     assert.equal(await statOf(page, "Window"), "UTC day | from 2026-11-01 00:00 UTC");
     assert.deepEqual(await rowsOf(page, "Sessions in the window"), [
-      "ses_researcherresearcher, gpt-5 | 50% | 2 | $1.50",
-      "ses_nightresearcher, gpt-5 | 33% | 1 | $1.00",
-      "ses_supportsupport, house-7b | 17% | 21 without a price | $0.50",
+      "ses_researcherresearcher, gpt-5, last call 2026-11-01 11:55 UTC | 50% | 2 | $1.50",
+      "ses_nightresearcher, gpt-5, last call 2026-11-01 11:59 UTC | 33% | 1 | $1.00",
+      "ses_supportsupport, house-7b, last call 2026-11-01 11:58 UTC | 17% | 21 without a price | $0.50",
     ]);
     assert.deepEqual(await rowsOf(page, "Models in the window"), [
       "openai:gpt-5 | 92% | 3 | $2.75",

@@ -42,7 +42,7 @@ const CALLS = [
   run_id: `run-${call.agent_id}-${index}`,
   input_tokens: 1000,
   output_tokens: 100,
-  tags: { customer: index < 3 ? "acme" : "globex" },
+  tags: { customer: index < 3 ? "acme" : "globex", ...index === 3 && { env: "staging" } },
   ...call,
 }));
 
@@ -133,6 +133,66 @@ testDashboard("the costs in the dashboard", { clock: fixedClock(NOW) }, {
     await page.getByRole("heading", { name: "Spent in the last 7 days" }).waitFor();
   },
 
+  async "yesterday is chosen by its name, and any days by their dates"(dashboard) {
+    await using opened = await open(dashboard, "");
+    const { page } = opened;
+    const first = page.getByLabel("First day (UTC)");
+    const last = page.getByLabel("Last day (UTC)");
+    assert.deepEqual([await first.inputValue(), await last.inputValue()], ["2026-11-19", "2026-11-25"]);
+    await page.getByLabel("Span", { exact: true }).selectOption("Yesterday");
+    await page.getByRole("heading", { name: "Spent yesterday" }).waitFor();
+    assert.match(page.url(), /\?span=yesterday$/);
+    assert.equal(await figure(opened, "Cost"), "1.5");
+    assert.deepEqual([await first.inputValue(), await last.inputValue()], ["2026-11-24", "2026-11-24"]);
+    await page.getByRole("img", { name: /^Cost by hour and model: / }).waitFor();
+
+    await first.fill("2026-11-18");
+    await page.getByRole("heading", { name: "Spent from 2026-11-18 to 2026-11-24" }).waitFor();
+    assert.match(page.url(), /\?from=2026-11-18&to=2026-11-25$/);
+    assert.equal(await figure(opened, "Cost"), "2.5");
+    await last.fill("2026-11-18");
+    await page.getByRole("heading", { name: "Spent on 2026-11-18 (UTC)" }).waitFor();
+    assert.equal(await figure(opened, "Cost"), "1");
+    // A last day before the first one is a span of that day; a date that is being typed changes nothing.
+    await first.fill("2026-11-24");
+    await page.getByRole("heading", { name: "Spent on 2026-11-24 (UTC)" }).waitFor();
+    await first.fill("0002-11-24");
+    assert.match(page.url(), /\?from=2026-11-24&to=2026-11-25$/);
+    await page.getByLabel("Span", { exact: true }).selectOption("All time");
+    await page.getByRole("heading", { name: "Spent in all time" }).waitFor();
+    assert.deepEqual([await first.inputValue(), await last.inputValue()], ["", ""]);
+  },
+
+  async "each bar is a link to its day or hour with the filters of the page, as is each row of its data"(
+    dashboard,
+  ) {
+    await using opened = await open(dashboard, "?agent_id=researcher&span=7d&split=provider");
+    const { page } = opened;
+    const day = "/ui/costs?agent_id=researcher&split=provider&from=2026-11-24&to=2026-11-25";
+    await page.locator(`.chart-links a[href="${day}"]`).waitFor({ state: "attached" });
+    assert.equal(await page.locator(".chart-links a").count(), 7);
+    await page.getByText("Data as a table").click();
+    const row = page.getByRole("region", { name: /: data$/ }).getByRole("link", { name: "2026-11-24" });
+    assert.equal(await row.getAttribute("href"), day);
+    await page.locator(`.chart-links a[href="${day}"]`).click();
+    await page.getByRole("heading", { name: "Spent on 2026-11-24 (UTC)" }).waitFor();
+    await page.getByRole("img", { name: /^Cost by hour and provider: / }).waitFor();
+    // The next questions: against the day before, and which sessions.
+    await page.getByRole("link", { name: "what changed" }).click();
+    await page.getByRole("heading", { name: "On 2026-11-24 (UTC), and the day before" }).waitFor();
+    assert.equal(await figure(opened, "The day before"), "0");
+    await page.getByRole("link", { name: "sessions", exact: true }).click();
+    await page.getByRole("region", { name: "Costs by session" }).waitFor();
+    assert.match(page.url(), /agent_id=researcher&from=2026-11-24&to=2026-11-25&by=session/);
+    assert.deepEqual((await rowsOf(opened, "Costs by session")).map((row) => row.at(-1)), ["1.5"]);
+  },
+
+  async "a chart can be reached by the Tab key in every browser"(dashboard) {
+    await using opened = await open(dashboard, "");
+    const chart = opened.page.getByRole("img", { name: /^Cost by day and model: / });
+    assert.equal(await chart.evaluate((element) => element.getAttributeNS(null, "tabindex")), "0");
+  },
+
   async "a span of up to two days is in hours, named in words, with the local time beside UTC"(dashboard) {
     await using opened = await open(
       dashboard,
@@ -171,6 +231,14 @@ testDashboard("the costs in the dashboard", { clock: fixedClock(NOW) }, {
     ]);
     await page.getByText("Add a filter").click();
     await page.getByLabel("Filter by").selectOption("tag");
+    const suggested = page.locator("datalist option");
+    await page.locator('datalist option[value="customer:"]').waitFor({ state: "attached" });
+    await page.getByLabel("Value of the filter").fill("customer:");
+    await page.locator('datalist option[value="customer:globex"]').waitFor({ state: "attached" });
+    assert.deepEqual(
+      await suggested.evaluateAll((all) => all.map((option) => option.getAttribute("value"))),
+      ["customer:acme", "customer:globex"],
+    );
     await page.getByLabel("Value of the filter").fill("customer:globex");
     await page.getByRole("button", { name: "Apply" }).click();
     await page.getByText("No calls in all time").first().waitFor();
@@ -184,18 +252,51 @@ testDashboard("the costs in the dashboard", { clock: fixedClock(NOW) }, {
     await using opened = await open(dashboard, "?span=all&by=session");
     const { page } = opened;
     await page.getByRole("link", { name: "ses-researcher" }).waitFor();
-    assert.equal((await rowsOf(opened, "Costs by session"))[0]![4], "2.75");
+    assert.equal((await rowsOf(opened, "Costs by session"))[0]![5], "2.75");
+    const [, , , , times] = (await rowsOf(opened, "Costs by session"))[0]!;
+    assert.equal(times, "2026-11-25 09:00 UTCfirst 2026-11-18 09:00 UTC");
     for (
       const [by, first] of [["run", "1.5"], ["key", undefined], ["day", undefined], ["provider", "2.875"]]
     ) {
-      await page.getByLabel("Group by").selectOption(by!);
+      await page.getByLabel("Group by", { exact: true }).selectOption(by!);
       const rows = page.getByRole("region", { name: `Costs by ${by}` }).locator("tbody tr");
       await rows.first().waitFor();
-      if (first) assert.equal((await rowsOf(opened, `Costs by ${by}`))[0]![4], first, by);
+      if (first) assert.equal((await rowsOf(opened, `Costs by ${by}`))[0]!.at(-1), first, by);
     }
-    await page.goto(`${dashboard.url}/ui/costs?span=all&by=tag:customer`);
-    await page.getByRole("region", { name: "Costs by tag:customer" }).waitFor();
-    assert.deepEqual((await rowsOf(opened, "Costs by tag:customer"))[0]!.slice(0, 2), ["acme", "3"]);
+    await page.goto(`${dashboard.url}/ui/costs?from=2026-11-20&to=2026-11-21`);
+    await page.getByText("No calls on 2026-11-20 (UTC)").first().waitFor();
+    await page.getByLabel("Group by", { exact: true }).selectOption("By tag");
+    await page.locator(".toast", { hasText: "No call of this span has a tag" }).waitFor();
+    assert.equal(await page.getByLabel("Group by", { exact: true }).inputValue(), "");
+    await page.goto(`${dashboard.url}/ui/costs?span=all`);
+    await page.getByLabel("Group by", { exact: true }).selectOption("By tag");
+    await page.waitForURL(/by=tag%3Acustomer/);
+    const byTag = "Costs by tag customer";
+    await page.getByRole("region", { name: byTag }).waitFor();
+    assert.deepEqual((await rowsOf(opened, byTag))[0]!.slice(0, 2), ["acme", "3"]);
+    const keys = page.getByLabel("Group by: tag").locator("option");
+    await keys.nth(1).waitFor({ state: "attached" });
+    assert.deepEqual(await keys.allTextContents(), ["customer", "env"]);
+    await page.getByRole("link", { name: "globex" }).click();
+    await page.getByRole("link", { name: "Remove the filter Tag customer:globex" }).waitFor();
+    assert.equal(await figure(opened, "Calls"), "3");
+    // A second tag narrows it down, and another value of the same one takes its place.
+    await page.goto(`${dashboard.url}/ui/costs?span=all&by=tag:env&tag=customer:globex`);
+    await page.getByRole("region", { name: "Costs by tag env" }).getByRole("link", { name: "staging" })
+      .first()
+      .click();
+    await page.getByRole("link", { name: "Remove the filter Tag env:staging" }).waitFor();
+    assert.deepEqual(new URL(page.url()).searchParams.getAll("tag"), ["customer:globex", "env:staging"]);
+    assert.equal(await figure(opened, "Calls"), "1");
+    await page.getByText("Add a filter").click();
+    await page.getByLabel("Filter by").selectOption("tag");
+    await page.getByLabel("Value of the filter").fill("customer:acme");
+    await page.getByRole("button", { name: "Apply" }).click();
+    await page.getByText("No calls in all time").first().waitFor();
+    assert.deepEqual(new URL(page.url()).searchParams.getAll("tag"), ["env:staging", "customer:acme"]);
+    await page.getByRole("link", { name: "Remove the filter Tag env:staging" }).click();
+    await page.getByRole("link", { name: "acme:alpha" }).first().waitFor();
+    assert.equal(await figure(opened, "Calls"), "3");
   },
 
   async "a table downloads as CSV"(dashboard) {
@@ -204,7 +305,7 @@ testDashboard("the costs in the dashboard", { clock: fixedClock(NOW) }, {
   },
 
   async "a week is compared with the one before, and the change has its factors"(dashboard) {
-    await using opened = await open(dashboard, "/compare");
+    await using opened = await open(dashboard, "/compare?span=week");
     const total = await ask(
       dashboard,
       "/costs/total?from=2026-11-23&compare_from=2026-11-16&compare_to=2026-11-18T12:00:00Z",
@@ -227,6 +328,40 @@ testDashboard("the costs in the dashboard", { clock: fixedClock(NOW) }, {
     const agents = await rowsOf(opened, "Costs by agent, compared");
     assert.deepEqual(agents[0], ["researcher", "2", "1", "1.75", "1", "0.75", "+75%"]);
     expectFewRequests(opened);
+  },
+
+  async "any span is compared with the one before, and what moved most is first"(dashboard) {
+    await using opened = await open(dashboard, "/compare?span=today");
+    const { page } = opened;
+    const query = "from=2026-11-25&compare_from=2026-11-24&compare_to=2026-11-24T12:00:00Z";
+    const total = await ask(dashboard, `/costs/total?${query}`);
+    assert.equal(await figure(opened, "Today"), String(total.cost_usd));
+    assert.equal(await figure(opened, "The day before"), "1.5");
+    assert.equal(await figure(opened, "Difference"), String(total.difference_usd));
+    const agents = await rowsOf(opened, "Costs by agent, compared");
+    assert.deepEqual(agents.map(([name, calls, before]) => [name, calls, before]), [
+      ["researcher", "1", "1"],
+      ["support", "3", "0"],
+    ]);
+    assert.deepEqual(agents.map((row) => row.at(-1)), ["−83%", "new"]);
+    await page.getByText("researcher moved most: ").waitFor();
+    await page.getByLabel("Group by", { exact: true }).selectOption("By tag");
+    await page.getByRole("region", { name: "Costs by tag customer, compared" }).waitFor();
+    const tags = await rowsOf(opened, "Costs by tag customer, compared");
+    assert.deepEqual(tags.map((row) => row.slice(0, 3)), [["acme", "1", "1"], ["globex", "3", "0"]]);
+
+    await page.getByLabel("Span", { exact: true }).selectOption("Yesterday");
+    await page.getByRole("heading", { name: "Yesterday, and the day before" }).waitFor();
+    assert.equal(await figure(opened, "Yesterday"), "1.5");
+    await page.goto(`${dashboard.url}/ui/costs/compare?span=all`);
+    await page.getByText("There is no span before the one in all time").waitFor();
+  },
+
+  async "the forecast shows no span, since it is of the month"(dashboard) {
+    await using opened = await open(dashboard, "/forecast?from=2026-11-24&to=2026-11-25&agent_id=support");
+    await opened.page.locator(".chip").first().waitFor();
+    assert.equal(await opened.page.locator(".chip").count(), 1);
+    assert.equal(await opened.page.getByLabel("First day (UTC)").count(), 0);
   },
 
   async "caching has what it saved, and what it could"(dashboard) {
@@ -288,7 +423,9 @@ testDashboard("the costs in the dashboard", { clock: fixedClock(NOW) }, {
     for (const split of ["provider", "tag:customer"]) {
       await using opened = await open(dashboard, `?split=${split}&span=7d`);
       await opened.page.getByText("Data as a table").click();
-      const data = opened.page.getByRole("region", { name: `Cost by day and ${split}: data` });
+      const data = opened.page.getByRole("region", {
+        name: `Cost by day and ${split.replace(":", " ")}: data`,
+      });
       const names = await data.locator("thead th").allTextContents();
       const days = await data.locator("tbody tr").evaluateAll((rows) =>
         rows.map((row) => [...row.querySelectorAll("td")].map((cell) => cell.textContent))

@@ -10,7 +10,7 @@ const PAGES: Readonly<Record<string, string>> = {
   "/ui/?span=all": "1 of 6 calls has no price, 1 is estimated",
   "/ui/costs?span=all": "1 of 6 calls has no price, 1 is estimated",
   "/ui/costs?agent_id=coder": "1 of 2 calls is estimated",
-  "/ui/costs/compare?period=month": "1 of 4 calls has no price",
+  "/ui/costs/compare?span=month": "1 of 4 calls has no price",
   "/ui/costs/caching": "1 of 6 calls has no price, 1 is estimated",
   "/ui/costs/forecast": "1 of 4 calls has no price",
   "/ui/budgets": "1 of 6 calls has no price, 1 is estimated",

@@ -136,7 +136,7 @@ testDashboard("an amount leads to the same amount", {}, {
     for (
       const page of [
         "compare",
-        "compare?period=month&by=model",
+        "compare?span=month&by=model",
         "caching?span=all",
         "forecast?from=2026-10-31",
       ]
@@ -178,7 +178,10 @@ testDashboard("an amount leads to the same amount", {}, {
 
   async "or says what the sum is of where none is the same"(dashboard) {
     await using opened = await openAt(dashboard, `/ui/budgets/${ids.runs}`);
-    assert.match(await statOf(opened.page, "Spent"), /the most, by run run_\w+ and the runs below it$/);
+    assert.match(
+      await statOf(opened.page, "Spent"),
+      /the most of the latest, by run run_\w+ and the runs below it$/,
+    );
     await opened.page.goto(`${dashboard.url}/ui/budgets/rules/${ids["a run"]}`);
     assert.match(await statOf(opened.page, "Value"), /the newest run run_\w+$/);
   },

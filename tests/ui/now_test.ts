@@ -62,6 +62,23 @@ testDashboard("the home page", { fake }, {
     assert.match(page.url(), /\?by=agent$/);
   },
 
+  async "shows yesterday and any days too, in the address, each bar as a link"(dashboard) {
+    await using opened = await openAt(dashboard, "/ui/?by=agent");
+    const { page } = opened;
+    await page.getByLabel("Span", { exact: true }).selectOption("Yesterday");
+    await page.getByRole("region", { name: "Spending yesterday by agent" }).waitFor();
+    assert.match(page.url(), /\?by=agent&span=yesterday$/);
+    assert.deepEqual(await rowsOf(page, "Spending yesterday by agent"), ["coder | 1 | 100% | $3.00"]);
+    assert.equal(await statOf(page, "Spent yesterday"), "$3.00 | 1 call");
+    assert.equal(await page.locator(".chart-links a").count(), 24);
+    await page.getByLabel("First day (UTC)").fill("2026-10-30");
+    await page.getByRole("region", { name: "Spending from 2026-10-30 to 2026-10-31 by agent" }).waitFor();
+    assert.match(page.url(), /from=2026-10-30&to=2026-11-01$/);
+    const bar = "/ui/costs?from=2026-10-31T10%3A00%3A00.000Z&to=2026-10-31T11%3A00%3A00.000Z";
+    await page.locator(`.chart-links a[href="${bar}"]`).click();
+    await page.getByRole("heading", { name: "Spent on 2026-10-31 from 10:00 to 11:00 UTC" }).waitFor();
+  },
+
   async "shows longer spans, of which the server has made the sums"(dashboard) {
     await using opened = await openAt(dashboard, "/ui/?by=agent&span=7d");
     const { page } = opened;

@@ -115,9 +115,9 @@ testDashboard("the sessions in the dashboard", {
     const cost = body.find((session: { session_id: string }) => session.session_id === "second");
     assert.equal(await row.locator("data").getAttribute("value"), String(cost.token_usage.cost_usd));
     await page.getByLabel("Status").selectOption("budget_exceeded");
-    await page.getByText(/^1 of the latest \d sessions$/).waitFor();
+    await page.getByText("1 session", { exact: true }).waitFor();
     await page.getByLabel("Status").selectOption("interrupted");
-    await page.getByText("No session is interrupted").waitFor();
+    await page.getByText("No session matches").waitFor();
     assert.equal(await page.getByRole("table").count(), 0);
     await page.getByRole("link", { name: "Dearest" }).click();
     await page.getByRole("region", { name: "Sessions by cost" }).waitFor();
@@ -129,6 +129,98 @@ testDashboard("the sessions in the dashboard", {
     assert.equal(await page.locator("tbody tr").count(), 1);
     await page.getByRole("link", { name: "second" }).click();
     await page.getByRole("heading", { name: "Session second" }).waitFor();
+  },
+
+  async "sessions are searched by id, agent, model and tag, and the search is in the address"(dashboard) {
+    const call = (index: number, model: string, agent_id = "searcher") => ({
+      call_id: `mixed-${index}`,
+      at: new Date().toISOString(),
+      agent_id,
+      session_id: "mixed",
+      provider: "acme",
+      model,
+      input_tokens: 1_234_567,
+      output_tokens: 123_456,
+      cache_read_tokens: 1_000_000,
+      reasoning_tokens: 100_000,
+      cost_usd: 12.345678,
+      estimated: index === 0,
+      tools: index === 0 ? ["read_diff", "search_web"] : [],
+      tags: { customer: "globex" },
+    });
+    const { status } = await dashboard.purser.api("POST", "/costs/events", [
+      call(0, "a-model-of-a-name-that-is-as-long-as-those-of-some-gateways-20260101"),
+      call(1, "small", "writer"),
+      call(2, "small"),
+      call(3, "medium"),
+    ]);
+    assert.equal(status, 201);
+    await using opened = await open(dashboard, "");
+    const { page } = opened;
+    const search = page.getByLabel("Search sessions");
+    for (const text of ["globex", "customer:GLOBEX", "acme:medium writer", "mixed"]) {
+      await search.fill(text);
+      await page.waitForURL((url) => url.searchParams.get("search") === text);
+      await page.getByText("1 session", { exact: true }).waitFor();
+      await page.getByRole("link", { name: "mixed" }).waitFor();
+    }
+    await search.fill("globex ");
+    await page.waitForURL((url) => url.searchParams.get("search") === "globex");
+    assert.equal(await search.inputValue(), "globex ");
+    await search.pressSequentially("nobody");
+    await page.getByText("No session matches").waitFor();
+    await search.fill("");
+    await page.getByRole("link", { name: "second" }).waitFor();
+    assert.equal(new URL(page.url()).search, "");
+    await changeAddress(page, "/ui/sessions?search=globex&status=failed");
+    await page.getByText("No session matches").waitFor();
+    assert.deepEqual([await search.inputValue(), await page.getByLabel("Status").inputValue()], [
+      "globex",
+      "failed",
+    ]);
+  },
+
+  async "a session of several models says how many, and its calls are a table from 1,024 pixels on"(
+    dashboard,
+  ) {
+    await using opened = await open(dashboard, "/mixed");
+    const { page } = opened;
+    await page.getByText("3 models").click();
+    await page.getByText("acme:medium").first().waitFor();
+    const calls = page.getByRole("region", { name: "Calls of the session" });
+    await calls.waitFor();
+    const isStacked = () => calls.evaluate((box) => box.classList.contains("stacked"));
+    for (const width of [1024, 1100, 1279, 1280, 1440]) {
+      await page.setViewportSize({ width, height: 800 });
+      assert.equal(await isStacked(), false, `${width} pixels`);
+      const cut = await calls.evaluate((box) => box.scrollWidth - box.clientWidth);
+      assert.equal(cut, 0, `${width} pixels`);
+    }
+    await page.setViewportSize({ width: 640, height: 800 });
+    await page.waitForFunction(() => document.querySelector(".table-scroll.stacked") !== null);
+    await page.setViewportSize({ width: 1280, height: 800 });
+    const rows = await calls.locator("tbody tr").allTextContents();
+    assert.match(rows[0]!, /calls read_diff, search_web1,234,567.*estimated/);
+    assert.ok(rows.some((row) => row.includes("acme:smallagent writer")));
+    await expectAccessible(page);
+  },
+
+  async "a call says what its cost leaves out, and which stated cost is not booked"(dashboard) {
+    const call = { provider: "openai", model: "gpt-4o-mini", session_id: "marked", agent_id: "helper" };
+    const usage = { input_tokens: 1_000, output_tokens: 1_000 };
+    const at = new Date().toISOString();
+    const { status } = await dashboard.purser.api("POST", "/costs/events", [
+      { ...call, ...usage, at, call_id: "marked-1", output_audio_tokens: 500 },
+      { ...call, ...usage, at, call_id: "marked-2", cost_usd: 0 },
+    ]);
+    assert.equal(status, 201);
+    const { body: { calls } } = await dashboard.purser.api("GET", "/sessions/marked/costs");
+    assert.deepEqual([calls[0].unpriced_parts, calls[1].stated_cost_usd], [["output_audio_tokens"], 0]);
+    await using opened = await open(dashboard, "/marked");
+    const rows = opened.page.getByRole("region", { name: "Calls of the session" }).locator("tbody tr");
+    await rows.first().getByText("partly priced without output_audio_tokens").waitFor();
+    await rows.nth(1).getByText("not $0 as stated: 0 beside tokens is no bill").waitFor();
+    assert.equal(await rows.nth(1).locator("data").first().getAttribute("value"), String(calls[1].cost_usd));
   },
 
   async "a session is replayed by the keyboard, with cost and tokens of each step"(dashboard) {
@@ -316,9 +408,9 @@ testDashboard("the sessions in the dashboard", {
 });
 
 testDashboard("more sessions than are searched at once", {}, {
-  async "are searched for a status page by page, and say how many were"(dashboard) {
+  async "are searched for a status page by page, and say that older ones are left"(dashboard) {
     const { purser } = dashboard;
-    const calls = Array.from({ length: 501 }, (_, index) => ({
+    const calls = Array.from({ length: 2_001 }, (_, index) => ({
       call_id: `many-${index}`,
       at: new Date(purser.clock.now() - index * 1_000).toISOString(),
       agent_id: "elsewhere",
@@ -329,12 +421,15 @@ testDashboard("more sessions than are searched at once", {}, {
       output_tokens: 1,
       cost_usd: 0.01,
     }));
-    assert.equal((await purser.api("POST", "/costs/events", calls)).status, 201);
+    for (let start = 0; start < calls.length; start += 1_000) {
+      const { status } = await purser.api("POST", "/costs/events", calls.slice(start, start + 1_000));
+      assert.equal(status, 201);
+    }
     await using opened = await dashboard.browser.open(`${dashboard.url}/ui/sessions?status=failed`);
     const { page } = opened;
-    await page.getByText("None of the latest 500 sessions is failed").waitFor();
+    await page.getByText("None of the latest sessions matches").waitFor();
     await page.getByRole("button", { name: "Search older ones" }).click();
-    await page.getByText("No session is failed").waitFor();
+    await page.getByText("No session matches").waitFor();
     await expectAccessible(page);
   },
 });

@@ -19,3 +19,9 @@ export async function printAnswer<Body>(
 export function hasMore(answer: { headers: Headers }): boolean {
   return /rel="?next/.test(answer.headers.get("link") ?? "");
 }
+
+/** Returns the cursor of the next page, which the `Link` header names. */
+export function nextCursor(answer: { headers: Headers }): string | undefined {
+  const next = /<[^>]*\?([^>]*)>; rel="next"/.exec(answer.headers.get("link") ?? "")?.[1];
+  return new URLSearchParams(next).get("cursor") ?? undefined;
+}

@@ -11,6 +11,7 @@ import type { Anomaly } from "../../monitor/mod.ts";
 import { formatAmounts, formatShare } from "./format_cost.ts";
 import { countOf, formatCount, formatTime, renderBar } from "./format_values.ts";
 import { escapeText } from "../terminal/escape_text.ts";
+import { nextCursor } from "./print_answer.ts";
 import { putIdsBelow } from "./render_table.ts";
 import { type Column, renderTable } from "./render_table.ts";
 import type { Style } from "../terminal/style.ts";
@@ -30,6 +31,7 @@ export type CostRow =
     | "hour"
     | "day"
     | "tag_value"
+    | "last_at"
   >
   & Pick<LedgerRow, "model_calls" | "unpriced_calls" | "partly_priced_calls" | "total_tokens" | "cost_usd">;
 
@@ -88,12 +90,6 @@ export async function readAllCosts(
 
 /** The query of `GET /costs`. */
 export type CostQuery = Parameters<Connection["api"]["costs"]["$get"]>[0]["query"];
-
-/** Returns the cursor of the next page, which the `Link` header names. */
-export function nextCursor(answer: { headers: Headers }): string | undefined {
-  const next = /<[^>]*\?([^>]*)>; rel="next"/.exec(answer.headers.get("link") ?? "")?.[1];
-  return new URLSearchParams(next).get("cursor") ?? undefined;
-}
 
 /** The layout of tables of costs. */
 export interface CostLayout {
@@ -161,6 +157,13 @@ export function renderCosts(rows: readonly CostRow[], groups: CostGroups, layout
     { title: "SHARE", align: "right", cell: (row) => formatShare(costOf(row), total), drop: 2 },
     { title: "CALLS", align: "right", cell: (row) => formatCount(row.model_calls), drop: 4 },
     { title: "TOKENS", align: "right", cell: (row) => formatCount(row.total_tokens), drop: 5 },
+    ...hasIds
+      ? [{
+        title: "LAST CALL (UTC)",
+        cell: ({ last_at }: CostRow) => last_at === undefined ? "" : formatTime(last_at).slice(0, 16),
+        drop: 0,
+      }]
+      : [],
     ...countColumn(rows, "UNPRICED", (row) => row.unpriced_calls),
     ...countColumn(rows, "PARTLY", (row) => row.partly_priced_calls),
   ];

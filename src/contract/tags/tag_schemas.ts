@@ -1,5 +1,6 @@
 import { z } from "@hono/zod-openapi";
 import { PRINTABLE } from "../limits.ts";
+import { Time } from "../parts.ts";
 import {
   TAG_KEY_RULE,
   TAG_LIMITS,
@@ -34,3 +35,9 @@ export const TagGroup = z.string().regex(
   new RegExp(`^tag:${TAG_LIMITS.key}$`),
   "must be a group, or tag: and the key of a tag",
 ) as unknown as z.ZodType<TagGroupText, TagGroupText>;
+
+export const TagKey = z.object({
+  tag_key: z.string().openapi({ example: "customer" }),
+  last_used_at: Time.openapi({ description: "The time of the newest call with a tag of this key" }),
+}).openapi("TagKey", { description: "The key of tags that calls have" });
+export type TagKey = z.infer<typeof TagKey>;

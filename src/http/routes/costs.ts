@@ -6,6 +6,8 @@ import {
   forecastCosts,
   keyColumnsOf,
   listCosts,
+  listTagKeys,
+  MAX_TAGGED_CALLS,
   readCostTotal,
 } from "../../ledger/mod.ts";
 import { cellOf, toLines } from "../../kernel/csv.ts";
@@ -19,6 +21,7 @@ import { page, pageQuery } from "../pagination.ts";
 import { createRouter } from "../router.ts";
 import { checkGroups, compareQuery, scopeOf, scopeQuery, spanQuery, withKeyNames } from "../cost_query.ts";
 import { CallId } from "../../contract/parts.ts";
+import { TagKey } from "../../contract/tags/tag_schemas.ts";
 import { CostGroup, CostRow, CostSort, CostSplit, CostSums, CostTotal } from "../../contract/costs.ts";
 import { CostForecast } from "../../contract/costs/cost_forecast.ts";
 import { ExplainedCall } from "../../contract/explained_calls.ts";
@@ -86,6 +89,21 @@ const forecast = createRoute({
   responses: { 200: json(CostForecast, "The estimate"), ...problems("invalid") },
 });
 
+const tagKeys = createRoute({
+  method: "get",
+  path: "/costs/tag-keys",
+  scopes: ["read"],
+  agentCheck: "handler",
+  operationId: "listCostTagKeys",
+  summary: "List the keys of the tags that calls have",
+  description:
+    `By name; those of the newest ${MAX_TAGGED_CALLS} calls with tags that match. Each is a group of \`GET /costs\`, such ` +
+    "as `tag:customer`. A key of one agent sees those of its agent.",
+  tags: ["costs"],
+  request: { query: z.strictObject({ ...spanQuery, ...scopeQuery, ...pageQuery(PAGE_SIZES.costs) }) },
+  responses: { 200: page(z.array(TagKey), "A page of keys"), ...problems("invalid") },
+});
+
 const explain = createRoute({
   method: "get",
   path: "/costs/calls/{call_id}",
@@ -111,6 +129,12 @@ export function createRoutes(core: Core) {
       total,
       async (c) => c.json(await readCostTotal(core.store, await scopeOf(c, core, c.req.valid("query"))), 200),
     )
+    .openapi(tagKeys, async (c) => {
+      const { limit, cursor, ...query } = c.req.valid("query");
+      const offset = readCursor(cursor, isNumberPosition) ?? 0;
+      const keys = await listTagKeys(core.store, await scopeOf(c, core, query), { limit, offset });
+      return c.json(pageOf(c, keys, (_, count) => offset + count, keys.length === limit), 200);
+    })
     .openapi(forecast, async (c) => {
       const scope = await scopeOf(c, core, c.req.valid("query"));
       return c.json(await forecastCosts(core.store, scope, core.clock.now()), 200);

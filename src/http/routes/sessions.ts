@@ -2,25 +2,42 @@ import { PAGE_SIZES } from "../../contract/limits.ts";
 import type { Context } from "hono";
 import type { Core } from "../../service/mod.ts";
 import { listCalls, readSessionUsage, sumSteps } from "../../ledger/mod.ts";
-import { getSession, listSessionEvents, listSessions } from "../../sessions/mod.ts";
+import {
+  getSession,
+  listSessionEvents,
+  listSessions,
+  MAX_SEARCHED_SESSIONS,
+  searchSessions,
+} from "../../sessions/mod.ts";
 import { onlyAgentOf } from "../middleware/agent_reach.ts";
 import { createRoute, z } from "../create_route.ts";
 import { problems } from "../problem_responses.ts";
 import { json } from "../route_parts.ts";
-import { isTimePosition, pageOf, readCursor, type TimePosition } from "../cursors.ts";
+import { isTimePosition, linkNext, pageOf, readCursor, type TimePosition } from "../cursors.ts";
 import { afterQuery, limitQuery, page, pageQuery } from "../pagination.ts";
 import { createRouter } from "../router.ts";
-import { AgentId, SessionId } from "../../contract/parts.ts";
+import { AgentId, Label, SessionId, Status } from "../../contract/parts.ts";
 import { SessionEvent } from "../../contract/events.ts";
 import { Session, SessionCosts } from "../../contract/sessions.ts";
 
 const params = z.object({ session_id: SessionId });
 const sessionPage = z.strictObject({
   ...pageQuery(PAGE_SIZES.sessions),
+  search: Label.optional().openapi({
+    description:
+      "Only sessions that have each word of it in their id, an agent, a model (`provider:model`) or a tag (`key:value`) of " +
+      "their calls, in any case",
+    example: "researcher customer:acme",
+  }),
+  status: Status.optional(),
   stored: z.enum(["true", "false"]).optional().openapi({
     description: "`true`: only sessions with a state here, not those that are known from their calls alone",
   }),
 });
+
+const FILTERED =
+  `With \`search\` or \`status\`, a page reads at most ${MAX_SEARCHED_SESSIONS} sessions: it may be shorter than \`limit\`, or empty, ` +
+  "before the last one; `Link` has the next.";
 
 const list = createRoute({
   method: "get",
@@ -31,7 +48,8 @@ const list = createRoute({
   summary: "List sessions, latest first",
   description:
     "Includes sessions that are known from their calls alone (reported, or through the gateway): their status is `idle`, " +
-    "without messages and events, and their times are those of the first and the last call.",
+    "without messages and events, and their times are those of the first and the last call. " +
+    FILTERED,
   tags: ["sessions"],
   request: { query: sessionPage },
   responses: { 200: page(z.array(Session), "A page of sessions"), ...problems("invalid") },
@@ -44,6 +62,7 @@ const listOfAgent = createRoute({
   agentCheck: "agent_id",
   operationId: "listAgentSessions",
   summary: "List an agent's sessions, latest first",
+  description: FILTERED,
   tags: ["sessions"],
   request: { params: z.object({ agent_id: AgentId }), query: sessionPage },
   responses: { 200: page(z.array(Session), "A page of sessions"), ...problems("invalid") },
@@ -102,14 +121,18 @@ export function createRoutes(core: Core) {
   ): Promise<Session[]> => {
     const position = readCursor(query.cursor, isTimePosition);
     const before = position && { updatedAt: position[0], sessionId: position[1] };
-    const sessions = await listSessions(core, {
-      agentId,
-      limit: query.limit,
-      before,
-      isStored: query.stored === "true",
-    });
+    const { limit, search: text, status, stored } = query;
+    const wanted = { agentId, limit, before, isStored: stored === "true" };
     const positionOf = (last: Session): TimePosition => [Date.parse(last.updated_at), last.session_id];
-    return pageOf(c, sessions, positionOf, sessions.length === query.limit);
+    if (text === undefined && status === undefined) {
+      const sessions = await listSessions(core, wanted);
+      return pageOf(c, sessions, positionOf, sessions.length === limit);
+    }
+    const { sessions, last } = await searchSessions(core, wanted, { text, status, callsOf: onlyAgentOf(c) });
+    const page = pageOf(c, sessions, positionOf, false);
+    // A search ends after the last session that it has read, which may not match.
+    if (last && page.length === sessions.length) linkNext(c, positionOf(last));
+    return page;
   };
   return createRouter()
     .openapi(list, async (c) => c.json(await readPage(c, c.req.valid("query"), onlyAgentOf(c)), 200))

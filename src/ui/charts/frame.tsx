@@ -3,6 +3,7 @@ import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { escapeText } from "../../kernel/text.ts";
 import { localBriefly } from "../format/time.ts";
 import { navigate } from "../hooks/route.ts";
+import { Link } from "../parts/link.tsx";
 import { fillOf, Patterns } from "./patterns.tsx";
 import { classOf, type Point, type Series } from "./series.ts";
 
@@ -31,7 +32,8 @@ export interface Drawing {
 
 /**
  * The frame of a chart: finding, legend with the values of the active point, picture, and the data as a table. The picture
- * is one tab stop: arrow keys, Home and End choose a point, Enter opens it, Escape leaves it.
+ * is one tab stop: arrow keys, Home and End choose a point, Enter opens it, Escape leaves it. For the mouse each point is a
+ * link above the picture; for screen readers, in the table.
  */
 export function ChartFrame(
   { title, finding, points, series, format, pointTitle, height = 200, margin, mark, draw }:
@@ -49,9 +51,10 @@ export function ChartFrame(
   const width = useWidth(box);
   const [active, setActive] = useState<number>();
   const shown = active === undefined ? undefined : points[active];
+  const step = Math.max(1, width - margin) / Math.max(1, points.length);
   const pick = (event: MouseEvent) => {
     const { left } = (event.currentTarget as Element).getBoundingClientRect();
-    const index = Math.floor((event.clientX - left - margin) / ((width - margin) / points.length));
+    const index = Math.floor((event.clientX - left - margin) / step);
     setActive(index >= 0 && index < points.length ? index : undefined);
   };
   const onKeyDown = (event: KeyboardEvent) => {
@@ -68,24 +71,36 @@ export function ChartFrame(
     <figure class="chart" aria-label={title}>
       <figcaption class="finding">{escapeText(finding)}</figcaption>
       <Legend series={series} shown={shown} format={format} mark={mark} patterns={patterns} />
-      <div ref={box} class={`chart-box height-${height <= 120 ? "low" : "full"}`}>
+      <div
+        ref={box}
+        class={`chart-box height-${height <= 120 ? "low" : "full"}`}
+        onMouseMove={pick}
+        onMouseLeave={() => setActive(undefined)}
+      >
         {width > 0 && (
           <svg
             role="img"
             aria-label={escapeText(`${title}: ${finding}`)}
-            tabIndex={points.length > 0 ? 0 : undefined}
+            tabindex={points.length > 0 ? 0 : undefined}
             width={width}
             height={height}
             viewBox={`0 0 ${width} ${height}`}
-            class={shown?.href ? "linked" : undefined}
-            onMouseMove={pick}
-            onMouseLeave={() => setActive(undefined)}
             onBlur={() => setActive(undefined)}
-            onClick={() => shown?.href && navigate(shown.href)}
             onKeyDown={onKeyDown}
           >
             {mark === "bar" && <Patterns id={patterns} series={series} />}
             {draw({ width, height, active, patterns })}
+          </svg>
+        )}
+        {width > 0 && points.some(({ href }) => href) && (
+          <svg class="chart-links" aria-hidden="true" width={width} height={height}>
+            {points.map(({ label, href }, index) =>
+              href && (
+                <Link key={label} href={href} tabIndex={-1}>
+                  <rect x={margin + index * step} width={step} height={height} />
+                </Link>
+              )
+            )}
           </svg>
         )}
       </div>
@@ -152,9 +167,11 @@ function DataTable({ title, points, series, format, pointTitle }: Omit<ChartProp
               </tr>
             </thead>
             <tbody>
-              {points.map(({ label, values, total }) => (
+              {points.map(({ label, values, total, href }) => (
                 <tr key={label}>
-                  <th scope="row">{escapeText(label)}</th>
+                  <th scope="row">
+                    <Link href={href}>{escapeText(label)}</Link>
+                  </th>
                   {series.map(({ key }) => {
                     const value = values.get(key);
                     return <td key={key} class="number">{value == null ? "–" : format(value)}</td>;

@@ -47,16 +47,16 @@ export function navigate(href: string, { replace = false } = {}): void {
   if (!replace) scrollTo(0, 0);
 }
 
-/** A part of the URL's query; undefined and '' remove a parameter. */
-export type QueryChange = Readonly<Record<string, string | undefined>>;
+/** A part of the URL's query; undefined and '' remove a parameter, and a list repeats it. */
+export type QueryChange = Readonly<Record<string, string | readonly string[] | undefined>>;
 
 /** Returns the address of this page with some parameters changed. Another filter begins at the first page. */
 export function hrefWith(change: QueryChange, { pathname, search } = location): string {
   const query = new URLSearchParams(search);
   if (!("cursor" in change)) query.delete("cursor");
   for (const [name, value] of Object.entries(change)) {
-    if (value === undefined || value === "") query.delete(name);
-    else query.set(name, value);
+    query.delete(name);
+    for (const one of [value ?? []].flat()) if (one !== "") query.append(name, one);
   }
   const text = query.toString();
   return text ? `${pathname}?${text}` : pathname;
@@ -72,13 +72,13 @@ export function uiPath(...parts: string[]): string {
   return HOME + parts.map(encodeURIComponent).join("/");
 }
 
-/** Returns an address of the API with the parameters that have a value. */
+/** Returns an address of the API with the parameters that have a value; a list repeats its parameter. */
 export function apiPath(
   path: string,
-  query: Readonly<Record<string, string | number | null | undefined>>,
+  query: Readonly<Record<string, string | number | readonly string[] | null | undefined>>,
 ): string {
-  const given = Object.entries(query).filter(([, value]) => value != null && value !== "");
-  return given.length === 0
-    ? path
-    : `${path}?${new URLSearchParams(given.map(([name, value]) => [name, String(value)]))}`;
+  const given = Object.entries(query).flatMap(([name, value]) =>
+    [value ?? []].flat().filter((one) => one !== "").map((one) => [name, String(one)])
+  );
+  return given.length === 0 ? path : `${path}?${new URLSearchParams(given)}`;
 }

@@ -1,4 +1,6 @@
+import { useEffect, useRef, useState } from "preact/hooks";
 import { escapeText } from "../../kernel/text.ts";
+import { after } from "../hooks/clock.ts";
 import { hrefWith, setQuery, useRoute } from "../hooks/route.ts";
 import { Link } from "./link.tsx";
 
@@ -52,5 +54,41 @@ export function Select({ name, label, choices, all }: {
         {listed.map(({ value, label }) => <option key={value} value={value}>{escapeText(label)}</option>)}
       </select>
     </label>
+  );
+}
+
+/** The time after the last key in which a search is not sent yet. */
+const TYPING_MS = 300;
+
+/** A field for a text to search for. The URL's parameter `name` has it, as soon as a pause is made in typing. */
+export function Search({ name, label, hint }: { name: string; label: string; hint: string }) {
+  const { query } = useRoute();
+  const value = query.get(name) ?? "";
+  const [typed, setTyped] = useState(value);
+  const cancel = useRef(() => {});
+  // A blank at the end is the start of another word.
+  useEffect(() => setTyped((typed) => typed.trim() === value ? typed : value), [value]);
+  useEffect(() => () => cancel.current(), []);
+  const search = (text: string, milliseconds: number) => {
+    cancel.current();
+    cancel.current = after(milliseconds, () => setQuery({ [name]: text.trim() }));
+  };
+  return (
+    <input
+      class="search"
+      type="search"
+      aria-label={label}
+      placeholder={hint}
+      title={hint}
+      autocomplete="off"
+      spellcheck={false}
+      maxLength={200}
+      value={typed}
+      onInput={({ currentTarget }) => {
+        setTyped(currentTarget.value);
+        search(currentTarget.value, TYPING_MS);
+      }}
+      onKeyDown={(event) => event.key === "Enter" && search(event.currentTarget.value, 0)}
+    />
   );
 }

@@ -2,6 +2,7 @@ import { count, percent } from "../format/number.ts";
 import { Link } from "../parts/link.tsx";
 import type { Column } from "../parts/table.tsx";
 import { Id, Text } from "../parts/text.tsx";
+import { Time } from "../parts/time.tsx";
 import { costsHref, sessionHref } from "./links.ts";
 
 /** The place of a value that there is not. */
@@ -17,6 +18,23 @@ export function AgentCell({ agent_id }: { agent_id: string | null }) {
   );
 }
 
+/** An API key by its name, with a link to its costs; by its id only where the name is not known. */
+export function KeyLink({ key_id, key_name }: { key_id: string; key_name?: string | null }) {
+  return (
+    <Link href={costsHref({ key_id })}>{key_name == null ? <Id>{key_id}</Id> : <Text>{key_name}</Text>}</Link>
+  );
+}
+
+/** A line with the API key of a call, if it was requested with one. */
+export function OfKey({ key_id, key_name }: { key_id?: string | null; key_name?: string | null }) {
+  if (key_id == null) return null;
+  return (
+    <div class="sub">
+      key <Text>{key_name ?? key_id}</Text>
+    </div>
+  );
+}
+
 /** A session, with a link to it, at a run if there is one. */
 export function SessionCell({ session_id, run_id }: { session_id: string | null; run_id: string | null }) {
   if (session_id === null) return <None />;
@@ -25,6 +43,27 @@ export function SessionCell({ session_id, run_id }: { session_id: string | null;
       <Id>{session_id}</Id>
     </Link>
   );
+}
+
+/** Returns the column of the last call of a session or a run, with the first one below it. */
+export function callTimes<Row extends { first_at?: string; last_at?: string }>(): Column<Row> {
+  return {
+    id: "last_at",
+    title: "Last call",
+    isNumber: true,
+    sortBy: ({ last_at }) => last_at,
+    cell: ({ first_at, last_at }) =>
+      last_at === undefined ? <None /> : (
+        <>
+          <Time at={last_at} as="utc" />
+          {first_at !== last_at && (
+            <div class="sub">
+              first <Time at={first_at} as="utc" />
+            </div>
+          )}
+        </>
+      ),
+  };
 }
 
 /** Returns a column of counts; where there is none, it is 0. */

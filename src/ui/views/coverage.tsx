@@ -1,6 +1,7 @@
 import { count, plural } from "../format/number.ts";
 import { apiPath, uiPath } from "../hooks/route.ts";
 import { Link } from "../parts/link.tsx";
+import type { Span } from "./spans/span.ts";
 
 /** The counts that say how far the cost of some calls is known. */
 export interface Coverage {
@@ -19,9 +20,14 @@ function uncertainText({ unpriced_calls, partly_priced_calls = 0, estimated_call
   ].filter(Boolean).join(", ");
 }
 
+type Bounds = Pick<Span, "from" | "to">;
+
 /** Returns the page that names the calls whose cost is not known, with the fix. */
-export function coverageHref(from?: string): string {
-  return apiPath(uiPath("costs", "coverage"), from === undefined ? { span: "all" } : { from });
+export function coverageHref({ from, to }: Bounds = {}): string {
+  return apiPath(
+    uiPath("costs", "coverage"),
+    from === undefined && to === undefined ? { span: "all" } : { from, to },
+  );
 }
 
 /** A line below the heading of a page, if the cost of some of its calls is not known: it leads to the fix. */
@@ -50,7 +56,7 @@ export function CoverageNote({ of, href = coverageHref() }: { of: Coverage | und
 }
 
 /** The number of calls that a figure is of, with a link to those whose cost is not known. */
-export function Calls({ of, from }: { of: Coverage; from: string | undefined }) {
+export function Calls({ of, span }: { of: Coverage; span: Bounds }) {
   const uncertain = uncertainText(of);
   return (
     <>
@@ -58,7 +64,7 @@ export function Calls({ of, from }: { of: Coverage; from: string | undefined }) 
       {uncertain && (
         <>
           {", "}
-          <Link href={coverageHref(from)}>{uncertain}</Link>
+          <Link href={coverageHref(span)}>{uncertain}</Link>
         </>
       )}
     </>

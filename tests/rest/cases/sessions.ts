@@ -41,6 +41,57 @@ export const sessionCases: RestCase[] = [
     },
   },
   {
+    name: "sessions are searched by words of their id, their agents, models and tags, and by status",
+    async run(api) {
+      const { prefix } = api;
+      const ids = ["first", "Second", "third"].map((name) => `${prefix}:${name}`);
+      await api.expect(201, "PUT", `/agents/${prefix}`, { model: "demo:echo", tags: { team: "search" } });
+      const run = { input: "Hi", session_id: ids[0], tags: { customer: 'Acme "N\\V"', ticket: "Äpfel" } };
+      await api.expect(200, "POST", `/agents/${prefix}/runs`, run);
+      const call = (id: string, session: string, more: object) => ({
+        ...{ call_id: `${prefix}${id}`, agent_id: `${prefix}-b`, session_id: session, provider: "acme" },
+        ...{ input_tokens: 1, output_tokens: 1, cost_usd: 1, at: "2026-01-01T10:00:00.000Z" },
+        ...more,
+      });
+      await api.expect(201, "POST", "/costs/events", [
+        call("1", ids[1]!, { model: "Alpha-1", tags: { customer: "globex" } }),
+        call("2", ids[1]!, { model: "beta", at: "2026-01-01T11:00:00.000Z" }),
+        call("3", ids[2]!, { model: "beta", tags: { customer: "initech" } }),
+        call("4", ids[2]!, { model: "beta", agent_id: `${prefix}-helper` }),
+      ]);
+      const find = async (query: string, path = "/sessions") => {
+        const { rows } = await readPages<{ session_id: string }>(api, `${path}?${query}`);
+        const found = rows.map(({ session_id }) => session_id);
+        return ids.filter((id) => found.includes(id)).map((id) => id.slice(prefix.length + 1));
+      };
+      const search = (text: string, more = "") =>
+        find(`search=${encodeURIComponent(`${prefix} ${text}`)}${more}`);
+      assert.deepEqual(await search(""), ["first", "Second", "third"]);
+      assert.deepEqual(await search("SECOND"), ["Second"]);
+      assert.deepEqual(await search("acme:alpha"), ["Second"], "also a model that is not its newest");
+      assert.deepEqual(await search("beta"), ["Second", "third"]);
+      assert.deepEqual(await search("demo:echo"), ["first"]);
+      assert.deepEqual(await search(`${prefix}-helper`), ["third"], "also an agent that is not its first");
+      assert.deepEqual(await search("customer:globex"), ["Second"]);
+      assert.deepEqual(await search("team:search"), ["first"]);
+      assert.deepEqual(await search('acme "n\\v"'), ["first"]);
+      assert.deepEqual(await search("Äpfel"), ["first"]);
+      assert.deepEqual(await search("beta initech"), ["third"], "each word");
+      assert.deepEqual(await search("globex initech"), []);
+      assert.deepEqual(await search("%"), [], "no pattern");
+      assert.deepEqual(await search("", "&status=completed"), ["first"]);
+      assert.deepEqual(await search("", "&status=idle"), ["Second", "third"]);
+      assert.deepEqual(await search("beta", "&status=completed"), []);
+      assert.deepEqual(await search("", "&stored=true"), ["first"]);
+      assert.deepEqual(await search("beta", "&limit=1"), ["Second", "third"], "page by page");
+      assert.deepEqual(await find("search=echo", `/agents/${prefix}/sessions`), ["first"]);
+      assert.deepEqual(await find("search=beta", `/agents/${prefix}/sessions`), []);
+      await api.refused(400, "invalid", "GET", "/sessions?search=");
+      await api.refused(400, "invalid", "GET", `/sessions?search=${"x".repeat(201)}`);
+      await api.refused(400, "invalid", "GET", "/sessions?status=dead");
+    },
+  },
+  {
     name: "sessions that are known from reported calls alone are listed and read, without a state",
     async run(api) {
       const { prefix } = api;

@@ -95,6 +95,34 @@ export const tagCases: RestCase[] = [
     },
   },
   {
+    name: "the keys of tags are listed by name, of the calls in a span that match, each once",
+    async run(api) {
+      const at = (hour: number) =>
+        `2026-01-0${hour < 12 ? 1 : 2}T${String(hour).padStart(2, "0")}:00:00.000Z`;
+      const calls = [
+        report(api, "1", { at: at(9), tags: { team: "a", customer: "acme" } }),
+        report(api, "2", { at: at(10), tags: { team: "b" }, model: "other" }),
+        report(api, "3", { at: at(13), tags: { "Cost.center-1": "7" } }),
+        report(api, "4", { at: at(14) }),
+        report(api, "5", { at: at(9), agent_id: `${api.prefix}-b`, tags: { others: "x" } }),
+      ];
+      assert.equal((await api.expect(201, "POST", "/costs/events", calls)).booked, 5);
+      const ask = (query: string) =>
+        api.expect(200, "GET", `/costs/tag-keys?agent_id=${api.prefix}&${query}`);
+      const all = [
+        { tag_key: "Cost.center-1", last_used_at: at(13) },
+        { tag_key: "customer", last_used_at: at(9) },
+        { tag_key: "team", last_used_at: at(10) },
+      ];
+      assert.deepEqual(await ask(""), all);
+      assert.deepEqual(await ask("from=2026-01-02&to=2026-01-03"), [all[0]]);
+      assert.deepEqual(await ask("model=other"), [all[2]]);
+      assert.deepEqual(await ask("tag=customer:acme"), [all[1], { ...all[2], last_used_at: at(9) }]);
+      assert.deepEqual(await ask("from=2026-01-03"), []);
+      await api.refused(400, "invalid", "GET", "/costs/tag-keys?from=2026-01-03&to=2026-01-02");
+    },
+  },
+  {
     name: "a report that repeats a call may leave its tags out, and conflicts with other tags",
     async run(api) {
       const call = report(api, "1", { tags: { b: "2", a: "1" } });

@@ -1,7 +1,7 @@
 import type { CommandContext } from "../../command.ts";
 import { PurserError } from "../../../kernel/errors.ts";
 import { type NanoUsd, parseTotalUsd } from "../../../kernel/money.ts";
-import { hasMore, printAnswer } from "../../render/print_answer.ts";
+import { hasMore, nextCursor, printAnswer } from "../../render/print_answer.ts";
 import { formatAmounts, formatChange, formatCost } from "../../render/format_cost.ts";
 import { countOf, formatCount, formatTime } from "../../render/format_values.ts";
 import {
@@ -11,7 +11,6 @@ import {
   type CostRow,
   layoutOf,
   nameColumns,
-  nextCursor,
   renderCosts,
   renderForecast,
   toSpend,

@@ -1,5 +1,6 @@
 import type { Connection } from "../../../client/mod.ts";
 import type { CostEvent } from "../../../contract/usage.ts";
+import { AGENT_STATUSES } from "../../../contract/values.ts";
 import { PurserError } from "../../../kernel/errors.ts";
 import { arg, type Command, type CommandContext, option } from "../../command.ts";
 import { checkScope } from "../../parse/check_scope.ts";
@@ -7,7 +8,7 @@ import { checkId, idInPath, readId } from "../../parse/command_id.ts";
 import { formatCost } from "../../render/format_cost.ts";
 import { formatTags } from "../../render/format_tags.ts";
 import { countOf, formatCount, formatTime, paintStatus } from "../../render/format_values.ts";
-import { hasMore, printAnswer } from "../../render/print_answer.ts";
+import { hasMore, nextCursor } from "../../render/print_answer.ts";
 import { renderFields } from "../../render/render_fields.ts";
 import { type Column, putIdsBelow, renderTable } from "../../render/render_table.ts";
 import { usageFields } from "../../render/render_usage.ts";
@@ -20,16 +21,24 @@ const DEFAULT_LIMIT = 20;
 /** The width of the narrowest agent, status and cost columns beside an id. */
 const ROOM_BESIDE_ID = 34;
 
-/** `purser sessions list [--agent NAME] [--limit N]` */
+/** `purser sessions list [--search TEXT] [--agent NAME] [--status STATUS] [--limit N]` */
 export const sessionsList: Command = {
   name: "sessions list",
   args: [],
   summary: "List sessions, latest first",
   options: {
+    search: option(
+      "TEXT",
+      "Only sessions with each word of TEXT in their id, an agent, a model or a tag (key:value) of their calls",
+    ),
     agent: option("NAME", "Only sessions of this agent", { live: "agent" }),
+    status: option("STATUS", "Only sessions with a status", { oneOf: AGENT_STATUSES }),
     limit: option("N", "Maximum number of sessions, 1 to 1000 (default 20)"),
   },
-  examples: [["purser sessions list --agent researcher --limit 5", "The agent's five latest sessions"]],
+  examples: [
+    ["purser sessions list --agent researcher --limit 5", "The agent's five latest sessions"],
+    ["purser sessions list --search customer:acme --status failed", "Which ones of a customer have failed"],
+  ],
   isReadOnly: true,
   run: listSessions,
 };
@@ -37,14 +46,26 @@ export const sessionsList: Command = {
 async function listSessions(ctx: CommandContext): Promise<void> {
   const limit = ctx.options.wholeNumber("limit", { min: 1, max: 1_000 }) ?? DEFAULT_LIMIT;
   const agent = ctx.options.read("agent", checkId);
+  const filters = { search: ctx.options.text("search"), status: ctx.options.oneOf("status", AGENT_STATUSES) };
+  const isFiltered = filters.search !== undefined || filters.status !== undefined;
   const { api } = await ctx.connect();
-  const query = { limit: String(limit) };
-  const answer = agent === undefined
-    ? await api.sessions.$get({ query })
-    : await api.agents[":agent_id"].sessions.$get({ param: { agent_id: idInPath(agent) }, query });
-  await printAnswer(ctx, answer, async (sessions) => {
+  const read = async (limit: number, cursor?: string) => {
+    const query = { ...filters, limit: String(limit), cursor };
+    return agent === undefined
+      ? await api.sessions.$get({ query })
+      : await api.agents[":agent_id"].sessions.$get({ param: { agent_id: idInPath(agent) }, query });
+  };
+  let answer = await read(limit);
+  const found = await answer.json();
+  // A page of a search may have fewer sessions than there are.
+  while (found.length < limit && hasMore(answer)) {
+    answer = await read(limit - found.length, nextCursor(answer));
+    found.push(...await answer.json());
+  }
+  const render = async (sessions: typeof found) => {
     if (sessions.length === 0) {
       await checkScope(ctx, { agent_id: agent });
+      if (isFiltered) return "No session matches";
       return agent === undefined ? "No sessions yet" : `No sessions of agent ${agent}`;
     }
     const { columns } = ctx.terminal.stdout;
@@ -76,7 +97,8 @@ async function listSessions(ctx: CommandContext): Promise<void> {
     return isBeside
       ? table
       : putIdsBelow(table, sessions.map(({ session_id }) => ctx.style.dim(escapeText(session_id))));
-  });
+  };
+  ctx.print(ctx.isJson ? JSON.stringify(found) : await render(found));
   if (hasMore(answer) && !ctx.isJson) ctx.say(`There are more sessions; --limit shows up to 1000`);
 }
 

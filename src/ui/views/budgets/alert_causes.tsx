@@ -7,6 +7,7 @@ import { Link } from "../../parts/link.tsx";
 import { Money } from "../../parts/money.tsx";
 import { type Column, Table } from "../../parts/table.tsx";
 import { Id, Text } from "../../parts/text.tsx";
+import { Time } from "../../parts/time.tsx";
 import { utc } from "../../format/time.ts";
 import { type CostFilters, costsHref, sessionHref } from "../links.ts";
 import { Share } from "../cells.tsx";
@@ -25,13 +26,18 @@ export function hrefOfCauses(of: CostFilters, { from, to }: Pick<AlertCauses, "f
 /** The spending in the window of an alert: the sessions, models and agents with the most of it, each with its share. */
 export function AlertCausesCards({ causes }: { causes: AlertCauses }) {
   const { agent_id, key_id } = causes.measured;
-  const sessions = columnsOf("Session", ({ session_id, agent_id, model }) => (
+  const sessions = columnsOf("Session", ({ session_id, agent_id, model, last_at }) => (
     <>
       <Link href={sessionHref(session_id!)}>
         <Id>{session_id!}</Id>
       </Link>
       <div class="sub">
         <Text>{[agent_id, model].filter(Boolean).join(", ")}</Text>
+        {last_at !== undefined && (
+          <>
+            , last call <Time at={last_at} as="utc" />
+          </>
+        )}
       </div>
     </>
   ));

@@ -14,7 +14,8 @@ import { Id, Text } from "../../parts/text.tsx";
 import { Time } from "../../parts/time.tsx";
 import { budgetsHref, limitHref, runsHref, sessionHref } from "../links.ts";
 import { SEVERITY_TONES } from "../tones.ts";
-import { countColumn } from "../cells.tsx";
+import { countColumn, KeyLink } from "../cells.tsx";
+import { CounterLink } from "./counters.tsx";
 import { AlertCausesCards, hrefOfCauses, isPartial } from "./alert_causes.tsx";
 import { ALERT_COLUMNS, HISTORY } from "./alerts_page.tsx";
 import { periodOf, PERIODS } from "./periods.ts";
@@ -101,6 +102,16 @@ function Detail({ alert, path }: { alert: AlertDetail; path: string }) {
               <Text>{rule_name}</Text>
             </Link>
           </span>
+          {alert.counter && (
+            <span>
+              Counter {alert.counter.kind} <CounterLink counter={alert.counter} keyName={alert.key_name} />
+            </span>
+          )}
+          {alert.key_id !== undefined && alert.counter?.kind !== "key" && (
+            <span>
+              Key <KeyLink key_id={alert.key_id} key_name={alert.key_name} />
+            </span>
+          )}
           {alert.session_id !== null && (
             <span>
               Fired by a call of session{" "}

@@ -11,7 +11,7 @@ import { Money } from "../../parts/money.tsx";
 import { type Column, Table } from "../../parts/table.tsx";
 import { Text } from "../../parts/text.tsx";
 import { Time } from "../../parts/time.tsx";
-import { AgentCell, SessionCell } from "../cells.tsx";
+import { AgentCell, OfKey, SessionCell } from "../cells.tsx";
 import { budgetsHref, limitHref } from "../links.ts";
 import { periodOf, PERIODS } from "./periods.ts";
 import { SectionPage } from "./section_page.tsx";
@@ -70,7 +70,12 @@ export const ALERT_COLUMNS: Column<AlertRecord>[] = [
     id: "agent_id",
     title: "Agent",
     sortBy: ({ agent_id }) => agent_id,
-    cell: (alert) => <AgentCell {...alert} />,
+    cell: (alert) => (
+      <>
+        <AgentCell {...alert} />
+        <OfKey {...alert} />
+      </>
+    ),
   },
   {
     id: "session_id",

@@ -14,11 +14,12 @@ import { type Column, Table } from "../../parts/table.tsx";
 import { Id, Text } from "../../parts/text.tsx";
 import { Time } from "../../parts/time.tsx";
 import { None } from "../cells.tsx";
-import { budgetsHref, costsHref, runsHref, sessionHref } from "../links.ts";
+import { budgetsHref } from "../links.ts";
 import { EnableBudgetButton, LimitButton, RaiseButton, refusalsHref } from "./budget_actions.tsx";
+import { CounterLink, Counters, hasCounters, mostOf } from "./counters.tsx";
 import { limitOfBudget } from "./limit_of_budget.ts";
 import { PERIODS } from "./periods.ts";
-import { LimitMeter, LimitState, ReachedAt, ResetsAt } from "./limit_cells.tsx";
+import { LimitMeter, LimitState, noAmount, ReachedAt, ResetsAt, UnknownNote } from "./limit_cells.tsx";
 import { REFUSAL_COLUMNS } from "./refusals_page.tsx";
 import { SectionPage } from "./section_page.tsx";
 
@@ -41,6 +42,7 @@ export function BudgetPage({ budgetId }: { budgetId: string }) {
   return (
     <SectionPage title={budget.value ? `Budget: ${escapeText(budget.value.name)}` : "Budget"}>
       <Loaded data={budget}>{(value) => <StateCard budget={value} />}</Loaded>
+      {budget.value && hasCounters(budget.value) && <Counters budget={budget.value} />}
       <Card title="Raises">
         <Loaded
           data={raises}
@@ -104,10 +106,18 @@ function StateCard({ budget }: { budget: Budget }) {
       <Stats>
         <Stat
           label="Spent"
-          note={counter ? <CounterName budget={budget} counter={counter} /> : <Text>{limit.scope}</Text>}
+          note={counter
+            ? (
+              <>
+                {mostOf(counter)}, by {counter.kind}{" "}
+                <CounterLink counter={counter} keyName={budget.key_name} />
+                {counter.kind === "run" && " and the runs below it"}
+              </>
+            )
+            : <Text>{limit.scope}</Text>}
         >
           <Link href={limit.spentHref}>
-            <Money usd={budget.spent_usd} />
+            <Money usd={budget.spent_usd} none={noAmount(limit)} />
           </Link>
         </Stat>
         <Stat
@@ -118,7 +128,7 @@ function StateCard({ budget }: { budget: Budget }) {
             </>
           )}
         >
-          <Money usd={budget.left_usd} />
+          <Money usd={budget.left_usd} none={noAmount(limit)} />
         </Stat>
         <Stat label="Reached">
           <ReachedAt limit={limit} />
@@ -128,6 +138,7 @@ function StateCard({ budget }: { budget: Budget }) {
         </Stat>
       </Stats>
       <LimitMeter limit={limit} marks={budget.warn_at} />
+      <UnknownNote unknown={budget.unknown} />
       <p class="facts">
         <span>
           <LimitState limit={limit} />{" "}
@@ -146,26 +157,6 @@ function StateCard({ budget }: { budget: Budget }) {
         )}
       </p>
     </Card>
-  );
-}
-
-function CounterName({ budget: { key_name }, counter: { kind, id, session_id } }: {
-  budget: Budget;
-  counter: NonNullable<Budget["counter"]>;
-}) {
-  const name = kind === "key" && key_name ? <Text>{key_name}</Text> : <Id>{id}</Id>;
-  const href = kind === "agent"
-    ? costsHref({ agent_id: id })
-    : kind === "key"
-    ? costsHref({ key_id: id })
-    : kind === "session"
-    ? sessionHref(id)
-    : runsHref(session_id);
-  return (
-    <>
-      the most, by {kind} <Link href={href}>{name}</Link>
-      {kind === "run" && " and the runs below it"}
-    </>
   );
 }
 
@@ -197,6 +188,8 @@ const RAISE_COLUMNS: Column<BudgetRaise>[] = [
   {
     id: "key_id",
     title: "Key",
-    cell: ({ key_id }) => key_id === null ? <None /> : <Id>{key_id}</Id>,
+    sortBy: ({ key_id, key_name }) => key_name ?? key_id,
+    cell: ({ key_id, key_name }) =>
+      key_id === null ? <None /> : key_name == null ? <Id>{key_id}</Id> : <Text>{key_name}</Text>,
   },
 ];

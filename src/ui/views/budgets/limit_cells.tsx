@@ -1,3 +1,4 @@
+import type { UnknownName } from "../../../contract/budgets/budget_state.ts";
 import { Meter } from "../../charts/meter.tsx";
 import { shortUsd } from "../../format/money.ts";
 import { percent } from "../../format/number.ts";
@@ -26,6 +27,35 @@ export function LimitName({ limit, kind }: { limit: Limit; kind?: string }) {
   );
 }
 
+/** Returns the text in place of an amount that is not known: a budget hides those of other agents from a key of one agent. */
+export function noAmount({ kind }: Pick<Limit, "kind">): string {
+  return kind === "budget" ? "hidden" : "nothing yet";
+}
+
+/** Returns true if the amounts are hidden, so that the state is all that is known. */
+const isHidden = ({ kind, spent }: Limit) => kind === "budget" && spent === null;
+
+/** Returns the used part of a limit as a percentage, or its state where that is all that is known. */
+export function usedPart(limit: Limit): string {
+  return isHidden(limit) ? STATES[limit.state].text : percent(limit.share);
+}
+
+/** Says that a limit names something of which there is nothing here, and what may be meant. */
+export function UnknownNote({ unknown }: { unknown: UnknownName | undefined }) {
+  if (unknown === undefined) return null;
+  const { kind, id, nearest } = unknown;
+  return (
+    <div class="sub">
+      <Badge tone="warning">Unknown {kind}</Badge> <Text>{id}</Text>
+      {nearest === null ? "" : (
+        <>
+          ; did you mean <Text>{nearest}</Text>?
+        </>
+      )}
+    </div>
+  );
+}
+
 /** The amounts of a limit above their meter. */
 export function LimitMeter({ limit, marks }: { limit: Limit; marks?: readonly number[] }) {
   const { spent, reserved, raised, share, state, enabled } = limit;
@@ -33,7 +63,7 @@ export function LimitMeter({ limit, marks }: { limit: Limit; marks?: readonly nu
     <div class={enabled ? "limit-meter" : "limit-meter disabled"}>
       <div class="limit-amounts">
         <span>
-          {spent === null ? <span class="muted">nothing yet</span> : (
+          {spent === null ? <span class="muted">{noAmount(limit)}</span> : (
             <Link href={limit.spentHref}>
               <Money usd={spent} />
             </Link>
@@ -44,12 +74,12 @@ export function LimitMeter({ limit, marks }: { limit: Limit; marks?: readonly nu
           </span>
           {raised > 0 && <Amount usd={raised} name="raised" />}
         </span>
-        <span class={`limit-share ${state}`}>{percent(share)}</span>
+        <span class={`limit-share ${state}`}>{usedPart(limit)}</span>
       </div>
       <Meter
-        spent={spent ?? 0}
+        spent={isHidden(limit) ? share : spent ?? 0}
         reserved={reserved}
-        limit={limit.limit + raised}
+        limit={isHidden(limit) ? 1 : limit.limit + raised}
         marks={marks?.filter((mark) => mark < 1)}
         state={state}
         label={describe(limit)}
@@ -68,7 +98,9 @@ function Amount({ usd, name }: { usd: number; name: string }) {
 }
 
 /** Says a limit in words, for readers that don't see its meter. */
-function describe({ name, spent, reserved, limit, raised, share }: Limit): string {
+function describe(of: Limit): string {
+  const { name, spent, reserved, limit, raised, share, state } = of;
+  if (isHidden(of)) return `${name}: ${STATES[state].text}, what is spent of ${shortUsd(limit)} is hidden`;
   const held = reserved > 0 ? ` and ${shortUsd(reserved)} reserved` : "";
   const extra = raised > 0 ? ` plus ${shortUsd(raised)} raised` : "";
   return `${name}: ${shortUsd(spent ?? 0)} spent${held} of ${shortUsd(limit)}${extra}, ${percent(share)}`;

@@ -1,3 +1,4 @@
+import type { ComponentChildren } from "preact";
 import type { Column } from "../../parts/table.tsx";
 import type { Limit } from "./limit.ts";
 import { LimitMeter, LimitName, ReachedAt, ResetsAt } from "./limit_cells.tsx";
@@ -12,13 +13,19 @@ export interface LimitRow<Of> {
 export function limitColumns<Of>(
   title: string,
   kindOf?: (row: LimitRow<Of>) => string,
+  more?: (row: LimitRow<Of>) => ComponentChildren,
 ): Column<LimitRow<Of>>[] {
   return [
     {
       id: "name",
       title,
       sortBy: ({ limit }) => limit.name.toLowerCase(),
-      cell: (row) => <LimitName limit={row.limit} kind={kindOf?.(row)} />,
+      cell: (row) => (
+        <>
+          <LimitName limit={row.limit} kind={kindOf?.(row)} />
+          {more?.(row)}
+        </>
+      ),
     },
     {
       id: "share",

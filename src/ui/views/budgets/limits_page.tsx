@@ -10,8 +10,11 @@ import { Money } from "../../parts/money.tsx";
 import { type Column, Table } from "../../parts/table.tsx";
 import { Time } from "../../parts/time.tsx";
 import { ADD_BUDGET, ADD_RULE } from "../commands.ts";
+import { limitHref } from "../links.ts";
 import { EnableRuleButton, TestRuleButton } from "./rule_actions.tsx";
 import { RaiseButton, refusalsHref } from "./budget_actions.tsx";
+import { CounterLink, hasCounters, mostOf } from "./counters.tsx";
+import { noAmount, UnknownNote } from "./limit_cells.tsx";
 import { limitOfBudget } from "./limit_of_budget.ts";
 import { limitOfRule } from "./limit_of_rule.ts";
 import { limitColumns, type LimitRow } from "./limit_columns.tsx";
@@ -22,13 +25,24 @@ const BUDGETS = "/budgets";
 const RULES = "/alerts/rules";
 
 const BUDGET_COLUMNS: Column<LimitRow<Budget>>[] = [
-  ...limitColumns<Budget>("Budget"),
+  ...limitColumns<Budget>("Budget", undefined, ({ of }) => (
+    <>
+      {hasCounters(of) && of.counter && (
+        <div class="sub">
+          {mostOf(of.counter)}: {of.counter.kind} <CounterLink counter={of.counter} keyName={of.key_name} />,
+          {" "}
+          <Link href={limitHref(of.budget_id)}>all counters</Link>
+        </div>
+      )}
+      <UnknownNote unknown={of.unknown} />
+    </>
+  )),
   {
     id: "left_usd",
     title: "Left",
     isMoney: true,
     sortBy: ({ of }) => of.left_usd,
-    cell: ({ of }) => <Money usd={of.left_usd} />,
+    cell: ({ of, limit }) => <Money usd={of.left_usd} none={noAmount(limit)} />,
   },
   {
     id: "refused_calls",
@@ -61,7 +75,11 @@ const BUDGET_COLUMNS: Column<LimitRow<Budget>>[] = [
 ];
 
 const RULE_COLUMNS: Column<LimitRow<AlertRule>>[] = [
-  ...limitColumns<AlertRule>("Rule", ({ of }) => of.severity),
+  ...limitColumns<AlertRule>(
+    "Rule",
+    ({ of }) => of.severity,
+    ({ of }) => <UnknownNote unknown={of.unknown} />,
+  ),
   {
     id: "last_fired_at",
     title: "Last fired",

@@ -11,7 +11,7 @@ import { type Column, Table } from "../../parts/table.tsx";
 import { Text } from "../../parts/text.tsx";
 import { Time } from "../../parts/time.tsx";
 import { useLive } from "../../live/live.tsx";
-import { AgentCell, SessionCell } from "../cells.tsx";
+import { AgentCell, OfKey, SessionCell } from "../cells.tsx";
 import { budgetsHref } from "../links.ts";
 import { PERIODS } from "./periods.ts";
 import { REASONS } from "./refusal_reasons.ts";
@@ -23,7 +23,12 @@ export const REFUSAL_COLUMNS: Column<BudgetRefusal>[] = [
     id: "agent_id",
     title: "Agent",
     sortBy: ({ agent_id }) => agent_id,
-    cell: (refusal) => <AgentCell {...refusal} />,
+    cell: (refusal) => (
+      <>
+        <AgentCell {...refusal} />
+        <OfKey {...refusal} />
+      </>
+    ),
   },
   {
     id: "session_id",
@@ -37,27 +42,44 @@ export const REFUSAL_COLUMNS: Column<BudgetRefusal>[] = [
     title: "Spent",
     isMoney: true,
     sortBy: ({ cost_usd_so_far }) => cost_usd_so_far,
-    cell: ({ cost_usd_so_far }) => <Money usd={cost_usd_so_far} />,
+    cell: ({ cost_usd_so_far }) => <Money usd={cost_usd_so_far} none="unknown" />,
   },
   {
     id: "budget_usd",
     title: "Limit",
     isMoney: true,
     sortBy: ({ budget_usd }) => budget_usd,
-    cell: ({ budget_usd }) => <Money usd={budget_usd} />,
+    cell: ({ budget_usd }) => <Money usd={budget_usd} none="unknown" />,
   },
 ];
 
 /** The budgets that refused a call, each with its reason; the sentence of the refusal is below. */
-function Reasons({ refusal: { refused_by, message } }: { refusal: BudgetRefusal }) {
+function Reasons(
+  { refusal: { refused_by, reason, message, provider, model, nearest_model } }: { refusal: BudgetRefusal },
+) {
   return (
     <>
-      {refused_by.length === 0 && "the run's own budget"}
+      {refused_by.length === 0 && (
+        <>
+          the run's own budget
+          {reason !== null && <span class="muted">: {REASONS[reason]}</span>}
+        </>
+      )}
       {refused_by.map((by, index) => (
         <div key={by.budget_id ?? index}>
           <Reason by={by} />
         </div>
       ))}
+      {model !== null && (
+        <div class="sub">
+          model <Text>{[provider, model].filter(Boolean).join(":")}</Text>
+          {nearest_model !== null && (
+            <>
+              ; the nearest with a price is <Text>{nearest_model}</Text>
+            </>
+          )}
+        </div>
+      )}
       <details class="message">
         <summary>Message</summary>
         <p>

@@ -13,7 +13,7 @@ import { CoverageNote } from "../coverage.tsx";
 import { countColumn, Share } from "../cells.tsx";
 import { GroupLink, nameOf } from "./group.tsx";
 import { costPath, hrefTo } from "./scope.ts";
-import { spanOf } from "./span.ts";
+import { spanOf } from "../spans/span.ts";
 
 /** The savings of prompt caches: what they were, and what they could be. */
 export function Caching() {

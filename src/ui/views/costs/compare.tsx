@@ -1,64 +1,68 @@
 import type { CostRow, CostTotal } from "../../../contract/costs.ts";
+import { escapeText } from "../../../kernel/text.ts";
 import { count, plural } from "../../format/number.ts";
 import { useNow } from "../../hooks/clock.ts";
 import { useData, usePages } from "../../hooks/data.ts";
-import { type QueryChange, useRoute } from "../../hooks/route.ts";
+import { hrefWith, type QueryChange, useRoute } from "../../hooks/route.ts";
 import { Card, Stat, Stats } from "../../parts/card.tsx";
-import { Segments } from "../../parts/filters.tsx";
+import type { Choice } from "../../parts/filters.tsx";
 import { Link } from "../../parts/link.tsx";
 import { Empty, Loaded } from "../../parts/loaded.tsx";
 import { Money } from "../../parts/money.tsx";
 import { type Column, Table } from "../../parts/table.tsx";
-import { Time } from "../../parts/time.tsx";
-import { CoverageNote } from "../coverage.tsx";
 import { countColumn } from "../cells.tsx";
+import { CoverageNote } from "../coverage.tsx";
+import { type Span, spanOf } from "../spans/span.ts";
+import { describeSpan } from "../spans/utc_days.ts";
 import { change, Difference } from "./difference.tsx";
-import { filterOf, GroupLink, nameOf } from "./group.tsx";
-import { costPath, hrefTo } from "./scope.ts";
-import { comparisonOf } from "./span.ts";
 import { type Factors, factorsOf } from "./factors.ts";
+import { filterOf, GROUPS, keyOf, nameOf, titleOf } from "./group.tsx";
+import { GroupSelect } from "./group_select.tsx";
+import { costPath, hrefTo } from "./scope.ts";
 
-/** This week or month beside the one before, up to the same hour of it. */
+/** A span beside the one before: what it cost, why that changed, and where, what moved most first. */
 export function Compare() {
   const { query } = useRoute();
-  const { title, ...spans } = comparisonOf(query.get("period") ?? "week", useNow(60_000));
+  const span = spanOf(query, useNow(60_000));
+  const { from, to, compare_from, compare_to } = span;
   const by = query.get("by") ?? "agent";
+  if (compare_from === undefined) {
+    return (
+      <Card title="Compare">
+        <Empty title={`There is no span before the one ${span.title}`}>
+          Choose a span with a first day, such as{" "}
+          <Link href={hrefWith({ span: "yesterday", from: undefined, to: undefined })}>yesterday</Link>.
+        </Empty>
+      </Card>
+    );
+  }
+  return <Compared {...{ span, by }} spans={{ from, to, compare_from, compare_to }} />;
+}
+
+/** The two spans, as a request has them. */
+type Spans = Pick<Span, "from" | "to" | "compare_from" | "compare_to">;
+
+function Compared({ span, spans, by }: { span: Span; spans: Spans; by: string }) {
+  const { query } = useRoute();
   const total = useData<CostTotal>(costPath("/costs/total", query, spans));
   const modelPath = costPath("/costs", query, { group_by: "model", ...spans, limit: 1000 });
   const models = usePages<CostRow>(modelPath);
-  const path = by === "model" ? modelPath : costPath("/costs", query, { group_by: by, ...spans, limit: 100 });
+  const path = by === "model"
+    ? modelPath
+    : costPath("/costs", query, { group_by: by, ...spans, limit: 1000 });
   const others = usePages<CostRow>(by === "model" ? undefined : path);
   const groups = by === "model" ? models : others;
   return (
     <>
-      <CoverageNote
-        of={total.value}
-        href={hrefTo("coverage", { from: spans.from, to: undefined, span: undefined })}
-      />
-      <Card title={`This ${title} so far and the ${title} before`}>
+      <CoverageNote of={total.value} href={hrefTo("coverage")} />
+      <Card title={`${capital(span.title)}, and ${span.before}`}>
         <Loaded data={total}>
-          {(value) => <Figures total={value} title={title} spans={spans} />}
-        </Loaded>
-      </Card>
-      <Card title="Why it changed">
-        <Loaded data={models}>
-          {(rows) => total.value && <FactorTable total={total.value} models={rows} title={title} />}
+          {(value) => <Figures total={value} span={span} spans={spans} />}
         </Loaded>
       </Card>
       <Card
         title="Where it changed"
-        aside={
-          <Segments
-            name="by"
-            label="Group by"
-            fallback="agent"
-            choices={[
-              { value: "agent", label: "Agent" },
-              { value: "model", label: "Model" },
-              { value: "provider", label: "Provider" },
-            ]}
-          />
-        }
+        aside={<GroupSelect name="by" label="Group by" all="By agent" choices={CHOICES} span={span} />}
       >
         <Loaded
           data={groups}
@@ -66,48 +70,87 @@ export function Compare() {
           empty={<Empty title="No calls in either" />}
         >
           {(rows) => (
-            <Table
-              caption={`Costs by ${by}, compared`}
-              columns={columnsOf(by, title, spans)}
-              rows={rows}
-              keyOf={(row) => nameOf(row, by)}
-              source={{ path, name: `costs-compared-by-${by}` }}
-              more={groups.hasMore ? groups.more : undefined}
-            />
+            <>
+              {total.value && <Moved rows={rows} by={by} total={total.value} />}
+              <Table
+                caption={`Costs by ${titleOf(by)}, compared`}
+                columns={columnsOf(by, span, spans)}
+                rows={rows.toSorted((a, b) => movedOf(b) - movedOf(a))}
+                keyOf={(row) => keyOf(row, by)}
+                source={{ path, name: `costs-compared-by-${titleOf(by).replaceAll(/\W+/g, "-")}` }}
+                more={groups.hasMore ? groups.more : undefined}
+                foot={
+                  <>
+                    See also the <Link href={hrefTo("", { by: "session" })}>sessions</Link>{" "}
+                    of the first span, the dearest first
+                  </>
+                }
+              />
+            </>
           )}
+        </Loaded>
+      </Card>
+      <Card title="Why it changed">
+        <Loaded data={models}>
+          {(rows) => total.value && <FactorTable total={total.value} models={rows} />}
         </Loaded>
       </Card>
     </>
   );
 }
 
-/** The two spans. */
-type Spans = Omit<ReturnType<typeof comparisonOf>, "title">;
+const CHOICES: readonly Choice[] = GROUPS.filter(({ value }) => ["model", "provider", "key"].includes(value));
 
-/** Returns the costs of the present span, or of the one before, of the calls that a filter selects. */
-function hrefOfSpan({ from, ...before }: Spans, isBefore: boolean, filter: QueryChange = {}): string {
-  const span = isBefore ? { from: before.compare_from, to: before.compare_to } : { from, to: undefined };
-  return hrefTo("", { ...filter, ...span, span: undefined });
+/** Returns the size of the difference of a group, for the order; what is not known is last. */
+const movedOf = ({ difference_usd }: CostRow) => difference_usd == null ? -1 : Math.abs(difference_usd);
+
+const capital = (text: string) => text[0]!.toUpperCase() + text.slice(1);
+
+/** Names the group that moved most. */
+function Moved({ rows, by, total }: { rows: readonly CostRow[]; by: string; total: CostTotal }) {
+  const [most] = rows.toSorted((a, b) => movedOf(b) - movedOf(a));
+  if (!most?.difference_usd || rows.length < 2) return null;
+  return (
+    <p class="finding">
+      {escapeText(nameOf(most, by))} moved most: <Difference usd={most.difference_usd} />
+      {total.difference_usd != null && (
+        <>
+          , of <Difference usd={total.difference_usd} /> in all
+        </>
+      )}
+    </p>
+  );
 }
 
-function Figures({ total, title, spans }: { total: CostTotal; title: string; spans: Spans }) {
+/** Returns the costs of a span, or of the one before, of the calls that a filter selects; undefined without a filter of them. */
+function hrefOfSpan(spans: Spans, isBefore: boolean, filter: QueryChange | undefined): string | undefined {
+  const { from, to, compare_from, compare_to } = spans;
+  return filter &&
+    hrefTo("", {
+      ...filter,
+      span: undefined,
+      ...isBefore ? { from: compare_from, to: compare_to } : { from, to },
+    });
+}
+
+function Figures({ total, span, spans }: { total: CostTotal; span: Span; spans: Spans }) {
   const { cost_usd, previous } = total;
   return (
     <Stats>
-      <Stat label={`This ${title}`} note={plural(total.model_calls, "call")}>
-        <Link href={hrefOfSpan(spans, false)}>
+      <Stat label={capital(span.title)} note={plural(total.model_calls, "call")}>
+        <Link href={hrefOfSpan(spans, false, {})}>
           <Money usd={cost_usd} />
         </Link>
       </Stat>
       <Stat
-        label={`The ${title} before`}
+        label={capital(span.before)}
         note={
           <>
-            {plural(previous?.model_calls ?? 0, "call")} until <Time at={spans.compare_to} as="utc" />
+            {plural(previous?.model_calls ?? 0, "call")} {describeSpan(spans.compare_from, spans.compare_to)}
           </>
         }
       >
-        <Link href={hrefOfSpan(spans, true)}>
+        <Link href={hrefOfSpan(spans, true, {})}>
           <Money usd={previous?.cost_usd} />
         </Link>
       </Stat>
@@ -121,19 +164,19 @@ function Figures({ total, title, spans }: { total: CostTotal; title: string; spa
   );
 }
 
-function columnsOf(by: string, title: string, spans: Spans): Column<CostRow>[] {
+function columnsOf(by: string, span: Span, spans: Spans): Column<CostRow>[] {
   return [
     {
       id: "name",
-      title: by[0]!.toUpperCase() + by.slice(1),
+      title: capital(titleOf(by)),
       sortBy: (row) => nameOf(row, by),
-      cell: (row) => <GroupLink row={row} group={by} />,
+      cell: (row) => <Link href={compareHref(row, by)}>{escapeText(nameOf(row, by))}</Link>,
     },
     countColumn("calls", "Calls", ({ model_calls }) => model_calls),
     countColumn("calls_before", "Calls before", ({ previous }) => previous?.model_calls),
     {
       id: "cost_usd",
-      title: `This ${title}`,
+      title: capital(span.title),
       isMoney: true,
       sortBy: ({ cost_usd }) => cost_usd,
       cell: (row) => (
@@ -144,7 +187,7 @@ function columnsOf(by: string, title: string, spans: Spans): Column<CostRow>[] {
     },
     {
       id: "before",
-      title: `${title[0]!.toUpperCase()}${title.slice(1)} before`,
+      title: capital(span.before),
       isMoney: true,
       sortBy: ({ previous }) => previous?.cost_usd,
       cell: (row) => (
@@ -167,10 +210,19 @@ function columnsOf(by: string, title: string, spans: Spans): Column<CostRow>[] {
       sortBy: changeOf,
       cell: (row) => {
         const ratio = changeOf(row);
-        return ratio === null ? <span class="muted">new</span> : change(ratio);
+        if (ratio !== null) return change(ratio);
+        return row.previous?.model_calls === 0
+          ? <span class="muted">new</span>
+          : <span class="muted">–</span>;
       },
     },
   ];
+}
+
+/** Returns the same comparison within a row's calls: of an agent by model, of the others by agent. */
+function compareHref(row: CostRow, by: string): string | undefined {
+  const filter = filterOf(row, by);
+  return filter && hrefWith({ ...filter, by: by === "agent" ? "model" : undefined, sort: undefined });
 }
 
 function changeOf({ cost_usd, previous }: CostRow): number | null {
@@ -178,17 +230,13 @@ function changeOf({ cost_usd, previous }: CostRow): number | null {
 }
 
 /** The change of the cost as a product of its factors. */
-function FactorTable({ total, models, title }: {
-  total: CostTotal;
-  models: readonly CostRow[];
-  title: string;
-}) {
+function FactorTable({ total, models }: { total: CostTotal; models: readonly CostRow[] }) {
   const { previous } = total;
   const factors = factorsOf(total, previous, models);
   if (!factors || !previous) {
     return (
       <Empty title="Nothing to compare">
-        Both the {title} and the one before need calls with a price.
+        Both spans need calls with a price.
       </Empty>
     );
   }

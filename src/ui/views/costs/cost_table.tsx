@@ -4,8 +4,9 @@ import { count } from "../../format/number.ts";
 import { Badge } from "../../parts/card.tsx";
 import { Money } from "../../parts/money.tsx";
 import { type Column, Table } from "../../parts/table.tsx";
-import { countColumn, Share } from "../cells.tsx";
-import { GroupLink, GROUPS, nameOf } from "./group.tsx";
+import { Id } from "../../parts/text.tsx";
+import { callTimes, countColumn, Share } from "../cells.tsx";
+import { GroupLink, keyOf, nameOf, titleOf } from "./group.tsx";
 
 /** The groups of a report as a table; shares are of `total`, which the server has summed. */
 export function CostTable({ pages, rows, group, path, total }: {
@@ -15,14 +16,14 @@ export function CostTable({ pages, rows, group, path, total }: {
   path: string;
   total: number | null | undefined;
 }) {
-  const title = GROUPS.find(({ value }) => value === group)?.label.slice("By ".length) ?? group;
+  const title = titleOf(group);
   return (
     <Table
       caption={`Costs by ${title}`}
       columns={columnsOf(group, title, total)}
       rows={rows}
-      keyOf={(row) => nameOf(row, group)}
-      source={{ path, name: `costs-by-${title.replace(":", "-")}` }}
+      keyOf={(row) => keyOf(row, group)}
+      source={{ path, name: `costs-by-${title.replaceAll(/\W+/g, "-")}` }}
       more={pages.hasMore ? pages.more : undefined}
     />
   );
@@ -38,6 +39,11 @@ function columnsOf(group: string, title: string, total: number | null | undefine
       cell: (row) => (
         <>
           <GroupLink row={row} group={group} />
+          {row.key_name != null && (
+            <div class="sub">
+              <Id>{row.key_id!}</Id>
+            </div>
+          )}
           {row.unpriced_calls > 0 && (
             <>
               {" "}
@@ -56,6 +62,7 @@ function columnsOf(group: string, title: string, total: number | null | undefine
       sortBy: share,
       cell: (row) => <Share share={share(row)} />,
     },
+    ...group === "session" || group === "run" ? [callTimes<CostRow>()] : [],
     {
       id: "cost_usd",
       title: "Cost",

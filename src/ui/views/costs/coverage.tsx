@@ -9,7 +9,7 @@ import { Money } from "../../parts/money.tsx";
 import { type Column, Table } from "../../parts/table.tsx";
 import { GroupLink, nameOf } from "./group.tsx";
 import { costPath } from "./scope.ts";
-import { spanOf } from "./span.ts";
+import { spanOf } from "../spans/span.ts";
 
 /** The calls without a price, those priced in part, and those whose tokens are an estimate, with the fix. */
 export function Coverage() {

@@ -1,8 +1,13 @@
+import { useId, useState } from "preact/hooks";
+import type { CostRow } from "../../../contract/costs.ts";
+import type { TagKey } from "../../../contract/tags/tag_schemas.ts";
 import { escapeText } from "../../../kernel/text.ts";
-import { hrefWith, setQuery, useRoute } from "../../hooks/route.ts";
+import { useData } from "../../hooks/data.ts";
+import { apiPath, hrefWith, setQuery, useRoute } from "../../hooks/route.ts";
 import { Link } from "../../parts/link.tsx";
-import { type Filter, FILTERS, filtersOf } from "./scope.ts";
-import { describeSpan } from "./utc_days.ts";
+import { describeSpan } from "../spans/utc_days.ts";
+import { keyOf, nameOf } from "./group.tsx";
+import { type Filter, FILTERS, filtersOf, tagsWith } from "./scope.ts";
 
 const NAMES: Readonly<Record<Filter, string>> = {
   agent_id: "Agent",
@@ -16,26 +21,35 @@ const HINTS: Readonly<Record<Filter, string>> = {
   agent_id: "researcher",
   provider: "openai",
   model: "openai:gpt-6-luna",
-  key_id: "key_…",
+  key_id: "laptop",
   tag: "customer:acme",
 };
 
 /** The filters that are set, each with a link that removes it, and a form for another one. */
-export function CostFilters() {
+export function CostFilters({ hasSpan }: { hasSpan: boolean }) {
   const { query } = useRoute();
-  const set = filtersOf(query);
-  const span = describeSpan(query.get("from") ?? undefined, query.get("to") ?? undefined);
+  const keyName = useKeyName(query.get("key_id") ?? undefined);
+  const span = hasSpan && describeSpan(query.get("from") || undefined, query.get("to") || undefined);
   return (
     <div class="cost-filters">
       {span && <Chip name="Span" value={span} href={hrefWith({ from: undefined, to: undefined })} />}
-      {FILTERS.map((name) =>
-        set[name] !== undefined && (
-          <Chip key={name} name={NAMES[name]} value={set[name]} href={hrefWith({ [name]: undefined })} />
-        )
-      )}
+      {filtersOf(query).map(([name, value]) => (
+        <Chip
+          key={name + value}
+          name={NAMES[name]}
+          value={name === "key_id" ? keyName : value}
+          href={hrefWith({ [name]: query.getAll(name).filter((other) => other !== value) })}
+        />
+      ))}
       <AddFilter />
     </div>
   );
+}
+
+/** Returns the name of an API key that has made a call, or the text itself. */
+function useKeyName(key_id: string | undefined): string {
+  const rows = useData<CostRow[]>(key_id && apiPath("/costs", { group_by: "key", key_id, limit: 1 }));
+  return rows.value?.[0]?.key_name ?? key_id ?? "";
 }
 
 function Chip({ name, value, href }: { name: string; value: string; href: string }) {
@@ -48,27 +62,66 @@ function Chip({ name, value, href }: { name: string; value: string; href: string
 }
 
 function AddFilter() {
+  const [isOpen, setOpen] = useState(false);
+  const [name, setName] = useState<Filter>("agent_id");
+  const [value, setValue] = useState("");
+  const list = useId();
   const add = (event: SubmitEvent) => {
     event.preventDefault();
-    const form = event.target as HTMLFormElement;
-    const fields = new FormData(form);
-    const value = String(fields.get("value")).trim();
-    if (value === "") return;
-    setQuery({ [String(fields.get("name"))]: value });
-    form.reset();
-    form.closest("details")?.removeAttribute("open");
+    const text = value.trim();
+    if (text === "") return;
+    setQuery({ [name]: name === "tag" ? tagsWith(text) : text });
+    setValue("");
+    setOpen(false);
   };
   return (
-    <details class="add-filter">
+    <details class="add-filter" open={isOpen} onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary>Add a filter</summary>
       <form onSubmit={add}>
-        <select name="name" aria-label="Filter by">
+        <select
+          aria-label="Filter by"
+          value={name}
+          onChange={(event) => setName(event.currentTarget.value as Filter)}
+        >
           {FILTERS.map((name) => <option key={name} value={name}>{NAMES[name]}, such as {HINTS[name]}
           </option>)}
         </select>
-        <input name="value" aria-label="Value of the filter" autocomplete="off" spellcheck={false} required />
+        <input
+          aria-label="Value of the filter"
+          list={list}
+          value={value}
+          onInput={(event) => setValue(event.currentTarget.value)}
+          autocomplete="off"
+          spellcheck={false}
+          required
+        />
+        <datalist id={list}>{isOpen && <Values name={name} typed={value} />}</datalist>
         <button type="submit" class="small">Apply</button>
       </form>
     </details>
+  );
+}
+
+/** The values that a filter may have: of a tag first the keys, and those of a key after it. */
+function Values({ name, typed }: { name: Filter; typed: string }) {
+  const split = typed.indexOf(":");
+  const isTag = name === "tag";
+  const keys = useData<TagKey[]>(isTag ? apiPath("/costs/tag-keys", { limit: 100 }) : undefined);
+  const tagKey = keys.value?.find(({ tag_key }) => tag_key === typed.slice(0, split))?.tag_key;
+  const group = isTag ? tagKey && `tag:${tagKey}` : name.replace("_id", "");
+  const rows = useData<CostRow[]>(group && apiPath("/costs", { group_by: group, limit: 100 }));
+  const values = tagKey === undefined && isTag
+    ? keys.value?.map(({ tag_key }) => ({ value: `${tag_key}:`, label: undefined }))
+    : rows.value?.map((row) =>
+      isTag
+        ? { value: row.tag_value == null ? "" : `${tagKey}:${row.tag_value}`, label: undefined }
+        : { value: keyOf(row, group!), label: name === "key_id" ? nameOf(row, "key") : undefined }
+    );
+  return (
+    <>
+      {values?.filter(({ value }) => value !== "" && value === escapeText(value)).map(({ value, label }) => (
+        <option key={value} value={value}>{label === undefined ? undefined : escapeText(label)}</option>
+      ))}
+    </>
   );
 }

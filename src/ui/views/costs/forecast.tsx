@@ -16,7 +16,7 @@ import { Money } from "../../parts/money.tsx";
 import { CoverageNote } from "../coverage.tsx";
 import { hrefOfTime } from "./group.tsx";
 import { costPath, hrefTo } from "./scope.ts";
-import { dayOf, monthOf } from "./utc_days.ts";
+import { dayOf, monthOf } from "../spans/utc_days.ts";
 
 /** The page shows the whole month, whichever span the URL has for the other pages of the section. */
 const WHOLE = new URLSearchParams();

@@ -5,8 +5,8 @@ import { escapeText } from "../../../kernel/text.ts";
 import { hrefWith, type QueryChange, uiPath } from "../../hooks/route.ts";
 import { Link } from "../../parts/link.tsx";
 import { runsHref } from "../links.ts";
-import { hrefTo } from "./scope.ts";
-import { timeOf } from "./utc_days.ts";
+import { hrefTo, tagsWith } from "./scope.ts";
+import { timeOf } from "../spans/utc_days.ts";
 
 /** The groups of a report with their names on the screen. */
 export const GROUPS = [
@@ -19,6 +19,16 @@ export const GROUPS = [
   { value: "day", label: "By day" },
   { value: "hour", label: "By hour" },
 ];
+
+/** Returns the name of a group in words: `model`, `tag customer`. */
+export function titleOf(group: string): string {
+  return escapeText(group.replace(/^tag:/, "tag "));
+}
+
+/** Returns the identity of the row of a group: its name, and of an API key its id, since a name may have had several keys. */
+export function keyOf(row: CostRow, group: string): string {
+  return group === "key" ? row.key_id ?? "" : nameOf(row, group);
+}
 
 /** Returns the group of a row as a text: what a chart, a table and a download call it. */
 export function nameOf(row: CostRow, group: string): string {
@@ -33,7 +43,7 @@ export function nameOf(row: CostRow, group: string): string {
     case "run":
       return row.run_id ?? "";
     case "key":
-      return row.key_id ?? "without a key";
+      return row.key_name ?? row.key_id ?? "without a key";
     case "day":
       return row.day ?? "";
     case "hour":
@@ -45,37 +55,36 @@ export function nameOf(row: CostRow, group: string): string {
 
 /** Returns the page with the sum of a row, of the same filters and span; undefined where there is none. */
 export function hrefOf(row: CostRow, group: string): string | undefined {
-  if (group.startsWith("tag:")) {
-    // One tag is a filter at most: another value would take the place of the one that the row is within.
-    return row.tag_value == null || new URLSearchParams(location.search).has("tag")
-      ? undefined
-      : hrefWith({ tag: `${group.slice("tag:".length)}:${row.tag_value}`, by: undefined });
-  }
   switch (group) {
-    case "model":
-      return hrefWith({ ...filterOf(row, group), by: "agent", split: "agent", sort: undefined });
     case "session":
       return uiPath("sessions", row.session_id!);
     case "run":
       return runsHref(row.session_id);
-    case "key":
-      return row.key_id == null ? undefined : hrefWith({ key_id: row.key_id, by: "model", sort: undefined });
     case "day":
       return hrefOfTime(row.day!, DAY_MS);
     case "hour":
       return hrefOfTime(row.hour!, HOUR_MS);
-    default:
-      return hrefWith({ ...filterOf(row, group), by: "model", split: undefined, sort: undefined });
+    default: {
+      const filter = filterOf(row, group);
+      const by = group === "model" ? "agent" : undefined;
+      return filter && hrefWith({ ...filter, by, split: by, sort: undefined });
+    }
   }
 }
 
-/** Returns the filter that selects the calls of a model, a provider or an agent. */
-export function filterOf(row: CostRow, group: string): QueryChange {
+/** Returns the filter that selects the calls of a model, a provider, an agent, a key or a tag; undefined where there is none. */
+export function filterOf(row: CostRow, group: string): QueryChange | undefined {
+  if (group.startsWith("tag:")) {
+    return row.tag_value == null
+      ? undefined
+      : { tag: tagsWith(`${group.slice("tag:".length)}:${row.tag_value}`) };
+  }
   if (group === "model") return { model: nameOf(row, group) };
+  if (group === "key") return row.key_id == null ? undefined : { key_id: row.key_id };
   return group === "provider" ? { provider: row.provider } : { agent_id: row.agent_id };
 }
 
-/** Returns the costs of a day or an hour of UTC, with the filters of the URL, and no more of it than the span has. */
+/** Returns the costs of a day or an hour of UTC, with the filters and groups of the URL, and no more of it than the span has. */
 export function hrefOfTime(
   start: string,
   lengthMs: number,
@@ -83,8 +92,11 @@ export function hrefOfTime(
 ): string {
   const [from, to] = [within.get("from"), within.get("to")].map((time) => time ? Date.parse(time) : NaN);
   const first = Date.parse(start);
+  const by = within.get("by");
   return hrefTo("", {
     span: undefined,
+    split: within.get("split") ?? undefined,
+    by: by === null || by === "day" || by === "hour" ? undefined : by,
     from: timeOf(from! > first ? from! : first),
     to: timeOf(to! < first + lengthMs ? to! : first + lengthMs),
   });

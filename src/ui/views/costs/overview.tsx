@@ -4,32 +4,39 @@ import { useNow } from "../../hooks/clock.ts";
 import { useData, usePages } from "../../hooks/data.ts";
 import { hrefWith, useRoute } from "../../hooks/route.ts";
 import { Card, Stat, Stats } from "../../parts/card.tsx";
-import { Segments, Select } from "../../parts/filters.tsx";
 import { Link } from "../../parts/link.tsx";
 import { Empty, Loaded } from "../../parts/loaded.tsx";
 import { Money } from "../../parts/money.tsx";
 import { CoverageNote } from "../coverage.tsx";
 import { CostTable } from "./cost_table.tsx";
 import { Difference } from "./difference.tsx";
-import { GROUPS, hrefOfTime, nameOf } from "./group.tsx";
+import { GROUPS, hrefOfTime, keyOf, nameOf, titleOf } from "./group.tsx";
+import { GroupSelect } from "./group_select.tsx";
 import { costPath, hrefTo } from "./scope.ts";
-import { type Span, spanOf } from "./span.ts";
+import { type Span, spanOf, timesOf } from "../spans/span.ts";
 import { DAY_MS, HOUR_MS, toIso } from "../../../kernel/clock.ts";
 import { BarChart } from "../../charts/bar_chart.tsx";
 import { MAX_SERIES, type Point } from "../../charts/series.ts";
 import { shortUsd } from "../../format/money.ts";
 import { utcDay } from "../../format/time.ts";
 
+/** The groups besides models that a day may be stacked by. */
+const SPLITS: readonly string[] = ["agent", "provider", "key"];
+
 const REFRESH = { refreshMs: 30_000 };
 
 /** The costs of a span: the total, the course of it, and its parts. */
 export function Overview() {
   const { query } = useRoute();
-  const { title, isHourly, ...span } = spanOf(query, useNow(60_000));
+  const span = spanOf(query, useNow(60_000));
+  const { title, isHourly, from, to, compare_from, compare_to } = span;
   const split = query.get("split") ?? "model";
   const by = query.get("by") ?? "model";
-  const within = { from: span.from, to: span.to };
-  const total = useData<CostTotal>(costPath("/costs/total", query, { ...span }), REFRESH);
+  const within = { from, to };
+  const total = useData<CostTotal>(
+    costPath("/costs/total", query, { ...within, compare_from, compare_to }),
+    REFRESH,
+  );
   const course = useData<CostRow[]>(
     costPath("/costs", query, {
       group_by: isHourly ? "hour" : "day",
@@ -44,20 +51,17 @@ export function Overview() {
   return (
     <>
       <Loaded data={total}>
-        {(value) => <Figures total={value} span={{ title, isHourly, ...span }} />}
+        {(value) => <Figures total={value} span={span} />}
       </Loaded>
       <Card
         title="Cost over time"
         aside={
-          <Segments
+          <GroupSelect
             name="split"
             label="Stacked by"
-            fallback="model"
-            choices={[
-              { value: "model", label: "Model" },
-              { value: "agent", label: "Agent" },
-              { value: "provider", label: "Provider" },
-            ]}
+            all="By model"
+            choices={GROUPS.filter(({ value }) => SPLITS.includes(value))}
+            span={span}
           />
         }
       >
@@ -66,7 +70,7 @@ export function Overview() {
             <CostChart
               rows={rows}
               split={split}
-              span={{ title, isHourly, ...within }}
+              span={span}
               total={total.value?.cost_usd}
             />
           )}
@@ -74,7 +78,9 @@ export function Overview() {
       </Card>
       <Card
         title="Parts"
-        aside={<Select name="by" label="Group by" choices={GROUPS.slice(1)} all="By model" />}
+        aside={
+          <GroupSelect name="by" label="Group by" choices={GROUPS.slice(1)} all="By model" span={span} />
+        }
       >
         <Loaded data={groups} isEmpty={(rows) => rows.length === 0} empty={<NoCalls title={title} />}>
           {(rows) => (
@@ -91,7 +97,9 @@ function sortOf(by: string): string | undefined {
   return by === "session" || by === "run" ? "cost" : undefined;
 }
 
-function Figures({ total, span: { title, compare_from, compare_to } }: { total: CostTotal; span: Span }) {
+function Figures(
+  { total, span: { title, compare_from, compare_to, before } }: { total: CostTotal; span: Span },
+) {
   return (
     <>
       <CoverageNote of={total} href={hrefTo("coverage")} />
@@ -105,7 +113,7 @@ function Figures({ total, span: { title, compare_from, compare_to } }: { total: 
                 <Link href={hrefTo("", { span: undefined, from: compare_from, to: compare_to })}>
                   <Money usd={total.previous.cost_usd} />
                 </Link>{" "}
-                of the same span before
+                of {before}: <Link href={hrefTo("compare")}>what changed</Link>
               </>
             )}
           >
@@ -160,28 +168,30 @@ function CostChart({ rows, split, span, total }: {
   const isCut = rows.length === SPLIT_LIMIT;
   const isOneTime = first === timeOf(rows[0]!);
   const drawn = isCut && !isOneTime ? rows.filter((row) => timeOf(row) !== first) : rows;
+  const labels = new Map(drawn.map((row) => [keyOf(row, split), nameOf(row, split)]));
   const names = rank(drawn, split);
   const shown = names.slice(0, MAX_SERIES);
-  const points = timesOf(span, { first, last: timeOf(rows[0]!), now }).map((time): Timed => ({
-    ...nameTime(time, span.isHourly),
-    time,
-    at: Date.parse(time),
+  const ends = { first: Date.parse(first), end: Math.max(now, Date.parse(timeOf(rows[0]!)) + 1) };
+  const step = span.isHourly ? HOUR_MS : DAY_MS;
+  const points = timesOf(span, ends).map((at): Timed => ({
+    ...nameTime(toIso(at), span.isHourly),
+    at,
     values: new Map(),
-    href: hrefOfTime(time, span.isHourly ? HOUR_MS : DAY_MS),
+    href: hrefOfTime(toIso(at), step),
   }));
-  const byTime = new Map(points.map(({ time, values }) => [time, values]));
+  const byTime = new Map(points.map(({ at, values }) => [at, values]));
   for (const row of drawn) {
-    const values = byTime.get(timeOf(row));
-    const name = nameOf(row, split);
+    const values = byTime.get(Date.parse(timeOf(row)));
+    const name = keyOf(row, split);
     if (values && shown.includes(name)) values.set(name, row.cost_usd);
   }
   return (
     <BarChart
-      title={`Cost by ${span.isHourly ? "hour" : "day"} and ${split}`}
+      title={`Cost by ${span.isHourly ? "hour" : "day"} and ${titleOf(split)}`}
       finding={findingOf({ rows: drawn, names, split, total, title: span.title, isCut }) +
         (isCut ? cutOf(first, span, isOneTime) : "")}
       points={points}
-      series={shown.map((name) => ({ key: name, label: name }))}
+      series={shown.map((key) => ({ key, label: labels.get(key) ?? key }))}
       format={shortUsd}
       pointTitle={span.isHourly ? "Hour (UTC)" : "Day (UTC)"}
     />
@@ -190,7 +200,7 @@ function CostChart({ rows, split, span, total }: {
 
 /** A point by its time. */
 interface Timed extends Point {
-  time: string;
+  at: number;
   values: Map<string, number | null>;
 }
 
@@ -210,27 +220,14 @@ function cutOf(first: string, { isHourly }: Span, isOneTime: boolean): string {
     : `. Only the ${isHourly ? "hours" : "days"} after ${time} are drawn`;
 }
 
-/** Returns the names of the groups, the dearest first: only an order, no sum of it is shown. */
+/** Returns the keys of the groups, the dearest first: only an order, no sum of it is shown. */
 function rank(rows: readonly CostRow[], split: string): string[] {
   const weights = new Map<string, number>();
   for (const row of rows) {
-    const name = nameOf(row, split);
+    const name = keyOf(row, split);
     weights.set(name, (weights.get(name) ?? 0) + (row.cost_usd ?? 0));
   }
   return [...weights].sort(([, a], [, b]) => b - a).map(([name]) => name);
-}
-
-/** Returns every day or hour of a span, also those without calls. */
-function timesOf({ from, to, isHourly }: Span, rows: { first: string; last: string; now: number }): string[] {
-  const step = isHourly ? HOUR_MS : DAY_MS;
-  const midnight = (day: string) => Date.parse(day.length === 10 ? `${day}T00:00Z` : day);
-  const start = from === undefined ? Date.parse(rows.first) : midnight(from);
-  const end = to === undefined ? Math.max(rows.now, Date.parse(rows.last) + 1) : midnight(to);
-  const times: string[] = [];
-  for (let time = Math.floor(start / step) * step; time < end && times.length < 1000; time += step) {
-    times.push(toIso(time));
-  }
-  return times;
 }
 
 function findingOf({ rows, names, split, total, title, isCut }: {
@@ -251,8 +248,8 @@ function findingOf({ rows, names, split, total, title, isCut }: {
   const hidden = names.length - MAX_SERIES;
   const left = hidden > 0
     ? `. ${isCut ? "At least " : ""}${count(hidden)} more ${
-      plural(hidden, split).replace(/^\S+ /, "")
-    } not drawn: see the parts by ${split}`
+      plural(hidden, split.startsWith("tag:") ? "value" : split).replace(/^\S+ /, "")
+    } not drawn: see the parts by ${titleOf(split)}`
     : "";
   return `${spent}${most}${left}`;
 }

@@ -4,12 +4,18 @@ import { apiPath, hrefWith, type QueryChange } from "../../hooks/route.ts";
 export const FILTERS = ["agent_id", "provider", "model", "key_id", "tag"] as const;
 export type Filter = typeof FILTERS[number];
 
-/** Returns the filters that are set. */
-export function filtersOf(query: URLSearchParams): Partial<Record<Filter, string>> {
-  return Object.fromEntries(FILTERS.flatMap((name) => {
-    const value = query.get(name);
-    return value ? [[name, value]] : [];
-  }));
+/** Returns the filters that are set, each with its value: of tags there may be several, each of another key. */
+export function filtersOf(query: URLSearchParams): [name: Filter, value: string][] {
+  return FILTERS.flatMap((name) =>
+    query.getAll(name).filter(Boolean).map((value): [Filter, string] => [name, value])
+  );
+}
+
+/** Returns the tags of the URL, with one of the same key replaced by another, `customer:acme`. */
+export function tagsWith(tag: string): string[] {
+  const key = `${tag.split(":")[0]}:`;
+  const others = new URLSearchParams(location.search).getAll("tag").filter((other) => !other.startsWith(key));
+  return [...others, tag];
 }
 
 /** Returns the address of a report with the filters of the URL. */
@@ -18,7 +24,7 @@ export function costPath(
   query: URLSearchParams,
   more: Readonly<Record<string, string | number | undefined>>,
 ): string {
-  return apiPath(path, { ...filtersOf(query), ...more });
+  return apiPath(path, { ...Object.fromEntries(FILTERS.map((name) => [name, query.getAll(name)])), ...more });
 }
 
 const KEPT: readonly string[] = ["span", "from", "to", ...FILTERS];

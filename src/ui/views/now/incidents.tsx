@@ -1,5 +1,7 @@
 import { useState } from "preact/hooks";
 import type { Anomaly } from "../../../contract/anomalies.ts";
+import type { AnomalyKind } from "../../../contract/values.ts";
+import { HOUR_MS, toIso } from "../../../kernel/clock.ts";
 import { escapeText } from "../../../kernel/text.ts";
 import { usePages } from "../../hooks/data.ts";
 import { apiPath } from "../../hooks/route.ts";
@@ -33,7 +35,8 @@ export function AnomaliesCard({ state }: { state: LiveState }) {
         isEmpty={(rows) => rows.length === 0}
         empty={
           <Empty title="Nothing was out of the ordinary">
-            Repeated tool calls, growing inputs, costly and fast calls are listed here as they happen.
+            Repeated tool calls, growing inputs, costly calls, runs, sessions and hours, and calls faster than
+            usual are listed here as they happen.
           </Empty>
         }
       >
@@ -53,6 +56,26 @@ export function AnomaliesCard({ state }: { state: LiveState }) {
   );
 }
 
+/** The kinds of anomalies in words. */
+const KINDS: Readonly<Record<AnomalyKind, string>> = {
+  repeated_tool_call: "Repeated tool call",
+  growing_input: "Growing input",
+  costly_call: "Costly call",
+  costly_run: "Costly run or session",
+  costly_hour: "Costly hour",
+  fast_calls: "More calls than usual",
+};
+
+/** Returns the step of an anomaly, or the costs of its agent in its hour. */
+function hrefOf({ session_id, run_id, call_id, agent_id, details: { hour } }: Anomaly): string {
+  if (session_id !== null) return sessionHref(session_id, { run_id, call_id });
+  const start = typeof hour === "string" ? Date.parse(hour) : NaN;
+  return costsHref({
+    agent_id,
+    ...!Number.isNaN(start) && { from: toIso(start), to: toIso(start + HOUR_MS) },
+  });
+}
+
 const ANOMALY_COLUMNS: Column<Anomaly>[] = [
   {
     id: "detected_at",
@@ -63,19 +86,16 @@ const ANOMALY_COLUMNS: Column<Anomaly>[] = [
   {
     id: "message",
     title: "What happened",
-    cell: ({ message, severity, agent_id, session_id, run_id, call_id }) => (
+    cell: (anomaly) => (
       <div class="message">
-        <Badge tone={SEVERITY_TONES[severity]}>{severity}</Badge>{" "}
-        {session_id === null ? <Text>{message}</Text> : (
-          <Link
-            href={sessionHref(session_id, { run_id, call_id })}
-          >
-            <Text>{message}</Text>
-          </Link>
-        )}
+        <Badge tone={SEVERITY_TONES[anomaly.severity]}>{anomaly.severity}</Badge>{" "}
+        <Link href={hrefOf(anomaly)}>
+          <Text>{anomaly.message}</Text>
+        </Link>
         <div class="sub">
-          <Link href={costsHref({ agent_id })}>
-            <Text>{agent_id}</Text>
+          {KINDS[anomaly.kind] ?? <Text>{anomaly.kind}</Text>}, agent{" "}
+          <Link href={costsHref({ agent_id: anomaly.agent_id })}>
+            <Text>{anomaly.agent_id}</Text>
           </Link>
         </div>
       </div>
@@ -124,7 +144,7 @@ export function AlertsCard({ state: { alerts, refusals } }: { state: LiveState }
 }
 
 function AlertLine({ alert }: { alert: LiveState["alerts"][number] }) {
-  const { alert_id, rule_name, severity, value_usd, threshold_usd, test } = alert;
+  const { alert_id, rule_name, severity, value_usd, threshold_usd, test, counter, key_name } = alert;
   return (
     <div>
       <Badge tone={SEVERITY_TONES[severity]}>{test ? "test" : severity}</Badge>{" "}
@@ -132,6 +152,7 @@ function AlertLine({ alert }: { alert: LiveState["alerts"][number] }) {
         <Text>{rule_name}</Text>
       </Link>{" "}
       <span class="muted">
+        {counter && <Text>{`${counter.kind} ${counter.kind === "key" && key_name || counter.id}: `}</Text>}
         <Money usd={value_usd} /> of <Money usd={threshold_usd} />
       </span>
     </div>
@@ -139,7 +160,12 @@ function AlertLine({ alert }: { alert: LiveState["alerts"][number] }) {
 }
 
 function RefusalLine({ refusal }: { refusal: LiveState["refusals"][number] }) {
-  const { agent_id, message, session_id, run_id, refused_by: [by] } = refusal;
+  const { agent_id, message, session_id, run_id, provider, model, key_id, key_name, refused_by: [by] } =
+    refusal;
+  const facts = [
+    model !== null && [provider, model].filter(Boolean).join(":"),
+    key_id !== null && `key ${key_name ?? key_id}`,
+  ].filter(Boolean).join(", ");
   const name = <Text>{agent_id}</Text>;
   return (
     <div title={escapeText(message)}>
@@ -152,6 +178,11 @@ function RefusalLine({ refusal }: { refusal: LiveState["refusals"][number] }) {
           </Link>
         )}
         {by && `: ${REASONS[by.reason]}`}
+        {facts !== "" && (
+          <>
+            ; <Text>{facts}</Text>
+          </>
+        )}
       </span>
     </div>
   );

@@ -7,22 +7,23 @@ import { apiPath, uiPath, useRoute } from "../../hooks/route.ts";
 import { useLive } from "../../live/live.tsx";
 import type { LiveState } from "../../live/types.ts";
 import { Grid, Stat, Stats } from "../../parts/card.tsx";
-import { Segments } from "../../parts/filters.tsx";
 import { Link } from "../../parts/link.tsx";
 import { Loaded } from "../../parts/loaded.tsx";
 import { Money } from "../../parts/money.tsx";
 import { Text } from "../../parts/text.tsx";
 import { Time } from "../../parts/time.tsx";
-import type { Limit } from "../budgets/limit.ts";
+import { byShare, type Limit } from "../budgets/limit.ts";
+import { usedPart } from "../budgets/limit_cells.tsx";
 import { limitOfBudget } from "../budgets/limit_of_budget.ts";
 import { limitOfRule } from "../budgets/limit_of_rule.ts";
 import { nextStopOf, stoppedBy } from "../budgets/next_stop.tsx";
 import { Calls, coverageHref } from "../coverage.tsx";
+import { type Span, spanOf } from "../spans/span.ts";
+import { SpanFilter } from "../spans/span_filter.tsx";
 import { budgetsHref, costsHref } from "../links.ts";
 import { AlertsCard, AnomaliesCard } from "./incidents.tsx";
 import { LimitsCard } from "./limits_card.tsx";
 import { BurnCard, RunsCard } from "./running.tsx";
-import { type Span, spanOf, SPANS } from "./span.ts";
 import { type SpanSum, SpendCard, useGroup, useSpending } from "./spend_card.tsx";
 
 /** The home page: the money of today, what spends at present, and the limits that are close. */
@@ -31,7 +32,7 @@ export function NowView() {
   const { state, error, at, reload } = useLive();
   const now = useNow();
   const today = state?.day ?? new Date(now).toISOString().slice(0, 10);
-  const span = spanOf(query.get("span"), today);
+  const span = spanOf(query, Date.parse(today), "today");
   const { sum, spenders } = useSpending(span, useGroup(), state);
   const limits = [
     ...state?.budgets.map(limitOfBudget) ?? [],
@@ -41,8 +42,8 @@ export function NowView() {
   return (
     <Page
       title="Now"
-      filters={<Segments name="span" label="Span" fallback="" choices={SPANS} />}
-      coverage={{ of: sum, href: coverageHref(span.from) }}
+      filters={<SpanFilter fallback="today" />}
+      coverage={{ of: sum, href: coverageHref(span) }}
     >
       <Loaded data={live}>
         {(state) => (
@@ -73,10 +74,10 @@ function Summary({ state, span, sum, limits }: {
   return (
     <section class="card summary" aria-label="Summary">
       <Stats>
-        <Stat label={`Spent ${span.of}`} note={sum && <Calls of={sum} from={span.from} />}>
+        <Stat label={`Spent ${span.title}`} note={sum && <Calls of={sum} span={span} />}>
           {sum
             ? (
-              <Link href={costsHref({ from: span.from })}>
+              <Link href={costsHref({ from: span.from, to: span.to })}>
                 <Money usd={sum.cost_usd} />
               </Link>
             )
@@ -100,12 +101,27 @@ function Summary({ state, span, sum, limits }: {
   );
 }
 
-/** The budget that stops calls next, or those that do at present. */
+/** The budget that stops calls next, or those that do at present, or the one that is closest to its limit. */
 function NextStopStat({ limits }: { limits: readonly Limit[] }) {
   const [stopped] = stoppedBy(limits);
   const next = nextStopOf(limits);
   const shown = stopped ?? next;
   if (!shown) {
+    const [closest] = byShare(limits.filter(({ enabled, stops }) => enabled && stops));
+    if (closest) {
+      return (
+        <Stat
+          label="Closest to its limit"
+          note={closest.spent === null
+            ? `${usedPart(closest)}; what is spent is hidden`
+            : `${usedPart(closest)} used${closest.usdPerHour === null ? "" : ", not reached at this pace"}`}
+        >
+          <Link href={closest.href}>
+            <Text>{closest.name}</Text>
+          </Link>
+        </Stat>
+      );
+    }
     return (
       <Stat label="Stops next">
         <Link href={budgetsHref()}>No budget</Link>

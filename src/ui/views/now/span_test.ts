@@ -1,15 +1,20 @@
 import assert from "node:assert/strict";
 import type { CostRow } from "../../../contract/costs.ts";
-import { spanOf } from "./span.ts";
+import { spanOf as readSpan } from "../spans/span.ts";
 import { findingOf, pointsOf, spenderOf } from "./spend_chart.tsx";
 
 const TODAY = "2026-03-02";
 
+const spanOf = (name: string | null) =>
+  readSpan(new URLSearchParams(name === null ? {} : { span: name }), Date.parse(TODAY), "today");
+
 const spender = (model: string, cost_usd: number | null) =>
-  spenderOf({ provider: "openai", model, model_calls: 1, unpriced_calls: 0, cost_usd }, "model", TODAY);
+  spenderOf({ provider: "openai", model, model_calls: 1, unpriced_calls: 0, cost_usd }, "model", {
+    from: TODAY,
+  });
 
 Deno.test("spans end today, and begin on a day of UTC", () => {
-  const froms = [null, "7d", "month", "all", "nonsense"].map((name) => spanOf(name, TODAY).from);
+  const froms = [null, "7d", "month", "all", "nonsense"].map((name) => spanOf(name).from);
   assert.deepEqual(froms, [TODAY, "2026-02-24", "2026-03-01", undefined, TODAY]);
 });
 
@@ -19,7 +24,7 @@ Deno.test("a span has a bar for each day, also for one without calls", () => {
     agent_id: "b",
     cost_usd: null,
   }];
-  const points = pointsOf(rows as CostRow[], spanOf("all", TODAY), "agent", TODAY);
+  const points = pointsOf(rows as CostRow[], spanOf("all"), "agent", TODAY);
   assert.deepEqual(points.map(({ label, values }) => [label, values]), [
     ["2026-02-27", new Map([["a", 1]])],
     ["2026-02-28", new Map()],
@@ -27,7 +32,7 @@ Deno.test("a span has a bar for each day, also for one without calls", () => {
     ["2026-03-02", new Map([["b", null]])],
   ]);
   assert.equal(points[1]!.href, "/ui/costs?from=2026-02-28&to=2026-03-01");
-  assert.equal(pointsOf([], spanOf(null, TODAY), "agent", TODAY).length, 24);
+  assert.equal(pointsOf([], spanOf(null), "agent", TODAY).length, 24);
 });
 
 Deno.test("a bar has the value of a name that every object has as a property", () => {
@@ -36,13 +41,13 @@ Deno.test("a bar has the value of a name that every object has as a property", (
     agent_id: "toString",
     cost_usd: 2,
   }];
-  const points = pointsOf(rows as CostRow[], spanOf("all", TODAY), "agent", TODAY);
+  const points = pointsOf(rows as CostRow[], spanOf("all"), "agent", TODAY);
   const shown = points.map(({ values }) => [values.get("constructor"), values.get("toString")]);
   assert.deepEqual(shown, [[1, undefined], [undefined, 2]]);
 });
 
 Deno.test("the finding says the sum and the largest part of it, and which bars are not drawn", () => {
-  const of = spanOf(null, TODAY);
+  const of = spanOf(null);
   const say = (total: number | null, ...costs: (number | null)[]) =>
     findingOf({
       total,

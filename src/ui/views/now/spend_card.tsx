@@ -14,7 +14,8 @@ import { RUN_AGENT } from "../commands.ts";
 import { Calls, type Coverage } from "../coverage.tsx";
 import { countColumn } from "../cells.tsx";
 import { SpendChart, type Spender, spenderOf } from "./spend_chart.tsx";
-import { barsPath, type Group, GROUPS, groupsPath, type Span, totalPath } from "./span.ts";
+import type { Span } from "../spans/span.ts";
+import { barsPath, type Group, GROUPS, groupsPath, totalPath } from "./span.ts";
 
 /** The sums of a span, of the server. */
 export type SpanSum = Coverage & { cost_usd: number | null };
@@ -24,14 +25,14 @@ export type SpanSum = Coverage & { cost_usd: number | null };
  * requested.
  */
 export function useSpending(span: Span, group: Group, live: LiveState | undefined) {
-  const isToday = span.name === "";
+  const isToday = span.name === "today";
   const total = useData<CostTotal>(isToday ? undefined : totalPath(span), { refreshMs: 30_000 });
   const groups = useData<CostRow[]>(isToday ? undefined : groupsPath(span, group), { refreshMs: 30_000 });
   const rows = isToday ? (group === "agent" ? live?.agents : live?.models) : groups.value;
   const sum: SpanSum | undefined = isToday ? live?.spend : total.value;
   return {
     sum,
-    spenders: rows?.map((row) => spenderOf(row, group, span.from)),
+    spenders: rows?.map((row) => spenderOf(row, group, span)),
     error: total.error ?? groups.error,
   };
 }
@@ -55,7 +56,7 @@ export function SpendCard({ span, today, sum, spenders }: {
         data={data}
         isEmpty={({ sum }) => sum.model_calls === 0}
         empty={
-          <Empty title={`No calls ${span.of}`} command={RUN_AGENT}>
+          <Empty title={`No calls ${span.title}`} command={RUN_AGENT}>
             These commands make an agent's first call, without a key. Calls of your own programs are counted
             through the library, the gateway, or POST /costs/events.
           </Empty>
@@ -72,13 +73,13 @@ export function SpendCard({ span, today, sum, spenders }: {
               today={today}
             />
             <Table
-              caption={`Spending ${span.of} by ${group}`}
+              caption={`Spending ${span.title} by ${group}`}
               columns={columnsOf(group, sum)}
               rows={spenders}
               keyOf={({ key }) => key}
               source={{ path: groupsPath(span, group), name: `costs_by_${group}` }}
               defaultSort="-cost_usd"
-              foot={<Calls of={sum} from={span.from} />}
+              foot={<Calls of={sum} span={span} />}
             />
           </>
         )}

@@ -1,11 +1,14 @@
 import type { CostRow } from "../../../contract/costs.ts";
+import { DAY_MS, toIso } from "../../../kernel/clock.ts";
 import { BarChart } from "../../charts/bar_chart.tsx";
 import { MAX_SERIES, type Point, type Series } from "../../charts/series.ts";
 import { decimalsOf, shortUsd } from "../../format/money.ts";
 import { percent } from "../../format/number.ts";
 import { utcDay } from "../../format/time.ts";
 import { costsHref } from "../links.ts";
-import { endOfBar, type Group, MAX_ROWS, type Span, startsOf } from "./span.ts";
+import { type Span, timesOf } from "../spans/span.ts";
+import { dayOf, timeOf } from "../spans/utc_days.ts";
+import { endOfBar, type Group, MAX_ROWS } from "./span.ts";
 
 /** A model or an agent with its calls and cost in the span. */
 export interface Spender {
@@ -21,12 +24,12 @@ export interface Spender {
 
 type Spent = Pick<CostRow, "agent_id" | "provider" | "model"> & Omit<Spender, "key" | "label" | "href">;
 
-export function spenderOf(row: Spent, group: Group, from: string | undefined): Spender {
+export function spenderOf(row: Spent, group: Group, { from, to }: Pick<Span, "from" | "to">): Spender {
   const label = labelOf(row, group);
   const filter = group === "agent"
     ? { agent_id: row.agent_id }
     : { provider: row.provider, model: row.model };
-  return { ...row, key: label, label, href: costsHref({ ...filter, from }) };
+  return { ...row, key: label, label, href: costsHref({ ...filter, from, to }) };
 }
 
 function labelOf({ agent_id, provider, model }: Spent, group: Group): string {
@@ -48,7 +51,7 @@ export function SpendChart({ rows, spenders, total, span, group, today }: {
   const decimals = decimalsOf(shown.map(({ cost_usd }) => cost_usd));
   return (
     <BarChart
-      title={`Spending ${span.of} by ${group}`}
+      title={`Spending ${span.title} by ${group}`}
       finding={findingOf({ total, spenders, span, group }) + cutOf(rows, span)}
       points={pointsOf(rows, span, group, today)}
       series={shown.map(({ key, label, cost_usd }): Series => ({
@@ -57,38 +60,38 @@ export function SpendChart({ rows, spenders, total, span, group, today }: {
         note: cost_usd === null ? undefined : shortUsd(cost_usd, decimals),
       }))}
       format={shortUsd}
-      pointTitle={span.unit === "hour" ? "Hour (UTC)" : "Day (UTC)"}
+      pointTitle={span.isHourly ? "Hour (UTC)" : "Day (UTC)"}
     />
   );
 }
 
 /** Says where the bars begin, if the answer has no room for all. */
-function cutOf(rows: readonly CostRow[], { unit }: Span): string {
+function cutOf(rows: readonly CostRow[], { isHourly }: Span): string {
   if (rows.length < MAX_ROWS) return "";
   const { day, hour } = rows.at(-1)!;
-  const first = unit === "hour" ? `${hour!.slice(11, 16)} UTC` : day;
+  const first = isHourly ? `${hour!.slice(11, 16)} UTC` : day;
   return ` Bars before ${first} are not drawn, and that one not in full.`;
 }
 
 /** Returns a point for every hour or day of a span, also for those without calls. */
 export function pointsOf(rows: readonly CostRow[], span: Span, group: Group, today: string): Point[] {
-  const values = new Map<string, Map<string, number | null>>();
+  const values = new Map<number, Map<string, number | null>>();
   for (const row of rows) {
-    const start = span.unit === "hour" ? row.hour! : row.day!;
+    const start = Date.parse((row.hour ?? row.day)!);
     const point = values.get(start) ?? new Map();
     point.set(labelOf(row, group), row.cost_usd);
     values.set(start, point);
   }
-  const first = span.from ?? [...values.keys()].toSorted()[0] ?? today;
-  return startsOf(span.unit, first, today).map((start) => {
-    const isHour = span.unit === "hour";
-    const short = isHour ? start.slice(11, 16) : utcDay(start);
+  const day = Date.parse(today);
+  const bounds = { first: Math.min(day, ...values.keys()), end: day + DAY_MS };
+  return timesOf(span, bounds).map((at) => {
+    const start = toIso(at);
+    const short = span.isHourly ? start.slice(11, 16) : utcDay(start);
     return {
-      label: isHour ? `${utcDay(start)}, ${short} UTC` : start,
-      short,
-      at: Date.parse(start),
-      values: values.get(start) ?? new Map(),
-      href: costsHref({ from: start, to: endOfBar(span.unit, start) }),
+      label: span.isHourly ? `${utcDay(start)}, ${short} UTC` : dayOf(at),
+      ...{ short, at },
+      values: values.get(at) ?? new Map(),
+      href: costsHref({ from: timeOf(at), to: endOfBar(span, at) }),
     };
   });
 }
@@ -101,12 +104,12 @@ export function findingOf({ total, spenders, span, group }: {
   group: Group;
 }): string {
   const [top] = spenders;
-  if (!top) return `Nothing was spent ${span.of}.`;
-  if (total === null || top.cost_usd === null) return `No call ${span.of} has a known price.`;
+  if (!top) return `Nothing was spent ${span.title}.`;
+  if (total === null || top.cost_usd === null) return `No call ${span.title} has a known price.`;
   const share = total > 0 ? `, ${percent(Math.min(1, top.cost_usd / total))} of it ${top.label}` : "";
   const more = spenders.length - MAX_SERIES;
   const rest = more > 0
     ? ` The bars have the ${MAX_SERIES} ${group}s with the most of it; ${more} more are in the table.`
     : "";
-  return `${shortUsd(total)} ${span.of}${share}.${rest}`;
+  return `${shortUsd(total)} ${span.title}${share}.${rest}`;
 }

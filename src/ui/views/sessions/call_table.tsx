@@ -12,24 +12,35 @@ import { type Column, Table } from "../../parts/table.tsx";
 import { Text } from "../../parts/text.tsx";
 import { Time } from "../../parts/time.tsx";
 import { countColumn } from "../cells.tsx";
+import { StatedCost, UnpricedParts } from "./call_notes.tsx";
 
-const COLUMNS: Column<CostEvent>[] = [
+/** A name with more characters is broken anywhere, so that the table fits a screen of 1,024 pixels. */
+const LONG_NAME = 28;
+
+/** The columns of a session's calls; an agent is named where it is not that of the session. */
+const columnsOf = (agentId: string): Column<CostEvent>[] => [
   { id: "at", title: "Time", sortBy: ({ at }) => at, cell: ({ at }) => <Time at={at} as="utc" /> },
   {
     id: "model",
     title: "Model",
     sortBy: ({ model }) => model,
-    cell: ({ provider, model }) => (
-      <span class="one-line">
-        <Text>{`${provider}:${model}`}</Text>
-      </span>
-    ),
-  },
-  {
-    id: "tools",
-    title: "Tools",
-    sortBy: ({ tools }) => tools.join(),
-    cell: ({ tools }) => tools.length > 0 ? <Text>{tools.join(", ")}</Text> : "–",
+    cell: ({ provider, model, tools, agent_id }) => {
+      const facts = [
+        agent_id !== agentId && `agent ${agent_id}`,
+        tools.length > 0 && `calls ${tools.join(", ")}`,
+      ];
+      const name = `${provider}:${model}`;
+      return (
+        <>
+          <span class={name.length > LONG_NAME ? "call-model" : "one-line"}>
+            <Text>{name}</Text>
+          </span>
+          <div class="sub">
+            <Text>{facts.filter(Boolean).join("; ")}</Text>
+          </div>
+        </>
+      );
+    },
   },
   countColumn("input", "Input", ({ input_tokens }) => input_tokens),
   countColumn("cached", "Cached", ({ cache_read_tokens }) => cache_read_tokens),
@@ -42,11 +53,6 @@ const COLUMNS: Column<CostEvent>[] = [
     sortBy: ({ cost_usd }) => cost_usd,
     cell: ({ call_id, cost_usd, estimated, run_id }) => (
       <>
-        {estimated && (
-          <>
-            <Badge tone="warning">estimated</Badge>
-          </>
-        )}
         {run_id === null
           ? <Money usd={cost_usd} />
           : (
@@ -54,6 +60,11 @@ const COLUMNS: Column<CostEvent>[] = [
               <Money usd={cost_usd} />
             </Link>
           )}
+        {estimated && (
+          <div>
+            <Badge tone="warning">estimated</Badge>
+          </div>
+        )}
       </>
     ),
   },
@@ -61,21 +72,26 @@ const COLUMNS: Column<CostEvent>[] = [
     id: "source",
     title: "Price",
     sortBy: ({ price_source }) => price_source,
-    cell: ({ price_source, stated_cost_usd, stated_cost_reason }) => (
-      <span class="muted one-line" title={stated_cost_reason}>
-        <Text>{price_source}</Text>
-        {stated_cost_usd !== undefined && (
-          <>
-            , not <Money usd={stated_cost_usd} /> as stated
-          </>
-        )}
-      </span>
+    cell: ({ price_source, unpriced_parts, stated_cost_usd, stated_cost_reason }) => (
+      <>
+        <span class="muted one-line">
+          <Text>{price_source.split("@")[0]!}</Text>
+          {price_source.includes("@") && (
+            <>
+              <wbr />
+              <Text>{price_source.slice(price_source.indexOf("@"))}</Text>
+            </>
+          )}
+        </span>
+        <UnpricedParts unpriced_parts={unpriced_parts} />
+        <StatedCost stated_cost_usd={stated_cost_usd} stated_cost_reason={stated_cost_reason} />
+      </>
     ),
   },
 ];
 
 /** The booked calls of a session, in order, with the price of each. */
-export function CallTable({ sessionId }: { sessionId: string }) {
+export function CallTable({ sessionId, agentId }: { sessionId: string; agentId: string }) {
   const path = apiPath(`/sessions/${encodeURIComponent(sessionId)}/costs`, { limit: 200 });
   const first = useData<SessionCosts>(path);
   const [rest, setRest] = useState<{ calls: CostEvent[]; next: string | undefined }>();
@@ -94,7 +110,7 @@ export function CallTable({ sessionId }: { sessionId: string }) {
       {({ calls }) => (
         <Table
           caption="Calls of the session"
-          columns={COLUMNS}
+          columns={columnsOf(agentId)}
           rows={[...calls, ...rest?.calls ?? []]}
           keyOf={({ call_id }) => call_id}
           source={{ path, name: `calls-${sessionId}`, field: "calls" }}

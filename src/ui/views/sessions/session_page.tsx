@@ -83,7 +83,7 @@ function Figures({ session }: { session: Session }) {
             <Money usd={usage.cost_usd} />
           </Link>
         </Stat>
-        <Stat label="Calls" note={usage.model !== null && <Text>{usage.model}</Text>}>
+        <Stat label="Calls" note={<Models session={session} />}>
           <Link href={calls}>{count(usage.model_calls)}</Link>
         </Stat>
         <Stat
@@ -104,6 +104,27 @@ function Figures({ session }: { session: Session }) {
       </Stats>
     </Card>
   );
+}
+
+/** The model of a session, or how many it has called, with their names. */
+function Models({ session: { models = [], token_usage: { model } } }: { session: Session }) {
+  const [only] = models;
+  if (models.length > 1) {
+    return (
+      <details>
+        <summary>{plural(models.length, "model")}</summary>
+        <ul>
+          {models.map((name) => (
+            <li key={name}>
+              <Text>{name}</Text>
+            </li>
+          ))}
+        </ul>
+      </details>
+    );
+  }
+  const name = only ?? model;
+  return name === null ? null : <Text>{name}</Text>;
 }
 
 function Logged({ session }: { session: Session }) {
@@ -135,7 +156,7 @@ function Logged({ session }: { session: Session }) {
         : tab === "calls"
         ? (
           <Card title="Calls">
-            <CallTable sessionId={session.session_id} />
+            <CallTable sessionId={session.session_id} agentId={session.agent_id} />
           </Card>
         )
         : (
@@ -159,7 +180,7 @@ function Reported({ session }: { session: Session }) {
   return (
     <>
       <Card title="Calls">
-        <CallTable sessionId={session.session_id} />
+        <CallTable sessionId={session.session_id} agentId={session.agent_id} />
       </Card>
       <Card title="Step by step">
         <Empty title="This session has no log here">

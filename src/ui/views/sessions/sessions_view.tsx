@@ -1,12 +1,11 @@
 import type { CostRow } from "../../../contract/costs.ts";
 import type { Session } from "../../../contract/sessions.ts";
-import { escapeText } from "../../../kernel/text.ts";
 import { Page } from "../../app/page.tsx";
-import { count, plural } from "../../format/number.ts";
+import { plural } from "../../format/number.ts";
 import { apiPath, uiPath, useRoute } from "../../hooks/route.ts";
 import { type Pages, useData, usePages } from "../../hooks/data.ts";
 import { Card } from "../../parts/card.tsx";
-import { Segments, Select } from "../../parts/filters.tsx";
+import { Search, Segments, Select } from "../../parts/filters.tsx";
 import { Link } from "../../parts/link.tsx";
 import { Empty, Loaded } from "../../parts/loaded.tsx";
 import { Money } from "../../parts/money.tsx";
@@ -15,12 +14,10 @@ import { type Column, Table } from "../../parts/table.tsx";
 import { Id, Text } from "../../parts/text.tsx";
 import { Time } from "../../parts/time.tsx";
 import { RUN_AGENT } from "../commands.ts";
-import { countColumn } from "../cells.tsx";
+import { callTimes, countColumn } from "../cells.tsx";
 import { SessionPage } from "./session_page.tsx";
 
 const PAGE = 100;
-/** The sessions among which those of a status are searched at once: the store has no index by status. */
-const SEARCHED = 500;
 
 /** The sessions, and the page of one: `/ui/sessions/ses_1`. */
 export function SessionsView() {
@@ -51,12 +48,19 @@ function SessionList() {
             choices={(agents.value ?? []).map(({ agent_id }) => ({ value: agent_id!, label: agent_id! }))}
           />
           {!isByCost && (
-            <Select
-              name="status"
-              label="Status"
-              all="Any status"
-              choices={STATUSES.map((value) => ({ value, label: value.replaceAll("_", " ") }))}
-            />
+            <>
+              <Select
+                name="status"
+                label="Status"
+                all="Any status"
+                choices={STATUSES.map((value) => ({ value, label: value.replaceAll("_", " ") }))}
+              />
+              <Search
+                name="search"
+                label="Search sessions"
+                hint="Id, agent, model, customer:acme"
+              />
+            </>
           )}
         </>
       }
@@ -86,43 +90,44 @@ const idColumn = {
 function Latest() {
   const { query } = useRoute();
   const agentId = query.get("agent_id");
-  const status = query.get("status");
+  const status = query.get("status") || undefined;
+  const search = query.get("search") || undefined;
   const path = apiPath(agentId ? `/agents/${encodeURIComponent(agentId)}/sessions` : "/sessions", {
-    limit: status ? SEARCHED : PAGE,
+    ...{ search, status },
+    limit: PAGE,
   });
-  const pages = usePages<Session>(path, { refreshMs: 15_000 });
+  // A search reads many calls.
+  const pages = usePages<Session>(path, search === undefined ? { refreshMs: 15_000 } : {});
+  const isFiltered = search !== undefined || status !== undefined;
   return (
-    <Card title="Latest sessions">
-      <Loaded data={pages} isEmpty={(rows) => rows.length === 0} empty={NONE}>
-        {(sessions) => {
-          const rows = status ? sessions.filter((session) => session.status === status) : sessions;
-          if (rows.length === 0) return <NoneOfStatus status={status!} pages={pages} />;
-          return (
-            <Table
-              caption="Sessions"
-              columns={LATEST}
-              rows={rows}
-              keyOf={({ session_id }) => session_id}
-              source={{ path, name: "sessions", keep: { status } }}
-              more={pages.hasMore ? pages.more : undefined}
-              foot={status
-                ? `${count(rows.length)} of the latest ${plural(sessions.length, "session")}`
-                : plural(rows.length, "session") + (pages.hasMore ? ", and older ones" : "")}
-            />
-          );
-        }}
+    <Card title={isFiltered ? "Sessions that match" : "Latest sessions"}>
+      <Loaded
+        data={pages}
+        isEmpty={(rows) => rows.length === 0}
+        empty={isFiltered ? <NoneFound pages={pages} /> : NONE}
+      >
+        {(rows) => (
+          <Table
+            caption="Sessions"
+            columns={LATEST}
+            rows={rows}
+            keyOf={({ session_id }) => session_id}
+            source={{ path, name: "sessions" }}
+            more={pages.hasMore ? pages.more : undefined}
+            foot={plural(rows.length, "session") +
+              (!pages.hasMore ? "" : isFiltered ? "; older ones are not searched yet" : ", and older ones")}
+          />
+        )}
       </Loaded>
     </Card>
   );
 }
 
-function NoneOfStatus(
-  { status, pages: { value, hasMore, more } }: { status: string; pages: Pages<Session> },
-) {
-  const text = escapeText(status.replaceAll("_", " "));
-  if (!hasMore) return <Empty title={`No session is ${text}`} />;
+/** One request searches a part of a long list only. */
+function NoneFound({ pages: { hasMore, more } }: { pages: Pages<Session> }) {
+  if (!hasMore) return <Empty title="No session matches" />;
   return (
-    <Empty title={`None of the latest ${plural(value!.length, "session")} is ${text}`}>
+    <Empty title="None of the latest sessions matches">
       <button type="button" class="small" onClick={more}>Search older ones</button>
     </Empty>
   );
@@ -197,7 +202,7 @@ const DEAREST: Column<CostRow>[] = [
   },
   {
     id: "model",
-    title: "Model",
+    title: "Latest model",
     sortBy: ({ model }) => model,
     cell: ({ model }) => model && <Text>{model}</Text>,
   },
@@ -214,4 +219,5 @@ const DEAREST: Column<CostRow>[] = [
       </Link>
     ),
   },
+  callTimes(),
 ];

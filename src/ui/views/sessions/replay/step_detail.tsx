@@ -9,6 +9,7 @@ import {
   MESSAGE,
   payloadOf,
   readCount,
+  readText,
   type ReplayStep,
   type Section,
   textOf,
@@ -18,6 +19,7 @@ import { escapeText } from "../../../../kernel/text.ts";
 import { NO_PRICE } from "../../../format/money.ts";
 import { Badge } from "../../../parts/card.tsx";
 import { Block, Id, Text } from "../../../parts/text.tsx";
+import { StatedCost, UnpricedParts } from "../call_notes.tsx";
 import { costOf, isBad } from "./steps.ts";
 
 /** The limit of one text, more than a person reads. */
@@ -97,6 +99,13 @@ function Figures({ step }: { step: ReplayStep }) {
           </div>
         ))}
       </dl>
+      {Array.isArray(call.unpriced_parts) && (
+        <UnpricedParts unpriced_parts={call.unpriced_parts.map(String)} />
+      )}
+      <StatedCost
+        stated_cost_usd={call.stated_cost_usd as number | undefined}
+        stated_cost_reason={readText(call.stated_cost_reason)}
+      />
     </>
   );
 }

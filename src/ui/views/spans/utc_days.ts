@@ -17,11 +17,6 @@ export function dayOf(time: number): string {
   return toIso(time).slice(0, 10);
 }
 
-/** Returns the day after a day. */
-export function nextDay(day: string): string {
-  return dayOf(Date.parse(`${day}T00:00Z`) + DAY_MS);
-}
-
 /** Formats a time for the URL: as its day where it is the start of one. */
 export function timeOf(time: number): string {
   return time % DAY_MS === 0 ? dayOf(time) : toIso(time);
@@ -33,12 +28,39 @@ export function describeTime(text: string): string {
   return Number.isNaN(time) ? text : time % DAY_MS === 0 ? dayOf(time) : utc(time);
 }
 
-/** Describes a span of the URL in words: `from 2026-11-23`, `on 2026-11-23 from 14:00 to 15:00 UTC`. */
+/**
+ * Describes a span of the URL in words: `from 2026-11-23`, `from 2026-11-20 to 2026-11-23` with all of that day, `on 2026-11-23
+ * from 14:00 to 15:00 UTC`.
+ */
 export function describeSpan(from: string | undefined, to: string | undefined): string {
   const [start, end] = [from, to].map((text) => text && describeTime(text));
   const [day, day2] = [start, end].map((text) => text?.slice(0, 10));
   if (start && end && day === day2 && start.length > 10 && end.length > 10) {
     return `on ${day} from ${start.slice(11, 16)} to ${end.slice(11)}`;
   }
-  return [start && `from ${start}`, end && `until ${end}`].filter(Boolean).join(" ");
+  const last = to && isDay(to) ? dayOf(Date.parse(to) - DAY_MS) : undefined;
+  if (last && from && isDay(from)) return last === start ? `on ${start}` : `from ${start} to ${last}`;
+  return [start && `from ${start}`, end && (last ? `to the end of ${last}` : `until ${end}`)]
+    .filter(Boolean).join(" ");
+}
+
+function isDay(text: string): boolean {
+  return Date.parse(text) % DAY_MS === 0;
+}
+
+/** Returns the first and the last day of a span, both included, for fields that choose them; '' where there is none. */
+export function daysOf(from: string | undefined, to: string | undefined, now: number): [string, string] {
+  const [start, end] = [from, to].map((text) => text === undefined ? NaN : Date.parse(text)) as [
+    number,
+    number,
+  ];
+  return [
+    Number.isNaN(start) ? "" : dayOf(start),
+    to === undefined ? (from === undefined ? "" : dayOf(now)) : Number.isNaN(end) ? "" : dayOf(end - 1),
+  ];
+}
+
+/** Returns the day after a day. */
+export function nextDay(day: string): string {
+  return dayOf(Date.parse(day) + DAY_MS);
 }

@@ -1,0 +1,25 @@
+import type { TagKey } from "../contract/tags/tag_schemas.ts";
+import { toIso } from "../kernel/clock.ts";
+import type { SqlValue, Store } from "../store/mod.ts";
+import { conditionsOf, MAX_TIME } from "./cost_conditions.ts";
+import type { CostScope } from "./cost_filter.ts";
+
+/** The newest calls with tags whose keys are listed: the number of all of them has no bound. */
+export const MAX_TAGGED_CALLS = 10_000;
+
+/** Lists the keys of the tags of a scope's calls by name: those of its newest 10,000 calls that have tags. */
+export async function listTagKeys(
+  store: Pick<Store, "readLong">,
+  scope: CostScope,
+  { limit, offset }: { limit: number; offset: number },
+): Promise<TagKey[]> {
+  const args: SqlValue[] = [];
+  const where = ["tags IS NOT NULL", ...conditionsOf(scope, args), "at >= ? AND at < ?"].join(" AND ");
+  args.push(scope.from ?? 0, scope.to ?? MAX_TIME, MAX_TAGGED_CALLS, limit, offset);
+  // Calls with the same tags are parsed once.
+  const sql = `SELECT j.key, max(t.at) FROM (SELECT tags, max(at) AS at FROM (
+  SELECT tags, at FROM calls INDEXED BY calls_by_tags WHERE ${where} ORDER BY at DESC LIMIT ?) GROUP BY tags) t,
+  json_each(t.tags) j GROUP BY j.key ORDER BY j.key LIMIT ? OFFSET ?`;
+  const { rows } = await store.readLong({ sql, args });
+  return rows.map(([key, at]) => ({ tag_key: key as string, last_used_at: toIso(Number(at)) }));
+}

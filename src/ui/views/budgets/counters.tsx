@@ -1,0 +1,103 @@
+import type { Budget } from "../../../contract/budgets/budgets.ts";
+import type { BudgetCounter, BudgetCounterState } from "../../../contract/budgets/budget_state.ts";
+import { usePages } from "../../hooks/data.ts";
+import { apiPath } from "../../hooks/route.ts";
+import { Card } from "../../parts/card.tsx";
+import { Link } from "../../parts/link.tsx";
+import { Empty, Loaded } from "../../parts/loaded.tsx";
+import { Money } from "../../parts/money.tsx";
+import { type Column, Table } from "../../parts/table.tsx";
+import { Id, Text } from "../../parts/text.tsx";
+import { costsHref, runsHref, sessionHref } from "../links.ts";
+import type { Limit } from "./limit.ts";
+import { LimitMeter, LimitState } from "./limit_cells.tsx";
+import { limitOfBudget } from "./limit_of_budget.ts";
+
+/** Returns whether a budget counts each agent, session, key or run by itself. */
+export function hasCounters({ each, per, session_id }: Budget): boolean {
+  return each !== null || per === "run" || (per === "session" && session_id === null);
+}
+
+/** The name of a counter, with a link: of an API key its name. */
+export function CounterLink({ counter: { kind, id, session_id }, keyName }: {
+  counter: BudgetCounter;
+  keyName: string | null | undefined;
+}) {
+  const href = kind === "agent"
+    ? costsHref({ agent_id: id })
+    : kind === "key"
+    ? costsHref({ key_id: id })
+    : kind === "session"
+    ? sessionHref(id)
+    : runsHref(session_id);
+  const name = kind === "agent" ? id : kind === "key" ? keyName : undefined;
+  return <Link href={href}>{name ? <Text>{name}</Text> : <Id>{id}</Id>}</Link>;
+}
+
+/** Says which one of the counters a budget shows: of runs and sessions, only the latest are compared for it. */
+export function mostOf({ kind }: BudgetCounter): string {
+  return kind === "run" || kind === "session" ? "the most of the latest" : "the most";
+}
+
+/** All counters of a budget: what each of them has spent, and what is left. */
+export function Counters({ budget }: { budget: Budget }) {
+  const path = apiPath(`/budgets/${encodeURIComponent(budget.budget_id)}/counters`, { limit: 100 });
+  const counters = usePages<BudgetCounterState>(path, { refreshMs: 10_000 });
+  return (
+    <Card title="Counters">
+      <Loaded
+        data={counters}
+        isEmpty={(rows) => rows.length === 0}
+        empty={<Empty title="No call counts yet" />}
+      >
+        {(rows) => (
+          <Table
+            caption="Counters of the budget"
+            columns={COLUMNS}
+            rows={rows.map((of) => ({ of, limit: limitOfCounter(budget, of) }))}
+            keyOf={({ of }) => `${of.kind} ${of.id}`}
+            source={{ path, name: "counters" }}
+            more={counters.hasMore ? counters.more : undefined}
+            sortParam="counters"
+          />
+        )}
+      </Loaded>
+    </Card>
+  );
+}
+
+interface CounterRow {
+  of: BudgetCounterState;
+  limit: Limit;
+}
+
+/** Returns a counter as a limit of its own. */
+function limitOfCounter(budget: Budget, counter: BudgetCounterState): Limit {
+  return limitOfBudget({ ...budget, ...counter, counter, reaches_at: null, usd_per_hour: null });
+}
+
+const COLUMNS: Column<CounterRow>[] = [
+  {
+    id: "who",
+    title: "Who",
+    sortBy: ({ of }) => (of.key_name ?? of.id).toLowerCase(),
+    cell: ({ of, limit }) => (
+      <>
+        {of.kind} <CounterLink counter={of} keyName={of.key_name} /> <LimitState limit={limit} />
+      </>
+    ),
+  },
+  {
+    id: "share",
+    title: "Used",
+    sortBy: ({ limit }) => limit.share,
+    cell: ({ limit }) => <LimitMeter limit={limit} />,
+  },
+  {
+    id: "left_usd",
+    title: "Left",
+    isMoney: true,
+    sortBy: ({ of }) => of.left_usd,
+    cell: ({ of }) => <Money usd={of.left_usd} none="unknown" />,
+  },
+];
