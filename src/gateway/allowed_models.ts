@@ -26,13 +26,17 @@ function checkAllowed(model: string, { models }: Caller): void {
 export function checkRequested(model: string, body: Fields, known: Shape, caller: Caller): void {
   checkAllowed(model, caller);
   const unknown = Object.fromEntries(Object.entries(body).filter(([name]) => !Object.hasOwn(known, name)));
+  if (caller.models !== null) checkOthers(body, unknown, caller);
   const [set] = findFields(unknown, OF_OPERATORS);
   if (set) {
     throw cannotPass(
       `"${set[0].slice(0, 80)}" sets a price or an address of the provider, which only its operator may`,
     );
   }
-  if (caller.models === null) return;
+}
+
+/** Refuses the other models of a request that a key may not call. */
+function checkOthers(body: Fields, unknown: Fields, caller: Caller): void {
   // Within the schemas of tools, `model` is any name.
   const ofTools = [body.tools].flat().filter(isFields).flatMap(({ model, models }) => [model, models]);
   const others = [...ofTools, ...findFields(unknown, OF_MODELS).map(([, value]) => value)];
