@@ -42,9 +42,10 @@ export const createRoute: <
   }
   if (scopes === "open") delete responses[STATUS.unauthorized];
   const security = scopes === "open" ? [] : scopes.map((scope) => ({ [SECURITY_SCHEME]: [scope] }));
+  const middleware = [...(isLarge ? [waitForRoom] : []), ...(entries ? [csvOf(entries, csvField)] : [])];
   return createAnyRoute({
     ...checked,
-    middleware: [...(isLarge ? [waitForRoom] : []), ...(entries ? [csvOf(entries, csvField)] : [])],
+    ...(middleware.length > 0 && { middleware }),
     responses,
     security,
     [PERMISSION]: permission,

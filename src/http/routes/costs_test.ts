@@ -50,5 +50,5 @@ Deno.test("toCostCsv() without rows has the header of its groups", () => {
     toCostCsv([], { groupBy: "day", limit: 9, offset: 0, ...more }).split(",model_calls")[0];
   assert.equal(header({}), "day");
   assert.equal(header({ splitBy: "model" }), "day,provider,model");
-  assert.equal(header({ groupBy: "run" }), "run_id,agent_id,model");
+  assert.equal(header({ groupBy: "run" }), "run_id,agent_id,model,first_at,last_at");
 });
