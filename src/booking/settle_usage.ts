@@ -2,7 +2,7 @@ import { Buffer } from "node:buffer";
 import { MAX_CALL_TOKENS, MAX_CALL_USD } from "../contract/limits.ts";
 import { NANO_PER_USD } from "../kernel/money.ts";
 import { estimateTokens } from "./answer_text.ts";
-import { type Price, type Served, type Statement, type Usage, usageOf } from "../pricing/mod.ts";
+import { hasQuantity, type Price, type Served, type Statement, type Usage, usageOf } from "../pricing/mod.ts";
 
 /** The usage and the metadata that a provider has reported with an answer. */
 export interface UsageReport {
@@ -34,8 +34,10 @@ export const CANCELLED = "cancelled";
 export interface CallSize {
   /** Returns the bytes of the request that become input. */
   inputBytes(): number;
-  /** Returns the bytes of text in the answer, as far as it has come. */
+  /** Returns the bytes of text in the answer, as far as it has come; those of all of it where no text can be told apart. */
   outputBytes(): number;
+  /** Returns the bytes that are known to be text of the model; default: `outputBytes()`. */
+  textBytes?(): number;
   maxOutputTokens?: number | undefined;
 }
 
@@ -59,6 +61,10 @@ export function settleUsage(
   priceOf: (usage: Usage, statement: Statement | undefined) => Price,
 ): SettledUsage {
   const { counted, raw, statement } = report;
+  if (counted && isPlausible(counted) && isUncounted(counted, size)) {
+    const settled = settleUsage({ ...report, counted: undefined, partial: counted }, size, priceOf);
+    return { ...settled, estimatedBecause: "its usage counts nothing" };
+  }
   let estimatedBecause = raw === undefined ? "it has no usage" : "its usage can't be read";
   if (counted) {
     const price = isPlausible(counted) ? priceOf(counted, statement) : undefined;
@@ -69,6 +75,14 @@ export function settleUsage(
   }
   const usage = estimateUsage(report, size);
   return { usage, price: priceOf(usage, counted ? undefined : statement), estimatedBecause };
+}
+
+/** Returns whether an answer with a text has nothing but zeros for counts, as of servers that don't count: that is unknown. */
+function isUncounted(
+  usage: Usage,
+  { outputBytes, textBytes = outputBytes, maxOutputTokens }: CallSize,
+): boolean {
+  return !hasQuantity(usage) && !usage.models && maxOutputTokens !== 0 && textBytes() > 0;
 }
 
 function isPlausible({ details = {}, others: _, models = [], ...counts }: Usage): boolean {
@@ -89,8 +103,8 @@ function estimateUsage(
   // A limit of 0 is that of embeddings, whose answer is no text.
   const written = maxOutputTokens === 0 ? 0 : estimateTokens(outputBytes());
   const outputTokens = Math.max(known?.outputTokens ?? 0, written, unread);
-  if (known && known.inputTokens > 0) return { ...known, outputTokens };
-  return usageOf({ inputTokens: estimateTokens(inputBytes()), outputTokens });
+  const inputTokens = known?.inputTokens || estimateTokens(inputBytes());
+  return { ...known ?? usageOf({}), inputTokens, outputTokens };
 }
 
 /** The longest usage in the log, in characters. */

@@ -359,11 +359,11 @@ Deno.test("a key of some models reaches no other one by a list, nor by what a pr
       [400, { ...CHAT, model: "cheap,dear" }],
       [403, { ...CHAT, extra_body: { model: "dear" } }],
       [403, { ...CHAT, router_settings_override: { fallbacks: [{ cheap: ["dear"] }] } }],
-      [403, {
+      [400, {
         ...CHAT,
         user_config: { model_list: [{ model_name: "cheap", litellm_params: { model: "dear" } }] },
       }],
-      [403, { ...CHAT, litellm_params: { default_fallbacks: ["dear"] } }],
+      [400, { ...CHAT, litellm_params: { default_fallbacks: ["dear"] } }],
       [403, { ...CHAT, provider_options: { a: [[{ models: ["cheap", "dear"] }]] } }],
       [403, { ...CHAT, model_fallback: "dear" }],
       [403, { ...CHAT, plugins: [{ id: "fusion", judge: { model: "dear" } }] }],
