@@ -34,7 +34,7 @@ export const CANCELLED = "cancelled";
 export interface CallSize {
   /** Returns the bytes of the request that become input. */
   inputBytes(): number;
-  /** Returns the bytes of text in the answer, as far as it has come; those of all of it where no text can be told apart. */
+  /** Returns the bytes of text in the answer, as far as it has come; those of all of it where it has no text. */
   outputBytes(): number;
   /** Returns the bytes that are known to be text of the model; default: `outputBytes()`. */
   textBytes?(): number;
