@@ -116,3 +116,21 @@ for (const { answer, usage, ...one } of UNCOUNTED) {
     }
   });
 }
+
+Deno.test("the output of a long text is an estimate where Claude's last event takes back its only token", async () => {
+  await using fake = await startFakeProvider();
+  await using purser = await openTestPurser({ fake });
+  const model = "claude-opus-5";
+  const usage = { input_tokens: 50_000, cache_read_input_tokens: 10, output_tokens: 0 };
+  const reply = { answer: anthropicAnswer({ model, text: "Four. ".repeat(100), usage }) };
+  fake.enqueue(reply, reply);
+  const request = requestFor({ api: "anthropic", provider: "anthropic", model }, { isStreamed: true });
+  await (await sendTo(purser, request)).text();
+  await purser.run({ model: `anthropic:${model}` }, "2+2?", { onPart: () => {} });
+  const rows = (await purser.core.query.select().from(tables.calls)).map(toModelCall);
+  const expected = usageOf({ inputTokens: 50_010, cacheReadTokens: 10, outputTokens: 150 });
+  assert.deepEqual(rows.map(({ usage, isEstimated }) => [usage, isEstimated]), [[expected, true], [
+    expected,
+    true,
+  ]]);
+});

@@ -61,9 +61,10 @@ export function settleUsage(
   priceOf: (usage: Usage, statement: Statement | undefined) => Price,
 ): SettledUsage {
   const { counted, raw, statement } = report;
-  if (counted && isPlausible(counted) && isUncounted(counted, size)) {
-    const settled = settleUsage({ ...report, counted: undefined, partial: counted }, size, priceOf);
-    return { ...settled, estimatedBecause: "its usage counts nothing" };
+  const uncounted = counted && isPlausible(counted) ? uncountedIn(counted, size) : undefined;
+  if (uncounted) {
+    const settled = settleUsage({ ...report, counted: undefined, partial: counted! }, size, priceOf);
+    return { ...settled, estimatedBecause: `its usage counts ${uncounted}` };
   }
   let estimatedBecause = raw === undefined ? "it has no usage" : "its usage can't be read";
   if (counted) {
@@ -77,12 +78,20 @@ export function settleUsage(
   return { usage, price: priceOf(usage, counted ? undefined : statement), estimatedBecause };
 }
 
-/** Returns whether an answer with a text has nothing but zeros for counts, as of servers that don't count: that is unknown. */
-function isUncounted(
+/** A text that is longer than any one token, so that more than one were written. */
+const LONG_TEXT_BYTES = 256;
+
+/**
+ * Returns what a usage doesn't count of an answer with a text: servers that don't count send zeros, or for the output the one
+ * token with which Anthropic's streams begin. That is unknown.
+ */
+function uncountedIn(
   usage: Usage,
   { outputBytes, textBytes = outputBytes, maxOutputTokens }: CallSize,
-): boolean {
-  return !hasQuantity(usage) && !usage.models && maxOutputTokens !== 0 && textBytes() > 0;
+): "nothing" | "no output" | undefined {
+  if (maxOutputTokens === 0 || usage.models) return undefined;
+  if (!hasQuantity(usage)) return textBytes() > 0 ? "nothing" : undefined;
+  return usage.outputTokens <= 1 && textBytes() >= LONG_TEXT_BYTES ? "no output" : undefined;
 }
 
 function isPlausible({ details = {}, others: _, models = [], ...counts }: Usage): boolean {
