@@ -77,19 +77,31 @@ for (const one of zeroCases) {
 /** Answers with a text whose usage has nothing but zeros, as of servers that don't count. */
 const UNCOUNTED = [
   {
-    ...{ api: "openai-compatible", provider: "local", model: "my-model", answer: openaiChatAnswer },
+    api: "openai-compatible",
+    provider: "local",
+    model: "my-model",
+    answer: openaiChatAnswer,
     usage: { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 },
   },
   {
-    ...{ api: "openai-responses", provider: "openai", model: "gpt-5", answer: openaiResponsesAnswer },
+    api: "openai-responses",
+    provider: "openai",
+    model: "gpt-5",
+    answer: openaiResponsesAnswer,
     usage: { input_tokens: 0, output_tokens: 0, total_tokens: 0 },
   },
   {
-    ...{ api: "anthropic", provider: "anthropic", model: "claude-opus-5", answer: anthropicAnswer },
+    api: "anthropic",
+    provider: "anthropic",
+    model: "claude-opus-5",
+    answer: anthropicAnswer,
     usage: { input_tokens: 0, output_tokens: 0 },
   },
   {
-    ...{ api: "google", provider: "google", model: "gemini-2.5-flash", answer: geminiAnswer },
+    api: "google",
+    provider: "google",
+    model: "gemini-2.5-flash",
+    answer: geminiAnswer,
     usage: { promptTokenCount: 0, candidatesTokenCount: 0, totalTokenCount: 0 },
   },
 ] as const;
