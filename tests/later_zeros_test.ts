@@ -5,6 +5,12 @@ import { trackAnswerUsage, type Usage, type UsageApi, usageOf } from "../src/pri
 import { meter } from "../src/runner/mod.ts";
 import { tables } from "../src/store/mod.ts";
 import { type ZeroCase, zeroCases } from "./fixtures/later_zeros.ts";
+import {
+  anthropicAnswer,
+  geminiAnswer,
+  openaiChatAnswer,
+  openaiResponsesAnswer,
+} from "./fixtures/providers/mod.ts";
 import { requestFor, sendTo } from "./gateway/requests.ts";
 import { type FakeProvider, startFakeProvider } from "./harness/fake_provider.ts";
 import { realModel } from "./harness/metered_models.ts";
@@ -67,3 +73,76 @@ for (const one of zeroCases) {
     assert.deepEqual(seen.usage(), expected.usage);
   });
 }
+
+/** Answers with a text whose usage has nothing but zeros, as of servers that don't count. */
+const UNCOUNTED = [
+  {
+    api: "openai-compatible",
+    provider: "local",
+    model: "my-model",
+    answer: openaiChatAnswer,
+    usage: { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 },
+  },
+  {
+    api: "openai-responses",
+    provider: "openai",
+    model: "gpt-5",
+    answer: openaiResponsesAnswer,
+    usage: { input_tokens: 0, output_tokens: 0, total_tokens: 0 },
+  },
+  {
+    api: "anthropic",
+    provider: "anthropic",
+    model: "claude-opus-5",
+    answer: anthropicAnswer,
+    usage: { input_tokens: 0, output_tokens: 0 },
+  },
+  {
+    api: "google",
+    provider: "google",
+    model: "gemini-2.5-flash",
+    answer: geminiAnswer,
+    usage: { promptTokenCount: 0, candidatesTokenCount: 0, totalTokenCount: 0 },
+  },
+] as const;
+
+for (const { answer, usage, ...one } of UNCOUNTED) {
+  Deno.test(`an answer of ${one.api} with zeros for counts is booked as an estimate, whole and streamed`, async () => {
+    await using fake = await startFakeProvider();
+    await using purser = await openTestPurser({ fake });
+    const { provider, model } = one;
+    const reply = () => fake.enqueue({ answer: answer({ model, text: "Four, as always", usage }) });
+    for (const isStreamed of [false, true]) {
+      reply();
+      await (await sendTo(purser, requestFor(one, { isStreamed, asksForUsage: true }))).text();
+    }
+    for (const onPart of [undefined, () => {}]) {
+      reply();
+      await purser.run({ model: `${provider}:${model}` }, "2+2?", onPart ? { onPart } : {});
+    }
+    const rows = (await purser.core.query.select().from(tables.calls)).map(toModelCall);
+    assert.equal(rows.length, 4);
+    for (const { usage: { inputTokens, outputTokens }, costNanoUsd, isEstimated } of rows) {
+      assert.deepEqual([isEstimated, outputTokens], [true, 4]);
+      assert.ok(inputTokens > 5 && inputTokens < 50 && costNanoUsd! > 0n);
+    }
+  });
+}
+
+Deno.test("the output of a long text is an estimate where Claude's last event takes back its only token", async () => {
+  await using fake = await startFakeProvider();
+  await using purser = await openTestPurser({ fake });
+  const model = "claude-opus-5";
+  const usage = { input_tokens: 50_000, cache_read_input_tokens: 10, output_tokens: 0 };
+  const reply = { answer: anthropicAnswer({ model, text: "Four. ".repeat(100), usage }) };
+  fake.enqueue(reply, reply);
+  const request = requestFor({ api: "anthropic", provider: "anthropic", model }, { isStreamed: true });
+  await (await sendTo(purser, request)).text();
+  await purser.run({ model: `anthropic:${model}` }, "2+2?", { onPart: () => {} });
+  const rows = (await purser.core.query.select().from(tables.calls)).map(toModelCall);
+  const expected = usageOf({ inputTokens: 50_010, cacheReadTokens: 10, outputTokens: 150 });
+  assert.deepEqual(rows.map(({ usage, isEstimated }) => [usage, isEstimated]), [[expected, true], [
+    expected,
+    true,
+  ]]);
+});

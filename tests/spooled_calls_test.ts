@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { readLedgerId } from "../src/booking/mod.ts";
+import { bookLeftCalls, readLedgerId } from "../src/booking/mod.ts";
 import { createCallSpool, folderOf } from "../src/booking/spool/call_spool.ts";
 import { PurserError } from "../src/kernel/errors.ts";
 import { silentLog } from "../src/kernel/log.ts";
@@ -52,6 +52,10 @@ Deno.test("a call that a process has left is booked when the next opens its data
     await using purser = await open(path);
     assert.deepEqual(await callsOf(purser), ["call_own"]);
     assert.ok(purser.logs.some(({ message }) => /calls of another database/.test(message)));
+    const said = () => purser.logs.filter(({ message }) => /are booked$/.test(message)).length;
+    await leaveCall(path, "call_own", ledger);
+    await bookLeftCalls(purser.core);
+    assert.equal(said(), 0, "it is in the ledger since before");
     const { status, detail, advice } = await databaseCheck(purser);
     assert.equal(status, "warning");
     assert.match(detail, /; a call waits in .*purser\.db-spool to be booked$/);

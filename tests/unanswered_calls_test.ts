@@ -19,9 +19,16 @@ type Json = any;
 /** One result as a provider has received it: the id of its call (of Gemini, the name), and its content as JSON. */
 type Received = [call: string, content: string];
 
+/** Checks the ids of calls as providers do: the sources are beside the rules in src/runner/call_ids.ts. */
+function checkIds(ids: string[], pattern: RegExp): void {
+  for (const id of ids) assert.match(id, pattern, `Invalid tool call id ${id}`);
+}
+
 /** Reads the calls and results of a request; throws if a provider would refuse it. */
 const READERS: Record<ProviderRequest["api"], (body: Json) => Received[]> = {
   "openai-chat"({ messages }) {
+    const calls = messages.flatMap(({ tool_calls = [] }: Json) => tool_calls);
+    checkIds(calls.map(({ id }: Json) => id), /^.{1,40}$/s);
     return readPairs(
       messages,
       (message) => (message.tool_calls ?? []).map(({ id }: Json) => id),
@@ -32,6 +39,7 @@ const READERS: Record<ProviderRequest["api"], (body: Json) => Received[]> = {
   "openai-responses"({ input }) {
     const calls = input.filter(({ type }: Json) => type === "function_call");
     const results = input.filter(({ type }: Json) => type === "function_call_output");
+    checkIds(calls.map(({ call_id }: Json) => call_id), /^.{1,64}$/s);
     const idsOf = (items: Json[]) => items.map(({ call_id }) => call_id).sort();
     assert.deepEqual(idsOf(results), idsOf(calls), "No tool output found for function call");
     input.forEach(({ type }: Json, at: number) => {
@@ -42,6 +50,12 @@ const READERS: Record<ProviderRequest["api"], (body: Json) => Received[]> = {
     return results.map(({ call_id, output }: Json): Received => [call_id, JSON.stringify(output)]);
   },
   "anthropic"({ messages }) {
+    const calls = messages.flatMap(({ content }: Json) =>
+      content.filter(({ type }: Json) => type === "tool_use")
+    );
+    const ids = calls.map(({ id }: Json) => id);
+    checkIds(ids, /^[a-zA-Z0-9_-]+$/);
+    assert.equal(new Set(ids).size, ids.length, "`tool_use` ids must be unique");
     return readPairs(
       messages,
       ({ content }) => content.filter(({ type }: Json) => type === "tool_use").map(({ id }: Json) => id),
@@ -271,7 +285,13 @@ for (const [provider, model] of Object.entries(MODELS)) {
         const requests = fake.received.slice(first);
         assert.equal(requests.length, 2);
         for (const received of requests) {
-          assert.deepEqual(received.map(([id]) => id), sent.map(([id]) => id));
+          // Anthropic takes an id only once.
+          const isReplaced = (at: number) =>
+            provider === "Anthropic" && sent.findIndex(([id]) => id === sent[at]![0]) < at;
+          received.forEach(([id], at) =>
+            isReplaced(at) ? assert.match(id, REPLACED) : assert.equal(id, sent[at]![0])
+          );
+          assert.equal(received.length, sent.length);
           received.forEach(([, content], at) => assert.match(content, sent[at]![1]));
         }
         const kept = JSON.parse(await exportText(purser.core, { sessionId: "ses" })).state.messages;
@@ -279,6 +299,47 @@ for (const [provider, model] of Object.entries(MODELS)) {
         assert.equal(kept.length, messages.length + 4);
       });
     }
+  });
+}
+
+/** An id in place of one that the provider refuses. */
+const REPLACED = /^call_[0-9a-f]{24}$/;
+
+/** Ids of other providers, and for which of those here they are replaced. */
+const FOREIGN: Record<string, RegExp> = {
+  "functions.search:0": /^Anthropic$/, // Kimi's
+  "call|one two/\u00fc": /^Anthropic$/,
+  ["a".repeat(41)]: /chat|compatible/,
+  ["b".repeat(65)]: /OpenAI|Anthropic|compatible/,
+  "toolu_1": /^$/,
+};
+
+for (const [provider, model] of Object.entries(MODELS)) {
+  Deno.test(`a session with ids of another provider's calls continues with ${provider}, by the same ids each time`, async () => {
+    await using fake = await startStrictProvider();
+    await using purser = await openTestPurser({ fake });
+    const ids = Object.keys(FOREIGN);
+    const called = (id: string) => call(id, { toolName: "search" });
+    const returned = (id: string) => ({ ...result(id, id), toolName: "search" });
+    await restoreOver(purser, [
+      asks("a"),
+      answers(...ids.map(called)),
+      returns(...ids.map(returned)),
+      ...[answers(text("b")), asks("c"), answers(called(ids[0]!)), returns(returned(ids[0]!))],
+    ]);
+    for (const input of ["Continue", "And again"]) {
+      const run = await purser.run({ agentId: "agent", model }, input, { sessionId: "ses" });
+      assert.deepEqual([run.status, run.output], ["completed", "Continued"]);
+    }
+    const [first, second] = fake.received;
+    assert.deepEqual(first, second);
+    if (provider === "Gemini") return; // it gets the names only
+    first!.slice(0, ids.length).forEach(([sent, content], at) => {
+      const id = ids[at]!;
+      if (FOREIGN[id]!.test(provider)) assert.match(sent, REPLACED);
+      else assert.equal(sent, id);
+      assert.ok(content.includes(id), "it is the result of its call");
+    });
   });
 }
 

@@ -117,12 +117,12 @@ function waitingIn(spool: CallSpool): KeptCall[] {
 async function bookKept(ctx: BookingContext): Promise<void> {
   const booked = await Promise.all(
     waitingIn(ctx.callSpool).map(async (kept) => {
-      if (!await bookSpooled(ctx, kept)) return false;
-      await kept.done().catch(() => {}); // it would be found in the ledger
-      return true;
+      const outcome = await bookSpooled(ctx, kept);
+      if (outcome !== "waits") await kept.done().catch(() => {}); // it would be found in the ledger
+      return outcome;
     }),
   );
-  report(ctx, booked.filter(Boolean).length);
+  report(ctx, booked);
 }
 
 /** Books what dead processes have spooled. Any process may do this at any time. Rejects with nothing: what is left is retried. */
@@ -130,11 +130,11 @@ export async function bookLeftCalls(ctx: BookingContext): Promise<void> {
   for (const { file, calls, remove } of await ctx.callSpool.readLeft()) {
     const own = await ofThisLedger(ctx, calls);
     const booked = await Promise.all(own.map((spooled) => bookSpooled(ctx, spooled)));
-    report(ctx, booked.filter(Boolean).length, file);
+    report(ctx, booked, file);
     if (own.length < calls.length && isNew(ctx, file)) {
       ctx.log.error("A spool has calls of another database that was at the same place", { file });
     }
-    if (own.length === calls.length && booked.every(Boolean)) await remove();
+    if (own.length === calls.length && !booked.includes("waits")) await remove();
   }
 }
 
@@ -154,20 +154,23 @@ async function ofThisLedger(
   return calls.filter(({ ledger }) => ledger === null || ledger === id);
 }
 
-/** Books a spooled call under its own id and time, unless it is in the ledger already. Returns false if that was not possible. */
-async function bookSpooled(ctx: BookingContext, { call, grant }: SpooledCall): Promise<boolean> {
+/** The fate of a spooled call: booked now, found in the ledger, or not booked yet. */
+type Outcome = "booked" | "known" | "waits";
+
+/** Books a spooled call under its own id and time, unless it is in the ledger already. */
+async function bookSpooled(ctx: BookingContext, { call, grant }: SpooledCall): Promise<Outcome> {
   try {
     await bookLooseCalls(ctx, [call], { grant: grant && { ...grant, hasNext: false } });
     ctx.callSpool.isLedgerDown = false;
     if (call.runId !== null) await countSteps(ctx, call.runId).catch(() => {});
-    return true;
+    return "booked";
   } catch (error) {
-    if (!(error instanceof ConstraintError)) return false;
+    if (!(error instanceof ConstraintError)) return "waits";
     const isBooked = await isInLedger(ctx, call.callId).catch(() => undefined);
     // Its first commit has settled the reservation, too.
     if (isBooked && grant) ctx.gate.booked(grant, false, call.costNanoUsd);
     if (isBooked === false) reportRefused(ctx, call, error);
-    return isBooked === true;
+    return isBooked === true ? "known" : "waits";
   }
 }
 
@@ -184,6 +187,7 @@ async function isInLedger({ store }: BookingContext, callId: string): Promise<bo
   return (await store.read({ sql: "SELECT 1 FROM calls WHERE call_id = ?", args: [callId] })).rows.length > 0;
 }
 
-function report({ log }: BookingContext, calls: number, file?: string): void {
+function report({ log }: BookingContext, outcomes: readonly Outcome[], file?: string): void {
+  const calls = outcomes.filter((outcome) => outcome === "booked").length;
   if (calls > 0) log.warn("Calls that waited in the spool are booked", { calls, ...(file && { file }) });
 }

@@ -2,7 +2,7 @@ import { Buffer } from "node:buffer";
 import { MAX_CALL_TOKENS, MAX_CALL_USD } from "../contract/limits.ts";
 import { NANO_PER_USD } from "../kernel/money.ts";
 import { estimateTokens } from "./answer_text.ts";
-import { type Price, type Served, type Statement, type Usage, usageOf } from "../pricing/mod.ts";
+import { hasQuantity, type Price, type Served, type Statement, type Usage, usageOf } from "../pricing/mod.ts";
 
 /** The usage and the metadata that a provider has reported with an answer. */
 export interface UsageReport {
@@ -34,8 +34,10 @@ export const CANCELLED = "cancelled";
 export interface CallSize {
   /** Returns the bytes of the request that become input. */
   inputBytes(): number;
-  /** Returns the bytes of text in the answer, as far as it has come. */
+  /** Returns the bytes of text in the answer, as far as it has come; those of all of it where it has no text. */
   outputBytes(): number;
+  /** Returns the bytes that are known to be text of the model; default: `outputBytes()`. */
+  textBytes?(): number;
   maxOutputTokens?: number | undefined;
 }
 
@@ -59,6 +61,11 @@ export function settleUsage(
   priceOf: (usage: Usage, statement: Statement | undefined) => Price,
 ): SettledUsage {
   const { counted, raw, statement } = report;
+  const uncounted = counted && isPlausible(counted) ? uncountedIn(counted, size) : undefined;
+  if (uncounted) {
+    const settled = settleUsage({ ...report, counted: undefined, partial: counted! }, size, priceOf);
+    return { ...settled, estimatedBecause: `its usage counts ${uncounted}` };
+  }
   let estimatedBecause = raw === undefined ? "it has no usage" : "its usage can't be read";
   if (counted) {
     const price = isPlausible(counted) ? priceOf(counted, statement) : undefined;
@@ -69,6 +76,22 @@ export function settleUsage(
   }
   const usage = estimateUsage(report, size);
   return { usage, price: priceOf(usage, counted ? undefined : statement), estimatedBecause };
+}
+
+/** A text that is longer than any one token, so that more than one were written. */
+const LONG_TEXT_BYTES = 256;
+
+/**
+ * Returns what a usage doesn't count of an answer with a text: servers that don't count send zeros, or for the output the one
+ * token with which Anthropic's streams begin. That is unknown.
+ */
+function uncountedIn(
+  usage: Usage,
+  { outputBytes, textBytes = outputBytes, maxOutputTokens }: CallSize,
+): "nothing" | "no output" | undefined {
+  if (maxOutputTokens === 0 || usage.models) return undefined;
+  if (!hasQuantity(usage)) return textBytes() > 0 ? "nothing" : undefined;
+  return usage.outputTokens <= 1 && textBytes() >= LONG_TEXT_BYTES ? "no output" : undefined;
 }
 
 function isPlausible({ details = {}, others: _, models = [], ...counts }: Usage): boolean {
@@ -89,8 +112,8 @@ function estimateUsage(
   // A limit of 0 is that of embeddings, whose answer is no text.
   const written = maxOutputTokens === 0 ? 0 : estimateTokens(outputBytes());
   const outputTokens = Math.max(known?.outputTokens ?? 0, written, unread);
-  if (known && known.inputTokens > 0) return { ...known, outputTokens };
-  return usageOf({ inputTokens: estimateTokens(inputBytes()), outputTokens });
+  const inputTokens = known?.inputTokens || estimateTokens(inputBytes());
+  return { ...known ?? usageOf({}), inputTokens, outputTokens };
 }
 
 /** The longest usage in the log, in characters. */

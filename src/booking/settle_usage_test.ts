@@ -58,3 +58,36 @@ Deno.test("settleUsage() estimates an answer that could not be read up to the ca
 Deno.test("settleUsage() says that the provider's usage could not be read", () => {
   assert.equal(settle({ raw: { prompt_tokens: -1 } }).estimatedBecause, "its usage can't be read");
 });
+
+Deno.test("settleUsage() estimates an answer with a text and nothing but zeros for counts", () => {
+  const text = "x".repeat(40);
+  for (const more of [{}, { others: { promptTokens: 7 } }]) {
+    const { usage, estimatedBecause } = settle({ counted: usageOf(more) }, text);
+    assert.deepEqual(usage, usageOf({ ...more, inputTokens: 21, outputTokens: 10 }));
+    assert.equal(estimatedBecause, "its usage counts nothing");
+  }
+});
+
+Deno.test("settleUsage() estimates the output of a long text for which at most one token is counted, and keeps the rest", () => {
+  for (const outputTokens of [0, 1]) {
+    const counted = usageOf({ inputTokens: 50_000, cacheReadTokens: 40_000, outputTokens });
+    const { usage, estimatedBecause } = settle({ counted }, "x".repeat(256));
+    assert.deepEqual(usage, { ...counted, outputTokens: 64 });
+    assert.equal(estimatedBecause, "its usage counts no output");
+    assert.equal(settle({ counted }, "x".repeat(255)).usage, counted);
+  }
+});
+
+Deno.test("settleUsage() takes zeros for counts where there is another one, or no text", () => {
+  const take = (counted: Usage, size: Partial<Parameters<typeof settleUsage>[1]>) => {
+    const settled = settleUsage({ counted }, { ...request, outputBytes: () => 400, ...size }, priceOf);
+    assert.deepEqual(settled, { usage: counted, price: priceOf(counted) });
+  };
+  take(usageOf({}), { outputBytes: () => 0 });
+  take(usageOf({}), { textBytes: () => 0 }); // a body is no text
+  take(usageOf({}), { maxOutputTokens: 0 }); // embeddings
+  take(usageOf({ inputTokens: 5 }), { maxOutputTokens: 0 });
+  take(usageOf({ inputTokens: 5 }), { outputBytes: () => 5 });
+  take(usageOf({ outputTokens: 5 }), {});
+  take(usageOf({ details: { web_searches: 1 } }), { outputBytes: () => 5 });
+});

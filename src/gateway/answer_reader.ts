@@ -12,8 +12,10 @@ export interface AnswerReader {
   takeBody(body: unknown, bytes: number): void;
   /** Returns what the call is booked by. `brokenBy`: the error that has ended it. */
   report(brokenBy?: unknown): UsageReport;
-  /** The bytes of text that have passed. */
+  /** The bytes of text that have passed; of a whole answer without any, those of its body. */
   readonly outputBytes: number;
+  /** The bytes that are known to be text. */
+  readonly textBytes: number;
   /** Takes a stream as complete: its counts are final, unless text has followed them. */
   end(): void;
   /** Returns true once it has sent counts that are not all 0. */
@@ -38,6 +40,7 @@ export function readAnswer(
   let countedBytes = 0;
   /** Measures the text of a whole answer, which is needed only for an estimate. */
   let measure: (() => number) | undefined;
+  let whole: unknown;
   let responseId: string | undefined;
   let errorKind: string | undefined;
 
@@ -68,6 +71,7 @@ export function readAnswer(
       const hasError = parts.some(({ error }) => isFields(error));
       if (parts.length > 0 && (!hasError || hasTokens())) usage.end();
       if (hasError && usage.usage() !== undefined) return; // its text is that of the error
+      whole = body;
       // To encode a large one again takes long, and has about as many bytes.
       const read = () => bytes < LARGE_BYTES ? contentOf(body) : textsOf(body);
       measure = () => (body === undefined ? undefined : lengthOf(read)) || bytes;
@@ -86,6 +90,9 @@ export function readAnswer(
     }),
     get outputBytes() {
       return measure?.() ?? outputBytes;
+    },
+    get textBytes() {
+      return measure ? lengthOf(() => textsOf(whole)) ?? 0 : outputBytes;
     },
     hasTokens,
     get errorKind() {

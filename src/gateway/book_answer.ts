@@ -33,7 +33,7 @@ export async function bookAnswer(
   ctx: GatewayContext,
   passed: PassedCall,
   report: UsageReport,
-  answer: { readonly outputBytes: number },
+  answer: { readonly outputBytes: number; readonly textBytes?: number },
 ): Promise<ModelCall> {
   const { callId, gatewayRequest, request, admitted: { at, grant, prices }, inputBytes, trace, startedAt } =
     passed;
@@ -47,6 +47,7 @@ export async function bookAnswer(
     {
       inputBytes: () => inputBytes,
       outputBytes: () => answer.outputBytes,
+      textBytes: () => answer.textBytes ?? 0,
       maxOutputTokens: request.maxOutputTokens,
     },
     (usage, statement) => prices.price({ ...query, usage, statement }),

@@ -153,7 +153,7 @@ async function executeRun(ctx: RunnerContext, prepared: PreparedRun): Promise<Ru
         model: meterRun(ctx, prepared.resolved, { ...prepared, recorder, calls }),
         tools: prepared.tools,
         secrets: ctx.secrets,
-        ...await readModelMessages(ctx, run.sessionId, agent),
+        ...await readModelMessages(ctx, run.sessionId, agent, prepared.resolved.model),
         signal: live.signal,
         recorder,
         traceTool: toolTracer(ctx, run, trace),

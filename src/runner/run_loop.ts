@@ -11,6 +11,7 @@ import { MessageRoom, scrubModel, scrubTools } from "./scrub.ts";
 import type { RunRecorder } from "./run_recorder.ts";
 import { errorTypeOf, type Span } from "../telemetry/mod.ts";
 import { readMessages } from "../sessions/mod.ts";
+import { fitCallIds } from "./call_ids.ts";
 import { toModelMessages } from "./model_messages.ts";
 
 /** The result of the loop of a run. */
@@ -201,6 +202,8 @@ export async function readModelMessages(
   ctx: Pick<RunnerContext, "store" | "turns" | "maxContextBytes">,
   sessionId: string,
   { systemPrompt }: Pick<AgentDefinition, "systemPrompt">,
+  /** The model that they are for. */
+  { provider }: Pick<LanguageModelV4, "provider">,
 ): Promise<Pick<LoopInput, "messages" | "room">> {
   const maxBytes = ctx.maxContextBytes - Buffer.byteLength(JSON.stringify(systemPrompt));
   const { messages, bytes } = await readMessages(ctx, sessionId, { maxBytes }).catch(
@@ -211,5 +214,8 @@ export async function readModelMessages(
       throw new PurserError("internal", `Cannot read the messages of session ${sessionId}`, { cause: error });
     },
   );
-  return { messages: toModelMessages(messages), room: new MessageRoom(maxBytes - bytes) };
+  return {
+    messages: fitCallIds(toModelMessages(messages), provider),
+    room: new MessageRoom(maxBytes - bytes),
+  };
 }

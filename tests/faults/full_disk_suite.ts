@@ -261,9 +261,9 @@ test("calls that a full disk keeps from the ledger wait on it, in space that was
   }
   const spool = `${disk.inside}/books.db-spool`;
   const name = [...Deno.readDirSync(spool)].map(({ name }) => name).find((name) => name.endsWith(".spool"));
-  assert.equal(readRecords(await Deno.readFile(`${spool}/${name}`)).length, calls);
+  assert.equal(readRecords(await Deno.readFile(`${spool}/${name}`)).records.length, calls);
   await Deno.remove(`${disk.inside}/rest`);
-  await until(async () => readRecords(await Deno.readFile(`${spool}/${name}`)).length === 0);
+  await until(async () => readRecords(await Deno.readFile(`${spool}/${name}`)).records.length === 0);
   await worker.end();
   const booked = await readCopy(
     place,

@@ -155,29 +155,58 @@ export function createCallSpool(
   async function readOne(name: string): Promise<LeftSpool[]> {
     const source = join(folder, name);
     const calls: SpooledCall[] = [];
+    let isDamaged: boolean;
+    let isWhole = true;
+    const [{ readRecords }, { decodeSpooled }] = await Promise.all([
+      import("./spool_file.ts"),
+      import("./decode_spooled.ts"),
+    ]);
     try {
-      const [{ readRecords }, { decodeSpooled }] = await Promise.all([
-        import("./spool_file.ts"),
-        import("./decode_spooled.ts"),
-      ]);
-      for (const { content } of readRecords(await files.readBytes(source))) {
-        calls.push(decodeSpooled(new TextDecoder().decode(content)));
+      const content = readRecords(await files.readBytes(source));
+      isDamaged = content.isDamaged;
+      for (const { content: record } of content.records) {
+        try {
+          calls.push(decodeSpooled(new TextDecoder().decode(record)));
+        } catch (error) {
+          isWhole = false;
+          logOnce(source, "A spool has a call that this version can't read", error);
+        }
       }
     } catch (error) {
       if (await files.stampOf(source) === undefined) return []; // another process has booked its calls
-      if (!unreadable.has(source)) {
-        log.error("A spool of calls can't be read", { file: source, reason: messageOf(error) });
-      }
-      unreadable.add(source);
+      logOnce(source, "A spool of calls can't be read", error);
       return [];
     }
     return [{
       file: source,
       calls,
       async remove() {
-        await files.remove(source).catch(() => {}); // another process may have done so
+        if (!isWhole) return; // another version may read it
+        if (isDamaged) await setAside(source);
+        else await files.remove(source).catch(() => {}); // another process may have done so
         await (await locks()).removeStale((other) => other + SUFFIX !== name);
       },
     }];
+  }
+
+  /** Keeps a file that may have had more calls, for its operator. */
+  async function setAside(source: string): Promise<void> {
+    const aside = `${source}.damaged`;
+    try {
+      await files.rename(source, aside);
+    } catch {
+      return; // another process may have done so
+    }
+    log.error(
+      "A spool of calls was damaged: what could be read is booked, other calls of it may be missing",
+      {
+        file: aside,
+      },
+    );
+  }
+
+  function logOnce(source: string, message: string, error: unknown): void {
+    if (!unreadable.has(source)) log.error(message, { file: source, reason: messageOf(error) });
+    unreadable.add(source);
   }
 }

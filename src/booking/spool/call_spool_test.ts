@@ -89,6 +89,48 @@ Deno.test("what a process has left is read by others once it has ended, and not 
     await assert.rejects(Deno.stat(folder), "nothing is left");
   }));
 
+Deno.test("a damaged spool is set aside once what it still has is booked, and one with an unknown call stays", () =>
+  inDirectory(async (directory) => {
+    const folder = join(directory, "spool");
+    const leave = async (change: (bytes: Uint8Array<ArrayBuffer>) => void) => {
+      const one = open(folder);
+      for (const callId of ["call_1", "call_2"]) {
+        await one.write({ call: { ...CALL, callId }, grant: undefined });
+      }
+      await one.close();
+      const name = [...Deno.readDirSync(folder)].map(({ name }) => name).find((name) =>
+        name.endsWith(".spool")
+      )!;
+      const bytes = await Deno.readFile(join(folder, name));
+      change(bytes);
+      await Deno.writeFile(join(folder, name), bytes);
+      return name;
+    };
+    const reader = open(folder);
+    const damaged = await leave((bytes) => bytes[100] = 0xff); // in the first call
+    const [left] = await reader.readLeft();
+    assert.deepEqual(left!.calls.map(({ call }) => call.callId), ["call_2"]);
+    await left!.remove();
+    assert.deepEqual(
+      [...Deno.readDirSync(folder)].map(({ name }) => name).filter((name) => name.includes(".spool")),
+      [
+        `${damaged}.damaged`,
+      ],
+    );
+    assert.deepEqual(await reader.readLeft(), []);
+
+    const other = open(folder);
+    await other.write({ call: { ...CALL, tools: "none" } as never, grant: undefined });
+    await other.write({ call: { ...CALL, callId: "call_3" }, grant: undefined });
+    await other.close();
+    for (let sweep = 0; sweep < 2; sweep++) {
+      const [left, ...more] = await reader.readLeft();
+      assert.deepEqual([left!.calls.map(({ call }) => call.callId), more], [["call_3"], []]);
+      await left!.remove();
+    }
+    await reader.close();
+  }));
+
 Deno.test("prepare() makes room once, and write() rejects where none can be made", () =>
   inDirectory(async (directory) => {
     const folder = join(directory, "spool");

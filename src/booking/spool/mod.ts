@@ -17,7 +17,7 @@ export interface KeptCall extends SpooledCall {
 export interface LeftSpool {
   file: string;
   calls: readonly SpooledCall[];
-  /** Removes it, once its calls are booked. */
+  /** Removes it, once its calls are booked; one that is damaged is renamed, and one with others stays. */
   remove(): Promise<void>;
 }
 

@@ -17,31 +17,53 @@ export interface SpoolRecord {
   content: Uint8Array;
 }
 
+/** The content of a spool. */
+export interface SpoolContent {
+  /** The records that wait, in order. */
+  records: SpoolRecord[];
+  /** True if there is something between or after them that is no record: a call may be lost. */
+  isDamaged: boolean;
+}
+
 /**
- * Reads the records that wait, from the bytes of a spool. One that is incomplete was never acknowledged, and what comes after
- * it is read no further.
+ * Reads the bytes of a spool. What is damaged or incomplete is skipped: the records after it were acknowledged, too.
  *
  * @throws {Error} the file is not a spool, or of another version
  */
-export function readRecords(bytes: Uint8Array): SpoolRecord[] {
+export function readRecords(bytes: Uint8Array): SpoolContent {
+  const records: SpoolRecord[] = [];
+  let isDamaged = false;
   if (HEADER.some((byte, index) => bytes[index] !== byte)) {
-    if (bytes.every((byte) => byte === 0)) return []; // its process ended while it made it
+    if (bytes.every((byte) => byte === 0)) return { records, isDamaged }; // its process ended while it made it
     throw new Error("it is not a spool of this version of Purser");
   }
-  const records: SpoolRecord[] = [];
-  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  for (let position = HEADER.length; position + HEAD_BYTES <= bytes.length;) {
-    const state = bytes[position];
-    const start = position + HEAD_BYTES;
-    const end = start + view.getUint32(position + 1);
-    if ((state !== STATE.waiting && state !== STATE.done) || end > bytes.length) break;
-    const content = bytes.subarray(start, end);
-    const digest = bytes.subarray(position + 1 + 4, start);
-    if (digestOf(content).some((byte, index) => byte !== digest[index])) break;
-    if (state === STATE.waiting) records.push({ position, content });
+  for (let position = HEADER.length; position < bytes.length;) {
+    const end = endOfRecord(bytes, position);
+    if (end === undefined) {
+      if (bytes[position] === STATE.end && !isDamaged) break;
+      isDamaged = true;
+      position++;
+      continue;
+    }
+    if (bytes[position] === STATE.waiting) {
+      records.push({ position, content: bytes.subarray(position + HEAD_BYTES, end) });
+    }
     position = end;
   }
-  return records;
+  return { records, isDamaged };
+}
+
+/** Returns the end of the record at a position; undefined if there is none, or one that is damaged. */
+function endOfRecord(bytes: Uint8Array, position: number): number | undefined {
+  const state = bytes[position];
+  const start = position + HEAD_BYTES;
+  if ((state !== STATE.waiting && state !== STATE.done) || start > bytes.length) return undefined;
+  const end = start + new DataView(bytes.buffer, bytes.byteOffset).getUint32(position + 1);
+  if (end > bytes.length) return undefined;
+  const digest = bytes.subarray(position + 1 + 4, start);
+  return digestOf(bytes.subarray(start, end)).every((byte, index) => byte === digest[index])
+    ? end
+    : undefined;
 }
 
 function digestOf(content: Uint8Array): Uint8Array {

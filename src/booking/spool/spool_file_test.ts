@@ -9,7 +9,7 @@ const bytesOf = (text: string) => new TextEncoder().encode(text);
 const textOf = (content: Uint8Array) => new TextDecoder().decode(content);
 
 async function textsIn(path: string): Promise<string[]> {
-  return readRecords(await files.readBytes(path)).map(({ content }) => textOf(content));
+  return readRecords(await files.readBytes(path)).records.map(({ content }) => textOf(content));
 }
 
 Deno.test("a spool has its space before its records, and returns those that are not done, in order", () =>
@@ -33,7 +33,7 @@ Deno.test("a spool has its space before its records, and returns those that are 
     await spool.reserve(1_000_000);
     assert.ok((await Deno.stat(path)).size > 1_000_000);
     await spool.append(new Uint8Array(2_000_000));
-    assert.equal(readRecords(await files.readBytes(path))[1]!.content.length, 2_000_000);
+    assert.equal(readRecords(await files.readBytes(path)).records[1]!.content.length, 2_000_000);
     await spool.close();
   }));
 
@@ -48,16 +48,49 @@ Deno.test("a record that is cut at any byte is left out, and none before it is",
     const end = after.findLastIndex((byte) => byte !== 0) + 1;
     for (let cut = start; cut < end; cut++) {
       const torn = new Uint8Array([...after.subarray(0, cut), ...before.subarray(cut)]);
-      assert.deepEqual(readRecords(torn).map(({ content }) => textOf(content)), ["the first"], `${cut}`);
+      const { records, isDamaged } = readRecords(torn);
+      assert.deepEqual(records.map(({ content }) => textOf(content)), ["the first"], `${cut}`);
+      assert.equal(isDamaged, cut > start, `${cut}`);
     }
-    assert.equal(readRecords(after).length, 2);
+    assert.equal(readRecords(after).records.length, 2);
+    await spool.close();
+  }));
+
+Deno.test("a record that is damaged anywhere is skipped, and those after it are read", () =>
+  inDirectory(async (folder) => {
+    const path = join(folder, "one.spool");
+    const spool = await SpoolFile.create(path);
+    await spool.append(bytesOf("the first"));
+    const start = await spool.append(bytesOf("the second"));
+    const end = await spool.append(bytesOf("the third"));
+    const whole = await files.readBytes(path);
+    for (let at = start; at < end; at++) {
+      for (const value of [0, 2, 255].filter((value) => value !== whole[at])) {
+        if (at === start && value === 2) continue; // it is done
+        const damaged = new Uint8Array(whole);
+        damaged[at] = value;
+        const { records, isDamaged } = readRecords(damaged);
+        // A state of 0 is the end.
+        const rest = at === start && value === 0 ? [] : ["the third"];
+        assert.deepEqual(
+          records.map(({ content }) => textOf(content)),
+          ["the first", ...rest],
+          `${at} ${value}`,
+        );
+        assert.equal(isDamaged, rest.length > 0, `${at} ${value}`);
+      }
+    }
+    const { records, isDamaged } = readRecords(whole.subarray(0, end + 5));
+    assert.deepEqual([records.length, isDamaged], [2, true], "cut off");
     await spool.close();
   }));
 
 Deno.test("readRecords() refuses a file that is not a spool, but none that was not finished", () => {
   assert.throws(() => readRecords(bytesOf("SQLite format 3\0 and more")), /not a spool of this version/);
   assert.throws(() => readRecords(bytesOf("purser spool 2\n\n")), /not a spool of this version/);
-  for (const bytes of [new Uint8Array(0), new Uint8Array(4_096)]) assert.deepEqual(readRecords(bytes), []);
+  for (const bytes of [new Uint8Array(0), new Uint8Array(4_096)]) {
+    assert.deepEqual(readRecords(bytes), { records: [], isDamaged: false });
+  }
 });
 
 Deno.test("whatever is written and marked, a spool has what is not done", async () => {

@@ -33,7 +33,13 @@ export function trackTools(): AnswerTools {
   let response: Fields | undefined;
   /** The items of a stream by their ids: its last event may leave them out. */
   const items = new Map<unknown, Fields>();
-  const grounding = { web: new Set<string>(), maps: new Set<string>(), hasMaps: false, hasData: false };
+  const grounding = {
+    web: new Set<string>(),
+    maps: new Set<string>(),
+    hasWeb: false,
+    hasMaps: false,
+    hasData: false,
+  };
   let isPerPrompt = false;
   let hasGrounding = false;
   const blocks = new Map<string, number>();
@@ -92,6 +98,7 @@ export function trackTools(): AnswerTools {
     const queries = hasMaps && !chunks.some(({ web }) => web != null) ? grounding.maps : grounding.web;
     for (const query of textsOf(metadata.webSearchQueries)) queries.add(query);
     for (const query of textsOf(metadata.imageSearchQueries)) grounding.web.add(`image: ${query}`);
+    grounding.hasWeb ||= chunks.some(({ web }) => web != null);
     grounding.hasMaps ||= hasMaps;
     // A search in a file store of Gemini's API costs nothing but its tokens.
     grounding.hasData ||= textsOf(metadata.retrievalQueries).length > 0 ||
@@ -100,10 +107,11 @@ export function trackTools(): AnswerTools {
       );
   }
 
-  /** Up to Gemini 2.5, a grounded prompt is billed once, later each query. */
+  /** Up to Gemini 2.5, a grounded prompt is billed once, later each query: at least one where there are results. */
   function ofGrounding(asked: () => Asked): ToolParts {
-    const { web, maps, hasMaps, hasData } = grounding;
-    const searches = isPerPrompt ? Math.min(web.size, 1) : web.size;
+    const { web, maps, hasWeb, hasMaps, hasData } = grounding;
+    const queries = Math.max(web.size, hasWeb ? 1 : 0);
+    const searches = isPerPrompt ? Math.min(queries, 1) : queries;
     const isEnterprise = searches > 0 && asked().hasEnterpriseSearch;
     return {
       details: {
@@ -118,7 +126,7 @@ export function trackTools(): AnswerTools {
 
 function textsOf(list: unknown): string[] {
   return Array.isArray(list)
-    ? list.filter((text): text is string => typeof text === "string" && text !== "")
+    ? list.filter((text): text is string => typeof text === "string" && text.trim() !== "")
     : [];
 }
 
@@ -142,11 +150,13 @@ function ofResponse(
   const items = output.length > 0 ? output : done;
   const toolUsage = response.tool_usage ?? raw?.tool_usage;
   const usage: Fields = isFields(toolUsage) ? toolUsage : {};
-  const others = unknownCounts("openai-responses", { tool_usage: usage });
+  const ofType = (type: string) => items.filter((item) => item.type === type);
   const models = imagesOf(usage.image_gen, response, asked);
+  const uncounted = isFields(usage.image_gen) ? 0 : ofType("image_generation_call").filter(isMade).length;
+  const unknown = unknownCounts("openai-responses", { tool_usage: usage });
+  const others = uncounted > 0 ? { ...unknown, image_generation_calls: uncounted } : unknown;
   // xAI counts the calls that succeeded, which it bills.
   if (isFields(raw?.server_side_tool_usage_details)) return { others, models };
-  const ofType = (type: string) => items.filter((item) => item.type === type);
   const searches = count(usage, "web_search", "num_requests") ??
     ofType("web_search_call").filter(({ action }) =>
       !isFields(action) || action.type === undefined || action.type === "search"
@@ -155,10 +165,23 @@ function ofResponse(
   const details = {
     [isPreview ? "search_previews" : "web_searches"]: searches,
     file_searches: ofType("file_search_call").length,
-    code_executions: new Set(ofType("code_interpreter_call").map((item) => item.container_id)).size,
+    code_executions: new Set(
+      [...ofType("code_interpreter_call"), ...ofType("shell_call").flatMap(containerOf)]
+        .map(({ container_id }) => container_id),
+    ).size,
   };
   const hasDetails = Object.values(details).some((number) => number > 0);
   return hasDetails || others || models.length > 0 ? { details, others, models } : undefined;
+}
+
+/** Returns true for a call of the tool for images that has made one. Without a count, no price of it is known. */
+function isMade({ status, result }: Fields): boolean {
+  return status === "completed" || (typeof result === "string" && result !== "");
+}
+
+/** Returns the container of OpenAI's in which a shell has run; none for one of the caller's own. */
+function containerOf({ environment }: Fields): Fields[] {
+  return isFields(environment) && environment.type === "container_reference" ? [environment] : [];
 }
 
 /** Returns whether a response names the preview tool; undefined where it doesn't name its tools. */
