@@ -16,7 +16,7 @@ export interface Shape {
 const ANY = "any JSON";
 
 /** Names of the client's own, each with a text: proxies read lists and objects there as settings of theirs. */
-const LABELS = "texts by name";
+export const LABELS = "texts by name";
 
 /** Returns fields with values that hold no further objects. */
 function plain(names: string): Shape {
