@@ -216,7 +216,8 @@ function findUnknown(value: object, known: Shape, depth: number): Unknown | unde
   // The path is written only where something is found: a large body has hundreds of thousands of values.
   const within = (part: string, found: Unknown): Unknown => ({ ...found, path: part + found.path });
   if (Array.isArray(value)) {
-    for (const [index, item] of value.entries()) {
+    for (let index = 0; index < value.length; index++) {
+      const item = value[index];
       const found = isObject(item) ? findUnknown(item, known, depth + 1) : undefined;
       if (found) return within(`[${index}]`, found);
     }
