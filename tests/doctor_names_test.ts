@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { sendTo } from "./gateway/requests.ts";
 import { answerTo } from "./harness/answers.ts";
+import { EVENT } from "./harness/bodies.ts";
 import { check, WELL } from "./harness/doctor.ts";
 import { startFakeProvider } from "./harness/fake_provider.ts";
 import { makeKey } from "./harness/http_client.ts";
@@ -37,6 +38,25 @@ Deno.test("budgets of earlier versions that name no key, no session or a revoked
   assert.match(detail, new RegExp(`; Bob is for key bob \\(${keyId}\\), which was revoked; `));
   assert.match(detail, /; Talk is for session nowhere, of which there is nothing$/);
   assert.equal(advice, "Check the key's name: purser budgets set Bob --key NAME");
+});
+
+Deno.test("beside a budget that is reached, the advice has one that counts nothing, too", async () => {
+  await using purser = await openTestPurser();
+  const { budget_id } = await addBudget(purser, "Day", {});
+  await addBudget(purser, "Old", { agent_id: "someone" });
+  await rescope(purser, "budgets", "Old", "key bobb");
+  const at = new Date(purser.clock.now()).toISOString();
+  await add(purser, "/costs/events", [{ ...EVENT, at, cost_usd: 2 }]);
+  const { detail, advice } = await check(purser, "budgets");
+  assert.match(
+    detail,
+    /; reached, so that calls are refused: Day; Old is for key bobb, which doesn't exist$/,
+  );
+  assert.equal(
+    advice,
+    `See purser budgets list; then purser budgets raise ${budget_id} --usd AMOUNT. ` +
+      "Check the key's name: purser budgets set Old --key NAME",
+  );
 });
 
 Deno.test("the nearest agent is in the advice, and an agent that is the name of a key is known", async () => {

@@ -224,7 +224,10 @@ Deno.test("budgets are counted; one that is reached, and one of an unknown agent
   await add("Shut", { limit_usd: 0 });
   const reached = await check(purser, "budgets");
   assert.match(reached.detail, /; reached, so that calls are refused: Shut; /);
-  assert.match(reached.advice!, /; then purser budgets raise bud_\w+ --usd AMOUNT$/);
+  assert.match(
+    reached.advice!,
+    /; then purser budgets raise bud_\w+ --usd AMOUNT\. Check the agent.s name: /,
+  );
 });
 
 Deno.test("providers with a key are named, and no key is shown", async () => {

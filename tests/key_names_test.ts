@@ -63,7 +63,7 @@ Deno.test("an unknown key is refused with the nearest name and stores nothing; a
     }
   };
   await refuse("bpb", /no API key has the name or the id "bpb"; did you mean "bob"\?/);
-  await refuse("zzzzzz", /no API key has the name or the id "zzzzzz"$/);
+  await refuse("zzzzzz", /no API key has the name or the id "zzzzzz"; purser keys list shows them$/);
   await refuse(other.key, /that is a key itself; give its name or its id$/);
   await rename(purser, other.keyId, "bob");
   await refuse("bob", new RegExp(`2 keys are named "bob"; give the id of one: key_\\w+, key_\\w+$`));

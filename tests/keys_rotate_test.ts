@@ -172,6 +172,26 @@ Deno.test("sessions of the dashboard end with the secret that they began with, a
   assert.equal((await signIn(next)).status, 200);
 });
 
+Deno.test("a replaced secret, accepted for a while, makes nothing that outlives it: no key and no secret", async () => {
+  await using purser = await openTestPurser();
+  const { key, keyId } = await makeKey(purser, ["admin"]);
+  const { body: { key: next } } = await rotate(purser, keyId, { grace_seconds: 600 });
+  const { send } = openHttpClient(purser);
+  const rows: [path: string, body: unknown, made: number][] = [
+    ["/keys", { name: "lasting", scopes: ["admin"] }, 201],
+    [`/keys/${keyId}/rotate`, {}, 200],
+  ];
+  for (const [path, body] of rows) {
+    const refused = await send("POST", path, { key, body });
+    assert.equal(refused.status, 401, path);
+    assert.match(refused.body.detail, /with this secret: the API key got a new one; use that one$/);
+  }
+  assert.equal(await statusOf(purser, key), 200, "it is accepted for everything else");
+  for (const [path, body, made] of rows) {
+    assert.equal((await send("POST", path, { key: next, body })).status, made, path);
+  }
+});
+
 Deno.test("a stream that a replaced secret follows ends with it", async () => {
   await using purser = await openTestPurser();
   const { key, keyId } = await makeKey(purser, ["read"]);

@@ -2,7 +2,7 @@ import { PurserError } from "../kernel/errors.ts";
 import { type Fields, isFields } from "../pricing/mod.ts";
 import type { Caller } from "./attribution.ts";
 import type { Endpoint } from "./targets.ts";
-import type { Shape } from "./wires/known_fields.ts";
+import { LABELS, type Shape } from "./wires/known_fields.ts";
 import { cannotPass, modelOf } from "./wires/requests.ts";
 
 /* The models that a key may call, and of which it may learn anything. */
@@ -19,27 +19,40 @@ function checkAllowed(model: string, { models }: Caller): void {
 
 /**
  * Refuses a request for a model that a key may not call. Providers and the proxies before them take others, which they call in
- * its place or beside it: OpenRouter `models`, `preset` and plugins, LiteLLM `fallbacks`, `context_window_fallbacks` and such,
- * also within `router_settings_override`, `user_config` and `extra_body`, Anthropic `fallbacks`, and tools with a `model` such
- * as Anthropic's advisor. For every key it refuses a request that sets its own price or address, as one to LiteLLM can.
+ * its place or beside it: OpenRouter `models`, `preset`, plugins and tools of its own, LiteLLM `fallbacks`,
+ * `context_window_fallbacks`, `deployment_id`, `prompt_id` and such, also within `router_settings_override` and `extra_body`,
+ * Anthropic `fallbacks`, and tools with a `model` such as Anthropic's advisor. For every key it refuses a request that sets its
+ * own price, address, account or headers, as one to LiteLLM can.
  */
 export function checkRequested(model: string, body: Fields, known: Shape, caller: Caller): void {
   checkAllowed(model, caller);
-  const unknown = Object.fromEntries(Object.entries(body).filter(([name]) => !Object.hasOwn(known, name)));
+  const unknown = Object.fromEntries(
+    Object.entries(body).flatMap(([name, value]) => {
+      if (!Object.hasOwn(known, name)) return [[name, value]];
+      // A label is a text; proxies read objects in its place as settings of theirs.
+      return known[name] === LABELS && isFields(value) ? Object.entries(value).filter(isObjectIn) : [];
+    }),
+  );
   if (caller.models !== null) checkOthers(body, unknown, caller);
   const [set] = findFields(unknown, OF_OPERATORS);
-  if (set) {
-    throw cannotPass(
-      `"${set[0].slice(0, 80)}" sets a price or an address of the provider, which only its operator may`,
-    );
-  }
+  if (set === undefined) return;
+  const [name] = set;
+  throw cannotPass(
+    `"${
+      name.slice(0, 80)
+    }" sets a price, an address or an account of the provider, which only its operator may`,
+  );
 }
 
-/** Refuses the other models of a request that a key may not call. */
+/** Refuses a request that names another model that its key may not call. */
 function checkOthers(body: Fields, unknown: Fields, caller: Caller): void {
-  // Within the schemas of tools, `model` is any name.
-  const ofTools = [body.tools].flat().filter(isFields).flatMap(({ model, models }) => [model, models]);
-  const others = [...ofTools, ...findFields(unknown, OF_MODELS).map(([, value]) => value)];
+  // Within the schemas of a client's own tools, `model` is any name.
+  const ofTools = [body.tools].flat().filter(isFields).flatMap((tool) =>
+    OWN_TOOLS.has(tool.type)
+      ? [tool.model, tool.models]
+      : findFields(withoutSchema(tool), OF_MODELS).map(valueOf)
+  );
+  const others = [...ofTools, ...findFields(unknown, OF_MODELS).map(valueOf)];
   for (const other of others.flat()) {
     // LiteLLM has switches, too: `disable_fallbacks`.
     if (other !== undefined && other !== null && typeof other !== "boolean") {
@@ -48,12 +61,29 @@ function checkOthers(body: Fields, unknown: Fields, caller: Caller): void {
   }
 }
 
-/** The fields that name models. */
-const OF_MODELS = /^(?:models?|model_name|model_id|preset)$|fallbacks?$/;
+/** The types of the tools that the client runs; one without a type is another provider's form of these. */
+const OWN_TOOLS: ReadonlySet<unknown> = new Set(["function", "custom", undefined, null]);
 
-/** LiteLLM's fields by which a request sets its price, or where it goes. */
-const OF_OPERATORS =
-  /_cost_per_|^(?:api_base|base_url|custom_llm_provider|litellm_params|model_info|proxy_server_request)$/;
+const withoutSchema = ({ input_schema: _, ...tool }: Fields): Fields => tool;
+const valueOf = ([, value]: [string, unknown]) => value;
+const isObjectIn = ([, value]: [string, unknown]) => typeof value === "object" && value !== null;
+
+/** The fields that name models, in lower case and without underscores. */
+const OF_MODELS = /models?$|^model|fallback|^preset$|^deployment(?:id)?$|^promptid$/;
+
+/**
+ * The fields by which a request to LiteLLM sets its price, and where, as whom and with which headers it goes. As of 2026-11-27,
+ * from its `CustomPricingLiteLLMParams`, `all_litellm_params` and the list of what its proxy refuses in bodies.
+ */
+const OF_OPERATORS = new RegExp(
+  "costper|tokencost|tieredpricing|apibase$|(?:api|base|endpoint|deployment)url$|^(?:aws|vertex|azure)" +
+    "|^(?:apikey|apiversion|organization|regionname|tenantid|clientsecret|litellmparams|litellmcredentialname" +
+    "|customllmprovider|modelinfo|modellist|modelconfig|userconfig|proxyserverrequest" +
+    "|headers|extraheaders|extraquery|providerspecificheader)$",
+);
+
+/** Returns a name as servers compare it that take `apiBase` and `API_BASE` for `api_base`. */
+const plainName = (name: string) => name.toLowerCase().replace(/[_-]/g, "");
 
 /** Returns the fields of such names, at any depth; a value that is nested too deeply is taken for one. */
 function findFields(value: unknown, names: RegExp, depth = 0): [name: string, value: unknown][] {
@@ -61,7 +91,7 @@ function findFields(value: unknown, names: RegExp, depth = 0): [name: string, va
   if (Array.isArray(value)) return value.flatMap((item) => findFields(item, names, depth + 1));
   if (!isFields(value)) return [];
   return Object.entries(value).flatMap(([name, inner]) =>
-    names.test(name) ? [[name, inner] as [string, unknown]] : findFields(inner, names, depth + 1)
+    names.test(plainName(name)) ? [[name, inner] as [string, unknown]] : findFields(inner, names, depth + 1)
   );
 }
 

@@ -4,7 +4,7 @@ import type { Clock } from "../kernel/clock.ts";
 import type { AnswerReader } from "./answer_reader.ts";
 import type { LiveCall } from "./live_calls.ts";
 import { parseInTurns } from "../kernel/json/parse_in_turns.ts";
-import { type MemoryShare, SMALL_PART_BYTES, type Turns } from "../kernel/turns.ts";
+import { type MemoryShare, SMALL_PART_BYTES, spendInParts, type Turns } from "../kernel/turns.ts";
 import { type Piece, type Splitter, toPiece } from "./events.ts";
 import type { Wire } from "./wires/wire.ts";
 
@@ -55,6 +55,8 @@ export function passStream(
   let isGrowing = false;
   let hasLeft = false;
   const over = new AbortController();
+  // A provider may send faster than events are read here: many such streams would leave no turn to others.
+  const turnsOf = spendInParts(turns);
   const book = (brokenBy?: unknown) => booking ??= answer.book(brokenBy);
   const passed = pass();
 
@@ -65,6 +67,8 @@ export function passStream(
         if (memory) await waitForRoom();
         const part = await nextPart();
         if (part?.done) break;
+        const turn = part && turnsOf(part.value.length);
+        if (turn) await turn;
         const ready: Part[] = [];
         if (part === undefined) {
           await book();

@@ -2,7 +2,7 @@ import type { IncomingMessage } from "node:http";
 import { type ByteReader, toStream } from "../kernel/byte_reader.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { type HeaderFields, joinHeaders } from "../kernel/header_fields.ts";
-import { type MemoryShare, SMALL_PART_BYTES } from "../kernel/turns.ts";
+import { type MemoryShare, SMALL_PART_BYTES, spendInParts, type Turns } from "../kernel/turns.ts";
 import type { LiveCall } from "./live_calls.ts";
 
 /** The answer of a provider: a `Response`, or what is like one. */
@@ -102,7 +102,7 @@ function encodingOf({ headers }: ProviderAnswer): string {
 
 /** Reads an answer as a whole, as far as the memory has room; `onPart` gets the length of each part. */
 export async function readWhole(
-  { clock }: { clock: Pick<Clock, "monotonic"> },
+  { clock, turns }: { clock: Pick<Clock, "monotonic">; turns: Turns },
   response: ProviderAnswer,
   live: LiveCall,
   memory: MemoryShare | undefined,
@@ -110,6 +110,7 @@ export async function readWhole(
 ): Promise<Uint8Array<ArrayBuffer>> {
   const parts: Uint8Array<ArrayBuffer>[] = [];
   let size = 0;
+  const turnsOf = spendInParts(turns);
   live.quietSince = clock.monotonic();
   const take = async (part: Uint8Array<ArrayBuffer>) => {
     parts.push(part);
@@ -119,6 +120,8 @@ export async function readWhole(
     if (size > SMALL_PART_BYTES) {
       live.quietSince = undefined; // the provider is not to blame
       await memory?.grow(size);
+      const turn = turnsOf(part.length);
+      if (turn) await turn;
     }
     live.quietSince = clock.monotonic();
   };

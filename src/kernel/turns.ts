@@ -46,6 +46,21 @@ export function createTurns(nextTurn: () => Promise<void>, sliceUnits = SLICE_UN
   };
 }
 
+/** The units of small work of which each alone needs no turn: the events of a stream, as models write them. */
+const SMALL_WORK = SLICE_UNITS / 4;
+
+/** Returns a `spend` for work that comes in small parts: it takes turns for many of them together. */
+export function spendInParts(turns: Turns): Turns["spend"] {
+  let unspent = 0;
+  return (units) => {
+    unspent += units;
+    if (unspent < SMALL_WORK) return undefined;
+    const turn = turns.spend(unspent);
+    unspent = 0;
+    return turn;
+  };
+}
+
 /** Waits for as many turns as some work takes that is done in one piece afterwards: so others are served in proportion. */
 export async function awaitTurns(turns: Turns, units: number): Promise<void> {
   for (let left = units; left > 0; left -= SLICE_UNITS) await turns.spend(Math.min(left, SLICE_UNITS));

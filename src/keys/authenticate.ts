@@ -138,10 +138,10 @@ export async function readSessionKey(
   return session && await readKey(ctx.store, session.keyId);
 }
 
-/** Refuses to begin a session of the dashboard by a secret that was replaced: the session would outlive it. */
-export function checkPresentSecret({ isReplaced }: Principal): void {
+/** Refuses by a secret that was replaced what would outlive it: a session of the dashboard, a new key, a new secret. */
+export function checkPresentSecret({ isReplaced }: Principal, what = "sign in"): void {
   if (!isReplaced) return;
-  throw unauthorized("Cannot sign in with this secret: the API key got a new one; use that one");
+  throw unauthorized(`Cannot ${what} with this secret: the API key got a new one; use that one`);
 }
 
 export function unauthorized(message: string, details?: ErrorDetails): PurserError {

@@ -79,7 +79,7 @@ export async function findKey(
   throw unusable(
     path,
     `no API key has the name or the id ${JSON.stringify(text)}${
-      near === undefined ? "" : `; did you mean ${JSON.stringify(near)}?`
+      near === undefined ? "; purser keys list shows them" : `; did you mean ${JSON.stringify(near)}?`
     }`,
   );
 }

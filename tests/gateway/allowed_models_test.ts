@@ -82,6 +82,24 @@ Deno.test("no request sets its own price or address, as one to LiteLLM can", asy
     [400, { api_base: "http://127.0.0.1:1" }],
     [400, { custom_llm_provider: "openai" }],
     [400, { other: deep }],
+    // From LiteLLM's CustomPricingLiteLLMParams and the fields that its proxy refuses in bodies, as of 2026-11-27.
+    [400, { cache_read_input_token_cost: 0 }],
+    [400, { cache_creation_input_token_cost_above_1hr: 0 }],
+    [400, { tiered_pricing: [] }],
+    [400, { apiBase: "http://127.0.0.1:1" }],
+    [400, { API_BASE: "http://127.0.0.1:1" }],
+    [400, { aws_bedrock_runtime_endpoint: "http://127.0.0.1:1" }],
+    [400, { sagemaker_base_url: "http://127.0.0.1:1" }],
+    [400, { s3_endpoint_url: "http://127.0.0.1:1" }],
+    [400, { vertex_credentials: "{}" }],
+    [400, { azure_endpoint: "http://127.0.0.1:1" }],
+    [400, { api_key: "sk-of-another-account" }],
+    [400, { organization: "org-other" }],
+    [400, { model_list: [] }],
+    [400, { user_config: {} }],
+    [400, { extra_headers: { "openai-organization": "org-other" } }],
+    [400, { extra_body: { headers: { "anthropic-beta": "fast-mode-2026-02-01" } } }],
+    [400, { metadata: { model_info: { input_cost_per_token: 0 } } }],
     [200, { other: { cost: 1, price: 2 } }],
     [200, { metadata: { input_cost_per_token: "0", api_base: "x" } }],
     [200, {
@@ -140,6 +158,14 @@ Deno.test("models that a proxy would call in place of the first are checked, too
         { context_window_fallbacks: [{ "gpt-4o-mini": ["gpt-4o"] }] },
         { tools: [{ type: "advisor_20260301", model: "claude-opus-4-1" }] },
         { tools: [{ type: "image_generation", model: "gpt-image-1" }] },
+        { tools: [{ type: "openrouter:fusion", parameters: { analysis_models: ["gpt-4o"] } }] },
+        { plugins: [{ id: "fusion", analysis_models: ["gpt-4o"] }] },
+        { plugins: [{ id: "auto-router", allowed_models: ["*"] }] },
+        { context_window_fallback_dict: { "gpt-4o-mini": "gpt-4o" } },
+        { deployment_id: "gpt-4o" }, // LiteLLM's `completion()` sets `model = deployment_id`
+        { prompt_id: "expensive" },
+        { extra_body: { modelName: "gpt-4o" } },
+        { metadata: { x: { model: "gpt-4o" } } },
       ]
     ) {
       const body = { model: "gpt-4o-mini", messages: [], ...others };
@@ -155,7 +181,8 @@ Deno.test("models that a proxy would call in place of the first are checked, too
       messages: [],
       models: ["claude-haiku-4-5"],
       fallbacks: [{ model: "claude-haiku-4-5", max_tokens: 9 }],
-      tools: [{ type: "function", function: {} }],
+      tools: [{ type: "function", function: { parameters: { model: { type: "string" } } } }],
+      metadata: { model: "gpt-4o" },
       disable_fallbacks: true,
     };
     assert.equal((await send("POST", "/openai/v1/chat/completions", own)).status, 200);

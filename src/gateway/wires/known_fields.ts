@@ -16,7 +16,7 @@ export interface Shape {
 const ANY = "any JSON";
 
 /** Names of the client's own, each with a text: proxies read lists and objects there as settings of theirs. */
-const LABELS = "texts by name";
+export const LABELS = "texts by name";
 
 /** Returns fields with values that hold no further objects. */
 function plain(names: string): Shape {
@@ -216,7 +216,8 @@ function findUnknown(value: object, known: Shape, depth: number): Unknown | unde
   // The path is written only where something is found: a large body has hundreds of thousands of values.
   const within = (part: string, found: Unknown): Unknown => ({ ...found, path: part + found.path });
   if (Array.isArray(value)) {
-    for (const [index, item] of value.entries()) {
+    for (let index = 0; index < value.length; index++) {
+      const item = value[index];
       const found = isObject(item) ? findUnknown(item, known, depth + 1) : undefined;
       if (found) return within(`[${index}]`, found);
     }

@@ -11,25 +11,33 @@ const [OPEN, CLOSE, OPEN_LIST, CLOSE_LIST] = [0x7b, 0x7d, 0x5b, 0x5d];
 export function findRepeatedName(bytes: Uint8Array): string | undefined {
   const { buffer, byteOffset, length } = bytes;
   const text = Buffer.from(buffer, byteOffset, length);
-  /** The names of the objects around a position; undefined for a list. */
-  const around: (Set<string> | undefined)[] = [];
+  /** The names of the objects around a position: none yet, one, or several; `LIST` for a list. */
+  const around: (typeof LIST | undefined | string | Set<string>)[] = [];
   for (let at = 0; at < length; at++) {
     const byte = bytes[at]!;
-    if (byte === OPEN) around.push(new Set());
-    else if (byte === OPEN_LIST) around.push(undefined);
+    if (byte === OPEN) around.push(undefined);
+    else if (byte === OPEN_LIST) around.push(LIST);
     else if (byte === CLOSE || byte === CLOSE_LIST) around.pop();
     if (byte !== QUOTE) continue;
     const end = endOfString(bytes, at);
     let next = end;
     while (bytes[next]! <= 0x20) next++;
-    const names = bytes[next] === COLON ? around.at(-1) : undefined;
-    if (names) {
-      const written = text.toString("utf8", at, end);
-      const name = written.includes(BACKSLASH) ? JSON.parse(written) as string : written.slice(1, -1);
-      if (names.has(name)) return name;
-      names.add(name);
+    if (bytes[next] === COLON) {
+      const written = text.toString("latin1", at + 1, end - 1);
+      const name = written.includes(BACKSLASH) ? unescaped(text.subarray(at, end)) : written;
+      const last = around.length - 1;
+      const names = around[last];
+      if (names === name || (names instanceof Set && names.has(name))) return shown(name);
+      if (names instanceof Set) names.add(name);
+      else around[last] = typeof names === "string" ? new Set([names, name]) : name;
     }
     at = end - 1;
   }
   return undefined;
 }
+
+const LIST = Symbol("list");
+
+/** Names are compared by the bytes of their UTF-8, each of which is one character. */
+const unescaped = (quoted: Buffer) => Buffer.from(JSON.parse(quoted.toString("utf8"))).toString("latin1");
+const shown = (name: string) => Buffer.from(name, "latin1").toString("utf8");

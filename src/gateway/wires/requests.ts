@@ -67,6 +67,7 @@ export function findReason(
   if (depth > 12) return "it is nested too deeply to be bounded";
   if (Array.isArray(values)) {
     for (const value of values) {
+      if (typeof value !== "object") continue;
       const reason = findReason(value, find, depth + 1);
       if (reason) return reason;
     }

@@ -2,7 +2,7 @@ import type { Context } from "hono";
 import { matchedRoutes } from "hono/route";
 import type { Core } from "../../service/mod.ts";
 import { PurserError } from "../../kernel/errors.ts";
-import { allows, type Principal } from "../../keys/mod.ts";
+import { allows, checkPresentSecret, type Principal } from "../../keys/mod.ts";
 import { findRunOwner, findSessionOwner } from "../../sessions/mod.ts";
 import { outOfReach } from "./agent_reach.ts";
 import { PERMISSION, type Permission } from "./permission.ts";
@@ -40,7 +40,10 @@ export function authorizeRoutes(
       // The first route that matches is the one that answers: `/budgets/check` is not `/budgets/{budget_id}`.
       if (principal && !c.get("isAuthorized")) {
         checkScope(principal, permission, route);
-        if (permission.needsKey) checkKeyItself(principal, route);
+        if (permission.needsKey) {
+          checkKeyItself(principal, route);
+          checkPresentSecret(principal, route);
+        }
         await checkAgent(c, core, principal, permission, route);
         c.set("isAuthorized", true);
       }

@@ -12,7 +12,6 @@ import { toIso } from "../../kernel/clock.ts";
 import { PurserError } from "../../kernel/errors.ts";
 import {
   authenticate,
-  checkPresentSecret,
   createSignInCode,
   createWebSession,
   endWebSession,
@@ -105,7 +104,6 @@ export function createRoutes(core: Core): Router {
     const principal = principalOf(c);
     const { keyId = null } = principal ?? {};
     if (!principal || keyId === null) throw noKeyYet();
-    checkPresentSecret(principal);
     const { code, expiresAt } = await createSignInCode(core, keyId);
     return c.json({ code, expires_at: toIso(expiresAt) } satisfies SignInCode, 201);
   });

@@ -28,7 +28,7 @@ const OPAQUE = new Set([
   ...["output", "result", "metadata", "text", "data"],
 ]);
 
-/** Values of a request that are looked at; more would take long. */
+/** Objects and lists of a request that are looked at; more would take long. */
 const MAX_VALUES = 200_000;
 
 /** Reads requests of one call: as sent, and as the AI SDK has them. */
@@ -77,14 +77,21 @@ function textIn(objects: readonly Fields[], ...names: string[]): string | undefi
 
 function lifetimeOf(bodies: readonly Fields[]): Asked["cacheLifetime"] {
   const found = new Set<NonNullable<Asked["cacheLifetime"]>>();
-  const open: unknown[] = [...bodies];
+  const open: object[] = [...bodies];
+  const add = (value: unknown) => {
+    if (typeof value === "object" && value !== null) open.push(value);
+  };
   for (let seen = 0; open.length > 0; seen++) {
     if (seen > MAX_VALUES) return "unknown";
-    const value = open.pop();
-    if (typeof value !== "object" || value === null) continue;
+    const value = open.pop()!;
+    // The entries of a list would be a text and a pair for each of its numbers, of which a prompt may have 400,000.
+    if (Array.isArray(value)) {
+      for (const item of value) add(item);
+      continue;
+    }
     for (const [name, member] of Object.entries(value)) {
       if (CACHE_MARKS.has(name) && isFields(member)) found.add(lifetimeIn(member));
-      else if (!OPAQUE.has(name) && !(name === "input" && isFields(member))) open.push(member);
+      else if (!OPAQUE.has(name) && !(name === "input" && isFields(member))) add(member);
     }
   }
   return found.size > 1 ? "unknown" : [...found][0];

@@ -87,19 +87,15 @@ export async function checkBudgetStates(
     ...(reached.length === 0 ? [] : [`reached, so that calls are refused: ${namesOf(reached)}`]),
     ...listMisnamed(misnamed),
   ].join("; ");
-  if (reached.length > 0) {
-    return warning(
-      state,
-      `See purser budgets list; then purser budgets raise ${reached[0]!.budget_id} --usd AMOUNT`,
-    );
-  }
   const [first] = misnamed;
-  if (!first) return ok(state);
-  const kind = first.option.slice(2).split(" ")[0];
-  return warning(
-    state,
-    `Check the ${kind}'s name: purser budgets set ${quote(first.name)} ${first.option}`,
-  );
+  const kind = first?.option.slice(2).split(" ")[0];
+  const remedies = [
+    ...(reached.length === 0
+      ? []
+      : [`See purser budgets list; then purser budgets raise ${reached[0]!.budget_id} --usd AMOUNT`]),
+    ...(first ? [`Check the ${kind}'s name: purser budgets set ${quote(first.name)} ${first.option}`] : []),
+  ];
+  return remedies.length === 0 ? ok(state) : warning(state, remedies.join(". "));
 }
 
 /** Quotes a name for a shell where it has to be. */

@@ -200,7 +200,16 @@ async function listKeys(ctx: CommandContext): Promise<void> {
       { title: "STATUS", cell: (key) => key.status, paint: paintKeyStatus },
       { title: "SCOPES", cell: (key) => key.scopes.join(", ") },
       { title: "AGENT", cell: (key) => key.agent_id ?? "all", cutTo: 8, drop: 3 },
+      ...keys.some(({ models }) => models !== null)
+        ? [{ title: "MODELS", cell: (key: ApiKey) => key.models?.join(", ") ?? "all", cutTo: 12, drop: 5 }]
+        : [],
       { title: "EXPIRES (UTC)", cell: (key) => minute(key.expires_at, "never"), drop: 2 },
+      ...keys.some(({ previous_valid_until }) => previous_valid_until != null)
+        ? [{
+          title: "OLD SECRET UNTIL (UTC)",
+          cell: (key: ApiKey) => minute(key.previous_valid_until ?? null, ""),
+        }]
+        : [],
       ...keys.some(({ web_sessions }) => web_sessions > 0)
         ? [{ title: "SESSIONS", cell: (key: typeof keys[number]) => String(key.web_sessions), drop: 4 }]
         : [],

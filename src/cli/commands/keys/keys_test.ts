@@ -134,6 +134,37 @@ Deno.test("keys create refuses invalid input before it sends a request", async (
   assert.equal((await books.purser("keys list")).out.startsWith("No keys yet"), true);
 });
 
+Deno.test("keys list shows the models that a key is restricted to", async () => {
+  await using books = await openTestBooks();
+  await books.purser("keys create ops --scope admin");
+  books.clock.advance(1);
+  await books.purser("keys create ci --scope call --model gpt-6-luna --model claude-haiku-*");
+  assert.equal(
+    (await books.purser("keys list")).out,
+    `NAME  ID        STATUS  SCOPES  AGENT  MODELS                      EXPIRES (UTC)  LAST USED (UTC)
+ci    key_0003  active  call    all    gpt-6-luna, claude-haiku-*  never          never
+ops   key_0002  active  admin   all    all                         never          never
+`,
+  );
+});
+
+Deno.test("keys list shows until when the secret before is accepted beside the new one", async () => {
+  await using books = await openTestBooks();
+  await books.purser("keys create ops --scope admin");
+  books.clock.advance(1);
+  await books.purser("keys create ci --scope run");
+  await books.purser("keys rotate ci --grace 2h");
+  assert.equal(
+    (await books.purser("keys list")).out,
+    `NAME  ID        STATUS  SCOPES  AGENT  EXPIRES (UTC)  OLD SECRET UNTIL (UTC)  LAST USED (UTC)
+ci    key_0003  active  run     all    never          2026-11-21 11:30        never
+ops   key_0002  active  admin   all    never                                  never
+`,
+  );
+  books.clock.advance(2 * 3_600_000);
+  assert.doesNotMatch((await books.purser("keys list")).out, /OLD SECRET/);
+});
+
 Deno.test("keys list is a table, newest first, which loses columns where there is no room", async () => {
   await using books = await openTestBooks();
   await books.purser("keys create ops --scope admin");
