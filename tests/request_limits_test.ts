@@ -189,6 +189,32 @@ Deno.test("open streams are limited, of the log and of runs, and count until the
   await b.body!.cancel();
 });
 
+Deno.test("sessions of runs in progress are limited in bytes: each is in memory several times until its run ends", async () => {
+  const { model, calls, go } = hangingModel();
+  const { purser, client, first, second } = await openLimited({
+    context_bytes: 25_000,
+    context_bytes_per_key: 15_000,
+  }, { models: { "local:priced": model }, config: { maxContextBytes: 11_000 } });
+  await using _ = purser;
+  const agent = { model: "local:priced", system_prompt: "x".repeat(10_000) };
+  await client.send("PUT", "/agents/a", { key: first.key, body: agent });
+  const run = (key: string) => client.send("POST", "/agents/a/runs", { key, body: { input: "Hi" } });
+  const hanging = [first.key, second.key].map(run);
+  while (calls() < 2) await new Promise((resolve) => setTimeout(resolve));
+  const limitOf = async (key: string) => {
+    const { status, body } = await run(key);
+    return [status, body.details.limit];
+  };
+  assert.deepEqual(await limitOf(first.key), [429, "context_bytes_per_key"]);
+  const third = await makeKey(purser, ["admin"]);
+  assert.deepEqual(await limitOf(third.key), [503, "context_bytes"]);
+  assert.equal(calls(), 2, "nothing else was sent");
+  assert.equal((await purser.api("GET", "/runs")).body.length, 2, "and no other run has begun");
+  go();
+  for (const { status } of await Promise.all(hanging)) assert.equal(status, 200);
+  assert.equal((await run(first.key)).status, 200);
+});
+
 Deno.test("bodies that are read at the same time are limited in bytes, also those without a declared length", async () => {
   const { purser, client, first, second } = await openLimited({
     body_bytes: 400_000,

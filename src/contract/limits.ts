@@ -80,6 +80,8 @@ export const REQUEST_LIMITS = {
   streams_per_address: null,
   body_bytes: 128 * 1024 * 1024,
   body_bytes_per_key: 64 * 1024 * 1024,
+  context_bytes: 96 * 1024 * 1024,
+  context_bytes_per_key: 48 * 1024 * 1024,
   answer_bytes: 64 * 1024 * 1024,
   answer_bytes_per_key: 32 * 1024 * 1024,
   failed_keys_per_address: 10,

@@ -43,6 +43,8 @@ export interface RunInput {
   tags?: Tags;
   /** Cancels the run; booked calls stay booked. */
   signal?: AbortSignal;
+  /** Called before the run begins with the bytes of its system prompt, session and input; an error that it throws refuses the run. */
+  onContext?: (bytes: number) => void;
   /** Receives the answer as it is streamed, and every event after its commit. */
   onPart?: (part: RunPart) => void;
 }
@@ -193,12 +195,12 @@ async function executeRun(ctx: RunnerContext, prepared: PreparedRun): Promise<Ru
 async function checkRoom(
   ctx: RunnerContext,
   { systemPrompt }: AgentDefinition,
-  { input, sessionId }: Pick<RunInput, "input" | "sessionId">,
+  { input, sessionId, onContext }: Pick<RunInput, "input" | "sessionId" | "onContext">,
 ): Promise<void> {
   const { maxContextBytes } = ctx;
   const bytes = Buffer.byteLength(JSON.stringify([systemPrompt, input]));
   const kept = sessionId === undefined ? 0 : await readMessageBytes(ctx, sessionId);
-  if (bytes + kept <= maxContextBytes) return;
+  if (bytes + kept <= maxContextBytes) return onContext?.(bytes + kept);
   throw new PurserError(
     "too_large",
     `Cannot run the agent: its system prompt and the input have ${bytes} bytes of JSON, the session ${kept}, and ` +

@@ -52,13 +52,14 @@ class Gauge {
 }
 
 /** The uses that are limited in number or size at a time. */
-type Kind = "runs" | "calls" | "streams" | "body_bytes";
+type Kind = "runs" | "calls" | "streams" | "body_bytes" | "context_bytes";
 
 const WORDS = {
   runs: "runs in progress",
   calls: "calls through the gateway in progress",
   streams: "open streams",
   body_bytes: "bytes of bodies being read",
+  context_bytes: "bytes of sessions in the memory of runs",
   answer_bytes: "bytes of answers that clients have not read",
 } as const;
 
@@ -74,6 +75,7 @@ export class RequestLimits {
     calls: new Gauge(),
     streams: new Gauge(),
     body_bytes: new Gauge(),
+    context_bytes: new Gauge(),
   };
   readonly #failedKeys: FailedKeys;
   readonly #failedKeysOfSites: FailedKeys;
@@ -86,19 +88,23 @@ export class RequestLimits {
       log: Log;
       requestLimits: RequestLimitSettings;
       maxBodyBytes: number;
+      maxContextBytes: number;
       turns: Turns;
       store: Pick<Store, "kind">;
     },
   ) {
-    const { clock, requestLimits, maxBodyBytes } = ctx;
+    const { clock, requestLimits, maxBodyBytes, maxContextBytes } = ctx;
     const limits: Partial<Record<RequestLimitName, number>> = {};
     for (const name of Object.keys(REQUEST_LIMITS) as RequestLimitName[]) {
       const limit = requestLimits[name] ?? REQUEST_LIMITS[name];
       if (limit === null) continue;
-      // A body of the largest size must fit.
-      limits[name] = name === "body_bytes" || name === "body_bytes_per_key"
-        ? Math.max(limit, BODY_TIMES * maxBodyBytes)
-        : limit;
+      // A body and a session of the largest size must fit.
+      const least = name.startsWith("body_bytes") && !name.includes("minute")
+        ? BODY_TIMES * maxBodyBytes
+        : name.startsWith("context_bytes")
+        ? maxContextBytes
+        : 0;
+      limits[name] = Math.max(limit, least);
       if (name.includes("_per_minute_")) this.#rates[name] = new Rate(name, limit, clock);
     }
     this.#limits = limits;
@@ -151,7 +157,7 @@ export class RequestLimits {
       check(`${kind}_per_key`, gauge.of(key), key);
       subjects.push(key);
     }
-    if (address !== undefined && kind !== "body_bytes") {
+    if (address !== undefined && kind !== "body_bytes" && kind !== "context_bytes") {
       check(`${kind}_per_address`, gauge.of(address), address);
       subjects.push(address);
     }
@@ -312,6 +318,14 @@ export class RequestLease {
   /** Begins a run, a call or a stream. Throws `rate_limited` or `unavailable`. */
   begin(kind: "runs" | "calls" | "streams"): void {
     (this.#ends ??= []).push(this.limits.begin(kind, 1, this.address, this.#key));
+  }
+
+  /**
+   * Counts the session of a run, which is in memory several times until its end: as messages, as those of the AI SDK, and as they
+   * are sent. Throws `rate_limited` or `unavailable`.
+   */
+  holdContext(bytes: number): void {
+    (this.#ends ??= []).push(this.limits.begin("context_bytes", bytes, this.address, this.#key));
   }
 
   /** See `RequestLimits.beginAttempt()`. */

@@ -9,7 +9,11 @@ import { addressGroup } from "./loopback.ts";
 import { RequestLimits } from "./request_limits.ts";
 
 /** The parts of a process that the limits use for answers. */
-const PARTS = { turns: createTurns(() => Promise.resolve()), store: { kind: "memory" } } as const;
+const PARTS = {
+  turns: createTurns(() => Promise.resolve()),
+  store: { kind: "memory" },
+  maxContextBytes: 10,
+} as const;
 
 function openLimits(requestLimits: RequestLimitSettings) {
   const clock = fixedClock(0);

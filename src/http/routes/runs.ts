@@ -166,6 +166,7 @@ export function createRoutes(core: Core) {
           sessionId: session_id,
           parentRunId: parent_run_id,
           tags,
+          onContext: (bytes) => leaseOf(c)?.holdContext(bytes),
           caller: { keyId: principalOf(c)?.keyId ?? undefined, onlyAgentId: onlyAgentOf(c) },
           ...(claim && { runId: claim.runId! }),
         };
