@@ -1,3 +1,4 @@
+import { PurserError } from "../../kernel/errors.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import { type MemoryShare, SLICE_UNITS, SMALL_PART_BYTES, type Turns } from "../../kernel/turns.ts";
 import type { Delivery } from "./server_request.ts";
@@ -160,7 +161,7 @@ export class AnswerMemory {
 
   /** Ends the wait of an answer whose client has left. */
   forget(share: AnswerShare): void {
-    this.#reject((waiter) => waiter.share === share && new Error("Its client has left"));
+    this.#reject((waiter) => waiter.share === share && clientLeft());
   }
 
   /**
@@ -293,12 +294,12 @@ export class AnswerShare implements MemoryShare {
 
   async #begin(waitMs: number): Promise<void> {
     if (this.#isMaking) return;
-    if (this.#isClosed) throw new Error("Its client has left");
+    if (this.#isClosed) throw clientLeft();
     await this.memory.begin(this, waitMs);
     this.#isMaking = true;
     if (!this.#isClosed) return;
     this.hold(0);
-    throw new Error("Its client has left");
+    throw clientLeft();
   }
 
   hold(bytes: number): void {
@@ -355,4 +356,9 @@ export class AnswerShare implements MemoryShare {
     if (this.#buffer) this.memory.addBuffer(this, this.#buffer);
     if (before) this.memory.removeBuffer(this, before);
   }
+}
+
+/** Returns the error for an answer whose client has left, which is no failure of this server. */
+function clientLeft(): PurserError {
+  return new PurserError("unavailable", "Cannot answer: its client has left");
 }

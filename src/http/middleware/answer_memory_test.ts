@@ -169,7 +169,7 @@ Deno.test("an answer that has begun waits for its next part, until its client le
   await pass(clock, 60_000);
   assert.equal(await isSettled(waiting), false);
   streamed.delivery.close();
-  assert.equal(await waiting, "Its client has left");
+  assert.equal(await waiting, "Cannot answer: its client has left");
   other.share.hold(0);
   assert.equal(isFull(other.share), false);
 });
