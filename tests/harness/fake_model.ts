@@ -53,7 +53,8 @@ export function fakeModel(answer: AnswerCall, stream?: StreamAnswer): FakeModel 
     async doGenerate(options) {
       const { inputTokens, outputTokens } = await answer(options, calls++);
       return {
-        content: [{ type: "text", text: "hello" }],
+        // A text for which nothing is counted would be estimated.
+        content: inputTokens + outputTokens === 0 ? [] : [{ type: "text", text: "hello" }],
         finishReason: { unified: "stop", raw: "stop" },
         usage: {
           inputTokens: { total: inputTokens, noCache: inputTokens, cacheRead: 0, cacheWrite: 0 },
