@@ -75,11 +75,13 @@ export class CallCheck {
       if (unit === undefined || !call.costNanoUsd) continue;
       const { agentId, costNanoUsd } = call;
       const key = `${agentId}/${unit.key}`;
-      const spending = this.#spending.get(key) ??
-        { unit, agentId, seenNanoUsd: 0n, costNanoUsd: 0n, readAt: 0 };
+      let spending = this.#spending.get(key);
+      if (spending === undefined) {
+        spending = { unit, agentId, seenNanoUsd: 0n, costNanoUsd: 0n, readAt: 0 };
+        this.#spending.set(key, spending);
+      }
       spending.seenNanoUsd += costNanoUsd;
       spending.costNanoUsd += costNanoUsd;
-      this.#spending.set(key, spending);
       latest.set(spending, call);
     }
     const remarkable = [...latest.keys()].filter((one) => one.seenNanoUsd >= LIMITS.costlyRun.readFrom);
@@ -114,7 +116,7 @@ export class CallCheck {
     const latest = await this.#count(calls.filter(({ at }) => at >= hour && at < hour + HOUR_MS), hour);
     const detections: Detection[] = [];
     for (const call of latest.values()) {
-      for (const judge of [this.#judgeCalls, this.#judgeCost]) {
+      for (const judge of this.#judgesOf(call.agentId)) {
         const estimated = await judge.call(this, call, hour);
         if (estimated === undefined || isRecorded(estimated)) continue;
         // The count is an estimate: a call counted here may be in the number that was read. A detection has to be exact.
@@ -124,6 +126,15 @@ export class CallCheck {
       }
     }
     return detections;
+  }
+
+  /** Returns what an hour has to be compared by; nothing for an ordinary one. */
+  #judgesOf(agentId: string) {
+    const { calls, costNanoUsd } = this.#hours.get(agentId)!;
+    return [
+      ...(calls >= LIMITS.fastCalls.floor ? [this.#judgeCalls] : []),
+      ...(costNanoUsd >= LIMITS.costlyHour.floor ? [this.#judgeCost] : []),
+    ];
   }
 
   async #judgeCalls(call: CallObservation, hour: number): Promise<Detection | undefined> {

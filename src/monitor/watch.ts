@@ -14,7 +14,7 @@ import { Lru } from "./lru.ts";
 /** Watches the runs and sessions of this process, the latest ones only, in memory. */
 export class RunWatch {
   #seen = new Lru<SeenCalls>(KEPT.runs);
-  #growths = new Lru<readonly InputGrowth[]>(KEPT.growths);
+  #growths = new Lru<{ lines: readonly InputGrowth[] }>(KEPT.growths);
 
   /** The number of runs in memory, at most those of `KEPT`. */
   get size(): { runs: number; growths: number } {
@@ -47,8 +47,10 @@ export class RunWatch {
     // Estimated token counts are not comparable.
     if (unit === undefined || observation.isEstimated) return [];
     const key = `${agentId}/${unit.key}/${provider}/${model}`;
-    const { lines, result } = detectGrowingInput(this.#growths.get(key) ?? [], observation);
-    this.#growths.set(key, lines);
+    const known = this.#growths.get(key);
+    const { lines, result } = detectGrowingInput(known?.lines ?? [], observation);
+    if (known) known.lines = lines;
+    else this.#growths.set(key, { lines });
     return result.isAnomaly ? [growingInputDetection(observation, { ...result, unit: unit.kind })] : [];
   }
 }

@@ -28,6 +28,13 @@ function call(fields: Partial<CallObservation>): CallObservation {
 
 const THOUSANDS = 30_000;
 
+/** At least the latest half is remembered. */
+function assertBounded(sizes: Record<string, number>, limits: Record<string, number>): void {
+  for (const [name, size] of Object.entries(sizes)) {
+    assert.ok(size >= limits[name]! / 2 && size <= limits[name]!, `${name}: ${size} of ${limits[name]}`);
+  }
+}
+
 Deno.test("the monitor remembers a bounded number of runs, whatever the number of agents", () => {
   const runs = new RunWatch();
   for (let i = 0; i < THOUSANDS; i++) {
@@ -35,7 +42,7 @@ Deno.test("the monitor remembers a bounded number of runs, whatever the number o
     runs.watch(call(ids));
     runs.watch({ type: "tool_calls", at: 0, sessionId: null, ...ids, calls: [{ toolName: "t", input: i }] });
   }
-  assert.deepEqual(runs.size, { runs: KEPT.runs, growths: KEPT.growths });
+  assertBounded(runs.size, { runs: KEPT.runs, growths: KEPT.growths });
 });
 
 Deno.test("the monitor remembers a bounded number of agents, and reads for many of them at once", async () => {
@@ -55,7 +62,7 @@ Deno.test("the monitor remembers a bounded number of agents, and reads for many 
     );
   }
   const { agents, baselines, spending } = KEPT;
-  assert.deepEqual(calls.size, { agents, baselines, spending });
+  assertBounded(calls.size, { agents, baselines, spending });
 });
 
 Deno.test("a run that calls two models by turns is watched for each of them", () => {

@@ -13,7 +13,7 @@ import { DEMO_RATES, type Rates } from "./rates.ts";
 import { priceUsage } from "./price_usage.ts";
 import { readUsedPrices, stampOfPrices, type UsedPrices } from "./updates/used_prices.ts";
 import { type BilledProvider, createBills, type FindBill } from "./stated/bills.ts";
-import { isApart, readStatedCost, type StatedCost } from "./stated/stated_cost.ts";
+import { isApart, mayState, readStatedCost, type StatedCost } from "./stated/stated_cost.ts";
 import { checkUsage, type Usage, USAGE_DETAILS } from "./usage/usage.ts";
 import { worstCaseCost, worstCaseRates } from "./worst_case.ts";
 import { type Dimension, DIMENSION_OF } from "./catalog/dimensions.ts";
@@ -156,7 +156,7 @@ function createPriceBookOver(
       const card = row ?? listed(input);
       const rates = card && (usage.details || usage.models) ? withParts(card, input) : card;
       const cost = rates && priceUsage(rates, usage);
-      const stated = statement && readStatedCost(statement, {
+      const stated = statement && mayState(statement) && readStatedCost(statement, {
         bill: bills(provider, model),
         ...{ model, usage, hasPriceRow: row !== undefined },
       });

@@ -1,5 +1,6 @@
 import type { NanoUsd } from "../../kernel/money.ts";
 import { PurserError } from "../../kernel/errors.ts";
+import { RecentMap } from "../../kernel/recent_map.ts";
 import { BILL_FORMS, type BillForm, COST_UNITS, type StatesCost } from "../../contract/costs/stated_costs.ts";
 import { providerIdOf } from "../catalog/names/provider_names.ts";
 import { amountOf, type Statement, valueAt } from "./statement.ts";
@@ -88,17 +89,26 @@ export interface BilledProvider {
 /** Returns the bill of a provider, by what its config declares, its address, or its name; undefined if it states none. */
 export type FindBill = (provider: string, model: string) => Bill | undefined;
 
+/** The names of providers, and of makers of models, whose bills are remembered. */
+const MAX_KNOWN = 1_000;
+
 /** Creates the look-up. Throws `invalid` for a declaration of no known form. */
 export function createBills(providers: Readonly<Record<string, BilledProvider>> = {}): FindBill {
   const declared = new Map<string, Bill | undefined>();
   for (const [name, { statesCost }] of Object.entries(providers)) {
     if (statesCost !== undefined) declared.set(name, declaredBill(name, statesCost));
   }
+  const known = new RecentMap<{ bill: Bill | undefined }>(MAX_KNOWN);
   return (provider, model) => {
     if (declared.has(provider)) return declared.get(provider);
+    const key = `${provider}\n${makerOf(model)}`;
+    const found = known.get(key);
+    if (found) return found.bill;
     const own = Object.hasOwn(providers, provider) ? providers[provider] : undefined;
-    return billOfAddress(own?.baseUrl, model) ?? billOfName(provider) ??
+    const bill = billOfAddress(own?.baseUrl, model) ?? billOfName(provider) ??
       (providerIdOf(provider) === "cloudflare" ? billOfName(makerOf(model)) : undefined);
+    known.set(key, { bill });
+    return bill;
   };
 }
 

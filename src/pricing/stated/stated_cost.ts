@@ -14,6 +14,11 @@ export interface StatedCost {
 /** The largest cost of one call that a provider is believed. */
 const MAX_STATED_NANO_USD = 10_000n * NANO_PER_USD;
 
+/** Returns false for an answer of which nothing is known that could state a cost. */
+export function mayState({ usage, gateway, headers }: Statement): boolean {
+  return usage !== undefined || gateway !== undefined || headers !== undefined;
+}
+
 /** Decides whether what an answer states is its bill; undefined if it states nothing. */
 export function readStatedCost(
   statement: Statement,
