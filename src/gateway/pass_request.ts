@@ -306,12 +306,17 @@ function contentOf(sent: Content["sent"], bytes: Content["bytes"], body: Fields)
   return { sent, bytes, body, asked: () => asked ??= readAsked([body]) };
 }
 
+/** A smaller body is kept until its answer. */
+const KEPT_BYTES = 16 * 1024;
+
 /** Frees the memory of a request that has been sent: many may wait for their answers, and prompts are large. */
 function letGo(content: Content, onBodySent: GatewayRequest["onBodySent"]): void {
   const { sent, bytes, body } = content;
-  content.asked();
-  for (const { buffer } of new Set([sent, bytes])) buffer.transfer(0);
-  for (const name of Object.keys(body)) delete body[name];
+  if (bytes.length > KEPT_BYTES) {
+    content.asked();
+    for (const { buffer } of new Set([sent, bytes])) buffer.transfer(0);
+    for (const name of Object.keys(body)) delete body[name];
+  }
   onBodySent?.();
 }
 

@@ -69,10 +69,11 @@ const HELLO = "api/hello";
  * `HEAD` of the base URL itself, as clients send that connect ahead of their first call. It is about no call and no model.
  */
 export function isConnectionProbe(method: string, pathname: string): boolean {
+  if (method !== "GET" && method !== "HEAD") return false;
   const [, first = "", ...rest] = pathname.split("/");
   const below = Object.hasOwn(PREFIXES, first) ? rest : [first, ...rest];
   const path = below.join("/").replace(/\/$/, "");
-  if (path === HELLO) return method === "GET" || method === "HEAD";
+  if (path === HELLO) return true;
   // Without a provider, that of the server itself is the API's own page.
   return method === "HEAD" && pathname !== "/" && (path === "" || VERSION.test(path));
 }
