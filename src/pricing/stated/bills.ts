@@ -183,6 +183,9 @@ function readLiteLlm({ usage, headers, isStreamed }: Statement): StatedAmount | 
 
 /** Returns the amount that an answer seems to state, whether or not its provider documents one, to be kept beside the call. */
 export function findAmount(statement: Statement): StatedAmount | undefined {
+  const { usage, gateway, headers } = statement;
+  const hasCost = usage !== undefined && Object.keys(usage).some((name) => name.includes("cost"));
+  if (!hasCost && !gateway && !headers?.get("x-litellm-response-cost")) return undefined;
   const fields = ["cost", "total_cost", "estimated_cost", "cost_usd"];
   return stated([fields.map((field) => valueAt(statement.usage, field)).find((value) => value != null)]) ??
     readPerplexity(statement) ?? BILLS.xai.read(statement) ?? BILLS.vercel.read(statement) ??
