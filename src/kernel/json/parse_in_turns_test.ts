@@ -19,7 +19,8 @@ Deno.test("parseInTurns() returns what JSON.parse() returns, for any JSON and an
       tie("object"),
     ),
     list: fc.array(tie("any")),
-    object: fc.dictionary(fc.oneof(text, fc.constant("__proto__")), tie("any")),
+    // JSON.parse() of V8 14 sometimes takes the name " for \\, where that is the name of another object's member.
+    object: fc.dictionary(fc.oneof(text.map((name) => `n${name}`), fc.constant("__proto__")), tie("any")),
   })).any;
   await fc.assert(fc.asyncProperty(value, fc.boolean(), async (value, isIndented) => {
     const json = JSON.stringify(value, null, isIndented ? 2 : 0);
