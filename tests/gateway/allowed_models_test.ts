@@ -10,7 +10,7 @@ const MODELS = ["gpt-4o-mini", "claude-haiku-*", "gemini-2.5-flash"];
 async function withKey(
   answer: (request: PlainRequest) => Response,
   test: (
-    send: (method: string, path: string, body?: unknown) => Promise<Response>,
+    send: (method: string, path: string, body?: unknown, rawBody?: string) => Promise<Response>,
     requests: readonly PlainRequest[],
   ) => Promise<void>,
 ): Promise<void> {
@@ -22,7 +22,12 @@ async function withKey(
     models: MODELS,
   });
   const { raw } = openHttpClient(purser);
-  await test((method, path, body) => raw(method, path, { key, body }), provider.requests);
+  const json = { "content-type": "application/json" };
+  await test(
+    (method, path, body, rawBody) =>
+      raw(method, path, { key, body, ...(rawBody && { rawBody, headers: json }) }),
+    provider.requests,
+  );
 }
 
 Deno.test("free requests about a model are for those of the key alone", () =>
@@ -113,6 +118,27 @@ Deno.test("no request sets its own price or address, as one to LiteLLM can", asy
     assert.equal(response.status, status, `${JSON.stringify(fields)}: ${text}`);
   }
   assert.equal(provider.requests.length, 3, "nothing else was sent");
+});
+
+Deno.test("a name with escapes is read as its provider reads it, whatever was parsed before", async () => {
+  await withKey(() => Response.json({}), async (send, requests) => {
+    const call = async (tools: string) => {
+      const body = `{"model":"gpt-4o-mini","messages":[],"tools":${tools}}`;
+      const response = await send("POST", "/openai/v1/chat/completions", undefined, body);
+      await response.body?.cancel();
+      return response.status;
+    };
+    // V8 14 takes each name for the one before it in the same place.
+    assert.equal(await call(String.raw`[{"type":"advisor","\\u006":1}]`), 200);
+    assert.equal(await call(String.raw`[{"type":"advisor","\u006dodel":"gpt-4o"}]`), 403);
+    assert.equal(await call(String.raw`[{"type":"advisor","\u006D\u006f\u0064el":"gpt-4o"}]`), 403);
+    assert.equal(
+      await call(String.raw`[{"type":"advisor","text":"\\u006dodel \u003c\u00e9 \"model\""}]`),
+      200,
+    );
+    assert.equal(requests.length, 2);
+    assert.ok(requests[1]!.body.includes(String.raw`\\u006dodel \u003c\u00e9`), "it is sent as it came");
+  });
 });
 
 const LISTS: [name: string, list: unknown, kept: unknown][] = [

@@ -10,6 +10,7 @@ const LONG = "x".repeat(20_000);
 
 Deno.test("parseInTurns() returns what JSON.parse() returns, for any JSON and any size of its parts", async () => {
   const text = fc.string({ unit: fc.constantFrom("a", '"', "\\", ",", "[", "}", "é", "😀"), maxLength: 20 });
+  const name = fc.string({ unit: fc.constantFrom("a", '"', ",", "[", "}", "é", "😀"), maxLength: 20 });
   const value = fc.letrec((tie) => ({
     any: fc.oneof(
       { depthSize: "small" },
@@ -19,8 +20,8 @@ Deno.test("parseInTurns() returns what JSON.parse() returns, for any JSON and an
       tie("object"),
     ),
     list: fc.array(tie("any")),
-    // JSON.parse() of V8 14 sometimes takes the name " for \\, where that is the name of another object's member.
-    object: fc.dictionary(fc.oneof(text.map((name) => `n${name}`), fc.constant("__proto__")), tie("any")),
+    // V8 takes a name with an escape for another one that has a backslash, where both begin with the same bytes.
+    object: fc.dictionary(fc.oneof(name, fc.constant("__proto__")), tie("any")),
   })).any;
   await fc.assert(fc.asyncProperty(value, fc.boolean(), async (value, isIndented) => {
     const json = JSON.stringify(value, null, isIndented ? 2 : 0);
