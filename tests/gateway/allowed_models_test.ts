@@ -129,8 +129,8 @@ Deno.test("a name with escapes is read as its provider reads it, whatever was pa
       return response.status;
     };
     // V8 14 takes each name for the one before it in the same place.
-    assert.equal(await call(String.raw`[{"type":"advisor","\\u006":1}]`), 200);
-    assert.equal(await call(String.raw`[{"type":"advisor","\u006dodel":"gpt-4o"}]`), 403);
+    assert.equal(await call(String.raw`[{"zq":1,"\\u006":1,"type":"advisor"}]`), 200);
+    assert.equal(await call(String.raw`[{"zq":1,"\u006dodel":"gpt-4o","type":"advisor"}]`), 403);
     assert.equal(await call(String.raw`[{"type":"advisor","\u006D\u006f\u0064el":"gpt-4o"}]`), 403);
     assert.equal(
       await call(String.raw`[{"type":"advisor","text":"\\u006dodel \u003c\u00e9 \"model\""}]`),
