@@ -4,7 +4,7 @@
  */
 import { openBrowser } from "../tests/harness/browser.ts";
 import { createRule } from "../src/alerts/mod.ts";
-import { rollUp } from "../src/booking/mod.ts";
+import { rollUp } from "../src/calls/mod.ts";
 import { createBudget } from "../src/budgets/mod.ts";
 import { runAgent } from "../src/runner/mod.ts";
 import { openCore } from "../src/service/mod.ts";

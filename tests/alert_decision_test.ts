@@ -10,7 +10,7 @@ import {
 } from "../src/alerts/firing/_decision_model.ts";
 import { advanceCounters } from "../src/alerts/mod.ts";
 import { readRuleValues, type TimeWindow, windowAt } from "../src/alerts/rules/rules.ts";
-import { bookLooseCalls } from "../src/booking/mod.ts";
+import { bookLooseCalls } from "../src/calls/mod.ts";
 import { fixedClock } from "../src/kernel/clock.ts";
 import type { ModelCall } from "../src/ledger/mod.ts";
 import { tables } from "../src/store/mod.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import fc from "#dev/fast_check.ts";
-import { bookCall, bookReportedCalls } from "../src/booking/mod.ts";
+import { bookCall, bookReportedCalls } from "../src/calls/mod.ts";
 import { listCalls, listCosts } from "../src/ledger/mod.ts";
 import { readRunCost } from "./harness/run_cost.ts";
 import {

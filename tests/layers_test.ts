@@ -14,7 +14,7 @@ const LAYERS: readonly (readonly string[])[] = [
   ["ledger", "agents", "keys"],
   ["sessions", "budgets", "delivery"],
   ["alerts", "monitor"],
-  ["booking", "snapshots"],
+  ["calls", "snapshots"],
   ["runner", "gateway"],
   ["service"],
   ["http"],

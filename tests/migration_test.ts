@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { bookLooseCalls, rollUp } from "../src/booking/mod.ts";
+import { bookLooseCalls, rollUp } from "../src/calls/mod.ts";
 import { systemClock } from "../src/kernel/clock.ts";
 import { databaseLogic } from "../src/service/parts.ts";
 import { listCosts } from "../src/ledger/mod.ts";

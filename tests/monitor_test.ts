@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { bookCall, bookLooseCalls } from "../src/booking/mod.ts";
+import { bookCall, bookLooseCalls } from "../src/calls/mod.ts";
 import type { LogFields } from "../src/kernel/log.ts";
 import { type ModelCall, recordCalls } from "../src/ledger/mod.ts";
 import { listAnomalies, type MonitorContext, startMonitor } from "../src/monitor/mod.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { and, asc, gt, isNull } from "drizzle-orm";
-import { bookLooseCalls } from "../src/booking/mod.ts";
+import { bookLooseCalls } from "../src/calls/mod.ts";
 import { explainPrice, type ModelCall, readRates, toModelCall } from "../src/ledger/mod.ts";
 import {
   priceUsage,

@@ -1,11 +1,5 @@
 import assert from "node:assert/strict";
-import {
-  bookCall,
-  bookLooseCalls,
-  bookReportedCalls,
-  type ReportedCall,
-  rollUp,
-} from "../src/booking/mod.ts";
+import { bookCall, bookLooseCalls, bookReportedCalls, type ReportedCall, rollUp } from "../src/calls/mod.ts";
 import type { CallBounds } from "../src/budgets/mod.ts";
 import { explainCall, MAX_AHEAD_MS, readRunUsage } from "../src/ledger/mod.ts";
 import { readRunCost } from "./harness/run_cost.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { openTestBooks } from "../src/cli/_test_books.ts";
-import { bookReportedCalls } from "../src/booking/mod.ts";
+import { bookReportedCalls } from "../src/calls/mod.ts";
 import { toIso } from "../src/kernel/clock.ts";
 import type { Session } from "../src/contract/sessions.ts";
 import { openTestPurser } from "./harness/test_purser.ts";

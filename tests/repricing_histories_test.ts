@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import fc from "#dev/fast_check.ts";
-import { bookLooseCalls, rollUp } from "../src/booking/mod.ts";
-import { applyRepricing, planRepricing, undoRepricing } from "../src/booking/repricing/mod.ts";
+import { bookLooseCalls, rollUp } from "../src/calls/mod.ts";
+import { applyRepricing, planRepricing, undoRepricing } from "../src/calls/repricing/mod.ts";
 import type { RepricingFilter } from "../src/contract/repricings.ts";
 import { explainCall, type ModelCall } from "../src/ledger/mod.ts";
 import { usageOf } from "../src/pricing/mod.ts";

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { bookLooseCalls, rollUp } from "../src/booking/mod.ts";
+import { bookLooseCalls, rollUp } from "../src/calls/mod.ts";
 import {
   applyRepricing,
   continueRepricing,
@@ -7,7 +7,7 @@ import {
   listRepricings,
   planRepricing,
   undoRepricing,
-} from "../src/booking/repricing/mod.ts";
+} from "../src/calls/repricing/mod.ts";
 import type { RepricingFilter } from "../src/contract/repricings.ts";
 import { createRule } from "../src/alerts/mod.ts";
 import { listAllEvents } from "../src/sessions/mod.ts";

@@ -2,7 +2,7 @@ import { GROUPINGS } from "../src/contract/values.ts";
 import assert from "node:assert/strict";
 import fc from "#dev/fast_check.ts";
 import { advanceCounters, createRule } from "../src/alerts/mod.ts";
-import { bookCall, bookLooseCalls, rollUp } from "../src/booking/mod.ts";
+import { bookCall, bookLooseCalls, rollUp } from "../src/calls/mod.ts";
 import { fixedClock } from "../src/kernel/clock.ts";
 import { listCosts, type ModelCall, rollUpTotals, sweepWindows } from "../src/ledger/mod.ts";
 import { ConstraintError, type Store } from "../src/store/mod.ts";

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { bookLooseCalls, rollUp } from "../src/booking/mod.ts";
+import { bookLooseCalls, rollUp } from "../src/calls/mod.ts";
 import { type ModelCall, recordCalls } from "../src/ledger/mod.ts";
 import { readRunBaseline, readRunCosts } from "../src/monitor/detect/baseline.ts";
 import { listAnomalies, startMonitor } from "../src/monitor/mod.ts";

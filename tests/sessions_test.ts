@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { bookCall } from "../src/booking/mod.ts";
+import { bookCall } from "../src/calls/mod.ts";
 import { PurserError } from "../src/kernel/errors.ts";
 import { readSessionUsage } from "../src/ledger/mod.ts";
 import {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import fc from "#dev/fast_check.ts";
-import { bookCall } from "../src/booking/mod.ts";
+import { bookCall } from "../src/calls/mod.ts";
 import { toIso } from "../src/kernel/clock.ts";
 import { type NewMessage, newMessage } from "../src/sessions/mod.ts";
 import { listMessages, listSessionEvents } from "../src/sessions/mod.ts";

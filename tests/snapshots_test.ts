@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { toCanonicalText } from "../src/kernel/json/canonical_json.ts";
 import { toIso } from "../src/kernel/clock.ts";
-import { bookCall } from "../src/booking/mod.ts";
+import { bookCall } from "../src/calls/mod.ts";
 import { readSessionUsage } from "../src/ledger/mod.ts";
 import { listMessages, listSessionEvents } from "../src/sessions/mod.ts";
 import { exportSession, listImportedEvents } from "../src/snapshots/mod.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { bookLeftCalls, readLedgerId } from "../src/booking/mod.ts";
-import { createCallSpool, folderOf } from "../src/booking/spool/call_spool.ts";
+import { bookLeftCalls, readLedgerId } from "../src/calls/mod.ts";
+import { createCallSpool, folderOf } from "../src/calls/spool/call_spool.ts";
 import { PurserError } from "../src/kernel/errors.ts";
 import { silentLog } from "../src/kernel/log.ts";
 import { ConstraintError } from "../src/store/mod.ts";

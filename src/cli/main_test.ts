@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { reportOf } from "../../tests/harness/reported_calls.ts";
 import { inDirectory } from "../../tests/harness/in_directory.ts";
-import { bookReportedCalls } from "../booking/mod.ts";
+import { bookReportedCalls } from "../calls/mod.ts";
 import { problemError } from "../client/mod.ts";
 import { createApp } from "../http/mod.ts";
 import { PurserError } from "../kernel/errors.ts";

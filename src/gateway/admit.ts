@@ -1,5 +1,5 @@
 import { findRunBudget } from "../agents/mod.ts";
-import { type AdmittedTerms, estimateCost, logRefusal, pricesNow, refusedCall } from "../booking/mod.ts";
+import { type AdmittedTerms, estimateCost, logRefusal, pricesNow, refusedCall } from "../calls/mod.ts";
 import { AHEAD_MS, type CallBounds, callerOf, type CallScopes } from "../budgets/mod.ts";
 import { PurserError } from "../kernel/errors.ts";
 import { unboundedModel } from "../pricing/mod.ts";

@@ -1,10 +1,4 @@
-import {
-  type AdmittedTerms,
-  bookMadeCall,
-  settleUsage,
-  type UsageReport,
-  usageText,
-} from "../booking/mod.ts";
+import { type AdmittedTerms, bookMadeCall, settleUsage, type UsageReport, usageText } from "../calls/mod.ts";
 import { messageOf, PurserError } from "../kernel/errors.ts";
 import { formatUsd } from "../kernel/money.ts";
 import type { ModelCall } from "../ledger/mod.ts";

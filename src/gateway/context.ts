@@ -1,4 +1,4 @@
-import type { BookingContext } from "../booking/mod.ts";
+import type { CallContext } from "../calls/mod.ts";
 import type { ProviderSources } from "../config/mod.ts";
 import type { Clock } from "../kernel/clock.ts";
 import type { HeaderFields } from "../kernel/header_fields.ts";
@@ -28,7 +28,7 @@ export interface GatewayState {
 }
 
 /** The parts of a process that the gateway uses. */
-export interface GatewayContext extends BookingContext {
+export interface GatewayContext extends CallContext {
   clock: Clock;
   providerSources: ProviderSources;
   gateway: GatewayState;

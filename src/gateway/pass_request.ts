@@ -4,7 +4,7 @@ import {
   requireLedger,
   sendAdmitted,
   type UsageReport,
-} from "../booking/mod.ts";
+} from "../calls/mod.ts";
 import { withQuery } from "../config/mod.ts";
 import type { ByteReader } from "../kernel/byte_reader.ts";
 import { messageOf, PurserError } from "../kernel/errors.ts";

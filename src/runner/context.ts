@@ -1,11 +1,11 @@
-import type { BookingContext } from "../booking/mod.ts";
+import type { CallContext } from "../calls/mod.ts";
 import type { Turns } from "../kernel/turns.ts";
 import type { LiveRun, RunEndRetries } from "../sessions/mod.ts";
 import type { ModelResolver } from "./models/mod.ts";
 import type { Toolbox } from "./tools/mod.ts";
 
 /** The parts of a process that running agents uses. */
-export interface RunnerContext extends BookingContext {
+export interface RunnerContext extends CallContext {
   models: ModelResolver;
   toolbox: Toolbox;
   /** The runs of this process, by id. */

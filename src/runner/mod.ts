@@ -1,6 +1,6 @@
 /**
  * Runs agents and meters models. A model call passes the budget (`decideCall()` in budgets/decide_call.ts), is made, and
- * is booked (`bookCall()` in booking/book_call.ts): see `metering/meter_model.ts`. A run starts, ends, is cancelled and
+ * is booked (`bookCall()` in calls/book_call.ts): see `metering/meter_model.ts`. A run starts, ends, is cancelled and
  * recovered in sessions/.
  */
 export type { RunnerContext } from "./context.ts";

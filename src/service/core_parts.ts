@@ -1,8 +1,8 @@
 import type { LanguageModelV4 } from "@ai-sdk/provider";
 import type { ToolSet } from "ai";
 import type { AlertEvaluator } from "../alerts/mod.ts";
-import type { RollUps } from "../booking/mod.ts";
-import type { CallSpool } from "../booking/spool/mod.ts";
+import type { RollUps } from "../calls/mod.ts";
+import type { CallSpool } from "../calls/spool/mod.ts";
 import type { BudgetGate, BudgetInCode, KnownBudgets } from "../budgets/mod.ts";
 import type { Bus } from "../bus/mod.ts";
 import type { Config, Environment, ListenAddress, ProviderSources } from "../config/mod.ts";

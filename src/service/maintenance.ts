@@ -1,4 +1,4 @@
-import { bookLeftCalls } from "../booking/mod.ts";
+import { bookLeftCalls } from "../calls/mod.ts";
 import { RENEW_MS, SELECT_RESERVING, sweepReservations } from "../budgets/mod.ts";
 import { giveUpOrphans, instanceOf, SELECT_HOLDERS } from "../delivery/mod.ts";
 import { selectClaimingInstances, sweepIdempotencyKeys } from "../keys/idempotency/mod.ts";

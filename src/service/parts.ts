@@ -1,7 +1,7 @@
 import { builtInChannels } from "../../plugins/mod.ts";
 import { firingLogic, hasRules, readAlertNotification } from "../alerts/mod.ts";
-import { readLedgerId, RollUps } from "../booking/mod.ts";
-import { noSpool, openCallSpool } from "../booking/spool/mod.ts";
+import { readLedgerId, RollUps } from "../calls/mod.ts";
+import { noSpool, openCallSpool } from "../calls/spool/mod.ts";
 import { createBudgetGate, KnownBudgets } from "../budgets/mod.ts";
 import { createBus } from "../bus/mod.ts";
 import {

@@ -3,7 +3,7 @@
  * line; it prints `ready` and its instance, a line for each call that it has booked, and one for each order that is done.
  */
 import { setImmediate } from "node:timers";
-import { bookLooseCalls } from "../../src/booking/mod.ts";
+import { bookLooseCalls } from "../../src/calls/mod.ts";
 import type { CallBounds, Refusal } from "../../src/budgets/mod.ts";
 import { type Clock, systemClock } from "../../src/kernel/clock.ts";
 import { parseDatabaseUrl } from "../../src/kernel/database_url.ts";

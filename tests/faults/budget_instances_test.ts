@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { fileURLToPath } from "node:url";
-import { bookLooseCalls } from "../../src/booking/mod.ts";
+import { bookLooseCalls } from "../../src/calls/mod.ts";
 import { sweepReservations } from "../../src/budgets/mod.ts";
 import { readEnvironment } from "../../src/config/mod.ts";
 import type { Store } from "../../src/store/mod.ts";

@@ -7,7 +7,7 @@ import { databaseLogic } from "../../src/service/parts.ts";
 import { createIds } from "../../src/kernel/ids.ts";
 import { writeDocument } from "../../src/snapshots/mod.ts";
 import { openStore, toObjects } from "../../src/store/mod.ts";
-import { readRecords } from "../../src/booking/spool/spool_file.ts";
+import { readRecords } from "../../src/calls/spool/spool_file.ts";
 import { answerTo } from "../harness/answers.ts";
 import { startFakeProvider } from "../harness/fake_provider.ts";
 import { findCli } from "../harness/installed_cli.ts";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { chargeEvidence } from "../../src/booking/charge_evidence.ts";
+import { chargeEvidence } from "../../src/calls/charge_evidence.ts";
 import type { ByteReader } from "../../src/kernel/byte_reader.ts";
 import { createPooledSend, hasProxy } from "../../src/gateway/pooled_send.ts";
 

@@ -1,5 +1,5 @@
-import { type BookingContext, RollUps } from "../../src/booking/mod.ts";
-import { noSpool } from "../../src/booking/spool/mod.ts";
+import { type CallContext, RollUps } from "../../src/calls/mod.ts";
+import { noSpool } from "../../src/calls/spool/mod.ts";
 import { createBudgetGate, KnownBudgets } from "../../src/budgets/mod.ts";
 import { type BusEvent, createBus } from "../../src/bus/mod.ts";
 import type { Clock } from "../../src/kernel/clock.ts";
@@ -14,7 +14,7 @@ import { noTelemetry } from "../../src/telemetry/mod.ts";
 import { eagerClock } from "./eager_clock.ts";
 
 /** A booking context over a store of the test's own, with what it has published and logged. */
-export interface TestBooking extends BookingContext {
+export interface TestBooking extends CallContext {
   liveRuns: RecoveryContext["liveRuns"];
   published: BusEvent[];
   errors: { message: string; fields?: LogFields }[];
@@ -74,7 +74,7 @@ export async function createBooking(
 }
 
 /** Starts a run of `agent`, as the runner does. */
-export async function beginRun(ctx: BookingContext, run: Partial<NewRun> = {}) {
+export async function beginRun(ctx: CallContext, run: Partial<NewRun> = {}) {
   const place = {
     sessionId: run.sessionId ?? ctx.ids.next("ses"),
     runId: run.runId ?? ctx.ids.next("run"),

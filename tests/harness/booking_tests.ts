@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { ReportedCall } from "../../src/booking/mod.ts";
+import type { ReportedCall } from "../../src/calls/mod.ts";
 import { PurserError } from "../../src/kernel/errors.ts";
 import { usageOf } from "../../src/pricing/mod.ts";
 import type { Store } from "../../src/store/mod.ts";

@@ -1,7 +1,7 @@
 /** Several gates over one database, the model that they are compared with, and the changes of budgets. */
 import assert from "node:assert/strict";
 import { setImmediate } from "node:timers";
-import { rollUp } from "../../src/booking/mod.ts";
+import { rollUp } from "../../src/calls/mod.ts";
 import {
   type CallBounds,
   FORGET_HEADROOM,

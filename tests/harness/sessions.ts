@@ -1,4 +1,4 @@
-import { bookCall } from "../../src/booking/mod.ts";
+import { bookCall } from "../../src/calls/mod.ts";
 import {
   listMessages,
   listSessionEvents,

@@ -1,6 +1,6 @@
 import { createRule, type RuleInput } from "../../alerts/mod.ts";
 import { defineAgent, toAgentDefinition } from "../../agents/mod.ts";
-import { bookReportedCalls, type ReportedCall } from "../../booking/mod.ts";
+import { bookReportedCalls, type ReportedCall } from "../../calls/mod.ts";
 import { createBudget, raiseBudget, updateBudget } from "../../budgets/mod.ts";
 import type { BudgetInput } from "../../contract/budgets/budgets.ts";
 import { DAY_MS, type fixedClock, HOUR_MS, MINUTE_MS, startOf } from "../../kernel/clock.ts";

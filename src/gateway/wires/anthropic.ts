@@ -1,4 +1,4 @@
-import { textsOf } from "../../booking/mod.ts";
+import { textsOf } from "../../calls/mod.ts";
 import { type Fields, isFields } from "../../pricing/mod.ts";
 import { askedIn, findReason, isCount, isStreamedIn, modelOf, NAMES_OTHERS, openTool } from "./requests.ts";
 import { KNOWN_TO_MESSAGES, unknownField } from "./known_fields.ts";

@@ -1,4 +1,4 @@
-import { textsOf } from "../../booking/mod.ts";
+import { textsOf } from "../../calls/mod.ts";
 import { type Fields, isFields } from "../../pricing/mod.ts";
 import { askedIn, cannotPass, findReason, limitIn, openTool, timesChoices } from "./requests.ts";
 import { KNOWN_TO_GEMINI, unknownField } from "./known_fields.ts";

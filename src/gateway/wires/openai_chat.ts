@@ -1,5 +1,5 @@
 import { type Fields, isFields } from "../../pricing/mod.ts";
-import { textsOf } from "../../booking/mod.ts";
+import { textsOf } from "../../calls/mod.ts";
 import { KNOWN_TO_CHAT, KNOWN_TO_EMBEDDINGS, unknownField } from "./known_fields.ts";
 import { spliceMember } from "./splice_json.ts";
 import {

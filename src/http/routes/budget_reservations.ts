@@ -6,7 +6,7 @@ import {
 } from "../../budgets/mod.ts";
 import { BudgetReservation, BudgetReservationBody, ReservationId } from "../../contract/budgets/budgets.ts";
 import { RESERVATION_SECONDS } from "../../contract/limits.ts";
-import { logRefusal } from "../../booking/mod.ts";
+import { logRefusal } from "../../calls/mod.ts";
 import { type Claim, settleClaim } from "../../keys/idempotency/mod.ts";
 import { toIso } from "../../kernel/clock.ts";
 import { BudgetExceededError, PurserError } from "../../kernel/errors.ts";

@@ -1,5 +1,5 @@
 import { type Usage, USAGE_DETAILS } from "../../pricing/mod.ts";
-import { bookReportedCalls, type ReportedCall } from "../../booking/mod.ts";
+import { bookReportedCalls, type ReportedCall } from "../../calls/mod.ts";
 import type { Core } from "../../service/mod.ts";
 import { fromOtherModels } from "../../ledger/mod.ts";
 import { readOwners } from "../../sessions/mod.ts";

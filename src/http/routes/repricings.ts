@@ -7,7 +7,7 @@ import {
   listRepricings,
   planRepricing,
   undoRepricing,
-} from "../../booking/repricing/mod.ts";
+} from "../../calls/repricing/mod.ts";
 import { createRoute, z } from "../create_route.ts";
 import { BODY_CODES, problems } from "../problem_responses.ts";
 import { json, jsonBody } from "../route_parts.ts";

@@ -3,7 +3,7 @@ import type { LanguageModelV4CallOptions } from "@ai-sdk/provider";
 import type { Tags } from "../../contract/tags/tags.ts";
 import {
   type AdmittedTerms,
-  type BookingContext,
+  type CallContext,
   CANCELLED,
   logRefusal,
   overshotBudget,
@@ -14,7 +14,7 @@ import {
   settleUsage,
   type UsageReport,
   usageText,
-} from "../../booking/mod.ts";
+} from "../../calls/mod.ts";
 import type { Budget, Grant, RunAbove } from "../../budgets/mod.ts";
 import { type BudgetExceededError, PurserError } from "../../kernel/errors.ts";
 import type { ModelCall } from "../../ledger/mod.ts";
@@ -77,7 +77,7 @@ export interface AdmittedCall {
   /**
    * Books a call that was made; resolves when it is durable. The answer continues to the caller only then. If the process
    * dies between the provider's answer and this commit, the call is not in the ledger: see `recoverRuns()` in
-   * sessions/recover_runs.ts. If the commit fails, the call waits in the spool: see `keepCall()` in booking/keep_call.ts.
+   * sessions/recover_runs.ts. If the commit fails, the call waits in the spool: see `keepCall()` in calls/keep_call.ts.
    */
   book(answer: Answer, report: UsageReport): Promise<void>;
 }
@@ -90,7 +90,7 @@ export interface AdmittedCall {
  * @throws {PurserError} `unavailable` while the ledger is known to take no writes
  */
 export async function admitCall<T>(
-  ctx: BookingContext,
+  ctx: CallContext,
   metering: Metering,
   options: LanguageModelV4CallOptions,
   { isStreamed, send }: { isStreamed: boolean; send: (call: AdmittedCall) => Promise<T> },
@@ -113,7 +113,7 @@ export async function admitCall<T>(
 }
 
 function beginCall(
-  ctx: BookingContext,
+  ctx: CallContext,
   metering: Metering,
   options: LanguageModelV4CallOptions,
   { isStreamed, terms: { at, grant, prices } }: { isStreamed: boolean; terms: AdmittedTerms },
@@ -191,7 +191,7 @@ function beginCall(
 
 /** Reserves the cost of a call, or throws. */
 async function reserveCall(
-  ctx: BookingContext,
+  ctx: CallContext,
   metering: Metering,
   options: LanguageModelV4CallOptions,
 ): Promise<AdmittedTerms> {

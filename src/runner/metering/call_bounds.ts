@@ -1,6 +1,6 @@
 import { Buffer } from "node:buffer";
 import type { LanguageModelV4CallOptions } from "@ai-sdk/provider";
-import { estimateCost } from "../../booking/mod.ts";
+import { estimateCost } from "../../calls/mod.ts";
 import type { CallBounds } from "../../budgets/mod.ts";
 import { type PriceBook, type PriceQuery, type Served, unboundedModel } from "../../pricing/mod.ts";
 import { InputEstimate } from "./estimate_input.ts";

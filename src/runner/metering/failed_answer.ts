@@ -1,6 +1,6 @@
 import type { LanguageModelV4Usage } from "@ai-sdk/provider";
 import { type Asked, readAsked, trackAnswerUsage, usageFromAiSdk } from "../../pricing/mod.ts";
-import { contentOf, textsOf, type UsageReport } from "../../booking/mod.ts";
+import { contentOf, textsOf, type UsageReport } from "../../calls/mod.ts";
 import { linksOf } from "../../kernel/error_links.ts";
 import { isRecord } from "../../kernel/is_record.ts";
 

@@ -1,7 +1,7 @@
 import { checkTags, scrubTags, type Tags } from "../../contract/tags/tags.ts";
 import type { BudgetMode } from "../../contract/values.ts";
 import type { LanguageModelV4 } from "@ai-sdk/provider";
-import { type BookingContext, bookMadeCall, refusalEvent } from "../../booking/mod.ts";
+import { bookMadeCall, type CallContext, refusalEvent } from "../../calls/mod.ts";
 import { PurserError } from "../../kernel/errors.ts";
 import { NAME_PATTERN, NAME_RULE } from "../../kernel/ids.ts";
 import { formatUsd, parseUsd } from "../../kernel/money.ts";
@@ -35,7 +35,7 @@ export interface MeterContext {
  * Wraps any AI SDK language model so that its calls are booked, and refused once the budget is reached.
  * Calls reject with `BudgetExceededError` before the model is called.
  */
-export function meter(ctx: BookingContext, model: LanguageModelV4, context: MeterContext): LanguageModelV4 {
+export function meter(ctx: CallContext, model: LanguageModelV4, context: MeterContext): LanguageModelV4 {
   checkContext(model, context);
   const provider = context.provider ?? model.provider.split(".")[0]!;
   const runId = context.runId ?? ctx.ids.next("run");

@@ -7,7 +7,7 @@ import type {
   LanguageModelV4StreamResult,
   LanguageModelV4Usage,
 } from "@ai-sdk/provider";
-import type { BookingContext } from "../../booking/mod.ts";
+import type { CallContext } from "../../calls/mod.ts";
 import {
   type AnswerUsage,
   isFields,
@@ -20,7 +20,7 @@ import { answersOf } from "../models/answered_requests.ts";
 import { abortable } from "../abortable.ts";
 import { addStreamPart, type Answer, answerOf, emptyAnswer } from "../answer.ts";
 import { admitCall, type AdmittedCall, type Metering } from "./admit_call.ts";
-import { CANCELLED, chargeEvidence, contentOf, type UsageReport } from "../../booking/mod.ts";
+import { CANCELLED, chargeEvidence, contentOf, type UsageReport } from "../../calls/mod.ts";
 import { readFailedAnswer } from "./failed_answer.ts";
 import { errorTypeOf } from "../../telemetry/mod.ts";
 
@@ -28,7 +28,7 @@ import { errorTypeOf } from "../../telemetry/mod.ts";
  * Wraps a model so that every call passes the budget before it is made, and is in the ledger before its answer is
  * returned. Each retry of the AI SDK is a separate call.
  */
-export function meterModel(ctx: BookingContext, model: LanguageModelV4, metering: Metering): LanguageModelV4 {
+export function meterModel(ctx: CallContext, model: LanguageModelV4, metering: Metering): LanguageModelV4 {
   return {
     specificationVersion: "v4",
     provider: model.provider,

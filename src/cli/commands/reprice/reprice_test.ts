@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { bookLooseCalls } from "../../../booking/mod.ts";
+import { bookLooseCalls } from "../../../calls/mod.ts";
 import type { ModelCall } from "../../../ledger/mod.ts";
 import { type Rates, usageOf } from "../../../pricing/mod.ts";
 import { modelCall } from "../../../../tests/harness/model_calls.ts";

@@ -10,7 +10,7 @@ import type { SessionContext } from "../sessions/mod.ts";
 import type { Telemetry } from "../telemetry/mod.ts";
 
 /** The parts of a process that booking uses. */
-export interface BookingContext extends SessionContext, AlertContext {
+export interface CallContext extends SessionContext, AlertContext {
   bus: Bus;
   gate: BudgetGate;
   budgets: KnownBudgets;

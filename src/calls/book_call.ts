@@ -4,7 +4,7 @@ import { toIso } from "../kernel/clock.ts";
 import { type ModelCall, toCostEvent } from "../ledger/mod.ts";
 import { type Progress, publishEvents, type RunRef } from "../sessions/mod.ts";
 import { type Booked, type BookedRun, type Booking, createBookingWriter } from "./booking_set.ts";
-import type { BookingContext } from "./context.ts";
+import type { CallContext } from "./context.ts";
 
 /** A call of a run, booked together with the events and messages of the run since its last commit. */
 export interface RunBooking {
@@ -20,7 +20,7 @@ export interface RunBooking {
  *
  * @throws {ConstraintError} the call is in the ledger already; nothing is booked
  */
-export async function bookCall(ctx: BookingContext, booking: RunBooking): Promise<BookedRun> {
+export async function bookCall(ctx: CallContext, booking: RunBooking): Promise<BookedRun> {
   const { run, call, progress, grant } = booking;
   const { run: state } = await write(ctx, { calls: [call], run: { ref: run, progress }, grant });
   publishEvents(ctx, run, progress.events, state!.lastSeq - 1);
@@ -34,7 +34,7 @@ export async function bookCall(ctx: BookingContext, booking: RunBooking): Promis
  * @throws {ConstraintError} one of them is in the ledger already; none is booked
  */
 export async function bookLooseCalls(
-  ctx: BookingContext,
+  ctx: CallContext,
   calls: readonly ModelCall[],
   { grant, settles }: { grant?: Grant; settles?: readonly ReservedElsewhere[] } = {},
 ): Promise<void> {
@@ -42,7 +42,7 @@ export async function bookLooseCalls(
   for (const call of calls) publishCost(ctx, call, null);
 }
 
-async function write(ctx: BookingContext, booking: Booking): Promise<Booked> {
+async function write(ctx: CallContext, booking: Booking): Promise<Booked> {
   await ctx.budgets.refresh();
   const booked = await ctx.store.writeInSet(writerOf(ctx), booking);
   if (booking.grant) ctx.gate.booked(booking.grant, booked.isKept, booking.calls[0]!.costNanoUsd);
@@ -57,14 +57,14 @@ async function write(ctx: BookingContext, booking: Booking): Promise<Booked> {
 /** One writer per process, so that waiting bookings share a commit. */
 const writers = new WeakMap<object, ReturnType<typeof createBookingWriter>>();
 
-function writerOf(ctx: BookingContext) {
+function writerOf(ctx: CallContext) {
   let writer = writers.get(ctx.rollUps);
   if (!writer) writers.set(ctx.rollUps, writer = createBookingWriter(ctx));
   return writer;
 }
 
 /** Publishes `cost.recorded`. */
-function publishCost(ctx: BookingContext, call: ModelCall, seq: number | null): void {
+function publishCost(ctx: CallContext, call: ModelCall, seq: number | null): void {
   if (!ctx.bus.hasSubscribers) return;
   ctx.bus.publish({
     type: "cost.recorded",

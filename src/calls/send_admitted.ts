@@ -1,6 +1,6 @@
 import { type Grant, isInWindowsOf } from "../budgets/mod.ts";
 import type { PriceBook, PriceQuery, Served } from "../pricing/mod.ts";
-import type { BookingContext } from "./context.ts";
+import type { CallContext } from "./context.ts";
 
 /** The terms of a call that its budgets have let through. */
 export interface AdmittedTerms {
@@ -18,7 +18,7 @@ type Asked = Omit<PriceQuery, "at"> & Served;
 const MAX_ATTEMPTS = 20;
 
 /** Returns the prices in use, which no update changes. */
-export function pricesNow({ prices }: Pick<BookingContext, "prices">): PriceBook {
+export function pricesNow({ prices }: Pick<CallContext, "prices">): PriceBook {
   return prices.current?.() ?? prices;
 }
 
@@ -28,7 +28,7 @@ export function pricesNow({ prices }: Pick<BookingContext, "prices">): PriceBook
  * that is checked, and has to send the request in it.
  */
 export async function sendAdmitted<T>(
-  ctx: BookingContext,
+  ctx: CallContext,
   asked: Asked,
   admit: () => Promise<AdmittedTerms>,
   send: (terms: AdmittedTerms) => Promise<T>,
@@ -45,7 +45,7 @@ export async function sendAdmitted<T>(
 
 /** Returns whether a call that was admitted costs and counts as it would if it were admitted now. */
 function isStillRight(
-  ctx: BookingContext,
+  ctx: CallContext,
   asked: Asked,
   { at, grant, prices }: AdmittedTerms,
   now: number,

@@ -1,4 +1,4 @@
-import type { BookingContext } from "./context.ts";
+import type { CallContext } from "./context.ts";
 import {
   type Budget,
   budgetExceeded,
@@ -23,7 +23,7 @@ export interface Refused {
 
 /** Returns the error for a call that budgets refuse. */
 export async function refusedCall(
-  ctx: BookingContext,
+  ctx: CallContext,
   { scopes, provider, model, onlyAgentId }: Refused,
   { refusals, because }: { refusals: readonly Refusal[]; because?: string },
 ): Promise<BudgetExceededError> {
@@ -45,7 +45,7 @@ export async function refusedCall(
 
 /** Returns the error for the next call after an overshoot: the bound that a strict budget relied on was wrong. */
 export async function overshotBudget(
-  ctx: BookingContext,
+  ctx: CallContext,
   { scopes }: { scopes: CallScopes & { runId: string } },
 ): Promise<BudgetExceededError> {
   const { budget, runId } = scopes;
@@ -60,7 +60,7 @@ export async function overshotBudget(
   );
 }
 
-async function findStrict(ctx: BookingContext, scopes: CallScopes): Promise<Pick<Budget, "limitNanoUsd">> {
+async function findStrict(ctx: CallContext, scopes: CallScopes): Promise<Pick<Budget, "limitNanoUsd">> {
   const standings = await readStandingsOf(ctx, { scopes, at: ctx.clock.now() });
   return standings.find(({ mode }) => mode === "strict") ?? { limitNanoUsd: 0n };
 }
@@ -72,7 +72,7 @@ export function refusalEvent({ logged: { message, details, facts, withheld } }: 
 
 /** Logs the refusal of a call outside of a run's loop, whose own log has it; never rejects. */
 export async function logRefusal(
-  ctx: Pick<BookingContext, "store" | "clock" | "log">,
+  ctx: Pick<CallContext, "store" | "clock" | "log">,
   { agentId, sessionId, runId }: Pick<CallScopes, "agentId" | "sessionId" | "runId">,
   error: BudgetExceededError,
 ): Promise<void> {

@@ -2,7 +2,7 @@ import { FORGET_HEADROOM } from "../../budgets/mod.ts";
 import type { Repricing, RepricingFilter } from "../../contract/repricings.ts";
 import { PurserError } from "../../kernel/errors.ts";
 import { ConstraintError, type Statement } from "../../store/mod.ts";
-import type { BookingContext } from "../context.ts";
+import type { CallContext } from "../context.ts";
 import { newPlan, type Plan, planCalls } from "./plan_page.ts";
 import { type Cursor, readPage, type RepricedCalls, START } from "./plan_page.ts";
 import {
@@ -27,13 +27,13 @@ const MAX_MS = 20_000;
 const READ_NEWEST = "SELECT coalesce(max(position), 0) FROM calls";
 
 /** Returns what a repricing would change. Reads only. */
-export async function planRepricing(ctx: BookingContext, filter: RepricingFilter): Promise<Repricing> {
+export async function planRepricing(ctx: CallContext, filter: RepricingFilter): Promise<Repricing> {
   return (await planUntil(ctx, filter, () => false))!;
 }
 
 /** Returns what a repricing would change; undefined as soon as a page of its calls meets a condition. */
 async function planUntil(
-  ctx: BookingContext,
+  ctx: CallContext,
   filter: RepricingFilter,
   isEnough: (page: Plan) => boolean,
 ): Promise<Repricing | undefined> {
@@ -62,7 +62,7 @@ SELECT ?1, ?2, 'applying', 1, ?3, coalesce(max(position), 0), ?4, ?5, '', ?6 FRO
  *
  * @throws {PurserError} `conflict` while another repricing is in progress
  */
-export async function applyRepricing(ctx: BookingContext, filter: RepricingFilter): Promise<Repricing> {
+export async function applyRepricing(ctx: CallContext, filter: RepricingFilter): Promise<Repricing> {
   if (!await readRepricingInProgress(ctx.query)) {
     const unchanged = await planUntil(ctx, filter, ({ adjustments }) => adjustments.length > 0);
     if (unchanged) return unchanged;
@@ -88,7 +88,7 @@ export async function applyRepricing(ctx: BookingContext, filter: RepricingFilte
 const MAX_STARTS = 10;
 
 /** Writes the start of a repricing or of its undoing, or returns the repricing in progress that refuses it. */
-async function writeUnlessBusy(ctx: BookingContext, start: Statement): Promise<RepricingRow | undefined> {
+async function writeUnlessBusy(ctx: CallContext, start: Statement): Promise<RepricingRow | undefined> {
   for (let starts = 1;; starts++) {
     try {
       await ctx.store.write([start]);
@@ -118,7 +118,7 @@ export function inProgress(what: string, { repricingId, status }: RepricingRow):
  *
  * @throws {PurserError} `not_found`; `conflict` if it is being undone
  */
-export async function continueRepricing(ctx: BookingContext, repricingId: string): Promise<Repricing> {
+export async function continueRepricing(ctx: CallContext, repricingId: string): Promise<Repricing> {
   await ctx.prices.ready?.();
   const endsAt = ctx.clock.now() + MAX_MS;
   const knownPrices = new Set<number>();
@@ -138,7 +138,7 @@ export async function continueRepricing(ctx: BookingContext, repricingId: string
   return getRepricing(ctx, repricingId);
 }
 
-async function planStep(ctx: BookingContext, repriced: RepricedCalls, from: Cursor) {
+async function planStep(ctx: CallContext, repriced: RepricedCalls, from: Cursor) {
   const plan = newPlan();
   let to = from;
   while (plan.adjustments.length < ADJUSTMENTS_PER_STEP) {
@@ -150,7 +150,7 @@ async function planStep(ctx: BookingContext, repriced: RepricedCalls, from: Curs
   return { plan, to, isLast: false };
 }
 
-async function readNewestPosition({ store }: BookingContext): Promise<number> {
+async function readNewestPosition({ store }: CallContext): Promise<number> {
   return Number((await store.read({ sql: READ_NEWEST })).rows[0]![0]);
 }
 
@@ -169,7 +169,7 @@ WHERE repricing_id = ?1 AND status IN ('applying', 'applied') AND NOT EXISTS (
  *
  * @throws {PurserError} `not_found`; `conflict` if a later repricing is not undone, or another one in progress
  */
-export async function undoRepricing(ctx: BookingContext, repricingId: string): Promise<Repricing> {
+export async function undoRepricing(ctx: CallContext, repricingId: string): Promise<Repricing> {
   const endsAt = ctx.clock.now() + MAX_MS;
   await begin(ctx, repricingId);
   for (;;) {
@@ -180,7 +180,7 @@ export async function undoRepricing(ctx: BookingContext, repricingId: string): P
   return getRepricing(ctx, repricingId);
 }
 
-async function begin(ctx: BookingContext, repricingId: string): Promise<void> {
+async function begin(ctx: CallContext, repricingId: string): Promise<void> {
   await readRepricing(ctx.query, repricingId);
   const busy = await writeUnlessBusy(ctx, { sql: BEGIN, args: [repricingId] });
   if (busy) throw inProgress(`undo repricing ${repricingId}`, busy);
@@ -195,7 +195,7 @@ async function begin(ctx: BookingContext, repricingId: string): Promise<void> {
 }
 
 /** Commits adjustments, and rolls up the totals and counters before the next ones. */
-export async function commitStep(ctx: BookingContext, statements: readonly Statement[]): Promise<void> {
+export async function commitStep(ctx: CallContext, statements: readonly Statement[]): Promise<void> {
   const results = await ctx.store.write([...statements, FORGET_HEADROOM, { sql: READ_LEDGER }]);
   await ctx.rollUps.followUp(ctx, toLedgerState(results.at(-1)!));
 }

@@ -4,7 +4,7 @@ import { type ModelCall, toCostEvent } from "../ledger/mod.ts";
 import { countSteps } from "../sessions/mod.ts";
 import { checkWritable, ConstraintError } from "../store/mod.ts";
 import { bookLooseCalls } from "./book_call.ts";
-import type { BookingContext } from "./context.ts";
+import type { CallContext } from "./context.ts";
 import type { CallSpool, KeptCall, SpooledCall } from "./spool/mod.ts";
 
 /*
@@ -17,7 +17,7 @@ import type { CallSpool, KeptCall, SpooledCall } from "./spool/mod.ts";
  *
  * @throws the reason that it could not be booked, if it could not be spooled either
  */
-export async function bookMadeCall(ctx: BookingContext, call: ModelCall, grant?: Grant): Promise<void> {
+export async function bookMadeCall(ctx: CallContext, call: ModelCall, grant?: Grant): Promise<void> {
   try {
     await bookLooseCalls(ctx, [call], { grant });
   } catch (error) {
@@ -32,7 +32,7 @@ export async function bookMadeCall(ctx: BookingContext, call: ModelCall, grant?:
  * @throws the given reason, if it can't be spooled
  */
 export async function keepCall(
-  ctx: BookingContext,
+  ctx: CallContext,
   { call, grant }: { call: ModelCall; grant: Grant | undefined },
   reason: unknown,
   { isClaimed = false }: { isClaimed?: boolean } = {},
@@ -64,7 +64,7 @@ export async function keepCall(
 
 /** Leaves a call to the spool that its run could not book: it is booked at once if the ledger `hasAnswered`. */
 export async function giveUpClaim(
-  ctx: BookingContext,
+  ctx: CallContext,
   kept: KeptCall,
   { hasAnswered }: { hasAnswered: boolean },
 ): Promise<void> {
@@ -78,7 +78,7 @@ export async function giveUpClaim(
  *
  * @throws {PurserError} `unavailable`
  */
-export async function requireLedger(ctx: BookingContext): Promise<void> {
+export async function requireLedger(ctx: CallContext): Promise<void> {
   if (!ctx.callSpool.isLedgerDown) return;
   await checkWritable(ctx.store);
   ctx.callSpool.isLedgerDown = false;
@@ -92,14 +92,14 @@ const retrying = new WeakSet<object>();
 const logged = new WeakMap<object, Set<string>>();
 
 /** Returns true the first time. */
-function isNew({ callSpool }: BookingContext, what: string): boolean {
+function isNew({ callSpool }: CallContext, what: string): boolean {
   const known = logged.get(callSpool) ?? new Set();
   logged.set(callSpool, known);
   return known.size < known.add(what).size;
 }
 
 /** Books what this process has spooled, once the ledger takes it. */
-async function retry(ctx: BookingContext): Promise<void> {
+async function retry(ctx: CallContext): Promise<void> {
   const { callSpool: spool, clock } = ctx;
   if (retrying.has(spool)) return;
   retrying.add(spool);
@@ -114,7 +114,7 @@ function waitingIn(spool: CallSpool): KeptCall[] {
   return spool.kept().filter(({ isClaimed, call }) => !isClaimed && !logged.get(spool)?.has(call.callId));
 }
 
-async function bookKept(ctx: BookingContext): Promise<void> {
+async function bookKept(ctx: CallContext): Promise<void> {
   const booked = await Promise.all(
     waitingIn(ctx.callSpool).map(async (kept) => {
       const outcome = await bookSpooled(ctx, kept);
@@ -126,7 +126,7 @@ async function bookKept(ctx: BookingContext): Promise<void> {
 }
 
 /** Books what dead processes have spooled. Any process may do this at any time. Rejects with nothing: what is left is retried. */
-export async function bookLeftCalls(ctx: BookingContext): Promise<void> {
+export async function bookLeftCalls(ctx: CallContext): Promise<void> {
   for (const { file, calls, remove } of await ctx.callSpool.readLeft()) {
     const own = await ofThisLedger(ctx, calls);
     const booked = await Promise.all(own.map((spooled) => bookSpooled(ctx, spooled)));
@@ -139,14 +139,14 @@ export async function bookLeftCalls(ctx: BookingContext): Promise<void> {
 }
 
 /** The ledger that a process has open, by the time of its first migration. */
-export async function readLedgerId(store: BookingContext["store"]): Promise<string | null> {
+export async function readLedgerId(store: CallContext["store"]): Promise<string | null> {
   const { rows } = await store.read({ sql: "SELECT min(applied_at) FROM purser_migrations" });
   return rows[0]?.[0] == null ? null : String(rows[0][0]);
 }
 
 /** Leaves out the calls of another ledger that was at the same place. */
 async function ofThisLedger(
-  ctx: BookingContext,
+  ctx: CallContext,
   calls: readonly SpooledCall[],
 ): Promise<readonly SpooledCall[]> {
   if (calls.length === 0) return calls;
@@ -158,7 +158,7 @@ async function ofThisLedger(
 type Outcome = "booked" | "known" | "waits";
 
 /** Books a spooled call under its own id and time, unless it is in the ledger already. */
-async function bookSpooled(ctx: BookingContext, { call, grant }: SpooledCall): Promise<Outcome> {
+async function bookSpooled(ctx: CallContext, { call, grant }: SpooledCall): Promise<Outcome> {
   try {
     await bookLooseCalls(ctx, [call], { grant: grant && { ...grant, hasNext: false } });
     ctx.callSpool.isLedgerDown = false;
@@ -175,7 +175,7 @@ async function bookSpooled(ctx: BookingContext, { call, grant }: SpooledCall): P
 }
 
 /** Logs a call that the database refuses; it stays in the spool. */
-function reportRefused(ctx: BookingContext, call: ModelCall, error: unknown): void {
+function reportRefused(ctx: CallContext, call: ModelCall, error: unknown): void {
   if (!isNew(ctx, call.callId)) return;
   ctx.log.error("A call in the spool is refused by the database", {
     cost_event: toCostEvent(call),
@@ -183,11 +183,11 @@ function reportRefused(ctx: BookingContext, call: ModelCall, error: unknown): vo
   });
 }
 
-async function isInLedger({ store }: BookingContext, callId: string): Promise<boolean> {
+async function isInLedger({ store }: CallContext, callId: string): Promise<boolean> {
   return (await store.read({ sql: "SELECT 1 FROM calls WHERE call_id = ?", args: [callId] })).rows.length > 0;
 }
 
-function report({ log }: BookingContext, outcomes: readonly Outcome[], file?: string): void {
+function report({ log }: CallContext, outcomes: readonly Outcome[], file?: string): void {
   const calls = outcomes.filter((outcome) => outcome === "booked").length;
   if (calls > 0) log.warn("Calls that waited in the spool are booked", { calls, ...(file && { file }) });
 }

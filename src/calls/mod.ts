@@ -1,5 +1,5 @@
 /** Books model calls: ledger, events and reservations in one commit; alerts and totals follow from it. */
-export type { BookingContext } from "./context.ts";
+export type { CallContext } from "./context.ts";
 export type { KeptCall } from "./spool/mod.ts";
 export { bookCall, bookLooseCalls, type RunBooking } from "./book_call.ts";
 export {

@@ -2,7 +2,7 @@ import { advanceCounters, type AlertContext, announceAlerts, readFired } from ".
 import { messageOf } from "../kernel/errors.ts";
 import { rollUpTotals } from "../ledger/mod.ts";
 import type { LedgerState } from "./booking_set.ts";
-import type { BookingContext } from "./context.ts";
+import type { CallContext } from "./context.ts";
 
 /** The number of calls after the totals from which a booking process rolls them up. */
 const MAX_TAIL = 512;
@@ -18,7 +18,7 @@ export class RollUps {
    * Evaluates the rules for calls that were booked before a rule was known here, and rolls up a long tail. Returns undefined
    * if neither is due. Never rejects: failures are logged, and the next booking retries.
    */
-  followUp(ctx: BookingContext, ledger: LedgerState): Promise<void> | undefined {
+  followUp(ctx: CallContext, ledger: LedgerState): Promise<void> | undefined {
     const { hasRules, unrolledCalls, undecidedCalls } = ledger;
     if (!(hasRules && undecidedCalls > 0) && Math.max(unrolledCalls, undecidedCalls) < this.maxTail) {
       return undefined;
@@ -33,7 +33,7 @@ export class RollUps {
     while (this.#running || this.#next) await (this.#next ?? this.#running);
   }
 
-  #start(ctx: BookingContext): Promise<void> {
+  #start(ctx: CallContext): Promise<void> {
     this.#next = undefined;
     const running = rollUp(ctx).catch((error) =>
       ctx.log.warn("Cannot roll up the totals", { reason: messageOf(error) })
@@ -48,7 +48,7 @@ const READ_TAIL = `SELECT (SELECT coalesce(max(position), 0) FROM calls) -
   (SELECT position FROM rollup_positions WHERE name = 'totals')`;
 
 /** Rolls up the whole ledger, a bounded number of calls per commit. Any process may do this at any time. */
-export async function rollUp(ctx: AlertContext & Pick<BookingContext, "bus" | "log">): Promise<void> {
+export async function rollUp(ctx: AlertContext & Pick<CallContext, "bus" | "log">): Promise<void> {
   for (;;) {
     const statements = advanceCounters(ctx);
     const results = await ctx.store.write([...statements, ...rollUpTotals(), { sql: READ_TAIL }]);

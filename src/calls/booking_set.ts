@@ -17,7 +17,7 @@ import {
   type RunState,
 } from "../sessions/mod.ts";
 import type { ResultSet, SetWriter, SqlValue, Statement } from "../store/mod.ts";
-import type { BookingContext } from "./context.ts";
+import type { CallContext } from "./context.ts";
 
 /** The booking of one caller: committed as a whole or not at all. */
 export interface Booking {
@@ -80,7 +80,7 @@ const MAX_UNDECIDED_CALLS = { run: 64, shared: 16 };
  * Creates the writer of bookings: it commits ledger rows, events, messages, sessions and reservations of all waiting
  * bookings together, in a constant number of statements and without a read before the write.
  */
-export function createBookingWriter(ctx: BookingContext): SetWriter<Booking, Booked> {
+export function createBookingWriter(ctx: CallContext): SetWriter<Booking, Booked> {
   /** See `LedgerState`; as of the last commit. */
   let undecidedCalls = 0;
   /** The results of a set that have the ids of alerts, and the states of its runs. */

@@ -4,7 +4,7 @@ import { messageOf, PurserError } from "../kernel/errors.ts";
 import { MAX_AHEAD_MS, type ModelCall, toModelCall, toOtherModels, withAdjustments } from "../ledger/mod.ts";
 import { ConstraintError, tables } from "../store/mod.ts";
 import { bookLooseCalls } from "./book_call.ts";
-import type { BookingContext } from "./context.ts";
+import type { CallContext } from "./context.ts";
 import { MAX_CALL_USD } from "../contract/limits.ts";
 import { scrubTags, type Tags, tagsText, withAgentTags } from "../contract/tags/tags.ts";
 import { checkAgentName, findAgentTags } from "../agents/mod.ts";
@@ -19,7 +19,7 @@ const { calls: ledger } = tables;
  * @throws {PurserError} `invalid`; `conflict` when a call has been booked with other content
  */
 export async function bookReportedCalls(
-  ctx: BookingContext,
+  ctx: CallContext,
   reports: readonly ReportedCall[],
   /** The API key of the caller. */
   { keyId }: { keyId?: string } = {},
@@ -58,7 +58,7 @@ export async function bookReportedCalls(
 }
 
 /** Adds the tags of the agents that are defined here. */
-async function addAgentTags(ctx: BookingContext, calls: readonly ModelCall[]): Promise<ModelCall[]> {
+async function addAgentTags(ctx: CallContext, calls: readonly ModelCall[]): Promise<ModelCall[]> {
   const tagsOf = await findAgentTags(ctx, [...new Set(calls.map(({ agentId }) => agentId))]);
   return calls.map((call) => {
     const ofAgent = tagsOf.get(call.agentId);
@@ -81,12 +81,12 @@ function withoutRepeats(calls: readonly ModelCall[]): { calls: ModelCall[]; repe
 type KnownCall = readonly ModelCall[];
 
 /** Returns the calls that are not in the ledger. */
-async function findFresh(ctx: BookingContext, calls: readonly ModelCall[]): Promise<ModelCall[]> {
+async function findFresh(ctx: CallContext, calls: readonly ModelCall[]): Promise<ModelCall[]> {
   const known = await findKnown(ctx, calls);
   return calls.filter((call) => !isKnown(call, known));
 }
 
-async function findKnown(ctx: BookingContext, calls: readonly ModelCall[]): Promise<Map<string, KnownCall>> {
+async function findKnown(ctx: CallContext, calls: readonly ModelCall[]): Promise<Map<string, KnownCall>> {
   const ids = JSON.stringify(calls.map((call) => call.callId));
   const rows = await ctx.query.select().from(ledger)
     .where(inArray(ledger.callId, sql`(SELECT value FROM json_each(${ids}))`));
@@ -148,7 +148,7 @@ export interface ReportedCall extends
  *
  * @throws {PurserError} `invalid`, naming the element
  */
-export function toReportedModelCall(ctx: BookingContext, report: ReportedCall, index: number): ModelCall {
+export function toReportedModelCall(ctx: CallContext, report: ReportedCall, index: number): ModelCall {
   const where = `[${index}]`;
   for (const [field, text] of textsOf(report)) {
     if (!text.isWellFormed() || text.includes("\0")) {
@@ -186,13 +186,13 @@ export function toReportedModelCall(ctx: BookingContext, report: ReportedCall, i
  * Returns the price of a call that is reported with a cost of 0 though its model has one: 0 beside tokens is no bill, as where a
  * program doesn't know the price. Only the reporter knows what a model without a price costs.
  */
-function priceInsteadOfZero(ctx: BookingContext, report: ReportedCall): Price | undefined {
+function priceInsteadOfZero(ctx: CallContext, report: ReportedCall): Price | undefined {
   if (report.costUsd !== 0 || !hasQuantity(report.usage)) return undefined;
   const price = priceOf(ctx, report);
   return price.costNanoUsd ? { ...price, statedNanoUsd: 0n, statedReason: "zero" } : undefined;
 }
 
-function priceOf(ctx: BookingContext, { provider, model, at, usage, ...call }: ReportedCall): Price {
+function priceOf(ctx: CallContext, { provider, model, at, usage, ...call }: ReportedCall): Price {
   const serviceTier = call.serviceTier ?? undefined;
   const { speed, inferenceGeo } = call;
   return ctx.prices.price({ provider, model, at, usage, serviceTier, speed, inferenceGeo });
