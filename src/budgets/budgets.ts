@@ -309,6 +309,7 @@ export async function removeBudget(ctx: BudgetContext, budgetId: string, check?:
       { sql: "DELETE FROM budgets WHERE budget_id = ?", args: [budgetId] },
       { sql: "DELETE FROM budget_raises WHERE budget_id = ?", args: [budgetId] },
       { sql: "DELETE FROM budget_releases WHERE budget_id = ?", args: [budgetId] },
+      { sql: "DELETE FROM overshoots WHERE budget_id = ?", args: [budgetId] },
       forgetWarnings(budgetId),
     ]);
   });

@@ -233,6 +233,9 @@ function budgetSentence(
       }${reset}${remedy}`;
     case "held":
       return `${budget} ${amounts} by calls in progress, which did not end in time; try again later`;
+    case "overshot":
+      return `${budget} can't be kept: a call of this caller has cost more than its bound, or has a part without a known price` +
+        `${reset}${remedy}`;
     case "unbounded":
       return `${budget} needs a call whose cost is bounded, and ${because ?? "this one is not"}`;
     case "unpriced":
@@ -260,6 +263,7 @@ function runSentence(
         : `${cost} and its budget is $${limit}`;
     case "would_overshoot":
     case "held":
+    case "overshot": // the run ends before
       return `${isHidden ? "" : `${cost}, and `}the next call might cost more than is left of ${budget}`;
     case "unbounded":
       return `${budget} needs a call whose cost is bounded, and ${because ?? "this one is not"}`;

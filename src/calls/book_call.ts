@@ -3,7 +3,7 @@ import type { Grant, ReservedElsewhere } from "../budgets/mod.ts";
 import { toIso } from "../kernel/clock.ts";
 import { type ModelCall, toCostEvent } from "../ledger/mod.ts";
 import { type Progress, publishEvents, type RunRef } from "../sessions/mod.ts";
-import { type Booked, type BookedRun, type Booking, createBookingWriter } from "./booking_set.ts";
+import type { Booked, BookedRun, Booking } from "./booking_set.ts";
 import type { CallContext } from "./context.ts";
 
 /** A call of a run, booked together with the events and messages of the run since its last commit. */
@@ -44,7 +44,7 @@ export async function bookLooseCalls(
 
 async function write(ctx: CallContext, booking: Booking): Promise<Booked> {
   await ctx.budgets.refresh();
-  const booked = await ctx.store.writeInSet(writerOf(ctx), booking);
+  const booked = await ctx.store.writeInSet(ctx.bookings, booking);
   if (booking.grant) ctx.gate.booked(booking.grant, booked.isKept, booking.calls[0]!.costNanoUsd);
   announceAlerts(ctx, booked.fired);
   const hasMissedRules = booked.ledger.hasRules && booked.ledger.undecidedCalls > 0;
@@ -52,15 +52,6 @@ async function write(ctx: CallContext, booking: Booking): Promise<Booked> {
   const pending = ctx.rollUps.followUp(ctx, booked.ledger);
   if (hasMissedRules) await pending; // another process has added a rule: evaluate it before the caller continues
   return booked;
-}
-
-/** One writer per process, so that waiting bookings share a commit. */
-const writers = new WeakMap<object, ReturnType<typeof createBookingWriter>>();
-
-function writerOf(ctx: CallContext) {
-  let writer = writers.get(ctx.rollUps);
-  if (!writer) writers.set(ctx.rollUps, writer = createBookingWriter(ctx));
-  return writer;
 }
 
 /** Publishes `cost.recorded`. */

@@ -76,31 +76,33 @@ FROM (SELECT coalesce(max(position), 0) AS newest FROM calls) p`;
  */
 const MAX_UNDECIDED_CALLS = { run: 64, shared: 16 };
 
+/** The writer of bookings: one per process, so that waiting bookings share a commit. */
+export type BookingWriter = SetWriter<Booking, Booked>;
+
 /**
  * Creates the writer of bookings: it commits ledger rows, events, messages, sessions and reservations of all waiting
  * bookings together, in a constant number of statements and without a read before the write.
  */
-export function createBookingWriter(ctx: CallContext): SetWriter<Booking, Booked> {
+export function createBookingWriter(
+  ctx: Pick<CallContext, "clock" | "ids" | "rules" | "budgets" | "outboxChannels">,
+): BookingWriter {
   /** See `LedgerState`; as of the last commit. */
   let undecidedCalls = 0;
-  /** The results of a set that have the ids of alerts, and the states of its runs. */
-  const placesIn = new WeakMap<readonly Booking[], { fired: readonly number[]; runs: number | undefined }>();
-  /** The rate cards that are in the database, and those that a set adds. */
+  /** The rate cards that are in the database. */
   const knownPrices = new Set<number>();
-  const newPrices = new WeakMap<readonly Booking[], readonly number[]>();
   return {
     sizeOf,
     fits: (booking, others) => hasOneRunPerSession(booking, others),
-    toStatements(bookings) {
+    plan(bookings) {
       const calls = bookings.flatMap((booking) => booking.calls);
       const { statements: prices, priceIds } = recordPrices(calls, knownPrices);
-      if (priceIds.length > 0) newPrices.set(bookings, priceIds);
       const statements = [...prices, ...recordCalls(calls), ...writeSessions(bookings)];
-      const fired: number[] = [];
+      /** The statements that fire alerts. */
+      const firing: number[] = [];
       const add = (decisions: readonly Statement[]) => {
         if (decisions.length === 0) return;
         statements.push(...decisions);
-        fired.push(statements.length - 1);
+        firing.push(statements.length - 1);
       };
       // First: what follows reads the counters, and the calls that they leave.
       add(passOf(bookings));
@@ -114,23 +116,23 @@ export function createBookingWriter(ctx: CallContext): SetWriter<Booking, Booked
         const isIdle = isFarFromWarnings(bookings, { now, runs });
         add(isIdle ? warnings.map((warning) => ({ ...warning, isIdle })) : warnings);
       }
-      statements.push(...free);
-      placesIn.set(bookings, { fired, runs });
-      return [...statements, { sql: READ_LEDGER }];
-    },
-    toResults(results, bookings) {
-      for (const priceId of newPrices.get(bookings) ?? []) knownPrices.add(priceId);
-      const ledger = toLedgerState(results.at(-1)!);
-      undecidedCalls = ledger.undecidedCalls;
-      const places = placesIn.get(bookings)!;
-      const runs = places.runs === undefined ? undefined : toRunStates(bookings, results[places.runs]!);
-      const fired = places.fired.flatMap((index) => readFired(results.slice(0, index + 1)));
-      return bookings.map((booking, index) => ({
-        ledger,
-        isKept: false,
-        ...runs?.get(booking.calls[0]?.callId ?? ""),
-        fired: index === 0 ? fired : [],
-      }));
+      statements.push(...free, { sql: READ_LEDGER });
+      return {
+        statements,
+        read(results) {
+          for (const priceId of priceIds) knownPrices.add(priceId);
+          const ledger = toLedgerState(results.at(-1)!);
+          undecidedCalls = ledger.undecidedCalls;
+          const states = runs === undefined ? undefined : toRunStates(bookings, results[runs]!);
+          const fired = firing.flatMap((index) => readFired(results.slice(0, index + 1)));
+          return bookings.map((booking, index) => ({
+            ledger,
+            isKept: false,
+            ...states?.get(booking.calls[0]?.callId ?? ""),
+            fired: index === 0 ? fired : [],
+          }));
+        },
+      };
     },
   };
 

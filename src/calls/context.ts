@@ -4,6 +4,7 @@ import type { Bus } from "../bus/mod.ts";
 import type { Log } from "../kernel/log.ts";
 import type { Secrets } from "../redaction/values/mod.ts";
 import type { LazyPriceBook, PriceBook } from "../pricing/mod.ts";
+import type { BookingWriter } from "./booking_set.ts";
 import type { RollUps } from "./roll_up.ts";
 import type { CallSpool } from "./spool/mod.ts";
 import type { SessionContext } from "../sessions/mod.ts";
@@ -19,6 +20,8 @@ export interface CallContext extends SessionContext, AlertContext {
   /** The configured secrets, which are kept and shown nowhere. */
   secrets: Secrets;
   telemetry: Telemetry;
+  /** Commits bookings. */
+  bookings: BookingWriter;
   rollUps: RollUps;
   /** The calls that were made and could not be booked. */
   callSpool: CallSpool;

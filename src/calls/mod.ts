@@ -2,20 +2,24 @@
 export type { CallContext } from "./context.ts";
 export type { KeptCall } from "./spool/mod.ts";
 export { bookCall, bookLooseCalls, type RunBooking } from "./book_call.ts";
-export {
-  bookLeftCalls,
-  bookMadeCall,
-  giveUpClaim,
-  keepCall,
-  readLedgerId,
-  requireLedger,
-} from "./keep_call.ts";
+export { bookLeftCalls, bookMadeCall, giveUpClaim, keepCall, readLedgerId } from "./keep_call.ts";
+export { type BookingWriter, createBookingWriter } from "./booking_set.ts";
 export { rollUp, RollUps } from "./roll_up.ts";
 export { bookReportedCalls, type ReportedCall } from "./book_reported_calls.ts";
 export type { BookedReport } from "../contract/cost_events.ts";
 export { estimateCost } from "./estimate_cost.ts";
 export { contentOf, estimateTokens, textsOf } from "./answer_text.ts";
-export { type CallSize, CANCELLED, settleUsage, type UsageReport, usageText } from "./settle_usage.ts";
-export { type AdmittedTerms, pricesNow, sendAdmitted } from "./send_admitted.ts";
+export { CANCELLED, type UsageReport } from "./settle_usage.ts";
 export { chargeEvidence } from "./charge_evidence.ts";
-export { logRefusal, overshotBudget, refusalEvent, type Refused, refusedCall } from "./refused_call.ts";
+export { logCallEvent, refusalEvent } from "./refused_call.ts";
+export { findOvershoots, recordOvershoot } from "./overshoots.ts";
+export {
+  type AnswerFacts,
+  type BookCall,
+  type CallRequest,
+  type CallTerms,
+  type InputBound,
+  type OpenCall,
+  openCall,
+} from "./open_call.ts";
+export { modelErrorText } from "./error_text.ts";

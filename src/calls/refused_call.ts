@@ -10,7 +10,7 @@ import {
 import { BudgetExceededError, messageOf } from "../kernel/errors.ts";
 import { formatUsd, parseTotalUsd, toUsd } from "../kernel/money.ts";
 import { readRunUsage } from "../ledger/mod.ts";
-import { appendEvents, countInSessions, findLogOwner } from "../sessions/mod.ts";
+import { appendEvents, countInSessions, findLogOwner, type NewEvent } from "../sessions/mod.ts";
 
 /** The caller of a refused call, and the model that it asks for. */
 export interface Refused {
@@ -70,23 +70,20 @@ export function refusalEvent({ logged: { message, details, facts, withheld } }: 
   return { type: "budget.refused" as const, payload: { message, ...facts, ...details }, withheld };
 }
 
-/** Logs the refusal of a call outside of a run's loop, whose own log has it; never rejects. */
-export async function logRefusal(
+/** Logs an event of a call outside of a run's loop, whose own log has it; never rejects. */
+export async function logCallEvent(
   ctx: Pick<CallContext, "store" | "clock" | "log">,
   { agentId, sessionId, runId }: Pick<CallScopes, "agentId" | "sessionId" | "runId">,
-  error: BudgetExceededError,
+  event: Omit<NewEvent, "at">,
 ): Promise<void> {
-  const { payload, ...rest } = refusalEvent(error);
   // The log has the sessions that are stored here, and a call may be of another.
-  const facts = { ...payload, ...(sessionId !== null && { session_id: sessionId }) };
-  const event = { ...rest, payload: facts, at: ctx.clock.now() };
-  const events = [{ agentId, sessionId, runId, event }];
+  const payload = { ...event.payload, ...(sessionId !== null && { session_id: sessionId }) };
+  const events = [{ agentId, sessionId, runId, event: { ...event, payload, at: ctx.clock.now() } }];
   try {
     await ctx.store.write([...appendEvents(events), ...countInSessions(events, [])]);
   } catch (error) {
-    ctx.log.warn("The refusal of a call could not be logged", {
-      agent: agentId,
-      run: runId,
+    ctx.log.warn("An event of a call could not be logged", {
+      ...{ type: event.type, agent: agentId, run: runId },
       reason: messageOf(error),
     });
   }

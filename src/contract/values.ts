@@ -40,7 +40,14 @@ export const BUDGET_ACTIONS = ["refuse", "watch"] as const;
 export type BudgetAction = typeof BUDGET_ACTIONS[number];
 
 /** The reasons for which a budget refuses a call. */
-export const REFUSAL_REASONS = ["spent", "would_overshoot", "unbounded", "unpriced", "held"] as const;
+export const REFUSAL_REASONS = [
+  "spent",
+  "would_overshoot",
+  "unbounded",
+  "unpriced",
+  "held",
+  "overshot",
+] as const;
 export type RefusalReason = typeof REFUSAL_REASONS[number];
 
 /** The reasons for which a strict budget holds an amount though no call is in progress. */

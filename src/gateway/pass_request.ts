@@ -1,20 +1,13 @@
-import {
-  type AdmittedTerms,
-  chargeEvidence,
-  requireLedger,
-  sendAdmitted,
-  type UsageReport,
-} from "../calls/mod.ts";
+import { CANCELLED, type OpenCall, openCall, type UsageReport } from "../calls/mod.ts";
 import { withQuery } from "../config/mod.ts";
 import type { ByteReader } from "../kernel/byte_reader.ts";
 import { messageOf, PurserError } from "../kernel/errors.ts";
 import { formatUsd } from "../kernel/money.ts";
 import { type Asked, type Fields, readAsked } from "../pricing/mod.ts";
-import { traceCall } from "../telemetry/mod.ts";
-import { admit } from "./admit.ts";
+import type { ModelCall } from "../ledger/mod.ts";
 import { checkRequested, checkShown, keepModels } from "./allowed_models.ts";
 import { type AnswerReader, readAnswer } from "./answer_reader.ts";
-import { bookAnswer, type PassedCall } from "./book_answer.ts";
+import { callRequestOf, termsOf } from "./call_request.ts";
 import { errorKindOf, noteEnd, noteStatus } from "./call_facts.ts";
 import type { GatewayContext, GatewayRequest } from "./context.ts";
 import { splitEvents, splitList } from "./events.ts";
@@ -23,7 +16,7 @@ import { type HiddenSecrets, hideSecrets } from "./hidden_secrets.ts";
 import { estimateInputBytes } from "./input_size.ts";
 import { beginCall, type LiveCall } from "./live_calls.ts";
 import { othersTurn, parseAnswer, parseBody } from "./parse_body.ts";
-import { passStream } from "./pass_stream.ts";
+import { CLIENT_LEFT, passStream } from "./pass_stream.ts";
 import { checkQuery } from "./query.ts";
 import { checkModel, type Endpoint, findEndpoint } from "./targets.ts";
 import type { SendInit } from "./pooled_send.ts";
@@ -72,69 +65,53 @@ interface CallToPass {
 
 async function passCall(ctx: GatewayContext, call: CallToPass): Promise<PassedAnswer> {
   const { request, wire, model, body, bytes, isLarge } = call;
-  const { target: { provider } } = request;
   if (isLarge) await othersTurn(ctx);
   const asked = wire.askForUsage?.(bytes, body) ?? { bytes, isAdded: false };
   await ctx.prices.ready?.();
   await ctx.gateway.ready();
-  await requireLedger(ctx);
   ctx.callSpool.prepare(ctx.gateway.calls.size + 1);
   if (isLarge) await othersTurn(ctx);
   const inputBytes = estimateInputBytes(body, bytes.length);
-  return await sendAdmitted(
-    ctx,
-    { provider, model: model.model, ...model.asks },
-    () => admit(ctx, request, model, { body: bytes, inputBytes }),
-    (admitted) => sendCall(ctx, call, { asked, admitted, inputBytes }),
-  );
+  const terms = await termsOf(ctx, request);
+  const callRequest = callRequestOf(request, model, { body: bytes, inputBytes });
+  let isSent = false;
+  try {
+    return await openCall(ctx, terms, callRequest, (open) => {
+      isSent = true;
+      return sendCall(ctx, call, { asked, open });
+    });
+  } catch (error) {
+    if (isSent || !request.signal?.aborted || error instanceof PurserError) throw error;
+    throw new PurserError("unavailable", "Cannot make the call: its client has left while it waited");
+  }
 }
 
 async function sendCall(
   ctx: GatewayContext,
   { request, upstream, wire, model, body, bytes }: CallToPass,
-  { asked, admitted, inputBytes }: {
-    asked: { bytes: Uint8Array; isAdded: boolean };
-    admitted: AdmittedTerms;
-    inputBytes: number;
-  },
+  { asked, open }: { asked: { bytes: Uint8Array; isAdded: boolean }; open: OpenCall },
 ): Promise<PassedAnswer> {
-  const { target: { provider } } = request;
-  const callId = ctx.ids.next("call");
-  request.note?.({ call_id: callId });
-  const { agentId, sessionId, runId } = request.attribution;
-  const facts = { agentId, sessionId, runId, provider, model: model.model, isStreamed: model.isStreamed };
-  const passed: PassedCall = {
-    ...{ callId, gatewayRequest: request, request: model, admitted, inputBytes },
-    trace: traceCall(ctx.telemetry, { ...facts, settings: { maxOutputTokens: model.maxOutputTokens } }),
-    startedAt: ctx.clock.monotonic(),
-  };
-  const live = beginCall(ctx, callId);
-  const release = async (reason: unknown, { isHeld = false } = {}) => {
-    passed.trace.failed(reason);
-    const { grant } = admitted;
-    if (grant) await (isHeld ? ctx.gate.hold(grant) : ctx.gate.release(grant));
-  };
+  const { provider } = request.target;
+  request.note?.({ call_id: open.id });
+  const live = beginCall(ctx, open.id);
   const content = contentOf(asked.bytes as Uint8Array<ArrayBuffer>, bytes, body);
   let response: ProviderAnswer;
   try {
-    response = await passed.trace.run(() => send(ctx, request, upstream, { content, live }));
+    response = await open.run(() => send(ctx, request, upstream, { content, live }));
   } catch (error) {
-    // A request that was sent may be charged, whatever became of its answer.
-    const evidence = chargeEvidence(error);
-    const isBooked = evidence === "possible";
+    let made: ModelCall | undefined;
     try {
-      if (isBooked) {
-        await bookAnswer(ctx, passed, { counted: undefined, brokenBy: error }, { outputBytes: 0 });
-      } else await release(error, { isHeld: evidence !== "none" });
+      // A request that was sent may be charged, whatever became of its answer.
+      made = await bookedFor(request, open.fail(error));
     } finally {
       live.end();
     }
-    throw noAnswer(provider, error, live, isBooked ? callId : undefined);
+    throw noAnswer(provider, error, live, made?.callId);
   }
 
   const type = response.headers.get("content-type") ?? "";
   const hidden = hideSecrets(ctx, provider);
-  const headers = answerHeaders(response.headers, hidden, callId);
+  const headers = answerHeaders(response.headers, hidden, open.id);
   const isJson = /json/i.test(type);
   // Some servers name another type for the events of a stream, or none.
   const isEvents = /^text\/event-stream/i.test(type) || (model.isStreamed && !isJson);
@@ -158,7 +135,8 @@ async function sendCall(
           brokenBy === undefined ? undefined : live.cancelledBy ?? messageOf(brokenBy),
         );
         try {
-          await bookAnswer(ctx, passed, reader.report(brokenBy), reader);
+          const errorType = live.cancelledBy === CLIENT_LEFT ? CANCELLED : undefined;
+          await settle(ctx, { request, model, open, reader }, { ...reader.report(brokenBy), errorType });
         } finally {
           live.end();
         }
@@ -173,7 +151,7 @@ async function sendCall(
     };
   }
   try {
-    return await passWhole(ctx, { passed, response, headers, hidden, reader, live, release });
+    return await passWhole(ctx, { request, model, open, response, headers, hidden, reader, live });
   } finally {
     live.end();
   }
@@ -197,38 +175,76 @@ const BYTES_PER_TOKEN = 4;
 /** Passes on an answer that comes as a whole, once it is booked; an error without usage is not. */
 async function passWhole(
   ctx: GatewayContext,
-  { passed, response, headers, hidden, reader, live, release }: {
-    passed: PassedCall;
+  { response, headers, hidden, live, ...call }: AnsweredCall & {
     response: ProviderAnswer;
     headers: Record<string, string>;
     hidden: HiddenSecrets;
-    reader: AnswerReader;
     live: LiveCall;
-    release: (reason: unknown) => Promise<void>;
   },
 ): Promise<PassedAnswer> {
-  const { provider } = passed.gatewayRequest.target;
-  const book = (report: UsageReport) => bookAnswer(ctx, passed, report, reader);
+  const { request, model, open, reader } = call;
+  const { provider } = request.target;
   let bytes: Uint8Array<ArrayBuffer>;
   let size = 0;
   try {
-    bytes = await readWhole(ctx, response, live, passed.gatewayRequest.memory, (length) => size += length);
+    bytes = await readWhole(ctx, response, live, request.memory, (length) => size += length);
   } catch (error) {
-    const longest = passed.request.maxOutputTokens ?? LONGEST_OUTPUT_TOKENS;
+    const longest = model.maxOutputTokens ?? LONGEST_OUTPUT_TOKENS;
     reader.takeBody(undefined, Math.min(size, longest * BYTES_PER_TOKEN));
-    if (response.ok) await book(reader.report(error));
-    else await release(error);
-    throw noAnswer(provider, error, live, response.ok ? passed.callId : undefined);
+    if (response.ok) await settle(ctx, call, reader.report(error));
+    else await open.refuse(error);
+    throw noAnswer(provider, error, live, response.ok ? open.id : undefined);
   }
   reader.takeBody(await parseAnswer(ctx, bytes), bytes.length);
   if (response.ok || reader.hasTokens()) {
-    const call = await book(reader.report());
-    if (call.costNanoUsd !== null) headers["x-purser-cost-usd"] = formatUsd(call.costNanoUsd);
-  } else await release(new Error(`status ${response.status}`));
+    const made = await settle(ctx, call, reader.report());
+    if (made.costNanoUsd !== null) headers["x-purser-cost-usd"] = formatUsd(made.costNanoUsd);
+  } else await open.refuse(new Error(`status ${response.status}`));
   checkStatus(provider, response);
-  if (response.ok) noteEnd(passed.gatewayRequest, reader, undefined);
-  else noteStatus(passed.gatewayRequest, response, reader.errorKind);
+  if (response.ok) noteEnd(request, reader, undefined);
+  else noteStatus(request, response, reader.errorKind);
   return { status: response.status, headers, body: hidden.inBytes(bytes) };
+}
+
+/** A call of which the answer is read. */
+interface AnsweredCall {
+  request: GatewayRequest;
+  model: ModelRequest;
+  open: OpenCall;
+  reader: AnswerReader;
+}
+
+/** Books a call by what its answer has reported. */
+async function settle(
+  { gateway: { lastCosts } }: GatewayContext,
+  { request, open, reader }: AnsweredCall,
+  report: UsageReport,
+): Promise<ModelCall> {
+  const made = await bookedFor(
+    request,
+    open.settle(report, {
+      outputBytes: () => reader.outputBytes,
+      textBytes: () => reader.textBytes,
+    }),
+  );
+  const { sessionId, costNanoUsd } = made;
+  if (sessionId !== null && costNanoUsd !== null) lastCosts.set(sessionId, costNanoUsd);
+  return made;
+}
+
+/** Explains a call that can't be booked: not as `unavailable`, which clients send again, since each repetition is charged, too. */
+async function bookedFor<T>(request: GatewayRequest, booking: Promise<T>): Promise<T> {
+  try {
+    return await booking;
+  } catch (error) {
+    const { cause } = error as Error;
+    request.note?.({
+      error_code: "internal",
+      reason: `it could not be booked: ${messageOf(cause ?? error)}`,
+    });
+    const reason = error instanceof PurserError && error.code !== "internal" ? `: ${error.message}` : "";
+    throw new PurserError("internal", `Cannot book a model call that was made${reason}`, { cause: error });
+  }
 }
 
 /** Passes on what costs nothing. A key is shown the models only that it may call. */

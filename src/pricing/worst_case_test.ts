@@ -3,7 +3,7 @@ import fc from "#dev/fast_check.ts";
 import { tierFor } from "./rates.ts";
 import { priceUsage } from "./price_usage.ts";
 import { anyRates, anyUsage } from "./_arbitraries.ts";
-import { outputTokensThatFit, worstCaseCost, worstCaseRates } from "./worst_case.ts";
+import { outputTokensThatFit, unboundedModel, worstCaseCost, worstCaseRates } from "./worst_case.ts";
 
 Deno.test("no usage within the bounds costs more than the worst case", () => {
   fc.assert(
@@ -60,4 +60,17 @@ Deno.test("outputTokensThatFit() gives 0 where the input is too dear or the outp
   assert.equal(outputTokensThatFit({ input: 1000n, output: 0n }, room), 0);
   assert.equal(outputTokensThatFit({ input: 0n, output: null }, room), 0);
   assert.equal(outputTokensThatFit({ input: 0n, output: 0n }, room), Number.MAX_SAFE_INTEGER);
+});
+
+Deno.test("unboundedModel() knows the models that search without a tool", () => {
+  const searching = [
+    ["perplexity", "sonar"],
+    ["openrouter", "perplexity/sonar-pro"],
+    ["openai", "gpt-4o-search-preview-2025-03-11"],
+    ["openai", "gpt-5-search-api"],
+    ["openai", "o3-deep-research"],
+  ] as const;
+  for (const [provider, model] of searching) assert.ok(unboundedModel({ provider, model }), model);
+  const others = [["openai", "gpt-5-mini"], ["openrouter", "openai/gpt-5"], ["local", "research"]] as const;
+  for (const [provider, model] of others) assert.equal(unboundedModel({ provider, model }), undefined, model);
 });

@@ -1,7 +1,7 @@
 import type { LanguageModelV4 } from "@ai-sdk/provider";
 import type { ToolSet } from "ai";
 import type { AlertEvaluator } from "../alerts/mod.ts";
-import type { RollUps } from "../calls/mod.ts";
+import type { BookingWriter, RollUps } from "../calls/mod.ts";
 import type { CallSpool } from "../calls/spool/mod.ts";
 import type { BudgetGate, BudgetInCode, KnownBudgets } from "../budgets/mod.ts";
 import type { Bus } from "../bus/mod.ts";
@@ -123,6 +123,8 @@ export interface CoreParts {
   prices: LazyPriceBook;
   gate: BudgetGate;
   budgets: KnownBudgets;
+  /** Commits bookings. */
+  bookings: BookingWriter;
   rollUps: RollUps;
   /** The calls that were made and could not be booked. */
   callSpool: CallSpool;

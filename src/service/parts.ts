@@ -1,6 +1,6 @@
 import { builtInChannels } from "../../plugins/mod.ts";
 import { firingLogic, hasRules, readAlertNotification } from "../alerts/mod.ts";
-import { readLedgerId, RollUps } from "../calls/mod.ts";
+import { createBookingWriter, readLedgerId, RollUps } from "../calls/mod.ts";
 import { noSpool, openCallSpool } from "../calls/spool/mod.ts";
 import { createBudgetGate, KnownBudgets } from "../budgets/mod.ts";
 import { createBus } from "../bus/mod.ts";
@@ -115,6 +115,7 @@ export async function openParts(
     const query = createQuery(store);
     const bus = createBus(log, secrets.scrubValue);
     const budgets = new KnownBudgets({ store, clock });
+    const rules = { mayExist: await hasRules(store) };
     const providerSources = { providers: config.providers ?? {}, env };
     return {
       clock,
@@ -137,6 +138,7 @@ export async function openParts(
         }),
       gate: createBudgetGate({ store, clock, instanceId, newId: ids.next, known: budgets }),
       budgets,
+      bookings: createBookingWriter({ clock, ids, rules, budgets, outboxChannels: channels.list }),
       rollUps: new RollUps(options.rollUp === "never" ? Infinity : undefined),
       callSpool: runtime ? noSpool() : await openCallSpool({
         ...{ database: location, folder: config.spoolFolder, log, scrub: secrets.scrubStored },
@@ -145,7 +147,7 @@ export async function openParts(
       bus,
       logReader: createLogReader({ store, query, clock, bus, turns }),
       live: createLiveReader({ store, query, clock, bus, turns }),
-      rules: { mayExist: await hasRules(store) },
+      rules,
       channels,
       outboxChannels: channels.list,
       wakeDispatcher: () => outboxSignal.fire(),

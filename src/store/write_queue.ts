@@ -231,12 +231,12 @@ function toParts(group: readonly Waiting[]): Part[] {
 
 function toSetPart(set: readonly Waiting[]): Part {
   const { writer } = set[0]!.work as { writer: SetWriter<unknown, unknown> };
-  const items = set.map(({ work }) => (work as { item: unknown }).item);
+  const { statements, read } = writer.plan(set.map(({ work }) => (work as { item: unknown }).item));
   return {
-    unit: writer.toStatements(items),
+    unit: statements,
     resolve(results) {
       try {
-        const each = writer.toResults(results, items);
+        const each = read(results);
         set.forEach((waiting, index) => waiting.resolve(each[index]));
       } catch (error) {
         for (const waiting of set) waiting.reject(error); // although it is committed

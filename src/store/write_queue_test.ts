@@ -132,8 +132,10 @@ Deno.test("WriteQueue passes the latest deadline to a commit", async () => {
 /** Writes items that are called something, by one statement with the names of all. */
 function writer(options: Partial<SetWriter<string, string>> = {}, name = "set"): SetWriter<string, string> {
   return {
-    toStatements: (items) => [{ sql: `${name}(${items.join(" ")})` }],
-    toResults: (results, items) => items.map((item) => `${item} in ${results[0]!.columns[0]}`),
+    plan: (items) => ({
+      statements: [{ sql: `${name}(${items.join(" ")})` }],
+      read: (results) => items.map((item) => `${item} in ${results[0]!.columns[0]}`),
+    }),
     sizeOf: () => 1,
     ...options,
   };
@@ -241,9 +243,12 @@ Deno.test("WriteQueue defers an item that does not fit to the next commit, and a
 Deno.test("WriteQueue rejects items whose results can't be read, and does not commit them again", async () => {
   const { queue, groups } = createQueue(resultsOf);
   const set = writer({
-    toResults() {
-      throw new TypeError("unreadable");
-    },
+    plan: (items) => ({
+      statements: [{ sql: `set(${items.join(" ")})` }],
+      read() {
+        throw new TypeError("unreadable");
+      },
+    }),
   });
   const neighbour = queue.push(unit("a"));
   const outcomes = await Promise.allSettled(["x", "y"].map((item) => queue.pushInSet(set, item)));
@@ -258,9 +263,9 @@ Deno.test("WriteQueue rejects items whose results can't be read, and does not co
 Deno.test("WriteQueue rejects only the item whose statements can't be created", async () => {
   const { queue, groups } = createQueue(resultsOf);
   const set = writer({
-    toStatements(items) {
+    plan(items) {
       if (items.includes("bad")) throw new TypeError("no statement");
-      return [{ sql: items.join(" ") }];
+      return { statements: [{ sql: items.join(" ") }], read: () => [...items] };
     },
   });
   const outcomes = await Promise.allSettled(["x", "bad", "y"].map((item) => queue.pushInSet(set, item)));
@@ -299,8 +304,10 @@ Deno.test("WriteQueue commits every item and unit once or rejects it, in any com
         return units.map((statements) => statements.map(() => ({ columns: [], rows: [] })));
       }, (task) => queueMicrotask(task));
       const writers = new Map(["one", "other"].map((kind): [string, SetWriter<Item, number>] => [kind, {
-        toStatements: (items) => [{ sql: kind, args: items.map(({ id }) => id) }],
-        toResults: (_, items) => items.map(({ id }) => id),
+        plan: (items) => ({
+          statements: [{ sql: kind, args: items.map(({ id }) => id) }],
+          read: () => items.map(({ id }) => id),
+        }),
         sizeOf: ({ bytes }) => bytes,
         fits: ({ session }, others) => others.every((other) => other.session !== session),
       }]));

@@ -5,10 +5,8 @@ export type WriteUnit = readonly Statement[];
 
 /** Writes items of one kind, as many as wait at the same time, by one set of statements. */
 export interface SetWriter<Item, Result> {
-  /** The statements that write all items, in this order. */
-  toStatements(items: readonly Item[]): Statement[];
-  /** The result of each item, from the results of those statements. */
-  toResults(results: ResultSet[], items: readonly Item[]): Result[];
+  /** Returns the statements that write all items, in this order, and reads the result of each from their results. */
+  plan(items: readonly Item[]): SetPlan<Result>;
   /** Returns the approximate size of an item in bytes. */
   sizeOf(item: Item): number;
   /** Returns whether an item may be in a set with those before it. */
@@ -18,6 +16,13 @@ export interface SetWriter<Item, Result> {
    * without waiting for the disk.
    */
   mayLose?(item: Item): boolean;
+}
+
+/** The statements of a set, and the reader of their results. */
+export interface SetPlan<Result> {
+  statements: readonly Statement[];
+  /** Returns the result of each item, once the statements are committed. */
+  read(results: ResultSet[]): Result[];
 }
 
 /** The deadline of a caller for a unit. */

@@ -11,6 +11,12 @@ const ANSWER = {
   usage: { prompt_tokens: 10, completion_tokens: 20 },
 };
 
+const VECTORS = {
+  object: "list",
+  data: [{ embedding: [1] }],
+  usage: { prompt_tokens: 10, total_tokens: 10 },
+};
+
 async function withGateway(
   test: (
     gateway: {
@@ -20,7 +26,9 @@ async function withGateway(
     },
   ) => Promise<void>,
 ): Promise<void> {
-  await using provider = startPlainProvider(() => Response.json(ANSWER));
+  await using provider = startPlainProvider(({ path }) =>
+    Response.json(path.includes("/embeddings") ? VECTORS : ANSWER)
+  );
   await using purser = await openTestPurser({ fake: provider });
   await test({
     ...{ purser, provider },
@@ -332,7 +340,7 @@ Deno.test("a strict budget refuses limits that no provider keeps, and counts the
     }
     assert.deepEqual(provider.requests, []);
     for (const service_tier of ["auto", "default", "priority", "flex"]) {
-      const { status, message } = await send(PATHS.chat, { ...CHAT, max_tokens: 1, service_tier });
+      const { status, message } = await send(PATHS.chat, { ...CHAT, max_tokens: 20, service_tier });
       assert.equal(status, 200, message);
     }
     for (const text of [input, [input], [1, 2], [[1], [2]]]) {

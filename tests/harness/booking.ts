@@ -1,4 +1,4 @@
-import { type CallContext, RollUps } from "../../src/calls/mod.ts";
+import { type CallContext, createBookingWriter, RollUps } from "../../src/calls/mod.ts";
 import { noSpool } from "../../src/calls/spool/mod.ts";
 import { createBudgetGate, KnownBudgets } from "../../src/budgets/mod.ts";
 import { type BusEvent, createBus } from "../../src/bus/mod.ts";
@@ -49,6 +49,8 @@ export async function createBooking(
   const published: BusEvent[] = [];
   const budgets = new KnownBudgets({ store, clock });
   bus.subscribe((event) => void published.push(event));
+  const rules = { mayExist: true };
+  const outboxChannels = [{ name: "log", kind: "log", minSeverity: "info" as const }];
   return {
     store,
     query: createQuery(store),
@@ -58,6 +60,7 @@ export async function createBooking(
     liveRuns: new Set(),
     bus,
     secrets: createSecrets(),
+    bookings: createBookingWriter({ clock, ids, rules, budgets, outboxChannels }),
     rollUps: new RollUps(),
     callSpool: noSpool(),
     gate: createBudgetGate({ store, clock, instanceId, newId: ids.next, known: budgets }),
@@ -65,8 +68,8 @@ export async function createBooking(
     prices: options.prices ?? await (prices ??= createPriceBook({ overrides: [LOCAL_PRICE] })),
     log,
     telemetry: noTelemetry,
-    rules: { mayExist: true },
-    outboxChannels: [{ name: "log", kind: "log", minSeverity: "info" }],
+    rules,
+    outboxChannels,
     wakeDispatcher() {},
     published,
     errors,

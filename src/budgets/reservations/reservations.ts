@@ -119,16 +119,15 @@ export interface Reserved {
 export const reservationWriter: SetWriter<CallToDecide, Reserved> = {
   sizeOf: () => 500,
   mayLose: ({ mayLose }) => mayLose === true,
-  toStatements(calls) {
-    const rows = calls.map(toCallRow);
-    return [
-      { sql: RESERVE, each: { columns: CALL_COLUMNS, rows } },
-      { sql: READ_RESERVED, each: { columns: CALL_COLUMNS, rows } },
-    ];
-  },
-  toResults([, outcomes], calls) {
-    const byId = new Map(outcomes!.rows.map((row) => [row[0] as string, toReserved(row.slice(1))]));
-    return calls.map(({ reservationId }) => byId.get(reservationId)!);
+  plan(calls) {
+    const each = { columns: CALL_COLUMNS, rows: calls.map(toCallRow) };
+    return {
+      statements: [{ sql: RESERVE, each }, { sql: READ_RESERVED, each }],
+      read([, outcomes]) {
+        const byId = new Map(outcomes!.rows.map((row) => [row[0] as string, toReserved(row.slice(1))]));
+        return calls.map(({ reservationId }) => byId.get(reservationId)!);
+      },
+    };
   },
 };
 

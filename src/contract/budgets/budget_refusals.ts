@@ -18,7 +18,8 @@ export const RefusedBy = z.object({
   reason: z.enum(REFUSAL_REASONS).openapi({
     description:
       "`spent`: the limit is reached; `would_overshoot`: the call might exceed it; `unbounded`, `unpriced`: " +
-      "the cost of the call has no bound, or no price; `held`: the rest is held for calls in progress",
+      "the cost of the call has no bound, or no price; `held`: the rest is held for calls in progress; " +
+      "`overshot`: a call of the same key has cost more than its bound in this window",
   }),
   resets_at: budgetWindow.resets_at,
 }).openapi("RefusedBy");

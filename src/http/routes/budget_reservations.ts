@@ -6,7 +6,7 @@ import {
 } from "../../budgets/mod.ts";
 import { BudgetReservation, BudgetReservationBody, ReservationId } from "../../contract/budgets/budgets.ts";
 import { RESERVATION_SECONDS } from "../../contract/limits.ts";
-import { logRefusal } from "../../calls/mod.ts";
+import { logCallEvent, refusalEvent } from "../../calls/mod.ts";
 import { type Claim, settleClaim } from "../../keys/idempotency/mod.ts";
 import { toIso } from "../../kernel/clock.ts";
 import { BudgetExceededError, PurserError } from "../../kernel/errors.ts";
@@ -142,7 +142,9 @@ async function reserve(
     onlyAgentId: only,
     findLogOwner: () => findLogOwner(core, request),
   }).catch(async (error) => {
-    if (error instanceof BudgetExceededError) await logRefusal(core, { ...request, runId: null }, error);
+    if (error instanceof BudgetExceededError) {
+      await logCallEvent(core, { ...request, runId: null }, refusalEvent(error));
+    }
     throw error;
   });
   return toAnswer(made);

@@ -1,18 +1,16 @@
 import { checkTags, scrubTags, type Tags } from "../../contract/tags/tags.ts";
 import type { BudgetMode } from "../../contract/values.ts";
 import type { LanguageModelV4 } from "@ai-sdk/provider";
-import { bookMadeCall, type CallContext, refusalEvent } from "../../calls/mod.ts";
+import { bookMadeCall, type CallContext } from "../../calls/mod.ts";
 import { PurserError } from "../../kernel/errors.ts";
 import { NAME_PATTERN, NAME_RULE } from "../../kernel/ids.ts";
 import { formatUsd, parseUsd } from "../../kernel/money.ts";
 import { meterModel } from "./meter_model.ts";
-import { warnOfOvershoot } from "./admit_call.ts";
-import { PromptCounter } from "./call_bounds.ts";
+import { PromptCounter } from "./bound_input.ts";
 import { hasPartlyPricedCall } from "../../ledger/mod.ts";
 import type { Budget, RunAbove } from "../../budgets/mod.ts";
 import type { RunTrace } from "../../telemetry/mod.ts";
 import type { RunnerContext } from "../context.ts";
-import { modelErrorText } from "../models/model_error.ts";
 import type { ResolvedModel } from "../models/mod.ts";
 import type { RunRecorder } from "../run_recorder.ts";
 
@@ -55,27 +53,26 @@ export function meter(ctx: CallContext, model: LanguageModelV4, context: MeterCo
   let steps = 0;
   let lastCostNanoUsd: bigint | null = null;
   let hasOvershot = false;
+  const { agentId, sessionId = null } = context;
+  const budget = limitNanoUsd === null
+    ? null
+    : { limitNanoUsd, mode: context.budgetMode ?? "stop", allowUnpriced: context.allowUnpriced };
   return meterModel(ctx, model, {
     provider,
     modelId: model.modelId,
-    agentId: context.agentId,
-    sessionId: context.sessionId ?? null,
-    runId,
-    tags,
-    budget: limitNanoUsd === null
-      ? null
-      : { limitNanoUsd, mode: context.budgetMode ?? "stop", allowUnpriced: context.allowUnpriced },
-    // A run that is named may have other meters, of other processes too: the ledger has their calls.
-    hasOvershot: () =>
-      hasOvershot ||
-      (context.budgetMode === "strict" && context.runId !== undefined && limitNanoUsd !== null &&
-        hasPartlyPricedCall(ctx.store, context.runId)),
-    overshot(call, reservedNanoUsd) {
-      hasOvershot = true;
-      warnOfOvershoot(ctx, call, reservedNanoUsd);
+    terms: {
+      source: "meter",
+      scopes: { agentId, sessionId, runId, keyId: null, budget },
+      tags,
+      // A run that is named may have other meters, of other processes too: the ledger has their calls.
+      hasOvershot: () =>
+        hasOvershot ||
+        (context.budgetMode === "strict" && context.runId !== undefined && limitNanoUsd !== null &&
+          hasPartlyPricedCall(ctx.store, context.runId)),
+      overshot: () => void (hasOvershot = true),
+      nextStep: () => ++steps,
+      lastCostNanoUsd: () => lastCostNanoUsd,
     },
-    nextStep: () => ++steps,
-    lastCostNanoUsd: () => lastCostNanoUsd,
     async book(call, _answer, grant) {
       await bookMadeCall(ctx, call, grant);
       lastCostNanoUsd = call.costNanoUsd;
@@ -151,27 +148,23 @@ export function meterRun(
   const metered = meterModel(ctx, resolved.model, {
     provider: resolved.provider,
     modelId: resolved.modelId,
-    ...recorder.run,
-    isLoop: true,
     prompts: new PromptCounter(),
-    ...caller,
-    budget,
-    above,
-    tags,
-    hasOvershot: () => hasOvershot,
-    nextStep: () => recorder.steps + 1,
-    lastCostNanoUsd: () => recorder.lastCostNanoUsd,
+    terms: {
+      source: "run",
+      scopes: { ...recorder.run, keyId: caller.keyId ?? null, budget, above },
+      onlyAgentId: caller.onlyAgentId,
+      tags,
+      parent: trace.span,
+      hasNext: () => true,
+      hasOvershot: () => hasOvershot,
+      overshot: () => void (hasOvershot = true),
+      nextStep: () => recorder.steps + 1,
+      lastCostNanoUsd: () => recorder.lastCostNanoUsd,
+      addEvent: (event, at) => recorder.addEvent(event, at),
+    },
     async book(call, answer, grant) {
       await calls.track(recorder.book(call, answer, grant));
       trace.add(call);
-    },
-    span: trace.span,
-    failed: (error, at) =>
-      recorder.add("model.failed", { step: recorder.steps + 1, error: modelErrorText(error) }, at),
-    refused: (error) => recorder.addEvent(refusalEvent(error)),
-    overshot: (call, reservedNanoUsd) => {
-      hasOvershot = true;
-      recorder.add("budget.overshot", warnOfOvershoot(ctx, call, reservedNanoUsd));
     },
   });
   return { ...metered, doStream: (options) => calls.track(Promise.resolve(metered.doStream(options))) };

@@ -7,7 +7,21 @@ import type {
   LanguageModelV4StreamResult,
   LanguageModelV4Usage,
 } from "@ai-sdk/provider";
-import type { CallContext } from "../../calls/mod.ts";
+import { Buffer } from "node:buffer";
+import type { Grant } from "../../budgets/mod.ts";
+import type { ModelCall } from "../../ledger/mod.ts";
+import {
+  type AnswerFacts,
+  type BookCall,
+  type CallContext,
+  type CallRequest,
+  type CallTerms,
+  CANCELLED,
+  contentOf,
+  type OpenCall,
+  openCall,
+  type UsageReport,
+} from "../../calls/mod.ts";
 import {
   type AnswerUsage,
   isFields,
@@ -18,17 +32,59 @@ import {
 } from "../../pricing/mod.ts";
 import { answersOf } from "../models/answered_requests.ts";
 import { abortable } from "../abortable.ts";
-import { addStreamPart, type Answer, answerOf, emptyAnswer } from "../answer.ts";
-import { admitCall, type AdmittedCall, type Metering } from "./admit_call.ts";
-import { CANCELLED, chargeEvidence, contentOf, type UsageReport } from "../../calls/mod.ts";
+import { addStreamPart, type Answer, answerOf, emptyAnswer, textOf } from "../answer.ts";
+import { boundInput, inputBytesOf, type PromptCounter } from "./bound_input.ts";
+import { InputEstimate } from "./estimate_input.ts";
 import { readFailedAnswer } from "./failed_answer.ts";
 import { errorTypeOf } from "../../telemetry/mod.ts";
+
+/** The caller of a metered model's calls, and how they are booked. */
+export interface Metering {
+  /** The names under which calls are priced and booked. */
+  provider: string;
+  modelId: string;
+  terms: CallTerms;
+  /** Counts the prompts of a loop; without it, each is counted whole. */
+  prompts?: PromptCounter;
+  /** Books a call that was made, or spools it; resolves when it is durable. */
+  book(call: ModelCall, answer: Answer, grant: Grant | undefined): Promise<void>;
+}
+
+/** A call of a metered model that is made now. */
+interface MeteredCall {
+  open: OpenCall;
+  options: LanguageModelV4CallOptions;
+  book(answer: Answer): BookCall;
+}
 
 /**
  * Wraps a model so that every call passes the budget before it is made, and is in the ledger before its answer is
  * returned. Each retry of the AI SDK is a separate call.
  */
 export function meterModel(ctx: CallContext, model: LanguageModelV4, metering: Metering): LanguageModelV4 {
+  async function make<T>(
+    options: LanguageModelV4CallOptions,
+    isStreamed: boolean,
+    send: (options: LanguageModelV4CallOptions) => PromiseLike<T>,
+    end: (result: T, call: MeteredCall) => T | Promise<T>,
+  ): Promise<T> {
+    ctx.callSpool.prepare();
+    return await openCall(ctx, metering.terms, requestOf(metering, options, isStreamed), async (open) => {
+      const { outputLimit } = open;
+      const limited = outputLimit === undefined ? options : { ...options, maxOutputTokens: outputLimit };
+      const book: MeteredCall["book"] = (answer) => (made, grant) => metering.book(made, answer, grant);
+      const call: MeteredCall = { open, options: limited, book };
+      const answered = answersOf(model);
+      let result: T;
+      try {
+        result = await open.run(() => send(limited));
+      } catch (error) {
+        await settleUnanswered(call, model, error, { hasAnswered: answersOf(model) > answered });
+        throw error;
+      }
+      return await end(result, call);
+    });
+  }
   return {
     specificationVersion: "v4",
     provider: model.provider,
@@ -36,44 +92,44 @@ export function meterModel(ctx: CallContext, model: LanguageModelV4, metering: M
     get supportedUrls() {
       return model.supportedUrls;
     },
-    async doGenerate(options) {
-      return await admitCall(ctx, metering, options, {
-        isStreamed: false,
-        async send(call) {
-          const answered = answersOf(model);
-          let result: LanguageModelV4GenerateResult;
-          try {
-            result = await call.run(() => model.doGenerate(call.options));
-          } catch (error) {
-            const hasAnswered = answersOf(model) > answered;
-            await settleUnanswered(call, model, error, { signal: options.abortSignal, hasAnswered });
-            throw error;
-          }
-          const { answer, report } = readResult(model, result, call.options);
-          await call.book(answer, report);
-          if (report.failure !== undefined) throw report.failure;
-          return result;
-        },
-      });
-    },
-    async doStream(options) {
-      return await admitCall(ctx, metering, options, {
-        isStreamed: true,
-        async send(call) {
-          const answered = answersOf(model);
-          let result: LanguageModelV4StreamResult;
-          try {
-            // Raw chunks have counts that the SDK gives only at the end of a stream, which may never arrive.
-            result = await call.run(() => openStream(model, { ...call.options, includeRawChunks: true }));
-          } catch (error) {
-            const hasAnswered = answersOf(model) > answered;
-            await settleUnanswered(call, model, error, { signal: options.abortSignal, hasAnswered });
-            throw error;
-          }
-          return { ...result, stream: meterStream(result, call, model, options) };
-        },
-      });
-    },
+    doGenerate: (options) =>
+      make(options, false, (limited) => model.doGenerate(limited), async (result, call) => {
+        const { answer, report } = readResult(model, result, call.options);
+        await call.open.settle(report, factsOf(answer), call.book(answer));
+        if (report.failure !== undefined) throw report.failure;
+        return result;
+      }),
+    // Raw chunks have counts that the SDK gives only at the end of a stream, which may never arrive.
+    doStream: (options) =>
+      make(
+        options,
+        true,
+        (limited) => openStream(model, { ...limited, includeRawChunks: true }),
+        (result, call) => ({ ...result, stream: meterStream(result, call, model, options) }),
+      ),
+  };
+}
+
+function requestOf(
+  { provider, modelId, prompts }: Metering,
+  options: LanguageModelV4CallOptions,
+  isStreamed: boolean,
+): CallRequest {
+  return {
+    ...{ provider, model: modelId, isStreamed, settings: options, canShorten: true },
+    maxOutputTokens: options.maxOutputTokens,
+    estimateBytes: () => (prompts?.inputs ?? new InputEstimate()).of(options),
+    inputBytes: () => inputBytesOf(options),
+    boundInput: () => boundInput(options, prompts),
+    signal: options.abortSignal,
+  };
+}
+
+function factsOf(answer: Answer): AnswerFacts {
+  return {
+    tools: answer.tool_calls.map(({ tool_name }) => tool_name),
+    outputBytes: () => Buffer.byteLength(textOf(answer)),
+    finishReason: answer.finish_reason,
   };
 }
 
@@ -92,35 +148,16 @@ async function openStream(
   }
 }
 
-/**
- * Ends a call without an answer: books it if its provider may have charged, by the usage in the error if there is one, else
- * by an estimate. If it was cancelled, the provider has read the prompt and charges for it. An error that says nothing counts
- * only if the provider `hasAnswered`: the model of a library user may fail before it has sent anything.
- */
+/** Ends a call without an answer: the usage may be in its error. */
 async function settleUnanswered(
-  call: AdmittedCall,
+  { open, options, book }: MeteredCall,
   { provider }: LanguageModelV4,
   error: unknown,
-  { signal, hasAnswered }: { signal?: AbortSignal; hasAnswered: boolean },
+  { hasAnswered }: { hasAnswered: boolean },
 ): Promise<void> {
-  const isCancelled = signal?.aborted === true;
-  const evidence = isCancelled && error === signal?.reason ? "possible" : chargeEvidence(error);
-  const report = readFailedAnswer(provider, error, () => readAsked([call.options]));
-  const isCharged = evidence === "possible" || (evidence === "unknown" && (isCancelled || hasAnswered)) ||
-    hasTokens(report);
-  if (!isCharged) return await call.fail(error, { isHeld: evidence === "partial" });
-  await call.book(
-    { ...emptyAnswer(), finish_reason: isCancelled ? "unknown" : "error" },
-    isCancelled
-      ? { ...report, errorType: CANCELLED }
-      : { ...report, errorType: errorTypeOf(error), failure: error },
-  );
-}
-
-/** Returns true for usage that a provider charges. Gateways send zeros with a refusal. */
-function hasTokens({ counted, partial }: UsageReport): boolean {
-  const usage = counted ?? partial;
-  return usage !== undefined && usage.inputTokens + usage.outputTokens > 0;
+  const report = readFailedAnswer(provider, error, () => readAsked([options]));
+  const finish_reason = options.abortSignal?.aborted ? "unknown" : "error";
+  await open.fail(error, { report, hasAnswered, book: book({ ...emptyAnswer(), finish_reason }) });
 }
 
 /** Reads the result of a model. Without an answer, it has a failure: the model of a library user may return anything. */
@@ -196,7 +233,7 @@ const INTERRUPTED = "interrupted";
  */
 function meterStream(
   { stream: source, request, response: { headers } = {} }: LanguageModelV4StreamResult,
-  call: AdmittedCall,
+  call: MeteredCall,
   model: LanguageModelV4,
   { abortSignal: signal, includeRawChunks }: LanguageModelV4CallOptions,
 ): ReadableStream<Part> {
@@ -220,7 +257,7 @@ function meterStream(
     const soFar = seen.usage();
     // After an error, the end of the stream has only the counts that had arrived before.
     const counted = (reported ? undefined : atEnd) ?? (seen.isFinal() ? soFar : undefined);
-    await call.book(answer, {
+    const report: UsageReport = {
       counted: counted && seen.withTools(counted),
       partial: soFar ?? atEnd,
       raw: usage?.raw,
@@ -231,14 +268,15 @@ function meterStream(
       ...response,
       errorType: errorType ?? (reported ? INTERRUPTED : undefined),
       brokenBy: brokenBy ?? reported?.error,
-    });
+    };
+    await call.open.settle(report, factsOf(answer), call.book(answer));
   }
 
   /** Ends a call of whose answer nothing has arrived. */
   async function refuse(error: unknown): Promise<void> {
     if (isSettled) return;
     isSettled = true;
-    await settleUnanswered(call, model, error, { signal, hasAnswered: true });
+    await settleUnanswered(call, model, error, { hasAnswered: true });
   }
 
   const isEmpty = () => !hasStarted && seen.usage() === undefined;

@@ -316,4 +316,18 @@ BEGIN SELECT RAISE(ABORT, 'keys are revoked, never deleted'); END`,
       "ALTER TABLE events ADD COLUMN withheld TEXT",
     ],
   },
+  // The keys that have overshot a strict budget at the gateway, by the counter and the time: see calls/overshoots.ts.
+  {
+    version: 21,
+    name: "overshoots",
+    statements: [
+      `CREATE TABLE overshoots (
+  budget_id TEXT NOT NULL,
+  scope TEXT NOT NULL,
+  key_id TEXT NOT NULL,
+  at INTEGER NOT NULL,
+  PRIMARY KEY (key_id, budget_id, scope, at)
+) WITHOUT ROWID`,
+    ],
+  },
 ];

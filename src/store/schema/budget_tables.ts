@@ -61,3 +61,12 @@ export const budgetReleases = sqliteTable("budget_releases", {
   keyId: text("key_id"),
   createdAt: int("created_at").notNull(),
 });
+
+/** The keys that may spend no more of a strict budget in its window: see calls/overshoots.ts. */
+export const overshoots = sqliteTable("overshoots", {
+  budgetId: text("budget_id").notNull(),
+  scope: text("scope").notNull(),
+  /** Empty without a key. */
+  keyId: text("key_id").notNull(),
+  at: int("at").notNull(),
+});

@@ -11,14 +11,14 @@ import type {
 } from "../../contract/values.ts";
 import type { RepricingFilter } from "../../contract/repricings.ts";
 import { sqliteTable, text } from "drizzle-orm/sqlite-core";
-import { budgetRaises, budgetReleases, budgets, reservations } from "./budget_tables.ts";
+import { budgetRaises, budgetReleases, budgets, overshoots, reservations } from "./budget_tables.ts";
 import { counters, flag, int, nanoUsd } from "./columns.ts";
 import type { CallDetails } from "./call_details.ts";
 import { apiKeys, webCodes, webSessions } from "./key_tables.ts";
 
 export type { CallDetails };
 export { apiKeys, webCodes, webSessions };
-export { budgetRaises, budgetReleases, budgets, reservations };
+export { budgetRaises, budgetReleases, budgets, overshoots, reservations };
 
 export const agents = sqliteTable("agents", {
   agentId: text("agent_id").primaryKey(),
@@ -381,6 +381,7 @@ export const tables = {
   budgets,
   budgetRaises,
   budgetReleases,
+  overshoots,
   reservations,
   spendCounters,
   installedLogic,

@@ -6,8 +6,10 @@ import { SqliteStore } from "./sqlite_store.ts";
 const writer: SetWriter<{ name: string; mayLose: boolean }, void> = {
   sizeOf: () => 100,
   mayLose: ({ mayLose }) => mayLose,
-  toStatements: (items) => items.map(({ name }) => ({ sql: "INSERT INTO names VALUES (?)", args: [name] })),
-  toResults: (_results, items) => items.map(() => {}),
+  plan: (items) => ({
+    statements: items.map(({ name }) => ({ sql: "INSERT INTO names VALUES (?)", args: [name] })),
+    read: () => items.map(() => {}),
+  }),
 };
 
 /** Opens a file, and notes how each commit is made durable. */

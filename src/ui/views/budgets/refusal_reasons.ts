@@ -7,4 +7,5 @@ export const REASONS: Readonly<Record<RefusalReason, string>> = {
   unbounded: "the call's cost has no bound",
   unpriced: "the model has no price",
   held: "the rest is held for calls in progress",
+  overshot: "a call of the key has cost more than its bound",
 };

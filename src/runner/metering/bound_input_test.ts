@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import type { LanguageModelV4CallOptions } from "@ai-sdk/provider";
-import type { PriceBook } from "../../pricing/mod.ts";
-import { boundInput, callBounds, PromptCounter } from "./call_bounds.ts";
+import { boundInput, PromptCounter } from "./bound_input.ts";
 
 const prompt: LanguageModelV4CallOptions["prompt"] = [{
   role: "user",
@@ -104,28 +103,4 @@ Deno.test("a step of a loop encodes what it adds, however long the prompt is", (
     counter.count(history);
     assert.ok(encoded <= 7, `${encoded} messages were encoded`);
   }
-});
-
-Deno.test("callBounds() has no strict bound for a model that searches without a tool", () => {
-  const prices = {
-    rates: () => ({}),
-    worstCase: () => 1n,
-    worstCaseRates: () => ({ input: 1n, output: 1n }),
-  } as unknown as PriceBook;
-  const isBounded = (provider: string, model: string) => {
-    const options = { withWorst: true, lastCostNanoUsd: null };
-    const { worst } = callBounds(prices, { provider, model, at: 0 }, { prompt }, options);
-    assert.ok(worst && "inputTokens" in worst);
-    return "max" in worst.inputTokens;
-  };
-  const searching = [
-    ["perplexity", "sonar"],
-    ["openrouter", "perplexity/sonar-pro"],
-    ["openai", "gpt-4o-search-preview-2025-03-11"],
-    ["openai", "gpt-5-search-api"],
-    ["openai", "o3-deep-research"],
-  ] as const;
-  for (const [provider, model] of searching) assert.equal(isBounded(provider, model), false, model);
-  const others = [["openai", "gpt-5-mini"], ["openrouter", "openai/gpt-5"], ["local", "research"]] as const;
-  for (const [provider, model] of others) assert.equal(isBounded(provider, model), true, model);
 });

@@ -1,8 +1,6 @@
 import { Buffer } from "node:buffer";
 import type { LanguageModelV4CallOptions } from "@ai-sdk/provider";
-import { estimateCost } from "../../calls/mod.ts";
-import type { CallBounds } from "../../budgets/mod.ts";
-import { type PriceBook, type PriceQuery, type Served, unboundedModel } from "../../pricing/mod.ts";
+import type { InputBound } from "../../calls/mod.ts";
 import { InputEstimate } from "./estimate_input.ts";
 
 /**
@@ -11,9 +9,6 @@ import { InputEstimate } from "./estimate_input.ts";
  */
 const TOKENS_AROUND_A_PART = 16;
 const TOKENS_AROUND_A_CALL = 1_024;
-
-/** An upper bound of a call's input tokens, or the reason that there is none. */
-export type InputBound = { max: number } | { unboundedBecause: string };
 
 /** The parts of a call that become input tokens. */
 type Input = Pick<
@@ -150,45 +145,4 @@ export function inputBytesOf(options: Input): number {
   return Buffer.byteLength(
     JSON.stringify([prompt, tools, toolChoice, responseFormat, stopSequences, providerOptions]),
   );
-}
-
-/** The output limit of a strict call whose agent sets none; every current model accepts it. */
-const STRICT_OUTPUT_TOKENS = 4_096;
-
-/**
- * Returns the bounds of the next call, on which its budgets decide; only `withWorst` for strict ones too, since to bound a
- * prompt takes time.
- */
-export function callBounds(
-  prices: PriceBook,
-  query: PriceQuery & Served,
-  options: LanguageModelV4CallOptions,
-  { withWorst, lastCostNanoUsd, counter }: {
-    withWorst: boolean;
-    /** The cost of the run's previous call. */
-    lastCostNanoUsd: bigint | null;
-    counter?: PromptCounter;
-  },
-): CallBounds {
-  const isUnpriced = prices.rates(query) === null;
-  const estimateNanoUsd = isUnpriced ? 0n : estimateCost(prices, query, {
-    inputBytes: (counter?.inputs ?? new InputEstimate()).of(options),
-    maxOutputTokens: options.maxOutputTokens,
-    lastCostNanoUsd,
-  });
-  if (!withWorst) return { estimateNanoUsd, isUnpriced };
-  const unboundedBecause = unboundedModel(query);
-  const inputTokens: InputBound = unboundedBecause === undefined
-    ? boundInput(options, counter)
-    : { unboundedBecause };
-  // Without a bound there is no tier, and so no price.
-  const rates = "max" in inputTokens
-    ? prices.worstCaseRates({ ...query, inputTokens: inputTokens.max })
-    : null;
-  const outputTokens = options.maxOutputTokens ?? STRICT_OUTPUT_TOKENS;
-  return {
-    estimateNanoUsd,
-    isUnpriced: isUnpriced || ("max" in inputTokens && rates === null),
-    worst: { inputTokens, outputTokens, rates },
-  };
 }

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { redactSecrets } from "./model_error.ts";
+import { redactSecrets } from "./error_text.ts";
 
 Deno.test("redactSecrets() takes keys of every known form out of an error", () => {
   for (

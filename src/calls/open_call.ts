@@ -1,0 +1,397 @@
+import type { Tags } from "../contract/tags/tags.ts";
+import type { CallBounds, CallScopes, Grant, Refusal } from "../budgets/mod.ts";
+import { PurserError } from "../kernel/errors.ts";
+import { formatUsd, type NanoUsd } from "../kernel/money.ts";
+import type { CallSource } from "../contract/values.ts";
+import type { ModelCall } from "../ledger/mod.ts";
+import { type PriceBook, type PriceQuery, type Served, unboundedModel } from "../pricing/mod.ts";
+import type { NewEvent } from "../sessions/mod.ts";
+import { type CallSettings, errorTypeOf, type Span, traceCall } from "../telemetry/mod.ts";
+import { chargeEvidence } from "./charge_evidence.ts";
+import type { CallContext } from "./context.ts";
+import { modelErrorText, redactSecrets } from "./error_text.ts";
+import { estimateCost } from "./estimate_cost.ts";
+import { bookMadeCall, requireLedger } from "./keep_call.ts";
+import { logCallEvent, overshotBudget, refusalEvent, type Refused, refusedCall } from "./refused_call.ts";
+import { type AdmittedTerms, pricesNow, sendAdmitted } from "./send_admitted.ts";
+import { type CallSize, CANCELLED, settleUsage, type UsageReport, usageText } from "./settle_usage.ts";
+
+/*
+ * The life of a model call, which is the same for every caller: it is admitted by its budgets, sent at the price of that moment,
+ * and booked once its answer is known; or ended by what its error says about a charge.
+ */
+
+/** The caller of calls: their attribution, and what becomes of them beside the booking. */
+export interface CallTerms {
+  source: CallSource & ("run" | "meter" | "gateway");
+  scopes: CallScopes;
+  tags?: Tags | undefined;
+  /** The only agent whose amounts the caller may see. */
+  onlyAgentId?: string | undefined;
+  /** The span above; default: the active one. */
+  parent?: Span | undefined;
+  /** True if the next call follows the booking of this one, so that its reservation may be kept. */
+  hasNext?(): boolean;
+  /** Returns the cost of the caller's previous call: the next one is estimated no lower. */
+  lastCostNanoUsd?(): NanoUsd | null;
+  /** Returns the number of the step that a booked call is. */
+  nextStep?(): number;
+  /** Takes the events of a call, for a caller with a log of its own; each other logs them by itself. */
+  addEvent?(event: Omit<NewEvent, "at">, at?: number): void;
+  /** Of a run: returns true once its strict budget can't be kept, so that no further call is made. */
+  hasOvershot?(): boolean | Promise<boolean>;
+  /** Returns the refusals of strict budgets that the caller has overshot before. */
+  findOvershoots?(at: number): Promise<readonly Refusal[]>;
+  /** Called when a call has cost more than the bound of a strict budget, or was partly priced under it. */
+  overshot?(call: ModelCall): void | Promise<void>;
+}
+
+/** An upper bound of a call's input tokens, or the reason that there is none. */
+export type InputBound = { max: number } | { unboundedBecause: string };
+
+/** A call to make. Its sizes are read only where they decide something. */
+export interface CallRequest {
+  provider: string;
+  model: string;
+  /** The service that it asks for, where that is not the standard one. */
+  asks?: Served | undefined;
+  isStreamed: boolean;
+  settings: CallSettings;
+  maxOutputTokens: number | undefined;
+  /** True if its output may be limited to what fits into a strict budget. */
+  canShorten: boolean;
+  /** True if an error that says nothing is that of a call which may have been sent. */
+  isSentHere?: boolean;
+  /** Returns the approximate bytes of its input, for an estimate of the cost before it is made. */
+  estimateBytes(): number;
+  /** Returns the bytes of the request that become input, for an estimate of its usage. */
+  inputBytes(): number;
+  /** Returns a bound of the input, for a strict budget. */
+  boundInput(): InputBound;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** The parts of an answer that are booked beside its usage. */
+export interface AnswerFacts {
+  /** The names of the tools that it called. */
+  tools?: readonly string[];
+  /** Returns the bytes of its text, as far as it has come; those of all of it where it has no text. */
+  outputBytes(): number;
+  /** Returns the bytes that are known to be text of the model; default: `outputBytes()`. */
+  textBytes?(): number;
+  finishReason?: string | undefined;
+}
+
+/** Writes a call; resolves when it is durable. */
+export type BookCall = (call: ModelCall, grant: Grant | undefined) => Promise<void>;
+
+/** A call that its budgets have admitted, and that is sent now: to be ended by `settle()` or `fail()`, once. */
+export interface OpenCall {
+  id: string;
+  /** The time under which it is priced and booked. */
+  at: number;
+  /** The output limit that a strict budget allows, where it is lower. */
+  outputLimit: number | undefined;
+  /** Makes the call inside its span. */
+  run<T>(work: () => T): T;
+  /**
+   * Books it by what its answer has reported; resolves when that is durable, before which the answer must not have ended for its
+   * caller. If the process dies before, the call is not in the ledger: see `recoverRuns()` in sessions/recover_runs.ts. If the
+   * commit fails, it waits in the spool: see `keepCall()` in keep_call.ts.
+   *
+   * @throws {PurserError} it is neither in the ledger nor in the spool
+   */
+  settle(report: UsageReport, answer: AnswerFacts, book?: BookCall): Promise<ModelCall>;
+  /**
+   * Ends it by an error before an answer: books it where its provider may have charged for it, by the usage in the error if
+   * there is one, else by an estimate; holds what strict budgets reserve for a request that was sent in part; else frees it.
+   */
+  fail(error: unknown, how?: FailedHow): Promise<ModelCall | undefined>;
+  /** Ends it without a cost: its provider has refused it. */
+  refuse(reason: unknown): Promise<void>;
+}
+
+/** The circumstances of a failed call. */
+export interface FailedHow {
+  /** The usage and the text that the error holds. */
+  report?: UsageReport;
+  /** True if its provider has answered, so that an error which says nothing is one of the answer. */
+  hasAnswered?: boolean;
+  book?: BookCall;
+}
+
+/**
+ * Admits a call and makes it: budgets decide (`decideCall()` in budgets/decide_call.ts) and reserve its cost, then `send` has to
+ * send it in the same turn of the event loop. See `sendAdmitted()`.
+ *
+ * @throws {BudgetExceededError} a budget refuses the call; nothing was sent
+ * @throws {PurserError} `unavailable` while the ledger is known to take no writes
+ */
+export async function openCall<T>(
+  ctx: CallContext,
+  terms: CallTerms,
+  request: CallRequest,
+  send: (call: OpenCall) => Promise<T>,
+): Promise<T> {
+  request.signal?.throwIfAborted();
+  await requireLedger(ctx);
+  return await sendAdmitted(
+    ctx,
+    { provider: request.provider, model: request.model, ...request.asks },
+    () => reserve(ctx, terms, request),
+    (admitted) => send(begin(ctx, terms, request, admitted)),
+  );
+}
+
+/** Reserves the cost of a call, or throws. */
+async function reserve(
+  ctx: CallContext,
+  terms: CallTerms,
+  request: CallRequest,
+): Promise<AdmittedTerms> {
+  const { provider, model } = request;
+  const { scopes, onlyAgentId } = terms;
+  const prices = pricesNow(ctx);
+  const refused: Refused = { scopes, provider, model, onlyAgentId };
+  const { runId } = scopes;
+  if (runId !== null && await terms.hasOvershot?.()) {
+    throw await overshotBudget(ctx, { scopes: { ...scopes, runId } });
+  }
+  let because: string | undefined;
+  const admission = await ctx.gate.admit({
+    ...scopes,
+    bound(at, withWorst) {
+      const bounds = boundsOf(prices, at, terms, request, withWorst);
+      because = bounds.because;
+      return bounds;
+    },
+    signal: request.signal,
+    hasNext: terms.hasNext?.() ?? false,
+  });
+  const refusals = admission.go
+    ? admission.grant?.isStrict ? await terms.findOvershoots?.(ctx.clock.now()) ?? [] : []
+    : admission.refusals;
+  if (admission.go && refusals.length === 0) return { ...admission, prices };
+  if (admission.go) await ctx.gate.release(admission.grant!);
+  const error = await refusedCall(ctx, refused, { refusals, because });
+  if (!terms.addEvent) await logCallEvent(ctx, scopes, refusalEvent(error));
+  else if (error.details.refused_by) terms.addEvent(refusalEvent(error));
+  throw error;
+}
+
+/** The output limit of a strict call whose caller sets none; every current model accepts it. */
+const STRICT_OUTPUT_TOKENS = 4_096;
+
+/**
+ * Returns the bounds of a call, on which its budgets decide; only `withWorst` for strict ones too, since to bound a prompt takes
+ * time.
+ */
+function boundsOf(
+  prices: PriceBook,
+  at: number,
+  terms: Pick<CallTerms, "lastCostNanoUsd">,
+  request: CallRequest,
+  withWorst: boolean,
+): CallBounds & { because?: string } {
+  const { maxOutputTokens, canShorten } = request;
+  const query = prices.located({ provider: request.provider, model: request.model, at, ...request.asks });
+  const isUnpriced = prices.rates(query) === null;
+  const estimateNanoUsd = isUnpriced ? 0n : estimateCost(prices, query, {
+    inputBytes: request.estimateBytes(),
+    maxOutputTokens,
+    lastCostNanoUsd: terms.lastCostNanoUsd?.() ?? null,
+  });
+  if (!withWorst) return { estimateNanoUsd, isUnpriced };
+  const inputTokens = boundInput(prices, query, request);
+  // Without a bound there is no tier, and so no price.
+  const isBounded = "max" in inputTokens;
+  const rates = isBounded ? prices.worstCaseRates({ ...query, inputTokens: inputTokens.max }) : null;
+  return {
+    estimateNanoUsd,
+    isUnpriced: isUnpriced || (isBounded && rates === null),
+    worst: {
+      inputTokens,
+      outputTokens: maxOutputTokens ?? (canShorten ? STRICT_OUTPUT_TOKENS : 0),
+      ...(!canShorten && { isFixed: true }),
+      rates,
+    },
+    ...(!isBounded && { because: inputTokens.unboundedBecause }),
+  };
+}
+
+function boundInput(prices: PriceBook, query: PriceQuery & Served, request: CallRequest): InputBound {
+  const bound = request.boundInput();
+  if (!("max" in bound)) return bound;
+  const unknown = prices.rates(query)?.unknown;
+  const because = unboundedModel(query) ??
+    (unknown?.length ? `no price is known for the ${unknown.join(" and ")} that it asks for` : undefined);
+  return because === undefined ? bound : { unboundedBecause: because };
+}
+
+function begin(
+  ctx: CallContext,
+  terms: CallTerms,
+  request: CallRequest,
+  { at, grant, prices }: AdmittedTerms,
+): OpenCall {
+  const { provider } = request;
+  const { agentId, sessionId, runId, keyId } = terms.scopes;
+  const id = ctx.ids.next("call");
+  const startedAt = ctx.clock.monotonic();
+  const trace = traceCall(ctx.telemetry, {
+    ...{ agentId, sessionId, runId, provider, model: request.model },
+    isStreamed: request.isStreamed,
+    settings: grant?.outputLimit === undefined
+      ? request.settings
+      : { ...request.settings, maxOutputTokens: grant.outputLimit },
+    parent: terms.parent,
+  });
+  const open: OpenCall = {
+    ...{ id, at, outputLimit: grant?.outputLimit, run: trace.run },
+    async settle(report, answer, book = (call, grant) => bookMadeCall(ctx, call, grant)) {
+      const { served = {}, responseId, responseModel, failure, brokenBy } = report;
+      for (const error of [failure, brokenBy]) ctx.secrets.scrubError(error);
+      const { model = request.model } = served;
+      const query = prices.located({ ...served, provider, model, at });
+      const { serviceTier, speed, inferenceGeo } = query;
+      const size: CallSize = {
+        inputBytes: request.inputBytes,
+        outputBytes: answer.outputBytes,
+        ...(answer.textBytes && { textBytes: answer.textBytes }),
+        maxOutputTokens: open.outputLimit ?? request.maxOutputTokens,
+      };
+      const { usage, price, estimatedBecause } = settleUsage(
+        report,
+        size,
+        (usage, statement) => prices.price({ ...query, usage, statement }),
+      );
+      const call: ModelCall = {
+        callId: id,
+        ...{ at, agentId, sessionId, runId, provider, model, usage },
+        step: terms.nextStep?.() ?? null,
+        tools: answer.tools ?? [],
+        ...price,
+        durationMs: ctx.clock.monotonic() - startedAt,
+        isEstimated: estimatedBecause !== undefined,
+        source: terms.source,
+        serviceTier: serviceTier ?? null,
+        ...(speed && { speed }),
+        ...(inferenceGeo && { inferenceGeo }),
+        responseId: responseId ?? null,
+        ...(keyId && { keyId }),
+        ...(terms.tags && Object.keys(terms.tags).length > 0 && { tags: terms.tags }),
+      };
+      if (estimatedBecause !== undefined) warnOfEstimate(ctx, call, report, estimatedBecause);
+      if (failure !== undefined) addFailure(failure);
+      const overshoot = grant?.isStrict ? keepBound(call, grant) : undefined;
+      if (overshoot) {
+        ctx.log.warn(overshoot.message, overshoot.payload);
+        terms.addEvent?.({ type: "budget.overshot", payload: overshoot.payload });
+      }
+      try {
+        await book(call, grant);
+      } catch (error) {
+        trace.failed(error);
+        if (error instanceof PurserError) throw error;
+        throw new PurserError("internal", "Cannot book a model call that was made", { cause: error });
+      }
+      const errorType = report.errorType ?? (brokenBy === undefined ? undefined : errorTypeOf(brokenBy));
+      trace.booked(call, { responseId, responseModel, errorType, finishReason: answer.finishReason });
+      if (overshoot) {
+        const event = { type: "budget.overshot" as const, payload: overshoot.payload };
+        if (!terms.addEvent) await logCallEvent(ctx, terms.scopes, event);
+        await terms.overshot?.(call);
+      }
+      return call;
+    },
+    async fail(error, { report = { counted: undefined }, hasAnswered = false, book } = {}) {
+      const isCancelled = request.signal?.aborted === true;
+      const evidence = isCancelled && error === request.signal!.reason ? "possible" : chargeEvidence(error);
+      // An error that says nothing counts only for a call that was cancelled or answered: a model may fail before it has sent one.
+      const isCharged = evidence === "possible" || hasTokens(report) ||
+        (evidence === "unknown" && (isCancelled || hasAnswered));
+      if (isCharged) {
+        const ended = isCancelled
+          ? { ...report, errorType: CANCELLED }
+          : { ...report, errorType: errorTypeOf(error), failure: error };
+        const finishReason = isCancelled ? "unknown" : "error";
+        return await open.settle(ended, { outputBytes: () => 0, finishReason }, book);
+      }
+      await end(error, evidence === "partial" || (evidence === "unknown" && request.isSentHere === true));
+      return undefined;
+    },
+    refuse: (reason) => end(reason, false),
+  };
+
+  /** Ends the call without a cost: frees its reservation, unless `isHeld`. */
+  async function end(error: unknown, isHeld: boolean): Promise<void> {
+    ctx.secrets.scrubError(error);
+    trace.failed(error);
+    if (grant) await (isHeld ? ctx.gate.hold(grant) : ctx.gate.release(grant));
+    addFailure(error);
+  }
+
+  function addFailure(error: unknown): void {
+    if (!terms.addEvent) return;
+    const payload = { step: terms.nextStep?.(), error: modelErrorText(error) };
+    terms.addEvent({ type: "model.failed", payload }, at);
+  }
+
+  return open;
+}
+
+/** Returns true for usage that a provider charges. Gateways send zeros with a refusal. */
+function hasTokens({ counted, partial }: UsageReport): boolean {
+  const usage = counted ?? partial;
+  return usage !== undefined && usage.inputTokens + usage.outputTokens > 0;
+}
+
+/**
+ * Keeps what a strict call may have cost beyond its estimate. Returns the line and the event of one that has cost more than its
+ * bound, or is partly priced, so that its cost has none.
+ */
+function keepBound(
+  call: ModelCall,
+  grant: Grant,
+): { message: string; payload: Record<string, unknown> } | undefined {
+  const boundNanoUsd = grant.amounts.worstNanoUsd!;
+  const unused = boundNanoUsd - (call.costNanoUsd ?? 0n);
+  if (unused >= 0n && !call.unpricedParts) {
+    if (call.isEstimated) grant.lostNanoUsd = unused;
+    return undefined;
+  }
+  return {
+    message: call.unpricedParts
+      ? "A part of a strict call has no known price, so that its cost has no bound"
+      : "A provider reported more than a strict call was bounded to",
+    payload: {
+      call_id: call.callId,
+      bound_usd: formatUsd(boundNanoUsd),
+      cost_usd: formatUsd(call.costNanoUsd ?? 0n),
+      ...(call.unpricedParts && { unpriced_parts: call.unpricedParts }),
+    },
+  };
+}
+
+/**
+ * Logs a call that is booked as an estimate, with the reason and the usage as the provider has sent it. Not for a call that its
+ * caller has cancelled, whose usage isn't expected.
+ */
+function warnOfEstimate(
+  { log, secrets }: Pick<CallContext, "log" | "secrets">,
+  call: ModelCall,
+  { counted, raw, errorType, failure, brokenBy }: UsageReport,
+  because: string,
+): void {
+  if (errorType === CANCELLED && !counted) return;
+  const error = counted ? undefined : failure ?? brokenBy;
+  const usage = raw ?? counted;
+  log.warn("A model call is booked as an estimate", {
+    call_id: call.callId,
+    provider: call.provider,
+    model: call.model,
+    reason: error === undefined ? because : modelErrorText(error),
+    ...(usage !== undefined &&
+      { usage: usageText(usage, (text) => redactSecrets(secrets.scrub(text))) }),
+  });
+}
