@@ -137,7 +137,7 @@ export async function openCall<T>(
   await requireLedger(ctx);
   return await sendAdmitted(
     ctx,
-    { provider: request.provider, model: request.model, ...request.asks },
+    request,
     () => reserve(ctx, terms, request),
     (admitted) => send(begin(ctx, terms, request, admitted)),
   );
@@ -171,7 +171,7 @@ async function reserve(
   const refusals = admission.go
     ? admission.grant?.isStrict ? await terms.findOvershoots?.(ctx.clock.now()) ?? [] : []
     : admission.refusals;
-  if (admission.go && refusals.length === 0) return { ...admission, prices };
+  if (admission.go && refusals.length === 0) return { at: admission.at, grant: admission.grant, prices };
   if (admission.go) await ctx.gate.release(admission.grant!);
   const error = await refusedCall(ctx, refused, { refusals, because });
   if (!terms.addEvent) await logCallEvent(ctx, scopes, refusalEvent(error));
@@ -239,7 +239,11 @@ function begin(
   const id = ctx.ids.next("call");
   const startedAt = ctx.clock.monotonic();
   const trace = traceCall(ctx.telemetry, {
-    ...{ agentId, sessionId, runId, provider, model: request.model },
+    agentId,
+    sessionId,
+    runId,
+    provider,
+    model: request.model,
     isStreamed: request.isStreamed,
     settings: grant?.outputLimit === undefined
       ? request.settings
@@ -247,7 +251,10 @@ function begin(
     parent: terms.parent,
   });
   const open: OpenCall = {
-    ...{ id, at, outputLimit: grant?.outputLimit, run: trace.run },
+    id,
+    at,
+    outputLimit: grant?.outputLimit,
+    run: trace.run,
     async settle(report, answer, book = (call, grant) => bookMadeCall(ctx, call, grant)) {
       const { served = {}, responseId, responseModel, failure, brokenBy } = report;
       for (const error of [failure, brokenBy]) ctx.secrets.scrubError(error);
@@ -267,7 +274,13 @@ function begin(
       );
       const call: ModelCall = {
         callId: id,
-        ...{ at, agentId, sessionId, runId, provider, model, usage },
+        at,
+        agentId,
+        sessionId,
+        runId,
+        provider,
+        model,
+        usage,
         step: terms.nextStep?.() ?? null,
         tools: answer.tools ?? [],
         ...price,

@@ -12,7 +12,7 @@ export interface AdmittedTerms {
 }
 
 /** The model of a call and the service that it asks for, by whose price it is decided. */
-type Asked = Omit<PriceQuery, "at"> & Served;
+type Asked = Omit<PriceQuery, "at"> & { asks?: Served | undefined };
 
 /** A call is admitted at most so often: only a clock that jumps by itself needs more. */
 const MAX_ATTEMPTS = 20;
@@ -37,7 +37,7 @@ export async function sendAdmitted<T>(
     const admitted = await admit();
     const now = ctx.clock.now();
     if (attempt === MAX_ATTEMPTS || isStillRight(ctx, asked, admitted, now)) {
-      return await send({ ...admitted, at: now, prices: pricesNow(ctx) });
+      return await send({ at: now, grant: admitted.grant, prices: pricesNow(ctx) });
     }
     if (admitted.grant) await ctx.gate.release(admitted.grant);
   }
@@ -50,7 +50,9 @@ function isStillRight(
   { at, grant, prices }: AdmittedTerms,
   now: number,
 ): boolean {
-  const ratesAt = (time: number) => prices.rates(prices.located({ ...asked, at: time }));
-  const isSamePrice = pricesNow(ctx) === prices && (now === at || ratesAt(now) === ratesAt(at));
-  return isSamePrice && (!grant || isInWindowsOf(grant.reservedAt, now));
+  if (pricesNow(ctx) !== prices) return false;
+  const ratesAt = (time: number) =>
+    prices.rates(prices.located({ provider: asked.provider, model: asked.model, at: time, ...asked.asks }));
+  if (now !== at && ratesAt(now) !== ratesAt(at)) return false;
+  return !grant || isInWindowsOf(grant.reservedAt, now);
 }

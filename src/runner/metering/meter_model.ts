@@ -116,7 +116,11 @@ function requestOf(
   isStreamed: boolean,
 ): CallRequest {
   return {
-    ...{ provider, model: modelId, isStreamed, settings: options, canShorten: true },
+    provider,
+    model: modelId,
+    isStreamed,
+    settings: options,
+    canShorten: true,
     maxOutputTokens: options.maxOutputTokens,
     estimateBytes: () => (prompts?.inputs ?? new InputEstimate()).of(options),
     inputBytes: () => inputBytesOf(options),
