@@ -13,13 +13,6 @@ export { CANCELLED, type UsageReport } from "./settle_usage.ts";
 export { chargeEvidence } from "./charge_evidence.ts";
 export { logCallEvent, refusalEvent } from "./refused_call.ts";
 export { findOvershoots, recordOvershoot } from "./overshoots.ts";
-export {
-  type AnswerFacts,
-  type BookCall,
-  type CallRequest,
-  type CallTerms,
-  type InputBound,
-  type OpenCall,
-  openCall,
-} from "./open_call.ts";
+export type { AnswerFacts, BookCall, CallRequest, CallTerms, InputBound, OpenCall } from "./call_terms.ts";
+export { openCall } from "./open_call.ts";
 export { modelErrorText } from "./error_text.ts";

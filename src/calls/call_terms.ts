@@ -1,0 +1,110 @@
+import type { Tags } from "../contract/tags/tags.ts";
+import type { CallSource } from "../contract/values.ts";
+import type { CallScopes, Grant, Refusal } from "../budgets/mod.ts";
+import type { NanoUsd } from "../kernel/money.ts";
+import type { ModelCall } from "../ledger/mod.ts";
+import type { Served } from "../pricing/mod.ts";
+import type { NewEvent } from "../sessions/mod.ts";
+import type { CallSettings, Span } from "../telemetry/mod.ts";
+import type { UsageReport } from "./settle_usage.ts";
+
+/* What a caller says of a call, and what it gets once the call is open: see `openCall()`. */
+
+/** The caller of calls: their attribution, and what becomes of them beside the booking. */
+export interface CallTerms {
+  source: CallSource & ("run" | "meter" | "gateway");
+  scopes: CallScopes;
+  tags?: Tags | undefined;
+  /** The only agent whose amounts the caller may see. */
+  onlyAgentId?: string | undefined;
+  /** The span above; default: the active one. */
+  parent?: Span | undefined;
+  /** True if the next call follows the booking of this one, so that its reservation may be kept. */
+  hasNext?(): boolean;
+  /** Returns the cost of the caller's previous call: the next one is estimated no lower. */
+  lastCostNanoUsd?(): NanoUsd | null;
+  /** Returns the number of the step that a booked call is. */
+  nextStep?(): number;
+  /** Takes the events of a call, for a caller with a log of its own; each other logs them by itself. */
+  addEvent?(event: Omit<NewEvent, "at">, at?: number): void;
+  /** Of a run: returns true once its strict budget can't be kept, so that no further call is made. */
+  hasOvershot?(): boolean | Promise<boolean>;
+  /** Returns the refusals of strict budgets that the caller has overshot before. */
+  findOvershoots?(at: number): Promise<readonly Refusal[]>;
+  /** Called when a call has cost more than the bound of a strict budget, or was partly priced under it. */
+  overshot?(call: ModelCall): void | Promise<void>;
+}
+
+/** An upper bound of a call's input tokens, or the reason that there is none. */
+export type InputBound = { max: number } | { unboundedBecause: string };
+
+/** A call to make. Its sizes are read only where they decide something. */
+export interface CallRequest {
+  provider: string;
+  model: string;
+  /** The service that it asks for, where that is not the standard one. */
+  asks?: Served | undefined;
+  isStreamed: boolean;
+  settings: CallSettings;
+  maxOutputTokens: number | undefined;
+  /** True if its output may be limited to what fits into a strict budget. */
+  canShorten: boolean;
+  /** True if an error that says nothing is that of a call which may have been sent. */
+  isSentHere?: boolean;
+  /** Returns the approximate bytes of its input, for an estimate of the cost before it is made. */
+  estimateBytes(): number;
+  /** Returns the bytes of the request that become input, for an estimate of its usage. */
+  inputBytes(): number;
+  /** Returns a bound of the input, for a strict budget. */
+  boundInput(): InputBound;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** The parts of an answer that are booked beside its usage. */
+export interface AnswerFacts {
+  /** The names of the tools that it called. */
+  tools?: readonly string[];
+  /** Returns the bytes of its text, as far as it has come; those of all of it where it has no text. */
+  outputBytes(): number;
+  /** Returns the bytes that are known to be text of the model; default: `outputBytes()`. */
+  textBytes?(): number;
+  finishReason?: string | undefined;
+}
+
+/** Writes a call; resolves when it is durable. */
+export type BookCall = (call: ModelCall, grant: Grant | undefined) => Promise<void>;
+
+/** A call that its budgets have admitted, and that is sent now: to be ended by `settle()` or `fail()`, once. */
+export interface OpenCall {
+  id: string;
+  /** The time under which it is priced and booked. */
+  at: number;
+  /** The output limit that a strict budget allows, where it is lower. */
+  outputLimit: number | undefined;
+  /** Makes the call inside its span. */
+  run<T>(work: () => T): T;
+  /**
+   * Books it by what its answer has reported; resolves when that is durable, before which the answer must not have ended for its
+   * caller. If the process dies before, the call is not in the ledger: see `recoverRuns()` in sessions/recover_runs.ts. If the
+   * commit fails, it waits in the spool: see `keepCall()` in keep_call.ts.
+   *
+   * @throws {PurserError} it is neither in the ledger nor in the spool
+   */
+  settle(report: UsageReport, answer: AnswerFacts, book?: BookCall): Promise<ModelCall>;
+  /**
+   * Ends it by an error before an answer: books it where its provider may have charged for it, by the usage in the error if
+   * there is one, else by an estimate; holds what strict budgets reserve for a request that was sent in part; else frees it.
+   */
+  fail(error: unknown, how?: FailedHow): Promise<ModelCall | undefined>;
+  /** Ends it without a cost: its provider has refused it. */
+  refuse(reason: unknown): Promise<void>;
+}
+
+/** The circumstances of a failed call. */
+export interface FailedHow {
+  /** The usage and the text that the error holds. */
+  report?: UsageReport;
+  /** True if its provider has answered, so that an error which says nothing is one of the answer. */
+  hasAnswered?: boolean;
+  book?: BookCall;
+}
