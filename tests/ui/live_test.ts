@@ -122,7 +122,7 @@ Deno.test({
     await step("poll where two streams in a row end within 10 seconds", async ({ url, streams, polls }) => {
       await using opened = await browser.open(url, { hasClock: true });
       for (let ended = 0; ended < 2; ended++) {
-        await until(opened, () => streams.length > ended, 100); // the page sees the end before 10 s have passed
+        await until(opened, () => streams.length > ended, 20); // the page sees the end before 10 s have passed
         streams[ended]!.end();
       }
       await until(opened, () => polls.length === 2, 1_000);
