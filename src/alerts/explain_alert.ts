@@ -1,5 +1,4 @@
 import { and, desc, eq, lt } from "drizzle-orm";
-import { type BudgetReader, entityOf } from "../budgets/mod.ts";
 import type { AlertDetail } from "../contract/alerts/alerts.ts";
 import type { AlertCause, AlertCauses, OtherCauses } from "../contract/alerts/alert_causes.ts";
 import type { CostRow } from "../contract/costs.ts";
@@ -7,7 +6,9 @@ import { toIso } from "../kernel/clock.ts";
 import { PurserError } from "../kernel/errors.ts";
 import { type NanoUsd, parseTotalUsd, toUsd } from "../kernel/money.ts";
 import {
+  ALL_SEEING,
   type CostScope,
+  entityOf,
   type IndexedCalls,
   listCosts,
   listTopCosts,
@@ -15,9 +16,10 @@ import {
   readRunUsage,
   readSessionUsage,
   readStartOfNewest,
+  type Viewer,
 } from "../ledger/mod.ts";
 import { tables } from "../store/mod.ts";
-import { type AlertRow, findAlert, isReadableBy, scopeOfWarning, toAlertRecords } from "./alerts.ts";
+import { type AlertRow, findAlert, isSeenBy, scopeOfWarning, toAlertRecords } from "./alerts.ts";
 import type { AlertContext } from "./context.ts";
 
 const { alertRules, alerts, budgets } = tables;
@@ -32,7 +34,7 @@ const SEARCHED_CALLS = 1_000;
 type Context = Pick<AlertContext, "query" | "store">;
 
 /**
- * Returns an alert with the spending that moved it and the earlier alerts of its rule; for a reader of one
+ * Returns an alert with the spending that moved it and the earlier alerts of its rule; for a viewer of one
  * agent an alert about that agent alone.
  *
  * @throws {PurserError} `not_found`
@@ -40,19 +42,20 @@ type Context = Pick<AlertContext, "query" | "store">;
 export async function explainAlert(
   ctx: Context,
   alertId: string,
-  reader?: BudgetReader,
+  viewer: Viewer = ALL_SEEING,
 ): Promise<AlertDetail> {
-  const found = await findAlert(ctx, alertId, reader);
+  const found = await findAlert(ctx, alertId, viewer);
   if (!found) throw new PurserError("not_found", `Cannot find alert ${alertId} in the history`);
   const { row, alert } = found;
-  const within = reader && isReadableBy(ctx.query, reader);
   const [causes, past] = await Promise.all([
-    row.isTest ? null : readCauses(ctx, row, alert.key_name ?? null, reader?.agentId),
+    row.isTest ? null : readCauses(ctx, row, alert.key_name ?? null, viewer),
     ctx.query.select().from(alerts)
-      .where(and(eq(alerts.ruleId, row.ruleId), lt(alerts.position, row.position), within))
+      .where(
+        and(eq(alerts.ruleId, row.ruleId), lt(alerts.position, row.position), isSeenBy(ctx.query, viewer)),
+      )
       .orderBy(desc(alerts.position)).limit(PAST),
   ]);
-  return { ...alert, causes, past: await toAlertRecords(ctx, past, reader) };
+  return { ...alert, causes, past: await toAlertRecords(ctx, past, viewer) };
 }
 
 /** The calls that an alert measured: those of an agent, a key, a session or a run; without any, all calls. */
@@ -62,10 +65,10 @@ async function readCauses(
   ctx: Context,
   row: AlertRow,
   keyName: string | null,
-  onlyAgentId?: string,
+  viewer: Viewer,
 ): Promise<AlertCauses> {
   const measured = { ...await measuredBy(ctx, row) };
-  if (onlyAgentId !== undefined) measured.agentId = onlyAgentId;
+  if (viewer.agentId !== undefined) measured.agentId = viewer.agentId;
   const { agentId, keyId, sessionId } = measured;
   const to = row.triggeredAt + 1;
   const from = row.windowStart;

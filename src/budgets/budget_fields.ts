@@ -3,7 +3,14 @@ import { BUDGET_DEFAULTS } from "../contract/limits.ts";
 import { toIso } from "../kernel/clock.ts";
 import { parseUsd, toUsd } from "../kernel/money.ts";
 import type { SqlValue, tables } from "../store/mod.ts";
-import { entityOf, scopeOf } from "./scopes.ts";
+import {
+  BUDGETED,
+  dimension,
+  DIMENSIONS,
+  type DimensionWith,
+  type FieldOf,
+} from "../contract/costs/dimensions.ts";
+import { ALL_CALLS, entityOf, scopeOf } from "../ledger/mod.ts";
 
 /* A budget on the wire and in its table. */
 
@@ -21,7 +28,7 @@ export function toAuthoredRow(input: BudgetInput): AuthoredRow {
     name: input.name,
     limitNanoUsd: parseUsd(input.limit_usd, "limit_usd"),
     per: input.per,
-    scope: scopeOf(input),
+    scope: namedScope(input),
     each: input.each ?? null,
     mode: input.mode ?? BUDGET_DEFAULTS.mode,
     action: input.action ?? BUDGET_DEFAULTS.action,
@@ -32,17 +39,26 @@ export function toAuthoredRow(input: BudgetInput): AuthoredRow {
   };
 }
 
+/** The fields by which a budget names the calls that it counts; at most one is given. */
+type NamedFields<Value> = { [Name in DimensionWith<"isBudgeted"> as FieldOf<Name>]: Value };
+
+/** Returns the scope that a budget names. */
+function namedScope(input: Partial<NamedFields<string | null | undefined>>): string {
+  const kind = BUDGETED.find((kind) => input[DIMENSIONS[kind].field] != null);
+  return kind === undefined ? ALL_CALLS : scopeOf(kind, input[DIMENSIONS[kind].field]!);
+}
+
 /** Returns the fields that its author sets in wire form. */
 export function inputOf(row: AuthoredRow): Required<BudgetInput> {
   const entity = entityOf(row.scope);
-  const idOf = (kind: string) => entity?.kind === kind ? entity.id : null;
+  const named = Object.fromEntries(
+    BUDGETED.map((kind) => [dimension(kind).field, entity?.kind === kind ? entity.id : null]),
+  ) as NamedFields<string | null>;
   return {
     name: row.name,
     limit_usd: toUsd(row.limitNanoUsd),
     per: row.per,
-    agent_id: idOf("agent"),
-    session_id: idOf("session"),
-    key_id: idOf("key"),
+    ...named,
     each: row.each,
     mode: row.mode,
     action: row.action,
@@ -65,14 +81,32 @@ export function toDefinition(row: BudgetRow): BudgetDefinition {
 
 /** The columns of a definition, in the order of `valuesOf()`. */
 export const AUTHORED_COLUMNS = [
-  ...["name", "limit_nano_usd", "per", "scope", "each", "mode", "action", "warn_at", "counts_from"],
-  ...["allow_unpriced", "enabled"],
+  "name",
+  "limit_nano_usd",
+  "per",
+  "scope",
+  "each",
+  "mode",
+  "action",
+  "warn_at",
+  "counts_from",
+  "allow_unpriced",
+  "enabled",
 ] as const;
 
 /** Returns the values of `AUTHORED_COLUMNS`. */
 export function valuesOf(row: AuthoredRow): SqlValue[] {
   return [
-    ...[row.name, row.limitNanoUsd, row.per, row.scope, row.each, row.mode, row.action],
-    ...[JSON.stringify(row.warnAt), row.countsFrom, Number(row.allowUnpriced), Number(row.enabled)],
+    row.name,
+    row.limitNanoUsd,
+    row.per,
+    row.scope,
+    row.each,
+    row.mode,
+    row.action,
+    JSON.stringify(row.warnAt),
+    row.countsFrom,
+    Number(row.allowUnpriced),
+    Number(row.enabled),
   ];
 }

@@ -1,4 +1,4 @@
-import { and, asc, eq, gt, or, type SQL, sql } from "drizzle-orm";
+import { and, asc, eq, gt, inArray, or, type SQL, sql } from "drizzle-orm";
 import type { BudgetCounterState } from "../contract/budgets/budget_state.ts";
 import type {
   Budget,
@@ -13,7 +13,7 @@ import type { Ids } from "../kernel/ids.ts";
 import { nearestName } from "../kernel/nearest_name.ts";
 import type { Turns } from "../kernel/turns.ts";
 import { withoutUndefined } from "../kernel/without_undefined.ts";
-import { keyScope } from "../ledger/mod.ts";
+import { ALL_CALLS, ALL_SEEING, idInScope, isScopeOf, scopeOf, type Viewer } from "../ledger/mod.ts";
 import {
   type Query,
   replaceState,
@@ -34,7 +34,7 @@ import {
 import { FORGET_HEADROOM } from "./reservations/reservations.ts";
 import { sessionOwner } from "./budget_counters.ts";
 import { listCounters, readStates } from "./budget_states.ts";
-import { asSeenBy, type BudgetReader } from "./budget_reader.ts";
+import { asSeenBy } from "./seen_budget.ts";
 import { listHolds } from "./reservations/holds.ts";
 import type { KnownBudgets } from "./known_budgets.ts";
 import { findUnknown, withKeyId } from "./known_scopes.ts";
@@ -64,20 +64,23 @@ export async function writeBudgets(
 
 const { budgets } = tables;
 
-/** Matches the budgets that name the reader's agent, one of its sessions or its key, and those over all calls that bind it. */
-function isReadableBy({ agentId, keyId }: BudgetReader): SQL | undefined {
+/**
+ * Matches the budgets that name the agent of a viewer, one of its sessions or its key, and those over all calls that bind it;
+ * undefined for a viewer of all of them.
+ */
+function isSeenBy({ agentId, keyId, scopes }: Viewer): SQL | undefined {
+  if (agentId === undefined) return undefined;
   const { scope, each, per, enabled } = budgets;
-  const ownKey = keyId === null ? null : keyScope(keyId);
+  const ownKey = keyId === null ? null : scopeOf("key", keyId);
   // One with a counter of each agent or key stands aside where another names that one.
   const isNamed = (own: string | null) =>
     sql`EXISTS (SELECT 1 FROM budgets o WHERE o.enabled = 1 AND o.scope = ${own} AND o.per = ${per} AND o.each IS NULL)`;
   return or(
-    eq(scope, agentId),
-    ownKey === null ? undefined : eq(scope, ownKey),
-    sql`(substr(${scope}, 1, 8) = 'session ' AND ${
-      sql.raw(sessionOwner("substr(budgets.scope, 9)"))
+    inArray(scope, [...scopes]),
+    sql`(${sql.raw(isScopeOf("session", "budgets.scope"))} AND ${
+      sql.raw(sessionOwner(idInScope("session", "budgets.scope")))
     } = ${agentId})`,
-    sql`(${scope} = '' AND ${enabled} = 1 AND CASE ${each} WHEN 'agent' THEN NOT ${isNamed(agentId)}
+    sql`(${scope} = ${ALL_CALLS} AND ${enabled} = 1 AND CASE ${each} WHEN 'agent' THEN NOT ${isNamed(agentId)}
       WHEN 'key' THEN ${ownKey} IS NOT NULL AND NOT ${isNamed(ownKey)} ELSE 1 END)`,
   );
 }
@@ -86,7 +89,7 @@ function isReadableBy({ agentId, keyId }: BudgetReader): SQL | undefined {
 export interface BudgetFilter {
   /** The exact name. */
   name?: string | undefined;
-  reader?: BudgetReader | undefined;
+  viewer?: Viewer | undefined;
   isEnabled?: true;
   /** The last budget of the previous page. */
   after?: { createdAt: number; budgetId: string } | undefined;
@@ -98,20 +101,20 @@ type ReadContext = Pick<BudgetContext, "store" | "query" | "clock" | "turns">;
 /** Lists budgets, oldest first, each with its state. */
 export function listBudgets(
   ctx: ReadContext,
-  filter: BudgetFilter & { reader?: undefined },
+  filter: BudgetFilter & { viewer?: undefined },
 ): Promise<WholeBudget[]>;
 export function listBudgets(ctx: ReadContext, filter: BudgetFilter): Promise<Budget[]>;
 export async function listBudgets(ctx: ReadContext, filter: BudgetFilter): Promise<Budget[]> {
-  return await withStates(ctx, await selectBudgets(ctx.query, filter), filter.reader);
+  return await withStates(ctx, await selectBudgets(ctx.query, filter), filter.viewer);
 }
 
 async function selectBudgets(query: Query, filter: BudgetFilter): Promise<BudgetRow[]> {
-  const { name, reader, isEnabled, after, limit } = filter;
+  const { name, viewer = ALL_SEEING, isEnabled, after, limit } = filter;
   const { createdAt, budgetId } = budgets;
   return await query.select().from(budgets)
     .where(and(
       name === undefined ? undefined : eq(budgets.name, name),
-      reader && isReadableBy(reader),
+      isSeenBy(viewer),
       isEnabled && eq(budgets.enabled, true),
       after &&
         or(gt(createdAt, after.createdAt), and(eq(createdAt, after.createdAt), gt(budgetId, after.budgetId))),
@@ -121,17 +124,17 @@ async function selectBudgets(query: Query, filter: BudgetFilter): Promise<Budget
 
 /** Returns one budget with its state, and with what it holds. Throws `not_found`. */
 export function getBudget(ctx: ReadContext, budgetId: string): Promise<WholeBudget>;
-export function getBudget(ctx: ReadContext, budgetId: string, reader?: BudgetReader): Promise<Budget>;
+export function getBudget(ctx: ReadContext, budgetId: string, viewer: Viewer): Promise<Budget>;
 export async function getBudget(
   ctx: ReadContext,
   budgetId: string,
-  reader?: BudgetReader,
+  viewer = ALL_SEEING,
 ): Promise<Budget> {
-  const row = await readBudget(ctx.query, budgetId, reader);
-  const seen = row.mode === "strict" ? asSeenBy(row, reader) : undefined;
+  const row = await readBudget(ctx.query, budgetId, viewer);
+  const seen = row.mode === "strict" ? asSeenBy(row, viewer) : undefined;
   const [[budget], holds] = await Promise.all([
-    withStates(ctx, [row], reader),
-    seen && listHolds(ctx, seen, reader),
+    withStates(ctx, [row], viewer),
+    seen && listHolds(ctx, seen, viewer),
   ]);
   return { ...budget!, ...(holds && { holds }) };
 }
@@ -144,19 +147,19 @@ export async function getBudget(
 export async function listBudgetCounters(
   ctx: Pick<BudgetContext, "store" | "query" | "clock">,
   budgetId: string,
-  page: { reader?: BudgetReader; limit: number; offset: number },
+  page: { viewer: Viewer; limit: number; offset: number },
 ): Promise<BudgetCounterState[]> {
-  return await listCounters(ctx, await readBudget(ctx.query, budgetId, page.reader), page);
+  return await listCounters(ctx, await readBudget(ctx.query, budgetId, page.viewer), page);
 }
 
 async function withStates(
   ctx: Pick<BudgetContext, "store" | "clock" | "turns">,
   rows: readonly BudgetRow[],
-  reader?: BudgetReader,
+  viewer = ALL_SEEING,
 ): Promise<Budget[]> {
   const [states, unknown] = await Promise.all([
-    readStates(ctx, rows, reader),
-    reader ? undefined : findUnknown(ctx, rows.map(({ scope }) => scope)),
+    readStates(ctx, rows, viewer),
+    !viewer.seesAll ? undefined : findUnknown(ctx, rows.map(({ scope }) => scope)),
   ]);
   return rows.map((row, index) => {
     const name = unknown?.get(row.scope);
@@ -164,10 +167,10 @@ async function withStates(
   });
 }
 
-/** Reads the row of one budget. Throws `not_found`, also for one that the reader may not read. */
-export async function readBudget(query: Query, budgetId: string, reader?: BudgetReader): Promise<BudgetRow> {
+/** Reads the row of one budget. Throws `not_found`, also for one that the viewer may not see. */
+export async function readBudget(query: Query, budgetId: string, viewer = ALL_SEEING): Promise<BudgetRow> {
   const [row] = await query.select().from(budgets)
-    .where(and(eq(budgets.budgetId, budgetId), reader && isReadableBy(reader)));
+    .where(and(eq(budgets.budgetId, budgetId), isSeenBy(viewer)));
   if (!row) throw new PurserError("not_found", `Cannot find budget ${budgetId}`);
   return row;
 }
@@ -185,10 +188,10 @@ const MAX_NAMES = 1_000;
 export async function findBudgetId(
   { query }: Pick<BudgetContext, "query">,
   text: string,
-  reader?: BudgetReader,
+  viewer: Viewer = ALL_SEEING,
 ): Promise<string> {
   if (BUDGET_ID.test(text)) return text;
-  const all = await selectBudgets(query, { reader, limit: MAX_NAMES });
+  const all = await selectBudgets(query, { viewer, limit: MAX_NAMES });
   const ids = all.filter(({ name }) => name === text).map(({ budgetId }) => budgetId);
   if (ids.length === 1) return ids[0]!;
   const near = nearestName(text, all.map(({ name }) => name));

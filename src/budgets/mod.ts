@@ -39,7 +39,6 @@ export {
   reserveElsewhere,
 } from "./reservations/reserve_elsewhere.ts";
 export { type CounterState, LOOKED_UP, readStandings, readStandingsOf } from "./standings.ts";
-export { entityOf, runScope, scopeText, sessionScope } from "./scopes.ts";
 export { type CallScopes, type CallToDecide, type RunAbove, toCallRow } from "./call_to_decide.ts";
 export {
   CALL_COLUMNS,
@@ -63,7 +62,6 @@ export {
   updateBudget,
 } from "./budgets.ts";
 export { checkBudgets } from "./budget_checks.ts";
-export type { BudgetReader } from "./budget_reader.ts";
 export { findUnknown } from "./known_scopes.ts";
 export { listRaises, raiseBudget } from "./raises.ts";
 export { listReleases, releaseHolds } from "./reservations/releases.ts";

@@ -1,7 +1,14 @@
 import type { BookedReport } from "../contract/cost_events.ts";
 import { inArray, sql } from "drizzle-orm";
 import { messageOf, PurserError } from "../kernel/errors.ts";
-import { MAX_AHEAD_MS, type ModelCall, toModelCall, toOtherModels, withAdjustments } from "../ledger/mod.ts";
+import {
+  MAX_AHEAD_MS,
+  type ModelCall,
+  toModelCall,
+  toOtherModels,
+  type Viewer,
+  withAdjustments,
+} from "../ledger/mod.ts";
 import { ConstraintError, tables } from "../store/mod.ts";
 import { bookLooseCalls } from "./book_call.ts";
 import type { CallContext } from "./context.ts";
@@ -21,8 +28,8 @@ const { calls: ledger } = tables;
 export async function bookReportedCalls(
   ctx: CallContext,
   reports: readonly ReportedCall[],
-  /** The API key of the caller. */
-  { keyId }: { keyId?: string } = {},
+  /** The caller, whose API key the calls are of. */
+  { keyId }: Partial<Pick<Viewer, "keyId">> = {},
 ): Promise<BookedReport> {
   await ctx.prices.ready?.();
   const { calls, repeated } = withoutRepeats(

@@ -2,7 +2,7 @@ import type { Tags } from "../contract/tags/tags.ts";
 import type { CallSource } from "../contract/values.ts";
 import type { CallScopes, Grant, Refusal } from "../budgets/mod.ts";
 import type { NanoUsd } from "../kernel/money.ts";
-import type { ModelCall } from "../ledger/mod.ts";
+import type { ModelCall, Viewer } from "../ledger/mod.ts";
 import type { Served } from "../pricing/mod.ts";
 import type { NewEvent } from "../sessions/mod.ts";
 import type { CallSettings, Span } from "../telemetry/mod.ts";
@@ -15,8 +15,8 @@ export interface CallTerms {
   source: CallSource & ("run" | "meter" | "gateway");
   scopes: CallScopes;
   tags?: Tags | undefined;
-  /** The only agent whose amounts the caller may see. */
-  onlyAgentId?: string | undefined;
+  /** Decides which amounts of other calls the caller may see. */
+  viewer: Viewer;
   /** The span above; default: the active one. */
   parent?: Span | undefined;
   /** True if the next call follows the booking of this one, so that its reservation may be kept. */

@@ -11,14 +11,15 @@ const TOKENS_AROUND_A_CALL = 1_024;
 
 /** The attribution of the gateway's calls, and what they do beside the booking. */
 export async function termsOf(ctx: GatewayContext, request: GatewayRequest): Promise<CallTerms> {
-  const { caller: { keyId, agentId: onlyAgentId }, attribution } = request;
+  const { caller: { viewer }, attribution } = request;
   const { agentId, sessionId, runId, tags } = attribution;
   const budget = runId === null ? null : await findRunBudget(ctx, agentId);
-  const scopes = { agentId, sessionId, runId, keyId, budget };
+  const scopes = { agentId, sessionId, runId, keyId: viewer.keyId, budget };
   return {
     source: "gateway",
-    ...{ scopes, tags },
-    onlyAgentId: onlyAgentId ?? undefined,
+    scopes,
+    tags,
+    viewer,
     hasNext: () => callsOften(ctx, scopes),
     lastCostNanoUsd: () => sessionId === null ? null : ctx.gateway.lastCosts.get(sessionId) ?? null,
     // Clients name sessions and runs themselves: it is the key that is stopped.

@@ -25,6 +25,7 @@ export {
   toTokenUsage,
 } from "./token_usage.ts";
 export * from "./spend_counters.ts";
+export * from "./scopes/mod.ts";
 export {
   firstAgentsOf,
   rollUpTotals,

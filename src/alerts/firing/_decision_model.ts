@@ -1,5 +1,5 @@
 import type { ThresholdType } from "../../contract/values.ts";
-import { ALL_AGENTS, type ModelCall } from "../../ledger/mod.ts";
+import { ALL_CALLS, type ModelCall } from "../../ledger/mod.ts";
 import type { NanoUsd } from "../../kernel/money.ts";
 import type { RuleRow } from "../rules/rule_fields.ts";
 import { type TimeWindow, windowAt } from "../rules/rules.ts";
@@ -106,7 +106,7 @@ function touchedWindows({ runId, sessionId, agentId, at }: ModelCall, now: numbe
     if (at < from) continue;
     windows.push({ type, id: null, from, to, claim: type === "per_hour_usd" ? null : `${type}:${from}` });
   }
-  return windows.flatMap((window) => [agentId, ALL_AGENTS].map((scope) => ({ ...window, scope })));
+  return windows.flatMap((window) => [agentId, ALL_CALLS].map((scope) => ({ ...window, scope })));
 }
 
 /** A rule that fired up to this time in the future was fired by a process that read its clock later. */

@@ -3,7 +3,7 @@ import type { RuleInput } from "../../contract/alerts/alert_rules.ts";
 import { DEFAULT_COOLDOWN_SECONDS } from "../../contract/limits.ts";
 import { parseUsd, toUsd } from "../../kernel/money.ts";
 import { withoutUndefined } from "../../kernel/without_undefined.ts";
-import { ALL_AGENTS } from "../../ledger/mod.ts";
+import { ALL_CALLS } from "../../ledger/mod.ts";
 import { type SqlValue, tables } from "../../store/mod.ts";
 
 /*
@@ -43,8 +43,8 @@ const CONVERTED = {
   },
   agent_id: {
     column: "scope",
-    toWire: (scope: string) => scope === ALL_AGENTS ? null : scope,
-    toStored: (agentId: string | null) => agentId ?? ALL_AGENTS,
+    toWire: (scope: string) => scope === ALL_CALLS ? null : scope,
+    toStored: (agentId: string | null) => agentId ?? ALL_CALLS,
   },
 } as const satisfies Partial<Record<keyof RuleInput, Conversion>>;
 

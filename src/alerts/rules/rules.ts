@@ -6,7 +6,7 @@ import { DAY_MS, HOUR_MS, MINUTE_MS, startOf, toIso } from "../../kernel/clock.t
 import { PurserError } from "../../kernel/errors.ts";
 import { type NanoUsd, parseUsd, toUsd } from "../../kernel/money.ts";
 import {
-  ALL_AGENTS,
+  ALL_CALLS,
   atMost64Bits,
   counterSum,
   counterValue,
@@ -80,7 +80,7 @@ export async function describeNewRule(
   now: number,
 ): Promise<AlertRule> {
   const fields = withDefaults(input) as ReturnType<typeof fieldsOf>;
-  const scope = fields.agent_id ?? ALL_AGENTS;
+  const scope = fields.agent_id ?? ALL_CALLS;
   const [[state], unknown] = await Promise.all([
     readRuleStates(ctx, [{
       thresholdType: fields.threshold_type,

@@ -1,5 +1,7 @@
+import { COUNTED } from "../../contract/costs/dimensions.ts";
 import { type Clock, DAY_MS, HOUR_MS, startOf } from "../../kernel/clock.ts";
 import type { NanoUsd } from "../../kernel/money.ts";
+import { scopeIn } from "../../ledger/mod.ts";
 import type { CallRequest, Grant } from "../budget_gate.ts";
 import type { CallScopes } from "../call_to_decide.ts";
 
@@ -15,8 +17,8 @@ interface KeptGrant extends Grant {
 }
 
 /** Returns the key of the calls that may take a reservation: a run's id, or the scopes of calls without one. */
-export function callerOf({ runId, agentId, sessionId, keyId }: CallScopes): string {
-  return runId ?? `\n${agentId}\n${sessionId ?? ""}\n${keyId ?? ""}`; // no id has a line break
+export function callerOf(scopes: CallScopes): string {
+  return scopes.runId ?? `\n${COUNTED.map((kind) => scopeIn(kind, scopes) ?? "").join("\n")}`; // no id has a line break
 }
 
 /** The reservations that commits have kept for the next calls of this process. */

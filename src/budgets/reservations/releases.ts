@@ -6,7 +6,8 @@ import { type NanoUsd, toUsd } from "../../kernel/money.ts";
 import { replaceState, requireThat, type Statement, tables } from "../../store/mod.ts";
 import type { BudgetRow } from "../budget_fields.ts";
 import { readKeyNames } from "../../keys/mod.ts";
-import { type BudgetReader, checkAmountsOf } from "../budget_reader.ts";
+import { ALL_SEEING, type Viewer } from "../../ledger/mod.ts";
+import { checkAmountsOf } from "../seen_budget.ts";
 import { type BudgetContext, readBudget, writeBudgets } from "../budgets.ts";
 import { heldBy } from "./holds.ts";
 import { IS_HELD } from "./standing_sql.ts";
@@ -108,18 +109,18 @@ WHERE ${where} AND (?3 IS NULL OR h.reservation_id = ?3) GROUP BY h.reservation_
 /**
  * Lists the releases of a budget, newest first.
  *
- * @throws {PurserError} `not_found`; `forbidden` for a reader of one agent where the amounts are those of others too
+ * @throws {PurserError} `not_found`; `forbidden` for a viewer of one agent where the amounts are those of others too
  */
 export async function listReleases(
   ctx: Pick<BudgetContext, "query" | "store">,
   budgetId: string,
-  { reader, before, limit }: {
-    reader?: BudgetReader | undefined;
+  { viewer = ALL_SEEING, before, limit }: {
+    viewer?: Viewer;
     before?: { createdAt: number; releaseId: string } | undefined;
     limit: number;
   },
 ): Promise<BudgetRelease[]> {
-  checkAmountsOf(await readBudget(ctx.query, budgetId, reader), reader, "releases");
+  checkAmountsOf(await readBudget(ctx.query, budgetId, viewer), viewer, "releases");
   const { createdAt, releaseId } = budgetReleases;
   const rows = await ctx.query.select().from(budgetReleases)
     .where(and(
@@ -131,6 +132,6 @@ export async function listReleases(
         ),
     ))
     .orderBy(desc(createdAt), desc(releaseId)).limit(limit);
-  const names = await readKeyNames(ctx, rows.map(({ keyId }) => keyId), reader);
+  const names = await readKeyNames(ctx, rows.map(({ keyId }) => keyId), viewer);
   return rows.map((row) => toRelease(row, names.get(row.keyId ?? "") ?? null));
 }

@@ -9,7 +9,7 @@ import { settleClaim } from "../../keys/idempotency/mod.ts";
 import type { Core } from "../../service/mod.ts";
 import { createRoute, z } from "../create_route.ts";
 import { isTimePosition, pageOf, readCursor, type TimePosition } from "../cursors.ts";
-import { readerOf } from "../middleware/agent_reach.ts";
+import { viewerOf } from "../middleware/agent_reach.ts";
 import { checkKeyItself } from "../middleware/authorize.ts";
 import { answerOnce, fingerprintOf, IDEMPOTENCY_KEY } from "../middleware/idempotency.ts";
 import { type ApiEnv, principalOf } from "../middleware/principal.ts";
@@ -93,13 +93,11 @@ const releases = createRoute({
   },
 });
 
-export const keyIdOf = (c: Pick<Context<ApiEnv>, "env">) => principalOf(c)?.keyId ?? null;
-
 /** Refuses a session of the dashboard that would change what keys may spend. Throws `not_found`, too. */
 export async function checkLimitOfKeys(c: Context<ApiEnv>, core: Core, budgetId: string): Promise<void> {
   const principal = principalOf(c);
   if (principal?.webSession === undefined) return;
-  const { key_id, each } = await getBudget(core, budgetId, readerOf(c));
+  const { key_id, each } = await getBudget(core, budgetId, viewerOf(c));
   if (key_id !== null || each === "key") checkKeyItself(principal, "change the limit of a key");
 }
 
@@ -116,7 +114,7 @@ export function createRaiseRoutes(core: Core) {
         () => fingerprintOf([budget_id, body]),
         (claim) =>
           raiseBudget(core, budget_id, body, {
-            keyId: keyIdOf(c),
+            keyId: viewerOf(c).keyId,
             settle: (raise) =>
               claim
                 ? settleClaim(claim, {
@@ -133,7 +131,7 @@ export function createRaiseRoutes(core: Core) {
       const { limit, cursor } = c.req.valid("query");
       const position = readCursor(cursor, isTimePosition);
       const raises = await listRaises(core, c.req.valid("param").budget_id, {
-        reader: readerOf(c),
+        viewer: viewerOf(c),
         before: position && { createdAt: position[0], raiseId: position[1] },
         limit,
       });
@@ -150,7 +148,7 @@ export function createRaiseRoutes(core: Core) {
         () => fingerprintOf([budget_id, body]),
         (claim) =>
           releaseHolds(core, budget_id, body, {
-            keyId: keyIdOf(c),
+            keyId: viewerOf(c).keyId,
             settle: (release) =>
               claim ? settleClaim(claim, { sql: "?1", args: [JSON.stringify(release)] }) : [],
           }),
@@ -162,7 +160,7 @@ export function createRaiseRoutes(core: Core) {
       const { limit, cursor } = c.req.valid("query");
       const position = readCursor(cursor, isTimePosition);
       const releases = await listReleases(core, c.req.valid("param").budget_id, {
-        reader: readerOf(c),
+        viewer: viewerOf(c),
         before: position && { createdAt: position[0], releaseId: position[1] },
         limit,
       });

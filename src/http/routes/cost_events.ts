@@ -3,8 +3,7 @@ import { bookReportedCalls, type ReportedCall } from "../../calls/mod.ts";
 import type { Core } from "../../service/mod.ts";
 import { fromOtherModels } from "../../ledger/mod.ts";
 import { readOwners } from "../../sessions/mod.ts";
-import { isNamedAfter, notOwn, onlyAgentOf, outOfReach } from "../middleware/agent_reach.ts";
-import { principalOf } from "../middleware/principal.ts";
+import { isNamedAfter, notOwn, onlyAgentOf, outOfReach, viewerOf } from "../middleware/agent_reach.ts";
 import { createRoute } from "../create_route.ts";
 import { BODY_CODES, problems } from "../problem_responses.ts";
 import { json, jsonBody } from "../route_parts.ts";
@@ -48,8 +47,7 @@ export function createRoutes(core: Core) {
     const reports = c.req.valid("json").map(toReport);
     const only = onlyAgentOf(c);
     if (only !== undefined) await checkReports(core, reports, only);
-    const { keyId } = principalOf(c) ?? {};
-    return c.json(await bookReportedCalls(core, reports, { keyId: keyId ?? undefined }), 201);
+    return c.json(await bookReportedCalls(core, reports, viewerOf(c)), 201);
   });
 }
 

@@ -16,7 +16,7 @@ import { headers } from "../../contract/headers.ts";
 import { BODY_CODES, problems } from "../problem_responses.ts";
 import { json, jsonBody, optionalHeaders } from "../route_parts.ts";
 import { isTimePosition, linkNext, pageOf, readCursor, type TimePosition } from "../cursors.ts";
-import { readerOf } from "../middleware/agent_reach.ts";
+import { viewerOf } from "../middleware/agent_reach.ts";
 import { etagOf, IF_MATCH, readPreconditions } from "../middleware/preconditions.ts";
 import { page, pageQuery } from "../pagination.ts";
 import { createRouter } from "../router.ts";
@@ -138,7 +138,7 @@ export function createRoutes(core: Core) {
       const { name, limit, cursor } = c.req.valid("query");
       const position = readCursor(cursor, isTimePosition);
       const before = position && { createdAt: position[0], keyId: position[1] };
-      const { keys, last } = await listKeyNames(core, { name, limit, before, reader: readerOf(c) });
+      const { keys, last } = await listKeyNames(core, { name, limit, before, viewer: viewerOf(c) });
       if (last) linkNext(c, [last.createdAt, last.keyId]);
       return c.json(keys, 200);
     })

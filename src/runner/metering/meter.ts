@@ -7,7 +7,7 @@ import { NAME_PATTERN, NAME_RULE } from "../../kernel/ids.ts";
 import { formatUsd, parseUsd } from "../../kernel/money.ts";
 import { meterModel } from "./meter_model.ts";
 import { PromptCounter } from "./bound_input.ts";
-import { hasPartlyPricedCall } from "../../ledger/mod.ts";
+import { ALL_SEEING, hasPartlyPricedCall, type Viewer } from "../../ledger/mod.ts";
 import type { Budget, RunAbove } from "../../budgets/mod.ts";
 import type { RunTrace } from "../../telemetry/mod.ts";
 import type { RunnerContext } from "../context.ts";
@@ -62,7 +62,8 @@ export function meter(ctx: CallContext, model: LanguageModelV4, context: MeterCo
     modelId: model.modelId,
     terms: {
       source: "meter",
-      scopes: { agentId, sessionId, runId, keyId: null, budget },
+      scopes: { agentId, sessionId, runId, budget },
+      viewer: ALL_SEEING,
       tags,
       // A run that is named may have other meters, of other processes too: the ledger has their calls.
       hasOvershot: () =>
@@ -124,22 +125,16 @@ export class CallsInFlight {
   }
 }
 
-/** The API key of a caller, and the only agent whose amounts it may see. */
-export interface Caller {
-  keyId?: string;
-  onlyAgentId?: string;
-}
-
 /** Meters the model of a run: its calls are booked by the recorder, added to the trace, and tracked. */
 export function meterRun(
   ctx: RunnerContext,
   resolved: ResolvedModel,
-  { recorder, budget, above, tags, caller, calls, trace }: {
+  { recorder, budget, above, tags, viewer, calls, trace }: {
     recorder: RunRecorder;
     budget: Budget | null;
     tags: Tags;
     above: readonly RunAbove[];
-    caller: Caller;
+    viewer: Viewer;
     calls: CallsInFlight;
     trace: RunTrace;
   },
@@ -151,8 +146,8 @@ export function meterRun(
     prompts: new PromptCounter(),
     terms: {
       source: "run",
-      scopes: { ...recorder.run, keyId: caller.keyId ?? null, budget, above },
-      onlyAgentId: caller.onlyAgentId,
+      scopes: { ...recorder.run, keyId: viewer.keyId, budget, above },
+      viewer,
       tags,
       parent: trace.span,
       hasNext: () => true,

@@ -1,0 +1,53 @@
+import { scopeIn, type Scopes } from "./scopes.ts";
+import { COUNTED } from "../../contract/costs/dimensions.ts";
+
+/**
+ * A caller, as far as it may see what others have spent. **Here it is decided what a key may see**: that of one agent sees
+ * what belongs to that agent or to the key itself; every other caller sees all there is. Lists narrow their queries to
+ * `agentId`; budgets, refusals, alerts and names of keys ask `sees()`, or match `scopes`.
+ */
+export interface Viewer {
+  /** The API key of the caller; null without one. */
+  readonly keyId: string | null;
+  /** The only agent whose calls, sessions and events it sees; undefined for all of them. */
+  readonly agentId: string | undefined;
+  readonly seesAll: boolean;
+  /** The scopes whose amounts are its own alone. */
+  readonly scopes: readonly string[];
+  /** Returns whether it may see what belongs to an agent or a key. */
+  sees(of: Partial<Pick<Scopes, "agentId" | "keyId">>): boolean;
+}
+
+/** Returns the viewer of a key, which is of one agent, or with null of all of them. */
+export function viewerOf(
+  { keyId = null, agentId = null }: {
+    keyId?: string | null | undefined;
+    agentId?: string | null | undefined;
+  },
+): Viewer {
+  if (agentId !== null) return viewerOfOne(agentId, keyId);
+  return { keyId, agentId: undefined, seesAll: true, scopes: [], sees: () => true };
+}
+
+function viewerOfOne(agentId: string, keyId: string | null): Viewer {
+  const own: Partial<Scopes> = { agentId, keyId };
+  return {
+    keyId,
+    agentId,
+    seesAll: false,
+    scopes: COUNTED.flatMap((kind) => scopeIn(kind, own) ?? []),
+    sees: (of) => of.agentId === agentId || (keyId !== null && of.keyId === keyId),
+  };
+}
+
+/** The viewer of callers within this process, which can read the database anyway. */
+export const ALL_SEEING: Viewer = viewerOf({});
+
+/** A viewer of nothing that belongs to an agent or a key. */
+export const NOBODY: Viewer = {
+  keyId: null,
+  agentId: undefined,
+  seesAll: false,
+  scopes: [],
+  sees: () => false,
+};
