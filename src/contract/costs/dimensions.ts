@@ -16,9 +16,11 @@ interface DimensionRow {
   example: string;
   /** The field with the name that people know it by, where that isn't its id. */
   nameField?: string;
+  /** True if a call may be of none; a rollup has '' for it then. */
+  isOptional?: true;
   /** Cost reports can be grouped by it, by these columns. */
   groups?: readonly string[];
-  /** Groups of another dimension can be split by it. */
+  /** It has few enough values to split groups of another dimension by, and to be a filter on the dashboard. */
   isSplit?: true;
   /** Cost reports can be filtered by it. */
   isFilter?: true;
@@ -98,6 +100,7 @@ export const DIMENSIONS = {
     label: "Key",
     example: "laptop",
     nameField: "key_name",
+    isOptional: true,
     groups: ["key_id"],
     isSplit: true,
     isFilter: true,
@@ -128,10 +131,12 @@ function dimensionsWith<Property extends keyof DimensionRow>(property: Property)
     .filter((name): name is DimensionWith<Property> => dimension(name)[property] !== undefined);
 }
 
+const isSplit = (name: Dimension) => dimension(name).isSplit === true;
+
 /** The dimensions by which cost reports are grouped, split and filtered. */
 export const GROUPED = dimensionsWith("groups");
 export const SPLIT = dimensionsWith("isSplit");
-export const FILTERED = dimensionsWith("isFilter");
+export const FILTERED = dimensionsWith("isFilter").sort((a, b) => Number(isSplit(b)) - Number(isSplit(a)));
 
 /** The dimensions with counters of their spending; and those that budgets name, or count one by one. */
 export const COUNTED = dimensionsWith("counter");
