@@ -2,6 +2,7 @@ import { and, desc, eq, lt } from "drizzle-orm";
 import type { AlertDetail } from "../contract/alerts/alerts.ts";
 import type { AlertCause, AlertCauses, OtherCauses } from "../contract/alerts/alert_causes.ts";
 import type { CostRow } from "../contract/costs.ts";
+import { COUNTED, DIMENSIONS } from "../contract/costs/dimensions.ts";
 import { toIso } from "../kernel/clock.ts";
 import { PurserError } from "../kernel/errors.ts";
 import { type NanoUsd, parseTotalUsd, toUsd } from "../kernel/money.ts";
@@ -16,6 +17,7 @@ import {
   readRunUsage,
   readSessionUsage,
   readStartOfNewest,
+  type Scopes,
   type Viewer,
 } from "../ledger/mod.ts";
 import { tables } from "../store/mod.ts";
@@ -59,7 +61,7 @@ export async function explainAlert(
 }
 
 /** The calls that an alert measured: those of an agent, a key, a session or a run; without any, all calls. */
-type Measured = { agentId?: string; keyId?: string; sessionId?: string; runId?: string };
+type Measured = { [Property in keyof Scopes]?: string };
 
 async function readCauses(
   ctx: Context,
@@ -69,7 +71,7 @@ async function readCauses(
 ): Promise<AlertCauses> {
   const measured = { ...await measuredBy(ctx, row) };
   if (viewer.agentId !== undefined) measured.agentId = viewer.agentId;
-  const { agentId, keyId, sessionId } = measured;
+  const { sessionId, runId, ...others } = measured;
   const to = row.triggeredAt + 1;
   const from = row.windowStart;
   const upTo = row.callPosition ?? undefined;
@@ -78,13 +80,13 @@ async function readCauses(
   // A budget may count each session for itself in each window; a rule counts all of a session or run.
   const span = row.budgetLimitNanoUsd === null || from === null ? {} : { from };
   const own = sessionId !== undefined
-    ? { sessionId, runId: measured.runId, ...span }
-    : measured.runId !== undefined
-    ? { runId: measured.runId, ...span }
+    ? { sessionId, runId, ...span }
+    : runId !== undefined
+    ? { runId, ...span }
     : undefined;
   const top = (groupBy: "agent" | "model" | "session", calls: IndexedCalls) =>
-    listTopCosts(ctx.store, { groupBy, limit: TOP, agentId, keyId, upTo, ...calls });
-  const scope: CostScope = { agentId, keyId, from: from ?? undefined, to };
+    listTopCosts(ctx.store, { groupBy, limit: TOP, ...others, upTo, ...calls });
+  const scope: CostScope = { ...others, from: from ?? undefined, to };
   const sum = (groupBy: "agent" | "model") =>
     own ? top(groupBy, own) : listCosts(ctx.store, { ...scope, upTo, groupBy, limit: TOP, offset: 0 });
   const [agents, models, sessions, { cost_usd }] = await Promise.all([
@@ -102,11 +104,8 @@ async function readCauses(
     from: from === null ? null : toIso(from),
     to: toIso(row.triggeredAt),
     measured: {
-      agent_id: agentId ?? null,
-      key_id: keyId ?? null,
-      ...(keyId !== undefined && { key_name: keyName }),
-      session_id: sessionId ?? null,
-      run_id: measured.runId ?? null,
+      ...valuesOf(measured),
+      ...(measured.keyId !== undefined && { key_name: keyName }),
     },
     cost_usd,
     agents: shares.agents.rows,
@@ -119,6 +118,12 @@ async function readCauses(
     },
     sessions_from: toIso(own ? from ?? 0 : since),
   };
+}
+
+/** Returns the value of each dimension on the wire; null where all are measured. */
+function valuesOf(measured: Measured): Omit<AlertCauses["measured"], "key_name"> {
+  const values = COUNTED.map((kind) => [DIMENSIONS[kind].field, measured[DIMENSIONS[kind].property] ?? null]);
+  return Object.fromEntries(values);
 }
 
 /** Reads what the measured calls cost by now: those of a span, or all of a session or run. */
@@ -167,5 +172,5 @@ async function measuredByBudget(query: Context["query"], row: AlertRow): Promise
   if (!counter) return {};
   const { kind, id } = counter;
   if (kind === "run") return ofRun(row);
-  return kind === "agent" ? { agentId: id } : kind === "session" ? { sessionId: id } : { keyId: id };
+  return { [DIMENSIONS[kind].property]: id };
 }
