@@ -6,9 +6,9 @@ import type { SqlValue, tables } from "../store/mod.ts";
 import {
   BUDGETED,
   dimension,
-  DIMENSIONS,
   type DimensionWith,
   type FieldOf,
+  namedBy,
 } from "../contract/costs/dimensions.ts";
 import { ALL_CALLS, entityOf, scopeOf } from "../ledger/mod.ts";
 
@@ -24,11 +24,12 @@ export type AuthoredRow = Omit<
 
 /** Converts a budget that was checked; fields that are not given have their defaults. */
 export function toAuthoredRow(input: BudgetInput): AuthoredRow {
+  const named = namedBy(input);
   return {
     name: input.name,
     limitNanoUsd: parseUsd(input.limit_usd, "limit_usd"),
     per: input.per,
-    scope: namedScope(input),
+    scope: named ? scopeOf(named.kind, named.id) : ALL_CALLS,
     each: input.each ?? null,
     mode: input.mode ?? BUDGET_DEFAULTS.mode,
     action: input.action ?? BUDGET_DEFAULTS.action,
@@ -39,21 +40,15 @@ export function toAuthoredRow(input: BudgetInput): AuthoredRow {
   };
 }
 
-/** The fields by which a budget names the calls that it counts; at most one is given. */
-type NamedFields<Value> = { [Name in DimensionWith<"isBudgeted"> as FieldOf<Name>]: Value };
-
-/** Returns the scope that a budget names. */
-function namedScope(input: Partial<NamedFields<string | null | undefined>>): string {
-  const kind = BUDGETED.find((kind) => input[DIMENSIONS[kind].field] != null);
-  return kind === undefined ? ALL_CALLS : scopeOf(kind, input[DIMENSIONS[kind].field]!);
-}
+/** The fields by which a budget names the calls that it counts. */
+type NamedFields = { [Name in DimensionWith<"budget"> as FieldOf<Name>]: string | null };
 
 /** Returns the fields that its author sets in wire form. */
 export function inputOf(row: AuthoredRow): Required<BudgetInput> {
   const entity = entityOf(row.scope);
   const named = Object.fromEntries(
     BUDGETED.map((kind) => [dimension(kind).field, entity?.kind === kind ? entity.id : null]),
-  ) as NamedFields<string | null>;
+  ) as NamedFields;
   return {
     name: row.name,
     limit_usd: toUsd(row.limitNanoUsd),

@@ -45,7 +45,7 @@ const OF_NO_VALUE: { readonly [Name in Dimension]?: z.ZodString } = {
 };
 
 /** A field by which the author of a budget names the calls that it counts. */
-const NAMED: Readonly<Record<DimensionWith<"isBudgeted">, z.ZodString>> = {
+const NAMED: Readonly<Record<DimensionWith<"budget">, z.ZodString>> = {
   agent: name("researcher").openapi({ description: "Counts only this agent's calls" }),
   session: name("ses_demo").openapi({ description: "Counts only this session's calls" }),
   key: Label.openapi({

@@ -24,8 +24,8 @@ interface DimensionRow {
   isSplit?: true;
   /** Cost reports can be filtered by it. */
   isFilter?: true;
-  /** The option of commands that filters by it: the word for its value, and how it is described. */
-  option?: { value: string; ofOne: string; ofThis: string };
+  /** The option of reports that filters by it: the word for its value, and the calls that it selects. */
+  option?: { value: string; calls: string };
   /**
    * Its spending is counted, for budgets and rules: in `windows` (by minute, day and lifetime), or as a `whole`, since it ends
    * by itself.
@@ -33,8 +33,8 @@ interface DimensionRow {
   counter?: "windows" | "whole";
   /** Among the counters of a call, the narrowest first. */
   width?: number;
-  /** A budget can name one, or have a counter for each. */
-  isBudgeted?: true;
+  /** A budget can name one, or have a counter for each: the option that names one, and what is counted then. */
+  budget?: { value: string; only: string };
   /** An alert rule can name one. */
   isRuled?: true;
 }
@@ -48,10 +48,10 @@ export const DIMENSIONS = {
     groups: ["agent_id"],
     isSplit: true,
     isFilter: true,
-    option: { value: "AGENT", ofOne: "of an agent", ofThis: "of this agent" },
+    option: { value: "AGENT", calls: "of an agent" },
     counter: "windows",
     width: 3,
-    isBudgeted: true,
+    budget: { value: "NAME", only: "this agent" },
     isRuled: true,
   },
   session: {
@@ -61,10 +61,10 @@ export const DIMENSIONS = {
     example: "ses_demo",
     groups: ["session_id"],
     isFilter: true,
-    option: { value: "ID", ofOne: "of a session", ofThis: "of this session" },
+    option: { value: "ID", calls: "of a session" },
     counter: "whole",
     width: 1,
-    isBudgeted: true,
+    budget: { value: "ID", only: "this session" },
   },
   run: {
     field: "run_id",
@@ -83,7 +83,7 @@ export const DIMENSIONS = {
     groups: ["provider", "model"],
     isSplit: true,
     isFilter: true,
-    option: { value: "MODEL", ofOne: "of a model", ofThis: "of this model" },
+    option: { value: "MODEL", calls: "of a model, such as gpt-6-luna or openai:gpt-6-luna" },
   },
   provider: {
     field: "provider",
@@ -104,10 +104,10 @@ export const DIMENSIONS = {
     groups: ["key_id"],
     isSplit: true,
     isFilter: true,
-    option: { value: "KEY", ofOne: "with an API key", ofThis: "with this API key" },
+    option: { value: "KEY", calls: "with an API key, by its name or id" },
     counter: "windows",
     width: 2,
-    isBudgeted: true,
+    budget: { value: "KEY", only: "requests with this API key, by its name or id" },
   },
 } as const satisfies Record<string, DimensionRow>;
 
@@ -140,6 +140,27 @@ export const FILTERED = dimensionsWith("isFilter").sort((a, b) => Number(isSplit
 
 /** The dimensions with counters of their spending; and those that budgets name, or count one by one. */
 export const COUNTED = dimensionsWith("counter");
-export const BUDGETED = dimensionsWith("isBudgeted");
+export const BUDGETED = dimensionsWith("budget");
 /** The dimensions that alert rules name. */
 export const RULED = dimensionsWith("isRuled");
+
+/** An object of the wire format with fields that name values of dimensions. */
+type WithFields = { readonly [Name in Dimension as FieldOf<Name>]?: string | null | undefined } & {
+  readonly key_name?: string | null | undefined;
+};
+
+/** Returns the value of a dimension by which people know it: its name, or else its id; undefined where there is none. */
+export function nameIn(row: WithFields, name: Dimension): string | undefined {
+  if (name === "model") return `${row.provider}:${row.model}`;
+  const { nameField, field } = dimension(name) as { nameField?: "key_name"; field: FieldOf<Dimension> };
+  return (nameField && row[nameField]) ?? row[field] ?? undefined;
+}
+
+/** Returns the dimension of which a budget names a value, and that value; undefined where it counts all calls. */
+export function namedBy(budget: WithFields): { kind: DimensionWith<"budget">; id: string } | undefined {
+  for (const kind of BUDGETED) {
+    const id = budget[DIMENSIONS[kind].field];
+    if (id != null) return { kind, id };
+  }
+  return undefined;
+}
