@@ -1,6 +1,5 @@
 import { findRunBudget } from "../agents/mod.ts";
 import { type CallRequest, type CallTerms, findOvershoots, recordOvershoot } from "../calls/mod.ts";
-import { AHEAD_MS, callerOf, type CallScopes } from "../budgets/mod.ts";
 import type { GatewayContext, GatewayRequest } from "./context.ts";
 import { openBeta } from "./wires/beta_headers.ts";
 import { findRepeatedName } from "./wires/repeated_names.ts";
@@ -17,9 +16,9 @@ export async function termsOf(ctx: GatewayContext, request: GatewayRequest): Pro
   const scopes = { agentId, sessionId, runId, keyId, budget };
   return {
     source: "gateway",
-    ...{ scopes, tags },
+    scopes,
+    tags,
     onlyAgentId: onlyAgentId ?? undefined,
-    hasNext: () => callsOften(ctx, scopes),
     lastCostNanoUsd: () => sessionId === null ? null : ctx.gateway.lastCosts.get(sessionId) ?? null,
     // Clients name sessions and runs themselves: it is the key that is stopped.
     findOvershoots: (at) => findOvershoots(ctx, { scopes, at }),
@@ -52,16 +51,6 @@ export function callRequestOf(
       return gatewayRequest.signal;
     },
   };
-}
-
-/** Returns whether the caller has made its previous call so recently that the next one will probably find what this one reserves. */
-function callsOften({ gateway, clock, keepAlive }: GatewayContext, scopes: CallScopes): boolean {
-  if (scopes.runId !== null || keepAlive) return false; // an edge may end before what is kept is freed
-  const caller = callerOf(scopes);
-  const now = clock.monotonic();
-  const last = gateway.lastCalls.get(caller) ?? -Infinity;
-  gateway.lastCalls.set(caller, now);
-  return now - last < AHEAD_MS;
 }
 
 /** Returns the reason that a request has no bound. */
