@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
 import { dirname, join, normalize } from "node:path/posix";
-import { VERSION } from "../src/kernel/version.ts";
 
 /** The direction of imports and the access to the environment: the map in docs/architecture.md, as a test. */
 
@@ -260,8 +259,4 @@ Deno.test("files have at most 400 lines, folders of src/ at most 25 files", () =
   );
   const large = [...folders].filter(([, files]) => files.length > 25);
   assert.deepEqual(large.map(([folder, files]) => `${folder}: ${files.length} files`), []);
-});
-
-Deno.test("the version is that of deno.json", async () => {
-  assert.equal(VERSION, JSON.parse(await Deno.readTextFile(`${ROOT}deno.json`)).version);
 });
