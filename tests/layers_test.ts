@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { dirname, join, normalize } from "node:path/posix";
+import { measure, readRecord } from "../build/sizes.ts";
 
 /** The direction of imports and the access to the environment: the map in docs/architecture.md, as a test. */
 
@@ -250,13 +251,17 @@ Deno.test("modules of files and servers are imported dynamically, except by modu
   assert.deepEqual(early, []);
 });
 
-Deno.test("files have at most 400 lines, folders of src/ at most 25 files", () => {
-  const sizes = sources.map(({ path, text }) => ({ path, lines: text.split("\n").length - 1 }));
-  assert.deepEqual(sizes.filter(({ lines }) => lines > 400), []);
-  const folders = Map.groupBy(
-    sizes.filter(({ path }) => path.startsWith("src/")),
-    ({ path }) => dirname(path),
+Deno.test("no file and no folder has grown past its recorded size", () => {
+  const recorded = readRecord();
+  const grown = Object.entries(measure()).flatMap(([path, size]) => {
+    const before = recorded[path];
+    if (before !== undefined && size <= before) return [];
+    const unit = path.endsWith("/") ? "files" : "lines";
+    return [`${path} has ${size} ${unit}, ${before ?? "at most " + (unit === "files" ? 25 : 400)} until now`];
+  });
+  assert.ok(
+    grown.length === 0,
+    `${grown.join("\n")}
+Divide it where it has two purposes; or record its size by \`deno task sizes\`, and say why in the commit`,
   );
-  const large = [...folders].filter(([, files]) => files.length > 25);
-  assert.deepEqual(large.map(([folder, files]) => `${folder}: ${files.length} files`), []);
 });
