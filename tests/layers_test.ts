@@ -1,29 +1,11 @@
 import assert from "node:assert/strict";
 import { dirname, join, normalize } from "node:path/posix";
+import { LAYERS, WITHOUT_MOD } from "../build/layers.ts";
 import { measure, readRecord } from "../build/sizes.ts";
 
 /** The direction of imports and the access to the environment: the map in docs/architecture.md, as a test. */
 
 const ROOT = normalize(new URL("..", import.meta.url).pathname);
-
-/** The folders of `src`, lowest first: a folder imports those of the rows above it only. */
-const LAYERS: readonly (readonly string[])[] = [
-  ["kernel"],
-  ["contract"],
-  ["config", "store", "pricing", "bus", "telemetry", "redaction", "ui"],
-  ["ledger", "agents", "keys"],
-  ["sessions", "budgets", "delivery"],
-  ["alerts", "monitor"],
-  ["calls", "snapshots"],
-  ["runner", "gateway"],
-  ["service"],
-  ["http"],
-  ["client"],
-  ["cli", "edge"],
-];
-
-/** Folders of which any file may be imported; others by their `mod.ts` or by that of one of their own folders. */
-const WITHOUT_MOD: readonly string[] = ["kernel", "contract"];
 
 /** The entries, which import anything and which no other file imports. */
 const ENTRIES = new Set(["cli.ts", "main.ts", "src/mod.ts"]);
@@ -113,7 +95,7 @@ function layerOf(path: string): string {
   return path.startsWith("plugins/") ? "plugins" : path.split("/")[1]!;
 }
 
-const rankOf = (layer: string) => LAYERS.findIndex((layers) => layers.includes(layer));
+const rankOf = (layer: string) => LAYERS.findIndex((layers) => layer in layers);
 
 /** Returns the rule that an import breaks, or undefined. */
 function faultOf({ from, to }: Import): string | undefined {
