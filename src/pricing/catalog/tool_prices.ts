@@ -6,7 +6,7 @@ import { providerIdOf } from "./names/provider_names.ts";
 
 /*
  * The prices of tools and requests that neither source of prices has, or has otherwise. In USD per thousand; citation tokens per
- * million. Checked on 2026-11-26.
+ * million. As of 2026-11-26, by the page that each row names.
  */
 
 /** The prices of some models of a provider. */
