@@ -9,8 +9,8 @@ import { baseOf, tablesOf } from "./same_base.ts";
 const MAX_USD_PER_MILLION = 1_000;
 
 /**
- * Providers differ by up to 50 times about a model of one name, as of 2026-11 in genai-prices and LiteLLM's map; a price per thousand tokens that is taken for one
- * per million by a thousand.
+ * Providers differ by up to 50 times about a model of one name, as of 2026-11 in genai-prices and LiteLLM's map; a price per
+ * thousand tokens that is taken for one per million differs by a thousand.
  */
 const MAX_RATIO = 100;
 
