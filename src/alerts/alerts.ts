@@ -323,7 +323,9 @@ function testAlert(rule: RuleRow, alertId: string, now: number): RecordedRow {
     windowStart: null,
     triggeredAt: now,
     isTest: true,
-    ...{ budgetLimitNanoUsd: null, window: null, keyId: null },
+    budgetLimitNanoUsd: null,
+    window: null,
+    keyId: null,
   };
 }
 

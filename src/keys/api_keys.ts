@@ -95,7 +95,9 @@ export async function createKey(
     createdAt: now,
     lastUsedAt: null,
     revokedAt: null,
-    ...{ rotatedAt: null, previousHash: null, previousUntil: null },
+    rotatedAt: null,
+    previousHash: null,
+    previousUntil: null,
   };
   const results = await ctx.store.write([{
     sql: INSERT,
@@ -377,7 +379,11 @@ export async function checkKeys({ store, clock }: Pick<KeyContext, "store" | "cl
   );
   const [all, active, admin] = counts!.rows[0]!.map(Number) as [number, number, number];
   return {
-    ...{ all, active, admin, expiring: expiring!.rows.map(toDueKey), lapsed: lapsed!.rows.map(toDueKey) },
+    all,
+    active,
+    admin,
+    expiring: expiring!.rows.map(toDueKey),
+    lapsed: lapsed!.rows.map(toDueKey),
     shared: shared!.rows.map(([name, ids]) => ({ name: String(name), keyIds: JSON.parse(String(ids)) })),
   };
 }

@@ -158,7 +158,9 @@ function createPriceBookOver(
       const cost = rates && priceUsage(rates, usage);
       const stated = statement && mayState(statement) && readStatedCost(statement, {
         bill: bills(provider, model),
-        ...{ model, usage, hasPriceRow: row !== undefined },
+        model,
+        usage,
+        hasPriceRow: row !== undefined,
       });
       if (stated && !stated.reason) {
         const listCostNanoUsd = cost?.unpricedParts ? null : cost?.costNanoUsd;

@@ -120,7 +120,10 @@ export function costlyHourDetection(
   return {
     kind: "costly_hour",
     severity,
-    ...{ agentId, sessionId: null, runId: null, callId: null },
+    agentId,
+    sessionId: null,
+    runId: null,
+    callId: null,
     // Without a baseline it is known for the day that the agent has begun to spend.
     occasion: baseline === undefined ? `day/${toIso(hour).slice(0, 10)}` : `hour/${toIso(hour)}`,
     message: `${agentId} has spent ${formatCost(value)} since ${toIso(hour).slice(11, 16)} UTC${

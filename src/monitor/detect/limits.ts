@@ -9,7 +9,11 @@ export const LIMITS = {
    * of the input before from a cache continues its conversation.
    */
   growingInput: {
-    ...{ steps: 8, factor: 8, tokens: 100_000, criticalFactor: 20, criticalTokens: 500_000 },
+    steps: 8,
+    factor: 8,
+    tokens: 100_000,
+    criticalFactor: 20,
+    criticalTokens: 500_000,
     cachedPercent: 70,
   },
   /** Nano-USD of one call, against the hourly means of the agent and model. */

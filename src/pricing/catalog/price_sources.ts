@@ -77,7 +77,10 @@ export function createPriceSources(data: { genai?: GenaiPrices; litellm?: Litell
     const index = indexOf(providerId);
     const model = index && matchModel(index, providerId, name);
     return model && {
-      ...{ seller, providerId, model, source: genaiSource },
+      seller,
+      providerId,
+      model,
+      source: genaiSource,
       isOwn: providerId === seller.id,
       entries: [`${providerId}:${model.id}`],
     };
@@ -96,7 +99,10 @@ export function createPriceSources(data: { genai?: GenaiPrices; litellm?: Litell
   function asFound(seller: Seller, listed: ListedModel): FoundModel {
     return {
       ...sourced(listed),
-      ...{ seller, providerId: seller.id, isOwn: true, isOfRegion: listed.isOfRegion },
+      seller,
+      providerId: seller.id,
+      isOwn: true,
+      isOfRegion: listed.isOfRegion,
     };
   }
 

@@ -65,7 +65,10 @@ function without(data: PriceData, entries: ReadonlyMap<string, unknown>): PriceD
 
 function listEntries(data: PriceData): PricedModel[] {
   const toPriced = (provider: string, name: string, entry: string, model: ModelPrices): PricedModel => ({
-    ...{ entry, provider, model, source: data.source },
+    entry,
+    provider,
+    model,
+    source: data.source,
     name: siblingName(name),
     prices: pricesAt(model, Date.parse(data.date)),
   });

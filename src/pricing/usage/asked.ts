@@ -18,14 +18,30 @@ export interface Asked {
 
 /** The members that say for how long a part of a prompt is cached, as the APIs and the AI SDK name them. */
 const CACHE_MARKS = new Set([
-  ...["cache_control", "cacheControl", "cachePoint", "cache_point"],
-  ...["prompt_cache_breakpoint", "prompt_cache_options", "promptCacheBreakpoint", "promptCacheOptions"],
+  "cache_control",
+  "cacheControl",
+  "cachePoint",
+  "cache_point",
+  "prompt_cache_breakpoint",
+  "prompt_cache_options",
+  "promptCacheBreakpoint",
+  "promptCacheOptions",
 ]);
 
 /** Members of any form, which ask for nothing. The `input` of a tool is an object, that of a request is a list. */
 const OPAQUE = new Set([
-  ...["args", "arguments", "response", "parameters", "input_schema", "inputSchema", "schema"],
-  ...["output", "result", "metadata", "text", "data"],
+  "args",
+  "arguments",
+  "response",
+  "parameters",
+  "input_schema",
+  "inputSchema",
+  "schema",
+  "output",
+  "result",
+  "metadata",
+  "text",
+  "data",
 ]);
 
 /** Objects and lists of a request that are looked at; more would take long. */

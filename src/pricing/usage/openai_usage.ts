@@ -149,15 +149,16 @@ const XAI_TOOLS = {
 
 /** The fields that count tools, at the top of a usage and in the details of its input. */
 const TOOL_FIELDS = [
-  ...["server_tool_use", "server_tool_use_details", "num_search_queries", "server_side_tool_usage_details"],
-  ...[
-    "tool_calls_details",
-    "x_tools",
-    "plugins",
-    "web_search_usage",
-    "search_context_size",
-    "citation_tokens",
-  ],
+  "server_tool_use",
+  "server_tool_use_details",
+  "num_search_queries",
+  "server_side_tool_usage_details",
+  "tool_calls_details",
+  "x_tools",
+  "plugins",
+  "web_search_usage",
+  "search_context_size",
+  "citation_tokens",
 ];
 const TOOL_DETAILS = ["web_search_requests", "google_maps_grounding_requests"];
 
