@@ -86,7 +86,7 @@ ON CONFLICT (agent_id) DO UPDATE SET model = excluded.model, system_prompt = exc
   max_output_tokens = excluded.max_output_tokens, tools = excluded.tools, tags = excluded.tags,
   updated_at = excluded.updated_at`;
 
-/** Checks the definition that a change replaces, undefined where there is none, and throws to refuse the change. */
+/** Checks the definition that a change replaces, undefined for a new agent, and throws to refuse the change. */
 export type AgentCheck = (current: Agent | undefined) => void | Promise<void>;
 
 /**
@@ -250,7 +250,7 @@ export function getAgentDefinition(ctx: { query: Query }, agentId: string): Prom
   return readAgent(ctx.query, agentId);
 }
 
-/** Returns the budget of each run of an agent; null where it has none, or is not defined. */
+/** Returns the budget of each run of an agent; null without a budget, and for an agent that isn't defined. */
 export async function findRunBudget(
   ctx: { query: Query },
   agentId: string,

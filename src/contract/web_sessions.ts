@@ -13,7 +13,7 @@ export interface WebSession {
   scopes: Scope[];
   /** The only agent of the key; null for all. */
   agent_id: string | null;
-  /** The end of the session at the latest; null where it has none. */
+  /** The latest time at which the session ends; null if only idleness ends it. */
   expires_at: string | null;
 }
 
@@ -32,7 +32,7 @@ export const SignIn = z.union([
   }),
 ]);
 
-/** The `details` of the conflict where a code is of another key than the browser's session. */
+/** The `details` of the conflict if a code belongs to another key than the browser's session. */
 export interface OtherKey {
   key_id: string;
   name: string | null;

@@ -22,7 +22,7 @@ export interface Waiting {
   isLeased: boolean;
   /** True if there are some that no process will attempt any more: see `giveUpEnded`. */
   hasEnded: boolean;
-  /** The time until the first is due and free; undefined where a dispatcher attempts none. */
+  /** The time until the first delivery is due and without a lease; undefined if no dispatcher will attempt one. */
   waitMs?: number;
 }
 

@@ -28,7 +28,7 @@ export interface FailedAttempt {
   retryAfterMs?: number;
 }
 
-/** The delay until the next attempt, or the reason why there is none. */
+/** The delay until the next attempt, or the reason why it was the last one. */
 export type RetryDecision = { retry: true; waitMs: number } | {
   retry: false;
   reason: "permanent" | "exhausted";

@@ -91,7 +91,7 @@ async function findKey(
 
 /**
  * Returns the row of a key if the secret is right; with a secret that was replaced, the row expires when that ends. Throws
- * `unauthorized` for what is no whole key.
+ * `unauthorized` for a text that isn't a whole key.
  */
 async function verify({ store }: Pick<KeyContext, "store">, text: string): Promise<VerifiedKey | undefined> {
   const parsed = parseKeyText(text);

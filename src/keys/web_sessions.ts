@@ -158,7 +158,7 @@ export async function redeemSignInCode(
   return { token, expiresAt, principal: { ...usePrincipal(ctx, row), webSession: hash } };
 }
 
-/** The tokens of earlier versions were in cookies, and have no prefix: they are none here. */
+/** The tokens of earlier versions were in cookies, and have no prefix: they aren't accepted here. */
 const newSessionToken = () => `pws_${randomHex()}`;
 
 /** 256 random bits. */

@@ -53,9 +53,9 @@ export interface PriceBook {
    * the catalog. Throws `invalid` for a contradictory usage.
    */
   price(input: PriceQuery & Served & { usage: Usage; statement?: Statement | undefined }): Price;
-  /** Adds the region that the address of the provider names, for a call to it that has shown none. */
+  /** Adds the region that the address of the provider names, for a call to it whose answer names no region. */
   located<Q extends PriceQuery & Served>(query: Q): Q;
-  /** Returns the prices of a model, or null if none is known. */
+  /** Returns the prices of a model, or null if they aren't known. */
   rates(input: PriceQuery & Served): Rates | null;
   /** Returns the priced name that is nearest to a model without a price, as `provider:model`. */
   nearest?(input: Pick<PriceQuery, "provider" | "model">): string | undefined;

@@ -9,7 +9,7 @@ type ReadContext = { store: Pick<Store, "read" | "readLong"> };
 
 const FIRST_AGENT = textAt("min", "at", "agent_id");
 
-/** SQL for the page of a table's rows that are in no other list. A session of several agents belongs to none of them. */
+/** SQL for the page of a table's rows that are in no other list. A session of several agents belongs to no agent. */
 function pageOf(table: string, isOfAgent: boolean): string {
   const ofAgent = `AND agent_id = ?5
   AND NOT EXISTS (SELECT 1 FROM calls c WHERE c.session_id = k.session_id AND c.agent_id <> ?5)`;

@@ -161,7 +161,7 @@ async function findDefinition(
   if (defined) {
     const { tags, ...definition } = describeAgent(defined);
     const hasTags = Object.keys(tags).length > 0;
-    return { ...extras.agent, ...definition, ...(hasTags && { tags }) }; // a document of before has none
+    return { ...extras.agent, ...definition, ...(hasTags && { tags }) }; // documents of earlier versions have no tags
   }
   const atRun = started ? JSON.parse(started).definition : undefined;
   return atRun ? { ...extras.agent, ...atRun } : extras.agent;

@@ -45,8 +45,9 @@ export interface Store {
    * Commits the statements as one unit: all of them or none. Units that wait at the same time share a
    * transaction (group commit); one that fails alone fails alone. Resolves after the commit is durable.
    *
-   * After a connection to a remote server broke, the unit is committed at most once; results of queries (SELECT, or WITH … SELECT)
-   * are then of a later moment, so read facts by them, never by RETURNING; a statement that writes begins with its verb.
+   * After a connection to a remote server broke, the unit is committed at most once; results of queries (SELECT, or WITH …
+   * SELECT) are then of a later moment, so read facts by them, never by RETURNING; a statement that writes begins with its
+   * verb.
    *
    * @throws {ConstraintError} a constraint refused the unit, which is rolled back
    * @throws {PurserError} `unavailable` when the database can't be reached in time
@@ -54,7 +55,7 @@ export interface Store {
   write(statements: readonly Statement[]): Promise<ResultSet[]>;
   /**
    * Commits an item together with others of its kind that wait at the same time, by the statements of the whole set, so
-   * that their number does not grow with the items. All of an item is committed or none; an item that is refused does
+   * that their number does not grow with the items. Each item is committed whole or not at all; an item that is refused does
    * not affect the rest of its set.
    *
    * @throws as `write`

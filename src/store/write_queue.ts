@@ -198,7 +198,7 @@ function scrubUnit(unit: WriteUnit, scrub: ScrubValue): WriteUnit {
   });
 }
 
-/** Maps items; returns the same array where none changes, as nearly always. */
+/** Maps items; returns the same array if no item changes, which is nearly always so. */
 function mapChanged<T>(items: readonly T[], map: (item: T) => T): readonly T[] {
   let mapped: T[] | undefined;
   for (let index = 0; index < items.length; index++) {

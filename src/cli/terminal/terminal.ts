@@ -36,7 +36,7 @@ export interface Terminal {
   keys?(): AsyncIterable<string>;
   /**
    * Opens an address in the browser of the user. Returns false where that is not possible or not permitted. Undefined where
-   * standard output is no terminal.
+   * standard output isn't a terminal.
    */
   openPage?(url: string): Promise<boolean>;
   /** Aborts at the first Ctrl-C or SIGTERM. The second exits the process, after what `beforeForcedExit()` was given. */

@@ -10,7 +10,7 @@ export type BillForm = typeof BILL_FORMS[number];
 export const COST_UNITS = { usd: 0, usd_cent: -2, micro_usd: -6, nano_usd: -9 } as const;
 export type CostUnit = keyof typeof COST_UNITS;
 
-/** `states_cost` of a provider of the config: the form of its bill, a field of its usage object, a header, or that it has none. */
+/** `states_cost` of a provider of the config: the form of its bill, a field of its usage object, a header, or `none`. */
 export type StatesCost =
   | BillForm
   | "none"

@@ -56,7 +56,7 @@ export interface ChannelsOptions {
   lookup?: GuardOptions["lookup"];
   /** Loads the module of a further kind. Default: from disk. */
   loadModule?: (path: string) => Promise<ChannelPlugin>;
-  /** The network API: `sockets`, the default, or `fetch` where there are none; see `createFetchPost`. */
+  /** The network API: `sockets`, the default, or `fetch` on platforms without sockets; see `createFetchPost`. */
   reachOut?: "sockets" | "fetch";
 }
 

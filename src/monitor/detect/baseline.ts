@@ -18,7 +18,7 @@ export interface BaselineStats {
   peak: bigint;
 }
 
-/** Computes the statistics of values; undefined where there are none. */
+/** Computes the statistics of values; undefined for an empty list. */
 export function computeStats(values: readonly bigint[], calls: number): BaselineStats | undefined {
   if (values.length === 0) return undefined;
   const sorted = [...values].sort(compare);

@@ -111,7 +111,7 @@ function mediumOf(modelId: string): "audio" | "image" | undefined {
 }
 
 /**
- * The service tiers that a default of the project or the deployment can choose for a call that asks for none.
+ * The service tiers that a default of the project or the deployment can choose for a call that requests no tier.
  * https://developers.openai.com/api/docs/guides/priority-processing,
  * https://learn.microsoft.com/azure/foundry/openai/concepts/priority-processing
  */
@@ -157,7 +157,7 @@ const TIER_NAMES: Readonly<Record<string, string>> = {
   batches: "batch",
 };
 
-/** Translates what a provider reports. */
+/** Translates the properties of the service that a provider reports. */
 export function servedAs({ serviceTier, speed, inferenceGeo }: Served): ServedAs {
   const tier = (serviceTier ?? "").toLowerCase();
   const fast = (speed ?? "").toLowerCase();

@@ -30,7 +30,10 @@ export interface FoundModel extends SourcedModel {
   providerId: string;
   /** True if the provider sells its own model: only then its variants and rules hold. */
   isOwn: boolean;
-  /** The same model by the other source, for what `model` lacks. If `isFirst`, its rates win: they are those of the seller. */
+  /**
+   * The same model in the other source, whose rates fill in those that `model` lacks. If `isFirst`, its rates win: they are
+   * those of the seller.
+   */
   other?: SourcedModel & { isFirst: boolean };
   /** The entries of the other source whose price for this name is replaced. */
   replaces?: readonly string[];

@@ -71,7 +71,7 @@ export interface PriceUpdate extends Omit<MergedPrices, "data"> {
 
 /**
  * Takes published prices of one source into a checked copy in the folder of prices, from where every process of this user
- * reads them. See `mergePrices()` for what is held back. The previous copy is kept beside it, as `.bak`.
+ * reads them. See `mergePrices()` for the changes that are held back. The previous copy is kept beside it, as `.bak`.
  *
  * @throws {PurserError} `invalid`, `too_large` or `unavailable` files; the prices in use are unchanged
  */

@@ -2,7 +2,10 @@ import { type Fields, isFields } from "./fields.ts";
 
 /** The wishes of a request by which its answer is billed, and which the answer may not say. */
 export interface Asked {
-  /** The lifetime of what it caches: `default` is the shortest of the API, `unknown` stands for several; undefined if it caches nothing. */
+  /**
+   * The lifetime of the caches that it writes: `default` is the shortest of the API, `unknown` stands for several; undefined
+   * without a cache.
+   */
   cacheLifetime: "default" | "1h" | "12h" | "unknown" | undefined;
   /** The size of the search context. */
   searchContext: string | undefined;

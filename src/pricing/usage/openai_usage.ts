@@ -183,7 +183,7 @@ function readTools(raw: Fields): UsageDetails | undefined {
     count(raw, "plugins", "search", "count"),
     count(raw, "web_search_usage", "tool_usage"),
   ];
-  // X is billed by what was fetched where that is counted.
+  // X is billed by the posts and profiles that were fetched, if they are counted.
   const isByPost = ofXai.x_posts_fetched !== undefined || ofXai.x_users_fetched !== undefined;
   return {
     web_searches: Math.max(...searches.map(times)),
@@ -197,14 +197,14 @@ function readTools(raw: Fields): UsageDetails | undefined {
   };
 }
 
-/** Returns a count of calls; 0 for what can't be one, by which no answer gets unreadable. */
+/** Returns a count of calls; 0 for a value that can't be one, so that no answer becomes unreadable by it. */
 function times(value: number | undefined): number {
   return value !== undefined && Number.isSafeInteger(value) && value > 0 ? value : 0;
 }
 
 const CONTEXTS = new Set(["low", "medium", "high"]);
 
-/** Returns the detail of a search context; none for one that is not known. */
+/** Returns the detail of a search context; undefined for an unknown context. */
 export function contextOf(size: unknown): UsageDetails {
   return typeof size === "string" && CONTEXTS.has(size) ? { [`${size}_context_requests`]: 1 } : {};
 }

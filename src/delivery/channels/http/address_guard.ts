@@ -96,8 +96,8 @@ function readWords(address: string): number[] {
 
 /**
  * Finds an address in the settings of a channel that every attempt refuses: a literal one, or `localhost`, as the host of
- * an HTTP URL or as a setting of its own. Returns the setting and the address; undefined if there is none. Names are not
- * resolved.
+ * an HTTP URL or as a setting of its own. Returns the setting and the address; undefined if no setting has a literal address.
+ * Names are not resolved.
  */
 export function findRefusedAddress(
   settings: unknown,
