@@ -110,7 +110,7 @@ interface LiveContext {
   connect(): Promise<Connection>;
 }
 
-/** The number of values that are offered: typing more of the name narrows them down. */
+/** The maximum number of values that are offered: typing more of the name narrows them down. */
 const LIMIT = "200";
 
 /** Reads each kind of live value. A new kind is an entry here and its name in `LiveValue`. */

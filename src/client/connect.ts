@@ -68,8 +68,8 @@ export async function connect(options: ConnectOptions): Promise<Connection> {
 }
 
 /**
- * Returns the options with a database to open. Reading never creates a file: where the default one is missing, an empty
- * database in memory is read instead; where a setting names a file, it is probably mistyped.
+ * Returns the options with a database to open. Reading never creates a file: if the default one is missing, an empty database
+ * in memory is read instead; a missing file that a setting names is probably mistyped.
  */
 async function existingDatabase(options: ConnectOptions, address: DatabaseAddress): Promise<ConnectOptions> {
   const { config, isReadOnly = false, mustExist = false } = options;

@@ -65,7 +65,7 @@ function unitOf({ origin }: SchemaIssue, count?: unknown): string | undefined {
   return unit && `${count} ${unit}${count === 1 ? "" : "s"}`;
 }
 
-/** Returns the kind of the refused value, where that is what is wrong. */
+/** Returns the kind of the refused value, if its kind is wrong. */
 function givenOf(issue: SchemaIssue): string | undefined {
   const { code, expected, message, input, values = [] } = issue;
   let [, kind = ""] = /received (\w+)$/.exec(message) ?? [];

@@ -57,7 +57,7 @@ export const MAX_ENVIRONMENT_NAME = 200;
 /** The number of issues that an error lists; of the others it has the count only. */
 export const MAX_ISSUES = 100;
 
-/** The number of issues after which a snapshot is read no further: to find one takes time. */
+/** The number of issues after which a snapshot is read no further, since finding them takes time. */
 export const MAX_SNAPSHOT_ISSUES = 1_000;
 
 /**
@@ -89,7 +89,7 @@ export const REQUEST_LIMITS = {
 
 export type RequestLimitName = keyof typeof REQUEST_LIMITS;
 
-/** The largest body of a request, where no setting names one: a prompt of a million tokens. */
+/** The largest body of a request, unless a setting names another: a prompt of a million tokens. */
 export const DEFAULT_MAX_BODY_BYTES = 4 * 1024 * 1024;
 
 /**

@@ -17,7 +17,7 @@ export interface WebSession {
   expires_at: string | null;
 }
 
-/** The access of a browser that has signed in just now. */
+/** The access that a browser gets by signing in. */
 export interface StartedWebSession extends WebSession {
   /** The secret of the session, for the storage of the page. Each request of the session has it in a header. */
   token: string;

@@ -7,7 +7,7 @@ import type { ConfiguredChannel } from "./channels/configured_channel.ts";
 import { messageOf } from "../kernel/errors.ts";
 import { traceDelivery } from "../telemetry/mod.ts";
 
-/** The lease of a delivery, after which other processes take its holder for dead; longer than any attempt may take. */
+/** The lease of a delivery, after which other processes consider its holder dead; longer than any attempt may take. */
 export const DELIVERY_LEASE_MS = 180_000;
 
 /** The maximum clock skew between instances. */

@@ -77,7 +77,7 @@ const NAMESAKE = `SELECT key_id FROM api_keys WHERE name = ?1 AND key_id <> ?2 A
  * authentication is required.
  *
  * @throws {PurserError} `invalid` without a name or scope, for an expiry in the past, and for `admin` limited to one agent;
- * `conflict` where an active key has the name: a person's spending would begin at 0 again with a second one
+ * `conflict` where an active key has the name: with a second one, a person's spending would begin at 0 again
  */
 export async function createKey(
   ctx: Pick<KeyContext, "store" | "clock" | "ids" | "keyCache">,

@@ -138,7 +138,7 @@ export async function readSessionKey(
   return session && await readKey(ctx.store, session.keyId);
 }
 
-/** Refuses by a secret that was replaced what would outlive it: a session of the dashboard, a new key, a new secret. */
+/** Refuses a replaced secret for requests whose result would outlive it: a session of the dashboard, a new key, a new secret. */
 export function checkPresentSecret({ isReplaced }: Principal, what = "sign in"): void {
   if (!isReplaced) return;
   throw unauthorized(`Cannot ${what} with this secret: the API key got a new one; use that one`);

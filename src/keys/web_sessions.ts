@@ -19,10 +19,10 @@ const MAX_REMEMBERED = 10_000;
 
 type SessionContext = Omit<KeyContext, "ids" | "query">;
 
-/** Begins an attempt with a code; its result is called with whether the code was right. */
+/** Begins an attempt with a code; the function that it returns is called with true if the code was right. */
 type BeginAttempt = (digest: string) => (isValid: boolean) => void;
 
-/** A session that was made just now, with its token, which is nowhere else. */
+/** A session that was made just now, with its token, which is stored nowhere else. */
 export interface NewWebSession {
   token: string;
   expiresAt: number;

@@ -32,9 +32,9 @@ export interface Price extends UsageCost {
   priceSource: string;
   /** The rate card of the cost; null if no price is known. */
   rates: Rates | null;
-  /** The cost by the rate card, where `costNanoUsd` is the one that the provider has stated. */
+  /** The cost by the rate card, if `costNanoUsd` is the cost that the provider has stated. */
   listCostNanoUsd?: NanoUsd;
-  /** The cost that the provider has stated, where it isn't the one that is booked. */
+  /** The cost that the provider has stated, if it isn't the one that is booked. */
   statedNanoUsd?: NanoUsd | undefined;
   /** The reason for that. */
   statedReason?: StatedCostReason | undefined;

@@ -184,8 +184,8 @@ export async function commitProgress(
 }
 
 /**
- * Returns the agent that owns a call's events in the log of its session: a key of that agent reads them. Null where the
- * session isn't that agent's own, so that keys of two agents do.
+ * Returns the agent that owns a call's events in the log of its session: a key of that agent reads them. Null if the session
+ * isn't that agent's own: then keys of two agents read them.
  */
 export async function findLogOwner(
   ctx: { store: Store },

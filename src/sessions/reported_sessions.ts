@@ -3,7 +3,7 @@ import { toIso } from "../kernel/clock.ts";
 import { readSessionUsage, tailEntries, textAt, type TokenUsage, usageOfIds } from "../ledger/mod.ts";
 import type { SqlValue, Store } from "../store/mod.ts";
 
-/** Sessions that are known from reported calls alone: nothing is stored of them but their calls. */
+/** Sessions that are known from reported calls alone: only their calls are stored. */
 
 type ReadContext = { store: Pick<Store, "read" | "readLong"> };
 
@@ -19,7 +19,7 @@ WHERE last_at >= ?1 AND (last_at, session_id) < (?2, ?3)
 ORDER BY last_at DESC, session_id DESC LIMIT ?4`;
 }
 
-// A session with calls after the totals has a row of its own there, united with its totals. Of those that have none, only
+// A session with calls after the totals has a row of its own there, united with its totals. Of sessions without such a row, only
 // the page is read, by an index.
 const reportedSql = (isOfAgent: boolean) =>
   `WITH tail AS (

@@ -16,7 +16,7 @@ export const BudgetCounter = z.object({
 }).openapi("BudgetCounter");
 export type BudgetCounter = z.infer<typeof BudgetCounter>;
 
-/** A name in a budget or a rule of which there is nothing here. */
+/** A name in a budget or a rule that nothing here has. */
 export const UnknownName = z.object({
   kind: z.enum(["agent", "session", "key"]),
   id: z.string().openapi({ example: "reseacher" }),

@@ -19,7 +19,7 @@ export type StatesCost =
 
 /**
  * The reasons for which a stated cost is not booked: the provider doesn't document it as its bill; a row of `prices` decides;
- * 0 beside tokens; the fee of a router alone, for a call with a provider's key of one's own; more than any call costs.
+ * 0 beside tokens; only the fee of a router, for a call with a provider's key of the caller's own; more than any call costs.
  */
 export const STATED_COST_REASONS = ["undocumented", "price_row", "zero", "own_key", "absurd"] as const;
 export type StatedCostReason = typeof STATED_COST_REASONS[number];

@@ -46,7 +46,7 @@ const describeRestore: Describe = (payload, { event }) => {
       exported && `exported ${formatInstant(exported)} UTC`,
       readText(status) && `${status} there`,
     ),
-    // What another version has logged is shown as it is.
+    // An event of another version is shown as it is.
     sections: origin === undefined ? sectionOf("Payload", payload) : [
       ...sectionOf(
         "Restored",

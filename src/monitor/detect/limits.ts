@@ -20,7 +20,7 @@ export const LIMITS = {
   costlyCall: { floor: 100_000_000n, factor: 10n, minHours: 8, minCalls: 30 },
   /**
    * Nano-USD of a run or of a session without one, against those of the agent before; without enough of these, the amount from
-   * which it is remarkable. Totals are read of those on which this process has seen so much spent.
+   * which it is remarkable. Totals are read for those for which this process has seen so much spending.
    */
   costlyRun: {
     floor: 5_000_000_000n,

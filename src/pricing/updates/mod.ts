@@ -63,7 +63,7 @@ export interface PriceUpdate extends Omit<MergedPrices, "data"> {
   path: string | undefined;
   /** The number of models with prices. */
   models: number;
-  /** The accepted names of which the update changes nothing. */
+  /** The accepted names for which the update changes nothing. */
   unknown: string[];
   /** The number of published entries without a price for calls, by reason. */
   skipped: Readonly<Record<string, number>>;
@@ -119,7 +119,7 @@ export async function updatePrices(ctx: UpdateContext, input: UpdateInput): Prom
   };
 }
 
-/** Returns the accepted names of which the update changes nothing. */
+/** Returns the accepted names for which the update changes nothing. */
 function findUnknown(
   accepted: Accepted,
   { added, changed, removed, held }: Omit<MergedPrices, "data">,

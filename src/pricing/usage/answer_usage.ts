@@ -105,7 +105,7 @@ export function trackAnswerUsage(
   function record(seenApi: UsageApi, usage: unknown, isLast: boolean): void {
     if (!isFields(usage)) return;
     const merged = raw && seenApi === api ? mergeUsage(raw, usage) : usage;
-    // What can't be read replaces nothing that could.
+    // A report that can't be read doesn't replace one that could.
     if (raw && usageFromRaw(seenApi, merged) === undefined && usageFromRaw(api!, raw) !== undefined) return;
     api = seenApi;
     raw = merged;
@@ -253,7 +253,10 @@ function totalOf({ inputTokens, outputTokens, models = [] }: Usage): number {
   return models.reduce((sum, { usage }) => sum + totalOf(usage), inputTokens + outputTokens);
 }
 
-/** Returns the usage of a chunk of a chat API. Groq has more of it beside, also the usage itself at the end of a stream. */
+/**
+ * Returns the usage of a chunk of a chat API. Groq has more of it beside the usage, and the usage itself at the end of a
+ * stream.
+ */
 function chatUsageOf({ usage, x_groq }: Fields): unknown {
   const more = isFields(x_groq) ? x_groq.usage : undefined;
   if (!isFields(more)) return usage;

@@ -111,5 +111,5 @@ function readModel(iteration: Fields): ModelUsage | undefined {
   return faultOfUsage(usage) ? undefined : { model, usage };
 }
 
-/** A name of a model that a provider is believed. */
+/** A name of a model that is accepted from a provider. */
 export const MODEL_NAME = /^[^\s\p{C}]{1,200}$/u;

@@ -1,6 +1,6 @@
 import { type Fields, isFields } from "./fields.ts";
 
-/** The wishes of a request by which its answer is billed, and which the answer may not say. */
+/** The options of a request by which its answer is billed, and which the answer may leave out. */
 export interface Asked {
   /**
    * The lifetime of the caches that it writes: `default` is the shortest of the API, `unknown` stands for several; undefined
@@ -31,7 +31,7 @@ const CACHE_MARKS = new Set([
   "promptCacheOptions",
 ]);
 
-/** Members of any form, which ask for nothing. The `input` of a tool is an object, that of a request is a list. */
+/** Members of any form, which select no option. The `input` of a tool is an object, that of a request is a list. */
 const OPAQUE = new Set([
   "args",
   "arguments",

@@ -45,7 +45,7 @@ export const reservations = sqliteTable("reservations", {
   headroomNanoUsd: nanoUsd("headroom_nano_usd").notNull(),
   isLost: flag("is_lost").notNull(),
   expiresAt: int("expires_at").notNull(),
-  /** True if its bound counts until the call is booked, also once the lease is over. */
+  /** True if its bound counts until the call is booked, also after the end of the lease. */
   isHeld: flag("is_held").notNull(),
   agentId: text("agent_id"),
   sessionId: text("session_id"),

@@ -206,7 +206,7 @@ BEGIN SELECT RAISE(ABORT, 'raises of budgets are append-only'); END`,
 BEGIN SELECT RAISE(ABORT, 'raises of budgets are append-only'); END`,
   },
   {
-    // They are removed with their budget: one that a program defines again by the same id begins without them.
+    // Raises are removed with their budget: a program that defines the budget again, by the same id, begins without them.
     name: "budget_raises_refuse_delete",
     sql: `CREATE TRIGGER budget_raises_refuse_delete BEFORE DELETE ON budget_raises
 WHEN EXISTS (SELECT 1 FROM budgets WHERE budget_id = OLD.budget_id)

@@ -5,7 +5,7 @@ import { PurserError } from "../../kernel/errors.ts";
 import type { ResultSet, Statement } from "../store.ts";
 import { loadSqlite, PreparedStatements, type SqliteConnection } from "./sqlite_driver.ts";
 
-/** The most queries at the same time; further ones wait. More than there are processors would only delay each other. */
+/** The most queries at the same time; further ones wait. More queries than processors would only delay each other. */
 const MAX_THREADS = Math.min(Math.max(availableParallelism(), 2), 4);
 
 /** The time after which a thread without queries ends. A thread takes about 25 MB, and 60 ms to start: the last one stays. */
@@ -152,7 +152,7 @@ export class ReadThreads {
     this.#waiting.shift()?.resolve();
   }
 
-  /** Removes a thread that has ended: a query may wait for its place. */
+  /** Removes a thread that has ended, so that a waiting query can start another one. */
   #remove(thread: ReadThread): void {
     if (!this.#threads.delete(thread)) return;
     this.#idle = this.#idle.filter((one) => one !== thread);

@@ -116,7 +116,7 @@ interface Prepared {
   columns: string[];
   /** True if it is known to be read-only. */
   isQuery: boolean;
-  /** The number of values of each row that it binds, where it is run for rows. */
+  /** The number of values of each row that it binds, if it is run for rows. */
   rowValues?: number;
 }
 

@@ -122,7 +122,7 @@ async function bookBatch(
   }
 }
 
-/** Returns an error if it refuses what lines have; throws any other. */
+/** Returns an error if it refuses the content of lines; throws any other. */
 function refusalOf(error: unknown): PurserError {
   if (error instanceof PurserError) {
     const { code, details } = error;
