@@ -161,7 +161,7 @@ function begin(
       const query = prices.located({ ...served, provider, model, at });
       const { serviceTier, speed, inferenceGeo } = query;
       const size: CallSize = {
-        inputBytes: request.inputBytes,
+        inputBytes: () => request.inputBytes(),
         outputBytes: answer.outputBytes,
         ...(answer.textBytes && { textBytes: answer.textBytes }),
         maxOutputTokens: open.outputLimit ?? request.maxOutputTokens,
