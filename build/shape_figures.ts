@@ -70,3 +70,13 @@ export function recipeFigures(folder: string): Record<string, string> {
     [...recipes.matchAll(/^### (.+?): (.+)$/gm)].map(([, what, files]) => [`recipe: ${what}`, files!]),
   );
 }
+
+if (import.meta.main) {
+  const at = Deno.args.indexOf("--against");
+  const folders = at === -1 ? ["."] : [Deno.args[at + 1]!, "."];
+  const figures = folders.map((folder) => ({ ...shapeFigures(folder), ...recipeFigures(folder) }));
+  for (const name of new Set(figures.flatMap((each) => Object.keys(each)))) {
+    const values = figures.map((each) => String(each[name as keyof typeof each] ?? "–").padStart(8));
+    console.log(`${values.join(" ")}  ${name}`);
+  }
+}
