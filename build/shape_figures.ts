@@ -76,7 +76,6 @@ if (import.meta.main) {
   const folders = at === -1 ? ["."] : [Deno.args[at + 1]!, "."];
   const figures = folders.map((folder) => ({ ...shapeFigures(folder), ...recipeFigures(folder) }));
   for (const name of new Set(figures.flatMap((each) => Object.keys(each)))) {
-    const values = figures.map((each) => String(each[name as keyof typeof each] ?? "–").padStart(8));
-    console.log(`${values.join(" ")}  ${name}`);
+    console.log(`${name}: ${figures.map((each) => each[name as keyof typeof each] ?? "none").join(" -> ")}`);
   }
 }
