@@ -92,7 +92,7 @@ export async function listAlerts(
   return await withDeliveries(ctx, rows, viewer);
 }
 
-/** Returns one alert of the history, with its row; undefined if there is none that the viewer may see. */
+/** Returns one alert of the history, with its row; undefined if it doesn't exist or the viewer may not see it. */
 export async function findAlert(
   ctx: ReadContext,
   alertId: string,
@@ -321,7 +321,9 @@ function testAlert(rule: RuleRow, alertId: string, now: number): RecordedRow {
     windowStart: null,
     triggeredAt: now,
     isTest: true,
-    ...{ budgetLimitNanoUsd: null, window: null, keyId: null },
+    budgetLimitNanoUsd: null,
+    window: null,
+    keyId: null,
   };
 }
 

@@ -26,13 +26,15 @@ function checkAllowed(model: string, { models }: Caller): void {
  */
 export function checkRequested(model: string, body: Fields, known: Shape, caller: Caller): void {
   checkAllowed(model, caller);
-  const unknown = Object.fromEntries(
-    Object.entries(body).flatMap(([name, value]) => {
-      if (!Object.hasOwn(known, name)) return [[name, value]];
-      // A label is a text; proxies read objects in its place as settings of theirs.
-      return known[name] === LABELS && isFields(value) ? Object.entries(value).filter(isObjectIn) : [];
-    }),
-  );
+  const unknown: Fields = Object.create(null);
+  for (const name in body) {
+    const value = body[name];
+    if (!Object.hasOwn(known, name)) unknown[name] = value;
+    // A label is a text; proxies read objects in its place as settings of theirs.
+    else if (known[name] === LABELS && isFields(value)) {
+      for (const [label, inner] of Object.entries(value).filter(isObjectIn)) unknown[label] = inner;
+    }
+  }
   if (caller.models !== null) checkOthers(body, unknown, caller);
   const [set] = findFields(unknown, OF_OPERATORS);
   if (set === undefined) return;
@@ -72,7 +74,7 @@ const isObjectIn = ([, value]: [string, unknown]) => typeof value === "object" &
 const OF_MODELS = /models?$|^model|fallback|^preset$|^deployment(?:id)?$|^promptid$/;
 
 /**
- * The fields by which a request to LiteLLM sets its price, and where, as whom and with which headers it goes. As of 2026-11-27,
+ * The fields by which a request to LiteLLM sets its price, and where, as whom and with which headers it goes. As of 2026-11-26,
  * from its `CustomPricingLiteLLMParams`, `all_litellm_params` and the list of what its proxy refuses in bodies.
  */
 const OF_OPERATORS = new RegExp(

@@ -9,7 +9,7 @@ import {
   RESERVATION_SECONDS,
   WARNING_DECIMALS,
 } from "../limits.ts";
-import { AgentId, DisplayName, id, Label, name, SessionId, Time, Usd, UsdLimit } from "../parts.ts";
+import { AgentId, DisplayName, id, name, SessionId, Time, Usd, UsdLimit } from "../parts.ts";
 import { invalidInput } from "../schema_issues.ts";
 import { namedFields, namedValues } from "../costs/dimension_fields.ts";
 import { BUDGETED, DIMENSIONS } from "../costs/dimensions.ts";

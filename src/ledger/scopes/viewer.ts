@@ -1,5 +1,5 @@
-import { scopeIn, type Scopes } from "./scopes.ts";
 import { COUNTED } from "../../contract/costs/dimensions.ts";
+import { scopeIn, type Scopes } from "./scopes.ts";
 
 /**
  * A caller, as far as it may see what others have spent. **Here it is decided what a key may see**: that of one agent sees
@@ -20,24 +20,35 @@ export interface Viewer {
 
 /** Returns the viewer of a key, which is of one agent, or with null of all of them. */
 export function viewerOf(
-  { keyId = null, agentId = null }: {
-    keyId?: string | null | undefined;
-    agentId?: string | null | undefined;
-  },
+  { keyId = null, agentId = null }: { keyId?: string | null; agentId?: string | null },
 ): Viewer {
-  if (agentId !== null) return viewerOfOne(agentId, keyId);
-  return { keyId, agentId: undefined, seesAll: true, scopes: [], sees: () => true };
+  return agentId === null ? new WholeViewer(keyId) : new ViewerOfOne(agentId, keyId);
 }
 
-function viewerOfOne(agentId: string, keyId: string | null): Viewer {
-  const own: Partial<Scopes> = { agentId, keyId };
-  return {
-    keyId,
-    agentId,
-    seesAll: false,
-    scopes: COUNTED.flatMap((kind) => scopeIn(kind, own) ?? []),
-    sees: (of) => of.agentId === agentId || (keyId !== null && of.keyId === keyId),
-  };
+class WholeViewer implements Viewer {
+  readonly agentId = undefined;
+  readonly seesAll = true;
+  readonly scopes = [];
+
+  constructor(readonly keyId: string | null) {}
+
+  sees(): boolean {
+    return true;
+  }
+}
+
+class ViewerOfOne implements Viewer {
+  readonly seesAll = false;
+
+  constructor(readonly agentId: string, readonly keyId: string | null) {}
+
+  get scopes(): readonly string[] {
+    return COUNTED.flatMap((kind) => scopeIn(kind, this) ?? []);
+  }
+
+  sees({ agentId, keyId }: Partial<Pick<Scopes, "agentId" | "keyId">>): boolean {
+    return agentId === this.agentId || (this.keyId !== null && keyId === this.keyId);
+  }
 }
 
 /** The viewer of callers within this process, which can read the database anyway. */

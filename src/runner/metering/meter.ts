@@ -150,7 +150,6 @@ export function meterRun(
       viewer,
       tags,
       parent: trace.span,
-      hasNext: () => true,
       hasOvershot: () => hasOvershot,
       overshot: () => void (hasOvershot = true),
       nextStep: () => recorder.steps + 1,

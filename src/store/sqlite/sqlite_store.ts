@@ -45,10 +45,10 @@ type Action = "open" | "read" | "write to";
 
 const BUSY_TIMEOUT_MS = 10_000;
 
-/** A write that is this close to its deadline is not retried alone, so that many don't fail one by one. */
+/** A write that is this close to its deadline is not retried alone: otherwise many would fail one after the other. */
 const NEARLY_OVER_MS = 50;
 
-/** The pages of a file that is read whole sooner than others notice: 16 MiB. */
+/** The pages of a file that can be read whole without a noticeable wait for other requests: 16 MiB. */
 const SMALL_FILE_PAGES = 4_096;
 
 /** A connection to the file, and its statements. */
@@ -241,7 +241,10 @@ export class SqliteStore implements Store {
       this.#enableWal();
       const { connection, statements } = this.#connected!;
       const commit = () =>
-        this.#inTransaction("BEGIN IMMEDIATE", () => units.map((unit) => executeAll(statements, unit)));
+        this.#inTransaction(
+          "BEGIN IMMEDIATE",
+          () => units.map((unit) => unit.map((each) => statements.execute(each))),
+        );
       const isUnflushed = mayLose && this.kind === "file" && this.#options.durability === "full";
       const results = this.#disk.watch(connection, () => isUnflushed ? this.#unflushed(commit) : commit());
       this.#watch?.checkNow();
@@ -330,16 +333,6 @@ export class SqliteStore implements Store {
     }
   }
 }
-
-function executeAll(statements: PreparedStatements, unit: WriteUnit): ResultSet[] {
-  const results: ResultSet[] = [];
-  for (const statement of unit) {
-    results.push(statement.isIdle?.(results) ? NOTHING : statements.execute(statement));
-  }
-  return results;
-}
-
-const NOTHING: ResultSet = { columns: [], rows: [] };
 
 function isBusy(error: unknown): boolean {
   return error instanceof StoreBusyError;
