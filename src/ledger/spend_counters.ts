@@ -1,6 +1,6 @@
 import { NANO_PER_USD } from "../kernel/money.ts";
 import { type Clock, DAY_MS, MINUTE_MS } from "../kernel/clock.ts";
-import { DIMENSIONS, RULED } from "../contract/costs/dimensions.ts";
+import { RULED } from "../contract/costs/dimensions.ts";
 import type { Statement, Store } from "../store/mod.ts";
 import { ALL_CALLS, AS_WHOLE, columnOf, type Counted, IN_WINDOWS, scopeSql } from "./scopes/mod.ts";
 
@@ -13,34 +13,26 @@ import { ALL_CALLS, AS_WHOLE, columnOf, type Counted, IN_WINDOWS, scopeSql } fro
 /** SQL for the position of the ledger up to which the counters are rolled up. */
 export const DECIDED_POSITION = "(SELECT position FROM rollup_positions WHERE name = 'decisions')";
 
-/** The entry of the ledger to count, as SQL. */
-interface Entry {
-  /** A column: `NEW.at`, `c.at`. */
-  column: (name: string) => string;
-  /** The FROM clause of each SELECT, up to its condition. */
-  from: string;
-}
-
-/** SQL for the counters that one entry adds to, as rows `(kind, scope, start, cost, at)`. */
-export function countersOf({ column, from }: Entry): string {
-  const at = column("at");
+/** SQL for the counters that one entry adds to, as rows `(kind, scope, start, cost, at)`; `entry` is an alias of it. */
+export function countersOf(entry: string): string {
+  const at = `${entry}.at`;
   const day = `${at} - ${at} % ${DAY_MS}`;
   const minute = `${at} - ${at} % ${MINUTE_MS}`;
-  const cost = `coalesce(${column("cost_nano_usd")}, 0)`;
+  const cost = `coalesce(${entry}.cost_nano_usd, 0)`;
   const row = (kind: string, scope: string, start: string, where: string) =>
-    `SELECT '${kind}' AS kind, ${scope} AS scope, ${start} AS start, ${cost} AS cost, ${at} AS at ${from} ${where}`;
+    `SELECT '${kind}' AS kind, ${scope} AS scope, ${start} AS start, ${cost} AS cost, ${at} AS at WHERE ${where}`;
   // Calls without a cost add nothing to minutes and days; a run or session keeps the time of its first call.
-  const costs = `${column("cost_nano_usd")} <> 0`;
+  const costs = `${entry}.cost_nano_usd <> 0`;
   const scopes: [scope: string, where: string][] = [
     [`'${ALL_CALLS}'`, costs],
     ...IN_WINDOWS.map((kind): [string, string] => {
-      const id = column(DIMENSIONS[kind].field);
+      const id = columnOf(kind, entry);
       return [scopeSql(kind, id), `${costs} AND ${id} IS NOT NULL`];
     }),
   ];
   return [
     ...AS_WHOLE.map((kind) => {
-      const id = column(DIMENSIONS[kind].field);
+      const id = columnOf(kind, entry);
       return row(kind, id, "0", `${id} IS NOT NULL`);
     }),
     ...scopes.flatMap(([scope, where]) => [
@@ -127,30 +119,29 @@ const ofMinutes = (kind: string, scope: string, start: string, where = "true") =
   `SELECT '${kind}' AS kind, ${scope} AS scope, ${start} AS start, whole_usd, rest_nano_usd, first_at FROM minutes WHERE ${where}`;
 
 const ofEntities = (kind: Counted) => {
-  const id = `c.${DIMENSIONS[kind].field}`;
+  const id = columnOf(kind);
   return `SELECT '${kind}', ${id}, 0, coalesce(sum(c.cost_nano_usd / ${NANO_PER_USD}), 0),
     coalesce(sum(c.cost_nano_usd % ${NANO_PER_USD}), 0), min(c.at)
   ${TAIL_WITHOUT_RULES} AND ${id} IS NOT NULL GROUP BY ${id}`;
 };
 
-const WINDOW_COLUMNS = IN_WINDOWS.map((kind) => `c.${DIMENSIONS[kind].field}`).join(", ");
-
 /** Counts all calls at once when there are no rules: first by minute and dimension, and all other counters from there. */
 export const COUNT_WITHOUT_RULES: Statement = {
   sql: `INSERT INTO spend_counters
 WITH minutes AS MATERIALIZED (
-  SELECT ${WINDOW_COLUMNS}, c.at - c.at % ${MINUTE_MS} AS minute, sum(c.cost_nano_usd / ${NANO_PER_USD}) AS whole_usd,
+  SELECT ${
+    IN_WINDOWS.map((kind) => `${columnOf(kind)} AS ${kind}`).join(", ")
+  }, c.at - c.at % ${MINUTE_MS} AS minute, sum(c.cost_nano_usd / ${NANO_PER_USD}) AS whole_usd,
     sum(c.cost_nano_usd % ${NANO_PER_USD}) AS rest_nano_usd, min(c.at) AS first_at
-  ${TAIL_WITHOUT_RULES} AND c.cost_nano_usd <> 0 GROUP BY minute, ${WINDOW_COLUMNS}
+  ${TAIL_WITHOUT_RULES} AND c.cost_nano_usd <> 0 GROUP BY minute, ${
+    IN_WINDOWS.map((kind) => columnOf(kind)).join(", ")
+  }
 )
 SELECT kind, scope, start, sum(whole_usd), sum(rest_nano_usd), min(first_at) FROM (
 ${
     [
       [`'${ALL_CALLS}'`, "true"] as const,
-      ...IN_WINDOWS.map((kind) => {
-        const id = DIMENSIONS[kind].field;
-        return [scopeSql(kind, id), `${id} IS NOT NULL`] as const;
-      }),
+      ...IN_WINDOWS.map((kind) => [scopeSql(kind, kind), `${kind} IS NOT NULL`] as const),
     ].flatMap(([scope, where]) => [
       ofMinutes("minute", scope, "minute", where),
       ofMinutes("day", scope, `minute - minute % ${DAY_MS}`, where),

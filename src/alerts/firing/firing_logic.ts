@@ -160,7 +160,7 @@ const DECIDE: Logic = {
 BEGIN
   INSERT INTO spend_counters (kind, scope, start, whole_usd, rest_nano_usd, first_at)
   SELECT kind, scope, start, ${COST_COLUMNS}, at FROM (
-${countersOf({ column: (name) => `NEW.${name}`, from: "WHERE" })}
+${countersOf("NEW")}
   ) WHERE true ${ADD_TO_COUNTER};
   -- Rules that fired for this hour and wait until it has fallen below: without this call, has it?
   UPDATE alert_rules SET is_over = 0, is_armed = coalesce(rests_until, 0) <= NEW.now

@@ -1,4 +1,10 @@
-import { COUNTED, dimension, DIMENSIONS, type DimensionWith } from "../../contract/costs/dimensions.ts";
+import {
+  COUNTED,
+  type Dimension,
+  dimension,
+  DIMENSIONS,
+  type DimensionWith,
+} from "../../contract/costs/dimensions.ts";
 import { type Counted, PREFIXES } from "./scopes.ts";
 
 /* The SQL of scopes: see scopes.ts. */
@@ -23,8 +29,8 @@ export const kindOfScope = (scope: string) =>
 /** SQL for the id of a scope of any dimension. */
 export const idOfScope = (scope: string) => `substr(${scope}, instr(${scope}, ' ') + 1)`;
 
-/** SQL for the value of a dimension of a call `c`. */
-export const columnOf = (kind: Counted, alias = "c") => `${alias}.${DIMENSIONS[kind].field}`;
+/** SQL for the value of a dimension of a call; `c` is the alias of most. */
+export const columnOf = (name: Dimension, alias = "c") => `${alias}.${DIMENSIONS[name].field}`;
 
 /** The dimensions whose spending is counted by minute, day and lifetime; and those that are counted as a whole. */
 export const IN_WINDOWS = COUNTED.filter((kind): kind is WindowDimension =>
