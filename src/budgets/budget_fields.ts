@@ -40,15 +40,12 @@ export function toAuthoredRow(input: BudgetInput): AuthoredRow {
   };
 }
 
-/** The fields by which a budget names the calls that it counts. */
-type NamedFields = { [Name in DimensionWith<"budget"> as FieldOf<Name>]: string | null };
-
 /** Returns the fields that its author sets in wire form. */
 export function inputOf(row: AuthoredRow): Required<BudgetInput> {
   const entity = entityOf(row.scope);
   const named = Object.fromEntries(
     BUDGETED.map((kind) => [dimension(kind).field, entity?.kind === kind ? entity.id : null]),
-  ) as NamedFields;
+  ) as Pick<BudgetDefinition, FieldOf<DimensionWith<"budget">>>;
   return {
     name: row.name,
     limit_usd: toUsd(row.limitNanoUsd),

@@ -1,4 +1,5 @@
 import type { BudgetHold } from "../../contract/budgets/budget_state.ts";
+import { BUDGETED, dimension, type DimensionWith, type FieldOf } from "../../contract/costs/dimensions.ts";
 import type { HoldReason } from "../../contract/values.ts";
 import { type Clock, toIso } from "../../kernel/clock.ts";
 import { toUsd } from "../../kernel/money.ts";
@@ -42,6 +43,8 @@ export function heldBy(row: BudgetRow, now: number): { where: string; args: SqlV
   return { where: conditions.join(" AND "), args };
 }
 
+type NamedValues = Pick<BudgetHold, FieldOf<DimensionWith<"budget">>>;
+
 /** Lists what a budget holds in its present windows, newest first. */
 export async function listHolds(
   { store, clock }: { store: Pick<Store, "read">; clock: Pick<Clock, "now"> },
@@ -51,25 +54,26 @@ export async function listHolds(
   const { where, args } = heldBy(row, clock.now());
   const { rows } = await store.read({
     sql: `SELECT h.reservation_id, h.worst_nano_usd, h.at, iif(h.is_lost, 'uncounted', 'unbooked'),
-  h.agent_id, h.session_id, h.key_id, (SELECT ${idInScope("run", "o.scope")} FROM reservations o
-    WHERE o.reservation_id = h.reservation_id AND ${IS_RUN("o")} LIMIT 1)
+  (SELECT ${idInScope("run", "o.scope")} FROM reservations o
+    WHERE o.reservation_id = h.reservation_id AND ${IS_RUN("o")} LIMIT 1), ${
+      BUDGETED.map((kind) => columnOf(kind, "h")).join(", ")
+    }
 FROM reservations h WHERE ${where} ORDER BY h.at DESC, h.reservation_id DESC LIMIT ${LISTED}`,
     args,
   });
-  const names = await readKeyNames(
-    { store },
-    rows.map(([, , , , , , keyId]) => keyId as string | null),
-    viewer,
-  );
-  return rows.map(([id, worst, at, reason, agentId, sessionId, keyId, runId]) => ({
+  const holds = rows.map(([id, worst, at, reason, runId, ...values]) => ({
     reservation_id: id as string,
     held_usd: toUsd(worst as bigint),
     at: toIso(Number(at)),
     reason: reason as HoldReason,
-    agent_id: agentId as string | null,
-    session_id: sessionId as string | null,
-    key_id: keyId as string | null,
-    ...(keyId !== null && { key_name: names.get(keyId as string) ?? null }),
+    ...Object.fromEntries(
+      BUDGETED.map((kind, index) => [dimension(kind).field, values[index]]),
+    ) as NamedValues,
     run_id: runId as string | null,
+  }));
+  const names = await readKeyNames({ store }, holds.map(({ key_id }) => key_id), viewer);
+  return holds.map((hold) => ({
+    ...hold,
+    ...(hold.key_id !== null && { key_name: names.get(hold.key_id) ?? null }),
   }));
 }
