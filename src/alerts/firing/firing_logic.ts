@@ -1,5 +1,5 @@
 import { MAX_ALERT_HISTORY } from "../../contract/limits.ts";
-import { COUNTED, DIMENSIONS, RULED } from "../../contract/costs/dimensions.ts";
+import { RULED } from "../../contract/costs/dimensions.ts";
 import { deliveryIdSql } from "../../delivery/mod.ts";
 import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../kernel/clock.ts";
 import {
@@ -7,6 +7,7 @@ import {
   ALL_CALLS,
   columnOf,
   COST_COLUMNS,
+  COUNTED_COLUMNS,
   countersOf,
   counterSum,
   counterValue,
@@ -38,7 +39,7 @@ import type { Logic } from "../../store/mod.ts";
 export const DECIDED_COLUMNS = [
   "position",
   "at",
-  ...COUNTED.map((kind) => DIMENSIONS[kind].field),
+  ...COUNTED_COLUMNS,
   "cost_nano_usd",
   "adjusts",
 ] as const;

@@ -32,6 +32,9 @@ export const idOfScope = (scope: string) => `substr(${scope}, instr(${scope}, ' 
 /** SQL for the value of a dimension of a call; `c` is the alias of most. */
 export const columnOf = (name: Dimension, alias = "c") => `${alias}.${DIMENSIONS[name].field}`;
 
+/** The columns of a call that have its dimensions. */
+export const COUNTED_COLUMNS = COUNTED.map((kind) => DIMENSIONS[kind].field);
+
 /** The dimensions whose spending is counted by minute, day and lifetime; and those that are counted as a whole. */
 export const IN_WINDOWS = COUNTED.filter((kind): kind is WindowDimension =>
   dimension(kind).counter === "windows"
