@@ -1,4 +1,3 @@
-import type { Tags } from "../contract/tags/tags.ts";
 import type { CallSource } from "../contract/values.ts";
 import type { CallScopes, Grant, Refusal } from "../budgets/mod.ts";
 import type { NanoUsd } from "../kernel/money.ts";
@@ -6,15 +5,15 @@ import type { ModelCall } from "../ledger/mod.ts";
 import type { Served } from "../pricing/mod.ts";
 import type { NewEvent } from "../sessions/mod.ts";
 import type { CallSettings, Span } from "../telemetry/mod.ts";
+import type { CallOrigin } from "./make_call.ts";
 import type { UsageReport } from "./settle_usage.ts";
 
 /* What a caller says of a call, and what it gets once the call is open: see `openCall()`. */
 
 /** The caller of calls: their attribution, and what becomes of them beside the booking. */
-export interface CallTerms {
+export interface CallTerms extends CallOrigin {
   source: CallSource & ("run" | "meter" | "gateway");
   scopes: CallScopes;
-  tags?: Tags | undefined;
   /** The only agent whose amounts the caller may see. */
   onlyAgentId?: string | undefined;
   /** The span above; default: the active one. */

@@ -5,7 +5,7 @@ export { bookCall, bookLooseCalls, type RunBooking } from "./book_call.ts";
 export { bookLeftCalls, bookMadeCall, giveUpClaim, keepCall, readLedgerId } from "./keep_call.ts";
 export { type BookingWriter, createBookingWriter } from "./booking_set.ts";
 export { rollUp, RollUps } from "./roll_up.ts";
-export { bookReportedCalls, type ReportedCall } from "./book_reported_calls.ts";
+export { reportCalls, type ReportedCall } from "./report_calls.ts";
 export type { BookedReport } from "../contract/cost_events.ts";
 export { estimateCost } from "./estimate_cost.ts";
 export { contentOf, estimateTokens, textsOf } from "./answer_text.ts";

@@ -10,6 +10,7 @@ import type { CallContext } from "./context.ts";
 import { modelErrorText, redactSecrets } from "./error_text.ts";
 import { estimateCost } from "./estimate_cost.ts";
 import { bookMadeCall, requireLedger } from "./keep_call.ts";
+import { makeCall } from "./make_call.ts";
 import { logCallEvent, overshotBudget, refusalEvent, type Refused, refusedCall } from "./refused_call.ts";
 import { type AdmittedTerms, pricesNow, sendAdmitted } from "./send_admitted.ts";
 import { type CallSize, CANCELLED, settleUsage, type UsageReport, usageText } from "./settle_usage.ts";
@@ -134,7 +135,7 @@ function begin(
   { at, grant, prices }: AdmittedTerms,
 ): OpenCall {
   const { provider } = request;
-  const { agentId, sessionId, runId, keyId } = terms.scopes;
+  const { agentId, sessionId, runId } = terms.scopes;
   const id = ctx.ids.next("call");
   const startedAt = ctx.clock.monotonic();
   const trace = traceCall(ctx.telemetry, {
@@ -171,28 +172,21 @@ function begin(
         size,
         (usage, statement) => prices.price({ ...query, usage, statement }),
       );
-      const call: ModelCall = {
+      const call = makeCall(terms, {
         callId: id,
         at,
-        agentId,
-        sessionId,
-        runId,
         provider,
         model,
         usage,
+        isEstimated: estimatedBecause !== undefined,
         step: terms.nextStep?.() ?? null,
         tools: answer.tools ?? [],
-        ...price,
         durationMs: ctx.clock.monotonic() - startedAt,
-        isEstimated: estimatedBecause !== undefined,
-        source: terms.source,
-        serviceTier: serviceTier ?? null,
-        ...(speed && { speed }),
-        ...(inferenceGeo && { inferenceGeo }),
-        responseId: responseId ?? null,
-        ...(keyId && { keyId }),
-        ...(terms.tags && Object.keys(terms.tags).length > 0 && { tags: terms.tags }),
-      };
+        serviceTier,
+        speed,
+        inferenceGeo,
+        responseId,
+      }, price);
       if (estimatedBecause !== undefined) warnOfEstimate(ctx, call, report, estimatedBecause);
       if (failure !== undefined) addFailure(failure);
       const overshoot = grant?.isStrict ? keepBound(call, grant) : undefined;

@@ -1,6 +1,6 @@
 import { createRule, type RuleInput } from "../../alerts/mod.ts";
 import { defineAgent, toAgentDefinition } from "../../agents/mod.ts";
-import { bookReportedCalls, type ReportedCall } from "../../calls/mod.ts";
+import { reportCalls, type ReportedCall } from "../../calls/mod.ts";
 import { createBudget, raiseBudget, updateBudget } from "../../budgets/mod.ts";
 import type { BudgetInput } from "../../contract/budgets/budgets.ts";
 import { DAY_MS, type fixedClock, HOUR_MS, MINUTE_MS, startOf } from "../../kernel/clock.ts";
@@ -106,7 +106,8 @@ export async function fillMonth(
     reports = reports.filter(({ at }) => at > clock.now());
     for (const [agentId, calls] of Map.groupBy(due, ({ agentId }) => agentId)) {
       const agent = AGENTS.find(({ id }) => id === agentId)!;
-      await bookReportedCalls(core, calls, { keyId: await useKey(core, agent, keys, isRevoked) });
+      const keyId = await useKey(core, agent, keys, isRevoked);
+      await reportCalls(core, "report", calls.map((call) => ({ ...call, keyId })));
     }
     await core.drainDeliveries();
   }

@@ -5,6 +5,8 @@ import { MAX_AHEAD_MS, type ModelCall, toModelCall, toOtherModels, withAdjustmen
 import { ConstraintError, tables } from "../store/mod.ts";
 import { bookLooseCalls } from "./book_call.ts";
 import type { CallContext } from "./context.ts";
+import { type MadeCall, makeCall } from "./make_call.ts";
+import type { CallSource } from "../contract/values.ts";
 import { MAX_CALL_USD } from "../contract/limits.ts";
 import { scrubTags, type Tags, tagsText, withAgentTags } from "../contract/tags/tags.ts";
 import { checkAgentName, findAgentTags } from "../agents/mod.ts";
@@ -14,21 +16,21 @@ import { checkUsage, hasQuantity, type Price, USAGE_DETAILS } from "../pricing/m
 const { calls: ledger } = tables;
 
 /**
- * Books calls made elsewhere, all or none. Idempotent by `call_id`.
+ * Books calls that were made elsewhere, all or none. Idempotent by `callId`: a call that is in the ledger with the same content
+ * is not booked again, whatever its source was.
  *
- * @throws {PurserError} `invalid`; `conflict` when a call has been booked with other content
+ * @throws {PurserError} `invalid`; `conflict` if a call is in the ledger with other content
  */
-export async function bookReportedCalls(
+export async function reportCalls(
   ctx: CallContext,
+  source: CallSource,
   reports: readonly ReportedCall[],
-  /** The API key of the caller. */
-  { keyId }: { keyId?: string } = {},
 ): Promise<BookedReport> {
   await ctx.prices.ready?.();
   const { calls, repeated } = withoutRepeats(
-    reports.map((report, index) => ({ ...toReportedModelCall(ctx, report, index), ...(keyId && { keyId }) })),
+    reports.map((report, index) => toCall(ctx, source, report, `[${index}]`)),
   );
-  const reserved = new Map(
+  const reservations = new Map(
     reports.flatMap(({ callId, agentId, reservationId }) =>
       reservationId === undefined ? [] : [[callId, { reservationId, agentId }]]
     ),
@@ -36,12 +38,9 @@ export async function bookReportedCalls(
   // Booked without a lookup: nearly every report is new, and the ledger refuses duplicates.
   for (let fresh: readonly ModelCall[] = calls;;) {
     if (fresh.length === 0) return { booked: 0, duplicates: reports.length, unpriced: 0 };
-    const attributed = await addAgentTags(ctx, fresh);
+    const settles = fresh.flatMap(({ callId }) => reservations.get(callId) ?? []);
     try {
-      const settles = reserved.size === 0
-        ? undefined
-        : fresh.flatMap(({ callId }) => reserved.get(callId) ?? []);
-      await bookLooseCalls(ctx, attributed, { settles });
+      await bookLooseCalls(ctx, await addAgentTags(ctx, fresh), { settles });
     } catch (error) {
       if (!(error instanceof ConstraintError)) throw error;
       const left = await findFresh(ctx, calls);
@@ -115,30 +114,24 @@ const MAX_CALL_NANO_USD = BigInt(MAX_CALL_USD) * NANO_PER_USD;
 /** The price source of a call that was reported with its cost. */
 const REPORTED = "reported";
 
-/** The report of a call made elsewhere. */
-export interface ReportedCall extends
-  Omit<
-    ModelCall,
-    | "costNanoUsd"
-    | "listCostNanoUsd"
-    | "statedNanoUsd"
-    | "statedReason"
-    | "priceSource"
-    | "rates"
-    | "priceId"
-    | "isEstimated"
-    | "source"
-    | "responseId"
-    | "keyId"
-  > {
-  /** Undefined: Purser prices it. */
+/** The report of a call that was made elsewhere. */
+export interface ReportedCall extends Omit<MadeCall, "isEstimated" | "responseId"> {
+  agentId: string;
+  sessionId: string | null;
+  runId: string | null;
+  /** The API key with which it is reported. */
+  keyId?: string | null;
+  tags?: Tags;
+  /** True if the tokens are an estimate; default false. */
+  isEstimated?: boolean;
+  /** Its cost; without one it is priced here. */
   costUsd?: number | null;
+  /** The parts of the usage that `costUsd` leaves out. */
+  unpricedParts?: readonly string[];
   /** The cost at known prices, where `costUsd` is the one that the provider has stated. */
   listCostUsd?: number;
   /** A cost that the provider has stated, where it isn't `costUsd`. */
   statedCostUsd?: number;
-  /** True if the tokens are an estimate; default false. */
-  isEstimated?: boolean;
   /** The reservation that the call settles. */
   reservationId?: string;
 }
@@ -146,40 +139,47 @@ export interface ReportedCall extends
 /**
  * Converts a report to a call of the ledger: checks it, and prices it unless it has a cost.
  *
- * @throws {PurserError} `invalid`, naming the element
+ * @throws {PurserError} `invalid`, naming the path of the element
  */
-export function toReportedModelCall(ctx: CallContext, report: ReportedCall, index: number): ModelCall {
-  const where = `[${index}]`;
+function toCall(ctx: CallContext, source: CallSource, report: ReportedCall, path: string): ModelCall {
   for (const [field, text] of textsOf(report)) {
     if (!text.isWellFormed() || text.includes("\0")) {
-      throw invalid(`${where}.${field}`, "it holds a character that a database can't store");
+      throw invalid(`${path}.${field}`, "it holds a character that a database can't store");
     }
   }
-  check(`${where}.agent_id`, () => checkAgentName(report.agentId));
-  if (report.at < 0) throw invalid(`${where}.at`, "it is before 1970");
+  check(`${path}.agent_id`, () => checkAgentName(report.agentId));
+  if (report.at < 0) throw invalid(`${path}.at`, "it is before 1970");
   if (report.at > ctx.clock.now() + MAX_AHEAD_MS) {
-    throw invalid(`${where}.at`, "it is more than five minutes ahead of this server's clock");
+    throw invalid(`${path}.at`, "it is more than five minutes ahead of this server's clock");
   }
-  check(where, () => checkUsage(report.usage));
-  const { costUsd, listCostUsd, statedCostUsd, unpricedParts, reservationId: _, ...call } = report;
-  const reported = costUsd === undefined || costUsd === null ? undefined : {
-    costNanoUsd: reportedCost(costUsd, `${where}.cost_usd`),
-    priceSource: REPORTED,
-    ...(unpricedParts && { unpricedParts }),
-    ...(listCostUsd !== undefined &&
-      { listCostNanoUsd: reportedCost(listCostUsd, `${where}.list_cost_usd`) }),
-  };
-  const price = reported ? priceInsteadOfZero(ctx, report) ?? reported : priceOf(ctx, report);
+  check(path, () => checkUsage(report.usage));
+  const price = reportedPrice(ctx, report, path);
   if (price.costNanoUsd !== null && price.costNanoUsd > MAX_CALL_NANO_USD) {
     throw invalid(
-      price.priceSource === REPORTED ? `${where}.cost_usd` : where,
+      price.priceSource === REPORTED ? `${path}.cost_usd` : path,
       `it costs more than ${MAX_CALL_USD} USD`,
     );
   }
-  const tags = call.tags && { tags: scrubTags(call.tags, ctx.secrets) };
-  const stated = statedCostUsd !== undefined &&
-    { statedNanoUsd: reportedCost(statedCostUsd, `${where}.stated_cost_usd`) };
-  return { ...call, ...tags, ...stated, ...price, isEstimated: call.isEstimated ?? false, source: "report" };
+  const { statedCostUsd, isEstimated = false } = report;
+  const stated = statedCostUsd === undefined
+    ? {}
+    : { statedNanoUsd: reportedCost(statedCostUsd, `${path}.stated_cost_usd`) };
+  const tags = report.tags && scrubTags(report.tags, ctx.secrets);
+  return makeCall({ source, scopes: report, tags }, { ...report, isEstimated }, { ...stated, ...price });
+}
+
+/** Returns the price of a report: by its own cost, or by the price book. */
+function reportedPrice(ctx: CallContext, report: ReportedCall, path: string): Price {
+  const { costUsd, listCostUsd, unpricedParts } = report;
+  if (costUsd === undefined || costUsd === null) return priceOf(ctx, report);
+  const reported: Price = {
+    costNanoUsd: reportedCost(costUsd, `${path}.cost_usd`),
+    priceSource: REPORTED,
+    rates: null,
+    ...(unpricedParts && { unpricedParts }),
+    ...(listCostUsd !== undefined && { listCostNanoUsd: reportedCost(listCostUsd, `${path}.list_cost_usd`) }),
+  };
+  return priceInsteadOfZero(ctx, report) ?? reported;
 }
 
 /**
