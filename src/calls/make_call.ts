@@ -10,7 +10,7 @@ export interface CallOrigin {
   tags?: Tags | undefined;
 }
 
-/** What is known of a call after its answer, but for its price. */
+/** The facts of a call that was made, all but its price. */
 export interface MadeCall
   extends Pick<ModelCall, "callId" | "at" | "provider" | "model" | "usage" | "isEstimated"> {
   step: number | null;
