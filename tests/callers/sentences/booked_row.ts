@@ -12,7 +12,7 @@ import {
 } from "../sentence.ts";
 import { assertNothingReserved, MODEL, openWorld, PRICES, pricesOf, readRows, SCOPES } from "../world.ts";
 
-/** What is booked of a call: its row, its price, its tags; and its span. */
+/** The row of a call in the ledger: its fields, its price, its tags; and its span. */
 
 export const BOOKED_ROW: readonly Sentence[] = [
   {

@@ -7,7 +7,7 @@ import { report } from "../../harness/booking_tests.ts";
 import { answerFor, COST, makesCalls, overOneWire, reports, type Sentence } from "../sentence.ts";
 import { MODEL, openWorld, readRows, type World } from "../world.ts";
 
-/** What becomes of a call while the ledger takes no writes. */
+/** The calls that are made or reported while the ledger takes no writes. */
 
 export const LEDGER_DOWN: readonly Sentence[] = [
   {

@@ -13,7 +13,7 @@ import {
   type World,
 } from "../world.ts";
 
-/** What a strict budget promises, and what happens where a provider has counted more than its bound. */
+/** The promise of a strict budget, and what follows where a provider has counted more than its bound. */
 
 export const STRICT_BUDGETS: readonly Sentence[] = [
   {
