@@ -1,4 +1,5 @@
-import { type Clock, DAY_MS, HOUR_MS, startOf } from "../../kernel/clock.ts";
+import { startOf } from "../../contract/windows.ts";
+import { type Clock, HOUR_MS } from "../../kernel/clock.ts";
 import type { NanoUsd } from "../../kernel/money.ts";
 import type { CallRequest, Grant } from "../budget_gate.ts";
 import type { CallScopes } from "../call_to_decide.ts";
@@ -108,5 +109,5 @@ export class KeptGrants {
  */
 export function isInWindowsOf(reservedAt: number, at: number): boolean {
   return at >= reservedAt && at - reservedAt < LONGEST_KEPT_MS &&
-    startOf(reservedAt, DAY_MS) === startOf(at, DAY_MS);
+    startOf("day", reservedAt) === startOf("day", at);
 }

@@ -3,7 +3,8 @@ import { defineAgent, toAgentDefinition } from "../../agents/mod.ts";
 import { reportCalls, type ReportedCall } from "../../calls/mod.ts";
 import { createBudget, raiseBudget, updateBudget } from "../../budgets/mod.ts";
 import type { BudgetInput } from "../../contract/budgets/budgets.ts";
-import { DAY_MS, type fixedClock, HOUR_MS, MINUTE_MS, startOf } from "../../kernel/clock.ts";
+import { startOf } from "../../contract/windows.ts";
+import { DAY_MS, type fixedClock, HOUR_MS, MINUTE_MS } from "../../kernel/clock.ts";
 import { PurserError } from "../../kernel/errors.ts";
 import { authenticate, createKey, revokeKey } from "../../keys/mod.ts";
 import { usageOf } from "../../pricing/mod.ts";
@@ -261,5 +262,5 @@ function reportSession({ agent, scripts, random }: Reporting, start: number): Re
 
 /** Returns the first moment of the month that ends at a time. */
 export function startOfMonth(end: number): number {
-  return startOf(end, DAY_MS) - (DAYS - 1) * DAY_MS;
+  return startOf("day", end, 1 - DAYS);
 }
