@@ -82,8 +82,8 @@ async function reserve(
 const STRICT_OUTPUT_TOKENS = 4_096;
 
 /**
- * Returns the bounds of a call, on which its budgets decide; only `withWorst` for strict ones too, since to bound a prompt takes
- * time.
+ * Returns the amounts on which budgets decide about a call: its estimate, and `withWorst` its bound too, which takes time and
+ * which only strict budgets need.
  */
 function boundsOf(
   prices: PriceBook,
@@ -252,8 +252,8 @@ function hasTokens({ counted, partial }: UsageReport): boolean {
 }
 
 /**
- * Keeps what a strict call may have cost beyond its estimate. Returns the line and the event of one that has cost more than its
- * bound, or is partly priced, so that its cost has none.
+ * Compares the cost of a strict call with its bound. Returns what to log if it has cost more, or has a part without a price, so
+ * that nothing bounds its cost. If the cost is an estimate, the grant keeps the rest of the bound, which it may have cost too.
  */
 function keepBound(
   call: ModelCall,
@@ -279,8 +279,8 @@ function keepBound(
 }
 
 /**
- * Logs a call that is booked as an estimate, with the reason and the usage as the provider has sent it. Not for a call that its
- * caller has cancelled, whose usage isn't expected.
+ * Warns of a call that is booked as an estimate, with the reason and the usage as the provider has sent it; but not of one that
+ * its caller has cancelled, of which no usage is expected.
  */
 function warnOfEstimate(
   { log, secrets }: Pick<CallContext, "log" | "secrets">,

@@ -183,8 +183,8 @@ function reportedPrice(ctx: CallContext, report: ReportedCall, path: string): Pr
 }
 
 /**
- * Returns the price of a call that is reported with a cost of 0 though its model has one: 0 beside tokens is no bill, as where a
- * program doesn't know the price. Only the reporter knows what a model without a price costs.
+ * Returns the price of a call that is reported with tokens and a cost of 0, if its model has a price: a program reports 0 if it
+ * doesn't know the price. For a model without a price, only the reporter knows the cost.
  */
 function priceInsteadOfZero(ctx: CallContext, report: ReportedCall): Price | undefined {
   if (report.costUsd !== 0 || !hasQuantity(report.usage)) return undefined;
@@ -231,7 +231,7 @@ function reportedCost(costUsd: number, where: string): NanoUsd {
  * the cost event of a booked call can be reported back.
  */
 export function isSameReport(booked: ModelCall, incoming: ModelCall): boolean {
-  // A reported 0 may have become a price since, and the other way round.
+  // Either of them may be a reported 0 in whose place a price was booked.
   const isSameCost = incoming.priceSource === REPORTED
     ? incoming.costNanoUsd === booked.costNanoUsd ||
       (incoming.costNanoUsd === 0n && booked.statedNanoUsd === 0n)
@@ -271,7 +271,7 @@ function contentOf(call: ModelCall, as: ModelCall): string {
   ]);
 }
 
-/** Returns the tags that have a key of others. The rest may be those of the agent. */
+/** Returns the tags whose keys `others` has, too. The rest may be tags of the agent. */
 function ofKeys(tags: Tags, others: Tags): Tags {
   return Object.fromEntries(Object.entries(tags).filter(([key]) => Object.hasOwn(others, key)));
 }

@@ -16,7 +16,7 @@ export interface AdmittedTerms {
 /** The model of a call and the service that it asks for, by whose price it is decided. */
 type Asked = Omit<PriceQuery, "at"> & { asks?: Served | undefined };
 
-/** A call is admitted at most so often: only a clock that jumps by itself needs more. */
+/** The most times that a call is admitted; more are needed only if the clock jumps each time. */
 const MAX_ATTEMPTS = 20;
 
 /** Returns the prices in use, which no update changes. */
@@ -25,9 +25,9 @@ export function pricesNow({ prices }: Pick<CallContext, "prices">): PriceBook {
 }
 
 /**
- * Admits a call and sends it. Between the two, in which the commit of its reservation may have waited, the price may have
- * changed, or another window begun: then it is admitted anew. `send` is called in the same turn of the event loop in which
- * that is checked, and has to send the request in it.
+ * Admits a call and sends it. The commit of its reservation may have waited; if the price has changed meanwhile, or another
+ * window has begun, the call is admitted anew. `send` is called in the same turn of the event loop in which that is checked, and
+ * has to send the request in it.
  */
 export async function sendAdmitted<T>(
   ctx: CallContext,
