@@ -2,8 +2,8 @@ import { linksOf } from "../kernel/error_links.ts";
 import { isRecord } from "../kernel/is_record.ts";
 
 /**
- * What an error says about a charge for its call: `none` if the provider can't have charged, `partial` if the connection ended
- * before the provider had all of the request, `possible` if it may have charged, `unknown` if the error says nothing.
+ * The evidence of an error about a charge for its call: `none` if the provider can't have charged, `partial` if the connection
+ * ended before the provider had all of the request, `possible` if it may have charged, `unknown` if the error says nothing.
  */
 export type ChargeEvidence = "none" | "partial" | "possible" | "unknown";
 
