@@ -1,7 +1,12 @@
+import { MAX_CALL_USD } from "../contract/limits.ts";
 import type { Tags } from "../contract/tags/tags.ts";
 import type { CallSource } from "../contract/values.ts";
+import { NANO_PER_USD } from "../kernel/money.ts";
 import type { ModelCall } from "../ledger/mod.ts";
 import type { Price } from "../pricing/mod.ts";
+
+/** The most that one call can cost. */
+export const MAX_CALL_NANO_USD = BigInt(MAX_CALL_USD) * NANO_PER_USD;
 
 /** The caller of a call, to whom it is attributed. */
 export interface CallOrigin {

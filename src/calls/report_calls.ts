@@ -1,17 +1,17 @@
-import type { BookedReport } from "../contract/cost_events.ts";
 import { inArray, sql } from "drizzle-orm";
+import { checkAgentName, findAgentTags } from "../agents/mod.ts";
+import type { BookedReport } from "../contract/cost_events.ts";
+import { MAX_CALL_USD } from "../contract/limits.ts";
+import { scrubTags, type Tags, tagsText, withAgentTags } from "../contract/tags/tags.ts";
+import type { CallSource } from "../contract/values.ts";
 import { messageOf, PurserError } from "../kernel/errors.ts";
+import { type NanoUsd, roundUsd } from "../kernel/money.ts";
 import { MAX_AHEAD_MS, type ModelCall, toModelCall, toOtherModels, withAdjustments } from "../ledger/mod.ts";
+import { checkUsage, hasQuantity, type Price, USAGE_DETAILS } from "../pricing/mod.ts";
 import { ConstraintError, tables } from "../store/mod.ts";
 import { bookLooseCalls } from "./book_call.ts";
 import type { CallContext } from "./context.ts";
-import { type MadeCall, makeCall } from "./make_call.ts";
-import type { CallSource } from "../contract/values.ts";
-import { MAX_CALL_USD } from "../contract/limits.ts";
-import { scrubTags, type Tags, tagsText, withAgentTags } from "../contract/tags/tags.ts";
-import { checkAgentName, findAgentTags } from "../agents/mod.ts";
-import { NANO_PER_USD, type NanoUsd, roundUsd } from "../kernel/money.ts";
-import { checkUsage, hasQuantity, type Price, USAGE_DETAILS } from "../pricing/mod.ts";
+import { type MadeCall, makeCall, MAX_CALL_NANO_USD } from "./make_call.ts";
 
 const { calls: ledger } = tables;
 
@@ -108,8 +108,6 @@ function conflict(callId: string, where: string): PurserError {
     { details: { call_id: callId } },
   );
 }
-
-const MAX_CALL_NANO_USD = BigInt(MAX_CALL_USD) * NANO_PER_USD;
 
 /** The price source of a call that was reported with its cost. */
 const REPORTED = "reported";
@@ -230,7 +228,7 @@ function reportedCost(costUsd: number, where: string): NanoUsd {
  * that a report can be repeated after prices have changed. With one, the costs must be equal whatever their source, so that
  * the cost event of a booked call can be reported back.
  */
-export function isSameReport(booked: ModelCall, incoming: ModelCall): boolean {
+function isSameReport(booked: ModelCall, incoming: ModelCall): boolean {
   // Either of them may be a reported 0 in whose place a price was booked.
   const isSameCost = incoming.priceSource === REPORTED
     ? incoming.costNanoUsd === booked.costNanoUsd ||

@@ -1,7 +1,7 @@
 import { Buffer } from "node:buffer";
 import { MAX_CALL_TOKENS, MAX_CALL_USD } from "../contract/limits.ts";
-import { NANO_PER_USD } from "../kernel/money.ts";
 import { estimateTokens } from "./answer_text.ts";
+import { MAX_CALL_NANO_USD } from "./make_call.ts";
 import { hasQuantity, type Price, type Served, type Statement, type Usage, usageOf } from "../pricing/mod.ts";
 
 /** The usage and the metadata that a provider has reported with an answer. */
@@ -48,8 +48,6 @@ export interface SettledUsage {
   /** The reason why the usage is an estimate; undefined if the provider has counted it. */
   estimatedBecause?: string;
 }
-
-const MAX_CALL_NANO_USD = BigInt(MAX_CALL_USD) * NANO_PER_USD;
 
 /**
  * Decides what a call is booked with: the provider's counts, or an estimate from the text if they are missing or beyond what

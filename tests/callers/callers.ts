@@ -1,4 +1,4 @@
-import { generateText, streamText } from "ai";
+import { generateText, jsonSchema, stepCountIs, streamText, tool } from "ai";
 import { PurserError } from "../../src/kernel/errors.ts";
 import type { UsageApi } from "../../src/pricing/mod.ts";
 import { meter } from "../../src/runner/mod.ts";
@@ -14,6 +14,8 @@ export interface CallOptions {
   /** Called with each part of a streamed answer as it has come. */
   onPart?(): void;
   maxOutputTokens?: number;
+  /** True if the model may call `calculator`, after which a run or a metered model calls it again. */
+  hasTool?: boolean;
   model?: string;
   sessionId?: string;
   tags?: Record<string, string>;
@@ -69,10 +71,14 @@ function runCaller({ api, provider, agentModel }: typeof WIRES[number], isStream
     isStreamed,
     call: (
       { purser },
-      { signal, onPart, maxOutputTokens, tags, model = MODEL, sessionId = SCOPES.sessionId } = {},
+      { signal, onPart, maxOutputTokens, hasTool, tags, model = MODEL, sessionId = SCOPES.sessionId } = {},
     ) =>
       outcomeOf(async () => {
-        const agent = { model: `${agentModel}:${model}`, maxOutputTokens: maxOutputTokens ?? null };
+        const agent = {
+          model: `${agentModel}:${model}`,
+          maxOutputTokens: maxOutputTokens ?? null,
+          tools: hasTool ? ["calculator"] : [],
+        };
         const { status } = await purser.run(agent, "Hi", {
           signal,
           sessionId,
@@ -84,6 +90,8 @@ function runCaller({ api, provider, agentModel }: typeof WIRES[number], isStream
   };
 }
 
+const calculator = tool({ inputSchema: jsonSchema({ type: "object" }), execute: () => Promise.resolve("2") });
+
 function meterCaller({ api, provider }: typeof WIRES[number], isStreamed: boolean): Caller {
   return {
     name: `meter(), ${api}, ${isStreamed ? "streamed" : "whole"}`,
@@ -93,7 +101,7 @@ function meterCaller({ api, provider }: typeof WIRES[number], isStreamed: boolea
     isStreamed,
     call: (
       { purser, fake, telemetry },
-      { signal, onPart, maxOutputTokens, tags, model = MODEL, sessionId = SCOPES.sessionId } = {},
+      { signal, onPart, maxOutputTokens, hasTool, tags, model = MODEL, sessionId = SCOPES.sessionId } = {},
     ) => {
       const others = telemetry.spans.length;
       return outcomeOf(async () => {
@@ -108,6 +116,7 @@ function meterCaller({ api, provider }: typeof WIRES[number], isStreamed: boolea
           prompt: "Hi",
           maxRetries: 0,
           abortSignal: signal,
+          ...(hasTool && { tools: { calculator }, stopWhen: stepCountIs(3) }),
           ...(maxOutputTokens !== undefined && { maxOutputTokens }),
         };
         if (!isStreamed) return await generateText(call);

@@ -13,7 +13,6 @@ import {
 import { assertNothingReserved, MODEL, openWorld, PRICES, pricesOf, readRows, SCOPES } from "../world.ts";
 
 /** The row of a call in the ledger: its fields, its price, its tags; and its span. */
-
 export const BOOKED_ROW: readonly Sentence[] = [
   {
     says: "books a call once, with each field of its row",

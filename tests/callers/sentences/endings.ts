@@ -4,7 +4,6 @@ import { answerFor, COST, isStreamed, type Sentence } from "../sentence.ts";
 import { addBudget, assertNothingReserved, estimateWarnings, MODEL, openWorld } from "../world.ts";
 
 /** The ways in which a call ends, other than with its answer. */
-
 export const ENDINGS: readonly Sentence[] = [
   {
     says: "sends, books and reserves nothing where it is cancelled before",

@@ -8,7 +8,6 @@ import { answerFor, COST, makesCalls, overOneWire, reports, type Sentence } from
 import { MODEL, openWorld, readRows, type World } from "../world.ts";
 
 /** The calls that are made or reported while the ledger takes no writes. */
-
 export const LEDGER_DOWN: readonly Sentence[] = [
   {
     says: "sends nothing while the ledger is known to take no writes",

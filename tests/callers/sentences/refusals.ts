@@ -12,7 +12,6 @@ import {
 } from "../world.ts";
 
 /** The reasons for which budgets refuse a call; `overshot` is among the strict budgets. */
-
 export const REFUSALS: readonly Sentence[] = [
   {
     says: "refuses a call over a budget that is spent, sends nothing, and logs the refusal with its model",

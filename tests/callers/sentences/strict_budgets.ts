@@ -1,12 +1,15 @@
 import assert from "node:assert/strict";
 import { readCalls } from "../../gateway/requests.ts";
+import { answerTo } from "../../harness/answers.ts";
 import { makeKey } from "../../harness/http_client.ts";
 import { type Caller, CALLERS } from "../callers.ts";
 import { answerFor, audioAnswerFor, makesCalls, overOneWire, reports, type Sentence } from "../sentence.ts";
 import {
   addBudget,
+  API_OF,
   assertNothingReserved,
   assertRefused,
+  MODEL,
   openWorld,
   readRows,
   SCOPES,
@@ -14,7 +17,6 @@ import {
 } from "../world.ts";
 
 /** The promise of a strict budget, and what follows where a provider has counted more than its bound. */
-
 export const STRICT_BUDGETS: readonly Sentence[] = [
   {
     says: "never exceeds a strict budget with two calls at once",
@@ -44,6 +46,23 @@ export const STRICT_BUDGETS: readonly Sentence[] = [
       await caller.call(world, { maxOutputTokens: 100 });
       assert.deepEqual((await readCalls(world.purser)).map(({ cost }) => cost), [1_000_400_000n]);
       await assertOvershot(world, { unpriced: false });
+    },
+  },
+  {
+    says: "makes no further call of a run after one that has cost more than its bound",
+    of: (caller) => (caller.kind === "run" || caller.kind === "meter") && overOneWire(caller),
+    async check(caller) {
+      await using world = await openWorld();
+      await addBudget(world, { limit_usd: 10, mode: "strict" });
+      const usage = { inputTokens: 1_000_000, outputTokens: 100 };
+      const toolCall = { id: "c1", name: "calculator", input: { expression: "1+1" } };
+      const asking = answerTo({ api: API_OF[caller.api], model: MODEL }, { toolCall, usage });
+      world.fake.enqueue(asking, answerFor(caller));
+      const outcome = await caller.call(world, { maxOutputTokens: 100, hasTool: true });
+      assert.ok(!outcome.isOk && /cost more than its bound/.test(outcome.error), JSON.stringify(outcome));
+      assert.equal(world.fake.calls, 1);
+      await assertOvershot(world, { unpriced: false });
+      await assertNothingReserved(world);
     },
   },
   {
