@@ -65,7 +65,6 @@ async function reserve(
       return bounds;
     },
     signal: request.signal,
-    hasNext: terms.hasNext?.() ?? false,
   });
   const refusals = admission.go
     ? admission.grant?.isStrict ? await terms.findOvershoots?.(ctx.clock.now()) ?? [] : []

@@ -6,7 +6,7 @@ import {
   type InputBound,
   recordOvershoot,
 } from "../calls/mod.ts";
-import { AHEAD_MS, callerOf, type CallScopes, type Refusal } from "../budgets/mod.ts";
+import type { CallScopes, Refusal } from "../budgets/mod.ts";
 import type { NanoUsd } from "../kernel/money.ts";
 import type { ModelCall } from "../ledger/mod.ts";
 import type { GatewayContext, GatewayRequest } from "./context.ts";
@@ -36,10 +36,6 @@ class GatewayTerms implements CallTerms {
   ) {
     this.tags = attribution.tags;
     this.onlyAgentId = caller.agentId ?? undefined;
-  }
-
-  hasNext(): boolean {
-    return callsOften(this.ctx, this.scopes);
   }
 
   lastCostNanoUsd(): NanoUsd | null {
@@ -101,16 +97,6 @@ export class GatewayCall implements CallRequest {
   get signal(): AbortSignal | undefined {
     return this.gatewayRequest.signal;
   }
-}
-
-/** Returns whether the caller has made its previous call so recently that the next one will probably find what this one reserves. */
-function callsOften({ gateway, clock, keepAlive }: GatewayContext, scopes: CallScopes): boolean {
-  if (scopes.runId !== null || keepAlive) return false; // an edge may end before what is kept is freed
-  const caller = callerOf(scopes);
-  const now = clock.monotonic();
-  const last = gateway.lastCalls.get(caller) ?? -Infinity;
-  gateway.lastCalls.set(caller, now);
-  return now - last < AHEAD_MS;
 }
 
 /** Returns the reason that a request has no bound. */
