@@ -68,6 +68,9 @@ export function readRuleInput(value: unknown): RuleInput {
   });
 }
 
+/** The names of the fields that a rule's author sets. */
+export const RULE_FIELDS = Object.keys(RuleInput.shape) as readonly (keyof RuleInput)[];
+
 export const RuleBody = RuleInput.clone().openapi("AlertRuleBody");
 
 export const RuleChangesBody = RuleChanges.clone().openapi("AlertRuleChanges");

@@ -8,7 +8,7 @@ import { PAGE_SIZES } from "../../contract/limits.ts";
 import { settleClaim } from "../../keys/idempotency/mod.ts";
 import type { Core } from "../../service/mod.ts";
 import { createRoute, z } from "../create_route.ts";
-import { isTimePosition, pageOf, readCursor, type TimePosition } from "../cursors.ts";
+import { pageByTime } from "../cursors.ts";
 import { readerOf } from "../middleware/agent_reach.ts";
 import { checkKeyItself } from "../middleware/authorize.ts";
 import { answerOnce, fingerprintOf, IDEMPOTENCY_KEY } from "../middleware/idempotency.ts";
@@ -130,15 +130,14 @@ export function createRaiseRoutes(core: Core) {
       return c.json(raise, 201);
     })
     .openapi(raises, async (c) => {
-      const { limit, cursor } = c.req.valid("query");
-      const position = readCursor(cursor, isTimePosition);
-      const raises = await listRaises(core, c.req.valid("param").budget_id, {
-        reader: readerOf(c),
-        before: position && { createdAt: position[0], raiseId: position[1] },
-        limit,
-      });
-      const positionOf = (last: BudgetRaise): TimePosition => [Date.parse(last.created_at), last.raise_id];
-      return c.json(pageOf(c, raises, positionOf, raises.length === limit), 200);
+      const { budget_id } = c.req.valid("param");
+      const entries = await pageByTime(
+        c,
+        c.req.valid("query"),
+        { at: "created_at", id: "raise_id" },
+        (before, limit) => listRaises(core, budget_id, { reader: readerOf(c), before, limit }),
+      );
+      return c.json(entries, 200);
     })
     .openapi(release, async (c) => {
       const { budget_id } = c.req.valid("param");
@@ -159,16 +158,13 @@ export function createRaiseRoutes(core: Core) {
       return c.json(release, 201);
     })
     .openapi(releases, async (c) => {
-      const { limit, cursor } = c.req.valid("query");
-      const position = readCursor(cursor, isTimePosition);
-      const releases = await listReleases(core, c.req.valid("param").budget_id, {
-        reader: readerOf(c),
-        before: position && { createdAt: position[0], releaseId: position[1] },
-        limit,
-      });
-      const positionOf = (
-        last: BudgetRelease,
-      ): TimePosition => [Date.parse(last.created_at), last.release_id];
-      return c.json(pageOf(c, releases, positionOf, releases.length === limit), 200);
+      const { budget_id } = c.req.valid("param");
+      const entries = await pageByTime(
+        c,
+        c.req.valid("query"),
+        { at: "created_at", id: "release_id" },
+        (before, limit) => listReleases(core, budget_id, { reader: readerOf(c), before, limit }),
+      );
+      return c.json(entries, 200);
     });
 }
