@@ -221,7 +221,7 @@ export async function createBudget(
 /** Checks the budget that a change replaces, and throws to refuse the change. */
 export type BudgetCheck = (current: BudgetDefinition) => void | Promise<void>;
 
-/** What defines a warning: once one of them differs, the budget has warned in no window yet. */
+/** The fields that define a warning: once one of them differs, the budget has warned in no window yet. */
 const WARNED = ["limitNanoUsd", "per", "scope", "each", "warnAt", "countsFrom"] as const;
 
 /** Returns the statement that forgets the windows in which a budget has warned: its limit is another one now. */

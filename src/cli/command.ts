@@ -19,6 +19,8 @@ export interface CommandSpec {
   args: readonly ArgSpec[];
   /** One line of the overview. */
   summary: string;
+  /** The command to write in place of this one, which is an earlier name and still works. */
+  deprecated?: string;
   /** A paragraph of the command's own help. */
   detail?: string;
   options: Readonly<Record<string, OptionSpec>>;
@@ -53,6 +55,8 @@ export interface OptionSpec {
   value?: string;
   values?: Values;
   summary: string;
+  /** The text to write in place of this option, which is an earlier spelling and still works. */
+  deprecated?: string;
 }
 
 /** An argument; those that are optional come last. */
@@ -95,6 +99,13 @@ export const option = (value: string, summary: string, values?: Values): OptionS
 
 /** An option without a value. */
 export const flag = (summary: string): OptionSpec => ({ type: "boolean", summary });
+
+/** A flag that is an earlier spelling of something. */
+export const earlierFlag = (deprecated: string): OptionSpec => ({
+  type: "boolean",
+  summary: `Deprecated: write ${deprecated}`,
+  deprecated,
+});
 
 /** An argument. */
 export const arg = (name: string, values?: Values): ArgSpec => ({ name, ...(values && { values }) });

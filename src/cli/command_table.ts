@@ -1,6 +1,5 @@
 import { type Command, flag, option, type OptionSpec } from "./command.ts";
-import { agentsList, agentsRemove, agentsSet } from "./commands/agents/agents.ts";
-import { agentsShow } from "./commands/agents/agents_show.ts";
+import { agentsAdd, agentsList, agentsRemove, agentsSet, agentsShow } from "./commands/agents/agents.ts";
 import {
   alertsAdd,
   alertsDisable,
@@ -8,11 +7,20 @@ import {
   alertsList,
   alertsRemove,
   alertsSet,
+  alertsShow,
   alertsTry,
 } from "./commands/alerts/alert_rules.ts";
 import { alertsHistory, alertsResend } from "./commands/alerts/alerts_history.ts";
-import { budgetsCheck, budgetsList, budgetsRemove, budgetsShow } from "./commands/budgets/budgets.ts";
-import { budgetsAdd, budgetsRaise, budgetsRelease, budgetsSet } from "./commands/budgets/change_budgets.ts";
+import { budgetsCheck, budgetsList, budgetsShow } from "./commands/budgets/budgets.ts";
+import {
+  budgetsAdd,
+  budgetsDisable,
+  budgetsEnable,
+  budgetsRaise,
+  budgetsRelease,
+  budgetsRemove,
+  budgetsSet,
+} from "./commands/budgets/change_budgets.ts";
 import { budgetsRefusals } from "./commands/budgets/refusals.ts";
 import { channelsList, channelsTry } from "./commands/channels/channels.ts";
 import { completions } from "./commands/completions.ts";
@@ -22,7 +30,15 @@ import { dashboard } from "./commands/dashboard.ts";
 import { demo } from "./commands/demo.ts";
 import { doctor } from "./commands/doctor.ts";
 import { gatewayEnv } from "./commands/gateway/gateway_env.ts";
-import { keysCreate, keysList, keysRevoke, keysRotate } from "./commands/keys/keys.ts";
+import {
+  keysAdd,
+  keysCreate,
+  keysList,
+  keysRemove,
+  keysRevoke,
+  keysRotate,
+  keysShow,
+} from "./commands/keys/keys.ts";
 import { pricesShow, pricesUpdate } from "./commands/prices/prices.ts";
 import { profilesAdd, profilesList, profilesRemove } from "./commands/profiles/profiles.ts";
 import { report } from "./commands/report/report.ts";
@@ -54,6 +70,7 @@ export const COMMANDS: readonly Command[] = [
   demo,
   agentsList,
   agentsShow,
+  agentsAdd,
   agentsSet,
   agentsRemove,
   sessionsList,
@@ -75,12 +92,15 @@ export const COMMANDS: readonly Command[] = [
   budgetsShow,
   budgetsAdd,
   budgetsSet,
+  budgetsEnable,
+  budgetsDisable,
+  budgetsRemove,
   budgetsRaise,
   budgetsRelease,
-  budgetsRemove,
   budgetsCheck,
   budgetsRefusals,
   alertsList,
+  alertsShow,
   alertsAdd,
   alertsSet,
   alertsEnable,
@@ -91,9 +111,12 @@ export const COMMANDS: readonly Command[] = [
   alertsResend,
   channelsList,
   channelsTry,
-  keysCreate,
   keysList,
+  keysShow,
+  keysAdd,
   keysRotate,
+  keysRemove,
+  keysCreate,
   keysRevoke,
   profilesList,
   profilesAdd,

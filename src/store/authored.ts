@@ -27,7 +27,7 @@ export function defineAuthored<
   state?: readonly State[];
 }) {
   type Row = Table["$inferSelect"];
-  /** What the author of a row sets. */
+  /** The columns that the author of a row sets. */
   type Fields = Omit<Row, Id | State | "createdAt" | "updatedAt">;
 
   const name = getTableName(table);

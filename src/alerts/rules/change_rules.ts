@@ -42,7 +42,7 @@ export function newRule(ruleId: string, fields: AuthoredRule, now: number): Rule
   };
 }
 
-/** What makes up a threshold: once one of them differs, the rule has fired for no window yet. */
+/** The fields that make up a threshold: once one of them differs, the rule has fired for no window yet. */
 const THRESHOLD = ["thresholdType", "thresholdNanoUsd", "repeat", "scope"] as const;
 
 const FORGET = "DELETE FROM alert_claims WHERE rule_id = ?";

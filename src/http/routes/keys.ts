@@ -111,7 +111,7 @@ const rotate = createRoute({
   },
 });
 
-/** What an administrator decides about a key: its use doesn't change it. */
+/** The ETag of the fields of a key that an administrator decides: its use doesn't change it. */
 const etagOfKey = etagBy([
   ...["key_id", "name", "scopes", "agent_id", "models", "created_at", "expires_at", "revoked_at"] as const,
   "rotated_at",

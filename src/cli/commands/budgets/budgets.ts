@@ -27,7 +27,8 @@ import { escapeText } from "../../terminal/escape_text.ts";
 import { createStyle, type Style } from "../../terminal/style.ts";
 import { textWidth } from "../../terminal/text_width.ts";
 import { wrapColumns } from "../../terminal/wrap_text.ts";
-import { BUDGET_ARG, findBudgetId } from "./find_budget.ts";
+import { findId } from "../authored_commands.ts";
+import { BUDGETS } from "./change_budgets.ts";
 
 const NONE = "No budgets yet. Add one: purser budgets add --name Day --limit 50 --per day";
 
@@ -127,7 +128,7 @@ const COUNTERS = 20;
 /** `purser budgets show BUDGET` */
 export const budgetsShow: Command = {
   name: "budgets show",
-  args: [BUDGET_ARG],
+  args: [BUDGETS.arg],
   summary: "Show a budget, its counters and its raises",
   detail:
     "If each agent, session, key or run has its own counter, those with the most spending are listed, with what is left " +
@@ -148,7 +149,7 @@ const SHOWN = 20;
 
 async function showBudget(ctx: CommandContext): Promise<void> {
   const limit = ctx.options.wholeNumber("limit", { min: 1, max: PAGE_SIZES.budgets.max }) ?? COUNTERS;
-  const budgetId = await findBudgetId(ctx);
+  const budgetId = await findId(ctx, BUDGETS);
   const { api } = await ctx.connect();
   const param = { budget_id: idInPath(budgetId) };
   const answer = await api.budgets[":budget_id"].$get({ param });
@@ -325,24 +326,4 @@ async function checkBudgets(ctx: CommandContext): Promise<number> {
     ], { columns, style, hasUnicode }));
   }
   return refusing.length > 0 ? EXIT.budgetExceeded : EXIT.done;
-}
-
-/** `purser budgets remove BUDGET`. The API's response has no body, so `--json` prints nothing. */
-export const budgetsRemove: Command = {
-  name: "budgets remove",
-  args: [BUDGET_ARG],
-  summary: "Remove a budget with its raises and releases",
-  options: {},
-  examples: [["purser budgets remove Day", ""]],
-  needsDatabase: true,
-  run: removeBudget,
-};
-
-async function removeBudget(ctx: CommandContext): Promise<void> {
-  const budgetId = await findBudgetId(ctx);
-  const { api } = await ctx.connect();
-  await api.budgets[":budget_id"].$delete({ param: { budget_id: idInPath(budgetId) } });
-  if (!ctx.isJson) {
-    ctx.print(`Removed budget ${budgetId}; nothing is refused for it any more`);
-  }
 }
