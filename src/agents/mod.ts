@@ -1,5 +1,5 @@
 import { type Clock, toIso } from "../kernel/clock.ts";
-import { PurserError } from "../kernel/errors.ts";
+import { invalidField, PurserError } from "../kernel/errors.ts";
 import type { Agent, AgentBody } from "../contract/agents.ts";
 import { scrubTags, sortTags, type Tags } from "../contract/tags/tags.ts";
 import { AGENT_DEFAULTS } from "../contract/limits.ts";
@@ -126,10 +126,10 @@ export function toAgentDefinition(
 ): AgentDefinition {
   checkAgentName(agentId);
   if (body.name !== undefined && body.name !== agentId) {
-    throw new PurserError(
-      "invalid",
+    throw invalidField(
+      "name",
+      "differs from the id in the path",
       `Cannot define agent ${agentId}: name is ${JSON.stringify(body.name)}; leave it out or make them equal`,
-      { details: { issues: [{ path: "name", message: "differs from the id in the path" }] } },
     );
   }
   checks.checkModel(body.model);

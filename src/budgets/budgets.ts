@@ -8,7 +8,7 @@ import type {
   WholeBudget,
 } from "../contract/budgets/budgets.ts";
 import type { Clock } from "../kernel/clock.ts";
-import { PurserError } from "../kernel/errors.ts";
+import { invalidField } from "../kernel/errors.ts";
 import type { Ids } from "../kernel/ids.ts";
 import { nearestName } from "../kernel/nearest_name.ts";
 import type { Turns } from "../kernel/turns.ts";
@@ -189,9 +189,7 @@ export async function findBudgetId(
     : `no budget has the name ${JSON.stringify(text)}${
       near === undefined ? "" : `; did you mean ${JSON.stringify(near)}?`
     }`;
-  throw new PurserError("invalid", `Cannot use budget_id: ${message}`, {
-    details: { issues: [{ path: "budget_id", message }] },
-  });
+  throw invalidField("budget_id", message);
 }
 
 /**

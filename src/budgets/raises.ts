@@ -1,7 +1,7 @@
 import { and, eq } from "drizzle-orm";
 import type { BudgetRaise, BudgetRaiseBody } from "../contract/budgets/budget_raises.ts";
 import { HOUR_MS, toIso } from "../kernel/clock.ts";
-import { PurserError } from "../kernel/errors.ts";
+import { invalidField, PurserError } from "../kernel/errors.ts";
 import { NANO_PER_USD, parseUsd, toUsd } from "../kernel/money.ts";
 import { newestFirst, type Statement, tables, type TimePosition } from "../store/mod.ts";
 import type { BudgetRow } from "./budget_fields.ts";
@@ -70,12 +70,10 @@ export async function raiseBudget(
     createdAt: now,
   };
   if (row.until !== null && row.until <= now) {
-    throw new PurserError(
-      "invalid",
+    throw invalidField(
+      "until",
+      "must be in the future",
       `Cannot raise budget ${budgetId}: until is in the past; it is ${toIso(now)}`,
-      {
-        details: { issues: [{ path: "until", message: "must be in the future" }] },
-      },
     );
   }
   const raise = toRaise(row, (await readKeyNames(ctx, [keyId])).get(keyId ?? "") ?? null);

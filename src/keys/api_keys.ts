@@ -1,5 +1,5 @@
 import { type KeyStatus, type Scope, SCOPES } from "../contract/values.ts";
-import { PurserError } from "../kernel/errors.ts";
+import { invalidField, PurserError } from "../kernel/errors.ts";
 import type { ApiKey } from "../contract/keys.ts";
 import type { KeyContext } from "./context.ts";
 import { hashSecret, newSecret, writeKeyText } from "./key_text.ts";
@@ -146,9 +146,7 @@ function check({ name, scopes, agentId, models, expiresAt }: NewKey, now: number
 }
 
 function invalid(path: string, message: string): PurserError {
-  return new PurserError("invalid", `Cannot make the API key: ${message}`, {
-    details: { issues: [{ path, message }] },
-  });
+  return invalidField(path, message, `Cannot make the API key: ${message}`);
 }
 
 const { apiKeys } = tables;

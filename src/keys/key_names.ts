@@ -1,5 +1,5 @@
 import type { Clock } from "../kernel/clock.ts";
-import { PurserError } from "../kernel/errors.ts";
+import { invalidField } from "../kernel/errors.ts";
 import { nearestName } from "../kernel/nearest_name.ts";
 import type { KeyStatus } from "../contract/values.ts";
 import type { KeyName } from "../contract/keys.ts";
@@ -65,29 +65,23 @@ export async function findKey(
   if (key && others.length === 0) return key;
   if (key) {
     const ids = named.map(({ keyId, status }) => status === "active" ? keyId : `${keyId} (${status})`);
-    throw unusable(
+    throw invalidField(
       path,
       `${named.length} keys are named ${JSON.stringify(text)}; give the id of one: ${ids.join(", ")}`,
     );
   }
   // Not repeated: it may be a whole key, sent by mistake.
-  if (text.startsWith("psr_")) throw unusable(path, "that is a key itself; give its name or its id");
+  if (text.startsWith("psr_")) throw invalidField(path, "that is a key itself; give its name or its id");
   const names = reader
     ? reader.keyId === null ? [] : (await store.read({ sql: OWN, args: [reader.keyId] })).rows
     : (await store.read({ sql: ALL })).rows;
   const near = nearestName(text, names.map(([name]) => name as string));
-  throw unusable(
+  throw invalidField(
     path,
     `no API key has the name or the id ${JSON.stringify(text)}${
       near === undefined ? "; purser keys list shows them" : `; did you mean ${JSON.stringify(near)}?`
     }`,
   );
-}
-
-function unusable(path: string, message: string): PurserError {
-  return new PurserError("invalid", `Cannot use ${path}: ${message}`, {
-    details: { issues: [{ path, message }] },
-  });
 }
 
 function toNamedKey([keyId, name, revokedAt, expiresAt]: readonly SqlValue[], now: number): NamedKey {

@@ -11,8 +11,7 @@ import {
   updateRule,
 } from "../../alerts/mod.ts";
 import type { Core } from "../../service/mod.ts";
-import { settleClaim } from "../../keys/idempotency/mod.ts";
-import { answerOnce, fingerprintOf, IDEMPOTENCY_KEY } from "../middleware/idempotency.ts";
+import { createOnce, IDEMPOTENCY_KEY } from "../middleware/idempotency.ts";
 import { etagBy, IF_MATCH, readPreconditions } from "../middleware/preconditions.ts";
 import { onlyAgentOf, readerOf } from "../middleware/agent_reach.ts";
 import { createRoute, z } from "../create_route.ts";
@@ -203,17 +202,7 @@ export function createRoutes(core: Core) {
   return createRouter()
     .openapi(create, async (c) => {
       const input = c.req.valid("json");
-      const rule = await answerOnce(
-        c,
-        core,
-        () => fingerprintOf(input),
-        (claim) =>
-          createRule(
-            core,
-            input,
-            (rule) => claim ? settleClaim(claim, { sql: "?1", args: [JSON.stringify(rule)] }) : [],
-          ),
-      );
+      const rule = await createOnce<AlertRule>(c, core, input, (settle) => createRule(core, input, settle));
       c.header("location", `/alerts/rules/${rule.rule_id}`);
       c.header("etag", await etagOfRule(rule));
       return c.json(rule, 201);

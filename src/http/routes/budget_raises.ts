@@ -11,7 +11,7 @@ import { createRoute, z } from "../create_route.ts";
 import { pageByTime } from "../cursors.ts";
 import { readerOf } from "../middleware/agent_reach.ts";
 import { checkKeyItself } from "../middleware/authorize.ts";
-import { answerOnce, fingerprintOf, IDEMPOTENCY_KEY } from "../middleware/idempotency.ts";
+import { answerOnce, createOnce, fingerprintOf, IDEMPOTENCY_KEY } from "../middleware/idempotency.ts";
 import { type ApiEnv, principalOf } from "../middleware/principal.ts";
 import { page, pageQuery } from "../pagination.ts";
 import { BODY_CODES, problems } from "../problem_responses.ts";
@@ -143,16 +143,11 @@ export function createRaiseRoutes(core: Core) {
       const { budget_id } = c.req.valid("param");
       await checkLimitOfKeys(c, core, budget_id);
       const body = c.req.valid("json");
-      const release = await answerOnce(
+      const release = await createOnce<BudgetRelease>(
         c,
         core,
-        () => fingerprintOf([budget_id, body]),
-        (claim) =>
-          releaseHolds(core, budget_id, body, {
-            keyId: keyIdOf(c),
-            settle: (release) =>
-              claim ? settleClaim(claim, { sql: "?1", args: [JSON.stringify(release)] }) : [],
-          }),
+        [budget_id, body],
+        (settle) => releaseHolds(core, budget_id, body, { keyId: keyIdOf(c), settle }),
       );
       c.header("location", `/budgets/${budget_id}/releases`);
       return c.json(release, 201);

@@ -22,7 +22,6 @@ import { BudgetCounterState } from "../../contract/budgets/budget_state.ts";
 import { PAGE_SIZES } from "../../contract/limits.ts";
 import { AgentId, Label, name, QueryTime, SessionId } from "../../contract/parts.ts";
 import { REFUSAL_REASONS } from "../../contract/values.ts";
-import { settleClaim } from "../../keys/idempotency/mod.ts";
 import type { Core } from "../../service/mod.ts";
 import { findSessionOwner } from "../../sessions/mod.ts";
 import { createRoute, z } from "../create_route.ts";
@@ -30,7 +29,7 @@ import { headers } from "../../contract/headers.ts";
 import { BODY_CODES, problems } from "../problem_responses.ts";
 import { json, jsonBody, optionalHeaders } from "../route_parts.ts";
 import { isNumberPosition, pageByTime, pageOf, readCursor } from "../cursors.ts";
-import { answerOnce, fingerprintOf, IDEMPOTENCY_KEY } from "../middleware/idempotency.ts";
+import { createOnce, IDEMPOTENCY_KEY } from "../middleware/idempotency.ts";
 import { etagBy, IF_MATCH, readPreconditions } from "../middleware/preconditions.ts";
 import { narrowToAgent, onlyAgentOf, readerOf } from "../middleware/agent_reach.ts";
 import { findKeyId } from "../cost_query.ts";
@@ -251,17 +250,7 @@ export function createRoutes(core: Core) {
     .route("/", createRaiseRoutes(core))
     .openapi(create, async (c) => {
       const input = c.req.valid("json");
-      const budget = await answerOnce(
-        c,
-        core,
-        () => fingerprintOf(input),
-        (claim) =>
-          createBudget(
-            core,
-            input,
-            (budget) => claim ? settleClaim(claim, { sql: "?1", args: [JSON.stringify(budget)] }) : [],
-          ),
-      );
+      const budget = await createOnce<Budget>(c, core, input, (settle) => createBudget(core, input, settle));
       c.header("location", `/budgets/${budget.budget_id}`);
       c.header("etag", await etagOfBudget(budget));
       return c.json(budget, 201);
