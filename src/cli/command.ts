@@ -4,6 +4,7 @@ import type { Config, Environment } from "../config/mod.ts";
 import type { Secrets } from "../redaction/values/mod.ts";
 import type { Log } from "../kernel/log.ts";
 import type { Options } from "./parse/options.ts";
+import type { Layout } from "./render/render_table.ts";
 import type { Style } from "./terminal/style.ts";
 import type { Terminal } from "./terminal/terminal.ts";
 
@@ -128,6 +129,8 @@ export interface BareContext {
   terminal: Terminal;
   /** Colours for standard output. */
   style: Style;
+  /** The form of tables on standard output. */
+  layout: Required<Layout>;
   clock: Clock;
   env: Environment;
   /** Writes a result and a line end to standard output. */

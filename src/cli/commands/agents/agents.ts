@@ -57,7 +57,7 @@ async function listAgents(ctx: CommandContext): Promise<void> {
       { title: "MODE", cell: (agent) => agent.cost_budget_usd === null ? "" : agent.budget_mode, drop: 2 },
       { title: "STEPS", align: "right", cell: (agent) => String(agent.max_steps), drop: 3 },
       { title: "TOOLS", cell: (agent) => agent.tools.join(", "), cutTo: 8, drop: 1 },
-    ], { columns: ctx.terminal.stdout.columns, style: ctx.style, hasUnicode: ctx.terminal.hasUnicode });
+    ], ctx.layout);
   });
 }
 
@@ -73,7 +73,6 @@ export const agentsShow: Command = {
 };
 
 async function showAgent(ctx: CommandContext): Promise<void> {
-  const layout = { style: ctx.style, columns: ctx.terminal.stdout.columns };
   const answer = await withNearest(
     ctx,
     AGENTS,
@@ -93,8 +92,8 @@ async function showAgent(ctx: CommandContext): Promise<void> {
       "Tags": formatTags(agent.tags) || undefined,
       "Created": `${formatTime(agent.created_at)} UTC`,
       "Updated": `${formatTime(agent.updated_at)} UTC`,
-    }, layout) + `\n\n${ctx.style.bold("Lifetime usage")}\n` +
-    renderFields(usageFields(agent.token_usage), layout));
+    }, ctx.layout) + `\n\n${ctx.style.bold("Lifetime usage")}\n` +
+    renderFields(usageFields(agent.token_usage), ctx.layout));
 }
 
 /** The fields of an agent that define its budget. */

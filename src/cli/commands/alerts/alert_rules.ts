@@ -14,9 +14,8 @@ import { formatSpent, paintSeverity, paintSpent } from "../../render/format_spen
 import { formatTime } from "../../render/format_values.ts";
 import { printAnswer } from "../../render/print_answer.ts";
 import { renderFields } from "../../render/render_fields.ts";
-import { type Column, putIdsBelow, renderTable } from "../../render/render_table.ts";
+import { type Column, type Layout, renderWithIds } from "../../render/render_table.ts";
 import { escapeText } from "../../terminal/escape_text.ts";
-import type { Style } from "../../terminal/style.ts";
 import { textWidth } from "../../terminal/text_width.ts";
 import {
   addCommand,
@@ -104,14 +103,10 @@ export const alertsList: Command = {
 
 async function listRules(ctx: CommandContext): Promise<void> {
   const { api } = await ctx.connect();
-  const { columns } = ctx.terminal.stdout;
   await printAnswer(
     ctx,
     await api.alerts.rules.$get({ query: {} }),
-    (rules) =>
-      rules.length === 0
-        ? NONE
-        : renderRules(rules, { columns, style: ctx.style, hasUnicode: ctx.terminal.hasUnicode }),
+    (rules) => rules.length === 0 ? NONE : renderRules(rules, ctx.layout),
   );
 }
 
@@ -121,56 +116,42 @@ const GAP = 2;
 const MIN_NAME_WIDTH = 12;
 const MIN_WATCHES_WIDTH = 7;
 
-/**
- * Renders rules as a table. Other commands need the whole id: where it leaves no room for WATCHES and SPENT, it goes to a
- * line of its own below each rule.
- */
-function renderRules(
-  rules: readonly AlertRule[],
-  options: { columns: number | undefined; style: Style; hasUnicode: boolean },
-): string {
-  const { columns = Infinity, style } = options;
-  const cells = {
-    name: (rule: AlertRule) => rule.name,
-    id: (rule: AlertRule) => rule.rule_id,
-    watches: describeWatch,
-    spent: (rule: AlertRule) => formatSpent(rule.value_usd, rule.threshold_usd),
-    enabled: (rule: AlertRule) => rule.enabled ? "yes" : "no",
-  };
-  const widthOf = (title: string, cell: (rule: AlertRule) => string) =>
+function renderRules(rules: readonly AlertRule[], layout: Layout): string {
+  const { columns = Infinity, style } = layout;
+  const spentOf = (rule: AlertRule) => formatSpent(rule.value_usd, rule.threshold_usd);
+  const widest = (title: string, cell: (rule: AlertRule) => string) =>
     Math.max(title.length, ...rules.map((rule) => textWidth(escapeText(cell(rule)))));
-  const widths = Object.entries(cells).map(([title, cell]) => widthOf(title, cell));
-  const isBeside = widths.reduce((sum, width) => sum + width + GAP, -GAP) <= columns;
-  const roomToWatch = columns - MIN_NAME_WIDTH - widthOf("SPENT", cells.spent) - 2 * GAP;
-
-  const id: Column<AlertRule> = { title: "ID", cell: cells.id };
-  const enabled: Column<AlertRule> = {
-    title: "ENABLED",
-    cell: cells.enabled,
-    paint: (rule) => rule.enabled ? undefined : style.yellow,
-  };
-  const table = renderTable(rules, [
-    { title: "NAME", cell: cells.name, paint: () => style.bold, cutTo: MIN_NAME_WIDTH },
-    ...(isBeside ? [id] : []),
+  const roomToWatch = columns - MIN_NAME_WIDTH - widest("SPENT", spentOf) - 2 * GAP;
+  const measured: Column<AlertRule>[] = [
     {
       title: "WATCHES",
-      cell: cells.watches,
-      cutTo: Math.max(MIN_WATCHES_WIDTH, Math.min(roomToWatch, widthOf("WATCHES", cells.watches))),
+      cell: describeWatch,
+      cutTo: Math.max(MIN_WATCHES_WIDTH, Math.min(roomToWatch, widest("WATCHES", describeWatch))),
     },
-    { title: "SPENT", cell: cells.spent, paint: paintSpent },
-    { title: "SEVERITY", cell: (rule) => rule.severity, paint: paintSeverity, drop: 1 },
-    { title: "COOLDOWN", cell: formatCooldown, drop: 3 },
-    ...(isBeside ? [enabled] : []),
-    {
-      title: "LAST FIRED (UTC)",
-      cell: (rule) => rule.last_fired_at === null ? "never" : formatTime(rule.last_fired_at).slice(0, 16),
-      drop: 2,
-    },
-  ], options);
-  if (isBeside) return table;
-  const idLine = (rule: AlertRule) =>
-    `${style.dim(escapeText(rule.rule_id))}${rule.enabled ? "" : `  ${style.yellow("disabled")}`}`;
-  return putIdsBelow(table, rules.map(idLine));
+    { title: "SPENT", cell: spentOf, paint: paintSpent },
+  ];
+  const enabled: Column<AlertRule> = {
+    title: "ENABLED",
+    cell: (rule) => rule.enabled ? "yes" : "no",
+    paint: (rule) => rule.enabled ? undefined : style.yellow,
+  };
+  return renderWithIds(rules, {
+    id: ({ rule_id }) => rule_id,
+    name: { title: "NAME", cell: ({ name }) => name, paint: () => style.bold, cutTo: MIN_NAME_WIDTH },
+    needed: [...measured, enabled],
+    columns: (isBeside) => [
+      ...measured,
+      { title: "SEVERITY", cell: (rule) => rule.severity, paint: paintSeverity, drop: 1 },
+      { title: "COOLDOWN", cell: formatCooldown, drop: 3 },
+      ...isBeside ? [enabled] : [],
+      {
+        title: "LAST FIRED (UTC)",
+        cell: (rule) => rule.last_fired_at === null ? "never" : formatTime(rule.last_fired_at).slice(0, 16),
+        drop: 2,
+      },
+    ],
+    state: "ENABLED",
+  }, layout);
 }
 
 /** `purser alerts show RULE` */
@@ -201,7 +182,7 @@ async function showRule(ctx: CommandContext): Promise<void> {
       "Last fired": rule.last_fired_at === null ? "never" : `${formatTime(rule.last_fired_at)} UTC`,
       "Created": `${formatTime(rule.created_at)} UTC`,
       "Updated": `${formatTime(rule.updated_at)} UTC`,
-    }, { style: ctx.style, columns: ctx.terminal.stdout.columns });
+    }, ctx.layout);
   });
   if (unknown) ctx.warn(escapeText(unknown));
 }

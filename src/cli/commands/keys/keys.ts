@@ -224,7 +224,7 @@ async function listKeys(ctx: CommandContext): Promise<void> {
     if (keys.length === 0) return status === undefined ? NONE : `No ${status} keys`;
     const minute = (time: string | null, none: string) =>
       time === null ? none : formatTime(time).slice(0, 16);
-    const { columns } = ctx.terminal.stdout;
+    const { columns } = ctx.layout;
     const widestId = Math.max(...keys.map(({ key_id }) => key_id.length));
     // Revoking a key needs the whole id, so it is never cut.
     const isBeside = columns === undefined || widestId + ROOM_BESIDE_ID <= columns;
@@ -248,7 +248,7 @@ async function listKeys(ctx: CommandContext): Promise<void> {
         ? [{ title: "SESSIONS", cell: (key: typeof keys[number]) => String(key.web_sessions), drop: 4 }]
         : [],
       { title: "LAST USED (UTC)", cell: (key) => minute(key.last_used_at, "never"), drop: 1 },
-    ], { columns, style: ctx.style, hasUnicode: ctx.terminal.hasUnicode });
+    ], ctx.layout);
     return isBeside ? table : putIdsBelow(table, keys.map(({ key_id }) => ctx.style.dim(escapeText(key_id))));
   });
   if (!ctx.isJson && hasMore(answer)) ctx.say("There are more keys; --limit shows up to 1000");
@@ -284,7 +284,7 @@ async function showKey(ctx: CommandContext): Promise<void> {
       "Old secret until": at(key.previous_valid_until),
       "Revoked": at(key.revoked_at),
       "Browsers": key.web_sessions > 0 ? countOf(key.web_sessions, "session") : undefined,
-    }, { style: ctx.style, columns: ctx.terminal.stdout.columns }));
+    }, ctx.layout));
 }
 
 /** The colour of a key's status. */
