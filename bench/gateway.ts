@@ -1,12 +1,14 @@
 /**
  * The cost of a call through the gateway, beside the same call sent directly and through a relay that books nothing: alone, 64
- * at once, and the time to the first event of a stream. Each is booked and under two budgets. With `--portkey DIR`, also through
- * Portkey's gateway, which books nothing: DIR is where `npm install @portkey-ai/gateway` was run.
+ * at once, and the time to the first event of a stream. Each is booked and under two budgets. With `--against DIR`, also through
+ * another checkout of Purser, in the same rounds. With `--portkey DIR`, also through Portkey's gateway, which books nothing: DIR
+ * is where `npm install @portkey-ai/gateway` was run.
  */
 import { parseArgs } from "node:util";
 import { median, ms, report } from "./measure.ts";
 import { startGateway } from "./peers/start_gateway.ts";
 import { startPeer, startPortkey } from "./peers/start_peer.ts";
+import { readVersions } from "./versions.ts";
 
 const ROUNDS = 5;
 const ALONE = { atOnce: 1, calls: 300 };
@@ -47,7 +49,10 @@ const targets: Record<string, Target> = {
   "directly": { url: `${provider.url}/v1/chat/completions`, key: "none" },
   "through a relay": { url: `${relay.url}/v1/chat/completions`, key: "none" },
 };
-const { values: { portkey: portkeyFolder } } = parseArgs({ options: { portkey: { type: "string" } } });
+const { values: { portkey: portkeyFolder } } = parseArgs({
+  options: { portkey: { type: "string" }, against: { type: "string" } },
+});
+const versions = readVersions();
 if (portkeyFolder !== undefined) {
   const { url } = stack.use(await startPortkey(portkeyFolder));
   const headers = { "x-portkey-provider": "openai", "x-portkey-custom-host": `${provider.url}/v1` };
@@ -59,9 +64,12 @@ if (portkeyFolder !== undefined) {
   };
 }
 for (const durability of ["full", "normal", "memory"] as const) {
-  const { url, key } = stack.use(await startGateway({ provider: provider.url, durability }));
-  const name = durability === "memory" ? "in memory" : durability.toUpperCase();
-  targets[`through Purser, ${name}`] = { url: `${url}/openai/v1/chat/completions`, key };
+  const store = durability === "memory" ? "in memory" : durability.toUpperCase();
+  for (const version of versions) {
+    const { url, key } = stack.use(await startGateway({ provider: provider.url, durability, version }));
+    const name = versions.length > 1 ? `${store}, ${version.label}` : store;
+    targets[`through Purser, ${name}`] = { url: `${url}/openai/v1/chat/completions`, key };
+  }
 }
 
 const all = new Map(
@@ -70,7 +78,9 @@ const all = new Map(
   ) => [name, { alone: [], busy: [], streamed: [] } as Record<string, Times[]>]),
 );
 for (let round = -1; round < ROUNDS; round++) {
-  for (const [name, target] of Object.entries(targets)) {
+  // Every other round backwards, so that neither of two neighbours is always first.
+  const inOrder = Object.entries(targets);
+  for (const [name, target] of round % 2 === 0 ? inOrder : inOrder.toReversed()) {
     const times = {
       alone: await load(target, ALONE, "whole"),
       busy: await load(target, BUSY, "whole"),

@@ -14,7 +14,7 @@ const all: Record<string, boolean> = {
   instances: true,
   alert_rules: true,
   budgets: false,
-  gateway: false,
+  gateway: true,
   summaries: true,
   disk_size: true,
   migrate: false,

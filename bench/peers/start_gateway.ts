@@ -1,11 +1,13 @@
-import { PERMISSIONS } from "../versions.ts";
+import { runArgs, type Version } from "../versions.ts";
 import { type Peer, startProcess } from "./start_peer.ts";
 
-const CLI = new URL("../../cli.ts", import.meta.url).pathname;
-
-/** Starts `purser serve` in front of a provider, with an API key and two budgets that no call reaches. */
+/** Starts `purser serve` of a version in front of a provider, with an API key and two budgets that no call reaches. */
 export async function startGateway(
-  { provider, durability }: { provider: string; durability: "full" | "normal" | "memory" },
+  { provider, durability, version }: {
+    provider: string;
+    durability: "full" | "normal" | "memory";
+    version: Version;
+  },
 ): Promise<Peer & { key: string }> {
   const folder = await Deno.makeTempDir({ prefix: "purser-gateway-" });
   const isMemory = durability === "memory";
@@ -18,9 +20,16 @@ export async function startGateway(
     ...{ OPENAI_API_KEY: "sk-bench", OPENAI_BASE_URL: `${provider}/v1` },
   };
   const options = ["--db", isMemory ? ":memory:" : `${folder}/purser.db`, "--config", config];
-  const run = ["run", ...PERMISSIONS, "--quiet", CLI];
   const served = await startProcess(
-    [...run, "serve", "--port", "0", "--log-level", "warn", ...options],
+    [
+      ...runArgs(version, `${version.root}/cli.ts`),
+      "serve",
+      "--port",
+      "0",
+      "--log-level",
+      "warn",
+      ...options,
+    ],
     env,
     /http:\/\/[\d.]+:\d+/,
   );
