@@ -47,10 +47,12 @@ export function readPreconditions<Definition extends object>(
   });
   if (!ifMatch && !ifNoneMatch) return undefined;
   const { method, path } = c.req;
-  const refuse = (state: string) =>
-    new PurserError("precondition_failed", `Cannot ${method} ${path}: ${state}; nothing was changed`);
   return async (current) => {
     const now = current && await etag(current);
+    const refuse = (state: string) =>
+      new PurserError("precondition_failed", `Cannot ${method} ${path}: ${state}; nothing was changed`, {
+        details: now === undefined ? {} : { etag: now, current },
+      });
     if (ifMatch) {
       if (now === undefined) throw refuse("it does not exist, and If-Match expects that it does");
       // Strong comparison: no weak tag matches.
