@@ -35,6 +35,9 @@ export function familyOf(provider: string): Family {
 
 const VERSION = /^v1(alpha|beta)?$/;
 
+/** A version as the first or the second segment of a path. */
+const VERSION_AT_FIRST = /^\/(?:[^/]*\/)?v1(?:alpha|beta)?(?:\/|$)/;
+
 /**
  * Reads the address of a request: `/{provider}/v1/…`, or `/v1/…`, where the path shows the provider. Undefined for a path that
  * is not the gateway's; `isProvider` returns whether the config has a provider of a name.
@@ -57,8 +60,7 @@ export function findTarget(
 
 /** Returns whether a path may be the gateway's, before the config is known. */
 export function mayBeGateway(pathname: string): boolean {
-  const [, first = "", second = ""] = pathname.split("/");
-  return VERSION.test(first) || VERSION.test(second);
+  return VERSION_AT_FIRST.test(pathname);
 }
 
 /** The path below its base URL that Claude Code requests when it starts, without a key (2.1.332, observed on 2026-11-26). */
