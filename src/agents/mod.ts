@@ -63,12 +63,12 @@ function toAgent(row: AgentDefinition & { createdAt: number; updatedAt: number }
 
 const AGENTS = defineAuthored(tables.agents, { what: "agent", id: "agentId" });
 
-/** Checks the definition that a change replaces, undefined where there is none, and throws to refuse the change. */
+/** Checks the definition that a change replaces, undefined for a new agent, and throws to refuse the change. */
 export type AgentCheck = Check<Agent | undefined>;
 
 /**
- * Stores the definition of an agent, and replaces an existing one of that name; with a check, the one that it has passed
- * and no other.
+ * Stores the definition of an agent, and replaces an existing one of that name; with a check, only the definition that has
+ * passed it.
  */
 export function defineAgent(
   ctx: { store: Store; query: Query; clock: Clock; secrets: Pick<Secrets, "scrub"> },
@@ -166,7 +166,7 @@ const { agents } = tables;
 
 type AgentRow = typeof agents.$inferSelect;
 
-/** Returns the tags of those of the agents that are defined and have any. */
+/** Returns the tags of the agents that are defined and have tags. */
 export async function findAgentTags(
   ctx: { query: Query },
   agentIds: readonly string[],
@@ -188,7 +188,7 @@ export function getAgentDefinition(ctx: { query: Query }, agentId: string): Prom
   return AGENTS.read(ctx.query, agentId);
 }
 
-/** Returns the budget of each run of an agent; null where it has none, or is not defined. */
+/** Returns the budget of each run of an agent; null without a budget, and for an agent that isn't defined. */
 export async function findRunBudget(
   ctx: { query: Query },
   agentId: string,
@@ -213,7 +213,7 @@ export async function listAgents(
   ctx: { query: Query },
   { only, after, limit, maxBytes }: { only?: string; after?: string; limit: number; maxBytes: number },
 ): Promise<AgentPage> {
-  // SQLite reads the sizes from the headers of the rows, but a window would copy whatever row it sees.
+  // SQLite reads the sizes from the headers of the rows, but a window would copy every row that it sees.
   const sizes = ctx.query.select({
     id: sql<string>`${agents.agentId}`.as("id"),
     size: sql<number>`octet_length(${agents.systemPrompt})`.as("size"),

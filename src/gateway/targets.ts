@@ -63,7 +63,7 @@ export function mayBeGateway(pathname: string): boolean {
   return VERSION_AT_FIRST.test(pathname);
 }
 
-/** The path below its base URL that Claude Code requests when it starts, without a key (2.1.332, observed on 2026-11-26). */
+/** The path below its base URL that Claude Code requests when it starts, without a key (2.1.332, as of 2026-11-26). */
 const HELLO = "api/hello";
 
 /**

@@ -142,7 +142,7 @@ export async function listAnomalies(ctx: { query: Query }, filter: AnomalyFilter
   return rows.map(toAnomaly);
 }
 
-/** Reads the notification of an anomaly; undefined if there is none of that id. */
+/** Reads the notification of an anomaly; undefined if no anomaly has that id. */
 export async function readAnomalyNotification(
   ctx: Pick<MonitorContext, "query"> & { environment: string },
   anomalyId: string,

@@ -1,4 +1,4 @@
-/** The behaviour monitor: it detects anomalies in what agents do. */
+/** The monitor: it detects anomalies in the behavior of agents. */
 export {
   type AnomalyFilter,
   type AnomalyRow,

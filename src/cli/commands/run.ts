@@ -248,7 +248,9 @@ export async function followRun(
   let { sessionId } = run;
   if (!response.body) throw lost(sessionId);
   const { EventSourceParserStream } = await import("eventsource-parser/stream");
-  const events = response.body.pipeThrough(new TextDecoderStream()).pipeThrough(new EventSourceParserStream());
+  const events = response.body.pipeThrough(new TextDecoderStream()).pipeThrough(
+    new EventSourceParserStream(),
+  );
   for await (const { event = "message", data } of events) {
     const body = JSON.parse(data);
     if (event === "result") return { ...body, text: data };
