@@ -1,27 +1,8 @@
 import { type Command, flag, option, type OptionSpec } from "./command.ts";
-import { agentsAdd, agentsList, agentsRemove, agentsSet, agentsShow } from "./commands/agents/agents.ts";
-import {
-  alertsAdd,
-  alertsDisable,
-  alertsEnable,
-  alertsList,
-  alertsRemove,
-  alertsSet,
-  alertsShow,
-  alertsTry,
-} from "./commands/alerts/alert_rules.ts";
+import { AGENT_COMMANDS } from "./commands/agents/agents.ts";
+import { RULE_COMMANDS } from "./commands/alerts/alert_rules.ts";
 import { alertsHistory, alertsResend } from "./commands/alerts/alerts_history.ts";
-import { budgetsCheck, budgetsList, budgetsShow } from "./commands/budgets/budgets.ts";
-import {
-  budgetsAdd,
-  budgetsDisable,
-  budgetsEnable,
-  budgetsRaise,
-  budgetsRelease,
-  budgetsRemove,
-  budgetsSet,
-} from "./commands/budgets/change_budgets.ts";
-import { budgetsRefusals } from "./commands/budgets/refusals.ts";
+import { BUDGET_COMMANDS } from "./commands/budgets/budgets.ts";
 import { channelsList, channelsTry } from "./commands/channels/channels.ts";
 import { completions } from "./commands/completions.ts";
 import { cost } from "./commands/cost/cost.ts";
@@ -30,15 +11,7 @@ import { dashboard } from "./commands/dashboard.ts";
 import { demo } from "./commands/demo.ts";
 import { doctor } from "./commands/doctor.ts";
 import { gatewayEnv } from "./commands/gateway/gateway_env.ts";
-import {
-  keysAdd,
-  keysCreate,
-  keysList,
-  keysRemove,
-  keysRevoke,
-  keysRotate,
-  keysShow,
-} from "./commands/keys/keys.ts";
+import { KEY_COMMANDS } from "./commands/keys/keys.ts";
 import { pricesShow, pricesUpdate } from "./commands/prices/prices.ts";
 import { profilesAdd, profilesList, profilesRemove } from "./commands/profiles/profiles.ts";
 import { report } from "./commands/report/report.ts";
@@ -68,11 +41,7 @@ export const COMMON_OPTIONS: Readonly<Record<string, OptionSpec>> = {
 export const COMMANDS: readonly Command[] = [
   run,
   demo,
-  agentsList,
-  agentsShow,
-  agentsAdd,
-  agentsSet,
-  agentsRemove,
+  ...AGENT_COMMANDS,
   sessionsList,
   sessionsShow,
   stateExport,
@@ -88,36 +57,13 @@ export const COMMANDS: readonly Command[] = [
   repriceUndo,
   pricesShow,
   pricesUpdate,
-  budgetsList,
-  budgetsShow,
-  budgetsAdd,
-  budgetsSet,
-  budgetsEnable,
-  budgetsDisable,
-  budgetsRemove,
-  budgetsRaise,
-  budgetsRelease,
-  budgetsCheck,
-  budgetsRefusals,
-  alertsList,
-  alertsShow,
-  alertsAdd,
-  alertsSet,
-  alertsEnable,
-  alertsDisable,
-  alertsRemove,
-  alertsTry,
+  ...BUDGET_COMMANDS,
+  ...RULE_COMMANDS,
   alertsHistory,
   alertsResend,
   channelsList,
   channelsTry,
-  keysList,
-  keysShow,
-  keysAdd,
-  keysRotate,
-  keysRemove,
-  keysCreate,
-  keysRevoke,
+  ...KEY_COMMANDS,
   profilesList,
   profilesAdd,
   profilesRemove,

@@ -92,12 +92,13 @@ export async function withNearest<Result>(
 }
 
 /** The texts of a command's own help. */
-type Texts = Pick<Command, "examples"> & Partial<Pick<Command, "summary" | "detail">>;
+type Texts = Pick<Command, "examples" | "detail">;
+type RemovalTexts = Texts & { summary: string; done: string };
 
 /** `remove`. The API's response has no body, so `--json` prints nothing. */
 export function removeCommand(
   kind: Kind,
-  { done, ...texts }: Texts & { summary: string; done: string },
+  { done, ...texts }: RemovalTexts,
 ): Command {
   return {
     name: `${kind.group} remove`,
@@ -138,99 +139,91 @@ export interface EditableKind<Item extends { name: string; enabled: boolean }, I
 
 type AnyItem = { name: string; enabled: boolean; unknown?: UnknownName | undefined };
 
-/** Prints what was done to an item, and warns where it names something that is probably misspelled. */
-async function printChange<Item extends AnyItem, Input>(
-  ctx: CommandContext,
+/** The commands that change what is of a kind: add, set, enable, disable and remove. */
+export function editCommands<Item extends AnyItem, Input>(
   kind: EditableKind<Item, Input>,
-  verb: (item: Item) => string,
-  answer: Answer<Item>,
-  { describes = true } = {},
-): Promise<void> {
-  let unknown: string | undefined;
-  await printAnswer(ctx, answer, (item) => {
-    unknown = describes ? describeUnknown(item.unknown) : undefined;
-    const description = describes ? `: ${kind.describe(item)}` : "";
-    return escapeText(`${verb(item)} ${kind.noun} ${kind.idOf(item)} ${item.name}${description}`);
-  });
-  if (unknown) ctx.warn(escapeText(unknown));
-}
+  texts: Record<"add" | "set" | "enable" | "disable", Texts> & { remove: RemovalTexts },
+): Command[] {
+  const { group, noun, one, fields, required, suchAs } = kind;
 
-export function addCommand<Item extends AnyItem, Input>(
-  kind: EditableKind<Item, Input>,
-  texts: Texts,
-): Command {
-  const { group, noun, one, required } = kind;
-  return {
-    name: `${group} add`,
-    args: [],
-    summary: `Add ${one}`,
-    options: { ...kind.fields, disabled: flag(`Add the ${noun} disabled`) },
-    run: async (ctx) => {
-      const missing = required.filter((name) => !ctx.options.has(name)).map((name) => `--${name}`);
-      if (missing.length > 0) {
-        throw new UsageError(`Cannot add a ${noun} without ${missing.join(", ")}`, ctx.options.command);
-      }
-      const input = withoutUndefined(kind.readFields(ctx.options, ctx.clock.now())) as Input;
-      const { api } = await ctx.connect();
-      await printChange(ctx, kind, () => "Added", await kind.add(api, input));
-    },
-    ...texts,
-  };
-}
+  /** Prints what was done, and warns of a name that is probably misspelled. */
+  async function print(ctx: CommandContext, verb: string, answer: Answer<Item>): Promise<void> {
+    let unknown: string | undefined;
+    await printAnswer(ctx, answer, (item) => {
+      unknown = describeUnknown(item.unknown);
+      return escapeText(`${verb} ${noun} ${kind.idOf(item)} ${item.name}: ${kind.describe(item)}`);
+    });
+    if (unknown) ctx.warn(escapeText(unknown));
+  }
 
-export function setCommand<Item extends AnyItem, Input>(
-  kind: EditableKind<Item, Input>,
-  texts: Texts,
-): Command {
-  const { group, noun, one, arg, suchAs } = kind;
-  return {
-    name: `${group} set`,
-    args: [arg],
-    summary: `Change ${one}`,
-    options: {
-      ...kind.fields,
-      ...kind.undo,
-      enabled: flag(`Enable the ${noun}`),
-      disabled: flag(`Disable the ${noun}`),
-    },
-    needsDatabase: true,
-    run: async (ctx) => {
-      const changes = withoutUndefined(kind.readFields(ctx.options, ctx.clock.now())) as Partial<Input>;
-      if (Object.keys(changes).length === 0) {
-        throw new UsageError(
-          `Cannot change a ${noun} without an option, such as ${suchAs}`,
-          ctx.options.command,
+  function switchTo(enabled: boolean): Command {
+    const verb = enabled ? "Enable" : "Disable";
+    return {
+      name: `${group} ${verb.toLowerCase()}`,
+      args: [kind.arg],
+      summary: `${verb} ${one}`,
+      options: {},
+      needsDatabase: true,
+      run: async (ctx) => {
+        const id = await findId(ctx, kind);
+        const { api } = await ctx.connect();
+        const answer = await kind.change(api, id, { enabled } as unknown as Partial<Input>);
+        await printAnswer(
+          ctx,
+          answer,
+          (item) => escapeText(`${verb}d ${noun} ${kind.idOf(item)} ${item.name}`),
         );
-      }
-      const id = await findId(ctx, kind);
-      const { api } = await ctx.connect();
-      await printChange(ctx, kind, () => "Changed", await kind.change(api, id, changes));
-    },
-    ...texts,
-  };
-}
+      },
+      ...texts[enabled ? "enable" : "disable"],
+    };
+  }
 
-/** `enable` and `disable`; one that is enabled already stays so. */
-export function switchCommand<Item extends AnyItem, Input>(
-  kind: EditableKind<Item, Input>,
-  enabled: boolean,
-  texts: Texts,
-): Command {
-  return {
-    name: `${kind.group} ${enabled ? "enable" : "disable"}`,
-    args: [kind.arg],
-    summary: `${enabled ? "Enable" : "Disable"} ${kind.one}`,
-    options: {},
-    needsDatabase: true,
-    run: async (ctx) => {
-      const id = await findId(ctx, kind);
-      const { api } = await ctx.connect();
-      const answer = await kind.change(api, id, { enabled } as unknown as Partial<Input>);
-      const verb = (item: Item) => item.enabled ? "Enabled" : "Disabled";
-      await printChange(ctx, kind, verb, answer, { describes: false });
+  return [
+    {
+      name: `${group} add`,
+      args: [],
+      summary: `Add ${one}`,
+      options: { ...fields, disabled: flag(`Add the ${noun} disabled`) },
+      run: async (ctx) => {
+        const missing = required.filter((name) => !ctx.options.has(name)).map((name) => `--${name}`);
+        if (missing.length > 0) {
+          throw new UsageError(`Cannot add a ${noun} without ${missing.join(", ")}`, ctx.options.command);
+        }
+        const input = withoutUndefined(kind.readFields(ctx.options, ctx.clock.now())) as Input;
+        const { api } = await ctx.connect();
+        await print(ctx, "Added", await kind.add(api, input));
+      },
+      ...texts.add,
     },
-    ...texts,
-  };
+    {
+      name: `${group} set`,
+      args: [kind.arg],
+      summary: `Change ${one}`,
+      options: {
+        ...fields,
+        ...kind.undo,
+        enabled: flag(`Enable the ${noun}`),
+        disabled: flag(`Disable the ${noun}`),
+      },
+      needsDatabase: true,
+      run: async (ctx) => {
+        const changes = withoutUndefined(kind.readFields(ctx.options, ctx.clock.now())) as Partial<Input>;
+        if (Object.keys(changes).length === 0) {
+          throw new UsageError(
+            `Cannot change a ${noun} without an option, such as ${suchAs}`,
+            ctx.options.command,
+          );
+        }
+        const id = await findId(ctx, kind);
+        const { api } = await ctx.connect();
+        await print(ctx, "Changed", await kind.change(api, id, changes));
+      },
+      ...texts.set,
+    },
+    switchTo(true),
+    switchTo(false),
+    removeCommand(kind, texts.remove),
+  ];
 }
 
 /** A command under a name that it had before. */

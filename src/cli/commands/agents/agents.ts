@@ -32,7 +32,7 @@ const AGENTS: Kind = {
 };
 
 /** `purser agents list` */
-export const agentsList: Command = {
+const agentsList: Command = {
   name: "agents list",
   args: [],
   summary: "List agents",
@@ -62,7 +62,7 @@ async function listAgents(ctx: CommandContext): Promise<void> {
 }
 
 /** `purser agents show NAME` */
-export const agentsShow: Command = {
+const agentsShow: Command = {
   name: "agents show",
   args: [AGENTS.arg],
   summary: "Show an agent, its usage and its cost",
@@ -143,7 +143,7 @@ const FIELDS = {
 };
 
 /** `purser agents add NAME …` */
-export const agentsAdd: Command = {
+const agentsAdd: Command = {
   name: "agents add",
   args: [arg("NAME")],
   summary: "Add an agent",
@@ -157,7 +157,7 @@ export const agentsAdd: Command = {
 };
 
 /** `purser agents set NAME …` */
-export const agentsSet: Command = {
+const agentsSet: Command = {
   name: "agents set",
   args: [arg("NAME", { live: "agent" })],
   summary: "Create or change an agent",
@@ -270,8 +270,17 @@ function readChanges(options: Options) {
 }
 
 /** `purser agents remove NAME` */
-export const agentsRemove = removeCommand(AGENTS, {
+const agentsRemove = removeCommand(AGENTS, {
   summary: "Remove an agent; its sessions and costs stay",
   done: "its sessions and costs stay",
   examples: [["purser agents remove researcher", ""]],
 });
+
+/** The commands of agents, in the order of the help. */
+export const AGENT_COMMANDS: readonly Command[] = [
+  agentsList,
+  agentsShow,
+  agentsAdd,
+  agentsSet,
+  agentsRemove,
+];

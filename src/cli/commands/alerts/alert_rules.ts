@@ -17,14 +17,7 @@ import { renderFields } from "../../render/render_fields.ts";
 import { type Column, type Layout, renderWithIds } from "../../render/render_table.ts";
 import { escapeText } from "../../terminal/escape_text.ts";
 import { textWidth } from "../../terminal/text_width.ts";
-import {
-  addCommand,
-  type EditableKind,
-  findId,
-  removeCommand,
-  setCommand,
-  switchCommand,
-} from "../authored_commands.ts";
+import { type EditableKind, editCommands, findId } from "../authored_commands.ts";
 import { postTest } from "../channels/post_notification.ts";
 
 /** The fields of a rule that an author sets, as the options of `alerts add` and `alerts set`. */
@@ -88,7 +81,7 @@ const NONE = "No alert rules yet. Add one: " +
   'purser alerts add --name "Daily limit" --threshold-usd 10 --threshold-type per_day_usd --severity warning';
 
 /** `purser alerts list` */
-export const alertsList: Command = {
+const alertsList: Command = {
   name: "alerts list",
   args: [],
   summary: "List alert rules and their current spending",
@@ -155,7 +148,7 @@ function renderRules(rules: readonly AlertRule[], layout: Layout): string {
 }
 
 /** `purser alerts show RULE` */
-export const alertsShow: Command = {
+const alertsShow: Command = {
   name: "alerts show",
   args: [RULES.arg],
   summary: "Show an alert rule and its current spending",
@@ -187,55 +180,8 @@ async function showRule(ctx: CommandContext): Promise<void> {
   if (unknown) ctx.warn(escapeText(unknown));
 }
 
-/** `purser alerts add …` */
-export const alertsAdd = addCommand(RULES, {
-  detail:
-    "When spending reaches the threshold, an alert goes to every channel whose min_severity it reaches; see purser " +
-    "channels list. While spending stays at or above it, the alert is repeated after each cooldown, unless --repeat says " +
-    "otherwise. An hour is the last 60 minutes; days and months are in UTC.",
-  examples: [
-    [
-      'purser alerts add --name "Daily limit" --threshold-usd 10 --threshold-type per_day_usd --severity warning',
-      "All agents together",
-    ],
-    [
-      "purser alerts add --name Runaway --threshold-usd 0.50 --threshold-type per_run_usd --severity critical " +
-      "--agent researcher --cooldown 0",
-      "Alert on every call once a run has cost $0.50",
-    ],
-  ],
-});
-
-/** `purser alerts set RULE …` */
-export const alertsSet = setCommand(RULES, {
-  detail:
-    "Changes only the given fields. A new threshold, type, agent or repeat resets the windows in which the rule has fired.",
-  examples: [
-    ['purser alerts set "Daily limit" --threshold-usd 25', ""],
-    ["purser alerts set rule_42 --name Nightly --agent none --cooldown 600", "By its id"],
-  ],
-});
-
-/** `purser alerts enable RULE` */
-export const alertsEnable = switchCommand(RULES, true, {
-  detail: "If the threshold is already reached, the rule fires when the next model call is booked.",
-  examples: [['purser alerts enable "Daily limit"', ""]],
-});
-
-/** `purser alerts disable RULE` */
-export const alertsDisable = switchCommand(RULES, false, {
-  examples: [["purser alerts disable rule_42", ""]],
-});
-
-/** `purser alerts remove RULE` */
-export const alertsRemove = removeCommand(RULES, {
-  summary: "Remove an alert rule; its history stays",
-  done: "its history stays",
-  examples: [['purser alerts remove "Daily limit"', ""]],
-});
-
 /** `purser alerts test RULE` */
-export const alertsTry: Command = {
+const alertsTry: Command = {
   name: "alerts test",
   args: [RULES.arg],
   summary: "Send a test alert of a rule through every channel",
@@ -253,3 +199,51 @@ async function tryRule(ctx: CommandContext): Promise<number> {
   const url = connection.api.alerts.rules[":rule_id"].test.$url({ param: { rule_id: idInPath(ruleId) } });
   return await postTest<RuleTest>(ctx, connection, url, ({ results }) => results);
 }
+
+const EDIT_COMMANDS = editCommands(RULES, {
+  add: {
+    detail:
+      "When spending reaches the threshold, an alert goes to every channel whose min_severity it reaches; see purser " +
+      "channels list. While spending stays at or above it, the alert is repeated after each cooldown, unless --repeat says " +
+      "otherwise. An hour is the last 60 minutes; days and months are in UTC.",
+    examples: [
+      [
+        'purser alerts add --name "Daily limit" --threshold-usd 10 --threshold-type per_day_usd --severity warning',
+        "All agents together",
+      ],
+      [
+        "purser alerts add --name Runaway --threshold-usd 0.50 --threshold-type per_run_usd --severity critical " +
+        "--agent researcher --cooldown 0",
+        "Alert on every call once a run has cost $0.50",
+      ],
+    ],
+  },
+  set: {
+    detail:
+      "Changes only the given fields. A new threshold, type, agent or repeat resets the windows in which the rule has fired.",
+    examples: [
+      ['purser alerts set "Daily limit" --threshold-usd 25', ""],
+      ["purser alerts set rule_42 --name Nightly --agent none --cooldown 600", "By its id"],
+    ],
+  },
+  enable: {
+    detail: "If the threshold is already reached, the rule fires when the next model call is booked.",
+    examples: [['purser alerts enable "Daily limit"', ""]],
+  },
+  disable: {
+    examples: [["purser alerts disable rule_42", ""]],
+  },
+  remove: {
+    summary: "Remove an alert rule; its history stays",
+    done: "its history stays",
+    examples: [['purser alerts remove "Daily limit"', ""]],
+  },
+});
+
+/** The commands of alert rules, in the order of the help. */
+export const RULE_COMMANDS: readonly Command[] = [
+  alertsList,
+  alertsShow,
+  ...EDIT_COMMANDS,
+  alertsTry,
+];

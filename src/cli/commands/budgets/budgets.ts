@@ -26,12 +26,13 @@ import { type Column, type Layout, renderTable, renderWithIds } from "../../rend
 import { escapeText } from "../../terminal/escape_text.ts";
 import { wrapColumns } from "../../terminal/wrap_text.ts";
 import { findId } from "../authored_commands.ts";
-import { BUDGETS } from "./change_budgets.ts";
+import { BUDGETS, CHANGE_COMMANDS } from "./change_budgets.ts";
+import { budgetsRefusals } from "./refusals.ts";
 
 const NONE = "No budgets yet. Add one: purser budgets add --name Day --limit 50 --per day";
 
 /** `purser budgets list` */
-export const budgetsList: Command = {
+const budgetsList: Command = {
   name: "budgets list",
   args: [],
   summary: "List budgets, and what is spent and left in each",
@@ -103,7 +104,7 @@ function renderBudgets(budgets: readonly Budget[], layout: Layout): string {
 const COUNTERS = 20;
 
 /** `purser budgets show BUDGET` */
-export const budgetsShow: Command = {
+const budgetsShow: Command = {
   name: "budgets show",
   args: [BUDGETS.arg],
   summary: "Show a budget, its counters and its raises",
@@ -247,7 +248,7 @@ function listReleases({ layout }: CommandContext, releases: readonly BudgetRelea
 }
 
 /** `purser budgets check` */
-export const budgetsCheck: Command = {
+const budgetsCheck: Command = {
   name: "budgets check",
   args: [],
   summary: "List the budgets of a call, the tightest first",
@@ -302,3 +303,12 @@ async function checkBudgets(ctx: CommandContext): Promise<number> {
   }
   return refusing.length > 0 ? EXIT.budgetExceeded : EXIT.done;
 }
+
+/** The commands of budgets, in the order of the help. */
+export const BUDGET_COMMANDS: readonly Command[] = [
+  budgetsList,
+  budgetsShow,
+  ...CHANGE_COMMANDS,
+  budgetsCheck,
+  budgetsRefusals,
+];

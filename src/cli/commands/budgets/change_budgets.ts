@@ -16,14 +16,7 @@ import { formatThreshold } from "../../render/format_spent.ts";
 import { countOf, formatTime } from "../../render/format_values.ts";
 import { printAnswer } from "../../render/print_answer.ts";
 import { escapeText } from "../../terminal/escape_text.ts";
-import {
-  addCommand,
-  type EditableKind,
-  findId,
-  removeCommand,
-  setCommand,
-  switchCommand,
-} from "../authored_commands.ts";
+import { type EditableKind, editCommands, findId } from "../authored_commands.ts";
 
 /** The fields of a budget that an author sets, as the options of `budgets add` and `budgets set`. */
 const FIELDS = {
@@ -121,60 +114,8 @@ export const BUDGETS: EditableKind<Budget, BudgetInput> = {
   describe: describeBudget,
 };
 
-/** `purser budgets add …` */
-export const budgetsAdd = addCommand(BUDGETS, {
-  detail:
-    "Every budget that applies to a call must allow it. Days, weeks (from Monday) and months are in UTC; an hour " +
-    "is the last 60 minutes. run and session count each run or session by itself. Without --agent, --session or " +
-    "--key all calls count. Spending from before the budget was added counts. In mode strict, the limit is never " +
-    "exceeded.",
-  examples: [
-    ["purser budgets add --name Day --limit 50 --per day", "All agents together"],
-    [
-      "purser budgets add --name Research --limit 200 --per month --agent researcher --mode strict",
-      "One agent, never over $200",
-    ],
-    ["purser budgets add --name Chats --limit 1 --per day --each session", "$1 a day for every session"],
-    [
-      "purser budgets add --name Trial --limit 10 --per day --action watch",
-      "Only count what would be refused",
-    ],
-  ],
-});
-
-/** `purser budgets set BUDGET …` */
-export const budgetsSet = setCommand(BUDGETS, {
-  detail:
-    "Changes only the given settings of a budget, which is named by its id, or by its name if no other budget " +
-    "has it. The word none removes --agent, --session, --key, --each or --counts-from. To let agents spend more " +
-    "for a while, raise the limit instead: purser budgets raise.",
-  examples: [
-    ["purser budgets set Day --limit 80 --mode strict", ""],
-    ["purser budgets set Trial --action refuse", "Enforce what was only watched"],
-  ],
-});
-
-/** `purser budgets enable BUDGET` */
-export const budgetsEnable = switchCommand(BUDGETS, true, {
-  detail: "Spending while it was disabled counts.",
-  examples: [["purser budgets enable Day", ""]],
-});
-
-/** `purser budgets disable BUDGET` */
-export const budgetsDisable = switchCommand(BUDGETS, false, {
-  detail: "It refuses nothing and warns of nothing until it is enabled.",
-  examples: [["purser budgets disable Day", ""]],
-});
-
-/** `purser budgets remove BUDGET` */
-export const budgetsRemove = removeCommand(BUDGETS, {
-  summary: "Remove a budget with its raises and releases",
-  done: "nothing is refused for it any more",
-  examples: [["purser budgets remove Day", ""]],
-});
-
 /** `purser budgets raise BUDGET --usd USD` */
-export const budgetsRaise: Command = {
+const budgetsRaise: Command = {
   name: "budgets raise",
   args: [BUDGETS.arg],
   summary: "Raise the limit of a budget for a while",
@@ -228,7 +169,7 @@ function readRaise(text: string): number {
 }
 
 /** `purser budgets release BUDGET --reason TEXT` */
-export const budgetsRelease: Command = {
+const budgetsRelease: Command = {
   name: "budgets release",
   args: [BUDGETS.arg],
   summary: "Release what a strict budget holds for lost calls",
@@ -265,3 +206,55 @@ async function releaseBudget(ctx: CommandContext): Promise<void> {
       `Released ${formatAmount(released_usd)} of ${countOf(length, "call")}; no budget holds it any more`,
   );
 }
+
+const EDIT_COMMANDS = editCommands(BUDGETS, {
+  add: {
+    detail:
+      "Every budget that applies to a call must allow it. Days, weeks (from Monday) and months are in UTC; an hour " +
+      "is the last 60 minutes. run and session count each run or session by itself. Without --agent, --session or " +
+      "--key all calls count. Spending from before the budget was added counts. In mode strict, the limit is never " +
+      "exceeded.",
+    examples: [
+      ["purser budgets add --name Day --limit 50 --per day", "All agents together"],
+      [
+        "purser budgets add --name Research --limit 200 --per month --agent researcher --mode strict",
+        "One agent, never over $200",
+      ],
+      ["purser budgets add --name Chats --limit 1 --per day --each session", "$1 a day for every session"],
+      [
+        "purser budgets add --name Trial --limit 10 --per day --action watch",
+        "Only count what would be refused",
+      ],
+    ],
+  },
+  set: {
+    detail:
+      "Changes only the given settings of a budget, which is named by its id, or by its name if no other budget " +
+      "has it. The word none removes --agent, --session, --key, --each or --counts-from. To let agents spend more " +
+      "for a while, raise the limit instead: purser budgets raise.",
+    examples: [
+      ["purser budgets set Day --limit 80 --mode strict", ""],
+      ["purser budgets set Trial --action refuse", "Enforce what was only watched"],
+    ],
+  },
+  enable: {
+    detail: "Spending while it was disabled counts.",
+    examples: [["purser budgets enable Day", ""]],
+  },
+  disable: {
+    detail: "It refuses nothing and warns of nothing until it is enabled.",
+    examples: [["purser budgets disable Day", ""]],
+  },
+  remove: {
+    summary: "Remove a budget with its raises and releases",
+    done: "nothing is refused for it any more",
+    examples: [["purser budgets remove Day", ""]],
+  },
+});
+
+/** The commands that change budgets, in the order of the help. */
+export const CHANGE_COMMANDS: readonly Command[] = [
+  ...EDIT_COMMANDS,
+  budgetsRaise,
+  budgetsRelease,
+];

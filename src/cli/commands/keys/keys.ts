@@ -50,7 +50,7 @@ async function findKeyId(ctx: CommandContext): Promise<string> {
 }
 
 /** `purser keys add NAME --scope SCOPE…`. Standard output is the key alone, for a file or a variable. */
-export const keysAdd: Command = {
+const keysAdd: Command = {
   name: "keys add",
   args: [arg("NAME")],
   summary: "Create an API key, and show it once",
@@ -79,9 +79,6 @@ export const keysAdd: Command = {
   ],
   run: addKey,
 };
-
-/** The earlier name of `keys add`. */
-export const keysCreate = earlierName("keys create", keysAdd);
 
 async function addKey(ctx: CommandContext): Promise<void> {
   const { options, clock } = ctx;
@@ -199,7 +196,7 @@ const NONE = "No keys yet: servers answer this machine only. Create one: purser 
 const ROOM_BESIDE_ID = 37;
 
 /** `purser keys list [--status STATUS] [--limit N]` */
-export const keysList: Command = {
+const keysList: Command = {
   name: "keys list",
   args: [],
   summary: "List API keys, newest first",
@@ -255,7 +252,7 @@ async function listKeys(ctx: CommandContext): Promise<void> {
 }
 
 /** `purser keys show KEY` */
-export const keysShow: Command = {
+const keysShow: Command = {
   name: "keys show",
   args: [KEYS.arg],
   summary: "Show an API key, but not its secret",
@@ -296,7 +293,7 @@ function paintKeyStatus({ status }: Pick<ApiKey, "status">, style: Style): Paint
 const MAX_GRACE_MS = 30 * DAY_MS;
 
 /** `purser keys rotate KEY` */
-export const keysRotate: Command = {
+const keysRotate: Command = {
   name: "keys rotate",
   args: [KEYS.arg],
   summary: "Give an API key a new secret, and show it once",
@@ -346,7 +343,7 @@ async function rotateKey(ctx: CommandContext): Promise<void> {
 }
 
 /** `purser keys remove KEY`. The API's response has no body, so `--json` prints nothing. */
-export const keysRemove: Command = {
+const keysRemove: Command = {
   name: "keys remove",
   args: [KEYS.arg],
   summary: "Revoke an API key permanently",
@@ -358,9 +355,6 @@ export const keysRemove: Command = {
   needsDatabase: true,
   run: removeKey,
 };
-
-/** The earlier name of `keys remove`. */
-export const keysRevoke = earlierName("keys revoke", keysRemove);
 
 async function removeKey(ctx: CommandContext): Promise<void> {
   const keyId = await findKeyId(ctx);
@@ -376,3 +370,14 @@ async function removeKey(ctx: CommandContext): Promise<void> {
       "itself: purser keys add NAME --scope admin",
   );
 }
+
+/** The commands of API keys, in the order of the help. */
+export const KEY_COMMANDS: readonly Command[] = [
+  keysList,
+  keysShow,
+  keysAdd,
+  keysRotate,
+  keysRemove,
+  earlierName("keys create", keysAdd),
+  earlierName("keys revoke", keysRemove),
+];
