@@ -1,6 +1,7 @@
 import { MAX_ISSUES } from "../contract/limits.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { EXIT, exitCodeOf } from "./exit_code.ts";
+import { nameOptions } from "./parse/name_options.ts";
 import { parseCommandLine } from "./parse/parse_command_line.ts";
 import { createStyle, type Style } from "./terminal/style.ts";
 import { BrokenPipeError, type Output, type Terminal } from "./terminal/terminal.ts";
@@ -58,7 +59,9 @@ export async function main(argv: readonly string[], options: MainOptions): Promi
         return EXIT.badUsage;
       case "command": {
         const { runCommand } = await import("./run_command.ts");
-        return await runCommand(line, { ...options, terminal, secrets });
+        return await runCommand(line, { ...options, terminal, secrets }).catch((error) => {
+          throw argv.includes("--json") ? error : nameOptions(error, line.command);
+        });
       }
     }
   } catch (error) {

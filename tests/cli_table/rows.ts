@@ -136,7 +136,7 @@ export const ROWS: readonly Row[] = [
   {
     line: "budgets set Daily --counts-from 2026-11-01",
     code: 1,
-    err: /counts_from: can't be together with per day/,
+    err: /--counts-from: can't be together with per day/,
   },
   { line: "budgets set nope --limit 1 --json", code: 3, err: /"code":"not_found"/ },
   { line: "budgets disable Daily", out: /^Disabled budget bud_\w+ Daily\n$/ },
@@ -187,7 +187,7 @@ export const ROWS: readonly Row[] = [
     out: /"agent_id":"other",.*"provider":"demo","model":"echo"/,
   },
   { line: "budgets refusals --reason unpriced", out: /^No refused calls\n$/ },
-  { line: "budgets refusals --budget Shtu", code: 1, err: /budget_id: .*did you mean "Shut"\?/ },
+  { line: "budgets refusals --budget Shtu", code: 1, err: /--budget: .*did you mean "Shut"\?/ },
   { line: "budgets refusals --agent othr", code: 3, err: /did you mean other\?/ },
   { line: "budgets show Helper", out: /^SESSION +SPENT +RESERVED +LEFT +STATE\nfirst +\$0\.\d+ /m },
   {
@@ -200,7 +200,7 @@ export const ROWS: readonly Row[] = [
   {
     line: "budgets add --name K --limit 1 --per day --key nope",
     code: 1,
-    err: /key_id: no API key has the name or the id "nope"/,
+    err: /--key: no API key has the name or the id "nope"/,
   },
   { line: "budgets remove Shut", out: /^Removed budget bud_\w+; / },
   { line: "budgets remove Shut", code: 3, err: /^error: Cannot find a budget named "Shut"/ },

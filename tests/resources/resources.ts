@@ -30,6 +30,8 @@ export interface Resource {
   deprecated: readonly [earlier: string, present: string][];
   /** A line that removes a value by the word none, and what `show --json` has then. */
   none: readonly [line: string, shown: Record<string, unknown>];
+  /** A line that the API refuses, and the option that is wrong. */
+  refused?: readonly [line: string, option: string];
 }
 
 export const RESOURCES: readonly Resource[] = [
@@ -42,6 +44,7 @@ export const RESOURCES: readonly Resource[] = [
     changes: [["PATCH", "", { severity: "critical" }], ["DELETE", ""]],
     deprecated: [["alerts set First --all-agents", "--agent none"]],
     none: ["alerts set First --agent none", { agent_id: null }],
+    refused: [`alerts set First --name ${"x".repeat(201)}`, "--name"],
   },
   {
     group: "budgets",
@@ -52,6 +55,7 @@ export const RESOURCES: readonly Resource[] = [
     changes: [["PATCH", "", { limit_usd: 2 }], ["DELETE", ""]],
     deprecated: [],
     none: ["budgets set First --agent none --warn-at none", { agent_id: null, warn_at: [] }],
+    refused: ["budgets set First --key nobody", "--key"],
   },
   {
     group: "keys",

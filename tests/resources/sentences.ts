@@ -194,4 +194,16 @@ export const SENTENCES: readonly Sentence[] = [
       }
     },
   },
+  {
+    says: "names the option where the API refuses a field",
+    of: ({ refused }) => refused !== undefined,
+    async check(resource, world) {
+      await add(resource, world, "First");
+      const [line, option] = resource.refused!;
+      const { err } = await world.run(line, 1);
+      assert.ok(err.includes(` ${option}: `), err);
+      assert.doesNotMatch(err, /_id|_usd/);
+      assert.match((await world.run(`${line} --json`, 1)).err, /"code":"invalid"/);
+    },
+  },
 ];
