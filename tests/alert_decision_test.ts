@@ -8,7 +8,7 @@ import {
   type RuleState,
   spanAt,
   valueOf,
-} from "../src/alerts/firing/_decision_model.ts";
+} from "./harness/decision_model.ts";
 import { advanceCounters } from "../src/alerts/mod.ts";
 import { readRuleValues } from "../src/alerts/rules/rules.ts";
 import { bookLooseCalls } from "../src/calls/mod.ts";

@@ -4,7 +4,7 @@ import type { BookedReport } from "../contract/cost_events.ts";
 import { MAX_CALL_USD } from "../contract/limits.ts";
 import { scrubTags, type Tags, tagsText, withAgentTags } from "../contract/tags/tags.ts";
 import type { CallSource } from "../contract/values.ts";
-import { messageOf, PurserError } from "../kernel/errors.ts";
+import { invalidField, messageOf, PurserError } from "../kernel/errors.ts";
 import { type NanoUsd, roundUsd } from "../kernel/money.ts";
 import { MAX_AHEAD_MS, type ModelCall, toModelCall, toOtherModels, withAdjustments } from "../ledger/mod.ts";
 import { checkUsage, hasQuantity, type Price, USAGE_DETAILS } from "../pricing/mod.ts";
@@ -275,7 +275,5 @@ function ofKeys(tags: Tags, others: Tags): Tags {
 }
 
 function invalid(path: string, problem: string): PurserError {
-  return new PurserError("invalid", `Cannot book the calls: ${path}: ${problem}`, {
-    details: { issues: [{ path, message: problem }] },
-  });
+  return invalidField(path, problem, `Cannot book the calls: ${path}: ${problem}`);
 }
