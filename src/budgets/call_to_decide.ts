@@ -3,7 +3,7 @@ import { COUNTED } from "../contract/costs/dimensions.ts";
 import { scopeIn, scopeOf, type Scopes } from "../ledger/mod.ts";
 import type { SqlValue } from "../store/mod.ts";
 import type { Budget, ReservedAmounts } from "./decide_call.ts";
-import { windowOf } from "./windows.ts";
+import { windowOf } from "../contract/windows.ts";
 
 /** A run above another. */
 export interface RunAbove {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { reportOf } from "../../tests/harness/reported_calls.ts";
 import { inDirectory } from "../../tests/harness/in_directory.ts";
-import { bookReportedCalls } from "../calls/mod.ts";
+import { reportCalls } from "../calls/mod.ts";
 import { problemError } from "../client/mod.ts";
 import { createApp } from "../http/mod.ts";
 import { PurserError } from "../kernel/errors.ts";
@@ -99,7 +99,7 @@ Deno.test("reportError() says how to give a key, or another one, if the server r
   assert.equal(
     report(problemError({ ...problem, code: "unauthorized", detail: "Cannot answer without an API key" })),
     "error: Cannot answer without an API key\nGive a key with --api-key, PURSER_API_KEY or the api_key_file " +
-      "of a profile; to create one, run purser keys create on the server's own database\n",
+      "of a profile; to create one, run purser keys add on the server's own database\n",
   );
   assert.equal(
     report(problemError({ ...problem, code: "forbidden", detail: "Cannot do that" })),
@@ -125,9 +125,13 @@ Deno.test("reportError() writes the problem object for --json, the API's own unc
 
 const style = createStyle(false);
 
-Deno.test("renderHelp() names every command", () => {
+Deno.test("renderHelp() names every command but by its earlier names", () => {
   const help = renderHelp("", { columns: undefined, style });
-  for (const { name, summary } of COMMANDS) {
+  for (const { name, summary, deprecated } of COMMANDS) {
+    if (deprecated) {
+      assert.doesNotMatch(help, new RegExp(`^  ${name}\\b`, "m"));
+      continue;
+    }
     assert.match(help, new RegExp(`^  ${name}\\b`, "m"));
     assert.ok(help.includes(summary), summary);
   }
@@ -163,7 +167,7 @@ Deno.test("sessions show has the cost of a reported call whose run is unknown he
   await books.purser("agents set helper --model demo:echo");
   await books.purser("run helper hi --session first");
   const call = reportOf("elsewhere_1", books.clock.now());
-  await bookReportedCalls(books.core, [{ ...call, sessionId: "first", runId: "run_elsewhere", step: 7 }]);
+  await reportCalls(books.core, "report", [{ ...call, sessionId: "first", runId: "run_elsewhere", step: 7 }]);
   const local = await books.purser("sessions show first");
   const run = /^Run run_elsewhere\nSTEP .*\n +7 .* elsewhere_1\n/m;
   assert.match(local.out, run);

@@ -4,7 +4,7 @@ import { filterFields } from "../contract/costs/dimension_fields.ts";
 import { DIMENSIONS, FILTERED } from "../contract/costs/dimensions.ts";
 import { QueryTime } from "../contract/parts.ts";
 import { TAG_LIMITS, tagIssues, tagKeyOf, type Tags } from "../contract/tags/tags.ts";
-import { PurserError } from "../kernel/errors.ts";
+import { invalidField, PurserError } from "../kernel/errors.ts";
 import { shorten } from "../kernel/text.ts";
 import { findKey, readKeyNames } from "../keys/mod.ts";
 import { type CostFilter, type CostScope, isEntity, isTimed } from "../ledger/mod.ts";
@@ -82,7 +82,7 @@ export async function findKeyId(
   return (await findKey(core, text, { path: "key_id", viewer: viewerOf(c) })).keyId;
 }
 
-/** Adds the names of keys to rows that are of a key, if their reader may know them. */
+/** Adds the names of keys to the rows of keys, if their reader may know them. */
 export async function withKeyNames<Row extends Pick<CostRow, "key_id">>(
   c: Pick<Context<ApiEnv>, "env">,
   core: Pick<Core, "store">,
@@ -150,7 +150,5 @@ export function checkGroups(c: Pick<Context<ApiEnv>, "env">, filter: CostFilter)
 }
 
 function invalid(path: string, problem: string): PurserError {
-  return new PurserError("invalid", `Cannot sum the costs: ${path}: ${problem}`, {
-    details: { issues: [{ path, message: problem }] },
-  });
+  return invalidField(path, problem, `Cannot sum the costs: ${path}: ${problem}`);
 }

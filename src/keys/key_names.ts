@@ -1,8 +1,7 @@
 import type { Clock } from "../kernel/clock.ts";
-import { PurserError } from "../kernel/errors.ts";
+import { invalidField } from "../kernel/errors.ts";
 import { nearestName } from "../kernel/nearest_name.ts";
 import type { KeyStatus } from "../contract/values.ts";
-import type { KeyName } from "../contract/keys.ts";
 import { ALL_SEEING, type Viewer } from "../ledger/mod.ts";
 import type { SqlValue, Store } from "../store/mod.ts";
 import { statusOf } from "./api_keys.ts";
@@ -63,29 +62,23 @@ export async function findKey(
   if (key && others.length === 0) return key;
   if (key) {
     const ids = named.map(({ keyId, status }) => status === "active" ? keyId : `${keyId} (${status})`);
-    throw unusable(
+    throw invalidField(
       path,
       `${named.length} keys are named ${JSON.stringify(text)}; give the id of one: ${ids.join(", ")}`,
     );
   }
   // Not repeated: it may be a whole key, sent by mistake.
-  if (text.startsWith("psr_")) throw unusable(path, "that is a key itself; give its name or its id");
+  if (text.startsWith("psr_")) throw invalidField(path, "that is a key itself; give its name or its id");
   const { rows: names } = await store.read(
     viewer.seesAll ? { sql: ALL } : { sql: OWN, args: [viewer.keyId] },
   );
   const near = nearestName(text, names.map(([name]) => name as string));
-  throw unusable(
+  throw invalidField(
     path,
     `no API key has the name or the id ${JSON.stringify(text)}${
       near === undefined ? "; purser keys list shows them" : `; did you mean ${JSON.stringify(near)}?`
     }`,
   );
-}
-
-function unusable(path: string, message: string): PurserError {
-  return new PurserError("invalid", `Cannot use ${path}: ${message}`, {
-    details: { issues: [{ path, message }] },
-  });
 }
 
 function toNamedKey([keyId, name, revokedAt, expiresAt]: readonly SqlValue[], now: number): NamedKey {
@@ -94,41 +87,5 @@ function toNamedKey([keyId, name, revokedAt, expiresAt]: readonly SqlValue[], no
     keyId: keyId as string,
     name: name as string,
     status: statusOf({ revokedAt: time(revokedAt), expiresAt: time(expiresAt) }, now),
-  };
-}
-
-const LIST = `SELECT key_id, name, revoked_at, expires_at, created_at FROM api_keys
-WHERE (?1 IS NULL OR key_id = ?1) AND (?2 IS NULL OR name = ?2)
-  AND (?3 IS NULL OR created_at < ?3 OR (created_at = ?3 AND key_id < ?4)) ORDER BY created_at DESC, key_id DESC LIMIT ?5`;
-
-/** The position of a key in a list by time. */
-export interface KeyPosition {
-  createdAt: number;
-  keyId: string;
-}
-
-/** Lists the names of the keys that the viewer may know, newest first, and the position of the last one. */
-export async function listKeyNames(
-  { store, clock }: NameContext,
-  { name, before, limit, viewer }: { name?: string; before?: KeyPosition; limit: number; viewer: Viewer },
-): Promise<{ keys: KeyName[]; last: KeyPosition | undefined }> {
-  if (!viewer.seesAll && viewer.keyId === null) return { keys: [], last: undefined };
-  const args = [
-    viewer.seesAll ? null : viewer.keyId,
-    name ?? null,
-    before?.createdAt ?? null,
-    before?.keyId ?? null,
-    limit,
-  ];
-  const { rows } = await store.read({ sql: LIST, args });
-  const now = clock.now();
-  const last = rows.length === limit ? rows.at(-1) : undefined;
-  return {
-    keys: rows.map((row) => toNamedKey(row, now)).map(({ keyId, name, status }) => ({
-      key_id: keyId,
-      name,
-      status,
-    })),
-    last: last && { createdAt: Number(last[4]), keyId: String(last[0]) },
   };
 }

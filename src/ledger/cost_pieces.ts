@@ -1,5 +1,5 @@
-import { DAY_MS, HOUR_MS } from "../kernel/clock.ts";
 import { dimension, type DIMENSIONS, type DimensionWith, GROUPED } from "../contract/costs/dimensions.ts";
+import { startOf, startSql } from "../contract/windows.ts";
 import type { SqlValue } from "../store/mod.ts";
 import type { TagGroup } from "../contract/tags/tags.ts";
 import { conditionsOf, hasTags, MAX_TIME, tagValue } from "./cost_conditions.ts";
@@ -36,13 +36,13 @@ const HOURS: Source = {
   table: "usage_hours",
   time: "hour",
   counters: COUNTERS,
-  columns: { day: `hour - hour % ${DAY_MS}` },
+  columns: { day: startSql("day", "hour") },
 };
 const CALLS: Source = {
   table: "calls",
   time: "at",
   counters: ENTRY_COUNTERS,
-  columns: { ...OPTIONAL, hour: `at - at % ${HOUR_MS}`, day: `at - at % ${DAY_MS}` },
+  columns: { ...OPTIONAL, hour: startSql("hour", "at"), day: startSql("day", "at") },
 };
 /** The calls after the rollups. */
 const TAIL: Source = { ...CALLS, table: "calls NOT INDEXED", where: `position > ${TOTALS_POSITION}` };
@@ -144,12 +144,12 @@ function cut(scope: CostScope, key: readonly KeyColumn[]): Piece[] {
   const add = (source: Source, start: number, end: number) => {
     if (start < end) pieces.push({ source, from: start, to: end });
   };
-  const [hourStart, hourEnd] = whole(from, to, HOUR_MS);
+  const [hourStart, hourEnd] = whole("hour", from, to);
   if (hourStart >= hourEnd) {
     add(CALLS, from, to);
   } else {
     add(CALLS, from, hourStart);
-    const [dayStart, dayEnd] = whole(hourStart, hourEnd, DAY_MS);
+    const [dayStart, dayEnd] = whole("day", hourStart, hourEnd);
     if (dayStart >= dayEnd || isByHour) {
       add(HOURS, hourStart, hourEnd);
     } else {
@@ -164,7 +164,7 @@ function cut(scope: CostScope, key: readonly KeyColumn[]): Piece[] {
   return pieces;
 }
 
-/** Returns the largest part of a range that starts and ends on a boundary. */
-function whole(from: number, to: number, lengthMs: number): [number, number] {
-  return [Math.ceil(from / lengthMs) * lengthMs, Math.floor(to / lengthMs) * lengthMs];
+/** Returns the largest part of a range that starts and ends with an hour or a day. */
+function whole(span: "hour" | "day", from: number, to: number): [number, number] {
+  return [startOf(span, from - 1, 1), startOf(span, to)];
 }

@@ -1,5 +1,6 @@
 import { NANO_PER_USD } from "../kernel/money.ts";
-import { type Clock, DAY_MS, MINUTE_MS } from "../kernel/clock.ts";
+import { startSql } from "../contract/windows.ts";
+import { type Clock, DAY_MS } from "../kernel/clock.ts";
 import { RULED } from "../contract/costs/dimensions.ts";
 import type { Statement, Store } from "../store/mod.ts";
 import { ALL_CALLS, AS_WHOLE, columnOf, type Counted, IN_WINDOWS, scopeSql } from "./scopes/mod.ts";
@@ -16,8 +17,7 @@ export const DECIDED_POSITION = "(SELECT position FROM rollup_positions WHERE na
 /** SQL for the counters that one entry adds to, as rows `(kind, scope, start, cost, at)`; `entry` is an alias of it. */
 export function countersOf(entry: string): string {
   const at = `${entry}.at`;
-  const day = `${at} - ${at} % ${DAY_MS}`;
-  const minute = `${at} - ${at} % ${MINUTE_MS}`;
+  const [minute, day] = [startSql("minute", at), startSql("day", at)];
   const cost = `coalesce(${entry}.cost_nano_usd, 0)`;
   const row = (kind: string, scope: string, start: string, where: string) =>
     `SELECT '${kind}' AS kind, ${scope} AS scope, ${start} AS start, ${cost} AS cost, ${at} AS at WHERE ${where}`;
@@ -129,9 +129,9 @@ const ofEntities = (kind: Counted) => {
 export const COUNT_WITHOUT_RULES: Statement = {
   sql: `INSERT INTO spend_counters
 WITH minutes AS MATERIALIZED (
-  SELECT ${
-    IN_WINDOWS.map((kind) => `${columnOf(kind)} AS ${kind}`).join(", ")
-  }, c.at - c.at % ${MINUTE_MS} AS minute, sum(c.cost_nano_usd / ${NANO_PER_USD}) AS whole_usd,
+  SELECT ${IN_WINDOWS.map((kind) => `${columnOf(kind)} AS ${kind}`).join(", ")}, ${
+    startSql("minute", "c.at")
+  } AS minute, sum(c.cost_nano_usd / ${NANO_PER_USD}) AS whole_usd,
     sum(c.cost_nano_usd % ${NANO_PER_USD}) AS rest_nano_usd, min(c.at) AS first_at
   ${TAIL_WITHOUT_RULES} AND c.cost_nano_usd <> 0 GROUP BY minute, ${
     IN_WINDOWS.map((kind) => columnOf(kind)).join(", ")
@@ -144,7 +144,7 @@ ${
       ...IN_WINDOWS.map((kind) => [scopeSql(kind, kind), `${kind} IS NOT NULL`] as const),
     ].flatMap(([scope, where]) => [
       ofMinutes("minute", scope, "minute", where),
-      ofMinutes("day", scope, `minute - minute % ${DAY_MS}`, where),
+      ofMinutes("day", scope, startSql("day", "minute"), where),
       ofMinutes("lifetime", scope, "0", where),
     ]).join("\n  UNION ALL ")
   }

@@ -1,8 +1,8 @@
-import { and, desc, eq, gte, lt, or } from "drizzle-orm";
+import { and, eq, gte } from "drizzle-orm";
 import type { Anomaly } from "../contract/anomalies.ts";
 import { type AnomalyKind, isAtLeast } from "../contract/values.ts";
 import { toIso } from "../kernel/clock.ts";
-import { type Query, type Statement, tables } from "../store/mod.ts";
+import { newestFirst, type Query, type Statement, tables, type TimePosition } from "../store/mod.ts";
 import type { Fact, Notification } from "../delivery/channels/mod.ts";
 import { parseTotalUsd } from "../kernel/money.ts";
 import type { MonitorContext } from "./context.ts";
@@ -126,21 +126,19 @@ export interface AnomalyFilter {
   since?: number;
   agentId?: string;
   /** The last anomaly of the previous page. */
-  after?: { detectedAt: number; anomalyId: string };
+  after?: TimePosition | undefined;
 }
+
+const LIST = newestFirst(anomalies.detectedAt, anomalies.anomalyId);
 
 /** Lists anomalies, newest first. */
 export async function listAnomalies(ctx: { query: Query }, filter: AnomalyFilter): Promise<Anomaly[]> {
   const { limit, since, agentId, after } = filter;
-  const { detectedAt, anomalyId } = anomalies;
   const rows = await ctx.query.select().from(anomalies).where(and(
-    since === undefined ? undefined : gte(detectedAt, since),
+    since === undefined ? undefined : gte(anomalies.detectedAt, since),
     agentId === undefined ? undefined : eq(anomalies.agentId, agentId),
-    after && or(
-      lt(detectedAt, after.detectedAt),
-      and(eq(detectedAt, after.detectedAt), lt(anomalyId, after.anomalyId)),
-    ),
-  )).orderBy(desc(detectedAt), desc(anomalyId)).limit(limit);
+    LIST.from(after),
+  )).orderBy(...LIST.order).limit(limit);
   return rows.map(toAnomaly);
 }
 

@@ -141,7 +141,10 @@ export async function openParts(
       bookings: createBookingWriter({ clock, ids, rules, budgets, outboxChannels: channels.list }),
       rollUps: new RollUps(options.rollUp === "never" ? Infinity : undefined),
       callSpool: runtime ? noSpool() : await openCallSpool({
-        ...{ database: location, folder: config.spoolFolder, log, scrub: secrets.scrubStored },
+        database: location,
+        folder: config.spoolFolder,
+        log,
+        scrub: secrets.scrubStored,
         readLedger: () => readLedgerId(store),
       }),
       bus,

@@ -7,7 +7,7 @@ import {
 } from "../../contract/costs/dimensions.ts";
 import { option, type OptionSpec } from "../command.ts";
 import { checkId } from "./command_id.ts";
-import { checkName } from "./given_fields.ts";
+import { checkName, orNone } from "./given_fields.ts";
 import type { Options } from "./options.ts";
 
 /* The options that name values of the dimensions of spending: of reports, which select calls, and of budgets. */
@@ -49,7 +49,6 @@ type Named = { [Name in DimensionWith<"budget"> as FieldOf<Name>]: string | null
 /** Reads the options that say which calls a budget counts, where the word none removes one. */
 export function readNamed(options: Options): Named {
   return Object.fromEntries(BUDGETED.map((name) => {
-    const check = CHECKS[name] ?? checkId;
-    return [DIMENSIONS[name].field, options.read(name, (text) => text === "none" ? null : check(text))];
+    return [DIMENSIONS[name].field, options.read(name, orNone(CHECKS[name] ?? checkId))];
   })) as Named;
 }

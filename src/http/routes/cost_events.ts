@@ -1,5 +1,5 @@
 import { type Usage, USAGE_DETAILS } from "../../pricing/mod.ts";
-import { bookReportedCalls, type ReportedCall } from "../../calls/mod.ts";
+import { reportCalls, type ReportedCall } from "../../calls/mod.ts";
 import type { Core } from "../../service/mod.ts";
 import { fromOtherModels } from "../../ledger/mod.ts";
 import { readOwners } from "../../sessions/mod.ts";
@@ -44,15 +44,17 @@ const report = createRoute({
 
 export function createRoutes(core: Core) {
   return createRouter().openapi(report, async (c) => {
-    const reports = c.req.valid("json").map(toReport);
+    const { keyId } = viewerOf(c);
+    const reports = c.req.valid("json").map((body) => toReport(body, keyId));
     const only = onlyAgentOf(c);
     if (only !== undefined) await checkReports(core, reports, only);
-    return c.json(await bookReportedCalls(core, reports, viewerOf(c)), 201);
+    return c.json(await reportCalls(core, "report", reports), 201);
   });
 }
 
-function toReport(body: CostEventBody): ReportedCall {
+function toReport(body: CostEventBody, keyId: string | null): ReportedCall {
   return {
+    keyId,
     callId: body.call_id,
     at: Date.parse(body.at),
     agentId: body.agent_id,

@@ -1,13 +1,13 @@
 import { PAGE_SIZES } from "../../../contract/limits.ts";
 import { COST_SORTS, GROUPINGS, SPLITS } from "../../../contract/values.ts";
-import { DAY_MS, HOUR_MS, toIso } from "../../../kernel/clock.ts";
+import { startOf } from "../../../contract/windows.ts";
+import { DAY_MS, toIso } from "../../../kernel/clock.ts";
 import { type Command, type CommandContext, flag, option } from "../../command.ts";
 import {
   type CostGroups,
   type CostLayout,
   costOf,
   type CostRow,
-  layoutOf,
   nameOf,
   readAllCosts,
   readNewestAnomalies,
@@ -172,8 +172,8 @@ function readSpan({ options, clock }: CommandContext, groupBy: string | undefine
     return { from, to, name: (from === undefined ? all : `since ${minuteOf(from)}`) + until };
   }
   const [from, name] = groupBy === "hour"
-    ? [startOf(now, HOUR_MS) - 23 * HOUR_MS, "of the last 24 hours"]
-    : [startOf(now, DAY_MS) - 29 * DAY_MS, "of the last 30 days"];
+    ? [startOf("hour", now, -23), "of the last 24 hours"]
+    : [startOf("day", now, -29), "of the last 30 days"];
   return { from: toIso(from), to, name: to === undefined ? name : `${name},${until}` };
 }
 
@@ -181,9 +181,9 @@ const minuteOf = (time: string) => `${time.slice(0, 16).replace("T", " ")} UTC`;
 
 async function printOverview(ctx: CommandContext, scope: Scope, span: Span, limit: number): Promise<void> {
   const { api } = await ctx.connect();
-  const today = startOf(ctx.clock.now(), DAY_MS);
-  const weekStart = today - 6 * DAY_MS;
-  const monthStart = Date.parse(toIso(today).slice(0, 7) + "-01");
+  const today = startOf("day", ctx.clock.now());
+  const weekStart = startOf("day", today, -6);
+  const monthStart = startOf("month", today);
   const sum = async (from?: number) => {
     const query = { ...scope, from: from === undefined ? undefined : toIso(from) };
     return toSpend(await (await api.costs.total.$get({ query })).json());
@@ -214,7 +214,7 @@ async function printOverview(ctx: CommandContext, scope: Scope, span: Span, limi
     ...models.slice(0, limit).map((row) => nameOf(row, "model")),
   ];
   const layout = {
-    ...layoutOf(ctx),
+    ...ctx.layout,
     nameWidth: Math.min(30, Math.max(14, ...names.map((name) => textWidth(escapeText(name))))),
   };
   const section = (title: string, table: string) => `${ctx.style.bold(title)}\n${table}`;
@@ -269,10 +269,6 @@ function fillDays(rows: readonly CostRow[], start: number): CostRow[] {
   });
 }
 
-function startOf(time: number, lengthMs: number): number {
-  return time - time % lengthMs;
-}
-
 /** `purser cost --what-if MODEL`: the cost of the same usage on another model */
 export async function printWhatIf(
   ctx: CommandContext,
@@ -285,8 +281,7 @@ export async function printWhatIf(
   await printAnswer(ctx, answer, async (body) => {
     if (body.rows.length === 0) await checkScope(ctx, query);
     notes = body.notes;
-    const { style, terminal: { stdout: { columns }, hasUnicode } } = ctx;
-    return body.rows.length === 0 ? "No calls" : renderWhatIf(body, groupBy, { style, columns, hasUnicode });
+    return body.rows.length === 0 ? "No calls" : renderWhatIf(body, groupBy, ctx.layout);
   });
   for (const note of notes) ctx.say(note);
   if (!ctx.isJson && hasMore(answer)) ctx.say("There are more rows; --limit shows up to 1000");
