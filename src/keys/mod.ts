@@ -11,7 +11,7 @@ export {
   revokeKey,
   rotateKey,
 } from "./api_keys.ts";
-export { findKey, type KeyReader, listKeyNames, type NamedKey, readKeyNames } from "./key_names.ts";
+export { findKey, type KeyReader, type NamedKey, readKeyNames } from "./key_names.ts";
 export type { ApiKey } from "../contract/keys.ts";
 export {
   authenticate,
