@@ -48,7 +48,6 @@ export {
   SPENT_IN_ALL,
   standingsOf,
 } from "./reservations/standing_sql.ts";
-export { type BudgetWindow, windowOf } from "./windows.ts";
 export {
   type BudgetContext,
   type BudgetInCode,

@@ -1,6 +1,6 @@
 /** Carries out the steps of a random history of budgets, and compares each with the model. */
 import assert from "node:assert/strict";
-import { bookLooseCalls, bookReportedCalls } from "../../src/calls/mod.ts";
+import { bookLooseCalls, reportCalls } from "../../src/calls/mod.ts";
 import type { CallBounds, Grant, Refusal } from "../../src/budgets/mod.ts";
 import { toUsd } from "../../src/kernel/money.ts";
 import { usageOf, worstCaseCost } from "../../src/pricing/mod.ts";
@@ -321,13 +321,14 @@ export class BudgetHistory extends BudgetWorld {
     const scopes = this.callers[caller % this.callers.length]!;
     const nano = BigInt(cost) * this.unit;
     const at = clock.at - lateMs;
-    await bookReportedCalls(ctx, [{
+    await reportCalls(ctx, "report", [{
       ...{
         callId: `call_${++this.ids}`,
         at,
         agentId: scopes.agentId,
         sessionId: scopes.sessionId,
         runId: scopes.runId,
+        keyId: scopes.keyId,
       },
       ...{
         step: null,
@@ -340,7 +341,7 @@ export class BudgetHistory extends BudgetWorld {
       },
       usage: usageOf({ inputTokens: 1, outputTokens: 1 }),
       ...(reserved && { reservationId: reserved.id }),
-    }], { ...(scopes.keyId && { keyId: scopes.keyId }) });
+    }]);
     if (reserved?.scopes.agentId === scopes.agentId) {
       this.#elsewhere.splice(index, 1);
       this.model.reservations.delete(reserved.id);

@@ -24,7 +24,7 @@ import {
   standingsOf,
   toCallRow,
 } from "../../budgets/mod.ts";
-import { HOUR_MS } from "../../kernel/clock.ts";
+import { startSql } from "../../contract/windows.ts";
 
 /**
  * The maximum time by which a rule may have fired in the future without a clock having been set back: a process reads its
@@ -151,7 +151,7 @@ const BOOKED = `r AS MATERIALIZED (
 const REACHED = (share: string) => `s.settled >= ${shareOf(CEILING, share)}`;
 
 /** The claim of a window and of all shares up to this one. For a rolling hour, the claim names the hour of the clock. */
-const WINDOW = `b.scope || '@' || iif(s.is_hour, r.at / ${HOUR_MS} * ${HOUR_MS}, s.starts) || '#'`;
+const WINDOW = `b.scope || '@' || iif(s.is_hour, ${startSql("hour", "r.at")}, s.starts) || '#'`;
 const CLAIM = `${WINDOW} || printf('%04d', round(w.value * 1000))`;
 
 /** The run above that of the call whose budget it is. */
