@@ -47,7 +47,7 @@ export function inputOf(row: AuthoredRow): Required<BudgetInput> {
   const entity = entityOf(row.scope);
   const named = Object.fromEntries(
     BUDGETED.map((kind) => [dimension(kind).field, entity?.kind === kind ? entity.id : null]),
-  ) as Pick<BudgetDefinition, FieldOf<DimensionWith<"budget">>>;
+  ) as Pick<BudgetDefinition, FieldOf<DimensionWith<"isBudgeted">>>;
   return {
     name: row.name,
     limit_usd: toUsd(row.limitNanoUsd),

@@ -80,7 +80,7 @@ export interface Values {
 }
 
 /** Values that completion asks the API for. */
-export type LiveValue = "budget" | "rule" | "alert" | "channel" | "profile" | DimensionWith<"option">;
+export type LiveValue = "budget" | "rule" | "alert" | "channel" | "profile" | DimensionWith<"isOption">;
 
 /** An option that takes a value. */
 export const option = (value: string, summary: string, values?: Values): OptionSpec => ({

@@ -35,7 +35,7 @@ export type BudgetPeriod = typeof BUDGET_PERIODS[number];
 
 /** A budget with one counter for each agent, session or key. */
 export const BUDGET_EACH = BUDGETED;
-export type BudgetEach = DimensionWith<"budget">;
+export type BudgetEach = DimensionWith<"isBudgeted">;
 
 /** `watch` refuses nothing and counts the calls that it would have refused. */
 export const BUDGET_ACTIONS = ["refuse", "watch"] as const;

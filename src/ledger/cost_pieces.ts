@@ -1,4 +1,4 @@
-import { dimension, type DIMENSIONS, type DimensionWith, GROUPED } from "../contract/costs/dimensions.ts";
+import { type Dimension, dimension, type FieldOf, GROUPED } from "../contract/costs/dimensions.ts";
 import { startOf, startSql } from "../contract/windows.ts";
 import type { SqlValue } from "../store/mod.ts";
 import type { TagGroup } from "../contract/tags/tags.ts";
@@ -8,7 +8,7 @@ import { COUNTER_COLUMNS, COUNTER_SUMS, COUNTERS, ENTRY_COUNTERS, TOTALS_POSITIO
 
 /** A column that groups calls. */
 export type KeyColumn =
-  | (typeof DIMENSIONS)[Exclude<DimensionWith<"groups">, "session" | "run">]["groups"][number]
+  | FieldOf<Exclude<Dimension, "session" | "run">>
   | "hour"
   | "day"
   | "tag_value";

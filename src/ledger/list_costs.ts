@@ -114,7 +114,8 @@ const spanOf = ({ from, to }: TimeSpan) => ({
 /** Returns the columns of the groups of a dimension, of a tag, or by hour or day. */
 function groupsOf(group: Grouping | TagGroup): readonly (KeyColumn | EntityColumn)[] {
   if (isTag(group)) return ["tag_value"];
-  return group === "hour" || group === "day" ? [group] : DIMENSIONS[group].groups;
+  if (group === "hour" || group === "day") return [group];
+  return group === "model" ? DIMENSIONS.model.groups : [DIMENSIONS[group].field];
 }
 
 const isTag = (group: string | undefined): group is TagGroup =>

@@ -43,7 +43,7 @@ export function heldBy(row: BudgetRow, now: number): { where: string; args: SqlV
   return { where: conditions.join(" AND "), args };
 }
 
-type NamedValues = Pick<BudgetHold, FieldOf<DimensionWith<"budget">>>;
+type NamedValues = Pick<BudgetHold, FieldOf<DimensionWith<"isBudgeted">>>;
 
 /** Lists what a budget holds in its present windows, newest first. */
 export async function listHolds(

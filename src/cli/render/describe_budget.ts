@@ -9,7 +9,7 @@ import { formatSpent, formatThreshold } from "./format_spent.ts";
 import { formatTime } from "./format_values.ts";
 
 /** The fields of a budget that define what it counts. */
-type Counting = Pick<Budget, "per" | "each" | "key_name" | FieldOf<DimensionWith<"budget">>>;
+type Counting = Pick<Budget, "per" | "each" | "key_name" | FieldOf<DimensionWith<"isBudgeted">>>;
 
 /** Describes what a budget counts: `day of all agents`, `each run of researcher`, `day of each session of key laptop`. */
 export function describeCounted(budget: Counting): string {

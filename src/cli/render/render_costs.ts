@@ -20,7 +20,7 @@ import { wrapText } from "../terminal/wrap_text.ts";
 export type CostRow =
   & Pick<
     LedgerRow,
-    | FieldOf<DimensionWith<"groups">>
+    | FieldOf<Dimension>
     | "key_name"
     | "hour"
     | "day"

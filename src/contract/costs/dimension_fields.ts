@@ -45,7 +45,7 @@ const OF_NO_VALUE: { readonly [Name in Dimension]?: z.ZodString } = {
 };
 
 /** A field by which the author of a budget names the calls that it counts. */
-const NAMED: Readonly<Record<DimensionWith<"budget">, z.ZodString>> = {
+const NAMED: Readonly<Record<DimensionWith<"isBudgeted">, z.ZodString>> = {
   agent: name("researcher").openapi({ description: "Counts only this agent's calls" }),
   session: name("ses_demo").openapi({ description: "Counts only this session's calls" }),
   key: Label.openapi({
@@ -71,7 +71,7 @@ export const filterFields = fieldsOf(FILTERED, (name) => (FILTERS[name] ?? VALUE
 export const groupFields = fieldsOf(
   GROUPED,
   (name) => (name in OF_NO_VALUE ? OF_NO_VALUE[name]!.nullable() : VALUES[name]).optional(),
-) as { [Each in DimensionWith<"groups"> as FieldOf<Each>]: z.ZodOptional<GroupValue<Each>> };
+) as { [Each in Dimension as FieldOf<Each>]: z.ZodOptional<GroupValue<Each>> };
 
 type GroupValue<Name extends Dimension> = Name extends DimensionWith<"isOptional">
   ? z.ZodNullable<z.ZodString>

@@ -29,10 +29,10 @@ export function CostFilters({ hasSpan }: { hasSpan: boolean }) {
       {filtersOf(query).map(([filter, value]) => {
         const href = hrefWith({ [filter]: query.getAll(filter).filter((other) => other !== value) });
         const name = dimensionOf(filter);
-        const label = labelOf(filter);
+        const of = { name: labelOf(filter), href };
         return name !== undefined && isNamed(name)
-          ? <NamedChip key={filter} name={name} id={value} href={href} />
-          : <Chip key={filter + value} name={label} value={value} href={href} />;
+          ? <NamedChip key={filter} {...of} dimension={name} id={value} />
+          : <Chip key={filter + value} {...of} value={value} />;
       })}
       <AddFilter />
     </div>
@@ -40,11 +40,15 @@ export function CostFilters({ hasSpan }: { hasSpan: boolean }) {
 }
 
 /** The chip of a value that has a name beside its id: the name, if there is a call of it, or the text itself. */
-function NamedChip({ name, id, href }: { name: Dimension; id: string; href: string }) {
-  const { field, label } = DIMENSIONS[name];
-  const rows = useData<CostRow[]>(apiPath("/costs", { group_by: name, [field]: id, limit: 1 }));
-  const [row] = rows.value ?? [];
-  return <Chip name={label} value={row && nameIn(row, name) || id} href={href} />;
+function NamedChip({ name, dimension, id, href }: {
+  name: string;
+  dimension: Dimension;
+  id: string;
+  href: string;
+}) {
+  const query = { group_by: dimension, [DIMENSIONS[dimension].field]: id, limit: 1 };
+  const [row] = useData<CostRow[]>(apiPath("/costs", query)).value ?? [];
+  return <Chip name={name} value={row && nameIn(row, dimension) || id} href={href} />;
 }
 
 function Chip({ name, value, href }: { name: string; value: string; href: string }) {

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from "preact";
 import type { CostRow } from "../../../contract/costs.ts";
-import { DIMENSIONS, type DimensionWith, GROUPED, nameIn } from "../../../contract/costs/dimensions.ts";
+import { type Dimension, DIMENSIONS, GROUPED, nameIn } from "../../../contract/costs/dimensions.ts";
 import { DAY_MS, HOUR_MS } from "../../../kernel/clock.ts";
 import { escapeText } from "../../../kernel/text.ts";
 import { hrefWith, type QueryChange, uiPath } from "../../hooks/route.ts";
@@ -18,7 +18,7 @@ export function titleOf(group: string): string {
   return escapeText(group.replace(/^tag:/, "tag "));
 }
 
-const isDimension = (group: string): group is DimensionWith<"groups"> => Object.hasOwn(DIMENSIONS, group);
+const isDimension = (group: string): group is Dimension => Object.hasOwn(DIMENSIONS, group);
 
 /** Returns the identity of the row of a group: its name, and of an API key its id, since a name may have had several keys. */
 export function keyOf(row: CostRow, group: string): string {

@@ -11,15 +11,15 @@ export const dimensionOf = (filter: Filter) => SPLIT.find((name) => DIMENSIONS[n
 /** Returns whether a dimension has names beside its ids. */
 export const isNamed = (name: Dimension) => dimension(name)?.nameField !== undefined;
 
-const TAG = { label: "Tag", example: "customer:acme" };
-
 /** Returns what a filter is called, and an example of a value. */
-export const labelOf = (filter: Filter) => rowOf(filter).label;
-export const exampleOf = (filter: Filter) => rowOf(filter).example;
+export function labelOf(filter: Filter): string {
+  const name = dimensionOf(filter) ?? filter;
+  return name[0]!.toUpperCase() + name.slice(1);
+}
 
-function rowOf(filter: Filter): { label: string; example: string } {
+export function exampleOf(filter: Filter): string {
   const name = dimensionOf(filter);
-  return name === undefined ? TAG : DIMENSIONS[name];
+  return name === undefined ? "customer:acme" : DIMENSIONS[name].example;
 }
 
 /** Returns the filters that are set, each with its value: of tags there may be several, each of another key. */
