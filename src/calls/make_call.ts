@@ -2,7 +2,7 @@ import { MAX_CALL_USD } from "../contract/limits.ts";
 import type { Tags } from "../contract/tags/tags.ts";
 import type { CallSource } from "../contract/values.ts";
 import { NANO_PER_USD } from "../kernel/money.ts";
-import type { ModelCall } from "../ledger/mod.ts";
+import { type ModelCall, type Scopes, scopesOf } from "../ledger/mod.ts";
 import type { Price } from "../pricing/mod.ts";
 
 /** The most that one call can cost. */
@@ -11,7 +11,7 @@ export const MAX_CALL_NANO_USD = BigInt(MAX_CALL_USD) * NANO_PER_USD;
 /** The caller of a call, to whom it is attributed. */
 export interface CallOrigin {
   source: CallSource;
-  scopes: Pick<ModelCall, "agentId" | "sessionId" | "runId" | "keyId">;
+  scopes: Scopes;
   tags?: Tags | undefined;
 }
 
@@ -29,14 +29,11 @@ export interface MadeCall
 
 /** Makes the entry of a call for the ledger: the only place that does so, whoever has made or reported the call. */
 export function makeCall(origin: CallOrigin, call: MadeCall, price: Price): ModelCall {
-  const { agentId, sessionId, runId, keyId } = origin.scopes;
   const { speed, inferenceGeo } = call;
   return {
     callId: call.callId,
     at: call.at,
-    agentId,
-    sessionId,
-    runId,
+    ...scopesOf(origin.scopes),
     provider: call.provider,
     model: call.model,
     usage: call.usage,
@@ -50,7 +47,6 @@ export function makeCall(origin: CallOrigin, call: MadeCall, price: Price): Mode
     ...(speed && { speed }),
     ...(inferenceGeo && { inferenceGeo }),
     responseId: call.responseId ?? null,
-    ...(keyId && { keyId }),
     ...(origin.tags && Object.keys(origin.tags).length > 0 && { tags: origin.tags }),
   };
 }

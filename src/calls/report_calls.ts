@@ -6,7 +6,14 @@ import { scrubTags, type Tags, tagsText, withAgentTags } from "../contract/tags/
 import type { CallSource } from "../contract/values.ts";
 import { invalidField, messageOf, PurserError } from "../kernel/errors.ts";
 import { type NanoUsd, roundUsd } from "../kernel/money.ts";
-import { MAX_AHEAD_MS, type ModelCall, toModelCall, toOtherModels, withAdjustments } from "../ledger/mod.ts";
+import {
+  MAX_AHEAD_MS,
+  type ModelCall,
+  type Scopes,
+  toModelCall,
+  toOtherModels,
+  withAdjustments,
+} from "../ledger/mod.ts";
 import { checkUsage, hasQuantity, type Price, USAGE_DETAILS } from "../pricing/mod.ts";
 import { ConstraintError, tables } from "../store/mod.ts";
 import { bookLooseCalls } from "./book_call.ts";
@@ -113,12 +120,7 @@ function conflict(callId: string, where: string): PurserError {
 const REPORTED = "reported";
 
 /** The report of a call that was made elsewhere. */
-export interface ReportedCall extends Omit<MadeCall, "isEstimated" | "responseId"> {
-  agentId: string;
-  sessionId: string | null;
-  runId: string | null;
-  /** The API key with which it is reported. */
-  keyId?: string | null;
+export interface ReportedCall extends Scopes, Omit<MadeCall, "isEstimated" | "responseId"> {
   tags?: Tags;
   /** True if the tokens are an estimate; default false. */
   isEstimated?: boolean;

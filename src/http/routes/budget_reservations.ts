@@ -11,7 +11,7 @@ import { type Claim, settleClaim } from "../../keys/idempotency/mod.ts";
 import { toIso } from "../../kernel/clock.ts";
 import { BudgetExceededError, PurserError } from "../../kernel/errors.ts";
 import { parseUsd } from "../../kernel/money.ts";
-import type { Viewer } from "../../ledger/mod.ts";
+import { callScopes, type Viewer } from "../../ledger/mod.ts";
 import type { Core } from "../../service/mod.ts";
 import { findLogOwner, findSessionOwner } from "../../sessions/mod.ts";
 import { createRoute, z } from "../create_route.ts";
@@ -123,9 +123,7 @@ async function reserve(
     expires_at: toIso(expiresAt),
   });
   const request: ElsewhereRequest = {
-    agentId: agent_id,
-    sessionId: session_id,
-    keyId: viewer.keyId,
+    ...callScopes({ agentId: agent_id, sessionId: session_id, runId: null }, viewer),
     estimateNanoUsd: parseUsd(estimate, "estimate_usd"),
     worstNanoUsd: worst === undefined ? null : parseUsd(worst, "worst_case_usd"),
     ttlMs: (ttl_seconds ?? RESERVATION_SECONDS.default) * 1_000,

@@ -51,6 +51,14 @@ class ViewerOfOne implements Viewer {
   }
 }
 
+/** Returns what a call belongs to that a caller makes for an agent, in a session or a run. */
+export function callScopes(
+  { agentId, sessionId, runId }: Pick<Scopes, "agentId" | "sessionId" | "runId">,
+  { keyId }: Pick<Viewer, "keyId">,
+): Scopes {
+  return { agentId, sessionId, runId, keyId };
+}
+
 /** The viewer of callers within this process, which can read the database anyway. */
 export const ALL_SEEING: Viewer = viewerOf({});
 

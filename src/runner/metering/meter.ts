@@ -6,7 +6,7 @@ import { PurserError } from "../../kernel/errors.ts";
 import { NAME_PATTERN, NAME_RULE } from "../../kernel/ids.ts";
 import { formatUsd, parseUsd } from "../../kernel/money.ts";
 import { meterModel } from "./meter_model.ts";
-import { ALL_SEEING, hasPartlyPricedCall, type Viewer } from "../../ledger/mod.ts";
+import { ALL_SEEING, callScopes, hasPartlyPricedCall, type Viewer } from "../../ledger/mod.ts";
 import type { Budget, RunAbove } from "../../budgets/mod.ts";
 import type { RunTrace } from "../../telemetry/mod.ts";
 import type { RunnerContext } from "../context.ts";
@@ -144,7 +144,7 @@ export function meterRun(
     modelId: resolved.modelId,
     terms: {
       source: "run",
-      scopes: { ...recorder.run, keyId: viewer.keyId, budget, above },
+      scopes: { ...callScopes(recorder.run, viewer), budget, above },
       viewer,
       tags,
       parent: trace.span,
