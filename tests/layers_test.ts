@@ -11,7 +11,7 @@ const LAYERS: readonly (readonly string[])[] = [
   ["kernel"],
   ["contract"],
   ["config", "store", "pricing", "bus", "telemetry", "redaction", "ui"],
-  ["ledger", "agents", "keys"],
+  ["ledger", "agents", "anomalies", "keys"],
   ["sessions", "budgets", "delivery"],
   ["alerts", "monitor"],
   ["calls", "snapshots"],

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import fc from "#dev/fast_check.ts";
 import { DAY_MS, fixedClock, startOf } from "../src/kernel/clock.ts";
-import { createPriceBook, type PriceBook } from "../src/pricing/mod.ts";
+import { type PriceBook } from "../src/pricing/mod.ts";
+import { createPriceBook } from "../src/pricing/prices.ts";
 import { PriceOverride } from "../src/contract/price_override.ts";
 import { meter } from "../src/runner/mod.ts";
 import { answerTo } from "./harness/answers.ts";

@@ -14,7 +14,6 @@ export {
   readFired,
   warnOfBudgets,
 } from "./firing/decide_alerts.ts";
-export { firingLogic } from "./firing/firing_logic.ts";
 export { createRule, removeRule, updateRule } from "./rules/change_rules.ts";
 export { ensureRules, type RuleInCode } from "./rules/ensure_rules.ts";
 export { getRule, listRules, ruleNotFound } from "./rules/rules.ts";
@@ -29,4 +28,4 @@ export {
   createAlertEvaluator,
   createDispatcher,
 } from "./defined_in_code.ts";
-export { type AlertContext, hasRules } from "./context.ts";
+export type { AlertContext, KnownRules } from "./context.ts";

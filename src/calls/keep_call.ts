@@ -5,7 +5,7 @@ import { countSteps } from "../sessions/mod.ts";
 import { checkWritable, ConstraintError } from "../store/mod.ts";
 import { bookLooseCalls } from "./book_call.ts";
 import type { CallContext } from "./context.ts";
-import type { CallSpool, KeptCall, SpooledCall } from "./spool/mod.ts";
+import { type CallSpool, type KeptCall, readLedgerId, type SpooledCall } from "./spool/mod.ts";
 
 /*
  * The way of a call that was made and can't be booked: into the spool of this process, and from there into the ledger once
@@ -136,12 +136,6 @@ export async function bookLeftCalls(ctx: CallContext): Promise<void> {
     }
     if (own.length === calls.length && !booked.includes("waits")) await remove();
   }
-}
-
-/** The ledger that a process has open, by the time of its first migration. */
-export async function readLedgerId(store: CallContext["store"]): Promise<string | null> {
-  const { rows } = await store.read({ sql: "SELECT min(applied_at) FROM purser_migrations" });
-  return rows[0]?.[0] == null ? null : String(rows[0][0]);
 }
 
 /** Leaves out the calls of another ledger that was at the same place. */

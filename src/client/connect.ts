@@ -57,7 +57,8 @@ export async function connect(options: ConnectOptions): Promise<Connection> {
     return connection("remote", new URL(server).host, send, { close: () => Promise.resolve() });
   }
   const address = parseDatabaseUrl(options.needsNoDatabase ? IN_MEMORY : dbUrl);
-  const { app, core, close } = await openDatabase(
+  const { openForCommand } = await import("./open_database.ts");
+  const { app, core, close } = await openForCommand(
     options.needsNoDatabase ? emptyDatabase(options) : await existingDatabase(options, address),
   );
   const { abandonRuns } = core;

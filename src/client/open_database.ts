@@ -1,5 +1,5 @@
 import type { Environment } from "../config/mod.ts";
-import { type Core, type CoreOptions, openCore } from "../service/mod.ts";
+import { type Core, type CoreOptions, openCore, openLazyCore, type WholeCore } from "../service/mod.ts";
 import { createLazyApp, type FetchHandler } from "../http/mod.ts";
 import type { Log } from "../kernel/log.ts";
 
@@ -10,8 +10,8 @@ export interface DatabaseOptions extends CoreOptions {
 }
 
 /** An open database with the API over it. */
-export interface OpenDatabase {
-  core: Core;
+export interface OpenDatabase<Opened extends Core = WholeCore> {
+  core: Opened;
   app: FetchHandler;
   /** Waits for the runs of this process, cancels those that take longer than `graceMs`, if given, and closes. */
   close(options?: { graceMs?: number }): Promise<void>;
@@ -19,6 +19,14 @@ export interface OpenDatabase {
 
 /** Opens a database of any kind; other processes may have the same one open. */
 export async function openDatabase(options: DatabaseOptions): Promise<OpenDatabase> {
-  const core = await openCore(options);
+  return withApp(await openCore(options));
+}
+
+/** Opens a database for a command, which loads what makes calls when it is used. */
+export async function openForCommand(options: DatabaseOptions): Promise<OpenDatabase<Core>> {
+  return withApp(await openLazyCore(options));
+}
+
+function withApp<Opened extends Core>(core: Opened): OpenDatabase<Opened> {
   return { core, app: createLazyApp(core), close: (closing) => core.close(closing) };
 }

@@ -1,6 +1,6 @@
 /** The configuration: the config file, its profiles, environment variables, and where the database is. */
 export type { PriceOverride } from "../contract/price_override.ts";
-export { CHANNEL_NAME, type ChannelConfig, DEFAULT_CHANNEL_TIMEOUT_MS, nameChannels } from "./channels.ts";
+export { type ChannelConfig, type ChannelHead, listChannels, nameChannels } from "./channels.ts";
 export { describeIssue } from "./file/describe_issue.ts";
 export { loadConfig, openProfiles, readConfigPrices, readKeyFile } from "./load_config.ts";
 export {

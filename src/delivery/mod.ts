@@ -4,7 +4,7 @@
  */
 export type { DeliveryContext, DispatchContext, OutboxChannel } from "./context.ts";
 export { deliverDue, type DeliveryBounds, type Dispatcher, startDispatcher } from "./dispatcher.ts";
-export { deliveryIdSql, encodeChannels, insertDeliveries } from "./outbox.ts";
+export { insertDeliveries } from "./outbox.ts";
 export {
   checkDeliveries,
   type GivenUp,

@@ -14,7 +14,7 @@ export { endQuietCalls, type LiveCall } from "./live_calls.ts";
 export { authorizationOf } from "./headers.ts";
 export { listModels } from "./list_models.ts";
 export { type PassedAnswer, passRequest } from "./pass_request.ts";
-export { type Family, findTarget, isConnectionProbe, mayBeGateway, type Target } from "./targets.ts";
+export { type Family, findTarget, isConnectionProbe, type Target } from "./targets.ts";
 export { wireError, type WireProblem } from "./wire_errors.ts";
 
 /** The sessions, and the callers, whose last call is remembered. */

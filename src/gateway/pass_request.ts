@@ -3,7 +3,7 @@ import { withQuery } from "../config/mod.ts";
 import type { ByteReader } from "../kernel/byte_reader.ts";
 import { messageOf, PurserError } from "../kernel/errors.ts";
 import { formatUsd } from "../kernel/money.ts";
-import { type Asked, type Fields, readAsked } from "../pricing/mod.ts";
+import { type Asked, type Fields, readAsked } from "../pricing/usage/mod.ts";
 import type { ModelCall } from "../ledger/mod.ts";
 import { checkRequested, checkShown, keepModels } from "./allowed_models.ts";
 import { type AnswerReader, readAnswer } from "./answer_reader.ts";

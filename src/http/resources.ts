@@ -1,5 +1,5 @@
 import type { Core } from "../service/mod.ts";
-import { mayBeGateway } from "../gateway/mod.ts";
+import { API_VERSION } from "../contract/values.ts";
 import type { Permission } from "./middleware/permission.ts";
 import type { Router } from "./router.ts";
 
@@ -76,6 +76,12 @@ export function isApiPath(path: string): boolean {
 /** Returns the resource that a path belongs to. */
 export function findResource(path: string): Resource | undefined {
   return findOwnResource(path) ?? (mayBeGateway(path) ? GATEWAY : undefined);
+}
+
+/** Returns whether a path may be the gateway's, before the config is known. */
+export function mayBeGateway(path: string): boolean {
+  const [, first = "", second = ""] = path.split("/");
+  return API_VERSION.test(first) || API_VERSION.test(second);
 }
 
 function findOwnResource(path: string): Resource | undefined {

@@ -1,6 +1,7 @@
-import { and, desc, eq, gte, lt, or } from "drizzle-orm";
+import { eq } from "drizzle-orm";
+import { type AnomalyRow, toAnomaly } from "../anomalies/mod.ts";
 import type { Anomaly } from "../contract/anomalies.ts";
-import { type AnomalyKind, isAtLeast } from "../contract/values.ts";
+import { isAtLeast } from "../contract/values.ts";
 import { toIso } from "../kernel/clock.ts";
 import { type Query, type Statement, tables } from "../store/mod.ts";
 import type { Fact, Notification } from "../delivery/channels/mod.ts";
@@ -97,51 +98,6 @@ function deliver(ctx: MonitorContext, { anomalyId, severity, detectedAt }: Anoma
   if (ctx.notifyAnomaliesFrom === undefined || !isAtLeast(severity, ctx.notifyAnomaliesFrom)) return [];
   const { sql, args } = insertDeliveries(ctx, { subjectId: anomalyId, severity, now: detectedAt });
   return [{ sql: sql + IF_NEW, args }];
-}
-
-const { anomalies } = tables;
-
-export type AnomalyRow = typeof anomalies.$inferSelect;
-
-/** Converts a row to its wire form. */
-export function toAnomaly(row: Omit<AnomalyRow, "anomalyKey">): Anomaly {
-  return {
-    anomaly_id: row.anomalyId,
-    kind: row.kind as AnomalyKind,
-    severity: row.severity,
-    agent_id: row.agentId,
-    session_id: row.sessionId,
-    run_id: row.runId,
-    call_id: row.callId,
-    message: row.message,
-    details: row.details,
-    detected_at: toIso(row.detectedAt),
-  };
-}
-
-/** Filters anomalies. Times in milliseconds since the epoch. */
-export interface AnomalyFilter {
-  limit: number;
-  /** Inclusive. */
-  since?: number;
-  agentId?: string;
-  /** The last anomaly of the previous page. */
-  after?: { detectedAt: number; anomalyId: string };
-}
-
-/** Lists anomalies, newest first. */
-export async function listAnomalies(ctx: { query: Query }, filter: AnomalyFilter): Promise<Anomaly[]> {
-  const { limit, since, agentId, after } = filter;
-  const { detectedAt, anomalyId } = anomalies;
-  const rows = await ctx.query.select().from(anomalies).where(and(
-    since === undefined ? undefined : gte(detectedAt, since),
-    agentId === undefined ? undefined : eq(anomalies.agentId, agentId),
-    after && or(
-      lt(detectedAt, after.detectedAt),
-      and(eq(detectedAt, after.detectedAt), lt(anomalyId, after.anomalyId)),
-    ),
-  )).orderBy(desc(detectedAt), desc(anomalyId)).limit(limit);
-  return rows.map(toAnomaly);
 }
 
 /** Reads the notification of an anomaly; undefined if there is none of that id. */

@@ -1,12 +1,4 @@
 /** The behaviour monitor: it detects anomalies in what agents do. */
-export {
-  type AnomalyFilter,
-  type AnomalyRow,
-  describeAnomaly,
-  listAnomalies,
-  readAnomalyNotification,
-  toAnomaly,
-} from "./anomalies.ts";
-export type { Anomaly } from "../contract/anomalies.ts";
+export { readAnomalyNotification } from "./anomalies.ts";
 export type { MonitorContext } from "./context.ts";
 export { type Monitor, startMonitor } from "./monitor.ts";

@@ -1,6 +1,6 @@
 import type { LanguageModelV4 } from "@ai-sdk/provider";
 import type { ToolSet } from "ai";
-import type { AlertEvaluator } from "../alerts/mod.ts";
+import type { AlertEvaluator, KnownRules } from "../alerts/mod.ts";
 import type { BookingWriter, RollUps } from "../calls/mod.ts";
 import type { CallSpool } from "../calls/spool/mod.ts";
 import type { BudgetGate, BudgetInCode, KnownBudgets } from "../budgets/mod.ts";
@@ -14,6 +14,7 @@ import type { Clock } from "../kernel/clock.ts";
 import type { Ids } from "../kernel/ids.ts";
 import type { Log } from "../kernel/log.ts";
 import type { Turns } from "../kernel/turns.ts";
+import type { Monitor } from "../monitor/mod.ts";
 import type { KeyCache, SharedKeys } from "../keys/mod.ts";
 import type { LazyPriceBook } from "../pricing/mod.ts";
 import type { Secrets } from "../redaction/values/mod.ts";
@@ -97,8 +98,8 @@ export interface Runtime {
 }
 
 /**
- * The parts of one process or request, over one database. None of them runs in the background. A function takes only the
- * parts that it needs, as a `…Context` of its folder.
+ * The parts that every process and request has from its start, over one database. A function takes only the parts that it
+ * needs, as a `…Context` of its folder.
  */
 export interface CoreParts {
   // Machine
@@ -118,38 +119,26 @@ export interface CoreParts {
   instanceId: string;
   /** The name of this environment. */
   environment: string;
+  bus: Bus;
 
-  // Booking
+  // What calls are decided on
   prices: LazyPriceBook;
-  gate: BudgetGate;
   budgets: KnownBudgets;
-  /** Commits bookings. */
-  bookings: BookingWriter;
-  rollUps: RollUps;
+  rules: KnownRules;
+  /** The channels that the settings name, `log` included. */
+  outboxChannels: readonly OutboxChannel[];
+  /** Delivers what has fired. */
+  wakeDispatcher(subjectIds: readonly string[]): void;
   /** The calls that were made and could not be booked. */
   callSpool: CallSpool;
-  bus: Bus;
-  /** Reads the event log, once for all streams. */
-  logReader: LogReader;
-  /** Reads the live overview, once for all streams. */
-  live: LiveReader;
-
-  // Alerts and their delivery
-  rules: { mayExist: boolean };
-  channels: Channels;
-  outboxChannels: readonly OutboxChannel[];
-  wakeDispatcher(subjectIds: readonly string[]): void;
 
   // Runs
   models: ModelResolver;
   toolbox: Toolbox;
   /** The runs of this process, by id. */
   liveRuns: Map<string, LiveRun>;
-
-  // Gateway
   /** The settings that name the model providers. */
   providerSources: ProviderSources;
-  gateway: GatewayState;
 
   // Snapshots
   maxSnapshotBytes: number;
@@ -174,4 +163,20 @@ export interface CoreParts {
   stop(): void;
   /** Registers work that outlives its request, on platforms that end a process with the request. */
   keepAlive: ((work: Promise<unknown>) => void) | undefined;
+}
+
+/** The parts that make calls, book them, watch them and deliver what fires. They open together, on first use. */
+export interface WorkParts {
+  gate: BudgetGate;
+  /** Commits bookings. */
+  bookings: BookingWriter;
+  rollUps: RollUps;
+  channels: Channels;
+  gateway: GatewayState;
+  /** Detects anomalies in the behavior of agents. */
+  monitor: Monitor;
+  /** Reads the event log, once for all streams. */
+  logReader: LogReader;
+  /** Reads the live overview, once for all streams. */
+  live: LiveReader;
 }

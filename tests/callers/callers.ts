@@ -1,6 +1,6 @@
 import { generateText, streamText } from "ai";
 import { PurserError } from "../../src/kernel/errors.ts";
-import type { UsageApi } from "../../src/pricing/mod.ts";
+import type { UsageApi } from "../../src/pricing/usage/mod.ts";
 import { meter } from "../../src/runner/mod.ts";
 import { type FakeProvider, type ProviderRequest, startFakeProvider } from "../harness/fake_provider.ts";
 import { openHttpClient } from "../harness/http_client.ts";

@@ -202,7 +202,7 @@ export const SENTENCES: readonly Sentence[] = [
       const { core } = world.purser;
       const before = core.prices.current?.() ?? core.prices;
       const dear = PRICES.map((row) => ({ ...row, input_usd_per_million: 1_000 }));
-      const { createPriceBook } = await import("../../src/pricing/mod.ts");
+      const { createPriceBook } = await import("../../src/pricing/prices.ts");
       const after = await createPriceBook({ overrides: dear });
       world.fake.onRequest = () => void (core.prices.current = () => after);
       core.prices.current = () => before;

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import type { AgentDefinition } from "../../src/agents/mod.ts";
 import type { BusEvent } from "../../src/bus/mod.ts";
 import { fixedClock } from "../../src/kernel/clock.ts";
-import { type Core, type CoreOptions, openCore } from "../../src/service/mod.ts";
+import { type CoreOptions, openCore, type WholeCore } from "../../src/service/mod.ts";
 import { createApp } from "../../src/http/mod.ts";
 import type { App } from "../../src/http/mod.ts";
 import { countingIds } from "../../src/kernel/ids.ts";
@@ -32,7 +32,7 @@ export interface ApiAnswer {
 
 /** A whole Purser in memory, with a clock that stands still. `await using` closes it. */
 export interface TestPurser extends AsyncDisposable {
-  core: Core;
+  core: WholeCore;
   app: App;
   clock: ReturnType<typeof fixedClock>;
   logs: LogLine[];

@@ -1,6 +1,7 @@
 import { inArray, sql } from "drizzle-orm";
 import type { Bus } from "../../bus/mod.ts";
-import { encodeChannels } from "../../delivery/mod.ts";
+import type { OutboxChannel } from "../../delivery/mod.ts";
+import { SEVERITIES } from "../../contract/values.ts";
 import { messageOf } from "../../kernel/errors.ts";
 import type { Log } from "../../kernel/log.ts";
 import {
@@ -79,6 +80,13 @@ function passOf(
     ...move,
     { sql: READ_FIRED, args: [alertPrefix] },
   ];
+}
+
+/** Encodes the channels for the trigger that fires an alert: `[[name, kind, rank of the lowest severity], …]`. */
+function encodeChannels(channels: readonly OutboxChannel[]): string {
+  return JSON.stringify(
+    channels.map(({ name, kind, minSeverity }) => [name, kind, SEVERITIES.indexOf(minSeverity)]),
+  );
 }
 
 // By the prefix that is unique to the pass, so that it can be repeated after a lost response.

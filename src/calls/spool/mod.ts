@@ -1,6 +1,7 @@
 /** The spool: calls that were made and could not be booked, on the disk of this machine until the ledger takes them. */
 import type { DatabaseAddress } from "../../kernel/database_url.ts";
 import type { Log } from "../../kernel/log.ts";
+import type { Store } from "../../store/mod.ts";
 import type { SpooledCall } from "./spooled_call.ts";
 
 export type { SpooledCall } from "./spooled_call.ts";
@@ -58,6 +59,12 @@ export async function openCallSpool({ database, folder, ...options }: SpoolOptio
   const { createCallSpool, folderOf } = await import("./call_spool.ts"); // an edge has no files
   const own = await folderOf(database, folder);
   return own === undefined ? noSpool() : createCallSpool({ folder: own, ...options });
+}
+
+/** Identifies the ledger that a process has open: by the time of its first migration. */
+export async function readLedgerId(store: Pick<Store, "read">): Promise<string | null> {
+  const { rows } = await store.read({ sql: "SELECT min(applied_at) FROM purser_migrations" });
+  return rows[0]?.[0] == null ? null : String(rows[0][0]);
 }
 
 /** Returns the spool of a process without files: what can't be booked is held in its budgets and logged. */

@@ -1,7 +1,7 @@
 import type { OpenDatabase } from "../../client/mod.ts";
 import { type Command, type CommandContext, option } from "../command.ts";
 import { findOwnAddress, withNames } from "../../config/mod.ts";
-import type { Listening } from "../../http/mod.ts";
+import type { Listening } from "../../http/server/mod.ts";
 import { PurserError } from "../../kernel/errors.ts";
 import { LOG_FORMATS, LOG_LEVELS } from "../../kernel/log.ts";
 import { EXIT } from "../exit_code.ts";
@@ -53,7 +53,8 @@ async function serveApi(ctx: CommandContext): Promise<number | void> {
 
   const { openDatabase } = await import("../../client/mod.ts");
   const { checkChannels } = await import("../../delivery/channels/mod.ts");
-  const { createApp, listenOptionsOf, serve: listen } = await import("../../http/mod.ts");
+  const { createApp } = await import("../../http/mod.ts");
+  const { listenOptionsOf, serve: listen } = await import("../../http/server/mod.ts");
   const { keepPricesCurrent, watchServerDurability } = await import("../../service/mod.ts");
   const database = await Promise.race([openDatabase({ config, env, log, isServer: true }), stopped.promise]);
   if (!database) return EXIT.interrupted;

@@ -8,7 +8,7 @@ import { PurserError } from "../../kernel/errors.ts";
 import { authenticate, createKey, revokeKey } from "../../keys/mod.ts";
 import { usageOf } from "../../pricing/mod.ts";
 import { runAgent } from "../../runner/mod.ts";
-import type { Core } from "../../service/mod.ts";
+import type { WholeCore } from "../../service/mod.ts";
 import type { Random } from "./random.ts";
 import { AGENTS, type DemoAgent, KEYS, REVOKED_KEY, UNPRICED } from "./scene.ts";
 import { type Script, Scripts } from "./script.ts";
@@ -16,7 +16,7 @@ import { type ScriptedModels, toolsOf } from "./scripted_models.ts";
 
 /** The parts of the demo's world. The clock of the core is moved along the month. */
 export interface DemoWorld {
-  core: Core;
+  core: WholeCore;
   random: Random;
   models: ScriptedModels;
 }
@@ -115,7 +115,7 @@ export async function fillMonth(
 
 /** Authenticates an agent's key, as a request does, and returns its id. Laptops have the old key until it is revoked. */
 async function useKey(
-  core: Core,
+  core: WholeCore,
   { key }: DemoAgent,
   keys: Keys,
   isRevoked: boolean,
@@ -153,7 +153,7 @@ export async function runScript(
   }
 }
 
-function definitionOf(core: Core, agent: DemoAgent) {
+function definitionOf(core: WholeCore, agent: DemoAgent) {
   return toAgentDefinition(agent.id, {
     model: agent.model,
     system_prompt: agent.systemPrompt,
@@ -166,11 +166,11 @@ function definitionOf(core: Core, agent: DemoAgent) {
   });
 }
 
-async function defineAgents(core: Core): Promise<void> {
+async function defineAgents(core: WholeCore): Promise<void> {
   for (const agent of AGENTS) await defineAgent(core, definitionOf(core, agent));
 }
 
-async function createKeys(core: Core): Promise<Keys> {
+async function createKeys(core: WholeCore): Promise<Keys> {
   const keys = new Map<string, { id: string; text: string }>();
   for (const [name, { scopes, agentId = null, days }] of Object.entries(KEYS)) {
     const expiresAt = days === undefined ? null : core.clock.now() + days * DAY_MS;
@@ -181,7 +181,7 @@ async function createKeys(core: Core): Promise<Keys> {
 }
 
 /** Creates the budgets. The limits of two are set at the end, by what was spent. */
-async function createBudgets(core: Core, keys: Keys): Promise<{ allId: string; weekId: string }> {
+async function createBudgets(core: WholeCore, keys: Keys): Promise<{ allId: string; weekId: string }> {
   const create = async (budget: BudgetInput) => (await createBudget(core, budget)).budget_id;
   const allId = await create({ name: "Everything, month", limit_usd: 10_000, per: "month" });
   const weekId = await create({ name: "Coder, week", limit_usd: 1_000, per: "week", agent_id: "coder" });
@@ -199,7 +199,10 @@ async function createBudgets(core: Core, keys: Keys): Promise<{ allId: string; w
 }
 
 /** Sets the limit of the month so that 85% of it are spent, and that of a week, which is raised, so that half is. */
-async function setLimits(core: Core, { allId, weekId }: { allId: string; weekId: string }): Promise<void> {
+async function setLimits(
+  core: WholeCore,
+  { allId, weekId }: { allId: string; weekId: string },
+): Promise<void> {
   const { getBudget } = await import("../../budgets/mod.ts");
   const spent = async (id: string) => Math.max(1, (await getBudget(core, id)).spent_usd);
   await updateBudget(core, allId, { limit_usd: Math.ceil(await spent(allId) / 0.85) });

@@ -1,6 +1,7 @@
 import { openDatabase } from "../../client/mod.ts";
 import { DEFAULT_MAX_BODY_BYTES } from "../../contract/limits.ts";
-import { createApp, listen, serve } from "../../http/mod.ts";
+import { createApp } from "../../http/mod.ts";
+import { listen, serve } from "../../http/server/mod.ts";
 import { type Clock, fixedClock } from "../../kernel/clock.ts";
 import { createIds } from "../../kernel/ids.ts";
 import { silentLog } from "../../kernel/log.ts";

@@ -1,4 +1,4 @@
-import type { Fields } from "../../pricing/mod.ts";
+import type { Fields } from "../../pricing/usage/mod.ts";
 
 /*
  * The fields of requests that add nothing to the cost of a call beyond their text and its output limit, or that a wire's reader

@@ -49,7 +49,7 @@ export function createRoutes(core: Core) {
     const only = onlyAgentOf(c);
     if (only !== undefined) await checkReports(core, reports, only);
     const { keyId } = principalOf(c) ?? {};
-    return c.json(await bookReportedCalls(core, reports, { keyId: keyId ?? undefined }), 201);
+    return c.json(await bookReportedCalls(await core.whole(), reports, { keyId: keyId ?? undefined }), 201);
   });
 }
 

@@ -55,7 +55,7 @@ async function pass(c: Context<ApiEnv>, core: Core, path: string): Promise<Respo
   logged?.note({ provider: target.provider });
   const attribution = readAttribution(sent, caller);
   logged?.note({ agent_id: attribution.agentId, session_id: attribution.sessionId });
-  const answer = await passRequest(core, {
+  const answer = await passRequest(await core.whole(), {
     ...{ method: raw.method, target, search, headers: sent, caller, attribution },
     note: (facts) => logged?.note({ ...facts }),
     onBodySent: () => lease?.endBody(),

@@ -56,6 +56,7 @@ const doctor = createRoute({
 export function createRoutes(core: Core) {
   return createRouter()
     .openapi(metrics, async (c) => {
+      const { gateway, channels } = await core.whole();
       const totals = await readTotals(core.store, { byAgent: c.req.valid("query").by === "agent" });
       const budgets = budgetFamilies(await readMeasuredBudgets(core));
       const families = serviceFamilies(totals, {
@@ -63,14 +64,14 @@ export function createRoutes(core: Core) {
         environment: core.environment,
         database: core.store.kind,
         runsInProgress: core.liveRuns.size,
-        callsInProgress: core.gateway.calls.size,
+        callsInProgress: gateway.calls.size,
         spooledCalls: core.callSpool.kept().length,
         waitingWrites: core.store.waitingWrites,
-        channels: core.channels.list.map(({ name }) => name),
+        channels: channels.list.map(({ name }) => name),
       });
       return c.body(renderFamilies([...families, ...budgets]), 200, {
         "content-type": EXPOSITION_TYPE,
       }) as never;
     })
-    .openapi(doctor, async (c) => c.json(await examineService(core), 200));
+    .openapi(doctor, async (c) => c.json(await examineService(await core.whole()), 200));
 }

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import type { LanguageModelV4CallOptions } from "@ai-sdk/provider";
 import { estimateCost } from "../../calls/mod.ts";
-import { createPriceBook } from "../../pricing/mod.ts";
+import { createPriceBook } from "../../pricing/prices.ts";
 import { InputEstimate } from "./estimate_input.ts";
 
 type Prompt = LanguageModelV4CallOptions["prompt"];

@@ -29,7 +29,7 @@ import {
   type Statement,
   trackAnswerUsage,
   usageFromAiSdk,
-} from "../../pricing/mod.ts";
+} from "../../pricing/usage/mod.ts";
 import { answersOf } from "../models/answered_requests.ts";
 import { abortable } from "../abortable.ts";
 import { addStreamPart, type Answer, answerOf, emptyAnswer, textOf } from "../answer.ts";

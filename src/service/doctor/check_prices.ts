@@ -2,7 +2,7 @@ import { listRefusals } from "../../budgets/mod.ts";
 import { DAY_MS } from "../../kernel/clock.ts";
 import { listCosts, readStatedApart } from "../../ledger/mod.ts";
 import { checkPrices, describeSources, type PriceFindings } from "../../pricing/show/mod.ts";
-import type { Core } from "../core.ts";
+import type { WholeCore } from "../core.ts";
 import { type Finding, ok, warning } from "./finding.ts";
 
 /** Older prices are out of date: providers publish new models and prices every few weeks. */
@@ -16,7 +16,9 @@ const MAX_MODELS = 1_000;
 const MAX_NAMED = 5;
 
 /** Warns of old prices. */
-export async function checkPriceAge({ prices, clock }: Pick<Core, "prices" | "clock">): Promise<Finding> {
+export async function checkPriceAge(
+  { prices, clock }: Pick<WholeCore, "prices" | "clock">,
+): Promise<Finding> {
   const sources = describeSources(await prices.inUse(), clock.now());
   const detail = sources.map(({ name, date, origin, models }) =>
     `${name} of ${date}${origin === "update" ? ", updated" : ""}, ${models} models`
@@ -30,7 +32,9 @@ export async function checkPriceAge({ prices, clock }: Pick<Core, "prices" | "cl
 }
 
 /** Warns of models in use, or refused, without a price, of those whose prices are disputed, and of those that end. */
-export async function checkModelPrices(core: Pick<Core, "prices" | "clock" | "store">): Promise<Finding> {
+export async function checkModelPrices(
+  core: Pick<WholeCore, "prices" | "clock" | "store">,
+): Promise<Finding> {
   const now = core.clock.now();
   const rows = await listCosts(core.store, {
     groupBy: "model",
@@ -76,7 +80,7 @@ const MAX_REFUSALS = 1_000;
 
 /** Returns the models whose calls budgets have refused for want of a price, and that still have none. */
 async function findRefused(
-  { store, prices }: Pick<Core, "store" | "prices">,
+  { store, prices }: Pick<WholeCore, "store" | "prices">,
   now: number,
 ): Promise<PriceFindings["unpriced"]> {
   const refusals = await listRefusals({ store }, {
@@ -93,7 +97,7 @@ async function findRefused(
 const SYSTEMATIC_CALLS = 3;
 
 /** Warns of providers that keep stating another cost than the one that is booked. */
-export async function checkStatedCosts(core: Pick<Core, "clock" | "store">): Promise<Finding> {
+export async function checkStatedCosts(core: Pick<WholeCore, "clock" | "store">): Promise<Finding> {
   const all = await readStatedApart(core, core.clock.now() - DAYS_IN_USE * DAY_MS);
   const apart = all.filter(({ calls }) => calls >= SYSTEMATIC_CALLS);
   if (apart.length === 0) return ok("no provider keeps stating others than are booked");

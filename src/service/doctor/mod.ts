@@ -1,7 +1,7 @@
 import type { DoctorCheck } from "../../contract/service.ts";
 import { checkDeliveries, type GivenUp, type WaitingFor } from "../../delivery/mod.ts";
 import { messageOf, PurserError } from "../../kernel/errors.ts";
-import type { Core } from "../core.ts";
+import type { WholeCore } from "../core.ts";
 import { checkpointsOnCommit, checkWritable, DATABASE_NOW, readDurability } from "../../store/mod.ts";
 import { COMMITS_CHECKPOINT, SERVER_DURABILITY } from "../watch_durability.ts";
 import { BUILT_IN_PROVIDERS } from "../../contract/values.ts";
@@ -20,7 +20,7 @@ import { failed, type Finding, ok, warning } from "./finding.ts";
  * providers, the prices, the API keys, and the outbox. Sends no notification and calls no model; requests the list of models of
  * each provider. Never rejects: a check that throws is a failed one.
  */
-export async function examineService(core: Core): Promise<DoctorCheck[]> {
+export async function examineService(core: WholeCore): Promise<DoctorCheck[]> {
   const database = await withSpooled(core, await run(core, "database", () => checkDatabase(core)));
   const channels = await Promise.all(
     core.channels.list.map((channel) => run(core, `channel ${channel.name}`, () => checkChannel(channel))),
@@ -58,7 +58,7 @@ export async function examineService(core: Core): Promise<DoctorCheck[]> {
 const NOT_CHECKED = failed("not checked, since the database can't be used", null);
 
 async function run(
-  { log }: Pick<Core, "log">,
+  { log }: Pick<WholeCore, "log">,
   name: string,
   check: () => Promise<Finding>,
 ): Promise<DoctorCheck> {
@@ -72,12 +72,12 @@ async function run(
 }
 
 /** Names the config file of this process: its path is no secret, but its content may be. */
-function checkConfig({ configPath }: Pick<Core, "configPath">): Finding {
+function checkConfig({ configPath }: Pick<WholeCore, "configPath">): Finding {
   return ok(configPath ?? "no file: all settings have their defaults or come from the environment");
 }
 
 /** Checks that the database takes writes, and whether a commit survives a power cut. */
-async function checkDatabase({ store }: Pick<Core, "store">): Promise<Finding> {
+async function checkDatabase({ store }: Pick<WholeCore, "store">): Promise<Finding> {
   await checkWritable(store);
   const { rows } = await store.read({ sql: "SELECT max(version) FROM purser_migrations" });
   const version = `schema version ${rows[0]![0]}`;
@@ -103,7 +103,10 @@ async function checkDatabase({ store }: Pick<Core, "store">): Promise<Finding> {
 }
 
 /** Adds the calls that wait to be booked, of this process and of dead ones on this machine, to the check of the database. */
-async function withSpooled({ callSpool }: Pick<Core, "callSpool">, check: DoctorCheck): Promise<DoctorCheck> {
+async function withSpooled(
+  { callSpool }: Pick<WholeCore, "callSpool">,
+  check: DoctorCheck,
+): Promise<DoctorCheck> {
   const left = await callSpool.readLeft().catch(() => []);
   const calls = callSpool.kept().length + left.reduce((sum, { calls }) => sum + calls.length, 0);
   if (calls === 0) return check;
@@ -122,7 +125,7 @@ async function withSpooled({ callSpool }: Pick<Core, "callSpool">, check: Doctor
 const MAX_SKEW_MS = 5_000;
 
 /** Compares this machine's clock with that of a database on another one, which its leases depend on. */
-async function checkClock({ store, clock }: Pick<Core, "store" | "clock">): Promise<Finding> {
+async function checkClock({ store, clock }: Pick<WholeCore, "store" | "clock">): Promise<Finding> {
   if (store.kind !== "remote") return ok("this machine's own is the only one");
   const before = clock.now();
   const { rows } = await store.read({ sql: `SELECT ${DATABASE_NOW}` });
@@ -161,7 +164,7 @@ async function checkChannel(channel: ConfiguredChannel): Promise<Finding> {
 
 /** Reports deliveries that are late, and those for channels that this process doesn't have. */
 function checkWaitingDeliveries(
-  { channels }: Pick<Core, "channels">,
+  { channels }: Pick<WholeCore, "channels">,
   waiting: readonly WaitingFor[],
 ): Finding {
   const orphans = waiting.filter(({ channel }) => channels.get(channel) === undefined);
@@ -204,7 +207,7 @@ function checkFailedDeliveries(givenUp: readonly GivenUp[]): Finding {
 }
 
 /** Checks the settings of every provider and the model of every agent, without a request to any of them. */
-async function checkModels(core: Core): Promise<Finding> {
+async function checkModels(core: WholeCore): Promise<Finding> {
   const usable: string[] = [];
   const problems: string[] = [];
   for (const provider of BUILT_IN_PROVIDERS) {
@@ -231,7 +234,7 @@ async function checkModels(core: Core): Promise<Finding> {
 }
 
 /** Returns why a model can't be called, as far as its settings show. */
-async function problemOf({ models }: Pick<Core, "models">, model: string): Promise<string | undefined> {
+async function problemOf({ models }: Pick<WholeCore, "models">, model: string): Promise<string | undefined> {
   const reason = await models.resolve(model).then(() => undefined, messageOf);
   return reason?.replace(/^Cannot use the model \S+: /, "").replace(
     /; set it in the environment of Purser$/,

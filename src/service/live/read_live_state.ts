@@ -6,7 +6,7 @@ import { type Clock, DAY_MS, MINUTE_MS, startOf, toIso } from "../../kernel/cloc
 import { divideHalfEven, type NanoUsd, toUsd } from "../../kernel/money.ts";
 import type { Turns } from "../../kernel/turns.ts";
 import { listCosts, readCostTotal, readMinutes } from "../../ledger/mod.ts";
-import { listAnomalies } from "../../monitor/mod.ts";
+import { listAnomalies } from "../../anomalies/mod.ts";
 import { countRunning, listRuns } from "../../sessions/mod.ts";
 import type { Query, Store } from "../../store/mod.ts";
 

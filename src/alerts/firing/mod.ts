@@ -1,0 +1,3 @@
+/** What every database and process needs of alerts: the triggers that fire them, and whether there are rules. */
+export { firingLogic } from "./firing_logic.ts";
+export { hasRules } from "../context.ts";
