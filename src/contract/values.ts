@@ -160,5 +160,8 @@ export type PriceUpdates = typeof PRICE_UPDATES[number];
 /** The built-in model providers; one of the config file needs another name. */
 export const BUILT_IN_PROVIDERS = ["openai", "anthropic", "google", "demo"] as const;
 
+/** The models of the provider `demo`: offline, deterministic, without delays. */
+export const DEMO_MODELS = ["echo", "loop", "fail"] as const;
+
 /** The versions in the paths of the providers' APIs, below which the gateway answers. */
 export const API_VERSION = /^v1(alpha|beta)?$/;

@@ -3,6 +3,13 @@ import { PurserError } from "../../kernel/errors.ts";
 import type { RequestLease } from "./request_limits.ts";
 import { headersOf, SERVER_PARTS, type ServerRequest } from "./server_request.ts";
 
+/**
+ * A body counts so many times once it has arrived: as it was sent, as text, as values, and as what a run makes of them. One for the
+ * gateway counts twice, until it has been sent.
+ */
+export const BODY_TIMES = 4;
+export const GATEWAY_BODY_TIMES = 2;
+
 /** Returns whether a request has a body. */
 export function hasBody(request: ServerRequest): boolean {
   return request[SERVER_PARTS]?.body !== undefined || request.body !== null;

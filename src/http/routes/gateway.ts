@@ -6,7 +6,7 @@ import { PurserError } from "../../kernel/errors.ts";
 import type { Core } from "../../service/mod.ts";
 import type { Permission } from "../middleware/permission.ts";
 import { type ApiEnv, leaseOf, principalOf } from "../middleware/principal.ts";
-import { GATEWAY_BODY_TIMES } from "../middleware/request_limits.ts";
+import { GATEWAY_BODY_TIMES } from "../middleware/body_chunks.ts";
 import { readBody } from "../middleware/request_body.ts";
 import { plainResponse, withReader, withWhole } from "../middleware/response_headers.ts";
 import { headersOf, SERVER_PARTS } from "../middleware/server_request.ts";

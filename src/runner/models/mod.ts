@@ -1,10 +1,9 @@
 import type { LanguageModelV4 } from "@ai-sdk/provider";
 import { type Environment, type ProviderSettings, readProviderAccess, withQuery } from "../../config/mod.ts";
 import { messageOf, PurserError } from "../../kernel/errors.ts";
-import { createDemoModel, DEMO_MODELS } from "../demo/demo_models.ts";
 import { createSingleSendFetch, withoutRedirects } from "../../kernel/single_send.ts";
 import { countAnswers } from "./answered_requests.ts";
-import { BUILT_IN_PROVIDERS } from "../../contract/values.ts";
+import { BUILT_IN_PROVIDERS, DEMO_MODELS } from "../../contract/values.ts";
 
 /** A model to call, and the names under which its calls are priced and booked. */
 export interface ResolvedModel {
@@ -107,6 +106,7 @@ export async function createModel(context: ProviderContext, name: ModelName): Pr
   const { provider, modelId, api } = name;
   switch (provider) {
     case "demo": {
+      const { createDemoModel } = await import("../demo/demo_models.ts");
       const model = createDemoModel(modelId);
       if (model === undefined) {
         throw new PurserError("invalid", `Cannot use the model demo:${modelId}: it does not exist`);

@@ -4,8 +4,7 @@ import { escapeText } from "../../terminal/escape_text.ts";
 import { EXIT } from "../../exit_code.ts";
 import { fetchStream } from "../../fetch_stream.ts";
 import { countOf } from "../../render/format_values.ts";
-import { unlessAborted } from "../../terminal/interruptible.ts";
-import { createProgress, type Progress } from "../../terminal/progress.ts";
+import type { Progress } from "../../terminal/progress.ts";
 
 /** The API's `ImportResult`. */
 interface Imported {
@@ -79,6 +78,8 @@ interface RestoreOptions {
 async function send(ctx: CommandContext, path: string, options: RestoreOptions): Promise<string> {
   const { peekGzip, readFile, streamOf } = await import("../../../snapshots/mod.ts");
   const { terminal, terminal: { interrupted } } = ctx;
+  const { unlessAborted } = await import("../../terminal/interruptible.ts");
+  const { createProgress } = await import("../../terminal/progress.ts");
   const progress = createProgress(ctx, { label: "Reading", total: options.size, unit: "bytes" });
   try {
     const connection = await unlessAborted(interrupted, ctx.connect());
