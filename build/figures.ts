@@ -99,6 +99,7 @@ const OWN_EXPORTS = /^export (?:async )?(?:const|function\*?|class|interface|typ
 
 /** Returns the names in the braces of an import, or of an export if `isExport`: `a as b` imports `a`, and exports `b`. */
 function namesIn(braces: string, isExport: boolean): string[] {
+  if (!braces.startsWith("{")) return braces.match(/(?<=as )\w+/g) ?? [];
   return braces.slice(1, -1).split(",").map((name) => name.trim().replace(/^type /, "")).filter(Boolean)
     .map((name) => name.split(" as ").at(isExport ? -1 : 0)!);
 }
@@ -119,32 +120,29 @@ export async function readDoors({ isProduction = false } = {}): Promise<Door[]> 
     "build",
     "examples",
   ]);
-  const users = isProduction
-    ? all.filter(({ path }) =>
-      /^(cli|main|src|plugins)\b/.test(path) && !/_test\.tsx?$|\/_|conformance/.test(path)
-    )
-    : all;
-  const used = new Map<string, Set<string>>();
-  const use = (from: string, specifier: string, names: readonly string[] | string) => {
+  const outside = new Map<string, Set<string>>();
+  const inside = new Map<string, Set<string>>();
+  const use = (from: string, specifier: string, names: readonly string[]) => {
     const door = join(dirname(from), specifier);
-    if (!door.endsWith("/mod.ts") || from.startsWith(`${dirname(door)}/`)) return;
-    const found = used.get(door) ?? new Set();
-    used.set(door, found);
-    for (const name of typeof names === "string" ? names.match(/\w+/g)! : names) found.add(name);
+    if (!door.endsWith("/mod.ts")) return;
+    const users = from.startsWith(`${dirname(door)}/`) ? inside : outside;
+    users.set(door, new Set([...users.get(door) ?? [], ...names]));
   };
-  for (const { path, text } of users) {
+  for (const { path, text } of all) {
     for (const [, what, specifier] of text.matchAll(IMPORTS)) {
-      use(path, specifier!, what!.startsWith("*") ? text : namesIn(what!, false));
+      use(path, specifier!, what!.startsWith("*") ? text.match(/\w+/g)! : namesIn(what!, false));
     }
-    for (const [, specifier] of text.matchAll(DYNAMIC_IMPORTS)) use(path, specifier!, text);
+    for (const [, specifier] of text.matchAll(DYNAMIC_IMPORTS)) use(path, specifier!, text.match(/\w+/g)!);
   }
   return all.filter(({ path }) => /^src\/.*\/mod\.ts$/.test(path)).map(({ path, text }) => {
-    const names = [
-      ...[...text.matchAll(IMPORTS)].filter(([whole]) => whole.startsWith("export"))
-        .flatMap(([, what]) => namesIn(what!, true)),
-      ...[...text.matchAll(OWN_EXPORTS)].map(([, name]) => name!),
+    const passedOn = [...text.matchAll(IMPORTS)].filter(([whole]) => whole.startsWith("export"))
+      .flatMap(([, what]) => namesIn(what!, true));
+    const own = [...text.matchAll(OWN_EXPORTS)].map(([, name]) => name!);
+    const unused = [
+      ...passedOn.filter((name) => !outside.get(path)?.has(name)),
+      ...own.filter((name) => !outside.get(path)?.has(name) && !inside.get(path)?.has(name)),
     ];
-    return { path, names, unused: names.filter((name) => !used.get(path)?.has(name)) };
+    return { path, names: [...passedOn, ...own], unused };
   }).sort((one, other) => one.path < other.path ? -1 : 1);
 }
 

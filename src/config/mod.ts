@@ -5,10 +5,8 @@ export { describeIssue } from "./file/describe_issue.ts";
 export { loadConfig, openProfiles, readConfigPrices, readKeyFile } from "./load_config.ts";
 export {
   type Config,
-  type ConfigOptions,
   DEFAULT_MAX_CONTEXT_BYTES,
   DEFAULT_MAX_SNAPSHOT_BYTES,
-  type Limits,
   type ProviderSettings,
   secretsOf,
 } from "./config.ts";
@@ -27,7 +25,6 @@ export {
   findOwnAddress,
   type ListenAddress,
   mayPassHeader,
-  type ProviderAccess,
   type ProviderSources,
   providersWithKeys,
   readProviderAccess,

@@ -5,13 +5,7 @@
 export type { DeliveryContext, DispatchContext, OutboxChannel } from "./context.ts";
 export { deliverDue, type DeliveryBounds, type Dispatcher, startDispatcher } from "./dispatcher.ts";
 export { insertDeliveries } from "./outbox.ts";
-export {
-  checkDeliveries,
-  type GivenUp,
-  readWaiting,
-  type Waiting,
-  type WaitingFor,
-} from "./outbox_status.ts";
+export { checkDeliveries, type GivenUp, readWaiting, type WaitingFor } from "./outbox_status.ts";
 export { giveUpOrphans, SELECT_HOLDERS } from "./recover_deliveries.ts";
 export { sendToChannels, testChannel, type TestContext } from "./send_test_message.ts";
 export type { TestResult } from "../contract/channels.ts";

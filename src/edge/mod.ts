@@ -20,7 +20,7 @@ export interface EdgeContext {
 }
 
 /** Options of `createEdgeHandler`. */
-export interface EdgeOptions {
+interface EdgeOptions {
   /** Writes a line of the log. */
   write: (line: string) => void;
   /** The settings; by default they come from the environment. */
@@ -174,7 +174,7 @@ export function createEdgeHandler(options: EdgeOptions): EdgeHandler {
 export type EdgeBindings = Readonly<Record<string, unknown>>;
 
 /** Returns the bindings that are strings. The config document may also be an object. */
-export function environmentOf(bindings: EdgeBindings): Record<string, string> {
+function environmentOf(bindings: EdgeBindings): Record<string, string> {
   const env: Record<string, string> = {};
   for (const [name, value] of Object.entries(bindings)) {
     if (typeof value === "string") env[name] = value;
@@ -188,7 +188,7 @@ export function environmentOf(bindings: EdgeBindings): Record<string, string> {
  *
  * @throws {PurserError} `unsupported` for settings that an edge can't have; `invalid` for wrong ones
  */
-export async function loadEdgeConfig(env: Environment): Promise<Config> {
+async function loadEdgeConfig(env: Environment): Promise<Config> {
   if (env.PURSER_CONFIG) throw unsupportedAtEdge("read a config file", "config_file");
   const config = await loadConfig({ env, defaults: { logLevel: "info" }, readTextFile: findNoFile });
   checkEdgeConfig(config);
@@ -196,7 +196,7 @@ export async function loadEdgeConfig(env: Environment): Promise<Config> {
 }
 
 /** Throws `unsupported` for settings that an edge can't have. */
-export function checkEdgeConfig(config: Pick<Config, "dbUrl" | "tools">): void {
+function checkEdgeConfig(config: Pick<Config, "dbUrl" | "tools">): void {
   const { kind } = parseDatabaseUrl(config.dbUrl);
   if (kind !== "remote") throw unsupportedAtEdge("use a local database", "local_database");
   if (config.tools.length > 0) throw unsupportedAtEdge("load tools from disk", "tools");
@@ -208,7 +208,7 @@ function findNoFile(): Promise<never> {
 }
 
 /** A feature that the edge lacks. */
-export interface EdgeLimit {
+interface EdgeLimit {
   /** The feature, for the table of the docs. */
   what: string;
   reason: string;
@@ -339,7 +339,7 @@ export const EDGE_LIMITS = {
 export type EdgeLimitName = keyof typeof EDGE_LIMITS;
 
 /** Returns the error for a feature that the edge lacks: `Cannot <action> at the edge: <reason>; <remedy>`. */
-export function unsupportedAtEdge(action: string, name: EdgeLimitName): PurserError {
+function unsupportedAtEdge(action: string, name: EdgeLimitName): PurserError {
   const { reason, advice } = EDGE_LIMITS[name];
   return new PurserError("unsupported", `Cannot ${action} at the edge: ${reason}; ${advice}`);
 }

@@ -4,7 +4,6 @@
  */
 export { createLazyPriceBook, type LazyPriceBook, type OverridesFile } from "./lazy_prices.ts";
 export type { Price, PriceBook, PriceQuery, Served } from "./price_book.ts";
-export type { PricesInUse } from "./prices.ts";
 export { type Rates, type RateTier, tierFor } from "./rates.ts";
 export {
   isApart,

@@ -102,7 +102,7 @@ interface ProviderContext {
  * Creates the model of a name. Keys and base URLs are always passed to the AI SDK, defaults included, because it would read
  * missing ones from the environment of the process. Throws `invalid`, naming the variable, if a key is missing.
  */
-export async function createModel(context: ProviderContext, name: ModelName): Promise<LanguageModelV4> {
+async function createModel(context: ProviderContext, name: ModelName): Promise<LanguageModelV4> {
   const { provider, modelId, api } = name;
   switch (provider) {
     case "demo": {
@@ -167,7 +167,7 @@ async function load<T>({ provider }: ModelName, importPackage: () => Promise<T>)
 }
 
 /** The parts of a model's name. */
-export interface ModelName {
+interface ModelName {
   /** A built-in provider or one of the config. */
   provider: string;
   modelId: string;
@@ -192,7 +192,7 @@ const BARE_NAMES: [RegExp, string][] = [
 ];
 
 /** Parses `provider:model` or a bare name. Throws `invalid`. */
-export function parseModelName(name: string, providers: Readonly<Record<string, unknown>>): ModelName {
+function parseModelName(name: string, providers: Readonly<Record<string, unknown>>): ModelName {
   if (!/^[^\s\p{C}]{1,200}$/u.test(name)) {
     throw new PurserError(
       "invalid",
@@ -217,7 +217,7 @@ export function parseModelName(name: string, providers: Readonly<Record<string, 
 }
 
 /** Checks the provider names of a library user; those of a config file have been checked already. */
-export function checkProviderNames(providers: Readonly<Record<string, unknown>>): void {
+function checkProviderNames(providers: Readonly<Record<string, unknown>>): void {
   for (const name of Object.keys(providers)) {
     if ((BUILT_IN_PROVIDERS as readonly string[]).includes(name)) {
       throw new PurserError(

@@ -11,7 +11,7 @@ import type { Core } from "../core.ts";
  */
 
 /** The lifetime totals of one model. The kinds of tokens don't overlap. */
-export interface ModelTotals {
+interface ModelTotals {
   /** Set if totals are grouped by agent. */
   agentId?: string;
   provider: string;
@@ -30,7 +30,7 @@ export interface ModelTotals {
 }
 
 /** The totals of the whole service at one moment. */
-export interface ServiceTotals {
+interface ServiceTotals {
   models: ModelTotals[];
   /** Runs that have ended, by status. */
   runs: ReadonlyMap<string, bigint>;
@@ -96,7 +96,7 @@ function toModelTotals([agentId, provider, model, ...sums]: SqlValue[]): ModelTo
 }
 
 /** The state of this process. */
-export interface ProcessState {
+interface ProcessState {
   version: string;
   environment: string;
   /** `file`, `memory` or `remote`. */
@@ -270,13 +270,13 @@ function processFamilies(state: ProcessState): Family[] {
 }
 
 /** One value of a family; integers and decimal texts are printed unchanged, so that money stays exact. */
-export interface Sample {
+interface Sample {
   labels?: Readonly<Record<string, string>>;
   value: bigint | number | string;
 }
 
 /** A metric family of Prometheus: all samples of one name. */
-export interface Family {
+interface Family {
   name: string;
   type: "counter" | "gauge";
   help: string;
