@@ -106,10 +106,10 @@ function namesIn(braces: string, isExport: boolean): string[] {
 
 /**
  * Reads the doors of `src/`. A name is used by a file outside of the door's folder that imports or re-exports it; where the
- * whole module is imported (dynamically, or as `*`), by a file that has the name anywhere. Files of tests count, unless
- * `isProduction`.
+ * whole module is imported (dynamically, or as `*`), by a file that has the name anywhere. What a door defines itself may also
+ * be used by files of its folder, which can import it from nowhere else. Tests count as users.
  */
-export async function readDoors({ isProduction = false } = {}): Promise<Door[]> {
+export async function readDoors(): Promise<Door[]> {
   const all = await readSources([
     "cli.ts",
     "main.ts",

@@ -47,16 +47,11 @@ import {
   type SessionsOptions,
 } from "./client/library/mod.ts";
 import { meter, runAgent, type RunResult } from "./runner/mod.ts";
-import {
-  bytesOf,
-  exportSession,
-  type ImportResult,
-  importSession,
-  readSnapshot,
-  type Snapshot,
-} from "./snapshots/mod.ts";
+import { exportSession, type ImportResult, importSession, type Snapshot } from "./snapshots/mod.ts";
+import { bytesOf, readSnapshot } from "./snapshots/document/mod.ts";
 
-export { type ImportResult, readSnapshot, type Snapshot, writeSnapshot } from "./snapshots/mod.ts";
+export { type ImportResult, type Snapshot } from "./snapshots/mod.ts";
+export { readSnapshot, writeSnapshot } from "./snapshots/document/mod.ts";
 export { BudgetExceededError, type ErrorCode, PurserError } from "./kernel/errors.ts";
 export { createSingleSendFetch } from "./kernel/single_send.ts";
 export type { Bus, BusEvent } from "./bus/mod.ts";

@@ -3,7 +3,7 @@ import { type AnomalyRow, toAnomaly } from "../anomalies/mod.ts";
 import type { Anomaly } from "../contract/anomalies.ts";
 import { isAtLeast } from "../contract/values.ts";
 import { toIso } from "../kernel/clock.ts";
-import { type Query, type Statement, tables } from "../store/mod.ts";
+import { type Statement, tables } from "../store/mod.ts";
 import type { Fact, Notification } from "../delivery/channels/mod.ts";
 import { parseTotalUsd } from "../kernel/money.ts";
 import type { MonitorContext } from "./context.ts";

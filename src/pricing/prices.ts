@@ -1,4 +1,4 @@
-import { messageOf, PurserError } from "../kernel/errors.ts";
+import { PurserError } from "../kernel/errors.ts";
 import { formatUsd } from "../kernel/money.ts";
 import { type Log, silentLog } from "../kernel/log.ts";
 import { priceFieldOf } from "../contract/billed_parts.ts";

@@ -22,7 +22,7 @@ import type { ModelResolver } from "../runner/models/mod.ts";
 import type { Toolbox } from "../runner/tools/mod.ts";
 import type { LiveRun, LogReader } from "../sessions/mod.ts";
 import type { GenerationsInUse } from "../snapshots/generations/mod.ts";
-import type { SpoolOptions } from "../snapshots/mod.ts";
+import type { SpoolOptions } from "../snapshots/files/mod.ts";
 import type { Query, SharedStore, SqliteDriver, Store } from "../store/mod.ts";
 import type { LiveReader } from "./live/mod.ts";
 import type { Telemetry } from "../telemetry/mod.ts";

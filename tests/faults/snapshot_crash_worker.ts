@@ -10,7 +10,8 @@ import { AGENT_DEFAULTS } from "../../src/contract/limits.ts";
 import { toCanonicalText } from "../../src/kernel/json/canonical_json.ts";
 import { openCore, type WholeCore } from "../../src/service/mod.ts";
 import { runAgent } from "../../src/runner/mod.ts";
-import { importSession, writeDocument } from "../../src/snapshots/mod.ts";
+import { importSession } from "../../src/snapshots/mod.ts";
+import { writeDocument } from "../../src/snapshots/document/mod.ts";
 import type { Store } from "../../src/store/mod.ts";
 import { TextLineStream } from "../harness/text_lines.ts";
 

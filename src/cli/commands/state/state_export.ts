@@ -113,7 +113,8 @@ async function saveSnapshot(
   const { readUnlessAborted } = await import("../../terminal/interruptible.ts");
   const { createProgress } = await import("../../terminal/progress.ts");
   const progress = createProgress(ctx, { label: "Exporting", total: messages, unit: "messages" });
-  const { rewriteDocument, writeFile } = await import("../../../snapshots/mod.ts");
+  const { rewriteDocument } = await import("../../../snapshots/document/mod.ts");
+  const { writeFile } = await import("../../../snapshots/files/mod.ts");
   const { JsonFault } = await import("../../../kernel/json/split_json.ts");
   const check = await createCredentialCheck(ctx);
   let bytes = 0;
@@ -194,7 +195,7 @@ const STRUCTURAL = new Set([
 ]);
 
 async function createCredentialCheck({ secrets }: Pick<CommandContext, "secrets">): Promise<CredentialCheck> {
-  const { decodeDocument, DOCUMENT_LISTS } = await import("../../../snapshots/mod.ts");
+  const { decodeDocument, DOCUMENT_LISTS } = await import("../../../snapshots/document/mod.ts");
   const { redactValue } = await import("../../../redaction/mod.ts");
   const { splitJson } = await import("../../../kernel/json/split_json.ts");
   const found: Found = new Map();

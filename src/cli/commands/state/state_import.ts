@@ -42,7 +42,7 @@ export const stateImport: Command = {
 };
 
 async function importSession(ctx: CommandContext): Promise<number> {
-  const { sizeOfFile } = await import("../../../snapshots/mod.ts");
+  const { sizeOfFile } = await import("../../../snapshots/files/mod.ts");
   const { options, terminal: { interrupted } } = ctx;
   const [path] = ctx.args as [string];
   const size = path === "-" ? undefined : await sizeOfFile(path);
@@ -76,7 +76,7 @@ interface RestoreOptions {
 
 /** Sends a file to be restored; returns the response. */
 async function send(ctx: CommandContext, path: string, options: RestoreOptions): Promise<string> {
-  const { peekGzip, readFile, streamOf } = await import("../../../snapshots/mod.ts");
+  const { peekGzip, readFile, streamOf } = await import("../../../snapshots/files/mod.ts");
   const { terminal, terminal: { interrupted } } = ctx;
   const { unlessAborted } = await import("../../terminal/interruptible.ts");
   const { createProgress } = await import("../../terminal/progress.ts");
