@@ -10,7 +10,6 @@
  *
  * @module
  */
-import { DEFAULT_MAX_BODY_BYTES } from "./contract/limits.ts";
 import { DURABILITIES, type Durability, SEVERITIES, type Severity } from "./contract/values.ts";
 import type { LanguageModelV4 } from "@ai-sdk/provider";
 import type { ToolSet } from "ai";
@@ -251,10 +250,8 @@ export async function openPurser(options: PurserOptions): Promise<Purser> {
     config: {
       dbUrl: options.db,
       dbToken: options.dbToken,
-      durability: options.durability ?? "full",
-      environment: options.environment ?? "local",
-      remoteTimeoutMs: 10_000,
-      maxBodyBytes: DEFAULT_MAX_BODY_BYTES,
+      durability: options.durability,
+      environment: options.environment,
       providers: options.providers,
       prices: options.prices,
       pricesFolder: options.pricesFolder,

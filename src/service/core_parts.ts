@@ -5,7 +5,7 @@ import type { BookingWriter, RollUps } from "../calls/mod.ts";
 import type { CallSpool } from "../calls/spool/mod.ts";
 import type { BudgetGate, BudgetInCode, KnownBudgets } from "../budgets/mod.ts";
 import type { Bus } from "../bus/mod.ts";
-import type { Config, Environment, ListenAddress, ProviderSources } from "../config/mod.ts";
+import type { Config, Environment, ListenAddress, ProviderSources, Settings } from "../config/mod.ts";
 import type { BuiltInChannels, Channels, ChannelsOptions } from "../delivery/channels/mod.ts";
 import type { OutboxChannel } from "../delivery/mod.ts";
 import type { RequestLimitSettings } from "../contract/limits.ts";
@@ -29,32 +29,8 @@ import type { Telemetry } from "../telemetry/mod.ts";
 
 /** Options of a core. The environment and defaults fill in the rest. */
 export interface CoreOptions {
-  config:
-    & Pick<Config, "dbUrl" | "durability" | "remoteTimeoutMs" | "maxBodyBytes" | "environment">
-    & Partial<
-      Pick<
-        Config,
-        | "dbToken"
-        | "apiKey"
-        | "otherSecrets"
-        | "maxSnapshotBytes"
-        | "maxContextBytes"
-        | "requestLimits"
-        | "providers"
-        | "prices"
-        | "pricesFolder"
-        | "spoolFolder"
-        | "tools"
-        | "channels"
-        | "plugins"
-        | "allowPrivateNetworks"
-        | "notifyAnomaliesFrom"
-        | "configPath"
-        | "profile"
-        | "host"
-        | "port"
-      >
-    >;
+  /** Those that are left out have their defaults. */
+  config: Pick<Config, "dbUrl"> & Partial<Config>;
   /** Rules and channels of a program; its channels come after those of the config. */
   alerts?: AlertEvaluator;
   /** Budgets of a program, which are stored like any other. */
@@ -101,7 +77,7 @@ export interface Runtime {
  * The parts that every process and request has from its start, over one database. A function takes only the parts that it
  * needs, as a `…Context` of its folder.
  */
-export interface CoreParts {
+export interface CoreParts extends Settings {
   // Machine
   clock: Clock;
   /** Divides the event loop among long work. */
@@ -117,8 +93,6 @@ export interface CoreParts {
   query: Query;
   /** This process, as the holder of leases. */
   instanceId: string;
-  /** The name of this environment. */
-  environment: string;
   bus: Bus;
 
   // What calls are decided on
@@ -141,14 +115,11 @@ export interface CoreParts {
   providerSources: ProviderSources;
 
   // Snapshots
-  maxSnapshotBytes: number;
-  maxContextBytes: number;
   spool: SpoolOptions | undefined;
   generationsInUse: GenerationsInUse;
 
   // HTTP API
   keyCache: KeyCache;
-  maxBodyBytes: number;
   /** The limits on requests of other processes. */
   requestLimits: RequestLimitSettings;
   /** The config file that the settings come from, if any. */

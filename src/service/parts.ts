@@ -5,11 +5,10 @@ import { createBus } from "../bus/mod.ts";
 import {
   billedProviders,
   type ChannelConfig,
-  DEFAULT_MAX_CONTEXT_BYTES,
-  DEFAULT_MAX_SNAPSHOT_BYTES,
   listChannels,
   readConfigPrices,
   secretsOf,
+  withDefaults,
 } from "../config/mod.ts";
 import { MAX_ENVIRONMENT_NAME } from "../contract/limits.ts";
 import { systemClock } from "../kernel/clock.ts";
@@ -45,7 +44,8 @@ export const databaseLogic: readonly Logic[] = [
  */
 export async function openParts(options: CoreOptions, wakeDispatcher: () => void): Promise<CoreParts> {
   const { config, runtime, clock = systemClock, env = {} } = options;
-  if (config.environment.length > MAX_ENVIRONMENT_NAME) {
+  const settings = withDefaults(config);
+  if (settings.environment.length > MAX_ENVIRONMENT_NAME) {
     throw new PurserError(
       "invalid",
       `Cannot use the environment's name: it is longer than ${MAX_ENVIRONMENT_NAME} characters`,
@@ -60,9 +60,9 @@ export async function openParts(options: CoreOptions, wakeDispatcher: () => void
   const store = await openStore({
     location,
     authToken: config.dbToken,
-    durability: config.durability,
+    durability: settings.durability,
     logic: databaseLogic,
-    remoteTimeoutMs: config.remoteTimeoutMs,
+    remoteTimeoutMs: settings.remoteTimeoutMs,
     clock,
     ids,
     fetch: options.fetch,
@@ -79,6 +79,7 @@ export async function openParts(options: CoreOptions, wakeDispatcher: () => void
       : undefined;
     const providerSources = { providers: config.providers ?? {}, env };
     return {
+      ...settings,
       clock,
       turns: createTurns(() => clock.sleep(0)),
       ids,
@@ -88,7 +89,6 @@ export async function openParts(options: CoreOptions, wakeDispatcher: () => void
       store,
       query: createQuery(store),
       instanceId,
-      environment: config.environment,
       bus: createBus(log, secrets.scrubValue),
       prices: runtime?.prices ??
         createLazyPriceBook({
@@ -113,12 +113,9 @@ export async function openParts(options: CoreOptions, wakeDispatcher: () => void
       toolbox: createToolbox({ clock, modules, custom: options.tools }),
       liveRuns: new Map(),
       providerSources,
-      maxSnapshotBytes: config.maxSnapshotBytes ?? DEFAULT_MAX_SNAPSHOT_BYTES,
-      maxContextBytes: config.maxContextBytes ?? DEFAULT_MAX_CONTEXT_BYTES,
       spool: runtime?.spool,
       generationsInUse: new GenerationsInUse(),
       keyCache: createKeyCache(clock, { isShared: store.isShared, shared: runtime?.keys }),
-      maxBodyBytes: config.maxBodyBytes,
       requestLimits: config.requestLimits ?? {},
       configPath: config.configPath,
       listenAddress: config.host === undefined || config.port === undefined
