@@ -111,7 +111,9 @@ export function readSettings({ options, env, file, defaults }: {
     if (setting.rank === RANK.none) return [name, defaults[name]];
     if (setting.rank === RANK.file) return [name, file[key]];
     if (row.oneOf) return [name, oneOf(setting, row.oneOf)];
-    return [name, typeof row.default === "number" ? wholeNumber(setting, { max: row.max! }) : setting.value];
+    if (typeof row.default === "string") return [name, setting.value];
+    const { min = 1, max = Number.MAX_SAFE_INTEGER } = row;
+    return [name, wholeNumber(setting, { min, max })];
   }));
   return withDefaults(given);
 }
