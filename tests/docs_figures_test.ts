@@ -35,11 +35,6 @@ const GATEWAY_BODY: Source = ["src/contract/limits.ts", "MAX_GATEWAY_BODY_BYTES"
 const LIMITS: readonly (readonly [document: string, sentence: string, source: Source])[] = [
   ["docs/alerts.md", "at most N KiB of a response are read", ANSWER],
   ["docs/writing_a_channel.md", "and N KiB of the response are read", ANSWER],
-  ["docs/architecture.md", "doesn't follow within N ms", [
-    "src/budgets/reservations/kept_grants.ts",
-    "AHEAD_MS",
-    1,
-  ]],
   ["docs/gateway.md", "A body may have N MiB", GATEWAY_BODY],
   ["docs/security.md", "They have at most N MiB", ["src/kernel/files/read_text_file.ts", "MAX_BYTES", MIB]],
   ["docs/security.md", "modules N MiB", ["src/kernel/files/import_file.ts", "MAX_BYTES", MIB]],

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { fixedClock } from "../src/kernel/clock.ts";
 import { silentLog } from "../src/kernel/log.ts";
 import { type Handler, listen } from "../src/http/server/mod.ts";
-import { withWhole } from "../src/http/middleware/response_headers.ts";
+import { withBody } from "../src/http/middleware/served_body.ts";
 import { rejection } from "./harness/test_purser.ts";
 
 const start = (handle: Handler, clock = fixedClock(0)) =>
@@ -104,7 +104,7 @@ Deno.test("a request that takes longer than the grace period gets a 503 with Ret
 Deno.test("a response of any type is written while it is made, and a document in one piece", async () => {
   let send = (_text: string) => {};
   const server = await start((request) => {
-    if (request.url.endsWith("/whole")) return withWhole(new Response("[1]"), "[1]");
+    if (request.url.endsWith("/whole")) return withBody(new Response("[1]"), "[1]");
     const stream = new ReadableStream<Uint8Array>({
       start: (controller) => {
         send = (text) => controller.enqueue(new TextEncoder().encode(text));

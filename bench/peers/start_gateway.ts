@@ -1,12 +1,13 @@
-import { runArgs, type Version } from "../versions.ts";
+import { readVersions, runArgs, type Version } from "../versions.ts";
 import { type Peer, startProcess } from "./start_peer.ts";
 
 /** Starts `purser serve` of a version in front of a provider, with an API key and two budgets that no call reaches. */
 export async function startGateway(
-  { provider, durability, version }: {
+  { provider, durability, version = readVersions([])[0]! }: {
     provider: string;
     durability: "full" | "normal" | "memory";
-    version: Version;
+    /** Default: this checkout. */
+    version?: Version;
   },
 ): Promise<Peer & { key: string }> {
   const folder = await Deno.makeTempDir({ prefix: "purser-gateway-" });

@@ -10,7 +10,6 @@ import {
   type ReservedAmounts,
   type Standing,
 } from "./decide_call.ts";
-import { KeptGrants } from "./reservations/kept_grants.ts";
 import type { KnownBudgets } from "./known_budgets.ts";
 import { countRefusals, wouldRefuse } from "./refusals.ts";
 import {
@@ -24,7 +23,6 @@ import {
   writeElsewhere,
 } from "./reservations/reservations.ts";
 import type { ElsewhereRequest, ReservedUntil } from "./reservations/reserve_elsewhere.ts";
-import { keptEstimate } from "./reservations/settle_reservations.ts";
 import { readStandingsOf } from "./standings.ts";
 import type { CallScopes, CallToDecide } from "./call_to_decide.ts";
 
@@ -34,31 +32,17 @@ export interface CallRequest extends CallScopes {
   bound(at: number, withWorst: boolean): CallBounds;
   /** Ends the wait; it is read only by a call that waits, since to make one takes time. */
   readonly signal?: AbortSignal | undefined;
-  /**
-   * True if the caller will probably make another call once this one is booked: then the commit that books this call may keep
-   * its reservation for the next, of the same run or, without one, of the same agent, session and key. A run calls `endRun()`
-   * at last.
-   */
-  hasNext?: boolean;
 }
 
 /** Permission to make one call. Its reservation is held until the call is booked or released. */
 export interface Grant {
   reservationId: string;
-  /** The time from which its reservation counts. */
-  reservedAt: number;
   scopes: CallScopes;
   amounts: ReservedAmounts;
-  /** The estimate of the call itself, which may be less than a reservation that was kept for it. */
-  ownNanoUsd: NanoUsd;
   /** The upper limit of output tokens, where a strict budget counts the call. */
   outputLimit?: number;
   /** True if a strict budget counts the call: what it may cost at most is reserved. */
   isStrict: boolean;
-  /** True if the commit that books the call may keep the reservation for the next one. */
-  hasNext: boolean;
-  /** `KnownBudgets.changes` before it was reserved. */
-  changes: number;
   /**
    * Set before booking a strict call whose count never arrived: its possible cost beyond the booked one, which its budgets
    * lose.
@@ -79,8 +63,8 @@ export interface BudgetGate {
   admitElsewhere(
     request: ElsewhereRequest,
   ): Promise<{ go: true } & ReservedUntil | { go: false; refusals: Refusal[] }>;
-  /** Reports that the call of a grant was committed. `isKept`: the commit has kept its reservation for the next call. */
-  booked(grant: Grant, isKept: boolean, costNanoUsd: NanoUsd | null): void;
+  /** Reports that the call of a grant was committed, and its reservation freed with it. */
+  booked(grant: Grant): void;
   /** Frees the reservation of a call that was not sent, or not charged; where that fails, it is tried again later. */
   release(grant: Pick<Grant, "reservationId">): Promise<void>;
   /** Keeps the reservation of a call that waits in the spool until it is booked, also beyond the end of its run. */
@@ -97,7 +81,7 @@ export interface BudgetGate {
    * nothing unless a call has been in progress for as long.
    */
   renew(): Promise<void>;
-  /** Frees the reservations that are kept for calls that no longer come. */
+  /** Frees what could not be freed before. */
   close(): Promise<void>;
 }
 
@@ -118,8 +102,7 @@ const ATTEMPTS = 5;
 
 /**
  * Creates the budget gate of a process. It writes the reservation on the condition that it fits in every budget, without a
- * read before; only if it does not fit, it decides on the state of the database. Without strict budgets, the commit that books
- * a call keeps its reservation for the next one of the same caller while no budget is near a limit: that call has its grant at once.
+ * read before; only if it does not fit, it decides on the state of the database.
  */
 export function createBudgetGate(options: {
   store: Store;
@@ -137,7 +120,6 @@ export function createBudgetGate(options: {
   const held = new Set<string>();
   /** Reservations to free, which may be there or may still come, with the times since when: the write of each has failed. */
   const unfreed = new Map<string, number>();
-  const kept = new KeptGrants(clock, free);
   let renewedAt = -Infinity;
   let hasReserved = false;
   /** Wakes the calls of this process that wait for room. */
@@ -150,8 +132,7 @@ export function createBudgetGate(options: {
       await store.instances.hold(instanceId);
       hasReserved = true;
     }
-    const { changes } = known;
-    const { isReserved, hasBudget, isStrict, mayKeep } = await store.writeInSet(reservationWriter, call)
+    const { isReserved, hasBudget, isStrict } = await store.writeInSet(reservationWriter, call)
       .catch((error) => {
         unfreed.set(call.reservationId, clock.monotonic()); // it may be committed nevertheless, even later
         throw error;
@@ -161,14 +142,10 @@ export function createBudgetGate(options: {
     const { agentId, sessionId, keyId, runId, budget, above } = request;
     const grant: Grant = {
       reservationId: call.reservationId,
-      reservedAt: call.at,
       scopes: { agentId, sessionId, keyId, runId, budget, above },
       amounts: call.amounts,
-      ownNanoUsd: call.amounts.estimateNanoUsd,
       ...(isStrict && outputLimit !== undefined && { outputLimit }),
       isStrict,
-      hasNext: request.hasNext === true && mayKeep && !call.isUnpriced,
-      changes,
     };
     return { hasBudget, grant };
   }
@@ -227,9 +204,6 @@ export function createBudgetGate(options: {
       await known.refresh();
       const ofRuns = [budget, ...above.map((run) => run.budget)].filter((each) => each !== null);
       if (!known.mayExist && ofRuns.length === 0) return { go: true, grant: undefined, at: clock.now() };
-      const now = clock.now();
-      const early = await kept.take(request, now, known.changes);
-      if (early) return { go: true, grant: early, at: now };
       const isStrict = ofRuns.some(({ mode }) => mode === "strict");
       let standings: Standing[] = [];
       let since: number | undefined;
@@ -306,13 +280,10 @@ export function createBudgetGate(options: {
       }
     },
 
-    booked(grant, isKept, costNanoUsd) {
-      const { reservationId, amounts } = grant;
+    booked({ reservationId }) {
       held.delete(reservationId);
+      inFlight.delete(reservationId);
       wake();
-      if (!isKept) return void inFlight.delete(reservationId);
-      const estimateNanoUsd = keptEstimate(grant, costNanoUsd!) ?? amounts.estimateNanoUsd;
-      kept.add({ ...grant, amounts: { ...amounts, estimateNanoUsd } });
     },
 
     release: (grant) => free([grant]),
@@ -328,10 +299,7 @@ export function createBudgetGate(options: {
       wake();
     },
 
-    endRun(runId) {
-      for (const { reservationId } of kept.takeAll(runId)) inFlight.delete(reservationId);
-      return hasReserved ? freeRunStatements(runId, held) : []; // a process that has reserved nothing frees nothing
-    },
+    endRun: (runId) => hasReserved ? freeRunStatements(runId, held) : [], // a process that has reserved nothing frees nothing
 
     async renew() {
       const now = clock.monotonic();
@@ -348,7 +316,7 @@ export function createBudgetGate(options: {
     },
 
     async close() {
-      await Promise.all([kept.close(), freeAgain().catch(() => {})]);
+      await freeAgain().catch(() => {}); // else their lease ends them
     },
   };
 

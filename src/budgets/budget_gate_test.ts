@@ -8,7 +8,7 @@ import { openStore, type Statement, type Store } from "../store/mod.ts";
 import { countingIds } from "../kernel/ids.ts";
 import { modelCall } from "../../tests/harness/model_calls.ts";
 import { createBudgetGate, type Grant, RENEW_MS } from "./budget_gate.ts";
-import { settleReservations } from "./reservations/settle_reservations.ts";
+import { settleReservations } from "./reservations/reservations.ts";
 import { KnownBudgets } from "./known_budgets.ts";
 import { sweepReservations } from "./reservations/reservations.ts";
 import type { CallBounds, Refusal } from "./decide_call.ts";
@@ -22,11 +22,6 @@ function call(estimateNanoUsd: bigint, worst?: bigint): CallBounds {
     isUnpriced: false,
     ...(worst !== undefined && { worst: { costNanoUsd: worst } }),
   };
-}
-
-function settleAll(grant: Grant, costNanoUsd: bigint): Statement[] {
-  const { keep, free } = settleReservations([{ grant, costNanoUsd }]);
-  return [...keep, ...free];
 }
 
 /** A gate over a database in memory that counts its commits. */
@@ -76,18 +71,13 @@ async function open() {
     /** Books a call as `bookCall` does. */
     async book(grant: Grant, costNanoUsd: bigint) {
       const record = recordCalls([
-        modelCall({ callId: ids.next("call"), at: grant.reservedAt, runId: RUN, costNanoUsd }),
+        modelCall({ callId: ids.next("call"), at: clock.now(), runId: RUN, costNanoUsd }),
       ]);
-      const isKept = {
-        sql: "SELECT EXISTS (SELECT 1 FROM reservations WHERE reservation_id = ?)",
-        args: [grant.reservationId],
-      };
-      const results = await store.write([...record, ...settleAll(grant, costNanoUsd), isKept]);
-      gate.booked(grant, results.at(-1)!.rows[0]![0] === 1n, costNanoUsd);
+      await store.write([...record, ...settleReservations([grant])]);
+      gate.booked(grant);
     },
     async admit(
       more: {
-        hasNext?: boolean;
         estimate?: bigint;
         worst?: bigint;
         signal?: AbortSignal;
@@ -140,114 +130,6 @@ function granted(admission: Awaited<ReturnType<Awaited<ReturnType<typeof open>>[
   assert.ok(admission.go && admission.grant);
   return admission.grant;
 }
-
-Deno.test("createBudgetGate() reserves for a loop's next call in the commit that books the one before", async () => {
-  await using t = await open();
-  let grant = granted(await t.admit({ hasNext: true }));
-  assert.equal(t.writes(), 1);
-  for (let i = 0; i < 5; i++) {
-    await t.book(grant, 10n);
-    assert.equal(await t.reserved(), 15n, "with room for a longer prompt");
-    grant = granted(await t.admit({ hasNext: true }));
-  }
-  assert.equal(t.writes(), 1, "no further commit of its own");
-  await t.gate.release(grant);
-  assert.equal(await t.reserved(), 0n);
-});
-
-Deno.test("createBudgetGate() does not reserve for a next call once the budget is reached", async () => {
-  await using t = await open();
-  const grant = granted(await t.admit({ hasNext: true }));
-  await t.book(grant, 100n);
-  assert.equal(await t.reserved(), 0n);
-  const refused = await t.admit({ hasNext: true });
-  assert.ok(!refused.go);
-  assert.deepEqual(refused.refusals.map(({ reason, standing }) => [reason, standing.settledNanoUsd]), [
-    ["spent", 100n],
-  ]);
-});
-
-Deno.test("createBudgetGate() leaves nothing reserved behind a loop that ends", async () => {
-  await using t = await open();
-  await t.book(granted(await t.admit({ hasNext: true })), 10n);
-  assert.equal(await t.reserved(), 15n);
-  await t.write(t.gate.endRun(RUN));
-  assert.equal(await t.reserved(), 0n);
-});
-
-Deno.test("createBudgetGate() lets a call inside a loop's tool have what the loop has reserved for its next", async () => {
-  await using t = await open();
-  await t.book(granted(await t.admit({ hasNext: true, estimate: 60n })), 60n);
-  assert.equal(await t.reserved(), 90n); // 60 settled and 90 reserved of 100
-  const giveUp = new AbortController();
-  const nested = t.admit({ estimate: 60n, signal: giveUp.signal });
-  for (let i = 0; i < 20; i++) await new Promise<void>((resolve) => setImmediate(resolve));
-  giveUp.abort();
-  const grant = granted(await nested);
-  await t.book(grant, 20n);
-  assert.equal(await t.reserved(), 0n);
-  const next = granted(await t.admit({ hasNext: true, estimate: 60n }));
-  await t.gate.release(next);
-  assert.equal(await t.reserved(), 0n);
-});
-
-Deno.test("createBudgetGate() decides anew on what a loop has reserved once this process has changed budgets", async () => {
-  await using t = await open();
-  await t.book(granted(await t.admit({ hasNext: true })), 10n);
-  await t.run(budgetOf("day", 10));
-  t.known.changed();
-  const refused = await t.admit({ hasNext: true });
-  assert.ok(!refused.go);
-  assert.deepEqual(refused.refusals.map(({ reason }) => reason), ["spent"]);
-  assert.equal(await t.reserved(), 0n);
-});
-
-/** A call of no run, whose caller calls often. */
-const OFTEN = { hasNext: true, runId: null, budget: null } as const;
-
-Deno.test("createBudgetGate() keeps a reservation for a caller without a run that calls often, and gives it back", async () => {
-  await using t = await open();
-  await t.run(budgetOf("day", 1_000));
-  t.known.changed();
-  const pair = await Promise.all([t.admit(OFTEN), t.admit(OFTEN)]);
-  for (const admission of pair) await t.book(granted(admission), 10n);
-  const before = t.writes();
-  for (let i = 0; i < 5; i++) await t.book(granted(await t.admit(OFTEN)), 10n);
-  assert.equal(t.writes(), before, "no commit but those that book");
-  assert.ok(await t.reserved() > 0n);
-  await t.pass(1);
-  assert.equal(await t.reserved(), 0n);
-});
-
-Deno.test("createBudgetGate() gives no call of another size or caller, or after a change of budgets, what was kept", async () => {
-  await using t = await open();
-  await t.run(budgetOf("day", 1_000));
-  t.known.changed();
-  await t.book(granted(await t.admit(OFTEN)), 10n);
-  const kept = await t.reserved();
-  const larger = granted(await t.admit({ ...OFTEN, estimate: 11n }));
-  const others = granted(await t.admit({ ...OFTEN, runId: "run_2" }));
-  for (const grant of [larger, others]) {
-    assert.ok(await t.reserved() > kept, "it has one of its own");
-    await t.gate.release(grant);
-  }
-  assert.equal(await t.reserved(), kept);
-  t.known.changed();
-  const anew = granted(await t.admit(OFTEN));
-  assert.equal(await t.reserved(), 2n * kept);
-  await t.gate.release(anew);
-  await t.gate.close();
-  assert.equal(await t.reserved(), 0n, "nothing is left behind by a process that ends");
-});
-
-Deno.test("createBudgetGate() keeps a loop's reservation beside more estimates than 64 bits hold", async () => {
-  await using t = await open();
-  await t.run(`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 9300)
-INSERT INTO reservations (scope, at, reservation_id, worst_nano_usd, estimate_nano_usd, expires_at)
-SELECT 'run rsv_' || i, 1, 'rsv_' || i, 1e15, 1e15, 9e15 FROM n`);
-  await t.book(granted(await t.admit({ hasNext: true })), 10n);
-  assert.ok((await t.admit({ hasNext: true })).go);
-});
 
 Deno.test("createBudgetGate() lets a call wait for the run's own budget as long as it takes, and 30 seconds for a budget per run", async () => {
   await using t = await open();
@@ -402,8 +284,8 @@ Deno.test("createBudgetGate() keeps a lost call charged to the budget of its run
   await using t = await open();
   const grant = granted(await t.admit({ estimate: 40n }));
   grant.lostNanoUsd = 30n;
-  await t.write(settleAll(grant, 5n));
-  t.gate.booked(grant, false, 5n);
+  await t.write(settleReservations([grant]));
+  t.gate.booked(grant);
   const held = async () =>
     (await t.store.read({ sql: "SELECT worst_nano_usd, is_lost FROM reservations" })).rows;
   for (const pass of [() => t.gate.release(grant), () => sweepReservations(t), () => t.gate.renew()]) {

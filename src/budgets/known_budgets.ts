@@ -16,8 +16,6 @@ export class KnownBudgets {
   /** Calls are bounded only where a strict budget may count or watch them, since that takes time. */
   mayBeStrict = true;
   mayWatch = true;
-  /** The number of changes by this process. */
-  changes = 0;
   #readAt = -Infinity;
   #reading: Promise<void> | undefined;
 
@@ -49,17 +47,12 @@ export class KnownBudgets {
       this.mayBeStrict = mayBeStrict === 1n;
       this.mayWatch = mayWatch === 1n;
     } catch {
-      this.#forget();
+      this.changed();
     }
   }
 
-  /** Called after a change of budgets by this process. */
+  /** Called after a change of budgets by this process: they are read again. */
   changed(): void {
-    this.changes++;
-    this.#forget();
-  }
-
-  #forget(): void {
     this.#readAt = -Infinity;
     this.mayExist = this.mayBeStrict = this.mayWatch = true;
   }

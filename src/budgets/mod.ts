@@ -20,8 +20,6 @@ export {
   LONGEST_WAIT_MS,
   RENEW_MS,
 } from "./budget_gate.ts";
-export { mayBeKept, settleReservations } from "./reservations/settle_reservations.ts";
-export { AHEAD_MS, callerOf, isInWindowsOf } from "./reservations/kept_grants.ts";
 export { budgetExceeded, readRefusingKeys, type RefusedModel } from "./refusals.ts";
 export { listRefusals, type RefusalFilter } from "./list_refusals.ts";
 export { KnownBudgets } from "./known_budgets.ts";
@@ -30,6 +28,7 @@ export {
   freeReported,
   type ReservedElsewhere,
   SELECT_RESERVING,
+  settleReservations,
   sweepReservations,
 } from "./reservations/reservations.ts";
 export {

@@ -45,7 +45,7 @@ export async function bookLooseCalls(
 async function write(ctx: CallContext, booking: Booking): Promise<Booked> {
   await ctx.budgets.refresh();
   const booked = await ctx.store.writeInSet(ctx.bookings, booking);
-  if (booking.grant) ctx.gate.booked(booking.grant, booked.isKept, booking.calls[0]!.costNanoUsd);
+  if (booking.grant) ctx.gate.booked(booking.grant);
   announceAlerts(ctx, booked.fired);
   const hasMissedRules = booked.ledger.hasRules && booked.ledger.undecidedCalls > 0;
   ctx.rules.mayExist = booked.ledger.hasRules;

@@ -1,12 +1,5 @@
 import { advanceCounters, type BookedScopes, decideAlerts, readFired, warnOfBudgets } from "../alerts/mod.ts";
-import {
-  freeReported,
-  type Grant,
-  isInWindowsOf,
-  mayBeKept,
-  type ReservedElsewhere,
-  settleReservations,
-} from "../budgets/mod.ts";
+import { freeReported, type Grant, type ReservedElsewhere, settleReservations } from "../budgets/mod.ts";
 import { HAS_ENABLED_RULES, type ModelCall, recordCalls, recordPrices } from "../ledger/mod.ts";
 import {
   appendEvents,
@@ -16,7 +9,7 @@ import {
   type RunRef,
   type RunState,
 } from "../sessions/mod.ts";
-import type { ResultSet, SetWriter, SqlValue, Statement } from "../store/mod.ts";
+import type { ResultSet, SetWriter, Statement } from "../store/mod.ts";
 import type { CallContext } from "./context.ts";
 
 /** The booking of one caller: committed as a whole or not at all. */
@@ -39,7 +32,6 @@ export interface BookedRun extends RunState {
 export interface Booked {
   /** Set for the booking of a run. */
   run?: BookedRun;
-  isKept: boolean;
   ledger: LedgerState;
   /** The ids of the alerts that the commit fired, on the first of its bookings. */
   fired: readonly string[];
@@ -57,12 +49,9 @@ export interface LedgerState {
 // Searched from the end of the log, where the seq is.
 const READ_RUNS = `SELECT v.call_id, coalesce((SELECT e.seq FROM events e
     WHERE e.session_id = v.session_id AND e.call_id = v.call_id ORDER BY e.seq DESC LIMIT 1), 0),
-  coalesce(s.active_run_id = v.run_id, 0), coalesce(r.cancel_requested, 0),
-  EXISTS (SELECT 1 FROM reservations x WHERE x.reservation_id = v.kept_id)
+  coalesce(s.active_run_id = v.run_id, 0), coalesce(r.cancel_requested, 0)
 FROM each_row v LEFT JOIN sessions s ON s.session_id = v.session_id LEFT JOIN runs r ON r.run_id = v.run_id`;
-const RUN_COLUMNS = ["call_id", "session_id", "run_id", "kept_id"];
-/** The column of its result that is 1 if a reservation was kept. */
-const RESERVED = 4;
+const RUN_COLUMNS = ["call_id", "session_id", "run_id"];
 
 /** SQL for a {@link LedgerState}. */
 export const READ_LEDGER = `SELECT ${HAS_ENABLED_RULES},
@@ -106,29 +95,23 @@ export function createBookingWriter(
       };
       // First: what follows reads the counters, and the calls that they leave.
       add(passOf(bookings));
-      const { keep, free } = settle(bookings);
-      statements.push(...keep);
       const reading = readRuns(bookings);
       const runs = reading.length > 0 ? statements.push(...reading) - 1 : undefined;
       if (ctx.budgets.mayExist) {
-        const now = ctx.clock.now();
-        const warnings = warnOfBudgets(ctx, toBookedScopes(bookings, now));
-        const isIdle = isFarFromWarnings(bookings, { now, runs });
-        add(isIdle ? warnings.map((warning) => ({ ...warning, isIdle })) : warnings);
+        add(warnOfBudgets(ctx, toBookedScopes(bookings, ctx.clock.now())));
       }
-      statements.push(...free, { sql: READ_LEDGER });
+      statements.push(...settle(bookings), { sql: READ_LEDGER });
       return {
         statements,
         read(results) {
           for (const priceId of priceIds) knownPrices.add(priceId);
           const ledger = toLedgerState(results.at(-1)!);
           undecidedCalls = ledger.undecidedCalls;
-          const states = runs === undefined ? undefined : toRunStates(bookings, results[runs]!);
+          const states = runs === undefined ? undefined : toRunStates(results[runs]!);
           const fired = firing.flatMap((index) => readFired(results.slice(0, index + 1)));
           return bookings.map((booking, index) => ({
             ledger,
-            isKept: false,
-            ...states?.get(booking.calls[0]?.callId ?? ""),
+            run: booking.run && states?.get(booking.calls[0]!.callId),
             fired: index === 0 ? fired : [],
           }));
         },
@@ -144,35 +127,10 @@ export function createBookingWriter(
   }
 }
 
-/** Keeps the reservations of booked calls for the next ones, or frees them. */
-function settle(bookings: readonly Booking[]): { keep: Statement[]; free: Statement[] } {
-  const granted = bookings.flatMap(({ grant, calls }) =>
-    grant ? [{ grant, costNanoUsd: calls[0]!.costNanoUsd }] : []
-  );
-  const { keep, free } = settleReservations(granted);
-  return { keep, free: [...free, ...freeReported(bookings.flatMap(({ settles }) => settles ?? []))] };
-}
-
-/** The id of a reservation that the commit may keep. */
-function keptBy({ grant, calls }: Booking): string | null {
-  return grant && mayBeKept(grant, calls[0]!.costNanoUsd) ? grant.reservationId : null;
-}
-
-/**
- * Returns the condition under which no booked call can have brought a budget near a warning: the commit has kept the
- * reservation of each, which it does on the same sums by which `warnOfBudgets()` leaves a call out. Undefined where one can't
- * be kept.
- */
-function isFarFromWarnings(
-  bookings: readonly Booking[],
-  { now, runs }: { now: number; runs: number | undefined },
-): Statement["isIdle"] {
-  const booked = bookings.filter(({ calls }) => calls.length > 0);
-  const mayBe = booked.every((booking) =>
-    keptBy(booking) !== null && isInWindowsOf(booking.grant!.reservedAt, now)
-  );
-  if (!mayBe || runs === undefined) return undefined;
-  return (earlier) => earlier[runs]!.rows.filter((row) => row[RESERVED] === 1n).length === booked.length;
+/** Ends the reservations of booked calls. */
+function settle(bookings: readonly Booking[]): Statement[] {
+  const grants = bookings.flatMap(({ grant }) => grant ?? []);
+  return [...settleReservations(grants), ...freeReported(bookings.flatMap(({ settles }) => settles ?? []))];
 }
 
 /** The scopes that booked calls count in, as of now. */
@@ -202,27 +160,17 @@ function writeSessions(bookings: readonly Booking[]): Statement[] {
 }
 
 function readRuns(bookings: readonly Booking[]): Statement[] {
-  const rows = bookings.flatMap((booking): SqlValue[][] => {
-    const { run, calls } = booking;
-    const keptId = keptBy(booking);
-    if (!run && keptId === null) return [];
-    return [[calls[0]!.callId, run?.ref.sessionId ?? null, run?.ref.runId ?? null, keptId]];
-  });
+  const rows = bookings.flatMap(({ run, calls }) =>
+    run ? [[calls[0]!.callId, run.ref.sessionId, run.ref.runId]] : []
+  );
   return rows.length === 0 ? [] : [{ sql: READ_RUNS, each: { columns: RUN_COLUMNS, rows } }];
 }
 
-function toRunStates(bookings: readonly Booking[], result: ResultSet): Map<string, Partial<Booked>> {
-  const states = new Map<string, Partial<Booked>>();
-  const ofRuns = new Set(bookings.flatMap(({ run, calls }) => run ? [calls[0]!.callId] : []));
-  for (const [callId, seq, holds, cancel, reserved] of result.rows) {
-    states.set(callId as string, {
-      isKept: reserved === 1n,
-      ...(ofRuns.has(callId as string) && {
-        run: { lastSeq: Number(seq), holdsSession: holds === 1n, isCancelRequested: Number(cancel) !== 0 },
-      }),
-    });
-  }
-  return states;
+function toRunStates(result: ResultSet): Map<string, BookedRun> {
+  return new Map(result.rows.map(([callId, seq, holds, cancel]) => [
+    callId as string,
+    { lastSeq: Number(seq), holdsSession: holds === 1n, isCancelRequested: Number(cancel) !== 0 },
+  ]));
 }
 
 /** Converts the result of `READ_LEDGER`. */

@@ -19,8 +19,6 @@ export interface CallTerms {
   onlyAgentId?: string | undefined;
   /** The span above; default: the active one. */
   parent?: Span | undefined;
-  /** True if the next call follows the booking of this one, so that its reservation may be kept. */
-  hasNext?(): boolean;
   /** Returns the cost of the caller's previous call: the next one is estimated no lower. */
   lastCostNanoUsd?(): NanoUsd | null;
   /** Returns the number of the step that a booked call is. */

@@ -154,7 +154,7 @@ type Outcome = "booked" | "known" | "waits";
 /** Books a spooled call under its own id and time, unless it is in the ledger already. */
 async function bookSpooled(ctx: CallContext, { call, grant }: SpooledCall): Promise<Outcome> {
   try {
-    await bookLooseCalls(ctx, [call], { grant: grant && { ...grant, hasNext: false } });
+    await bookLooseCalls(ctx, [call], { grant });
     ctx.callSpool.isLedgerDown = false;
     if (call.runId !== null) await countSteps(ctx, call.runId).catch(() => {});
     return "booked";
@@ -162,7 +162,7 @@ async function bookSpooled(ctx: CallContext, { call, grant }: SpooledCall): Prom
     if (!(error instanceof ConstraintError)) return "waits";
     const isBooked = await isInLedger(ctx, call.callId).catch(() => undefined);
     // Its first commit has settled the reservation, too.
-    if (isBooked && grant) ctx.gate.booked(grant, false, call.costNanoUsd);
+    if (isBooked && grant) ctx.gate.booked(grant);
     if (isBooked === false) reportRefused(ctx, call, error);
     return isBooked === true ? "known" : "waits";
   }

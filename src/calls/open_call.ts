@@ -65,7 +65,6 @@ async function reserve(
       return bounds;
     },
     signal: request.signal,
-    hasNext: terms.hasNext?.() ?? false,
   });
   const refusals = admission.go
     ? admission.grant?.isStrict ? await terms.findOvershoots?.(ctx.clock.now()) ?? [] : []
@@ -161,7 +160,7 @@ function begin(
       const query = prices.located({ ...served, provider, model, at });
       const { serviceTier, speed, inferenceGeo } = query;
       const size: CallSize = {
-        inputBytes: request.inputBytes,
+        inputBytes: () => request.inputBytes(),
         outputBytes: answer.outputBytes,
         ...(answer.textBytes && { textBytes: answer.textBytes }),
         maxOutputTokens: open.outputLimit ?? request.maxOutputTokens,

@@ -1,4 +1,5 @@
-import { type Grant, isInWindowsOf } from "../budgets/mod.ts";
+import type { Grant } from "../budgets/mod.ts";
+import { DAY_MS, HOUR_MS, startOf } from "../kernel/clock.ts";
 import type { PriceBook, PriceQuery, Served } from "../pricing/mod.ts";
 import type { CallContext } from "./context.ts";
 
@@ -54,5 +55,14 @@ function isStillRight(
   const ratesAt = (time: number) =>
     prices.rates(prices.located({ provider: asked.provider, model: asked.model, at: time, ...asked.asks }));
   if (now !== at && ratesAt(now) !== ratesAt(at)) return false;
-  return !grant || isInWindowsOf(grant.reservedAt, now);
+  return !grant || isInWindowsOf(at, now);
+}
+
+/** A reservation counts in the hour before it: it must be sent long before another hour counts. */
+const LONGEST_WAIT_MS = HOUR_MS / 2;
+
+/** Returns whether a call counts in the windows in which it was reserved; false too if the clock was set back since. */
+function isInWindowsOf(reservedAt: number, at: number): boolean {
+  return at >= reservedAt && at - reservedAt < LONGEST_WAIT_MS &&
+    startOf(reservedAt, DAY_MS) === startOf(at, DAY_MS);
 }

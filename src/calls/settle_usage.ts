@@ -95,12 +95,16 @@ function uncountedIn(
   return usage.outputTokens <= 1 && textBytes() >= LONG_TEXT_BYTES ? "no output" : undefined;
 }
 
-function isPlausible({ details = {}, others: _, models = [], ...counts }: Usage): boolean {
-  return isBounded(counts) && isBounded(details) && models.every(({ usage }) => isPlausible(usage));
+function isPlausible(usage: Usage): boolean {
+  return isBounded(usage) && (!usage.details || isBounded(usage.details)) &&
+    (!usage.models || usage.models.every((model) => isPlausible(model.usage)));
 }
 
-function isBounded(counts: Readonly<Record<string, number>>): boolean {
-  return Object.values(counts).every((count) => count <= MAX_CALL_TOKENS);
+function isBounded(counts: Readonly<object>): boolean {
+  for (const count of Object.values(counts)) {
+    if (typeof count === "number" && !(count <= MAX_CALL_TOKENS)) return false;
+  }
+  return true;
 }
 
 /** Completes the partial counts of a call with estimates from its text: four bytes per token. */

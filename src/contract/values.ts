@@ -162,6 +162,3 @@ export const BUILT_IN_PROVIDERS = ["openai", "anthropic", "google", "demo"] as c
 
 /** The models of the provider `demo`: offline, deterministic, without delays. */
 export const DEMO_MODELS = ["echo", "loop", "fail"] as const;
-
-/** The versions in the paths of the providers' APIs, below which the gateway answers. */
-export const API_VERSION = /^v1(alpha|beta)?$/;

@@ -26,13 +26,15 @@ function checkAllowed(model: string, { models }: Caller): void {
  */
 export function checkRequested(model: string, body: Fields, known: Shape, caller: Caller): void {
   checkAllowed(model, caller);
-  const unknown = Object.fromEntries(
-    Object.entries(body).flatMap(([name, value]) => {
-      if (!Object.hasOwn(known, name)) return [[name, value]];
-      // A label is a text; proxies read objects in its place as settings of theirs.
-      return known[name] === LABELS && isFields(value) ? Object.entries(value).filter(isObjectIn) : [];
-    }),
-  );
+  const unknown: Fields = Object.create(null);
+  for (const name in body) {
+    const value = body[name];
+    if (!Object.hasOwn(known, name)) unknown[name] = value;
+    // A label is a text; proxies read objects in its place as settings of theirs.
+    else if (known[name] === LABELS && isFields(value)) {
+      for (const [label, inner] of Object.entries(value).filter(isObjectIn)) unknown[label] = inner;
+    }
+  }
   if (caller.models !== null) checkOthers(body, unknown, caller);
   const [set] = findFields(unknown, OF_OPERATORS);
   if (set === undefined) return;

@@ -6,13 +6,13 @@ import { CLIENT_LEFT } from "./pass_stream.ts";
 import type { ProviderAnswer } from "./provider_answer.ts";
 
 /** The facts of a call that the line of its request in the log has; never a text of the request or of the answer. */
-export interface CallFacts {
+export type CallFacts = {
   model?: string;
   call_id?: string;
   error_code?: ErrorCode;
   /** The reason why it was refused or has failed. */
   reason?: string;
-}
+};
 
 /** Kinds of errors, as providers name them: none holds a text. */
 const KIND = /^[A-Za-z][\w.-]{0,63}$/;

@@ -1,6 +1,14 @@
 import { findRunBudget } from "../agents/mod.ts";
-import { type CallRequest, type CallTerms, findOvershoots, recordOvershoot } from "../calls/mod.ts";
-import { AHEAD_MS, callerOf, type CallScopes } from "../budgets/mod.ts";
+import {
+  type CallRequest,
+  type CallTerms,
+  findOvershoots,
+  type InputBound,
+  recordOvershoot,
+} from "../calls/mod.ts";
+import type { CallScopes, Refusal } from "../budgets/mod.ts";
+import type { NanoUsd } from "../kernel/money.ts";
+import type { ModelCall } from "../ledger/mod.ts";
 import type { GatewayContext, GatewayRequest } from "./context.ts";
 import { openBeta } from "./wires/beta_headers.ts";
 import { findRepeatedName } from "./wires/repeated_names.ts";
@@ -11,57 +19,84 @@ const TOKENS_AROUND_A_CALL = 1_024;
 
 /** The attribution of the gateway's calls, and what they do beside the booking. */
 export async function termsOf(ctx: GatewayContext, request: GatewayRequest): Promise<CallTerms> {
-  const { caller: { keyId, agentId: onlyAgentId }, attribution } = request;
-  const { agentId, sessionId, runId, tags } = attribution;
+  const { agentId, sessionId, runId } = request.attribution;
   const budget = runId === null ? null : await findRunBudget(ctx, agentId);
-  const scopes = { agentId, sessionId, runId, keyId, budget };
-  return {
-    source: "gateway",
-    ...{ scopes, tags },
-    onlyAgentId: onlyAgentId ?? undefined,
-    hasNext: () => callsOften(ctx, scopes),
-    lastCostNanoUsd: () => sessionId === null ? null : ctx.gateway.lastCosts.get(sessionId) ?? null,
-    // Clients name sessions and runs themselves: it is the key that is stopped.
-    findOvershoots: (at) => findOvershoots(ctx, { scopes, at }),
-    overshot: ({ at }) => recordOvershoot(ctx, { scopes, at }),
-  };
+  return new GatewayTerms(ctx, request, { agentId, sessionId, runId, keyId: request.caller.keyId, budget });
+}
+
+class GatewayTerms implements CallTerms {
+  readonly source = "gateway";
+  readonly tags: CallTerms["tags"];
+  readonly onlyAgentId: string | undefined;
+
+  constructor(
+    private readonly ctx: GatewayContext,
+    { caller, attribution }: GatewayRequest,
+    readonly scopes: CallScopes,
+  ) {
+    this.tags = attribution.tags;
+    this.onlyAgentId = caller.agentId ?? undefined;
+  }
+
+  lastCostNanoUsd(): NanoUsd | null {
+    const { sessionId } = this.scopes;
+    return sessionId === null ? null : this.ctx.gateway.lastCosts.get(sessionId) ?? null;
+  }
+
+  // Clients name sessions and runs themselves: it is the key that is stopped.
+  findOvershoots(at: number): Promise<readonly Refusal[]> {
+    return findOvershoots(this.ctx, { scopes: this.scopes, at });
+  }
+
+  overshot({ at }: ModelCall): Promise<void> {
+    return recordOvershoot(this.ctx, { scopes: this.scopes, at });
+  }
 }
 
 /** A request, as `openCall()` takes it. Nothing of it is changed: an output limit that is too large is refused, with one that fits. */
-export function callRequestOf(
-  gatewayRequest: GatewayRequest,
-  request: ModelRequest,
-  { body, inputBytes }: { body: Uint8Array; inputBytes: number },
-): CallRequest {
-  const { model, maxOutputTokens, asks, isStreamed } = request;
-  return {
-    ...{ provider: gatewayRequest.target.provider, model, asks, isStreamed, maxOutputTokens },
-    canShorten: false,
-    isSentHere: true,
-    settings: { maxOutputTokens },
-    estimateBytes: () => inputBytes,
-    inputBytes: () => inputBytes,
-    // Tokenizers are byte-level: a token covers at least one byte of the request.
-    boundInput() {
-      const because = unboundedBecause(gatewayRequest, request, body);
-      return because === undefined
-        ? { max: body.length + TOKENS_AROUND_A_CALL }
-        : { unboundedBecause: because };
-    },
-    get signal() {
-      return gatewayRequest.signal;
-    },
-  };
-}
+export class GatewayCall implements CallRequest {
+  readonly provider: string;
+  readonly model: string;
+  readonly asks: CallRequest["asks"];
+  readonly isStreamed: boolean;
+  readonly maxOutputTokens: number | undefined;
+  readonly canShorten = false;
+  readonly isSentHere = true;
+  readonly settings: CallRequest["settings"];
 
-/** Returns whether the caller has made its previous call so recently that the next one will probably find what this one reserves. */
-function callsOften({ gateway, clock, keepAlive }: GatewayContext, scopes: CallScopes): boolean {
-  if (scopes.runId !== null || keepAlive) return false; // an edge may end before what is kept is freed
-  const caller = callerOf(scopes);
-  const now = clock.monotonic();
-  const last = gateway.lastCalls.get(caller) ?? -Infinity;
-  gateway.lastCalls.set(caller, now);
-  return now - last < AHEAD_MS;
+  constructor(
+    private readonly gatewayRequest: GatewayRequest,
+    private readonly request: ModelRequest,
+    private readonly size: { body: Uint8Array; inputBytes: number },
+  ) {
+    this.provider = gatewayRequest.target.provider;
+    this.model = request.model;
+    this.asks = request.asks;
+    this.isStreamed = request.isStreamed;
+    this.maxOutputTokens = request.maxOutputTokens;
+    this.settings = { maxOutputTokens: request.maxOutputTokens };
+  }
+
+  estimateBytes(): number {
+    return this.size.inputBytes;
+  }
+
+  inputBytes(): number {
+    return this.size.inputBytes;
+  }
+
+  // Tokenizers are byte-level: a token covers at least one byte of the request.
+  boundInput(): InputBound {
+    const { body } = this.size;
+    const because = unboundedBecause(this.gatewayRequest, this.request, body);
+    return because === undefined
+      ? { max: body.length + TOKENS_AROUND_A_CALL }
+      : { unboundedBecause: because };
+  }
+
+  get signal(): AbortSignal | undefined {
+    return this.gatewayRequest.signal;
+  }
 }
 
 /** Returns the reason that a request has no bound. */

@@ -17,8 +17,6 @@ export interface GatewayState {
   calls: Map<string, LiveCall>;
   /** The cost of the last call of each session: its next one is estimated no lower. */
   lastCosts: RecentMap<bigint>;
-  /** The times of the last calls of callers, on the monotonic clock: one that calls often has its next reservation kept. */
-  lastCalls: RecentMap<number>;
   /** The search for credentials in the answers of providers, by their names. */
   hiddenSecrets: Map<string, HiddenSecrets>;
   /** Sends a request to a provider, once, and follows no redirect. */

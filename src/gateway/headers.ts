@@ -113,7 +113,7 @@ export function requestHeaders(
     if (passes(name) && (name !== "accept" || ACCEPTED.test(value))) {
       const isClean = !PURSER_KEY.test(value) && secrets.scrub(value) === value;
       if (isClean && !named.has(name)) headers[name] = value;
-    } else if (name !== "content-type" && mayPassHeader(name)) dropped.push(name);
+    } else if (name !== "content-type") dropped.push(name);
   }
   if (hasBody) {
     const type = client.get("content-type");

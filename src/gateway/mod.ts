@@ -27,7 +27,6 @@ export function createGatewayState(
   return {
     calls: new Map(),
     lastCosts: new RecentMap(MAX_REMEMBERED),
-    lastCalls: new RecentMap(MAX_REMEMBERED),
     hiddenSecrets: new Map(),
     send: withoutRedirects<string, ProviderAnswer>(
       fetch ?? pooled!,

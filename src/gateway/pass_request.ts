@@ -1,13 +1,14 @@
 import { CANCELLED, type OpenCall, openCall, type UsageReport } from "../calls/mod.ts";
-import { withQuery } from "../config/mod.ts";
+import { mayPassHeader, withQuery } from "../config/mod.ts";
 import type { ByteReader } from "../kernel/byte_reader.ts";
 import { messageOf, PurserError } from "../kernel/errors.ts";
+import { logsDebug } from "../kernel/log.ts";
 import { formatUsd } from "../kernel/money.ts";
 import { type Asked, type Fields, readAsked } from "../pricing/usage/mod.ts";
 import type { ModelCall } from "../ledger/mod.ts";
 import { checkRequested, checkShown, keepModels } from "./allowed_models.ts";
 import { type AnswerReader, readAnswer } from "./answer_reader.ts";
-import { callRequestOf, termsOf } from "./call_request.ts";
+import { GatewayCall, termsOf } from "./call_request.ts";
 import { errorKindOf, noteEnd, noteStatus } from "./call_facts.ts";
 import type { GatewayContext, GatewayRequest } from "./context.ts";
 import { splitEvents, splitList } from "./events.ts";
@@ -73,7 +74,7 @@ async function passCall(ctx: GatewayContext, call: CallToPass): Promise<PassedAn
   if (isLarge) await othersTurn(ctx);
   const inputBytes = estimateInputBytes(body, bytes.length);
   const terms = await termsOf(ctx, request);
-  const callRequest = callRequestOf(request, model, { body: bytes, inputBytes });
+  const callRequest = new GatewayCall(request, model, { body: bytes, inputBytes });
   let isSent = false;
   try {
     return await openCall(ctx, terms, callRequest, (open) => {
@@ -293,12 +294,7 @@ function send(
   const hasBody = content !== undefined;
   const { secrets } = ctx;
   const { headers, dropped } = requestHeaders(client, { family, configured, added, hasBody, secrets });
-  if (dropped.length > 0) {
-    ctx.log.debug("Headers of a client were not passed on", {
-      provider,
-      headers: dropped.slice(0, MAX_LOGGED_HEADERS).join(", "),
-    });
-  }
+  if (logsDebug(ctx.log)) logDropped(ctx, provider, dropped);
   const init: SendInit = {
     method,
     headers,
@@ -337,6 +333,16 @@ function letGo(content: Content, onBodySent: GatewayRequest["onBodySent"]): void
 }
 
 const MAX_LOGGED_HEADERS = 20;
+
+/** Logs the headers of a client that were not passed on, but for those that never are. */
+function logDropped({ log }: GatewayContext, provider: string, dropped: readonly string[]): void {
+  const names = dropped.filter(mayPassHeader);
+  if (names.length === 0) return;
+  log.debug("Headers of a client were not passed on", {
+    provider,
+    headers: names.slice(0, MAX_LOGGED_HEADERS).join(", "),
+  });
+}
 
 /** A refusal of Purser's own key is not the client's: its SDK would fetch a new one. */
 function checkStatus(provider: string, { status }: ProviderAnswer): void {

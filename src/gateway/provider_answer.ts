@@ -110,21 +110,8 @@ export async function readWhole(
 ): Promise<Uint8Array<ArrayBuffer>> {
   const parts: Uint8Array<ArrayBuffer>[] = [];
   let size = 0;
-  const turnsOf = spendInParts(turns);
+  let turnsOf: Turns["spend"] | undefined;
   live.quietSince = clock.monotonic();
-  const take = async (part: Uint8Array<ArrayBuffer>) => {
-    parts.push(part);
-    size += part.length;
-    onPart?.(part.length);
-    if (size > MAX_ANSWER_BYTES) throw new Error(`the answer is over ${MAX_ANSWER_BYTES} bytes`);
-    if (size > SMALL_PART_BYTES) {
-      live.quietSince = undefined; // the provider is not to blame
-      await memory?.grow(size);
-      const turn = turnsOf(part.length);
-      if (turn) await turn;
-    }
-    live.quietSince = clock.monotonic();
-  };
   const source = decoded(response);
   if (source === undefined) {
     await response.body?.cancel();
@@ -132,7 +119,18 @@ export async function readWhole(
   }
   try {
     for (let part = await source?.read(); part && !part.done; part = await source!.read()) {
-      await take(part.value);
+      const { length } = part.value;
+      parts.push(part.value);
+      size += length;
+      onPart?.(length);
+      if (size > MAX_ANSWER_BYTES) throw new Error(`the answer is over ${MAX_ANSWER_BYTES} bytes`);
+      if (size > SMALL_PART_BYTES) {
+        live.quietSince = undefined; // the provider is not to blame
+        await memory?.grow(size);
+        const turn = (turnsOf ??= spendInParts(turns))(length);
+        if (turn) await turn;
+      }
+      live.quietSince = clock.monotonic();
     }
   } catch (error) {
     memory?.hold(0);

@@ -1,4 +1,3 @@
-import { API_VERSION } from "../contract/values.ts";
 import { PurserError } from "../kernel/errors.ts";
 import { anthropicMessages } from "./wires/anthropic.ts";
 import { embeddings, openAiChat } from "./wires/openai_chat.ts";
@@ -34,6 +33,8 @@ export function familyOf(provider: string): Family {
   return Object.values(PREFIXES).find((each) => each.provider === provider)?.family ?? "openai";
 }
 
+const VERSION = /^v1(alpha|beta)?$/;
+
 /**
  * Reads the address of a request: `/{provider}/v1/…`, or `/v1/…`, where the path shows the provider. Undefined for a path that
  * is not the gateway's; `isProvider` returns whether the config has a provider of a name.
@@ -43,12 +44,12 @@ export function findTarget(
   isProvider: (name: string) => boolean,
 ): Target | undefined {
   const [, first = "", ...rest] = pathname.split("/");
-  if (API_VERSION.test(first)) {
+  if (VERSION.test(first)) {
     const path = rest.join("/");
     return { ...ownerOf(path, first, headers), version: first, path };
   }
   const [version = "", ...more] = rest;
-  if (!API_VERSION.test(version)) return undefined;
+  if (!VERSION.test(version)) return undefined;
   const path = more.join("/");
   if (isProvider(first)) return { provider: first, family: "openai", version, path };
   return Object.hasOwn(PREFIXES, first) ? { ...PREFIXES[first]!, version, path } : undefined;
@@ -68,7 +69,7 @@ export function isConnectionProbe(method: string, pathname: string): boolean {
   const path = below.join("/").replace(/\/$/, "");
   if (path === HELLO) return true;
   // Without a provider, that of the server itself is the API's own page.
-  return method === "HEAD" && pathname !== "/" && (path === "" || API_VERSION.test(path));
+  return method === "HEAD" && pathname !== "/" && (path === "" || VERSION.test(path));
 }
 
 const GEMINI_CALL = /^(?:models|tunedModels)\/(.+):(\w+)$/;

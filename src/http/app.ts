@@ -11,7 +11,8 @@ import { REPLAYED } from "./middleware/idempotency.ts";
 import type { ApiEnv } from "./middleware/principal.ts";
 import { routeOf } from "./middleware/request_log.ts";
 import { errorResponse } from "./middleware/error_response.ts";
-import { addUniversalHeaders, markWhole } from "./middleware/response_headers.ts";
+import { addUniversalHeaders } from "./middleware/response_headers.ts";
+import { keepTexts } from "./middleware/served_body.ts";
 import { checkBody } from "./middleware/request_body.ts";
 import { ALL_RESOURCES, findResource, type Resource, type RESOURCES, type RouteModule } from "./resources.ts";
 import { createRouter, type Router } from "./router.ts";
@@ -86,7 +87,7 @@ function mountRoutes(
     const { error, headers } = explainUnknownRoute(app, c);
     return errorResponse(core, c.req.raw, error, c.env?.logged ?? { id: "" }, headers);
   });
-  app.use(addUniversalHeaders, markWhole, nameRequests(core.telemetry));
+  app.use(addUniversalHeaders, keepTexts, nameRequests(core.telemetry));
   const permissions = permissionsOf(...streamed, ...routers);
   for (const module of modules) {
     for (const [route, permission] of module.permissions ?? []) permissions.set(route, permission);

@@ -1,7 +1,6 @@
 import type { Context } from "hono";
 import { LABEL_PATTERN } from "../contract/limits.ts";
 import { PurserError } from "../kernel/errors.ts";
-import { setJson } from "./middleware/response_headers.ts";
 
 /** Cursors of lists: the position of a page's last entry, encoded. A client takes them from the `Link` header. */
 
@@ -49,7 +48,7 @@ export function readCursor<T>(
 export const PAGE_CHARACTERS = 1024 * 1024;
 
 /**
- * Returns a page of a list, encoded for `c.json()`: as many of the entries that were read as fit. Sets the `Link` header to the next
+ * Returns a page of a list: as many of the entries that were read as fit. Sets the `Link` header to the next
  * page if one was cut off, or `hasMore`. `positionOf` returns the position after the last one of a number of entries.
  */
 export function pageOf<Entry>(
@@ -58,19 +57,13 @@ export function pageOf<Entry>(
   positionOf: (last: Entry, count: number) => TimePosition | string | number,
   hasMore: boolean,
 ): Entry[] {
-  const texts: string[] = [];
   let characters = 0;
-  for (const entry of entries) {
-    const text = JSON.stringify(entry);
-    characters += text.length + 1;
-    if (characters > PAGE_CHARACTERS && texts.length > 0) break;
-    texts.push(text);
-  }
-  const page = texts.length < entries.length ? entries.slice(0, texts.length) : entries;
+  const isOver = (entry: Entry) => (characters += JSON.stringify(entry).length + 1) > PAGE_CHARACTERS;
+  const end = entries.findIndex((entry, index) => isOver(entry) && index > 0);
+  const page = end === -1 ? entries : entries.slice(0, end);
   if (page.length > 0 && (page.length < entries.length || hasMore)) {
     linkNext(c, positionOf(page.at(-1)!, page.length));
   }
-  setJson(page, `[${texts.join(",")}]`);
   return page;
 }
 

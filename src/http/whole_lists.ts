@@ -4,7 +4,6 @@ import { encodeInTurns, inTurns, paced, type Turns } from "../kernel/turns.ts";
 import type { Core } from "../service/mod.ts";
 import { createCsv, CSV_TYPE } from "./middleware/csv.ts";
 import { type ApiEnv, leaseOf } from "./middleware/principal.ts";
-import { setJson } from "./middleware/response_headers.ts";
 import { streamChunks } from "./middleware/streams.ts";
 
 /** The most entries and bytes that are read at once; a single entry may have more. */
@@ -26,10 +25,7 @@ export async function answerWhole<Entry extends object, Position>(
   read: (from: Position | undefined) => Promise<ListPart<Entry, Position>>,
 ): Promise<Entry[] | Response> {
   const first = await read(undefined);
-  if (first.next === undefined) {
-    setJson(first.entries, `[${(await encode(core.turns, first.entries, JSON.stringify)).join(",")}]`);
-    return first.entries;
-  }
+  if (first.next === undefined) return first.entries;
   const csv = createCsv(c);
   // The columns that are optional are those that an entry has, so that it is read twice.
   if (csv) await eachPage(read, ({ entries }) => csv.see(entries));

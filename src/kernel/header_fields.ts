@@ -17,34 +17,6 @@ export const CONNECTION_HEADERS: ReadonlySet<string> = new Set([
   "expect",
 ]);
 
-/**
- * The headers of a response within this process, for which `Headers` takes longer to make and to read than the rest of the
- * response. Names are given in lower case; what is sent is checked by the server.
- */
-export class PlainHeaders implements Pick<Headers, "get" | "has" | "set"> {
-  readonly #fields: Map<string, string>;
-
-  constructor(fields: Readonly<Record<string, string>>) {
-    this.#fields = new Map(Object.entries(fields));
-  }
-
-  get(name: string): string | null {
-    return this.#fields.get(name.toLowerCase()) ?? null;
-  }
-
-  has(name: string): boolean {
-    return this.#fields.has(name.toLowerCase());
-  }
-
-  set(name: string, value: string): void {
-    this.#fields.set(name.toLowerCase(), value);
-  }
-
-  [Symbol.iterator](): MapIterator<[string, string]> {
-    return this.#fields.entries();
-  }
-}
-
 /** Returns the headers of names and values as they were sent, joined by their names as `Headers` joins them. */
 export function joinHeaders(sent: readonly string[]): HeaderFields {
   const fields = new Map<string, string>();

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { joinHeaders, PlainHeaders } from "./header_fields.ts";
+import { joinHeaders } from "./header_fields.ts";
 
 Deno.test("joinHeaders() reads as Headers do: names without their case, repeated ones joined", () => {
   const sent = [
@@ -27,17 +27,4 @@ Deno.test("joinHeaders() reads as Headers do: names without their case, repeated
   for (const name of ["accept", "x-one", "x-last", "x-none"]) {
     assert.equal(joined.get(name), headers.get(name));
   }
-});
-
-Deno.test("PlainHeaders reads and changes fields as Headers does", () => {
-  const fields = { "content-type": "application/json", vary: "accept" };
-  const [plain, web] = [new PlainHeaders(fields), new Headers(fields)];
-  for (const headers of [plain, web]) {
-    headers.set("X-Request-Id", "req_1");
-    headers.set("content-type", "text/plain");
-  }
-  for (const name of ["Content-Type", "vary", "x-request-id", "date"]) {
-    assert.deepEqual([plain.get(name), plain.has(name)], [web.get(name), web.has(name)], name);
-  }
-  assert.deepEqual([...plain].sort(), [...web]);
 });

@@ -33,12 +33,17 @@ const ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz";
  */
 export function createIds(clock: Pick<Clock, "now">, randomBytes = secureRandomBytes): Ids {
   let lastTime = -1;
+  let time = "";
   const random = new Uint8Array(16); // five bits each
   return {
     next(kind) {
       const now = Math.max(clock.now(), lastTime);
       if (now > lastTime) {
         lastTime = now;
+        time = "";
+        for (let rest = now, i = 0; i < 10; i++, rest = Math.floor(rest / 32)) {
+          time = ALPHABET[rest % 32] + time;
+        }
         const bytes = randomBytes(16);
         for (let i = 0; i < 16; i++) random[i] = bytes[i]! & 31;
         random[0]! &= 15; // headroom: incrementing never overflows within a millisecond
@@ -50,10 +55,6 @@ export function createIds(clock: Pick<Clock, "now">, randomBytes = secureRandomB
           }
           random[i] = 0;
         }
-      }
-      let time = "";
-      for (let rest = lastTime, i = 0; i < 10; i++, rest = Math.floor(rest / 32)) {
-        time = ALPHABET[rest % 32] + time;
       }
       let body = "";
       for (let i = 0; i < 16; i++) body += ALPHABET[random[i]!];

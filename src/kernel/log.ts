@@ -35,24 +35,49 @@ export function createJsonLog(options: {
 }): Log {
   const { now = systemClock.now } = options;
   const threshold = LOG_LEVELS.indexOf(options.level);
-  const line = (level: LogLevel) => (message: string, fields: LogFields = {}) => {
-    if (LOG_LEVELS.indexOf(level) < threshold) return;
-    options.write(escapeJson(JSON.stringify({ level, at: toIso(now()), message, ...fields })));
-  };
-  return { debug: line("debug"), info: line("info"), warn: line("warn"), error: line("error") };
+  return mapLines((level) => {
+    if (LOG_LEVELS.indexOf(level) < threshold) return discardLine;
+    return (message, fields) =>
+      options.write(escapeJson(JSON.stringify({ level, at: toIso(now()), message, ...fields })));
+  });
 }
 
 /** Wraps a log so that it never throws: callers must not fail because a line can't be written. */
 export function neverThrowing(log: Log): Log {
-  const line = (level: keyof Log) => (message: string, fields?: LogFields) => {
+  return wrapLog(log, (line) => (message, fields) => {
     try {
-      log[level](message, fields);
+      line(message, fields);
     } catch {
       // There is no other way to report it.
     }
-  };
-  return { debug: line("debug"), info: line("info"), warn: line("warn"), error: line("error") };
+  });
+}
+
+/** Writes a line of one level. */
+type LogLine = (message: string, fields?: LogFields) => void;
+
+/** The line of a level that isn't logged. */
+const discardLine: LogLine = () => {};
+
+const mapLines = (make: (level: keyof Log) => LogLine): Log => ({
+  debug: make("debug"),
+  info: make("info"),
+  warn: make("warn"),
+  error: make("error"),
+});
+
+/** Wraps the lines of a log, other than those of levels that aren't logged, which stay free. */
+export function wrapLog(log: Log, wrap: (line: LogLine) => LogLine): Log {
+  return mapLines((level) => {
+    const line = log[level];
+    return line === discardLine ? line : wrap((message, fields) => log[level](message, fields));
+  });
+}
+
+/** Returns whether a log keeps lines for finding faults, for what is made only for them. */
+export function logsDebug(log: Log): boolean {
+  return log.debug !== discardLine;
 }
 
 /** A log that discards every line: the default in the library and in tests. */
-export const silentLog: Log = { debug() {}, info() {}, warn() {}, error() {} };
+export const silentLog: Log = mapLines(() => discardLine);

@@ -120,10 +120,10 @@ export class RunRecorder {
    */
   async #settleUncertain(): Promise<void> {
     if (!this.#uncertain) return;
-    const { booking: { grant, ...booking }, kept } = this.#uncertain;
+    const { booking, kept } = this.#uncertain;
     this.#uncertain = undefined;
     try {
-      await bookCall(this.ctx, { ...booking, grant: grant && { ...grant, hasNext: false } });
+      await bookCall(this.ctx, booking);
       this.#booked++;
     } catch (error) {
       const hasAnswered = error instanceof ConstraintError;
@@ -135,7 +135,7 @@ export class RunRecorder {
         return this.#putBack(booking.progress); // the run must end, or its session stays busy
       }
       this.#booked++;
-      if (grant && !kept) this.ctx.gate.booked(grant, false, booking.call.costNanoUsd);
+      if (booking.grant && !kept) this.ctx.gate.booked(booking.grant);
       return;
     }
     await kept?.done().catch(() => {}); // else it is found in the ledger

@@ -12,11 +12,6 @@ export interface Statement {
   args?: readonly SqlValue[];
   /** In place of `args`: rows that the statement reads as `each_row v`. */
   each?: EachRow;
-  /**
-   * Returns true if the statement would change nothing and return no row, by the results of those before it in its unit. A
-   * file does not execute it then; a server, which gets all of a unit at once, does.
-   */
-  isIdle?(earlier: readonly ResultSet[]): boolean;
 }
 
 /** The result of one statement: rows as arrays in column order. */

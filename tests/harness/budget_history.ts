@@ -21,8 +21,6 @@ export interface PlannedCall {
   input: number;
   output: number;
   kind: "priced" | "free" | "unbounded" | "unpriced";
-  /** True for a call in the loop of a run. */
-  hasNext: boolean;
 }
 interface InFlight {
   instance: number;
@@ -76,13 +74,12 @@ export class BudgetHistory extends BudgetWorld {
   ): void {
     const { grant, at } = outcome;
     const worst = grant?.amounts.worstNanoUsd ?? null;
-    const isTaken = this.model.reservations.has(grant?.reservationId ?? "");
-    if (grant && !isTaken) {
+    if (grant) {
       this.model.reserve(grant.reservationId, scopes, {
         ...{ at, estimate: request.estimate, worst: worst ?? request.estimate },
       });
     }
-    if (!isTaken) this.model.watch(scopes, isBounded ? request : { ...request, cost: null }, at);
+    this.model.watch(scopes, isBounded ? request : { ...request, cost: null }, at);
     this.#inFlight.push({
       ...{ instance, id: grant?.reservationId ?? null, scopes, at, grant, estimate: request.estimate },
       ...{ worst: grant?.isStrict ? worst! : null, isUnpriced: request.isUnpriced },
@@ -110,14 +107,7 @@ export class BudgetHistory extends BudgetWorld {
     const scopes = this.callers[planned.caller % this.callers.length]!;
     const { clock } = this.instance(instance);
     const { request, bounds } = this.#request(planned);
-    const taken = this.taken.inRuns + this.taken.outsideRuns;
-    const hasNext = planned.hasNext && !request.isUnpriced;
-    const outcome = await this.ask(instance, scopes, bounds, hasNext);
-    if (this.taken.inRuns + this.taken.outsideRuns > taken) {
-      // It was decided by the commit that kept the reservation.
-      this.#letIn(instance, scopes, request, outcome as Outcome & { go: true }, outcome.isBounded);
-      return await this.checkState(instance, scopes);
-    }
+    const outcome = await this.ask(instance, scopes, bounds);
     const expected = this.model.decide(scopes, request, clock.at);
     const budgets = [...this.model.standings(scopes, clock.at)].map(({ budgetId, counter }) =>
       budgetId ?? counter
@@ -248,14 +238,12 @@ export class BudgetHistory extends BudgetWorld {
         keyId: scopes.keyId ?? undefined,
         costNanoUsd: cost,
       }),
-    ], { grant: grant && (fate === "spool" ? { ...grant, hasNext: false } : grant) });
+    ], { grant });
     if (reservation && lost > 0n) {
       this.model.reservations.set(id!, { ...reservation, estimate: 0n, worst: lost, isLost: true });
     }
     this.model.book({ ...scopes, at, cost: cost ?? 0n }, clock.at, { withAbove: grant !== undefined });
-    const mayBeKept = grant?.hasNext === true && fate !== "spool" &&
-      await this.checkKept(instance, scopes, id!, cost ?? 0n);
-    if (id && lost === 0n && !mayBeKept) this.model.reservations.delete(id);
+    if (id && lost === 0n) this.model.reservations.delete(id);
     if (worst !== null) {
       for (const each of this.model.standings(scopes, at)) {
         const was = before.get(`${each.budgetId} ${each.counter}`);
@@ -364,7 +352,6 @@ export class BudgetHistory extends BudgetWorld {
   /** Ends all that is in progress: then nothing is reserved but what was lost or is held, and the warnings are those of the model. */
   async close(): Promise<void> {
     while (this.#inFlight.length > 0) await this.end(0, "book", 50);
-    await this.endKept();
     for (const { id } of this.#elsewhere) await this.#expire(id);
     await this.sweep(0);
     const read = async (sql: string) => (await this.store.read({ sql })).rows;

@@ -19,24 +19,17 @@ import { BudgetModel, type ModelBudget, type ModelRun, type ModelScopes } from "
 /** The clock of an instance: its wall time is set by the history, and to wait takes no time of it. */
 export function instanceClock(
   start: number,
-): Clock & { at: number; ticks: boolean; onSleep: Set<() => void>; endTimers(): void } {
+): Clock & { at: number; ticks: boolean; onSleep: Set<() => void> } {
   let monotonic = 0;
-  const timers: (() => void)[] = [];
   return {
     at: start,
     ticks: false,
     onSleep: new Set(),
-    endTimers() {
-      monotonic += 7_000;
-      for (const end of timers.splice(0)) end();
-    },
     now() {
       return this.ticks ? this.at++ : this.at;
     },
     monotonic: () => monotonic,
-    async sleep(delayMs, signal) {
-      // Only a kept reservation is freed by a timer that nothing else ends: the history says when.
-      if (!signal) return await new Promise<void>((resolve) => void timers.push(resolve));
+    async sleep(delayMs) {
       await new Promise<void>((resolve) => setImmediate(resolve));
       monotonic += Math.max(delayMs, 7_000); // or each wait of 30 s would take 60 looks
       for (const listener of this.onSleep) listener();
@@ -69,27 +62,8 @@ export async function openInstances(
   return instances;
 }
 
-const max = (a: bigint, b: bigint) => a > b ? a : b;
-
-/** A reservation that a commit has kept for the next call of its caller. */
-interface Kept {
-  instance: number;
-  caller: string;
-  id: string;
-  /** True once budgets have changed: it may not be taken any more. */
-  isStale: boolean;
-}
-
-/** Returns the key of the callers that may take a kept reservation. */
-function keptFor({ runId, agentId, sessionId, keyId }: ModelScopes): string {
-  return JSON.stringify(runId === null ? [agentId, sessionId, keyId] : [runId]);
-}
-
 export class BudgetWorld {
   readonly model = new BudgetModel();
-  protected kept: Kept[] = [];
-  /** The numbers of calls that were made under a kept reservation. */
-  readonly taken = { inRuns: 0, outsideRuns: 0 };
   protected ids = 0;
 
   /** @param unit the nano-USD of one unit of the amounts of a history */
@@ -111,7 +85,6 @@ export class BudgetWorld {
   protected async write(sql: string, ...args: (string | bigint | number | null)[]): Promise<void> {
     await this.store.write([{ sql, args }, FORGET_HEADROOM]);
     for (const { ctx } of this.instances) ctx.budgets.changed();
-    for (const kept of this.kept) kept.isStale = true;
   }
 
   async addRun(
@@ -180,7 +153,6 @@ export class BudgetWorld {
     instance: number,
     scopes: ModelScopes,
     bounds: CallBounds,
-    hasNext = false,
   ): Promise<Outcome & { isBounded: boolean }> {
     const { ctx, clock } = this.instance(instance);
     const own = this.model.runs.get(scopes.runId!);
@@ -202,75 +174,14 @@ export class BudgetWorld {
           return withWorst ? bounds : estimated;
         },
         signal: giveUp.signal,
-        hasNext,
       });
-      const taken = admission.go ? admission.grant?.reservationId : undefined;
-      if (this.#takeKept(instance, scopes, taken)) {
-        const { estimate } = this.model.reservations.get(taken!)!;
-        assert.ok(estimate >= bounds.estimateNanoUsd && !bounds.isUnpriced, "what was kept is enough for it");
-      }
       return { ...admission, isBounded };
     } catch (error) {
       if (!giveUp.signal.aborted) throw error;
-      this.#takeKept(instance, scopes, undefined);
       return { go: "waits", isBounded };
     } finally {
       clock.onSleep.delete(onSleep);
     }
-  }
-
-  /** A call of a run takes the last reservation that the run has kept there, or frees them all; another takes one or none. */
-  #takeKept(instance: number, scopes: ModelScopes, id: string | undefined): boolean {
-    const caller = keptFor(scopes);
-    const own = this.kept.filter((kept) =>
-      this.instance(kept.instance) === this.instance(instance) && kept.caller === caller
-    );
-    const taken = scopes.runId === null ? own.find((kept) => kept.id === id) : own.at(-1);
-    const isTaken = taken !== undefined && taken.id === id;
-    if (isTaken) {
-      assert.equal(taken.isStale, false, "it was decided under other budgets");
-      this.taken[scopes.runId === null ? "outsideRuns" : "inRuns"]++;
-      this.kept.splice(this.kept.indexOf(taken), 1);
-    } else if (scopes.runId !== null) {
-      for (const { id } of own) this.model.reservations.delete(id);
-      this.kept = this.kept.filter((kept) => !own.includes(kept));
-    }
-    return isTaken;
-  }
-
-  /** Reads whether the commit of a call has kept its reservation: then no budget was near its limit. */
-  protected async checkKept(
-    instance: number,
-    scopes: ModelScopes,
-    id: string,
-    cost: bigint,
-  ): Promise<boolean> {
-    const { rows } = await this.store.read({
-      sql: "SELECT estimate_nano_usd FROM reservations WHERE reservation_id = ? LIMIT 1",
-      args: [id],
-    });
-    if (rows.length === 0) return false;
-    const estimate = rows[0]![0] as bigint;
-    const reservation = this.model.reservations.get(id)!;
-    for (const each of this.model.standings(scopes, reservation.at)) {
-      const warnAt = this.model.budgets.find(({ budgetId }) => budgetId === each.budgetId)?.warnAt[0] ?? 1;
-      const near = each.limit * BigInt(Math.round(warnAt * 1_000)) / 1_000n;
-      assert.ok(each.settled < near && each.mode === "stop", `${each.budgetId}: ${each.settled} of ${near}`);
-    }
-    // For the next call of a run it has room for a longer prompt.
-    assert.ok(estimate >= cost && estimate >= reservation.estimate, `${estimate} is kept for ${cost}`);
-    assert.ok(scopes.runId !== null || estimate === max(cost, reservation.estimate));
-    this.model.reservations.set(id, { ...reservation, estimate });
-    this.kept.push({ instance, caller: keptFor(scopes), id, isStale: false });
-    return true;
-  }
-
-  /** Lets the time pass for which reservations are kept. */
-  async endKept(): Promise<void> {
-    for (const { clock } of this.instances) clock.endTimers();
-    for (let turns = 0; turns < 3; turns++) await new Promise<void>((resolve) => setImmediate(resolve));
-    for (const { ctx } of this.instances) await ctx.store.write([]); // after those that free them
-    for (const { id } of this.kept.splice(0)) this.model.reservations.delete(id);
   }
 
   /** Checks the amounts of refusals: the ledger's sum and the open reservations. */

@@ -5,7 +5,6 @@ import {
   EACH_STANDING,
   shareOf,
   SPENT_IN_ALL,
-  sumOf,
   WITH_BUDGETS,
   WITH_STANDINGS,
 } from "./standing_sql.ts";
@@ -110,8 +109,6 @@ export interface Reserved {
   isReserved: boolean;
   /** True if a strict budget that refuses counts the call. */
   isStrict: boolean;
-  /** True if no strict budget counts it, not even one that watches. */
-  mayKeep: boolean;
   /** False if no budget counts the call: it needs no reservation. */
   hasBudget: boolean;
 }
@@ -151,26 +148,11 @@ function toReserved([strictness, hasBudget]: SqlValue[]): Reserved {
   return {
     isReserved: strictness !== null,
     isStrict: strictness === 2n,
-    mayKeep: strictness === 0n,
     hasBudget: hasBudget === 1n,
   };
 }
 
 const FREE = "DELETE FROM reservations WHERE reservation_id IN (SELECT v.reservation_id FROM each_row v)";
-
-/** SQL for the estimates of all calls in flight: each has one row of its own. */
-const RESERVED_IN_ALL = sumOf(
-  "h.estimate_nano_usd",
-  `FROM reservations h WHERE h.scope >= 'run ' AND h.scope < 'run!' AND h.expires_at > ${DATABASE_NOW}`,
-);
-
-// A reservation is kept while all calls together, those in flight included, can't have brought one of its budgets near a limit.
-// One whose lease is over does not count itself among them.
-const KEEP = `DELETE FROM reservations WHERE reservation_id IN (SELECT v.reservation_id FROM each_row v)
-AND (spent_nano_usd = 9223372036854775807 OR expires_at <= ${DATABASE_NOW} OR
-  ${SPENT_IN_ALL} - spent_nano_usd + ${RESERVED_IN_ALL} - estimate_nano_usd >= headroom_nano_usd)`;
-const RAISE = `UPDATE reservations SET estimate_nano_usd = v.estimate_nano_usd
-FROM each_row v WHERE reservations.reservation_id = v.reservation_id`;
 
 /** Resets the headroom of all reservations, so that budgets are read again; a part of each commit that changes budgets or costs. */
 export const FORGET_HEADROOM: Statement = { sql: "UPDATE reservations SET headroom_nano_usd = -1" };
@@ -194,33 +176,25 @@ export function freeStatements(reservationIds: readonly string[]): Statement[] {
   return [{ sql: FREE, each: { columns: ["reservation_id"], rows: reservationIds.map((id) => [id]) } }];
 }
 
-/**
- * Returns the statements that keep reservations for the next calls of their runs, where no budget is near a limit, and free
- * the others.
- */
-export function keepStatements(
-  kept: readonly { reservationId: string; higherNanoUsd: bigint | undefined }[],
-): Statement[] {
-  if (kept.length === 0) return [];
-  const higher = kept.flatMap(({ reservationId, higherNanoUsd }) =>
-    higherNanoUsd === undefined ? [] : [[reservationId, higherNanoUsd]]
-  );
-  return [
-    ...higher.length === 0
-      ? []
-      : [{ sql: RAISE, each: { columns: ["reservation_id", "estimate_nano_usd"], rows: higher } }],
-    {
-      sql: KEEP,
-      each: { columns: ["reservation_id"], rows: kept.map(({ reservationId }) => [reservationId]) },
-    },
-  ];
-}
-
 /** Returns the statements that keep of reservations what their calls may have cost beyond the booked cost. */
 export function loseStatements(lost: readonly { reservationId: string; lostNanoUsd: bigint }[]): Statement[] {
   if (lost.length === 0) return [];
   const rows = lost.map(({ reservationId, lostNanoUsd }) => [reservationId, lostNanoUsd]);
   return [{ sql: LOSE, each: { columns: ["reservation_id", "lost_nano_usd"], rows } }];
+}
+
+/**
+ * Returns the statements that end the reservations of calls booked in the same unit: they are freed, but for what a strict
+ * call may have cost beyond its booked cost.
+ */
+export function settleReservations(
+  grants: readonly { reservationId: string; lostNanoUsd?: bigint }[],
+): Statement[] {
+  const lost = grants.flatMap(({ reservationId, lostNanoUsd }) =>
+    lostNanoUsd ? [{ reservationId, lostNanoUsd }] : []
+  );
+  const freed = grants.filter(({ lostNanoUsd }) => !lostNanoUsd).map(({ reservationId }) => reservationId);
+  return [...loseStatements(lost), ...freeStatements(freed)];
 }
 
 /** Returns the statement that renews the leases of reservations. */

@@ -20,7 +20,6 @@ const CALL = modelCall({
 });
 const GRANT: Grant = {
   reservationId: "inst_1/req_1",
-  reservedAt: 5,
   scopes: {
     agentId: "agent",
     sessionId: null,
@@ -29,10 +28,7 @@ const GRANT: Grant = {
     budget: { limitNanoUsd: LARGE, mode: "strict" },
   },
   amounts: { estimateNanoUsd: 0n, worstNanoUsd: -LARGE },
-  ownNanoUsd: 999_999_999n,
   isStrict: true,
-  hasNext: false,
-  changes: 0,
 };
 const SPOOLED: SpooledCall = { ledger: "1", call: CALL, grant: GRANT };
 

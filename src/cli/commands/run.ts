@@ -10,7 +10,7 @@ import { formatCost, nameUncounted } from "../render/format_cost.ts";
 import { countOf, formatCount } from "../render/format_values.ts";
 import { createStyle } from "../terminal/style.ts";
 import { cutText } from "../terminal/text_width.ts";
-import { fetchStream, readEvents } from "../fetch_stream.ts";
+import { fetchStream } from "../fetch_stream.ts";
 
 /** `purser run AGENT INPUT`. Every run is followed as a stream: its id, needed to cancel it, is in the first event. */
 export const run: Command = {
@@ -247,7 +247,11 @@ export async function followRun(
   );
   let { sessionId } = run;
   if (!response.body) throw lost(sessionId);
-  for await (const { event, data } of readEvents(response.body)) {
+  const { EventSourceParserStream } = await import("eventsource-parser/stream");
+  const events = response.body.pipeThrough(new TextDecoderStream()).pipeThrough(
+    new EventSourceParserStream(),
+  );
+  for await (const { event = "message", data } of events) {
     const body = JSON.parse(data);
     if (event === "result") return { ...body, text: data };
     if (event === "error") {

@@ -1,8 +1,7 @@
-import { createRule, type RuleInput } from "../../alerts/mod.ts";
+import { createRule } from "../../alerts/mod.ts";
 import { defineAgent, toAgentDefinition } from "../../agents/mod.ts";
 import { bookReportedCalls, type ReportedCall } from "../../calls/mod.ts";
-import { createBudget, raiseBudget, updateBudget } from "../../budgets/mod.ts";
-import type { BudgetInput } from "../../contract/budgets/budgets.ts";
+import { createBudget, getBudget, raiseBudget, updateBudget } from "../../budgets/mod.ts";
 import { DAY_MS, type fixedClock, HOUR_MS, MINUTE_MS, startOf } from "../../kernel/clock.ts";
 import { PurserError } from "../../kernel/errors.ts";
 import { authenticate, createKey, revokeKey } from "../../keys/mod.ts";
@@ -10,7 +9,7 @@ import { usageOf } from "../../pricing/mod.ts";
 import { runAgent } from "../../runner/mod.ts";
 import type { WholeCore } from "../../service/mod.ts";
 import type { Random } from "./random.ts";
-import { AGENTS, type DemoAgent, KEYS, REVOKED_KEY, UNPRICED } from "./scene.ts";
+import { agentOf, COMPANY, type DemoAgent } from "./scene.ts";
 import { type Script, Scripts } from "./script.ts";
 import { type ScriptedModels, toolsOf } from "./scripted_models.ts";
 
@@ -26,33 +25,6 @@ const DAYS = 30;
 const DAYS_WITH_RUNS = 7;
 const DAYS_BEFORE_REVOCATION = 7;
 
-const RULES: readonly RuleInput[] = [
-  {
-    name: "Busy day",
-    threshold_type: "per_day_usd",
-    threshold_usd: 16,
-    severity: "warning",
-    repeat: "once_per_window",
-  },
-  {
-    name: "Coder, hour",
-    threshold_type: "per_hour_usd",
-    threshold_usd: 3.5,
-    severity: "critical",
-    agent_id: "coder",
-    cooldown_seconds: 14_400,
-  },
-  { name: "Dear session", threshold_type: "per_session_usd", threshold_usd: 2, severity: "info" },
-  {
-    name: "Support, month",
-    threshold_type: "per_month_usd",
-    threshold_usd: 60,
-    severity: "info",
-    agent_id: "support",
-    enabled: false,
-  },
-];
-
 /** The keys by name, each with its text. */
 type Keys = ReadonlyMap<string, { id: string; text: string }>;
 
@@ -64,8 +36,8 @@ export async function fillMonth(
   const { core, clock, random } = world;
   const keys = await createKeys(core);
   await defineAgents(core);
-  for (const rule of RULES) await createRule(core, rule);
-  const { allId, weekId } = await createBudgets(core, keys);
+  for (const rule of COMPANY.rules) await createRule(core, rule);
+  const budgetIds = await createBudgets(core, keys);
   const scripts = new Scripts(random);
   const moments = specialMoments(scripts, end);
   let reports: ReportedCall[] = [];
@@ -76,15 +48,14 @@ export async function fillMonth(
   for (let hour = clock.now(); hour < end; hour += HOUR_MS) {
     signal?.throwIfAborted();
     if (!isRevoked && hour >= revokedAt) {
-      await revokeKey(core, keys.get(REVOKED_KEY)!.id);
+      await revokeKey(core, keys.get(COMPANY.revokedKey)!.id);
       isRevoked = true;
     }
     const runs = moments.filter(({ at }) => at >= hour && at < hour + HOUR_MS);
-    for (const agent of AGENTS) {
-      const isWeekend = [0, 6].includes(new Date(hour).getUTCDay());
+    for (const agent of COMPANY.agents) {
       // The company grows: twice as much at the end as at the start.
       const growth = 1.2 - 0.6 * (end - hour) / (DAYS * DAY_MS);
-      const sessions = random.count(growth * agent.sessionsIn((hour / HOUR_MS) % 24, isWeekend));
+      const sessions = random.count(growth * sessionsIn(agent, hour));
       for (let left = sessions; left > 0; left--) {
         const at = hour + random.whole(0, HOUR_MS - 1);
         // Older sessions are rarely opened, and a run takes longer to make than a report.
@@ -105,12 +76,11 @@ export async function fillMonth(
     const due = reports.filter(({ at }) => at <= clock.now()).sort((a, b) => a.at - b.at);
     reports = reports.filter(({ at }) => at > clock.now());
     for (const [agentId, calls] of Map.groupBy(due, ({ agentId }) => agentId)) {
-      const agent = AGENTS.find(({ id }) => id === agentId)!;
-      await bookReportedCalls(core, calls, { keyId: await useKey(core, agent, keys, isRevoked) });
+      await bookReportedCalls(core, calls, { keyId: await useKey(core, agentOf(agentId), keys, isRevoked) });
     }
     await core.drainDeliveries();
   }
-  await setLimits(core, { allId, weekId });
+  await setLimits(core, budgetIds);
 }
 
 /** Authenticates an agent's key, as a request does, and returns its id. Laptops have the old key until it is revoked. */
@@ -121,7 +91,7 @@ async function useKey(
   isRevoked: boolean,
 ): Promise<string | undefined> {
   if (key === undefined) return undefined;
-  const { id, text } = keys.get(key === "laptops" && !isRevoked ? REVOKED_KEY : key)!;
+  const { id, text } = keys.get(key === "laptops" && !isRevoked ? COMPANY.revokedKey : key)!;
   await authenticate(core, `Bearer ${text}`);
   return id;
 }
@@ -167,12 +137,12 @@ function definitionOf(core: WholeCore, agent: DemoAgent) {
 }
 
 async function defineAgents(core: WholeCore): Promise<void> {
-  for (const agent of AGENTS) await defineAgent(core, definitionOf(core, agent));
+  for (const agent of COMPANY.agents) await defineAgent(core, definitionOf(core, agent));
 }
 
 async function createKeys(core: WholeCore): Promise<Keys> {
   const keys = new Map<string, { id: string; text: string }>();
-  for (const [name, { scopes, agentId = null, days }] of Object.entries(KEYS)) {
+  for (const { name, scopes, agentId = null, days } of COMPANY.keys) {
     const expiresAt = days === undefined ? null : core.clock.now() + days * DAY_MS;
     const { key_id: id, key: text } = await createKey(core, { name, scopes, agentId, expiresAt });
     keys.set(name, { id, text });
@@ -180,46 +150,42 @@ async function createKeys(core: WholeCore): Promise<Keys> {
   return keys;
 }
 
-/** Creates the budgets. The limits of two are set at the end, by what was spent. */
-async function createBudgets(core: WholeCore, keys: Keys): Promise<{ allId: string; weekId: string }> {
-  const create = async (budget: BudgetInput) => (await createBudget(core, budget)).budget_id;
-  const allId = await create({ name: "Everything, month", limit_usd: 10_000, per: "month" });
-  const weekId = await create({ name: "Coder, week", limit_usd: 1_000, per: "week", agent_id: "coder" });
-  await create({ name: "Prompt lab, pilot", limit_usd: 5, per: "lifetime", agent_id: "prompt-lab" });
-  await create({ name: "Support, each session", limit_usd: 0.25, per: "session", agent_id: "support" });
-  await create({
-    name: "Laptops, day",
-    limit_usd: 12,
-    per: "day",
-    key_id: keys.get("laptops")!.id,
-    action: "watch",
-    warn_at: [],
-  });
-  return { allId, weekId };
+/** Creates the budgets, and returns their ids by name. */
+async function createBudgets(core: WholeCore, keys: Keys): Promise<Map<string, string>> {
+  const ids = new Map<string, string>();
+  for (const { key, ...budget } of COMPANY.budgets) {
+    const { budget_id } = await createBudget(core, { ...budget, ...(key && { key_id: keys.get(key)!.id }) });
+    ids.set(budget.name, budget_id);
+  }
+  return ids;
 }
 
 /** Sets the limit of the month so that 85% of it are spent, and that of a week, which is raised, so that half is. */
-async function setLimits(
-  core: WholeCore,
-  { allId, weekId }: { allId: string; weekId: string },
-): Promise<void> {
-  const { getBudget } = await import("../../budgets/mod.ts");
+async function setLimits(core: WholeCore, budgetIds: ReadonlyMap<string, string>): Promise<void> {
+  const [monthId, weekId] = [budgetIds.get("Everything, month")!, budgetIds.get("Coder, week")!];
   const spent = async (id: string) => Math.max(1, (await getBudget(core, id)).spent_usd);
-  await updateBudget(core, allId, { limit_usd: Math.ceil(await spent(allId) / 0.85) });
+  await updateBudget(core, monthId, { limit_usd: Math.ceil(await spent(monthId) / 0.85) });
   const half = Math.ceil(await spent(weekId));
   await updateBudget(core, weekId, { limit_usd: half + 5 });
   await raiseBudget(core, weekId, { extra_usd: half, reason: "Release week" });
 }
 
+/** Returns the sessions of an agent that begin in an hour, on average. */
+function sessionsIn({ sessions }: DemoAgent, time: number): number {
+  const date = new Date(time);
+  const hours = [0, 6].includes(date.getUTCDay()) ? sessions.weekend : sessions.weekday;
+  return hours.find(([from, to]) => from <= date.getUTCHours() && date.getUTCHours() < to)?.[2] ?? 0;
+}
+
 /** Returns the runs that something out of the ordinary happens in, by the time that has passed since. */
 function specialMoments(scripts: Scripts, end: number): { at: number; agent: DemoAgent; script: Script }[] {
-  const agentOf = (id: string) => AGENTS.find((agent) => agent.id === id)!;
-  const [coder, researcher, reporter] = ["coder", "researcher", "reporter"].map(agentOf);
+  const [coder, lab] = [agentOf("coder"), agentOf("prompt-lab")];
+  const [researcher, reporter] = [agentOf("researcher"), agentOf("reporter")];
   return [
-    { at: end - 9 * DAY_MS, agent: reporter!, script: scripts.writeFailure(reporter!) },
-    { at: end - 20 * HOUR_MS, agent: researcher!, script: scripts.writeLoop(researcher!) },
-    { at: end - 3 * HOUR_MS, agent: coder!, script: scripts.writeFlood(coder!) },
-    { at: end - 50 * MINUTE_MS, agent: agentOf("prompt-lab"), script: scripts.write(agentOf("prompt-lab")) },
+    { at: end - 9 * DAY_MS, agent: reporter, script: scripts.writeFailure(reporter) },
+    { at: end - 20 * HOUR_MS, agent: researcher, script: scripts.writeLoop(researcher) },
+    { at: end - 3 * HOUR_MS, agent: coder, script: scripts.writeFlood(coder) },
+    { at: end - 50 * MINUTE_MS, agent: lab, script: scripts.write(lab) },
   ];
 }
 
@@ -246,7 +212,7 @@ function reportSession({ agent, scripts, random }: Reporting, start: number): Re
       runId: null,
       step: null,
       tools: [],
-      ...(isUnpriced ? UNPRICED : { provider, model }),
+      ...(isUnpriced ? COMPANY.unpriced : { provider, model }),
       usage: usageOf({
         inputTokens: tokens.input,
         outputTokens: tokens.output,

@@ -5,7 +5,7 @@ import type {
 } from "@ai-sdk/provider";
 import { jsonSchema, type ToolSet } from "ai";
 import type { Agent } from "../../contract/agents.ts";
-import { AGENTS } from "./scene.ts";
+import { COMPANY, type DemoAgent } from "./scene.ts";
 import type { CallTokens, Script } from "./script.ts";
 
 /** Waits as long as a provider or a tool takes. */
@@ -26,12 +26,12 @@ export class ScriptedModels {
 
   /** Returns the models by name. */
   models(): Record<string, LanguageModelV4> {
-    return Object.fromEntries(AGENTS.map(({ model }) => [model, this.#model(model)]));
+    return Object.fromEntries(COMPANY.agents.map(({ model }) => [model, this.#model(model)]));
   }
 
   /** Returns the tools by name. */
   tools(): ToolSet {
-    const names = new Set(AGENTS.flatMap(toolsOf).filter((name) => name !== "calculator"));
+    const names = new Set(COMPANY.agents.flatMap(toolsOf).filter((name) => name !== "calculator"));
     return Object.fromEntries([...names].map((name) => [name, {
       description: `The demo's ${name}`,
       inputSchema: jsonSchema<unknown>({ type: "object" }),
@@ -96,7 +96,7 @@ export class ScriptedModels {
 }
 
 /** Returns the names of the tools of an agent. */
-export function toolsOf({ tasks }: (typeof AGENTS)[number]): Agent["tools"] {
+export function toolsOf({ tasks }: DemoAgent): Agent["tools"] {
   return [...new Set(tasks.flatMap(({ uses }) => uses.map(({ tool }) => tool)))];
 }
 

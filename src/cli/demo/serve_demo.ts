@@ -9,7 +9,7 @@ import type { CoreOptions } from "../../service/mod.ts";
 import { type DemoWorld, fillMonth, runScript, startOfMonth } from "./fill_month.ts";
 import { createRandom, type Random } from "./random.ts";
 import { ScriptedModels, type Wait } from "./scripted_models.ts";
-import { AGENTS, type DemoAgent } from "./scene.ts";
+import { agentOf, type DemoAgent } from "./scene.ts";
 import { type Script, Scripts } from "./script.ts";
 
 /** A server with the demo's month. */
@@ -124,10 +124,6 @@ const CONTINUING = [
   ...Array.from({ length: 5 }, () => "triage"),
   ...["researcher", "prompt-lab"],
 ].map(agentOf);
-
-function agentOf(id: string): DemoAgent {
-  return AGENTS.find((agent) => agent.id === id)!;
-}
 
 /**
  * Keeps agents at work until the signal aborts: a call every ten seconds or so, for about as much money as in an hour of the

@@ -8,9 +8,10 @@ import { isOpenPath } from "../resources.ts";
 import { type RequestLease, RequestLimits } from "./request_limits.ts";
 import { CONNECTION_PROBE, LoggedRequest } from "./request_log.ts";
 import { ANONYMOUS } from "./principal.ts";
-import { headersOf, SERVER_PARTS, type ServerRequest } from "./server_request.ts";
+import type { ServerParts } from "./server_request.ts";
 import { errorResponse, isGatewayPath } from "./error_response.ts";
-import { UNIVERSAL_HEADERS, wholeOf } from "./response_headers.ts";
+import { UNIVERSAL_HEADERS } from "./response_headers.ts";
+import { wholeOf } from "./served_body.ts";
 import { refusalOf } from "./loopback.ts";
 import { sessionTokenOf } from "./web_session.ts";
 
@@ -22,7 +23,7 @@ import { sessionTokenOf } from "./web_session.ts";
  */
 export function withAccessCheck(core: Core, app: FetchHandler): Handler {
   const limits = new RequestLimits(core);
-  const answer = async (request: Request, from: string | undefined): Promise<Response> => {
+  const answer = async (request: Request, from?: string, server?: ServerParts): Promise<Response> => {
     const logged = new LoggedRequest(core, request);
     const lease = limits.open(from);
     let response: Response;
@@ -35,13 +36,13 @@ export function withAccessCheck(core: Core, app: FetchHandler): Handler {
         logged.note({ key_id: principal?.keyId ?? null, key_name: principal?.name ?? null });
       }
       if (principal?.keyId != null) lease.countForKey(principal.keyId);
-      lease.openAnswer((request as ServerRequest)[SERVER_PARTS]?.delivery);
+      lease.openAnswer(server?.delivery);
       if (isConnectionProbe(request.method, path)) {
         logged.route = CONNECTION_PROBE;
         response = new Response(null, { headers: { ...UNIVERSAL_HEADERS, "cache-control": "no-store" } });
       } else {
         const caller = principal ? { principal } : { isKeyless: true as const };
-        const bindings = { ...caller, address, lease, logged };
+        const bindings = { ...caller, address, lease, logged, server };
         response = await app.fetch(request, bindings);
       }
       lease.answer?.take(wholeOf(response), request.method === "GET");
@@ -54,7 +55,7 @@ export function withAccessCheck(core: Core, app: FetchHandler): Handler {
     logged.answer(response);
     return response;
   };
-  return (request, from) => core.telemetry.traceRequest(request, () => answer(request, from));
+  return (request, from, server) => core.telemetry.traceRequest(request, () => answer(request, from, server));
 }
 
 /** The path at which a browser learns whether it is signed in, signs in and out: it is answered without a key too. */
@@ -75,7 +76,7 @@ async function authenticateRequest(
   },
 ): Promise<Principal | undefined> {
   const isGateway = isGatewayPath(path);
-  const headers = headersOf(request);
+  const { headers } = request;
   const authorization = isGateway ? authorizationOf(headers, search) : headers.get("authorization");
   if (path !== SIGN_IN_PATH && isOpenRequest(request.method, path)) {
     // Before the database is read: a liveness probe must not depend on it.

@@ -1,7 +1,7 @@
+import type { Context } from "hono";
 import type { Core } from "../../service/mod.ts";
 import { PurserError } from "../../kernel/errors.ts";
-import type { RequestLease } from "./request_limits.ts";
-import { headersOf, SERVER_PARTS, type ServerRequest } from "./server_request.ts";
+import { type ApiEnv, leaseOf } from "./principal.ts";
 
 /**
  * A body counts so many times once it has arrived: as it was sent, as text, as values, and as what a run makes of them. One for the
@@ -11,20 +11,20 @@ export const BODY_TIMES = 4;
 export const GATEWAY_BODY_TIMES = 2;
 
 /** Returns whether a request has a body. */
-export function hasBody(request: ServerRequest): boolean {
-  return request[SERVER_PARTS]?.body !== undefined || request.body !== null;
+export function hasBody({ env, req }: Context<ApiEnv>): boolean {
+  return env?.server ? env.server.body !== undefined : req.raw.body !== null;
 }
 
 /** Returns a body that has arrived whole, and counts its bytes; undefined for one that has to be waited for. */
-export function arrivedBody(request: ServerRequest, lease: RequestLease | undefined): Uint8Array | undefined {
-  const body = request[SERVER_PARTS]?.body?.arrived();
-  if (body) lease?.receive(body.length);
+export function arrivedBody(c: Context<ApiEnv>): Uint8Array | undefined {
+  const body = c.env?.server?.body?.arrived();
+  if (body) leaseOf(c)?.receive(body.length);
   return body;
 }
 
 /** Returns the declared length of a request's body; 0 where there is none or it is not a number. */
-export function lengthOf(request: ServerRequest): number {
-  const length = Number(headersOf(request).get("content-length"));
+export function lengthOf({ headers }: Request): number {
+  const length = Number(headers.get("content-length"));
   return Number.isSafeInteger(length) && length > 0 ? length : 0;
 }
 
@@ -32,12 +32,12 @@ export function lengthOf(request: ServerRequest): number {
  * Reads a body, whose bytes are counted as they arrive. Where it breaks off, that is the client's error or this process's shutdown, and is not logged.
  */
 export async function* bodyChunks(
-  request: ServerRequest,
+  c: Context<ApiEnv>,
   { stopping }: Pick<Core, "stopping">,
-  lease: RequestLease | undefined,
 ): AsyncGenerator<Uint8Array> {
+  const lease = leaseOf(c);
   try {
-    for await (const chunk of request[SERVER_PARTS]?.body?.chunks() ?? request.body ?? []) {
+    for await (const chunk of c.env?.server?.body?.chunks() ?? c.req.raw.body ?? []) {
       lease?.receive(chunk.length);
       yield chunk;
     }

@@ -2,7 +2,8 @@ import type { LogFields } from "../../kernel/log.ts";
 import type { Core } from "../../service/mod.ts";
 import { isApiPath, mayBeGateway } from "../resources.ts";
 import { pathOf, problemResponse, toProblem } from "./problem.ts";
-import { UNIVERSAL_HEADERS, withWhole } from "./response_headers.ts";
+import { UNIVERSAL_HEADERS } from "./response_headers.ts";
+import { withBody } from "./served_body.ts";
 
 /** The parts of a core that say how a request's errors are written. */
 type ErrorContext = Pick<Core, "log" | "secrets" | "providerSources">;
@@ -38,7 +39,7 @@ export async function errorResponse(
   const { status, headers: own, body } = wireError(target.family, problem, line.id);
   const text = JSON.stringify(body);
   const all = { ...UNIVERSAL_HEADERS, "cache-control": "no-store", ...own, ...headers };
-  return withWhole(new Response(text, { status, headers: all }), text);
+  return withBody(new Response(text, { status, headers: all }), text);
 }
 
 /** Returns the key that an error names, which was refused. */

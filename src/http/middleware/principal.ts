@@ -3,6 +3,7 @@ import type { ZodType } from "zod";
 import type { Principal } from "../../keys/mod.ts";
 import type { RequestLease } from "./request_limits.ts";
 import type { LoggedRequest } from "./request_log.ts";
+import type { ServerParts } from "./server_request.ts";
 
 /**
  * The result of authentication, as bindings of a request. Requests without a principal were made in this process, by the
@@ -17,6 +18,8 @@ export interface ApiEnv {
     address?: URL;
     /** Its share of the server's limits; within this process nothing is limited. */
     lease?: RequestLease;
+    /** What the server of this process has of the request; undefined on other platforms, and within this process. */
+    server?: ServerParts;
     /** The request as the log has it; requests within this process are not logged. */
     logged?: LoggedRequest;
   };

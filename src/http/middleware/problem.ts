@@ -6,7 +6,8 @@ import { shorten } from "../../kernel/text.ts";
 import { MAX_ISSUES } from "../../contract/limits.ts";
 import { redactCredentials } from "../../redaction/mod.ts";
 import type { Secrets } from "../../redaction/values/mod.ts";
-import { UNIVERSAL_HEADERS, withWhole } from "./response_headers.ts";
+import { UNIVERSAL_HEADERS } from "./response_headers.ts";
+import { withBody } from "./served_body.ts";
 
 /** An RFC 9457 problem document; it may have extension members such as `run_id`. */
 export interface Problem {
@@ -165,7 +166,7 @@ function asPurserError(error: unknown): PurserError | undefined {
 export function problemResponse(problem: Problem, headers?: Record<string, string>): Response {
   const retryAfter = problem.details?.retry_after_seconds;
   const text = JSON.stringify(problem);
-  return withWhole(
+  return withBody(
     new Response(text, {
       status: problem.status,
       headers: {

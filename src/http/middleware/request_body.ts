@@ -1,4 +1,4 @@
-import type { HonoRequest, MiddlewareHandler } from "hono";
+import type { Context, HonoRequest, MiddlewareHandler } from "hono";
 import { matchedRoutes } from "hono/route";
 import type { Core } from "../../service/mod.ts";
 import { MAX_BODY_WORK } from "../../contract/limits.ts";
@@ -6,7 +6,6 @@ import { PurserError } from "../../kernel/errors.ts";
 import { measureBody } from "../../kernel/json/json_work.ts";
 import { type ApiEnv, leaseOf, principalOf } from "./principal.ts";
 import { arrivedBody, BODY_TIMES, bodyChunks, hasBody, lengthOf } from "./body_chunks.ts";
-import type { RequestLease } from "./request_limits.ts";
 import { isJsonBody, notJson } from "./json_type.ts";
 
 /** Methods that no route has, and that `new Request` refuses. */
@@ -27,11 +26,11 @@ export function checkBody(core: BodyContext): MiddlewareHandler<ApiEnv> {
     const { raw } = c.req;
     // What is held in memory is limited for all clients together: without a key, no client may take a share of it.
     const maxBodyBytes = principalOf(c)?.keyId === null ? MAX_ANONYMOUS_BYTES : core.maxBodyBytes;
-    if (!hasBody(raw) || FORBIDDEN_METHOD.test(raw.method)) return await next();
+    if (!hasBody(c) || FORBIDDEN_METHOD.test(raw.method)) return await next();
     if (!matchedRoutes(c).some(({ method }) => method !== "ALL")) return await next();
     if (Number(raw.headers.get("content-length")) > maxBodyBytes) throw tooLarge(maxBodyBytes);
     const lease = leaseOf(c);
-    const chunks = bodyChunks(raw, core, lease);
+    const chunks = bodyChunks(c, core);
     if (!isJsonBody(raw) && !await isEmpty(chunks)) throw notJson();
     lease?.beginBody(lengthOf(raw), maxBodyBytes);
     setBody(c.req, await readText(core, chunks, maxBodyBytes));
@@ -72,14 +71,15 @@ function setBody({ bodyCache }: HonoRequest, body: ReadOnce): void {
 
 /** Reads a body of any type, as a whole. Throws `too_large` for one of more than `maxBytes`. */
 export async function readBody(
-  request: Request,
+  c: Context<ApiEnv>,
   core: Pick<Core, "stopping">,
-  { lease, maxBytes }: { lease: RequestLease | undefined; maxBytes: number },
+  maxBytes: number,
 ): Promise<Uint8Array<ArrayBuffer>> {
-  if (lengthOf(request) > maxBytes) throw tooLarge(maxBytes);
-  lease?.beginBody(lengthOf(request), maxBytes);
-  const arrived = arrivedBody(request, lease);
-  if (arrived === undefined) return await readUpTo(bodyChunks(request, core, lease), maxBytes);
+  const length = lengthOf(c.req.raw);
+  if (length > maxBytes) throw tooLarge(maxBytes);
+  leaseOf(c)?.beginBody(length, maxBytes);
+  const arrived = arrivedBody(c);
+  if (arrived === undefined) return await readUpTo(bodyChunks(c, core), maxBytes);
   if (arrived.length > maxBytes) throw tooLarge(maxBytes);
   return new Uint8Array(arrived);
 }

@@ -24,7 +24,7 @@ export class LoggedRequest {
   readonly #startedAt: number;
   #status: number | undefined;
   #isOpen = false;
-  #facts: LogFields = {};
+  readonly #facts: LogFields = {};
 
   constructor(ctx: { clock: Clock; ids: Ids; log: Log }, { method }: Request) {
     this.id = ctx.ids.next("req");
@@ -43,7 +43,9 @@ export class LoggedRequest {
 
   /** Adds facts to the line, such as the key of a call through the gateway. Of each the first one counts. */
   note(facts: LogFields): void {
-    this.#facts = { ...facts, ...this.#facts };
+    for (const name in facts) {
+      if (!(name in this.#facts)) this.#facts[name] = facts[name];
+    }
   }
 
   /** Defers the line of a stream. Returns a function that logs it, with the code of the error that ended the stream. */

@@ -17,7 +17,8 @@ import { createRouter, type Router } from "../router.ts";
 import type { Context } from "hono";
 import { html } from "hono/html";
 import { toHex } from "../../kernel/encoding.ts";
-import { matchesWeakly, PAGE_HEADERS, withWhole } from "../middleware/response_headers.ts";
+import { matchesWeakly, PAGE_HEADERS } from "../middleware/response_headers.ts";
+import { withBody } from "../middleware/served_body.ts";
 
 /** The headers of documents that are revalidated with their ETag, and of pages. */
 const REVALIDATED = headers("ETag", "Cache-Control");
@@ -151,7 +152,7 @@ export function createRoutes(_core: unknown, wholeApp: () => Promise<Router>, pr
     const { bytes, headers } = prepared.get(path) ?? await prepare(path, type, make);
     const known = c.req.header("if-none-match");
     if (known === undefined || !matchesWeakly(known, headers.etag!)) {
-      return withWhole(new Response(bytes, { headers: { ...headers, ...more } }), bytes) as never;
+      return withBody(new Response(bytes, { headers: { ...headers, ...more } }), bytes) as never;
     }
     const { "content-type": _, ...ofUnchanged } = headers;
     return new Response(null, { status: 304, headers: { ...ofUnchanged, ...more } }) as never;

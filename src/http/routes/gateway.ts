@@ -8,8 +8,7 @@ import type { Permission } from "../middleware/permission.ts";
 import { type ApiEnv, leaseOf, principalOf } from "../middleware/principal.ts";
 import { GATEWAY_BODY_TIMES } from "../middleware/body_chunks.ts";
 import { readBody } from "../middleware/request_body.ts";
-import { plainResponse, withReader, withWhole } from "../middleware/response_headers.ts";
-import { headersOf, SERVER_PARTS } from "../middleware/server_request.ts";
+import { withBody } from "../middleware/served_body.ts";
 import { isApiPath } from "../resources.ts";
 import { createRouter, type Router } from "../router.ts";
 
@@ -43,7 +42,7 @@ async function pass(c: Context<ApiEnv>, core: Core, path: string): Promise<Respo
   const { raw } = c.req;
   const { pathname, search } = c.env?.address ?? new URL(raw.url);
   const { providers } = core.providerSources;
-  const sent = headersOf(raw);
+  const sent = raw.headers;
   const target = findTarget({ pathname, headers: sent }, (name) => Object.hasOwn(providers, name));
   if (!target) throw noProvider(c.req.param("provider"), Object.keys(providers));
   const { logged } = c.env ?? {};
@@ -57,11 +56,11 @@ async function pass(c: Context<ApiEnv>, core: Core, path: string): Promise<Respo
   logged?.note({ agent_id: attribution.agentId, session_id: attribution.sessionId });
   const answer = await passRequest(await core.whole(), {
     ...{ method: raw.method, target, search, headers: sent, caller, attribution },
-    note: (facts) => logged?.note({ ...facts }),
+    note: (facts) => logged?.note(facts),
     onBodySent: () => lease?.endBody(),
     memory: lease?.answer,
     async body() {
-      const bytes = await readBody(raw, core, { lease, maxBytes: MAX_GATEWAY_BODY_BYTES });
+      const bytes = await readBody(c, core, MAX_GATEWAY_BODY_BYTES);
       lease?.countBody(GATEWAY_BODY_TIMES);
       return bytes;
     },
@@ -80,17 +79,9 @@ async function pass(c: Context<ApiEnv>, core: Core, path: string): Promise<Respo
   if (body === null || (body instanceof Uint8Array && body.length === 0)) {
     return new Response(null, { status, headers });
   }
-  const isPlain = SERVER_PARTS in raw;
-  if (body instanceof Uint8Array) {
-    return withWhole(
-      isPlain ? plainResponse(status, headers) : new Response(body, { status, headers }),
-      body,
-    );
-  }
-  return withReader(
-    isPlain ? plainResponse(status, headers) : new Response(toStream(body), { status, headers }),
-    body,
-  );
+  // The server of this process reads `body` itself.
+  const web = c.env?.server ? null : body instanceof Uint8Array ? body : toStream(body);
+  return withBody(new Response(web, { status, headers }), body);
 }
 
 function callerOf(c: Pick<Context<ApiEnv>, "env">): Caller {

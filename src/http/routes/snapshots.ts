@@ -274,9 +274,8 @@ function readBody(
     );
   }
   if (Number(raw.headers.get("content-length")) > maxBytes) throw snapshotTooLarge(maxBytes);
-  const lease = leaseOf(c);
   // Of a document, at most one message or event is held.
-  lease?.beginBody(lengthOf(raw), Math.min(core.maxContextBytes, maxBytes));
-  const body = pass(bodyChunks(raw, core, lease));
+  leaseOf(c)?.beginBody(lengthOf(raw), Math.min(core.maxContextBytes, maxBytes));
+  const body = pass(bodyChunks(c, core));
   return encoding === "gzip" ? gunzip(body) : body;
 }

@@ -3,7 +3,8 @@ import { PurserError } from "../../kernel/errors.ts";
 import { toHex } from "../../kernel/encoding.ts";
 import type { Permission } from "../middleware/permission.ts";
 import type { ApiEnv } from "../middleware/principal.ts";
-import { matchesWeakly, PAGE_HEADERS, withWhole } from "../middleware/response_headers.ts";
+import { matchesWeakly, PAGE_HEADERS } from "../middleware/response_headers.ts";
+import { withBody } from "../middleware/served_body.ts";
 import { createRouter, type Router } from "../router.ts";
 
 /** The dashboard: the same page for every path below `/ui/`, and the script and the style that it loads. */
@@ -84,14 +85,14 @@ function respond(c: Context<ApiEnv>, { plain, gzip, headers }: File): Response {
     return new Response(null, { status: 304, headers: ofUnchanged });
   }
   if (!acceptsGzip(c.req.header("accept-encoding"))) {
-    return withWhole(new Response(plain, { headers }), plain);
+    return withBody(new Response(plain, { headers }), plain);
   }
   // At an edge the platform would compress it again, unless `encodeBody` says that it is compressed.
   const init: ResponseInit & { encodeBody: "manual" } = {
     headers: { ...headers, "content-encoding": "gzip" },
     encodeBody: "manual",
   };
-  return withWhole(new Response(gzip, init), gzip);
+  return withBody(new Response(gzip, init), gzip);
 }
 
 /** Returns whether an `Accept-Encoding` lists gzip, and doesn't refuse it by `q=0`. */

@@ -7,6 +7,7 @@ import { systemCodeOf } from "../../kernel/system_errors.ts";
 import { hasUsableKey } from "../../keys/mod.ts";
 import type { FetchHandler } from "../app.ts";
 import { withAccessCheck } from "../middleware/access_check.ts";
+import type { ServerParts } from "../middleware/server_request.ts";
 import { type ConnectionLimits, DEFAULT_LIMITS, maxConnections } from "./connection_limits.ts";
 
 /** A listening server. */
@@ -25,8 +26,8 @@ export interface Listening {
 
 const SHUTDOWN_MS = 5_000;
 
-/** Answers one request; `from` is the client's address, where it is known. */
-export type Handler = (request: Request, from?: string) => Response | Promise<Response>;
+/** Answers one request; `from` is the client's address, where it is known, and `server` what this process's server has of it. */
+export type Handler = (request: Request, from?: string, server?: ServerParts) => Response | Promise<Response>;
 
 /** The address to listen on, and the limits on the connections to it. */
 export interface ListenOptions {

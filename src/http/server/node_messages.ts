@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { nextTick } from "node:process";
 import { PurserError } from "../../kernel/errors.ts";
-import { isStreamed, readerOf, wholeOf } from "../middleware/response_headers.ts";
+import { isStreamed, readerOf, wholeOf } from "../middleware/served_body.ts";
 import type { Delivery, ServerBody } from "../middleware/server_request.ts";
 import type { Exchange } from "./connections.ts";
 

@@ -7,8 +7,8 @@ import { PurserError } from "../../kernel/errors.ts";
 import type { Log } from "../../kernel/log.ts";
 import { systemCodeOf } from "../../kernel/system_errors.ts";
 import { problemResponse, toProblem } from "../middleware/problem.ts";
-import { isStreamed, readerOf } from "../middleware/response_headers.ts";
-import { SERVER_PARTS, type ServerParts } from "../middleware/server_request.ts";
+import { isStreamed, readerOf } from "../middleware/served_body.ts";
+import type { ServerParts } from "../middleware/server_request.ts";
 import { startAcceptor } from "./acceptor.ts";
 import { clientAddress, networkTest, plainAddress } from "./client_address.ts";
 import type { ConnectionLimits } from "./connection_limits.ts";
@@ -52,7 +52,7 @@ export async function startNodeServer(
   const create = createHttp(
     ctx,
     connections,
-    (request, { incoming }) => handle(request, clientAddress(incoming, isTrusted)),
+    (request, { incoming }, parts) => handle(request, clientAddress(incoming, isTrusted), parts),
   );
   const acceptor = await startAcceptor(ctx, { ...at, connections, create }, (socket, isProbe) => {
     const isProxy = isTrusted(plainAddress(socket.remoteAddress ?? ""));
@@ -116,7 +116,7 @@ function onRefusal(connection: Connection, reason: Refusal): void {
 function createHttp(
   { clock, log }: ServerContext,
   connections: Connections,
-  handle: (request: Request, exchange: Exchange) => Response | Promise<Response>,
+  handle: (request: Request, exchange: Exchange, parts: ServerParts) => Response | Promise<Response>,
 ): () => Server {
   const inContextOfServer = AsyncLocalStorage.snapshot();
 
@@ -131,12 +131,6 @@ function createHttp(
     const body = bodyOf(exchange.incoming);
     // Its own passes on each chunk as it comes, and exists for requests without a body too.
     Object.defineProperty(request, "body", { get: () => body ? streamOf(body.chunks()) : null });
-    const parts: ServerParts = {
-      sentHeaders: exchange.incoming.rawHeaders,
-      body,
-      delivery: exchange.writer,
-    };
-    Object.assign(request, { [SERVER_PARTS]: parts });
     exchange.breakBody = () => body?.break();
     exchange.bodyBytes = () => body?.received() ?? 0;
     try {
@@ -146,7 +140,7 @@ function createHttp(
           isRefused = true;
           resolve(problem(503, "Cannot finish: the server is shutting down; try again"));
         };
-        Promise.resolve(handle(request, exchange)).then((response) => {
+        Promise.resolve(handle(request, exchange, { body, delivery: exchange.writer })).then((response) => {
           if (!isRefused) return resolve(response);
           // Nothing reads it: a stream has to end, so that its call is booked.
           readerOf(response)?.cancel().catch(() => {});

@@ -32,40 +32,34 @@ export interface AnswerTools {
 export function trackTools(): AnswerTools {
   let response: Fields | undefined;
   /** The items of a stream by their ids: its last event may leave them out. */
-  const items = new Map<unknown, Fields>();
-  const grounding = {
-    web: new Set<string>(),
-    maps: new Set<string>(),
-    hasWeb: false,
-    hasMaps: false,
-    hasData: false,
-  };
+  let items: Map<unknown, Fields> | undefined;
+  let grounding: Grounding | undefined;
   let isPerPrompt = false;
-  let hasGrounding = false;
-  const blocks = new Map<string, number>();
+  let blocks: Map<string, number> | undefined;
   let chat: UsageDetails | undefined;
   let chatModel: unknown;
-  const executed = new Map<string, string>();
+  let executed: Map<string, string> | undefined;
 
   return {
     takeResponse(fields) {
       response = { ...response, ...fields };
     },
     takeEvent({ type, item }) {
-      if (type === "response.output_item.done" && isFields(item)) items.set(item.id ?? item, item);
+      if (type === "response.output_item.done" && isFields(item)) {
+        (items ??= new Map()).set(item.id ?? item, item);
+      }
     },
     takeGemini({ candidates, modelVersion }) {
       if (typeof modelVersion === "string") isPerPrompt = /gemini-[12]\b/.test(modelVersion);
       for (const candidate of Array.isArray(candidates) ? candidates : []) {
         const metadata = isFields(candidate) && candidate.groundingMetadata;
-        if (!isFields(metadata)) continue;
-        hasGrounding = true;
-        takeGrounding(metadata);
+        if (isFields(metadata)) takeGrounding(grounding ??= newGrounding(), metadata);
       }
     },
     takeBlocks(content) {
       for (const block of Array.isArray(content) ? content.filter(isFields) : []) {
         if (block.type !== "server_tool_use" || typeof block.name !== "string") continue;
+        blocks ??= new Map();
         blocks.set(block.name, (blocks.get(block.name) ?? 0) + 1);
       }
     },
@@ -78,50 +72,67 @@ export function trackTools(): AnswerTools {
         const message = isFields(choice) ? choice.delta ?? choice.message : undefined;
         const tools = isFields(message) ? message.executed_tools : undefined;
         for (const tool of Array.isArray(tools) ? tools.filter(isFields) : []) {
-          if (typeof tool.type === "string") executed.set(`${choice.index}:${tool.index}`, tool.type);
+          if (typeof tool.type !== "string") continue;
+          (executed ??= new Map()).set(`${choice.index}:${tool.index}`, tool.type);
         }
       }
     },
     parts(raw, asked) {
-      if (response || items.size > 0) return ofResponse(response ?? {}, [...items.values()], raw, asked);
-      if (hasGrounding) return ofGrounding(asked);
-      if (blocks.size > 0) return ofBlocks(blocks, raw);
-      if (executed.size > 0) return ofExecuted([...executed.values()]);
+      if (response || items) return ofResponse(response ?? {}, [...items?.values() ?? []], raw, asked);
+      if (grounding) return ofGrounding(grounding, isPerPrompt, asked);
+      if (blocks) return ofBlocks(blocks, raw);
+      if (executed) return ofExecuted([...executed.values()]);
       return chat && { details: chat };
     },
   };
+}
 
-  /** Counts each distinct query once; they are those of Maps where nothing comes from the web. */
-  function takeGrounding(metadata: Fields): void {
-    const chunks = Array.isArray(metadata.groundingChunks) ? metadata.groundingChunks.filter(isFields) : [];
-    const hasMaps = chunks.some(({ maps }) => maps != null) || !!metadata.googleMapsWidgetContextToken;
-    const queries = hasMaps && !chunks.some(({ web }) => web != null) ? grounding.maps : grounding.web;
-    for (const query of textsOf(metadata.webSearchQueries)) queries.add(query);
-    for (const query of textsOf(metadata.imageSearchQueries)) grounding.web.add(`image: ${query}`);
-    grounding.hasWeb ||= chunks.some(({ web }) => web != null);
-    grounding.hasMaps ||= hasMaps;
-    // A search in a file store of Gemini's API costs nothing but its tokens.
-    grounding.hasData ||= textsOf(metadata.retrievalQueries).length > 0 ||
-      chunks.some(({ retrievedContext }) =>
-        isFields(retrievedContext) && retrievedContext.fileSearchStore == null
-      );
-  }
+/** The queries and results that Gemini's grounding has reported. */
+interface Grounding {
+  web: Set<string>;
+  maps: Set<string>;
+  hasWeb: boolean;
+  hasMaps: boolean;
+  hasData: boolean;
+}
 
-  /** Up to Gemini 2.5, a grounded prompt is billed once, later each query: at least one where there are results. */
-  function ofGrounding(asked: () => Asked): ToolParts {
-    const { web, maps, hasWeb, hasMaps, hasData } = grounding;
-    const queries = Math.max(web.size, hasWeb ? 1 : 0);
-    const searches = isPerPrompt ? Math.min(queries, 1) : queries;
-    const isEnterprise = searches > 0 && asked().hasEnterpriseSearch;
-    return {
-      details: {
-        web_searches: isEnterprise ? 0 : searches,
-        map_groundings: hasMaps ? isPerPrompt ? 1 : Math.max(maps.size, 1) : 0,
-        data_groundings: hasData ? 1 : 0,
-      },
-      ...(isEnterprise && { others: { enterprise_web_searches: searches } }),
-    };
-  }
+function newGrounding(): Grounding {
+  return { web: new Set(), maps: new Set(), hasWeb: false, hasMaps: false, hasData: false };
+}
+
+/** Counts each distinct query once; they are those of Maps where nothing comes from the web. */
+function takeGrounding(grounding: Grounding, metadata: Fields): void {
+  const chunks = Array.isArray(metadata.groundingChunks) ? metadata.groundingChunks.filter(isFields) : [];
+  const hasMaps = chunks.some(({ maps }) => maps != null) || !!metadata.googleMapsWidgetContextToken;
+  const queries = hasMaps && !chunks.some(({ web }) => web != null) ? grounding.maps : grounding.web;
+  for (const query of textsOf(metadata.webSearchQueries)) queries.add(query);
+  for (const query of textsOf(metadata.imageSearchQueries)) grounding.web.add(`image: ${query}`);
+  grounding.hasWeb ||= chunks.some(({ web }) => web != null);
+  grounding.hasMaps ||= hasMaps;
+  // A search in a file store of Gemini's API costs nothing but its tokens.
+  grounding.hasData ||= textsOf(metadata.retrievalQueries).length > 0 ||
+    chunks.some(({ retrievedContext }) =>
+      isFields(retrievedContext) && retrievedContext.fileSearchStore == null
+    );
+}
+
+/** Up to Gemini 2.5, a grounded prompt is billed once, later each query: at least one where there are results. */
+function ofGrounding(
+  { web, maps, hasWeb, hasMaps, hasData }: Grounding,
+  isPerPrompt: boolean,
+  asked: () => Asked,
+): ToolParts {
+  const queries = Math.max(web.size, hasWeb ? 1 : 0);
+  const searches = isPerPrompt ? Math.min(queries, 1) : queries;
+  const isEnterprise = searches > 0 && asked().hasEnterpriseSearch;
+  return {
+    details: {
+      web_searches: isEnterprise ? 0 : searches,
+      map_groundings: hasMaps ? isPerPrompt ? 1 : Math.max(maps.size, 1) : 0,
+      data_groundings: hasData ? 1 : 0,
+    },
+    ...(isEnterprise && { others: { enterprise_web_searches: searches } }),
+  };
 }
 
 function textsOf(list: unknown): string[] {

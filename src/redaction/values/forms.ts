@@ -3,25 +3,9 @@ import { toBase64, toHex } from "../../kernel/encoding.ts";
 /** A shorter value is not searched for: it would be found in ordinary text. */
 export const MIN_SECRET_CHARS = 8;
 
-/** Characters that encoders of JSON escape, and `JSON.stringify` doesn't: Go and Rails; PHP and Jinja; .NET. */
-const JSON_ESCAPED = [/(?!)/g, /[<>&]/g, /[<>&']/g, /[<>&'+`]/g];
-
-/** The entities by which encoders of HTML and XML write quotation marks; the last ones are those of Mustache. */
-const QUOTES: readonly Readonly<Record<string, string>>[] = [
-  {},
-  { '"': "&quot;" },
-  { '"': "&quot;", "'": "&#39;" },
-  { '"': "&quot;", "'": "&#039;" },
-  { '"': "&quot;", "'": "&#x27;" },
-  { '"': "&quot;", "'": "&apos;" },
-  { '"': "&#34;", "'": "&#39;" },
-  { '"': "&#34;", "'": "&#39;", "+": "&#43;" },
-  { '"': "&quot;", "'": "&#39;", "/": "&#x2F;", "`": "&#x60;", "=": "&#x3D;" },
-];
-
 /**
- * Returns the encodings in which a text may appear: URL-encoded, once or twice; escaped as in JSON by several encoders,
- * also within JSON; as in HTML; and in hexadecimal.
+ * Returns the encodings in which a text may appear: URL-encoded, once or twice; escaped as in JSON, also within JSON; as in
+ * HTML; and in hexadecimal.
  */
 export function formsOf(text: string): string[] {
   const forms = new Set([text]);
@@ -31,15 +15,12 @@ export function formsOf(text: string): string[] {
     const urls = urlFormsOf(text);
     for (const url of urls) for (const form of [url, ...urlFormsOf(url)]) forms.add(form);
     for (const form of jsonFormsOf(text)) forms.add(form).add(JSON.stringify(form).slice(1, -1));
-    for (const entities of QUOTES) {
-      forms.add(text.replace(/[&<>"'/`=+]/g, (one) => entities[one] ?? MARKUP[one] ?? one));
-    }
+    forms.add(text.replace(/[&<>"']/g, (one) => ENTITIES[one]!));
   }
   // Those of a short text are numbers that other texts have.
   if (text.length >= MIN_SECRET_CHARS) {
     const hex = toHex(new TextEncoder().encode(text));
-    const units = escapeUnits(text, /[^]/g);
-    for (const form of [hex, hex.toUpperCase(), units, upperCodes(units, /\\u.{4}/g)]) forms.add(form);
+    forms.add(hex).add(hex.toUpperCase());
   }
   return [...forms].filter((form) => form.trim() !== "");
 }
@@ -47,7 +28,13 @@ export function formsOf(text: string): string[] {
 /** A text without any character that encoders of URLs, JSON or HTML escape. */
 const UNESCAPED = /^[\w.-]*$/;
 
-const MARKUP: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;" };
+const ENTITIES: Readonly<Record<string, string>> = {
+  "&": "&amp;",
+  "<": "&lt;",
+  ">": "&gt;",
+  '"': "&quot;",
+  "'": "&#39;",
+};
 
 function urlFormsOf(text: string): Set<string> {
   const encoded = [
@@ -61,28 +48,18 @@ function urlFormsOf(text: string): Set<string> {
   ]);
 }
 
+/** Some encoders of JSON escape `<`, `>` and `&` too, others all that is not ASCII, or slashes. */
 function jsonFormsOf(text: string): Set<string> {
-  const escaped = JSON.stringify(text).slice(1, -1);
-  const quoted = escaped.replaceAll('\\"', "\\u0022");
-  const forms = new Set([
-    ...JSON_ESCAPED.map((characters) => escapeUnits(escaped, characters)),
-    ...JSON_ESCAPED.slice(2).map((characters) => escapeUnits(quoted, characters)),
-  ]);
-  for (const form of [...forms]) forms.add(escapeUnits(form, /[\u0080-\uffff]/g));
+  const forms = new Set([JSON.stringify(text).slice(1, -1)]);
+  for (const units of [/[<>&]/g, /[\u0080-\uffff]/g]) {
+    for (const form of [...forms]) forms.add(form.replace(units, escapeUnit));
+  }
   for (const form of [...forms]) forms.add(form.replaceAll("/", "\\/"));
-  for (const form of [...forms]) forms.add(upperCodes(form, /\\u[0-9a-f]{4}/g));
   return forms;
 }
 
-/** Escapes the code units that match, as `\u0026`. */
-function escapeUnits(text: string, units: RegExp): string {
-  return text.replace(units, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`);
-}
-
-/** Returns a text with the digits of its escapes in upper case. */
-function upperCodes(text: string, escapes: RegExp): string {
-  return text.replace(escapes, (escape) => `\\u${escape.slice(2).toUpperCase()}`);
-}
+/** Escapes a code unit, as `\u0026`. */
+const escapeUnit = (unit: string) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`;
 
 /** In a value of more than three words, such as a key in PEM, shorter words are ordinary. */
 const MIN_WORD_CHARS = 16;

@@ -1,4 +1,4 @@
-import type { Log, LogFields } from "../../kernel/log.ts";
+import { type Log, wrapLog } from "../../kernel/log.ts";
 import { base64CoresOf, formsOf, MIN_SECRET_CHARS, partsOf } from "./forms.ts";
 
 export { base64CoresOf, formsOf, partsOf } from "./forms.ts";
@@ -331,7 +331,8 @@ function setField(object: object, key: string, value: unknown): void {
 
 /** Wraps a log so that no line has a configured secret. */
 export function scrubbedLog(log: Log, secrets: Secrets): Log {
-  const line = (level: keyof Log) => (message: string, fields?: LogFields) =>
-    log[level](secrets.scrub(message), fields && secrets.scrubValue(fields));
-  return { debug: line("debug"), info: line("info"), warn: line("warn"), error: line("error") };
+  return wrapLog(
+    log,
+    (line) => (message, fields) => line(secrets.scrub(message), fields && secrets.scrubValue(fields)),
+  );
 }

@@ -155,7 +155,6 @@ export function meterRun(
       onlyAgentId: caller.onlyAgentId,
       tags,
       parent: trace.span,
-      hasNext: () => true,
       hasOvershot: () => hasOvershot,
       overshot: () => void (hasOvershot = true),
       nextStep: () => recorder.steps + 1,

@@ -33,25 +33,6 @@ export const budgetRaises = sqliteTable("budget_raises", {
   createdAt: int("created_at").notNull(),
 });
 
-export const reservations = sqliteTable("reservations", {
-  /** As of a budget, and 'run ' and an id. */
-  scope: text("scope").notNull(),
-  at: int("at").notNull(),
-  reservationId: text("reservation_id").notNull(),
-  worstNanoUsd: nanoUsd("worst_nano_usd").notNull(),
-  estimateNanoUsd: nanoUsd("estimate_nano_usd").notNull(),
-  strictness: int("strictness").notNull(),
-  spentNanoUsd: nanoUsd("spent_nano_usd").notNull(),
-  headroomNanoUsd: nanoUsd("headroom_nano_usd").notNull(),
-  isLost: flag("is_lost").notNull(),
-  expiresAt: int("expires_at").notNull(),
-  /** True if its bound counts until the call is booked, also once the lease is over. */
-  isHeld: flag("is_held").notNull(),
-  agentId: text("agent_id"),
-  sessionId: text("session_id"),
-  keyId: text("key_id"),
-});
-
 export const budgetReleases = sqliteTable("budget_releases", {
   releaseId: text("release_id").primaryKey(),
   budgetId: text("budget_id").notNull(),
@@ -60,13 +41,4 @@ export const budgetReleases = sqliteTable("budget_releases", {
   reason: text("reason").notNull(),
   keyId: text("key_id"),
   createdAt: int("created_at").notNull(),
-});
-
-/** The keys that may spend no more of a strict budget in its window: see calls/overshoots.ts. */
-export const overshoots = sqliteTable("overshoots", {
-  budgetId: text("budget_id").notNull(),
-  scope: text("scope").notNull(),
-  /** Empty without a key. */
-  keyId: text("key_id").notNull(),
-  at: int("at").notNull(),
 });

@@ -21,18 +21,3 @@ export const apiKeys = sqliteTable("api_keys", {
   previousHash: text("previous_hash"),
   previousUntil: int("previous_until"),
 });
-
-export const webSessions = sqliteTable("web_sessions", {
-  /** SHA-256 of the token, in hex. */
-  hash: text("hash").primaryKey(),
-  keyId: text("key_id").notNull(),
-  createdAt: int("created_at").notNull(),
-  lastUsedAt: int("last_used_at").notNull(),
-  expiresAt: int("expires_at").notNull(),
-});
-
-export const webCodes = sqliteTable("web_codes", {
-  hash: text("hash").primaryKey(),
-  keyId: text("key_id").notNull(),
-  expiresAt: int("expires_at").notNull(),
-});

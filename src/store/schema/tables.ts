@@ -11,14 +11,14 @@ import type {
 } from "../../contract/values.ts";
 import type { RepricingFilter } from "../../contract/repricings.ts";
 import { sqliteTable, text } from "drizzle-orm/sqlite-core";
-import { budgetRaises, budgetReleases, budgets, overshoots, reservations } from "./budget_tables.ts";
-import { counters, flag, int, nanoUsd } from "./columns.ts";
+import { budgetRaises, budgetReleases, budgets } from "./budget_tables.ts";
+import { flag, int, nanoUsd } from "./columns.ts";
 import type { CallDetails } from "./call_details.ts";
-import { apiKeys, webCodes, webSessions } from "./key_tables.ts";
+import { apiKeys } from "./key_tables.ts";
 
 export type { CallDetails };
-export { apiKeys, webCodes, webSessions };
-export { budgetRaises, budgetReleases, budgets, overshoots, reservations };
+export { apiKeys };
+export { budgetRaises, budgetReleases, budgets };
 
 export const agents = sqliteTable("agents", {
   agentId: text("agent_id").primaryKey(),
@@ -80,20 +80,6 @@ export const messages = sqliteTable("messages", {
   createdAt: int("created_at").notNull(),
   content: text("content", { mode: "json" }).$type<Record<string, unknown>>().notNull(),
   isWhole: flag("is_whole").notNull(),
-});
-
-export const looseGenerations = sqliteTable("loose_generations", {
-  sessionId: text("session_id").notNull(),
-  generation: int("generation").notNull(),
-  stagedBy: text("staged_by"),
-  since: int("since").notNull(),
-});
-
-export const importedEvents = sqliteTable("imported_events", {
-  sessionId: text("session_id").notNull(),
-  generation: int("generation").notNull(),
-  position: int("position").notNull(),
-  content: text("content").notNull(),
 });
 
 export const calls = sqliteTable("calls", {
@@ -176,53 +162,6 @@ export const repricingModels = sqliteTable("repricing_models", {
   restNanoUsdAfter: nanoUsd("rest_nano_usd_after").notNull(),
 });
 
-/** The position up to which the ledger is rolled up. */
-export const rollupPositions = sqliteTable("rollup_positions", {
-  name: text("name").$type<"totals" | "decisions">().primaryKey(),
-  position: int("position").notNull(),
-});
-
-const dimensions = () => ({
-  agentId: text("agent_id").notNull(),
-  provider: text("provider").notNull(),
-  model: text("model").notNull(),
-  /** '' for calls without a key. */
-  keyId: text("key_id").notNull(),
-});
-
-export const usageRuns = sqliteTable("usage_runs", {
-  runId: text("run_id").primaryKey(),
-  sessionId: text("session_id"),
-  agentId: text("agent_id").notNull(),
-  model: text("model").notNull(),
-  firstAt: int("first_at").notNull(),
-  lastAt: int("last_at").notNull(),
-  ...counters(),
-});
-
-export const usageSessions = sqliteTable("usage_sessions", {
-  sessionId: text("session_id").primaryKey(),
-  agentId: text("agent_id").notNull(),
-  model: text("model").notNull(),
-  firstAt: int("first_at").notNull(),
-  lastAt: int("last_at").notNull(),
-  ...counters(),
-});
-
-export const usageTotals = sqliteTable("usage_totals", { ...dimensions(), ...counters() });
-
-export const usageDays = sqliteTable("usage_days", {
-  day: int("day").notNull(),
-  ...dimensions(),
-  ...counters(),
-});
-
-export const usageHours = sqliteTable("usage_hours", {
-  hour: int("hour").notNull(),
-  ...dimensions(),
-  ...counters(),
-});
-
 export const events = sqliteTable("events", {
   eventId: int("event_id").primaryKey(),
   sessionId: text("session_id"),
@@ -235,24 +174,6 @@ export const events = sqliteTable("events", {
   payload: text("payload", { mode: "json" }).$type<Record<string, unknown>>(),
   /** Facts of a refused call that only readers of all agents may see; on no wire as a part of the event. */
   withheld: text("withheld", { mode: "json" }).$type<Record<string, unknown>>(),
-});
-
-/** The kinds of spend counters for decisions. */
-export type CounterKind = "run" | "session" | "minute" | "day" | "lifetime";
-
-export const spendCounters = sqliteTable("spend_counters", {
-  kind: text("kind").$type<CounterKind>().notNull(),
-  /** A run, a session, an agent, 'key ' and a key's id, or '' for all. */
-  scope: text("scope").notNull(),
-  start: int("start").notNull(),
-  wholeUsd: nanoUsd("whole_usd").notNull(),
-  restNanoUsd: nanoUsd("rest_nano_usd").notNull(),
-  firstAt: int("first_at").notNull(),
-});
-
-export const installedLogic = sqliteTable("installed_logic", {
-  name: text("name").primaryKey(),
-  hash: text("hash").notNull(),
 });
 
 export const alertRules = sqliteTable("alert_rules", {
@@ -273,11 +194,6 @@ export const alertRules = sqliteTable("alert_rules", {
   cooldownFrom: int("cooldown_from"),
   restsUntil: int("rests_until"),
   isOver: flag("is_over").notNull(),
-});
-
-export const alertClaims = sqliteTable("alert_claims", {
-  ruleId: text("rule_id").notNull(),
-  window: text("window").notNull(),
 });
 
 export const alerts = sqliteTable("alerts", {
@@ -336,63 +252,3 @@ export const deliveries = sqliteTable("deliveries", {
   settledAt: int("settled_at"),
   lostClaims: int("lost_claims").notNull(),
 });
-
-/** Counts that only grow; see the migration. */
-export const tallies = sqliteTable("tallies", {
-  what: text("what").$type<"run" | "alert" | "delivery" | "probe">().notNull(),
-  name: text("name").notNull(),
-  outcome: text("outcome").notNull(),
-  count: int("count").notNull(),
-});
-
-export const idempotencyKeys = sqliteTable("idempotency_keys", {
-  /** An API key's id, '' without one. */
-  owner: text("owner").notNull(),
-  operation: text("operation").notNull(),
-  idempotencyKey: text("idempotency_key").notNull(),
-  fingerprint: text("fingerprint").notNull(),
-  holder: text("holder").notNull(),
-  instanceId: text("instance_id").notNull(),
-  leaseUntil: int("lease_until").notNull(),
-  runId: text("run_id"),
-  result: text("result"),
-  createdAt: int("created_at").notNull(),
-});
-
-/** Every table, for the test that compares them with the migrated database. */
-export const tables = {
-  agents,
-  sessions,
-  runs,
-  messages,
-  looseGenerations,
-  importedEvents,
-  calls,
-  prices,
-  repricings,
-  repricingModels,
-  rollupPositions,
-  usageRuns,
-  usageSessions,
-  usageTotals,
-  usageDays,
-  usageHours,
-  events,
-  budgets,
-  budgetRaises,
-  budgetReleases,
-  overshoots,
-  reservations,
-  spendCounters,
-  installedLogic,
-  alertRules,
-  alertClaims,
-  alerts,
-  anomalies,
-  deliveries,
-  tallies,
-  apiKeys,
-  webSessions,
-  webCodes,
-  idempotencyKeys,
-};

@@ -241,7 +241,10 @@ export class SqliteStore implements Store {
       this.#enableWal();
       const { connection, statements } = this.#connected!;
       const commit = () =>
-        this.#inTransaction("BEGIN IMMEDIATE", () => units.map((unit) => executeAll(statements, unit)));
+        this.#inTransaction(
+          "BEGIN IMMEDIATE",
+          () => units.map((unit) => unit.map((each) => statements.execute(each))),
+        );
       const isUnflushed = mayLose && this.kind === "file" && this.#options.durability === "full";
       const results = this.#disk.watch(connection, () => isUnflushed ? this.#unflushed(commit) : commit());
       this.#watch?.checkNow();
@@ -330,16 +333,6 @@ export class SqliteStore implements Store {
     }
   }
 }
-
-function executeAll(statements: PreparedStatements, unit: WriteUnit): ResultSet[] {
-  const results: ResultSet[] = [];
-  for (const statement of unit) {
-    results.push(statement.isIdle?.(results) ? NOTHING : statements.execute(statement));
-  }
-  return results;
-}
-
-const NOTHING: ResultSet = { columns: [], rows: [] };
 
 function isBusy(error: unknown): boolean {
   return error instanceof StoreBusyError;

@@ -3,7 +3,6 @@ import { join } from "node:path";
 import { inDirectory as inFolder } from "../../../tests/harness/in_directory.ts";
 import { eagerClock } from "../../../tests/harness/eager_clock.ts";
 import { fixedClock } from "../../kernel/clock.ts";
-import type { ResultSet } from "../store.ts";
 import { StoreBusyError } from "./sqlite_errors.ts";
 import { COUNT, CREATE, fault, INSERT, open, sqlite, sqliteError } from "./_sqlite_faults.ts";
 
@@ -71,22 +70,6 @@ Deno.test("a database that stays locked is an error after the deadline, and work
     assert.equal((await store.read(COUNT)).rows[0]![0], 1n);
     await store.close();
   }));
-
-Deno.test("a statement that the results before it show to be idle is not executed, and has no result", async () => {
-  const executed: string[] = [];
-  const driver = fault((sql) => void executed.push(sql));
-  const store = await open({ path: ":memory:", driver });
-  await store.write([CREATE]);
-  const isEmpty = (count: bigint) => ({
-    ...INSERT,
-    isIdle: (earlier: readonly ResultSet[]) => earlier.at(-1)!.rows[0]![0] === count,
-  });
-  executed.length = 0;
-  const results = await store.write([COUNT, isEmpty(0n), COUNT, isEmpty(1n), COUNT]);
-  assert.deepEqual(results.map(({ rows }) => rows), [[[0n]], [], [[0n]], [], [[1n]]]);
-  assert.equal(executed.filter((sql) => sql === INSERT.sql).length, 1);
-  await store.close();
-});
 
 Deno.test("a database in memory is never retried or reopened", async () => {
   let failures = 0;
