@@ -87,7 +87,7 @@ ON CONFLICT (agent_id) DO UPDATE SET model = excluded.model, system_prompt = exc
   updated_at = excluded.updated_at`;
 
 /** Checks the definition that a change replaces, undefined where there is none, and throws to refuse the change. */
-export type AgentCheck = (current: Agent | undefined) => void | Promise<void>;
+type AgentCheck = (current: Agent | undefined) => void | Promise<void>;
 
 /**
  * Stores the definition of an agent, and replaces an existing one of that name; with a check, the one that it has passed
@@ -165,7 +165,7 @@ function valuesOf(agent: AgentDefinition, now: number): SqlValue[] {
 }
 
 /** The checks of the names in a definition; they throw `invalid` for unknown names. */
-export interface DefinitionChecks {
+interface DefinitionChecks {
   checkModel(model: string): void;
   checkTools(tools: readonly string[]): void;
 }
@@ -265,7 +265,7 @@ export async function findRunBudget(
 }
 
 /** A page of a list, and whether others follow it. */
-export interface AgentPage {
+interface AgentPage {
   agents: Agent[];
   hasMore: boolean;
 }

@@ -9,7 +9,6 @@
 export {
   advanceCounters,
   announceAlerts,
-  type BookedScopes,
   decideAlerts,
   readFired,
   warnOfBudgets,
@@ -19,7 +18,7 @@ export { ensureRules, type RuleInCode } from "./rules/ensure_rules.ts";
 export { getRule, listRules, ruleNotFound } from "./rules/rules.ts";
 export type { RuleTest } from "../contract/alerts/sent_alerts.ts";
 export type { AlertRule, RuleChanges, RuleInput } from "../contract/alerts/alert_rules.ts";
-export { describeAlert, listAlerts, readAlertNotification, resendAlert, testRule } from "./alerts.ts";
+export { listAlerts, readAlertNotification, resendAlert, testRule } from "./alerts.ts";
 export { explainAlert } from "./explain_alert.ts";
 export {
   type AlertDispatcher,

@@ -1,4 +1,4 @@
-import type { Grant } from "../budgets/mod.ts";
+import type { Grant } from "../budgets/reservations/mod.ts";
 import { messageOf } from "../kernel/errors.ts";
 import { type ModelCall, toCostEvent } from "../ledger/mod.ts";
 import { countSteps } from "../sessions/mod.ts";

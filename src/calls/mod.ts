@@ -6,11 +6,9 @@ export { bookLeftCalls, bookMadeCall, giveUpClaim, keepCall } from "./keep_call.
 export { type BookingWriter, createBookingWriter } from "./booking_set.ts";
 export { rollUp, RollUps } from "./roll_up.ts";
 export { bookReportedCalls, type ReportedCall } from "./book_reported_calls.ts";
-export type { BookedReport } from "../contract/cost_events.ts";
 export { estimateCost } from "./estimate_cost.ts";
-export { contentOf, estimateTokens, textsOf } from "./answer_text.ts";
+export { contentOf, textsOf } from "./answer_text.ts";
 export { CANCELLED, type UsageReport } from "./settle_usage.ts";
-export { chargeEvidence } from "./charge_evidence.ts";
 export { logCallEvent, refusalEvent } from "./refused_call.ts";
 export { findOvershoots, recordOvershoot } from "./overshoots.ts";
 export type { AnswerFacts, BookCall, CallRequest, CallTerms, InputBound, OpenCall } from "./call_terms.ts";

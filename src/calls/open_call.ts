@@ -1,4 +1,5 @@
-import type { CallBounds, Grant } from "../budgets/mod.ts";
+import type { CallBounds } from "../budgets/mod.ts";
+import type { Grant } from "../budgets/reservations/mod.ts";
 import { PurserError } from "../kernel/errors.ts";
 import { formatUsd } from "../kernel/money.ts";
 import type { ModelCall } from "../ledger/mod.ts";

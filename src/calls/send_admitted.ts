@@ -1,4 +1,4 @@
-import type { Grant } from "../budgets/mod.ts";
+import type { Grant } from "../budgets/reservations/mod.ts";
 import { DAY_MS, HOUR_MS, startOf } from "../kernel/clock.ts";
 import type { PriceBook, PriceQuery, Served } from "../pricing/mod.ts";
 import type { CallContext } from "./context.ts";

@@ -5,13 +5,11 @@ export {
   createKey,
   type DueKey,
   getKey,
-  type KeyReport,
   listKeys,
-  type NewKey,
   revokeKey,
   rotateKey,
 } from "./api_keys.ts";
-export { findKey, type KeyReader, listKeyNames, type NamedKey, readKeyNames } from "./key_names.ts";
+export { findKey, listKeyNames, readKeyNames } from "./key_names.ts";
 export type { ApiKey } from "../contract/keys.ts";
 export {
   authenticate,

@@ -1,10 +1,9 @@
-import { RENEW_MS } from "../budgets/mod.ts";
 import { HOUR_MS } from "../kernel/clock.ts";
 import { messageOf } from "../kernel/errors.ts";
 import { recoverRuns, RUN_LEASE_MS } from "../sessions/mod.ts";
 import { sweepGenerations } from "../snapshots/generations/mod.ts";
 import type { Core } from "./core.ts";
-import type { CoreParts, WorkParts } from "./core_parts.ts";
+import type { CoreParts } from "./core_parts.ts";
 
 /** Processes that live shorter than this leave the retention sweep to others, and write nothing. */
 const FIRST_SWEEP_AFTER_MS = 1_000;
@@ -39,26 +38,10 @@ export async function startRecovery(core: Core, signal: AbortSignal): Promise<vo
     if (signal.aborted) return;
     try {
       await recover(core);
-      const { sweepReservations } = await import("../budgets/mod.ts");
+      const { sweepReservations } = await import("../budgets/reservations/mod.ts");
       await sweepReservations(core);
     } catch (error) {
       core.log.warn("The runs of dead instances could not be recovered", { reason: messageOf(error) });
-    }
-  }
-}
-
-/** Renews the reservations of long calls until `signal` aborts, which is after the last call. */
-export async function startRenewals(
-  { gate, clock, log }: Pick<CoreParts & WorkParts, "gate" | "clock" | "log">,
-  signal: AbortSignal,
-): Promise<void> {
-  for (;;) {
-    await clock.sleep(RENEW_MS, signal);
-    if (signal.aborted) return;
-    try {
-      await gate.renew();
-    } catch (error) {
-      log.warn("The reservations of calls in progress could not be renewed", { reason: messageOf(error) });
     }
   }
 }

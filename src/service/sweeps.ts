@@ -1,4 +1,4 @@
-import { SELECT_RESERVING, sweepReservations } from "../budgets/mod.ts";
+import { SELECT_RESERVING, sweepReservations } from "../budgets/reservations/mod.ts";
 import { giveUpOrphans, instanceOf, SELECT_HOLDERS } from "../delivery/mod.ts";
 import { selectClaimingInstances, sweepIdempotencyKeys } from "../keys/idempotency/mod.ts";
 import { sweepWindows } from "../ledger/mod.ts";

@@ -1,16 +1,16 @@
 import { builtInChannels } from "../../plugins/mod.ts";
 import { readAlertNotification } from "../alerts/mod.ts";
-import { createBudgetGate } from "../budgets/mod.ts";
+import { createBudgetGate, RENEW_MS } from "../budgets/reservations/mod.ts";
 import { createBookingWriter, RollUps } from "../calls/mod.ts";
 import { createChannels } from "../delivery/channels/mod.ts";
 import { type DispatchContext, type Dispatcher, startDispatcher } from "../delivery/mod.ts";
 import { createGatewayState, endQuietCalls } from "../gateway/mod.ts";
+import { messageOf } from "../kernel/errors.ts";
 import { createSingleSendFetch } from "../kernel/single_send.ts";
 import { readAnomalyNotification, startMonitor } from "../monitor/mod.ts";
 import { createLogReader, createRunEndRetries, endLiveRuns, type RunEndRetries } from "../sessions/mod.ts";
 import type { CoreOptions, CoreParts, WorkParts } from "./core_parts.ts";
 import { createLiveReader } from "./live/mod.ts";
-import { startRenewals } from "./maintenance.ts";
 import { channelsOf } from "./parts.ts";
 
 /** The time that a closing process leaves for the first attempts to deliver. */
@@ -83,6 +83,22 @@ export function startWork(core: CoreParts, options: CoreOptions): Work {
       await work.channels.close();
     },
   };
+}
+
+/** Renews the reservations of long calls until `signal` aborts, which is after the last call. */
+async function startRenewals(
+  { gate, clock, log }: Pick<CoreParts & WorkParts, "gate" | "clock" | "log">,
+  signal: AbortSignal,
+): Promise<void> {
+  for (;;) {
+    await clock.sleep(RENEW_MS, signal);
+    if (signal.aborted) return;
+    try {
+      await gate.renew();
+    } catch (error) {
+      log.warn("The reservations of calls in progress could not be renewed", { reason: messageOf(error) });
+    }
+  }
 }
 
 /** Resolves once no run and no call of the gateway is in progress. With `graceMs`, those that take longer are cancelled. */

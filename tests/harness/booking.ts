@@ -1,6 +1,7 @@
 import { type CallContext, createBookingWriter, RollUps } from "../../src/calls/mod.ts";
 import { noSpool } from "../../src/calls/spool/mod.ts";
-import { createBudgetGate, KnownBudgets } from "../../src/budgets/mod.ts";
+import { KnownBudgets } from "../../src/budgets/mod.ts";
+import { createBudgetGate } from "../../src/budgets/reservations/mod.ts";
 import { type BusEvent, createBus } from "../../src/bus/mod.ts";
 import type { Clock } from "../../src/kernel/clock.ts";
 import { createIds } from "../../src/kernel/ids.ts";

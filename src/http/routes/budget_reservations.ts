@@ -3,7 +3,7 @@ import {
   releaseElsewhere,
   type ReservedUntil,
   reserveElsewhere,
-} from "../../budgets/mod.ts";
+} from "../../budgets/reservations/mod.ts";
 import { BudgetReservation, BudgetReservationBody, ReservationId } from "../../contract/budgets/budgets.ts";
 import { RESERVATION_SECONDS } from "../../contract/limits.ts";
 import { logCallEvent, refusalEvent } from "../../calls/mod.ts";

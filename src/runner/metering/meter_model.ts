@@ -8,7 +8,7 @@ import type {
   LanguageModelV4Usage,
 } from "@ai-sdk/provider";
 import { Buffer } from "node:buffer";
-import type { Grant } from "../../budgets/mod.ts";
+import type { Grant } from "../../budgets/reservations/mod.ts";
 import type { ModelCall } from "../../ledger/mod.ts";
 import {
   type AnswerFacts,
