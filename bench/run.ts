@@ -17,7 +17,6 @@ const all: Record<string, boolean> = {
   gateway: true,
   summaries: true,
   disk_size: true,
-  migrate: false,
   alert_delivery: false,
   snapshots: false,
   start_up: false,

@@ -1,32 +1,42 @@
 /**
- * The figures of the code's shape: `deno task figures` prints them. Each function counts one of them, and says how.
+ * The figures of the code's shape: `deno task figures` prints them, with `--against DIR` beside those of another checkout. Each
+ * function counts one of them, and says how.
  */
 import { dirname, join } from "node:path/posix";
 import { CLI_PERMISSIONS } from "./permissions.ts";
-import { ROOT, runDeno } from "./run_deno.ts";
+import { ROOT } from "./run_deno.ts";
+import { recipeFigures, shapeFigures } from "./shape_figures.ts";
 
 /**
- * Runs a command line in a process of its own, over a database that `before` has written to, and returns the files of this
- * repository that it executed, in order. V8 counts them (`deno run --coverage`): each script whose top level ran, be it
- * imported statically or dynamically. Imports of types don't count, since nothing of them is left to run.
+ * Runs a command line in a process of its own, over a database that `before` has written to, and returns the files of the
+ * repository that it executed. V8 counts them (`deno run --coverage`): each script whose top level ran, be it imported
+ * statically or dynamically. Imports of types don't count, since nothing of them is left to run.
  */
 export async function executedFiles(
   args: readonly string[],
   before: readonly (readonly string[])[] = [],
+  root: string = ROOT,
 ): Promise<string[]> {
   const folder = await Deno.makeTempDir();
+  const run = async (flags: string[], command: readonly string[]) => {
+    const { success, stderr } = await new Deno.Command(Deno.execPath(), {
+      args: ["run", "--quiet", ...flags, ...CLI_PERMISSIONS, "cli.ts", ...command],
+      cwd: root,
+      env: { HOME: folder, XDG_CONFIG_HOME: folder, XDG_DATA_HOME: folder },
+      stdin: "null",
+    }).output();
+    if (!success) throw new Error(`Cannot run ${command.join(" ")}: ${new TextDecoder().decode(stderr)}`);
+  };
   try {
-    const env = { HOME: folder, XDG_CONFIG_HOME: folder, XDG_DATA_HOME: folder };
-    const run = (flags: string[], command: readonly string[]) =>
-      runDeno(["run", "--quiet", ...flags, ...CLI_PERMISSIONS, "cli.ts", ...command], { env });
     for (const command of before) await run([], command);
     await run([`--coverage=${folder}/coverage`], args);
     const files: string[] = [];
     for await (const { name } of Deno.readDir(`${folder}/coverage`)) {
       const script = JSON.parse(await Deno.readTextFile(`${folder}/coverage/${name}`));
-      const isExecuted = script.functions[0]?.ranges[0].count > 0;
       const path = new URL(script.url).pathname;
-      if (isExecuted && path.startsWith(ROOT)) files.push(path.slice(ROOT.length));
+      if (path.startsWith(root) && script.functions[0]?.ranges[0].count > 0) {
+        files.push(path.slice(root.length));
+      }
     }
     return files.sort();
   } finally {
@@ -69,16 +79,17 @@ interface Source {
   text: string;
 }
 
-/** Reads all TypeScript files of some folders and files of the repository. */
-async function readSources(paths: readonly string[]): Promise<Source[]> {
+/** Reads all TypeScript files of some folders and files. */
+async function readSources(root: string, paths: readonly string[]): Promise<Source[]> {
   const sources: Source[] = [];
   for (const path of paths) {
     if (/\.tsx?$/.test(path)) {
-      sources.push({ path, text: await Deno.readTextFile(ROOT + path) });
+      sources.push({ path, text: await Deno.readTextFile(root + path) });
     } else if (!/\.\w+$/.test(path)) {
-      const entries = await Array.fromAsync(Deno.readDir(ROOT + path));
+      const entries = await Array.fromAsync(Deno.readDir(root + path));
       sources.push(
         ...await readSources(
+          root,
           entries.filter(({ isDirectory, name }) => isDirectory || /\.tsx?$/.test(name)).map(({ name }) =>
             `${path}/${name}`
           ),
@@ -109,8 +120,8 @@ function namesIn(braces: string, isExport: boolean): string[] {
  * whole module is imported (dynamically, or as `*`), by a file that has the name anywhere. What a door defines itself may also
  * be used by files of its folder, which can import it from nowhere else. Tests count as users.
  */
-export async function readDoors(): Promise<Door[]> {
-  const all = await readSources([
+export async function readDoors(root: string = ROOT): Promise<Door[]> {
+  const all = await readSources(root, [
     "cli.ts",
     "main.ts",
     "src",
@@ -149,18 +160,26 @@ export async function readDoors(): Promise<Door[]> {
 /** The folders whose doors are counted by name. */
 const COUNTED_DOORS = ["budgets", "pricing", "snapshots"];
 
-if (import.meta.main) {
-  const rows: [string, number][] = [];
+async function figuresOf(root: string): Promise<Record<string, string | number>> {
+  const figures: Record<string, string | number> = {};
   for (const [name, { args, before }] of Object.entries(COUNTED_COMMANDS)) {
-    rows.push([`files executed by \`${name}\``, (await executedFiles(args, before)).length]);
+    figures[`files executed by \`${name}\``] = (await executedFiles(args, before, root)).length;
   }
-  const doors = await readDoors();
+  const doors = await readDoors(root);
   for (const folder of COUNTED_DOORS) {
     const { names, unused } = doors.find(({ path }) => path === `src/${folder}/mod.ts`)!;
-    rows.push([`exports of ${folder}`, names.length]);
-    rows.push([`exports of ${folder} that nobody outside of it uses`, unused.length]);
+    figures[`exports of ${folder}, and those of them that nobody uses`] = `${names.length}, ${unused.length}`;
   }
-  rows.push(["exports of all doors", doors.reduce((sum, { names }) => sum + names.length, 0)]);
-  rows.push(["exports of all doors that nobody outside uses", doors.flatMap(({ unused }) => unused).length]);
-  for (const [name, figure] of rows) console.log(`${String(figure).padStart(6)}  ${name}`);
+  figures["exports of all doors"] = doors.reduce((sum, { names }) => sum + names.length, 0);
+  return { ...figures, ...shapeFigures(root), ...recipeFigures(root) };
+}
+
+if (import.meta.main) {
+  const [flag, other] = Deno.args;
+  const roots = flag === "--against" && other !== undefined ? [`${other.replace(/\/$/, "")}/`, ROOT] : [ROOT];
+  const figures: Record<string, string | number>[] = [];
+  for (const root of roots) figures.push(await figuresOf(root));
+  for (const name of new Set(figures.flatMap((each) => Object.keys(each)))) {
+    console.log(`${name}: ${figures.map((each) => each[name] ?? "none").join(" -> ")}`);
+  }
 }

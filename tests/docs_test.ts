@@ -2,6 +2,7 @@ import { BUDGET_FIELDS } from "../src/contract/budgets/budgets.ts";
 import { RESERVATION_SECONDS } from "../src/contract/limits.ts";
 import { BUDGET_PERIODS, REFUSAL_REASONS, SCOPES } from "../src/contract/values.ts";
 import assert from "node:assert/strict";
+import { withLists } from "../build/architecture.ts";
 import { CLI_PERMISSIONS } from "../build/permissions.ts";
 import { loadConfig, SETTING_ROWS } from "../src/config/mod.ts";
 import { KEY_CACHE_MS } from "../src/keys/mod.ts";
@@ -159,6 +160,11 @@ for (const path of ["docs/architecture.md", "CONTRIBUTING.md"]) {
     if (path === "docs/architecture.md") assert.ok(checked > 40, "the scan found the functions");
   });
 }
+
+Deno.test("the lists of docs/architecture.md are those of the code", async () => {
+  const document = await readDocument("docs/architecture.md");
+  assert.equal(document, withLists(document), "Run: deno task map");
+});
 
 Deno.test("the commands on profiles work as they are written", () =>
   inDirectory(async (directory) => {

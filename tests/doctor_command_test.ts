@@ -179,7 +179,7 @@ const refusal = (path: string) =>
   `error: Cannot start: alerts can't be delivered through 2 channels
   ops (webhook): url: must be an http:// or https:// URL without user and password; secret: must be whsec_ and ` +
   'the base64 of 24 to 64 random bytes, as `echo "whsec_$(openssl rand -base64 32)"` makes one\n' +
-  `  mail (smtp): from_addr: is missing, and username is no mail address
+  `  mail (smtp): from_addr: is missing, and username isn't a mail address
 Correct each in ${path} or take it out; purser doctor checks them without serving
 `;
 

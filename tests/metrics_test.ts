@@ -1,11 +1,7 @@
 import assert from "node:assert/strict";
-import { systemClock } from "../src/kernel/clock.ts";
 import { createIds } from "../src/kernel/ids.ts";
 import { totalsStatements } from "../src/service/metrics/mod.ts";
 import { renderFamilies } from "../src/service/metrics/mod.ts";
-import { migrate } from "../src/store/schema/migrate.ts";
-import { migrations } from "../src/store/migrations/migrations.ts";
-import { SqliteStore } from "../src/store/sqlite/sqlite_store.ts";
 import { AGENT, EVENT } from "./harness/bodies.ts";
 import { openWithChannels, RULE, statusOf, until } from "./harness/deliveries.ts";
 import { inDirectory } from "./harness/in_directory.ts";
@@ -192,53 +188,6 @@ Deno.test({
     assert.equal(values["purser_model_calls_total model=echo provider=demo"], "2");
   },
 });
-
-Deno.test("a database older than GET /metrics counts what it still has", () =>
-  inDirectory(async (directory) => {
-    const path = `${directory}/books.db`;
-    {
-      const store = await SqliteStore.open({ path, durability: "normal" });
-      await migrate(store, systemClock, migrations.filter(({ version }) => version <= 3));
-      const run = `INSERT INTO runs (run_id, session_id, agent_id, model, status, budget_mode, instance_id,
-        lease_until, started_at) VALUES (?, 's', 'a', 'demo:echo', ?, 'stop', 'inst', 0, 0)`;
-      const alert =
-        `INSERT INTO alerts (alert_id, rule_id, rule_name, threshold_type, threshold_nano_usd, severity,
-        value_nano_usd, triggered_at, is_test, channels)
-        VALUES (?, 'rule', 'r', 'per_day_usd', 1, ?, 2, 0, ?, '[["ops","webhook",0],["log","log",0]]')`;
-      const delivery =
-        `INSERT INTO deliveries (delivery_id, subject_id, channel, kind, status, due_at, created_at) VALUES (?, 'alr_t', ?, 'log', ?, 0, 0)`;
-      await store.write([
-        { sql: run, args: ["run_1", "completed"] },
-        { sql: run, args: ["run_2", "failed"] },
-        { sql: run, args: ["run_3", "completed"] },
-        { sql: run, args: ["run_4", "interrupted"] },
-        { sql: alert, args: ["alr_aaaaaaaa_1", "warning", 0] },
-        { sql: alert, args: ["alr_aaaaaaaa_2", "info", 0] },
-        { sql: alert, args: ["alr_t", "critical", 1] },
-        { sql: delivery, args: ["dlv_t", "ops", "delivered"] },
-        { sql: "UPDATE deliveries SET status = 'delivered' WHERE channel = 'ops'" },
-        {
-          sql:
-            "UPDATE deliveries SET status = 'failed' WHERE channel = 'log' AND subject_id = 'alr_aaaaaaaa_1'",
-        },
-      ]);
-      await store.close();
-    }
-    await using purser = await openTestPurser({ config: { dbUrl: path } });
-    const { values } = await scrape(purser);
-    const counted = Object.entries(values).filter(([key, value]) =>
-      /_(runs|alerts|deliveries)_total/.test(key) && value !== "0"
-    );
-    assert.deepEqual(Object.fromEntries(counted), {
-      "purser_runs_total status=completed": "2",
-      "purser_runs_total status=failed": "1",
-      "purser_runs_total status=interrupted": "1",
-      "purser_alerts_total severity=warning": "1",
-      "purser_alerts_total severity=info": "1",
-      "purser_deliveries_total channel=ops outcome=delivered": "2",
-      "purser_deliveries_total channel=log outcome=failed": "1",
-    });
-  }));
 
 Deno.test("GET /metrics labels every number as the database's or the process's", async () => {
   await using purser = await openTestPurser();

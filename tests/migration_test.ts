@@ -1,44 +1,75 @@
 import assert from "node:assert/strict";
-import { bookLooseCalls, rollUp } from "../src/calls/mod.ts";
+import { DatabaseSync } from "node:sqlite";
+import { bookLooseCalls } from "../src/calls/mod.ts";
 import { systemClock } from "../src/kernel/clock.ts";
+import { countingIds } from "../src/kernel/ids.ts";
 import { databaseLogic } from "../src/service/parts.ts";
-import { listCosts } from "../src/ledger/mod.ts";
-import { migrate } from "../src/store/schema/migrate.ts";
-import { type Migration, migrations } from "../src/store/migrations/migrations.ts";
-import { chunkOf } from "../src/store/migrations/m0006_positions.ts";
-import { ConstraintError, installLogic, type Store } from "../src/store/mod.ts";
+import { migrations } from "../src/store/migrations/migrations.ts";
+import { EARLIER_SCHEMAS } from "../src/store/migrations/before_0_1_0.ts";
+import { installLogic, type Store, toObjects } from "../src/store/mod.ts";
+import { checksumOf, migrate } from "../src/store/schema/migrate.ts";
+import version21 from "./fixtures/databases/version_21.json" with { type: "json" };
+import commitC62bf31d from "./fixtures/databases/c62bf31d.json" with { type: "json" };
+import {
+  CHANNELS,
+  PRICES,
+  readAnswers,
+  type RecordedDatabase,
+} from "./fixtures/databases/record_database.ts";
 import { createBooking } from "./harness/booking.ts";
 import { checkTotals } from "./harness/check_books.ts";
 import { databaseKinds, type TestDatabase } from "./harness/databases.ts";
+import { openHttpClient } from "./harness/http_client.ts";
+import { inDirectory } from "./harness/in_directory.ts";
 import { modelCall } from "./harness/model_calls.ts";
-import {
-  fillOldDatabase,
-  OLD_VERSION,
-  oldBooking,
-  oldMigrations,
-  readNewTotals,
-  readOldTotals,
-} from "./harness/old_database.ts";
+import { openTestPurser } from "./harness/test_purser.ts";
 
-const CALLS = 2_003;
-
-/** The same steps with so many calls in a commit. */
-const inChunksOf = (calls: number): Migration[] =>
-  migrations.map((each) =>
-    each.chunks ? { ...each, chunks: { ...each.chunks, statements: chunkOf(calls) } } : each
-  );
+const RECORDED: Record<string, RecordedDatabase> = {
+  "the commit c62bf31d (2026-11-26)": commitC62bf31d,
+  "the last commit before 0.1.0 (2026-11-26)": version21,
+};
 
 const open = (database: TestDatabase) => database.open({ isMigrated: false });
 
-async function openOld(database: TestDatabase, calls = CALLS) {
-  const store = await open(database);
-  await migrate(store, systemClock, oldMigrations);
-  await fillOldDatabase(store, calls);
-  return { store, before: await readOldTotals(store) };
+/** Makes a recorded database again, as far as the statements go. */
+const restore = (store: Store, { statements }: RecordedDatabase) =>
+  store.write(statements.map((sql) => ({ sql })));
+
+/** The schema without white space that means nothing: SQLite adds columns without line breaks. */
+async function schemaOf(store: Store): Promise<Record<string, string>> {
+  const { rows } = await store.read({
+    sql: `SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL AND name <> 'write_tokens'
+  AND name NOT LIKE 'libsql\\_%' ESCAPE '\\' ORDER BY name`,
+  });
+  return Object.fromEntries(
+    rows.map(([name, sql]) => [name, String(sql).replaceAll(/\s*([(),])\s*|\s+/g, "$1 ")]),
+  );
 }
 
+/** Every row of every table but Purser's own, as text, with the columns that a table had when it was recorded. */
+async function rowsOf(store: Store, columns?: Record<string, string[]>): Promise<Record<string, unknown[]>> {
+  const { rows: tables } = await store.read({
+    sql: `SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'
+  AND name NOT LIKE 'libsql\\_%' ESCAPE '\\'
+  AND name NOT IN ('purser_migrations', 'installed_logic', 'write_tokens') ORDER BY name`,
+  });
+  const all: Record<string, unknown[]> = {};
+  for (const [name] of tables) {
+    const table = String(name);
+    if (columns && !columns[table]) continue;
+    const result = await store.read({ sql: `SELECT ${columns?.[table]?.join(", ") ?? "*"} FROM ${table}` });
+    if (result.rows.length > 0) all[table] = toObjects(result);
+  }
+  return all;
+}
+
+const columnsOf = (rows: Record<string, unknown[]>) =>
+  Object.fromEntries(
+    Object.entries(rows).flatMap(([table, [row]]) => row ? [[table, Object.keys(row as object)]] : []),
+  );
+
 /** Simulates a process that is killed before its nth commit from now on. */
-function killedAfter(store: Store, commits: number): Pick<Store, "read" | "write"> & Store {
+function killedAfter(store: Store, commits: number): Store {
   return new Proxy(store, {
     get(target, name) {
       if (name === "write") {
@@ -51,24 +82,11 @@ function killedAfter(store: Store, commits: number): Pick<Store, "read" | "write
   });
 }
 
-const versionsOf = async (store: Store) =>
-  (await store.read({ sql: "SELECT version FROM purser_migrations ORDER BY version" })).rows.flat();
-
-const namesOf = async (store: Store) =>
-  (await store.read({ sql: "SELECT name FROM sqlite_schema WHERE name IS NOT NULL" })).rows
-    .flat() as string[];
-
-/** Checks that all data is unchanged in the new form. */
-async function checkMigrated(store: Store, before: Awaited<ReturnType<typeof readOldTotals>>): Promise<void> {
-  const after = await readNewTotals(store);
-  for (const [what, rows] of Object.entries(before)) {
-    assert.equal(after[what]!.length, rows.length, what);
-    assert.deepEqual(after[what], rows, what);
-  }
-  await checkTotals(store);
-  const left = (await namesOf(store)).filter((name) => /^spend_(?!counters)|without_position/.test(name));
-  assert.deepEqual(left, []);
-}
+const historyOf = async (store: Store) =>
+  (await store.read({
+    sql: "SELECT version, name, checksum, applied_at FROM purser_migrations ORDER BY version",
+  }))
+    .rows;
 
 for (const kind of databaseKinds()) {
   const { name, ignore } = kind;
@@ -87,171 +105,116 @@ for (const kind of databaseKinds()) {
   test("a new database is made in one commit, by one of several processes that start at once", async (database) => {
     const store = await open(database);
     await assert.rejects(migrate(killedAfter(store, 0), systemClock), /killed/);
-    assert.deepEqual((await namesOf(store)).filter((name) => name === "calls"), []);
+    assert.deepEqual(Object.keys(await schemaOf(store)), []);
     const others = name === "memory" ? [] : [await open(database), await open(database)];
     await Promise.all([killedAfter(store, 1), ...others].map((each) => migrate(each, systemClock)));
-    assert.deepEqual(await versionsOf(store), migrations.map(({ version }) => BigInt(version)));
-  });
-
-  test("a database of the previous schema is migrated with every total unchanged, and stays usable", async (database) => {
-    const { store, before } = await openOld(database);
-    assert.deepEqual([before.runs!.length, before.sessions!.length, before.totals!.length], [101, 51, 120]);
-    assert.deepEqual(before.keptRuns, before.runs!.map((row) => row.slice(0, -5)));
-    await migrate(store, systemClock);
-    await installLogic(store, databaseLogic);
-    await checkMigrated(store, before);
-    assert.deepEqual(await versionsOf(store), migrations.map(({ version }) => BigInt(version)));
-    const { rows: positions } = await store.read({
-      sql: "SELECT name, position FROM rollup_positions ORDER BY 1",
-    });
-    assert.deepEqual(positions, [["decisions", BigInt(CALLS)], ["totals", BigInt(CALLS)]]);
-    // Later bookings are added to it; rules evaluate new calls only, and all earlier spend.
-    const ctx = await createBooking(store, { clock: systemClock });
-    assert.deepEqual((await store.read({ sql: "SELECT * FROM alerts" })).rows, []);
-    const [, runId] = before.runs!.map(([id]) => id as string);
-    await bookLooseCalls(ctx, [
-      modelCall({
-        callId: "new",
-        at: Number(before.calls!.at(-1)![2]),
-        runId: runId!,
-        agentId: "agent-1",
-        costNanoUsd: 5n,
-      }),
-    ]);
-    const { rows } = await store.read({ sql: "SELECT run_id, value_nano_usd FROM alerts" });
-    assert.deepEqual(rows, [[runId, (before.runs![1]![9] as bigint) + 5n]]);
-    await checkTotals(store);
-    await rollUp(ctx);
-    await checkTotals(store);
-    const { rows: [last] } = await store.read({ sql: "SELECT max(position) FROM calls" });
-    assert.deepEqual(last, [BigInt(CALLS + 1)]);
-    const [row] = await listCosts(store, { groupBy: "agent", agentId: "agent-1", limit: 1, offset: 0 });
-    const own = before.totals!.filter(([agent]) => agent === "agent-1");
-    assert.equal(row!.model_calls, own.reduce((sum, [, , , calls]) => sum + Number(calls), 1));
-  });
-
-  test("an empty database of the previous schema is migrated", async (database) => {
-    const { store, before } = await openOld(database, 0);
-    await migrate(store, systemClock);
-    await installLogic(store, databaseLogic);
-    await checkMigrated(store, before);
-  });
-
-  test("a migration that was ended after any commit is continued by the next process", async (database) => {
-    const { store: first, before } = await openOld(database, 403);
-    const steps = inChunksOf(100);
-    let store = first;
-    // The new tables, five chunks, the old ledger's removal, and the steps after it.
-    const commits = 7 + migrations.filter(({ version }) => version > 7).length;
-    for (let commit = 1; commit <= commits; commit++) {
-      const killed = migrate(killedAfter(store, 1), systemClock, steps);
-      if (commit < commits) await assert.rejects(killed, /killed/);
-      else await killed;
-      if (name !== "memory") {
-        await store.close();
-        store = await open(database);
-      }
-      const { rows: [row] } = await store.read({
-        sql: "SELECT count(*), coalesce(max(position), 0) FROM calls",
-      });
-      const over = commit === 1 ? 0n : BigInt(Math.min((commit - 1) * 100, 403));
-      assert.deepEqual(row, [over, over]);
-      await checkRolledUp(store, over);
-    }
-    await migrate(store, systemClock, steps);
-    await installLogic(store, databaseLogic);
-    await checkMigrated(store, before);
-  });
-
-  for (const stopAfter of [0, 1, 3]) {
-    test(`several processes that migrate at once after ${stopAfter} commits migrate each call once`, async (database) => {
-      const { store, before } = await openOld(database, 1_003);
-      const steps = inChunksOf(50);
-      if (stopAfter > 0) {
-        await assert.rejects(migrate(killedAfter(store, stopAfter), systemClock, steps), /killed/);
-      }
-      const stores = [store];
-      const others = { file: 3, sqld: 1, memory: 0 }[name];
-      for (let i = 0; i < others; i++) stores.push(await open(database));
-      await Promise.all([...stores, ...stores].map((each) => migrate(each, systemClock, steps)));
-      await Promise.all(stores.map((each) => installLogic(each, databaseLogic)));
-      for (const each of stores) await checkMigrated(each, before);
-      assert.deepEqual(await versionsOf(store), migrations.map(({ version }) => BigInt(version)));
-    });
-  }
-
-  test("a process that has migrated books while another one is still migrating", async (database) => {
-    if (name === "memory") return;
-    const { store: slow, before } = await openOld(database, 503);
-    const steps = inChunksOf(50);
-    const fast = await open(database);
-    let isFinished = false;
-    // Before its third commit, the other process overtakes it, and books.
-    let commits = 0;
-    const overtaken = new Proxy(slow, {
-      get(target, name) {
-        if (name === "write") {
-          return async (...args: Parameters<Store["write"]>) => {
-            if (++commits === 3) {
-              await migrate(fast, systemClock, steps);
-              await installLogic(fast, databaseLogic);
-              await checkMigrated(fast, before);
-              await bookLooseCalls(await createBooking(fast, { clock: systemClock }), [
-                modelCall({ callId: "new" }),
-              ]);
-              isFinished = true;
-            }
-            return await target.write(...args);
-          };
-        }
-        const value = Reflect.get(target, name, target);
-        return typeof value === "function" ? value.bind(target) : value;
-      },
-    });
-    await migrate(overtaken, systemClock, steps);
-    assert.equal(isFinished, true);
-    await installLogic(slow, databaseLogic);
-    await checkTotals(slow);
-    const { rows } = await slow.read({ sql: "SELECT count(*), max(position) FROM calls" });
-    assert.deepEqual(rows, [[504n, 504n]]);
-  });
-
-  test("a running older program fails to book from the migration's first commit on", async (database) => {
-    const { store, before } = await openOld(database, 203);
-    await store.write(oldBooking("old 1"));
-    const steps = inChunksOf(100);
-    const expectRefused = async (callId: string) => {
-      const [insert, upsert] = oldBooking(callId);
-      for (const unit of [[insert!, upsert!], [insert!], [upsert!]]) {
-        const error = await store.write(unit).then(() => undefined, (error) => error);
-        // Not by a constraint: that program takes a constraint error for a call that is already booked.
-        assert.ok(error instanceof Error && !(error instanceof ConstraintError), String(error));
-      }
-    };
-    await assert.rejects(migrate(killedAfter(store, 1), systemClock, steps), /killed/);
-    await expectRefused("old 2");
-    await assert.rejects(migrate(killedAfter(store, 1), systemClock, steps), /killed/);
-    await expectRefused("old 3");
-    await migrate(store, systemClock, steps);
-    await installLogic(store, databaseLogic);
-    await expectRefused("old 4");
-    await checkTotals(store);
-    const { rows } = await store.read({
-      sql: "SELECT count(*), count(*) FILTER (WHERE call_id = 'old 1') FROM calls",
-    });
-    assert.deepEqual(rows, [[BigInt(before.calls!.length + 1), 1n]]);
-    // And it can't reopen the database.
-    await assert.rejects(
-      migrate(store, systemClock, oldMigrations),
-      new RegExp(`knows up to ${OLD_VERSION}`),
+    assert.deepEqual(
+      (await historyOf(store)).map(([version]) => Number(version)),
+      migrations.map((one) => one.version),
     );
   });
+
+  for (const [what, recorded] of Object.entries(RECORDED)) {
+    test(`a database of ${what} has every row and a new one's schema when it is upgraded`, async (database) => {
+      const store = await open(database);
+      await restore(store, recorded);
+      const before = await rowsOf(store);
+      assert.equal(before.calls!.length > 30 && before.alerts!.length > 5, true);
+      const firstAt = (await historyOf(store))[0]![3];
+      // Killed before its only commit, then by several processes at once.
+      await assert.rejects(migrate(killedAfter(store, 0), systemClock), /killed/);
+      const others = name === "memory" ? [] : [await open(database), await open(database)];
+      await Promise.all([killedAfter(store, 1), ...others].map((each) => migrate(each, systemClock)));
+      await installLogic(store, databaseLogic);
+
+      assert.deepEqual(await rowsOf(store, columnsOf(before)), before);
+      await checkTotals(store);
+      const [{ version, name: first }] = migrations as [typeof migrations[number]];
+      // The time of its first migration stays: by it, spooled calls find their ledger.
+      assert.deepEqual(await historyOf(store), [[
+        BigInt(version),
+        first,
+        await checksumOf(migrations[0]!),
+        firstAt,
+      ]]);
+      await using fresh = await kind.create();
+      assert.deepEqual(await schemaOf(store), await schemaOf(await fresh.open()));
+
+      await bookLooseCalls(await createBooking(store, { clock: systemClock }), [
+        modelCall({ callId: "new" }),
+      ]);
+      await checkTotals(store);
+    });
+  }
+
+  test("a database that is older than those is refused, with the commit that upgrades it", async (database) => {
+    const store = await open(database);
+    await restore(store, commitC62bf31d);
+    await store.write([{ sql: "DELETE FROM purser_migrations WHERE version > 16" }]);
+    const before = await schemaOf(store);
+    await assert.rejects(migrate(store, systemClock), {
+      name: "PurserError",
+      code: "conflict",
+      message:
+        "Cannot open the database: its schema is version 16, and this program upgrades from version 17 on; open it once with Purser of commit c62bf31d",
+    });
+    await store.write([{ sql: "INSERT INTO purser_migrations VALUES (17, 'x', 'x', 1)" }]);
+    await assert.rejects(migrate(store, systemClock), /its migrations up to 17 differ/);
+    assert.deepEqual(await schemaOf(store), before);
+  });
 }
 
-/** While the migration runs, elapsed spans are rolled up, and nothing else. */
-async function checkRolledUp(store: Store, over: bigint): Promise<void> {
-  for (const table of ["usage_totals", "usage_days", "usage_hours"]) {
-    const { rows } = await store.read({ sql: `SELECT coalesce(sum(model_calls), 0) FROM ${table}` });
-    assert.deepEqual(rows, [[over]], table);
+for (const [what, recorded] of Object.entries(RECORDED)) {
+  Deno.test(`every cost, limit, run, alert and export of a database of ${what} is unchanged`, () =>
+    inDirectory(async (directory) => {
+      const dbUrl = `${directory}/purser.db`;
+      {
+        using database = new DatabaseSync(dbUrl);
+        database.exec(recorded.statements.join(";\n"));
+      }
+      await using purser = await openTestPurser({
+        config: { dbUrl, prices: PRICES, channels: CHANNELS },
+        ids: laterIds(),
+      });
+      purser.clock.advance(Date.parse(recorded.at) - purser.clock.now());
+      const { key } = recorded;
+      assert.equal(
+        (await openHttpClient(purser).send("GET", "/keys", { key })).status,
+        200,
+        "its key is valid",
+      );
+      const answers = await readAnswers(purser, Object.keys(recorded.answers));
+      for (const [path, before] of Object.entries(recorded.answers)) assertKept(answers[path], before, path);
+    }));
+}
+
+function laterIds() {
+  const ids = countingIds();
+  for (let i = 0; i < 5_000; i++) ids.next("call");
+  return ids;
+}
+
+/** Checks that an answer has all that it had; later versions have added fields. */
+function assertKept(now: unknown, before: unknown, path: string): void {
+  if (typeof before === "string" && path.startsWith("/metrics")) return assertMetrics(String(now), before);
+  if (typeof before !== "object" || before === null) return assert.deepEqual(now, before, path);
+  if (Array.isArray(before)) assert.equal((now as unknown[]).length, before.length, path);
+  for (const [name, value] of Object.entries(before)) {
+    assertKept((now as Record<string, unknown>)?.[name], value, `${path} ${name}`);
   }
 }
+
+/** Counts of the process are not those of the database. */
+function assertMetrics(now: string, before: string): void {
+  const lines = (text: string) =>
+    text.split("\n").filter((line) => /^purser_(?!build_info|database|queue|event)\w+_total\b/.test(line))
+      .sort();
+  const kept = new Set(lines(now));
+  assert.deepEqual(lines(before).filter((line) => !kept.has(line)), []);
+}
+
+Deno.test("schemas from before 0.1.0 are in order, and lead to the first released migration", () => {
+  const versions = EARLIER_SCHEMAS.map(({ version }) => version);
+  assert.deepEqual(versions, [17, 18, 19, 20, 21]);
+  assert.equal(migrations[0]!.version, versions.at(-1)! + 1);
+});

@@ -161,8 +161,13 @@ export function testSchema(kind: DatabaseKind): void {
 
   test("migrations are applied in order, each once", async (store) => {
     const two = [
-      { version: 1, name: "first", statements: ["CREATE TABLE steps (n)", "INSERT INTO steps VALUES (1)"] },
-      { version: 2, name: "second", statements: ["INSERT INTO steps VALUES (2)"] },
+      {
+        version: 1,
+        name: "first",
+        since: "1.0.0",
+        statements: ["CREATE TABLE steps (n)", "INSERT INTO steps VALUES (1)"],
+      },
+      { version: 2, name: "second", since: "1.0.0", statements: ["INSERT INTO steps VALUES (2)"] },
     ];
     await migrate(store, clock, two.slice(0, 1));
     await migrate(store, clock, two);
@@ -200,17 +205,18 @@ export function testSchema(kind: DatabaseKind): void {
       migrate(store, clock, changed),
       (error) =>
         error instanceof PurserError && error.code === "conflict" &&
-        /migration 1 \(ledger\)/.test(error.message),
+        /migration 22 \(release_0_1_0\)/.test(error.message),
     );
     await assert.rejects(store.read({ sql: "SELECT * FROM more" }), /no such table/);
   });
 
   test("a migration that fails leaves nothing behind, and can be retried", async (store) => {
     const { rows: empty } = await store.read({ sql: "SELECT name FROM sqlite_schema" }); // a server has its own
-    const good = { version: 1, name: "good", statements: ["CREATE TABLE first (a)"] };
+    const good = { version: 1, name: "good", since: "1.0.0", statements: ["CREATE TABLE first (a)"] };
     const bad = {
       version: 2,
       name: "bad",
+      since: "1.0.0",
       statements: [
         "CREATE TABLE second (a PRIMARY KEY)",
         "INSERT INTO second VALUES (1)",

@@ -313,7 +313,7 @@ testRefusals("a tool result without its call before it is refused", async (refus
   await refuse(withMessages(assistant({ ...call, toolCallId: "C1" }), tool(result)), at(1, 0));
   await refuse(withMessages(assistant({ ...call, type: "tool-cal" }), tool(result)), at(1, 0));
   await refuse(withMessages(assistant({ type: "x", call }), tool(result)), at(1, 0));
-  const notOfRole = { detail: /is no part of a message of this role/ };
+  const notOfRole = { detail: /isn't a part of a message of this role/ };
   await refuse(withMessages(assistant(call), { role: "user", content: [result] }), notOfRole);
   await refuse(withMessages({ role: "user", content: [call] }, tool(result)), notOfRole);
   await refuse(withMessages(tool(call, result)), notOfRole);

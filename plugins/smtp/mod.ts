@@ -22,7 +22,7 @@ export default ({ defineChannel, z }: ChannelKit) => {
         (value) => typeof value === "string" ? [value] : value,
         z.array(address).min(1).max(100),
       ).describe("One address, or a list of up to 100"),
-      from_addr: address.optional().describe("Default: `username`; required if that is no mail address"),
+      from_addr: address.optional().describe("Default: `username`; required if that isn't a mail address"),
       tls: z.enum(["starttls", "tls", "none"]).default("starttls")
         .describe("`none` sends everything in plaintext, the password too"),
       ca: z.string().startsWith("-----BEGIN CERTIFICATE-----", "must be a certificate in PEM").optional()
@@ -36,7 +36,7 @@ export default ({ defineChannel, z }: ChannelKit) => {
         refuse("password", "is missing beside a username");
       }
       if (from_addr === undefined && (username === undefined || !isMailAddress(username))) {
-        refuse("from_addr", "is missing, and username is no mail address");
+        refuse("from_addr", "is missing, and username isn't a mail address");
       }
     }),
     open(settings, context) {

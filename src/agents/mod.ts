@@ -86,12 +86,12 @@ ON CONFLICT (agent_id) DO UPDATE SET model = excluded.model, system_prompt = exc
   max_output_tokens = excluded.max_output_tokens, tools = excluded.tools, tags = excluded.tags,
   updated_at = excluded.updated_at`;
 
-/** Checks the definition that a change replaces, undefined where there is none, and throws to refuse the change. */
+/** Checks the definition that a change replaces, undefined for a new agent, and throws to refuse the change. */
 type AgentCheck = (current: Agent | undefined) => void | Promise<void>;
 
 /**
- * Stores the definition of an agent, and replaces an existing one of that name; with a check, the one that it has passed
- * and no other.
+ * Stores the definition of an agent, and replaces an existing one of that name; with a check, only the definition that has
+ * passed it.
  */
 export function defineAgent(
   ctx: { store: Store; query: Query; clock: Clock; secrets: Pick<Secrets, "scrub"> },
@@ -228,7 +228,7 @@ async function readAgent(query: Query, agentId: string): Promise<AgentRow> {
   return row;
 }
 
-/** Returns the tags of those of the agents that are defined and have any. */
+/** Returns the tags of the agents that are defined and have tags. */
 export async function findAgentTags(
   ctx: { query: Query },
   agentIds: readonly string[],
@@ -250,7 +250,7 @@ export function getAgentDefinition(ctx: { query: Query }, agentId: string): Prom
   return readAgent(ctx.query, agentId);
 }
 
-/** Returns the budget of each run of an agent; null where it has none, or is not defined. */
+/** Returns the budget of each run of an agent; null without a budget, and for an agent that isn't defined. */
 export async function findRunBudget(
   ctx: { query: Query },
   agentId: string,
@@ -275,7 +275,7 @@ export async function listAgents(
   ctx: { query: Query },
   { only, after, limit, maxBytes }: { only?: string; after?: string; limit: number; maxBytes: number },
 ): Promise<AgentPage> {
-  // SQLite reads the sizes from the headers of the rows, but a window would copy whatever row it sees.
+  // SQLite reads the sizes from the headers of the rows, but a window would copy every row that it sees.
   const sizes = ctx.query.select({
     id: sql<string>`${agents.agentId}`.as("id"),
     size: sql<number>`octet_length(${agents.systemPrompt})`.as("size"),

@@ -95,7 +95,7 @@ export async function listAlerts(
   return await withDeliveries(ctx, rows, reader);
 }
 
-/** Returns one alert of the history, with its row; undefined if there is none that the reader may see. */
+/** Returns one alert of the history, with its row; undefined if it doesn't exist or the reader may not see it. */
 export async function findAlert(
   ctx: ReadContext,
   alertId: string,
@@ -325,7 +325,9 @@ function testAlert(rule: RuleRow, alertId: string, now: number): RecordedRow {
     windowStart: null,
     triggeredAt: now,
     isTest: true,
-    ...{ budgetLimitNanoUsd: null, window: null, keyId: null },
+    budgetLimitNanoUsd: null,
+    window: null,
+    keyId: null,
   };
 }
 

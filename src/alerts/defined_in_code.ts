@@ -11,7 +11,7 @@ export interface ChannelInput {
   kind: string;
   /** Default: its kind. */
   name?: string;
-  /** The lowest severity that it is sent; default `info`. */
+  /** The lowest severity of notifications that it gets; default `info`. */
   min_severity?: Severity;
   /** The timeout of one attempt in milliseconds; default 10,000. */
   timeout_ms?: number;

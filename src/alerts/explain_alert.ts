@@ -118,7 +118,7 @@ async function readCauses(
   };
 }
 
-/** Reads what the measured calls cost by now: those of a span, or all of a session or run. */
+/** Reads the present cost of the measured calls: those of a span, or all of a session or run. */
 async function readPresentCost(
   { store }: Context,
   { sessionId, runId }: Measured,
@@ -129,7 +129,7 @@ async function readPresentCost(
   return await readCostTotal(store, scope);
 }
 
-/** Adds the share of an alert's value to each group, and what they leave of it. */
+/** Adds the share of an alert's value to each group, and the rest that no group explains. */
 function sharesOf(groups: CostRow[], value: NanoUsd): { rows: AlertCause[]; others: OtherCauses } {
   const sum = groups.reduce((total, { cost_usd }) => total + parseTotalUsd(cost_usd ?? 0), 0n);
   // Alerts of earlier versions don't name their newest call: calls that were booked later may be among theirs.

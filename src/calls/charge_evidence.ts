@@ -11,7 +11,8 @@ export type ChargeEvidence = "none" | "partial" | "possible" | "unknown";
 const MAX_DEPTH = 3;
 
 /**
- * Reads the evidence from the form of an error: those of the AI SDK, of `fetch` (Deno, Node, workerd) and of Node's sockets.
+ * Reads the evidence from the form of an error: those of the AI SDK, of `fetch` (Deno, Node, workerd) and of Node's sockets. The
+ * names, codes and messages below are as of 2026-11-26, those of @ai-sdk/provider 4.0.38, Deno 2.9.6, and Node 22.20 and 24.7.
  *
  * `none`: the provider has answered with an error status, or there was no connection: refused, no address, no TLS, refused by
  * a proxy; or the caller has cancelled before all was sent. No layer may have repeated the request, since the second connection

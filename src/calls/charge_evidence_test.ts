@@ -29,6 +29,7 @@ function denoErrors(message: string): unknown[] {
 const sending = "error sending request for url (https://api.example/v1): client error";
 const EVENT_STREAM = { "content-type": "text/event-stream; charset=utf-8" };
 
+/** Errors as of 2026-11-26: of @ai-sdk/provider 4.0.38, and as Deno 2.9.6, Node 24 and workerd make them. */
 const TABLE: [name: string, evidence: ChargeEvidence, errors: unknown[]][] = [
   ["an error status", "none", [
     apiError({ statusCode: 400 }),

@@ -35,7 +35,7 @@ export interface CommandSpec {
 }
 
 interface WithConfig {
-  /** Runs the command. Resolves to its exit code; to nothing for 0. */
+  /** Runs the command. Resolves to its exit code, or to undefined for 0. */
   run: (ctx: CommandContext) => Promise<number | void>;
   runWithoutConfig?: undefined;
 }

@@ -28,7 +28,7 @@ const FILES = ":files";
 
 /**
  * Prints the completions of the last word, one a line, each with a tab and a description. Errors are silent: it prints
- * what it has, within about a second.
+ * the candidates that it has found, within about a second.
  */
 export async function completeLine(words: readonly string[], options: MainOptions): Promise<number> {
   const cursor = readCursor(words);
@@ -110,7 +110,7 @@ interface LiveContext {
   connect(): Promise<Connection>;
 }
 
-/** The number of values that are offered: typing more of the name narrows them down. */
+/** The maximum number of values that are offered: typing more of the name narrows them down. */
 const LIMIT = "200";
 
 /** Reads each kind of live value. A new kind is an entry here and its name in `LiveValue`. */
@@ -234,7 +234,7 @@ interface TypedLine {
   options: ReadonlyMap<string, string>;
 }
 
-/** Returns what the last word, which may be empty, can be completed to. */
+/** Returns the completions of the last word, which may be empty. */
 export function readCursor(words: readonly string[]): Cursor {
   const typed = words.at(-1) ?? "";
   const { positionals, options, waiting, isClosed } = readBefore(words.slice(0, -1));

@@ -93,7 +93,7 @@ export function reportError(error: unknown, stderr: Output, isJson: boolean): vo
   if (hint) stderr.write(style.dim(escapeText(hint)) + "\n");
 }
 
-/** Returns an error's sentence; of one with several issues, their number in the place of the first. */
+/** Returns an error's sentence; if it has several issues, their number takes the place of the first. */
 function sentenceOf(error: PurserError): string {
   const { texts, count } = issuesOf(error);
   const at = texts.length > 1 ? error.message.indexOf(`: ${texts[0]}`) : -1;

@@ -37,7 +37,7 @@ export class ProblemError extends PurserError {
 /** The codes of refusals without a problem document, such as a reverse proxy's. */
 const CODES: Readonly<Record<number, ErrorCode>> = { 401: "unauthorized", 403: "forbidden" };
 
-/** Returns the error of a response that is none of success. */
+/** Returns the error of a response whose status isn't a success. */
 export async function errorOf(response: Response): Promise<PurserError> {
   const text = await response.text().catch(() => "");
   let problem: unknown;
@@ -52,7 +52,7 @@ export async function errorOf(response: Response): Promise<PurserError> {
   );
 }
 
-/** Returns a problem document as an error; undefined where the value is no problem document. */
+/** Returns a problem document as an error; undefined if the value isn't a problem document. */
 export function problemError(problem: unknown): ProblemError | undefined {
   const { code, detail } = (problem ?? {}) as { code?: unknown; detail?: unknown };
   if (typeof code !== "string" || !(code in STATUS) || typeof detail !== "string") return undefined;

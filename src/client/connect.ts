@@ -69,8 +69,8 @@ export async function connect(options: ConnectOptions): Promise<Connection> {
 }
 
 /**
- * Returns the options with a database to open. Reading never creates a file: where the default one is missing, an empty
- * database in memory is read instead; where a setting names a file, it is probably mistyped.
+ * Returns the options with a database to open. Reading never creates a file: if the default one is missing, an empty database
+ * in memory is read instead; a missing file that a setting names is probably mistyped.
  */
 async function existingDatabase(options: ConnectOptions, address: DatabaseAddress): Promise<ConnectOptions> {
   const { config, isReadOnly = false, mustExist = false } = options;
@@ -133,7 +133,7 @@ interface ServerOptions {
  * Returns a function that sends requests to a server, with its API key; only the URL's host is replaced. Requests that
  * change something are never sent twice.
  *
- * @throws {PurserError} `unauthorized` when the key is no valid header value
+ * @throws {PurserError} `unauthorized` if the key isn't a valid header value
  */
 async function createServerSend(
   options: ServerOptions,
@@ -180,7 +180,10 @@ async function readApiKey(
   return apiKeyFile === undefined ? apiKey : await readKeyFile(apiKeyFile, (message) => log.warn(message));
 }
 
-/** A server whose own database is unreachable reports that after `remoteTimeoutMs`; only a longer wait means that the server hangs. */
+/**
+ * A server whose own database is unreachable reports that after `remoteTimeoutMs`; only a longer wait means that the server
+ * hangs.
+ */
 const TIMEOUTS_OF_SERVER = 3;
 
 /** Fetches with a timeout for the response to a GET to begin. Other requests may take long: a run, a large snapshot. */

@@ -15,7 +15,7 @@ export interface SchemaIssue {
   input?: unknown;
 }
 
-/** Messages that zod writes where a schema has none of its own. */
+/** Messages that zod writes for a schema without a message of its own. */
 const DEFAULT = /^(?:Invalid |Too (?:small|big): |Unrecognized )/;
 
 const TYPES: Readonly<Record<string, string>> = {
@@ -32,7 +32,7 @@ const TYPES: Readonly<Record<string, string>> = {
 const UNITS: Readonly<Record<string, string>> = { string: "character", array: "item" };
 const TIME_RULE = "must be an ISO 8601 time, such as 2026-11-21T09:30:00.000Z";
 
-/** Returns an issue's message in plain words: what is wrong, and what is expected. It has no part of the value. */
+/** Returns an issue's message in plain words: the fault, and the expected form. It repeats no part of the value. */
 export function plainMessage(issue: SchemaIssue): string {
   if (!DEFAULT.test(issue.message)) return issue.message;
   const expected = expectedOf(issue);
@@ -59,13 +59,13 @@ function expectedOf(issue: SchemaIssue): string | undefined {
   }
 }
 
-/** Returns a number of what a value has too many or too few of; undefined of a number itself. */
+/** Returns a limit with its unit, such as `3 characters`, for a value with too many or too few; undefined for a number. */
 function unitOf({ origin }: SchemaIssue, count?: unknown): string | undefined {
   const unit = UNITS[String(origin)];
   return unit && `${count} ${unit}${count === 1 ? "" : "s"}`;
 }
 
-/** Returns the kind of the refused value, where that is what is wrong. */
+/** Returns the kind of the refused value, if its kind is wrong. */
 function givenOf(issue: SchemaIssue): string | undefined {
   const { code, expected, message, input, values = [] } = issue;
   let [, kind = ""] = /received (\w+)$/.exec(message) ?? [];

@@ -61,7 +61,7 @@ export type NewApiKey = z.infer<typeof NewApiKey>;
 export const KeyName = z.object({ key_id: KeyId, name: shape.name, status: KeyStatus }).openapi("KeyName");
 export type KeyName = z.infer<typeof KeyName>;
 
-/** The longest time for which the secret before is accepted beside a new one. */
+/** The longest time for which a replaced secret is accepted beside the new one. */
 const MAX_GRACE_SECONDS = 30 * 86_400;
 
 export const KeyRotationBody = z.strictObject({

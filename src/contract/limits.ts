@@ -9,7 +9,7 @@ export const MAX_CALL_TOKENS = 1_000_000_000;
 /** The most calls that one report may have. */
 export const MAX_REPORTED_CALLS = 1_000;
 
-/** The cooldown of an alert rule that names none. */
+/** The cooldown of an alert rule whose author sets none. */
 export const DEFAULT_COOLDOWN_SECONDS = 3_600;
 
 /** A year. */
@@ -18,7 +18,7 @@ export const MAX_COOLDOWN_SECONDS = 31_536_000;
 /** The number of alerts that the history keeps. */
 export const MAX_ALERT_HISTORY = 500;
 
-/** An agent's values where its definition names none. */
+/** The defaults of an agent's definition. */
 export const AGENT_DEFAULTS = {
   systemPrompt: "",
   costBudgetNanoUsd: null,
@@ -32,7 +32,7 @@ export const AGENT_DEFAULTS = {
 /** The largest values of an agent's definition. */
 export const AGENT_LIMITS = { maxSteps: 1_000, maxOutputTokens: 10_000_000, tools: 128 } as const;
 
-/** A budget's values where its author names none. */
+/** The defaults of a budget. */
 export const BUDGET_DEFAULTS = {
   mode: "stop",
   action: "refuse",
@@ -48,7 +48,7 @@ export const NEAR_LIMIT = 0.9;
 export const MAX_WARNINGS = 5;
 export const WARNING_DECIMALS = 3;
 
-/** The time in seconds for which budget is reserved for a call elsewhere: where none is given, and at most. */
+/** The time in seconds for which budget is reserved for a call elsewhere: the default, and the most. */
 export const RESERVATION_SECONDS = { default: 300, max: 900 } as const;
 
 /** Maximum length of an environment's name, in characters. */
@@ -57,7 +57,7 @@ export const MAX_ENVIRONMENT_NAME = 200;
 /** The number of issues that an error lists; of the others it has the count only. */
 export const MAX_ISSUES = 100;
 
-/** The number of issues after which a snapshot is read no further: to find one takes time. */
+/** The number of issues after which a snapshot is read no further, since finding them takes time. */
 export const MAX_SNAPSHOT_ISSUES = 1_000;
 
 /**
@@ -89,7 +89,7 @@ export const REQUEST_LIMITS = {
 
 export type RequestLimitName = keyof typeof REQUEST_LIMITS;
 
-/** The largest body of a request, where no setting names one: a prompt of a million tokens. */
+/** The largest body of a request, unless a setting names another: a prompt of a million tokens. */
 export const DEFAULT_MAX_BODY_BYTES = 4 * 1024 * 1024;
 
 /**
@@ -110,7 +110,7 @@ export type RequestLimitSettings = { readonly [Name in RequestLimitName]?: numbe
 /** The largest `limit` of the lists that are returned whole without one: agents, alert rules and channels. */
 export const MAX_PAGE = 1_000;
 
-/** The `limit` of each other list: where none is given, and at most. */
+/** The `limit` of each other list: the default, and the most. */
 export const PAGE_SIZES = {
   runs: { default: 100, max: 1_000 },
   sessions: { default: 100, max: 1_000 },
@@ -128,7 +128,7 @@ export const PAGE_SIZES = {
 } as const;
 
 /**
- * A character that is no control character, in a syntax that the regular expressions of every language have. They
+ * A character that isn't a control character, in a syntax that the regular expressions of every language have. They
  * differ in `\p{…}`, in flags and in the definition of a character, and a published schema is read by all of them.
  */
 export const PRINTABLE = "[^\\x00-\\x1f\\x7f-\\x9f]";

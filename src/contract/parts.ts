@@ -98,7 +98,7 @@ export const UsdAboveZero = z.number().superRefine((value, ctx) => {
   }
 }).meta({
   format: "decimal",
-  // The smallest amount over 0: what the 3.0 form of the API's document can say too.
+  // The smallest amount over 0, which the 3.0 form of the API's document can express, too.
   minimum: 1e-9,
   maximum: 1e9,
   description: "USD, at most nine decimals",

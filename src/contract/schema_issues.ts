@@ -4,14 +4,14 @@ import { MAX_ISSUES } from "./limits.ts";
 import { formatPath } from "../kernel/json/format_path.ts";
 import { shorten } from "../kernel/text.ts";
 
-/** Something that is wrong with a value, and where, as in a problem document. */
+/** A fault of a value, with its path, as in a problem document. */
 export interface Issue {
   /** The path of the field, such as `[1].tools[0]`; empty for the whole value. */
   path: string;
   message: string;
 }
 
-/** Returns a schema's issues, each with its path; a field that is not known is an issue of its own path. */
+/** Returns a schema's issues, each with its path; an unknown field has an issue with its own path. */
 export function toIssues(issues: readonly SchemaIssue[]): Issue[] {
   return issues.flatMap((issue) =>
     issue.code === "unrecognized_keys"

@@ -41,7 +41,7 @@ export function billedParts<Part extends z.ZodType>(part: Part) {
 /** The most other models and other counts of one call. */
 const MAX_OTHERS = 20;
 
-/** The parts of a call beside the counts of its own model, each missing where there is none. */
+/** The parts of a call beside the counts of its own model; a call without a part leaves out its field. */
 export const otherParts = <Part extends z.ZodType>(
   part: Part,
   object: typeof z.object | typeof z.strictObject,

@@ -13,11 +13,11 @@ export interface WebSession {
   scopes: Scope[];
   /** The only agent of the key; null for all. */
   agent_id: string | null;
-  /** The end of the session at the latest; null where it has none. */
+  /** The latest time at which the session ends; null if only idleness ends it. */
   expires_at: string | null;
 }
 
-/** The access of a browser that has signed in just now. */
+/** The access that a browser gets by signing in. */
 export interface StartedWebSession extends WebSession {
   /** The secret of the session, for the storage of the page. Each request of the session has it in a header. */
   token: string;
@@ -32,7 +32,7 @@ export const SignIn = z.union([
   }),
 ]);
 
-/** The `details` of the conflict where a code is of another key than the browser's session. */
+/** The `details` of the conflict if a code belongs to another key than the browser's session. */
 export interface OtherKey {
   key_id: string;
   name: string | null;

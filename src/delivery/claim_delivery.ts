@@ -7,7 +7,7 @@ import type { ConfiguredChannel } from "./channels/configured_channel.ts";
 import { messageOf } from "../kernel/errors.ts";
 import { traceDelivery } from "../telemetry/mod.ts";
 
-/** The lease of a delivery, after which other processes take its holder for dead; longer than any attempt may take. */
+/** The lease of a delivery, after which other processes consider its holder dead; longer than any attempt may take. */
 export const DELIVERY_LEASE_MS = 180_000;
 
 /** The maximum clock skew between instances. */
@@ -33,8 +33,8 @@ export function instanceOf(holder: string): string | undefined {
   return /^(?:test\/)?(inst_\w+)(?:\/|$)/.exec(holder)?.[1];
 }
 
-// A claim whose process died is no attempt, since it may not have been sent. It is counted apart, so that a delivery that
-// crashes its process is not repeated forever.
+// A claim whose process died doesn't count as an attempt, since it may not have been sent. It is counted apart, so that a
+// delivery that crashes its process is not repeated forever.
 const CLAIM = `UPDATE deliveries SET attempts = attempts + (leased_by IS NULL),
   lost_claims = lost_claims + (leased_by IS NOT NULL), attempted_at = ?2, leased_by = ?4,
   lease_until = ${leaseTime("?3")} + ${DELIVERY_LEASE_MS}

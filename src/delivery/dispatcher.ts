@@ -14,7 +14,7 @@ import { readWaiting } from "./outbox_status.ts";
 /** The poll interval on a shared database, where other processes may leave deliveries behind. */
 const POLL_MS = 30_000;
 
-/** The interval at which invalid settings are checked again: a missing file may be there by then. */
+/** The interval at which invalid settings are checked again: a missing file may exist by then. */
 const RECHECK_MS = 60_000;
 
 /** The pause after a failure of the database. */
@@ -194,7 +194,7 @@ class Lane {
 
   #nextClaim(): DeliveryStep["claim"] {
     if (this.#isOver()) return "none";
-    // Retries are claimed once even while ending, or where only short commands run they would never be.
+    // Retries are claimed once even while ending: if only short commands run, they would never be claimed otherwise.
     return this.#isEnding && this.#hasClaimed ? "first_attempts" : "any";
   }
 

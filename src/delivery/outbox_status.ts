@@ -20,9 +20,9 @@ export interface Waiting {
   count: number;
   /** True if a process holds, or has held, one of them. */
   isLeased: boolean;
-  /** True if there are some that no process will attempt any more: see `giveUpEnded`. */
+  /** True if there are deliveries that no process will attempt any more: see `giveUpEnded`. */
   hasEnded: boolean;
-  /** The time until the first is due and free; undefined where a dispatcher attempts none. */
+  /** The time until the first delivery is due and without a lease; undefined if no dispatcher will attempt one. */
   waitMs?: number;
 }
 

@@ -32,8 +32,9 @@ WHERE status = 'pending' AND leased_by IS NOT NULL`,
 const IS_THEIRS = "leased_by IN (SELECT value FROM json_each(?1))";
 const EXPIRE = `UPDATE deliveries SET lease_until = 0 WHERE status = 'pending' AND ${IS_THEIRS}`;
 
-// A claim that was lost is given back its attempt. After a first crash it is due at once. A delivery whose process has died again may be the cause: then it waits as after a
-// failure, and each 2 s after the one before, so that the others get their turn.
+// A claim that was lost is given back its attempt. After a first crash it is due at once. A delivery whose process has died
+// again may be the cause: then it waits as after a failure, and each 2 s after the one before, so that the others get their
+// turn.
 const FREE =
   `UPDATE deliveries SET lease_until = NULL, leased_by = NULL, due_at = max(deliveries.due_at, f.due_at),
   attempts = attempts - 1, lost_claims = lost_claims + 1
@@ -76,7 +77,7 @@ const ORPHAN_MS = 7 * DAY_MS;
 
 const SINCE = "max(created_at, coalesce(attempted_at, 0), due_at)";
 
-/** SQL for a delivery to none of the channels ?1 that no process has attempted for as long. */
+/** SQL for a delivery whose channel isn't one of ?1 and that no process has attempted for as long. */
 const IS_ORPHAN = `status = 'pending' AND channel NOT IN (SELECT value FROM json_each(?1))
   AND ${SINCE} <= ${leaseTime("?2")} - ${ORPHAN_MS} AND coalesce(lease_until, 0) <= ${leaseTime("?2")}`;
 

@@ -13,7 +13,7 @@ export const RETRY_WAITS_MS = [
 export const MAX_ATTEMPTS = RETRY_WAITS_MS.length + 1;
 
 /**
- * The number of claims of one delivery whose process may die before it is given up: it may be the cause. They are no
+ * The number of claims of one delivery whose process may die before it is given up: it may be the cause. They don't count as
  * attempts, and wait by the same schedule.
  */
 export const MAX_LOST_CLAIMS = MAX_ATTEMPTS;
@@ -28,7 +28,7 @@ export interface FailedAttempt {
   retryAfterMs?: number;
 }
 
-/** The delay until the next attempt, or the reason why there is none. */
+/** The delay until the next attempt, or the reason why it was the last one. */
 export type RetryDecision = { retry: true; waitMs: number } | {
   retry: false;
   reason: "permanent" | "exhausted";

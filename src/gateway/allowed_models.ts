@@ -74,7 +74,7 @@ const isObjectIn = ([, value]: [string, unknown]) => typeof value === "object" &
 const OF_MODELS = /models?$|^model|fallback|^preset$|^deployment(?:id)?$|^promptid$/;
 
 /**
- * The fields by which a request to LiteLLM sets its price, and where, as whom and with which headers it goes. As of 2026-11-27,
+ * The fields by which a request to LiteLLM sets its price, and where, as whom and with which headers it goes. As of 2026-11-26,
  * from its `CustomPricingLiteLLMParams`, `all_litellm_params` and the list of what its proxy refuses in bodies.
  */
 const OF_OPERATORS = new RegExp(

@@ -23,7 +23,10 @@ export interface Attribution {
   tags: Tags;
 }
 
-/** The headers that name a session, in the order in which they count: Purser's, Claude Code's, Codex's, and others'. */
+/**
+ * The headers that name a session, in the order in which they count: Purser's, Claude Code's, Codex's, and others'. As of
+ * 2026-11-26, those of Claude Code 2.1.332 and Codex 0.171.0.
+ */
 export const SESSION_HEADERS = [
   "x-purser-session",
   "x-claude-code-session-id",

@@ -13,7 +13,7 @@ import type { Family } from "./targets.ts";
 
 /**
  * The headers that pass to any provider, and to those of each family: the ones that clients send and that change no model, no
- * price, no provider and no account. As of 2026-11-27, from recordings and the sources of the SDKs openai 6.49.0,
+ * price, no provider and no account. As of 2026-11-26, from recordings and the sources of the SDKs openai 6.49.0,
  * @anthropic-ai/sdk 1.14.0, @google/genai 2.32.0 and @openrouter/sdk, of Claude Code 2.1.332, Codex 0.171.0, Gemini CLI 0.61.0
  * and opencode.
  */

@@ -4,7 +4,7 @@ import { cannotPass } from "./wires/requests.ts";
 /**
  * The query parameters that pass, by method and path; `alt=sse` is one with its only value. They are those that the clients of
  * each API send: the SDKs openai 6.49.0, @anthropic-ai/sdk 1.14.0 and @google/genai 2.32.0, OpenRouter's list of models, and
- * Codex 0.171.0 (`client_version`), as of 2026-11-27. Every other one is refused: LiteLLM takes `?model=` before the model of the
+ * Codex 0.171.0 (`client_version`), as of 2026-11-26. Every other one is refused: LiteLLM takes `?model=` before the model of the
  * body, Google's `userProject` names who pays, and its `fields` leaves the usage out.
  */
 export const PASSED_PARAMETERS: Readonly<Record<Family, readonly (readonly [RegExp, readonly string[]])[]>> =

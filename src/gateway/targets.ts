@@ -55,7 +55,7 @@ export function findTarget(
   return Object.hasOwn(PREFIXES, first) ? { ...PREFIXES[first]!, version, path } : undefined;
 }
 
-/** The path below its base URL that Claude Code requests when it starts, without a key (2.1.332, observed on 2026-11-26). */
+/** The path below its base URL that Claude Code requests when it starts, without a key (2.1.332, as of 2026-11-26). */
 const HELLO = "api/hello";
 
 /**

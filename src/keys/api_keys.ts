@@ -77,7 +77,7 @@ const NAMESAKE = `SELECT key_id FROM api_keys WHERE name = ?1 AND key_id <> ?2 A
  * authentication is required.
  *
  * @throws {PurserError} `invalid` without a name or scope, for an expiry in the past, and for `admin` limited to one agent;
- * `conflict` where an active key has the name: a person's spending would begin at 0 again with a second one
+ * `conflict` where an active key has the name: with a second one, a person's spending would begin at 0 again
  */
 export async function createKey(
   ctx: Pick<KeyContext, "store" | "clock" | "ids" | "keyCache">,
@@ -95,7 +95,9 @@ export async function createKey(
     createdAt: now,
     lastUsedAt: null,
     revokedAt: null,
-    ...{ rotatedAt: null, previousHash: null, previousUntil: null },
+    rotatedAt: null,
+    previousHash: null,
+    previousUntil: null,
   };
   const results = await ctx.store.write([{
     sql: INSERT,
@@ -377,7 +379,11 @@ export async function checkKeys({ store, clock }: Pick<KeyContext, "store" | "cl
   );
   const [all, active, admin] = counts!.rows[0]!.map(Number) as [number, number, number];
   return {
-    ...{ all, active, admin, expiring: expiring!.rows.map(toDueKey), lapsed: lapsed!.rows.map(toDueKey) },
+    all,
+    active,
+    admin,
+    expiring: expiring!.rows.map(toDueKey),
+    lapsed: lapsed!.rows.map(toDueKey),
     shared: shared!.rows.map(([name, ids]) => ({ name: String(name), keyIds: JSON.parse(String(ids)) })),
   };
 }

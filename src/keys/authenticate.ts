@@ -91,7 +91,7 @@ async function findKey(
 
 /**
  * Returns the row of a key if the secret is right; with a secret that was replaced, the row expires when that ends. Throws
- * `unauthorized` for what is no whole key.
+ * `unauthorized` for a text that isn't a whole key.
  */
 async function verify({ store }: Pick<KeyContext, "store">, text: string): Promise<VerifiedKey | undefined> {
   const parsed = parseKeyText(text);
@@ -138,7 +138,7 @@ export async function readSessionKey(
   return session && await readKey(ctx.store, session.keyId);
 }
 
-/** Refuses by a secret that was replaced what would outlive it: a session of the dashboard, a new key, a new secret. */
+/** Refuses a replaced secret for requests whose result would outlive it: a session of the dashboard, a new key, a new secret. */
 export function checkPresentSecret({ isReplaced }: Principal, what = "sign in"): void {
   if (!isReplaced) return;
   throw unauthorized(`Cannot ${what} with this secret: the API key got a new one; use that one`);

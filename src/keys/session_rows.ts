@@ -15,7 +15,7 @@ interface SessionRow {
   expiresAt: number;
 }
 
-/** Reads a session by the hash of its token; undefined if there is none, or it has ended. */
+/** Reads a session by the hash of its token; undefined if it doesn't exist or has ended. */
 export async function readSession(
   { store, clock }: Pick<KeyContext, "store" | "clock">,
   hash: string,

@@ -19,10 +19,10 @@ const MAX_REMEMBERED = 10_000;
 
 type SessionContext = Omit<KeyContext, "ids" | "query">;
 
-/** Begins an attempt with a code; its result is called with whether the code was right. */
+/** Begins an attempt with a code; the function that it returns is called with true if the code was right. */
 type BeginAttempt = (digest: string) => (isValid: boolean) => void;
 
-/** A session that was made just now, with its token, which is nowhere else. */
+/** A session that was made just now, with its token, which is stored nowhere else. */
 export interface NewWebSession {
   token: string;
   expiresAt: number;
@@ -158,7 +158,7 @@ export async function redeemSignInCode(
   return { token, expiresAt, principal: { ...usePrincipal(ctx, row), webSession: hash } };
 }
 
-/** The tokens of earlier versions were in cookies, and have no prefix: they are none here. */
+/** The tokens of earlier versions were in cookies, and have no prefix: they aren't accepted here. */
 const newSessionToken = () => `pws_${randomHex()}`;
 
 /** 256 random bits. */

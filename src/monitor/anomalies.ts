@@ -100,7 +100,7 @@ function deliver(ctx: MonitorContext, { anomalyId, severity, detectedAt }: Anoma
   return [{ sql: sql + IF_NEW, args }];
 }
 
-/** Reads the notification of an anomaly; undefined if there is none of that id. */
+/** Reads the notification of an anomaly; undefined if no anomaly has that id. */
 export async function readAnomalyNotification(
   ctx: Pick<MonitorContext, "query"> & { environment: string },
   anomalyId: string,

@@ -128,7 +128,7 @@ export class CallCheck {
     return detections;
   }
 
-  /** Returns what an hour has to be compared by; nothing for an ordinary one. */
+  /** Returns the checks that an hour needs; none for an ordinary hour. */
   #judgesOf(agentId: string) {
     const { calls, costNanoUsd } = this.#hours.get(agentId)!;
     return [
@@ -207,7 +207,7 @@ export class CallCheck {
     return stats;
   }
 
-  /** After a clock was set back, what was read in the future is old. */
+  /** After a clock was set back, values that were read in its future are stale. */
   #isOld(readAt: number, ttlMs: number): boolean {
     return Math.abs(this.ctx.clock.now() - readAt) >= ttlMs;
   }

@@ -7,6 +7,6 @@ import type { Log } from "../kernel/log.ts";
 export type MonitorContext = DeliveryContext & {
   bus: Bus;
   log: Log;
-  /** The lowest severity of anomalies that channels are sent; without it they are sent none. */
+  /** The lowest severity of anomalies that channels are notified of; undefined: of no anomaly. */
   notifyAnomaliesFrom?: Severity;
 };

@@ -32,9 +32,9 @@ export interface Price extends UsageCost {
   priceSource: string;
   /** The rate card of the cost; null if no price is known. */
   rates: Rates | null;
-  /** The cost by the rate card, where `costNanoUsd` is the one that the provider has stated. */
+  /** The cost by the rate card, if `costNanoUsd` is the cost that the provider has stated. */
   listCostNanoUsd?: NanoUsd;
-  /** The cost that the provider has stated, where it isn't the one that is booked. */
+  /** The cost that the provider has stated, if it isn't the one that is booked. */
   statedNanoUsd?: NanoUsd | undefined;
   /** The reason for that. */
   statedReason?: StatedCostReason | undefined;
@@ -53,9 +53,9 @@ export interface PriceBook {
    * the catalog. Throws `invalid` for a contradictory usage.
    */
   price(input: PriceQuery & Served & { usage: Usage; statement?: Statement | undefined }): Price;
-  /** Adds the region that the address of the provider names, for a call to it that has shown none. */
+  /** Adds the region that the address of the provider names, for a call to it whose answer names no region. */
   located<Q extends PriceQuery & Served>(query: Q): Q;
-  /** Returns the prices of a model, or null if none is known. */
+  /** Returns the prices of a model, or null if they aren't known. */
   rates(input: PriceQuery & Served): Rates | null;
   /** Returns the priced name that is nearest to a model without a price, as `provider:model`. */
   nearest?(input: Pick<PriceQuery, "provider" | "model">): string | undefined;

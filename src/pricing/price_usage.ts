@@ -13,7 +13,7 @@ export interface PriceLine {
   model?: string;
   /** Tokens or counts that no other line has. */
   quantity: number;
-  /** Pico-USD for each; null if the rate card has none. */
+  /** Pico-USD for each; null if the rate card has no such rate. */
   rate: bigint | null;
 }
 
@@ -93,7 +93,7 @@ function isContextUnknown({ isRequestByContext }: RateTier, { details }: Usage):
 
 /** The cost of a usage at some rates. */
 export interface UsageCost {
-  /** The sum of the parts that have a rate, rounded once, half to even; null if none has. */
+  /** The sum of the parts that have a rate, rounded once, half to even; null if no part has a rate. */
   costNanoUsd: NanoUsd | null;
   /** The names of the parts without a rate; undefined if all have one. */
   unpricedParts?: readonly string[];

@@ -156,7 +156,9 @@ function createPriceBookOver(
       const cost = rates && priceUsage(rates, usage);
       const stated = statement && mayState(statement) && readStatedCost(statement, {
         bill: bills(provider, model),
-        ...{ model, usage, hasPriceRow: row !== undefined },
+        model,
+        usage,
+        hasPriceRow: row !== undefined,
       });
       if (stated && !stated.reason) {
         const listCostNanoUsd = cost?.unpricedParts ? null : cost?.costNanoUsd;
@@ -281,13 +283,13 @@ for (const part of USAGE_DETAILS) {
   if (dimension !== null) FIELDS[priceFieldOf(part)] = dimension;
 }
 
-/** Converts the prices of one row of the config to a rate card; what it leaves out defaults as in the catalog. */
+/** Converts the prices of one row of the config to a rate card; rates that it leaves out default as in the catalog. */
 export function ratesOfOverride(row: PriceOverride): Rates {
   const prices: Record<string, number> = {};
   for (const [field, name] of Object.entries(FIELDS)) {
     const price = row[field as keyof PriceOverride];
     if (typeof price === "number") prices[name] = price;
   }
-  // A row says what a cache of its model costs, also of Claude.
+  // A row sets the cost of a cache of its model, also for Claude.
   return { source: "config", tiers: tiersOf(prices, { isClaude: false, isGoogle: false })! };
 }

@@ -14,7 +14,7 @@ export interface RateTier {
   /** Cache writes of any lifetime but one and twelve hours. */
   cacheWrite: PicoUsdPerToken;
   cacheWrite1h: PicoUsdPerToken;
-  /** The rates of what most calls don't have; a call with a detail that has no rate is partly priced. */
+  /** The rates of parts that most calls don't have; a call with a part without a rate is partly priced. */
   details?: Readonly<Partial<Record<UsageDetail, bigint>>>;
   /** The fee of each request, in pico-USD. */
   request?: bigint;

@@ -15,7 +15,7 @@ export interface NewEvent {
   /** The call that `cost.recorded` refers to, whose payload is in the ledger. */
   callId?: string;
   payload?: Record<string, unknown>;
-  /** Facts of a refused call for readers of all agents, which are no part of the event. */
+  /** Facts of a refused call for readers of all agents, which aren't a part of the event. */
   withheld?: Record<string, unknown> | undefined;
 }
 
@@ -40,7 +40,7 @@ export interface MessagesToAppend {
   messages: readonly NewMessage[];
 }
 
-/** One statement over all rows; none without rows. */
+/** One statement over all rows; no statement without rows. */
 const forEach = (sql: string, columns: readonly string[], rows: SqlValue[][]): Statement[] =>
   rows.length === 0 ? [] : [{ sql, each: { columns, rows } }];
 
@@ -108,8 +108,8 @@ const COUNT = `UPDATE sessions SET event_count = event_count + v.events,
 FROM each_row v WHERE sessions.session_id = v.session_id`;
 
 /**
- * Returns the statement that adds what a unit has appended to the counts of the sessions. Each session may have messages of
- * one run only.
+ * Returns the statement that adds the events and messages of a unit to the counts of their sessions. Each session may have
+ * messages of one run only.
  */
 export function countInSessions(
   events: readonly EventToAppend[],
@@ -184,8 +184,8 @@ export async function commitProgress(
 }
 
 /**
- * Returns the agent that a call's events in the log of its session are of: a key of that agent reads them. Null where the
- * session isn't that agent's own, so that keys of two agents do.
+ * Returns the agent that owns a call's events in the log of its session: a key of that agent reads them. Null if the session
+ * isn't that agent's own: then keys of two agents read them.
  */
 export async function findLogOwner(
   ctx: { store: Store },

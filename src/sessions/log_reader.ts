@@ -24,7 +24,7 @@ export interface LogPage {
 /** Reads the event log once for all streams of a process. */
 export interface LogReader {
   /**
-   * Yields the pages of the log of all sessions that follow a position: no event is missing, and none comes twice. A page
+   * Yields the pages of the log of all sessions that follow a position: no event is missing or repeated. A page
    * may be the same object for many callers. An empty page is yielded at least every `BEAT_MS` without an event, so that
    * the caller can check what ends its stream.
    *

@@ -39,7 +39,7 @@ WHERE session_id = ?1 AND active_run_id = ?2 AND ${IS_DEAD}`;
 const OF_RUN = `${IS_DEAD} AND ?1 IS NOT NULL
   AND reservation_id IN (SELECT h.reservation_id FROM reservations h WHERE h.scope = 'run ' || ?2)`;
 const FREE_RESERVATIONS = `DELETE FROM reservations WHERE NOT is_lost AND NOT is_held AND ${OF_RUN}`;
-// What a strict budget holds stays held: the call may have been sent. Others don't count it any more.
+// Reservations that a strict budget counts stay held: the call may have been sent. Other budgets no longer count them.
 const END_LEASES = `UPDATE reservations SET expires_at = 0 WHERE NOT is_lost AND is_held AND ${OF_RUN}`;
 const FREE_RUN = `DELETE FROM reservations WHERE scope = 'run ' || ?2 AND ${IS_DEAD} AND ?1 IS NOT NULL`;
 const END_RUN = `UPDATE runs SET status = 'interrupted', ended_at = ?4,
@@ -55,7 +55,7 @@ WHERE run_id = ?2 AND ${HELD} AND ?1 IS NOT NULL`;
  *
  * Everything that the run has committed stays: calls, events and messages up to its last booking. A call that the provider
  * has answered, but whose booking was not committed when the process died, is not in the ledger and is not added here: its
- * tokens are known to the provider alone. What strict budgets hold for such a call stays held; other reservations are freed.
+ * tokens are known to the provider alone. Reservations of such a call that strict budgets count stay held; others are freed.
  *
  * With `runId`, only that run is examined.
  */

@@ -3,13 +3,13 @@ import { toIso } from "../kernel/clock.ts";
 import { readSessionUsage, tailEntries, textAt, type TokenUsage, usageOfIds } from "../ledger/mod.ts";
 import type { SqlValue, Store } from "../store/mod.ts";
 
-/** Sessions that are known from reported calls alone: nothing is stored of them but their calls. */
+/** Sessions that are known from reported calls alone: only their calls are stored. */
 
 type ReadContext = { store: Pick<Store, "read" | "readLong"> };
 
 const FIRST_AGENT = textAt("min", "at", "agent_id");
 
-/** SQL for the page of a table's rows that are in no other list. A session of several agents belongs to none of them. */
+/** SQL for the page of a table's rows that are in no other list. A session of several agents belongs to no agent. */
 function pageOf(table: string, isOfAgent: boolean): string {
   const ofAgent = `AND agent_id = ?5
   AND NOT EXISTS (SELECT 1 FROM calls c WHERE c.session_id = k.session_id AND c.agent_id <> ?5)`;
@@ -19,7 +19,7 @@ WHERE last_at >= ?1 AND (last_at, session_id) < (?2, ?3)
 ORDER BY last_at DESC, session_id DESC LIMIT ?4`;
 }
 
-// A session with calls after the totals has a row of its own there, united with its totals. Of those that have none, only
+// A session with calls after the totals has a row of its own there, united with its totals. Of sessions without such a row, only
 // the page is read, by an index.
 const reportedSql = (isOfAgent: boolean) =>
   `WITH tail AS (

@@ -26,7 +26,7 @@ export interface FoundSessions {
 
 /**
  * Finds sessions, latest first, like `listSessions()`. Reads at most 2,000 sessions and about 100,000 of their calls: the
- * next search continues after `last`, also where it found none.
+ * next search continues after `last`, also if this one found nothing.
  */
 export async function searchSessions(
   ctx: ReadContext,

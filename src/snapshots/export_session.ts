@@ -39,7 +39,7 @@ export interface SessionExport {
 
 const READ_SESSION = `SELECT agent_id, status, generation, message_count, event_count, tags, extras
 FROM sessions WHERE session_id = ?`;
-// The agent's definition at its latest run, for one that is not stored.
+// The agent's definition at its latest run, if the agent is not stored.
 const READ_DEFINITION = `SELECT payload FROM events WHERE session_id = ? AND type = 'run.started'
 ORDER BY seq DESC LIMIT 1`;
 
@@ -131,7 +131,7 @@ function mergeTags(own: Tags, given: Tags = {}): Tags {
   throw new PurserError("invalid", `Cannot export the session with these tags: they ${TAGS_RULE}`);
 }
 
-/** Refuses malformed tags: those of a query or a command line are well-formed, those of a program may be anything. */
+/** Refuses malformed tags: those of a query or a command line are well-formed, those of a program may have any form. */
 function checkTags(tags: Tags): void {
   canonicalize(tags, (path, message) => {
     throw new PurserError("invalid", `Cannot use the tag ${path.join(".").toWellFormed()}: it ${message}`);
@@ -161,7 +161,7 @@ async function findDefinition(
   if (defined) {
     const { tags, ...definition } = describeAgent(defined);
     const hasTags = Object.keys(tags).length > 0;
-    return { ...extras.agent, ...definition, ...(hasTags && { tags }) }; // a document of before has none
+    return { ...extras.agent, ...definition, ...(hasTags && { tags }) }; // documents of earlier versions have no tags
   }
   const atRun = started ? JSON.parse(started).definition : undefined;
   return atRun ? { ...extras.agent, ...atRun } : extras.agent;

@@ -51,8 +51,8 @@ export function countRowValues(rowSql: string, { columns }: EachRow): number {
 const MAX_BYTES_PER_STATEMENT = 4 * 1024 * 1024;
 
 /**
- * Returns the statements for all rows, each with one value: a JSON array of arrays. There is more than one only for rows
- * that are too large for it; their results, concatenated, are those of the original statement.
+ * Returns the statements for all rows, each with one value: a JSON array of arrays. There are several statements only if the
+ * rows are too large for one; their results, concatenated, are those of the original statement.
  */
 export function toSetStatements({ sql, each }: Statement & { each: EachRow }): Statement[] {
   const text = remember(perSet, sql, () => {

@@ -32,7 +32,7 @@ export interface OpenStoreOptions {
 }
 
 /**
- * The state of a remote database that successive stores share, so that each need not query it again. Plain values, since
+ * The state of a remote database that successive stores share, so that only the first one queries it. Plain values, since
  * requests at the edge share no connections.
  */
 export interface SharedStore {

@@ -38,10 +38,11 @@ export interface Store {
   readAll(statements: readonly Statement[]): Promise<ResultSet[]>;
   /**
    * Commits the statements as one unit: all of them or none. Units that wait at the same time share a
-   * transaction (group commit); one that fails alone fails alone. Resolves after the commit is durable.
+   * transaction (group commit); a unit that fails does not affect the others. Resolves after the commit is durable.
    *
-   * After a connection to a remote server broke, the unit is committed at most once; results of queries (SELECT, or WITH … SELECT)
-   * are then of a later moment, so read facts by them, never by RETURNING; a statement that writes begins with its verb.
+   * After a connection to a remote server broke, the unit is committed at most once; results of queries (SELECT, or WITH …
+   * SELECT) are then of a later moment, so read facts by them, never by RETURNING; a statement that writes begins with its
+   * verb.
    *
    * @throws {ConstraintError} a constraint refused the unit, which is rolled back
    * @throws {PurserError} `unavailable` when the database can't be reached in time
@@ -49,7 +50,7 @@ export interface Store {
   write(statements: readonly Statement[]): Promise<ResultSet[]>;
   /**
    * Commits an item together with others of its kind that wait at the same time, by the statements of the whole set, so
-   * that their number does not grow with the items. All of an item is committed or none; an item that is refused does
+   * that their number does not grow with the items. Each item is committed whole or not at all; an item that is refused does
    * not affect the rest of its set.
    *
    * @throws as `write`
@@ -77,7 +78,7 @@ const MAX_ATTEMPTS = 50;
 
 /**
  * Replaces a state that was read and checked before. `replace` reads it, checks it, and commits its write together with
- * `requireThat()` it is still the same; where it is not, it begins anew.
+ * `requireThat()` it is still the same; if the state is another one by then, it begins anew.
  *
  * @throws {PurserError} `conflict` if other writers change the state again and again
  */

@@ -31,7 +31,7 @@ const MAX_ITEMS_PER_SET = 256;
 const MAX_BYTES_PER_SET = 1024 * 1024;
 
 /**
- * The one way to write. While a commit is under way, what arrives waits and goes into the next one together (group
+ * The only way to write. Units that arrive during a commit wait and are committed together by the next one (group
  * commit): units side by side, items of one kind as one set in the place of the first.
  */
 export class WriteQueue {
@@ -185,7 +185,7 @@ interface Part {
   resolve(results: ResultSet[]): void;
 }
 
-/** Returns a value for the database without what must not be kept; most values are returned as they are. */
+/** Returns a value without the secrets that must not be kept; most values are returned as they are. */
 export type ScrubValue = (value: SqlValue) => SqlValue;
 
 function scrubUnit(unit: WriteUnit, scrub: ScrubValue): WriteUnit {
@@ -198,7 +198,7 @@ function scrubUnit(unit: WriteUnit, scrub: ScrubValue): WriteUnit {
   });
 }
 
-/** Maps items; returns the same array where none changes, as nearly always. */
+/** Maps items; returns the same array if no item changes, which is nearly always so. */
 function mapChanged<T>(items: readonly T[], map: (item: T) => T): readonly T[] {
   let mapped: T[] | undefined;
   for (let index = 0; index < items.length; index++) {
@@ -246,8 +246,8 @@ function toSetPart(set: readonly Waiting[]): Part {
 }
 
 /**
- * Returns whether the database refused the unit. An unreachable one may have committed it nevertheless, and would be
- * waited for once for each unit.
+ * Returns whether the database refused the unit. An unreachable database may have committed it nevertheless, and retrying each
+ * unit would wait for it again.
  */
 function isRefusal(error: unknown): boolean {
   return !(error instanceof PurserError && error.code === "unavailable");

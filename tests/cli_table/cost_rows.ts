@@ -189,7 +189,7 @@ export const COST_ROWS: readonly Row[] = [
     line: "prices show gpt-5-mini --service-tier other",
     out: /service_tier\n[^]*^RATE \(USD\) +STANDARD +PER$/m,
   },
-  { line: "prices show gpt-5-mini --at yesterday", code: 2, err: /yesterday is no date/ },
+  { line: "prices show gpt-5-mini --at yesterday", code: 2, err: /yesterday is neither a date/ },
 
   // Snapshots
   {

@@ -87,7 +87,7 @@ Deno.test("no request sets its own price or address, as one to LiteLLM can", asy
     [400, { api_base: "http://127.0.0.1:1" }],
     [400, { custom_llm_provider: "openai" }],
     [400, { other: deep }],
-    // From LiteLLM's CustomPricingLiteLLMParams and the fields that its proxy refuses in bodies, as of 2026-11-27.
+    // From LiteLLM's CustomPricingLiteLLMParams and the fields that its proxy refuses in bodies, as of 2026-11-26.
     [400, { cache_read_input_token_cost: 0 }],
     [400, { cache_creation_input_token_cost_above_1hr: 0 }],
     [400, { tiered_pricing: [] }],

@@ -6,7 +6,7 @@ import { newPlace, purser as command, startServer } from "../harness/cli_process
 
 /**
  * Requests that only ask whether something answers at a client's base URL, without a key. Claude Code 2.1.332 sends
- * `HEAD /api/hello` below its ANTHROPIC_BASE_URL when it starts (observed on 2026-11-26); versions before 2.1.220 sent a `HEAD`
+ * `HEAD /api/hello` below its ANTHROPIC_BASE_URL when it starts (as of 2026-11-26); versions before 2.1.220 sent a `HEAD`
  * of the base URL itself (github.com/headroomlabs-ai/headroom issue 2032, router-for-me/CLIProxyAPI issue 5905).
  */
 

@@ -7,7 +7,7 @@ import { readCalls } from "./requests.ts";
 
 /**
  * A call reaches the model of its body, at its price and under the server's account, whatever else a client sends. The proxies
- * here take the model, the provider or the price from where their documents say, as of 2026-11-27:
+ * here take the model, the provider or the price from where their documents say, as of 2026-11-26:
  * - LiteLLM: https://docs.litellm.ai/docs/proxy/request_headers; its routes have a query parameter `model`, which comes before
  *   the body's, and `x-litellm-model` (litellm/proxy, `_extract_model_param`);
  * - Portkey: https://portkey.ai/docs/api-reference/inference-api/headers;

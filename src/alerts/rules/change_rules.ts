@@ -16,7 +16,7 @@ function statement(write: (bind: (value: SqlValue) => string) => string): Statem
   return { sql: write((value) => `?${args.push(value)}`), args };
 }
 
-/** Returns the statement that inserts a rule, unless there is one of its id. */
+/** Returns the statement that inserts a rule, unless a rule with its id exists. */
 export function insertRule(ruleId: string, input: RuleInput, now: number): Statement {
   const fields = toStored(withDefaults(input));
   const values = [

@@ -128,7 +128,7 @@ async function withValues(
   });
 }
 
-/** The present value of a rule, what it is of, and its pace. */
+/** The present value of a rule, the run or session that has it, and its pace. */
 type RuleState = Pick<AlertRule, "value_usd" | "window_start" | "counter" | "usd_per_hour" | "reaches_at">;
 
 const WINDOWS: Record<ThresholdType, PacedWindow | undefined> = {
@@ -237,12 +237,12 @@ SELECT CASE t.type
 }
 END FROM t ORDER BY t.n`;
 
-/** The value that a rule measures at present, and the run or session that it is of. */
+/** The value that a rule measures at present, and the run or session that has it. */
 type Measured = { nanoUsd: NanoUsd } & ({ kind?: undefined } | { kind: "run" | "session"; id: string });
 
 /**
  * Reads the value that each rule measures at present, in nano-USD: its hour, day or month so far; per run or session,
- * the newest one in which its agent (or any agent) has spent. Null where there is none.
+ * the newest one in which its agent (or any agent) has spent. Null before the first call.
  */
 export async function readRuleValues(
   ctx: Pick<AlertContext, "store" | "clock">,

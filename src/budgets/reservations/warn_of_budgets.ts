@@ -31,7 +31,7 @@ const BOOKED = `r AS MATERIALIZED (
 
 const REACHED = (share: string) => `s.settled >= ${shareOf(CEILING, share)}`;
 
-/** The claim of a window and of all shares up to this one; that of a rolling hour is of the hour of the clock. */
+/** The claim of a window and of all shares up to this one. For a rolling hour, the claim names the hour of the clock. */
 const WINDOW = `b.scope || '@' || iif(s.is_hour, r.at / ${HOUR_MS} * ${HOUR_MS}, s.starts) || '#'`;
 const CLAIM = `${WINDOW} || printf('%04d', round(w.value * 1000))`;
 

@@ -40,7 +40,7 @@ async function openDashboard(ctx: CommandContext): Promise<void> {
   if (await ctx.terminal.openPage?.(url) === false) ctx.say("Open this address in a browser");
 }
 
-/** Returns a one-time code; undefined where the server has no key at all, and needs none. */
+/** Returns a one-time code; undefined if the server has no keys, and so requires no code. */
 async function makeCode(
   { send }: Awaited<ReturnType<CommandContext["connect"]>>,
 ): Promise<string | undefined> {

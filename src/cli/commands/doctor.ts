@@ -43,7 +43,7 @@ async function runDoctor(ctx: CommandContext): Promise<number> {
       checks.unshift(checkConnection(ctx, connection, exchange));
     }
   } catch (error) {
-    // A failure to connect is a result of the check, a refusal of access is not. With --json there is no body to print.
+    // A failure to connect is a result of the check, a refusal of access is not; with --json the latter has no body to print.
     if (ctx.isJson || !(error instanceof PurserError) || exitCodeOf(error) === EXIT.notAllowed) throw error;
     checks = [ownConfig(ctx), {
       name: ctx.config.server === undefined ? "start-up" : "server",
@@ -77,7 +77,7 @@ const MAX_SKEW_S = 5;
 interface Exchange {
   before: number;
   after: number;
-  /** The `Date` header of the response, null if there is none. */
+  /** The `Date` header of the response, null without one. */
   date: string | null;
 }
 

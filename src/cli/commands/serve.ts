@@ -113,7 +113,7 @@ async function checkProviders({ config, env }: CommandContext): Promise<void> {
   );
 }
 
-/** Warns where keys exist and none is valid: every request is refused, which may be intended. */
+/** Warns if keys exist and all are invalid: every request is refused, which may be intended. */
 async function warnOfMissingKey({ warn }: CommandContext, { core }: OpenDatabase): Promise<void> {
   const { isAuthRequired, hasUsableKey } = await import("../../keys/mod.ts");
   if (!await isAuthRequired(core) || await hasUsableKey(core)) return;

@@ -7,7 +7,7 @@ import { idInPath } from "./command_id.ts";
 const MAX_AGENTS = "1000";
 
 /**
- * Checks the agent and the session of a filter that has found nothing: a mistyped name must not look like one without calls.
+ * Checks the agent and the session of a filter that has found nothing: a mistyped name must not look like an agent without calls.
  *
  * @throws {PurserError} `not_found`, with the nearest agent
  */

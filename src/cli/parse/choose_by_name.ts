@@ -6,7 +6,7 @@ import { UsageError } from "./usage_error.ts";
 /** The number of ids that the refusal of an ambiguous name lists. */
 const MAX_LISTED = 10;
 
-/** Something that a command may call by its name, where no other has it. */
+/** A resource that a command may call by its name, if no other has that name. */
 interface Named {
   id: string;
   name: string;
@@ -23,7 +23,7 @@ interface Kind {
 }
 
 /**
- * Returns the id of the only one of a name.
+ * Returns the id of the only resource with a name.
  *
  * @throws {PurserError} `not_found`, with the nearest name
  * @throws {UsageError} where several have the name

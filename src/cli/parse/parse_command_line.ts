@@ -58,7 +58,7 @@ export function findCommand(words: readonly string[]): Command | undefined {
   return found.sort((a, b) => b.name.length - a.name.length)[0];
 }
 
-/** Returns the words that begin a command's name, without arguments. Throws a `UsageError` if they begin none. */
+/** Returns the words that begin a command's name, without arguments. Throws a `UsageError` if no command begins with them. */
 function findTopic(words: readonly string[]): string {
   const command = findCommand(words);
   if (command) return command.name;

@@ -67,7 +67,7 @@ export function nameCounter({ id, key_name }: { id: string; key_name?: string | 
   return key_name ?? id;
 }
 
-/** Says that a budget or a rule has a name of which there is nothing; undefined for one that is known. */
+/** Says that nothing has the name that a budget or a rule has; undefined for a known name. */
 export function describeUnknown(unknown: UnknownName | undefined): string | undefined {
   if (!unknown) return undefined;
   const { kind, id, nearest } = unknown;

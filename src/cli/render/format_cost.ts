@@ -50,7 +50,7 @@ export function formatShare(part: NanoUsd, whole: NanoUsd): string {
   return `${Math.round(percent)}%`;
 }
 
-/** Formats a change in percent: `+12%`; empty where an amount is unknown, or there is none to compare with. */
+/** Formats a change in percent: `+12%`; empty if an amount is unknown or missing. */
 export function formatChange(before: NanoUsd | null, after: NanoUsd | null): string {
   if (before === null || after === null || before === 0n) return "";
   const percent = Number((after - before) * 1000n / before) / 10;

@@ -11,7 +11,7 @@ import { decimalsShown } from "./format_cost.ts";
 
 /**
  * Formats spending beside the threshold: `$3.20 of $10`. It is rounded as in other tables, to at least the threshold's
- * decimals, and to more where it would look reached before it is. Null is no spending.
+ * decimals, and to more where it would look reached before it is. Null stands for no spending.
  */
 export function formatSpent(valueUsd: number | null, thresholdUsd: number): string {
   const threshold = parseTotalUsd(thresholdUsd);

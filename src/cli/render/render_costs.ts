@@ -216,7 +216,7 @@ const isName = (groupBy: Group) =>
 export const titleOf = (groupBy: Group) =>
   (tagKeyOf(groupBy) ?? groupBy).toUpperCase() + (groupBy === "hour" || groupBy === "day" ? " (UTC)" : "");
 
-/** Renders the forecast of a month, a range where both ways to estimate it differ; no line where there is none. */
+/** Renders the forecast of a month, a range if both ways to estimate it differ; no line without a forecast. */
 export function renderForecast(
   forecast: CostForecast,
   { columns = Infinity }: Pick<CostLayout, "columns">,
@@ -332,7 +332,7 @@ function zip<A, B>(left: readonly A[], right: readonly B[]): [A, B][] {
 /** The number of anomalies in the overview. */
 const SHOWN = "5";
 
-/** Reads the newest anomalies since a time; none from a server of a version without them. */
+/** Reads the newest anomalies since a time; an empty list from servers of versions without them. */
 export async function readNewestAnomalies(
   api: Connection["api"],
   from: string | undefined,

@@ -12,7 +12,7 @@ export interface Column<Row> {
   atLeast?: number;
   paint?: (row: Row, style: Style) => Paint | undefined;
   /**
-   * Drops the column where there is no room: the highest value first, 0 only where cutting texts is not
+   * Drops the column if there is no room: the highest value first, 0 only where cutting texts is not
    * enough.
    */
   drop?: number;
@@ -70,7 +70,7 @@ function layOut<Row>(
   columns: readonly Column<Row>[],
   total: number,
 ): LaidColumn<Row>[] {
-  // A title may name what a server has sent, such as a model.
+  // A title may have text that a server has sent, such as the name of a model.
   let laid: LaidColumn<Row>[] = columns.map(({ title, ...rest }) => {
     const column = { ...rest, title: escapeText(title) };
     const cells = column.stretch ? [] : rows.map((row) => escapeText(column.cell(row)));

@@ -23,7 +23,7 @@ import {
 
 const MAX_SEQ = 1_000_000_000_000;
 
-/** The reads of a replay, and the limits of what the viewer keeps in memory. Tests pass their own. */
+/** The reads of a replay, and the limits of the viewer's memory. Tests pass their own. */
 export interface ReplayOptions extends Pick<ReplaySources, "listImported"> {
   readSnapshot: (
     source: SnapshotSource,
@@ -144,7 +144,7 @@ export interface ReplaySources {
   connect(): Promise<Connection>;
   /** Reads a snapshot; `-` is standard input. */
   readSnapshot(path: string): Promise<ReplaySnapshot>;
-  /** Reads a page of a session's imported history. Without it, there is none. */
+  /** Reads a page of a session's imported history. Undefined if the session has none. */
   listImported?: ListImported;
 }
 

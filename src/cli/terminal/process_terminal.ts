@@ -163,7 +163,7 @@ interface OutputStream {
   isTerminal(): boolean;
   /** Writes some of the bytes, at least one, and returns how many; throws with the system's code. */
   writeSync(bytes: Uint8Array): number;
-  /** Returns the size of the terminal; throws if there is none. */
+  /** Returns the size of the terminal; throws if the output isn't a terminal. */
   size(): TerminalSize;
 }
 

@@ -110,7 +110,7 @@ const BY_CHARACTER: Record<string, string> = {
 /**
  * Decodes the keys in the input of a terminal in raw mode. A sequence may arrive in pieces: its start is returned as
  * `rest`, to be prepended to the next input. With `isAll` there is no more input, so a single Esc is the key Esc.
- * Modifiers of named keys are ignored, and so are sequences that are no key.
+ * Modifiers of named keys are ignored, and so are sequences that stand for no key.
  */
 export function decodeKeys(text: string, { isAll = false } = {}): DecodedKeys {
   const keys: string[] = [];

@@ -6,7 +6,7 @@ export class BrokenPipeError extends Error {
 /** Standard output or standard error. */
 export interface Output {
   /**
-   * Writes synchronously. A terminal shows the control sequences of a `screen` only where they are said to be one; another
+   * Writes synchronously. A terminal shows the control sequences only of a text that is marked as a `screen`; another
    * output gets a `document` byte for byte. Throws a `BrokenPipeError` when the reader has closed the pipe.
    */
   write(text: string, mode?: "screen" | "document"): void;
@@ -36,10 +36,10 @@ export interface Terminal {
   keys?(): AsyncIterable<string>;
   /**
    * Opens an address in the browser of the user. Returns false where that is not possible or not permitted. Undefined where
-   * standard output is no terminal.
+   * standard output isn't a terminal.
    */
   openPage?(url: string): Promise<boolean>;
-  /** Aborts at the first Ctrl-C or SIGTERM. The second exits the process, after what `beforeForcedExit()` was given. */
+  /** Aborts at the first Ctrl-C or SIGTERM. The second exits the process, after the work that `beforeForcedExit()` was given. */
   readonly interrupted: AbortSignal;
   /** Gives work to the second signal, which waits half a second for it at most. */
   beforeForcedExit?(work: () => Promise<unknown>): void;

@@ -35,7 +35,7 @@ export function cutText(text: string, width: number, ellipsis = "…"): string {
   return (/^[.,]?\d/.test(text.slice(length)) ? kept.replace(CUT_NUMBER, "") : kept) + ellipsis;
 }
 
-/** Returns how much of a text fits in some columns, in whole characters. */
+/** Returns the part of a text that fits in some columns, in whole characters. */
 function lengthWithin(text: string, columns: number): number {
   let length = 0;
   let used = 0;

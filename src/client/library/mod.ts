@@ -12,8 +12,8 @@ import type { MeterContext, RunPart } from "../../runner/mod.ts";
 /*
  * The methods of the library that read what the API returns, typed, and the options of the others.
  *
- * Options are in camelCase. What is a resource of the API or a row of the config file, such as an agent's definition or a
- * price, has the names that it has there, in snake_case, so that one document serves all of them.
+ * Options are in camelCase. Resources of the API and rows of the config file, such as an agent's definition or a price, have
+ * the names that they have there, in snake_case, so that one document serves all of them.
  */
 
 /** The definition of an agent, with the fields of the API. */

@@ -97,7 +97,8 @@ export const AlertRule = z.object({
     description: "Start of the current window; null per run and session",
   }),
   counter: BudgetCounter.nullish().openapi({
-    description: "Of a rule per run or session: the one that the value is of; null where there is none yet",
+    description:
+      "Of a rule per run or session: the run or session with that value; null before the first call",
   }),
   ...pace,
   unknown: UnknownName.optional(),

@@ -3,7 +3,9 @@ import { id, Label, Time, Usd } from "../parts.ts";
 import { HeldId } from "./budget_state.ts";
 import { BudgetId } from "./budgets.ts";
 
-/** The wire schemas of releases: an admin gives back what a strict budget holds for calls that are not in progress. */
+/**
+ * The wire schemas of releases: an admin gives back the amounts that a strict budget holds for calls that are not in progress.
+ */
 
 export const BudgetReleaseBody = z.strictObject({
   reservation_id: HeldId.optional().openapi({

@@ -16,7 +16,7 @@ export const BudgetCounter = z.object({
 }).openapi("BudgetCounter");
 export type BudgetCounter = z.infer<typeof BudgetCounter>;
 
-/** A name in a budget or a rule of which there is nothing here. */
+/** A name in a budget or a rule that nothing here has. */
 export const UnknownName = z.object({
   kind: z.enum(["agent", "session", "key"]),
   id: z.string().openapi({ example: "reseacher" }),
@@ -107,8 +107,8 @@ export const BudgetState = z.object({
   ...pace,
   counter: BudgetCounter.nullish().openapi({
     description:
-      "Of a budget with many counters (`each`, or per run or session): the one that the figures are of, with the " +
-      "most spent in the present window; null where there is none yet",
+      "Of a budget with many counters (`each`, or per run or session): the counter of these figures, which has " +
+      "the most spent in the present window; null before the first call",
   }),
   key_name: z.string().nullish().openapi({
     description:

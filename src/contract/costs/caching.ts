@@ -1,7 +1,7 @@
 import { z } from "@hono/zod-openapi";
 import { AgentId, CostUsd, Count, Time } from "../parts.ts";
 
-/** The wire schemas of what prompt caches saved. */
+/** The wire schemas of the savings by prompt caches. */
 
 const HitRate = z.number().min(0).max(1).nullable().openapi({
   description: "Input tokens that were read from a cache, as a share of all; null without input",

@@ -10,7 +10,7 @@ export type BillForm = typeof BILL_FORMS[number];
 export const COST_UNITS = { usd: 0, usd_cent: -2, micro_usd: -6, nano_usd: -9 } as const;
 export type CostUnit = keyof typeof COST_UNITS;
 
-/** `states_cost` of a provider of the config: the form of its bill, a field of its usage object, a header, or that it has none. */
+/** `states_cost` of a provider of the config: the form of its bill, a field of its usage object, a header, or `none`. */
 export type StatesCost =
   | BillForm
   | "none"
@@ -19,7 +19,7 @@ export type StatesCost =
 
 /**
  * The reasons for which a stated cost is not booked: the provider doesn't document it as its bill; a row of `prices` decides;
- * 0 beside tokens; the fee of a router alone, for a call with a provider's key of one's own; more than any call costs.
+ * 0 beside tokens; only the fee of a router, for a call with a provider's key of the caller's own; more than any call costs.
  */
 export const STATED_COST_REASONS = ["undocumented", "price_row", "zero", "own_key", "absurd"] as const;
 export type StatedCostReason = typeof STATED_COST_REASONS[number];

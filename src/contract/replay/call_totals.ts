@@ -31,7 +31,7 @@ export class CallCounter {
    */
   readonly #imported = new Set<string>();
 
-  /** Counts a `model.called`, together with the `cost.recorded` that follows it, or one of them alone. */
+  /** Counts a `model.called`, the `cost.recorded` of the same call, or both together. */
   add(event: ReplayEvent, costRecorded?: ReplayEvent): void {
     const figures = figuresOf(costRecorded ?? event);
     const callId = callIdOf(event);

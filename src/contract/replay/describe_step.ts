@@ -31,7 +31,7 @@ export function describeStep(step: ReplayStep): StepView {
 
 const describeUnknown: Describe = (payload) => ({ facts: [], sections: sectionOf("Payload", payload) });
 
-/** Describes a restore: where the session is from, what was restored, and what it has replaced. */
+/** Describes a restore: the origin of the session, the restored parts, and the parts that they have replaced. */
 const describeRestore: Describe = (payload, { event }) => {
   const { source_environment, exported_at, status, messages, events_imported, token_usage } = payload;
   const { new_session, messages_before, fenced_run_id } = payload;
@@ -46,7 +46,7 @@ const describeRestore: Describe = (payload, { event }) => {
       exported && `exported ${formatInstant(exported)} UTC`,
       readText(status) && `${status} there`,
     ),
-    // What another version has logged is shown as it is.
+    // An event of another version is shown as it is.
     sections: origin === undefined ? sectionOf("Payload", payload) : [
       ...sectionOf(
         "Restored",

@@ -24,7 +24,7 @@ export interface ImportedEvent extends ReplayEvent {
   position: number;
 }
 
-/** Returns the payload of an event; empty if it is no object, as may be in a file. */
+/** Returns the payload of an event; empty if it isn't an object, which can occur in a file. */
 export function payloadOf({ payload }: Pick<ReplayEvent, "payload">): Record<string, unknown> {
   return isRecord(payload) ? payload : {};
 }

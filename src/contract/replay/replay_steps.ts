@@ -17,7 +17,7 @@ export interface ReplayStep {
   soFar: CallTotals;
 }
 
-/** Makes steps of events as they arrive: one for each, but for a `cost.recorded` that joins the step of its call. */
+/** Makes a step of each event as it arrives, except for a `cost.recorded`, which joins the step of its call. */
 export interface StepReader {
   /** Adds the next event. Returns the steps that are complete. */
   add(event: ReplayEvent): ReplayStep[];
@@ -116,7 +116,7 @@ export async function* selectSteps(
   }
 }
 
-/** The limits of what the viewer keeps in memory. */
+/** The limits of the viewer's memory. */
 export interface HoldLimits {
   steps: number;
   /** The length of the events as JSON; in memory they take a few times that. */

@@ -10,7 +10,7 @@ import { PRINTABLE } from "../limits.ts";
 export const UtcTime = z.string().regex(
   /^\d{4}-\d{2}-\d{2}T([01]\d|2[0-3]):\d{2}:\d{2}(\.\d+)?(Z|\+00:00)$/,
   { error: "must be an ISO 8601 time in UTC, such as 2026-11-21T09:30:00.000Z", abort: true },
-).refine(isRealTime, "is no time that exists").meta({ format: "date-time" });
+).refine(isRealTime, "isn't a time that exists").meta({ format: "date-time" });
 
 /** JavaScript parses the 30th of February as the 2nd of March. */
 function isRealTime(text: string): boolean {
@@ -92,7 +92,7 @@ const KNOWN_PARTS = [
 const UnknownPart = z.looseObject({
   type: z.string().min(1).refine(
     (type) => !KNOWN_PARTS.includes(type),
-    { error: "is no part of a message of this role", abort: true },
+    { error: "isn't a part of a message of this role", abort: true },
   ).meta({ not: { enum: KNOWN_PARTS } }),
 }).meta({ id: "UnknownPart" });
 

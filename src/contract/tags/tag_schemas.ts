@@ -11,7 +11,7 @@ import {
 
 /** The wire schemas of tags. */
 
-// Not a record, which drops a key __proto__ in silence.
+// Not a record, which would silently drop a key __proto__.
 export const Tags = z.custom<Readonly<Record<string, string>>>().superRefine((tags, ctx) => {
   for (const { path, message } of tagIssues(tags)) {
     ctx.addIssue({ code: "custom", path: path ? [path] : [], message });

@@ -9,7 +9,7 @@ import type { Issue } from "../schema_issues.ts";
 /** Values by key. */
 export type Tags = Readonly<Record<string, string>>;
 
-/** The limits of tags. A key has no character that a query, a command line or a JSON path gives a meaning. */
+/** The limits of tags. A key has no character with a meaning in a query, a command line or a JSON path. */
 export const TAG_LIMITS = { tags: 10, key: "[A-Za-z0-9_.-]{1,40}", value: 100 } as const;
 
 const KEY = new RegExp(`^${TAG_LIMITS.key}$`);

@@ -49,7 +49,7 @@ export function createConfiguredChannel(config: ChannelConfig, deps: ChannelDeps
   const { name, kind, minSeverity, timeoutMs } = config;
   const { clock, log } = deps;
 
-  /** Loads the plugin and reads the settings again each time: a missing file may be there by now. */
+  /** Loads the plugin and reads the settings again each time: a missing file may exist by now. */
   async function prepare() {
     const plugin = await deps.loadPlugin(kind);
     const { readSettings } = await import("./settings/channel_settings.ts");

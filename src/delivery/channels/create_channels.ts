@@ -30,7 +30,7 @@ export interface NamedChannel {
 
 /** The channels of a process. */
 export interface Channels {
-  /** All of them in the order of the config, after `log` where the config doesn't name it. */
+  /** All channels in the order of the config; `log` comes first if the config doesn't name it. */
   readonly list: readonly ConfiguredChannel[];
   get(name: string): ConfiguredChannel | undefined;
   /** Closes the open ones. */
@@ -56,12 +56,12 @@ export interface ChannelsOptions {
   lookup?: GuardOptions["lookup"];
   /** Loads the module of a further kind. Default: from disk. */
   loadModule?: (path: string) => Promise<ChannelPlugin>;
-  /** The network API: `sockets`, the default, or `fetch` where there are none; see `createFetchPost`. */
+  /** The network API: `sockets`, the default, or `fetch` on platforms without sockets; see `createFetchPost`. */
   reachOut?: "sockets" | "fetch";
 }
 
 /**
- * Creates the channels of a process. It opens and loads nothing, so it costs nothing where nothing is sent. Throws
+ * Creates the channels of a process. It opens and loads nothing until something is sent. Throws
  * `invalid` when two channels have the same name.
  */
 export function createChannels(options: ChannelsOptions): Channels {
@@ -140,7 +140,7 @@ async function createFetchNetwork(options: GuardOptions): Promise<Network> {
  * Rejects channels that can't deliver, for processes that run unattended until an alert is due.
  *
  * @param configPath the path of their settings
- * @param advice the remedy, where they are not in a file
+ * @param advice the remedy, if they are not in a file
  * @throws {PurserError} `invalid`, naming each of them and its problem
  */
 export async function checkChannels(

@@ -131,7 +131,7 @@ export async function makePlugin(make: unknown, kind?: string): Promise<ChannelP
   return sound;
 }
 
-/** Returns the reason why a value is no channel plugin that this version can use, or undefined. */
+/** Returns the reason why this version can't use a value as a channel plugin, or undefined. */
 export function findPluginFault(made: unknown): string | undefined {
   if (typeof made !== "object" || made === null) return "its default export returned no plugin";
   const plugin = made as Partial<Record<keyof ChannelPlugin, unknown>>;

@@ -3,7 +3,7 @@ import type { Family } from "../targets.ts";
 
 /**
  * The betas that change no price by themselves, or only by a field of the body, which the bound of a call looks at. As of
- * 2026-11-27: the type `AnthropicBeta` of @anthropic-ai/sdk 1.14.0, those that Claude Code 2.1.332 sends, and `OpenAI-Beta` of
+ * 2026-11-26: the type `AnthropicBeta` of @anthropic-ai/sdk 1.14.0, those that Claude Code 2.1.332 sends, and `OpenAI-Beta` of
  * openai 6.49.0. Left out are those of other models, speeds and accounts, and of work that the provider adds to a call.
  */
 const KNOWN: Readonly<Record<Family, { header: string; betas: ReadonlySet<string> } | undefined>> = {

@@ -3,7 +3,7 @@ import type { Fields } from "../../pricing/usage/mod.ts";
 /*
  * The fields of requests that add nothing to the cost of a call beyond their text and its output limit, or that a wire's reader
  * looks at, at every depth. Others have no bound: they may add input that the provider has, or a fee, or name another model. As
- * of 2026-11-27, from the types of openai 6.49.0, @anthropic-ai/sdk 1.14.0 and @google/genai 2.32.0, and the documents of
+ * of 2026-11-26, from the types of openai 6.49.0, @anthropic-ai/sdk 1.14.0 and @google/genai 2.32.0, and the documents of
  * compatible servers.
  */
 

@@ -50,13 +50,13 @@ export interface Claim {
   runId: string | null;
 }
 
-/** A claim, or what an earlier request under the key has done: its answer, or the run that it has started. */
+/** A claim, or the effect of an earlier request under the key: its answer, or the run that it has started. */
 export type Claimed = { claim: Claim } | { result: string } | { startedRunId: string };
 
 /** The time for which a key stands for its request. */
 const KEPT_MS = DAY_MS;
 
-/** A request that has changed nothing for this long is taken for dead: another one may claim its key. */
+/** A request that has changed nothing for this long is considered dead: another one may claim its key. */
 const LEASE_MS = 60_000;
 
 /** The pause after which a client should send a request again whose first is in progress. */
@@ -126,7 +126,7 @@ export function inProgress(): PurserError {
   );
 }
 
-/** Writes a claim if the key is free, or held by `deadHolder`. Returns the claim that is there then. */
+/** Writes a claim if the key is free, or held by `deadHolder`. Returns the claim that the key has then. */
 async function writeClaim(
   ctx: IdempotencyContext,
   request: KeyedRequest,

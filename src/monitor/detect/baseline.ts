@@ -18,7 +18,7 @@ export interface BaselineStats {
   peak: bigint;
 }
 
-/** Computes the statistics of values; undefined where there are none. */
+/** Computes the statistics of values; undefined for an empty list. */
 export function computeStats(values: readonly bigint[], calls: number): BaselineStats | undefined {
   if (values.length === 0) return undefined;
   const sorted = [...values].sort(compare);
@@ -155,13 +155,13 @@ function nanoUsdOf(wholeUsd: SqlValue | undefined, restNanoUsd: SqlValue | undef
 
 const COSTS = {
   run: `SELECT run_id, sum(whole_usd), sum(rest_nano_usd) FROM ${usageOfIds("run", "?1")} GROUP BY run_id`,
-  // Of one agent: a session may have the calls of several, whose keys see their own.
+  // Of one agent: a session may have calls of several agents, whose keys see only their own.
   session: `SELECT session_id, sum(cost_nano_usd / ${NANO_PER_USD}), sum(cost_nano_usd % ${NANO_PER_USD})
 FROM json_each(?1) j CROSS JOIN calls INDEXED BY calls_by_session ON session_id = j.value AND agent_id = ?2
 GROUP BY session_id`,
 };
 
-/** Reads what runs have cost, or what an agent has spent in sessions, by id. */
+/** Reads the cost of runs, or the spending of an agent in sessions, by id. */
 export async function readRunCosts(
   store: Pick<Store, "read">,
   kind: Unit["kind"],

@@ -120,8 +120,11 @@ export function costlyHourDetection(
   return {
     kind: "costly_hour",
     severity,
-    ...{ agentId, sessionId: null, runId: null, callId: null },
-    // Without a baseline it is known for the day that the agent has begun to spend.
+    agentId,
+    sessionId: null,
+    runId: null,
+    callId: null,
+    // Without a baseline, one detection for the day is enough: the agent has begun to spend.
     occasion: baseline === undefined ? `day/${toIso(hour).slice(0, 10)}` : `hour/${toIso(hour)}`,
     message: `${agentId} has spent ${formatCost(value)} since ${toIso(hour).slice(11, 16)} UTC${
       baseline === undefined ? usually(baseline) : `${usually(baseline)} an hour`

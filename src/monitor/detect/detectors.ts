@@ -2,7 +2,7 @@ import type { Severity } from "../../contract/values.ts";
 import type { BaselineStats } from "./baseline.ts";
 import { KEPT, LIMITS } from "./limits.ts";
 
-/** The result of a detector: an anomaly with its figures, or the reason why there is none. */
+/** The result of a detector: an anomaly with its figures, or the reason why it reports no anomaly. */
 export type DetectorResult<Figures, Reason extends string> =
   | ({ isAnomaly: true; severity: Severity } & Figures)
   | { isAnomaly: false; reason: Reason };

@@ -9,14 +9,18 @@ export const LIMITS = {
    * of the input before from a cache continues its conversation.
    */
   growingInput: {
-    ...{ steps: 8, factor: 8, tokens: 100_000, criticalFactor: 20, criticalTokens: 500_000 },
+    steps: 8,
+    factor: 8,
+    tokens: 100_000,
+    criticalFactor: 20,
+    criticalTokens: 500_000,
     cachedPercent: 70,
   },
   /** Nano-USD of one call, against the hourly means of the agent and model. */
   costlyCall: { floor: 100_000_000n, factor: 10n, minHours: 8, minCalls: 30 },
   /**
    * Nano-USD of a run or of a session without one, against those of the agent before; without enough of these, the amount from
-   * which it is remarkable. Totals are read of those on which this process has seen so much spent.
+   * which it is remarkable. Totals are read for those for which this process has seen so much spending.
    */
   costlyRun: {
     floor: 5_000_000_000n,

@@ -32,7 +32,7 @@ export interface ToolCallsObservation {
   calls: { toolName: string; input: unknown }[];
 }
 
-/** The calls of one task: those of a run, or of a session whose calls name none, such as one of a coding tool. */
+/** The calls of one task: those of a run, or of a session whose calls name no run, such as the session of a coding tool. */
 export interface Unit {
   kind: "run" | "session";
   id: string;

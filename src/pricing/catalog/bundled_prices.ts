@@ -1,6 +1,6 @@
 import type { GenaiPrices, LitellmPrices } from "./price_data.ts";
 
-/** Loads the prices of this release; only what prices calls does, since they are over a megabyte. */
+/** Loads the prices of this release. Only code that prices calls should, since they are over a megabyte. */
 export async function bundledPrices(): Promise<{ genai: GenaiPrices; litellm: LitellmPrices }> {
   const [genai, litellm] = await Promise.all([
     // @ts-types="./data/json.d.ts"

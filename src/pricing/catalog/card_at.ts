@@ -23,7 +23,7 @@ export interface SourcedCard {
   listed(): ReadonlySet<string>;
 }
 
-/** Returns the rate card of a call, and what of it is listed. */
+/** Returns the rate card of a call, and the parts of it whose rates are listed. */
 export function sourcedCardAt(
   found: FoundModel,
   served: Served,
@@ -48,7 +48,7 @@ export function sourcedCardAt(
     const isBoth = tier !== undefined && speed !== undefined;
     const byRule = isOwn && tier !== undefined ? tiersByRule(providerId, tier, standardTiers) : undefined;
     listed = isBoth ? undefined : listedVariant(found, standard, { tier, speed }, at);
-    // Claude's batches cost half everywhere; the map has some rounded, and some of an earlier price.
+    // Claude's batches cost half everywhere; the map has some of them rounded, and some at an earlier price.
     const isHalf = rules.isClaude && tier === "batch" && listed?.ofOther.has("input_mtok");
     if (isHalf) {
       listed = undefined;
@@ -111,7 +111,7 @@ function mediumOf(modelId: string): "audio" | "image" | undefined {
 }
 
 /**
- * The service tiers that a default of the project or the deployment can choose for a call that asks for none.
+ * The service tiers that a default of the project or the deployment can choose for a call that requests no tier.
  * https://developers.openai.com/api/docs/guides/priority-processing,
  * https://learn.microsoft.com/azure/foundry/openai/concepts/priority-processing
  */
@@ -157,7 +157,7 @@ const TIER_NAMES: Readonly<Record<string, string>> = {
   batches: "batch",
 };
 
-/** Translates what a provider reports. */
+/** Translates the properties of the service that a provider reports. */
 export function servedAs({ serviceTier, speed, inferenceGeo }: Served): ServedAs {
   const tier = (serviceTier ?? "").toLowerCase();
   const fast = (speed ?? "").toLowerCase();
@@ -198,7 +198,7 @@ function listedVariant(
   return undefined;
 }
 
-/** Half of the standard, where a provider publishes that as its rule. */
+/** Half of the standard price, if a provider publishes that as its rule. */
 const HALVED: Readonly<Record<string, readonly string[]>> = {
   // https://developers.openai.com/api/docs/pricing
   openai: ["batch", "flex"],

@@ -21,7 +21,7 @@ const COMPARED = ["input_mtok", "output_mtok", "cache_read_mtok", "cache_write_m
 
 /**
  * Compares the standard rates of all models that both sources know, at a time: those that differ by over a share (1%). What the
- * map alone distinguishes is no difference.
+ * map alone distinguishes doesn't count as a difference.
  */
 export function comparePrices(
   genai: GenaiPrices,

@@ -14,7 +14,7 @@ export interface CompletedPrices {
 
 const NONE: ReadonlyMap<string, number> = new Map();
 
-/** Returns the standard prices of a model at a time: of what its source lacks, those of the other one. */
+/** Returns the standard prices of a model at a time; prices that its source lacks are those of the other source. */
 export function standardPricesAt({ providerId, model, other }: FoundModel, at: number): CompletedPrices {
   const prices = correctedPricesAt(providerId, model, at);
   if (other === undefined) return { prices, ofOther: NONE };
@@ -78,7 +78,7 @@ export function variantPricesAt(
   return { prices, ofOther };
 }
 
-/** Returns whether a rate is a multiple of another one in every service: what is listed of that holds for it. */
+/** Returns whether a rate is a multiple of another one in every service: then the prices listed for that one hold for it, too. */
 function isMultiple(name: string): boolean {
   return name === "output_reasoning_mtok" || /^cache_write_1[2h]/.test(name);
 }
@@ -88,7 +88,7 @@ function leaderOf(name: string): string {
   return name.startsWith("output_") ? "output_mtok" : "input_mtok";
 }
 
-/** Returns the prices of a table but those of 0, which the map has for what it doesn't know, too. */
+/** Returns the prices of a table except those of 0, which the map also has for unknown prices. */
 function pricesOf(table: PriceTable): [name: string, price: PriceTable[string]][] {
   return Object.entries(table).filter(([, price]) => rateOf(price) !== 0);
 }
@@ -123,7 +123,7 @@ function isSamePrice(mine: PriceTable[string], theirs: PriceTable[string]): bool
     mine.tiers.every(({ price }, index) => isNear(price, theirs.tiers[index]!.price));
 }
 
-/** Returns whether a source has a dimension, or tiers of it, at another time: then it has none at this one for a reason. */
+/** Returns whether a source has a dimension, or tiers of it, at another time: then it leaves it out at this time on purpose. */
 function isDated(
   model: ModelPrices,
   has: (price: PriceTable[string] | undefined) => boolean,
@@ -137,7 +137,7 @@ function extentOf(price: PriceTable[string], own: PriceTable[string] | undefined
   return typeof price === "object" && price.base === own ? price.tiers[0]!.start : 0;
 }
 
-/** Returns a price with the tiers of another one, in proportion to what it is without them. */
+/** Returns a price with the tiers of another one, in the proportion of both prices without tiers. */
 function withTiersOf({ base, tiers }: TieredPrice, rate: number): TieredPrice {
   return {
     base: rate,

@@ -15,7 +15,7 @@ const PEAK_MODELS = /^deepseek-(?:v4-|flash$)/;
 const HOUR_MS = 3_600_000;
 const BEIJING_MS = 8 * HOUR_MS;
 
-/** The days off on weekdays that are announced: State Council notice of November 2025, and the 1st of January. */
+/** The days off on weekdays that are announced, as of 2026-11: State Council notice of November 2025, and the 1st of January. */
 const HOLIDAYS = new Set([
   "2026-09-25",
   ...["01", "02", "05", "06", "07"].map((day) => `2026-10-${day}`),

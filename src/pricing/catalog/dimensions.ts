@@ -2,7 +2,10 @@ import { parseUsdPerMillion } from "../../kernel/money.ts";
 
 import type { UsageDetail } from "../usage/usage.ts";
 
-/** The dimensions of prices that a call can have; `_mtok` in USD per million tokens, `_kcount` per thousand. Most are those of genai-prices. */
+/**
+ * The dimensions of prices that a call can have; `_mtok` in USD per million tokens, `_kcount` per thousand. Most are those of
+ * genai-prices.
+ */
 export const DIMENSIONS = [
   "input_mtok",
   "output_mtok",
@@ -26,7 +29,7 @@ export const DIMENSIONS = [
   "requests_kcount",
   "output_citation_mtok",
   "social_searches_kcount",
-  // Names of this program's, for what genai-prices doesn't have.
+  // Names of this program, for dimensions that genai-prices doesn't have.
   "search_previews_kcount",
   "map_groundings_kcount",
   "data_groundings_kcount",
@@ -81,7 +84,7 @@ export function isOtherUnit(name: string): boolean {
   return /_(?:mtok|kcount|hours|mchars|kpages|gpixels)$|^audio_hours$/.test(name) && !isDimension(name);
 }
 
-/** A thousand USD per token or per call is no price. */
+/** A thousand USD per token or per call can't be a price. */
 const MAX_PICO_USD = 1e15;
 
 /** By how much a rate may change when it is rounded to a whole pico-USD: noise of floats and thirds, no more. */

@@ -19,7 +19,7 @@ export interface LitellmIndex {
   find(seller: Seller, name: string, region?: string): ListedModel | undefined;
 }
 
-/** Creates the search over a map; what it needs is built on first use. */
+/** Creates the search over a map, whose indexes are built on first use. */
 export function createLitellmIndex({ models }: LitellmPrices): LitellmIndex {
   let keysInOtherCase: Map<string, string> | undefined;
   const services = new Map<string, { providerId: string; service: string }>();
@@ -55,7 +55,7 @@ export function createLitellmIndex({ models }: LitellmPrices): LitellmIndex {
     return [...keys.filter(isNamed), ...keys.filter((key) => !isNamed(key))];
   }
 
-  /** Returns one model of several keys: of what the first lacks, the rates of the others, if they cost the same. */
+  /** Returns one model of several keys: rates that the first lacks come from the others, if they cost the same. */
   function combine(keys: readonly string[], isOfRegion: boolean): ListedModel | undefined {
     const [first, ...more] = keys;
     if (first === undefined) return undefined;

@@ -26,7 +26,7 @@ export interface SkippedEntry {
   reason: string;
 }
 
-/** Checked prices, and what they leave out. */
+/** Checked prices, and the entries that were left out. */
 export interface ParsedPrices {
   data: PriceData;
   skipped: SkippedEntry[];
@@ -111,7 +111,7 @@ export function parseGenaiPrices(list: readonly unknown[], head: PriceDataHead):
   const providers: ProviderPrices[] = [];
   for (const one of list) {
     if (!isFields(one) || typeof one.id !== "string" || !Array.isArray(one.models)) {
-      skipped.push({ entry: nameOf(one), reason: "it is no provider with models" });
+      skipped.push({ entry: nameOf(one), reason: "it isn't a provider with models" });
       continue;
     }
     const models: ModelPrices[] = [];
@@ -136,7 +136,7 @@ function nameOf(entry: unknown): string {
 }
 
 function parseModel(model: unknown): ModelPrices {
-  if (!isFields(model) || typeof model.id !== "string") fail("it is no model");
+  if (!isFields(model) || typeof model.id !== "string") fail("it isn't a model");
   const prices = Array.isArray(model.prices) ? model.prices.map(parseConditional) : parseTable(model.prices);
   const tables = Array.isArray(prices) ? prices.map((one) => one.prices) : [prices as PriceTable];
   if (tables.length === 0) fail("it has no prices");
@@ -160,7 +160,7 @@ function parseClause(clause: unknown, depth: number): MatchClause {
   if (depth > MAX_CLAUSE_DEPTH) fail("its match has too many levels");
   const entries = isFields(clause) ? Object.entries(clause) : [];
   const [name, value] = entries[0] ?? ["nothing", undefined];
-  if (entries.length !== 1) fail("its match is no clause");
+  if (entries.length !== 1) fail("its match isn't a clause");
   if (TEXT_CLAUSES.includes(name) && typeof value === "string") return { [name]: value } as MatchClause;
   if ((name === "or" || name === "and") && Array.isArray(value)) {
     const clauses = value.map((one) => parseClause(one, depth + 1));
@@ -170,7 +170,7 @@ function parseClause(clause: unknown, depth: number): MatchClause {
 }
 
 function parseTable(table: unknown): PriceTable {
-  if (!isFields(table)) fail("its prices are no table");
+  if (!isFields(table)) fail("its prices aren't a table");
   const prices: Record<string, number | TieredPrice> = {};
   for (const [name, price] of Object.entries(table)) {
     if (price === null || isOtherUnit(name)) continue;
@@ -199,14 +199,14 @@ function checkRate(name: string, value: unknown): number {
 }
 
 function parseConditional(one: unknown): ConditionalPrices {
-  if (!isFields(one)) fail("its prices are no list of prices");
+  if (!isFields(one)) fail("its prices aren't a list of prices");
   const prices = parseTable(one.prices);
   return one.constraint == null ? { prices } : { constraint: parseConstraint(one.constraint), prices };
 }
 
 /** The published file leaves out the type, which follows from the fields. */
 function parseConstraint(constraint: unknown): PriceConstraint {
-  if (!isFields(constraint)) fail("it has a constraint that is none");
+  if (!isFields(constraint)) fail("its constraint isn't an object");
   const { start_date, start_time, end_time } = constraint;
   if (start_time !== undefined && end_time !== undefined && start_date === undefined) {
     return { type: "time_of_date", start_time: parseTime(start_time), end_time: parseTime(end_time) };
@@ -219,15 +219,15 @@ function parseConstraint(constraint: unknown): PriceConstraint {
 
 function parseTime(time: unknown): string {
   const isTime = typeof time === "string" && /^\d{2}:\d{2}(:\d{2})?(Z|[+-]\d{2}:\d{2})$/.test(time);
-  if (!isTime || Number.isNaN(Date.parse(`1970-01-02T${time}`))) fail("it has a time of day that is none");
+  if (!isTime || Number.isNaN(Date.parse(`1970-01-02T${time}`))) fail("its time of day isn't a time");
   return time;
 }
 
-/** Variants of what no call reports, such as a route, never apply and are dropped. */
+/** Variants by a property that no call reports, such as a route, never apply and are dropped. */
 const CONTEXTS = ["processing", "service_tier", "speed"];
 
 function parseVariants(variants: unknown): PriceVariant[] {
-  if (!Array.isArray(variants)) fail("its variants are no list");
+  if (!Array.isArray(variants)) fail("its variants aren't a list");
   return variants.flatMap((variant: unknown) => {
     if (!isFields(variant) || !isFields(variant.when)) fail("it has a variant without a condition");
     const when = Object.entries(variant.when);
@@ -253,9 +253,9 @@ export function parseLitellmPrices(map: Fields, head: PriceDataHead): ParsedPric
   return { data: { source: "litellm", ...head, models: Object.fromEntries(models) }, skipped };
 }
 
-/** Returns the slim entry, or the reason why there is none. */
+/** Returns the slim entry, or the reason why it is left out. */
 function parseEntry(key: string, entry: unknown): LitellmModel | string {
-  if (key === "sample_spec" || !isFields(entry)) return "it is no model";
+  if (key === "sample_spec" || !isFields(entry)) return "it isn't a model";
   if (typeof entry.litellm_provider !== "string") return "it has no provider";
   if (entry.mode !== undefined && !MODES.includes(entry.mode as string)) return "its mode has no text";
   const rates = readRates(entry);
@@ -265,7 +265,7 @@ function parseEntry(key: string, entry: unknown): LitellmModel | string {
   if (rates.input_cost_per_token === undefined && tiers === undefined) {
     return "it has no price per input token";
   }
-  // The map has 0 both for what is free and for what is unknown.
+  // The map has 0 both for free models and for unknown prices.
   const isFree = tiers === undefined && !rates.input_cost_per_token && !rates.output_cost_per_token;
   if (isFree) return "its prices are 0: free or unknown";
   const search = searchCost(entry.search_context_cost_per_query);
@@ -288,7 +288,7 @@ const REASONING = "output_cost_per_reasoning_token";
 
 /**
  * Corrects the rates of an entry. A cache write of OpenAI's below the price of input is the read, which the map has under that
- * name for some models. A rate of Gemini's thinking that is the one of its output is no rate of its own, in every tier.
+ * name for some models. If Gemini's rate of thinking equals that of output in every tier, it isn't a rate of its own.
  */
 function corrected(provider: string, rates: Record<string, number>): Record<string, number> {
   const { [WRITE]: write = 0, ...withoutWrite } = rates;
@@ -300,7 +300,7 @@ function corrected(provider: string, rates: Record<string, number>): Record<stri
   return isOutput ? withoutReasoning : rates;
 }
 
-/** Reads what multiplies rates; a multiple that is no price of a region or a speed is left out. */
+/** Reads the multiples of rates; one that belongs to neither a region nor a speed is left out. */
 function readMultiples(fields: unknown, names: readonly string[]): Record<string, number> {
   if (!isFields(fields)) return {};
   return Object.fromEntries(
@@ -328,7 +328,7 @@ function readRates(fields: Fields): Record<string, number> | string {
 
 function readTiers(list: unknown): LitellmTier[] | string | undefined {
   if (list === undefined) return undefined;
-  if (!Array.isArray(list) || list.length === 0) return "its tiers are no list";
+  if (!Array.isArray(list) || list.length === 0) return "its tiers aren't a list";
   const tiers: LitellmTier[] = [];
   for (const tier of list) {
     const range = isFields(tier) ? tier.range : undefined;

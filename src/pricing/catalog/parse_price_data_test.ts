@@ -35,7 +35,7 @@ const refused: [what: string, fields: Record<string, unknown>, reason: RegExp][]
   ["an unknown unit", { prices: { input_mtok: 1, input_wishes: 2 } }, /unknown unit/],
   ["no price of its input", { prices: { output_mtok: 1 } }, /no price per input token/],
   ["no prices", { prices: [] }, /no prices/],
-  ["prices that are none", { prices: 5 }, /no table/],
+  ["prices that aren't a table", { prices: 5 }, /aren.t a table/],
   [
     "a tier without a start",
     { prices: { input_mtok: { base: 1, tiers: [{ price: 2 }] } } },
@@ -57,7 +57,7 @@ const refused: [what: string, fields: Record<string, unknown>, reason: RegExp][]
     /time of day/,
   ],
   ["a match of another kind", { match: { sounds_like: "m" } }, /clause of another kind/],
-  ["no match", { match: undefined }, /no clause/],
+  ["no match", { match: undefined }, /isn.t a clause/],
   ["a match of a thousand levels", { match: nestedMatch(1_000) }, /too many levels/],
   [
     "a variant without a condition",

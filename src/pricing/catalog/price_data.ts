@@ -40,11 +40,11 @@ export interface ModelPrices {
   match: MatchClause;
   prices: PriceTable | readonly ConditionalPrices[];
   price_variants?: readonly PriceVariant[];
-  /** True if the provider serves it no longer, or only until a date that the data doesn't have. */
+  /** True if the provider no longer serves it, or only until a date that the data doesn't have. */
   deprecated?: boolean;
   /** The day on which the provider ends, or has ended, the model. */
   ends_on?: string;
-  /** By what every rate of tokens is multiplied in a region; `regional` stands for all but the global one. */
+  /** The factor of every rate of tokens in a region; `regional` stands for all regions but the global one. */
   uplifts?: Readonly<Record<string, number>>;
 }
 

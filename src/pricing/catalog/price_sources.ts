@@ -30,7 +30,10 @@ export interface FoundModel extends SourcedModel {
   providerId: string;
   /** True if the provider sells its own model: only then its variants and rules hold. */
   isOwn: boolean;
-  /** The same model by the other source, for what `model` lacks. If `isFirst`, its rates win: they are those of the seller. */
+  /**
+   * The same model in the other source, whose rates fill in those that `model` lacks. If `isFirst`, its rates win: they are
+   * those of the seller.
+   */
   other?: SourcedModel & { isFirst: boolean };
   /** The entries of the other source whose price for this name is replaced. */
   replaces?: readonly string[];
@@ -77,7 +80,10 @@ export function createPriceSources(data: { genai?: GenaiPrices; litellm?: Litell
     const index = indexOf(providerId);
     const model = index && matchModel(index, providerId, name);
     return model && {
-      ...{ seller, providerId, model, source: genaiSource },
+      seller,
+      providerId,
+      model,
+      source: genaiSource,
       isOwn: providerId === seller.id,
       entries: [`${providerId}:${model.id}`],
     };
@@ -96,7 +102,10 @@ export function createPriceSources(data: { genai?: GenaiPrices; litellm?: Litell
   function asFound(seller: Seller, listed: ListedModel): FoundModel {
     return {
       ...sourced(listed),
-      ...{ seller, providerId: seller.id, isOwn: true, isOfRegion: listed.isOfRegion },
+      seller,
+      providerId: seller.id,
+      isOwn: true,
+      isOfRegion: listed.isOfRegion,
     };
   }
 

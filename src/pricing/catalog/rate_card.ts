@@ -4,7 +4,7 @@ import { USAGE_DETAILS, type UsageDetail } from "../usage/usage.ts";
 import { type Dimension, DIMENSION_OF, toPicoUsd } from "./dimensions.ts";
 import type { PriceTable } from "./price_data.ts";
 
-/** Whose rules fill in what a table of prices lacks. */
+/** The owner of the rules that fill in the prices that a table lacks. */
 export interface CardRules {
   /** Claude with any provider. */
   isClaude: boolean;
@@ -83,7 +83,7 @@ function tierAt(prices: PriceTable, rules: CardRules, aboveInputTokens: number):
   };
 }
 
-/** The rates of what most calls don't have. A missing one makes a call that has it partly priced. */
+/** The rates of parts that most calls don't have. A call with a part whose rate is missing is partly priced. */
 function detailsAt(
   at: (name: Dimension) => bigint | undefined,
   rules: CardRules,
@@ -117,7 +117,7 @@ function detailsAt(
 
 const TOKEN_DETAILS = /_tokens$/;
 
-/** Multiplies every rate of tokens, none of fees and tools, by a fraction, rounded half to even to a pico-USD. */
+/** Multiplies every rate of tokens, but not of fees and tools, by a fraction, rounded half to even to a pico-USD. */
 export function scaleTiers(tiers: readonly RateTier[], scale: (rate: bigint) => bigint): RateTier[] {
   const orNull = (rate: bigint | null) => rate === null ? null : scale(rate);
   return tiers.map((tier) => ({

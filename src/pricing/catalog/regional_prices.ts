@@ -4,7 +4,7 @@ import type { FoundModel } from "./price_sources.ts";
 import { scaleTiers } from "./rate_card.ts";
 
 /**
- * Returns by what the rates of tokens are multiplied in a region: 1 at the standard prices, undefined if that isn't known. The
+ * Returns the factor of the rates of tokens in a region: 1 at the standard prices, undefined if it isn't known. The
  * multiples are those of LiteLLM's map: OpenAI's regional processing, Vertex' regional endpoints.
  */
 export function upliftOf(found: FoundModel, geo: string): number | undefined {

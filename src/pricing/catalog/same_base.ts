@@ -4,7 +4,7 @@ import { isList, pricesAt } from "./prices_at.ts";
 /** Two rates are the same if they differ by at most this share: sources round. */
 const SHARE = 0.01;
 
-/** Returns whether two rates are the same but for rounding. */
+/** Returns whether two rates are the same except for rounding. */
 export function isNear(a: number | undefined, b: number, share = SHARE): boolean {
   return a !== undefined && Math.abs(a - b) <= share * Math.max(a, b);
 }

@@ -5,8 +5,8 @@ import { type Dimension, DIMENSION_OF, toPicoUsd } from "./dimensions.ts";
 import { providerIdOf } from "./names/provider_names.ts";
 
 /*
- * The prices of tools and requests that neither source of prices has, or has otherwise. In USD per thousand; citation tokens per
- * million. Checked on 2026-11-26.
+ * The prices of tools and requests that neither source of prices has, or that differ from it. In USD per thousand; citation
+ * tokens per million. As of 2026-11-26, by the page that each row names.
  */
 
 /** The prices of some models of a provider. */
@@ -67,9 +67,9 @@ const TOOLS: readonly ToolPrices[] = [
   },
   { provider: "openai", models: /./, usd: { search_previews_kcount: 10 } },
   { provider: "azure", models: AZURE_OPENAI, usd: { search_previews_kcount: 14 } },
-  // Google Maps: up to Gemini 2.5 "$25 / 1,000 grounded prompts", later "$14 / 1,000 search queries"; one's own data "$2.50 / 1,000
-  // requests". https://ai.google.dev/gemini-api/docs/pricing, https://cloud.google.com/vertex-ai/generative-ai/pricing, and
-  // LiteLLM's map (`google_maps_grounding_cost_per_query`).
+  // Google Maps: up to Gemini 2.5 "$25 / 1,000 grounded prompts", later "$14 / 1,000 search queries"; one's own data "$2.50 /
+  // 1,000 requests". https://ai.google.dev/gemini-api/docs/pricing, https://cloud.google.com/vertex-ai/generative-ai/pricing,
+  // and LiteLLM's map (`google_maps_grounding_cost_per_query`).
   {
     provider: "google",
     models: /gemini-[12]\b/,

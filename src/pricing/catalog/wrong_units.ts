@@ -9,8 +9,8 @@ import { baseOf, tablesOf } from "./same_base.ts";
 const MAX_USD_PER_MILLION = 1_000;
 
 /**
- * Providers differ by up to 50 times about a model of one name, as of 2026-11; a price per thousand tokens that is taken for one
- * per million by a thousand.
+ * Providers differ by up to 50 times about a model of one name, as of 2026-11 in genai-prices and LiteLLM's map; a price per
+ * thousand tokens that is taken for one per million differs by a thousand.
  */
 const MAX_RATIO = 100;
 
@@ -65,7 +65,10 @@ function without(data: PriceData, entries: ReadonlyMap<string, unknown>): PriceD
 
 function listEntries(data: PriceData): PricedModel[] {
   const toPriced = (provider: string, name: string, entry: string, model: ModelPrices): PricedModel => ({
-    ...{ entry, provider, model, source: data.source },
+    entry,
+    provider,
+    model,
+    source: data.source,
     name: siblingName(name),
     prices: pricesAt(model, Date.parse(data.date)),
   });

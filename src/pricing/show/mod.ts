@@ -1,4 +1,4 @@
-/** Shows the prices in use: the rates of a model, the sources, and what is wrong with the prices of models in use. */
+/** Shows the prices in use: the rates of a model, the sources, and the faults of the prices of models in use. */
 
 import type { PriceCard, PriceRate, PriceSource, PriceVariant } from "../../contract/prices.ts";
 import { DAY_MS, toIso } from "../../kernel/clock.ts";

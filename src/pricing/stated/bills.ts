@@ -14,7 +14,7 @@ export interface StatedAmount {
 
 /** The way in which a provider states the bill of a call. */
 export interface Bill {
-  /** Reads the amount; undefined if the answer has none. */
+  /** Reads the amount; undefined if the answer states no amount. */
   read(statement: Statement): StatedAmount | undefined;
   /** Returns true for a model that the provider documents as free. */
   isFree?(model: string): boolean;
@@ -80,13 +80,13 @@ const CLOUDFLARE = {
   "api.cloudflare.com": undefined,
 } as const;
 
-/** A provider that can be called: its address, and what its config declares. */
+/** A provider that can be called: its address, and the declaration of its config. */
 export interface BilledProvider {
   baseUrl?: string;
   statesCost?: StatesCost;
 }
 
-/** Returns the bill of a provider, by what its config declares, its address, or its name; undefined if it states none. */
+/** Returns the bill of a provider, by the declaration of its config, its address, or its name; undefined if it states no bill. */
 export type FindBill = (provider: string, model: string) => Bill | undefined;
 
 /** The names of providers, and of makers of models, whose bills are remembered. */

@@ -43,7 +43,7 @@ export function listEntries(data: PriceData): PriceEntry[] {
 /** The facts of a provider, without its models. */
 export type ProviderFacts = Omit<ProviderPrices, "models">;
 
-/** Returns the facts of a file's providers by id; LiteLLM's has none. */
+/** Returns the facts of a file's providers by id; LiteLLM's map has no such facts. */
 export function providersOf(data: PriceData): Map<string, ProviderFacts> {
   if (data.source === "litellm") return new Map();
   return new Map(data.providers.map(({ models: _, ...facts }) => [facts.id, facts]));
@@ -73,7 +73,7 @@ export function withEntries(
   };
 }
 
-/** A rate of a model before and after an update, in USD per million tokens or per thousand; null where there is none. */
+/** A rate of a model before and after an update, in USD per million tokens or per thousand; null if the rate is missing. */
 export interface RateChange {
   /** `input_mtok`, `output_mtok above 200000`, `input_mtok, flex`, … */
   rate: string;

@@ -41,7 +41,7 @@ export type Accepted = ReadonlySet<string> | "all";
 /** The circumstances of an update. */
 export interface MergeContext {
   now: number;
-  /** The prices of the release, where those in use are not they: changes of many updates don't add up beyond them. */
+  /** The prices of the release, if others are in use: the changes of many updates must not add up. */
   release?: CatalogData | undefined;
   /** The reasons of the entries of the new file that were left out. */
   refused?: ReadonlyMap<string, string>;

@@ -55,7 +55,7 @@ export interface PriceUpdate extends Omit<MergedPrices, "data"> {
   path: string | undefined;
   /** The number of models with prices. */
   models: number;
-  /** The accepted names of which the update changes nothing. */
+  /** The accepted names for which the update changes nothing. */
   unknown: string[];
   /** The number of published entries without a price for calls, by reason. */
   skipped: Readonly<Record<string, number>>;
@@ -63,7 +63,7 @@ export interface PriceUpdate extends Omit<MergedPrices, "data"> {
 
 /**
  * Takes published prices of one source into a checked copy in the folder of prices, from where every process of this user
- * reads them. See `mergePrices()` for what is held back. The previous copy is kept beside it, as `.bak`.
+ * reads them. See `mergePrices()` for the changes that are held back. The previous copy is kept beside it, as `.bak`.
  *
  * @throws {PurserError} `invalid`, `too_large` or `unavailable` files; the prices in use are unchanged
  */
@@ -111,7 +111,7 @@ export async function updatePrices(ctx: UpdateContext, input: UpdateInput): Prom
   };
 }
 
-/** Returns the accepted names of which the update changes nothing. */
+/** Returns the accepted names for which the update changes nothing. */
 function findUnknown(
   accepted: Accepted,
   { added, changed, removed, held }: Omit<MergedPrices, "data">,

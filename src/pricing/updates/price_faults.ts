@@ -220,9 +220,9 @@ function compareCards(before: SourcedCard | null, after: SourcedCard | null): st
   for (const { part, from, to } of ratePairs(old, after.rates)) {
     const name = PARTS[part] ?? part;
     const [wasListed, isListed] = listed.map((each) => MAIN_PARTS.has(part) || each.has(name));
-    // What a rule makes of other rates before and after is compared as those.
+    // Rates that follow from other rates by a rule are compared as those.
     if (!wasListed && !isListed) continue;
-    // A first price of a cache or a detail replaces what a rule took it for, which is mostly more.
+    // A first price of a cache or a detail replaces the price of a rule, which is mostly higher.
     const isFault = wasListed ? isImplausible(from, to) : to === 0n && from > 0n || isMore(from, to);
     if (isFault) {
       return changeText(part, from, to);

@@ -190,7 +190,7 @@ function isMade({ status, result }: Fields): boolean {
   return status === "completed" || (typeof result === "string" && result !== "");
 }
 
-/** Returns the container of OpenAI's in which a shell has run; none for one of the caller's own. */
+/** Returns the container of OpenAI in which a shell has run; undefined for a container of the caller's own. */
 function containerOf({ environment }: Fields): Fields[] {
   return isFields(environment) && environment.type === "container_reference" ? [environment] : [];
 }
@@ -201,7 +201,10 @@ function hasPreview(tools: unknown): boolean | undefined {
   return tools.some((tool) => isFields(tool) && /^web_search_preview/.test(String(tool.type)));
 }
 
-/** Reads the tokens of generated images. Without details, the output is images: "the number of image tokens in the output image". */
+/**
+ * Reads the tokens of generated images. Without details, the output is images: "the number of image tokens in the output
+ * image".
+ */
 function imagesOf(tokens: unknown, { tools }: Fields, asked: () => Asked): ModelUsage[] {
   if (!isFields(tokens)) return [];
   const counts = readResponses(tokens);

@@ -14,7 +14,7 @@ import type { LanguageModelV4Usage } from "@ai-sdk/provider";
 export interface AnswerUsage {
   /** Reads a whole body, or the next chunk as sent by the provider: the `rawValue` of the AI SDK's `raw` stream parts. */
   take(chunk: unknown): void;
-  /** Takes the answer as complete: what it has reported is final, also if nothing in it said so. */
+  /** Takes the answer as complete: the counts that it has reported are final, also if nothing in it said so. */
   end(): void;
   /** Returns the usage so far; undefined before the first report. */
   usage(): Usage | undefined;
@@ -62,7 +62,7 @@ class Choices {
   }
 }
 
-/** The depth at which what is nested in an answer counts as content, whatever it is. */
+/** The depth from which everything nested in an answer counts as content. */
 const MAX_DEPTH = 8;
 
 /** Returns true if there is text in a part of an answer, beside its role. */
@@ -82,7 +82,7 @@ const STANDARD = new Set(["standard", "global", "not_available"]);
 /**
  * Tracks the usage in an answer. The AI SDK reports it in its `finish` part, which a stream that breaks off never reaches,
  * even if the usage had already arrived. `provider` is the AI SDK model's `.provider`; the chunks have the provider's own form.
- * `readRequest` returns what the request asked for, which decides what the answer doesn't say; it is called once, if needed.
+ * `readRequest` returns the wishes of the request, which decide where the answer says nothing; it is called once, if needed.
  */
 export function trackAnswerUsage(
   provider: string,
@@ -98,14 +98,14 @@ export function trackAnswerUsage(
   let breakdown: readonly Fields[] = [];
   let known: Asked | undefined;
   const asked = () => known ??= readRequest();
-  /** The usage of what has arrived; read anew after each chunk. */
+  /** The usage of the chunks so far; read anew after each chunk. */
   let read: Usage | undefined;
   let isRead = false;
 
   function record(seenApi: UsageApi, usage: unknown, isLast: boolean): void {
     if (!isFields(usage)) return;
     const merged = raw && seenApi === api ? mergeUsage(raw, usage) : usage;
-    // What can't be read replaces nothing that could.
+    // A report that can't be read doesn't replace one that could.
     if (raw && usageFromRaw(seenApi, merged) === undefined && usageFromRaw(api!, raw) !== undefined) return;
     api = seenApi;
     raw = merged;
@@ -196,7 +196,7 @@ export function trackAnswerUsage(
         record("anthropic", chunk.message.usage, false);
         tools.takeBlocks(chunk.message.content);
       } else if (chunk.type === "message_delta" && isFields(chunk.usage)) {
-        // The API counts one output token before it writes any, and takes it back where there is none.
+        // The API counts one output token before it writes any, and takes it back if there is no output.
         if (raw?.output_tokens === 1 && chunk.usage.output_tokens === 0) raw = { ...raw, output_tokens: 0 };
         record("anthropic", chunk.usage, true);
       } else if (chunk.type === "message") {
@@ -253,7 +253,10 @@ function totalOf({ inputTokens, outputTokens, models = [] }: Usage): number {
   return models.reduce((sum, { usage }) => sum + totalOf(usage), inputTokens + outputTokens);
 }
 
-/** Returns the usage of a chunk of a chat API. Groq has more of it beside, also the usage itself at the end of a stream. */
+/**
+ * Returns the usage of a chunk of a chat API. Groq has more of it beside the usage, and the usage itself at the end of a
+ * stream.
+ */
 function chatUsageOf({ usage, x_groq }: Fields): unknown {
   const more = isFields(x_groq) ? x_groq.usage : undefined;
   if (!isFields(more)) return usage;

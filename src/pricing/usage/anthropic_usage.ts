@@ -86,7 +86,9 @@ function readCounts(
   };
 }
 
-/** Sums the writes of one lifetime. The totals leave out the compactions; the iterations of messages may have no breakdown. */
+/**
+ * Sums the writes of one lifetime. The totals leave out the compactions, and the iterations of messages may lack the breakdown.
+ */
 function lifetimeSum(raw: Fields, parts: readonly Fields[], name: string): number {
   const own = count(raw, "cache_creation", name) ?? 0;
   if (parts[0] === raw) return own;
@@ -109,5 +111,5 @@ function readModel(iteration: Fields): ModelUsage | undefined {
   return faultOfUsage(usage) ? undefined : { model, usage };
 }
 
-/** A name of a model that a provider is believed. */
+/** A name of a model that is accepted from a provider. */
 export const MODEL_NAME = /^[^\s\p{C}]{1,200}$/u;

@@ -1,8 +1,11 @@
 import { type Fields, isFields } from "./fields.ts";
 
-/** The wishes of a request by which its answer is billed, and which the answer may not say. */
+/** The options of a request by which its answer is billed, and which the answer may leave out. */
 export interface Asked {
-  /** The lifetime of what it caches: `default` is the shortest of the API, `unknown` stands for several; undefined if it caches nothing. */
+  /**
+   * The lifetime of the caches that it writes: `default` is the shortest of the API, `unknown` stands for several; undefined
+   * without a cache.
+   */
   cacheLifetime: "default" | "1h" | "12h" | "unknown" | undefined;
   /** The size of the search context. */
   searchContext: string | undefined;
@@ -18,14 +21,30 @@ export interface Asked {
 
 /** The members that say for how long a part of a prompt is cached, as the APIs and the AI SDK name them. */
 const CACHE_MARKS = new Set([
-  ...["cache_control", "cacheControl", "cachePoint", "cache_point"],
-  ...["prompt_cache_breakpoint", "prompt_cache_options", "promptCacheBreakpoint", "promptCacheOptions"],
+  "cache_control",
+  "cacheControl",
+  "cachePoint",
+  "cache_point",
+  "prompt_cache_breakpoint",
+  "prompt_cache_options",
+  "promptCacheBreakpoint",
+  "promptCacheOptions",
 ]);
 
-/** Members of any form, which ask for nothing. The `input` of a tool is an object, that of a request is a list. */
+/** Members of any form, which select no option. The `input` of a tool is an object, that of a request is a list. */
 const OPAQUE = new Set([
-  ...["args", "arguments", "response", "parameters", "input_schema", "inputSchema", "schema"],
-  ...["output", "result", "metadata", "text", "data"],
+  "args",
+  "arguments",
+  "response",
+  "parameters",
+  "input_schema",
+  "inputSchema",
+  "schema",
+  "output",
+  "result",
+  "metadata",
+  "text",
+  "data",
 ]);
 
 /** Objects and lists of a request that are looked at; more would take long. */

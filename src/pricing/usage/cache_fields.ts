@@ -3,7 +3,7 @@ import { type Fields, isFields } from "./fields.ts";
 /*
  * The names under which OpenAI's APIs and the servers that speak like them report cached input and reasoning. They stand at the
  * top of the usage or in the details of its input or output; a server may report one thing under several names, of which the
- * others are 0, so the largest counts. Checked on 2026-11-26; each name has an example with its source in
+ * others are 0, so the largest counts. As of 2026-11-26; each name has an example with its source in
  * tests/fixtures/usage_dialects.ts.
  */
 

@@ -23,7 +23,7 @@ const CACHE = ["cacheTokensDetails"];
 const ANSWER = ["candidatesTokensDetails"];
 
 /**
- * Reads what a Gemini answer counts beside text. Where it doesn't say how much of a modality was cached, what exceeds the
+ * Reads the counts of a Gemini answer beside text. Where it doesn't say how much of a modality was cached, what exceeds the
  * uncached input was: audio, then images, then video. The video of a usage is the uncached one; cached video is billed as text.
  */
 export function readModalities(raw: Fields, uncachedTokens: number): UsageDetails {

@@ -21,7 +21,7 @@ const RESPONSES: readonly UsageApi[] = ["openai-responses"];
 const ALL_OPENAI: readonly UsageApi[] = [...CHAT, ...RESPONSES];
 const ALL: readonly UsageApi[] = [...ALL_OPENAI, "anthropic", "google"];
 
-/** Every field that holds a number in the usage objects of the five APIs. Checked on 2026-11-26. */
+/** Every field that holds a number in the usage objects of the five APIs, as of 2026-11-26, by the source of each. */
 export const KNOWN_FIELDS: readonly KnownFields[] = [
   {
     source: "openai@6.49.0: CompletionUsage",

@@ -149,15 +149,16 @@ const XAI_TOOLS = {
 
 /** The fields that count tools, at the top of a usage and in the details of its input. */
 const TOOL_FIELDS = [
-  ...["server_tool_use", "server_tool_use_details", "num_search_queries", "server_side_tool_usage_details"],
-  ...[
-    "tool_calls_details",
-    "x_tools",
-    "plugins",
-    "web_search_usage",
-    "search_context_size",
-    "citation_tokens",
-  ],
+  "server_tool_use",
+  "server_tool_use_details",
+  "num_search_queries",
+  "server_side_tool_usage_details",
+  "tool_calls_details",
+  "x_tools",
+  "plugins",
+  "web_search_usage",
+  "search_context_size",
+  "citation_tokens",
 ];
 const TOOL_DETAILS = ["web_search_requests", "google_maps_grounding_requests"];
 
@@ -182,7 +183,7 @@ function readTools(raw: Fields): UsageDetails | undefined {
     count(raw, "plugins", "search", "count"),
     count(raw, "web_search_usage", "tool_usage"),
   ];
-  // X is billed by what was fetched where that is counted.
+  // X is billed by the posts and profiles that were fetched, if they are counted.
   const isByPost = ofXai.x_posts_fetched !== undefined || ofXai.x_users_fetched !== undefined;
   return {
     web_searches: Math.max(...searches.map(times)),
@@ -196,14 +197,14 @@ function readTools(raw: Fields): UsageDetails | undefined {
   };
 }
 
-/** Returns a count of calls; 0 for what can't be one, by which no answer gets unreadable. */
+/** Returns a count of calls; 0 for a value that can't be one, so that no answer becomes unreadable by it. */
 function times(value: number | undefined): number {
   return value !== undefined && Number.isSafeInteger(value) && value > 0 ? value : 0;
 }
 
 const CONTEXTS = new Set(["low", "medium", "high"]);
 
-/** Returns the detail of a search context; none for one that is not known. */
+/** Returns the detail of a search context; undefined for an unknown context. */
 export function contextOf(size: unknown): UsageDetails {
   return typeof size === "string" && CONTEXTS.has(size) ? { [`${size}_context_requests`]: 1 } : {};
 }

@@ -49,7 +49,7 @@ export const USAGE_FIELDS = [
 
 /**
  * The quantities that providers bill apart from text tokens, by their names in the ledger and on the wire. Tokens are parts of
- * the input or output, but for the citation tokens; the others are counts of their own.
+ * the input or output, except for the citation tokens; the others are counts of their own.
  */
 export const USAGE_DETAILS = BILLED_PART_NAMES;
 export type UsageDetail = BilledPart;
@@ -122,7 +122,7 @@ function faultOfOthers({ others = {}, models = [] }: Usage): string | undefined 
 
 function faultOfDetails(usage: Usage, details: UsageDetails): string | undefined {
   for (const [name, count] of Object.entries(details)) {
-    if (!(USAGE_DETAILS as readonly string[]).includes(name)) return `${name} is no known part of a usage`;
+    if (!(USAGE_DETAILS as readonly string[]).includes(name)) return `${name} isn't a known part of a usage`;
     if (!Number.isSafeInteger(count) || count < 0) return `${name} is ${count}, not a count`;
   }
   const negative = Object.entries(leavesOf(usage)).find(([, count]) => count < 0);

@@ -3,7 +3,7 @@ import { PurserError } from "../../kernel/errors.ts";
 /**
  * Decodes a document's bytes as text, in chunks.
  *
- * @throws {PurserError} `too_large` past `maxBytes`; `invalid` on what is not UTF-8
+ * @throws {PurserError} `too_large` past `maxBytes`; `invalid` for bytes that aren't UTF-8
  */
 export async function* decodeDocument(
   bytes: AsyncIterable<Uint8Array>,

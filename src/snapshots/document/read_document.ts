@@ -34,7 +34,7 @@ export interface ReadSnapshot extends AsyncDisposable {
 export interface ReadOptions {
   /** The largest document, uncompressed. */
   maxBytes: number;
-  /** The longest message and event, in characters of JSON, but for what surrounds the texts in them. */
+  /** The longest message and event, in characters of JSON, without the JSON that surrounds their texts. */
   maxContextBytes?: number;
   spool?: SpoolOptions;
   format?: Format;
@@ -50,7 +50,7 @@ const MAX_DEPTH = MAX_JSON_DEPTH + 10;
 /** The spool's line for an element that is not valid JSON, which has been reported. */
 const UNREADABLE = "";
 
-/** The room for what an event has beside the texts of its run: the definition of the agent, the tags. */
+/** The room for the parts of an event beside the texts of its run: the definition of the agent, the tags. */
 const MAX_SURROUNDING_CHARACTERS = 256 * 1024;
 
 /** The limit of the fields beside the lists, and of the members of a container that the schema of a message looks at. */

@@ -65,7 +65,7 @@ export async function openSource(source: SnapshotSource): Promise<AsyncIterable<
   return isGzip ? gunzip(stream) : stream;
 }
 
-/** A stream of what comes. TypeScript's library of the web does not know `ReadableStream.from` yet. */
+/** A stream of the items of an iterable. TypeScript's library of the web does not know `ReadableStream.from` yet. */
 export function streamOf<Chunk>(chunks: AsyncIterable<Chunk>): ReadableStream<Chunk> {
   const streams = ReadableStream as unknown as { from(chunks: AsyncIterable<Chunk>): ReadableStream<Chunk> };
   return streams.from(chunks);

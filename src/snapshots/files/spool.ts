@@ -3,7 +3,7 @@ import { isDiskFull } from "../../kernel/system_errors.ts";
 
 /**
  * Lines of text that are written once and then read, possibly several times. They are JSON, which contains no bare line
- * breaks. Few stay in memory; more go to a temporary file that no other process can open.
+ * breaks. A few lines stay in memory; more are in a temporary file that no other process can open.
  */
 export interface Spool extends AsyncDisposable {
   readonly count: number;
@@ -109,7 +109,7 @@ async function attempt<T>(task: () => Promise<T>): Promise<T> {
   }
 }
 
-/** An unlinked file: nothing is left of it, however the process ends. */
+/** An unlinked file disappears with the process, however that ends. */
 export interface TemporaryFile {
   /** Appends all bytes. */
   append(bytes: Uint8Array): Promise<void>;

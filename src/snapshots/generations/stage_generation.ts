@@ -149,7 +149,7 @@ async function stage(
 
 /**
  * Refuses to fill the disk completely, since staged rows could then not even be deleted: a deletion needs space for
- * about an eighth of what it deletes.
+ * about an eighth of the rows that it deletes.
  */
 async function checkFreeSpace(ctx: SnapshotContext, staged: number, next: number): Promise<void> {
   const free = await ctx.store.freeBytes();

@@ -42,8 +42,8 @@ interface Connection {
 
 /**
  * Sends commits and reads to a libSQL server, one request each, on connections of the database that are kept for the next
- * one: on a new connection the server reads the whole schema first. Reads that come one by one don't keep any, since its end
- * takes a request, too.
+ * one: on a new connection the server reads the whole schema first. A single read keeps no connection, since closing it takes a
+ * request, too.
  */
 export class ServerConnections {
   #target: { url: string; authToken?: string };
@@ -54,7 +54,7 @@ export class ServerConnections {
 
   #reads = 0;
   #waitingReads: WaitingRead[] = [];
-  /** The time of the last read, and the number of those before it that came often. */
+  /** The time of the last read, and the number of reads in close succession before it. */
   #lastReadAt = -Infinity;
   #readsInARow = 0;
 
@@ -87,7 +87,7 @@ export class ServerConnections {
     return new Promise((resolve, reject) => this.#waitingReads.push({ until, resolve, reject }));
   }
 
-  /** Lets the next read begin whose caller still waits for it. */
+  /** Starts the next read whose caller still waits. */
   #endTurn(): void {
     const now = this.options.clock.monotonic();
     for (let next = this.#waitingReads.shift(); next; next = this.#waitingReads.shift()) {

@@ -1,6 +1,7 @@
 import { sha256Hex } from "../../kernel/encoding.ts";
 import type { Clock } from "../../kernel/clock.ts";
-import { messageOf, PurserError } from "../../kernel/errors.ts";
+import { PurserError } from "../../kernel/errors.ts";
+import { EARLIER_SCHEMAS, UPGRADES_OLDER } from "../migrations/before_0_1_0.ts";
 import { type Migration, migrations } from "../migrations/migrations.ts";
 import { ConstraintError, type Statement, type Store, toObjects } from "../store.ts";
 
@@ -25,8 +26,8 @@ interface Applied {
  * Migrates a database to this program's schema: a new one in one commit, another step by step, each in one commit together
  * with its row in `purser_migrations`. Of several instances that start at once, one applies each step.
  *
- * @throws {PurserError} `conflict` when the database is newer than this program, or an applied step differs from this
- * program's
+ * @throws {PurserError} `conflict` when the database is newer than this program, an applied step differs from this
+ * program's, or its schema is older than those that 0.1.0 can upgrade
  */
 export async function migrate(
   store: Store,
@@ -34,21 +35,29 @@ export async function migrate(
   steps: readonly Migration[] = migrations,
 ): Promise<void> {
   for (let attempt = 0;; attempt++) {
-    const applied = await readApplied(store);
-    await check(applied, steps);
-    const missing = steps.filter(({ version }) => !applied.some((row) => Number(row.version) === version));
-    const [next] = missing;
-    if (!next) return;
-    // A new database holds nothing that takes long to convert.
-    const isNew = applied.length === 0;
-    if (!isNew) await runChunks(store, next);
-    const units = await Promise.all((isNew ? missing : [next]).map((step) => toUnit(step, clock.now())));
+    const statements = await nextCommit(await readApplied(store), steps, clock.now());
+    if (statements.length === 0) return;
     try {
-      await store.write([{ sql: CREATE_HISTORY }, ...units.flat()]);
+      await store.write(statements);
     } catch (error) {
       if (!(error instanceof ConstraintError) || attempt > steps.length) throw error;
     }
   }
+}
+
+/** Returns the statements that a database needs next, to be committed together; none for one that is up to date. */
+async function nextCommit(
+  applied: readonly Applied[],
+  steps: readonly Migration[],
+  at: number,
+): Promise<Statement[]> {
+  const newest = applied.at(-1);
+  if (newest && newest.version < (steps[0]?.version ?? 0)) return await upgradeToFirst(applied, steps[0]!);
+  await check(applied, steps);
+  const missing = steps.filter(({ version }) => !applied.some((row) => Number(row.version) === version));
+  if (missing.length === 0) return [];
+  const units = await Promise.all((newest ? missing.slice(0, 1) : missing).map((step) => toUnit(step, at)));
+  return [{ sql: CREATE_HISTORY }, ...units.flat()];
 }
 
 /** Returns the statements of a step. The claim comes first: it fails if another instance has applied the step meanwhile. */
@@ -60,26 +69,32 @@ async function toUnit(step: Migration, at: number): Promise<Statement[]> {
   return [claim, ...step.statements.map((sql) => ({ sql }))];
 }
 
-/** The number of chunks that may fail in a row because the database is busy. */
-const MAX_FAILURES = 6;
-
-/** Runs the long part of a step, one commit at a time; after a crash the next process continues. */
-async function runChunks(store: Store, { chunks }: Migration): Promise<void> {
-  if (!chunks) return;
-  try {
-    for (let failures = 0; Number((await store.read({ sql: chunks.isDone })).rows[0]![0]) === 0;) {
-      try {
-        await store.write(chunks.statements.map((sql) => ({ sql })));
-        failures = 0;
-      } catch (error) {
-        // Another process may keep the database busy with the same work.
-        if ((error as { code?: unknown }).code !== "unavailable" || ++failures > MAX_FAILURES) throw error;
-      }
-    }
-  } catch (error) {
-    // Another process has finished the step meanwhile, and dropped its tables.
-    if (!/no such table/.test(messageOf(error))) throw error;
+/**
+ * Returns the statements that make a database from before 0.1.0 one of 0.1.0, whose first step stands for all before it.
+ * The new row keeps the time of the first migration, which is the ledger's identity for spooled calls.
+ */
+async function upgradeToFirst(applied: readonly Applied[], first: Migration): Promise<Statement[]> {
+  const version = Number(applied.at(-1)!.version);
+  const history = await sha256Hex(applied.map((row) => `${row.version} ${row.checksum}`).join("\n"));
+  const from = EARLIER_SCHEMAS.findIndex((schema) => schema.history === history);
+  const oldest = EARLIER_SCHEMAS[0]!.version;
+  if (from === -1) {
+    throw new PurserError(
+      "conflict",
+      version < oldest
+        ? `Cannot open the database: its schema is version ${version}, and this program upgrades from version ${oldest} on; open it once with Purser of commit ${UPGRADES_OLDER}`
+        : `Cannot open the database: its migrations up to ${version} differ from those of any commit of Purser`,
+    );
   }
+  return [
+    {
+      sql: `INSERT INTO purser_migrations (version, name, checksum, applied_at)
+SELECT ?, ?, ?, min(applied_at) FROM purser_migrations`,
+      args: [first.version, first.name, await checksumOf(first)],
+    },
+    { sql: "DELETE FROM purser_migrations WHERE version < ?", args: [first.version] },
+    ...EARLIER_SCHEMAS.slice(from).flatMap(({ additions }) => additions).map((sql) => ({ sql })),
+  ];
 }
 
 async function readApplied(store: Store): Promise<Applied[]> {
@@ -116,17 +131,9 @@ async function check(applied: readonly Applied[], migrations: readonly Migration
   }
 }
 
-const checksums = new WeakMap<Migration, Promise<string>>();
-
-/** Every step is checked before each next one, so its checksum is computed once. */
-function checksumOf(migration: Migration): Promise<string> {
-  let checksum = checksums.get(migration);
-  if (!checksum) {
-    const { chunks, statements } = migration;
-    checksum = sha256Hex([...chunks?.statements ?? [], ...statements].join(";\n"));
-    checksums.set(migration, checksum);
-  }
-  return checksum;
+/** Returns the checksum that a database records of a step. */
+export function checksumOf({ statements }: Migration): Promise<string> {
+  return sha256Hex(statements.join(";\n"));
 }
 
 /**
@@ -199,7 +206,7 @@ BEGIN SELECT RAISE(ABORT, 'raises of budgets are append-only'); END`,
 BEGIN SELECT RAISE(ABORT, 'raises of budgets are append-only'); END`,
   },
   {
-    // They are removed with their budget: one that a program defines again by the same id begins without them.
+    // Raises are removed with their budget: a program that defines the budget again, by the same id, begins without them.
     name: "budget_raises_refuse_delete",
     sql: `CREATE TRIGGER budget_raises_refuse_delete BEFORE DELETE ON budget_raises
 WHEN EXISTS (SELECT 1 FROM budgets WHERE budget_id = OLD.budget_id)

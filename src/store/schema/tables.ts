@@ -116,7 +116,7 @@ export const calls = sqliteTable("calls", {
   estimated: flag("is_estimated").notNull(),
   details: text("details", { mode: "json" }).$type<CallDetails>(),
   tags: text("tags", { mode: "json" }).$type<Record<string, string>>(),
-  /** The cost that the provider has stated, where another is booked. */
+  /** The cost that the provider has stated, if another one is booked. */
   statedNanoUsd: nanoUsd("stated_nano_usd"),
 });
 
@@ -172,7 +172,7 @@ export const events = sqliteTable("events", {
   at: int("at").notNull(),
   callId: text("call_id"),
   payload: text("payload", { mode: "json" }).$type<Record<string, unknown>>(),
-  /** Facts of a refused call that only readers of all agents may see; on no wire as a part of the event. */
+  /** Facts of a refused call that only readers of all agents may see; the event on the wire doesn't have them. */
   withheld: text("withheld", { mode: "json" }).$type<Record<string, unknown>>(),
 });
 
@@ -216,7 +216,7 @@ export const alerts = sqliteTable("alerts", {
   channels: text("channels"),
   /** The limit of the budget that it warns of. */
   budgetLimitNanoUsd: nanoUsd("budget_limit_nano_usd"),
-  /** The position of the newest entry of the ledger that the value holds; null of a test. */
+  /** The position of the newest entry of the ledger that the value includes; null for a test. */
   callPosition: int("call_position"),
   /** The API key of the call that fired it. */
   keyId: text("key_id"),

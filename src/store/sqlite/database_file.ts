@@ -80,7 +80,7 @@ export class FileWatch {
     throw this.#lost;
   }
 
-  /** Undefined where there is no file; other errors count as no change. */
+  /** Undefined if the file doesn't exist; other errors count as no change. */
   #identify(): FileIdentity | undefined {
     try {
       return this.identify(this.path);
@@ -184,7 +184,7 @@ function isInstanceId(text: string): boolean {
   return /^[A-Za-z0-9_]{1,100}$/.test(text);
 }
 
-/** Takes the lock of a side file; undefined where none can be created. */
+/** Takes the lock of a side file; undefined if it can't be created. */
 async function lockSideFile(side: string): Promise<SqliteConnection | undefined> {
   const deadline = systemClock.monotonic() + HOLD_TIMEOUT_MS;
   for (;;) {

@@ -3,7 +3,7 @@ import { kindOfSqliteError } from "./sqlite_errors.ts";
 
 /**
  * Recovers from a full disk. On a small one the log (WAL) may have taken all space before it was long enough for a checkpoint:
- * what is freed would only make it longer. So after a commit that found no space, the log is moved into the database and
+ * space that is freed would only make it longer. So after a commit that found no space, the log is moved into the database and
  * cut off before the next one, as soon as there is room for the pages that are new.
  */
 export class FullDisk {

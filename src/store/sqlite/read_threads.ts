@@ -5,13 +5,13 @@ import { PurserError } from "../../kernel/errors.ts";
 import type { ResultSet, Statement } from "../store.ts";
 import { loadSqlite, PreparedStatements, type SqliteConnection } from "./sqlite_driver.ts";
 
-/** The most queries at the same time; further ones wait. More than there are processors would only delay each other. */
+/** The most queries at the same time; further ones wait. More queries than processors would only delay each other. */
 const MAX_THREADS = Math.min(Math.max(availableParallelism(), 2), 4);
 
-/** The time after which a thread ends that has no queries. It takes about 25 MB, and 60 ms to start: the last one stays. */
+/** The time after which a thread without queries ends. A thread takes about 25 MB, and 60 ms to start: the last one stays. */
 const IDLE_MS = 60_000;
 
-/** The data that a thread is started with. Another thread that loads this module, such as a test's, has none. */
+/** The data that a thread is started with. Another thread that loads this module, such as a test's, has no such data. */
 interface ThreadData {
   purserReads: string;
 }
@@ -152,7 +152,7 @@ export class ReadThreads {
     this.#waiting.shift()?.resolve();
   }
 
-  /** Removes a thread that has ended: a query may wait for its place. */
+  /** Removes a thread that has ended, so that a waiting query can start another one. */
   #remove(thread: ReadThread): void {
     if (!this.#threads.delete(thread)) return;
     this.#idle = this.#idle.filter((one) => one !== thread);

@@ -94,7 +94,7 @@ function tooOld(cause: unknown): PurserError {
 
 /** Suppresses Node's warning about its SQLite module: stderr belongs to the commands. */
 async function withoutSqliteWarning<T>(task: () => Promise<T>): Promise<T> {
-  // Deno prints none, and takes longer to load its `process` than for all else here.
+  // Deno prints no such warning, and loading its `process` takes longer than all else here.
   if ("Deno" in globalThis) return await task();
   const { process } = globalThis;
   const emit = process.emitWarning;
@@ -116,7 +116,7 @@ interface Prepared {
   columns: string[];
   /** True if it is known to be read-only. */
   isQuery: boolean;
-  /** The number of values of each row that it binds, where it is run for rows. */
+  /** The number of values of each row that it binds, if it is run for rows. */
   rowValues?: number;
 }
 

@@ -45,10 +45,10 @@ type Action = "open" | "read" | "write to";
 
 const BUSY_TIMEOUT_MS = 10_000;
 
-/** A write that is this close to its deadline is not retried alone, so that many don't fail one by one. */
+/** A write that is this close to its deadline is not retried alone: otherwise many would fail one after the other. */
 const NEARLY_OVER_MS = 50;
 
-/** The pages of a file that is read whole sooner than others notice: 16 MiB. */
+/** The pages of a file that can be read whole without a noticeable wait for other requests: 16 MiB. */
 const SMALL_FILE_PAGES = 4_096;
 
 /** A connection to the file, and its statements. */

@@ -155,7 +155,7 @@ function readComparison(
 ): { compare_from?: string; compare_to?: string } {
   const now = clock.now();
   const start = options.read("compare", (text) => {
-    if (from === undefined) throw new Error("a span of all time has none before it; give --since");
+    if (from === undefined) throw new Error("no span is before all time; give --since");
     const lengthMs = (to === undefined ? now : Date.parse(to)) - Date.parse(from);
     const start = text === PREVIOUS ? Date.parse(from) - lengthMs : Date.parse(parseSince(text, now) ?? "");
     if (Number.isNaN(start)) throw new Error("write the start of the other span, or previous");

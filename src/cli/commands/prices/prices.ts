@@ -41,7 +41,7 @@ async function showPrices(ctx: CommandContext): Promise<void> {
   const [model] = ctx.args;
   const at = options.read("at", (text) => {
     if (TIME.test(text) && !Number.isNaN(Date.parse(text))) return text;
-    throw new Error(`${text} is no date, such as 2026-11-21, and no time with its zone`);
+    throw new Error(`${text} is neither a date, such as 2026-11-21, nor a time with its zone`);
   });
   const query = { model, provider: options.text("provider"), service_tier: options.text("service-tier"), at };
   if (model === undefined && (query.provider ?? query.service_tier ?? at) !== undefined) {
@@ -138,7 +138,7 @@ function describeEnd({ ends_on, is_deprecated, at }: PriceCard): Record<string, 
   return Date.parse(ends_on) <= Date.parse(at) ? { Ended: ends_on } : { Ends: ends_on };
 }
 
-/** Marks a rate that isn't listed by the source of the price of input: `*` by another one, `~` by none. */
+/** Marks a rate that the source of the input price doesn't list: `*` if another source does, `~` if no source does. */
 function markAt(tiers: Tiers, key: string, source: string): string {
   const rate = findRate(tiers, key);
   if (rate === undefined || rate.source === source) return "";

@@ -41,7 +41,7 @@ async function reportCalls(ctx: CommandContext): Promise<number> {
   const bad: BadLine[] = [];
   let badCount = 0;
   let doneLines = 0;
-  // Before the database is opened: a missing file creates none.
+  // Before the database is opened: a missing report must not create a database.
   const chunks = path === "-" ? ctx.terminal.stdin() : readChunks(path, "the calls in");
   const lines = await startReading(readLines(chunks, LIMITS.bytes));
   const connection = await ctx.connect();

@@ -39,7 +39,7 @@ interface CallLine {
 
 /**
  * Reports the calls of lines in batches. A line that can't be booked is left out, and the others of its batch are booked:
- * they have happened, and a report that is repeated books none of them again. Blank lines are skipped. Errors that are
+ * they have happened, and a repeated report books no call again. Blank lines are skipped. Errors that are
  * not about a line, such as a server that can't be reached, are thrown.
  */
 export async function reportLines(lines: AsyncIterable<Line>, ctx: ReportContext): Promise<void> {
@@ -122,7 +122,7 @@ async function bookBatch(
   }
 }
 
-/** Returns an error if it refuses what lines have; throws any other. */
+/** Returns an error if it refuses the content of lines; throws any other. */
 function refusalOf(error: unknown): PurserError {
   if (error instanceof PurserError) {
     const { code, details } = error;

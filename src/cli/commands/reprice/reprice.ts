@@ -123,7 +123,7 @@ export const repriceApply: Command = {
   run: (ctx) => finish(ctx, "apply"),
 };
 
-/** Applies or undoes what is left of a repricing. */
+/** Applies or undoes the rest of a repricing. */
 async function finish(ctx: CommandContext, verb: "apply" | "undo"): Promise<void> {
   const param = { repricing_id: idInPath(readId(ctx)) };
   const connection = await ctx.connect();

@@ -186,7 +186,7 @@ function describeModels(models: readonly string[]): string | undefined {
   return models.length > 1 ? `${models.length} models: ${models.join(", ")}` : models[0];
 }
 
-/** Renders calls, one a line: each with its id, for `cost explain`, below it where there is no room beside it. */
+/** Renders calls, one a line, each with its id for `cost explain`; without room beside the call, the id is below it. */
 function renderCalls(calls: readonly CostEvent[], layout: Layout): string {
   const days = new Set(calls.map(({ at }) => at.slice(0, 10)));
   const isOfRun = calls.some(({ step }) => step !== null);

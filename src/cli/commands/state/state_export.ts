@@ -190,8 +190,15 @@ interface CredentialCheck {
 
 /** Names, numbers and times. All other fields may hold text of people, models and tools. */
 const STRUCTURAL = new Set([
-  ...["schema_version", "agent_id", "session_id", "source_environment", "exported_at", "event_log_count"],
-  ...["integrity", "state.status", "state.token_usage"],
+  "schema_version",
+  "agent_id",
+  "session_id",
+  "source_environment",
+  "exported_at",
+  "event_log_count",
+  "integrity",
+  "state.status",
+  "state.token_usage",
 ]);
 
 async function createCredentialCheck({ secrets }: Pick<CommandContext, "secrets">): Promise<CredentialCheck> {

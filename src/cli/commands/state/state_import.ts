@@ -52,7 +52,7 @@ async function importSession(ctx: CommandContext): Promise<number> {
     try {
       text = await send(ctx, path, { size, isDryRun, keepLonger: !isDryRun && !options.has("yes") });
     } catch (error) {
-      // A file that is no regular one can't be read twice.
+      // A file that isn't a regular one can't be read twice.
       if (size === undefined || !isRefusalOfShorter(error)) throw error;
       const key = await ask(ctx, `${escapeText(error.message)}\nReplace it? [y/N] `);
       if (key === "ctrl-c") return EXIT.interrupted;
@@ -102,7 +102,7 @@ function isRefusalOfShorter(error: unknown): error is PurserError {
     typeof error.details?.messages_before === "number";
 }
 
-/** Asks on a terminal, and returns the key of the answer. Returns nothing where there is no terminal to ask on. */
+/** Asks on a terminal, and returns the key of the answer. Returns undefined without a terminal. */
 async function ask(
   { terminal: { keys, stderr }, isJson }: CommandContext,
   question: string,

@@ -6,7 +6,7 @@ const SPECIAL_IPV4 = [
   "10.0.0.0/8", // private
   "100.64.0.0/10", // shared by a provider's customers
   "127.0.0.0/8", // loopback
-  "168.63.129.16/32", // Azure's wire server, at a public address: only virtual machines reach it
+  "168.63.129.16/32", // Azure's wire server, at a public address that only virtual machines reach
   "169.254.0.0/16", // link-local, and the metadata of clouds
   "172.16.0.0/12", // private
   "192.0.0.0/24", // protocol assignments
@@ -96,8 +96,8 @@ function readWords(address: string): number[] {
 
 /**
  * Finds an address in the settings of a channel that every attempt refuses: a literal one, or `localhost`, as the host of
- * an HTTP URL or as a setting of its own. Returns the setting and the address; undefined if there is none. Names are not
- * resolved.
+ * an HTTP URL or as a setting of its own. Returns the setting and the address; undefined if no setting has a literal address.
+ * Names are not resolved.
  */
 export function findRefusedAddress(
   settings: unknown,

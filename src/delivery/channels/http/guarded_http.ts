@@ -8,7 +8,7 @@ import { codeOf, describeNetworkError, parseHttpUrl, readBody } from "./http_cli
 import { lookup } from "node:dns/promises";
 import { type AddressGuard, createAddressGuard } from "./address_guard.ts";
 
-/** Resolves a name to all its addresses; rejects when there are none. */
+/** Resolves a name to all its addresses; rejects if it has no address. */
 export type Lookup = (hostname: string) => Promise<readonly string[]>;
 
 /**
@@ -42,7 +42,7 @@ export function createResolveHost(options: GuardOptions = {}): ResolveHost {
   };
 }
 
-/** Filters addresses by the guard; throws where none is left. */
+/** Filters addresses by the guard; throws if it refuses all of them. */
 function allowedOf(addresses: readonly string[], host: string, mayReach: AddressGuard): string[] {
   const allowed = addresses.filter(mayReach);
   if (allowed.length > 0) return allowed.sort((a, b) => isIP(a) - isIP(b));

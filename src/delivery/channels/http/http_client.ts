@@ -19,7 +19,7 @@ export async function readBody(chunks: AsyncIterable<Uint8Array>, signal: AbortS
       if (left <= 0) break;
     }
   } catch (error) {
-    // The status has arrived: a body that breaks off is no reason to send again.
+    // The status has arrived: a body that breaks off isn't a reason to send again.
     if (signal.aborted) throw error;
   }
   return text;

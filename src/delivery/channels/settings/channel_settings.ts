@@ -105,7 +105,7 @@ export function listSecrets(settings: unknown, schema: ZodType): string[] {
 export function hideSecrets(settings: Settings, schema: ZodType | undefined): Record<string, unknown> {
   return mapSettings(settings, schema, (value, { secret, isKnown }) => {
     if (value === undefined || value === null || typeof value === "boolean") return value ?? null;
-    if (fileOf(value) !== undefined) return value; // the path of a secret is none
+    if (fileOf(value) !== undefined) return value; // the path of a secret isn't a secret
     if (typeof value === "object") return undefined;
     if (secret === "url") return hideUrl(String(value));
     return secret || !isKnown ? HIDDEN : undefined;

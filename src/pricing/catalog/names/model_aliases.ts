@@ -85,7 +85,10 @@ export function regionIn(name: string): string | undefined {
   return (VERTEX_LOCATION.exec(name) ?? ARN_REGION.exec(name))?.[1];
 }
 
-/** OpenAI's `ft:gpt-4o-2024-08-06:org:name:id`, and Azure's `gpt-4o-mini-2024-07-18.ft-id`, without what is its owner's. */
+/**
+ * OpenAI's `ft:gpt-4o-2024-08-06:org:name:id`, and Azure's `gpt-4o-mini-2024-07-18.ft-id`, without the part that its owner has
+ * chosen.
+ */
 export function fineTunedBaseOf(name: string): string | undefined {
   return /^ft:[^:]+/.exec(name)?.[0] ?? /^.+?\.ft-/.exec(name)?.[0];
 }

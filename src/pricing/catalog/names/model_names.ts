@@ -12,7 +12,7 @@ export interface ClauseNames {
   begun: string[];
 }
 
-/** Reads the names from the logic of a model: what the data calls a beginning or a part is taken as a name of its own. */
+/** Reads the names from the logic of a model: a beginning or a part of a name in the data is taken as a name of its own. */
 export function namesOf(clause: MatchClause): ClauseNames {
   const names: ClauseNames = { exact: [], stems: [], inner: [], begun: [] };
   collect(clause, names);

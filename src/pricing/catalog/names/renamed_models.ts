@@ -1,4 +1,4 @@
-/** Names that belong to another model of the same provider than the data says, from a date on, each with its source. */
+/** Names that belong to another model of the same provider than the data says, from a date on, each with its source, as of 2026-11. */
 const RENAMED: readonly { provider: string; name: string; model: string; from: string }[] = [
   // The data leaves the alias with the model of 2024; Mistral moved it to Mistral Large 3 (0.5 and 1.5 USD per million instead
   // of 2 and 6) with its release: https://github.com/mistralai/platform-docs-public/commit/4975b095 and, with Large 4 beside
