@@ -68,7 +68,7 @@ export const COUNTED_COMMANDS = {
 } as const;
 
 /** A folder's `mod.ts`, with the names that it exports and those that no file outside of the folder uses. */
-export interface Door {
+export interface FolderExports {
   path: string;
   names: string[];
   unused: string[];
@@ -116,11 +116,11 @@ function namesIn(braces: string, isExport: boolean): string[] {
 }
 
 /**
- * Reads the doors of `src/`. A name is used by a file outside of the door's folder that imports or re-exports it; where the
- * whole module is imported (dynamically, or as `*`), by a file that has the name anywhere. What a door defines itself may also
+ * Reads the exports of every `mod.ts` of `src/`. A name is used by a file outside of the folder that imports or re-exports it; where the
+ * whole module is imported (dynamically, or as `*`), by a file that has the name anywhere. What a `mod.ts` defines itself may also
  * be used by files of its folder, which can import it from nowhere else. Tests count as users.
  */
-export async function readDoors(root: string = ROOT): Promise<Door[]> {
+export async function readExports(root: string = ROOT): Promise<FolderExports[]> {
   const all = await readSources(root, [
     "cli.ts",
     "main.ts",
@@ -134,10 +134,10 @@ export async function readDoors(root: string = ROOT): Promise<Door[]> {
   const outside = new Map<string, Set<string>>();
   const inside = new Map<string, Set<string>>();
   const use = (from: string, specifier: string, names: readonly string[]) => {
-    const door = join(dirname(from), specifier);
-    if (!door.endsWith("/mod.ts")) return;
-    const users = from.startsWith(`${dirname(door)}/`) ? inside : outside;
-    users.set(door, new Set([...users.get(door) ?? [], ...names]));
+    const path = join(dirname(from), specifier);
+    if (!path.endsWith("/mod.ts")) return;
+    const users = from.startsWith(`${dirname(path)}/`) ? inside : outside;
+    users.set(path, new Set([...users.get(path) ?? [], ...names]));
   };
   for (const { path, text } of all) {
     for (const [, what, specifier] of text.matchAll(IMPORTS)) {
@@ -157,20 +157,20 @@ export async function readDoors(root: string = ROOT): Promise<Door[]> {
   }).sort((one, other) => one.path < other.path ? -1 : 1);
 }
 
-/** The folders whose doors are counted by name. */
-const COUNTED_DOORS = ["budgets", "pricing", "snapshots"];
+/** The folders whose exports are counted by name. */
+const COUNTED_FOLDERS = ["budgets", "pricing", "snapshots"];
 
 async function figuresOf(root: string): Promise<Record<string, string | number>> {
   const figures: Record<string, string | number> = {};
   for (const [name, { args, before }] of Object.entries(COUNTED_COMMANDS)) {
     figures[`files executed by \`${name}\``] = (await executedFiles(args, before, root)).length;
   }
-  const doors = await readDoors(root);
-  for (const folder of COUNTED_DOORS) {
-    const { names, unused } = doors.find(({ path }) => path === `src/${folder}/mod.ts`)!;
+  const folders = await readExports(root);
+  for (const folder of COUNTED_FOLDERS) {
+    const { names, unused } = folders.find(({ path }) => path === `src/${folder}/mod.ts`)!;
     figures[`exports of ${folder}, and those of them that nobody uses`] = `${names.length}, ${unused.length}`;
   }
-  figures["exports of all doors"] = doors.reduce((sum, { names }) => sum + names.length, 0);
+  figures["exports of all folders"] = folders.reduce((sum, { names }) => sum + names.length, 0);
   return { ...figures, ...shapeFigures(root), ...recipeFigures(root) };
 }
 

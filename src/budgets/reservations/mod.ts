@@ -1,5 +1,5 @@
 /**
- * What calls reserve of their budgets. The gate decides on a call by a write, whose condition is `decideCall()` in SQL
+ * The reservations of calls, in every budget that counts them. The gate decides on a call by a write, whose condition is `decideCall()` in SQL
  * (`reservations.ts`), on what each counter has settled and reserved (`standing_sql.ts`).
  */
 export { type Admission, type BudgetGate, createBudgetGate, type Grant, RENEW_MS } from "../budget_gate.ts";
