@@ -7,7 +7,7 @@ import {
   noticeClock,
   type RuleState,
   valueOf,
-} from "../src/alerts/firing/_decision_model.ts";
+} from "./harness/decision_model.ts";
 import { advanceCounters } from "../src/alerts/mod.ts";
 import { readRuleValues, type TimeWindow, windowAt } from "../src/alerts/rules/rules.ts";
 import { bookLooseCalls } from "../src/calls/mod.ts";

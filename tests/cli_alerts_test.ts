@@ -37,7 +37,7 @@ const STORY: { line: string; out?: string | RegExp; err?: string | RegExp; code?
   {
     line: `alerts add --name ${"x".repeat(201)} ${DAILY}`,
     code: 1,
-    err: /^error: .* name: must be 1 to 200/,
+    err: /^error: .* --name: must be 1 to 200/,
   },
   ...Object.entries({
     "0": "0 is not greater than 0",

@@ -41,7 +41,7 @@ Deno.test("when no key is active, a server refuses every request, and that is a 
   assert.deepEqual(await check(purser), {
     status: "warning",
     detail: "none of 2 is active, so a server refuses every request",
-    advice: "On the database itself: purser keys create NAME --scope admin",
+    advice: "On the database itself: purser keys add NAME --scope admin",
   });
 });
 

@@ -100,7 +100,7 @@ Deno.test("active keys that share a name are a warning with their ids", async ()
     status: "warning",
     detail: `4 active; 2 active keys are named bob: ${ids[0]}, ${ids[1]}`,
     advice:
-      `Each key has a counter of its own in budgets for each key: revoke all but one, purser keys revoke ${
+      `Each key has a counter of its own in budgets for each key: revoke all but one, purser keys remove ${
         ids[0]
       }`,
   });

@@ -113,7 +113,7 @@ Deno.test("before the first key only this machine has access, afterwards every c
       assert.equal(status, 403, path);
       assert.match(
         body.detail,
-        /there is no API key yet; make one with purser keys create NAME --scope admin$/,
+        /there is no API key yet; make one with purser keys add NAME --scope admin$/,
       );
     }
     const evil = { ...local, headers: { host: "evil.example" } };
@@ -123,7 +123,7 @@ Deno.test("before the first key only this machine has access, afterwards every c
     const proxied = { from: "127.0.0.1", headers: { ...local.headers, [name]: "for=127.0.0.1" } };
     const { status, body } = await client.send("GET", "/agents", proxied);
     assert.equal(status, 403, name);
-    assert.match(body.detail, /^Cannot answer through a proxy, .* make one with purser keys create NAME/);
+    assert.match(body.detail, /^Cannot answer through a proxy, .* make one with purser keys add NAME/);
   }
   // Over HTTP from this machine, as its user may.
   const made = await client.send("POST", "/keys", { ...local, body: { name: "first", scopes: ["admin"] } });

@@ -51,7 +51,7 @@ Deno.test("a server listens on other addresses only with a valid key, and then s
     out: "",
     err:
       "error: Cannot listen on 0.0.0.0: without an API key any client that reaches it could spend your money; make one " +
-      "with purser keys create NAME --scope admin, or use --host 127.0.0.1\n",
+      "with purser keys add NAME --scope admin, or use --host 127.0.0.1\n",
   });
 
   const admin = await keyOf(place, "ops --scope admin");
@@ -64,7 +64,7 @@ Deno.test("a server listens on other addresses only with a valid key, and then s
       out: "",
       err: "error: Cannot answer without an API key: send one as Authorization: Bearer psr_…\n" +
         "Give a key with --api-key, PURSER_API_KEY or the api_key_file of a profile; to create one, run purser keys " +
-        "create on the server's own database\n",
+        "add on the server's own database\n",
     });
     assert.equal((await purser(place, ["doctor", ...remote])).code, 4);
     const set = ["agents", "set", "helper", "--model", "demo:echo", ...remote];

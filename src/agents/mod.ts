@@ -1,15 +1,15 @@
 import { type Clock, toIso } from "../kernel/clock.ts";
-import { PurserError } from "../kernel/errors.ts";
+import { invalidField, PurserError } from "../kernel/errors.ts";
 import type { Agent, AgentBody } from "../contract/agents.ts";
-import { scrubTags, type Tags, tagsText } from "../contract/tags/tags.ts";
+import { scrubTags, sortTags, type Tags } from "../contract/tags/tags.ts";
 import { AGENT_DEFAULTS } from "../contract/limits.ts";
 import { NAME_PATTERN, NAME_RULE } from "../kernel/ids.ts";
 import { type NanoUsd, parseUsd, toUsd } from "../kernel/money.ts";
 import {
+  type Check,
+  defineAuthored,
   type Query,
   replaceState,
-  requireThat,
-  type SqlValue,
   type Statement,
   type Store,
   tables,
@@ -61,33 +61,10 @@ function toAgent(row: AgentDefinition & { createdAt: number; updatedAt: number }
   return { ...describeAgent(row), created_at: toIso(row.createdAt), updated_at: toIso(row.updatedAt) };
 }
 
-/** The columns of a definition, in the order of `valuesOf()`. */
-const COLUMNS = [
-  "agent_id",
-  "model",
-  "system_prompt",
-  "cost_budget_nano_usd",
-  "budget_mode",
-  "allow_unpriced",
-  "max_steps",
-  "max_output_tokens",
-  "tools",
-  "tags",
-  "created_at",
-] as const;
-
-const INSERT = `INSERT INTO agents (${COLUMNS.join(", ")}, updated_at)`;
-
-const UPSERT = `${INSERT}
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?11)
-ON CONFLICT (agent_id) DO UPDATE SET model = excluded.model, system_prompt = excluded.system_prompt,
-  cost_budget_nano_usd = excluded.cost_budget_nano_usd, budget_mode = excluded.budget_mode,
-  allow_unpriced = excluded.allow_unpriced, max_steps = excluded.max_steps,
-  max_output_tokens = excluded.max_output_tokens, tools = excluded.tools, tags = excluded.tags,
-  updated_at = excluded.updated_at`;
+const AGENTS = defineAuthored(tables.agents, { what: "agent", id: "agentId" });
 
 /** Checks the definition that a change replaces, undefined for a new agent, and throws to refuse the change. */
-type AgentCheck = (current: Agent | undefined) => void | Promise<void>;
+type AgentCheck = Check<Agent | undefined>;
 
 /**
  * Stores the definition of an agent, and replaces an existing one of that name; with a check, only the definition that has
@@ -102,30 +79,19 @@ export function defineAgent(
   const agent = { ...given, tags: scrubTags(given.tags ?? {}, ctx.secrets) };
   return replaceState(`agent ${agent.agentId}`, async () => {
     // Read before the write, whose answer may be lost: a repeated write would read its own result.
-    const before = await findAgent(ctx.query, agent.agentId);
+    const before = await AGENTS.find(ctx.query, agent.agentId);
     await check?.(before && toAgent(before));
     const now = ctx.clock.now();
+    const row = rowOf(agent, now);
     const results = await ctx.store.write([
-      ...(check ? [isUnchanged(agent.agentId, before)] : []),
-      { sql: UPSERT, args: valuesOf(agent, now) },
+      ...(check ? [AGENTS.requireUnchanged(agent.agentId, before)] : []),
+      AGENTS.insert(row),
+      AGENTS.update(agent.agentId, row, now),
       { sql: "SELECT created_at FROM agents WHERE agent_id = ?", args: [agent.agentId] },
     ]);
     const createdAt = Number(results.at(-1)!.rows[0]?.[0] ?? now);
     return { agent: toAgent({ ...agent, createdAt, updatedAt: now }), isNew: before === undefined };
   });
-}
-
-const IS_SAME = `EXISTS (SELECT 1 FROM agents WHERE ${
-  COLUMNS.map((column, index) => `${column} IS ?${index + 1}`).join(" AND ")
-})`;
-
-/** Returns the statement that refuses a write unless an agent is still defined as it was, or still is not. */
-function isUnchanged(agentId: string, before: AgentRow | undefined): Statement {
-  return requireThat(
-    before
-      ? { sql: IS_SAME, args: valuesOf(before, before.createdAt) }
-      : { sql: "NOT EXISTS (SELECT 1 FROM agents WHERE agent_id = ?)", args: [agentId] },
-  );
 }
 
 /**
@@ -135,33 +101,15 @@ function isUnchanged(agentId: string, before: AgentRow | undefined): Statement {
 export function insertAgentIfNew(
   agent: AgentDefinition,
   now: number,
-  condition: { sql: string; args: readonly SqlValue[] },
+  condition: Required<Pick<Statement, "sql" | "args">>,
 ): Statement {
-  const values = valuesOf(agent, now);
-  const parameters = [...values, now].map((_, index) =>
-    `?${condition.args.length + Math.min(index, COLUMNS.length - 1) + 1}`
-  );
-  return {
-    sql: `${INSERT} SELECT ${parameters.join(", ")} WHERE ${condition.sql} ON CONFLICT (agent_id) DO NOTHING`,
-    args: [...condition.args, ...values],
-  };
+  return AGENTS.insert(rowOf(agent, now), condition);
 }
 
-/** Returns the values of `COLUMNS`. */
-function valuesOf(agent: AgentDefinition, now: number): SqlValue[] {
-  return [
-    agent.agentId,
-    agent.model,
-    agent.systemPrompt,
-    agent.costBudgetNanoUsd,
-    agent.budgetMode,
-    agent.allowUnpriced ? 1 : 0,
-    agent.maxSteps,
-    agent.maxOutputTokens,
-    JSON.stringify(agent.tools),
-    tagsText(agent.tags ?? {}),
-    now,
-  ];
+/** Returns the row of an agent that is defined now. */
+function rowOf(agent: AgentDefinition, now: number): AgentRow {
+  const { tools, tags = {} } = agent;
+  return { ...agent, tools: [...tools], tags: sortTags(tags), createdAt: now, updatedAt: now };
 }
 
 /** The checks of the names in a definition; they throw `invalid` for unknown names. */
@@ -178,10 +126,10 @@ export function toAgentDefinition(
 ): AgentDefinition {
   checkAgentName(agentId);
   if (body.name !== undefined && body.name !== agentId) {
-    throw new PurserError(
-      "invalid",
+    throw invalidField(
+      "name",
+      "differs from the id in the path",
       `Cannot define agent ${agentId}: name is ${JSON.stringify(body.name)}; leave it out or make them equal`,
-      { details: { issues: [{ path: "name", message: "differs from the id in the path" }] } },
     );
   }
   checks.checkModel(body.model);
@@ -218,16 +166,6 @@ const { agents } = tables;
 
 type AgentRow = typeof agents.$inferSelect;
 
-async function findAgent(query: Query, agentId: string): Promise<AgentRow | undefined> {
-  return (await query.select().from(agents).where(eq(agents.agentId, agentId)))[0];
-}
-
-async function readAgent(query: Query, agentId: string): Promise<AgentRow> {
-  const row = await findAgent(query, agentId);
-  if (!row) throw new PurserError("not_found", `Cannot find agent ${agentId}`);
-  return row;
-}
-
 /** Returns the tags of the agents that are defined and have tags. */
 export async function findAgentTags(
   ctx: { query: Query },
@@ -242,12 +180,12 @@ export async function findAgentTags(
 
 /** Returns one agent in wire form. Throws `not_found`. */
 export async function getAgent(ctx: { query: Query }, agentId: string): Promise<Agent> {
-  return toAgent(await readAgent(ctx.query, agentId));
+  return toAgent(await AGENTS.read(ctx.query, agentId));
 }
 
 /** Returns the definition of one agent. Throws `not_found`. */
 export function getAgentDefinition(ctx: { query: Query }, agentId: string): Promise<AgentDefinition> {
-  return readAgent(ctx.query, agentId);
+  return AGENTS.read(ctx.query, agentId);
 }
 
 /** Returns the budget of each run of an agent; null without a budget, and for an agent that isn't defined. */
@@ -255,7 +193,7 @@ export async function findRunBudget(
   ctx: { query: Query },
   agentId: string,
 ): Promise<{ limitNanoUsd: NanoUsd; mode: BudgetMode; allowUnpriced: boolean } | null> {
-  const agent = await findAgent(ctx.query, agentId);
+  const agent = await AGENTS.find(ctx.query, agentId);
   if (!agent || agent.costBudgetNanoUsd === null) return null;
   return {
     limitNanoUsd: agent.costBudgetNanoUsd,
@@ -315,13 +253,10 @@ export async function removeAgent(
   agentId: string,
   check?: AgentCheck,
 ): Promise<void> {
-  await replaceState(`agent ${agentId}`, async () => {
-    // Read before the write, whose answer may be lost: a repeated write would read its own result.
-    const before = await readAgent(ctx.query, agentId);
-    await check?.(toAgent(before));
-    await ctx.store.write([
-      ...(check ? [isUnchanged(agentId, before)] : []),
-      { sql: "DELETE FROM agents WHERE agent_id = ?", args: [agentId] },
-    ]);
-  });
+  await AGENTS.remove(
+    ctx.query,
+    agentId,
+    check && ((row) => check(toAgent(row))),
+    (statements) => ctx.store.write(statements),
+  );
 }

@@ -12,8 +12,7 @@ import { keyScope } from "../ledger/mod.ts";
 import { ConstraintError, requireThat, type SqlValue, type Statement, tables } from "../store/mod.ts";
 import type { AlertContext } from "./context.ts";
 import type { TestContext } from "../delivery/mod.ts";
-import type { RuleRow } from "./rules/rule_fields.ts";
-import { readRule } from "./rules/rules.ts";
+import { type RuleRow, RULES } from "./rules/rule_fields.ts";
 import { MAX_ALERT_HISTORY } from "../contract/limits.ts";
 import { toIso } from "../kernel/clock.ts";
 
@@ -270,7 +269,7 @@ export async function testRule(
   ctx: TestContext & Pick<AlertContext, "store" | "query" | "instanceId">,
   ruleId: string,
 ): Promise<RuleTest> {
-  const rule = await readRule(ctx.query, ruleId);
+  const rule = await RULES.read(ctx.query, ruleId);
   const alert = testAlert(rule, ctx.ids.next("alert"), ctx.clock.now());
   const record = toAlertRecord(alert, { keyId: null, keyName: null });
   const notification = describeAlert(record, ctx.environment);

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import type { Delivery, Notification, SendResult } from "../delivery/channels/mod.ts";
-import { migratedMemory } from "../store/sqlite/_migrated_memory.ts";
+import { migratedMemory } from "../../tests/harness/migrated_memory.ts";
 import { fixedClock } from "../kernel/clock.ts";
 import { databaseLogic } from "../service/parts.ts";
 import { createBus } from "../bus/mod.ts";

@@ -15,7 +15,7 @@ export {
 } from "./firing/decide_alerts.ts";
 export { createRule, removeRule, updateRule } from "./rules/change_rules.ts";
 export { ensureRules, type RuleInCode } from "./rules/ensure_rules.ts";
-export { getRule, listRules, ruleNotFound } from "./rules/rules.ts";
+export { getRule, listRules } from "./rules/rules.ts";
 export type { RuleTest } from "../contract/alerts/sent_alerts.ts";
 export type { AlertRule, RuleChanges, RuleInput } from "../contract/alerts/alert_rules.ts";
 export { listAlerts, readAlertNotification, resendAlert, testRule } from "./alerts.ts";

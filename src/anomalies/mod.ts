@@ -1,9 +1,9 @@
 /** The anomalies that the monitor has recorded. */
-import { and, desc, eq, gte, lt, or } from "drizzle-orm";
+import { and, eq, gte } from "drizzle-orm";
 import type { Anomaly } from "../contract/anomalies.ts";
 import type { AnomalyKind } from "../contract/values.ts";
 import { toIso } from "../kernel/clock.ts";
-import { type Query, tables } from "../store/mod.ts";
+import { newestFirst, type Query, tables, type TimePosition } from "../store/mod.ts";
 
 const { anomalies } = tables;
 
@@ -33,20 +33,18 @@ interface AnomalyFilter {
   since?: number;
   agentId?: string;
   /** The last anomaly of the previous page. */
-  after?: { detectedAt: number; anomalyId: string };
+  after?: TimePosition | undefined;
 }
+
+const LIST = newestFirst(anomalies.detectedAt, anomalies.anomalyId);
 
 /** Lists anomalies, newest first. */
 export async function listAnomalies(ctx: { query: Query }, filter: AnomalyFilter): Promise<Anomaly[]> {
   const { limit, since, agentId, after } = filter;
-  const { detectedAt, anomalyId } = anomalies;
   const rows = await ctx.query.select().from(anomalies).where(and(
-    since === undefined ? undefined : gte(detectedAt, since),
+    since === undefined ? undefined : gte(anomalies.detectedAt, since),
     agentId === undefined ? undefined : eq(anomalies.agentId, agentId),
-    after && or(
-      lt(detectedAt, after.detectedAt),
-      and(eq(detectedAt, after.detectedAt), lt(anomalyId, after.anomalyId)),
-    ),
-  )).orderBy(desc(detectedAt), desc(anomalyId)).limit(limit);
+    LIST.from(after),
+  )).orderBy(...LIST.order).limit(limit);
   return rows.map(toAnomaly);
 }

@@ -2,18 +2,20 @@ import type { BudgetDefinition, BudgetInput } from "../contract/budgets/budgets.
 import { BUDGET_DEFAULTS } from "../contract/limits.ts";
 import { toIso } from "../kernel/clock.ts";
 import { parseUsd, toUsd } from "../kernel/money.ts";
-import type { SqlValue, tables } from "../store/mod.ts";
+import { defineAuthored, tables } from "../store/mod.ts";
 import { entityOf, scopeOf } from "./scopes.ts";
 
 /* A budget on the wire and in its table. */
 
 export type BudgetRow = typeof tables.budgets.$inferSelect;
 
+const STATE = ["refusedCalls", "lastRefusedAt"] as const;
+
 /** The columns that a budget's author sets. */
-export type AuthoredRow = Omit<
-  BudgetRow,
-  "budgetId" | "createdAt" | "updatedAt" | "refusedCalls" | "lastRefusedAt"
->;
+export type AuthoredRow = Omit<BudgetRow, "budgetId" | "createdAt" | "updatedAt" | typeof STATE[number]>;
+
+/** The statements of budgets. */
+export const BUDGETS = defineAuthored(tables.budgets, { what: "budget", id: "budgetId", state: STATE });
 
 /** Converts a budget that was checked; fields that are not given have their defaults. */
 export function toAuthoredRow(input: BudgetInput): AuthoredRow {
@@ -61,18 +63,4 @@ export function toDefinition(row: BudgetRow): BudgetDefinition {
     created_at: toIso(row.createdAt),
     updated_at: toIso(row.updatedAt),
   };
-}
-
-/** The columns of a definition, in the order of `valuesOf()`. */
-export const AUTHORED_COLUMNS = [
-  ...["name", "limit_nano_usd", "per", "scope", "each", "mode", "action", "warn_at", "counts_from"],
-  ...["allow_unpriced", "enabled"],
-] as const;
-
-/** Returns the values of `AUTHORED_COLUMNS`. */
-export function valuesOf(row: AuthoredRow): SqlValue[] {
-  return [
-    ...[row.name, row.limitNanoUsd, row.per, row.scope, row.each, row.mode, row.action],
-    ...[JSON.stringify(row.warnAt), row.countsFrom, Number(row.allowUnpriced), Number(row.enabled)],
-  ];
 }

@@ -1,4 +1,4 @@
-import { and, asc, eq, gt, or, type SQL, sql } from "drizzle-orm";
+import { and, eq, or, type SQL, sql } from "drizzle-orm";
 import type { BudgetCounterState } from "../contract/budgets/budget_state.ts";
 import type {
   Budget,
@@ -8,29 +8,23 @@ import type {
   WholeBudget,
 } from "../contract/budgets/budgets.ts";
 import type { Clock } from "../kernel/clock.ts";
-import { PurserError } from "../kernel/errors.ts";
+import { invalidField } from "../kernel/errors.ts";
 import type { Ids } from "../kernel/ids.ts";
 import { nearestName } from "../kernel/nearest_name.ts";
 import type { Turns } from "../kernel/turns.ts";
 import { withoutUndefined } from "../kernel/without_undefined.ts";
 import { keyScope } from "../ledger/mod.ts";
 import {
+  oldestFirst,
   type Query,
-  replaceState,
-  requireThat,
+  readInCode,
   type ResultSet,
   type Statement,
   type Store,
   tables,
+  type TimePosition,
 } from "../store/mod.ts";
-import {
-  AUTHORED_COLUMNS,
-  type BudgetRow,
-  inputOf,
-  toAuthoredRow,
-  toDefinition,
-  valuesOf,
-} from "./budget_fields.ts";
+import { type BudgetRow, BUDGETS, inputOf, toAuthoredRow, toDefinition } from "./budget_fields.ts";
 import { FORGET_HEADROOM } from "./reservations/reservations.ts";
 import { sessionOwner } from "./budget_counters.ts";
 import { listCounters, readStates } from "./budget_states.ts";
@@ -38,7 +32,6 @@ import { asSeenBy, type BudgetReader } from "./budget_reader.ts";
 import { listHolds } from "./reservations/holds.ts";
 import type { KnownBudgets } from "./known_budgets.ts";
 import { findUnknown, withKeyId } from "./known_scopes.ts";
-import { toHex } from "../kernel/encoding.ts";
 
 /** The parts of a process that budgets use. */
 export interface BudgetContext {
@@ -63,6 +56,8 @@ export async function writeBudgets(
 }
 
 const { budgets } = tables;
+
+const LIST = oldestFirst(budgets.createdAt, budgets.budgetId);
 
 /** Matches the budgets that name the reader's agent, one of its sessions or its key, and those over all calls that bind it. */
 function isReadableBy({ agentId, keyId }: BudgetReader): SQL | undefined {
@@ -89,7 +84,7 @@ export interface BudgetFilter {
   reader?: BudgetReader | undefined;
   isEnabled?: true;
   /** The last budget of the previous page. */
-  after?: { createdAt: number; budgetId: string } | undefined;
+  after?: TimePosition | undefined;
   limit: number;
 }
 
@@ -107,16 +102,14 @@ export async function listBudgets(ctx: ReadContext, filter: BudgetFilter): Promi
 
 async function selectBudgets(query: Query, filter: BudgetFilter): Promise<BudgetRow[]> {
   const { name, reader, isEnabled, after, limit } = filter;
-  const { createdAt, budgetId } = budgets;
   return await query.select().from(budgets)
     .where(and(
       name === undefined ? undefined : eq(budgets.name, name),
       reader && isReadableBy(reader),
       isEnabled && eq(budgets.enabled, true),
-      after &&
-        or(gt(createdAt, after.createdAt), and(eq(createdAt, after.createdAt), gt(budgetId, after.budgetId))),
+      LIST.from(after),
     ))
-    .orderBy(asc(createdAt), asc(budgetId)).limit(limit);
+    .orderBy(...LIST.order).limit(limit);
 }
 
 /** Returns one budget with its state, and with what it holds. Throws `not_found`. */
@@ -165,11 +158,8 @@ async function withStates(
 }
 
 /** Reads the row of one budget. Throws `not_found`, also for one that the reader may not read. */
-export async function readBudget(query: Query, budgetId: string, reader?: BudgetReader): Promise<BudgetRow> {
-  const [row] = await query.select().from(budgets)
-    .where(and(eq(budgets.budgetId, budgetId), reader && isReadableBy(reader)));
-  if (!row) throw new PurserError("not_found", `Cannot find budget ${budgetId}`);
-  return row;
+export function readBudget(query: Query, budgetId: string, reader?: BudgetReader): Promise<BudgetRow> {
+  return BUDGETS.read(query, budgetId, reader && isReadableBy(reader));
 }
 
 const BUDGET_ID = /^bud_[A-Za-z0-9_-]{1,64}$/;
@@ -199,21 +189,7 @@ export async function findBudgetId(
     : `no budget has the name ${JSON.stringify(text)}${
       near === undefined ? "" : `; did you mean ${JSON.stringify(near)}?`
     }`;
-  throw new PurserError("invalid", `Cannot use budget_id: ${message}`, {
-    details: { issues: [{ path: "budget_id", message }] },
-  });
-}
-
-/** The places of the id and the time among the parameters of a write, after the columns. */
-const [ID, NOW] = [1, 2].map((index) => `?${AUTHORED_COLUMNS.length + index}`);
-
-const INSERT = `INSERT INTO budgets (budget_id, ${AUTHORED_COLUMNS.join(", ")}, created_at, updated_at)
-VALUES (${ID}, ${AUTHORED_COLUMNS.map((_, index) => `?${index + 1}`).join(", ")}, ${NOW}, ${NOW})
-ON CONFLICT (budget_id) DO NOTHING`;
-
-/** Returns the statement that inserts a budget, unless there is one of its id. */
-export function insertBudget(row: Omit<BudgetRow, "refusedCalls" | "lastRefusedAt">): Statement {
-  return { sql: INSERT, args: [...valuesOf(row), row.budgetId, row.createdAt] };
+  throw invalidField("budget_id", message);
 }
 
 /**
@@ -236,28 +212,15 @@ export async function createBudget(
     lastRefusedAt: null,
   };
   const [budget] = await withStates(ctx, [row]);
-  await writeBudgets(ctx, [insertBudget(row), ...settle(budget!)]);
+  await writeBudgets(ctx, [BUDGETS.insert(row), ...settle(budget!)]);
   return budget!;
 }
 
 /** Checks the budget that a change replaces, and throws to refuse the change. */
 export type BudgetCheck = (current: BudgetDefinition) => void | Promise<void>;
 
-const IS_SAME = `EXISTS (SELECT 1 FROM budgets WHERE budget_id = ${ID} AND ${
-  AUTHORED_COLUMNS.map((column, index) => `${column} IS ?${index + 1}`).join(" AND ")
-})`;
-
-const UPDATE = `UPDATE budgets SET ${
-  AUTHORED_COLUMNS.map((column, index) => `${column} = ?${index + 1}`).join(", ")
-}, updated_at = ${NOW} WHERE budget_id = ${ID}`;
-
-/** Returns the statement that refuses a write unless a budget is still defined as it was. */
-function isUnchanged(row: BudgetRow): Statement {
-  return requireThat({ sql: IS_SAME, args: [...valuesOf(row), row.budgetId] });
-}
-
-/** The columns that define a warning: once one of them differs, the budget has warned in no window yet. */
-const WARNED = new Set<string>(["limit_nano_usd", "per", "scope", "each", "warn_at", "counts_from"]);
+/** The fields that define a warning: once one of them differs, the budget has warned in no window yet. */
+const WARNED = ["limitNanoUsd", "per", "scope", "each", "warnAt", "countsFrom"] as const;
 
 /** Returns the statement that forgets the windows in which a budget has warned: its limit is another one now. */
 export function forgetWarnings(budgetId: string): Statement {
@@ -277,22 +240,22 @@ export async function updateBudget(
   check?: BudgetCheck,
 ): Promise<Budget> {
   const { readBudgetInput } = await import("../contract/budgets/budgets.ts");
-  await replaceState(`budget ${budgetId}`, async () => {
-    const before = await readBudget(ctx.query, budgetId);
-    await check?.(toDefinition(before));
+  await BUDGETS.change(ctx.query, budgetId, ofDefinition(check), async (before, isUnchanged) => {
     const named = await withKeyId(ctx, changes, before.scope);
     const after = toAuthoredRow(readBudgetInput({ ...inputOf(before), ...withoutUndefined(named) }));
-    const values = valuesOf(after);
-    const changed = AUTHORED_COLUMNS.filter((_, index) => values[index] !== valuesOf(before)[index]);
-    if (changed.length === 0) return;
+    const changed = BUDGETS.changed(before, after);
+    if (changed.size === 0) return;
     await writeBudgets(ctx, [
-      isUnchanged(before),
-      { sql: UPDATE, args: [...values, budgetId, ctx.clock.now()] },
-      ...(changed.some((column) => WARNED.has(column)) ? [forgetWarnings(budgetId)] : []),
+      isUnchanged,
+      BUDGETS.update(budgetId, after, ctx.clock.now()),
+      ...(WARNED.some((field) => changed.has(field)) ? [forgetWarnings(budgetId)] : []),
     ]);
   });
   return await getBudget(ctx, budgetId);
 }
+
+const ofDefinition = (check: BudgetCheck | undefined) =>
+  check && ((row: BudgetRow) => check(toDefinition(row)));
 
 /**
  * Removes a budget with its raises and releases, with a check only the one that has passed it; its alerts stay in the history.
@@ -300,19 +263,14 @@ export async function updateBudget(
  * @throws {PurserError} `not_found`
  */
 export async function removeBudget(ctx: BudgetContext, budgetId: string, check?: BudgetCheck): Promise<void> {
-  await replaceState(`budget ${budgetId}`, async () => {
-    // Before the write, whose response may be lost: a read within it may see the state after it.
-    const before = await readBudget(ctx.query, budgetId);
-    await check?.(toDefinition(before));
-    await writeBudgets(ctx, [
-      ...(check ? [isUnchanged(before)] : []),
-      { sql: "DELETE FROM budgets WHERE budget_id = ?", args: [budgetId] },
+  await BUDGETS.remove(ctx.query, budgetId, ofDefinition(check), (statements) =>
+    writeBudgets(ctx, [
+      ...statements,
       { sql: "DELETE FROM budget_raises WHERE budget_id = ?", args: [budgetId] },
       { sql: "DELETE FROM budget_releases WHERE budget_id = ?", args: [budgetId] },
       { sql: "DELETE FROM overshoots WHERE budget_id = ?", args: [budgetId] },
       forgetWarnings(budgetId),
-    ]);
-  });
+    ]));
 }
 
 /** A budget that a program defines. */
@@ -331,40 +289,14 @@ export type BudgetInCode = BudgetInput & {
 export async function ensureBudgets(ctx: BudgetContext, budgets: readonly BudgetInCode[]): Promise<void> {
   if (budgets.length === 0) return;
   const { readBudgetInput } = await import("../contract/budgets/budgets.ts");
-  const seen = new Set<string>();
-  const ensured: { budgetId: string; input: BudgetInput }[] = [];
-  for (const { budget_id, ...given } of budgets) {
-    const input = readBudgetInput(given);
-    const budgetId = budget_id ?? await idOf(input.name);
-    if (!BUDGET_ID.test(budgetId)) {
-      throw new PurserError(
-        "invalid",
-        `Cannot use budget id ${JSON.stringify(budgetId)}: it has to look like bud_daily`,
-      );
-    }
-    if (seen.has(budgetId)) {
-      throw new PurserError(
-        "invalid",
-        `Cannot use two budgets named ${input.name}: give them a budget_id each`,
-      );
-    }
-    seen.add(budgetId);
-    ensured.push({ budgetId, input });
-  }
+  const ensured = await readInCode(budgets, { what: "budget", prefix: "bud", read: readBudgetInput });
   const now = ctx.clock.now();
-  for (const { budgetId, input } of ensured) {
-    const { rows: [stored] } = await ctx.store.read({
-      sql: "SELECT scope FROM budgets WHERE budget_id = ?",
-      args: [budgetId],
-    });
-    const row = toAuthoredRow(await withKeyId(ctx, input, stored?.[0] as string | undefined));
-    await writeBudgets(ctx, [insertBudget({ budgetId, ...row, createdAt: now, updatedAt: now })]);
+  for (const { id: budgetId, input } of ensured) {
+    const stored = await BUDGETS.find(ctx.query, budgetId);
+    const row = toAuthoredRow(await withKeyId(ctx, input, stored?.scope));
+    if (!stored) {
+      await writeBudgets(ctx, [BUDGETS.insert({ budgetId, ...row, createdAt: now, updatedAt: now })]);
+    }
     await updateBudget(ctx, budgetId, inputOf(row));
   }
-}
-
-/** Derives the same id from a name in every process. */
-async function idOf(name: string): Promise<string> {
-  const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(name));
-  return `bud_${toHex(new Uint8Array(digest)).slice(0, 26)}`;
 }

@@ -1,7 +1,7 @@
 import type { BudgetInput } from "../contract/budgets/budgets.ts";
 import type { UnknownName } from "../contract/budgets/budget_state.ts";
 import type { Clock } from "../kernel/clock.ts";
-import { PurserError } from "../kernel/errors.ts";
+import { invalidField } from "../kernel/errors.ts";
 import { nearestName } from "../kernel/nearest_name.ts";
 import { findKey } from "../keys/mod.ts";
 import { keyScope, tailEntries } from "../ledger/mod.ts";
@@ -29,10 +29,10 @@ export async function withKeyId<Fields extends Pick<Partial<BudgetInput>, "key_i
   if (fields.key_id == null) return fields;
   const { keyId, name, status } = await findKey(ctx, fields.key_id, { path: "key_id" });
   if (status === "revoked" && keyScope(keyId) !== current) {
-    const message = `the API key ${JSON.stringify(name)} (${keyId}) was revoked, so that no call would count`;
-    throw new PurserError("invalid", `Cannot use key_id: ${message}`, {
-      details: { issues: [{ path: "key_id", message }] },
-    });
+    throw invalidField(
+      "key_id",
+      `the API key ${JSON.stringify(name)} (${keyId}) was revoked, so that no call would count`,
+    );
   }
   return { ...fields, key_id: keyId };
 }

@@ -1,9 +1,9 @@
-import { and, desc, eq, lt, or } from "drizzle-orm";
+import { and, eq } from "drizzle-orm";
 import type { BudgetRaise, BudgetRaiseBody } from "../contract/budgets/budget_raises.ts";
 import { HOUR_MS, toIso } from "../kernel/clock.ts";
-import { PurserError } from "../kernel/errors.ts";
+import { invalidField, PurserError } from "../kernel/errors.ts";
 import { NANO_PER_USD, parseUsd, toUsd } from "../kernel/money.ts";
-import { type Statement, tables } from "../store/mod.ts";
+import { newestFirst, type Statement, tables, type TimePosition } from "../store/mod.ts";
 import type { BudgetRow } from "./budget_fields.ts";
 import { readKeyNames } from "../keys/mod.ts";
 import { type BudgetReader, checkAmountsOf } from "./budget_reader.ts";
@@ -14,6 +14,8 @@ import { windowOf } from "./windows.ts";
 /* Raises of a budget's limit for a time. They are only added, so that it stays known which key has raised it, and why. */
 
 const { budgetRaises } = tables;
+
+const LIST = newestFirst(budgetRaises.createdAt, budgetRaises.raiseId);
 
 type RaiseRow = typeof budgetRaises.$inferSelect;
 
@@ -68,12 +70,10 @@ export async function raiseBudget(
     createdAt: now,
   };
   if (row.until !== null && row.until <= now) {
-    throw new PurserError(
-      "invalid",
+    throw invalidField(
+      "until",
+      "must be in the future",
       `Cannot raise budget ${budgetId}: until is in the past; it is ${toIso(now)}`,
-      {
-        details: { issues: [{ path: "until", message: "must be in the future" }] },
-      },
     );
   }
   const raise = toRaise(row, (await readKeyNames(ctx, [keyId])).get(keyId ?? "") ?? null);
@@ -107,22 +107,14 @@ export async function listRaises(
   budgetId: string,
   { reader, before, limit }: {
     reader?: BudgetReader | undefined;
-    before?: { createdAt: number; raiseId: string } | undefined;
+    before?: TimePosition | undefined;
     limit: number;
   },
 ): Promise<BudgetRaise[]> {
   checkAmountsOf(await readBudget(ctx.query, budgetId, reader), reader, "raises");
-  const { createdAt, raiseId } = budgetRaises;
   const rows = await ctx.query.select().from(budgetRaises)
-    .where(and(
-      eq(budgetRaises.budgetId, budgetId),
-      before &&
-        or(
-          lt(createdAt, before.createdAt),
-          and(eq(createdAt, before.createdAt), lt(raiseId, before.raiseId)),
-        ),
-    ))
-    .orderBy(desc(createdAt), desc(raiseId)).limit(limit);
+    .where(and(eq(budgetRaises.budgetId, budgetId), LIST.from(before)))
+    .orderBy(...LIST.order).limit(limit);
   const names = await readKeyNames(ctx, rows.map(({ keyId }) => keyId), reader);
   return rows.map((row) => toRaise(row, names.get(row.keyId ?? "") ?? null));
 }

@@ -1,6 +1,6 @@
 import type { BookedReport } from "../contract/cost_events.ts";
 import { inArray, sql } from "drizzle-orm";
-import { messageOf, PurserError } from "../kernel/errors.ts";
+import { invalidField, messageOf, PurserError } from "../kernel/errors.ts";
 import { MAX_AHEAD_MS, type ModelCall, toModelCall, toOtherModels, withAdjustments } from "../ledger/mod.ts";
 import { ConstraintError, tables } from "../store/mod.ts";
 import { bookLooseCalls } from "./book_call.ts";
@@ -277,7 +277,5 @@ function ofKeys(tags: Tags, others: Tags): Tags {
 }
 
 function invalid(path: string, problem: string): PurserError {
-  return new PurserError("invalid", `Cannot book the calls: ${path}: ${problem}`, {
-    details: { issues: [{ path, message: problem }] },
-  });
+  return invalidField(path, problem, `Cannot book the calls: ${path}: ${problem}`);
 }

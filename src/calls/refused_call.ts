@@ -35,7 +35,8 @@ export async function refusedCall(
     refusals,
     because,
     model: { provider, model, ...(isUnpriced && { nearest: ctx.prices.nearest?.({ provider, model }) }) },
-    ...{ keyId, keyNames: await readRefusingKeys(ctx, refusals) },
+    keyId,
+    keyNames: await readRefusingKeys(ctx, refusals),
     onlyAgentId,
     logOwner: await findLogOwner(ctx, scopes),
     above,
@@ -83,7 +84,9 @@ export async function logCallEvent(
     await ctx.store.write([...appendEvents(events), ...countInSessions(events, [])]);
   } catch (error) {
     ctx.log.warn("An event of a call could not be logged", {
-      ...{ type: event.type, agent: agentId, run: runId },
+      type: event.type,
+      agent: agentId,
+      run: runId,
       reason: messageOf(error),
     });
   }

@@ -5,7 +5,7 @@ import { fixedClock } from "../kernel/clock.ts";
 import { openCore } from "../service/mod.ts";
 import { createApp } from "../http/mod.ts";
 import { countingIds } from "../kernel/ids.ts";
-import { migratedMemory } from "../store/sqlite/_migrated_memory.ts";
+import { migratedMemory } from "../../tests/harness/migrated_memory.ts";
 import { memoryTerminal } from "./terminal/_memory_terminal.ts";
 import { main } from "./mod.ts";
 import { splitLine } from "./parse/_split_line.ts";

@@ -4,6 +4,7 @@ import type { Config, Environment } from "../config/mod.ts";
 import type { Secrets } from "../redaction/values/mod.ts";
 import type { Log } from "../kernel/log.ts";
 import type { Options } from "./parse/options.ts";
+import type { Layout } from "./render/render_table.ts";
 import type { Style } from "./terminal/style.ts";
 import type { Terminal } from "./terminal/terminal.ts";
 
@@ -19,6 +20,8 @@ export interface CommandSpec {
   args: readonly ArgSpec[];
   /** One line of the overview. */
   summary: string;
+  /** The command to write in place of this one, which is an earlier name and still works. */
+  deprecated?: string;
   /** A paragraph of the command's own help. */
   detail?: string;
   options: Readonly<Record<string, OptionSpec>>;
@@ -53,6 +56,8 @@ export interface OptionSpec {
   value?: string;
   values?: Values;
   summary: string;
+  /** The text to write in place of this option, which is an earlier spelling and still works. */
+  deprecated?: string;
 }
 
 /** An argument; those that are optional come last. */
@@ -96,6 +101,13 @@ export const option = (value: string, summary: string, values?: Values): OptionS
 /** An option without a value. */
 export const flag = (summary: string): OptionSpec => ({ type: "boolean", summary });
 
+/** A flag that is an earlier spelling of something. */
+export const earlierFlag = (deprecated: string): OptionSpec => ({
+  type: "boolean",
+  summary: `Deprecated: write ${deprecated}`,
+  deprecated,
+});
+
 /** An argument. */
 export const arg = (name: string, values?: Values): ArgSpec => ({ name, ...(values && { values }) });
 
@@ -117,6 +129,8 @@ export interface BareContext {
   terminal: Terminal;
   /** Colours for standard output. */
   style: Style;
+  /** The form of tables on standard output. */
+  layout: Required<Layout>;
   clock: Clock;
   env: Environment;
   /** Writes a result and a line end to standard output. */

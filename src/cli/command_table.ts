@@ -1,19 +1,8 @@
 import { type Command, flag, option, type OptionSpec } from "./command.ts";
-import { agentsList, agentsRemove, agentsSet } from "./commands/agents/agents.ts";
-import { agentsShow } from "./commands/agents/agents_show.ts";
-import {
-  alertsAdd,
-  alertsDisable,
-  alertsEnable,
-  alertsList,
-  alertsRemove,
-  alertsSet,
-  alertsTry,
-} from "./commands/alerts/alert_rules.ts";
+import { AGENT_COMMANDS } from "./commands/agents/agents.ts";
+import { RULE_COMMANDS } from "./commands/alerts/alert_rules.ts";
 import { alertsHistory, alertsResend } from "./commands/alerts/alerts_history.ts";
-import { budgetsCheck, budgetsList, budgetsRemove, budgetsShow } from "./commands/budgets/budgets.ts";
-import { budgetsAdd, budgetsRaise, budgetsRelease, budgetsSet } from "./commands/budgets/change_budgets.ts";
-import { budgetsRefusals } from "./commands/budgets/refusals.ts";
+import { BUDGET_COMMANDS } from "./commands/budgets/budgets.ts";
 import { channelsList, channelsTry } from "./commands/channels/channels.ts";
 import { completions } from "./commands/completions.ts";
 import { cost } from "./commands/cost/cost.ts";
@@ -22,7 +11,7 @@ import { dashboard } from "./commands/dashboard.ts";
 import { demo } from "./commands/demo.ts";
 import { doctor } from "./commands/doctor.ts";
 import { gatewayEnv } from "./commands/gateway/gateway_env.ts";
-import { keysCreate, keysList, keysRevoke, keysRotate } from "./commands/keys/keys.ts";
+import { KEY_COMMANDS } from "./commands/keys/keys.ts";
 import { pricesShow, pricesUpdate } from "./commands/prices/prices.ts";
 import { profilesAdd, profilesList, profilesRemove } from "./commands/profiles/profiles.ts";
 import { report } from "./commands/report/report.ts";
@@ -52,10 +41,7 @@ export const COMMON_OPTIONS: Readonly<Record<string, OptionSpec>> = {
 export const COMMANDS: readonly Command[] = [
   run,
   demo,
-  agentsList,
-  agentsShow,
-  agentsSet,
-  agentsRemove,
+  ...AGENT_COMMANDS,
   sessionsList,
   sessionsShow,
   stateExport,
@@ -71,30 +57,13 @@ export const COMMANDS: readonly Command[] = [
   repriceUndo,
   pricesShow,
   pricesUpdate,
-  budgetsList,
-  budgetsShow,
-  budgetsAdd,
-  budgetsSet,
-  budgetsRaise,
-  budgetsRelease,
-  budgetsRemove,
-  budgetsCheck,
-  budgetsRefusals,
-  alertsList,
-  alertsAdd,
-  alertsSet,
-  alertsEnable,
-  alertsDisable,
-  alertsRemove,
-  alertsTry,
+  ...BUDGET_COMMANDS,
+  ...RULE_COMMANDS,
   alertsHistory,
   alertsResend,
   channelsList,
   channelsTry,
-  keysCreate,
-  keysList,
-  keysRotate,
-  keysRevoke,
+  ...KEY_COMMANDS,
   profilesList,
   profilesAdd,
   profilesRemove,

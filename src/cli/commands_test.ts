@@ -201,7 +201,7 @@ first    helper  completed         6      3      91  $0.0001468  2026-11-21 09:3
     },
     { line: "cost --since soon", code: 2, err: /^error: Cannot use --since: soon is not a time; write 24h/ },
     { line: "agents remove helper", out: "Removed agent helper; its sessions and costs stay\n" },
-    { line: "agents remove helper", code: 3, err: "error: Cannot find agent helper\n" },
+    { line: "agents remove helper", code: 3, err: "error: Cannot find agent helper; did you mean looper?\n" },
     { line: "agents remove looper --json", out: "" },
     { line: "agents set index --model demo:echo", out: /^Created agent index/ },
     { line: "agents show index", out: /^Agent {10}index\n/ },

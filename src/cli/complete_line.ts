@@ -292,7 +292,7 @@ function optionsOf(command: Command | undefined, given: ReadonlyMap<string, stri
     ...(command ? {} : { version: ALL_OPTIONS.version! }),
   };
   return Object.entries(known)
-    .filter(([name, { type }]) => type === "string" || !given.has(name))
+    .filter(([name, { type, deprecated }]) => !deprecated && (type === "string" || !given.has(name)))
     .map(([name, { summary }]) => ({ value: `--${name}`, description: summary }));
 }
 
@@ -301,7 +301,8 @@ function nextWords(words: readonly string[]): Offer[] {
   const isHelp = words[0] === "help";
   const begun = isHelp ? words.slice(1) : words;
   const offers = new Map<string, string>();
-  for (const { name, summary } of COMMANDS) {
+  for (const { name, summary, deprecated } of COMMANDS) {
+    if (deprecated) continue;
     const parts = name.split(" ");
     const next = parts[begun.length];
     if (next === undefined || begun.some((word, index) => word !== parts[index])) continue;
@@ -314,6 +315,6 @@ function nextWords(words: readonly string[]): Offer[] {
 
 /** Lists the verbs of a group: `list, show, set, remove`. */
 function verbsOf(group: string): string {
-  return COMMANDS.flatMap(({ name }) => name.startsWith(`${group} `) ? [name.slice(group.length + 1)] : [])
-    .join(", ");
+  return COMMANDS.filter(({ name, deprecated }) => name.startsWith(`${group} `) && !deprecated)
+    .map(({ name }) => name.slice(group.length + 1)).join(", ");
 }

@@ -19,7 +19,7 @@ async function offered({ purser }: Books, line: string): Promise<string[]> {
 Deno.test("completion offers commands, options and the values of enumerations", async () => {
   await using books = await openTestBooks();
   assert.deepEqual(await offered(books, "ag"), ["agents"]);
-  assert.deepEqual(await offered(books, "agents |"), ["list", "show", "set", "remove"]);
+  assert.deepEqual(await offered(books, "agents |"), ["list", "show", "add", "set", "remove"]);
   assert.deepEqual(await offered(books, "help al"), ["alerts"]);
   assert.deepEqual(await offered(books, "cost --s"), [
     "--split",

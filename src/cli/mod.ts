@@ -1,6 +1,7 @@
 import { MAX_ISSUES } from "../contract/limits.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { EXIT, exitCodeOf } from "./exit_code.ts";
+import { nameOptions } from "./parse/name_options.ts";
 import { parseCommandLine } from "./parse/parse_command_line.ts";
 import { createStyle, type Style } from "./terminal/style.ts";
 import { BrokenPipeError, type Output, type Terminal } from "./terminal/terminal.ts";
@@ -57,7 +58,9 @@ export async function main(argv: readonly string[], options: MainOptions): Promi
         return EXIT.badUsage;
       case "command": {
         const { runCommand } = await import("./run_command.ts");
-        return await runCommand(line, { ...options, terminal, secrets });
+        return await runCommand(line, { ...options, terminal, secrets }).catch((error) => {
+          throw argv.includes("--json") ? error : nameOptions(error, line.command);
+        });
       }
     }
   } catch (error) {
@@ -127,7 +130,7 @@ function hintFor(error: unknown): string | undefined {
   }
   if (error instanceof PurserError && error.code === "unauthorized") {
     return "Give a key with --api-key, PURSER_API_KEY or the api_key_file of a profile; " +
-      "to create one, run purser keys create on the server's own database";
+      "to create one, run purser keys add on the server's own database";
   }
   // Only for refusals by the API: `purser serve` reports other errors of this code.
   if (error instanceof PurserError && error.code === "forbidden" && "problem" in error) {
@@ -184,8 +187,8 @@ export function renderHelp(
   const layout = { columns: Math.max(40, Math.min(columns, 100)), style };
   const command = COMMANDS.find(({ name }) => name === topic);
   if (command) return commandHelp(command, layout);
-  const commands = COMMANDS.filter(({ name }) => topic === "" || name.startsWith(`${topic} `));
-  return topic === "" ? overview(commands, layout, database) : groupHelp(topic, commands, layout);
+  if (topic === "") return overview(COMMANDS.filter(({ deprecated }) => !deprecated), layout, database);
+  return groupHelp(topic, COMMANDS.filter(({ name }) => name.startsWith(`${topic} `)), layout);
 }
 
 function overview(commands: readonly Command[], layout: Layout, database: string | undefined): string {
@@ -220,7 +223,7 @@ function overview(commands: readonly Command[], layout: Layout, database: string
 }
 
 function groupHelp(group: string, commands: readonly Command[], layout: Layout): string {
-  const examples = commands.flatMap(({ examples }) => examples.slice(0, 1));
+  const examples = commands.flatMap(({ deprecated, examples }) => deprecated ? [] : examples.slice(0, 1));
   return sections([
     usage(`${group} COMMAND [OPTIONS]`, layout),
     list("Commands", commands.map(usageRow), layout),
@@ -232,6 +235,7 @@ function groupHelp(group: string, commands: readonly Command[], layout: Layout):
 function commandHelp(command: Command, layout: Layout): string {
   const hasOwn = Object.keys(command.options).length > 0;
   return sections([
+    command.deprecated ? prose(`Deprecated: write ${command.deprecated}`, layout) : "",
     prose(command.summary, layout),
     command.detail ? prose(command.detail, layout) : "",
     usage([command.name, ...command.args.map(usageOfArg), "[OPTIONS]"].join(" "), layout),
@@ -255,8 +259,11 @@ function usage(line: string, { style }: Layout): string {
   return `${style.bold("Usage:")} purser ${line}`;
 }
 
-function usageRow({ name, args, summary }: Command): Row {
-  return [[name, ...args.map(usageOfArg)].join(" "), summary];
+function usageRow({ name, args, summary, deprecated }: Command): Row {
+  return [
+    [name, ...args.map(usageOfArg)].join(" "),
+    deprecated ? `Deprecated: write ${deprecated}` : summary,
+  ];
 }
 
 function optionRows(options: Readonly<Record<string, OptionSpec>>): Row[] {

@@ -43,12 +43,14 @@ export async function runCommand(
   const isJson = options.has("json");
   const stderrStyle = createStyle(stderr.hasColour);
   const say = (line: string) => stderr.write(stderrStyle.dim(escapeText(line)) + "\n");
+  const style = createStyle(stdout.hasColour);
   const bare: BareContext = {
     args,
     options,
     isJson,
     terminal,
-    style: createStyle(stdout.hasColour),
+    style,
+    layout: { columns: stdout.columns, style, hasUnicode: terminal.hasUnicode },
     clock,
     env,
     print: (text) => stdout.write(text + "\n"),

@@ -51,6 +51,9 @@ export const AgentBody = z.strictObject({
 }).openapi("AgentBody");
 export type AgentBody = z.infer<typeof AgentBody>;
 
+/** The names of the fields that an agent's author sets. */
+export const AGENT_FIELDS = Object.keys(AgentBody.shape) as readonly (keyof AgentBody)[];
+
 const NamedAgent = AgentBody.required({ name: true });
 
 /** Checks an agent's definition that no path names. Throws `invalid` with every issue and its path. */

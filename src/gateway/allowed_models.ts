@@ -18,8 +18,8 @@ function checkAllowed(model: string, { models }: Caller): void {
 }
 
 /**
- * Refuses a request for a model that a key may not call. Providers and the proxies before them take others, which they call in
- * its place or beside it: OpenRouter `models`, `preset`, plugins and tools of its own, LiteLLM `fallbacks`,
+ * Refuses a request for a model that a key may not call. Providers and proxies also call the models that other fields name,
+ * instead of the first one or beside it: OpenRouter `models`, `preset`, plugins and tools of its own, LiteLLM `fallbacks`,
  * `context_window_fallbacks`, `deployment_id`, `prompt_id` and such, also within `router_settings_override` and `extra_body`,
  * Anthropic `fallbacks`, and tools with a `model` such as Anthropic's advisor. For every key it refuses a request that sets its
  * own price, address, account or headers, as one to LiteLLM can.
@@ -87,7 +87,7 @@ const OF_OPERATORS = new RegExp(
 /** Returns a name as servers compare it that take `apiBase` and `API_BASE` for `api_base`. */
 const plainName = (name: string) => name.toLowerCase().replace(/[_-]/g, "");
 
-/** Returns the fields of such names, at any depth; a value that is nested too deeply is taken for one. */
+/** Returns the fields with one of these names, at any depth. A value that is nested too deeply counts as such a field. */
 function findFields(value: unknown, names: RegExp, depth = 0): [name: string, value: unknown][] {
   if (depth > MAX_DEPTH) return [["…", value]];
   if (Array.isArray(value)) return value.flatMap((item) => findFields(item, names, depth + 1));
@@ -100,7 +100,7 @@ function findFields(value: unknown, names: RegExp, depth = 0): [name: string, va
 /** The depth to which fields are searched. */
 const MAX_DEPTH = 12;
 
-/** Returns the name of a model that may be given with its settings; for what names none, one by which no key may call it. */
+/** Returns the name of a model, which may be an object with settings. Without a name, returns one that no key may call. */
 function nameOf(model: unknown): string {
   if (typeof model === "string") return model;
   return isFields(model) && typeof model.model === "string" ? model.model : JSON.stringify(model);

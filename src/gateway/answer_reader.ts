@@ -8,7 +8,7 @@ import type { Wire } from "./wires/wire.ts";
 export interface AnswerReader {
   /** Reads an event of a stream. */
   takeEvent(event: Fields): void;
-  /** Reads a whole body; undefined for one that is no JSON, of so many bytes. */
+  /** Reads a whole body of so many bytes; undefined for one that isn't JSON. */
   takeBody(body: unknown, bytes: number): void;
   /** Returns what the call is booked by. `brokenBy`: the error that has ended it. */
   report(brokenBy?: unknown): UsageReport;
@@ -16,7 +16,7 @@ export interface AnswerReader {
   readonly outputBytes: number;
   /** The bytes that are known to be text. */
   readonly textBytes: number;
-  /** Takes a stream as complete: its counts are final, unless text has followed them. */
+  /** Ends a stream that has come whole. Its counts are final, unless text came after them. */
   end(): void;
   /** Returns true once it has sent counts that are not all 0. */
   hasTokens(): boolean;
@@ -36,7 +36,7 @@ export function readAnswer(
 ): AnswerReader {
   const usage = trackAnswerUsage(wire.api(provider), asked);
   let outputBytes = 0;
-  /** Those that had passed with the last counts. */
+  /** The bytes of text that had passed when the last counts came. */
   let countedBytes = 0;
   /** Measures the text of a whole answer, which is needed only for an estimate. */
   let measure: (() => number) | undefined;
@@ -72,7 +72,7 @@ export function readAnswer(
       if (parts.length > 0 && (!hasError || hasTokens())) usage.end();
       if (hasError && usage.usage() !== undefined) return; // its text is that of the error
       whole = body;
-      // To encode a large one again takes long, and has about as many bytes.
+      // A large one isn't encoded again: its text has about as many bytes.
       const read = () => bytes < LARGE_BYTES ? contentOf(body) : textsOf(body);
       measure = () => (body === undefined ? undefined : lengthOf(read)) || bytes;
     },

@@ -53,7 +53,7 @@ class GatewayTerms implements CallTerms {
   }
 }
 
-/** A request, as `openCall()` takes it. Nothing of it is changed: an output limit that is too large is refused, with one that fits. */
+/** A request as `openCall()` takes it. The gateway changes nothing of it: a too large output limit is refused, and the error names one that fits. */
 export class GatewayCall implements CallRequest {
   readonly provider: string;
   readonly model: string;
@@ -110,7 +110,7 @@ function unboundedBecause(
     (maxOutputTokens === undefined ? `this one sets no output limit (${outputField})` : undefined);
 }
 
-/** Returns why a request has no bound of which the provider may read another value than the one that was bounded. */
+/** Returns the reason that a request with a repeated name has no bound: the provider may read the other value. */
 function openName(body: Uint8Array): string | undefined {
   const repeated = findRepeatedName(body);
   return repeated === undefined

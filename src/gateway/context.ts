@@ -21,7 +21,7 @@ export interface GatewayState {
   hiddenSecrets: Map<string, HiddenSecrets>;
   /** Sends a request to a provider, once, and follows no redirect. */
   send: Send;
-  /** Resolves once `send()` sends in the turn in which it is called. */
+  /** Resolves once `send()` needs to load nothing more, and so sends in the turn of the event loop in which it is called. */
   ready(): Promise<unknown> | undefined;
 }
 

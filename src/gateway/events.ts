@@ -1,15 +1,15 @@
-/* Splits the bytes of a stream into pieces that stand by themselves, and changes none of them. */
+/* Splits the bytes of a stream into its events, and changes none of the bytes. */
 
-/** One piece of a stream: its bytes, with the separator at its end, and its text, if it has any. */
+/** One event of a stream: its bytes with the separator at their end, and its data. */
 export interface Piece {
   bytes: Uint8Array<ArrayBuffer>;
-  /** The data of an event of server-sent events, or one object of a list; empty for a large one. */
+  /** The data of a server-sent event, or one object of a list; empty for a large one, undefined for an event without data. */
   data: string | undefined;
-  /** The data of a large one, which takes long to parse. */
+  /** The data of a large event, which takes long to parse. */
   large?: Uint8Array;
 }
 
-/** The data that is large. */
+/** The size from which on data is large. */
 const LARGE_BYTES = 256 * 1024;
 
 /** Splits a stream that arrives in chunks. */
@@ -28,7 +28,7 @@ const MAX_EVENT_BYTES = 64 * 1024 * 1024;
 /** The bytes of a piece that is not complete. A large one comes in many chunks, so each is copied a few times only. */
 class HeldBytes {
   bytes: Uint8Array<ArrayBuffer> = new Uint8Array(0);
-  /** True if the buffer behind them is this one's, with room at its end. */
+  /** True if this object has allocated the buffer behind the bytes, and so may write at its end. */
   #isOwn = false;
 
   /** Adds a chunk, and returns all bytes. */
@@ -50,7 +50,7 @@ class HeldBytes {
     return this.bytes;
   }
 
-  /** Removes bytes from the beginning; those stay what they are. */
+  /** Removes bytes from the beginning. They are not overwritten, since events refer to them. */
   drop(count: number): void {
     if (count === 0) return;
     this.bytes = this.bytes.slice(count);

@@ -61,10 +61,10 @@ const ACCEPTED = /^(?:(?:\*|application|text)\/(?:\*|json|event-stream|plain)(?:
 /** The only form in which the gateway reads bodies: some servers read another one as the fields of a form. */
 const JSON_TYPE = /^application\/json(?:;\s*charset="?utf-?8"?)?$/i;
 
-/** The beginning of a Purser key, which some clients send in a header more, such as Azure's `api-key`. */
+/** The beginning of a Purser key. Some clients send their key in a second header too, such as Azure's `api-key`. */
 const PURSER_KEY = /psr_\w{12}/i;
 
-/** The headers of a provider's front that mean nothing, or harm, beyond it. */
+/** Headers of the proxy in front of a provider. They mean nothing to a client, or harm it. */
 const OF_THE_PROVIDER = new Set([
   "set-cookie",
   "alt-svc",
@@ -75,7 +75,7 @@ const OF_THE_PROVIDER = new Set([
   "nel",
   "report-to",
   "clear-site-data",
-  // A client that followed them would take its key along.
+  // A client that follows them sends its key there.
   "location",
   "content-location",
   "refresh",
@@ -85,12 +85,13 @@ const OF_THE_PROVIDER = new Set([
   "x-reproxy-url",
 ]);
 
-/** Those of a Purser behind this one, which are not this one's, and nginx's for an answer of its own. */
+/** The headers of another Purser behind this one, and those by which nginx answers with something else. */
 const OF_SERVERS = /^x-(?:purser|accel)-/;
 
 /**
- * Returns the headers of a request for its provider: those of the client's that pass, with the provider's key and settings, and
- * the names of others. None that passes has a secret of this server in its value, such as a Purser key in any encoding.
+ * Returns the headers of a request for its provider: the client's headers that pass, and the provider's key and settings; also
+ * the names of the client's headers that don't pass. No value that passes has a secret of this server, such as a Purser key in
+ * any encoding.
  */
 export function requestHeaders(
   client: HeaderFields,
@@ -138,7 +139,7 @@ export function answerHeaders(
     if (OF_SERVERS.test(name)) continue;
     headers[name] = hidden.inText(value);
   }
-  // A page of a provider, such as an error of its front, must not run in this server's origin.
+  // A page that a provider sends, such as an error of its proxy, must not run in this server's origin.
   if (/html|xml/i.test(headers["content-type"] ?? "")) headers["content-security-policy"] = "sandbox";
   if (callId !== undefined) headers["x-purser-call-id"] = callId;
   return headers;

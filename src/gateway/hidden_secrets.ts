@@ -3,7 +3,7 @@ import { credentialsOf } from "../config/mod.ts";
 import type { GatewayContext } from "./context.ts";
 import { base64CoresOf, createSecrets, formsOf, partsOf } from "../redaction/values/mod.ts";
 
-/** Replaces the credentials of a provider in what it answers, and leaves every other byte as it is. */
+/** Replaces the credentials of a provider in its answers, and leaves every other byte as it is. */
 export interface HiddenSecrets {
   /** Returns bytes without them; the same where they have none. `text` is their text, where it is known already. */
   inBytes(bytes: Uint8Array<ArrayBuffer>, text?: string): Uint8Array<ArrayBuffer>;
@@ -12,8 +12,8 @@ export interface HiddenSecrets {
 }
 
 /**
- * Returns what hides the credentials of a provider, in the forms in which configured secrets are found. A value that a model
- * writes over several events of a stream is not found: its bytes are apart.
+ * Returns the search for the credentials of a provider, in the forms in which configured secrets are found. A value that a model
+ * writes over several events of a stream is not found.
  */
 export function hideSecrets(
   { gateway: { hiddenSecrets: known }, providerSources }: Pick<GatewayContext, "gateway" | "providerSources">,
@@ -25,7 +25,7 @@ export function hideSecrets(
   const values = credentialsOf(provider, providerSources)
     .flatMap((value) => [value, Buffer.from(value).toString("latin1")]);
   const secrets = createSecrets(values);
-  // Native searches for each of them take less time than one that replaces.
+  // To search for each of them by `includes()` takes less time than to scrub, and most answers have none.
   const parts = values.flatMap((value) => [value, ...partsOf(value)]);
   const forms = [...new Set(parts.flatMap((part) => [...formsOf(part), ...base64CoresOf(part)]))];
   const hidden: HiddenSecrets = {

@@ -58,7 +58,7 @@ function withPlainNames(text: string): string {
 /** Larger answers are parsed in slices: vectors and probabilities of tokens make many megabytes. */
 const LARGE_ANSWER_BYTES = 256 * 1024;
 
-/** Returns the JSON of an answer; undefined for what is none. */
+/** Returns the JSON of an answer; undefined if it isn't JSON. */
 export async function parseAnswer(
   { turns }: Pick<GatewayContext, "turns">,
   bytes: Uint8Array,

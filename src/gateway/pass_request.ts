@@ -35,8 +35,8 @@ export interface PassedAnswer {
 }
 
 /**
- * Passes a request on to its provider, and the answer back, byte for byte. A model call stands under its budgets before, and is
- * in the ledger once its client sees the end of the answer.
+ * Passes a request on to its provider, and the answer back, byte for byte. A model call is admitted by its budgets before it is
+ * sent, and is in the ledger before its client sees the end of the answer.
  *
  * @throws {PurserError} `budget_exceeded` when nothing was sent; `provider_error` where the provider gave no answer
  */
@@ -126,7 +126,11 @@ async function sendCall(
     const answer = {
       source,
       splitter: isEvents ? splitEvents() : splitList(),
-      ...{ wire, reader, live, hidesUsage: asked.isAdded, onDisconnect: upstream.onDisconnect },
+      wire,
+      reader,
+      live,
+      hidesUsage: asked.isAdded,
+      onDisconnect: upstream.onDisconnect,
       memory: request.memory,
       signal: request.signal,
       async book(brokenBy?: unknown) {
@@ -173,7 +177,7 @@ function hideIn(stream: ByteReader, hidden: HiddenSecrets): ByteReader {
 const LONGEST_OUTPUT_TOKENS = 128_000;
 const BYTES_PER_TOKEN = 4;
 
-/** Passes on an answer that comes as a whole, once it is booked; an error without usage is not. */
+/** Passes on an answer that comes as a whole, once its call is booked. A call that failed without usage is not booked. */
 async function passWhole(
   ctx: GatewayContext,
   { response, headers, hidden, live, ...call }: AnsweredCall & {
@@ -233,7 +237,7 @@ async function settle(
   return made;
 }
 
-/** Explains a call that can't be booked: not as `unavailable`, which clients send again, since each repetition is charged, too. */
+/** Returns the error for a call that can't be booked. It is not `unavailable`: clients would send the call again, and pay again. */
 async function bookedFor<T>(request: GatewayRequest, booking: Promise<T>): Promise<T> {
   try {
     return await booking;
@@ -248,7 +252,7 @@ async function bookedFor<T>(request: GatewayRequest, booking: Promise<T>): Promi
   }
 }
 
-/** Passes on what costs nothing. A key is shown the models only that it may call. */
+/** Passes on a request that costs nothing. Of the models, a key sees only those that it may call. */
 async function passFree(
   ctx: GatewayContext,
   request: GatewayRequest,
@@ -309,7 +313,7 @@ interface Content {
   sent: Uint8Array<ArrayBuffer>;
   bytes: Uint8Array<ArrayBuffer>;
   body: Fields;
-  /** Returns its wishes; they are read once, since the body is not kept. */
+  /** Returns the parts of the request that its price depends on; they are read once, since the body is not kept. */
   asked(): Asked;
 }
 
@@ -334,7 +338,7 @@ function letGo(content: Content, onBodySent: GatewayRequest["onBodySent"]): void
 
 const MAX_LOGGED_HEADERS = 20;
 
-/** Logs the headers of a client that were not passed on, but for those that never are. */
+/** Logs the headers of a client that were not passed on, except for those that never are. */
 function logDropped({ log }: GatewayContext, provider: string, dropped: readonly string[]): void {
   const names = dropped.filter(mayPassHeader);
   if (names.length === 0) return;
@@ -344,7 +348,7 @@ function logDropped({ log }: GatewayContext, provider: string, dropped: readonly
   });
 }
 
-/** A refusal of Purser's own key is not the client's: its SDK would fetch a new one. */
+/** Maps a provider's refusal of Purser's key: with a 401, the client's SDK would take its own key for invalid. */
 function checkStatus(provider: string, { status }: ProviderAnswer): void {
   if (status !== 401) return;
   throw new PurserError(

@@ -33,8 +33,8 @@ export const CLIENT_LEFT = "its client has left";
 const AFTER_ERROR_MS = 1_000;
 
 /**
- * Passes a stream on byte for byte as it comes, and reads it beside. Only its last event waits, for the commit that books the
- * call: a client that has seen the end has been booked. An event is passed once it is complete. As fast as the client reads.
+ * Passes a stream on byte for byte, as fast as the client reads, and reads its events. Each event is passed on once it is
+ * complete. Only the last one waits, for the commit that books the call: then a client that has seen the end has been booked.
  */
 export function passStream(
   { clock, turns, keepAlive }: {
@@ -47,7 +47,7 @@ export function passStream(
   const { source, splitter, wire, reader, live, memory } = answer;
   /** An event that is the last one, unless another follows; or an error with what has followed it. */
   const held: Part[] = [];
-  /** Since an error in the stream: resolves when nothing more is awaited. */
+  /** Set after an error in the stream: resolves when the time is over in which something may follow it. */
   let waited: Promise<void> | undefined;
   let reading: ReturnType<ByteReader["read"]> | undefined;
   let booking: Promise<void> | undefined;
@@ -91,7 +91,7 @@ export function passStream(
           else append(ready, bytes);
         }
         for (const each of ready) yield each;
-        // Its client has left, and no one else waits for what a provider may still send.
+        // Its client has left, and nobody else waits for the rest.
         if (booking && hasLeft) {
           isOver = true;
           void source.cancel(CLIENT_LEFT).catch(() => {});
@@ -118,7 +118,7 @@ export function passStream(
     }
   }
 
-  /** Waits for room for an event that is not complete yet, and is large already. */
+  /** Waits for memory for an event that is large already, and is not complete yet. */
   async function waitForRoom(): Promise<void> {
     const { length } = splitter.rest();
     if (length > SMALL_PART_BYTES) await memory?.grow(length);
@@ -126,7 +126,7 @@ export function passStream(
     isGrowing = length > SMALL_PART_BYTES;
   }
 
-  /** Reads the next part; undefined where an error has waited for one long enough. */
+  /** Reads the next part; undefined if none has come within the time that an error waits. */
   async function nextPart(): Promise<Awaited<ReturnType<ByteReader["read"]>> | undefined> {
     live.quietSince = clock.monotonic();
     reading ??= source.read();
@@ -158,7 +158,7 @@ export function passStream(
   function leave(): void {
     if (hasLeft || isOver) return;
     hasLeft = true;
-    // It may have read the last event, and the provider keep the connection.
+    // The client may have read the last event, while the provider keeps the connection open.
     if (booking) return void source.cancel(CLIENT_LEFT).catch(() => {});
     if (answer.onDisconnect === "abort") live.cancel(CLIENT_LEFT);
     const finished = finish().catch(() => {}); // what could not be booked is logged
@@ -182,7 +182,7 @@ export function passStream(
 
 type Part = Uint8Array<ArrayBuffer>;
 
-/** Adds bytes to parts: to the last one where they are next to it in memory, so that they leave as the one chunk that they came as. */
+/** Adds bytes to parts. Bytes that follow the last part in memory extend it, so that a chunk of the provider stays one chunk. */
 function append(parts: Part[], bytes: Part): void {
   const last = parts.at(-1);
   if (last && last.buffer === bytes.buffer && last.byteOffset + last.length === bytes.byteOffset) {
@@ -195,7 +195,7 @@ async function parseLarge(bytes: Uint8Array, turns: Turns): Promise<Fields | und
   return isFields(event) ? event : undefined;
 }
 
-/** Returns the JSON object of an event; undefined for what is none. */
+/** Returns the JSON object of an event; undefined if it isn't one. */
 function parse(data: string | undefined): Fields | undefined {
   if (data === undefined || !data.trimStart().startsWith("{")) return undefined;
   try {

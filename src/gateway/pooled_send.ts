@@ -13,16 +13,16 @@ export interface SendInit extends RequestInit {
 /** Sends a request, at most once. */
 export type Send = (url: string, init?: RequestInit) => Promise<ProviderAnswer>;
 
-/** The longest time that a connection without a request is kept: shorter than servers do, so that none ends under a request. */
+/** The longest time that an idle connection is kept. It is shorter than that of servers, which would otherwise end one just as a request is sent. */
 const KEPT_MS = 4_000;
 
 /** The addresses that are kept as they were parsed. */
 const MAX_ADDRESSES = 100;
 
 /**
- * Returns a function that sends each request once, over connections that are kept for the next one: to a provider, a new one
- * takes a TLS handshake. `fetch` of Deno would send a request again where a kept connection ends without an answer; a client of
- * `node:http` can be kept from that. Behind a proxy of the environment it is `fetch`, with a connection for each request.
+ * Returns a function that sends each request once. It keeps connections for the next request, since a new one takes a TLS
+ * handshake. `fetch` of Deno sends a request again when a kept connection ends without an answer; a client of `node:http` can be
+ * kept from that. If the environment names a proxy, `fetch` is used, with a connection for each request.
  */
 export function createPooledSend(
   { hasProxy }: { hasProxy: boolean },
@@ -126,7 +126,7 @@ class PartlySentError extends Error {
   }
 }
 
-/** Returns the error for an answer that is not one of HTTP; its code is of those that may have been charged. */
+/** Returns the error for an answer that isn't valid HTTP. Its code is one of those after which a call may have been charged. */
 function unreadable(part: string, options?: ErrorOptions): Error {
   return Object.assign(new Error(`its answer has a ${part} that can't be read`, options), {
     code: "HPE_INVALID_STATUS",

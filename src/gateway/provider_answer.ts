@@ -65,7 +65,7 @@ function readerOf(incoming: IncomingMessage, signal: AbortSignal | undefined): B
       }
     },
     cancel() {
-      incoming.destroy(); // what was read before comes all the same
+      incoming.destroy(); // the parts that were read before still come
       return Promise.resolve();
     },
   };
@@ -82,7 +82,7 @@ const ENCODINGS: Readonly<Record<string, string>> = {
   "br": "brotli",
 };
 
-/** Returns a reader of an answer. A compressed one is decoded, though the request takes none; undefined if it can't be. */
+/** Returns a reader of an answer. A compressed one is decoded, although the request accepts none; undefined if it can't be decoded. */
 export function decoded(answer: ProviderAnswer): ByteReader | null | undefined {
   const encoding = encodingOf(answer);
   if (encoding === "identity" && answer.reader) return answer.reader();

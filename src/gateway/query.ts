@@ -28,7 +28,7 @@ export const PASSED_PARAMETERS: Readonly<Record<Family, readonly (readonly [RegE
 const VALUE = /^(?!.*psr_)[\w.,:~+/=-]{0,500}$/;
 
 /**
- * Refuses a query parameter that is not known to leave the model, the price, the provider and the usage as they are.
+ * Refuses a query parameter that isn't in the list: it might change the model, the price, the provider or the usage.
  *
  * @throws {PurserError} `invalid`, which names the parameter and those that pass
  */

@@ -59,8 +59,8 @@ export function findTarget(
 const HELLO = "api/hello";
 
 /**
- * Returns whether a request only asks whether something answers at a client's base URL: Claude Code's at its start, or a
- * `HEAD` of the base URL itself, as clients send that connect ahead of their first call. It is about no call and no model.
+ * Returns whether a request only asks whether something answers at a client's base URL: Claude Code sends one when it starts,
+ * and clients that connect ahead of their first call send a `HEAD` of the base URL. It concerns no call and no model.
  */
 export function isConnectionProbe(method: string, pathname: string): boolean {
   if (method !== "GET" && method !== "HEAD") return false;
@@ -68,7 +68,7 @@ export function isConnectionProbe(method: string, pathname: string): boolean {
   const below = Object.hasOwn(PREFIXES, first) ? rest : [first, ...rest];
   const path = below.join("/").replace(/\/$/, "");
   if (path === HELLO) return true;
-  // Without a provider, that of the server itself is the API's own page.
+  // Without a provider it is the server's own page.
   return method === "HEAD" && pathname !== "/" && (path === "" || VERSION.test(path));
 }
 
@@ -86,7 +86,7 @@ function ownerOf(
   return isAnthropic ? PREFIXES.anthropic! : PREFIXES.openai!;
 }
 
-/** The treatment of a request: metered, passed on for nothing, or refused. */
+/** The treatment of a request: metered, passed on free of charge, or refused. */
 export type Endpoint =
   | { kind: "metered"; wire: Wire; model?: string }
   /** `shows`: the models that its answer is about, of which a key may see some; `model` is that of the path. */
@@ -169,8 +169,8 @@ function modelsShown(path: string): Pick<Endpoint & { kind: "free" }, "shows" | 
 }
 
 /**
- * Decodes a path, or a part of it. Refused is what a provider might read as another path than the one that is decided on here:
- * `..`, which may be written `%2e%2e%2f`, what is encoded twice, and the beginning of a query.
+ * Decodes a path, or a part of it. Refuses a path that a provider might read differently: with `..`, also written `%2e%2e%2f`,
+ * encoded twice, or with the beginning of a query.
  */
 function decodePath(text: string): string {
   let decoded: string;

@@ -2,7 +2,7 @@ import type { Context } from "hono";
 import type { CostRow } from "../contract/costs.ts";
 import { AgentId, QueryTime, SessionId } from "../contract/parts.ts";
 import { TAG_LIMITS, tagIssues, tagKeyOf, type Tags } from "../contract/tags/tags.ts";
-import { PurserError } from "../kernel/errors.ts";
+import { invalidField, PurserError } from "../kernel/errors.ts";
 import { shorten } from "../kernel/text.ts";
 import { findKey, readKeyNames } from "../keys/mod.ts";
 import { type CostFilter, type CostScope, isTimed } from "../ledger/mod.ts";
@@ -166,7 +166,5 @@ export function checkGroups(c: Pick<Context<ApiEnv>, "env">, filter: CostFilter)
 }
 
 function invalid(path: string, problem: string): PurserError {
-  return new PurserError("invalid", `Cannot sum the costs: ${path}: ${problem}`, {
-    details: { issues: [{ path, message: problem }] },
-  });
+  return invalidField(path, problem, `Cannot sum the costs: ${path}: ${problem}`);
 }

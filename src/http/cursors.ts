@@ -1,11 +1,9 @@
 import type { Context } from "hono";
 import { LABEL_PATTERN } from "../contract/limits.ts";
 import { PurserError } from "../kernel/errors.ts";
+import type { TimePosition } from "../store/mod.ts";
 
 /** Cursors of lists: the position of a page's last entry, encoded. A client takes them from the `Link` header. */
-
-/** A position in a list by time: the time of an entry in epoch milliseconds, and its id. */
-export type TimePosition = [at: number, id: string];
 
 /** Returns whether a value is a `TimePosition` that the database can compare with. */
 export function isTimePosition(value: unknown): value is TimePosition {
@@ -65,6 +63,28 @@ export function pageOf<Entry>(
     linkNext(c, positionOf(page.at(-1)!, page.length));
   }
   return page;
+}
+
+/** A list by time: the fields of an entry that are its time and its id. */
+export interface TimeFields<At extends string, Id extends string> {
+  at: At;
+  id: Id;
+}
+
+/** Returns the position of an entry in a list by time. */
+export function positionIn<At extends string, Id extends string>({ at, id }: TimeFields<At, Id>) {
+  return (entry: Record<At | Id, string>): TimePosition => [Date.parse(entry[at]), entry[id]];
+}
+
+/** Returns a page of a list by time, as `pageOf()` does; `read` reads at most `limit` entries after a position. */
+export async function pageByTime<At extends string, Id extends string, Entry extends Record<At | Id, string>>(
+  c: Context,
+  { limit, cursor }: { limit: number; cursor?: string | undefined },
+  fields: TimeFields<At, Id>,
+  read: (from: TimePosition | undefined, limit: number) => Promise<Entry[]>,
+): Promise<Entry[]> {
+  const entries = await read(readCursor(cursor, isTimePosition), limit);
+  return pageOf(c, entries, positionIn(fields), entries.length === limit);
 }
 
 /** Sets the `Link` header to the next page. */

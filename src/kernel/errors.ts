@@ -52,6 +52,15 @@ export class PurserError extends Error {
   }
 }
 
+/** Returns the error of a field that is not valid, whose path and fault are its one issue. */
+export function invalidField(
+  path: string,
+  fault: string,
+  message = `Cannot use ${path}: ${fault}`,
+): PurserError {
+  return new PurserError("invalid", message, { details: { issues: [{ path, message: fault }] } });
+}
+
 interface BudgetAmounts {
   /** On the wire null for a key of one agent outside of a run, where the spending is that of other agents too. */
   cost_usd_so_far: number;

@@ -1,11 +1,21 @@
 import { type KeyStatus, type Scope, SCOPES } from "../contract/values.ts";
-import { PurserError } from "../kernel/errors.ts";
+import { invalidField, PurserError } from "../kernel/errors.ts";
 import type { ApiKey } from "../contract/keys.ts";
 import type { KeyContext } from "./context.ts";
 import { hashSecret, newSecret, writeKeyText } from "./key_text.ts";
 import { countSessions } from "./session_rows.ts";
-import { and, desc, eq, gt, isNotNull, isNull, lt, lte, or } from "drizzle-orm";
-import { replaceState, requireThat, type SqlValue, type Store, tables } from "../store/mod.ts";
+import { and, eq, gt, isNotNull, isNull, lte, or } from "drizzle-orm";
+import {
+  type Check,
+  defineAuthored,
+  newestFirst,
+  replaceState,
+  requireThat,
+  type SqlValue,
+  type Store,
+  tables,
+  type TimePosition,
+} from "../store/mod.ts";
 import { DAY_MS, toIso } from "../kernel/clock.ts";
 
 export type KeyRow = typeof tables.apiKeys.$inferSelect;
@@ -66,9 +76,9 @@ export interface NewKey {
 /** SQL for the condition that a key is active at a time. */
 const isActive = (now: string) => `revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ${now})`;
 
-const INSERT = `INSERT INTO api_keys (key_id, name, hash, scopes, agent_id, models, created_at, expires_at)
-SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8
-WHERE NOT EXISTS (SELECT 1 FROM api_keys WHERE name = ?2 AND ${isActive("?7")})`;
+const KEYS = defineAuthored(tables.apiKeys, { what: "API key", id: "keyId", state: ["lastUsedAt"] });
+
+const IS_NAME_FREE = `NOT EXISTS (SELECT 1 FROM api_keys WHERE name = ?1 AND ${isActive("?2")})`;
 const IS_INSERTED = "SELECT 1 FROM api_keys WHERE key_id = ?";
 const NAMESAKE = `SELECT key_id FROM api_keys WHERE name = ?1 AND key_id <> ?2 AND ${isActive("?3")} LIMIT 1`;
 
@@ -99,13 +109,10 @@ export async function createKey(
     previousHash: null,
     previousUntil: null,
   };
-  const results = await ctx.store.write([{
-    sql: INSERT,
-    args: [
-      ...[row.keyId, row.name, row.hash, JSON.stringify(row.scopes), row.agentId],
-      ...[row.models && JSON.stringify(row.models), now, row.expiresAt],
-    ],
-  }, { sql: IS_INSERTED, args: [row.keyId] }]);
+  const results = await ctx.store.write([
+    KEYS.insert(row, { sql: IS_NAME_FREE, args: [row.name, now] }),
+    { sql: IS_INSERTED, args: [row.keyId] },
+  ]);
   if (results[1]!.rows.length === 0) throw await nameTaken(ctx, "make the API key", row);
   ctx.keyCache.recordCreation();
   return { ...toApiKey(row, now), key: writeKeyText(row.keyId, secret) };
@@ -141,9 +148,7 @@ function check({ name, scopes, agentId, models, expiresAt }: NewKey, now: number
 }
 
 function invalid(path: string, message: string): PurserError {
-  return new PurserError("invalid", `Cannot make the API key: ${message}`, {
-    details: { issues: [{ path, message }] },
-  });
+  return invalidField(path, message, `Cannot make the API key: ${message}`);
 }
 
 const { apiKeys } = tables;
@@ -155,8 +160,10 @@ export interface KeyFilter {
   /** The exact name. */
   name?: string;
   /** The last key of the previous page. */
-  before?: { createdAt: number; keyId: string };
+  before?: TimePosition | undefined;
 }
+
+const LIST = newestFirst(apiKeys.createdAt, apiKeys.keyId);
 
 /** Lists keys, newest first, including revoked and expired ones. */
 export async function listKeys(
@@ -164,13 +171,11 @@ export async function listKeys(
   { limit, status, name, before }: KeyFilter,
 ): Promise<ApiKey[]> {
   const now = ctx.clock.now();
-  const { createdAt, keyId } = apiKeys;
   const rows = await ctx.query.select().from(apiKeys).where(and(
     status && hasStatus(status, now),
     name === undefined ? undefined : eq(apiKeys.name, name),
-    before &&
-      or(lt(createdAt, before.createdAt), and(eq(createdAt, before.createdAt), lt(keyId, before.keyId))),
-  )).orderBy(desc(createdAt), desc(keyId)).limit(limit);
+    LIST.from(before),
+  )).orderBy(...LIST.order).limit(limit);
   const sessions = await countSessions(ctx, rows.map(({ keyId }) => keyId));
   return rows.map((row) => toApiKey(row, now, sessions.get(row.keyId)));
 }
@@ -234,8 +239,6 @@ export interface Rotation {
   expiresAt?: number | null;
 }
 
-const IS_SAME =
-  "EXISTS (SELECT 1 FROM api_keys WHERE key_id = ?1 AND hash = ?2 AND revoked_at IS NULL AND expires_at IS ?3)";
 const HAS_NAMESAKE = `EXISTS (SELECT 1 FROM api_keys WHERE name = ?1 AND key_id <> ?2 AND ${isActive("?3")})`;
 const ROTATE =
   `UPDATE api_keys SET hash = ?2, previous_hash = ?3, previous_until = ?4, rotated_at = ?5, expires_at = ?6
@@ -252,7 +255,7 @@ export async function rotateKey(
   ctx: Pick<KeyContext, "store" | "clock" | "keyCache">,
   keyId: string,
   { graceMs = 0, expiresAt }: Rotation = {},
-  check?: (current: ApiKey) => void | Promise<void>,
+  check?: Check<ApiKey>,
   secret: string = newSecret(),
 ): Promise<ApiKey & { key: string }> {
   return await replaceState(`API key ${keyId}`, async () => {
@@ -286,7 +289,7 @@ export async function rotateKey(
       if (has![0] === 1n) throw await nameTaken(ctx, `give API key ${keyId} a new expiry`, row);
     }
     await ctx.store.write([
-      requireThat({ sql: IS_SAME, args: [keyId, before.hash, before.expiresAt] }),
+      KEYS.requireUnchanged(keyId, before),
       ...status === "expired"
         ? [requireThat({ sql: `NOT ${HAS_NAMESAKE}`, args: [row.name, keyId, now] })]
         : [],

@@ -1,9 +1,9 @@
 import type { Clock } from "../kernel/clock.ts";
-import { PurserError } from "../kernel/errors.ts";
+import { invalidField } from "../kernel/errors.ts";
 import { nearestName } from "../kernel/nearest_name.ts";
 import type { KeyStatus } from "../contract/values.ts";
 import type { KeyName } from "../contract/keys.ts";
-import type { SqlValue, Store } from "../store/mod.ts";
+import type { SqlValue, Store, TimePosition } from "../store/mod.ts";
 import { statusOf } from "./api_keys.ts";
 
 /* The names of keys: people name a key by its name or its id, and are shown its name. */
@@ -65,29 +65,23 @@ export async function findKey(
   if (key && others.length === 0) return key;
   if (key) {
     const ids = named.map(({ keyId, status }) => status === "active" ? keyId : `${keyId} (${status})`);
-    throw unusable(
+    throw invalidField(
       path,
       `${named.length} keys are named ${JSON.stringify(text)}; give the id of one: ${ids.join(", ")}`,
     );
   }
   // Not repeated: it may be a whole key, sent by mistake.
-  if (text.startsWith("psr_")) throw unusable(path, "that is a key itself; give its name or its id");
+  if (text.startsWith("psr_")) throw invalidField(path, "that is a key itself; give its name or its id");
   const names = reader
     ? reader.keyId === null ? [] : (await store.read({ sql: OWN, args: [reader.keyId] })).rows
     : (await store.read({ sql: ALL })).rows;
   const near = nearestName(text, names.map(([name]) => name as string));
-  throw unusable(
+  throw invalidField(
     path,
     `no API key has the name or the id ${JSON.stringify(text)}${
       near === undefined ? "; purser keys list shows them" : `; did you mean ${JSON.stringify(near)}?`
     }`,
   );
-}
-
-function unusable(path: string, message: string): PurserError {
-  return new PurserError("invalid", `Cannot use ${path}: ${message}`, {
-    details: { issues: [{ path, message }] },
-  });
 }
 
 function toNamedKey([keyId, name, revokedAt, expiresAt]: readonly SqlValue[], now: number): NamedKey {
@@ -103,19 +97,18 @@ const LIST = `SELECT key_id, name, revoked_at, expires_at, created_at FROM api_k
 WHERE (?1 IS NULL OR key_id = ?1) AND (?2 IS NULL OR name = ?2)
   AND (?3 IS NULL OR created_at < ?3 OR (created_at = ?3 AND key_id < ?4)) ORDER BY created_at DESC, key_id DESC LIMIT ?5`;
 
-/** The position of a key in a list by time. */
-export interface KeyPosition {
-  createdAt: number;
-  keyId: string;
-}
-
 /** Lists the names of the keys that the reader may know, newest first, and the position of the last one. */
 export async function listKeyNames(
   { store, clock }: NameContext,
-  { name, before, limit, reader }: { name?: string; before?: KeyPosition; limit: number; reader?: KeyReader },
-): Promise<{ keys: KeyName[]; last: KeyPosition | undefined }> {
+  { name, before, limit, reader }: {
+    name?: string;
+    before?: TimePosition | undefined;
+    limit: number;
+    reader?: KeyReader;
+  },
+): Promise<{ keys: KeyName[]; last: TimePosition | undefined }> {
   if (reader?.keyId === null) return { keys: [], last: undefined };
-  const args = [reader?.keyId ?? null, name ?? null, before?.createdAt ?? null, before?.keyId ?? null, limit];
+  const args = [reader?.keyId ?? null, name ?? null, before?.[0] ?? null, before?.[1] ?? null, limit];
   const { rows } = await store.read({ sql: LIST, args });
   const now = clock.now();
   const last = rows.length === limit ? rows.at(-1) : undefined;
@@ -125,6 +118,6 @@ export async function listKeyNames(
       name,
       status,
     })),
-    last: last && { createdAt: Number(last[4]), keyId: String(last[0]) },
+    last: last && [Number(last[4]), String(last[0])],
   };
 }

@@ -1,5 +1,12 @@
-import { type Query, type SqlValue, type Statement, tables } from "../store/mod.ts";
-import { and, asc, eq, gt, isNull, or } from "drizzle-orm";
+import {
+  oldestFirst,
+  type Query,
+  type SqlValue,
+  type Statement,
+  tables,
+  type TimePosition,
+} from "../store/mod.ts";
+import { and, eq, isNull } from "drizzle-orm";
 import { tagsText } from "../contract/tags/tags.ts";
 import type { CostEvent } from "../contract/usage.ts";
 import { priceRecordOf, type Usage, USAGE_DETAILS } from "../pricing/mod.ts";
@@ -186,16 +193,18 @@ export function toModelCall(row: typeof tables.calls.$inferSelect): ModelCall {
 
 const { calls } = tables;
 
+const LIST = oldestFirst(calls.at, calls.callId);
+
 /** Lists the calls of a session in chronological order, as cost events, with their costs as adjusted. */
 export async function listCalls(
   query: Query,
-  input: { sessionId: string; limit: number; after?: { at: number; callId: string } },
+  input: { sessionId: string; limit: number; after?: TimePosition | undefined },
 ): Promise<CostEvent[]> {
   const { sessionId, after, limit } = input;
   const rows = await query.select().from(calls).where(and(
     eq(calls.sessionId, sessionId),
     isNull(calls.adjusts),
-    after && or(gt(calls.at, after.at), and(eq(calls.at, after.at), gt(calls.callId, after.callId))),
-  )).orderBy(asc(calls.at), asc(calls.callId)).limit(limit);
+    LIST.from(after),
+  )).orderBy(...LIST.order).limit(limit);
   return (await withAdjustments(query, rows.map(toModelCall))).map(toCostEvent);
 }

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import fc from "#dev/fast_check.ts";
 import type { CostRow } from "../contract/costs.ts";
 import { toUsd } from "../kernel/money.ts";
-import { anyRates, anyUsage } from "../pricing/_arbitraries.ts";
+import { anyRates, anyUsage } from "../../tests/harness/price_arbitraries.ts";
 import { priceUsage, type Rates, type Usage, usageOf } from "../pricing/mod.ts";
 import { describeCaching, priceRows, savingsOf, whatIfNotes } from "./estimates.ts";
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import fc from "#dev/fast_check.ts";
 import { formatUsd, parseUsd } from "../kernel/money.ts";
-import { anyDetailedUsage, anyRates, anyUsage } from "./_arbitraries.ts";
+import { anyDetailedUsage, anyRates, anyUsage } from "../../tests/harness/price_arbitraries.ts";
 import { DEMO_RATES, type Rates, tierFor } from "./rates.ts";
 import { priceUsage } from "./price_usage.ts";
 import { createPriceBook } from "./prices.ts";

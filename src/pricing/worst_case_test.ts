@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import fc from "#dev/fast_check.ts";
 import { tierFor } from "./rates.ts";
 import { priceUsage } from "./price_usage.ts";
-import { anyRates, anyUsage } from "./_arbitraries.ts";
+import { anyRates, anyUsage } from "../../tests/harness/price_arbitraries.ts";
 import { outputTokensThatFit, unboundedModel, worstCaseCost, worstCaseRates } from "./worst_case.ts";
 
 Deno.test("no usage within the bounds costs more than the worst case", () => {

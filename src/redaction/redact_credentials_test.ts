@@ -16,7 +16,7 @@ import {
   PLACES,
   TOKENS,
   UPPER,
-} from "./_credential_examples.ts";
+} from "../../tests/harness/credential_examples.ts";
 
 function redact(text: string, options?: { withoutEntropy: boolean }) {
   const kinds: CredentialKind[] = [];

@@ -3,14 +3,14 @@ import type { RunStatus } from "../contract/values.ts";
 import { toIso } from "../kernel/clock.ts";
 import { toUsd } from "../kernel/money.ts";
 import { readRunUsages } from "../ledger/mod.ts";
-import { type SqlValue, type Store, toObjects } from "../store/mod.ts";
+import { type SqlValue, type Store, type TimePosition, toObjects } from "../store/mod.ts";
 
 /** The runs to list. */
 export interface RunFilter {
   status?: RunStatus;
   agentId?: string;
   /** The last run of the previous page. */
-  before?: { startedAt: number; runId: string };
+  before?: TimePosition | undefined;
   limit: number;
 }
 
@@ -60,7 +60,7 @@ export async function listRuns(
     conditions.push(`agent_id = ?${args.push(agentId)}`);
   }
   if (before) {
-    const [time, id] = [args.push(before.startedAt), args.push(before.runId)];
+    const [time, id] = before.map((value) => args.push(value));
     conditions.push(`started_at <= ?${time} AND (started_at < ?${time} OR run_id < ?${id})`);
   }
   const where = conditions.length === 0 ? "" : `WHERE ${conditions.join(" AND ")}`;

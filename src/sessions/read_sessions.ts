@@ -1,13 +1,13 @@
 import { Buffer } from "node:buffer";
 import type { Run } from "../contract/runs.ts";
 import type { Session } from "../contract/sessions.ts";
-import { and, desc, eq, lt, or } from "drizzle-orm";
+import { and, eq } from "drizzle-orm";
 import { toIso } from "../kernel/clock.ts";
 import { PurserError } from "../kernel/errors.ts";
 import { readRunUsage, readSessionModels, readSessionUsage, type TokenUsage } from "../ledger/mod.ts";
 import { toUsd } from "../kernel/money.ts";
 import type { Turns } from "../kernel/turns.ts";
-import { type Query, type Store, tables, toObjects } from "../store/mod.ts";
+import { newestFirst, type Query, type Store, tables, type TimePosition, toObjects } from "../store/mod.ts";
 import type { SessionContext } from "./context.ts";
 import { listSessionEvents } from "./list_events.ts";
 import { listReportedSessions, readReportedSession } from "./reported_sessions.ts";
@@ -25,21 +25,20 @@ export interface SessionList {
   agentId?: string;
   limit: number;
   /** The last row of the previous page. */
-  before?: { updatedAt: number; sessionId: string };
+  before?: TimePosition | undefined;
   /** Without those that are known from reported calls alone. */
   isStored?: boolean;
 }
+
+const LIST = newestFirst(sessions.updatedAt, sessions.sessionId);
 
 /** Lists sessions, latest first: stored ones, and those that are known from reported calls alone. */
 export async function listSessions(ctx: ReadContext, input: SessionList): Promise<Session[]> {
   const { agentId, before, limit } = input;
   const rows = await ctx.query.select().from(sessions).where(and(
     agentId === undefined ? undefined : eq(sessions.agentId, agentId),
-    before && or(
-      lt(sessions.updatedAt, before.updatedAt),
-      and(eq(sessions.updatedAt, before.updatedAt), lt(sessions.sessionId, before.sessionId)),
-    ),
-  )).orderBy(desc(sessions.updatedAt), desc(sessions.sessionId)).limit(limit);
+    LIST.from(before),
+  )).orderBy(...LIST.order).limit(limit);
   const usage = await readSessionUsage(ctx.store, rows.map((row) => row.sessionId));
   const stored = rows.map((row) => toSession(row, usage.get(row.sessionId)!));
   if (input.isStored) return stored;

@@ -1,7 +1,7 @@
 import type { Session } from "../contract/sessions.ts";
 import { toIso } from "../kernel/clock.ts";
 import { readSessionUsage, tailEntries, textAt, type TokenUsage, usageOfIds } from "../ledger/mod.ts";
-import type { SqlValue, Store } from "../store/mod.ts";
+import type { SqlValue, Store, TimePosition } from "../store/mod.ts";
 
 /** Sessions that are known from reported calls alone: only their calls are stored. */
 
@@ -46,11 +46,11 @@ export async function listReportedSessions(
   { agentId, limit, before, since }: {
     agentId?: string;
     limit: number;
-    before?: { updatedAt: number; sessionId: string };
+    before?: TimePosition | undefined;
     since: number;
   },
 ): Promise<Session[]> {
-  const { updatedAt, sessionId } = before ?? { updatedAt: NEVER, sessionId: "" };
+  const [updatedAt, sessionId] = before ?? [NEVER, ""];
   const args = [since, updatedAt, sessionId, limit];
   // Those of one agent may be far apart.
   const { rows } = agentId === undefined

@@ -58,7 +58,7 @@ export async function searchSessions(
     if (isLast && last === chunk.at(-1)) return { sessions: found };
     sessions += chunk.length;
     if (calls >= MAX_CALLS || sessions >= MAX_SEARCHED_SESSIONS) return { sessions: found, last };
-    before = { updatedAt: Date.parse(last!.updated_at), sessionId: last!.session_id };
+    before = [Date.parse(last!.updated_at), last!.session_id];
   }
 }
 

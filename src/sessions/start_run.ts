@@ -3,7 +3,7 @@ import type { Bus } from "../bus/mod.ts";
 import type { BudgetMode } from "../contract/values.ts";
 import { type Tags, tagsText } from "../contract/tags/tags.ts";
 import { toIso } from "../kernel/clock.ts";
-import { PurserError } from "../kernel/errors.ts";
+import { invalidField, PurserError } from "../kernel/errors.ts";
 import { toPlainJsonText } from "../kernel/json/portable_json.ts";
 import type { NanoUsd } from "../kernel/money.ts";
 import { leaseNow, leaseTime, type Store, toObjects } from "../store/mod.ts";
@@ -197,12 +197,10 @@ export async function readRunsAbove(
 ): Promise<AncestorRun[]> {
   const { rows } = await store.read({ sql: READ_ABOVE, args: [parentRunId] });
   if (rows.length === 0) {
-    throw new PurserError(
-      "invalid",
+    throw invalidField(
+      "parent_run_id",
+      "there is no such run",
       `Cannot start a run below run ${parentRunId}: there is no such run in this database`,
-      {
-        details: { issues: [{ path: "parent_run_id", message: "there is no such run" }] },
-      },
     );
   }
   if (rows.length > MAX_DEPTH) {

@@ -13,6 +13,7 @@ export {
   type Store,
   toObjects,
 } from "./store.ts";
+export { type Check, defineAuthored, readInCode } from "./authored.ts";
 export type { InstanceLocks } from "./instance_locks.ts";
 export { DATABASE_NOW, leaseNow, leaseTime } from "./lease_clock.ts";
 export {
@@ -26,4 +27,5 @@ export {
 export * as tables from "./schema/tables.ts";
 export { appendOnlyLogic, installLogic, type Logic } from "./schema/migrate.ts";
 export type { SqliteDriver } from "./sqlite/sqlite_driver.ts";
+export { newestFirst, oldestFirst, type TimePosition } from "./time_pages.ts";
 export type { SetWriter } from "./write_unit.ts";

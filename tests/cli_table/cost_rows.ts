@@ -51,7 +51,7 @@ export const COST_ROWS: readonly Row[] = [
   },
   { line: "cost --session frist", code: 3, err: /^error: Cannot find session frist\n$/ },
   { line: "cost --agent hepler", code: 3, err: /Cannot find agent hepler: .*; did you mean helper\?/ },
-  { line: "cost --key nope", code: 1, err: /Cannot use key_id: no API key has the name or the id "nope"/ },
+  { line: "cost --key nope", code: 1, err: /Cannot use --key: no API key has the name or the id "nope"/ },
   { line: "cost --from 1h", code: 2, err: /unknown option of cost/ },
   {
     line: "cost --by run --sort cost --since all",

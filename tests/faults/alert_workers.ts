@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { bookInModel, type ModelAlert, type RuleState } from "../../src/alerts/firing/_decision_model.ts";
+import { bookInModel, type ModelAlert, type RuleState } from "../harness/decision_model.ts";
 import type { RuleRow } from "../../src/alerts/rules/rule_fields.ts";
 import { systemClock } from "../../src/kernel/clock.ts";
 import { parseDatabaseUrl } from "../../src/kernel/database_url.ts";

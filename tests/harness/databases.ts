@@ -6,7 +6,7 @@ import { migrate } from "../../src/store/schema/migrate.ts";
 import { databaseLogic } from "../../src/service/parts.ts";
 import { installLogic, type Store } from "../../src/store/mod.ts";
 import { RemoteStore } from "../../src/store/libsql/libsql_store.ts";
-import { migratedMemory } from "../../src/store/sqlite/_migrated_memory.ts";
+import { migratedMemory } from "./migrated_memory.ts";
 import { SqliteStore } from "../../src/store/sqlite/sqlite_store.ts";
 import { eagerClock } from "./eager_clock.ts";
 import { skipSqld, type Sqld, type SqldDatabase, startSqld } from "./sqld.ts";

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { bookInModel, type RuleState, valueOf } from "../../src/alerts/firing/_decision_model.ts";
+import { bookInModel, type RuleState, valueOf } from "./decision_model.ts";
 import { type ModelCall, toModelCall } from "../../src/ledger/mod.ts";
 import { createQuery, type Store, tables, toObjects } from "../../src/store/mod.ts";
 

@@ -10,7 +10,7 @@ import { countingIds } from "../../src/kernel/ids.ts";
 import type { Log, LogFields } from "../../src/kernel/log.ts";
 import { runAgent, type RunInput } from "../../src/runner/mod.ts";
 import { listMessages, listSessionEvents, type SessionEvent } from "../../src/sessions/mod.ts";
-import { migratedMemory } from "../../src/store/sqlite/_migrated_memory.ts";
+import { migratedMemory } from "./migrated_memory.ts";
 import { FIXTURE_AT, LOCAL_PRICE } from "../fixtures/providers/mod.ts";
 import type { FakeProvider } from "./fake_provider.ts";
 import { createAppCheck, type ResponseCheck } from "./response_check.ts";

@@ -44,6 +44,7 @@ const LINES = [
   ...["budgets list", "budgets show Day", "budgets show bud_none", "budgets check --agent researcher"],
   ...["budgets set Day --limit 2", "budgets raise Day --usd 1 --reason more", "budgets list"],
   ...["alerts list", "alerts history", "channels list", "channels test log", "keys list"],
+  ...["alerts show A", "alerts show rule_none", "keys show ci", "keys show key_none"],
   ...["run researcher Hello", "agents show missing", "keys create ops --scope read"],
 ];
 

@@ -22,8 +22,8 @@ import type { Logic } from "../../store/mod.ts";
  * 4. `alerts_trim` (TRIM): it limits the history.
  *
  * Calls are decided one by one, in the order of their positions, each with the counters as they are after it, exactly as if
- * each had a commit of its own. `_decision_model.ts` has the same decisions as plain functions; a property test compares the
- * two.
+ * each had a commit of its own. `tests/harness/decision_model.ts` has the same decisions as plain functions; a property test
+ * compares the two.
  *
  * Rules that can't fire cost next to nothing: the index holds only armed ones, and is read from the lowest threshold up
  * to the spend. A rule that has fired rests until its cooldown has passed; then `decide_alerts.ts` arms it again.

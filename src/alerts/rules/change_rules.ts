@@ -1,36 +1,15 @@
 import type { Bus } from "../../bus/mod.ts";
 import type { AlertRule, RuleChanges, RuleInput } from "../../contract/alerts/alert_rules.ts";
 import type { Log } from "../../kernel/log.ts";
-import { replaceState, requireThat, type SqlValue, type Statement } from "../../store/mod.ts";
+import { withoutUndefined } from "../../kernel/without_undefined.ts";
+import type { Statement } from "../../store/mod.ts";
 import type { AlertContext } from "../context.ts";
 import { advanceCounters, announceAlerts, readFired } from "../firing/decide_alerts.ts";
-import { type StoredField, toStored, withDefaults } from "./rule_fields.ts";
-import { describeNewRule, getRule, readRule } from "./rules.ts";
+import { type AuthoredRule, inputOf, type RuleRow, RULES, toAuthoredRule } from "./rule_fields.ts";
+import { getRule, type RuleDefinition, toDefinition, withValues } from "./rules.ts";
 
 /** The context of changing rules. */
 export type ChangeContext = AlertContext & { bus: Bus; log: Log };
-
-/** Returns a statement; `write` gets a function that binds a value and returns its placeholder. */
-function statement(write: (bind: (value: SqlValue) => string) => string): Statement {
-  const args: SqlValue[] = [];
-  return { sql: write((value) => `?${args.push(value)}`), args };
-}
-
-/** Returns the statement that inserts a rule, unless a rule with its id exists. */
-export function insertRule(ruleId: string, input: RuleInput, now: number): Statement {
-  const fields = toStored(withDefaults(input));
-  const values = [
-    ["rule_id", ruleId],
-    ...fields.map(({ column, value }) => [column, value] as const),
-    ["is_armed", Number(input.enabled ?? true)],
-    ["created_at", now],
-    ["updated_at", now],
-  ] as const;
-  return statement((bind) =>
-    `INSERT INTO alert_rules (${values.map(([column]) => column).join(", ")})
-VALUES (${values.map(([, value]) => bind(value)).join(", ")}) ON CONFLICT (rule_id) DO NOTHING`
-  );
-}
 
 /**
  * Adds a rule. Earlier spend counts, but fires nothing: the next matching cost event does. So the calls before are
@@ -42,51 +21,44 @@ export async function createRule(
   settle: (rule: AlertRule) => readonly Statement[] = () => [],
 ): Promise<AlertRule> {
   ctx.rules.mayExist = true;
-  const ruleId = ctx.ids.next("rule");
-  const now = ctx.clock.now();
-  const rule = await describeNewRule(ctx, ruleId, input, now);
-  await changeRules(ctx, [insertRule(ruleId, input, now), ...settle(rule)]);
-  return rule;
+  const row = newRule(ctx.ids.next("rule"), toAuthoredRule(input), ctx.clock.now());
+  const [rule] = await withValues(ctx, [row], true);
+  await changeRules(ctx, [RULES.insert(row), ...settle(rule!)]);
+  return rule!;
+}
+
+/** Returns the row of a rule that has not fired yet. */
+export function newRule(ruleId: string, fields: AuthoredRule, now: number): RuleRow {
+  return {
+    ruleId,
+    ...fields,
+    createdAt: now,
+    updatedAt: now,
+    isArmed: fields.enabled,
+    isOver: false,
+    lastFiredAt: null,
+    cooldownFrom: null,
+    restsUntil: null,
+  };
 }
 
 /** The fields that make up a threshold: once one of them differs, the rule has fired for no window yet. */
-const THRESHOLD: readonly (keyof RuleInput)[] = ["threshold_type", "threshold_usd", "repeat", "agent_id"];
+const THRESHOLD = ["thresholdType", "thresholdNanoUsd", "repeat", "scope"] as const;
 
-/** Returns the statements that change the given fields of a rule. */
-function changesOf(ruleId: string, changes: RuleChanges, now: number): Statement[] {
-  const fields = toStored(changes);
-  if (fields.length === 0) return [];
-  const threshold = fields.filter(({ name }) => THRESHOLD.includes(name));
-  const cooldown = fields.filter(({ name }) => name === "cooldown_seconds");
-  const differs = (some: readonly StoredField[], bind: (value: SqlValue) => string) =>
-    some.length === 0
-      ? "0"
-      : `(${some.map(({ column, value }) => `${column} IS NOT ${bind(value)}`).join(" OR ")})`;
-  return [
-    statement((bind) =>
-      `DELETE FROM alert_claims WHERE rule_id = ${bind(ruleId)}
-AND EXISTS (SELECT 1 FROM alert_rules WHERE rule_id = ${bind(ruleId)} AND ${differs(threshold, bind)})`
-    ),
-    // A rule may rest longer than its cooldown, until a day or a month has ended; a moved threshold ends that.
-    statement((bind) =>
-      `UPDATE alert_rules SET ${fields.map(({ column, value }) => `${column} = ${bind(value)}`).join(", ")},
-  updated_at = ${bind(now)},
-  is_over = CASE WHEN ${differs(threshold, bind)} THEN 0 ELSE is_over END,
-  rests_until = CASE WHEN ${differs([...cooldown, ...threshold], bind)}
-    THEN cooldown_from + ${cooldown[0] ? bind(cooldown[0].value) : "cooldown_ms"} ELSE rests_until END
-WHERE rule_id = ${bind(ruleId)} AND ${differs(fields, bind)}`
-    ),
-  ];
-}
+const FORGET = "DELETE FROM alert_claims WHERE rule_id = ?";
+
+// A rule may rest longer than its cooldown, until a day or a month has ended; a moved threshold ends that.
+const REST =
+  "UPDATE alert_rules SET is_over = is_over AND NOT ?2, rests_until = cooldown_from + cooldown_ms WHERE rule_id = ?1";
 
 const ARM = `UPDATE alert_rules
 SET is_armed = enabled AND NOT is_over AND (rests_until IS NULL OR rests_until <= ?2)
 WHERE rule_id = ?1`;
 
 /**
- * Changes the given fields, in one unit and without reading before: concurrent changes of different fields all hold. A
- * moved threshold forgets the windows for which the rule fired; its cooldown continues. Enabling fires nothing by itself.
- * If nothing differs, `updated_at` stays. With a check, only the rule that has passed it is changed. Throws `not_found`.
+ * Changes the given fields. A moved threshold forgets the windows for which the rule fired; its cooldown continues. Enabling
+ * fires nothing by itself. If nothing differs, `updated_at` stays. With a check, only the rule that has passed it is changed.
+ * Throws `not_found`.
  */
 export async function updateRule(
   ctx: ChangeContext,
@@ -95,10 +67,19 @@ export async function updateRule(
   check?: RuleCheck,
 ): Promise<AlertRule> {
   if (changes.enabled !== false) ctx.rules.mayExist = true;
-  const now = ctx.clock.now();
-  const statements = [...changesOf(ruleId, changes, now), { sql: ARM, args: [ruleId, now] }];
-  if (check) await changeChecked(ctx, ruleId, check, statements);
-  else await changeRules(ctx, statements);
+  await RULES.change(ctx.query, ruleId, ofDefinition(check), async (before, isUnchanged) => {
+    const after = toAuthoredRule({ ...inputOf(before), ...withoutUndefined(changes) });
+    const changed = RULES.changed(before, after);
+    const isMoved = THRESHOLD.some((field) => changed.has(field));
+    const now = ctx.clock.now();
+    await changeRules(ctx, [
+      isUnchanged,
+      ...(isMoved ? [{ sql: FORGET, args: [ruleId] }] : []),
+      ...(changed.size > 0 ? [RULES.update(ruleId, after, now)] : []),
+      ...(isMoved || changed.has("cooldownMs") ? [{ sql: REST, args: [ruleId, Number(isMoved)] }] : []),
+      { sql: ARM, args: [ruleId, now] },
+    ]);
+  });
   return await getRule(ctx, ruleId);
 }
 
@@ -107,37 +88,18 @@ export async function updateRule(
  * Throws `not_found`.
  */
 export async function removeRule(ctx: ChangeContext, ruleId: string, check?: RuleCheck): Promise<void> {
-  const statements = [
-    { sql: "DELETE FROM alert_claims WHERE rule_id = ?", args: [ruleId] },
-    { sql: "DELETE FROM alert_rules WHERE rule_id = ?", args: [ruleId] },
-  ];
-  if (check) return await changeChecked(ctx, ruleId, check, statements);
-  // Before the write, whose response may be lost: a read within it may see the state after it.
-  await readRule(ctx.query, ruleId);
-  await changeRules(ctx, statements);
+  await RULES.remove(
+    ctx.query,
+    ruleId,
+    ofDefinition(check),
+    (statements) => changeRules(ctx, [...statements, { sql: FORGET, args: [ruleId] }]),
+  );
 }
 
 /** Checks the rule that a change replaces, and throws to refuse the change. */
-export type RuleCheck = (current: AlertRule) => void | Promise<void>;
+export type RuleCheck = (current: RuleDefinition) => void | Promise<void>;
 
-/** Changes a rule if it has passed a check and its author's fields are still the same. Throws `not_found`. */
-async function changeChecked(
-  ctx: ChangeContext,
-  ruleId: string,
-  check: RuleCheck,
-  statements: readonly Statement[],
-): Promise<void> {
-  await replaceState(`alert rule ${ruleId}`, async () => {
-    const before = await getRule(ctx, ruleId);
-    await check(before);
-    const isSame = statement((bind) =>
-      `EXISTS (SELECT 1 FROM alert_rules WHERE rule_id = ${bind(ruleId)} AND ${
-        toStored(before).map(({ column, value }) => `${column} IS ${bind(value)}`).join(" AND ")
-      })`
-    );
-    await changeRules(ctx, [requireThat(isSame), ...statements]);
-  });
-}
+const ofDefinition = (check: RuleCheck | undefined) => check && ((row: RuleRow) => check(toDefinition(row)));
 
 /**
  * Commits a change of rules. Calls booked before are decided by the rules as they were, also those booked by a process

@@ -1,9 +1,8 @@
-import { toHex } from "../../kernel/encoding.ts";
-import { PurserError } from "../../kernel/errors.ts";
 import type { Repeat, Severity, ThresholdType } from "../../contract/values.ts";
 import type { RuleInput } from "../../contract/alerts/alert_rules.ts";
-import { type ChangeContext, insertRule, updateRule } from "./change_rules.ts";
-import { withDefaults } from "./rule_fields.ts";
+import { readInCode } from "../../store/mod.ts";
+import { type ChangeContext, newRule, updateRule } from "./change_rules.ts";
+import { inputOf, RULES, toAuthoredRule } from "./rule_fields.ts";
 
 /** A rule that a program defines. */
 export interface RuleInCode extends RuleInput {
@@ -27,8 +26,6 @@ export interface RuleInCode extends RuleInput {
   enabled?: boolean;
 }
 
-const RULE_ID = /^rule_[A-Za-z0-9_-]{1,64}$/;
-
 /**
  * Stores a program's rules like any other: adds new ones, and updates the others to the program's definitions. The
  * windows for which a rule fired and its cooldown stay, so a restart fires nothing twice. Rules that a program no longer
@@ -42,28 +39,12 @@ export async function ensureRules(
 ): Promise<void> {
   if (rules.length > 0) ctx.rules.mayExist = true;
   const { readRuleInput } = await import("../../contract/alerts/alert_rules.ts");
-  const seen = new Set<string>();
-  for (const { rule_id, ...input } of rules) {
-    const rule = readRuleInput(input);
-    const ruleId = rule_id ?? await idOf(rule.name);
-    if (!RULE_ID.test(ruleId)) {
-      throw new PurserError(
-        "invalid",
-        `Cannot use rule id ${JSON.stringify(ruleId)}: it has to look like rule_daily`,
-      );
-    }
-    if (seen.has(ruleId)) {
-      throw new PurserError("invalid", `Cannot use two rules named ${rule.name}: give them a rule_id each`);
-    }
-    seen.add(ruleId);
+  for (
+    const { id, input } of await readInCode(rules, { what: "rule", prefix: "rule", read: readRuleInput })
+  ) {
     // Disabled, until the update that follows decides the calls before.
-    await ctx.store.write([insertRule(ruleId, { ...rule, enabled: false }, ctx.clock.now())]);
-    await updateRule(ctx, ruleId, withDefaults(rule));
+    const row = newRule(id, { ...toAuthoredRule(input), enabled: false }, ctx.clock.now());
+    await ctx.store.write([RULES.insert(row)]);
+    await updateRule(ctx, id, inputOf(toAuthoredRule(input)));
   }
-}
-
-/** Derives the same id from a name in every process. */
-async function idOf(name: string): Promise<string> {
-  const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(name));
-  return `rule_${toHex(new Uint8Array(digest)).slice(0, 26)}`;
 }

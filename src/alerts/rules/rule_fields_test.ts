@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
-import type { RuleInput } from "../../contract/alerts/alert_rules.ts";
+import { RULE_FIELDS, type RuleInput } from "../../contract/alerts/alert_rules.ts";
 import { ruleRow } from "../../../tests/harness/alerts.ts";
-import { fieldsOf, toStored, withDefaults } from "./rule_fields.ts";
+import { inputOf, toAuthoredRule } from "./rule_fields.ts";
 
 const RULE: RuleInput = {
   name: "Daily",
@@ -10,9 +10,9 @@ const RULE: RuleInput = {
   severity: "warning",
 };
 
-Deno.test("fieldsOf() returns the fields that an author sets, and nothing of the rule's state", () => {
+Deno.test("inputOf() returns the fields that an author sets, and nothing of the rule's state", () => {
   const row = ruleRow({ thresholdNanoUsd: 500_000_000n, cooldownMs: 90_000, scope: "researcher" });
-  assert.deepEqual(fieldsOf(row), {
+  assert.deepEqual(inputOf(row), {
     name: "a rule",
     threshold_type: "per_day_usd",
     threshold_usd: 0.5,
@@ -22,26 +22,14 @@ Deno.test("fieldsOf() returns the fields that an author sets, and nothing of the
     agent_id: "researcher",
     enabled: true,
   });
-  assert.equal(fieldsOf(ruleRow()).agent_id, null);
+  assert.equal(inputOf(ruleRow()).agent_id, null);
+  assert.deepEqual(Object.keys(inputOf(row)), RULE_FIELDS);
 });
 
-Deno.test("withDefaults() completes a rule, also where a field is given as undefined", () => {
+Deno.test("toAuthoredRule() completes a rule, also where a field is given as undefined", () => {
   const rest = { cooldown_seconds: 3_600, repeat: "cooldown", agent_id: null, enabled: true };
-  assert.deepEqual(withDefaults({ ...RULE, enabled: undefined }), { ...RULE, ...rest });
-  assert.deepEqual(withDefaults({ ...RULE, enabled: false }), { ...RULE, ...rest, enabled: false });
-});
-
-Deno.test("toStored() returns the columns of the given fields only, in the form of the table", () => {
-  const stored = (given: Partial<RuleInput>) =>
-    Object.fromEntries(toStored(given).map(({ column, value }) => [column, value]));
-  assert.deepEqual(stored({}), {});
-  assert.deepEqual(stored({ name: "a", enabled: false, agent_id: null }), {
-    name: "a",
-    scope: "",
-    enabled: 0n,
-  });
-  assert.deepEqual(stored({ threshold_usd: 1e-9, cooldown_seconds: 1, severity: undefined }), {
-    threshold_nano_usd: 1n,
-    cooldown_ms: 1_000n,
-  });
+  const completed = (input: RuleInput) => inputOf(toAuthoredRule(input));
+  assert.deepEqual(completed({ ...RULE, enabled: undefined }), { ...RULE, ...rest });
+  assert.deepEqual(completed({ ...RULE, enabled: false }), { ...RULE, ...rest, enabled: false });
+  assert.equal(toAuthoredRule({ ...RULE, threshold_usd: 1e-9 }).thresholdNanoUsd, 1n);
 });

@@ -1,12 +1,10 @@
-import { and, asc, eq, gt, or } from "drizzle-orm";
+import { and, eq } from "drizzle-orm";
 import { findUnknown } from "../../budgets/mod.ts";
-import type { AlertRule, RuleInput } from "../../contract/alerts/alert_rules.ts";
+import type { AlertRule } from "../../contract/alerts/alert_rules.ts";
 import type { ThresholdType } from "../../contract/values.ts";
 import { DAY_MS, HOUR_MS, MINUTE_MS, startOf, toIso } from "../../kernel/clock.ts";
-import { PurserError } from "../../kernel/errors.ts";
-import { type NanoUsd, parseUsd, toUsd } from "../../kernel/money.ts";
+import { type NanoUsd, toUsd } from "../../kernel/money.ts";
 import {
-  ALL_AGENTS,
   atMost64Bits,
   counterSum,
   counterValue,
@@ -19,15 +17,18 @@ import {
   sumOfTail,
   textAt,
 } from "../../ledger/mod.ts";
-import { type Query, tables } from "../../store/mod.ts";
+import { oldestFirst, tables, type TimePosition } from "../../store/mod.ts";
 import type { AlertContext } from "../context.ts";
-import { fieldsOf, type RuleRow, withDefaults } from "./rule_fields.ts";
+import { inputOf, type RuleRow, RULES } from "./rule_fields.ts";
+
+/** A rule without its present value. */
+export type RuleDefinition = Omit<AlertRule, keyof RuleState | "unknown">;
 
 /** Converts a row to its wire form, without its present value. */
-function toRule(row: RuleRow): Omit<AlertRule, keyof RuleState | "unknown"> {
+export function toDefinition(row: RuleRow): RuleDefinition {
   return {
     rule_id: row.ruleId,
-    ...fieldsOf(row),
+    ...inputOf(row),
     last_fired_at: row.lastFiredAt === null ? null : toIso(row.lastFiredAt),
     created_at: toIso(row.createdAt),
     updated_at: toIso(row.updatedAt),
@@ -38,82 +39,47 @@ function toRule(row: RuleRow): Omit<AlertRule, keyof RuleState | "unknown"> {
 interface RuleFilter {
   agentId?: string;
   isEnabled?: true;
-  after?: { createdAt: number; ruleId: string };
+  after?: TimePosition | undefined;
   /** All where it is not given. */
   limit?: number;
 }
+
+const { alertRules } = tables;
+
+const LIST = oldestFirst(alertRules.createdAt, alertRules.ruleId);
 
 /** Lists rules, oldest first. */
 export async function listRules(
   ctx: Pick<AlertContext, "store" | "query" | "clock">,
   { agentId, isEnabled, after, limit = -1 }: RuleFilter = {},
 ): Promise<AlertRule[]> {
-  const { alertRules } = tables;
-  const { createdAt, ruleId, enabled } = alertRules;
   const rows = await ctx.query.select().from(alertRules)
     .where(and(
       agentId === undefined ? undefined : eq(alertRules.scope, agentId),
-      isEnabled && eq(enabled, true),
-      after && or(
-        gt(createdAt, after.createdAt),
-        and(eq(createdAt, after.createdAt), gt(ruleId, after.ruleId)),
-      ),
+      isEnabled && eq(alertRules.enabled, true),
+      LIST.from(after),
     ))
-    .orderBy(asc(createdAt), asc(ruleId)).limit(limit);
+    .orderBy(...LIST.order).limit(limit);
   // A reader of one agent is shown no other names.
   return await withValues(ctx, rows, agentId === undefined);
 }
 
-/** Returns one rule. Throws `not_found`. */
+/** Returns one rule; for a reader of one agent only one of that agent. Throws `not_found`. */
 export async function getRule(
   ctx: Pick<AlertContext, "store" | "query" | "clock">,
   ruleId: string,
+  agentId?: string,
 ): Promise<AlertRule> {
-  return (await withValues(ctx, [await readRule(ctx.query, ruleId)], true))[0]!;
-}
-
-/** Returns a rule that is about to be added, in wire form. */
-export async function describeNewRule(
-  ctx: Pick<AlertContext, "store" | "clock">,
-  ruleId: string,
-  input: RuleInput,
-  now: number,
-): Promise<AlertRule> {
-  const fields = withDefaults(input) as ReturnType<typeof fieldsOf>;
-  const scope = fields.agent_id ?? ALL_AGENTS;
-  const [[state], unknown] = await Promise.all([
-    readRuleStates(ctx, [{
-      thresholdType: fields.threshold_type,
-      thresholdNanoUsd: parseUsd(fields.threshold_usd),
-      scope,
-    }]),
-    findUnknown(ctx, [scope]),
-  ]);
-  const name = unknown.get(scope);
-  return {
-    rule_id: ruleId,
-    ...fields,
-    last_fired_at: null,
-    created_at: toIso(now),
-    updated_at: toIso(now),
-    ...state!,
-    ...(name && { unknown: name }),
-  };
-}
-
-/** Reads the row of one rule. Throws `not_found`. */
-export async function readRule(query: Query, ruleId: string): Promise<RuleRow> {
-  const [row] = await query.select().from(tables.alertRules).where(eq(tables.alertRules.ruleId, ruleId));
-  if (!row) throw ruleNotFound(ruleId);
-  return row;
-}
-
-export function ruleNotFound(ruleId: string): PurserError {
-  return new PurserError("not_found", `Cannot find alert rule ${ruleId}`);
+  const row = await RULES.read(
+    ctx.query,
+    ruleId,
+    agentId === undefined ? undefined : eq(alertRules.scope, agentId),
+  );
+  return (await withValues(ctx, [row], agentId === undefined))[0]!;
 }
 
 /** Converts rows to rules in wire form, each with the value it measures at present. */
-async function withValues(
+export async function withValues(
   ctx: Pick<AlertContext, "store" | "clock">,
   rows: readonly RuleRow[],
   findsUnknown: boolean,
@@ -124,7 +90,7 @@ async function withValues(
   ]);
   return rows.map((row, index) => {
     const name = unknown?.get(row.scope);
-    return { ...toRule(row), ...states[index]!, ...(name && { unknown: name }) };
+    return { ...toDefinition(row), ...states[index]!, ...(name && { unknown: name }) };
   });
 }
 

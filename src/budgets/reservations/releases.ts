@@ -1,9 +1,16 @@
-import { and, desc, eq, lt, or } from "drizzle-orm";
+import { and, eq } from "drizzle-orm";
 import type { BudgetRelease, BudgetReleaseBody } from "../../contract/budgets/budget_releases.ts";
 import { toIso } from "../../kernel/clock.ts";
 import { PurserError } from "../../kernel/errors.ts";
 import { type NanoUsd, toUsd } from "../../kernel/money.ts";
-import { replaceState, requireThat, type Statement, tables } from "../../store/mod.ts";
+import {
+  newestFirst,
+  replaceState,
+  requireThat,
+  type Statement,
+  tables,
+  type TimePosition,
+} from "../../store/mod.ts";
 import type { BudgetRow } from "../budget_fields.ts";
 import { readKeyNames } from "../../keys/mod.ts";
 import { type BudgetReader, checkAmountsOf } from "../budget_reader.ts";
@@ -17,6 +24,8 @@ import { IS_HELD } from "./standing_sql.ts";
  */
 
 const { budgetReleases } = tables;
+
+const LIST = newestFirst(budgetReleases.createdAt, budgetReleases.releaseId);
 
 type ReleaseRow = typeof budgetReleases.$inferSelect;
 
@@ -115,22 +124,14 @@ export async function listReleases(
   budgetId: string,
   { reader, before, limit }: {
     reader?: BudgetReader | undefined;
-    before?: { createdAt: number; releaseId: string } | undefined;
+    before?: TimePosition | undefined;
     limit: number;
   },
 ): Promise<BudgetRelease[]> {
   checkAmountsOf(await readBudget(ctx.query, budgetId, reader), reader, "releases");
-  const { createdAt, releaseId } = budgetReleases;
   const rows = await ctx.query.select().from(budgetReleases)
-    .where(and(
-      eq(budgetReleases.budgetId, budgetId),
-      before &&
-        or(
-          lt(createdAt, before.createdAt),
-          and(eq(createdAt, before.createdAt), lt(releaseId, before.releaseId)),
-        ),
-    ))
-    .orderBy(desc(createdAt), desc(releaseId)).limit(limit);
+    .where(and(eq(budgetReleases.budgetId, budgetId), LIST.from(before)))
+    .orderBy(...LIST.order).limit(limit);
   const names = await readKeyNames(ctx, rows.map(({ keyId }) => keyId), reader);
   return rows.map((row) => toRelease(row, names.get(row.keyId ?? "") ?? null));
 }

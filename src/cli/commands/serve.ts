@@ -118,6 +118,6 @@ async function warnOfMissingKey({ warn }: CommandContext, { core }: OpenDatabase
   const { isAuthRequired, hasUsableKey } = await import("../../keys/mod.ts");
   if (!await isAuthRequired(core) || await hasUsableKey(core)) return;
   warn(
-    "No API key is active, so every request is refused until there is one: purser keys create NAME --scope admin",
+    "No API key is active, so every request is refused until there is one: purser keys add NAME --scope admin",
   );
 }

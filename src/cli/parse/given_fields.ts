@@ -1,3 +1,4 @@
+import { checkId } from "./command_id.ts";
 import type { Options } from "./options.ts";
 import { UsageError } from "./usage_error.ts";
 
@@ -10,8 +11,21 @@ export function checkExclusive(options: Options, ...pairs: readonly (readonly [s
   }
 }
 
+/** Returns which of a pair of flags is given, undefined for neither. Throws a `UsageError` for both. */
+export function readEither(options: Options, on: string, off: string): boolean | undefined {
+  checkExclusive(options, [on, off]);
+  return options.has(on) ? true : options.has(off) ? false : undefined;
+}
+
 /** Returns a name. Throws an error for a blank one. */
 export function checkName(text: string): string {
   if (text.trim() === "") throw new Error("the name is blank");
   return text;
 }
+
+/** Returns the reader of an option whose value may be the word none, which removes what is set. */
+export function orNone<Value>(read: (text: string) => Value): (text: string) => Value | null {
+  return (text) => text === "none" ? null : read(text);
+}
+
+export const readIdOrNone = orNone(checkId);

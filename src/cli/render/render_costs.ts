@@ -12,9 +12,7 @@ import { formatAmounts, formatShare } from "./format_cost.ts";
 import { countOf, formatCount, formatTime, renderBar } from "./format_values.ts";
 import { escapeText } from "../terminal/escape_text.ts";
 import { nextCursor } from "./print_answer.ts";
-import { putIdsBelow } from "./render_table.ts";
-import { type Column, renderTable } from "./render_table.ts";
-import type { Style } from "../terminal/style.ts";
+import { type Column, type Layout, putIdsBelow, renderTable } from "./render_table.ts";
 import { wrapText } from "../terminal/wrap_text.ts";
 
 /** The fields of a row of `GET /costs` that commands use. */
@@ -92,19 +90,9 @@ export async function readAllCosts(
 export type CostQuery = Parameters<Connection["api"]["costs"]["$get"]>[0]["query"];
 
 /** The layout of tables of costs. */
-export interface CostLayout {
-  columns: number | undefined;
-  style: Style;
-  hasUnicode: boolean;
+export interface CostLayout extends Required<Layout> {
   /** The minimum width of the names. */
   nameWidth?: number;
-}
-
-/** Returns the layout for the terminal of a command. */
-export function layoutOf(
-  { terminal, style }: Pick<CommandContext, "terminal" | "style">,
-): CostLayout {
-  return { columns: terminal.stdout.columns, style, hasUnicode: terminal.hasUnicode };
 }
 
 /** The groups of a table of costs. */

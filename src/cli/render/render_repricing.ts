@@ -1,14 +1,7 @@
 import type { Repricing } from "../../contract/repricings.ts";
-import type { Style } from "../terminal/style.ts";
 import { formatCost } from "./format_cost.ts";
 import { countOf, formatCount, formatTime } from "./format_values.ts";
-import { type Column, renderTable } from "./render_table.ts";
-
-interface Layout {
-  style: Style;
-  columns: number | undefined;
-  hasUnicode: boolean;
-}
+import { type Column, type Layout, renderTable } from "./render_table.ts";
 
 type Sums = Repricing["models"][number];
 

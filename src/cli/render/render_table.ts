@@ -1,5 +1,5 @@
 import { escapeText } from "../terminal/escape_text.ts";
-import type { Paint, Style } from "../terminal/style.ts";
+import { createStyle, type Paint, type Style } from "../terminal/style.ts";
 import { cutText, textWidth } from "../terminal/text_width.ts";
 
 /** A column of a table. */
@@ -22,17 +22,21 @@ export interface Column<Row> {
   stretch?: { min: number; max: number; draw: (row: Row, width: number) => string };
 }
 
+/** The form of a table. */
+export interface Layout {
+  /** The width; undefined where nothing is cut or dropped. */
+  columns: number | undefined;
+  style: Style;
+  hasUnicode?: boolean;
+}
+
 const GAP = "  ";
 
 /** Renders rows under a header, aligned. Without a width, nothing is cut or dropped. */
 export function renderTable<Row>(
   rows: readonly Row[],
   columns: readonly Column<Row>[],
-  { columns: width, style, hasUnicode = true }: {
-    columns: number | undefined;
-    style: Style;
-    hasUnicode?: boolean;
-  },
+  { columns: width, style, hasUnicode = true }: Layout,
 ): string {
   const laid = layOut(rows, columns, width ?? Infinity);
   const ellipsis = hasUnicode ? "…" : "~";
@@ -104,6 +108,42 @@ function layOut<Row>(
     if (stretch) each.width = Math.max(each.width, Math.min(stretch.max, each.width - excess()));
   }
   return laid;
+}
+
+/** A table of things that other commands may name by their ids. */
+interface Identified<Row> {
+  id: (row: Row) => string;
+  name: Column<Row>;
+  /** The columns for which the id makes room: where it would cut one, it goes to a line of its own below its row. */
+  needed: readonly Column<Row>[];
+  /** All columns but the name and the id. */
+  columns: (isBeside: boolean) => readonly Column<Row>[];
+  /** The title of the column that says what is disabled; without it in the table, the line of the id does. */
+  state: string;
+}
+
+/** Renders a table of things with their whole ids. */
+export function renderWithIds<Row extends { enabled: boolean }>(
+  rows: readonly Row[],
+  { id, name, needed, columns, state }: Identified<Row>,
+  layout: Layout,
+): string {
+  const { style } = layout;
+  const idColumn = { title: "ID", cell: id };
+  const plain = renderTable(rows, [name, idColumn, ...needed], {
+    columns: undefined,
+    style: createStyle(false),
+  });
+  const isBeside = Math.max(...plain.split("\n").map(textWidth)) <= (layout.columns ?? Infinity);
+  const table = renderTable(rows, [name, ...isBeside ? [idColumn] : [], ...columns(isBeside)], layout);
+  if (isBeside) return table;
+  const hasState = table.split("\n")[0]!.includes(state);
+  return putIdsBelow(
+    table,
+    rows.map((row) =>
+      style.dim(escapeText(id(row))) + (row.enabled || hasState ? "" : `  ${style.yellow("disabled")}`)
+    ),
+  );
 }
 
 /** Puts each id on a line of its own below its row, for tables without room for a column of ids. */

@@ -8,7 +8,7 @@ import { Options } from "../parse/options.ts";
 import { reportError } from "../mod.ts";
 import { runCommand } from "../run_command.ts";
 import { openTestBooks } from "../_test_books.ts";
-import { readScreens } from "./_read_screens.ts";
+import { readScreens } from "../../../tests/harness/read_screens.ts";
 import {
   isFileArgument,
   type ListImported,
@@ -17,7 +17,7 @@ import {
   replaySession,
   type ReplaySnapshot,
 } from "./replay_session.ts";
-import { event, STORY } from "../../contract/replay/_test_events.ts";
+import { event, STORY } from "../../../tests/harness/replay_events.ts";
 import type { ReplayEvent } from "../../contract/replay/mod.ts";
 
 /** The body of `purser state replay`, as the command line runs it. */

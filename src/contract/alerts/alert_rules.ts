@@ -3,9 +3,8 @@ import { z } from "@hono/zod-openapi";
 import { AgentId, Count, DisplayName, id, pace, Severity, Time, Usd, UsdAboveZero } from "../parts.ts";
 import { DEFAULT_COOLDOWN_SECONDS, LABEL_SCHEMA, MAX_COOLDOWN_SECONDS } from "../limits.ts";
 import { BudgetCounter, UnknownName } from "../budgets/budget_state.ts";
-import { PurserError } from "../../kernel/errors.ts";
 import { NAME_PATTERN, NAME_RULE } from "../../kernel/ids.ts";
-import { toIssues } from "../schema_issues.ts";
+import { invalidInput } from "../schema_issues.ts";
 
 /** The wire schemas of alert rules. */
 
@@ -60,13 +59,12 @@ export type RuleChanges = z.infer<typeof RuleChanges>;
 /** Checks a rule that did not come through a route. Throws `invalid` with every issue and its path. */
 export function readRuleInput(value: unknown): RuleInput {
   const result = RuleInput.safeParse(value);
-  if (result.success) return result.data;
-  const issues = toIssues(result.error.issues);
-  const messages = issues.map(({ path, message }) => path ? `${path}: ${message}` : message);
-  throw new PurserError("invalid", `Cannot read the alert rule: ${messages.join("; ")}`, {
-    details: { issues },
-  });
+  if (!result.success) throw invalidInput(result.error, "the alert rule");
+  return result.data;
 }
+
+/** The names of the fields that a rule's author sets. */
+export const RULE_FIELDS = Object.keys(RuleInput.shape) as readonly (keyof RuleInput)[];
 
 export const RuleBody = RuleInput.clone().openapi("AlertRuleBody");
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { formatTotalCost, totalUsd } from "./format_totals.ts";
 import { holdSteps, replaySteps, RunTracker, selectSteps, type SeqRange } from "./replay_steps.ts";
-import { called, event, stepsOf, STORY } from "./_test_events.ts";
+import { called, event, stepsOf, STORY } from "../../../tests/harness/replay_events.ts";
 
 Deno.test("replaySteps() makes one step of each event, and of a call together with its cost", async () => {
   const steps = await stepsOf(STORY);

@@ -67,7 +67,10 @@ export function tagKeyOf(group: string): string | undefined {
   return KEY.test(key) ? key : undefined;
 }
 
-/** Returns tags as they are stored: JSON with sorted keys, so that equal tags are one text. */
-export function tagsText(tags: Tags): string {
-  return JSON.stringify(Object.fromEntries(Object.entries(tags).sort(([a], [b]) => (a < b ? -1 : 1))));
+/** Returns tags with sorted keys, as they are stored: equal tags are one text. */
+export function sortTags(tags: Tags): Record<string, string> {
+  return Object.fromEntries(Object.entries(tags).sort(([a], [b]) => (a < b ? -1 : 1)));
 }
+
+/** Returns tags as the JSON that is stored. */
+export const tagsText = (tags: Tags): string => JSON.stringify(sortTags(tags));

@@ -30,7 +30,7 @@ const KNOWN: Readonly<Record<Family, { header: string; betas: ReadonlySet<string
   google: undefined,
 };
 
-/** Returns the reason that a request has no bound whose headers ask for a beta that may raise its cost. */
+/** Returns the reason that a request has no bound if its headers ask for a beta that may raise its cost. */
 export function openBeta(family: Family, headers: Pick<HeaderFields, "get">): string | undefined {
   const known = KNOWN[family];
   const asked = known && headers.get(known.header);

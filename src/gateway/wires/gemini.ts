@@ -35,14 +35,14 @@ export function geminiWire(isStreamed: boolean): Wire {
       const candidates = Array.isArray(event?.candidates) ? event.candidates : [];
       const hasFinished = candidates.some((each) => isFields(each) && each.finishReason != null);
       const feedback = event?.promptFeedback;
-      // Feedback may be there that blocks nothing.
+      // There may be feedback although nothing was blocked.
       return hasFinished || (isFields(feedback) && feedback.blockReason != null) ? "maybe_last" : "other";
     },
     textOf: ({ candidates }) => textsOf(candidates),
   };
 }
 
-/** Returns whether a field is there as `maxOutputTokens` and as `max_output_tokens`, of which one counts. */
+/** Returns whether a field is set as both `maxOutputTokens` and `max_output_tokens`, of which only one counts. */
 function hasTwoSpellings(fields: Fields): boolean {
   const names = Object.keys(fields).map((name) => name.replaceAll("_", "").toLowerCase());
   return new Set(names).size < names.length;

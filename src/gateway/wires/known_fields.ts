@@ -1,13 +1,13 @@
 import type { Fields } from "../../pricing/usage/mod.ts";
 
 /*
- * The fields of requests that add nothing to the cost of a call beyond their text and its output limit, or that a wire's reader
- * looks at, at every depth. Others have no bound: they may add input that the provider has, or a fee, or name another model. As
+ * The fields of requests, at every depth, whose cost is bounded by their text and the output limit, or that a wire's reader
+ * looks at. Others have no bound: they may add input that the provider has, or a fee, or name another model. As
  * of 2026-11-26, from the types of openai 6.49.0, @anthropic-ai/sdk 1.14.0 and @google/genai 2.32.0, and the documents of
  * compatible servers.
  */
 
-/** The known fields of an object; those with other values are counted as the text that they are. */
+/** The known fields of an object. A field that holds no object counts as its text. */
 export interface Shape {
   readonly [name: string]: Shape | typeof ANY | typeof LABELS;
 }
@@ -193,8 +193,8 @@ function bothSpellings(shape: Shape): Shape {
 const MAX_DEPTH = 24;
 
 /**
- * Returns the reason that a field of a request has no bound that is not known here: it may add input that the provider has, or a
- * fee, or name another model.
+ * Returns the reason that a request with an unknown field has no bound: the field may add input that the provider has, or a fee,
+ * or name another model.
  */
 export function unknownField(body: Fields, known: Shape): string | undefined {
   const found = findUnknown(body, known, 0);
@@ -234,7 +234,7 @@ function findUnknown(value: object, known: Shape, depth: number): Unknown | unde
   return undefined;
 }
 
-/** Finds a label that is no text. */
+/** Finds a label that isn't a text. */
 function findObject(labels: object): Unknown | undefined {
   const label = Object.entries(labels).find(([, value]) => isObject(value));
   return label && { path: "", name: label[0] };

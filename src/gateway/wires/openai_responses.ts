@@ -38,7 +38,7 @@ export const openAiResponses: Wire = {
     if (event?.type === "error") return "error"; // a `response.failed` may follow, with the usage
     return event && LAST.has(String(event.type)) ? "last" : "other";
   },
-  // Other events repeat what the deltas had.
+  // Other events repeat the text of the deltas.
   textOf: ({ type, delta }) => String(type).endsWith(".delta") && typeof delta === "string" ? delta : "",
 };
 

@@ -3,7 +3,7 @@ import { PurserError } from "../../kernel/errors.ts";
 import { type Served } from "../../pricing/mod.ts";
 import { type Fields, isFields } from "../../pricing/usage/mod.ts";
 
-/* What the wires' readers of requests share. */
+/* Shared by the readers of requests of all wires. */
 
 /** Returns the error for a request that the gateway does not pass on. */
 export function cannotPass(message: string): PurserError {
@@ -16,7 +16,7 @@ export function modelOf({ model }: Fields): string {
   throw cannotPass('"model" must be 1 to 200 characters without blanks and commas');
 }
 
-/** Returns whether a request asks for a stream. Throws for what some servers take for `true`, and others don't. */
+/** Returns whether a request asks for a stream. Throws for a value that only some servers take for `true`. */
 export function isStreamedIn({ stream }: Fields): boolean {
   if (stream === undefined || stream === null || typeof stream === "boolean") return stream === true;
   throw cannotPass('"stream" must be true, false or left out');
@@ -24,7 +24,7 @@ export function isStreamedIn({ stream }: Fields): boolean {
 
 /**
  * Returns the output limit that some fields of a request set: the largest, where there are several, since a server may know only
- * that one. Undefined for none, and for one that no server keeps: more than any call has, or 0, which stands for none.
+ * that one. Undefined without a limit, and for one that limits nothing: 0, or more than any call can have.
  */
 export function limitIn(fields: Fields, ...names: readonly string[]): number | undefined {
   const limits = names.map((name) => fields[name]).filter((value) => value !== undefined && value !== null);
@@ -37,7 +37,7 @@ export function isCount(value: unknown): value is number {
   return Number.isSafeInteger(value) && (value as number) >= 0 && (value as number) <= MAX_CALL_TOKENS;
 }
 
-/** Services at the standard rates, or at those that a provider chooses, and the absence of any. */
+/** The values of services at the standard rates, at rates that a provider chooses, and of no service. */
 const USUAL = /^(auto|default|standard|standard_only|global|)$/i;
 
 /** Returns the service that a request asks for, where that is not the standard one. */
@@ -49,7 +49,7 @@ export function askedIn(body: Fields): Served | undefined {
   return serviceTier ?? speed ?? inferenceGeo ? { serviceTier, speed, inferenceGeo } : undefined;
 }
 
-/** Returns an output limit for `count` choices; one that is no count counts as none. */
+/** Returns the output limit of `count` choices together; undefined if `count` isn't a number of choices. */
 export function timesChoices(limit: number | undefined, count: unknown): number | undefined {
   if (limit === undefined) return undefined;
   if (count === undefined || count === null) return limit;
@@ -85,7 +85,7 @@ export function findReason(
   return undefined;
 }
 
-/** The reason that a request has no bound whose prompt is cached for longer than the writes have a price for. */
+/** The reason that a request has no bound if its prompt is cached for longer than cache writes have a price for. */
 export const LONG_CACHE = "it caches a part of its prompt for longer than is priced";
 
 /** Returns whether a part of a prompt sets OpenAI's breakpoint of a cache with another lifetime than the usual one. */
@@ -93,7 +93,7 @@ export function isLongCache({ prompt_cache_breakpoint: breakpoint }: Fields): bo
   return isFields(breakpoint) && breakpoint.ttl != null && breakpoint.ttl !== "30m";
 }
 
-/** The reason that a request has no bound that a proxy may answer with another model. */
+/** The reason that a request has no bound if a proxy may answer it with another model. */
 export const NAMES_OTHERS = "it names other models, too";
 
 /** Returns the reason that a tool has no bound: one that the provider runs adds model turns, input and fees. */

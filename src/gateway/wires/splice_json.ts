@@ -33,7 +33,7 @@ const READ_WITHIN = new Set(["stream_options", "generationConfig", "generation_c
 
 const NOTHING: ReadonlySet<string> = new Set();
 
-/** Returns a name as parsers compare it that ignore its case: with the letters, too, that Unicode folds to those of ASCII. */
+/** Returns a name as parsers that ignore case compare it. Unicode folds some letters to those of ASCII. */
 const fold = (name: string) => name.toUpperCase().toLowerCase();
 
 /** The members that decide on a call, by their folded names. */
@@ -49,8 +49,8 @@ const MAX_MEMBERS = 1_000;
 const MAX_NAME_BYTES = 1_000;
 
 /**
- * Returns the reason that parsers may read a request in different ways: a name that it has twice, also in another case, or a
- * name that decides on the call and is there in another case only, which some servers take for it.
+ * Returns the reason that parsers may read a request in different ways: a name stands twice, also in another case; or a name that
+ * decides on the call stands in another case only, which some servers accept.
  */
 export function findAmbiguity(
   bytes: Uint8Array,

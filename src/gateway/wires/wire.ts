@@ -17,8 +17,8 @@ export interface ModelRequest {
 }
 
 /**
- * The place of an event in a stream: the last one that counts, one that is the last unless another follows, an error, which only
- * the usage or the end may follow, or any other.
+ * The place of an event in a stream: the last event that counts; one that is the last unless another follows; an error, after
+ * which only the usage or the end may come; or any other.
  */
 export type EventPlace = "last" | "maybe_last" | "error" | "other";
 
@@ -34,7 +34,7 @@ export interface Wire {
   askForUsage?(bytes: Uint8Array, body: Fields): { bytes: Uint8Array; isAdded: boolean };
   /** Returns whether an event is there only because the gateway asked for the usage. */
   isUsageOnly?(event: Fields): boolean;
-  /** Returns the place of an event; `data` is what isn't JSON, such as `[DONE]`. */
+  /** Returns the place of an event; `data` is its text if that isn't JSON, such as `[DONE]`. */
   placeOf(event: Fields | undefined, data: string): EventPlace;
   /** Returns the text that a model has written in an event of a stream. */
   textOf(event: Fields): string;

@@ -1,10 +1,17 @@
 import { z } from "zod";
 import type { Context } from "hono";
 import { createHash } from "node:crypto";
-import { type Claim, type Claimed, claimKey, inProgress, releaseClaim } from "../../keys/idempotency/mod.ts";
+import {
+  type Claim,
+  type Claimed,
+  claimKey,
+  inProgress,
+  releaseClaim,
+  settleClaim,
+} from "../../keys/idempotency/mod.ts";
 import { messageOf, PurserError } from "../../kernel/errors.ts";
 import type { Core } from "../../service/mod.ts";
-import { ConstraintError } from "../../store/mod.ts";
+import { ConstraintError, type Statement } from "../../store/mod.ts";
 import { type ApiEnv, principalOf } from "./principal.ts";
 
 /*
@@ -110,6 +117,18 @@ export async function workUnder<Result>(
     // Another request has claimed the key since, and was faster.
     throw error instanceof ConstraintError ? inProgress() : error;
   }
+}
+
+/** Answers a request with a body once. `create` gets the statements that keep its result, for the commit that makes it. */
+export function createOnce<Result>(
+  c: Context<ApiEnv>,
+  core: Core,
+  body: unknown,
+  create: (settle: (result: Result) => Statement[]) => Promise<Result>,
+): Promise<Result> {
+  const work = (claim?: Claim) =>
+    create((result) => claim ? settleClaim(claim, { sql: "?1", args: [JSON.stringify(result)] }) : []);
+  return answerOnce(c, core, () => fingerprintOf(body), work);
 }
 
 /** Answers a request once: by the result of an earlier one, or by that of `work`, which stores it under the claim. */

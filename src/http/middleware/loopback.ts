@@ -56,14 +56,14 @@ export function refusalOf(request: Request, from: string | undefined): unknown {
     if (from === undefined || !isLoopback(from.replace(/^::ffff:/i, ""))) {
       throw new PurserError(
         "forbidden",
-        "Cannot answer another machine: there is no API key yet; make one with purser keys create NAME --scope admin",
+        "Cannot answer another machine: there is no API key yet; make one with purser keys add NAME --scope admin",
       );
     }
     if (request.headers.has("forwarded") || request.headers.has("x-forwarded-for")) {
       throw new PurserError(
         "forbidden",
         "Cannot answer through a proxy, which may forward requests from anywhere: there is no API key yet; make one " +
-          "with purser keys create NAME --scope admin",
+          "with purser keys add NAME --scope admin",
       );
     }
     checkLoopbackRequest(request);

@@ -9,9 +9,12 @@ import { matchesWeakly } from "./response_headers.ts";
  * could overwrite, its definition: not the usage, the value or the time of firing, which change by themselves.
  */
 
-/** Returns the strong ETag of a definition in wire form. */
-export async function etagOf(definition: object): Promise<string> {
-  return `"${(await sha256Hex(JSON.stringify(definition))).slice(0, 32)}"`;
+/** Returns the function that makes the strong ETag of a definition in wire form, of those of its fields that an author sets. */
+export function etagBy<Field extends string>(fields: readonly Field[]) {
+  return async (definition: { readonly [Name in Field]?: unknown }): Promise<string> => {
+    const authored = Object.fromEntries(fields.map((field) => [field, definition[field]]));
+    return `"${(await sha256Hex(JSON.stringify(authored))).slice(0, 32)}"`;
+  };
 }
 
 /** The ETags of a header, or `*` for any. */
@@ -44,10 +47,12 @@ export function readPreconditions<Definition extends object>(
   });
   if (!ifMatch && !ifNoneMatch) return undefined;
   const { method, path } = c.req;
-  const refuse = (state: string) =>
-    new PurserError("precondition_failed", `Cannot ${method} ${path}: ${state}; nothing was changed`);
   return async (current) => {
     const now = current && await etag(current);
+    const refuse = (state: string) =>
+      new PurserError("precondition_failed", `Cannot ${method} ${path}: ${state}; nothing was changed`, {
+        details: now === undefined ? {} : { etag: now, current },
+      });
     if (ifMatch) {
       if (now === undefined) throw refuse("it does not exist, and If-Match expects that it does");
       // Strong comparison: no weak tag matches.

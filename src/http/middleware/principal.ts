@@ -18,7 +18,7 @@ export interface ApiEnv {
     address?: URL;
     /** Its share of the server's limits; within this process nothing is limited. */
     lease?: RequestLease;
-    /** The parts of the request that the server of this process has read; undefined elsewhere, and within this process. */
+    /** The parts of the request that the server of this process has read; undefined elsewhere. */
     server?: ServerParts;
     /** The request as the log has it; requests within this process are not logged. */
     logged?: LoggedRequest;

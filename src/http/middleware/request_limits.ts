@@ -103,7 +103,8 @@ export class RequestLimits {
     }
     this.#limits = limits;
     this.#answers = new AnswerMemory({
-      ...{ clock, turns: ctx.turns },
+      clock,
+      turns: ctx.turns,
       limits: { answer_bytes: limits.answer_bytes!, answer_bytes_per_key: limits.answer_bytes_per_key! },
       mostMaking: MOST_MAKING[ctx.store.kind],
       refuse: (limit, subject) => this.#refuse("answer_bytes", limit, subject),

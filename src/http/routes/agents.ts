@@ -2,7 +2,7 @@ import { defineAgent, getAgent, listAgents, removeAgent, toAgentDefinition } fro
 import type { Core } from "../../service/mod.ts";
 import { NAME_PATTERN } from "../../kernel/ids.ts";
 import { readAgentUsage } from "../../ledger/mod.ts";
-import { etagOf, IF_MATCH, IF_NONE_MATCH, readPreconditions } from "../middleware/preconditions.ts";
+import { etagBy, IF_MATCH, IF_NONE_MATCH, readPreconditions } from "../middleware/preconditions.ts";
 import { onlyAgentOf } from "../middleware/agent_reach.ts";
 import { createRoute, z } from "../create_route.ts";
 import { headers } from "../../contract/headers.ts";
@@ -14,7 +14,7 @@ import { createRouter } from "../router.ts";
 import { answerWhole, WHOLE_PAGE } from "../whole_lists.ts";
 import { MAX_PAGE } from "../../contract/limits.ts";
 import { AgentId } from "../../contract/parts.ts";
-import { Agent, AgentBody, AgentWithUsage } from "../../contract/agents.ts";
+import { Agent, AGENT_FIELDS, AgentBody, AgentWithUsage } from "../../contract/agents.ts";
 
 const params = z.object({ agent_id: AgentId });
 /** `checkAgentName` refuses names with a message that says why. */
@@ -97,9 +97,7 @@ const remove = createRoute({
   },
 });
 
-function etagOfAgent({ updated_at: _, ...definition }: Agent): Promise<string> {
-  return etagOf(definition);
-}
+const etagOfAgent = etagBy(["agent_id", ...AGENT_FIELDS, "created_at"]);
 
 export function createRoutes(core: Core) {
   return createRouter()

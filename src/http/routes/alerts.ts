@@ -7,26 +7,31 @@ import {
   listRules,
   removeRule,
   resendAlert,
-  ruleNotFound,
   testRule,
   updateRule,
 } from "../../alerts/mod.ts";
 import type { Core } from "../../service/mod.ts";
-import { settleClaim } from "../../keys/idempotency/mod.ts";
-import { answerOnce, fingerprintOf, IDEMPOTENCY_KEY } from "../middleware/idempotency.ts";
-import { etagOf, IF_MATCH, readPreconditions } from "../middleware/preconditions.ts";
+import { createOnce, IDEMPOTENCY_KEY } from "../middleware/idempotency.ts";
+import { etagBy, IF_MATCH, readPreconditions } from "../middleware/preconditions.ts";
 import { onlyAgentOf, readerOf } from "../middleware/agent_reach.ts";
 import { createRoute, z } from "../create_route.ts";
 import { headers } from "../../contract/headers.ts";
 import { BODY_CODES, problems } from "../problem_responses.ts";
 import { json, jsonBody, optionalHeaders } from "../route_parts.ts";
-import { isTimePosition, pageOf, readCursor, type TimePosition } from "../cursors.ts";
+import { isTimePosition, pageByTime, positionIn, readCursor } from "../cursors.ts";
+import type { TimePosition } from "../../store/mod.ts";
 import { limitQuery, optionalPageQuery, page } from "../pagination.ts";
 import { createRouter } from "../router.ts";
 import { answerWhole, WHOLE_PAGE } from "../whole_lists.ts";
 import { Alert, AlertDetail, AlertId } from "../../contract/alerts/alerts.ts";
 import { AlertResend, RuleTest } from "../../contract/alerts/sent_alerts.ts";
-import { AlertRule, RuleBody, RuleChangesBody, RuleId } from "../../contract/alerts/alert_rules.ts";
+import {
+  AlertRule,
+  RULE_FIELDS,
+  RuleBody,
+  RuleChangesBody,
+  RuleId,
+} from "../../contract/alerts/alert_rules.ts";
 
 const params = z.object({ rule_id: RuleId });
 
@@ -191,62 +196,37 @@ function statusOf(results: readonly { status: "delivered" | "failed" }[]): 200 |
   return failed === 0 ? 200 : failed < results.length ? 207 : 502;
 }
 
-function etagOfRule(rule: AlertRule) {
-  const { updated_at: _, last_fired_at: _fired, value_usd: _value, window_start: _from, ...rest } = rule;
-  const { counter: _counter, usd_per_hour: _pace, reaches_at: _reaches, unknown: _unknown, ...definition } =
-    rest;
-  return etagOf(definition);
-}
+const etagOfRule = etagBy(["rule_id", ...RULE_FIELDS, "created_at"]);
 
 export function createRoutes(core: Core) {
   return createRouter()
     .openapi(create, async (c) => {
       const input = c.req.valid("json");
-      const rule = await answerOnce(
-        c,
-        core,
-        () => fingerprintOf(input),
-        (claim) =>
-          createRule(
-            core,
-            input,
-            (rule) => claim ? settleClaim(claim, { sql: "?1", args: [JSON.stringify(rule)] }) : [],
-          ),
-      );
+      const rule = await createOnce<AlertRule>(c, core, input, (settle) => createRule(core, input, settle));
       c.header("location", `/alerts/rules/${rule.rule_id}`);
       c.header("etag", await etagOfRule(rule));
       return c.json(rule, 201);
     })
     .openapi(list, async (c) => {
       const { limit, cursor } = c.req.valid("query");
+      // Not the rules over all agents: their values are the spend of all agents.
+      const agentId = onlyAgentOf(c);
+      const list = (after: TimePosition | undefined, limit: number) =>
+        listRules(core, { agentId, after, limit });
+      const fields = { at: "created_at", id: "rule_id" } as const;
+      if (limit !== undefined) return c.json(await pageByTime(c, { limit, cursor }, fields, list), 200);
       const first = readCursor(cursor, isTimePosition);
-      const list = (position: TimePosition | undefined, limit: number) =>
-        listRules(core, {
-          // Not the rules over all agents: their values are the spend of all agents.
-          agentId: onlyAgentOf(c),
-          after: position && { createdAt: position[0], ruleId: position[1] },
-          limit,
-        });
-      const positionOf = (rule: AlertRule): TimePosition => [Date.parse(rule.created_at), rule.rule_id];
-      if (limit === undefined) {
-        const answer = await answerWhole(c, core, async (after: TimePosition | undefined = first) => {
-          const entries = await list(after, WHOLE_PAGE.entries);
-          return {
-            entries,
-            next: entries.length < WHOLE_PAGE.entries ? undefined : positionOf(entries.at(-1)!),
-          };
-        });
-        return answer instanceof Response ? answer as never : c.json(answer, 200);
-      }
-      const rules = await list(first, limit);
-      return c.json(pageOf(c, rules, positionOf, rules.length === limit), 200);
+      const answer = await answerWhole(c, core, async (after: TimePosition | undefined = first) => {
+        const entries = await list(after, WHOLE_PAGE.entries);
+        const last = entries[WHOLE_PAGE.entries - 1];
+        return { entries, next: last && positionIn(fields)(last) };
+      });
+      return answer instanceof Response ? answer as never : c.json(answer, 200);
     })
     .openapi(get, async (c) => {
-      const only = onlyAgentOf(c);
-      const { unknown, ...rule } = await getRule(core, c.req.valid("param").rule_id);
-      if (only !== undefined && rule.agent_id !== only) throw ruleNotFound(rule.rule_id);
+      const rule = await getRule(core, c.req.valid("param").rule_id, onlyAgentOf(c));
       c.header("etag", await etagOfRule(rule));
-      return c.json(only === undefined && unknown ? { ...rule, unknown } : rule, 200);
+      return c.json(rule, 200);
     })
     .openapi(update, async (c) => {
       const { rule_id } = c.req.valid("param");

@@ -4,7 +4,7 @@ import { listAnomalies } from "../../anomalies/mod.ts";
 import { narrowToAgent } from "../middleware/agent_reach.ts";
 import { createRoute, z } from "../create_route.ts";
 import { problems } from "../problem_responses.ts";
-import { isTimePosition, pageOf, readCursor, type TimePosition } from "../cursors.ts";
+import { pageByTime } from "../cursors.ts";
 import { page, pageQuery } from "../pagination.ts";
 import { createRouter } from "../router.ts";
 import { AgentId, QueryTime } from "../../contract/parts.ts";
@@ -30,12 +30,14 @@ const list = createRoute({
 
 export function createRoutes(core: Core) {
   return createRouter().openapi(list, async (c) => {
-    const { from, agent_id, limit, cursor } = c.req.valid("query");
+    const { from: since, agent_id, ...page } = c.req.valid("query");
     const agentId = narrowToAgent(c, agent_id);
-    const position = readCursor(cursor, isTimePosition);
-    const after = position && { detectedAt: position[0], anomalyId: position[1] };
-    const anomalies = await listAnomalies(core, { limit, since: from, agentId, after });
-    const positionOf = (last: Anomaly): TimePosition => [Date.parse(last.detected_at), last.anomaly_id];
-    return c.json(pageOf(c, anomalies, positionOf, anomalies.length === limit), 200);
+    const entries = await pageByTime(
+      c,
+      page,
+      { at: "detected_at", id: "anomaly_id" },
+      (after, limit) => listAnomalies(core, { since, agentId, after, limit }),
+    );
+    return c.json(entries, 200);
   });
 }

@@ -9,10 +9,10 @@ import { PAGE_SIZES } from "../../contract/limits.ts";
 import { settleClaim } from "../../keys/idempotency/mod.ts";
 import type { Core } from "../../service/mod.ts";
 import { createRoute, z } from "../create_route.ts";
-import { isTimePosition, pageOf, readCursor, type TimePosition } from "../cursors.ts";
+import { pageByTime } from "../cursors.ts";
 import { readerOf } from "../middleware/agent_reach.ts";
 import { checkKeyItself } from "../middleware/authorize.ts";
-import { answerOnce, fingerprintOf, IDEMPOTENCY_KEY } from "../middleware/idempotency.ts";
+import { answerOnce, createOnce, fingerprintOf, IDEMPOTENCY_KEY } from "../middleware/idempotency.ts";
 import { type ApiEnv, principalOf } from "../middleware/principal.ts";
 import { page, pageQuery } from "../pagination.ts";
 import { BODY_CODES, problems } from "../problem_responses.ts";
@@ -131,45 +131,36 @@ export function createRaiseRoutes(core: Core) {
       return c.json(raise, 201);
     })
     .openapi(raises, async (c) => {
-      const { limit, cursor } = c.req.valid("query");
-      const position = readCursor(cursor, isTimePosition);
-      const raises = await listRaises(core, c.req.valid("param").budget_id, {
-        reader: readerOf(c),
-        before: position && { createdAt: position[0], raiseId: position[1] },
-        limit,
-      });
-      const positionOf = (last: BudgetRaise): TimePosition => [Date.parse(last.created_at), last.raise_id];
-      return c.json(pageOf(c, raises, positionOf, raises.length === limit), 200);
+      const { budget_id } = c.req.valid("param");
+      const entries = await pageByTime(
+        c,
+        c.req.valid("query"),
+        { at: "created_at", id: "raise_id" },
+        (before, limit) => listRaises(core, budget_id, { reader: readerOf(c), before, limit }),
+      );
+      return c.json(entries, 200);
     })
     .openapi(release, async (c) => {
       const { budget_id } = c.req.valid("param");
       await checkLimitOfKeys(c, core, budget_id);
       const body = c.req.valid("json");
-      const release = await answerOnce(
+      const release = await createOnce<BudgetRelease>(
         c,
         core,
-        () => fingerprintOf([budget_id, body]),
-        (claim) =>
-          releaseHolds(core, budget_id, body, {
-            keyId: keyIdOf(c),
-            settle: (release) =>
-              claim ? settleClaim(claim, { sql: "?1", args: [JSON.stringify(release)] }) : [],
-          }),
+        [budget_id, body],
+        (settle) => releaseHolds(core, budget_id, body, { keyId: keyIdOf(c), settle }),
       );
       c.header("location", `/budgets/${budget_id}/releases`);
       return c.json(release, 201);
     })
     .openapi(releases, async (c) => {
-      const { limit, cursor } = c.req.valid("query");
-      const position = readCursor(cursor, isTimePosition);
-      const releases = await listReleases(core, c.req.valid("param").budget_id, {
-        reader: readerOf(c),
-        before: position && { createdAt: position[0], releaseId: position[1] },
-        limit,
-      });
-      const positionOf = (
-        last: BudgetRelease,
-      ): TimePosition => [Date.parse(last.created_at), last.release_id];
-      return c.json(pageOf(c, releases, positionOf, releases.length === limit), 200);
+      const { budget_id } = c.req.valid("param");
+      const entries = await pageByTime(
+        c,
+        c.req.valid("query"),
+        { at: "created_at", id: "release_id" },
+        (before, limit) => listReleases(core, budget_id, { reader: readerOf(c), before, limit }),
+      );
+      return c.json(entries, 200);
     });
 }

@@ -14,7 +14,6 @@ import {
   BUDGET_FIELDS,
   BudgetBody,
   BudgetChangesBody,
-  type BudgetDefinition,
   BudgetId,
 } from "../../contract/budgets/budgets.ts";
 import { BudgetCheck } from "../../contract/budgets/budget_checks.ts";
@@ -23,16 +22,15 @@ import { BudgetCounterState } from "../../contract/budgets/budget_state.ts";
 import { PAGE_SIZES } from "../../contract/limits.ts";
 import { AgentId, Label, name, QueryTime, SessionId } from "../../contract/parts.ts";
 import { REFUSAL_REASONS } from "../../contract/values.ts";
-import { settleClaim } from "../../keys/idempotency/mod.ts";
 import type { Core } from "../../service/mod.ts";
 import { findSessionOwner } from "../../sessions/mod.ts";
 import { createRoute, z } from "../create_route.ts";
 import { headers } from "../../contract/headers.ts";
 import { BODY_CODES, problems } from "../problem_responses.ts";
 import { json, jsonBody, optionalHeaders } from "../route_parts.ts";
-import { isNumberPosition, isTimePosition, pageOf, readCursor, type TimePosition } from "../cursors.ts";
-import { answerOnce, fingerprintOf, IDEMPOTENCY_KEY } from "../middleware/idempotency.ts";
-import { etagOf, IF_MATCH, readPreconditions } from "../middleware/preconditions.ts";
+import { isNumberPosition, pageByTime, pageOf, readCursor } from "../cursors.ts";
+import { createOnce, IDEMPOTENCY_KEY } from "../middleware/idempotency.ts";
+import { etagBy, IF_MATCH, readPreconditions } from "../middleware/preconditions.ts";
 import { narrowToAgent, onlyAgentOf, readerOf } from "../middleware/agent_reach.ts";
 import { findKeyId } from "../cost_query.ts";
 import { page, pageQuery } from "../pagination.ts";
@@ -206,11 +204,7 @@ const remove = createRoute({
   },
 });
 
-const DEFINITION = ["budget_id", "created_at", ...BUDGET_FIELDS] as const;
-
-function etagOfBudget(budget: BudgetDefinition): Promise<string> {
-  return etagOf(Object.fromEntries(DEFINITION.map((field) => [field, budget[field]])));
-}
+const etagOfBudget = etagBy(["budget_id", "created_at", ...BUDGET_FIELDS]);
 
 /** Returns the routes whose paths those with an id match too, so that they come before them. */
 function createFixedRoutes(core: Core) {
@@ -256,32 +250,20 @@ export function createRoutes(core: Core) {
     .route("/", createRaiseRoutes(core))
     .openapi(create, async (c) => {
       const input = c.req.valid("json");
-      const budget = await answerOnce(
-        c,
-        core,
-        () => fingerprintOf(input),
-        (claim) =>
-          createBudget(
-            core,
-            input,
-            (budget) => claim ? settleClaim(claim, { sql: "?1", args: [JSON.stringify(budget)] }) : [],
-          ),
-      );
+      const budget = await createOnce<Budget>(c, core, input, (settle) => createBudget(core, input, settle));
       c.header("location", `/budgets/${budget.budget_id}`);
       c.header("etag", await etagOfBudget(budget));
       return c.json(budget, 201);
     })
     .openapi(list, async (c) => {
-      const { name, limit, cursor } = c.req.valid("query");
-      const position = readCursor(cursor, isTimePosition);
-      const budgets = await listBudgets(core, {
-        name,
-        reader: readerOf(c),
-        after: position && { createdAt: position[0], budgetId: position[1] },
-        limit,
-      });
-      const positionOf = (last: Budget): TimePosition => [Date.parse(last.created_at), last.budget_id];
-      return c.json(pageOf(c, budgets, positionOf, budgets.length === limit), 200);
+      const { name, ...page } = c.req.valid("query");
+      const entries = await pageByTime(
+        c,
+        page,
+        { at: "created_at", id: "budget_id" },
+        (after, limit) => listBudgets(core, { name, reader: readerOf(c), after, limit }),
+      );
+      return c.json(entries, 200);
     })
     .openapi(get, async (c) => {
       const budget = await getBudget(core, c.req.valid("param").budget_id, readerOf(c));

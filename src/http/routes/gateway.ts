@@ -55,7 +55,12 @@ async function pass(c: Context<ApiEnv>, core: Core, path: string): Promise<Respo
   const attribution = readAttribution(sent, caller);
   logged?.note({ agent_id: attribution.agentId, session_id: attribution.sessionId });
   const answer = await passRequest(await core.whole(), {
-    ...{ method: raw.method, target, search, headers: sent, caller, attribution },
+    method: raw.method,
+    target,
+    search,
+    headers: sent,
+    caller,
+    attribution,
     note: (facts) => logged?.note(facts),
     onBodySent: () => lease?.endBody(),
     memory: lease?.answer,

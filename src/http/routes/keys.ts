@@ -15,9 +15,9 @@ import { createRoute, z } from "../create_route.ts";
 import { headers } from "../../contract/headers.ts";
 import { BODY_CODES, problems } from "../problem_responses.ts";
 import { json, jsonBody, optionalHeaders } from "../route_parts.ts";
-import { isTimePosition, linkNext, pageOf, readCursor, type TimePosition } from "../cursors.ts";
+import { isTimePosition, linkNext, pageByTime, readCursor } from "../cursors.ts";
 import { readerOf } from "../middleware/agent_reach.ts";
-import { etagOf, IF_MATCH, readPreconditions } from "../middleware/preconditions.ts";
+import { etagBy, IF_MATCH, readPreconditions } from "../middleware/preconditions.ts";
 import { page, pageQuery } from "../pagination.ts";
 import { createRouter } from "../router.ts";
 
@@ -111,12 +111,11 @@ const rotate = createRoute({
   },
 });
 
-/** Returns the ETag of what an administrator decides about a key: its use doesn't change it. */
-function etagOfKey(key: ApiKey): Promise<string> {
-  const { last_used_at: _used, web_sessions: _sessions, status: _status, ...rest } = key;
-  const { previous_valid_until: _until, ...definition } = rest;
-  return etagOf(definition);
-}
+/** The ETag of the fields of a key that an administrator decides: its use doesn't change it. */
+const etagOfKey = etagBy([
+  ...["key_id", "name", "scopes", "agent_id", "models", "created_at", "expires_at", "revoked_at"] as const,
+  "rotated_at",
+]);
 
 const revoke = createRoute({
   method: "delete",
@@ -136,10 +135,9 @@ export function createRoutes(core: Core) {
   return createRouter()
     .openapi(names, async (c) => {
       const { name, limit, cursor } = c.req.valid("query");
-      const position = readCursor(cursor, isTimePosition);
-      const before = position && { createdAt: position[0], keyId: position[1] };
+      const before = readCursor(cursor, isTimePosition);
       const { keys, last } = await listKeyNames(core, { name, limit, before, reader: readerOf(c) });
-      if (last) linkNext(c, [last.createdAt, last.keyId]);
+      if (last) linkNext(c, last);
       return c.json(keys, 200);
     })
     .openapi(create, async (c) => {
@@ -155,12 +153,14 @@ export function createRoutes(core: Core) {
       return c.json(key, 201);
     })
     .openapi(list, async (c) => {
-      const { status, name, limit, cursor } = c.req.valid("query");
-      const position = readCursor(cursor, isTimePosition);
-      const before = position && { createdAt: position[0], keyId: position[1] };
-      const keys = await listKeys(core, { status, name, limit, before });
-      const positionOf = (last: ApiKey): TimePosition => [Date.parse(last.created_at), last.key_id];
-      return c.json(pageOf(c, keys, positionOf, keys.length === limit), 200);
+      const { status, name, ...page } = c.req.valid("query");
+      const entries = await pageByTime(
+        c,
+        page,
+        { at: "created_at", id: "key_id" },
+        (before, limit) => listKeys(core, { status, name, before, limit }),
+      );
+      return c.json(entries, 200);
     })
     .openapi(get, async (c) => {
       const key = await getKey(core, c.req.valid("param").key_id);

@@ -29,7 +29,7 @@ import { createRoute, z } from "../create_route.ts";
 import { headers } from "../../contract/headers.ts";
 import { BODY_CODES, problems } from "../problem_responses.ts";
 import { eventStream, json, jsonBody, optionalHeaders } from "../route_parts.ts";
-import { isTimePosition, pageOf, readCursor, type TimePosition } from "../cursors.ts";
+import { pageByTime } from "../cursors.ts";
 import { page, pageQuery } from "../pagination.ts";
 import { createRouter } from "../router.ts";
 import { PAGE_SIZES } from "../../contract/limits.ts";
@@ -176,16 +176,15 @@ export function createRoutes(core: Core) {
       return isStream ? streamRun(c, core, work) as never : c.json(await work(), 200);
     })
     .openapi(list, async (c) => {
-      const { status, agent_id, limit, cursor } = c.req.valid("query");
-      const position = readCursor(cursor, isTimePosition);
-      const runs = await listRuns(core, {
-        status,
-        agentId: narrowToAgent(c, agent_id),
-        before: position && { startedAt: position[0], runId: position[1] },
-        limit,
-      });
-      const positionOf = (last: ListedRun): TimePosition => [Date.parse(last.started_at), last.run_id];
-      return c.json(pageOf(c, runs, positionOf, runs.length === limit), 200);
+      const { status, agent_id, ...page } = c.req.valid("query");
+      const agentId = narrowToAgent(c, agent_id);
+      const entries = await pageByTime(
+        c,
+        page,
+        { at: "started_at", id: "run_id" },
+        (before, limit) => listRuns(core, { status, agentId, before, limit }),
+      );
+      return c.json(entries, 200);
     })
     .openapi(get, async (c) => c.json(await getRun(core, c.req.valid("param").run_id), 200))
     .openapi(cancel, async (c) => {

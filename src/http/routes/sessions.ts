@@ -13,7 +13,7 @@ import { onlyAgentOf } from "../middleware/agent_reach.ts";
 import { createRoute, z } from "../create_route.ts";
 import { problems } from "../problem_responses.ts";
 import { json } from "../route_parts.ts";
-import { isTimePosition, linkNext, pageOf, readCursor, type TimePosition } from "../cursors.ts";
+import { isTimePosition, linkNext, pageByTime, pageOf, positionIn, readCursor } from "../cursors.ts";
 import { afterQuery, limitQuery, page, pageQuery } from "../pagination.ts";
 import { createRouter } from "../router.ts";
 import { AgentId, Label, SessionId, Status } from "../../contract/parts.ts";
@@ -119,11 +119,10 @@ export function createRoutes(core: Core) {
     query: z.infer<typeof sessionPage>,
     agentId?: string,
   ): Promise<Session[]> => {
-    const position = readCursor(query.cursor, isTimePosition);
-    const before = position && { updatedAt: position[0], sessionId: position[1] };
+    const before = readCursor(query.cursor, isTimePosition);
     const { limit, search: text, status, stored } = query;
     const wanted = { agentId, limit, before, isStored: stored === "true" };
-    const positionOf = (last: Session): TimePosition => [Date.parse(last.updated_at), last.session_id];
+    const positionOf = positionIn({ at: "updated_at", id: "session_id" });
     if (text === undefined && status === undefined) {
       const sessions = await listSessions(core, wanted);
       return pageOf(c, sessions, positionOf, sessions.length === limit);
@@ -147,17 +146,16 @@ export function createRoutes(core: Core) {
     })
     .openapi(costs, async (c) => {
       const { session_id: sessionId } = c.req.valid("param");
-      const { limit, cursor } = c.req.valid("query");
+      const page = c.req.valid("query");
       const usage = (await readSessionUsage(core.store, [sessionId])).get(sessionId)!;
       // Reported calls may name a session that exists only by them.
       if (usage.model_calls === 0) await getSession(core, sessionId);
-      const position = readCursor(cursor, isTimePosition);
-      const listed = await listCalls(core.query, {
-        sessionId,
-        limit,
-        after: position && { at: position[0], callId: position[1] },
-      });
-      const calls = pageOf(c, listed, (last) => [Date.parse(last.at), last.call_id], listed.length === limit);
+      const calls = await pageByTime(
+        c,
+        page,
+        { at: "at", id: "call_id" },
+        (after, limit) => listCalls(core.query, { sessionId, after, limit }),
+      );
       return c.json(
         { session_id: sessionId, token_usage: usage, steps: sumSteps(calls), calls },
         200,

@@ -1,7 +1,7 @@
 import { PAGE_SIZES } from "../../contract/limits.ts";
 import type { Context } from "hono";
 import type { Core } from "../../service/mod.ts";
-import { messageOf, PurserError } from "../../kernel/errors.ts";
+import { invalidField, messageOf, PurserError } from "../../kernel/errors.ts";
 import { getSession } from "../../sessions/mod.ts";
 import {
   exportSession,
@@ -200,9 +200,7 @@ function readTags(tag: string | string[] | undefined): Record<string, string> {
   try {
     return parseTags([tag ?? []].flat());
   } catch (error) {
-    throw new PurserError("invalid", `Cannot use tag: ${messageOf(error)}`, {
-      details: { issues: [{ path: "tag", message: messageOf(error) }] },
-    });
+    throw invalidField("tag", messageOf(error));
   }
 }
 

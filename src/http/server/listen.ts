@@ -108,7 +108,7 @@ export async function serve(
     throw new PurserError(
       "forbidden",
       `Cannot listen on ${options.host}: without an API key any client that reaches it could spend your money; ` +
-        "make one with purser keys create NAME --scope admin, or use --host 127.0.0.1",
+        "make one with purser keys add NAME --scope admin, or use --host 127.0.0.1",
     );
   }
   return await listen(core, withAccessCheck(core, app), options);

@@ -5,7 +5,7 @@ import { createCatalog } from "../catalog.ts";
 import { bundledPrices } from "../catalog/bundled_prices.ts";
 import type { GenaiPrices, ModelPrices } from "../catalog/price_data.ts";
 import type { Rates } from "../rates.ts";
-import { genaiOf, inOut, litellmOf, modelOf } from "./_test_prices.ts";
+import { genaiOf, inOut, litellmOf, modelOf } from "../../../tests/harness/updated_prices.ts";
 import { type Accepted, mergePrices } from "./merge_prices.ts";
 import { cases } from "../../../tests/harness/thorough.ts";
 

@@ -1,7 +1,6 @@
 import { Buffer } from "node:buffer";
 import type { LanguageModelV4CallOptions } from "@ai-sdk/provider";
 import type { InputBound } from "../../calls/mod.ts";
-import { InputEstimate } from "./estimate_input.ts";
 
 /**
  * Tokens that providers add around a message, a tool and a request: role markers, the schema preamble, the tool-use system
@@ -38,80 +37,27 @@ const HARMLESS_OPTIONS: Readonly<Record<string, ReadonlySet<string>>> = {
  * number of bytes sent to the provider, as JSON, is a bound. Not bounded are media, which are counted by dimensions or
  * duration, tools that the provider runs, and most provider options, which add input of their own.
  */
-export function boundInput(options: Input, counter = new PromptCounter()): InputBound {
-  const open = findOpenOption(options);
-  if (open) return { unboundedBecause: open };
-  const prompt = counter.count(options.prompt);
-  if (prompt.unboundedBecause !== undefined) return { unboundedBecause: prompt.unboundedBecause };
-  let { parts } = prompt;
+export function boundInput(options: Input): InputBound {
+  const unboundedBecause = findOpenOption(options);
+  if (unboundedBecause !== undefined) return { unboundedBecause };
+  let parts = 0;
+  for (const message of options.prompt) {
+    const unboundedBecause = findOpenPart(message);
+    if (unboundedBecause !== undefined) return { unboundedBecause };
+    parts += countParts(message);
+  }
   for (const tool of options.tools ?? []) {
     parts++;
     if (tool.type !== "function") return { unboundedBecause: `the provider runs the tool ${tool.name}` };
   }
-  const max = prompt.bytes + inputBytesOf({ ...options, prompt: [] }) + parts * TOKENS_AROUND_A_PART +
-    TOKENS_AROUND_A_CALL;
-  return { max };
+  return { max: inputBytesOf(options) + parts * TOKENS_AROUND_A_PART + TOKENS_AROUND_A_CALL };
 }
 
 type Prompt = LanguageModelV4CallOptions["prompt"];
 
-/** The size of a prompt: the bytes of its messages as JSON, separated by commas, and its parts. */
-interface PromptSize {
-  bytes: number;
-  parts: number;
-  /** Set if a part has no bound. */
-  unboundedBecause?: string;
-}
-
-/**
- * Counts the prompts of one loop, of which each continues the previous one: the messages before the last one are encoded
- * once, so that a step encodes no more than it adds. The last one is counted again, since the AI SDK may append the
- * results of further tools to it. A prompt with another beginning, end or number of parts there is counted whole.
- */
-export class PromptCounter {
-  /** The estimate of the same prompts. */
-  readonly inputs = new InputEstimate();
-  /** The size of the first `#length` messages, and the texts of the first and the last of them. */
-  #size: PromptSize = { bytes: 0, parts: 0 };
-  #length = 0;
-  #edges = "";
-
-  count(prompt: Prompt): PromptSize {
-    if (this.#length > 0 && !this.#isContinuedBy(prompt)) {
-      this.#size = { bytes: 0, parts: 0 };
-      this.#length = 0;
-    }
-    const settled = Math.max(prompt.length - 1, 0);
-    if (this.#length < settled) {
-      while (this.#length < settled) this.#size = withMessage(this.#size, prompt[this.#length++]!);
-      this.#edges = edgesOf(prompt, settled);
-    }
-    return settled < prompt.length ? withMessage(this.#size, prompt[settled]!) : this.#size;
-  }
-
-  #isContinuedBy(prompt: Prompt): boolean {
-    if (this.#length >= prompt.length || edgesOf(prompt, this.#length) !== this.#edges) return false;
-    let parts = 0;
-    for (let index = 0; index < this.#length; index++) parts += countParts(prompt[index]!);
-    return parts === this.#size.parts;
-  }
-}
-
-function edgesOf(prompt: Prompt, length: number): string {
-  return JSON.stringify([prompt[0], prompt[length - 1]]);
-}
-
 /** A message has parts, and is one itself. */
 function countParts({ content }: Prompt[number]): number {
   return 1 + (typeof content === "string" ? 0 : content.length);
-}
-
-function withMessage(size: PromptSize, message: Prompt[number]): PromptSize {
-  return {
-    bytes: size.bytes + Buffer.byteLength(JSON.stringify(message)) + 1,
-    parts: size.parts + countParts(message),
-    unboundedBecause: size.unboundedBecause ?? findOpenPart(message),
-  };
 }
 
 function findOpenPart({ content }: Prompt[number]): string | undefined {

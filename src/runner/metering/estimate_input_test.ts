@@ -3,7 +3,7 @@ import { Buffer } from "node:buffer";
 import type { LanguageModelV4CallOptions } from "@ai-sdk/provider";
 import { estimateCost } from "../../calls/mod.ts";
 import { createPriceBook } from "../../pricing/prices.ts";
-import { InputEstimate } from "./estimate_input.ts";
+import { estimateInput } from "./estimate_input.ts";
 
 type Prompt = LanguageModelV4CallOptions["prompt"];
 
@@ -25,33 +25,20 @@ Deno.test("an estimate has each text in UTF-8, and no less than its bytes, with 
       output: { type: "text", value: texts[2]! },
     }],
   }];
-  const estimate = new InputEstimate().of({ prompt });
+  const estimate = estimateInput({ prompt });
   assert.ok(estimate >= bytes && estimate < bytes + 200, `${estimate} of ${bytes}`);
 });
 
 Deno.test("an estimate counts media as what they cost at most, other files as text, and tools", () => {
-  const size = (mediaType: string) =>
-    new InputEstimate().of({ prompt: [file(mediaType, new Uint8Array(1_000_000))] });
+  const size = (mediaType: string) => estimateInput({ prompt: [file(mediaType, new Uint8Array(1_000_000))] });
   assert.ok(size("image/png") <= 20_100);
   assert.ok(size("audio/wav") <= 10_200);
   assert.ok(size("application/pdf") >= 1_000_000);
   const inputSchema = { type: "object" as const, description: "x".repeat(5_000) };
   const tools = [{ type: "function" as const, name: "t", inputSchema }];
   for (let call = 0; call < 2; call++) {
-    const bytes = new InputEstimate().of({ prompt: [text("Hi")], tools });
+    const bytes = estimateInput({ prompt: [text("Hi")], tools });
     assert.ok(bytes >= 5_000 && bytes < 5_200, `${bytes}`);
-  }
-});
-
-Deno.test("the prompts of a loop are estimated as each alone, also after another prompt", () => {
-  const system: Prompt[number] = { role: "system", content: "Be brief" };
-  const history = Array.from({ length: 20 }, (_, index) => text("x".repeat(100 * index)));
-  const loop = new InputEstimate();
-  const grown = history.map((_, index) => [system, ...history.slice(0, index)]);
-  const others: Prompt[] = [[], [text("Hi")], [system, text("Summary"), ...history.slice(5)], grown.at(-1)!];
-  for (const prompt of [...grown, ...others, ...grown]) {
-    assert.equal(loop.of({ prompt }), new InputEstimate().of({ prompt }), `${prompt.length}`);
-    assert.equal(loop.of({ prompt }), new InputEstimate().of({ prompt }), `${prompt.length} again`);
   }
 });
 

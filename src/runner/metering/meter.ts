@@ -6,7 +6,6 @@ import { PurserError } from "../../kernel/errors.ts";
 import { NAME_PATTERN, NAME_RULE } from "../../kernel/ids.ts";
 import { formatUsd, parseUsd } from "../../kernel/money.ts";
 import { meterModel } from "./meter_model.ts";
-import { PromptCounter } from "./bound_input.ts";
 import { hasPartlyPricedCall } from "../../ledger/mod.ts";
 import type { Budget, RunAbove } from "../../budgets/mod.ts";
 import type { RunTrace } from "../../telemetry/mod.ts";
@@ -148,7 +147,6 @@ export function meterRun(
   const metered = meterModel(ctx, resolved.model, {
     provider: resolved.provider,
     modelId: resolved.modelId,
-    prompts: new PromptCounter(),
     terms: {
       source: "run",
       scopes: { ...recorder.run, keyId: caller.keyId ?? null, budget, above },

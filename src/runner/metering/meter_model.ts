@@ -33,8 +33,8 @@ import {
 import { answersOf } from "../models/answered_requests.ts";
 import { abortable } from "../abortable.ts";
 import { addStreamPart, type Answer, answerOf, emptyAnswer, textOf } from "../answer.ts";
-import { boundInput, inputBytesOf, type PromptCounter } from "./bound_input.ts";
-import { InputEstimate } from "./estimate_input.ts";
+import { boundInput, inputBytesOf } from "./bound_input.ts";
+import { estimateInput } from "./estimate_input.ts";
 import { readFailedAnswer } from "./failed_answer.ts";
 import { errorTypeOf } from "../../telemetry/mod.ts";
 
@@ -44,8 +44,6 @@ export interface Metering {
   provider: string;
   modelId: string;
   terms: CallTerms;
-  /** Counts the prompts of a loop; without it, each is counted whole. */
-  prompts?: PromptCounter;
   /** Books a call that was made, or spools it; resolves when it is durable. */
   book(call: ModelCall, answer: Answer, grant: Grant | undefined): Promise<void>;
 }
@@ -111,7 +109,7 @@ export function meterModel(ctx: CallContext, model: LanguageModelV4, metering: M
 }
 
 function requestOf(
-  { provider, modelId, prompts }: Metering,
+  { provider, modelId }: Metering,
   options: LanguageModelV4CallOptions,
   isStreamed: boolean,
 ): CallRequest {
@@ -122,9 +120,9 @@ function requestOf(
     settings: options,
     canShorten: true,
     maxOutputTokens: options.maxOutputTokens,
-    estimateBytes: () => (prompts?.inputs ?? new InputEstimate()).of(options),
+    estimateBytes: () => estimateInput(options),
     inputBytes: () => inputBytesOf(options),
-    boundInput: () => boundInput(options, prompts),
+    boundInput: () => boundInput(options),
     signal: options.abortSignal,
   };
 }

@@ -10,7 +10,7 @@ export async function checkApiKeys(ctx: Pick<KeyContext, "store" | "clock">): Pr
   if (active === 0) {
     return warning(
       `none of ${all} is active, so a server refuses every request`,
-      "On the database itself: purser keys create NAME --scope admin",
+      "On the database itself: purser keys add NAME --scope admin",
     );
   }
   const counted = `${active} active${admin === 0 ? ", none of them admin" : ""}`;
@@ -34,7 +34,7 @@ export async function checkApiKeys(ctx: Pick<KeyContext, "store" | "clock">): Pr
   if (!most) return ok(detail);
   return warning(
     detail,
-    `Each key has a counter of its own in budgets for each key: revoke all but one, purser keys revoke ${
+    `Each key has a counter of its own in budgets for each key: revoke all but one, purser keys remove ${
       most.keyIds[0]
     }`,
   );

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { setImmediate } from "node:timers/promises";
 import { inDirectory } from "../../../tests/harness/in_directory.ts";
 import { fixedClock } from "../../kernel/clock.ts";
-import { CREATE, open } from "./_sqlite_faults.ts";
+import { CREATE, open } from "../../../tests/harness/sqlite_faults.ts";
 import { ReadThreads } from "./read_threads.ts";
 import type { SqliteStore } from "./sqlite_store.ts";
 

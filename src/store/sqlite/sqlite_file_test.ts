@@ -6,7 +6,7 @@ import { migrate } from "../schema/migrate.ts";
 import { type Store } from "../mod.ts";
 import { type SqliteDriver } from "./sqlite_driver.ts";
 import { SqliteStore } from "./sqlite_store.ts";
-import { COUNT, CREATE, INSERT, open, openMigrated, sqlite } from "./_sqlite_faults.ts";
+import { COUNT, CREATE, INSERT, open, openMigrated, sqlite } from "../../../tests/harness/sqlite_faults.ts";
 
 Deno.test("the file is in WAL mode from the first write on, with the configured synchronous", () =>
   inFolder(async (folder) => {

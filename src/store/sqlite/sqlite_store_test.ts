@@ -4,7 +4,15 @@ import { inDirectory as inFolder } from "../../../tests/harness/in_directory.ts"
 import { eagerClock } from "../../../tests/harness/eager_clock.ts";
 import { fixedClock } from "../../kernel/clock.ts";
 import { StoreBusyError } from "./sqlite_errors.ts";
-import { COUNT, CREATE, fault, INSERT, open, sqlite, sqliteError } from "./_sqlite_faults.ts";
+import {
+  COUNT,
+  CREATE,
+  fault,
+  INSERT,
+  open,
+  sqlite,
+  sqliteError,
+} from "../../../tests/harness/sqlite_faults.ts";
 
 Deno.test("a file is open in several stores at once, and each sees what the others have committed", () =>
   inFolder(async (folder) => {

@@ -1,24 +1,38 @@
-import type { Connection } from "../../../client/mod.ts";
 import { AGENT_LIMITS } from "../../../contract/limits.ts";
 import { BUDGET_MODES } from "../../../contract/values.ts";
 import { PurserError } from "../../../kernel/errors.ts";
 import { withoutUndefined } from "../../../kernel/without_undefined.ts";
-import { arg, type Command, type CommandContext, flag, option } from "../../command.ts";
+import { arg, type Command, type CommandContext, earlierFlag, flag, option } from "../../command.ts";
 import { idInPath, readId } from "../../parse/command_id.ts";
-import { checkExclusive } from "../../parse/given_fields.ts";
+import { checkExclusive, orNone, readEither } from "../../parse/given_fields.ts";
 import type { Options } from "../../parse/options.ts";
 import { parseAmount } from "../../parse/parse_amount.ts";
 import { readTags } from "../../parse/parse_tags.ts";
 import { UsageError } from "../../parse/usage_error.ts";
 import { formatCost } from "../../render/format_cost.ts";
 import { formatTags } from "../../render/format_tags.ts";
+import { formatTime } from "../../render/format_values.ts";
 import { printAnswer } from "../../render/print_answer.ts";
+import { renderFields } from "../../render/render_fields.ts";
 import { renderTable } from "../../render/render_table.ts";
+import { usageFields } from "../../render/render_usage.ts";
 import { escapeText } from "../../terminal/escape_text.ts";
-import { describeBudget } from "./agents_show.ts";
+import { type Api, type Kind, removeCommand, withNearest } from "../authored_commands.ts";
+
+/** Agents, as their commands know them: the name is the id. */
+const AGENTS: Kind = {
+  group: "agents",
+  noun: "agent",
+  one: "an agent",
+  arg: arg("NAME", { live: "agent" }),
+  isId: () => true,
+  listNamed: async (api) =>
+    (await (await api.agents.$get({ query: {} })).json()).map(({ name }) => ({ id: name, name })),
+  remove: (api, id) => api.agents[":agent_id"].$delete({ param: { agent_id: idInPath(id) } }),
+};
 
 /** `purser agents list` */
-export const agentsList: Command = {
+const agentsList: Command = {
   name: "agents list",
   args: [],
   summary: "List agents",
@@ -43,71 +57,140 @@ async function listAgents(ctx: CommandContext): Promise<void> {
       { title: "MODE", cell: (agent) => agent.cost_budget_usd === null ? "" : agent.budget_mode, drop: 2 },
       { title: "STEPS", align: "right", cell: (agent) => String(agent.max_steps), drop: 3 },
       { title: "TOOLS", cell: (agent) => agent.tools.join(", "), cutTo: 8, drop: 1 },
-    ], { columns: ctx.terminal.stdout.columns, style: ctx.style, hasUnicode: ctx.terminal.hasUnicode });
+    ], ctx.layout);
   });
 }
 
+/** `purser agents show NAME` */
+const agentsShow: Command = {
+  name: "agents show",
+  args: [AGENTS.arg],
+  summary: "Show an agent, its usage and its cost",
+  options: {},
+  examples: [["purser agents show researcher", ""]],
+  isReadOnly: true,
+  run: showAgent,
+};
+
+async function showAgent(ctx: CommandContext): Promise<void> {
+  const answer = await withNearest(
+    ctx,
+    AGENTS,
+    (api, id) => api.agents[":agent_id"].$get({ param: { agent_id: idInPath(id) } }),
+  );
+  await printAnswer(ctx, answer, (agent) =>
+    renderFields({
+      "Agent": agent.name,
+      "Model": agent.model,
+      "System prompt": agent.system_prompt || "none",
+      "Budget": describeBudget(agent),
+      "Max steps": String(agent.max_steps),
+      "Max output": agent.max_output_tokens === null
+        ? "no limit"
+        : `${agent.max_output_tokens} tokens a call`,
+      "Tools": agent.tools.join(", ") || "none",
+      "Tags": formatTags(agent.tags) || undefined,
+      "Created": `${formatTime(agent.created_at)} UTC`,
+      "Updated": `${formatTime(agent.updated_at)} UTC`,
+    }, ctx.layout) + `\n\n${ctx.style.bold("Lifetime usage")}\n` +
+    renderFields(usageFields(agent.token_usage), ctx.layout));
+}
+
+/** The fields of an agent that define its budget. */
+interface Budgeted {
+  cost_budget_usd: number | null;
+  budget_mode: string;
+  allow_unpriced: boolean;
+}
+
+/** Describes a budget: `$0.25 a run, strict`. */
+function describeBudget(agent: Budgeted): string {
+  if (agent.cost_budget_usd === null) return "no budget";
+  const unpriced = agent.allow_unpriced ? ", unpriced models allowed" : "";
+  return `${formatCost(agent.cost_budget_usd)} a run, ${agent.budget_mode}${unpriced}`;
+}
+
+/** The fields of an agent that an author sets, as the options of `agents add` and `agents set`. */
+const FIELDS = {
+  model: option("MODEL", "PROVIDER:MODEL, such as openai:gpt-6-sol, local:my-model or demo:echo", {
+    some: ["demo:echo"],
+  }),
+  system: option("TEXT", "System prompt"),
+  budget: option("USD", "Budget per run in USD, or the word none for no limit", { some: ["none"] }),
+  "budget-mode": option(
+    "MODE",
+    "stop: no call once the budget is reached; strict: no call that could exceed it",
+    {
+      oneOf: BUDGET_MODES,
+    },
+  ),
+  "max-steps": option("N", "Maximum model calls of one run"),
+  "max-output-tokens": option("N", "Maximum output tokens of one call, or the word none for no limit", {
+    some: ["none"],
+  }),
+  tool: option(
+    "NAME",
+    "Tool the agent may use, or the word none; repeat for more. Replaces the current tools",
+    {
+      some: ["calculator", "current_time", "none"],
+    },
+  ),
+  tag: option(
+    "KEY=VALUE",
+    "Tag of the agent's calls, or the word none; repeat for more. Replaces the current tags",
+  ),
+  "allow-unpriced": flag("Allow a budget on a model without a known price; its calls count as $0"),
+};
+
+/** `purser agents add NAME …` */
+const agentsAdd: Command = {
+  name: "agents add",
+  args: [arg("NAME")],
+  summary: "Add an agent",
+  detail: "Refused if there is one of that name. It needs --model.",
+  options: FIELDS,
+  examples: [
+    ['purser agents add researcher --model openai:gpt-6-sol --system "Be brief."', ""],
+    ["purser agents add helper --model demo:echo --tool calculator --tool current_time", "With tools"],
+  ],
+  run: (ctx) => setAgent(ctx, { isNew: true }),
+};
+
 /** `purser agents set NAME …` */
-export const agentsSet: Command = {
+const agentsSet: Command = {
   name: "agents set",
   args: [arg("NAME", { live: "agent" })],
   summary: "Create or change an agent",
   detail: "Changes only the given settings. A new agent needs --model.",
   options: {
-    model: option("MODEL", "PROVIDER:MODEL, such as openai:gpt-6-sol, local:my-model or demo:echo", {
-      some: ["demo:echo"],
-    }),
-    system: option("TEXT", "System prompt"),
-    budget: option("USD", "Budget per run in USD, or the word none for no limit", { some: ["none"] }),
-    "budget-mode": option(
-      "MODE",
-      "stop: no call once the budget is reached; strict: no call that could exceed it",
-      {
-        oneOf: BUDGET_MODES,
-      },
-    ),
-    "max-steps": option("N", "Maximum model calls of one run"),
-    "max-output-tokens": option("N", "Maximum output tokens of one call, or the word none for no limit", {
-      some: ["none"],
-    }),
-    tool: option("NAME", "Tool the agent may use; repeat for more. Replaces the current tools", {
-      some: ["calculator", "current_time"],
-    }),
-    "no-tools": flag("Remove all tools"),
-    tag: option("KEY=VALUE", "Tag of the agent's calls; repeat for more. Replaces the current tags"),
-    "no-tags": flag("Remove all tags"),
-    "allow-unpriced": flag("Allow a budget on a model without a known price; its calls count as $0"),
+    ...FIELDS,
     "no-allow-unpriced": flag("Undo --allow-unpriced"),
+    "no-tools": earlierFlag("--tool none"),
+    "no-tags": earlierFlag("--tag none"),
   },
   examples: [
-    ['purser agents set researcher --model openai:gpt-6-sol --system "Be brief."', "A new agent"],
     ["purser agents set researcher --budget 0.25 --budget-mode strict", "Limit each run to $0.25"],
     ["purser agents set researcher --tag team=search", "Attribute the cost of its runs"],
-    [
-      "purser agents set helper --model demo:echo --tool calculator --tool current_time",
-      "An agent with tools",
-    ],
+    ["purser agents set helper --model demo:echo --tool none", "Another model, and no tools"],
   ],
-  run: setAgent,
+  run: (ctx) => setAgent(ctx),
 };
 
-async function setAgent(ctx: CommandContext): Promise<void> {
+async function setAgent(ctx: CommandContext, { isNew = false } = {}): Promise<void> {
   const name = readId(ctx);
   const changes = readChanges(ctx.options);
   const { api } = await ctx.connect();
-  const { answer, before } = await mergeAgent(ctx, api, name, changes);
+  const { answer, before } = await mergeAgent(ctx, api, name, changes, isNew);
   await printAnswer(ctx, answer, (agent) => {
     const tools = agent.tools.length > 0 ? `, tools ${agent.tools.join(", ")}` : "";
     const tags = formatTags(agent.tags);
     return escapeText(
-      `${before ? "Changed" : "Created"} agent ${agent.name}: ${agent.model}, ${
+      `${before ? "Changed" : isNew ? "Added" : "Created"} agent ${agent.name}: ${agent.model}, ${
         describeBudget(agent)
       }${tools}${tags && `, tags ${tags}`}`,
     );
   });
 }
-
-type Api = Connection["api"];
 
 /** The most attempts to merge changes into a definition that others keep changing. */
 const MAX_MERGES = 10;
@@ -118,10 +201,17 @@ async function mergeAgent(
   api: Api,
   name: string,
   changes: ReturnType<typeof readChanges>,
+  isNew: boolean,
 ) {
   const param = { agent_id: idInPath(name) };
   for (let merge = 1;; merge++) {
     const { agent: before, etag } = await findAgent(api, name) ?? {};
+    if (before && isNew) {
+      throw new PurserError(
+        "conflict",
+        `Cannot add agent ${name}: there is one of that name; change it with purser agents set ${name}`,
+      );
+    }
     const model = changes.model ?? before?.model;
     if (model === undefined) {
       throw new UsageError(
@@ -162,42 +252,35 @@ function definitionOf(agent: NonNullable<Awaited<ReturnType<typeof findAgent>>>[
 }
 
 function readChanges(options: Options) {
-  checkExclusive(options, ["tool", "no-tools"], ["tag", "no-tags"], ["allow-unpriced", "no-allow-unpriced"]);
+  checkExclusive(options, ["tool", "no-tools"], ["tag", "no-tags"]);
+  const removes = (option: string) => options.has(`no-${option}s`) || options.text(option) === "none";
   return withoutUndefined({
     model: options.text("model"),
     system_prompt: options.text("system"),
-    cost_budget_usd: options.read("budget", readBudget),
+    cost_budget_usd: options.read("budget", orNone(parseAmount)),
     budget_mode: options.oneOf("budget-mode", BUDGET_MODES),
     max_steps: options.wholeNumber("max-steps", { min: 1, max: AGENT_LIMITS.maxSteps }),
     max_output_tokens: options.text("max-output-tokens") === "none"
       ? null
       : options.wholeNumber("max-output-tokens", { min: 1, max: AGENT_LIMITS.maxOutputTokens }),
-    tools: options.has("no-tools") ? [] : options.has("tool") ? [...options.texts("tool")] : undefined,
-    tags: options.has("no-tags") ? {} : readTags(options),
-    allow_unpriced: options.has("allow-unpriced")
-      ? true
-      : options.has("no-allow-unpriced")
-      ? false
-      : undefined,
+    tools: removes("tool") ? [] : options.has("tool") ? [...options.texts("tool")] : undefined,
+    tags: removes("tag") ? {} : readTags(options),
+    allow_unpriced: readEither(options, "allow-unpriced", "no-allow-unpriced"),
   });
 }
 
-const readBudget = (text: string) => text === "none" ? null : parseAmount(text);
-
-/** `purser agents remove NAME`. The API's response has no body, so `--json` prints nothing. */
-export const agentsRemove: Command = {
-  name: "agents remove",
-  args: [arg("NAME", { live: "agent" })],
+/** `purser agents remove NAME` */
+const agentsRemove = removeCommand(AGENTS, {
   summary: "Remove an agent; its sessions and costs stay",
-  options: {},
+  done: "its sessions and costs stay",
   examples: [["purser agents remove researcher", ""]],
-  needsDatabase: true,
-  run: removeAgent,
-};
+});
 
-async function removeAgent(ctx: CommandContext): Promise<void> {
-  const name = readId(ctx);
-  const { api } = await ctx.connect();
-  await api.agents[":agent_id"].$delete({ param: { agent_id: idInPath(name) } });
-  if (!ctx.isJson) ctx.print(`Removed agent ${name}; its sessions and costs stay`);
-}
+/** The commands of agents, in the order of the help. */
+export const AGENT_COMMANDS: readonly Command[] = [
+  agentsList,
+  agentsShow,
+  agentsAdd,
+  agentsSet,
+  agentsRemove,
+];

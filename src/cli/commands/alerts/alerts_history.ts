@@ -66,7 +66,7 @@ async function listAlerts(ctx: CommandContext): Promise<void> {
           draw: describeDeliveries,
         },
       },
-    ], { columns, style: ctx.style, hasUnicode: ctx.terminal.hasUnicode });
+    ], ctx.layout);
   });
   for (const warning of warnings) ctx.warn(warning);
 }

@@ -22,17 +22,17 @@ import {
 import { countOf, formatTime } from "../../render/format_values.ts";
 import { hasMore, printAnswer } from "../../render/print_answer.ts";
 import { renderFields } from "../../render/render_fields.ts";
-import { type Column, putIdsBelow, renderTable } from "../../render/render_table.ts";
+import { type Column, type Layout, renderTable, renderWithIds } from "../../render/render_table.ts";
 import { escapeText } from "../../terminal/escape_text.ts";
-import { createStyle, type Style } from "../../terminal/style.ts";
-import { textWidth } from "../../terminal/text_width.ts";
 import { wrapColumns } from "../../terminal/wrap_text.ts";
-import { BUDGET_ARG, findBudgetId } from "./find_budget.ts";
+import { findId } from "../authored_commands.ts";
+import { BUDGETS, CHANGE_COMMANDS } from "./change_budgets.ts";
+import { budgetsRefusals } from "./refusals.ts";
 
 const NONE = "No budgets yet. Add one: purser budgets add --name Day --limit 50 --per day";
 
 /** `purser budgets list` */
-export const budgetsList: Command = {
+const budgetsList: Command = {
   name: "budgets list",
   args: [],
   summary: "List budgets, and what is spent and left in each",
@@ -49,16 +49,12 @@ export const budgetsList: Command = {
 async function listBudgets(ctx: CommandContext): Promise<void> {
   const { api } = await ctx.connect();
   const answer = await api.budgets.$get({ query: { limit: String(PAGE_SIZES.budgets.max) } });
-  const { columns } = ctx.terminal.stdout;
-  await printAnswer(
-    ctx,
-    answer,
-    (budgets) =>
-      budgets.length === 0 ? NONE : [
-        renderBudgets(budgets, { columns, style: ctx.style, hasUnicode: ctx.terminal.hasUnicode }),
-        ...listNextLimits(budgets, columns).map(ctx.style.dim),
-      ].join("\n"),
-  );
+  const { layout, style } = ctx;
+  await printAnswer(ctx, answer, (budgets) =>
+    budgets.length === 0 ? NONE : [
+      renderBudgets(budgets, layout),
+      ...listNextLimits(budgets, layout.columns).map(style.dim),
+    ].join("\n"));
   if (hasMore(answer)) ctx.say(`Only the first ${PAGE_SIZES.budgets.max} budgets are shown`);
 }
 
@@ -75,59 +71,42 @@ function listNextLimits(budgets: readonly Budget[], columns = Infinity): string[
 const MIN_NAME_WIDTH = 12;
 const MIN_COUNTED_WIDTH = 7;
 
-function renderBudgets(
-  budgets: readonly Budget[],
-  options: { columns: number | undefined; style: Style; hasUnicode: boolean },
-): string {
-  const { style, columns = Infinity } = options;
-  const name: Column<Budget> = {
-    title: "NAME",
-    cell: ({ name }) => name,
-    paint: (_, style) => style.bold,
-    cutTo: MIN_NAME_WIDTH,
-  };
-  const id: Column<Budget> = { title: "ID", cell: ({ budget_id }) => budget_id };
+function renderBudgets(budgets: readonly Budget[], layout: Layout): string {
   const rest: Column<Budget>[] = [
     { title: "COUNTS", cell: describeCounted, cutTo: MIN_COUNTED_WIDTH, drop: 0 },
     { title: "SPENT", cell: formatBudgetSpent, paint: paintState },
   ];
-  const counter: Column<Budget>[] = budgets.every((budget) => !budget.counter) ? [] : [{
+  const counter: Column<Budget> = {
     title: "COUNTER",
     cell: ({ counter, key_name }) => counter ? nameCounter({ ...counter, key_name }) : "",
     cutTo: MIN_COUNTED_WIDTH,
     drop: 2,
-  }];
+  };
   const state: Column<Budget> = { title: "STATE", cell: formatState, paint: paintState, drop: 1 };
-  // Other commands need the whole id: where there is no room for it, it goes to a line of its own, and says what is disabled.
-  const needed = [name, id, ...rest, ...budgets.every(({ enabled }) => enabled) ? [] : [state]];
-  const plain = renderTable(budgets, needed, { columns: undefined, style: createStyle(false) });
-  const isBeside = Math.max(...plain.split("\n").map(textWidth)) <= columns;
-  const table = renderTable(budgets, [
-    name,
-    ...(isBeside ? [id] : []),
-    ...rest,
-    ...counter,
-    { title: "RESERVED", cell: ({ reserved_usd }) => formatAmount(reserved_usd), align: "right", drop: 3 },
-    { title: "LEFT", cell: ({ left_usd }) => formatAmount(left_usd), align: "right", drop: 2 },
-    { title: "MODE", cell: ({ mode }) => mode, drop: 4 },
-    state,
-    { title: "RESETS (UTC)", cell: ({ resets_at }) => formatTime(resets_at).slice(0, 16), drop: 5 },
-  ], options);
-  if (isBeside) return table;
-  // The state may have been dropped from the table.
-  const hasState = table.split("\n")[0]!.includes("STATE");
-  const idLine = ({ budget_id, enabled }: Budget) =>
-    style.dim(escapeText(budget_id)) + (enabled || hasState ? "" : `  ${style.yellow("disabled")}`);
-  return putIdsBelow(table, budgets.map(idLine));
+  return renderWithIds(budgets, {
+    id: ({ budget_id }) => budget_id,
+    name: { title: "NAME", cell: ({ name }) => name, paint: (_, style) => style.bold, cutTo: MIN_NAME_WIDTH },
+    needed: [...rest, ...budgets.every(({ enabled }) => enabled) ? [] : [state]],
+    columns: () => [
+      ...rest,
+      ...budgets.every((budget) => !budget.counter) ? [] : [counter],
+      { title: "RESERVED", cell: ({ reserved_usd }) => formatAmount(reserved_usd), align: "right", drop: 3 },
+      { title: "LEFT", cell: ({ left_usd }) => formatAmount(left_usd), align: "right", drop: 2 },
+      { title: "MODE", cell: ({ mode }) => mode, drop: 4 },
+      state,
+      { title: "RESETS (UTC)", cell: ({ resets_at }) => formatTime(resets_at).slice(0, 16), drop: 5 },
+    ],
+    state: "STATE",
+  }, layout);
 }
 
 /** The number of counters that are shown. */
 const COUNTERS = 20;
 
 /** `purser budgets show BUDGET` */
-export const budgetsShow: Command = {
+const budgetsShow: Command = {
   name: "budgets show",
-  args: [BUDGET_ARG],
+  args: [BUDGETS.arg],
   summary: "Show a budget, its counters and its raises",
   detail:
     "If each agent, session, key or run has its own counter, those with the most spending are listed, with what is left " +
@@ -148,7 +127,7 @@ const SHOWN = 20;
 
 async function showBudget(ctx: CommandContext): Promise<void> {
   const limit = ctx.options.wholeNumber("limit", { min: 1, max: PAGE_SIZES.budgets.max }) ?? COUNTERS;
-  const budgetId = await findBudgetId(ctx);
+  const budgetId = await findId(ctx, BUDGETS);
   const { api } = await ctx.connect();
   const param = { budget_id: idInPath(budgetId) };
   const answer = await api.budgets[":budget_id"].$get({ param });
@@ -177,15 +156,14 @@ async function showBudget(ctx: CommandContext): Promise<void> {
 }
 
 function listCounters(
-  { style, terminal }: CommandContext,
+  { layout }: CommandContext,
   { per, each }: Budget,
   counters: readonly BudgetCounterState[],
 ): string[] {
-  if (counters.length === 0) return [];
   const names = counters.map(nameCounter);
   // The ids of keys that share a name.
   const isShared = (name: string) => names.filter((other) => other === name).length > 1;
-  const table = renderTable(counters, [
+  return tableOf(counters, [
     {
       title: (each ?? per).toUpperCase(),
       cell: (counter) => isShared(nameCounter(counter)) ? counter.id : nameCounter(counter),
@@ -196,11 +174,15 @@ function listCounters(
     { title: "RESERVED", cell: ({ reserved_usd }) => formatAmount(reserved_usd), align: "right", drop: 2 },
     { title: "LEFT", cell: ({ left_usd }) => formatAmount(left_usd), align: "right" },
     { title: "STATE", cell: ({ state }) => state, paint: paintState, drop: 1 },
-  ], { columns: terminal.stdout.columns, style, hasUnicode: terminal.hasUnicode });
-  return [table];
+  ], layout);
 }
 
-function describe({ style, terminal }: CommandContext, budget: Budget): string {
+/** Renders a table, or nothing without a row. */
+function tableOf<Row>(rows: readonly Row[], columns: readonly Column<Row>[], layout: Layout): string[] {
+  return rows.length === 0 ? [] : [renderTable(rows, columns, layout)];
+}
+
+function describe({ layout }: CommandContext, budget: Budget): string {
   const { counter, unpriced_calls, refused_calls, last_refused_at, extra_usd } = budget;
   const refused = budget.action === "watch" ? "would have been refused" : "refused";
   return renderFields({
@@ -230,48 +212,43 @@ function describe({ style, terminal }: CommandContext, budget: Budget): string {
       } UTC`,
     "Created": `${formatTime(budget.created_at)} UTC`,
     "Updated": `${formatTime(budget.updated_at)} UTC`,
-  }, { style, columns: terminal.stdout.columns });
+  }, layout);
 }
 
-function listRaises({ style, terminal }: CommandContext, raises: readonly BudgetRaise[]): string[] {
-  if (raises.length === 0) return [];
-  const table = renderTable(raises, [
+function listRaises({ layout }: CommandContext, raises: readonly BudgetRaise[]): string[] {
+  return tableOf(raises, [
     { title: "RAISE", cell: ({ extra_usd }) => formatAmount(extra_usd), align: "right" },
     { title: "UNTIL (UTC)", cell: ({ until }) => until === null ? "no end" : formatTime(until).slice(0, 16) },
     { title: "ADDED (UTC)", cell: ({ created_at }) => formatTime(created_at).slice(0, 16), drop: 1 },
     { title: "KEY", cell: ({ key_id, key_name }) => key_name ?? key_id ?? "-", drop: 2 },
     { title: "REASON", cell: ({ reason }) => reason ?? "-", cutTo: 6 },
-  ], { columns: terminal.stdout.columns, style, hasUnicode: terminal.hasUnicode });
-  return [table];
+  ], layout);
 }
 
-function listHolds({ style, terminal }: CommandContext, holds: readonly BudgetHold[]): string[] {
-  if (holds.length === 0) return [];
-  const table = renderTable(holds.slice(0, SHOWN), [
+function listHolds({ layout }: CommandContext, holds: readonly BudgetHold[]): string[] {
+  const table = tableOf(holds.slice(0, SHOWN), [
     { title: "HELD", cell: ({ held_usd }) => formatAmount(held_usd), align: "right" },
     { title: "SINCE (UTC)", cell: ({ at }) => formatTime(at).slice(0, 16) },
     { title: "WHY", cell: ({ reason }) => reason },
     { title: "AGENT", cell: ({ agent_id }) => agent_id ?? "-", drop: 1, cutTo: 6 },
     { title: "RESERVATION", cell: ({ reservation_id }) => reservation_id, drop: 2 },
-  ], { columns: terminal.stdout.columns, style, hasUnicode: terminal.hasUnicode });
+  ], layout);
   const more = holds.length - SHOWN;
-  return [more > 0 ? `${table}\nand ${more} more` : table];
+  return more > 0 ? [`${table}\nand ${more} more`] : table;
 }
 
-function listReleases({ style, terminal }: CommandContext, releases: readonly BudgetRelease[]): string[] {
-  if (releases.length === 0) return [];
-  const table = renderTable(releases, [
+function listReleases({ layout }: CommandContext, releases: readonly BudgetRelease[]): string[] {
+  return tableOf(releases, [
     { title: "RELEASED", cell: ({ released_usd }) => formatAmount(released_usd), align: "right" },
     { title: "CALLS", cell: ({ reservation_ids }) => String(reservation_ids.length), align: "right" },
     { title: "AT (UTC)", cell: ({ created_at }) => formatTime(created_at).slice(0, 16), drop: 1 },
     { title: "KEY", cell: ({ key_id }) => key_id ?? "-", drop: 2 },
     { title: "REASON", cell: ({ reason }) => reason, cutTo: 6 },
-  ], { columns: terminal.stdout.columns, style, hasUnicode: terminal.hasUnicode });
-  return [table];
+  ], layout);
 }
 
 /** `purser budgets check` */
-export const budgetsCheck: Command = {
+const budgetsCheck: Command = {
   name: "budgets check",
   args: [],
   summary: "List the budgets of a call, the tightest first",
@@ -290,7 +267,7 @@ export const budgetsCheck: Command = {
 };
 
 async function checkBudgets(ctx: CommandContext): Promise<number> {
-  const { options, style, terminal: { stdout: { columns }, hasUnicode } } = ctx;
+  const { options } = ctx;
   const query = { agent_id: options.read("agent", checkId), session_id: options.read("session", checkId) };
   const { api } = await ctx.connect();
   const text = await (await api.budgets.check.$get({ query })).text();
@@ -322,27 +299,16 @@ async function checkBudgets(ctx: CommandContext): Promise<number> {
       { title: "MODE", cell: ({ mode }) => mode, drop: 4 },
       { title: "STATE", cell: formatState, paint: paintState },
       { title: "RESETS (UTC)", cell: ({ resets_at }) => formatTime(resets_at).slice(0, 16), drop: 3 },
-    ], { columns, style, hasUnicode }));
+    ], ctx.layout));
   }
   return refusing.length > 0 ? EXIT.budgetExceeded : EXIT.done;
 }
 
-/** `purser budgets remove BUDGET`. The API's response has no body, so `--json` prints nothing. */
-export const budgetsRemove: Command = {
-  name: "budgets remove",
-  args: [BUDGET_ARG],
-  summary: "Remove a budget with its raises and releases",
-  options: {},
-  examples: [["purser budgets remove Day", ""]],
-  needsDatabase: true,
-  run: removeBudget,
-};
-
-async function removeBudget(ctx: CommandContext): Promise<void> {
-  const budgetId = await findBudgetId(ctx);
-  const { api } = await ctx.connect();
-  await api.budgets[":budget_id"].$delete({ param: { budget_id: idInPath(budgetId) } });
-  if (!ctx.isJson) {
-    ctx.print(`Removed budget ${budgetId}; nothing is refused for it any more`);
-  }
-}
+/** The commands of budgets, in the order of the help. */
+export const BUDGET_COMMANDS: readonly Command[] = [
+  budgetsList,
+  budgetsShow,
+  ...CHANGE_COMMANDS,
+  budgetsCheck,
+  budgetsRefusals,
+];

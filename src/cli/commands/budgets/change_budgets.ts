@@ -1,23 +1,25 @@
-import { BUDGET_DEFAULTS } from "../../../contract/limits.ts";
+import type { Budget, BudgetChanges, BudgetInput } from "../../../contract/budgets/budgets.ts";
+import { BUDGET_DEFAULTS, PAGE_SIZES } from "../../../contract/limits.ts";
 import { BUDGET_ACTIONS, BUDGET_EACH, BUDGET_MODES, BUDGET_PERIODS } from "../../../contract/values.ts";
+import { NAME_PATTERN } from "../../../kernel/ids.ts";
 import { parseTotalUsd } from "../../../kernel/money.ts";
 import { withoutUndefined } from "../../../kernel/without_undefined.ts";
-import { type Command, type CommandContext, flag, option, type OptionSpec } from "../../command.ts";
-import { checkId, idInPath } from "../../parse/command_id.ts";
-import { checkExclusive, checkName } from "../../parse/given_fields.ts";
+import { arg, type Command, type CommandContext, flag, option } from "../../command.ts";
+import { idInPath } from "../../parse/command_id.ts";
+import { checkName, orNone, readEither, readIdOrNone } from "../../parse/given_fields.ts";
 import type { Options } from "../../parse/options.ts";
 import { parseAmount } from "../../parse/parse_amount.ts";
 import { parseExpiry, parseSince } from "../../parse/parse_time.ts";
 import { UsageError } from "../../parse/usage_error.ts";
-import { describeBudget, describeUnknown, formatAmount } from "../../render/describe_budget.ts";
+import { describeBudget, formatAmount } from "../../render/describe_budget.ts";
 import { formatThreshold } from "../../render/format_spent.ts";
 import { countOf, formatTime } from "../../render/format_values.ts";
 import { printAnswer } from "../../render/print_answer.ts";
 import { escapeText } from "../../terminal/escape_text.ts";
-import { BUDGET_ARG, findBudgetId } from "./find_budget.ts";
+import { type EditableKind, editCommands, findId } from "../authored_commands.ts";
 
-/** The options of a budget's fields, for `budgets add` and `budgets set`. */
-const BUDGET_OPTIONS: Readonly<Record<string, OptionSpec>> = {
+/** The fields of a budget that an author sets, as the options of `budgets add` and `budgets set`. */
+const FIELDS = {
   name: option("NAME", "Name shown in refusals and notifications"),
   limit: option("USD", "Limit in USD"),
   per: option("WINDOW", "Window to count", { oneOf: BUDGET_PERIODS }),
@@ -38,37 +40,27 @@ const BUDGET_OPTIONS: Readonly<Record<string, OptionSpec>> = {
   }),
   "counts-from": option("DATE", "For a lifetime: ignore spending before this date (UTC), or the word none"),
   "allow-unpriced": flag("Allow models without a known price; their calls count as $0"),
-  "no-allow-unpriced": flag("Undo --allow-unpriced"),
-  enabled: flag("Enable the budget"),
-  disabled: flag("Disable the budget"),
 };
 
 /** Reads the given fields of a budget. Throws a `UsageError` that names the option. */
-function readBudgetFields(options: Options, now: number) {
-  checkExclusive(options, ["allow-unpriced", "no-allow-unpriced"], ["enabled", "disabled"]);
-  const either = (one: string, other: string) =>
-    options.has(one) ? true : options.has(other) ? false : undefined;
+function readFields(options: Options, now: number): BudgetChanges {
   const each = options.oneOf("each", [...BUDGET_EACH, "none"]);
-  return withoutUndefined({
+  return {
     name: options.read("name", checkName),
     limit_usd: options.read("limit", parseAmount),
     per: options.oneOf("per", BUDGET_PERIODS),
     agent_id: options.read("agent", readIdOrNone),
     session_id: options.read("session", readIdOrNone),
-    key_id: options.read("key", readKeyOrNone),
+    key_id: options.read("key", orNone(checkName)),
     each: each === "none" ? null : each,
     mode: options.oneOf("mode", BUDGET_MODES),
     action: options.oneOf("action", BUDGET_ACTIONS),
     warn_at: options.read("warn-at", readShares),
-    counts_from: options.read("counts-from", (text) => readStart(text, now)),
-    allow_unpriced: either("allow-unpriced", "no-allow-unpriced"),
-    enabled: either("enabled", "disabled"),
-  });
+    counts_from: options.read("counts-from", orNone((text) => readStart(text, now))),
+    allow_unpriced: readEither(options, "allow-unpriced", "no-allow-unpriced"),
+    enabled: readEither(options, "enabled", "disabled"),
+  };
 }
-
-const readIdOrNone = (text: string) => text === "none" ? null : checkId(text);
-
-const readKeyOrNone = (text: string) => text === "none" ? null : checkName(text);
 
 /** Parses `80%,100%`, `0.8,1` or `none`. */
 function readShares(text: string): number[] {
@@ -85,8 +77,7 @@ function readShares(text: string): number[] {
   });
 }
 
-function readStart(text: string, now: number): string | null {
-  if (text === "none") return null;
+function readStart(text: string, now: number): string {
   const time = text === "all" ? undefined : parseSince(text, now);
   if (time === undefined || !time.endsWith("T00:00:00.000Z")) {
     throw new Error(`${text} is not a midnight in UTC; write a date, such as 2026-11-01, or none`);
@@ -94,103 +85,39 @@ function readStart(text: string, now: number): string | null {
   return time;
 }
 
-const { "no-allow-unpriced": _undo, enabled: _enabled, disabled, ...options } = BUDGET_OPTIONS;
-
-/** `purser budgets add …` */
-export const budgetsAdd: Command = {
-  name: "budgets add",
-  args: [],
-  summary: "Add a budget",
-  detail:
-    "Every budget that applies to a call must allow it. Days, weeks (from Monday) and months are in UTC; an hour " +
-    "is the last 60 minutes. run and session count each run or session by itself. Without --agent, --session or " +
-    "--key all calls count. Spending from before the budget was added counts. In mode strict, the limit is never " +
-    "exceeded.",
-  options: { ...options, disabled: disabled! },
-  examples: [
-    ["purser budgets add --name Day --limit 50 --per day", "All agents together"],
-    [
-      "purser budgets add --name Research --limit 200 --per month --agent researcher --mode strict",
-      "One agent, never over $200",
-    ],
-    ["purser budgets add --name Chats --limit 1 --per day --each session", "$1 a day for every session"],
-    [
-      "purser budgets add --name Trial --limit 10 --per day --action watch",
-      "Only count what would be refused",
-    ],
-  ],
-  run: addBudget,
+/** Budgets, as their commands know them. */
+export const BUDGETS: EditableKind<Budget, BudgetInput> = {
+  group: "budgets",
+  noun: "budget",
+  one: "a budget",
+  arg: arg("BUDGET", { live: "budget" }),
+  isId: (text) => text.startsWith("bud_") && NAME_PATTERN.test(text),
+  async listNamed(api, name) {
+    const limit = String(PAGE_SIZES.budgets.max);
+    const list = async (query: { name?: string; limit: string }) =>
+      (await (await api.budgets.$get({ query })).json()).map(({ budget_id, name }) => ({
+        id: budget_id,
+        name,
+      }));
+    const named = await list({ name, limit });
+    return named.length > 0 ? named : await list({ limit });
+  },
+  fields: FIELDS,
+  undo: { "no-allow-unpriced": flag("Undo --allow-unpriced") },
+  required: ["name", "limit", "per"],
+  suchAs: "--limit or --disabled",
+  readFields,
+  add: (api, json) => api.budgets.$post({ json }),
+  change: (api, id, json) => api.budgets[":budget_id"].$patch({ param: { budget_id: idInPath(id) }, json }),
+  remove: (api, id) => api.budgets[":budget_id"].$delete({ param: { budget_id: idInPath(id) } }),
+  idOf: ({ budget_id }) => budget_id,
+  describe: describeBudget,
 };
-
-const REQUIRED = ["name", "limit", "per"] as const;
-
-async function addBudget(ctx: CommandContext): Promise<void> {
-  const missing = REQUIRED.filter((name) => !ctx.options.has(name)).map((name) => `--${name}`);
-  if (missing.length > 0) {
-    throw new UsageError(`Cannot add a budget without ${missing.join(", ")}`, ctx.options.command);
-  }
-  const { name, limit_usd, per, ...fields } = readBudgetFields(ctx.options, ctx.clock.now());
-  const { api } = await ctx.connect();
-  let unknown: string | undefined;
-  await printAnswer(
-    ctx,
-    await api.budgets.$post({ json: { ...fields, name: name!, limit_usd: limit_usd!, per: per! } }),
-    (added) => {
-      unknown = describeUnknown(added.unknown);
-      return escapeText(`Added budget ${added.budget_id} ${added.name}: ${describeBudget(added)}`);
-    },
-  );
-  if (unknown) ctx.warn(escapeText(unknown));
-}
-
-/** `purser budgets set BUDGET …` */
-export const budgetsSet: Command = {
-  name: "budgets set",
-  args: [BUDGET_ARG],
-  summary: "Change a budget",
-  detail:
-    "Changes only the given settings of a budget, which is named by its id, or by its name if no other budget " +
-    "has it. The word none removes --agent, --session, --key, --each or --counts-from. To let agents spend more " +
-    "for a while, raise the limit instead: purser budgets raise.",
-  options: BUDGET_OPTIONS,
-  examples: [
-    ["purser budgets set Day --limit 80 --mode strict", ""],
-    ["purser budgets set Trial --action refuse", "Enforce what was only watched"],
-    ["purser budgets set Day --disabled", ""],
-  ],
-  needsDatabase: true,
-  run: setBudget,
-};
-
-async function setBudget(ctx: CommandContext): Promise<void> {
-  const changes = readBudgetFields(ctx.options, ctx.clock.now());
-  if (Object.keys(changes).length === 0) {
-    throw new UsageError(
-      "Cannot change a budget without an option, such as --limit or --disabled",
-      ctx.options.command,
-    );
-  }
-  const budgetId = await findBudgetId(ctx);
-  const { api } = await ctx.connect();
-  let unknown: string | undefined;
-  await printAnswer(
-    ctx,
-    await api.budgets[":budget_id"].$patch({
-      param: { budget_id: idInPath(budgetId) },
-      json: changes,
-    }),
-    (changed) => {
-      unknown = describeUnknown(changed.unknown);
-      return escapeText(`Changed budget ${changed.budget_id} ${changed.name}: ${describeBudget(changed)}`);
-    },
-  );
-  if (unknown) ctx.warn(escapeText(unknown));
-}
 
 /** `purser budgets raise BUDGET --usd USD` */
-export const budgetsRaise: Command = {
+const budgetsRaise: Command = {
   name: "budgets raise",
-  args: [BUDGET_ARG],
+  args: [BUDGETS.arg],
   summary: "Raise the limit of a budget for a while",
   detail:
     "Without --for, the raise ends with the present day, week or month, or after an hour if the budget is per " +
@@ -219,7 +146,7 @@ async function raiseBudget(ctx: CommandContext): Promise<void> {
     until: options.read("for", (text) => parseExpiry(text, clock.now())),
     reason: options.text("reason"),
   };
-  const budgetId = await findBudgetId(ctx);
+  const budgetId = await findId(ctx, BUDGETS);
   const { api } = await ctx.connect();
   const param = { budget_id: idInPath(budgetId) };
   const answer = await api.budgets[":budget_id"].raises.$post({ param, json });
@@ -242,9 +169,9 @@ function readRaise(text: string): number {
 }
 
 /** `purser budgets release BUDGET --reason TEXT` */
-export const budgetsRelease: Command = {
+const budgetsRelease: Command = {
   name: "budgets release",
-  args: [BUDGET_ARG],
+  args: [BUDGETS.arg],
   summary: "Release what a strict budget holds for lost calls",
   detail:
     "A strict budget holds what a call may have cost that was sent and never booked, or whose count never arrived, until its " +
@@ -267,7 +194,7 @@ async function releaseBudget(ctx: CommandContext): Promise<void> {
   if (reason === undefined) {
     throw new UsageError("Cannot release what a budget holds without --reason", options.command);
   }
-  const budgetId = await findBudgetId(ctx);
+  const budgetId = await findId(ctx, BUDGETS);
   const { api } = await ctx.connect();
   await printAnswer(
     ctx,
@@ -279,3 +206,55 @@ async function releaseBudget(ctx: CommandContext): Promise<void> {
       `Released ${formatAmount(released_usd)} of ${countOf(length, "call")}; no budget holds it any more`,
   );
 }
+
+const EDIT_COMMANDS = editCommands(BUDGETS, {
+  add: {
+    detail:
+      "Every budget that applies to a call must allow it. Days, weeks (from Monday) and months are in UTC; an hour " +
+      "is the last 60 minutes. run and session count each run or session by itself. Without --agent, --session or " +
+      "--key all calls count. Spending from before the budget was added counts. In mode strict, the limit is never " +
+      "exceeded.",
+    examples: [
+      ["purser budgets add --name Day --limit 50 --per day", "All agents together"],
+      [
+        "purser budgets add --name Research --limit 200 --per month --agent researcher --mode strict",
+        "One agent, never over $200",
+      ],
+      ["purser budgets add --name Chats --limit 1 --per day --each session", "$1 a day for every session"],
+      [
+        "purser budgets add --name Trial --limit 10 --per day --action watch",
+        "Only count what would be refused",
+      ],
+    ],
+  },
+  set: {
+    detail:
+      "Changes only the given settings of a budget, which is named by its id, or by its name if no other budget " +
+      "has it. The word none removes --agent, --session, --key, --each or --counts-from. To let agents spend more " +
+      "for a while, raise the limit instead: purser budgets raise.",
+    examples: [
+      ["purser budgets set Day --limit 80 --mode strict", ""],
+      ["purser budgets set Trial --action refuse", "Enforce what was only watched"],
+    ],
+  },
+  enable: {
+    detail: "Spending while it was disabled counts.",
+    examples: [["purser budgets enable Day", ""]],
+  },
+  disable: {
+    detail: "It refuses nothing and warns of nothing until it is enabled.",
+    examples: [["purser budgets disable Day", ""]],
+  },
+  remove: {
+    summary: "Remove a budget with its raises and releases",
+    done: "nothing is refused for it any more",
+    examples: [["purser budgets remove Day", ""]],
+  },
+});
+
+/** The commands that change budgets, in the order of the help. */
+export const CHANGE_COMMANDS: readonly Command[] = [
+  ...EDIT_COMMANDS,
+  budgetsRaise,
+  budgetsRelease,
+];

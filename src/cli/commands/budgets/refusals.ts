@@ -59,7 +59,7 @@ async function listRefusals(ctx: CommandContext): Promise<void> {
   };
   const { api } = await ctx.connect();
   const answer = await api.budgets.refusals.$get({ query });
-  const { style, terminal: { stdout: { columns }, hasUnicode } } = ctx;
+  const { columns } = ctx.layout;
   await printAnswer(ctx, answer, async (refusals) => {
     if (refusals.length === 0) {
       await checkScope(ctx, query);
@@ -67,7 +67,7 @@ async function listRefusals(ctx: CommandContext): Promise<void> {
     }
     return renderTable(refusals, [
       { title: "WHEN (UTC)", cell: ({ at }) => formatTime(at).slice(0, columns ? 16 : undefined) },
-      { title: "BUDGET", cell: nameBudgets, paint: () => style.bold, cutTo: 8 },
+      { title: "BUDGET", cell: nameBudgets, paint: (_, style) => style.bold, cutTo: 8 },
       { title: "REASON", cell: reasonOf },
       { title: "SPENT", cell: spentOf, drop: 1 },
       { title: "AGENT", cell: ({ agent_id }) => agent_id, cutTo: 6, drop: 3 },
@@ -79,7 +79,7 @@ async function listRefusals(ctx: CommandContext): Promise<void> {
         drop: 2,
       },
       { title: "SESSION", cell: ({ session_id }) => session_id ?? "-", cutTo: 8, drop: 5 },
-    ], { columns, style, hasUnicode });
+    ], ctx.layout);
   });
   if (!ctx.isJson && hasMore(answer)) ctx.say("There are more refused calls; --limit shows up to 1000");
 }

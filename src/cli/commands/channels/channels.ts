@@ -36,7 +36,7 @@ async function listChannels(ctx: CommandContext): Promise<void> {
       { title: "MIN SEVERITY", cell: (channel) => channel.min_severity },
       { title: "TIMEOUT", align: "right", cell: (channel) => `${channel.timeout_ms / 1000} s`, drop: 2 },
       { title: "SETTINGS", cell: ({ settings }) => describeSettings(settings), cutTo: 20, drop: 1 },
-    ], { columns: ctx.terminal.stdout.columns, style: ctx.style, hasUnicode: ctx.terminal.hasUnicode });
+    ], ctx.layout);
   });
   for (const problem of problems) ctx.warn(problem);
 }

@@ -28,7 +28,7 @@ export async function postTest<Body>(
   return results.every(({ status }) => status === "delivered") ? EXIT.done : EXIT.failed;
 }
 
-function renderResults({ terminal, style }: CommandContext, results: readonly TestResult[]): string {
+function renderResults({ layout, style }: CommandContext, results: readonly TestResult[]): string {
   const hasErrors = results.some(({ error }) => error !== null);
   return renderTable(results, [
     { title: "CHANNEL", cell: (result) => result.channel, paint: () => style.bold },
@@ -40,5 +40,5 @@ function renderResults({ terminal, style }: CommandContext, results: readonly Te
     },
     { title: "TIME", align: "right", cell: (result) => `${formatCount(result.duration_ms)} ms`, drop: 1 },
     ...(hasErrors ? [{ title: "REASON", cell: (result: TestResult) => result.error ?? "", cutTo: 20 }] : []),
-  ], { columns: terminal.stdout.columns, style, hasUnicode: terminal.hasUnicode });
+  ], layout);
 }

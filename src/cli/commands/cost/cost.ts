@@ -7,7 +7,6 @@ import {
   type CostLayout,
   costOf,
   type CostRow,
-  layoutOf,
   nameOf,
   readAllCosts,
   readNewestAnomalies,
@@ -223,7 +222,7 @@ async function printOverview(ctx: CommandContext, scope: Scope, span: Span, limi
     ...models.slice(0, limit).map((row) => nameOf(row, "model")),
   ];
   const layout = {
-    ...layoutOf(ctx),
+    ...ctx.layout,
     nameWidth: Math.min(30, Math.max(14, ...names.map((name) => textWidth(escapeText(name))))),
   };
   const section = (title: string, table: string) => `${ctx.style.bold(title)}\n${table}`;
@@ -298,8 +297,7 @@ export async function printWhatIf(
   await printAnswer(ctx, answer, async (body) => {
     if (body.rows.length === 0) await checkScope(ctx, query);
     notes = body.notes;
-    const { style, terminal: { stdout: { columns }, hasUnicode } } = ctx;
-    return body.rows.length === 0 ? "No calls" : renderWhatIf(body, groupBy, { style, columns, hasUnicode });
+    return body.rows.length === 0 ? "No calls" : renderWhatIf(body, groupBy, ctx.layout);
   });
   for (const note of notes) ctx.say(note);
   if (!ctx.isJson && hasMore(answer)) ctx.say("There are more rows; --limit shows up to 1000");

@@ -8,11 +8,10 @@ import type {
   PriceLine,
 } from "../../../contract/explained_calls.ts";
 import { describeStatedReason } from "../../../contract/costs/stated_costs.ts";
-import type { Style } from "../../terminal/style.ts";
 import { formatCost } from "../../render/format_cost.ts";
 import { formatCount, formatTime } from "../../render/format_values.ts";
 import { renderFields } from "../../render/render_fields.ts";
-import { renderTable } from "../../render/render_table.ts";
+import { type Layout, renderTable } from "../../render/render_table.ts";
 import { escapeText } from "../../terminal/escape_text.ts";
 
 /** `purser cost explain CALL_ID` */
@@ -35,20 +34,13 @@ async function explain(ctx: CommandContext): Promise<number> {
   const answer = await api.costs.calls[":call_id"].$get({ param });
   const text = await answer.text();
   const explained: Awaited<ReturnType<typeof answer.json>> = JSON.parse(text);
-  const { style, terminal: { stdout: { columns }, hasUnicode } } = ctx;
-  ctx.print(ctx.isJson ? text : renderExplanation(explained, { style, columns, hasUnicode }));
+  ctx.print(ctx.isJson ? text : renderExplanation(explained, ctx.layout));
   const prices = [explained.booked, ...explained.adjustments.map(({ price }) => price)];
   if (prices.every(({ difference_usd }) => !difference_usd)) return EXIT.done;
   ctx.warn(
     "The stored cost is not the one that its rates give: the ledger was changed from outside, or is damaged",
   );
   return EXIT.failed;
-}
-
-interface Layout {
-  style: Style;
-  columns: number | undefined;
-  hasUnicode: boolean;
 }
 
 /** Renders the explanation of a call's cost: how it was booked, and each adjustment since. */

@@ -9,7 +9,6 @@ import {
   type CostLayout,
   type CostQuery,
   type CostRow,
-  layoutOf,
   nameColumns,
   renderCosts,
   renderForecast,
@@ -47,9 +46,9 @@ export async function printTable(
   }
   const total = await (await api.costs.total.$get({ query: scope })).json();
   if (total.previous) {
-    ctx.print(renderComparison(rows, total, { groupBy, splitBy }, layoutOf(ctx)));
+    ctx.print(renderComparison(rows, total, { groupBy, splitBy }, ctx.layout));
   } else {
-    const table = renderCosts(rows, { groupBy, splitBy, total: toSpend(total).costNanoUsd }, layoutOf(ctx));
+    const table = renderCosts(rows, { groupBy, splitBy, total: toSpend(total).costNanoUsd }, ctx.layout);
     const lines = wrapText(`${describeTotal(total)} ${spanName}`, ctx.terminal.stdout.columns ?? Infinity);
     ctx.print([table, ...lines.map(ctx.style.dim)].join("\n"));
   }
@@ -145,7 +144,7 @@ export async function printForecast(
 ): Promise<void> {
   const { api } = await ctx.connect();
   await printAnswer(ctx, await api.costs.forecast.$get({ query }), (body) => {
-    const lines = renderForecast(body, layoutOf(ctx));
+    const lines = renderForecast(body, ctx.layout);
     const none = "No forecast yet: it needs three days of spending with known prices";
     return [`Spent in ${body.month}: ${formatCost(body.cost_usd)}`, ...lines.length > 0 ? lines : [none]]
       .join("\n");

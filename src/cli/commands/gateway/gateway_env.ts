@@ -134,7 +134,7 @@ function printEnv(ctx: CommandContext): void {
   }
   if (!ctx.env[KEY_VARIABLE]) {
     ctx.say(
-      `Set ${KEY_VARIABLE} first, to a key that purser keys create NAME --scope call has printed; while the server has no ` +
+      `Set ${KEY_VARIABLE} first, to a key that purser keys add NAME --scope call has printed; while the server has no ` +
         "key at all, any text will do",
     );
   }

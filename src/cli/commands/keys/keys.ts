@@ -6,20 +6,52 @@ import { files } from "../../../kernel/files/files.ts";
 import { systemReason } from "../../../kernel/system_errors.ts";
 import type { ApiKey } from "../../../keys/mod.ts";
 import { arg, type Command, type CommandContext, option } from "../../command.ts";
-import { chooseByName } from "../../parse/choose_by_name.ts";
 import { checkId, idInPath } from "../../parse/command_id.ts";
+import { orNone } from "../../parse/given_fields.ts";
 import { Options } from "../../parse/options.ts";
 import { parseDuration, parseExpiry } from "../../parse/parse_time.ts";
 import { UsageError } from "../../parse/usage_error.ts";
-import { formatTime } from "../../render/format_values.ts";
+import { countOf, formatTime } from "../../render/format_values.ts";
 import { hasMore, printAnswer } from "../../render/print_answer.ts";
+import { renderFields } from "../../render/render_fields.ts";
 import { putIdsBelow, renderTable } from "../../render/render_table.ts";
 import { escapeText } from "../../terminal/escape_text.ts";
 import type { Paint, Style } from "../../terminal/style.ts";
+import { earlierName, findId, type Kind } from "../authored_commands.ts";
 
-/** `purser keys create NAME --scope SCOPE…`. Standard output is the key alone, for a file or a variable. */
-export const keysCreate: Command = {
-  name: "keys create",
+/** API keys, as their commands know them. */
+const KEYS: Kind = {
+  group: "keys",
+  noun: "key",
+  one: "an API key",
+  arg: arg("KEY", { live: "key" }),
+  isId: (text) => /^key_[0-9a-z]{1,64}$/.test(text),
+  /** A name is that of the active key that has it, if there is one. */
+  async listNamed(api, name) {
+    const list = async (query: { name?: string }) =>
+      (await (await api.keys.$get({ query: { ...query, limit: String(PAGE_SIZES.keys.max) } })).json())
+        .map(({ key_id, name, status }) => ({ id: key_id, name, status }));
+    const named = await list({ name });
+    const active = named.filter(({ status }) => status === "active");
+    return active.length > 0 ? active : named.length > 0 ? named : await list({});
+  },
+  remove: (api, id) => api.keys[":key_id"].$delete({ param: { key_id: idInPath(id) } }),
+};
+
+/** Returns the id of the key that a command has as its argument. An error doesn't quote a key that was typed by mistake. */
+async function findKeyId(ctx: CommandContext): Promise<string> {
+  const { command } = ctx.options;
+  if (!ctx.args[0]!.startsWith("psr_")) return await findId(ctx, KEYS);
+  const verb = command.split(" ")[1];
+  throw new UsageError(
+    `Cannot ${verb} by the key itself: give its name or its id; see purser keys list`,
+    command,
+  );
+}
+
+/** `purser keys add NAME --scope SCOPE…`. Standard output is the key alone, for a file or a variable. */
+const keysAdd: Command = {
+  name: "keys add",
   args: [arg("NAME")],
   summary: "Create an API key, and show it once",
   detail:
@@ -38,17 +70,17 @@ export const keysCreate: Command = {
     output: option("FILE", "A new file for the key, which only its user can read", { isFile: true }),
   },
   examples: [
-    ["purser keys create ops --scope admin", "The first key"],
+    ["purser keys add ops --scope admin", "The first key"],
     [
-      "purser keys create ci --scope run --agent researcher --expires 90d",
+      "purser keys add ci --scope run --agent researcher --expires 90d",
       "To run one agent, for 90 days",
     ],
-    ["purser keys create dashboard --scope read --output dashboard.key", "Into a file, for api_key_file"],
+    ["purser keys add dashboard --scope read --output dashboard.key", "Into a file, for api_key_file"],
   ],
-  run: createKey,
+  run: addKey,
 };
 
-async function createKey(ctx: CommandContext): Promise<void> {
+async function addKey(ctx: CommandContext): Promise<void> {
   const { options, clock } = ctx;
   const name = ctx.args[0]!;
   if (name.trim() === "") {
@@ -158,14 +190,13 @@ function describeKey(
   ].join(", ");
 }
 
-const NONE =
-  "No keys yet: servers answer this machine only. Create one: purser keys create ops --scope admin";
+const NONE = "No keys yet: servers answer this machine only. Create one: purser keys add ops --scope admin";
 
 /** The width of the narrowest name, the status and all scopes beside an id. */
 const ROOM_BESIDE_ID = 37;
 
 /** `purser keys list [--status STATUS] [--limit N]` */
-export const keysList: Command = {
+const keysList: Command = {
   name: "keys list",
   args: [],
   summary: "List API keys, newest first",
@@ -190,7 +221,7 @@ async function listKeys(ctx: CommandContext): Promise<void> {
     if (keys.length === 0) return status === undefined ? NONE : `No ${status} keys`;
     const minute = (time: string | null, none: string) =>
       time === null ? none : formatTime(time).slice(0, 16);
-    const { columns } = ctx.terminal.stdout;
+    const { columns } = ctx.layout;
     const widestId = Math.max(...keys.map(({ key_id }) => key_id.length));
     // Revoking a key needs the whole id, so it is never cut.
     const isBeside = columns === undefined || widestId + ROOM_BESIDE_ID <= columns;
@@ -214,10 +245,43 @@ async function listKeys(ctx: CommandContext): Promise<void> {
         ? [{ title: "SESSIONS", cell: (key: typeof keys[number]) => String(key.web_sessions), drop: 4 }]
         : [],
       { title: "LAST USED (UTC)", cell: (key) => minute(key.last_used_at, "never"), drop: 1 },
-    ], { columns, style: ctx.style, hasUnicode: ctx.terminal.hasUnicode });
+    ], ctx.layout);
     return isBeside ? table : putIdsBelow(table, keys.map(({ key_id }) => ctx.style.dim(escapeText(key_id))));
   });
   if (!ctx.isJson && hasMore(answer)) ctx.say("There are more keys; --limit shows up to 1000");
+}
+
+/** `purser keys show KEY` */
+const keysShow: Command = {
+  name: "keys show",
+  args: [KEYS.arg],
+  summary: "Show an API key, but not its secret",
+  options: {},
+  examples: [["purser keys show laptop", ""]],
+  isReadOnly: true,
+  run: showKey,
+};
+
+async function showKey(ctx: CommandContext): Promise<void> {
+  const param = { key_id: idInPath(await findKeyId(ctx)) };
+  const { api } = await ctx.connect();
+  const at = (time: string | null | undefined, none?: string) => time ? `${formatTime(time)} UTC` : none;
+  await printAnswer(ctx, await api.keys[":key_id"].$get({ param }), (key) =>
+    renderFields({
+      "Key": key.name,
+      "Id": key.key_id,
+      "Status": key.status,
+      "Scopes": key.scopes.join(", "),
+      "Agent": key.agent_id ?? "all",
+      "Models": key.models?.join(", ") ?? "all",
+      "Created": at(key.created_at),
+      "Expires": at(key.expires_at, "never"),
+      "Last used": at(key.last_used_at, "never"),
+      "New secret": at(key.rotated_at),
+      "Old secret until": at(key.previous_valid_until),
+      "Revoked": at(key.revoked_at),
+      "Browsers": key.web_sessions > 0 ? countOf(key.web_sessions, "session") : undefined,
+    }, ctx.layout));
 }
 
 /** The colour of a key's status. */
@@ -229,9 +293,9 @@ function paintKeyStatus({ status }: Pick<ApiKey, "status">, style: Style): Paint
 const MAX_GRACE_MS = 30 * DAY_MS;
 
 /** `purser keys rotate KEY` */
-export const keysRotate: Command = {
+const keysRotate: Command = {
   name: "keys rotate",
-  args: [arg("KEY", { live: "key" })],
+  args: [KEYS.arg],
   summary: "Give an API key a new secret, and show it once",
   detail:
     "The key keeps its id, name, permissions, costs and budgets. The secret before ends at once (on other servers of the " +
@@ -239,8 +303,8 @@ export const keysRotate: Command = {
     "sign in again. The new key goes to standard output, or with --output to that file alone.",
   options: {
     grace: option("DURATION", "How long the present secret is accepted too: 30m, 12h, 7d, at most 30d"),
-    expires: option("WHEN", "A new expiry, or the word never: a duration from now, a date, or an ISO time", {
-      some: ["90d", "never"],
+    expires: option("WHEN", "A new expiry, or the word none: a duration from now, a date, or an ISO time", {
+      some: ["90d", "none"],
     }),
     output: option("FILE", "A new file for the key, which only its user can read", { isFile: true }),
   },
@@ -256,9 +320,13 @@ async function rotateKey(ctx: CommandContext): Promise<void> {
   const { options, clock } = ctx;
   const json = {
     grace_seconds: options.read("grace", (text) => parseDuration(text, MAX_GRACE_MS) / 1_000),
-    expires_at: options.read("expires", (text) => text === "never" ? null : parseExpiry(text, clock.now())),
+    // "never" is the earlier word.
+    expires_at: options.read(
+      "expires",
+      orNone((text) => text === "never" ? null : parseExpiry(text, clock.now())),
+    ),
   };
-  const keyId = await findKeyId(ctx, "rotate");
+  const keyId = await findKeyId(ctx);
   const { api } = await ctx.connect();
   const { created, where } = await printKey(ctx, "the key is as it was", async () => {
     const param = { key_id: idInPath(keyId) };
@@ -274,56 +342,42 @@ async function rotateKey(ctx: CommandContext): Promise<void> {
   );
 }
 
-/** `purser keys revoke KEY`. The API's response has no body, so `--json` prints nothing. */
-export const keysRevoke: Command = {
-  name: "keys revoke",
-  args: [arg("KEY", { live: "key" })],
+/** `purser keys remove KEY`. The API's response has no body, so `--json` prints nothing. */
+const keysRemove: Command = {
+  name: "keys remove",
+  args: [KEYS.arg],
   summary: "Revoke an API key permanently",
   detail:
     "The key is named by its id, or by its name if no other key has it. Servers on the same database refuse it within 5 " +
-    "seconds. To replace it, give it a new secret instead: purser keys rotate.",
+    "seconds; keys list and keys show still have it. To replace it, give it a new secret instead: purser keys rotate.",
   options: {},
-  examples: [["purser keys revoke laptop", ""], ["purser keys revoke key_42", "By its id"]],
+  examples: [["purser keys remove laptop", ""], ["purser keys remove key_42", "By its id"]],
   needsDatabase: true,
-  run: revokeKey,
+  run: removeKey,
 };
 
-async function revokeKey(ctx: CommandContext): Promise<void> {
-  const keyId = await findKeyId(ctx, "revoke");
+async function removeKey(ctx: CommandContext): Promise<void> {
+  const keyId = await findKeyId(ctx);
   const { api } = await ctx.connect();
   // Read before the key is revoked: it may be the key that this command uses.
   const active = await (await api.keys.$get({ query: { status: "active", limit: "2" } })).json();
-  await api.keys[":key_id"].$delete({ param: { key_id: idInPath(keyId) } });
+  await KEYS.remove(api, keyId);
   if (ctx.isJson) return;
   ctx.print(`Revoked key ${keyId}; this can't be undone`);
   if (active.some((key) => key.key_id !== keyId)) return;
   ctx.warn(
     "There is no active key left: servers on this database refuse all requests until there is one. On the database " +
-      "itself: purser keys create NAME --scope admin",
+      "itself: purser keys add NAME --scope admin",
   );
 }
 
-const KEY = { one: "an API key", many: "keys", list: "purser keys list" };
-
-/**
- * Returns the id of the key that a command has as its argument, which is an id, or a name that one active key has. An error
- * doesn't quote a key that was typed by mistake.
- */
-async function findKeyId(ctx: CommandContext, verb: string): Promise<string> {
-  const { args: [text = ""], options } = ctx;
-  if (/^key_[0-9a-z]{1,64}$/.test(text)) return text;
-  if (text.startsWith("psr_")) {
-    throw new UsageError(
-      `Cannot ${verb} by the key itself: give its name or its id; see purser keys list`,
-      options.command,
-    );
-  }
-  const { api } = await ctx.connect();
-  const list = async (query: { name?: string }) =>
-    await (await api.keys.$get({ query: { ...query, limit: String(PAGE_SIZES.keys.max) } })).json();
-  const named = text.trim() === "" ? [] : await list({ name: text });
-  const active = named.filter(({ status }) => status === "active");
-  // Without one, the name may be misspelled.
-  const candidates = active.length > 0 ? active : named.length > 0 ? named : await list({});
-  return chooseByName(text, candidates.map(({ key_id: id, name }) => ({ id, name })), KEY, options.command);
-}
+/** The commands of API keys, in the order of the help. */
+export const KEY_COMMANDS: readonly Command[] = [
+  keysList,
+  keysShow,
+  keysAdd,
+  keysRotate,
+  keysRemove,
+  earlierName("keys create", keysAdd),
+  earlierName("keys revoke", keysRemove),
+];

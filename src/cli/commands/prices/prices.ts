@@ -7,7 +7,7 @@ import { UsageError } from "../../parse/usage_error.ts";
 import { countOf, formatCount, formatTime } from "../../render/format_values.ts";
 import { printAnswer } from "../../render/print_answer.ts";
 import { renderFields } from "../../render/render_fields.ts";
-import { renderTable } from "../../render/render_table.ts";
+import { type Layout, renderTable } from "../../render/render_table.ts";
 import { escapeText } from "../../terminal/escape_text.ts";
 import type { Paint, Style } from "../../terminal/style.ts";
 
@@ -51,20 +51,13 @@ async function showPrices(ctx: CommandContext): Promise<void> {
     );
   }
   const { api } = await ctx.connect();
-  const { terminal: { stdout, hasUnicode }, style } = ctx;
-  const layout = { columns: stdout.columns, style, hasUnicode };
+  const { layout } = ctx;
   await printAnswer(
     ctx,
     await api.prices.$get({ query }),
     ({ price, sources }) =>
       price === null ? renderSources(sources, layout) : renderPrice(price, layout, query.service_tier),
   );
-}
-
-interface Layout {
-  columns: number | undefined;
-  style: Style;
-  hasUnicode: boolean;
 }
 
 /** Renders the sources of prices, in the order in which they apply. */

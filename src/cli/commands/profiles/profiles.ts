@@ -26,13 +26,12 @@ async function listProfiles(ctx: BareContext): Promise<void> {
       }. Add one: purser profiles add prod --server https://purser.example.com`,
     );
   }
-  const { stdout: { columns }, hasUnicode } = ctx.terminal;
   ctx.print(renderTable(profiles, [
     { title: "NAME", cell: ({ name }) => name, paint: (_, style) => style.bold, cutTo: 8 },
     { title: "KIND", cell: ({ server }) => server === null ? "db" : "server", drop: 2 },
     { title: "TARGET", cell: ({ server, db }) => server ?? db ?? "", cutTo: 16 },
     { title: "SECRET", cell: describeSecret, cutTo: 10, drop: 1 },
-  ], { columns, style: ctx.style, hasUnicode }));
+  ], ctx.layout));
 }
 
 function describeSecret({ api_key_file, has_secret }: ListedProfile): string {

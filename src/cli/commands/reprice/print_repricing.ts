@@ -31,8 +31,7 @@ export function printRepricing(
 ): void {
   if (ctx.isJson) return ctx.print(text);
   const repricing: Repricing = JSON.parse(text);
-  const { style, terminal: { stdout: { columns }, hasUnicode } } = ctx;
-  ctx.print(renderRepricing(repricing, { style, columns, hasUnicode }));
+  ctx.print(renderRepricing(repricing, ctx.layout));
   if (repricing.status !== "dry_run") return;
   if (isApplied) ctx.say("Nothing was booked: no cost would change");
   else if (repricing.changed_calls > 0) ctx.say("Nothing was changed: apply with --apply");

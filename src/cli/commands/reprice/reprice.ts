@@ -89,12 +89,10 @@ async function list(ctx: CommandContext): Promise<void> {
   const { api } = await ctx.connect();
   const answer = await api.repricings.$get({ query: { limit: String(limit) } });
   const { renderRepricings } = await import("../../render/render_repricing.ts");
-  const { style, terminal: { stdout: { columns }, hasUnicode } } = ctx;
   await printAnswer(
     ctx,
     answer,
-    (rows) =>
-      rows.length === 0 ? "No repricings yet" : renderRepricings(rows, { style, columns, hasUnicode }),
+    (rows) => rows.length === 0 ? "No repricings yet" : renderRepricings(rows, ctx.layout),
   );
   if (!ctx.isJson && hasMore(answer)) ctx.say("There are more rows; --limit shows up to 500");
 }

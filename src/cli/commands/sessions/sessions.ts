@@ -10,10 +10,10 @@ import { formatTags } from "../../render/format_tags.ts";
 import { countOf, formatCount, formatTime, paintStatus } from "../../render/format_values.ts";
 import { hasMore, nextCursor } from "../../render/print_answer.ts";
 import { renderFields } from "../../render/render_fields.ts";
-import { type Column, putIdsBelow, renderTable } from "../../render/render_table.ts";
+import { type Column, type Layout, putIdsBelow, renderTable } from "../../render/render_table.ts";
 import { usageFields } from "../../render/render_usage.ts";
 import { escapeText } from "../../terminal/escape_text.ts";
-import { createStyle, type Style } from "../../terminal/style.ts";
+import { createStyle } from "../../terminal/style.ts";
 import { textWidth } from "../../terminal/text_width.ts";
 
 const DEFAULT_LIMIT = 20;
@@ -93,7 +93,7 @@ async function listSessions(ctx: CommandContext): Promise<void> {
       },
       { title: "COST", align: "right", cell: (session) => formatCost(session.token_usage.cost_usd) },
       { title: "UPDATED (UTC)", cell: (session) => formatTime(session.updated_at).slice(0, 16), drop: 0 },
-    ], { columns, style: ctx.style, hasUnicode: ctx.terminal.hasUnicode });
+    ], ctx.layout);
     return isBeside
       ? table
       : putIdsBelow(table, sessions.map(({ session_id }) => ctx.style.dim(escapeText(session_id))));
@@ -134,7 +134,7 @@ async function showSession(ctx: CommandContext): Promise<void> {
     runIds.slice(-MAX_RUNS).map((runId) => runId === null ? undefined : findRun(api, runId)),
   );
 
-  const { style, terminal: { stdout: { columns }, hasUnicode } } = ctx;
+  const { style, layout: { columns } } = ctx;
   const parts = [renderFields({
     "Session": session.session_id,
     "Agent": session.agent_id,
@@ -158,7 +158,7 @@ async function showSession(ctx: CommandContext): Promise<void> {
     parts.push([
       style.bold(title) + status,
       ...(message === undefined ? [] : [style.dim(escapeText(message))]),
-      ...(rows.length === 0 ? [] : [renderCalls(rows, { columns, style, hasUnicode })]),
+      ...(rows.length === 0 ? [] : [renderCalls(rows, ctx.layout)]),
     ].join("\n"));
   }
   ctx.print(parts.join("\n\n"));
@@ -173,12 +173,6 @@ async function findRun(api: Connection["api"], runId: string) {
     if (error instanceof PurserError && error.code === "not_found") return undefined;
     throw error;
   }
-}
-
-interface Layout {
-  columns: number | undefined;
-  style: Style;
-  hasUnicode: boolean;
 }
 
 /** Describes the models of a session: its only one, or `3 models: …`. */

@@ -44,7 +44,6 @@ function renderSnapshot(ctx: CommandContext, { head, messageCount }: ReadSnapsho
     ["exported_at", head.exported_at],
     ["tags", formatTags(head.tags)],
   ];
-  const { style, terminal: { stdout: { columns }, hasUnicode } } = ctx;
   return renderTable(rows, [
     { title: "Field", cell: ([field]) => field },
     {
@@ -53,7 +52,7 @@ function renderSnapshot(ctx: CommandContext, { head, messageCount }: ReadSnapsho
       cutTo: 10,
       paint: ([field, status], style) => field === "status" ? paintStatus({ status }, style) : undefined,
     },
-  ], { columns, style, hasUnicode });
+  ], ctx.layout);
 }
 
 /** Writes the document indented, one element at a time. */

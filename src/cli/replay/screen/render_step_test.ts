@@ -9,7 +9,7 @@ import {
   PAYLOADS,
   stepsOf,
   STORY,
-} from "../../../contract/replay/_test_events.ts";
+} from "../../../../tests/harness/replay_events.ts";
 import { SESSION_EVENT_TYPES } from "../../../contract/values.ts";
 
 const style = createStyle(false);

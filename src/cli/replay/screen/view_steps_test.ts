@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { memoryTerminal } from "../../terminal/_memory_terminal.ts";
 import { createStyle } from "../../terminal/style.ts";
-import { readScreens } from "../_read_screens.ts";
-import { called, event, lastStepOf, stepsOf, STORY } from "../../../contract/replay/_test_events.ts";
+import { readScreens } from "../../../../tests/harness/read_screens.ts";
+import { called, event, lastStepOf, stepsOf, STORY } from "../../../../tests/harness/replay_events.ts";
 import { moveView, renderBody, renderScreen, type ScreenInput, viewSteps } from "./view_steps.ts";
 import { textWidth } from "../../terminal/text_width.ts";
 import type { ReplayEvent } from "../../../contract/replay/mod.ts";

@@ -27,7 +27,7 @@ export function Keys() {
       <Card title="API keys">
         <Empty
           title="Only a key with the scope admin lists the keys"
-          command="purser keys create ops --scope admin"
+          command="purser keys add ops --scope admin"
         >
           You are signed in with a key of {session.scopes.join(", ")}.
         </Empty>
@@ -42,7 +42,7 @@ export function Keys() {
         isEmpty={(rows) => rows.length === 0}
         empty={status === undefined
           ? (
-            <Empty title="No API keys yet" command="purser keys create ops --scope admin">
+            <Empty title="No API keys yet" command="purser keys add ops --scope admin">
               Without one, the server answers this machine only. From the first key on, every request needs
               one.
             </Empty>

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { event, lastStepOf, PAYLOADS } from "../../../../contract/replay/_test_events.ts";
+import { event, lastStepOf, PAYLOADS } from "../../../../../tests/harness/replay_events.ts";
 import { describeStep, textOf } from "../../../../contract/replay/mod.ts";
 import { SESSION_EVENT_TYPES } from "../../../../contract/values.ts";
 import { summaryOf } from "./steps.ts";

@@ -1,4 +1,9 @@
-import type { GenaiPrices, LitellmPrices, ModelPrices, PriceTable } from "../catalog/price_data.ts";
+import type {
+  GenaiPrices,
+  LitellmPrices,
+  ModelPrices,
+  PriceTable,
+} from "../../src/pricing/catalog/price_data.ts";
 
 /** A model with one price for its exact name. */
 export function modelOf(

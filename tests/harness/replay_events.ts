@@ -1,6 +1,6 @@
-import type { SessionEventType } from "../values.ts";
-import type { ReplayEvent } from "./replay_event.ts";
-import { type ReplayStep, replaySteps } from "./replay_steps.ts";
+import type { SessionEventType } from "../../src/contract/values.ts";
+import type { ReplayEvent } from "../../src/contract/replay/replay_event.ts";
+import { type ReplayStep, replaySteps } from "../../src/contract/replay/replay_steps.ts";
 
 /** Returns an event of session s1, at a number of milliseconds after 09:30. */
 export function event(

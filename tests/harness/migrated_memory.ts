@@ -1,9 +1,9 @@
 import { DatabaseSync } from "node:sqlite";
-import { databaseLogic } from "../../service/parts.ts";
-import { systemClock } from "../../kernel/clock.ts";
-import { installLogic, migrate } from "../schema/migrate.ts";
-import { loadSqlite, type SqliteDriver, toConnection } from "./sqlite_driver.ts";
-import { SqliteStore } from "./sqlite_store.ts";
+import { databaseLogic } from "../../src/service/parts.ts";
+import { systemClock } from "../../src/kernel/clock.ts";
+import { installLogic, migrate } from "../../src/store/schema/migrate.ts";
+import { loadSqlite, type SqliteDriver, toConnection } from "../../src/store/sqlite/sqlite_driver.ts";
+import { SqliteStore } from "../../src/store/sqlite/sqlite_store.ts";
 
 /** The methods that the types of `DatabaseSync` lack. */
 interface Copied {

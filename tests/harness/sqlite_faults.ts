@@ -1,9 +1,13 @@
-import { databaseLogic } from "../../service/parts.ts";
-import { systemClock } from "../../kernel/clock.ts";
-import { createIds } from "../../kernel/ids.ts";
-import { openStore, type Store } from "../mod.ts";
-import { loadSqlite, type SqliteConnection, type SqliteDriver } from "./sqlite_driver.ts";
-import { type SqliteOptions, SqliteStore } from "./sqlite_store.ts";
+import { databaseLogic } from "../../src/service/parts.ts";
+import { systemClock } from "../../src/kernel/clock.ts";
+import { createIds } from "../../src/kernel/ids.ts";
+import { openStore, type Store } from "../../src/store/mod.ts";
+import {
+  loadSqlite,
+  type SqliteConnection,
+  type SqliteDriver,
+} from "../../src/store/sqlite/sqlite_driver.ts";
+import { type SqliteOptions, SqliteStore } from "../../src/store/sqlite/sqlite_store.ts";
 
 export const CREATE = { sql: "CREATE TABLE t (a)" };
 export const INSERT = { sql: "INSERT INTO t VALUES (?)", args: [1] };

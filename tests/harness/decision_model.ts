@@ -1,8 +1,8 @@
-import type { ThresholdType } from "../../contract/values.ts";
-import { ALL_AGENTS, type ModelCall } from "../../ledger/mod.ts";
-import type { NanoUsd } from "../../kernel/money.ts";
-import type { RuleRow } from "../rules/rule_fields.ts";
-import { type TimeWindow, windowAt } from "../rules/rules.ts";
+import type { ThresholdType } from "../../src/contract/values.ts";
+import { ALL_AGENTS, type ModelCall } from "../../src/ledger/mod.ts";
+import type { NanoUsd } from "../../src/kernel/money.ts";
+import type { RuleRow } from "../../src/alerts/rules/rule_fields.ts";
+import { type TimeWindow, windowAt } from "../../src/alerts/rules/rules.ts";
 
 /** The firing of alerts as plain functions over all booked calls: slow, but easy to verify. See `firing_logic.ts`. */
 

@@ -1,6 +1,6 @@
 import fc from "#dev/fast_check.ts";
-import type { Rates } from "./rates.ts";
-import { type Usage, USAGE_DETAILS, usageOf } from "./usage/usage.ts";
+import type { Rates } from "../../src/pricing/rates.ts";
+import { type Usage, USAGE_DETAILS, usageOf } from "../../src/pricing/usage/usage.ts";
 
 const anyPrice = fc.bigInt(0n, 100_000_000n);
 

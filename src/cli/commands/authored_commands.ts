@@ -1,0 +1,232 @@
+import type { Connection } from "../../client/mod.ts";
+import type { UnknownName } from "../../contract/budgets/budget_state.ts";
+import { PurserError } from "../../kernel/errors.ts";
+import { nearestName } from "../../kernel/nearest_name.ts";
+import { withoutUndefined } from "../../kernel/without_undefined.ts";
+import { type ArgSpec, type Command, type CommandContext, flag, type OptionSpec } from "../command.ts";
+import { readId } from "../parse/command_id.ts";
+import type { Options } from "../parse/options.ts";
+import { UsageError } from "../parse/usage_error.ts";
+import { describeUnknown } from "../render/describe_budget.ts";
+import { printAnswer } from "../render/print_answer.ts";
+import { escapeText } from "../terminal/escape_text.ts";
+
+/*
+ * The commands of what people write and name: alert rules, budgets, API keys, agents. The same verb means the same for each:
+ * list, show, add, set, enable, disable, remove.
+ */
+
+export type Api = Connection["api"];
+
+interface Named {
+  id: string;
+  name: string;
+}
+
+/** One kind of them. */
+export interface Kind {
+  /** The first word of its commands: `alerts`. */
+  group: string;
+  /** In messages: `rule`; with its article where its name is looked up: `an alert rule`. */
+  noun: string;
+  one: string;
+  arg: ArgSpec;
+  /** Returns whether a text is an id; anything else is looked up as a name. */
+  isId(text: string): boolean;
+  /** Lists those that have a name, or all where none has it: the name may be misspelled. */
+  listNamed(api: Api, name: string): Promise<readonly Named[]>;
+  remove(api: Api, id: string): Promise<unknown>;
+}
+
+/** The number of ids that the refusal of an ambiguous name lists. */
+const MAX_LISTED = 10;
+
+/**
+ * Returns the id of what a command has as its argument: its id, or its name where no other has it.
+ *
+ * @throws {PurserError} `not_found`, with the nearest name
+ * @throws {UsageError} where several have the name
+ */
+export async function findId(ctx: CommandContext, kind: Kind): Promise<string> {
+  const text = ctx.args[0]!;
+  if (kind.isId(text)) return readId(ctx);
+  const { api } = await ctx.connect();
+  const all = text.trim() === "" ? [] : await kind.listNamed(api, text);
+  const ids = all.filter(({ name }) => name === text).map(({ id }) => id);
+  if (ids.length === 1) return ids[0]!;
+  if (ids.length > 1) {
+    const more = ids.length > MAX_LISTED ? ` and ${ids.length - MAX_LISTED} more` : "";
+    throw new UsageError(
+      `Cannot use the name ${
+        JSON.stringify(text)
+      }: ${ids.length} ${kind.noun}s have it; give the id of one: ` +
+        escapeText(ids.slice(0, MAX_LISTED).join(", ")) + more,
+      ctx.options.command,
+    );
+  }
+  const near = nearestName(text, all.map(({ name }) => name));
+  throw new PurserError(
+    "not_found",
+    `Cannot find ${kind.one} named ${JSON.stringify(text)}; ${
+      near === undefined ? `purser ${kind.group} list shows all` : `did you mean ${JSON.stringify(near)}?`
+    }`,
+  );
+}
+
+/** Does something with what an argument names; an id that is not found is refused with the nearest name. */
+export async function withNearest<Result>(
+  ctx: CommandContext,
+  kind: Kind,
+  work: (api: Api, id: string) => Promise<Result>,
+): Promise<Result> {
+  const id = await findId(ctx, kind);
+  const { api } = await ctx.connect();
+  try {
+    return await work(api, id);
+  } catch (error) {
+    if (ctx.isJson || !(error instanceof PurserError) || error.code !== "not_found") throw error;
+    const near = nearestName(id, (await kind.listNamed(api, id)).map(({ name }) => name));
+    if (near === undefined) throw error;
+    throw new PurserError("not_found", `${error.message}; did you mean ${near}?`, { cause: error });
+  }
+}
+
+/** The texts of a command's own help. */
+type Texts = Pick<Command, "examples" | "detail">;
+type RemovalTexts = Texts & { summary: string; done: string };
+
+/** `remove`. The API's response has no body, so `--json` prints nothing. */
+export function removeCommand(
+  kind: Kind,
+  { done, ...texts }: RemovalTexts,
+): Command {
+  return {
+    name: `${kind.group} remove`,
+    args: [kind.arg],
+    options: {},
+    needsDatabase: true,
+    run: async (ctx) => {
+      const id = await withNearest(ctx, kind, async (api, id) => {
+        await kind.remove(api, id);
+        return id;
+      });
+      if (!ctx.isJson) ctx.print(`Removed ${kind.noun} ${id}; ${done}`);
+    },
+    ...texts,
+  };
+}
+
+interface Answer<Body> {
+  json(): Promise<Body>;
+  text(): Promise<string>;
+}
+
+/** A kind whose fields are options of `add` and `set`, and that can be disabled. */
+export interface EditableKind<Item extends { name: string; enabled: boolean }, Input> extends Kind {
+  fields: Readonly<Record<string, OptionSpec>>;
+  /** Further options of `set`, such as those that undo one. */
+  undo?: Readonly<Record<string, OptionSpec>>;
+  required: readonly string[];
+  /** Options to name where none is given. */
+  suchAs: string;
+  /** Reads the fields that are given. Throws a `UsageError` that names the option. */
+  readFields(options: Options, now: number): Partial<Input>;
+  add(api: Api, input: Input): Promise<Answer<Item>>;
+  change(api: Api, id: string, changes: Partial<Input>): Promise<Answer<Item>>;
+  idOf(item: Item): string;
+  describe(item: Item): string;
+}
+
+type AnyItem = { name: string; enabled: boolean; unknown?: UnknownName | undefined };
+
+/** The commands that change what is of a kind: add, set, enable, disable and remove. */
+export function editCommands<Item extends AnyItem, Input>(
+  kind: EditableKind<Item, Input>,
+  texts: Record<"add" | "set" | "enable" | "disable", Texts> & { remove: RemovalTexts },
+): Command[] {
+  const { group, noun, one, fields, required, suchAs } = kind;
+
+  /** Prints what was done, and warns of a name that is probably misspelled. */
+  async function print(ctx: CommandContext, verb: string, answer: Answer<Item>): Promise<void> {
+    let unknown: string | undefined;
+    await printAnswer(ctx, answer, (item) => {
+      unknown = describeUnknown(item.unknown);
+      return escapeText(`${verb} ${noun} ${kind.idOf(item)} ${item.name}: ${kind.describe(item)}`);
+    });
+    if (unknown) ctx.warn(escapeText(unknown));
+  }
+
+  function switchTo(enabled: boolean): Command {
+    const verb = enabled ? "Enable" : "Disable";
+    return {
+      name: `${group} ${verb.toLowerCase()}`,
+      args: [kind.arg],
+      summary: `${verb} ${one}`,
+      options: {},
+      needsDatabase: true,
+      run: async (ctx) => {
+        const id = await findId(ctx, kind);
+        const { api } = await ctx.connect();
+        const answer = await kind.change(api, id, { enabled } as unknown as Partial<Input>);
+        await printAnswer(
+          ctx,
+          answer,
+          (item) => escapeText(`${verb}d ${noun} ${kind.idOf(item)} ${item.name}`),
+        );
+      },
+      ...texts[enabled ? "enable" : "disable"],
+    };
+  }
+
+  return [
+    {
+      name: `${group} add`,
+      args: [],
+      summary: `Add ${one}`,
+      options: { ...fields, disabled: flag(`Add the ${noun} disabled`) },
+      run: async (ctx) => {
+        const missing = required.filter((name) => !ctx.options.has(name)).map((name) => `--${name}`);
+        if (missing.length > 0) {
+          throw new UsageError(`Cannot add a ${noun} without ${missing.join(", ")}`, ctx.options.command);
+        }
+        const input = withoutUndefined(kind.readFields(ctx.options, ctx.clock.now())) as Input;
+        const { api } = await ctx.connect();
+        await print(ctx, "Added", await kind.add(api, input));
+      },
+      ...texts.add,
+    },
+    {
+      name: `${group} set`,
+      args: [kind.arg],
+      summary: `Change ${one}`,
+      options: {
+        ...fields,
+        ...kind.undo,
+        enabled: flag(`Enable the ${noun}`),
+        disabled: flag(`Disable the ${noun}`),
+      },
+      needsDatabase: true,
+      run: async (ctx) => {
+        const changes = withoutUndefined(kind.readFields(ctx.options, ctx.clock.now())) as Partial<Input>;
+        if (Object.keys(changes).length === 0) {
+          throw new UsageError(
+            `Cannot change a ${noun} without an option, such as ${suchAs}`,
+            ctx.options.command,
+          );
+        }
+        const id = await findId(ctx, kind);
+        const { api } = await ctx.connect();
+        await print(ctx, "Changed", await kind.change(api, id, changes));
+      },
+      ...texts.set,
+    },
+    switchTo(true),
+    switchTo(false),
+    removeCommand(kind, texts.remove),
+  ];
+}
+
+/** A command under a name that it had before. */
+export function earlierName(name: string, command: Command): Command {
+  return { ...command, name, deprecated: `purser ${command.name}` };
+}

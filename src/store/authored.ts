@@ -1,0 +1,179 @@
+import { and, type Column, eq, getTableColumns, getTableName, type SQL } from "drizzle-orm";
+import type { SQLiteTable } from "drizzle-orm/sqlite-core";
+import { toHex } from "../kernel/encoding.ts";
+import { PurserError } from "../kernel/errors.ts";
+import type { Query } from "./open_store.ts";
+import { replaceState, requireThat, type SqlValue, type Statement } from "./store.ts";
+
+/*
+ * Authored resources: what people write, name and change, such as alert rules, budgets, agents and API keys. A row has the
+ * fields that its author sets, and state that the service keeps beside them.
+ */
+
+/** Checks the row that a change replaces, undefined where there is none, and throws to refuse the change. */
+export type Check<Row> = (current: Row) => void | Promise<void>;
+
+type KeyOf<Table extends SQLiteTable> = keyof Table["$inferSelect"] & string;
+
+/** The statements of the authored resources in one table. `state` are the columns that no author sets. */
+export function defineAuthored<
+  Table extends SQLiteTable,
+  Id extends KeyOf<Table>,
+  State extends KeyOf<Table> = never,
+>(table: Table, { what, id, state = [] }: {
+  /** In messages: `budget`. */
+  what: string;
+  id: Id;
+  state?: readonly State[];
+}) {
+  type Row = Table["$inferSelect"];
+  /** The columns that the author of a row sets. */
+  type Fields = Omit<Row, Id | State | "createdAt" | "updatedAt">;
+
+  const name = getTableName(table);
+  const columns = getTableColumns(table) as Record<string, Column>;
+  const isKept = new Set<string>([id, "createdAt", "updatedAt", ...state]);
+  const fields = Object.keys(columns).filter((key) => !isKept.has(key));
+  const sqlOf = (key: string) => columns[key]!.name;
+  const valueOf = (row: object, key: string): SqlValue => {
+    const value = (row as Record<string, unknown>)[key];
+    return value === null ? null : columns[key]!.mapToDriverValue(value) as SqlValue;
+  };
+
+  const isId = `${sqlOf(id)} = ?1`;
+  const isSame = `EXISTS (SELECT 1 FROM ${name} WHERE ${isId} AND ${
+    ["createdAt", ...fields].map((key, index) => `${sqlOf(key)} IS ?${index + 2}`).join(" AND ")
+  })`;
+  const update = `UPDATE ${name} SET updated_at = ?2, ${
+    fields.map((key, index) => `${sqlOf(key)} = ?${index + 3}`).join(", ")
+  } WHERE ${isId}`;
+
+  async function find(query: Query, wanted: string, where?: SQL): Promise<Row | undefined> {
+    const [row] = await query.select().from(table as SQLiteTable).where(and(eq(columns[id]!, wanted), where));
+    return row as Row | undefined;
+  }
+
+  async function read(query: Query, wanted: string, where?: SQL): Promise<Row> {
+    const row = await find(query, wanted, where);
+    if (!row) throw new PurserError("not_found", `Cannot find ${what} ${wanted}`);
+    return row;
+  }
+
+  /** Refuses the write unless a row is still as it was; without one, unless there still is none. */
+  function requireUnchanged(wanted: string, before: Row | undefined): Statement {
+    return requireThat(
+      before
+        ? { sql: isSame, args: [wanted, ...["createdAt", ...fields].map((key) => valueOf(before, key))] }
+        : { sql: `NOT EXISTS (SELECT 1 FROM ${name} WHERE ${isId})`, args: [wanted] },
+    );
+  }
+
+  return {
+    /** Reads a row by its id, where a condition holds. */
+    find,
+    /** The same. Throws `not_found`. */
+    read,
+    requireUnchanged,
+
+    /** Stores a new row unless there is one of its id; with a condition, whose parameters are from `?1`, only if it holds. */
+    insert(
+      row: Omit<Row, State> & Partial<Pick<Row, State>>,
+      only?: Required<Pick<Statement, "sql" | "args">>,
+    ): Statement {
+      const { sql, args } = only ?? { sql: "true", args: [] };
+      const keys = Object.keys(columns).filter((key) => (row as Record<string, unknown>)[key] !== undefined);
+      return {
+        sql: `INSERT INTO ${name} (${keys.map(sqlOf).join(", ")})
+SELECT ${keys.map((_, index) => `?${args.length + index + 1}`).join(", ")} WHERE ${sql} ON CONFLICT (${
+          sqlOf(id)
+        }) DO NOTHING`,
+        args: [...args, ...keys.map((key) => valueOf(row, key))],
+      };
+    },
+
+    /** Replaces what the author of a row has set. */
+    update(wanted: string, after: Fields, now: number): Statement {
+      return { sql: update, args: [wanted, now, ...fields.map((key) => valueOf(after, key))] };
+    },
+
+    /** Returns the fields that differ. */
+    changed(before: Fields, after: Fields): Set<keyof Fields> {
+      return new Set(fields.filter((key) => valueOf(before, key) !== valueOf(after, key)) as never[]);
+    },
+
+    /**
+     * Reads a row, checks it, and has `write` commit what follows from it together with a statement that requires the row
+     * to be unchanged; begins anew where another writer was faster. Throws `not_found`.
+     */
+    change<Result>(
+      query: Query,
+      wanted: string,
+      check: Check<Row> | undefined,
+      write: (before: Row, isUnchanged: Statement) => Promise<Result>,
+    ): Promise<Result> {
+      return replaceState(`${what} ${wanted}`, async () => {
+        // Read before the write, whose response may be lost: a read within it may see the state after it.
+        const before = await read(query, wanted);
+        await check?.(before);
+        return await write(before, requireUnchanged(wanted, before));
+      });
+    },
+
+    /** Has `write` commit the statements that remove a row, with a check only the one that has passed it. Throws `not_found`. */
+    async remove(
+      query: Query,
+      wanted: string,
+      check: Check<Row> | undefined,
+      write: (statements: Statement[]) => Promise<unknown>,
+    ): Promise<void> {
+      await this.change(query, wanted, check, (_, isUnchanged) =>
+        write([
+          ...(check ? [isUnchanged] : []),
+          { sql: `DELETE FROM ${name} WHERE ${isId}`, args: [wanted] },
+        ]));
+    },
+  };
+}
+
+/** Something that a program defines, under an id of its own or one that is derived from its name. */
+export interface InCode<Input> {
+  id: string;
+  input: Input;
+}
+
+/**
+ * Checks the definitions of a program, `rule_id` and the like beside their input, before any of them is stored.
+ *
+ * @throws {PurserError} `invalid` for an id of another form, and for an id that two of them have
+ */
+export async function readInCode<Input extends { name: string }>(
+  given: readonly object[],
+  { what, prefix, read }: { what: "rule" | "budget"; prefix: string; read: (given: object) => Input },
+): Promise<InCode<Input>[]> {
+  const form = new RegExp(`^${prefix}_[A-Za-z0-9_-]{1,64}$`);
+  const byId = new Map<string, InCode<Input>>();
+  for (const { [`${what}_id`]: own, ...rest } of given as readonly Record<string, unknown>[]) {
+    const input = read(rest);
+    const id = own === undefined ? await deriveId(prefix, input.name) : String(own);
+    if (!form.test(id)) {
+      throw new PurserError(
+        "invalid",
+        `Cannot use ${what} id ${JSON.stringify(id)}: it has to look like ${prefix}_daily`,
+      );
+    }
+    if (byId.has(id)) {
+      throw new PurserError(
+        "invalid",
+        `Cannot use two ${what}s named ${input.name}: give them a ${what}_id each`,
+      );
+    }
+    byId.set(id, { id, input });
+  }
+  return [...byId.values()];
+}
+
+/** Derives the same id from a name in every process. */
+async function deriveId(prefix: string, name: string): Promise<string> {
+  const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(name));
+  return `${prefix}_${toHex(new Uint8Array(digest)).slice(0, 26)}`;
+}
