@@ -94,8 +94,11 @@ export interface ConfigOptions extends Partial<Settings> {
 
 /** The environment variables whose whole value is a secret. */
 const SECRET_VARIABLES = [
-  ...["OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GOOGLE_GENERATIVE_AI_API_KEY"],
-  ...["PURSER_API_KEY", "PURSER_DB_TOKEN"],
+  "OPENAI_API_KEY",
+  "ANTHROPIC_API_KEY",
+  "GOOGLE_GENERATIVE_AI_API_KEY",
+  "PURSER_API_KEY",
+  "PURSER_DB_TOKEN",
 ];
 
 /** The variables of URLs, and of the headers of telemetry (`name=value,…`), which may contain secrets. */

@@ -1,7 +1,9 @@
+import { REQUEST_LIMITS } from "../contract/limits.ts";
 import type { PriceOverride } from "../contract/price_override.ts";
 import type { ConfigFile } from "./file/parse_config_file.ts";
 import { PurserError } from "../kernel/errors.ts";
 import { systemCodeOf, systemReason } from "../kernel/system_errors.ts";
+import { withoutUndefined } from "../kernel/without_undefined.ts";
 import { readTextFile } from "../kernel/files/read_text_file.ts";
 import { chooseTarget } from "./choose_target.ts";
 import { nameChannels } from "./channels.ts";
@@ -16,7 +18,7 @@ import {
   findSpoolFolder,
   type Platform,
 } from "./environment.ts";
-import type { Config, ConfigOptions } from "./config.ts";
+import type { Config, ConfigOptions, ProviderSettings } from "./config.ts";
 import { readSettings, type Settings } from "./settings.ts";
 
 /**
@@ -65,19 +67,11 @@ export async function loadConfig(input: {
     ...readSettings({ options, env, file, defaults }),
     dbUrl: dbUrl ?? findDataFile(env, platform) ?? "",
     ...target,
+    // An empty key is none.
     providers: Object.fromEntries(
-      Object.entries(file.providers ?? {}).map((
-        [name, { base_url, api_key, headers, on_disconnect, states_cost, pass_headers }],
-      ) => [
+      Object.entries(file.providers ?? {}).map(([name, { api_key, ...provider }]) => [
         name,
-        {
-          baseUrl: base_url,
-          ...(api_key && { apiKey: api_key }),
-          ...(headers && { headers }),
-          ...(on_disconnect && { onDisconnect: on_disconnect }),
-          ...(states_cost && { statesCost: states_cost }),
-          ...(pass_headers && { passHeaders: pass_headers }),
-        },
+        inCamelCase({ ...provider, api_key: api_key || undefined }) as unknown as ProviderSettings,
       ]),
     ),
     prices: file.prices ?? [],
@@ -122,29 +116,22 @@ export async function readConfigPrices(
 }
 
 function limitsOf({ limits = {} }: ConfigFile): Pick<Config, "limits" | "requestLimits"> {
-  const {
-    connections,
-    connections_per_address: connectionsPerAddress,
-    headers_seconds: headersSeconds,
-    idle_seconds: idleSeconds,
-    min_body_bytes_per_second: minBodyBytesPerSecond,
-    unread_seconds: unreadSeconds,
-    shutdown_seconds: shutdownSeconds = 10,
-    ...requestLimits
-  } = limits;
-  const given = {
-    connections,
-    connectionsPerAddress,
-    headersSeconds,
-    idleSeconds,
-    minBodyBytesPerSecond,
-    unreadSeconds,
-  };
-  const isSet = ([, value]: [string, unknown]) => value !== undefined;
+  const isOfRequests = ([name]: [string, unknown]) => Object.hasOwn(REQUEST_LIMITS, name);
+  const [connections = [], requests = []] = [false, true].map((isWanted) =>
+    Object.entries(limits).filter((limit) => isOfRequests(limit) === isWanted)
+  );
   return {
-    limits: { ...Object.fromEntries(Object.entries(given).filter(isSet)), shutdownSeconds },
-    requestLimits,
+    limits: { shutdownSeconds: 10, ...inCamelCase(Object.fromEntries(connections)) },
+    requestLimits: Object.fromEntries(requests),
   };
+}
+
+/** Returns an object with its keys in camel case, without those that have no value. */
+function inCamelCase(object: object): Record<string, unknown> {
+  const entries = Object.entries(withoutUndefined(object));
+  return Object.fromEntries(
+    entries.map(([key, value]) => [key.replaceAll(/_(\w)/g, (_, letter) => letter.toUpperCase()), value]),
+  );
 }
 
 /** Finds the path of the config file: an explicit one, or the user's default, which need not exist. */

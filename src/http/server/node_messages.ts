@@ -10,7 +10,7 @@ import type { Exchange } from "./connections.ts";
 /** The largest piece that is written at once, so that a slow reader can be distinguished from one that doesn't read. */
 const PIECE_BYTES = 64 * 1024;
 
-/** Smaller answers are written in one piece: they are not worth to be counted while they wait. */
+/** Answers of up to this size are written in one piece, and not counted while they wait. */
 const SMALL_BYTES = 16 * 1024;
 
 /** The body of a request. */

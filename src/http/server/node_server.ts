@@ -96,7 +96,7 @@ export async function startNodeServer(
   };
 }
 
-/** Refuses a connection whose headers or body take too long, or that sends what is neither. */
+/** Refuses a connection whose headers or body take too long, or that sends bytes of neither. */
 function onRefusal(connection: Connection, reason: Refusal): void {
   const { socket, exchanges } = connection;
   const hasBegun = [...exchanges].some(({ outgoing }) => outgoing.headersSent);
@@ -129,7 +129,7 @@ function createHttp(
       return SENT;
     }
     const body = bodyOf(exchange.incoming);
-    // Its own passes on each chunk as it comes, and exists for requests without a body too.
+    // The library's own body passes on each chunk as it comes, and is there for requests without one too.
     Object.defineProperty(request, "body", { get: () => body ? streamOf(body.chunks()) : null });
     exchange.breakBody = () => body?.break();
     exchange.bodyBytes = () => body?.received() ?? 0;
@@ -164,7 +164,7 @@ function createHttp(
 
   async function send(response: Response, exchange: Exchange): Promise<void> {
     const { incoming, outgoing, writer } = exchange;
-    // What is written while it is made may have no end: it can't be sent whole before the rest of the request.
+    // A streamed response may have no end, so it can't be sent as a whole while the request is still arriving.
     if (!incoming.complete && isStreamed(response) && !await passBody(exchange)) {
       incoming.socket.destroy();
     }
@@ -194,7 +194,7 @@ function createHttp(
     const previous = [...connection.exchanges].at(-1);
     if (!connections.begin(connection, exchange)) return void incoming.socket.destroy();
     outgoing.once("close", () => connections.end(connection, exchange));
-    // The context of a later request would be that of the first one on its connection, with its span.
+    // Without this, a later request on the connection would run in the context, and the span, of the first one.
     const start = () => void inContextOfServer(() => listener(incoming, outgoing));
     // One at a time: the responses of a client that pipelines and doesn't read would pile up.
     // Each in a turn of its own, so that other connections are answered between them.
@@ -215,7 +215,7 @@ function hasOneHost({ url = "", headers }: IncomingMessage): boolean {
   return url.startsWith("/") || URL.parse(url)?.host === headers.host?.toLowerCase();
 }
 
-/** Answers what is no request, or ends the body that breaks off. */
+/** Answers bytes that aren't a request, or ends a body that breaks off. */
 function onClientError(error: Error, socket: Socket, connections: Connections): void {
   const connection = connections.of(socket);
   if (!connection) return; // refused: it is getting its 503
