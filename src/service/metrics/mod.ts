@@ -134,41 +134,34 @@ function modelFamilies(models: readonly ModelTotals[]): Family[] {
   const each = (value: (totals: ModelTotals) => Sample["value"]) =>
     models.map((totals) => ({ labels: labelsOf(totals), value: value(totals) }));
   return [
-    {
-      name: "purser_spend_usd_total",
-      type: "counter",
-      help: `USD spent on model calls with a known price. ${SHARED}`,
-      samples: each(({ costNanoUsd }) => formatUsd(costNanoUsd)),
-    },
-    {
-      name: "purser_tokens_total",
-      type: "counter",
-      help:
-        "Tokens by kind; the kinds don't overlap: input excludes cache reads and writes, output excludes " +
+    counter(
+      "purser_spend_usd_total",
+      `USD spent on model calls with a known price. ${SHARED}`,
+      each(({ costNanoUsd }) => formatUsd(costNanoUsd)),
+    ),
+    counter(
+      "purser_tokens_total",
+      "Tokens by kind; the kinds don't overlap: input excludes cache reads and writes, output excludes " +
         `reasoning. ${SHARED}`,
-      samples: models.flatMap((totals) =>
+      models.flatMap((totals) =>
         tokenKinds(totals).map(([kind, value]) => ({ labels: { ...labelsOf(totals), kind }, value }))
       ),
-    },
-    {
-      name: "purser_model_calls_total",
-      type: "counter",
-      help: `Model calls in the ledger. ${SHARED}`,
-      samples: each(({ modelCalls }) => modelCalls),
-    },
-    {
-      name: "purser_unpriced_calls_total",
-      type: "counter",
-      help: `Model calls in the ledger without a known price, which the spend leaves out. ${SHARED}`,
-      samples: each(({ unpricedCalls }) => unpricedCalls),
-    },
-    {
-      name: "purser_partly_priced_calls_total",
-      type: "counter",
-      help:
-        `Model calls in the ledger with a part that has no known price, which the spend leaves out. ${SHARED}`,
-      samples: each(({ partlyPricedCalls }) => partlyPricedCalls),
-    },
+    ),
+    counter(
+      "purser_model_calls_total",
+      `Model calls in the ledger. ${SHARED}`,
+      each(({ modelCalls }) => modelCalls),
+    ),
+    counter(
+      "purser_unpriced_calls_total",
+      `Model calls in the ledger without a known price, which the spend leaves out. ${SHARED}`,
+      each(({ unpricedCalls }) => unpricedCalls),
+    ),
+    counter(
+      "purser_partly_priced_calls_total",
+      `Model calls in the ledger with a part that has no known price, which the spend leaves out. ${SHARED}`,
+      each(({ partlyPricedCalls }) => partlyPricedCalls),
+    ),
   ];
 }
 
@@ -189,83 +182,66 @@ function countFamilies(totals: ServiceTotals, { channels }: ProcessState): Famil
   const allChannels = [...new Set([...channels, ...totals.deliveries.map(({ channel }) => channel)])];
   const waitingChannels = [...new Set([...channels, ...totals.waiting.keys()])];
   return [
-    {
-      name: "purser_runs_total",
-      type: "counter",
-      help: `Runs that have ended, by status. ${SHARED}`,
-      samples: ENDS.map((status) => ({ labels: { status }, value: totals.runs.get(status) ?? 0n })),
-    },
-    {
-      name: "purser_budget_stops_total",
-      type: "counter",
-      help: `Runs that were stopped by their budget. ${SHARED}`,
-      samples: [{ value: totals.runs.get("budget_exceeded") ?? 0n }],
-    },
-    {
-      name: "purser_alerts_total",
-      type: "counter",
-      help: `Alerts that fired, tests excluded. ${SHARED}`,
-      samples: SEVERITIES.map((severity) => ({
+    counter(
+      "purser_runs_total",
+      `Runs that have ended, by status. ${SHARED}`,
+      ENDS.map((status) => ({ labels: { status }, value: totals.runs.get(status) ?? 0n })),
+    ),
+    counter("purser_budget_stops_total", `Runs that were stopped by their budget. ${SHARED}`, [{
+      value: totals.runs.get("budget_exceeded") ?? 0n,
+    }]),
+    counter(
+      "purser_alerts_total",
+      `Alerts that fired, tests excluded. ${SHARED}`,
+      SEVERITIES.map((severity) => ({
         labels: { severity },
         value: totals.alerts.get(severity) ?? 0n,
       })),
-    },
-    {
-      name: "purser_deliveries_total",
-      type: "counter",
-      help: `Notifications delivered or given up, by channel, without tests. ${SHARED}`,
-      samples: allChannels.flatMap((channel) =>
+    ),
+    counter(
+      "purser_deliveries_total",
+      `Notifications delivered or given up, by channel, without tests. ${SHARED}`,
+      allChannels.flatMap((channel) =>
         OUTCOMES.map((outcome) => ({
           labels: { channel, outcome },
           value: counted.get(`${outcome} ${channel}`) ?? 0n,
         }))
       ),
-    },
-    {
-      name: "purser_deliveries_waiting",
-      type: "gauge",
-      help: `Notifications waiting for delivery, by channel. ${SHARED}`,
-      samples: waitingChannels.map((channel) => ({
+    ),
+    gauge(
+      "purser_deliveries_waiting",
+      `Notifications waiting for delivery, by channel. ${SHARED}`,
+      waitingChannels.map((channel) => ({
         labels: { channel },
         value: totals.waiting.get(channel) ?? 0n,
       })),
-    },
+    ),
   ];
 }
 
 function processFamilies(state: ProcessState): Family[] {
   const { version, environment, database } = state;
   return [
-    {
-      name: "purser_runs_in_progress",
-      type: "gauge",
-      help: `Runs in progress. ${OWN}`,
-      samples: [{ value: state.runsInProgress }],
-    },
-    {
-      name: "purser_gateway_calls_in_progress",
-      type: "gauge",
-      help: `Calls through the gateway that a provider has not answered to their end. ${OWN}`,
-      samples: [{ value: state.callsInProgress }],
-    },
-    {
-      name: "purser_spooled_calls_waiting",
-      type: "gauge",
-      help: `Model calls that were made and could not be booked, and wait in the spool. ${OWN}`,
-      samples: [{ value: state.spooledCalls }],
-    },
-    {
-      name: "purser_write_queue_waiting",
-      type: "gauge",
-      help: `Units waiting to be written to the database, without those being written. ${OWN}`,
-      samples: [{ value: state.waitingWrites }],
-    },
-    {
-      name: "purser_build_info",
-      type: "gauge",
-      help: `Always 1; the labels identify the build. ${OWN}`,
-      samples: [{ labels: { version, environment, database }, value: 1 }],
-    },
+    gauge("purser_runs_in_progress", `Runs in progress. ${OWN}`, [{ value: state.runsInProgress }]),
+    gauge(
+      "purser_gateway_calls_in_progress",
+      `Calls through the gateway that a provider has not answered to their end. ${OWN}`,
+      [{ value: state.callsInProgress }],
+    ),
+    gauge(
+      "purser_spooled_calls_waiting",
+      `Model calls that were made and could not be booked, and wait in the spool. ${OWN}`,
+      [{ value: state.spooledCalls }],
+    ),
+    gauge(
+      "purser_write_queue_waiting",
+      `Units waiting to be written to the database, without those being written. ${OWN}`,
+      [{ value: state.waitingWrites }],
+    ),
+    gauge("purser_build_info", `Always 1; the labels identify the build. ${OWN}`, [{
+      labels: { version, environment, database },
+      value: 1,
+    }]),
   ];
 }
 
@@ -282,6 +258,16 @@ interface Family {
   help: string;
   samples: readonly Sample[];
 }
+
+const family =
+  (type: Family["type"]) => (name: string, help: string, samples: readonly Sample[]): Family => ({
+    name,
+    type,
+    help,
+    samples,
+  });
+const counter = family("counter");
+const gauge = family("gauge");
 
 /** The media type of `renderFamilies`. */
 export const EXPOSITION_TYPE = "text/plain; version=0.0.4; charset=utf-8";
@@ -326,34 +312,29 @@ export function readMeasuredBudgets(
 
 /** Returns the metric families of budgets: limits, spending, reservations and refusals. */
 export function budgetFamilies(budgets: readonly WholeBudget[]): Family[] {
-  const gauge = (name: string, help: string, value: (budget: WholeBudget) => NanoUsd): Family => ({
-    name,
-    type: "gauge",
-    help: `${help} ${MEANT}`,
-    samples: each(budgets, (budget) => formatUsd(value(budget))),
-  });
+  const usd = (name: string, help: string, value: (budget: WholeBudget) => NanoUsd) =>
+    gauge(name, `${help} ${MEANT}`, each(budgets, (budget) => formatUsd(value(budget))));
   return [
-    gauge(
+    usd(
       "purser_budget_limit_usd",
       "Limit in USD, with the raises that hold.",
       ({ limit_usd, extra_usd }) => parseTotalUsd(limit_usd) + parseTotalUsd(extra_usd),
     ),
-    gauge(
+    usd(
       "purser_budget_spent_usd",
       "USD spent in the present window.",
       ({ spent_usd }) => parseTotalUsd(spent_usd),
     ),
-    gauge(
+    usd(
       "purser_budget_reserved_usd",
       "USD held for calls in progress.",
       ({ reserved_usd }) => parseTotalUsd(reserved_usd),
     ),
-    {
-      name: "purser_budget_refusals_total",
-      type: "counter",
-      help: `Calls that the budget refused, or with the action watch would have refused. ${OF_BUDGETS}`,
-      samples: each(budgets, ({ refused_calls }) => refused_calls),
-    },
+    counter(
+      "purser_budget_refusals_total",
+      `Calls that the budget refused, or with the action watch would have refused. ${OF_BUDGETS}`,
+      each(budgets, ({ refused_calls }) => refused_calls),
+    ),
   ];
 }
 
