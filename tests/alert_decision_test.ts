@@ -6,10 +6,11 @@ import {
   type ModelAlert,
   noticeClock,
   type RuleState,
+  spanAt,
   valueOf,
 } from "./harness/decision_model.ts";
 import { advanceCounters } from "../src/alerts/mod.ts";
-import { readRuleValues, type TimeWindow, windowAt } from "../src/alerts/rules/rules.ts";
+import { readRuleValues } from "../src/alerts/rules/rules.ts";
 import { bookLooseCalls } from "../src/calls/mod.ts";
 import { fixedClock } from "../src/kernel/clock.ts";
 import type { ModelCall } from "../src/ledger/mod.ts";
@@ -120,7 +121,7 @@ for (const { name, ignore, create } of databaseKinds()) {
             assert.deepEqual(
               await readRuleValues(ctx, timed),
               timed.map(({ thresholdType: type, scope }) =>
-                valueOf({ type, scope, id: null, ...windowAt(type as TimeWindow, now) }, booked)
+                valueOf({ type, scope, id: null, ...spanAt(type, now) }, booked)
               ),
             );
           }

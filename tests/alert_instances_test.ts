@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import type { RuleInCode } from "../src/alerts/mod.ts";
-import type { ReportedCall } from "../src/calls/book_reported_calls.ts";
+import type { ReportedCall } from "../src/calls/mod.ts";
 import { usageOf } from "../src/pricing/mod.ts";
 import type { Store } from "../src/store/mod.ts";
 import {

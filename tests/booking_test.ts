@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import fc from "#dev/fast_check.ts";
-import { bookCall, bookReportedCalls } from "../src/calls/mod.ts";
+import { bookCall, reportCalls } from "../src/calls/mod.ts";
 import { listCalls, listCosts } from "../src/ledger/mod.ts";
 import { readRunCost } from "./harness/run_cost.ts";
 import {
@@ -25,7 +25,7 @@ for (const kind of databaseKinds()) {
 
   test("calls of a known session are in its log, others in no log, and all are in the ledger", async (ctx) => {
     const place = await beginRun(ctx, { sessionId: "ses_known" });
-    await bookReportedCalls(ctx, [
+    await reportCalls(ctx, "report", [
       report("a", { sessionId: "ses_known", runId: place.runId }),
       report("b", { sessionId: "ses_unknown" }),
       report("c", { sessionId: "ses_known", runId: "run_elsewhere", agentId: "helper" }),
@@ -143,8 +143,9 @@ for (const kind of databaseKinds()) {
             await beginRun(ctx, { sessionId: "ses_known" });
             const send = async (request: typeof requests[number]) => {
               try {
-                await bookReportedCalls(
+                await reportCalls(
                   ctx,
+                  "report",
                   request.map(({ id, ...fields }) => report(`call_${id}`, { ...fields, costUsd: 1 })),
                 );
               } catch (error) {
@@ -177,7 +178,7 @@ for (const kind of databaseKinds()) {
             { length: 10 },
             (_, i) => report(`call_${round}_${i}`, { runId: "run", costUsd: 1 }),
           );
-          const outcomes = await Promise.all(instances.map((ctx) => bookReportedCalls(ctx, reports)));
+          const outcomes = await Promise.all(instances.map((ctx) => reportCalls(ctx, "report", reports)));
           assert.equal(outcomes[0]!.booked + outcomes[1]!.booked, 10);
           assert.equal(outcomes[0]!.duplicates + outcomes[1]!.duplicates, 10);
         }

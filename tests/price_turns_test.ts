@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import fc from "#dev/fast_check.ts";
-import { DAY_MS, fixedClock, startOf } from "../src/kernel/clock.ts";
+import { startOf } from "../src/contract/windows.ts";
+import { fixedClock } from "../src/kernel/clock.ts";
 import { type PriceBook } from "../src/pricing/mod.ts";
 import { createPriceBook } from "../src/pricing/prices.ts";
 import { PriceOverride } from "../src/contract/price_override.ts";
@@ -113,8 +114,8 @@ Deno.test("whenever prices change and days begin, a call is booked at the price 
         const [[reservedAt, worst, estimate], ...more] = reserved.map((row) => row.map(Number)) as [number[]];
         assert.deepEqual(more, [], "no other reservation is left");
         assert.equal(
-          startOf(reservedAt!, DAY_MS),
-          startOf(at, DAY_MS),
+          startOf("day", reservedAt!),
+          startOf("day", at),
           "its day is the one that was decided on",
         );
         const amount = mode === "strict" ? worst! : estimate!;

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { bookCall, bookLooseCalls, bookReportedCalls, type ReportedCall, rollUp } from "../src/calls/mod.ts";
+import { bookCall, bookLooseCalls, reportCalls, type ReportedCall, rollUp } from "../src/calls/mod.ts";
 import type { CallBounds } from "../src/budgets/mod.ts";
 import { explainCall, MAX_AHEAD_MS, readRunUsage } from "../src/ledger/mod.ts";
 import { readRunCost } from "./harness/run_cost.ts";
@@ -19,16 +19,16 @@ for (const kind of databaseKinds()) {
 
   test("a report is booked once, however often it is sent", async (ctx) => {
     const reports = [report("a"), report("b", { costUsd: 0.5 }), report("c", { model: "unknown" })];
-    assert.deepEqual(await bookReportedCalls(ctx, reports), { booked: 3, duplicates: 0, unpriced: 1 });
+    assert.deepEqual(await reportCalls(ctx, "report", reports), { booked: 3, duplicates: 0, unpriced: 1 });
     const before = await dump(ctx.store);
-    assert.deepEqual(await bookReportedCalls(ctx, reports), { booked: 0, duplicates: 3, unpriced: 0 });
-    assert.deepEqual(await bookReportedCalls(ctx, reports.slice(1)), {
+    assert.deepEqual(await reportCalls(ctx, "report", reports), { booked: 0, duplicates: 3, unpriced: 0 });
+    assert.deepEqual(await reportCalls(ctx, "report", reports.slice(1)), {
       booked: 0,
       duplicates: 2,
       unpriced: 0,
     });
     assert.deepEqual(await dump(ctx.store), before);
-    assert.deepEqual(await bookReportedCalls(ctx, [...reports, report("d")]), {
+    assert.deepEqual(await reportCalls(ctx, "report", [...reports, report("d")]), {
       booked: 1,
       duplicates: 3,
       unpriced: 0,
@@ -38,7 +38,7 @@ for (const kind of databaseKinds()) {
 
   test("an empty report books nothing", async (ctx) => {
     const before = await dump(ctx.store);
-    assert.deepEqual(await bookReportedCalls(ctx, []), { booked: 0, duplicates: 0, unpriced: 0 });
+    assert.deepEqual(await reportCalls(ctx, "report", []), { booked: 0, duplicates: 0, unpriced: 0 });
     assert.deepEqual(await dump(ctx.store), before);
   });
 
@@ -51,7 +51,7 @@ for (const kind of databaseKinds()) {
       durationMs: 5,
       costUsd: 1,
     });
-    await bookReportedCalls(ctx, [known]);
+    await reportCalls(ctx, "report", [known]);
     const before = await dump(ctx.store);
     const others: Partial<ReportedCall>[] = [
       { at: NOW - 1 },
@@ -78,7 +78,7 @@ for (const kind of databaseKinds()) {
     ];
     for (const other of others) {
       await assert.rejects(
-        bookReportedCalls(ctx, [report("new_1"), { ...known, ...other }, report("new_2")]),
+        reportCalls(ctx, "report", [report("new_1"), { ...known, ...other }, report("new_2")]),
         hasCode("conflict", /Cannot book call known/),
         JSON.stringify(other),
       );
@@ -88,14 +88,14 @@ for (const kind of databaseKinds()) {
   });
 
   test("a call twice in one report counts once, and with two contents is a conflict", async (ctx) => {
-    assert.deepEqual(await bookReportedCalls(ctx, [report("a"), report("b"), report("a")]), {
+    assert.deepEqual(await reportCalls(ctx, "report", [report("a"), report("b"), report("a")]), {
       booked: 2,
       duplicates: 1,
       unpriced: 0,
     });
     const before = await dump(ctx.store);
     await assert.rejects(
-      bookReportedCalls(ctx, [report("c"), report("d"), report("c", { step: 1 })]),
+      reportCalls(ctx, "report", [report("c"), report("d"), report("c", { step: 1 })]),
       hasCode("conflict", /call c: it is in this request/),
     );
     assert.deepEqual(await dump(ctx.store), before);
@@ -111,8 +111,16 @@ for (const kind of databaseKinds()) {
         runId: i % 2 ? `run_${i % 11}` : null,
         costUsd: (i + 1) / 1_000,
       }));
-    assert.deepEqual(await bookReportedCalls(ctx, reports), { booked: 1_000, duplicates: 0, unpriced: 0 });
-    assert.deepEqual(await bookReportedCalls(ctx, reports), { booked: 0, duplicates: 1_000, unpriced: 0 });
+    assert.deepEqual(await reportCalls(ctx, "report", reports), {
+      booked: 1_000,
+      duplicates: 0,
+      unpriced: 0,
+    });
+    assert.deepEqual(await reportCalls(ctx, "report", reports), {
+      booked: 0,
+      duplicates: 1_000,
+      unpriced: 0,
+    });
     const { rows } = await ctx.store.read({ sql: "SELECT count(*), sum(cost_nano_usd) FROM calls" });
     assert.deepEqual(rows[0], [1_000n, 500_500_000_000n]);
     assert.equal((await getSession(ctx, "ses_known")).event_log_count, 2 + 333);
@@ -121,7 +129,7 @@ for (const kind of databaseKinds()) {
   test("concurrent reports book each call once", async (ctx) => {
     const reports = Array.from({ length: 20 }, (_, i) => report(`call_${i}`, { costUsd: 1, runId: "run" }));
     const outcomes = await Promise.all(
-      Array.from({ length: 10 }, (_, i) => bookReportedCalls(ctx, i % 2 ? reports : reports.slice(5))),
+      Array.from({ length: 10 }, (_, i) => reportCalls(ctx, "report", i % 2 ? reports : reports.slice(5))),
     );
     assert.equal(outcomes.reduce((sum, outcome) => sum + outcome.booked, 0), 20);
     assert.equal(await readRunCost(ctx.store, "run"), 20_000_000_000n);
@@ -130,8 +138,8 @@ for (const kind of databaseKinds()) {
 
   test("of two concurrent reports with different content, one is booked and the other is a conflict", async (ctx) => {
     const outcomes = await Promise.allSettled([
-      bookReportedCalls(ctx, [report("x", { step: 1 }), report("a")]),
-      bookReportedCalls(ctx, [report("x", { step: 2 }), report("b")]),
+      reportCalls(ctx, "report", [report("x", { step: 1 }), report("a")]),
+      reportCalls(ctx, "report", [report("x", { step: 2 }), report("b")]),
     ]);
     assert.deepEqual(outcomes.map((outcome) => outcome.status).sort(), ["fulfilled", "rejected"]);
     const refused = outcomes.find((outcome) => outcome.status === "rejected") as PromiseRejectedResult;
@@ -143,11 +151,11 @@ for (const kind of databaseKinds()) {
   test("a call in the future is refused together with its whole report", async (ctx) => {
     const before = await dump(ctx.store);
     await assert.rejects(
-      bookReportedCalls(ctx, [report("a"), report("b", { at: NOW + MAX_AHEAD_MS + 1 })]),
+      reportCalls(ctx, "report", [report("a"), report("b", { at: NOW + MAX_AHEAD_MS + 1 })]),
       hasCode("invalid", /\[1\]\.at/),
     );
     assert.deepEqual(await dump(ctx.store), before);
-    await bookReportedCalls(ctx, [report("b", { at: NOW + MAX_AHEAD_MS })]);
+    await reportCalls(ctx, "report", [report("b", { at: NOW + MAX_AHEAD_MS })]);
   });
 
   test("impossible values are refused by name, and nothing is written", async (ctx) => {
@@ -173,7 +181,7 @@ for (const kind of databaseKinds()) {
     ];
     for (const [pattern, fields] of wrong) {
       await assert.rejects(
-        bookReportedCalls(ctx, [report("good"), report("bad", fields)]),
+        reportCalls(ctx, "report", [report("good"), report("bad", fields)]),
         hasCode("invalid", pattern),
         JSON.stringify(fields),
       );
@@ -194,7 +202,7 @@ for (const kind of databaseKinds()) {
       [undefined, 18_000n, "config"],
       [null, 18_000n, "config"],
     ];
-    await bookReportedCalls(ctx, costs.map(([costUsd], i) => report(`call_${i}`, { costUsd })));
+    await reportCalls(ctx, "report", costs.map(([costUsd], i) => report(`call_${i}`, { costUsd })));
     const { rows } = await ctx.store.read({
       sql: "SELECT cost_nano_usd, price_source FROM calls ORDER BY cast(substr(call_id, 6) AS INTEGER)",
     });
@@ -210,8 +218,8 @@ for (const kind of databaseKinds()) {
       report("beside", { costUsd: 1, statedCostUsd: 2 }),
       report("priced", { statedCostUsd: 3 }),
     ];
-    assert.deepEqual(await bookReportedCalls(ctx, reports), { booked: 5, duplicates: 0, unpriced: 0 });
-    assert.deepEqual(await bookReportedCalls(ctx, reports), { booked: 0, duplicates: 5, unpriced: 0 });
+    assert.deepEqual(await reportCalls(ctx, "report", reports), { booked: 5, duplicates: 0, unpriced: 0 });
+    assert.deepEqual(await reportCalls(ctx, "report", reports), { booked: 0, duplicates: 5, unpriced: 0 });
     const { rows } = await ctx.store.read({
       sql: "SELECT call_id, cost_nano_usd, price_source, stated_nano_usd FROM calls ORDER BY position",
     });
@@ -233,17 +241,17 @@ for (const kind of databaseKinds()) {
       },
     };
     const later = { ...ctx, prices };
-    assert.deepEqual(await bookReportedCalls(later, reports), { booked: 0, duplicates: 5, unpriced: 0 });
+    assert.deepEqual(await reportCalls(later, "report", reports), { booked: 0, duplicates: 5, unpriced: 0 });
   });
 
   test("a report is booked however large the totals are", async (ctx) => {
     const most = 2n ** 63n - 1n;
     const full = modelCall({ callId: "full", costNanoUsd: most, runId: "run" });
     await bookLooseCalls(ctx, [full]);
-    await bookReportedCalls(ctx, [report("known")]);
+    await reportCalls(ctx, "report", [report("known")]);
     const { agentId, provider, model, at, runId } = full;
     const past = report("past", { agentId, provider, model, at, runId, costUsd: 1 });
-    assert.deepEqual(await bookReportedCalls(ctx, [report("fits"), report("known"), past]), {
+    assert.deepEqual(await reportCalls(ctx, "report", [report("fits"), report("known"), past]), {
       booked: 2,
       duplicates: 1,
       unpriced: 0,
@@ -277,7 +285,7 @@ for (const kind of databaseKinds()) {
     });
     // 0 beside tokens of a model with a price is no cost.
     for (const same of [back, { ...back, costUsd: null }, { ...back, costUsd: 0 }, { ...back, usage }]) {
-      assert.deepEqual(await bookReportedCalls(ctx, [same]), { booked: 0, duplicates: 1, unpriced: 0 });
+      assert.deepEqual(await reportCalls(ctx, "report", [same]), { booked: 0, duplicates: 1, unpriced: 0 });
     }
     const others: Partial<ReportedCall>[] = [
       { costUsd: 0.5 },
@@ -285,7 +293,7 @@ for (const kind of databaseKinds()) {
       { usage: { ...usage, cacheWrite1hTokens: 2 } },
     ];
     for (const other of others) {
-      await assert.rejects(bookReportedCalls(ctx, [{ ...back, ...other }]), hasCode("conflict"));
+      await assert.rejects(reportCalls(ctx, "report", [{ ...back, ...other }]), hasCode("conflict"));
     }
     assert.deepEqual(await dump(ctx.store), before);
   });
@@ -297,7 +305,7 @@ for (const kind of databaseKinds()) {
     const request = { ...place, keyId: null, budget, bound: () => bounds };
     const first = await ctx.gate.admit(request);
     assert.ok(first.go && first.grant); // from here on the gate holds the run
-    await bookReportedCalls(ctx, [
+    await reportCalls(ctx, "report", [
       report("a", { runId: place.runId, sessionId: place.sessionId, costUsd: 0.001 }),
     ]);
     const second = await ctx.gate.admit(request);

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { openTestBooks } from "../src/cli/_test_books.ts";
-import { bookReportedCalls } from "../src/calls/mod.ts";
+import { reportCalls } from "../src/calls/mod.ts";
 import { toIso } from "../src/kernel/clock.ts";
 import type { Session } from "../src/contract/sessions.ts";
 import { openTestPurser } from "./harness/test_purser.ts";
@@ -41,12 +41,12 @@ Deno.test("reported sessions are listed by their first and last call, before and
     const { body } = await purser.api("GET", "/sessions?limit=1000");
     assert.deepEqual(body.map(shown), expectedOf(booked));
   };
-  await bookReportedCalls(core, reports.slice(0, 100));
+  await reportCalls(core, "report", reports.slice(0, 100));
   await compare(reports.slice(0, 100));
-  await bookReportedCalls(core, reports.slice(100, 1_300));
+  await reportCalls(core, "report", reports.slice(100, 1_300));
   await core.rollUps.ended();
   await compare(reports.slice(0, 1_300));
-  await bookReportedCalls(core, reports.slice(1_300));
+  await reportCalls(core, "report", reports.slice(1_300));
   await compare(reports);
   const { rows } = await core.store.read({
     sql: "SELECT position > 0 FROM rollup_positions WHERE name = 'totals'",
@@ -72,7 +72,7 @@ Deno.test("sessions list and sessions show know reported sessions, and export ta
     sessionId: "reported",
     step: 1,
   };
-  await bookReportedCalls(books.core, [{ ...report, runId: null, at: books.clock.now() + 60_000 }]);
+  await reportCalls(books.core, "report", [{ ...report, runId: null, at: books.clock.now() + 60_000 }]);
   const { out } = await books.purser("sessions list --agent helper");
   assert.match(out, /^SESSION .*\nreported +helper +idle +0 +1 .*\nstored +helper +completed +2 +1 /);
   const show = await books.purser("sessions show reported");

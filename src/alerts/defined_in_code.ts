@@ -3,7 +3,7 @@ import { type ChannelConfig, nameChannels } from "../config/mod.ts";
 import { PurserError } from "../kernel/errors.ts";
 import { checkNames, namesOf } from "../kernel/known_names.ts";
 import type { NamedChannel } from "../delivery/channels/mod.ts";
-import type { RuleInCode } from "./rules/ensure_rules.ts";
+import type { RuleInCode } from "./rules/change_rules.ts";
 
 /** A channel as in the config file: its kind, and the settings of that kind. */
 export interface ChannelInput {

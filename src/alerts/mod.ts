@@ -13,8 +13,7 @@ export {
   readFired,
   warnOfBudgets,
 } from "./firing/decide_alerts.ts";
-export { createRule, removeRule, updateRule } from "./rules/change_rules.ts";
-export { ensureRules, type RuleInCode } from "./rules/ensure_rules.ts";
+export { createRule, ensureRules, removeRule, type RuleInCode, updateRule } from "./rules/change_rules.ts";
 export { getRule, listRules } from "./rules/rules.ts";
 export type { RuleTest } from "../contract/alerts/sent_alerts.ts";
 export type { AlertRule, RuleChanges, RuleInput } from "../contract/alerts/alert_rules.ts";

@@ -1,14 +1,15 @@
 import type { BudgetCounterState, BudgetState } from "../contract/budgets/budget_state.ts";
 import { NEAR_LIMIT, WARNING_DECIMALS } from "../contract/limits.ts";
 import type { BudgetPeriod } from "../contract/values.ts";
-import { type Clock, HOUR_MS, toIso } from "../kernel/clock.ts";
+import { ROLLING_MS, windowOf } from "../contract/windows.ts";
+import { type Clock, toIso } from "../kernel/clock.ts";
 import { type NanoUsd, toUsd } from "../kernel/money.ts";
 import { SLICE_UNITS, type Turns } from "../kernel/turns.ts";
 import {
   ALL_AGENTS,
   describePace,
   type Pace,
-  type PacedWindow,
+  PACED_WINDOWS,
   readPaces,
   readSessionsOfRuns,
 } from "../ledger/mod.ts";
@@ -19,7 +20,6 @@ import type { BudgetRow } from "./budget_fields.ts";
 import { asSeenBy, type BudgetReader } from "./budget_reader.ts";
 import { entityOf } from "./scopes.ts";
 import { readStandings } from "./standings.ts";
-import { windowOf } from "./windows.ts";
 
 type StateContext = { store: Store; clock: Pick<Clock, "now">; turns?: Turns };
 
@@ -195,16 +195,6 @@ function hideAmounts({ window_start, resets_at, state }: Described): BudgetState
   return { window_start, resets_at, state, usd_per_hour: null, reaches_at: null };
 }
 
-const WINDOWS: Record<BudgetPeriod, PacedWindow | undefined> = {
-  run: undefined,
-  session: undefined,
-  hour: "hour",
-  day: "day",
-  week: "longer",
-  month: "longer",
-  lifetime: "longer",
-};
-
 /** Reads the paces of the counters that have one: of all agents, of an agent, or of a key. */
 async function readPacesOf(
   ctx: StateContext,
@@ -214,7 +204,7 @@ async function readPacesOf(
 ): Promise<Map<BudgetRow, Pace>> {
   const paced = rows.flatMap((row, index) => {
     const { scope } = counters[index]!;
-    const window = WINDOWS[row.per];
+    const window = PACED_WINDOWS[row.per];
     if (scope === undefined || window === undefined || entityOf(scope)?.kind === "session") return [];
     return [{ row, scope, window }];
   });
@@ -227,7 +217,7 @@ function limitOf({ per, limitNanoUsd }: BudgetRow, figures: Figures) {
   return {
     leftNanoUsd: ceiling - figures.spentNanoUsd - figures.reservedNanoUsd,
     endsAt: figures.resetsAt,
-    ...(per === "hour" && { rolling: { limitNanoUsd: ceiling, lengthMs: HOUR_MS } }),
+    ...(per === "hour" && { rolling: { limitNanoUsd: ceiling, lengthMs: ROLLING_MS } }),
   };
 }
 

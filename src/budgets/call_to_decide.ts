@@ -1,9 +1,9 @@
 import type { BudgetPeriod } from "../contract/values.ts";
+import { windowOf } from "../contract/windows.ts";
 import { keyScope } from "../ledger/mod.ts";
 import type { SqlValue } from "../store/mod.ts";
 import type { Budget, ReservedAmounts } from "./decide_call.ts";
 import { runScope, sessionScope } from "./scopes.ts";
-import { windowOf } from "./windows.ts";
 
 /** A run above another. */
 export interface RunAbove {

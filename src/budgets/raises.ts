@@ -1,6 +1,7 @@
 import { and, eq } from "drizzle-orm";
 import type { BudgetRaise, BudgetRaiseBody } from "../contract/budgets/budget_raises.ts";
-import { HOUR_MS, toIso } from "../kernel/clock.ts";
+import { ROLLING_MS, windowOf } from "../contract/windows.ts";
+import { toIso } from "../kernel/clock.ts";
 import { invalidField, PurserError } from "../kernel/errors.ts";
 import { NANO_PER_USD, parseUsd, toUsd } from "../kernel/money.ts";
 import { newestFirst, type Statement, tables, type TimePosition } from "../store/mod.ts";
@@ -9,7 +10,6 @@ import { readKeyNames } from "../keys/mod.ts";
 import { type BudgetReader, checkAmountsOf } from "./budget_reader.ts";
 import { type BudgetContext, forgetWarnings, readBudget, writeBudgets } from "./budgets.ts";
 import { holdsAt } from "./budget_states.ts";
-import { windowOf } from "./windows.ts";
 
 /* Raises of a budget's limit for a time. They are only added, so that it stays known which key has raised it, and why. */
 
@@ -94,7 +94,7 @@ export async function raiseBudget(
 
 /** Returns the end of a raise that names none; null for none. */
 function endOf({ per, countsFrom }: BudgetRow, now: number): number | null {
-  return per === "hour" ? now + HOUR_MS : windowOf(per, now, countsFrom).resetsAt;
+  return per === "hour" ? now + ROLLING_MS : windowOf(per, now, countsFrom).resetsAt;
 }
 
 /**

@@ -1,10 +1,10 @@
 import type { BudgetAction, BudgetMode, BudgetPeriod } from "../contract/values.ts";
+import { windowOf } from "../contract/windows.ts";
 import type { NanoUsd } from "../kernel/money.ts";
 import type { SqlValue, Store } from "../store/mod.ts";
 import { type CallToDecide, toCallRow } from "./call_to_decide.ts";
 import type { Standing } from "./decide_call.ts";
 import { READ_COUNTERS, READ_STANDINGS } from "./reservations/standing_sql.ts";
-import { windowOf } from "./windows.ts";
 
 /** The rest of a call whose budgets are looked up, and not reserved. */
 export const LOOKED_UP = {

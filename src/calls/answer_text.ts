@@ -1,9 +1,9 @@
-/** Estimates the tokens of text without a count of the provider: four bytes per token. */
+/** Estimates the tokens of a text that its provider has not counted: four bytes per token. */
 export function estimateTokens(bytes: number): number {
   return Math.ceil(bytes / 4);
 }
 
-/** Returns the text of an answer of any provider, or all of a body that has none. */
+/** Returns the text in an answer of any provider; of an answer without any, its JSON. */
 export function contentOf(body: unknown): string {
   return textsOf(body) || (JSON.stringify(body) ?? "");
 }
@@ -12,7 +12,7 @@ export function contentOf(body: unknown): string {
 const TEXTS = /^(text|content|thinking|reasoning|reasoning_content|refusal|arguments|partial_json|delta)$/;
 const ARGUMENTS = /^(input|args)$/;
 
-/** Those of numbers for each token or vector, without a text of the model: they may be most of an answer. */
+/** Fields with a number for each token, or with vectors. They have no text of the model, and may be most of an answer. */
 const NUMBERS = /^(logprobs|logprobsResult|embeddings?)$/;
 
 /** Returns the text in a part of an answer, such as an event of a stream; empty if it has none. */

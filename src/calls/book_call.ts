@@ -15,8 +15,8 @@ export interface RunBooking {
 }
 
 /**
- * Books a model call of a run: ledger, event log, messages and the reservation in one commit, which concurrent bookings may
- * share. Publishes it on the bus afterwards. Resolves when all of it is durable.
+ * Books a model call of a run: its row in the ledger, its events and messages, and the end of its reservation are one commit,
+ * which other bookings may share. Resolves when all of it is durable; the bus publishes it then.
  *
  * @throws {ConstraintError} the call is in the ledger already; nothing is booked
  */
@@ -29,7 +29,8 @@ export async function bookCall(ctx: CallContext, booking: RunBooking): Promise<B
 }
 
 /**
- * Books calls outside of Purser's own runs, metered by `meter()` or reported. Their sessions may not be in this database.
+ * Books calls that belong to no run of Purser: those of `meter()` and the gateway, and reports. Their sessions need not be in
+ * this database.
  *
  * @throws {ConstraintError} one of them is in the ledger already; none is booked
  */

@@ -21,7 +21,7 @@ import type { CallContext } from "./context.ts";
 /** The booking of one caller: committed as a whole or not at all. */
 export interface Booking {
   calls: readonly ModelCall[];
-  /** The run of the call, of which there is one then, and its progress since the last commit. */
+  /** The run that has made the call, and its progress since the last commit; such a booking has one call. */
   run?: { ref: RunRef; progress: Progress };
   grant?: Grant;
   /** The reservations that reported calls settle. */
@@ -39,16 +39,16 @@ export interface Booked {
   /** Set for the booking of a run. */
   run?: BookedRun;
   ledger: LedgerState;
-  /** The ids of the alerts that the commit fired, on the first of its bookings. */
+  /** The ids of the alerts that the commit fired. The first booking of a commit has them, the others have none. */
   fired: readonly string[];
 }
 
 /** The state of the ledger right after the commit. */
 export interface LedgerState {
   hasRules: boolean;
-  /** Calls that are not rolled up into the totals of reports yet. */
+  /** The number of calls after those in the totals of reports. */
   unrolledCalls: number;
-  /** Calls that are not in the counters yet on which rules and budgets are decided. */
+  /** The number of calls after those in the counters, on which rules and budgets are decided. */
   undecidedCalls: number;
 }
 
@@ -66,8 +66,8 @@ export const READ_LEDGER = `SELECT ${HAS_ENABLED_RULES},
 FROM (SELECT coalesce(max(position), 0) AS newest FROM calls) p`;
 
 /**
- * While fewer calls follow the counters, budgets add them up on reading, which is cheaper than to advance the counters; the
- * more budgets count a call, the more often they are added up.
+ * The number of calls after the counters from which a booking advances them. Fewer are added up by whoever reads a budget, which
+ * is cheaper. Budgets that callers share are read more often than those of one run, so their number is lower.
  */
 const MAX_UNDECIDED_CALLS = { run: 64, shared: 16 };
 
@@ -99,7 +99,7 @@ export function createBookingWriter(
         statements.push(...decisions);
         firing.push(statements.length - 1);
       };
-      // First: what follows reads the counters, and the calls that they leave.
+      // Before the rest, which reads the counters and the calls after them.
       add(passOf(bookings));
       const reading = readRuns(bookings);
       const runs = reading.length > 0 ? statements.push(...reading) - 1 : undefined;

@@ -1,4 +1,3 @@
-import type { Tags } from "../contract/tags/tags.ts";
 import type { CallSource } from "../contract/values.ts";
 import type { CallScopes, Refusal } from "../budgets/mod.ts";
 import type { Grant } from "../budgets/reservations/mod.ts";
@@ -7,15 +6,15 @@ import type { ModelCall } from "../ledger/mod.ts";
 import type { Served } from "../pricing/mod.ts";
 import type { NewEvent } from "../sessions/mod.ts";
 import type { CallSettings, Span } from "../telemetry/mod.ts";
+import type { CallOrigin } from "./make_call.ts";
 import type { UsageReport } from "./settle_usage.ts";
 
-/* What a caller says of a call, and what it gets once the call is open: see `openCall()`. */
+/* The types of `openCall()`: what a caller says of a call, and the open call that it gets. */
 
-/** The caller of calls: their attribution, and what becomes of them beside the booking. */
-export interface CallTerms {
+/** The caller of calls: whom they are attributed to, and what the caller does beside the booking. */
+export interface CallTerms extends CallOrigin {
   source: CallSource & ("run" | "meter" | "gateway");
   scopes: CallScopes;
-  tags?: Tags | undefined;
   /** The only agent whose amounts the caller may see. */
   onlyAgentId?: string | undefined;
   /** The span above; default: the active one. */
@@ -24,20 +23,20 @@ export interface CallTerms {
   lastCostNanoUsd?(): NanoUsd | null;
   /** Returns the number of the step that a booked call is. */
   nextStep?(): number;
-  /** Takes the events of a call, for a caller with a log of its own; each other logs them by itself. */
+  /** Takes the events of a call, of a caller that writes them to the log itself; without it, they are logged here. */
   addEvent?(event: Omit<NewEvent, "at">, at?: number): void;
-  /** Of a run: returns true once its strict budget can't be kept, so that no further call is made. */
+  /** Returns true once the strict budget of the run can't be kept, so that no further call is made. */
   hasOvershot?(): boolean | Promise<boolean>;
   /** Returns the refusals of strict budgets that the caller has overshot before. */
   findOvershoots?(at: number): Promise<readonly Refusal[]>;
-  /** Called when a call has cost more than the bound of a strict budget, or was partly priced under it. */
+  /** Called after a call under a strict budget that has cost more than its bound, or has a part without a price. */
   overshot?(call: ModelCall): void | Promise<void>;
 }
 
 /** An upper bound of a call's input tokens, or the reason that there is none. */
 export type InputBound = { max: number } | { unboundedBecause: string };
 
-/** A call to make. Its sizes are read only where they decide something. */
+/** A call to make. The functions that measure it are called only if a decision needs the result. */
 export interface CallRequest {
   provider: string;
   model: string;
@@ -48,7 +47,7 @@ export interface CallRequest {
   maxOutputTokens: number | undefined;
   /** True if its output may be limited to what fits into a strict budget. */
   canShorten: boolean;
-  /** True if an error that says nothing is that of a call which may have been sent. */
+  /** True if an error that says nothing about a charge may follow a request that was sent. */
   isSentHere?: boolean;
   /** Returns the approximate bytes of its input, for an estimate of the cost before it is made. */
   estimateBytes(): number;
@@ -63,7 +62,7 @@ export interface CallRequest {
 export interface AnswerFacts {
   /** The names of the tools that it called. */
   tools?: readonly string[];
-  /** Returns the bytes of its text, as far as it has come; those of all of it where it has no text. */
+  /** Returns the bytes of its text that have come; of an answer without text, all its bytes. */
   outputBytes(): number;
   /** Returns the bytes that are known to be text of the model; default: `outputBytes()`. */
   textBytes?(): number;
@@ -73,7 +72,7 @@ export interface AnswerFacts {
 /** Writes a call; resolves when it is durable. */
 export type BookCall = (call: ModelCall, grant: Grant | undefined) => Promise<void>;
 
-/** A call that its budgets have admitted, and that is sent now: to be ended by `settle()` or `fail()`, once. */
+/** A call that its budgets have admitted. Its caller sends it now, and ends it once, by `settle()`, `fail()` or `refuse()`. */
 export interface OpenCall {
   id: string;
   /** The time under which it is priced and booked. */
@@ -83,16 +82,17 @@ export interface OpenCall {
   /** Makes the call inside its span. */
   run<T>(work: () => T): T;
   /**
-   * Books it by what its answer has reported; resolves when that is durable, before which the answer must not have ended for its
-   * caller. If the process dies before, the call is not in the ledger: see `recoverRuns()` in sessions/recover_runs.ts. If the
+   * Books it by the usage that its answer reports. Resolves when that is durable; only then may the caller see the end of the
+   * answer. If the process dies before, the call is not in the ledger: see `recoverRuns()` in sessions/recover_runs.ts. If the
    * commit fails, it waits in the spool: see `keepCall()` in keep_call.ts.
    *
    * @throws {PurserError} it is neither in the ledger nor in the spool
    */
   settle(report: UsageReport, answer: AnswerFacts, book?: BookCall): Promise<ModelCall>;
   /**
-   * Ends it by an error before an answer: books it where its provider may have charged for it, by the usage in the error if
-   * there is one, else by an estimate; holds what strict budgets reserve for a request that was sent in part; else frees it.
+   * Ends it after an error without an answer. If its provider may have charged for it, it is booked, by the usage in the error
+   * or else by an estimate. If only a part of the request was sent, strict budgets hold what is reserved for it. Else the
+   * reservation is freed.
    */
   fail(error: unknown, how?: FailedHow): Promise<ModelCall | undefined>;
   /** Ends it without a cost: its provider has refused it. */
@@ -103,7 +103,7 @@ export interface OpenCall {
 export interface FailedHow {
   /** The usage and the text that the error holds. */
   report?: UsageReport;
-  /** True if its provider has answered, so that an error which says nothing is one of the answer. */
+  /** True if its provider has answered, so that an error which says nothing about a charge is one of the answer. */
   hasAnswered?: boolean;
   book?: BookCall;
 }

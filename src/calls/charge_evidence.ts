@@ -2,8 +2,8 @@ import { linksOf } from "../kernel/error_links.ts";
 import { isRecord } from "../kernel/is_record.ts";
 
 /**
- * The evidence of an error on the charge for its call: `none` if the provider can't have charged, `partial` if the connection
- * ended before it had all of the request, `possible` if it may have charged, `unknown` if the error says nothing.
+ * The evidence of an error about a charge for its call: `none` if the provider can't have charged, `partial` if the connection
+ * ended before the provider had all of the request, `possible` if it may have charged, `unknown` if the error says nothing.
  */
 export type ChargeEvidence = "none" | "partial" | "possible" | "unknown";
 
@@ -14,13 +14,14 @@ const MAX_DEPTH = 3;
  * Reads the evidence from the form of an error: those of the AI SDK, of `fetch` (Deno, Node, workerd) and of Node's sockets. The
  * names, codes and messages below are as of 2026-11-26, those of @ai-sdk/provider 4.0.38, Deno 2.9.6, and Node 22.20 and 24.7.
  *
- * `none`: the provider has answered with an error status, or there was no connection: refused, no address, no TLS, refused by
- * a proxy; or the caller has cancelled before all was sent. No layer may have repeated the request, since the second connection
- * may fail after a request on the first was answered: see `createSingleSendFetch()` in kernel/single_send.ts.
- * `partial`: a write has failed before any answer: the provider has not got all of the request, and can't have processed it.
- * `possible`: an answer with another status, whatever it was, and a connection that ended after it was made.
+ * `none`: the provider has answered with an error status; or there was no connection, since there was no address or no TLS, or
+ * the provider or a proxy has refused it; or the caller has cancelled before all was sent. This holds only if no layer has sent
+ * the request twice, since a second connection may fail after the first was answered: see `createSingleSendFetch()` in
+ * kernel/single_send.ts.
+ * `partial`: a write has failed before any answer, so the provider has not got all of the request and can't have processed it.
+ * `possible`: the provider has answered with any other status, or the connection ended after it was made.
  *
- * The usage in an error is not looked at: see `readFailedAnswer()`.
+ * The usage in an error is not read here: see `readFailedAnswer()`.
  */
 export function chargeEvidence(error: unknown, depth = 0): ChargeEvidence {
   let evidence: ChargeEvidence = "unknown";
@@ -82,7 +83,7 @@ function isUnconnected({ code, name, message, syscall }: Record<string, unknown>
     UNCONNECTED_NAMES.test(String(name)) || UNCONNECTED_MESSAGES.test(String(message));
 }
 
-/** Codes of writes that have failed, since the connection had ended: EPIPE is of nothing else. */
+/** Codes of a failed write, and of other failures. EPIPE is not among them, since only writes have it. */
 const WRITE_CODES = /^(ECONNRESET|ECONNABORTED)$/;
 const WRITE_MESSAGES = /\bbroken pipe\b/i;
 

@@ -18,7 +18,7 @@ export interface CallContext extends SessionContext, AlertContext {
   budgets: KnownBudgets;
   prices: PriceBook & Partial<Pick<LazyPriceBook, "ready" | "current">>;
   log: Log;
-  /** The configured secrets, which are kept and shown nowhere. */
+  /** The configured secrets, which are removed from whatever is stored or shown. */
   secrets: Secrets;
   telemetry: Telemetry;
   /** Commits bookings. */

@@ -2,12 +2,12 @@ import type { NanoUsd } from "../kernel/money.ts";
 import type { PriceBook, PriceQuery } from "../pricing/mod.ts";
 import { estimateTokens } from "./answer_text.ts";
 
-/** The output that is expected at least of a call. */
+/** The output of a call that an estimate assumes. */
 const ESTIMATED_OUTPUT_TOKENS = 256;
 
 /**
- * Estimates the cost of a call that is about to be made, for budgets in `stop` mode: that of the previous call of its run or
- * session, and never less than its own, by the size of its request. The caller chooses the session, so a cheap call before
+ * Estimates the cost of a call that is about to be made, for budgets in `stop` mode: the cost of the previous call of its run or
+ * session, or the cost by the size of its own request if that is more. The caller chooses the session, so a cheap call before
  * must not make a dear one seem cheap.
  */
 export function estimateCost(

@@ -8,8 +8,8 @@ import type { CallContext } from "./context.ts";
 import { type CallSpool, type KeptCall, readLedgerId, type SpooledCall } from "./spool/mod.ts";
 
 /*
- * The way of a call that was made and can't be booked: into the spool of this process, and from there into the ledger once
- * that takes writes again, by this process or a later one. Its reservation stays until then.
+ * A call that was made and can't be booked goes into the spool of this process. Once the ledger takes writes again, this process
+ * or a later one books it. Its reservation stays until then.
  */
 
 /**
@@ -26,8 +26,8 @@ export async function bookMadeCall(ctx: CallContext, call: ModelCall, grant?: Gr
 }
 
 /**
- * Spools a call that was made and could not be booked; resolves once it is on the disk. `isClaimed`: its run may still book
- * it, and says so by `done()`, or leaves it by `giveUpClaim()`.
+ * Spools a call that was made and could not be booked; resolves once it is on the disk. With `isClaimed`, its run tries again to
+ * book it, and then calls `done()`; if it can't, it calls `giveUpClaim()`.
  *
  * @throws the given reason, if it can't be spooled
  */
@@ -62,7 +62,7 @@ export async function keepCall(
   return kept;
 }
 
-/** Leaves a call to the spool that its run could not book: it is booked at once if the ledger `hasAnswered`. */
+/** Leaves a claimed call to the spool, since its run could not book it. If the ledger `hasAnswered`, it is booked at once. */
 export async function giveUpClaim(
   ctx: CallContext,
   kept: KeptCall,
@@ -74,7 +74,7 @@ export async function giveUpClaim(
 }
 
 /**
- * Checks that the ledger takes writes, if a call could not be booked before: no further call is made until then.
+ * Checks that the ledger takes writes again if it has refused a booking. Until it does, no call is made.
  *
  * @throws {PurserError} `unavailable`
  */
@@ -87,7 +87,7 @@ export async function requireLedger(ctx: CallContext): Promise<void> {
 /** The pause before the spool is tried again. */
 const RETRY_MS = 1_000;
 
-/** The spools that are being retried; and what was logged of each once: calls that the database refuses, and files of another ledger. */
+/** The spools that are being retried, and what was logged about each: the calls that the database refuses, and the files of another ledger. */
 const retrying = new WeakSet<object>();
 const logged = new WeakMap<object, Set<string>>();
 
@@ -125,7 +125,7 @@ async function bookKept(ctx: CallContext): Promise<void> {
   report(ctx, booked);
 }
 
-/** Books what dead processes have spooled. Any process may do this at any time. Rejects with nothing: what is left is retried. */
+/** Books what dead processes have spooled. Any process may do this at any time; a call that can't be booked waits for the next time. */
 export async function bookLeftCalls(ctx: CallContext): Promise<void> {
   for (const { file, calls, remove } of await ctx.callSpool.readLeft()) {
     const own = await ofThisLedger(ctx, calls);

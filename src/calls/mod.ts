@@ -1,12 +1,11 @@
-/** Books model calls: ledger, events and reservations in one commit; alerts and totals follow from it. */
+/** The life of a model call: it is opened, sent and settled, or reported, and booked in one commit with all that belongs to it. */
 export type { CallContext } from "./context.ts";
 export type { KeptCall } from "./spool/mod.ts";
 export { bookCall, bookLooseCalls, type RunBooking } from "./book_call.ts";
 export { bookLeftCalls, bookMadeCall, giveUpClaim, keepCall } from "./keep_call.ts";
 export { type BookingWriter, createBookingWriter } from "./booking_set.ts";
 export { rollUp, RollUps } from "./roll_up.ts";
-export { bookReportedCalls, type ReportedCall } from "./book_reported_calls.ts";
-export { estimateCost } from "./estimate_cost.ts";
+export { reportCalls, type ReportedCall } from "./report_calls.ts";
 export { contentOf, textsOf } from "./answer_text.ts";
 export { CANCELLED, type UsageReport } from "./settle_usage.ts";
 export { logCallEvent, refusalEvent } from "./refused_call.ts";

@@ -11,6 +11,7 @@ import type { CallContext } from "./context.ts";
 import { modelErrorText, redactSecrets } from "./error_text.ts";
 import { estimateCost } from "./estimate_cost.ts";
 import { bookMadeCall, requireLedger } from "./keep_call.ts";
+import { makeCall } from "./make_call.ts";
 import { logCallEvent, overshotBudget, refusalEvent, type Refused, refusedCall } from "./refused_call.ts";
 import { type AdmittedTerms, pricesNow, sendAdmitted } from "./send_admitted.ts";
 import { type CallSize, CANCELLED, settleUsage, type UsageReport, usageText } from "./settle_usage.ts";
@@ -82,8 +83,8 @@ async function reserve(
 const STRICT_OUTPUT_TOKENS = 4_096;
 
 /**
- * Returns the bounds of a call, on which its budgets decide; only `withWorst` for strict ones too, since to bound a prompt takes
- * time.
+ * Returns the amounts on which budgets decide about a call: its estimate, and `withWorst` its bound too, which takes time and
+ * which only strict budgets need.
  */
 function boundsOf(
   prices: PriceBook,
@@ -134,7 +135,7 @@ function begin(
   { at, grant, prices }: AdmittedTerms,
 ): OpenCall {
   const { provider } = request;
-  const { agentId, sessionId, runId, keyId } = terms.scopes;
+  const { agentId, sessionId, runId } = terms.scopes;
   const id = ctx.ids.next("call");
   const startedAt = ctx.clock.monotonic();
   const trace = traceCall(ctx.telemetry, {
@@ -171,28 +172,21 @@ function begin(
         size,
         (usage, statement) => prices.price({ ...query, usage, statement }),
       );
-      const call: ModelCall = {
+      const call = makeCall(terms, {
         callId: id,
         at,
-        agentId,
-        sessionId,
-        runId,
         provider,
         model,
         usage,
+        isEstimated: estimatedBecause !== undefined,
         step: terms.nextStep?.() ?? null,
         tools: answer.tools ?? [],
-        ...price,
         durationMs: ctx.clock.monotonic() - startedAt,
-        isEstimated: estimatedBecause !== undefined,
-        source: terms.source,
-        serviceTier: serviceTier ?? null,
-        ...(speed && { speed }),
-        ...(inferenceGeo && { inferenceGeo }),
-        responseId: responseId ?? null,
-        ...(keyId && { keyId }),
-        ...(terms.tags && Object.keys(terms.tags).length > 0 && { tags: terms.tags }),
-      };
+        serviceTier,
+        speed,
+        inferenceGeo,
+        responseId,
+      }, price);
       if (estimatedBecause !== undefined) warnOfEstimate(ctx, call, report, estimatedBecause);
       if (failure !== undefined) addFailure(failure);
       const overshoot = grant?.isStrict ? keepBound(call, grant) : undefined;
@@ -259,8 +253,8 @@ function hasTokens({ counted, partial }: UsageReport): boolean {
 }
 
 /**
- * Keeps what a strict call may have cost beyond its estimate. Returns the line and the event of one that has cost more than its
- * bound, or is partly priced, so that its cost has none.
+ * Compares the cost of a strict call with its bound. Returns what to log if it has cost more, or has a part without a price, so
+ * that nothing bounds its cost. If the cost is an estimate, the grant keeps the rest of the bound, which it may have cost too.
  */
 function keepBound(
   call: ModelCall,
@@ -286,8 +280,8 @@ function keepBound(
 }
 
 /**
- * Logs a call that is booked as an estimate, with the reason and the usage as the provider has sent it. Not for a call that its
- * caller has cancelled, whose usage isn't expected.
+ * Warns of a call that is booked as an estimate, with the reason and the usage as the provider has sent it; but not of one that
+ * its caller has cancelled, of which no usage is expected.
  */
 function warnOfEstimate(
   { log, secrets }: Pick<CallContext, "log" | "secrets">,

@@ -71,13 +71,13 @@ export function refusalEvent({ logged: { message, details, facts, withheld } }: 
   return { type: "budget.refused" as const, payload: { message, ...facts, ...details }, withheld };
 }
 
-/** Logs an event of a call outside of a run's loop, whose own log has it; never rejects. */
+/** Logs an event of a call that no run of Purser makes, since a run logs its own. Never rejects. */
 export async function logCallEvent(
   ctx: Pick<CallContext, "store" | "clock" | "log">,
   { agentId, sessionId, runId }: Pick<CallScopes, "agentId" | "sessionId" | "runId">,
   event: Omit<NewEvent, "at">,
 ): Promise<void> {
-  // The log has the sessions that are stored here, and a call may be of another.
+  // In the payload too, since the session need not be stored here.
   const payload = { ...event.payload, ...(sessionId !== null && { session_id: sessionId }) };
   const events = [{ agentId, sessionId, runId, event: { ...event, payload, at: ctx.clock.now() } }];
   try {

@@ -1,5 +1,6 @@
 import type { Grant } from "../budgets/reservations/mod.ts";
-import { DAY_MS, HOUR_MS, startOf } from "../kernel/clock.ts";
+import { startOf } from "../contract/windows.ts";
+import { HOUR_MS } from "../kernel/clock.ts";
 import type { PriceBook, PriceQuery, Served } from "../pricing/mod.ts";
 import type { CallContext } from "./context.ts";
 
@@ -15,7 +16,7 @@ export interface AdmittedTerms {
 /** The model of a call and the service that it asks for, by whose price it is decided. */
 type Asked = Omit<PriceQuery, "at"> & { asks?: Served | undefined };
 
-/** A call is admitted at most so often: only a clock that jumps by itself needs more. */
+/** The most times that a call is admitted; more are needed only if the clock jumps each time. */
 const MAX_ATTEMPTS = 20;
 
 /** Returns the prices in use, which no update changes. */
@@ -24,9 +25,9 @@ export function pricesNow({ prices }: Pick<CallContext, "prices">): PriceBook {
 }
 
 /**
- * Admits a call and sends it. Between the two, in which the commit of its reservation may have waited, the price may have
- * changed, or another window begun: then it is admitted anew. `send` is called in the same turn of the event loop in which
- * that is checked, and has to send the request in it.
+ * Admits a call and sends it. The commit of its reservation may have waited; if the price has changed meanwhile, or another
+ * window has begun, the call is admitted anew. `send` is called in the same turn of the event loop in which that is checked, and
+ * has to send the request in it.
  */
 export async function sendAdmitted<T>(
   ctx: CallContext,
@@ -64,5 +65,5 @@ const LONGEST_WAIT_MS = HOUR_MS / 2;
 /** Returns whether a call counts in the windows in which it was reserved; false too if the clock was set back since. */
 function isInWindowsOf(reservedAt: number, at: number): boolean {
   return at >= reservedAt && at - reservedAt < LONGEST_WAIT_MS &&
-    startOf(reservedAt, DAY_MS) === startOf(at, DAY_MS);
+    startOf("day", reservedAt) === startOf("day", at);
 }

@@ -1,9 +1,9 @@
 import { Buffer } from "node:buffer";
 import { MAX_CALL_TOKENS, MAX_CALL_USD } from "../contract/limits.ts";
-import { NANO_PER_USD } from "../kernel/money.ts";
 import { estimateTokens } from "./answer_text.ts";
+import { MAX_CALL_NANO_USD } from "./make_call.ts";
 import { hasQuantity, type Price, type Served, type Usage, usageOf } from "../pricing/mod.ts";
-import { type Statement } from "../pricing/usage/mod.ts";
+import type { Statement } from "../pricing/usage/mod.ts";
 
 /** The usage and the metadata that a provider has reported with an answer. */
 export interface UsageReport {
@@ -13,14 +13,14 @@ export interface UsageReport {
   partial?: Usage;
   /** The usage as the provider has sent it, for the log. */
   raw?: unknown;
-  /** The text of an answer that could not be read, to estimate its tokens. */
+  /** The text of an answer that could not be read, from which its tokens are estimated. */
   unreadText?: string;
   served?: Served;
   /** The parts of a complete answer that may state its cost. */
   statement?: Statement | undefined;
   responseId?: string;
   responseModel?: string;
-  /** Set for an incomplete answer, for telemetry. */
+  /** Set for an answer that is incomplete, or an error; for telemetry. */
   errorType?: string;
   /** The error with which a call without an answer fails. */
   failure?: unknown;
@@ -35,7 +35,7 @@ export const CANCELLED = "cancelled";
 export interface CallSize {
   /** Returns the bytes of the request that become input. */
   inputBytes(): number;
-  /** Returns the bytes of text in the answer, as far as it has come; those of all of it where it has no text. */
+  /** Returns the bytes of its text that have come; of an answer without text, all its bytes. */
   outputBytes(): number;
   /** Returns the bytes that are known to be text of the model; default: `outputBytes()`. */
   textBytes?(): number;
@@ -49,8 +49,6 @@ export interface SettledUsage {
   /** The reason why the usage is an estimate; undefined if the provider has counted it. */
   estimatedBecause?: string;
 }
-
-const MAX_CALL_NANO_USD = BigInt(MAX_CALL_USD) * NANO_PER_USD;
 
 /**
  * Decides what a call is booked with: the provider's counts, or an estimate from the text if they are missing or beyond what
@@ -79,12 +77,12 @@ export function settleUsage(
   return { usage, price: priceOf(usage, counted ? undefined : statement), estimatedBecause };
 }
 
-/** A text that is longer than any one token, so that more than one were written. */
+/** A text of this length has more than one token. */
 const LONG_TEXT_BYTES = 256;
 
 /**
- * Returns what a usage doesn't count of an answer with a text: servers that don't count send zeros, or for the output the one
- * token with which Anthropic's streams begin. That is unknown.
+ * Returns the part of an answer with text that its usage leaves out; undefined if it counts all. Servers that don't count send
+ * zeros, or count one token of output, with which the streams of Anthropic begin. Such a count is unknown.
  */
 function uncountedIn(
   usage: Usage,
@@ -114,7 +112,7 @@ function estimateUsage(
 ): Usage {
   const known = !counted && partial && isPlausible(partial) ? partial : undefined;
   const unread = Math.min(estimateTokens(Buffer.byteLength(unreadText ?? "")), maxOutputTokens);
-  // A limit of 0 is that of embeddings, whose answer is no text.
+  // Embeddings have a limit of 0: their answer is not text.
   const written = maxOutputTokens === 0 ? 0 : estimateTokens(outputBytes());
   const outputTokens = Math.max(known?.outputTokens ?? 0, written, unread);
   const inputTokens = known?.inputTokens || estimateTokens(inputBytes());
@@ -124,7 +122,7 @@ function estimateUsage(
 /** The longest usage in the log, in characters. */
 const MAX_USAGE_LENGTH = 1_000;
 
-/** Returns a usage as it was reported, as text for the log; a provider or the model of a library user may report anything. */
+/** Returns a usage as it was reported, as text for the log. It may be anything that a provider, or the model of a program, sends. */
 export function usageText(usage: unknown, clean: (text: string) => string): string {
   let text: string;
   try {

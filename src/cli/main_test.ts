@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { reportOf } from "../../tests/harness/reported_calls.ts";
 import { inDirectory } from "../../tests/harness/in_directory.ts";
-import { bookReportedCalls } from "../calls/mod.ts";
+import { reportCalls } from "../calls/mod.ts";
 import { problemError } from "../client/mod.ts";
 import { createApp } from "../http/mod.ts";
 import { PurserError } from "../kernel/errors.ts";
@@ -167,7 +167,7 @@ Deno.test("sessions show has the cost of a reported call whose run is unknown he
   await books.purser("agents set helper --model demo:echo");
   await books.purser("run helper hi --session first");
   const call = reportOf("elsewhere_1", books.clock.now());
-  await bookReportedCalls(books.core, [{ ...call, sessionId: "first", runId: "run_elsewhere", step: 7 }]);
+  await reportCalls(books.core, "report", [{ ...call, sessionId: "first", runId: "run_elsewhere", step: 7 }]);
   const local = await books.purser("sessions show first");
   const run = /^Run run_elsewhere\nSTEP .*\n +7 .* elsewhere_1\n/m;
   assert.match(local.out, run);

@@ -17,7 +17,9 @@ export interface ProviderSettings {
   statesCost?: StatesCost;
   /** The treatment of a stream through the gateway whose client has left; default: `drain`, it is read to its end. */
   onDisconnect?: "abort" | "drain";
-  /** Headers of clients that the gateway passes on, besides those that it always does; `x-team-*` stands for all that begin so. */
+  /**
+   * Headers of clients that the gateway passes on, besides those that it always does; `x-team-*` stands for all that begin so.
+   */
   passHeaders?: string[];
 }
 
@@ -114,8 +116,8 @@ const ORDINARY_HEADER =
 const SECRET_SETTING = /url|pass|secret|token|key|auth|credential|header/i;
 
 /**
- * Lists the values that are configured as secrets, and the names beside them, which are shown: a provider that is called
- * as its key is has no secret key.
+ * Lists the values that are configured as secrets, and the names beside them, which are shown: a provider whose key equals its
+ * name has no secret key.
  */
 export function secretsOf(
   config: Partial<Config>,

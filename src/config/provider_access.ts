@@ -47,7 +47,7 @@ export interface ProviderSources {
 /**
  * Returns the address and credentials of a provider; `what` is used with it, as in `the model openai:gpt-6-luna`.
  *
- * @throws {PurserError} `invalid`, naming the variable, for a missing or malformed key and for a base URL that is none
+ * @throws {PurserError} `invalid`, naming the variable, for a missing or malformed key and for a base URL that isn't a URL
  */
 export function readProviderAccess(
   provider: string,
@@ -172,7 +172,7 @@ function isSameServer(text: string, { host, port, names = [] }: ListenAddress): 
   return theirs === own || isOfMachine || (isHere && isLoopback(own));
 }
 
-/** Returns a host as it is compared: without brackets, and an IPv4 address that is written as one of IPv6 as what it is. */
+/** Returns a host as it is compared: without brackets, and an IPv4 address in IPv6 form as IPv4. */
 function bare(host: string): string {
   const name = host.toLowerCase().replace(/^\[(.*)\]$/, "$1").replace(/\.$/, "");
   const mapped = /^::ffff:([0-9a-f]{1,4}):([0-9a-f]{1,4})$/.exec(name);
@@ -181,7 +181,7 @@ function bare(host: string): string {
   return [high >> 8, high & 255, low >> 8, low & 255].join(".");
 }
 
-/** Returns the name and the addresses of this machine; none where they may not be read. */
+/** Returns the name and the addresses of this machine; an empty list if they may not be read. */
 async function namesOfMachine(): Promise<string[]> {
   try {
     const { hostname, networkInterfaces } = await import("node:os");

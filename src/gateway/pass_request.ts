@@ -201,10 +201,12 @@ async function passWhole(
     throw noAnswer(provider, error, live, response.ok ? open.id : undefined);
   }
   reader.takeBody(await parseAnswer(ctx, bytes), bytes.length);
+  const { status: statusCode } = response;
   if (response.ok || reader.hasTokens()) {
-    const made = await settle(ctx, call, reader.report());
+    const errorType = response.ok ? undefined : String(statusCode);
+    const made = await settle(ctx, call, { ...reader.report(), errorType });
     if (made.costNanoUsd !== null) headers["x-purser-cost-usd"] = formatUsd(made.costNanoUsd);
-  } else await open.refuse(new Error(`status ${response.status}`));
+  } else await open.refuse(Object.assign(new Error(`status ${statusCode}`), { statusCode }));
   checkStatus(provider, response);
   if (response.ok) noteEnd(request, reader, undefined);
   else noteStatus(request, response, reader.errorKind);

@@ -97,7 +97,7 @@ export async function findKeyId(
   return (await findKey(core, text, { path: "key_id", reader: readerOf(c) })).keyId;
 }
 
-/** Adds the names of keys to rows that are of a key, if their reader may know them. */
+/** Adds the names of keys to the rows of keys, if their reader may know them. */
 export async function withKeyNames<Row extends Pick<CostRow, "key_id">>(
   c: Pick<Context<ApiEnv>, "env">,
   core: Pick<Core, "store">,

@@ -69,8 +69,3 @@ export function toIso(epochMs: number): string {
 export const MINUTE_MS = 60_000;
 export const HOUR_MS = 3_600_000;
 export const DAY_MS = 86_400_000;
-
-/** Returns the start of the UTC minute, hour or day of a time; days of the epoch are UTC days. */
-export function startOf(epochMs: number, lengthMs: number): number {
-  return Math.floor(epochMs / lengthMs) * lengthMs;
-}

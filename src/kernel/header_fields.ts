@@ -1,4 +1,4 @@
-/** Headers to read: `Headers`, or what is like them and takes less time to make. Names are in lower case. */
+/** Headers to read: `Headers`, or an object with their methods that takes less time to make. Names are in lower case. */
 export type HeaderFields = Pick<Headers, "get" | typeof Symbol.iterator>;
 
 /** The headers of one connection (RFC 9110, 7.6.1), and those that each sender sets anew. Names are in lower case. */

@@ -3,9 +3,9 @@ import type { Clock } from "./clock.ts";
 /** The parts of a loop. */
 export interface SharedLoopOptions {
   clock: Pick<Clock, "sleep">;
-  /** Calls back on each change in this process; returns what ends that. */
+  /** Calls back on each change in this process; returns the function that ends this. */
   bus: { subscribe(onChange: () => void): () => void };
-  /** Reads until `loop.over` aborts, and wakes the callers. What it throws is thrown to all of them. */
+  /** Reads until `loop.over` aborts, and wakes the callers. Its error is thrown to all of them. */
   read(loop: SharedLoop): Promise<void>;
   /** Called when the loop ends: the next caller needs a new one. */
   onEnd(): void;

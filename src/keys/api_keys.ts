@@ -157,6 +157,8 @@ const { apiKeys } = tables;
 export interface KeyFilter {
   limit: number;
   status?: KeyStatus;
+  /** The only key. */
+  keyId?: string | undefined;
   /** The exact name. */
   name?: string;
   /** The last key of the previous page. */
@@ -168,11 +170,12 @@ const LIST = newestFirst(apiKeys.createdAt, apiKeys.keyId);
 /** Lists keys, newest first, including revoked and expired ones. */
 export async function listKeys(
   ctx: Pick<KeyContext, "store" | "query" | "clock">,
-  { limit, status, name, before }: KeyFilter,
+  { limit, status, keyId, name, before }: KeyFilter,
 ): Promise<ApiKey[]> {
   const now = ctx.clock.now();
   const rows = await ctx.query.select().from(apiKeys).where(and(
     status && hasStatus(status, now),
+    keyId === undefined ? undefined : eq(apiKeys.keyId, keyId),
     name === undefined ? undefined : eq(apiKeys.name, name),
     LIST.from(before),
   )).orderBy(...LIST.order).limit(limit);
@@ -240,9 +243,6 @@ export interface Rotation {
 }
 
 const HAS_NAMESAKE = `EXISTS (SELECT 1 FROM api_keys WHERE name = ?1 AND key_id <> ?2 AND ${isActive("?3")})`;
-const ROTATE =
-  `UPDATE api_keys SET hash = ?2, previous_hash = ?3, previous_until = ?4, rotated_at = ?5, expires_at = ?6
-WHERE key_id = ?1`;
 
 /**
  * Gives a key a new secret, whose text is only in the result; its id, budgets and permissions stay. The secret before ends at
@@ -293,7 +293,7 @@ export async function rotateKey(
       ...status === "expired"
         ? [requireThat({ sql: `NOT ${HAS_NAMESAKE}`, args: [row.name, keyId, now] })]
         : [],
-      { sql: ROTATE, args: [keyId, row.hash, row.previousHash, row.previousUntil, now, row.expiresAt] },
+      KEYS.update(keyId, row, now),
       { sql: "DELETE FROM web_sessions WHERE key_id = ?", args: [keyId] },
       { sql: "DELETE FROM web_codes WHERE key_id = ?", args: [keyId] },
     ]);

@@ -2,8 +2,7 @@ import type { Clock } from "../kernel/clock.ts";
 import { invalidField } from "../kernel/errors.ts";
 import { nearestName } from "../kernel/nearest_name.ts";
 import type { KeyStatus } from "../contract/values.ts";
-import type { KeyName } from "../contract/keys.ts";
-import type { SqlValue, Store, TimePosition } from "../store/mod.ts";
+import type { SqlValue, Store } from "../store/mod.ts";
 import { statusOf } from "./api_keys.ts";
 
 /* The names of keys: people name a key by its name or its id, and are shown its name. */
@@ -90,34 +89,5 @@ function toNamedKey([keyId, name, revokedAt, expiresAt]: readonly SqlValue[], no
     keyId: keyId as string,
     name: name as string,
     status: statusOf({ revokedAt: time(revokedAt), expiresAt: time(expiresAt) }, now),
-  };
-}
-
-const LIST = `SELECT key_id, name, revoked_at, expires_at, created_at FROM api_keys
-WHERE (?1 IS NULL OR key_id = ?1) AND (?2 IS NULL OR name = ?2)
-  AND (?3 IS NULL OR created_at < ?3 OR (created_at = ?3 AND key_id < ?4)) ORDER BY created_at DESC, key_id DESC LIMIT ?5`;
-
-/** Lists the names of the keys that the reader may know, newest first, and the position of the last one. */
-export async function listKeyNames(
-  { store, clock }: NameContext,
-  { name, before, limit, reader }: {
-    name?: string;
-    before?: TimePosition | undefined;
-    limit: number;
-    reader?: KeyReader;
-  },
-): Promise<{ keys: KeyName[]; last: TimePosition | undefined }> {
-  if (reader?.keyId === null) return { keys: [], last: undefined };
-  const args = [reader?.keyId ?? null, name ?? null, before?.[0] ?? null, before?.[1] ?? null, limit];
-  const { rows } = await store.read({ sql: LIST, args });
-  const now = clock.now();
-  const last = rows.length === limit ? rows.at(-1) : undefined;
-  return {
-    keys: rows.map((row) => toNamedKey(row, now)).map(({ keyId, name, status }) => ({
-      key_id: keyId,
-      name,
-      status,
-    })),
-    last: last && [Number(last[4]), String(last[0])],
   };
 }

@@ -1,4 +1,4 @@
-import { DAY_MS, HOUR_MS } from "../kernel/clock.ts";
+import { startOf, startSql } from "../contract/windows.ts";
 import type { SqlValue } from "../store/mod.ts";
 import type { TagGroup } from "../contract/tags/tags.ts";
 import { conditionsOf, hasTags, MAX_TIME, tagValue } from "./cost_conditions.ts";
@@ -25,13 +25,13 @@ const HOURS: Source = {
   table: "usage_hours",
   time: "hour",
   counters: COUNTERS,
-  columns: { day: `hour - hour % ${DAY_MS}` },
+  columns: { day: startSql("day", "hour") },
 };
 const CALLS: Source = {
   table: "calls",
   time: "at",
   counters: ENTRY_COUNTERS,
-  columns: { key_id: "coalesce(key_id, '')", hour: `at - at % ${HOUR_MS}`, day: `at - at % ${DAY_MS}` },
+  columns: { key_id: "coalesce(key_id, '')", hour: startSql("hour", "at"), day: startSql("day", "at") },
 };
 /** The calls after the rollups. */
 const TAIL: Source = { ...CALLS, table: "calls NOT INDEXED", where: `position > ${TOTALS_POSITION}` };
@@ -133,12 +133,12 @@ function cut(scope: CostScope, key: readonly KeyColumn[]): Piece[] {
   const add = (source: Source, start: number, end: number) => {
     if (start < end) pieces.push({ source, from: start, to: end });
   };
-  const [hourStart, hourEnd] = whole(from, to, HOUR_MS);
+  const [hourStart, hourEnd] = whole("hour", from, to);
   if (hourStart >= hourEnd) {
     add(CALLS, from, to);
   } else {
     add(CALLS, from, hourStart);
-    const [dayStart, dayEnd] = whole(hourStart, hourEnd, DAY_MS);
+    const [dayStart, dayEnd] = whole("day", hourStart, hourEnd);
     if (dayStart >= dayEnd || isByHour) {
       add(HOURS, hourStart, hourEnd);
     } else {
@@ -153,7 +153,7 @@ function cut(scope: CostScope, key: readonly KeyColumn[]): Piece[] {
   return pieces;
 }
 
-/** Returns the largest part of a range that starts and ends on a boundary. */
-function whole(from: number, to: number, lengthMs: number): [number, number] {
-  return [Math.ceil(from / lengthMs) * lengthMs, Math.floor(to / lengthMs) * lengthMs];
+/** Returns the largest part of a range that starts and ends with an hour or a day. */
+function whole(span: "hour" | "day", from: number, to: number): [number, number] {
+  return [startOf(span, from - 1, 1), startOf(span, to)];
 }

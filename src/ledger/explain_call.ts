@@ -1,5 +1,5 @@
 import { asc, eq, inArray, or, sql } from "drizzle-orm";
-import type { ExplainedAdjustment, ExplainedCall } from "../contract/explained_calls.ts";
+import type { ExplainedAdjustment, ExplainedCall } from "../contract/costs/explained_calls.ts";
 import { toIso } from "../kernel/clock.ts";
 import { PurserError } from "../kernel/errors.ts";
 import { toUsd } from "../kernel/money.ts";

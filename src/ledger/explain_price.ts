@@ -1,4 +1,4 @@
-import type { ExplainedPrice, PriceLine as WireLine } from "../contract/explained_calls.ts";
+import type { ExplainedPrice, PriceLine as WireLine } from "../contract/costs/explained_calls.ts";
 import { type NanoUsd, toDecimal, toUsd } from "../kernel/money.ts";
 import { type PriceLine, priceLines, type Rates, sumLines, tierFor, type Usage } from "../pricing/mod.ts";
 

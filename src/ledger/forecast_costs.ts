@@ -1,5 +1,6 @@
 import type { CostForecast } from "../contract/costs/cost_forecast.ts";
-import { DAY_MS, startOf, toIso } from "../kernel/clock.ts";
+import { startOf } from "../contract/windows.ts";
+import { DAY_MS, toIso } from "../kernel/clock.ts";
 import { divideHalfEven, type NanoUsd, parseTotalUsd, toUsd } from "../kernel/money.ts";
 import type { SqlValue, Store } from "../store/mod.ts";
 import type { CostScope } from "./cost_filter.ts";
@@ -15,9 +16,7 @@ export async function forecastCosts(
   scope: Omit<CostScope, "from" | "to" | "compare">,
   now: number,
 ): Promise<CostForecast> {
-  const date = new Date(now);
-  const from = Date.UTC(date.getUTCFullYear(), date.getUTCMonth());
-  const to = Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + 1);
+  const [from, to] = [startOf("month", now), startOf("month", now, 1)];
   const total = await readCostTotal(store, { ...scope, from, to });
   const firstDay = await readFirstDay(store, scope);
   const paceFrom = firstDay === null ? null : Math.max(from, firstDay);
@@ -66,7 +65,7 @@ async function readDays(
   firstDay: number,
   now: number,
 ): Promise<Days> {
-  const today = startOf(now, DAY_MS);
+  const today = startOf("day", now);
   const from = Math.max(firstDay, today - WEEKDAY_DAYS * DAY_MS);
   const filter = {
     ...scope,
@@ -93,7 +92,7 @@ export function forecastByWeekday(
   spent: NanoUsd,
   { days: { before, today }, now, to }: { days: Days; now: number; to: number },
 ): NanoUsd {
-  const start = startOf(now, DAY_MS);
+  const start = startOf("day", now);
   let whole = spent - today;
   for (let day = start; day < to; day += DAY_MS) {
     const ahead = (day - start) / DAY_MS;

@@ -33,7 +33,7 @@ export {
   usageViews,
 } from "./usage_sql.ts";
 export { type CostFilter, type CostScope, isTimed } from "./cost_filter.ts";
-export { describePace, type Pace, type PacedWindow, readMinutes, readPaces } from "./pace.ts";
+export { describePace, type Pace, PACED_WINDOWS, readMinutes, readPaces } from "./pace.ts";
 export { forecastCosts } from "./forecast_costs.ts";
 export {
   type IndexedCalls,

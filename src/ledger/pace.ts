@@ -1,4 +1,6 @@
-import { DAY_MS, HOUR_MS, MINUTE_MS, startOf, toIso } from "../kernel/clock.ts";
+import type { BudgetPeriod } from "../contract/values.ts";
+import { ROLLING_MS, startOf, startSql } from "../contract/windows.ts";
+import { HOUR_MS, toIso } from "../kernel/clock.ts";
 import { divideHalfEven, NANO_PER_USD, type NanoUsd, toUsd } from "../kernel/money.ts";
 import type { Store } from "../store/mod.ts";
 import { MAX_TIME } from "./cost_conditions.ts";
@@ -11,6 +13,17 @@ import { atMost64Bits, counterSum, DECIDED_POSITION, isInScope, sumOfTail } from
 
 /** The windows of limits whose spending has a pace. */
 export type PacedWindow = "hour" | "day" | "longer";
+
+/** Those of the periods; undefined for a run or a session. */
+export const PACED_WINDOWS: Readonly<Record<BudgetPeriod, PacedWindow | undefined>> = {
+  run: undefined,
+  session: undefined,
+  hour: "hour",
+  day: "day",
+  week: "longer",
+  month: "longer",
+  lifetime: "longer",
+};
 
 /** The spending from a time to now, in nano-USD. */
 export interface Pace {
@@ -29,9 +42,9 @@ interface Span {
  * hour shows a burst, which the mean of yesterday and today hides for a day.
  */
 function spansOf(window: PacedWindow, now: number): Span[] {
-  if (window === "hour") return [{ kind: "minute", from: startOf(now - 10 * MINUTE_MS, MINUTE_MS) }];
-  const hour: Span = { kind: "minute", from: startOf(now - HOUR_MS, MINUTE_MS) };
-  return window === "day" ? [hour] : [{ kind: "day", from: startOf(now, DAY_MS) - DAY_MS }, hour];
+  if (window === "hour") return [{ kind: "minute", from: startOf("minute", now, -10) }];
+  const hour: Span = { kind: "minute", from: startOf("minute", now - ROLLING_MS) };
+  return window === "day" ? [hour] : [{ kind: "day", from: startOf("day", now, -1) }, hour];
 }
 
 /** Returns the faster of two paces. */
@@ -117,7 +130,7 @@ export function describePace(
 const MINUTES = `WITH j AS MATERIALIZED (SELECT value AS scope FROM json_each(?1))
 SELECT s.scope, s.start, s.whole_usd, s.rest_nano_usd FROM j CROSS JOIN spend_counters s
   ON s.kind = 'minute' AND s.scope = j.scope AND s.start >= ?2
-UNION ALL SELECT j.scope, c.at - c.at % ${MINUTE_MS}, sum(c.cost_nano_usd / ${NANO_PER_USD}),
+UNION ALL SELECT j.scope, ${startSql("minute", "c.at")}, sum(c.cost_nano_usd / ${NANO_PER_USD}),
   sum(c.cost_nano_usd % ${NANO_PER_USD})
 FROM calls c NOT INDEXED CROSS JOIN j ON ${isInScope("j.scope")}
 WHERE c.position > ${DECIDED_POSITION} AND c.at >= ?2 AND c.cost_nano_usd <> 0 GROUP BY 1, 2`;

@@ -1,5 +1,6 @@
 import { NANO_PER_USD } from "../kernel/money.ts";
-import { type Clock, DAY_MS, MINUTE_MS } from "../kernel/clock.ts";
+import { startSql } from "../contract/windows.ts";
+import { type Clock, DAY_MS } from "../kernel/clock.ts";
 import type { Statement, Store } from "../store/mod.ts";
 
 /*
@@ -28,8 +29,7 @@ interface Entry {
 /** SQL for the counters that one entry adds to, as rows `(kind, scope, start, cost, at)`. */
 export function countersOf({ column, from }: Entry): string {
   const at = column("at");
-  const day = `${at} - ${at} % ${DAY_MS}`;
-  const minute = `${at} - ${at} % ${MINUTE_MS}`;
+  const [minute, day] = [startSql("minute", at), startSql("day", at)];
   const cost = `coalesce(${column("cost_nano_usd")}, 0)`;
   const row = (kind: string, scope: string, start: string, where: string) =>
     `SELECT '${kind}' AS kind, ${scope} AS scope, ${start} AS start, ${cost} AS cost, ${at} AS at ${from} ${where}`;
@@ -131,7 +131,9 @@ const ofEntities = (kind: "run" | "session") =>
 export const COUNT_WITHOUT_RULES: Statement = {
   sql: `INSERT INTO spend_counters
 WITH minutes AS MATERIALIZED (
-  SELECT c.agent_id, c.key_id, c.at - c.at % ${MINUTE_MS} AS minute, sum(c.cost_nano_usd / ${NANO_PER_USD}) AS whole_usd,
+  SELECT c.agent_id, c.key_id, ${
+    startSql("minute", "c.at")
+  } AS minute, sum(c.cost_nano_usd / ${NANO_PER_USD}) AS whole_usd,
     sum(c.cost_nano_usd % ${NANO_PER_USD}) AS rest_nano_usd, min(c.at) AS first_at
   ${TAIL_WITHOUT_RULES} AND c.cost_nano_usd <> 0 GROUP BY 3, c.agent_id, c.key_id
 )
@@ -141,7 +143,7 @@ ${
       [scope, where],
     ) => [
       ofMinutes("minute", scope!, "minute", where),
-      ofMinutes("day", scope!, `minute - minute % ${DAY_MS}`, where),
+      ofMinutes("day", scope!, startSql("day", "minute"), where),
       ofMinutes("lifetime", scope!, "0", where),
     ]).join("\n  UNION ALL ")
   }

@@ -1,5 +1,5 @@
 import { NANO_PER_USD } from "../kernel/money.ts";
-import { DAY_MS, HOUR_MS } from "../kernel/clock.ts";
+import { startSql } from "../contract/windows.ts";
 import type { Logic, Statement } from "../store/mod.ts";
 
 /*
@@ -54,7 +54,7 @@ export const usageIncrements: readonly Logic[] = [
     sql: `CREATE TRIGGER add_usage INSTEAD OF INSERT ON usage_increments
 BEGIN
   ${addIncrement("usage_hours", "NEW.hour, ")};
-  ${addIncrement("usage_days", `NEW.hour - NEW.hour % ${DAY_MS}, `)};
+  ${addIncrement("usage_days", `${startSql("day", "NEW.hour")}, `)};
   ${addIncrement("usage_totals", "")};
 END`,
   },
@@ -68,8 +68,8 @@ const TAIL = `FROM calls NOT INDEXED WHERE position > ${TOTALS_POSITION}`;
 
 const DIMENSIONS = "agent_id, provider, model";
 const DIMENSIONS_OF_ENTRY = `${DIMENSIONS}, coalesce(key_id, '') AS key_id`;
-const DAY = `at - at % ${DAY_MS}`;
-const HOUR = `at - at % ${HOUR_MS}`;
+const DAY = startSql("day", "at");
+const HOUR = startSql("hour", "at");
 
 const view = (name: string, table: string, columns: string, entry: string, where = ""): Logic => ({
   name,

@@ -1,3 +1,4 @@
+import { startOf } from "../contract/windows.ts";
 import { HOUR_MS } from "../kernel/clock.ts";
 import type { NanoUsd } from "../kernel/money.ts";
 import type { MonitorContext } from "./context.ts";
@@ -112,7 +113,7 @@ export class CallCheck {
     calls: readonly CallObservation[],
     isRecorded: (detection: Detection) => boolean,
   ): Promise<Detection[]> {
-    const hour = Math.floor(this.ctx.clock.now() / HOUR_MS) * HOUR_MS;
+    const hour = startOf("hour", this.ctx.clock.now());
     const latest = await this.#count(calls.filter(({ at }) => at >= hour && at < hour + HOUR_MS), hour);
     const detections: Detection[] = [];
     for (const call of latest.values()) {

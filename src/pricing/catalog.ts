@@ -1,5 +1,6 @@
 import { editDistance } from "../kernel/nearest_name.ts";
-import { DAY_MS, HOUR_MS } from "../kernel/clock.ts";
+import { startOf } from "../contract/windows.ts";
+import { DAY_MS } from "../kernel/clock.ts";
 import { messageOf } from "../kernel/errors.ts";
 import type { Log } from "../kernel/log.ts";
 import { bundledPrices } from "./catalog/bundled_prices.ts";
@@ -179,7 +180,7 @@ export function createCatalog(data: CatalogData, log: Log): Catalog {
     nearest: (provider, model) => nearestNames(model, sources.namesOf(provider), MAX_NEAREST),
     compareSources(at) {
       if (!data.genai || !data.litellm) return [];
-      const hour = at - at % HOUR_MS;
+      const hour = startOf("hour", at);
       if (compared?.hour !== hour) {
         compared = { hour, differences: comparePrices(data.genai, data.litellm, hour) };
       }

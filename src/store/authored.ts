@@ -44,8 +44,9 @@ export function defineAuthored<
   const isSame = `EXISTS (SELECT 1 FROM ${name} WHERE ${isId} AND ${
     ["createdAt", ...fields].map((key, index) => `${sqlOf(key)} IS ?${index + 2}`).join(" AND ")
   })`;
-  const update = `UPDATE ${name} SET updated_at = ?2, ${
-    fields.map((key, index) => `${sqlOf(key)} = ?${index + 3}`).join(", ")
+  const changes = [...columns.updatedAt ? ["updatedAt"] : [], ...fields];
+  const update = `UPDATE ${name} SET ${
+    changes.map((key, index) => `${sqlOf(key)} = ?${index + 2}`).join(", ")
   } WHERE ${isId}`;
 
   async function find(query: Query, wanted: string, where?: SQL): Promise<Row | undefined> {
@@ -93,7 +94,8 @@ SELECT ${keys.map((_, index) => `?${args.length + index + 1}`).join(", ")} WHERE
 
     /** Replaces what the author of a row has set. */
     update(wanted: string, after: Fields, now: number): Statement {
-      return { sql: update, args: [wanted, now, ...fields.map((key) => valueOf(after, key))] };
+      const row = { ...after, updatedAt: now };
+      return { sql: update, args: [wanted, ...changes.map((key) => valueOf(row, key))] };
     },
 
     /** Returns the fields that differ. */

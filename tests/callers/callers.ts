@@ -1,55 +1,12 @@
-import { generateText, streamText } from "ai";
+import { generateText, jsonSchema, stepCountIs, streamText, tool } from "ai";
 import { PurserError } from "../../src/kernel/errors.ts";
 import type { UsageApi } from "../../src/pricing/usage/mod.ts";
 import { meter } from "../../src/runner/mod.ts";
-import { type FakeProvider, type ProviderRequest, startFakeProvider } from "../harness/fake_provider.ts";
+import { allEnded, requestFor, sendTo } from "../gateway/requests.ts";
 import { openHttpClient } from "../harness/http_client.ts";
 import { realModel } from "../harness/metered_models.ts";
-import { type RecordingTelemetry, recordingTelemetry } from "../harness/recording_telemetry.ts";
-import { openTestPurser, type TestOptions, type TestPurser } from "../harness/test_purser.ts";
-import { allEnded, requestFor, sendTo } from "../gateway/requests.ts";
-
-/** The API of a fake provider's answer for each of the AI SDK's. */
-export const API_OF = {
-  ...{ "openai-chat": "openai-chat", "openai-responses": "openai-responses", "anthropic": "anthropic" },
-  ...{ "google": "google", "openai-compatible": "openai-chat" },
-} as const satisfies Record<UsageApi, ProviderRequest["api"]>;
-
-/** The model that every provider has here: $1 per million tokens in and $4 out, by a row of the config. */
-export const MODEL = "priced";
-
-const PROVIDERS = ["openai", "anthropic", "google", "local"] as const;
-export const PRICES = PROVIDERS.map((provider) => ({
-  ...{ provider, model: MODEL, input_usd_per_million: 1, output_usd_per_million: 4 },
-}));
-
-/** A Purser over a fake provider, whose reply to each call is the case's. */
-export interface World extends AsyncDisposable {
-  fake: FakeProvider;
-  purser: TestPurser;
-  telemetry: RecordingTelemetry;
-}
-
-export async function openWorld(options: TestOptions = {}): Promise<World> {
-  const fake = await startFakeProvider();
-  const telemetry = recordingTelemetry();
-  const { config, ...rest } = options;
-  const purser = await openTestPurser({
-    fake,
-    telemetry,
-    ...rest,
-    config: { prices: PRICES, ...config },
-  });
-  return {
-    fake,
-    purser,
-    telemetry,
-    async [Symbol.asyncDispose]() {
-      await purser[Symbol.asyncDispose]();
-      await fake.close();
-    },
-  };
-}
+import type { RecordingTelemetry } from "../harness/recording_telemetry.ts";
+import { MODEL, SCOPES, type World } from "./world.ts";
 
 /** One call that a caller is to make. */
 export interface CallOptions {
@@ -57,27 +14,30 @@ export interface CallOptions {
   /** Called with each part of a streamed answer as it has come. */
   onPart?(): void;
   maxOutputTokens?: number;
+  /** True if the model may call `calculator`, after which a run or a metered model calls it again. */
+  hasTool?: boolean;
   model?: string;
   sessionId?: string;
+  tags?: Record<string, string>;
   /** The text of an API key, for the gateway. */
   key?: string;
+  /** The id and the time of a call that is reported; default: a new id, and now. */
+  callId?: string;
+  at?: number;
 }
 
 /** The outcome of a call as its caller sees it. */
 export type Outcome = { isOk: true } | { isOk: false; error: string; code: string };
 
-/** One way to make a model call; everything else about a call is the same for all of them. */
+/** One way to make a model call, or to report one; everything else about a call is the same for all of them. */
 export interface Caller {
   name: string;
-  kind: "run" | "meter" | "gateway";
+  kind: "run" | "meter" | "gateway" | "report";
   api: UsageApi;
   provider: string;
   isStreamed: boolean;
   call(world: World, options?: CallOptions): Promise<Outcome>;
 }
-
-/** The scopes of every call. */
-export const SCOPES = { agentId: "tester", sessionId: "tester:1" } as const;
 
 const WIRES: readonly { api: UsageApi; provider: string; agentModel: string }[] = [
   { api: "openai-chat", provider: "openai", agentModel: "openai.chat" },
@@ -104,15 +64,25 @@ async function outcomeOf(work: () => Promise<unknown>): Promise<Outcome> {
 
 function runCaller({ api, provider, agentModel }: typeof WIRES[number], isStreamed: boolean): Caller {
   return {
-    ...{ name: `run, ${api}, ${isStreamed ? "streamed" : "whole"}`, kind: "run", api, provider, isStreamed },
+    name: `run, ${api}, ${isStreamed ? "streamed" : "whole"}`,
+    kind: "run",
+    api,
+    provider,
+    isStreamed,
     call: (
       { purser },
-      { signal, onPart, maxOutputTokens, model = MODEL, sessionId = SCOPES.sessionId } = {},
+      { signal, onPart, maxOutputTokens, hasTool, tags, model = MODEL, sessionId = SCOPES.sessionId } = {},
     ) =>
       outcomeOf(async () => {
-        const agent = { model: `${agentModel}:${model}`, maxOutputTokens: maxOutputTokens ?? null };
+        const agent = {
+          model: `${agentModel}:${model}`,
+          maxOutputTokens: maxOutputTokens ?? null,
+          tools: hasTool ? ["calculator"] : [],
+        };
         const { status } = await purser.run(agent, "Hi", {
-          ...{ signal, sessionId },
+          signal,
+          sessionId,
+          tags,
           ...(isStreamed && { onPart: (part) => part.type === "text" && onPart?.() }),
         });
         if (status !== "completed") throw new Error(status);
@@ -120,27 +90,33 @@ function runCaller({ api, provider, agentModel }: typeof WIRES[number], isStream
   };
 }
 
+const calculator = tool({ inputSchema: jsonSchema({ type: "object" }), execute: () => Promise.resolve("2") });
+
 function meterCaller({ api, provider }: typeof WIRES[number], isStreamed: boolean): Caller {
   return {
-    ...{
-      name: `meter(), ${api}, ${isStreamed ? "streamed" : "whole"}`,
-      kind: "meter",
-      api,
-      provider,
-      isStreamed,
-    },
+    name: `meter(), ${api}, ${isStreamed ? "streamed" : "whole"}`,
+    kind: "meter",
+    api,
+    provider,
+    isStreamed,
     call: (
       { purser, fake, telemetry },
-      { signal, onPart, maxOutputTokens, model = MODEL, sessionId = SCOPES.sessionId } = {},
-    ) =>
-      outcomeOf(async () => {
+      { signal, onPart, maxOutputTokens, hasTool, tags, model = MODEL, sessionId = SCOPES.sessionId } = {},
+    ) => {
+      const others = telemetry.spans.length;
+      return outcomeOf(async () => {
         const metered = meter(purser.core, realModel(fake, api, model, provider), {
           ...SCOPES,
           sessionId,
           provider,
+          tags,
         });
         const call = {
-          ...{ model: metered, prompt: "Hi", maxRetries: 0, abortSignal: signal },
+          model: metered,
+          prompt: "Hi",
+          maxRetries: 0,
+          abortSignal: signal,
+          ...(hasTool && { tools: { calculator }, stopWhen: stepCountIs(3) }),
           ...(maxOutputTokens !== undefined && { maxOutputTokens }),
         };
         if (!isStreamed) return await generateText(call);
@@ -150,32 +126,36 @@ function meterCaller({ api, provider }: typeof WIRES[number], isStreamed: boolea
           if (part.type === "error") throw part.error;
           if (part.type === "abort") throw new DOMException("aborted", "AbortError");
         }
-      }).finally(() => ended(telemetry)),
+      }).finally(() => ended(telemetry, others));
+    },
   };
 }
 
-/** Waits until each span has ended: the AI SDK ends a cancelled stream without waiting for what it has cancelled. */
-async function ended({ spans }: RecordingTelemetry): Promise<void> {
-  while (spans.some(({ hasEnded }) => !hasEnded)) {
+/** Waits until each span from `first` on has ended: the AI SDK ends a cancelled stream without waiting for what it has cancelled. */
+async function ended({ spans }: RecordingTelemetry, first: number): Promise<void> {
+  while (spans.slice(first).some(({ hasEnded }) => !hasEnded)) {
     await new Promise((resolve) => setImmediate(resolve));
   }
 }
 
 function gatewayCaller({ api, provider }: typeof WIRES[number], isStreamed: boolean): Caller {
   return {
-    ...{
-      name: `gateway, ${api}, ${isStreamed ? "streamed" : "whole"}`,
-      kind: "gateway",
-      api,
-      provider,
-      isStreamed,
-    },
+    name: `gateway, ${api}, ${isStreamed ? "streamed" : "whole"}`,
+    kind: "gateway",
+    api,
+    provider,
+    isStreamed,
     async call(
       { purser },
-      { key, signal, onPart, maxOutputTokens, model = MODEL, sessionId = SCOPES.sessionId } = {},
+      { key, signal, onPart, maxOutputTokens, tags, model = MODEL, sessionId = SCOPES.sessionId } = {},
     ) {
       const { path, body } = requestFor({ api, provider, model }, { isStreamed, asksForUsage: true });
-      const headers = { "x-purser-agent": SCOPES.agentId, "x-purser-session": sessionId };
+      const headers = {
+        "x-purser-agent": SCOPES.agentId,
+        "x-purser-session": sessionId,
+        ...(tags && { "x-purser-tags": JSON.stringify(tags) }),
+      };
+      const others = new Set(purser.core.gateway.calls.keys());
       const limited = { ...body, ...outputLimit(api, maxOutputTokens) };
       try {
         const response = key === undefined
@@ -200,7 +180,7 @@ function gatewayCaller({ api, provider }: typeof WIRES[number], isStreamed: bool
       } catch (error) {
         return failure(error);
       } finally {
-        await allEnded(purser);
+        await allEnded(purser, others);
       }
     },
   };
@@ -220,7 +200,46 @@ function outputLimit(api: UsageApi, limit: number | undefined): Record<string, u
   }
 }
 
-/** All callers, each over each wire, whole and streamed. */
-export const CALLERS: readonly Caller[] = [runCaller, meterCaller, gatewayCaller].flatMap((make) =>
-  WIRES.flatMap((wire) => [false, true].map((isStreamed) => make(wire, isStreamed)))
-);
+let reports = 0;
+
+/** An agent that calls its provider itself, and reports what it has read in the answer. */
+const REPORT: Caller = {
+  name: "report",
+  kind: "report",
+  api: "openai-chat",
+  provider: "openai",
+  isStreamed: false,
+  call: (
+    { purser, fake },
+    { model = MODEL, sessionId = SCOPES.sessionId, tags, callId = `reported-${++reports}`, at } = {},
+  ) =>
+    outcomeOf(async () => {
+      const response = await fetch(`${fake.baseUrls.openai}/chat/completions`, {
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body: JSON.stringify({ model, messages: [{ role: "user", content: "Hi" }] }),
+      });
+      const { usage } = await response.json();
+      const { status, body } = await purser.api("POST", "/costs/events", [{
+        call_id: callId,
+        at: new Date(at ?? purser.clock.now()).toISOString(),
+        agent_id: SCOPES.agentId,
+        session_id: sessionId,
+        provider: "openai",
+        model,
+        input_tokens: usage.prompt_tokens,
+        output_tokens: usage.completion_tokens,
+        input_audio_tokens: usage.prompt_tokens_details.audio_tokens,
+        tags,
+      }]);
+      if (status !== 201) throw new PurserError(body.code, body.detail);
+    }),
+};
+
+/** All callers, each over each wire, whole and streamed; and the reports. */
+export const CALLERS: readonly Caller[] = [
+  ...[runCaller, meterCaller, gatewayCaller].flatMap((make) =>
+    WIRES.flatMap((wire) => [false, true].map((isStreamed) => make(wire, isStreamed)))
+  ),
+  REPORT,
+];

@@ -6,8 +6,8 @@
 import { AGENT_DEFAULTS } from "../../src/contract/limits.ts";
 import { createAlertEvaluator, createDispatcher, type RuleInCode } from "../../src/alerts/mod.ts";
 import { readWaiting } from "../../src/delivery/mod.ts";
-import { bookReportedCalls } from "../../src/calls/mod.ts";
-import type { ReportedCall } from "../../src/calls/book_reported_calls.ts";
+import { reportCalls } from "../../src/calls/mod.ts";
+import type { ReportedCall } from "../../src/calls/mod.ts";
 import { systemClock } from "../../src/kernel/clock.ts";
 import { openCore, type WholeCore } from "../../src/service/mod.ts";
 import { runAgent } from "../../src/runner/mod.ts";
@@ -90,7 +90,7 @@ async function work(): Promise<void> {
     }
     if ("report" in order) {
       await inParallel(order.report, REPORTS_AT_ONCE, async (call) => {
-        await bookReportedCalls(core!, [call]);
+        await reportCalls(core!, "report", [call]);
       });
     }
     if ("drain" in order) {

@@ -8,7 +8,7 @@ import { generateText } from "ai";
 import { MockLanguageModelV4 } from "ai/test";
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import { createRule, listRules, removeRule, updateRule } from "../../src/alerts/mod.ts";
-import { bookReportedCalls, rollUp } from "../../src/calls/mod.ts";
+import { reportCalls, rollUp } from "../../src/calls/mod.ts";
 import { applyRepricing } from "../../src/calls/repricing/mod.ts";
 import { PriceOverride } from "../../src/contract/price_override.ts";
 import { BudgetExceededError } from "../../src/mod.ts";
@@ -254,24 +254,24 @@ async function meterCall({ core, pick, provider }: Deeds): Promise<void> {
 async function report({ core, name, number, base, pick, print }: Deeds): Promise<void> {
   const size = 1 + pick(12);
   const ids = Array.from({ length: size }, (_, index) => `${name}.${number}.${index}of${size}`);
-  await bookReportedCalls(core, ids.map((id) => reportOf(id, base)));
+  await reportCalls(core, "report", ids.map((id) => reportOf(id, base)));
   print({ reported: ids });
 }
 
 /** A call that any process may report, at any time. */
 async function reportAgain({ core, base, pick, print }: Deeds): Promise<void> {
   const id = `shared-${pick(150)}`;
-  await bookReportedCalls(core, [reportOf(id, base)]);
+  await reportCalls(core, "report", [reportOf(id, base)]);
   print({ reported: [id] });
 }
 
 async function reportConflict({ core, name, number, base, pick, print }: Deeds): Promise<void> {
   const id = `shared-${pick(150)}`;
   const call = reportOf(id, base);
-  await bookReportedCalls(core, [call]);
+  await reportCalls(core, "report", [call]);
   print({ reported: [id] });
   try {
-    await bookReportedCalls(core, [
+    await reportCalls(core, "report", [
       { ...call, callId: `${REFUSED}.${name}.${number}` },
       { ...call, costUsd: call.costUsd + 1 },
     ]);

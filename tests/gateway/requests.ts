@@ -91,7 +91,11 @@ export async function readCalls({ core }: Pick<TestPurser, "core">): Promise<Boo
   }));
 }
 
-/** Waits until no call is with a provider. */
-export async function allEnded({ core }: Pick<TestPurser, "core">): Promise<void> {
-  await Promise.all([...core.gateway.calls.values()].map(({ ended }) => ended));
+/** Waits until no call is with a provider, but for `others`. */
+export async function allEnded(
+  { core }: Pick<TestPurser, "core">,
+  others: ReadonlySet<string> = new Set(),
+): Promise<void> {
+  const calls = [...core.gateway.calls].filter(([id]) => !others.has(id));
+  await Promise.all(calls.map(([, { ended }]) => ended));
 }

@@ -1,6 +1,6 @@
 /** Carries out the steps of a random history of budgets, and compares each with the model. */
 import assert from "node:assert/strict";
-import { bookLooseCalls, bookReportedCalls } from "../../src/calls/mod.ts";
+import { bookLooseCalls, reportCalls } from "../../src/calls/mod.ts";
 import type { CallBounds, Refusal } from "../../src/budgets/mod.ts";
 import type { Grant } from "../../src/budgets/reservations/mod.ts";
 import { toUsd } from "../../src/kernel/money.ts";
@@ -322,13 +322,14 @@ export class BudgetHistory extends BudgetWorld {
     const scopes = this.callers[caller % this.callers.length]!;
     const nano = BigInt(cost) * this.unit;
     const at = clock.at - lateMs;
-    await bookReportedCalls(ctx, [{
+    await reportCalls(ctx, "report", [{
       ...{
         callId: `call_${++this.ids}`,
         at,
         agentId: scopes.agentId,
         sessionId: scopes.sessionId,
         runId: scopes.runId,
+        keyId: scopes.keyId,
       },
       ...{
         step: null,
@@ -341,7 +342,7 @@ export class BudgetHistory extends BudgetWorld {
       },
       usage: usageOf({ inputTokens: 1, outputTokens: 1 }),
       ...(reserved && { reservationId: reserved.id }),
-    }], { ...(scopes.keyId && { keyId: scopes.keyId }) });
+    }]);
     if (reserved?.scopes.agentId === scopes.agentId) {
       this.#elsewhere.splice(index, 1);
       this.model.reservations.delete(reserved.id);

@@ -1,8 +1,8 @@
 import type { ThresholdType } from "../../src/contract/values.ts";
+import { periodOf, windowOf } from "../../src/contract/windows.ts";
 import { ALL_AGENTS, type ModelCall } from "../../src/ledger/mod.ts";
 import type { NanoUsd } from "../../src/kernel/money.ts";
 import type { RuleRow } from "../../src/alerts/rules/rule_fields.ts";
-import { type TimeWindow, windowAt } from "../../src/alerts/rules/rules.ts";
 
 /** The firing of alerts as plain functions over all booked calls: slow, but easy to verify. See `firing_logic.ts`. */
 
@@ -81,7 +81,13 @@ export function decideRule(
   return { fires: true, value };
 }
 
-const TIME_WINDOWS = ["per_hour_usd", "per_day_usd", "per_month_usd"] as const satisfies TimeWindow[];
+const TIME_WINDOWS = ["per_hour_usd", "per_day_usd", "per_month_usd"] as const;
+
+/** Returns the window of a threshold type of time that holds one. */
+export function spanAt(type: ThresholdType, at: number): { from: number; to: number } {
+  const { from, to } = windowOf(periodOf(type), at);
+  return { from, to: to! };
+}
 
 /**
  * Returns the present windows that hold a call. A call that is ahead of the clock is decided as of its own time; one
@@ -102,7 +108,7 @@ function touchedWindows({ runId, sessionId, agentId, at }: ModelCall, now: numbe
     });
   }
   for (const type of TIME_WINDOWS) {
-    const { from, to } = windowAt(type, Math.max(at, now));
+    const { from, to } = spanAt(type, Math.max(at, now));
     if (at < from) continue;
     windows.push({ type, id: null, from, to, claim: type === "per_hour_usd" ? null : `${type}:${from}` });
   }

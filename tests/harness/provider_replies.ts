@@ -12,8 +12,8 @@ export type Reply =
     | { answer: WireAnswer }
     /** An HTTP error with the body that the provider would send. */
     | { status: number; message?: string }
-    /** Any text with status 200: not JSON, or JSON of another shape. */
-    | { text: string; contentType?: string }
+    /** Any text, with status 200 unless another is given: not JSON, or JSON of another shape. */
+    | { text: string; contentType?: string; status?: number }
     /** A stream of only these frames, all of them sent; then the socket is closed. */
     | { brokenAfter: readonly (string | Promise<unknown>)[] }
     /** A stream whose promises hold back the frames after them; it ends properly. */
@@ -41,7 +41,8 @@ export async function sendReply(
     return;
   }
   if ("text" in reply) {
-    response.writeHead(200, { "content-type": reply.contentType ?? "application/json" }).end(reply.text);
+    const { text, contentType = "application/json", status = 200 } = reply;
+    response.writeHead(status, { "content-type": contentType }).end(text);
     return;
   }
   sendJson(response, reply.status, errorBody(request.api, reply.status, reply.message));

@@ -1,4 +1,4 @@
-import type { ReportedCall } from "../../src/calls/book_reported_calls.ts";
+import type { ReportedCall } from "../../src/calls/mod.ts";
 import { seededRandom } from "./random.ts";
 
 const HOUR_MS = 3_600_000;

@@ -1,5 +1,5 @@
 import { MAX_ALERT_HISTORY } from "../../contract/limits.ts";
-import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../kernel/clock.ts";
+import { startSql, windowSql } from "../../contract/windows.ts";
 import {
   ADD_TO_COUNTER,
   COST_COLUMNS,
@@ -48,21 +48,20 @@ const DECISIONS: Logic = {
   at AS now, '' AS alert_prefix, '' AS channels FROM calls WHERE 0`,
 };
 
-const minuteOf = (time: string) => `(${time}) / ${MINUTE_MS} * ${MINUTE_MS}`;
 const BEFORE_OR_AT = "c.position <= NEW.position";
 
 /** A call that is ahead of the clock is decided as of its own time. */
 const TIME = "max(NEW.at, NEW.now)";
 
-/** The rolling hour (from, to]: its minutes, which are an upper bound, and its exact spend. */
+/** The rolling hour: its minutes, which are an upper bound, and its exact spend. */
 const HOUR = {
-  from: `(${TIME} - ${HOUR_MS} + 1)`,
-  to: `(${TIME} + 1)`,
-  atMost: (scope: string) =>
-    counterSum("minute", scope, minuteOf(`${TIME} - ${HOUR_MS} + 1`), `${minuteOf(TIME)} + ${MINUTE_MS}`),
+  ...windowSql("hour", TIME),
+  atMost(scope: string): string {
+    return counterSum("minute", scope, startSql("minute", this.from), startSql("minute", TIME, 1));
+  },
   exactly(scope: string): string {
-    const second = `${minuteOf(this.from)} + ${MINUTE_MS}`;
-    const end = `${minuteOf(TIME)} + ${MINUTE_MS}`;
+    const second = startSql("minute", this.from, 1);
+    const end = startSql("minute", TIME, 1);
     const calls = (from: string, to: string) =>
       sumOfCalls(`INDEXED BY calls_by_time
       WHERE c.at >= ${from} AND c.at < ${to} AND ${BEFORE_OR_AT} AND ${isInScope(scope)}`);
@@ -72,9 +71,8 @@ const HOUR = {
   },
 };
 
-const dayOf = (time: string) => `${time} / ${DAY_MS} * ${DAY_MS}`;
-const monthOf = (time: string, modifier = "") =>
-  `unixepoch(${time} / 1000, 'unixepoch', 'start of month'${modifier}) * 1000`;
+const DAY = windowSql("day", "NEW.at");
+const MONTH = windowSql("month", "NEW.at");
 
 const ARMED = (scope: string, type: string) =>
   `alert_rules r INDEXED BY alert_rules_armed WHERE r.is_armed = 1 AND r.scope = ${scope} AND r.threshold_type = '${type}'`;
@@ -120,17 +118,17 @@ const WINDOWS: readonly Window[] = [
   },
   {
     type: "per_day_usd",
-    isTouched: `NEW.at >= ${dayOf("NEW.now")}`,
-    value: (scope) => counterValue("day", scope, dayOf("NEW.at")),
-    claim: `'per_day_usd:' || (${dayOf("NEW.at")})`,
-    start: dayOf("NEW.at"),
+    isTouched: `NEW.at >= ${windowSql("day", "NEW.now").from}`,
+    value: (scope) => counterValue("day", scope, DAY.from),
+    claim: `'per_day_usd:' || ${DAY.from}`,
+    start: DAY.from,
   },
   {
     type: "per_month_usd",
-    isTouched: `NEW.at >= ${monthOf("NEW.now")}`,
-    value: (scope) => counterSum("day", scope, monthOf("NEW.at"), monthOf("NEW.at", ", '+1 month'")),
-    claim: `'per_month_usd:' || (${monthOf("NEW.at")})`,
-    start: monthOf("NEW.at"),
+    isTouched: `NEW.at >= ${windowSql("month", "NEW.now").from}`,
+    value: (scope) => counterSum("day", scope, MONTH.from, MONTH.to),
+    claim: `'per_month_usd:' || ${MONTH.from}`,
+    start: MONTH.from,
   },
 ];
 
@@ -198,8 +196,8 @@ BEGIN
     is_over = repeat = 'once_per_window' AND threshold_type = 'per_hour_usd',
     rests_until = max(NEW.triggered_at + cooldown_ms, CASE WHEN repeat = 'cooldown' THEN 0 ELSE
       CASE threshold_type
-        WHEN 'per_day_usd' THEN NEW.window_start + ${DAY_MS} - 300000
-        WHEN 'per_month_usd' THEN unixepoch(NEW.window_start / 1000, 'unixepoch', '+1 month') * 1000 - 300000
+        WHEN 'per_day_usd' THEN ${windowSql("day", "NEW.window_start").to} - 300000
+        WHEN 'per_month_usd' THEN ${windowSql("month", "NEW.window_start").to} - 300000
         ELSE 0
       END END)
   WHERE rule_id = NEW.rule_id;

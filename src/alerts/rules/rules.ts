@@ -1,8 +1,8 @@
 import { and, eq } from "drizzle-orm";
 import { findUnknown } from "../../budgets/mod.ts";
 import type { AlertRule } from "../../contract/alerts/alert_rules.ts";
-import type { ThresholdType } from "../../contract/values.ts";
-import { DAY_MS, HOUR_MS, MINUTE_MS, startOf, toIso } from "../../kernel/clock.ts";
+import { periodOf, ROLLING_MS, startSql, windowOf } from "../../contract/windows.ts";
+import { toIso } from "../../kernel/clock.ts";
 import { type NanoUsd, toUsd } from "../../kernel/money.ts";
 import {
   atMost64Bits,
@@ -10,7 +10,7 @@ import {
   counterValue,
   describePace,
   isInScope,
-  type PacedWindow,
+  PACED_WINDOWS,
   readPaces,
   readSessionsOfRuns,
   sumOfCalls,
@@ -97,14 +97,6 @@ export async function withValues(
 /** The present value of a rule, the run or session that has it, and its pace. */
 type RuleState = Pick<AlertRule, "value_usd" | "window_start" | "counter" | "usd_per_hour" | "reaches_at">;
 
-const WINDOWS: Record<ThresholdType, PacedWindow | undefined> = {
-  per_run_usd: undefined,
-  per_session_usd: undefined,
-  per_hour_usd: "hour",
-  per_day_usd: "day",
-  per_month_usd: "longer",
-};
-
 async function readRuleStates(
   ctx: Pick<AlertContext, "store" | "clock">,
   rules: readonly Pick<RuleRow, "thresholdType" | "scope" | "thresholdNanoUsd">[],
@@ -112,7 +104,7 @@ async function readRuleStates(
   if (rules.length === 0) return [];
   const now = ctx.clock.now();
   const paced = rules.flatMap((rule) => {
-    const window = WINDOWS[rule.thresholdType];
+    const window = PACED_WINDOWS[periodOf(rule.thresholdType)];
     return window === undefined ? [] : [{ rule, window, scope: rule.scope }];
   });
   const [values, paces] = await Promise.all([
@@ -126,16 +118,17 @@ async function readRuleStates(
     const { thresholdType: type, thresholdNanoUsd: limitNanoUsd } = rule;
     const measured = values[index] ?? null;
     const value = measured?.nanoUsd ?? null;
-    const window = isTimeWindow(type) ? windowAt(type, now) : undefined;
+    const window = windowOf(periodOf(type), now);
+    const isTimed = window.to !== null;
     const limit = {
       leftNanoUsd: limitNanoUsd - (value ?? 0n),
-      endsAt: type === "per_hour_usd" ? null : window?.to ?? null,
-      ...(type === "per_hour_usd" && { rolling: { limitNanoUsd, lengthMs: HOUR_MS } }),
+      endsAt: window.resetsAt,
+      ...(type === "per_hour_usd" && { rolling: { limitNanoUsd, lengthMs: ROLLING_MS } }),
     };
     return {
       value_usd: value === null ? null : toUsd(value),
-      window_start: window ? toIso(window.from) : null,
-      ...(!window && { counter: counterOf(measured, sessions) }),
+      window_start: isTimed ? toIso(window.from) : null,
+      ...(!isTimed && { counter: counterOf(measured, sessions) }),
       ...describePace(limit, paceOf.get(rule), now),
     };
   });
@@ -177,12 +170,10 @@ function newest(kind: "run" | "session", table: string, time: string): string {
 
 const within = (from: string, to: string) => `c.at >= ${from} AND c.at < ${to} AND ${isInScope("t.scope")}`;
 
-const minuteOf = (time: string) => `(${time}) / ${MINUTE_MS} * ${MINUTE_MS}`;
-
 /** SQL for the hour from t.starts up to t.ends: its whole minutes, corrected at both ends by the calls of the ledger. */
 function hour(): string {
-  const second = `${minuteOf("t.starts")} + ${MINUTE_MS}`;
-  const end = `${minuteOf("t.ends - 1")} + ${MINUTE_MS}`;
+  const second = startSql("minute", "t.starts", 1);
+  const end = startSql("minute", "t.ends - 1", 1);
   const calls = (from: string, to: string) =>
     sumOfCalls(`INDEXED BY calls_by_time WHERE ${within(from, to)}`);
   return `${counterSum("minute", "t.scope", second, end)} + ${sumOfTail(within(second, end))}
@@ -224,7 +215,7 @@ async function readMeasured(
   now: number,
 ): Promise<(Measured | null)[]> {
   const keyOf = ({ thresholdType, scope }: (typeof rules)[number]) => `${thresholdType} ${scope}`;
-  const windows = new Map(rules.map((rule) => [keyOf(rule), windowOf(rule, now)]));
+  const windows = new Map(rules.map((rule) => [keyOf(rule), parametersOf(rule, now)]));
   const { rows } = await ctx.store.read({ sql: READ, args: [JSON.stringify([...windows.values()])] });
   const values = new Map([...windows.keys()].map((key, index) => [key, rows[index]![0]]));
   return rules.map((rule) => {
@@ -236,32 +227,7 @@ async function readMeasured(
 }
 
 /** Returns the parameters of a window in the query; rules may share one. */
-function windowOf({ thresholdType, scope }: Pick<RuleRow, "thresholdType" | "scope">, now: number) {
-  if (!isTimeWindow(thresholdType)) return [thresholdType, scope, 0, 0];
-  const { from, to } = windowAt(thresholdType, now);
-  return [thresholdType, scope, from, to];
-}
-
-/** The threshold types of a time window. */
-export type TimeWindow = Exclude<ThresholdType, "per_run_usd" | "per_session_usd">;
-
-const isTimeWindow = (type: ThresholdType): type is TimeWindow =>
-  type !== "per_run_usd" && type !== "per_session_usd";
-
-/** A time window: calls with `from <= at < to`. Milliseconds since the epoch. */
-export interface TimeSpan {
-  from: number;
-  to: number;
-}
-
-/** Returns the window of a type at `now`. The rolling hour is (now - 3,600,000 ms, now]. */
-export function windowAt(type: TimeWindow, now: number): TimeSpan {
-  if (type === "per_hour_usd") return { from: now - HOUR_MS + 1, to: now + 1 };
-  if (type === "per_day_usd") {
-    const from = startOf(now, DAY_MS);
-    return { from, to: from + DAY_MS };
-  }
-  const date = new Date(now);
-  const [year, month] = [date.getUTCFullYear(), date.getUTCMonth()];
-  return { from: Date.UTC(year, month, 1), to: Date.UTC(year, month + 1, 1) };
+function parametersOf({ thresholdType, scope }: Pick<RuleRow, "thresholdType" | "scope">, now: number) {
+  const { from, to } = windowOf(periodOf(thresholdType), now);
+  return [thresholdType, scope, from, to ?? 0];
 }

@@ -1,3 +1,4 @@
+import { startSql } from "../../contract/windows.ts";
 import { MINUTE_MS } from "../../kernel/clock.ts";
 import { NANO_PER_USD } from "../../kernel/money.ts";
 import {
@@ -130,7 +131,7 @@ const TAIL = `t AS MATERIALIZED (
 )`;
 
 const FOREVER = "9223372036854775807";
-const FIRST_MINUTE_ENDS = `(k.starts + ${MINUTE_MS - 1}) / ${MINUTE_MS} * ${MINUTE_MS}`;
+const FIRST_MINUTE_ENDS = startSql("minute", `k.starts + ${MINUTE_MS - 1}`);
 const IS_COUNTED = `c.position <= ${DECIDED_POSITION}`;
 const IS_OF = "CASE k.kind WHEN '' THEN 1 WHEN 'agent' THEN c.agent_id = k.id ELSE c.key_id = k.id END";
 

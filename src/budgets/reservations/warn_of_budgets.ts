@@ -1,4 +1,4 @@
-import { HOUR_MS } from "../../kernel/clock.ts";
+import { startSql } from "../../contract/windows.ts";
 import type { SqlValue, Statement } from "../../store/mod.ts";
 import { type CallScopes, toCallRow } from "../call_to_decide.ts";
 import { LOOKED_UP } from "../standings.ts";
@@ -32,7 +32,7 @@ const BOOKED = `r AS MATERIALIZED (
 const REACHED = (share: string) => `s.settled >= ${shareOf(CEILING, share)}`;
 
 /** The claim of a window and of all shares up to this one. For a rolling hour, the claim names the hour of the clock. */
-const WINDOW = `b.scope || '@' || iif(s.is_hour, r.at / ${HOUR_MS} * ${HOUR_MS}, s.starts) || '#'`;
+const WINDOW = `b.scope || '@' || iif(s.is_hour, ${startSql("hour", "r.at")}, s.starts) || '#'`;
 const CLAIM = `${WINDOW} || printf('%04d', round(w.value * 1000))`;
 
 /** The run above that of the call whose budget it is. */

@@ -41,8 +41,8 @@ export function planCalls(prices: PriceBook, calls: readonly ModelCall[], plan: 
 }
 
 /**
- * Returns the difference between what a call costs now and by the price book; undefined without one. A call that the book
- * doesn't know keeps its price, which a book with more overrides may have given it.
+ * Returns the difference between the present cost of a call and its cost by the price book; undefined if they are the same. A
+ * call without a price in the book keeps its own: another process may have priced it, whose config has more prices.
  */
 export function planCall(prices: PriceBook, call: ModelCall): PlannedAdjustment | undefined {
   const { callId, provider, model, at, usage, speed, inferenceGeo, costNanoUsd } = call;
@@ -62,7 +62,7 @@ export function planCall(prices: PriceBook, call: ModelCall): PlannedAdjustment 
 
 const { calls } = tables;
 
-/** A place in the order of the calls by time, and by position among those of one time. */
+/** A call in the order of all calls, by time, and by position if their times are the same. */
 export interface Cursor {
   at: number;
   position: number;
@@ -116,7 +116,7 @@ export async function readPage(
   return { end, calls: adjusted.filter((call) => isIncluded(filter, call)) };
 }
 
-/** The calls after one place and up to another, by the index of their times. */
+/** Selects the calls after one cursor and up to another, by the index of their times. */
 function between(start: Cursor, end: Cursor): (SQL | undefined)[] {
   if (start.at === end.at) {
     return [eq(calls.at, start.at), gt(calls.position, start.position), lte(calls.position, end.position)];
@@ -128,7 +128,7 @@ function between(start: Cursor, end: Cursor): (SQL | undefined)[] {
   ];
 }
 
-/** The source of a cost that is the provider's or the reporter's word. */
+/** The price sources of costs that the provider or the reporter has stated. */
 const STATED = ["reported", "provider"];
 
 function conditions(filter: RepricingFilter): (SQL | undefined)[] {
@@ -140,7 +140,7 @@ function conditions(filter: RepricingFilter): (SQL | undefined)[] {
     filter.agent_id === undefined ? undefined : eq(calls.agentId, filter.agent_id),
     filter.estimated === undefined ? undefined : eq(calls.estimated, filter.estimated),
     filter.include_reported ? undefined : notInArray(calls.priceSource, STATED),
-    // Whether a call has a price by now is known with its adjustments.
+    // An adjustment may have given a call its price, so calls with adjustments are read, too.
     filter.unpriced
       ? or(
         eq(calls.unpriced, 1),

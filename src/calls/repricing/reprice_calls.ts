@@ -84,7 +84,7 @@ export async function applyRepricing(ctx: CallContext, filter: RepricingFilter):
   return continueRepricing(ctx, busy.repricingId);
 }
 
-/** The writes of a start before it fails: each is refused by a repricing that ends before it is found. */
+/** A start is written so many times at most: each time another repricing has refused it, and has ended before it was found. */
 const MAX_STARTS = 10;
 
 /** Writes the start of a repricing or of its undoing, or returns the repricing in progress that refuses it. */
@@ -157,7 +157,7 @@ async function readNewestPosition({ store }: CallContext): Promise<number> {
 /** The entries that one commit adds. */
 const ENTRIES_PER_STEP = 500;
 
-// The newest only: a later one that has changed costs has compared with those that this one made.
+// Only the newest: a later one was computed from the costs that this one has made.
 const BEGIN = `UPDATE repricings SET status = 'undoing', in_progress = 1
 WHERE repricing_id = ?1 AND status IN ('applying', 'applied') AND NOT EXISTS (
   SELECT 1 FROM repricings n WHERE n.position > repricings.position AND n.status <> 'undone' AND EXISTS (

@@ -18,8 +18,8 @@ const SPARE_BYTES = 64 * 1024;
 const ATTEMPTS = 3;
 
 /**
- * Returns the folder in which the processes of this machine spool the calls of a database: of its own in `folder`; without
- * one beside a local file, and none for a server.
+ * Returns the folder in which the processes of this machine spool the calls of a database. It is in `folder`, if one is set; else
+ * beside the file of the database; else, for a server, there is none.
  */
 export async function folderOf(
   database: DatabaseAddress,
@@ -41,7 +41,7 @@ export async function folderOf(
 export function createCallSpool(
   { folder, log, scrub, readLedger }: Omit<SpoolOptions, "database" | "folder"> & { folder: string },
 ): CallSpool {
-  // Other files of the folder may be of processes on whose ids nobody has a say.
+  // Random, since processes that share the folder may have the same id otherwise.
   const id = `spool_${crypto.randomUUID().replaceAll("-", "")}`;
   const path = join(folder, `${id}${SUFFIX}`);
   let loadingLocks: Promise<InstanceLocks> | undefined;
@@ -102,7 +102,7 @@ export function createCallSpool(
           reason: systemReason(error),
         });
       });
-      // Where it fails it is not tried for every call.
+      // After a failure it is not tried again for every call.
       void growing.then(() => file && file.freeBytes >= wanted && (growing = undefined));
     },
 

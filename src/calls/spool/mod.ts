@@ -8,7 +8,7 @@ export type { SpooledCall } from "./spooled_call.ts";
 
 /** A call in the spool of this process. */
 export interface KeptCall extends SpooledCall {
-  /** True while its run may still book it with its messages: it is left to that. */
+  /** True while its run may still book it, together with its messages; nobody else books it then. */
   isClaimed: boolean;
   /** Marks it as booked. */
   done(): Promise<void>;
@@ -18,7 +18,7 @@ export interface KeptCall extends SpooledCall {
 export interface LeftSpool {
   file: string;
   calls: readonly SpooledCall[];
-  /** Removes it, once its calls are booked; one that is damaged is renamed, and one with others stays. */
+  /** Removes it once its calls are booked. A damaged one is renamed; one with calls that can't be read here stays. */
   remove(): Promise<void>;
 }
 
@@ -32,13 +32,13 @@ export interface CallSpool {
   readonly stopping: AbortSignal;
   /** Makes room in the background, before a call is sent. */
   prepare(callsInProgress?: number): void;
-  /** Writes a call; resolves once it is on the disk. Rejects where that is not possible. */
+  /** Writes a call; resolves once it is on the disk, or rejects if it can't be. */
   write(spooled: Pick<SpooledCall, "call" | "grant">): Promise<KeptCall>;
   /** Returns the calls that this process has spooled and not booked yet, oldest first. */
   kept(): KeptCall[];
   /** Reads the spools that dead processes have left. */
   readLeft(): Promise<LeftSpool[]>;
-  /** Closes the file; it stays where calls wait in it. */
+  /** Closes the file, and removes it unless calls wait in it. */
   close(): Promise<void>;
 }
 
@@ -50,7 +50,7 @@ export interface SpoolOptions {
   log: Log;
   /** Removes secrets from a record, as from everything that is stored. */
   scrub: (text: string) => string;
-  /** Identifies the ledger, so that no other one at the same place gets its calls. */
+  /** Identifies the ledger, so that another database with the same path never gets its calls. */
   readLedger: () => Promise<string | null>;
 }
 
@@ -67,7 +67,7 @@ export async function readLedgerId(store: Pick<Store, "read">): Promise<string |
   return rows[0]?.[0] == null ? null : String(rows[0][0]);
 }
 
-/** Returns the spool of a process without files: what can't be booked is held in its budgets and logged. */
+/** Returns the spool of a process without files. A call that can't be booked is logged, and held in its budgets. */
 export function noSpool(): CallSpool {
   return {
     folder: null,

@@ -21,7 +21,7 @@ export interface SpoolRecord {
 export interface SpoolContent {
   /** The records that wait, in order. */
   records: SpoolRecord[];
-  /** True if there is something between or after them that is no record: a call may be lost. */
+  /** True if other bytes are between or after the records: a call may be lost. */
   isDamaged: boolean;
 }
 
@@ -53,7 +53,7 @@ export function readRecords(bytes: Uint8Array): SpoolContent {
   return { records, isDamaged };
 }
 
-/** Returns the end of the record at a position; undefined if there is none, or one that is damaged. */
+/** Returns the end of the record at a position; undefined if it is damaged, or not a record. */
 function endOfRecord(bytes: Uint8Array, position: number): number | undefined {
   const state = bytes[position];
   const start = position + HEAD_BYTES;

@@ -10,7 +10,7 @@ export interface SpooledCall {
   grant?: Grant | undefined;
 }
 
-/** Encodes a call as JSON. An amount is a pair of numbers, so that it is exact, and no string in which a secret is replaced. */
+/** Encodes a call as JSON. An amount is a pair of numbers: exact, and safe from the redaction of secrets, which changes strings. */
 export function encodeSpooled(spooled: SpooledCall): string {
   return JSON.stringify(
     spooled,

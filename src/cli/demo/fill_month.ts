@@ -1,8 +1,9 @@
 import { createRule } from "../../alerts/mod.ts";
 import { defineAgent, toAgentDefinition } from "../../agents/mod.ts";
-import { bookReportedCalls, type ReportedCall } from "../../calls/mod.ts";
+import { reportCalls, type ReportedCall } from "../../calls/mod.ts";
 import { createBudget, getBudget, raiseBudget, updateBudget } from "../../budgets/mod.ts";
-import { DAY_MS, type fixedClock, HOUR_MS, MINUTE_MS, startOf } from "../../kernel/clock.ts";
+import { startOf } from "../../contract/windows.ts";
+import { DAY_MS, type fixedClock, HOUR_MS, MINUTE_MS } from "../../kernel/clock.ts";
 import { PurserError } from "../../kernel/errors.ts";
 import { authenticate, createKey, revokeKey } from "../../keys/mod.ts";
 import { usageOf } from "../../pricing/mod.ts";
@@ -76,7 +77,8 @@ export async function fillMonth(
     const due = reports.filter(({ at }) => at <= clock.now()).sort((a, b) => a.at - b.at);
     reports = reports.filter(({ at }) => at > clock.now());
     for (const [agentId, calls] of Map.groupBy(due, ({ agentId }) => agentId)) {
-      await bookReportedCalls(core, calls, { keyId: await useKey(core, agentOf(agentId), keys, isRevoked) });
+      const keyId = await useKey(core, agentOf(agentId), keys, isRevoked);
+      await reportCalls(core, "report", calls.map((call) => ({ ...call, keyId })));
     }
     await core.drainDeliveries();
   }
@@ -229,5 +231,5 @@ function reportSession({ agent, scripts, random }: Reporting, start: number): Re
 
 /** Returns the first moment of the month that ends at a time. */
 export function startOfMonth(end: number): number {
-  return startOf(end, DAY_MS) - (DAYS - 1) * DAY_MS;
+  return startOf("day", end, 1 - DAYS);
 }

@@ -1,27 +1,9 @@
-import { DAY_MS, HOUR_MS, startOf, toIso } from "../../kernel/clock.ts";
+import { NAMED_SPANS, startOf } from "../../contract/windows.ts";
+import { DAY_MS, HOUR_MS, toIso } from "../../kernel/clock.ts";
 
 const UNIT_MS: Record<string, number> = { m: 60_000, h: HOUR_MS, d: DAY_MS, w: 7 * DAY_MS };
 const DATE = /^\d{4}-\d{2}-\d{2}$/;
 const TIME = /^\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:?\d{2})?$/i;
-
-const WEEK_MS = 7 * DAY_MS;
-/** The first Monday of the epoch. */
-const MONDAY_MS = 4 * DAY_MS;
-
-/** The starts of days, weeks (from Monday) and months in UTC by their names, in milliseconds. */
-const CALENDAR: Readonly<Record<string, (now: number) => number>> = {
-  today: (now) => startOf(now, DAY_MS),
-  yesterday: (now) => startOf(now, DAY_MS) - DAY_MS,
-  week: (now) => startOf(now - MONDAY_MS, WEEK_MS) + MONDAY_MS,
-  "last-week": (now) => startOf(now - MONDAY_MS, WEEK_MS) + MONDAY_MS - WEEK_MS,
-  month: (now) => startOfMonth(now, 0),
-  "last-month": (now) => startOfMonth(now, -1),
-};
-
-function startOfMonth(now: number, offset: number): number {
-  const date = new Date(now);
-  return Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + offset);
-}
 
 /**
  * Parses `24h`, `7d`, `30m`, `2w`, `today`, `yesterday`, `week`, `last-week`, `month`, `last-month` (the starts of these in UTC),
@@ -30,7 +12,10 @@ function startOfMonth(now: number, offset: number): number {
  */
 export function parseSince(text: string, now: number): string | undefined {
   if (text === "all") return undefined;
-  if (Object.hasOwn(CALENDAR, text)) return toIso(CALENDAR[text]!(now));
+  if (Object.hasOwn(NAMED_SPANS, text)) {
+    const [span, later] = NAMED_SPANS[text as keyof typeof NAMED_SPANS];
+    return toIso(startOf(span, now, later));
+  }
   const span = /^(\d{1,6})([mhdw])$/.exec(text);
   if (span) return toIso(Math.max(0, now - Number(span[1]) * UNIT_MS[span[2]!]!));
   if (DATE.test(text) || TIME.test(text)) {

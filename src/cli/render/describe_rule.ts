@@ -1,18 +1,14 @@
 import type { AlertRule } from "../../alerts/mod.ts";
+import { periodOf } from "../../contract/windows.ts";
 import { parseTotalUsd } from "../../kernel/money.ts";
 import { formatThreshold } from "./format_spent.ts";
 
 /** The fields of a rule that define what it measures. */
 type Watching = Pick<AlertRule, "threshold_type" | "agent_id">;
 
-/** Returns the window of a rule: `day`. */
-export function windowOf({ threshold_type }: Pick<AlertRule, "threshold_type">): string {
-  return threshold_type.replace(/^per_(.*)_usd$/, "$1");
-}
-
 /** Describes what a rule measures: `day of all agents`, `run of researcher`. */
 export function describeWatch(rule: Watching): string {
-  return `${windowOf(rule)} of ${rule.agent_id ?? "all agents"}`;
+  return `${periodOf(rule.threshold_type)} of ${rule.agent_id ?? "all agents"}`;
 }
 
 /** Describes a rule: `warning at $10 in a day of all agents, again after 1h`. */
@@ -28,7 +24,7 @@ export function describeRule(
 
 function describeCooldown(rule: Pick<AlertRule, "threshold_type" | "repeat" | "cooldown_seconds">): string {
   const { repeat, cooldown_seconds: cooldown } = rule;
-  const once = repeat === "once_per_window" ? `once per ${windowOf(rule)}` : "";
+  const once = repeat === "once_per_window" ? `once per ${periodOf(rule.threshold_type)}` : "";
   if (cooldown === 0) return once || "at every call";
   return once
     ? `${once}, at most every ${formatSeconds(cooldown)}`
@@ -40,7 +36,7 @@ export function formatCooldown(
   rule: Pick<AlertRule, "threshold_type" | "repeat" | "cooldown_seconds">,
 ): string {
   const cooldown = rule.cooldown_seconds === 0 ? "none" : formatSeconds(rule.cooldown_seconds);
-  return rule.repeat === "cooldown" ? cooldown : `${cooldown}, once per ${windowOf(rule)}`;
+  return rule.repeat === "cooldown" ? cooldown : `${cooldown}, once per ${periodOf(rule.threshold_type)}`;
 }
 
 const UNITS = [["d", 86_400], ["h", 3_600], ["m", 60], ["s", 1]] as const;

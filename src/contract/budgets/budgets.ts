@@ -1,5 +1,5 @@
 import { z } from "@hono/zod-openapi";
-import { DAY_MS } from "../../kernel/clock.ts";
+import { startOf } from "../windows.ts";
 import { BudgetMode } from "../agents.ts";
 import {
   BUDGET_DEFAULTS,
@@ -42,7 +42,7 @@ const WarnAt = z.array(Share).max(MAX_WARNINGS).refine(
 const WARN_AT = "Shares of the limit at which the channels are notified, once per window";
 
 const Midnight = z.iso.datetime({ offset: true }).refine(
-  (text) => Date.parse(text) % DAY_MS === 0,
+  (text) => startOf("day", Date.parse(text)) === Date.parse(text),
   "must be a midnight in UTC, such as 2026-11-01T00:00:00Z",
 ).openapi({ format: "date-time", example: "2026-11-01T00:00:00.000Z" });
 

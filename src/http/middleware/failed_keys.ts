@@ -5,7 +5,7 @@ import { RecentMap } from "../../kernel/recent_map.ts";
 /** The failed keys of one address or network. */
 interface Failures {
   count: number;
-  /** Since when the next one to be forgiven counts, on the monotonic clock. */
+  /** The time from which the next failure to forgive counts, on the monotonic clock. */
   since: number;
   blockedUntil: number;
   /** The keys that are being looked up, by digest. */

@@ -1,5 +1,5 @@
 import { type Usage, USAGE_DETAILS } from "../../pricing/mod.ts";
-import { bookReportedCalls, type ReportedCall } from "../../calls/mod.ts";
+import { reportCalls, type ReportedCall } from "../../calls/mod.ts";
 import type { Core } from "../../service/mod.ts";
 import { fromOtherModels } from "../../ledger/mod.ts";
 import { readOwners } from "../../sessions/mod.ts";
@@ -45,16 +45,17 @@ const report = createRoute({
 
 export function createRoutes(core: Core) {
   return createRouter().openapi(report, async (c) => {
-    const reports = c.req.valid("json").map(toReport);
+    const { keyId } = principalOf(c) ?? {};
+    const reports = c.req.valid("json").map((body) => toReport(body, keyId ?? null));
     const only = onlyAgentOf(c);
     if (only !== undefined) await checkReports(core, reports, only);
-    const { keyId } = principalOf(c) ?? {};
-    return c.json(await bookReportedCalls(await core.whole(), reports, { keyId: keyId ?? undefined }), 201);
+    return c.json(await reportCalls(await core.whole(), "report", reports), 201);
   });
 }
 
-function toReport(body: CostEventBody): ReportedCall {
+function toReport(body: CostEventBody, keyId: string | null): ReportedCall {
   return {
+    keyId,
     callId: body.call_id,
     at: Date.parse(body.at),
     agentId: body.agent_id,

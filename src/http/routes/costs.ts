@@ -24,7 +24,7 @@ import { CallId } from "../../contract/parts.ts";
 import { TagKey } from "../../contract/tags/tag_schemas.ts";
 import { CostGroup, CostRow, CostSort, CostSplit, CostSums, CostTotal } from "../../contract/costs.ts";
 import { CostForecast } from "../../contract/costs/cost_forecast.ts";
-import { ExplainedCall } from "../../contract/explained_calls.ts";
+import { ExplainedCall } from "../../contract/costs/explained_calls.ts";
 
 const list = createRoute({
   method: "get",

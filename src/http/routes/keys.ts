@@ -1,7 +1,8 @@
 import { PAGE_SIZES } from "../../contract/limits.ts";
 import { Label } from "../../contract/parts.ts";
 import type { Core } from "../../service/mod.ts";
-import { createKey, getKey, listKeyNames, listKeys, revokeKey, rotateKey } from "../../keys/mod.ts";
+import type { TimePosition } from "../../store/mod.ts";
+import { createKey, getKey, listKeys, revokeKey, rotateKey } from "../../keys/mod.ts";
 import {
   ApiKey,
   ApiKeyBody,
@@ -15,7 +16,7 @@ import { createRoute, z } from "../create_route.ts";
 import { headers } from "../../contract/headers.ts";
 import { BODY_CODES, problems } from "../problem_responses.ts";
 import { json, jsonBody, optionalHeaders } from "../route_parts.ts";
-import { isTimePosition, linkNext, pageByTime, readCursor } from "../cursors.ts";
+import { pageByTime } from "../cursors.ts";
 import { readerOf } from "../middleware/agent_reach.ts";
 import { etagBy, IF_MATCH, readPreconditions } from "../middleware/preconditions.ts";
 import { page, pageQuery } from "../pagination.ts";
@@ -131,14 +132,17 @@ const revoke = createRoute({
   responses: { 204: { description: "Revoked" }, ...problems("not_found", ...BODY_CODES) },
 });
 
+const BY_TIME = { at: "created_at", id: "key_id" } as const;
+
 export function createRoutes(core: Core) {
   return createRouter()
     .openapi(names, async (c) => {
-      const { name, limit, cursor } = c.req.valid("query");
-      const before = readCursor(cursor, isTimePosition);
-      const { keys, last } = await listKeyNames(core, { name, limit, before, reader: readerOf(c) });
-      if (last) linkNext(c, last);
-      return c.json(keys, 200);
+      const { name, ...page } = c.req.valid("query");
+      const reader = readerOf(c);
+      const list = (before: TimePosition | undefined, limit: number) =>
+        listKeys(core, { keyId: reader?.keyId ?? undefined, name, before, limit });
+      const keys = reader?.keyId === null ? [] : await pageByTime(c, page, BY_TIME, list);
+      return c.json(keys.map(({ key_id, name, status }) => ({ key_id, name, status })), 200);
     })
     .openapi(create, async (c) => {
       const { name, scopes, agent_id, models, expires_at } = c.req.valid("json");
@@ -157,7 +161,7 @@ export function createRoutes(core: Core) {
       const entries = await pageByTime(
         c,
         page,
-        { at: "created_at", id: "key_id" },
+        BY_TIME,
         (before, limit) => listKeys(core, { status, name, before, limit }),
       );
       return c.json(entries, 200);

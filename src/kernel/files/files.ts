@@ -5,7 +5,7 @@
 export interface Files {
   /** Reads a file as text in UTF-8. */
   readText(path: string): Promise<string>;
-  /** Writes a file that only its user can read. Rejects with `EEXIST` where there is one. */
+  /** Writes a file that only its user can read. Rejects with `EEXIST` if it exists. */
   writeNew(path: string, text: string): Promise<void>;
   /** Creates a folder that only its user can enter, and its parents; nothing if it exists. */
   makeFolder(path: string): Promise<void>;
@@ -22,7 +22,9 @@ export interface Files {
   isFolder(path: string): Promise<boolean>;
   /** Lists the names in a folder, in no order. */
   list(folder: string): Promise<string[]>;
-  /** Returns the time of a file's last change, in milliseconds since the epoch, its size and its number; undefined without one. */
+  /**
+   * Returns the time of a file's last change, in milliseconds since the epoch, its size and its number; undefined without one.
+   */
   stampOf(path: string): Promise<FileStamp | undefined>;
   /** Loads a synchronous function that identifies the file of a path. */
   loadIdentify(): Promise<IdentifyFile>;
@@ -31,13 +33,13 @@ export interface Files {
   /** Opens a file to read it from its beginning. */
   openToRead(path: string): Promise<FileReader>;
   readBytes(path: string): Promise<Uint8Array>;
-  /** Creates a file that only its user can read, and opens it. Rejects with `EEXIST` where there is one. */
+  /** Creates a file that only its user can read, and opens it. Rejects with `EEXIST` if it exists. */
   createFile(path: string): Promise<OpenFile>;
   /** Flushes the names in a folder to the disk; nothing where the system doesn't support it. */
   syncFolder(path: string): Promise<void>;
 }
 
-/** The kind of a file: one that is no file of its size is a pipe or a device. */
+/** The kind of a file: one that isn't a file with a size is a pipe or a device. */
 export interface FileKind {
   isFile: boolean;
   isFolder: boolean;
@@ -73,7 +75,7 @@ export interface FileIdentity {
   inode: number | null;
 }
 
-/** Returns the identity of the file of a path; throws with the system's code where there is none. */
+/** Returns the identity of the file of a path; throws with the system's code if it doesn't exist. */
 export type IdentifyFile = (path: string) => FileIdentity;
 
 const FILE_MODE = 0o600;

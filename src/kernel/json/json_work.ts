@@ -3,8 +3,8 @@ import { inTurns, type Turns } from "../turns.ts";
 
 /*
  * Bounds the time of parsing a JSON text, and of walking what it holds, before that is done in one piece. Measured with V8 15 of
- * Deno 2.9.6: a value takes 0.03 to 0.1 µs, a field name that no object has had at its place 1 µs (a new shape of objects), a short
- * string that is new as much (it is interned), an escape 0.02 µs.
+ * Deno 2.9.6: a value takes 0.03 to 0.1 µs, a field name that no object has had at its place 1 µs (a new shape of objects), a
+ * short string that is new as much (it is interned), an escape 0.02 µs.
  */
 
 const [QUOTE, BACKSLASH, COMMA, COLON] = [0x22, 0x5c, 0x2c, 0x3a];
@@ -27,7 +27,10 @@ const SLICE_BYTES = 128 * 1024;
 /** The units of `Turns` for looking at so many bytes. */
 const SLICE_TURN = 16 * 1024;
 
-/** Mixed into hashes, so that nobody can choose names that look the same. Chosen late: an edge has no randomness before a request. */
+/**
+ * Mixed into hashes, so that no client can choose names with the same hash. Chosen late: an edge has no randomness before a
+ * request.
+ */
 let seed: number | undefined;
 
 /**

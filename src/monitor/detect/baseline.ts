@@ -1,4 +1,5 @@
 import { NANO_PER_USD, type NanoUsd } from "../../kernel/money.ts";
+import { startOf, startSql } from "../../contract/windows.ts";
 import { HOUR_MS } from "../../kernel/clock.ts";
 import { tailEntries, usageOfIds } from "../../ledger/mod.ts";
 import type { SqlValue, Store } from "../../store/mod.ts";
@@ -64,7 +65,7 @@ FROM (
   UNION ALL SELECT hour, provider, model, model_calls, unpriced_calls, whole_usd, rest_nano_usd
   FROM (${
   tailEntries(
-    `at - at % ${HOUR_MS} AS hour, provider, model`,
+    `${startSql("hour", "at")} AS hour, provider, model`,
     `agent_id = ?3 AND at >= ?2 AND at < ?1 + ${HOUR_MS}`,
   )
 })
@@ -77,7 +78,7 @@ export function modelKey({ provider, model }: { provider: string; model: string 
 
 /** Reads the baseline of an agent from the 14 days before the hour of `now`, without that hour. */
 export async function readBaseline(store: Store, agentId: string, now: number): Promise<Baseline> {
-  const thisHour = Math.floor(now / HOUR_MS) * HOUR_MS;
+  const thisHour = startOf("hour", now);
   const { rows } = await store.read({
     sql: READ,
     args: [thisHour - HOUR_MS, thisHour - BASELINE_MS, agentId],

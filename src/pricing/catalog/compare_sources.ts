@@ -1,4 +1,5 @@
 import { providerIdOfLitellm, serviceOfLitellm } from "./names/provider_names.ts";
+import { startOf } from "../../contract/windows.ts";
 import { DAY_MS } from "../../kernel/clock.ts";
 import { correctedCuts, correctedPricesAt } from "./deepseek_peak.ts";
 import { dailyCutsOf } from "./prices_at.ts";
@@ -56,6 +57,6 @@ export function comparePrices(
 /** Returns the given time and those of the week after it at which the price of a model changes. */
 function timesOfWeek({ providerId, model }: FoundModel, at: number): number[] {
   const cuts = [...dailyCutsOf(model), ...correctedCuts(providerId, model)];
-  const today = at - at % DAY_MS;
+  const today = startOf("day", at);
   return [at, ...cuts.flatMap((cut) => [0, 1, 2, 3, 4, 5, 6].map((day) => today + day * DAY_MS + cut))];
 }

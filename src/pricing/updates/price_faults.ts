@@ -8,7 +8,7 @@ import { createPriceSources, type FoundModel } from "../catalog/price_sources.ts
 import { dailyCutsOf, isList } from "../catalog/prices_at.ts";
 import type { Served } from "../price_book.ts";
 import { type Rates, type RateTier, tierFor } from "../rates.ts";
-import { DAY_MS, startOf } from "../../kernel/clock.ts";
+import { startOf } from "../../contract/windows.ts";
 
 /** A name whose calls the new prices would bill implausibly. */
 export interface Fault {
@@ -204,7 +204,7 @@ function timesOf(models: readonly FoundModel[], now: number): number[] {
     }
     for (const cut of [...dailyCutsOf(model), ...correctedCuts(providerId, model)]) cuts.add(cut);
   }
-  return [...days].flatMap((day) => [day, ...[...cuts].map((cut) => startOf(day, DAY_MS) + cut)]);
+  return [...days].flatMap((day) => [day, ...[...cuts].map((cut) => startOf("day", day) + cut)]);
 }
 
 function compareCards(before: SourcedCard | null, after: SourcedCard | null): string | undefined {

@@ -1,8 +1,6 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import type { LanguageModelV4CallOptions } from "@ai-sdk/provider";
-import { estimateCost } from "../../calls/mod.ts";
-import { createPriceBook } from "../../pricing/prices.ts";
 import { estimateInput } from "./estimate_input.ts";
 
 type Prompt = LanguageModelV4CallOptions["prompt"];
@@ -40,20 +38,4 @@ Deno.test("an estimate counts media as what they cost at most, other files as te
     const bytes = estimateInput({ prompt: [text("Hi")], tools });
     assert.ok(bytes >= 5_000 && bytes < 5_200, `${bytes}`);
   }
-});
-
-Deno.test("estimateCost() is that of the previous call, and never less than that of the request itself", async () => {
-  const price = { provider: "local", model: "m", input_usd_per_million: 1, output_usd_per_million: 4 };
-  const prices = await createPriceBook({ overrides: [price] });
-  const estimate = (inputBytes: number, lastCostNanoUsd: bigint | null, maxOutputTokens?: number) =>
-    estimateCost(prices, { provider: "local", model: "m", at: 0 }, {
-      inputBytes,
-      lastCostNanoUsd,
-      maxOutputTokens,
-    });
-  // Four bytes a token of 1,000 nano-USD, and 256 tokens out of 4,000, or fewer where it asks for fewer.
-  assert.equal(estimate(4_000, null), 1_000_000n + 1_024_000n);
-  assert.equal(estimate(4_000, null, 10), 1_000_000n + 40_000n);
-  assert.equal(estimate(4_000, 1n), 2_024_000n, "a cheap call before it");
-  assert.equal(estimate(4_000, 5_000_000n), 5_000_000n, "a dear one");
 });

@@ -1,6 +1,6 @@
 import type { Bus } from "../../bus/mod.ts";
 import type { LiveState } from "../../contract/live.ts";
-import { MINUTE_MS, startOf } from "../../kernel/clock.ts";
+import { startOf } from "../../contract/windows.ts";
 import { SharedLoop } from "../../kernel/shared_loop.ts";
 import { type LiveContext, type LiveView, readLiveState } from "./read_live_state.ts";
 
@@ -102,7 +102,7 @@ class FollowedOverview {
     let limitsAt = -Infinity;
     for (let number = 1; !loop.over.aborted;) {
       loop.hasChanged = false;
-      const changes = `${(await store.read({ sql: CHANGES })).rows[0]} ${startOf(clock.now(), MINUTE_MS)}`;
+      const changes = `${(await store.read({ sql: CHANGES })).rows[0]} ${startOf("minute", clock.now())}`;
       const now = clock.monotonic();
       if (changes !== seen || now - readAt >= WHOLE_MS) {
         const state = await readLiveState(

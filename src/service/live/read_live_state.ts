@@ -2,7 +2,8 @@ import { listAlerts, listRules } from "../../alerts/mod.ts";
 import { listBudgets, listRefusals } from "../../budgets/mod.ts";
 import type { CostSums } from "../../contract/costs.ts";
 import { LIVE_SIZES, type LiveDelta, type LiveState } from "../../contract/live.ts";
-import { type Clock, DAY_MS, MINUTE_MS, startOf, toIso } from "../../kernel/clock.ts";
+import { startOf } from "../../contract/windows.ts";
+import { type Clock, MINUTE_MS, toIso } from "../../kernel/clock.ts";
 import { divideHalfEven, type NanoUsd, toUsd } from "../../kernel/money.ts";
 import type { Turns } from "../../kernel/turns.ts";
 import { listCosts, readCostTotal, readMinutes } from "../../ledger/mod.ts";
@@ -37,8 +38,8 @@ export async function readLiveState(
   limits?: Pick<LiveState, "budgets" | "rules">,
 ): Promise<LiveState> {
   const now = ctx.clock.now();
-  const today = startOf(now, DAY_MS);
-  const minutesFrom = startOf(now, MINUTE_MS) - (LIVE_SIZES.minutes - 1) * MINUTE_MS;
+  const today = startOf("day", now);
+  const minutesFrom = startOf("minute", now, 1 - LIVE_SIZES.minutes);
   const scope = { agentId, from: today };
   const reader = agentId === undefined ? undefined : { agentId, keyId };
   const [total, ever, agents, models, runs, running, alerts, refusals, anomalies, budgets, rules] =

@@ -193,41 +193,31 @@ WHEN NEW.position <> -1 AND EXISTS (SELECT 1 FROM calls WHERE position = NEW.pos
   OR EXISTS (SELECT 1 FROM calls WHERE call_id = NEW.call_id)
 BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END`,
   },
-  {
-    name: "budget_raises_refuse_replace",
-    only: "remote",
-    sql: `CREATE TRIGGER budget_raises_refuse_replace BEFORE INSERT ON budget_raises
-WHEN EXISTS (SELECT 1 FROM budget_raises WHERE raise_id = NEW.raise_id)
-BEGIN SELECT RAISE(ABORT, 'raises of budgets are append-only'); END`,
-  },
-  {
-    name: "budget_raises_refuse_update",
-    sql: `CREATE TRIGGER budget_raises_refuse_update BEFORE UPDATE ON budget_raises
-BEGIN SELECT RAISE(ABORT, 'raises of budgets are append-only'); END`,
-  },
-  {
-    // Raises are removed with their budget: a program that defines the budget again, by the same id, begins without them.
-    name: "budget_raises_refuse_delete",
-    sql: `CREATE TRIGGER budget_raises_refuse_delete BEFORE DELETE ON budget_raises
-WHEN EXISTS (SELECT 1 FROM budgets WHERE budget_id = OLD.budget_id)
-BEGIN SELECT RAISE(ABORT, 'raises of budgets are append-only'); END`,
-  },
-  {
-    name: "budget_releases_refuse_replace",
-    only: "remote",
-    sql: `CREATE TRIGGER budget_releases_refuse_replace BEFORE INSERT ON budget_releases
-WHEN EXISTS (SELECT 1 FROM budget_releases WHERE release_id = NEW.release_id)
-BEGIN SELECT RAISE(ABORT, 'releases of budgets are append-only'); END`,
-  },
-  {
-    name: "budget_releases_refuse_update",
-    sql: `CREATE TRIGGER budget_releases_refuse_update BEFORE UPDATE ON budget_releases
-BEGIN SELECT RAISE(ABORT, 'releases of budgets are append-only'); END`,
-  },
-  {
-    name: "budget_releases_refuse_delete",
-    sql: `CREATE TRIGGER budget_releases_refuse_delete BEFORE DELETE ON budget_releases
-WHEN EXISTS (SELECT 1 FROM budgets WHERE budget_id = OLD.budget_id)
-BEGIN SELECT RAISE(ABORT, 'releases of budgets are append-only'); END`,
-  },
+  ...refusals("budget_raises", "raise_id", "raises of budgets are append-only"),
+  ...refusals("budget_releases", "release_id", "releases of budgets are append-only"),
 ];
+
+/**
+ * The triggers that keep the rows of a budget. They are removed with it: a program that defines the budget again, by the same id,
+ * begins without them.
+ */
+function refusals(table: string, id: string, reason: string): Logic[] {
+  const refuse = `BEGIN SELECT RAISE(ABORT, '${reason}'); END`;
+  const trigger = (what: string, when: string, only?: Store["kind"]): Logic => ({
+    name: `${table}_refuse_${what}`,
+    ...(only && { only }),
+    sql: `CREATE TRIGGER ${table}_refuse_${what} BEFORE ${when}\n${refuse}`,
+  });
+  return [
+    trigger(
+      "replace",
+      `INSERT ON ${table}\nWHEN EXISTS (SELECT 1 FROM ${table} WHERE ${id} = NEW.${id})`,
+      "remote",
+    ),
+    trigger("update", `UPDATE ON ${table}`),
+    trigger(
+      "delete",
+      `DELETE ON ${table}\nWHEN EXISTS (SELECT 1 FROM budgets WHERE budget_id = OLD.budget_id)`,
+    ),
+  ];
+}

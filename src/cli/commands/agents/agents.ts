@@ -128,17 +128,10 @@ const FIELDS = {
   "max-output-tokens": option("N", "Maximum output tokens of one call, or the word none for no limit", {
     some: ["none"],
   }),
-  tool: option(
-    "NAME",
-    "Tool the agent may use, or the word none; repeat for more. Replaces the current tools",
-    {
-      some: ["calculator", "current_time", "none"],
-    },
-  ),
-  tag: option(
-    "KEY=VALUE",
-    "Tag of the agent's calls, or the word none; repeat for more. Replaces the current tags",
-  ),
+  tool: option("NAME", "Tool it may use, or the word none; repeat for more. Replaces the current tools", {
+    some: ["calculator", "current_time", "none"],
+  }),
+  tag: option("KEY=VALUE", "Tag of its calls, or the word none; repeat for more. Replaces the current tags"),
   "allow-unpriced": flag("Allow a budget on a model without a known price; its calls count as $0"),
 };
 

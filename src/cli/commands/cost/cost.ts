@@ -1,6 +1,7 @@
 import { PAGE_SIZES } from "../../../contract/limits.ts";
 import { COST_SORTS, GROUPINGS, SPLITS } from "../../../contract/values.ts";
-import { DAY_MS, HOUR_MS, toIso } from "../../../kernel/clock.ts";
+import { startOf } from "../../../contract/windows.ts";
+import { DAY_MS, toIso } from "../../../kernel/clock.ts";
 import { type Command, type CommandContext, flag, option } from "../../command.ts";
 import {
   type CostGroups,
@@ -180,8 +181,8 @@ function readSpan({ options, clock }: CommandContext, groupBy: string | undefine
     return { from, to, name: (from === undefined ? all : `since ${minuteOf(from)}`) + until };
   }
   const [from, name] = groupBy === "hour"
-    ? [startOf(now, HOUR_MS) - 23 * HOUR_MS, "of the last 24 hours"]
-    : [startOf(now, DAY_MS) - 29 * DAY_MS, "of the last 30 days"];
+    ? [startOf("hour", now, -23), "of the last 24 hours"]
+    : [startOf("day", now, -29), "of the last 30 days"];
   return { from: toIso(from), to, name: to === undefined ? name : `${name},${until}` };
 }
 
@@ -189,9 +190,9 @@ const minuteOf = (time: string) => `${time.slice(0, 16).replace("T", " ")} UTC`;
 
 async function printOverview(ctx: CommandContext, scope: Scope, span: Span, limit: number): Promise<void> {
   const { api } = await ctx.connect();
-  const today = startOf(ctx.clock.now(), DAY_MS);
-  const weekStart = today - 6 * DAY_MS;
-  const monthStart = Date.parse(toIso(today).slice(0, 7) + "-01");
+  const today = startOf("day", ctx.clock.now());
+  const weekStart = startOf("day", today, -6);
+  const monthStart = startOf("month", today);
   const sum = async (from?: number) => {
     const query = { ...scope, from: from === undefined ? undefined : toIso(from) };
     return toSpend(await (await api.costs.total.$get({ query })).json());
@@ -279,10 +280,6 @@ function fillDays(rows: readonly CostRow[], start: number): CostRow[] {
     return rows.find((row) => row.day === day) ??
       { day, model_calls: 0, unpriced_calls: 0, partly_priced_calls: 0, total_tokens: 0, cost_usd: 0 };
   });
-}
-
-function startOf(time: number, lengthMs: number): number {
-  return time - time % lengthMs;
 }
 
 /** `purser cost --what-if MODEL`: the cost of the same usage on another model */

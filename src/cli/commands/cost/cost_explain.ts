@@ -6,7 +6,7 @@ import type {
   ExplainedCall,
   ExplainedPrice,
   PriceLine,
-} from "../../../contract/explained_calls.ts";
+} from "../../../contract/costs/explained_calls.ts";
 import { describeStatedReason } from "../../../contract/costs/stated_costs.ts";
 import { formatCost } from "../../render/format_cost.ts";
 import { formatCount, formatTime } from "../../render/format_values.ts";

@@ -18,7 +18,8 @@ import { countColumn, KeyLink } from "../cells.tsx";
 import { CounterLink } from "./counters.tsx";
 import { AlertCausesCards, hrefOfCauses, isPartial } from "./alert_causes.tsx";
 import { ALERT_COLUMNS, HISTORY } from "./alerts_page.tsx";
-import { periodOf, PERIODS } from "./periods.ts";
+import { PERIODS } from "./periods.ts";
+import { periodOf } from "../../../contract/windows.ts";
 import { ResendButton } from "./rule_actions.tsx";
 import { SectionPage } from "./section_page.tsx";
 

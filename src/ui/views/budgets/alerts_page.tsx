@@ -13,7 +13,8 @@ import { Text } from "../../parts/text.tsx";
 import { Time } from "../../parts/time.tsx";
 import { AgentCell, OfKey, SessionCell } from "../cells.tsx";
 import { budgetsHref, limitHref } from "../links.ts";
-import { periodOf, PERIODS } from "./periods.ts";
+import { PERIODS } from "./periods.ts";
+import { periodOf } from "../../../contract/windows.ts";
 import { SectionPage } from "./section_page.tsx";
 
 export const HISTORY = "/alerts/history";

@@ -1,4 +1,3 @@
-import type { Alert } from "../../../contract/alerts/alerts.ts";
 import type { BudgetPeriod } from "../../../contract/values.ts";
 
 /** The periods in words. */
@@ -11,8 +10,3 @@ export const PERIODS: Readonly<Record<BudgetPeriod, string>> = {
   month: "UTC month",
   lifetime: "all time",
 };
-
-/** Returns the period of a threshold type: `day` of `per_day_usd` and of `budget_per_day_usd`. */
-export function periodOf(type: Alert["threshold_type"]): BudgetPeriod {
-  return /per_(\w+)_usd$/.exec(type)![1] as BudgetPeriod;
-}

@@ -1,5 +1,6 @@
 import type { CostRow, CostTotal } from "../../../contract/costs.ts";
 import type { CostForecast } from "../../../contract/costs/cost_forecast.ts";
+import { startOf } from "../../../contract/windows.ts";
 import { DAY_MS } from "../../../kernel/clock.ts";
 import { BarChart } from "../../charts/bar_chart.tsx";
 import { Meter } from "../../charts/meter.tsx";
@@ -16,7 +17,7 @@ import { Money } from "../../parts/money.tsx";
 import { CoverageNote } from "../coverage.tsx";
 import { hrefOfTime } from "./group.tsx";
 import { costPath, hrefTo } from "./scope.ts";
-import { dayOf, monthOf } from "../spans/utc_days.ts";
+import { dayOf } from "../spans/utc_days.ts";
 
 /** The page shows the whole month, whichever span the URL has for the other pages of the section. */
 const WHOLE = new URLSearchParams();
@@ -26,7 +27,7 @@ export function Forecast() {
   const { query } = useRoute();
   const now = useNow(60_000);
   const forecast = useData<CostForecast>(costPath("/costs/forecast", query, {}), { refreshMs: 60_000 });
-  const from = dayOf(monthOf(now, 0));
+  const from = dayOf(startOf("month", now));
   const total = useData<CostTotal>(costPath("/costs/total", query, { from }));
   const days = useData<CostRow[]>(costPath("/costs", query, { group_by: "day", from }));
   return (
@@ -45,7 +46,12 @@ export function Forecast() {
           empty={<Empty title="No calls this month" command="purser cost --by day" />}
         >
           {(rows) => (
-            <Days rows={rows} month={monthOf(now, 0)} end={monthOf(now, 1)} forecast={forecast.value} />
+            <Days
+              rows={rows}
+              month={startOf("month", now)}
+              end={startOf("month", now, 1)}
+              forecast={forecast.value}
+            />
           )}
         </Loaded>
       </Card>

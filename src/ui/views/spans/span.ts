@@ -1,6 +1,7 @@
-import { DAY_MS, HOUR_MS, startOf } from "../../../kernel/clock.ts";
+import { NAMED_SPANS, startOf } from "../../../contract/windows.ts";
+import { DAY_MS, HOUR_MS } from "../../../kernel/clock.ts";
 import { escapeText } from "../../../kernel/text.ts";
-import { dayOf, describeSpan, monthOf, timeOf, weekOf } from "./utc_days.ts";
+import { dayOf, describeSpan, isStartOfDay, timeOf } from "./utc_days.ts";
 
 /** The spans by their names in the URL; days are of UTC, and weeks begin on Monday. */
 export const SPANS = [
@@ -49,7 +50,7 @@ export function spanOf(query: URLSearchParams, now: number, fallback: SpanName =
     from: dayOf(start),
     to: end === undefined ? undefined : dayOf(end),
     compare_from: dayOf(previous),
-    compare_to: endOfPrevious(start, end ?? startOf(now, DAY_MS) + DAY_MS, previous, now),
+    compare_to: endOfPrevious(start, end ?? startOf("day", now, 1), previous, now),
     isHourly: name === "today" || name === "yesterday",
   };
 }
@@ -59,33 +60,20 @@ function boundsOf(
   name: Exclude<SpanName, "all">,
   now: number,
 ): [start: number, end: number | undefined, previous: number] {
-  const today = startOf(now, DAY_MS);
-  const week = weekOf(now);
-  switch (name) {
-    case "today":
-      return [today, undefined, today - DAY_MS];
-    case "yesterday":
-      return [today - DAY_MS, today, today - 2 * DAY_MS];
-    case "week":
-      return [week, undefined, week - 7 * DAY_MS];
-    case "last-week":
-      return [week - 7 * DAY_MS, week, week - 14 * DAY_MS];
-    case "month":
-      return [monthOf(now, 0), undefined, monthOf(now, -1)];
-    case "last-month":
-      return [monthOf(now, -1), monthOf(now, 0), monthOf(now, -2)];
-    default: {
-      const days = name === "7d" ? 7 : 30;
-      const start = today - (days - 1) * DAY_MS;
-      return [start, undefined, start - days * DAY_MS];
-    }
+  if (name === "7d" || name === "30d") {
+    const days = name === "7d" ? 7 : 30;
+    const start = startOf("day", now, 1 - days);
+    return [start, undefined, startOf("day", start, -days)];
   }
+  const [span, later] = NAMED_SPANS[name];
+  const end = later === 0 ? undefined : startOf(span, now, later + 1);
+  return [startOf(span, now, later), end, startOf(span, now, later - 1)];
 }
 
 /** Returns the end of the span before: that of the span itself so far, since it may not have ended. */
 function endOfPrevious(start: number, end: number, previous: number, now: number): string {
   const isOver = end <= now;
-  const until = isOver ? end : Math.max(start, startOf(now, HOUR_MS));
+  const until = isOver ? end : Math.max(start, startOf("hour", now));
   // A month that is over is compared with all of the month before, however long that was.
   return timeOf(isOver ? start : Math.min(previous + until - start, start));
 }
@@ -93,9 +81,9 @@ function endOfPrevious(start: number, end: number, previous: number, now: number
 /** Returns the span of two times in the URL, of which one may be missing. */
 function spanBetween(from: string | undefined, to: string | undefined, now: number): Span {
   const start = from === undefined ? NaN : Date.parse(from);
-  const end = to === undefined ? startOf(now, DAY_MS) + DAY_MS : Date.parse(to);
+  const end = to === undefined ? startOf("day", now, 1) : Date.parse(to);
   const length = end - start;
-  const isDay = length === DAY_MS && start % DAY_MS === 0;
+  const isDay = length === DAY_MS && isStartOfDay(start);
   const title = isDay && to !== undefined ? `on ${dayOf(start)} (UTC)` : escapeText(describeSpan(from, to));
   // Without a start, or with times that are none, there is no length, and the server says what is wrong.
   if (!(length > 0)) return { title, from, to, before: "", isHourly: false };
@@ -119,7 +107,7 @@ export function timesOf(
   { first, end }: { first: number; end: number },
 ): number[] {
   const step = isHourly ? HOUR_MS : DAY_MS;
-  const start = startOf(from === undefined ? first : Date.parse(from), step);
+  const start = startOf(isHourly ? "hour" : "day", from === undefined ? first : Date.parse(from));
   const stop = to === undefined ? end : Date.parse(to);
   const times: number[] = [];
   for (let time = start; time < stop && times.length < MAX_TIMES; time += step) times.push(time);

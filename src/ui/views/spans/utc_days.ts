@@ -1,16 +1,6 @@
-import { DAY_MS, startOf, toIso } from "../../../kernel/clock.ts";
+import { startOf } from "../../../contract/windows.ts";
+import { DAY_MS, toIso } from "../../../kernel/clock.ts";
 import { utc } from "../../format/time.ts";
-
-/** Returns the start of the UTC month that is some months later. */
-export function monthOf(now: number, months: number): number {
-  const date = new Date(now);
-  return Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + months, 1);
-}
-
-/** Returns the last Monday, 00:00 UTC. */
-export function weekOf(now: number): number {
-  return startOf(now, DAY_MS) - (new Date(now).getUTCDay() + 6) % 7 * DAY_MS;
-}
 
 /** Formats the UTC day of a time: `2026-11-23`. */
 export function dayOf(time: number): string {
@@ -19,13 +9,13 @@ export function dayOf(time: number): string {
 
 /** Formats a time for the URL: as its day where it is the start of one. */
 export function timeOf(time: number): string {
-  return time % DAY_MS === 0 ? dayOf(time) : toIso(time);
+  return isStartOfDay(time) ? dayOf(time) : toIso(time);
 }
 
 /** Describes a time of the URL in words: a day as `2026-11-23`, any other time as `2026-11-23 16:40 UTC`. */
 export function describeTime(text: string): string {
   const time = Date.parse(text);
-  return Number.isNaN(time) ? text : time % DAY_MS === 0 ? dayOf(time) : utc(time);
+  return Number.isNaN(time) ? text : isStartOfDay(time) ? dayOf(time) : utc(time);
 }
 
 /**
@@ -44,9 +34,12 @@ export function describeSpan(from: string | undefined, to: string | undefined): 
     .filter(Boolean).join(" ");
 }
 
-function isDay(text: string): boolean {
-  return Date.parse(text) % DAY_MS === 0;
+/** Returns whether a time is the start of a UTC day. */
+export function isStartOfDay(time: number): boolean {
+  return startOf("day", time) === time;
 }
+
+const isDay = (text: string) => isStartOfDay(Date.parse(text));
 
 /** Returns the first and the last day of a span, both included, for fields that choose them; '' where there is none. */
 export function daysOf(from: string | undefined, to: string | undefined, now: number): [string, string] {

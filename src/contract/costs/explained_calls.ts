@@ -1,7 +1,7 @@
 import { z } from "@hono/zod-openapi";
-import { CallId, CostUsd, Count, orNull, Time, Usd } from "./parts.ts";
-import { RepricingId } from "./repricings.ts";
-import { CostEvent } from "./usage.ts";
+import { CallId, CostUsd, Count, orNull, Time, Usd } from "../parts.ts";
+import { RepricingId } from "../repricings.ts";
+import { CostEvent } from "../usage.ts";
 
 /** The wire schemas of the cost of one call, explained. */
 

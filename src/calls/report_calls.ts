@@ -1,34 +1,36 @@
-import type { BookedReport } from "../contract/cost_events.ts";
 import { inArray, sql } from "drizzle-orm";
+import { checkAgentName, findAgentTags } from "../agents/mod.ts";
+import type { BookedReport } from "../contract/cost_events.ts";
+import { MAX_CALL_USD } from "../contract/limits.ts";
+import { scrubTags, type Tags, tagsText, withAgentTags } from "../contract/tags/tags.ts";
+import type { CallSource } from "../contract/values.ts";
 import { invalidField, messageOf, PurserError } from "../kernel/errors.ts";
+import { type NanoUsd, roundUsd } from "../kernel/money.ts";
 import { MAX_AHEAD_MS, type ModelCall, toModelCall, toOtherModels, withAdjustments } from "../ledger/mod.ts";
+import { checkUsage, hasQuantity, type Price, USAGE_DETAILS } from "../pricing/mod.ts";
 import { ConstraintError, tables } from "../store/mod.ts";
 import { bookLooseCalls } from "./book_call.ts";
 import type { CallContext } from "./context.ts";
-import { MAX_CALL_USD } from "../contract/limits.ts";
-import { scrubTags, type Tags, tagsText, withAgentTags } from "../contract/tags/tags.ts";
-import { checkAgentName, findAgentTags } from "../agents/mod.ts";
-import { NANO_PER_USD, type NanoUsd, roundUsd } from "../kernel/money.ts";
-import { checkUsage, hasQuantity, type Price, USAGE_DETAILS } from "../pricing/mod.ts";
+import { type MadeCall, makeCall, MAX_CALL_NANO_USD } from "./make_call.ts";
 
 const { calls: ledger } = tables;
 
 /**
- * Books calls made elsewhere, all or none. Idempotent by `call_id`.
+ * Books calls that were made elsewhere, all or none. Idempotent by `callId`: a call that is in the ledger with the same content
+ * is not booked again, whatever its source was.
  *
- * @throws {PurserError} `invalid`; `conflict` when a call has been booked with other content
+ * @throws {PurserError} `invalid`; `conflict` if a call is in the ledger with other content
  */
-export async function bookReportedCalls(
+export async function reportCalls(
   ctx: CallContext,
+  source: CallSource,
   reports: readonly ReportedCall[],
-  /** The API key of the caller. */
-  { keyId }: { keyId?: string } = {},
 ): Promise<BookedReport> {
   await ctx.prices.ready?.();
   const { calls, repeated } = withoutRepeats(
-    reports.map((report, index) => ({ ...toReportedModelCall(ctx, report, index), ...(keyId && { keyId }) })),
+    reports.map((report, index) => toCall(ctx, source, report, `[${index}]`)),
   );
-  const reserved = new Map(
+  const reservations = new Map(
     reports.flatMap(({ callId, agentId, reservationId }) =>
       reservationId === undefined ? [] : [[callId, { reservationId, agentId }]]
     ),
@@ -36,12 +38,9 @@ export async function bookReportedCalls(
   // Booked without a lookup: nearly every report is new, and the ledger refuses duplicates.
   for (let fresh: readonly ModelCall[] = calls;;) {
     if (fresh.length === 0) return { booked: 0, duplicates: reports.length, unpriced: 0 };
-    const attributed = await addAgentTags(ctx, fresh);
+    const settles = fresh.flatMap(({ callId }) => reservations.get(callId) ?? []);
     try {
-      const settles = reserved.size === 0
-        ? undefined
-        : fresh.flatMap(({ callId }) => reserved.get(callId) ?? []);
-      await bookLooseCalls(ctx, attributed, { settles });
+      await bookLooseCalls(ctx, await addAgentTags(ctx, fresh), { settles });
     } catch (error) {
       if (!(error instanceof ConstraintError)) throw error;
       const left = await findFresh(ctx, calls);
@@ -110,35 +109,27 @@ function conflict(callId: string, where: string): PurserError {
   );
 }
 
-const MAX_CALL_NANO_USD = BigInt(MAX_CALL_USD) * NANO_PER_USD;
-
 /** The price source of a call that was reported with its cost. */
 const REPORTED = "reported";
 
-/** The report of a call made elsewhere. */
-export interface ReportedCall extends
-  Omit<
-    ModelCall,
-    | "costNanoUsd"
-    | "listCostNanoUsd"
-    | "statedNanoUsd"
-    | "statedReason"
-    | "priceSource"
-    | "rates"
-    | "priceId"
-    | "isEstimated"
-    | "source"
-    | "responseId"
-    | "keyId"
-  > {
-  /** Undefined: Purser prices it. */
+/** The report of a call that was made elsewhere. */
+export interface ReportedCall extends Omit<MadeCall, "isEstimated" | "responseId"> {
+  agentId: string;
+  sessionId: string | null;
+  runId: string | null;
+  /** The API key with which it is reported. */
+  keyId?: string | null;
+  tags?: Tags;
+  /** True if the tokens are an estimate; default false. */
+  isEstimated?: boolean;
+  /** Its cost; without one it is priced here. */
   costUsd?: number | null;
+  /** The parts of the usage that `costUsd` leaves out. */
+  unpricedParts?: readonly string[];
   /** The cost at known prices, where `costUsd` is the one that the provider has stated. */
   listCostUsd?: number;
   /** A cost that the provider has stated, where it isn't `costUsd`. */
   statedCostUsd?: number;
-  /** True if the tokens are an estimate; default false. */
-  isEstimated?: boolean;
   /** The reservation that the call settles. */
   reservationId?: string;
 }
@@ -146,45 +137,52 @@ export interface ReportedCall extends
 /**
  * Converts a report to a call of the ledger: checks it, and prices it unless it has a cost.
  *
- * @throws {PurserError} `invalid`, naming the element
+ * @throws {PurserError} `invalid`, naming the path of the element
  */
-export function toReportedModelCall(ctx: CallContext, report: ReportedCall, index: number): ModelCall {
-  const where = `[${index}]`;
+function toCall(ctx: CallContext, source: CallSource, report: ReportedCall, path: string): ModelCall {
   for (const [field, text] of textsOf(report)) {
     if (!text.isWellFormed() || text.includes("\0")) {
-      throw invalid(`${where}.${field}`, "it holds a character that a database can't store");
+      throw invalid(`${path}.${field}`, "it holds a character that a database can't store");
     }
   }
-  check(`${where}.agent_id`, () => checkAgentName(report.agentId));
-  if (report.at < 0) throw invalid(`${where}.at`, "it is before 1970");
+  check(`${path}.agent_id`, () => checkAgentName(report.agentId));
+  if (report.at < 0) throw invalid(`${path}.at`, "it is before 1970");
   if (report.at > ctx.clock.now() + MAX_AHEAD_MS) {
-    throw invalid(`${where}.at`, "it is more than five minutes ahead of this server's clock");
+    throw invalid(`${path}.at`, "it is more than five minutes ahead of this server's clock");
   }
-  check(where, () => checkUsage(report.usage));
-  const { costUsd, listCostUsd, statedCostUsd, unpricedParts, reservationId: _, ...call } = report;
-  const reported = costUsd === undefined || costUsd === null ? undefined : {
-    costNanoUsd: reportedCost(costUsd, `${where}.cost_usd`),
-    priceSource: REPORTED,
-    ...(unpricedParts && { unpricedParts }),
-    ...(listCostUsd !== undefined &&
-      { listCostNanoUsd: reportedCost(listCostUsd, `${where}.list_cost_usd`) }),
-  };
-  const price = reported ? priceInsteadOfZero(ctx, report) ?? reported : priceOf(ctx, report);
+  check(path, () => checkUsage(report.usage));
+  const price = reportedPrice(ctx, report, path);
   if (price.costNanoUsd !== null && price.costNanoUsd > MAX_CALL_NANO_USD) {
     throw invalid(
-      price.priceSource === REPORTED ? `${where}.cost_usd` : where,
+      price.priceSource === REPORTED ? `${path}.cost_usd` : path,
       `it costs more than ${MAX_CALL_USD} USD`,
     );
   }
-  const tags = call.tags && { tags: scrubTags(call.tags, ctx.secrets) };
-  const stated = statedCostUsd !== undefined &&
-    { statedNanoUsd: reportedCost(statedCostUsd, `${where}.stated_cost_usd`) };
-  return { ...call, ...tags, ...stated, ...price, isEstimated: call.isEstimated ?? false, source: "report" };
+  const { statedCostUsd, isEstimated = false } = report;
+  const stated = statedCostUsd === undefined
+    ? {}
+    : { statedNanoUsd: reportedCost(statedCostUsd, `${path}.stated_cost_usd`) };
+  const tags = report.tags && scrubTags(report.tags, ctx.secrets);
+  return makeCall({ source, scopes: report, tags }, { ...report, isEstimated }, { ...stated, ...price });
+}
+
+/** Returns the price of a report: by its own cost, or by the price book. */
+function reportedPrice(ctx: CallContext, report: ReportedCall, path: string): Price {
+  const { costUsd, listCostUsd, unpricedParts } = report;
+  if (costUsd === undefined || costUsd === null) return priceOf(ctx, report);
+  const reported: Price = {
+    costNanoUsd: reportedCost(costUsd, `${path}.cost_usd`),
+    priceSource: REPORTED,
+    rates: null,
+    ...(unpricedParts && { unpricedParts }),
+    ...(listCostUsd !== undefined && { listCostNanoUsd: reportedCost(listCostUsd, `${path}.list_cost_usd`) }),
+  };
+  return priceInsteadOfZero(ctx, report) ?? reported;
 }
 
 /**
- * Returns the price of a call that is reported with a cost of 0 though its model has one: 0 beside tokens is no bill, as where a
- * program doesn't know the price. Only the reporter knows what a model without a price costs.
+ * Returns the price of a call that is reported with tokens and a cost of 0, if its model has a price: a program reports 0 if it
+ * doesn't know the price. For a model without a price, only the reporter knows the cost.
  */
 function priceInsteadOfZero(ctx: CallContext, report: ReportedCall): Price | undefined {
   if (report.costUsd !== 0 || !hasQuantity(report.usage)) return undefined;
@@ -230,8 +228,8 @@ function reportedCost(costUsd: number, where: string): NanoUsd {
  * that a report can be repeated after prices have changed. With one, the costs must be equal whatever their source, so that
  * the cost event of a booked call can be reported back.
  */
-export function isSameReport(booked: ModelCall, incoming: ModelCall): boolean {
-  // A reported 0 may have become a price since, and the other way round.
+function isSameReport(booked: ModelCall, incoming: ModelCall): boolean {
+  // Either of them may be a reported 0 in whose place a price was booked.
   const isSameCost = incoming.priceSource === REPORTED
     ? incoming.costNanoUsd === booked.costNanoUsd ||
       (incoming.costNanoUsd === 0n && booked.statedNanoUsd === 0n)
@@ -271,7 +269,7 @@ function contentOf(call: ModelCall, as: ModelCall): string {
   ]);
 }
 
-/** Returns the tags that have a key of others. The rest may be those of the agent. */
+/** Returns the tags whose keys `others` has, too. The rest may be tags of the agent. */
 function ofKeys(tags: Tags, others: Tags): Tags {
   return Object.fromEntries(Object.entries(tags).filter(([key]) => Object.hasOwn(others, key)));
 }

@@ -1,0 +1,88 @@
+import assert from "node:assert/strict";
+import { until } from "../../harness/deliveries.ts";
+import { answerFor, makesCalls, overOneWire, type Sentence } from "../sentence.ts";
+import {
+  addBudget,
+  assertNothingReserved,
+  assertRefused,
+  openWorld,
+  pricesOf,
+  readRows,
+  SCOPES,
+} from "../world.ts";
+
+/** The reasons for which budgets refuse a call; `overshot` is among the strict budgets. */
+export const REFUSALS: readonly Sentence[] = [
+  {
+    says: "refuses a call over a budget that is spent, sends nothing, and logs the refusal with its model",
+    async check(caller) {
+      await using world = await openWorld();
+      await addBudget(world, { limit_usd: 0 });
+      const outcome = await caller.call(world);
+      assert.ok(!outcome.isOk && /Day/.test(outcome.error), JSON.stringify(outcome));
+      assert.equal(world.fake.calls, 0);
+      await assertRefused(world, "spent");
+    },
+  },
+  {
+    says: "refuses a call without a price under a budget, and names the model",
+    async check(caller) {
+      await using world = await openWorld();
+      await addBudget(world, { limit_usd: 1 });
+      const outcome = await caller.call(world, { model: "unheard-of" });
+      assert.ok(!outcome.isOk && /unheard-of/.test(outcome.error), JSON.stringify(outcome));
+      assert.equal(world.fake.calls, 0);
+      await assertRefused(world, "unpriced", "unheard-of");
+    },
+  },
+  {
+    says: "refuses a call whose worst case does not fit into a strict budget",
+    async check(caller) {
+      await using world = await openWorld();
+      await addBudget(world, { limit_usd: 0.0001, mode: "strict" });
+      const outcome = await caller.call(world, { maxOutputTokens: 1_000 });
+      assert.ok(!outcome.isOk);
+      assert.equal(world.fake.calls, 0);
+      await assertRefused(world, "would_overshoot");
+    },
+  },
+  {
+    says: "refuses a call that has no bound under a strict budget, and says why",
+    async check(caller) {
+      const model = "x-deep-research";
+      await using world = await openWorld({ config: { prices: pricesOf(model) } });
+      await addBudget(world, { limit_usd: 10, mode: "strict" });
+      const outcome = await caller.call(world, { model, maxOutputTokens: 100 });
+      assert.ok(!outcome.isOk && /searches the web by itself/.test(outcome.error), JSON.stringify(outcome));
+      assert.equal(world.fake.calls, 0);
+      await assertRefused(world, "unbounded", model);
+      await assertNothingReserved(world);
+    },
+  },
+  {
+    says: "refuses a call after 30 s for which another call holds the budget",
+    of: (caller) => makesCalls(caller) && overOneWire(caller),
+    async check(caller) {
+      await using world = await openWorld();
+      await addBudget(world, { limit_usd: 0.0002 });
+      const rest = Promise.withResolvers<void>();
+      world.fake.enqueue({ ...answerFor(caller), after: rest.promise });
+      const first = caller.call(world);
+      await until(() => world.fake.calls === 1);
+      const second = caller.call(world, { sessionId: `${SCOPES.sessionId}b` });
+      let waitedMs = 0;
+      await until(async () => {
+        // It takes its next look at the budget in a later turn of the event loop.
+        if (waitedMs < 35_000) world.purser.clock.advance(500);
+        waitedMs += 500;
+        return (await readRows(world, "SELECT 1 FROM events WHERE type = 'budget.refused'")).length > 0;
+      });
+      assert.equal((await second).isOk, false);
+      assert.equal(world.fake.calls, 1);
+      await assertRefused(world, "held");
+      rest.resolve();
+      assert.deepEqual(await first, { isOk: true });
+      await assertNothingReserved(world);
+    },
+  },
+];
