@@ -3,29 +3,30 @@ import type { SqlValue, Statement, Store } from "../../store/mod.ts";
 import { AGENT_STATUSES, DELIVERY_STATUSES, SEVERITIES } from "../../contract/values.ts";
 import { listBudgets } from "../../budgets/mod.ts";
 import type { WholeBudget } from "../../contract/budgets/budgets.ts";
-import type { Core } from "../core.ts";
+import { VERSION } from "../../kernel/version.ts";
+import type { WholeCore } from "../core.ts";
 
 /*
  * Metrics of the whole service for Prometheus: `readTotals` reads the numbers, `serviceFamilies` names them, and
  * `renderFamilies` writes them in Prometheus' format.
  */
 
-/** The lifetime totals of one model. The kinds of tokens don't overlap. */
+/** The kinds of tokens, which don't overlap, as the totals have them. */
+const TOKENS = {
+  input: "input_tokens - cache_read_tokens - cache_write_tokens",
+  cache_read: "cache_read_tokens",
+  cache_write: "cache_write_tokens",
+  output: "output_tokens - reasoning_tokens",
+  reasoning: "reasoning_tokens",
+} as const;
+
+/** The lifetime totals of one model; of one agent if they are grouped by agent. */
 interface ModelTotals {
-  /** Set if totals are grouped by agent. */
-  agentId?: string;
-  provider: string;
-  model: string;
-  modelCalls: bigint;
-  unpricedCalls: bigint;
-  partlyPricedCalls: bigint;
-  /** Without cache reads and writes. */
-  inputTokens: bigint;
-  cacheReadTokens: bigint;
-  cacheWriteTokens: bigint;
-  /** Without reasoning. */
-  outputTokens: bigint;
-  reasoningTokens: bigint;
+  labels: Record<string, string>;
+  calls: bigint;
+  unpriced: bigint;
+  partlyPriced: bigint;
+  tokens: [kind: string, count: bigint][];
   costNanoUsd: NanoUsd;
 }
 
@@ -42,10 +43,14 @@ interface ServiceTotals {
   waiting: ReadonlyMap<string, bigint>;
 }
 
-const SUMS = `sum(model_calls), sum(unpriced_calls), sum(partly_priced_calls),
-  sum(input_tokens - cache_read_tokens - cache_write_tokens), sum(cache_read_tokens), sum(cache_write_tokens),
-  sum(output_tokens - reasoning_tokens), sum(reasoning_tokens),
-  sum(whole_usd), sum(rest_nano_usd)`;
+const SUMS = [
+  "model_calls",
+  "unpriced_calls",
+  "partly_priced_calls",
+  ...Object.values(TOKENS),
+  "whole_usd",
+  "rest_nano_usd",
+].map((amount) => `sum(${amount})`).join(", ");
 
 const BY_MODEL = `SELECT NULL, provider, model, ${SUMS} FROM total_usage GROUP BY provider, model`;
 const BY_AGENT =
@@ -77,38 +82,16 @@ export async function readTotals(
 }
 
 function toModelTotals([agentId, provider, model, ...sums]: SqlValue[]): ModelTotals {
-  const [calls, unpriced, partly, input, cacheRead, cacheWrite, output, reasoning, usd, rest] =
-    sums as bigint[];
+  const [calls, unpriced, partlyPriced, ...rest] = sums as bigint[];
+  const [wholeUsd, restNanoUsd] = rest.splice(-2);
   return {
-    ...(agentId !== null && { agentId: agentId as string }),
-    provider: provider as string,
-    model: model as string,
-    modelCalls: calls!,
-    unpricedCalls: unpriced!,
-    partlyPricedCalls: partly!,
-    inputTokens: input!,
-    cacheReadTokens: cacheRead!,
-    cacheWriteTokens: cacheWrite!,
-    outputTokens: output!,
-    reasoningTokens: reasoning!,
-    costNanoUsd: usd! * NANO_PER_USD + rest!,
+    labels: { ...(agentId !== null && { agent_id: agentId }), provider, model } as Record<string, string>,
+    calls: calls!,
+    unpriced: unpriced!,
+    partlyPriced: partlyPriced!,
+    tokens: Object.keys(TOKENS).map((kind, index) => [kind, rest[index]!]),
+    costNanoUsd: wholeUsd! * NANO_PER_USD + restNanoUsd!,
   };
-}
-
-/** The state of this process. */
-interface ProcessState {
-  version: string;
-  environment: string;
-  /** `file`, `memory` or `remote`. */
-  database: string;
-  runsInProgress: number;
-  /** Calls of the gateway that are with a provider. */
-  callsInProgress: number;
-  /** Calls that could not be booked yet. */
-  spooledCalls: number;
-  waitingWrites: number;
-  /** The names of its channels. */
-  channels: readonly string[];
 }
 
 /** The statuses that a run can end with. */
@@ -121,18 +104,14 @@ const SHARED = "From the database: the same from every instance, also after a re
 const OWN = "Of this process.";
 
 /** Returns the families of `GET /metrics`. Known label values start at 0, so that rate() sees their first increase. */
-export function serviceFamilies(totals: ServiceTotals, state: ProcessState): Family[] {
-  return [...modelFamilies(totals.models), ...countFamilies(totals, state), ...processFamilies(state)];
+export function serviceFamilies(core: WholeCore, totals: ServiceTotals): Family[] {
+  const channels = core.channels.list.map(({ name }) => name);
+  return [...modelFamilies(totals.models), ...countFamilies(totals, channels), ...processFamilies(core)];
 }
 
 function modelFamilies(models: readonly ModelTotals[]): Family[] {
-  const labelsOf = ({ agentId, provider, model }: ModelTotals) => ({
-    ...(agentId !== undefined && { agent_id: agentId }),
-    provider,
-    model,
-  });
   const each = (value: (totals: ModelTotals) => Sample["value"]) =>
-    models.map((totals) => ({ labels: labelsOf(totals), value: value(totals) }));
+    models.map((totals) => ({ labels: totals.labels, value: value(totals) }));
   return [
     counter(
       "purser_spend_usd_total",
@@ -143,39 +122,29 @@ function modelFamilies(models: readonly ModelTotals[]): Family[] {
       "purser_tokens_total",
       "Tokens by kind; the kinds don't overlap: input excludes cache reads and writes, output excludes " +
         `reasoning. ${SHARED}`,
-      models.flatMap((totals) =>
-        tokenKinds(totals).map(([kind, value]) => ({ labels: { ...labelsOf(totals), kind }, value }))
+      models.flatMap(({ labels, tokens }) =>
+        tokens.map(([kind, value]) => ({ labels: { ...labels, kind }, value }))
       ),
     ),
     counter(
       "purser_model_calls_total",
       `Model calls in the ledger. ${SHARED}`,
-      each(({ modelCalls }) => modelCalls),
+      each(({ calls }) => calls),
     ),
     counter(
       "purser_unpriced_calls_total",
       `Model calls in the ledger without a known price, which the spend leaves out. ${SHARED}`,
-      each(({ unpricedCalls }) => unpricedCalls),
+      each(({ unpriced }) => unpriced),
     ),
     counter(
       "purser_partly_priced_calls_total",
       `Model calls in the ledger with a part that has no known price, which the spend leaves out. ${SHARED}`,
-      each(({ partlyPricedCalls }) => partlyPricedCalls),
+      each(({ partlyPriced }) => partlyPriced),
     ),
   ];
 }
 
-function tokenKinds(totals: ModelTotals): [kind: string, value: bigint][] {
-  return [
-    ["input", totals.inputTokens],
-    ["cache_read", totals.cacheReadTokens],
-    ["cache_write", totals.cacheWriteTokens],
-    ["output", totals.outputTokens],
-    ["reasoning", totals.reasoningTokens],
-  ];
-}
-
-function countFamilies(totals: ServiceTotals, { channels }: ProcessState): Family[] {
+function countFamilies(totals: ServiceTotals, channels: readonly string[]): Family[] {
   const counted = new Map(
     totals.deliveries.map(({ channel, outcome, count }) => [`${outcome} ${channel}`, count]),
   );
@@ -219,29 +188,31 @@ function countFamilies(totals: ServiceTotals, { channels }: ProcessState): Famil
   ];
 }
 
-function processFamilies(state: ProcessState): Family[] {
-  const { version, environment, database } = state;
+function processFamilies({ environment, store, liveRuns, gateway, callSpool }: WholeCore): Family[] {
+  const one = (name: string, help: string, value: number, labels?: Sample["labels"]) =>
+    gauge(name, `${help} ${OWN}`, [{ labels, value }]);
   return [
-    gauge("purser_runs_in_progress", `Runs in progress. ${OWN}`, [{ value: state.runsInProgress }]),
-    gauge(
+    one("purser_runs_in_progress", "Runs in progress.", liveRuns.size),
+    one(
       "purser_gateway_calls_in_progress",
-      `Calls through the gateway that a provider has not answered to their end. ${OWN}`,
-      [{ value: state.callsInProgress }],
+      "Calls through the gateway that a provider has not answered to their end.",
+      gateway.calls.size,
     ),
-    gauge(
+    one(
       "purser_spooled_calls_waiting",
-      `Model calls that were made and could not be booked, and wait in the spool. ${OWN}`,
-      [{ value: state.spooledCalls }],
+      "Model calls that were made and could not be booked, and wait in the spool.",
+      callSpool.kept().length,
     ),
-    gauge(
+    one(
       "purser_write_queue_waiting",
-      `Units waiting to be written to the database, without those being written. ${OWN}`,
-      [{ value: state.waitingWrites }],
+      "Units waiting to be written to the database, without those being written.",
+      store.waitingWrites,
     ),
-    gauge("purser_build_info", `Always 1; the labels identify the build. ${OWN}`, [{
-      labels: { version, environment, database },
-      value: 1,
-    }]),
+    one("purser_build_info", "Always 1; the labels identify the build.", 1, {
+      version: VERSION,
+      environment,
+      database: store.kind,
+    }),
   ];
 }
 
@@ -305,7 +276,7 @@ const MEANT = `Of a budget with many counters, the one with the most spending. $
 
 /** Reads the budgets of which there are metrics. */
 export function readMeasuredBudgets(
-  ctx: Pick<Core, "store" | "query" | "clock" | "turns">,
+  ctx: Pick<WholeCore, "store" | "query" | "clock" | "turns">,
 ): Promise<WholeBudget[]> {
   return listBudgets(ctx, { isEnabled: true, limit: MEASURED });
 }
