@@ -43,19 +43,17 @@ export async function openRequestCore(options: RequestCoreOptions): Promise<Requ
   const over = new AbortController();
   void endQuietCalls(all, over.signal);
 
-  const settle = async () => {
-    while (pending.size > 0) await Promise.all(pending);
-    await work.monitor.idle();
-  };
-  const deliver = (bounds: DeliveryBounds) => deliverDue(deliveryContext(all), bounds);
   const core: RequestCore = {
     ...all,
     whole: () => Promise.resolve(core),
-    settle,
+    async settle() {
+      while (pending.size > 0) await Promise.all(pending);
+      await work.monitor.idle();
+    },
     get hasFired() {
       return hasFired;
     },
-    deliverDue: deliver,
+    deliverDue: (bounds) => deliverDue(deliveryContext(all), bounds),
     async recover() {
       const [{ recover }, { sweepExpired }] = await Promise.all([
         import("./maintenance.ts"),
@@ -65,8 +63,8 @@ export async function openRequestCore(options: RequestCoreOptions): Promise<Requ
       await sweepExpired(core);
     },
     async drainDeliveries() {
-      await settle();
-      await deliver({ timeoutMs: 5_000, attemptsPerChannel: 20 });
+      await core.settle();
+      await core.deliverDue({ timeoutMs: 5_000, attemptsPerChannel: 20 });
     },
     abandonRuns: () => Promise.resolve(), // no signal ends a request
     /** Leaves the database open: a response may still be streamed, and there is no connection to close. */

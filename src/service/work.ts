@@ -3,12 +3,12 @@ import { readAlertNotification } from "../alerts/mod.ts";
 import { createBudgetGate, RENEW_MS } from "../budgets/reservations/mod.ts";
 import { createBookingWriter, RollUps } from "../calls/mod.ts";
 import { createChannels } from "../delivery/channels/mod.ts";
-import { type DispatchContext, type Dispatcher, startDispatcher } from "../delivery/mod.ts";
+import { type DispatchContext, startDispatcher } from "../delivery/mod.ts";
 import { createGatewayState, endQuietCalls } from "../gateway/mod.ts";
 import { messageOf } from "../kernel/errors.ts";
 import { createSingleSendFetch } from "../kernel/single_send.ts";
 import { readAnomalyNotification, startMonitor } from "../monitor/mod.ts";
-import { createLogReader, createRunEndRetries, endLiveRuns, type RunEndRetries } from "../sessions/mod.ts";
+import { createLogReader, createRunEndRetries, endLiveRuns } from "../sessions/mod.ts";
 import type { CoreOptions, CoreParts, WorkParts } from "./core_parts.ts";
 import { createLiveReader } from "./live/mod.ts";
 import { channelsOf } from "./parts.ts";
@@ -42,19 +42,11 @@ export function createWork(core: CoreParts, options: CoreOptions): WorkParts {
   };
 }
 
-/** The work of a process, which runs in the background until it is closed. */
-export interface Work extends WorkParts {
-  /** Ends runs whose end could not be written. */
-  runEndRetries: RunEndRetries;
-  dispatcher: Dispatcher | undefined;
-  /** Makes the first attempts to deliver what has fired, for a bounded time. Later alerts are delivered too. */
-  drainDeliveries(): Promise<void>;
-  /** Resolves when all runs and calls have ended and what they have fired was attempted. With `graceMs`, longer ones are cancelled. */
-  close(graceMs: number | undefined): Promise<void>;
-}
+/** The work of a process. */
+export type Work = ReturnType<typeof startWork>;
 
 /** Starts the work of a process: the monitor, the dispatcher, and the upkeep of calls in progress. */
-export function startWork(core: CoreParts, options: CoreOptions): Work {
+export function startWork(core: CoreParts, options: CoreOptions) {
   const work = createWork(core, options);
   const all = { ...core, ...work };
   const { monitor } = work;
@@ -71,7 +63,8 @@ export function startWork(core: CoreParts, options: CoreOptions): Work {
       await monitor.idle();
       await dispatcher?.drain({ graceMs: DELIVERY_GRACE_MS });
     },
-    async close(graceMs) {
+    /** Resolves when runs and calls have ended and what they fired was attempted; see `Core.close()`. */
+    async close(graceMs: number | undefined): Promise<void> {
       await endCalls(all, graceMs);
       calling.abort();
       await Promise.all([renewals, quietCalls]);
