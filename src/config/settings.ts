@@ -67,20 +67,18 @@ export const SETTINGS = {
   priceUpdates: { default: "never", oneOf: PRICE_UPDATES },
 } as const satisfies Record<string, SettingRow>;
 
-export type SettingName = keyof typeof SETTINGS;
-
 type ValueOf<Row> = Row extends { oneOf: readonly (infer Word)[] } ? Word
   : Row extends { default: number } ? number
   : string;
 
 /** The values of the settings. */
-export type Settings = { -readonly [Name in SettingName]: ValueOf<(typeof SETTINGS)[Name]> };
+export type Settings = { -readonly [Name in keyof typeof SETTINGS]: ValueOf<(typeof SETTINGS)[Name]> };
 
 /** The rows by name, each with its names in the config file, the environment and the command line. */
 export const SETTING_ROWS = Object.entries<SettingRow>(SETTINGS).map(([name, row]) => {
   const key = name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
   const optionName = key.replaceAll("_", "-");
-  return { name: name as SettingName, key, variable: `PURSER_${key.toUpperCase()}`, optionName, ...row };
+  return { name: name as keyof Settings, key, variable: `PURSER_${key.toUpperCase()}`, optionName, ...row };
 });
 
 /** Returns the settings with the default of each that is not given. */
@@ -99,21 +97,16 @@ export function readSettings({ options, env, file, defaults }: {
   /** Defaults that differ by entry point. */
   defaults: Partial<Settings>;
 }): Settings {
-  const given = Object.fromEntries(SETTING_ROWS.map((row) => {
-    const { name, key, variable, optionName } = row;
-    const setting = pickSetting(
-      row.option ? `--${optionName}` : key,
-      options[name]?.toString(),
-      row.hasVariable && env[variable],
-      variable,
-      file[key]?.toString(),
-    );
-    if (setting.rank === RANK.none) return [name, defaults[name]];
-    if (setting.rank === RANK.file) return [name, file[key]];
-    if (row.oneOf) return [name, oneOf(setting, row.oneOf)];
-    if (typeof row.default === "string") return [name, setting.value];
-    const { min = 1, max = Number.MAX_SAFE_INTEGER } = row;
-    return [name, wholeNumber(setting, { min, max })];
-  }));
-  return withDefaults(given);
+  const read = (row: typeof SETTING_ROWS[number]) => {
+    const { key, variable, optionName, min = 1, max = Number.MAX_SAFE_INTEGER } = row;
+    const name = row.option ? `--${optionName}` : key;
+    const fromEnvironment = row.hasVariable && env[variable];
+    const given = options[row.name]?.toString();
+    const setting = pickSetting(name, given, fromEnvironment, variable, file[key]?.toString());
+    if (setting.rank === RANK.none) return defaults[row.name];
+    if (setting.rank === RANK.file) return file[key];
+    if (row.oneOf) return oneOf(setting, row.oneOf);
+    return typeof row.default === "number" ? wholeNumber(setting, { min, max }) : setting.value;
+  };
+  return withDefaults(Object.fromEntries(SETTING_ROWS.map((row) => [row.name, read(row)])));
 }

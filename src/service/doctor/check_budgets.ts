@@ -1,7 +1,7 @@
 import { findUnknown, listBudgets } from "../../budgets/mod.ts";
 import type { Budget } from "../../contract/budgets/budgets.ts";
 import type { UnknownName } from "../../contract/budgets/budget_state.ts";
-import type { WholeCore } from "../core.ts";
+import type { Core } from "../core.ts";
 import { type Finding, ok, warning } from "./finding.ts";
 
 /** The number of budgets whose state is read: the oldest enabled ones. */
@@ -33,7 +33,7 @@ export interface Misnamed {
 
 /** Returns the enabled budgets, or rules, that name an agent, a session or a key of which there is nothing, or a revoked key. */
 export async function findMisnamed(
-  { store }: Pick<WholeCore, "store">,
+  { store }: Pick<Core, "store">,
   table: keyof typeof SCOPES,
 ): Promise<Misnamed[]> {
   const { rows } = await store.read({ sql: SCOPES[table] });
@@ -70,7 +70,7 @@ export function listMisnamed(misnamed: readonly Misnamed[]): string[] {
 
 /** Counts the budgets, and names those that are reached, that refuse nothing, and that name what doesn't exist. */
 export async function checkBudgetStates(
-  ctx: Pick<WholeCore, "store" | "query" | "clock" | "turns">,
+  ctx: Pick<Core, "store" | "query" | "clock" | "turns">,
 ): Promise<Finding> {
   const { rows: counts } = await ctx.store.read({ sql: COUNT });
   const [all, enabled] = counts[0]!.map(Number) as [number, number];

@@ -2,7 +2,7 @@ import { listRefusals } from "../../budgets/mod.ts";
 import { DAY_MS } from "../../kernel/clock.ts";
 import { listCosts, readStatedApart } from "../../ledger/mod.ts";
 import { checkPrices, describeSources, type PriceFindings } from "../../pricing/show/mod.ts";
-import type { WholeCore } from "../core.ts";
+import type { Core } from "../core.ts";
 import { type Finding, ok, warning } from "./finding.ts";
 
 /** Older prices are out of date: providers publish new models and prices every few weeks. */
@@ -17,7 +17,7 @@ const MAX_NAMED = 5;
 
 /** Warns of old prices. */
 export async function checkPriceAge(
-  { prices, clock }: Pick<WholeCore, "prices" | "clock">,
+  { prices, clock }: Pick<Core, "prices" | "clock">,
 ): Promise<Finding> {
   const sources = describeSources(await prices.inUse(), clock.now());
   const detail = sources.map(({ name, date, origin, models }) =>
@@ -33,7 +33,7 @@ export async function checkPriceAge(
 
 /** Warns of models in use, or refused, without a price, of those whose prices are disputed, and of those that end. */
 export async function checkModelPrices(
-  core: Pick<WholeCore, "prices" | "clock" | "store">,
+  core: Pick<Core, "prices" | "clock" | "store">,
 ): Promise<Finding> {
   const now = core.clock.now();
   const rows = await listCosts(core.store, {
@@ -80,7 +80,7 @@ const MAX_REFUSALS = 1_000;
 
 /** Returns the models whose calls budgets have refused for want of a price, and that still have none. */
 async function findRefused(
-  { store, prices }: Pick<WholeCore, "store" | "prices">,
+  { store, prices }: Pick<Core, "store" | "prices">,
   now: number,
 ): Promise<PriceFindings["unpriced"]> {
   const refusals = await listRefusals({ store }, {
@@ -97,7 +97,7 @@ async function findRefused(
 const SYSTEMATIC_CALLS = 3;
 
 /** Warns of providers that keep stating another cost than the one that is booked. */
-export async function checkStatedCosts(core: Pick<WholeCore, "clock" | "store">): Promise<Finding> {
+export async function checkStatedCosts(core: Pick<Core, "clock" | "store">): Promise<Finding> {
   const all = await readStatedApart(core, core.clock.now() - DAYS_IN_USE * DAY_MS);
   const apart = all.filter(({ calls }) => calls >= SYSTEMATIC_CALLS);
   if (apart.length === 0) return ok("no provider keeps stating others than are booked");

@@ -1,7 +1,7 @@
 import type { DoctorCheck } from "../../contract/service.ts";
 import { checkDeliveries, type GivenUp, type WaitingFor } from "../../delivery/mod.ts";
 import { messageOf, PurserError } from "../../kernel/errors.ts";
-import type { WholeCore } from "../core.ts";
+import type { Core, WholeCore } from "../core.ts";
 import { checkpointsOnCommit, checkWritable, DATABASE_NOW, readDurability } from "../../store/mod.ts";
 import { COMMITS_CHECKPOINT, SERVER_DURABILITY } from "../watch_durability.ts";
 import { BUILT_IN_PROVIDERS } from "../../contract/values.ts";
@@ -58,7 +58,7 @@ export async function examineService(core: WholeCore): Promise<DoctorCheck[]> {
 const NOT_CHECKED = failed("not checked, since the database can't be used", null);
 
 async function run(
-  { log }: Pick<WholeCore, "log">,
+  { log }: Pick<Core, "log">,
   name: string,
   check: () => Promise<Finding>,
 ): Promise<DoctorCheck> {
@@ -72,12 +72,12 @@ async function run(
 }
 
 /** Names the config file of this process: its path is no secret, but its content may be. */
-function checkConfig({ configPath }: Pick<WholeCore, "configPath">): Finding {
+function checkConfig({ configPath }: Pick<Core, "configPath">): Finding {
   return ok(configPath ?? "no file: all settings have their defaults or come from the environment");
 }
 
 /** Checks that the database takes writes, and whether a commit survives a power cut. */
-async function checkDatabase({ store }: Pick<WholeCore, "store">): Promise<Finding> {
+async function checkDatabase({ store }: Pick<Core, "store">): Promise<Finding> {
   await checkWritable(store);
   const { rows } = await store.read({ sql: "SELECT max(version) FROM purser_migrations" });
   const version = `schema version ${rows[0]![0]}`;
@@ -104,7 +104,7 @@ async function checkDatabase({ store }: Pick<WholeCore, "store">): Promise<Findi
 
 /** Adds the calls that wait to be booked, of this process and of dead ones on this machine, to the check of the database. */
 async function withSpooled(
-  { callSpool }: Pick<WholeCore, "callSpool">,
+  { callSpool }: Pick<Core, "callSpool">,
   check: DoctorCheck,
 ): Promise<DoctorCheck> {
   const left = await callSpool.readLeft().catch(() => []);
@@ -125,7 +125,7 @@ async function withSpooled(
 const MAX_SKEW_MS = 5_000;
 
 /** Compares this machine's clock with that of a database on another one, which its leases depend on. */
-async function checkClock({ store, clock }: Pick<WholeCore, "store" | "clock">): Promise<Finding> {
+async function checkClock({ store, clock }: Pick<Core, "store" | "clock">): Promise<Finding> {
   if (store.kind !== "remote") return ok("this machine's own is the only one");
   const before = clock.now();
   const { rows } = await store.read({ sql: `SELECT ${DATABASE_NOW}` });
@@ -207,7 +207,7 @@ function checkFailedDeliveries(givenUp: readonly GivenUp[]): Finding {
 }
 
 /** Checks the settings of every provider and the model of every agent, without a request to any of them. */
-async function checkModels(core: WholeCore): Promise<Finding> {
+async function checkModels(core: Core): Promise<Finding> {
   const usable: string[] = [];
   const problems: string[] = [];
   for (const provider of BUILT_IN_PROVIDERS) {
@@ -234,7 +234,7 @@ async function checkModels(core: WholeCore): Promise<Finding> {
 }
 
 /** Returns why a model can't be called, as far as its settings show. */
-async function problemOf({ models }: Pick<WholeCore, "models">, model: string): Promise<string | undefined> {
+async function problemOf({ models }: Pick<Core, "models">, model: string): Promise<string | undefined> {
   const reason = await models.resolve(model).then(() => undefined, messageOf);
   return reason?.replace(/^Cannot use the model \S+: /, "").replace(
     /; set it in the environment of Purser$/,
