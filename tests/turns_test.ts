@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
+import { listMessages } from "./harness/sessions.ts";
 import { createTurns, SLICE_UNITS, type Turns } from "../src/kernel/turns.ts";
-import { listMessages } from "../src/sessions/mod.ts";
 import { exportSession, importSession } from "../src/snapshots/mod.ts";
 import { bytesOf } from "../src/snapshots/document/mod.ts";
 import { createBooking } from "./harness/booking.ts";

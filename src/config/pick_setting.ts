@@ -38,15 +38,12 @@ export function oneOf<const T extends string>(setting: Setting, allowed: readonl
 }
 
 /** Returns the setting as a whole number. Throws `invalid` if it is none, or not from `min` to `max`. */
-export function wholeNumber(
-  setting: Setting,
-  { min, max }: { min: number; max: number },
-): number | undefined {
-  if (setting.value === undefined) return undefined;
-  const value = /^\d{1,15}$/.test(setting.value) ? Number(setting.value) : NaN;
+export function wholeNumber({ value: text, source }: Setting, min: number, max: number): number | undefined {
+  if (text === undefined) return undefined;
+  const value = /^\d{1,15}$/.test(text) ? Number(text) : NaN;
   if (value >= min && value <= max) return value;
   throw new PurserError(
     "invalid",
-    `Cannot use ${setting.source}: it must be a whole number from ${min} to ${max}`,
+    `Cannot use ${source}: it must be a whole number from ${min} to ${max}`,
   );
 }

@@ -106,7 +106,7 @@ export function readSettings({ options, env, file, defaults }: {
     if (setting.rank === RANK.none) return defaults[row.name];
     if (setting.rank === RANK.file) return file[key];
     if (row.oneOf) return oneOf(setting, row.oneOf);
-    return typeof row.default === "number" ? wholeNumber(setting, { min, max }) : setting.value;
+    return typeof row.default === "number" ? wholeNumber(setting, min, max) : setting.value;
   };
   return withDefaults(Object.fromEntries(SETTING_ROWS.map((row) => [row.name, read(row)])));
 }

@@ -28,7 +28,6 @@ export {
 export {
   getRun,
   getSession,
-  listMessages,
   listSessions,
   readEventTexts,
   readMessageBytes,

@@ -1,9 +1,9 @@
 import { AGENT_DEFAULTS } from "../../src/contract/limits.ts";
 import assert from "node:assert/strict";
+import { listMessages } from "../harness/sessions.ts";
 import { toCanonicalText } from "../../src/kernel/json/canonical_json.ts";
 import { openCore, type WholeCore } from "../../src/service/mod.ts";
 import { runAgent } from "../../src/runner/mod.ts";
-import { listMessages } from "../../src/sessions/mod.ts";
 import { sweepGenerations } from "../../src/snapshots/generations/mod.ts";
 import { type Store, toObjects } from "../../src/store/mod.ts";
 import { checkTotals } from "../harness/check_books.ts";
