@@ -11,7 +11,7 @@ const MAX_AGE_DAYS = 14;
 /** The models of the calls of these days are checked. */
 const DAYS_IN_USE = 30;
 
-/** Number of models that are checked and of findings that are named. */
+/** The most models that are checked, and the most that a finding lists. */
 const MAX_MODELS = 1_000;
 const MAX_NAMED = 5;
 
@@ -44,7 +44,7 @@ export async function checkModelPrices(
   });
   const used = rows.map(({ provider, model }) => ({ provider: provider!, model: model! }));
   const findings = checkPrices(await core.prices.inUse(), used, now);
-  // A model without a price whose calls are reported with their cost needs none.
+  // A model whose calls are reported with their cost needs no price.
   const withUnpriced = new Set(
     rows.filter((row) => row.unpriced_calls > 0).map(({ provider, model }) => `${provider}:${model}`),
   );
@@ -75,7 +75,7 @@ export async function checkModelPrices(
   );
 }
 
-/** Refused calls among which those without a price are searched. */
+/** The newest refused calls, among which those without a price are found. */
 const MAX_REFUSALS = 1_000;
 
 /** Returns the models whose calls budgets have refused for want of a price, and that still have none. */
@@ -93,7 +93,7 @@ async function findRefused(
   return checkPrices(await prices.inUse(), [...models.values()], now).unpriced;
 }
 
-/** So many calls of one provider are no accident. */
+/** With this many calls of one provider it is no accident. */
 const SYSTEMATIC_CALLS = 3;
 
 /** Warns of providers that keep stating another cost than the one that is booked. */

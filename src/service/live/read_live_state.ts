@@ -87,7 +87,7 @@ const coverageOf = ({ model_calls, unpriced_calls, partly_priced_calls, estimate
 
 const dayOf = (sums: CostSums) => ({ ...coverageOf(sums), cost_usd: sums.cost_usd });
 
-/** Returns the spending of each minute, and the mean of the last ones; of the present minute only its elapsed part counts. */
+/** Returns the spending of each minute, and the mean of the last ones. The present minute counts by the part that has passed. */
 export function describeMinutes(spent: ReadonlyMap<number, NanoUsd> = new Map(), from: number, now: number) {
   const starts = Array.from({ length: LIVE_SIZES.minutes }, (_, index) => from + index * MINUTE_MS);
   const recent = starts.slice(-PACE_MINUTES);
