@@ -2,7 +2,7 @@
 import { join } from "node:path";
 import { fixedClock } from "../src/kernel/clock.ts";
 import { main } from "../src/cli/mod.ts";
-import { memoryTerminal } from "../src/cli/terminal/_memory_terminal.ts";
+import { memoryTerminal } from "../tests/harness/memory_terminal.ts";
 import { ROOT } from "./run_deno.ts";
 
 const COMMANDS = [

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import type { Notification } from "../src/delivery/channels/mod.ts";
-import { openTestBooks } from "../src/cli/_test_books.ts";
+import { openTestBooks } from "./harness/test_books.ts";
 import { replaceChannels } from "./harness/fake_channels.ts";
 import { DAILY, fireRules } from "./harness/fired_rules.ts";
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { memoryTerminal } from "../src/cli/terminal/_memory_terminal.ts";
-import { openTestBooks } from "../src/cli/_test_books.ts";
+import { memoryTerminal } from "./harness/memory_terminal.ts";
+import { openTestBooks } from "./harness/test_books.ts";
 import { replaceChannels } from "./harness/fake_channels.ts";
 import { DAILY, fireRules } from "./harness/fired_rules.ts";
 

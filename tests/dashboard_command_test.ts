@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { memoryTerminal } from "../src/cli/terminal/_memory_terminal.ts";
+import { memoryTerminal } from "./harness/memory_terminal.ts";
 import { main } from "../src/cli/mod.ts";
 import { listen, withAccessCheck } from "../src/http/mod.ts";
 import { makeKey } from "./harness/http_client.ts";

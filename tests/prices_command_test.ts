@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { memoryTerminal } from "../src/cli/terminal/_memory_terminal.ts";
+import { memoryTerminal } from "./harness/memory_terminal.ts";
 import { main } from "../src/cli/mod.ts";
 import { fixedClock } from "../src/kernel/clock.ts";
 import { DOWNLOAD_TIMEOUT_MS } from "../src/pricing/updates/mod.ts";

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { openTestBooks } from "../src/cli/_test_books.ts";
+import { openTestBooks } from "./harness/test_books.ts";
 import { reportCalls } from "../src/calls/mod.ts";
 import { toIso } from "../src/kernel/clock.ts";
 import type { Session } from "../src/contract/sessions.ts";

@@ -3,9 +3,9 @@ import { DAY_MS, toIso } from "../kernel/clock.ts";
 import { createApp } from "../http/mod.ts";
 import { recordCalls } from "../ledger/mod.ts";
 import { modelCall } from "../../tests/harness/model_calls.ts";
-import { memoryTerminal } from "./terminal/_memory_terminal.ts";
+import { memoryTerminal } from "../../tests/harness/memory_terminal.ts";
 import { textWidth } from "./terminal/text_width.ts";
-import { openTestBooks } from "./_test_books.ts";
+import { openTestBooks } from "../../tests/harness/test_books.ts";
 
 /** Command lines in order, over the same database: their outputs and exit codes. */
 const STORY: { line: string; stdin?: string; out?: string | RegExp; err?: string | RegExp; code?: number }[] =

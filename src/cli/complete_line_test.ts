@@ -1,8 +1,8 @@
 import { GROUPINGS, REPEATS, SEVERITIES, THRESHOLD_TYPES } from "../contract/values.ts";
 import assert from "node:assert/strict";
 import { nearestName } from "../kernel/nearest_name.ts";
-import { memoryTerminal } from "./terminal/_memory_terminal.ts";
-import { openTestBooks } from "./_test_books.ts";
+import { memoryTerminal } from "../../tests/harness/memory_terminal.ts";
+import { openTestBooks } from "../../tests/harness/test_books.ts";
 import { COMMANDS } from "./command_table.ts";
 import { main } from "./mod.ts";
 import { readCursor } from "./complete_line.ts";

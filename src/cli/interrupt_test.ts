@@ -2,10 +2,10 @@ import type { LanguageModelV4 } from "@ai-sdk/provider";
 import assert from "node:assert/strict";
 import { type Connection, createApiClient } from "../client/mod.ts";
 import { fixedClock } from "../kernel/clock.ts";
-import { memoryTerminal } from "./terminal/_memory_terminal.ts";
+import { memoryTerminal } from "../../tests/harness/memory_terminal.ts";
 import { main } from "./mod.ts";
 import { BrokenPipeError } from "./terminal/terminal.ts";
-import { openTestBooks } from "./_test_books.ts";
+import { openTestBooks } from "../../tests/harness/test_books.ts";
 
 /** Early ends of commands: by Ctrl-C, and by a pipe that is closed. */
 

@@ -4,7 +4,7 @@ import type { Command } from "./command.ts";
 import { COMMANDS } from "./command_table.ts";
 import { EXIT } from "./exit_code.ts";
 import { main } from "./mod.ts";
-import { memoryTerminal } from "./terminal/_memory_terminal.ts";
+import { memoryTerminal } from "../../tests/harness/memory_terminal.ts";
 
 /** A named database that is missing: probably a mistyped path, which no command that reads may create. */
 

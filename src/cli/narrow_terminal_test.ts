@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { stripVTControlCharacters } from "node:util";
-import { memoryTerminal } from "./terminal/_memory_terminal.ts";
-import { openTestBooks } from "./_test_books.ts";
+import { memoryTerminal } from "../../tests/harness/memory_terminal.ts";
+import { openTestBooks } from "../../tests/harness/test_books.ts";
 import { COMMANDS } from "./command_table.ts";
 import { renderChecks } from "./commands/doctor.ts";
 import { renderHelp } from "./mod.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { LOG_FORMATS } from "../kernel/log.ts";
-import { memoryTerminal } from "./terminal/_memory_terminal.ts";
+import { memoryTerminal } from "../../tests/harness/memory_terminal.ts";
 import { createCommandLog } from "./run_command.ts";
 
 const TEXT = "info: Answered a request (method: GET, route: /costs, status: 200, duration_ms: 1.5)\n";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { isDeepStrictEqual } from "node:util";
 import { COMMANDS } from "../../src/cli/command_table.ts";
-import { splitLine } from "../../src/cli/parse/_split_line.ts";
+import { splitLine } from "../harness/split_line.ts";
 import { readEnvironment } from "../../src/config/mod.ts";
 import { denoCacheVariables } from "../harness/cache_variables.ts";
 import { inProcess } from "../harness/in_process.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { CLIENT_NAMES, GATEWAY_CLIENTS } from "../../src/cli/commands/gateway/gateway_env.ts";
-import { memoryTerminal } from "../../src/cli/terminal/_memory_terminal.ts";
+import { memoryTerminal } from "../harness/memory_terminal.ts";
 import { main } from "../../src/cli/mod.ts";
 import { newPlace, purser } from "../harness/cli_process.ts";
 

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { openTestBooks } from "../../src/cli/_test_books.ts";
+import type { openTestBooks } from "./test_books.ts";
 import { createApp } from "../../src/http/mod.ts";
 import { EVENT } from "./bodies.ts";
 

@@ -1,5 +1,5 @@
 import { main } from "../../src/cli/mod.ts";
-import { memoryTerminal } from "../../src/cli/terminal/_memory_terminal.ts";
+import { memoryTerminal } from "./memory_terminal.ts";
 
 /**
  * Runs a command line in this process, in an environment such as that of a process: what it reads, books, sends and prints is

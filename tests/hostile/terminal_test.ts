@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { COMMANDS } from "../../src/cli/command_table.ts";
-import { splitLine } from "../../src/cli/parse/_split_line.ts";
-import { memoryTerminal } from "../../src/cli/terminal/_memory_terminal.ts";
+import { splitLine } from "../harness/split_line.ts";
+import { memoryTerminal } from "../harness/memory_terminal.ts";
 import { guardTerminal, main } from "../../src/cli/mod.ts";
 import { type Connection, createApiClient } from "../../src/client/mod.ts";
 import * as vocabulary from "../../src/contract/values.ts";

@@ -1,7 +1,7 @@
 import { COMMANDS } from "../../src/cli/command_table.ts";
 import { main } from "../../src/cli/mod.ts";
-import { splitLine } from "../../src/cli/parse/_split_line.ts";
-import { memoryTerminal } from "../../src/cli/terminal/_memory_terminal.ts";
+import { splitLine } from "../harness/split_line.ts";
+import { memoryTerminal } from "../harness/memory_terminal.ts";
 import { createApiClient } from "../../src/client/mod.ts";
 import { serve } from "../../src/http/mod.ts";
 import { createKey } from "../../src/keys/mod.ts";

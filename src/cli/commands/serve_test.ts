@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { PurserError } from "../../kernel/errors.ts";
-import { openTestBooks } from "../_test_books.ts";
+import { openTestBooks } from "../../../tests/harness/test_books.ts";
 import { exitCodeOf } from "../exit_code.ts";
 import { serveUntil } from "./serve.ts";
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { COMMANDS, COMMON_OPTIONS } from "../command_table.ts";
 import { parseCommandLine } from "./parse_command_line.ts";
-import { splitLine } from "./_split_line.ts";
+import { splitLine } from "../../../tests/harness/split_line.ts";
 import { UsageError } from "./usage_error.ts";
 
 const parse = (line: string) => parseCommandLine(line.split(" ").filter(Boolean));

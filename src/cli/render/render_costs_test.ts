@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { DAY_MS } from "../../kernel/clock.ts";
-import { memoryTerminal } from "../terminal/_memory_terminal.ts";
-import { openTestBooks } from "../_test_books.ts";
+import { memoryTerminal } from "../../../tests/harness/memory_terminal.ts";
+import { openTestBooks } from "../../../tests/harness/test_books.ts";
 
 type Books = Awaited<ReturnType<typeof openTestBooks>>;
 

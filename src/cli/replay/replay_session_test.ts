@@ -3,11 +3,11 @@ import { type Connection, createApiClient } from "../../client/mod.ts";
 import { createApp } from "../../http/mod.ts";
 import type { CommandContext } from "../command.ts";
 import { exitCodeOf } from "../exit_code.ts";
-import { memoryTerminal } from "../terminal/_memory_terminal.ts";
+import { memoryTerminal } from "../../../tests/harness/memory_terminal.ts";
 import { Options } from "../parse/options.ts";
 import { reportError } from "../mod.ts";
 import { runCommand } from "../run_command.ts";
-import { openTestBooks } from "../_test_books.ts";
+import { openTestBooks } from "../../../tests/harness/test_books.ts";
 import { readScreens } from "../../../tests/harness/read_screens.ts";
 import {
   isFileArgument,

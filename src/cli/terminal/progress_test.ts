@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { fixedClock } from "../../kernel/clock.ts";
-import { memoryTerminal } from "./_memory_terminal.ts";
+import { memoryTerminal } from "../../../tests/harness/memory_terminal.ts";
 import { createProgress, renderProgress } from "./progress.ts";
 
 const INPUT = { label: "Exporting", total: 200, unit: "messages" } as const;

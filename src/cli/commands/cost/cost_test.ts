@@ -3,8 +3,8 @@ import { modelCall } from "../../../../tests/harness/model_calls.ts";
 import { DAY_MS } from "../../../kernel/clock.ts";
 import { recordCalls } from "../../../ledger/mod.ts";
 import { usageOf } from "../../../pricing/mod.ts";
-import { openTestBooks } from "../../_test_books.ts";
-import { memoryTerminal } from "../../terminal/_memory_terminal.ts";
+import { openTestBooks } from "../../../../tests/harness/test_books.ts";
+import { memoryTerminal } from "../../../../tests/harness/memory_terminal.ts";
 
 type Books = Awaited<ReturnType<typeof openTestBooks>>;
 type Call = Omit<Parameters<typeof modelCall>[0], "callId" | "at"> & { daysAgo: number };

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { createApiClient } from "../../../client/mod.ts";
 import { createApp } from "../../../http/mod.ts";
-import { splitLine } from "../../parse/_split_line.ts";
+import { splitLine } from "../../../../tests/harness/split_line.ts";
 import { main } from "../../mod.ts";
-import { openTestBooks } from "../../_test_books.ts";
-import { memoryTerminal } from "../../terminal/_memory_terminal.ts";
+import { openTestBooks } from "../../../../tests/harness/test_books.ts";
+import { memoryTerminal } from "../../../../tests/harness/memory_terminal.ts";
 
 /** `purser keys …` in one process, over a database in memory. */
 

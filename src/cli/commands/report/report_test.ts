@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { createApiClient } from "../../../client/mod.ts";
 import { PurserError } from "../../../kernel/errors.ts";
-import { memoryTerminal } from "../../terminal/_memory_terminal.ts";
-import { openTestBooks } from "../../_test_books.ts";
+import { memoryTerminal } from "../../../../tests/harness/memory_terminal.ts";
+import { openTestBooks } from "../../../../tests/harness/test_books.ts";
 import { main } from "../../mod.ts";
 import { readLines } from "./read_lines.ts";
 import { type BadLine, reportLines, type Tally } from "./report_lines.ts";

@@ -3,7 +3,7 @@ import { bookLooseCalls } from "../../../calls/mod.ts";
 import type { ModelCall } from "../../../ledger/mod.ts";
 import { type Rates, usageOf } from "../../../pricing/mod.ts";
 import { modelCall } from "../../../../tests/harness/model_calls.ts";
-import { openTestBooks } from "../../_test_books.ts";
+import { openTestBooks } from "../../../../tests/harness/test_books.ts";
 
 const PRICES = [{ provider: "local", model: "new", input_usd_per_million: 1, output_usd_per_million: 4 }];
 

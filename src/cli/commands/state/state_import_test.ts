@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { importSession } from "../../../snapshots/mod.ts";
 import type { Statement } from "../../../store/mod.ts";
-import { memoryTerminal } from "../../terminal/_memory_terminal.ts";
-import { openTestBooks } from "../../_test_books.ts";
+import { memoryTerminal } from "../../../../tests/harness/memory_terminal.ts";
+import { openTestBooks } from "../../../../tests/harness/test_books.ts";
 
 /** `purser state import` of a session that has more messages here. */
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { memoryTerminal } from "../../terminal/_memory_terminal.ts";
-import { openTestBooks } from "../../_test_books.ts";
+import { memoryTerminal } from "../../../../tests/harness/memory_terminal.ts";
+import { openTestBooks } from "../../../../tests/harness/test_books.ts";
 
 const DOCUMENT = {
   schema_version: 1,

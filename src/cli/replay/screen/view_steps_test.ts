@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { memoryTerminal } from "../../terminal/_memory_terminal.ts";
+import { memoryTerminal } from "../../../../tests/harness/memory_terminal.ts";
 import { createStyle } from "../../terminal/style.ts";
 import { readScreens } from "../../../../tests/harness/read_screens.ts";
 import { called, event, lastStepOf, stepsOf, STORY } from "../../../../tests/harness/replay_events.ts";

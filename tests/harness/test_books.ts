@@ -1,14 +1,14 @@
 import type { LanguageModelV4 } from "@ai-sdk/provider";
-import type { PriceOverride } from "../contract/price_override.ts";
-import { type Connection, createApiClient } from "../client/mod.ts";
-import { fixedClock } from "../kernel/clock.ts";
-import { openCore } from "../service/mod.ts";
-import { createApp } from "../http/mod.ts";
-import { countingIds } from "../kernel/ids.ts";
-import { migratedMemory } from "../../tests/harness/migrated_memory.ts";
-import { memoryTerminal } from "./terminal/_memory_terminal.ts";
-import { main } from "./mod.ts";
-import { splitLine } from "./parse/_split_line.ts";
+import type { PriceOverride } from "../../src/contract/price_override.ts";
+import { type Connection, createApiClient } from "../../src/client/mod.ts";
+import { fixedClock } from "../../src/kernel/clock.ts";
+import { openCore } from "../../src/service/mod.ts";
+import { createApp } from "../../src/http/mod.ts";
+import { countingIds } from "../../src/kernel/ids.ts";
+import { migratedMemory } from "./migrated_memory.ts";
+import { memoryTerminal } from "./memory_terminal.ts";
+import { main } from "../../src/cli/mod.ts";
+import { splitLine } from "./split_line.ts";
 
 /** The outcome of a command line. */
 export interface Outcome {

@@ -1,4 +1,4 @@
-import type { Output, Terminal } from "./terminal.ts";
+import type { Output, Terminal } from "../../src/cli/terminal/terminal.ts";
 
 /** A terminal that records what is written to it, for tests. */
 export interface MemoryTerminal extends Terminal {
