@@ -1,7 +1,7 @@
 import { MAX_CALL_USD } from "../contract/limits.ts";
 import { NANO_PER_USD } from "../kernel/money.ts";
 import type { ModelCall } from "../ledger/mod.ts";
-import type { Price } from "../pricing/mod.ts";
+import type { Price, PriceBook } from "../pricing/mod.ts";
 
 /** The most that one call can cost. */
 export const MAX_CALL_NANO_USD = BigInt(MAX_CALL_USD) * NANO_PER_USD;
@@ -35,4 +35,11 @@ export function makeCall(
     ...(keyId && { keyId }),
     ...(tags && Object.keys(tags).length > 0 && { tags }),
   };
+}
+
+/** Prices a call, at its own time, by the service that it had. */
+export function priceCall(prices: PriceBook, call: Omit<MadeCall, "isEstimated">): Price {
+  const { provider, model, at, usage, speed, inferenceGeo } = call;
+  const serviceTier = call.serviceTier ?? undefined;
+  return prices.price({ provider, model, at, usage, serviceTier, speed, inferenceGeo });
 }

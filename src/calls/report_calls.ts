@@ -11,7 +11,7 @@ import { checkUsage, hasQuantity, type Price, USAGE_DETAILS } from "../pricing/m
 import { ConstraintError, tables } from "../store/mod.ts";
 import { bookLooseCalls } from "./book_call.ts";
 import type { CallContext } from "./context.ts";
-import { type CallScopes, type MadeCall, makeCall, MAX_CALL_NANO_USD } from "./make_call.ts";
+import { type CallScopes, type MadeCall, makeCall, MAX_CALL_NANO_USD, priceCall } from "./make_call.ts";
 
 const { calls: ledger } = tables;
 
@@ -154,7 +154,7 @@ function toCall(ctx: CallContext, source: CallSource, report: ReportedCall, path
 /** Returns the price of a report: by its own cost, or by the price book. */
 function reportedPrice(ctx: CallContext, report: ReportedCall, path: string): Price {
   const { costUsd, listCostUsd, unpricedParts } = report;
-  if (costUsd === undefined || costUsd === null) return priceOf(ctx, report);
+  if (costUsd === undefined || costUsd === null) return priceCall(ctx.prices, report);
   const reported: Price = {
     costNanoUsd: reportedCost(costUsd, `${path}.cost_usd`),
     priceSource: REPORTED,
@@ -171,14 +171,8 @@ function reportedPrice(ctx: CallContext, report: ReportedCall, path: string): Pr
  */
 function priceInsteadOfZero(ctx: CallContext, report: ReportedCall): Price | undefined {
   if (report.costUsd !== 0 || !hasQuantity(report.usage)) return undefined;
-  const price = priceOf(ctx, report);
+  const price = priceCall(ctx.prices, report);
   return price.costNanoUsd ? { ...price, statedNanoUsd: 0n, statedReason: "zero" } : undefined;
-}
-
-function priceOf(ctx: CallContext, { provider, model, at, usage, ...call }: ReportedCall): Price {
-  const serviceTier = call.serviceTier ?? undefined;
-  const { speed, inferenceGeo } = call;
-  return ctx.prices.price({ provider, model, at, usage, serviceTier, speed, inferenceGeo });
 }
 
 /** Adds the path of the element to the error of a check. */
