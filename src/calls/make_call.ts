@@ -7,17 +7,17 @@ import type { Price, PriceBook } from "../pricing/mod.ts";
 export const MAX_CALL_NANO_USD = BigInt(MAX_CALL_USD) * NANO_PER_USD;
 
 /** The agent, session, run and API key of a call. */
-export type CallScopes = Pick<ModelCall, "agentId" | "sessionId" | "runId" | "keyId">;
+export type Attribution = Pick<ModelCall, "agentId" | "sessionId" | "runId" | "keyId">;
 
-/** The attribution of a call. */
+/** The caller of a call: its kind, and what its calls are attributed to. */
 export interface CallOrigin {
   source: NonNullable<ModelCall["source"]>;
-  scopes: CallScopes;
+  scopes: Attribution;
   tags?: ModelCall["tags"];
 }
 
 /** The facts of a call that was made, all but its price. */
-export type MadeCall = Omit<ModelCall, keyof CallScopes | keyof CallOrigin | keyof Price | "priceId">;
+export type MadeCall = Omit<ModelCall, keyof Attribution | keyof CallOrigin | keyof Price | "priceId">;
 
 /** Makes the entry of a call for the ledger: the only place that does so, whoever has made or reported the call. */
 export function makeCall(

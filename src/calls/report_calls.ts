@@ -11,7 +11,7 @@ import { checkUsage, hasQuantity, type Price, USAGE_DETAILS } from "../pricing/m
 import { ConstraintError, tables } from "../store/mod.ts";
 import { bookLooseCalls } from "./book_call.ts";
 import type { CallContext } from "./context.ts";
-import { type CallScopes, type MadeCall, makeCall, MAX_CALL_NANO_USD, priceCall } from "./make_call.ts";
+import { type Attribution, type MadeCall, makeCall, MAX_CALL_NANO_USD, priceCall } from "./make_call.ts";
 
 const { calls: ledger } = tables;
 
@@ -103,7 +103,7 @@ function conflict(callId: string, where: string): PurserError {
 const REPORTED = "reported";
 
 /** The report of a call that was made elsewhere. */
-export interface ReportedCall extends Omit<MadeCall, "isEstimated" | "responseId">, CallScopes {
+export interface ReportedCall extends Omit<MadeCall, "isEstimated" | "responseId">, Attribution {
   tags?: Tags;
   /** True if the tokens are an estimate; default false. */
   isEstimated?: boolean;
