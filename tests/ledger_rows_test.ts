@@ -200,7 +200,7 @@ for (const kind of databaseKinds()) {
     }));
     assert.deepEqual(await listCalls(query, { sessionId: "ses_1", limit: 10 }), expected);
     assert.deepEqual(
-      await listCalls(query, { sessionId: "ses_1", limit: 10, after: { at: calls[0]!.at, callId: "a" } }),
+      await listCalls(query, { sessionId: "ses_1", limit: 10, after: [calls[0]!.at, "a"] }),
       expected.slice(1),
     );
   });

@@ -185,12 +185,12 @@ for (const kind of databaseKinds()) {
       const expected = calls.filter((call) => call.sessionId === "ses_1")
         .sort((a, b) => a.at - b.at || (a.callId < b.callId ? -1 : 1)).map(toCostEvent);
       const listed = [];
-      let after: { at: number; callId: string } | undefined;
+      let after: [at: number, callId: string] | undefined;
       for (;;) {
         const page = await listCalls(query, { sessionId: "ses_1", limit: 3, after });
         listed.push(...page);
         if (page.length < 3) break;
-        after = { at: Date.parse(page.at(-1)!.at), callId: page.at(-1)!.call_id };
+        after = [Date.parse(page.at(-1)!.at), page.at(-1)!.call_id];
       }
       assert.deepEqual(listed, expected);
     },

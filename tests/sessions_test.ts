@@ -286,7 +286,7 @@ for (const kind of databaseKinds()) {
     const paged: typeof all = [];
     for (;;) {
       const last = paged.at(-1);
-      const before = last && { updatedAt: Date.parse(last.updated_at), sessionId: last.session_id };
+      const before: [number, string] | undefined = last && [Date.parse(last.updated_at), last.session_id];
       const page = await listSessions(ctx, { limit: 2, before });
       paged.push(...page);
       if (page.length < 2) break;

@@ -64,38 +64,23 @@ export interface Window {
 
 /** Returns the window of a period at a time. That of an hour is (at - 3,600,000 ms, at]; a lifetime begins at `since`. */
 export function windowOf(per: BudgetPeriod, at: number, since: number | null = null): Window {
-  switch (per) {
-    case "hour":
-      return { from: at - ROLLING_MS + 1, to: at + 1, resetsAt: null };
-    case "day":
-    case "week":
-    case "month": {
-      const to = startOf(per, at, 1);
-      return { from: startOf(per, at), to, resetsAt: to };
-    }
-    case "run":
-    case "session":
-      return { from: 0, to: null, resetsAt: null };
-    case "lifetime":
-      return { from: since ?? 0, to: null, resetsAt: null };
+  if (per === "hour") return { from: at - ROLLING_MS + 1, to: at + 1, resetsAt: null };
+  if (per === "day" || per === "week" || per === "month") {
+    const to = startOf(per, at, 1);
+    return { from: startOf(per, at), to, resetsAt: to };
   }
+  const whole: "run" | "session" | "lifetime" = per;
+  return { from: whole === "lifetime" ? since ?? 0 : 0, to: null, resetsAt: null };
 }
 
 /** SQL for `windowOf()`; `at` and `since` are SQL for times. */
 export function windowSql(per: BudgetPeriod, at: string, since = "NULL"): { from: string; to: string } {
-  switch (per) {
-    case "hour":
-      return { from: `(${at} - ${ROLLING_MS} + 1)`, to: `(${at} + 1)` };
-    case "day":
-    case "week":
-    case "month":
-      return { from: startSql(per, at), to: startSql(per, at, 1) };
-    case "run":
-    case "session":
-      return { from: "0", to: "NULL" };
-    case "lifetime":
-      return { from: `coalesce(${since}, 0)`, to: "NULL" };
+  if (per === "hour") return { from: `(${at} - ${ROLLING_MS} + 1)`, to: `(${at} + 1)` };
+  if (per === "day" || per === "week" || per === "month") {
+    return { from: startSql(per, at), to: startSql(per, at, 1) };
   }
+  const whole: "run" | "session" | "lifetime" = per;
+  return { from: whole === "lifetime" ? `coalesce(${since}, 0)` : "0", to: "NULL" };
 }
 
 /** Returns the period of a threshold type: `day` of `per_day_usd` and of `budget_per_day_usd`. */

@@ -6,16 +6,16 @@ import type { Query } from "./open_store.ts";
 import { replaceState, requireThat, type SqlValue, type Statement } from "./store.ts";
 
 /*
- * Authored resources: what people write, name and change, such as alert rules, budgets, agents and API keys. A row has the
- * fields that its author sets, and state that the service keeps beside them.
+ * Authored resources are what people write, name and change: alert rules, budgets, agents and API keys. A row has the fields
+ * that its author sets, and state that the service keeps beside them.
  */
 
-/** Checks the row that a change replaces, undefined where there is none, and throws to refuse the change. */
+/** Checks the state that a change replaces, and throws to refuse the change. */
 export type Check<Row> = (current: Row) => void | Promise<void>;
 
 type KeyOf<Table extends SQLiteTable> = keyof Table["$inferSelect"] & string;
 
-/** The statements of the authored resources in one table. `state` are the columns that no author sets. */
+/** Returns the reads and the statements of the authored resources in a table. */
 export function defineAuthored<
   Table extends SQLiteTable,
   Id extends KeyOf<Table>,
@@ -24,6 +24,7 @@ export function defineAuthored<
   /** In messages: `budget`. */
   what: string;
   id: Id;
+  /** The columns that no author sets, besides the id and the times. */
   state?: readonly State[];
 }) {
   type Row = Table["$inferSelect"];
@@ -60,7 +61,7 @@ export function defineAuthored<
     return row;
   }
 
-  /** Refuses the write unless a row is still as it was; without one, unless there still is none. */
+  /** Returns the statement that refuses a write unless a row is still as it was, or there still is none. */
   function requireUnchanged(wanted: string, before: Row | undefined): Statement {
     return requireThat(
       before
@@ -69,14 +70,33 @@ export function defineAuthored<
     );
   }
 
+  /**
+   * Reads a row, checks it, and has `write` commit its statements together with the one that requires the row to be
+   * unchanged. Begins anew if another writer was faster. Throws `not_found`.
+   */
+  function change<Result>(
+    query: Query,
+    wanted: string,
+    check: Check<Row> | undefined,
+    write: (before: Row, isUnchanged: Statement) => Promise<Result>,
+  ): Promise<Result> {
+    return replaceState(`${what} ${wanted}`, async () => {
+      // Read before the write, whose response may be lost: a read within it may see the state after it.
+      const before = await read(query, wanted);
+      await check?.(before);
+      return await write(before, requireUnchanged(wanted, before));
+    });
+  }
+
   return {
-    /** Reads a row by its id, where a condition holds. */
+    /** Reads a row by its id, if a condition holds. */
     find,
     /** The same. Throws `not_found`. */
     read,
     requireUnchanged,
+    change,
 
-    /** Stores a new row unless there is one of its id; with a condition, whose parameters are from `?1`, only if it holds. */
+    /** Returns the statement that stores a row unless its id exists; with a condition over `?1` and so on, only if it holds. */
     insert(
       row: Omit<Row, State> & Partial<Pick<Row, State>>,
       only?: Required<Pick<Statement, "sql" | "args">>,
@@ -92,7 +112,7 @@ SELECT ${keys.map((_, index) => `?${args.length + index + 1}`).join(", ")} WHERE
       };
     },
 
-    /** Replaces what the author of a row has set. */
+    /** Returns the statement that replaces the fields of a row. */
     update(wanted: string, after: Fields, now: number): Statement {
       const row = { ...after, updatedAt: now };
       return { sql: update, args: [wanted, ...changes.map((key) => valueOf(row, key))] };
@@ -103,32 +123,14 @@ SELECT ${keys.map((_, index) => `?${args.length + index + 1}`).join(", ")} WHERE
       return new Set(fields.filter((key) => valueOf(before, key) !== valueOf(after, key)) as never[]);
     },
 
-    /**
-     * Reads a row, checks it, and has `write` commit what follows from it together with a statement that requires the row
-     * to be unchanged; begins anew where another writer was faster. Throws `not_found`.
-     */
-    change<Result>(
-      query: Query,
-      wanted: string,
-      check: Check<Row> | undefined,
-      write: (before: Row, isUnchanged: Statement) => Promise<Result>,
-    ): Promise<Result> {
-      return replaceState(`${what} ${wanted}`, async () => {
-        // Read before the write, whose response may be lost: a read within it may see the state after it.
-        const before = await read(query, wanted);
-        await check?.(before);
-        return await write(before, requireUnchanged(wanted, before));
-      });
-    },
-
-    /** Has `write` commit the statements that remove a row, with a check only the one that has passed it. Throws `not_found`. */
+    /** Has `write` commit the statements that remove a row; with a check, only a row that has passed it. Throws `not_found`. */
     async remove(
       query: Query,
       wanted: string,
       check: Check<Row> | undefined,
       write: (statements: Statement[]) => Promise<unknown>,
     ): Promise<void> {
-      await this.change(query, wanted, check, (_, isUnchanged) =>
+      await change(query, wanted, check, (_, isUnchanged) =>
         write([
           ...(check ? [isUnchanged] : []),
           { sql: `DELETE FROM ${name} WHERE ${isId}`, args: [wanted] },

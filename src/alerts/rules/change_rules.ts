@@ -3,7 +3,7 @@ import type { AlertRule, RuleChanges, RuleInput } from "../../contract/alerts/al
 import type { Repeat, Severity, ThresholdType } from "../../contract/values.ts";
 import type { Log } from "../../kernel/log.ts";
 import { withoutUndefined } from "../../kernel/without_undefined.ts";
-import { readInCode, type Statement } from "../../store/mod.ts";
+import { type Check, readInCode, type Statement } from "../../store/mod.ts";
 import type { AlertContext } from "../context.ts";
 import { advanceCounters, announceAlerts, readFired } from "../firing/decide_alerts.ts";
 import { type AuthoredRule, inputOf, type RuleRow, RULES, toAuthoredRule } from "./rule_fields.ts";
@@ -97,8 +97,7 @@ export async function removeRule(ctx: ChangeContext, ruleId: string, check?: Rul
   );
 }
 
-/** Checks the rule that a change replaces, and throws to refuse the change. */
-export type RuleCheck = (current: RuleDefinition) => void | Promise<void>;
+type RuleCheck = Check<RuleDefinition>;
 
 const ofDefinition = (check: RuleCheck | undefined) => check && ((row: RuleRow) => check(toDefinition(row)));
 

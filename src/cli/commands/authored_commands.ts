@@ -23,7 +23,7 @@ interface Named {
   name: string;
 }
 
-/** One kind of them. */
+/** Rules, budgets, keys or agents, as their commands know them. */
 export interface Kind {
   /** The first word of its commands: `alerts`. */
   group: string;
@@ -73,7 +73,7 @@ export async function findId(ctx: CommandContext, kind: Kind): Promise<string> {
   );
 }
 
-/** Does something with what an argument names; an id that is not found is refused with the nearest name. */
+/** Sends a request about what the argument names; an id that is not found is refused with the nearest name. */
 export async function withNearest<Result>(
   ctx: CommandContext,
   kind: Kind,

@@ -51,7 +51,7 @@ export function readPreconditions<Definition extends object>(
     const now = current && await etag(current);
     const refuse = (state: string) =>
       new PurserError("precondition_failed", `Cannot ${method} ${path}: ${state}; nothing was changed`, {
-        details: now === undefined ? {} : { etag: now, current },
+        details: { etag: now ?? null },
       });
     if (ifMatch) {
       if (now === undefined) throw refuse("it does not exist, and If-Match expects that it does");
