@@ -10,7 +10,7 @@ import {
   valueOf,
 } from "./harness/decision_model.ts";
 import { advanceCounters } from "../src/alerts/mod.ts";
-import { readRuleValues } from "../src/alerts/rules/rules.ts";
+import { readRuleValues } from "./harness/rule_values.ts";
 import { bookLooseCalls } from "../src/calls/mod.ts";
 import { fixedClock } from "../src/kernel/clock.ts";
 import type { ModelCall } from "../src/ledger/mod.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import type { RuleRow } from "../src/alerts/rules/rule_fields.ts";
-import { readRuleValues } from "../src/alerts/rules/rules.ts";
+import { readRuleValues } from "./harness/rule_values.ts";
 import { bookLooseCalls } from "../src/calls/mod.ts";
 import { DAY_MS, fixedClock, HOUR_MS, toIso } from "../src/kernel/clock.ts";
 import { tables } from "../src/store/mod.ts";

@@ -1,7 +1,7 @@
 import { GROUPINGS, THRESHOLD_TYPES } from "../src/contract/values.ts";
 import assert from "node:assert/strict";
 import { advanceCounters, createRule, removeRule, updateRule } from "../src/alerts/mod.ts";
-import { readRuleValues } from "../src/alerts/rules/rules.ts";
+import { readRuleValues } from "./harness/rule_values.ts";
 import { bookLooseCalls, rollUp } from "../src/calls/mod.ts";
 import { fixedClock } from "../src/kernel/clock.ts";
 import {

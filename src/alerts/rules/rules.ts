@@ -198,18 +198,10 @@ END FROM t ORDER BY t.n`;
 type Measured = { nanoUsd: NanoUsd } & ({ kind?: undefined } | { kind: "run" | "session"; id: string });
 
 /**
- * Reads the value that each rule measures at present, in nano-USD: its hour, day or month so far; per run or session,
- * the newest one in which its agent (or any agent) has spent. Null before the first call.
+ * Reads what each rule measures at present: its hour, day or month so far; per run or session, the newest one in which its
+ * agent (or any agent) has spent. Null before the first call.
  */
-export async function readRuleValues(
-  ctx: Pick<AlertContext, "store" | "clock">,
-  rules: readonly Pick<RuleRow, "thresholdType" | "scope">[],
-): Promise<(NanoUsd | null)[]> {
-  const measured = await readMeasured(ctx, rules, ctx.clock.now());
-  return measured.map((value) => value?.nanoUsd ?? null);
-}
-
-async function readMeasured(
+export async function readMeasured(
   ctx: Pick<AlertContext, "store">,
   rules: readonly Pick<RuleRow, "thresholdType" | "scope">[],
   now: number,

@@ -1,5 +1,6 @@
 import type { Context } from "hono";
-import { getBudget, listRaises, listReleases, raiseBudget, releaseHolds } from "../../budgets/mod.ts";
+import { getBudget, listRaises, raiseBudget } from "../../budgets/mod.ts";
+import { listReleases, releaseHolds } from "../../budgets/reservations/mod.ts";
 import { BudgetId } from "../../contract/budgets/budgets.ts";
 import { BudgetRaise, BudgetRaiseBody } from "../../contract/budgets/budget_raises.ts";
 import { BudgetRelease, BudgetReleaseBody } from "../../contract/budgets/budget_releases.ts";
@@ -8,7 +9,7 @@ import { PAGE_SIZES } from "../../contract/limits.ts";
 import { settleClaim } from "../../keys/idempotency/mod.ts";
 import type { Core } from "../../service/mod.ts";
 import { createRoute, z } from "../create_route.ts";
-import { pageByTime } from "../cursors.ts";
+import { pageByTime, positionIn } from "../cursors.ts";
 import { viewerOf } from "../middleware/agent_reach.ts";
 import { checkKeyItself } from "../middleware/authorize.ts";
 import { answerOnce, createOnce, fingerprintOf, IDEMPOTENCY_KEY } from "../middleware/idempotency.ts";
@@ -132,7 +133,7 @@ export function createRaiseRoutes(core: Core) {
       const entries = await pageByTime(
         c,
         c.req.valid("query"),
-        { at: "created_at", id: "raise_id" },
+        positionIn("created_at", "raise_id"),
         (before, limit) => listRaises(core, budget_id, { viewer: viewerOf(c), before, limit }),
       );
       return c.json(entries, 200);
@@ -155,7 +156,7 @@ export function createRaiseRoutes(core: Core) {
       const entries = await pageByTime(
         c,
         c.req.valid("query"),
-        { at: "created_at", id: "release_id" },
+        positionIn("created_at", "release_id"),
         (before, limit) => listReleases(core, budget_id, { viewer: viewerOf(c), before, limit }),
       );
       return c.json(entries, 200);

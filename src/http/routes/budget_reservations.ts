@@ -3,7 +3,7 @@ import {
   releaseElsewhere,
   type ReservedUntil,
   reserveElsewhere,
-} from "../../budgets/mod.ts";
+} from "../../budgets/reservations/mod.ts";
 import { BudgetReservation, BudgetReservationBody, ReservationId } from "../../contract/budgets/budgets.ts";
 import { RESERVATION_SECONDS } from "../../contract/limits.ts";
 import { logCallEvent, refusalEvent } from "../../calls/mod.ts";
@@ -97,7 +97,7 @@ export function createReservationRoutes(core: Core) {
     })
     .openapi(release, async (c) => {
       const { reservation_id } = c.req.valid("param");
-      if (!await releaseElsewhere(core, reservation_id, viewerOf(c))) {
+      if (!await releaseElsewhere(await core.whole(), reservation_id, viewerOf(c))) {
         throw new PurserError(
           "not_found",
           `Cannot find reservation ${reservation_id}: it is settled, released, or its time is over`,
@@ -135,7 +135,7 @@ async function reserve(
         })
         : [],
   };
-  const made = await reserveElsewhere(core, request, {
+  const made = await reserveElsewhere(await core.whole(), request, {
     viewer,
     findLogOwner: () => findLogOwner(core, request),
   }).catch(async (error) => {

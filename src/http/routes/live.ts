@@ -40,10 +40,11 @@ const live = createRoute({
 export function createRoutes(core: Core) {
   return createRouter().openapi(live, async (c) => {
     const viewer = viewerOf(c);
-    if (c.req.valid("query").once === "true") return c.json(await core.live.read(viewer), 200);
+    const { live } = await core.whole();
+    if (c.req.valid("query").once === "true") return c.json(await live.read(viewer), 200);
     let sent: LiveReading | undefined;
     return streamItems(c, core, {
-      follow: (signal) => core.live.follow(viewer, signal),
+      follow: (signal) => live.follow(viewer, signal),
       encode(reading) {
         const bytes = encodeChange(sent, reading);
         sent = reading;
