@@ -60,13 +60,7 @@ export const DIMENSIONS = {
     width: 1,
     isBudgeted: true,
   },
-  run: {
-    field: "run_id",
-    property: "runId",
-    example: "run_demo",
-    counter: "whole",
-    width: 0,
-  },
+  run: { field: "run_id", property: "runId", example: "run_demo", counter: "whole", width: 0 },
   model: {
     field: "model",
     property: "model",
@@ -76,13 +70,7 @@ export const DIMENSIONS = {
     isFilter: true,
     isOption: true,
   },
-  provider: {
-    field: "provider",
-    property: "provider",
-    example: "openai",
-    isSplit: true,
-    isFilter: true,
-  },
+  provider: { field: "provider", property: "provider", example: "openai", isSplit: true, isFilter: true },
   key: {
     field: "key_id",
     property: "keyId",

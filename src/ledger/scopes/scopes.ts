@@ -17,18 +17,14 @@ export type Scopes =
   & { agentId: string; sessionId: string | null; runId: string | null }
   & { [Name in Counted as (typeof DIMENSIONS)[Name]["property"]]?: string | null };
 
-const PROPERTIES = Object.fromEntries(COUNTED.map((kind) => [kind, DIMENSIONS[kind].property])) as Record<
-  Counted,
-  keyof Scopes
->;
+const PROPERTIES = recordOf<keyof Scopes>((kind) => DIMENSIONS[kind].property);
 
 /** The texts with which the scopes of a dimension begin. */
-export const PREFIXES = Object.fromEntries(
-  COUNTED.map((kind) => [kind, kind === "agent" ? "" : `${kind} `]),
-) as Record<
-  Counted,
-  string
->;
+export const PREFIXES = recordOf((kind) => kind === "agent" ? "" : `${kind} `);
+
+function recordOf<Value>(valueOf: (kind: Counted) => Value): Record<Counted, Value> {
+  return Object.fromEntries(COUNTED.map((kind) => [kind, valueOf(kind)])) as Record<Counted, Value>;
+}
 
 /** Returns the scope of one agent, session, run or key. */
 export const scopeOf = (kind: Counted, id: string): string => PREFIXES[kind] + id;

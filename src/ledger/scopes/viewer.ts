@@ -23,32 +23,22 @@ export interface Viewer {
 export function viewerOf(
   { keyId = null, agentId = null }: { keyId?: string | null; agentId?: string | null },
 ): Viewer {
-  return agentId === null ? new WholeViewer(keyId) : new ViewerOfOne(agentId, keyId);
+  return new KeyViewer(keyId, agentId ?? undefined);
 }
 
-class WholeViewer implements Viewer {
-  readonly agentId = undefined;
-  readonly seesAll = true;
-  readonly scopes = [];
+class KeyViewer implements Viewer {
+  constructor(readonly keyId: string | null, readonly agentId: string | undefined) {}
 
-  constructor(readonly keyId: string | null) {}
-
-  sees(): boolean {
-    return true;
+  get seesAll(): boolean {
+    return this.agentId === undefined;
   }
-}
-
-class ViewerOfOne implements Viewer {
-  readonly seesAll = false;
-
-  constructor(readonly agentId: string, readonly keyId: string | null) {}
 
   get scopes(): readonly string[] {
-    return COUNTED.flatMap((kind) => scopeIn(kind, this) ?? []);
+    return this.seesAll ? [] : COUNTED.flatMap((kind) => scopeIn(kind, this) ?? []);
   }
 
   sees({ agentId, keyId }: Partial<Pick<Scopes, "agentId" | "keyId">>): boolean {
-    return agentId === this.agentId || (this.keyId !== null && keyId === this.keyId);
+    return this.seesAll || agentId === this.agentId || (this.keyId !== null && keyId === this.keyId);
   }
 }
 
