@@ -20,7 +20,11 @@ export const LAYERS: readonly Readonly<Record<string, string>>[] = [
       "the dashboard: a static page in Preact, one more client of the API; from `contract/` it imports only types, and files that use no zod",
   },
   {
-    ledger: "rows of calls, the totals of reports, the counters on which rules and budgets are decided",
+    ledger:
+      "rows of calls, the totals of reports, the counters on which rules and budgets are decided; `scopes/`: the " +
+      "dimensions of spending, and what a key may see",
+  },
+  {
     agents: "stored definitions of agents",
     anomalies: "the anomalies that the monitor has recorded",
     keys:

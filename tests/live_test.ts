@@ -6,7 +6,7 @@ import type { LiveDelta, LiveState } from "../src/contract/live.ts";
 import { fixedClock } from "../src/kernel/clock.ts";
 import { silentLog } from "../src/kernel/log.ts";
 import { createTurns } from "../src/kernel/turns.ts";
-import { recordCalls } from "../src/ledger/mod.ts";
+import { ALL_SEEING, recordCalls } from "../src/ledger/mod.ts";
 import { createLiveReader, deltaOf } from "../src/service/live/mod.ts";
 import { createQuery, type Statement, type Store } from "../src/store/mod.ts";
 import { EVENT } from "./harness/bodies.ts";
@@ -100,8 +100,6 @@ function openProcess(store: Store) {
   return { clock, reader: createLiveReader({ ...ctx, bus: createBus(silentLog) }), readings: () => readings };
 }
 
-const VIEW = { keyId: null };
-
 for (const kind of databaseKinds().filter(({ name }) => name !== "memory")) {
   Deno.test({
     name:
@@ -112,7 +110,7 @@ for (const kind of databaseKinds().filter(({ name }) => name !== "memory")) {
       const [own, other] = [await database.open(), await database.open()];
       const { clock, reader, readings } = openProcess(own);
       const leaving = new AbortController();
-      const callers = Array.from({ length: 50 }, () => reader.follow(VIEW, leaving.signal));
+      const callers = Array.from({ length: 50 }, () => reader.follow(ALL_SEEING, leaving.signal));
       const next = async () =>
         (await Promise.all(callers.map((caller) => caller.next()))).map(({ value }) => value!);
       const [first, ...rest] = await next();

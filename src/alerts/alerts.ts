@@ -1,5 +1,4 @@
 import { and, asc, desc, eq, exists, inArray, isNotNull, lte, or, sql } from "drizzle-orm";
-import { type BudgetReader, entityOf } from "../budgets/mod.ts";
 import type { Alert, AlertDelivery } from "../contract/alerts/alerts.ts";
 import type { BudgetCounter } from "../contract/budgets/budget_state.ts";
 import type { AlertResend, RuleTest } from "../contract/alerts/sent_alerts.ts";
@@ -8,7 +7,7 @@ import type { Fact, Notification } from "../delivery/channels/mod.ts";
 import { PurserError } from "../kernel/errors.ts";
 import { formatUsd, parseTotalUsd, toUsd } from "../kernel/money.ts";
 import { readKeyNames } from "../keys/mod.ts";
-import { keyScope } from "../ledger/mod.ts";
+import { ALL_SEEING, entityOf, type Viewer } from "../ledger/mod.ts";
 import { ConstraintError, requireThat, type SqlValue, type Statement, tables } from "../store/mod.ts";
 import type { AlertContext } from "./context.ts";
 import type { TestContext } from "../delivery/mod.ts";
@@ -33,18 +32,18 @@ export function scopeOfWarning(
 /** The columns of an alert that its record is made of. */
 type RecordedRow = Omit<AlertRow, "position" | "channels" | "callPosition">;
 
-/** Converts rows to their wire form. A reader of one agent is shown no key but its own. */
+/** Converts rows to their wire form. A viewer of one agent is shown no key but its own. */
 export async function toAlertRecords(
   { store }: { store: Pick<AlertContext["store"], "read"> },
   rows: readonly RecordedRow[],
-  reader?: BudgetReader,
+  viewer: Viewer = ALL_SEEING,
 ): Promise<AlertRecord[]> {
   const counters = rows.map((row) => entityOf(scopeOfWarning(row) ?? ""));
   // Alerts of earlier versions don't have the key of their call; of a budget of keys the counter names it.
   const keyOf = ({ keyId }: RecordedRow, index: number) => {
     const counter = counters[index];
     const id = keyId ?? (counter?.kind === "key" ? counter.id : null);
-    return reader && id !== reader.keyId ? null : id;
+    return id !== null && viewer.sees({ keyId: id }) ? id : null;
   };
   const names = await readKeyNames({ store }, rows.map(keyOf));
   return rows.map((row, index) => {
@@ -80,38 +79,36 @@ function toAlertRecord(
 const { alertRules, alerts, budgets, deliveries } = tables;
 
 /**
- * Lists the latest alerts, newest first, each with its deliveries; optionally those of one agent only, without the
+ * Lists the latest alerts that a viewer may see, newest first, each with its deliveries; for one of a single agent without the
  * names of the operator's channels and their errors, which name hosts.
  */
 export async function listAlerts(
   ctx: ReadContext,
-  { limit = MAX_ALERT_HISTORY, reader }: { limit?: number; reader?: BudgetReader | undefined } = {},
+  { limit = MAX_ALERT_HISTORY, viewer = ALL_SEEING }: { limit?: number; viewer?: Viewer } = {},
 ): Promise<Alert[]> {
-  const within = reader && isReadableBy(ctx.query, reader);
-  const rows = await ctx.query.select().from(alerts).where(within).orderBy(desc(alerts.position)).limit(
-    limit,
-  );
-  return await withDeliveries(ctx, rows, reader);
+  const rows = await ctx.query.select().from(alerts).where(isSeenBy(ctx.query, viewer))
+    .orderBy(desc(alerts.position)).limit(limit);
+  return await withDeliveries(ctx, rows, viewer);
 }
 
-/** Returns one alert of the history, with its row; undefined if it doesn't exist or the reader may not see it. */
+/** Returns one alert of the history, with its row; undefined if it doesn't exist or the viewer may not see it. */
 export async function findAlert(
   ctx: ReadContext,
   alertId: string,
-  reader?: BudgetReader,
+  viewer: Viewer,
 ): Promise<{ row: AlertRow; alert: Alert } | undefined> {
-  const within = reader && isReadableBy(ctx.query, reader);
-  const [row] = await ctx.query.select().from(alerts).where(and(eq(alerts.alertId, alertId), within));
-  return row && { row, alert: (await withDeliveries(ctx, [row], reader))[0]! };
+  const [row] = await ctx.query.select().from(alerts)
+    .where(and(eq(alerts.alertId, alertId), isSeenBy(ctx.query, viewer)));
+  return row && { row, alert: (await withDeliveries(ctx, [row], viewer))[0]! };
 }
 
 async function withDeliveries(
   { query, store }: ReadContext,
   rows: readonly AlertRow[],
-  reader: BudgetReader | undefined,
+  viewer: Viewer,
 ): Promise<Alert[]> {
   const history = new Map<string, Alert>();
-  for (const record of await toAlertRecords({ store }, rows, reader)) {
+  for (const record of await toAlertRecords({ store }, rows, viewer)) {
     history.set(record.alert_id, { ...record, deliveries: [] });
   }
   if (rows.length > 0) {
@@ -122,7 +119,7 @@ async function withDeliveries(
       .orderBy(asc(sql`length(${deliveries.deliveryId})`), asc(deliveries.deliveryId));
     for (const row of sent) {
       const delivery = toDeliveryRecord(row);
-      const shown = reader === undefined ? delivery : { ...delivery, channel: "", last_error: null };
+      const shown = viewer.seesAll ? delivery : { ...delivery, channel: "", last_error: null };
       history.get(row.subjectId)!.deliveries.push(shown);
     }
   }
@@ -131,9 +128,11 @@ async function withDeliveries(
 
 /**
  * Matches alerts about the spend of one agent alone: of its runs and sessions, of its rules, and of its own counters of
- * budgets. A rule may have been about all agents before it was changed, so only its later alerts match.
+ * budgets; undefined for a viewer of all. A rule may have been about all agents before it was changed, so only its later
+ * alerts match.
  */
-export function isReadableBy(query: AlertContext["query"], { agentId, keyId }: BudgetReader) {
+export function isSeenBy(query: AlertContext["query"], { agentId, scopes }: Viewer) {
+  if (agentId === undefined) return undefined;
   const ownRule = query.select({ one: sql`1` }).from(alertRules).where(and(
     eq(alertRules.ruleId, alerts.ruleId),
     eq(alertRules.scope, agentId),
@@ -157,8 +156,7 @@ export function isReadableBy(query: AlertContext["query"], { agentId, keyId }: B
     );
   return or(
     and(eq(alerts.agentId, agentId), or(ofRunOrSession, exists(ownRule), exists(ownBudget))),
-    isOwnCounter(agentId),
-    keyId === null ? undefined : isOwnCounter(keyScope(keyId)),
+    ...scopes.map(isOwnCounter),
   );
 }
 

@@ -1,13 +1,15 @@
 import { and, desc, eq, lt } from "drizzle-orm";
-import { type BudgetReader, entityOf } from "../budgets/mod.ts";
 import type { AlertDetail } from "../contract/alerts/alerts.ts";
 import type { AlertCause, AlertCauses, OtherCauses } from "../contract/alerts/alert_causes.ts";
 import type { CostRow } from "../contract/costs.ts";
+import { COUNTED, DIMENSIONS } from "../contract/costs/dimensions.ts";
 import { toIso } from "../kernel/clock.ts";
 import { PurserError } from "../kernel/errors.ts";
 import { type NanoUsd, parseTotalUsd, toUsd } from "../kernel/money.ts";
 import {
+  ALL_SEEING,
   type CostScope,
+  entityOf,
   type IndexedCalls,
   listCosts,
   listTopCosts,
@@ -15,9 +17,11 @@ import {
   readRunUsage,
   readSessionUsage,
   readStartOfNewest,
+  type Scopes,
+  type Viewer,
 } from "../ledger/mod.ts";
 import { tables } from "../store/mod.ts";
-import { type AlertRow, findAlert, isReadableBy, scopeOfWarning, toAlertRecords } from "./alerts.ts";
+import { type AlertRow, findAlert, isSeenBy, scopeOfWarning, toAlertRecords } from "./alerts.ts";
 import type { AlertContext } from "./context.ts";
 
 const { alertRules, alerts, budgets } = tables;
@@ -32,7 +36,7 @@ const SEARCHED_CALLS = 1_000;
 type Context = Pick<AlertContext, "query" | "store">;
 
 /**
- * Returns an alert with the spending that moved it and the earlier alerts of its rule; for a reader of one
+ * Returns an alert with the spending that moved it and the earlier alerts of its rule; for a viewer of one
  * agent an alert about that agent alone.
  *
  * @throws {PurserError} `not_found`
@@ -40,33 +44,34 @@ type Context = Pick<AlertContext, "query" | "store">;
 export async function explainAlert(
   ctx: Context,
   alertId: string,
-  reader?: BudgetReader,
+  viewer: Viewer = ALL_SEEING,
 ): Promise<AlertDetail> {
-  const found = await findAlert(ctx, alertId, reader);
+  const found = await findAlert(ctx, alertId, viewer);
   if (!found) throw new PurserError("not_found", `Cannot find alert ${alertId} in the history`);
   const { row, alert } = found;
-  const within = reader && isReadableBy(ctx.query, reader);
   const [causes, past] = await Promise.all([
-    row.isTest ? null : readCauses(ctx, row, alert.key_name ?? null, reader?.agentId),
+    row.isTest ? null : readCauses(ctx, row, alert.key_name ?? null, viewer),
     ctx.query.select().from(alerts)
-      .where(and(eq(alerts.ruleId, row.ruleId), lt(alerts.position, row.position), within))
+      .where(
+        and(eq(alerts.ruleId, row.ruleId), lt(alerts.position, row.position), isSeenBy(ctx.query, viewer)),
+      )
       .orderBy(desc(alerts.position)).limit(PAST),
   ]);
-  return { ...alert, causes, past: await toAlertRecords(ctx, past, reader) };
+  return { ...alert, causes, past: await toAlertRecords(ctx, past, viewer) };
 }
 
 /** The calls that an alert measured: those of an agent, a key, a session or a run; without any, all calls. */
-type Measured = { agentId?: string; keyId?: string; sessionId?: string; runId?: string };
+type Measured = { [Property in keyof Scopes]?: string };
 
 async function readCauses(
   ctx: Context,
   row: AlertRow,
   keyName: string | null,
-  onlyAgentId?: string,
+  viewer: Viewer,
 ): Promise<AlertCauses> {
   const measured = { ...await measuredBy(ctx, row) };
-  if (onlyAgentId !== undefined) measured.agentId = onlyAgentId;
-  const { agentId, keyId, sessionId } = measured;
+  if (viewer.agentId !== undefined) measured.agentId = viewer.agentId;
+  const { sessionId, runId, ...others } = measured;
   const to = row.triggeredAt + 1;
   const from = row.windowStart;
   const upTo = row.callPosition ?? undefined;
@@ -75,13 +80,13 @@ async function readCauses(
   // A budget may count each session for itself in each window; a rule counts all of a session or run.
   const span = row.budgetLimitNanoUsd === null || from === null ? {} : { from };
   const own = sessionId !== undefined
-    ? { sessionId, runId: measured.runId, ...span }
-    : measured.runId !== undefined
-    ? { runId: measured.runId, ...span }
+    ? { sessionId, runId, ...span }
+    : runId !== undefined
+    ? { runId, ...span }
     : undefined;
   const top = (groupBy: "agent" | "model" | "session", calls: IndexedCalls) =>
-    listTopCosts(ctx.store, { groupBy, limit: TOP, agentId, keyId, upTo, ...calls });
-  const scope: CostScope = { agentId, keyId, from: from ?? undefined, to };
+    listTopCosts(ctx.store, { groupBy, limit: TOP, ...others, upTo, ...calls });
+  const scope: CostScope = { ...others, from: from ?? undefined, to };
   const sum = (groupBy: "agent" | "model") =>
     own ? top(groupBy, own) : listCosts(ctx.store, { ...scope, upTo, groupBy, limit: TOP, offset: 0 });
   const [agents, models, sessions, { cost_usd }] = await Promise.all([
@@ -99,11 +104,8 @@ async function readCauses(
     from: from === null ? null : toIso(from),
     to: toIso(row.triggeredAt),
     measured: {
-      agent_id: agentId ?? null,
-      key_id: keyId ?? null,
-      ...(keyId !== undefined && { key_name: keyName }),
-      session_id: sessionId ?? null,
-      run_id: measured.runId ?? null,
+      ...valuesOf(measured),
+      ...(measured.keyId !== undefined && { key_name: keyName }),
     },
     cost_usd,
     agents: shares.agents.rows,
@@ -116,6 +118,12 @@ async function readCauses(
     },
     sessions_from: toIso(own ? from ?? 0 : since),
   };
+}
+
+/** Returns the value of each dimension on the wire; null where all are measured. */
+function valuesOf(measured: Measured): Omit<AlertCauses["measured"], "key_name"> {
+  const values = COUNTED.map((kind) => [DIMENSIONS[kind].field, measured[DIMENSIONS[kind].property] ?? null]);
+  return Object.fromEntries(values);
 }
 
 /** Reads the present cost of the measured calls: those of a span, or all of a session or run. */
@@ -164,5 +172,5 @@ async function measuredByBudget(query: Context["query"], row: AlertRow): Promise
   if (!counter) return {};
   const { kind, id } = counter;
   if (kind === "run") return ofRun(row);
-  return kind === "agent" ? { agentId: id } : kind === "session" ? { sessionId: id } : { keyId: id };
+  return { [DIMENSIONS[kind].property]: id };
 }

@@ -3,43 +3,43 @@ import type { BudgetCheck } from "../contract/budgets/budget_checks.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { toUsd } from "../kernel/money.ts";
 import { readKeyNames } from "../keys/mod.ts";
-import { ALL_AGENTS, keyScope } from "../ledger/mod.ts";
+import { BUDGETED } from "../contract/costs/dimensions.ts";
+import {
+  ALL_CALLS,
+  ALL_SEEING,
+  entityOf,
+  scopeIn,
+  type Scopes,
+  scopeText,
+  type Viewer,
+} from "../ledger/mod.ts";
 import { type Query, type Store, tables } from "../store/mod.ts";
 import { countersOf } from "./budget_counters.ts";
 import type { BudgetRow } from "./budget_fields.ts";
 import { describeFigures, type Figures, readFigures } from "./budget_states.ts";
-import { scopeText, sessionScope } from "./scopes.ts";
 
-/** A call to check: of an agent, in a session, with an API key; a part that is not given is that of no budget. */
-interface CheckedCall {
-  agentId?: string | undefined;
-  sessionId?: string | undefined;
-  keyId?: string | null;
-  /** Leaves out the amounts of counters over all agents. */
-  hidesOthers?: boolean;
-}
+/** The agent, session and key of a call to check; one that is not given is that of no budget. */
+type CheckedCall = Partial<Scopes>;
 
 const { agents, budgets } = tables;
 
-/** Returns the budgets that apply to a call, the one with the least left first. It reserves nothing. */
+/**
+ * Returns the budgets that apply to a call, the one with the least left first. It reserves nothing. A viewer of one agent gets no
+ * amounts of counters over all agents.
+ */
 export async function checkBudgets(
   ctx: { store: Store; query: Query; clock: Pick<Clock, "now"> },
   call: CheckedCall,
+  viewer: Viewer = ALL_SEEING,
 ): Promise<BudgetCheck[]> {
-  const { agentId, sessionId, keyId, hidesOthers = false } = call;
-  const scopes = {
-    agent: agentId,
-    session: sessionId === undefined ? undefined : sessionScope(sessionId),
-    key: keyId == null ? undefined : keyScope(keyId),
-    run: undefined,
-  };
-  const own = [scopes.agent, scopes.session, scopes.key].filter((scope) => scope !== undefined);
+  const { agentId, keyId } = call;
+  const own = BUDGETED.flatMap((kind) => scopeIn(kind, call) ?? []);
   const matching = await ctx.query.select().from(budgets)
-    .where(and(eq(budgets.enabled, true), inArray(budgets.scope, [ALL_AGENTS, ...own])));
+    .where(and(eq(budgets.enabled, true), inArray(budgets.scope, [ALL_CALLS, ...own])));
 
   const counterOf = (row: BudgetRow) => {
     const kind = countersOf(row);
-    return kind === undefined ? row.scope : scopes[kind];
+    return kind === undefined ? row.scope : scopeIn(kind, call) ?? undefined;
   };
   const applies = (row: BudgetRow) => {
     const scope = counterOf(row);
@@ -60,7 +60,7 @@ export async function checkBudgets(
   const keyName = names.get(keyId ?? "") ?? null;
   return rows.map((row, index) => ({ row, check: toCheck(row, figures[index]!, keyName) }))
     .sort((a, b) => a.check.left_usd - b.check.left_usd)
-    .map(({ row, check }) => hidesOthers && row.counter === ALL_AGENTS ? withoutAmounts(check) : check);
+    .map(({ row, check }) => !viewer.seesAll && row.counter === ALL_CALLS ? withoutAmounts(check) : check);
 }
 
 /** A budget, or an agent's limit of each run, with the counter in which the call would count. */
@@ -81,7 +81,7 @@ function toCheck(row: AppliedBudget, figures: Figures, keyName: string | null) {
     scope: row.counter === undefined
       ? `new ${row.per === "run" ? "run" : "session"}`
       : scopeText(row.counter),
-    ...(row.counter?.startsWith(keyScope("")) && { key_name: keyName }),
+    ...(row.counter !== undefined && entityOf(row.counter)?.kind === "key" && { key_name: keyName }),
     mode: row.mode,
     action: row.action,
     limit_usd: toUsd(row.limitNanoUsd),

@@ -1,17 +1,21 @@
 import {
-  ALL_AGENTS,
+  columnOf,
+  type Counted,
   counterSum,
   counterValue,
   DECIDED_POSITION,
-  keyScope,
+  entityOf,
+  idInScope,
+  isScopeOf,
+  scopeSql,
   sumOfCalls,
   sumOfTail,
   TOTALS_POSITION,
 } from "../ledger/mod.ts";
 import type { BudgetCounter } from "../contract/budgets/budget_state.ts";
+import { BUDGETED } from "../contract/costs/dimensions.ts";
 import type { Statement } from "../store/mod.ts";
 import type { BudgetRow } from "./budget_fields.ts";
-import { entityOf } from "./scopes.ts";
 
 /*
  * The counters of a budget that has many, for its state: a budget `each`, or per run or session. Those with the most
@@ -19,7 +23,7 @@ import { entityOf } from "./scopes.ts";
  */
 
 /** Returns the kind of the counters of a budget that has many; undefined for one with a single counter. */
-export function countersOf({ per, each, scope }: BudgetRow): "agent" | "key" | "session" | "run" | undefined {
+export function countersOf({ per, each, scope }: BudgetRow): Counted | undefined {
   if (per === "run") return "run";
   if (each !== null) return each;
   // A budget per session that names one has one counter.
@@ -37,9 +41,9 @@ const AGENTS = 5_000;
 const notNamed = (scope: string, per: string) =>
   `NOT EXISTS (SELECT 1 FROM budgets o WHERE o.enabled = 1 AND o.scope = ${scope} AND o.per = ${per} AND o.each IS NULL)`;
 
-/** SQL for the calls in progress whose scopes begin with a text that ends with a blank. */
-const reservedScopes = (prefix: string) =>
-  `SELECT DISTINCT scope FROM reservations WHERE scope >= '${prefix}' AND scope < '${prefix.trimEnd()}!' LIMIT ${NEWEST}`;
+/** SQL for the scopes of a dimension that calls in progress have. */
+const reservedScopes = (kind: Counted) =>
+  `SELECT DISTINCT scope FROM reservations WHERE ${isScopeOf(kind, "scope")} LIMIT ${NEWEST}`;
 
 /** The counters to select. */
 interface CounterQuery {
@@ -53,7 +57,7 @@ interface CounterQuery {
 export function selectCounters(row: BudgetRow, { from, owner }: CounterQuery): Statement {
   const kind = countersOf(row)!;
   if (kind === "run" || kind === "session") return selectEntities(kind, row, owner);
-  const { sql, args } = selectAgentsOrKeys(kind, row, from);
+  const { sql, args } = selectWindowed(kind, row, from);
   return { sql: `${sql} LIMIT ${READ_EXACTLY}`, args };
 }
 
@@ -65,28 +69,24 @@ export function selectAllCounters(
   const kind = countersOf(row)!;
   const { sql, args } = kind === "run" || kind === "session"
     ? selectAllEntities(kind, row, query)
-    : selectAgentsOrKeys(kind, row, query.from, OTHERS[kind]);
+    : selectWindowed(kind, row, query.from, OTHERS[kind]);
   return { sql: `${sql} LIMIT ${limit} OFFSET ${offset}`, args };
 }
 
-/** Agents and keys that have spent nothing so far have a counter too. */
-const OTHERS = {
-  agent: "UNION SELECT agent_id FROM agents",
-  key: "UNION SELECT 'key ' || key_id FROM api_keys WHERE revoked_at IS NULL",
+/** Those that have spent nothing so far have a counter too. */
+const OTHERS: Partial<Record<Counted, string>> = {
+  agent: `UNION SELECT ${scopeSql("agent", "agent_id")} FROM agents`,
+  key: `UNION SELECT ${scopeSql("key", "key_id")} FROM api_keys WHERE revoked_at IS NULL`,
 };
 
-/** Parameters: 1 per, 2 from. */
-function selectAgentsOrKeys(
-  kind: "agent" | "key",
+/** Selects agents, keys and others that have counters by window. Parameters: 1 per, 2 from. */
+function selectWindowed(
+  kind: Exclude<Counted, "run" | "session">,
   { per }: BudgetRow,
   from: number,
   others = "",
 ): Required<Pick<Statement, "sql" | "args">> {
-  const isOfKind = (scope: string) =>
-    kind === "key"
-      ? `${scope} >= 'key ' AND ${scope} < 'key!'`
-      : `${scope} <> '${ALL_AGENTS}' AND instr(${scope}, ' ') = 0`;
-  const ofCall = kind === "key" ? `'${keyScope("")}' || c.key_id` : "c.agent_id";
+  const isOfKind = isScopeOf(kind, "scope");
   const value = per === "hour"
     ? counterSum("minute", "s.scope", "?2 - 59999", "9e18")
     : per === "lifetime" && from === 0
@@ -95,14 +95,16 @@ function selectAgentsOrKeys(
   return {
     // The calls after the counters are read once, whatever the number of scopes.
     sql: `WITH tail(scope, cost) AS MATERIALIZED (
-  SELECT ${ofCall}, total(iif(c.at >= ?2, c.cost_nano_usd, 0)) FROM calls c NOT INDEXED
-  WHERE c.position > ${DECIDED_POSITION} ${kind === "key" ? "AND c.key_id IS NOT NULL" : ""} GROUP BY 1
+  SELECT ${
+      scopeSql(kind, columnOf(kind))
+    }, total(iif(c.at >= ?2, c.cost_nano_usd, 0)) FROM calls c NOT INDEXED
+  WHERE c.position > ${DECIDED_POSITION} AND ${columnOf(kind)} IS NOT NULL GROUP BY 1
 )
 SELECT s.scope FROM (
-  SELECT scope FROM (SELECT scope FROM spend_counters WHERE kind = 'lifetime' AND ${isOfKind("scope")}
+  SELECT scope FROM (SELECT scope FROM spend_counters WHERE kind = 'lifetime' AND ${isOfKind}
     ORDER BY whole_usd DESC LIMIT ${AGENTS})
   UNION SELECT scope FROM tail
-  UNION SELECT scope FROM (SELECT DISTINCT scope FROM reservations WHERE ${isOfKind("scope")} LIMIT ${NEWEST})
+  UNION SELECT scope FROM (SELECT DISTINCT scope FROM reservations WHERE ${isOfKind} LIMIT ${NEWEST})
   ${others}
 ) s LEFT JOIN tail ON tail.scope = s.scope WHERE ${notNamed("s.scope", "?1")}
 ORDER BY ${value} + coalesce(tail.cost, 0) DESC, s.scope`,
@@ -133,7 +135,9 @@ function selectAllEntities(
   const isNamed = named === undefined
     ? "?2 IS NOT NULL"
     : kind === "session"
-    ? `EXISTS (SELECT 1 FROM calls c INDEXED BY calls_by_session WHERE c.session_id = s.id AND c.${named.kind}_id = ?2)`
+    ? `EXISTS (SELECT 1 FROM calls c INDEXED BY calls_by_session WHERE c.session_id = s.id AND ${
+      columnOf(named.kind)
+    } = ?2)`
     : `(EXISTS (SELECT 1 FROM run_usage u WHERE u.run_id = s.id AND u.agent_id = ?2)
       OR EXISTS (SELECT 1 FROM runs r WHERE r.run_id = s.id AND r.agent_id = ?2))`;
   const value = from === 0
@@ -144,12 +148,12 @@ function selectAllEntities(
   SELECT c.${id}, total(c.cost_nano_usd) FROM calls c NOT INDEXED
   WHERE c.position > ${DECIDED_POSITION} AND c.${id} IS NOT NULL GROUP BY 1
 )
-SELECT '${kind} ' || s.id FROM (
+SELECT ${scopeSql(kind, "s.id")} FROM (
   SELECT ${id} AS id FROM usage_${kind}s WHERE last_at >= ?4
   UNION SELECT c.${id} FROM calls c NOT INDEXED WHERE c.position > ${TOTALS_POSITION} AND c.${id} IS NOT NULL AND c.at >= ?4
-  UNION SELECT substr(scope, ${kind.length + 2}) FROM (${reservedScopes(`${kind} `)})
+  UNION SELECT ${idInScope(kind, "scope")} FROM (${reservedScopes(kind)})
 ) s LEFT JOIN tail ON tail.id = s.id
-WHERE ${kind === "session" ? notNamed("'session ' || s.id", "?1") : "?1 IS NOT NULL"} AND ${isNamed}
+WHERE ${kind === "session" ? notNamed(scopeSql("session", "s.id"), "?1") : "?1 IS NOT NULL"} AND ${isNamed}
   AND ${isOwned(kind)} ORDER BY ${value} DESC, s.id DESC`,
     args: [per, named?.id ?? "", owner ?? null, from],
   };
@@ -160,17 +164,19 @@ function selectEntities(kind: "run" | "session", { per, scope }: BudgetRow, owne
   const id = `${kind}_id`;
   const named = entityOf(scope);
   const isNamed = (alias: string, has: readonly string[]) =>
-    named === undefined ? "true" : has.includes(named.kind) ? `${alias}.${named.kind}_id = ?2` : "false";
+    named === undefined ? "true" : has.includes(named.kind) ? `${columnOf(named.kind, alias)} = ?2` : "false";
   const ofEntities = isNamed("u", kind === "run" ? ["agent", "session"] : ["agent"]);
-  const ofCalls = isNamed("c", ["agent", "session", "key"]);
+  const ofCalls = isNamed("c", BUDGETED);
   return {
-    sql: `SELECT '${kind} ' || s.id FROM (
+    sql: `SELECT ${scopeSql(kind, "s.id")} FROM (
   SELECT u.${id} AS id FROM (SELECT * FROM usage_${kind}s ORDER BY first_at DESC, ${id} DESC LIMIT ${NEWEST}) u
     WHERE ${ofEntities}
   UNION SELECT c.${id} FROM (SELECT * FROM calls NOT INDEXED ORDER BY position DESC LIMIT ${NEWEST}) c
     WHERE c.${id} IS NOT NULL AND ${ofCalls}
   UNION ${othersOf(kind, named)}
-) s WHERE ${kind === "session" ? notNamed("'session ' || s.id", "?1") : "?1 IS NOT NULL"} AND ?2 IS NOT NULL
+) s WHERE ${
+      kind === "session" ? notNamed(scopeSql("session", "s.id"), "?1") : "?1 IS NOT NULL"
+    } AND ?2 IS NOT NULL
   AND ${isOwned(kind)}
 ORDER BY ${counterValue(kind, "s.id")} + ${
       sumOfTail(`c.${id} = s.id`)
@@ -182,9 +188,9 @@ ORDER BY ${counterValue(kind, "s.id")} + ${
 /** Returns the query for the runs or sessions that are in progress, or the newest ones of the agent or session that is named. */
 function othersOf(kind: "run" | "session", named: BudgetCounter | undefined): string {
   if (named === undefined) {
-    return `SELECT substr(scope, ${kind.length + 2}) FROM (${reservedScopes(`${kind} `)})`;
+    return `SELECT ${idInScope(kind, "scope")} FROM (${reservedScopes(kind)})`;
   }
-  if (named.kind === "key") return "SELECT NULL WHERE false";
+  if (named.kind !== "agent" && named.kind !== "session") return "SELECT NULL WHERE false";
   const [index, time] = kind === "run"
     ? [`runs_of_${named.kind}`, "started_at"]
     : ["sessions_of_agent", "updated_at"];

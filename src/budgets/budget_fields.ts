@@ -2,8 +2,15 @@ import type { BudgetDefinition, BudgetInput } from "../contract/budgets/budgets.
 import { BUDGET_DEFAULTS } from "../contract/limits.ts";
 import { toIso } from "../kernel/clock.ts";
 import { parseUsd, toUsd } from "../kernel/money.ts";
+import {
+  BUDGETED,
+  dimension,
+  type DimensionWith,
+  type FieldOf,
+  namedBy,
+} from "../contract/costs/dimensions.ts";
+import { ALL_CALLS, entityOf, scopeOf } from "../ledger/mod.ts";
 import { defineAuthored, tables } from "../store/mod.ts";
-import { entityOf, scopeOf } from "./scopes.ts";
 
 /* A budget on the wire and in its table. */
 
@@ -19,11 +26,12 @@ export const BUDGETS = defineAuthored(tables.budgets, { what: "budget", id: "bud
 
 /** Converts a budget that was checked; fields that are not given have their defaults. */
 export function toAuthoredRow(input: BudgetInput): AuthoredRow {
+  const named = namedBy(input);
   return {
     name: input.name,
     limitNanoUsd: parseUsd(input.limit_usd, "limit_usd"),
     per: input.per,
-    scope: scopeOf(input),
+    scope: named ? scopeOf(named.kind, named.id) : ALL_CALLS,
     each: input.each ?? null,
     mode: input.mode ?? BUDGET_DEFAULTS.mode,
     action: input.action ?? BUDGET_DEFAULTS.action,
@@ -37,14 +45,14 @@ export function toAuthoredRow(input: BudgetInput): AuthoredRow {
 /** Returns the fields that its author sets in wire form. */
 export function inputOf(row: AuthoredRow): Required<BudgetInput> {
   const entity = entityOf(row.scope);
-  const idOf = (kind: string) => entity?.kind === kind ? entity.id : null;
+  const named = Object.fromEntries(
+    BUDGETED.map((kind) => [dimension(kind).field, entity?.kind === kind ? entity.id : null]),
+  ) as Pick<BudgetDefinition, FieldOf<DimensionWith<"isBudgeted">>>;
   return {
     name: row.name,
     limit_usd: toUsd(row.limitNanoUsd),
     per: row.per,
-    agent_id: idOf("agent"),
-    session_id: idOf("session"),
-    key_id: idOf("key"),
+    ...named,
     each: row.each,
     mode: row.mode,
     action: row.action,

@@ -1,5 +1,6 @@
 import type { Clock } from "../kernel/clock.ts";
 import type { NanoUsd } from "../kernel/money.ts";
+import { scopesOf } from "../ledger/mod.ts";
 import type { Statement, Store } from "../store/mod.ts";
 import {
   type CallBounds,
@@ -27,12 +28,12 @@ import { readStandingsOf } from "./standings.ts";
 import type { CallScopes, CallToDecide } from "./call_to_decide.ts";
 
 /** A request to make a call. */
-export interface CallRequest extends CallScopes {
+export type CallRequest = CallScopes & {
   /** Bounds the call as of a time; only `withWorst` for strict budgets too. */
   bound(at: number, withWorst: boolean): CallBounds;
   /** Ends the wait; it is read only by a call that waits, since to make one takes time. */
   readonly signal?: AbortSignal | undefined;
-}
+};
 
 /** Permission to make one call. Its reservation is held until the call is booked or released. */
 export interface Grant {
@@ -139,10 +140,10 @@ export function createBudgetGate(options: {
       });
     if (!isReserved) return { hasBudget };
     inFlight.set(call.reservationId, clock.monotonic());
-    const { agentId, sessionId, keyId, runId, budget, above } = request;
+    const { budget, above } = request;
     const grant: Grant = {
       reservationId: call.reservationId,
-      scopes: { agentId, sessionId, keyId, runId, budget, above },
+      scopes: { ...scopesOf(request), budget, above },
       amounts: call.amounts,
       ...(isStrict && outputLimit !== undefined && { outputLimit }),
       isStrict,
@@ -253,10 +254,11 @@ export function createBudgetGate(options: {
       }
     },
 
-    async admitElsewhere({ agentId, sessionId, keyId, estimateNanoUsd, worstNanoUsd, ttlMs, alongWith }) {
+    async admitElsewhere(request) {
+      const { estimateNanoUsd, worstNanoUsd, ttlMs, alongWith } = request;
       const call: CallToDecide = {
         reservationId: options.newId("rsv"),
-        scopes: { agentId, sessionId, keyId, runId: null, budget: null },
+        scopes: { ...scopesOf({ ...request, runId: null }), budget: null },
         at: clock.now(),
         amounts: { estimateNanoUsd, worstNanoUsd },
         isUnpriced: false,

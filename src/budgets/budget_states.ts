@@ -6,19 +6,21 @@ import { type Clock, toIso } from "../kernel/clock.ts";
 import { type NanoUsd, toUsd } from "../kernel/money.ts";
 import { SLICE_UNITS, type Turns } from "../kernel/turns.ts";
 import {
-  ALL_AGENTS,
+  ALL_CALLS,
+  columnOf,
   describePace,
+  entityOf,
   type Pace,
   PACED_WINDOWS,
   readPaces,
   readSessionsOfRuns,
+  type Viewer,
 } from "../ledger/mod.ts";
 import type { SqlValue, Statement, Store } from "../store/mod.ts";
 import { readKeyNames } from "../keys/mod.ts";
 import { countersOf, selectAllCounters, selectCounters } from "./budget_counters.ts";
 import type { BudgetRow } from "./budget_fields.ts";
-import { asSeenBy, type BudgetReader } from "./budget_reader.ts";
-import { entityOf } from "./scopes.ts";
+import { asSeenBy } from "./seen_budget.ts";
 import { readStandings } from "./standings.ts";
 
 type StateContext = { store: Store; clock: Pick<Clock, "now">; turns?: Turns };
@@ -126,20 +128,20 @@ export async function readFigures(
 
 /**
  * Reads the state of each budget. Of one with many counters it is that of the counter with the most spending in the
- * present window, searched among the newest 1,000 runs or sessions and those of the newest 1,000 calls. A reader of one
+ * present window, searched among the newest 1,000 runs or sessions and those of the newest 1,000 calls. A viewer of one
  * agent gets no amounts of other agents.
  */
 export async function readStates(
   ctx: StateContext,
   budgets: readonly BudgetRow[],
-  reader?: BudgetReader,
+  viewer: Viewer,
 ): Promise<BudgetState[]> {
   const now = ctx.clock.now();
-  const rows = budgets.map((row) => asSeenBy(row, reader) ?? row);
+  const rows = budgets.map((row) => asSeenBy(row, viewer) ?? row);
   const many = rows.filter((row) => countersOf(row) !== undefined);
   const found = await readEach(
     ctx,
-    many.map((row) => selectCounters(row, { from: fromOf(row, now), owner: reader?.agentId })),
+    many.map((row) => selectCounters(row, { from: fromOf(row, now), owner: viewer.agentId })),
   );
   const scopesOf = new Map(many.map((row, index) => [row, found[index]!.map(([scope]) => scope as string)]));
   const counters = rows.flatMap((row): (CounterOf & { row: BudgetRow })[] => {
@@ -164,8 +166,8 @@ export async function readStates(
   return rows.map((row, index) => {
     const budget = budgets[index]!;
     const { figures } = largest[index]!;
-    if (asSeenBy(budget, reader) === undefined) return hideAmounts(describeFigures(row, figures));
-    const isOfOthers = reader !== undefined && budget.scope === "";
+    if (asSeenBy(budget, viewer) === undefined) return hideAmounts(describeFigures(row, figures));
+    const isOfOthers = !viewer.seesAll && budget.scope === ALL_CALLS;
     const entity = entities[index];
     const unpricedCalls = unpriced.get(row);
     return {
@@ -234,17 +236,17 @@ function isMore(a: Figures, b: Figures): boolean {
 
 /**
  * Lists the counters of a budget that has many, with the most spending first: those of all agents or active keys, and the
- * sessions or runs of the present window; none of a budget with one counter. A reader of one agent gets its own.
+ * sessions or runs of the present window; none of a budget with one counter. A viewer of one agent gets its own.
  */
 export async function listCounters(
   ctx: StateContext,
   budget: BudgetRow,
-  { reader, limit, offset }: { reader?: BudgetReader; limit: number; offset: number },
+  { viewer, limit, offset }: { viewer: Viewer; limit: number; offset: number },
 ): Promise<BudgetCounterState[]> {
-  const row = asSeenBy(budget, reader);
+  const row = asSeenBy(budget, viewer);
   if (!row || countersOf(budget) === undefined) return [];
   const now = ctx.clock.now();
-  const query = { from: fromOf(row, now), owner: reader?.agentId, limit, offset };
+  const query = { from: fromOf(row, now), owner: viewer.agentId, limit, offset };
   const scopes = countersOf(row) === undefined
     ? offset === 0 ? [row.scope] : []
     : (await ctx.store.readLong(selectAllCounters(row, query))).rows.map(([scope]) => scope as string);
@@ -309,12 +311,15 @@ function countUnpriced(scope: string, per: BudgetPeriod, from: number): Statemen
         args: [entity.id, from],
       };
   }
-  const isInScope = scope === ALL_AGENTS ? "?1 = ''" : `${entity!.kind}_id = ?1`;
+  const isInScope = entity ? `${columnOf(entity.kind, "c")} = ?1` : "?1 = ''";
   const args = [entity?.id ?? "", from];
   if (per === "hour") {
-    return { sql: count("unpriced", `calls INDEXED BY calls_by_time WHERE at >= ?2 AND ${isInScope}`), args };
+    return {
+      sql: count("unpriced", `calls c INDEXED BY calls_by_time WHERE at >= ?2 AND ${isInScope}`),
+      args,
+    };
   }
   return from === 0
-    ? { sql: count("unpriced_calls", `total_usage WHERE ${isInScope}`), args: args.slice(0, 1) }
-    : { sql: count("unpriced_calls", `daily_usage WHERE day >= ?2 AND ${isInScope}`), args };
+    ? { sql: count("unpriced_calls", `total_usage c WHERE ${isInScope}`), args: args.slice(0, 1) }
+    : { sql: count("unpriced_calls", `daily_usage c WHERE day >= ?2 AND ${isInScope}`), args };
 }

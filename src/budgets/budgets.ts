@@ -1,4 +1,4 @@
-import { and, eq, or, type SQL, sql } from "drizzle-orm";
+import { and, eq, inArray, or, type SQL, sql } from "drizzle-orm";
 import type { BudgetCounterState } from "../contract/budgets/budget_state.ts";
 import type {
   Budget,
@@ -13,7 +13,7 @@ import type { Ids } from "../kernel/ids.ts";
 import { nearestName } from "../kernel/nearest_name.ts";
 import type { Turns } from "../kernel/turns.ts";
 import { withoutUndefined } from "../kernel/without_undefined.ts";
-import { keyScope } from "../ledger/mod.ts";
+import { ALL_CALLS, ALL_SEEING, idInScope, isScopeOf, scopeOf, type Viewer } from "../ledger/mod.ts";
 import {
   oldestFirst,
   type Query,
@@ -28,7 +28,7 @@ import { type BudgetRow, BUDGETS, inputOf, toAuthoredRow, toDefinition } from ".
 import { FORGET_HEADROOM } from "./reservations/reservations.ts";
 import { sessionOwner } from "./budget_counters.ts";
 import { listCounters, readStates } from "./budget_states.ts";
-import { asSeenBy, type BudgetReader } from "./budget_reader.ts";
+import { asSeenBy } from "./seen_budget.ts";
 import { listHolds } from "./reservations/holds.ts";
 import type { KnownBudgets } from "./known_budgets.ts";
 import { findUnknown, withKeyId } from "./known_scopes.ts";
@@ -59,20 +59,23 @@ const { budgets } = tables;
 
 const LIST = oldestFirst(budgets.createdAt, budgets.budgetId);
 
-/** Matches the budgets that name the reader's agent, one of its sessions or its key, and those over all calls that bind it. */
-function isReadableBy({ agentId, keyId }: BudgetReader): SQL | undefined {
+/**
+ * Matches the budgets that name the agent of a viewer, one of its sessions or its key, and those over all calls that bind it;
+ * undefined for a viewer of all of them.
+ */
+function isSeenBy({ agentId, keyId, scopes }: Viewer): SQL | undefined {
+  if (agentId === undefined) return undefined;
   const { scope, each, per, enabled } = budgets;
-  const ownKey = keyId === null ? null : keyScope(keyId);
+  const ownKey = keyId === null ? null : scopeOf("key", keyId);
   // One with a counter of each agent or key stands aside where another names that one.
   const isNamed = (own: string | null) =>
     sql`EXISTS (SELECT 1 FROM budgets o WHERE o.enabled = 1 AND o.scope = ${own} AND o.per = ${per} AND o.each IS NULL)`;
   return or(
-    eq(scope, agentId),
-    ownKey === null ? undefined : eq(scope, ownKey),
-    sql`(substr(${scope}, 1, 8) = 'session ' AND ${
-      sql.raw(sessionOwner("substr(budgets.scope, 9)"))
+    inArray(scope, [...scopes]),
+    sql`(${sql.raw(isScopeOf("session", "budgets.scope"))} AND ${
+      sql.raw(sessionOwner(idInScope("session", "budgets.scope")))
     } = ${agentId})`,
-    sql`(${scope} = '' AND ${enabled} = 1 AND CASE ${each} WHEN 'agent' THEN NOT ${isNamed(agentId)}
+    sql`(${scope} = ${ALL_CALLS} AND ${enabled} = 1 AND CASE ${each} WHEN 'agent' THEN NOT ${isNamed(agentId)}
       WHEN 'key' THEN ${ownKey} IS NOT NULL AND NOT ${isNamed(ownKey)} ELSE 1 END)`,
   );
 }
@@ -81,7 +84,7 @@ function isReadableBy({ agentId, keyId }: BudgetReader): SQL | undefined {
 export interface BudgetFilter {
   /** The exact name. */
   name?: string | undefined;
-  reader?: BudgetReader | undefined;
+  viewer?: Viewer | undefined;
   isEnabled?: true;
   /** The last budget of the previous page. */
   after?: TimePosition | undefined;
@@ -93,19 +96,19 @@ type ReadContext = Pick<BudgetContext, "store" | "query" | "clock" | "turns">;
 /** Lists budgets, oldest first, each with its state. */
 export function listBudgets(
   ctx: ReadContext,
-  filter: BudgetFilter & { reader?: undefined },
+  filter: BudgetFilter & { viewer?: undefined },
 ): Promise<WholeBudget[]>;
 export function listBudgets(ctx: ReadContext, filter: BudgetFilter): Promise<Budget[]>;
 export async function listBudgets(ctx: ReadContext, filter: BudgetFilter): Promise<Budget[]> {
-  return await withStates(ctx, await selectBudgets(ctx.query, filter), filter.reader);
+  return await withStates(ctx, await selectBudgets(ctx.query, filter), filter.viewer);
 }
 
 async function selectBudgets(query: Query, filter: BudgetFilter): Promise<BudgetRow[]> {
-  const { name, reader, isEnabled, after, limit } = filter;
+  const { name, viewer = ALL_SEEING, isEnabled, after, limit } = filter;
   return await query.select().from(budgets)
     .where(and(
       name === undefined ? undefined : eq(budgets.name, name),
-      reader && isReadableBy(reader),
+      isSeenBy(viewer),
       isEnabled && eq(budgets.enabled, true),
       LIST.from(after),
     ))
@@ -114,17 +117,17 @@ async function selectBudgets(query: Query, filter: BudgetFilter): Promise<Budget
 
 /** Returns one budget with its state, and with what it holds. Throws `not_found`. */
 export function getBudget(ctx: ReadContext, budgetId: string): Promise<WholeBudget>;
-export function getBudget(ctx: ReadContext, budgetId: string, reader?: BudgetReader): Promise<Budget>;
+export function getBudget(ctx: ReadContext, budgetId: string, viewer: Viewer): Promise<Budget>;
 export async function getBudget(
   ctx: ReadContext,
   budgetId: string,
-  reader?: BudgetReader,
+  viewer = ALL_SEEING,
 ): Promise<Budget> {
-  const row = await readBudget(ctx.query, budgetId, reader);
-  const seen = row.mode === "strict" ? asSeenBy(row, reader) : undefined;
+  const row = await readBudget(ctx.query, budgetId, viewer);
+  const seen = row.mode === "strict" ? asSeenBy(row, viewer) : undefined;
   const [[budget], holds] = await Promise.all([
-    withStates(ctx, [row], reader),
-    seen && listHolds(ctx, seen, reader),
+    withStates(ctx, [row], viewer),
+    seen && listHolds(ctx, seen, viewer),
   ]);
   return { ...budget!, ...(holds && { holds }) };
 }
@@ -137,19 +140,19 @@ export async function getBudget(
 export async function listBudgetCounters(
   ctx: Pick<BudgetContext, "store" | "query" | "clock">,
   budgetId: string,
-  page: { reader?: BudgetReader; limit: number; offset: number },
+  page: { viewer: Viewer; limit: number; offset: number },
 ): Promise<BudgetCounterState[]> {
-  return await listCounters(ctx, await readBudget(ctx.query, budgetId, page.reader), page);
+  return await listCounters(ctx, await readBudget(ctx.query, budgetId, page.viewer), page);
 }
 
 async function withStates(
   ctx: Pick<BudgetContext, "store" | "clock" | "turns">,
   rows: readonly BudgetRow[],
-  reader?: BudgetReader,
+  viewer = ALL_SEEING,
 ): Promise<Budget[]> {
   const [states, unknown] = await Promise.all([
-    readStates(ctx, rows, reader),
-    reader ? undefined : findUnknown(ctx, rows.map(({ scope }) => scope)),
+    readStates(ctx, rows, viewer),
+    !viewer.seesAll ? undefined : findUnknown(ctx, rows.map(({ scope }) => scope)),
   ]);
   return rows.map((row, index) => {
     const name = unknown?.get(row.scope);
@@ -157,9 +160,9 @@ async function withStates(
   });
 }
 
-/** Reads the row of one budget. Throws `not_found`, also for one that the reader may not read. */
-export function readBudget(query: Query, budgetId: string, reader?: BudgetReader): Promise<BudgetRow> {
-  return BUDGETS.read(query, budgetId, reader && isReadableBy(reader));
+/** Reads the row of one budget. Throws `not_found`, also for one that the viewer may not see. */
+export function readBudget(query: Query, budgetId: string, viewer = ALL_SEEING): Promise<BudgetRow> {
+  return BUDGETS.read(query, budgetId, isSeenBy(viewer));
 }
 
 const BUDGET_ID = /^bud_[A-Za-z0-9_-]{1,64}$/;
@@ -175,10 +178,10 @@ const MAX_NAMES = 1_000;
 export async function findBudgetId(
   { query }: Pick<BudgetContext, "query">,
   text: string,
-  reader?: BudgetReader,
+  viewer: Viewer = ALL_SEEING,
 ): Promise<string> {
   if (BUDGET_ID.test(text)) return text;
-  const all = await selectBudgets(query, { reader, limit: MAX_NAMES });
+  const all = await selectBudgets(query, { viewer, limit: MAX_NAMES });
   const ids = all.filter(({ name }) => name === text).map(({ budgetId }) => budgetId);
   if (ids.length === 1) return ids[0]!;
   const near = nearestName(text, all.map(({ name }) => name));

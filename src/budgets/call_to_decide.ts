@@ -1,9 +1,9 @@
 import type { BudgetPeriod } from "../contract/values.ts";
-import { windowOf } from "../contract/windows.ts";
-import { keyScope } from "../ledger/mod.ts";
+import { COUNTED } from "../contract/costs/dimensions.ts";
+import { scopeIn, scopeOf, type Scopes } from "../ledger/mod.ts";
 import type { SqlValue } from "../store/mod.ts";
 import type { Budget, ReservedAmounts } from "./decide_call.ts";
-import { runScope, sessionScope } from "./scopes.ts";
+import { windowOf } from "../contract/windows.ts";
 
 /** A run above another. */
 export interface RunAbove {
@@ -12,18 +12,13 @@ export interface RunAbove {
   budget: Budget | null;
 }
 
-/** The counters that a call adds to, by its agent, session, key and run. */
-export interface CallScopes {
-  agentId: string;
-  sessionId: string | null;
-  keyId: string | null;
-  /** Null for a call of no run, such as one that is made elsewhere. */
-  runId: string | null;
+/** The counters that a call adds to: those of its scopes, and those of the runs above its own. */
+export type CallScopes = Scopes & {
   /** The budget of the run itself. */
   budget: Budget | null;
   /** The runs above its own, whose budgets count it too. */
   above?: readonly RunAbove[];
-}
+};
 
 /** A reservation to make, or a call to look up the budgets of. */
 export interface CallToDecide {
@@ -41,27 +36,24 @@ export interface CallToDecide {
 export function toCallRow(
   { reservationId, scopes, at, amounts, isUnpriced, leaseMs }: CallToDecide,
 ): SqlValue[] {
-  const { agentId, sessionId, keyId, runId, budget, above = [] } = scopes;
+  const { runId, budget, above = [] } = scopes;
   const start = (per: BudgetPeriod) => windowOf(per, at).from;
   const runs = [...runId !== null && budget ? [{ runId, budget }] : [], ...above].flatMap((
     { runId, budget },
   ) =>
     budget
       ? [
-        `[${JSON.stringify(runScope(runId))},${budget.limitNanoUsd},"${budget.mode}",${
+        `[${JSON.stringify(scopeOf("run", runId))},${budget.limitNanoUsd},"${budget.mode}",${
           Number(budget.allowUnpriced ?? false)
         }]`,
       ]
       : []
   );
-  const ancestors = above.map(({ runId, agentId }) => [runScope(runId), agentId]);
+  const ancestors = above.map(({ runId, agentId }) => [scopeOf("run", runId), agentId]);
   return [
     reservationId,
-    agentId,
-    sessionId === null ? null : sessionScope(sessionId),
-    keyId === null ? null : keyScope(keyId),
-    runId === null ? null : runScope(runId),
-    runScope(runId ?? reservationId),
+    ...COUNTED.map((kind) => scopeIn(kind, scopes)),
+    scopeOf("run", runId ?? reservationId),
     at,
     start("hour"),
     start("day"),

@@ -1,5 +1,6 @@
 import type { BudgetAction, BudgetMode, BudgetPeriod, RefusalReason } from "../contract/values.ts";
 import type { NanoUsd } from "../kernel/money.ts";
+import { widthOf } from "../ledger/mod.ts";
 import { outputTokensThatFit, worstCaseCost, type WorstCaseRates } from "../pricing/mod.ts";
 
 /** A limit on the cost of the calls of one run together: an agent's `cost_budget_usd`, or that of a meter. */
@@ -34,7 +35,7 @@ export interface Standing {
   budgetId: string | null;
   name: string | null;
   per: BudgetPeriod;
-  /** The counter: '' for all calls, an agent, or `session`, `key` or `run`, a blank and its id. */
+  /** The scope of the counter. */
   scope: string;
   /** The start of the window, and the moment that resets it, if any. */
   from: number;
@@ -211,20 +212,11 @@ function outputThatFits({ worst }: CallBounds, budgetNanoUsd: NanoUsd): number |
   return outputTokensThatFit(worst.rates, { inputTokens: worst.inputTokens.max, budgetNanoUsd });
 }
 
-const WIDTHS = ["run ", "session ", "key "];
-
-/** The width of a counter: a run, a session, a key, an agent, all. */
-function widthOf({ scope }: Standing): number {
-  const index = WIDTHS.findIndex((prefix) => scope.startsWith(prefix));
-  if (index >= 0) return index;
-  return scope === "" ? 4 : 3;
-}
-
 /** Sorts by the width of the counter, then by what is left. */
 export function tightestFirst(refusals: readonly Refusal[]): Refusal[] {
   return [...refusals].sort((a, b) => {
-    const widths = widthOf(a.standing) - widthOf(b.standing);
-    if (widths !== 0) return widths;
+    const [width, other] = [widthOf(a.standing.scope), widthOf(b.standing.scope)];
+    if (width !== other) return width - other;
     const left = leftOf(a.standing) - leftOf(b.standing);
     return left < 0n ? -1 : left > 0n ? 1 : 0;
   });

@@ -4,9 +4,16 @@ import type { Clock } from "../kernel/clock.ts";
 import { invalidField } from "../kernel/errors.ts";
 import { nearestName } from "../kernel/nearest_name.ts";
 import { findKey } from "../keys/mod.ts";
-import { keyScope, tailEntries } from "../ledger/mod.ts";
+import {
+  ALL_CALLS,
+  type Counted,
+  entityOf,
+  idInScope,
+  isScopeOf,
+  scopeOf,
+  tailEntries,
+} from "../ledger/mod.ts";
 import type { Store } from "../store/mod.ts";
-import { entityOf } from "./scopes.ts";
 
 /*
  * The names in budgets and rules. Keys exist before they are named, so an unknown one is refused. Agents and sessions begin with
@@ -28,7 +35,7 @@ export async function withKeyId<Fields extends Pick<Partial<BudgetInput>, "key_i
 ): Promise<Fields> {
   if (fields.key_id == null) return fields;
   const { keyId, name, status } = await findKey(ctx, fields.key_id, { path: "key_id" });
-  if (status === "revoked" && keyScope(keyId) !== current) {
+  if (status === "revoked" && scopeOf("key", keyId) !== current) {
     throw invalidField(
       "key_id",
       `the API key ${JSON.stringify(name)} (${keyId}) was revoked, so that no call would count`,
@@ -37,27 +44,40 @@ export async function withKeyId<Fields extends Pick<Partial<BudgetInput>, "key_i
   return { ...fields, key_id: keyId };
 }
 
-// An agent of the gateway has the name of its key.
-const UNKNOWN = `SELECT j.value FROM json_each(?1) j WHERE CASE
-  WHEN substr(j.value, 1, 4) = 'key ' THEN NOT EXISTS (SELECT 1 FROM api_keys k WHERE k.key_id = substr(j.value, 5))
-  WHEN substr(j.value, 1, 8) = 'session ' THEN
-    NOT EXISTS (SELECT 1 FROM sessions s WHERE s.session_id = substr(j.value, 9))
-    AND NOT EXISTS (SELECT 1 FROM calls c INDEXED BY calls_by_session WHERE c.session_id = substr(j.value, 9))
-  ELSE NOT EXISTS (SELECT 1 FROM agents a WHERE a.agent_id = j.value)
-    AND NOT EXISTS (SELECT 1 FROM total_usage u WHERE u.agent_id = j.value)
-    AND NOT EXISTS (SELECT 1 FROM sessions s INDEXED BY sessions_of_agent WHERE s.agent_id = j.value)
-    AND NOT EXISTS (SELECT 1 FROM api_keys k WHERE (k.agent_id = j.value OR k.name = j.value) AND k.revoked_at IS NULL)
-END`;
-
 /** The most names among which the nearest one is searched. */
 const MAX_NAMES = 2_000;
-const NAMES = {
-  agent:
-    `SELECT agent_id FROM (SELECT agent_id FROM agents UNION SELECT agent_id FROM total_usage) LIMIT ${MAX_NAMES}`,
-  session: `SELECT * FROM (SELECT session_id FROM usage_sessions ORDER BY last_at DESC LIMIT ${MAX_NAMES})
+
+/** The dimensions whose names are checked: where one is known, as a condition on its id, and all of them, as a query. */
+const KNOWN: Partial<Record<Counted, { where: (id: string) => string; names: string }>> = {
+  key: {
+    where: (id) => `EXISTS (SELECT 1 FROM api_keys k WHERE k.key_id = ${id})`,
+    names: `SELECT key_id FROM api_keys ORDER BY created_at DESC LIMIT ${MAX_NAMES}`,
+  },
+  session: {
+    where: (id) =>
+      `EXISTS (SELECT 1 FROM sessions s WHERE s.session_id = ${id})
+      OR EXISTS (SELECT 1 FROM calls c INDEXED BY calls_by_session WHERE c.session_id = ${id})`,
+    names: `SELECT * FROM (SELECT session_id FROM usage_sessions ORDER BY last_at DESC LIMIT ${MAX_NAMES})
 UNION SELECT session_id FROM (${tailEntries("session_id", "session_id IS NOT NULL")}) LIMIT ${2 * MAX_NAMES}`,
-  key: `SELECT key_id FROM api_keys ORDER BY created_at DESC LIMIT ${MAX_NAMES}`,
+  },
+  agent: {
+    // An agent of the gateway has the name of its key.
+    where: (id) =>
+      `EXISTS (SELECT 1 FROM agents a WHERE a.agent_id = ${id})
+      OR EXISTS (SELECT 1 FROM total_usage u WHERE u.agent_id = ${id})
+      OR EXISTS (SELECT 1 FROM sessions s INDEXED BY sessions_of_agent WHERE s.agent_id = ${id})
+      OR EXISTS (SELECT 1 FROM api_keys k WHERE (k.agent_id = ${id} OR k.name = ${id}) AND k.revoked_at IS NULL)`,
+    names:
+      `SELECT agent_id FROM (SELECT agent_id FROM agents UNION SELECT agent_id FROM total_usage) LIMIT ${MAX_NAMES}`,
+  },
 };
+
+const UNKNOWN = `SELECT j.value FROM json_each(?1) j WHERE CASE ${
+  Object.entries(KNOWN).map(([name, { where }]) => {
+    const kind = name as Counted;
+    return `WHEN ${isScopeOf(kind, "j.value")} THEN NOT (${where(idInScope(kind, "j.value"))})`;
+  }).join("\n  ")
+} END`;
 
 /**
  * Returns the scopes among some that are probably misspelled: there is nothing of them here, and a known name is near. With
@@ -68,7 +88,7 @@ export async function findUnknown(
   scopes: readonly string[],
   { all = false } = {},
 ): Promise<Map<string, UnknownName>> {
-  const named = [...new Set(scopes)].filter((scope) => scope !== "");
+  const named = [...new Set(scopes)].filter((scope) => scope !== ALL_CALLS);
   if (named.length === 0) return new Map();
   const { rows } = await store.read({ sql: UNKNOWN, args: [JSON.stringify(named)] });
   const known = new Map<string, string[]>();
@@ -76,7 +96,7 @@ export async function findUnknown(
   for (const [scope] of rows as [string][]) {
     const { kind, id } = entityOf(scope) as UnknownName;
     if (!known.has(kind)) {
-      known.set(kind, (await store.read({ sql: NAMES[kind] })).rows.map(([name]) => name as string));
+      known.set(kind, (await store.read({ sql: KNOWN[kind]!.names })).rows.map(([name]) => name as string));
     }
     const nearest = nearestName(id, known.get(kind)!) ?? null;
     // A new agent or session may be named before its first call.

@@ -2,8 +2,8 @@ import type { BudgetRefusal } from "../contract/budgets/budget_refusals.ts";
 import type { RefusalReason } from "../contract/values.ts";
 import { toIso } from "../kernel/clock.ts";
 import { readKeyNames } from "../keys/mod.ts";
+import { ALL_SEEING, type Viewer } from "../ledger/mod.ts";
 import { type SqlValue, type Store, toObjects } from "../store/mod.ts";
-import type { BudgetReader } from "./budget_reader.ts";
 
 /** The refused calls to list. */
 export interface RefusalFilter {
@@ -20,8 +20,8 @@ export interface RefusalFilter {
   /** The last refusal of the previous page. */
   before?: number;
   limit: number;
-  /** A key of one agent, which gets no amounts of other agents and no key but its own. */
-  reader?: BudgetReader | undefined;
+  /** One of a single agent gets no amounts of other agents and no key but its own. */
+  viewer?: Viewer | undefined;
 }
 
 /** The refusals among which those of a filter are searched whose field is in their payload only. */
@@ -44,7 +44,7 @@ export async function listRefusals(
   ctx: { store: Pick<Store, "read"> },
   filter: RefusalFilter,
 ): Promise<BudgetRefusal[]> {
-  const { agentId, before, limit, reader } = filter;
+  const { agentId, before, limit, viewer = ALL_SEEING } = filter;
   const args: SqlValue[] = [];
   const conditions = ["type = 'budget.refused'"];
   if (agentId !== undefined) conditions.push(`agent_id = ?${args.push(agentId)}`);
@@ -60,8 +60,8 @@ WHERE ${conditions.join(" AND ")} ORDER BY event_id DESC`;
       args.push(limit)
     }`;
   const rows = toObjects<Row>(await ctx.store.read({ sql, args }));
-  const read = rows.map((row) => readRow(row, reader));
-  const names = await readKeyNames(ctx, read.map(({ key_id }) => key_id), reader);
+  const read = rows.map((row) => readRow(row, viewer));
+  const names = await readKeyNames(ctx, read.map(({ key_id }) => key_id), viewer);
   return read.map((refusal) => ({ ...refusal, key_name: names.get(refusal.key_id ?? "") ?? null }));
 }
 
@@ -94,13 +94,13 @@ type Amounts = Partial<Pick<BudgetRefusal, "message" | "cost_usd_so_far" | "budg
 type Facts = Pick<BudgetRefusal, "provider" | "model" | "nearest_model" | "reason" | "session_id">;
 type Payload = Amounts & Partial<Facts>;
 
-function readRow(row: Row, reader: BudgetReader | undefined): Omit<BudgetRefusal, "key_name"> {
+function readRow(row: Row, viewer: Viewer): Omit<BudgetRefusal, "key_name"> {
   const payload: Payload = JSON.parse(row.payload);
   const withheld: Payload & { key_id?: string } | undefined = row.withheld === null
     ? undefined
     : JSON.parse(row.withheld);
   const { message = "", cost_usd_so_far = null, budget_usd = null, refused_by = [] }: Amounts =
-    !reader && withheld || payload;
+    viewer.seesAll && withheld || payload;
   const { provider = null, model = null, nearest_model = null, reason = refused_by[0]?.reason ?? null } =
     payload;
   const keyId = withheld?.key_id ?? null;
@@ -112,7 +112,7 @@ function readRow(row: Row, reader: BudgetReader | undefined): Omit<BudgetRefusal
     agent_id: row.agent_id,
     session_id: row.session_id ?? payload.session_id ?? null,
     run_id: row.run_id,
-    key_id: reader && keyId !== reader.keyId ? null : keyId,
+    key_id: keyId !== null && viewer.sees({ keyId }) ? keyId : null,
     provider,
     model,
     nearest_model,

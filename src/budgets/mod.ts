@@ -7,7 +7,6 @@ export { budgetExceeded, readRefusingKeys } from "./refusals.ts";
 export { listRefusals } from "./list_refusals.ts";
 export { KnownBudgets } from "./known_budgets.ts";
 export { readStandingsOf } from "./standings.ts";
-export { entityOf } from "./scopes.ts";
 export type { CallScopes, RunAbove } from "./call_to_decide.ts";
 export {
   type BudgetInCode,
@@ -21,6 +20,5 @@ export {
   updateBudget,
 } from "./budgets.ts";
 export { checkBudgets } from "./budget_checks.ts";
-export type { BudgetReader } from "./budget_reader.ts";
 export { findUnknown } from "./known_scopes.ts";
 export { listRaises, raiseBudget } from "./raises.ts";

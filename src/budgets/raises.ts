@@ -7,7 +7,8 @@ import { NANO_PER_USD, parseUsd, toUsd } from "../kernel/money.ts";
 import { newestFirst, type Statement, tables, type TimePosition } from "../store/mod.ts";
 import type { BudgetRow } from "./budget_fields.ts";
 import { readKeyNames } from "../keys/mod.ts";
-import { type BudgetReader, checkAmountsOf } from "./budget_reader.ts";
+import { ALL_SEEING, type Viewer } from "../ledger/mod.ts";
+import { checkAmountsOf } from "./seen_budget.ts";
 import { type BudgetContext, forgetWarnings, readBudget, writeBudgets } from "./budgets.ts";
 import { holdsAt } from "./budget_states.ts";
 
@@ -100,21 +101,21 @@ function endOf({ per, countsFrom }: BudgetRow, now: number): number | null {
 /**
  * Lists the raises of a budget, newest first.
  *
- * @throws {PurserError} `not_found`; `forbidden` for a reader of one agent where the amounts are those of others too
+ * @throws {PurserError} `not_found`; `forbidden` for a viewer of one agent where the amounts are those of others too
  */
 export async function listRaises(
   ctx: Pick<BudgetContext, "query" | "store">,
   budgetId: string,
-  { reader, before, limit }: {
-    reader?: BudgetReader | undefined;
+  { viewer = ALL_SEEING, before, limit }: {
+    viewer?: Viewer;
     before?: TimePosition | undefined;
     limit: number;
   },
 ): Promise<BudgetRaise[]> {
-  checkAmountsOf(await readBudget(ctx.query, budgetId, reader), reader, "raises");
+  checkAmountsOf(await readBudget(ctx.query, budgetId, viewer), viewer, "raises");
   const rows = await ctx.query.select().from(budgetRaises)
     .where(and(eq(budgetRaises.budgetId, budgetId), LIST.from(before)))
     .orderBy(...LIST.order).limit(limit);
-  const names = await readKeyNames(ctx, rows.map(({ keyId }) => keyId), reader);
+  const names = await readKeyNames(ctx, rows.map(({ keyId }) => keyId), viewer);
   return rows.map((row) => toRaise(row, names.get(row.keyId ?? "") ?? null));
 }

@@ -2,10 +2,18 @@ import { toIso } from "../kernel/clock.ts";
 import { BudgetExceededError } from "../kernel/errors.ts";
 import { formatUsd, toUsd } from "../kernel/money.ts";
 import { readKeyNames } from "../keys/mod.ts";
-import { keyScope } from "../ledger/mod.ts";
+import {
+  ALL_CALLS,
+  ALL_SEEING,
+  entityOf,
+  NOBODY,
+  scopeOf,
+  scopeText,
+  type Viewer,
+  viewerOf,
+} from "../ledger/mod.ts";
 import type { BudgetPeriod } from "../contract/values.ts";
-import { entityOf, runScope, scopeText } from "./scopes.ts";
-import type { RunAbove } from "./call_to_decide.ts";
+import type { CallScopes } from "./call_to_decide.ts";
 import type { Statement, Store } from "../store/mod.ts";
 import {
   type CallBounds,
@@ -44,16 +52,14 @@ export interface RefusedCall {
   because?: string;
   /** The model that was to be called, and the nearest name with a price where it has none. */
   model?: RefusedModel;
-  /** The key of its caller. */
-  keyId: string | null;
+  /** Its agent and key, and the runs above its own. */
+  scopes: Pick<CallScopes, "agentId" | "keyId" | "above">;
   /** The names of the keys whose budgets refuse it. */
   keyNames: ReadonlyMap<string, string>;
-  /** The only agent whose amounts the caller may see; of budgets over more it gets the limits alone. */
-  onlyAgentId?: string;
+  /** Its caller, which of budgets over more than it may see gets the limits alone. */
+  viewer: Viewer;
   /** The agent whose amounts its log may have, since its keys read that: see `findLogOwner()`. */
   logOwner: string | null;
-  /** The runs above that of the call. */
-  above?: readonly RunAbove[];
   /** The cost of the run so far, which stands for amounts that the caller may not see; null outside of a run. */
   runCostNanoUsd: bigint | null;
 }
@@ -78,58 +84,47 @@ function keyIdOf(scope: string): string | undefined {
   return entity?.kind === "key" ? entity.id : undefined;
 }
 
-/** The reader of a refusal. */
-interface Reader {
-  /** The only agent whose amounts it may see; null for none, undefined for all. */
-  agentId: string | null | undefined;
-  /** Its key, whose own amounts it may see. */
-  keyId: string | null;
-}
-
 /**
  * Returns the error for a refused call: the tightest budget in its message, all of them in `details.refused_by`. Its
  * `logged` has the amounts that a key of the call's agent may see, also where another caller has made the call.
  */
 export function budgetExceeded(refused: RefusedCall): BudgetExceededError {
-  const { keyId, model } = refused;
-  const { message, details } = describe(refused, { agentId: refused.onlyAgentId, keyId });
-  const whole = describe(refused, { agentId: undefined, keyId });
+  const { scopes: { keyId }, model, viewer, logOwner } = refused;
+  const { message, details } = describe(refused, viewer);
+  const whole = describe(refused, ALL_SEEING);
   return new BudgetExceededError(message, details, {
-    ...describe(refused, { agentId: refused.logOwner, keyId: null }),
+    ...describe(refused, logOwner === null ? NOBODY : viewerOf({ agentId: logOwner })),
     facts: {
       reason: refused.refusals[0]!.reason,
       ...(model && { provider: model.provider, model: model.model }),
     },
-    withheld: { message: whole.message, ...(keyId !== null && { key_id: keyId }), ...whole.details },
+    withheld: { message: whole.message, ...(keyId != null && { key_id: keyId }), ...whole.details },
   });
 }
 
-function describe(refused: RefusedCall, reader: Reader) {
-  const { action, refusals, because, model, above = [], runCostNanoUsd, keyNames } = refused;
+function describe(refused: RefusedCall, viewer: Viewer) {
+  const { action, refusals, because, model, scopes: { agentId, above = [] }, runCostNanoUsd, keyNames } =
+    refused;
   const { standing, ...first } = refusals[0]!;
-  const agentsAbove = new Map(above.map(({ runId, agentId }) => [runScope(runId), agentId]));
+  const agentsAbove = new Map(above.map(({ runId, agentId }) => [scopeOf("run", runId), agentId]));
   const isHiddenOf = ({ scope }: Standing) => {
-    if (reader.agentId === undefined) return false;
-    if (reader.keyId !== null && scope === keyScope(reader.keyId)) return false;
-    if (reader.agentId === null || scope === "" || scope.startsWith("key ")) return true;
-    const agent = scope.includes(" ") ? agentsAbove.get(scope) : scope;
-    return agent !== undefined && agent !== reader.agentId;
+    if (viewer.seesAll) return false;
+    const entity = entityOf(scope);
+    if (entity?.kind === "run" || entity?.kind === "session") {
+      return !viewer.sees({ agentId: agentsAbove.get(scope) ?? agentId });
+    }
+    return !viewer.scopes.includes(scope);
   };
   const isAbove = ({ scope }: Standing) => agentsAbove.has(scope);
   const isHidden = isHiddenOf(standing);
-  /** A reader of one agent is shown the name of its own key only. */
+  /** A viewer of one agent is shown the name of its own key only. */
   const keyNameOf = ({ scope }: Standing) => {
     const id = keyIdOf(scope);
     if (id === undefined) return undefined;
-    const isKnown = reader.agentId === undefined || id === reader.keyId;
-    return (isKnown ? keyNames.get(id) : undefined) ?? null;
+    return (viewer.sees({ keyId: id }) ? keyNames.get(id) : undefined) ?? null;
   };
   const others = refusals.length - 1;
-  const more = others === 0
-    ? ""
-    : others === 1
-    ? "; another budget refuses it too"
-    : `; ${others} other budgets refuse it too`;
+  const more = ["", "; another budget refuses it too"][others] ?? `; ${others} other budgets refuse it too`;
   const facts = { because, isHidden, model };
   const sentence = standing.budgetId === null
     ? runSentence(standing, first.reason, { ...facts, isAbove: isAbove(standing) })
@@ -212,7 +207,7 @@ function budgetSentence(
 ): string {
   const { name, per, scope, mode, resetsAt, extraNanoUsd } = standing;
   const raised = extraNanoUsd === 0n ? "" : `, raised to $${formatUsd(ceilingOf(standing))}`;
-  const whose = scope === "" ? "all agents" : keyName == null ? scopeText(scope) : `key ${keyName}`;
+  const whose = scope === ALL_CALLS ? "all agents" : keyName == null ? scopeText(scope) : `key ${keyName}`;
   const terms = per === "lifetime" ? "in all" : `per ${PERIODS[per]}`;
   const budget = `the ${mode === "strict" ? "strict " : ""}budget “${name}” ($${
     formatUsd(standing.limitNanoUsd)

@@ -6,7 +6,7 @@ import {
   type ReservedElsewhere,
   settleReservations,
 } from "../budgets/reservations/mod.ts";
-import { HAS_ENABLED_RULES, type ModelCall, recordCalls, recordPrices } from "../ledger/mod.ts";
+import { HAS_ENABLED_RULES, type ModelCall, recordCalls, recordPrices, scopesOf } from "../ledger/mod.ts";
 import {
   appendEvents,
   appendMessages,
@@ -142,8 +142,8 @@ function settle(bookings: readonly Booking[]): Statement[] {
 /** The scopes that booked calls count in, as of now. */
 function toBookedScopes(bookings: readonly Booking[], now: number): BookedScopes[] {
   return bookings.flatMap(({ calls, grant }) =>
-    calls.map(({ agentId, sessionId, keyId = null, runId }) => ({
-      scopes: grant?.scopes ?? { agentId, sessionId, keyId, runId, budget: null },
+    calls.map((call) => ({
+      scopes: grant?.scopes ?? { ...scopesOf(call), budget: null },
       at: now,
       reservationId: grant?.reservationId ?? null,
     }))

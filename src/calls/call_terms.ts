@@ -2,7 +2,7 @@ import type { CallSource } from "../contract/values.ts";
 import type { CallScopes, Refusal } from "../budgets/mod.ts";
 import type { Grant } from "../budgets/reservations/mod.ts";
 import type { NanoUsd } from "../kernel/money.ts";
-import type { ModelCall } from "../ledger/mod.ts";
+import type { ModelCall, Viewer } from "../ledger/mod.ts";
 import type { Served } from "../pricing/mod.ts";
 import type { NewEvent } from "../sessions/mod.ts";
 import type { CallSettings, Span } from "../telemetry/mod.ts";
@@ -15,8 +15,8 @@ import type { UsageReport } from "./settle_usage.ts";
 export interface CallTerms extends CallOrigin {
   source: CallSource & ("run" | "meter" | "gateway");
   scopes: CallScopes;
-  /** The only agent whose amounts the caller may see. */
-  onlyAgentId?: string | undefined;
+  /** Decides which amounts of other calls the caller may see. */
+  viewer: Viewer;
   /** The span above; default: the active one. */
   parent?: Span | undefined;
   /** Returns the cost of the caller's previous call: the next one is estimated no lower. */

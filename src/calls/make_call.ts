@@ -1,38 +1,28 @@
 import { MAX_CALL_USD } from "../contract/limits.ts";
 import { NANO_PER_USD } from "../kernel/money.ts";
-import type { ModelCall } from "../ledger/mod.ts";
+import { type ModelCall, type Scopes, scopesOf } from "../ledger/mod.ts";
 import type { Price, PriceBook } from "../pricing/mod.ts";
 
 /** The most that one call can cost. */
 export const MAX_CALL_NANO_USD = BigInt(MAX_CALL_USD) * NANO_PER_USD;
 
-/** The agent, session, run and API key of a call. */
-export type Attribution = Pick<ModelCall, "agentId" | "sessionId" | "runId" | "keyId">;
-
 /** The caller of a call: its kind, and what its calls are attributed to. */
 export interface CallOrigin {
   source: NonNullable<ModelCall["source"]>;
-  scopes: Attribution;
+  scopes: Scopes;
   tags?: ModelCall["tags"];
 }
 
 /** The facts of a call that was made, all but its price. */
-export type MadeCall = Omit<ModelCall, keyof Attribution | keyof CallOrigin | keyof Price | "priceId">;
+export type MadeCall = Omit<ModelCall, keyof Scopes | keyof CallOrigin | keyof Price | "priceId">;
 
 /** Makes the entry of a call for the ledger: the only place that does so, whoever has made or reported the call. */
-export function makeCall(
-  { source, scopes: { agentId, sessionId, runId, keyId }, tags }: CallOrigin,
-  call: MadeCall,
-  price: Price,
-): ModelCall {
+export function makeCall({ source, scopes, tags }: CallOrigin, call: MadeCall, price: Price): ModelCall {
   return {
     ...call,
     ...price,
     source,
-    agentId,
-    sessionId,
-    runId,
-    ...(keyId && { keyId }),
+    ...scopesOf(scopes),
     ...(tags && Object.keys(tags).length > 0 && { tags }),
   };
 }

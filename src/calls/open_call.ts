@@ -51,9 +51,9 @@ async function reserve(
   request: CallRequest,
 ): Promise<AdmittedTerms> {
   const { provider, model } = request;
-  const { scopes, onlyAgentId } = terms;
+  const { scopes, viewer } = terms;
   const prices = pricesNow(ctx);
-  const refused: Refused = { scopes, provider, model, onlyAgentId };
+  const refused: Refused = { scopes, provider, model, viewer };
   const { runId } = scopes;
   if (runId !== null && await terms.hasOvershot?.()) {
     throw await overshotBudget(ctx, { scopes: { ...scopes, runId } });

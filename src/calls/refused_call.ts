@@ -9,7 +9,7 @@ import {
 } from "../budgets/mod.ts";
 import { BudgetExceededError, messageOf } from "../kernel/errors.ts";
 import { formatUsd, parseTotalUsd, toUsd } from "../kernel/money.ts";
-import { readRunUsage } from "../ledger/mod.ts";
+import { readRunUsage, type Viewer } from "../ledger/mod.ts";
 import { appendEvents, countInSessions, findLogOwner, type NewEvent } from "../sessions/mod.ts";
 
 /** The caller of a refused call, and the model that it asks for. */
@@ -17,17 +17,16 @@ export interface Refused {
   scopes: CallScopes;
   provider: string;
   model: string;
-  /** The only agent whose amounts the caller may see. */
-  onlyAgentId?: string;
+  viewer: Viewer;
 }
 
 /** Returns the error for a call that budgets refuse. */
 export async function refusedCall(
   ctx: CallContext,
-  { scopes, provider, model, onlyAgentId }: Refused,
+  { scopes, provider, model, viewer }: Refused,
   { refusals, because }: { refusals: readonly Refusal[]; because?: string },
 ): Promise<BudgetExceededError> {
-  const { runId, above, keyId } = scopes;
+  const { runId } = scopes;
   const runCost = runId === null ? null : (await readRunUsage(ctx.store, runId)).cost_usd ?? 0;
   const isUnpriced = refusals.some(({ reason }) => reason === "unpriced");
   return budgetExceeded({
@@ -35,11 +34,10 @@ export async function refusedCall(
     refusals,
     because,
     model: { provider, model, ...(isUnpriced && { nearest: ctx.prices.nearest?.({ provider, model }) }) },
-    keyId,
+    scopes,
     keyNames: await readRefusingKeys(ctx, refusals),
-    onlyAgentId,
+    viewer,
     logOwner: await findLogOwner(ctx, scopes),
-    above,
     runCostNanoUsd: runCost === null ? null : parseTotalUsd(runCost),
   });
 }

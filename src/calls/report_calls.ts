@@ -6,12 +6,19 @@ import { scrubTags, type Tags, tagsText, withAgentTags } from "../contract/tags/
 import type { CallSource } from "../contract/values.ts";
 import { invalidField, messageOf, PurserError } from "../kernel/errors.ts";
 import { type NanoUsd, roundUsd } from "../kernel/money.ts";
-import { MAX_AHEAD_MS, type ModelCall, toModelCall, toOtherModels, withAdjustments } from "../ledger/mod.ts";
+import {
+  MAX_AHEAD_MS,
+  type ModelCall,
+  type Scopes,
+  toModelCall,
+  toOtherModels,
+  withAdjustments,
+} from "../ledger/mod.ts";
 import { checkUsage, hasQuantity, type Price, USAGE_DETAILS } from "../pricing/mod.ts";
 import { ConstraintError, tables } from "../store/mod.ts";
 import { bookLooseCalls } from "./book_call.ts";
 import type { CallContext } from "./context.ts";
-import { type Attribution, type MadeCall, makeCall, MAX_CALL_NANO_USD, priceCall } from "./make_call.ts";
+import { type MadeCall, makeCall, MAX_CALL_NANO_USD, priceCall } from "./make_call.ts";
 
 const { calls: ledger } = tables;
 
@@ -103,7 +110,7 @@ function conflict(callId: string, where: string): PurserError {
 const REPORTED = "reported";
 
 /** The report of a call that was made elsewhere. */
-export interface ReportedCall extends Omit<MadeCall, "isEstimated" | "responseId">, Attribution {
+export interface ReportedCall extends Scopes, Omit<MadeCall, "isEstimated" | "responseId"> {
   tags?: Tags;
   /** True if the tokens are an estimate; default false. */
   isEstimated?: boolean;

@@ -1,3 +1,4 @@
+import type { DimensionWith } from "../contract/costs/dimensions.ts";
 import type { Connection } from "../client/mod.ts";
 import type { Clock } from "../kernel/clock.ts";
 import type { Config, Environment } from "../config/mod.ts";
@@ -79,16 +80,7 @@ export interface Values {
 }
 
 /** Values that completion asks the API for. */
-export type LiveValue =
-  | "agent"
-  | "session"
-  | "budget"
-  | "rule"
-  | "alert"
-  | "channel"
-  | "key"
-  | "profile"
-  | "model";
+export type LiveValue = "budget" | "rule" | "alert" | "channel" | "profile" | DimensionWith<"isOption">;
 
 /** An option that takes a value. */
 export const option = (value: string, summary: string, values?: Values): OptionSpec => ({

@@ -1,4 +1,5 @@
 import type { Connection } from "../client/mod.ts";
+import { type Dimension, nameIn } from "../contract/costs/dimensions.ts";
 import { systemClock } from "../kernel/clock.ts";
 import { loadConfig, openProfiles } from "../config/mod.ts";
 import { silentLog } from "../kernel/log.ts";
@@ -57,7 +58,8 @@ async function readLive(cursor: Cursor, options: MainOptions): Promise<Offer[]> 
   const read = (async () => {
     const connection = connectLazily(cursor, options);
     try {
-      return await LIVE_VALUES[live]({
+      const readValues = LIVE_VALUES[live] ?? ((ctx: LiveContext) => readUsed(ctx, live as Dimension));
+      return await readValues({
         line: cursor.line,
         typed: cursor.typed,
         env: options.env,
@@ -113,8 +115,8 @@ interface LiveContext {
 /** The maximum number of values that are offered: typing more of the name narrows them down. */
 const LIMIT = "200";
 
-/** Reads each kind of live value. A new kind is an entry here and its name in `LiveValue`. */
-const LIVE_VALUES: Readonly<Record<LiveValue, (ctx: LiveContext) => Promise<Offer[]>>> = {
+/** Reads each kind of live value; of a dimension that has no entry those of calls. A new kind is an entry here and its name in `LiveValue`. */
+const LIVE_VALUES: Readonly<Partial<Record<LiveValue, (ctx: LiveContext) => Promise<Offer[]>>>> = {
   agent: async ({ connect }) => {
     const agents = await (await (await connect()).api.agents.$get({ query: {} })).json();
     return agents.map(({ agent_id, model }) => ({ value: agent_id, description: model }));
@@ -178,14 +180,13 @@ const LIVE_VALUES: Readonly<Record<LiveValue, (ctx: LiveContext) => Promise<Offe
     );
   },
   model: async ({ line, connect }) => {
-    const query = { group_by: "model" as const, limit: LIMIT };
     const [models, agents] = await Promise.all([
-      connect().then(async ({ api }) => await (await api.costs.$get({ query })).json()),
+      readUsed({ connect }, "model"),
       connect().then(async ({ api }) => await (await api.agents.$get({ query: {} })).json()),
     ]);
-    const used = models.map(({ provider, model, model_calls }) => ({
-      value: line.options.has("provider") ? model! : `${provider}:${model}`,
-      description: countOf(model_calls, "call"),
+    const used = models.map(({ value, description }) => ({
+      value: line.options.has("provider") ? value.slice(value.indexOf(":") + 1) : value,
+      description,
     }));
     const named = agents.map(({ agent_id, model }) => ({ value: model, description: agent_id }));
     return [...used, ...named.filter(({ value }) => !used.some((one) => one.value === value))];
@@ -198,6 +199,16 @@ const LIVE_VALUES: Readonly<Record<LiveValue, (ctx: LiveContext) => Promise<Offe
     }));
   },
 };
+
+/** Reads the values of a dimension that calls have, the most expensive first. */
+async function readUsed({ connect }: Pick<LiveContext, "connect">, name: Dimension): Promise<Offer[]> {
+  const { api } = await connect();
+  const rows = await (await api.costs.$get({ query: { group_by: name, limit: LIMIT } })).json();
+  return rows.map((row) => ({
+    value: nameIn(row, name) ?? "",
+    description: countOf(row.model_calls, "call"),
+  }));
+}
 
 /** Returns the agent that the line names, if any. */
 function agentOf({ command, args, options }: TypedLine): string | undefined {

@@ -1,7 +1,8 @@
 import { COST_SORTS, GROUPINGS, SPLITS } from "./values.ts";
 import { z } from "@hono/zod-openapi";
 import { TagGroup } from "./tags/tag_schemas.ts";
-import { AgentId, CostUsd, Count, RunId, SessionId, Time } from "./parts.ts";
+import { groupFields } from "./costs/dimension_fields.ts";
+import { CostUsd, Count, Time } from "./parts.ts";
 
 /** The wire schemas of the ledger's sums. */
 
@@ -30,15 +31,7 @@ const comparison = {
 };
 
 export const CostRow = z.object({
-  agent_id: AgentId.optional(),
-  session_id: SessionId.optional(),
-  run_id: RunId.optional(),
-  provider: z.string().optional(),
-  model: z.string().optional(),
-  key_id: z.string().nullable().optional().openapi({
-    description: "The API key that requested the calls; null for the calls without one",
-    example: "key_01k9qv3v8c7e9g1j3m5p7r9t1w",
-  }),
+  ...groupFields,
   key_name: z.string().nullable().optional().openapi({
     description: "The name of that key; null for the calls without one",
     example: "laptop",

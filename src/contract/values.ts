@@ -1,3 +1,5 @@
+import { BUDGETED, type DimensionWith, GROUPED, SPLIT } from "./costs/dimensions.ts";
+
 /** Every enumeration of the wire format. Schemas, tables, commands and documents import them. */
 
 /** The statuses of an agent's session and of a run. */
@@ -32,8 +34,8 @@ export const BUDGET_PERIODS = ["run", "session", "hour", "day", "week", "month",
 export type BudgetPeriod = typeof BUDGET_PERIODS[number];
 
 /** A budget with one counter for each agent, session or key. */
-export const BUDGET_EACH = ["agent", "session", "key"] as const;
-export type BudgetEach = typeof BUDGET_EACH[number];
+export const BUDGET_EACH = BUDGETED;
+export type BudgetEach = DimensionWith<"isBudgeted">;
 
 /** `watch` refuses nothing and counts the calls that it would have refused. */
 export const BUDGET_ACTIONS = ["refuse", "watch"] as const;
@@ -97,12 +99,12 @@ export const ANOMALY_KINDS = [
 export type AnomalyKind = typeof ANOMALY_KINDS[number];
 
 /** The groupings of cost reports. */
-export const GROUPINGS = ["agent", "session", "run", "model", "provider", "key", "hour", "day"] as const;
+export const GROUPINGS = [...GROUPED, "hour", "day"] as const;
 export type Grouping = typeof GROUPINGS[number];
 
 /** The second level of groups in cost reports. */
-export const SPLITS = ["agent", "model", "provider", "key"] as const;
-export type Split = typeof SPLITS[number];
+export const SPLITS = SPLIT;
+export type Split = DimensionWith<"isSplit">;
 
 /** The orders of cost reports: the highest cost first, or the latest first. */
 export const COST_SORTS = ["cost", "time"] as const;

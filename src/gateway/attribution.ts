@@ -1,16 +1,14 @@
 import { createHash } from "node:crypto";
 import { checkTags, type Tags } from "../contract/tags/tags.ts";
 import { PurserError } from "../kernel/errors.ts";
+import type { Viewer } from "../ledger/mod.ts";
 import { NAME_PATTERN, NAME_RULE } from "../kernel/ids.ts";
 
 /** The caller of the gateway. */
 export interface Caller {
-  /** Null without a key, on this machine. */
-  keyId: string | null;
-  /** The key's name. */
+  viewer: Viewer;
+  /** The name of its API key; null without one, on this machine. */
   name: string | null;
-  /** The only agent of the key. */
-  agentId: string | null;
   /** The models that the key may call; null for all. */
   models: readonly string[] | null;
 }
@@ -44,10 +42,13 @@ const NO_AGENT = "gateway";
  *
  * @throws {PurserError} `invalid` for an agent, run or tag that can't be one; `forbidden` for another agent than the key's
  */
-export function readAttribution(headers: Pick<Headers, "get">, { agentId: only, name }: Caller): Attribution {
+export function readAttribution(
+  headers: Pick<Headers, "get">,
+  { viewer: { agentId: only }, name }: Caller,
+): Attribution {
   const wanted = headers.get("x-purser-agent");
   if (wanted !== null) checkName("x-purser-agent", wanted);
-  if (only !== null && wanted !== null && wanted !== only) {
+  if (only !== undefined && wanted !== null && wanted !== only) {
     throw new PurserError(
       "forbidden",
       `Cannot call as agent ${wanted}: this API key is for agent ${only} only`,
@@ -60,7 +61,7 @@ export function readAttribution(headers: Pick<Headers, "get">, { agentId: only, 
   if (run !== null) checkName("x-purser-run", run);
   const session = SESSION_HEADERS.map((header) => headers.get(header)?.trim()).find(Boolean);
   const own = (id: string) => {
-    if (only === null) return id;
+    if (only === undefined) return id;
     const name = id.startsWith(`${only}:`) ? id.slice(only.length + 1) : id;
     return `${only}:${name.includes(":") ? withoutColons(name) : name}`;
   };

@@ -8,7 +8,7 @@ import {
 } from "../calls/mod.ts";
 import type { CallScopes, Refusal } from "../budgets/mod.ts";
 import type { NanoUsd } from "../kernel/money.ts";
-import type { ModelCall } from "../ledger/mod.ts";
+import { callScopes, type ModelCall, type Viewer } from "../ledger/mod.ts";
 import type { GatewayContext, GatewayRequest } from "./context.ts";
 import { openBeta } from "./wires/beta_headers.ts";
 import { findRepeatedName } from "./wires/repeated_names.ts";
@@ -19,15 +19,15 @@ const TOKENS_AROUND_A_CALL = 1_024;
 
 /** The attribution of the gateway's calls, and what they do beside the booking. */
 export async function termsOf(ctx: GatewayContext, request: GatewayRequest): Promise<CallTerms> {
-  const { agentId, sessionId, runId } = request.attribution;
-  const budget = runId === null ? null : await findRunBudget(ctx, agentId);
-  return new GatewayTerms(ctx, request, { agentId, sessionId, runId, keyId: request.caller.keyId, budget });
+  const { attribution, caller: { viewer } } = request;
+  const budget = attribution.runId === null ? null : await findRunBudget(ctx, attribution.agentId);
+  return new GatewayTerms(ctx, request, { ...callScopes(attribution, viewer), budget });
 }
 
 class GatewayTerms implements CallTerms {
   readonly source = "gateway";
   readonly tags: CallTerms["tags"];
-  readonly onlyAgentId: string | undefined;
+  readonly viewer: Viewer;
 
   constructor(
     private readonly ctx: GatewayContext,
@@ -35,7 +35,7 @@ class GatewayTerms implements CallTerms {
     readonly scopes: CallScopes,
   ) {
     this.tags = attribution.tags;
-    this.onlyAgentId = caller.agentId ?? undefined;
+    this.viewer = caller.viewer;
   }
 
   lastCostNanoUsd(): NanoUsd | null {

@@ -1,29 +1,21 @@
 import type { Context } from "hono";
 import type { CostRow } from "../contract/costs.ts";
-import { AgentId, QueryTime, SessionId } from "../contract/parts.ts";
+import { filterFields } from "../contract/costs/dimension_fields.ts";
+import { DIMENSIONS, FILTERED } from "../contract/costs/dimensions.ts";
+import { QueryTime } from "../contract/parts.ts";
 import { TAG_LIMITS, tagIssues, tagKeyOf, type Tags } from "../contract/tags/tags.ts";
 import { invalidField, PurserError } from "../kernel/errors.ts";
 import { shorten } from "../kernel/text.ts";
 import { findKey, readKeyNames } from "../keys/mod.ts";
-import { type CostFilter, type CostScope, isTimed } from "../ledger/mod.ts";
+import { type CostFilter, type CostScope, isEntity, isTimed } from "../ledger/mod.ts";
 import type { Core } from "../service/mod.ts";
 import { z } from "./create_route.ts";
-import { narrowToAgent, onlyAgentOf, outOfReach, readerOf } from "./middleware/agent_reach.ts";
+import { narrowToAgent, onlyAgentOf, outOfReach, viewerOf } from "./middleware/agent_reach.ts";
 import type { ApiEnv } from "./middleware/principal.ts";
 
 /** The parameters of cost reports that select calls. */
 export const scopeQuery = {
-  agent_id: AgentId.optional(),
-  provider: z.string().optional().openapi({ example: "openai" }),
-  model: z.string().optional().openapi({
-    description: "The model, or `provider:model`",
-    example: "gpt-6-luna",
-  }),
-  key_id: z.string().optional().openapi({
-    description: "Only calls that were requested with this API key: its id, or its name",
-    example: "key_01k9qv3v8c7e9g1j3m5p7r9t1w",
-  }),
-  session_id: SessionId.optional().openapi({ description: "Only calls of this session" }),
+  ...filterFields,
   tag: z.union([z.string(), z.array(z.string()).max(TAG_LIMITS.tags)]).optional().openapi({
     type: "array",
     items: { type: "string" },
@@ -49,12 +41,7 @@ export const compareQuery = {
   }),
 };
 
-interface ScopeQuery {
-  agent_id?: string;
-  provider?: string;
-  model?: string;
-  key_id?: string;
-  session_id?: string;
+interface ScopeQuery extends z.infer<z.ZodObject<typeof filterFields>> {
   tag?: string | string[];
   from?: number;
   to?: number;
@@ -68,7 +55,7 @@ export async function scopeOf(
   core: Pick<Core, "store" | "clock">,
   query: ScopeQuery,
 ): Promise<CostScope> {
-  const { from, to, provider, model, compare_from, compare_to = from } = query;
+  const { from, to, compare_from, compare_to = from } = query;
   checkOrder({ from, to }, ["from", "to"]);
   if (compare_from === undefined) {
     if (query.compare_to !== undefined) throw invalid("compare_to", "it needs compare_from");
@@ -78,10 +65,8 @@ export async function scopeOf(
   return {
     from,
     to,
-    provider,
-    model,
-    keyId: query.key_id === undefined ? undefined : await findKeyId(c, core, query.key_id),
-    sessionId: query.session_id,
+    ...Object.fromEntries(FILTERED.map((name) => [DIMENSIONS[name].property, query[DIMENSIONS[name].field]])),
+    ...(query.key_id !== undefined && { keyId: await findKeyId(c, core, query.key_id) }),
     tags: query.tag === undefined ? undefined : readTagFilters([query.tag].flat()),
     agentId: narrowToAgent(c, query.agent_id),
     ...(compare_from !== undefined && { compare: { from: compare_from, to: compare_to } }),
@@ -94,7 +79,7 @@ export async function findKeyId(
   core: Pick<Core, "store" | "clock">,
   text: string,
 ): Promise<string> {
-  return (await findKey(core, text, { path: "key_id", reader: readerOf(c) })).keyId;
+  return (await findKey(core, text, { path: "key_id", viewer: viewerOf(c) })).keyId;
 }
 
 /** Adds the names of keys to the rows of keys, if their reader may know them. */
@@ -103,7 +88,7 @@ export async function withKeyNames<Row extends Pick<CostRow, "key_id">>(
   core: Pick<Core, "store">,
   rows: readonly Row[],
 ): Promise<(Row & { key_name?: string | null })[]> {
-  const names = await readKeyNames(core, rows.map(({ key_id }) => key_id), readerOf(c));
+  const names = await readKeyNames(core, rows.map(({ key_id }) => key_id), viewerOf(c));
   const withName = (fields: [string, unknown][]) =>
     fields.flatMap(([name, value]): [string, unknown][] =>
       name === "key_id" ? [[name, value], ["key_name", names.get(String(value)) ?? null]] : [[name, value]]
@@ -144,8 +129,7 @@ export function checkGroups(c: Pick<Context<ApiEnv>, "env">, filter: CostFilter)
   if (splitBy !== undefined && tagKeyOf(groupBy) !== undefined && tagKeyOf(splitBy) !== undefined) {
     throw invalid("split_by", "a report has one tag; filter by the other");
   }
-  const isEntity = groupBy === "session" || groupBy === "run";
-  if (splitBy !== undefined && isEntity) {
+  if (splitBy !== undefined && isEntity(groupBy)) {
     throw invalid(
       "split_by",
       `a ${groupBy} can't be split; split agents, models, providers, hours, days or a tag, or read the calls of one ` +

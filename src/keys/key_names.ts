@@ -2,6 +2,7 @@ import type { Clock } from "../kernel/clock.ts";
 import { invalidField } from "../kernel/errors.ts";
 import { nearestName } from "../kernel/nearest_name.ts";
 import type { KeyStatus } from "../contract/values.ts";
+import { ALL_SEEING, type Viewer } from "../ledger/mod.ts";
 import type { SqlValue, Store } from "../store/mod.ts";
 import { statusOf } from "./api_keys.ts";
 
@@ -10,18 +11,15 @@ import { statusOf } from "./api_keys.ts";
 type StoreContext = { store: Pick<Store, "read"> };
 type NameContext = StoreContext & { clock: Pick<Clock, "now"> };
 
-/** A reader that may know its own key only; undefined for one of all keys. */
-export type KeyReader = { keyId: string | null } | undefined;
-
 const NAMES = "SELECT key_id, name FROM api_keys WHERE key_id IN (SELECT value FROM json_each(?))";
 
-/** Reads the names of keys by id; those that the reader may not know have no entry. */
+/** Reads the names of keys by id; those that the viewer may not know have no entry. */
 export async function readKeyNames(
   { store }: StoreContext,
   keyIds: Iterable<string | null | undefined>,
-  reader?: KeyReader,
+  viewer: Viewer = ALL_SEEING,
 ): Promise<ReadonlyMap<string, string>> {
-  const ids = [...new Set(keyIds)].filter((id) => id && (!reader || id === reader.keyId));
+  const ids = [...new Set(keyIds)].filter((id) => id && viewer.sees({ keyId: id }));
   if (ids.length === 0) return new Map();
   const { rows } = await store.read({ sql: NAMES, args: [JSON.stringify(ids)] });
   return new Map(rows as [string, string][]);
@@ -50,12 +48,12 @@ const OWN = "SELECT name FROM api_keys WHERE key_id = ?";
 export async function findKey(
   { store, clock }: NameContext,
   text: string,
-  { path, reader }: { path: string; reader?: KeyReader },
+  { path, viewer = ALL_SEEING }: { path: string; viewer?: Viewer },
 ): Promise<NamedKey> {
   const { rows } = await store.read({ sql: FIND, args: [text] });
   const now = clock.now();
   const found = rows.map((row) => toNamedKey(row, now))
-    .filter(({ keyId }) => !reader || keyId === reader.keyId);
+    .filter(({ keyId }) => viewer.sees({ keyId }));
   const byId = found.find(({ keyId }) => keyId === text);
   if (byId) return byId;
   const active = found.filter(({ status }) => status === "active");
@@ -71,9 +69,9 @@ export async function findKey(
   }
   // Not repeated: it may be a whole key, sent by mistake.
   if (text.startsWith("psr_")) throw invalidField(path, "that is a key itself; give its name or its id");
-  const names = reader
-    ? reader.keyId === null ? [] : (await store.read({ sql: OWN, args: [reader.keyId] })).rows
-    : (await store.read({ sql: ALL })).rows;
+  const { rows: names } = await store.read(
+    viewer.seesAll ? { sql: ALL } : { sql: OWN, args: [viewer.keyId] },
+  );
   const near = nearestName(text, names.map(([name]) => name as string));
   throw invalidField(
     path,

@@ -7,10 +7,12 @@ import {
   type TimePosition,
 } from "../store/mod.ts";
 import { and, eq, isNull } from "drizzle-orm";
+import { COUNTED, DIMENSIONS } from "../contract/costs/dimensions.ts";
 import { tagsText } from "../contract/tags/tags.ts";
 import type { CostEvent } from "../contract/usage.ts";
 import { priceRecordOf, type Usage, USAGE_DETAILS } from "../pricing/mod.ts";
 import { withAdjustments } from "./adjustments.ts";
+import { COUNTED_COLUMNS, scopesOf } from "./scopes/mod.ts";
 import { type ModelCall } from "./model_call.ts";
 import { toCostEvent } from "./cost_events.ts";
 import { fromOtherModels, toOtherModels } from "./other_models.ts";
@@ -18,11 +20,8 @@ import { fromOtherModels, toOtherModels } from "./other_models.ts";
 const COLUMNS = [
   "call_id",
   "at",
-  "agent_id",
-  "session_id",
-  "run_id",
+  ...COUNTED_COLUMNS,
   "step",
-  "key_id",
   "source",
   "tools",
   "provider",
@@ -65,11 +64,8 @@ function toRow(call: ModelCall): SqlValue[] {
   return [
     call.callId,
     call.at,
-    call.agentId,
-    call.sessionId,
-    call.runId,
+    ...COUNTED.map((kind) => call[DIMENSIONS[kind].property] ?? null),
     call.step,
-    call.keyId ?? null,
     call.source ?? null,
     call.tools.length === 0 ? "[]" : JSON.stringify(call.tools),
     call.provider,
@@ -159,9 +155,7 @@ export function toModelCall(row: typeof tables.calls.$inferSelect): ModelCall {
   return {
     callId: row.callId,
     at: row.at,
-    agentId: row.agentId,
-    sessionId: row.sessionId,
-    runId: row.runId,
+    ...scopesOf(row),
     step: row.step,
     tools: row.tools,
     provider: row.provider,
@@ -184,7 +178,6 @@ export function toModelCall(row: typeof tables.calls.$inferSelect): ModelCall {
     ...(row.source && { source: row.source }),
     ...(row.serviceTier && { serviceTier: row.serviceTier }),
     ...(row.responseId && { responseId: row.responseId }),
-    ...(row.keyId && { keyId: row.keyId }),
     ...(row.tags && { tags: row.tags }),
     ...(row.statedNanoUsd !== null && { statedNanoUsd: row.statedNanoUsd }),
     ...more,

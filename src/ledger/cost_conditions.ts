@@ -1,3 +1,4 @@
+import { DIMENSIONS, FILTERED } from "../contract/costs/dimensions.ts";
 import { type TagGroup, tagKeyOf } from "../contract/tags/tags.ts";
 import { NANO_PER_USD } from "../kernel/money.ts";
 import type { SqlValue } from "../store/mod.ts";
@@ -22,11 +23,13 @@ export function conditionsOf(scope: CostScope, args: SqlValue[]): string[] {
     all.push(condition);
     args.push(...values);
   };
-  if (scope.agentId !== undefined) add("agent_id = ?", scope.agentId);
-  if (scope.provider !== undefined) add("provider = ?", scope.provider);
-  if (scope.model !== undefined) add("(model = ? OR provider || ':' || model = ?)", scope.model, scope.model);
-  if (scope.keyId !== undefined) add("key_id = ?", scope.keyId);
-  if (scope.sessionId !== undefined) add("session_id = ?", scope.sessionId);
+  for (const name of FILTERED) {
+    const { field, property } = DIMENSIONS[name];
+    const value = scope[property];
+    if (value === undefined) continue;
+    if (name === "model") add("(model = ? OR provider || ':' || model = ?)", value, value);
+    else add(`${field} = ?`, value);
+  }
   if (hasTags(scope)) add("tags IS NOT NULL");
   for (const [key, value] of Object.entries(scope.tags ?? {})) add(`${tagValue(`tag:${key}`)} = ?`, value);
   return all;

@@ -1,5 +1,7 @@
+import type { DIMENSIONS, DimensionWith } from "../contract/costs/dimensions.ts";
 import type { TagGroup, Tags } from "../contract/tags/tags.ts";
 import type { CostSort, Grouping, Split } from "../contract/values.ts";
+import { AS_WHOLE } from "./scopes/mod.ts";
 
 /** A span in milliseconds: `from` inclusive, `to` exclusive; undefined is unlimited. */
 export interface TimeSpan {
@@ -7,16 +9,13 @@ export interface TimeSpan {
   to?: number;
 }
 
-/** The calls to sum. */
-export interface CostScope extends TimeSpan {
-  agentId?: string;
-  /** The name of a model, or the provider, a colon and the name. */
-  model?: string;
-  provider?: string;
-  /** The API key that requested the calls. */
-  keyId?: string;
-  /** The calls of one session, which are read one by one. */
-  sessionId?: string;
+/** A value of some dimensions, by the property of a call; that of `model` may be the provider, a colon and the name. */
+export type DimensionValues = {
+  [Name in DimensionWith<"isFilter"> as (typeof DIMENSIONS)[Name]["property"]]?: string | undefined;
+};
+
+/** The calls to sum: those of a session are read one by one. */
+export interface CostScope extends TimeSpan, DimensionValues {
   /** Tags that a call has, all of them. */
   tags?: Tags;
   /** A second span, whose sums are beside those of the first. */
@@ -43,5 +42,10 @@ export function sortOf({ groupBy, sort }: CostFilter): CostSort {
 
 /** Returns whether groups have a time. */
 export function isTimed(groupBy: CostFilter["groupBy"]): boolean {
-  return groupBy === "session" || groupBy === "run" || groupBy === "hour" || groupBy === "day";
+  return isEntity(groupBy) || groupBy === "hour" || groupBy === "day";
+}
+
+/** Returns whether groups are sessions or runs, which begin and end. */
+export function isEntity(groupBy: CostFilter["groupBy"]): groupBy is "session" | "run" {
+  return (AS_WHOLE as readonly string[]).includes(groupBy);
 }

@@ -1,3 +1,4 @@
+import { type Dimension, dimension, type FieldOf, GROUPED } from "../contract/costs/dimensions.ts";
 import { startOf, startSql } from "../contract/windows.ts";
 import type { SqlValue } from "../store/mod.ts";
 import type { TagGroup } from "../contract/tags/tags.ts";
@@ -6,7 +7,17 @@ import type { CostScope } from "./cost_filter.ts";
 import { COUNTER_COLUMNS, COUNTER_SUMS, COUNTERS, ENTRY_COUNTERS, TOTALS_POSITION } from "./usage_sql.ts";
 
 /** A column that groups calls. */
-export type KeyColumn = "agent_id" | "provider" | "model" | "key_id" | "hour" | "day" | "tag_value";
+export type KeyColumn =
+  | FieldOf<Exclude<Dimension, "session" | "run">>
+  | "hour"
+  | "day"
+  | "tag_value";
+
+/** The columns of rollups that are never null, where those of a call may be. */
+const OPTIONAL = Object.fromEntries(
+  GROUPED.filter((name) => dimension(name).isOptional).map((name) => dimension(name).field)
+    .map((field) => [field, `coalesce(${field}, '')`]),
+);
 
 interface Source {
   table: string;
@@ -31,7 +42,7 @@ const CALLS: Source = {
   table: "calls",
   time: "at",
   counters: ENTRY_COUNTERS,
-  columns: { key_id: "coalesce(key_id, '')", hour: startSql("hour", "at"), day: startSql("day", "at") },
+  columns: { ...OPTIONAL, hour: startSql("hour", "at"), day: startSql("day", "at") },
 };
 /** The calls after the rollups. */
 const TAIL: Source = { ...CALLS, table: "calls NOT INDEXED", where: `position > ${TOTALS_POSITION}` };

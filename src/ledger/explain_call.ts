@@ -9,6 +9,7 @@ import { adjustCall, type Adjustment } from "./adjustments.ts";
 import { toModelCall } from "./calls.ts";
 import { toCostEvent } from "./cost_events.ts";
 import { type ModelCall } from "./model_call.ts";
+import { ALL_SEEING, type Viewer } from "./scopes/mod.ts";
 import { explainPrice } from "./explain_price.ts";
 
 const { calls, prices, repricings } = tables;
@@ -17,16 +18,16 @@ type Row = typeof calls.$inferSelect;
 /**
  * Explains the cost of a call: each part by its rate, and each adjustment, computed again from what the ledger keeps.
  *
- * @throws {PurserError} `not_found`, also for a call of another agent than `onlyAgentId`
+ * @throws {PurserError} `not_found`, also for a call that the viewer may not see
  */
 export async function explainCall(
   { query }: { query: Query },
   callId: string,
-  onlyAgentId?: string,
+  viewer: Viewer = ALL_SEEING,
 ): Promise<ExplainedCall> {
   const [row] = await query.select().from(calls).where(eq(calls.callId, callId));
-  if (!row || row.adjusts !== null || (onlyAgentId !== undefined && row.agentId !== onlyAgentId)) {
-    const among = onlyAgentId === undefined ? "" : ` among those of agent ${onlyAgentId}`;
+  if (!row || row.adjusts !== null || !viewer.sees({ agentId: row.agentId })) {
+    const among = viewer.seesAll ? "" : ` among those of agent ${viewer.agentId}`;
     throw new PurserError("not_found", `Cannot find call ${callId}${among}`);
   }
   const entries = await query.select().from(calls).where(eq(calls.adjusts, callId))

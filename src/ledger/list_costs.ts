@@ -1,11 +1,20 @@
 import { NANO_PER_USD, type NanoUsd, toUsd } from "../kernel/money.ts";
 import type { CostRow, CostTotal } from "../contract/costs.ts";
+import { dimension, DIMENSIONS, FILTERED, GROUPED } from "../contract/costs/dimensions.ts";
 import { type TagGroup, tagKeyOf } from "../contract/tags/tags.ts";
 import type { Grouping } from "../contract/values.ts";
 import { toIso } from "../kernel/clock.ts";
 import { type SqlValue, type Statement, type Store, toObjects } from "../store/mod.ts";
 import { conditionsOf, dearestFirst, hasTags, MAX_TIME } from "./cost_conditions.ts";
-import { type CostFilter, type CostScope, isTimed, sortOf, type TimeSpan } from "./cost_filter.ts";
+import {
+  type CostFilter,
+  type CostScope,
+  type DimensionValues,
+  isEntity,
+  isTimed,
+  sortOf,
+  type TimeSpan,
+} from "./cost_filter.ts";
 import { type Key, type KeyColumn, piecesOf, withoutLater } from "./cost_pieces.ts";
 import { costUsd } from "./token_usage.ts";
 import {
@@ -29,9 +38,7 @@ type Row = Record<string, SqlValue>;
  */
 export async function listCosts(store: ReadContext, filter: CostFilter): Promise<CostRow[]> {
   const { groupBy } = filter;
-  const statement = groupBy === "session" || groupBy === "run"
-    ? entityStatement(groupBy, filter)
-    : groupStatement(filter);
+  const statement = isEntity(groupBy) ? entityStatement(groupBy, filter) : groupStatement(filter);
   const rows = toObjects<Row>(await store.readLong(statement));
   return rows.map((row) => ({ ...keyOf(row, filter), ...sumsOf(row), ...comparisonOf(filter, row) }));
 }
@@ -46,7 +53,8 @@ export async function readCostTotal(store: ReadContext, scope: CostScope): Promi
 
 /** The calls of a run, of a session, or of a short span: those that an index finds. */
 export type IndexedCalls =
-  & Pick<CostFilter, "agentId" | "keyId" | "from" | "to" | "upTo">
+  & Omit<DimensionValues, "sessionId">
+  & Pick<CostFilter, "from" | "to" | "upTo">
   & ({ sessionId: string; runId?: string | null } | { runId: string } | { from: number; to: number });
 
 /** Sums calls that an index finds by agent, model or session, the most expensive first. */
@@ -72,8 +80,8 @@ export async function listTopCosts(
     : "runId" in calls
     ? "calls_by_run"
     : "calls_by_time";
-  where.push(...conditionsOf({ agentId: calls.agentId, keyId: calls.keyId }, args));
-  const keys = groupBy === "session" ? ["session_id"] : KEYS[groupBy];
+  where.push(...conditionsOf({ ...calls, sessionId: undefined }, args));
+  const keys = groupsOf(groupBy);
   if (groupBy === "session") where.push("session_id IS NOT NULL");
   const sums = groupBy === "session" ? selectEntity("session_id") : `SELECT ${keys}, ${COUNTER_SUMS}`;
   const sql = `SELECT * FROM (${sums} FROM (
@@ -103,17 +111,12 @@ const spanOf = ({ from, to }: TimeSpan) => ({
   to: to === undefined ? null : toIso(to),
 });
 
-const KEYS: Record<Exclude<Grouping, "session" | "run">, KeyColumn[]> = {
-  agent: ["agent_id"],
-  model: ["provider", "model"],
-  provider: ["provider"],
-  key: ["key_id"],
-  hour: ["hour"],
-  day: ["day"],
-};
-
-const columnsOf = (group: Exclude<Grouping, "session" | "run"> | TagGroup): KeyColumn[] =>
-  isTag(group) ? ["tag_value"] : KEYS[group];
+/** Returns the columns of the groups of a dimension, of a tag, or by hour or day. */
+function groupsOf(group: Grouping | TagGroup): readonly (KeyColumn | EntityColumn)[] {
+  if (isTag(group)) return ["tag_value"];
+  if (group === "hour" || group === "day") return [group];
+  return group === "model" ? DIMENSIONS.model.groups : [DIMENSIONS[group].field];
+}
 
 const isTag = (group: string | undefined): group is TagGroup =>
   group !== undefined && tagKeyOf(group) !== undefined;
@@ -128,16 +131,14 @@ type EntityColumn = "session_id" | "run_id" | "first_at" | "last_at";
 
 /** Returns the columns that identify the groups of a report. */
 export function keyColumnsOf({ groupBy, splitBy }: CostFilter): (KeyColumn | EntityColumn)[] {
-  if (groupBy === "session" || groupBy === "run") {
-    return [`${groupBy}_id`, "agent_id", "model", "first_at", "last_at"];
-  }
-  return [...new Set([...columnsOf(groupBy), ...splitBy ? columnsOf(splitBy) : []])];
+  if (isEntity(groupBy)) return [...groupsOf(groupBy), "agent_id", "model", "first_at", "last_at"];
+  return [...new Set([...groupsOf(groupBy), ...splitBy ? groupsOf(splitBy) : []])];
 }
 
 /** Sums agents, models, providers, hours and days, and a second level of groups within them, from rollups. */
 function groupStatement(filter: CostFilter): Statement {
   const { groupBy, splitBy, compare, limit, offset } = filter;
-  const group = columnsOf(groupBy as keyof typeof KEYS);
+  const group = groupsOf(groupBy);
   const key = keyColumnsOf(filter) as KeyColumn[];
   const split = key.slice(group.length);
   const isByTime = sortOf(filter) === "time";
@@ -202,23 +203,26 @@ function sumsSql({ compare }: CostScope): string {
 
 const PREVIOUS = "previous_";
 
-const KEY_TEXTS = ["session_id", "run_id", "agent_id", "provider", "model"] as const;
+const isoOf = (value: SqlValue | undefined) => toIso(Number(value));
+const nullIfEmpty = (value: SqlValue | undefined) => value === "" ? null : value;
+
+/** The columns whose values differ on the wire. Rollups have no null in their keys. */
+const TO_WIRE: Readonly<Record<string, (value: SqlValue | undefined) => unknown>> = {
+  first_at: isoOf,
+  last_at: isoOf,
+  hour: isoOf,
+  day: (value) => isoOf(value).slice(0, 10),
+  ...Object.fromEntries(
+    GROUPED.filter((name) => dimension(name).isOptional).map((name) => [dimension(name).field, nullIfEmpty]),
+  ),
+};
 
 function keyOf(row: Row, filter: CostFilter): Partial<CostRow> {
   const tag = tagOf(filter);
-  const texts = KEY_TEXTS.flatMap((name) => row[name] === undefined ? [] : [[name, row[name]]]);
-  return {
-    ...Object.fromEntries(texts),
-    ...(tag !== undefined && { tag_key: tagKeyOf(tag)!, tag_value: row.tag_value as string | null }),
-    // Rollups have no null in their keys.
-    ...(row.key_id !== undefined && { key_id: row.key_id === "" ? null : row.key_id as string }),
-    ...(row.first_at !== undefined && {
-      first_at: toIso(Number(row.first_at)),
-      last_at: toIso(Number(row.last_at)),
-    }),
-    ...(row.hour !== undefined && { hour: toIso(Number(row.hour)) }),
-    ...(row.day !== undefined && { day: toIso(Number(row.day)).slice(0, 10) }),
-  };
+  const columns = keyColumnsOf(filter).map((
+    name,
+  ) => [name, (TO_WIRE[name] ?? ((value) => value))(row[name])]);
+  return { ...(tag !== undefined && { tag_key: tagKeyOf(tag)! }), ...Object.fromEntries(columns) };
 }
 
 function sumsOf(row: Row, prefix = "") {
@@ -260,10 +264,8 @@ function comparisonOf({ compare }: CostScope, row: Row): Pick<CostRow, "previous
  * those of the rollup where no filter but a span may cut a session or run, else those of the calls.
  */
 function entityStatement(kind: "session" | "run", filter: CostFilter): Statement {
-  const own = [filter.agentId, filter.model, filter.provider, filter.keyId, filter.sessionId];
-  return own.every((part) => part === undefined) && !hasTags(filter)
-    ? ofRollup(kind, filter)
-    : ofCalls(kind, filter);
+  const isWhole = FILTERED.every((name) => filter[DIMENSIONS[name].property] === undefined);
+  return isWhole && !hasTags(filter) ? ofRollup(kind, filter) : ofCalls(kind, filter);
 }
 
 /** SQL for the sums of sessions or runs over their calls, with the agent of the first and the model of the newest. */

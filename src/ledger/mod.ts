@@ -22,6 +22,7 @@ export {
   toSessionUsage,
 } from "./token_usage.ts";
 export * from "./spend_counters.ts";
+export * from "./scopes/mod.ts";
 export {
   firstAgentsOf,
   rollUpTotals,
@@ -32,7 +33,7 @@ export {
   usageOfIds,
   usageViews,
 } from "./usage_sql.ts";
-export { type CostFilter, type CostScope, isTimed } from "./cost_filter.ts";
+export { type CostFilter, type CostScope, type DimensionValues, isEntity, isTimed } from "./cost_filter.ts";
 export { describePace, type Pace, PACED_WINDOWS, readMinutes, readPaces } from "./pace.ts";
 export { forecastCosts } from "./forecast_costs.ts";
 export {

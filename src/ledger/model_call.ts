@@ -1,5 +1,6 @@
 import type { Tags } from "../contract/tags/tags.ts";
 import type { StatedCostReason } from "../contract/costs/stated_costs.ts";
+import type { Scopes } from "./scopes/mod.ts";
 import type { CallSource } from "../contract/values.ts";
 import { type NanoUsd } from "../kernel/money.ts";
 import { type Rates, type Usage } from "../pricing/mod.ts";
@@ -8,12 +9,9 @@ import { type Rates, type Usage } from "../pricing/mod.ts";
 export const MAX_AHEAD_MS = 5 * 60_000;
 
 /** One model call of the ledger. Times in milliseconds since the epoch. */
-export interface ModelCall {
+export interface ModelCall extends Scopes {
   callId: string;
   at: number;
-  agentId: string;
-  sessionId: string | null;
-  runId: string | null;
   /** The step of the run, from 1. */
   step: number | null;
   /** The names of the tools that the answer called. */
@@ -49,8 +47,6 @@ export interface ModelCall {
   inferenceGeo?: string;
   /** The provider's id of the answer. */
   responseId?: string | null;
-  /** The API key of the report or run. */
-  keyId?: string | null;
   /** The tags of the run, meter or report, for attribution; undefined without any. */
   tags?: Tags;
 }

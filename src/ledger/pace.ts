@@ -5,6 +5,7 @@ import { divideHalfEven, NANO_PER_USD, type NanoUsd, toUsd } from "../kernel/mon
 import type { Store } from "../store/mod.ts";
 import { MAX_TIME } from "./cost_conditions.ts";
 import { atMost64Bits, counterSum, DECIDED_POSITION, isInScope, sumOfTail } from "./spend_counters.ts";
+import { IN_WINDOWS } from "./scopes/mod.ts";
 
 /*
  * The pace of spending towards a limit, and when the limit is reached at it. It is read from the counters of spend: of
@@ -52,9 +53,7 @@ export function fasterOf(a: Pace, b: Pace): Pace {
   return a.spentNanoUsd * BigInt(b.elapsedMs) >= b.spentNanoUsd * BigInt(a.elapsedMs) ? a : b;
 }
 
-const inTail = sumOfTail(
-  "c.at >= t.starts AND (t.scope = '' OR c.agent_id = t.scope OR 'key ' || c.key_id = t.scope)",
-);
+const inTail = sumOfTail(`c.at >= t.starts AND ${isInScope("t.scope", IN_WINDOWS)}`);
 const READ = `WITH t AS (
   SELECT key AS n, value ->> 0 AS kind, value ->> 1 AS scope, value ->> 2 AS starts FROM json_each(?)
 )
@@ -63,7 +62,7 @@ SELECT ${
     ${counterSum("minute", "t.scope", "t.starts", "9e18")}) + ${inTail}`)
 } FROM t ORDER BY t.n`;
 
-/** Reads the present paces of counters: of all agents, of an agent, or of a key. */
+/** Reads the present paces of counters that have windows: of all calls, of an agent, or of a key. */
 export async function readPaces(
   store: Pick<Store, "read">,
   counters: readonly { scope: string; window: PacedWindow }[],

@@ -1,7 +1,9 @@
 import { NANO_PER_USD } from "../kernel/money.ts";
 import { startSql } from "../contract/windows.ts";
 import { type Clock, DAY_MS } from "../kernel/clock.ts";
+import { RULED } from "../contract/costs/dimensions.ts";
 import type { Statement, Store } from "../store/mod.ts";
+import { ALL_CALLS, AS_WHOLE, columnOf, type Counted, IN_WINDOWS, scopeSql } from "./scopes/mod.ts";
 
 /*
  * The counters on which alert rules and budgets are decided: the spend of each run and session, and of each agent, of each
@@ -9,40 +11,30 @@ import type { Statement, Store } from "../store/mod.ts";
  * there are rules or budgets, in the commit of each booking. Weeks and months are sums of days.
  */
 
-/** The scope of the counters over all agents; no agent has this name. */
-export const ALL_AGENTS = "";
-
-/** The scope of a key's counters; no agent has such a name, because of the blank. */
-export const keyScope = (keyId: string) => `key ${keyId}`;
-
 /** SQL for the position of the ledger up to which the counters are rolled up. */
 export const DECIDED_POSITION = "(SELECT position FROM rollup_positions WHERE name = 'decisions')";
 
-/** The entry of the ledger to count, as SQL. */
-interface Entry {
-  /** A column: `NEW.at`, `c.at`. */
-  column: (name: string) => string;
-  /** The FROM clause of each SELECT, up to its condition. */
-  from: string;
-}
-
-/** SQL for the counters that one entry adds to, as rows `(kind, scope, start, cost, at)`. */
-export function countersOf({ column, from }: Entry): string {
-  const at = column("at");
+/** SQL for the counters that one entry adds to, as rows `(kind, scope, start, cost, at)`; `entry` is an alias of it. */
+export function countersOf(entry: string): string {
+  const at = `${entry}.at`;
   const [minute, day] = [startSql("minute", at), startSql("day", at)];
-  const cost = `coalesce(${column("cost_nano_usd")}, 0)`;
+  const cost = `coalesce(${entry}.cost_nano_usd, 0)`;
   const row = (kind: string, scope: string, start: string, where: string) =>
-    `SELECT '${kind}' AS kind, ${scope} AS scope, ${start} AS start, ${cost} AS cost, ${at} AS at ${from} ${where}`;
+    `SELECT '${kind}' AS kind, ${scope} AS scope, ${start} AS start, ${cost} AS cost, ${at} AS at WHERE ${where}`;
   // Calls without a cost add nothing to minutes and days; a run or session keeps the time of its first call.
-  const costs = `${column("cost_nano_usd")} <> 0`;
+  const costs = `${entry}.cost_nano_usd <> 0`;
   const scopes: [scope: string, where: string][] = [
-    ["''", costs],
-    [column("agent_id"), costs],
-    [`'key ' || ${column("key_id")}`, `${costs} AND ${column("key_id")} IS NOT NULL`],
+    [`'${ALL_CALLS}'`, costs],
+    ...IN_WINDOWS.map((kind): [string, string] => {
+      const id = columnOf(kind, entry);
+      return [scopeSql(kind, id), `${costs} AND ${id} IS NOT NULL`];
+    }),
   ];
   return [
-    row("run", column("run_id"), "0", `${column("run_id")} IS NOT NULL`),
-    row("session", column("session_id"), "0", `${column("session_id")} IS NOT NULL`),
+    ...AS_WHOLE.map((kind) => {
+      const id = columnOf(kind, entry);
+      return row(kind, id, "0", `${id} IS NOT NULL`);
+    }),
     ...scopes.flatMap(([scope, where]) => [
       row("minute", scope, minute, where),
       row("day", scope, day, where),
@@ -95,8 +87,12 @@ export function sumOfCalls(source: string): string {
     FROM calls c ${source}))`;
 }
 
-/** SQL for the condition of a scope on an entry `c`. */
-export const isInScope = (scope: string) => `(${scope} = '' OR c.agent_id = ${scope})`;
+/** SQL for whether an entry `c` is in a scope of all calls, or of one of some dimensions; by default those of alert rules. */
+export const isInScope = (scope: string, kinds: readonly Counted[] = RULED) =>
+  `(${
+    [`${scope} = '${ALL_CALLS}'`, ...kinds.map((kind) => `${scopeSql(kind, columnOf(kind))} = ${scope}`)]
+      .join(" OR ")
+  })`;
 
 /** SQL for the total cost of the calls after the counters that meet a condition: they are few. */
 export const sumOfTail = (condition: string) =>
@@ -122,33 +118,37 @@ export const HAS_ENABLED_RULES = HAS_RULES;
 const ofMinutes = (kind: string, scope: string, start: string, where = "true") =>
   `SELECT '${kind}' AS kind, ${scope} AS scope, ${start} AS start, whole_usd, rest_nano_usd, first_at FROM minutes WHERE ${where}`;
 
-const ofEntities = (kind: "run" | "session") =>
-  `SELECT '${kind}', c.${kind}_id, 0, coalesce(sum(c.cost_nano_usd / ${NANO_PER_USD}), 0),
+const ofEntities = (kind: Counted) => {
+  const id = columnOf(kind);
+  return `SELECT '${kind}', ${id}, 0, coalesce(sum(c.cost_nano_usd / ${NANO_PER_USD}), 0),
     coalesce(sum(c.cost_nano_usd % ${NANO_PER_USD}), 0), min(c.at)
-  ${TAIL_WITHOUT_RULES} AND c.${kind}_id IS NOT NULL GROUP BY c.${kind}_id`;
+  ${TAIL_WITHOUT_RULES} AND ${id} IS NOT NULL GROUP BY ${id}`;
+};
 
-/** Counts all calls at once when there are no rules: first by minute, agent and key, and all other counters from there. */
+/** Counts all calls at once when there are no rules: first by minute and dimension, and all other counters from there. */
 export const COUNT_WITHOUT_RULES: Statement = {
   sql: `INSERT INTO spend_counters
 WITH minutes AS MATERIALIZED (
-  SELECT c.agent_id, c.key_id, ${
+  SELECT ${IN_WINDOWS.map((kind) => `${columnOf(kind)} AS ${kind}`).join(", ")}, ${
     startSql("minute", "c.at")
   } AS minute, sum(c.cost_nano_usd / ${NANO_PER_USD}) AS whole_usd,
     sum(c.cost_nano_usd % ${NANO_PER_USD}) AS rest_nano_usd, min(c.at) AS first_at
-  ${TAIL_WITHOUT_RULES} AND c.cost_nano_usd <> 0 GROUP BY 3, c.agent_id, c.key_id
+  ${TAIL_WITHOUT_RULES} AND c.cost_nano_usd <> 0 GROUP BY minute, ${
+    IN_WINDOWS.map((kind) => columnOf(kind)).join(", ")
+  }
 )
 SELECT kind, scope, start, sum(whole_usd), sum(rest_nano_usd), min(first_at) FROM (
 ${
-    [["''", "true"], ["agent_id", "true"], ["'key ' || key_id", "key_id IS NOT NULL"]].flatMap((
-      [scope, where],
-    ) => [
-      ofMinutes("minute", scope!, "minute", where),
-      ofMinutes("day", scope!, startSql("day", "minute"), where),
-      ofMinutes("lifetime", scope!, "0", where),
+    [
+      [`'${ALL_CALLS}'`, "true"] as const,
+      ...IN_WINDOWS.map((kind) => [scopeSql(kind, kind), `${kind} IS NOT NULL`] as const),
+    ].flatMap(([scope, where]) => [
+      ofMinutes("minute", scope, "minute", where),
+      ofMinutes("day", scope, startSql("day", "minute"), where),
+      ofMinutes("lifetime", scope, "0", where),
     ]).join("\n  UNION ALL ")
   }
-  UNION ALL ${ofEntities("run")}
-  UNION ALL ${ofEntities("session")}
+  ${AS_WHOLE.map((kind) => `UNION ALL ${ofEntities(kind)}`).join("\n  ")}
 ) GROUP BY kind, scope, start ${ADD_TO_COUNTER}`,
 };
 
@@ -178,7 +178,7 @@ const OLD = `WITH RECURSIVE scopes(scope) AS (
   SELECT (SELECT min(w.scope) FROM spend_counters w WHERE w.kind = 'minute' AND w.scope > s.scope)
   FROM scopes s WHERE s.scope IS NOT NULL
 ), kept(since) AS MATERIALIZED (
-  SELECT min(?1, max(start)) - ${KEEP_MS} FROM spend_counters WHERE kind = 'minute' AND scope = '${ALL_AGENTS}'
+  SELECT min(?1, max(start)) - ${KEEP_MS} FROM spend_counters WHERE kind = 'minute' AND scope = '${ALL_CALLS}'
 )
 SELECT w.kind, w.scope, w.start FROM kept k CROSS JOIN scopes s CROSS JOIN spend_counters w
   ON w.kind = 'minute' AND w.scope = s.scope AND w.start < k.since`;

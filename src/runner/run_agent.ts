@@ -8,7 +8,7 @@ import { NAME_PATTERN, NAME_RULE } from "../kernel/ids.ts";
 import { checkTags, scrubTags, type Tags } from "../contract/tags/tags.ts";
 import type { SessionEventType } from "../contract/values.ts";
 import { formatUsd } from "../kernel/money.ts";
-import { readRunUsage } from "../ledger/mod.ts";
+import { ALL_SEEING, readRunUsage, type Viewer } from "../ledger/mod.ts";
 import {
   keepLease,
   readMessageBytes,
@@ -20,7 +20,7 @@ import {
 } from "../sessions/mod.ts";
 import { type RunTrace, traceRun, traceTool } from "../telemetry/mod.ts";
 import type { RunnerContext } from "./context.ts";
-import { type Caller, CallsInFlight, meterRun } from "./metering/meter.ts";
+import { CallsInFlight, meterRun } from "./metering/meter.ts";
 import { type LoopOutcome, readModelMessages, runLoop } from "./run_loop.ts";
 import type { ResolvedModel } from "./models/mod.ts";
 import { RunRecorder } from "./run_recorder.ts";
@@ -37,8 +37,8 @@ export interface RunInput {
   runId?: string;
   /** The run that makes this one, as by a tool: the budgets of the runs above count its calls too. */
   parentRunId?: string;
-  /** The API key of the caller, whose budgets count the calls. */
-  caller?: Caller;
+  /** The caller, whose API key the calls are of. */
+  viewer?: Viewer;
   /** Tags of the run's calls, over those of the agent. */
   tags?: Tags;
   /** Cancels the run; booked calls stay booked. */
@@ -86,7 +86,7 @@ interface PreparedRun {
   tools: ToolSet;
   budget: Budget | null;
   above: readonly RunAbove[];
-  caller: Caller;
+  viewer: Viewer;
   trace: RunTrace;
   signal?: AbortSignal;
   onPart?: (part: RunPart) => void;
@@ -123,7 +123,7 @@ async function prepareRun(ctx: RunnerContext, { agent, ...given }: RunInput): Pr
     tools,
     budget,
     above,
-    caller: given.caller ?? {},
+    viewer: given.viewer ?? ALL_SEEING,
     trace,
     signal: given.signal,
     onPart: given.onPart && safeListener(ctx, given.onPart),

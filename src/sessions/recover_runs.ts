@@ -1,4 +1,5 @@
 import type { Log } from "../kernel/log.ts";
+import { scopeSql } from "../ledger/mod.ts";
 import { leaseNow, leaseTime, type SqlValue, type Statement, tables, toObjects } from "../store/mod.ts";
 import type { SessionContext } from "./context.ts";
 import { eq } from "drizzle-orm";
@@ -36,12 +37,13 @@ FROM sessions WHERE session_id = ?1 AND ${IS_DEAD}`;
 const COUNT = `UPDATE sessions SET event_count = event_count + 1 WHERE session_id = ?1 AND ${IS_DEAD}`;
 const FREE_SESSION = `UPDATE sessions SET status = 'interrupted', active_run_id = NULL, updated_at = ?4
 WHERE session_id = ?1 AND active_run_id = ?2 AND ${IS_DEAD}`;
+const RUN = scopeSql("run", "?2");
 const OF_RUN = `${IS_DEAD} AND ?1 IS NOT NULL
-  AND reservation_id IN (SELECT h.reservation_id FROM reservations h WHERE h.scope = 'run ' || ?2)`;
+  AND reservation_id IN (SELECT h.reservation_id FROM reservations h WHERE h.scope = ${RUN})`;
 const FREE_RESERVATIONS = `DELETE FROM reservations WHERE NOT is_lost AND NOT is_held AND ${OF_RUN}`;
 // Reservations that a strict budget counts stay held: the call may have been sent. Other budgets no longer count them.
 const END_LEASES = `UPDATE reservations SET expires_at = 0 WHERE NOT is_lost AND is_held AND ${OF_RUN}`;
-const FREE_RUN = `DELETE FROM reservations WHERE scope = 'run ' || ?2 AND ${IS_DEAD} AND ?1 IS NOT NULL`;
+const FREE_RUN = `DELETE FROM reservations WHERE scope = ${RUN} AND ${IS_DEAD} AND ?1 IS NOT NULL`;
 const END_RUN = `UPDATE runs SET status = 'interrupted', ended_at = ?4,
   steps = coalesce((SELECT sum(model_calls) FROM run_usage WHERE run_id = ?2), 0)
 WHERE run_id = ?2 AND ${HELD} AND ?1 IS NOT NULL`;

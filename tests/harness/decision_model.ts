@@ -1,6 +1,6 @@
 import type { ThresholdType } from "../../src/contract/values.ts";
 import { periodOf, windowOf } from "../../src/contract/windows.ts";
-import { ALL_AGENTS, type ModelCall } from "../../src/ledger/mod.ts";
+import { ALL_CALLS, type ModelCall } from "../../src/ledger/mod.ts";
 import type { NanoUsd } from "../../src/kernel/money.ts";
 import type { RuleRow } from "../../src/alerts/rules/rule_fields.ts";
 
@@ -112,7 +112,7 @@ function touchedWindows({ runId, sessionId, agentId, at }: ModelCall, now: numbe
     if (at < from) continue;
     windows.push({ type, id: null, from, to, claim: type === "per_hour_usd" ? null : `${type}:${from}` });
   }
-  return windows.flatMap((window) => [agentId, ALL_AGENTS].map((scope) => ({ ...window, scope })));
+  return windows.flatMap((window) => [agentId, ALL_CALLS].map((scope) => ({ ...window, scope })));
 }
 
 /** A rule that fired up to this time in the future was fired by a process that read its clock later. */

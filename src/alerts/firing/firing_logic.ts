@@ -1,12 +1,17 @@
 import { MAX_ALERT_HISTORY } from "../../contract/limits.ts";
+import { RULED } from "../../contract/costs/dimensions.ts";
 import { startSql, windowSql } from "../../contract/windows.ts";
 import {
   ADD_TO_COUNTER,
+  ALL_CALLS,
+  columnOf,
   COST_COLUMNS,
+  COUNTED_COLUMNS,
   countersOf,
   counterSum,
   counterValue,
   isInScope,
+  scopeSql,
   sumOfCalls,
 } from "../../ledger/mod.ts";
 import type { Logic } from "../../store/mod.ts";
@@ -33,10 +38,7 @@ import type { Logic } from "../../store/mod.ts";
 export const DECIDED_COLUMNS = [
   "position",
   "at",
-  "agent_id",
-  "session_id",
-  "run_id",
-  "key_id",
+  ...COUNTED_COLUMNS,
   "cost_nano_usd",
   "adjusts",
 ] as const;
@@ -132,9 +134,12 @@ const WINDOWS: readonly Window[] = [
   },
 ];
 
+/** SQL for the scopes of the rules that measure a call. */
+const SCOPES = [`'${ALL_CALLS}'`, ...RULED.map((kind) => scopeSql(kind, columnOf(kind, "NEW")))];
+
 /** SQL for the rules of a type that fire; it reads only windows of scopes with an armed rule. */
 function fired({ type, isTouched, value, claim, start }: Window): string {
-  const scopes = ["''", "NEW.agent_id"].map((scope) =>
+  const scopes = SCOPES.map((scope) =>
     `SELECT ${scope} AS scope WHERE NEW.adjusts IS NULL AND ${isTouched} AND EXISTS (SELECT 1 FROM ${
       ARMED(scope, type)
     })`
@@ -142,7 +147,7 @@ function fired({ type, isTouched, value, claim, start }: Window): string {
   return `SELECT NEW.alert_prefix || lower(hex(randomblob(6))), r.rule_id, r.name, r.threshold_type,
   r.threshold_nano_usd, r.severity, w.value, NEW.agent_id, NEW.session_id, NEW.run_id, ${claim}, ${start}, NEW.now,
   NEW.channels, NEW.position, NEW.key_id
-FROM (SELECT s.scope, ${value("s.scope")} AS value FROM (${scopes}) s LIMIT 2) w
+FROM (SELECT s.scope, ${value("s.scope")} AS value FROM (${scopes}) s LIMIT ${SCOPES.length}) w
 CROSS JOIN alert_rules r INDEXED BY alert_rules_armed ON r.is_armed = 1 AND r.scope = w.scope
   AND r.threshold_type = '${type}' AND r.threshold_nano_usd <= w.value`;
 }
@@ -153,11 +158,11 @@ const DECIDE: Logic = {
 BEGIN
   INSERT INTO spend_counters (kind, scope, start, whole_usd, rest_nano_usd, first_at)
   SELECT kind, scope, start, ${COST_COLUMNS}, at FROM (
-${countersOf({ column: (name) => `NEW.${name}`, from: "WHERE" })}
+${countersOf("NEW")}
   ) WHERE true ${ADD_TO_COUNTER};
   -- Rules that fired for this hour and wait until it has fallen below: without this call, has it?
   UPDATE alert_rules SET is_over = 0, is_armed = coalesce(rests_until, 0) <= NEW.now
-  WHERE is_over = 1 AND enabled = 1 AND scope IN ('', NEW.agent_id) AND NEW.adjusts IS NULL AND NEW.at >= ${HOUR.from}
+  WHERE is_over = 1 AND enabled = 1 AND scope IN (${SCOPES}) AND NEW.adjusts IS NULL AND NEW.at >= ${HOUR.from}
     AND threshold_nano_usd > ${HOUR.exactly("alert_rules.scope")} - coalesce(NEW.cost_nano_usd, 0);
   INSERT INTO alerts (alert_id, rule_id, rule_name, threshold_type, threshold_nano_usd, severity, value_nano_usd,
     agent_id, session_id, run_id, window, window_start, triggered_at, channels, call_position, key_id)

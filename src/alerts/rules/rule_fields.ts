@@ -1,7 +1,7 @@
 import type { RuleInput } from "../../contract/alerts/alert_rules.ts";
 import { DEFAULT_COOLDOWN_SECONDS } from "../../contract/limits.ts";
 import { parseUsd, toUsd } from "../../kernel/money.ts";
-import { ALL_AGENTS } from "../../ledger/mod.ts";
+import { ALL_CALLS } from "../../ledger/mod.ts";
 import { defineAuthored, tables } from "../../store/mod.ts";
 
 /* A rule on the wire and in its table. */
@@ -25,7 +25,7 @@ export function toAuthoredRule(input: RuleInput): AuthoredRule {
     severity: input.severity,
     cooldownMs: (input.cooldown_seconds ?? DEFAULT_COOLDOWN_SECONDS) * 1000,
     repeat: input.repeat ?? "cooldown",
-    scope: input.agent_id ?? ALL_AGENTS,
+    scope: input.agent_id ?? ALL_CALLS,
     enabled: input.enabled ?? true,
   };
 }
@@ -39,7 +39,7 @@ export function inputOf(row: AuthoredRule): Required<RuleInput> & { agent_id: st
     severity: row.severity,
     cooldown_seconds: row.cooldownMs / 1000,
     repeat: row.repeat,
-    agent_id: row.scope === ALL_AGENTS ? null : row.scope,
+    agent_id: row.scope === ALL_CALLS ? null : row.scope,
     enabled: row.enabled,
   };
 }

@@ -1,14 +1,22 @@
 import type { BudgetHold } from "../../contract/budgets/budget_state.ts";
+import { BUDGETED, dimension, type DimensionWith, type FieldOf } from "../../contract/costs/dimensions.ts";
 import type { HoldReason } from "../../contract/values.ts";
 import { type Clock, toIso } from "../../kernel/clock.ts";
 import { toUsd } from "../../kernel/money.ts";
 import type { SqlValue, Store } from "../../store/mod.ts";
 import { readKeyNames } from "../../keys/mod.ts";
+import {
+  ALL_SEEING,
+  columnOf,
+  entityOf,
+  idInScope,
+  isScopeOf,
+  scopeSql,
+  type Viewer,
+} from "../../ledger/mod.ts";
 import { countersOf } from "../budget_counters.ts";
 import type { BudgetRow } from "../budget_fields.ts";
-import type { BudgetReader } from "../budget_reader.ts";
 import { fromOf } from "../budget_states.ts";
-import { entityOf } from "../scopes.ts";
 import { IS_HELD } from "./standing_sql.ts";
 
 /* What strict budgets hold for calls that are not in progress: see `BudgetHold`. */
@@ -16,13 +24,9 @@ import { IS_HELD } from "./standing_sql.ts";
 /** The newest holds of a budget that are listed. */
 const LISTED = 100;
 
-/** SQL for the scopes of the counters of a kind. */
-const SCOPES = {
-  agent: "h.scope <> '' AND instr(h.scope, ' ') = 0",
-  key: "h.scope >= 'key ' AND h.scope < 'key!'",
-  session: "h.scope >= 'session ' AND h.scope < 'session!'",
-  run: "h.scope >= 'run ' AND h.scope < 'run!' AND h.scope <> 'run ' || h.reservation_id",
-};
+/** SQL for the run of a reservation; a call of no run has one of its own, whose id is the reservation's. */
+const IS_RUN = (alias: string) =>
+  `${isScopeOf("run", `${alias}.scope`)} AND ${alias}.scope <> ${scopeSql("run", "h.reservation_id")}`;
 
 /** Returns the condition of the reservations `h` that a budget holds in its present windows, and its arguments: `?1` and `?2`. */
 export function heldBy(row: BudgetRow, now: number): { where: string; args: SqlValue[] } {
@@ -32,42 +36,44 @@ export function heldBy(row: BudgetRow, now: number): { where: string; args: SqlV
   const conditions = [
     IS_HELD,
     "h.worst_nano_usd > 0 AND h.at >= ?1",
-    kind === undefined ? "h.scope = ?2" : SCOPES[kind],
-    named === undefined ? "?2 IS ?2" : `h.${named.kind}_id = ?2`,
+    kind === undefined ? "h.scope = ?2" : kind === "run" ? IS_RUN("h") : isScopeOf(kind, "h.scope"),
+    named === undefined ? "?2 IS ?2" : `${columnOf(named.kind, "h")} = ?2`,
     row.mode === "strict" ? "true" : "false",
   ];
   return { where: conditions.join(" AND "), args };
 }
 
+type NamedValues = Pick<BudgetHold, FieldOf<DimensionWith<"isBudgeted">>>;
+
 /** Lists what a budget holds in its present windows, newest first. */
 export async function listHolds(
   { store, clock }: { store: Pick<Store, "read">; clock: Pick<Clock, "now"> },
   row: BudgetRow,
-  reader?: BudgetReader,
+  viewer: Viewer = ALL_SEEING,
 ): Promise<BudgetHold[]> {
   const { where, args } = heldBy(row, clock.now());
   const { rows } = await store.read({
     sql: `SELECT h.reservation_id, h.worst_nano_usd, h.at, iif(h.is_lost, 'uncounted', 'unbooked'),
-  h.agent_id, h.session_id, h.key_id, (SELECT substr(o.scope, 5) FROM reservations o
-    WHERE o.reservation_id = h.reservation_id AND o.scope >= 'run ' AND o.scope < 'run!'
-      AND o.scope <> 'run ' || h.reservation_id LIMIT 1)
+  (SELECT ${idInScope("run", "o.scope")} FROM reservations o
+    WHERE o.reservation_id = h.reservation_id AND ${IS_RUN("o")} LIMIT 1), ${
+      BUDGETED.map((kind) => columnOf(kind, "h")).join(", ")
+    }
 FROM reservations h WHERE ${where} ORDER BY h.at DESC, h.reservation_id DESC LIMIT ${LISTED}`,
     args,
   });
-  const names = await readKeyNames(
-    { store },
-    rows.map(([, , , , , , keyId]) => keyId as string | null),
-    reader,
-  );
-  return rows.map(([id, worst, at, reason, agentId, sessionId, keyId, runId]) => ({
+  const holds = rows.map(([id, worst, at, reason, runId, ...values]) => ({
     reservation_id: id as string,
     held_usd: toUsd(worst as bigint),
     at: toIso(Number(at)),
     reason: reason as HoldReason,
-    agent_id: agentId as string | null,
-    session_id: sessionId as string | null,
-    key_id: keyId as string | null,
-    ...(keyId !== null && { key_name: names.get(keyId as string) ?? null }),
+    ...Object.fromEntries(
+      BUDGETED.map((kind, index) => [dimension(kind).field, values[index]]),
+    ) as NamedValues,
     run_id: runId as string | null,
+  }));
+  const names = await readKeyNames({ store }, holds.map(({ key_id }) => key_id), viewer);
+  return holds.map((hold) => ({
+    ...hold,
+    ...(hold.key_id !== null && { key_name: names.get(hold.key_id) ?? null }),
   }));
 }

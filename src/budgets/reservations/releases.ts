@@ -13,7 +13,8 @@ import {
 } from "../../store/mod.ts";
 import type { BudgetRow } from "../budget_fields.ts";
 import { readKeyNames } from "../../keys/mod.ts";
-import { type BudgetReader, checkAmountsOf } from "../budget_reader.ts";
+import { ALL_SEEING, type Viewer } from "../../ledger/mod.ts";
+import { checkAmountsOf } from "../seen_budget.ts";
 import { type BudgetContext, readBudget, writeBudgets } from "../budgets.ts";
 import { heldBy } from "./holds.ts";
 import { IS_HELD } from "./standing_sql.ts";
@@ -117,21 +118,21 @@ WHERE ${where} AND (?3 IS NULL OR h.reservation_id = ?3) GROUP BY h.reservation_
 /**
  * Lists the releases of a budget, newest first.
  *
- * @throws {PurserError} `not_found`; `forbidden` for a reader of one agent where the amounts are those of others too
+ * @throws {PurserError} `not_found`; `forbidden` for a viewer of one agent where the amounts are those of others too
  */
 export async function listReleases(
   ctx: Pick<BudgetContext, "query" | "store">,
   budgetId: string,
-  { reader, before, limit }: {
-    reader?: BudgetReader | undefined;
+  { viewer = ALL_SEEING, before, limit }: {
+    viewer?: Viewer;
     before?: TimePosition | undefined;
     limit: number;
   },
 ): Promise<BudgetRelease[]> {
-  checkAmountsOf(await readBudget(ctx.query, budgetId, reader), reader, "releases");
+  checkAmountsOf(await readBudget(ctx.query, budgetId, viewer), viewer, "releases");
   const rows = await ctx.query.select().from(budgetReleases)
     .where(and(eq(budgetReleases.budgetId, budgetId), LIST.from(before)))
     .orderBy(...LIST.order).limit(limit);
-  const names = await readKeyNames(ctx, rows.map(({ keyId }) => keyId), reader);
+  const names = await readKeyNames(ctx, rows.map(({ keyId }) => keyId), viewer);
   return rows.map((row) => toRelease(row, names.get(row.keyId ?? "") ?? null));
 }

@@ -1,3 +1,5 @@
+import { BUDGETED, dimension } from "../../contract/costs/dimensions.ts";
+import { idInScope, scopeSql } from "../../ledger/mod.ts";
 import { DATABASE_NOW, type SetWriter, type SqlValue, type Statement, type Store } from "../../store/mod.ts";
 import {
   CALL_COLUMNS,
@@ -47,14 +49,14 @@ const verdicts = (fitsStop: string, fitsStrict: string, more = "") =>
 )`;
 
 const COLUMNS = `scope, at, reservation_id, worst_nano_usd, estimate_nano_usd, strictness, spent_nano_usd,
-  headroom_nano_usd, expires_at, is_held, agent_id, session_id, key_id`;
+  headroom_nano_usd, expires_at, is_held, ${BUDGETED.map((kind) => dimension(kind).field).join(", ")}`;
 
-/** The agent, session and key of a call `f` that is held. */
-const CALLER = ["f.agent", "substr(f.session, 9)", "substr(f.key, 5)"]
-  .map((id) => `iif(f.is_held, ${id}, NULL)`).join(", ");
+/** The agent, session and key of a call `f`, which are kept for one that is held. */
+const CALLER = BUDGETED.map((kind) => `iif(f.is_held, ${idInScope(kind, `f.${kind}`)}, NULL)`).join(", ");
+const NO_CALLER = BUDGETED.map(() => "NULL").join(", ");
 
 /**
- * Makes the reservations of calls that fit: one row for each scope with a budget, and one of its own, 'run ' and an id. What a
+ * Makes the reservations of calls that fit: one row for each scope with a budget, and one of its own, that of a run. What a
  * strict budget reserves is held from now on, since its call may be sent at once: it ends by the booking of the call, by
  * its release, or with its window, not with its lease.
  */
@@ -92,7 +94,7 @@ ${WITH_STANDINGS}, ${
   FROM r LEFT JOIN d ON d.id = r.id WHERE d.id IS NULL OR d.fits
 )
 SELECT x.scope, f.at, f.id, coalesce(f.worst, f.estimate), f.estimate, f.strictness, ${SPENT_IN_ALL}, f.headroom,
-  ${DATABASE_NOW} + f.lease, 0, NULL, NULL, NULL
+  ${DATABASE_NOW} + f.lease, 0, ${NO_CALLER}
 FROM (
   SELECT f.id, b.scope FROM f CROSS JOIN b ON b.id = f.id
   UNION SELECT id, own FROM f UNION SELECT id, agent FROM f
@@ -166,9 +168,9 @@ WHERE reservation_id IN (SELECT value FROM json_each(?)) AND NOT is_lost`;
 // Also those that were made although their commit was reported as failed. What a lost call may have cost, and what is held
 // for one that was sent and is not booked yet, stays held in windows that continue; that of the run ends with it.
 const FREE_RUN = `DELETE FROM reservations WHERE NOT is_lost
-  AND reservation_id IN (SELECT h.reservation_id FROM reservations h WHERE h.scope = 'run ' || ?1)
+  AND reservation_id IN (SELECT h.reservation_id FROM reservations h WHERE h.scope = ${scopeSql("run", "?1")})
   AND reservation_id NOT IN (SELECT value FROM json_each(?2))`;
-const FREE_SCOPE = "DELETE FROM reservations WHERE scope = 'run ' || ?";
+const FREE_SCOPE = `DELETE FROM reservations WHERE scope = ${scopeSql("run", "?")}`;
 
 /** Returns the statements that free reservations. */
 export function freeStatements(reservationIds: readonly string[]): Statement[] {

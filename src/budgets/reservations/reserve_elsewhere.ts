@@ -1,21 +1,19 @@
 import type { NanoUsd } from "../../kernel/money.ts";
+import { ALL_SEEING, type Scopes, type Viewer } from "../../ledger/mod.ts";
 import { DATABASE_NOW, type Statement, type Store } from "../../store/mod.ts";
 import type { BudgetGate } from "../budget_gate.ts";
 import { budgetExceeded, readRefusingKeys } from "../refusals.ts";
 import { isElsewhere } from "./reservations.ts";
 
 /** A request to reserve for a call that is made elsewhere. */
-export interface ElsewhereRequest {
-  agentId: string;
-  sessionId: string | null;
-  keyId: string | null;
+export type ElsewhereRequest = Omit<Scopes, "runId"> & {
   estimateNanoUsd: NanoUsd;
   /** The most that it can cost; null if that is unknown, so that a strict budget refuses it. */
   worstNanoUsd: NanoUsd | null;
   ttlMs: number;
   /** Returns statements for the commit that reserves. */
   alongWith?(made: ReservedUntil): Statement[];
-}
+};
 
 /** A reservation for a call that is made elsewhere. */
 export interface ReservedUntil {
@@ -30,15 +28,15 @@ interface ElsewhereContext {
 }
 
 /**
- * Reserves for a call that is about to be made elsewhere. `onlyAgentId`: the only agent whose amounts the caller may see; `findLogOwner`
- * returns the one whose amounts the log of a refusal may have.
+ * Reserves for a call that is about to be made elsewhere. `findLogOwner` returns the agent whose amounts the log of a refusal may
+ * have.
  *
  * @throws {BudgetExceededError} naming the budgets that refuse the call
  */
 export async function reserveElsewhere(
   { gate, store }: ElsewhereContext,
   request: ElsewhereRequest,
-  { onlyAgentId, findLogOwner }: { onlyAgentId?: string; findLogOwner: () => Promise<string | null> },
+  { viewer, findLogOwner }: { viewer: Viewer; findLogOwner: () => Promise<string | null> },
 ): Promise<ReservedUntil> {
   const admission = await gate.admitElsewhere(request);
   if (admission.go) return admission;
@@ -46,26 +44,24 @@ export async function reserveElsewhere(
     action: `Cannot reserve for a call of agent ${request.agentId}`,
     refusals: admission.refusals,
     because: "this one has no worst_case_usd",
-    ...{
-      keyId: request.keyId,
-      keyNames: await readRefusingKeys({ store }, admission.refusals),
-      runCostNanoUsd: null,
-    },
+    scopes: request,
+    keyNames: await readRefusingKeys({ store }, admission.refusals),
+    runCostNanoUsd: null,
+    viewer,
     logOwner: await findLogOwner(),
-    ...(onlyAgentId !== undefined && { onlyAgentId }),
   });
 }
 
 const FIND = `SELECT 1 FROM reservations WHERE reservation_id = ?1 AND ${isElsewhere("reservation_id")}
 AND (?2 IS NULL OR scope = ?2) AND NOT is_lost AND expires_at > ${DATABASE_NOW} LIMIT 1`;
 
-/** Releases a reservation for a call elsewhere; returns false if there is none, or none of the only agent of the caller. */
+/** Releases a reservation for a call elsewhere; returns false if there is none that the caller may see. */
 export async function releaseElsewhere(
   { gate, store }: ElsewhereContext,
   reservationId: string,
-  onlyAgentId?: string,
+  viewer: Viewer = ALL_SEEING,
 ): Promise<boolean> {
-  const { rows } = await store.read({ sql: FIND, args: [reservationId, onlyAgentId ?? null] });
+  const { rows } = await store.read({ sql: FIND, args: [reservationId, viewer.agentId ?? null] });
   if (rows.length === 0) return false;
   await gate.release({ reservationId });
   return true;

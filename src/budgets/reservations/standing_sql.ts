@@ -1,11 +1,17 @@
+import { BUDGETED, COUNTED } from "../../contract/costs/dimensions.ts";
 import { startSql } from "../../contract/windows.ts";
 import { MINUTE_MS } from "../../kernel/clock.ts";
 import { NANO_PER_USD } from "../../kernel/money.ts";
 import {
+  ALL_CALLS,
   atMost64Bits,
+  columnOf,
   counterSum,
   counterValue,
   DECIDED_POSITION,
+  idOfScope,
+  IN_WINDOWS,
+  kindOfScope,
   sumOfCalls,
   toNano,
 } from "../../ledger/mod.ts";
@@ -29,11 +35,8 @@ import { DATABASE_NOW } from "../../store/mod.ts";
 export const CALL_COLUMNS = [
   // The id of its reservation.
   "id",
-  // The scopes that it counts in: an agent, 'session ' and an id, 'key ' and an id, 'run ' and an id; null for none.
-  "agent",
-  "session",
-  "key",
-  "run",
+  // The scopes that it counts in, by dimension; null for none.
+  ...COUNTED,
   // The scope of its own row: its run, or a call that is made elsewhere.
   "own",
   // The time under which it is booked, and the starts of the windows that hold it.
@@ -68,7 +71,9 @@ export const sumOf = (amount: string, source: string) =>
   `(SELECT ${toNano("w", "n")} FROM (SELECT coalesce(sum(${amount} / ${NANO_PER_USD}), 0) AS w,
     coalesce(sum(${amount} % ${NANO_PER_USD}), 0) AS n ${source}))`;
 
-const EACH_VALUE = "CASE x.each WHEN 'agent' THEN r.agent WHEN 'session' THEN r.session ELSE r.key END";
+/** SQL for the scopes of a call `r` that budgets name, and for the one that a budget `x` counts by itself. */
+const NAMED_SCOPES = [`'${ALL_CALLS}'`, ...BUDGETED.map((kind) => `r.${kind}`)];
+const EACH_VALUE = `CASE x.each ${BUDGETED.map((kind) => `WHEN '${kind}' THEN r.${kind}`).join(" ")} END`;
 
 const EXTRA = `iif(EXISTS (SELECT 1 FROM budget_raises e WHERE e.budget_id = x.budget_id), ${
   sumOf(
@@ -88,7 +93,7 @@ const BUDGETS = `b AS MATERIALIZED (
       CASE x.per WHEN 'day' THEN r.day WHEN 'month' THEN r.month WHEN 'week' THEN r.week WHEN 'hour' THEN r.hour
         WHEN 'lifetime' THEN coalesce(x.counts_from, 0) ELSE 0 END AS starts
     FROM r CROSS JOIN budgets x INDEXED BY budgets_enabled
-    WHERE x.enabled = 1 AND x.scope IN ('', r.agent, r.session, r.key)
+    WHERE x.enabled = 1 AND x.scope IN (${NAMED_SCOPES})
       AND (x.each IS NULL OR NOT EXISTS (SELECT 1 FROM budgets o INDEXED BY budgets_enabled
         WHERE o.enabled = 1 AND o.scope = ${EACH_VALUE} AND o.per = x.per AND o.each IS NULL))
     LIMIT -1
@@ -102,20 +107,18 @@ const BUDGETS = `b AS MATERIALIZED (
   FROM r CROSS JOIN json_each(r.runs) j
 )`;
 
-/** SQL for the kind of a scope ('', `agent`, `session`, `key`, `run`), and for the id in it. */
-const KIND =
-  "iif(scope = '', '', iif(instr(scope, ' ') = 0, 'agent', substr(scope, 1, instr(scope, ' ') - 1))) AS kind";
-const ID = "substr(scope, instr(scope, ' ') + 1) AS id";
+/** SQL for the dimension of a scope, and for the id in it. */
+const ENTITY = `${kindOfScope("scope")} AS kind, ${idOfScope("scope")} AS id`;
 
 /** The counters of matching budgets; `is_hour`: starts at a millisecond, not at a day. */
 const COUNTERS = `k AS MATERIALIZED (
-  SELECT scope, starts, is_hour, ${KIND}, ${ID}
+  SELECT scope, starts, is_hour, ${ENTITY}
   FROM (SELECT DISTINCT scope, starts, per = 'hour' AS is_hour FROM b)
 )`;
 
 /** Given counters, as a JSON array of [scope, start, is it an hour]. */
 const GIVEN_COUNTERS = `k AS MATERIALIZED (
-  SELECT scope, starts, is_hour, ${KIND}, ${ID}
+  SELECT scope, starts, is_hour, ${ENTITY}
   FROM (SELECT value ->> 0 AS scope, value ->> 1 AS starts, value ->> 2 AS is_hour FROM json_each(?1))
 )`;
 
@@ -125,7 +128,7 @@ const RUNS = `m(scope, run_id) AS MATERIALIZED (
 )`;
 
 const TAIL = `t AS MATERIALIZED (
-  SELECT c.at, c.agent_id, c.session_id, c.key_id, c.run_id, c.cost_nano_usd AS cost
+  SELECT c.at, ${COUNTED.map((kind) => `${columnOf(kind)} AS ${kind}`).join(", ")}, c.cost_nano_usd AS cost
   FROM calls c NOT INDEXED
   WHERE c.position > ${DECIDED_POSITION} AND c.cost_nano_usd <> 0 AND EXISTS (SELECT 1 FROM k)
 )`;
@@ -133,7 +136,9 @@ const TAIL = `t AS MATERIALIZED (
 const FOREVER = "9223372036854775807";
 const FIRST_MINUTE_ENDS = startSql("minute", `k.starts + ${MINUTE_MS - 1}`);
 const IS_COUNTED = `c.position <= ${DECIDED_POSITION}`;
-const IS_OF = "CASE k.kind WHEN '' THEN 1 WHEN 'agent' THEN c.agent_id = k.id ELSE c.key_id = k.id END";
+const IS_OF = `CASE k.kind WHEN '' THEN 1 ${
+  IN_WINDOWS.map((kind) => `WHEN '${kind}' THEN ${columnOf(kind)} = k.id`).join(" ")
+} END`;
 
 /** The minutes of the rolling hour, and the calls in the part of its first minute that is within it. */
 const HOUR = `${counterSum("minute", "k.scope", FIRST_MINUTE_ENDS, FOREVER)} + ${
@@ -165,9 +170,9 @@ const SETTLED = `CASE WHEN k.kind = 'run' THEN ${RUN}
 
 const OF_TAIL = sumOf(
   "t.cost",
-  `FROM t WHERE t.at >= k.starts AND CASE k.kind WHEN '' THEN 1 WHEN 'agent' THEN t.agent_id = k.id
-      WHEN 'session' THEN t.session_id = k.id WHEN 'key' THEN t.key_id = k.id
-      ELSE t.run_id IN (SELECT m.run_id FROM m WHERE m.scope = k.scope) END`,
+  `FROM t WHERE t.at >= k.starts AND CASE k.kind WHEN '' THEN 1 ${
+    BUDGETED.map((kind) => `WHEN '${kind}' THEN t.${kind} = k.id`).join(" ")
+  } ELSE t.run IN (SELECT m.run_id FROM m WHERE m.scope = k.scope) END`,
 );
 
 /** A reservation whose call is in progress, as far as its lease says. */

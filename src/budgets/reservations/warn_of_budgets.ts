@@ -1,4 +1,6 @@
+import { COUNTED } from "../../contract/costs/dimensions.ts";
 import { startSql } from "../../contract/windows.ts";
+import { idInScope, scopeIn } from "../../ledger/mod.ts";
 import type { SqlValue, Statement } from "../../store/mod.ts";
 import { type CallScopes, toCallRow } from "../call_to_decide.ts";
 import { LOOKED_UP } from "../standings.ts";
@@ -36,9 +38,9 @@ const WINDOW = `b.scope || '@' || iif(s.is_hour, ${startSql("hour", "r.at")}, s.
 const CLAIM = `${WINDOW} || printf('%04d', round(w.value * 1000))`;
 
 /** The run above that of the call whose budget it is. */
-const RUN_ABOVE = `runs u ON b.per = 'run' AND b.scope <> r.run AND u.run_id = substr(b.scope, ${
-  "run ".length + 1
-})`;
+const RUN_ABOVE = `runs u ON b.per = 'run' AND b.scope <> r.run AND u.run_id = ${
+  idInScope("run", "b.scope")
+}`;
 
 const WARN =
   `INSERT INTO alerts (alert_id, rule_id, rule_name, threshold_type, threshold_nano_usd, severity, value_nano_usd,
@@ -47,10 +49,10 @@ const WARN =
 ${standingsOf(BOOKED)}
 SELECT r.alert_prefix || lower(hex(randomblob(6))), b.budget_id, b.name, 'budget_per_' || b.per || '_usd',
   ${shareOf(CEILING, "w.value")}, iif(w.value >= 1, 'critical', 'warning'), s.settled,
-  coalesce(u.agent_id, r.agent), coalesce(u.session_id, substr(r.session, ${"session ".length + 1})),
-  coalesce(u.run_id, substr(r.run, ${"run ".length + 1})), ${CLAIM},
+  coalesce(u.agent_id, r.agent), coalesce(u.session_id, ${idInScope("session", "r.session")}),
+  coalesce(u.run_id, ${idInScope("run", "r.run")}), ${CLAIM},
   iif(b.per IN ('run', 'session') OR s.starts = 0, NULL, s.starts), r.at, r.channels, ${CEILING},
-  (SELECT max(position) FROM calls), substr(r.key, ${"key ".length + 1})
+  (SELECT max(position) FROM calls), ${idInScope("key", "r.key")}
 FROM ${EACH_STANDING} CROSS JOIN json_each(b.warn_at) w LEFT JOIN ${RUN_ABOVE}
 WHERE b.budget_id IS NOT NULL AND ${REACHED("w.value")}
   AND w.value = (SELECT max(o.value) FROM json_each(b.warn_at) o WHERE ${REACHED("o.value")})
@@ -67,8 +69,7 @@ export function warningsOf(
 ): Statement {
   const rows = new Map<string, SqlValue[]>();
   for (const { scopes, at, reservationId } of booked) {
-    const { agentId, sessionId, keyId, runId } = scopes;
-    rows.set(JSON.stringify([agentId, sessionId, keyId, runId]), [
+    rows.set(JSON.stringify(COUNTED.map((kind) => scopeIn(kind, scopes))), [
       ...toCallRow({ ...LOOKED_UP, scopes, at, reservationId: String(rows.size) }),
       reservationId,
       alertPrefix,

@@ -6,6 +6,7 @@ import { startOf } from "../../contract/windows.ts";
 import { DAY_MS, type fixedClock, HOUR_MS, MINUTE_MS } from "../../kernel/clock.ts";
 import { PurserError } from "../../kernel/errors.ts";
 import { authenticate, createKey, revokeKey } from "../../keys/mod.ts";
+import { viewerOf } from "../../ledger/mod.ts";
 import { usageOf } from "../../pricing/mod.ts";
 import { runAgent } from "../../runner/mod.ts";
 import type { WholeCore } from "../../service/mod.ts";
@@ -113,7 +114,7 @@ export async function runScript(
     await runAgent(core, {
       agent: definitionOf(core, agent),
       input: script.ask,
-      caller: { keyId },
+      viewer: viewerOf({ keyId }),
       signal,
     });
   } catch (error) {

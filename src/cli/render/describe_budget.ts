@@ -1,6 +1,7 @@
 import type { Budget } from "../../contract/budgets/budgets.ts";
 import type { BudgetCheck } from "../../contract/budgets/budget_checks.ts";
 import type { UnknownName } from "../../contract/budgets/budget_state.ts";
+import { type DimensionWith, type FieldOf, namedBy, nameIn } from "../../contract/costs/dimensions.ts";
 import { parseTotalUsd, toUsd } from "../../kernel/money.ts";
 import type { Paint, Style } from "../terminal/style.ts";
 import { formatAmounts } from "./format_cost.ts";
@@ -8,15 +9,14 @@ import { formatSpent, formatThreshold } from "./format_spent.ts";
 import { formatTime } from "./format_values.ts";
 
 /** The fields of a budget that define what it counts. */
-type Counting = Pick<Budget, "per" | "each" | "agent_id" | "session_id" | "key_id" | "key_name">;
+type Counting = Pick<Budget, "per" | "each" | "key_name" | FieldOf<DimensionWith<"isBudgeted">>>;
 
 /** Describes what a budget counts: `day of all agents`, `each run of researcher`, `day of each session of key laptop`. */
-export function describeCounted({ per, each, agent_id, session_id, key_id, key_name }: Counting): string {
-  const named = session_id !== null
-    ? `session ${session_id}`
-    : key_id !== null
-    ? `key ${key_name ?? key_id}`
-    : agent_id;
+export function describeCounted(budget: Counting): string {
+  const { per, each } = budget;
+  const kind = namedBy(budget)?.kind;
+  const name = kind && nameIn(budget, kind);
+  const named = name === undefined ? null : kind === "agent" ? name : `${kind} ${name}`;
   if (per === "run" || per === "session") return `each ${per} of ${named ?? "all agents"}`;
   if (each !== null) return `${per} of each ${each}${named === null ? "" : ` of ${named}`}`;
   return `${per} of ${named ?? "all agents"}`;

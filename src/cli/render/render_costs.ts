@@ -1,7 +1,8 @@
 import type { Connection } from "../../client/mod.ts";
 import type { CostForecast } from "../../contract/costs/cost_forecast.ts";
+import { type Dimension, type FieldOf, nameIn } from "../../contract/costs/dimensions.ts";
 import { type TagGroup, tagKeyOf } from "../../contract/tags/tags.ts";
-import type { Grouping, Split } from "../../contract/values.ts";
+import { type Grouping, type Split, SPLITS } from "../../contract/values.ts";
 import { DAY_MS } from "../../kernel/clock.ts";
 import type { CommandContext } from "../command.ts";
 import { PurserError } from "../../kernel/errors.ts";
@@ -19,12 +20,7 @@ import { wrapText } from "../terminal/wrap_text.ts";
 export type CostRow =
   & Pick<
     LedgerRow,
-    | "agent_id"
-    | "session_id"
-    | "run_id"
-    | "provider"
-    | "model"
-    | "key_id"
+    | FieldOf<Dimension>
     | "key_name"
     | "hour"
     | "day"
@@ -197,8 +193,7 @@ function namesOf(rows: readonly CostRow[]): (row: CostRow, groupBy: Group) => st
 }
 
 const isName = (groupBy: Group) =>
-  groupBy === "agent" || groupBy === "model" || groupBy === "key" || groupBy === "provider" ||
-  tagKeyOf(groupBy) !== undefined;
+  (SPLITS as readonly string[]).includes(groupBy) || tagKeyOf(groupBy) !== undefined;
 
 /** Returns the title of the column that names the groups. */
 export const titleOf = (groupBy: Group) =>
@@ -291,26 +286,11 @@ function countColumn<Row>(
 
 /** Returns the name of a row's group. */
 export function nameOf(row: CostRow, groupBy: Group): string {
-  switch (groupBy) {
-    case "agent":
-      return row.agent_id ?? "";
-    case "session":
-      return row.session_id ?? "";
-    case "run":
-      return row.run_id ?? "";
-    case "model":
-      return `${row.provider}:${row.model}`;
-    case "provider":
-      return row.provider ?? "";
-    case "key":
-      return row.key_name ?? row.key_id ?? "(no key)";
-    case "hour":
-      return (row.hour ?? "").slice(0, 16).replace("T", " ");
-    case "day":
-      return row.day ?? "";
-    default:
-      return row.tag_value ?? `(no ${tagKeyOf(groupBy)})`;
-  }
+  if (groupBy === "hour") return (row.hour ?? "").slice(0, 16).replace("T", " ");
+  if (groupBy === "day") return row.day ?? "";
+  const tag = tagKeyOf(groupBy);
+  if (tag !== undefined) return row.tag_value ?? `(no ${tag})`;
+  return nameIn(row, groupBy as Dimension) ?? `(no ${groupBy})`;
 }
 
 function zip<A, B>(left: readonly A[], right: readonly B[]): [A, B][] {

@@ -1,6 +1,7 @@
 import { z } from "@hono/zod-openapi";
 import { CostRow } from "../costs.ts";
-import { AgentId, CostUsd, RunId, SessionId, Time, Usd } from "../parts.ts";
+import { countedValues } from "../costs/dimension_fields.ts";
+import { CostUsd, Time, Usd } from "../parts.ts";
 
 /** The wire schemas of the causes of an alert: what was spent in its window. */
 
@@ -24,11 +25,8 @@ export const OtherCauses = z.object({ cost_usd: Usd, share: Share }).openapi("Ot
 export type OtherCauses = z.infer<typeof OtherCauses>;
 
 export const MeasuredCalls = z.object({
-  agent_id: AgentId.nullable(),
-  key_id: z.string().nullable(),
+  ...countedValues,
   key_name: z.string().nullable().optional(),
-  session_id: SessionId.nullable(),
-  run_id: RunId.nullable(),
 }).openapi("MeasuredCalls", {
   description: "The calls that the alert measured: those that match each field that is not null",
 });

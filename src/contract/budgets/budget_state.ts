@@ -1,10 +1,11 @@
 import { z } from "@hono/zod-openapi";
-import { AgentId, Count, pace, RunId, SessionId, Time, Usd } from "../parts.ts";
-import { BUDGET_STATES, HOLD_REASONS } from "../values.ts";
+import { namedValues } from "../costs/dimension_fields.ts";
+import { Count, pace, RunId, SessionId, Time, Usd } from "../parts.ts";
+import { BUDGET_EACH, BUDGET_STATES, HOLD_REASONS } from "../values.ts";
 
 /** The wire schemas of the state of a budget: its figures in the present window. */
 
-const COUNTER_KINDS = ["agent", "session", "key", "run"] as const;
+const COUNTER_KINDS = [...BUDGET_EACH, "run"] as const;
 
 /** One of the counters of a budget or a rule that has many. */
 export const BudgetCounter = z.object({
@@ -18,7 +19,7 @@ export type BudgetCounter = z.infer<typeof BudgetCounter>;
 
 /** A name in a budget or a rule that nothing here has. */
 export const UnknownName = z.object({
-  kind: z.enum(["agent", "session", "key"]),
+  kind: z.enum(BUDGET_EACH),
   id: z.string().openapi({ example: "reseacher" }),
   nearest: z.string().nullable().openapi({
     description: "The nearest known name; null where none is near",
@@ -75,9 +76,7 @@ export const BudgetHold = z.object({
       "`unbooked`: the call may have been sent and is not booked, since its process ended or could not book it; " +
       "`uncounted`: the provider's count never arrived, or the connection ended within the request",
   }),
-  agent_id: AgentId.nullable(),
-  session_id: SessionId.nullable(),
-  key_id: z.string().nullable(),
+  ...namedValues,
   key_name: z.string().nullish().openapi({ description: "The name of that key; null where it is not known" }),
   run_id: RunId.nullable(),
 }).openapi("BudgetHold");

@@ -9,8 +9,10 @@ import {
   RESERVATION_SECONDS,
   WARNING_DECIMALS,
 } from "../limits.ts";
-import { AgentId, DisplayName, id, Label, name, SessionId, Time, Usd, UsdLimit } from "../parts.ts";
+import { AgentId, DisplayName, id, name, SessionId, Time, Usd, UsdLimit } from "../parts.ts";
 import { invalidInput } from "../schema_issues.ts";
+import { namedFields, namedValues } from "../costs/dimension_fields.ts";
+import { BUDGETED, DIMENSIONS } from "../costs/dimensions.ts";
 import { BUDGET_ACTIONS, BUDGET_EACH, BUDGET_PERIODS } from "../values.ts";
 import { BudgetState } from "./budget_state.ts";
 
@@ -55,12 +57,7 @@ const fields = z.strictObject({
   }),
   limit_usd: UsdLimit,
   per: z.enum(BUDGET_PERIODS).openapi({ description: PER }),
-  agent_id: name("researcher").nullish().openapi({ description: "Counts only this agent's calls" }),
-  session_id: name("ses_demo").nullish().openapi({ description: "Counts only this session's calls" }),
-  key_id: Label.nullish().openapi({
-    example: "key_01k9qv3v8c7e9g1j3m5p7r9t1w",
-    description: "Counts only calls that were requested with this API key: its id, or its name",
-  }),
+  ...namedFields,
   each: z.enum(BUDGET_EACH).nullish().openapi({ description: EACH }),
   mode: BudgetMode.optional().openapi({
     description:
@@ -84,10 +81,9 @@ const fields = z.strictObject({
 
 type Fields = z.infer<typeof fields>;
 
-const NAMES = ["agent_id", "session_id", "key_id"] as const;
-
-/** The kind of value that each field names. */
-const KIND = { agent_id: "agent", session_id: "session", key_id: "key" } as const;
+/** The fields by which a budget names the calls that it counts. */
+const NAMES = BUDGETED.map((name) => DIMENSIONS[name].field);
+const OTHERS = NAMES.filter((field) => field !== DIMENSIONS.session.field);
 
 /** Checks the rules between the fields of a budget. */
 function checkFields(budget: Fields, ctx: z.RefinementCtx): void {
@@ -100,13 +96,15 @@ function checkFields(budget: Fields, ctx: z.RefinementCtx): void {
   const { each, per } = budget;
   if (each != null && (per === "run" || per === "session")) {
     refuse("each", `can't be together with per ${per}, which counts each ${per} by itself`);
-  } else if (each != null && named && (each !== "session" || KIND[named] === "session")) {
+  } else if (each != null && named && (each !== "session" || named === DIMENSIONS.session.field)) {
     refuse(
       "each",
-      `can't be ${each} together with ${named}: with agent_id or key_id only session, with session_id none`,
+      `can't be ${each} together with ${named}: with ${
+        OTHERS.join(" or ")
+      } only session, with session_id none`,
     );
   }
-  if (per === "run" && named && named !== "agent_id") {
+  if (per === "run" && named && named !== DIMENSIONS.agent.field) {
     refuse(
       named,
       "can't be together with per run: the runs below a run may be of another session or API key",
@@ -149,9 +147,7 @@ const definition = {
   name: z.string(),
   limit_usd: Usd,
   per: z.enum(BUDGET_PERIODS).openapi({ description: PER }),
-  agent_id: AgentId.nullable(),
-  session_id: SessionId.nullable(),
-  key_id: z.string().nullable(),
+  ...namedValues,
   each: z.enum(BUDGET_EACH).nullable().openapi({ description: EACH }),
   mode: BudgetMode,
   action: z.enum(BUDGET_ACTIONS).openapi({ description: ACTION }),

@@ -1,17 +1,16 @@
 import type { Context } from "hono";
 import { PurserError } from "../../kernel/errors.ts";
-import type { BudgetReader } from "../../budgets/mod.ts";
+import { type Viewer, viewerOf as viewerOfKey } from "../../ledger/mod.ts";
 import { type ApiEnv, principalOf } from "./principal.ts";
+
+/** Returns the viewer of what a request reads: that of its key, or of all within this process. */
+export function viewerOf(c: Pick<Context<ApiEnv>, "env">): Viewer {
+  return viewerOfKey(principalOf(c) ?? {});
+}
 
 /** Returns the only agent that a request may access; undefined for all. */
 export function onlyAgentOf(c: Pick<Context<ApiEnv>, "env">): string | undefined {
-  return principalOf(c)?.agentId ?? undefined;
-}
-
-/** Returns the key of one agent that a request has, which may know that agent and itself; undefined for one of all. */
-export function readerOf(c: Pick<Context<ApiEnv>, "env">): BudgetReader | undefined {
-  const { agentId = null, keyId = null } = principalOf(c) ?? {};
-  return agentId === null ? undefined : { agentId, keyId };
+  return viewerOf(c).agentId;
 }
 
 /** Returns the agent to filter by: the requested one, if the key may access it, else the key's. Throws `forbidden`. */

@@ -4,7 +4,7 @@ import type { Core } from "../../service/mod.ts";
 import { PurserError } from "../../kernel/errors.ts";
 import { allows, checkPresentSecret, type Principal } from "../../keys/mod.ts";
 import { findRunOwner, findSessionOwner } from "../../sessions/mod.ts";
-import { outOfReach } from "./agent_reach.ts";
+import { outOfReach, viewerOf } from "./agent_reach.ts";
 import { PERMISSION, type Permission } from "./permission.ts";
 import { type ApiEnv, principalOf } from "./principal.ts";
 import type { Router } from "../router.ts";
@@ -44,7 +44,7 @@ export function authorizeRoutes(
           checkKeyItself(principal, route);
           checkPresentSecret(principal, route);
         }
-        await checkAgent(c, core, principal, permission, route);
+        await checkAgent(c, core, permission, route);
         c.set("isAuthorized", true);
       }
       await next();
@@ -90,11 +90,11 @@ export function checkKeyItself({ webSession }: Principal, what: string): void {
 async function checkAgent(
   c: Context<ApiEnv>,
   core: Pick<Core, "store">,
-  { agentId: only }: Principal,
   { scopes, agentCheck }: Permission,
   route: string,
 ): Promise<void> {
-  if (only === null || scopes === "open" || agentCheck === "handler") return;
+  const { agentId: only } = viewerOf(c);
+  if (only === undefined || scopes === "open" || agentCheck === "handler") return;
   if (agentCheck === undefined) {
     throw new PurserError(
       "forbidden",

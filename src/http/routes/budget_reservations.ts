@@ -11,6 +11,7 @@ import { type Claim, settleClaim } from "../../keys/idempotency/mod.ts";
 import { toIso } from "../../kernel/clock.ts";
 import { BudgetExceededError, PurserError } from "../../kernel/errors.ts";
 import { parseUsd } from "../../kernel/money.ts";
+import { callScopes, type Viewer } from "../../ledger/mod.ts";
 import type { Core } from "../../service/mod.ts";
 import { findLogOwner, findSessionOwner } from "../../sessions/mod.ts";
 import { createRoute, z } from "../create_route.ts";
@@ -18,8 +19,7 @@ import { headers } from "../../contract/headers.ts";
 import { BODY_CODES, problems } from "../problem_responses.ts";
 import { json, jsonBody, optionalHeaders } from "../route_parts.ts";
 import { answerOnce, fingerprintOf, IDEMPOTENCY_KEY } from "../middleware/idempotency.ts";
-import { isNamedAfter, notOwn, onlyAgentOf, outOfReach } from "../middleware/agent_reach.ts";
-import { principalOf } from "../middleware/principal.ts";
+import { isNamedAfter, notOwn, onlyAgentOf, outOfReach, viewerOf } from "../middleware/agent_reach.ts";
 import { createRouter } from "../router.ts";
 
 /* Reservations for calls that are made elsewhere; `./budgets.ts` mounts them. */
@@ -86,19 +86,18 @@ export function createReservationRoutes(core: Core) {
         if (agent_id !== only) throw outOfReach(`agent ${agent_id}`, only);
         if (session_id != null) checkOwnSession(session_id, await findSessionOwner(core, session_id), only);
       }
-      const keyId = principalOf(c)?.keyId ?? null;
       const reservation = await answerOnce(
         c,
         core,
         () => fingerprintOf(body),
-        (claim) => reserve(core, body, { keyId, only, claim }),
+        (claim) => reserve(core, body, { viewer: viewerOf(c), claim }),
       );
       c.header("location", `/budgets/reservations/${reservation.reservation_id}`);
       return c.json(reservation, 201);
     })
     .openapi(release, async (c) => {
       const { reservation_id } = c.req.valid("param");
-      if (!await releaseElsewhere(await core.whole(), reservation_id, onlyAgentOf(c))) {
+      if (!await releaseElsewhere(await core.whole(), reservation_id, viewerOf(c))) {
         throw new PurserError(
           "not_found",
           `Cannot find reservation ${reservation_id}: it is settled, released, or its time is over`,
@@ -111,7 +110,7 @@ export function createReservationRoutes(core: Core) {
 async function reserve(
   core: Core,
   body: BudgetReservationBody,
-  { keyId, only, claim }: { keyId: string | null; only: string | undefined; claim: Claim | undefined },
+  { viewer, claim }: { viewer: Viewer; claim: Claim | undefined },
 ): Promise<BudgetReservation> {
   const { agent_id, session_id = null, worst_case_usd: worst, ttl_seconds } = body;
   const estimate = body.estimate_usd ?? worst!;
@@ -124,9 +123,7 @@ async function reserve(
     expires_at: toIso(expiresAt),
   });
   const request: ElsewhereRequest = {
-    agentId: agent_id,
-    sessionId: session_id,
-    keyId,
+    ...callScopes({ agentId: agent_id, sessionId: session_id, runId: null }, viewer),
     estimateNanoUsd: parseUsd(estimate, "estimate_usd"),
     worstNanoUsd: worst === undefined ? null : parseUsd(worst, "worst_case_usd"),
     ttlMs: (ttl_seconds ?? RESERVATION_SECONDS.default) * 1_000,
@@ -139,7 +136,7 @@ async function reserve(
         : [],
   };
   const made = await reserveElsewhere(await core.whole(), request, {
-    onlyAgentId: only,
+    viewer,
     findLogOwner: () => findLogOwner(core, request),
   }).catch(async (error) => {
     if (error instanceof BudgetExceededError) {

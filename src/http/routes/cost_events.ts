@@ -1,10 +1,9 @@
 import { type Usage, USAGE_DETAILS } from "../../pricing/mod.ts";
 import { reportCalls, type ReportedCall } from "../../calls/mod.ts";
 import type { Core } from "../../service/mod.ts";
-import { fromOtherModels } from "../../ledger/mod.ts";
+import { callScopes, fromOtherModels, type Viewer } from "../../ledger/mod.ts";
 import { readOwners } from "../../sessions/mod.ts";
-import { isNamedAfter, notOwn, onlyAgentOf, outOfReach } from "../middleware/agent_reach.ts";
-import { principalOf } from "../middleware/principal.ts";
+import { isNamedAfter, notOwn, onlyAgentOf, outOfReach, viewerOf } from "../middleware/agent_reach.ts";
 import { createRoute } from "../create_route.ts";
 import { BODY_CODES, problems } from "../problem_responses.ts";
 import { json, jsonBody } from "../route_parts.ts";
@@ -45,22 +44,20 @@ const report = createRoute({
 
 export function createRoutes(core: Core) {
   return createRouter().openapi(report, async (c) => {
-    const { keyId } = principalOf(c) ?? {};
-    const reports = c.req.valid("json").map((body) => toReport(body, keyId ?? null));
+    const viewer = viewerOf(c);
+    const reports = c.req.valid("json").map((body) => toReport(body, viewer));
     const only = onlyAgentOf(c);
     if (only !== undefined) await checkReports(core, reports, only);
     return c.json(await reportCalls(await core.whole(), "report", reports), 201);
   });
 }
 
-function toReport(body: CostEventBody, keyId: string | null): ReportedCall {
+function toReport(body: CostEventBody, viewer: Viewer): ReportedCall {
+  const { agent_id: agentId, session_id: sessionId = null, run_id: runId = null } = body;
   return {
-    keyId,
+    ...callScopes({ agentId, sessionId, runId }, viewer),
     callId: body.call_id,
     at: Date.parse(body.at),
-    agentId: body.agent_id,
-    sessionId: body.session_id ?? null,
-    runId: body.run_id ?? null,
     step: body.step ?? null,
     tools: body.tools ?? [],
     ...(body.reservation_id !== undefined && { reservationId: body.reservation_id }),

@@ -17,7 +17,7 @@ import { headers } from "../../contract/headers.ts";
 import { BODY_CODES, problems } from "../problem_responses.ts";
 import { json, jsonBody, optionalHeaders } from "../route_parts.ts";
 import { pageByTime, positionIn } from "../cursors.ts";
-import { readerOf } from "../middleware/agent_reach.ts";
+import { viewerOf } from "../middleware/agent_reach.ts";
 import { etagBy, IF_MATCH, readPreconditions } from "../middleware/preconditions.ts";
 import { page, pageQuery } from "../pagination.ts";
 import { createRouter } from "../router.ts";
@@ -138,10 +138,17 @@ export function createRoutes(core: Core) {
   return createRouter()
     .openapi(names, async (c) => {
       const { name, ...page } = c.req.valid("query");
-      const reader = readerOf(c);
+      const viewer = viewerOf(c);
       const list = (before: TimePosition | undefined, limit: number) =>
-        listKeys(core, { keyId: reader?.keyId ?? undefined, name, before, limit });
-      const keys = reader?.keyId === null ? [] : await pageByTime(c, page, positionOf, list);
+        listKeys(core, {
+          keyId: viewer.seesAll ? undefined : viewer.keyId ?? undefined,
+          name,
+          before,
+          limit,
+        });
+      const keys = !viewer.seesAll && viewer.keyId === null
+        ? []
+        : await pageByTime(c, page, positionOf, list);
       return c.json(keys.map(({ key_id, name, status }) => ({ key_id, name, status })), 200);
     })
     .openapi(create, async (c) => {

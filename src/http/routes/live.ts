@@ -4,8 +4,7 @@ import type { Core } from "../../service/mod.ts";
 import { createRoute, z } from "../create_route.ts";
 import { problems } from "../problem_responses.ts";
 import { eventStream, json } from "../route_parts.ts";
-import { onlyAgentOf } from "../middleware/agent_reach.ts";
-import { principalOf } from "../middleware/principal.ts";
+import { viewerOf } from "../middleware/agent_reach.ts";
 import { streamItems } from "../middleware/streams.ts";
 import { createRouter } from "../router.ts";
 
@@ -40,12 +39,12 @@ const live = createRoute({
 
 export function createRoutes(core: Core) {
   return createRouter().openapi(live, async (c) => {
-    const view = { agentId: onlyAgentOf(c), keyId: principalOf(c)?.keyId ?? null };
+    const viewer = viewerOf(c);
     const { live } = await core.whole();
-    if (c.req.valid("query").once === "true") return c.json(await live.read(view), 200);
+    if (c.req.valid("query").once === "true") return c.json(await live.read(viewer), 200);
     let sent: LiveReading | undefined;
     return streamItems(c, core, {
-      follow: (signal) => live.follow(view, signal),
+      follow: (signal) => live.follow(viewer, signal),
       encode(reading) {
         const bytes = encodeChange(sent, reading);
         sent = reading;

@@ -22,8 +22,8 @@ import {
   markReplayed,
   workUnder,
 } from "../middleware/idempotency.ts";
-import { isNamedAfter, narrowToAgent, notOwn, onlyAgentOf } from "../middleware/agent_reach.ts";
-import { type ApiEnv, leaseOf, principalOf } from "../middleware/principal.ts";
+import { isNamedAfter, narrowToAgent, notOwn, onlyAgentOf, viewerOf } from "../middleware/agent_reach.ts";
+import { type ApiEnv, leaseOf } from "../middleware/principal.ts";
 import { instanceOf, toProblem } from "../middleware/problem.ts";
 import { createRoute, z } from "../create_route.ts";
 import { headers } from "../../contract/headers.ts";
@@ -167,7 +167,7 @@ export function createRoutes(core: Core) {
           parentRunId: parent_run_id,
           tags,
           onContext: (bytes) => leaseOf(c)?.holdContext(bytes),
-          caller: { keyId: principalOf(c)?.keyId ?? undefined, onlyAgentId: onlyAgentOf(c) },
+          viewer: viewerOf(c),
           ...(claim && { runId: claim.runId! }),
         };
       });

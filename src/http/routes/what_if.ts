@@ -21,6 +21,9 @@ import { CostGroup } from "../../contract/costs.ts";
 import { Caching } from "../../contract/costs/caching.ts";
 import { WhatIf } from "../../contract/costs/what_if.ts";
 
+/** The model is the other one, whatever the calls were made with. */
+const { model: _model, provider: _provider, ...otherFilters } = scopeQuery;
+
 const whatIf = createRoute({
   method: "get",
   path: "/costs/what-if",
@@ -36,10 +39,7 @@ const whatIf = createRoute({
       model: z.string().openapi({ description: "`provider:model`", example: "openai:gpt-6-luna" }),
       group_by: CostGroup.default("model"),
       ...spanQuery,
-      agent_id: scopeQuery.agent_id,
-      key_id: scopeQuery.key_id,
-      session_id: scopeQuery.session_id,
-      tag: scopeQuery.tag,
+      ...otherFilters,
       ...pageQuery(PAGE_SIZES.costs),
     }),
   },

@@ -6,7 +6,7 @@ import { PurserError } from "../../kernel/errors.ts";
 import { NAME_PATTERN, NAME_RULE } from "../../kernel/ids.ts";
 import { formatUsd, parseUsd } from "../../kernel/money.ts";
 import { meterModel } from "./meter_model.ts";
-import { hasPartlyPricedCall } from "../../ledger/mod.ts";
+import { ALL_SEEING, callScopes, hasPartlyPricedCall, type Viewer } from "../../ledger/mod.ts";
 import type { Budget, RunAbove } from "../../budgets/mod.ts";
 import type { RunTrace } from "../../telemetry/mod.ts";
 import type { RunnerContext } from "../context.ts";
@@ -61,7 +61,8 @@ export function meter(ctx: CallContext, model: LanguageModelV4, context: MeterCo
     modelId: model.modelId,
     terms: {
       source: "meter",
-      scopes: { agentId, sessionId, runId, keyId: null, budget },
+      scopes: { agentId, sessionId, runId, budget },
+      viewer: ALL_SEEING,
       tags,
       // A run that is named may have other meters, of other processes too: the ledger has their calls.
       hasOvershot: () =>
@@ -123,22 +124,16 @@ export class CallsInFlight {
   }
 }
 
-/** The API key of a caller, and the only agent whose amounts it may see. */
-export interface Caller {
-  keyId?: string;
-  onlyAgentId?: string;
-}
-
 /** Meters the model of a run: its calls are booked by the recorder, added to the trace, and tracked. */
 export function meterRun(
   ctx: RunnerContext,
   resolved: ResolvedModel,
-  { recorder, budget, above, tags, caller, calls, trace }: {
+  { recorder, budget, above, tags, viewer, calls, trace }: {
     recorder: RunRecorder;
     budget: Budget | null;
     tags: Tags;
     above: readonly RunAbove[];
-    caller: Caller;
+    viewer: Viewer;
     calls: CallsInFlight;
     trace: RunTrace;
   },
@@ -149,8 +144,8 @@ export function meterRun(
     modelId: resolved.modelId,
     terms: {
       source: "run",
-      scopes: { ...recorder.run, keyId: caller.keyId ?? null, budget, above },
-      onlyAgentId: caller.onlyAgentId,
+      scopes: { ...callScopes(recorder.run, viewer), budget, above },
+      viewer,
       tags,
       parent: trace.span,
       hasOvershot: () => hasOvershot,

@@ -1,6 +1,7 @@
 import { findUnknown, listBudgets } from "../../budgets/mod.ts";
 import type { Budget } from "../../contract/budgets/budgets.ts";
 import type { UnknownName } from "../../contract/budgets/budget_state.ts";
+import { entityOf, idInScope, scopeSql } from "../../ledger/mod.ts";
 import type { Core } from "../core.ts";
 import { type Finding, ok, warning } from "./finding.ts";
 
@@ -19,8 +20,8 @@ ORDER BY created_at, budget_id LIMIT ${CHECKED}`,
   alert_rules: `SELECT name, scope FROM alert_rules WHERE enabled = 1 AND scope <> ''
 ORDER BY created_at, rule_id LIMIT ${CHECKED}`,
 };
-const REVOKED = `SELECT 'key ' || key_id, name FROM api_keys
-WHERE revoked_at IS NOT NULL AND key_id IN (SELECT substr(value, 5) FROM json_each(?))`;
+const REVOKED = `SELECT ${scopeSql("key", "key_id")}, name FROM api_keys
+WHERE revoked_at IS NOT NULL AND key_id IN (SELECT ${idInScope("key", "value")} FROM json_each(?))`;
 
 /** A budget or rule that counts no calls, since nothing has the name that it is for. */
 export interface Misnamed {
@@ -40,7 +41,7 @@ export async function findMisnamed(
   const scopes = [...new Set(rows.map(([, scope]) => scope as string))];
   if (scopes.length === 0) return [];
   const unknown = await findUnknown({ store }, scopes, { all: true });
-  const keys = scopes.filter((scope) => scope.startsWith("key "));
+  const keys = scopes.filter((scope) => entityOf(scope)?.kind === "key");
   const revoked = keys.length === 0
     ? new Map()
     : new Map((await store.read({ sql: REVOKED, args: [JSON.stringify(keys)] })).rows as [string, string][]);
@@ -48,7 +49,7 @@ export async function findMisnamed(
     const found = unknown.get(scope as string);
     const key = revoked.get(scope as string);
     const described = found ? describe(found) : key && {
-      text: `key ${key} (${(scope as string).slice(4)}), which was revoked`,
+      text: `key ${key} (${entityOf(scope as string)!.id}), which was revoked`,
       option: "--key NAME",
     };
     return described

@@ -2,7 +2,8 @@ import type { Bus } from "../../bus/mod.ts";
 import type { LiveState } from "../../contract/live.ts";
 import { startOf } from "../../contract/windows.ts";
 import { SharedLoop } from "../../kernel/shared_loop.ts";
-import { type LiveContext, type LiveView, readLiveState } from "./read_live_state.ts";
+import type { Viewer } from "../../ledger/mod.ts";
+import { type LiveContext, readLiveState } from "./read_live_state.ts";
 
 /** A state of the overview, and its number in this process. */
 export interface LiveReading {
@@ -13,14 +14,14 @@ export interface LiveReading {
 /** Reads the overview once for all streams that see the same part of it. */
 export interface LiveReader {
   /** Reads the state; within a second it is the same for all callers. */
-  read(view: LiveView): Promise<LiveState>;
+  read(viewer: Viewer): Promise<LiveState>;
   /**
    * Yields the newest reading at least every two seconds: the same object, if nothing has changed. One loop reads each part,
    * from its first caller to its last.
    *
    * @throws {Error} the database can't be read
    */
-  follow(view: LiveView, signal: AbortSignal): AsyncGenerator<LiveReading>;
+  follow(viewer: Viewer, signal: AbortSignal): AsyncGenerator<LiveReading>;
 }
 
 type ReaderContext = LiveContext & { bus: Bus };
@@ -46,25 +47,25 @@ const CHANGES = `SELECT (SELECT max(position) FROM calls), (SELECT max(event_id)
 export function createLiveReader(ctx: ReaderContext): LiveReader {
   const overviews = new Map<string, FollowedOverview>();
   const recent = new Map<string, { since: number; state: Promise<LiveState> }>();
-  const keyOf = ({ agentId, keyId }: LiveView) => agentId === undefined ? "" : `${agentId} ${keyId}`;
+  const keyOf = ({ seesAll, scopes }: Viewer) => seesAll ? "" : scopes.join(" ");
   return {
-    read(view) {
-      const key = keyOf(view);
+    read(viewer) {
+      const key = keyOf(viewer);
       const last = recent.get(key);
       const now = ctx.clock.monotonic();
       if (last && now - last.since < GAP_MS) return last.state;
-      const state = readLiveState(ctx, view);
+      const state = readLiveState(ctx, viewer);
       // There are few keys of one agent, and so few parts. A reading that failed is repeated.
       if (recent.size >= MAX_RECENT) recent.clear();
       recent.set(key, { since: now, state });
       state.catch(() => recent.delete(key));
       return state;
     },
-    async *follow(view, signal) {
-      const key = keyOf(view);
+    async *follow(viewer, signal) {
+      const key = keyOf(viewer);
       let overview = overviews.get(key);
       if (!overview) {
-        const started = overview = new FollowedOverview(ctx, view, () => {
+        const started = overview = new FollowedOverview(ctx, viewer, () => {
           if (overviews.get(key) === started) overviews.delete(key);
         });
         overviews.set(key, overview);
@@ -86,7 +87,7 @@ class FollowedOverview {
   newest: LiveReading | undefined;
   readonly loop: SharedLoop;
 
-  constructor(private readonly ctx: ReaderContext, private readonly view: LiveView, onEnd: () => void) {
+  constructor(private readonly ctx: ReaderContext, private readonly viewer: Viewer, onEnd: () => void) {
     this.loop = new SharedLoop({
       clock: ctx.clock,
       bus: ctx.bus,
@@ -107,7 +108,7 @@ class FollowedOverview {
       if (changes !== seen || now - readAt >= WHOLE_MS) {
         const state = await readLiveState(
           this.ctx,
-          this.view,
+          this.viewer,
           now < limitsAt ? this.newest?.state : undefined,
         );
         if (now >= limitsAt) limitsAt = clock.monotonic() + (clock.monotonic() - now) * REST_OF_LIMITS;

@@ -6,7 +6,7 @@ import { startOf } from "../../contract/windows.ts";
 import { type Clock, MINUTE_MS, toIso } from "../../kernel/clock.ts";
 import { divideHalfEven, type NanoUsd, toUsd } from "../../kernel/money.ts";
 import type { Turns } from "../../kernel/turns.ts";
-import { listCosts, readCostTotal, readMinutes } from "../../ledger/mod.ts";
+import { listCosts, readCostTotal, readMinutes, type Viewer } from "../../ledger/mod.ts";
 import { listAnomalies } from "../../anomalies/mod.ts";
 import { countRunning, listRuns } from "../../sessions/mod.ts";
 import type { Query, Store } from "../../store/mod.ts";
@@ -19,29 +19,23 @@ export interface LiveContext {
   turns: Turns;
 }
 
-/** The reader of an overview: a key of one agent sees that agent's part only. */
-export interface LiveView {
-  agentId?: string;
-  keyId: string | null;
-}
-
 /** The minutes whose mean is the present pace. */
 const PACE_MINUTES = 10;
 
 /**
- * Reads the overview from rollups, counters and indexes, never from the log. `limits` are those of an earlier reading,
+ * Reads the part of the overview that a viewer sees, from rollups, counters and indexes, never from the log. `limits` are those of an earlier reading,
  * if they needn't be read again.
  */
 export async function readLiveState(
   ctx: LiveContext,
-  { agentId, keyId }: LiveView,
+  viewer: Viewer,
   limits?: Pick<LiveState, "budgets" | "rules">,
 ): Promise<LiveState> {
+  const { agentId } = viewer;
   const now = ctx.clock.now();
   const today = startOf("day", now);
   const minutesFrom = startOf("minute", now, 1 - LIVE_SIZES.minutes);
   const scope = { agentId, from: today };
-  const reader = agentId === undefined ? undefined : { agentId, keyId };
   const [total, ever, agents, models, runs, running, alerts, refusals, anomalies, budgets, rules] =
     await Promise
       .all([
@@ -51,10 +45,10 @@ export async function readLiveState(
         listCosts(ctx.store, { ...scope, groupBy: "model", limit: LIVE_SIZES.models, offset: 0 }),
         listRuns(ctx, { status: "running", agentId, limit: LIVE_SIZES.runs }),
         countRunning(ctx, agentId),
-        listAlerts(ctx, { limit: LIVE_SIZES.alerts, reader }),
-        listRefusals(ctx, { agentId, reader, limit: LIVE_SIZES.refusals }),
+        listAlerts(ctx, { limit: LIVE_SIZES.alerts, viewer }),
+        listRefusals(ctx, { agentId, viewer, limit: LIVE_SIZES.refusals }),
         listAnomalies(ctx, { agentId, limit: LIVE_SIZES.anomalies }),
-        limits?.budgets ?? listBudgets(ctx, { reader, isEnabled: true, limit: LIVE_SIZES.budgets }),
+        limits?.budgets ?? listBudgets(ctx, { viewer, isEnabled: true, limit: LIVE_SIZES.budgets }),
         limits?.rules ?? listRules(ctx, { agentId, isEnabled: true, limit: LIVE_SIZES.rules }),
       ]);
   const ids = agents.map((row) => row.agent_id!);

@@ -1,8 +1,9 @@
+import type { DimensionWith, FieldOf } from "../../contract/costs/dimensions.ts";
 import { apiPath, uiPath } from "../hooks/route.ts";
 
 /** The filters of cost pages, as those of `GET /costs`; null is no filter. */
 export type CostFilters = Readonly<
-  Partial<Record<"agent_id" | "provider" | "model" | "key_id" | "from" | "to", string | null>>
+  Partial<Record<FieldOf<DimensionWith<"isFilter">> | "from" | "to", string | null>>
 >;
 
 /** Returns the address of the costs of some calls, of all time without a span. */

@@ -6,7 +6,8 @@ import { parseTotalUsd } from "../../../kernel/money.ts";
 import { withoutUndefined } from "../../../kernel/without_undefined.ts";
 import { arg, type Command, type CommandContext, flag, option } from "../../command.ts";
 import { idInPath } from "../../parse/command_id.ts";
-import { checkName, orNone, readEither, readIdOrNone } from "../../parse/given_fields.ts";
+import { NAMED_OPTIONS, readNamed } from "../../parse/dimension_options.ts";
+import { checkName, orNone, readEither } from "../../parse/given_fields.ts";
 import type { Options } from "../../parse/options.ts";
 import { parseAmount } from "../../parse/parse_amount.ts";
 import { parseExpiry, parseSince } from "../../parse/parse_time.ts";
@@ -18,15 +19,18 @@ import { printAnswer } from "../../render/print_answer.ts";
 import { escapeText } from "../../terminal/escape_text.ts";
 import { type EditableKind, editCommands, findId } from "../authored_commands.ts";
 
+const NAMED = Object.keys(NAMED_OPTIONS).map((name) => `--${name}`);
+
+/** Returns a list of words: `agent, session or key`. */
+const anyOf = (words: readonly string[]) => `${words.slice(0, -1).join(", ")} or ${words.at(-1)}`;
+
 /** The fields of a budget that an author sets, as the options of `budgets add` and `budgets set`. */
 const FIELDS = {
   name: option("NAME", "Name shown in refusals and notifications"),
   limit: option("USD", "Limit in USD"),
   per: option("WINDOW", "Window to count", { oneOf: BUDGET_PERIODS }),
-  agent: option("NAME", "Count only this agent", { live: "agent" }),
-  session: option("ID", "Count only this session", { live: "session" }),
-  key: option("KEY", "Count only requests with this API key, by its name or id", { live: "key" }),
-  each: option("KIND", "One counter for each agent, session or key", { oneOf: [...BUDGET_EACH, "none"] }),
+  ...NAMED_OPTIONS,
+  each: option("KIND", `One counter for each ${anyOf(BUDGET_EACH)}`, { oneOf: [...BUDGET_EACH, "none"] }),
   mode: option(
     "MODE",
     `stop: no call once the limit is reached; strict: no call that could exceed it (default ${BUDGET_DEFAULTS.mode})`,
@@ -49,9 +53,7 @@ function readFields(options: Options, now: number): BudgetChanges {
     name: options.read("name", checkName),
     limit_usd: options.read("limit", parseAmount),
     per: options.oneOf("per", BUDGET_PERIODS),
-    agent_id: options.read("agent", readIdOrNone),
-    session_id: options.read("session", readIdOrNone),
-    key_id: options.read("key", orNone(checkName)),
+    ...readNamed(options),
     each: each === "none" ? null : each,
     mode: options.oneOf("mode", BUDGET_MODES),
     action: options.oneOf("action", BUDGET_ACTIONS),
@@ -211,9 +213,9 @@ const EDIT_COMMANDS = editCommands(BUDGETS, {
   add: {
     detail:
       "Every budget that applies to a call must allow it. Days, weeks (from Monday) and months are in UTC; an hour " +
-      "is the last 60 minutes. run and session count each run or session by itself. Without --agent, --session or " +
-      "--key all calls count. Spending from before the budget was added counts. In mode strict, the limit is never " +
-      "exceeded.",
+      "is the last 60 minutes. run and session count each run or session by itself. Without " +
+      `${anyOf(NAMED)} all calls count. ` +
+      "Spending from before the budget was added counts. In mode strict, the limit is never exceeded.",
     examples: [
       ["purser budgets add --name Day --limit 50 --per day", "All agents together"],
       [
@@ -230,8 +232,8 @@ const EDIT_COMMANDS = editCommands(BUDGETS, {
   set: {
     detail:
       "Changes only the given settings of a budget, which is named by its id, or by its name if no other budget " +
-      "has it. The word none removes --agent, --session, --key, --each or --counts-from. To let agents spend more " +
-      "for a while, raise the limit instead: purser budgets raise.",
+      "has it. The word none removes " + anyOf([...NAMED, "--each", "--counts-from"]) +
+      ". To let agents spend more for a while, raise the limit instead: purser budgets raise.",
     examples: [
       ["purser budgets set Day --limit 80 --mode strict", ""],
       ["purser budgets set Trial --action refuse", "Enforce what was only watched"],

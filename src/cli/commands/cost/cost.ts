@@ -22,8 +22,7 @@ import {
 } from "../../render/render_costs.ts";
 import { escapeText } from "../../terminal/escape_text.ts";
 import { checkScope } from "../../parse/check_scope.ts";
-import { checkId } from "../../parse/command_id.ts";
-import { checkName } from "../../parse/given_fields.ts";
+import { FILTER_OPTIONS, type Filters, readFilters } from "../../parse/dimension_options.ts";
 import { readGroup, readTags } from "../../parse/parse_tags.ts";
 import { parseSince } from "../../parse/parse_time.ts";
 import { hasMore, printAnswer } from "../../render/print_answer.ts";
@@ -62,12 +61,7 @@ export const cost: Command = {
       "Compare with an equally long span that starts at WHEN, or with the one before (previous)",
       { some: [PREVIOUS] },
     ),
-    agent: option("AGENT", "Only calls of an agent", { live: "agent" }),
-    model: option("MODEL", "Only calls of a model, such as gpt-6-luna or openai:gpt-6-luna", {
-      live: "model",
-    }),
-    key: option("KEY", "Only calls with an API key, by its name or id", { live: "key" }),
-    session: option("ID", "Only calls of a session", { live: "session" }),
+    ...FILTER_OPTIONS,
     tag: option("KEY=VALUE", "Only calls with this tag; if repeated, only calls with all of them"),
     total: flag("Only the total"),
     forecast: flag("Only the forecast of this month"),
@@ -105,10 +99,7 @@ async function showCosts(ctx: CommandContext): Promise<void> {
   const { to } = span;
   const tag = Object.entries(readTags(options) ?? {}).map(([key, value]) => `${key}:${value}`);
   const scope = {
-    agent_id: options.text("agent"),
-    model: options.text("model"),
-    key_id: options.read("key", checkName),
-    session_id: options.read("session", checkId),
+    ...readFilters(options),
     tag: tag.length === 0 ? undefined : tag,
   };
   const otherModel = options.text("what-if");
@@ -265,11 +256,7 @@ function renderMore(left: number, groupBy: string, columns = Infinity): string[]
 }
 
 /** The options that select calls. */
-interface Scope {
-  agent_id: string | undefined;
-  model: string | undefined;
-  key_id: string | undefined;
-  session_id: string | undefined;
+interface Scope extends Filters {
   tag: string[] | undefined;
 }
 

@@ -16,15 +16,13 @@ import {
   warnOfUnpriced,
 } from "../../render/render_costs.ts";
 import { type Column, renderTable } from "../../render/render_table.ts";
+import type { Filters } from "../../parse/dimension_options.ts";
 import { checkScope } from "../../parse/check_scope.ts";
 import { wrapText } from "../../terminal/wrap_text.ts";
 import { renderFields } from "../../render/render_fields.ts";
 
 /** The part of a query that selects calls. */
-type TotalQuery = Pick<
-  CostQuery,
-  "agent_id" | "model" | "key_id" | "session_id" | "tag" | "from" | "to" | "compare_from" | "compare_to"
->;
+type TotalQuery = Filters & Pick<CostQuery, "tag" | "from" | "to" | "compare_from" | "compare_to">;
 type Query = TotalQuery & Pick<CostQuery, "split_by" | "sort"> & {
   group_by: NonNullable<CostQuery["group_by"]>;
 };
@@ -140,7 +138,7 @@ export async function printTotal(ctx: CommandContext, query: TotalQuery): Promis
 /** `purser cost --forecast`: the estimate for this month */
 export async function printForecast(
   ctx: CommandContext,
-  query: Pick<TotalQuery, "agent_id" | "model" | "key_id" | "session_id" | "tag">,
+  query: Filters & Pick<CostQuery, "tag">,
 ): Promise<void> {
   const { api } = await ctx.connect();
   await printAnswer(ctx, await api.costs.forecast.$get({ query }), (body) => {

@@ -25,7 +25,7 @@ export function hrefOfCauses(of: CostFilters, { from, to }: Pick<AlertCauses, "f
 
 /** The spending in the window of an alert: the sessions, models and agents with the most of it, each with its share. */
 export function AlertCausesCards({ causes }: { causes: AlertCauses }) {
-  const { agent_id, key_id } = causes.measured;
+  const { session_id: _session, run_id: _run, key_name: _name, ...measured } = causes.measured;
   const sessions = columnsOf("Session", ({ session_id, agent_id, model, last_at }) => (
     <>
       <Link href={sessionHref(session_id!)}>
@@ -44,16 +44,19 @@ export function AlertCausesCards({ causes }: { causes: AlertCauses }) {
   const models = columnsOf(
     "Model",
     ({ provider, model }) => (
-      <Link href={hrefOfCauses({ agent_id, key_id, provider, model }, causes)}>
+      <Link href={hrefOfCauses({ ...measured, provider, model }, causes)}>
         <Text>{`${provider}:${model}`}</Text>
       </Link>
     ),
   );
-  const agents = columnsOf("Agent", ({ agent_id }) => (
-    <Link href={hrefOfCauses({ key_id, agent_id }, causes)}>
-      <Text>{agent_id!}</Text>
-    </Link>
-  ));
+  const agents = columnsOf(
+    "Agent",
+    ({ agent_id }) => (
+      <Link href={hrefOfCauses({ ...measured, agent_id }, causes)}>
+        <Text>{agent_id!}</Text>
+      </Link>
+    ),
+  );
   return (
     <>
       <Card title="What moved it: sessions">

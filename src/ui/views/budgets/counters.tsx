@@ -1,5 +1,6 @@
 import type { Budget } from "../../../contract/budgets/budgets.ts";
 import type { BudgetCounter, BudgetCounterState } from "../../../contract/budgets/budget_state.ts";
+import { dimension, DIMENSIONS } from "../../../contract/costs/dimensions.ts";
 import { usePages } from "../../hooks/data.ts";
 import { apiPath } from "../../hooks/route.ts";
 import { Card } from "../../parts/card.tsx";
@@ -23,14 +24,12 @@ export function CounterLink({ counter: { kind, id, session_id }, keyName }: {
   counter: BudgetCounter;
   keyName: string | null | undefined;
 }) {
-  const href = kind === "agent"
-    ? costsHref({ agent_id: id })
-    : kind === "key"
-    ? costsHref({ key_id: id })
-    : kind === "session"
+  const href = kind === "session"
     ? sessionHref(id)
-    : runsHref(session_id);
-  const name = kind === "agent" ? id : kind === "key" ? keyName : undefined;
+    : kind === "run"
+    ? runsHref(session_id)
+    : costsHref({ [DIMENSIONS[kind].field]: id });
+  const name = kind === "agent" ? id : dimension(kind).nameField && keyName;
   return <Link href={href}>{name ? <Text>{name}</Text> : <Id>{id}</Id>}</Link>;
 }
 

@@ -1,5 +1,6 @@
 import type { BudgetDefinition } from "../../../contract/budgets/budgets.ts";
 import type { BudgetState } from "../../../contract/budgets/budget_state.ts";
+import { DIMENSIONS, namedBy, nameIn } from "../../../contract/costs/dimensions.ts";
 import { costsHref, limitHref, sessionHref } from "../links.ts";
 import { type Limit, shareOf } from "./limit.ts";
 
@@ -35,25 +36,18 @@ export function limitOfBudget(budget: Budget): Limit {
   };
 }
 
-function scopeOfBudget({ agent_id, session_id, key_id, key_name, each }: Budget): string {
-  const named = agent_id !== null
-    ? `agent ${agent_id}`
-    : session_id !== null
-    ? `session ${session_id}`
-    : key_id !== null
-    ? `key ${key_name ?? key_id}`
-    : "all agents";
-  return each === null ? named : named === "all agents" ? `each ${each}` : `${named}, each ${each}`;
+function scopeOfBudget(budget: Budget): string {
+  const { each } = budget;
+  const kind = namedBy(budget)?.kind;
+  const named = kind && `${kind} ${nameIn(budget, kind)}`;
+  return [named, each && `each ${each}`].filter(Boolean).join(", ") || "all agents";
 }
 
 /** Returns the page with the sum that a budget counts; of one with many counters, that of the counter that is shown. */
-function spentHrefOf({ agent_id, session_id, key_id, counter, window_start }: Budget): string | undefined {
-  const { kind, id } = counter ?? (session_id === null ? {} : { kind: "session", id: session_id });
-  if (kind === "run" || counter === null) return undefined;
-  if (kind === "session") return window_start === null ? sessionHref(id!) : undefined;
-  return costsHref({
-    agent_id: agent_id ?? (kind === "agent" ? id : undefined),
-    key_id: key_id ?? (kind === "key" ? id : undefined),
-    from: window_start,
-  });
+function spentHrefOf(budget: Budget): string | undefined {
+  const { counter, window_start } = budget;
+  const of = counter ?? namedBy(budget);
+  if (of?.kind === "run" || counter === null) return undefined;
+  if (of?.kind === "session") return window_start === null ? sessionHref(of.id) : undefined;
+  return costsHref({ ...(of && { [DIMENSIONS[of.kind].field]: of.id }), from: window_start });
 }

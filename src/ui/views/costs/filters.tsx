@@ -1,5 +1,6 @@
 import { useId, useState } from "preact/hooks";
 import type { CostRow } from "../../../contract/costs.ts";
+import { type Dimension, DIMENSIONS, nameIn } from "../../../contract/costs/dimensions.ts";
 import type { TagKey } from "../../../contract/tags/tag_schemas.ts";
 import { escapeText } from "../../../kernel/text.ts";
 import { useData } from "../../hooks/data.ts";
@@ -7,49 +8,47 @@ import { apiPath, hrefWith, setQuery, useRoute } from "../../hooks/route.ts";
 import { Link } from "../../parts/link.tsx";
 import { describeSpan } from "../spans/utc_days.ts";
 import { keyOf, nameOf } from "./group.tsx";
-import { type Filter, FILTERS, filtersOf, tagsWith } from "./scope.ts";
-
-const NAMES: Readonly<Record<Filter, string>> = {
-  agent_id: "Agent",
-  provider: "Provider",
-  model: "Model",
-  key_id: "Key",
-  tag: "Tag",
-};
-
-const HINTS: Readonly<Record<Filter, string>> = {
-  agent_id: "researcher",
-  provider: "openai",
-  model: "openai:gpt-6-luna",
-  key_id: "laptop",
-  tag: "customer:acme",
-};
+import {
+  dimensionOf,
+  exampleOf,
+  type Filter,
+  FILTERS,
+  filtersOf,
+  isNamed,
+  labelOf,
+  tagsWith,
+} from "./scope.ts";
 
 /** The filters that are set, each with a link that removes it, and a form for another one. */
 export function CostFilters({ hasSpan }: { hasSpan: boolean }) {
   const { query } = useRoute();
-  const keyName = useKeyName(query.get("key_id") ?? undefined);
   const span = hasSpan && describeSpan(query.get("from") || undefined, query.get("to") || undefined);
   return (
     <div class="cost-filters">
       {span && <Chip name="Span" value={span} href={hrefWith({ from: undefined, to: undefined })} />}
-      {filtersOf(query).map(([name, value]) => (
-        <Chip
-          key={name + value}
-          name={NAMES[name]}
-          value={name === "key_id" ? keyName : value}
-          href={hrefWith({ [name]: query.getAll(name).filter((other) => other !== value) })}
-        />
-      ))}
+      {filtersOf(query).map(([filter, value]) => {
+        const href = hrefWith({ [filter]: query.getAll(filter).filter((other) => other !== value) });
+        const name = dimensionOf(filter);
+        const of = { name: labelOf(filter), href };
+        return name !== undefined && isNamed(name)
+          ? <NamedChip key={filter} {...of} dimension={name} id={value} />
+          : <Chip key={filter + value} {...of} value={value} />;
+      })}
       <AddFilter />
     </div>
   );
 }
 
-/** Returns the name of an API key that has made a call, or the text itself. */
-function useKeyName(key_id: string | undefined): string {
-  const rows = useData<CostRow[]>(key_id && apiPath("/costs", { group_by: "key", key_id, limit: 1 }));
-  return rows.value?.[0]?.key_name ?? key_id ?? "";
+/** The chip of a value that has a name beside its id: the name, if there is a call of it, or the text itself. */
+function NamedChip({ name, dimension, id, href }: {
+  name: string;
+  dimension: Dimension;
+  id: string;
+  href: string;
+}) {
+  const query = { group_by: dimension, [DIMENSIONS[dimension].field]: id, limit: 1 };
+  const [row] = useData<CostRow[]>(apiPath("/costs", query)).value ?? [];
+  return <Chip name={name} value={row && nameIn(row, dimension) || id} href={href} />;
 }
 
 function Chip({ name, value, href }: { name: string; value: string; href: string }) {
@@ -63,7 +62,7 @@ function Chip({ name, value, href }: { name: string; value: string; href: string
 
 function AddFilter() {
   const [isOpen, setOpen] = useState(false);
-  const [name, setName] = useState<Filter>("agent_id");
+  const [name, setName] = useState<Filter>(FILTERS[0]!);
   const [value, setValue] = useState("");
   const list = useId();
   const add = (event: SubmitEvent) => {
@@ -83,8 +82,9 @@ function AddFilter() {
           value={name}
           onChange={(event) => setName(event.currentTarget.value as Filter)}
         >
-          {FILTERS.map((name) => <option key={name} value={name}>{NAMES[name]}, such as {HINTS[name]}
-          </option>)}
+          {FILTERS.map((name) => (
+            <option key={name} value={name}>{labelOf(name)}, such as {exampleOf(name)}</option>
+          ))}
         </select>
         <input
           aria-label="Value of the filter"
@@ -108,14 +108,14 @@ function Values({ name, typed }: { name: Filter; typed: string }) {
   const isTag = name === "tag";
   const keys = useData<TagKey[]>(isTag ? apiPath("/costs/tag-keys", { limit: 100 }) : undefined);
   const tagKey = keys.value?.find(({ tag_key }) => tag_key === typed.slice(0, split))?.tag_key;
-  const group = isTag ? tagKey && `tag:${tagKey}` : name.replace("_id", "");
+  const group = isTag ? tagKey && `tag:${tagKey}` : dimensionOf(name);
   const rows = useData<CostRow[]>(group && apiPath("/costs", { group_by: group, limit: 100 }));
   const values = tagKey === undefined && isTag
     ? keys.value?.map(({ tag_key }) => ({ value: `${tag_key}:`, label: undefined }))
     : rows.value?.map((row) =>
       isTag
         ? { value: row.tag_value == null ? "" : `${tagKey}:${row.tag_value}`, label: undefined }
-        : { value: keyOf(row, group!), label: name === "key_id" ? nameOf(row, "key") : undefined }
+        : { value: keyOf(row, group!), label: isNamed(group as Dimension) ? nameOf(row, group!) : undefined }
     );
   return (
     <>

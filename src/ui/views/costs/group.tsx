@@ -1,56 +1,36 @@
 import type { ComponentChildren } from "preact";
 import type { CostRow } from "../../../contract/costs.ts";
+import { type Dimension, DIMENSIONS, GROUPED, nameIn } from "../../../contract/costs/dimensions.ts";
 import { DAY_MS, HOUR_MS } from "../../../kernel/clock.ts";
 import { escapeText } from "../../../kernel/text.ts";
 import { hrefWith, type QueryChange, uiPath } from "../../hooks/route.ts";
 import { Link } from "../../parts/link.tsx";
 import { runsHref } from "../links.ts";
-import { hrefTo, tagsWith } from "./scope.ts";
+import { hrefTo, isNamed, tagsWith } from "./scope.ts";
 import { timeOf } from "../spans/utc_days.ts";
 
-/** The groups of a report with their names on the screen. */
-export const GROUPS = [
-  { value: "model", label: "By model" },
-  { value: "agent", label: "By agent" },
-  { value: "provider", label: "By provider" },
-  { value: "session", label: "By session" },
-  { value: "run", label: "By run" },
-  { value: "key", label: "By key" },
-  { value: "day", label: "By day" },
-  { value: "hour", label: "By hour" },
-];
+/** The groups of a report with their names on the screen, models first. */
+export const GROUPS = ["model", ...GROUPED.filter((name) => name !== "model"), "day", "hour"]
+  .map((value) => ({ value, label: `By ${value}` }));
 
 /** Returns the name of a group in words: `model`, `tag customer`. */
 export function titleOf(group: string): string {
   return escapeText(group.replace(/^tag:/, "tag "));
 }
 
+const isDimension = (group: string): group is Dimension => Object.hasOwn(DIMENSIONS, group);
+
 /** Returns the identity of the row of a group: its name, and of an API key its id, since a name may have had several keys. */
 export function keyOf(row: CostRow, group: string): string {
-  return group === "key" ? row.key_id ?? "" : nameOf(row, group);
+  return isDimension(group) && isNamed(group) ? row[DIMENSIONS[group].field] ?? "" : nameOf(row, group);
 }
 
 /** Returns the group of a row as a text: what a chart, a table and a download call it. */
 export function nameOf(row: CostRow, group: string): string {
   if (group.startsWith("tag:")) return row.tag_value ?? `without ${group.slice("tag:".length)}`;
-  switch (group) {
-    case "model":
-      return `${row.provider}:${row.model}`;
-    case "provider":
-      return row.provider ?? "";
-    case "session":
-      return row.session_id ?? "";
-    case "run":
-      return row.run_id ?? "";
-    case "key":
-      return row.key_name ?? row.key_id ?? "without a key";
-    case "day":
-      return row.day ?? "";
-    case "hour":
-      return row.hour?.slice(0, 16).replace("T", " ") ?? "";
-    default:
-      return row.agent_id ?? "";
-  }
+  if (group === "day") return row.day ?? "";
+  if (group === "hour") return row.hour?.slice(0, 16).replace("T", " ") ?? "";
+  return isDimension(group) ? nameIn(row, group) ?? `without a ${group}` : "";
 }
 
 /** Returns the page with the sum of a row, of the same filters and span; undefined where there is none. */
@@ -72,16 +52,17 @@ export function hrefOf(row: CostRow, group: string): string | undefined {
   }
 }
 
-/** Returns the filter that selects the calls of a model, a provider, an agent, a key or a tag; undefined where there is none. */
+/** Returns the filter that selects the calls of a group; undefined where there is none. */
 export function filterOf(row: CostRow, group: string): QueryChange | undefined {
   if (group.startsWith("tag:")) {
     return row.tag_value == null
       ? undefined
       : { tag: tagsWith(`${group.slice("tag:".length)}:${row.tag_value}`) };
   }
-  if (group === "model") return { model: nameOf(row, group) };
-  if (group === "key") return row.key_id == null ? undefined : { key_id: row.key_id };
-  return group === "provider" ? { provider: row.provider } : { agent_id: row.agent_id };
+  if (!isDimension(group)) return undefined;
+  const { field } = DIMENSIONS[group];
+  const value = group === "model" ? nameOf(row, group) : row[field];
+  return value == null ? undefined : { [field]: value };
 }
 
 /** Returns the costs of a day or an hour of UTC, with the filters and groups of the URL, and no more of it than the span has. */

@@ -1,4 +1,5 @@
 import type { CostRow, CostTotal } from "../../../contract/costs.ts";
+import { SPLIT } from "../../../contract/costs/dimensions.ts";
 import { compact, count, percent, plural } from "../../format/number.ts";
 import { useNow } from "../../hooks/clock.ts";
 import { useData, usePages } from "../../hooks/data.ts";
@@ -21,7 +22,7 @@ import { shortUsd } from "../../format/money.ts";
 import { utcDay } from "../../format/time.ts";
 
 /** The groups besides models that a day may be stacked by. */
-const SPLITS: readonly string[] = ["agent", "provider", "key"];
+const SPLITS: readonly string[] = SPLIT.filter((name) => name !== "model");
 
 const REFRESH = { refreshMs: 30_000 };
 

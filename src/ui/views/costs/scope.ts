@@ -1,8 +1,26 @@
+import { type Dimension, dimension, DIMENSIONS, SPLIT } from "../../../contract/costs/dimensions.ts";
 import { apiPath, hrefWith, type QueryChange } from "../../hooks/route.ts";
 
-/** The filters of the reports in the URL, besides the span. */
-export const FILTERS = ["agent_id", "provider", "model", "key_id", "tag"] as const;
+/** The filters of the reports in the URL, besides the span: those of dimensions, and tags. */
+export const FILTERS = [...SPLIT.map((name) => DIMENSIONS[name].field), "tag"] as const;
 export type Filter = typeof FILTERS[number];
+
+/** Returns the dimension that a filter selects a value of; undefined for a tag. */
+export const dimensionOf = (filter: Filter) => SPLIT.find((name) => DIMENSIONS[name].field === filter);
+
+/** Returns whether a dimension has names beside its ids. */
+export const isNamed = (name: Dimension) => dimension(name)?.nameField !== undefined;
+
+/** Returns what a filter is called, and an example of a value. */
+export function labelOf(filter: Filter): string {
+  const name = dimensionOf(filter) ?? filter;
+  return name[0]!.toUpperCase() + name.slice(1);
+}
+
+export function exampleOf(filter: Filter): string {
+  const name = dimensionOf(filter);
+  return name === undefined ? "customer:acme" : DIMENSIONS[name].example;
+}
 
 /** Returns the filters that are set, each with its value: of tags there may be several, each of another key. */
 export function filtersOf(query: URLSearchParams): [name: Filter, value: string][] {

@@ -1,0 +1,154 @@
+/*
+ * The dimensions of spending: what a call is counted, grouped, filtered and budgeted by. The ledger's queries, the counters of
+ * budgets and rules, the parameters of routes, the options of commands and the filters of the dashboard are made from this table.
+ * docs/architecture.md, "Where would I add a dimension of spending", lists what a new one needs besides its row.
+ */
+
+/** A dimension of spending. */
+interface DimensionRow {
+  /** The field of the wire format that names one, which is also the column of the ledger. */
+  field: string;
+  /** The property of a call that has it. */
+  property: string;
+  /** A value of it, for forms and documents. */
+  example: string;
+  /** The field with the name that people know it by, where that isn't its id. */
+  nameField?: string;
+  /** True if a call may be of none; a rollup has '' for it then. */
+  isOptional?: true;
+  /** The columns that its groups have, where it isn't its own alone. */
+  groups?: readonly string[];
+  /** It has few enough values to split groups of another dimension by, and to be a filter on the dashboard. */
+  isSplit?: true;
+  /** Cost reports can be filtered by it. */
+  isFilter?: true;
+  /** Commands have an option that filters by it. */
+  isOption?: true;
+  /**
+   * Its spending is counted, for budgets and rules: in `windows` (by minute, day and lifetime), or as a `whole`, since it ends
+   * by itself.
+   */
+  counter?: "windows" | "whole";
+  /** Among the counters of a call, the narrowest first. */
+  width?: number;
+  /** A budget can name one, or have a counter for each. */
+  isBudgeted?: true;
+  /** An alert rule can name one. */
+  isRuled?: true;
+}
+
+export const DIMENSIONS = {
+  agent: {
+    field: "agent_id",
+    property: "agentId",
+    example: "researcher",
+    isSplit: true,
+    isFilter: true,
+    isOption: true,
+    counter: "windows",
+    width: 3,
+    isBudgeted: true,
+    isRuled: true,
+  },
+  session: {
+    field: "session_id",
+    property: "sessionId",
+    example: "ses_demo",
+    isFilter: true,
+    isOption: true,
+    counter: "whole",
+    width: 1,
+    isBudgeted: true,
+  },
+  run: {
+    field: "run_id",
+    property: "runId",
+    example: "run_demo",
+    counter: "whole",
+    width: 0,
+  },
+  model: {
+    field: "model",
+    property: "model",
+    example: "openai:gpt-6-luna",
+    groups: ["provider", "model"],
+    isSplit: true,
+    isFilter: true,
+    isOption: true,
+  },
+  provider: {
+    field: "provider",
+    property: "provider",
+    example: "openai",
+    isSplit: true,
+    isFilter: true,
+  },
+  key: {
+    field: "key_id",
+    property: "keyId",
+    example: "laptop",
+    nameField: "key_name",
+    isOptional: true,
+    isSplit: true,
+    isFilter: true,
+    isOption: true,
+    counter: "windows",
+    width: 2,
+    isBudgeted: true,
+  },
+} as const satisfies Record<string, DimensionRow>;
+
+type Table = typeof DIMENSIONS;
+export type Dimension = keyof Table;
+
+/** The dimensions whose row has a property. */
+export type DimensionWith<Property extends keyof DimensionRow> = {
+  [Name in Dimension]: Table[Name] extends Record<Property, unknown> ? Name : never;
+}[Dimension];
+
+/** The field of some dimensions. */
+export type FieldOf<Name extends Dimension> = Table[Name]["field"];
+
+/** Returns a row of the table, with every property that a row may have. */
+export const dimension = (name: Dimension): DimensionRow => DIMENSIONS[name];
+
+/** Returns the dimensions whose row has a property, in the order of the table. */
+function dimensionsWith<Property extends keyof DimensionRow>(property: Property) {
+  return GROUPED.filter((name): name is DimensionWith<Property> => dimension(name)[property] !== undefined);
+}
+
+const isSplit = (name: Dimension) => dimension(name).isSplit === true;
+
+/** The dimensions by which cost reports are grouped, split and filtered. */
+export const GROUPED = Object.keys(DIMENSIONS) as Dimension[];
+export const SPLIT = /* @__PURE__ */ dimensionsWith("isSplit");
+export const FILTERED = /* @__PURE__ */ dimensionsWith("isFilter").sort((a, b) =>
+  Number(isSplit(b)) - Number(isSplit(a))
+);
+
+/** The dimensions with counters of their spending; and those that budgets name, or count one by one. */
+export const COUNTED = /* @__PURE__ */ dimensionsWith("counter");
+export const BUDGETED = /* @__PURE__ */ dimensionsWith("isBudgeted");
+/** The dimensions that alert rules name. */
+export const RULED = /* @__PURE__ */ dimensionsWith("isRuled");
+
+/** An object of the wire format with fields that name values of dimensions. */
+type WithFields = { readonly [Name in Dimension as FieldOf<Name>]?: string | null | undefined } & {
+  readonly key_name?: string | null | undefined;
+};
+
+/** Returns the value of a dimension by which people know it: its name, or else its id; undefined where there is none. */
+export function nameIn(row: WithFields, name: Dimension): string | undefined {
+  if (name === "model") return `${row.provider}:${row.model}`;
+  const { nameField, field } = dimension(name) as { nameField?: "key_name"; field: FieldOf<Dimension> };
+  return (nameField && row[nameField]) ?? row[field] ?? undefined;
+}
+
+/** Returns the dimension of which a budget names a value, and that value; undefined where it counts all calls. */
+export function namedBy(budget: WithFields): { kind: DimensionWith<"isBudgeted">; id: string } | undefined {
+  for (const kind of BUDGETED) {
+    const id = budget[DIMENSIONS[kind].field];
+    if (id != null) return { kind, id };
+  }
+  return undefined;
+}

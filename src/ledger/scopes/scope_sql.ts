@@ -1,0 +1,46 @@
+import {
+  COUNTED,
+  type Dimension,
+  dimension,
+  DIMENSIONS,
+  type DimensionWith,
+} from "../../contract/costs/dimensions.ts";
+import { type Counted, PREFIXES } from "./scopes.ts";
+
+/* The SQL of scopes: see scopes.ts. */
+
+/** SQL for the scope of an id; null of a null. */
+export const scopeSql = (kind: Counted, id: string) => kind === "agent" ? id : `'${PREFIXES[kind]}' || ${id}`;
+
+/** SQL for the id in a scope of a dimension. */
+export const idInScope = (kind: Counted, scope: string) =>
+  kind === "agent" ? scope : `substr(${scope}, ${PREFIXES[kind].length + 1})`;
+
+/** SQL that is true for the scopes of a dimension; those of an index are searched by it. */
+export const isScopeOf = (kind: Counted, scope: string) =>
+  kind === "agent"
+    ? `${scope} <> '' AND instr(${scope}, ' ') = 0`
+    : `${scope} >= '${kind} ' AND ${scope} < '${kind}!'`;
+
+/** SQL for the dimension of a scope, '' of all calls. */
+export const kindOfScope = (scope: string) =>
+  `iif(${scope} = '', '', iif(instr(${scope}, ' ') = 0, 'agent', substr(${scope}, 1, instr(${scope}, ' ') - 1)))`;
+
+/** SQL for the id of a scope of any dimension. */
+export const idOfScope = (scope: string) => `substr(${scope}, instr(${scope}, ' ') + 1)`;
+
+/** SQL for the value of a dimension of a call; `c` is the alias of most. */
+export const columnOf = (name: Dimension, alias = "c") => `${alias}.${DIMENSIONS[name].field}`;
+
+/** The columns of a call that have its dimensions. */
+export const COUNTED_COLUMNS = COUNTED.map((kind) => DIMENSIONS[kind].field);
+
+/** The dimensions whose spending is counted by minute, day and lifetime; and those that are counted as a whole. */
+export const IN_WINDOWS = COUNTED.filter((kind): kind is WindowDimension =>
+  dimension(kind).counter === "windows"
+);
+export const AS_WHOLE = COUNTED.filter((kind) => dimension(kind).counter === "whole");
+
+type WindowDimension = {
+  [Name in DimensionWith<"counter">]: (typeof DIMENSIONS)[Name]["counter"] extends "windows" ? Name : never;
+}[DimensionWith<"counter">];

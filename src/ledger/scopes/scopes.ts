@@ -1,0 +1,67 @@
+import { COUNTED, dimension, DIMENSIONS, type DimensionWith } from "../../contract/costs/dimensions.ts";
+
+/*
+ * Scopes: the calls that a counter, a budget or a rule adds up, as one text, which databases and the alert history keep. '' is
+ * all calls; an agent's id; `session`, `key` or `run`, a blank and an id. No agent's id has a blank. Nothing else makes such a
+ * text or takes it apart; in SQL it is done by scope_sql.ts.
+ */
+
+/** The dimensions that have scopes. */
+export type Counted = DimensionWith<"counter">;
+
+/** The scope of all calls. */
+export const ALL_CALLS = "";
+
+/** The agent, session, run and key of a call, in whose counters it counts. */
+export type Scopes =
+  & { agentId: string; sessionId: string | null; runId: string | null }
+  & { [Name in Counted as (typeof DIMENSIONS)[Name]["property"]]?: string | null };
+
+const PROPERTIES = Object.fromEntries(COUNTED.map((kind) => [kind, DIMENSIONS[kind].property])) as Record<
+  Counted,
+  keyof Scopes
+>;
+
+/** The texts with which the scopes of a dimension begin. */
+export const PREFIXES = Object.fromEntries(
+  COUNTED.map((kind) => [kind, kind === "agent" ? "" : `${kind} `]),
+) as Record<
+  Counted,
+  string
+>;
+
+/** Returns the scope of one agent, session, run or key. */
+export const scopeOf = (kind: Counted, id: string): string => PREFIXES[kind] + id;
+
+/** Returns the scope of a call in a dimension; null for a call that has none. */
+export function scopeIn(kind: Counted, call: Partial<Scopes>): string | null {
+  const id = call[PROPERTIES[kind]];
+  return id == null ? null : PREFIXES[kind] + id;
+}
+
+/** Returns a copy of what a call belongs to, without anything else that an object has. */
+export function scopesOf(call: Scopes): Scopes {
+  const scopes: Record<string, string | null> = {};
+  for (const kind of COUNTED) scopes[PROPERTIES[kind]] = call[PROPERTIES[kind]] ?? null;
+  return scopes as Scopes;
+}
+
+/** Returns the dimension and the id of a scope; undefined for all calls. */
+export function entityOf(scope: string): { kind: Counted; id: string } | undefined {
+  if (scope === ALL_CALLS) return undefined;
+  const blank = scope.indexOf(" ");
+  if (blank === -1) return { kind: "agent", id: scope };
+  return { kind: scope.slice(0, blank) as Counted, id: scope.slice(blank + 1) };
+}
+
+/** Returns the text of a scope: `all`, `agent researcher`, `session ses_…`. */
+export function scopeText(scope: string): string {
+  const entity = entityOf(scope);
+  return entity ? `${entity.kind} ${entity.id}` : "all";
+}
+
+/** Returns a number by which scopes are sorted, those that add up the fewest calls first. */
+export function widthOf(scope: string): number {
+  const entity = entityOf(scope);
+  return entity ? dimension(entity.kind).width! : Infinity;
+}

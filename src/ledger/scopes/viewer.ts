@@ -1,0 +1,72 @@
+import { COUNTED } from "../../contract/costs/dimensions.ts";
+import { scopeIn, type Scopes } from "./scopes.ts";
+
+/**
+ * A caller, as far as it may see what others have spent. **Here it is decided what a key may see**: that of one agent sees
+ * what belongs to that agent or to the key itself; every other caller sees all there is. Lists narrow their queries to
+ * `agentId`; budgets, refusals, alerts and names of keys ask `sees()`, or match `scopes`.
+ */
+export interface Viewer {
+  /** The API key of the caller; null without one. */
+  readonly keyId: string | null;
+  /** The only agent whose calls, sessions and events it sees; undefined for all of them. */
+  readonly agentId: string | undefined;
+  readonly seesAll: boolean;
+  /** The scopes whose amounts are its own alone. */
+  readonly scopes: readonly string[];
+  /** Returns whether it may see what belongs to an agent or a key. */
+  sees(of: Partial<Pick<Scopes, "agentId" | "keyId">>): boolean;
+}
+
+/** Returns the viewer of a key, which is of one agent, or with null of all of them. */
+export function viewerOf(
+  { keyId = null, agentId = null }: { keyId?: string | null; agentId?: string | null },
+): Viewer {
+  return agentId === null ? new WholeViewer(keyId) : new ViewerOfOne(agentId, keyId);
+}
+
+class WholeViewer implements Viewer {
+  readonly agentId = undefined;
+  readonly seesAll = true;
+  readonly scopes = [];
+
+  constructor(readonly keyId: string | null) {}
+
+  sees(): boolean {
+    return true;
+  }
+}
+
+class ViewerOfOne implements Viewer {
+  readonly seesAll = false;
+
+  constructor(readonly agentId: string, readonly keyId: string | null) {}
+
+  get scopes(): readonly string[] {
+    return COUNTED.flatMap((kind) => scopeIn(kind, this) ?? []);
+  }
+
+  sees({ agentId, keyId }: Partial<Pick<Scopes, "agentId" | "keyId">>): boolean {
+    return agentId === this.agentId || (this.keyId !== null && keyId === this.keyId);
+  }
+}
+
+/** Returns what a call belongs to that a caller makes for an agent, in a session or a run. */
+export function callScopes(
+  { agentId, sessionId, runId }: Pick<Scopes, "agentId" | "sessionId" | "runId">,
+  { keyId }: Pick<Viewer, "keyId">,
+): Scopes {
+  return { agentId, sessionId, runId, keyId };
+}
+
+/** The viewer of callers within this process, which can read the database anyway. */
+export const ALL_SEEING: Viewer = viewerOf({});
+
+/** A viewer of nothing that belongs to an agent or a key. */
+export const NOBODY: Viewer = {
+  keyId: null,
+  agentId: undefined,
+  seesAll: false,
+  scopes: [],
+  sees: () => false,
+};
