@@ -36,7 +36,7 @@ async function startOnDeno(): Promise<Server> {
     [
       import("./src/client/mod.ts"),
       import("./src/delivery/channels/mod.ts"),
-      import("./src/http/mod.ts"),
+      import("./src/http/server/mod.ts"),
       import("./src/service/mod.ts"),
     ],
   );

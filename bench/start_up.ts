@@ -7,7 +7,8 @@ import { bundleToInstall } from "../build/bundle_cli.ts";
 import { CLI_PERMISSIONS } from "../build/permissions.ts";
 import { ROOT } from "../build/run_deno.ts";
 import { rollUp } from "../src/calls/mod.ts";
-import { openCore, sweepExpired } from "../src/service/mod.ts";
+import { openCore } from "../src/service/mod.ts";
+import { sweepExpired } from "../src/service/sweeps.ts";
 import { fillLedger } from "./fill_ledger.ts";
 import { ratio, report, timeInTurn } from "./measure.ts";
 

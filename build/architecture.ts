@@ -4,6 +4,7 @@
  */
 import { fileURLToPath } from "node:url";
 import { ConfigFile } from "../src/config/file/parse_config_file.ts";
+import { SETTING_ROWS } from "../src/config/mod.ts";
 import { LAYERS, WITHOUT_MOD } from "./layers.ts";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
@@ -81,7 +82,7 @@ function routes(): string {
 /** The keys of the config file, and the variables that `config/` reads. */
 function settings(): string {
   const keys = Object.keys(ConfigFile.shape).filter((key) => key !== "$schema").sort();
-  const variables = new Set<string>();
+  const variables = new Set(SETTING_ROWS.flatMap((row) => row.hasVariable ? [row.variable] : []));
   for (const text of filesOf("src/config")) {
     for (const [name] of text.matchAll(/\bPURSER_[A-Z_]+[A-Z]\b/g)) variables.add(name);
   }

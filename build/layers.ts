@@ -22,6 +22,7 @@ export const LAYERS: readonly Readonly<Record<string, string>>[] = [
   {
     ledger: "rows of calls, the totals of reports, the counters on which rules and budgets are decided",
     agents: "stored definitions of agents",
+    anomalies: "the anomalies that the monitor has recorded",
     keys:
       "API keys: creation, authentication, cache; `idempotency/`: claims of requests under an `Idempotency-Key`",
   },

@@ -7,7 +7,7 @@ import { parseArgs } from "node:util";
 import { silentLog } from "../src/kernel/log.ts";
 import { bundledPrices } from "../src/pricing/catalog/bundled_prices.ts";
 import { litellmNamesOf, providerIdOfLitellm } from "../src/pricing/catalog/names/provider_names.ts";
-import { createCatalog } from "../src/pricing/mod.ts";
+import { createCatalog } from "../src/pricing/catalog.ts";
 
 interface Name {
   source: "litellm" | "genai-prices";

@@ -70,12 +70,3 @@ export function recipeFigures(folder: string): Record<string, string> {
     [...recipes.matchAll(/^### (.+?): (.+)$/gm)].map(([, what, files]) => [`recipe: ${what}`, files!]),
   );
 }
-
-if (import.meta.main) {
-  const at = Deno.args.indexOf("--against");
-  const folders = at === -1 ? ["."] : [Deno.args[at + 1]!, "."];
-  const figures = folders.map((folder) => ({ ...shapeFigures(folder), ...recipeFigures(folder) }));
-  for (const name of new Set(figures.flatMap((each) => Object.keys(each)))) {
-    console.log(`${name}: ${figures.map((each) => each[name as keyof typeof each] ?? "none").join(" -> ")}`);
-  }
-}

@@ -10,7 +10,6 @@
  *
  * @module
  */
-import { DEFAULT_MAX_BODY_BYTES } from "./contract/limits.ts";
 import { DURABILITIES, type Durability, SEVERITIES, type Severity } from "./contract/values.ts";
 import type { LanguageModelV4 } from "@ai-sdk/provider";
 import type { ToolSet } from "ai";
@@ -47,16 +46,11 @@ import {
   type SessionsOptions,
 } from "./client/library/mod.ts";
 import { meter, runAgent, type RunResult } from "./runner/mod.ts";
-import {
-  bytesOf,
-  exportSession,
-  type ImportResult,
-  importSession,
-  readSnapshot,
-  type Snapshot,
-} from "./snapshots/mod.ts";
+import { exportSession, type ImportResult, importSession, type Snapshot } from "./snapshots/mod.ts";
+import { bytesOf, readSnapshot } from "./snapshots/document/mod.ts";
 
-export { type ImportResult, readSnapshot, type Snapshot, writeSnapshot } from "./snapshots/mod.ts";
+export { type ImportResult, type Snapshot } from "./snapshots/mod.ts";
+export { readSnapshot, writeSnapshot } from "./snapshots/document/mod.ts";
 export { BudgetExceededError, type ErrorCode, PurserError } from "./kernel/errors.ts";
 export { createSingleSendFetch } from "./kernel/single_send.ts";
 export type { Bus, BusEvent } from "./bus/mod.ts";
@@ -256,10 +250,8 @@ export async function openPurser(options: PurserOptions): Promise<Purser> {
     config: {
       dbUrl: options.db,
       dbToken: options.dbToken,
-      durability: options.durability ?? "full",
-      environment: options.environment ?? "local",
-      remoteTimeoutMs: 10_000,
-      maxBodyBytes: DEFAULT_MAX_BODY_BYTES,
+      durability: options.durability,
+      environment: options.environment,
       providers: options.providers,
       prices: options.prices,
       pricesFolder: options.pricesFolder,

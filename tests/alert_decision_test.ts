@@ -10,11 +10,12 @@ import {
   valueOf,
 } from "./harness/decision_model.ts";
 import { advanceCounters } from "../src/alerts/mod.ts";
+import { readRuleValues } from "./harness/rule_values.ts";
 import { bookLooseCalls } from "../src/calls/mod.ts";
 import { fixedClock } from "../src/kernel/clock.ts";
 import type { ModelCall } from "../src/ledger/mod.ts";
 import { tables } from "../src/store/mod.ts";
-import { type Alerts, insertRules, readRuleValues, ruleRow } from "./harness/alerts.ts";
+import { type Alerts, insertRules, ruleRow } from "./harness/alerts.ts";
 import { createBooking, type TestBooking } from "./harness/booking.ts";
 import { databaseKinds } from "./harness/databases.ts";
 import { modelCall } from "./harness/model_calls.ts";

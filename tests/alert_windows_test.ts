@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
 import type { RuleRow } from "../src/alerts/rules/rule_fields.ts";
+import { readRuleValues } from "./harness/rule_values.ts";
 import { bookLooseCalls } from "../src/calls/mod.ts";
 import { DAY_MS, fixedClock, HOUR_MS, toIso } from "../src/kernel/clock.ts";
 import { tables } from "../src/store/mod.ts";
-import { insertRules, readRuleValues, ruleRow } from "./harness/alerts.ts";
+import { insertRules, ruleRow } from "./harness/alerts.ts";
 import { createBooking, type TestBooking } from "./harness/booking.ts";
 import { databaseKinds } from "./harness/databases.ts";
 import { modelCall } from "./harness/model_calls.ts";

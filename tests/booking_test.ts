@@ -1,15 +1,10 @@
 import assert from "node:assert/strict";
+import { listMessages } from "./harness/sessions.ts";
 import fc from "#dev/fast_check.ts";
 import { bookCall, reportCalls } from "../src/calls/mod.ts";
 import { listCalls, listCosts } from "../src/ledger/mod.ts";
 import { readRunCost } from "./harness/run_cost.ts";
-import {
-  getSession,
-  listAllEvents,
-  listMessages,
-  listSessionEvents,
-  newMessage,
-} from "../src/sessions/mod.ts";
+import { getSession, listAllEvents, listSessionEvents, newMessage } from "../src/sessions/mod.ts";
 import { beginRun, createBooking, dump, type TestBooking } from "./harness/booking.ts";
 import { checkBooks } from "./harness/check_books.ts";
 import { bookingTests, checkLog, hasCode, NOW, report } from "./harness/booking_tests.ts";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { generateText } from "ai";
 import { BudgetExceededError } from "../src/kernel/errors.ts";
 import { PriceOverride } from "../src/contract/price_override.ts";
-import { createPriceBook } from "../src/pricing/mod.ts";
+import { createPriceBook } from "../src/pricing/prices.ts";
 import { meter, type MeterContext } from "../src/runner/mod.ts";
 import { answerTo } from "./harness/answers.ts";
 import { createBooking, type TestBooking } from "./harness/booking.ts";

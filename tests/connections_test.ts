@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { systemClock } from "../src/kernel/clock.ts";
-import { serve } from "../src/http/mod.ts";
+import { serve } from "../src/http/server/mod.ts";
 import { makeKey } from "./harness/http_client.ts";
 import { problemOf, RawClient } from "./harness/raw_client.ts";
 import { openTestPurser, type TestPurser } from "./harness/test_purser.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { memoryTerminal } from "./harness/memory_terminal.ts";
 import { main } from "../src/cli/mod.ts";
-import { listen, withAccessCheck } from "../src/http/mod.ts";
+import { listen, withAccessCheck } from "../src/http/server/mod.ts";
 import { makeKey } from "./harness/http_client.ts";
 import { openTestPurser } from "./harness/test_purser.ts";
 

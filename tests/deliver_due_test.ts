@@ -3,7 +3,9 @@ import { createAlertEvaluator, createDispatcher } from "../src/alerts/mod.ts";
 import { deliverDue } from "../src/delivery/mod.ts";
 import { NOTIFICATION } from "../src/delivery/channels/testing/_notifications.ts";
 import { fixedClock } from "../src/kernel/clock.ts";
-import { type Core, openParts } from "../src/service/mod.ts";
+import type { CoreOptions } from "../src/service/mod.ts";
+import { openParts } from "../src/service/parts.ts";
+import { createWork } from "../src/service/work.ts";
 import { countingIds } from "../src/kernel/ids.ts";
 import { leaveDelivery } from "./harness/deliveries.ts";
 import { hang, passing, type RecordingChannel, recordingChannel } from "./harness/recording_channel.ts";
@@ -14,7 +16,7 @@ const BOUNDS = { timeoutMs: 10_000, attemptsPerChannel: 20 };
 /** A core without a running dispatcher, and with deliveries left in its outbox. */
 async function open(channels: RecordingChannel[], left: Record<string, string>) {
   const clock = fixedClock("2026-11-01T12:00:00.000Z");
-  const core = await openParts({
+  const options: CoreOptions = {
     clock,
     ids: countingIds(),
     alerts: createAlertEvaluator({ rules: [], dispatcher: createDispatcher(channels) }),
@@ -25,8 +27,10 @@ async function open(channels: RecordingChannel[], left: Record<string, string>) 
       maxBodyBytes: 1_000,
       environment: "test",
     },
-  });
-  for (const [id, channel] of Object.entries(left)) await leaveDelivery(core as Core, id, { channel });
+  };
+  const parts = await openParts(options, () => {});
+  const core = { ...parts, ...createWork(parts, options) };
+  for (const [id, channel] of Object.entries(left)) await leaveDelivery(core, id, { channel });
   return {
     clock,
     ctx: {

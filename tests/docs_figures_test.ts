@@ -27,7 +27,7 @@ async function constantOf(file: string, name: string): Promise<number> {
 type Source = readonly [file: string, constant: string, unit: number];
 
 const ANSWER: Source = ["src/delivery/channels/http/http_client.ts", "MAX_ANSWER_BYTES", KIB];
-const CONTEXT: Source = ["src/config/config.ts", "DEFAULT_MAX_CONTEXT_BYTES", MIB];
+const CONTEXT: Source = ["src/config/settings.ts", "DEFAULT_MAX_CONTEXT_BYTES", MIB];
 const SMALL_PART: Source = ["src/kernel/turns.ts", "SMALL_PART_BYTES", KIB];
 const GATEWAY_BODY: Source = ["src/contract/limits.ts", "MAX_GATEWAY_BODY_BYTES", MIB];
 
@@ -78,7 +78,7 @@ const LIMITS: readonly (readonly [document: string, sentence: string, source: So
   ["docs/security.md", "checked every N seconds", ["src/keys/key_cache.ts", "KEY_CHECK_MS", 1000]],
   ["docs/security.md", "(N ms for each 20)", ["src/sessions/log_reader.ts", "PAUSE_MS_PER_20_CALLERS", 1]],
   ["docs/snapshots.md", "`max_snapshot_bytes` (N MiB", [
-    "src/config/config.ts",
+    "src/config/settings.ts",
     "DEFAULT_MAX_SNAPSHOT_BYTES",
     MIB,
   ]],

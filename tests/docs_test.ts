@@ -4,7 +4,7 @@ import { BUDGET_PERIODS, REFUSAL_REASONS, SCOPES } from "../src/contract/values.
 import assert from "node:assert/strict";
 import { withLists } from "../build/architecture.ts";
 import { CLI_PERMISSIONS } from "../build/permissions.ts";
-import { loadConfig } from "../src/config/mod.ts";
+import { loadConfig, SETTING_ROWS } from "../src/config/mod.ts";
 import { KEY_CACHE_MS } from "../src/keys/mod.ts";
 import { ADD_BUDGET, ADD_RULE, RUN_AGENT } from "../src/ui/views/commands.ts";
 import { loadToolModules } from "../src/runner/tools/mod.ts";
@@ -97,6 +97,17 @@ Deno.test("the config file of the docs is valid, and so is the tool module", () 
     assert.equal(loaded.prices.length, 1);
     assert.deepEqual(Object.keys(await loadToolModules(loaded.tools)), ["dice"]);
   }));
+
+Deno.test("the table of settings has each setting with its option, its variable and its default", async () => {
+  const lines = (await readDocument("docs/getting_started.md")).split("\n");
+  for (const { key, optionName, option, variable, hasVariable, default: usual } of SETTING_ROWS) {
+    const row = lines.find((line) => line.startsWith("|") && line.split("|")[1]!.includes(`\`${key}\``));
+    assert.ok(row !== undefined, `docs/getting_started.md has no row of ${key}`);
+    assert.equal(row.includes(`\`--${optionName}\``), option !== undefined, `${row}: --${optionName}`);
+    assert.equal(row.includes(`\`${variable}\``), hasVariable === true, `${row}: ${variable}`);
+    assert.ok(row.includes(`\`${usual}\``), `${row}: ${usual}`);
+  }
+});
 
 Deno.test("the README links every document, and how to report a vulnerability", async () => {
   const readme = await readDocument("README.md");

@@ -4,7 +4,7 @@ import { migrations } from "../src/store/migrations/migrations.ts";
 import { stripVTControlCharacters } from "node:util";
 import { memoryTerminal } from "./harness/memory_terminal.ts";
 import { checkConnection } from "../src/cli/commands/doctor.ts";
-import { bundledPrices } from "../src/pricing/mod.ts";
+import { bundledPrices } from "../src/pricing/catalog/bundled_prices.ts";
 import { openTestBooks } from "./harness/test_books.ts";
 import { createApp } from "../src/http/mod.ts";
 import { newPlace, type Place, purser as runPurser, start } from "./harness/cli_process.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { loadConfig } from "../src/config/mod.ts";
-import { checkLoopbackRequest, listenOptionsOf, serve } from "../src/http/mod.ts";
+import { checkLoopbackRequest, listenOptionsOf, serve } from "../src/http/server/mod.ts";
 import { isLoopback } from "../src/kernel/loopback_host.ts";
 import { makeKey } from "./harness/http_client.ts";
 import { RawClient } from "./harness/raw_client.ts";

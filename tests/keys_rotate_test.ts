@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { withAccessCheck } from "../src/http/mod.ts";
+import { withAccessCheck } from "../src/http/server/mod.ts";
 import { MINUTE_MS, systemClock } from "../src/kernel/clock.ts";
 import { createIds } from "../src/kernel/ids.ts";
 import { authenticate, createKeyCheck, KEY_CACHE_MS } from "../src/keys/mod.ts";

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { streamText } from "ai";
 import { toModelCall } from "../src/ledger/mod.ts";
-import { trackAnswerUsage, type Usage, type UsageApi, usageOf } from "../src/pricing/mod.ts";
+import { type Usage, usageOf } from "../src/pricing/mod.ts";
+import { trackAnswerUsage, type UsageApi } from "../src/pricing/usage/mod.ts";
 import { meter } from "../src/runner/mod.ts";
 import { tables } from "../src/store/mod.ts";
 import { type ZeroCase, zeroCases } from "./fixtures/later_zeros.ts";

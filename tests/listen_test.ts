@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { fixedClock } from "../src/kernel/clock.ts";
 import { silentLog } from "../src/kernel/log.ts";
-import { type Handler, listen } from "../src/http/mod.ts";
+import { type Handler, listen } from "../src/http/server/mod.ts";
 import { withBody } from "../src/http/middleware/served_body.ts";
 import { rejection } from "./harness/test_purser.ts";
 

@@ -4,7 +4,7 @@ import { dirname } from "node:path";
 import { OPENAPI_FETCH } from "#dev/openapi_fetch.ts";
 import openapiTypescript, { astToString } from "#dev/openapi_typescript.ts";
 import ts from "#dev/typescript.ts";
-import { listen, withAccessCheck } from "../src/http/mod.ts";
+import { listen, withAccessCheck } from "../src/http/server/mod.ts";
 import { inDirectory } from "./harness/in_directory.ts";
 import { openTestPurser, type TestPurser } from "./harness/test_purser.ts";
 import { lintFromString, loadConfig, type NormalizedProblem } from "#dev/openapi_core.ts";

@@ -1,13 +1,10 @@
 import assert from "node:assert/strict";
 import fc from "#dev/fast_check.ts";
 import { silentLog } from "../src/kernel/log.ts";
-import {
-  createCatalog,
-  createPriceBook,
-  type GenaiPrices,
-  type LitellmPrices,
-  parsePriceData,
-} from "../src/pricing/mod.ts";
+import { createCatalog } from "../src/pricing/catalog.ts";
+import { createPriceBook } from "../src/pricing/prices.ts";
+import { type GenaiPrices, type LitellmPrices } from "../src/pricing/catalog/price_data.ts";
+import { parsePriceData } from "../src/pricing/catalog/parse_price_data.ts";
 import { type AnyCall, anyCase, PROVIDER_NAMES } from "./harness/any_prices.ts";
 import { oracleBill, usageOfLeaves } from "./harness/price_oracle.ts";
 import { configRows, genaiFile, litellmFile, type Spec } from "./harness/price_spec.ts";

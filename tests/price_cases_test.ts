@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { createPriceBook, trackAnswerUsage } from "../src/pricing/mod.ts";
+import { createPriceBook } from "../src/pricing/prices.ts";
+import { trackAnswerUsage } from "../src/pricing/usage/mod.ts";
 import {
   costOfBill,
   DIMENSIONS,

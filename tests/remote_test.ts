@@ -1,7 +1,7 @@
 import { AGENT_DEFAULTS } from "../src/contract/limits.ts";
 import assert from "node:assert/strict";
 import { type AgentDefinition } from "../src/agents/mod.ts";
-import { type Core, openCore } from "../src/service/mod.ts";
+import { openCore, type WholeCore } from "../src/service/mod.ts";
 import { BudgetExceededError } from "../src/kernel/errors.ts";
 import { requestCancel } from "../src/sessions/mod.ts";
 import { runAgent } from "../src/runner/mod.ts";
@@ -26,7 +26,7 @@ async function openCores(count: number) {
   };
   const cores = await Promise.all(Array.from({ length: count }, () => openCore({ config, fetch })));
   return {
-    cores: cores as [Core, Core],
+    cores: cores as [WholeCore, WholeCore],
     async [Symbol.asyncDispose]() {
       for (const core of cores) await core.close();
     },
@@ -37,9 +37,9 @@ function agent(fields: Partial<AgentDefinition>): AgentDefinition {
   return { ...AGENT_DEFAULTS, agentId: "agent", model: "demo:echo", ...fields };
 }
 
-const count = async (core: Core, sql: string) => Number((await core.store.read({ sql })).rows[0]![0]);
+const count = async (core: WholeCore, sql: string) => Number((await core.store.read({ sql })).rows[0]![0]);
 
-function test(sentence: string, body: (a: Core, b: Core) => Promise<void>): void {
+function test(sentence: string, body: (a: WholeCore, b: WholeCore) => Promise<void>): void {
   Deno.test({
     name: `on a libSQL server ${sentence}`,
     ignore: skipSqld,

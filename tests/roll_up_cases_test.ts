@@ -1,6 +1,7 @@
 import { GROUPINGS, THRESHOLD_TYPES } from "../src/contract/values.ts";
 import assert from "node:assert/strict";
 import { advanceCounters, createRule, removeRule, updateRule } from "../src/alerts/mod.ts";
+import { readRuleValues } from "./harness/rule_values.ts";
 import { bookLooseCalls, rollUp } from "../src/calls/mod.ts";
 import { fixedClock } from "../src/kernel/clock.ts";
 import {
@@ -14,7 +15,6 @@ import {
 import { toUsd } from "../src/kernel/money.ts";
 import { readOwners } from "../src/sessions/mod.ts";
 import type { Statement, Store } from "../src/store/mod.ts";
-import { readRuleValues } from "./harness/alerts.ts";
 import { adjustCall } from "./harness/adjust.ts";
 import type { TestBooking } from "./harness/booking.ts";
 import { CONNECTIONS, openContexts } from "./harness/booking_contexts.ts";

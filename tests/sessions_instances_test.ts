@@ -2,7 +2,6 @@ import assert from "node:assert/strict";
 import {
   getRun,
   getSession,
-  listMessages,
   listSessionEvents,
   recoverRuns,
   renewLease,
@@ -13,7 +12,7 @@ import { createQuery, type Store } from "../src/store/mod.ts";
 import { beginRun, createBooking, type TestBooking } from "./harness/booking.ts";
 import { databaseKinds } from "./harness/databases.ts";
 import { eagerClock } from "./harness/eager_clock.ts";
-import { bookAnswer, logOf } from "./harness/sessions.ts";
+import { bookAnswer, listMessages, logOf } from "./harness/sessions.ts";
 
 /** Sessions of several instances on one server: leases, recovery, and cancellation from elsewhere. */
 

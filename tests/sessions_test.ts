@@ -8,7 +8,6 @@ import {
   getSession,
   lastEventId,
   listAllEvents,
-  listMessages,
   listSessionEvents,
   listSessions,
   newMessage,
@@ -22,7 +21,7 @@ import { databaseKinds } from "./harness/databases.ts";
 import { eagerClock } from "./harness/eager_clock.ts";
 import { modelCall } from "./harness/model_calls.ts";
 import { readRunCost } from "./harness/run_cost.ts";
-import { bookAnswer, logOf, textsOf } from "./harness/sessions.ts";
+import { bookAnswer, listMessages, logOf, textsOf } from "./harness/sessions.ts";
 
 const isConflict = (pattern: RegExp) => (error: unknown) => {
   assert.ok(error instanceof PurserError, String(error));

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { listen, withAccessCheck } from "../src/http/mod.ts";
+import { listen, withAccessCheck } from "../src/http/server/mod.ts";
 import { newPlace, type Place, purser as command, start } from "./harness/cli_process.ts";
 import { until } from "./harness/deliveries.ts";
 import { problemOf, RawClient } from "./harness/raw_client.ts";

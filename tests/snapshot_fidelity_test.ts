@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
+import { listMessages } from "./harness/sessions.ts";
 import fc from "#dev/fast_check.ts";
 import { bookCall } from "../src/calls/mod.ts";
 import { toIso } from "../src/kernel/clock.ts";
 import { type NewMessage, newMessage } from "../src/sessions/mod.ts";
-import { listMessages, listSessionEvents } from "../src/sessions/mod.ts";
+import { listSessionEvents } from "../src/sessions/mod.ts";
 import { listImportedEvents } from "../src/snapshots/mod.ts";
 import { beginRun, createBooking } from "./harness/booking.ts";
 import { type DatabaseKind, databaseKinds } from "./harness/databases.ts";

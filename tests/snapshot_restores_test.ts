@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { getAgent } from "../src/agents/mod.ts";
 import { toIso } from "../src/kernel/clock.ts";
-import { getRun, getSession, listMessages, listSessionEvents } from "../src/sessions/mod.ts";
+import { getRun, getSession, listSessionEvents } from "../src/sessions/mod.ts";
 import { GenerationsInUse, sweepGenerations } from "../src/snapshots/generations/mod.ts";
 import type { Store } from "../src/store/mod.ts";
 import { beginRun, dump } from "./harness/booking.ts";
@@ -9,7 +9,7 @@ import { endAs, event, isError, makeSession, snapshotTests } from "./harness/sna
 import { databaseKinds } from "./harness/databases.ts";
 import { readRunCost } from "./harness/run_cost.ts";
 import { restore, snapshotOf } from "./harness/snapshots.ts";
-import { bookAnswer, logOf, textsOf } from "./harness/sessions.ts";
+import { bookAnswer, listMessages, logOf, textsOf } from "./harness/sessions.ts";
 
 /** Restores: the state that they replace and keep, and the rows that they stage. */
 

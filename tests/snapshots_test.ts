@@ -4,14 +4,14 @@ import { toCanonicalText } from "../src/kernel/json/canonical_json.ts";
 import { toIso } from "../src/kernel/clock.ts";
 import { bookCall } from "../src/calls/mod.ts";
 import { readSessionUsage } from "../src/ledger/mod.ts";
-import { listMessages, listSessionEvents } from "../src/sessions/mod.ts";
+import { listSessionEvents } from "../src/sessions/mod.ts";
 import { exportSession, listImportedEvents } from "../src/snapshots/mod.ts";
 import { beginRun, dump } from "./harness/booking.ts";
 import { endAs, event, isError, makeSession, snapshotTests } from "./harness/snapshot_tests.ts";
 import { databaseKinds } from "./harness/databases.ts";
 import { modelCall } from "./harness/model_calls.ts";
 import { exportText, restore, snapshotOf, textOf } from "./harness/snapshots.ts";
-import { bookAnswer, logOf, textsOf } from "./harness/sessions.ts";
+import { bookAnswer, listMessages, logOf, textsOf } from "./harness/sessions.ts";
 
 for (const kind of databaseKinds()) {
   const { name } = kind;

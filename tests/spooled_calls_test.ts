@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { bookLeftCalls, readLedgerId } from "../src/calls/mod.ts";
+import { bookLeftCalls } from "../src/calls/mod.ts";
+import { readLedgerId } from "../src/calls/spool/mod.ts";
 import { createCallSpool, folderOf } from "../src/calls/spool/call_spool.ts";
 import { PurserError } from "../src/kernel/errors.ts";
 import { silentLog } from "../src/kernel/log.ts";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import type { LanguageModelV4 } from "@ai-sdk/provider";
 import { generateText, streamText } from "ai";
-import type { UsageApi } from "../src/pricing/mod.ts";
+import type { UsageApi } from "../src/pricing/usage/mod.ts";
 import { meter } from "../src/runner/mod.ts";
 import { anthropicAnswer, openaiChatAnswer, openaiResponsesAnswer } from "./fixtures/providers/mod.ts";
 import { type FakeProvider, type Reply, startFakeProvider } from "./harness/fake_provider.ts";

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
+import { listMessages } from "./harness/sessions.ts";
 import { createTurns, SLICE_UNITS, type Turns } from "../src/kernel/turns.ts";
-import { listMessages } from "../src/sessions/mod.ts";
-import { bytesOf, exportSession, importSession } from "../src/snapshots/mod.ts";
+import { exportSession, importSession } from "../src/snapshots/mod.ts";
+import { bytesOf } from "../src/snapshots/document/mod.ts";
 import { createBooking } from "./harness/booking.ts";
 import { databaseKinds } from "./harness/databases.ts";
 import { type TestSnapshots, withSnapshots } from "./harness/snapshots.ts";

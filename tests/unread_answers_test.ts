@@ -4,7 +4,7 @@ import { once } from "node:events";
 import type { AddressInfo } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { RequestLimitSettings } from "../src/contract/limits.ts";
-import { serve } from "../src/http/mod.ts";
+import { serve } from "../src/http/server/mod.ts";
 import { systemClock } from "../src/kernel/clock.ts";
 import { newPlace, startServer } from "./harness/cli_process.ts";
 import { makeKey } from "./harness/http_client.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
-import { withAccessCheck } from "../src/http/mod.ts";
+import { withAccessCheck } from "../src/http/server/mod.ts";
 import { DAY_MS, HOUR_MS } from "../src/kernel/clock.ts";
 import { makeKey } from "./harness/http_client.ts";
 import { openTestPurser, type TestPurser } from "./harness/test_purser.ts";

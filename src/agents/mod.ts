@@ -64,7 +64,7 @@ function toAgent(row: AgentDefinition & { createdAt: number; updatedAt: number }
 const AGENTS = defineAuthored(tables.agents, { what: "agent", id: "agentId" });
 
 /** Checks the definition that a change replaces, undefined for a new agent, and throws to refuse the change. */
-export type AgentCheck = Check<Agent | undefined>;
+type AgentCheck = Check<Agent | undefined>;
 
 /**
  * Stores the definition of an agent, and replaces an existing one of that name; with a check, only the definition that has
@@ -113,7 +113,7 @@ function rowOf(agent: AgentDefinition, now: number): AgentRow {
 }
 
 /** The checks of the names in a definition; they throw `invalid` for unknown names. */
-export interface DefinitionChecks {
+interface DefinitionChecks {
   checkModel(model: string): void;
   checkTools(tools: readonly string[]): void;
 }
@@ -203,7 +203,7 @@ export async function findRunBudget(
 }
 
 /** A page of a list, and whether others follow it. */
-export interface AgentPage {
+interface AgentPage {
   agents: Agent[];
   hasMore: boolean;
 }

@@ -11,7 +11,7 @@ import { readKeyNames } from "../keys/mod.ts";
 import { keyScope } from "../ledger/mod.ts";
 import { ConstraintError, requireThat, type SqlValue, type Statement, tables } from "../store/mod.ts";
 import type { AlertContext } from "./context.ts";
-import { sendToChannels, type TestContext } from "../delivery/mod.ts";
+import type { TestContext } from "../delivery/mod.ts";
 import { type RuleRow, RULES } from "./rules/rule_fields.ts";
 import { MAX_ALERT_HISTORY } from "../contract/limits.ts";
 import { toIso } from "../kernel/clock.ts";
@@ -274,6 +274,7 @@ export async function testRule(
   const record = toAlertRecord(alert, { keyId: null, keyName: null });
   const notification = describeAlert(record, ctx.environment);
   const { list: channels } = ctx.channels;
+  const { sendToChannels } = await import("../delivery/mod.ts");
   const results = await sendToChannels(ctx, { notification, record: insertAlert(alert), channels });
   return { alert_id: alert.alertId, results };
 }
@@ -300,6 +301,7 @@ export async function resendAlert(
     );
   }
   const record = requireThat({ sql: "EXISTS (SELECT 1 FROM alerts WHERE alert_id = ?1)", args: [alertId] });
+  const { sendToChannels } = await import("../delivery/mod.ts");
   try {
     return { alert_id: alertId, results: await sendToChannels(ctx, { notification, record, channels }) };
   } catch (error) {

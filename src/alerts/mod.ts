@@ -9,17 +9,15 @@
 export {
   advanceCounters,
   announceAlerts,
-  type BookedScopes,
   decideAlerts,
   readFired,
   warnOfBudgets,
 } from "./firing/decide_alerts.ts";
-export { firingLogic } from "./firing/firing_logic.ts";
 export { createRule, ensureRules, removeRule, type RuleInCode, updateRule } from "./rules/change_rules.ts";
 export { getRule, listRules } from "./rules/rules.ts";
 export type { RuleTest } from "../contract/alerts/sent_alerts.ts";
 export type { AlertRule, RuleChanges, RuleInput } from "../contract/alerts/alert_rules.ts";
-export { describeAlert, listAlerts, readAlertNotification, resendAlert, testRule } from "./alerts.ts";
+export { listAlerts, readAlertNotification, resendAlert, testRule } from "./alerts.ts";
 export { explainAlert } from "./explain_alert.ts";
 export {
   type AlertDispatcher,
@@ -28,4 +26,4 @@ export {
   createAlertEvaluator,
   createDispatcher,
 } from "./defined_in_code.ts";
-export { type AlertContext, hasRules } from "./context.ts";
+export type { AlertContext, KnownRules } from "./context.ts";

@@ -1,5 +1,5 @@
 import { announceAlerts } from "../alerts/mod.ts";
-import type { Grant, ReservedElsewhere } from "../budgets/mod.ts";
+import type { Grant, ReservedElsewhere } from "../budgets/reservations/mod.ts";
 import { toIso } from "../kernel/clock.ts";
 import { type ModelCall, toCostEvent } from "../ledger/mod.ts";
 import { type Progress, publishEvents, type RunRef } from "../sessions/mod.ts";

@@ -1,5 +1,11 @@
-import { advanceCounters, type BookedScopes, decideAlerts, readFired, warnOfBudgets } from "../alerts/mod.ts";
-import { freeReported, type Grant, type ReservedElsewhere, settleReservations } from "../budgets/mod.ts";
+import { advanceCounters, decideAlerts, readFired, warnOfBudgets } from "../alerts/mod.ts";
+import {
+  type BookedScopes,
+  freeReported,
+  type Grant,
+  type ReservedElsewhere,
+  settleReservations,
+} from "../budgets/reservations/mod.ts";
 import { HAS_ENABLED_RULES, type ModelCall, recordCalls, recordPrices } from "../ledger/mod.ts";
 import {
   appendEvents,

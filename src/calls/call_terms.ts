@@ -1,5 +1,6 @@
 import type { CallSource } from "../contract/values.ts";
-import type { CallScopes, Grant, Refusal } from "../budgets/mod.ts";
+import type { CallScopes, Refusal } from "../budgets/mod.ts";
+import type { Grant } from "../budgets/reservations/mod.ts";
 import type { NanoUsd } from "../kernel/money.ts";
 import type { ModelCall } from "../ledger/mod.ts";
 import type { Served } from "../pricing/mod.ts";

@@ -1,5 +1,6 @@
 import type { AlertContext } from "../alerts/mod.ts";
-import type { BudgetGate, KnownBudgets } from "../budgets/mod.ts";
+import type { KnownBudgets } from "../budgets/mod.ts";
+import type { BudgetGate } from "../budgets/reservations/mod.ts";
 import type { Bus } from "../bus/mod.ts";
 import type { Log } from "../kernel/log.ts";
 import type { Secrets } from "../redaction/values/mod.ts";

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { createPriceBook } from "../pricing/mod.ts";
+import { createPriceBook } from "../pricing/prices.ts";
 import { estimateCost } from "./estimate_cost.ts";
 
 Deno.test("estimateCost() is that of the previous call, and never less than that of the request itself", async () => {

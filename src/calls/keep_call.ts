@@ -1,11 +1,11 @@
-import type { Grant } from "../budgets/mod.ts";
+import type { Grant } from "../budgets/reservations/mod.ts";
 import { messageOf } from "../kernel/errors.ts";
 import { type ModelCall, toCostEvent } from "../ledger/mod.ts";
 import { countSteps } from "../sessions/mod.ts";
 import { checkWritable, ConstraintError } from "../store/mod.ts";
 import { bookLooseCalls } from "./book_call.ts";
 import type { CallContext } from "./context.ts";
-import type { CallSpool, KeptCall, SpooledCall } from "./spool/mod.ts";
+import { type CallSpool, type KeptCall, readLedgerId, type SpooledCall } from "./spool/mod.ts";
 
 /*
  * A call that was made and can't be booked goes into the spool of this process. Once the ledger takes writes again, this process
@@ -87,31 +87,25 @@ export async function requireLedger(ctx: CallContext): Promise<void> {
 /** The pause before the spool is tried again. */
 const RETRY_MS = 1_000;
 
-/** The spools that are being retried, and what was logged about each: the calls that the database refuses, and the files of another ledger. */
-const retrying = new WeakSet<object>();
-const logged = new WeakMap<object, Set<string>>();
-
 /** Returns true the first time. */
-function isNew({ callSpool }: CallContext, what: string): boolean {
-  const known = logged.get(callSpool) ?? new Set();
-  logged.set(callSpool, known);
-  return known.size < known.add(what).size;
+function isNew({ callSpool: { logged } }: CallContext, what: string): boolean {
+  return logged.size < logged.add(what).size;
 }
 
 /** Books what this process has spooled, once the ledger takes it. */
 async function retry(ctx: CallContext): Promise<void> {
   const { callSpool: spool, clock } = ctx;
-  if (retrying.has(spool)) return;
-  retrying.add(spool);
+  if (spool.isRetrying) return;
+  spool.isRetrying = true;
   while (waitingIn(spool).length > 0 && !spool.stopping.aborted) {
     await clock.sleep(RETRY_MS, spool.stopping);
     if (!spool.stopping.aborted) await bookKept(ctx);
   }
-  retrying.delete(spool);
+  spool.isRetrying = false;
 }
 
 function waitingIn(spool: CallSpool): KeptCall[] {
-  return spool.kept().filter(({ isClaimed, call }) => !isClaimed && !logged.get(spool)?.has(call.callId));
+  return spool.kept().filter(({ isClaimed, call }) => !isClaimed && !spool.logged.has(call.callId));
 }
 
 async function bookKept(ctx: CallContext): Promise<void> {
@@ -136,12 +130,6 @@ export async function bookLeftCalls(ctx: CallContext): Promise<void> {
     }
     if (own.length === calls.length && !booked.includes("waits")) await remove();
   }
-}
-
-/** The ledger that a process has open, by the time of its first migration. */
-export async function readLedgerId(store: CallContext["store"]): Promise<string | null> {
-  const { rows } = await store.read({ sql: "SELECT min(applied_at) FROM purser_migrations" });
-  return rows[0]?.[0] == null ? null : String(rows[0][0]);
 }
 
 /** Leaves out the calls of another ledger that was at the same place. */

@@ -2,7 +2,7 @@
 export type { CallContext } from "./context.ts";
 export type { KeptCall } from "./spool/mod.ts";
 export { bookCall, bookLooseCalls, type RunBooking } from "./book_call.ts";
-export { bookLeftCalls, bookMadeCall, giveUpClaim, keepCall, readLedgerId } from "./keep_call.ts";
+export { bookLeftCalls, bookMadeCall, giveUpClaim, keepCall } from "./keep_call.ts";
 export { type BookingWriter, createBookingWriter } from "./booking_set.ts";
 export { rollUp, RollUps } from "./roll_up.ts";
 export { reportCalls, type ReportedCall } from "./report_calls.ts";

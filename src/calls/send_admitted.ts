@@ -1,4 +1,4 @@
-import type { Grant } from "../budgets/mod.ts";
+import type { Grant } from "../budgets/reservations/mod.ts";
 import { startOf } from "../contract/windows.ts";
 import { HOUR_MS } from "../kernel/clock.ts";
 import type { PriceBook, PriceQuery, Served } from "../pricing/mod.ts";

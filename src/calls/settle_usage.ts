@@ -2,7 +2,8 @@ import { Buffer } from "node:buffer";
 import { MAX_CALL_TOKENS, MAX_CALL_USD } from "../contract/limits.ts";
 import { estimateTokens } from "./answer_text.ts";
 import { MAX_CALL_NANO_USD } from "./make_call.ts";
-import { hasQuantity, type Price, type Served, type Statement, type Usage, usageOf } from "../pricing/mod.ts";
+import { hasQuantity, type Price, type Served, type Usage, usageOf } from "../pricing/mod.ts";
+import type { Statement } from "../pricing/usage/mod.ts";
 
 /** The usage and the metadata that a provider has reported with an answer. */
 export interface UsageReport {

@@ -18,7 +18,6 @@ import { wrapText } from "./terminal/wrap_text.ts";
 /** The command line. */
 export { guardTerminal } from "./terminal/escape_text.ts";
 export { processTerminal } from "./terminal/process_terminal.ts";
-export type { Output, Terminal } from "./terminal/terminal.ts";
 
 /** The environment of a command line. */
 export interface MainOptions {

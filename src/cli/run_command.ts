@@ -4,13 +4,12 @@ import { isRecord } from "../kernel/is_record.ts";
 import {
   createJsonLog,
   type Log,
-  LOG_FORMATS,
   LOG_LEVELS,
   type LogFields,
   type LogFormat,
   type LogLevel,
 } from "../kernel/log.ts";
-import { type Config, loadConfig, secretsOf } from "../config/mod.ts";
+import { type Config, loadConfig, secretsOf, SETTING_ROWS } from "../config/mod.ts";
 import { createSecrets } from "../redaction/values/mod.ts";
 import { messageOf, PurserError } from "../kernel/errors.ts";
 import type { BareContext, CommandContext } from "./command.ts";
@@ -100,7 +99,13 @@ export async function runCommand(
 }
 
 async function readConfig(options: Options, env: MainOptions["env"], command: string): Promise<Config> {
-  const port = options.wholeNumber("port", { min: 0, max: 65_535 });
+  const settings = Object.fromEntries(
+    SETTING_ROWS.filter((row) => row.option).map((row) => {
+      const { name, optionName, min = 1, max = Number.MAX_SAFE_INTEGER } = row;
+      const isNumber = typeof row.default === "number";
+      return [name, isNumber ? options.wholeNumber(optionName, { min, max }) : options.text(optionName)];
+    }),
+  );
   try {
     return await loadConfig({
       env,
@@ -110,10 +115,7 @@ async function readConfig(options: Options, env: MainOptions["env"], command: st
         server: options.text("server"),
         apiKey: options.text("api-key"),
         profile: options.text("profile"),
-        host: options.text("host"),
-        port,
-        logLevel: options.oneOf("log-level", LOG_LEVELS),
-        logFormat: options.oneOf("log-format", LOG_FORMATS),
+        ...settings,
       },
       defaults: command === "serve" ? { logLevel: "info" } : {},
     });

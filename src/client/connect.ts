@@ -5,7 +5,8 @@ import { files } from "../kernel/files/files.ts";
 import type { Log } from "../kernel/log.ts";
 import type { Secrets } from "../redaction/values/mod.ts";
 import { type ApiClient, createApiClient } from "./api_client.ts";
-import type { DatabaseOptions, OpenDatabase } from "./open_database.ts";
+import type { FetchHandler } from "../http/mod.ts";
+import type { CoreOptions, WholeCore } from "../service/mod.ts";
 import { messageOf, PurserError } from "../kernel/errors.ts";
 import { systemCodeOf } from "../kernel/system_errors.ts";
 import { createSingleSendFetch, withoutRedirects } from "../kernel/single_send.ts";
@@ -57,14 +58,12 @@ export async function connect(options: ConnectOptions): Promise<Connection> {
     return connection("remote", new URL(server).host, send, { close: () => Promise.resolve() });
   }
   const address = parseDatabaseUrl(options.needsNoDatabase ? IN_MEMORY : dbUrl);
-  const { app, core, close } = await openDatabase(
+  const { openLazyCore, createLazyApp } = await loadApi();
+  const core = await openLazyCore(
     options.needsNoDatabase ? emptyDatabase(options) : await existingDatabase(options, address),
   );
-  const { abandonRuns } = core;
-  return connection("local", nameOf(address), async (request) => await app.fetch(request), {
-    close,
-    abandonRuns,
-  });
+  const app = createLazyApp(core);
+  return connection("local", nameOf(address), async (request) => await app.fetch(request), core);
 }
 
 /**
@@ -100,19 +99,34 @@ async function isMissing(path: string): Promise<boolean> {
   }
 }
 
-/** Opens the database in this process. Loaded lazily: a command that uses a server needs neither drivers nor routes. */
-export async function openDatabase(options: DatabaseOptions): Promise<OpenDatabase> {
-  const module = await import("./open_database.ts");
-  return await module.openDatabase(options);
+/** An open database with the API over it. */
+export interface OpenDatabase {
+  core: WholeCore;
+  app: FetchHandler;
+  /** Waits for the runs of this process, cancels those that take longer than `graceMs`, if given, and closes. */
+  close: WholeCore["close"];
+}
+
+/** Opens a database of any kind for a process that makes calls; other processes may have the same one open. */
+export async function openDatabase(options: CoreOptions): Promise<OpenDatabase> {
+  const { openCore, createLazyApp } = await loadApi();
+  const core = await openCore(options);
+  return { core, app: createLazyApp(core), close: core.close };
+}
+
+/** Loaded lazily: a command that uses a server needs neither drivers nor routes. */
+async function loadApi() {
+  const [service, http] = await Promise.all([import("../service/mod.ts"), import("../http/mod.ts")]);
+  return { ...service, ...http };
 }
 
 function connection(
   kind: Connection["kind"],
   where: string,
   send: Connection["send"],
-  ends: Pick<Connection, "close" | "abandonRuns">,
+  { close, abandonRuns }: Pick<Connection, "close" | "abandonRuns">,
 ): Connection {
-  return { kind, where, send, ...ends, api: createApiClient({ baseUrl: NOWHERE, send }) };
+  return { kind, where, send, close, abandonRuns, api: createApiClient({ baseUrl: NOWHERE, send }) };
 }
 
 function nameOf(address: DatabaseAddress): string {

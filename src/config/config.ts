@@ -1,16 +1,9 @@
-import {
-  AGENT_STATUSES,
-  ANOMALY_KINDS,
-  type Durability,
-  type PriceUpdates,
-  SESSION_EVENT_TYPES,
-  type Severity,
-} from "../contract/values.ts";
+import { AGENT_STATUSES, ANOMALY_KINDS, SESSION_EVENT_TYPES, type Severity } from "../contract/values.ts";
 import type { StatesCost } from "../contract/costs/stated_costs.ts";
 import type { RequestLimitSettings } from "../contract/limits.ts";
 import type { PriceOverride } from "../contract/price_override.ts";
-import type { LogFormat, LogLevel } from "../kernel/log.ts";
 import type { ChannelConfig } from "./channels.ts";
+import type { Settings } from "./settings.ts";
 
 /** An OpenAI-compatible server of the config, as `providers.<name>`. */
 export interface ProviderSettings {
@@ -30,17 +23,17 @@ export interface ProviderSettings {
   passHeaders?: string[];
 }
 
-/** Every setting of a Purser process, after precedence. Secrets are in plaintext: never log all of it. */
-export interface Config {
-  /** The name of this environment; snapshots carry it. */
-  environment: string;
+/**
+ * Every setting of a Purser process, after precedence: those with one value, and those that have a form of their own. Secrets
+ * are in plaintext: never log all of it.
+ */
+export interface Config extends Settings {
   /** As `parseDatabaseUrl` reads it. Empty only if a server is used and no data directory is known. */
   dbUrl: string;
   /** The setting that names the database, such as `--db`. Undefined: it is the default one. */
   dbSource?: string;
   /** The token for a remote database. */
   dbToken?: string;
-  durability: Durability;
   /** Base URL of the Purser server to use, without a trailing slash. Undefined: use `dbUrl`. */
   server?: string;
   /** The API key for that server. */
@@ -49,21 +42,8 @@ export interface Config {
   apiKeyFile?: string;
   /** The profile of the config file that named the server or the database. */
   profile?: string;
-  host: string;
-  port: number;
-  logLevel: LogLevel;
-  /** The form of log lines; `auto`: for people on a terminal, else JSON. */
-  logFormat: LogFormat;
-  /** The timeout of one request to a remote database or server. */
-  remoteTimeoutMs: number;
-  /** The largest request body that the server reads. */
-  maxBodyBytes: number;
   /** The limits on requests, as in `limits` of the file; a missing one has its default. */
   requestLimits: RequestLimitSettings;
-  /** The largest snapshot that is read, uncompressed. */
-  maxSnapshotBytes: number;
-  /** The most that the messages of a run may have, and a message that is restored. */
-  maxContextBytes: number;
   providers: Record<string, ProviderSettings>;
   prices: PriceOverride[];
   /**
@@ -73,8 +53,6 @@ export interface Config {
   spoolFolder?: string;
   /** The folder of updated prices, in the user's data directory. Undefined where no data directory is known. */
   pricesFolder?: string;
-  /** `daily`: a server updates the prices by itself. */
-  priceUpdates: PriceUpdates;
   /** Absolute paths of TypeScript modules with tools. */
   tools: string[];
   /** The notification channels, besides the `log` channel that always exists. */
@@ -106,30 +84,23 @@ export interface Limits {
   shutdownSeconds: number;
 }
 
-/** The default of `max_snapshot_bytes`: 256 MiB. */
-export const DEFAULT_MAX_SNAPSHOT_BYTES = 256 * 1024 * 1024;
-
-/** The default of `max_context_bytes`, 6 MiB: the largest models read about 4 MB of text. */
-export const DEFAULT_MAX_CONTEXT_BYTES = 6 * 1024 * 1024;
-
 /** Settings from the command line; they override the environment and the config file. */
-export interface ConfigOptions {
+export interface ConfigOptions extends Partial<Settings> {
   configPath?: string;
   dbUrl?: string;
   server?: string;
   apiKey?: string;
   /** A profile of the config file; excludes `dbUrl` and `server`. */
   profile?: string;
-  host?: string;
-  port?: number;
-  logLevel?: LogLevel;
-  logFormat?: LogFormat;
 }
 
 /** The environment variables whose whole value is a secret. */
 const SECRET_VARIABLES = [
-  ...["OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GOOGLE_GENERATIVE_AI_API_KEY"],
-  ...["PURSER_API_KEY", "PURSER_DB_TOKEN"],
+  "OPENAI_API_KEY",
+  "ANTHROPIC_API_KEY",
+  "GOOGLE_GENERATIVE_AI_API_KEY",
+  "PURSER_API_KEY",
+  "PURSER_DB_TOKEN",
 ];
 
 /** The variables of URLs, and of the headers of telemetry (`name=value,…`), which may contain secrets. */

@@ -1,14 +1,12 @@
-import { DEFAULT_MAX_BODY_BYTES } from "../contract/limits.ts";
+import { REQUEST_LIMITS } from "../contract/limits.ts";
 import type { PriceOverride } from "../contract/price_override.ts";
-import { DURABILITIES } from "../contract/values.ts";
 import type { ConfigFile } from "./file/parse_config_file.ts";
 import { PurserError } from "../kernel/errors.ts";
 import { systemCodeOf, systemReason } from "../kernel/system_errors.ts";
-import { LOG_FORMATS, LOG_LEVELS, type LogLevel } from "../kernel/log.ts";
+import { withoutUndefined } from "../kernel/without_undefined.ts";
 import { readTextFile } from "../kernel/files/read_text_file.ts";
 import { chooseTarget } from "./choose_target.ts";
 import { nameChannels } from "./channels.ts";
-import { oneOf, pickSetting, wholeNumber } from "./pick_setting.ts";
 import { readConfigText } from "./file/read_config_text.ts";
 import type { ProfilesFile } from "./profiles_file.ts";
 import {
@@ -20,12 +18,8 @@ import {
   findSpoolFolder,
   type Platform,
 } from "./environment.ts";
-import {
-  type Config,
-  type ConfigOptions,
-  DEFAULT_MAX_CONTEXT_BYTES,
-  DEFAULT_MAX_SNAPSHOT_BYTES,
-} from "./config.ts";
+import type { Config, ConfigOptions, ProviderSettings } from "./config.ts";
+import { readSettings, type Settings } from "./settings.ts";
 
 /**
  * Resolves every setting: option > environment > profile > config file > default. A profile that is given as an option
@@ -39,7 +33,7 @@ export async function loadConfig(input: {
   env: Environment;
   options?: ConfigOptions;
   /** Defaults that differ by entry point: a server logs more than a command. */
-  defaults?: { logLevel?: LogLevel };
+  defaults?: Partial<Settings>;
   readTextFile?: (path: string) => Promise<string>;
   platform?: Platform;
 }): Promise<Config> {
@@ -69,49 +63,18 @@ export async function loadConfig(input: {
   }
 
   const { dbUrl, ...target } = chooseTarget({ options, env, file, configPath });
-  const pick = (
-    option: string,
-    fromOption: string | undefined,
-    variable: string,
-    fromFile: string | undefined,
-  ) => pickSetting(option, fromOption, env[variable], variable, fromFile);
   const config: Config = {
-    environment: pick("environment", undefined, "PURSER_ENVIRONMENT", file.environment).value ?? "local",
+    ...readSettings({ options, env, file, defaults }),
     dbUrl: dbUrl ?? findDataFile(env, platform) ?? "",
     ...target,
-    durability: oneOf(pick("durability", undefined, "PURSER_DURABILITY", file.durability), DURABILITIES) ??
-      "full",
-    host: pick("--host", options.host, "PURSER_HOST", file.host).value ?? "127.0.0.1",
-    port: wholeNumber(pick("--port", options.port?.toString(), "PURSER_PORT", file.port?.toString()), {
-      max: 65_535,
-    }) ?? 8420,
-    logLevel: oneOf(pick("--log-level", options.logLevel, "PURSER_LOG_LEVEL", file.log_level), LOG_LEVELS) ??
-      defaults.logLevel ?? "warn",
-    logFormat: oneOf(
-      pick("--log-format", options.logFormat, "PURSER_LOG_FORMAT", file.log_format),
-      LOG_FORMATS,
-    ) ?? "auto",
-    remoteTimeoutMs: file.remote_timeout_ms ?? 10_000,
-    maxBodyBytes: file.max_body_bytes ?? DEFAULT_MAX_BODY_BYTES,
-    maxSnapshotBytes: file.max_snapshot_bytes ?? DEFAULT_MAX_SNAPSHOT_BYTES,
-    maxContextBytes: file.max_context_bytes ?? DEFAULT_MAX_CONTEXT_BYTES,
+    // An empty key is none.
     providers: Object.fromEntries(
-      Object.entries(file.providers ?? {}).map((
-        [name, { base_url, api_key, headers, on_disconnect, states_cost, pass_headers }],
-      ) => [
+      Object.entries(file.providers ?? {}).map(([name, { api_key, ...provider }]) => [
         name,
-        {
-          baseUrl: base_url,
-          ...(api_key && { apiKey: api_key }),
-          ...(headers && { headers }),
-          ...(on_disconnect && { onDisconnect: on_disconnect }),
-          ...(states_cost && { statesCost: states_cost }),
-          ...(pass_headers && { passHeaders: pass_headers }),
-        },
+        inCamelCase({ ...provider, api_key: api_key || undefined }) as unknown as ProviderSettings,
       ]),
     ),
     prices: file.prices ?? [],
-    priceUpdates: file.price_updates ?? "never",
     tools: file.tools ?? [],
     channels: nameChannels(file.channels ?? []),
     plugins: file.plugins ?? [],
@@ -125,7 +88,7 @@ export async function loadConfig(input: {
   const notifyFrom = file.anomalies?.notify_from;
   if (notifyFrom !== undefined) config.notifyAnomaliesFrom = notifyFrom;
   if (configPath !== undefined) config.configPath = configPath;
-  const spoolFolder = pick("spool_folder", undefined, "PURSER_SPOOL", file.spool_folder).value ??
+  const spoolFolder = env.PURSER_SPOOL || file.spool_folder ||
     findSpoolFolder(config.dbUrl, env, platform);
   if (spoolFolder !== undefined) config.spoolFolder = spoolFolder;
   const pricesFolder = findPricesFolder(env, platform);
@@ -153,29 +116,22 @@ export async function readConfigPrices(
 }
 
 function limitsOf({ limits = {} }: ConfigFile): Pick<Config, "limits" | "requestLimits"> {
-  const {
-    connections,
-    connections_per_address: connectionsPerAddress,
-    headers_seconds: headersSeconds,
-    idle_seconds: idleSeconds,
-    min_body_bytes_per_second: minBodyBytesPerSecond,
-    unread_seconds: unreadSeconds,
-    shutdown_seconds: shutdownSeconds = 10,
-    ...requestLimits
-  } = limits;
-  const given = {
-    connections,
-    connectionsPerAddress,
-    headersSeconds,
-    idleSeconds,
-    minBodyBytesPerSecond,
-    unreadSeconds,
-  };
-  const isSet = ([, value]: [string, unknown]) => value !== undefined;
+  const isOfRequests = ([name]: [string, unknown]) => Object.hasOwn(REQUEST_LIMITS, name);
+  const [connections = [], requests = []] = [false, true].map((isWanted) =>
+    Object.entries(limits).filter((limit) => isOfRequests(limit) === isWanted)
+  );
   return {
-    limits: { ...Object.fromEntries(Object.entries(given).filter(isSet)), shutdownSeconds },
-    requestLimits,
+    limits: { shutdownSeconds: 10, ...inCamelCase(Object.fromEntries(connections)) },
+    requestLimits: Object.fromEntries(requests),
   };
+}
+
+/** Returns an object with its keys in camel case, without those that have no value. */
+function inCamelCase(object: object): Record<string, unknown> {
+  const entries = Object.entries(withoutUndefined(object));
+  return Object.fromEntries(
+    entries.map(([key, value]) => [key.replaceAll(/_(\w)/g, (_, letter) => letter.toUpperCase()), value]),
+  );
 }
 
 /** Finds the path of the config file: an explicit one, or the user's default, which need not exist. */

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { type Config, type ConfigOptions, loadConfig } from "./mod.ts";
+import type { ConfigOptions } from "./config.ts";
+import { type Config, loadConfig } from "./mod.ts";
 
 const HOME = { HOME: "/home/ada" };
 const DEFAULT_PATH = "/home/ada/.config/purser/purser.json";

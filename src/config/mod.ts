@@ -1,17 +1,10 @@
 /** The configuration: the config file, its profiles, environment variables, and where the database is. */
 export type { PriceOverride } from "../contract/price_override.ts";
-export { CHANNEL_NAME, type ChannelConfig, DEFAULT_CHANNEL_TIMEOUT_MS, nameChannels } from "./channels.ts";
+export { type ChannelConfig, type ChannelHead, listChannels, nameChannels } from "./channels.ts";
+export { SETTING_ROWS, type Settings, withDefaults } from "./settings.ts";
 export { describeIssue } from "./file/describe_issue.ts";
 export { loadConfig, openProfiles, readConfigPrices, readKeyFile } from "./load_config.ts";
-export {
-  type Config,
-  type ConfigOptions,
-  DEFAULT_MAX_CONTEXT_BYTES,
-  DEFAULT_MAX_SNAPSHOT_BYTES,
-  type Limits,
-  type ProviderSettings,
-  secretsOf,
-} from "./config.ts";
+export { type Config, type ProviderSettings, secretsOf } from "./config.ts";
 export {
   currentPlatform,
   type Environment,
@@ -27,7 +20,6 @@ export {
   findOwnAddress,
   type ListenAddress,
   mayPassHeader,
-  type ProviderAccess,
   type ProviderSources,
   providersWithKeys,
   readProviderAccess,

@@ -37,13 +37,13 @@ export function oneOf<const T extends string>(setting: Setting, allowed: readonl
   throw new PurserError("invalid", `Cannot use ${setting.source}: it must be one of ${allowed.join(", ")}`);
 }
 
-/** Returns the setting as a whole number. Throws `invalid` on anything else and above `max`. */
-export function wholeNumber(setting: Setting, { max }: { max: number }): number | undefined {
-  if (setting.value === undefined) return undefined;
-  const value = /^\d{1,10}$/.test(setting.value) ? Number(setting.value) : NaN;
-  if (value <= max) return value;
+/** Returns the setting as a whole number. Throws `invalid` if it is none, or not from `min` to `max`. */
+export function wholeNumber({ value: text, source }: Setting, min: number, max: number): number | undefined {
+  if (text === undefined) return undefined;
+  const value = /^\d{1,15}$/.test(text) ? Number(text) : NaN;
+  if (value >= min && value <= max) return value;
   throw new PurserError(
     "invalid",
-    `Cannot use ${setting.source}: it must be a whole number from 0 to ${max}`,
+    `Cannot use ${source}: it must be a whole number from ${min} to ${max}`,
   );
 }

@@ -155,7 +155,9 @@ export type Durability = typeof DURABILITIES[number];
 
 /** A server updates its prices by itself every day, or never. */
 export const PRICE_UPDATES = ["daily", "never"] as const;
-export type PriceUpdates = typeof PRICE_UPDATES[number];
 
 /** The built-in model providers; one of the config file needs another name. */
 export const BUILT_IN_PROVIDERS = ["openai", "anthropic", "google", "demo"] as const;
+
+/** The models of the provider `demo`: offline, deterministic, without delays. */
+export const DEMO_MODELS = ["echo", "loop", "fail"] as const;

@@ -1,10 +1,10 @@
-import { isAtLeast, SEVERITIES, type Severity } from "../contract/values.ts";
+import { isAtLeast, type Severity } from "../contract/values.ts";
 import type { Statement } from "../store/mod.ts";
-import type { DeliveryContext, OutboxChannel } from "./context.ts";
+import type { DeliveryContext } from "./context.ts";
 
 /**
  * SQL for the id of a delivery: `dlv_`, the id of its subject from position `from` on, and the number of its channel.
- * Every delivery id is made by this expression: in the trigger that fires an alert, and in `INSERT` below.
+ * Every delivery id is made by this expression, also in the trigger `alerts_fire` of alerts/firing/firing_logic.ts.
  */
 export const deliveryIdSql = (subjectId: string, from: number | string, channelIndex: string) =>
   `'dlv_' || substr(${subjectId}, ${from}) || '_' || (${channelIndex} + 1)`;
@@ -29,11 +29,4 @@ export function insertDeliveries(
       JSON.stringify(wanted.map(({ name, kind }) => [name, kind])),
     ],
   };
-}
-
-/** Encodes the channels for the trigger that fires an alert: `[[name, kind, rank of the lowest severity], …]`. */
-export function encodeChannels(channels: readonly OutboxChannel[]): string {
-  return JSON.stringify(
-    channels.map(({ name, kind, minSeverity }) => [name, kind, SEVERITIES.indexOf(minSeverity)]),
-  );
 }

@@ -1,7 +1,7 @@
 import { MAX_ALERT_HISTORY } from "../contract/limits.ts";
 import { DAY_MS } from "../kernel/clock.ts";
 import type { Log } from "../kernel/log.ts";
-import { leaseNow, leaseTime, type SqlValue, toObjects } from "../store/mod.ts";
+import { leaseNow, leaseTime, type SqlValue, type Statement, toObjects } from "../store/mod.ts";
 import { instanceOf, IS_HELD_BY_TEST } from "./claim_delivery.ts";
 import type { DeliveryContext } from "./context.ts";
 import { MAX_LOST_CLAIMS, RETRY_WAITS_MS } from "./retry_policy.ts";
@@ -23,9 +23,11 @@ export async function giveUpEnded(ctx: Pick<DeliveryContext, "store" | "clock">)
   await ctx.store.write([{ sql: END, args: [ctx.clock.now(), leaseNow(ctx)] }]);
 }
 
-/** SQL for the holders of leases on pending deliveries. */
-export const SELECT_HOLDERS = `SELECT DISTINCT leased_by FROM deliveries INDEXED BY deliveries_due
-WHERE status = 'pending' AND leased_by IS NOT NULL`;
+/** Reads the holders of leases on pending deliveries. */
+export const SELECT_HOLDERS: Statement = {
+  sql: `SELECT DISTINCT leased_by FROM deliveries INDEXED BY deliveries_due
+WHERE status = 'pending' AND leased_by IS NOT NULL`,
+};
 
 const IS_THEIRS = "leased_by IN (SELECT value FROM json_each(?1))";
 const EXPIRE = `UPDATE deliveries SET lease_until = 0 WHERE status = 'pending' AND ${IS_THEIRS}`;
@@ -52,7 +54,7 @@ export async function freeGoneLeases(
   ctx: Pick<DeliveryContext, "store" | "clock" | "instanceId">,
 ): Promise<boolean> {
   const { store } = ctx;
-  const { rows } = await store.read({ sql: SELECT_HOLDERS });
+  const { rows } = await store.read(SELECT_HOLDERS);
   const gone: string[] = [];
   for (const [holder] of rows as [string][]) {
     const instance = instanceOf(holder);

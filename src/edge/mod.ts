@@ -3,7 +3,8 @@
 import { type Clock, systemClock } from "../kernel/clock.ts";
 import { billedProviders, type Config, type Environment, loadConfig } from "../config/mod.ts";
 import { messageOf, PurserError } from "../kernel/errors.ts";
-import { createLazyApp, pathOf, problemResponse, toProblem, withAccessCheck } from "../http/mod.ts";
+import { createLazyApp, pathOf, problemResponse, toProblem } from "../http/mod.ts";
+import { withAccessCheck } from "../http/server/mod.ts";
 import { createIds } from "../kernel/ids.ts";
 import { createJsonLog, type Log, neverThrowing } from "../kernel/log.ts";
 import { openRequestCore, type RequestCore, type RequestCoreOptions } from "../service/mod.ts";
@@ -19,7 +20,7 @@ export interface EdgeContext {
 }
 
 /** Options of `createEdgeHandler`. */
-export interface EdgeOptions {
+interface EdgeOptions {
   /** Writes a line of the log. */
   write: (line: string) => void;
   /** The settings; by default they come from the environment. */
@@ -173,7 +174,7 @@ export function createEdgeHandler(options: EdgeOptions): EdgeHandler {
 export type EdgeBindings = Readonly<Record<string, unknown>>;
 
 /** Returns the bindings that are strings. The config document may also be an object. */
-export function environmentOf(bindings: EdgeBindings): Record<string, string> {
+function environmentOf(bindings: EdgeBindings): Record<string, string> {
   const env: Record<string, string> = {};
   for (const [name, value] of Object.entries(bindings)) {
     if (typeof value === "string") env[name] = value;
@@ -187,7 +188,7 @@ export function environmentOf(bindings: EdgeBindings): Record<string, string> {
  *
  * @throws {PurserError} `unsupported` for settings that an edge can't have; `invalid` for wrong ones
  */
-export async function loadEdgeConfig(env: Environment): Promise<Config> {
+async function loadEdgeConfig(env: Environment): Promise<Config> {
   if (env.PURSER_CONFIG) throw unsupportedAtEdge("read a config file", "config_file");
   const config = await loadConfig({ env, defaults: { logLevel: "info" }, readTextFile: findNoFile });
   checkEdgeConfig(config);
@@ -195,7 +196,7 @@ export async function loadEdgeConfig(env: Environment): Promise<Config> {
 }
 
 /** Throws `unsupported` for settings that an edge can't have. */
-export function checkEdgeConfig(config: Pick<Config, "dbUrl" | "tools">): void {
+function checkEdgeConfig(config: Pick<Config, "dbUrl" | "tools">): void {
   const { kind } = parseDatabaseUrl(config.dbUrl);
   if (kind !== "remote") throw unsupportedAtEdge("use a local database", "local_database");
   if (config.tools.length > 0) throw unsupportedAtEdge("load tools from disk", "tools");
@@ -207,7 +208,7 @@ function findNoFile(): Promise<never> {
 }
 
 /** A feature that the edge lacks. */
-export interface EdgeLimit {
+interface EdgeLimit {
   /** The feature, for the table of the docs. */
   what: string;
   reason: string;
@@ -338,7 +339,7 @@ export const EDGE_LIMITS = {
 export type EdgeLimitName = keyof typeof EDGE_LIMITS;
 
 /** Returns the error for a feature that the edge lacks: `Cannot <action> at the edge: <reason>; <remedy>`. */
-export function unsupportedAtEdge(action: string, name: EdgeLimitName): PurserError {
+function unsupportedAtEdge(action: string, name: EdgeLimitName): PurserError {
   const { reason, advice } = EDGE_LIMITS[name];
   return new PurserError("unsupported", `Cannot ${action} at the edge: ${reason}; ${advice}`);
 }

@@ -1,5 +1,5 @@
 import { PurserError } from "../kernel/errors.ts";
-import { type Fields, isFields } from "../pricing/mod.ts";
+import { type Fields, isFields } from "../pricing/usage/mod.ts";
 import type { Caller } from "./attribution.ts";
 import type { Endpoint } from "./targets.ts";
 import { LABELS, type Shape } from "./wires/known_fields.ts";

@@ -1,6 +1,6 @@
 import { Buffer } from "node:buffer";
 import { contentOf, textsOf, type UsageReport } from "../calls/mod.ts";
-import { type Asked, type Fields, isFields, type Statement, trackAnswerUsage } from "../pricing/mod.ts";
+import { type Asked, type Fields, isFields, type Statement, trackAnswerUsage } from "../pricing/usage/mod.ts";
 import { errorKindOf, isError } from "./call_facts.ts";
 import type { Wire } from "./wires/wire.ts";
 

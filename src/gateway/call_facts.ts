@@ -1,5 +1,5 @@
 import type { ErrorCode } from "../kernel/errors.ts";
-import { type Fields, isFields } from "../pricing/mod.ts";
+import { type Fields, isFields } from "../pricing/usage/mod.ts";
 import type { AnswerReader } from "./answer_reader.ts";
 import type { GatewayRequest } from "./context.ts";
 import { CLIENT_LEFT } from "./pass_stream.ts";

@@ -1,4 +1,4 @@
-import type { Fields } from "../pricing/mod.ts";
+import type { Fields } from "../pricing/usage/mod.ts";
 import { OF_TOOLS } from "./wires/requests.ts";
 
 /** Requests below this size are small in any case; the values of larger ones are looked at. */

@@ -7,15 +7,14 @@ import type { GatewayState } from "./context.ts";
 import { createPooledSend, hasProxy } from "./pooled_send.ts";
 import type { ProviderAnswer } from "./provider_answer.ts";
 
-export { type Attribution, type Caller, readAttribution } from "./attribution.ts";
-export type { CallFacts } from "./call_facts.ts";
-export type { GatewayContext, GatewayRequest, GatewayState } from "./context.ts";
-export { endQuietCalls, type LiveCall } from "./live_calls.ts";
+export { type Caller, readAttribution } from "./attribution.ts";
+export type { GatewayState } from "./context.ts";
+export { endQuietCalls } from "./live_calls.ts";
 export { authorizationOf } from "./headers.ts";
 export { listModels } from "./list_models.ts";
-export { type PassedAnswer, passRequest } from "./pass_request.ts";
-export { type Family, findTarget, isConnectionProbe, mayBeGateway, type Target } from "./targets.ts";
-export { wireError, type WireProblem } from "./wire_errors.ts";
+export { passRequest } from "./pass_request.ts";
+export { findTarget, isConnectionProbe } from "./targets.ts";
+export { wireError } from "./wire_errors.ts";
 
 /** The sessions, and the callers, whose last call is remembered. */
 const MAX_REMEMBERED = 10_000;

@@ -2,7 +2,7 @@ import { MAX_GATEWAY_BODY_WORK } from "../contract/limits.ts";
 import { measureBody } from "../kernel/json/json_work.ts";
 import { parseInTurns } from "../kernel/json/parse_in_turns.ts";
 import { awaitTurns, SLICE_UNITS } from "../kernel/turns.ts";
-import { type Fields, isFields } from "../pricing/mod.ts";
+import { type Fields, isFields } from "../pricing/usage/mod.ts";
 import type { GatewayContext } from "./context.ts";
 import { cannotPass } from "./wires/requests.ts";
 import { findAmbiguity } from "./wires/splice_json.ts";

@@ -4,7 +4,7 @@ import type { ByteReader } from "../kernel/byte_reader.ts";
 import { messageOf, PurserError } from "../kernel/errors.ts";
 import { logsDebug } from "../kernel/log.ts";
 import { formatUsd } from "../kernel/money.ts";
-import { type Asked, type Fields, readAsked } from "../pricing/mod.ts";
+import { type Asked, type Fields, readAsked } from "../pricing/usage/mod.ts";
 import type { ModelCall } from "../ledger/mod.ts";
 import { checkRequested, checkShown, keepModels } from "./allowed_models.ts";
 import { type AnswerReader, readAnswer } from "./answer_reader.ts";

@@ -1,4 +1,4 @@
-import { type Fields, isFields } from "../pricing/mod.ts";
+import { type Fields, isFields } from "../pricing/usage/mod.ts";
 import type { ByteReader } from "../kernel/byte_reader.ts";
 import type { Clock } from "../kernel/clock.ts";
 import type { AnswerReader } from "./answer_reader.ts";

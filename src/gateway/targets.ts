@@ -35,9 +35,6 @@ export function familyOf(provider: string): Family {
 
 const VERSION = /^v1(alpha|beta)?$/;
 
-/** A version as the first or the second segment of a path. */
-const VERSION_AT_FIRST = /^\/(?:[^/]*\/)?v1(?:alpha|beta)?(?:\/|$)/;
-
 /**
  * Reads the address of a request: `/{provider}/v1/…`, or `/v1/…`, where the path shows the provider. Undefined for a path that
  * is not the gateway's; `isProvider` returns whether the config has a provider of a name.
@@ -56,11 +53,6 @@ export function findTarget(
   const path = more.join("/");
   if (isProvider(first)) return { provider: first, family: "openai", version, path };
   return Object.hasOwn(PREFIXES, first) ? { ...PREFIXES[first]!, version, path } : undefined;
-}
-
-/** Returns whether a path may be the gateway's, before the config is known. */
-export function mayBeGateway(pathname: string): boolean {
-  return VERSION_AT_FIRST.test(pathname);
 }
 
 /** The path below its base URL that Claude Code requests when it starts, without a key (2.1.332, as of 2026-11-26). */

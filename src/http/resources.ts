@@ -1,5 +1,4 @@
 import type { Core } from "../service/mod.ts";
-import { mayBeGateway } from "../gateway/mod.ts";
 import type { Permission } from "./middleware/permission.ts";
 import type { Router } from "./router.ts";
 
@@ -76,6 +75,14 @@ export function isApiPath(path: string): boolean {
 /** Returns the resource that a path belongs to. */
 export function findResource(path: string): Resource | undefined {
   return findOwnResource(path) ?? (mayBeGateway(path) ? GATEWAY : undefined);
+}
+
+/** The version of a provider's API as the first or the second segment of a path. */
+const VERSION_AT_FIRST = /^\/(?:[^/]*\/)?v1(?:alpha|beta)?(?:\/|$)/;
+
+/** Returns whether a path may be the gateway's, before the config is known. */
+export function mayBeGateway(path: string): boolean {
+  return VERSION_AT_FIRST.test(path);
 }
 
 function findOwnResource(path: string): Resource | undefined {

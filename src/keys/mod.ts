@@ -5,13 +5,11 @@ export {
   createKey,
   type DueKey,
   getKey,
-  type KeyReport,
   listKeys,
-  type NewKey,
   revokeKey,
   rotateKey,
 } from "./api_keys.ts";
-export { findKey, type KeyReader, type NamedKey, readKeyNames } from "./key_names.ts";
+export { findKey, readKeyNames } from "./key_names.ts";
 export type { ApiKey } from "../contract/keys.ts";
 export {
   authenticate,

@@ -3,7 +3,7 @@ export { listCalls, recordCalls, recordPrices, toModelCall } from "./calls.ts";
 export { sumSteps, toCostEvent } from "./cost_events.ts";
 export { fromOtherModels, toOtherModels } from "./other_models.ts";
 export { MAX_AHEAD_MS, type ModelCall } from "./model_call.ts";
-export { adjustCall, type Adjustment, readAdjustments, withAdjustments } from "./adjustments.ts";
+export { withAdjustments } from "./adjustments.ts";
 export { explainCall, readRates } from "./explain_call.ts";
 export { explainPrice } from "./explain_price.ts";
 export { readStatedApart } from "./stated_costs.ts";
@@ -11,9 +11,7 @@ export { type CachingGroup, describeCaching, priceRows, whatIfNotes } from "./es
 export type { CostEvent, TokenUsage } from "../contract/usage.ts";
 export {
   costUsd,
-  type Counters,
   hasPartlyPricedCall,
-  noCounters,
   readAgentUsage,
   readRunUsage,
   readRunUsages,
@@ -22,7 +20,6 @@ export {
   readSessionUsage,
   sessionUsageStatement,
   toSessionUsage,
-  toTokenUsage,
 } from "./token_usage.ts";
 export * from "./spend_counters.ts";
 export {
@@ -48,4 +45,3 @@ export {
 } from "./list_costs.ts";
 export { listTagKeys, MAX_TAGGED_CALLS } from "./tag_keys.ts";
 export type { CostRow } from "../contract/costs.ts";
-export type { StepCost } from "../contract/sessions.ts";

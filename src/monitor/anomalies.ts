@@ -1,8 +1,9 @@
-import { and, eq, gte } from "drizzle-orm";
+import { eq } from "drizzle-orm";
+import { type AnomalyRow, toAnomaly } from "../anomalies/mod.ts";
 import type { Anomaly } from "../contract/anomalies.ts";
-import { type AnomalyKind, isAtLeast } from "../contract/values.ts";
+import { isAtLeast } from "../contract/values.ts";
 import { toIso } from "../kernel/clock.ts";
-import { newestFirst, type Query, type Statement, tables, type TimePosition } from "../store/mod.ts";
+import { type Statement, tables } from "../store/mod.ts";
 import type { Fact, Notification } from "../delivery/channels/mod.ts";
 import { parseTotalUsd } from "../kernel/money.ts";
 import type { MonitorContext } from "./context.ts";
@@ -97,49 +98,6 @@ function deliver(ctx: MonitorContext, { anomalyId, severity, detectedAt }: Anoma
   if (ctx.notifyAnomaliesFrom === undefined || !isAtLeast(severity, ctx.notifyAnomaliesFrom)) return [];
   const { sql, args } = insertDeliveries(ctx, { subjectId: anomalyId, severity, now: detectedAt });
   return [{ sql: sql + IF_NEW, args }];
-}
-
-const { anomalies } = tables;
-
-export type AnomalyRow = typeof anomalies.$inferSelect;
-
-/** Converts a row to its wire form. */
-export function toAnomaly(row: Omit<AnomalyRow, "anomalyKey">): Anomaly {
-  return {
-    anomaly_id: row.anomalyId,
-    kind: row.kind as AnomalyKind,
-    severity: row.severity,
-    agent_id: row.agentId,
-    session_id: row.sessionId,
-    run_id: row.runId,
-    call_id: row.callId,
-    message: row.message,
-    details: row.details,
-    detected_at: toIso(row.detectedAt),
-  };
-}
-
-/** Filters anomalies. Times in milliseconds since the epoch. */
-export interface AnomalyFilter {
-  limit: number;
-  /** Inclusive. */
-  since?: number;
-  agentId?: string;
-  /** The last anomaly of the previous page. */
-  after?: TimePosition | undefined;
-}
-
-const LIST = newestFirst(anomalies.detectedAt, anomalies.anomalyId);
-
-/** Lists anomalies, newest first. */
-export async function listAnomalies(ctx: { query: Query }, filter: AnomalyFilter): Promise<Anomaly[]> {
-  const { limit, since, agentId, after } = filter;
-  const rows = await ctx.query.select().from(anomalies).where(and(
-    since === undefined ? undefined : gte(anomalies.detectedAt, since),
-    agentId === undefined ? undefined : eq(anomalies.agentId, agentId),
-    LIST.from(after),
-  )).orderBy(...LIST.order).limit(limit);
-  return rows.map(toAnomaly);
 }
 
 /** Reads the notification of an anomaly; undefined if no anomaly has that id. */

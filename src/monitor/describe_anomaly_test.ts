@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { type AnomalyRow, describeAnomaly } from "./anomalies.ts";
+import type { AnomalyRow } from "../anomalies/mod.ts";
+import { describeAnomaly } from "./anomalies.ts";
 import { formatCost, formatName } from "./detect/detection.ts";
 
 const ROW: AnomalyRow = {

@@ -3,7 +3,6 @@ import { startOf } from "../contract/windows.ts";
 import { DAY_MS } from "../kernel/clock.ts";
 import { messageOf } from "../kernel/errors.ts";
 import type { Log } from "../kernel/log.ts";
-import { bundledPrices } from "./catalog/bundled_prices.ts";
 import { cardAt, possibleCards, sourcedCardAt } from "./catalog/card_at.ts";
 import { comparePrices, type PriceDifference } from "./catalog/compare_sources.ts";
 import { correctedCuts } from "./catalog/deepseek_peak.ts";
@@ -55,11 +54,6 @@ export interface ModelEnd {
 export interface CatalogData {
   genai?: GenaiPrices;
   litellm?: LitellmPrices;
-}
-
-/** Opens the catalog of this release. Loads it: over a megabyte. */
-export async function openCatalog(log: Log): Promise<Catalog> {
-  return createCatalog(await bundledPrices(), log);
 }
 
 /** Creates a catalog over checked data; rates are cached by provider, model, day, daily price period and service. */

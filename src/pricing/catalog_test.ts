@@ -3,13 +3,13 @@ import { silentLog } from "../kernel/log.ts";
 import { bundledPrices } from "./catalog/bundled_prices.ts";
 import type { GenaiPrices, ModelPrices } from "./catalog/price_data.ts";
 import { providerIdOfLitellm } from "./catalog/names/provider_names.ts";
-import { createCatalog, openCatalog } from "./catalog.ts";
+import { createCatalog } from "./catalog.ts";
 import { type Rates, tierFor } from "./rates.ts";
 import { priceUsage } from "./price_usage.ts";
 import { type Usage, usageOf } from "./usage/usage.ts";
 
 const AT = Date.parse("2026-11-20T12:00:00.000Z");
-const catalog = await openCatalog(silentLog);
+const catalog = createCatalog(await bundledPrices(), silentLog);
 const { genai, litellm } = await bundledPrices();
 
 function rates(provider: string, model: string, served: Parameters<typeof catalog.rates>[0] | object = {}) {

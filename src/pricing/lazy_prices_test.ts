@@ -3,7 +3,7 @@ import { publishedPrices } from "../../tests/harness/price_files.ts";
 import { inDirectory } from "../../tests/harness/in_directory.ts";
 import { fixedClock } from "../kernel/clock.ts";
 import { silentLog } from "../kernel/log.ts";
-import { createLazyPriceBook } from "./prices.ts";
+import { createLazyPriceBook } from "./lazy_prices.ts";
 import { updatePrices } from "./updates/mod.ts";
 import { usageOf } from "./usage/usage.ts";
 

@@ -198,3 +198,10 @@ const toBigInts = (rates: object) =>
   Object.fromEntries(
     Object.entries(rates).map(([name, rate]) => [name, rate === null ? null : BigInt(rate)]),
   );
+
+/** Returns true if a stated cost differs from the booked one by more than 1%, and so has to be shown. */
+export function isApart(statedNanoUsd: NanoUsd, costNanoUsd: NanoUsd | null): boolean {
+  if (costNanoUsd === null) return true;
+  const difference = statedNanoUsd - costNanoUsd;
+  return (difference < 0n ? -difference : difference) * 100n > costNanoUsd;
+}

@@ -1,8 +1,6 @@
-import { messageOf, PurserError } from "../kernel/errors.ts";
-import { files } from "../kernel/files/files.ts";
+import { PurserError } from "../kernel/errors.ts";
 import { formatUsd } from "../kernel/money.ts";
 import { type Log, silentLog } from "../kernel/log.ts";
-
 import { priceFieldOf } from "../contract/billed_parts.ts";
 import type { PriceOverride } from "../contract/price_override.ts";
 import { type Catalog, createCatalog, nearestNames } from "./catalog.ts";
@@ -10,10 +8,10 @@ import type { Price, PriceBook, PriceQuery, Served } from "./price_book.ts";
 import { providerIdOf } from "./catalog/names/provider_names.ts";
 import { regionOfAddress } from "./catalog/names/served_region.ts";
 import { DEMO_RATES, type Rates } from "./rates.ts";
-import { priceUsage } from "./price_usage.ts";
-import { readUsedPrices, stampOfPrices, type UsedPrices } from "./updates/used_prices.ts";
+import { isApart, priceUsage } from "./price_usage.ts";
+import { readUsedPrices, type UsedPrices } from "./updates/used_prices.ts";
 import { type BilledProvider, createBills, type FindBill } from "./stated/bills.ts";
-import { isApart, mayState, readStatedCost, type StatedCost } from "./stated/stated_cost.ts";
+import { mayState, readStatedCost, type StatedCost } from "./stated/stated_cost.ts";
 import { checkUsage, type Usage, USAGE_DETAILS } from "./usage/usage.ts";
 import { worstCaseCost, worstCaseRates } from "./worst_case.ts";
 import { type Dimension, DIMENSION_OF } from "./catalog/dimensions.ts";
@@ -294,85 +292,4 @@ export function ratesOfOverride(row: PriceOverride): Rates {
   }
   // A row sets the cost of a cache of its model, also for Claude.
   return { source: "config", tiers: tiersOf(prices, { isClaude: false, isGoogle: false })! };
-}
-
-/** A price book that is loaded on first use, and follows updates. */
-export interface LazyPriceBook extends PriceBook {
-  /** Loads the prices; the functions of `PriceBook` throw before that. Rejects like `openPrices()`. */
-  ready(): Promise<void>;
-  /** Returns the book in use, which no update changes: a call is bounded and billed by one book. */
-  current(): PriceBook;
-  /** Returns the prices in use, and loads them before. */
-  inUse(): Promise<PricesInUse>;
-  /** Reads updated prices if their files have changed since they were loaded. Resolves to whether they have. */
-  refresh(): Promise<boolean>;
-}
-
-/** The file that the overrides are written in. */
-export interface OverridesFile {
-  path: string;
-  read(): Promise<readonly PriceOverride[]>;
-}
-
-/**
- * Creates a price book that loads the catalog, which takes 30 ms, on first use: most commands price nothing. The overrides
- * of a file follow its changes; while it can't be read, those before are used.
- */
-export function createLazyPriceBook(
-  { file, ...options }: PriceBookOptions & { file?: OverridesFile | undefined },
-): LazyPriceBook {
-  const { folder, log = silentLog } = options;
-  let loading: Promise<PricesInUse> | undefined;
-  let loaded: PricesInUse | undefined;
-  /** Of the updated prices, and of the file of the overrides. */
-  let stamps: readonly string[] = [];
-
-  const readStamps = async () => [
-    folder === undefined ? "" : await stampOfPrices(folder),
-    file === undefined ? "" : JSON.stringify(await files.stampOf(file.path)),
-  ];
-
-  async function load(): Promise<PricesInUse> {
-    // Read before the files: of a file that is replaced meanwhile, the next refresh reads the new one.
-    stamps = await readStamps();
-    const overrides = await file?.read().catch((error) => {
-      log.warn("The prices of the config can't be read again; those before are used", {
-        reason: messageOf(error),
-      });
-      return loaded?.overrides;
-    });
-    return loaded = await openPrices({ ...options, ...(overrides && { overrides }) });
-  }
-
-  const current = (): PriceBook => {
-    if (loaded) return loaded.book;
-    throw new Error("Cannot price: the prices are not loaded yet");
-  };
-  return {
-    ready: async () => void await (loading ??= load()),
-    inUse: () => loading ??= load(),
-    current,
-    located: (query) => current().located(query),
-    async refresh() {
-      if ((folder === undefined && file === undefined) || loaded === undefined) return false;
-      const [before, present] = [stamps, await readStamps()];
-      if (before.every((stamp, index) => stamp === present[index])) return false;
-      const overrides = JSON.stringify(loaded.overrides);
-      const next = await load();
-      loading = Promise.resolve(next);
-      // Of the config file, another setting may have changed.
-      if (stamps[0] === before[0] && JSON.stringify(next.overrides) === overrides) return false;
-      const sources = next.catalog.sources.map(({ name, date }) => `${name}@${date}`);
-      log.info("The prices have changed, and calls are billed by the new ones", {
-        sources,
-        overrides: next.overrides.length,
-      });
-      return true;
-    },
-    rates: (input) => current().rates(input),
-    price: (input) => current().price(input),
-    nearest: (input) => current().nearest?.(input),
-    worstCaseRates: (input) => current().worstCaseRates(input),
-    worstCase: (input) => current().worstCase(input),
-  };
 }

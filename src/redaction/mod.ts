@@ -11,10 +11,9 @@ import { isPlaceholder, isSecret } from "./secret_value.ts";
 import { matchAt, tailBefore } from "./credential_text.ts";
 
 /** Finds and redacts credentials in texts, and in the messages and events of sessions. */
-export type { CredentialKind } from "./find_tokens.ts";
 
 /** Options of redaction. */
-export interface RedactOptions {
+interface RedactOptions {
   /** Keeps tokens that are merely random, for texts where they are common: signatures, cache keys. */
   readonly withoutEntropy?: boolean;
 }

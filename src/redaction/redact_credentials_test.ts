@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import fc from "#dev/fast_check.ts";
 import { anyCharacter } from "../../tests/harness/any_character.ts";
 import { cases } from "../../tests/harness/thorough.ts";
-import { type CredentialKind, redactCredentials, redactField } from "./mod.ts";
+import type { CredentialKind } from "./find_tokens.ts";
+import { redactCredentials, redactField } from "./mod.ts";
 import {
   HARMLESS,
   HEX,

@@ -1,6 +1,6 @@
 import { Buffer } from "node:buffer";
 import { bookCall, giveUpClaim, keepCall, type KeptCall, type RunBooking } from "../calls/mod.ts";
-import type { Grant } from "../budgets/mod.ts";
+import type { Grant } from "../budgets/reservations/mod.ts";
 import type { ModelCall } from "../ledger/mod.ts";
 import { PurserError } from "../kernel/errors.ts";
 import { toUsd } from "../kernel/money.ts";

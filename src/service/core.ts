@@ -1,160 +1,115 @@
-import { ensureRules } from "../alerts/mod.ts";
-import { ensureBudgets } from "../budgets/mod.ts";
-import { deliverDue, type DeliveryBounds, startDispatcher } from "../delivery/mod.ts";
-import { endQuietCalls } from "../gateway/mod.ts";
-import { type Monitor, startMonitor } from "../monitor/mod.ts";
-import { createRunEndRetries, endLiveRuns, recoverRuns, type RunEndRetries } from "../sessions/mod.ts";
-import { recover, startRecovery, startRenewals, startRetentionSweeps, sweepExpired } from "./maintenance.ts";
-import { deliveryContext, openParts, OutboxSignal } from "./parts.ts";
+import type { RunEndRetries } from "../sessions/mod.ts";
+import type { CoreOptions, CoreParts, WorkParts } from "./core_parts.ts";
+import { openParts } from "./parts.ts";
 import { startPriceReloads } from "./price_updates.ts";
-import type { CoreOptions, CoreParts, Runtime } from "./core_parts.ts";
+import type { Work } from "./work.ts";
 
-/** The time that a closing process leaves for the first attempts to deliver. */
-const DELIVERY_GRACE_MS = 5_000;
-
-/** The parts of one process, with its work in the background. */
+/** The parts of one process, with its maintenance in the background. */
 export interface Core extends CoreParts {
-  /** Detects anomalies in the behavior of agents. */
-  monitor: Monitor;
-  /** Ends runs whose end could not be written. A request leaves them to recovery. */
-  runEndRetries?: RunEndRetries;
-  /** Makes the first attempts to deliver what has fired, for a bounded time. Later alerts are delivered too. */
-  drainDeliveries(): Promise<void>;
+  /** Returns the core with the parts that make, book, watch and deliver calls. The first use loads and opens them. */
+  whole(): Promise<WholeCore>;
   /** Marks the runs of this process `interrupted`, which is about to exit without waiting for them. */
   abandonRuns(): Promise<void>;
   /** Stops, ends the runs, and closes the database once everything is written. With `graceMs`, longer runs are cancelled. */
   close(options?: { graceMs?: number }): Promise<void>;
 }
 
+/** A core that is opened as a whole. */
+export interface WholeCore extends Core, WorkParts {
+  /** Ends runs whose end could not be written. A request leaves them to recovery. */
+  runEndRetries?: RunEndRetries;
+  /** Makes the first attempts to deliver what has fired, for a bounded time. Later alerts are delivered too. */
+  drainDeliveries(): Promise<void>;
+}
+
 /**
- * Opens the core of a process: opens the database, recovers the runs of dead processes, and starts the dispatcher, the
- * monitor and the maintenance.
+ * Opens a core as a whole, for processes that make calls: opens the database, recovers the runs of dead processes, and
+ * starts the dispatcher, the monitor and the maintenance.
  *
  * @throws {PurserError} `unavailable` when the database can't be opened
  */
-export async function openCore(options: CoreOptions): Promise<Core> {
-  const outboxSignal = new OutboxSignal();
-  const parts = await openParts(options, outboxSignal);
+export async function openCore(options: CoreOptions): Promise<WholeCore> {
+  const core = await openProcess(options);
   try {
-    if (!options.isReadOnly) await recover(parts);
-    if (options.alerts) await ensureRules(parts, options.alerts.rules);
-    if (options.budgets) await ensureBudgets(parts, options.budgets);
-
-    const runEndRetries = createRunEndRetries(parts);
-    const dispatcher = options.isReadOnly ? undefined : startDispatcher(deliveryContext(parts));
-    if (dispatcher) outboxSignal.onFire(() => dispatcher.wake());
-    const monitor = startMonitor({ ...parts, notifyAnomaliesFrom: options.config.notifyAnomaliesFrom });
-    const maintenance: Promise<void>[] = [];
-    const calling = new AbortController();
-    const renewals = startRenewals(parts, calling.signal);
-    if (!options.isReadOnly) {
-      if (parts.store.isShared) maintenance.push(startRecovery(parts, parts.stopping));
-      maintenance.push(startRetentionSweeps(parts, parts.stopping));
-      maintenance.push(startPriceReloads(parts, parts.stopping));
-      maintenance.push(endQuietCalls(parts, parts.stopping));
-    }
-
-    return {
-      ...parts,
-      monitor,
-      runEndRetries,
-      async drainDeliveries() {
-        await monitor.idle();
-        await dispatcher?.drain({ graceMs: DELIVERY_GRACE_MS });
-      },
-      async abandonRuns() {
-        const ctx = { ...parts, liveRuns: { has: () => false } };
-        await Promise.all([...parts.liveRuns.keys()].map((runId) => recoverRuns(ctx, runId)));
-      },
-      async close({ graceMs } = {}) {
-        parts.stop();
-        await endCalls(parts, graceMs);
-        calling.abort();
-        await renewals;
-        await runEndRetries.stop();
-        await Promise.all(maintenance); // a sweep in progress still uses the store and its lock files
-        await parts.rollUps.ended();
-        await parts.gate.close();
-        await monitor.stop();
-        await dispatcher?.stop({ graceMs: Math.min(DELIVERY_GRACE_MS, graceMs ?? Infinity) });
-        await parts.channels.close();
-        await parts.callSpool.close();
-        await parts.store.close();
-      },
-    };
+    return await core.whole();
   } catch (error) {
-    await parts.store.close();
+    await core.close();
     throw error;
   }
 }
 
-/** Resolves once no run and no call of the gateway is in progress. With `graceMs`, those that take longer are cancelled. */
-async function endCalls({ liveRuns, gateway, clock }: CoreParts, graceMs: number | undefined): Promise<void> {
-  await endLiveRuns({ liveRuns: new Map([...liveRuns, ...gateway.calls]), clock }, graceMs);
-}
-
-/** The core of one request. Nothing runs in the background, so the caller does the follow-up work. */
-export interface RequestCore extends Core {
-  /** Resolves when the work of the request has ended: runs, roll-ups and the monitor. Never rejects. */
-  settle(): Promise<void>;
-  /** True once something has fired that waits for delivery. */
-  readonly hasFired: boolean;
-  /** Delivers due notifications once; see `deliverDue()`. */
-  deliverDue(bounds: DeliveryBounds): Promise<void>;
-  /** Recovers the runs of dead instances, and runs the retention sweep. */
-  recover(): Promise<void>;
-}
-
-/** Options of the core of one request. */
-export interface RequestCoreOptions extends Omit<CoreOptions, "runtime"> {
-  runtime: Omit<Runtime, "keepAlive">;
-}
-
 /**
- * Opens the core of one request, for runtimes where requests share no connections and nothing runs between them. On a
- * database whose schema is known it opens without a round trip.
+ * Opens a core that loads what makes, books, watches and delivers calls when that is first used: for commands, most of
+ * which only read or write a few rows. What another process has left to be delivered is delivered all the same.
+ *
+ * @throws {PurserError} `unavailable` when the database can't be opened
  */
-export async function openRequestCore(options: RequestCoreOptions): Promise<RequestCore> {
-  const pending = new Set<Promise<unknown>>();
-  const keepAlive = (work: Promise<unknown>) => {
-    const ended = work.catch(() => {}).finally(() => pending.delete(ended));
-    pending.add(ended);
-  };
-  const outboxSignal = new OutboxSignal();
-  const parts = await openParts({ ...options, runtime: { ...options.runtime, keepAlive } }, outboxSignal);
-  const monitor = startMonitor({ ...parts, notifyAnomaliesFrom: options.config.notifyAnomaliesFrom });
-  const over = new AbortController();
-  void endQuietCalls(parts, over.signal);
-
-  const settle = async () => {
-    while (pending.size > 0) await Promise.all(pending);
-    await monitor.idle();
-  };
-  const deliver = (bounds: DeliveryBounds) => deliverDue(deliveryContext(parts), bounds);
+export async function openLazyCore(options: CoreOptions): Promise<Core> {
+  const core = await openProcess(options);
+  if (options.isReadOnly) return core;
+  const delivering = isDeliveryWaiting(core).catch(() => true).then(async (isWaiting) => {
+    if (isWaiting) await core.whole();
+  });
   return {
-    ...parts,
-    monitor,
-    settle,
-    get hasFired() {
-      return outboxSignal.hasFired;
-    },
-    deliverDue: deliver,
-    async recover() {
-      await recover(parts);
-      await sweepExpired(parts);
-    },
-    async drainDeliveries() {
-      await settle();
-      await deliver({ timeoutMs: 5_000, attemptsPerChannel: 20 });
-    },
-    abandonRuns: () => Promise.resolve(), // no signal ends a request
-    /** Leaves the database open: a response may still be streamed, and there is no connection to close. */
-    async close({ graceMs } = {}) {
-      await endCalls(parts, graceMs);
-      await parts.gate.close();
-      over.abort();
-      await monitor.stop();
-      await parts.channels.close();
+    ...core,
+    async close(closing) {
+      await delivering;
+      await core.close(closing);
     },
   };
+}
+
+async function isDeliveryWaiting({ store }: Core): Promise<boolean> {
+  const { rows } = await store.read({ sql: "SELECT 1 FROM deliveries WHERE status = 'pending' LIMIT 1" });
+  return rows.length > 0;
+}
+
+async function openProcess(options: CoreOptions): Promise<Core> {
+  let work: Work | undefined;
+  let opening: Promise<WholeCore> | undefined;
+  // Work that opens delivers what has fired before.
+  const parts = await openParts(options, () => work ? work.dispatcher?.wake() : void core.whole());
+  const maintenance: Promise<void>[] = [];
+  const core: Core = {
+    ...parts,
+    whole: () =>
+      opening ??= import("./work.ts").then(({ startWork }) => {
+        work = startWork(parts, options);
+        const { close: _, ...workParts } = work;
+        return { ...core, ...workParts };
+      }),
+    async abandonRuns() {
+      const { recoverRuns } = await import("../sessions/mod.ts");
+      const ctx = { ...parts, liveRuns: { has: () => false } };
+      await Promise.all([...parts.liveRuns.keys()].map((runId) => recoverRuns(ctx, runId)));
+    },
+    async close({ graceMs } = {}) {
+      parts.stop();
+      await opening?.catch(() => {});
+      await work?.close(graceMs);
+      await Promise.all(maintenance); // a sweep in progress still uses the store and its lock files
+      await parts.callSpool.close();
+      await parts.store.close();
+    },
+  };
+  try {
+    if (options.isReadOnly) return core;
+    const { recover, startRecovery, startRetentionSweeps } = await import("./maintenance.ts");
+    await recover(core);
+    if (options.alerts) {
+      const { ensureRules } = await import("../alerts/mod.ts");
+      await ensureRules(parts, options.alerts.rules);
+    }
+    if (options.budgets) {
+      const { ensureBudgets } = await import("../budgets/mod.ts");
+      await ensureBudgets(parts, options.budgets);
+    }
+    if (parts.store.isShared) maintenance.push(startRecovery(core, parts.stopping));
+    maintenance.push(startRetentionSweeps(core, parts.stopping));
+    maintenance.push(startPriceReloads(parts, parts.stopping));
+    return core;
+  } catch (error) {
+    await parts.store.close();
+    throw error;
+  }
 }

@@ -1,11 +1,12 @@
 import type { LanguageModelV4 } from "@ai-sdk/provider";
 import type { ToolSet } from "ai";
-import type { AlertEvaluator } from "../alerts/mod.ts";
+import type { AlertEvaluator, KnownRules } from "../alerts/mod.ts";
 import type { BookingWriter, RollUps } from "../calls/mod.ts";
 import type { CallSpool } from "../calls/spool/mod.ts";
-import type { BudgetGate, BudgetInCode, KnownBudgets } from "../budgets/mod.ts";
+import type { BudgetInCode, KnownBudgets } from "../budgets/mod.ts";
+import type { BudgetGate } from "../budgets/reservations/mod.ts";
 import type { Bus } from "../bus/mod.ts";
-import type { Config, Environment, ListenAddress, ProviderSources } from "../config/mod.ts";
+import type { Config, Environment, ListenAddress, ProviderSources, Settings } from "../config/mod.ts";
 import type { BuiltInChannels, Channels, ChannelsOptions } from "../delivery/channels/mod.ts";
 import type { OutboxChannel } from "../delivery/mod.ts";
 import type { RequestLimitSettings } from "../contract/limits.ts";
@@ -14,6 +15,7 @@ import type { Clock } from "../kernel/clock.ts";
 import type { Ids } from "../kernel/ids.ts";
 import type { Log } from "../kernel/log.ts";
 import type { Turns } from "../kernel/turns.ts";
+import type { Monitor } from "../monitor/mod.ts";
 import type { KeyCache, SharedKeys } from "../keys/mod.ts";
 import type { LazyPriceBook } from "../pricing/mod.ts";
 import type { Secrets } from "../redaction/values/mod.ts";
@@ -21,39 +23,15 @@ import type { ModelResolver } from "../runner/models/mod.ts";
 import type { Toolbox } from "../runner/tools/mod.ts";
 import type { LiveRun, LogReader } from "../sessions/mod.ts";
 import type { GenerationsInUse } from "../snapshots/generations/mod.ts";
-import type { SpoolOptions } from "../snapshots/mod.ts";
+import type { SpoolOptions } from "../snapshots/files/mod.ts";
 import type { Query, SharedStore, SqliteDriver, Store } from "../store/mod.ts";
 import type { LiveReader } from "./live/mod.ts";
 import type { Telemetry } from "../telemetry/mod.ts";
 
 /** Options of a core. The environment and defaults fill in the rest. */
 export interface CoreOptions {
-  config:
-    & Pick<Config, "dbUrl" | "durability" | "remoteTimeoutMs" | "maxBodyBytes" | "environment">
-    & Partial<
-      Pick<
-        Config,
-        | "dbToken"
-        | "apiKey"
-        | "otherSecrets"
-        | "maxSnapshotBytes"
-        | "maxContextBytes"
-        | "requestLimits"
-        | "providers"
-        | "prices"
-        | "pricesFolder"
-        | "spoolFolder"
-        | "tools"
-        | "channels"
-        | "plugins"
-        | "allowPrivateNetworks"
-        | "notifyAnomaliesFrom"
-        | "configPath"
-        | "profile"
-        | "host"
-        | "port"
-      >
-    >;
+  /** Those that are left out have their defaults. */
+  config: Pick<Config, "dbUrl"> & Partial<Config>;
   /** Rules and channels of a program; its channels come after those of the config. */
   alerts?: AlertEvaluator;
   /** Budgets of a program, which are stored like any other. */
@@ -97,10 +75,10 @@ export interface Runtime {
 }
 
 /**
- * The parts of one process or request, over one database. None of them runs in the background. A function takes only the
- * parts that it needs, as a `…Context` of its folder.
+ * The parts that every process and request has from its start, over one database. A function takes only the parts that it
+ * needs, as a `…Context` of its folder.
  */
-export interface CoreParts {
+export interface CoreParts extends Settings {
   // Machine
   clock: Clock;
   /** Divides the event loop among long work. */
@@ -116,50 +94,33 @@ export interface CoreParts {
   query: Query;
   /** This process, as the holder of leases. */
   instanceId: string;
-  /** The name of this environment. */
-  environment: string;
+  bus: Bus;
 
-  // Booking
+  // What calls are decided on
   prices: LazyPriceBook;
-  gate: BudgetGate;
   budgets: KnownBudgets;
-  /** Commits bookings. */
-  bookings: BookingWriter;
-  rollUps: RollUps;
+  rules: KnownRules;
+  /** The channels that the settings name, `log` included. */
+  outboxChannels: readonly OutboxChannel[];
+  /** Delivers what has fired. */
+  wakeDispatcher(subjectIds: readonly string[]): void;
   /** The calls that were made and could not be booked. */
   callSpool: CallSpool;
-  bus: Bus;
-  /** Reads the event log, once for all streams. */
-  logReader: LogReader;
-  /** Reads the live overview, once for all streams. */
-  live: LiveReader;
-
-  // Alerts and their delivery
-  rules: { mayExist: boolean };
-  channels: Channels;
-  outboxChannels: readonly OutboxChannel[];
-  wakeDispatcher(subjectIds: readonly string[]): void;
 
   // Runs
   models: ModelResolver;
   toolbox: Toolbox;
   /** The runs of this process, by id. */
   liveRuns: Map<string, LiveRun>;
-
-  // Gateway
   /** The settings that name the model providers. */
   providerSources: ProviderSources;
-  gateway: GatewayState;
 
   // Snapshots
-  maxSnapshotBytes: number;
-  maxContextBytes: number;
   spool: SpoolOptions | undefined;
   generationsInUse: GenerationsInUse;
 
   // HTTP API
   keyCache: KeyCache;
-  maxBodyBytes: number;
   /** The limits on requests of other processes. */
   requestLimits: RequestLimitSettings;
   /** The config file that the settings come from, if any. */
@@ -174,4 +135,20 @@ export interface CoreParts {
   stop(): void;
   /** Registers work that outlives its request, on platforms that end a process with the request. */
   keepAlive: ((work: Promise<unknown>) => void) | undefined;
+}
+
+/** The parts that make calls, book them, watch them and deliver what fires. They open together, on first use. */
+export interface WorkParts {
+  gate: BudgetGate;
+  /** Commits bookings. */
+  bookings: BookingWriter;
+  rollUps: RollUps;
+  channels: Channels;
+  gateway: GatewayState;
+  /** Detects anomalies in the behavior of agents. */
+  monitor: Monitor;
+  /** Reads the event log, once for all streams. */
+  logReader: LogReader;
+  /** Reads the live overview, once for all streams. */
+  live: LiveReader;
 }

@@ -1,7 +1,9 @@
-/** Composition: the parts of a core (`core_parts.ts`, opened in `parts.ts`), for a process or for one request (`core.ts`). */
-export { type Core, openCore, openRequestCore, type RequestCore, type RequestCoreOptions } from "./core.ts";
-export { sweepExpired } from "./maintenance.ts";
+/**
+ * Composition: the parts of a process (`parts.ts`), those that make and deliver calls (`work.ts`), for a process (`core.ts`) or
+ * for one request (`request_core.ts`).
+ */
+export { type Core, openCore, openLazyCore, type WholeCore } from "./core.ts";
+export { openRequestCore, type RequestCore, type RequestCoreOptions } from "./request_core.ts";
 export { keepPricesCurrent } from "./price_updates.ts";
-export { openParts } from "./parts.ts";
-export type { CoreOptions, Runtime } from "./core_parts.ts";
-export { SERVER_DURABILITY, watchServerDurability } from "./watch_durability.ts";
+export type { CoreOptions } from "./core_parts.ts";
+export { watchServerDurability } from "./watch_durability.ts";

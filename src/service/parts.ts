@@ -1,40 +1,33 @@
-import { builtInChannels } from "../../plugins/mod.ts";
-import { firingLogic, hasRules, readAlertNotification } from "../alerts/mod.ts";
-import { createBookingWriter, readLedgerId, RollUps } from "../calls/mod.ts";
-import { noSpool, openCallSpool } from "../calls/spool/mod.ts";
-import { createBudgetGate, KnownBudgets } from "../budgets/mod.ts";
+import { firingLogic, hasRules } from "../alerts/firing/mod.ts";
+import { noSpool, openCallSpool, readLedgerId } from "../calls/spool/mod.ts";
+import { KnownBudgets } from "../budgets/mod.ts";
 import { createBus } from "../bus/mod.ts";
 import {
   billedProviders,
-  DEFAULT_MAX_CONTEXT_BYTES,
-  DEFAULT_MAX_SNAPSHOT_BYTES,
+  type ChannelConfig,
+  listChannels,
   readConfigPrices,
   secretsOf,
+  withDefaults,
 } from "../config/mod.ts";
 import { MAX_ENVIRONMENT_NAME } from "../contract/limits.ts";
-import { createChannels } from "../delivery/channels/mod.ts";
-import type { DispatchContext } from "../delivery/mod.ts";
 import { systemClock } from "../kernel/clock.ts";
+import type { NamedChannel } from "../delivery/channels/mod.ts";
 import { parseDatabaseUrl } from "../kernel/database_url.ts";
 import { PurserError } from "../kernel/errors.ts";
 import { createIds } from "../kernel/ids.ts";
 import { neverThrowing, silentLog } from "../kernel/log.ts";
 import { createTurns } from "../kernel/turns.ts";
 import { createKeyCache } from "../keys/mod.ts";
-import { readAnomalyNotification } from "../monitor/mod.ts";
 import { createLazyPriceBook, type OverridesFile } from "../pricing/mod.ts";
 import { createSecrets, scrubbedLog } from "../redaction/values/mod.ts";
-import { createSingleSendFetch } from "../kernel/single_send.ts";
-import { createGatewayState } from "../gateway/mod.ts";
 import { createModelResolver } from "../runner/models/mod.ts";
 import { createToolbox, loadToolModules } from "../runner/tools/mod.ts";
-import { createLogReader } from "../sessions/mod.ts";
 import { GenerationsInUse } from "../snapshots/generations/mod.ts";
 import { appendOnlyLogic, createQuery, type Logic, openStore } from "../store/mod.ts";
 import { findTelemetry } from "../telemetry/mod.ts";
 import { usageIncrements, usageViews } from "../ledger/mod.ts";
 import type { CoreOptions, CoreParts } from "./core_parts.ts";
-import { createLiveReader } from "./live/mod.ts";
 
 /** The business logic that is installed in a database as views and triggers. */
 export const databaseLogic: readonly Logic[] = [
@@ -44,32 +37,15 @@ export const databaseLogic: readonly Logic[] = [
   ...firingLogic,
 ];
 
-/** Signals new rows of the outbox to whatever delivers them, which is started after their writers. */
-export class OutboxSignal {
-  #listener = () => {};
-  hasFired = false;
-
-  fire(): void {
-    this.hasFired = true;
-    this.#listener();
-  }
-
-  onFire(listener: () => void): void {
-    this.#listener = listener;
-  }
-}
-
 /**
  * Opens the database and creates the parts of a core.
  *
  * @throws {PurserError} `invalid` settings; `unavailable` when the database can't be opened
  */
-export async function openParts(
-  options: CoreOptions,
-  outboxSignal: OutboxSignal = new OutboxSignal(),
-): Promise<CoreParts> {
+export async function openParts(options: CoreOptions, wakeDispatcher: () => void): Promise<CoreParts> {
   const { config, runtime, clock = systemClock, env = {} } = options;
-  if (config.environment.length > MAX_ENVIRONMENT_NAME) {
+  const settings = withDefaults(config);
+  if (settings.environment.length > MAX_ENVIRONMENT_NAME) {
     throw new PurserError(
       "invalid",
       `Cannot use the environment's name: it is longer than ${MAX_ENVIRONMENT_NAME} characters`,
@@ -84,9 +60,9 @@ export async function openParts(
   const store = await openStore({
     location,
     authToken: config.dbToken,
-    durability: config.durability,
+    durability: settings.durability,
     logic: databaseLogic,
-    remoteTimeoutMs: config.remoteTimeoutMs,
+    remoteTimeoutMs: settings.remoteTimeoutMs,
     clock,
     ids,
     fetch: options.fetch,
@@ -98,36 +74,22 @@ export async function openParts(
   const instanceId = ids.next("inst");
   try {
     const stopping = new AbortController();
-    const channels = createChannels({
-      channels: [...config.channels ?? [], ...options.alerts?.dispatcher.channels ?? []],
-      plugins: { ...builtInChannels, ...runtime?.plugins },
-      pluginPaths: config.plugins,
-      allowPrivateNetworks: config.allowPrivateNetworks,
-      log,
-      clock,
-      secrets,
-      ...runtime?.channels,
-    });
     const modules = config.tools?.length && !options.isReadOnly
       ? await loadToolModules(config.tools)
       : undefined;
-    const turns = createTurns(() => clock.sleep(0));
-    const query = createQuery(store);
-    const bus = createBus(log, secrets.scrubValue);
-    const budgets = new KnownBudgets({ store, clock });
-    const rules = { mayExist: await hasRules(store) };
     const providerSources = { providers: config.providers ?? {}, env };
     return {
+      ...settings,
       clock,
-      turns,
+      turns: createTurns(() => clock.sleep(0)),
       ids,
       log,
       telemetry: options.telemetry ?? await findTelemetry(clock, secrets.scrub),
       secrets,
       store,
-      query,
+      query: createQuery(store),
       instanceId,
-      environment: config.environment,
+      bus: createBus(log, secrets.scrubValue),
       prices: runtime?.prices ??
         createLazyPriceBook({
           overrides: config.prices,
@@ -136,10 +98,10 @@ export async function openParts(
           file: overridesFileOf(options),
           log,
         }),
-      gate: createBudgetGate({ store, clock, instanceId, newId: ids.next, known: budgets }),
-      budgets,
-      bookings: createBookingWriter({ clock, ids, rules, budgets, outboxChannels: channels.list }),
-      rollUps: new RollUps(options.rollUp === "never" ? Infinity : undefined),
+      budgets: new KnownBudgets({ store, clock }),
+      rules: { mayExist: await hasRules(store) },
+      outboxChannels: listChannels(channelsOf(options)),
+      wakeDispatcher,
       callSpool: runtime ? noSpool() : await openCallSpool({
         database: location,
         folder: config.spoolFolder,
@@ -147,25 +109,13 @@ export async function openParts(
         scrub: secrets.scrubStored,
         readLedger: () => readLedgerId(store),
       }),
-      bus,
-      logReader: createLogReader({ store, query, clock, bus, turns }),
-      live: createLiveReader({ store, query, clock, bus, turns }),
-      rules,
-      channels,
-      outboxChannels: channels.list,
-      wakeDispatcher: () => outboxSignal.fire(),
       models: createModelResolver({ providers: config.providers, env, custom: options.models }),
       toolbox: createToolbox({ clock, modules, custom: options.tools }),
       liveRuns: new Map(),
       providerSources,
-      // At the edge, the clients of node:http are made of `fetch`.
-      gateway: createGatewayState({ env, fetch: options.fetch ?? (runtime && createSingleSendFetch()) }),
-      maxSnapshotBytes: config.maxSnapshotBytes ?? DEFAULT_MAX_SNAPSHOT_BYTES,
-      maxContextBytes: config.maxContextBytes ?? DEFAULT_MAX_CONTEXT_BYTES,
       spool: runtime?.spool,
       generationsInUse: new GenerationsInUse(),
       keyCache: createKeyCache(clock, { isShared: store.isShared, shared: runtime?.keys }),
-      maxBodyBytes: config.maxBodyBytes,
       requestLimits: config.requestLimits ?? {},
       configPath: config.configPath,
       listenAddress: config.host === undefined || config.port === undefined
@@ -188,11 +138,7 @@ function overridesFileOf({ config, isServer, env = {} }: CoreOptions): Overrides
   return { path, read: () => readConfigPrices(path, { env, profile }) };
 }
 
-/** Returns the context of deliveries, which are notifications of alerts and of anomalies. */
-export function deliveryContext(parts: CoreParts): DispatchContext {
-  return {
-    ...parts,
-    readNotification: async (subjectId) =>
-      await readAlertNotification(parts, subjectId) ?? await readAnomalyNotification(parts, subjectId),
-  };
+/** Returns the channels of the config, and after them those of a program. */
+export function channelsOf({ config, alerts }: CoreOptions): (ChannelConfig | NamedChannel)[] {
+  return [...config.channels ?? [], ...alerts?.dispatcher.channels ?? []];
 }

@@ -40,7 +40,7 @@ export function keepPricesCurrent(
   else core.log.warn("The prices can't be updated: the home directory is not known; set XDG_DATA_HOME");
 }
 
-/** Updates the prices of both sources once a day, by one of the processes that share a folder. Held back changes are left. */
+/** Updates the prices of both sources once a day, by one of the processes that share a folder. Changes that are held back stay so. */
 export async function startPriceUpdates(ctx: PriceUpdateContext, signal: AbortSignal): Promise<void> {
   const { clock, random = Math.random } = ctx;
   await clock.sleep(random() * JITTER_MS, signal);

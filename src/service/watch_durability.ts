@@ -28,19 +28,18 @@ type Watched = Pick<Core, "store" | "log" | "clock" | "stopping">;
 /** Logs a warning whenever the durability of a libSQL server drops such that it may lose commits in a power cut. */
 export async function watchServerDurability(core: Watched): Promise<void> {
   if (core.store.kind !== "remote") return;
+  let known: CommitDurability = "full";
   try {
-    watch(core, await warnOnChange(core, "full"));
+    known = await warnOnChange(core, known);
     if (await checkpointsOnCommit(core.store)) {
       core.log.warn(`Checkpoints of the libSQL server: ${COMMITS_CHECKPOINT.state}`, {
         advice: COMMITS_CHECKPOINT.advice,
       });
     }
   } catch (error) {
-    core.log.warn("The durability of the libSQL server could not be read", {
-      reason: messageOf(error),
-    });
-    watch(core, "full");
+    core.log.warn("The durability of the libSQL server could not be read", { reason: messageOf(error) });
   }
+  void watch(core, known);
 }
 
 async function watch(core: Watched, known: CommitDurability): Promise<void> {

@@ -12,7 +12,7 @@ export {
 export type { RunRef, SessionContext } from "./context.ts";
 export type { SessionEvent } from "../contract/events.ts";
 export { type NewMessage, newMessage, type SessionMessage } from "./session_message.ts";
-export { type AncestorRun, claimSession, type NewRun, readRunsAbove, startRun } from "./start_run.ts";
+export { claimSession, type NewRun, readRunsAbove, startRun } from "./start_run.ts";
 export { endLiveRuns, type LiveRun, registerRun } from "./live_run.ts";
 export { keepLease, renewLease, RUN_LEASE_MS, type RunState } from "./run_lease.ts";
 export { countSteps, endRun, type RunEnd } from "./end_run.ts";
@@ -28,7 +28,6 @@ export {
 export {
   getRun,
   getSession,
-  listMessages,
   listSessions,
   readEventTexts,
   readMessageBytes,
@@ -38,6 +37,4 @@ export {
 export { MAX_SEARCHED_SESSIONS, searchSessions } from "./search_sessions.ts";
 export { findRunOwner, findSessionOwner, readOwners } from "./read_owners.ts";
 export { lastEventId, listAllEvents, listSessionEvents } from "./list_events.ts";
-export { countRunning, listRuns, type RunFilter } from "./list_runs.ts";
-export type { Run } from "../contract/runs.ts";
-export type { Session } from "../contract/sessions.ts";
+export { countRunning, listRuns } from "./list_runs.ts";

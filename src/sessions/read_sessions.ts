@@ -212,16 +212,8 @@ function tooLong(sessionId: string, maxBytes: number): PurserError {
   );
 }
 
-/** Returns all messages of a session in order; reads a long one in turn with other work. */
-export async function listMessages(
-  ctx: { store: Pick<Store, "kind" | "read">; turns?: Turns },
-  sessionId: string,
-): Promise<SessionMessage[]> {
-  return (await readMessages(ctx, sessionId)).messages;
-}
-
 /**
- * Returns the same, and their size in bytes of JSON.
+ * Returns all messages of a session in order, and their size in bytes of JSON; reads a long one in turn with other work.
  *
  * @throws {PurserError} `too_large` if they have more than `maxBytes`
  */

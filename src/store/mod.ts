@@ -21,13 +21,11 @@ export {
   createQuery,
   newSharedStore,
   openStore,
-  type OpenStoreOptions,
   type Query,
   type SharedStore,
 } from "./open_store.ts";
 export * as tables from "./schema/tables.ts";
 export { appendOnlyLogic, installLogic, type Logic } from "./schema/migrate.ts";
 export type { SqliteDriver } from "./sqlite/sqlite_driver.ts";
-export type { EachRow } from "./each_row.ts";
 export { newestFirst, oldestFirst, type TimePosition } from "./time_pages.ts";
 export type { SetWriter } from "./write_unit.ts";

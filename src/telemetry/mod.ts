@@ -3,19 +3,16 @@ import { type Attributes, errorTypeOf, type Span, type Telemetry } from "./telem
 
 /** Telemetry: spans and metrics by the OpenTelemetry conventions. */
 export {
-  type Attributes,
   type AttributeValue,
   errorTypeOf,
   findTelemetry,
   noTelemetry,
   type Span,
-  type SpanStart,
   type Telemetry,
 } from "./telemetry.ts";
-export { type MetricName, METRICS } from "./metrics.ts";
 
 /** Normalized token counts: input includes cache reads and writes, output includes the reasoning. */
-export interface TokenCounts {
+interface TokenCounts {
   inputTokens: number;
   outputTokens: number;
   cacheReadTokens: number;
@@ -55,7 +52,7 @@ function usageAttributes(usage: TokenCounts): Attributes {
 }
 
 /** The facts of a run for its span. */
-export interface RunFacts {
+interface RunFacts {
   agentId: string;
   sessionId: string;
   runId: string;
@@ -132,7 +129,7 @@ function startAttributes({ agentId, sessionId, runId, provider, model, budgetNan
 }
 
 /** The facts of one execution of a tool, for its span. */
-export interface ToolFacts {
+interface ToolFacts {
   agentId: string;
   sessionId: string;
   runId: string;
@@ -159,7 +156,7 @@ export function traceTool(telemetry: Telemetry, { toolName, toolCallId, parent, 
 }
 
 /** The facts of a model call for its span. */
-export interface CallFacts {
+interface CallFacts {
   agentId: string;
   sessionId: string | null;
   runId: string | null;
@@ -183,7 +180,7 @@ export interface CallSettings {
 }
 
 /** The facts of a booked call. */
-export interface BookedFacts {
+interface BookedFacts {
   callId: string;
   step: number | null;
   usage: TokenCounts;
@@ -193,7 +190,7 @@ export interface BookedFacts {
 }
 
 /** The metadata of a provider's answer. */
-export interface ResponseFacts {
+interface ResponseFacts {
   finishReason?: string;
   responseId?: string;
   responseModel?: string;
@@ -202,7 +199,7 @@ export interface ResponseFacts {
 }
 
 /** The span of a model call. */
-export interface CallTrace {
+interface CallTrace {
   run<T>(work: () => T): T;
   booked(call: BookedFacts, response: ResponseFacts): void;
   failed(error: unknown): void;
@@ -272,7 +269,7 @@ function settingAttributes(settings: CallSettings): Attributes {
 }
 
 /** The facts of one attempt to deliver a notification, for its span. */
-export interface DeliveryFacts {
+interface DeliveryFacts {
   channel: string;
   kind: string;
   deliveryId: string;
@@ -284,7 +281,7 @@ export interface DeliveryFacts {
 }
 
 /** The result of an attempt; `retry` if it has failed and may be retried. */
-export type AttemptResult = { ok: true } | { ok: false; retry: boolean };
+type AttemptResult = { ok: true } | { ok: false; retry: boolean };
 
 /** Makes an attempt inside a span `deliver {kind}`, which has neither the message nor the address. */
 export async function traceDelivery<T extends AttemptResult>(

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { UsageApi } from "../../src/pricing/mod.ts";
+import type { UsageApi } from "../../src/pricing/usage/mod.ts";
 import { type FakeProvider, type ProviderRequest, startFakeProvider } from "../harness/fake_provider.ts";
 import type { LogLine } from "../harness/test_purser.ts";
 import { type RecordingTelemetry, recordingTelemetry } from "../harness/recording_telemetry.ts";
@@ -39,8 +39,10 @@ export interface World extends AsyncDisposable {
   telemetry: RecordingTelemetry;
 }
 
-export async function openWorld(options: TestOptions = {}): Promise<World> {
+/** Opens a world; `openaiUrl` is the address of another provider in the place of the fake one of OpenAI. */
+export async function openWorld(options: TestOptions = {}, openaiUrl?: string): Promise<World> {
   const fake = await startFakeProvider();
+  if (openaiUrl !== undefined) fake.baseUrls.openai = openaiUrl;
   const telemetry = recordingTelemetry();
   const { config, ...rest } = options;
   const purser = await openTestPurser({ fake, telemetry, ...rest, config: { prices: PRICES, ...config } });

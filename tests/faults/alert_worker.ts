@@ -9,7 +9,7 @@ import { readWaiting } from "../../src/delivery/mod.ts";
 import { reportCalls } from "../../src/calls/mod.ts";
 import type { ReportedCall } from "../../src/calls/mod.ts";
 import { systemClock } from "../../src/kernel/clock.ts";
-import { type Core, openCore } from "../../src/service/mod.ts";
+import { openCore, type WholeCore } from "../../src/service/mod.ts";
 import { runAgent } from "../../src/runner/mod.ts";
 import { TextLineStream } from "../harness/text_lines.ts";
 
@@ -68,7 +68,7 @@ async function work(): Promise<void> {
     print({ dies: moment });
     Deno.kill(Deno.pid, "SIGKILL");
   };
-  let core: Core | undefined;
+  let core: WholeCore | undefined;
   let done = 0;
   const lines = Deno.stdin.readable.pipeThrough(new TextDecoderStream()).pipeThrough(new TextLineStream());
   for await (const line of lines) {
@@ -109,7 +109,7 @@ async function work(): Promise<void> {
 async function open(
   { db, url, name, rules = [] }: Extract<Order, { open: unknown }>["open"],
   reach: (moment: Moment) => void,
-): Promise<Core> {
+): Promise<WholeCore> {
   const settings = { url, headers: { "x-worker": name } };
   const core = await openCore({
     config: {
@@ -123,7 +123,7 @@ async function open(
 }
 
 /** Intercepts the attempts of a channel: after the claim, before the send; and after the response, before its commit. */
-function noticeAttempts(core: Core, reach: (moment: Moment) => void): Core {
+function noticeAttempts(core: WholeCore, reach: (moment: Moment) => void): WholeCore {
   const channel = core.channels.get(CHANNEL)!;
   const { attempt } = channel;
   channel.attempt = async (...delivery) => {
@@ -136,7 +136,7 @@ function noticeAttempts(core: Core, reach: (moment: Moment) => void): Core {
 }
 
 /** One run of one or two calls, short or long, so that it stays below the threshold or exceeds it with either. */
-async function run(core: Core, number: number): Promise<void> {
+async function run(core: WholeCore, number: number): Promise<void> {
   await runAgent(core, {
     agent: {
       ...AGENT_DEFAULTS,

@@ -14,11 +14,13 @@ import { PriceOverride } from "../../src/contract/price_override.ts";
 import { BudgetExceededError } from "../../src/mod.ts";
 import { type Clock, DAY_MS, systemClock } from "../../src/kernel/clock.ts";
 import { toCanonicalText } from "../../src/kernel/json/canonical_json.ts";
-import { type Core, openCore, sweepExpired } from "../../src/service/mod.ts";
+import { openCore, type WholeCore } from "../../src/service/mod.ts";
+import { sweepExpired } from "../../src/service/sweeps.ts";
 import { PurserError } from "../../src/kernel/errors.ts";
 import { sweepWindows } from "../../src/ledger/mod.ts";
 import { meter, runAgent } from "../../src/runner/mod.ts";
-import { importSession, writeDocument } from "../../src/snapshots/mod.ts";
+import { importSession } from "../../src/snapshots/mod.ts";
+import { writeDocument } from "../../src/snapshots/document/mod.ts";
 import { LOCAL_PRICE } from "../harness/booking.ts";
 import { seededRandom } from "../harness/random.ts";
 import { reportOf } from "../harness/reported_calls.ts";
@@ -29,7 +31,7 @@ import { interceptSqlite } from "./driver_faults.ts";
 async function work(): Promise<void> {
   const encoder = new TextEncoder();
   const print = (line: Line) => void Deno.stdout.writeSync(encoder.encode(JSON.stringify(line) + "\n"));
-  let core: Core | undefined;
+  let core: WholeCore | undefined;
   let name = "";
   let provider: string | undefined;
   let rest = new AbortController();
@@ -77,7 +79,7 @@ async function work(): Promise<void> {
   }
 }
 
-async function open(place: Place, clock: Clock): Promise<Core> {
+async function open(place: Place, clock: Clock): Promise<WholeCore> {
   const { db, host, hook, provider, outputUsdPerMillion = 2 } = place;
   return await openCore({
     clock,
@@ -118,7 +120,7 @@ function fetchAs(host: string): typeof globalThis.fetch {
 const LONGEST_PAUSE_MS = 40;
 
 interface Doing {
-  core: Core;
+  core: WholeCore;
   name: string;
   print: (line: Line) => void;
   seed: number;

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { fileURLToPath } from "node:url";
 import { bookLooseCalls } from "../../src/calls/mod.ts";
-import { sweepReservations } from "../../src/budgets/mod.ts";
+import { sweepReservations } from "../../src/budgets/reservations/mod.ts";
 import { readEnvironment } from "../../src/config/mod.ts";
 import type { Store } from "../../src/store/mod.ts";
 import { createBooking } from "../harness/booking.ts";

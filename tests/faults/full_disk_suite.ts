@@ -5,7 +5,7 @@ import { denoCacheVariables } from "../harness/cache_variables.ts";
 import { parseDatabaseUrl } from "../../src/kernel/database_url.ts";
 import { databaseLogic } from "../../src/service/parts.ts";
 import { createIds } from "../../src/kernel/ids.ts";
-import { writeDocument } from "../../src/snapshots/mod.ts";
+import { writeDocument } from "../../src/snapshots/document/mod.ts";
 import { openStore, toObjects } from "../../src/store/mod.ts";
 import { readRecords } from "../../src/calls/spool/spool_file.ts";
 import { answerTo } from "../harness/answers.ts";

@@ -1,9 +1,9 @@
 import { AGENT_DEFAULTS } from "../../src/contract/limits.ts";
 import assert from "node:assert/strict";
+import { listMessages } from "../harness/sessions.ts";
 import { toCanonicalText } from "../../src/kernel/json/canonical_json.ts";
-import { type Core, openCore } from "../../src/service/mod.ts";
+import { openCore, type WholeCore } from "../../src/service/mod.ts";
 import { runAgent } from "../../src/runner/mod.ts";
-import { listMessages } from "../../src/sessions/mod.ts";
 import { sweepGenerations } from "../../src/snapshots/generations/mod.ts";
 import { type Store, toObjects } from "../../src/store/mod.ts";
 import { checkTotals } from "../harness/check_books.ts";
@@ -108,7 +108,7 @@ interface Killed {
   acknowledged: number[];
 }
 
-type OpenCore = Core & AsyncDisposable;
+type OpenCore = WholeCore & AsyncDisposable;
 
 /** Opens the database as the next process would. */
 async function openAgain(db: string): Promise<OpenCore> {
@@ -220,7 +220,7 @@ async function checkEvents(
 }
 
 /** Rows staged by killed imports are deleted at once, replaced rows once an export has had time to read them. */
-async function checkNothingIsLeft(core: Core): Promise<void> {
+async function checkNothingIsLeft(core: WholeCore): Promise<void> {
   const { store } = core;
   assert.deepEqual(await read(store, "SELECT * FROM loose_generations WHERE staged_by IS NOT NULL"), []);
   await ageReplaced(store);
@@ -238,7 +238,7 @@ async function checkNothingIsLeft(core: Core): Promise<void> {
 }
 
 /** Every published call is booked, the sums are those of the ledger, and no run is in progress. */
-async function checkRuns({ store }: Core, calls: readonly string[]): Promise<void> {
+async function checkRuns({ store }: WholeCore, calls: readonly string[]): Promise<void> {
   const ledger = await read<{ call_id: string; cost: bigint }>(
     store,
     "SELECT call_id, cost_nano_usd AS cost FROM calls",
@@ -271,7 +271,7 @@ async function spend(db: string): Promise<unknown> {
   return await readMoney(core);
 }
 
-async function readMoney({ store }: Core): Promise<Record<string, unknown>> {
+async function readMoney({ store }: WholeCore): Promise<Record<string, unknown>> {
   const tables = ["calls", "run_usage", "session_usage", "total_usage", "daily_usage", "hourly_usage"];
   const rows = tables.concat("reservations", "runs").map(async (table) =>
     [table, await read(store, `SELECT * FROM ${table}`)] as const

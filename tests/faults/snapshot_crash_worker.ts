@@ -8,9 +8,10 @@
  */
 import { AGENT_DEFAULTS } from "../../src/contract/limits.ts";
 import { toCanonicalText } from "../../src/kernel/json/canonical_json.ts";
-import { type Core, openCore } from "../../src/service/mod.ts";
+import { openCore, type WholeCore } from "../../src/service/mod.ts";
 import { runAgent } from "../../src/runner/mod.ts";
-import { importSession, writeDocument } from "../../src/snapshots/mod.ts";
+import { importSession } from "../../src/snapshots/mod.ts";
+import { writeDocument } from "../../src/snapshots/document/mod.ts";
 import type { Store } from "../../src/store/mod.ts";
 import { TextLineStream } from "../harness/text_lines.ts";
 
@@ -133,7 +134,7 @@ function bytesOf({ head, messages, events }: NumberedDocument): AsyncGenerator<U
 }
 
 /** Starts a run that calls its model and a tool repeatedly; resolves once its first call is booked. */
-async function startRun(core: Core, print: (line: unknown) => void) {
+async function startRun(core: WholeCore, print: (line: unknown) => void) {
   const isBooked = Promise.withResolvers<void>();
   const ended = runAgent(core, {
     agent: { ...AGENT_DEFAULTS, agentId: AGENT, model: "demo:loop", maxSteps: 1_000, tools: ["calculator"] },

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { fileURLToPath } from "node:url";
-import { writeDocument } from "../../src/snapshots/mod.ts";
+import { writeDocument } from "../../src/snapshots/document/mod.ts";
 
 const WORKER = fileURLToPath(new URL("snapshot_memory_worker.ts", import.meta.url));
 /** The number that the gate has time for. */

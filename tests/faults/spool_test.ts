@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { listReleases, releaseHolds } from "../../src/budgets/mod.ts";
+import { listReleases, releaseHolds } from "../../src/budgets/reservations/mod.ts";
 import { listHolds } from "../../src/budgets/reservations/holds.ts";
 import { systemClock } from "../../src/kernel/clock.ts";
 import { createIds } from "../../src/kernel/ids.ts";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { serve } from "../../src/http/mod.ts";
+import { serve } from "../../src/http/server/mod.ts";
 import { answerTo } from "../harness/answers.ts";
 import { startFakeProvider } from "../harness/fake_provider.ts";
 import { usageOf } from "../../src/pricing/mod.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { connect } from "node:net";
-import { listen, withAccessCheck } from "../../src/http/mod.ts";
+import { listen, withAccessCheck } from "../../src/http/server/mod.ts";
 import { SLICE_UNITS } from "../../src/kernel/turns.ts";
 import { openTestPurser } from "../harness/test_purser.ts";
 import { startPlainProvider } from "./plain_provider.ts";

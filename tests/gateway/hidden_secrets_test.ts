@@ -146,7 +146,7 @@ Deno.test("the length of an answer is that of what is left of it", () =>
     answer(() =>
       Response.json({ error: { message: `Incorrect API key provided: ${KEYS.openai}` } }, { status: 400 })
     );
-    const { serve } = await import("../../src/http/mod.ts");
+    const { serve } = await import("../../src/http/server/mod.ts");
     const server = await serve(purser.core, purser.app, { host: "127.0.0.1", port: 0 });
     const response = await fetch(`${server.url}/openai/v1/chat/completions`, {
       method: "POST",

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { listen, withAccessCheck } from "../../src/http/mod.ts";
+import { listen, withAccessCheck } from "../../src/http/server/mod.ts";
 import { systemClock } from "../../src/kernel/clock.ts";
 import { answerTo } from "../harness/answers.ts";
 import { type FakeProvider, startFakeProvider } from "../harness/fake_provider.ts";

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { withAccessCheck } from "../../src/http/mod.ts";
+import { withAccessCheck } from "../../src/http/server/mod.ts";
 import { answerTo } from "../harness/answers.ts";
 import { type FakeProvider, type Reply, startFakeProvider } from "../harness/fake_provider.ts";
 import { makeKey } from "../harness/http_client.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { BUILT_IN_PROVIDERS } from "../../src/contract/values.ts";
 import { fixedClock } from "../../src/kernel/clock.ts";
-import type { UsageApi } from "../../src/pricing/mod.ts";
+import type { UsageApi } from "../../src/pricing/usage/mod.ts";
 import {
   anthropicAnswer,
   geminiAnswer,

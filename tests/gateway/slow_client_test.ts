@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { createServer, type ServerResponse } from "node:http";
 import { type AddressInfo, connect } from "node:net";
-import { listen, withAccessCheck } from "../../src/http/mod.ts";
+import { listen, withAccessCheck } from "../../src/http/server/mod.ts";
 import { openTestPurser } from "../harness/test_purser.ts";
 import { allEnded, readCalls } from "./requests.ts";
 

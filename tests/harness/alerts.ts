@@ -1,6 +1,4 @@
 import type { RuleRow } from "../../src/alerts/rules/rule_fields.ts";
-import { readMeasured } from "../../src/alerts/rules/rules.ts";
-import type { Clock } from "../../src/kernel/clock.ts";
 import type { SqlValue, Store } from "../../src/store/mod.ts";
 
 /** Shared values of tests of alerts. */
@@ -57,13 +55,4 @@ VALUES (${Object.keys(COLUMNS).fill("?").join(", ")})`;
 export async function insertRules(store: Store, rules: readonly RuleRow[]): Promise<void> {
   const valuesOf = (rule: RuleRow) => Object.values(COLUMNS).map((read) => read(rule));
   await store.write(rules.map((rule) => ({ sql: INSERT, args: valuesOf(rule) })));
-}
-
-/** Reads the value that each rule measures at present, in nano-USD. */
-export async function readRuleValues(
-  ctx: { store: Store; clock: Pick<Clock, "now"> },
-  rules: readonly Pick<RuleRow, "thresholdType" | "scope">[],
-): Promise<(bigint | null)[]> {
-  const measured = await readMeasured(ctx, rules, ctx.clock.now());
-  return measured.map((value) => value?.nanoUsd ?? null);
 }

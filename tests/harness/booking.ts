@@ -1,12 +1,14 @@
 import { type CallContext, createBookingWriter, RollUps } from "../../src/calls/mod.ts";
 import { noSpool } from "../../src/calls/spool/mod.ts";
-import { createBudgetGate, KnownBudgets } from "../../src/budgets/mod.ts";
+import { KnownBudgets } from "../../src/budgets/mod.ts";
+import { createBudgetGate } from "../../src/budgets/reservations/mod.ts";
 import { type BusEvent, createBus } from "../../src/bus/mod.ts";
 import type { Clock } from "../../src/kernel/clock.ts";
 import { createIds } from "../../src/kernel/ids.ts";
 import type { Log, LogFields } from "../../src/kernel/log.ts";
 import { PriceOverride } from "../../src/contract/price_override.ts";
-import { createPriceBook, type PriceBook } from "../../src/pricing/mod.ts";
+import { type PriceBook } from "../../src/pricing/mod.ts";
+import { createPriceBook } from "../../src/pricing/prices.ts";
 import { claimSession, newMessage, type NewRun, type RecoveryContext } from "../../src/sessions/mod.ts";
 import { createSecrets } from "../../src/redaction/values/mod.ts";
 import { createQuery, type Store } from "../../src/store/mod.ts";

@@ -1,7 +1,8 @@
 /** Carries out the steps of a random history of budgets, and compares each with the model. */
 import assert from "node:assert/strict";
 import { bookLooseCalls, reportCalls } from "../../src/calls/mod.ts";
-import type { CallBounds, Grant, Refusal } from "../../src/budgets/mod.ts";
+import type { CallBounds, Refusal } from "../../src/budgets/mod.ts";
+import type { Grant } from "../../src/budgets/reservations/mod.ts";
 import { toUsd } from "../../src/kernel/money.ts";
 import { usageOf, worstCaseCost } from "../../src/pricing/mod.ts";
 import {

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import type { Admission, CallBounds } from "../../src/budgets/mod.ts";
+import type { CallBounds } from "../../src/budgets/mod.ts";
+import type { Admission } from "../../src/budgets/reservations/mod.ts";
 import { readRunCost } from "./run_cost.ts";
 import type { Store } from "../../src/store/mod.ts";
 import type { TestBooking } from "./booking.ts";

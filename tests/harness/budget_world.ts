@@ -2,14 +2,8 @@
 import assert from "node:assert/strict";
 import { setImmediate } from "node:timers";
 import { rollUp } from "../../src/calls/mod.ts";
-import {
-  type CallBounds,
-  FORGET_HEADROOM,
-  type Grant,
-  readStandingsOf,
-  type Refusal,
-  sweepReservations,
-} from "../../src/budgets/mod.ts";
+import { type CallBounds, readStandingsOf, type Refusal } from "../../src/budgets/mod.ts";
+import { FORGET_HEADROOM, type Grant, sweepReservations } from "../../src/budgets/reservations/mod.ts";
 import type { Clock } from "../../src/kernel/clock.ts";
 import { readRunsAbove } from "../../src/sessions/mod.ts";
 import type { Store } from "../../src/store/mod.ts";

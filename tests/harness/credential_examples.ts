@@ -1,4 +1,4 @@
-import type { CredentialKind } from "../../src/redaction/mod.ts";
+import type { CredentialKind } from "../../src/redaction/find_tokens.ts";
 
 export const UPPER = "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
 export const LETTERS = UPPER + UPPER.toLowerCase();

@@ -1,5 +1,5 @@
-import { withAccessCheck } from "../../src/http/mod.ts";
-import { listen } from "../../src/http/mod.ts";
+import { withAccessCheck } from "../../src/http/server/mod.ts";
+import { listen } from "../../src/http/server/mod.ts";
 import { sharedBrowser, skipBrowser, type TestBrowser } from "./browser.ts";
 import { openTestPurser, type TestOptions, type TestPurser } from "./test_purser.ts";
 

@@ -52,7 +52,7 @@ export const logLines = ({ logs }: TestPurser) => logs.filter(({ fields }) => fi
 
 /** Puts a row into the outbox, as if another process had left it there. */
 export async function leaveDelivery(
-  core: Core,
+  core: Pick<Core, "store" | "query" | "clock">,
   id: string,
   row: Record<string, string | number>,
 ): Promise<void> {

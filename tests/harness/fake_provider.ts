@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import type { UsageApi } from "../../src/pricing/mod.ts";
+import type { UsageApi } from "../../src/pricing/usage/mod.ts";
 import { type Reply, sendReply } from "./provider_replies.ts";
 
 export type { Reply };

@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
 import { APICallError, generateText, stepCountIs, streamText, tool } from "ai";
 import { z } from "zod";
-import { createPriceBook, trackAnswerUsage, usageFromAiSdk, usageOf } from "../../src/pricing/mod.ts";
+import { usageOf } from "../../src/pricing/mod.ts";
+import { createPriceBook } from "../../src/pricing/prices.ts";
+import { trackAnswerUsage, usageFromAiSdk } from "../../src/pricing/usage/mod.ts";
 import { type Fixture, FIXTURE_AT, LOCAL_PRICE, providerFixtures } from "../fixtures/providers/mod.ts";
 import { answerTo } from "./answers.ts";
 import { type FakeProvider, type Reply, startFakeProvider } from "./fake_provider.ts";

@@ -1,5 +1,5 @@
 import type { Scope } from "../../src/contract/values.ts";
-import { withAccessCheck } from "../../src/http/mod.ts";
+import { withAccessCheck } from "../../src/http/server/mod.ts";
 import { createAppCheck, type ResponseCheck } from "./response_check.ts";
 import type { ApiAnswer, TestPurser } from "./test_purser.ts";
 

@@ -4,7 +4,7 @@ import { createOpenAI } from "@ai-sdk/openai";
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import type { LanguageModelV4, LanguageModelV4Usage } from "@ai-sdk/provider";
 import { wrapLanguageModel } from "ai";
-import type { UsageApi } from "../../src/pricing/mod.ts";
+import type { UsageApi } from "../../src/pricing/usage/mod.ts";
 import type { FakeProvider } from "./fake_provider.ts";
 
 /** The AI SDK's own model for an API, pointed at the fake provider. */

@@ -1,7 +1,8 @@
 import type { PriceOverride } from "../../src/contract/price_override.ts";
 import type { Repricing, RepricingFilter } from "../../src/contract/repricings.ts";
 import type { ModelCall } from "../../src/ledger/mod.ts";
-import { createPriceBook, type PriceBook } from "../../src/pricing/mod.ts";
+import { type PriceBook } from "../../src/pricing/mod.ts";
+import { createPriceBook } from "../../src/pricing/prices.ts";
 import type { Store } from "../../src/store/mod.ts";
 import type { TestBooking } from "./booking.ts";
 import { modelCall } from "./model_calls.ts";

@@ -1,10 +1,11 @@
 import { bookCall } from "../../src/calls/mod.ts";
 import {
-  listMessages,
   listSessionEvents,
   newMessage,
+  readMessages,
   type RunRef,
   type SessionContext,
+  type SessionMessage,
 } from "../../src/sessions/mod.ts";
 import type { TestBooking } from "./booking.ts";
 import { modelCall } from "./model_calls.ts";
@@ -28,4 +29,12 @@ export function bookAnswer(ctx: TestBooking, place: RunRef, text: string) {
       messages: [newMessage(ctx.ids, at, { role: "assistant", content: text })],
     },
   });
+}
+
+/** Returns all messages of a session in order. */
+export async function listMessages(
+  ctx: Parameters<typeof readMessages>[0],
+  sessionId: string,
+): Promise<SessionMessage[]> {
+  return (await readMessages(ctx, sessionId)).messages;
 }

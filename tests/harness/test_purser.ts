@@ -1,15 +1,16 @@
 import { AGENT_DEFAULTS } from "../../src/contract/limits.ts";
 import assert from "node:assert/strict";
+import { listMessages } from "./sessions.ts";
 import type { AgentDefinition } from "../../src/agents/mod.ts";
 import type { BusEvent } from "../../src/bus/mod.ts";
 import { fixedClock } from "../../src/kernel/clock.ts";
-import { type Core, type CoreOptions, openCore } from "../../src/service/mod.ts";
+import { type CoreOptions, openCore, type WholeCore } from "../../src/service/mod.ts";
 import { createApp } from "../../src/http/mod.ts";
 import type { App } from "../../src/http/mod.ts";
 import { countingIds } from "../../src/kernel/ids.ts";
 import type { Log, LogFields } from "../../src/kernel/log.ts";
 import { runAgent, type RunInput } from "../../src/runner/mod.ts";
-import { listMessages, listSessionEvents, type SessionEvent } from "../../src/sessions/mod.ts";
+import { listSessionEvents, type SessionEvent } from "../../src/sessions/mod.ts";
 import { migratedMemory } from "./migrated_memory.ts";
 import { FIXTURE_AT, LOCAL_PRICE } from "../fixtures/providers/mod.ts";
 import type { FakeProvider } from "./fake_provider.ts";
@@ -32,7 +33,7 @@ export interface ApiAnswer {
 
 /** A whole Purser in memory, with a clock that stands still. `await using` closes it. */
 export interface TestPurser extends AsyncDisposable {
-  core: Core;
+  core: WholeCore;
   app: App;
   clock: ReturnType<typeof fixedClock>;
   logs: LogLine[];

@@ -181,7 +181,7 @@ Deno.test("the stream of events has no byte of another agent's data, from its be
   await using service = await openHostileService();
   const { makeKey, purser } = service;
   const key = await makeKey(["read"], { agent_id: "alpha" });
-  const { withAccessCheck } = await import("../../src/http/mod.ts");
+  const { withAccessCheck } = await import("../../src/http/server/mod.ts");
   const request = new Request("http://purser.example/events?after=0", {
     headers: { authorization: `Bearer ${key}` },
   });

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { serve } from "../../src/http/mod.ts";
+import { serve } from "../../src/http/server/mod.ts";
 import { dump } from "../harness/booking.ts";
 import { EVENT } from "../harness/bodies.ts";
 import { openTestPurser } from "../harness/test_purser.ts";

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { withAccessCheck } from "../../src/http/mod.ts";
+import { withAccessCheck } from "../../src/http/server/mod.ts";
 import { ROOT } from "../../build/run_deno.ts";
 import { makeKey } from "../harness/http_client.ts";
 import type { OpenApiDocument } from "../harness/openapi_document.ts";

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { type Permission, permissionsOf, withAccessCheck } from "../../src/http/mod.ts";
+import { type Permission, permissionsOf } from "../../src/http/mod.ts";
+import { withAccessCheck } from "../../src/http/server/mod.ts";
 import type { Scope } from "../../src/contract/values.ts";
 import { dump } from "../harness/booking.ts";
 import { makeKey } from "../harness/http_client.ts";

@@ -3,7 +3,7 @@ import { main } from "../../src/cli/mod.ts";
 import { splitLine } from "../harness/split_line.ts";
 import { memoryTerminal } from "../harness/memory_terminal.ts";
 import { createApiClient } from "../../src/client/mod.ts";
-import { serve } from "../../src/http/mod.ts";
+import { serve } from "../../src/http/server/mod.ts";
 import { createKey } from "../../src/keys/mod.ts";
 import { openTestPurser, type TestPurser } from "../harness/test_purser.ts";
 

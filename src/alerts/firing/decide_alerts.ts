@@ -1,6 +1,7 @@
 import { inArray, sql } from "drizzle-orm";
 import type { Bus } from "../../bus/mod.ts";
-import { encodeChannels } from "../../delivery/mod.ts";
+import type { OutboxChannel } from "../../delivery/mod.ts";
+import { SEVERITIES } from "../../contract/values.ts";
 import { messageOf } from "../../kernel/errors.ts";
 import type { Log } from "../../kernel/log.ts";
 import {
@@ -9,22 +10,11 @@ import {
   MOVE_DECIDED_COUNTERS,
   TAIL_WITH_RULES,
 } from "../../ledger/mod.ts";
-import { type ResultSet, type SqlValue, type Statement, tables } from "../../store/mod.ts";
+import { type ResultSet, type Statement, tables } from "../../store/mod.ts";
 import { toAlertRecords } from "../alerts.ts";
 import type { AlertContext } from "../context.ts";
 import { DECIDED_COLUMNS } from "./firing_logic.ts";
-import {
-  CALL_COLUMNS,
-  type CallScopes,
-  CEILING,
-  EACH_STANDING,
-  LOOKED_UP,
-  shareOf,
-  SPENT_IN_ALL,
-  standingsOf,
-  toCallRow,
-} from "../../budgets/mod.ts";
-import { startSql } from "../../contract/windows.ts";
+import { type BookedScopes, warningsOf } from "../../budgets/reservations/mod.ts";
 
 /**
  * The maximum time by which a rule may have fired in the future without a clock having been set back: a process reads its
@@ -81,6 +71,13 @@ function passOf(
   ];
 }
 
+/** Encodes the channels for the trigger that fires an alert: `[[name, kind, rank of the lowest severity], …]`. */
+function encodeChannels(channels: readonly OutboxChannel[]): string {
+  return JSON.stringify(
+    channels.map(({ name, kind, minSeverity }) => [name, kind, SEVERITIES.indexOf(minSeverity)]),
+  );
+}
+
 // By the prefix that is unique to the pass, so that it can be repeated after a lost response.
 export const READ_FIRED = "SELECT alert_id FROM alerts WHERE alert_id >= ?1 AND alert_id < ?1 || 'g'";
 
@@ -123,59 +120,6 @@ async function publishAlerts(
   }
 }
 
-/*
- * The warnings of budgets: alerts of a budget's id, once for each window and share of the limit. They are decided in the
- * commit that books a call, on the counters with that call. Like those of rules they are rows of `alerts`, whose triggers
- * claim the window and write the deliveries: see `firing_logic.ts`.
- */
-
-/** A call that was booked in the same commit, or before it. */
-export interface BookedScopes {
-  scopes: CallScopes;
-  at: number;
-  /** Its reservation, which the commit frees later: it knows how much may be spent before a budget is near a limit. */
-  reservationId: string | null;
-}
-
-const COLUMNS = [...CALL_COLUMNS, "reserved_id", "alert_prefix", "channels"];
-
-// Where all calls since can't have brought a budget near a limit, the counters need not be read; by the windows of another
-// day, or of a clock that was set back, more may be spent.
-const BOOKED = `r AS MATERIALIZED (
-  SELECT ${COLUMNS.map((column) => `v.${column} AS ${column}`).join(", ")} FROM each_row v
-  WHERE v.reserved_id IS NULL OR NOT EXISTS (SELECT 1 FROM reservations h
-    WHERE h.reservation_id = v.reserved_id AND h.at >= v.day AND h.at <= v.at AND h.spent_nano_usd < 9223372036854775807
-    AND ${SPENT_IN_ALL} - h.spent_nano_usd < h.headroom_nano_usd)
-)`;
-
-const REACHED = (share: string) => `s.settled >= ${shareOf(CEILING, share)}`;
-
-/** The claim of a window and of all shares up to this one. For a rolling hour, the claim names the hour of the clock. */
-const WINDOW = `b.scope || '@' || iif(s.is_hour, ${startSql("hour", "r.at")}, s.starts) || '#'`;
-const CLAIM = `${WINDOW} || printf('%04d', round(w.value * 1000))`;
-
-/** The run above that of the call whose budget it is. */
-const RUN_ABOVE = `runs u ON b.per = 'run' AND b.scope <> r.run AND u.run_id = substr(b.scope, ${
-  "run ".length + 1
-})`;
-
-const WARN =
-  `INSERT INTO alerts (alert_id, rule_id, rule_name, threshold_type, threshold_nano_usd, severity, value_nano_usd,
-  agent_id, session_id, run_id, window, window_start, triggered_at, channels, budget_limit_nano_usd,
-  call_position, key_id)
-${standingsOf(BOOKED)}
-SELECT r.alert_prefix || lower(hex(randomblob(6))), b.budget_id, b.name, 'budget_per_' || b.per || '_usd',
-  ${shareOf(CEILING, "w.value")}, iif(w.value >= 1, 'critical', 'warning'), s.settled,
-  coalesce(u.agent_id, r.agent), coalesce(u.session_id, substr(r.session, ${"session ".length + 1})),
-  coalesce(u.run_id, substr(r.run, ${"run ".length + 1})), ${CLAIM},
-  iif(b.per IN ('run', 'session') OR s.starts = 0, NULL, s.starts), r.at, r.channels, ${CEILING},
-  (SELECT max(position) FROM calls), substr(r.key, ${"key ".length + 1})
-FROM ${EACH_STANDING} CROSS JOIN json_each(b.warn_at) w LEFT JOIN ${RUN_ABOVE}
-WHERE b.budget_id IS NOT NULL AND ${REACHED("w.value")}
-  AND w.value = (SELECT max(o.value) FROM json_each(b.warn_at) o WHERE ${REACHED("o.value")})
-  AND NOT EXISTS (SELECT 1 FROM alert_claims c
-    WHERE c.rule_id = b.budget_id AND c.window >= ${CLAIM} AND c.window < ${WINDOW} || '~')`;
-
 /**
  * Returns the statements that write the warnings of the budgets that count booked calls. `readFired` reads their results.
  */
@@ -184,19 +128,8 @@ export function warnOfBudgets(
   booked: readonly BookedScopes[],
 ): Statement[] {
   const alertPrefix = ctx.ids.next("alert");
-  const channels = encodeChannels(ctx.outboxChannels);
-  const rows = new Map<string, SqlValue[]>();
-  for (const { scopes, at, reservationId } of booked) {
-    const { agentId, sessionId, keyId, runId } = scopes;
-    rows.set(JSON.stringify([agentId, sessionId, keyId, runId]), [
-      ...toCallRow({ ...LOOKED_UP, scopes, at, reservationId: String(rows.size) }),
-      reservationId,
-      alertPrefix,
-      channels,
-    ]);
-  }
   return [
-    { sql: WARN, each: { columns: COLUMNS, rows: [...rows.values()] } },
+    warningsOf(booked, { alertPrefix, channels: encodeChannels(ctx.outboxChannels) }),
     { sql: READ_FIRED, args: [alertPrefix] },
   ];
 }

@@ -1,5 +1,4 @@
 import { MAX_ALERT_HISTORY } from "../../contract/limits.ts";
-import { deliveryIdSql } from "../../delivery/mod.ts";
 import { startSql, windowSql } from "../../contract/windows.ts";
 import {
   ADD_TO_COUNTER,
@@ -205,7 +204,7 @@ BEGIN
   UPDATE alert_rules SET is_armed = enabled AND is_over = 0 AND rests_until <= NEW.triggered_at
   WHERE rule_id = NEW.rule_id;
   INSERT INTO deliveries (delivery_id, subject_id, channel, kind, due_at, created_at)
-  SELECT ${deliveryIdSql("NEW.alert_id", 7, "c.key")}, NEW.alert_id, c.value ->> 0, c.value ->> 1,
+  SELECT 'dlv_' || substr(NEW.alert_id, 7) || '_' || (c.key + 1), NEW.alert_id, c.value ->> 0, c.value ->> 1,
     NEW.triggered_at, NEW.triggered_at
   FROM json_each(NEW.channels) c
   WHERE CASE NEW.severity WHEN 'info' THEN 0 WHEN 'warning' THEN 1 ELSE 2 END >= c.value ->> 2;

@@ -198,8 +198,8 @@ END FROM t ORDER BY t.n`;
 type Measured = { nanoUsd: NanoUsd } & ({ kind?: undefined } | { kind: "run" | "session"; id: string });
 
 /**
- * Reads the value that each rule measures at present: its hour, day or month so far; per run or session, the newest one in
- * which its agent (or any agent) has spent. Null before the first call.
+ * Reads what each rule measures at present: its hour, day or month so far; per run or session, the newest one in which its
+ * agent (or any agent) has spent. Null before the first call.
  */
 export async function readMeasured(
   ctx: Pick<AlertContext, "store">,

@@ -16,9 +16,10 @@ export const RESERVATION_MS = 60_000;
 /** SQL for the holder of a reservation, with which its id begins; '' for one of a call that is made elsewhere. */
 const HOLDER = "substr(reservation_id, 1, instr(reservation_id, '/') - 1)";
 
-/** SQL for the holders of all reservations with a lease. */
-export const SELECT_RESERVING =
-  `SELECT DISTINCT ${HOLDER} FROM reservations WHERE NOT is_lost AND expires_at > 0`;
+/** Reads the instances that hold reservations with a lease. */
+export const SELECT_RESERVING: Statement = {
+  sql: `SELECT DISTINCT ${HOLDER} FROM reservations WHERE NOT is_lost AND expires_at > 0`,
+};
 
 // What the calls before it in the same statement reserve in a scope: they are counted whether they fit or not, so that
 // two that fit separately can't overshoot together, also where their hours begin a millisecond apart. One that is refused
@@ -239,7 +240,7 @@ export async function freeGoneReservations(
   { store, instanceId }: { store: Store; instanceId: string },
 ): Promise<void> {
   if (store.kind !== "file") return; // others have no locks
-  const { rows } = await store.read({ sql: SELECT_RESERVING });
+  const { rows } = await store.read(SELECT_RESERVING);
   const gone: string[] = [];
   for (const [holder] of rows as [string][]) {
     if (holder !== "" && holder !== instanceId && await store.instances.isGone(holder)) gone.push(holder);

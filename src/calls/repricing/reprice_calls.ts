@@ -1,4 +1,4 @@
-import { FORGET_HEADROOM } from "../../budgets/mod.ts";
+import { FORGET_HEADROOM } from "../../budgets/reservations/mod.ts";
 import type { Repricing, RepricingFilter } from "../../contract/repricings.ts";
 import { PurserError } from "../../kernel/errors.ts";
 import { ConstraintError, type Statement } from "../../store/mod.ts";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { inDirectory } from "../../../tests/harness/in_directory.ts";
 import { modelCall } from "../../../tests/harness/model_calls.ts";
-import type { Grant } from "../../budgets/mod.ts";
+import type { Grant } from "../../budgets/reservations/mod.ts";
 import { silentLog } from "../../kernel/log.ts";
 import { DEMO_RATES } from "../../pricing/rates.ts";
 import { createSecrets } from "../../redaction/values/mod.ts";

@@ -1,6 +1,7 @@
 /** The spool: calls that were made and could not be booked, on the disk of this machine until the ledger takes them. */
 import type { DatabaseAddress } from "../../kernel/database_url.ts";
 import type { Log } from "../../kernel/log.ts";
+import type { Store } from "../../store/mod.ts";
 import type { SpooledCall } from "./spooled_call.ts";
 
 export type { SpooledCall } from "./spooled_call.ts";
@@ -27,6 +28,10 @@ export interface CallSpool {
   readonly folder: string | null;
   /** True once a call could not be booked: no further call is made until the ledger takes writes again. */
   isLedgerDown: boolean;
+  /** True while its calls are tried again. */
+  isRetrying: boolean;
+  /** The ids of calls that the database refuses and the files of another ledger, each of which is logged once. */
+  readonly logged: Set<string>;
   /** Aborts when the process closes it. */
   readonly stopping: AbortSignal;
   /** Makes room in the background, before a call is sent. */
@@ -60,11 +65,19 @@ export async function openCallSpool({ database, folder, ...options }: SpoolOptio
   return own === undefined ? noSpool() : createCallSpool({ folder: own, ...options });
 }
 
+/** Identifies the ledger that a process has open: by the time of its first migration. */
+export async function readLedgerId(store: Pick<Store, "read">): Promise<string | null> {
+  const { rows } = await store.read({ sql: "SELECT min(applied_at) FROM purser_migrations" });
+  return rows[0]?.[0] == null ? null : String(rows[0][0]);
+}
+
 /** Returns the spool of a process without files. A call that can't be booked is logged, and held in its budgets. */
 export function noSpool(): CallSpool {
   return {
     folder: null,
     isLedgerDown: false,
+    isRetrying: false,
+    logged: new Set(),
     stopping: AbortSignal.abort(),
     prepare() {},
     write: () => Promise.reject(new Error("nothing is spooled here")),

@@ -1,4 +1,4 @@
-import type { Grant } from "../../budgets/mod.ts";
+import type { Grant } from "../../budgets/reservations/mod.ts";
 import { NANO_PER_USD } from "../../kernel/money.ts";
 import type { ModelCall } from "../../ledger/mod.ts";
 

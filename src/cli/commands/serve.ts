@@ -1,9 +1,8 @@
 import type { OpenDatabase } from "../../client/mod.ts";
 import { type Command, type CommandContext, option } from "../command.ts";
-import { findOwnAddress, withNames } from "../../config/mod.ts";
-import type { Listening } from "../../http/mod.ts";
+import { findOwnAddress, SETTING_ROWS, withNames } from "../../config/mod.ts";
+import type { Listening } from "../../http/server/mod.ts";
 import { PurserError } from "../../kernel/errors.ts";
-import { LOG_FORMATS, LOG_LEVELS } from "../../kernel/log.ts";
 import { EXIT } from "../exit_code.ts";
 import { UsageError } from "../parse/usage_error.ts";
 
@@ -16,16 +15,11 @@ export const serve: Command = {
     "Without an API key the server answers this machine only, and refuses to listen on other addresses; see purser " +
     "keys. After Ctrl-C, requests and runs in progress get 8 seconds to end, or as long as " +
     "limits.shutdown_seconds of the config file allows. A second Ctrl-C exits at once.",
-  options: {
-    host: option("ADDRESS", "Address to listen on (default 127.0.0.1)"),
-    port: option("N", "Port to listen on (default 8420); 0 for any free one"),
-    "log-level": option("LEVEL", "Lowest level to log (default info, with a line per request)", {
-      oneOf: LOG_LEVELS,
-    }),
-    "log-format": option("FORMAT", "Form of the log (default auto: text on a terminal, else JSON)", {
-      oneOf: LOG_FORMATS,
-    }),
-  },
+  options: Object.fromEntries(
+    SETTING_ROWS.flatMap((row) =>
+      row.option ? [[row.optionName, option(...row.option, row.oneOf && { oneOf: row.oneOf })]] : []
+    ),
+  ),
   examples: [
     ["purser serve", "On http://127.0.0.1:8420, with the dashboard at /ui/"],
     ["purser serve --host 0.0.0.0", "For other machines, once there is a key"],
@@ -53,7 +47,8 @@ async function serveApi(ctx: CommandContext): Promise<number | void> {
 
   const { openDatabase } = await import("../../client/mod.ts");
   const { checkChannels } = await import("../../delivery/channels/mod.ts");
-  const { createApp, listenOptionsOf, serve: listen } = await import("../../http/mod.ts");
+  const { createApp } = await import("../../http/mod.ts");
+  const { listenOptionsOf, serve: listen } = await import("../../http/server/mod.ts");
   const { keepPricesCurrent, watchServerDurability } = await import("../../service/mod.ts");
   const database = await Promise.race([openDatabase({ config, env, log, isServer: true }), stopped.promise]);
   if (!database) return EXIT.interrupted;

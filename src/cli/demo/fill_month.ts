@@ -8,7 +8,7 @@ import { PurserError } from "../../kernel/errors.ts";
 import { authenticate, createKey, revokeKey } from "../../keys/mod.ts";
 import { usageOf } from "../../pricing/mod.ts";
 import { runAgent } from "../../runner/mod.ts";
-import type { Core } from "../../service/mod.ts";
+import type { WholeCore } from "../../service/mod.ts";
 import type { Random } from "./random.ts";
 import { agentOf, COMPANY, type DemoAgent } from "./scene.ts";
 import { type Script, Scripts } from "./script.ts";
@@ -16,7 +16,7 @@ import { type ScriptedModels, toolsOf } from "./scripted_models.ts";
 
 /** The parts of the demo's world. The clock of the core is moved along the month. */
 export interface DemoWorld {
-  core: Core;
+  core: WholeCore;
   random: Random;
   models: ScriptedModels;
 }
@@ -87,7 +87,7 @@ export async function fillMonth(
 
 /** Authenticates an agent's key, as a request does, and returns its id. Laptops have the old key until it is revoked. */
 async function useKey(
-  core: Core,
+  core: WholeCore,
   { key }: DemoAgent,
   keys: Keys,
   isRevoked: boolean,
@@ -125,7 +125,7 @@ export async function runScript(
   }
 }
 
-function definitionOf(core: Core, agent: DemoAgent) {
+function definitionOf(core: WholeCore, agent: DemoAgent) {
   return toAgentDefinition(agent.id, {
     model: agent.model,
     system_prompt: agent.systemPrompt,
@@ -138,11 +138,11 @@ function definitionOf(core: Core, agent: DemoAgent) {
   });
 }
 
-async function defineAgents(core: Core): Promise<void> {
+async function defineAgents(core: WholeCore): Promise<void> {
   for (const agent of COMPANY.agents) await defineAgent(core, definitionOf(core, agent));
 }
 
-async function createKeys(core: Core): Promise<Keys> {
+async function createKeys(core: WholeCore): Promise<Keys> {
   const keys = new Map<string, { id: string; text: string }>();
   for (const { name, scopes, agentId = null, days } of COMPANY.keys) {
     const expiresAt = days === undefined ? null : core.clock.now() + days * DAY_MS;
@@ -153,7 +153,7 @@ async function createKeys(core: Core): Promise<Keys> {
 }
 
 /** Creates the budgets, and returns their ids by name. */
-async function createBudgets(core: Core, keys: Keys): Promise<Map<string, string>> {
+async function createBudgets(core: WholeCore, keys: Keys): Promise<Map<string, string>> {
   const ids = new Map<string, string>();
   for (const { key, ...budget } of COMPANY.budgets) {
     const { budget_id } = await createBudget(core, { ...budget, ...(key && { key_id: keys.get(key)!.id }) });
@@ -163,7 +163,7 @@ async function createBudgets(core: Core, keys: Keys): Promise<Map<string, string
 }
 
 /** Sets the limit of the month so that 85% of it are spent, and that of a week, which is raised, so that half is. */
-async function setLimits(core: Core, budgetIds: ReadonlyMap<string, string>): Promise<void> {
+async function setLimits(core: WholeCore, budgetIds: ReadonlyMap<string, string>): Promise<void> {
   const [monthId, weekId] = [budgetIds.get("Everything, month")!, budgetIds.get("Coder, week")!];
   const spent = async (id: string) => Math.max(1, (await getBudget(core, id)).spent_usd);
   await updateBudget(core, monthId, { limit_usd: Math.ceil(await spent(monthId) / 0.85) });

@@ -1,6 +1,6 @@
 import { openDatabase } from "../../client/mod.ts";
-import { DEFAULT_MAX_BODY_BYTES } from "../../contract/limits.ts";
-import { createApp, listen, serve } from "../../http/mod.ts";
+import { createApp } from "../../http/mod.ts";
+import { listen, serve } from "../../http/server/mod.ts";
 import { type Clock, fixedClock } from "../../kernel/clock.ts";
 import { createIds } from "../../kernel/ids.ts";
 import { silentLog } from "../../kernel/log.ts";
@@ -107,8 +107,6 @@ async function open({ db, random, clock, wait }: { db: string; random: Random; c
       // The database is removed at the end.
       durability: "normal",
       environment: "demo",
-      remoteTimeoutMs: 10_000,
-      maxBodyBytes: DEFAULT_MAX_BODY_BYTES,
     },
   };
   return { ...await openDatabase({ ...options, env: {}, log: silentLog }), models };

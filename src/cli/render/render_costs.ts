@@ -7,7 +7,7 @@ import type { CommandContext } from "../command.ts";
 import { PurserError } from "../../kernel/errors.ts";
 import { type NanoUsd, parseTotalUsd, shortUsd } from "../../kernel/money.ts";
 import type { CostRow as LedgerRow } from "../../ledger/mod.ts";
-import type { Anomaly } from "../../monitor/mod.ts";
+import type { Anomaly } from "../../contract/anomalies.ts";
 import { formatAmounts, formatShare } from "./format_cost.ts";
 import { countOf, formatCount, formatTime, renderBar } from "./format_values.ts";
 import { escapeText } from "../terminal/escape_text.ts";

@@ -1,4 +1,5 @@
-import { readSnapshot, type SnapshotSource } from "../../snapshots/mod.ts";
+import { readSnapshot } from "../../snapshots/document/mod.ts";
+import { type SnapshotSource } from "../../snapshots/files/mod.ts";
 import type { CommandContext } from "../command.ts";
 import { EXIT } from "../exit_code.ts";
 import { idInPath } from "../parse/command_id.ts";

@@ -225,7 +225,7 @@ export async function readCosts(app: FetchHandler, options: CostsOptions = {}): 
 const PAGE = 1_000;
 
 /** A parameter of a list; undefined ones are left out. */
-export type Parameter = string | number | Date | undefined;
+type Parameter = string | number | Date | undefined;
 
 /**
  * Reads a list of the API to its end, or its first `limit` rows, by as many requests within this process as it has pages.

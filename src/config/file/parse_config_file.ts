@@ -6,12 +6,12 @@ import { parseJsonc } from "./parse_jsonc.ts";
 import { isRecord } from "../../kernel/is_record.ts";
 import { formatPath } from "../../kernel/json/format_path.ts";
 import { z } from "zod";
-import { LOG_FORMATS, LOG_LEVELS } from "../../kernel/log.ts";
 import { PriceOverride, PriceOverrides } from "../../contract/price_override.ts";
 import { BILL_FORMS, COST_UNITS, type CostUnit } from "../../contract/costs/stated_costs.ts";
-import { BUILT_IN_PROVIDERS, DURABILITIES, PRICE_UPDATES, SEVERITIES } from "../../contract/values.ts";
+import { BUILT_IN_PROVIDERS, SEVERITIES } from "../../contract/values.ts";
 import { REQUEST_LIMITS, type RequestLimitName } from "../../contract/limits.ts";
 import { CHANNEL_NAME } from "../channels.ts";
+import { SETTING_ROWS } from "../settings.ts";
 import { mayPassHeader } from "../provider_access.ts";
 
 /** The settings that every channel has; the plugin checks the others when it opens the channel. */
@@ -130,29 +130,29 @@ const Limits = z.strictObject({
   ) as Record<RequestLimitName, z.ZodInt>,
 }).partial();
 
+/** The schemas of the settings with one value, by their keys. */
+const settings: object = Object.fromEntries(
+  SETTING_ROWS.map(({ key, default: usual, oneOf, min, max }) => {
+    if (oneOf) return [key, z.enum(oneOf)];
+    if (typeof usual === "string") return [key, z.string().min(1)];
+    const number = min === undefined ? z.int().positive() : z.int().min(min);
+    return [key, max === undefined ? number : number.max(max)];
+  }),
+);
+
 /** The format of `purser.json`. Every key is optional; an unknown one is an error. */
 export const ConfigFile = z.strictObject({
   $schema: z.string(),
-  environment: z.string().min(1),
+  ...settings,
   db: z.string().min(1),
   db_token: z.string().min(1),
-  durability: z.enum(DURABILITIES),
   server: z.string().min(1),
   api_key: z.string().min(1),
   api_key_file: z.string().min(1),
   profiles: Profiles,
-  host: z.string().min(1),
-  port: z.int().min(0).max(65_535),
-  log_level: z.enum(LOG_LEVELS),
-  log_format: z.enum(LOG_FORMATS),
   spool_folder: z.string().min(1),
-  remote_timeout_ms: z.int().positive().max(600_000),
-  max_body_bytes: z.int().positive(),
-  max_snapshot_bytes: z.int().positive(),
-  max_context_bytes: z.int().positive(),
   providers: z.record(providerName, Provider),
   prices: PriceOverrides,
-  price_updates: z.enum(PRICE_UPDATES),
   tools: z.array(z.string().min(1)),
   channels: Channels,
   plugins: z.array(z.string().min(1)),

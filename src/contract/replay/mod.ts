@@ -1,12 +1,9 @@
 /** The steps of a session's log, for the viewers of a terminal and of the dashboard. Pure: it reads and writes nothing. */
-export { type CallTotals } from "./call_totals.ts";
 export { describeStep } from "./describe_step.ts";
 export { formatDuration, formatGap, formatInstant } from "./format_duration.ts";
 export { formatTokens, formatTotalCost, totalUsd } from "./format_totals.ts";
 export {
   createStepReader,
-  type HeldSteps,
-  HOLD_LIMITS,
   type HoldLimits,
   holdSteps,
   jsonOfStep,
@@ -15,7 +12,6 @@ export {
   RunTracker,
   selectSteps,
   type SeqRange,
-  type StepReader,
   type TrackedRun,
 } from "./replay_steps.ts";
 export {
@@ -28,4 +24,4 @@ export {
   readText,
   type ReplayEvent,
 } from "./replay_event.ts";
-export { keepFacts, type Section, type StepView, textOf } from "./step_view.ts";
+export { keepFacts, type Section, textOf } from "./step_view.ts";

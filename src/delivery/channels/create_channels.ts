@@ -1,6 +1,6 @@
 import type { Severity } from "../../contract/values.ts";
 import type { Clock } from "../../kernel/clock.ts";
-import { CHANNEL_NAME, type ChannelConfig, DEFAULT_CHANNEL_TIMEOUT_MS } from "../../config/mod.ts";
+import { type ChannelConfig, type ChannelHead, listChannels } from "../../config/mod.ts";
 import { PurserError } from "../../kernel/errors.ts";
 import type { Log } from "../../kernel/log.ts";
 import { readTextFile } from "../../kernel/files/read_text_file.ts";
@@ -60,14 +60,6 @@ export interface ChannelsOptions {
   reachOut?: "sockets" | "fetch";
 }
 
-const LOG: ChannelConfig = {
-  kind: "log",
-  name: "log",
-  minSeverity: "info",
-  timeoutMs: DEFAULT_CHANNEL_TIMEOUT_MS,
-  settings: {},
-};
-
 /**
  * Creates the channels of a process. It opens and loads nothing until something is sent. Throws
  * `invalid` when two channels have the same name.
@@ -92,19 +84,12 @@ export function createChannels(options: ChannelsOptions): Channels {
       (await import("./http/address_guard.ts")).createAddressGuard(options.allowPrivateNetworks),
     resolveHost: async (hostname, signal) => await (await network()).resolveHost(hostname, signal),
   };
-  const hasLog = channels.some(({ kind }) => kind === "log");
-  const byName = new Map<string, ConfiguredChannel>();
-  for (const channel of hasLog ? channels : [LOG, ...channels]) {
-    const { name } = channel;
-    if (!CHANNEL_NAME.test(name)) {
-      throw refuse(JSON.stringify(name), "a name takes letters, digits, ., _ and -, at most 64");
-    }
-    if (byName.has(name)) throw refuse(name, "another channel has this name");
-    byName.set(
-      name,
-      "send" in channel ? createNamedChannel(channel, deps) : createConfiguredChannel(channel, deps),
-    );
-  }
+  const byName = new Map(
+    listChannels(channels).map(({ channel, ...head }) => [
+      head.name,
+      "send" in channel ? createNamedChannel(channel, head, deps) : createConfiguredChannel(channel, deps),
+    ]),
+  );
   return {
     list: [...byName.values()],
     get: (name) => byName.get(name),
@@ -114,19 +99,19 @@ export function createChannels(options: ChannelsOptions): Channels {
   };
 }
 
-function createNamedChannel(channel: NamedChannel, { clock, log, secrets }: ChannelDeps): ConfiguredChannel {
-  const { name, kind = "custom", minSeverity = "info", timeoutMs = DEFAULT_CHANNEL_TIMEOUT_MS } = channel;
+function createNamedChannel(
+  channel: NamedChannel,
+  head: ChannelHead,
+  { clock, log, secrets }: ChannelDeps,
+): ConfiguredChannel {
   return {
-    name,
-    kind,
-    minSeverity,
-    timeoutMs,
+    ...head,
     check: () => Promise.resolve(undefined),
     checkAddress: () => Promise.resolve(undefined),
     describe: () => Promise.resolve({}),
     ...createSender({
-      name,
-      timeoutMs,
+      name: head.name,
+      timeoutMs: head.timeoutMs,
       clock,
       log,
       open: () => Promise.resolve({ channel, scrub: secrets.scrub }),
@@ -183,8 +168,4 @@ export async function checkChannels(
     ].join("\n"),
     { details: { channels: wrong } },
   );
-}
-
-function refuse(name: string, reason: string): PurserError {
-  return new PurserError("invalid", `Cannot use the channel ${name}: ${reason}`);
 }

@@ -1,5 +1,5 @@
 import { textsOf } from "../../calls/mod.ts";
-import { type Fields, isFields } from "../../pricing/mod.ts";
+import { type Fields, isFields } from "../../pricing/usage/mod.ts";
 import { askedIn, cannotPass, findReason, limitIn, openTool, timesChoices } from "./requests.ts";
 import { KNOWN_TO_GEMINI, unknownField } from "./known_fields.ts";
 import type { Wire } from "./wire.ts";

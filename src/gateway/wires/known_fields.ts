@@ -1,4 +1,4 @@
-import type { Fields } from "../../pricing/mod.ts";
+import type { Fields } from "../../pricing/usage/mod.ts";
 
 /*
  * The fields of requests, at every depth, whose cost is bounded by their text and the output limit, or that a wire's reader

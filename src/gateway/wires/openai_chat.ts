@@ -1,4 +1,4 @@
-import { type Fields, isFields } from "../../pricing/mod.ts";
+import { type Fields, isFields } from "../../pricing/usage/mod.ts";
 import { textsOf } from "../../calls/mod.ts";
 import { KNOWN_TO_CHAT, KNOWN_TO_EMBEDDINGS, unknownField } from "./known_fields.ts";
 import { spliceMember } from "./splice_json.ts";

@@ -1,4 +1,4 @@
-import { type Fields, isFields } from "../../pricing/mod.ts";
+import { type Fields, isFields } from "../../pricing/usage/mod.ts";
 import {
   askedIn,
   cannotPass,

@@ -1,6 +1,7 @@
 import { MAX_CALL_TOKENS } from "../../contract/limits.ts";
 import { PurserError } from "../../kernel/errors.ts";
-import { type Fields, isFields, type Served } from "../../pricing/mod.ts";
+import { type Served } from "../../pricing/mod.ts";
+import { type Fields, isFields } from "../../pricing/usage/mod.ts";
 
 /* Shared by the readers of requests of all wires. */
 

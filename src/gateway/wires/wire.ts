@@ -1,4 +1,5 @@
-import type { Fields, Served } from "../../pricing/mod.ts";
+import type { Served } from "../../pricing/mod.ts";
+import type { Fields } from "../../pricing/usage/mod.ts";
 import type { Shape } from "./known_fields.ts";
 
 /** The facts of a request that decide on it and bound its cost. */

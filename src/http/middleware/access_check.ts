@@ -47,7 +47,7 @@ export function withAccessCheck(core: Core, app: FetchHandler): Handler {
       }
       lease.answer?.take(wholeOf(response), request.method === "GET");
     } catch (error) {
-      response = errorResponse(core, request, error, logged);
+      response = await errorResponse(core, request, error, logged);
     } finally {
       lease.end();
     }

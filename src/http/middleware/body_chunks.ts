@@ -3,6 +3,13 @@ import type { Core } from "../../service/mod.ts";
 import { PurserError } from "../../kernel/errors.ts";
 import { type ApiEnv, leaseOf } from "./principal.ts";
 
+/**
+ * A body counts so many times once it has arrived: as it was sent, as text, as values, and as what a run makes of them. One for the
+ * gateway counts twice, until it has been sent.
+ */
+export const BODY_TIMES = 4;
+export const GATEWAY_BODY_TIMES = 2;
+
 /** Returns whether a request has a body. */
 export function hasBody({ env, req }: Context<ApiEnv>): boolean {
   return env?.server ? env.server.body !== undefined : req.raw.body !== null;

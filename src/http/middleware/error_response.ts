@@ -1,7 +1,6 @@
-import { findTarget, mayBeGateway, wireError } from "../../gateway/mod.ts";
 import type { LogFields } from "../../kernel/log.ts";
 import type { Core } from "../../service/mod.ts";
-import { isApiPath } from "../resources.ts";
+import { isApiPath, mayBeGateway } from "../resources.ts";
 import { pathOf, problemResponse, toProblem } from "./problem.ts";
 import { UNIVERSAL_HEADERS } from "./response_headers.ts";
 import { withBody } from "./served_body.ts";
@@ -19,23 +18,23 @@ export interface RequestLine {
  * Returns the response to a request that has failed: a problem document, or on the paths of the gateway an error as that
  * provider would write it, so that its SDK shows the message.
  */
-export function errorResponse(
+export async function errorResponse(
   ctx: ErrorContext,
   request: Request,
   error: unknown,
   line: RequestLine,
   headers?: Record<string, string>,
-): Response {
+): Promise<Response> {
   const path = pathOf(request.url);
   const problem = toProblem(error, path, ctx, line.id);
-  const isGateway = isGatewayPath(path);
+  if (!isGatewayPath(path)) return problemResponse(problem, headers);
   // Elsewhere a message may repeat the path.
-  if (isGateway) line.note?.({ ...keyOf(problem.details), error_code: problem.code, reason: problem.detail });
-  const target = isGateway &&
-    findTarget(
-      { pathname: path, headers: request.headers },
-      (name) => Object.hasOwn(ctx.providerSources.providers, name),
-    );
+  line.note?.({ ...keyOf(problem.details), error_code: problem.code, reason: problem.detail });
+  const { findTarget, wireError } = await import("../../gateway/mod.ts");
+  const target = findTarget(
+    { pathname: path, headers: request.headers },
+    (name) => Object.hasOwn(ctx.providerSources.providers, name),
+  );
   if (!target) return problemResponse(problem, headers);
   const { status, headers: own, body } = wireError(target.family, problem, line.id);
   const text = JSON.stringify(body);

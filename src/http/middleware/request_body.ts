@@ -5,8 +5,7 @@ import { MAX_BODY_WORK } from "../../contract/limits.ts";
 import { PurserError } from "../../kernel/errors.ts";
 import { measureBody } from "../../kernel/json/json_work.ts";
 import { type ApiEnv, leaseOf, principalOf } from "./principal.ts";
-import { arrivedBody, bodyChunks, hasBody, lengthOf } from "./body_chunks.ts";
-import { BODY_TIMES } from "./request_limits.ts";
+import { arrivedBody, BODY_TIMES, bodyChunks, hasBody, lengthOf } from "./body_chunks.ts";
 import { isJsonBody, notJson } from "./json_type.ts";
 
 /** Methods that no route has, and that `new Request` refuses. */

@@ -5,6 +5,7 @@ import type { Log } from "../../kernel/log.ts";
 import type { Turns } from "../../kernel/turns.ts";
 import type { Store } from "../../store/mod.ts";
 import { AnswerMemory, type AnswerShare } from "./answer_memory.ts";
+import { BODY_TIMES } from "./body_chunks.ts";
 import { FailedKeys } from "./failed_keys.ts";
 import { addressGroup, siteOf } from "./loopback.ts";
 import { Rate, type RateState } from "./rate.ts";
@@ -18,13 +19,6 @@ import type { Delivery } from "./server_request.ts";
 
 /** The failed keys of an IPv6 site that are free, and forgiven, for each one of an address. */
 const SITE_FACTOR = 10;
-
-/**
- * A body counts so many times once it has arrived: as it was sent, as text, as values, and as what a run makes of them. One for the
- * gateway counts twice, until it has been sent.
- */
-export const BODY_TIMES = 4;
-export const GATEWAY_BODY_TIMES = 2;
 
 /** The bytes of a body that are counted at once, and that are counted in advance. */
 const BODY_STEP = 16 * 1024;

@@ -240,14 +240,14 @@ export function createRoutes(core: Core) {
       return c.body(null, 204);
     })
     .openapi(test, async (c) => {
-      const outcome = await testRule(core, c.req.valid("param").rule_id);
+      const outcome = await testRule(await core.whole(), c.req.valid("param").rule_id);
       return c.json(outcome, statusOf(outcome.results));
     })
     .openapi(explain, async (c) => {
       return c.json(await explainAlert(core, c.req.valid("param").alert_id, readerOf(c)), 200);
     })
     .openapi(resend, async (c) => {
-      const outcome = await resendAlert(core, c.req.valid("param").alert_id);
+      const outcome = await resendAlert(await core.whole(), c.req.valid("param").alert_id);
       return c.json(outcome, statusOf(outcome.results));
     })
     .openapi(history, async (c) => {

@@ -1,6 +1,6 @@
 import { PAGE_SIZES } from "../../contract/limits.ts";
 import type { Core } from "../../service/mod.ts";
-import { listAnomalies } from "../../monitor/mod.ts";
+import { listAnomalies } from "../../anomalies/mod.ts";
 import { narrowToAgent } from "../middleware/agent_reach.ts";
 import { createRoute, z } from "../create_route.ts";
 import { problems } from "../problem_responses.ts";

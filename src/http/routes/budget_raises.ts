@@ -1,5 +1,6 @@
 import type { Context } from "hono";
-import { getBudget, listRaises, listReleases, raiseBudget, releaseHolds } from "../../budgets/mod.ts";
+import { getBudget, listRaises, raiseBudget } from "../../budgets/mod.ts";
+import { listReleases, releaseHolds } from "../../budgets/reservations/mod.ts";
 import { BudgetId } from "../../contract/budgets/budgets.ts";
 import { BudgetRaise, BudgetRaiseBody } from "../../contract/budgets/budget_raises.ts";
 import { BudgetRelease, BudgetReleaseBody } from "../../contract/budgets/budget_releases.ts";

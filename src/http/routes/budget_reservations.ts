@@ -3,7 +3,7 @@ import {
   releaseElsewhere,
   type ReservedUntil,
   reserveElsewhere,
-} from "../../budgets/mod.ts";
+} from "../../budgets/reservations/mod.ts";
 import { BudgetReservation, BudgetReservationBody, ReservationId } from "../../contract/budgets/budgets.ts";
 import { RESERVATION_SECONDS } from "../../contract/limits.ts";
 import { logCallEvent, refusalEvent } from "../../calls/mod.ts";
@@ -98,7 +98,7 @@ export function createReservationRoutes(core: Core) {
     })
     .openapi(release, async (c) => {
       const { reservation_id } = c.req.valid("param");
-      if (!await releaseElsewhere(core, reservation_id, onlyAgentOf(c))) {
+      if (!await releaseElsewhere(await core.whole(), reservation_id, onlyAgentOf(c))) {
         throw new PurserError(
           "not_found",
           `Cannot find reservation ${reservation_id}: it is settled, released, or its time is over`,
@@ -138,7 +138,7 @@ async function reserve(
         })
         : [],
   };
-  const made = await reserveElsewhere(core, request, {
+  const made = await reserveElsewhere(await core.whole(), request, {
     onlyAgentId: only,
     findLogOwner: () => findLogOwner(core, request),
   }).catch(async (error) => {

@@ -43,14 +43,14 @@ const test = createRoute({
 export function createRoutes(core: Core) {
   return createRouter()
     .openapi(list, async (c) => {
-      const { limit = core.channels.list.length, cursor } = c.req.valid("query");
+      const { channels: { list } } = await core.whole();
+      const { limit = list.length, cursor } = c.req.valid("query");
       const from = readCursor(cursor, isNumberPosition) ?? 0;
-      const { list } = core.channels;
       if (from + limit < list.length) linkNext(c, from + limit);
       return c.json(await Promise.all(list.slice(from, from + limit).map(describeChannel)), 200);
     })
     .openapi(test, async (c) => {
-      const result = await testChannel(core, c.req.valid("param").name);
+      const result = await testChannel(await core.whole(), c.req.valid("param").name);
       return result.status === "delivered" ? c.json(result, 200) : c.json(result, 502);
     });
 }

@@ -49,7 +49,7 @@ export function createRoutes(core: Core) {
     const reports = c.req.valid("json").map((body) => toReport(body, keyId ?? null));
     const only = onlyAgentOf(c);
     if (only !== undefined) await checkReports(core, reports, only);
-    return c.json(await reportCalls(core, "report", reports), 201);
+    return c.json(await reportCalls(await core.whole(), "report", reports), 201);
   });
 }
 

@@ -46,8 +46,9 @@ export function createRoutes(core: Core) {
     const after = startOf(c.req.valid("header")["last-event-id"], c.req.valid("query").after) ??
       await lastEventId(core);
     const only = onlyAgentOf(c);
+    const { logReader } = await core.whole();
     return streamItems(c, core, {
-      follow: (signal) => core.logReader.follow(after, signal, leaseOf(c)?.answer),
+      follow: (signal) => logReader.follow(after, signal, leaseOf(c)?.answer),
       encode: (page) => encodePage(page, only),
     });
   });

@@ -6,7 +6,7 @@ import { PurserError } from "../../kernel/errors.ts";
 import type { Core } from "../../service/mod.ts";
 import type { Permission } from "../middleware/permission.ts";
 import { type ApiEnv, leaseOf, principalOf } from "../middleware/principal.ts";
-import { GATEWAY_BODY_TIMES } from "../middleware/request_limits.ts";
+import { GATEWAY_BODY_TIMES } from "../middleware/body_chunks.ts";
 import { readBody } from "../middleware/request_body.ts";
 import { withBody } from "../middleware/served_body.ts";
 import { isApiPath } from "../resources.ts";
@@ -54,7 +54,7 @@ async function pass(c: Context<ApiEnv>, core: Core, path: string): Promise<Respo
   logged?.note({ provider: target.provider });
   const attribution = readAttribution(sent, caller);
   logged?.note({ agent_id: attribution.agentId, session_id: attribution.sessionId });
-  const answer = await passRequest(core, {
+  const answer = await passRequest(await core.whole(), {
     method: raw.method,
     target,
     search,

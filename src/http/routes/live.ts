@@ -41,10 +41,11 @@ const live = createRoute({
 export function createRoutes(core: Core) {
   return createRouter().openapi(live, async (c) => {
     const view = { agentId: onlyAgentOf(c), keyId: principalOf(c)?.keyId ?? null };
-    if (c.req.valid("query").once === "true") return c.json(await core.live.read(view), 200);
+    const { live } = await core.whole();
+    if (c.req.valid("query").once === "true") return c.json(await live.read(view), 200);
     let sent: LiveReading | undefined;
     return streamItems(c, core, {
-      follow: (signal) => core.live.follow(view, signal),
+      follow: (signal) => live.follow(view, signal),
       encode(reading) {
         const bytes = encodeChange(sent, reading);
         sent = reading;

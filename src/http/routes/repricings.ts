@@ -87,7 +87,7 @@ export function createRoutes(core: Core) {
   return createRouter()
     .openapi(create, async (c) => {
       const { apply, ...filter } = c.req.valid("json");
-      return c.json(await (apply ? applyRepricing : planRepricing)(core, filter), 200);
+      return c.json(await (apply ? applyRepricing : planRepricing)(await core.whole(), filter), 200);
     })
     .openapi(list, async (c) => {
       const { limit, cursor } = c.req.valid("query");
@@ -98,7 +98,11 @@ export function createRoutes(core: Core) {
     .openapi(get, async (c) => c.json(await getRepricing(core, c.req.valid("param").repricing_id), 200))
     .openapi(
       apply,
-      async (c) => c.json(await continueRepricing(core, c.req.valid("param").repricing_id), 200),
+      async (c) =>
+        c.json(await continueRepricing(await core.whole(), c.req.valid("param").repricing_id), 200),
     )
-    .openapi(undo, async (c) => c.json(await undoRepricing(core, c.req.valid("param").repricing_id), 200));
+    .openapi(
+      undo,
+      async (c) => c.json(await undoRepricing(await core.whole(), c.req.valid("param").repricing_id), 200),
+    );
 }

@@ -172,7 +172,7 @@ export function createRoutes(core: Core) {
         };
       });
       const work = (onPart?: RunInput["onPart"]) =>
-        workUnder(core, claim, () => runAgent(core, { ...runInput, onPart }));
+        workUnder(core, claim, async () => await runAgent(await core.whole(), { ...runInput, onPart }));
       return isStream ? streamRun(c, core, work) as never : c.json(await work(), 200);
     })
     .openapi(list, async (c) => {

@@ -9,7 +9,6 @@ import {
   renderFamilies,
   serviceFamilies,
 } from "../../service/metrics/mod.ts";
-import { VERSION } from "../../kernel/version.ts";
 import { createRoute, z } from "../create_route.ts";
 import { problems } from "../problem_responses.ts";
 import { json } from "../route_parts.ts";
@@ -58,19 +57,10 @@ export function createRoutes(core: Core) {
     .openapi(metrics, async (c) => {
       const totals = await readTotals(core.store, { byAgent: c.req.valid("query").by === "agent" });
       const budgets = budgetFamilies(await readMeasuredBudgets(core));
-      const families = serviceFamilies(totals, {
-        version: VERSION,
-        environment: core.environment,
-        database: core.store.kind,
-        runsInProgress: core.liveRuns.size,
-        callsInProgress: core.gateway.calls.size,
-        spooledCalls: core.callSpool.kept().length,
-        waitingWrites: core.store.waitingWrites,
-        channels: core.channels.list.map(({ name }) => name),
-      });
+      const families = serviceFamilies(await core.whole(), totals);
       return c.body(renderFamilies([...families, ...budgets]), 200, {
         "content-type": EXPOSITION_TYPE,
       }) as never;
     })
-    .openapi(doctor, async (c) => c.json(await examineService(core), 200));
+    .openapi(doctor, async (c) => c.json(await examineService(await core.whole()), 200));
 }

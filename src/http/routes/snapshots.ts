@@ -5,14 +5,14 @@ import { invalidField, messageOf, PurserError } from "../../kernel/errors.ts";
 import { getSession } from "../../sessions/mod.ts";
 import {
   exportSession,
-  gunzip,
   type ImportOptions,
   importSession,
   listImportedEvents,
   parseTags,
   type SessionExport,
-  snapshotTooLarge,
 } from "../../snapshots/mod.ts";
+import { gunzip } from "../../snapshots/files/mod.ts";
+import { snapshotTooLarge } from "../../snapshots/document/mod.ts";
 import { settleClaim } from "../../keys/idempotency/mod.ts";
 import { answerOnce, createFingerprint, hasKey, IDEMPOTENCY_KEY } from "../middleware/idempotency.ts";
 import { type ApiEnv, leaseOf } from "../middleware/principal.ts";

@@ -11,13 +11,13 @@ import type { ServerContext } from "./node_server.ts";
  */
 const PROBE_MS = 1_000;
 const PROBE_TIMEOUT_MS = 500;
-/** The turns of the event loop that it gets besides. */
+/** The turns of the event loop that a probe waits after its time: other work may have blocked the process. */
 const PROBE_TURNS = 50;
 /** The interval of checking again after a failure. */
 const RETRY_MS = 500;
 /** The delay of timers from which on the process is too busy for a probe to prove anything. */
 const MAX_LAG_MS = 200;
-/** The probes in a row that are not accepted before the listener is replaced, which resets connections that wait. */
+/** The failed probes in a row after which the listener is replaced. That resets the connections that wait for it. */
 const MIN_FAILURES = 3;
 /** The time after which a server that can't accept connections gives up. */
 const GIVE_UP_MS = 60_000;
@@ -35,9 +35,9 @@ export interface Acceptor {
 export type Probe = "accepted" | "not accepted" | "refused" | "no descriptor" | "unknown";
 
 /**
- * Creates the decision on what follows a probe: at `now`, after waiting for it took `lagMs` longer than timers should. Only
- * probes of a process that was not busy count against the listener, several in a row, unless descriptors ran out before:
- * then it is known to be dead.
+ * Creates a function that decides what follows a probe. `lagMs` is the time by which timers were late while it waited. A
+ * listener is dead after several failed probes in a row, or after one if descriptors had run out before. A probe that failed
+ * while the process was busy proves nothing, and doesn't count.
  */
 export function createProbeJudge(): (
   outcome: Probe,
@@ -68,7 +68,7 @@ export function createProbeJudge(): (
  * descriptor is free, Deno's listener never accepts again, without an event. Then idle connections are closed, and a new
  * listener takes the place of the old one, while established connections continue.
  *
- * `accept` is passed whether the connection may be its own probe.
+ * `accept` is told whether the connection may be a probe.
  */
 export async function startAcceptor(
   { clock, log }: ServerContext,
@@ -103,7 +103,7 @@ export async function startAcceptor(
   let server = await bind(port);
   const address = server.address() as AddressInfo;
 
-  // The address itself where it can be connected to: the process may be allowed no other.
+  // First the address itself: the process may not be allowed to connect to another one.
   let target = address.address;
   let isChecked = true;
 
@@ -114,7 +114,7 @@ export async function startAcceptor(
       onAccepted = () => resolve("accepted");
       socket.on("error", (error) => resolve(PROBE_ERRORS[systemCodeOf(error) ?? ""] ?? "unknown"));
       void clock.sleep(PROBE_TIMEOUT_MS, over.signal).then(async () => {
-        // After other work has blocked the process, its timers end before its connections are accepted.
+        // In a process that was blocked, timers end before connections are accepted.
         for (let turn = 0; turn < PROBE_TURNS; turn++) await new Promise<void>((next) => setImmediate(next));
         resolve("not accepted");
       });

@@ -3,9 +3,8 @@ import type { BlockList, Socket } from "node:net";
 
 /**
  * Returns the address of the client: that of the connection or, behind trusted proxies, the last address of
- * `X-Forwarded-For` or `Forwarded` (RFC 7239) that is not of a trusted proxy. Other addresses in these headers may be
- * invented by the client. So may be one of the two headers as a whole, if the proxy sets the other: where they differ, the
- * address is the connection's.
+ * `X-Forwarded-For` or `Forwarded` (RFC 7239) that isn't a trusted proxy's: a client can invent the others. It can also
+ * invent the whole header that its proxy doesn't set, so where the two headers differ, the address is the connection's.
  */
 export function clientAddress(
   { headers, socket }: Pick<IncomingMessage, "headers"> & { socket: Pick<Socket, "remoteAddress"> },

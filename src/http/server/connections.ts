@@ -13,16 +13,16 @@ const LINGER_MS = 2_000;
 /** The time that a request has to arrive, before its connection may be closed in favor of a new one. */
 const MIN_EVICTION_MS = 2_000;
 /**
- * Requests of one connection that are not answered yet; clients that pipeline send a few. With one more it is closed:
- * pausing its socket stops neither the parser, within what was read at once, nor Deno's reading.
+ * The most unanswered requests of one connection; clients that pipeline send a few. A connection with more is closed, since
+ * pausing its socket would stop neither the parser, which has read several at once, nor Deno's reading.
  */
 const MAX_PIPELINED = 32;
 /**
- * The bytes of a request that may be received beside its body: its headers, which are limited to 16 KiB, what is read at
- * once, and chunk sizes with their extensions. HTTP's parser skips the latter, and empty lines before a request, without end.
+ * The most bytes of a request that are received besides its body: headers, which are limited to 16 KiB, what is read ahead,
+ * and the sizes and extensions of chunks. HTTP's parser would skip extensions, and empty lines before a request, without end.
  */
 const MAX_FRAMING_BYTES = 256 * 1024;
-/** The same for each byte of the body: a chunk of one byte takes five more. */
+/** The further bytes for each byte of the body: a chunk with one byte of it has five more. */
 const FRAMING_BYTES_PER_BODY_BYTE = 8;
 
 /** A request that is being answered. */
@@ -281,7 +281,7 @@ export class Connections {
     } else if (now - connection.since >= this.limits.idleMs) connection.socket.destroy();
   }
 
-  /** Returns whether far more has been received since the latest request, or for it, than headers and body. */
+  /** Returns whether far more bytes than headers and a body have been received for the latest request, or since it. */
   #isFlooded(connection: Connection): boolean {
     const { socket, exchanges, readWhenIdle, requestMark } = connection;
     const latest = [...exchanges].at(-1);
@@ -290,7 +290,7 @@ export class Connections {
     return socket.bytesRead - requestMark!.bytes > MAX_FRAMING_BYTES + FRAMING_BYTES_PER_BODY_BYTE * body;
   }
 
-  /** Measures the body that is arriving; the time in which the server doesn't read it doesn't count. */
+  /** Measures the body that is arriving, without the time in which the server doesn't read it. */
   #isBodySlow(connection: Connection, now: number): boolean {
     const arriving = [...connection.exchanges].at(-1)!.incoming;
     const bytes = connection.socket.bytesRead;

@@ -3,6 +3,7 @@ import type { Config } from "../../config/mod.ts";
 import { messageOf, PurserError } from "../../kernel/errors.ts";
 import { readTextFile } from "../../kernel/files/read_text_file.ts";
 import { isLoopback } from "../../kernel/loopback_host.ts";
+import { withoutUndefined } from "../../kernel/without_undefined.ts";
 import { systemCodeOf } from "../../kernel/system_errors.ts";
 import { hasUsableKey } from "../../keys/mod.ts";
 import type { FetchHandler } from "../app.ts";
@@ -26,7 +27,7 @@ export interface Listening {
 
 const SHUTDOWN_MS = 5_000;
 
-/** Answers one request; `from` is the client's address, where it is known, and `server` what this process's server has of it. */
+/** Answers one request. `from` is the client's address, if it is known; `server` are the parts that this process's server has read. */
 export type Handler = (request: Request, from?: string, server?: ServerParts) => Response | Promise<Response>;
 
 /** The address to listen on, and the limits on the connections to it. */
@@ -81,16 +82,15 @@ export async function listen(
 /** Returns the options that a configuration has for a server. */
 export function listenOptionsOf({ host, port, limits, trustedProxies }: Config): ListenOptions {
   const ms = (seconds: number | undefined) => seconds === undefined ? undefined : seconds * 1_000;
-  const given: Partial<ConnectionLimits> = {
+  const given = withoutUndefined({
     connections: limits.connections,
     perAddress: limits.connectionsPerAddress,
     headersMs: ms(limits.headersSeconds),
     idleMs: ms(limits.idleSeconds),
     minBodyBytesPerSecond: limits.minBodyBytesPerSecond,
     unreadMs: ms(limits.unreadSeconds),
-  };
-  const isSet = ([, value]: [string, unknown]) => value !== undefined;
-  return { host, port, trustedProxies, limits: Object.fromEntries(Object.entries(given).filter(isSet)) };
+  });
+  return { host, port, trustedProxies, limits: given };
 }
 
 /**

@@ -1,20 +1,27 @@
 import { getRequestListener } from "@hono/node-server";
 import { AsyncLocalStorage } from "node:async_hooks";
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import {
+  createServer,
+  type IncomingMessage,
+  type Server,
+  type ServerResponse,
+  STATUS_CODES,
+} from "node:http";
+import { Buffer } from "node:buffer";
 import { BlockList, type Socket } from "node:net";
 import type { Clock } from "../../kernel/clock.ts";
 import { PurserError } from "../../kernel/errors.ts";
 import type { Log } from "../../kernel/log.ts";
 import { systemCodeOf } from "../../kernel/system_errors.ts";
 import { problemResponse, toProblem } from "../middleware/problem.ts";
-import { isStreamed, readerOf } from "../middleware/served_body.ts";
+import { isStreamed, readerOf, wholeOf } from "../middleware/served_body.ts";
 import type { ServerParts } from "../middleware/server_request.ts";
 import { startAcceptor } from "./acceptor.ts";
 import { clientAddress, networkTest, plainAddress } from "./client_address.ts";
 import type { ConnectionLimits } from "./connection_limits.ts";
 import { type Connection, Connections, type Exchange, type Refusal } from "./connections.ts";
 import type { Handler } from "./listen.ts";
-import { bodyOf, passBody, ResponseWriter, sendRaw, streamOf } from "./node_messages.ts";
+import { bodyOf, passBody, ResponseWriter, streamOf } from "./node_messages.ts";
 
 const SWEEP_MS = 1_000;
 /** The time for the last responses to be read. */
@@ -96,7 +103,7 @@ export async function startNodeServer(
   };
 }
 
-/** Refuses a connection whose headers or body take too long, or that sends what is neither. */
+/** Refuses a connection whose headers or body take too long, or that sends bytes of neither. */
 function onRefusal(connection: Connection, reason: Refusal): void {
   const { socket, exchanges } = connection;
   const hasBegun = [...exchanges].some(({ outgoing }) => outgoing.headersSent);
@@ -129,7 +136,7 @@ function createHttp(
       return SENT;
     }
     const body = bodyOf(exchange.incoming);
-    // Its own passes on each chunk as it comes, and exists for requests without a body too.
+    // The library's own body passes on each chunk as it comes, and is there for requests without one too.
     Object.defineProperty(request, "body", { get: () => body ? streamOf(body.chunks()) : null });
     exchange.breakBody = () => body?.break();
     exchange.bodyBytes = () => body?.received() ?? 0;
@@ -164,7 +171,7 @@ function createHttp(
 
   async function send(response: Response, exchange: Exchange): Promise<void> {
     const { incoming, outgoing, writer } = exchange;
-    // What is written while it is made may have no end: it can't be sent whole before the rest of the request.
+    // A streamed response may have no end, so it can't be sent as a whole while the request is still arriving.
     if (!incoming.complete && isStreamed(response) && !await passBody(exchange)) {
       incoming.socket.destroy();
     }
@@ -194,7 +201,7 @@ function createHttp(
     const previous = [...connection.exchanges].at(-1);
     if (!connections.begin(connection, exchange)) return void incoming.socket.destroy();
     outgoing.once("close", () => connections.end(connection, exchange));
-    // The context of a later request would be that of the first one on its connection, with its span.
+    // Without this, a later request on the connection would run in the context, and the span, of the first one.
     const start = () => void inContextOfServer(() => listener(incoming, outgoing));
     // One at a time: the responses of a client that pipelines and doesn't read would pile up.
     // Each in a turn of its own, so that other connections are answered between them.
@@ -215,7 +222,7 @@ function hasOneHost({ url = "", headers }: IncomingMessage): boolean {
   return url.startsWith("/") || URL.parse(url)?.host === headers.host?.toLowerCase();
 }
 
-/** Answers what is no request, or ends the body that breaks off. */
+/** Answers bytes that aren't a request, or ends a body that breaks off. */
 function onClientError(error: Error, socket: Socket, connections: Connections): void {
   const connection = connections.of(socket);
   if (!connection) return; // refused: it is getting its 503
@@ -251,4 +258,25 @@ function problem(status: number, detail: string): Response {
     connection: "close",
     ...(status === 503 && { "retry-after": "1" }),
   });
+}
+
+/**
+ * Writes a response to a connection whose request was not read to its end, past Node's server, which would close it with
+ * that request still arriving: the client would get a reset instead of the response. The connection is closed for writing.
+ */
+async function sendRaw(response: Response, socket: Socket): Promise<void> {
+  const whole = wholeOf(response) ?? new Uint8Array(await response.arrayBuffer());
+  const body = typeof whole === "string" ? Buffer.from(whole) : whole;
+  if (!socket.writable) return;
+  const fields = {
+    ...Object.fromEntries(response.headers),
+    "content-length": body.length,
+    connection: "close",
+  };
+  const head = [
+    `HTTP/1.1 ${response.status} ${STATUS_CODES[response.status] ?? "Error"}`,
+    ...Object.entries(fields).map(([name, value]) => `${name}: ${value}`),
+  ];
+  socket.write(`${head.join("\r\n")}\r\n\r\n`);
+  socket.end(body);
 }

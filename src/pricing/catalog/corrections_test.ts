@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import { silentLog } from "../../kernel/log.ts";
-import { openCatalog } from "../catalog.ts";
+import { bundledPrices } from "./bundled_prices.ts";
+import { createCatalog } from "../catalog.ts";
 
-const catalog = await openCatalog(silentLog);
+const catalog = createCatalog(await bundledPrices(), silentLog);
 
 function ratesAt(provider: string, model: string, time: string) {
   const { input, output, cacheRead } = catalog.rates({ provider, model, at: Date.parse(time) })!.tiers[0]!;

@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
 import { silentLog } from "../../kernel/log.ts";
-import { openCatalog } from "../catalog.ts";
+import { bundledPrices } from "./bundled_prices.ts";
+import { createCatalog } from "../catalog.ts";
 import type { Served } from "../price_book.ts";
 
-const catalog = await openCatalog(silentLog);
+const catalog = createCatalog(await bundledPrices(), silentLog);
 const NOW = "2026-11-20T12:00:00.000Z";
 
 /** Input, cache read and output in pico-USD per token, and what is unknown. */

@@ -15,7 +15,7 @@ import { listEntries } from "../updates/entries.ts";
 import type { PriceDifference } from "../catalog/compare_sources.ts";
 
 /** A model to look up: with its provider, as `provider:model`, or bare where the provider is unambiguous. */
-export interface PriceLookup {
+interface PriceLookup {
   model: string;
   provider?: string | undefined;
   /** In milliseconds since the epoch. */
@@ -110,7 +110,7 @@ function variantsOf(prices: PricesInUse, query: PriceQuery & Served, standard: R
 const MAX_NAMED = 5;
 
 /** Returns the provider and the model that a name means; for an unknown one, the name as it is. */
-export function chooseProvider(
+function chooseProvider(
   prices: PricesInUse,
   { provider, model }: Omit<PriceLookup, "at" | "serviceTier">,
   at: number,
@@ -156,7 +156,7 @@ function providersOf({ overrides, listed }: PricesInUse): Set<string> {
 }
 
 /** Returns the known models with the names nearest to an unknown one, as `provider:model`. */
-export function suggestModels(
+function suggestModels(
   prices: PricesInUse,
   { provider, model }: Omit<PriceLookup, "at" | "serviceTier">,
 ): string[] {
@@ -234,7 +234,7 @@ function factsOf(data: PriceData): SourceFacts {
 }
 
 /** A model that calls were booked for. */
-export interface UsedModel {
+interface UsedModel {
   provider: string;
   model: string;
 }

@@ -1,6 +1,6 @@
 import type { StatedCostReason } from "../../contract/costs/stated_costs.ts";
 import { NANO_PER_USD, type NanoUsd } from "../../kernel/money.ts";
-import type { Usage } from "../usage/usage.ts";
+import { hasQuantity, type Usage } from "../usage/usage.ts";
 import { type Bill, findAmount, type StatedAmount } from "./bills.ts";
 import type { Statement } from "./statement.ts";
 
@@ -47,16 +47,4 @@ function reasonAgainst(
   if (nanoUsd === 0n && bill?.isFree?.(model)) return undefined;
   if (isFeeOnly) return "own_key";
   return nanoUsd === 0n && hasQuantity(usage) ? "zero" : undefined;
-}
-
-/** Returns true for a usage that has something to bill. */
-export function hasQuantity({ inputTokens, outputTokens, details = {} }: Usage): boolean {
-  return inputTokens + outputTokens > 0 || Object.values(details).some((count) => count > 0);
-}
-
-/** Returns true if a stated cost differs from the booked one by more than 1%, and so has to be shown. */
-export function isApart(statedNanoUsd: NanoUsd, costNanoUsd: NanoUsd | null): boolean {
-  if (costNanoUsd === null) return true;
-  const difference = statedNanoUsd - costNanoUsd;
-  return (difference < 0n ? -difference : difference) * 100n > costNanoUsd;
 }

@@ -4,7 +4,7 @@ import type { StatedCostReason } from "../../contract/costs/stated_costs.ts";
 import { createPriceBook } from "../prices.ts";
 import { usageOf } from "../usage/usage.ts";
 import type { BilledProvider } from "./bills.ts";
-import { isApart } from "./stated_cost.ts";
+import { isApart } from "../price_usage.ts";
 import type { Statement } from "./statement.ts";
 
 /*

@@ -16,16 +16,8 @@ import { formatCopy, hasHead } from "./price_copy.ts";
 import { pathOfPrices, type PriceSourceName, readUsedPrices } from "./used_prices.ts";
 import { systemReason } from "../../kernel/system_errors.ts";
 
-export type { ChangedModel, HeldModel } from "./merge_prices.ts";
 export type { RateChange } from "./entries.ts";
-export {
-  PRICE_SOURCES,
-  type PriceSourceName,
-  readUsedPrices,
-  stampOfPrices,
-  updatedAt,
-  type UsedPrices,
-} from "./used_prices.ts";
+export { PRICE_SOURCES, updatedAt } from "./used_prices.ts";
 
 /** The published file of each source. */
 export const PRICE_URLS: Readonly<Record<PriceSourceName, string>> = {
@@ -37,7 +29,7 @@ export const PRICE_URLS: Readonly<Record<PriceSourceName, string>> = {
 const LICENSE = "MIT";
 
 /** The parts of a process that an update needs. */
-export interface UpdateContext extends ReadContext {
+interface UpdateContext extends ReadContext {
   /** The folder of the user's updated prices. */
   folder: string;
   log: Log;
@@ -130,13 +122,13 @@ function findUnknown(
 }
 
 /** The published files have under 4 MB. */
-export const MAX_PRICE_BYTES = 16 * 1024 * 1024;
+const MAX_PRICE_BYTES = 16 * 1024 * 1024;
 
 /** The time for a whole download. */
 export const DOWNLOAD_TIMEOUT_MS = 30_000;
 
 /** A file of prices as it was read. */
-export interface PriceText {
+interface PriceText {
   text: string;
   /** The day of the prices, unless the file names another one. */
   date: string;
@@ -145,7 +137,7 @@ export interface PriceText {
 }
 
 /** The parts of a process that reading prices needs. */
-export interface ReadContext {
+interface ReadContext {
   clock: Clock;
   fetch: typeof globalThis.fetch;
   /** Ends a download. */
@@ -153,7 +145,7 @@ export interface ReadContext {
 }
 
 /** Reads prices from a path or a URL, at most 16 MB. Throws `invalid`, `too_large` or `unavailable`. */
-export async function readPriceText(ctx: ReadContext, from: string): Promise<PriceText> {
+async function readPriceText(ctx: ReadContext, from: string): Promise<PriceText> {
   return /^[a-z][a-z0-9+.-]+:\/\//i.test(from) ? await download(ctx, from) : await readFile(ctx, from);
 }
 

@@ -137,3 +137,8 @@ export function checkUsage(usage: Usage): void {
   const fault = faultOfUsage(usage);
   if (fault) throw new PurserError("invalid", `Cannot take the token usage: ${fault}`);
 }
+
+/** Returns true for a usage that has something to bill. */
+export function hasQuantity({ inputTokens, outputTokens, details = {} }: Usage): boolean {
+  return inputTokens + outputTokens > 0 || Object.values(details).some((count) => count > 0);
+}

@@ -17,9 +17,6 @@ import {
 } from "./demo_prompt.ts";
 import { evaluateExpression } from "../tools/calculator.ts";
 
-/** The built-in models of the provider `demo`: offline, deterministic, without delays. */
-export const DEMO_MODELS = ["echo", "loop", "fail"] as const;
-
 /**
  * Creates a demo model, or undefined for an unknown name. `echo` repeats the user's text, and uses `calculator` and
  * `current_time` where the text needs them; `loop` calls a tool again and again, or N times if the text says "N times"; `fail`

@@ -4,7 +4,8 @@ import { generateText, isStepCount, type ModelMessage, streamText, tool } from "
 import assert from "node:assert/strict";
 import { z } from "zod";
 import { fixedClock } from "../../kernel/clock.ts";
-import { createDemoModel, DEMO_MODELS, findExpression } from "./demo_models.ts";
+import { DEMO_MODELS } from "../../contract/values.ts";
+import { createDemoModel, findExpression } from "./demo_models.ts";
 import { createToolbox } from "../tools/mod.ts";
 
 const toolbox = createToolbox({ clock: fixedClock("2026-07-01T12:00:00Z") });

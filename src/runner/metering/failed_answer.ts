@@ -1,5 +1,5 @@
 import type { LanguageModelV4Usage } from "@ai-sdk/provider";
-import { type Asked, readAsked, trackAnswerUsage, usageFromAiSdk } from "../../pricing/mod.ts";
+import { type Asked, readAsked, trackAnswerUsage, usageFromAiSdk } from "../../pricing/usage/mod.ts";
 import { contentOf, textsOf, type UsageReport } from "../../calls/mod.ts";
 import { linksOf } from "../../kernel/error_links.ts";
 import { isRecord } from "../../kernel/is_record.ts";

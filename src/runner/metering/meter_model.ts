@@ -8,7 +8,7 @@ import type {
   LanguageModelV4Usage,
 } from "@ai-sdk/provider";
 import { Buffer } from "node:buffer";
-import type { Grant } from "../../budgets/mod.ts";
+import type { Grant } from "../../budgets/reservations/mod.ts";
 import type { ModelCall } from "../../ledger/mod.ts";
 import {
   type AnswerFacts,
@@ -29,7 +29,7 @@ import {
   type Statement,
   trackAnswerUsage,
   usageFromAiSdk,
-} from "../../pricing/mod.ts";
+} from "../../pricing/usage/mod.ts";
 import { answersOf } from "../models/answered_requests.ts";
 import { abortable } from "../abortable.ts";
 import { addStreamPart, type Answer, answerOf, emptyAnswer, textOf } from "../answer.ts";

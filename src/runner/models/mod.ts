@@ -1,10 +1,9 @@
 import type { LanguageModelV4 } from "@ai-sdk/provider";
 import { type Environment, type ProviderSettings, readProviderAccess, withQuery } from "../../config/mod.ts";
 import { messageOf, PurserError } from "../../kernel/errors.ts";
-import { createDemoModel, DEMO_MODELS } from "../demo/demo_models.ts";
 import { createSingleSendFetch, withoutRedirects } from "../../kernel/single_send.ts";
 import { countAnswers } from "./answered_requests.ts";
-import { BUILT_IN_PROVIDERS } from "../../contract/values.ts";
+import { BUILT_IN_PROVIDERS, DEMO_MODELS } from "../../contract/values.ts";
 
 /** A model to call, and the names under which its calls are priced and booked. */
 export interface ResolvedModel {
@@ -103,10 +102,11 @@ interface ProviderContext {
  * Creates the model of a name. Keys and base URLs are always passed to the AI SDK, defaults included, because it would read
  * missing ones from the environment of the process. Throws `invalid`, naming the variable, if a key is missing.
  */
-export async function createModel(context: ProviderContext, name: ModelName): Promise<LanguageModelV4> {
+async function createModel(context: ProviderContext, name: ModelName): Promise<LanguageModelV4> {
   const { provider, modelId, api } = name;
   switch (provider) {
     case "demo": {
+      const { createDemoModel } = await import("../demo/demo_models.ts");
       const model = createDemoModel(modelId);
       if (model === undefined) {
         throw new PurserError("invalid", `Cannot use the model demo:${modelId}: it does not exist`);
@@ -167,7 +167,7 @@ async function load<T>({ provider }: ModelName, importPackage: () => Promise<T>)
 }
 
 /** The parts of a model's name. */
-export interface ModelName {
+interface ModelName {
   /** A built-in provider or one of the config. */
   provider: string;
   modelId: string;
@@ -192,7 +192,7 @@ const BARE_NAMES: [RegExp, string][] = [
 ];
 
 /** Parses `provider:model` or a bare name. Throws `invalid`. */
-export function parseModelName(name: string, providers: Readonly<Record<string, unknown>>): ModelName {
+function parseModelName(name: string, providers: Readonly<Record<string, unknown>>): ModelName {
   if (!/^[^\s\p{C}]{1,200}$/u.test(name)) {
     throw new PurserError(
       "invalid",
@@ -217,7 +217,7 @@ export function parseModelName(name: string, providers: Readonly<Record<string, 
 }
 
 /** Checks the provider names of a library user; those of a config file have been checked already. */
-export function checkProviderNames(providers: Readonly<Record<string, unknown>>): void {
+function checkProviderNames(providers: Readonly<Record<string, unknown>>): void {
   for (const name of Object.keys(providers)) {
     if ((BUILT_IN_PROVIDERS as readonly string[]).includes(name)) {
       throw new PurserError(

@@ -54,7 +54,7 @@ export function createToolbox(input: { clock: Clock; modules?: ToolSet; custom?:
 export const BUILT_IN_TOOLS = ["calculator", "current_time"] as const;
 
 /** Returns the reason that a tool can't be offered to a model, or undefined. */
-export function findToolFault(
+function findToolFault(
   name: string,
   tool: unknown,
   existing: { has(name: string): boolean },

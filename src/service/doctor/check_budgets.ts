@@ -9,7 +9,7 @@ const READ = 100;
 
 const COUNT = "SELECT count(*), coalesce(sum(enabled), 0) FROM budgets";
 
-/** The number of budgets and rules whose names are checked, and of those that are named. */
+/** The most budgets and rules whose names are checked, and the most that a finding lists. */
 const CHECKED = 5_000;
 const NAMED = 3;
 
@@ -22,7 +22,7 @@ ORDER BY created_at, rule_id LIMIT ${CHECKED}`,
 const REVOKED = `SELECT 'key ' || key_id, name FROM api_keys
 WHERE revoked_at IS NOT NULL AND key_id IN (SELECT substr(value, 5) FROM json_each(?))`;
 
-/** A budget or rule that counts no calls, since there is nothing by the name that it has. */
+/** A budget or rule that counts no calls, since nothing has the name that it is for. */
 export interface Misnamed {
   /** Such as `Day is for agent helpr, of which there is nothing`. */
   text: string;
@@ -62,7 +62,7 @@ function describe({ kind, id, nearest }: UnknownName): Pick<Misnamed, "text" | "
   return { text: `${kind} ${id}, ${missing}`, option: `--${kind} ${nearest ?? "NAME"}` };
 }
 
-/** Lists the texts of some. */
+/** Lists the texts of the first few. */
 export function listMisnamed(misnamed: readonly Misnamed[]): string[] {
   const others = misnamed.length > NAMED ? ["others as well"] : [];
   return [...misnamed.slice(0, NAMED).map(({ text }) => text), ...others];
@@ -98,7 +98,7 @@ export async function checkBudgetStates(
   return remedies.length === 0 ? ok(state) : warning(state, remedies.join(". "));
 }
 
-/** Quotes a name for a shell where it has to be. */
+/** Quotes a name for a shell, if it needs quotes. */
 export function quote(name: string): string {
   return /^[\w.:-]+$/.test(name) ? name : `'${name.replaceAll("'", "'\\''")}'`;
 }

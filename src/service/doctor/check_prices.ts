@@ -11,12 +11,14 @@ const MAX_AGE_DAYS = 14;
 /** The models of the calls of these days are checked. */
 const DAYS_IN_USE = 30;
 
-/** Number of models that are checked and of findings that are named. */
+/** The most models that are checked, and the most that a finding lists. */
 const MAX_MODELS = 1_000;
 const MAX_NAMED = 5;
 
 /** Warns of old prices. */
-export async function checkPriceAge({ prices, clock }: Pick<Core, "prices" | "clock">): Promise<Finding> {
+export async function checkPriceAge(
+  { prices, clock }: Pick<Core, "prices" | "clock">,
+): Promise<Finding> {
   const sources = describeSources(await prices.inUse(), clock.now());
   const detail = sources.map(({ name, date, origin, models }) =>
     `${name} of ${date}${origin === "update" ? ", updated" : ""}, ${models} models`
@@ -30,7 +32,9 @@ export async function checkPriceAge({ prices, clock }: Pick<Core, "prices" | "cl
 }
 
 /** Warns of models in use, or refused, without a price, of those whose prices are disputed, and of those that end. */
-export async function checkModelPrices(core: Pick<Core, "prices" | "clock" | "store">): Promise<Finding> {
+export async function checkModelPrices(
+  core: Pick<Core, "prices" | "clock" | "store">,
+): Promise<Finding> {
   const now = core.clock.now();
   const rows = await listCosts(core.store, {
     groupBy: "model",
@@ -40,7 +44,7 @@ export async function checkModelPrices(core: Pick<Core, "prices" | "clock" | "st
   });
   const used = rows.map(({ provider, model }) => ({ provider: provider!, model: model! }));
   const findings = checkPrices(await core.prices.inUse(), used, now);
-  // A model without a price whose calls are reported with their cost needs none.
+  // A model whose calls are reported with their cost needs no price.
   const withUnpriced = new Set(
     rows.filter((row) => row.unpriced_calls > 0).map(({ provider, model }) => `${provider}:${model}`),
   );
@@ -71,7 +75,7 @@ export async function checkModelPrices(core: Pick<Core, "prices" | "clock" | "st
   );
 }
 
-/** Refused calls among which those without a price are searched. */
+/** The newest refused calls, among which those without a price are found. */
 const MAX_REFUSALS = 1_000;
 
 /** Returns the models whose calls budgets have refused for want of a price, and that still have none. */
@@ -89,7 +93,7 @@ async function findRefused(
   return checkPrices(await prices.inUse(), [...models.values()], now).unpriced;
 }
 
-/** So many calls of one provider are no accident. */
+/** With this many calls of one provider it is no accident. */
 const SYSTEMATIC_CALLS = 3;
 
 /** Warns of providers that keep stating another cost than the one that is booked. */

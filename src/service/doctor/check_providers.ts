@@ -1,18 +1,20 @@
 import { findOwnAddress, providersWithKeys, withNames } from "../../config/mod.ts";
 import { listModels } from "../../gateway/mod.ts";
 import { messageOf, PurserError } from "../../kernel/errors.ts";
-import type { Core } from "../core.ts";
+import type { WholeCore } from "../core.ts";
 import { failed, type Finding, ok, warning } from "./finding.ts";
 
 /** The time in which a provider has to answer. */
 const TIMEOUT_MS = 5_000;
 
 /** Returns the providers that can be called: built-in ones with a key, and those of the config. */
-export function providersToCheck({ providerSources: { env, providers } }: Pick<Core, "providerSources">) {
+export function providersToCheck(
+  { providerSources: { env, providers } }: Pick<WholeCore, "providerSources">,
+) {
   return [...providersWithKeys(env), ...Object.keys(providers)];
 }
 
-type ProviderContext = Pick<Core, "clock" | "providerSources" | "gateway" | "listenAddress" | "secrets">;
+type ProviderContext = Pick<WholeCore, "clock" | "providerSources" | "gateway" | "listenAddress" | "secrets">;
 
 /** Checks that a provider is another server, that it can be reached, and that it accepts its key. */
 export async function checkProvider(core: ProviderContext, provider: string): Promise<Finding> {

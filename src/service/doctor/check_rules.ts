@@ -1,10 +1,12 @@
 import { isAtLeast, type Severity } from "../../contract/values.ts";
-import type { Core } from "../core.ts";
+import type { WholeCore } from "../core.ts";
 import { findMisnamed, listMisnamed, quote } from "./check_budgets.ts";
 import { type Finding, ok, warning } from "./finding.ts";
 
 /** Counts the alert rules, those whose severity no channel but the log delivers, and those that name an unknown agent. */
-export async function checkRules({ store, channels }: Pick<Core, "store" | "channels">): Promise<Finding> {
+export async function checkRules(
+  { store, channels }: Pick<WholeCore, "store" | "channels">,
+): Promise<Finding> {
   const { rows } = await store.read({
     sql: "SELECT enabled, severity, count(*) FROM alert_rules GROUP BY enabled, severity",
   });

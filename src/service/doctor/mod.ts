@@ -1,7 +1,7 @@
 import type { DoctorCheck } from "../../contract/service.ts";
 import { checkDeliveries, type GivenUp, type WaitingFor } from "../../delivery/mod.ts";
 import { messageOf, PurserError } from "../../kernel/errors.ts";
-import type { Core } from "../core.ts";
+import type { Core, WholeCore } from "../core.ts";
 import { checkpointsOnCommit, checkWritable, DATABASE_NOW, readDurability } from "../../store/mod.ts";
 import { COMMITS_CHECKPOINT, SERVER_DURABILITY } from "../watch_durability.ts";
 import { BUILT_IN_PROVIDERS } from "../../contract/values.ts";
@@ -20,7 +20,7 @@ import { failed, type Finding, ok, warning } from "./finding.ts";
  * providers, the prices, the API keys, and the outbox. Sends no notification and calls no model; requests the list of models of
  * each provider. Never rejects: a check that throws is a failed one.
  */
-export async function examineService(core: Core): Promise<DoctorCheck[]> {
+export async function examineService(core: WholeCore): Promise<DoctorCheck[]> {
   const database = await withSpooled(core, await run(core, "database", () => checkDatabase(core)));
   const channels = await Promise.all(
     core.channels.list.map((channel) => run(core, `channel ${channel.name}`, () => checkChannel(channel))),
@@ -103,7 +103,10 @@ async function checkDatabase({ store }: Pick<Core, "store">): Promise<Finding> {
 }
 
 /** Adds the calls that wait to be booked, of this process and of dead ones on this machine, to the check of the database. */
-async function withSpooled({ callSpool }: Pick<Core, "callSpool">, check: DoctorCheck): Promise<DoctorCheck> {
+async function withSpooled(
+  { callSpool }: Pick<Core, "callSpool">,
+  check: DoctorCheck,
+): Promise<DoctorCheck> {
   const left = await callSpool.readLeft().catch(() => []);
   const calls = callSpool.kept().length + left.reduce((sum, { calls }) => sum + calls.length, 0);
   if (calls === 0) return check;
@@ -161,7 +164,7 @@ async function checkChannel(channel: ConfiguredChannel): Promise<Finding> {
 
 /** Reports deliveries that are late, and those for channels that this process doesn't have. */
 function checkWaitingDeliveries(
-  { channels }: Pick<Core, "channels">,
+  { channels }: Pick<WholeCore, "channels">,
   waiting: readonly WaitingFor[],
 ): Finding {
   const orphans = waiting.filter(({ channel }) => channels.get(channel) === undefined);

@@ -15,8 +15,8 @@ export interface LiveReader {
   /** Reads the state; within a second it is the same for all callers. */
   read(view: LiveView): Promise<LiveState>;
   /**
-   * Yields the newest reading at least every two seconds, the same object where nothing has changed. It is read by one
-   * loop for each part, which starts with the first caller and ends with the last.
+   * Yields the newest reading at least every two seconds: the same object, if nothing has changed. One loop reads each part,
+   * from its first caller to its last.
    *
    * @throws {Error} the database can't be read
    */
@@ -28,13 +28,13 @@ type ReaderContext = LiveContext & { bus: Bus };
 /** The shortest time between two states. */
 const GAP_MS = 1_000;
 
-/** The interval of looking for changes where no process but this one writes. */
+/** The interval of looking for changes if no other process writes. */
 const BEAT_MS = 2_000;
 
 /** The interval of reading what changes without a call or an event: limits that are edited, deliveries. */
 const WHOLE_MS = 5_000;
 
-/** Budgets and rules are read again after so many times as long as reading them took. */
+/** Budgets and rules are read again after this many times the time that reading them took. */
 const REST_OF_LIMITS = 20;
 
 /** The number of states that are kept for a second. */
@@ -54,7 +54,7 @@ export function createLiveReader(ctx: ReaderContext): LiveReader {
       const now = ctx.clock.monotonic();
       if (last && now - last.since < GAP_MS) return last.state;
       const state = readLiveState(ctx, view);
-      // Keys of one agent are few; a failed reading is repeated.
+      // There are few keys of one agent, and so few parts. A reading that failed is repeated.
       if (recent.size >= MAX_RECENT) recent.clear();
       recent.set(key, { since: now, state });
       state.catch(() => recent.delete(key));
@@ -74,7 +74,7 @@ export function createLiveReader(ctx: ReaderContext): LiveReader {
         overview.loop.throwIfFailed();
         const { newest } = overview;
         if (newest) yield newest;
-        // What was read while the caller was busy has woken no caller.
+        // A reading that was made while this caller was busy has not woken it.
         if (overview.newest === newest) await caller.woken();
       }
     },

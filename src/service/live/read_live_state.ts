@@ -7,7 +7,7 @@ import { type Clock, MINUTE_MS, toIso } from "../../kernel/clock.ts";
 import { divideHalfEven, type NanoUsd, toUsd } from "../../kernel/money.ts";
 import type { Turns } from "../../kernel/turns.ts";
 import { listCosts, readCostTotal, readMinutes } from "../../ledger/mod.ts";
-import { listAnomalies } from "../../monitor/mod.ts";
+import { listAnomalies } from "../../anomalies/mod.ts";
 import { countRunning, listRuns } from "../../sessions/mod.ts";
 import type { Query, Store } from "../../store/mod.ts";
 
@@ -87,7 +87,7 @@ const coverageOf = ({ model_calls, unpriced_calls, partly_priced_calls, estimate
 
 const dayOf = (sums: CostSums) => ({ ...coverageOf(sums), cost_usd: sums.cost_usd });
 
-/** Returns the spending of each minute, and the mean of the last ones; of the present minute only its elapsed part counts. */
+/** Returns the spending of each minute, and the mean of the last ones. The present minute counts by the part that has passed. */
 export function describeMinutes(spent: ReadonlyMap<number, NanoUsd> = new Map(), from: number, now: number) {
   const starts = Array.from({ length: LIVE_SIZES.minutes }, (_, index) => from + index * MINUTE_MS);
   const recent = starts.slice(-PACE_MINUTES);

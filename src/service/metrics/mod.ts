@@ -3,34 +3,35 @@ import type { SqlValue, Statement, Store } from "../../store/mod.ts";
 import { AGENT_STATUSES, DELIVERY_STATUSES, SEVERITIES } from "../../contract/values.ts";
 import { listBudgets } from "../../budgets/mod.ts";
 import type { WholeBudget } from "../../contract/budgets/budgets.ts";
-import type { Core } from "../core.ts";
+import { VERSION } from "../../kernel/version.ts";
+import type { WholeCore } from "../core.ts";
 
 /*
  * Metrics of the whole service for Prometheus: `readTotals` reads the numbers, `serviceFamilies` names them, and
  * `renderFamilies` writes them in Prometheus' format.
  */
 
-/** The lifetime totals of one model. The kinds of tokens don't overlap. */
-export interface ModelTotals {
-  /** Set if totals are grouped by agent. */
-  agentId?: string;
-  provider: string;
-  model: string;
-  modelCalls: bigint;
-  unpricedCalls: bigint;
-  partlyPricedCalls: bigint;
-  /** Without cache reads and writes. */
-  inputTokens: bigint;
-  cacheReadTokens: bigint;
-  cacheWriteTokens: bigint;
-  /** Without reasoning. */
-  outputTokens: bigint;
-  reasoningTokens: bigint;
+/** The kinds of tokens, which don't overlap, as the totals have them. */
+const TOKENS = {
+  input: "input_tokens - cache_read_tokens - cache_write_tokens",
+  cache_read: "cache_read_tokens",
+  cache_write: "cache_write_tokens",
+  output: "output_tokens - reasoning_tokens",
+  reasoning: "reasoning_tokens",
+} as const;
+
+/** The lifetime totals of one model; of one agent if they are grouped by agent. */
+interface ModelTotals {
+  labels: Record<string, string>;
+  calls: bigint;
+  unpriced: bigint;
+  partlyPriced: bigint;
+  tokens: [kind: string, count: bigint][];
   costNanoUsd: NanoUsd;
 }
 
 /** The totals of the whole service at one moment. */
-export interface ServiceTotals {
+interface ServiceTotals {
   models: ModelTotals[];
   /** Runs that have ended, by status. */
   runs: ReadonlyMap<string, bigint>;
@@ -42,10 +43,14 @@ export interface ServiceTotals {
   waiting: ReadonlyMap<string, bigint>;
 }
 
-const SUMS = `sum(model_calls), sum(unpriced_calls), sum(partly_priced_calls),
-  sum(input_tokens - cache_read_tokens - cache_write_tokens), sum(cache_read_tokens), sum(cache_write_tokens),
-  sum(output_tokens - reasoning_tokens), sum(reasoning_tokens),
-  sum(whole_usd), sum(rest_nano_usd)`;
+const SUMS = [
+  "model_calls",
+  "unpriced_calls",
+  "partly_priced_calls",
+  ...Object.values(TOKENS),
+  "whole_usd",
+  "rest_nano_usd",
+].map((amount) => `sum(${amount})`).join(", ");
 
 const BY_MODEL = `SELECT NULL, provider, model, ${SUMS} FROM total_usage GROUP BY provider, model`;
 const BY_AGENT =
@@ -77,38 +82,16 @@ export async function readTotals(
 }
 
 function toModelTotals([agentId, provider, model, ...sums]: SqlValue[]): ModelTotals {
-  const [calls, unpriced, partly, input, cacheRead, cacheWrite, output, reasoning, usd, rest] =
-    sums as bigint[];
+  const [calls, unpriced, partlyPriced, ...rest] = sums as bigint[];
+  const [wholeUsd, restNanoUsd] = rest.splice(-2);
   return {
-    ...(agentId !== null && { agentId: agentId as string }),
-    provider: provider as string,
-    model: model as string,
-    modelCalls: calls!,
-    unpricedCalls: unpriced!,
-    partlyPricedCalls: partly!,
-    inputTokens: input!,
-    cacheReadTokens: cacheRead!,
-    cacheWriteTokens: cacheWrite!,
-    outputTokens: output!,
-    reasoningTokens: reasoning!,
-    costNanoUsd: usd! * NANO_PER_USD + rest!,
+    labels: { ...(agentId !== null && { agent_id: agentId }), provider, model } as Record<string, string>,
+    calls: calls!,
+    unpriced: unpriced!,
+    partlyPriced: partlyPriced!,
+    tokens: Object.keys(TOKENS).map((kind, index) => [kind, rest[index]!]),
+    costNanoUsd: wholeUsd! * NANO_PER_USD + restNanoUsd!,
   };
-}
-
-/** The state of this process. */
-export interface ProcessState {
-  version: string;
-  environment: string;
-  /** `file`, `memory` or `remote`. */
-  database: string;
-  runsInProgress: number;
-  /** Calls of the gateway that are with a provider. */
-  callsInProgress: number;
-  /** Calls that could not be booked yet. */
-  spooledCalls: number;
-  waitingWrites: number;
-  /** The names of its channels. */
-  channels: readonly string[];
 }
 
 /** The statuses that a run can end with. */
@@ -121,167 +104,141 @@ const SHARED = "From the database: the same from every instance, also after a re
 const OWN = "Of this process.";
 
 /** Returns the families of `GET /metrics`. Known label values start at 0, so that rate() sees their first increase. */
-export function serviceFamilies(totals: ServiceTotals, state: ProcessState): Family[] {
-  return [...modelFamilies(totals.models), ...countFamilies(totals, state), ...processFamilies(state)];
+export function serviceFamilies(core: WholeCore, totals: ServiceTotals): Family[] {
+  const channels = core.channels.list.map(({ name }) => name);
+  return [...modelFamilies(totals.models), ...countFamilies(totals, channels), ...processFamilies(core)];
 }
 
 function modelFamilies(models: readonly ModelTotals[]): Family[] {
-  const labelsOf = ({ agentId, provider, model }: ModelTotals) => ({
-    ...(agentId !== undefined && { agent_id: agentId }),
-    provider,
-    model,
-  });
   const each = (value: (totals: ModelTotals) => Sample["value"]) =>
-    models.map((totals) => ({ labels: labelsOf(totals), value: value(totals) }));
+    models.map((totals) => ({ labels: totals.labels, value: value(totals) }));
   return [
-    {
-      name: "purser_spend_usd_total",
-      type: "counter",
-      help: `USD spent on model calls with a known price. ${SHARED}`,
-      samples: each(({ costNanoUsd }) => formatUsd(costNanoUsd)),
-    },
-    {
-      name: "purser_tokens_total",
-      type: "counter",
-      help:
-        "Tokens by kind; the kinds don't overlap: input excludes cache reads and writes, output excludes " +
+    counter(
+      "purser_spend_usd_total",
+      `USD spent on model calls with a known price. ${SHARED}`,
+      each(({ costNanoUsd }) => formatUsd(costNanoUsd)),
+    ),
+    counter(
+      "purser_tokens_total",
+      "Tokens by kind; the kinds don't overlap: input excludes cache reads and writes, output excludes " +
         `reasoning. ${SHARED}`,
-      samples: models.flatMap((totals) =>
-        tokenKinds(totals).map(([kind, value]) => ({ labels: { ...labelsOf(totals), kind }, value }))
+      models.flatMap(({ labels, tokens }) =>
+        tokens.map(([kind, value]) => ({ labels: { ...labels, kind }, value }))
       ),
-    },
-    {
-      name: "purser_model_calls_total",
-      type: "counter",
-      help: `Model calls in the ledger. ${SHARED}`,
-      samples: each(({ modelCalls }) => modelCalls),
-    },
-    {
-      name: "purser_unpriced_calls_total",
-      type: "counter",
-      help: `Model calls in the ledger without a known price, which the spend leaves out. ${SHARED}`,
-      samples: each(({ unpricedCalls }) => unpricedCalls),
-    },
-    {
-      name: "purser_partly_priced_calls_total",
-      type: "counter",
-      help:
-        `Model calls in the ledger with a part that has no known price, which the spend leaves out. ${SHARED}`,
-      samples: each(({ partlyPricedCalls }) => partlyPricedCalls),
-    },
+    ),
+    counter(
+      "purser_model_calls_total",
+      `Model calls in the ledger. ${SHARED}`,
+      each(({ calls }) => calls),
+    ),
+    counter(
+      "purser_unpriced_calls_total",
+      `Model calls in the ledger without a known price, which the spend leaves out. ${SHARED}`,
+      each(({ unpriced }) => unpriced),
+    ),
+    counter(
+      "purser_partly_priced_calls_total",
+      `Model calls in the ledger with a part that has no known price, which the spend leaves out. ${SHARED}`,
+      each(({ partlyPriced }) => partlyPriced),
+    ),
   ];
 }
 
-function tokenKinds(totals: ModelTotals): [kind: string, value: bigint][] {
-  return [
-    ["input", totals.inputTokens],
-    ["cache_read", totals.cacheReadTokens],
-    ["cache_write", totals.cacheWriteTokens],
-    ["output", totals.outputTokens],
-    ["reasoning", totals.reasoningTokens],
-  ];
-}
-
-function countFamilies(totals: ServiceTotals, { channels }: ProcessState): Family[] {
+function countFamilies(totals: ServiceTotals, channels: readonly string[]): Family[] {
   const counted = new Map(
     totals.deliveries.map(({ channel, outcome, count }) => [`${outcome} ${channel}`, count]),
   );
   const allChannels = [...new Set([...channels, ...totals.deliveries.map(({ channel }) => channel)])];
   const waitingChannels = [...new Set([...channels, ...totals.waiting.keys()])];
   return [
-    {
-      name: "purser_runs_total",
-      type: "counter",
-      help: `Runs that have ended, by status. ${SHARED}`,
-      samples: ENDS.map((status) => ({ labels: { status }, value: totals.runs.get(status) ?? 0n })),
-    },
-    {
-      name: "purser_budget_stops_total",
-      type: "counter",
-      help: `Runs that were stopped by their budget. ${SHARED}`,
-      samples: [{ value: totals.runs.get("budget_exceeded") ?? 0n }],
-    },
-    {
-      name: "purser_alerts_total",
-      type: "counter",
-      help: `Alerts that fired, tests excluded. ${SHARED}`,
-      samples: SEVERITIES.map((severity) => ({
+    counter(
+      "purser_runs_total",
+      `Runs that have ended, by status. ${SHARED}`,
+      ENDS.map((status) => ({ labels: { status }, value: totals.runs.get(status) ?? 0n })),
+    ),
+    counter("purser_budget_stops_total", `Runs that were stopped by their budget. ${SHARED}`, [{
+      value: totals.runs.get("budget_exceeded") ?? 0n,
+    }]),
+    counter(
+      "purser_alerts_total",
+      `Alerts that fired, tests excluded. ${SHARED}`,
+      SEVERITIES.map((severity) => ({
         labels: { severity },
         value: totals.alerts.get(severity) ?? 0n,
       })),
-    },
-    {
-      name: "purser_deliveries_total",
-      type: "counter",
-      help: `Notifications delivered or given up, by channel, without tests. ${SHARED}`,
-      samples: allChannels.flatMap((channel) =>
+    ),
+    counter(
+      "purser_deliveries_total",
+      `Notifications delivered or given up, by channel, without tests. ${SHARED}`,
+      allChannels.flatMap((channel) =>
         OUTCOMES.map((outcome) => ({
           labels: { channel, outcome },
           value: counted.get(`${outcome} ${channel}`) ?? 0n,
         }))
       ),
-    },
-    {
-      name: "purser_deliveries_waiting",
-      type: "gauge",
-      help: `Notifications waiting for delivery, by channel. ${SHARED}`,
-      samples: waitingChannels.map((channel) => ({
+    ),
+    gauge(
+      "purser_deliveries_waiting",
+      `Notifications waiting for delivery, by channel. ${SHARED}`,
+      waitingChannels.map((channel) => ({
         labels: { channel },
         value: totals.waiting.get(channel) ?? 0n,
       })),
-    },
+    ),
   ];
 }
 
-function processFamilies(state: ProcessState): Family[] {
-  const { version, environment, database } = state;
+function processFamilies({ environment, store, liveRuns, gateway, callSpool }: WholeCore): Family[] {
+  const one = (name: string, help: string, value: number, labels?: Sample["labels"]) =>
+    gauge(name, `${help} ${OWN}`, [{ labels, value }]);
   return [
-    {
-      name: "purser_runs_in_progress",
-      type: "gauge",
-      help: `Runs in progress. ${OWN}`,
-      samples: [{ value: state.runsInProgress }],
-    },
-    {
-      name: "purser_gateway_calls_in_progress",
-      type: "gauge",
-      help: `Calls through the gateway that a provider has not answered to their end. ${OWN}`,
-      samples: [{ value: state.callsInProgress }],
-    },
-    {
-      name: "purser_spooled_calls_waiting",
-      type: "gauge",
-      help: `Model calls that were made and could not be booked, and wait in the spool. ${OWN}`,
-      samples: [{ value: state.spooledCalls }],
-    },
-    {
-      name: "purser_write_queue_waiting",
-      type: "gauge",
-      help: `Units waiting to be written to the database, without those being written. ${OWN}`,
-      samples: [{ value: state.waitingWrites }],
-    },
-    {
-      name: "purser_build_info",
-      type: "gauge",
-      help: `Always 1; the labels identify the build. ${OWN}`,
-      samples: [{ labels: { version, environment, database }, value: 1 }],
-    },
+    one("purser_runs_in_progress", "Runs in progress.", liveRuns.size),
+    one(
+      "purser_gateway_calls_in_progress",
+      "Calls through the gateway that a provider has not answered to their end.",
+      gateway.calls.size,
+    ),
+    one(
+      "purser_spooled_calls_waiting",
+      "Model calls that were made and could not be booked, and wait in the spool.",
+      callSpool.kept().length,
+    ),
+    one(
+      "purser_write_queue_waiting",
+      "Units waiting to be written to the database, without those being written.",
+      store.waitingWrites,
+    ),
+    one("purser_build_info", "Always 1; the labels identify the build.", 1, {
+      version: VERSION,
+      environment,
+      database: store.kind,
+    }),
   ];
 }
 
 /** One value of a family; integers and decimal texts are printed unchanged, so that money stays exact. */
-export interface Sample {
+interface Sample {
   labels?: Readonly<Record<string, string>>;
   value: bigint | number | string;
 }
 
 /** A metric family of Prometheus: all samples of one name. */
-export interface Family {
+interface Family {
   name: string;
   type: "counter" | "gauge";
   help: string;
   samples: readonly Sample[];
 }
+
+const family =
+  (type: Family["type"]) => (name: string, help: string, samples: readonly Sample[]): Family => ({
+    name,
+    type,
+    help,
+    samples,
+  });
+const counter = family("counter");
+const gauge = family("gauge");
 
 /** The media type of `renderFamilies`. */
 export const EXPOSITION_TYPE = "text/plain; version=0.0.4; charset=utf-8";
@@ -319,41 +276,36 @@ const MEANT = `Of a budget with many counters, the one with the most spending. $
 
 /** Reads the budgets of which there are metrics. */
 export function readMeasuredBudgets(
-  ctx: Pick<Core, "store" | "query" | "clock" | "turns">,
+  ctx: Pick<WholeCore, "store" | "query" | "clock" | "turns">,
 ): Promise<WholeBudget[]> {
   return listBudgets(ctx, { isEnabled: true, limit: MEASURED });
 }
 
 /** Returns the metric families of budgets: limits, spending, reservations and refusals. */
 export function budgetFamilies(budgets: readonly WholeBudget[]): Family[] {
-  const gauge = (name: string, help: string, value: (budget: WholeBudget) => NanoUsd): Family => ({
-    name,
-    type: "gauge",
-    help: `${help} ${MEANT}`,
-    samples: each(budgets, (budget) => formatUsd(value(budget))),
-  });
+  const usd = (name: string, help: string, value: (budget: WholeBudget) => NanoUsd) =>
+    gauge(name, `${help} ${MEANT}`, each(budgets, (budget) => formatUsd(value(budget))));
   return [
-    gauge(
+    usd(
       "purser_budget_limit_usd",
       "Limit in USD, with the raises that hold.",
       ({ limit_usd, extra_usd }) => parseTotalUsd(limit_usd) + parseTotalUsd(extra_usd),
     ),
-    gauge(
+    usd(
       "purser_budget_spent_usd",
       "USD spent in the present window.",
       ({ spent_usd }) => parseTotalUsd(spent_usd),
     ),
-    gauge(
+    usd(
       "purser_budget_reserved_usd",
       "USD held for calls in progress.",
       ({ reserved_usd }) => parseTotalUsd(reserved_usd),
     ),
-    {
-      name: "purser_budget_refusals_total",
-      type: "counter",
-      help: `Calls that the budget refused, or with the action watch would have refused. ${OF_BUDGETS}`,
-      samples: each(budgets, ({ refused_calls }) => refused_calls),
-    },
+    counter(
+      "purser_budget_refusals_total",
+      `Calls that the budget refused, or with the action watch would have refused. ${OF_BUDGETS}`,
+      each(budgets, ({ refused_calls }) => refused_calls),
+    ),
   ];
 }
 

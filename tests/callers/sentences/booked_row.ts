@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { createPriceBook } from "../../../src/pricing/mod.ts";
+import { createPriceBook } from "../../../src/pricing/prices.ts";
 import { readCalls } from "../../gateway/requests.ts";
 import {
   answerFor,

@@ -1,4 +1,4 @@
-import type { UsageApi } from "../../../src/pricing/mod.ts";
+import type { UsageApi } from "../../../src/pricing/usage/mod.ts";
 
 /** The address and the key that a client is configured with: a provider's, or the gateway's. */
 export interface Place {

@@ -1,4 +1,4 @@
-import { listen, withAccessCheck } from "../../../src/http/mod.ts";
+import { listen, withAccessCheck } from "../../../src/http/server/mod.ts";
 import { type FakeProvider, startFakeProvider } from "../../harness/fake_provider.ts";
 import { makeKey } from "../../harness/http_client.ts";
 import { openTestPurser, type TestPurser } from "../../harness/test_purser.ts";

@@ -5,8 +5,6 @@ import { idInPath, readId } from "../../parse/command_id.ts";
 import { parseSince } from "../../parse/parse_time.ts";
 import { UsageError } from "../../parse/usage_error.ts";
 import { hasMore, printAnswer } from "../../render/print_answer.ts";
-import { renderRepricings } from "../../render/render_repricing.ts";
-import { applyToEnd, printRepricing } from "./print_repricing.ts";
 
 /** `purser reprice`: a dry run unless `--apply` */
 export const reprice: Command = {
@@ -45,6 +43,7 @@ async function repriceCalls(ctx: CommandContext): Promise<void> {
   const connection = await ctx.connect();
   const apply = ctx.options.has("apply");
   const answer = await connection.api.repricings.$post({ json: { ...filter, apply } });
+  const { applyToEnd, printRepricing } = await import("./print_repricing.ts");
   printRepricing(ctx, await applyToEnd(connection, answer, "apply"), { isApplied: apply });
 }
 
@@ -89,6 +88,7 @@ async function list(ctx: CommandContext): Promise<void> {
   const limit = ctx.options.wholeNumber("limit", { min: 1, max: PAGE_SIZES.repricings.max }) ?? 100;
   const { api } = await ctx.connect();
   const answer = await api.repricings.$get({ query: { limit: String(limit) } });
+  const { renderRepricings } = await import("../../render/render_repricing.ts");
   await printAnswer(
     ctx,
     answer,
@@ -126,5 +126,6 @@ async function finish(ctx: CommandContext, verb: "apply" | "undo"): Promise<void
   const param = { repricing_id: idInPath(readId(ctx)) };
   const connection = await ctx.connect();
   const answer = await connection.api.repricings[":repricing_id"][verb].$post({ param });
+  const { applyToEnd, printRepricing } = await import("./print_repricing.ts");
   printRepricing(ctx, await applyToEnd(connection, answer, verb), { isApplied: true });
 }

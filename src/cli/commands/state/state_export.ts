@@ -4,11 +4,9 @@ import { EXIT } from "../../exit_code.ts";
 import { fetchStream } from "../../fetch_stream.ts";
 import { checkId, idInPath, readId } from "../../parse/command_id.ts";
 import { UsageError } from "../../parse/usage_error.ts";
-import { readUnlessAborted, unlessAborted } from "../../terminal/interruptible.ts";
 import type { Found } from "../../../redaction/mod.ts";
 import { countOf, formatBytes } from "../../render/format_values.ts";
 import { escapeJson, escapeText } from "../../terminal/escape_text.ts";
-import { createProgress } from "../../terminal/progress.ts";
 
 /** The limit of the query: servers accept request heads of 64 KiB. */
 const MAX_QUERY = 32_000;
@@ -63,6 +61,7 @@ async function exportSession(ctx: CommandContext): Promise<number> {
   }
   if (options.has("with-events")) query.set("with_events", "true");
 
+  const { unlessAborted } = await import("../../terminal/interruptible.ts");
   try {
     const session = await unlessAborted(interrupted, findSession(ctx, agentId, sessionId));
     const path = `/agents/${idInPath(session)}/snapshot${query.size > 0 ? `?${query}` : ""}`;
@@ -111,8 +110,11 @@ async function saveSnapshot(
   const { terminal: { stdout, interrupted } } = ctx;
   const isRedacted = ctx.options.has("redact");
   const messages = Number(response.headers.get("purser-message-count"));
+  const { readUnlessAborted } = await import("../../terminal/interruptible.ts");
+  const { createProgress } = await import("../../terminal/progress.ts");
   const progress = createProgress(ctx, { label: "Exporting", total: messages, unit: "messages" });
-  const { rewriteDocument, writeFile } = await import("../../../snapshots/mod.ts");
+  const { rewriteDocument } = await import("../../../snapshots/document/mod.ts");
+  const { writeFile } = await import("../../../snapshots/files/mod.ts");
   const { JsonFault } = await import("../../../kernel/json/split_json.ts");
   const check = await createCredentialCheck(ctx);
   let bytes = 0;
@@ -200,7 +202,7 @@ const STRUCTURAL = new Set([
 ]);
 
 async function createCredentialCheck({ secrets }: Pick<CommandContext, "secrets">): Promise<CredentialCheck> {
-  const { decodeDocument, DOCUMENT_LISTS } = await import("../../../snapshots/mod.ts");
+  const { decodeDocument, DOCUMENT_LISTS } = await import("../../../snapshots/document/mod.ts");
   const { redactValue } = await import("../../../redaction/mod.ts");
   const { splitJson } = await import("../../../kernel/json/split_json.ts");
   const found: Found = new Map();

@@ -4,8 +4,7 @@ import { escapeText } from "../../terminal/escape_text.ts";
 import { EXIT } from "../../exit_code.ts";
 import { fetchStream } from "../../fetch_stream.ts";
 import { countOf } from "../../render/format_values.ts";
-import { unlessAborted } from "../../terminal/interruptible.ts";
-import { createProgress, type Progress } from "../../terminal/progress.ts";
+import type { Progress } from "../../terminal/progress.ts";
 
 /** The API's `ImportResult`. */
 interface Imported {
@@ -43,7 +42,7 @@ export const stateImport: Command = {
 };
 
 async function importSession(ctx: CommandContext): Promise<number> {
-  const { sizeOfFile } = await import("../../../snapshots/mod.ts");
+  const { sizeOfFile } = await import("../../../snapshots/files/mod.ts");
   const { options, terminal: { interrupted } } = ctx;
   const [path] = ctx.args as [string];
   const size = path === "-" ? undefined : await sizeOfFile(path);
@@ -77,8 +76,10 @@ interface RestoreOptions {
 
 /** Sends a file to be restored; returns the response. */
 async function send(ctx: CommandContext, path: string, options: RestoreOptions): Promise<string> {
-  const { peekGzip, readFile, streamOf } = await import("../../../snapshots/mod.ts");
+  const { peekGzip, readFile, streamOf } = await import("../../../snapshots/files/mod.ts");
   const { terminal, terminal: { interrupted } } = ctx;
+  const { unlessAborted } = await import("../../terminal/interruptible.ts");
+  const { createProgress } = await import("../../terminal/progress.ts");
   const progress = createProgress(ctx, { label: "Reading", total: options.size, unit: "bytes" });
   try {
     const connection = await unlessAborted(interrupted, ctx.connect());

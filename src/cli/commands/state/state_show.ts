@@ -1,4 +1,4 @@
-import type { ReadSnapshot } from "../../../snapshots/mod.ts";
+import type { ReadSnapshot } from "../../../snapshots/document/mod.ts";
 import { arg, type Command, type CommandContext, option } from "../../command.ts";
 import { formatTags } from "../../render/format_tags.ts";
 import { formatCount, paintStatus } from "../../render/format_values.ts";
@@ -23,7 +23,8 @@ export const stateShow: Command = {
 async function showSnapshot(ctx: CommandContext): Promise<void> {
   const format = ctx.options.oneOf("format", ["table", "json"]) ?? (ctx.isJson ? "json" : "table");
   const [path] = ctx.args as [string];
-  const { openSource, readDocument } = await import("../../../snapshots/mod.ts");
+  const { readDocument } = await import("../../../snapshots/document/mod.ts");
+  const { openSource } = await import("../../../snapshots/files/mod.ts");
   const bytes = await openSource(path === "-" ? ctx.terminal.stdin() : path);
   await using snapshot = await readDocument(bytes, { maxBytes: ctx.config.maxSnapshotBytes });
   if (format === "table") return ctx.print(renderSnapshot(ctx, snapshot));

@@ -1,0 +1,39 @@
+import assert from "node:assert/strict";
+import { COUNTED_COMMANDS, executedFiles } from "../build/figures.ts";
+import { createAlertEvaluator, createDispatcher } from "../src/alerts/mod.ts";
+import { openLazyCore } from "../src/service/mod.ts";
+import { openWithChannels, outbox, until } from "./harness/deliveries.ts";
+import { inDirectory } from "./harness/in_directory.ts";
+import { passing, recordingChannel } from "./harness/recording_channel.ts";
+
+/** The most files that a short command executes. */
+const MOST = 300;
+
+/** The folders of what makes, watches and delivers calls. */
+const NOT_OPENED = /^src\/(gateway|delivery|monitor)\/|^plugins\//;
+
+for (const [name, { args, before }] of Object.entries(COUNTED_COMMANDS)) {
+  Deno.test(`${name} executes at most ${MOST} files, and none of the gateway, of deliveries or of the monitor`, async () => {
+    const files = await executedFiles(args, before);
+    assert.ok(files.includes("src/service/core.ts"), "the files are counted");
+    assert.deepEqual(files.filter((file) => NOT_OPENED.test(file)), []);
+    assert.ok(files.length <= MOST, `${files.length} files`);
+  });
+}
+
+Deno.test("a command delivers what another process has left, though it makes no call, unless it only reads", () =>
+  inDirectory(async (directory) => {
+    const config = { dbUrl: `${directory}/purser.db` };
+    const first = await openWithChannels([recordingChannel("ops", { answers: [passing] })], { config });
+    await first.run({}, "hello");
+    await until(async () => (await outbox(first, "ops"))[0]!.lastError !== null);
+    await first.core.store.write([{ sql: "UPDATE deliveries SET due_at = 0" }]);
+    await first.core.close();
+    for (const [isReadOnly, attempts] of [[true, 0], [false, 1], [false, 0]] as const) {
+      const ops = recordingChannel("ops");
+      const alerts = createAlertEvaluator({ rules: [], dispatcher: createDispatcher([ops]) });
+      const core = await openLazyCore({ config, alerts, isReadOnly });
+      await core.close();
+      assert.equal(ops.sent.length, attempts);
+    }
+  }));
