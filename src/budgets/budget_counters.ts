@@ -37,7 +37,7 @@ const READ_EXACTLY = 8;
 const NEWEST = 1_000;
 const AGENTS = 5_000;
 
-/** SQL for the condition that no other budget of the same `per` names the counter, which would take its place. */
+/** SQL for whether no budget of the same `per` names the counter itself: such a budget takes the place of the one with `each`. */
 const notNamed = (scope: string, per: string) =>
   `NOT EXISTS (SELECT 1 FROM budgets o WHERE o.enabled = 1 AND o.scope = ${scope} AND o.per = ${per} AND o.each IS NULL)`;
 
@@ -73,7 +73,7 @@ export function selectAllCounters(
   return { sql: `${sql} LIMIT ${limit} OFFSET ${offset}`, args };
 }
 
-/** Those that have spent nothing so far have a counter too. */
+/** The agents and keys that have spent nothing yet, which have a counter too. */
 const OTHERS: Partial<Record<Counted, string>> = {
   agent: `UNION SELECT ${scopeSql("agent", "agent_id")} FROM agents`,
   key: `UNION SELECT ${scopeSql("key", "key_id")} FROM api_keys WHERE revoked_at IS NULL`,
@@ -117,7 +117,7 @@ export const sessionOwner = (id: string) =>
   `coalesce((SELECT o.agent_id FROM sessions o WHERE o.session_id = ${id}),
   (SELECT CASE WHEN min(o.agent_id) = max(o.agent_id) THEN min(o.agent_id) END FROM calls o WHERE o.session_id = ${id}))`;
 
-/** A run of an agent is its own; a session may be another's, in which it has made calls. */
+/** SQL for whether the viewer may see a session. Every run is its agent's own; a session may be another agent's. */
 const isOwned = (kind: "run" | "session") =>
   `(?3 IS NULL OR ${kind === "run" ? "true" : `${sessionOwner("s.id")} = ?3`})`;
 

@@ -29,9 +29,9 @@ import type { CallScopes, CallToDecide } from "./call_to_decide.ts";
 
 /** A request to make a call. */
 export type CallRequest = CallScopes & {
-  /** Bounds the call as of a time; only `withWorst` for strict budgets too. */
+  /** Returns the bounds of the call at a time. Its worst case is computed only with `withWorst`, where a strict budget may count it. */
   bound(at: number, withWorst: boolean): CallBounds;
-  /** Ends the wait; it is read only by a call that waits, since to make one takes time. */
+  /** Ends the wait for room. It is created when it is read, so only a call that waits reads it. */
   readonly signal?: AbortSignal | undefined;
 };
 
@@ -45,13 +45,13 @@ export interface Grant {
   /** True if a strict budget counts the call: what it may cost at most is reserved. */
   isStrict: boolean;
   /**
-   * Set before booking a strict call whose count never arrived: its possible cost beyond the booked one, which its budgets
-   * lose.
+   * Set before a strict call is booked whose provider has not reported its usage: the amount that it may have cost beyond the
+   * booked estimate. It stays held in its budgets.
    */
   lostNanoUsd?: NanoUsd;
 }
 
-/** The answer of the gate to a request. `grant`: undefined if no budget counts the call. */
+/** The answer of the gate to a request. `grant` is undefined if no budget counts the call. */
 export type Admission =
   | { go: true; grant: Grant | undefined; at: number }
   | { go: false; refusals: Refusal[] };
@@ -78,27 +78,27 @@ export interface BudgetGate {
   /** Returns the statements that free the reservations of a run, for the unit that ends it. */
   endRun(runId: string): Statement[];
   /**
-   * Renews the leases of this process's reservations, in one statement; called every `RENEW_MS` or more often. Writes
-   * nothing unless a call has been in progress for as long.
+   * Renews the leases of this process's reservations, in one statement. It is called at least every `RENEW_MS`, and writes
+   * only if a call has been in progress for that long.
    */
   renew(): Promise<void>;
-  /** Frees what could not be freed before. */
+  /** Tries once more to free the reservations that could not be freed. */
   close(): Promise<void>;
 }
 
-/** The interval at which reservations are renewed: one that fails leaves time for another. */
+/** The interval at which reservations are renewed. Leases are three times as long, so that one failed renewal ends none. */
 export const RENEW_MS = RESERVATION_MS / 3;
 
-/** The longest call whose reservation is renewed: others count what a stream that its caller has dropped reserves no longer. */
+/** Reservations are not renewed after this time: a stream that its caller has dropped would hold one for good. */
 const LONGEST_CALL_MS = 2 * 3_600_000;
 
-/** The longest wait for what calls in flight have reserved of a budget that others share. */
+/** The longest time that a call waits until calls in flight free their reservations in a shared budget. */
 export const LONGEST_WAIT_MS = 30_000;
 
 const FIRST_POLL_MS = 50;
 const LONGEST_POLL_MS = 500;
 
-/** The number of attempts at once of a call that fits by the state of the database, while others take its room. */
+/** A call that fits by what was read, but loses the room to others, tries so often before it pauses. */
 const ATTEMPTS = 5;
 
 /**
@@ -119,7 +119,7 @@ export function createBudgetGate(options: {
   const inFlight = new Map<string, number>();
   /** Reservations of calls that were sent and are not booked: the end of their run doesn't free them. */
   const held = new Set<string>();
-  /** Reservations to free, which may be there or may still come, with the times since when: the write of each has failed. */
+  /** Reservations whose write has failed, so that they may exist or may still be committed, each with the time of the failure. */
   const unfreed = new Map<string, number>();
   let renewedAt = -Infinity;
   let hasReserved = false;
@@ -164,7 +164,7 @@ export function createBudgetGate(options: {
     wake();
   }
 
-  /** Tries again to free what could not be freed; also what may still be committed after it was given up. */
+  /** Tries again to free these reservations; each for two leases, since a write that was given up may be committed late. */
   async function freeAgain(): Promise<void> {
     if (unfreed.size === 0) return;
     const until = clock.monotonic() - 2 * RESERVATION_MS;
@@ -173,7 +173,7 @@ export function createBudgetGate(options: {
     wake();
   }
 
-  /** Ends early once room was made, at once where that was after the caller has read the state that it waits on. */
+  /** Waits. Returns early when room is made, and at once if room was made after the caller has read the state. */
   async function pause(delayMs: number, readAt: number, signal: AbortSignal | undefined): Promise<void> {
     if (wakes !== readAt) return;
     const woken = new AbortController();
@@ -190,7 +190,7 @@ export function createBudgetGate(options: {
     for (const pause of waiting) pause.abort();
   }
 
-  /** Counts the call with the budgets that watch and would have refused it; a count is no reason to fail the call. */
+  /** Adds the call to the counts of the watching budgets that would have refused it. */
   async function countWatched(call: CallToDecide, bounds: CallBounds): Promise<void> {
     const standings = await readStandingsOf({ store }, call);
     const watched = standings.filter((standing) =>

@@ -35,10 +35,10 @@ type Limits = Pick<BudgetRow, "limitNanoUsd" | "mode" | "warnAt">;
 export interface Figures {
   spentNanoUsd: NanoUsd;
   reservedNanoUsd: NanoUsd;
-  /** The part of it for calls that are not in progress, with `strict`. */
+  /** The part of the reserved amount that a strict budget holds for calls that are not in progress. */
   heldNanoUsd: NanoUsd;
   extraNanoUsd: NanoUsd;
-  /** 0 where all there is counts. */
+  /** The start of the window; 0 if all spending counts. */
   from: number;
   resetsAt: number | null;
 }
@@ -76,13 +76,13 @@ export interface CounterOf {
   scope: string | undefined;
 }
 
-/** SQL for the raises that hold at a time. */
+/** SQL for the raises that are in force at a time. */
 export const holdsAt = (now: string) => `(until IS NULL OR until > ${now})`;
 
 const RAISES = `SELECT budget_id, sum(extra_nano_usd) FROM budget_raises
 WHERE budget_id IN (SELECT value FROM json_each(?1)) AND ${holdsAt("?2")} GROUP BY budget_id`;
 
-/** Reads the raises that hold, by budget. */
+/** Reads the sum of the raises in force, by budget. */
 async function readRaises(
   { store }: StateContext,
   ids: string[],
@@ -127,9 +127,9 @@ export async function readFigures(
 }
 
 /**
- * Reads the state of each budget. Of one with many counters it is that of the counter with the most spending in the
- * present window, searched among the newest 1,000 runs or sessions and those of the newest 1,000 calls. A viewer of one
- * agent gets no amounts of other agents.
+ * Reads the state of each budget. A budget with many counters has the state of the one with the most spending in the present
+ * window, which is searched among the newest 1,000 runs or sessions and those of the newest 1,000 calls. A viewer of one agent
+ * gets no amounts of other agents.
  */
 export async function readStates(
   ctx: StateContext,
@@ -197,7 +197,7 @@ function hideAmounts({ window_start, resets_at, state }: Described): BudgetState
   return { window_start, resets_at, state, usd_per_hour: null, reaches_at: null };
 }
 
-/** Reads the paces of the counters that have one: of all agents, of an agent, or of a key. */
+/** Reads the paces of the counters that are counted by window; runs and sessions have none. */
 async function readPacesOf(
   ctx: StateContext,
   rows: readonly BudgetRow[],
@@ -235,8 +235,8 @@ function isMore(a: Figures, b: Figures): boolean {
 }
 
 /**
- * Lists the counters of a budget that has many, with the most spending first: those of all agents or active keys, and the
- * sessions or runs of the present window; none of a budget with one counter. A viewer of one agent gets its own.
+ * Lists the counters of a budget, those with the most spending first: every agent or active key, or the sessions or runs of the
+ * present window. A budget with a single counter has an empty list. A viewer of one agent gets its own.
  */
 export async function listCounters(
   ctx: StateContext,
@@ -265,7 +265,7 @@ export async function listCounters(
   }));
 }
 
-/** Reads the rows of each statement; of a database in this process in turn with other work. */
+/** Reads the rows of each statement. A database in this process shares the event loop, so it lets other work in between. */
 async function readEach({ store, turns }: StateContext, statements: readonly Statement[]) {
   const rows: SqlValue[][][] = [];
   const atOnce = store.kind === "remote" ? statements.length : SEARCHED_AT_ONCE;
@@ -277,7 +277,7 @@ async function readEach({ store, turns }: StateContext, statements: readonly Sta
   return rows;
 }
 
-/** Reads the number of calls without a known cost of each budget that allows them. */
+/** Counts the calls without a known cost, for each budget that allows them. */
 async function readUnpriced(
   ctx: StateContext,
   rows: readonly BudgetRow[],

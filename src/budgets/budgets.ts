@@ -43,7 +43,7 @@ export interface BudgetContext {
   turns?: Turns;
 }
 
-/** Commits a change of budgets, which may be committed even where its answer is lost. */
+/** Commits a change of budgets. It may be committed even if the write fails, so the process reads its budgets again. */
 export async function writeBudgets(
   ctx: BudgetContext,
   statements: readonly Statement[],
@@ -67,7 +67,7 @@ function isSeenBy({ agentId, keyId, scopes }: Viewer): SQL | undefined {
   if (agentId === undefined) return undefined;
   const { scope, each, per, enabled } = budgets;
   const ownKey = keyId === null ? null : scopeOf("key", keyId);
-  // One with a counter of each agent or key stands aside where another names that one.
+  // A budget with a counter for each agent or key doesn't bind those that another budget names.
   const isNamed = (own: string | null) =>
     sql`EXISTS (SELECT 1 FROM budgets o WHERE o.enabled = 1 AND o.scope = ${own} AND o.per = ${per} AND o.each IS NULL)`;
   return or(

@@ -17,7 +17,7 @@ export interface CallBounds {
   estimateNanoUsd: NanoUsd;
   /** True if the model has no known price. */
   isUnpriced: boolean;
-  /** Undefined if the caller has not bounded the call: a strict budget needs it. */
+  /** The worst case, which strict budgets need; undefined if the caller has not computed it. */
   worst?: {
     /** An upper bound of the input tokens, or the reason that there is none. */
     inputTokens: { max: number } | { unboundedBecause: string };
@@ -52,8 +52,8 @@ export interface Standing {
   /** The bounds of the calls in flight. */
   worstNanoUsd: NanoUsd;
   /**
-   * The amount that stays held for calls that are not in progress: the possible cost beyond the booked one of those whose count never
-   * arrived, and the bounds of those that were sent and never booked.
+   * The amount that is held for calls that are not in progress: for those whose provider has reported no usage, the possible cost
+   * beyond the booked estimate; for those that were sent and never booked, their bounds.
    */
   lostNanoUsd: NanoUsd;
 }
@@ -113,7 +113,7 @@ export function decideCall(
     return { go: true, amounts, ...(strict.length > 0 && { outputLimit: outputOf(call) }) };
   }
 
-  // What calls in flight have reserved may still come back, so only budgets without any shorten the call.
+  // A call in flight may still free a part of its reservation, so only budgets without such calls shorten this one.
   const neededNanoUsd = amounts.worstNanoUsd!;
   const idle = tooSmall.filter(({ worstNanoUsd }) => worstNanoUsd === 0n);
   let outputLimit = outputOf(call);
@@ -135,8 +135,8 @@ export function decideCall(
 
 /**
  * Decides on a reservation for a call that is made elsewhere, which never waits: returns the budgets that refuse it, none if
- * it is made. Pure. Unlike a call here, of which the last one may cost more than is left, all of it has to fit: nobody
- * knows whether the call is made.
+ * it is made. Pure. All of it has to fit, while the last call that is made here may cost more than is left: nobody knows
+ * whether a call elsewhere is made.
  */
 export function decideElsewhere(
   { standings, call }: { standings: readonly Standing[]; call: CallBounds },
@@ -179,7 +179,7 @@ export function ceilingOf({ limitNanoUsd, extraNanoUsd }: Standing): NanoUsd {
   return limitNanoUsd + extraNanoUsd;
 }
 
-/** Returns what the calls in flight have reserved of a budget, as it counts them. */
+/** Returns the amount that is reserved in a budget: worst cases if it is strict, else estimates. */
 export function reservedOf({ mode, estimatedNanoUsd, worstNanoUsd, lostNanoUsd }: Standing): NanoUsd {
   return mode === "strict" ? worstNanoUsd + lostNanoUsd : estimatedNanoUsd;
 }

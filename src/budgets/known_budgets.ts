@@ -1,16 +1,16 @@
 import type { Clock } from "../kernel/clock.ts";
 import type { Store } from "../store/mod.ts";
 
-/** The age at which the knowledge of a process about a shared database is read again: a new budget holds within this. */
+/** The interval of reading a shared database again: a budget that another process adds is in force within it. */
 const REFRESH_MS = 1_000;
 
-// By the indexes of enabled budgets alone, whatever their number.
+// Reads only the indexes of enabled budgets, so that it takes the same time for any number of budgets.
 const READ = `SELECT EXISTS (SELECT 1 FROM budgets INDEXED BY budgets_enabled WHERE enabled = 1),
   EXISTS (SELECT 1 FROM budgets INDEXED BY budgets_strict WHERE enabled = 1 AND mode = 'strict'),
   EXISTS (SELECT 1 FROM budgets INDEXED BY budgets_strict WHERE enabled = 1 AND mode = 'stop' AND action = 'watch'
     UNION ALL SELECT 1 FROM budgets INDEXED BY budgets_strict WHERE enabled = 1 AND mode = 'strict' AND action = 'watch')`;
 
-/** The kinds of enabled budgets that may exist: false where there are certainly none, and booking skips the work for them. */
+/** The kinds of enabled budgets that may exist. False means that there are certainly none, so that booking skips their work. */
 export class KnownBudgets {
   mayExist = true;
   /** Calls are bounded only where a strict budget may count or watch them, since that takes time. */
@@ -24,9 +24,9 @@ export class KnownBudgets {
   ) {}
 
   /**
-   * Reads whether there are budgets, unless that is known. Another process may add one at any time. Callers at the same time
-   * wait for one read, and continue in their order. Never rejects: after a failure anything may exist, and the write that
-   * follows reports what is wrong.
+   * Reads whether there are budgets, unless that is known. Another process may add one at any time. Concurrent callers share
+   * one read and continue in their order. Never rejects: after a failure every kind may exist, and the write that follows
+   * fails with the reason.
    */
   async refresh(): Promise<void> {
     const { store, clock } = this.ctx;

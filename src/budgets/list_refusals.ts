@@ -20,11 +20,11 @@ export interface RefusalFilter {
   /** The last refusal of the previous page. */
   before?: number;
   limit: number;
-  /** One of a single agent gets no amounts of other agents and no key but its own. */
+  /** A viewer of one agent gets no amounts of other agents, and no key but its own. */
   viewer?: Viewer | undefined;
 }
 
-/** The refusals among which those of a filter are searched whose field is in their payload only. */
+/** The number of refusals that are searched by a filter on their payload, which has no index. */
 const SEARCHED = 10_000;
 
 const IS_OF_BUDGET = (budget: string) =>
@@ -33,7 +33,7 @@ const HAS_REASON = (reason: string) =>
   `(payload ->> 'reason' = ${reason} OR EXISTS (SELECT 1 FROM json_each(coalesce(withheld, payload), '$.refused_by') r WHERE r.value ->> 'reason' = ${reason}))`;
 const IS_OF_MODEL = (model: string) =>
   `(payload ->> 'model' = ${model} OR payload ->> 'provider' || ':' || (payload ->> 'model') = ${model})`;
-// The event of a session that is not stored here, as of the gateway, belongs to none.
+// Events of a session that isn't stored here, as of most clients of the gateway, have it in their payload only.
 const IS_OF_SESSION = (session: string) => `coalesce(session_id, payload ->> 'session_id') = ${session}`;
 
 /**

@@ -25,7 +25,7 @@ import {
   worstOf,
 } from "./decide_call.ts";
 
-/** Returns whether a budget that only watches would have refused a call; its state includes the call's own reservation. */
+/** Returns whether a watching budget would have refused a call. The state includes the reservation of the call itself. */
 export function wouldRefuse(standing: Standing, call: CallBounds): boolean {
   if (standing.settledNanoUsd >= ceilingOf(standing)) return true;
   if (call.isUnpriced) return !standing.allowUnpriced;
@@ -37,7 +37,7 @@ const COUNT =
   `UPDATE budgets SET refused_calls = refused_calls + 1, last_refused_at = max(coalesce(last_refused_at, 0), ?2)
 WHERE budget_id IN (SELECT value FROM json_each(?1))`;
 
-/** Returns the statement that counts a refused call with the budgets that refuse it. */
+/** Returns the statement that adds one to the refused calls of budgets. */
 export function countRefusals(standings: readonly Pick<Standing, "budgetId">[], now: number): Statement[] {
   const ids = standings.flatMap(({ budgetId }) => budgetId ?? []);
   return ids.length === 0 ? [] : [{ sql: COUNT, args: [JSON.stringify(ids), now] }];
@@ -56,11 +56,11 @@ export interface RefusedCall {
   scopes: Pick<CallScopes, "agentId" | "keyId" | "above">;
   /** The names of the keys whose budgets refuse it. */
   keyNames: ReadonlyMap<string, string>;
-  /** Its caller, which of budgets over more than it may see gets the limits alone. */
+  /** Its caller. Of a budget whose amounts it may not see, it gets the limit alone. */
   viewer: Viewer;
-  /** The agent whose amounts its log may have, since its keys read that: see `findLogOwner()`. */
+  /** The agent whose keys read the log of the refusal, so that it may have that agent's amounts: see `findLogOwner()`. */
   logOwner: string | null;
-  /** The cost of the run so far, which stands for amounts that the caller may not see; null outside of a run. */
+  /** The cost of the run so far, which is given instead of amounts that the caller may not see; null outside of a run. */
   runCostNanoUsd: bigint | null;
 }
 
@@ -240,7 +240,7 @@ function budgetSentence(
   }
 }
 
-/** Returns the reason of the budget that a run has by its agent: the run of the call, or one above it. */
+/** Returns the sentence about the budget of a run itself: that of the call, or one above it. */
 function runSentence(
   standing: Standing,
   reason: Refusal["reason"],

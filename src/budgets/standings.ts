@@ -6,7 +6,7 @@ import { type CallToDecide, toCallRow } from "./call_to_decide.ts";
 import type { Standing } from "./decide_call.ts";
 import { READ_COUNTERS, READ_STANDINGS } from "./reservations/standing_sql.ts";
 
-/** The rest of a call whose budgets are looked up, and not reserved. */
+/** The fields of a call that only a reservation needs, for a call whose budgets are looked up. */
 export const LOOKED_UP = {
   reservationId: "",
   amounts: { estimateNanoUsd: 0n, worstNanoUsd: null },
@@ -77,7 +77,7 @@ export interface CounterState {
   lostNanoUsd: NanoUsd;
 }
 
-/** Reads the states of counters, in their order, over one consistent view. */
+/** Reads the states of counters, in the given order, in one read of the database. */
 export async function readStandings(
   { store }: { store: Pick<Store, "read"> },
   counters: readonly Counter[],

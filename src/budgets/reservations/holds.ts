@@ -19,7 +19,7 @@ import type { BudgetRow } from "../budget_fields.ts";
 import { fromOf } from "../budget_states.ts";
 import { IS_HELD } from "./standing_sql.ts";
 
-/* What strict budgets hold for calls that are not in progress: see `BudgetHold`. */
+/* The amounts that strict budgets hold for calls that are not in progress: see `BudgetHold`. */
 
 /** The newest holds of a budget that are listed. */
 const LISTED = 100;
@@ -45,7 +45,7 @@ export function heldBy(row: BudgetRow, now: number): { where: string; args: SqlV
 
 type NamedValues = Pick<BudgetHold, FieldOf<DimensionWith<"isBudgeted">>>;
 
-/** Lists what a budget holds in its present windows, newest first. */
+/** Lists the amounts that a budget holds in its present windows, newest first. */
 export async function listHolds(
   { store, clock }: { store: Pick<Store, "read">; clock: Pick<Clock, "now"> },
   row: BudgetRow,

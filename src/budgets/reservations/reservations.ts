@@ -23,9 +23,9 @@ export const SELECT_RESERVING: Statement = {
   sql: `SELECT DISTINCT ${HOLDER} FROM reservations WHERE NOT is_lost AND expires_at > 0`,
 };
 
-// What the calls before it in the same statement reserve in a scope: they are counted whether they fit or not, so that
-// two that fit separately can't overshoot together, also where their hours begin a millisecond apart. One that is refused
-// for them is decided again.
+// The amounts that earlier calls of the same statement reserve in a scope. They count whether they fit or not, so that two
+// calls that fit singly can't overshoot together, even if their rolling hours begin a millisecond apart. A call that is
+// refused because of them is decided again.
 const EARLIER = `e AS MATERIALIZED (
   SELECT id, scope, sum(estimate) OVER earlier AS estimate, sum(coalesce(worst, 0)) OVER earlier AS worst
   FROM (SELECT DISTINCT b.id, b.scope, r.estimate, r.worst FROM r CROSS JOIN b ON b.id = r.id
@@ -33,7 +33,7 @@ const EARLIER = `e AS MATERIALIZED (
   WINDOW earlier AS (PARTITION BY scope ORDER BY id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
 )`;
 
-/** SQL for the amount at which a budget warns first, or else its limit; without its raises, which end. */
+/** SQL for the amount at which a budget warns first, or its limit if it doesn't warn. Raises don't count, since they end. */
 const NEAR = `iif(b.warn_at = '[]', b.amount, ${shareOf("b.amount", "b.warn_at ->> 0")})`;
 
 /** The calls, with whether each fits in every budget that refuses: `decideCall()` as a condition of the write. */
@@ -56,9 +56,9 @@ const CALLER = BUDGETED.map((kind) => `iif(f.is_held, ${idInScope(kind, `f.${kin
 const NO_CALLER = BUDGETED.map(() => "NULL").join(", ");
 
 /**
- * Makes the reservations of calls that fit: one row for each scope with a budget, and one of its own, that of a run. What a
- * strict budget reserves is held from now on, since its call may be sent at once: it ends by the booking of the call, by
- * its release, or with its window, not with its lease.
+ * Makes the reservations of calls that fit: one row for each scope with a budget, and one of its own, that of a run. The
+ * reservation of a strict budget is held from now on, since the call may be sent at once: it ends when the call is booked or
+ * released, or with its window, but not with its lease.
  */
 const RESERVE = `INSERT INTO reservations (${COLUMNS})
 ${WITH_STANDINGS}, ${EARLIER}, ${
@@ -76,7 +76,7 @@ FROM (
   SELECT f.id, b.scope FROM f CROSS JOIN b ON b.id = f.id UNION SELECT id, own FROM f
 ) x CROSS JOIN f ON f.id = x.id`;
 
-/** SQL that is true for a call that is made elsewhere: others have their process in the id, and are released by it alone. */
+/** SQL for whether a reservation is of a call elsewhere: the ids of others begin with their process, which alone releases them. */
 export const isElsewhere = (id: string) => `instr(${id}, '/') = 0`;
 
 /**
@@ -100,7 +100,7 @@ FROM (
   UNION SELECT id, own FROM f UNION SELECT id, agent FROM f
 ) x CROSS JOIN f ON f.id = x.id`;
 
-/** Reads what became of requests: do strict budgets count the call, null if it is not reserved; does any budget. */
+/** Reads the outcome of requests: the strictness of the reservation, null if there is none, and whether any budget counts the call. */
 const READ_RESERVED = `${WITH_BUDGETS}
 SELECT r.id, (SELECT max(h.strictness) FROM reservations h WHERE h.reservation_id = r.id),
   EXISTS (SELECT 1 FROM reservations h WHERE h.reservation_id = r.id) OR EXISTS (SELECT 1 FROM b WHERE b.id = r.id)
@@ -165,8 +165,8 @@ FROM each_row v WHERE reservations.reservation_id = v.reservation_id`;
 const RENEW = `UPDATE reservations SET expires_at = ${DATABASE_NOW} + ${RESERVATION_MS}
 WHERE reservation_id IN (SELECT value FROM json_each(?)) AND NOT is_lost`;
 
-// Also those that were made although their commit was reported as failed. What a lost call may have cost, and what is held
-// for one that was sent and is not booked yet, stays held in windows that continue; that of the run ends with it.
+// Includes reservations whose commit was reported as failed. Two amounts stay held in other windows: what a lost call may
+// have cost, and what is held for a call that was sent and is not booked yet. The window of the run ends with the run.
 const FREE_RUN = `DELETE FROM reservations WHERE NOT is_lost
   AND reservation_id IN (SELECT h.reservation_id FROM reservations h WHERE h.scope = ${scopeSql("run", "?1")})
   AND reservation_id NOT IN (SELECT value FROM json_each(?2))`;
@@ -178,7 +178,7 @@ export function freeStatements(reservationIds: readonly string[]): Statement[] {
   return [{ sql: FREE, each: { columns: ["reservation_id"], rows: reservationIds.map((id) => [id]) } }];
 }
 
-/** Returns the statements that keep of reservations what their calls may have cost beyond the booked cost. */
+/** Returns the statements that reduce reservations to what their calls may have cost beyond the booked cost. */
 export function loseStatements(lost: readonly { reservationId: string; lostNanoUsd: bigint }[]): Statement[] {
   if (lost.length === 0) return [];
   const rows = lost.map(({ reservationId, lostNanoUsd }) => [reservationId, lostNanoUsd]);
@@ -212,7 +212,7 @@ export function freeRunStatements(runId: string, held: Iterable<string>): Statem
   ];
 }
 
-// Only those of the same agent, which have a row of it.
+// A reservation elsewhere has a row of its agent: that of another agent isn't freed.
 const FREE_REPORTED = `DELETE FROM reservations WHERE NOT is_lost AND reservation_id IN (
   SELECT h.reservation_id FROM reservations h WHERE (h.reservation_id, h.scope) IN (
     SELECT v.reservation_id, v.agent_id FROM each_row v))`;

@@ -1,7 +1,7 @@
 /*
  * The dimensions of spending: what a call is counted, grouped, filtered and budgeted by. The ledger's queries, the counters of
  * budgets and rules, the parameters of routes, the options of commands and the filters of the dashboard are made from this table.
- * docs/architecture.md, "Where would I add a dimension of spending", lists what a new one needs besides its row.
+ * The recipe "A dimension of spending" in docs/architecture.md lists the other files that a new one needs.
  */
 
 /** A dimension of spending. */
@@ -12,11 +12,11 @@ interface DimensionRow {
   property: string;
   /** A value of it, for forms and documents. */
   example: string;
-  /** The field with the name that people know it by, where that isn't its id. */
+  /** The field with its name, for a dimension that people know by a name beside the id. */
   nameField?: string;
-  /** True if a call may be of none; a rollup has '' for it then. */
+  /** True if a call may have none, for which rollups have ''. */
   isOptional?: true;
-  /** The columns that its groups have, where it isn't its own alone. */
+  /** The columns that identify its groups; default: its own. */
   groups?: readonly string[];
   /** It has few enough values to split groups of another dimension by, and to be a filter on the dashboard. */
   isSplit?: true;
@@ -29,7 +29,7 @@ interface DimensionRow {
    * by itself.
    */
   counter?: "windows" | "whole";
-  /** Among the counters of a call, the narrowest first. */
+  /** Its rank among the counters of a call, from the narrowest. */
   width?: number;
   /** A budget can name one, or have a counter for each. */
   isBudgeted?: true;

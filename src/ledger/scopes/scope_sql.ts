@@ -16,7 +16,7 @@ export const scopeSql = (kind: Counted, id: string) => kind === "agent" ? id : `
 export const idInScope = (kind: Counted, scope: string) =>
   kind === "agent" ? scope : `substr(${scope}, ${PREFIXES[kind].length + 1})`;
 
-/** SQL that is true for the scopes of a dimension; those of an index are searched by it. */
+/** SQL for whether a scope is one of a dimension; written so that an index on scopes is used. */
 export const isScopeOf = (kind: Counted, scope: string) =>
   kind === "agent"
     ? `${scope} <> '' AND instr(${scope}, ' ') = 0`
@@ -29,7 +29,7 @@ export const kindOfScope = (scope: string) =>
 /** SQL for the id of a scope of any dimension. */
 export const idOfScope = (scope: string) => `substr(${scope}, instr(${scope}, ' ') + 1)`;
 
-/** SQL for the value of a dimension of a call; `c` is the alias of most. */
+/** SQL for the value of a dimension of a call, by the alias of its row. */
 export const columnOf = (name: Dimension, alias = "c") => `${alias}.${DIMENSIONS[name].field}`;
 
 /** The columns of a call that have its dimensions. */

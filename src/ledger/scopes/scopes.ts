@@ -1,9 +1,9 @@
 import { COUNTED, dimension, DIMENSIONS, type DimensionWith } from "../../contract/costs/dimensions.ts";
 
 /*
- * Scopes: the calls that a counter, a budget or a rule adds up, as one text, which databases and the alert history keep. '' is
- * all calls; an agent's id; `session`, `key` or `run`, a blank and an id. No agent's id has a blank. Nothing else makes such a
- * text or takes it apart; in SQL it is done by scope_sql.ts.
+ * A scope is the set of calls that a counter, a budget or a rule adds up. Databases keep it as a text: '' for all calls, the id of
+ * an agent, or `session`, `key` or `run`, a blank and an id. The id of an agent has no blank. These texts are made and taken apart
+ * here only, and by scope_sql.ts in SQL.
  */
 
 /** The dimensions that have scopes. */
@@ -39,7 +39,7 @@ export function scopeIn(kind: Counted, call: Partial<Scopes>): string | null {
   return id == null ? null : PREFIXES[kind] + id;
 }
 
-/** Returns a copy of what a call belongs to, without anything else that an object has. */
+/** Returns the scopes of a call, as an object that has nothing else. */
 export function scopesOf(call: Scopes): Scopes {
   const scopes: Record<string, string | null> = {};
   for (const kind of COUNTED) scopes[PROPERTIES[kind]] = call[PROPERTIES[kind]] ?? null;

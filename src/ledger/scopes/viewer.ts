@@ -2,15 +2,16 @@ import { COUNTED } from "../../contract/costs/dimensions.ts";
 import { scopeIn, type Scopes } from "./scopes.ts";
 
 /**
- * A caller, as far as it may see what others have spent. **Here it is decided what a key may see**: that of one agent sees
- * what belongs to that agent or to the key itself; every other caller sees all there is. Lists narrow their queries to
- * `agentId`; budgets, refusals, alerts and names of keys ask `sees()`, or match `scopes`.
+ * Decides what a caller may see of the spending of others. A key of one agent sees what belongs to that agent or to the key
+ * itself; every other caller sees everything. Reports and lists are narrowed to `agentId`; budgets, refusals, alerts and the names
+ * of keys ask `sees()`, or match `scopes`.
  */
 export interface Viewer {
   /** The API key of the caller; null without one. */
   readonly keyId: string | null;
   /** The only agent whose calls, sessions and events it sees; undefined for all of them. */
   readonly agentId: string | undefined;
+  /** True for a caller that sees everything. */
   readonly seesAll: boolean;
   /** The scopes whose amounts are its own alone. */
   readonly scopes: readonly string[];
@@ -51,7 +52,7 @@ class ViewerOfOne implements Viewer {
   }
 }
 
-/** Returns what a call belongs to that a caller makes for an agent, in a session or a run. */
+/** Returns the scopes of a call that a caller makes or reports. */
 export function callScopes(
   { agentId, sessionId, runId }: Pick<Scopes, "agentId" | "sessionId" | "runId">,
   { keyId }: Pick<Viewer, "keyId">,
