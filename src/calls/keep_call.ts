@@ -87,31 +87,25 @@ export async function requireLedger(ctx: CallContext): Promise<void> {
 /** The pause before the spool is tried again. */
 const RETRY_MS = 1_000;
 
-/** The spools that are being retried, and what was logged about each: the calls that the database refuses, and the files of another ledger. */
-const retrying = new WeakSet<object>();
-const logged = new WeakMap<object, Set<string>>();
-
 /** Returns true the first time. */
-function isNew({ callSpool }: CallContext, what: string): boolean {
-  const known = logged.get(callSpool) ?? new Set();
-  logged.set(callSpool, known);
-  return known.size < known.add(what).size;
+function isNew({ callSpool: { logged } }: CallContext, what: string): boolean {
+  return logged.size < logged.add(what).size;
 }
 
 /** Books what this process has spooled, once the ledger takes it. */
 async function retry(ctx: CallContext): Promise<void> {
   const { callSpool: spool, clock } = ctx;
-  if (retrying.has(spool)) return;
-  retrying.add(spool);
+  if (spool.isRetrying) return;
+  spool.isRetrying = true;
   while (waitingIn(spool).length > 0 && !spool.stopping.aborted) {
     await clock.sleep(RETRY_MS, spool.stopping);
     if (!spool.stopping.aborted) await bookKept(ctx);
   }
-  retrying.delete(spool);
+  spool.isRetrying = false;
 }
 
 function waitingIn(spool: CallSpool): KeptCall[] {
-  return spool.kept().filter(({ isClaimed, call }) => !isClaimed && !logged.get(spool)?.has(call.callId));
+  return spool.kept().filter(({ isClaimed, call }) => !isClaimed && !spool.logged.has(call.callId));
 }
 
 async function bookKept(ctx: CallContext): Promise<void> {

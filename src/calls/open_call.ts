@@ -160,11 +160,9 @@ function begin(
       for (const error of [failure, brokenBy]) ctx.secrets.scrubError(error);
       const { model = request.model } = served;
       const query = prices.located({ ...served, provider, model, at });
-      const { serviceTier, speed, inferenceGeo } = query;
       const size: CallSize = {
+        ...answer,
         inputBytes: () => request.inputBytes(),
-        outputBytes: answer.outputBytes,
-        ...(answer.textBytes && { textBytes: answer.textBytes }),
         maxOutputTokens: open.outputLimit ?? request.maxOutputTokens,
       };
       const { usage, price, estimatedBecause } = settleUsage(
@@ -173,18 +171,13 @@ function begin(
         (usage, statement) => prices.price({ ...query, usage, statement }),
       );
       const call = makeCall(terms, {
+        ...query,
         callId: id,
-        at,
-        provider,
-        model,
         usage,
         isEstimated: estimatedBecause !== undefined,
         step: terms.nextStep?.() ?? null,
         tools: answer.tools ?? [],
         durationMs: ctx.clock.monotonic() - startedAt,
-        serviceTier,
-        speed,
-        inferenceGeo,
         responseId,
       }, price);
       if (estimatedBecause !== undefined) warnOfEstimate(ctx, call, report, estimatedBecause);

@@ -11,7 +11,7 @@ import { checkUsage, hasQuantity, type Price, USAGE_DETAILS } from "../pricing/m
 import { ConstraintError, tables } from "../store/mod.ts";
 import { bookLooseCalls } from "./book_call.ts";
 import type { CallContext } from "./context.ts";
-import { type MadeCall, makeCall, MAX_CALL_NANO_USD } from "./make_call.ts";
+import { type Attribution, type MadeCall, makeCall, MAX_CALL_NANO_USD, priceCall } from "./make_call.ts";
 
 const { calls: ledger } = tables;
 
@@ -76,29 +76,19 @@ function withoutRepeats(calls: readonly ModelCall[]): { calls: ModelCall[]; repe
   return { calls: [...byId.values()], repeated: calls.length - byId.size };
 }
 
-/** A booked call, as booked and as adjusted since: a report may repeat either. */
-type KnownCall = readonly ModelCall[];
-
 /** Returns the calls that are not in the ledger. */
 async function findFresh(ctx: CallContext, calls: readonly ModelCall[]): Promise<ModelCall[]> {
-  const known = await findKnown(ctx, calls);
-  return calls.filter((call) => !isKnown(call, known));
-}
-
-async function findKnown(ctx: CallContext, calls: readonly ModelCall[]): Promise<Map<string, KnownCall>> {
   const ids = JSON.stringify(calls.map((call) => call.callId));
   const rows = await ctx.query.select().from(ledger)
     .where(inArray(ledger.callId, sql`(SELECT value FROM json_each(${ids}))`));
   const booked = rows.map(toModelCall);
-  const adjusted = await withAdjustments(ctx.query, booked);
-  return new Map(booked.map((call, index) => [call.callId, [call, adjusted[index]!]]));
-}
-
-function isKnown(call: ModelCall, known: ReadonlyMap<string, KnownCall>): boolean {
-  const booked = known.get(call.callId);
-  if (booked === undefined) return false;
-  if (booked.some((each) => isSameReport(each, call))) return true;
-  throw conflict(call.callId, "the ledger");
+  // A report may repeat a call as it was booked, or as it was adjusted since.
+  const known = Map.groupBy([...booked, ...await withAdjustments(ctx.query, booked)], ({ callId }) => callId);
+  return calls.filter((call) => {
+    const same = known.get(call.callId);
+    if (same && !same.some((each) => isSameReport(each, call))) throw conflict(call.callId, "the ledger");
+    return same === undefined;
+  });
 }
 
 function conflict(callId: string, where: string): PurserError {
@@ -113,12 +103,7 @@ function conflict(callId: string, where: string): PurserError {
 const REPORTED = "reported";
 
 /** The report of a call that was made elsewhere. */
-export interface ReportedCall extends Omit<MadeCall, "isEstimated" | "responseId"> {
-  agentId: string;
-  sessionId: string | null;
-  runId: string | null;
-  /** The API key with which it is reported. */
-  keyId?: string | null;
+export interface ReportedCall extends Omit<MadeCall, "isEstimated" | "responseId">, Attribution {
   tags?: Tags;
   /** True if the tokens are an estimate; default false. */
   isEstimated?: boolean;
@@ -158,18 +143,18 @@ function toCall(ctx: CallContext, source: CallSource, report: ReportedCall, path
       `it costs more than ${MAX_CALL_USD} USD`,
     );
   }
-  const { statedCostUsd, isEstimated = false } = report;
-  const stated = statedCostUsd === undefined
-    ? {}
-    : { statedNanoUsd: reportedCost(statedCostUsd, `${path}.stated_cost_usd`) };
-  const tags = report.tags && scrubTags(report.tags, ctx.secrets);
-  return makeCall({ source, scopes: report, tags }, { ...report, isEstimated }, { ...stated, ...price });
+  const { costUsd: _, listCostUsd: _l, unpricedParts: _u, reservationId: _r, ...rest } = report;
+  const { statedCostUsd, tags, isEstimated = false, ...call } = rest;
+  const stated = statedCostUsd !== undefined &&
+    { statedNanoUsd: reportedCost(statedCostUsd, `${path}.stated_cost_usd`) };
+  const origin = { source, scopes: report, tags: tags && scrubTags(tags, ctx.secrets) };
+  return makeCall(origin, { ...call, isEstimated }, { ...stated, ...price });
 }
 
 /** Returns the price of a report: by its own cost, or by the price book. */
 function reportedPrice(ctx: CallContext, report: ReportedCall, path: string): Price {
   const { costUsd, listCostUsd, unpricedParts } = report;
-  if (costUsd === undefined || costUsd === null) return priceOf(ctx, report);
+  if (costUsd === undefined || costUsd === null) return priceCall(ctx.prices, report);
   const reported: Price = {
     costNanoUsd: reportedCost(costUsd, `${path}.cost_usd`),
     priceSource: REPORTED,
@@ -186,14 +171,8 @@ function reportedPrice(ctx: CallContext, report: ReportedCall, path: string): Pr
  */
 function priceInsteadOfZero(ctx: CallContext, report: ReportedCall): Price | undefined {
   if (report.costUsd !== 0 || !hasQuantity(report.usage)) return undefined;
-  const price = priceOf(ctx, report);
+  const price = priceCall(ctx.prices, report);
   return price.costNanoUsd ? { ...price, statedNanoUsd: 0n, statedReason: "zero" } : undefined;
-}
-
-function priceOf(ctx: CallContext, { provider, model, at, usage, ...call }: ReportedCall): Price {
-  const serviceTier = call.serviceTier ?? undefined;
-  const { speed, inferenceGeo } = call;
-  return ctx.prices.price({ provider, model, at, usage, serviceTier, speed, inferenceGeo });
 }
 
 /** Adds the path of the element to the error of a check. */

@@ -20,6 +20,8 @@ Deno.test("completion offers commands, options and the values of enumerations", 
   await using books = await openTestBooks();
   assert.deepEqual(await offered(books, "ag"), ["agents"]);
   assert.deepEqual(await offered(books, "agents |"), ["list", "show", "add", "set", "remove"]);
+  assert.deepEqual(await offered(books, "keys |"), ["list", "show", "add", "rotate", "remove"]);
+  assert.deepEqual(await offered(books, "alerts set Day --a"), ["--agent", "--api-key"]);
   assert.deepEqual(await offered(books, "help al"), ["alerts"]);
   assert.deepEqual(await offered(books, "cost --s"), [
     "--split",

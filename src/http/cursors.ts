@@ -65,26 +65,20 @@ export function pageOf<Entry>(
   return page;
 }
 
-/** A list by time: the fields of an entry that are its time and its id. */
-export interface TimeFields<At extends string, Id extends string> {
-  at: At;
-  id: Id;
-}
-
-/** Returns the position of an entry in a list by time. */
-export function positionIn<At extends string, Id extends string>({ at, id }: TimeFields<At, Id>) {
+/** Returns the position of an entry in a list by time, by the fields that are its time and its id. */
+export function positionIn<At extends string, Id extends string>(at: At, id: Id) {
   return (entry: Record<At | Id, string>): TimePosition => [Date.parse(entry[at]), entry[id]];
 }
 
 /** Returns a page of a list by time, as `pageOf()` does; `read` reads at most `limit` entries after a position. */
-export async function pageByTime<At extends string, Id extends string, Entry extends Record<At | Id, string>>(
+export async function pageByTime<Entry>(
   c: Context,
   { limit, cursor }: { limit: number; cursor?: string | undefined },
-  fields: TimeFields<At, Id>,
+  positionOf: (last: Entry) => TimePosition,
   read: (from: TimePosition | undefined, limit: number) => Promise<Entry[]>,
 ): Promise<Entry[]> {
   const entries = await read(readCursor(cursor, isTimePosition), limit);
-  return pageOf(c, entries, positionIn(fields), entries.length === limit);
+  return pageOf(c, entries, positionOf, entries.length === limit);
 }
 
 /** Sets the `Link` header to the next page. */

@@ -14,6 +14,8 @@ export interface CallOptions {
   /** Called with each part of a streamed answer as it has come. */
   onPart?(): void;
   maxOutputTokens?: number;
+  /** Of a run or a metered model; default: a short one. */
+  prompt?: string;
   /** True if the model may call `calculator`, after which a run or a metered model calls it again. */
   hasTool?: boolean;
   model?: string;
@@ -71,7 +73,16 @@ function runCaller({ api, provider, agentModel }: typeof WIRES[number], isStream
     isStreamed,
     call: (
       { purser },
-      { signal, onPart, maxOutputTokens, hasTool, tags, model = MODEL, sessionId = SCOPES.sessionId } = {},
+      {
+        signal,
+        onPart,
+        maxOutputTokens,
+        prompt = "Hi",
+        hasTool,
+        tags,
+        model = MODEL,
+        sessionId = SCOPES.sessionId,
+      } = {},
     ) =>
       outcomeOf(async () => {
         const agent = {
@@ -79,7 +90,7 @@ function runCaller({ api, provider, agentModel }: typeof WIRES[number], isStream
           maxOutputTokens: maxOutputTokens ?? null,
           tools: hasTool ? ["calculator"] : [],
         };
-        const { status } = await purser.run(agent, "Hi", {
+        const { status } = await purser.run(agent, prompt, {
           signal,
           sessionId,
           tags,
@@ -101,7 +112,16 @@ function meterCaller({ api, provider }: typeof WIRES[number], isStreamed: boolea
     isStreamed,
     call: (
       { purser, fake, telemetry },
-      { signal, onPart, maxOutputTokens, hasTool, tags, model = MODEL, sessionId = SCOPES.sessionId } = {},
+      {
+        signal,
+        onPart,
+        maxOutputTokens,
+        prompt = "Hi",
+        hasTool,
+        tags,
+        model = MODEL,
+        sessionId = SCOPES.sessionId,
+      } = {},
     ) => {
       const others = telemetry.spans.length;
       return outcomeOf(async () => {
@@ -113,7 +133,7 @@ function meterCaller({ api, provider }: typeof WIRES[number], isStreamed: boolea
         });
         const call = {
           model: metered,
-          prompt: "Hi",
+          prompt,
           maxRetries: 0,
           abortSignal: signal,
           ...(hasTool && { tools: { calculator }, stopWhen: stepCountIs(3) }),

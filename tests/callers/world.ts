@@ -39,8 +39,10 @@ export interface World extends AsyncDisposable {
   telemetry: RecordingTelemetry;
 }
 
-export async function openWorld(options: TestOptions = {}): Promise<World> {
+/** Opens a world; `openaiUrl` is the address of another provider in the place of the fake one of OpenAI. */
+export async function openWorld(options: TestOptions = {}, openaiUrl?: string): Promise<World> {
   const fake = await startFakeProvider();
+  if (openaiUrl !== undefined) fake.baseUrls.openai = openaiUrl;
   const telemetry = recordingTelemetry();
   const { config, ...rest } = options;
   const purser = await openTestPurser({ fake, telemetry, ...rest, config: { prices: PRICES, ...config } });

@@ -90,6 +90,7 @@ export const ROWS: readonly Row[] = [
     keep: ["SESSION", /"session_id":"([^"]+)"/],
   },
   { line: "run nope hello", code: 3, err: /^error: Cannot find agent nope\n$/ },
+  { line: "run hlper hello", code: 3, err: /^error: Cannot find agent hlper; did you mean helper\?\n$/ },
   {
     line: "agents set looper --model demo:loop --tool calculator --budget 0.0002",
     out: /^Created agent looper/,

@@ -1,5 +1,6 @@
 import { type ModelCall, toModelCall, withAdjustments } from "../../ledger/mod.ts";
 import type { Price, PriceBook } from "../../pricing/mod.ts";
+import { priceCall } from "../make_call.ts";
 import { addCall, type ModelSums, noSums } from "./model_sums.ts";
 import { and, asc, eq, gt, isNull, lt, lte, notInArray, or, type SQL, sql } from "drizzle-orm";
 import type { RepricingFilter } from "../../contract/repricings.ts";
@@ -45,9 +46,8 @@ export function planCalls(prices: PriceBook, calls: readonly ModelCall[], plan: 
  * call without a price in the book keeps its own: another process may have priced it, whose config has more prices.
  */
 export function planCall(prices: PriceBook, call: ModelCall): PlannedAdjustment | undefined {
-  const { callId, provider, model, at, usage, speed, inferenceGeo, costNanoUsd } = call;
-  const serviceTier = call.serviceTier ?? undefined;
-  const price = prices.price({ provider, model, at, usage, serviceTier, speed, inferenceGeo });
+  const { callId, costNanoUsd } = call;
+  const price = priceCall(prices, call);
   if (price.costNanoUsd === null) return undefined;
   const planned = {
     callId,

@@ -91,6 +91,8 @@ export function createCallSpool(
   const spool: CallSpool = {
     folder,
     isLedgerDown: false,
+    isRetrying: false,
+    logged: new Set(),
     stopping: stopping.signal,
 
     prepare(callsInProgress = 1) {

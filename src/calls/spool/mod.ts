@@ -28,6 +28,10 @@ export interface CallSpool {
   readonly folder: string | null;
   /** True once a call could not be booked: no further call is made until the ledger takes writes again. */
   isLedgerDown: boolean;
+  /** True while its calls are tried again. */
+  isRetrying: boolean;
+  /** The ids of calls that the database refuses and the files of another ledger, each of which is logged once. */
+  readonly logged: Set<string>;
   /** Aborts when the process closes it. */
   readonly stopping: AbortSignal;
   /** Makes room in the background, before a call is sent. */
@@ -72,6 +76,8 @@ export function noSpool(): CallSpool {
   return {
     folder: null,
     isLedgerDown: false,
+    isRetrying: false,
+    logged: new Set(),
     stopping: AbortSignal.abort(),
     prepare() {},
     write: () => Promise.reject(new Error("nothing is spooled here")),

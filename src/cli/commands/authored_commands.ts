@@ -77,18 +77,27 @@ export async function findId(ctx: CommandContext, kind: Kind): Promise<string> {
 export async function withNearest<Result>(
   ctx: CommandContext,
   kind: Kind,
-  work: (api: Api, id: string) => Promise<Result>,
+  send: (api: Api, id: string) => Promise<Result>,
 ): Promise<Result> {
   const id = await findId(ctx, kind);
   const { api } = await ctx.connect();
   try {
-    return await work(api, id);
+    return await send(api, id);
   } catch (error) {
-    if (ctx.isJson || !(error instanceof PurserError) || error.code !== "not_found") throw error;
-    const near = nearestName(id, (await kind.listNamed(api, id)).map(({ name }) => name));
-    if (near === undefined) throw error;
-    throw new PurserError("not_found", `${error.message}; did you mean ${near}?`, { cause: error });
+    throw await nameNearest(ctx, kind, error);
   }
+}
+
+/** Returns the error of an id that is not found with the nearest name, and any other error as it is. */
+export async function nameNearest(ctx: CommandContext, kind: Kind, error: unknown): Promise<unknown> {
+  if (ctx.isJson || !(error instanceof PurserError) || error.code !== "not_found") return error;
+  const { api } = await ctx.connect();
+  const id = ctx.args[0]!;
+  // The key of a command that runs agents may not list them.
+  const names = (await kind.listNamed(api, id).catch(() => [])).map(({ name }) => name);
+  const near = names.includes(id) ? undefined : nearestName(id, names);
+  if (near === undefined) return error;
+  return new PurserError("not_found", `${error.message}; did you mean ${near}?`, { cause: error });
 }
 
 /** The texts of a command's own help. */

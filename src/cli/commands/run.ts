@@ -11,6 +11,8 @@ import { countOf, formatCount } from "../render/format_values.ts";
 import { createStyle } from "../terminal/style.ts";
 import { cutText } from "../terminal/text_width.ts";
 import { fetchStream } from "../fetch_stream.ts";
+import { AGENTS } from "./agents/agents.ts";
+import { nameNearest } from "./authored_commands.ts";
 
 /** `purser run AGENT INPUT`. Every run is followed as a stream: its id, needed to cancel it, is in the first event. */
 export const run: Command = {
@@ -69,7 +71,7 @@ async function runAgent(ctx: CommandContext): Promise<number> {
     return result.status === "completed" ? EXIT.done : EXIT.failed;
   } catch (error) {
     printer.breakLine();
-    if (!interrupted.aborted) throw error;
+    if (!interrupted.aborted) throw await nameNearest(ctx, AGENTS, error);
     ctx.say(messageOf(error));
     return EXIT.interrupted;
   }

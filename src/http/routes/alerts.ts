@@ -213,13 +213,13 @@ export function createRoutes(core: Core) {
       const agentId = onlyAgentOf(c);
       const list = (after: TimePosition | undefined, limit: number) =>
         listRules(core, { agentId, after, limit });
-      const fields = { at: "created_at", id: "rule_id" } as const;
-      if (limit !== undefined) return c.json(await pageByTime(c, { limit, cursor }, fields, list), 200);
+      const positionOf = positionIn("created_at", "rule_id");
+      if (limit !== undefined) return c.json(await pageByTime(c, { limit, cursor }, positionOf, list), 200);
       const first = readCursor(cursor, isTimePosition);
       const answer = await answerWhole(c, core, async (after: TimePosition | undefined = first) => {
         const entries = await list(after, WHOLE_PAGE.entries);
         const last = entries[WHOLE_PAGE.entries - 1];
-        return { entries, next: last && positionIn(fields)(last) };
+        return { entries, next: last && positionOf(last) };
       });
       return answer instanceof Response ? answer as never : c.json(answer, 200);
     })

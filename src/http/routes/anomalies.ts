@@ -4,7 +4,7 @@ import { listAnomalies } from "../../anomalies/mod.ts";
 import { narrowToAgent } from "../middleware/agent_reach.ts";
 import { createRoute, z } from "../create_route.ts";
 import { problems } from "../problem_responses.ts";
-import { pageByTime } from "../cursors.ts";
+import { pageByTime, positionIn } from "../cursors.ts";
 import { page, pageQuery } from "../pagination.ts";
 import { createRouter } from "../router.ts";
 import { AgentId, QueryTime } from "../../contract/parts.ts";
@@ -35,7 +35,7 @@ export function createRoutes(core: Core) {
     const entries = await pageByTime(
       c,
       page,
-      { at: "detected_at", id: "anomaly_id" },
+      positionIn("detected_at", "anomaly_id"),
       (after, limit) => listAnomalies(core, { since, agentId, after, limit }),
     );
     return c.json(entries, 200);

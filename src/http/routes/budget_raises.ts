@@ -9,7 +9,7 @@ import { PAGE_SIZES } from "../../contract/limits.ts";
 import { settleClaim } from "../../keys/idempotency/mod.ts";
 import type { Core } from "../../service/mod.ts";
 import { createRoute, z } from "../create_route.ts";
-import { pageByTime } from "../cursors.ts";
+import { pageByTime, positionIn } from "../cursors.ts";
 import { readerOf } from "../middleware/agent_reach.ts";
 import { checkKeyItself } from "../middleware/authorize.ts";
 import { answerOnce, createOnce, fingerprintOf, IDEMPOTENCY_KEY } from "../middleware/idempotency.ts";
@@ -135,7 +135,7 @@ export function createRaiseRoutes(core: Core) {
       const entries = await pageByTime(
         c,
         c.req.valid("query"),
-        { at: "created_at", id: "raise_id" },
+        positionIn("created_at", "raise_id"),
         (before, limit) => listRaises(core, budget_id, { reader: readerOf(c), before, limit }),
       );
       return c.json(entries, 200);
@@ -158,7 +158,7 @@ export function createRaiseRoutes(core: Core) {
       const entries = await pageByTime(
         c,
         c.req.valid("query"),
-        { at: "created_at", id: "release_id" },
+        positionIn("created_at", "release_id"),
         (before, limit) => listReleases(core, budget_id, { reader: readerOf(c), before, limit }),
       );
       return c.json(entries, 200);

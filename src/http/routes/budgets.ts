@@ -28,7 +28,7 @@ import { createRoute, z } from "../create_route.ts";
 import { headers } from "../../contract/headers.ts";
 import { BODY_CODES, problems } from "../problem_responses.ts";
 import { json, jsonBody, optionalHeaders } from "../route_parts.ts";
-import { isNumberPosition, pageByTime, pageOf, readCursor } from "../cursors.ts";
+import { isNumberPosition, pageByTime, pageOf, positionIn, readCursor } from "../cursors.ts";
 import { createOnce, IDEMPOTENCY_KEY } from "../middleware/idempotency.ts";
 import { etagBy, IF_MATCH, readPreconditions } from "../middleware/preconditions.ts";
 import { narrowToAgent, onlyAgentOf, readerOf } from "../middleware/agent_reach.ts";
@@ -260,7 +260,7 @@ export function createRoutes(core: Core) {
       const entries = await pageByTime(
         c,
         page,
-        { at: "created_at", id: "budget_id" },
+        positionIn("created_at", "budget_id"),
         (after, limit) => listBudgets(core, { name, reader: readerOf(c), after, limit }),
       );
       return c.json(entries, 200);

@@ -16,7 +16,7 @@ import { createRoute, z } from "../create_route.ts";
 import { headers } from "../../contract/headers.ts";
 import { BODY_CODES, problems } from "../problem_responses.ts";
 import { json, jsonBody, optionalHeaders } from "../route_parts.ts";
-import { pageByTime } from "../cursors.ts";
+import { pageByTime, positionIn } from "../cursors.ts";
 import { readerOf } from "../middleware/agent_reach.ts";
 import { etagBy, IF_MATCH, readPreconditions } from "../middleware/preconditions.ts";
 import { page, pageQuery } from "../pagination.ts";
@@ -132,7 +132,7 @@ const revoke = createRoute({
   responses: { 204: { description: "Revoked" }, ...problems("not_found", ...BODY_CODES) },
 });
 
-const BY_TIME = { at: "created_at", id: "key_id" } as const;
+const positionOf = positionIn("created_at", "key_id");
 
 export function createRoutes(core: Core) {
   return createRouter()
@@ -141,7 +141,7 @@ export function createRoutes(core: Core) {
       const reader = readerOf(c);
       const list = (before: TimePosition | undefined, limit: number) =>
         listKeys(core, { keyId: reader?.keyId ?? undefined, name, before, limit });
-      const keys = reader?.keyId === null ? [] : await pageByTime(c, page, BY_TIME, list);
+      const keys = reader?.keyId === null ? [] : await pageByTime(c, page, positionOf, list);
       return c.json(keys.map(({ key_id, name, status }) => ({ key_id, name, status })), 200);
     })
     .openapi(create, async (c) => {
@@ -161,7 +161,7 @@ export function createRoutes(core: Core) {
       const entries = await pageByTime(
         c,
         page,
-        BY_TIME,
+        positionOf,
         (before, limit) => listKeys(core, { status, name, before, limit }),
       );
       return c.json(entries, 200);

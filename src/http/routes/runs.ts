@@ -29,7 +29,7 @@ import { createRoute, z } from "../create_route.ts";
 import { headers } from "../../contract/headers.ts";
 import { BODY_CODES, problems } from "../problem_responses.ts";
 import { eventStream, json, jsonBody, optionalHeaders } from "../route_parts.ts";
-import { pageByTime } from "../cursors.ts";
+import { pageByTime, positionIn } from "../cursors.ts";
 import { page, pageQuery } from "../pagination.ts";
 import { createRouter } from "../router.ts";
 import { PAGE_SIZES } from "../../contract/limits.ts";
@@ -181,7 +181,7 @@ export function createRoutes(core: Core) {
       const entries = await pageByTime(
         c,
         page,
-        { at: "started_at", id: "run_id" },
+        positionIn("started_at", "run_id"),
         (before, limit) => listRuns(core, { status, agentId, before, limit }),
       );
       return c.json(entries, 200);

@@ -122,7 +122,7 @@ export function createRoutes(core: Core) {
     const before = readCursor(query.cursor, isTimePosition);
     const { limit, search: text, status, stored } = query;
     const wanted = { agentId, limit, before, isStored: stored === "true" };
-    const positionOf = positionIn({ at: "updated_at", id: "session_id" });
+    const positionOf = positionIn("updated_at", "session_id");
     if (text === undefined && status === undefined) {
       const sessions = await listSessions(core, wanted);
       return pageOf(c, sessions, positionOf, sessions.length === limit);
@@ -153,7 +153,7 @@ export function createRoutes(core: Core) {
       const calls = await pageByTime(
         c,
         page,
-        { at: "at", id: "call_id" },
+        positionIn("at", "call_id"),
         (after, limit) => listCalls(core.query, { sessionId, after, limit }),
       );
       return c.json(

@@ -1,6 +1,5 @@
 import { Buffer } from "node:buffer";
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { Socket } from "node:net";
 import { nextTick } from "node:process";
 import { PurserError } from "../../kernel/errors.ts";
 import { isStreamed, readerOf, wholeOf } from "../middleware/served_body.ts";
@@ -211,40 +210,3 @@ function drained(outgoing: ServerResponse): Promise<void> {
     outgoing.on("close", done);
   });
 }
-
-/**
- * Writes a response to a connection whose request was not read to its end, past Node's server, which would close it with
- * that request still arriving: the client would get a reset instead of the response. The connection is closed for writing.
- */
-export async function sendRaw(response: Response, socket: Socket): Promise<void> {
-  const whole = wholeOf(response) ?? new Uint8Array(await response.arrayBuffer());
-  const body = typeof whole === "string" ? Buffer.from(whole) : whole;
-  if (!socket.writable) return;
-  const fields = {
-    ...Object.fromEntries(response.headers),
-    "content-length": body.length,
-    connection: "close",
-  };
-  const head = [
-    `HTTP/1.1 ${response.status} ${REASONS[response.status] ?? "Error"}`,
-    ...Object.entries(fields).map(([name, value]) => `${name}: ${value}`),
-  ];
-  socket.write(`${head.join("\r\n")}\r\n\r\n`);
-  socket.end(body);
-}
-
-const REASONS: Readonly<Record<number, string>> = {
-  400: "Bad Request",
-  401: "Unauthorized",
-  403: "Forbidden",
-  404: "Not Found",
-  405: "Method Not Allowed",
-  408: "Request Timeout",
-  413: "Content Too Large",
-  415: "Unsupported Media Type",
-  429: "Too Many Requests",
-  431: "Request Header Fields Too Large",
-  500: "Internal Server Error",
-  503: "Service Unavailable",
-  505: "HTTP Version Not Supported",
-};

@@ -1,20 +1,27 @@
 import { getRequestListener } from "@hono/node-server";
 import { AsyncLocalStorage } from "node:async_hooks";
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import {
+  createServer,
+  type IncomingMessage,
+  type Server,
+  type ServerResponse,
+  STATUS_CODES,
+} from "node:http";
+import { Buffer } from "node:buffer";
 import { BlockList, type Socket } from "node:net";
 import type { Clock } from "../../kernel/clock.ts";
 import { PurserError } from "../../kernel/errors.ts";
 import type { Log } from "../../kernel/log.ts";
 import { systemCodeOf } from "../../kernel/system_errors.ts";
 import { problemResponse, toProblem } from "../middleware/problem.ts";
-import { isStreamed, readerOf } from "../middleware/served_body.ts";
+import { isStreamed, readerOf, wholeOf } from "../middleware/served_body.ts";
 import type { ServerParts } from "../middleware/server_request.ts";
 import { startAcceptor } from "./acceptor.ts";
 import { clientAddress, networkTest, plainAddress } from "./client_address.ts";
 import type { ConnectionLimits } from "./connection_limits.ts";
 import { type Connection, Connections, type Exchange, type Refusal } from "./connections.ts";
 import type { Handler } from "./listen.ts";
-import { bodyOf, passBody, ResponseWriter, sendRaw, streamOf } from "./node_messages.ts";
+import { bodyOf, passBody, ResponseWriter, streamOf } from "./node_messages.ts";
 
 const SWEEP_MS = 1_000;
 /** The time for the last responses to be read. */
@@ -251,4 +258,25 @@ function problem(status: number, detail: string): Response {
     connection: "close",
     ...(status === 503 && { "retry-after": "1" }),
   });
+}
+
+/**
+ * Writes a response to a connection whose request was not read to its end, past Node's server, which would close it with
+ * that request still arriving: the client would get a reset instead of the response. The connection is closed for writing.
+ */
+async function sendRaw(response: Response, socket: Socket): Promise<void> {
+  const whole = wholeOf(response) ?? new Uint8Array(await response.arrayBuffer());
+  const body = typeof whole === "string" ? Buffer.from(whole) : whole;
+  if (!socket.writable) return;
+  const fields = {
+    ...Object.fromEntries(response.headers),
+    "content-length": body.length,
+    connection: "close",
+  };
+  const head = [
+    `HTTP/1.1 ${response.status} ${STATUS_CODES[response.status] ?? "Error"}`,
+    ...Object.entries(fields).map(([name, value]) => `${name}: ${value}`),
+  ];
+  socket.write(`${head.join("\r\n")}\r\n\r\n`);
+  socket.end(body);
 }

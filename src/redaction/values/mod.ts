@@ -176,7 +176,7 @@ class Matcher {
   replaceStored(text: string): string {
     if (!this.find(text, 0)) return text;
     const isJson = /^\s*[[{"]/.test(text);
-    // Outside of literals a JSON text has numbers, which must stay; what is no JSON has no such parts.
+    // Outside of literals a JSON text has numbers, which must stay; other texts have no such parts.
     if (!isJson || !isJsonText(text)) return this.replace(text, NAME.test(text));
     return text.replace(LITERAL, (literal) => {
       const inner = literal.slice(1, -1);

@@ -1,24 +1,53 @@
+import { customType, sqliteTable, text } from "drizzle-orm/sqlite-core";
+import type { BilledPart } from "../../contract/billed_parts.ts";
+import type { StatedCostReason } from "../../contract/costs/stated_costs.ts";
+import type { OtherModel } from "../../contract/usage.ts";
+import type { RepricingFilter } from "../../contract/repricings.ts";
 import type {
   AgentStatus,
+  BudgetAction,
+  BudgetEach,
   BudgetMode,
+  BudgetPeriod,
   BudgetThreshold,
   CallSource,
   DeliveryStatus,
   Repeat,
   RepricingStatus,
+  Scope,
   Severity,
   ThresholdType,
 } from "../../contract/values.ts";
-import type { RepricingFilter } from "../../contract/repricings.ts";
-import { sqliteTable, text } from "drizzle-orm/sqlite-core";
-import { budgetRaises, budgetReleases, budgets } from "./budget_tables.ts";
-import { flag, int, nanoUsd } from "./columns.ts";
-import type { CallDetails } from "./call_details.ts";
-import { apiKeys } from "./key_tables.ts";
 
-export type { CallDetails };
-export { apiKeys };
-export { budgetRaises, budgetReleases, budgets };
+/** An INTEGER that fits a JS number: counts, times in milliseconds, flags. The drivers give bigint. */
+const int = customType<{ data: number; driverData: bigint }>({
+  dataType: () => "integer",
+  fromDriver: Number,
+  toDriver: BigInt,
+});
+
+/** An INTEGER amount in nano-USD. */
+const nanoUsd = customType<{ data: bigint; driverData: bigint }>({
+  dataType: () => "integer",
+  fromDriver: BigInt,
+});
+
+/** An INTEGER that is 0 or 1. */
+const flag = customType<{ data: boolean; driverData: bigint }>({
+  dataType: () => "integer",
+  fromDriver: (value) => Number(value) !== 0,
+  toDriver: (value) => (value ? 1n : 0n),
+});
+
+/** The facts of a call that most calls don't have, as the JSON of its row, by the names of the wire. */
+export interface CallDetails extends Partial<Record<BilledPart, number>> {
+  other_counts?: Record<string, number>;
+  other_models?: OtherModel[];
+  speed?: string;
+  inference_geo?: string;
+  list_cost_nano_usd?: string;
+  stated_reason?: StatedCostReason;
+}
 
 export const agents = sqliteTable("agents", {
   agentId: text("agent_id").primaryKey(),
@@ -174,6 +203,67 @@ export const events = sqliteTable("events", {
   payload: text("payload", { mode: "json" }).$type<Record<string, unknown>>(),
   /** Facts of a refused call that only readers of all agents may see; the event on the wire doesn't have them. */
   withheld: text("withheld", { mode: "json" }).$type<Record<string, unknown>>(),
+});
+
+export const budgets = sqliteTable("budgets", {
+  budgetId: text("budget_id").primaryKey(),
+  name: text("name").notNull(),
+  limitNanoUsd: nanoUsd("limit_nano_usd").notNull(),
+  per: text("per").$type<BudgetPeriod>().notNull(),
+  /** '' for all, an agent, 'session ' and an id, 'key ' and an id. */
+  scope: text("scope").notNull(),
+  each: text("each").$type<BudgetEach>(),
+  mode: text("mode").$type<BudgetMode>().notNull(),
+  action: text("action").$type<BudgetAction>().notNull(),
+  warnAt: text("warn_at", { mode: "json" }).$type<number[]>().notNull(),
+  countsFrom: int("counts_from"),
+  allowUnpriced: flag("allow_unpriced").notNull(),
+  enabled: flag("enabled").notNull(),
+  createdAt: int("created_at").notNull(),
+  updatedAt: int("updated_at").notNull(),
+  refusedCalls: int("refused_calls").notNull(),
+  lastRefusedAt: int("last_refused_at"),
+});
+
+export const budgetRaises = sqliteTable("budget_raises", {
+  raiseId: text("raise_id").primaryKey(),
+  budgetId: text("budget_id").notNull(),
+  extraNanoUsd: nanoUsd("extra_nano_usd").notNull(),
+  /** Null for no end. */
+  until: int("until"),
+  reason: text("reason"),
+  keyId: text("key_id"),
+  createdAt: int("created_at").notNull(),
+});
+
+export const budgetReleases = sqliteTable("budget_releases", {
+  releaseId: text("release_id").primaryKey(),
+  budgetId: text("budget_id").notNull(),
+  reservationIds: text("reservation_ids", { mode: "json" }).$type<string[]>().notNull(),
+  releasedNanoUsd: nanoUsd("released_nano_usd").notNull(),
+  reason: text("reason").notNull(),
+  keyId: text("key_id"),
+  createdAt: int("created_at").notNull(),
+});
+
+export const apiKeys = sqliteTable("api_keys", {
+  keyId: text("key_id").primaryKey(),
+  name: text("name").notNull(),
+  /** SHA-256 of the secret part, in hex. */
+  hash: text("hash").notNull(),
+  scopes: text("scopes", { mode: "json" }).$type<Scope[]>().notNull(),
+  /** The only agent that it reaches; null for all. */
+  agentId: text("agent_id"),
+  createdAt: int("created_at").notNull(),
+  expiresAt: int("expires_at"),
+  lastUsedAt: int("last_used_at"),
+  revokedAt: int("revoked_at"),
+  /** The models that it may call through the gateway; null for all. */
+  models: text("models", { mode: "json" }).$type<string[]>(),
+  rotatedAt: int("rotated_at"),
+  /** The hash of the secret before the present one, which is accepted until `previousUntil`. */
+  previousHash: text("previous_hash"),
+  previousUntil: int("previous_until"),
 });
 
 export const alertRules = sqliteTable("alert_rules", {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { readCalls } from "../../gateway/requests.ts";
-import { answerFor, COST, isStreamed, type Sentence } from "../sentence.ts";
+import { answerFor, COST, isStreamed, overOneWire, type Sentence } from "../sentence.ts";
 import { addBudget, assertNothingReserved, estimateWarnings, MODEL, openWorld } from "../world.ts";
 
 /** The ways in which a call ends, other than with its answer. */
@@ -13,6 +13,24 @@ export const ENDINGS: readonly Sentence[] = [
       const outcome = await caller.call(world, { signal: AbortSignal.abort() });
       assert.equal(outcome.isOk, false);
       assert.deepEqual([world.fake.calls, await readCalls(world.purser)], [0, []]);
+      await assertNothingReserved(world);
+    },
+  },
+  {
+    says: "books an estimate of a call that is cancelled while it sends its request, without a warning",
+    // The gateway goes on sending: its client may have left, but the provider may charge for what it has got.
+    of: (caller) => (caller.kind === "run" || caller.kind === "meter") && overOneWire(caller),
+    async check(caller) {
+      await using peer = startStalling();
+      await using world = await openWorld({}, peer.url);
+      await addBudget(world, { limit_usd: 100 });
+      const leaving = new AbortController();
+      const calling = caller.call(world, { signal: leaving.signal, prompt: "x".repeat(5 * MIB) });
+      await Promise.race([peer.hasBegun, calling]);
+      leaving.abort();
+      assert.equal((await calling).isOk, false);
+      assert.deepEqual((await readCalls(world.purser)).map(({ isEstimated }) => isEstimated), [true]);
+      assert.deepEqual(estimateWarnings(world), []);
       await assertNothingReserved(world);
     },
   },
@@ -158,3 +176,28 @@ export const ENDINGS: readonly Sentence[] = [
     },
   },
 ];
+
+const MIB = 1024 * 1024;
+
+/** A provider that reads the beginning of a request, and no more. */
+function startStalling() {
+  const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  const begun = Promise.withResolvers<void>();
+  const connections: Deno.Conn[] = [];
+  const served = (async () => {
+    for await (const connection of listener) {
+      connections.push(connection);
+      await connection.read(new Uint8Array(64 * 1024));
+      begun.resolve();
+    }
+  })().catch(() => {});
+  return {
+    url: `http://127.0.0.1:${(listener.addr as Deno.NetAddr).port}/v1`,
+    hasBegun: begun.promise,
+    async [Symbol.asyncDispose]() {
+      listener.close();
+      await served;
+      for (const connection of connections) connection.close();
+    },
+  };
+}

@@ -20,7 +20,7 @@ import { escapeText } from "../../terminal/escape_text.ts";
 import { type Api, type Kind, removeCommand, withNearest } from "../authored_commands.ts";
 
 /** Agents, as their commands know them: the name is the id. */
-const AGENTS: Kind = {
+export const AGENTS: Kind = {
   group: "agents",
   noun: "agent",
   one: "an agent",
