@@ -109,7 +109,7 @@ async function openProcess(options: CoreOptions): Promise<Core> {
     maintenance.push(startPriceReloads(parts, parts.stopping));
     return core;
   } catch (error) {
-    await parts.store.close();
+    await core.close();
     throw error;
   }
 }

@@ -13,9 +13,9 @@ const FIRST_SWEEP_AFTER_MS = 1_000;
  * sessions.
  */
 export async function recover(core: Core): Promise<void> {
-  if ((await core.callSpool.readLeft()).length > 0) {
-    const { bookLeftCalls } = await import("../calls/mod.ts");
-    await bookLeftCalls(await core.whole());
+  if ((await core.callSpool.readLeft()).length > 0 && !core.stopping.aborted) {
+    const [whole, { bookLeftCalls }] = await Promise.all([core.whole(), import("../calls/mod.ts")]);
+    await bookLeftCalls(whole);
   }
   const interrupted = await recoverRuns(core);
   if (interrupted.length > 0) {

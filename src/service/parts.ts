@@ -100,7 +100,7 @@ export async function openParts(options: CoreOptions, wakeDispatcher: () => void
         }),
       budgets: new KnownBudgets({ store, clock }),
       rules: { mayExist: await hasRules(store) },
-      outboxChannels: listChannels(channelsOf(options)),
+      outboxChannels: listChannels(channelsOf(options)).map(({ channel: _, ...head }) => head),
       wakeDispatcher,
       callSpool: runtime ? noSpool() : await openCallSpool({
         database: location,

@@ -8,20 +8,15 @@ import { readId } from "../parse/command_id.ts";
 import type { Options } from "../parse/options.ts";
 import { UsageError } from "../parse/usage_error.ts";
 import { describeUnknown } from "../render/describe_budget.ts";
-import { printAnswer } from "../render/print_answer.ts";
+import { type Answer, printAnswer } from "../render/print_answer.ts";
 import { escapeText } from "../terminal/escape_text.ts";
 
 /*
- * The commands of what people write and name: alert rules, budgets, API keys, agents. The same verb means the same for each:
- * list, show, add, set, enable, disable, remove.
+ * The commands of what people write and name: alert rules, budgets, API keys and agents. A verb means the same for each: list,
+ * show, add, set, enable, disable, remove.
  */
 
 export type Api = Connection["api"];
-
-interface Named {
-  id: string;
-  name: string;
-}
 
 /** Rules, budgets, keys or agents, as their commands know them. */
 export interface Kind {
@@ -34,7 +29,7 @@ export interface Kind {
   /** Returns whether a text is an id; anything else is looked up as a name. */
   isId(text: string): boolean;
   /** Lists those that have a name, or all where none has it: the name may be misspelled. */
-  listNamed(api: Api, name: string): Promise<readonly Named[]>;
+  listNamed(api: Api, name: string): Promise<readonly { id: string; name: string }[]>;
   remove(api: Api, id: string): Promise<unknown>;
 }
 
@@ -123,11 +118,6 @@ export function removeCommand(
     },
     ...texts,
   };
-}
-
-interface Answer<Body> {
-  json(): Promise<Body>;
-  text(): Promise<string>;
 }
 
 /** A kind whose fields are options of `add` and `set`, and that can be disabled. */

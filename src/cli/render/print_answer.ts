@@ -1,7 +1,7 @@
 import type { CommandContext } from "../command.ts";
 
 /** A response of the typed client. */
-interface Answer<Body> {
+export interface Answer<Body> {
   json(): Promise<Body>;
   text(): Promise<string>;
 }

@@ -36,7 +36,7 @@ Deno.test("readRuleInput() reports every issue with its path", () => {
 Deno.test("readRuleInput() says in its message what is wrong", () => {
   assert.throws(
     () => readRuleInput({ ...RULE, name: "", cooldown_seconds: 0.5 }),
-    /^PurserError: Cannot read the alert rule: name: must be 1 to 200 .*; cooldown_seconds: must be a whole number /,
+    /^PurserError: Cannot read the alert rule: name: must be 1 to 200 .* \(and 1 more\)$/,
   );
 });
 

@@ -4,8 +4,8 @@ import { toBase64, toHex } from "../../kernel/encoding.ts";
 export const MIN_SECRET_CHARS = 8;
 
 /**
- * Returns the encodings in which a text may appear: URL-encoded, once or twice; escaped as in JSON, also within JSON; as in
- * HTML; and in hexadecimal.
+ * Returns the encodings in which a text may appear: URL-encoded, once or twice; escaped as in JSON, also within JSON or in each
+ * character; as in HTML; and in hexadecimal.
  */
 export function formsOf(text: string): string[] {
   const forms = new Set([text]);
@@ -21,6 +21,7 @@ export function formsOf(text: string): string[] {
   if (text.length >= MIN_SECRET_CHARS) {
     const hex = toHex(new TextEncoder().encode(text));
     forms.add(hex).add(hex.toUpperCase());
+    forms.add(text.replace(/[^]/g, escapeUnit)).add(text.replace(/[^]/g, escapeUpper));
   }
   return [...forms].filter((form) => form.trim() !== "");
 }
@@ -48,18 +49,25 @@ function urlFormsOf(text: string): Set<string> {
   ]);
 }
 
-/** Some encoders of JSON escape `<`, `>` and `&` too, others all that is not ASCII, or slashes. */
+/** Some encoders of JSON escape `<`, `>` and `&` too, others all that is not ASCII, or slashes; .NET's more, in upper case. */
 function jsonFormsOf(text: string): Set<string> {
-  const forms = new Set([JSON.stringify(text).slice(1, -1)]);
+  const json = JSON.stringify(text).slice(1, -1);
+  const forms = new Set([json]);
   for (const units of [/[<>&]/g, /[\u0080-\uffff]/g]) {
     for (const form of [...forms]) forms.add(form.replace(units, escapeUnit));
   }
   for (const form of [...forms]) forms.add(form.replaceAll("/", "\\/"));
-  return forms;
+  const quoted = json.replaceAll('\\"', "\\u0022");
+  return forms.add(quoted.replace(/[<>&'+`\u0080-\uffff]/g, escapeUpper));
 }
 
-/** Escapes a code unit, as `\u0026`. */
-const escapeUnit = (unit: string) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`;
+const hexOf = (unit: string) => unit.charCodeAt(0).toString(16).padStart(4, "0");
+
+/** Escapes a code unit, as `\u002b`. */
+const escapeUnit = (unit: string) => `\\u${hexOf(unit)}`;
+
+/** Escapes a code unit, as `\u002B`. */
+const escapeUpper = (unit: string) => `\\u${hexOf(unit).toUpperCase()}`;
 
 /** In a value of more than three words, such as a key in PEM, shorter words are ordinary. */
 const MIN_WORD_CHARS = 16;

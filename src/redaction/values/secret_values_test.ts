@@ -74,8 +74,11 @@ const LONGER = SPECIAL + "/and-more-of-it";
 
 const bytesOf = (text: string) => new TextEncoder().encode(text);
 const base64Of = (text: string) => btoa(String.fromCharCode(...bytesOf(text)));
-const escape = (text: string, units: RegExp) =>
-  text.replace(units, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`);
+const escape = (text: string, units: RegExp, isUpper = false) =>
+  text.replace(units, (unit) => {
+    const code = unit.charCodeAt(0).toString(16).padStart(4, "0");
+    return `\\u${isUpper ? code.toUpperCase() : code}`;
+  });
 
 /** Returns a secret as encoders write it, each of them written anew here. */
 function encodingsOf(secret: string): Record<string, string> {
@@ -88,6 +91,9 @@ function encodingsOf(secret: string): Record<string, string> {
     "php within json": JSON.stringify(php).slice(1, -1),
     go: escape(json, /[<>&]/g),
     python: escape(json, /[^ -~]/g),
+    ".net": escape(json.replaceAll('\\"', "\\u0022"), /[<>&'+`]|[^ -~]/g, true),
+    "every character in json": escape(secret, /[^]/g),
+    "every character in json, upper case": escape(secret, /[^]/g, true),
     "url twice": encodeURIComponent(encodeURIComponent(secret)),
     "form twice": encodeURIComponent(new URLSearchParams([["", secret]]).toString().slice(1)),
     html: secret.replace(/[&<>"']/g, (one) => entities[one as "&"]),

@@ -303,9 +303,13 @@ const keysRotate: Command = {
     "sign in again. The new key goes to standard output, or with --output to that file alone.",
   options: {
     grace: option("DURATION", "How long the present secret is accepted too: 30m, 12h, 7d, at most 30d"),
-    expires: option("WHEN", "A new expiry, or the word none: a duration from now, a date, or an ISO time", {
-      some: ["90d", "none"],
-    }),
+    expires: option(
+      "WHEN",
+      "A new expiry: a duration from now, a date, an ISO time, or none (deprecated: never)",
+      {
+        some: ["90d", "none"],
+      },
+    ),
     output: option("FILE", "A new file for the key, which only its user can read", { isFile: true }),
   },
   examples: [
@@ -320,7 +324,6 @@ async function rotateKey(ctx: CommandContext): Promise<void> {
   const { options, clock } = ctx;
   const json = {
     grace_seconds: options.read("grace", (text) => parseDuration(text, MAX_GRACE_MS) / 1_000),
-    // "never" is the earlier word.
     expires_at: options.read(
       "expires",
       orNone((text) => text === "never" ? null : parseExpiry(text, clock.now())),
