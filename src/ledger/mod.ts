@@ -33,7 +33,7 @@ export {
   usageOfIds,
   usageViews,
 } from "./usage_sql.ts";
-export { type CostFilter, type CostScope, type DimensionValues, isEntity, isTimed } from "./cost_filter.ts";
+export { type CostFilter, type CostScope, isEntity, isTimed } from "./cost_filter.ts";
 export { describePace, type Pace, PACED_WINDOWS, readMinutes, readPaces } from "./pace.ts";
 export { forecastCosts } from "./forecast_costs.ts";
 export {
