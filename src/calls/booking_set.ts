@@ -66,7 +66,7 @@ export const READ_LEDGER = `SELECT ${HAS_ENABLED_RULES},
 FROM (SELECT coalesce(max(position), 0) AS newest FROM calls) p`;
 
 /**
- * The number of calls after the counters from which a booking advances them. Fewer are added up by whoever reads a budget, which
+ * A booking advances the counters once this many calls follow them. Fewer are added up by whoever reads a budget, which
  * is cheaper. Budgets that callers share are read more often than those of one run, so their number is lower.
  */
 const MAX_UNDECIDED_CALLS = { run: 64, shared: 16 };

@@ -17,13 +17,16 @@ export interface CallTerms extends CallOrigin {
   scopes: CallScopes;
   /** Decides which amounts of other calls the caller may see. */
   viewer: Viewer;
-  /** The span above; default: the active one. */
+  /** The parent span; default: the active one. */
   parent?: Span | undefined;
   /** Returns the cost of the caller's previous call: the next one is estimated no lower. */
   lastCostNanoUsd?(): NanoUsd | null;
-  /** Returns the number of the step that a booked call is. */
+  /** Returns the step number of the call; `meter()` counts with each use, so call it once per call. */
   nextStep?(): number;
-  /** Takes the events of a call, of a caller that writes them to the log itself; without it, they are logged here. */
+  /**
+   * Takes the events of a call if the caller writes them to its log. Without it, `openCall()` logs refusals and overshoots, and
+   * no failure.
+   */
   addEvent?(event: Omit<NewEvent, "at">, at?: number): void;
   /** Returns true once the strict budget of the run can't be kept, so that no further call is made. */
   hasOvershot?(): boolean | Promise<boolean>;
@@ -47,7 +50,7 @@ export interface CallRequest {
   maxOutputTokens: number | undefined;
   /** True if its output may be limited to what fits into a strict budget. */
   canShorten: boolean;
-  /** True if an error that says nothing about a charge may follow a request that was sent. */
+  /** True if Purser sends the request itself: after an error that says nothing about a charge, strict budgets hold the reservation. */
   isSentHere?: boolean;
   /** Returns the approximate bytes of its input, for an estimate of the cost before it is made. */
   estimateBytes(): number;
@@ -62,7 +65,7 @@ export interface CallRequest {
 export interface AnswerFacts {
   /** The names of the tools that it called. */
   tools?: readonly string[];
-  /** Returns the bytes of its text that have come; of an answer without text, all its bytes. */
+  /** Returns the bytes of text received so far; all bytes, if the answer has no text. */
   outputBytes(): number;
   /** Returns the bytes that are known to be text of the model; default: `outputBytes()`. */
   textBytes?(): number;
@@ -90,9 +93,9 @@ export interface OpenCall {
    */
   settle(report: UsageReport, answer: AnswerFacts, book?: BookCall): Promise<ModelCall>;
   /**
-   * Ends it after an error without an answer. If its provider may have charged for it, it is booked, by the usage in the error
-   * or else by an estimate. If only a part of the request was sent, strict budgets hold what is reserved for it. Else the
-   * reservation is freed.
+   * Ends it after an error before a complete answer. If its provider may have charged for it, it is booked, by the usage in the
+   * error or else by an estimate. If only part of the request was sent, or Purser sent it itself and the error says nothing,
+   * strict budgets hold its reservation. Otherwise the reservation is freed.
    */
   fail(error: unknown, how?: FailedHow): Promise<ModelCall | undefined>;
   /** Ends it without a cost: its provider has refused it. */
@@ -103,7 +106,7 @@ export interface OpenCall {
 export interface FailedHow {
   /** The usage and the text that the error holds. */
   report?: UsageReport;
-  /** True if its provider has answered, so that an error which says nothing about a charge is one of the answer. */
+  /** True if its provider has answered: then an error that says nothing about a charge counts as a charge. */
   hasAnswered?: boolean;
   book?: BookCall;
 }

@@ -71,10 +71,10 @@ function isStatusOfSdk({ responseBody, responseHeaders }: Record<string, unknown
 const UNCONNECTED_CODES =
   /^(ECONNREFUSED|ENOTFOUND|EAI_\w+|EADDRNOTAVAIL|EACCES|EPROTO|ConnectionRefused|FailedToOpenSocket|UND_ERR_(CONNECT_TIMEOUT|INVALID_ARG|PRX_TLS)|ERR_(INVALID_(URL|CHAR|HTTP_TOKEN)|UNESCAPED_CHARACTERS|SSL_\w+|TLS_\w+)|CERT_\w+|UNABLE_TO_\w+|\w*SELF_SIGNED_CERT\w*|HOSTNAME_MISMATCH)$/;
 
-/** Errors of `Deno` for the same, and Purser's for a request that was cancelled before all was sent. */
+/** Names of Deno's errors for connections that were never made, and of Purser's for requests cancelled before all was sent. */
 const UNCONNECTED_NAMES = /^(ConnectionRefused|AddrNotAvailable|NotCapable|UnsentError)$/;
 
-/** Messages for the same: hyper's name of the phase (Deno), TLS in Node, and what `fetch` refuses to send. */
+/** Messages for connections that were never made: hyper's name of the phase (Deno), TLS in Node, and what `fetch` refuses to send. */
 const UNCONNECTED_MESSAGES =
   /client error \(Connect\)|[Rr]equests to port \d+ are blocked|before secure TLS connection|^(bad port|unknown scheme|invalid onRequestStart method)$/;
 
@@ -107,13 +107,13 @@ function isAnswered({ name, message }: Record<string, unknown>): boolean {
 const BROKEN_CODES =
   /^(ECONNRESET|ECONNABORTED|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ENETDOWN|ConnectionClosed|ERR_(HTTP2|STREAM)_\w+|HPE_\w+|UND_ERR_\w+)$/;
 
-/** Errors of `Deno`, and of signals, for the same; an `AI_APICallError` without a status is one of `fetch`. */
+/** Names of errors of Deno and of signals for connections that ended later; an `AI_APICallError` without a status is of `fetch`. */
 const BROKEN_NAMES =
   /^(AI_APICallError|AbortError|TimeoutError|ResponseAborted|Connection(Reset|Aborted)|TimedOut|UnexpectedEof|Http)$/;
 
 /**
- * Messages for the same: `fetch` of Deno, Node, browsers and workerd, and the SDKs of OpenAI and Anthropic. Those of workerd
- * are the same for a connection that was refused.
+ * Messages for connections that ended later: `fetch` of Deno, Node, browsers and workerd, and the SDKs of OpenAI and Anthropic.
+ * Those of workerd are the same for a connection that was refused.
  */
 const BROKEN_MESSAGES =
   /^(fetch failed|failed to fetch|load failed|terminated|network connection lost|internal error; reference|networkerror|error sending request|error reading a body|connection (reset|closed|error)|socket hang up|request timed out)/i;

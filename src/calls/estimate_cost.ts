@@ -8,7 +8,7 @@ const ESTIMATED_OUTPUT_TOKENS = 256;
 /**
  * Estimates the cost of a call that is about to be made, for budgets in `stop` mode: the cost of the previous call of its run or
  * session, or the cost by the size of its own request if that is more. The caller chooses the session, so a cheap call before
- * must not make a dear one seem cheap.
+ * must not make an expensive one seem cheap.
  */
 export function estimateCost(
   prices: PriceBook,

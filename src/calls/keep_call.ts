@@ -48,7 +48,8 @@ export async function keepCall(
       reason: messageOf(reason),
       ...(ctx.callSpool.folder !== null && { not_spooled: messageOf(error) }),
     });
-    if (grant) await ctx.gate.hold(grant).catch(() => {}); // what a strict budget counts is held in any case
+    // If this fails, strict budgets hold it anyway once its lease has ended.
+    if (grant) await ctx.gate.hold(grant).catch(() => {});
     throw reason;
   }
   kept.isClaimed = isClaimed;
@@ -87,7 +88,7 @@ export async function requireLedger(ctx: CallContext): Promise<void> {
 /** The pause before the spool is tried again. */
 const RETRY_MS = 1_000;
 
-/** Returns true the first time. */
+/** Returns true the first time it is asked about `what`. */
 function isNew({ callSpool: { logged } }: CallContext, what: string): boolean {
   return logged.size < logged.add(what).size;
 }
@@ -112,7 +113,8 @@ async function bookKept(ctx: CallContext): Promise<void> {
   const booked = await Promise.all(
     waitingIn(ctx.callSpool).map(async (kept) => {
       const outcome = await bookSpooled(ctx, kept);
-      if (outcome !== "waits") await kept.done().catch(() => {}); // it would be found in the ledger
+      // If this fails, the next attempt finds it in the ledger.
+      if (outcome !== "waits") await kept.done().catch(() => {});
       return outcome;
     }),
   );
@@ -132,7 +134,7 @@ export async function bookLeftCalls(ctx: CallContext): Promise<void> {
   }
 }
 
-/** Leaves out the calls of another ledger that was at the same place. */
+/** Leaves out the calls of another ledger that was at the same path. */
 async function ofThisLedger(
   ctx: CallContext,
   calls: readonly SpooledCall[],

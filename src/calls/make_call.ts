@@ -13,7 +13,7 @@ export interface CallOrigin {
   tags?: ModelCall["tags"];
 }
 
-/** The facts of a call that was made, all but its price. */
+/** The facts of a call that was made, except its price. */
 export type MadeCall = Omit<ModelCall, keyof Scopes | keyof CallOrigin | keyof Price | "priceId">;
 
 /** Makes the entry of a call for the ledger: the only place that does so, whoever has made or reported the call. */
@@ -27,7 +27,7 @@ export function makeCall({ source, scopes, tags }: CallOrigin, call: MadeCall, p
   };
 }
 
-/** Prices a call, at its own time, by the service that it had. */
+/** Prices a call by the rates of its own time, and its service tier, speed and region. */
 export function priceCall(prices: PriceBook, call: Omit<MadeCall, "isEstimated">): Price {
   const { provider, model, at, usage, speed, inferenceGeo } = call;
   const serviceTier = call.serviceTier ?? undefined;

@@ -83,8 +83,8 @@ async function reserve(
 const STRICT_OUTPUT_TOKENS = 4_096;
 
 /**
- * Returns the amounts on which budgets decide about a call: its estimate, and `withWorst` its bound too, which takes time and
- * which only strict budgets need.
+ * Returns the amounts on which budgets decide about a call: its estimate, and with `withWorst` its bound. A bound takes time to
+ * compute, and only strict budgets need it.
  */
 function boundsOf(
   prices: PriceBook,
@@ -103,7 +103,7 @@ function boundsOf(
   });
   if (!withWorst) return { estimateNanoUsd, isUnpriced };
   const inputTokens = boundInput(prices, query, request);
-  // Without a bound there is no tier, and so no price.
+  // Without a bound on the input, the price tier is unknown.
   const isBounded = "max" in inputTokens;
   const rates = isBounded ? prices.worstCaseRates({ ...query, inputTokens: inputTokens.max }) : null;
   return {
@@ -206,7 +206,8 @@ function begin(
     async fail(error, { report = { counted: undefined }, hasAnswered = false, book } = {}) {
       const isCancelled = request.signal?.aborted === true;
       const evidence = isCancelled && error === request.signal!.reason ? "possible" : chargeEvidence(error);
-      // An error that says nothing counts only for a call that was cancelled or answered: a model may fail before it has sent one.
+      // If an error says nothing about a charge, the call is booked only if it was cancelled or answered: a model may have failed
+      // before it sent a request.
       const isCharged = evidence === "possible" || hasTokens(report) ||
         (evidence === "unknown" && (isCancelled || hasAnswered));
       if (isCharged) {
@@ -246,8 +247,8 @@ function hasTokens({ counted, partial }: UsageReport): boolean {
 }
 
 /**
- * Compares the cost of a strict call with its bound. Returns what to log if it has cost more, or has a part without a price, so
- * that nothing bounds its cost. If the cost is an estimate, the grant keeps the rest of the bound, which it may have cost too.
+ * Compares the cost of a strict call with its bound. Returns what to log if it has cost more, or if a part has no price, and so no
+ * bound. For an estimate, the grant keeps the unused rest of the bound, since the call may have cost that too.
  */
 function keepBound(
   call: ModelCall,

@@ -2,9 +2,9 @@ import { type CallScopes, readStandingsOf, type Refusal } from "../budgets/mod.t
 import type { CallContext } from "./context.ts";
 
 /*
- * The API keys that may spend no more of a strict budget in its window, since a call of theirs at the gateway has cost more than
- * its bound, or has a part without a price. The key is stopped, and not a session or a run, since clients of the gateway name
- * those themselves. A raise of the budget ends it.
+ * The API keys that a strict budget refuses until its window ends, because a call of theirs at the gateway has cost more than its
+ * bound, or has a part without a price. The key is stopped, and not a session or a run, since clients of the gateway name those
+ * themselves. A raise of the budget ends the refusal.
  */
 
 const ADD = `INSERT OR IGNORE INTO overshoots (budget_id, scope, key_id, at) VALUES (?, ?, ?, ?)`;

@@ -132,7 +132,7 @@ export interface ReportedCall extends Scopes, Omit<MadeCall, "isEstimated" | "re
  * @throws {PurserError} `invalid`, naming the path of the element
  */
 function toCall(ctx: CallContext, source: CallSource, report: ReportedCall, path: string): ModelCall {
-  for (const [field, text] of textsOf(report)) {
+  for (const [field, text] of textFieldsOf(report)) {
     if (!text.isWellFormed() || text.includes("\0")) {
       throw invalid(`${path}.${field}`, "it holds a character that a database can't store");
     }
@@ -191,7 +191,7 @@ function check(path: string, run: () => void): void {
   }
 }
 
-function textsOf(report: ReportedCall): [field: string, text: string][] {
+function textFieldsOf(report: ReportedCall): [field: string, text: string][] {
   return [
     ["call_id", report.callId],
     ["agent_id", report.agentId],
@@ -223,11 +223,12 @@ function isSameReport(booked: ModelCall, incoming: ModelCall): boolean {
   // Cost events don't have these tokens, so 0 matches any number.
   const { cacheWrite1hTokens } = incoming.usage;
   const isSameCacheWrite = cacheWrite1hTokens === 0 || cacheWrite1hTokens === booked.usage.cacheWrite1hTokens;
-  return isSameCost && isSameCacheWrite && contentOf(booked, incoming) === contentOf(incoming, incoming);
+  return isSameCost && isSameCacheWrite &&
+    comparedContent(booked, incoming) === comparedContent(incoming, incoming);
 }
 
-/** The content of a call to compare with a report. What the report leaves out of tier, speed, region and tags is not compared. */
-function contentOf(call: ModelCall, as: ModelCall): string {
+/** Returns the content of a call to compare with a report. Tier, speed, region and tags are compared only if the report has them. */
+function comparedContent(call: ModelCall, as: ModelCall): string {
   const { usage } = call;
   return JSON.stringify([
     call.at,

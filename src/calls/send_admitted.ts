@@ -6,7 +6,7 @@ import type { CallContext } from "./context.ts";
 
 /** The terms of a call that its budgets have let through. */
 export interface AdmittedTerms {
-  /** The time under which it is priced and booked: that at which it is sent. */
+  /** The time of the admission; in what `send` gets, the time of sending, by which it is priced and booked. */
   at: number;
   grant: Grant | undefined;
   /** Bounded and billed by one book, so that an update of the prices meanwhile breaks no bound. */
@@ -59,11 +59,11 @@ function isStillRight(
   return !grant || isInWindowsOf(at, now);
 }
 
-/** A reservation counts in the hour before it: it must be sent long before another hour counts. */
-const LONGEST_WAIT_MS = HOUR_MS / 2;
+/** The window `hour` moves with the clock: after half an hour, the call is admitted anew. */
+const ADMITTED_FOR_MS = HOUR_MS / 2;
 
 /** Returns whether a call counts in the windows in which it was reserved; false too if the clock was set back since. */
 function isInWindowsOf(reservedAt: number, at: number): boolean {
-  return at >= reservedAt && at - reservedAt < LONGEST_WAIT_MS &&
+  return at >= reservedAt && at - reservedAt < ADMITTED_FOR_MS &&
     startOf("day", reservedAt) === startOf("day", at);
 }

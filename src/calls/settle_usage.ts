@@ -35,7 +35,7 @@ export const CANCELLED = "cancelled";
 export interface CallSize {
   /** Returns the bytes of the request that become input. */
   inputBytes(): number;
-  /** Returns the bytes of its text that have come; of an answer without text, all its bytes. */
+  /** Returns the bytes of text received so far; all bytes, if the answer has no text. */
   outputBytes(): number;
   /** Returns the bytes that are known to be text of the model; default: `outputBytes()`. */
   textBytes?(): number;
@@ -51,8 +51,8 @@ export interface SettledUsage {
 }
 
 /**
- * Decides what a call is booked with: the provider's counts, or an estimate from the text if they are missing or beyond what
- * any call can have. One absurd answer would otherwise exhaust the ledger.
+ * Decides what a call is booked with: the provider's counts, or an estimate from the text if they are missing, too low for that
+ * text, or beyond what any call can have. One absurd answer would otherwise exhaust the ledger.
  */
 export function settleUsage(
   report: UsageReport,
@@ -60,10 +60,10 @@ export function settleUsage(
   priceOf: (usage: Usage, statement: Statement | undefined) => Price,
 ): SettledUsage {
   const { counted, raw, statement } = report;
-  const uncounted = counted && isPlausible(counted) ? uncountedIn(counted, size) : undefined;
-  if (uncounted) {
+  const undercount = counted && isPlausible(counted) ? undercountOf(counted, size) : undefined;
+  if (undercount) {
     const settled = settleUsage({ ...report, counted: undefined, partial: counted! }, size, priceOf);
-    return { ...settled, estimatedBecause: `its usage counts ${uncounted}` };
+    return { ...settled, estimatedBecause: `its usage counts ${undercount}` };
   }
   let estimatedBecause = raw === undefined ? "it has no usage" : "its usage can't be read";
   if (counted) {
@@ -81,10 +81,10 @@ export function settleUsage(
 const LONG_TEXT_BYTES = 256;
 
 /**
- * Returns the part of an answer with text that its usage leaves out; undefined if it counts all. Servers that don't count send
- * zeros, or count one token of output, with which the streams of Anthropic begin. Such a count is unknown.
+ * Returns what a usage counts (`nothing`, `no output`) if that is too little for the text of its answer. Servers that don't count
+ * send zeros, or count one token of output, with which the streams of Anthropic begin. Such a count is unknown.
  */
-function uncountedIn(
+function undercountOf(
   usage: Usage,
   { outputBytes, textBytes = outputBytes, maxOutputTokens }: CallSize,
 ): "nothing" | "no output" | undefined {
