@@ -9,7 +9,7 @@ import { passing, recordingChannel } from "./harness/recording_channel.ts";
 /** The most files that a short command executes. */
 const MOST = 300;
 
-/** The folders of what makes, watches and delivers calls. */
+/** The folders that pass on and watch calls, and deliver alerts. */
 const NOT_OPENED = /^src\/(gateway|delivery|monitor)\/|^plugins\//;
 
 for (const [name, { args, before }] of Object.entries(COUNTED_COMMANDS)) {

@@ -9,7 +9,7 @@ import type { BudgetPeriod, BudgetThreshold, ThresholdType } from "./values.ts";
 /** A span of the calendar; a week begins on Monday. */
 export type Span = "minute" | "hour" | "day" | "week" | "month";
 
-/** The spans of one length, and the start of one of them that is not after 1970. */
+/** The spans of one length, and the start of one that begins in 1970 or before. */
 const FIXED = {
   minute: { lengthMs: MINUTE_MS, firstMs: 0 },
   hour: { lengthMs: HOUR_MS, firstMs: 0 },
@@ -17,7 +17,7 @@ const FIXED = {
   week: { lengthMs: 7 * DAY_MS, firstMs: -3 * DAY_MS }, // Monday, 29 December 1969
 } as const satisfies Partial<Record<Span, { lengthMs: number; firstMs: number }>>;
 
-/** Returns the start of the span that holds a time, or of one that is so many spans `later`. */
+/** Returns the start of the span that holds a time, or of the span `later` spans after it. */
 export function startOf(span: Span, at: number, later = 0): number {
   if (span === "month") {
     const date = new Date(at);
@@ -83,7 +83,7 @@ export function windowSql(per: BudgetPeriod, at: string, since = "NULL"): { from
   return { from: whole === "lifetime" ? `coalesce(${since}, 0)` : "0", to: "NULL" };
 }
 
-/** Returns the period of a threshold type: `day` of `per_day_usd` and of `budget_per_day_usd`. */
+/** Returns the period of a threshold type: `day` for `per_day_usd` and `budget_per_day_usd`. */
 export function periodOf(type: ThresholdType | BudgetThreshold): BudgetPeriod {
   return /per_(\w+)_usd$/.exec(type)![1] as BudgetPeriod;
 }

@@ -6,11 +6,14 @@ import type { Work } from "./work.ts";
 
 /** The parts of one process, with its maintenance in the background. */
 export interface Core extends CoreParts {
-  /** Returns the core with the parts that make, book, watch and deliver calls. The first use loads and opens them. */
+  /** Returns the core with the parts that make, book and watch calls, and deliver alerts. The first use loads and opens them. */
   whole(): Promise<WholeCore>;
-  /** Marks the runs of this process `interrupted`, which is about to exit without waiting for them. */
+  /** Marks the runs as `interrupted` before the process exits without waiting for them. */
   abandonRuns(): Promise<void>;
-  /** Stops, ends the runs, and closes the database once everything is written. With `graceMs`, longer runs are cancelled. */
+  /**
+   * Stops background work, waits for the runs, and closes the database once everything is written. With `graceMs`, runs that
+   * take longer are cancelled.
+   */
   close(options?: { graceMs?: number }): Promise<void>;
 }
 
@@ -39,8 +42,8 @@ export async function openCore(options: CoreOptions): Promise<WholeCore> {
 }
 
 /**
- * Opens a core that loads what makes, books, watches and delivers calls when that is first used: for commands, most of
- * which only read or write a few rows. What another process has left to be delivered is delivered all the same.
+ * Opens a core that loads the parts that make, book and watch calls, and deliver alerts, when they are first used: for commands,
+ * most of which only read or write a few rows. What another process has left to be delivered is delivered all the same.
  *
  * @throws {PurserError} `unavailable` when the database can't be opened
  */
@@ -67,7 +70,7 @@ async function isDeliveryWaiting({ store }: Core): Promise<boolean> {
 async function openProcess(options: CoreOptions): Promise<Core> {
   let work: Work | undefined;
   let opening: Promise<WholeCore> | undefined;
-  // Work that opens delivers what has fired before.
+  // Opening the work also delivers what has already fired.
   const parts = await openParts(options, () => work ? work.dispatcher?.wake() : void core.whole());
   const maintenance: Promise<void>[] = [];
   const core: Core = {

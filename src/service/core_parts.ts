@@ -48,7 +48,7 @@ export interface CoreOptions {
   sqlite?: SqliteDriver;
   /** The process only reads: it recovers, delivers and removes nothing, and loads no tools. */
   isReadOnly?: boolean;
-  /** The process answers many: long queries over a large local file run in threads of their own. */
+  /** True for a server: long queries over a large local file run in threads of their own. */
   isServer?: boolean;
   /** For measurements: leaves the totals as they are. */
   rollUp?: "never";
@@ -121,7 +121,7 @@ export interface CoreParts extends Settings {
 
   // HTTP API
   keyCache: KeyCache;
-  /** The limits on requests of other processes. */
+  /** The limits on requests to a server. */
   requestLimits: RequestLimitSettings;
   /** The config file that the settings come from, if any. */
   configPath: string | undefined;

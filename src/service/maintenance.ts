@@ -5,12 +5,12 @@ import { sweepGenerations } from "../snapshots/generations/mod.ts";
 import type { Core } from "./core.ts";
 import type { CoreParts } from "./core_parts.ts";
 
-/** Processes that live shorter than this leave the retention sweep to others, and write nothing. */
+/** A process that ends earlier than this leaves the retention sweep to others. */
 const FIRST_SWEEP_AFTER_MS = 1_000;
 
 /**
- * Books what dead processes have spooled, recovers their runs, which count those calls, and removes the messages of replaced
- * sessions.
+ * Books what dead processes have spooled, then recovers their runs, whose totals include those calls, and removes the messages of
+ * replaced sessions.
  */
 export async function recover(core: Core): Promise<void> {
   if ((await core.callSpool.readLeft()).length > 0 && !core.stopping.aborted) {

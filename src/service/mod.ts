@@ -1,6 +1,6 @@
 /**
- * Composition: the parts of a process (`parts.ts`), those that make and deliver calls (`work.ts`), for a process (`core.ts`) or
- * for one request (`request_core.ts`).
+ * Composition: the parts of a process (`parts.ts`), and those that make, book and watch calls, and deliver alerts (`work.ts`), for
+ * a process (`core.ts`) or for one request (`request_core.ts`).
  */
 export { type Core, openCore, openLazyCore, type WholeCore } from "./core.ts";
 export { openRequestCore, type RequestCore, type RequestCoreOptions } from "./request_core.ts";

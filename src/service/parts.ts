@@ -131,7 +131,7 @@ export async function openParts(options: CoreOptions, wakeDispatcher: () => void
   }
 }
 
-/** Returns the config file of a server, which outlives changes of the prices in it. */
+/** Returns the config file, from which a server reads changed prices while it runs. */
 function overridesFileOf({ config, isServer, env = {} }: CoreOptions): OverridesFile | undefined {
   const { configPath: path, profile } = config;
   if (!isServer || path === undefined) return undefined;

@@ -40,7 +40,10 @@ export function keepPricesCurrent(
   else core.log.warn("The prices can't be updated: the home directory is not known; set XDG_DATA_HOME");
 }
 
-/** Updates the prices of both sources once a day, by one of the processes that share a folder. Changes that are held back stay so. */
+/**
+ * Updates the prices of both sources once a day, by one of the processes that share a folder. It accepts no change that is held
+ * back.
+ */
 export async function startPriceUpdates(ctx: PriceUpdateContext, signal: AbortSignal): Promise<void> {
   const { clock, random = Math.random } = ctx;
   await clock.sleep(random() * JITTER_MS, signal);

@@ -3,7 +3,7 @@ import type { WholeCore } from "./core.ts";
 import type { CoreOptions, Runtime } from "./core_parts.ts";
 import { openParts } from "./parts.ts";
 
-/** The core of one request. Nothing runs in the background, so the caller does the follow-up work. */
+/** The core of one request. No maintenance runs in the background, so the caller does it. */
 export interface RequestCore extends WholeCore {
   /** Resolves when the work of the request has ended: runs, roll-ups and the monitor. Never rejects. */
   settle(): Promise<void>;

@@ -2,7 +2,7 @@ import type { Core } from "./core.ts";
 import { messageOf } from "../kernel/errors.ts";
 import { checkpointsOnCommit, type CommitDurability, readDurability } from "../store/mod.ts";
 
-/** The meaning of a libSQL server that may lose commits, and the remedy. */
+/** The warning about a libSQL server that may lose commits, and the remedy. */
 export const SERVER_DURABILITY = {
   normal: {
     state: "it is not in its strong durability mode, so a power cut there may lose the last commits",
@@ -14,7 +14,7 @@ export const SERVER_DURABILITY = {
   },
 } as const satisfies Partial<Record<CommitDurability, { state: string; advice: string }>>;
 
-/** The meaning of a libSQL server whose connections checkpoint the WAL when they commit, and the remedy. */
+/** The warning about a libSQL server whose connections checkpoint the WAL when they commit, and the remedy. */
 export const COMMITS_CHECKPOINT = {
   state: "its connections checkpoint the WAL when they commit, so it may hang when several processes write",
   advice: "If you run sqld yourself, start it with --checkpoint-interval-s 10: see docs/operating.md",

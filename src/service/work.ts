@@ -16,7 +16,7 @@ import { channelsOf } from "./parts.ts";
 /** The time that a closing process leaves for the first attempts to deliver. */
 const DELIVERY_GRACE_MS = 5_000;
 
-/** Creates the parts that make, book, watch and deliver calls. Of these only the monitor runs in the background. */
+/** Creates the parts that make, book and watch calls, and deliver alerts. Of these only the monitor runs in the background. */
 export function createWork(core: CoreParts, options: CoreOptions): WorkParts {
   const { config, runtime, env = {} } = options;
   const { store, clock, ids, log, secrets, instanceId } = core;
@@ -34,7 +34,7 @@ export function createWork(core: CoreParts, options: CoreOptions): WorkParts {
       secrets,
       ...runtime?.channels,
     }),
-    // At the edge, the clients of node:http are made of `fetch`.
+    // At the edge, `fetch` replaces the clients of node:http.
     gateway: createGatewayState({ env, fetch: options.fetch ?? (runtime && createSingleSendFetch()) }),
     monitor: startMonitor({ ...core, notifyAnomaliesFrom: config.notifyAnomaliesFrom }),
     logReader: createLogReader(core),

@@ -14,7 +14,7 @@ interface DimensionRow {
   example: string;
   /** The field with its name, for a dimension that people know by a name beside the id. */
   nameField?: string;
-  /** True if a call may have none, for which rollups have ''. */
+  /** True if calls without a value are a group of reports too (null; '' in rollups). Other dimensions leave such calls out. */
   isOptional?: true;
   /** The columns that identify its groups; default: its own. */
   groups?: readonly string[];
@@ -94,7 +94,7 @@ export type DimensionWith<Property extends keyof DimensionRow> = {
   [Name in Dimension]: Table[Name] extends Record<Property, unknown> ? Name : never;
 }[Dimension];
 
-/** The field of some dimensions. */
+/** The union of the fields of some dimensions. */
 export type FieldOf<Name extends Dimension> = Table[Name]["field"];
 
 /** Returns a row of the table, with every property that a row may have. */
@@ -114,8 +114,9 @@ export const FILTERED = /* @__PURE__ */ dimensionsWith("isFilter").sort((a, b) =
   Number(isSplit(b)) - Number(isSplit(a))
 );
 
-/** The dimensions with counters of their spending; and those that budgets name, or count one by one. */
+/** The dimensions with counters of their spending. */
 export const COUNTED = /* @__PURE__ */ dimensionsWith("counter");
+/** The dimensions of which a budget can name one value, or have a counter for each. */
 export const BUDGETED = /* @__PURE__ */ dimensionsWith("isBudgeted");
 /** The dimensions that alert rules name. */
 export const RULED = /* @__PURE__ */ dimensionsWith("isRuled");

@@ -9,7 +9,7 @@ import { type Counted, PREFIXES } from "./scopes.ts";
 
 /* The SQL of scopes: see scopes.ts. */
 
-/** SQL for the scope of an id; null of a null. */
+/** SQL for the scope of an id; NULL for NULL. */
 export const scopeSql = (kind: Counted, id: string) => kind === "agent" ? id : `'${PREFIXES[kind]}' || ${id}`;
 
 /** SQL for the id in a scope of a dimension. */
@@ -22,7 +22,7 @@ export const isScopeOf = (kind: Counted, scope: string) =>
     ? `${scope} <> '' AND instr(${scope}, ' ') = 0`
     : `${scope} >= '${kind} ' AND ${scope} < '${kind}!'`;
 
-/** SQL for the dimension of a scope, '' of all calls. */
+/** SQL for the dimension of a scope; '' for all calls. */
 export const kindOfScope = (scope: string) =>
   `iif(${scope} = '', '', iif(instr(${scope}, ' ') = 0, 'agent', substr(${scope}, 1, instr(${scope}, ' ') - 1)))`;
 
@@ -32,7 +32,7 @@ export const idOfScope = (scope: string) => `substr(${scope}, instr(${scope}, ' 
 /** SQL for the value of a dimension of a call, by the alias of its row. */
 export const columnOf = (name: Dimension, alias = "c") => `${alias}.${DIMENSIONS[name].field}`;
 
-/** The columns of a call that have its dimensions. */
+/** The columns of `calls` for the dimensions with counters. */
 export const COUNTED_COLUMNS = COUNTED.map((kind) => DIMENSIONS[kind].field);
 
 /** The dimensions whose spending is counted by minute, day and lifetime; and those that are counted as a whole. */

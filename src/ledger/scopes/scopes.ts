@@ -2,7 +2,7 @@ import { COUNTED, dimension, DIMENSIONS, type DimensionWith } from "../../contra
 
 /*
  * A scope is the set of calls that a counter, a budget or a rule adds up. Databases keep it as a text: '' for all calls, the id of
- * an agent, or `session`, `key` or `run`, a blank and an id. The id of an agent has no blank. These texts are made and taken apart
+ * an agent, or `session ID`, `key ID` or `run ID`. The id of an agent has no blank. These texts are made and taken apart
  * here only, and by scope_sql.ts in SQL.
  */
 

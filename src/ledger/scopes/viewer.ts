@@ -13,13 +13,13 @@ export interface Viewer {
   readonly agentId: string | undefined;
   /** True for a caller that sees everything. */
   readonly seesAll: boolean;
-  /** The scopes whose amounts are its own alone. */
+  /** The scopes of its own agent and key; empty if it sees all. */
   readonly scopes: readonly string[];
   /** Returns whether it may see what belongs to an agent or a key. */
   sees(of: Partial<Pick<Scopes, "agentId" | "keyId">>): boolean;
 }
 
-/** Returns the viewer of a key, which is of one agent, or with null of all of them. */
+/** Returns the viewer of a key: of one agent, or of all agents if `agentId` is null. */
 export function viewerOf(
   { keyId = null, agentId = null }: { keyId?: string | null; agentId?: string | null },
 ): Viewer {
