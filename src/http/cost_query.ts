@@ -10,7 +10,7 @@ import { findKey, readKeyNames } from "../keys/mod.ts";
 import { type CostFilter, type CostScope, isEntity, isTimed } from "../ledger/mod.ts";
 import type { Core } from "../service/mod.ts";
 import { z } from "./create_route.ts";
-import { narrowToAgent, onlyAgentOf, outOfReach, viewerOf } from "./middleware/agent_reach.ts";
+import { narrowToAgent, onlyAgentOf, outOfReach, viewerOfRequest } from "./middleware/agent_reach.ts";
 import type { ApiEnv } from "./middleware/principal.ts";
 
 /** The parameters of cost reports that select calls. */
@@ -79,7 +79,7 @@ export async function findKeyId(
   core: Pick<Core, "store" | "clock">,
   text: string,
 ): Promise<string> {
-  return (await findKey(core, text, { path: "key_id", viewer: viewerOf(c) })).keyId;
+  return (await findKey(core, text, { path: "key_id", viewer: viewerOfRequest(c) })).keyId;
 }
 
 /** Adds the names of keys to the rows of keys, if their reader may know them. */
@@ -88,7 +88,7 @@ export async function withKeyNames<Row extends Pick<CostRow, "key_id">>(
   core: Pick<Core, "store">,
   rows: readonly Row[],
 ): Promise<(Row & { key_name?: string | null })[]> {
-  const names = await readKeyNames(core, rows.map(({ key_id }) => key_id), viewerOf(c));
+  const names = await readKeyNames(core, rows.map(({ key_id }) => key_id), viewerOfRequest(c));
   const withName = (fields: [string, unknown][]) =>
     fields.flatMap(([name, value]): [string, unknown][] =>
       name === "key_id" ? [[name, value], ["key_name", names.get(String(value)) ?? null]] : [[name, value]]

@@ -1,16 +1,16 @@
 import type { Context } from "hono";
 import { PurserError } from "../../kernel/errors.ts";
-import { type Viewer, viewerOf as viewerOfKey } from "../../ledger/mod.ts";
+import { type Viewer, viewerOf } from "../../ledger/mod.ts";
 import { type ApiEnv, principalOf } from "./principal.ts";
 
-/** Returns the viewer of what a request reads: that of its key, or of all within this process. */
-export function viewerOf(c: Pick<Context<ApiEnv>, "env">): Viewer {
-  return viewerOfKey(principalOf(c) ?? {});
+/** Returns the viewer of a request: that of its key; one that sees all, if it comes from this process. */
+export function viewerOfRequest(c: Pick<Context<ApiEnv>, "env">): Viewer {
+  return viewerOf(principalOf(c) ?? {});
 }
 
 /** Returns the only agent that a request may access; undefined for all. */
 export function onlyAgentOf(c: Pick<Context<ApiEnv>, "env">): string | undefined {
-  return viewerOf(c).agentId;
+  return viewerOfRequest(c).agentId;
 }
 
 /** Returns the agent to filter by: the requested one, if the key may access it, else the key's. Throws `forbidden`. */

@@ -4,7 +4,7 @@ import type { Core } from "../../service/mod.ts";
 import { PurserError } from "../../kernel/errors.ts";
 import { allows, checkPresentSecret, type Principal } from "../../keys/mod.ts";
 import { findRunOwner, findSessionOwner } from "../../sessions/mod.ts";
-import { outOfReach, viewerOf } from "./agent_reach.ts";
+import { outOfReach, viewerOfRequest } from "./agent_reach.ts";
 import { PERMISSION, type Permission } from "./permission.ts";
 import { type ApiEnv, principalOf } from "./principal.ts";
 import type { Router } from "../router.ts";
@@ -93,7 +93,7 @@ async function checkAgent(
   { scopes, agentCheck }: Permission,
   route: string,
 ): Promise<void> {
-  const { agentId: only } = viewerOf(c);
+  const { agentId: only } = viewerOfRequest(c);
   if (only === undefined || scopes === "open" || agentCheck === "handler") return;
   if (agentCheck === undefined) {
     throw new PurserError(

@@ -13,7 +13,7 @@ import {
 import type { Core } from "../../service/mod.ts";
 import { createOnce, IDEMPOTENCY_KEY } from "../middleware/idempotency.ts";
 import { etagBy, IF_MATCH, readPreconditions } from "../middleware/preconditions.ts";
-import { onlyAgentOf, viewerOf } from "../middleware/agent_reach.ts";
+import { onlyAgentOf, viewerOfRequest } from "../middleware/agent_reach.ts";
 import { createRoute, z } from "../create_route.ts";
 import { headers } from "../../contract/headers.ts";
 import { BODY_CODES, problems } from "../problem_responses.ts";
@@ -244,7 +244,7 @@ export function createRoutes(core: Core) {
       return c.json(outcome, statusOf(outcome.results));
     })
     .openapi(explain, async (c) => {
-      return c.json(await explainAlert(core, c.req.valid("param").alert_id, viewerOf(c)), 200);
+      return c.json(await explainAlert(core, c.req.valid("param").alert_id, viewerOfRequest(c)), 200);
     })
     .openapi(resend, async (c) => {
       const outcome = await resendAlert(await core.whole(), c.req.valid("param").alert_id);
@@ -252,7 +252,7 @@ export function createRoutes(core: Core) {
     })
     .openapi(history, async (c) => {
       return c.json(
-        await listAlerts(core, { ...c.req.valid("query"), viewer: viewerOf(c) }),
+        await listAlerts(core, { ...c.req.valid("query"), viewer: viewerOfRequest(c) }),
         200,
       );
     });

@@ -10,7 +10,7 @@ import { settleClaim } from "../../keys/idempotency/mod.ts";
 import type { Core } from "../../service/mod.ts";
 import { createRoute, z } from "../create_route.ts";
 import { pageByTime, positionIn } from "../cursors.ts";
-import { viewerOf } from "../middleware/agent_reach.ts";
+import { viewerOfRequest } from "../middleware/agent_reach.ts";
 import { checkKeyItself } from "../middleware/authorize.ts";
 import { answerOnce, createOnce, fingerprintOf, IDEMPOTENCY_KEY } from "../middleware/idempotency.ts";
 import { type ApiEnv, principalOf } from "../middleware/principal.ts";
@@ -98,7 +98,7 @@ const releases = createRoute({
 export async function checkLimitOfKeys(c: Context<ApiEnv>, core: Core, budgetId: string): Promise<void> {
   const principal = principalOf(c);
   if (principal?.webSession === undefined) return;
-  const { key_id, each } = await getBudget(core, budgetId, viewerOf(c));
+  const { key_id, each } = await getBudget(core, budgetId, viewerOfRequest(c));
   if (key_id !== null || each === "key") checkKeyItself(principal, "change the limit of a key");
 }
 
@@ -115,7 +115,7 @@ export function createRaiseRoutes(core: Core) {
         () => fingerprintOf([budget_id, body]),
         (claim) =>
           raiseBudget(core, budget_id, body, {
-            keyId: viewerOf(c).keyId,
+            keyId: viewerOfRequest(c).keyId,
             settle: (raise) =>
               claim
                 ? settleClaim(claim, {
@@ -134,7 +134,7 @@ export function createRaiseRoutes(core: Core) {
         c,
         c.req.valid("query"),
         positionIn("created_at", "raise_id"),
-        (before, limit) => listRaises(core, budget_id, { viewer: viewerOf(c), before, limit }),
+        (before, limit) => listRaises(core, budget_id, { viewer: viewerOfRequest(c), before, limit }),
       );
       return c.json(entries, 200);
     })
@@ -146,7 +146,7 @@ export function createRaiseRoutes(core: Core) {
         c,
         core,
         [budget_id, body],
-        (settle) => releaseHolds(core, budget_id, body, { keyId: viewerOf(c).keyId, settle }),
+        (settle) => releaseHolds(core, budget_id, body, { keyId: viewerOfRequest(c).keyId, settle }),
       );
       c.header("location", `/budgets/${budget_id}/releases`);
       return c.json(release, 201);
@@ -157,7 +157,7 @@ export function createRaiseRoutes(core: Core) {
         c,
         c.req.valid("query"),
         positionIn("created_at", "release_id"),
-        (before, limit) => listReleases(core, budget_id, { viewer: viewerOf(c), before, limit }),
+        (before, limit) => listReleases(core, budget_id, { viewer: viewerOfRequest(c), before, limit }),
       );
       return c.json(entries, 200);
     });

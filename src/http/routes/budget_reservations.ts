@@ -19,7 +19,7 @@ import { headers } from "../../contract/headers.ts";
 import { BODY_CODES, problems } from "../problem_responses.ts";
 import { json, jsonBody, optionalHeaders } from "../route_parts.ts";
 import { answerOnce, fingerprintOf, IDEMPOTENCY_KEY } from "../middleware/idempotency.ts";
-import { isNamedAfter, notOwn, onlyAgentOf, outOfReach, viewerOf } from "../middleware/agent_reach.ts";
+import { isNamedAfter, notOwn, onlyAgentOf, outOfReach, viewerOfRequest } from "../middleware/agent_reach.ts";
 import { createRouter } from "../router.ts";
 
 /* Reservations for calls that are made elsewhere; `./budgets.ts` mounts them. */
@@ -90,14 +90,14 @@ export function createReservationRoutes(core: Core) {
         c,
         core,
         () => fingerprintOf(body),
-        (claim) => reserve(core, body, { viewer: viewerOf(c), claim }),
+        (claim) => reserve(core, body, { viewer: viewerOfRequest(c), claim }),
       );
       c.header("location", `/budgets/reservations/${reservation.reservation_id}`);
       return c.json(reservation, 201);
     })
     .openapi(release, async (c) => {
       const { reservation_id } = c.req.valid("param");
-      if (!await releaseElsewhere(await core.whole(), reservation_id, viewerOf(c))) {
+      if (!await releaseElsewhere(await core.whole(), reservation_id, viewerOfRequest(c))) {
         throw new PurserError(
           "not_found",
           `Cannot find reservation ${reservation_id}: it is settled, released, or its time is over`,

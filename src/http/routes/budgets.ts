@@ -31,7 +31,7 @@ import { json, jsonBody, optionalHeaders } from "../route_parts.ts";
 import { isNumberPosition, pageByTime, pageOf, positionIn, readCursor } from "../cursors.ts";
 import { createOnce, IDEMPOTENCY_KEY } from "../middleware/idempotency.ts";
 import { etagBy, IF_MATCH, readPreconditions } from "../middleware/preconditions.ts";
-import { narrowToAgent, onlyAgentOf, viewerOf } from "../middleware/agent_reach.ts";
+import { narrowToAgent, onlyAgentOf, viewerOfRequest } from "../middleware/agent_reach.ts";
 import { findKeyId } from "../cost_query.ts";
 import { page, pageQuery } from "../pagination.ts";
 import { createRouter } from "../router.ts";
@@ -216,14 +216,14 @@ function createFixedRoutes(core: Core) {
       const agentId = narrowToAgent(c, agent_id);
       const owner = session_id === undefined ? undefined : await findSessionOwner(core, session_id);
       if (only !== undefined && session_id !== undefined) checkOwnSession(session_id, owner, only);
-      const viewer = viewerOf(c);
+      const viewer = viewerOfRequest(c);
       const call = { agentId: agentId ?? owner ?? undefined, sessionId: session_id, keyId: viewer.keyId };
       const checks = await checkBudgets(core, call, viewer);
       return c.json(checks, 200);
     })
     .openapi(refusals, async (c) => {
       const { budget_id, agent_id, session_id, key_id, limit, cursor, ...filter } = c.req.valid("query");
-      const viewer = viewerOf(c);
+      const viewer = viewerOfRequest(c);
       const list = await listRefusals(core, {
         ...filter,
         budgetId: budget_id === undefined ? undefined : await findBudgetId(core, budget_id, viewer),
@@ -258,19 +258,19 @@ export function createRoutes(core: Core) {
         c,
         page,
         positionIn("created_at", "budget_id"),
-        (after, limit) => listBudgets(core, { name, viewer: viewerOf(c), after, limit }),
+        (after, limit) => listBudgets(core, { name, viewer: viewerOfRequest(c), after, limit }),
       );
       return c.json(entries, 200);
     })
     .openapi(get, async (c) => {
-      const budget = await getBudget(core, c.req.valid("param").budget_id, viewerOf(c));
+      const budget = await getBudget(core, c.req.valid("param").budget_id, viewerOfRequest(c));
       c.header("etag", await etagOfBudget(budget));
       return c.json(budget, 200);
     })
     .openapi(counters, async (c) => {
       const { limit, cursor } = c.req.valid("query");
       const offset = readCursor(cursor, isNumberPosition) ?? 0;
-      const page = { viewer: viewerOf(c), limit, offset };
+      const page = { viewer: viewerOfRequest(c), limit, offset };
       const counters = await listBudgetCounters(core, c.req.valid("param").budget_id, page);
       const rows = pageOf(c, counters, (_, count) => offset + count, counters.length === limit);
       return c.json(rows, 200);

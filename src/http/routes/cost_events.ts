@@ -3,7 +3,7 @@ import { reportCalls, type ReportedCall } from "../../calls/mod.ts";
 import type { Core } from "../../service/mod.ts";
 import { callScopes, fromOtherModels, type Viewer } from "../../ledger/mod.ts";
 import { readOwners } from "../../sessions/mod.ts";
-import { isNamedAfter, notOwn, onlyAgentOf, outOfReach, viewerOf } from "../middleware/agent_reach.ts";
+import { isNamedAfter, notOwn, onlyAgentOf, outOfReach, viewerOfRequest } from "../middleware/agent_reach.ts";
 import { createRoute } from "../create_route.ts";
 import { BODY_CODES, problems } from "../problem_responses.ts";
 import { json, jsonBody } from "../route_parts.ts";
@@ -44,7 +44,7 @@ const report = createRoute({
 
 export function createRoutes(core: Core) {
   return createRouter().openapi(report, async (c) => {
-    const viewer = viewerOf(c);
+    const viewer = viewerOfRequest(c);
     const reports = c.req.valid("json").map((body) => toReport(body, viewer));
     const only = onlyAgentOf(c);
     if (only !== undefined) await checkReports(core, reports, only);

@@ -12,7 +12,7 @@ import {
 } from "../../ledger/mod.ts";
 import { cellOf, toLines } from "../../kernel/csv.ts";
 import { acceptsCsv, CSV } from "../middleware/csv.ts";
-import { viewerOf } from "../middleware/agent_reach.ts";
+import { viewerOfRequest } from "../middleware/agent_reach.ts";
 import { createRoute, z } from "../create_route.ts";
 import { problems } from "../problem_responses.ts";
 import { json } from "../route_parts.ts";
@@ -123,7 +123,7 @@ export function createRoutes(core: Core) {
   return createRouter()
     .openapi(
       explain,
-      async (c) => c.json(await explainCall(core, c.req.valid("param").call_id, viewerOf(c)), 200),
+      async (c) => c.json(await explainCall(core, c.req.valid("param").call_id, viewerOfRequest(c)), 200),
     )
     .openapi(
       total,

@@ -4,7 +4,7 @@ import { type Caller, findTarget, passRequest, readAttribution } from "../../gat
 import { toStream } from "../../kernel/byte_reader.ts";
 import { PurserError } from "../../kernel/errors.ts";
 import type { Core } from "../../service/mod.ts";
-import { viewerOf } from "../middleware/agent_reach.ts";
+import { viewerOfRequest } from "../middleware/agent_reach.ts";
 import type { Permission } from "../middleware/permission.ts";
 import { type ApiEnv, leaseOf, principalOf } from "../middleware/principal.ts";
 import { GATEWAY_BODY_TIMES } from "../middleware/body_chunks.ts";
@@ -92,7 +92,7 @@ async function pass(c: Context<ApiEnv>, core: Core, path: string): Promise<Respo
 
 function callerOf(c: Pick<Context<ApiEnv>, "env">): Caller {
   const { name = null, models = null } = principalOf(c) ?? {};
-  return { viewer: viewerOf(c), name, models };
+  return { viewer: viewerOfRequest(c), name, models };
 }
 
 function noProvider(name: string | undefined, configured: readonly string[]): PurserError {

@@ -17,7 +17,7 @@ import { headers } from "../../contract/headers.ts";
 import { BODY_CODES, problems } from "../problem_responses.ts";
 import { json, jsonBody, optionalHeaders } from "../route_parts.ts";
 import { pageByTime, positionIn } from "../cursors.ts";
-import { viewerOf } from "../middleware/agent_reach.ts";
+import { viewerOfRequest } from "../middleware/agent_reach.ts";
 import { etagBy, IF_MATCH, readPreconditions } from "../middleware/preconditions.ts";
 import { page, pageQuery } from "../pagination.ts";
 import { createRouter } from "../router.ts";
@@ -138,7 +138,7 @@ export function createRoutes(core: Core) {
   return createRouter()
     .openapi(names, async (c) => {
       const { name, ...page } = c.req.valid("query");
-      const viewer = viewerOf(c);
+      const viewer = viewerOfRequest(c);
       const list = (before: TimePosition | undefined, limit: number) =>
         listKeys(core, {
           keyId: viewer.seesAll ? undefined : viewer.keyId ?? undefined,

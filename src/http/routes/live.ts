@@ -4,7 +4,7 @@ import type { Core } from "../../service/mod.ts";
 import { createRoute, z } from "../create_route.ts";
 import { problems } from "../problem_responses.ts";
 import { eventStream, json } from "../route_parts.ts";
-import { viewerOf } from "../middleware/agent_reach.ts";
+import { viewerOfRequest } from "../middleware/agent_reach.ts";
 import { streamItems } from "../middleware/streams.ts";
 import { createRouter } from "../router.ts";
 
@@ -39,7 +39,7 @@ const live = createRoute({
 
 export function createRoutes(core: Core) {
   return createRouter().openapi(live, async (c) => {
-    const viewer = viewerOf(c);
+    const viewer = viewerOfRequest(c);
     const { live } = await core.whole();
     if (c.req.valid("query").once === "true") return c.json(await live.read(viewer), 200);
     let sent: LiveReading | undefined;

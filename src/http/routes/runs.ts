@@ -22,7 +22,13 @@ import {
   markReplayed,
   workUnder,
 } from "../middleware/idempotency.ts";
-import { isNamedAfter, narrowToAgent, notOwn, onlyAgentOf, viewerOf } from "../middleware/agent_reach.ts";
+import {
+  isNamedAfter,
+  narrowToAgent,
+  notOwn,
+  onlyAgentOf,
+  viewerOfRequest,
+} from "../middleware/agent_reach.ts";
 import { type ApiEnv, leaseOf } from "../middleware/principal.ts";
 import { instanceOf, toProblem } from "../middleware/problem.ts";
 import { createRoute, z } from "../create_route.ts";
@@ -167,7 +173,7 @@ export function createRoutes(core: Core) {
           parentRunId: parent_run_id,
           tags,
           onContext: (bytes) => leaseOf(c)?.holdContext(bytes),
-          viewer: viewerOf(c),
+          viewer: viewerOfRequest(c),
           ...(claim && { runId: claim.runId! }),
         };
       });
