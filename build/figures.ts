@@ -116,9 +116,9 @@ function namesIn(braces: string, isExport: boolean): string[] {
 }
 
 /**
- * Reads the exports of every `mod.ts` of `src/`. A name is used by a file outside of the folder that imports or re-exports it; where the
- * whole module is imported (dynamically, or as `*`), by a file that has the name anywhere. What a `mod.ts` defines itself may also
- * be used by files of its folder, which can import it from nowhere else. Tests count as users.
+ * Reads the exports of every `mod.ts` of `src/`, and what `export *` passes on. A name is used by a file outside of the folder that
+ * imports or re-exports it; where the whole module is imported (dynamically, or as `* as`), by a file that has the name anywhere. What
+ * a `mod.ts` defines itself may also be used by files of its folder, which can import it from nowhere else. Tests count as users.
  */
 export async function readExports(root: string = ROOT): Promise<FolderExports[]> {
   const all = await readSources(root, [
@@ -131,6 +131,20 @@ export async function readExports(root: string = ROOT): Promise<FolderExports[]>
     "build",
     "examples",
   ]);
+  const texts = new Map(all.map(({ path, text }) => [path, text]));
+  /** Returns the names that a file passes on from others, and those that it defines. */
+  const exportsOf = (path: string): { passedOn: string[]; own: string[] } => {
+    const text = texts.get(path) ?? "";
+    const passedOn = [...text.matchAll(IMPORTS)].filter(([whole]) => whole.startsWith("export"))
+      .flatMap(([, what, specifier]) =>
+        what === "*" ? allOf(join(dirname(path), specifier!)) : namesIn(what!, true)
+      );
+    return { passedOn, own: [...text.matchAll(OWN_EXPORTS)].map(([, name]) => name!) };
+  };
+  const allOf = (path: string): string[] => {
+    const { passedOn, own } = exportsOf(path);
+    return [...passedOn, ...own];
+  };
   const outside = new Map<string, Set<string>>();
   const inside = new Map<string, Set<string>>();
   const use = (from: string, specifier: string, names: readonly string[]) => {
@@ -141,14 +155,13 @@ export async function readExports(root: string = ROOT): Promise<FolderExports[]>
   };
   for (const { path, text } of all) {
     for (const [, what, specifier] of text.matchAll(IMPORTS)) {
-      use(path, specifier!, what!.startsWith("*") ? text.match(/\w+/g)! : namesIn(what!, false));
+      const names = what === "*" ? allOf(join(dirname(path), specifier!)) : namesIn(what!, false);
+      use(path, specifier!, what!.startsWith("* as") ? text.match(/\w+/g)! : names);
     }
     for (const [, specifier] of text.matchAll(DYNAMIC_IMPORTS)) use(path, specifier!, text.match(/\w+/g)!);
   }
-  return all.filter(({ path }) => /^src\/.*\/mod\.ts$/.test(path)).map(({ path, text }) => {
-    const passedOn = [...text.matchAll(IMPORTS)].filter(([whole]) => whole.startsWith("export"))
-      .flatMap(([, what]) => namesIn(what!, true));
-    const own = [...text.matchAll(OWN_EXPORTS)].map(([, name]) => name!);
+  return all.filter(({ path }) => /^src\/.*\/mod\.ts$/.test(path)).map(({ path }) => {
+    const { passedOn, own } = exportsOf(path);
     const unused = [
       ...passedOn.filter((name) => !outside.get(path)?.has(name)),
       ...own.filter((name) => !outside.get(path)?.has(name) && !inside.get(path)?.has(name)),
@@ -177,6 +190,7 @@ async function figuresOf(root: string): Promise<Record<string, string | number>>
 if (import.meta.main) {
   const [flag, other] = Deno.args;
   const roots = flag === "--against" && other !== undefined ? [`${other.replace(/\/$/, "")}/`, ROOT] : [ROOT];
+  if (roots.length > 1) console.log(`${other} -> this checkout`);
   const figures: Record<string, string | number>[] = [];
   for (const root of roots) figures.push(await figuresOf(root));
   for (const name of new Set(figures.flatMap((each) => Object.keys(each)))) {

@@ -14,10 +14,10 @@ export function shapeFigures(folder: string): Record<string, number> {
   const files = [...sourcesIn(folder, PRODUCTION)];
   return {
     "places that construct a call": constructors(files),
-    "files that name a dimension, by the key":
+    "files that name `key_id` or `keyId`":
       files.filter(({ text }) => /\b(?:keyId|key_id)\b/.test(text)).length,
     "files that name the agent": files.filter(({ text }) => /\b(?:agentId|agent_id)\b/.test(text)).length,
-    "forms of who sees what": FORMS.filter((form) => files.some(form)).length,
+    "types that decide what a caller sees": FORMS.filter((form) => files.some(form)).length,
     "production lines of src/ and plugins/": files.filter(({ path }) => /^(?:src|plugins)\//.test(path))
       .reduce((sum, { text }) => sum + text.split("\n").length - 1, 0),
   };

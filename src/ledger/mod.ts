@@ -22,7 +22,30 @@ export {
   toSessionUsage,
 } from "./token_usage.ts";
 export * from "./spend_counters.ts";
-export * from "./scopes/mod.ts";
+export {
+  ALL_CALLS,
+  ALL_SEEING,
+  callScopes,
+  columnOf,
+  type Counted,
+  COUNTED_COLUMNS,
+  entityOf,
+  idInScope,
+  idOfScope,
+  IN_WINDOWS,
+  isScopeOf,
+  kindOfScope,
+  NOBODY,
+  scopeIn,
+  scopeOf,
+  type Scopes,
+  scopesOf,
+  scopeSql,
+  scopeText,
+  type Viewer,
+  viewerOf,
+  widthOf,
+} from "./scopes/mod.ts";
 export {
   firstAgentsOf,
   rollUpTotals,

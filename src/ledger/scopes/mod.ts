@@ -1,4 +1,14 @@
 /** The scopes of spending, and the viewers that may see them. */
-export * from "./scopes.ts";
+export {
+  ALL_CALLS,
+  type Counted,
+  entityOf,
+  scopeIn,
+  scopeOf,
+  type Scopes,
+  scopesOf,
+  scopeText,
+  widthOf,
+} from "./scopes.ts";
 export * from "./scope_sql.ts";
 export * from "./viewer.ts";
