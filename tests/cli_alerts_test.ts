@@ -98,7 +98,7 @@ const STORY: { line: string; out?: string | RegExp; err?: string | RegExp; code?
   },
   {
     line:
-      "alerts set rule_0002 --all-agents --enabled --severity info --threshold-type per_month_usd --repeat once_per_window",
+      "alerts set rule_0002 --agent none --enabled --severity info --threshold-type per_month_usd --repeat once_per_window",
     out:
       "Changed rule rule_0002 Daily limit: info at $25 in a month of all agents, once per month, at most every " +
       "1m 30s\n",
@@ -124,7 +124,11 @@ const STORY: { line: string; out?: string | RegExp; err?: string | RegExp; code?
   { line: "alerts enable", code: 2, err: /without RULE/ },
   { line: "alerts enable ../..", code: 3, err: /named "\.\.\/\.\."/ },
   { line: "alerts remove rule_0006", out: "Removed rule rule_0006; its history stays\n" },
-  { line: "alerts remove rule_0006", code: 3, err: "error: Cannot find alert rule rule_0006\n" },
+  {
+    line: "alerts remove rule_0006",
+    code: 3,
+    err: "error: Cannot find alert rule rule_0006; purser alerts list shows all\n",
+  },
   { line: "alerts remove index", code: 3, err: /^error: Cannot find an alert rule named "index"; / },
   { line: "alerts history --limit 501", code: 2, err: /--limit: 501 is not a whole number from 1 to 500/ },
   { line: "alerts history --limit 0", code: 2, err: /--limit: 0 is not a whole number/ },

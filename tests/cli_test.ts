@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { fileURLToPath } from "node:url";
 import { VERSION } from "../src/kernel/version.ts";
 import { newPlace, type Place, purser, start } from "./harness/cli_process.ts";
 import { startFakeProvider } from "./harness/fake_provider.ts";
@@ -55,7 +56,7 @@ Deno.test("purser defines, runs and removes agents over a file, and reports thei
   assert.deepEqual(await purser(place, ["agents", "show", "helper"]), {
     code: 3,
     out: "",
-    err: "error: Cannot find agent helper\n",
+    err: "error: Cannot find agent helper; purser agents list shows all\n",
   });
 });
 
@@ -183,6 +184,20 @@ Deno.test("the demo prints its whole story in a few lines", async () => {
   // The database that it points to is there.
   const [, line] = /\nTry next: purser (.*)\n$/.exec(out)!;
   assert.match((await purser(place, line!.split(" "))).out, /^SPENDING /);
+});
+
+Deno.test("the demo names the command of a checkout where a task of it has started it", async () => {
+  await using place = await newPlace();
+  const root = fileURLToPath(new URL("..", import.meta.url));
+  const { stdout } = await new Deno.Command(Deno.execPath(), {
+    args: ["run", "--quiet", "-RWENS", "cli.ts", "demo"],
+    cwd: root,
+    env: { ...place.env, TMPDIR: place.folder, INIT_CWD: root.slice(0, -1) },
+  }).output();
+  assert.match(
+    new TextDecoder().decode(stdout),
+    /\nTry next: (npx -y )?deno run --quiet -RWENS cli\.ts cost --db .*\n$/,
+  );
 });
 
 Deno.test("the demo names npx purser where npx has started it, and not where npx has started Deno", async () => {

@@ -128,7 +128,7 @@ export async function bookLeftCalls(ctx: CallContext): Promise<void> {
     const booked = await Promise.all(own.map((spooled) => bookSpooled(ctx, spooled)));
     report(ctx, booked, file);
     if (own.length < calls.length && isNew(ctx, file)) {
-      ctx.log.error("A spool has calls of another database that was at the same place", { file });
+      ctx.log.error("A spool has calls of another database that was at the same path", { file });
     }
     if (own.length === calls.length && !booked.includes("waits")) await remove();
   }

@@ -262,8 +262,8 @@ function keepBound(
   }
   return {
     message: call.unpricedParts
-      ? "A part of a strict call has no known price, so that its cost has no bound"
-      : "A provider reported more than a strict call was bounded to",
+      ? "A part of a strict call has no known price, so its cost has no bound"
+      : "A strict call has cost more than its bound",
     payload: {
       call_id: call.callId,
       bound_usd: formatUsd(boundNanoUsd),

@@ -55,7 +55,11 @@ Cost         $0
       line: "agents show helper --json",
       out: /^\{"agent_id":"helper","name":"helper".*"token_usage":\{.*\}\}\n$/,
     },
-    { line: "agents show nope", code: 3, err: "error: Cannot find agent nope\n" },
+    {
+      line: "agents show nope",
+      code: 3,
+      err: "error: Cannot find agent nope; purser agents list shows all\n",
+    },
     {
       line: "agents show nope --json",
       code: 3,

@@ -57,6 +57,13 @@ export async function runCommand(
     say,
     warn: (line) => stderr.write(`${stderrStyle.yellow("warning:")} ${escapeText(line)}\n`),
   };
+  if (!isJson) {
+    const name = `purser ${command.name}`;
+    if (command.deprecated) say(`${name} is deprecated: write ${command.deprecated}`);
+    for (const [option, { deprecated }] of Object.entries(command.options)) {
+      if (deprecated && options.has(option)) say(`${name} --${option} is deprecated: write ${deprecated}`);
+    }
+  }
   if (command.runWithoutConfig) return await command.runWithoutConfig(bare) ?? EXIT.done;
 
   const config = await readConfig(options, env, command.name);

@@ -77,7 +77,7 @@ export const ROWS: readonly Row[] = [
   {
     line: "agents add spare --model demo:echo",
     code: 1,
-    err: /there is one of that name; change it with purser /,
+    err: /an agent of that name exists; change it with purser /,
   },
   { line: "agents remove spare", out: /^Removed agent spare/ },
   { line: "agents set bad --model nope:x", code: 1, err: /nope/ },
@@ -104,7 +104,11 @@ export const ROWS: readonly Row[] = [
   { line: "agents list", out: /^AGENT .*\nhelper .*\nlooper / },
   { line: "agents show helper", out: /^Model calls +4$/m },
   { line: "agents show helper --json", out: /"model_calls":4/ },
-  { line: "agents show nope", code: 3, err: /^error: Cannot find agent nope\n$/ },
+  {
+    line: "agents show nope",
+    code: 3,
+    err: /^error: Cannot find agent nope; purser agents list shows all\n$/,
+  },
   { line: "agents show nope --json", code: 3, err: /"code":"not_found"/ },
 
   ...COST_ROWS,
@@ -298,7 +302,7 @@ export const ROWS: readonly Row[] = [
   { line: "keys create ops --scope admin --output $FOLDER/s.json", code: 1, err: /no key was created\n$/ },
   { line: "keys create ops --scope admn", code: 2, err: /did you mean admin\?/ },
   {
-    line: "keys create ops --scope admin",
+    line: "keys add ops --scope admin",
     out: /^psr_\w+\n$/,
     err: /^Created key key_\w+ ops: admin, .*\nwarning: This is the first key/,
     keep: ["KEY", /(psr_\w+)/],
@@ -356,7 +360,7 @@ export const ROWS: readonly Row[] = [
   { line: "keys remove fersh --api-key $KEY", code: 3, err: /did you mean "fresh"\?\n$/ },
   { line: "keys remove fresh --api-key $KEY", out: /^Revoked key key_/ },
   { line: "keys revoke $ID --api-key $KEY", out: /^Revoked key key_/ },
-  { line: "keys revoke $KEY", code: 2, err: /^error: Cannot revoke by the key itself/ },
-  { line: "keys revoke key_nope --api-key $KEY", code: 3, err: /^error: Cannot find API key key_nope/ },
+  { line: "keys remove $KEY", code: 2, err: /^error: Cannot remove by the key itself/ },
+  { line: "keys revoke key_nope --api-key $KEY", code: 3, err: /error: Cannot find API key key_nope/ },
   { line: "keys list --status revoked --api-key $KEY", out: /^NAME .*\nfresh .*\nci .*\n$/ },
 ];

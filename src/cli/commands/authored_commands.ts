@@ -68,7 +68,7 @@ export async function findId(ctx: CommandContext, kind: Kind): Promise<string> {
   );
 }
 
-/** Sends a request about what the argument names; an id that is not found is refused with the nearest name. */
+/** Sends a request about what the argument names; an id that is not found is refused with the nearest name, or with the list. */
 export async function withNearest<Result>(
   ctx: CommandContext,
   kind: Kind,
@@ -79,7 +79,13 @@ export async function withNearest<Result>(
   try {
     return await send(api, id);
   } catch (error) {
-    throw await nameNearest(ctx, kind, error);
+    const named = await nameNearest(ctx, kind, error);
+    if (named !== error || ctx.isJson || !(error instanceof PurserError) || error.code !== "not_found") {
+      throw named;
+    }
+    throw new PurserError("not_found", `${escapeText(error.message)}; purser ${kind.group} list shows all`, {
+      cause: error,
+    });
   }
 }
 
@@ -92,7 +98,9 @@ export async function nameNearest(ctx: CommandContext, kind: Kind, error: unknow
   const names = (await kind.listNamed(api, id).catch(() => [])).map(({ name }) => name);
   const near = names.includes(id) ? undefined : nearestName(id, names);
   if (near === undefined) return error;
-  return new PurserError("not_found", `${error.message}; did you mean ${near}?`, { cause: error });
+  return new PurserError("not_found", `${escapeText(error.message)}; did you mean ${near}?`, {
+    cause: error,
+  });
 }
 
 /** The texts of a command's own help. */

@@ -169,7 +169,15 @@ async function runDemo(ctx: BareContext): Promise<number> {
   return EXIT.done;
 }
 
-/** Returns the name to call this program by. Under `npx`, which may also have started Deno, npm names what it runs. */
-function programOf({ npm_command, npm_lifecycle_script = "" }: BareContext["env"]): string {
+/**
+ * Returns the name to call this program by. Under `npx`, which may also have started Deno, npm names what it runs. A task of this
+ * checkout has started it if `INIT_CWD`, which `deno task` sets, is the checkout: there may be no other name then.
+ */
+function programOf(
+  { npm_command, npm_lifecycle_script = "", INIT_CWD }: BareContext["env"],
+): string {
+  if (decodeURI(import.meta.url) === `file://${INIT_CWD}/src/cli/commands/demo.ts`) {
+    return `${npm_command === "exec" ? "npx -y deno" : "deno"} run --quiet -RWENS cli.ts`;
+  }
   return npm_command === "exec" && /^\W*purser\b/.test(npm_lifecycle_script) ? "npx purser" : "purser";
 }

@@ -140,7 +140,7 @@ const agentsAdd: Command = {
   name: "agents add",
   args: [arg("NAME")],
   summary: "Add an agent",
-  detail: "Refused if there is one of that name. It needs --model.",
+  detail: "Fails if an agent of that name exists. --model is required.",
   options: FIELDS,
   examples: [
     ['purser agents add researcher --model openai:gpt-6-sol --system "Be brief."', ""],
@@ -202,13 +202,13 @@ async function mergeAgent(
     if (before && isNew) {
       throw new PurserError(
         "conflict",
-        `Cannot add agent ${name}: there is one of that name; change it with purser agents set ${name}`,
+        `Cannot add agent ${name}: an agent of that name exists; change it with purser agents set ${name}`,
       );
     }
     const model = changes.model ?? before?.model;
     if (model === undefined) {
       throw new UsageError(
-        `Cannot create agent ${name} without --model, such as demo:echo`,
+        `Cannot ${isNew ? "add" : "create"} agent ${name} without --model, such as demo:echo`,
         ctx.options.command,
       );
     }

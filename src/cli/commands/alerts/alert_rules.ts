@@ -77,6 +77,8 @@ const RULES: EditableKind<AlertRule, RuleInput> = {
   describe: describeRule,
 };
 
+const NAMED_BY = "A rule is named by its id, or by its name if no other rule has it.";
+
 const NONE = "No alert rules yet. Add one: " +
   'purser alerts add --name "Daily limit" --threshold-usd 10 --threshold-type per_day_usd --severity warning';
 
@@ -152,6 +154,7 @@ const alertsShow: Command = {
   name: "alerts show",
   args: [RULES.arg],
   summary: "Show an alert rule and its current spending",
+  detail: NAMED_BY,
   options: {},
   examples: [['purser alerts show "Daily limit"', ""]],
   isReadOnly: true,
@@ -219,8 +222,8 @@ const EDIT_COMMANDS = editCommands(RULES, {
     ],
   },
   set: {
-    detail:
-      "Changes only the given fields. A new threshold, type, agent or repeat resets the windows in which the rule has fired.",
+    detail: `Changes only the given fields. ${NAMED_BY} ` +
+      "A new threshold, type, agent or repeat resets the windows in which the rule has fired.",
     examples: [
       ['purser alerts set "Daily limit" --threshold-usd 25', ""],
       ["purser alerts set rule_42 --name Nightly --agent none --cooldown 600", "By its id"],
@@ -231,6 +234,7 @@ const EDIT_COMMANDS = editCommands(RULES, {
     examples: [['purser alerts enable "Daily limit"', ""]],
   },
   disable: {
+    detail: NAMED_BY,
     examples: [["purser alerts disable rule_42", ""]],
   },
   remove: {

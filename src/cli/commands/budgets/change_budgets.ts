@@ -24,13 +24,17 @@ const NAMED = Object.keys(NAMED_OPTIONS).map((name) => `--${name}`);
 /** Returns a list of words: `agent, session or key`. */
 const anyOf = (words: readonly string[]) => `${words.slice(0, -1).join(", ")} or ${words.at(-1)}`;
 
+const NAMED_BY = "A budget is named by its id, or by its name if no other budget has it.";
+
 /** The fields of a budget that an author sets, as the options of `budgets add` and `budgets set`. */
 const FIELDS = {
   name: option("NAME", "Name shown in refusals and notifications"),
   limit: option("USD", "Limit in USD"),
   per: option("WINDOW", "Window to count", { oneOf: BUDGET_PERIODS }),
   ...NAMED_OPTIONS,
-  each: option("KIND", `One counter for each ${anyOf(BUDGET_EACH)}`, { oneOf: [...BUDGET_EACH, "none"] }),
+  each: option("KIND", `Count each by itself: ${anyOf(BUDGET_EACH)}; none: one counter`, {
+    oneOf: [...BUDGET_EACH, "none"],
+  }),
   mode: option(
     "MODE",
     `stop: no call once the limit is reached; strict: no call that could exceed it (default ${BUDGET_DEFAULTS.mode})`,
@@ -176,8 +180,8 @@ const budgetsRelease: Command = {
   args: [BUDGETS.arg],
   summary: "Release what a strict budget holds for lost calls",
   detail:
-    "A strict budget holds what a call may have cost that was sent and never booked, or whose count never arrived, until its " +
-    "window ends; purser budgets show lists it. Release it if the provider has not billed it: then no budget holds it. " +
+    "A strict budget holds the possible cost of calls that were sent and never booked, or whose usage never arrived, until its " +
+    "window ends; purser budgets show lists it. Release it if the provider has not billed it: then no budget counts it. " +
     "The release is kept with its reason and the API key that made it.",
   options: {
     reservation: option("ID", "Only this reservation (default: all that the budget holds)"),
@@ -213,7 +217,7 @@ const EDIT_COMMANDS = editCommands(BUDGETS, {
   add: {
     detail:
       "Every budget that applies to a call must allow it. Days, weeks (from Monday) and months are in UTC; an hour " +
-      "is the last 60 minutes. run and session count each run or session by itself. Without " +
+      "is the last 60 minutes. With --per run or --per session, each run or session is counted by itself. Without " +
       `${anyOf(NAMED)} all calls count. ` +
       "Spending from before the budget was added counts. In mode strict, the limit is never exceeded.",
     examples: [
@@ -230,9 +234,8 @@ const EDIT_COMMANDS = editCommands(BUDGETS, {
     ],
   },
   set: {
-    detail:
-      "Changes only the given settings of a budget, which is named by its id, or by its name if no other budget " +
-      "has it. The word none removes " + anyOf([...NAMED, "--each", "--counts-from"]) +
+    detail: `Changes only the given settings. ${NAMED_BY} ` +
+      "The word none removes " + anyOf([...NAMED, "--each", "--counts-from"]) +
       ". To let agents spend more for a while, raise the limit instead: purser budgets raise.",
     examples: [
       ["purser budgets set Day --limit 80 --mode strict", ""],
@@ -244,7 +247,7 @@ const EDIT_COMMANDS = editCommands(BUDGETS, {
     examples: [["purser budgets enable Day", ""]],
   },
   disable: {
-    detail: "It refuses nothing and warns of nothing until it is enabled.",
+    detail: `It refuses nothing and warns of nothing until it is enabled. ${NAMED_BY}`,
     examples: [["purser budgets disable Day", ""]],
   },
   remove: {

@@ -27,6 +27,9 @@ type Query = TotalQuery & Pick<CostQuery, "split_by" | "sort"> & {
   group_by: NonNullable<CostQuery["group_by"]>;
 };
 
+/** The groups without the calls that have no value. */
+const WITH: Partial<Record<Query["group_by"], string>> = { session: "with a session", run: "of a run" };
+
 /** `purser cost --by GROUP`: one table, and the total of all calls */
 export async function printTable(
   ctx: CommandContext,
@@ -40,7 +43,10 @@ export async function printTable(
   const rows = await answer.json();
   if (rows.length === 0) {
     await checkScope(ctx, query);
-    return ctx.print(`No calls ${spanName}`);
+    const having = WITH[groupBy];
+    return ctx.print(
+      having ? `No calls ${having} ${spanName.replace(/^of /, "in ")}` : `No calls ${spanName}`,
+    );
   }
   const total = await (await api.costs.total.$get({ query: scope })).json();
   if (total.previous) {

@@ -105,6 +105,8 @@ Deno.test("the total below a table of costs names its span, also that of one row
     "Total $1 in 1 call of the last 30 days, until 2026-11-20 00:00 UTC",
   );
   assert.equal(await lastLine("cost --by hour"), "No calls of the last 24 hours");
+  assert.equal(await lastLine("cost --by session"), "No calls with a session in the last 30 days");
+  assert.equal(await lastLine("cost --by run"), "No calls of a run in the last 30 days");
 });
 
 Deno.test("cost --compare shows two spans side by side, with the exact difference and all groups of both", async () => {

@@ -298,7 +298,7 @@ const keysRotate: Command = {
   args: [KEYS.arg],
   summary: "Give an API key a new secret, and show it once",
   detail:
-    "The key keeps its id, name, permissions, costs and budgets. The secret before ends at once (on other servers of the " +
+    "The key keeps its id, name, permissions, costs and budgets. The old secret ends at once (on other servers of the " +
     "same database within 5 seconds), or with --grace after a time; browsers that are signed in with the key have to " +
     "sign in again. The new key goes to standard output, or with --output to that file alone.",
   options: {
