@@ -81,7 +81,7 @@ for (const budgetMode of ["stop", "strict"] as const) {
   });
 }
 
-test("a loop with a budget costs one commit a step", async (a) => {
+test("a step costs one commit, and one more where a budget reserves for it", async (a) => {
   const write = a.store.write.bind(a.store);
   const writeInSet = a.store.writeInSet.bind(a.store);
   let writes = 0;
@@ -94,15 +94,17 @@ test("a loop with a budget costs one commit a step", async (a) => {
     bookings++;
     return writeInSet(writer, item);
   };
-  const result = await runAgent(a, {
-    agent: agent({ model: "demo:loop", tools: ["calculator"], maxSteps: 10, costBudgetNanoUsd: parseUsd(1) }),
-    input: "ten times",
-  });
-  assert.equal(result.steps, 10);
-  // One more reserves for the first call.
-  assert.equal(bookings, 11);
-  // To begin, and to end.
-  assert.ok(writes <= 2, `${writes} writes`);
+  for (const [costBudgetNanoUsd, commits] of [[null, 10], [parseUsd(1), 20]] as const) {
+    [writes, bookings] = [0, 0];
+    const result = await runAgent(a, {
+      agent: agent({ model: "demo:loop", tools: ["calculator"], maxSteps: 10, costBudgetNanoUsd }),
+      input: "ten times",
+    });
+    assert.equal(result.steps, 10);
+    assert.equal(bookings, commits);
+    // To begin, and to end.
+    assert.ok(writes <= 2, `${writes} writes`);
+  }
   assert.equal(await count(a, "SELECT count(*) FROM reservations"), 0);
 });
 

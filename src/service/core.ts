@@ -88,7 +88,8 @@ async function openProcess(options: CoreOptions): Promise<Core> {
     },
     async close({ graceMs } = {}) {
       parts.stop();
-      await opening?.catch(() => {});
+      // Work that is open ends at once: its grace begins now.
+      if (!work) await opening?.catch(() => {});
       await work?.close(graceMs);
       await Promise.all(maintenance); // a sweep in progress still uses the store and its lock files
       await parts.callSpool.close();
