@@ -170,7 +170,7 @@ for (const more of [{}, { onPart() {} }]) {
     const overshot = (await purser.events("s1")).find(({ type }) => type === "budget.overshot")!;
     assert.equal(overshot.payload.cost_usd, "0.13503");
     assert.match(error.message, /cost more than its bound/);
-    assert.ok(purser.logs.some(({ message }) => message.includes("reported more than")));
+    assert.ok(purser.logs.some(({ message }) => message.includes("cost more than its bound")));
   });
 }
 
