@@ -13,6 +13,7 @@ import {
   writeSnapshot,
 } from "../src/mod.ts";
 import { answerTo } from "./harness/answers.ts";
+import { inDirectory } from "./harness/in_directory.ts";
 import { startFakeProvider } from "./harness/fake_provider.ts";
 import { realModel } from "./harness/metered_models.ts";
 import { rejection } from "./harness/test_purser.ts";
@@ -249,3 +250,11 @@ Deno.test("an invalid snapshot is neither written nor restored, and every proble
     await Deno.remove(directory, { recursive: true });
   }
 });
+
+Deno.test("a library that has run an agent on a file closes once, however often it is called", () =>
+  inDirectory(async (directory) => {
+    const purser = await openPurser({ db: `${directory}/purser.db` });
+    await purser.runAgent({ name: "h", model: "demo:echo" }, "Hi");
+    await purser.close();
+    await purser.close();
+  }));

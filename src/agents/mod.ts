@@ -71,12 +71,17 @@ type AgentCheck = Check<Agent | undefined>;
  * passed it.
  */
 export function defineAgent(
-  ctx: { store: Store; query: Query; clock: Clock; secrets: Pick<Secrets, "scrub"> },
+  ctx: { store: Store; query: Query; clock: Clock; secrets: Pick<Secrets, "scrub" | "scrubStored"> },
   given: AgentDefinition,
   check?: AgentCheck,
 ): Promise<{ agent: Agent; isNew: boolean }> {
   checkAgentName(given.agentId);
-  const agent = { ...given, tags: scrubTags(given.tags ?? {}, ctx.secrets) };
+  // What is answered, and its ETag, are those of the stored row.
+  const agent = {
+    ...given,
+    systemPrompt: ctx.secrets.scrubStored(given.systemPrompt),
+    tags: scrubTags(given.tags ?? {}, ctx.secrets),
+  };
   return replaceState(`agent ${agent.agentId}`, async () => {
     // Read before the write, whose answer may be lost: a repeated write would read its own result.
     const before = await AGENTS.find(ctx.query, agent.agentId);
@@ -90,7 +95,7 @@ export function defineAgent(
       { sql: "SELECT created_at FROM agents WHERE agent_id = ?", args: [agent.agentId] },
     ]);
     const createdAt = Number(results.at(-1)!.rows[0]?.[0] ?? now);
-    return { agent: toAgent({ ...agent, createdAt, updatedAt: now }), isNew: before === undefined };
+    return { agent: toAgent({ ...row, createdAt }), isNew: before === undefined };
   });
 }
 

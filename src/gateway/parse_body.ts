@@ -27,7 +27,7 @@ export async function parseBody(
   const work = await measureBody(bytes, MAX_GATEWAY_BODY_WORK, ctx.turns);
   const isLarge = bytes.length >= LARGE_BODY_BYTES || work >= LARGE_BODY_WORK;
   if (isLarge) await othersTurn(ctx);
-  const text = decoder.decode(bytes);
+  const text = decodeRequest(bytes);
   if (isLarge) await othersTurn(ctx);
   const body = tryParse(withPlainNames(text));
   if (!isFields(body)) throw cannotPass("its body has to be a JSON object");
@@ -38,6 +38,15 @@ export async function parseBody(
 }
 
 const decoder = new TextDecoder();
+const requestDecoder = new TextDecoder("utf-8", { fatal: true });
+
+function decodeRequest(bytes: Uint8Array): string {
+  try {
+    return requestDecoder.decode(bytes);
+  } catch {
+    throw cannotPass("its body isn't UTF-8");
+  }
+}
 
 /** A letter, a digit or an underscore that is written as an escape, which no encoder does; or an escaped backslash. */
 const NEEDLESS_ESCAPE = /(\\\\)|\\u00(3[0-9]|[46][1-9a-f]|5[0-9af]|7[0-9a])/gi;

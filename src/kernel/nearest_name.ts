@@ -6,11 +6,12 @@ export function nearestName(name: string, known: readonly string[]): string | un
   const ranked = known
     .map((candidate) => ({ candidate, distance: distanceOf(name.toLowerCase(), candidate.toLowerCase()) }))
     .filter(({ distance }) => distance <= allowed)
-    .sort((a, b) => a.distance - b.distance);
+    .sort((a, b) => a.distance - b.distance || a.candidate.length - b.candidate.length);
   return ranked[0]?.candidate;
 }
 
 function distanceOf(typed: string, candidate: string): number {
+  if (typed === candidate) return 0;
   return typed.length > 2 && candidate.startsWith(typed) ? 1 : editDistance(typed, candidate);
 }
 

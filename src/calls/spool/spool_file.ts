@@ -94,6 +94,7 @@ const GROWTH_BYTES = 128 * 1024;
  */
 export class SpoolFile {
   #capacity = 0;
+  #closed: Promise<void> | undefined;
   #end = HEADER.length;
   /** The last task; tasks on the file run one after the other. */
   #last: Promise<unknown> = Promise.resolve();
@@ -150,8 +151,9 @@ export class SpoolFile {
     });
   }
 
+  /** Closes the file once, however often it is called. */
   close(): Promise<void> {
-    return this.#inTurn(() => this.file.close());
+    return this.#closed ??= this.#inTurn(() => this.file.close());
   }
 
   #inTurn<T>(task: () => Promise<T>): Promise<T> {

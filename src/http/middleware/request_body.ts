@@ -51,8 +51,15 @@ async function readText(
 ): Promise<ReadOnce> {
   const bytes = await readUpTo(chunks, maxBytes);
   await measureBody(bytes, MAX_BODY_WORK, core.turns); // it is parsed and checked in one piece
-  return { text: new TextDecoder().decode(bytes) };
+  try {
+    return { text: decoder.decode(bytes) };
+  } catch {
+    throw new PurserError("invalid", "Cannot read the body: it isn't UTF-8");
+  }
 }
+
+/** Replacing what isn't UTF-8 would make one id of two. */
+const decoder = new TextDecoder("utf-8", { fatal: true });
 
 /** Sets the body of a request that has been read, which its schema reads once. */
 function setBody({ bodyCache }: HonoRequest, body: ReadOnce): void {
