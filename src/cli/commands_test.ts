@@ -26,7 +26,7 @@ const STORY: { line: string; stdin?: string; out?: string | RegExp; err?: string
     },
     {
       line: "agents set tagged --model demo:echo --tag team=search --tag customer=acme",
-      out: "Created agent tagged: demo:echo, no budget, tags team=search, customer=acme\n",
+      out: "Created agent tagged: demo:echo, no budget, tags customer=acme, team=search\n",
     },
     { line: "agents remove tagged", out: /tagged/ },
     {
