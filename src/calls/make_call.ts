@@ -16,7 +16,7 @@ export interface CallOrigin {
 /** The facts of a call that was made, except its price. */
 export type MadeCall = Omit<ModelCall, keyof Scopes | keyof CallOrigin | keyof Price | "priceId">;
 
-/** Makes the entry of a call for the ledger: the only place that does so, whoever has made or reported the call. */
+/** Makes the entry of a call for the ledger: the only place that does so, for calls that are made and reported. */
 export function makeCall({ source, scopes, tags }: CallOrigin, call: MadeCall, price: Price): ModelCall {
   return {
     ...call,

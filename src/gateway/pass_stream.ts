@@ -91,7 +91,7 @@ export function passStream(
           else append(ready, bytes);
         }
         for (const each of ready) yield each;
-        // Its client has left, and nobody else waits for the rest.
+        // Its client has left, and no one else waits for the rest.
         if (booking && hasLeft) {
           isOver = true;
           void source.cancel(CLIENT_LEFT).catch(() => {});

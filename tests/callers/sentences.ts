@@ -5,7 +5,7 @@ import { LEDGER_DOWN } from "./sentences/ledger_down.ts";
 import { REFUSALS } from "./sentences/refusals.ts";
 import { STRICT_BUDGETS } from "./sentences/strict_budgets.ts";
 
-/** The sentences that hold for every caller of models, whoever it is. */
+/** The sentences that hold for every caller of models. */
 export const SENTENCES: readonly Sentence[] = [
   ...BOOKED_ROW,
   ...ENDINGS,

@@ -8,7 +8,7 @@ export type { SpooledCall } from "./spooled_call.ts";
 
 /** A call in the spool of this process. */
 export interface KeptCall extends SpooledCall {
-  /** True while its run may still book it, together with its messages; nobody else books it then. */
+  /** True while its run may still book it, together with its messages; no other process books it then. */
   isClaimed: boolean;
   /** Marks it as booked. */
   done(): Promise<void>;
