@@ -22,7 +22,7 @@ export async function executedFiles(
     const { success, stderr } = await new Deno.Command(Deno.execPath(), {
       args: ["run", "--quiet", ...flags, ...CLI_PERMISSIONS, "cli.ts", ...command],
       cwd: root,
-      env: { HOME: folder, XDG_CONFIG_HOME: folder, XDG_DATA_HOME: folder },
+      env: { XDG_CONFIG_HOME: folder, XDG_DATA_HOME: folder },
       stdin: "null",
     }).output();
     if (!success) throw new Error(`Cannot run ${command.join(" ")}: ${new TextDecoder().decode(stderr)}`);
