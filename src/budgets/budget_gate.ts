@@ -133,22 +133,21 @@ export function createBudgetGate(options: {
       await store.instances.hold(instanceId);
       hasReserved = true;
     }
-    const { isReserved, hasBudget, isStrict } = await store.writeInSet(reservationWriter, call)
+    const { isReserved, isStrict } = await store.writeInSet(reservationWriter, call)
       .catch((error) => {
         unfreed.set(call.reservationId, clock.monotonic()); // it may be committed nevertheless, even later
         throw error;
       });
-    if (!isReserved) return { hasBudget };
+    if (!isReserved) return undefined;
     inFlight.set(call.reservationId, clock.monotonic());
     const { budget, above } = request;
-    const grant: Grant = {
+    return {
       reservationId: call.reservationId,
       scopes: { ...scopesOf(request), budget, above },
       amounts: call.amounts,
       ...(isStrict && outputLimit !== undefined && { outputLimit }),
       isStrict,
     };
-    return { hasBudget, grant };
   }
 
   /** Frees reservations, which are not renewed from now on. */
@@ -226,14 +225,14 @@ export function createBudgetGate(options: {
             leaseMs: RESERVATION_MS,
             mayLose: !withWorst,
           };
-          const { grant, hasBudget } = await reserve(request, call, decision.outputLimit ?? outputOf(bounds));
+          const grant = await reserve(request, call, decision.outputLimit ?? outputOf(bounds));
           if (grant) {
             if (known.mayWatch) await countWatched(call, bounds).catch(() => {});
             return { go: true, grant, at };
           }
-          if (!hasBudget) return { go: true, grant: undefined, at };
           readAt = wakes;
           standings = await readStandingsOf({ store }, call);
+          if (standings.length === 0) return { go: true, grant: undefined, at }; // no budget counts it
           known.mayBeStrict ||= standings.some(({ mode }) => mode === "strict");
           if (++attempts % ATTEMPTS === 0) await pause(FIRST_POLL_MS, readAt, request.signal);
           request.signal?.throwIfAborted();

@@ -53,7 +53,6 @@ export function toCallRow(
   return [
     reservationId,
     ...COUNTED.map((kind) => scopeIn(kind, scopes)),
-    scopeOf("run", runId ?? reservationId),
     at,
     start("hour"),
     start("day"),

@@ -1,9 +1,9 @@
 import { type SqlValue, type Statement, toBindable } from "./store.ts";
 
 /**
- * Rows that a statement reads as `each_row v`, with these columns. On a local file the statement runs once for each row,
- * which is fastest there; a server reads all rows from one JSON text, since each statement costs. So its effect must not
- * depend on whether the rows are read one by one, in this order, or all at once.
+ * Rows that a statement reads as `each_row v`, with these columns. On a local file the statement runs for a row or a few
+ * at a time, which are bound as they are; a server reads all rows from one JSON text, since each statement costs. So its
+ * effect must not depend on whether the rows are read one by one, in this order, or all at once.
  */
 export interface EachRow {
   columns: readonly string[];
@@ -14,17 +14,18 @@ const SOURCE = /\beach_row\b/;
 
 /** The generated SQL by the original statement. */
 const perRow = new Map<string, string>();
-const perMany = new Map<string, string>();
+const perMany = new Map<number, Map<string, string>>();
 const perSet = new Map<string, string>();
 
-/** The number of rows that one run of a statement on a local file takes, where there are that many. */
-export const ROWS_AT_ONCE = 25;
+/** The numbers of rows that one run of a statement on a local file takes, largest first; the rest runs row by row. */
+export const ROWS_AT_ONCE = [64, 16, 4];
 
-/** Returns the statement for `ROWS_AT_ONCE` rows, whose values are bound row by row. */
-export function toManyRowsSql(sql: string, { columns }: EachRow): string {
-  return remember(perMany, sql, () => {
+/** Returns the statement for a number of rows, whose values are bound row by row. */
+export function toManyRowsSql(sql: string, { columns }: EachRow, count: number): string {
+  if (!perMany.has(count)) perMany.set(count, new Map());
+  return remember(perMany.get(count)!, sql, () => {
     const select = `SELECT ${columns.map((column) => `? AS ${column}`).join(", ")}`;
-    return sql.replace(SOURCE, `(${Array(ROWS_AT_ONCE).fill(select).join(" UNION ALL ")})`);
+    return sql.replace(SOURCE, `(${Array(count).fill(select).join(" UNION ALL ")})`);
   });
 }
 

@@ -11,7 +11,6 @@ import {
   entityOf,
   idInScope,
   isScopeOf,
-  scopeSql,
   type Viewer,
 } from "../../ledger/mod.ts";
 import { countersOf } from "../budget_counters.ts";
@@ -24,10 +23,6 @@ import { IS_HELD } from "./standing_sql.ts";
 /** The newest holds of a budget that are listed. */
 const LISTED = 100;
 
-/** SQL for the run of a reservation; a call of no run has one of its own, whose id is the reservation's. */
-const IS_RUN = (alias: string) =>
-  `${isScopeOf("run", `${alias}.scope`)} AND ${alias}.scope <> ${scopeSql("run", "h.reservation_id")}`;
-
 /** Returns the condition of the reservations `h` that a budget holds in its present windows, and its arguments: `?1` and `?2`. */
 export function heldBy(row: BudgetRow, now: number): { where: string; args: SqlValue[] } {
   const kind = countersOf(row);
@@ -36,7 +31,7 @@ export function heldBy(row: BudgetRow, now: number): { where: string; args: SqlV
   const conditions = [
     IS_HELD,
     "h.worst_nano_usd > 0 AND h.at >= ?1",
-    kind === undefined ? "h.scope = ?2" : kind === "run" ? IS_RUN("h") : isScopeOf(kind, "h.scope"),
+    kind === undefined ? "h.scope = ?2" : isScopeOf(kind, "h.scope"),
     named === undefined ? "?2 IS ?2" : `${columnOf(named.kind, "h")} = ?2`,
     row.mode === "strict" ? "true" : "false",
   ];
@@ -55,7 +50,7 @@ export async function listHolds(
   const { rows } = await store.read({
     sql: `SELECT h.reservation_id, h.worst_nano_usd, h.at, iif(h.is_lost, 'uncounted', 'unbooked'),
   (SELECT ${idInScope("run", "o.scope")} FROM reservations o
-    WHERE o.reservation_id = h.reservation_id AND ${IS_RUN("o")} LIMIT 1), ${
+    WHERE o.reservation_id = h.reservation_id AND ${isScopeOf("run", "o.scope")} LIMIT 1), ${
       BUDGETED.map((kind) => columnOf(kind, "h")).join(", ")
     }
 FROM reservations h WHERE ${where} ORDER BY h.at DESC, h.reservation_id DESC LIMIT ${LISTED}`,

@@ -7,7 +7,6 @@ import {
   EACH_STANDING,
   shareOf,
   SPENT_IN_ALL,
-  WITH_BUDGETS,
   WITH_STANDINGS,
 } from "./standing_sql.ts";
 import { type CallToDecide, toCallRow } from "../call_to_decide.ts";
@@ -51,30 +50,45 @@ const verdicts = (fitsStop: string, fitsStrict: string, more = "") =>
 const COLUMNS = `scope, at, reservation_id, worst_nano_usd, estimate_nano_usd, strictness, spent_nano_usd,
   headroom_nano_usd, expires_at, is_held, ${BUDGETED.map((kind) => dimension(kind).field).join(", ")}`;
 
-/** The agent, session and key of a call `f`, which are kept for one that is held. */
-const CALLER = BUDGETED.map((kind) => `iif(f.is_held, ${idInScope(kind, `f.${kind}`)}, NULL)`).join(", ");
+/** SQL for whether a call `r` with the verdict `d` is held from now on. */
+const IS_HELD_NOW = "(d.strictness = 2 AND coalesce(r.worst, 0) > 0)";
+
+/** The agent, session and key of a call, which are kept for one that is held. */
+const CALLER = BUDGETED.map((kind) => `iif(${IS_HELD_NOW}, ${idInScope(kind, `r.${kind}`)}, NULL)`).join(", ");
 const NO_CALLER = BUDGETED.map(() => "NULL").join(", ");
 
 /**
- * Makes the reservations of calls that fit: one row for each scope with a budget, and one of its own, that of a run. The
- * reservation of a strict budget is held from now on, since the call may be sent at once: it ends when the call is booked or
- * released, or with its window, but not with its lease.
+ * Makes the reservations of calls that fit: one row for each scope with a budget, and one of the run, which frees it when it
+ * ends. The reservation of a strict budget is held from now on, since the call may be sent at once: it ends when the call is
+ * booked or released, or with its window, but not with its lease.
  */
-const RESERVE = `INSERT INTO reservations (${COLUMNS})
-${WITH_STANDINGS}, ${EARLIER}, ${
-  verdicts(
-    `s.settled + s.estimated + coalesce(e.estimate, 0) < ${CEILING}`,
-    "s.settled + s.worst + coalesce(e.worst, 0) + r.worst",
-    " LEFT JOIN e ON e.id = b.id AND e.scope = b.scope",
-  )
-}, f AS MATERIALIZED (
-  SELECT r.*, d.strictness, d.headroom, d.strictness = 2 AND r.worst > 0 AS is_held FROM r CROSS JOIN d ON d.id = r.id WHERE d.fits
-)
-SELECT x.scope, f.at, f.id, coalesce(f.worst, f.estimate), f.estimate, f.strictness, ${SPENT_IN_ALL}, f.headroom,
-  ${DATABASE_NOW} + f.lease, f.is_held, ${CALLER}
-FROM (
-  SELECT f.id, b.scope FROM f CROSS JOIN b ON b.id = f.id UNION SELECT id, own FROM f
-) x CROSS JOIN f ON f.id = x.id`;
+const reserve = (earlier: string[], others: { stop: string; strict: string; join: string }) =>
+  `INSERT INTO reservations (${COLUMNS})
+${
+    [
+      WITH_STANDINGS,
+      ...earlier,
+      verdicts(
+        `s.settled + s.estimated${others.stop} < ${CEILING}`,
+        `s.settled + s.worst${others.strict} + r.worst`,
+        others.join,
+      ),
+    ].join(",\n")
+  }
+SELECT x.scope, r.at, r.id, coalesce(r.worst, r.estimate), r.estimate, d.strictness, ${SPENT_IN_ALL}, d.headroom,
+  ${DATABASE_NOW} + r.lease, ${IS_HELD_NOW}, ${CALLER}
+FROM d CROSS JOIN r ON r.id = d.id
+  CROSS JOIN (SELECT id, scope FROM b UNION SELECT id, run FROM r WHERE run IS NOT NULL) x ON x.id = d.id
+WHERE d.fits`;
+
+const RESERVE = {
+  one: reserve([], { stop: "", strict: "", join: "" }),
+  many: reserve([EARLIER], {
+    stop: " + coalesce(e.estimate, 0)",
+    strict: " + coalesce(e.worst, 0)",
+    join: " LEFT JOIN e ON e.id = b.id AND e.scope = b.scope",
+  }),
+};
 
 /** SQL for whether a reservation is of a call elsewhere: the ids of others begin with their process, which alone releases them. */
 export const isElsewhere = (id: string) => `instr(${id}, '/') = 0`;
@@ -89,30 +103,21 @@ ${WITH_STANDINGS}, ${
     `s.settled + s.estimated < ${CEILING} AND s.settled + s.estimated + r.estimate <= ${CEILING}`,
     "s.settled + s.worst + r.worst",
   )
-}, f AS MATERIALIZED (
-  SELECT r.*, coalesce(d.strictness, 0) AS strictness, coalesce(d.headroom, -1) AS headroom
-  FROM r LEFT JOIN d ON d.id = r.id WHERE d.id IS NULL OR d.fits
-)
-SELECT x.scope, f.at, f.id, coalesce(f.worst, f.estimate), f.estimate, f.strictness, ${SPENT_IN_ALL}, f.headroom,
-  ${DATABASE_NOW} + f.lease, 0, ${NO_CALLER}
-FROM (
-  SELECT f.id, b.scope FROM f CROSS JOIN b ON b.id = f.id
-  UNION SELECT id, own FROM f UNION SELECT id, agent FROM f
-) x CROSS JOIN f ON f.id = x.id`;
+}
+SELECT x.scope, r.at, r.id, coalesce(r.worst, r.estimate), r.estimate, coalesce(d.strictness, 0), ${SPENT_IN_ALL},
+  coalesce(d.headroom, -1), ${DATABASE_NOW} + r.lease, 0, ${NO_CALLER}
+FROM r LEFT JOIN d ON d.id = r.id CROSS JOIN (SELECT id, scope FROM b UNION SELECT id, agent FROM r) x ON x.id = r.id
+WHERE d.id IS NULL OR d.fits`;
 
-/** Reads the outcome of requests: the strictness of the reservation, null if there is none, and whether any budget counts the call. */
-const READ_RESERVED = `${WITH_BUDGETS}
-SELECT r.id, (SELECT max(h.strictness) FROM reservations h WHERE h.reservation_id = r.id),
-  EXISTS (SELECT 1 FROM reservations h WHERE h.reservation_id = r.id) OR EXISTS (SELECT 1 FROM b WHERE b.id = r.id)
-FROM r`;
+/** Reads the strictness of reservations, null for one that was not made. */
+const READ_RESERVED =
+  "SELECT v.id, (SELECT max(h.strictness) FROM reservations h WHERE h.reservation_id = v.id) FROM each_row v";
 
 /** The outcome of a request to reserve. */
 export interface Reserved {
   isReserved: boolean;
   /** True if a strict budget that refuses counts the call. */
   isStrict: boolean;
-  /** False if no budget counts the call: it needs no reservation. */
-  hasBudget: boolean;
 }
 
 /** Writes the reservations of all requests that wait at the same time, by two statements. */
@@ -122,10 +127,13 @@ export const reservationWriter: SetWriter<CallToDecide, Reserved> = {
   plan(calls) {
     const each = { columns: CALL_COLUMNS, rows: calls.map(toCallRow) };
     return {
-      statements: [{ sql: RESERVE, each }, { sql: READ_RESERVED, each }],
+      statements: [
+        { sql: calls.length === 1 ? RESERVE.one : RESERVE.many, each },
+        { sql: READ_RESERVED, each: { columns: ["id"], rows: calls.map(({ reservationId }) => [reservationId]) } },
+      ],
       read([, outcomes]) {
-        const byId = new Map(outcomes!.rows.map((row) => [row[0] as string, toReserved(row.slice(1))]));
-        return calls.map(({ reservationId }) => byId.get(reservationId)!);
+        const byId = new Map(outcomes!.rows.map(([id, strictness]) => [id, strictness]));
+        return calls.map(({ reservationId }) => toReserved(byId.get(reservationId)!));
       },
     };
   },
@@ -146,12 +154,8 @@ export async function writeElsewhere(
   return results.at(-1)!.rows.length > 0;
 }
 
-function toReserved([strictness, hasBudget]: SqlValue[]): Reserved {
-  return {
-    isReserved: strictness !== null,
-    isStrict: strictness === 2n,
-    hasBudget: hasBudget === 1n,
-  };
+function toReserved(strictness: SqlValue): Reserved {
+  return { isReserved: strictness !== null, isStrict: strictness === 2n };
 }
 
 const FREE = "DELETE FROM reservations WHERE reservation_id IN (SELECT v.reservation_id FROM each_row v)";

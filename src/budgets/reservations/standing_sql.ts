@@ -37,8 +37,6 @@ export const CALL_COLUMNS = [
   "id",
   // The scopes that it counts in, by dimension; null for none.
   ...COUNTED,
-  // The scope of its own row: its run, or a call that is made elsewhere.
-  "own",
   // The time under which it is booked, and the starts of the windows that hold it.
   "at",
   "hour",
@@ -191,9 +189,6 @@ const standings = (more = "") =>
 )`;
 
 const with_ = (...expressions: string[]) => `WITH RECURSIVE ${expressions.join(",\n")}`;
-
-/** Up to `b`. */
-export const WITH_BUDGETS = with_(CALLS, BUDGETS);
 
 /** Up to `s`, of the calls `r` that an expression selects. */
 export const standingsOf = (calls: string) => with_(calls, BUDGETS, COUNTERS, RUNS, TAIL, standings());

@@ -132,17 +132,22 @@ export class PreparedStatements {
   execute({ sql, args = [], each }: Statement): ResultSet {
     if (!each) return run(this.#prepare(sql), args);
     const { columns, rows } = each;
-    const together = rows.length - rows.length % ROWS_AT_ONCE;
-    const results: SqlValue[][] = [];
-    for (let start = 0; start < together; start += ROWS_AT_ONCE) {
-      const prepared = this.#prepare(toManyRowsSql(sql, each));
-      results.push(...run(prepared, rows.slice(start, start + ROWS_AT_ONCE).flat()).rows);
+    const results: ResultSet[] = [];
+    let start = 0;
+    for (const count of ROWS_AT_ONCE) {
+      for (; rows.length - start >= count; start += count) {
+        const prepared = this.#prepare(toManyRowsSql(sql, each, count));
+        results.push(run(prepared, rows.slice(start, start + count).flat()));
+      }
     }
-    const rowSql = toRowSql(sql, each);
-    const prepared = this.#prepare(rowSql);
-    prepared.rowValues ??= countRowValues(rowSql, each);
-    const rest = runForEach(prepared, { columns, rows: together === 0 ? rows : rows.slice(together) });
-    return { columns: rest.columns, rows: together === 0 ? rest.rows : [...results, ...rest.rows] };
+    if (start < rows.length || start === 0) {
+      const rowSql = toRowSql(sql, each);
+      const prepared = this.#prepare(rowSql);
+      prepared.rowValues ??= countRowValues(rowSql, each);
+      results.push(runForEach(prepared, { columns, rows: start === 0 ? rows : rows.slice(start) }));
+    }
+    if (results.length === 1) return results[0]!;
+    return { columns: results[0]!.columns, rows: results.flatMap((result) => result.rows) };
   }
 
   /** Executes a read-only statement; refuses any other before it runs. */
