@@ -32,9 +32,10 @@ export interface CallToDecide {
   mayLose?: boolean;
 }
 
-/** Returns the row of a call, of `CALL_COLUMNS`. */
+/** Returns the row of a call, of `CALL_COLUMNS`; `n` is its number in the statement. */
 export function toCallRow(
   { reservationId, scopes, at, amounts, isUnpriced, leaseMs }: CallToDecide,
+  n: number,
 ): SqlValue[] {
   const { runId, budget, above = [] } = scopes;
   const start = (per: BudgetPeriod) => windowOf(per, at).from;
@@ -51,6 +52,7 @@ export function toCallRow(
   );
   const ancestors = above.map(({ runId, agentId }) => [scopeOf("run", runId), agentId]);
   return [
+    n,
     reservationId,
     ...COUNTED.map((kind) => scopeIn(kind, scopes)),
     at,

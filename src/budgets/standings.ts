@@ -21,7 +21,7 @@ export async function readStandingsOf(
 ): Promise<Standing[]> {
   const { rows } = await store.read({
     sql: READ_STANDINGS,
-    args: toCallRow({ ...LOOKED_UP, scopes, at }),
+    args: toCallRow({ ...LOOKED_UP, scopes, at }, 0),
   });
   return rows.map((row) => toStanding(row, at));
 }

@@ -110,12 +110,12 @@ export function requestHeaders(
   const ofFamily = OF_FAMILY[family];
   const passes = (name: string) =>
     has(ofFamily, name) || (configured !== undefined && has(configured, name) && mayPassHeader(name));
-  for (const [name, value] of client) {
+  client.forEach((value, name) => {
     if (passes(name) && (name !== "accept" || ACCEPTED.test(value))) {
       const isClean = !PURSER_KEY.test(value) && secrets.scrub(value) === value;
       if (isClean && !named.has(name)) headers[name] = value;
     } else if (name !== "content-type") dropped.push(name);
-  }
+  });
   if (hasBody) {
     const type = client.get("content-type");
     headers["content-type"] = type !== null && JSON_TYPE.test(type) ? type : "application/json";
@@ -134,11 +134,10 @@ export function answerHeaders(
 ): Record<string, string> {
   const headers: Record<string, string> = {};
   const named = namedByConnection(provider);
-  for (const [name, value] of provider) {
-    if (CONNECTION_HEADERS.has(name) || OF_THE_PROVIDER.has(name) || named.has(name)) continue;
-    if (OF_SERVERS.test(name)) continue;
-    headers[name] = hidden.inText(value);
-  }
+  provider.forEach((value, name) => {
+    if (CONNECTION_HEADERS.has(name) || OF_THE_PROVIDER.has(name) || named.has(name)) return;
+    if (!OF_SERVERS.test(name)) headers[name] = hidden.inText(value);
+  });
   // A page that a provider sends, such as an error of its proxy, must not run in this server's origin.
   if (/html|xml/i.test(headers["content-type"] ?? "")) headers["content-security-policy"] = "sandbox";
   if (callId !== undefined) headers["x-purser-call-id"] = callId;

@@ -1,5 +1,10 @@
-/** Headers to read: `Headers`, or an object with their methods that takes less time to make. Names are in lower case. */
-export type HeaderFields = Pick<Headers, "get" | typeof Symbol.iterator>;
+/**
+ * Headers to read: `Headers`, or an object with their methods that takes less time to make. Names are in lower case. In Deno
+ * (2.9.6) `forEach` takes a tenth of the time that the iterator does.
+ */
+export type HeaderFields = Pick<Headers, "get"> & {
+  forEach(each: (value: string, name: string) => void): void;
+};
 
 /** The headers of one connection (RFC 9110, 7.6.1), and those that each sender sets anew. Names are in lower case. */
 export const CONNECTION_HEADERS: ReadonlySet<string> = new Set([
@@ -25,5 +30,5 @@ export function joinHeaders(sent: readonly string[]): HeaderFields {
     const first = fields.get(name);
     fields.set(name, first ? `${first}, ${sent[at + 1]}` : sent[at + 1]!);
   }
-  return { get: (name) => fields.get(name) ?? null, [Symbol.iterator]: () => fields.entries() };
+  return { get: (name) => fields.get(name) ?? null, forEach: (each) => fields.forEach(each) };
 }

@@ -18,7 +18,7 @@ const perMany = new Map<number, Map<string, string>>();
 const perSet = new Map<string, string>();
 
 /** The numbers of rows that one run of a statement on a local file takes, largest first; the rest runs row by row. */
-export const ROWS_AT_ONCE = [64, 16, 4];
+export const ROWS_AT_ONCE = [64, 32, 16, 8, 4, 2];
 
 /** Returns the statement for a number of rows, whose values are bound row by row. */
 export function toManyRowsSql(sql: string, { columns }: EachRow, count: number): string {

@@ -26,10 +26,9 @@ export const SELECT_RESERVING: Statement = {
 // calls that fit singly can't overshoot together, even if their rolling hours begin a millisecond apart. A call that is
 // refused because of them is decided again.
 const EARLIER = `e AS MATERIALIZED (
-  SELECT id, scope, sum(estimate) OVER earlier AS estimate, sum(coalesce(worst, 0)) OVER earlier AS worst
-  FROM (SELECT DISTINCT b.id, b.scope, r.estimate, r.worst FROM r CROSS JOIN b ON b.id = r.id
-    WHERE (SELECT count(*) FROM r) > 1)
-  WINDOW earlier AS (PARTITION BY scope ORDER BY id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
+  SELECT n, scope, sum(estimate) OVER earlier AS estimate, sum(coalesce(worst, 0)) OVER earlier AS worst
+  FROM (SELECT DISTINCT b.n, b.scope, r.estimate, r.worst FROM r CROSS JOIN b ON b.n = r.n)
+  WINDOW earlier AS (PARTITION BY scope ORDER BY n ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
 )`;
 
 /** SQL for the amount at which a budget warns first, or its limit if it doesn't warn. Raises don't count, since they end. */
@@ -38,13 +37,13 @@ const NEAR = `iif(b.warn_at = '[]', b.amount, ${shareOf("b.amount", "b.warn_at -
 /** The calls, with whether each fits in every budget that refuses: `decideCall()` as a condition of the write. */
 const verdicts = (fitsStop: string, fitsStrict: string, more = "") =>
   `d AS MATERIALIZED (
-  SELECT id, min(fits) AS fits, max(strictness) AS strictness, min(until_near) AS headroom FROM (
-    SELECT b.id, iif(b.mode = 'stop', 0, iif(b.action = 'watch', 1, 2)) AS strictness, ${NEAR} - s.settled AS until_near,
+  SELECT n, min(fits) AS fits, max(strictness) AS strictness, min(until_near) AS headroom FROM (
+    SELECT b.n, iif(b.mode = 'stop', 0, iif(b.action = 'watch', 1, 2)) AS strictness, ${NEAR} - s.settled AS until_near,
       b.action = 'watch' OR (s.settled < ${CEILING} AND (NOT r.is_unpriced OR b.allow_unpriced)
         AND CASE b.mode WHEN 'stop' THEN ${fitsStop}
           ELSE r.is_unpriced OR r.worst IS NOT NULL AND ${fitsStrict} <= ${CEILING} END) AS fits
     FROM ${EACH_STANDING}${more}
-  ) GROUP BY id
+  ) GROUP BY n
 )`;
 
 const COLUMNS = `scope, at, reservation_id, worst_nano_usd, estimate_nano_usd, strictness, spent_nano_usd,
@@ -77,8 +76,8 @@ ${
   }
 SELECT x.scope, r.at, r.id, coalesce(r.worst, r.estimate), r.estimate, d.strictness, ${SPENT_IN_ALL}, d.headroom,
   ${DATABASE_NOW} + r.lease, ${IS_HELD_NOW}, ${CALLER}
-FROM d CROSS JOIN r ON r.id = d.id
-  CROSS JOIN (SELECT id, scope FROM b UNION SELECT id, run FROM r WHERE run IS NOT NULL) x ON x.id = d.id
+FROM d CROSS JOIN r ON r.n = d.n
+  CROSS JOIN (SELECT n, scope FROM b UNION SELECT n, run FROM r WHERE run IS NOT NULL) x ON x.n = d.n
 WHERE d.fits`;
 
 const RESERVE = {
@@ -86,7 +85,7 @@ const RESERVE = {
   many: reserve([EARLIER], {
     stop: " + coalesce(e.estimate, 0)",
     strict: " + coalesce(e.worst, 0)",
-    join: " LEFT JOIN e ON e.id = b.id AND e.scope = b.scope",
+    join: " LEFT JOIN e ON e.n = b.n AND e.scope = b.scope",
   }),
 };
 
@@ -106,8 +105,8 @@ ${WITH_STANDINGS}, ${
 }
 SELECT x.scope, r.at, r.id, coalesce(r.worst, r.estimate), r.estimate, coalesce(d.strictness, 0), ${SPENT_IN_ALL},
   coalesce(d.headroom, -1), ${DATABASE_NOW} + r.lease, 0, ${NO_CALLER}
-FROM r LEFT JOIN d ON d.id = r.id CROSS JOIN (SELECT id, scope FROM b UNION SELECT id, agent FROM r) x ON x.id = r.id
-WHERE d.id IS NULL OR d.fits`;
+FROM r LEFT JOIN d ON d.n = r.n CROSS JOIN (SELECT n, scope FROM b UNION SELECT n, agent FROM r) x ON x.n = r.n
+WHERE d.n IS NULL OR d.fits`;
 
 /** Reads the strictness of reservations, null for one that was not made. */
 const READ_RESERVED =
@@ -125,7 +124,7 @@ export const reservationWriter: SetWriter<CallToDecide, Reserved> = {
   sizeOf: () => 500,
   mayLose: ({ mayLose }) => mayLose === true,
   plan(calls) {
-    const each = { columns: CALL_COLUMNS, rows: calls.map(toCallRow) };
+    const each = { columns: CALL_COLUMNS, rows: calls.map((call, n) => toCallRow(call, n)) };
     return {
       statements: [
         { sql: calls.length === 1 ? RESERVE.one : RESERVE.many, each },
@@ -145,7 +144,7 @@ export async function writeElsewhere(
   call: CallToDecide,
   more: readonly Statement[],
 ): Promise<boolean> {
-  const each = { columns: CALL_COLUMNS, rows: [toCallRow(call)] };
+  const each = { columns: CALL_COLUMNS, rows: [toCallRow(call, 0)] };
   const results = await store.write([
     { sql: RESERVE_ELSEWHERE, each },
     ...more,

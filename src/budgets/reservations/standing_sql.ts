@@ -33,6 +33,8 @@ import { DATABASE_NOW } from "../../store/mod.ts";
 
 /** The columns of a call to decide on; `each_row v` has them. */
 export const CALL_COLUMNS = [
+  // Its number among those of the statement.
+  "n",
   // The id of its reservation.
   "id",
   // The scopes that it counts in, by dimension; null for none.
@@ -80,7 +82,7 @@ const EXTRA = `iif(EXISTS (SELECT 1 FROM budget_raises e WHERE e.budget_id = x.b
   )
 }, 0)`;
 
-const OF_BUDGET = `r.id, x.budget_id, x.name, x.per, x.mode, x.action, x.allow_unpriced,
+const OF_BUDGET = `r.n, x.budget_id, x.name, x.per, x.mode, x.action, x.allow_unpriced,
   x.limit_nano_usd AS amount, ${EXTRA} AS extra, x.warn_at`;
 
 // With `each`, a budget stands aside where another names that very value for the same period.
@@ -101,7 +103,7 @@ const BUDGETS = `b AS MATERIALIZED (
   FROM r CROSS JOIN json_each(r.ancestors) a CROSS JOIN budgets x INDEXED BY budgets_enabled
   WHERE x.enabled = 1 AND x.scope IN ('', a.value ->> 1) AND x.per = 'run'
   UNION ALL
-  SELECT r.id, NULL, NULL, 'run', j.value ->> 2, 'refuse', j.value ->> 3, j.value ->> 1, 0, '[]', j.value ->> 0, 0
+  SELECT r.n, NULL, NULL, 'run', j.value ->> 2, 'refuse', j.value ->> 3, j.value ->> 1, 0, '[]', j.value ->> 0, 0
   FROM r CROSS JOIN json_each(r.runs) j
 )`;
 
@@ -197,7 +199,7 @@ export const standingsOf = (calls: string) => with_(calls, BUDGETS, COUNTERS, RU
 export const WITH_STANDINGS = standingsOf(CALLS);
 
 /** SQL for a budget `b` of a call `r` and its counter `s`. */
-export const EACH_STANDING = `r CROSS JOIN b ON b.id = r.id
+export const EACH_STANDING = `r CROSS JOIN b ON b.n = r.n
   CROSS JOIN s ON s.scope = b.scope AND s.starts = b.starts AND s.is_hour = (b.per = 'hour')`;
 
 /** SQL for the cost of all calls. */

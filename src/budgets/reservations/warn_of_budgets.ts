@@ -70,7 +70,7 @@ export function warningsOf(
   const rows = new Map<string, SqlValue[]>();
   for (const { scopes, at, reservationId } of booked) {
     rows.set(JSON.stringify(COUNTED.map((kind) => scopeIn(kind, scopes))), [
-      ...toCallRow({ ...LOOKED_UP, scopes, at, reservationId: String(rows.size) }),
+      ...toCallRow({ ...LOOKED_UP, scopes, at }, rows.size),
       reservationId,
       alertPrefix,
       channels,

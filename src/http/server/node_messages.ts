@@ -118,7 +118,8 @@ export class ResponseWriter implements Delivery {
   async send(response: Response): Promise<void> {
     const { outgoing } = this;
     const { status, headers } = response;
-    const fields: Record<string, string | number> = Object.fromEntries(headers);
+    const fields: Record<string, string | number> = {};
+    headers.forEach((value, name) => fields[name] = value);
     if (outgoing.destroyed) return void await readerOf(response)?.cancel();
     if (status === 204 || status === 304) return void outgoing.writeHead(status, fields).end();
     const whole = wholeOf(response) ?? (isStreamed(response) ? undefined : "");
