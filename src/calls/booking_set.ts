@@ -66,10 +66,10 @@ export const READ_LEDGER = `SELECT ${HAS_ENABLED_RULES},
 FROM (SELECT coalesce(max(position), 0) AS newest FROM calls) p`;
 
 /**
- * A booking advances the counters once this many calls follow them. Fewer are added up by whoever reads a budget, which
- * is cheaper. Budgets that callers share are read more often than those of one run, so their number is lower.
+ * A booking under a budget advances the counters once this many calls follow them. Fewer are added up by each that reads the
+ * budget, which is cheaper.
  */
-const MAX_UNDECIDED_CALLS = { run: 64, shared: 16 };
+const MAX_UNDECIDED_CALLS = 16;
 
 /** The writer of bookings: one per process, so that waiting bookings share a commit. */
 export type BookingWriter = SetWriter<Booking, Booked>;
@@ -127,9 +127,8 @@ export function createBookingWriter(
 
   function passOf(bookings: readonly Booking[]): Statement[] {
     if (ctx.rules.mayExist) return decideAlerts(ctx);
-    const { run, shared } = MAX_UNDECIDED_CALLS;
-    if (ctx.budgets.mayExist) return undecidedCalls >= shared ? advanceCounters(ctx) : [];
-    return undecidedCalls >= run && bookings.some(({ grant }) => grant) ? advanceCounters(ctx) : [];
+    const isBudgeted = ctx.budgets.mayExist || bookings.some(({ grant }) => grant);
+    return isBudgeted && undecidedCalls >= MAX_UNDECIDED_CALLS ? advanceCounters(ctx) : [];
   }
 }
 
