@@ -57,7 +57,7 @@ WHERE ${conditions.join(" AND ")} ORDER BY event_id DESC`;
   const searched = searchedBy(filter, args);
   const sql = searched.length === 0
     ? `${latest} LIMIT ?${args.push(limit)}`
-    : `SELECT * FROM (${latest} LIMIT ${SEARCHED}) WHERE ${searched.join(" AND ")} LIMIT ?${
+    : `SELECT * FROM (${latest} LIMIT ${SEARCHED}) latest WHERE ${searched.join(" AND ")} LIMIT ?${
       args.push(limit)
     }`;
   const rows = toObjects<Row>(await ctx.store.read({ sql, args }));

@@ -19,6 +19,12 @@ export const ORDERED_JOIN = `${onlySqlite("CROSS")} JOIN`;
 export const DATABASE_NOW = onlySqlite("CAST(unixepoch('subsec') * 1000 AS INTEGER)") +
   onlyPostgres("CAST(floor(extract(epoch FROM statement_timestamp()) * 1000) AS BIGINT)");
 
+/**
+ * SQL for an integer in a sum that may pass 64 bits: SQLite then gives a REAL, PostgreSQL an error unless one term is wider.
+ * `atMost64Bits()` makes an integer of the sum.
+ */
+export const wide = (term: string): string => onlyPostgres("CAST(") + term + onlyPostgres(" AS NUMERIC)");
+
 /** Returns the text of a statement for SQLite. */
 export const toSqlite = (sql: string): string => sql.replace(/\/\*\+(.*?)\*\//gs, "$1");
 

@@ -7,6 +7,8 @@ import { type SqlValue, type Statement, toBindable } from "./store.ts";
  */
 export interface EachRow {
   columns: readonly string[];
+  /** The columns that hold integers; the others hold texts. */
+  integers?: readonly string[];
   rows: readonly (readonly SqlValue[])[];
 }
 

@@ -47,7 +47,7 @@ export const DECIDED_COLUMNS = [
 const DECISIONS: Logic = {
   name: "decisions",
   sql: `CREATE VIEW decisions AS SELECT ${DECIDED_COLUMNS.join(", ")},
-  at AS now, '' AS alert_prefix, '' AS channels FROM calls WHERE 0`,
+  at AS now, '' AS alert_prefix, '' AS channels FROM calls WHERE false`,
 };
 
 const BEFORE_OR_AT = "c.position <= NEW.position";
@@ -161,13 +161,13 @@ BEGIN
   INSERT INTO spend_counters (kind, scope, start, whole_usd, rest_nano_usd, first_at)
   SELECT kind, scope, start, ${COST_COLUMNS}, at FROM (
 ${countersOf("NEW")}
-  ) WHERE true ${ADD_TO_COUNTER};
+  ) entries WHERE true ${ADD_TO_COUNTER};
   -- Rules that fired for this hour and wait until it has fallen below: without this call, has it?
-  UPDATE alert_rules SET is_over = 0, is_armed = coalesce(rests_until, 0) <= NEW.now
+  UPDATE alert_rules SET is_over = 0, is_armed = CASE WHEN coalesce(rests_until, 0) <= NEW.now THEN 1 ELSE 0 END
   WHERE is_over = 1 AND enabled = 1 AND scope IN (${SCOPES}) AND NEW.adjusts IS NULL AND NEW.at >= ${HOUR.from}
     AND threshold_nano_usd > ${HOUR.exactly("alert_rules.scope")} - coalesce(NEW.cost_nano_usd, 0);
   INSERT INTO alerts (alert_id, rule_id, rule_name, threshold_type, threshold_nano_usd, severity, value_nano_usd,
-    agent_id, session_id, run_id, window, window_start, triggered_at, channels, call_position, key_id)
+    agent_id, session_id, run_id, "window", window_start, triggered_at, channels, call_position, key_id)
   ${WINDOWS.map(fired).join("\n  UNION ALL ")};
 END`,
 };
@@ -181,9 +181,9 @@ WHEN NEW.is_test = 0 AND EXISTS (
   SELECT 1 FROM alert_rules r WHERE r.rule_id = NEW.rule_id AND (
     r.is_over = 1 OR r.cooldown_from + r.cooldown_ms > NEW.triggered_at
     OR (r.repeat = 'once_per_window'
-      AND EXISTS (SELECT 1 FROM alert_claims c WHERE c.rule_id = r.rule_id AND c.window = NEW.window)))
+      AND EXISTS (SELECT 1 FROM alert_claims c WHERE c.rule_id = r.rule_id AND c."window" = NEW."window")))
 ) OR NEW.budget_limit_nano_usd IS NOT NULL AND EXISTS (SELECT 1 FROM alert_claims c WHERE c.rule_id = NEW.rule_id
-  AND c.window >= NEW.window AND c.window < substr(NEW.window, 1, instr(NEW.window, '#')) || '~')
+  AND c."window" >= NEW."window" AND c."window" < substr(NEW."window", 1, instr(NEW."window", '#')) || '~')
 BEGIN
   SELECT RAISE(IGNORE);
 END`,
@@ -195,12 +195,13 @@ const FIRE: Logic = {
   // Deliveries are for the channels of the process that booked the call.
   sql: `CREATE TRIGGER alerts_fire AFTER INSERT ON alerts WHEN NEW.is_test = 0
 BEGIN
-  INSERT OR IGNORE INTO alert_claims (rule_id, window)
-  SELECT rule_id, NEW.window FROM alert_rules
-  WHERE rule_id = NEW.rule_id AND repeat = 'once_per_window' AND NEW.window IS NOT NULL
-  UNION ALL SELECT NEW.rule_id, NEW.window WHERE NEW.budget_limit_nano_usd IS NOT NULL;
+  INSERT INTO alert_claims (rule_id, "window")
+  SELECT rule_id, NEW."window" FROM alert_rules
+  WHERE rule_id = NEW.rule_id AND repeat = 'once_per_window' AND NEW."window" IS NOT NULL
+  UNION ALL SELECT NEW.rule_id, NEW."window" WHERE NEW.budget_limit_nano_usd IS NOT NULL
+  ON CONFLICT DO NOTHING;
   UPDATE alert_rules SET last_fired_at = NEW.triggered_at, cooldown_from = NEW.triggered_at,
-    is_over = repeat = 'once_per_window' AND threshold_type = 'per_hour_usd',
+    is_over = CASE WHEN repeat = 'once_per_window' AND threshold_type = 'per_hour_usd' THEN 1 ELSE 0 END,
     rests_until = max(NEW.triggered_at + cooldown_ms, CASE WHEN repeat = 'cooldown' THEN 0 ELSE
       CASE threshold_type
         WHEN 'per_day_usd' THEN ${windowSql("day", "NEW.window_start").to} - 300000
@@ -208,15 +209,15 @@ BEGIN
         ELSE 0
       END END)
   WHERE rule_id = NEW.rule_id;
-  UPDATE alert_rules SET is_armed = enabled AND is_over = 0 AND rests_until <= NEW.triggered_at
+  UPDATE alert_rules SET is_armed = CASE WHEN enabled = 1 AND is_over = 0 AND rests_until <= NEW.triggered_at THEN 1 ELSE 0 END
   WHERE rule_id = NEW.rule_id;
   INSERT INTO deliveries (delivery_id, subject_id, channel, kind, due_at, created_at)
-  SELECT 'dlv_' || substr(NEW.alert_id, 7) || '_' || (c.key + 1), NEW.alert_id, c.value ->> 0, c.value ->> 1,
+  SELECT 'dlv_' || substr(NEW.alert_id, 7) || '_' || (CAST(c.key AS BIGINT) + 1), NEW.alert_id, c.value ->> 0, c.value ->> 1,
     NEW.triggered_at, NEW.triggered_at
   FROM json_each(NEW.channels) c
-  WHERE CASE NEW.severity WHEN 'info' THEN 0 WHEN 'warning' THEN 1 ELSE 2 END >= c.value ->> 2;
+  WHERE CASE NEW.severity WHEN 'info' THEN 0 WHEN 'warning' THEN 1 ELSE 2 END >= CAST(c.value ->> 2 AS BIGINT);
   INSERT INTO tallies (what, name, outcome, count) VALUES ('alert', NEW.severity, '', 1)
-  ON CONFLICT (what, name, outcome) DO UPDATE SET count = count + 1;
+  ON CONFLICT (what, name, outcome) DO UPDATE SET count = tallies.count + 1;
 END`,
 };
 
