@@ -14,7 +14,7 @@ import {
 } from "../ledger/mod.ts";
 import type { BudgetCounter } from "../contract/budgets/budget_state.ts";
 import { BUDGETED } from "../contract/costs/dimensions.ts";
-import type { Statement } from "../store/mod.ts";
+import { indexedBy, NOT_INDEXED, type Statement } from "../store/mod.ts";
 import type { BudgetRow } from "./budget_fields.ts";
 
 /*
@@ -97,7 +97,7 @@ function selectWindowed(
     sql: `WITH tail(scope, cost) AS MATERIALIZED (
   SELECT ${
       scopeSql(kind, columnOf(kind))
-    }, total(iif(c.at >= ?2, c.cost_nano_usd, 0)) FROM calls c NOT INDEXED
+    }, total(iif(c.at >= ?2, c.cost_nano_usd, 0)) FROM calls c ${NOT_INDEXED}
   WHERE c.position > ${DECIDED_POSITION} AND ${columnOf(kind)} IS NOT NULL GROUP BY 1
 )
 SELECT s.scope FROM (
@@ -135,22 +135,22 @@ function selectAllEntities(
   const isNamed = named === undefined
     ? "?2 IS NOT NULL"
     : kind === "session"
-    ? `EXISTS (SELECT 1 FROM calls c INDEXED BY calls_by_session WHERE c.session_id = s.id AND ${
+    ? `EXISTS (SELECT 1 FROM calls c ${indexedBy("calls_by_session")} WHERE c.session_id = s.id AND ${
       columnOf(named.kind)
     } = ?2)`
     : `(EXISTS (SELECT 1 FROM run_usage u WHERE u.run_id = s.id AND u.agent_id = ?2)
       OR EXISTS (SELECT 1 FROM runs r WHERE r.run_id = s.id AND r.agent_id = ?2))`;
   const value = from === 0
     ? `${counterValue(kind, "s.id")} + coalesce(tail.cost, 0)`
-    : sumOfCalls("INDEXED BY calls_by_session WHERE c.session_id = s.id AND c.at >= ?4");
+    : sumOfCalls(`${indexedBy("calls_by_session")} WHERE c.session_id = s.id AND c.at >= ?4`);
   return {
     sql: `WITH tail(id, cost) AS MATERIALIZED (
-  SELECT c.${id}, total(c.cost_nano_usd) FROM calls c NOT INDEXED
+  SELECT c.${id}, total(c.cost_nano_usd) FROM calls c ${NOT_INDEXED}
   WHERE c.position > ${DECIDED_POSITION} AND c.${id} IS NOT NULL GROUP BY 1
 )
 SELECT ${scopeSql(kind, "s.id")} FROM (
   SELECT ${id} AS id FROM usage_${kind}s WHERE last_at >= ?4
-  UNION SELECT c.${id} FROM calls c NOT INDEXED WHERE c.position > ${TOTALS_POSITION} AND c.${id} IS NOT NULL AND c.at >= ?4
+  UNION SELECT c.${id} FROM calls c ${NOT_INDEXED} WHERE c.position > ${TOTALS_POSITION} AND c.${id} IS NOT NULL AND c.at >= ?4
   UNION SELECT ${idInScope(kind, "scope")} FROM (${reservedScopes(kind)})
 ) s LEFT JOIN tail ON tail.id = s.id
 WHERE ${kind === "session" ? notNamed(scopeSql("session", "s.id"), "?1") : "?1 IS NOT NULL"} AND ${isNamed}
@@ -171,7 +171,7 @@ function selectEntities(kind: "run" | "session", { per, scope }: BudgetRow, owne
     sql: `SELECT ${scopeSql(kind, "s.id")} FROM (
   SELECT u.${id} AS id FROM (SELECT * FROM usage_${kind}s ORDER BY first_at DESC, ${id} DESC LIMIT ${NEWEST}) u
     WHERE ${ofEntities}
-  UNION SELECT c.${id} FROM (SELECT * FROM calls NOT INDEXED ORDER BY position DESC LIMIT ${NEWEST}) c
+  UNION SELECT c.${id} FROM (SELECT * FROM calls ${NOT_INDEXED} ORDER BY position DESC LIMIT ${NEWEST}) c
     WHERE c.${id} IS NOT NULL AND ${ofCalls}
   UNION ${othersOf(kind, named)}
 ) s WHERE ${
@@ -194,6 +194,6 @@ function othersOf(kind: "run" | "session", named: BudgetCounter | undefined): st
   const [index, time] = kind === "run"
     ? [`runs_of_${named.kind}`, "started_at"]
     : ["sessions_of_agent", "updated_at"];
-  return `SELECT * FROM (SELECT ${kind}_id FROM ${kind}s INDEXED BY ${index} WHERE ${named.kind}_id = ?2
+  return `SELECT * FROM (SELECT ${kind}_id FROM ${kind}s ${indexedBy(index)} WHERE ${named.kind}_id = ?2
     ORDER BY ${time} DESC LIMIT ${NEWEST})`;
 }

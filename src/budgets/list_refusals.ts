@@ -3,7 +3,7 @@ import type { RefusalReason } from "../contract/values.ts";
 import { toIso } from "../kernel/clock.ts";
 import { readKeyNames } from "../keys/mod.ts";
 import { ALL_SEEING, type Viewer } from "../ledger/mod.ts";
-import { type SqlValue, type Store, toObjects } from "../store/mod.ts";
+import { indexedBy, type SqlValue, type Store, toObjects } from "../store/mod.ts";
 
 /** The refused calls to list. */
 export interface RefusalFilter {
@@ -50,8 +50,9 @@ export async function listRefusals(
   if (agentId !== undefined) conditions.push(`agent_id = ?${args.push(agentId)}`);
   if (before !== undefined) conditions.push(`event_id < ?${args.push(before)}`);
   const index = agentId === undefined ? "refusals_latest" : "refusals_of_agent";
-  const latest =
-    `SELECT event_id, at, agent_id, session_id, run_id, payload, withheld FROM events INDEXED BY ${index}
+  const latest = `SELECT event_id, at, agent_id, session_id, run_id, payload, withheld FROM events ${
+    indexedBy(index)
+  }
 WHERE ${conditions.join(" AND ")} ORDER BY event_id DESC`;
   const searched = searchedBy(filter, args);
   const sql = searched.length === 0

@@ -1,5 +1,5 @@
 import { MAX_ALERT_HISTORY } from "../contract/limits.ts";
-import { leaseNow, leaseTime, type ResultSet, type Statement, toObjects } from "../store/mod.ts";
+import { indexedBy, leaseNow, leaseTime, type ResultSet, type Statement, toObjects } from "../store/mod.ts";
 import type { DeliveryContext, DispatchContext } from "./context.ts";
 import { decideRetry, MAX_LOST_CLAIMS } from "./retry_policy.ts";
 import type { SendResult } from "./channels/notification.ts";
@@ -39,7 +39,7 @@ const CLAIM = `UPDATE deliveries SET attempts = attempts + (leased_by IS NULL),
   lost_claims = lost_claims + (leased_by IS NOT NULL), attempted_at = ?2, leased_by = ?4,
   lease_until = ${leaseTime("?3")} + ${DELIVERY_LEASE_MS}
 WHERE delivery_id = (
-  SELECT delivery_id FROM deliveries INDEXED BY deliveries_due
+  SELECT delivery_id FROM deliveries ${indexedBy("deliveries_due")}
   WHERE status = 'pending' AND channel = ?1 AND ${isDue("?2")}
     AND (lease_until IS NULL OR (lease_until <= ${
   leaseTime("?3")
@@ -49,7 +49,7 @@ WHERE delivery_id = (
 )`;
 
 // The holder is unique to this claim, so the row is found also after the response to the claim was lost.
-const READ_CLAIMED = `SELECT delivery_id, subject_id, attempts FROM deliveries INDEXED BY deliveries_due
+const READ_CLAIMED = `SELECT delivery_id, subject_id, attempts FROM deliveries ${indexedBy("deliveries_due")}
 WHERE status = 'pending' AND channel = ?1 AND leased_by = ?2 ORDER BY due_at, delivery_id LIMIT 1`;
 
 const SETTLE = `UPDATE deliveries SET status = ?3, last_error = ?4, due_at = ?5, settled_at = ?6,

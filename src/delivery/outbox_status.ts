@@ -1,4 +1,4 @@
-import { leaseNow, leaseTime, type SqlValue, type Store, toObjects } from "../store/mod.ts";
+import { indexedBy, leaseNow, leaseTime, type SqlValue, type Store, toObjects } from "../store/mod.ts";
 import { IS_HELD_BY_TEST, isDue } from "./claim_delivery.ts";
 import type { DeliveryContext } from "./context.ts";
 import { hasEnded } from "./recover_deliveries.ts";
@@ -12,7 +12,7 @@ const READ = `SELECT channel, count(*) AS waiting, max(lease_until IS NOT NULL) 
   leaseTime("?2")
 }, 0))
   END) AS wait_ms
-FROM deliveries INDEXED BY deliveries_due WHERE status = 'pending' GROUP BY channel`;
+FROM deliveries ${indexedBy("deliveries_due")} WHERE status = 'pending' GROUP BY channel`;
 
 /** The pending deliveries of one channel, for the dispatcher. */
 export interface Waiting {

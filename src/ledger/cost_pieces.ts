@@ -1,6 +1,6 @@
 import { type Dimension, dimension, type FieldOf, GROUPED } from "../contract/costs/dimensions.ts";
 import { startOf, startSql } from "../contract/windows.ts";
-import type { SqlValue } from "../store/mod.ts";
+import { indexedBy, NOT_INDEXED, type SqlValue } from "../store/mod.ts";
 import type { TagGroup } from "../contract/tags/tags.ts";
 import { conditionsOf, hasTags, MAX_TIME, tagValue } from "./cost_conditions.ts";
 import type { CostScope } from "./cost_filter.ts";
@@ -45,18 +45,18 @@ const CALLS: Source = {
   columns: { ...OPTIONAL, hour: startSql("hour", "at"), day: startSql("day", "at") },
 };
 /** The calls after the rollups. */
-const TAIL: Source = { ...CALLS, table: "calls NOT INDEXED", where: `position > ${TOTALS_POSITION}` };
+const TAIL: Source = { ...CALLS, table: `calls ${NOT_INDEXED}`, where: `position > ${TOTALS_POSITION}` };
 
 /** The calls with tags, read by an index of their own. */
 const TAGGED: Source = {
   ...CALLS,
-  table: "calls INDEXED BY calls_by_tags",
+  table: `calls ${indexedBy("calls_by_tags")}`,
   where: "tags IS NOT NULL",
   hasTags: true,
 };
 
 /** The calls of a session, by their index. */
-const OF_SESSION: Source = { ...CALLS, table: "calls INDEXED BY calls_by_session", hasTags: true };
+const OF_SESSION: Source = { ...CALLS, table: `calls ${indexedBy("calls_by_session")}`, hasTags: true };
 
 interface Piece {
   source: Source;
@@ -121,7 +121,7 @@ export function withoutLater(
   columns: readonly KeyColumn[],
   args: SqlValue[],
 ): string {
-  const later = { ...CALLS, table: "calls INDEXED BY calls_by_time", where: "position > ?" };
+  const later = { ...CALLS, table: `calls ${indexedBy("calls_by_time")}`, where: "position > ?" };
   args.push(upTo);
   const span = { from: scope.from ?? 0, to: scope.to ?? MAX_TIME };
   return `SELECT ${columns}, ${COUNTER_COLUMNS.map((name) => `-${name}`)} FROM (${

@@ -4,7 +4,15 @@ import { dimension, DIMENSIONS, FILTERED, GROUPED } from "../contract/costs/dime
 import { type TagGroup, tagKeyOf } from "../contract/tags/tags.ts";
 import type { Grouping } from "../contract/values.ts";
 import { toIso } from "../kernel/clock.ts";
-import { type SqlValue, type Statement, type Store, toObjects } from "../store/mod.ts";
+import {
+  indexedBy,
+  NOT_INDEXED,
+  ORDERED_JOIN,
+  type SqlValue,
+  type Statement,
+  type Store,
+  toObjects,
+} from "../store/mod.ts";
 import { conditionsOf, dearestFirst, hasTags, MAX_TIME } from "./cost_conditions.ts";
 import {
   type CostFilter,
@@ -86,7 +94,7 @@ export async function listTopCosts(
   const sums = groupBy === "session" ? selectEntity("session_id") : `SELECT ${keys}, ${COUNTER_SUMS}`;
   const sql = `SELECT * FROM (${sums} FROM (
   SELECT session_id, agent_id, provider, model, at AS first_at, at AS last_at, position, ${ENTRY_COUNTERS}
-  FROM calls INDEXED BY ${index} WHERE ${where.join(" AND ")}
+  FROM calls ${indexedBy(index)} WHERE ${where.join(" AND ")}
 ) GROUP BY ${keys}) ORDER BY ${DEAREST_FIRST}, ${keys} LIMIT ?`;
   const rows = toObjects<Row>(await store.readLong({ sql, args: [...args, limit] }));
   return rows.map((row) => ({ ...keyOf(row, { groupBy, limit, offset: 0 }), ...sumsOf(row) }));
@@ -98,7 +106,7 @@ export async function readStartOfNewest(
   { from, to, upTo, calls }: { from: number; to: number; upTo?: number; calls: number },
 ): Promise<number> {
   const { rows } = await store.readLong({
-    sql: `SELECT at FROM calls INDEXED BY calls_by_time WHERE at >= ? AND at < ?${
+    sql: `SELECT at FROM calls ${indexedBy("calls_by_time")} WHERE at >= ? AND at < ?${
       upTo === undefined ? "" : " AND position <= ?"
     } ORDER BY at DESC LIMIT 1 OFFSET ?`,
     args: [from, to, ...upTo === undefined ? [] : [upTo], calls - 1],
@@ -300,7 +308,7 @@ function ofRollup(kind: "session" | "run", filter: CostFilter): Statement {
   const key = `${kind}_id`;
   const { from, to, limit, offset } = filter;
   const isWhole = from === undefined && to === undefined;
-  const tail = `calls NOT INDEXED WHERE position > ${TOTALS_POSITION} AND ${key} IS NOT NULL`;
+  const tail = `calls ${NOT_INDEXED} WHERE position > ${TOTALS_POSITION} AND ${key} IS NOT NULL`;
   // By cost and for the cut every row is read: a unary plus keeps the index by time out, which would be slower.
   const first = sortOf(filter) === "cost" ? "+first_at" : "first_at";
   const inside = isWhole ? "true" : `${first} >= ?1 AND last_at < ?2`;
@@ -321,7 +329,7 @@ page(id) AS MATERIALIZED (
 SELECT * FROM (${selectEntity(key)}
 FROM (
   SELECT ${key}, agent_id, model, first_at, last_at, 0 AS position, ${COUNTERS}
-    FROM page CROSS JOIN usage_${kind}s ON ${key} = id WHERE ${inside}
+    FROM page ${ORDERED_JOIN} usage_${kind}s ON ${key} = id WHERE ${inside}
   ${isWhole ? "" : `UNION ALL ${cutCalls(kind, entry)}`}
   UNION ALL SELECT ${entry} FROM ${tail}${isWhole ? "" : " AND at >= ?1 AND at < ?2"}
 ) GROUP BY ${key}) ORDER BY ${orderOf(key, filter)} LIMIT ?3 OFFSET ?4`,
@@ -336,13 +344,14 @@ FROM (
 function cutCalls(kind: "session" | "run", entry: string): string {
   const rolledUp = `position <= ${TOTALS_POSITION}`;
   if (kind === "session") {
-    return `SELECT ${entry} FROM (SELECT c.* FROM cut CROSS JOIN calls c INDEXED BY calls_by_session
-    ON c.session_id = cut.id AND c.at >= ?1 AND c.at < ?2 WHERE ${rolledUp})`;
+    return `SELECT ${entry} FROM (SELECT c.* FROM cut ${ORDERED_JOIN} calls c ${
+      indexedBy("calls_by_session")
+    } ON c.session_id = cut.id AND c.at >= ?1 AND c.at < ?2 WHERE ${rolledUp})`;
   }
   const lastCut = "(SELECT coalesce(max(last_at), ?1 - 1) FROM cut WHERE first_at < ?1)";
   const firstCut = "(SELECT coalesce(min(first_at), ?2) FROM cut WHERE last_at >= ?2)";
   const between = (start: string, end: string) =>
-    `SELECT ${entry} FROM calls INDEXED BY calls_by_time WHERE at >= ${start} AND at <= ${end}
+    `SELECT ${entry} FROM calls ${indexedBy("calls_by_time")} WHERE at >= ${start} AND at <= ${end}
     AND +run_id IN (SELECT id FROM cut) AND ${rolledUp}`;
   return `${between("?1", `min(?2 - 1, ${lastCut})`)}
   UNION ALL ${between(`max(?1, ${lastCut} + 1, ${firstCut})`, "?2 - 1")}`;

@@ -2,7 +2,7 @@ import { NANO_PER_USD } from "../kernel/money.ts";
 import { startSql } from "../contract/windows.ts";
 import { type Clock, DAY_MS } from "../kernel/clock.ts";
 import { RULED } from "../contract/costs/dimensions.ts";
-import type { Statement, Store } from "../store/mod.ts";
+import { indexedBy, NOT_INDEXED, ORDERED_JOIN, type Statement, type Store } from "../store/mod.ts";
 import { ALL_CALLS, AS_WHOLE, columnOf, type Counted, IN_WINDOWS, scopeSql } from "./scopes/mod.ts";
 
 /*
@@ -96,20 +96,20 @@ export const isInScope = (scope: string, kinds: readonly Counted[] = RULED) =>
 
 /** SQL for the total cost of the calls after the counters that meet a condition: they are few. */
 export const sumOfTail = (condition: string) =>
-  sumOfCalls(`NOT INDEXED WHERE c.position > ${DECIDED_POSITION} AND ${condition}`);
+  sumOfCalls(`${NOT_INDEXED} WHERE c.position > ${DECIDED_POSITION} AND ${condition}`);
 
 /** SQL for the settled cost of a run, in nano-USD, on which budgets are decided. */
 export const runCost = (runId: string) =>
   atMost64Bits(`${counterValue("run", runId)} + ${sumOfTail(`c.run_id = ${runId}`)}`);
 
 /** SQL for whether there is an enabled rule; then the counters are advanced call by call, see alerts/. */
-const HAS_RULES = "EXISTS (SELECT 1 FROM alert_rules INDEXED BY alert_rules_fired WHERE enabled = 1)";
+const HAS_RULES = `EXISTS (SELECT 1 FROM alert_rules ${indexedBy("alert_rules_fired")} WHERE enabled = 1)`;
 
 /** SQL for the calls after the counters: all of them if there is an enabled rule, or if there is none. */
 export const TAIL_WITH_RULES =
-  `FROM calls c NOT INDEXED WHERE c.position > iif(${HAS_RULES}, ${DECIDED_POSITION}, ${MAX_NANO_USD})`;
+  `FROM calls c ${NOT_INDEXED} WHERE c.position > iif(${HAS_RULES}, ${DECIDED_POSITION}, ${MAX_NANO_USD})`;
 const TAIL_WITHOUT_RULES =
-  `FROM calls c NOT INDEXED WHERE c.position > iif(${HAS_RULES}, ${MAX_NANO_USD}, ${DECIDED_POSITION})`;
+  `FROM calls c ${NOT_INDEXED} WHERE c.position > iif(${HAS_RULES}, ${MAX_NANO_USD}, ${DECIDED_POSITION})`;
 
 /** SQL for whether there is an enabled rule. */
 export const HAS_ENABLED_RULES = HAS_RULES;
@@ -180,8 +180,7 @@ const OLD = `WITH RECURSIVE scopes(scope) AS (
 ), kept(since) AS MATERIALIZED (
   SELECT min(?1, max(start)) - ${KEEP_MS} FROM spend_counters WHERE kind = 'minute' AND scope = '${ALL_CALLS}'
 )
-SELECT w.kind, w.scope, w.start FROM kept k CROSS JOIN scopes s CROSS JOIN spend_counters w
-  ON w.kind = 'minute' AND w.scope = s.scope AND w.start < k.since`;
+SELECT w.kind, w.scope, w.start FROM kept k CROSS JOIN scopes s ${ORDERED_JOIN} spend_counters w ON w.kind = 'minute' AND w.scope = s.scope AND w.start < k.since`;
 
 const FIND = `${OLD} LIMIT 1`;
 const REMOVE = `DELETE FROM spend_counters WHERE (kind, scope, start) IN (${OLD} LIMIT ${ROWS_PER_COMMIT})`;

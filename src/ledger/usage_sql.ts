@@ -1,6 +1,6 @@
 import { NANO_PER_USD } from "../kernel/money.ts";
 import { startSql } from "../contract/windows.ts";
-import type { Logic, Statement } from "../store/mod.ts";
+import { type Logic, NOT_INDEXED, ORDERED_JOIN, type Statement } from "../store/mod.ts";
 
 /*
  * Every total is a rollup up to a position of the ledger plus the calls after it, read in one statement, so that it is
@@ -64,7 +64,7 @@ END`,
 export const TOTALS_POSITION = "(SELECT position FROM rollup_positions WHERE name = 'totals')";
 
 /** SQL for the calls after it, always read by position: they are few. */
-const TAIL = `FROM calls NOT INDEXED WHERE position > ${TOTALS_POSITION}`;
+const TAIL = `FROM calls ${NOT_INDEXED} WHERE position > ${TOTALS_POSITION}`;
 
 const DIMENSIONS = "agent_id, provider, model";
 const DIMENSIONS_OF_ENTRY = `${DIMENSIONS}, coalesce(key_id, '') AS key_id`;
@@ -122,7 +122,7 @@ export function usageOfIds(kind: "run" | "session", ids: string): string {
   const key = `${kind}_id`;
   return `(SELECT u.${key}, u.agent_id, u.model, u.first_at, u.last_at, 0 AS position, ${
     COUNTER_COLUMNS.map((column) => `u.${column}`).join(", ")
-  } FROM json_each(${ids}) j CROSS JOIN usage_${kind}s u ON u.${key} = j.value
+  } FROM json_each(${ids}) j ${ORDERED_JOIN} usage_${kind}s u ON u.${key} = j.value
 UNION ALL SELECT ${key}, agent_id, model, at, at, position, ${ENTRY_COUNTERS} ${TAIL}
   AND ${key} IN (SELECT value FROM json_each(${ids})))`;
 }

@@ -1,7 +1,7 @@
 import type { Bus } from "../bus/mod.ts";
 import { toIso } from "../kernel/clock.ts";
 import { toPlainJsonText } from "../kernel/json/portable_json.ts";
-import type { SqlValue, Statement, Store } from "../store/mod.ts";
+import { ORDERED_JOIN, type SqlValue, type Statement, type Store } from "../store/mod.ts";
 import type { RunRef } from "./context.ts";
 import { findSessionOwner } from "./read_owners.ts";
 import type { NewMessage } from "./session_message.ts";
@@ -88,7 +88,7 @@ const MESSAGE_COLUMNS = ["session_id", "run_id", "nth", "message_id", "created_a
 const APPEND_MESSAGES =
   `INSERT INTO messages (session_id, generation, position, message_id, run_id, created_at, content, is_whole)
 SELECT s.session_id, s.generation, s.message_count + v.nth - 1, v.message_id, v.run_id, v.created_at, v.content, 1
-FROM each_row v CROSS JOIN sessions s ON s.session_id = v.session_id AND s.active_run_id = v.run_id`;
+FROM each_row v ${ORDERED_JOIN} sessions s ON s.session_id = v.session_id AND s.active_run_id = v.run_id`;
 
 /** Returns the statement that appends messages to sessions that their run still holds. */
 export function appendMessages(groups: readonly MessagesToAppend[]): Statement[] {

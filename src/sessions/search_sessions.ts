@@ -1,6 +1,7 @@
 import type { Session } from "../contract/sessions.ts";
 import type { AgentStatus } from "../contract/values.ts";
 import { listSessions, type ReadContext, type SessionList } from "./read_sessions.ts";
+import { indexedBy } from "../store/mod.ts";
 
 /** The sessions that are read at once. */
 const CHUNK = 500;
@@ -78,7 +79,7 @@ function textOf({ session_id, agent_id, tags }: Session): string {
 const OF_CALLS =
   `WITH words(word, escaped) AS MATERIALIZED (SELECT value ->> 0, value ->> 1 FROM json_each(?2))
 SELECT s.value, word FROM json_each(?1) s CROSS JOIN words
-WHERE EXISTS (SELECT 1 FROM calls c INDEXED BY calls_by_session
+WHERE EXISTS (SELECT 1 FROM calls c ${indexedBy("calls_by_session")}
   WHERE c.session_id = s.value AND (?3 IS NULL OR c.agent_id = ?3) AND (
     instr(lower(c.agent_id || char(10) || c.provider || ':' || c.model), word)
     OR instr(lower(replace(c.tags, '":"', ':')), escaped)))`;

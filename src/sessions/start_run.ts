@@ -6,7 +6,7 @@ import { toIso } from "../kernel/clock.ts";
 import { invalidField, PurserError } from "../kernel/errors.ts";
 import { toPlainJsonText } from "../kernel/json/portable_json.ts";
 import type { NanoUsd } from "../kernel/money.ts";
-import { leaseNow, leaseTime, type Store, toObjects } from "../store/mod.ts";
+import { leaseNow, leaseTime, ORDERED_JOIN, type Store, toObjects } from "../store/mod.ts";
 import type { RunRef, SessionContext } from "./context.ts";
 import { RUN_LEASE_MS } from "./run_lease.ts";
 import { recoverRuns, type RecoveryContext } from "./recover_runs.ts";
@@ -180,11 +180,11 @@ const MAX_DEPTH = 32;
 const READ_ABOVE = `WITH RECURSIVE above(depth, run_id) AS (
   SELECT 1, ?1
   UNION ALL
-  SELECT a.depth + 1, r.parent_run_id FROM above a CROSS JOIN runs r ON r.run_id = a.run_id
+  SELECT a.depth + 1, r.parent_run_id FROM above a ${ORDERED_JOIN} runs r ON r.run_id = a.run_id
   WHERE r.parent_run_id IS NOT NULL AND a.depth <= ${MAX_DEPTH}
 )
 SELECT r.run_id, r.agent_id, r.cost_budget_nano_usd, r.budget_mode, coalesce(g.allow_unpriced, 0)
-FROM above a CROSS JOIN runs r ON r.run_id = a.run_id LEFT JOIN agents g ON g.agent_id = r.agent_id ORDER BY a.depth`;
+FROM above a ${ORDERED_JOIN} runs r ON r.run_id = a.run_id LEFT JOIN agents g ON g.agent_id = r.agent_id ORDER BY a.depth`;
 
 /**
  * Reads the run that makes another, and those above it, nearest first.

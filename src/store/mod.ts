@@ -15,7 +15,8 @@ export {
 } from "./store.ts";
 export { type Check, defineAuthored, readInCode } from "./authored.ts";
 export type { InstanceLocks } from "./instance_locks.ts";
-export { DATABASE_NOW, leaseNow, leaseTime } from "./lease_clock.ts";
+export { DATABASE_NOW, indexedBy, NOT_INDEXED, ORDERED_JOIN } from "./dialect.ts";
+export { leaseNow, leaseTime } from "./lease_clock.ts";
 export {
   createInstanceLocks,
   createQuery,

@@ -10,7 +10,7 @@ import {
   MOVE_DECIDED_COUNTERS,
   TAIL_WITH_RULES,
 } from "../../ledger/mod.ts";
-import { type ResultSet, type Statement, tables } from "../../store/mod.ts";
+import { indexedBy, type ResultSet, type Statement, tables } from "../../store/mod.ts";
 import { toAlertRecords } from "../alerts.ts";
 import type { AlertContext } from "../context.ts";
 import { DECIDED_COLUMNS } from "./firing_logic.ts";
@@ -25,7 +25,9 @@ const SKEW_MS = 30_000;
 const IS_AHEAD = `cooldown_from > ?1 + ${SKEW_MS}`;
 
 /** SQL for the time of a pass: not before the last firing by another process, whose clock was read later. */
-const TIME = `max(?1, coalesce((SELECT max(l.cooldown_from) FROM alert_rules l INDEXED BY alert_rules_fired
+const TIME = `max(?1, coalesce((SELECT max(l.cooldown_from) FROM alert_rules l ${
+  indexedBy("alert_rules_fired")
+}
   WHERE l.enabled = 1 AND l.cooldown_from <= ?1 + ${SKEW_MS}), 0))`;
 
 /** Arms the rules whose cooldown is over. */

@@ -14,7 +14,7 @@ import {
   scopeSql,
   sumOfCalls,
 } from "../../ledger/mod.ts";
-import type { Logic } from "../../store/mod.ts";
+import { indexedBy, type Logic, ORDERED_JOIN } from "../../store/mod.ts";
 
 /*
  * The definition of an alert's firing, as triggers: they run in the commit that books the calls, over a remote database
@@ -65,7 +65,7 @@ const HOUR = {
     const second = startSql("minute", this.from, 1);
     const end = startSql("minute", TIME, 1);
     const calls = (from: string, to: string) =>
-      sumOfCalls(`INDEXED BY calls_by_time
+      sumOfCalls(`${indexedBy("calls_by_time")}
       WHERE c.at >= ${from} AND c.at < ${to} AND ${BEFORE_OR_AT} AND ${isInScope(scope)}`);
     return `(${counterSum("minute", scope, second, end)} - ${calls(this.to, end)} + ${
       calls(this.from, second)
@@ -77,7 +77,9 @@ const DAY = windowSql("day", "NEW.at");
 const MONTH = windowSql("month", "NEW.at");
 
 const ARMED = (scope: string, type: string) =>
-  `alert_rules r INDEXED BY alert_rules_armed WHERE r.is_armed = 1 AND r.scope = ${scope} AND r.threshold_type = '${type}'`;
+  `alert_rules r ${
+    indexedBy("alert_rules_armed")
+  } WHERE r.is_armed = 1 AND r.scope = ${scope} AND r.threshold_type = '${type}'`;
 
 /** The window of a threshold type, for one call. */
 interface Window {
@@ -148,7 +150,7 @@ function fired({ type, isTouched, value, claim, start }: Window): string {
   r.threshold_nano_usd, r.severity, w.value, NEW.agent_id, NEW.session_id, NEW.run_id, ${claim}, ${start}, NEW.now,
   NEW.channels, NEW.position, NEW.key_id
 FROM (SELECT s.scope, ${value("s.scope")} AS value FROM (${scopes}) s LIMIT ${SCOPES.length}) w
-CROSS JOIN alert_rules r INDEXED BY alert_rules_armed ON r.is_armed = 1 AND r.scope = w.scope
+${ORDERED_JOIN} alert_rules r ${indexedBy("alert_rules_armed")} ON r.is_armed = 1 AND r.scope = w.scope
   AND r.threshold_type = '${type}' AND r.threshold_nano_usd <= w.value`;
 }
 

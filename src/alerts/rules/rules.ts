@@ -17,7 +17,7 @@ import {
   sumOfTail,
   textAt,
 } from "../../ledger/mod.ts";
-import { oldestFirst, tables, type TimePosition } from "../../store/mod.ts";
+import { indexedBy, NOT_INDEXED, oldestFirst, tables, type TimePosition } from "../../store/mod.ts";
 import type { AlertContext } from "../context.ts";
 import { inputOf, type RuleRow, RULES } from "./rule_fields.ts";
 
@@ -152,7 +152,7 @@ function newest(kind: "run" | "session", table: string, time: string): string {
   const key = `${kind}_id`;
   const agent = textAt("min", "first_at", "agent_id");
   const tail =
-    `calls c NOT INDEXED WHERE c.position > (SELECT position FROM rollup_positions WHERE name = 'totals') AND c.${key} IS NOT NULL`;
+    `calls c ${NOT_INDEXED} WHERE c.position > (SELECT position FROM rollup_positions WHERE name = 'totals') AND c.${key} IS NOT NULL`;
   // LIMIT, so that the id is searched once, however often it is used.
   const spend = atMost64Bits(`${counterValue(kind, "i.id")} + ${sumOfTail(`c.${key} = i.id`)}`);
   return `(SELECT json_array(i.id, CAST(${spend} AS TEXT)) FROM (SELECT coalesce(
@@ -175,7 +175,7 @@ function hour(): string {
   const second = startSql("minute", "t.starts", 1);
   const end = startSql("minute", "t.ends - 1", 1);
   const calls = (from: string, to: string) =>
-    sumOfCalls(`INDEXED BY calls_by_time WHERE ${within(from, to)}`);
+    sumOfCalls(`${indexedBy("calls_by_time")} WHERE ${within(from, to)}`);
   return `${counterSum("minute", "t.scope", second, end)} + ${sumOfTail(within(second, end))}
     - ${calls("t.ends", end)} + ${calls("t.starts", second)}`;
 }

@@ -5,14 +5,7 @@ import { type Clock, toIso } from "../../kernel/clock.ts";
 import { toUsd } from "../../kernel/money.ts";
 import type { SqlValue, Store } from "../../store/mod.ts";
 import { readKeyNames } from "../../keys/mod.ts";
-import {
-  ALL_SEEING,
-  columnOf,
-  entityOf,
-  idInScope,
-  isScopeOf,
-  type Viewer,
-} from "../../ledger/mod.ts";
+import { ALL_SEEING, columnOf, entityOf, idInScope, isScopeOf, type Viewer } from "../../ledger/mod.ts";
 import { countersOf } from "../budget_counters.ts";
 import type { BudgetRow } from "../budget_fields.ts";
 import { fromOf } from "../budget_states.ts";

@@ -1,6 +1,13 @@
 import { BUDGETED, dimension } from "../../contract/costs/dimensions.ts";
 import { idInScope, scopeSql } from "../../ledger/mod.ts";
-import { DATABASE_NOW, type SetWriter, type SqlValue, type Statement, type Store } from "../../store/mod.ts";
+import {
+  DATABASE_NOW,
+  ORDERED_JOIN,
+  type SetWriter,
+  type SqlValue,
+  type Statement,
+  type Store,
+} from "../../store/mod.ts";
 import {
   CALL_COLUMNS,
   CEILING,
@@ -27,7 +34,7 @@ export const SELECT_RESERVING: Statement = {
 // refused because of them is decided again.
 const EARLIER = `e AS MATERIALIZED (
   SELECT n, scope, sum(estimate) OVER earlier AS estimate, sum(coalesce(worst, 0)) OVER earlier AS worst
-  FROM (SELECT DISTINCT b.n, b.scope, r.estimate, r.worst FROM r CROSS JOIN b ON b.n = r.n)
+  FROM (SELECT DISTINCT b.n, b.scope, r.estimate, r.worst FROM r ${ORDERED_JOIN} b ON b.n = r.n)
   WINDOW earlier AS (PARTITION BY scope ORDER BY n ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
 )`;
 
@@ -53,7 +60,9 @@ const COLUMNS = `scope, at, reservation_id, worst_nano_usd, estimate_nano_usd, s
 const IS_HELD_NOW = "(d.strictness = 2 AND coalesce(r.worst, 0) > 0)";
 
 /** The agent, session and key of a call, which are kept for one that is held. */
-const CALLER = BUDGETED.map((kind) => `iif(${IS_HELD_NOW}, ${idInScope(kind, `r.${kind}`)}, NULL)`).join(", ");
+const CALLER = BUDGETED.map((kind) => `iif(${IS_HELD_NOW}, ${idInScope(kind, `r.${kind}`)}, NULL)`).join(
+  ", ",
+);
 const NO_CALLER = BUDGETED.map(() => "NULL").join(", ");
 
 /**
@@ -76,8 +85,8 @@ ${
   }
 SELECT x.scope, r.at, r.id, coalesce(r.worst, r.estimate), r.estimate, d.strictness, ${SPENT_IN_ALL}, d.headroom,
   ${DATABASE_NOW} + r.lease, ${IS_HELD_NOW}, ${CALLER}
-FROM d CROSS JOIN r ON r.n = d.n
-  CROSS JOIN (SELECT n, scope FROM b UNION SELECT n, run FROM r WHERE run IS NOT NULL) x ON x.n = d.n
+FROM d ${ORDERED_JOIN} r ON r.n = d.n
+  ${ORDERED_JOIN} (SELECT n, scope FROM b UNION SELECT n, run FROM r WHERE run IS NOT NULL) x ON x.n = d.n
 WHERE d.fits`;
 
 const RESERVE = {
@@ -105,7 +114,7 @@ ${WITH_STANDINGS}, ${
 }
 SELECT x.scope, r.at, r.id, coalesce(r.worst, r.estimate), r.estimate, coalesce(d.strictness, 0), ${SPENT_IN_ALL},
   coalesce(d.headroom, -1), ${DATABASE_NOW} + r.lease, 0, ${NO_CALLER}
-FROM r LEFT JOIN d ON d.n = r.n CROSS JOIN (SELECT n, scope FROM b UNION SELECT n, agent FROM r) x ON x.n = r.n
+FROM r LEFT JOIN d ON d.n = r.n ${ORDERED_JOIN} (SELECT n, scope FROM b UNION SELECT n, agent FROM r) x ON x.n = r.n
 WHERE d.n IS NULL OR d.fits`;
 
 /** Reads the strictness of reservations, null for one that was not made. */
@@ -128,7 +137,10 @@ export const reservationWriter: SetWriter<CallToDecide, Reserved> = {
     return {
       statements: [
         { sql: calls.length === 1 ? RESERVE.one : RESERVE.many, each },
-        { sql: READ_RESERVED, each: { columns: ["id"], rows: calls.map(({ reservationId }) => [reservationId]) } },
+        {
+          sql: READ_RESERVED,
+          each: { columns: ["id"], rows: calls.map(({ reservationId }) => [reservationId]) },
+        },
       ],
       read([, outcomes]) {
         const byId = new Map(outcomes!.rows.map(([id, strictness]) => [id, strictness]));

@@ -15,7 +15,7 @@ import {
   sumOfCalls,
   toNano,
 } from "../../ledger/mod.ts";
-import { DATABASE_NOW } from "../../store/mod.ts";
+import { DATABASE_NOW, indexedBy, NOT_INDEXED, ORDERED_JOIN } from "../../store/mod.ts";
 
 /*
  * The SQL of budgets, as common table expressions that build on each other:
@@ -92,15 +92,15 @@ const BUDGETS = `b AS MATERIALIZED (
         ELSE iif(x.each IS NULL, x.scope, ${EACH_VALUE}) END AS scope,
       CASE x.per WHEN 'day' THEN r.day WHEN 'month' THEN r.month WHEN 'week' THEN r.week WHEN 'hour' THEN r.hour
         WHEN 'lifetime' THEN coalesce(x.counts_from, 0) ELSE 0 END AS starts
-    FROM r CROSS JOIN budgets x INDEXED BY budgets_enabled
+    FROM r CROSS JOIN budgets x ${indexedBy("budgets_enabled")}
     WHERE x.enabled = 1 AND x.scope IN (${NAMED_SCOPES})
-      AND (x.each IS NULL OR NOT EXISTS (SELECT 1 FROM budgets o INDEXED BY budgets_enabled
+      AND (x.each IS NULL OR NOT EXISTS (SELECT 1 FROM budgets o ${indexedBy("budgets_enabled")}
         WHERE o.enabled = 1 AND o.scope = ${EACH_VALUE} AND o.per = x.per AND o.each IS NULL))
     LIMIT -1
   ) WHERE scope IS NOT NULL
   UNION ALL
   SELECT ${OF_BUDGET}, a.value ->> 0, 0
-  FROM r CROSS JOIN json_each(r.ancestors) a CROSS JOIN budgets x INDEXED BY budgets_enabled
+  FROM r CROSS JOIN json_each(r.ancestors) a CROSS JOIN budgets x ${indexedBy("budgets_enabled")}
   WHERE x.enabled = 1 AND x.scope IN ('', a.value ->> 1) AND x.per = 'run'
   UNION ALL
   SELECT r.n, NULL, NULL, 'run', j.value ->> 2, 'refuse', j.value ->> 3, j.value ->> 1, 0, '[]', j.value ->> 0, 0
@@ -124,12 +124,14 @@ const GIVEN_COUNTERS = `k AS MATERIALIZED (
 
 const RUNS = `m(scope, run_id) AS MATERIALIZED (
   SELECT scope, id FROM k WHERE kind = 'run'
-  UNION SELECT m.scope, c.run_id FROM m CROSS JOIN runs c INDEXED BY runs_by_parent ON c.parent_run_id = m.run_id
+  UNION SELECT m.scope, c.run_id FROM m ${ORDERED_JOIN} runs c ${
+  indexedBy("runs_by_parent")
+} ON c.parent_run_id = m.run_id
 )`;
 
 const TAIL = `t AS MATERIALIZED (
   SELECT c.at, ${COUNTED.map((kind) => `${columnOf(kind)} AS ${kind}`).join(", ")}, c.cost_nano_usd AS cost
-  FROM calls c NOT INDEXED
+  FROM calls c ${NOT_INDEXED}
   WHERE c.position > ${DECIDED_POSITION} AND c.cost_nano_usd <> 0 AND EXISTS (SELECT 1 FROM k)
 )`;
 
@@ -143,7 +145,9 @@ const IS_OF = `CASE k.kind WHEN '' THEN 1 ${
 /** The minutes of the rolling hour, and the calls in the part of its first minute that is within it. */
 const HOUR = `${counterSum("minute", "k.scope", FIRST_MINUTE_ENDS, FOREVER)} + ${
   sumOfCalls(
-    `INDEXED BY calls_by_time WHERE c.at >= k.starts AND c.at < ${FIRST_MINUTE_ENDS} AND ${IS_COUNTED} AND ${IS_OF}`,
+    `${
+      indexedBy("calls_by_time")
+    } WHERE c.at >= k.starts AND c.at < ${FIRST_MINUTE_ENDS} AND ${IS_COUNTED} AND ${IS_OF}`,
   )
 }`;
 
@@ -153,13 +157,13 @@ const SESSION = `CASE WHEN k.starts <= coalesce((SELECT z.first_at FROM spend_co
   THEN ${counterValue("session", "k.id")}
   ELSE ${
   sumOfCalls(
-    `INDEXED BY calls_by_session WHERE c.session_id = k.id AND c.at >= k.starts AND ${IS_COUNTED}`,
+    `${indexedBy("calls_by_session")} WHERE c.session_id = k.id AND c.at >= k.starts AND ${IS_COUNTED}`,
   )
 } END`;
 
 const RUN = `(SELECT ${toNano("w", "n")} FROM (
     SELECT coalesce(sum(z.whole_usd), 0) AS w, coalesce(sum(z.rest_nano_usd), 0) AS n
-    FROM m CROSS JOIN spend_counters z ON z.kind = 'run' AND z.scope = m.run_id AND z.start = 0
+    FROM m ${ORDERED_JOIN} spend_counters z ON z.kind = 'run' AND z.scope = m.run_id AND z.start = 0
     WHERE m.scope = k.scope))`;
 
 const SETTLED = `CASE WHEN k.kind = 'run' THEN ${RUN}
@@ -199,12 +203,14 @@ export const standingsOf = (calls: string) => with_(calls, BUDGETS, COUNTERS, RU
 export const WITH_STANDINGS = standingsOf(CALLS);
 
 /** SQL for a budget `b` of a call `r` and its counter `s`. */
-export const EACH_STANDING = `r CROSS JOIN b ON b.n = r.n
-  CROSS JOIN s ON s.scope = b.scope AND s.starts = b.starts AND s.is_hour = (b.per = 'hour')`;
+export const EACH_STANDING = `r ${ORDERED_JOIN} b ON b.n = r.n
+  ${ORDERED_JOIN} s ON s.scope = b.scope AND s.starts = b.starts AND s.is_hour = (b.per = 'hour')`;
 
 /** SQL for the cost of all calls. */
 export const SPENT_IN_ALL = atMost64Bits(
-  `${counterValue("lifetime", "''")} + ${sumOfCalls(`NOT INDEXED WHERE c.position > ${DECIDED_POSITION}`)}`,
+  `${counterValue("lifetime", "''")} + ${
+    sumOfCalls(`${NOT_INDEXED} WHERE c.position > ${DECIDED_POSITION}`)
+  }`,
 );
 
 /** SQL for the limit of a budget `b` with its raises. */

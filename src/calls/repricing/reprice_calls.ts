@@ -1,7 +1,7 @@
 import { FORGET_HEADROOM } from "../../budgets/reservations/mod.ts";
 import type { Repricing, RepricingFilter } from "../../contract/repricings.ts";
 import { PurserError } from "../../kernel/errors.ts";
-import { ConstraintError, type Statement } from "../../store/mod.ts";
+import { ConstraintError, ORDERED_JOIN, type Statement } from "../../store/mod.ts";
 import type { CallContext } from "../context.ts";
 import { newPlan, type Plan, planCalls } from "./plan_page.ts";
 import { type Cursor, readPage, type RepricedCalls, START } from "./plan_page.ts";
@@ -217,7 +217,7 @@ const UNMOVED_COLUMNS = ["repricing_id", "cursor_at", "cursor_position"];
 const INSERT_CALLS = `INSERT INTO calls (${COLUMNS})
 SELECT r.repricing_id || ':' || c.call_id, c.call_id, ${of("c", COPIED)}, ${EMPTY},
   v.cost_nano_usd, v.unpriced, v.partly_priced, v.unpriced_parts, v.price_source, v.price_id
-FROM each_row v CROSS JOIN ${UNMOVED} CROSS JOIN calls c ON c.call_id = v.call_id`;
+FROM each_row v CROSS JOIN ${UNMOVED} ${ORDERED_JOIN} calls c ON c.call_id = v.call_id`;
 const INSERT_COLUMNS = [
   ...UNMOVED_COLUMNS,
   "call_id",
@@ -299,7 +299,7 @@ SELECT r.undo_id || ':' || a.adjusts, a.adjusts, ${of("a", COPIED)}, ${EMPTY},
   before("price_id")
 }
 FROM repricings r CROSS JOIN ${TO_UNDO}
-CROSS JOIN calls c ON c.call_id = a.adjusts
+${ORDERED_JOIN} calls c ON c.call_id = a.adjusts
 LEFT JOIN calls b ON b.position = (SELECT max(e.position) FROM calls e WHERE e.adjusts = a.adjusts AND e.position < a.position)
 WHERE r.repricing_id = ?1 AND r.status = 'undoing' ORDER BY a.call_id LIMIT ?2`;
 

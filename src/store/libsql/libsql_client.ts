@@ -2,6 +2,7 @@ import type { InValue } from "@libsql/client/web";
 import { PurserError } from "../../kernel/errors.ts";
 import { withoutRedirects } from "../../kernel/single_send.ts";
 import type { ClientResult } from "./server_connections.ts";
+import { toSqlite } from "../dialect.ts";
 import { toSetStatements } from "../each_row.ts";
 import { type ResultSet, type SqlValue, type Statement, toBindable } from "../store.ts";
 
@@ -71,7 +72,7 @@ export function toInStatements(
     statement.each ? toSetStatements({ ...statement, each: statement.each }) : [statement]
   );
   return {
-    sent: parts.flat().map(({ sql, args = [] }) => ({ sql, args: args.map(toBindable) })),
+    sent: parts.flat().map(({ sql, args = [] }) => ({ sql: toSqlite(sql), args: args.map(toBindable) })),
     toResults(results) {
       let start = 0;
       return parts.map(({ length }) => {

@@ -4,7 +4,7 @@ import { messageOf, PurserError } from "../../kernel/errors.ts";
 import { systemCodeOf } from "../../kernel/system_errors.ts";
 import { createTimedFetch, hostOf, type RemotePlace, toInStatements, within } from "./libsql_client.ts";
 import { ServerConnections } from "./server_connections.ts";
-import { DATABASE_NOW } from "../lease_clock.ts";
+import { DATABASE_NOW } from "../dialect.ts";
 import { ConstraintError, type ResultSet, type Statement, type Store } from "../store.ts";
 import { noInstanceLocks } from "../instance_locks.ts";
 import { type ScrubValue, WriteQueue } from "../write_queue.ts";

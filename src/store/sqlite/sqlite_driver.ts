@@ -1,6 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import { PurserError } from "../../kernel/errors.ts";
 import { type ResultSet, type SqlValue, type Statement, toBindable } from "../store.ts";
+import { toSqlite } from "../dialect.ts";
 import { countRowValues, type EachRow, ROWS_AT_ONCE, toManyRowsSql, toRowSql } from "../each_row.ts";
 
 /**
@@ -74,7 +75,7 @@ export function toConnection(database: DatabaseSync): SqliteConnection {
     },
     exec: (sql) => database.exec(sql),
     prepare(sql) {
-      const statement = database.prepare(sql);
+      const statement = database.prepare(toSqlite(sql));
       statement.setReadBigInts(true);
       statement.setReturnArrays(true);
       return statement as unknown as SqliteStatement;
