@@ -142,8 +142,10 @@ export function checksumOf({ statements }: Migration): Promise<string> {
  */
 export interface Logic {
   name: string;
-  /** The statement that creates it. Views that it uses come before it in the list. */
-  sql: string;
+  /** The statement that creates it, or several. Views that it uses come before it in the list. */
+  sql: string | readonly string[];
+  /** The only engine that it is written for; default: all, as for most views. */
+  engine?: "sqlite" | "postgres";
   /** The only kind of database that needs it; default: all. */
   only?: Store["kind"];
 }
@@ -153,7 +155,9 @@ const RECORD = "INSERT INTO installed_logic (name, hash) VALUES (?, ?)";
 
 /** Installs all logic in one commit if any of it differs from the database's; else read-only. */
 export async function installLogic(store: Store, all: readonly Logic[]): Promise<void> {
-  const logic = all.filter(({ only }) => only === undefined || only === store.kind);
+  const logic = all.filter(({ only, engine }) =>
+    (only === undefined || only === store.kind) && engine !== "postgres"
+  );
   const installed = toObjects<{ name: string; hash: string }>(await store.read({ sql: READ }));
   const hash = await hashOf(logic);
   if (installed.length === logic.length && installed.every((entry) => entry.hash === hash)) return;
@@ -161,14 +165,14 @@ export async function installLogic(store: Store, all: readonly Logic[]): Promise
   await store.write([
     ...[...names].map((name) => ({ sql: `DROP TRIGGER IF EXISTS ${name}` })),
     ...[...names].map((name) => ({ sql: `DROP VIEW IF EXISTS ${name}` })),
-    ...logic.map(({ sql }) => ({ sql })),
+    ...logic.flatMap(({ sql }) => sql).map((sql) => ({ sql })),
     { sql: "DELETE FROM installed_logic" },
     ...logic.map(({ name }) => ({ sql: RECORD, args: [name, hash] })),
   ]);
 }
 
 function hashOf(logic: readonly Logic[]): Promise<string> {
-  return sha256Hex(logic.map(({ name, sql }) => `${name}\n${sql}`).join("\n"));
+  return sha256Hex(logic.map(({ name, sql }) => `${name}\n${[sql].flat().join("\n")}`).join("\n"));
 }
 
 /*
