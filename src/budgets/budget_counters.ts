@@ -125,7 +125,7 @@ export const sessionOwner = (id: string) =>
 
 /** SQL for whether the viewer may see a session. Every run is its agent's own; a session may be another agent's. */
 const isOwned = (kind: "run" | "session") =>
-  `(?3 IS NULL OR ${kind === "run" ? "true" : `${sessionOwner("s.id")} = ?3`})`;
+  `(CAST(?3 AS TEXT) IS NULL OR ${kind === "run" ? "true" : `${sessionOwner("s.id")} = ?3`})`;
 
 /**
  * Selects sessions with calls since `from`, or runs. Parameters: 1 per, 2 the id of the named agent, session or key, 3 the

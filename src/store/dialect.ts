@@ -37,6 +37,9 @@ export const USER_TABLES =
  */
 export const wide = (term: string): string => onlyPostgres("CAST(") + term + onlyPostgres(" AS NUMERIC)");
 
+/** SQL for a text that is compared and ordered by its bytes, as all columns are; needed where columns and other texts meet in a recursion. */
+export const byBytes = (text: string): string => text + onlyPostgres(' COLLATE "C"');
+
 /** Returns the text of a statement for SQLite. */
 export const toSqlite = (sql: string): string => sql.replace(/\/\*\+(.*?)\*\//gs, "$1");
 

@@ -16,7 +16,7 @@ import {
   sumOfParts,
   toNano,
 } from "../../ledger/mod.ts";
-import { DATABASE_NOW, indexedBy, NOT_INDEXED, ORDERED_JOIN, wide } from "../../store/mod.ts";
+import { byBytes, DATABASE_NOW, indexedBy, NOT_INDEXED, ORDERED_JOIN, wide } from "../../store/mod.ts";
 
 /*
  * The SQL of budgets, as common table expressions that build on each other:
@@ -133,7 +133,7 @@ const GIVEN_COUNTERS = `k AS MATERIALIZED (
 )`;
 
 const RUNS = `m(scope, run_id) AS MATERIALIZED (
-  SELECT scope, id FROM k WHERE kind = 'run'
+  SELECT ${byBytes("scope")}, ${byBytes("id")} FROM k WHERE kind = 'run'
   UNION SELECT m.scope, c.run_id FROM m ${ORDERED_JOIN} runs c ${
   indexedBy("runs_by_parent")
 } ON c.parent_run_id = m.run_id

@@ -187,9 +187,7 @@ function dropTrigger(name: string, { engine }: Pick<Store, "engine">): string {
 }
 
 function hashOf(logic: readonly Logic[]): Promise<string> {
-  return sha256Hex(
-    logic.map(({ name, sql }) => `${name}\n${typeof sql === "string" ? sql : sql.join("\n")}`).join("\n"),
-  );
+  return sha256Hex(logic.map(({ name, sql }) => `${name}\n${[sql].flat().join("\n")}`).join("\n"));
 }
 
 /*
