@@ -42,7 +42,7 @@ export function testSchema(kind: DatabaseKind): void {
     }
   });
 
-  const LOGIC: Logic[] = [
+  const LOGIC: (Logic & { sql: string })[] = [
     { name: "logic_view", sql: "CREATE VIEW logic_view AS SELECT 1 AS a" },
     {
       name: "logic_trigger",
