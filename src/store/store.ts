@@ -114,7 +114,7 @@ export function toBindable(value: SqlValue): SqlValue {
 
 // The count changes a page: an UPDATE that changes nothing succeeds on a full disk. It is always the same row.
 const PROBE = `INSERT INTO tallies (what, name, outcome, count) VALUES ('probe', '', '', 1)
-ON CONFLICT DO UPDATE SET count = count + 1`;
+ON CONFLICT (what, name, outcome) DO UPDATE SET count = tallies.count + 1`;
 
 /**
  * Commits a write that changes the database.

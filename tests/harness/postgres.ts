@@ -2,7 +2,7 @@ import { join } from "node:path";
 import pg from "pg";
 
 /** The programs of Debian's package postgresql-15. */
-const BINARIES = "/usr/lib/postgresql/15/bin";
+export const BINARIES = "/usr/lib/postgresql/15/bin";
 
 /** The reason why tests against a real PostgreSQL can't run on this machine, or undefined if they can. */
 export const postgresMissing: string | undefined = await hasPostgres()
@@ -71,7 +71,7 @@ export async function startPostgres(settings: readonly string[] = []): Promise<P
   }
 }
 
-const NOBODY = 65_534;
+export const NOBODY = 65_534;
 
 /** The server refuses to run as root. */
 function command(program: string, args: readonly string[]): [string, string[]] {
