@@ -31,7 +31,7 @@ export async function migrate(
   clock: Pick<Clock, "now">,
   given?: readonly Migration[],
 ): Promise<void> {
-  const steps = given ?? (await schemaOf(store)).migrations;
+  const steps = given ?? store.schema?.migrations ?? migrations;
   for (let attempt = 0;; attempt++) {
     const statements = await nextCommit(await readApplied(store), steps, clock.now());
     if (statements.length === 0) return;
@@ -41,15 +41,6 @@ export async function migrate(
       if (!(error instanceof ConstraintError) || attempt > steps.length) throw error;
     }
   }
-}
-
-/** Returns the steps, and the logic that the schema of an engine needs besides the one of all. */
-async function schemaOf(
-  { engine }: Pick<Store, "engine">,
-): Promise<{ migrations: readonly Migration[]; logic: readonly Logic[] }> {
-  if (engine === "sqlite") return { migrations, logic: [] };
-  const { postgresLogic, postgresMigrations } = await import("../postgres/postgres_schema.ts");
-  return { migrations: postgresMigrations, logic: postgresLogic };
 }
 
 /** Returns the statements that a database needs next, to be committed together; none for one that is up to date. */
@@ -162,8 +153,7 @@ const RECORD = "INSERT INTO installed_logic (name, hash) VALUES (?, ?)";
 
 /** Installs all logic in one commit if any of it differs from the database's; else read-only. */
 export async function installLogic(store: Store, all: readonly Logic[]): Promise<void> {
-  const { logic: own } = await schemaOf(store);
-  const logic = [...own, ...all].filter(({ only, engine = store.engine }) =>
+  const logic = [...store.schema?.logic ?? [], ...all].filter(({ only, engine = store.engine }) =>
     (only === undefined || only === store.kind) && engine === store.engine
   );
   const installed = toObjects<{ name: string; hash: string }>(await store.read({ sql: READ }));
