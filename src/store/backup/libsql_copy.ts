@@ -8,7 +8,7 @@ import { RemoteStore } from "../libsql/libsql_store.ts";
 import { UNFINISHED } from "../schema/migrate.ts";
 import { loadSqlite } from "../sqlite/sqlite_driver.ts";
 import { explainSqliteError } from "../sqlite/sqlite_errors.ts";
-import type { ResultSet, SqlValue, Statement } from "../store.ts";
+import type { ResultSet, Statement } from "../store.ts";
 import type { Copyable, Filling } from "./copyable.ts";
 import { DumpReader } from "./dump_reader.ts";
 import { hasContent, type SqliteCopy } from "./sqlite_copy.ts";
@@ -103,9 +103,9 @@ export class LibsqlCopy implements Copyable {
     const store = this.#store;
     const { used } = await readContent(this, `Cannot restore ${this.name}`);
     if (used !== undefined && !mayReplace) throw hasContent(this.name);
-    const schema = (await backup.read({ sql: SCHEMA })).rows as [type: string, name: string, sql: string][];
-    const isLast = ([type, name]: (typeof schema)[number]) =>
-      type === "trigger" || type === "view" || name === HISTORY;
+    const schema = (await backup.read({ sql: SCHEMA })).rows as SchemaRow[];
+    await requireSmallRows(backup, schema, this.name);
+    const isLast = ([type, name]: SchemaRow) => type === "trigger" || type === "view" || name === HISTORY;
     await store.write([
       ...await this.#dropAll(),
       { sql: `CREATE TABLE IF NOT EXISTS ${UNFINISHED} (since INTEGER)` },
@@ -154,23 +154,52 @@ const SCHEMA =
   `SELECT type, name, sql FROM sqlite_schema WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'
 ORDER BY instr('table index view trigger', type), rowid`;
 
-/** Yields the statements that insert all rows of a table, in parts of bounded size. */
+type SchemaRow = [type: string, name: string, sql: string];
+
+/** The longest value that a libSQL server takes, in bytes; each row is sent as a part of one. */
+const MAX_VALUE_BYTES = 5 * 1024 * 1024;
+
+/** Refuses rows that the server would refuse, before anything is written. */
+async function requireSmallRows(
+  backup: SqliteCopy,
+  schema: readonly SchemaRow[],
+  target: string,
+): Promise<void> {
+  for (const [type, table] of schema) {
+    if (type !== "table") continue;
+    const { rows } = await backup.read({
+      sql: `SELECT max(octet_length(json_array(${await columnsOf(backup, table)}))) FROM "${table}"`,
+    });
+    if (Number(rows[0]![0]) <= MAX_VALUE_BYTES) continue;
+    throw new PurserError(
+      "too_large",
+      `Cannot restore ${target}: a row of ${table} in ${backup.name} is larger than the 5 MB that the server takes`,
+    );
+  }
+}
+
+async function columnsOf(backup: SqliteCopy, table: string): Promise<string> {
+  const { rows } = await backup.read({ sql: `SELECT name FROM pragma_table_info('${table}')` });
+  return rows.map(([name]) => `"${name}"`).join(", ");
+}
+
+/**
+ * Yields the statements that insert all rows of a table, in parts of bounded size. SQLite itself writes the rows as JSON: Deno
+ * would end a text at a zero character.
+ */
 async function* insertsOf(backup: SqliteCopy, table: string): AsyncGenerator<Statement> {
-  const { rows: info } = await backup.read({ sql: `SELECT name FROM pragma_table_info('${table}')` });
-  const columns = info.map((_, index) => `c${index}`);
-  const names = info.map(([name]) => `"${name}"`).join(", ");
-  const sql = `INSERT INTO "${table}" (${names}) SELECT ${
-    columns.map((column) => `v.${column}`).join(", ")
-  } FROM each_row v`;
-  let rows: SqlValue[][] = [];
+  const names = await columnsOf(backup, table);
+  const values = names.split(", ").map((_, index) => `value ->> ${index}`).join(", ");
+  const sql = `INSERT INTO "${table}" (${names}) SELECT ${values} FROM json_each(?)`;
+  let rows: string[] = [];
   let characters = 0;
-  for (const row of backup.rows(`SELECT ${names} FROM "${table}"`)) {
-    rows.push(row);
-    characters += row.reduce((sum: number, value) => sum + String(value).length, 0);
+  for (const [row] of backup.rows(`SELECT json_array(${names}) FROM "${table}"`)) {
+    rows.push(row as string);
+    characters += (row as string).length;
     if (rows.length < ROWS_PER_COMMIT && characters < CHARACTERS_PER_COMMIT) continue;
-    yield { sql, each: { columns, rows } };
+    yield { sql, args: [`[${rows.join(",")}]`] };
     rows = [];
     characters = 0;
   }
-  if (rows.length > 0) yield { sql, each: { columns, rows } };
+  if (rows.length > 0) yield { sql, args: [`[${rows.join(",")}]`] };
 }
