@@ -42,7 +42,7 @@ export function testSchema(kind: DatabaseKind): void {
     }
   });
 
-  const LOGIC: Logic[] = [
+  const LOGIC: (Logic & { sql: string })[] = [
     { name: "logic_view", sql: "CREATE VIEW logic_view AS SELECT 1 AS a" },
     {
       name: "logic_trigger",
@@ -70,7 +70,7 @@ export function testSchema(kind: DatabaseKind): void {
       assert.deepEqual(await namesOf(store), ["logic_trigger", "logic_view"]);
       await assert.rejects(store.write([{ sql: "INSERT INTO logic_view VALUES (1)" }]), /one/);
 
-      const changed = LOGIC.map((each) => ({ ...each, sql: each.sql.replace("'one'", "'two'") }));
+      const changed = LOGIC.map((each) => ({ ...each, sql: String(each.sql).replace("'one'", "'two'") }));
       assert.equal(await installing(changed), 1);
       assert.equal(await installing(changed), 0);
       await assert.rejects(store.write([{ sql: "INSERT INTO logic_view VALUES (1)" }]), /two/);

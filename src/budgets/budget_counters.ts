@@ -79,6 +79,12 @@ const OTHERS: Partial<Record<Counted, string>> = {
   key: `UNION SELECT ${scopeSql("key", "key_id")} FROM api_keys WHERE revoked_at IS NULL`,
 };
 
+/** The end of no time. */
+const FOREVER = "9223372036854775807";
+
+/** SQL for a sum by which rows are ordered; one beyond 64 bits is no error. */
+const roughSum = (amount: string) => `coalesce(sum(CAST(${amount} AS DOUBLE PRECISION)), 0)`;
+
 /** Selects agents, keys and others that have counters by window. Parameters: 1 per, 2 from. */
 function selectWindowed(
   kind: Exclude<Counted, "run" | "session">,
@@ -88,23 +94,23 @@ function selectWindowed(
 ): Required<Pick<Statement, "sql" | "args">> {
   const isOfKind = isScopeOf(kind, "scope");
   const value = per === "hour"
-    ? counterSum("minute", "s.scope", "?2 - 59999", "9e18")
+    ? counterSum("minute", "s.scope", "CAST(?2 AS BIGINT) - 59999", FOREVER)
     : per === "lifetime" && from === 0
     ? counterValue("lifetime", "s.scope")
-    : counterSum("day", "s.scope", "?2", "9e18");
+    : counterSum("day", "s.scope", "?2", FOREVER);
   return {
     // The calls after the counters are read once, whatever the number of scopes.
     sql: `WITH tail(scope, cost) AS MATERIALIZED (
-  SELECT ${
-      scopeSql(kind, columnOf(kind))
-    }, total(iif(c.at >= ?2, c.cost_nano_usd, 0)) FROM calls c ${NOT_INDEXED}
+  SELECT ${scopeSql(kind, columnOf(kind))}, ${
+      roughSum("CASE WHEN c.at >= ?2 THEN c.cost_nano_usd END")
+    } FROM calls c ${NOT_INDEXED}
   WHERE c.position > ${DECIDED_POSITION} AND ${columnOf(kind)} IS NOT NULL GROUP BY 1
 )
 SELECT s.scope FROM (
   SELECT scope FROM (SELECT scope FROM spend_counters WHERE kind = 'lifetime' AND ${isOfKind}
-    ORDER BY whole_usd DESC LIMIT ${AGENTS})
+    ORDER BY whole_usd DESC LIMIT ${AGENTS}) dearest
   UNION SELECT scope FROM tail
-  UNION SELECT scope FROM (SELECT DISTINCT scope FROM reservations WHERE ${isOfKind} LIMIT ${NEWEST})
+  UNION SELECT scope FROM (SELECT DISTINCT scope FROM reservations WHERE ${isOfKind} LIMIT ${NEWEST}) reserved
   ${others}
 ) s LEFT JOIN tail ON tail.scope = s.scope WHERE ${notNamed("s.scope", "?1")}
 ORDER BY ${value} + coalesce(tail.cost, 0) DESC, s.scope`,
@@ -119,7 +125,7 @@ export const sessionOwner = (id: string) =>
 
 /** SQL for whether the viewer may see a session. Every run is its agent's own; a session may be another agent's. */
 const isOwned = (kind: "run" | "session") =>
-  `(?3 IS NULL OR ${kind === "run" ? "true" : `${sessionOwner("s.id")} = ?3`})`;
+  `(CAST(?3 AS TEXT) IS NULL OR ${kind === "run" ? "true" : `${sessionOwner("s.id")} = ?3`})`;
 
 /**
  * Selects sessions with calls since `from`, or runs. Parameters: 1 per, 2 the id of the named agent, session or key, 3 the
@@ -133,7 +139,7 @@ function selectAllEntities(
   const id = `${kind}_id`;
   const named = entityOf(scope);
   const isNamed = named === undefined
-    ? "?2 IS NOT NULL"
+    ? "CAST(?2 AS TEXT) IS NOT NULL"
     : kind === "session"
     ? `EXISTS (SELECT 1 FROM calls c ${indexedBy("calls_by_session")} WHERE c.session_id = s.id AND ${
       columnOf(named.kind)
@@ -145,15 +151,17 @@ function selectAllEntities(
     : sumOfCalls(`${indexedBy("calls_by_session")} WHERE c.session_id = s.id AND c.at >= ?4`);
   return {
     sql: `WITH tail(id, cost) AS MATERIALIZED (
-  SELECT c.${id}, total(c.cost_nano_usd) FROM calls c ${NOT_INDEXED}
+  SELECT c.${id}, ${roughSum("c.cost_nano_usd")} FROM calls c ${NOT_INDEXED}
   WHERE c.position > ${DECIDED_POSITION} AND c.${id} IS NOT NULL GROUP BY 1
 )
 SELECT ${scopeSql(kind, "s.id")} FROM (
   SELECT ${id} AS id FROM usage_${kind}s WHERE last_at >= ?4
   UNION SELECT c.${id} FROM calls c ${NOT_INDEXED} WHERE c.position > ${TOTALS_POSITION} AND c.${id} IS NOT NULL AND c.at >= ?4
-  UNION SELECT ${idInScope(kind, "scope")} FROM (${reservedScopes(kind)})
+  UNION SELECT ${idInScope(kind, "scope")} FROM (${reservedScopes(kind)}) reserved
 ) s LEFT JOIN tail ON tail.id = s.id
-WHERE ${kind === "session" ? notNamed(scopeSql("session", "s.id"), "?1") : "?1 IS NOT NULL"} AND ${isNamed}
+WHERE ${
+      kind === "session" ? notNamed(scopeSql("session", "s.id"), "?1") : "CAST(?1 AS TEXT) IS NOT NULL"
+    } AND ${isNamed}
   AND ${isOwned(kind)} ORDER BY ${value} DESC, s.id DESC`,
     args: [per, named?.id ?? "", owner ?? null, from],
   };
@@ -175,8 +183,8 @@ function selectEntities(kind: "run" | "session", { per, scope }: BudgetRow, owne
     WHERE c.${id} IS NOT NULL AND ${ofCalls}
   UNION ${othersOf(kind, named)}
 ) s WHERE ${
-      kind === "session" ? notNamed(scopeSql("session", "s.id"), "?1") : "?1 IS NOT NULL"
-    } AND ?2 IS NOT NULL
+      kind === "session" ? notNamed(scopeSql("session", "s.id"), "?1") : "CAST(?1 AS TEXT) IS NOT NULL"
+    } AND CAST(?2 AS TEXT) IS NOT NULL
   AND ${isOwned(kind)}
 ORDER BY ${counterValue(kind, "s.id")} + ${
       sumOfTail(`c.${id} = s.id`)
@@ -188,12 +196,12 @@ ORDER BY ${counterValue(kind, "s.id")} + ${
 /** Returns the query for the runs or sessions that are in progress, or the newest ones of the agent or session that is named. */
 function othersOf(kind: "run" | "session", named: BudgetCounter | undefined): string {
   if (named === undefined) {
-    return `SELECT ${idInScope(kind, "scope")} FROM (${reservedScopes(kind)})`;
+    return `SELECT ${idInScope(kind, "scope")} FROM (${reservedScopes(kind)}) reserved`;
   }
   if (named.kind !== "agent" && named.kind !== "session") return "SELECT NULL WHERE false";
   const [index, time] = kind === "run"
     ? [`runs_of_${named.kind}`, "started_at"]
     : ["sessions_of_agent", "updated_at"];
   return `SELECT * FROM (SELECT ${kind}_id FROM ${kind}s ${indexedBy(index)} WHERE ${named.kind}_id = ?2
-    ORDER BY ${time} DESC LIMIT ${NEWEST})`;
+    ORDER BY ${time} DESC LIMIT ${NEWEST}) newest`;
 }

@@ -76,7 +76,7 @@ function isSeenBy({ agentId, keyId, scopes }: Viewer): SQL | undefined {
       sql.raw(sessionOwner(idInScope("session", "budgets.scope")))
     } = ${agentId})`,
     sql`(${scope} = ${ALL_CALLS} AND ${enabled} = 1 AND CASE ${each} WHEN 'agent' THEN NOT ${isNamed(agentId)}
-      WHEN 'key' THEN ${ownKey} IS NOT NULL AND NOT ${isNamed(ownKey)} ELSE 1 END)`,
+      WHEN 'key' THEN CAST(${ownKey} AS TEXT) IS NOT NULL AND NOT ${isNamed(ownKey)} ELSE true END)`,
   );
 }
 

@@ -57,8 +57,11 @@ const KNOWN: Partial<Record<Counted, { where: (id: string) => string; names: str
     where: (id) =>
       `EXISTS (SELECT 1 FROM sessions s WHERE s.session_id = ${id})
       OR EXISTS (SELECT 1 FROM calls c ${indexedBy("calls_by_session")} WHERE c.session_id = ${id})`,
-    names: `SELECT * FROM (SELECT session_id FROM usage_sessions ORDER BY last_at DESC LIMIT ${MAX_NAMES})
-UNION SELECT session_id FROM (${tailEntries("session_id", "session_id IS NOT NULL")}) LIMIT ${2 * MAX_NAMES}`,
+    names:
+      `SELECT * FROM (SELECT session_id FROM usage_sessions ORDER BY last_at DESC LIMIT ${MAX_NAMES}) newest
+UNION SELECT session_id FROM (${tailEntries("session_id", "session_id IS NOT NULL")}) later LIMIT ${
+        2 * MAX_NAMES
+      }`,
   },
   agent: {
     // An agent of the gateway has the name of its key.
@@ -68,7 +71,7 @@ UNION SELECT session_id FROM (${tailEntries("session_id", "session_id IS NOT NUL
       OR EXISTS (SELECT 1 FROM sessions s ${indexedBy("sessions_of_agent")} WHERE s.agent_id = ${id})
       OR EXISTS (SELECT 1 FROM api_keys k WHERE (k.agent_id = ${id} OR k.name = ${id}) AND k.revoked_at IS NULL)`,
     names:
-      `SELECT agent_id FROM (SELECT agent_id FROM agents UNION SELECT agent_id FROM total_usage) LIMIT ${MAX_NAMES}`,
+      `SELECT agent_id FROM (SELECT agent_id FROM agents UNION SELECT agent_id FROM total_usage) agents LIMIT ${MAX_NAMES}`,
   },
 };
 

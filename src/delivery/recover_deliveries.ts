@@ -75,7 +75,7 @@ export async function freeGoneLeases(
 /** The time that a delivery waits for a missing channel, longer than all attempts together take. */
 const ORPHAN_MS = 7 * DAY_MS;
 
-const SINCE = "max(created_at, coalesce(attempted_at, 0), due_at)";
+const SINCE = "max(max(created_at, coalesce(attempted_at, 0)), due_at)";
 
 /** SQL for a delivery whose channel isn't one of ?1 and that no process has attempted for as long. */
 const IS_ORPHAN = `status = 'pending' AND channel NOT IN (SELECT value FROM json_each(?1))

@@ -109,9 +109,11 @@ function rowsOf(scope: CostScope, { source, from, to }: Piece, key: Key, args: S
 function taggedRows(scope: CostScope, key: Key, args: SqlValue[]): string {
   const tagged = rowsOf(scope, { source: TAGGED, ...spanOf(scope) }, key, args);
   const others = key.columns.map((name) => name === "tag_value" ? "NULL" : name);
-  return `SELECT * FROM (WITH tagged AS MATERIALIZED (SELECT ${key.columns}, ${COUNTER_SUMS} FROM (${tagged})
+  return `SELECT * FROM (WITH tagged AS MATERIALIZED (SELECT ${key.columns}, ${COUNTER_SUMS} FROM (${tagged}) t
   WHERE tag_value IS NOT NULL GROUP BY ${key.columns})
-SELECT * FROM tagged UNION ALL SELECT ${others}, ${COUNTER_COLUMNS.map((name) => `-${name}`)} FROM tagged)`;
+SELECT * FROM tagged UNION ALL SELECT ${others}, ${
+    COUNTER_COLUMNS.map((name) => `-${name}`)
+  } FROM tagged) parts`;
 }
 
 /** SQL that subtracts the entries of a scope after a position: rollups hold those of late reports and adjustments too. */
@@ -126,7 +128,7 @@ export function withoutLater(
   const span = { from: scope.from ?? 0, to: scope.to ?? MAX_TIME };
   return `SELECT ${columns}, ${COUNTER_COLUMNS.map((name) => `-${name}`)} FROM (${
     rowsOf(scope, { source: later, ...span }, { columns }, args)
-  })`;
+  }) later`;
 }
 
 const spanOf = ({ from, to }: CostScope) =>

@@ -54,12 +54,14 @@ export function fasterOf(a: Pace, b: Pace): Pace {
 }
 
 const inTail = sumOfTail(`c.at >= t.starts AND ${isInScope("t.scope", IN_WINDOWS)}`);
+const FOREVER = "9223372036854775807";
 const READ = `WITH t AS (
-  SELECT key AS n, value ->> 0 AS kind, value ->> 1 AS scope, value ->> 2 AS starts FROM json_each(?)
+  SELECT CAST(key AS BIGINT) AS n, value ->> 0 AS kind, value ->> 1 AS scope, CAST(value ->> 2 AS BIGINT) AS starts
+  FROM json_each(?)
 )
 SELECT ${
-  atMost64Bits(`iif(t.kind = 'day', ${counterSum("day", "t.scope", "t.starts", "9e18")},
-    ${counterSum("minute", "t.scope", "t.starts", "9e18")}) + ${inTail}`)
+  atMost64Bits(`CASE WHEN t.kind = 'day' THEN ${counterSum("day", "t.scope", "t.starts", FOREVER)}
+    ELSE ${counterSum("minute", "t.scope", "t.starts", FOREVER)} END + ${inTail}`)
 } FROM t ORDER BY t.n`;
 
 /** Reads the present paces of counters that have windows: of all calls, of an agent, or of a key. */

@@ -20,7 +20,7 @@ export async function listTagKeys(
   const sql = `SELECT j.key, max(t.at) FROM (SELECT tags, max(at) AS at FROM (
   SELECT tags, at FROM calls ${
     indexedBy("calls_by_tags")
-  } WHERE ${where} ORDER BY at DESC LIMIT ?) GROUP BY tags) t,
+  } WHERE ${where} ORDER BY at DESC LIMIT ?) newest GROUP BY tags) t,
   json_each(t.tags) j GROUP BY j.key ORDER BY j.key LIMIT ? OFFSET ?`;
   const { rows } = await store.readLong({ sql, args });
   return rows.map(([key, at]) => ({ tag_key: key as string, last_used_at: toIso(Number(at)) }));

@@ -29,6 +29,27 @@ export const SELECT_SYNCHRONOUS = `SELECT ${onlySqlite("synchronous FROM pragma_
   )
 }`;
 
+/** The type of a column of integers: 64 bits. */
+export const INTEGER = onlySqlite("INTEGER") + onlyPostgres("BIGINT");
+
+/** SQL for the names of the tables that aren't a server's own, an extension's or a driver's. */
+export const USER_TABLES =
+  onlySqlite(`SELECT name FROM sqlite_schema WHERE type = 'table' AND name <> 'write_tokens'
+  AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' AND name NOT LIKE 'libsql\\_%' ESCAPE '\\'`) +
+  onlyPostgres(`SELECT CAST(c.relname AS TEXT) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+  WHERE n.nspname = current_schema() AND c.relkind IN ('r', 'p', 'f')
+  AND c.relname NOT IN ('write_tokens', 'ledger_lock')
+  AND NOT EXISTS (SELECT 1 FROM pg_depend d WHERE d.objid = c.oid AND d.deptype = 'e')`);
+
+/**
+ * SQL for an integer in a sum that may pass 64 bits: SQLite then gives a REAL, PostgreSQL an error unless one term is wider.
+ * `atMost64Bits()` makes an integer of the sum.
+ */
+export const wide = (term: string): string => onlyPostgres("CAST(") + term + onlyPostgres(" AS NUMERIC)");
+
+/** SQL for a text that is compared and ordered by its bytes, as all columns are; needed where columns and other texts meet in a recursion. */
+export const byBytes = (text: string): string => text + onlyPostgres(' COLLATE "C"');
+
 /** Returns the text of a statement for SQLite. */
 export const toSqlite = (sql: string): string => sql.replace(/\/\*\+(.*?)\*\//gs, "$1");
 

@@ -22,11 +22,13 @@ export interface ResultSet {
 }
 
 /**
- * The port to a database. Two drivers implement it: a local file (or memory) with one connection per process, and a
- * remote libSQL server. One suite runs over both.
+ * The port to a database. Three drivers implement it: a local file (or memory) with one connection per process, a remote
+ * libSQL server, and a schema of a PostgreSQL database. One suite runs over all.
  */
 export interface Store {
   readonly kind: "file" | "memory" | "remote";
+  /** The dialect of SQL that it reads: see dialect.ts. */
+  readonly engine: "sqlite" | "postgres";
   /** True if other processes may use the database at the same time. */
   readonly isShared: boolean;
   /** The locks of the instances that use the database. */

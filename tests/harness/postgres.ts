@@ -1,7 +1,8 @@
 import { join } from "node:path";
+import pg from "pg";
 
 /** The programs of Debian's package postgresql-15. */
-const BINARIES = "/usr/lib/postgresql/15/bin";
+export const BINARIES = "/usr/lib/postgresql/15/bin";
 
 /** The reason why tests against a real PostgreSQL can't run on this machine, or undefined if they can. */
 export const postgresMissing: string | undefined = await hasPostgres()
@@ -29,6 +30,13 @@ export interface Postgres extends AsyncDisposable {
   readonly pid: number;
   /** The address of a database on this server. */
   urlOf(database: string): string;
+  /** Creates a database, empty or as a copy of one that nobody uses. */
+  createDatabase(name: string, template?: string): Promise<PostgresDatabase>;
+}
+
+/** A database that is dropped after its test. */
+export interface PostgresDatabase extends AsyncDisposable {
+  url: string;
 }
 
 /**
@@ -63,7 +71,7 @@ export async function startPostgres(settings: readonly string[] = []): Promise<P
   }
 }
 
-const NOBODY = 65_534;
+export const NOBODY = 65_534;
 
 /** The server refuses to run as root. */
 function command(program: string, args: readonly string[]): [string, string[]] {
@@ -100,11 +108,31 @@ async function answers(child: Deno.ChildProcess, port: number): Promise<boolean>
 }
 
 function serverOf(child: Deno.ChildProcess, port: number, directory: string): Postgres {
+  const urlOf = (database: string) => `postgres://${POSTGRES_USER}@127.0.0.1:${port}/${database}`;
+  let admin: Promise<pg.Client> | undefined;
+  const execute = async (sql: string) => {
+    admin ??= (async () => {
+      const client = new pg.Client({ connectionString: urlOf("postgres") });
+      await client.connect();
+      return client;
+    })();
+    await (await admin).query(sql);
+  };
   return {
     port,
     pid: child.pid,
-    urlOf: (database) => `postgres://${POSTGRES_USER}@127.0.0.1:${port}/${database}`,
+    urlOf,
+    async createDatabase(name, template = "template1") {
+      await execute(`CREATE DATABASE ${name} TEMPLATE ${template}`);
+      return {
+        url: urlOf(name),
+        async [Symbol.asyncDispose]() {
+          await execute(`DROP DATABASE ${name} WITH (FORCE)`);
+        },
+      };
+    },
     async [Symbol.asyncDispose]() {
+      await (await admin)?.end();
       child.kill("SIGQUIT");
       await child.status;
       await Deno.remove(directory, { recursive: true });

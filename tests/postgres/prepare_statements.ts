@@ -6,8 +6,7 @@
 import pg from "pg";
 import { databaseLogic } from "../../src/service/parts.ts";
 import { bindStatement } from "../../src/store/postgres/statement_text.ts";
-import { postgresFunctions } from "../../src/store/postgres/functions.ts";
-import { postgresMigrations } from "../../src/store/postgres/postgres_migrations.ts";
+import { postgresLogic, postgresMigrations } from "../../src/store/postgres/postgres_schema.ts";
 import { toPostgres } from "../../src/store/dialect.ts";
 import type { SqlValue, Statement } from "../../src/store/store.ts";
 import { startPostgres } from "../harness/postgres.ts";
@@ -54,11 +53,13 @@ for (const step of postgresMigrations) {
 await client.query(
   "CREATE TABLE purser_migrations (version BIGINT PRIMARY KEY, name TEXT, checksum TEXT, applied_at BIGINT)",
 );
-for (const { name, sql, only } of [postgresFunctions, ...databaseLogic]) {
-  if (only === "file" || only === "memory") continue;
-  const sent = toPostgres(sql);
+for (const { name, sql, engine } of [...postgresLogic, ...databaseLogic]) {
+  if (engine === "sqlite") continue;
+  const sent = toPostgres([sql].flat().join(";\n"));
   const error = await attempt(sent);
-  if (error) report({ where: `logic ${name}`, message: error.message, sql, types: "" }, sent, error.position);
+  if (error) {
+    report({ where: `logic ${name}`, message: error.message, sql: sent, types: "" }, sent, error.position);
+  }
 }
 
 const lines = (await Promise.all(files.map((file) => Deno.readTextFile(file)))).flatMap((text) =>
@@ -68,6 +69,7 @@ const SAMPLES: Record<string, SqlValue> = { i: 1n, r: 1.5, t: "x", b: new Uint8A
 const done = new Set<string>();
 let count = 0;
 for (const line of lines) {
+  if (line === "") continue;
   const { sql, args, each, integers, where = "query builder" } = JSON.parse(line) as RecordedStatement;
   if (
     /^tests\/|_test\.ts|^bench\/|migrate\.ts/.test(where) ||

@@ -68,8 +68,8 @@ FROM (
     `${startSql("hour", "at")} AS hour, provider, model`,
     `agent_id = ?3 AND at >= ?2 AND at < ?1 + ${HOUR_MS}`,
   )
-})
-) GROUP BY hour, provider, model LIMIT 20000`;
+}) tail
+) entries GROUP BY hour, provider, model LIMIT 20000`;
 
 /** Returns the key of a model in `callCosts`. */
 export function modelKey({ provider, model }: { provider: string; model: string }): string {
@@ -127,8 +127,8 @@ const READ_HOUR = `SELECT agent_id, sum(model_calls), sum(whole_usd), sum(rest_n
     "agent_id",
     `at >= ?1 AND at < ?1 + ${HOUR_MS} AND agent_id IN (SELECT value FROM json_each(?2))`,
   )
-})
-) GROUP BY agent_id`;
+}) tail
+) entries GROUP BY agent_id`;
 
 /** The calls and the spending of an agent in an hour. */
 export interface HourUsage {
@@ -186,11 +186,11 @@ const COSTS_BEFORE = (kind: Unit["kind"]) => {
   const columns = `${kind}_id AS id, agent_id, whole_usd, rest_nano_usd`;
   return `SELECT sum(whole_usd), sum(rest_nano_usd) FROM (
   SELECT id, whole_usd, rest_nano_usd FROM (SELECT ${columns} FROM usage_${kind}s ${indexedBy(index)}
-    WHERE ${time} >= ?2 ORDER BY ${time} DESC LIMIT ${MAX_RUNS.read}) WHERE agent_id = ?1
+    WHERE ${time} >= ?2 ORDER BY ${time} DESC LIMIT ${MAX_RUNS.read}) latest WHERE agent_id = ?1
   UNION ALL SELECT id, whole_usd, rest_nano_usd FROM (${
     tailEntries(`${kind}_id AS id`, `agent_id = ?1 AND ${kind}_id IS NOT NULL AND at >= ?2`)
-  })
-) WHERE id <> ?3 GROUP BY id LIMIT ${MAX_RUNS.compared}`;
+  }) tail
+) entries WHERE id <> ?3 GROUP BY id LIMIT ${MAX_RUNS.compared}`;
 };
 
 /** Reads the baseline of the cost of a run or session: those of its agent in the last 14 days, without it. */

@@ -1,5 +1,3 @@
-import type { Logic } from "../schema/migrate.ts";
-
 /** A function of SQL that the planner inlines. */
 const define = (signature: string, returns: string, body: string, volatility = "IMMUTABLE") =>
   `CREATE OR REPLACE FUNCTION ${signature} RETURNS ${returns} LANGUAGE sql ${volatility} PARALLEL SAFE AS $$ ${body} $$;`;
@@ -12,7 +10,7 @@ EXCEPTION WHEN duplicate_function THEN NULL; END $$;`;
  * The functions of SQLite that PostgreSQL lacks, as far as statements use them. Names of arguments are positions: `$1`. Two
  * differ from SQLite's: `json_each` has texts as keys and values, also of an array, and `->>` gives a text.
  */
-const FUNCTIONS: readonly string[] = [
+export const FUNCTIONS: readonly string[] = [
   define(
     "iif(boolean, anycompatible, anycompatible)",
     "anycompatible",
@@ -53,6 +51,3 @@ UNION ALL SELECT k, v FROM json_each_text(CASE json_typeof($1::json) WHEN 'objec
   operator("->>", "text", "text", "json_field"),
   operator("->>", "text", "integer", "json_item"),
 ];
-
-/** All of them, as one entry of the logic that a database has installed. */
-export const postgresFunctions: Logic = { name: "functions", sql: FUNCTIONS.join("\n") };

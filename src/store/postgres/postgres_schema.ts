@@ -1,5 +1,7 @@
 import { statements as ledger } from "../migrations/m0022_ledger.ts";
 import { statements as limits } from "../migrations/m0022_limits.ts";
+import type { Logic } from "../schema/migrate.ts";
+import { FUNCTIONS } from "./functions.ts";
 import type { Migration } from "../migrations/migrations.ts";
 
 const int = "BIGINT";
@@ -139,14 +141,15 @@ const triggered = (name: string, body: string, ...triggers: string[]): string[] 
   ...triggers.map((trigger) => `CREATE TRIGGER ${trigger} EXECUTE FUNCTION ${name}()`),
 ];
 
-/** Refuses UPDATE, DELETE and TRUNCATE. */
-const refuse = (table: string, reason: string, ...events: ("update" | "delete")[]): string[] =>
+const raise = (reason: string) =>
+  `RAISE EXCEPTION USING MESSAGE = '${reason}', ERRCODE = 'integrity_constraint_violation';`;
+
+/** Refuses these statements, and TRUNCATE. */
+const refuse = (table: string, reason: string, ...events: ("UPDATE" | "DELETE")[]): string[] =>
   triggered(
     `${table}_refuse`,
-    `RAISE EXCEPTION USING MESSAGE = '${reason}', ERRCODE = 'integrity_constraint_violation';`,
-    ...events.map((event) =>
-      `${table}_refuse_${event} BEFORE ${event.toUpperCase()} ON ${table} FOR EACH ROW`
-    ),
+    raise(reason),
+    `${table}_refuse BEFORE ${events.join(" OR ")} ON ${table} FOR EACH ROW`,
     `${table}_refuse_truncate BEFORE TRUNCATE ON ${table}`,
   );
 
@@ -175,9 +178,9 @@ const tally = (table: string, key: string, when: string, where = "true"): string
   );
 
 const triggers: readonly string[] = [
-  ...refuse("events", "the event log is append-only", "update", "delete"),
-  ...refuse("calls", "the ledger is append-only", "update", "delete"),
-  ...refuse("api_keys", "keys are revoked, never deleted", "delete"),
+  ...refuse("events", "the event log is append-only", "UPDATE", "DELETE"),
+  ...refuse("calls", "the ledger is append-only", "UPDATE", "DELETE"),
+  ...refuse("api_keys", "keys are revoked, never deleted", "DELETE"),
   ...numbered("events", "event_id"),
   ...numbered("calls", "position"),
   ...numbered("prices", "price_id"),
@@ -197,4 +200,24 @@ const triggers: readonly string[] = [
 /** The steps of a schema in PostgreSQL. */
 export const postgresMigrations: readonly Migration[] = [
   { version: 22, name: "release_0_1_0", since: "0.1.0", statements: [...tables, ...shared, ...triggers] },
+];
+
+/** The rows of a budget are removed with it, as in `appendOnlyLogic`. */
+const refuseOfBudget = (table: string, reason: string): Logic => ({
+  name: `${table}_refuse`,
+  sql: triggered(
+    `${table}_refuse`,
+    `IF TG_OP <> 'DELETE' OR EXISTS (SELECT 1 FROM budgets WHERE budget_id = OLD.budget_id) THEN
+    ${raise(reason)}
+  END IF;
+  RETURN OLD;`,
+    `${table}_refuse BEFORE UPDATE OR DELETE ON ${table} FOR EACH ROW`,
+  ),
+});
+
+/** What a database in PostgreSQL has installed besides the logic of all databases, and before it. */
+export const postgresLogic: readonly Logic[] = [
+  { name: "functions", sql: FUNCTIONS },
+  refuseOfBudget("budget_raises", "raises of budgets are append-only"),
+  refuseOfBudget("budget_releases", "releases of budgets are append-only"),
 ];
