@@ -78,7 +78,7 @@ export async function countRunning(
 ): Promise<number> {
   const { rows } = await store.read({
     sql: `SELECT count(*) FROM runs ${indexedBy("runs_unfinished")} WHERE status = 'running'
-      AND (?1 IS NULL OR agent_id = ?1)`,
+      AND agent_id = coalesce(?1, agent_id)`,
     args: [agentId ?? null],
   });
   return Number(rows[0]![0]);

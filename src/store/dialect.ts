@@ -15,9 +15,19 @@ export const NOT_INDEXED = onlySqlite("NOT INDEXED");
 /** An inner join with a condition, of which SQLite reads the left side in the outer loop. */
 export const ORDERED_JOIN = `${onlySqlite("CROSS")} JOIN`;
 
+/** SQL at the end of `INSERT … SELECT … FROM each_row v …`: PostgreSQL inserts the rows by this order, SQLite in their own. */
+export const inOrderOf = (sql: string): string => onlyPostgres(`ORDER BY ${sql}`);
+
 /** SQL for the database's clock, in epoch milliseconds. */
 export const DATABASE_NOW = onlySqlite("CAST(unixepoch('subsec') * 1000 AS INTEGER)") +
   onlyPostgres("CAST(floor(extract(epoch FROM statement_timestamp()) * 1000) AS BIGINT)");
+
+/** SQL for a query of the durability of commits: 2 or more if each is flushed to the disk before it is acknowledged, else less. */
+export const SELECT_SYNCHRONOUS = `SELECT ${onlySqlite("synchronous FROM pragma_synchronous")}${
+  onlyPostgres(
+    "CASE WHEN current_setting('fsync') = 'on' AND current_setting('synchronous_commit') <> 'off' THEN 2 ELSE 1 END",
+  )
+}`;
 
 /** The type of a column of integers: 64 bits. */
 export const INTEGER = onlySqlite("INTEGER") + onlyPostgres("BIGINT");

@@ -1,4 +1,5 @@
 import { PurserError } from "../kernel/errors.ts";
+import { SELECT_SYNCHRONOUS } from "./dialect.ts";
 import type { EachRow } from "./each_row.ts";
 import type { InstanceLocks } from "./instance_locks.ts";
 import type { SetWriter } from "./write_unit.ts";
@@ -131,18 +132,15 @@ export async function checkWritable(store: Pick<Store, "write">): Promise<void> 
  */
 export type CommitDurability = "full" | "normal" | "unknown";
 
-// In a write transaction, which a replica forwards to the primary. sqld opens each connection with the value of its
-// database's durability_mode (off 0, relaxed 1, strong 2, extra 3) and refuses to change it.
-const READ_SYNCHRONOUS = { sql: "SELECT synchronous FROM pragma_synchronous" };
-
 /**
- * Queries the durability of commits.
+ * Queries the durability of commits. In a write transaction, which a replica forwards to the primary. sqld opens each
+ * connection with the value of its database's durability_mode (off 0, relaxed 1, strong 2, extra 3) and refuses to change it.
  *
  * @throws {PurserError} `unavailable` when it can't be reached
  */
 export async function readDurability(store: Pick<Store, "write">): Promise<CommitDurability> {
   try {
-    const [result] = await store.write([READ_SYNCHRONOUS]);
+    const [result] = await store.write([{ sql: SELECT_SYNCHRONOUS }]);
     const synchronous = result?.rows[0]?.[0];
     if (typeof synchronous !== "bigint") return "unknown";
     return synchronous >= 2n ? "full" : "normal";
