@@ -31,7 +31,7 @@ export interface WriteTokens {
 
 const FIRST_RETRY_MS = 25;
 const LONGEST_RETRY_MS = 1_000;
-/** How long 404 may pass: sqld answers it for a moment to a request that comes while it evicts or opens the database. */
+/** The time for which 404 is retried: sqld answers it for a moment while it evicts and opens the database. */
 const UNKNOWN_DATABASE_MS = 2_000;
 const KEEP_TOKENS_MS = 3_600_000;
 const COMMITS_BETWEEN_SWEEPS = 1_000;

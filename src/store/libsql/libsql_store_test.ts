@@ -226,34 +226,6 @@ test("a wrong token is refused at once, and no token is ever in an error", async
   }
 });
 
-test("404 is retried for 2 s, since sqld answers it while it opens a database, and then means that there is none", async () => {
-  const { next, wrap, requests } = faults();
-  const clock = eagerClock();
-  await using t = await createTable();
-  const store = connect({ ...t.place, fetch: wrap(t.place.fetch) }, { clock, timeoutMs: 10_000 });
-  const gone = () => Response.json({ error: "Namespace `a` doesn't exist" }, { status: 404 });
-  next.push(gone(), gone(), gone());
-  await store.write([INSERT]);
-  next.push(gone());
-  assert.equal((await store.read(COUNT)).rows[0]![0], 1n);
-  for (const attempt of [() => store.read(COUNT), () => store.write([INSERT])]) {
-    const [before, start] = [requests(), clock.monotonic()];
-    next.push(...Array.from({ length: 50 }, gone));
-    await assert.rejects(attempt(), isUnavailable(/there is no database of that name/));
-    const tookMs = clock.monotonic() - start;
-    assert.ok(tookMs > 1_000 && tookMs <= 2_000, `${tookMs} ms, ${requests() - before} requests`);
-    next.length = 0;
-  }
-  assert.equal((await store.read(COUNT)).rows[0]![0], 1n);
-  await store.close();
-});
-
-test("an unknown namespace of a real server is reported as such", async () => {
-  const store = connect(shared!.databaseOf("nowhere"));
-  await assert.rejects(store.read({ sql: "SELECT 1" }), isUnavailable(/no database of that name/));
-  await store.close();
-});
-
 test("a real server that requires a token reports it", async () => {
   await using sqld = await startSqld({ args: ["--http-auth", `basic:${btoa("purser:secret")}`] });
   const store = connect(sqld, { authToken: "wrong" });

@@ -52,6 +52,21 @@ async function schemaOf(
   return { migrations: postgresMigrations, logic: postgresLogic };
 }
 
+/** A database with this table is being filled from a backup: no process opens it, and the next restore begins again. */
+export const UNFINISHED = "purser_restore_unfinished";
+
+/**
+ * Returns the version of a database's schema; undefined for an empty database. Changes nothing.
+ *
+ * @throws {PurserError} `conflict` when `migrate` would refuse it
+ */
+export async function checkSchema(store: Pick<Store, "read">): Promise<number | undefined> {
+  const applied = await readApplied(store);
+  await nextCommit(applied, migrations, 0);
+  const newest = applied.at(-1);
+  return newest && Number(newest.version);
+}
+
 /** Returns the statements that a database needs next, to be committed together; none for one that is up to date. */
 async function nextCommit(
   applied: readonly Applied[],
@@ -104,9 +119,15 @@ SELECT ?, ?, ?, min(applied_at) FROM purser_migrations`,
   ];
 }
 
-async function readApplied(store: Store): Promise<Applied[]> {
+async function readApplied(store: Pick<Store, "read">): Promise<Applied[]> {
   // One query: another instance may be creating the first table at this moment.
   const names = (await store.read({ sql: USER_TABLES })).rows.map(([name]) => name);
+  if (names.includes(UNFINISHED)) {
+    throw new PurserError(
+      "conflict",
+      "Cannot open the database: its restore from a backup has not ended; wait for it, or run purser restore again",
+    );
+  }
   if (!names.includes("purser_migrations")) {
     if (names.length === 0) return [];
     throw new PurserError(
