@@ -16,7 +16,7 @@ import {
   readSessionsOfRuns,
   type Viewer,
 } from "../ledger/mod.ts";
-import type { SqlValue, Statement, Store } from "../store/mod.ts";
+import { indexedBy, type SqlValue, type Statement, type Store } from "../store/mod.ts";
 import { nameField, readNames } from "../keys/mod.ts";
 import { countersOf, selectAllCounters, selectCounters } from "./budget_counters.ts";
 import type { BudgetRow } from "./budget_fields.ts";
@@ -306,7 +306,7 @@ function countUnpriced(scope: string, per: BudgetPeriod, from: number): Statemen
     return from === 0
       ? { sql: count("unpriced_calls", "session_usage WHERE session_id = ?"), args: [entity.id] }
       : {
-        sql: count("unpriced", "calls INDEXED BY calls_by_session WHERE session_id = ? AND at >= ?"),
+        sql: count("unpriced", `calls ${indexedBy("calls_by_session")} WHERE session_id = ? AND at >= ?`),
         args: [entity.id, from],
       };
   }
@@ -314,7 +314,7 @@ function countUnpriced(scope: string, per: BudgetPeriod, from: number): Statemen
   const args = [entity?.id ?? "", from];
   if (per === "hour") {
     return {
-      sql: count("unpriced", `calls c INDEXED BY calls_by_time WHERE at >= ?2 AND ${isInScope}`),
+      sql: count("unpriced", `calls c ${indexedBy("calls_by_time")} WHERE at >= ?2 AND ${isInScope}`),
       args,
     };
   }

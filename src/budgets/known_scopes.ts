@@ -15,7 +15,7 @@ import {
   scopeSql,
   tailEntries,
 } from "../ledger/mod.ts";
-import type { Store } from "../store/mod.ts";
+import { indexedBy, type Store } from "../store/mod.ts";
 
 /*
  * The names in budgets and rules. Keys exist before they are named, so an unknown one is refused. Agents and sessions begin with
@@ -64,19 +64,22 @@ const KNOWN: Partial<Record<Counted, { where: (id: string) => string; names: str
   session: {
     where: (id) =>
       `EXISTS (SELECT 1 FROM sessions s WHERE s.session_id = ${id})
-      OR EXISTS (SELECT 1 FROM calls c INDEXED BY calls_by_session WHERE c.session_id = ${id})`,
-    names: `SELECT * FROM (SELECT session_id FROM usage_sessions ORDER BY last_at DESC LIMIT ${MAX_NAMES})
-UNION SELECT session_id FROM (${tailEntries("session_id", "session_id IS NOT NULL")}) LIMIT ${2 * MAX_NAMES}`,
+      OR EXISTS (SELECT 1 FROM calls c ${indexedBy("calls_by_session")} WHERE c.session_id = ${id})`,
+    names:
+      `SELECT * FROM (SELECT session_id FROM usage_sessions ORDER BY last_at DESC LIMIT ${MAX_NAMES}) newest
+UNION SELECT session_id FROM (${tailEntries("session_id", "session_id IS NOT NULL")}) later LIMIT ${
+        2 * MAX_NAMES
+      }`,
   },
   agent: {
     // An agent of the gateway has the name of its key.
     where: (id) =>
       `EXISTS (SELECT 1 FROM agents a WHERE a.agent_id = ${id})
       OR EXISTS (SELECT 1 FROM total_usage u WHERE u.agent_id = ${id})
-      OR EXISTS (SELECT 1 FROM sessions s INDEXED BY sessions_of_agent WHERE s.agent_id = ${id})
+      OR EXISTS (SELECT 1 FROM sessions s ${indexedBy("sessions_of_agent")} WHERE s.agent_id = ${id})
       OR EXISTS (SELECT 1 FROM api_keys k WHERE (k.agent_id = ${id} OR k.name = ${id}) AND k.revoked_at IS NULL)`,
     names:
-      `SELECT agent_id FROM (SELECT agent_id FROM agents UNION SELECT agent_id FROM total_usage) LIMIT ${MAX_NAMES}`,
+      `SELECT agent_id FROM (SELECT agent_id FROM agents UNION SELECT agent_id FROM total_usage) agents LIMIT ${MAX_NAMES}`,
   },
 };
 

@@ -3,7 +3,7 @@ import type { RefusalReason } from "../contract/values.ts";
 import { toIso } from "../kernel/clock.ts";
 import { withNames } from "../keys/mod.ts";
 import { ALL_SEEING, type Viewer } from "../ledger/mod.ts";
-import { type SqlValue, type Store, toObjects } from "../store/mod.ts";
+import { indexedBy, type SqlValue, type Store, toObjects } from "../store/mod.ts";
 
 /** The refused calls to list. */
 export interface RefusalFilter {
@@ -28,9 +28,9 @@ export interface RefusalFilter {
 const SEARCHED = 10_000;
 
 const IS_OF_BUDGET = (budget: string) =>
-  `EXISTS (SELECT 1 FROM json_each(payload, '$.refused_by') r WHERE r.value ->> 'budget_id' = ${budget})`;
+  `EXISTS (SELECT 1 FROM json_each(payload ->> 'refused_by') r WHERE r.value ->> 'budget_id' = ${budget})`;
 const HAS_REASON = (reason: string) =>
-  `(payload ->> 'reason' = ${reason} OR EXISTS (SELECT 1 FROM json_each(coalesce(withheld, payload), '$.refused_by') r WHERE r.value ->> 'reason' = ${reason}))`;
+  `(payload ->> 'reason' = ${reason} OR EXISTS (SELECT 1 FROM json_each(coalesce(withheld, payload) ->> 'refused_by') r WHERE r.value ->> 'reason' = ${reason}))`;
 const IS_OF_MODEL = (model: string) =>
   `(payload ->> 'model' = ${model} OR payload ->> 'provider' || ':' || (payload ->> 'model') = ${model})`;
 // Events of a session that isn't stored here, as of most clients of the gateway, have it in their payload only.
@@ -50,13 +50,14 @@ export async function listRefusals(
   if (agentId !== undefined) conditions.push(`agent_id = ?${args.push(agentId)}`);
   if (before !== undefined) conditions.push(`event_id < ?${args.push(before)}`);
   const index = agentId === undefined ? "refusals_latest" : "refusals_of_agent";
-  const latest =
-    `SELECT event_id, at, agent_id, session_id, run_id, payload, withheld FROM events INDEXED BY ${index}
+  const latest = `SELECT event_id, at, agent_id, session_id, run_id, payload, withheld FROM events ${
+    indexedBy(index)
+  }
 WHERE ${conditions.join(" AND ")} ORDER BY event_id DESC`;
   const searched = searchedBy(filter, args);
   const sql = searched.length === 0
     ? `${latest} LIMIT ?${args.push(limit)}`
-    : `SELECT * FROM (${latest} LIMIT ${SEARCHED}) WHERE ${searched.join(" AND ")} LIMIT ?${
+    : `SELECT * FROM (${latest} LIMIT ${SEARCHED}) latest WHERE ${searched.join(" AND ")} LIMIT ?${
       args.push(limit)
     }`;
   const rows = toObjects<Row>(await ctx.store.read({ sql, args }));

@@ -60,6 +60,26 @@ test("an export to a full disk is an error, leaves no file behind, and keeps an 
   assert.equal(JSON.parse(await Deno.readTextFile(`${disk.inside}/old.json`)).mark, 2);
 });
 
+test("a backup or a restore to a full disk is an error, and leaves no file behind", async () => {
+  await using place = await newPlace(256 * KIB);
+  const { disk } = place;
+  const [db, backup] = [`${place.folder}/books.db`, `${place.folder}/backup.db`];
+  await importDocument(place, db, { number: 1, bytes: 2 * MIB });
+  assert.equal((await purser(place, db, ["backup", "--to", backup])).code, 0);
+  const full = { code: 1, out: "" };
+  for (
+    const [from, database, args] of [
+      [db, db, ["backup", "--to", `${disk.folder}/copy.db`]],
+      [backup, `${disk.folder}/new.db`, ["restore", "--from", backup]],
+    ] as const
+  ) {
+    const { err, ...outcome } = await purser(place, database, [...args]);
+    assert.deepEqual(outcome, full, err);
+    assert.equal(err, `error: Cannot copy database ${from}: the disk is full\n`);
+    assert.deepEqual(disk.names(), []);
+  }
+});
+
 /** Reported before the disk is completely full, so that staged rows can be rolled back. */
 const NO_ROOM =
   /^error: Cannot restore the session: the disk of the database has only \d+ MB left; free some space and try again\n$/;

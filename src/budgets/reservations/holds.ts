@@ -25,7 +25,7 @@ export function heldBy(row: BudgetRow, now: number): { where: string; args: SqlV
     IS_HELD,
     "h.worst_nano_usd > 0 AND h.at >= ?1",
     kind === undefined ? "h.scope = ?2" : isScopeOf(kind, "h.scope"),
-    named === undefined ? "?2 IS ?2" : `${columnOf(named.kind, "h")} = ?2`,
+    named === undefined ? "?2 IS NOT DISTINCT FROM ?2" : `${columnOf(named.kind, "h")} = ?2`,
     row.mode === "strict" ? "true" : "false",
   ];
   return { where: conditions.join(" AND "), args };
@@ -41,11 +41,12 @@ export async function listHolds(
 ): Promise<BudgetHold[]> {
   const { where, args } = heldBy(row, clock.now());
   const { rows } = await store.read({
-    sql: `SELECT h.reservation_id, h.worst_nano_usd, h.at, iif(h.is_lost, 'uncounted', 'unbooked'),
+    sql:
+      `SELECT h.reservation_id, h.worst_nano_usd, h.at, CASE h.is_lost WHEN 1 THEN 'uncounted' ELSE 'unbooked' END,
   (SELECT ${idInScope("run", "o.scope")} FROM reservations o
     WHERE o.reservation_id = h.reservation_id AND ${isScopeOf("run", "o.scope")} LIMIT 1), ${
-      BUDGETED.map((kind) => columnOf(kind, "h")).join(", ")
-    }
+        BUDGETED.map((kind) => columnOf(kind, "h")).join(", ")
+      }
 FROM reservations h WHERE ${where} ORDER BY h.at DESC, h.reservation_id DESC LIMIT ${LISTED}`,
     args,
   });
