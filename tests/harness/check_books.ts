@@ -9,7 +9,7 @@ const COUNTERS = `sum(model_calls) AS model_calls, sum(unpriced_calls) AS unpric
 
 /** The same of entries of the ledger. */
 const LEDGER_COUNTERS =
-  `sum(CASE WHEN adjusts IS NULL THEN 1 ELSE 0 END) AS model_calls, sum(unpriced) AS unpriced_calls,
+  `count(*) FILTER (WHERE adjusts IS NULL) AS model_calls, sum(unpriced) AS unpriced_calls,
   sum(partly_priced) AS partly_priced_calls, sum(is_estimated) AS estimated_calls, sum(input_tokens) AS input_tokens,
   sum(output_tokens) AS output_tokens, sum(cache_read_tokens) AS cache_read_tokens,
   sum(cache_write_tokens) AS cache_write_tokens, sum(reasoning_tokens) AS reasoning_tokens,
@@ -50,8 +50,8 @@ const positionOf = (name: string) => `(SELECT position FROM rollup_positions WHE
 
 /** Rows of one of two queries that are not in the other. */
 const difference = (a: string, b: string) =>
-  `SELECT * FROM (SELECT 'only here' AS "where", * FROM (${a} EXCEPT ${b}) x
-    UNION ALL SELECT 'only in the ledger', * FROM (${b} EXCEPT ${a}) y) z LIMIT 5`;
+  `SELECT * FROM (SELECT 'only here' AS "where", * FROM (${a} EXCEPT ${b}) here
+    UNION ALL SELECT 'only in the ledger', * FROM (${b} EXCEPT ${a}) ledger) different LIMIT 5`;
 
 /** Every total is that of the ledger through its view; its rollup is that of the calls up to its position. */
 function totalsQueries(): [what: string, sql: string][] {
@@ -90,8 +90,8 @@ function entityQueries(): [what: string, sql: string][] {
         FROM calls WHERE position <= ${positionOf("totals")} AND ${kind}_id IS NOT NULL)
       SELECT u.* FROM ${table} u LEFT JOIN (SELECT * FROM known WHERE from_first = 1) f ON f.id = u.${kind}_id
         LEFT JOIN (SELECT * FROM known WHERE from_last = 1) l ON l.id = u.${kind}_id
-      WHERE u.first_at IS DISTINCT FROM f.at OR u.last_at IS DISTINCT FROM l.at OR u.agent_id IS DISTINCT FROM f.agent_id
-        OR u.model IS DISTINCT FROM l.model${session} LIMIT 5`,
+      WHERE u.first_at IS DISTINCT FROM f.at OR u.last_at IS DISTINCT FROM l.at
+        OR u.agent_id IS DISTINCT FROM f.agent_id OR u.model IS DISTINCT FROM l.model${session} LIMIT 5`,
     ];
   });
 }
@@ -120,7 +120,7 @@ function counterQueries(): [what: string, sql: string][] {
   const isWhole = "(kind <> 'minute' OR start >= (SELECT max(at) FROM calls) - 82800000)";
   const counted = (condition: string) =>
     `SELECT kind, scope, start, sum(cost / 1000000000) AS whole_usd, sum(cost % 1000000000) AS rest_nano_usd,
-      min(at) AS first_at FROM (${all}) x WHERE ${isWhole} AND ${condition} GROUP BY kind, scope, start`;
+      min(at) AS first_at FROM (${all}) entries WHERE ${isWhole} AND ${condition} GROUP BY kind, scope, start`;
   const counters =
     `SELECT kind, scope, start, whole_usd, rest_nano_usd, first_at FROM spend_counters WHERE ${isWhole}`;
   const tail = `position > ${positionOf("decisions")}`;
@@ -135,7 +135,7 @@ function counterQueries(): [what: string, sql: string][] {
         `SELECT kind, scope, start, sum(whole_usd) AS whole_usd, sum(rest_nano_usd) AS rest_nano_usd,
           min(first_at) AS first_at FROM (${counters} UNION ALL ${
           counted(tail)
-        }) x GROUP BY kind, scope, start`,
+        }) counted GROUP BY kind, scope, start`,
         counted("true"),
       ),
     ],
@@ -145,7 +145,7 @@ function counterQueries(): [what: string, sql: string][] {
 /** No rollup is past the ledger's end, and there is one position of each kind. */
 const POSITIONS = `SELECT name, position FROM rollup_positions
 WHERE position > (SELECT coalesce(max(position), 0) FROM calls) OR position < 0
-UNION ALL SELECT 'how many', n FROM (SELECT count(*) AS n FROM rollup_positions) x WHERE n <> 2`;
+UNION ALL SELECT 'how many', n FROM (SELECT count(*) AS n FROM rollup_positions) positions WHERE n <> 2`;
 
 const TOTALS_CHECKS: [what: string, sql: string][] = [
   ...totalsQueries(),
@@ -167,7 +167,7 @@ const BOOK_CHECKS: [what: string, sql: string][] = [
   [
     "the log has each call once, and no other",
     `SELECT call_id FROM (SELECT call_id FROM calls WHERE adjusts IS NULL
-      UNION ALL SELECT call_id FROM events WHERE type = 'cost.recorded') x GROUP BY call_id HAVING count(*) <> 2`,
+      UNION ALL SELECT call_id FROM events WHERE type = 'cost.recorded') known GROUP BY call_id HAVING count(*) <> 2`,
   ],
   [
     "every session's events are numbered without a gap, and counted",
@@ -205,7 +205,7 @@ const BOOK_CHECKS: [what: string, sql: string][] = [
     "nothing is reserved for a run that has ended, and nothing for longer than a lease",
     `SELECT x.scope, x.expires_at FROM reservations x LEFT JOIN runs r ON 'run ' || r.run_id = x.scope
     WHERE r.status <> 'running' OR (x.is_lost = 0 AND x.expires_at > ${DATABASE_NOW} +
-      iif(instr(x.reservation_id, '/') > 0, 60000, 900000))`,
+      CASE WHEN instr(x.reservation_id, '/') > 0 THEN 60000 ELSE 900000 END)`,
   ],
   [
     "an alert goes to a channel once",
@@ -233,7 +233,7 @@ export async function checkAllEnded(store: Store): Promise<void> {
     const [what, sql] of [
       ["runs in progress", "SELECT count(*) FROM runs WHERE status = 'running'"],
       ["sessions in progress", "SELECT count(*) FROM sessions WHERE active_run_id IS NOT NULL"],
-      ["reservations", "SELECT count(*) FROM reservations WHERE NOT is_held"],
+      ["reservations", "SELECT count(*) FROM reservations WHERE is_held = 0"],
       ["pending deliveries", "SELECT count(*) FROM deliveries WHERE status = 'pending'"],
     ] as const
   ) {
@@ -245,8 +245,8 @@ export async function checkAllEnded(store: Store): Promise<void> {
 const SURVIVOR_CHECKS: [what: string, sql: string][] = [
   [
     "no reservation is past its lease and still counts",
-    `SELECT reservation_id FROM reservations WHERE NOT is_lost AND expires_at > unixepoch('subsec') * 1000 +
-      iif(instr(reservation_id, '/') > 0, 60000, 900000)`,
+    `SELECT reservation_id FROM reservations WHERE is_lost = 0 AND expires_at > ${DATABASE_NOW} +
+      CASE WHEN instr(reservation_id, '/') > 0 THEN 60000 ELSE 900000 END`,
   ],
   [
     "a repricing in progress is the only one",
@@ -255,13 +255,13 @@ const SURVIVOR_CHECKS: [what: string, sql: string][] = [
   [
     "a repricing counts the entries that it has made",
     `SELECT r.repricing_id FROM repricings r WHERE
-      (SELECT count(*) FROM calls c WHERE c.call_id GLOB r.repricing_id || ':*') <>
+      (SELECT count(*) FROM calls c WHERE substr(c.call_id, 1, length(r.repricing_id) + 1) = r.repricing_id || ':') <>
       (SELECT coalesce(sum(m.changed_calls), 0) FROM repricing_models m WHERE m.repricing_id = r.repricing_id)`,
   ],
   [
     "a document is restored once",
     `SELECT session_id FROM events WHERE type = 'session.restored'
-    GROUP BY session_id, payload ->> '$.event_log_count' HAVING count(*) > 1`,
+    GROUP BY session_id, payload ->> 'event_log_count' HAVING count(*) > 1`,
   ],
 ];
 
@@ -285,7 +285,7 @@ export async function checkSurvivors(
       GROUP BY a.alert_id HAVING count(d.delivery_id) <> ?`,
       args: [channels.length],
     },
-    { sql: "SELECT payload ->> '$.event_log_count' FROM events WHERE type = 'session.restored'" },
+    { sql: "SELECT payload ->> 'event_log_count' FROM events WHERE type = 'session.restored'" },
     { sql: "SELECT repricing_id FROM repricings WHERE status = 'applied'" },
     { sql: "SELECT coalesce(sum(count), 0) FROM tallies WHERE what = 'alert'" },
     ...SURVIVOR_CHECKS.map(([, sql]) => ({ sql })),

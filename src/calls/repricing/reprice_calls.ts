@@ -14,7 +14,7 @@ import {
   toRepricing,
 } from "./repricings.ts";
 import { READ_LEDGER, toLedgerState } from "../booking_set.ts";
-import { recordPrices } from "../../ledger/mod.ts";
+import { COUNTED_COLUMNS, recordPrices } from "../../ledger/mod.ts";
 import { priceRecordOf } from "../../pricing/mod.ts";
 import { SUM_COLUMNS, toSumValues } from "./model_sums.ts";
 
@@ -201,7 +201,7 @@ export async function commitStep(ctx: CallContext, statements: readonly Statemen
 }
 
 /** The columns that an adjustment has from its call. It has no tokens, and is no estimate of its own. */
-const COPIED = "at, agent_id, session_id, run_id, step, key_id, source, provider, model, tags";
+const COPIED = `at, ${COUNTED_COLUMNS.join(", ")}, step, source, provider, model, tags`;
 const EMPTY = "'[]', 0, 0, 0, 0, 0, 0, 0, 0";
 const COLUMNS = `call_id, adjusts, ${COPIED}, tools, input_tokens, output_tokens, cache_read_tokens,
   cache_write_tokens, cache_write_1h_tokens, reasoning_tokens, total_tokens, is_estimated, cost_nano_usd, unpriced,
@@ -240,7 +240,11 @@ ON CONFLICT (repricing_id, provider, model) DO UPDATE SET ${
 const COUNT_COLUMNS = [...UNMOVED_COLUMNS, "provider", "model", ...SUM_COLUMNS];
 const COUNT_INTEGERS = [...UNMOVED_INTEGERS, ...SUM_COLUMNS];
 
+<<<<<<< HEAD
 const MOVE = `UPDATE repricings SET cursor_at = ?4, cursor_position = ?5, applied_at = CAST(?6 AS BIGINT),
+=======
+const MOVE = `UPDATE repricings SET cursor_at = ?4, cursor_position = ?5, applied_at = ?6,
+>>>>>>> main
   status = CASE WHEN CAST(?6 AS BIGINT) IS NULL THEN 'applying' ELSE 'applied' END,
   in_progress = CASE WHEN CAST(?6 AS BIGINT) IS NULL THEN 1 END
 WHERE repricing_id = ?1 AND status = 'applying' AND cursor_at = ?2 AND cursor_position = ?3`;
