@@ -16,6 +16,7 @@ import type { BudgetCounter } from "../contract/budgets/budget_state.ts";
 import { BUDGETED } from "../contract/costs/dimensions.ts";
 import { indexedBy, NOT_INDEXED, type Statement } from "../store/mod.ts";
 import type { BudgetRow } from "./budget_fields.ts";
+import { DEFINED } from "./known_scopes.ts";
 
 /*
  * The counters of a budget that has many, for its state: a budget `each`, or per run or session. Those with the most
@@ -69,15 +70,9 @@ export function selectAllCounters(
   const kind = countersOf(row)!;
   const { sql, args } = kind === "run" || kind === "session"
     ? selectAllEntities(kind, row, query)
-    : selectWindowed(kind, row, query.from, OTHERS[kind]);
+    : selectWindowed(kind, row, query.from, DEFINED[kind]);
   return { sql: `${sql} LIMIT ${limit} OFFSET ${offset}`, args };
 }
-
-/** The agents and keys that have spent nothing yet, which have a counter too. */
-const OTHERS: Partial<Record<Counted, string>> = {
-  agent: `UNION SELECT ${scopeSql("agent", "agent_id")} FROM agents`,
-  key: `UNION SELECT ${scopeSql("key", "key_id")} FROM api_keys WHERE revoked_at IS NULL`,
-};
 
 /** The end of no time. */
 const FOREVER = "9223372036854775807";
@@ -90,7 +85,7 @@ function selectWindowed(
   kind: Exclude<Counted, "run" | "session">,
   { per }: BudgetRow,
   from: number,
-  others = "",
+  defined?: string,
 ): Required<Pick<Statement, "sql" | "args">> {
   const isOfKind = isScopeOf(kind, "scope");
   const value = per === "hour"
@@ -111,7 +106,7 @@ SELECT s.scope FROM (
     ORDER BY whole_usd DESC LIMIT ${AGENTS}) dearest
   UNION SELECT scope FROM tail
   UNION SELECT scope FROM (SELECT DISTINCT scope FROM reservations WHERE ${isOfKind} LIMIT ${NEWEST}) reserved
-  ${others}
+  ${defined === undefined ? "" : `UNION ${defined}`}
 ) s LEFT JOIN tail ON tail.scope = s.scope WHERE ${notNamed("s.scope", "?1")}
 ORDER BY ${value} + coalesce(tail.cost, 0) DESC, s.scope`,
     args: [per, from],

@@ -1,5 +1,6 @@
 import type { BudgetInput } from "../contract/budgets/budgets.ts";
 import type { UnknownName } from "../contract/budgets/budget_state.ts";
+import { dimension } from "../contract/costs/dimensions.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { invalidField } from "../kernel/errors.ts";
 import { nearestName } from "../kernel/nearest_name.ts";
@@ -11,6 +12,7 @@ import {
   idInScope,
   isScopeOf,
   scopeOf,
+  scopeSql,
   tailEntries,
 } from "../ledger/mod.ts";
 import { indexedBy, type Store } from "../store/mod.ts";
@@ -34,7 +36,7 @@ export async function withKeyId<Fields extends Pick<Partial<BudgetInput>, "key_i
   current?: string,
 ): Promise<Fields> {
   if (fields.key_id == null) return fields;
-  const { keyId, name, status } = await findKey(ctx, fields.key_id, { path: "key_id" });
+  const { keyId, name, status } = await findKey(ctx, fields.key_id);
   if (status === "revoked" && scopeOf("key", keyId) !== current) {
     throw invalidField(
       "key_id",
@@ -43,6 +45,12 @@ export async function withKeyId<Fields extends Pick<Partial<BudgetInput>, "key_i
   }
   return { ...fields, key_id: keyId };
 }
+
+/** Queries for the scopes that are defined: those that have spent nothing yet have a counter too. */
+export const DEFINED: Partial<Record<Counted, string>> = {
+  agent: `SELECT ${scopeSql("agent", "agent_id")} FROM agents`,
+  key: `SELECT ${scopeSql("key", "key_id")} FROM api_keys WHERE revoked_at IS NULL`,
+};
 
 /** The most names among which the nearest one is searched. */
 const MAX_NAMES = 2_000;
@@ -103,7 +111,9 @@ export async function findUnknown(
     }
     const nearest = nearestName(id, known.get(kind)!) ?? null;
     // A new agent or session may be named before its first call.
-    if (all || nearest !== null || kind === "key") unknown.set(scope, { kind, id, nearest });
+    if (all || nearest !== null || dimension(kind).nameField !== undefined) {
+      unknown.set(scope, { kind, id, nearest });
+    }
   }
   return unknown;
 }

@@ -1,7 +1,7 @@
 import type { BudgetRefusal } from "../contract/budgets/budget_refusals.ts";
 import type { RefusalReason } from "../contract/values.ts";
 import { toIso } from "../kernel/clock.ts";
-import { readKeyNames } from "../keys/mod.ts";
+import { withNames } from "../keys/mod.ts";
 import { ALL_SEEING, type Viewer } from "../ledger/mod.ts";
 import { indexedBy, type SqlValue, type Store, toObjects } from "../store/mod.ts";
 
@@ -61,9 +61,7 @@ WHERE ${conditions.join(" AND ")} ORDER BY event_id DESC`;
       args.push(limit)
     }`;
   const rows = toObjects<Row>(await ctx.store.read({ sql, args }));
-  const read = rows.map((row) => readRow(row, viewer));
-  const names = await readKeyNames(ctx, read.map(({ key_id }) => key_id), viewer);
-  return read.map((refusal) => ({ ...refusal, key_name: names.get(refusal.key_id ?? "") ?? null }));
+  return await withNames(ctx, rows.map((row) => readRow(row, viewer)), viewer) as BudgetRefusal[];
 }
 
 function searchedBy(filter: RefusalFilter, args: SqlValue[]): string[] {
@@ -95,7 +93,7 @@ type Amounts = Partial<Pick<BudgetRefusal, "message" | "cost_usd_so_far" | "budg
 type Facts = Pick<BudgetRefusal, "provider" | "model" | "nearest_model" | "reason" | "session_id">;
 type Payload = Amounts & Partial<Facts>;
 
-function readRow(row: Row, viewer: Viewer): Omit<BudgetRefusal, "key_name"> {
+function readRow(row: Row, viewer: Viewer): BudgetRefusal {
   const payload: Payload = JSON.parse(row.payload);
   const withheld: Payload & { key_id?: string } | undefined = row.withheld === null
     ? undefined
@@ -122,5 +120,6 @@ function readRow(row: Row, viewer: Viewer): Omit<BudgetRefusal, "key_name"> {
     cost_usd_so_far: isHidden ? null : cost_usd_so_far,
     budget_usd,
     refused_by,
+    key_name: null,
   };
 }

@@ -4,7 +4,7 @@ import type { HoldReason } from "../../contract/values.ts";
 import { type Clock, toIso } from "../../kernel/clock.ts";
 import { toUsd } from "../../kernel/money.ts";
 import type { SqlValue, Store } from "../../store/mod.ts";
-import { readKeyNames } from "../../keys/mod.ts";
+import { withNames } from "../../keys/mod.ts";
 import { ALL_SEEING, columnOf, entityOf, idInScope, isScopeOf, type Viewer } from "../../ledger/mod.ts";
 import { countersOf } from "../budget_counters.ts";
 import type { BudgetRow } from "../budget_fields.ts";
@@ -60,9 +60,5 @@ FROM reservations h WHERE ${where} ORDER BY h.at DESC, h.reservation_id DESC LIM
     ) as NamedValues,
     run_id: runId as string | null,
   }));
-  const names = await readKeyNames({ store }, holds.map(({ key_id }) => key_id), viewer);
-  return holds.map((hold) => ({
-    ...hold,
-    ...(hold.key_id !== null && { key_name: names.get(hold.key_id) ?? null }),
-  }));
+  return await withNames({ store }, holds, viewer);
 }

@@ -2,7 +2,8 @@ import type { NanoUsd } from "../../kernel/money.ts";
 import { ALL_SEEING, type Scopes, type Viewer } from "../../ledger/mod.ts";
 import { DATABASE_NOW, type Statement, type Store } from "../../store/mod.ts";
 import type { BudgetGate } from "../budget_gate.ts";
-import { budgetExceeded, readRefusingKeys } from "../refusals.ts";
+import { readNames } from "../../keys/mod.ts";
+import { budgetExceeded } from "../refusals.ts";
 import { isElsewhere } from "./reservations.ts";
 
 /** A request to reserve for a call that is made elsewhere. */
@@ -45,7 +46,7 @@ export async function reserveElsewhere(
     refusals: admission.refusals,
     because: "this one has no worst_case_usd",
     scopes: request,
-    keyNames: await readRefusingKeys({ store }, admission.refusals),
+    names: await readNames({ store }, admission.refusals.map(({ standing }) => standing.scope)),
     runCostNanoUsd: null,
     viewer,
     logOwner: await findLogOwner(),
