@@ -2,6 +2,7 @@ import { type Command, flag, option, type OptionSpec } from "./command.ts";
 import { AGENT_COMMANDS } from "./commands/agents/agents.ts";
 import { RULE_COMMANDS } from "./commands/alerts/alert_rules.ts";
 import { alertsHistory, alertsResend } from "./commands/alerts/alerts_history.ts";
+import { backup, restore } from "./commands/backup/backup.ts";
 import { BUDGET_COMMANDS } from "./commands/budgets/budgets.ts";
 import { channelsList, channelsTry } from "./commands/channels/channels.ts";
 import { completions } from "./commands/completions.ts";
@@ -70,6 +71,8 @@ export const COMMANDS: readonly Command[] = [
   gatewayEnv,
   dashboard,
   doctor,
+  backup,
+  restore,
   completions,
   serve,
 ];

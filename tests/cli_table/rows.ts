@@ -54,6 +54,13 @@ export const ROWS: readonly Row[] = [
     isOffline: true,
   },
   {
+    line: "backup --to $FOLDER/backup.db --server http://127.0.0.1:1",
+    code: 2,
+    err: /^error: Cannot back up the database of a server from here: run purser backup on its machine/,
+    isOffline: true,
+  },
+  { line: "restore", code: 2, err: /^error: Cannot restore: --from is missing/, isOffline: true },
+  {
     line: "prices update --server http://127.0.0.1:1",
     code: 2,
     err: /^error: Cannot update the prices of a server from here: run purser prices update on its machine/,

@@ -2,10 +2,11 @@ import { LibsqlError } from "@libsql/client/web";
 import type { Clock } from "../../kernel/clock.ts";
 import { messageOf, PurserError } from "../../kernel/errors.ts";
 import { systemCodeOf } from "../../kernel/system_errors.ts";
-import { createTimedFetch, hostOf, type RemotePlace, toInStatements, within } from "./libsql_client.ts";
+import { createTimedFetch, hostOf, type RemotePlace, toInStatements } from "./libsql_client.ts";
 import { ServerConnections } from "./server_connections.ts";
-import { DATABASE_NOW } from "../lease_clock.ts";
+import { DATABASE_NOW } from "../dialect.ts";
 import { ConstraintError, type ResultSet, type Statement, type Store } from "../store.ts";
+import { within } from "../within.ts";
 import { noInstanceLocks } from "../instance_locks.ts";
 import { type ScrubValue, WriteQueue } from "../write_queue.ts";
 import type { SetWriter, WriteDeadline, WriteUnit } from "../write_unit.ts";
@@ -30,6 +31,8 @@ export interface WriteTokens {
 
 const FIRST_RETRY_MS = 25;
 const LONGEST_RETRY_MS = 1_000;
+/** The time for which 404 is retried: sqld answers it for a moment while it evicts and opens the database. */
+const UNKNOWN_DATABASE_MS = 2_000;
 const KEEP_TOKENS_MS = 3_600_000;
 const COMMITS_BETWEEN_SWEEPS = 1_000;
 
@@ -45,6 +48,7 @@ const SWEEP_TOKENS = `DELETE FROM write_tokens WHERE at < ${NOW} - ${KEEP_TOKENS
 /** A database on a libSQL server (sqld, Turso). One batch is one round trip. */
 export class RemoteStore implements Store {
   readonly kind = "remote";
+  readonly engine = "sqlite";
   readonly isShared = true;
   readonly instances = noInstanceLocks;
   #connections: ServerConnections;
@@ -172,6 +176,7 @@ export class RemoteStore implements Store {
     attempt: () => Promise<T>,
   ): Promise<T> {
     const { clock } = this.#options;
+    const unknownUntil = clock.monotonic() + UNKNOWN_DATABASE_MS;
     for (let delayMs = FIRST_RETRY_MS;; delayMs = Math.min(delayMs * 2, LONGEST_RETRY_MS)) {
       try {
         return await within(deadline - clock.monotonic(), attempt());
@@ -199,7 +204,9 @@ export class RemoteStore implements Store {
             { cause: error },
           );
         }
-        const isPassing = canPass(error);
+        const isPassing = httpStatus(error) === 404
+          ? clock.monotonic() + delayMs <= unknownUntil
+          : canPass(error);
         if (!isPassing && !isRequestRefused(error)) throw error;
         if (!isPassing || clock.monotonic() + delayMs >= deadline) {
           throw this.#unavailable(action, error);
@@ -263,6 +270,9 @@ function isRequestRefused(error: unknown): boolean {
 function explain(error: unknown): string {
   const status = httpStatus(error);
   if (status === 401 || status === 403) return "it refused the token; check PURSER_DB_TOKEN";
+  if (status === 404) {
+    return "it answers 404: there is no database of that name, which is the first label of the host on a server with namespaces; correct the URL, or create the namespace";
+  }
   const reason = messageOf(error);
   return /\bfetch failed$/.test(reason) ? rootReasonOf(error, reason) : reason;
 }

@@ -3,7 +3,7 @@ import { isMainThread, type MessagePort, parentPort, Worker, workerData } from "
 import type { Clock } from "../../kernel/clock.ts";
 import { PurserError } from "../../kernel/errors.ts";
 import type { ResultSet, Statement } from "../store.ts";
-import { loadSqlite, PreparedStatements, type SqliteConnection } from "./sqlite_driver.ts";
+import { copyDatabase, loadSqlite, PreparedStatements, type SqliteConnection } from "./sqlite_driver.ts";
 
 /** The most queries at the same time; further ones wait. More queries than processors would only delay each other. */
 const MAX_THREADS = Math.min(Math.max(availableParallelism(), 2), 4);
@@ -26,6 +26,9 @@ type Answer = { result: ResultSet } | { error: SentError };
 
 /** Makes a thread close its connection and end. */
 const END = "end";
+
+/** The work of a thread: a query, or a copy of the database into an empty file. */
+type Task = Statement | { copyTo: string };
 
 /** No thread could be started, or one ended by itself. */
 export class NoThreadError extends Error {
@@ -55,9 +58,9 @@ class ReadThread {
       .on("exit", () => end());
   }
 
-  async query({ sql, args }: Statement): Promise<ResultSet> {
+  async run(task: Task): Promise<ResultSet> {
     this.queries++;
-    const answer = await this.#ask({ sql, args });
+    const answer = await this.#ask(task);
     if ("error" in answer) throw Object.assign(new Error(answer.error.message), answer.error);
     return answer.result;
   }
@@ -74,7 +77,7 @@ class ReadThread {
     void this.#worker.terminate();
   }
 
-  async #ask(message: Statement | typeof END): Promise<Answer> {
+  async #ask(message: Task | typeof END): Promise<Answer> {
     this.#asked = Promise.withResolvers();
     this.#worker.postMessage(message);
     try {
@@ -104,11 +107,20 @@ export class ReadThreads {
    * @throws {NoThreadError} the query was not run
    * @throws an error of SQLite, by its `code` and `errcode`
    */
-  async query(statement: Statement): Promise<ResultSet> {
+  async query({ sql, args }: Statement): Promise<ResultSet> {
+    return await this.#run({ sql, args });
+  }
+
+  /** Copies the database, as it is at one moment, into an empty file. Throws as `query` does. */
+  async copyTo(file: string): Promise<void> {
+    await this.#run({ copyTo: file });
+  }
+
+  async #run(task: Task): Promise<ResultSet> {
     const thread = await this.#take();
     try {
       if (this.#isClosed) throw closed();
-      return await thread.query(statement);
+      return await thread.run(task);
     } catch (error) {
       if (this.#isClosed) throw closed();
       throw error;
@@ -183,17 +195,22 @@ async function serveQueries(path: string, port: MessagePort): Promise<void> {
     connection.exec("PRAGMA busy_timeout = 10000; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16384");
     return new PreparedStatements(connection);
   };
-  const answer = (message: Statement | typeof END): Answer => {
+  const nothing = { result: { columns: [], rows: [] } };
+  const answer = async (message: Task | typeof END): Promise<Answer> => {
     try {
-      if (message !== END) return { result: (statements ??= open()).query(message) };
-      connection?.close();
-      return { result: { columns: [], rows: [] } };
+      if (message === END) {
+        connection?.close();
+        return nothing;
+      }
+      if ("sql" in message) return { result: (statements ??= open()).query(message) };
+      await copyDatabase(path, message.copyTo);
+      return nothing;
     } catch (error) {
       const { message, code, errcode } = error as SentError;
       return { error: { message, code, errcode } };
     }
   };
-  port.on("message", (message: Statement | typeof END) => port.postMessage(answer(message)));
+  port.on("message", async (message: Task | typeof END) => port.postMessage(await answer(message)));
 }
 
 const data = workerData as Partial<ThreadData> | null;

@@ -1,6 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import { PurserError } from "../../kernel/errors.ts";
 import { type ResultSet, type SqlValue, type Statement, toBindable } from "../store.ts";
+import { toSqlite } from "../dialect.ts";
 import { countRowValues, type EachRow, ROWS_AT_ONCE, toManyRowsSql, toRowSql } from "../each_row.ts";
 
 /**
@@ -12,6 +13,7 @@ export const OLDEST_NODE: readonly (readonly [major: number, minor: number])[] =
 /** The part of a `node:sqlite` statement that the store uses. Rows are arrays, integers are bigint. */
 export interface SqliteStatement {
   all(...values: SqlValue[]): SqlValue[][];
+  iterate(...values: SqlValue[]): IterableIterator<SqlValue[]>;
   run(...values: SqlValue[]): unknown;
   columns(): { name: string }[];
 }
@@ -74,13 +76,28 @@ export function toConnection(database: DatabaseSync): SqliteConnection {
     },
     exec: (sql) => database.exec(sql),
     prepare(sql) {
-      const statement = database.prepare(sql);
+      const statement = database.prepare(toSqlite(sql));
       statement.setReadBigInts(true);
       statement.setReturnArrays(true);
       return statement as unknown as SqliteStatement;
     },
     close: () => database.close(),
   };
+}
+
+/**
+ * Copies the state that a database has at this moment to an empty file, also while other processes write. Deno does it in this
+ * turn, however long it takes. By pages, since Deno refuses VACUUM INTO to a program without all permissions.
+ */
+export async function copyDatabase(path: string, to: string): Promise<void> {
+  const { backup, DatabaseSync } = await withoutSqliteWarning(() => import("node:sqlite"));
+  const database = new DatabaseSync(path, { readOnly: true });
+  try {
+    database.exec("PRAGMA busy_timeout = 10000; BEGIN; SELECT 1 FROM sqlite_schema"); // the state is that of the first read
+    await backup(database, to);
+  } finally {
+    database.close();
+  }
 }
 
 function tooOld(cause: unknown): PurserError {
