@@ -17,9 +17,7 @@ import { bookAnswer, listMessages, logOf } from "./harness/sessions.ts";
 /** Sessions of several instances on one server: leases, recovery, and cancellation from elsewhere. */
 
 for (
-  const kind of databaseKinds({ hasPostgres: true }).filter(({ name }) =>
-    name === "sqld" || name === "postgres"
-  )
+  const kind of databaseKinds().filter(({ name }) => name === "sqld" || name === "postgres")
 ) {
   const { name, ignore } = kind;
 

@@ -39,7 +39,7 @@ const END = {
 };
 const NOTHING = { events: [], messages: [] };
 
-for (const kind of databaseKinds({ hasPostgres: true })) {
+for (const kind of databaseKinds()) {
   const { name, ignore } = kind;
 
   const test = (sentence: string, body: (ctx: TestBooking) => Promise<void>): void => {

@@ -22,7 +22,7 @@ import {
 import { exportText, restore, snapshotOf, type TestSnapshots, withSnapshots } from "./harness/snapshots.ts";
 import { cases } from "./harness/thorough.ts";
 
-const RUNS: Record<DatabaseKind["name"], number> = { file: 8, memory: 25, sqld: 3 };
+const RUNS: Record<DatabaseKind["name"], number> = { file: 8, memory: 25, sqld: 3, postgres: 3 };
 
 /** An independent way to write JSON. */
 const spelling = fc.record({
@@ -79,7 +79,7 @@ function named(document: LooseDocument, name: string): LooseDocument {
   return { ...document, agent_id: name, session_id: name, ...(agent && { agent }) };
 }
 
-for (const kind of databaseKinds({ hasPostgres: true })) {
+for (const kind of databaseKinds()) {
   const { name, ignore } = kind;
   const test = (sentence: string, body: (ctx: TestSnapshots) => Promise<void>): void => {
     Deno.test({
