@@ -9,7 +9,6 @@ const LEFT_OUT = [
   "client/mod.ts",
   "sqlite_store.ts",
   "postgres_store.ts",
-  "postgres_schema.ts",
   "database_file.ts",
   "call_spool.ts",
   "node_server.ts",

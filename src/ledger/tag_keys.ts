@@ -1,6 +1,6 @@
 import type { TagKey } from "../contract/tags/tag_schemas.ts";
 import { toIso } from "../kernel/clock.ts";
-import { indexedBy, type SqlValue, type Store } from "../store/mod.ts";
+import { byBytes, indexedBy, type SqlValue, type Store } from "../store/mod.ts";
 import { conditionsOf, MAX_TIME } from "./cost_conditions.ts";
 import type { CostScope } from "./cost_filter.ts";
 
@@ -21,7 +21,7 @@ export async function listTagKeys(
   SELECT tags, at FROM calls ${
     indexedBy("calls_by_tags")
   } WHERE ${where} ORDER BY at DESC LIMIT ?) newest GROUP BY tags) t,
-  json_each(t.tags) j GROUP BY j.key ORDER BY j.key LIMIT ? OFFSET ?`;
+  json_each(t.tags) j GROUP BY j.key ORDER BY ${byBytes("j.key")} LIMIT ? OFFSET ?`;
   const { rows } = await store.readLong({ sql, args });
   return rows.map(([key, at]) => ({ tag_key: key as string, last_used_at: toIso(Number(at)) }));
 }

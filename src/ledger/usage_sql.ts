@@ -1,6 +1,6 @@
 import { NANO_PER_USD } from "../kernel/money.ts";
 import { startSql } from "../contract/windows.ts";
-import { type Logic, NOT_INDEXED, ORDERED_JOIN, type Statement } from "../store/mod.ts";
+import { type Logic, NOT_INDEXED, ORDERED_JOIN, rowTrigger, type Statement } from "../store/mod.ts";
 
 /*
  * Every total is a rollup up to a position of the ledger plus the calls after it, read in one statement, so that it is
@@ -53,15 +53,13 @@ export const usageIncrements: readonly Logic[] = [
       KEY.join(", ")
     }, ${COUNTERS} FROM usage_hours WHERE false`,
   },
-  {
+  ...rowTrigger({
     name: "add_usage",
-    sql: `CREATE TRIGGER add_usage INSTEAD OF INSERT ON usage_increments
-BEGIN
-  ${addIncrement("usage_hours", { column: "hour", sql: "NEW.hour" })};
+    event: "INSTEAD OF INSERT ON usage_increments",
+    body: `${addIncrement("usage_hours", { column: "hour", sql: "NEW.hour" })};
   ${addIncrement("usage_days", { column: "day", sql: startSql("day", "NEW.hour") })};
-  ${addIncrement("usage_totals")};
-END`,
-  },
+  ${addIncrement("usage_totals")};`,
+  }),
 ];
 
 /** SQL for the position of the ledger up to which the totals are rolled up. */

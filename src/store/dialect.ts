@@ -47,7 +47,10 @@ export const USER_TABLES =
  */
 export const wide = (term: string): string => onlyPostgres("CAST(") + term + onlyPostgres(" AS NUMERIC)");
 
-/** SQL for a text that is compared and ordered by its bytes, as all columns are; needed where columns and other texts meet in a recursion. */
+/**
+ * SQL for a text that is compared and ordered by its bytes, as all columns are. Needed for other texts, such as those of
+ * `json_each`, in an ORDER BY, and where they meet columns in a recursion.
+ */
 export const byBytes = (text: string): string => text + onlyPostgres(' COLLATE "C"');
 
 /** Returns the text of a statement for SQLite. */

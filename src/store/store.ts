@@ -2,6 +2,8 @@ import { PurserError } from "../kernel/errors.ts";
 import { SELECT_SYNCHRONOUS } from "./dialect.ts";
 import type { EachRow } from "./each_row.ts";
 import type { InstanceLocks } from "./instance_locks.ts";
+import type { Migration } from "./migrations/migrations.ts";
+import type { Logic } from "./schema/migrate.ts";
 import type { SetWriter } from "./write_unit.ts";
 
 /** A value that goes into or comes out of SQL. Integers come out as bigint from every driver. */
@@ -29,6 +31,8 @@ export interface Store {
   readonly kind: "file" | "memory" | "remote";
   /** The dialect of SQL that it reads: see dialect.ts. */
   readonly engine: "sqlite" | "postgres";
+  /** The steps of the schema, and the logic that comes before that of all, where an engine has its own; default: SQLite's. */
+  readonly schema?: { migrations: readonly Migration[]; logic: readonly Logic[] };
   /** True if other processes may use the database at the same time. */
   readonly isShared: boolean;
   /** The locks of the instances that use the database. */

@@ -241,8 +241,8 @@ const COUNT_COLUMNS = [...UNMOVED_COLUMNS, "provider", "model", ...SUM_COLUMNS];
 const COUNT_INTEGERS = [...UNMOVED_INTEGERS, ...SUM_COLUMNS];
 
 const MOVE = `UPDATE repricings SET cursor_at = ?4, cursor_position = ?5, applied_at = ?6,
-  status = CASE WHEN ?6 IS NULL THEN 'applying' ELSE 'applied' END,
-  in_progress = CASE WHEN ?6 IS NULL THEN 1 END
+  status = CASE WHEN CAST(?6 AS BIGINT) IS NULL THEN 'applying' ELSE 'applied' END,
+  in_progress = CASE WHEN CAST(?6 AS BIGINT) IS NULL THEN 1 END
 WHERE repricing_id = ?1 AND status = 'applying' AND cursor_at = ?2 AND cursor_position = ?3`;
 
 /** A step of a repricing that is being applied. */

@@ -69,7 +69,7 @@ FROM (
     `agent_id = ?3 AND at >= ?2 AND at < ?1 + ${HOUR_MS}`,
   )
 }) tail
-) entries GROUP BY hour, provider, model LIMIT 20000`;
+) entries GROUP BY hour, provider, model ORDER BY hour, provider, model LIMIT 20000`;
 
 /** Returns the key of a model in `callCosts`. */
 export function modelKey({ provider, model }: { provider: string; model: string }): string {
@@ -190,7 +190,7 @@ const COSTS_BEFORE = (kind: Unit["kind"]) => {
   UNION ALL SELECT id, whole_usd, rest_nano_usd FROM (${
     tailEntries(`${kind}_id AS id`, `agent_id = ?1 AND ${kind}_id IS NOT NULL AND at >= ?2`)
   }) tail
-) entries WHERE id <> ?3 GROUP BY id LIMIT ${MAX_RUNS.compared}`;
+) entries WHERE id <> ?3 GROUP BY id ORDER BY id LIMIT ${MAX_RUNS.compared}`;
 };
 
 /** Reads the baseline of the cost of a run or session: those of its agent in the last 14 days, without it. */

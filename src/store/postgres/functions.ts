@@ -46,6 +46,12 @@ export const FUNCTIONS: readonly string[] = [
 FROM json_array_elements_text(CASE json_typeof($1::json) WHEN 'array' THEN $1::json END) WITH ORDINALITY AS a (v, n)
 UNION ALL SELECT k, v FROM json_each_text(CASE json_typeof($1::json) WHEN 'object' THEN $1::json END) AS o (k, v)`,
   ),
+  // Of a time, the start of its month, or of one so many months later: `'-1 months'`.
+  define(
+    "unixepoch(bigint, text, text, text DEFAULT '0 months')",
+    "bigint",
+    "SELECT extract(epoch FROM date_trunc('month', to_timestamp($1) AT TIME ZONE 'UTC') + $4::interval)::bigint",
+  ),
   define("json_field(text, text)", "text", "SELECT $1::json ->> $2"),
   define("json_item(text, integer)", "text", "SELECT $1::json ->> $2"),
   operator("->>", "text", "text", "json_field"),

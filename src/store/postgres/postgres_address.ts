@@ -22,11 +22,6 @@ const PARAMETERS = ["schema", "host", "port", "sslmode", "sslrootcert", "sslcert
 const DEFAULT_PORT = 5432;
 const SCHEMA = /^[a-z_][a-z0-9_]{0,62}$/;
 
-/** True for the URL of a PostgreSQL database. */
-export function isPostgresUrl(url: string): boolean {
-  return /^postgres(ql)?:/i.test(url);
-}
-
 /**
  * Reads `postgres://USER@HOST:PORT/DATABASE?schema=NAME&sslmode=…`. As in libpq, `host` and `port` may be given as parameters
  * instead: a list separated by commas, or the folder of a socket.

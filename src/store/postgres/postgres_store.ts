@@ -18,6 +18,7 @@ import {
   refusalOf,
   sqlState,
 } from "./postgres_errors.ts";
+import { postgresLogic, postgresMigrations } from "./postgres_schema.ts";
 import { bindStatement, type BoundStatement } from "./statement_text.ts";
 
 /** The options of a store: its database, and everything it must not take from the machine itself. */
@@ -65,6 +66,7 @@ const createTables = (schema: string): BoundStatement[] =>
 export class PostgresStore implements Store {
   readonly kind = "remote";
   readonly engine = "postgres";
+  readonly schema = { migrations: postgresMigrations, logic: postgresLogic };
   readonly isShared = true;
   readonly instances = noInstanceLocks;
   readonly #options: PostgresOptions;

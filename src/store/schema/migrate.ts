@@ -31,7 +31,7 @@ export async function migrate(
   clock: Pick<Clock, "now">,
   given?: readonly Migration[],
 ): Promise<void> {
-  const steps = given ?? (await schemaOf(store)).migrations;
+  const steps = given ?? store.schema?.migrations ?? migrations;
   for (let attempt = 0;; attempt++) {
     const statements = await nextCommit(await readApplied(store), steps, clock.now());
     if (statements.length === 0) return;
@@ -43,15 +43,6 @@ export async function migrate(
   }
 }
 
-/** Returns the steps, and the logic that the schema of an engine needs besides the one of all. */
-async function schemaOf(
-  { engine }: Pick<Store, "engine">,
-): Promise<{ migrations: readonly Migration[]; logic: readonly Logic[] }> {
-  if (engine === "sqlite") return { migrations, logic: [] };
-  const { postgresLogic, postgresMigrations } = await import("../postgres/postgres_schema.ts");
-  return { migrations: postgresMigrations, logic: postgresLogic };
-}
-
 /** A database with this table is being filled from a backup: no process opens it, and the next restore begins again. */
 export const UNFINISHED = "purser_restore_unfinished";
 
@@ -60,9 +51,9 @@ export const UNFINISHED = "purser_restore_unfinished";
  *
  * @throws {PurserError} `conflict` when `migrate` would refuse it
  */
-export async function checkSchema(store: Pick<Store, "read">): Promise<number | undefined> {
+export async function checkSchema(store: Pick<Store, "read" | "schema">): Promise<number | undefined> {
   const applied = await readApplied(store);
-  await nextCommit(applied, migrations, 0);
+  await nextCommit(applied, store.schema?.migrations ?? migrations, 0);
   const newest = applied.at(-1);
   return newest && Number(newest.version);
 }
@@ -183,8 +174,7 @@ const RECORD = "INSERT INTO installed_logic (name, hash) VALUES (?, ?)";
 
 /** Installs all logic in one commit if any of it differs from the database's; else read-only. */
 export async function installLogic(store: Store, all: readonly Logic[]): Promise<void> {
-  const { logic: own } = await schemaOf(store);
-  const logic = [...own, ...all].filter(({ only, engine = store.engine }) =>
+  const logic = [...store.schema?.logic ?? [], ...all].filter(({ only, engine = store.engine }) =>
     (only === undefined || only === store.kind) && engine === store.engine
   );
   const installed = toObjects<{ name: string; hash: string }>(await store.read({ sql: READ }));
