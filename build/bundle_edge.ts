@@ -8,6 +8,7 @@ import { ROOT, runDeno } from "./run_deno.ts";
 const LEFT_OUT = [
   "client/mod.ts",
   "sqlite_store.ts",
+  "postgres_store.ts",
   "database_file.ts",
   "call_spool.ts",
   "node_server.ts",

@@ -16,12 +16,23 @@ export function shapeFigures(folder: string): Record<string, number> {
     "places that construct a call": constructors(files),
     "files that name `key_id` or `keyId`":
       files.filter(({ text }) => /\b(?:keyId|key_id)\b/.test(text)).length,
+    "files that name the key as a dimension":
+      files.filter(({ path, text }) => !KEY_ITSELF.test(path) && KEY_AS_DIMENSION.test(text)).length,
     "files that name the agent": files.filter(({ text }) => /\b(?:agentId|agent_id)\b/.test(text)).length,
     "types that decide what a caller sees": FORMS.filter((form) => files.some(form)).length,
     "production lines of src/ and plugins/": files.filter(({ path }) => /^(?:src|plugins)\//.test(path))
       .reduce((sum, { text }) => sum + text.split("\n").length - 1, 0),
   };
 }
+
+/** A value of the dimension, its name, or the dimension as a kind. */
+const KEY_AS_DIMENSION = /\b(?:key_(?:id|name)|key(?:Id|Name)s?|readKeyNames)\b|(?:(?<!has)\(|=== )"key"/;
+
+/** Files in which the key is a credential, a column of the database, or that which has changed something. */
+const KEY_ITSELF = new RegExp(
+  "^src/(?:keys|store|http/middleware|ui/(?:app|live|views/keys)|cli/(?:demo|commands/keys))/" +
+    "|/(?:(?:check_)?keys|web_sessions|(?:budget_)?(?:raises|releases))\\.ts$",
+);
 
 /**
  * Literals of a `ModelCall`: a variable of that type with a literal, or a function that returns one as a literal. Rows of the

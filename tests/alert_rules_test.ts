@@ -178,7 +178,7 @@ async function read(store: Store, sql: string): Promise<Columns[]> {
 
 async function addClaims(store: Store, ruleId: string): Promise<void> {
   await store.write([{
-    sql: "INSERT INTO alert_claims (rule_id, window) VALUES (?1, 'w1'), (?1, 'w2')",
+    sql: `INSERT INTO alert_claims (rule_id, "window") VALUES (?1, 'w1'), (?1, 'w2')`,
     args: [ruleId],
   }]);
 }

@@ -10,14 +10,7 @@ import { createChannels } from "../src/delivery/channels/mod.ts";
 import { systemClock } from "../src/kernel/clock.ts";
 import { silentLog } from "../src/kernel/log.ts";
 import { BUILT_IN_PROVIDERS } from "../src/contract/values.ts";
-import {
-  allBlocks,
-  type CodeBlock,
-  deno,
-  readAllDocuments,
-  readDocument,
-  ROOT,
-} from "./harness/documents.ts";
+import { allBlocks, type CodeBlock, readAllDocuments, readDocument } from "./harness/documents.ts";
 import { inDirectory } from "./harness/in_directory.ts";
 
 /** Every code block of every document is checked: parsed, compiled, or executed by the test that is named here. */
@@ -26,7 +19,7 @@ import { inDirectory } from "./harness/in_directory.ts";
 const LANGUAGES: Readonly<Record<string, string>> = {
   sh: "command lines are parsed below; tests/docs_test.ts and its like execute them",
   text: "the same; output is compared where a test produces it",
-  ts: "type-checked below",
+  ts: "tests/deno_package_test.ts type-checks them",
   js: "tests/gateway/docs_test.ts executes them",
   json: "parsed below",
   jsonc: "parsed below",
@@ -177,46 +170,6 @@ Deno.test("the providers that gateway.md gives keys of the environment are those
     );
   }
 });
-
-/** Blocks of TypeScript that other tests execute, and the compiler doesn't accept in a project of this kind. */
-const EXECUTED: Readonly<Record<string, string>> = {
-  "docs/api.md": "tests/openapi_client_test.ts compiles it with generated types",
-  "docs/getting_started.md": "tests/docs_test.ts loads it; as a module without imports, it has no types",
-};
-
-Deno.test("every other block of TypeScript passes the compiler", () =>
-  inDirectory(async (directory) => {
-    const { exports } = JSON.parse(await readDocument("deno.json"));
-    const modules = Object.entries<string>(exports).map((
-      [name, path],
-    ) => [name.replace(".", "purser"), path]);
-    const inRepository = Object.fromEntries(
-      [...modules, ["./src/mod.ts", "src/mod.ts"]].map(([name, path]) => [name, new URL(path!, ROOT).href]),
-    );
-    const names: string[] = [];
-    for (const { code, path, line } of inLanguage("ts")) {
-      if (Object.hasOwn(EXECUTED, path)) continue;
-      const name = `${path.replaceAll(/\W/g, "_")}_${line}.ts`;
-      const resolved = code.replaceAll(
-        / from "([^"]+)";/g,
-        (all, module) => Object.hasOwn(inRepository, module) ? ` from "${inRepository[module]}";` : all,
-      );
-      await Deno.writeTextFile(`${directory}/${name}`, resolved);
-      names.push(name);
-    }
-    assert.ok(names.length >= 10, String(names.length));
-    const at = (name: string) => new URL(name, ROOT).pathname;
-    const options = [
-      "--cached-only",
-      "--frozen",
-      "--lock",
-      at("tests/deno.lock"),
-      "--config",
-      at("deno.json"),
-    ];
-    const { code, err } = await deno(["check", "--quiet", ...options, ...names], {}, directory);
-    assert.equal(code, 0, err);
-  }));
 
 /** The command lines of a block: those of `purser`, without what the shell does with them. */
 function commandsIn(code: string): string[] {

@@ -3,7 +3,7 @@ import { ConstraintError, requireThat, type SqlValue, toObjects } from "../src/s
 import { PurserError } from "../src/kernel/errors.ts";
 import type { DatabaseKind } from "./harness/databases.ts";
 import { eagerClock } from "./harness/eager_clock.ts";
-import { createT, insert, one, testOver } from "./harness/store_tests.ts";
+import { createNumbers, createT, insert, one, refusingTrigger, testOver } from "./harness/store_tests.ts";
 
 /** The contract of every database: values, units, reads. */
 export function testStore(kind: DatabaseKind): void {
@@ -28,8 +28,7 @@ export function testStore(kind: DatabaseKind): void {
   });
 
   test("a whole number binds as INTEGER, another as REAL", async (store) => {
-    assert.equal(await one(store, "SELECT typeof(?)", [42]), "integer");
-    assert.equal(await one(store, "SELECT typeof(?)", [1.5]), "real");
+    assert.equal(await one(store, "SELECT ?", [42]), 42n);
     assert.equal(await one(store, "SELECT ? / 2", [7]), 3n);
     assert.equal(await one(store, "SELECT ?", [1.5]), 1.5);
     assert.equal(await one(store, "SELECT ? + ?", [9007199254740991, 2]), 9007199254740993n);
@@ -50,20 +49,25 @@ export function testStore(kind: DatabaseKind): void {
       const back = await one(store, "SELECT ?", [blob]);
       assert.ok(back instanceof Uint8Array);
       assert.deepEqual([...back], [...blob]);
-      assert.equal(await one(store, "SELECT typeof(?)", [blob]), "blob");
     }
   });
 
-  test("a text with a NUL character is stored unchanged", async (store) => {
-    await store.write([createT, insert("a\0b", "c\0d")]);
-    assert.equal(await one(store, "SELECT hex(b) FROM t WHERE a = ?", ["a\0b"]), "630064");
+  test("a text with a NUL character is stored unchanged, or with another in its place", async (store) => {
+    await store.write([
+      { sql: "CREATE TABLE t (a TEXT PRIMARY KEY NOT NULL, b TEXT)" },
+      insert("a\0b", "c\0d"),
+    ]);
+    const hex = await one(store, "SELECT hex(b) FROM t WHERE a = ?", ["a\0b"]);
     assert.equal(await one(store, "SELECT count(*) FROM t WHERE a = ?", ["a"]), 0n);
+    const read = await one(store, "SELECT b FROM t");
+    // PostgreSQL has no NUL in a text, so it is another character there.
+    if (store.engine === "postgres") return assert.deepEqual([hex, read], ["63EFBFBD64", "c\ufffdd"]);
     // node:sqlite reads a text up to its first NUL only.
-    assert.equal(await one(store, "SELECT b FROM t"), store.kind === "remote" ? "c\0d" : "c");
+    assert.deepEqual([hex, read], ["630064", store.kind === "remote" ? "c\0d" : "c"]);
   });
 
   test("columns have their names, even without rows", async (store) => {
-    const result = await store.read({ sql: "SELECT 1 AS one, 'x' AS two WHERE 0" });
+    const result = await store.read({ sql: "SELECT 1 AS one, 'x' AS two WHERE 1 = 0" });
     assert.deepEqual(result.columns, ["one", "two"]);
     assert.deepEqual(result.rows, []);
     assert.deepEqual(toObjects(await store.read({ sql: "SELECT 1 AS one, 'x' AS two" })), [{
@@ -82,9 +86,11 @@ export function testStore(kind: DatabaseKind): void {
   });
 
   test("a trigger that raises is a constraint error, with its own text", async (store) => {
-    await store.write([createT, insert("a"), {
-      sql: "CREATE TRIGGER keep BEFORE DELETE ON t BEGIN SELECT RAISE(ABORT, 't is append-only'); END",
-    }]);
+    await store.write([
+      createT,
+      insert("a"),
+      ...refusingTrigger(store, "keep", "BEFORE DELETE ON t", "t is append-only"),
+    ]);
     for (const sql of ["DELETE FROM t", "DELETE FROM t WHERE a = 'a'"]) {
       await assert.rejects(store.write([insert("b"), { sql }]), (error) => {
         assert.ok(error instanceof ConstraintError);
@@ -114,7 +120,7 @@ export function testStore(kind: DatabaseKind): void {
     const before = patient.monotonic();
     await assert.rejects(store.read({ sql: "SELEC 1" }), /syntax error/);
     await assert.rejects(store.read({ sql: "SELECT * FROM nowhere" }), /no such table/);
-    await assert.rejects(store.read({ sql: "SELECT json('x')" }), /malformed JSON/);
+    await assert.rejects(store.read({ sql: "SELECT CAST('x' AS TEXT) ->> 'a'" }), /malformed JSON|type json/);
     await assert.rejects(store.write([{ sql: "SELEC 1" }]), /syntax error/);
     assert.equal(patient.monotonic(), before);
   });
@@ -146,7 +152,7 @@ export function testStore(kind: DatabaseKind): void {
       await using database = await kind.create();
       let commits = 0;
       const store = await database.open({ onCommit: () => commits++ });
-      await store.write([createT]);
+      await store.write([createNumbers]);
       commits = 0;
       const results = await Promise.all(
         Array.from({ length: 200 }, (_, i) => store.write([insert(i), { sql: "SELECT max(a) FROM t" }])),
@@ -159,11 +165,12 @@ export function testStore(kind: DatabaseKind): void {
   });
 
   test("units keep the order in which they were given", async (store) => {
-    await store.write([{ sql: "CREATE TABLE log (n INTEGER PRIMARY KEY AUTOINCREMENT, v)" }]);
+    await store.write([{ sql: "CREATE TABLE log (n BIGINT PRIMARY KEY, v BIGINT)" }]);
     await Promise.all(
       Array.from(
         { length: 100 },
-        (_, i) => store.write([{ sql: "INSERT INTO log (v) VALUES (?)", args: [i] }]),
+        (_, i) =>
+          store.write([{ sql: "INSERT INTO log SELECT coalesce(max(n), 0) + 1, ? FROM log", args: [i] }]),
       ),
     );
     const { rows } = await store.read({ sql: "SELECT v FROM log ORDER BY n" });
@@ -171,7 +178,7 @@ export function testStore(kind: DatabaseKind): void {
   });
 
   test("a read sees what was committed before it", async (store) => {
-    await store.write([createT]);
+    await store.write([createNumbers]);
     for (let i = 1; i <= 20; i++) {
       await store.write([insert(i)]);
       assert.equal(await one(store, "SELECT count(*) FROM t"), BigInt(i));
@@ -201,7 +208,7 @@ export function testStore(kind: DatabaseKind): void {
   });
 
   test("a statement that writes is refused by every read, and has no effect", async (store) => {
-    if (store.kind === "remote") return; // sqld accepts it
+    if (kind.name === "sqld") return; // it accepts it
     await store.write([createT, insert("a")]);
     const select = { sql: "SELECT a FROM t" };
     for (
@@ -225,7 +232,7 @@ export function testStore(kind: DatabaseKind): void {
   });
 
   test("a closing database completes waiting writes and refuses later ones", async (store) => {
-    await store.write([createT]);
+    await store.write([createNumbers]);
     const waiting = Promise.all(Array.from({ length: 20 }, (_, i) => store.write([insert(i)])));
     const closing = store.close();
     const late = (promise: Promise<unknown>) =>
@@ -240,10 +247,10 @@ export function testStore(kind: DatabaseKind): void {
   });
 
   test("one statement inserts a thousand rows, which are read in order", async (store) => {
-    await store.write([createT]);
+    await store.write([{ sql: "CREATE TABLE t (a BIGINT PRIMARY KEY NOT NULL, b TEXT)" }]);
     const rows = Array.from({ length: 1_000 }, (_, i) => [i, `row ${i}`]);
     await store.write([{
-      sql: "INSERT INTO t SELECT value ->> 0, value ->> 1 FROM json_each(?)",
+      sql: "INSERT INTO t SELECT CAST(j.value ->> 0 AS BIGINT), j.value ->> 1 FROM json_each(?) j",
       args: [JSON.stringify(rows)],
     }]);
     const back = await store.read({ sql: "SELECT a, b FROM t ORDER BY a" });
@@ -253,7 +260,10 @@ export function testStore(kind: DatabaseKind): void {
   test("requireThat() commits its unit if its condition holds, and else refuses that unit alone", async (store) => {
     await store.write([createT, insert("a")]);
     const aIs = (b: SqlValue) =>
-      requireThat({ sql: "EXISTS (SELECT 1 FROM t WHERE a = ?1 AND b IS ?2)", args: ["a", b] });
+      requireThat({
+        sql: "EXISTS (SELECT 1 FROM t WHERE a = ?1 AND b IS NOT DISTINCT FROM ?2)",
+        args: ["a", b],
+      });
     const outcomes = await Promise.allSettled([
       store.write([aIs(null), insert("b")]),
       store.write([insert("c"), aIs(1)]),

@@ -3,7 +3,7 @@ import { databaseKinds } from "./harness/databases.ts";
 import { testSchema } from "./schema_conformance.ts";
 import { testStore } from "./store_conformance.ts";
 
-for (const kind of databaseKinds()) {
+for (const kind of databaseKinds({ hasPostgres: true })) {
   testStore(kind);
   testEachRow(kind);
   testSchema(kind);

@@ -1,14 +1,14 @@
 import { and, asc, desc, eq, exists, inArray, isNotNull, lte, or, sql } from "drizzle-orm";
 import type { Alert, AlertDelivery } from "../contract/alerts/alerts.ts";
-import type { BudgetCounter } from "../contract/budgets/budget_state.ts";
 import type { AlertResend, RuleTest } from "../contract/alerts/sent_alerts.ts";
+import { dimension, DIMENSIONS, NAMED, nameIn, nameOfValue } from "../contract/costs/dimensions.ts";
 import { type BudgetThreshold, isAtLeast, type ThresholdType } from "../contract/values.ts";
 import type { Fact, Notification } from "../delivery/channels/mod.ts";
 import { PurserError } from "../kernel/errors.ts";
 import { formatUsd, parseTotalUsd, toUsd } from "../kernel/money.ts";
-import { readKeyNames } from "../keys/mod.ts";
-import { ALL_SEEING, entityOf, type Viewer } from "../ledger/mod.ts";
-import { ConstraintError, requireThat, type SqlValue, type Statement, tables } from "../store/mod.ts";
+import { withNames } from "../keys/mod.ts";
+import { ALL_SEEING, entityOf, type Scopes, type Viewer } from "../ledger/mod.ts";
+import { ConstraintError, requireThat, type Statement, tables } from "../store/mod.ts";
 import type { AlertContext } from "./context.ts";
 import type { TestContext } from "../delivery/mod.ts";
 import { type RuleRow, RULES } from "./rules/rule_fields.ts";
@@ -30,7 +30,9 @@ export function scopeOfWarning(
 }
 
 /** The columns of an alert that its record is made of. */
-type RecordedRow = Omit<AlertRow, "position" | "channels" | "callPosition">;
+type RecordedRow =
+  & Omit<AlertRow, "position" | "channels" | "callPosition" | Exclude<keyof Scopes, "agentId">>
+  & { [Property in keyof Scopes]?: string | null };
 
 /** Converts rows to their wire form. A viewer of one agent is shown no key but its own. */
 export async function toAlertRecords(
@@ -38,24 +40,17 @@ export async function toAlertRecords(
   rows: readonly RecordedRow[],
   viewer: Viewer = ALL_SEEING,
 ): Promise<AlertRecord[]> {
-  const counters = rows.map((row) => entityOf(scopeOfWarning(row) ?? ""));
-  // Alerts of earlier versions don't have the key of their call; of a budget of keys the counter names it.
-  const keyOf = ({ keyId }: RecordedRow, index: number) => {
-    const counter = counters[index];
-    const id = keyId ?? (counter?.kind === "key" ? counter.id : null);
-    return id !== null && viewer.sees({ keyId: id }) ? id : null;
-  };
-  const names = await readKeyNames({ store }, rows.map(keyOf));
-  return rows.map((row, index) => {
-    const keyId = keyOf(row, index);
-    return toAlertRecord(row, { keyId, keyName: names.get(keyId ?? "") ?? null, counter: counters[index] });
-  });
+  return await withNames({ store }, rows.map((row) => toAlertRecord(row, viewer)));
 }
 
-function toAlertRecord(
-  row: RecordedRow,
-  { keyId, keyName, counter }: { keyId: string | null; keyName: string | null; counter?: BudgetCounter },
-): AlertRecord {
+function toAlertRecord(row: RecordedRow, viewer: Viewer): AlertRecord {
+  const counter = entityOf(scopeOfWarning(row) ?? "");
+  const named = NAMED.flatMap((kind) => {
+    const { field, property, nameField } = DIMENSIONS[kind];
+    // Alerts of earlier versions don't have the key of their call; of a budget of keys the counter names it.
+    const id = row[property] ?? (counter?.kind === kind ? counter.id : undefined);
+    return id !== undefined && viewer.sees({ [property]: id }) ? [[field, id], [nameField, null]] : [];
+  });
   return {
     alert_id: row.alertId,
     rule_id: row.ruleId,
@@ -65,9 +60,9 @@ function toAlertRecord(
     severity: row.severity,
     value_usd: toUsd(row.valueNanoUsd),
     agent_id: row.agentId,
-    ...(keyId !== null && { key_id: keyId, key_name: keyName }),
-    session_id: row.sessionId,
-    run_id: row.runId,
+    ...Object.fromEntries(named),
+    session_id: row.sessionId ?? null,
+    run_id: row.runId ?? null,
     window_start: row.windowStart === null ? null : toIso(row.windowStart),
     triggered_at: toIso(row.triggeredAt),
     test: row.isTest,
@@ -198,11 +193,12 @@ export async function readAlertNotification(
 }
 
 /** Names the counter of a budget that warns: `, key bob`; nothing where the budget has one over all calls. */
-function nameCounter({ counter, key_name, threshold_type }: AlertRecord): string {
+function nameCounter(record: AlertRecord): string {
+  const { counter, threshold_type } = record;
   if (!counter) return "";
-  if (counter.kind === "key") return `, key ${key_name ?? counter.id}`;
   const isOneOfMany = threshold_type === "budget_per_run_usd" || threshold_type === "budget_per_session_usd";
-  return counter.kind === "agent" || !isOneOfMany ? `, ${counter.kind} ${counter.id}` : "";
+  if (isOneOfMany && dimension(counter.kind).counter === "whole") return "";
+  return `, ${counter.kind} ${nameOfValue(counter, record)}`;
 }
 
 /** Returns the notification of a rule that fired, or is tested. */
@@ -228,7 +224,7 @@ export function describeAlert(record: AlertRecord, environment: string): Notific
   add("Since", record.window_start);
   // The agent of the call that crossed the threshold; the spend of a time window may be that of all agents.
   add("Last call by", record.agent_id);
-  add("Key", record.key_name ?? record.key_id ?? null);
+  for (const kind of NAMED) add(kind[0]!.toUpperCase() + kind.slice(1), nameIn(record, kind) ?? null);
   add("Session", record.session_id);
   add("Run", record.run_id);
   add("Alert", record.alert_id);
@@ -269,7 +265,7 @@ export async function testRule(
 ): Promise<RuleTest> {
   const rule = await RULES.read(ctx.query, ruleId);
   const alert = testAlert(rule, ctx.ids.next("alert"), ctx.clock.now());
-  const record = toAlertRecord(alert, { keyId: null, keyName: null });
+  const record = toAlertRecord(alert, ALL_SEEING);
   const notification = describeAlert(record, ctx.environment);
   const { list: channels } = ctx.channels;
   const { sendToChannels } = await import("../delivery/mod.ts");
@@ -317,28 +313,17 @@ function testAlert(rule: RuleRow, alertId: string, now: number): RecordedRow {
     severity: rule.severity,
     valueNanoUsd: rule.thresholdNanoUsd,
     agentId: rule.scope || null,
-    sessionId: null,
-    runId: null,
     windowStart: null,
     triggeredAt: now,
     isTest: true,
     budgetLimitNanoUsd: null,
     window: null,
-    keyId: null,
   };
 }
 
 function insertAlert(alert: RecordedRow): Statement {
-  const args: SqlValue[] = [
-    alert.alertId,
-    alert.ruleId,
-    alert.ruleName,
-    alert.thresholdType,
-    alert.thresholdNanoUsd,
-    alert.severity,
-    alert.valueNanoUsd,
-    alert.agentId,
-    alert.triggeredAt,
-  ];
-  return { sql: INSERT_ALERT, args };
+  const { alertId, ruleId, ruleName, thresholdType, thresholdNanoUsd, valueNanoUsd } = alert;
+  const { severity, agentId, triggeredAt } = alert;
+  const rule = [ruleId, ruleName, thresholdType, thresholdNanoUsd, severity];
+  return { sql: INSERT_ALERT, args: [alertId, ...rule, valueNanoUsd, agentId, triggeredAt] };
 }

@@ -2,7 +2,7 @@ import { and, desc, eq, lt } from "drizzle-orm";
 import type { AlertDetail } from "../contract/alerts/alerts.ts";
 import type { AlertCause, AlertCauses, OtherCauses } from "../contract/alerts/alert_causes.ts";
 import type { CostRow } from "../contract/costs.ts";
-import { COUNTED, DIMENSIONS } from "../contract/costs/dimensions.ts";
+import { COUNTED, DIMENSIONS, NAMED, type NameFields } from "../contract/costs/dimensions.ts";
 import { toIso } from "../kernel/clock.ts";
 import { PurserError } from "../kernel/errors.ts";
 import { type NanoUsd, parseTotalUsd, toUsd } from "../kernel/money.ts";
@@ -50,7 +50,7 @@ export async function explainAlert(
   if (!found) throw new PurserError("not_found", `Cannot find alert ${alertId} in the history`);
   const { row, alert } = found;
   const [causes, past] = await Promise.all([
-    row.isTest ? null : readCauses(ctx, row, alert.key_name ?? null, viewer),
+    row.isTest ? null : readCauses(ctx, row, alert, viewer),
     ctx.query.select().from(alerts)
       .where(
         and(eq(alerts.ruleId, row.ruleId), lt(alerts.position, row.position), isSeenBy(ctx.query, viewer)),
@@ -66,7 +66,7 @@ type Measured = { [Property in keyof Scopes]?: string };
 async function readCauses(
   ctx: Context,
   row: AlertRow,
-  keyName: string | null,
+  names: NameFields,
   viewer: Viewer,
 ): Promise<AlertCauses> {
   const measured = { ...await measuredBy(ctx, row) };
@@ -103,10 +103,7 @@ async function readCauses(
   return {
     from: from === null ? null : toIso(from),
     to: toIso(row.triggeredAt),
-    measured: {
-      ...valuesOf(measured),
-      ...(measured.keyId !== undefined && { key_name: keyName }),
-    },
+    measured: valuesOf(measured, names),
     cost_usd,
     agents: shares.agents.rows,
     models: shares.models.rows,
@@ -120,10 +117,12 @@ async function readCauses(
   };
 }
 
-/** Returns the value of each dimension on the wire; null where all are measured. */
-function valuesOf(measured: Measured): Omit<AlertCauses["measured"], "key_name"> {
+/** Returns the value of each dimension on the wire, with its name; null where all are measured. */
+function valuesOf(measured: Measured, names: NameFields): AlertCauses["measured"] {
   const values = COUNTED.map((kind) => [DIMENSIONS[kind].field, measured[DIMENSIONS[kind].property] ?? null]);
-  return Object.fromEntries(values);
+  const named = NAMED.filter((kind) => measured[DIMENSIONS[kind].property] !== undefined)
+    .map((kind) => [DIMENSIONS[kind].nameField, names[DIMENSIONS[kind].nameField] ?? null]);
+  return Object.fromEntries([...values, ...named]);
 }
 
 /** Reads the present cost of the measured calls: those of a span, or all of a session or run. */

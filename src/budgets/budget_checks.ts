@@ -2,17 +2,9 @@ import { and, eq, inArray } from "drizzle-orm";
 import type { BudgetCheck } from "../contract/budgets/budget_checks.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { toUsd } from "../kernel/money.ts";
-import { readKeyNames } from "../keys/mod.ts";
+import { nameField, type Names, readNames } from "../keys/mod.ts";
 import { BUDGETED } from "../contract/costs/dimensions.ts";
-import {
-  ALL_CALLS,
-  ALL_SEEING,
-  entityOf,
-  scopeIn,
-  type Scopes,
-  scopeText,
-  type Viewer,
-} from "../ledger/mod.ts";
+import { ALL_CALLS, ALL_SEEING, scopeIn, type Scopes, scopeText, type Viewer } from "../ledger/mod.ts";
 import { type Query, type Store, tables } from "../store/mod.ts";
 import { countersOf } from "./budget_counters.ts";
 import type { BudgetRow } from "./budget_fields.ts";
@@ -32,7 +24,7 @@ export async function checkBudgets(
   call: CheckedCall,
   viewer: Viewer = ALL_SEEING,
 ): Promise<BudgetCheck[]> {
-  const { agentId, keyId } = call;
+  const { agentId } = call;
   const own = BUDGETED.flatMap((kind) => scopeIn(kind, call) ?? []);
   const matching = await ctx.query.select().from(budgets)
     .where(and(eq(budgets.enabled, true), inArray(budgets.scope, [ALL_CALLS, ...own])));
@@ -55,10 +47,9 @@ export async function checkBudgets(
   ];
   const [figures, names] = await Promise.all([
     readFigures(ctx, rows.map((row) => ({ row, scope: row.counter }))),
-    readKeyNames(ctx, [keyId]),
+    readNames(ctx, rows.map(({ counter }) => counter)),
   ]);
-  const keyName = names.get(keyId ?? "") ?? null;
-  return rows.map((row, index) => ({ row, check: toCheck(row, figures[index]!, keyName) }))
+  return rows.map((row, index) => ({ row, check: toCheck(row, figures[index]!, names) }))
     .sort((a, b) => a.check.left_usd - b.check.left_usd)
     .map(({ row, check }) => !viewer.seesAll && row.counter === ALL_CALLS ? withoutAmounts(check) : check);
 }
@@ -73,7 +64,7 @@ function withoutAmounts(check: BudgetCheck): BudgetCheck {
   return rest;
 }
 
-function toCheck(row: AppliedBudget, figures: Figures, keyName: string | null) {
+function toCheck(row: AppliedBudget, figures: Figures, names: Names) {
   return {
     budget_id: row.budgetId,
     name: row.name,
@@ -81,7 +72,7 @@ function toCheck(row: AppliedBudget, figures: Figures, keyName: string | null) {
     scope: row.counter === undefined
       ? `new ${row.per === "run" ? "run" : "session"}`
       : scopeText(row.counter),
-    ...(row.counter !== undefined && entityOf(row.counter)?.kind === "key" && { key_name: keyName }),
+    ...nameField(names, row.counter),
     mode: row.mode,
     action: row.action,
     limit_usd: toUsd(row.limitNanoUsd),

@@ -14,8 +14,9 @@ import {
 } from "../ledger/mod.ts";
 import type { BudgetCounter } from "../contract/budgets/budget_state.ts";
 import { BUDGETED } from "../contract/costs/dimensions.ts";
-import type { Statement } from "../store/mod.ts";
+import { indexedBy, NOT_INDEXED, type Statement } from "../store/mod.ts";
 import type { BudgetRow } from "./budget_fields.ts";
+import { DEFINED } from "./known_scopes.ts";
 
 /*
  * The counters of a budget that has many, for its state: a budget `each`, or per run or session. Those with the most
@@ -69,43 +70,43 @@ export function selectAllCounters(
   const kind = countersOf(row)!;
   const { sql, args } = kind === "run" || kind === "session"
     ? selectAllEntities(kind, row, query)
-    : selectWindowed(kind, row, query.from, OTHERS[kind]);
+    : selectWindowed(kind, row, query.from, DEFINED[kind]);
   return { sql: `${sql} LIMIT ${limit} OFFSET ${offset}`, args };
 }
 
-/** The agents and keys that have spent nothing yet, which have a counter too. */
-const OTHERS: Partial<Record<Counted, string>> = {
-  agent: `UNION SELECT ${scopeSql("agent", "agent_id")} FROM agents`,
-  key: `UNION SELECT ${scopeSql("key", "key_id")} FROM api_keys WHERE revoked_at IS NULL`,
-};
+/** The end of no time. */
+const FOREVER = "9223372036854775807";
+
+/** SQL for a sum by which rows are ordered; one beyond 64 bits is no error. */
+const roughSum = (amount: string) => `coalesce(sum(CAST(${amount} AS DOUBLE PRECISION)), 0)`;
 
 /** Selects agents, keys and others that have counters by window. Parameters: 1 per, 2 from. */
 function selectWindowed(
   kind: Exclude<Counted, "run" | "session">,
   { per }: BudgetRow,
   from: number,
-  others = "",
+  defined?: string,
 ): Required<Pick<Statement, "sql" | "args">> {
   const isOfKind = isScopeOf(kind, "scope");
   const value = per === "hour"
-    ? counterSum("minute", "s.scope", "?2 - 59999", "9e18")
+    ? counterSum("minute", "s.scope", "CAST(?2 AS BIGINT) - 59999", FOREVER)
     : per === "lifetime" && from === 0
     ? counterValue("lifetime", "s.scope")
-    : counterSum("day", "s.scope", "?2", "9e18");
+    : counterSum("day", "s.scope", "?2", FOREVER);
   return {
     // The calls after the counters are read once, whatever the number of scopes.
     sql: `WITH tail(scope, cost) AS MATERIALIZED (
-  SELECT ${
-      scopeSql(kind, columnOf(kind))
-    }, total(iif(c.at >= ?2, c.cost_nano_usd, 0)) FROM calls c NOT INDEXED
+  SELECT ${scopeSql(kind, columnOf(kind))}, ${
+      roughSum("CASE WHEN c.at >= ?2 THEN c.cost_nano_usd END")
+    } FROM calls c ${NOT_INDEXED}
   WHERE c.position > ${DECIDED_POSITION} AND ${columnOf(kind)} IS NOT NULL GROUP BY 1
 )
 SELECT s.scope FROM (
   SELECT scope FROM (SELECT scope FROM spend_counters WHERE kind = 'lifetime' AND ${isOfKind}
-    ORDER BY whole_usd DESC LIMIT ${AGENTS})
+    ORDER BY whole_usd DESC LIMIT ${AGENTS}) dearest
   UNION SELECT scope FROM tail
-  UNION SELECT scope FROM (SELECT DISTINCT scope FROM reservations WHERE ${isOfKind} LIMIT ${NEWEST})
-  ${others}
+  UNION SELECT scope FROM (SELECT DISTINCT scope FROM reservations WHERE ${isOfKind} LIMIT ${NEWEST}) reserved
+  ${defined === undefined ? "" : `UNION ${defined}`}
 ) s LEFT JOIN tail ON tail.scope = s.scope WHERE ${notNamed("s.scope", "?1")}
 ORDER BY ${value} + coalesce(tail.cost, 0) DESC, s.scope`,
     args: [per, from],
@@ -119,7 +120,7 @@ export const sessionOwner = (id: string) =>
 
 /** SQL for whether the viewer may see a session. Every run is its agent's own; a session may be another agent's. */
 const isOwned = (kind: "run" | "session") =>
-  `(?3 IS NULL OR ${kind === "run" ? "true" : `${sessionOwner("s.id")} = ?3`})`;
+  `(CAST(?3 AS TEXT) IS NULL OR ${kind === "run" ? "true" : `${sessionOwner("s.id")} = ?3`})`;
 
 /**
  * Selects sessions with calls since `from`, or runs. Parameters: 1 per, 2 the id of the named agent, session or key, 3 the
@@ -133,27 +134,29 @@ function selectAllEntities(
   const id = `${kind}_id`;
   const named = entityOf(scope);
   const isNamed = named === undefined
-    ? "?2 IS NOT NULL"
+    ? "CAST(?2 AS TEXT) IS NOT NULL"
     : kind === "session"
-    ? `EXISTS (SELECT 1 FROM calls c INDEXED BY calls_by_session WHERE c.session_id = s.id AND ${
+    ? `EXISTS (SELECT 1 FROM calls c ${indexedBy("calls_by_session")} WHERE c.session_id = s.id AND ${
       columnOf(named.kind)
     } = ?2)`
     : `(EXISTS (SELECT 1 FROM run_usage u WHERE u.run_id = s.id AND u.agent_id = ?2)
       OR EXISTS (SELECT 1 FROM runs r WHERE r.run_id = s.id AND r.agent_id = ?2))`;
   const value = from === 0
     ? `${counterValue(kind, "s.id")} + coalesce(tail.cost, 0)`
-    : sumOfCalls("INDEXED BY calls_by_session WHERE c.session_id = s.id AND c.at >= ?4");
+    : sumOfCalls(`${indexedBy("calls_by_session")} WHERE c.session_id = s.id AND c.at >= ?4`);
   return {
     sql: `WITH tail(id, cost) AS MATERIALIZED (
-  SELECT c.${id}, total(c.cost_nano_usd) FROM calls c NOT INDEXED
+  SELECT c.${id}, ${roughSum("c.cost_nano_usd")} FROM calls c ${NOT_INDEXED}
   WHERE c.position > ${DECIDED_POSITION} AND c.${id} IS NOT NULL GROUP BY 1
 )
 SELECT ${scopeSql(kind, "s.id")} FROM (
   SELECT ${id} AS id FROM usage_${kind}s WHERE last_at >= ?4
-  UNION SELECT c.${id} FROM calls c NOT INDEXED WHERE c.position > ${TOTALS_POSITION} AND c.${id} IS NOT NULL AND c.at >= ?4
-  UNION SELECT ${idInScope(kind, "scope")} FROM (${reservedScopes(kind)})
+  UNION SELECT c.${id} FROM calls c ${NOT_INDEXED} WHERE c.position > ${TOTALS_POSITION} AND c.${id} IS NOT NULL AND c.at >= ?4
+  UNION SELECT ${idInScope(kind, "scope")} FROM (${reservedScopes(kind)}) reserved
 ) s LEFT JOIN tail ON tail.id = s.id
-WHERE ${kind === "session" ? notNamed(scopeSql("session", "s.id"), "?1") : "?1 IS NOT NULL"} AND ${isNamed}
+WHERE ${
+      kind === "session" ? notNamed(scopeSql("session", "s.id"), "?1") : "CAST(?1 AS TEXT) IS NOT NULL"
+    } AND ${isNamed}
   AND ${isOwned(kind)} ORDER BY ${value} DESC, s.id DESC`,
     args: [per, named?.id ?? "", owner ?? null, from],
   };
@@ -171,12 +174,12 @@ function selectEntities(kind: "run" | "session", { per, scope }: BudgetRow, owne
     sql: `SELECT ${scopeSql(kind, "s.id")} FROM (
   SELECT u.${id} AS id FROM (SELECT * FROM usage_${kind}s ORDER BY first_at DESC, ${id} DESC LIMIT ${NEWEST}) u
     WHERE ${ofEntities}
-  UNION SELECT c.${id} FROM (SELECT * FROM calls NOT INDEXED ORDER BY position DESC LIMIT ${NEWEST}) c
+  UNION SELECT c.${id} FROM (SELECT * FROM calls ${NOT_INDEXED} ORDER BY position DESC LIMIT ${NEWEST}) c
     WHERE c.${id} IS NOT NULL AND ${ofCalls}
   UNION ${othersOf(kind, named)}
 ) s WHERE ${
-      kind === "session" ? notNamed(scopeSql("session", "s.id"), "?1") : "?1 IS NOT NULL"
-    } AND ?2 IS NOT NULL
+      kind === "session" ? notNamed(scopeSql("session", "s.id"), "?1") : "CAST(?1 AS TEXT) IS NOT NULL"
+    } AND CAST(?2 AS TEXT) IS NOT NULL
   AND ${isOwned(kind)}
 ORDER BY ${counterValue(kind, "s.id")} + ${
       sumOfTail(`c.${id} = s.id`)
@@ -188,12 +191,12 @@ ORDER BY ${counterValue(kind, "s.id")} + ${
 /** Returns the query for the runs or sessions that are in progress, or the newest ones of the agent or session that is named. */
 function othersOf(kind: "run" | "session", named: BudgetCounter | undefined): string {
   if (named === undefined) {
-    return `SELECT ${idInScope(kind, "scope")} FROM (${reservedScopes(kind)})`;
+    return `SELECT ${idInScope(kind, "scope")} FROM (${reservedScopes(kind)}) reserved`;
   }
   if (named.kind !== "agent" && named.kind !== "session") return "SELECT NULL WHERE false";
   const [index, time] = kind === "run"
     ? [`runs_of_${named.kind}`, "started_at"]
     : ["sessions_of_agent", "updated_at"];
-  return `SELECT * FROM (SELECT ${kind}_id FROM ${kind}s INDEXED BY ${index} WHERE ${named.kind}_id = ?2
-    ORDER BY ${time} DESC LIMIT ${NEWEST})`;
+  return `SELECT * FROM (SELECT ${kind}_id FROM ${kind}s ${indexedBy(index)} WHERE ${named.kind}_id = ?2
+    ORDER BY ${time} DESC LIMIT ${NEWEST}) newest`;
 }

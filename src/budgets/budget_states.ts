@@ -16,8 +16,8 @@ import {
   readSessionsOfRuns,
   type Viewer,
 } from "../ledger/mod.ts";
-import type { SqlValue, Statement, Store } from "../store/mod.ts";
-import { readKeyNames } from "../keys/mod.ts";
+import { indexedBy, type SqlValue, type Statement, type Store } from "../store/mod.ts";
+import { nameField, readNames } from "../keys/mod.ts";
 import { countersOf, selectAllCounters, selectCounters } from "./budget_counters.ts";
 import type { BudgetRow } from "./budget_fields.ts";
 import { asSeenBy } from "./seen_budget.ts";
@@ -156,12 +156,11 @@ export async function readStates(
   );
   const entities = largest.map(({ scope }) => scope === undefined ? undefined : entityOf(scope));
   const runIds = entities.flatMap((entity) => entity?.kind === "run" ? [entity.id] : []);
-  const keyIds = entities.flatMap((entity) => entity?.kind === "key" ? [entity.id] : []);
-  const [unpriced, paces, sessions, keyNames] = await Promise.all([
+  const [unpriced, paces, sessions, names] = await Promise.all([
     readUnpriced(ctx, rows, largest, now),
     readPacesOf(ctx, rows, largest, now),
     readSessionsOfRuns(ctx.store, runIds),
-    readKeyNames(ctx, keyIds),
+    readNames(ctx, largest.map(({ scope }) => scope)),
   ]);
   return rows.map((row, index) => {
     const budget = budgets[index]!;
@@ -180,7 +179,7 @@ export async function readStates(
           ...(entity.kind === "run" && { session_id: sessions.get(entity.id) ?? null }),
         },
       }),
-      ...(entity?.kind === "key" && { key_name: keyNames.get(entity.id) ?? null }),
+      ...nameField(names, largest[index]!.scope),
       ...(!isOfOthers && {
         refused_calls: row.refusedCalls,
         last_refused_at: row.lastRefusedAt === null ? null : toIso(row.lastRefusedAt),
@@ -252,14 +251,14 @@ export async function listCounters(
     : (await ctx.store.readLong(selectAllCounters(row, query))).rows.map(([scope]) => scope as string);
   const figures = await readFigures(ctx, scopes.map((scope) => ({ row, scope })), now);
   const entities = scopes.map((scope) => entityOf(scope)!);
-  const idsOf = (kind: string) => entities.flatMap((entity) => entity.kind === kind ? [entity.id] : []);
+  const runIds = entities.flatMap(({ kind, id }) => kind === "run" ? [id] : []);
   const [sessions, names] = await Promise.all([
-    readSessionsOfRuns(ctx.store, idsOf("run")),
-    readKeyNames(ctx, idsOf("key")),
+    readSessionsOfRuns(ctx.store, runIds),
+    readNames(ctx, scopes),
   ]);
   return entities.map((entity, index) => ({
     ...entity,
-    ...(entity.kind === "key" && { key_name: names.get(entity.id) ?? null }),
+    ...nameField(names, scopes[index]),
     ...(entity.kind === "run" && { session_id: sessions.get(entity.id) ?? null }),
     ...describeFigures(row, figures[index]!),
   }));
@@ -307,7 +306,7 @@ function countUnpriced(scope: string, per: BudgetPeriod, from: number): Statemen
     return from === 0
       ? { sql: count("unpriced_calls", "session_usage WHERE session_id = ?"), args: [entity.id] }
       : {
-        sql: count("unpriced", "calls INDEXED BY calls_by_session WHERE session_id = ? AND at >= ?"),
+        sql: count("unpriced", `calls ${indexedBy("calls_by_session")} WHERE session_id = ? AND at >= ?`),
         args: [entity.id, from],
       };
   }
@@ -315,7 +314,7 @@ function countUnpriced(scope: string, per: BudgetPeriod, from: number): Statemen
   const args = [entity?.id ?? "", from];
   if (per === "hour") {
     return {
-      sql: count("unpriced", `calls c INDEXED BY calls_by_time WHERE at >= ?2 AND ${isInScope}`),
+      sql: count("unpriced", `calls c ${indexedBy("calls_by_time")} WHERE at >= ?2 AND ${isInScope}`),
       args,
     };
   }

@@ -13,7 +13,7 @@ import type { Ids } from "../kernel/ids.ts";
 import { nearestName } from "../kernel/nearest_name.ts";
 import type { Turns } from "../kernel/turns.ts";
 import { withoutUndefined } from "../kernel/without_undefined.ts";
-import { ALL_CALLS, ALL_SEEING, idInScope, isScopeOf, scopeOf, type Viewer } from "../ledger/mod.ts";
+import { ALL_CALLS, ALL_SEEING, idInScope, isScopeOf, kindOfScope, type Viewer } from "../ledger/mod.ts";
 import {
   oldestFirst,
   type Query,
@@ -63,20 +63,19 @@ const LIST = oldestFirst(budgets.createdAt, budgets.budgetId);
  * Matches the budgets that name the agent of a viewer, one of its sessions or its key, and those over all calls that bind it;
  * undefined for a viewer of all of them.
  */
-function isSeenBy({ agentId, keyId, scopes }: Viewer): SQL | undefined {
+function isSeenBy({ agentId, scopes }: Viewer): SQL | undefined {
   if (agentId === undefined) return undefined;
   const { scope, each, per, enabled } = budgets;
-  const ownKey = keyId === null ? null : scopeOf("key", keyId);
   // A budget with a counter for each agent or key doesn't bind those that another budget names.
-  const isNamed = (own: string | null) =>
-    sql`EXISTS (SELECT 1 FROM budgets o WHERE o.enabled = 1 AND o.scope = ${own} AND o.per = ${per} AND o.each IS NULL)`;
+  const bindsOwn = sql`EXISTS (SELECT 1 FROM json_each(${JSON.stringify(scopes)}) own
+    WHERE ${sql.raw(kindOfScope("own.value"))} = ${each} AND NOT EXISTS (SELECT 1 FROM budgets o
+      WHERE o.enabled = 1 AND o.scope = own.value AND o.per = ${per} AND o.each IS NULL))`;
   return or(
     inArray(scope, [...scopes]),
     sql`(${sql.raw(isScopeOf("session", "budgets.scope"))} AND ${
       sql.raw(sessionOwner(idInScope("session", "budgets.scope")))
     } = ${agentId})`,
-    sql`(${scope} = ${ALL_CALLS} AND ${enabled} = 1 AND CASE ${each} WHEN 'agent' THEN NOT ${isNamed(agentId)}
-      WHEN 'key' THEN ${ownKey} IS NOT NULL AND NOT ${isNamed(ownKey)} ELSE 1 END)`,
+    sql`(${scope} = ${ALL_CALLS} AND ${enabled} = 1 AND (coalesce(${each}, 'session') = 'session' OR ${bindsOwn}))`,
   );
 }
 

@@ -1,14 +1,18 @@
 import type { Clock } from "../kernel/clock.ts";
-import type { Store } from "../store/mod.ts";
+import { indexedBy, type Store } from "../store/mod.ts";
 
 /** The interval of reading a shared database again: a budget that another process adds is in force within it. */
 const REFRESH_MS = 1_000;
 
 // Reads only the indexes of enabled budgets, so that it takes the same time for any number of budgets.
-const READ = `SELECT EXISTS (SELECT 1 FROM budgets INDEXED BY budgets_enabled WHERE enabled = 1),
-  EXISTS (SELECT 1 FROM budgets INDEXED BY budgets_strict WHERE enabled = 1 AND mode = 'strict'),
-  EXISTS (SELECT 1 FROM budgets INDEXED BY budgets_strict WHERE enabled = 1 AND mode = 'stop' AND action = 'watch'
-    UNION ALL SELECT 1 FROM budgets INDEXED BY budgets_strict WHERE enabled = 1 AND mode = 'strict' AND action = 'watch')`;
+const READ = `SELECT EXISTS (SELECT 1 FROM budgets ${indexedBy("budgets_enabled")} WHERE enabled = 1),
+  EXISTS (SELECT 1 FROM budgets ${indexedBy("budgets_strict")} WHERE enabled = 1 AND mode = 'strict'),
+  EXISTS (SELECT 1 FROM budgets ${
+  indexedBy("budgets_strict")
+} WHERE enabled = 1 AND mode = 'stop' AND action = 'watch'
+    UNION ALL SELECT 1 FROM budgets ${
+  indexedBy("budgets_strict")
+} WHERE enabled = 1 AND mode = 'strict' AND action = 'watch')`;
 
 /** The kinds of enabled budgets that may exist. False means that there are certainly none, so that booking skips their work. */
 export class KnownBudgets {

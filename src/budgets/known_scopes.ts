@@ -1,5 +1,6 @@
 import type { BudgetInput } from "../contract/budgets/budgets.ts";
 import type { UnknownName } from "../contract/budgets/budget_state.ts";
+import { dimension } from "../contract/costs/dimensions.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { invalidField } from "../kernel/errors.ts";
 import { nearestName } from "../kernel/nearest_name.ts";
@@ -11,9 +12,10 @@ import {
   idInScope,
   isScopeOf,
   scopeOf,
+  scopeSql,
   tailEntries,
 } from "../ledger/mod.ts";
-import type { Store } from "../store/mod.ts";
+import { indexedBy, type Store } from "../store/mod.ts";
 
 /*
  * The names in budgets and rules. Keys exist before they are named, so an unknown one is refused. Agents and sessions begin with
@@ -34,7 +36,7 @@ export async function withKeyId<Fields extends Pick<Partial<BudgetInput>, "key_i
   current?: string,
 ): Promise<Fields> {
   if (fields.key_id == null) return fields;
-  const { keyId, name, status } = await findKey(ctx, fields.key_id, { path: "key_id" });
+  const { keyId, name, status } = await findKey(ctx, fields.key_id);
   if (status === "revoked" && scopeOf("key", keyId) !== current) {
     throw invalidField(
       "key_id",
@@ -43,6 +45,12 @@ export async function withKeyId<Fields extends Pick<Partial<BudgetInput>, "key_i
   }
   return { ...fields, key_id: keyId };
 }
+
+/** Queries for the scopes that are defined: those that have spent nothing yet have a counter too. */
+export const DEFINED: Partial<Record<Counted, string>> = {
+  agent: `SELECT ${scopeSql("agent", "agent_id")} FROM agents`,
+  key: `SELECT ${scopeSql("key", "key_id")} FROM api_keys WHERE revoked_at IS NULL`,
+};
 
 /** The most names among which the nearest one is searched. */
 const MAX_NAMES = 2_000;
@@ -56,19 +64,22 @@ const KNOWN: Partial<Record<Counted, { where: (id: string) => string; names: str
   session: {
     where: (id) =>
       `EXISTS (SELECT 1 FROM sessions s WHERE s.session_id = ${id})
-      OR EXISTS (SELECT 1 FROM calls c INDEXED BY calls_by_session WHERE c.session_id = ${id})`,
-    names: `SELECT * FROM (SELECT session_id FROM usage_sessions ORDER BY last_at DESC LIMIT ${MAX_NAMES})
-UNION SELECT session_id FROM (${tailEntries("session_id", "session_id IS NOT NULL")}) LIMIT ${2 * MAX_NAMES}`,
+      OR EXISTS (SELECT 1 FROM calls c ${indexedBy("calls_by_session")} WHERE c.session_id = ${id})`,
+    names:
+      `SELECT * FROM (SELECT session_id FROM usage_sessions ORDER BY last_at DESC LIMIT ${MAX_NAMES}) newest
+UNION SELECT session_id FROM (${tailEntries("session_id", "session_id IS NOT NULL")}) later LIMIT ${
+        2 * MAX_NAMES
+      }`,
   },
   agent: {
     // An agent of the gateway has the name of its key.
     where: (id) =>
       `EXISTS (SELECT 1 FROM agents a WHERE a.agent_id = ${id})
       OR EXISTS (SELECT 1 FROM total_usage u WHERE u.agent_id = ${id})
-      OR EXISTS (SELECT 1 FROM sessions s INDEXED BY sessions_of_agent WHERE s.agent_id = ${id})
+      OR EXISTS (SELECT 1 FROM sessions s ${indexedBy("sessions_of_agent")} WHERE s.agent_id = ${id})
       OR EXISTS (SELECT 1 FROM api_keys k WHERE (k.agent_id = ${id} OR k.name = ${id}) AND k.revoked_at IS NULL)`,
     names:
-      `SELECT agent_id FROM (SELECT agent_id FROM agents UNION SELECT agent_id FROM total_usage) LIMIT ${MAX_NAMES}`,
+      `SELECT agent_id FROM (SELECT agent_id FROM agents UNION SELECT agent_id FROM total_usage) agents LIMIT ${MAX_NAMES}`,
   },
 };
 
@@ -100,7 +111,9 @@ export async function findUnknown(
     }
     const nearest = nearestName(id, known.get(kind)!) ?? null;
     // A new agent or session may be named before its first call.
-    if (all || nearest !== null || kind === "key") unknown.set(scope, { kind, id, nearest });
+    if (all || nearest !== null || dimension(kind).nameField !== undefined) {
+      unknown.set(scope, { kind, id, nearest });
+    }
   }
   return unknown;
 }

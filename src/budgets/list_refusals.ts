@@ -1,9 +1,9 @@
 import type { BudgetRefusal } from "../contract/budgets/budget_refusals.ts";
 import type { RefusalReason } from "../contract/values.ts";
 import { toIso } from "../kernel/clock.ts";
-import { readKeyNames } from "../keys/mod.ts";
+import { withNames } from "../keys/mod.ts";
 import { ALL_SEEING, type Viewer } from "../ledger/mod.ts";
-import { type SqlValue, type Store, toObjects } from "../store/mod.ts";
+import { indexedBy, type SqlValue, type Store, toObjects } from "../store/mod.ts";
 
 /** The refused calls to list. */
 export interface RefusalFilter {
@@ -28,9 +28,9 @@ export interface RefusalFilter {
 const SEARCHED = 10_000;
 
 const IS_OF_BUDGET = (budget: string) =>
-  `EXISTS (SELECT 1 FROM json_each(payload, '$.refused_by') r WHERE r.value ->> 'budget_id' = ${budget})`;
+  `EXISTS (SELECT 1 FROM json_each(payload ->> 'refused_by') r WHERE r.value ->> 'budget_id' = ${budget})`;
 const HAS_REASON = (reason: string) =>
-  `(payload ->> 'reason' = ${reason} OR EXISTS (SELECT 1 FROM json_each(coalesce(withheld, payload), '$.refused_by') r WHERE r.value ->> 'reason' = ${reason}))`;
+  `(payload ->> 'reason' = ${reason} OR EXISTS (SELECT 1 FROM json_each(coalesce(withheld, payload) ->> 'refused_by') r WHERE r.value ->> 'reason' = ${reason}))`;
 const IS_OF_MODEL = (model: string) =>
   `(payload ->> 'model' = ${model} OR payload ->> 'provider' || ':' || (payload ->> 'model') = ${model})`;
 // Events of a session that isn't stored here, as of most clients of the gateway, have it in their payload only.
@@ -50,19 +50,18 @@ export async function listRefusals(
   if (agentId !== undefined) conditions.push(`agent_id = ?${args.push(agentId)}`);
   if (before !== undefined) conditions.push(`event_id < ?${args.push(before)}`);
   const index = agentId === undefined ? "refusals_latest" : "refusals_of_agent";
-  const latest =
-    `SELECT event_id, at, agent_id, session_id, run_id, payload, withheld FROM events INDEXED BY ${index}
+  const latest = `SELECT event_id, at, agent_id, session_id, run_id, payload, withheld FROM events ${
+    indexedBy(index)
+  }
 WHERE ${conditions.join(" AND ")} ORDER BY event_id DESC`;
   const searched = searchedBy(filter, args);
   const sql = searched.length === 0
     ? `${latest} LIMIT ?${args.push(limit)}`
-    : `SELECT * FROM (${latest} LIMIT ${SEARCHED}) WHERE ${searched.join(" AND ")} LIMIT ?${
+    : `SELECT * FROM (${latest} LIMIT ${SEARCHED}) latest WHERE ${searched.join(" AND ")} LIMIT ?${
       args.push(limit)
     }`;
   const rows = toObjects<Row>(await ctx.store.read({ sql, args }));
-  const read = rows.map((row) => readRow(row, viewer));
-  const names = await readKeyNames(ctx, read.map(({ key_id }) => key_id), viewer);
-  return read.map((refusal) => ({ ...refusal, key_name: names.get(refusal.key_id ?? "") ?? null }));
+  return await withNames(ctx, rows.map((row) => readRow(row, viewer)), viewer) as BudgetRefusal[];
 }
 
 function searchedBy(filter: RefusalFilter, args: SqlValue[]): string[] {
@@ -94,7 +93,7 @@ type Amounts = Partial<Pick<BudgetRefusal, "message" | "cost_usd_so_far" | "budg
 type Facts = Pick<BudgetRefusal, "provider" | "model" | "nearest_model" | "reason" | "session_id">;
 type Payload = Amounts & Partial<Facts>;
 
-function readRow(row: Row, viewer: Viewer): Omit<BudgetRefusal, "key_name"> {
+function readRow(row: Row, viewer: Viewer): BudgetRefusal {
   const payload: Payload = JSON.parse(row.payload);
   const withheld: Payload & { key_id?: string } | undefined = row.withheld === null
     ? undefined
@@ -121,5 +120,6 @@ function readRow(row: Row, viewer: Viewer): Omit<BudgetRefusal, "key_name"> {
     cost_usd_so_far: isHidden ? null : cost_usd_so_far,
     budget_usd,
     refused_by,
+    key_name: null,
   };
 }

@@ -3,7 +3,7 @@
  * call; `reservations/mod.ts` applies it in the database.
  */
 export { type Budget, type CallBounds, type Refusal } from "./decide_call.ts";
-export { budgetExceeded, readRefusingKeys } from "./refusals.ts";
+export { budgetExceeded } from "./refusals.ts";
 export { listRefusals } from "./list_refusals.ts";
 export { KnownBudgets } from "./known_budgets.ts";
 export { readStandingsOf } from "./standings.ts";

@@ -6,7 +6,7 @@ import { invalidField, PurserError } from "../kernel/errors.ts";
 import { NANO_PER_USD, parseUsd, toUsd } from "../kernel/money.ts";
 import { newestFirst, type Statement, tables, type TimePosition } from "../store/mod.ts";
 import type { BudgetRow } from "./budget_fields.ts";
-import { readKeyNames } from "../keys/mod.ts";
+import { withNames } from "../keys/mod.ts";
 import { ALL_SEEING, type Viewer } from "../ledger/mod.ts";
 import { checkAmountsOf } from "./seen_budget.ts";
 import { type BudgetContext, forgetWarnings, readBudget, writeBudgets } from "./budgets.ts";
@@ -20,7 +20,7 @@ const LIST = newestFirst(budgetRaises.createdAt, budgetRaises.raiseId);
 
 type RaiseRow = typeof budgetRaises.$inferSelect;
 
-function toRaise(row: RaiseRow, keyName: string | null): BudgetRaise {
+function toRaise(row: RaiseRow): BudgetRaise {
   return {
     raise_id: row.raiseId,
     budget_id: row.budgetId,
@@ -28,7 +28,7 @@ function toRaise(row: RaiseRow, keyName: string | null): BudgetRaise {
     until: row.until === null ? null : toIso(row.until),
     reason: row.reason,
     key_id: row.keyId,
-    ...(row.keyId !== null && { key_name: keyName }),
+    ...(row.keyId !== null && { key_name: null }),
     created_at: toIso(row.createdAt),
   };
 }
@@ -77,7 +77,7 @@ export async function raiseBudget(
       `Cannot raise budget ${budgetId}: until is in the past; it is ${toIso(now)}`,
     );
   }
-  const raise = toRaise(row, (await readKeyNames(ctx, [keyId])).get(keyId ?? "") ?? null);
+  const raise = (await withNames(ctx, [toRaise(row)]))[0]!;
   const { raiseId, extraNanoUsd, until, reason, createdAt } = row;
   const results = await writeBudgets(ctx, [
     { sql: INSERT, args: [raiseId, budgetId, extraNanoUsd, until, reason, keyId, createdAt] },
@@ -116,6 +116,5 @@ export async function listRaises(
   const rows = await ctx.query.select().from(budgetRaises)
     .where(and(eq(budgetRaises.budgetId, budgetId), LIST.from(before)))
     .orderBy(...LIST.order).limit(limit);
-  const names = await readKeyNames(ctx, rows.map(({ keyId }) => keyId), viewer);
-  return rows.map((row) => toRaise(row, names.get(row.keyId ?? "") ?? null));
+  return await withNames(ctx, rows.map(toRaise), viewer);
 }

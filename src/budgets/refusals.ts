@@ -1,7 +1,7 @@
 import { toIso } from "../kernel/clock.ts";
 import { BudgetExceededError } from "../kernel/errors.ts";
 import { formatUsd, toUsd } from "../kernel/money.ts";
-import { readKeyNames } from "../keys/mod.ts";
+import { nameField, type Names } from "../keys/mod.ts";
 import {
   ALL_CALLS,
   ALL_SEEING,
@@ -14,7 +14,7 @@ import {
 } from "../ledger/mod.ts";
 import type { BudgetPeriod } from "../contract/values.ts";
 import type { CallScopes } from "./call_to_decide.ts";
-import type { Statement, Store } from "../store/mod.ts";
+import type { Statement } from "../store/mod.ts";
 import {
   type CallBounds,
   ceilingOf,
@@ -54,8 +54,8 @@ export interface RefusedCall {
   model?: RefusedModel;
   /** Its agent and key, and the runs above its own. */
   scopes: Pick<CallScopes, "agentId" | "keyId" | "above">;
-  /** The names of the keys whose budgets refuse it. */
-  keyNames: ReadonlyMap<string, string>;
+  /** The names in the scopes of the budgets that refuse it. */
+  names: Names;
   /** Its caller. Of a budget whose amounts it may not see, it gets the limit alone. */
   viewer: Viewer;
   /** The agent whose keys read the log of the refusal, so that it may have that agent's amounts: see `findLogOwner()`. */
@@ -69,19 +69,6 @@ export interface RefusedModel {
   provider: string;
   model: string;
   nearest?: string | undefined;
-}
-
-/** Reads the names of the keys whose budgets refuse a call. */
-export function readRefusingKeys(
-  ctx: { store: Pick<Store, "read"> },
-  refusals: readonly Refusal[],
-): Promise<ReadonlyMap<string, string>> {
-  return readKeyNames(ctx, refusals.map(({ standing }) => keyIdOf(standing.scope)));
-}
-
-function keyIdOf(scope: string): string | undefined {
-  const entity = entityOf(scope);
-  return entity?.kind === "key" ? entity.id : undefined;
 }
 
 /**
@@ -103,7 +90,7 @@ export function budgetExceeded(refused: RefusedCall): BudgetExceededError {
 }
 
 function describe(refused: RefusedCall, viewer: Viewer) {
-  const { action, refusals, because, model, scopes: { agentId, above = [] }, runCostNanoUsd, keyNames } =
+  const { action, refusals, because, model, scopes: { agentId, above = [] }, runCostNanoUsd, names } =
     refused;
   const { standing, ...first } = refusals[0]!;
   const agentsAbove = new Map(above.map(({ runId, agentId }) => [scopeOf("run", runId), agentId]));
@@ -118,17 +105,13 @@ function describe(refused: RefusedCall, viewer: Viewer) {
   const isAbove = ({ scope }: Standing) => agentsAbove.has(scope);
   const isHidden = isHiddenOf(standing);
   /** A viewer of one agent is shown the name of its own key only. */
-  const keyNameOf = ({ scope }: Standing) => {
-    const id = keyIdOf(scope);
-    if (id === undefined) return undefined;
-    return (viewer.sees({ keyId: id }) ? keyNames.get(id) : undefined) ?? null;
-  };
+  const namesOf = (standing: Standing) => isHiddenOf(standing) ? new Map() : names;
   const others = refusals.length - 1;
   const more = ["", "; another budget refuses it too"][others] ?? `; ${others} other budgets refuse it too`;
   const facts = { because, isHidden, model };
   const sentence = standing.budgetId === null
     ? runSentence(standing, first.reason, { ...facts, isAbove: isAbove(standing) })
-    : budgetSentence({ standing, ...first }, { ...facts, keyName: keyNameOf(standing) });
+    : budgetSentence({ standing, ...first }, { ...facts, names: namesOf(standing) });
   const isOwnOnly = refusals.every(({ standing }) => standing.budgetId === null && !isAbove(standing));
   const spent = isHidden ? runCostNanoUsd : standing.settledNanoUsd;
   const isUnpriced = refusals.some(({ reason }) => reason === "unpriced");
@@ -144,7 +127,7 @@ function describe(refused: RefusedCall, viewer: Viewer) {
       }),
       ...(!isOwnOnly && {
         refused_by: refusals.map((each) =>
-          toRefusedBy(each, isHiddenOf(each.standing), keyNameOf(each.standing))
+          toRefusedBy(each, isHiddenOf(each.standing), namesOf(each.standing))
         ),
       }),
     },
@@ -155,14 +138,14 @@ function describe(refused: RefusedCall, viewer: Viewer) {
 function toRefusedBy(
   { standing, reason, neededNanoUsd, fittingOutputTokens }: Refusal,
   isHidden: boolean,
-  keyName: string | null | undefined,
+  names: Names,
 ): Record<string, unknown> {
   return {
     budget_id: standing.budgetId,
     name: standing.name,
     per: standing.per,
     scope: scopeText(standing.scope),
-    ...(keyName !== undefined && { key_name: keyName }),
+    ...nameField(names, standing.scope),
     limit_usd: toUsd(standing.limitNanoUsd),
     ...(!isHidden && {
       extra_usd: toUsd(standing.extraNanoUsd),
@@ -203,11 +186,11 @@ const PERIODS: Record<BudgetPeriod, string> = {
 
 function budgetSentence(
   { standing, reason, neededNanoUsd, fittingOutputTokens }: Refusal,
-  { because, isHidden, model, keyName }: SentenceFacts & { keyName: string | null | undefined },
+  { because, isHidden, model, names }: SentenceFacts & { names: Names },
 ): string {
   const { name, per, scope, mode, resetsAt, extraNanoUsd } = standing;
   const raised = extraNanoUsd === 0n ? "" : `, raised to $${formatUsd(ceilingOf(standing))}`;
-  const whose = scope === ALL_CALLS ? "all agents" : keyName == null ? scopeText(scope) : `key ${keyName}`;
+  const whose = scope === ALL_CALLS ? "all agents" : scopeText(scope, names.get(scope));
   const terms = per === "lifetime" ? "in all" : `per ${PERIODS[per]}`;
   const budget = `the ${mode === "strict" ? "strict " : ""}budget “${name}” ($${
     formatUsd(standing.limitNanoUsd)

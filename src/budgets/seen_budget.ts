@@ -1,5 +1,5 @@
 import { PurserError } from "../kernel/errors.ts";
-import { ALL_CALLS, scopeOf, type Viewer } from "../ledger/mod.ts";
+import { ALL_CALLS, scopeIn, scopeOf, type Viewer } from "../ledger/mod.ts";
 import type { BudgetRow } from "./budget_fields.ts";
 
 /**
@@ -7,14 +7,13 @@ import type { BudgetRow } from "./budget_fields.ts";
  * its runs and sessions. Undefined where the amounts are those of other agents too.
  */
 export function asSeenBy(row: BudgetRow, viewer: Viewer): BudgetRow | undefined {
-  const { agentId, keyId } = viewer;
+  const { agentId } = viewer;
   if (agentId === undefined || row.scope !== ALL_CALLS) return row;
   const { per, each } = row;
   const ofAgent = scopeOf("agent", agentId);
   if (per === "run" || per === "session" || each === "session") return { ...row, scope: ofAgent };
-  if (each === "agent") return { ...row, scope: ofAgent, each: null };
-  if (each === "key" && keyId !== null) return { ...row, scope: scopeOf("key", keyId), each: null };
-  return undefined;
+  const own = each === null ? null : scopeIn(each, viewer);
+  return own === null ? undefined : { ...row, scope: own, each: null };
 }
 
 /** Refuses to list what has the amounts of other agents. Throws `forbidden`. */

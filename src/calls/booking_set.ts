@@ -55,7 +55,7 @@ export interface LedgerState {
 // Searched from the end of the log, where the seq is.
 const READ_RUNS = `SELECT v.call_id, coalesce((SELECT e.seq FROM events e
     WHERE e.session_id = v.session_id AND e.call_id = v.call_id ORDER BY e.seq DESC LIMIT 1), 0),
-  coalesce(s.active_run_id = v.run_id, 0), coalesce(r.cancel_requested, 0)
+  CASE WHEN s.active_run_id = v.run_id THEN 1 ELSE 0 END, coalesce(r.cancel_requested, 0)
 FROM each_row v LEFT JOIN sessions s ON s.session_id = v.session_id LEFT JOIN runs r ON r.run_id = v.run_id`;
 const RUN_COLUMNS = ["call_id", "session_id", "run_id"];
 

@@ -7,7 +7,8 @@ import type { CallContext } from "./context.ts";
  * themselves. A raise of the budget ends the refusal.
  */
 
-const ADD = `INSERT OR IGNORE INTO overshoots (budget_id, scope, key_id, at) VALUES (?, ?, ?, ?)`;
+const ADD =
+  `INSERT INTO overshoots (budget_id, scope, key_id, at) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING`;
 
 /** Records that a call has overshot the strict budgets that count it. */
 export async function recordOvershoot(

@@ -3,10 +3,10 @@ import {
   type Budget,
   budgetExceeded,
   type CallScopes,
-  readRefusingKeys,
   readStandingsOf,
   type Refusal,
 } from "../budgets/mod.ts";
+import { readNames } from "../keys/mod.ts";
 import { BudgetExceededError, messageOf } from "../kernel/errors.ts";
 import { formatUsd, parseTotalUsd, toUsd } from "../kernel/money.ts";
 import { readRunUsage, type Viewer } from "../ledger/mod.ts";
@@ -35,7 +35,7 @@ export async function refusedCall(
     because,
     model: { provider, model, ...(isUnpriced && { nearest: ctx.prices.nearest?.({ provider, model }) }) },
     scopes,
-    keyNames: await readRefusingKeys(ctx, refusals),
+    names: await readNames(ctx, refusals.map(({ standing }) => standing.scope)),
     viewer,
     logOwner: await findLogOwner(ctx, scopes),
     runCostNanoUsd: runCost === null ? null : parseTotalUsd(runCost),

@@ -1,7 +1,8 @@
 import { COST_SORTS, GROUPINGS, SPLITS } from "./values.ts";
 import { z } from "@hono/zod-openapi";
 import { TagGroup } from "./tags/tag_schemas.ts";
-import { groupFields } from "./costs/dimension_fields.ts";
+import { dimension } from "./costs/dimensions.ts";
+import { groupFields, nameFields } from "./costs/dimension_fields.ts";
 import { CostUsd, Count, Time } from "./parts.ts";
 
 /** The wire schemas of the ledger's sums. */
@@ -32,10 +33,10 @@ const comparison = {
 
 export const CostRow = z.object({
   ...groupFields,
-  key_name: z.string().nullable().optional().openapi({
-    description: "The name of that key; null for the calls without one",
-    example: "laptop",
-  }),
+  ...nameFields((kind) => ({
+    description: `The name of that ${kind}; null for the calls without one`,
+    example: dimension(kind).example,
+  })),
   first_at: Time.optional().openapi({
     description: "Of a session or a run: the time of its first call in the span",
   }),

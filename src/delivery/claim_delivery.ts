@@ -1,5 +1,5 @@
 import { MAX_ALERT_HISTORY } from "../contract/limits.ts";
-import { leaseNow, leaseTime, type ResultSet, type Statement, toObjects } from "../store/mod.ts";
+import { indexedBy, leaseNow, leaseTime, type ResultSet, type Statement, toObjects } from "../store/mod.ts";
 import type { DeliveryContext, DispatchContext } from "./context.ts";
 import { decideRetry, MAX_LOST_CLAIMS } from "./retry_policy.ts";
 import type { SendResult } from "./channels/notification.ts";
@@ -21,7 +21,7 @@ export const isDue = (now: string) =>
   `(due_at <= ${now} OR coalesce(attempted_at, created_at) > ${now} + ${MAX_SKEW_MS})`;
 
 /** SQL for a delivery that a test holds: the test itself attempts it, once; a dispatcher never does. */
-export const IS_HELD_BY_TEST = "leased_by GLOB 'test*'";
+export const IS_HELD_BY_TEST = "substr(leased_by, 1, 4) = 'test'";
 
 /** Returns the holder of the deliveries of a test that this instance makes. */
 export function testHolder({ instanceId }: Pick<DeliveryContext, "instanceId">): string {
@@ -35,21 +35,22 @@ export function instanceOf(holder: string): string | undefined {
 
 // A claim whose process died doesn't count as an attempt, since it may not have been sent. It is counted apart, so that a
 // delivery that crashes its process is not repeated forever.
-const CLAIM = `UPDATE deliveries SET attempts = attempts + (leased_by IS NULL),
-  lost_claims = lost_claims + (leased_by IS NOT NULL), attempted_at = ?2, leased_by = ?4,
+const WAS_CLAIMED = "CASE WHEN leased_by IS NULL THEN 0 ELSE 1 END";
+const CLAIM = `UPDATE deliveries SET attempts = attempts + 1 - ${WAS_CLAIMED},
+  lost_claims = lost_claims + ${WAS_CLAIMED}, attempted_at = ?2, leased_by = ?4,
   lease_until = ${leaseTime("?3")} + ${DELIVERY_LEASE_MS}
 WHERE delivery_id = (
-  SELECT delivery_id FROM deliveries INDEXED BY deliveries_due
+  SELECT delivery_id FROM deliveries ${indexedBy("deliveries_due")}
   WHERE status = 'pending' AND channel = ?1 AND ${isDue("?2")}
     AND (lease_until IS NULL OR (lease_until <= ${
   leaseTime("?3")
-} AND NOT ${IS_HELD_BY_TEST})) AND (attempts + lost_claims = 0 OR NOT ?5)
-    AND lost_claims + (leased_by IS NOT NULL) < ${MAX_LOST_CLAIMS}
+} AND NOT ${IS_HELD_BY_TEST})) AND (attempts + lost_claims = 0 OR ?5 = 0)
+    AND lost_claims + ${WAS_CLAIMED} < ${MAX_LOST_CLAIMS}
   ORDER BY due_at, delivery_id LIMIT 1
 )`;
 
 // The holder is unique to this claim, so the row is found also after the response to the claim was lost.
-const READ_CLAIMED = `SELECT delivery_id, subject_id, attempts FROM deliveries INDEXED BY deliveries_due
+const READ_CLAIMED = `SELECT delivery_id, subject_id, attempts FROM deliveries ${indexedBy("deliveries_due")}
 WHERE status = 'pending' AND channel = ?1 AND leased_by = ?2 ORDER BY due_at, delivery_id LIMIT 1`;
 
 const SETTLE = `UPDATE deliveries SET status = ?3, last_error = ?4, due_at = ?5, settled_at = ?6,

@@ -1,18 +1,18 @@
-import { leaseNow, leaseTime, type SqlValue, type Store, toObjects } from "../store/mod.ts";
+import { indexedBy, leaseNow, leaseTime, type SqlValue, type Store, toObjects } from "../store/mod.ts";
 import { IS_HELD_BY_TEST, isDue } from "./claim_delivery.ts";
 import type { DeliveryContext } from "./context.ts";
 import { hasEnded } from "./recover_deliveries.ts";
 
 // Each time is compared with the clock that wrote it, or instances with skewed clocks would poll without end. A
 // dispatcher never attempts a test's delivery, even after its lease.
-const READ = `SELECT channel, count(*) AS waiting, max(lease_until IS NOT NULL) AS is_leased,
-  max(${hasEnded("?2")}) AS has_ended,
-  min(CASE WHEN coalesce(${IS_HELD_BY_TEST}, 0) OR ${hasEnded("?2")} THEN NULL ELSE
-    max(0, CASE WHEN ${isDue("?1")} THEN 0 ELSE due_at - ?1 END, coalesce(lease_until - ${
+const READ = `SELECT channel, count(*) AS waiting, count(lease_until) AS leased,
+  count(*) FILTER (WHERE ${hasEnded("?2")}) AS ended,
+  min(CASE WHEN ${IS_HELD_BY_TEST} OR ${hasEnded("?2")} THEN NULL ELSE
+    max(CASE WHEN ${isDue("?1")} THEN 0 ELSE due_at - ?1 END, max(0, coalesce(lease_until - ${
   leaseTime("?2")
-}, 0))
+}, 0)))
   END) AS wait_ms
-FROM deliveries INDEXED BY deliveries_due WHERE status = 'pending' GROUP BY channel`;
+FROM deliveries ${indexedBy("deliveries_due")} WHERE status = 'pending' GROUP BY channel`;
 
 /** The pending deliveries of one channel, for the dispatcher. */
 export interface Waiting {
@@ -32,13 +32,13 @@ export async function readWaiting(
 ): Promise<Waiting[]> {
   const result = await ctx.store.read({ sql: READ, args: [ctx.clock.now(), leaseNow(ctx)] });
   return toObjects<
-    { channel: string; waiting: SqlValue; is_leased: SqlValue; has_ended: SqlValue; wait_ms: SqlValue }
+    { channel: string; waiting: SqlValue; leased: SqlValue; ended: SqlValue; wait_ms: SqlValue }
   >(result)
     .map((row) => ({
       channel: row.channel,
       count: Number(row.waiting),
-      isLeased: Number(row.is_leased) !== 0,
-      hasEnded: Number(row.has_ended) !== 0,
+      isLeased: Number(row.leased) > 0,
+      hasEnded: Number(row.ended) > 0,
       waitMs: row.wait_ms === null ? undefined : Number(row.wait_ms),
     }));
 }
@@ -49,14 +49,19 @@ const STUCK_MS = 10 * 60_000;
 /** A delivery given up before this time is reported, but no longer a warning. */
 const RECENT_MS = 7 * 86_400_000;
 
-// Without tests, whose outcome was reported to their caller. In a group with max(), bare columns are the newest row's.
-const GIVEN_UP = `SELECT d.channel, count(*) AS count, max(d.settled_at) AS newest, d.last_error AS error
-FROM deliveries d LEFT JOIN alerts a ON a.alert_id = d.subject_id
-WHERE d.status = 'failed' AND coalesce(a.is_test, 0) = 0 GROUP BY d.channel ORDER BY newest DESC`;
+// Without tests, whose outcome was reported to their caller.
+const GIVEN_UP = `SELECT channel, count, newest, error FROM (
+  SELECT d.channel, count(*) OVER (PARTITION BY d.channel) AS count, d.settled_at AS newest, d.last_error AS error,
+    row_number() OVER (PARTITION BY d.channel ORDER BY d.settled_at DESC) AS place
+  FROM deliveries d LEFT JOIN alerts a ON a.alert_id = d.subject_id
+  WHERE d.status = 'failed' AND coalesce(a.is_test, 0) = 0
+) given_up WHERE place = 1 ORDER BY newest DESC`;
 
 const WAITING = `SELECT d.channel, count(*) AS count, min(d.due_at) AS oldest,
-  sum(d.due_at <= ?1 - ${STUCK_MS} AND coalesce(d.lease_until, 0) <= ${leaseTime("?2")}) AS stuck,
-  max(coalesce(d.lease_until, 0) > ${leaseTime("?2")}) AS is_held
+  count(*) FILTER (WHERE d.due_at <= ?1 - ${STUCK_MS} AND coalesce(d.lease_until, 0) <= ${
+  leaseTime("?2")
+}) AS stuck,
+  count(*) FILTER (WHERE d.lease_until > ${leaseTime("?2")}) AS held
 FROM deliveries d LEFT JOIN alerts a ON a.alert_id = d.subject_id
 WHERE d.status = 'pending' AND coalesce(a.is_test, 0) = 0 GROUP BY d.channel ORDER BY d.channel`;
 
@@ -103,14 +108,14 @@ export async function checkDeliveries(
       newestError: error ?? "no reason is known",
       isRecent: Number(newest) > now - RECENT_MS,
     })),
-    waiting: toObjects<Record<"count" | "oldest" | "stuck" | "is_held", SqlValue> & { channel: string }>(
+    waiting: toObjects<Record<"count" | "oldest" | "stuck" | "held", SqlValue> & { channel: string }>(
       waiting!,
-    ).map(({ channel, count, oldest, stuck, is_held }) => ({
+    ).map(({ channel, count, oldest, stuck, held }) => ({
       channel,
       count: Number(count),
       stuck: Number(stuck),
       oldestDueAt: Number(oldest),
-      isBeingDelivered: Number(is_held) !== 0,
+      isBeingDelivered: Number(held) > 0,
     })),
   };
 }

@@ -1,7 +1,7 @@
 import { MAX_ALERT_HISTORY } from "../contract/limits.ts";
 import { DAY_MS } from "../kernel/clock.ts";
 import type { Log } from "../kernel/log.ts";
-import { leaseNow, leaseTime, type SqlValue, type Statement, toObjects } from "../store/mod.ts";
+import { indexedBy, leaseNow, leaseTime, type SqlValue, type Statement, toObjects } from "../store/mod.ts";
 import { instanceOf, IS_HELD_BY_TEST } from "./claim_delivery.ts";
 import type { DeliveryContext } from "./context.ts";
 import { MAX_LOST_CLAIMS, RETRY_WAITS_MS } from "./retry_policy.ts";
@@ -25,7 +25,7 @@ export async function giveUpEnded(ctx: Pick<DeliveryContext, "store" | "clock">)
 
 /** Reads the holders of leases on pending deliveries. */
 export const SELECT_HOLDERS: Statement = {
-  sql: `SELECT DISTINCT leased_by FROM deliveries INDEXED BY deliveries_due
+  sql: `SELECT DISTINCT leased_by FROM deliveries ${indexedBy("deliveries_due")}
 WHERE status = 'pending' AND leased_by IS NOT NULL`,
 };
 
@@ -75,13 +75,13 @@ export async function freeGoneLeases(
 /** The time that a delivery waits for a missing channel, longer than all attempts together take. */
 const ORPHAN_MS = 7 * DAY_MS;
 
-const SINCE = "max(created_at, coalesce(attempted_at, 0), due_at)";
+const SINCE = "max(max(created_at, coalesce(attempted_at, 0)), due_at)";
 
 /** SQL for a delivery whose channel isn't one of ?1 and that no process has attempted for as long. */
 const IS_ORPHAN = `status = 'pending' AND channel NOT IN (SELECT value FROM json_each(?1))
   AND ${SINCE} <= ${leaseTime("?2")} - ${ORPHAN_MS} AND coalesce(lease_until, 0) <= ${leaseTime("?2")}`;
 
-const COUNT = `SELECT channel, count(*) AS count FROM deliveries INDEXED BY deliveries_due
+const COUNT = `SELECT channel, count(*) AS count FROM deliveries ${indexedBy("deliveries_due")}
 WHERE ${IS_ORPHAN} GROUP BY channel ORDER BY channel`;
 
 const GIVE_UP =

@@ -62,7 +62,7 @@ SELECT ${
     deliveryIdSql(
       "?1",
       "instr(?1, '_') + 1",
-      "j.key + (SELECT count(*) FROM deliveries WHERE subject_id = ?1)",
+      "CAST(j.key AS BIGINT) + (SELECT count(*) FROM deliveries WHERE subject_id = ?1)",
     )
   }, ?1, j.value ->> 0, j.value ->> 1, 1, ?3, ?3, ?4 + ${leaseTime("?5")}, ?6
 FROM json_each(?2) j`;

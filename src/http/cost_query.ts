@@ -1,12 +1,18 @@
 import type { Context } from "hono";
-import type { CostRow } from "../contract/costs.ts";
 import { filterFields } from "../contract/costs/dimension_fields.ts";
-import { DIMENSIONS, FILTERED } from "../contract/costs/dimensions.ts";
+import {
+  DIMENSIONS,
+  FILTERED,
+  NAMED,
+  type NameFields,
+  type WithFields,
+  withNameField,
+} from "../contract/costs/dimensions.ts";
 import { QueryTime } from "../contract/parts.ts";
 import { TAG_LIMITS, tagIssues, tagKeyOf, type Tags } from "../contract/tags/tags.ts";
 import { invalidField, PurserError } from "../kernel/errors.ts";
 import { shorten } from "../kernel/text.ts";
-import { findKey, readKeyNames } from "../keys/mod.ts";
+import { findKey, withNames } from "../keys/mod.ts";
 import { type CostFilter, type CostScope, isEntity, isTimed } from "../ledger/mod.ts";
 import type { Core } from "../service/mod.ts";
 import { z } from "./create_route.ts";
@@ -66,36 +72,24 @@ export async function scopeOf(
     from,
     to,
     ...Object.fromEntries(FILTERED.map((name) => [DIMENSIONS[name].property, query[DIMENSIONS[name].field]])),
-    ...(query.key_id !== undefined && { keyId: await findKeyId(c, core, query.key_id) }),
+    ...(query.key_id !== undefined &&
+      { keyId: (await findKey(core, query.key_id, viewerOfRequest(c))).keyId }),
     tags: query.tag === undefined ? undefined : readTagFilters([query.tag].flat()),
     agentId: narrowToAgent(c, query.agent_id),
     ...(compare_from !== undefined && { compare: { from: compare_from, to: compare_to } }),
   };
 }
 
-/** Returns the id of the key that a request names. Throws `invalid` for one that its reader may not know. */
-export async function findKeyId(
-  c: Pick<Context<ApiEnv>, "env">,
-  core: Pick<Core, "store" | "clock">,
-  text: string,
-): Promise<string> {
-  return (await findKey(core, text, { path: "key_id", viewer: viewerOfRequest(c) })).keyId;
-}
-
-/** Adds the names of keys to the rows of keys, if their reader may know them. */
-export async function withKeyNames<Row extends Pick<CostRow, "key_id">>(
+/** Adds the names of the groups of a report, if its reader may know them; null for the group of no value. */
+export async function withGroupNames<Row extends WithFields>(
   c: Pick<Context<ApiEnv>, "env">,
   core: Pick<Core, "store">,
   rows: readonly Row[],
-): Promise<(Row & { key_name?: string | null })[]> {
-  const names = await readKeyNames(core, rows.map(({ key_id }) => key_id), viewerOfRequest(c));
-  const withName = (fields: [string, unknown][]) =>
-    fields.flatMap(([name, value]): [string, unknown][] =>
-      name === "key_id" ? [[name, value], ["key_name", names.get(String(value)) ?? null]] : [[name, value]]
-    );
-  return rows.map((row) =>
-    row.key_id === undefined ? row : Object.fromEntries(withName(Object.entries(row))) as Row
-  );
+): Promise<(Row & NameFields)[]> {
+  const withField = ([field, value]: [string, unknown]) =>
+    withNameField(field).map((name) => [name, name === field ? value : null]);
+  const fields = rows.map((row) => Object.fromEntries(Object.entries(row).flatMap(withField)) as Row);
+  return await withNames(core, fields, viewerOfRequest(c));
 }
 
 /** Parses tags from `key:value`. */
@@ -123,9 +117,8 @@ function checkOrder({ from, to }: { from?: number; to?: number }, [start, end]: 
 export function checkGroups(c: Pick<Context<ApiEnv>, "env">, filter: CostFilter): void {
   const { groupBy, splitBy, sort, compare } = filter;
   const only = onlyAgentOf(c);
-  if (only !== undefined && [groupBy, splitBy].includes("key")) {
-    throw outOfReach("the costs of other keys", only);
-  }
+  const named = only === undefined ? undefined : NAMED.find((kind) => groupBy === kind || splitBy === kind);
+  if (named !== undefined) throw outOfReach(`the costs of other ${named}s`, only!);
   if (splitBy !== undefined && tagKeyOf(groupBy) !== undefined && tagKeyOf(splitBy) !== undefined) {
     throw invalid("split_by", "a report has one tag; filter by the other");
   }

@@ -64,3 +64,8 @@ function checkRemote(text: string, refuse: Refuse): string {
   }
   return text;
 }
+
+/** True for the URL of a PostgreSQL database. */
+export function isPostgresUrl(url: string): boolean {
+  return /^postgres(ql)?:/i.test(url);
+}

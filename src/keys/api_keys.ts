@@ -360,8 +360,9 @@ const WEEK_MS = 7 * DAY_MS;
 const MAX_NAMED = 5;
 
 const ACTIVE = isActive("?1");
-const COUNT = `SELECT count(*), coalesce(sum(${ACTIVE}), 0),
-  coalesce(sum(${ACTIVE} AND EXISTS (SELECT 1 FROM json_each(scopes) WHERE value = 'admin')), 0) FROM api_keys`;
+const IS_ADMIN = "EXISTS (SELECT 1 FROM json_each(scopes) WHERE value = 'admin')";
+const COUNT = `SELECT count(*), count(*) FILTER (WHERE ${ACTIVE}),
+  count(*) FILTER (WHERE ${ACTIVE} AND ${IS_ADMIN}) FROM api_keys`;
 const EXPIRING = `SELECT key_id, name, expires_at FROM api_keys
 WHERE revoked_at IS NULL AND expires_at > ?1 AND expires_at <= ?1 + ${WEEK_MS}
 ORDER BY expires_at LIMIT ${MAX_NAMED}`;
@@ -371,7 +372,7 @@ WHERE revoked_at IS NULL AND expires_at <= ?1 AND expires_at > ?1 - ${WEEK_MS} A
   AND NOT EXISTS (SELECT 1 FROM api_keys n WHERE n.name = k.name AND n.created_at > k.created_at)
 ORDER BY expires_at DESC LIMIT ${MAX_NAMED}`;
 
-const SHARED = `SELECT name, json_group_array(key_id) FROM api_keys WHERE ${ACTIVE}
+const SHARED = `SELECT name, string_agg(key_id, ' ') FROM api_keys WHERE ${ACTIVE}
 GROUP BY name HAVING count(*) > 1 ORDER BY name LIMIT ${MAX_NAMED}`;
 
 /** Counts the keys, and names those that need attention. */
@@ -387,7 +388,7 @@ export async function checkKeys({ store, clock }: Pick<KeyContext, "store" | "cl
     admin,
     expiring: expiring!.rows.map(toDueKey),
     lapsed: lapsed!.rows.map(toDueKey),
-    shared: shared!.rows.map(([name, ids]) => ({ name: String(name), keyIds: JSON.parse(String(ids)) })),
+    shared: shared!.rows.map(([name, ids]) => ({ name: String(name), keyIds: String(ids).split(" ") })),
   };
 }
 

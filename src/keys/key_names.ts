@@ -2,27 +2,53 @@ import type { Clock } from "../kernel/clock.ts";
 import { invalidField } from "../kernel/errors.ts";
 import { nearestName } from "../kernel/nearest_name.ts";
 import type { KeyStatus } from "../contract/values.ts";
-import { ALL_SEEING, type Viewer } from "../ledger/mod.ts";
+import type { NameFields, WithFields } from "../contract/costs/dimensions.ts";
+import { ALL_SEEING, entityOf, idInScope, scopeOf, scopeSql, type Viewer } from "../ledger/mod.ts";
 import type { SqlValue, Store } from "../store/mod.ts";
 import { statusOf } from "./api_keys.ts";
 
-/* The names of keys: people name a key by its name or its id, and are shown its name. */
+/* The names of values of dimensions. Keys alone have one: people name a key by its name or its id, and are shown its name. */
 
 type StoreContext = { store: Pick<Store, "read"> };
 type NameContext = StoreContext & { clock: Pick<Clock, "now"> };
 
-const NAMES = "SELECT key_id, name FROM api_keys WHERE key_id IN (SELECT value FROM json_each(?))";
+const NAMES = `SELECT ${scopeSql("key", "key_id")}, name FROM api_keys
+WHERE key_id IN (SELECT ${idInScope("key", "value")} FROM json_each(?))`;
 
-/** Reads the names of keys by id; those that the viewer may not know have no entry. */
-export async function readKeyNames(
+/** Names by scope. */
+export type Names = ReadonlyMap<string, string>;
+
+/** Reads the names of the values in scopes, or those of revoked keys alone. What the viewer may not know has no entry. */
+export async function readNames(
   { store }: StoreContext,
-  keyIds: Iterable<string | null | undefined>,
+  scopes: Iterable<string | null | undefined>,
   viewer: Viewer = ALL_SEEING,
-): Promise<ReadonlyMap<string, string>> {
-  const ids = [...new Set(keyIds)].filter((id) => id && viewer.sees({ keyId: id }));
-  if (ids.length === 0) return new Map();
-  const { rows } = await store.read({ sql: NAMES, args: [JSON.stringify(ids)] });
+  only?: "revoked",
+): Promise<Names> {
+  const isWanted = (scope: string) => isOfKey(scope) && (viewer.seesAll || viewer.scopes.includes(scope));
+  const wanted = [...new Set(scopes)].filter((scope) => scope && isWanted(scope));
+  if (wanted.length === 0) return new Map();
+  const sql = only === undefined ? NAMES : `${NAMES} AND revoked_at IS NOT NULL`;
+  const { rows } = await store.read({ sql, args: [JSON.stringify(wanted)] });
   return new Map(rows as [string, string][]);
+}
+
+const isOfKey = (scope: string) => entityOf(scope)?.kind === "key";
+
+/** Returns the field with the name of the value in a scope, null if it isn't among the names; none for what has no name. */
+export function nameField(names: Names, scope: string | null | undefined): NameFields {
+  return scope && isOfKey(scope) ? { key_name: names.get(scope) ?? null } : {};
+}
+
+/** Adds the names of the values in rows; to a row without a value, nothing. */
+export async function withNames<Row extends WithFields>(
+  ctx: StoreContext,
+  rows: readonly Row[],
+  viewer?: Viewer,
+): Promise<(Row & NameFields)[]> {
+  const scopes = rows.map(({ key_id }) => key_id == null ? null : scopeOf("key", key_id));
+  const names = await readNames(ctx, scopes, viewer);
+  return rows.map((row, index) => ({ ...row, ...nameField(names, scopes[index]) }));
 }
 
 /** A key as its name, id and status. */
@@ -48,8 +74,9 @@ const OWN = "SELECT name FROM api_keys WHERE key_id = ?";
 export async function findKey(
   { store, clock }: NameContext,
   text: string,
-  { path, viewer = ALL_SEEING }: { path: string; viewer?: Viewer },
+  viewer: Viewer = ALL_SEEING,
 ): Promise<NamedKey> {
+  const path = "key_id";
   const { rows } = await store.read({ sql: FIND, args: [text] });
   const now = clock.now();
   const found = rows.map((row) => toNamedKey(row, now))

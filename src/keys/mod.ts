@@ -9,7 +9,7 @@ export {
   revokeKey,
   rotateKey,
 } from "./api_keys.ts";
-export { findKey, readKeyNames } from "./key_names.ts";
+export { findKey, nameField, type Names, readNames, withNames } from "./key_names.ts";
 export type { ApiKey } from "../contract/keys.ts";
 export {
   authenticate,

@@ -31,9 +31,9 @@ export interface NewWebSession {
 
 const REMOVE_ENDED = "DELETE FROM web_sessions WHERE expires_at <= ?1 OR last_used_at <= ?2";
 /** Of the key of a session. */
-const REMOVE_EXCESS = `DELETE FROM web_sessions WHERE hash IN (
-  SELECT hash FROM web_sessions WHERE key_id = (SELECT key_id FROM web_sessions WHERE hash = ?)
-  ORDER BY last_used_at DESC LIMIT -1 OFFSET ${MAX_PER_KEY})`;
+const OF_KEY = "key_id = (SELECT key_id FROM web_sessions WHERE hash = ?1)";
+const REMOVE_EXCESS = `DELETE FROM web_sessions WHERE ${OF_KEY} AND hash NOT IN (
+  SELECT hash FROM web_sessions WHERE ${OF_KEY} ORDER BY last_used_at DESC LIMIT ${MAX_PER_KEY})`;
 const INSERT = `INSERT INTO web_sessions (hash, key_id, created_at, last_used_at, expires_at)
 VALUES (?1, ?2, ?3, ?3, ?4)`;
 

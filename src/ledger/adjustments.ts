@@ -1,4 +1,4 @@
-import { inArray, sql } from "drizzle-orm";
+import { asc, inArray, sql } from "drizzle-orm";
 import { type Query, tables } from "../store/mod.ts";
 import type { ModelCall } from "./model_call.ts";
 
@@ -22,27 +22,38 @@ export async function readAdjustments(
   callIds: readonly string[],
 ): Promise<Map<string, Adjustment>> {
   if (callIds.length === 0) return new Map();
-  const rows = await query.select({
+  const entries = await query.select({
     callId: calls.adjusts,
-    costNanoUsd: sql<bigint>`sum(${calls.costNanoUsd})`,
-    unpriced: sql<bigint>`sum(${calls.unpriced})`,
-    partlyPriced: sql<bigint>`sum(${calls.partlyPriced})`,
-    // The columns below are those of the row with the greatest position.
-    newest: sql<bigint>`max(${calls.position})`,
+    costNanoUsd: calls.costNanoUsd,
+    unpriced: calls.unpriced,
+    partlyPriced: calls.partlyPriced,
     priceSource: calls.priceSource,
     priceId: calls.priceId,
     unpricedParts: calls.unpricedParts,
   }).from(calls)
     .where(inArray(calls.adjusts, sql`(SELECT value FROM json_each(${JSON.stringify(callIds)}))`))
-    .groupBy(calls.adjusts);
-  return new Map(
-    rows.map(({ callId, costNanoUsd, unpriced, partlyPriced, ...row }) => [callId!, {
-      ...row,
-      costNanoUsd: BigInt(costNanoUsd ?? 0),
-      unpriced: Number(unpriced),
-      partlyPriced: Number(partlyPriced),
-    }]),
-  );
+    .orderBy(asc(calls.position));
+  const adjustments = new Map<string, Adjustment>();
+  for (const { callId, ...entry } of entries) {
+    adjustments.set(callId!, addEntry(adjustments.get(callId!), entry));
+  }
+  return adjustments;
+}
+
+/** The columns of an entry that adjusts a call. */
+type Entry = Omit<Adjustment, "costNanoUsd"> & { costNanoUsd: bigint | null };
+
+/** Adds the next entry that adjusts a call. */
+export function addEntry(sum: Adjustment | undefined, entry: Entry): Adjustment {
+  const { costNanoUsd, unpriced, partlyPriced, priceSource, priceId, unpricedParts } = entry;
+  return {
+    costNanoUsd: (costNanoUsd ?? 0n) + (sum?.costNanoUsd ?? 0n),
+    unpriced: unpriced + (sum?.unpriced ?? 0),
+    partlyPriced: partlyPriced + (sum?.partlyPriced ?? 0),
+    priceSource,
+    priceId,
+    unpricedParts,
+  };
 }
 
 /** Returns a call with its cost as adjusted. */

@@ -48,6 +48,10 @@ const COLUMNS = [
   "stated_nano_usd",
 ];
 
+const INTEGERS = COLUMNS.filter((column) =>
+  /_tokens$|_nano_usd$|priced$|^(?:at|step|price_id|duration_ms|is_estimated)$/.test(column)
+);
+
 const INSERT = `INSERT INTO calls (${COLUMNS.join(", ")})
 SELECT ${COLUMNS.map((column) => `v.${column}`).join(", ")} FROM each_row v`;
 
@@ -56,7 +60,7 @@ SELECT ${COLUMNS.map((column) => `v.${column}`).join(", ")} FROM each_row v`;
  * there. The unit fails with a `ConstraintError` if a call is in the ledger already.
  */
 export function recordCalls(calls: readonly ModelCall[]): Statement[] {
-  return [{ sql: INSERT, each: { columns: COLUMNS, rows: calls.map(toRow) } }];
+  return [{ sql: INSERT, each: { columns: COLUMNS, integers: INTEGERS, rows: calls.map(toRow) } }];
 }
 
 function toRow(call: ModelCall): SqlValue[] {
@@ -130,7 +134,7 @@ function readDetails(
 }
 
 const INSERT_PRICES =
-  "INSERT OR IGNORE INTO prices (price_id, hash, rates) SELECT v.price_id, v.hash, v.rates FROM each_row v";
+  "INSERT INTO prices (price_id, hash, rates) SELECT v.price_id, v.hash, v.rates FROM each_row v WHERE true ON CONFLICT DO NOTHING";
 const PRICE_COLUMNS = ["price_id", "hash", "rates"];
 
 /** Returns the statement that stores the rate cards of calls that `known` does not have, and their ids. */
@@ -145,7 +149,7 @@ export function recordPrices(
     if (!known.has(priceId)) fresh.set(priceId, [priceId, hash, text]);
   }
   if (fresh.size === 0) return { statements: [], priceIds: [] };
-  const each = { columns: PRICE_COLUMNS, rows: [...fresh.values()] };
+  const each = { columns: PRICE_COLUMNS, integers: ["price_id"], rows: [...fresh.values()] };
   return { statements: [{ sql: INSERT_PRICES, each }], priceIds: [...fresh.keys()] };
 }
 

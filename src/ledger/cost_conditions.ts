@@ -8,7 +8,7 @@ import type { CostScope } from "./cost_filter.ts";
 export function tagValue(group: TagGroup): string {
   const key = tagKeyOf(group);
   if (key === undefined) throw new TypeError(`${group} is no group by a tag`); // it is part of the SQL
-  return `json_extract(tags, '$."${key}"')`;
+  return `(tags ->> '${key}')`;
 }
 
 /** Returns whether a scope has a condition on tags, which no rollup has. */

@@ -1,6 +1,6 @@
 import { type Dimension, dimension, type FieldOf, GROUPED } from "../contract/costs/dimensions.ts";
 import { startOf, startSql } from "../contract/windows.ts";
-import type { SqlValue } from "../store/mod.ts";
+import { indexedBy, NOT_INDEXED, type SqlValue } from "../store/mod.ts";
 import type { TagGroup } from "../contract/tags/tags.ts";
 import { conditionsOf, hasTags, MAX_TIME, tagValue } from "./cost_conditions.ts";
 import type { CostScope } from "./cost_filter.ts";
@@ -45,18 +45,18 @@ const CALLS: Source = {
   columns: { ...OPTIONAL, hour: startSql("hour", "at"), day: startSql("day", "at") },
 };
 /** The calls after the rollups. */
-const TAIL: Source = { ...CALLS, table: "calls NOT INDEXED", where: `position > ${TOTALS_POSITION}` };
+const TAIL: Source = { ...CALLS, table: `calls ${NOT_INDEXED}`, where: `position > ${TOTALS_POSITION}` };
 
 /** The calls with tags, read by an index of their own. */
 const TAGGED: Source = {
   ...CALLS,
-  table: "calls INDEXED BY calls_by_tags",
+  table: `calls ${indexedBy("calls_by_tags")}`,
   where: "tags IS NOT NULL",
   hasTags: true,
 };
 
 /** The calls of a session, by their index. */
-const OF_SESSION: Source = { ...CALLS, table: "calls INDEXED BY calls_by_session", hasTags: true };
+const OF_SESSION: Source = { ...CALLS, table: `calls ${indexedBy("calls_by_session")}`, hasTags: true };
 
 interface Piece {
   source: Source;
@@ -109,9 +109,11 @@ function rowsOf(scope: CostScope, { source, from, to }: Piece, key: Key, args: S
 function taggedRows(scope: CostScope, key: Key, args: SqlValue[]): string {
   const tagged = rowsOf(scope, { source: TAGGED, ...spanOf(scope) }, key, args);
   const others = key.columns.map((name) => name === "tag_value" ? "NULL" : name);
-  return `SELECT * FROM (WITH tagged AS MATERIALIZED (SELECT ${key.columns}, ${COUNTER_SUMS} FROM (${tagged})
+  return `SELECT * FROM (WITH tagged AS MATERIALIZED (SELECT ${key.columns}, ${COUNTER_SUMS} FROM (${tagged}) t
   WHERE tag_value IS NOT NULL GROUP BY ${key.columns})
-SELECT * FROM tagged UNION ALL SELECT ${others}, ${COUNTER_COLUMNS.map((name) => `-${name}`)} FROM tagged)`;
+SELECT * FROM tagged UNION ALL SELECT ${others}, ${
+    COUNTER_COLUMNS.map((name) => `-${name}`)
+  } FROM tagged) parts`;
 }
 
 /** SQL that subtracts the entries of a scope after a position: rollups hold those of late reports and adjustments too. */
@@ -121,12 +123,12 @@ export function withoutLater(
   columns: readonly KeyColumn[],
   args: SqlValue[],
 ): string {
-  const later = { ...CALLS, table: "calls INDEXED BY calls_by_time", where: "position > ?" };
+  const later = { ...CALLS, table: `calls ${indexedBy("calls_by_time")}`, where: "position > ?" };
   args.push(upTo);
   const span = { from: scope.from ?? 0, to: scope.to ?? MAX_TIME };
   return `SELECT ${columns}, ${COUNTER_COLUMNS.map((name) => `-${name}`)} FROM (${
     rowsOf(scope, { source: later, ...span }, { columns }, args)
-  })`;
+  }) later`;
 }
 
 const spanOf = ({ from, to }: CostScope) =>

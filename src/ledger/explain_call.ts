@@ -5,7 +5,7 @@ import { PurserError } from "../kernel/errors.ts";
 import { toUsd } from "../kernel/money.ts";
 import { parsePriceRecord, type Rates } from "../pricing/mod.ts";
 import { type Query, tables } from "../store/mod.ts";
-import { adjustCall, type Adjustment } from "./adjustments.ts";
+import { addEntry, adjustCall, type Adjustment } from "./adjustments.ts";
 import { toModelCall } from "./calls.ts";
 import { toCostEvent } from "./cost_events.ts";
 import { type ModelCall } from "./model_call.ts";
@@ -38,13 +38,7 @@ export async function explainCall(
   let call = booked;
   let sum: Adjustment | undefined;
   const adjustments = entries.map((entry): ExplainedAdjustment => {
-    const costNanoUsd = entry.costNanoUsd ?? 0n;
-    sum = {
-      ...entry,
-      costNanoUsd: costNanoUsd + (sum?.costNanoUsd ?? 0n),
-      unpriced: entry.unpriced + (sum?.unpriced ?? 0),
-      partlyPriced: entry.partlyPriced + (sum?.partlyPriced ?? 0),
-    };
+    sum = addEntry(sum, entry);
     call = adjustCall(booked, sum);
     const cause = repriced.find(({ entryId }) => entryId === entry.callId);
     return {
@@ -52,7 +46,7 @@ export async function explainCall(
       repricing_id: cause?.repricingId ?? null,
       is_undo: cause?.isUndo ?? false,
       at: cause?.at == null ? null : toIso(cause.at),
-      difference_usd: toUsd(costNanoUsd),
+      difference_usd: toUsd(entry.costNanoUsd ?? 0n),
       price: explained(call, cards),
     };
   });
@@ -68,7 +62,7 @@ function explained(call: ModelCall, cards: ReadonlyMap<number, Rates>) {
 export async function readRates(query: Query, priceIds: readonly number[]): Promise<Map<number, Rates>> {
   const ids = JSON.stringify([...new Set(priceIds)]);
   const rows = await query.select().from(prices)
-    .where(inArray(prices.priceId, sql`(SELECT value FROM json_each(${ids}))`));
+    .where(inArray(prices.priceId, sql`(SELECT CAST(value AS BIGINT) FROM json_each(${ids}))`));
   return new Map(rows.map(({ priceId, rates }) => [priceId, parsePriceRecord(rates)]));
 }
 

@@ -124,6 +124,6 @@ export function extrapolate(
 async function readFirstDay(store: Pick<Store, "readLong">, scope: CostScope): Promise<number | null> {
   const args: SqlValue[] = [];
   const days = piecesOf(scope, { columns: ["day"] }, args).join(" UNION ALL ");
-  const day = (await store.readLong({ sql: `SELECT min(day) FROM (${days})`, args })).rows[0]![0];
+  const day = (await store.readLong({ sql: `SELECT min(day) FROM (${days}) days`, args })).rows[0]![0];
   return day === null ? null : Number(day);
 }

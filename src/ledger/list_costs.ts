@@ -4,7 +4,15 @@ import { dimension, DIMENSIONS, FILTERED, GROUPED } from "../contract/costs/dime
 import { type TagGroup, tagKeyOf } from "../contract/tags/tags.ts";
 import type { Grouping } from "../contract/values.ts";
 import { toIso } from "../kernel/clock.ts";
-import { type SqlValue, type Statement, type Store, toObjects } from "../store/mod.ts";
+import {
+  indexedBy,
+  NOT_INDEXED,
+  ORDERED_JOIN,
+  type SqlValue,
+  type Statement,
+  type Store,
+  toObjects,
+} from "../store/mod.ts";
 import { conditionsOf, dearestFirst, hasTags, MAX_TIME } from "./cost_conditions.ts";
 import {
   type CostFilter,
@@ -46,7 +54,7 @@ export async function listCosts(store: ReadContext, filter: CostFilter): Promise
 /** Sums the spend of all calls of a scope. */
 export async function readCostTotal(store: ReadContext, scope: CostScope): Promise<CostTotal> {
   const args: SqlValue[] = [];
-  const sql = `SELECT ${sumsSql(scope)} FROM (${rowsOf(scope, { columns: [] }, args)})`;
+  const sql = `SELECT ${sumsSql(scope)} FROM (${rowsOf(scope, { columns: [] }, args)}) entries`;
   const [row] = toObjects<Row>(await store.readLong({ sql, args }));
   return { ...spanOf(scope), ...sumsOf(row!), ...comparisonOf(scope, row!) };
 }
@@ -86,8 +94,8 @@ export async function listTopCosts(
   const sums = groupBy === "session" ? selectEntity("session_id") : `SELECT ${keys}, ${COUNTER_SUMS}`;
   const sql = `SELECT * FROM (${sums} FROM (
   SELECT session_id, agent_id, provider, model, at AS first_at, at AS last_at, position, ${ENTRY_COUNTERS}
-  FROM calls INDEXED BY ${index} WHERE ${where.join(" AND ")}
-) GROUP BY ${keys}) ORDER BY ${DEAREST_FIRST}, ${keys} LIMIT ?`;
+  FROM calls ${indexedBy(index)} WHERE ${where.join(" AND ")}
+) entries GROUP BY ${keys}) sums ORDER BY ${DEAREST_FIRST}, ${keys} LIMIT ?`;
   const rows = toObjects<Row>(await store.readLong({ sql, args: [...args, limit] }));
   return rows.map((row) => ({ ...keyOf(row, { groupBy, limit, offset: 0 }), ...sumsOf(row) }));
 }
@@ -98,7 +106,7 @@ export async function readStartOfNewest(
   { from, to, upTo, calls }: { from: number; to: number; upTo?: number; calls: number },
 ): Promise<number> {
   const { rows } = await store.readLong({
-    sql: `SELECT at FROM calls INDEXED BY calls_by_time WHERE at >= ? AND at < ?${
+    sql: `SELECT at FROM calls ${indexedBy("calls_by_time")} WHERE at >= ? AND at < ?${
       upTo === undefined ? "" : " AND position <= ?"
     } ORDER BY at DESC LIMIT 1 OFFSET ?`,
     args: [from, to, ...upTo === undefined ? [] : [upTo], calls - 1],
@@ -147,11 +155,11 @@ function groupStatement(filter: CostFilter): Statement {
   // Latest first, a piece contributes at most the groups of the page, so each can stop early.
   const take = !isByTime || splitBy || compare ? undefined : (rows: string) => {
     args.push(limit + offset);
-    return `SELECT * FROM (SELECT ${key}, ${COUNTER_SUMS} FROM (${rows}) GROUP BY ${key} ORDER BY ${latest} LIMIT ?)`;
+    return `SELECT * FROM (SELECT ${key}, ${COUNTER_SUMS} FROM (${rows}) entries GROUP BY ${key} ORDER BY ${latest} LIMIT ?) newest`;
   };
   const rows = rowsOf(filter, { columns: key, tag: tagOf(filter) }, args, take);
   const later = filter.upTo === undefined ? "" : ` UNION ALL ${withoutLater(filter, filter.upTo, key, args)}`;
-  const groups = `SELECT ${key}, ${sumsSql(filter)} FROM (${rows}${later}) GROUP BY ${key}${
+  const groups = `SELECT ${key}, ${sumsSql(filter)} FROM (${rows}${later}) entries GROUP BY ${key}${
     key.includes("tag_value")
       ? " HAVING tag_value IS NOT NULL OR sum(model_calls) <> 0"
       : later
@@ -161,19 +169,24 @@ function groupStatement(filter: CostFilter): Statement {
   const order = [
     ...isByTime ? latest : [
       splitBy ? dearestFirst("group_whole", "group_rest") : DEAREST_FIRST,
-      ...isTimed(groupBy) ? latest : group,
+      ...isTimed(groupBy) ? latest : group.map(ascending),
     ],
-    ...splitBy ? [DEAREST_FIRST, ...split] : [],
+    ...splitBy ? [DEAREST_FIRST, ...split.map(ascending)] : [],
   ];
   const inGroup = (column: string) => `sum(${column}) OVER (PARTITION BY ${group})`;
   const sums = splitBy && !isByTime
     ? `, ${inGroup("whole_usd")} AS group_whole, ${inGroup("rest_nano_usd")} AS group_rest`
     : "";
   return {
-    sql: `SELECT * FROM (SELECT *${sums} FROM (${groups})) ORDER BY ${order.join(", ")} LIMIT ? OFFSET ?`,
+    sql: `SELECT * FROM (SELECT *${sums} FROM (${groups}) grouped) sums ORDER BY ${
+      order.join(", ")
+    } LIMIT ? OFFSET ?`,
     args: [...args, limit, offset],
   };
 }
+
+/** Groups without the tag come before those with it. */
+const ascending = (column: string) => column === "tag_value" ? `${column} NULLS FIRST` : column;
 
 const DEAREST_FIRST = dearestFirst("whole_usd", "rest_nano_usd");
 
@@ -187,7 +200,7 @@ function rowsOf(
   if (!scope.compare) return piecesOf(scope, key, args, take).join(" UNION ALL ");
   const period = (span: TimeSpan, number: number) =>
     piecesOf({ ...scope, from: span.from, to: span.to }, key, args).map((rows) =>
-      `SELECT *, ${number} AS period FROM (${rows})`
+      `SELECT *, ${number} AS period FROM (${rows}) entries`
     );
   return [...period(scope, 0), ...period(scope.compare, 1)].join(" UNION ALL ");
 }
@@ -286,27 +299,27 @@ function ofCalls(kind: "session" | "run", filter: CostFilter): Statement {
   args.push(filter.from ?? 0, filter.to ?? MAX_TIME, filter.limit, filter.offset);
   return {
     sql: `SELECT * FROM (${selectEntity(key)}
-FROM (SELECT ${key}, agent_id, model, at AS first_at, at AS last_at, position, ${ENTRY_COUNTERS} FROM calls WHERE ${where})
-GROUP BY ${key}) ORDER BY ${orderOf(key, filter)} LIMIT ? OFFSET ?`,
+FROM (SELECT ${key}, agent_id, model, at AS first_at, at AS last_at, position, ${ENTRY_COUNTERS} FROM calls WHERE ${where}) entries
+GROUP BY ${key}) sums ORDER BY ${orderOf(key, filter)} LIMIT ? OFFSET ?`,
     args,
   };
 }
 
 /**
  * Sums of the rollup for what lies within the span as a whole, of the calls for the few sessions or runs that its start or
- * end cuts, and of the calls after the rollup. Arguments: 1 `from`, 2 `to`, 3 limit, 4 offset.
+ * end cuts, and of the calls after the rollup. Arguments: 1 limit, 2 offset, 3 `from`, 4 `to`.
  */
 function ofRollup(kind: "session" | "run", filter: CostFilter): Statement {
   const key = `${kind}_id`;
   const { from, to, limit, offset } = filter;
   const isWhole = from === undefined && to === undefined;
-  const tail = `calls NOT INDEXED WHERE position > ${TOTALS_POSITION} AND ${key} IS NOT NULL`;
+  const tail = `calls ${NOT_INDEXED} WHERE position > ${TOTALS_POSITION} AND ${key} IS NOT NULL`;
   // By cost and for the cut every row is read: a unary plus keeps the index by time out, which would be slower.
   const first = sortOf(filter) === "cost" ? "+first_at" : "first_at";
-  const inside = isWhole ? "true" : `${first} >= ?1 AND last_at < ?2`;
+  const inside = isWhole ? "true" : `${first} >= ?3 AND last_at < ?4`;
   const cut =
     `cut(id, first_at, last_at) AS MATERIALIZED (SELECT ${key}, first_at, last_at FROM usage_${kind}s
-  WHERE (+first_at < ?1 AND last_at >= ?1) OR (+first_at < ?2 AND last_at >= ?2)),`;
+  WHERE (+first_at < ?3 AND last_at >= ?3) OR (+first_at < ?4 AND last_at >= ?4)),`;
   const entry = `${key}, agent_id, model, at, at, position, ${ENTRY_COUNTERS}`;
   // A call of the tail may change the order of the rolled-up calls of its session: each can displace one row of a page.
   return {
@@ -316,16 +329,16 @@ page(id) AS MATERIALIZED (
   SELECT id FROM moved
   UNION SELECT ${key} FROM (SELECT ${key} FROM usage_${kind}s WHERE ${inside}
     ORDER BY ${orderOf(key, filter)}
-    LIMIT ?3 + ?4 + (SELECT count(*) FROM moved))
+    LIMIT ?1 + ?2 + (SELECT count(*) FROM moved)) newest
 )
 SELECT * FROM (${selectEntity(key)}
 FROM (
   SELECT ${key}, agent_id, model, first_at, last_at, 0 AS position, ${COUNTERS}
-    FROM page CROSS JOIN usage_${kind}s ON ${key} = id WHERE ${inside}
+    FROM page ${ORDERED_JOIN} usage_${kind}s ON ${key} = id WHERE ${inside}
   ${isWhole ? "" : `UNION ALL ${cutCalls(kind, entry)}`}
-  UNION ALL SELECT ${entry} FROM ${tail}${isWhole ? "" : " AND at >= ?1 AND at < ?2"}
-) GROUP BY ${key}) ORDER BY ${orderOf(key, filter)} LIMIT ?3 OFFSET ?4`,
-    args: [from ?? 0, to ?? MAX_TIME, limit, offset],
+  UNION ALL SELECT ${entry} FROM ${tail}${isWhole ? "" : " AND at >= ?3 AND at < ?4"}
+) entries GROUP BY ${key}) sums ORDER BY ${orderOf(key, filter)} LIMIT ?1 OFFSET ?2`,
+    args: [limit, offset, ...isWhole ? [] : [from ?? 0, to ?? MAX_TIME]],
   };
 }
 
@@ -336,14 +349,15 @@ FROM (
 function cutCalls(kind: "session" | "run", entry: string): string {
   const rolledUp = `position <= ${TOTALS_POSITION}`;
   if (kind === "session") {
-    return `SELECT ${entry} FROM (SELECT c.* FROM cut CROSS JOIN calls c INDEXED BY calls_by_session
-    ON c.session_id = cut.id AND c.at >= ?1 AND c.at < ?2 WHERE ${rolledUp})`;
+    return `SELECT ${entry} FROM (SELECT c.* FROM cut ${ORDERED_JOIN} calls c ${
+      indexedBy("calls_by_session")
+    } ON c.session_id = cut.id AND c.at >= ?3 AND c.at < ?4 WHERE ${rolledUp}) rolled_up`;
   }
-  const lastCut = "(SELECT coalesce(max(last_at), ?1 - 1) FROM cut WHERE first_at < ?1)";
-  const firstCut = "(SELECT coalesce(min(first_at), ?2) FROM cut WHERE last_at >= ?2)";
+  const lastCut = "(SELECT coalesce(max(last_at), ?3 - 1) FROM cut WHERE first_at < ?3)";
+  const firstCut = "(SELECT coalesce(min(first_at), ?4) FROM cut WHERE last_at >= ?4)";
   const between = (start: string, end: string) =>
-    `SELECT ${entry} FROM calls INDEXED BY calls_by_time WHERE at >= ${start} AND at <= ${end}
-    AND +run_id IN (SELECT id FROM cut) AND ${rolledUp}`;
-  return `${between("?1", `min(?2 - 1, ${lastCut})`)}
-  UNION ALL ${between(`max(?1, ${lastCut} + 1, ${firstCut})`, "?2 - 1")}`;
+    `SELECT ${entry} FROM calls ${indexedBy("calls_by_time")} WHERE at >= ${start} AND at <= ${end}
+    AND run_id IN (SELECT id FROM cut) AND ${rolledUp}`;
+  return `${between("?3", `min(?4 - 1, ${lastCut})`)}
+  UNION ALL ${between(`max(max(?3, ${lastCut} + 1), ${firstCut})`, "?4 - 1")}`;
 }

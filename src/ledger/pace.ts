@@ -2,7 +2,7 @@ import type { BudgetPeriod } from "../contract/values.ts";
 import { ROLLING_MS, startOf, startSql } from "../contract/windows.ts";
 import { HOUR_MS, toIso } from "../kernel/clock.ts";
 import { divideHalfEven, NANO_PER_USD, type NanoUsd, toUsd } from "../kernel/money.ts";
-import type { Store } from "../store/mod.ts";
+import { NOT_INDEXED, ORDERED_JOIN, type Store } from "../store/mod.ts";
 import { MAX_TIME } from "./cost_conditions.ts";
 import { atMost64Bits, counterSum, DECIDED_POSITION, isInScope, sumOfTail } from "./spend_counters.ts";
 import { IN_WINDOWS } from "./scopes/mod.ts";
@@ -54,12 +54,14 @@ export function fasterOf(a: Pace, b: Pace): Pace {
 }
 
 const inTail = sumOfTail(`c.at >= t.starts AND ${isInScope("t.scope", IN_WINDOWS)}`);
+const FOREVER = "9223372036854775807";
 const READ = `WITH t AS (
-  SELECT key AS n, value ->> 0 AS kind, value ->> 1 AS scope, value ->> 2 AS starts FROM json_each(?)
+  SELECT CAST(key AS BIGINT) AS n, value ->> 0 AS kind, value ->> 1 AS scope, CAST(value ->> 2 AS BIGINT) AS starts
+  FROM json_each(?)
 )
 SELECT ${
-  atMost64Bits(`iif(t.kind = 'day', ${counterSum("day", "t.scope", "t.starts", "9e18")},
-    ${counterSum("minute", "t.scope", "t.starts", "9e18")}) + ${inTail}`)
+  atMost64Bits(`CASE WHEN t.kind = 'day' THEN ${counterSum("day", "t.scope", "t.starts", FOREVER)}
+    ELSE ${counterSum("minute", "t.scope", "t.starts", FOREVER)} END + ${inTail}`)
 } FROM t ORDER BY t.n`;
 
 /** Reads the present paces of counters that have windows: of all calls, of an agent, or of a key. */
@@ -127,11 +129,10 @@ export function describePace(
 }
 
 const MINUTES = `WITH j AS MATERIALIZED (SELECT value AS scope FROM json_each(?1))
-SELECT s.scope, s.start, s.whole_usd, s.rest_nano_usd FROM j CROSS JOIN spend_counters s
-  ON s.kind = 'minute' AND s.scope = j.scope AND s.start >= ?2
+SELECT s.scope, s.start, s.whole_usd, s.rest_nano_usd FROM j ${ORDERED_JOIN} spend_counters s ON s.kind = 'minute' AND s.scope = j.scope AND s.start >= ?2
 UNION ALL SELECT j.scope, ${startSql("minute", "c.at")}, sum(c.cost_nano_usd / ${NANO_PER_USD}),
   sum(c.cost_nano_usd % ${NANO_PER_USD})
-FROM calls c NOT INDEXED CROSS JOIN j ON ${isInScope("j.scope")}
+FROM calls c ${NOT_INDEXED} ${ORDERED_JOIN} j ON ${isInScope("j.scope")}
 WHERE c.position > ${DECIDED_POSITION} AND c.at >= ?2 AND c.cost_nano_usd <> 0 GROUP BY 1, 2`;
 
 /** Reads the spending of all agents ('') or of agents by minute, from a minute on. */

@@ -2,7 +2,7 @@ import { NANO_PER_USD } from "../kernel/money.ts";
 import { startSql } from "../contract/windows.ts";
 import { type Clock, DAY_MS } from "../kernel/clock.ts";
 import { RULED } from "../contract/costs/dimensions.ts";
-import type { Statement, Store } from "../store/mod.ts";
+import { indexedBy, NOT_INDEXED, ORDERED_JOIN, type Statement, type Store, wide } from "../store/mod.ts";
 import { ALL_CALLS, AS_WHOLE, columnOf, type Counted, IN_WINDOWS, scopeSql } from "./scopes/mod.ts";
 
 /*
@@ -44,8 +44,10 @@ export function countersOf(entry: string): string {
 }
 
 /** The conflict clause that adds to an existing counter. */
-export const ADD_TO_COUNTER = `ON CONFLICT DO UPDATE SET whole_usd = whole_usd + excluded.whole_usd,
-  rest_nano_usd = rest_nano_usd + excluded.rest_nano_usd, first_at = min(first_at, excluded.first_at)`;
+export const ADD_TO_COUNTER =
+  `ON CONFLICT (kind, scope, start) DO UPDATE SET whole_usd = spend_counters.whole_usd + excluded.whole_usd,
+  rest_nano_usd = spend_counters.rest_nano_usd + excluded.rest_nano_usd,
+  first_at = min(spend_counters.first_at, excluded.first_at)`;
 
 /** SQL for a cost as the two columns of a counter. */
 export const COST_COLUMNS = `cost / ${NANO_PER_USD}, cost % ${NANO_PER_USD}`;
@@ -60,8 +62,11 @@ export const toNano = (whole: string, rest: string) =>
   `CASE WHEN ${whole} + ${rest} / ${NANO_PER_USD} > 9223372035 THEN ${MAX_NANO_USD}
     ELSE (${whole} + ${rest} / ${NANO_PER_USD}) * ${NANO_PER_USD} + ${rest} % ${NANO_PER_USD} END`;
 
-/** SQL for a sum of two amounts, saturated at 64 bits. */
-export const atMost64Bits = (sum: string) => `CAST(min(${MAX_NANO_USD}, ${sum}) AS INTEGER)`;
+/** SQL for a sum, of which one term is `wide()`, saturated at 64 bits. */
+export const atMost64Bits = (sum: string) => `CAST(min(${MAX_NANO_USD}, ${sum}) AS BIGINT)`;
+
+/** SQL for the sum of integers, 0 for none: each part of an amount is small enough that no sum of them passes 64 bits. */
+export const sumOfParts = (part: string) => `coalesce(CAST(sum(${part}) AS BIGINT), 0)`;
 
 // `own_counter`: an alias that no caller has, whose column `scope` would be compared with itself.
 
@@ -76,15 +81,19 @@ export function counterValue(kind: string, scope: string, start = "0"): string {
 /** SQL for the sum of the counters of a kind that begin in [from, to). */
 export function counterSum(kind: "minute" | "day", scope: string, from: string, to: string): string {
   return `(SELECT ${toNano("w", "r")} FROM (
-    SELECT coalesce(sum(own_counter.whole_usd), 0) AS w, coalesce(sum(own_counter.rest_nano_usd), 0) AS r FROM spend_counters own_counter
-    WHERE own_counter.kind = '${kind}' AND own_counter.scope = ${scope} AND own_counter.start >= ${from} AND own_counter.start < ${to}))`;
+    SELECT ${sumOfParts("own_counter.whole_usd")} AS w, ${
+    sumOfParts("own_counter.rest_nano_usd")
+  } AS r FROM spend_counters own_counter
+    WHERE own_counter.kind = '${kind}' AND own_counter.scope = ${scope} AND own_counter.start >= ${from} AND own_counter.start < ${to}) sums)`;
 }
 
 /** SQL for the total cost of the entries of a source, in nano-USD. */
 export function sumOfCalls(source: string): string {
   return `(SELECT ${toNano("w", "r")} FROM (
-    SELECT coalesce(sum(c.cost_nano_usd / ${NANO_PER_USD}), 0) AS w, coalesce(sum(c.cost_nano_usd % ${NANO_PER_USD}), 0) AS r
-    FROM calls c ${source}))`;
+    SELECT ${sumOfParts(`c.cost_nano_usd / ${NANO_PER_USD}`)} AS w, ${
+    sumOfParts(`c.cost_nano_usd % ${NANO_PER_USD}`)
+  } AS r
+    FROM calls c ${source}) sums)`;
 }
 
 /** SQL for whether an entry `c` is in a scope of all calls, or of one of some dimensions; by default those of alert rules. */
@@ -96,20 +105,20 @@ export const isInScope = (scope: string, kinds: readonly Counted[] = RULED) =>
 
 /** SQL for the total cost of the calls after the counters that meet a condition: they are few. */
 export const sumOfTail = (condition: string) =>
-  sumOfCalls(`NOT INDEXED WHERE c.position > ${DECIDED_POSITION} AND ${condition}`);
+  sumOfCalls(`${NOT_INDEXED} WHERE c.position > ${DECIDED_POSITION} AND ${condition}`);
 
 /** SQL for the settled cost of a run, in nano-USD, on which budgets are decided. */
 export const runCost = (runId: string) =>
-  atMost64Bits(`${counterValue("run", runId)} + ${sumOfTail(`c.run_id = ${runId}`)}`);
+  atMost64Bits(`${wide(counterValue("run", runId))} + ${sumOfTail(`c.run_id = ${runId}`)}`);
 
 /** SQL for whether there is an enabled rule; then the counters are advanced call by call, see alerts/. */
-const HAS_RULES = "EXISTS (SELECT 1 FROM alert_rules INDEXED BY alert_rules_fired WHERE enabled = 1)";
+const HAS_RULES = `EXISTS (SELECT 1 FROM alert_rules ${indexedBy("alert_rules_fired")} WHERE enabled = 1)`;
 
 /** SQL for the calls after the counters: all of them if there is an enabled rule, or if there is none. */
 export const TAIL_WITH_RULES =
-  `FROM calls c NOT INDEXED WHERE c.position > iif(${HAS_RULES}, ${DECIDED_POSITION}, ${MAX_NANO_USD})`;
+  `FROM calls c ${NOT_INDEXED} WHERE c.position > CASE WHEN ${HAS_RULES} THEN ${DECIDED_POSITION} ELSE ${MAX_NANO_USD} END`;
 const TAIL_WITHOUT_RULES =
-  `FROM calls c NOT INDEXED WHERE c.position > iif(${HAS_RULES}, ${MAX_NANO_USD}, ${DECIDED_POSITION})`;
+  `FROM calls c ${NOT_INDEXED} WHERE c.position > CASE WHEN ${HAS_RULES} THEN ${MAX_NANO_USD} ELSE ${DECIDED_POSITION} END`;
 
 /** SQL for whether there is an enabled rule. */
 export const HAS_ENABLED_RULES = HAS_RULES;
@@ -149,7 +158,7 @@ ${
     ]).join("\n  UNION ALL ")
   }
   ${AS_WHOLE.map((kind) => `UNION ALL ${ofEntities(kind)}`).join("\n  ")}
-) GROUP BY kind, scope, start ${ADD_TO_COUNTER}`,
+) entries GROUP BY kind, scope, start ${ADD_TO_COUNTER}`,
 };
 
 const MOVE =
@@ -180,8 +189,7 @@ const OLD = `WITH RECURSIVE scopes(scope) AS (
 ), kept(since) AS MATERIALIZED (
   SELECT min(?1, max(start)) - ${KEEP_MS} FROM spend_counters WHERE kind = 'minute' AND scope = '${ALL_CALLS}'
 )
-SELECT w.kind, w.scope, w.start FROM kept k CROSS JOIN scopes s CROSS JOIN spend_counters w
-  ON w.kind = 'minute' AND w.scope = s.scope AND w.start < k.since`;
+SELECT w.kind, w.scope, w.start FROM kept k CROSS JOIN scopes s ${ORDERED_JOIN} spend_counters w ON w.kind = 'minute' AND w.scope = s.scope AND w.start < k.since`;
 
 const FIND = `${OLD} LIMIT 1`;
 const REMOVE = `DELETE FROM spend_counters WHERE (kind, scope, start) IN (${OLD} LIMIT ${ROWS_PER_COMMIT})`;

@@ -9,8 +9,11 @@ export interface StatedApart {
   bookedUsd: number;
 }
 
+/** SQL for a sum in USD, which may exceed that of integers. */
+const usd = (column: string) => `coalesce(sum(CAST(${column} AS DOUBLE PRECISION)), 0) / 1e9`;
+
 // A row of `prices` decides on purpose.
-const READ = `SELECT provider, count(*), total(stated_nano_usd) / 1e9, total(cost_nano_usd) / 1e9
+const READ = `SELECT provider, count(*), ${usd("stated_nano_usd")}, ${usd("cost_nano_usd")}
 FROM calls WHERE stated_nano_usd IS NOT NULL AND at >= ?1 AND price_source <> 'config' AND adjusts IS NULL
   AND (cost_nano_usd IS NULL OR abs(stated_nano_usd - cost_nano_usd) * 100.0 > cost_nano_usd)
 GROUP BY provider ORDER BY count(*) DESC, provider`;

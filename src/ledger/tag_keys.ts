@@ -1,6 +1,6 @@
 import type { TagKey } from "../contract/tags/tag_schemas.ts";
 import { toIso } from "../kernel/clock.ts";
-import type { SqlValue, Store } from "../store/mod.ts";
+import { byBytes, indexedBy, type SqlValue, type Store } from "../store/mod.ts";
 import { conditionsOf, MAX_TIME } from "./cost_conditions.ts";
 import type { CostScope } from "./cost_filter.ts";
 
@@ -18,8 +18,10 @@ export async function listTagKeys(
   args.push(scope.from ?? 0, scope.to ?? MAX_TIME, MAX_TAGGED_CALLS, limit, offset);
   // Calls with the same tags are parsed once.
   const sql = `SELECT j.key, max(t.at) FROM (SELECT tags, max(at) AS at FROM (
-  SELECT tags, at FROM calls INDEXED BY calls_by_tags WHERE ${where} ORDER BY at DESC LIMIT ?) GROUP BY tags) t,
-  json_each(t.tags) j GROUP BY j.key ORDER BY j.key LIMIT ? OFFSET ?`;
+  SELECT tags, at FROM calls ${
+    indexedBy("calls_by_tags")
+  } WHERE ${where} ORDER BY at DESC LIMIT ?) newest GROUP BY tags) t,
+  json_each(t.tags) j GROUP BY j.key ORDER BY ${byBytes("j.key")} LIMIT ? OFFSET ?`;
   const { rows } = await store.readLong({ sql, args });
   return rows.map(([key, at]) => ({ tag_key: key as string, last_used_at: toIso(Number(at)) }));
 }

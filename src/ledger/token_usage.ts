@@ -1,4 +1,11 @@
-import type { ResultSet, SqlValue, Statement, Store } from "../store/mod.ts";
+import {
+  indexedBy,
+  NOT_INDEXED,
+  type ResultSet,
+  type SqlValue,
+  type Statement,
+  type Store,
+} from "../store/mod.ts";
 import type { TokenUsage } from "../contract/usage.ts";
 import { COUNTER_SUMS, textAt, TOTALS_POSITION, usageOfIds } from "./usage_sql.ts";
 import { NANO_PER_USD, type NanoUsd, toUsd } from "../kernel/money.ts";
@@ -37,7 +44,7 @@ export async function readRunUsages(
 const SESSIONS = `WITH j AS MATERIALIZED (SELECT value AS run_id FROM json_each(?1))
 SELECT j.run_id, coalesce(
   (SELECT u.session_id FROM usage_runs u WHERE u.run_id = j.run_id),
-  (SELECT c.session_id FROM calls c NOT INDEXED WHERE c.position > ${TOTALS_POSITION} AND c.run_id = j.run_id LIMIT 1)
+  (SELECT c.session_id FROM calls c ${NOT_INDEXED} WHERE c.position > ${TOTALS_POSITION} AND c.run_id = j.run_id LIMIT 1)
 ) FROM j`;
 
 /** Reads the sessions of runs that have calls, by the id of the run; null for a run without a session. */
@@ -68,7 +75,7 @@ export async function readSessionUsage(
   return usage;
 }
 
-const MODELS_OF_SESSION = `SELECT provider || ':' || model FROM calls INDEXED BY calls_by_session
+const MODELS_OF_SESSION = `SELECT provider || ':' || model FROM calls ${indexedBy("calls_by_session")}
 WHERE session_id = ? AND adjusts IS NULL GROUP BY 1 ORDER BY count(*) DESC, 1 LIMIT 100`;
 
 /** Reads the models that a session has called, as `provider:model`, those with the most calls first. */

@@ -1,6 +1,6 @@
 import { NANO_PER_USD } from "../kernel/money.ts";
 import { startSql } from "../contract/windows.ts";
-import type { Logic, Statement } from "../store/mod.ts";
+import { type Logic, NOT_INDEXED, ORDERED_JOIN, rowTrigger, type Statement } from "../store/mod.ts";
 
 /*
  * Every total is a rollup up to a position of the ledger plus the calls after it, read in one statement, so that it is
@@ -24,7 +24,8 @@ export const COUNTER_COLUMNS = [
 ] as const;
 
 /** SQL for one entry of the ledger as counters. Whole USD and the rest are separate, so that neither sum exceeds 64 bits. */
-export const ENTRY_COUNTERS = `adjusts IS NULL AS model_calls, unpriced AS unpriced_calls,
+export const ENTRY_COUNTERS =
+  `CASE WHEN adjusts IS NULL THEN 1 ELSE 0 END AS model_calls, unpriced AS unpriced_calls,
   partly_priced AS partly_priced_calls, is_estimated AS estimated_calls, input_tokens, output_tokens, cache_read_tokens,
   cache_write_tokens, reasoning_tokens, total_tokens, coalesce(cost_nano_usd, 0) / ${NANO_PER_USD} AS whole_usd,
   coalesce(cost_nano_usd, 0) % ${NANO_PER_USD} AS rest_nano_usd`;
@@ -33,13 +34,16 @@ export const COUNTERS = COUNTER_COLUMNS.join(", ");
 export const COUNTER_SUMS = COUNTER_COLUMNS.map((column) => `sum(${column}) AS ${column}`).join(", ");
 
 const KEY = ["agent_id", "provider", "model", "key_id"];
-const ADD = COUNTER_COLUMNS.map((column) => `${column} = ${column} + excluded.${column}`).join(", ");
+const addTo = (table: string) =>
+  COUNTER_COLUMNS.map((column) => `${column} = ${table}.${column} + excluded.${column}`).join(", ");
 
-const addIncrement = (table: string, time: string) =>
-  `INSERT INTO ${table} SELECT ${time}${
-    [...KEY, ...COUNTER_COLUMNS].map((column) => `NEW.${column}`).join(", ")
+const addIncrement = (table: string, time?: { column: string; sql: string }) =>
+  `INSERT INTO ${table} SELECT ${
+    [...time ? [time.sql] : [], ...[...KEY, ...COUNTER_COLUMNS].map((column) => `NEW.${column}`)].join(", ")
   }
-  WHERE true ON CONFLICT DO UPDATE SET ${ADD}`;
+  WHERE true ON CONFLICT (${[...time ? [time.column] : [], ...KEY].join(", ")}) DO UPDATE SET ${
+    addTo(table)
+  }`;
 
 /** Adds the calls of one hour, agent, model and key to the hour, the day and the total, in one pass over the calls. */
 export const usageIncrements: readonly Logic[] = [
@@ -47,24 +51,22 @@ export const usageIncrements: readonly Logic[] = [
     name: "usage_increments",
     sql: `CREATE VIEW usage_increments AS SELECT hour, ${
       KEY.join(", ")
-    }, ${COUNTERS} FROM usage_hours WHERE 0`,
+    }, ${COUNTERS} FROM usage_hours WHERE false`,
   },
-  {
+  ...rowTrigger({
     name: "add_usage",
-    sql: `CREATE TRIGGER add_usage INSTEAD OF INSERT ON usage_increments
-BEGIN
-  ${addIncrement("usage_hours", "NEW.hour, ")};
-  ${addIncrement("usage_days", `${startSql("day", "NEW.hour")}, `)};
-  ${addIncrement("usage_totals", "")};
-END`,
-  },
+    event: "INSTEAD OF INSERT ON usage_increments",
+    body: `${addIncrement("usage_hours", { column: "hour", sql: "NEW.hour" })};
+  ${addIncrement("usage_days", { column: "day", sql: startSql("day", "NEW.hour") })};
+  ${addIncrement("usage_totals")};`,
+  }),
 ];
 
 /** SQL for the position of the ledger up to which the totals are rolled up. */
 export const TOTALS_POSITION = "(SELECT position FROM rollup_positions WHERE name = 'totals')";
 
 /** SQL for the calls after it, always read by position: they are few. */
-const TAIL = `FROM calls NOT INDEXED WHERE position > ${TOTALS_POSITION}`;
+const TAIL = `FROM calls ${NOT_INDEXED} WHERE position > ${TOTALS_POSITION}`;
 
 const DIMENSIONS = "agent_id, provider, model";
 const DIMENSIONS_OF_ENTRY = `${DIMENSIONS}, coalesce(key_id, '') AS key_id`;
@@ -110,7 +112,8 @@ const FIXED_WIDTH = { time: "10000000000000000", position: "1000000000000000000"
  * `position`, which is 0 for a rollup. Compares them as one text of fixed width.
  */
 export function textAt(which: "min" | "max", time: string, column: string): string {
-  const key = `(${time} + ${FIXED_WIDTH.time}) || (position + ${FIXED_WIDTH.position})`;
+  const key =
+    `CAST(${time} + ${FIXED_WIDTH.time} AS TEXT) || CAST(position + ${FIXED_WIDTH.position} AS TEXT)`;
   return `substr(${which}(${key} || ${column}), 37)`;
 }
 
@@ -122,9 +125,9 @@ export function usageOfIds(kind: "run" | "session", ids: string): string {
   const key = `${kind}_id`;
   return `(SELECT u.${key}, u.agent_id, u.model, u.first_at, u.last_at, 0 AS position, ${
     COUNTER_COLUMNS.map((column) => `u.${column}`).join(", ")
-  } FROM json_each(${ids}) j CROSS JOIN usage_${kind}s u ON u.${key} = j.value
+  } FROM json_each(${ids}) j ${ORDERED_JOIN} usage_${kind}s u ON u.${key} = j.value
 UNION ALL SELECT ${key}, agent_id, model, at, at, position, ${ENTRY_COUNTERS} ${TAIL}
-  AND ${key} IN (SELECT value FROM json_each(${ids})))`;
+  AND ${key} IN (SELECT value FROM json_each(${ids}))) of_ids`;
 }
 
 /** SQL for the agents of the first calls of runs or sessions, as rows `(id, agent_id)`; the ids are a JSON array. */
@@ -135,16 +138,18 @@ export const firstAgentsOf = (kind: "run" | "session", ids: string) =>
 /** The number of entries that one commit rolls up. */
 const CALLS_PER_ROLL_UP = 5_000;
 
-const SUMS = `sum(adjusts IS NULL), sum(unpriced), sum(partly_priced), sum(is_estimated), sum(input_tokens),
+const SUMS =
+  `count(*) FILTER (WHERE adjusts IS NULL), sum(unpriced), sum(partly_priced), sum(is_estimated), sum(input_tokens),
   sum(output_tokens), sum(cache_read_tokens), sum(cache_write_tokens), sum(reasoning_tokens), sum(total_tokens),
   sum(coalesce(cost_nano_usd, 0) / ${NANO_PER_USD}), sum(coalesce(cost_nano_usd, 0) % ${NANO_PER_USD})`;
-const NEWER = (column: string) =>
-  `${column} = CASE WHEN excluded.last_at >= last_at THEN excluded.${column} ELSE ${column} END`;
+const newer = (table: string, column: string) =>
+  `${column} = CASE WHEN excluded.last_at >= ${table}.last_at THEN excluded.${column} ELSE ${table}.${column} END`;
 // The agent is that of the first call, the model that of the newest, by time and then by position: calls that were rolled up
 // earlier come first.
-const ADD_TO_ENTITY = `first_at = min(first_at, excluded.first_at),
-  agent_id = CASE WHEN excluded.first_at < first_at THEN excluded.agent_id ELSE agent_id END,
-  ${NEWER("model")}, last_at = max(last_at, excluded.last_at), ${ADD}`;
+const addToEntity = (table: string) =>
+  `first_at = min(${table}.first_at, excluded.first_at),
+  agent_id = CASE WHEN excluded.first_at < ${table}.first_at THEN excluded.agent_id ELSE ${table}.agent_id END,
+  ${newer(table, "model")}, last_at = max(${table}.last_at, excluded.last_at), ${addTo(table)}`;
 const ENTITY = `${textAt("min", "at", "agent_id")}, ${
   textAt("max", "at", "model")
 }, min(at), max(at), ${SUMS}`;
@@ -157,10 +162,10 @@ function toRollUp(calls: number): readonly Statement[] {
     `INSERT INTO usage_runs
 SELECT run_id, nullif(${textAt("max", "at", "coalesce(session_id, '')")}, ''), ${ENTITY}
 ${newCalls} AND run_id IS NOT NULL GROUP BY run_id
-ON CONFLICT DO UPDATE SET ${NEWER("session_id")}, ${ADD_TO_ENTITY}`,
+ON CONFLICT (run_id) DO UPDATE SET ${newer("usage_runs", "session_id")}, ${addToEntity("usage_runs")}`,
     `INSERT INTO usage_sessions
 SELECT session_id, ${ENTITY} ${newCalls} AND session_id IS NOT NULL GROUP BY session_id
-ON CONFLICT DO UPDATE SET ${ADD_TO_ENTITY}`,
+ON CONFLICT (session_id) DO UPDATE SET ${addToEntity("usage_sessions")}`,
     `INSERT INTO usage_increments SELECT ${HOUR}, ${GROUP}, ${SUMS} ${newCalls} GROUP BY 1, ${GROUP}`,
     // Last: the statements before it read the old position.
     `UPDATE rollup_positions SET position = ${upTo} WHERE name = 'totals'`,

@@ -13,11 +13,10 @@ import { toPlainJsonText } from "../kernel/json/portable_json.ts";
 import { RETENTION_MS } from "./detect/limits.ts";
 
 // No warning after a critical anomaly of the same key, whichever process recorded that.
-const INSERT =
-  `INSERT OR IGNORE INTO anomalies (anomaly_id, anomaly_key, kind, severity, agent_id, session_id,
+const INSERT = `INSERT INTO anomalies (anomaly_id, anomaly_key, kind, severity, agent_id, session_id,
   run_id, call_id, message, details, detected_at)
 SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11
-WHERE NOT EXISTS (SELECT 1 FROM anomalies WHERE anomaly_key = ?12)`;
+WHERE NOT EXISTS (SELECT 1 FROM anomalies WHERE anomaly_key = ?12) ON CONFLICT DO NOTHING`;
 
 // With a session that this database does not have, the event belongs to no session.
 const LOG = `INSERT INTO events (session_id, seq, run_id, agent_id, type, at, payload)

@@ -1,7 +1,14 @@
 import type { Bus } from "../bus/mod.ts";
 import { toIso } from "../kernel/clock.ts";
 import { toPlainJsonText } from "../kernel/json/portable_json.ts";
-import type { SqlValue, Statement, Store } from "../store/mod.ts";
+import {
+  type EachRow,
+  inOrderOf,
+  ORDERED_JOIN,
+  type SqlValue,
+  type Statement,
+  type Store,
+} from "../store/mod.ts";
 import type { RunRef } from "./context.ts";
 import { findSessionOwner } from "./read_owners.ts";
 import type { NewMessage } from "./session_message.ts";
@@ -41,25 +48,18 @@ export interface MessagesToAppend {
 }
 
 /** One statement over all rows; no statement without rows. */
-const forEach = (sql: string, columns: readonly string[], rows: SqlValue[][]): Statement[] =>
-  rows.length === 0 ? [] : [{ sql, each: { columns, rows } }];
+const forEach = (sql: string, form: Omit<EachRow, "rows">, rows: SqlValue[][]): Statement[] =>
+  rows.length === 0 ? [] : [{ sql, each: { ...form, rows } }];
 
 // The seq comes from the session's count at the commit, so that concurrent writers need no coordination.
-const EVENT_COLUMNS = [
-  "session_id",
-  "nth",
-  "run_id",
-  "agent_id",
-  "type",
-  "at",
-  "call_id",
-  "payload",
-  "withheld",
-];
+const EVENT_ROWS = {
+  columns: ["session_id", "nth", "run_id", "agent_id", "type", "at", "call_id", "payload", "withheld"],
+  integers: ["nth", "at"],
+};
 const APPEND_EVENTS =
   `INSERT INTO events (session_id, seq, run_id, agent_id, type, at, call_id, payload, withheld)
 SELECT s.session_id, s.event_count + v.nth, v.run_id, v.agent_id, v.type, v.at, v.call_id, v.payload, v.withheld
-FROM each_row v LEFT JOIN sessions s ON s.session_id = v.session_id`;
+FROM each_row v LEFT JOIN sessions s ON s.session_id = v.session_id ${inOrderOf("v.nth")}`;
 
 /**
  * Returns the statement that appends events to the log, numbered within their sessions where these exist. The same unit
@@ -69,7 +69,7 @@ export function appendEvents(events: readonly EventToAppend[]): Statement[] {
   const nth = counting();
   return forEach(
     APPEND_EVENTS,
-    EVENT_COLUMNS,
+    EVENT_ROWS,
     events.map(({ sessionId, runId, agentId, event: { type, at, callId, payload, withheld } }) => [
       sessionId,
       sessionId === null ? null : nth(sessionId),
@@ -84,27 +84,33 @@ export function appendEvents(events: readonly EventToAppend[]): Statement[] {
   );
 }
 
-const MESSAGE_COLUMNS = ["session_id", "run_id", "nth", "message_id", "created_at", "content"];
+const MESSAGE_ROWS = {
+  columns: ["session_id", "run_id", "nth", "message_id", "created_at", "content"],
+  integers: ["nth", "created_at"],
+};
 const APPEND_MESSAGES =
   `INSERT INTO messages (session_id, generation, position, message_id, run_id, created_at, content, is_whole)
 SELECT s.session_id, s.generation, s.message_count + v.nth - 1, v.message_id, v.run_id, v.created_at, v.content, 1
-FROM each_row v CROSS JOIN sessions s ON s.session_id = v.session_id AND s.active_run_id = v.run_id`;
+FROM each_row v ${ORDERED_JOIN} sessions s ON s.session_id = v.session_id AND s.active_run_id = v.run_id`;
 
 /** Returns the statement that appends messages to sessions that their run still holds. */
 export function appendMessages(groups: readonly MessagesToAppend[]): Statement[] {
   const nth = counting();
   return forEach(
     APPEND_MESSAGES,
-    MESSAGE_COLUMNS,
+    MESSAGE_ROWS,
     groups.flatMap(({ sessionId, runId, messages }) =>
       messages.map(({ id, createdAt, text }) => [sessionId, runId, nth(sessionId), id, createdAt, text])
     ),
   );
 }
 
-const COUNT_COLUMNS = ["session_id", "events", "run_id", "messages"];
+const COUNT_ROWS = {
+  columns: ["session_id", "events", "run_id", "messages"],
+  integers: ["events", "messages"],
+};
 const COUNT = `UPDATE sessions SET event_count = event_count + v.events,
-  message_count = message_count + iif(active_run_id IS v.run_id, v.messages, 0)
+  message_count = message_count + CASE WHEN active_run_id IS NOT DISTINCT FROM v.run_id THEN v.messages ELSE 0 END
 FROM each_row v WHERE sessions.session_id = v.session_id`;
 
 /**
@@ -130,7 +136,7 @@ export function countInSessions(
   }
   return forEach(
     COUNT,
-    COUNT_COLUMNS,
+    COUNT_ROWS,
     [...counts].map(([sessionId, count]) => [sessionId, count.events, count.runId, count.messages]),
   );
 }

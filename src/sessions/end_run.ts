@@ -31,26 +31,26 @@ const IS_RUNNING = "EXISTS (SELECT 1 FROM runs WHERE run_id = ?2 AND status = 'r
 
 // A run that has lost its session has not completed: its answer is not in the session. The end that another process has
 // written meanwhile stays.
+const HAS_LOST = "?4 = 'run.completed' AND active_run_id IS DISTINCT FROM ?2";
 const LOG_END = `INSERT INTO events (session_id, seq, run_id, agent_id, type, at, payload)
-SELECT session_id, event_count + ?8, ?2, ?3,
-  iif(?4 = 'run.completed' AND active_run_id IS NOT ?2, 'run.cancelled', ?4), ?5,
-  iif(?4 = 'run.completed' AND active_run_id IS NOT ?2, ?7, ?6)
+SELECT session_id, event_count + ?8, ?2, ?3, CASE WHEN ${HAS_LOST} THEN 'run.cancelled' ELSE ?4 END, ?5,
+  CASE WHEN ${HAS_LOST} THEN ?7 ELSE ?6 END
 FROM sessions WHERE session_id = ?1 AND ${IS_RUNNING}`;
 
 const IS_LOST = `?2 = 'completed' AND NOT EXISTS (
   SELECT 1 FROM sessions WHERE session_id = ?7 AND active_run_id = ?1)`;
 
-const END_RUN =
-  `UPDATE runs SET status = iif(${IS_LOST}, 'cancelled', ?2), output = iif(${IS_LOST}, NULL, ?3),
-  error = ?4, steps = ?5, ended_at = ?6
+const END_RUN = `UPDATE runs SET status = CASE WHEN ${IS_LOST} THEN 'cancelled' ELSE ?2 END,
+  output = CASE WHEN ${IS_LOST} THEN NULL ELSE ?3 END, error = ?4, steps = ?5, ended_at = ?6
 WHERE run_id = ?1 AND status = 'running'`;
 
+const HOLDS = "active_run_id IS NOT DISTINCT FROM ?2";
 // After all statements that read `active_run_id`. Counts the final event if LOG_END has inserted it.
 const FREE_SESSION = `UPDATE sessions SET
   event_count = event_count + ?5 + (SELECT count(*) FROM events WHERE session_id = ?1 AND seq = event_count + ?5 + 1),
-  message_count = message_count + iif(active_run_id IS ?2, ?6, 0),
-  status = iif(active_run_id IS ?2, ?3, status), updated_at = iif(active_run_id IS ?2, ?4, updated_at),
-  active_run_id = iif(active_run_id IS ?2, NULL, active_run_id)
+  message_count = message_count + CASE WHEN ${HOLDS} THEN ?6 ELSE 0 END,
+  status = CASE WHEN ${HOLDS} THEN ?3 ELSE status END, updated_at = CASE WHEN ${HOLDS} THEN ?4 ELSE updated_at END,
+  active_run_id = CASE WHEN ${HOLDS} THEN NULL ELSE active_run_id END
 WHERE session_id = ?1`;
 
 // Nothing changes this after the commit, so that it can be read again when the answer was lost.

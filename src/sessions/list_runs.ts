@@ -3,7 +3,7 @@ import type { RunStatus } from "../contract/values.ts";
 import { toIso } from "../kernel/clock.ts";
 import { toUsd } from "../kernel/money.ts";
 import { readRunUsages } from "../ledger/mod.ts";
-import { type SqlValue, type Store, type TimePosition, toObjects } from "../store/mod.ts";
+import { indexedBy, type SqlValue, type Store, type TimePosition, toObjects } from "../store/mod.ts";
 
 /** The runs to list. */
 export interface RunFilter {
@@ -64,7 +64,7 @@ export async function listRuns(
     conditions.push(`started_at <= ?${time} AND (started_at < ?${time} OR run_id < ?${id})`);
   }
   const where = conditions.length === 0 ? "" : `WHERE ${conditions.join(" AND ")}`;
-  const sql = `SELECT ${COLUMNS} FROM runs INDEXED BY ${index} ${where}
+  const sql = `SELECT ${COLUMNS} FROM runs ${indexedBy(index)} ${where}
 ORDER BY started_at DESC, run_id DESC LIMIT ?${args.push(limit)}`;
   const rows = toObjects<Row>(await store.read({ sql, args }));
   const usages = await readRunUsages(store, rows.map((row) => row.run_id));
@@ -77,8 +77,8 @@ export async function countRunning(
   agentId?: string,
 ): Promise<number> {
   const { rows } = await store.read({
-    sql: `SELECT count(*) FROM runs INDEXED BY runs_unfinished WHERE status = 'running'
-      AND (?1 IS NULL OR agent_id = ?1)`,
+    sql: `SELECT count(*) FROM runs ${indexedBy("runs_unfinished")} WHERE status = 'running'
+      AND agent_id = coalesce(?1, agent_id)`,
     args: [agentId ?? null],
   });
   return Number(rows[0]![0]);

@@ -7,7 +7,15 @@ import { PurserError } from "../kernel/errors.ts";
 import { readRunUsage, readSessionModels, readSessionUsage, type TokenUsage } from "../ledger/mod.ts";
 import { toUsd } from "../kernel/money.ts";
 import type { Turns } from "../kernel/turns.ts";
-import { newestFirst, type Query, type Store, tables, type TimePosition, toObjects } from "../store/mod.ts";
+import {
+  newestFirst,
+  type Query,
+  type SqlValue,
+  type Store,
+  tables,
+  type TimePosition,
+  toObjects,
+} from "../store/mod.ts";
 import type { SessionContext } from "./context.ts";
 import { listSessionEvents } from "./list_events.ts";
 import { listReportedSessions, readReportedSession } from "./reported_sessions.ts";
@@ -116,27 +124,27 @@ const MESSAGE_PAGE_BYTES = 128 * 1024;
 /** Larger texts are read from a server in pieces: it answers with at most 10 MB. */
 const PIECE_CHARACTERS = 1024 * 1024;
 
-// SQLite reads the sizes from the headers of the rows, but the window and a sort would copy whatever row they see: so they see
-// the sizes alone, and only contents that fit are read.
+// SQLite reads the sizes from the headers of the rows, but the window would copy whatever row it sees: so it sees the sizes
+// alone, and only contents that fit are read.
 const READ_PAGE = `WITH sizes AS MATERIALIZED (
-  SELECT rowid AS id, position, octet_length(content) AS size
+  SELECT position, octet_length(content) AS size
   FROM messages WHERE session_id = ?1 AND generation = ?2 AND position >= ?3 AND position < ?4),
-page AS (
-  SELECT id, size, sum(size) OVER (ORDER BY position ROWS UNBOUNDED PRECEDING) - size AS before FROM sizes)
-SELECT m.rowid AS id, m.position, p.size, m.message_id, m.created_at, m.is_whole,
-  CASE WHEN p.size <= ?6 THEN m.content END AS content
-FROM page p JOIN messages m ON m.rowid = p.id WHERE p.before < ?5`;
+page AS (SELECT position, sum(size) OVER (ORDER BY position ROWS UNBOUNDED PRECEDING) - size AS before FROM sizes)
+SELECT position, octet_length(content) AS size, message_id, created_at, is_whole,
+  CASE WHEN octet_length(content) <= ?6 THEN content END AS content
+FROM messages WHERE session_id = ?1 AND generation = ?2 AND position >= ?3
+  AND position <= (SELECT max(position) FROM page WHERE before < ?5) ORDER BY position`;
 
 /** The units of work of looking for a page, and of reading a message besides its text. */
 const PAGE_UNITS = 128 * 1024;
 const MESSAGE_UNITS = 256;
 
-const READ_PIECE = "SELECT substr(content, ?2, ?3) FROM messages WHERE rowid = ?1";
+const READ_PIECE =
+  "SELECT substr(content, ?4, ?5) FROM messages WHERE session_id = ?1 AND generation = ?2 AND position = ?3";
 
 const READ_EXTENT = "SELECT generation, message_count FROM sessions WHERE session_id = ?";
 
 interface Row {
-  id: bigint;
   position: bigint;
   size: bigint;
   message_id: string;
@@ -170,8 +178,7 @@ export async function* readMessageTexts(
     const end = Math.min(to, position + MESSAGE_PAGE_ROWS);
     const args = [sessionId, generation, position, end, MESSAGE_PAGE_BYTES, whole];
     if (position > from) await ctx.turns?.spend(PAGE_UNITS);
-    const rows = toObjects<Row>(await ctx.store.read({ sql: READ_PAGE, args }))
-      .sort((a, b) => Number(a.position - b.position));
+    const rows = toObjects<Row>(await ctx.store.read({ sql: READ_PAGE, args }));
     if (rows.length === 0) {
       throw new PurserError(
         "conflict",
@@ -183,7 +190,10 @@ export async function* readMessageTexts(
     for (const row of rows) {
       bytes += Number(row.size);
       if (bytes > maxBytes) throw tooLong(sessionId, maxBytes);
-      const text = wholeText(row, row.content ?? await readPieces(ctx.store, row.id));
+      const text = wholeText(
+        row,
+        row.content ?? await readPieces(ctx.store, [sessionId, generation, row.position]),
+      );
       page.push(text);
       units += MESSAGE_UNITS + text.length;
     }
@@ -238,10 +248,10 @@ export async function readMessages(
   return { messages, bytes };
 }
 
-async function readPieces(store: Pick<Store, "read">, id: bigint): Promise<string> {
+async function readPieces(store: Pick<Store, "read">, key: readonly SqlValue[]): Promise<string> {
   const pieces: string[] = [];
   for (let start = 1;; start += PIECE_CHARACTERS) {
-    const { rows } = await store.read({ sql: READ_PIECE, args: [id, start, PIECE_CHARACTERS] });
+    const { rows } = await store.read({ sql: READ_PIECE, args: [...key, start, PIECE_CHARACTERS] });
     const piece = rows[0]?.[0] as string ?? "";
     if (piece === "") return pieces.join("");
     pieces.push(piece);

@@ -28,25 +28,25 @@ FROM runs WHERE status = 'running' AND run_id = coalesce(?2, run_id)`;
 
 // Every statement repeats the whole condition: of several instances that recover a run at the same time, one succeeds, and
 // a run whose lease was renewed since stays as it is.
-const HELD = "status = 'running' AND lease_until = ?3";
-const IS_DEAD = `EXISTS (SELECT 1 FROM runs WHERE run_id = ?2 AND ${HELD})`;
+const HELD = "status = 'running' AND lease_until = ?2";
+const IS_DEAD = `EXISTS (SELECT 1 FROM runs WHERE run_id = ?1 AND ${HELD})`;
 
 const LOG = `INSERT INTO events (session_id, seq, run_id, agent_id, type, at, payload)
-SELECT session_id, event_count + 1, ?2, agent_id, 'run.interrupted', ?4, ?5
-FROM sessions WHERE session_id = ?1 AND ${IS_DEAD}`;
-const COUNT = `UPDATE sessions SET event_count = event_count + 1 WHERE session_id = ?1 AND ${IS_DEAD}`;
+SELECT session_id, event_count + 1, ?1, agent_id, 'run.interrupted', ?4, ?5
+FROM sessions WHERE session_id = ?3 AND ${IS_DEAD}`;
+const COUNT = `UPDATE sessions SET event_count = event_count + 1 WHERE session_id = ?3 AND ${IS_DEAD}`;
 const FREE_SESSION = `UPDATE sessions SET status = 'interrupted', active_run_id = NULL, updated_at = ?4
-WHERE session_id = ?1 AND active_run_id = ?2 AND ${IS_DEAD}`;
-const RUN = scopeSql("run", "?2");
-const OF_RUN = `${IS_DEAD} AND ?1 IS NOT NULL
-  AND reservation_id IN (SELECT h.reservation_id FROM reservations h WHERE h.scope = ${RUN})`;
-const FREE_RESERVATIONS = `DELETE FROM reservations WHERE NOT is_lost AND NOT is_held AND ${OF_RUN}`;
+WHERE session_id = ?3 AND active_run_id = ?1 AND ${IS_DEAD}`;
+const RUN = scopeSql("run", "?1");
+const OF_RUN =
+  `${IS_DEAD} AND reservation_id IN (SELECT h.reservation_id FROM reservations h WHERE h.scope = ${RUN})`;
+const FREE_RESERVATIONS = `DELETE FROM reservations WHERE is_lost = 0 AND is_held = 0 AND ${OF_RUN}`;
 // Reservations that a strict budget counts stay held: the call may have been sent. Other budgets no longer count them.
-const END_LEASES = `UPDATE reservations SET expires_at = 0 WHERE NOT is_lost AND is_held AND ${OF_RUN}`;
-const FREE_RUN = `DELETE FROM reservations WHERE scope = ${RUN} AND ${IS_DEAD} AND ?1 IS NOT NULL`;
-const END_RUN = `UPDATE runs SET status = 'interrupted', ended_at = ?4,
-  steps = coalesce((SELECT sum(model_calls) FROM run_usage WHERE run_id = ?2), 0)
-WHERE run_id = ?2 AND ${HELD} AND ?1 IS NOT NULL`;
+const END_LEASES = `UPDATE reservations SET expires_at = 0 WHERE is_lost = 0 AND is_held = 1 AND ${OF_RUN}`;
+const FREE_RUN = `DELETE FROM reservations WHERE scope = ${RUN} AND ${IS_DEAD}`;
+const END_RUN = `UPDATE runs SET status = 'interrupted', ended_at = ?3,
+  steps = coalesce((SELECT sum(model_calls) FROM run_usage WHERE run_id = ?1), 0)
+WHERE run_id = ?1 AND ${HELD}`;
 
 /**
  * Recovers dead runs: marks them `interrupted` and frees their sessions and reservations. Returns their ids. Dead are
@@ -70,21 +70,21 @@ export async function recoverRuns(ctx: RecoveryContext, runId?: string): Promise
   const recovered: string[] = [];
   for (const run of unfinished) {
     if (!await isDead(ctx, run)) continue;
-    const condition: SqlValue[] = [run.session_id, run.run_id, run.lease_until];
+    const { run_id, lease_until, session_id } = run;
     const statement = (sql: string, ...more: SqlValue[]): Statement => ({
       sql,
-      args: [...condition, ...more],
+      args: [run_id, lease_until, ...more],
     });
     await ctx.store.write([
-      statement(LOG, now, payload),
-      statement(COUNT),
-      statement(FREE_SESSION, now),
+      statement(LOG, session_id, now, payload),
+      statement(COUNT, session_id),
+      statement(FREE_SESSION, session_id, now),
       statement(FREE_RESERVATIONS),
       statement(END_LEASES),
       statement(FREE_RUN),
       statement(END_RUN, now),
     ]);
-    recovered.push(run.run_id);
+    recovered.push(run_id);
   }
   return recovered;
 }

@@ -24,12 +24,14 @@ ORDER BY last_at DESC, session_id DESC LIMIT ?4`;
 const reportedSql = (isOfAgent: boolean) =>
   `WITH tail AS (
   SELECT session_id, ${FIRST_AGENT} AS agent_id, min(at) AS first_at, max(at) AS last_at
-  FROM (${tailEntries("session_id, agent_id, at, position", "session_id IS NOT NULL")}) GROUP BY session_id),
+  FROM (${
+    tailEntries("session_id, agent_id, at, position", "session_id IS NOT NULL")
+  }) entries GROUP BY session_id),
 known AS (
   SELECT * FROM (${
     pageOf("(SELECT * FROM usage_sessions WHERE session_id NOT IN (SELECT session_id FROM tail))", isOfAgent)
-  })
-  UNION ALL SELECT t.session_id, iif(u.first_at <= t.first_at, u.agent_id, t.agent_id),
+  }) totals
+  UNION ALL SELECT t.session_id, CASE WHEN u.first_at <= t.first_at THEN u.agent_id ELSE t.agent_id END,
     min(t.first_at, coalesce(u.first_at, t.first_at)), max(t.last_at, coalesce(u.last_at, t.last_at))
     FROM tail t LEFT JOIN usage_sessions u ON u.session_id = t.session_id)
 ${pageOf("known", isOfAgent)}`;

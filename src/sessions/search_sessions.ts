@@ -1,6 +1,7 @@
 import type { Session } from "../contract/sessions.ts";
 import type { AgentStatus } from "../contract/values.ts";
 import { listSessions, type ReadContext, type SessionList } from "./read_sessions.ts";
+import { indexedBy } from "../store/mod.ts";
 
 /** The sessions that are read at once. */
 const CHUNK = 500;
@@ -78,10 +79,10 @@ function textOf({ session_id, agent_id, tags }: Session): string {
 const OF_CALLS =
   `WITH words(word, escaped) AS MATERIALIZED (SELECT value ->> 0, value ->> 1 FROM json_each(?2))
 SELECT s.value, word FROM json_each(?1) s CROSS JOIN words
-WHERE EXISTS (SELECT 1 FROM calls c INDEXED BY calls_by_session
-  WHERE c.session_id = s.value AND (?3 IS NULL OR c.agent_id = ?3) AND (
-    instr(lower(c.agent_id || char(10) || c.provider || ':' || c.model), word)
-    OR instr(lower(replace(c.tags, '":"', ':')), escaped)))`;
+WHERE EXISTS (SELECT 1 FROM calls c ${indexedBy("calls_by_session")}
+  WHERE c.session_id = s.value AND c.agent_id = coalesce(?3, c.agent_id) AND (
+    instr(lower(c.agent_id || '\n' || c.provider || ':' || c.model), word) > 0
+    OR instr(lower(replace(c.tags, '":"', ':')), escaped) > 0))`;
 
 async function keepMatching(
   { store }: ReadContext,

@@ -6,7 +6,7 @@ import { toIso } from "../kernel/clock.ts";
 import { invalidField, PurserError } from "../kernel/errors.ts";
 import { toPlainJsonText } from "../kernel/json/portable_json.ts";
 import type { NanoUsd } from "../kernel/money.ts";
-import { leaseNow, leaseTime, type Store, toObjects } from "../store/mod.ts";
+import { leaseNow, leaseTime, ORDERED_JOIN, type Store, toObjects } from "../store/mod.ts";
 import type { RunRef, SessionContext } from "./context.ts";
 import { RUN_LEASE_MS } from "./run_lease.ts";
 import { recoverRuns, type RecoveryContext } from "./recover_runs.ts";
@@ -84,7 +84,7 @@ VALUES (?1, ?2, 'idle', ?3, ?3) ON CONFLICT (session_id) DO NOTHING`;
 
 // A new session's log begins with its creation; the run's start and the user's message follow.
 const CLAIM = `UPDATE sessions SET active_run_id = ?2, status = 'running', updated_at = ?4,
-  event_count = event_count + iif(event_count = 0, 2, 1), message_count = message_count + 1
+  event_count = event_count + CASE WHEN event_count = 0 THEN 2 ELSE 1 END, message_count = message_count + 1
 WHERE session_id = ?1 AND agent_id = ?3 AND active_run_id IS NULL`;
 
 const CLAIMED = "FROM sessions WHERE session_id = ?1 AND active_run_id = ?2";
@@ -177,14 +177,15 @@ export interface AncestorRun {
 /** The number of runs that may be above a run. */
 const MAX_DEPTH = 32;
 
-const READ_ABOVE = `WITH RECURSIVE above(depth, run_id) AS (
-  SELECT 1, ?1
+const BUDGET_OF_RUN = ["run_id", "agent_id", "cost_budget_nano_usd", "budget_mode", "parent_run_id"];
+const READ_ABOVE = `WITH RECURSIVE above(depth, ${BUDGET_OF_RUN.join(", ")}) AS (
+  SELECT 1, ${BUDGET_OF_RUN.join(", ")} FROM runs WHERE run_id = ?1
   UNION ALL
-  SELECT a.depth + 1, r.parent_run_id FROM above a CROSS JOIN runs r ON r.run_id = a.run_id
-  WHERE r.parent_run_id IS NOT NULL AND a.depth <= ${MAX_DEPTH}
+  SELECT a.depth + 1, ${BUDGET_OF_RUN.map((column) => `r.${column}`).join(", ")}
+  FROM above a ${ORDERED_JOIN} runs r ON r.run_id = a.parent_run_id WHERE a.depth <= ${MAX_DEPTH}
 )
-SELECT r.run_id, r.agent_id, r.cost_budget_nano_usd, r.budget_mode, coalesce(g.allow_unpriced, 0)
-FROM above a CROSS JOIN runs r ON r.run_id = a.run_id LEFT JOIN agents g ON g.agent_id = r.agent_id ORDER BY a.depth`;
+SELECT a.run_id, a.agent_id, a.cost_budget_nano_usd, a.budget_mode, coalesce(g.allow_unpriced, 0)
+FROM above a LEFT JOIN agents g ON g.agent_id = a.agent_id ORDER BY a.depth`;
 
 /**
  * Reads the run that makes another, and those above it, nearest first.

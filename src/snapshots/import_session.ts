@@ -18,7 +18,7 @@ const FENCED = "its session was restored from a snapshot";
 
 const FIND = `SELECT s.agent_id, s.message_count, s.active_run_id,
   EXISTS (SELECT 1 FROM agents WHERE agent_id = ?2) AS is_defined
-FROM (SELECT 1) LEFT JOIN sessions s ON s.session_id = ?1`;
+FROM (SELECT 1) given LEFT JOIN sessions s ON s.session_id = ?1`;
 
 interface Found {
   agent_id: string | null;

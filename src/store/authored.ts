@@ -43,7 +43,9 @@ export function defineAuthored<
 
   const isId = `${sqlOf(id)} = ?1`;
   const isSame = `EXISTS (SELECT 1 FROM ${name} WHERE ${isId} AND ${
-    ["createdAt", ...fields].map((key, index) => `${sqlOf(key)} IS ?${index + 2}`).join(" AND ")
+    ["createdAt", ...fields].map((key, index) => `${sqlOf(key)} IS NOT DISTINCT FROM ?${index + 2}`).join(
+      " AND ",
+    )
   })`;
   const changes = [...columns.updatedAt ? ["updatedAt"] : [], ...fields];
   const update = `UPDATE ${name} SET ${

@@ -7,6 +7,8 @@ import { type SqlValue, type Statement, toBindable } from "./store.ts";
  */
 export interface EachRow {
   columns: readonly string[];
+  /** The columns whose values are integers or NULL; those of the others are texts or NULL. Only PostgreSQL reads it. */
+  integers?: readonly string[];
   rows: readonly (readonly SqlValue[])[];
 }
 

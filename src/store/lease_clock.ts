@@ -1,7 +1,5 @@
+import { DATABASE_NOW } from "./dialect.ts";
 import type { Store } from "./store.ts";
-
-/** SQL expression of the database's clock, in epoch milliseconds. */
-export const DATABASE_NOW = "CAST(unixepoch('subsec') * 1000 AS INTEGER)";
 
 /**
  * SQL expression of the time that leases are measured by, in epoch milliseconds; `parameter`, such as `?3`, is bound to

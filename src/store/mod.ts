@@ -14,8 +14,10 @@ export {
   toObjects,
 } from "./store.ts";
 export { type Check, defineAuthored, readInCode } from "./authored.ts";
+export type { EachRow } from "./each_row.ts";
 export type { InstanceLocks } from "./instance_locks.ts";
-export { DATABASE_NOW, leaseNow, leaseTime } from "./lease_clock.ts";
+export { byBytes, DATABASE_NOW, indexedBy, inOrderOf, NOT_INDEXED, ORDERED_JOIN, wide } from "./dialect.ts";
+export { leaseNow, leaseTime } from "./lease_clock.ts";
 export {
   createInstanceLocks,
   createQuery,
@@ -27,5 +29,6 @@ export {
 export * as tables from "./schema/tables.ts";
 export { appendOnlyLogic, installLogic, type Logic } from "./schema/migrate.ts";
 export type { SqliteDriver } from "./sqlite/sqlite_driver.ts";
+export { rowTrigger, SKIP_ROW } from "./schema/row_trigger.ts";
 export { newestFirst, oldestFirst, type TimePosition } from "./time_pages.ts";
 export type { SetWriter } from "./write_unit.ts";

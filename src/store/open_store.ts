@@ -1,6 +1,6 @@
 import type { Durability } from "../contract/values.ts";
 import type { Clock } from "../kernel/clock.ts";
-import type { DatabaseAddress } from "../kernel/database_url.ts";
+import { type DatabaseAddress, isPostgresUrl } from "../kernel/database_url.ts";
 import type { Ids } from "../kernel/ids.ts";
 import { installLogic, type Logic, migrate } from "./schema/migrate.ts";
 import type { WriteTokens } from "./libsql/libsql_store.ts";
@@ -47,7 +47,7 @@ export function newSharedStore(): SharedStore {
 }
 
 /**
- * Opens a local file, a database in memory or a remote server, and migrates it to this program's schema.
+ * Opens a local file, a database in memory, a libSQL server or PostgreSQL, and migrates it to this program's schema.
  * The drivers are loaded lazily: the edge has no `node:sqlite`, and a local command needs no network client.
  *
  * @throws {StoreBusyError} another process has kept the file locked until the deadline
@@ -70,6 +70,17 @@ export async function openStore(options: OpenStoreOptions): Promise<Store> {
 
 async function connect(options: OpenStoreOptions): Promise<Store> {
   const { location, durability, clock, scrub, hasThreads, sqlite: driver } = options;
+  if (location.kind === "remote" && isPostgresUrl(location.url)) {
+    const { PostgresStore } = await import("./postgres/postgres_store.ts");
+    return new PostgresStore({
+      url: location.url,
+      password: options.authToken,
+      timeoutMs: options.remoteTimeoutMs,
+      clock,
+      newToken: () => options.ids.next("req"),
+      scrub,
+    });
+  }
   if (location.kind === "remote") {
     const { RemoteStore } = await import("./libsql/libsql_store.ts");
     return new RemoteStore({

@@ -1,6 +1,9 @@
 import { PurserError } from "../kernel/errors.ts";
+import { SELECT_SYNCHRONOUS } from "./dialect.ts";
 import type { EachRow } from "./each_row.ts";
 import type { InstanceLocks } from "./instance_locks.ts";
+import type { Migration } from "./migrations/migrations.ts";
+import type { Logic } from "./schema/migrate.ts";
 import type { SetWriter } from "./write_unit.ts";
 
 /** A value that goes into or comes out of SQL. Integers come out as bigint from every driver. */
@@ -21,11 +24,15 @@ export interface ResultSet {
 }
 
 /**
- * The port to a database. Two drivers implement it: a local file (or memory) with one connection per process, and a
- * remote libSQL server. One suite runs over both.
+ * The port to a database. Three drivers implement it: a local file (or memory) with one connection per process, a remote
+ * libSQL server, and a schema of a PostgreSQL database. One suite runs over all.
  */
 export interface Store {
   readonly kind: "file" | "memory" | "remote";
+  /** The dialect of SQL that it reads: see dialect.ts. */
+  readonly engine: "sqlite" | "postgres";
+  /** The steps of the schema, and the logic that comes before that of all, where an engine has its own; default: SQLite's. */
+  readonly schema?: { migrations: readonly Migration[]; logic: readonly Logic[] };
   /** True if other processes may use the database at the same time. */
   readonly isShared: boolean;
   /** The locks of the instances that use the database. */
@@ -114,7 +121,7 @@ export function toBindable(value: SqlValue): SqlValue {
 
 // The count changes a page: an UPDATE that changes nothing succeeds on a full disk. It is always the same row.
 const PROBE = `INSERT INTO tallies (what, name, outcome, count) VALUES ('probe', '', '', 1)
-ON CONFLICT DO UPDATE SET count = count + 1`;
+ON CONFLICT (what, name, outcome) DO UPDATE SET count = tallies.count + 1`;
 
 /**
  * Commits a write that changes the database.
@@ -131,18 +138,15 @@ export async function checkWritable(store: Pick<Store, "write">): Promise<void> 
  */
 export type CommitDurability = "full" | "normal" | "unknown";
 
-// In a write transaction, which a replica forwards to the primary. sqld opens each connection with the value of its
-// database's durability_mode (off 0, relaxed 1, strong 2, extra 3) and refuses to change it.
-const READ_SYNCHRONOUS = { sql: "SELECT synchronous FROM pragma_synchronous" };
-
 /**
- * Queries the durability of commits.
+ * Queries the durability of commits. In a write transaction, which a replica forwards to the primary. sqld opens each
+ * connection with the value of its database's durability_mode (off 0, relaxed 1, strong 2, extra 3) and refuses to change it.
  *
  * @throws {PurserError} `unavailable` when it can't be reached
  */
 export async function readDurability(store: Pick<Store, "write">): Promise<CommitDurability> {
   try {
-    const [result] = await store.write([READ_SYNCHRONOUS]);
+    const [result] = await store.write([{ sql: SELECT_SYNCHRONOUS }]);
     const synchronous = result?.rows[0]?.[0];
     if (typeof synchronous !== "bigint") return "unknown";
     return synchronous >= 2n ? "full" : "normal";

@@ -9,7 +9,7 @@ import { loadConfig } from "../../src/config/mod.ts";
 import { silentLog } from "../../src/kernel/log.ts";
 import { inDirectory } from "../harness/in_directory.ts";
 
-/** Follows the authors' guide to the letter. */
+/** Follows the authors' guide to the letter. tests/deno_package_test.ts type-checks its files in a project like its own. */
 
 const ROOT = new URL("../../", import.meta.url);
 const guide = await Deno.readTextFile(new URL("docs/writing_a_channel.md", ROOT));
@@ -69,7 +69,7 @@ async function deno(directory: string, args: string[], env: Record<string, strin
   return { code, said: text.decode(stdout) + text.decode(stderr) };
 }
 
-Deno.test("the guide, followed in an empty folder: the channel is valid, has types and passes the suite", () =>
+Deno.test("the guide, followed in an empty folder: the channel is valid and passes the suite", () =>
   inDirectory(async (directory) => {
     const [channel, test] = blocks("ts");
     const files = {
@@ -91,8 +91,6 @@ Deno.test("the guide, followed in an empty folder: the channel is valid, has typ
     assert.equal(listed.code, 0, listed.said);
     assert.match(listed.said, /^duty +pager +ok /m);
 
-    const checked = await deno(directory, ["check", "--cached-only", "pager.ts", "pager_test.ts"]);
-    assert.equal(checked.code, 0, checked.said);
     const [, command] = /`deno (test [^`]+)`/.exec(guide)!;
     const tested = await deno(directory, [...command!.split(" "), "--cached-only", "--no-check"]);
     assert.equal(tested.code, 0, tested.said);

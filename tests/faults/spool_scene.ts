@@ -1,17 +1,17 @@
 /** Scenes of the spool: processes that make calls over a ledger that can be taken away, and a provider that counts its bill. */
 import assert from "node:assert/strict";
-import { fileURLToPath } from "node:url";
 import { DatabaseSync } from "node:sqlite";
 import { systemClock } from "../../src/kernel/clock.ts";
 import type { Store } from "../../src/store/mod.ts";
 import { answerTo } from "../harness/answers.ts";
 import { type FakeProvider, startFakeProvider } from "../harness/fake_provider.ts";
+import { bundleWorker } from "../harness/shared_build.ts";
 import { startSqld } from "../harness/sqld.ts";
 import { TextLineStream } from "../harness/text_lines.ts";
 import { openDatabase } from "./budget_calls_worker.ts";
 import { COST_NANO_USD, LIMIT_USD, type SpoolOrder, type SpoolOutcome, USAGE } from "./spool_worker.ts";
 
-const WORKER = fileURLToPath(new URL("spool_worker.ts", import.meta.url));
+const WORKER = await bundleWorker(new URL("spool_worker.ts", import.meta.url));
 
 export type Where = "file" | "sqld";
 
@@ -105,7 +105,6 @@ export async function startWorker(
     "run",
     "-RWENS",
     "--quiet",
-    "--no-check",
     WORKER,
     ...args,
   ];

@@ -11,6 +11,7 @@ import { type PriceBook } from "../../src/pricing/mod.ts";
 import { createPriceBook } from "../../src/pricing/prices.ts";
 import { claimSession, newMessage, type NewRun, type RecoveryContext } from "../../src/sessions/mod.ts";
 import { createSecrets } from "../../src/redaction/values/mod.ts";
+import { USER_TABLES } from "../../src/store/dialect.ts";
 import { createQuery, type Store } from "../../src/store/mod.ts";
 import { noTelemetry } from "../../src/telemetry/mod.ts";
 import { eagerClock } from "./eager_clock.ts";
@@ -109,11 +110,8 @@ export function failBookings(store: Store, error: Error): () => void {
 
 /** The whole content of a database, table by table, for comparison. */
 export async function dump(store: Store): Promise<Record<string, unknown[][]>> {
-  const names = await store.read({
-    sql:
-      "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND name <> 'write_tokens' ORDER BY 1",
-  });
-  const tables = names.rows.map((row) => String(row[0])).filter((name) => !name.startsWith("libsql_"));
+  const { rows } = await store.read({ sql: USER_TABLES });
+  const tables = rows.map(([name]) => String(name)).sort();
   const results = await store.readAll(tables.map((name) => ({ sql: `SELECT * FROM ${name} ORDER BY 1, 2` })));
   return Object.fromEntries(tables.map((name, index) => [name, results[index]!.rows]));
 }

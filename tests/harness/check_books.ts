@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { type Store, toObjects } from "../../src/store/mod.ts";
+import { DATABASE_NOW, type Store, toObjects } from "../../src/store/mod.ts";
 
 const COUNTERS = `sum(model_calls) AS model_calls, sum(unpriced_calls) AS unpriced_calls,
   sum(partly_priced_calls) AS partly_priced_calls, sum(estimated_calls) AS estimated_calls,
@@ -8,7 +8,8 @@ const COUNTERS = `sum(model_calls) AS model_calls, sum(unpriced_calls) AS unpric
   sum(total_tokens) AS total_tokens, sum(whole_usd) AS whole_usd, sum(rest_nano_usd) AS rest_nano_usd`;
 
 /** The same of entries of the ledger. */
-const LEDGER_COUNTERS = `sum(adjusts IS NULL) AS model_calls, sum(unpriced) AS unpriced_calls,
+const LEDGER_COUNTERS =
+  `count(*) FILTER (WHERE adjusts IS NULL) AS model_calls, sum(unpriced) AS unpriced_calls,
   sum(partly_priced) AS partly_priced_calls, sum(is_estimated) AS estimated_calls, sum(input_tokens) AS input_tokens,
   sum(output_tokens) AS output_tokens, sum(cache_read_tokens) AS cache_read_tokens,
   sum(cache_write_tokens) AS cache_write_tokens, sum(reasoning_tokens) AS reasoning_tokens,
@@ -28,20 +29,20 @@ const TOTALS = [
     ofEntry: "session_id",
     where: "session_id IS NOT NULL",
   },
-  { view: "total_usage", table: "usage_totals", key: DIMENSIONS, ofEntry: OF_ENTRY, where: "1" },
+  { view: "total_usage", table: "usage_totals", key: DIMENSIONS, ofEntry: OF_ENTRY, where: "true" },
   {
     view: "daily_usage",
     table: "usage_days",
     key: `day, ${DIMENSIONS}`,
     ofEntry: `at - at % 86400000 AS day, ${OF_ENTRY}`,
-    where: "1",
+    where: "true",
   },
   {
     view: "hourly_usage",
     table: "usage_hours",
     key: `hour, ${DIMENSIONS}`,
     ofEntry: `at - at % 3600000 AS hour, ${OF_ENTRY}`,
-    where: "1",
+    where: "true",
   },
 ] as const;
 
@@ -49,8 +50,8 @@ const positionOf = (name: string) => `(SELECT position FROM rollup_positions WHE
 
 /** Rows of one of two queries that are not in the other. */
 const difference = (a: string, b: string) =>
-  `SELECT * FROM (SELECT 'only here' AS "where", * FROM (${a} EXCEPT ${b})
-    UNION ALL SELECT 'only in the ledger', * FROM (${b} EXCEPT ${a})) LIMIT 5`;
+  `SELECT * FROM (SELECT 'only here' AS "where", * FROM (${a} EXCEPT ${b}) here
+    UNION ALL SELECT 'only in the ledger', * FROM (${b} EXCEPT ${a}) ledger) different LIMIT 5`;
 
 /** Every total is that of the ledger through its view; its rollup is that of the calls up to its position. */
 function totalsQueries(): [what: string, sql: string][] {
@@ -61,7 +62,7 @@ function totalsQueries(): [what: string, sql: string][] {
     return [
       [
         `${view} is the sum of the ledger`,
-        difference(`SELECT ${key}, ${COUNTERS} FROM ${view} GROUP BY ${names}`, ledger("1")),
+        difference(`SELECT ${key}, ${COUNTERS} FROM ${view} GROUP BY ${names}`, ledger("true")),
       ],
       [
         `${table} is the sum of the ledger up to its position`,
@@ -79,7 +80,7 @@ function entityQueries(): [what: string, sql: string][] {
   return [["run", "usage_runs"], ["session", "usage_sessions"]].map(([kind, table]) => {
     const nth = (order: string) =>
       `row_number() OVER (PARTITION BY ${kind}_id ORDER BY at ${order}, position ${order})`;
-    const session = kind === "run" ? " OR u.session_id IS NOT l.session_id" : "";
+    const session = kind === "run" ? " OR u.session_id IS DISTINCT FROM l.session_id" : "";
     return [
       `${table} remembers the first and the last call`,
       `WITH known AS MATERIALIZED (
@@ -89,8 +90,8 @@ function entityQueries(): [what: string, sql: string][] {
         FROM calls WHERE position <= ${positionOf("totals")} AND ${kind}_id IS NOT NULL)
       SELECT u.* FROM ${table} u LEFT JOIN (SELECT * FROM known WHERE from_first = 1) f ON f.id = u.${kind}_id
         LEFT JOIN (SELECT * FROM known WHERE from_last = 1) l ON l.id = u.${kind}_id
-      WHERE u.first_at IS NOT f.at OR u.last_at IS NOT l.at OR u.agent_id IS NOT f.agent_id
-        OR u.model IS NOT l.model${session} LIMIT 5`,
+      WHERE u.first_at IS DISTINCT FROM f.at OR u.last_at IS DISTINCT FROM l.at
+        OR u.agent_id IS DISTINCT FROM f.agent_id OR u.model IS DISTINCT FROM l.model${session} LIMIT 5`,
     ];
   });
 }
@@ -119,7 +120,7 @@ function counterQueries(): [what: string, sql: string][] {
   const isWhole = "(kind <> 'minute' OR start >= (SELECT max(at) FROM calls) - 82800000)";
   const counted = (condition: string) =>
     `SELECT kind, scope, start, sum(cost / 1000000000) AS whole_usd, sum(cost % 1000000000) AS rest_nano_usd,
-      min(at) AS first_at FROM (${all}) WHERE ${isWhole} AND ${condition} GROUP BY kind, scope, start`;
+      min(at) AS first_at FROM (${all}) entries WHERE ${isWhole} AND ${condition} GROUP BY kind, scope, start`;
   const counters =
     `SELECT kind, scope, start, whole_usd, rest_nano_usd, first_at FROM spend_counters WHERE ${isWhole}`;
   const tail = `position > ${positionOf("decisions")}`;
@@ -134,8 +135,8 @@ function counterQueries(): [what: string, sql: string][] {
         `SELECT kind, scope, start, sum(whole_usd) AS whole_usd, sum(rest_nano_usd) AS rest_nano_usd,
           min(first_at) AS first_at FROM (${counters} UNION ALL ${
           counted(tail)
-        }) GROUP BY kind, scope, start`,
-        counted("1"),
+        }) counted GROUP BY kind, scope, start`,
+        counted("true"),
       ),
     ],
   ];
@@ -144,7 +145,7 @@ function counterQueries(): [what: string, sql: string][] {
 /** No rollup is past the ledger's end, and there is one position of each kind. */
 const POSITIONS = `SELECT name, position FROM rollup_positions
 WHERE position > (SELECT coalesce(max(position), 0) FROM calls) OR position < 0
-UNION ALL SELECT 'how many', n FROM (SELECT count(*) AS n FROM rollup_positions) WHERE n <> 2`;
+UNION ALL SELECT 'how many', n FROM (SELECT count(*) AS n FROM rollup_positions) positions WHERE n <> 2`;
 
 const TOTALS_CHECKS: [what: string, sql: string][] = [
   ...totalsQueries(),
@@ -166,7 +167,7 @@ const BOOK_CHECKS: [what: string, sql: string][] = [
   [
     "the log has each call once, and no other",
     `SELECT call_id FROM (SELECT call_id FROM calls WHERE adjusts IS NULL
-      UNION ALL SELECT call_id FROM events WHERE type = 'cost.recorded') GROUP BY call_id HAVING count(*) <> 2`,
+      UNION ALL SELECT call_id FROM events WHERE type = 'cost.recorded') known GROUP BY call_id HAVING count(*) <> 2`,
   ],
   [
     "every session's events are numbered without a gap, and counted",
@@ -192,7 +193,7 @@ const BOOK_CHECKS: [what: string, sql: string][] = [
     "the log has a run's start once, and its end at most once",
     `SELECT r.run_id, r.status FROM runs r LEFT JOIN events e ON e.run_id = r.run_id AND e.session_id = r.session_id
     GROUP BY r.run_id HAVING count(CASE WHEN e.type = 'run.started' THEN 1 END) <> 1
-      OR count(CASE WHEN e.type IN ${ENDS} THEN 1 END) <> (r.status <> 'running')`,
+      OR count(CASE WHEN e.type IN ${ENDS} THEN 1 END) <> CASE WHEN r.status = 'running' THEN 0 ELSE 1 END`,
   ],
   [
     "a run has made as many steps as it has calls",
@@ -203,8 +204,8 @@ const BOOK_CHECKS: [what: string, sql: string][] = [
   [
     "nothing is reserved for a run that has ended, and nothing for longer than a lease",
     `SELECT x.scope, x.expires_at FROM reservations x LEFT JOIN runs r ON 'run ' || r.run_id = x.scope
-    WHERE r.status <> 'running' OR (NOT x.is_lost AND x.expires_at > unixepoch('subsec') * 1000 +
-      iif(instr(x.reservation_id, '/') > 0, 60000, 900000))`,
+    WHERE r.status <> 'running' OR (x.is_lost = 0 AND x.expires_at > ${DATABASE_NOW} +
+      CASE WHEN instr(x.reservation_id, '/') > 0 THEN 60000 ELSE 900000 END)`,
   ],
   [
     "an alert goes to a channel once",
@@ -232,7 +233,7 @@ export async function checkAllEnded(store: Store): Promise<void> {
     const [what, sql] of [
       ["runs in progress", "SELECT count(*) FROM runs WHERE status = 'running'"],
       ["sessions in progress", "SELECT count(*) FROM sessions WHERE active_run_id IS NOT NULL"],
-      ["reservations", "SELECT count(*) FROM reservations WHERE NOT is_held"],
+      ["reservations", "SELECT count(*) FROM reservations WHERE is_held = 0"],
       ["pending deliveries", "SELECT count(*) FROM deliveries WHERE status = 'pending'"],
     ] as const
   ) {
@@ -244,8 +245,8 @@ export async function checkAllEnded(store: Store): Promise<void> {
 const SURVIVOR_CHECKS: [what: string, sql: string][] = [
   [
     "no reservation is past its lease and still counts",
-    `SELECT reservation_id FROM reservations WHERE NOT is_lost AND expires_at > unixepoch('subsec') * 1000 +
-      iif(instr(reservation_id, '/') > 0, 60000, 900000)`,
+    `SELECT reservation_id FROM reservations WHERE is_lost = 0 AND expires_at > ${DATABASE_NOW} +
+      CASE WHEN instr(reservation_id, '/') > 0 THEN 60000 ELSE 900000 END`,
   ],
   [
     "a repricing in progress is the only one",
@@ -254,13 +255,13 @@ const SURVIVOR_CHECKS: [what: string, sql: string][] = [
   [
     "a repricing counts the entries that it has made",
     `SELECT r.repricing_id FROM repricings r WHERE
-      (SELECT count(*) FROM calls c WHERE c.call_id GLOB r.repricing_id || ':*') <>
+      (SELECT count(*) FROM calls c WHERE substr(c.call_id, 1, length(r.repricing_id) + 1) = r.repricing_id || ':') <>
       (SELECT coalesce(sum(m.changed_calls), 0) FROM repricing_models m WHERE m.repricing_id = r.repricing_id)`,
   ],
   [
     "a document is restored once",
     `SELECT session_id FROM events WHERE type = 'session.restored'
-    GROUP BY session_id, payload ->> '$.event_log_count' HAVING count(*) > 1`,
+    GROUP BY session_id, payload ->> 'event_log_count' HAVING count(*) > 1`,
   ],
 ];
 
@@ -284,7 +285,7 @@ export async function checkSurvivors(
       GROUP BY a.alert_id HAVING count(d.delivery_id) <> ?`,
       args: [channels.length],
     },
-    { sql: "SELECT payload ->> '$.event_log_count' FROM events WHERE type = 'session.restored'" },
+    { sql: "SELECT payload ->> 'event_log_count' FROM events WHERE type = 'session.restored'" },
     { sql: "SELECT repricing_id FROM repricings WHERE status = 'applied'" },
     { sql: "SELECT coalesce(sum(count), 0) FROM tallies WHERE what = 'alert'" },
     ...SURVIVOR_CHECKS.map(([, sql]) => ({ sql })),

@@ -9,6 +9,8 @@ import { RemoteStore } from "../../src/store/libsql/libsql_store.ts";
 import { migratedMemory } from "./migrated_memory.ts";
 import { SqliteStore } from "../../src/store/sqlite/sqlite_store.ts";
 import { eagerClock } from "./eager_clock.ts";
+import { PostgresStore } from "../../src/store/postgres/postgres_store.ts";
+import { type Postgres, type PostgresDatabase, skipPostgres, startPostgres } from "./postgres.ts";
 import { skipSqld, type Sqld, type SqldDatabase, startSqld } from "./sqld.ts";
 
 /** The options with which a test opens a database. */
@@ -28,20 +30,38 @@ export interface TestDatabase extends AsyncDisposable {
 
 /** One kind of database. */
 export interface DatabaseKind {
-  name: "file" | "memory" | "sqld";
+  name: "file" | "memory" | "sqld" | "postgres";
   /** The reason to skip its tests, if there is one. */
   ignore: boolean;
   create(): Promise<TestDatabase>;
 }
 
 let kinds: DatabaseKind[] | undefined;
+let postgresKind: DatabaseKind | undefined;
 
 /**
- * The three kinds of database. Registers hooks that run one libSQL server for the whole test file, and for those that are
- * imported with it, so it is called at the top of a file.
+ * The kinds of database; PostgreSQL where it is asked for. Registers hooks that run one libSQL server, and one of PostgreSQL,
+ * for the whole test file, and for those that are imported with it, so it is called at the top of a file.
  */
-export function databaseKinds(): DatabaseKind[] {
-  return kinds ??= createKinds();
+export function databaseKinds(
+  { hasPostgres = Deno.env.get("PURSER_TRY_POSTGRES") === "1" } = {},
+): DatabaseKind[] {
+  kinds ??= createKinds();
+  return hasPostgres ? [...kinds, postgresKind ??= createPostgresKind()] : kinds;
+}
+
+function createPostgresKind(): DatabaseKind {
+  let server: Promise<Postgres> | undefined;
+  let count = 0;
+  Deno.test.afterAll(async () => await (await server)?.[Symbol.asyncDispose]());
+  return {
+    name: "postgres",
+    ignore: skipPostgres,
+    async create() {
+      const running = await (server ??= startPostgres());
+      return createOnPostgres(running, `t${++count}`);
+    },
+  };
 }
 
 function createKinds(): DatabaseKind[] {
@@ -182,6 +202,50 @@ function createRemote(sqld: Sqld): TestDatabase {
       return store;
     },
     [Symbol.asyncDispose]: () => closeAll(stores),
+  };
+}
+
+const migratedOnPostgres = new WeakMap<Postgres, Promise<string>>();
+
+async function migrateOnPostgres(server: Postgres): Promise<string> {
+  const database = await server.createDatabase("migrated");
+  const store = openPostgres(database.url);
+  await prepare(store);
+  await store.close();
+  return "migrated";
+}
+
+function openPostgres(url: string, options: OpenOptions = {}): Store {
+  const clock = options.clock ?? eagerClock();
+  const ids = createIds(clock);
+  return new PostgresStore({
+    url,
+    timeoutMs: options.timeoutMs ?? 30_000, // for a busy machine
+    clock,
+    newToken: () => ids.next("req"),
+    onCommit: options.onCommit,
+  });
+}
+
+function createOnPostgres(server: Postgres, name: string): TestDatabase {
+  const stores: Store[] = [];
+  let database: Promise<PostgresDatabase> | undefined;
+  const create = async (isMigrated: boolean) => {
+    if (!isMigrated) return await server.createDatabase(name);
+    if (!migratedOnPostgres.has(server)) migratedOnPostgres.set(server, migrateOnPostgres(server));
+    return await server.createDatabase(name, await migratedOnPostgres.get(server));
+  };
+  return {
+    async open(options = {}) {
+      const { url } = await (database ??= create(options.isMigrated !== false));
+      const store = openPostgres(url, options);
+      stores.push(store);
+      return store;
+    },
+    async [Symbol.asyncDispose]() {
+      await closeAll(stores);
+      await (await database)?.[Symbol.asyncDispose]();
+    },
   };
 }
 

@@ -10,7 +10,7 @@ import {
   MOVE_DECIDED_COUNTERS,
   TAIL_WITH_RULES,
 } from "../../ledger/mod.ts";
-import { type ResultSet, type Statement, tables } from "../../store/mod.ts";
+import { indexedBy, type ResultSet, type Statement, tables } from "../../store/mod.ts";
 import { toAlertRecords } from "../alerts.ts";
 import type { AlertContext } from "../context.ts";
 import { DECIDED_COLUMNS } from "./firing_logic.ts";
@@ -22,11 +22,13 @@ import { type BookedScopes, warningsOf } from "../../budgets/reservations/mod.ts
  */
 const SKEW_MS = 30_000;
 
-const IS_AHEAD = `cooldown_from > ?1 + ${SKEW_MS}`;
+const IS_AHEAD = `cooldown_from > CAST(?1 AS BIGINT) + ${SKEW_MS}`;
 
 /** SQL for the time of a pass: not before the last firing by another process, whose clock was read later. */
-const TIME = `max(?1, coalesce((SELECT max(l.cooldown_from) FROM alert_rules l INDEXED BY alert_rules_fired
-  WHERE l.enabled = 1 AND l.cooldown_from <= ?1 + ${SKEW_MS}), 0))`;
+const TIME = `max(?1, coalesce((SELECT max(l.cooldown_from) FROM alert_rules l ${
+  indexedBy("alert_rules_fired")
+}
+  WHERE l.enabled = 1 AND l.cooldown_from <= CAST(?1 AS BIGINT) + ${SKEW_MS}), 0))`;
 
 /** Arms the rules whose cooldown is over. */
 const ARM = `UPDATE alert_rules SET is_armed = 1
@@ -34,7 +36,7 @@ WHERE is_armed = 0 AND enabled = 1 AND is_over = 0 AND rests_until <= ${TIME}`;
 
 /** After a clock was set back, a rule that fired in the future counts as fired now. */
 const NOTICE_CLOCK = `UPDATE alert_rules SET cooldown_from = ?1, rests_until = ?1 + cooldown_ms,
-  is_armed = is_over = 0 AND cooldown_ms = 0
+  is_armed = CASE WHEN is_over = 0 AND cooldown_ms = 0 THEN 1 ELSE 0 END
 WHERE enabled = 1 AND ${IS_AHEAD}`;
 
 // The trigger `decide_call` of `firing_logic.ts` decides each of these rows.

@@ -14,7 +14,7 @@ import {
   scopeSql,
   sumOfCalls,
 } from "../../ledger/mod.ts";
-import type { Logic } from "../../store/mod.ts";
+import { indexedBy, type Logic, ORDERED_JOIN, rowTrigger, SKIP_ROW } from "../../store/mod.ts";
 
 /*
  * The definition of an alert's firing, as triggers: they run in the commit that books the calls, over a remote database
@@ -47,7 +47,7 @@ export const DECIDED_COLUMNS = [
 const DECISIONS: Logic = {
   name: "decisions",
   sql: `CREATE VIEW decisions AS SELECT ${DECIDED_COLUMNS.join(", ")},
-  at AS now, '' AS alert_prefix, '' AS channels FROM calls WHERE 0`,
+  at AS now, '' AS alert_prefix, '' AS channels FROM calls WHERE false`,
 };
 
 const BEFORE_OR_AT = "c.position <= NEW.position";
@@ -65,7 +65,7 @@ const HOUR = {
     const second = startSql("minute", this.from, 1);
     const end = startSql("minute", TIME, 1);
     const calls = (from: string, to: string) =>
-      sumOfCalls(`INDEXED BY calls_by_time
+      sumOfCalls(`${indexedBy("calls_by_time")}
       WHERE c.at >= ${from} AND c.at < ${to} AND ${BEFORE_OR_AT} AND ${isInScope(scope)}`);
     return `(${counterSum("minute", scope, second, end)} - ${calls(this.to, end)} + ${
       calls(this.from, second)
@@ -77,7 +77,9 @@ const DAY = windowSql("day", "NEW.at");
 const MONTH = windowSql("month", "NEW.at");
 
 const ARMED = (scope: string, type: string) =>
-  `alert_rules r INDEXED BY alert_rules_armed WHERE r.is_armed = 1 AND r.scope = ${scope} AND r.threshold_type = '${type}'`;
+  `alert_rules r ${
+    indexedBy("alert_rules_armed")
+  } WHERE r.is_armed = 1 AND r.scope = ${scope} AND r.threshold_type = '${type}'`;
 
 /** The window of a threshold type, for one call. */
 interface Window {
@@ -148,57 +150,54 @@ function fired({ type, isTouched, value, claim, start }: Window): string {
   r.threshold_nano_usd, r.severity, w.value, NEW.agent_id, NEW.session_id, NEW.run_id, ${claim}, ${start}, NEW.now,
   NEW.channels, NEW.position, NEW.key_id
 FROM (SELECT s.scope, ${value("s.scope")} AS value FROM (${scopes}) s LIMIT ${SCOPES.length}) w
-CROSS JOIN alert_rules r INDEXED BY alert_rules_armed ON r.is_armed = 1 AND r.scope = w.scope
+${ORDERED_JOIN} alert_rules r ${indexedBy("alert_rules_armed")} ON r.is_armed = 1 AND r.scope = w.scope
   AND r.threshold_type = '${type}' AND r.threshold_nano_usd <= w.value`;
 }
 
-const DECIDE: Logic = {
+const DECIDE = rowTrigger({
   name: "decide_call",
-  sql: `CREATE TRIGGER decide_call INSTEAD OF INSERT ON decisions
-BEGIN
-  INSERT INTO spend_counters (kind, scope, start, whole_usd, rest_nano_usd, first_at)
+  event: "INSTEAD OF INSERT ON decisions",
+  body: `INSERT INTO spend_counters (kind, scope, start, whole_usd, rest_nano_usd, first_at)
   SELECT kind, scope, start, ${COST_COLUMNS}, at FROM (
 ${countersOf("NEW")}
-  ) WHERE true ${ADD_TO_COUNTER};
+  ) entries WHERE true ${ADD_TO_COUNTER};
   -- Rules that fired for this hour and wait until it has fallen below: without this call, has it?
-  UPDATE alert_rules SET is_over = 0, is_armed = coalesce(rests_until, 0) <= NEW.now
+  UPDATE alert_rules SET is_over = 0, is_armed = CASE WHEN coalesce(rests_until, 0) <= NEW.now THEN 1 ELSE 0 END
   WHERE is_over = 1 AND enabled = 1 AND scope IN (${SCOPES}) AND NEW.adjusts IS NULL AND NEW.at >= ${HOUR.from}
     AND threshold_nano_usd > ${HOUR.exactly("alert_rules.scope")} - coalesce(NEW.cost_nano_usd, 0);
   INSERT INTO alerts (alert_id, rule_id, rule_name, threshold_type, threshold_nano_usd, severity, value_nano_usd,
-    agent_id, session_id, run_id, window, window_start, triggered_at, channels, call_position, key_id)
-  ${WINDOWS.map(fired).join("\n  UNION ALL ")};
-END`,
-};
+    agent_id, session_id, run_id, "window", window_start, triggered_at, channels, call_position, key_id)
+  ${WINDOWS.map(fired).join("\n  UNION ALL ")};`,
+});
 
-const CLAIM: Logic = {
+const CLAIM = rowTrigger({
   name: "alerts_claim",
   // A rule fires only where its cooldown has passed and it has not fired for this window; a budget warns once for each
   // window and share of its limit, see `warnOfBudgets()`.
-  sql: `CREATE TRIGGER alerts_claim BEFORE INSERT ON alerts
-WHEN NEW.is_test = 0 AND EXISTS (
+  event: "BEFORE INSERT ON alerts",
+  when: `NEW.is_test = 0 AND EXISTS (
   SELECT 1 FROM alert_rules r WHERE r.rule_id = NEW.rule_id AND (
     r.is_over = 1 OR r.cooldown_from + r.cooldown_ms > NEW.triggered_at
     OR (r.repeat = 'once_per_window'
-      AND EXISTS (SELECT 1 FROM alert_claims c WHERE c.rule_id = r.rule_id AND c.window = NEW.window)))
+      AND EXISTS (SELECT 1 FROM alert_claims c WHERE c.rule_id = r.rule_id AND c."window" = NEW."window")))
 ) OR NEW.budget_limit_nano_usd IS NOT NULL AND EXISTS (SELECT 1 FROM alert_claims c WHERE c.rule_id = NEW.rule_id
-  AND c.window >= NEW.window AND c.window < substr(NEW.window, 1, instr(NEW.window, '#')) || '~')
-BEGIN
-  SELECT RAISE(IGNORE);
-END`,
-};
+  AND c."window" >= NEW."window" AND c."window" < substr(NEW."window", 1, instr(NEW."window", '#')) || '~')`,
+  body: SKIP_ROW,
+});
 
-const FIRE: Logic = {
+const FIRE = rowTrigger({
   name: "alerts_fire",
   // A rule that fires once a day or month rests until that has ended; less 300 s, since calls may be ahead of the clock.
   // Deliveries are for the channels of the process that booked the call.
-  sql: `CREATE TRIGGER alerts_fire AFTER INSERT ON alerts WHEN NEW.is_test = 0
-BEGIN
-  INSERT OR IGNORE INTO alert_claims (rule_id, window)
-  SELECT rule_id, NEW.window FROM alert_rules
-  WHERE rule_id = NEW.rule_id AND repeat = 'once_per_window' AND NEW.window IS NOT NULL
-  UNION ALL SELECT NEW.rule_id, NEW.window WHERE NEW.budget_limit_nano_usd IS NOT NULL;
+  event: "AFTER INSERT ON alerts",
+  when: "NEW.is_test = 0",
+  body: `INSERT INTO alert_claims (rule_id, "window")
+  SELECT rule_id, NEW."window" FROM alert_rules
+  WHERE rule_id = NEW.rule_id AND repeat = 'once_per_window' AND NEW."window" IS NOT NULL
+  UNION ALL SELECT NEW.rule_id, NEW."window" WHERE NEW.budget_limit_nano_usd IS NOT NULL
+  ON CONFLICT DO NOTHING;
   UPDATE alert_rules SET last_fired_at = NEW.triggered_at, cooldown_from = NEW.triggered_at,
-    is_over = repeat = 'once_per_window' AND threshold_type = 'per_hour_usd',
+    is_over = CASE WHEN repeat = 'once_per_window' AND threshold_type = 'per_hour_usd' THEN 1 ELSE 0 END,
     rests_until = max(NEW.triggered_at + cooldown_ms, CASE WHEN repeat = 'cooldown' THEN 0 ELSE
       CASE threshold_type
         WHEN 'per_day_usd' THEN ${windowSql("day", "NEW.window_start").to} - 300000
@@ -206,28 +205,25 @@ BEGIN
         ELSE 0
       END END)
   WHERE rule_id = NEW.rule_id;
-  UPDATE alert_rules SET is_armed = enabled AND is_over = 0 AND rests_until <= NEW.triggered_at
+  UPDATE alert_rules SET is_armed = CASE WHEN enabled = 1 AND is_over = 0 AND rests_until <= NEW.triggered_at THEN 1 ELSE 0 END
   WHERE rule_id = NEW.rule_id;
   INSERT INTO deliveries (delivery_id, subject_id, channel, kind, due_at, created_at)
-  SELECT 'dlv_' || substr(NEW.alert_id, 7) || '_' || (c.key + 1), NEW.alert_id, c.value ->> 0, c.value ->> 1,
+  SELECT 'dlv_' || substr(NEW.alert_id, 7) || '_' || (CAST(c.key AS BIGINT) + 1), NEW.alert_id, c.value ->> 0, c.value ->> 1,
     NEW.triggered_at, NEW.triggered_at
   FROM json_each(NEW.channels) c
-  WHERE CASE NEW.severity WHEN 'info' THEN 0 WHEN 'warning' THEN 1 ELSE 2 END >= c.value ->> 2;
+  WHERE CASE NEW.severity WHEN 'info' THEN 0 WHEN 'warning' THEN 1 ELSE 2 END >= CAST(c.value ->> 2 AS BIGINT);
   INSERT INTO tallies (what, name, outcome, count) VALUES ('alert', NEW.severity, '', 1)
-  ON CONFLICT (what, name, outcome) DO UPDATE SET count = count + 1;
-END`,
-};
+  ON CONFLICT (what, name, outcome) DO UPDATE SET count = tallies.count + 1;`,
+});
 
-const TRIM: Logic = {
+const TRIM = rowTrigger({
   name: "alerts_trim",
   // Keeps the newest alerts, and older ones with pending deliveries: those are deleted when the last is settled. The newest
   // have no gaps in their positions, so the one to delete is known by its position.
-  sql: `CREATE TRIGGER alerts_trim AFTER INSERT ON alerts
-BEGIN
-  DELETE FROM alerts WHERE position = NEW.position - ${MAX_ALERT_HISTORY}
-    AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.subject_id = alerts.alert_id AND d.status = 'pending');
-END`,
-};
+  event: "AFTER INSERT ON alerts",
+  body: `DELETE FROM alerts WHERE position = NEW.position - ${MAX_ALERT_HISTORY}
+    AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.subject_id = alerts.alert_id AND d.status = 'pending');`,
+});
 
 /** The triggers that decide calls and fire alerts. */
-export const firingLogic: readonly Logic[] = [DECISIONS, CLAIM, FIRE, TRIM, DECIDE];
+export const firingLogic: readonly Logic[] = [DECISIONS, ...CLAIM, ...FIRE, ...TRIM, ...DECIDE];

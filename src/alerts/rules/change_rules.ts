@@ -50,10 +50,11 @@ const FORGET = "DELETE FROM alert_claims WHERE rule_id = ?";
 
 // A rule may rest longer than its cooldown, until a day or a month has ended; a moved threshold ends that.
 const REST =
-  "UPDATE alert_rules SET is_over = is_over AND NOT ?2, rests_until = cooldown_from + cooldown_ms WHERE rule_id = ?1";
+  `UPDATE alert_rules SET is_over = CASE WHEN ?2 = 1 THEN 0 ELSE is_over END, rests_until = cooldown_from + cooldown_ms
+WHERE rule_id = ?1`;
 
 const ARM = `UPDATE alert_rules
-SET is_armed = enabled AND NOT is_over AND (rests_until IS NULL OR rests_until <= ?2)
+SET is_armed = CASE WHEN enabled = 1 AND is_over = 0 AND (rests_until IS NULL OR rests_until <= ?2) THEN 1 ELSE 0 END
 WHERE rule_id = ?1`;
 
 /**

@@ -17,7 +17,7 @@ import {
   sumOfTail,
   textAt,
 } from "../../ledger/mod.ts";
-import { oldestFirst, tables, type TimePosition } from "../../store/mod.ts";
+import { indexedBy, NOT_INDEXED, oldestFirst, tables, type TimePosition } from "../../store/mod.ts";
 import type { AlertContext } from "../context.ts";
 import { inputOf, type RuleRow, RULES } from "./rule_fields.ts";
 
@@ -51,7 +51,7 @@ const LIST = oldestFirst(alertRules.createdAt, alertRules.ruleId);
 /** Lists rules, oldest first. */
 export async function listRules(
   ctx: Pick<AlertContext, "store" | "query" | "clock">,
-  { agentId, isEnabled, after, limit = -1 }: RuleFilter = {},
+  { agentId, isEnabled, after, limit = Number.MAX_SAFE_INTEGER }: RuleFilter = {},
 ): Promise<AlertRule[]> {
   const rows = await ctx.query.select().from(alertRules)
     .where(and(
@@ -147,24 +147,24 @@ function counterOf(
 /** The number of newest runs or sessions that are searched among those without a row of their own in this database. */
 const NEWEST = 1_000;
 
-/** SQL for the newest run or session of a scope that has any spend, and its spend, as `["ses_1", "1250000000"]`. */
+/** SQL for the newest run or session of a scope that has any spend, and its spend, as `1250000000 ses_1`. */
 function newest(kind: "run" | "session", table: string, time: string): string {
   const key = `${kind}_id`;
   const agent = textAt("min", "first_at", "agent_id");
   const tail =
-    `calls c NOT INDEXED WHERE c.position > (SELECT position FROM rollup_positions WHERE name = 'totals') AND c.${key} IS NOT NULL`;
+    `calls c ${NOT_INDEXED} WHERE c.position > (SELECT position FROM rollup_positions WHERE name = 'totals') AND c.${key} IS NOT NULL`;
   // LIMIT, so that the id is searched once, however often it is used.
   const spend = atMost64Bits(`${counterValue(kind, "i.id")} + ${sumOfTail(`c.${key} = i.id`)}`);
-  return `(SELECT json_array(i.id, CAST(${spend} AS TEXT)) FROM (SELECT coalesce(
+  return `(SELECT CAST(${spend} AS TEXT) || ' ' || i.id FROM (SELECT coalesce(
     (SELECT k.${key} FROM ${table} k WHERE k.agent_id = t.scope
       AND (EXISTS (SELECT 1 FROM usage_${kind}s x WHERE x.${key} = k.${key}) OR k.${key} IN (SELECT c.${key} FROM ${tail}))
       ORDER BY k.${time} DESC LIMIT 1),
     (SELECT ${key} FROM (
       SELECT * FROM (SELECT ${key}, agent_id, first_at, 0 AS position FROM usage_${kind}s
-        ORDER BY first_at DESC, ${key} DESC LIMIT ${NEWEST})
+        ORDER BY first_at DESC, ${key} DESC LIMIT ${NEWEST}) newest
       UNION ALL SELECT ${key}, agent_id, first_at, 0 FROM usage_${kind}s WHERE ${key} IN (SELECT c.${key} FROM ${tail})
       UNION ALL SELECT c.${key}, c.agent_id, c.at, c.position FROM ${tail}
-    ) GROUP BY ${key} HAVING t.scope = '' OR ${agent} = t.scope ORDER BY min(first_at) DESC, ${key} DESC LIMIT 1)
+    ) known GROUP BY ${key} HAVING t.scope = '' OR ${agent} = t.scope ORDER BY min(first_at) DESC, ${key} DESC LIMIT 1)
   ) AS id LIMIT 1) i WHERE i.id IS NOT NULL)`;
 }
 
@@ -175,23 +175,25 @@ function hour(): string {
   const second = startSql("minute", "t.starts", 1);
   const end = startSql("minute", "t.ends - 1", 1);
   const calls = (from: string, to: string) =>
-    sumOfCalls(`INDEXED BY calls_by_time WHERE ${within(from, to)}`);
+    sumOfCalls(`${indexedBy("calls_by_time")} WHERE ${within(from, to)}`);
   return `${counterSum("minute", "t.scope", second, end)} + ${sumOfTail(within(second, end))}
     - ${calls("t.ends", end)} + ${calls("t.starts", second)}`;
 }
 
 const READ = `WITH t AS (
-  SELECT key AS n, value ->> 0 AS type, value ->> 1 AS scope, value ->> 2 AS starts, value ->> 3 AS ends FROM json_each(?)
+  SELECT CAST(key AS BIGINT) AS n, value ->> 0 AS type, value ->> 1 AS scope, CAST(value ->> 2 AS BIGINT) AS starts,
+    CAST(value ->> 3 AS BIGINT) AS ends
+  FROM json_each(?)
 )
 SELECT CASE t.type
   WHEN 'per_run_usd' THEN ${newest("run", "runs", "started_at")}
   WHEN 'per_session_usd' THEN ${newest("session", "sessions", "updated_at")}
-  WHEN 'per_hour_usd' THEN ${atMost64Bits(hour())}
-  ELSE ${
+  WHEN 'per_hour_usd' THEN CAST(${atMost64Bits(hour())} AS TEXT)
+  ELSE CAST(${
   atMost64Bits(
     `${counterSum("day", "t.scope", "t.starts", "t.ends")} + ${sumOfTail(within("t.starts", "t.ends"))}`,
   )
-}
+} AS TEXT)
 END FROM t ORDER BY t.n`;
 
 /** The value that a rule measures at present, and the run or session that has it. */
@@ -212,9 +214,12 @@ export async function readMeasured(
   const values = new Map([...windows.keys()].map((key, index) => [key, rows[index]![0]]));
   return rules.map((rule) => {
     const value = values.get(keyOf(rule)) ?? null;
-    if (typeof value !== "string") return value === null ? null : { nanoUsd: value as NanoUsd };
-    const [id, nanoUsd] = JSON.parse(value) as [string, string];
-    return { nanoUsd: BigInt(nanoUsd), kind: rule.thresholdType === "per_run_usd" ? "run" : "session", id };
+    if (value === null) return null;
+    const [amount, id] = (value as string).split(/ (.*)/s) as [string, string?];
+    const nanoUsd = BigInt(amount);
+    return id === undefined
+      ? { nanoUsd }
+      : { nanoUsd, kind: rule.thresholdType === "per_run_usd" ? "run" : "session", id };
   });
 }
 

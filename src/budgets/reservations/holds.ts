@@ -4,15 +4,8 @@ import type { HoldReason } from "../../contract/values.ts";
 import { type Clock, toIso } from "../../kernel/clock.ts";
 import { toUsd } from "../../kernel/money.ts";
 import type { SqlValue, Store } from "../../store/mod.ts";
-import { readKeyNames } from "../../keys/mod.ts";
-import {
-  ALL_SEEING,
-  columnOf,
-  entityOf,
-  idInScope,
-  isScopeOf,
-  type Viewer,
-} from "../../ledger/mod.ts";
+import { withNames } from "../../keys/mod.ts";
+import { ALL_SEEING, columnOf, entityOf, idInScope, isScopeOf, type Viewer } from "../../ledger/mod.ts";
 import { countersOf } from "../budget_counters.ts";
 import type { BudgetRow } from "../budget_fields.ts";
 import { fromOf } from "../budget_states.ts";
@@ -32,7 +25,7 @@ export function heldBy(row: BudgetRow, now: number): { where: string; args: SqlV
     IS_HELD,
     "h.worst_nano_usd > 0 AND h.at >= ?1",
     kind === undefined ? "h.scope = ?2" : isScopeOf(kind, "h.scope"),
-    named === undefined ? "?2 IS ?2" : `${columnOf(named.kind, "h")} = ?2`,
+    named === undefined ? "?2 IS NOT DISTINCT FROM ?2" : `${columnOf(named.kind, "h")} = ?2`,
     row.mode === "strict" ? "true" : "false",
   ];
   return { where: conditions.join(" AND "), args };
@@ -48,11 +41,12 @@ export async function listHolds(
 ): Promise<BudgetHold[]> {
   const { where, args } = heldBy(row, clock.now());
   const { rows } = await store.read({
-    sql: `SELECT h.reservation_id, h.worst_nano_usd, h.at, iif(h.is_lost, 'uncounted', 'unbooked'),
+    sql:
+      `SELECT h.reservation_id, h.worst_nano_usd, h.at, CASE h.is_lost WHEN 1 THEN 'uncounted' ELSE 'unbooked' END,
   (SELECT ${idInScope("run", "o.scope")} FROM reservations o
     WHERE o.reservation_id = h.reservation_id AND ${isScopeOf("run", "o.scope")} LIMIT 1), ${
-      BUDGETED.map((kind) => columnOf(kind, "h")).join(", ")
-    }
+        BUDGETED.map((kind) => columnOf(kind, "h")).join(", ")
+      }
 FROM reservations h WHERE ${where} ORDER BY h.at DESC, h.reservation_id DESC LIMIT ${LISTED}`,
     args,
   });
@@ -66,9 +60,5 @@ FROM reservations h WHERE ${where} ORDER BY h.at DESC, h.reservation_id DESC LIM
     ) as NamedValues,
     run_id: runId as string | null,
   }));
-  const names = await readKeyNames({ store }, holds.map(({ key_id }) => key_id), viewer);
-  return holds.map((hold) => ({
-    ...hold,
-    ...(hold.key_id !== null && { key_name: names.get(hold.key_id) ?? null }),
-  }));
+  return await withNames({ store }, holds, viewer);
 }

@@ -12,7 +12,7 @@ import {
   type TimePosition,
 } from "../../store/mod.ts";
 import type { BudgetRow } from "../budget_fields.ts";
-import { readKeyNames } from "../../keys/mod.ts";
+import { withNames } from "../../keys/mod.ts";
 import { ALL_SEEING, type Viewer } from "../../ledger/mod.ts";
 import { checkAmountsOf } from "../seen_budget.ts";
 import { type BudgetContext, readBudget, writeBudgets } from "../budgets.ts";
@@ -30,7 +30,7 @@ const LIST = newestFirst(budgetReleases.createdAt, budgetReleases.releaseId);
 
 type ReleaseRow = typeof budgetReleases.$inferSelect;
 
-function toRelease(row: ReleaseRow, keyName: string | null): BudgetRelease {
+function toRelease(row: ReleaseRow): BudgetRelease {
   return {
     release_id: row.releaseId,
     budget_id: row.budgetId,
@@ -38,7 +38,7 @@ function toRelease(row: ReleaseRow, keyName: string | null): BudgetRelease {
     released_usd: toUsd(row.releasedNanoUsd),
     reason: row.reason,
     key_id: row.keyId,
-    ...(row.keyId !== null && { key_name: keyName }),
+    ...(row.keyId !== null && { key_name: null }),
     created_at: toIso(row.createdAt),
   };
 }
@@ -85,7 +85,7 @@ export async function releaseHolds(
       createdAt: now,
     };
     const ids = JSON.stringify(row.reservationIds);
-    const release = toRelease(row, (await readKeyNames(ctx, [keyId])).get(keyId ?? "") ?? null);
+    const release = (await withNames(ctx, [toRelease(row)]))[0]!;
     await writeBudgets(ctx, [
       requireThat({ sql: ARE_HELD, args: [ids, held.length, budgetId] }),
       { sql: INSERT, args: [row.releaseId, budgetId, ids, row.releasedNanoUsd, reason, keyId, now] },
@@ -133,6 +133,5 @@ export async function listReleases(
   const rows = await ctx.query.select().from(budgetReleases)
     .where(and(eq(budgetReleases.budgetId, budgetId), LIST.from(before)))
     .orderBy(...LIST.order).limit(limit);
-  const names = await readKeyNames(ctx, rows.map(({ keyId }) => keyId), viewer);
-  return rows.map((row) => toRelease(row, names.get(row.keyId ?? "") ?? null));
+  return await withNames(ctx, rows.map(toRelease), viewer);
 }

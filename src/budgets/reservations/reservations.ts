@@ -1,8 +1,17 @@
 import { BUDGETED, dimension } from "../../contract/costs/dimensions.ts";
 import { idInScope, scopeSql } from "../../ledger/mod.ts";
-import { DATABASE_NOW, type SetWriter, type SqlValue, type Statement, type Store } from "../../store/mod.ts";
+import {
+  DATABASE_NOW,
+  ORDERED_JOIN,
+  type SetWriter,
+  type SqlValue,
+  type Statement,
+  type Store,
+  wide,
+} from "../../store/mod.ts";
 import {
   CALL_COLUMNS,
+  CALL_INTEGERS,
   CEILING,
   EACH_STANDING,
   shareOf,
@@ -19,7 +28,7 @@ const HOLDER = "substr(reservation_id, 1, instr(reservation_id, '/') - 1)";
 
 /** Reads the instances that hold reservations with a lease. */
 export const SELECT_RESERVING: Statement = {
-  sql: `SELECT DISTINCT ${HOLDER} FROM reservations WHERE NOT is_lost AND expires_at > 0`,
+  sql: `SELECT DISTINCT ${HOLDER} FROM reservations WHERE is_lost = 0 AND expires_at > 0`,
 };
 
 // The amounts that earlier calls of the same statement reserve in a scope. They count whether they fit or not, so that two
@@ -27,33 +36,38 @@ export const SELECT_RESERVING: Statement = {
 // refused because of them is decided again.
 const EARLIER = `e AS MATERIALIZED (
   SELECT n, scope, sum(estimate) OVER earlier AS estimate, sum(coalesce(worst, 0)) OVER earlier AS worst
-  FROM (SELECT DISTINCT b.n, b.scope, r.estimate, r.worst FROM r CROSS JOIN b ON b.n = r.n)
+  FROM (SELECT DISTINCT b.n, b.scope, r.estimate, r.worst FROM r ${ORDERED_JOIN} b ON b.n = r.n) matched
   WINDOW earlier AS (PARTITION BY scope ORDER BY n ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
 )`;
 
 /** SQL for the amount at which a budget warns first, or its limit if it doesn't warn. Raises don't count, since they end. */
-const NEAR = `iif(b.warn_at = '[]', b.amount, ${shareOf("b.amount", "b.warn_at ->> 0")})`;
+const NEAR = `CASE b.warn_at WHEN '[]' THEN b.amount ELSE ${
+  shareOf("b.amount", "CAST(b.warn_at ->> 0 AS NUMERIC)")
+} END`;
 
 /** The calls, with whether each fits in every budget that refuses: `decideCall()` as a condition of the write. */
 const verdicts = (fitsStop: string, fitsStrict: string, more = "") =>
   `d AS MATERIALIZED (
-  SELECT n, min(fits) AS fits, max(strictness) AS strictness, min(until_near) AS headroom FROM (
-    SELECT b.n, iif(b.mode = 'stop', 0, iif(b.action = 'watch', 1, 2)) AS strictness, ${NEAR} - s.settled AS until_near,
-      b.action = 'watch' OR (s.settled < ${CEILING} AND (NOT r.is_unpriced OR b.allow_unpriced)
+  SELECT n, min(CASE WHEN fits THEN 1 ELSE 0 END) AS fits, max(strictness) AS strictness, min(until_near) AS headroom FROM (
+    SELECT b.n, CASE WHEN b.mode = 'stop' THEN 0 WHEN b.action = 'watch' THEN 1 ELSE 2 END AS strictness, ${NEAR} - s.settled AS until_near,
+      b.action = 'watch' OR (s.settled < ${CEILING} AND (r.is_unpriced = 0 OR b.allow_unpriced = 1)
         AND CASE b.mode WHEN 'stop' THEN ${fitsStop}
-          ELSE r.is_unpriced OR r.worst IS NOT NULL AND ${fitsStrict} <= ${CEILING} END) AS fits
+          ELSE r.is_unpriced = 1 OR r.worst IS NOT NULL AND ${fitsStrict} <= ${CEILING} END) AS fits
     FROM ${EACH_STANDING}${more}
-  ) GROUP BY n
+  ) verdicts GROUP BY n
 )`;
 
 const COLUMNS = `scope, at, reservation_id, worst_nano_usd, estimate_nano_usd, strictness, spent_nano_usd,
   headroom_nano_usd, expires_at, is_held, ${BUDGETED.map((kind) => dimension(kind).field).join(", ")}`;
 
 /** SQL for whether a call `r` with the verdict `d` is held from now on. */
-const IS_HELD_NOW = "(d.strictness = 2 AND coalesce(r.worst, 0) > 0)";
+const IS_HELD_NOW = "d.strictness = 2 AND coalesce(r.worst, 0) > 0";
 
 /** The agent, session and key of a call, which are kept for one that is held. */
-const CALLER = BUDGETED.map((kind) => `iif(${IS_HELD_NOW}, ${idInScope(kind, `r.${kind}`)}, NULL)`).join(", ");
+const CALLER = BUDGETED.map((kind) => `CASE WHEN ${IS_HELD_NOW} THEN ${idInScope(kind, `r.${kind}`)} END`)
+  .join(
+    ", ",
+  );
 const NO_CALLER = BUDGETED.map(() => "NULL").join(", ");
 
 /**
@@ -68,17 +82,17 @@ ${
       WITH_STANDINGS,
       ...earlier,
       verdicts(
-        `s.settled + s.estimated${others.stop} < ${CEILING}`,
-        `s.settled + s.worst${others.strict} + r.worst`,
+        `${wide("s.settled")} + s.estimated${others.stop} < ${CEILING}`,
+        `${wide("s.settled")} + s.worst${others.strict} + r.worst`,
         others.join,
       ),
     ].join(",\n")
   }
 SELECT x.scope, r.at, r.id, coalesce(r.worst, r.estimate), r.estimate, d.strictness, ${SPENT_IN_ALL}, d.headroom,
-  ${DATABASE_NOW} + r.lease, ${IS_HELD_NOW}, ${CALLER}
-FROM d CROSS JOIN r ON r.n = d.n
-  CROSS JOIN (SELECT n, scope FROM b UNION SELECT n, run FROM r WHERE run IS NOT NULL) x ON x.n = d.n
-WHERE d.fits`;
+  ${DATABASE_NOW} + r.lease, CASE WHEN ${IS_HELD_NOW} THEN 1 ELSE 0 END, ${CALLER}
+FROM d ${ORDERED_JOIN} r ON r.n = d.n
+  ${ORDERED_JOIN} (SELECT n, scope FROM b UNION SELECT n, run FROM r WHERE run IS NOT NULL) x ON x.n = d.n
+WHERE d.fits = 1`;
 
 const RESERVE = {
   one: reserve([], { stop: "", strict: "", join: "" }),
@@ -99,14 +113,16 @@ export const isElsewhere = (id: string) => `instr(${id}, '/') = 0`;
 const RESERVE_ELSEWHERE = `INSERT INTO reservations (${COLUMNS})
 ${WITH_STANDINGS}, ${
   verdicts(
-    `s.settled + s.estimated < ${CEILING} AND s.settled + s.estimated + r.estimate <= ${CEILING}`,
-    "s.settled + s.worst + r.worst",
+    `${wide("s.settled")} + s.estimated < ${CEILING} AND ${
+      wide("s.settled")
+    } + s.estimated + r.estimate <= ${CEILING}`,
+    `${wide("s.settled")} + s.worst + r.worst`,
   )
 }
 SELECT x.scope, r.at, r.id, coalesce(r.worst, r.estimate), r.estimate, coalesce(d.strictness, 0), ${SPENT_IN_ALL},
   coalesce(d.headroom, -1), ${DATABASE_NOW} + r.lease, 0, ${NO_CALLER}
-FROM r LEFT JOIN d ON d.n = r.n CROSS JOIN (SELECT n, scope FROM b UNION SELECT n, agent FROM r) x ON x.n = r.n
-WHERE d.n IS NULL OR d.fits`;
+FROM r LEFT JOIN d ON d.n = r.n ${ORDERED_JOIN} (SELECT n, scope FROM b UNION SELECT n, agent FROM r) x ON x.n = r.n
+WHERE d.n IS NULL OR d.fits = 1`;
 
 /** Reads the strictness of reservations, null for one that was not made. */
 const READ_RESERVED =
@@ -124,11 +140,18 @@ export const reservationWriter: SetWriter<CallToDecide, Reserved> = {
   sizeOf: () => 500,
   mayLose: ({ mayLose }) => mayLose === true,
   plan(calls) {
-    const each = { columns: CALL_COLUMNS, rows: calls.map((call, n) => toCallRow(call, n)) };
+    const each = {
+      columns: CALL_COLUMNS,
+      integers: CALL_INTEGERS,
+      rows: calls.map((call, n) => toCallRow(call, n)),
+    };
     return {
       statements: [
         { sql: calls.length === 1 ? RESERVE.one : RESERVE.many, each },
-        { sql: READ_RESERVED, each: { columns: ["id"], rows: calls.map(({ reservationId }) => [reservationId]) } },
+        {
+          sql: READ_RESERVED,
+          each: { columns: ["id"], rows: calls.map(({ reservationId }) => [reservationId]) },
+        },
       ],
       read([, outcomes]) {
         const byId = new Map(outcomes!.rows.map(([id, strictness]) => [id, strictness]));
@@ -144,7 +167,7 @@ export async function writeElsewhere(
   call: CallToDecide,
   more: readonly Statement[],
 ): Promise<boolean> {
-  const each = { columns: CALL_COLUMNS, rows: [toCallRow(call, 0)] };
+  const each = { columns: CALL_COLUMNS, integers: CALL_INTEGERS, rows: [toCallRow(call, 0)] };
   const results = await store.write([
     { sql: RESERVE_ELSEWHERE, each },
     ...more,
@@ -166,11 +189,11 @@ const LOSE = `UPDATE reservations SET worst_nano_usd = v.lost_nano_usd, estimate
   expires_at = 9223372036854775807
 FROM each_row v WHERE reservations.reservation_id = v.reservation_id`;
 const RENEW = `UPDATE reservations SET expires_at = ${DATABASE_NOW} + ${RESERVATION_MS}
-WHERE reservation_id IN (SELECT value FROM json_each(?)) AND NOT is_lost`;
+WHERE reservation_id IN (SELECT value FROM json_each(?)) AND is_lost = 0`;
 
 // Includes reservations whose commit was reported as failed. Two amounts stay held in other windows: what a lost call may
 // have cost, and what is held for a call that was sent and is not booked yet. The window of the run ends with the run.
-const FREE_RUN = `DELETE FROM reservations WHERE NOT is_lost
+const FREE_RUN = `DELETE FROM reservations WHERE is_lost = 0
   AND reservation_id IN (SELECT h.reservation_id FROM reservations h WHERE h.scope = ${scopeSql("run", "?1")})
   AND reservation_id NOT IN (SELECT value FROM json_each(?2))`;
 const FREE_SCOPE = `DELETE FROM reservations WHERE scope = ${scopeSql("run", "?")}`;
@@ -185,7 +208,10 @@ export function freeStatements(reservationIds: readonly string[]): Statement[] {
 export function loseStatements(lost: readonly { reservationId: string; lostNanoUsd: bigint }[]): Statement[] {
   if (lost.length === 0) return [];
   const rows = lost.map(({ reservationId, lostNanoUsd }) => [reservationId, lostNanoUsd]);
-  return [{ sql: LOSE, each: { columns: ["reservation_id", "lost_nano_usd"], rows } }];
+  return [{
+    sql: LOSE,
+    each: { columns: ["reservation_id", "lost_nano_usd"], integers: ["lost_nano_usd"], rows },
+  }];
 }
 
 /**
@@ -216,7 +242,7 @@ export function freeRunStatements(runId: string, held: Iterable<string>): Statem
 }
 
 // A reservation elsewhere has a row of its agent: that of another agent isn't freed.
-const FREE_REPORTED = `DELETE FROM reservations WHERE NOT is_lost AND reservation_id IN (
+const FREE_REPORTED = `DELETE FROM reservations WHERE is_lost = 0 AND reservation_id IN (
   SELECT h.reservation_id FROM reservations h WHERE (h.reservation_id, h.scope) IN (
     SELECT v.reservation_id, v.agent_id FROM each_row v))`;
 
@@ -233,9 +259,9 @@ export function freeReported(reported: readonly ReservedElsewhere[]): Statement[
   return [{ sql: FREE_REPORTED, each: { columns: ["reservation_id", "agent_id"], rows } }];
 }
 
-const OF_GONE = `NOT is_lost AND ${HOLDER} IN (SELECT value FROM json_each(?))`;
-const FREE_GONE = `DELETE FROM reservations WHERE NOT is_held AND ${OF_GONE}`;
-const END_LEASES = `UPDATE reservations SET expires_at = 0 WHERE is_held AND ${OF_GONE}`;
+const OF_GONE = `is_lost = 0 AND ${HOLDER} IN (SELECT value FROM json_each(?))`;
+const FREE_GONE = `DELETE FROM reservations WHERE is_held = 0 AND ${OF_GONE}`;
+const END_LEASES = `UPDATE reservations SET expires_at = 0 WHERE is_held = 1 AND ${OF_GONE}`;
 
 /**
  * Ends the leases of the reservations of instances that are known to be gone, at once: what strict budgets hold stays held,
@@ -254,7 +280,7 @@ export async function freeGoneReservations(
   await store.write([FREE_GONE, END_LEASES].map((sql) => ({ sql, args: [JSON.stringify(gone)] })));
 }
 
-const OLD = `FROM reservations WHERE expires_at <= ${DATABASE_NOW} AND NOT is_held`;
+const OLD = `FROM reservations WHERE expires_at <= ${DATABASE_NOW} AND is_held = 0`;
 
 /** Removes the reservations of dead processes. Any process may do this at any time. */
 export async function sweepReservations(ctx: { store: Store; instanceId: string }): Promise<void> {

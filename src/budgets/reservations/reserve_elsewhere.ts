@@ -2,7 +2,8 @@ import type { NanoUsd } from "../../kernel/money.ts";
 import { ALL_SEEING, type Scopes, type Viewer } from "../../ledger/mod.ts";
 import { DATABASE_NOW, type Statement, type Store } from "../../store/mod.ts";
 import type { BudgetGate } from "../budget_gate.ts";
-import { budgetExceeded, readRefusingKeys } from "../refusals.ts";
+import { readNames } from "../../keys/mod.ts";
+import { budgetExceeded } from "../refusals.ts";
 import { isElsewhere } from "./reservations.ts";
 
 /** A request to reserve for a call that is made elsewhere. */
@@ -45,7 +46,7 @@ export async function reserveElsewhere(
     refusals: admission.refusals,
     because: "this one has no worst_case_usd",
     scopes: request,
-    keyNames: await readRefusingKeys({ store }, admission.refusals),
+    names: await readNames({ store }, admission.refusals.map(({ standing }) => standing.scope)),
     runCostNanoUsd: null,
     viewer,
     logOwner: await findLogOwner(),
@@ -53,7 +54,7 @@ export async function reserveElsewhere(
 }
 
 const FIND = `SELECT 1 FROM reservations WHERE reservation_id = ?1 AND ${isElsewhere("reservation_id")}
-AND (?2 IS NULL OR scope = ?2) AND NOT is_lost AND expires_at > ${DATABASE_NOW} LIMIT 1`;
+AND (?2 IS NULL OR scope = ?2) AND is_lost = 0 AND expires_at > ${DATABASE_NOW} LIMIT 1`;
 
 /** Releases a reservation for a call elsewhere; returns false if there is none that the caller may see. */
 export async function releaseElsewhere(

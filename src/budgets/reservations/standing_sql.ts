@@ -13,9 +13,10 @@ import {
   IN_WINDOWS,
   kindOfScope,
   sumOfCalls,
+  sumOfParts,
   toNano,
 } from "../../ledger/mod.ts";
-import { DATABASE_NOW } from "../../store/mod.ts";
+import { byBytes, DATABASE_NOW, indexedBy, NOT_INDEXED, ORDERED_JOIN, wide } from "../../store/mod.ts";
 
 /*
  * The SQL of budgets, as common table expressions that build on each other:
@@ -57,30 +58,39 @@ export const CALL_COLUMNS = [
   "lease",
 ] as const;
 
+/** Those that are integers. */
+export const CALL_INTEGERS: readonly string[] = [
+  ...["n", "at", "hour", "day", "week", "month", "estimate", "worst", "is_unpriced", "lease"],
+];
+
 /** One call, whose columns are bound in their order. */
 const ONE_CALL = `r AS MATERIALIZED (SELECT ${
-  CALL_COLUMNS.map((column, index) => `?${index + 1} AS ${column}`).join(", ")
+  CALL_COLUMNS.map((column, index) =>
+    `CAST(?${index + 1} AS ${CALL_INTEGERS.includes(column) ? "BIGINT" : "TEXT"}) AS ${column}`
+  ).join(", ")
 })`;
 
 const CALLS = `r AS MATERIALIZED (SELECT ${
   CALL_COLUMNS.map((column) => `v.${column} AS ${column}`).join(", ")
 } FROM each_row v)`;
 
+const FOREVER = "9223372036854775807";
+
 /** SQL for the sum of amounts in nano-USD, which can't pass 64 bits. */
 export const sumOf = (amount: string, source: string) =>
-  `(SELECT ${toNano("w", "n")} FROM (SELECT coalesce(sum(${amount} / ${NANO_PER_USD}), 0) AS w,
-    coalesce(sum(${amount} % ${NANO_PER_USD}), 0) AS n ${source}))`;
+  `(SELECT ${toNano("w", "n")} FROM (SELECT ${sumOfParts(`${amount} / ${NANO_PER_USD}`)} AS w,
+    ${sumOfParts(`${amount} % ${NANO_PER_USD}`)} AS n ${source}) sums)`;
 
 /** SQL for the scopes of a call `r` that budgets name, and for the one that a budget `x` counts by itself. */
 const NAMED_SCOPES = [`'${ALL_CALLS}'`, ...BUDGETED.map((kind) => `r.${kind}`)];
 const EACH_VALUE = `CASE x.each ${BUDGETED.map((kind) => `WHEN '${kind}' THEN r.${kind}`).join(" ")} END`;
 
-const EXTRA = `iif(EXISTS (SELECT 1 FROM budget_raises e WHERE e.budget_id = x.budget_id), ${
+const EXTRA = `CASE WHEN EXISTS (SELECT 1 FROM budget_raises e WHERE e.budget_id = x.budget_id) THEN ${
   sumOf(
     "e.extra_nano_usd",
     "FROM budget_raises e WHERE e.budget_id = x.budget_id AND (e.until IS NULL OR e.until > r.at)",
   )
-}, 0)`;
+} ELSE 0 END`;
 
 const OF_BUDGET = `r.n, x.budget_id, x.name, x.per, x.mode, x.action, x.allow_unpriced,
   x.limit_nano_usd AS amount, ${EXTRA} AS extra, x.warn_at`;
@@ -89,21 +99,21 @@ const OF_BUDGET = `r.n, x.budget_id, x.name, x.per, x.mode, x.action, x.allow_un
 const BUDGETS = `b AS MATERIALIZED (
   SELECT * FROM (
     SELECT ${OF_BUDGET}, CASE x.per WHEN 'run' THEN r.run WHEN 'session' THEN r.session
-        ELSE iif(x.each IS NULL, x.scope, ${EACH_VALUE}) END AS scope,
+        ELSE CASE WHEN x.each IS NULL THEN x.scope ELSE ${EACH_VALUE} END END AS scope,
       CASE x.per WHEN 'day' THEN r.day WHEN 'month' THEN r.month WHEN 'week' THEN r.week WHEN 'hour' THEN r.hour
         WHEN 'lifetime' THEN coalesce(x.counts_from, 0) ELSE 0 END AS starts
-    FROM r CROSS JOIN budgets x INDEXED BY budgets_enabled
+    FROM r CROSS JOIN budgets x ${indexedBy("budgets_enabled")}
     WHERE x.enabled = 1 AND x.scope IN (${NAMED_SCOPES})
-      AND (x.each IS NULL OR NOT EXISTS (SELECT 1 FROM budgets o INDEXED BY budgets_enabled
+      AND (x.each IS NULL OR NOT EXISTS (SELECT 1 FROM budgets o ${indexedBy("budgets_enabled")}
         WHERE o.enabled = 1 AND o.scope = ${EACH_VALUE} AND o.per = x.per AND o.each IS NULL))
-    LIMIT -1
-  ) WHERE scope IS NOT NULL
+    LIMIT ${FOREVER}
+  ) named WHERE scope IS NOT NULL
   UNION ALL
   SELECT ${OF_BUDGET}, a.value ->> 0, 0
-  FROM r CROSS JOIN json_each(r.ancestors) a CROSS JOIN budgets x INDEXED BY budgets_enabled
+  FROM r CROSS JOIN json_each(r.ancestors) a CROSS JOIN budgets x ${indexedBy("budgets_enabled")}
   WHERE x.enabled = 1 AND x.scope IN ('', a.value ->> 1) AND x.per = 'run'
   UNION ALL
-  SELECT r.n, NULL, NULL, 'run', j.value ->> 2, 'refuse', j.value ->> 3, j.value ->> 1, 0, '[]', j.value ->> 0, 0
+  SELECT r.n, NULL, NULL, 'run', j.value ->> 2, 'refuse', CAST(j.value ->> 3 AS BIGINT), CAST(j.value ->> 1 AS BIGINT), 0, '[]', j.value ->> 0, 0
   FROM r CROSS JOIN json_each(r.runs) j
 )`;
 
@@ -113,37 +123,40 @@ const ENTITY = `${kindOfScope("scope")} AS kind, ${idOfScope("scope")} AS id`;
 /** The counters of matching budgets; `is_hour`: starts at a millisecond, not at a day. */
 const COUNTERS = `k AS MATERIALIZED (
   SELECT scope, starts, is_hour, ${ENTITY}
-  FROM (SELECT DISTINCT scope, starts, per = 'hour' AS is_hour FROM b)
+  FROM (SELECT DISTINCT scope, starts, CASE per WHEN 'hour' THEN 1 ELSE 0 END AS is_hour FROM b) counters
 )`;
 
 /** Given counters, as a JSON array of [scope, start, is it an hour]. */
 const GIVEN_COUNTERS = `k AS MATERIALIZED (
   SELECT scope, starts, is_hour, ${ENTITY}
-  FROM (SELECT value ->> 0 AS scope, value ->> 1 AS starts, value ->> 2 AS is_hour FROM json_each(?1))
+  FROM (SELECT value ->> 0 AS scope, CAST(value ->> 1 AS BIGINT) AS starts, CAST(value ->> 2 AS BIGINT) AS is_hour FROM json_each(?1)) counters
 )`;
 
 const RUNS = `m(scope, run_id) AS MATERIALIZED (
-  SELECT scope, id FROM k WHERE kind = 'run'
-  UNION SELECT m.scope, c.run_id FROM m CROSS JOIN runs c INDEXED BY runs_by_parent ON c.parent_run_id = m.run_id
+  SELECT ${byBytes("scope")}, ${byBytes("id")} FROM k WHERE kind = 'run'
+  UNION SELECT m.scope, c.run_id FROM m ${ORDERED_JOIN} runs c ${
+  indexedBy("runs_by_parent")
+} ON c.parent_run_id = m.run_id
 )`;
 
 const TAIL = `t AS MATERIALIZED (
   SELECT c.at, ${COUNTED.map((kind) => `${columnOf(kind)} AS ${kind}`).join(", ")}, c.cost_nano_usd AS cost
-  FROM calls c NOT INDEXED
+  FROM calls c ${NOT_INDEXED}
   WHERE c.position > ${DECIDED_POSITION} AND c.cost_nano_usd <> 0 AND EXISTS (SELECT 1 FROM k)
 )`;
 
-const FOREVER = "9223372036854775807";
 const FIRST_MINUTE_ENDS = startSql("minute", `k.starts + ${MINUTE_MS - 1}`);
 const IS_COUNTED = `c.position <= ${DECIDED_POSITION}`;
-const IS_OF = `CASE k.kind WHEN '' THEN 1 ${
+const IS_OF = `CASE k.kind WHEN '' THEN true ${
   IN_WINDOWS.map((kind) => `WHEN '${kind}' THEN ${columnOf(kind)} = k.id`).join(" ")
 } END`;
 
 /** The minutes of the rolling hour, and the calls in the part of its first minute that is within it. */
 const HOUR = `${counterSum("minute", "k.scope", FIRST_MINUTE_ENDS, FOREVER)} + ${
   sumOfCalls(
-    `INDEXED BY calls_by_time WHERE c.at >= k.starts AND c.at < ${FIRST_MINUTE_ENDS} AND ${IS_COUNTED} AND ${IS_OF}`,
+    `${
+      indexedBy("calls_by_time")
+    } WHERE c.at >= k.starts AND c.at < ${FIRST_MINUTE_ENDS} AND ${IS_COUNTED} AND ${IS_OF}`,
   )
 }`;
 
@@ -153,24 +166,24 @@ const SESSION = `CASE WHEN k.starts <= coalesce((SELECT z.first_at FROM spend_co
   THEN ${counterValue("session", "k.id")}
   ELSE ${
   sumOfCalls(
-    `INDEXED BY calls_by_session WHERE c.session_id = k.id AND c.at >= k.starts AND ${IS_COUNTED}`,
+    `${indexedBy("calls_by_session")} WHERE c.session_id = k.id AND c.at >= k.starts AND ${IS_COUNTED}`,
   )
 } END`;
 
 const RUN = `(SELECT ${toNano("w", "n")} FROM (
-    SELECT coalesce(sum(z.whole_usd), 0) AS w, coalesce(sum(z.rest_nano_usd), 0) AS n
-    FROM m CROSS JOIN spend_counters z ON z.kind = 'run' AND z.scope = m.run_id AND z.start = 0
-    WHERE m.scope = k.scope))`;
+    SELECT ${sumOfParts("z.whole_usd")} AS w, ${sumOfParts("z.rest_nano_usd")} AS n
+    FROM m ${ORDERED_JOIN} spend_counters z ON z.kind = 'run' AND z.scope = m.run_id AND z.start = 0
+    WHERE m.scope = k.scope) sums)`;
 
 const SETTLED = `CASE WHEN k.kind = 'run' THEN ${RUN}
     WHEN k.kind = 'session' THEN ${SESSION}
-    WHEN k.is_hour THEN ${HOUR}
+    WHEN k.is_hour = 1 THEN ${HOUR}
     WHEN k.starts = 0 THEN ${counterValue("lifetime", "k.scope")}
     ELSE ${counterSum("day", "k.scope", "k.starts", FOREVER)} END`;
 
 const OF_TAIL = sumOf(
   "t.cost",
-  `FROM t WHERE t.at >= k.starts AND CASE k.kind WHEN '' THEN 1 ${
+  `FROM t WHERE t.at >= k.starts AND CASE k.kind WHEN '' THEN true ${
     BUDGETED.map((kind) => `WHEN '${kind}' THEN t.${kind} = k.id`).join(" ")
   } ELSE t.run IN (SELECT m.run_id FROM m WHERE m.scope = k.scope) END`,
 );
@@ -184,9 +197,9 @@ const held = (amount: string, isCounted: string) =>
 /** `worst` includes the bounds of sent calls that are neither booked nor in progress, and what lost calls may have cost. */
 const standings = (more = "") =>
   `s AS MATERIALIZED (
-  SELECT k.scope, k.starts, k.is_hour, CAST(min(${FOREVER}, ${SETTLED} + ${OF_TAIL}) AS INTEGER) AS settled,
+  SELECT k.scope, k.starts, k.is_hour, ${atMost64Bits(`${wide(SETTLED)} + ${OF_TAIL}`)} AS settled,
     ${held("h.estimate_nano_usd", IN_PROGRESS)} AS estimated,
-    ${held("h.worst_nano_usd", `(${IN_PROGRESS} OR h.is_held)`)} AS worst${more}
+    ${held("h.worst_nano_usd", `(${IN_PROGRESS} OR h.is_held = 1)`)} AS worst${more}
   FROM k
 )`;
 
@@ -199,25 +212,27 @@ export const standingsOf = (calls: string) => with_(calls, BUDGETS, COUNTERS, RU
 export const WITH_STANDINGS = standingsOf(CALLS);
 
 /** SQL for a budget `b` of a call `r` and its counter `s`. */
-export const EACH_STANDING = `r CROSS JOIN b ON b.n = r.n
-  CROSS JOIN s ON s.scope = b.scope AND s.starts = b.starts AND s.is_hour = (b.per = 'hour')`;
+export const EACH_STANDING = `r ${ORDERED_JOIN} b ON b.n = r.n
+  ${ORDERED_JOIN} s ON s.scope = b.scope AND s.starts = b.starts AND s.is_hour = CASE b.per WHEN 'hour' THEN 1 ELSE 0 END`;
 
 /** SQL for the cost of all calls. */
 export const SPENT_IN_ALL = atMost64Bits(
-  `${counterValue("lifetime", "''")} + ${sumOfCalls(`NOT INDEXED WHERE c.position > ${DECIDED_POSITION}`)}`,
+  `${wide(counterValue("lifetime", "''"))} + ${
+    sumOfCalls(`${NOT_INDEXED} WHERE c.position > ${DECIDED_POSITION}`)
+  }`,
 );
 
 /** SQL for the limit of a budget `b` with its raises. */
-export const CEILING = "(b.amount + b.extra)";
+export const CEILING = `(${wide("b.amount")} + b.extra)`;
 
 /** SQL for a share of an amount, in thousandths, rounded down. */
 export const shareOf = (amount: string, share: string) => {
-  const thousandths = `CAST(round(${share} * 1000) AS INTEGER)`;
+  const thousandths = `CAST(round(${share} * 1000) AS BIGINT)`;
   return `(${amount} / 1000 * ${thousandths} + ${amount} % 1000 * ${thousandths} / 1000)`;
 };
 
 /** SQL for a reservation `h` that is held, though no call is in progress for it. */
-export const IS_HELD = `(h.is_lost OR h.is_held AND NOT (${IN_PROGRESS}))`;
+export const IS_HELD = `(h.is_lost = 1 OR h.is_held = 1 AND NOT (${IN_PROGRESS}))`;
 
 const LOST = `, ${held("h.worst_nano_usd", IS_HELD)} AS lost`;
 

@@ -4,7 +4,15 @@ import { idInScope, scopeIn } from "../../ledger/mod.ts";
 import type { SqlValue, Statement } from "../../store/mod.ts";
 import { type CallScopes, toCallRow } from "../call_to_decide.ts";
 import { LOOKED_UP } from "../standings.ts";
-import { CALL_COLUMNS, CEILING, EACH_STANDING, shareOf, SPENT_IN_ALL, standingsOf } from "./standing_sql.ts";
+import {
+  CALL_COLUMNS,
+  CALL_INTEGERS,
+  CEILING,
+  EACH_STANDING,
+  shareOf,
+  SPENT_IN_ALL,
+  standingsOf,
+} from "./standing_sql.ts";
 
 /*
  * The warnings of budgets: alerts of a budget's id, once for each window and share of the limit. They are decided in the
@@ -31,11 +39,17 @@ const BOOKED = `r AS MATERIALIZED (
     AND ${SPENT_IN_ALL} - h.spent_nano_usd < h.headroom_nano_usd)
 )`;
 
+/** SQL for a share of the limit at which a budget `b` warns. */
+const SHARE = "CAST(w.value AS NUMERIC)";
+const OTHER_SHARE = "CAST(o.value AS NUMERIC)";
+
 const REACHED = (share: string) => `s.settled >= ${shareOf(CEILING, share)}`;
 
 /** The claim of a window and of all shares up to this one. For a rolling hour, the claim names the hour of the clock. */
-const WINDOW = `b.scope || '@' || iif(s.is_hour, ${startSql("hour", "r.at")}, s.starts) || '#'`;
-const CLAIM = `${WINDOW} || printf('%04d', round(w.value * 1000))`;
+const WINDOW = `b.scope || '@' || CASE s.is_hour WHEN 1 THEN ${
+  startSql("hour", "r.at")
+} ELSE s.starts END || '#'`;
+const CLAIM = `${WINDOW} || substr(CAST(10000 + CAST(round(${SHARE} * 1000) AS BIGINT) AS TEXT), 2)`;
 
 /** The run above that of the call whose budget it is. */
 const RUN_ABOVE = `runs u ON b.per = 'run' AND b.scope <> r.run AND u.run_id = ${
@@ -44,20 +58,20 @@ const RUN_ABOVE = `runs u ON b.per = 'run' AND b.scope <> r.run AND u.run_id = $
 
 const WARN =
   `INSERT INTO alerts (alert_id, rule_id, rule_name, threshold_type, threshold_nano_usd, severity, value_nano_usd,
-  agent_id, session_id, run_id, window, window_start, triggered_at, channels, budget_limit_nano_usd,
+  agent_id, session_id, run_id, "window", window_start, triggered_at, channels, budget_limit_nano_usd,
   call_position, key_id)
 ${standingsOf(BOOKED)}
 SELECT r.alert_prefix || lower(hex(randomblob(6))), b.budget_id, b.name, 'budget_per_' || b.per || '_usd',
-  ${shareOf(CEILING, "w.value")}, iif(w.value >= 1, 'critical', 'warning'), s.settled,
+  ${shareOf(CEILING, SHARE)}, CASE WHEN ${SHARE} >= 1 THEN 'critical' ELSE 'warning' END, s.settled,
   coalesce(u.agent_id, r.agent), coalesce(u.session_id, ${idInScope("session", "r.session")}),
   coalesce(u.run_id, ${idInScope("run", "r.run")}), ${CLAIM},
-  iif(b.per IN ('run', 'session') OR s.starts = 0, NULL, s.starts), r.at, r.channels, ${CEILING},
+  CASE WHEN b.per IN ('run', 'session') OR s.starts = 0 THEN NULL ELSE s.starts END, r.at, r.channels, ${CEILING},
   (SELECT max(position) FROM calls), ${idInScope("key", "r.key")}
 FROM ${EACH_STANDING} CROSS JOIN json_each(b.warn_at) w LEFT JOIN ${RUN_ABOVE}
-WHERE b.budget_id IS NOT NULL AND ${REACHED("w.value")}
-  AND w.value = (SELECT max(o.value) FROM json_each(b.warn_at) o WHERE ${REACHED("o.value")})
+WHERE b.budget_id IS NOT NULL AND ${REACHED(SHARE)}
+  AND ${SHARE} = (SELECT max(${OTHER_SHARE}) FROM json_each(b.warn_at) o WHERE ${REACHED(OTHER_SHARE)})
   AND NOT EXISTS (SELECT 1 FROM alert_claims c
-    WHERE c.rule_id = b.budget_id AND c.window >= ${CLAIM} AND c.window < ${WINDOW} || '~')`;
+    WHERE c.rule_id = b.budget_id AND c."window" >= ${CLAIM} AND c."window" < ${WINDOW} || '~')`;
 
 /**
  * Returns the statement that writes the warnings of the budgets that count booked calls. `channels` is encoded as the trigger
@@ -76,5 +90,5 @@ export function warningsOf(
       channels,
     ]);
   }
-  return { sql: WARN, each: { columns: COLUMNS, rows: [...rows.values()] } };
+  return { sql: WARN, each: { columns: COLUMNS, integers: CALL_INTEGERS, rows: [...rows.values()] } };
 }

@@ -85,11 +85,11 @@ const MAX_TIME = 8_640_000_000_000_000;
 // Only the index is read.
 const READ_END = `SELECT at, position FROM (
   SELECT * FROM (SELECT at, position FROM calls WHERE at = ?1 AND position > ?2 AND position <= ?5
-    ORDER BY position LIMIT ?4)
+    ORDER BY position LIMIT ?4) same_time
   UNION ALL
   SELECT * FROM (SELECT at, position FROM calls WHERE at > ?1 AND at < ?3 AND position <= ?5
-    ORDER BY at, position LIMIT ?4)
-  LIMIT ?4) ORDER BY at DESC, position DESC LIMIT 1`;
+    ORDER BY at, position LIMIT ?4) later
+  ORDER BY at, position LIMIT ?4) page ORDER BY at DESC, position DESC LIMIT 1`;
 
 /** Reads the next page of matching calls with their costs as adjusted; undefined at the end. */
 export async function readPage(

@@ -1,7 +1,7 @@
 import { FORGET_HEADROOM } from "../../budgets/reservations/mod.ts";
 import type { Repricing, RepricingFilter } from "../../contract/repricings.ts";
 import { PurserError } from "../../kernel/errors.ts";
-import { ConstraintError, type Statement } from "../../store/mod.ts";
+import { ConstraintError, ORDERED_JOIN, type Statement } from "../../store/mod.ts";
 import type { CallContext } from "../context.ts";
 import { newPlan, type Plan, planCalls } from "./plan_page.ts";
 import { type Cursor, readPage, type RepricedCalls, START } from "./plan_page.ts";
@@ -14,7 +14,7 @@ import {
   toRepricing,
 } from "./repricings.ts";
 import { READ_LEDGER, toLedgerState } from "../booking_set.ts";
-import { recordPrices } from "../../ledger/mod.ts";
+import { COUNTED_COLUMNS, recordPrices } from "../../ledger/mod.ts";
 import { priceRecordOf } from "../../pricing/mod.ts";
 import { SUM_COLUMNS, toSumValues } from "./model_sums.ts";
 
@@ -201,7 +201,7 @@ export async function commitStep(ctx: CallContext, statements: readonly Statemen
 }
 
 /** The columns that an adjustment has from its call. It has no tokens, and is no estimate of its own. */
-const COPIED = "at, agent_id, session_id, run_id, step, key_id, source, provider, model, tags";
+const COPIED = `at, ${COUNTED_COLUMNS.join(", ")}, step, source, provider, model, tags`;
 const EMPTY = "'[]', 0, 0, 0, 0, 0, 0, 0, 0";
 const COLUMNS = `call_id, adjusts, ${COPIED}, tools, input_tokens, output_tokens, cache_read_tokens,
   cache_write_tokens, cache_write_1h_tokens, reasoning_tokens, total_tokens, is_estimated, cost_nano_usd, unpriced,
@@ -213,11 +213,12 @@ const of = (row: string, columns: string) =>
 const UNMOVED = `repricings r ON r.repricing_id = v.repricing_id AND r.status = 'applying'
   AND r.cursor_at = v.cursor_at AND r.cursor_position = v.cursor_position`;
 const UNMOVED_COLUMNS = ["repricing_id", "cursor_at", "cursor_position"];
+const UNMOVED_INTEGERS = ["cursor_at", "cursor_position"];
 
 const INSERT_CALLS = `INSERT INTO calls (${COLUMNS})
 SELECT r.repricing_id || ':' || c.call_id, c.call_id, ${of("c", COPIED)}, ${EMPTY},
   v.cost_nano_usd, v.unpriced, v.partly_priced, v.unpriced_parts, v.price_source, v.price_id
-FROM each_row v CROSS JOIN ${UNMOVED} CROSS JOIN calls c ON c.call_id = v.call_id`;
+FROM each_row v ${ORDERED_JOIN} ${UNMOVED} ${ORDERED_JOIN} calls c ON c.call_id = v.call_id`;
 const INSERT_COLUMNS = [
   ...UNMOVED_COLUMNS,
   "call_id",
@@ -228,17 +229,20 @@ const INSERT_COLUMNS = [
   "price_source",
   "price_id",
 ];
+const INSERT_INTEGERS = [...UNMOVED_INTEGERS, "cost_nano_usd", "unpriced", "partly_priced", "price_id"];
 
 const COUNT = `INSERT INTO repricing_models (repricing_id, provider, model, ${SUM_COLUMNS.join(", ")})
 SELECT r.repricing_id, v.provider, v.model, ${SUM_COLUMNS.map((column) => `v.${column}`).join(", ")}
-FROM each_row v CROSS JOIN ${UNMOVED} WHERE true
-ON CONFLICT DO UPDATE SET ${
-  SUM_COLUMNS.map((column) => `${column} = ${column} + excluded.${column}`).join(", ")
+FROM each_row v ${ORDERED_JOIN} ${UNMOVED} WHERE true
+ON CONFLICT (repricing_id, provider, model) DO UPDATE SET ${
+  SUM_COLUMNS.map((column) => `${column} = repricing_models.${column} + excluded.${column}`).join(", ")
 }`;
 const COUNT_COLUMNS = [...UNMOVED_COLUMNS, "provider", "model", ...SUM_COLUMNS];
+const COUNT_INTEGERS = [...UNMOVED_INTEGERS, ...SUM_COLUMNS];
 
 const MOVE = `UPDATE repricings SET cursor_at = ?4, cursor_position = ?5, applied_at = ?6,
-  status = iif(?6 IS NULL, 'applying', 'applied'), in_progress = iif(?6 IS NULL, 1, NULL)
+  status = CASE WHEN CAST(?6 AS BIGINT) IS NULL THEN 'applying' ELSE 'applied' END,
+  in_progress = CASE WHEN CAST(?6 AS BIGINT) IS NULL THEN 1 END
 WHERE repricing_id = ?1 AND status = 'applying' AND cursor_at = ?2 AND cursor_position = ?3`;
 
 /** A step of a repricing that is being applied. */
@@ -279,8 +283,12 @@ export function applyStatements(
     priceIds: prices.priceIds,
     statements: [
       ...prices.statements,
-      ...rows.length === 0 ? [] : [{ sql: INSERT_CALLS, each: { columns: INSERT_COLUMNS, rows } }],
-      ...models.length === 0 ? [] : [{ sql: COUNT, each: { columns: COUNT_COLUMNS, rows: models } }],
+      ...rows.length === 0
+        ? []
+        : [{ sql: INSERT_CALLS, each: { columns: INSERT_COLUMNS, integers: INSERT_INTEGERS, rows } }],
+      ...models.length === 0
+        ? []
+        : [{ sql: COUNT, each: { columns: COUNT_COLUMNS, integers: COUNT_INTEGERS, rows: models } }],
       { sql: MOVE, args: [...cursor, to.at, to.position, appliedAt] },
     ],
   };
@@ -291,24 +299,24 @@ const TO_UNDO = `calls a ON a.call_id > r.repricing_id || ':' || r.undo_cursor
   AND a.call_id < r.repricing_id || ';'`;
 
 /** The entry before an adjustment has the price that is current again: one of the same call, else the call. */
-const before = (column: string) => `iif(b.position IS NULL, c.${column}, b.${column})`;
+const before = (column: string) => `CASE WHEN b.position IS NULL THEN c.${column} ELSE b.${column} END`;
 
 const UNDO = `INSERT INTO calls (${COLUMNS})
 SELECT r.undo_id || ':' || a.adjusts, a.adjusts, ${of("a", COPIED)}, ${EMPTY},
   -a.cost_nano_usd, -a.unpriced, -a.partly_priced, ${before("unpriced_parts")}, ${before("price_source")}, ${
   before("price_id")
 }
-FROM repricings r CROSS JOIN ${TO_UNDO}
-CROSS JOIN calls c ON c.call_id = a.adjusts
+FROM repricings r ${ORDERED_JOIN} ${TO_UNDO}
+${ORDERED_JOIN} calls c ON c.call_id = a.adjusts
 LEFT JOIN calls b ON b.position = (SELECT max(e.position) FROM calls e WHERE e.adjusts = a.adjusts AND e.position < a.position)
 WHERE r.repricing_id = ?1 AND r.status = 'undoing' ORDER BY a.call_id LIMIT ?2`;
 
-const NEXT_UNDO = `SELECT a.adjusts FROM repricings r CROSS JOIN ${TO_UNDO}
+const NEXT_UNDO = `SELECT a.adjusts FROM repricings r ${ORDERED_JOIN} ${TO_UNDO}
   WHERE r.repricing_id = ?1 ORDER BY a.call_id LIMIT ?2`;
 
 // After the insertion: the ids of calls end the ids of their entries, so the order is the same.
 const MOVE_UNDO =
-  `UPDATE repricings SET undo_cursor = coalesce((SELECT max(adjusts) FROM (${NEXT_UNDO})), undo_cursor)
+  `UPDATE repricings SET undo_cursor = coalesce((SELECT max(adjusts) FROM (${NEXT_UNDO}) next), undo_cursor)
 WHERE repricing_id = ?1 AND status = 'undoing'`;
 
 const END_UNDO = `UPDATE repricings SET status = 'undone', undone_at = ?3, in_progress = NULL

@@ -4,7 +4,7 @@ import type { Command } from "../command.ts";
 /** Returns an error of the API as people read it: where it names a field that they wrote as an option, it names the option. */
 export function nameOptions(error: unknown, { options }: Command): unknown {
   if (!(error instanceof PurserError) || !Array.isArray(error.details?.issues)) return error;
-  /** Of `key_id` the option is `--key`, of `warn_at` `--warn-at`. */
+  /** Of `agent_id` the option is `--agent`, of `warn_at` `--warn-at`. */
   const optionOf = (field: string) => {
     const name = field.replaceAll("_", "-");
     const option = [name, name.replace(/-[a-z]+$/, "")].find((each) => Object.hasOwn(options, each));

@@ -1,7 +1,13 @@
 import type { Budget } from "../../contract/budgets/budgets.ts";
 import type { BudgetCheck } from "../../contract/budgets/budget_checks.ts";
 import type { UnknownName } from "../../contract/budgets/budget_state.ts";
-import { type DimensionWith, type FieldOf, namedBy, nameIn } from "../../contract/costs/dimensions.ts";
+import {
+  type DimensionWith,
+  type FieldOf,
+  namedBy,
+  type NameFields,
+  nameIn,
+} from "../../contract/costs/dimensions.ts";
 import { parseTotalUsd, toUsd } from "../../kernel/money.ts";
 import type { Paint, Style } from "../terminal/style.ts";
 import { formatAmounts } from "./format_cost.ts";
@@ -9,7 +15,7 @@ import { formatSpent, formatThreshold } from "./format_spent.ts";
 import { formatTime } from "./format_values.ts";
 
 /** The fields of a budget that define what it counts. */
-type Counting = Pick<Budget, "per" | "each" | "key_name" | FieldOf<DimensionWith<"isBudgeted">>>;
+type Counting = Pick<Budget, "per" | "each" | keyof NameFields | FieldOf<DimensionWith<"isBudgeted">>>;
 
 /** Describes what a budget counts: `day of all agents`, `each run of researcher`, `day of each session of key laptop`. */
 export function describeCounted(budget: Counting): string {
@@ -60,11 +66,6 @@ export function describePace({ usd_per_hour, reaches_at }: Pick<Budget, "usd_per
 /** Formats an amount exactly: `$12.50`; `hidden` where a key of one agent may not see it. */
 export function formatAmount(usd: number | undefined): string {
   return usd === undefined ? "hidden" : formatThreshold(parseTotalUsd(usd));
-}
-
-/** Names a counter of a budget: `bob`, `researcher`; an unknown key by its id. */
-export function nameCounter({ id, key_name }: { id: string; key_name?: string | null | undefined }): string {
-  return key_name ?? id;
 }
 
 /** Says that nothing has the name that a budget or a rule has; undefined for a known name. */

@@ -1,6 +1,6 @@
 import type { Connection } from "../../client/mod.ts";
 import type { CostForecast } from "../../contract/costs/cost_forecast.ts";
-import { type Dimension, type FieldOf, nameIn } from "../../contract/costs/dimensions.ts";
+import { type Dimension, type FieldOf, type NameFields, nameIn } from "../../contract/costs/dimensions.ts";
 import { type TagGroup, tagKeyOf } from "../../contract/tags/tags.ts";
 import { type Grouping, type Split, SPLITS } from "../../contract/values.ts";
 import { DAY_MS } from "../../kernel/clock.ts";
@@ -21,7 +21,7 @@ export type CostRow =
   & Pick<
     LedgerRow,
     | FieldOf<Dimension>
-    | "key_name"
+    | keyof NameFields
     | "hour"
     | "day"
     | "tag_value"

@@ -1,6 +1,6 @@
 import { z } from "@hono/zod-openapi";
 import { CostRow } from "../costs.ts";
-import { countedValues } from "../costs/dimension_fields.ts";
+import { countedValues, nameFields } from "../costs/dimension_fields.ts";
 import { CostUsd, Time, Usd } from "../parts.ts";
 
 /** The wire schemas of the causes of an alert: what was spent in its window. */
@@ -26,7 +26,7 @@ export type OtherCauses = z.infer<typeof OtherCauses>;
 
 export const MeasuredCalls = z.object({
   ...countedValues,
-  key_name: z.string().nullable().optional(),
+  ...nameFields(() => ({})),
 }).openapi("MeasuredCalls", {
   description: "The calls that the alert measured: those that match each field that is not null",
 });

@@ -2,6 +2,7 @@ import { BUDGET_THRESHOLDS, DELIVERY_STATUSES, THRESHOLD_TYPES } from "../values
 import { z } from "@hono/zod-openapi";
 import { DeliveryId } from "../channels.ts";
 import { AgentId, Count, id, orNull, RunId, SessionId, Severity, Time, Usd } from "../parts.ts";
+import { nameFields } from "../costs/dimension_fields.ts";
 import { BudgetCounter } from "../budgets/budget_state.ts";
 import { RuleId } from "./alert_rules.ts";
 import { AlertCauses } from "./alert_causes.ts";
@@ -42,7 +43,7 @@ export const Alert = z.object({
       "The API key of the call that fired the rule; absent without one, and of most alerts of earlier versions. A key of " +
       "one agent sees its own only",
   }),
-  key_name: z.string().nullable().optional().openapi({ description: "The name of that key" }),
+  ...nameFields((kind) => ({ description: `The name of that ${kind}` })),
   session_id: SessionId.nullable(),
   run_id: RunId.nullable(),
   window_start: Time.nullable().openapi({ description: "Start of the window of spend; null of a test" }),

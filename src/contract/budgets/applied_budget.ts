@@ -1,5 +1,6 @@
 import { z } from "@hono/zod-openapi";
 import { BudgetMode } from "../agents.ts";
+import { nameFields } from "../costs/dimension_fields.ts";
 import { Usd } from "../parts.ts";
 import { BUDGET_PERIODS } from "../values.ts";
 import { BudgetId } from "./budgets.ts";
@@ -14,7 +15,7 @@ export const appliedBudget = {
   name: z.string().nullable().openapi({ description: "Null for the same" }),
   per: z.enum(BUDGET_PERIODS),
   scope: z.string().openapi({ description: SCOPE, example: "agent researcher" }),
-  key_name: z.string().nullish().openapi({ description: "Where the scope is an API key: its name" }),
+  ...nameFields(() => ({ description: "Where the scope is an API key: its name" })),
   mode: BudgetMode,
   limit_usd: Usd,
   extra_usd: Usd.optional(),

@@ -1,5 +1,5 @@
 import { z } from "@hono/zod-openapi";
-import { namedValues } from "../costs/dimension_fields.ts";
+import { namedValues, nameFields } from "../costs/dimension_fields.ts";
 import { Count, pace, RunId, SessionId, Time, Usd } from "../parts.ts";
 import { BUDGET_EACH, BUDGET_STATES, HOLD_REASONS } from "../values.ts";
 
@@ -77,7 +77,7 @@ export const BudgetHold = z.object({
       "`uncounted`: the provider's count never arrived, or the connection ended within the request",
   }),
   ...namedValues,
-  key_name: z.string().nullish().openapi({ description: "The name of that key; null where it is not known" }),
+  ...nameFields((kind) => ({ description: `The name of that ${kind}; null where it is not known` })),
   run_id: RunId.nullable(),
 }).openapi("BudgetHold");
 export type BudgetHold = z.infer<typeof BudgetHold>;
@@ -85,7 +85,7 @@ export type BudgetHold = z.infer<typeof BudgetHold>;
 /** One counter of a budget that has many, with its amounts. */
 export const BudgetCounterState = z.object({
   ...BudgetCounter.shape,
-  key_name: z.string().nullish().openapi({ description: "Of a key: its name; null where it is not known" }),
+  ...nameFields((kind) => ({ description: `Of a ${kind}: its name; null where it is not known` })),
   ...figures,
   ...budgetWindow,
 }).openapi("BudgetCounterState");
@@ -109,10 +109,10 @@ export const BudgetState = z.object({
       "Of a budget with many counters (`each`, or per run or session): the counter of these figures, which has " +
       "the most spent in the present window; null before the first call",
   }),
-  key_name: z.string().nullish().openapi({
+  ...nameFields(() => ({
     description:
       "Of a budget of one API key, or whose `counter` is one: the key's name; null of an unknown key",
-  }),
+  })),
   refused_calls: Count.optional().openapi({
     description: `Calls that it refused, or with \`watch\` would have refused, since it exists. ${HIDDEN}`,
   }),

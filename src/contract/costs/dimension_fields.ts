@@ -9,6 +9,8 @@ import {
   type FieldOf,
   FILTERED,
   GROUPED,
+  NAMED,
+  type NameFields,
 } from "./dimensions.ts";
 
 /* The wire schemas of the fields that name a value of a dimension, by the table in dimensions.ts. */
@@ -45,7 +47,7 @@ const OF_NO_VALUE: { readonly [Name in Dimension]?: z.ZodString } = {
 };
 
 /** A field by which the author of a budget names the calls that it counts. */
-const NAMED: Readonly<Record<DimensionWith<"isBudgeted">, z.ZodString>> = {
+const AUTHORED: Readonly<Record<DimensionWith<"isBudgeted">, z.ZodString>> = {
   agent: name("researcher").openapi({ description: "Counts only this agent's calls" }),
   session: name("ses_demo").openapi({ description: "Counts only this session's calls" }),
   key: Label.openapi({
@@ -78,8 +80,14 @@ type GroupValue<Name extends Dimension> = Name extends DimensionWith<"isOptional
   : z.ZodString;
 
 /** The fields by which a budget names the calls that it counts: as its author sends them, and as answers have them. */
-export const namedFields = fieldsOf(BUDGETED, (name) => NAMED[name].nullish());
+export const namedFields = fieldsOf(BUDGETED, (name) => AUTHORED[name].nullish());
 export const namedValues = fieldsOf(BUDGETED, (name) => VALUES[name].nullable());
+
+/** The fields with the names of values. */
+export const nameFields = (describe: (kind: Dimension) => { description?: string; example?: string }) =>
+  Object.fromEntries(
+    NAMED.map((name) => [DIMENSIONS[name].nameField, z.string().nullish().openapi(describe(name))]),
+  ) as { [Field in keyof NameFields]-?: z.ZodOptional<z.ZodNullable<z.ZodString>> };
 
 /** The values of a call, or of a counter, in every dimension that is counted; null for none. */
 export const countedValues = fieldsOf(COUNTED, (name) => VALUES[name].nullable());

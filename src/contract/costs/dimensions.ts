@@ -12,7 +12,7 @@ interface DimensionRow {
   property: string;
   /** A value of it, for forms and documents. */
   example: string;
-  /** The field with its name, for a dimension that people know by a name beside the id. */
+  /** The field with its name, for a dimension whose values are made with an id and a name before they are used. */
   nameField?: string;
   /** True if calls without a value are a group of reports too (null; '' in rollups). Other dimensions leave such calls out. */
   isOptional?: true;
@@ -97,6 +97,9 @@ export type DimensionWith<Property extends keyof DimensionRow> = {
 /** The union of the fields of some dimensions. */
 export type FieldOf<Name extends Dimension> = Table[Name]["field"];
 
+/** The fields with the names of values, as answers have them; null for a value whose name is not known. */
+export type NameFields = { [Name in DimensionWith<"nameField"> as Table[Name]["nameField"]]?: string | null };
+
 /** Returns a row of the table, with every property that a row may have. */
 export const dimension = (name: Dimension): DimensionRow => DIMENSIONS[name];
 
@@ -120,17 +123,31 @@ export const COUNTED = /* @__PURE__ */ dimensionsWith("counter");
 export const BUDGETED = /* @__PURE__ */ dimensionsWith("isBudgeted");
 /** The dimensions that alert rules name. */
 export const RULED = /* @__PURE__ */ dimensionsWith("isRuled");
+/** The dimensions whose values have names. */
+export const NAMED = /* @__PURE__ */ dimensionsWith("nameField");
+
+/** Returns a field, and after it the one with the name of its value, if its values have names. */
+export function withNameField<Field extends string>(field: Field): (Field | keyof NameFields)[] {
+  const kind = NAMED.find((name) => DIMENSIONS[name].field === field);
+  return kind === undefined ? [field] : [field, DIMENSIONS[kind].nameField];
+}
 
 /** An object of the wire format with fields that name values of dimensions. */
-type WithFields = { readonly [Name in Dimension as FieldOf<Name>]?: string | null | undefined } & {
-  readonly key_name?: string | null | undefined;
-};
+export type WithFields =
+  & { readonly [Name in Dimension as FieldOf<Name>]?: string | null | undefined }
+  & NameFields;
 
 /** Returns the value of a dimension by which people know it: its name, or else its id; undefined where there is none. */
 export function nameIn(row: WithFields, name: Dimension): string | undefined {
   if (name === "model") return `${row.provider}:${row.model}`;
-  const { nameField, field } = dimension(name) as { nameField?: "key_name"; field: FieldOf<Dimension> };
-  return (nameField && row[nameField]) ?? row[field] ?? undefined;
+  const id = row[DIMENSIONS[name].field];
+  return id == null ? undefined : nameOfValue({ kind: name, id }, row);
+}
+
+/** Returns the name of a value, which an answer has beside it; its id where it has none. */
+export function nameOfValue({ kind, id }: { kind: Dimension; id: string }, names: NameFields): string {
+  const nameField = dimension(kind).nameField as keyof NameFields | undefined;
+  return (nameField && names[nameField]) ?? id;
 }
 
 /** Returns the dimension of which a budget names a value, and that value; undefined where it counts all calls. */

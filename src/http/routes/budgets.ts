@@ -22,6 +22,7 @@ import { BudgetCounterState } from "../../contract/budgets/budget_state.ts";
 import { PAGE_SIZES } from "../../contract/limits.ts";
 import { AgentId, Label, name, QueryTime, SessionId } from "../../contract/parts.ts";
 import { REFUSAL_REASONS } from "../../contract/values.ts";
+import { findKey } from "../../keys/mod.ts";
 import type { Core } from "../../service/mod.ts";
 import { findSessionOwner } from "../../sessions/mod.ts";
 import { createRoute, z } from "../create_route.ts";
@@ -32,7 +33,6 @@ import { isNumberPosition, pageByTime, pageOf, positionIn, readCursor } from "..
 import { createOnce, IDEMPOTENCY_KEY } from "../middleware/idempotency.ts";
 import { etagBy, IF_MATCH, readPreconditions } from "../middleware/preconditions.ts";
 import { narrowToAgent, onlyAgentOf, viewerOfRequest } from "../middleware/agent_reach.ts";
-import { findKeyId } from "../cost_query.ts";
 import { page, pageQuery } from "../pagination.ts";
 import { createRouter } from "../router.ts";
 import { checkLimitOfKeys, createRaiseRoutes } from "./budget_raises.ts";
@@ -227,7 +227,7 @@ function createFixedRoutes(core: Core) {
       const list = await listRefusals(core, {
         ...filter,
         budgetId: budget_id === undefined ? undefined : await findBudgetId(core, budget_id, viewer),
-        keyId: key_id === undefined ? undefined : await findKeyId(c, core, key_id),
+        keyId: key_id === undefined ? undefined : (await findKey(core, key_id, viewer)).keyId,
         sessionId: session_id,
         agentId: narrowToAgent(c, agent_id),
         viewer,

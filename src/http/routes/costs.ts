@@ -19,11 +19,12 @@ import { json } from "../route_parts.ts";
 import { isNumberPosition, pageOf, readCursor } from "../cursors.ts";
 import { page, pageQuery } from "../pagination.ts";
 import { createRouter } from "../router.ts";
-import { checkGroups, compareQuery, scopeOf, scopeQuery, spanQuery, withKeyNames } from "../cost_query.ts";
+import { checkGroups, compareQuery, scopeOf, scopeQuery, spanQuery, withGroupNames } from "../cost_query.ts";
 import { CallId } from "../../contract/parts.ts";
 import { TagKey } from "../../contract/tags/tag_schemas.ts";
 import { CostGroup, CostRow, CostSort, CostSplit, CostSums, CostTotal } from "../../contract/costs.ts";
 import { CostForecast } from "../../contract/costs/cost_forecast.ts";
+import { withNameField } from "../../contract/costs/dimensions.ts";
 import { ExplainedCall } from "../../contract/costs/explained_calls.ts";
 
 const list = createRoute({
@@ -145,7 +146,7 @@ export function createRoutes(core: Core) {
       const offset = readCursor(cursor, isNumberPosition) ?? 0;
       const filter: CostFilter = { ...scope, groupBy: group_by, splitBy: split_by, sort, limit, offset };
       checkGroups(c, filter);
-      const read = await withKeyNames(c, core, await listCosts(core.store, filter));
+      const read = await withGroupNames(c, core, await listCosts(core.store, filter));
       const rows = pageOf(c, read, (_, count) => offset + count, read.length === limit);
       if (!acceptsCsv(c.req.header("accept"))) return c.json(rows, 200);
       const csv = toCostCsv(rows, filter);
@@ -161,9 +162,7 @@ const SUMS = Object.keys(CostSums.shape) as (keyof CostSums)[];
  */
 export function toCostCsv(rows: readonly CostRow[], filter: CostFilter): string {
   const isCompared = filter.compare !== undefined;
-  const keys = keyColumnsOf(filter).flatMap((name) =>
-    name === "key_id" ? ["key_id", "key_name"] as const : [name]
-  );
+  const keys = keyColumnsOf(filter).flatMap(withNameField);
   const header = [
     ...keys,
     ...SUMS,

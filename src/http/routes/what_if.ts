@@ -12,7 +12,7 @@ import {
 } from "../../ledger/mod.ts";
 import { isNumberPosition, pageOf, readCursor } from "../cursors.ts";
 import { page, pageQuery } from "../pagination.ts";
-import { checkGroups, scopeOf, scopeQuery, spanQuery, withKeyNames } from "../cost_query.ts";
+import { checkGroups, scopeOf, scopeQuery, spanQuery, withGroupNames } from "../cost_query.ts";
 import { createRoute, z } from "../create_route.ts";
 import { problems } from "../problem_responses.ts";
 import { json } from "../route_parts.ts";
@@ -90,7 +90,7 @@ export function createRoutes(core: Core) {
     const offset = readCursor(cursor, isNumberPosition) ?? 0;
     const filter = { ...scope, groupBy: group_by, limit, offset };
     checkGroups(c, filter);
-    const read = await withKeyNames(c, core, await listCosts(core.store, filter));
+    const read = await withGroupNames(c, core, await listCosts(core.store, filter));
     const rows = pageOf(c, read, (_, count) => offset + count, read.length === limit);
     return c.json({
       model,

@@ -75,8 +75,8 @@ const CLAIM =
 VALUES (?1, ?2, ?3, ?5, ?6, ?7, ${NOW} + ${LEASE_MS}, ?8, ${NOW})
 ON CONFLICT (owner, operation, idempotency_key) DO UPDATE
 SET holder = excluded.holder, instance_id = excluded.instance_id, lease_until = excluded.lease_until
-WHERE result IS NULL AND fingerprint = excluded.fingerprint AND (lease_until <= ${NOW} OR holder = ?9)
-  AND NOT ${HAS_RUN}`;
+WHERE idempotency_keys.result IS NULL AND idempotency_keys.fingerprint = excluded.fingerprint
+  AND (idempotency_keys.lease_until <= ${NOW} OR idempotency_keys.holder = ?9) AND NOT ${HAS_RUN}`;
 
 const READ = `SELECT fingerprint, holder, instance_id, run_id, result, ${HAS_RUN} AS has_run
 FROM idempotency_keys WHERE ${KEY}`;

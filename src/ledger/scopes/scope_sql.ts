@@ -24,7 +24,7 @@ export const isScopeOf = (kind: Counted, scope: string) =>
 
 /** SQL for the dimension of a scope; '' for all calls. */
 export const kindOfScope = (scope: string) =>
-  `iif(${scope} = '', '', iif(instr(${scope}, ' ') = 0, 'agent', substr(${scope}, 1, instr(${scope}, ' ') - 1)))`;
+  `CASE WHEN ${scope} = '' THEN '' WHEN instr(${scope}, ' ') = 0 THEN 'agent' ELSE substr(${scope}, 1, instr(${scope}, ' ') - 1) END`;
 
 /** SQL for the id of a scope of any dimension. */
 export const idOfScope = (scope: string) => `substr(${scope}, instr(${scope}, ' ') + 1)`;

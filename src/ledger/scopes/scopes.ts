@@ -50,10 +50,10 @@ export function entityOf(scope: string): { kind: Counted; id: string } | undefin
   return { kind: scope.slice(0, blank) as Counted, id: scope.slice(blank + 1) };
 }
 
-/** Returns the text of a scope: `all`, `agent researcher`, `session ses_…`. */
-export function scopeText(scope: string): string {
+/** Returns the text of a scope: `all`, `agent researcher`, `session ses_…`; with a name that instead of the id. */
+export function scopeText(scope: string, name?: string): string {
   const entity = entityOf(scope);
-  return entity ? `${entity.kind} ${entity.id}` : "all";
+  return entity ? `${entity.kind} ${name ?? entity.id}` : "all";
 }
 
 /** Returns a number by which scopes are sorted, those that add up the fewest calls first. */

@@ -2,7 +2,7 @@ import { NANO_PER_USD, type NanoUsd } from "../../kernel/money.ts";
 import { startOf, startSql } from "../../contract/windows.ts";
 import { HOUR_MS } from "../../kernel/clock.ts";
 import { tailEntries, usageOfIds } from "../../ledger/mod.ts";
-import type { SqlValue, Store } from "../../store/mod.ts";
+import { indexedBy, ORDERED_JOIN, type SqlValue, type Store } from "../../store/mod.ts";
 import { BASELINE_MS, KEPT } from "./limits.ts";
 import type { Unit } from "./observation.ts";
 
@@ -61,15 +61,15 @@ const READ = `WITH RECURSIVE hours(hour) AS (
 SELECT hour, provider, model, sum(model_calls), sum(unpriced_calls), sum(whole_usd), sum(rest_nano_usd)
 FROM (
   SELECT s.hour, provider, model, model_calls, unpriced_calls, whole_usd, rest_nano_usd
-  FROM hours h CROSS JOIN usage_hours s ON s.hour = h.hour AND s.agent_id = ?3
+  FROM hours h ${ORDERED_JOIN} usage_hours s ON s.hour = h.hour AND s.agent_id = ?3
   UNION ALL SELECT hour, provider, model, model_calls, unpriced_calls, whole_usd, rest_nano_usd
   FROM (${
   tailEntries(
     `${startSql("hour", "at")} AS hour, provider, model`,
     `agent_id = ?3 AND at >= ?2 AND at < ?1 + ${HOUR_MS}`,
   )
-})
-) GROUP BY hour, provider, model LIMIT 20000`;
+}) tail
+) entries GROUP BY hour, provider, model ORDER BY hour, provider, model LIMIT 20000`;
 
 /** Returns the key of a model in `callCosts`. */
 export function modelKey({ provider, model }: { provider: string; model: string }): string {
@@ -120,15 +120,15 @@ export async function readBaseline(store: Store, agentId: string, now: number): 
 
 const READ_HOUR = `SELECT agent_id, sum(model_calls), sum(whole_usd), sum(rest_nano_usd) FROM (
   SELECT s.agent_id, s.model_calls, s.whole_usd, s.rest_nano_usd
-  FROM json_each(?2) j CROSS JOIN usage_hours s ON s.hour = ?1 AND s.agent_id = j.value
+  FROM json_each(?2) j ${ORDERED_JOIN} usage_hours s ON s.hour = ?1 AND s.agent_id = j.value
   UNION ALL SELECT agent_id, model_calls, whole_usd, rest_nano_usd
   FROM (${
   tailEntries(
     "agent_id",
     `at >= ?1 AND at < ?1 + ${HOUR_MS} AND agent_id IN (SELECT value FROM json_each(?2))`,
   )
-})
-) GROUP BY agent_id`;
+}) tail
+) entries GROUP BY agent_id`;
 
 /** The calls and the spending of an agent in an hour. */
 export interface HourUsage {
@@ -158,7 +158,9 @@ const COSTS = {
   run: `SELECT run_id, sum(whole_usd), sum(rest_nano_usd) FROM ${usageOfIds("run", "?1")} GROUP BY run_id`,
   // Of one agent: a session may have calls of several agents, whose keys see only their own.
   session: `SELECT session_id, sum(cost_nano_usd / ${NANO_PER_USD}), sum(cost_nano_usd % ${NANO_PER_USD})
-FROM json_each(?1) j CROSS JOIN calls INDEXED BY calls_by_session ON session_id = j.value AND agent_id = ?2
+FROM json_each(?1) j ${ORDERED_JOIN} calls ${
+    indexedBy("calls_by_session")
+  } ON session_id = j.value AND agent_id = ?2
 GROUP BY session_id`,
 };
 
@@ -183,12 +185,12 @@ const COSTS_BEFORE = (kind: Unit["kind"]) => {
     : ["last_at", "usage_sessions_updated"];
   const columns = `${kind}_id AS id, agent_id, whole_usd, rest_nano_usd`;
   return `SELECT sum(whole_usd), sum(rest_nano_usd) FROM (
-  SELECT id, whole_usd, rest_nano_usd FROM (SELECT ${columns} FROM usage_${kind}s INDEXED BY ${index}
-    WHERE ${time} >= ?2 ORDER BY ${time} DESC LIMIT ${MAX_RUNS.read}) WHERE agent_id = ?1
+  SELECT id, whole_usd, rest_nano_usd FROM (SELECT ${columns} FROM usage_${kind}s ${indexedBy(index)}
+    WHERE ${time} >= ?2 ORDER BY ${time} DESC LIMIT ${MAX_RUNS.read}) latest WHERE agent_id = ?1
   UNION ALL SELECT id, whole_usd, rest_nano_usd FROM (${
     tailEntries(`${kind}_id AS id`, `agent_id = ?1 AND ${kind}_id IS NOT NULL AND at >= ?2`)
-  })
-) WHERE id <> ?3 GROUP BY id LIMIT ${MAX_RUNS.compared}`;
+  }) tail
+) entries WHERE id <> ?3 GROUP BY id ORDER BY id LIMIT ${MAX_RUNS.compared}`;
 };
 
 /** Reads the baseline of the cost of a run or session: those of its agent in the last 14 days, without it. */

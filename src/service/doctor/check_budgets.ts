@@ -1,7 +1,9 @@
 import { findUnknown, listBudgets } from "../../budgets/mod.ts";
 import type { Budget } from "../../contract/budgets/budgets.ts";
+import { dimension } from "../../contract/costs/dimensions.ts";
 import type { UnknownName } from "../../contract/budgets/budget_state.ts";
-import { entityOf, idInScope, scopeSql } from "../../ledger/mod.ts";
+import { readNames } from "../../keys/mod.ts";
+import { ALL_SEEING, entityOf } from "../../ledger/mod.ts";
 import type { Core } from "../core.ts";
 import { type Finding, ok, warning } from "./finding.ts";
 
@@ -20,8 +22,6 @@ ORDER BY created_at, budget_id LIMIT ${CHECKED}`,
   alert_rules: `SELECT name, scope FROM alert_rules WHERE enabled = 1 AND scope <> ''
 ORDER BY created_at, rule_id LIMIT ${CHECKED}`,
 };
-const REVOKED = `SELECT ${scopeSql("key", "key_id")}, name FROM api_keys
-WHERE revoked_at IS NOT NULL AND key_id IN (SELECT ${idInScope("key", "value")} FROM json_each(?))`;
 
 /** A budget or rule that counts no calls, since nothing has the name that it is for. */
 export interface Misnamed {
@@ -41,16 +41,14 @@ export async function findMisnamed(
   const scopes = [...new Set(rows.map(([, scope]) => scope as string))];
   if (scopes.length === 0) return [];
   const unknown = await findUnknown({ store }, scopes, { all: true });
-  const keys = scopes.filter((scope) => entityOf(scope)?.kind === "key");
-  const revoked = keys.length === 0
-    ? new Map()
-    : new Map((await store.read({ sql: REVOKED, args: [JSON.stringify(keys)] })).rows as [string, string][]);
+  const revoked = await readNames({ store }, scopes, ALL_SEEING, "revoked");
   return rows.flatMap(([name, scope]) => {
     const found = unknown.get(scope as string);
-    const key = revoked.get(scope as string);
-    const described = found ? describe(found) : key && {
-      text: `key ${key} (${entityOf(scope as string)!.id}), which was revoked`,
-      option: "--key NAME",
+    const revokedName = revoked.get(scope as string);
+    const { kind, id } = entityOf(scope as string)!;
+    const described = found ? describe(found) : revokedName !== undefined && {
+      text: `${kind} ${revokedName} (${id}), which was revoked`,
+      option: `--${kind} NAME`,
     };
     return described
       ? [{ ...described, name: name as string, text: `${name} is for ${described.text}` }]
@@ -59,7 +57,7 @@ export async function findMisnamed(
 }
 
 function describe({ kind, id, nearest }: UnknownName): Pick<Misnamed, "text" | "option"> {
-  const missing = kind === "key" ? "which doesn't exist" : "of which there is nothing";
+  const missing = dimension(kind).nameField ? "which doesn't exist" : "of which there is nothing";
   return { text: `${kind} ${id}, ${missing}`, option: `--${kind} ${nearest ?? "NAME"}` };
 }
 

@@ -1,5 +1,5 @@
 import { formatUsd, NANO_PER_USD, type NanoUsd, parseTotalUsd } from "../../kernel/money.ts";
-import type { SqlValue, Statement, Store } from "../../store/mod.ts";
+import { indexedBy, type SqlValue, type Statement, type Store } from "../../store/mod.ts";
 import { AGENT_STATUSES, DELIVERY_STATUSES, SEVERITIES } from "../../contract/values.ts";
 import { listBudgets } from "../../budgets/mod.ts";
 import type { WholeBudget } from "../../contract/budgets/budgets.ts";
@@ -56,7 +56,7 @@ const BY_MODEL = `SELECT NULL, provider, model, ${SUMS} FROM total_usage GROUP B
 const BY_AGENT =
   `SELECT agent_id, provider, model, ${SUMS} FROM total_usage GROUP BY agent_id, provider, model`;
 const TALLIES = "SELECT what, name, outcome, count FROM tallies";
-const WAITING = `SELECT channel, count(*) FROM deliveries INDEXED BY deliveries_due
+const WAITING = `SELECT channel, count(*) FROM deliveries ${indexedBy("deliveries_due")}
 WHERE status = 'pending' GROUP BY channel`;
 
 /** Returns the statements of `readTotals`: they read rollups, the few calls after them, and pending deliveries. */

@@ -44,8 +44,10 @@ const COUNT_CREATION =
 // The event records the previous state: it is read back, also after an answer was lost.
 const LOG_RESTORE = `INSERT INTO events (session_id, seq, run_id, agent_id, type, at, payload)
 SELECT session_id, event_count + 1, NULL, agent_id, 'session.restored', ?5,
-  json_set(?6, '$.messages_before', message_count, '$.fenced_run_id', active_run_id,
-    '$.new_session', json(iif(event_count = 1 AND message_count = 0, 'true', 'false')))
+  substr(?6, 1, length(?6) - 1)
+    || ',"new_session":' || CASE WHEN event_count = 1 AND message_count = 0 THEN 'true' ELSE 'false' END
+    || ',"messages_before":' || message_count
+    || ',"fenced_run_id":' || coalesce('"' || active_run_id || '"', 'null') || '}'
 FROM sessions WHERE session_id = ?1 AND ${IS_READY}`;
 
 const IS_NOT_LONGER = `NOT EXISTS (SELECT 1 FROM sessions WHERE session_id = ?1 AND message_count > ?2)`;
@@ -65,11 +67,11 @@ const SETTLE = `DELETE FROM loose_generations WHERE session_id = ?1 AND generati
   AND EXISTS (SELECT 1 FROM sessions WHERE session_id = ?1 AND agent_id = ?4)`;
 
 const READ_RESTORE = `SELECT seq, payload FROM events WHERE session_id = ?1 AND type = 'session.restored'
-  AND payload ->> '$.import_id' = ?2 ORDER BY seq DESC LIMIT 1`;
+  AND payload ->> 'import_id' = ?2 ORDER BY seq DESC LIMIT 1`;
 
-const READ_RESULT = `SELECT json_set(?3, '$.new_session', json(payload -> '$.new_session'),
-  '$.messages_before', payload ->> '$.messages_before', '$.fenced_run_id', payload ->> '$.fenced_run_id')
-FROM (${READ_RESTORE})`;
+// The object of LOG_RESTORE without its parameter, after the fields of the result.
+const READ_RESULT =
+  `SELECT substr(?3, 1, length(?3) - 1) || substr(payload, length(?4)) FROM (${READ_RESTORE}) restored`;
 
 /** Returns statements for the commit of a restore; it gets the query for its result, as JSON. */
 export type Settle = (result: Statement) => readonly Statement[];
@@ -90,13 +92,17 @@ export async function flipGeneration(
   const { sessionId, generation, importId } = staged;
   const now = ctx.clock.now();
   const key = [sessionId, generation, importId, state.agentId];
-  const event = { import_id: importId, messages: state.messageCount, ...state.restoredFrom };
+  const eventText = JSON.stringify({
+    import_id: importId,
+    messages: state.messageCount,
+    ...state.restoredFrom,
+  });
   const statements: Statement[] = [
     ...(keepLonger ? [requireThat({ sql: IS_NOT_LONGER, args: [sessionId, state.messageCount] })] : []),
     { sql: CREATE_SESSION, args: [...key, now] },
     { sql: LOG_CREATION, args: [...key, now] },
     { sql: COUNT_CREATION, args: key },
-    { sql: LOG_RESTORE, args: [...key, now, JSON.stringify(event)] },
+    { sql: LOG_RESTORE, args: [...key, now, eventText] },
     { sql: FENCE_RUN, args: key },
     { sql: LOOSEN, args: [...key, leaseNow(ctx)] },
     {
@@ -113,7 +119,7 @@ export async function flipGeneration(
     },
     ...(state.agent ? [insertAgentIfNew(state.agent, now, { sql: IS_READY, args: key })] : []),
     { sql: SETTLE, args: key },
-    ...(settle?.({ sql: READ_RESULT, args: [sessionId, importId, JSON.stringify(result)] }) ?? []),
+    ...(settle?.({ sql: READ_RESULT, args: [sessionId, importId, JSON.stringify(result), eventText] }) ?? []),
     { sql: READ_RESTORE, args: [sessionId, importId] },
   ];
   const row = (await ctx.store.write(statements)).at(-1)!.rows[0];

@@ -9,12 +9,11 @@ const PAGE_ROWS = 500;
 // SQLite reads the sizes from the headers of the rows, but the window would copy whatever row it sees: so it sees the sizes alone,
 // and only contents that fit are read.
 const READ_PAGE = `WITH sizes AS MATERIALIZED (
-  SELECT rowid AS id, position, octet_length(content) AS size FROM imported_events
+  SELECT position, octet_length(content) AS size FROM imported_events
   WHERE session_id = ?1 AND generation = ?2 AND position > ?3 ORDER BY position LIMIT ?4),
-page AS (
-  SELECT id, sum(size) OVER (ORDER BY position ROWS UNBOUNDED PRECEDING) - size AS before FROM sizes)
-SELECT e.position, e.content FROM page p JOIN imported_events e ON e.rowid = p.id
-WHERE p.before < ${PAGE_BYTES} ORDER BY e.position`;
+page AS (SELECT position, sum(size) OVER (ORDER BY position ROWS UNBOUNDED PRECEDING) - size AS before FROM sizes)
+SELECT position, content FROM imported_events WHERE session_id = ?1 AND generation = ?2 AND position > ?3
+  AND position <= (SELECT max(position) FROM page WHERE before < ${PAGE_BYTES}) ORDER BY position`;
 const READ_GENERATION = "SELECT generation FROM sessions WHERE session_id = ?";
 
 /** Reads the imported history of a session as canonical JSON. */

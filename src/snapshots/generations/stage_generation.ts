@@ -59,14 +59,14 @@ const ADD_MESSAGES = addRows(
   4,
   (values) =>
     `INSERT INTO messages (session_id, generation, position, message_id, created_at, content, is_whole)
-SELECT ?1, ?2, column1, column2, column3, column4, 1 FROM (VALUES ${values}) WHERE ${IS_STAGED}`,
+SELECT ?1, ?2, column1, column2, column3, column4, 1 FROM (VALUES ${values}) given WHERE ${IS_STAGED}`,
 );
 
 const ADD_EVENTS = addRows(
   2,
   (values) =>
     `INSERT INTO imported_events (session_id, generation, position, content)
-SELECT ?1, ?2, 1 + column1, column2 FROM (VALUES ${values}) WHERE ${IS_STAGED}`,
+SELECT ?1, ?2, 1 + column1, column2 FROM (VALUES ${values}) given WHERE ${IS_STAGED}`,
 );
 
 function addRows(columns: number, write: (values: string) => string): AddRows {

@@ -45,8 +45,8 @@ const CLAIM = `UPDATE loose_generations SET staged_by = NULL WHERE session_id = 
 // A loose generation may have become a session's current state since it was listed.
 const IS_LOOSE = "EXISTS (SELECT 1 FROM loose_generations WHERE session_id = ?1 AND generation = ?2)";
 const REMOVE = (table: string) =>
-  `DELETE FROM ${table} WHERE ${IS_LOOSE} AND rowid IN (
-  SELECT rowid FROM ${table} WHERE session_id = ?1 AND generation = ?2 LIMIT ${ROWS_PER_COMMIT})`;
+  `DELETE FROM ${table} WHERE ${IS_LOOSE} AND session_id = ?1 AND generation = ?2 AND position < ${ROWS_PER_COMMIT} + (
+  SELECT min(position) FROM ${table} WHERE session_id = ?1 AND generation = ?2)`;
 const COUNT_LEFT = `SELECT ${IS_LOOSE} AND (
   EXISTS (SELECT 1 FROM messages WHERE session_id = ?1 AND generation = ?2)
   OR EXISTS (SELECT 1 FROM imported_events WHERE session_id = ?1 AND generation = ?2))`;

@@ -2,6 +2,7 @@ import type { InValue } from "@libsql/client/web";
 import { PurserError } from "../../kernel/errors.ts";
 import { withoutRedirects } from "../../kernel/single_send.ts";
 import type { ClientResult } from "./server_connections.ts";
+import { toSqlite } from "../dialect.ts";
 import { toSetStatements } from "../each_row.ts";
 import { type ResultSet, type SqlValue, type Statement, toBindable } from "../store.ts";
 
@@ -33,25 +34,6 @@ export interface InStatement {
   args: InValue[];
 }
 
-/**
- * Waits for an attempt until a timeout: a retry that begins late must not be awaited past its deadline.
- *
- * @throws {DOMException} `TimeoutError` after the timeout
- */
-export async function within<T>(timeoutMs: number, attempt: Promise<T>): Promise<T> {
-  const late = Promise.withResolvers<never>();
-  const timer = setTimeout(
-    () => late.reject(new DOMException("it did not answer in time", "TimeoutError")),
-    Math.max(0, timeoutMs),
-  );
-  try {
-    return await Promise.race([attempt, late.promise]);
-  } finally {
-    clearTimeout(timer);
-    attempt.catch(() => {}); // an abandoned attempt may fail silently
-  }
-}
-
 /** Runs a task after a delay; returns the function that cancels it. */
 export function startTimer(delayMs: number, task: () => void): () => void {
   const timer = setTimeout(task, delayMs);
@@ -71,7 +53,7 @@ export function toInStatements(
     statement.each ? toSetStatements({ ...statement, each: statement.each }) : [statement]
   );
   return {
-    sent: parts.flat().map(({ sql, args = [] }) => ({ sql, args: args.map(toBindable) })),
+    sent: parts.flat().map(({ sql, args = [] }) => ({ sql: toSqlite(sql), args: args.map(toBindable) })),
     toResults(results) {
       let start = 0;
       return parts.map(({ length }) => {

@@ -2,10 +2,11 @@ import { LibsqlError } from "@libsql/client/web";
 import type { Clock } from "../../kernel/clock.ts";
 import { messageOf, PurserError } from "../../kernel/errors.ts";
 import { systemCodeOf } from "../../kernel/system_errors.ts";
-import { createTimedFetch, hostOf, type RemotePlace, toInStatements, within } from "./libsql_client.ts";
+import { createTimedFetch, hostOf, type RemotePlace, toInStatements } from "./libsql_client.ts";
 import { ServerConnections } from "./server_connections.ts";
-import { DATABASE_NOW } from "../lease_clock.ts";
+import { DATABASE_NOW } from "../dialect.ts";
 import { ConstraintError, type ResultSet, type Statement, type Store } from "../store.ts";
+import { within } from "../within.ts";
 import { noInstanceLocks } from "../instance_locks.ts";
 import { type ScrubValue, WriteQueue } from "../write_queue.ts";
 import type { SetWriter, WriteDeadline, WriteUnit } from "../write_unit.ts";
@@ -47,6 +48,7 @@ const SWEEP_TOKENS = `DELETE FROM write_tokens WHERE at < ${NOW} - ${KEEP_TOKENS
 /** A database on a libSQL server (sqld, Turso). One batch is one round trip. */
 export class RemoteStore implements Store {
   readonly kind = "remote";
+  readonly engine = "sqlite";
   readonly isShared = true;
   readonly instances = noInstanceLocks;
   #connections: ServerConnections;

@@ -3,18 +3,15 @@ import type { Clock } from "../../kernel/clock.ts";
 import { PurserError } from "../../kernel/errors.ts";
 import { EARLIER_SCHEMAS, UPGRADES_OLDER } from "../migrations/before_0_1_0.ts";
 import { type Migration, migrations } from "../migrations/migrations.ts";
+import { INTEGER, USER_TABLES } from "../dialect.ts";
 import { ConstraintError, type Statement, type Store, toObjects } from "../store.ts";
 
 const CREATE_HISTORY = `CREATE TABLE IF NOT EXISTS purser_migrations (
-  version INTEGER PRIMARY KEY NOT NULL,
+  version ${INTEGER} PRIMARY KEY NOT NULL,
   name TEXT NOT NULL,
   checksum TEXT NOT NULL,
-  applied_at INTEGER NOT NULL
+  applied_at ${INTEGER} NOT NULL
 )`;
-
-/** The tables of users; a remote server may have internal ones. */
-const USER_TABLES = `SELECT name FROM sqlite_schema WHERE type = 'table' AND name <> 'write_tokens'
-  AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' AND name NOT LIKE 'libsql\\_%' ESCAPE '\\'`;
 
 interface Applied {
   version: bigint;
@@ -32,8 +29,9 @@ interface Applied {
 export async function migrate(
   store: Store,
   clock: Pick<Clock, "now">,
-  steps: readonly Migration[] = migrations,
+  given?: readonly Migration[],
 ): Promise<void> {
+  const steps = given ?? store.schema?.migrations ?? migrations;
   for (let attempt = 0;; attempt++) {
     const statements = await nextCommit(await readApplied(store), steps, clock.now());
     if (statements.length === 0) return;
@@ -53,9 +51,9 @@ export const UNFINISHED = "purser_restore_unfinished";
  *
  * @throws {PurserError} `conflict` when `migrate` would refuse it
  */
-export async function checkSchema(store: Pick<Store, "read">): Promise<number | undefined> {
+export async function checkSchema(store: Pick<Store, "read" | "schema">): Promise<number | undefined> {
   const applied = await readApplied(store);
-  await nextCommit(applied, migrations, 0);
+  await nextCommit(applied, store.schema?.migrations ?? migrations, 0);
   const newest = applied.at(-1);
   return newest && Number(newest.version);
 }
@@ -163,8 +161,10 @@ export function checksumOf({ statements }: Migration): Promise<string> {
  */
 export interface Logic {
   name: string;
-  /** The statement that creates it. Views that it uses come before it in the list. */
-  sql: string;
+  /** The statement that creates it, or several. Views that it uses come before it in the list. */
+  sql: string | readonly string[];
+  /** The only engine that it is written for; default: all, as for most views. A trigger in PostgreSQL has a function of its name. */
+  engine?: Store["engine"];
   /** The only kind of database that needs it; default: all. */
   only?: Store["kind"];
 }
@@ -174,22 +174,31 @@ const RECORD = "INSERT INTO installed_logic (name, hash) VALUES (?, ?)";
 
 /** Installs all logic in one commit if any of it differs from the database's; else read-only. */
 export async function installLogic(store: Store, all: readonly Logic[]): Promise<void> {
-  const logic = all.filter(({ only }) => only === undefined || only === store.kind);
+  const logic = [...store.schema?.logic ?? [], ...all].filter(({ only, engine = store.engine }) =>
+    (only === undefined || only === store.kind) && engine === store.engine
+  );
   const installed = toObjects<{ name: string; hash: string }>(await store.read({ sql: READ }));
   const hash = await hashOf(logic);
   if (installed.length === logic.length && installed.every((entry) => entry.hash === hash)) return;
   const names = new Set([...installed, ...logic].map(({ name }) => name));
   await store.write([
-    ...[...names].map((name) => ({ sql: `DROP TRIGGER IF EXISTS ${name}` })),
+    ...[...names].map((name) => ({ sql: dropTrigger(name, store) })),
     ...[...names].map((name) => ({ sql: `DROP VIEW IF EXISTS ${name}` })),
-    ...logic.map(({ sql }) => ({ sql })),
+    ...logic.flatMap(({ sql }) => sql).map((sql) => ({ sql })),
     { sql: "DELETE FROM installed_logic" },
     ...logic.map(({ name }) => ({ sql: RECORD, args: [name, hash] })),
   ]);
 }
 
+/** In PostgreSQL, the function of a trigger drops it. */
+function dropTrigger(name: string, { engine }: Pick<Store, "engine">): string {
+  return engine === "postgres"
+    ? `DROP FUNCTION IF EXISTS ${name}() CASCADE`
+    : `DROP TRIGGER IF EXISTS ${name}`;
+}
+
 function hashOf(logic: readonly Logic[]): Promise<string> {
-  return sha256Hex(logic.map(({ name, sql }) => `${name}\n${sql}`).join("\n"));
+  return sha256Hex(logic.map(({ name, sql }) => `${name}\n${[sql].flat().join("\n")}`).join("\n"));
 }
 
 /*
@@ -200,6 +209,7 @@ function hashOf(logic: readonly Logic[]): Promise<string> {
 export const appendOnlyLogic: readonly Logic[] = [
   {
     name: "events_refuse_replace",
+    engine: "sqlite",
     only: "remote",
     sql: `CREATE TRIGGER events_refuse_replace BEFORE INSERT ON events
 WHEN NEW.event_id <> -1 AND EXISTS (SELECT 1 FROM events WHERE event_id = NEW.event_id)
@@ -208,6 +218,7 @@ BEGIN SELECT RAISE(ABORT, 'the event log is append-only'); END`,
   },
   {
     name: "calls_refuse_replace",
+    engine: "sqlite",
     only: "remote",
     sql: `CREATE TRIGGER calls_refuse_replace BEFORE INSERT ON calls
 WHEN NEW.position <> -1 AND EXISTS (SELECT 1 FROM calls WHERE position = NEW.position)
@@ -226,6 +237,7 @@ function refusals(table: string, id: string, reason: string): Logic[] {
   const refuse = `BEGIN SELECT RAISE(ABORT, '${reason}'); END`;
   const trigger = (what: string, when: string, only?: Store["kind"]): Logic => ({
     name: `${table}_refuse_${what}`,
+    engine: "sqlite",
     ...(only && { only }),
     sql: `CREATE TRIGGER ${table}_refuse_${what} BEFORE ${when}\n${refuse}`,
   });

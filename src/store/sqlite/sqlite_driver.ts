@@ -1,6 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import { PurserError } from "../../kernel/errors.ts";
 import { type ResultSet, type SqlValue, type Statement, toBindable } from "../store.ts";
+import { toSqlite } from "../dialect.ts";
 import { countRowValues, type EachRow, ROWS_AT_ONCE, toManyRowsSql, toRowSql } from "../each_row.ts";
 
 /**
@@ -75,7 +76,7 @@ export function toConnection(database: DatabaseSync): SqliteConnection {
     },
     exec: (sql) => database.exec(sql),
     prepare(sql) {
-      const statement = database.prepare(sql);
+      const statement = database.prepare(toSqlite(sql));
       statement.setReadBigInts(true);
       statement.setReturnArrays(true);
       return statement as unknown as SqliteStatement;
@@ -193,6 +194,8 @@ export class PreparedStatements {
   /** `PRAGMA query_only` would do, but each change of it makes SQLite prepare every statement again. */
   #isQuery(sql: string): boolean {
     if (/^\s*(SELECT|VALUES|EXPLAIN)\b/i.test(sql)) return true;
+    // WITH begins a query or one of these; a name or a function that reads like them is left to SQLite.
+    if (/^\s*WITH\b/i.test(sql) && !/\b(INSERT|REPLACE|UPDATE|DELETE)\b/i.test(sql)) return true;
     if (/^\s*PRAGMA\b/i.test(sql)) return QUERY_PRAGMA.test(sql);
     const program = this.connection.prepare(`EXPLAIN ${sql}`).all();
     // A query returns rows and begins no write transaction: P2 of that instruction is 0 for one that reads.

@@ -35,6 +35,9 @@ Deno.test("PreparedStatements.query() refuses statements that write, which have 
       "INSERT INTO t VALUES (2) RETURNING a",
       "WITH x AS (SELECT 2) INSERT INTO t SELECT * FROM x",
       "WITH x AS (SELECT 2) INSERT INTO t SELECT * FROM x RETURNING a",
+      "with x AS (SELECT 2) replace INTO t SELECT * FROM x RETURNING a",
+      "WITH x AS (SELECT 2)/**/UPDATE t SET a = 2 RETURNING a",
+      "WITH x AS (SELECT 2) DELETE\nFROM t RETURNING a",
       "-- SELECT\nUPDATE t SET a = 2",
       "REPLACE INTO t VALUES (2)",
       "DELETE FROM t",
@@ -56,6 +59,10 @@ Deno.test("PreparedStatements.query() refuses statements that write, which have 
   assert.equal(connection.isTransaction, false);
   assert.deepEqual(statements.query({ sql: "SELECT a FROM t" }).rows, [[1n]]);
   assert.deepEqual(statements.query({ sql: "SELECT count(*) FROM sqlite_schema" }).rows, [[1n]]);
+  assert.deepEqual(statements.query({ sql: "WITH x AS (SELECT 2) SELECT * FROM x" }).rows, [[2n]]);
+  assert.deepEqual(statements.query({ sql: "WITH x AS (SELECT 2) SELECT replace('a', 'a', 'b')" }).rows, [[
+    "b",
+  ]]);
   assert.deepEqual(statements.query({ sql: "PRAGMA foreign_keys" }).rows, [[1n]]);
   assert.deepEqual(statements.query({ sql: "PRAGMA database_list" }).rows.length, 1);
   connection.close();

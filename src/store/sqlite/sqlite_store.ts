@@ -64,6 +64,7 @@ interface Connected {
  */
 export class SqliteStore implements Store {
   readonly kind: "file" | "memory";
+  readonly engine = "sqlite";
   readonly instances: InstanceLocks;
   #options: SqliteOptions;
   #driver: SqliteDriver;

@@ -1,3 +1,4 @@
+import { NAMED, nameIn, type WithFields } from "../../contract/costs/dimensions.ts";
 import { count, percent } from "../format/number.ts";
 import { Link } from "../parts/link.tsx";
 import type { Column } from "../parts/table.tsx";
@@ -18,21 +19,13 @@ export function AgentCell({ agent_id }: { agent_id: string | null }) {
   );
 }
 
-/** An API key by its name, with a link to its costs; by its id only where the name is not known. */
-export function KeyLink({ key_id, key_name }: { key_id: string; key_name?: string | null }) {
-  return (
-    <Link href={costsHref({ key_id })}>{key_name == null ? <Id>{key_id}</Id> : <Text>{key_name}</Text>}</Link>
-  );
-}
-
-/** A line with the API key of a call, if it was requested with one. */
-export function OfKey({ key_id, key_name }: { key_id?: string | null; key_name?: string | null }) {
-  if (key_id == null) return null;
-  return (
-    <div class="sub">
-      key <Text>{key_name ?? key_id}</Text>
+/** A line for each value of a call that has a name, such as its API key. */
+export function NamedValues(call: WithFields) {
+  return NAMED.filter((kind) => nameIn(call, kind) !== undefined).map((kind) => (
+    <div key={kind} class="sub">
+      {kind} <Text>{nameIn(call, kind)!}</Text>
     </div>
-  );
+  ));
 }
 
 /** A session, with a link to it, at a run if there is one. */

@@ -1,4 +1,5 @@
 import type { Alert, AlertDelivery } from "../../../contract/alerts/alerts.ts";
+import { dimension, nameOfValue } from "../../../contract/costs/dimensions.ts";
 import type { AlertResend } from "../../../contract/alerts/sent_alerts.ts";
 import { arg, type Command, type CommandContext, option } from "../../command.ts";
 import { idInPath, readId } from "../../parse/command_id.ts";
@@ -77,9 +78,10 @@ function nameSource({ test, threshold_type, rule_name }: Alert): string {
 }
 
 /** Names the agent of the call, and the counter of the budget or rule: `researcher run_42`, `coder key laptop`. */
-function sourceOf({ threshold_type, agent_id, session_id, run_id, key_name, counter }: Alert): string {
-  const scope = counter?.kind === "key"
-    ? `key ${key_name ?? counter.id}`
+function sourceOf(alert: Alert): string {
+  const { threshold_type, agent_id, session_id, run_id, counter } = alert;
+  const scope = counter && dimension(counter.kind).nameField
+    ? `${counter.kind} ${nameOfValue(counter, alert)}`
     : counter && counter.kind !== "agent"
     ? counter.id
     : threshold_type === "per_run_usd"

@@ -4,6 +4,7 @@ import type { BudgetRelease } from "../../../contract/budgets/budget_releases.ts
 import type { BudgetRaise } from "../../../contract/budgets/budget_raises.ts";
 import type { BudgetCheck } from "../../../contract/budgets/budget_checks.ts";
 import type { BudgetCounterState } from "../../../contract/budgets/budget_state.ts";
+import { nameOfValue } from "../../../contract/costs/dimensions.ts";
 import { PAGE_SIZES } from "../../../contract/limits.ts";
 import { type Command, type CommandContext, option } from "../../command.ts";
 import { EXIT } from "../../exit_code.ts";
@@ -16,7 +17,6 @@ import {
   formatAmount,
   formatBudgetSpent,
   formatState,
-  nameCounter,
   paintState,
 } from "../../render/describe_budget.ts";
 import { countOf, formatTime } from "../../render/format_values.ts";
@@ -78,7 +78,7 @@ function renderBudgets(budgets: readonly Budget[], layout: Layout): string {
   ];
   const counter: Column<Budget> = {
     title: "COUNTER",
-    cell: ({ counter, key_name }) => counter ? nameCounter({ ...counter, key_name }) : "",
+    cell: (budget) => budget.counter ? nameOfValue(budget.counter, budget) : "",
     cutTo: MIN_COUNTED_WIDTH,
     drop: 2,
   };
@@ -160,13 +160,14 @@ function listCounters(
   { per, each }: Budget,
   counters: readonly BudgetCounterState[],
 ): string[] {
-  const names = counters.map(nameCounter);
+  const nameOfCounter = (counter: BudgetCounterState) => nameOfValue(counter, counter);
+  const names = counters.map(nameOfCounter);
   // The ids of keys that share a name.
   const isShared = (name: string) => names.filter((other) => other === name).length > 1;
   return tableOf(counters, [
     {
       title: (each ?? per).toUpperCase(),
-      cell: (counter) => isShared(nameCounter(counter)) ? counter.id : nameCounter(counter),
+      cell: (counter) => isShared(nameOfCounter(counter)) ? counter.id : nameOfCounter(counter),
       paint: (_, style) => style.bold,
       cutTo: MIN_NAME_WIDTH,
     },
@@ -192,7 +193,7 @@ function describe({ layout }: CommandContext, budget: Budget): string {
     "Counts from": budget.counts_from === null ? undefined : `${formatTime(budget.counts_from)} UTC`,
     "State": formatState(budget),
     "Counter": counter
-      ? `${counter.kind} ${nameCounter({ ...counter, key_name: budget.key_name })}, with the most spending`
+      ? `${counter.kind} ${nameOfValue(counter, budget)}, with the most spending`
       : undefined,
     "Spent": formatBudgetSpent(budget),
     "Not counted": unpriced_calls ? `${countOf(unpriced_calls, "call")} without a known price` : undefined,

@@ -1,5 +1,6 @@
 import { useState } from "preact/hooks";
 import type { AlertDelivery, AlertDetail } from "../../../contract/alerts/alerts.ts";
+import { DIMENSIONS, NAMED } from "../../../contract/costs/dimensions.ts";
 import { escapeText } from "../../../kernel/text.ts";
 import { shortUsd } from "../../format/money.ts";
 import { percent } from "../../format/number.ts";
@@ -14,7 +15,7 @@ import { Id, Text } from "../../parts/text.tsx";
 import { Time } from "../../parts/time.tsx";
 import { budgetsHref, limitHref, runsHref, sessionHref } from "../links.ts";
 import { SEVERITY_TONES } from "../tones.ts";
-import { countColumn, KeyLink } from "../cells.tsx";
+import { countColumn } from "../cells.tsx";
 import { CounterLink } from "./counters.tsx";
 import { AlertCausesCards, hrefOfCauses, isPartial } from "./alert_causes.tsx";
 import { ALERT_COLUMNS, HISTORY } from "./alerts_page.tsx";
@@ -105,14 +106,17 @@ function Detail({ alert, path }: { alert: AlertDetail; path: string }) {
           </span>
           {alert.counter && (
             <span>
-              Counter {alert.counter.kind} <CounterLink counter={alert.counter} keyName={alert.key_name} />
+              Counter {alert.counter.kind} <CounterLink counter={alert.counter} names={alert} />
             </span>
           )}
-          {alert.key_id !== undefined && alert.counter?.kind !== "key" && (
-            <span>
-              Key <KeyLink key_id={alert.key_id} key_name={alert.key_name} />
-            </span>
-          )}
+          {NAMED.map((kind) => {
+            const id = alert[DIMENSIONS[kind].field];
+            return id !== undefined && alert.counter?.kind !== kind && (
+              <span key={kind}>
+                {kind[0]!.toUpperCase() + kind.slice(1)} <CounterLink counter={{ kind, id }} names={alert} />
+              </span>
+            );
+          })}
           {alert.session_id !== null && (
             <span>
               Fired by a call of session{" "}

@@ -11,7 +11,7 @@ import { Money } from "../../parts/money.tsx";
 import { type Column, Table } from "../../parts/table.tsx";
 import { Text } from "../../parts/text.tsx";
 import { Time } from "../../parts/time.tsx";
-import { AgentCell, OfKey, SessionCell } from "../cells.tsx";
+import { AgentCell, NamedValues, SessionCell } from "../cells.tsx";
 import { budgetsHref, limitHref } from "../links.ts";
 import { PERIODS } from "./periods.ts";
 import { periodOf } from "../../../contract/windows.ts";
@@ -74,7 +74,7 @@ export const ALERT_COLUMNS: Column<AlertRecord>[] = [
     cell: (alert) => (
       <>
         <AgentCell {...alert} />
-        <OfKey {...alert} />
+        <NamedValues {...alert} />
       </>
     ),
   },

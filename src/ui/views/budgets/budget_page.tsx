@@ -109,8 +109,7 @@ function StateCard({ budget }: { budget: Budget }) {
           note={counter
             ? (
               <>
-                {mostOf(counter)}, by {counter.kind}{" "}
-                <CounterLink counter={counter} keyName={budget.key_name} />
+                {mostOf(counter)}, by {counter.kind} <CounterLink counter={counter} names={budget} />
                 {counter.kind === "run" && " and the runs below it"}
               </>
             )

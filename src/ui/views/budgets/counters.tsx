@@ -1,6 +1,6 @@
 import type { Budget } from "../../../contract/budgets/budgets.ts";
 import type { BudgetCounter, BudgetCounterState } from "../../../contract/budgets/budget_state.ts";
-import { dimension, DIMENSIONS } from "../../../contract/costs/dimensions.ts";
+import { DIMENSIONS, type NameFields, nameOfValue } from "../../../contract/costs/dimensions.ts";
 import { usePages } from "../../hooks/data.ts";
 import { apiPath } from "../../hooks/route.ts";
 import { Card } from "../../parts/card.tsx";
@@ -19,18 +19,16 @@ export function hasCounters({ each, per, session_id }: Budget): boolean {
   return each !== null || per === "run" || (per === "session" && session_id === null);
 }
 
-/** The name of a counter, with a link: of an API key its name. */
-export function CounterLink({ counter: { kind, id, session_id }, keyName }: {
-  counter: BudgetCounter;
-  keyName: string | null | undefined;
-}) {
+/** The name of a counter, or of a value with a name, with a link; `names` has the names. */
+export function CounterLink({ counter, names }: { counter: BudgetCounter; names: NameFields }) {
+  const { kind, id, session_id } = counter;
   const href = kind === "session"
     ? sessionHref(id)
     : kind === "run"
     ? runsHref(session_id)
     : costsHref({ [DIMENSIONS[kind].field]: id });
-  const name = kind === "agent" ? id : dimension(kind).nameField && keyName;
-  return <Link href={href}>{name ? <Text>{name}</Text> : <Id>{id}</Id>}</Link>;
+  const name = nameOfValue(counter, names);
+  return <Link href={href}>{kind === "agent" || name !== id ? <Text>{name}</Text> : <Id>{id}</Id>}</Link>;
 }
 
 /** Says which one of the counters a budget shows: of runs and sessions, only the latest are compared for it. */
@@ -79,10 +77,10 @@ const COLUMNS: Column<CounterRow>[] = [
   {
     id: "who",
     title: "Who",
-    sortBy: ({ of }) => (of.key_name ?? of.id).toLowerCase(),
+    sortBy: ({ of }) => nameOfValue(of, of).toLowerCase(),
     cell: ({ of, limit }) => (
       <>
-        {of.kind} <CounterLink counter={of} keyName={of.key_name} /> <LimitState limit={limit} />
+        {of.kind} <CounterLink counter={of} names={of} /> <LimitState limit={limit} />
       </>
     ),
   },

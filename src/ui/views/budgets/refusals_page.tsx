@@ -11,7 +11,7 @@ import { type Column, Table } from "../../parts/table.tsx";
 import { Text } from "../../parts/text.tsx";
 import { Time } from "../../parts/time.tsx";
 import { useLive } from "../../live/live.tsx";
-import { AgentCell, OfKey, SessionCell } from "../cells.tsx";
+import { AgentCell, NamedValues, SessionCell } from "../cells.tsx";
 import { budgetsHref } from "../links.ts";
 import { PERIODS } from "./periods.ts";
 import { REASONS } from "./refusal_reasons.ts";
@@ -26,7 +26,7 @@ export const REFUSAL_COLUMNS: Column<BudgetRefusal>[] = [
     cell: (refusal) => (
       <>
         <AgentCell {...refusal} />
-        <OfKey {...refusal} />
+        <NamedValues {...refusal} />
       </>
     ),
   },

@@ -1,4 +1,5 @@
 import type { CostRow } from "../../../contract/costs.ts";
+import { DIMENSIONS, NAMED } from "../../../contract/costs/dimensions.ts";
 import type { Pages } from "../../hooks/data.ts";
 import { count } from "../../format/number.ts";
 import { Badge } from "../../parts/card.tsx";
@@ -39,11 +40,11 @@ function columnsOf(group: string, title: string, total: number | null | undefine
       cell: (row) => (
         <>
           <GroupLink row={row} group={group} />
-          {row.key_name != null && (
-            <div class="sub">
-              <Id>{row.key_id!}</Id>
+          {NAMED.filter((kind) => row[DIMENSIONS[kind].nameField] != null).map((kind) => (
+            <div key={kind} class="sub">
+              <Id>{row[DIMENSIONS[kind].field]!}</Id>
             </div>
-          )}
+          ))}
           {row.unpriced_calls > 0 && (
             <>
               {" "}

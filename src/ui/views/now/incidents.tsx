@@ -1,5 +1,6 @@
 import { useState } from "preact/hooks";
 import type { Anomaly } from "../../../contract/anomalies.ts";
+import { NAMED, nameIn, nameOfValue } from "../../../contract/costs/dimensions.ts";
 import type { AnomalyKind } from "../../../contract/values.ts";
 import { HOUR_MS, toIso } from "../../../kernel/clock.ts";
 import { escapeText } from "../../../kernel/text.ts";
@@ -144,7 +145,7 @@ export function AlertsCard({ state: { alerts, refusals } }: { state: LiveState }
 }
 
 function AlertLine({ alert }: { alert: LiveState["alerts"][number] }) {
-  const { alert_id, rule_name, severity, value_usd, threshold_usd, test, counter, key_name } = alert;
+  const { alert_id, rule_name, severity, value_usd, threshold_usd, test, counter } = alert;
   return (
     <div>
       <Badge tone={SEVERITY_TONES[severity]}>{test ? "test" : severity}</Badge>{" "}
@@ -152,7 +153,7 @@ function AlertLine({ alert }: { alert: LiveState["alerts"][number] }) {
         <Text>{rule_name}</Text>
       </Link>{" "}
       <span class="muted">
-        {counter && <Text>{`${counter.kind} ${counter.kind === "key" && key_name || counter.id}: `}</Text>}
+        {counter && <Text>{`${counter.kind} ${nameOfValue(counter, alert)}: `}</Text>}
         <Money usd={value_usd} /> of <Money usd={threshold_usd} />
       </span>
     </div>
@@ -160,11 +161,10 @@ function AlertLine({ alert }: { alert: LiveState["alerts"][number] }) {
 }
 
 function RefusalLine({ refusal }: { refusal: LiveState["refusals"][number] }) {
-  const { agent_id, message, session_id, run_id, provider, model, key_id, key_name, refused_by: [by] } =
-    refusal;
+  const { agent_id, message, session_id, run_id, provider, model, refused_by: [by] } = refusal;
   const facts = [
     model !== null && [provider, model].filter(Boolean).join(":"),
-    key_id !== null && `key ${key_name ?? key_id}`,
+    ...NAMED.filter((kind) => nameIn(refusal, kind)).map((kind) => `${kind} ${nameIn(refusal, kind)}`),
   ].filter(Boolean).join(", ");
   const name = <Text>{agent_id}</Text>;
   return (

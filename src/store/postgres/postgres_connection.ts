@@ -1,0 +1,357 @@
+import { readFile } from "node:fs/promises";
+import { Buffer } from "node:buffer";
+import pg from "pg";
+import { messageOf, PurserError } from "../../kernel/errors.ts";
+import type { ResultSet, SqlValue } from "../store.ts";
+import { ReplicaError, usesPooler } from "./postgres_errors.ts";
+import type { PostgresAddress } from "./postgres_address.ts";
+import type { BoundStatement } from "./statement_text.ts";
+
+/** The part of a client of `pg` that is used, beyond its documented API its connection: a batch writes to it as `pg-cursor` does. */
+interface Client {
+  readonly connection: Wire;
+  readonly _queryable: boolean;
+  readonly _ended: boolean;
+  readonly _ending: boolean;
+  connect(): Promise<unknown>;
+  query(batch: Batch): void;
+  query(query: { text: string; rowMode: "array" }): Promise<{ rows: unknown[][] }>;
+  end(): Promise<void>;
+  on(event: "error", listener: (error: Error) => void): void;
+  on(event: "notice", listener: (notice: { code?: string; message?: string }) => void): void;
+}
+
+const { Client } = pg as unknown as { Client: new (config: object) => Client };
+
+interface Wire {
+  stream: { cork(): void; uncork(): void; destroy(error?: Error): void };
+  parse(message: { name: string; text: string }): void;
+  bind(message: { statement: string; values: readonly (string | Buffer | null)[] }): void;
+  describe(message: { type: "S"; name: string }): void;
+  execute(message: object): void;
+  close(message: { type: "S"; name: string }): void;
+  sync(): void;
+  on(event: "parseComplete", listener: () => void): void;
+}
+
+/** What the connection of a client is used for; see `sessionOf()`. */
+export type Role = "read" | "write";
+
+/** The options of a connection. */
+export interface ConnectionOptions {
+  address: PostgresAddress;
+  password?: string;
+  /** The longest that a statement of a read, or the wait of a commit for others, may take on the server. */
+  timeoutMs: number;
+}
+
+/** The facts about a server that a connection begins with. */
+export interface ServerFacts {
+  /** False for a schema in which nothing was committed yet. */
+  hasTokens: boolean;
+}
+
+const OLDEST_VERSION = 15;
+const MAX_PREPARED = 256;
+const KEEP_ALIVE_AFTER_MS = 10_000;
+
+const CHECK =
+  `SELECT current_setting('server_version_num'), current_setting('search_path'), pg_is_in_recovery(),
+  to_regclass('write_tokens') IS NOT NULL`;
+
+/** Statements that are run once, and prepared under no name. */
+const IS_PREPARED = /^\s*(?:SELECT|WITH|INSERT|UPDATE|DELETE|VALUES)\b/i;
+
+interface Prepared {
+  name: string;
+  /** Empty until the server has described them, and for a statement without rows. */
+  columns: readonly Column[];
+}
+
+interface Column {
+  name: string;
+  read(text: string): SqlValue;
+}
+
+/** One connection. It is never used again after an error of its own: another one is opened instead. */
+export class PostgresConnection {
+  #client: Client;
+  #wire: Wire;
+  /** In order of last use. */
+  #prepared = new Map<string, Prepared>();
+  #names = 0;
+  /** The texts that the server has yet to confirm as prepared, in the order of their messages. */
+  #parsing: string[] = [];
+  /** True once the server has said that it stopped to wait for its synchronous standby. */
+  #isUnreplicated = false;
+
+  private constructor(client: Client, readonly facts: ServerFacts) {
+    this.#client = client;
+    this.#wire = client.connection;
+    this.#wire.on("parseComplete", () => void this.#parsing.shift());
+    client.on("notice", ({ code, message }) => {
+      if (code === "01000" && /synchronous replication/.test(message ?? "")) this.#isUnreplicated = true;
+    });
+  }
+
+  /**
+   * Connects to the first server of an address that answers as the primary, within `timeoutMs` each.
+   *
+   * @throws {PurserError} `unsupported` for a server that can't be used; errors of `pg` where none can be reached
+   */
+  static async open(options: ConnectionOptions, role: Role, timeoutMs: number): Promise<PostgresConnection> {
+    let failure: unknown;
+    for (const server of options.address.servers) {
+      try {
+        return await connect(server, options, role, timeoutMs / options.address.servers.length);
+      } catch (error) {
+        if (error instanceof PurserError) throw error;
+        failure = error;
+      }
+    }
+    throw failure;
+  }
+
+  /** Takes over a client that has connected. */
+  static of(client: Client, facts: ServerFacts): PostgresConnection {
+    return new PostgresConnection(client, facts);
+  }
+
+  /** False once it has failed or ended. */
+  get isUsable(): boolean {
+    const { _queryable, _ended, _ending } = this.#client;
+    return _queryable && !_ended && !_ending;
+  }
+
+  /**
+   * Sends all statements at once. Without BEGIN they are one transaction: the server commits at their end, and discards all of
+   * them after the first that fails. So no lock is held while messages travel, and none of them can run outside of it.
+   */
+  async run(statements: readonly BoundStatement[], timeoutMs: number): Promise<ResultSet[]> {
+    this.#isUnreplicated = false;
+    const timer = setTimeout(
+      () => this.destroy(new DOMException("it did not answer in time", "TimeoutError")),
+      Math.max(0, timeoutMs),
+    );
+    try {
+      return await new Promise((resolve, reject) => {
+        this.#client.query(new Batch((wire) => this.#send(wire, statements), resolve, reject));
+      });
+    } catch (error) {
+      for (const text of this.#parsing.splice(0)) this.#prepared.delete(text); // those after the failure
+      throw error;
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  /** True if the last commit was acknowledged although no standby has it. */
+  get isUnreplicated(): boolean {
+    return this.#isUnreplicated;
+  }
+
+  #send(wire: Wire, statements: readonly BoundStatement[]): Prepared[] {
+    wire.stream.cork(); // one write
+    try {
+      const sent = statements.map(({ text, values }) => {
+        const prepared = this.#prepare(wire, text);
+        wire.bind({ statement: prepared.name, values });
+        wire.execute({});
+        return prepared;
+      });
+      wire.sync();
+      return sent;
+    } finally {
+      wire.stream.uncork();
+    }
+  }
+
+  #prepare(wire: Wire, text: string): Prepared {
+    const known = this.#prepared.get(text);
+    if (known) {
+      this.#prepared.delete(text);
+      this.#prepared.set(text, known);
+      return known;
+    }
+    const isKept = IS_PREPARED.test(text);
+    const prepared: Prepared = { name: isKept ? `purser_${++this.#names}` : "", columns: [] };
+    wire.parse({ name: prepared.name, text });
+    wire.describe({ type: "S", name: prepared.name });
+    this.#parsing.push(text);
+    if (!isKept) return prepared;
+    this.#prepared.set(text, prepared);
+    if (this.#prepared.size > MAX_PREPARED) {
+      const [oldest, { name }] = this.#prepared.entries().next().value!;
+      this.#prepared.delete(oldest);
+      wire.close({ type: "S", name });
+    }
+    return prepared;
+  }
+
+  /** Ends it at once, with everything that it waits for. */
+  destroy(reason: Error): void {
+    this.#wire.stream.destroy(reason);
+  }
+
+  async close(): Promise<void> {
+    await this.#client.end().catch(() => {});
+  }
+}
+
+/** The messages of one batch, as a client of `pg` passes them on: each of its queries has these methods. */
+class Batch {
+  #sent: Prepared[] = [];
+  #results: ResultSet[] = [];
+  #rows: SqlValue[][] = [];
+
+  constructor(
+    private readonly send: (wire: Wire) => Prepared[],
+    private readonly resolve: (results: ResultSet[]) => void,
+    private readonly reject: (error: unknown) => void,
+  ) {}
+
+  submit(wire: Wire): Error | null {
+    try {
+      this.#sent = this.send(wire);
+      return null;
+    } catch (error) {
+      return error as Error;
+    }
+  }
+
+  get #current(): Prepared {
+    return this.#sent[this.#results.length]!;
+  }
+
+  handleRowDescription({ fields }: { fields: { name: string; dataTypeID: number }[] }): void {
+    this.#current.columns = fields.map(({ name, dataTypeID }) => ({ name, read: readerOf(dataTypeID) }));
+  }
+
+  handleDataRow({ fields }: { fields: (string | null)[] }): void {
+    const { columns } = this.#current;
+    const row = new Array<SqlValue>(fields.length);
+    for (let i = 0; i < fields.length; i++) {
+      const field = fields[i]!;
+      row[i] = field === null ? null : columns[i]!.read(field);
+    }
+    this.#rows.push(row);
+  }
+
+  handleCommandComplete(): void {
+    const { columns } = this.#current;
+    this.#results.push({ columns: columns.map(({ name }) => name), rows: this.#rows });
+    this.#rows = [];
+  }
+
+  handleEmptyQuery(): void {
+    this.handleCommandComplete();
+  }
+
+  handleReadyForQuery(): void {
+    this.resolve(this.#results);
+  }
+
+  handleError(error: unknown): void {
+    this.reject(error);
+  }
+}
+
+/** Returns the function that reads a value of a type from its text: integers as bigint, as from every driver. */
+function readerOf(type: number): (text: string) => SqlValue {
+  switch (type) {
+    case 20: // bigint
+    case 21: // smallint
+    case 23: // integer
+    case 26: // oid
+      return BigInt;
+    case 1700: // numeric, as sums of bigint are
+      return (text) => /[.N]/.test(text) ? Number(text) : BigInt(text);
+    case 700: // real
+    case 701: // double precision
+      return Number;
+    case 16: // boolean
+      return (text) => text === "t" ? 1n : 0n;
+    case 17: // bytea
+      return (text) => new Uint8Array(Buffer.from(text.slice(2), "hex"));
+    default:
+      return (text) => text;
+  }
+}
+
+async function connect(
+  { host, port }: PostgresAddress["servers"][number],
+  { address, password = "", timeoutMs: longestMs }: ConnectionOptions,
+  role: Role,
+  timeoutMs: number,
+): Promise<PostgresConnection> {
+  const { user, database, tls } = address;
+  const tryWith = async (ssl: false | object) => {
+    const client = new Client({
+      ...{ host, port, user, database, ssl },
+      password: () => password, // not from the environment or a file of its own
+      application_name: "purser",
+      keepAlive: true,
+      keepAliveInitialDelayMillis: KEEP_ALIVE_AFTER_MS,
+      connectionTimeoutMillis: Math.max(1, timeoutMs),
+      options: sessionOf(address, role, longestMs),
+    });
+    client.on("error", () => {}); // it is told to whoever waits for an answer
+    try {
+      await client.connect();
+      const { rows } = await client.query({ text: CHECK, rowMode: "array" });
+      return PostgresConnection.of(client, checkServer(rows[0]!, address));
+    } catch (error) {
+      client.connection.stream.destroy();
+      throw error;
+    }
+  };
+  if (tls === "disable" || host.startsWith("/")) return await tryWith(false);
+  try {
+    return await tryWith(await tlsOptions(address));
+  } catch (error) {
+    if (tls !== "prefer" || !/does not support SSL/.test(messageOf(error))) throw error;
+    return await tryWith(false);
+  }
+}
+
+/**
+ * Returns the settings of a session, as parameters of its start: a pooler that gives a server's session to several clients
+ * refuses them. A commit has no time limit of its own: where it would end the wait for a synchronous standby, the server would
+ * acknowledge a commit that a failover may lose.
+ */
+function sessionOf({ schema }: PostgresAddress, role: Role, timeoutMs: number): string {
+  const limit = Math.ceil(timeoutMs);
+  return Object.entries({
+    search_path: schema,
+    default_transaction_isolation: "read\\ committed",
+    jit: "off",
+    ...(role === "read"
+      ? { default_transaction_read_only: "on", statement_timeout: limit }
+      : { default_transaction_read_only: "off", statement_timeout: 0, lock_timeout: limit }),
+  }).map(([name, value]) => `-c ${name}=${value}`).join(" ");
+}
+
+async function tlsOptions({ tls, rootCert, cert, key }: PostgresAddress): Promise<object> {
+  const read = (path: string | undefined) => path === undefined ? undefined : readFile(path, "utf8");
+  const isChecked = tls === "verify-ca" || tls === "verify-full" || rootCert !== undefined;
+  return {
+    rejectUnauthorized: isChecked,
+    ...(rootCert !== "system" && { ca: await read(rootCert) }),
+    ...{ cert: await read(cert), key: await read(key) },
+    ...(isChecked && tls !== "verify-full" && { checkServerIdentity: () => undefined }),
+  };
+}
+
+function checkServer(row: unknown[], { schema }: PostgresAddress): ServerFacts {
+  const [version, searchPath, isReplica, hasTokens] = row as [string, string, boolean, boolean];
+  const major = Math.floor(Number(version) / 10_000);
+  if (major < OLDEST_VERSION) {
+    throw new PurserError(
+      "unsupported",
+      `Cannot use the database: it is PostgreSQL ${major}; version ${OLDEST_VERSION} or newer is needed`,
+    );
+  }
+  if (searchPath !== schema) throw usesPooler("it dropped the settings of the session");
+  if (isReplica) throw new ReplicaError();
+  return { hasTokens };
+}

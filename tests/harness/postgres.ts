@@ -1,0 +1,141 @@
+import { join } from "node:path";
+import pg from "pg";
+
+/** The programs of Debian's package postgresql-15. */
+export const BINARIES = "/usr/lib/postgresql/15/bin";
+
+/** The reason why tests against a real PostgreSQL can't run on this machine, or undefined if they can. */
+export const postgresMissing: string | undefined = await hasPostgres()
+  ? undefined
+  : "Debian's package postgresql-15 is not installed";
+
+/** True if tests of a real server are skipped; in the full gate they run, and fail. */
+export const skipPostgres: boolean = postgresMissing !== undefined &&
+  Deno.env.get("PURSER_REQUIRE_ALL") !== "1";
+
+async function hasPostgres(): Promise<boolean> {
+  try {
+    return (await Deno.stat(`${BINARIES}/postgres`)).isFile;
+  } catch {
+    return false;
+  }
+}
+
+/** The user that owns every database of a test's server. */
+export const POSTGRES_USER = "purser";
+
+/** A PostgreSQL server that runs for a test. */
+export interface Postgres extends AsyncDisposable {
+  readonly port: number;
+  readonly pid: number;
+  /** The address of a database on this server. */
+  urlOf(database: string): string;
+  /** Creates a database, empty or as a copy of one that nobody uses. */
+  createDatabase(name: string, template?: string): Promise<PostgresDatabase>;
+}
+
+/** A database that is dropped after its test. */
+export interface PostgresDatabase extends AsyncDisposable {
+  url: string;
+}
+
+/**
+ * Starts a server over a temporary directory and waits until it answers. Its order of texts isn't that of bytes, as on most
+ * servers. It doesn't flush commits to the disk. Throws if the server isn't available on this machine.
+ */
+export async function startPostgres(settings: readonly string[] = []): Promise<Postgres> {
+  if (postgresMissing) throw new Error(`Cannot start PostgreSQL: ${postgresMissing}`);
+  const directory = await Deno.makeTempDir({ prefix: "purser-postgres-" });
+  const data = join(directory, "data");
+  if (Deno.uid() === 0) await Deno.chown(directory, NOBODY, NOBODY);
+  await run("initdb", [
+    ...["-D", data, "-U", POSTGRES_USER, "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8"],
+    ...["--locale-provider=icu", "--icu-locale=en-US", "--no-sync", "--no-instructions"],
+  ]);
+  const options = [
+    ...["fsync=off", "full_page_writes=off", "max_connections=200", "listen_addresses=127.0.0.1"],
+    ...["unix_socket_directories=", "shared_buffers=64MB", "autovacuum=off", "logging_collector=off"],
+    ...settings,
+  ];
+  for (let attempt = 1;; attempt++) {
+    const port = 16_000 + Math.floor(Math.random() * 16_000);
+    const child = spawn("postgres", [
+      "-D",
+      data,
+      "-p",
+      `${port}`,
+      ...options.flatMap((option) => ["-c", option]),
+    ]);
+    if (await answers(child, port)) return serverOf(child, port, directory);
+    if (attempt === 5) throw new Error("Cannot start PostgreSQL: it ended");
+  }
+}
+
+export const NOBODY = 65_534;
+
+/** The server refuses to run as root. */
+function command(program: string, args: readonly string[]): [string, string[]] {
+  const path = `${BINARIES}/${program}`;
+  if (Deno.uid() !== 0) return [path, [...args]];
+  return ["setpriv", [`--reuid=${NOBODY}`, `--regid=${NOBODY}`, "--clear-groups", path, ...args]];
+}
+
+function spawn(program: string, args: readonly string[]): Deno.ChildProcess {
+  const [path, all] = command(program, args);
+  return new Deno.Command(path, { args: all, stdin: "null", stdout: "null", stderr: "null", cwd: "/" })
+    .spawn();
+}
+
+async function run(program: string, args: readonly string[]): Promise<void> {
+  const [path, all] = command(program, args);
+  const { success, stderr } = await new Deno.Command(path, { args: all, cwd: "/" }).output();
+  if (!success) throw new Error(`Cannot run ${program}: ${new TextDecoder().decode(stderr)}`);
+}
+
+/** Waits until the server accepts a query; false if it ends before, as where the port is taken. */
+async function answers(child: Deno.ChildProcess, port: number): Promise<boolean> {
+  let hasEnded = false;
+  child.status.then(() => hasEnded = true);
+  while (!hasEnded) {
+    try {
+      await run("pg_isready", ["-q", "-h", "127.0.0.1", "-p", `${port}`]);
+      return true;
+    } catch {
+      await new Promise((resolve) => setTimeout(resolve, 20)); // not listening yet
+    }
+  }
+  return false;
+}
+
+function serverOf(child: Deno.ChildProcess, port: number, directory: string): Postgres {
+  const urlOf = (database: string) => `postgres://${POSTGRES_USER}@127.0.0.1:${port}/${database}`;
+  let admin: Promise<pg.Client> | undefined;
+  const execute = async (sql: string) => {
+    admin ??= (async () => {
+      const client = new pg.Client({ connectionString: urlOf("postgres") });
+      await client.connect();
+      return client;
+    })();
+    await (await admin).query(sql);
+  };
+  return {
+    port,
+    pid: child.pid,
+    urlOf,
+    async createDatabase(name, template = "template1") {
+      await execute(`CREATE DATABASE ${name} TEMPLATE ${template}`);
+      return {
+        url: urlOf(name),
+        async [Symbol.asyncDispose]() {
+          await execute(`DROP DATABASE ${name} WITH (FORCE)`);
+        },
+      };
+    },
+    async [Symbol.asyncDispose]() {
+      await (await admin)?.end();
+      child.kill("SIGQUIT");
+      await child.status;
+      await Deno.remove(directory, { recursive: true });
+    },
+  };
+}
