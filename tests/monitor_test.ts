@@ -314,28 +314,25 @@ for (const kind of databaseKinds()) {
     assert.deepEqual(rows, [["ops"], ["pager"]]);
   });
 
-  const testPlans: typeof test = kind.name === "postgres" ? () => {} : test; // those of SQLite
-  testPlans(
-    "the usual rates are read hour by hour and from the calls after the rollup, never from all calls",
-    async (ctx) => {
-      const asked: Statement[] = [];
-      const store = {
-        read(statement: Statement) {
-          asked.push(statement);
-          return ctx.store.read(statement);
-        },
-      } as Store;
-      await readBaseline(store, "a", NOW);
-      await readHours(store, NOW, ["a"]);
-      assert.equal(asked.length, 2);
-      for (const { sql, args } of asked) {
-        const plan = (await ctx.store.read({ sql: `EXPLAIN QUERY PLAN ${sql}`, args })).rows.join("\n");
-        assert.match(plan, /SEARCH s USING PRIMARY KEY \(hour=\? AND agent_id=\?\)/);
-        assert.match(plan, /SEARCH calls USING INTEGER PRIMARY KEY \(rowid>\?\)/);
-        assert.doesNotMatch(plan, /SCAN (s|calls)\b/);
-      }
-    },
-  );
+  test("the usual rates are read hour by hour and from the calls after the rollup, never from all calls", async (ctx) => {
+    if (ctx.store.engine === "postgres") return; // its planner scans small tables
+    const asked: Statement[] = [];
+    const store = {
+      read(statement: Statement) {
+        asked.push(statement);
+        return ctx.store.read(statement);
+      },
+    } as Store;
+    await readBaseline(store, "a", NOW);
+    await readHours(store, NOW, ["a"]);
+    assert.equal(asked.length, 2);
+    for (const { sql, args } of asked) {
+      const plan = (await ctx.store.read({ sql: `EXPLAIN QUERY PLAN ${sql}`, args })).rows.join("\n");
+      assert.match(plan, /SEARCH s USING PRIMARY KEY \(hour=\? AND agent_id=\?\)/);
+      assert.match(plan, /SEARCH calls USING INTEGER PRIMARY KEY \(rowid>\?\)/);
+      assert.doesNotMatch(plan, /SCAN (s|calls)\b/);
+    }
+  });
 }
 
 /** A context over a store that fails every access, with its logged warnings. */

@@ -260,43 +260,40 @@ for (const kind of databaseKinds()) {
     await checkBooks(store);
   });
 
-  const testPlans: typeof test = kind.name === "postgres" ? () => {} : test; // those of SQLite
-  testPlans(
-    "reading some runs, sessions and rules never scans a whole rollup or the ledger",
-    async ([ctx]) => {
-      const asked: Statement[] = [];
-      const read: Store["read"] = (statement) => {
-        asked.push(statement);
-        return ctx!.store.read(statement);
-      };
-      const store = { kind: ctx!.store.kind, read, readLong: read } as Store;
-      await readRunUsage(store, "run");
-      await readSessionUsage(store, ["ses_1", "ses_2"]);
-      await readAgentUsage(store, "ann");
-      await readRunCost(store, "run");
-      await readOwners({ store }, { sessionIds: ["ses_1"], runIds: ["run_1"], callIds: ["a"] });
-      const rules = THRESHOLD_TYPES.flatMap((thresholdType) =>
-        ["", "ann"].map((scope) => ({ thresholdType, scope }))
+  test("reading some runs, sessions and rules never scans a whole rollup or the ledger", async ([ctx]) => {
+    if (ctx!.store.engine === "postgres") return; // its planner scans small tables
+    const asked: Statement[] = [];
+    const read: Store["read"] = (statement) => {
+      asked.push(statement);
+      return ctx!.store.read(statement);
+    };
+    const store = { kind: ctx!.store.kind, read, readLong: read } as Store;
+    await readRunUsage(store, "run");
+    await readSessionUsage(store, ["ses_1", "ses_2"]);
+    await readAgentUsage(store, "ann");
+    await readRunCost(store, "run");
+    await readOwners({ store }, { sessionIds: ["ses_1"], runIds: ["run_1"], callIds: ["a"] });
+    const rules = THRESHOLD_TYPES.flatMap((thresholdType) =>
+      ["", "ann"].map((scope) => ({ thresholdType, scope }))
+    );
+    await readRuleValues({ store, clock: ctx!.clock }, rules);
+    for (const groupBy of ["session", "run"] as const) {
+      await listCosts(store, { groupBy, limit: 10, offset: 0 });
+    }
+    assert.equal(asked.length, 8);
+    for (const { sql, args } of asked) {
+      const { rows } = await ctx!.store.read({ sql: `EXPLAIN QUERY PLAN ${sql}`, args });
+      const lines = rows.map((row) => String(row.at(-1)));
+      assert.ok(lines.some((line) => /^SEARCH/.test(line)), sql);
+      // In the order of its index a rollup is read as far as a page needs it.
+      const whole = lines.filter((line) =>
+        /^SCAN (usage_|calls|c\b|u\b|x\b|spend_counters|k\b|events|runs|sessions)/.test(line) &&
+        !/_latest$/.test(line)
       );
-      await readRuleValues({ store, clock: ctx!.clock }, rules);
-      for (const groupBy of ["session", "run"] as const) {
-        await listCosts(store, { groupBy, limit: 10, offset: 0 });
-      }
-      assert.equal(asked.length, 8);
-      for (const { sql, args } of asked) {
-        const { rows } = await ctx!.store.read({ sql: `EXPLAIN QUERY PLAN ${sql}`, args });
-        const lines = rows.map((row) => String(row.at(-1)));
-        assert.ok(lines.some((line) => /^SEARCH/.test(line)), sql);
-        // In the order of its index a rollup is read as far as a page needs it.
-        const whole = lines.filter((line) =>
-          /^SCAN (usage_|calls|c\b|u\b|x\b|spend_counters|k\b|events|runs|sessions)/.test(line) &&
-          !/_latest$/.test(line)
-        );
-        assert.deepEqual(whole, [], sql);
-        for (const line of lines) assert.doesNotMatch(line, /AUTOMATIC.*INDEX \((run|session)_id=/, sql);
-      }
-    },
-  );
+      assert.deepEqual(whole, [], sql);
+      for (const line of lines) assert.doesNotMatch(line, /AUTOMATIC.*INDEX \((run|session)_id=/, sql);
+    }
+  });
 
   test("the agent of a run and session known by calls alone does not depend on roll-ups", async (contexts) => {
     const ctx = contexts[0]!;

@@ -25,6 +25,7 @@ const STARTS_PROCESSES = new RegExp(
       ...["alert_workers", "books_workers", "cli_process", "deno_project", "documents"],
       ...[
         "edge_bundle",
+        "failover_scene",
         "fault_stage",
         "figures",
         "full_disk_suite",

@@ -241,29 +241,26 @@ for (const kind of databaseKinds()) {
     assert.deepEqual(await messages(ctx), []);
   });
 
-  const testPlans: typeof test = kind.name === "postgres" ? () => {} : test; // those of SQLite
-  testPlans(
-    "the costs of runs and sessions are read by their ids, and those before from the latest only",
-    async (ctx) => {
-      for (const unit of ["run", "session"] as const) {
-        const asked: Statement[] = [];
-        const store = {
-          read(statement: Statement) {
-            asked.push(statement);
-            return ctx.store.read(statement);
-          },
-        } as Store;
-        await readRunCosts(store, unit, ["a"], "a");
-        await readRunBaseline(store, { kind: unit, id: "a", key: "" }, { agentId: "a", now: NOW });
-        assert.equal(asked.length, 2);
-        for (const { sql, args } of asked) {
-          const plan = (await ctx.store.read({ sql: `EXPLAIN QUERY PLAN ${sql}`, args })).rows.join("\n");
-          assert.match(plan, new RegExp(`SEARCH (u|usage_${unit}s|calls) USING (INDEX|PRIMARY KEY)`), plan);
-          assert.doesNotMatch(plan, /SCAN (u|usage_\w+|calls)\b/);
-        }
+  test("the costs of runs and sessions are read by their ids, and those before from the latest only", async (ctx) => {
+    if (ctx.store.engine === "postgres") return; // its planner scans small tables
+    for (const unit of ["run", "session"] as const) {
+      const asked: Statement[] = [];
+      const store = {
+        read(statement: Statement) {
+          asked.push(statement);
+          return ctx.store.read(statement);
+        },
+      } as Store;
+      await readRunCosts(store, unit, ["a"], "a");
+      await readRunBaseline(store, { kind: unit, id: "a", key: "" }, { agentId: "a", now: NOW });
+      assert.equal(asked.length, 2);
+      for (const { sql, args } of asked) {
+        const plan = (await ctx.store.read({ sql: `EXPLAIN QUERY PLAN ${sql}`, args })).rows.join("\n");
+        assert.match(plan, new RegExp(`SEARCH (u|usage_${unit}s|calls) USING (INDEX|PRIMARY KEY)`), plan);
+        assert.doesNotMatch(plan, /SCAN (u|usage_\w+|calls)\b/);
       }
-    },
-  );
+    }
+  });
 }
 
 Deno.test("a coding tool's session through the gateway, from 5,000 to 360,000 tokens and $18, is found", async () => {
