@@ -8,6 +8,7 @@ export function eagerClock(
   const clock = fixedClock(start);
   return {
     ...clock,
+    now: () => Math.floor(clock.now()), // a whole number, as the time of any clock, also after a sleep of a fraction
     async sleep(delayMs, signal) {
       // A macrotask, so that other tasks can proceed in between.
       await new Promise<void>((resolve) => setImmediate(resolve));

@@ -54,6 +54,7 @@ export interface ServerFacts {
 const OLDEST_VERSION = 15;
 const MAX_PREPARED = 256;
 const KEEP_ALIVE_AFTER_MS = 10_000;
+const LONGEST_END_MS = 1_000;
 
 const CHECK =
   `SELECT current_setting('server_version_num'), current_setting('search_path'), pg_is_in_recovery(),
@@ -193,8 +194,11 @@ export class PostgresConnection {
     this.#wire.stream.destroy(reason);
   }
 
+  /** Ends it; without the server, if that doesn't answer. */
   async close(): Promise<void> {
+    const timer = setTimeout(() => this.#wire.stream.destroy(), LONGEST_END_MS);
     await this.#client.end().catch(() => {});
+    clearTimeout(timer);
   }
 }
 
