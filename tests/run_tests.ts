@@ -22,18 +22,18 @@ const STARTS_BROWSER = /\/(?:browser|dashboard)\.ts"/;
 const STARTS_PROCESSES = new RegExp(
   String.raw`Deno\.Command|runDeno|/(?:${
     [
-      ...["alert_workers", "books_workers", "cli_process", "deno_project", "documents"],
+      ...["alert_workers", "books_workers", "cli_process", "deno_project", "documents", "edge_bundle"],
+      ...["fault_stage", "figures", "full_disk_suite", "installed_cli", "instances", "mail_server", "node"],
       ...[
-        "edge_bundle",
-        "fault_stage",
-        "figures",
-        "full_disk_suite",
-        "installed_cli",
-        "instances",
-        "mail_server",
+        "npm_project",
+        "on_terminal",
+        "patroni_cluster",
+        "postgres",
+        "run_table",
+        "shared_build",
+        "small_disk",
       ],
-      ...["node", "npm_project", "on_terminal", "run_table", "shared_build", "small_disk"],
-      ...["snapshot_crash_workers", "store_process", "targets", "workerd"],
+      ...["snapshot_crash_workers", "spool_scene", "store_process", "targets", "workerd"],
     ].join("|")
   })\.ts"`,
 );
