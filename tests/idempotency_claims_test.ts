@@ -43,7 +43,7 @@ const heldBy = (claimed: Awaited<ReturnType<typeof claimKey>>): Claim => {
 
 const answer = (text: string) => ({ sql: "?1", args: [JSON.stringify(text)] });
 
-for (const { name, ignore, create } of databaseKinds()) {
+for (const { name, ignore, create } of databaseKinds({ hasPostgres: true })) {
   const test = (
     sentence: string,
     body: (ctx: IdempotencyContext, other: IdempotencyContext) => Promise<void>,

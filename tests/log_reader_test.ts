@@ -103,7 +103,7 @@ async function until(isSo: () => boolean): Promise<void> {
   while (!isSo()) await setImmediate();
 }
 
-const databases = databaseKinds();
+const databases = databaseKinds({ hasPostgres: true });
 
 for (const { name, ignore, create } of databases) {
   Deno.test({

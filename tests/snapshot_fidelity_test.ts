@@ -79,7 +79,7 @@ function named(document: LooseDocument, name: string): LooseDocument {
   return { ...document, agent_id: name, session_id: name, ...(agent && { agent }) };
 }
 
-for (const kind of databaseKinds()) {
+for (const kind of databaseKinds({ hasPostgres: true })) {
   const { name, ignore } = kind;
   const test = (sentence: string, body: (ctx: TestSnapshots) => Promise<void>): void => {
     Deno.test({

@@ -30,7 +30,7 @@ const bind = (store: Store): Store => ({
   close: () => store.close(),
 });
 
-for (const kind of databaseKinds()) {
+for (const kind of databaseKinds({ hasPostgres: true })) {
   const test = snapshotTests(kind);
 
   test("a restored session is as in the file, and shows its origin", async (ctx) => {

@@ -13,7 +13,7 @@ import { modelCall } from "./harness/model_calls.ts";
 import { exportText, restore, snapshotOf, textOf } from "./harness/snapshots.ts";
 import { bookAnswer, listMessages, logOf, textsOf } from "./harness/sessions.ts";
 
-for (const kind of databaseKinds()) {
+for (const kind of databaseKinds({ hasPostgres: true })) {
   const { name } = kind;
   const test = snapshotTests(kind);
 

@@ -65,6 +65,8 @@ export interface Store {
   writeInSet<Item, Result>(writer: SetWriter<Item, Result>, item: Item): Promise<Result>;
   /** The number of units that wait to be written, without those of the current commit. */
   readonly waitingWrites: number;
+  /** Returns whether a server answers without the token that this process sends; only remote databases have it. */
+  answersAnyone?(): Promise<boolean>;
   /** Returns the free disk space for the database in bytes; undefined where it is unknown. */
   freeBytes(): Promise<number | undefined>;
   close(): Promise<void>;

@@ -21,6 +21,8 @@ export interface SqldOptions {
   checkpoints?: "by itself" | "on commit";
   /** Further arguments of the server. */
   args?: readonly string[];
+  /** The key of the server (SQLD_AUTH_JWT_KEY). */
+  key?: string;
 }
 
 /** A libSQL server that runs for a test. */
@@ -151,6 +153,7 @@ async function start(
         : ["--primary-grpc-url", `http://127.0.0.1:${primaryGrpcPort}`]),
       ...(options.args ?? []),
     ],
+    ...(options.key !== undefined && { env: { SQLD_AUTH_JWT_KEY: options.key } }),
     stdin: "null",
     stdout: "null",
     stderr: "null",

@@ -90,6 +90,12 @@ async function checkDatabase({ store }: Pick<Core, "store">): Promise<Finding> {
         : `local file, ${version}, durability normal: a power cut may lose the last commits`,
     );
   }
+  if (await store.answersAnyone?.()) {
+    return warning(
+      `libSQL server, ${version}; it answers without the token, too: whoever reaches it can read and change all of it`,
+      "Start sqld with a server key, SQLD_AUTH_JWT_KEY: see docs/operating.md",
+    );
+  }
   if (durability === "full" && await checkpointsOnCommit(store)) {
     return warning(`libSQL server, ${version}; ${COMMITS_CHECKPOINT.state}`, COMMITS_CHECKPOINT.advice);
   }

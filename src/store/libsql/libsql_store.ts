@@ -120,6 +120,20 @@ export class RemoteStore implements Store {
     return this.#queue.waiting;
   }
 
+  async answersAnyone(): Promise<boolean> {
+    const { authToken, ...place } = this.#options;
+    if (authToken === undefined) return false;
+    const anyone = new RemoteStore(place);
+    try {
+      await anyone.read({ sql: "SELECT 1" });
+      return true;
+    } catch {
+      return false;
+    } finally {
+      await anyone.close();
+    }
+  }
+
   freeBytes(): Promise<undefined> {
     return Promise.resolve(undefined);
   }
@@ -271,7 +285,7 @@ function explain(error: unknown): string {
   const status = httpStatus(error);
   if (status === 401 || status === 403) return "it refused the token; check PURSER_DB_TOKEN";
   if (status === 404) {
-    return "it answers 404: there is no database of that name, which is the first label of the host on a server with namespaces; correct the URL, or create the namespace";
+    return "it answers 404: there is no database of that name, which is the first label of the host on a server with namespaces, or the token is for another one; correct the URL or PURSER_DB_TOKEN, or create the namespace";
   }
   const reason = messageOf(error);
   return /\bfetch failed$/.test(reason) ? rootReasonOf(error, reason) : reason;
