@@ -1,10 +1,12 @@
 /**
- * Calls per second through 1 and 4 servers on one libSQL server in its strong durability mode: real processes, one and
- * 100 calls a request. Measured in turn, several rounds, so that a machine that changes its speed changes all.
+ * Calls per second through 1 and 4 servers on one database: sqld in its strong durability mode, PostgreSQL, PostgreSQL with a
+ * synchronous standby, and a file. Real processes, one and 100 calls a request. Measured in turn, several rounds, so that a
+ * machine that changes its speed changes all. With `--against DIR`, sqld and the file through another checkout too.
  */
+import { patroniMissing, startCluster } from "../tests/failover/patroni_cluster.ts";
+import { postgresMissing, startPostgres } from "../tests/harness/postgres.ts";
 import { startSqld } from "../tests/harness/sqld.ts";
-import { reportVersions } from "./compare.ts";
-import { median } from "./measure.ts";
+import { median, report } from "./measure.ts";
 import { type Server, startServer } from "./start_server.ts";
 import { readVersions } from "./versions.ts";
 
@@ -17,16 +19,40 @@ const LOADS = [{ clients: 4, batch: 1 }, { clients: 64, batch: 1 }, { clients: 1
   batch: 100,
 }];
 
-const versions = readVersions();
 await using stack = new AsyncDisposableStack();
-const fleets: Server[][] = [];
-for (const version of versions) {
-  const { url } = stack.use(await startSqld({ durability: "strong" }));
-  const fleet: Server[] = [];
-  for (let size = 0; size < Math.max(...SIZES); size++) {
-    fleet.push(stack.use(await startServer(version, url)));
+
+/** Databases by their names, and whether only this version can use them. */
+const databases: [name: string, isNew: boolean, open: () => Promise<string>][] = [
+  ["sqld (strong)", false, async () => stack.use(await startSqld({ durability: "strong" })).url],
+  ["a file", false, async () => {
+    const folder = await Deno.makeTempDir();
+    stack.defer(() => Deno.remove(folder, { recursive: true }));
+    return `${folder}/books.db`;
+  }],
+];
+if (postgresMissing === undefined) {
+  const flushed = ["fsync=on", "full_page_writes=on", "autovacuum=on", "shared_buffers=128MB"];
+  databases.push(["PostgreSQL", true, async () => stack.use(await startPostgres(flushed)).urlOf("postgres")]);
+}
+if (patroniMissing === undefined) {
+  databases.push([
+    "PostgreSQL, synchronous standby",
+    true,
+    async () => stack.use(await startCluster()).urlOf("postgres"),
+  ]);
+}
+
+const fleets: { name: string; servers: Server[] }[] = [];
+for (const version of readVersions()) {
+  for (const [name, isNew, open] of databases) {
+    if (isNew && version.label === "before") continue;
+    const db = await open();
+    const servers: Server[] = [];
+    for (let size = 0; size < Math.max(...SIZES); size++) {
+      servers.push(stack.use(await startServer(version, db)));
+    }
+    fleets.push({ name: readVersions().length > 1 ? `${name}, ${version.label}` : name, servers });
   }
-  fleets.push(fleet);
 }
 
 let calls = 0;
@@ -59,29 +85,20 @@ async function load(servers: readonly Server[], { clients, batch }: Load, millis
 }
 
 for (const each of LOADS) {
-  const rates = versions.map(() => new Map(SIZES.map((size): [number, number[]] => [size, []])));
+  const rates = fleets.map(() => new Map(SIZES.map((size): [number, number[]] => [size, []])));
   for (let round = -1; round < ROUNDS; round++) {
     for (const size of SIZES) {
-      for (const [version, fleet] of fleets.entries()) {
-        const rate = await load(fleet.slice(0, size), each, round < 0 ? ROUND_MS / 4 : ROUND_MS);
-        if (round >= 0) rates[version]!.get(size)!.push(rate);
+      for (const [index, { servers }] of fleets.entries()) {
+        const rate = await load(servers.slice(0, size), each, round < 0 ? ROUND_MS / 4 : ROUND_MS);
+        if (round >= 0) rates[index]!.get(size)!.push(rate);
       }
     }
   }
-  const medians = rates.map((sizes) => SIZES.map((size) => median(sizes.get(size)!)));
-  reportVersions(
-    `POST /costs/events, calls a request: ${each.batch}, clients: ${each.clients}, one sqld (strong): calls/s, medians`,
-    [
-      ...SIZES.map((size, index) => ({
-        name: `${size} ${size === 1 ? "server" : "servers"}`,
-        figures: medians.map((rates) => ({ median: rates[index]! })),
-        format: (rate: number) => rate.toFixed(0),
-      })),
-      {
-        name: "  4 servers beside 1",
-        figures: medians.map(([one, four]) => ({ median: four! / one! })),
-        format: (value: number) => `${value.toFixed(2)}x`,
-      },
-    ],
+  report(
+    `POST /costs/events, calls a request: ${each.batch}, clients: ${each.clients}: calls/s through 1 and 4 servers, medians`,
+    fleets.map(({ name }, index) => [
+      name,
+      SIZES.map((size) => median(rates[index]!.get(size)!).toFixed(0)).join(" and "),
+    ]),
   );
 }

@@ -305,7 +305,7 @@ export async function openPurser(options: PurserOptions): Promise<Purser> {
       checkNames("meter the model", context, METER_NAMES);
       return meter(core, model, context);
     },
-    budgets: () => listBudgets(core, { limit: -1 }),
+    budgets: () => listBudgets(core, { limit: Number.MAX_SAFE_INTEGER }),
     costs: async (options) => await readCosts(app, options),
     sessions: async (options) => await readSessions(app, options),
     app,

@@ -161,7 +161,7 @@ async function fillHistory({ store }: Core, count: number): Promise<void> {
     Array.from({ length: count }, (_, index) => [
       {
         sql: `INSERT INTO alerts (alert_id, rule_id, rule_name, threshold_type, threshold_nano_usd, severity,
-        value_nano_usd, agent_id, session_id, run_id, window, window_start, triggered_at)
+        value_nano_usd, agent_id, session_id, run_id, "window", window_start, triggered_at)
         VALUES (?, 'rule_1', 'Daily', 'per_day_usd', 10000000000, 'critical', 10250000001, 'a', 's', 'r', 'w', ?, ?)`,
         // Times run backward: rules are ordered by when they fired.
         args: [`alert_${index}`, at - 1, at - index],

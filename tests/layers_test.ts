@@ -192,7 +192,7 @@ const RESERVED: { what: RegExp; by: RegExp; rule: string }[] = [
     what:
       /^(Date\.now|performance\.now|new Date\(\)|(set|clear)(Timeout|Interval)\(\)|AbortSignal\.timeout)$/,
     // A deadline on the network is measured by the machine's clock, also where a test's clock stands still.
-    by: /^src\/(kernel\/clock|store\/libsql\/libsql_client|client\/connect|ui\/hooks\/clock)\.ts$/,
+    by: /^src\/(kernel\/clock|store\/(within|libsql\/libsql_client|postgres\/(connection_pool|postgres_connection))|client\/connect|ui\/hooks\/clock)\.ts$/,
     rule: "the clock is read in clock.ts",
   },
   {
@@ -222,7 +222,7 @@ for (const { what, by, rule } of RESERVED) {
 /** Modules that only some platforms have are imported dynamically: at the edge, a static import would fail to load. */
 const LAZY = /^node:(sqlite|fs|fs\/promises|os|http|https|test|child_process|worker_threads)$/;
 const MAY_BE_STATIC =
-  /^(src\/cli\/.*|src\/http\/server\/node_server\.ts|src\/store\/sqlite\/read_threads\.ts|src\/delivery\/channels\/http\/guarded_http\.ts)$/;
+  /^(src\/cli\/.*|src\/http\/server\/node_server\.ts|src\/store\/(sqlite\/read_threads|postgres\/postgres_connection)\.ts|src\/delivery\/channels\/http\/guarded_http\.ts)$/;
 
 Deno.test("modules of files and servers are imported dynamically, except by modules that are themselves", () => {
   const early = sources.flatMap(({ path, text }) =>

@@ -88,7 +88,8 @@ const historyOf = async (store: Store) =>
   }))
     .rows;
 
-for (const kind of databaseKinds()) {
+// No earlier program has made a database in PostgreSQL; tests/schema_conformance.ts has what is common to all.
+for (const kind of databaseKinds().filter(({ name }) => name !== "postgres")) {
   const { name, ignore } = kind;
 
   const test = (sentence: string, body: (database: TestDatabase) => Promise<void>): void => {

@@ -11,7 +11,7 @@ import { configRows, genaiFile, litellmFile, type Spec } from "./harness/price_s
 
 /** Calls that are priced by each random set of prices. */
 const CALLS = 50;
-const CASES = Number(Deno.env.get("PURSER_PRICE_CASES") ?? 5_000);
+const CASES = Number(Deno.env.get("PURSER_PRICE_CASES") ?? 2_500);
 
 const IDS = new Map(Object.entries(PROVIDER_NAMES).flatMap(([id, names]) => names.map((name) => [name, id])));
 const idOf = (name: string) => IDS.get(name) ?? name;

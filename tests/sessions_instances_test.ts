@@ -8,7 +8,7 @@ import {
   requestCancel,
   RUN_LEASE_MS,
 } from "../src/sessions/mod.ts";
-import { createQuery, type Store } from "../src/store/mod.ts";
+import { createQuery, DATABASE_NOW, type Store } from "../src/store/mod.ts";
 import { beginRun, createBooking, type TestBooking } from "./harness/booking.ts";
 import { databaseKinds } from "./harness/databases.ts";
 import { eagerClock } from "./harness/eager_clock.ts";
@@ -16,7 +16,9 @@ import { bookAnswer, listMessages, logOf } from "./harness/sessions.ts";
 
 /** Sessions of several instances on one server: leases, recovery, and cancellation from elsewhere. */
 
-for (const kind of databaseKinds().filter(({ name }) => name === "sqld")) {
+for (
+  const kind of databaseKinds().filter(({ name }) => name === "sqld" || name === "postgres")
+) {
   const { name, ignore } = kind;
 
   /** Two instances on one database. */
@@ -36,7 +38,7 @@ for (const kind of databaseKinds().filter(({ name }) => name === "sqld")) {
   const leaseLeft = async (store: Store, runId: string) =>
     Number(
       (await store.read({
-        sql: "SELECT lease_until - CAST(unixepoch('subsec') * 1000 AS INTEGER) FROM runs WHERE run_id = ?",
+        sql: `SELECT lease_until - ${DATABASE_NOW} FROM runs WHERE run_id = ?`,
         args: [runId],
       })).rows[0]![0],
     );
@@ -46,7 +48,7 @@ for (const kind of databaseKinds().filter(({ name }) => name === "sqld")) {
     const dead = await beginRun(a, { sessionId: "ses_dead" });
     await a.store.write([
       {
-        sql: "UPDATE runs SET lease_until = CAST(unixepoch('subsec') * 1000 AS INTEGER) WHERE run_id = ?",
+        sql: `UPDATE runs SET lease_until = ${DATABASE_NOW} WHERE run_id = ?`,
         args: [dead.runId],
       },
       {

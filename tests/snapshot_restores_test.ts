@@ -18,6 +18,7 @@ const USAGE = { input_tokens: 900, output_tokens: 100, total_tokens: 1_000, cost
 /** A store whose methods can be spread. */
 const bind = (store: Store): Store => ({
   kind: store.kind,
+  engine: store.engine,
   isShared: store.isShared,
   instances: store.instances,
   read: (statement) => store.read(statement),

@@ -3,7 +3,7 @@ import { databaseKinds } from "./harness/databases.ts";
 import { testSchema } from "./schema_conformance.ts";
 import { testStore } from "./store_conformance.ts";
 
-for (const kind of databaseKinds({ hasPostgres: true })) {
+for (const kind of databaseKinds()) {
   testStore(kind);
   testEachRow(kind);
   testSchema(kind);

@@ -17,7 +17,8 @@ async function spend(store: Store, agents: readonly string[], agesMs: readonly n
   );
   await store.write([{
     sql: `INSERT INTO spend_counters (scope, kind, start, whole_usd, rest_nano_usd, first_at)
-      SELECT value ->> 0, value ->> 1, value ->> 2, 0, 1, value ->> 2 FROM json_each(?) WHERE true ON CONFLICT DO NOTHING`,
+      SELECT value ->> 0, value ->> 1, CAST(value ->> 2 AS BIGINT), 0, 1, CAST(value ->> 2 AS BIGINT)
+      FROM json_each(?) WHERE true ON CONFLICT DO NOTHING`,
     args: [JSON.stringify(rows)],
   }]);
 }

@@ -7,7 +7,8 @@ import { patroniMissing, startCluster } from "./patroni_cluster.ts";
 const IN_GATE = CLUSTER_FAULTS.filter(({ name }) => name === "kill" || name === "switchover");
 
 Deno.test({
-  name: "four servers lose and double no call, and pass no strict budget, when the leader of their PostgreSQL changes",
+  name:
+    "four servers lose and double no call, and pass no strict budget, when the leader of their PostgreSQL changes",
   ignore: patroniMissing !== undefined && Deno.env.get("PURSER_REQUIRE_ALL") !== "1",
   async fn() {
     await using cluster = await startCluster();

@@ -7,7 +7,7 @@ import { cases } from "../harness/thorough.ts";
 
 /** The number of rounds; `PURSER_STORM_ROUNDS=15` for a thorough run. */
 const ROUNDS = Number(Deno.env.get("PURSER_STORM_ROUNDS") ?? 1);
-const COMMANDS = cases(24);
+const COMMANDS = cases(16);
 
 /** The effects of the commands of all rounds, by the books of this test. */
 interface Done {

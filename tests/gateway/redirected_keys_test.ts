@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { openHttpClient } from "../harness/http_client.ts";
 import { CALLS, CHAT, withProxy } from "./redirecting_proxy.ts";
 
-/** What API keys and strict budgets refuse where a provider or a proxy would take more than the model of the body. */
+/** API keys and strict budgets refuse what a provider or a proxy would take besides the model of the body. */
 
 Deno.test("a key of Purser's reaches no provider, whatever stands around it and however it is encoded", () =>
   withProxy(async ({ purser, provider }) => {

@@ -358,7 +358,7 @@ export class BudgetHistory extends BudgetWorld {
     await this.sweep(0);
     const read = async (sql: string) => (await this.store.read({ sql })).rows;
     const open =
-      "SELECT reservation_id FROM reservations WHERE NOT is_lost AND NOT (is_held AND expires_at = 1)";
+      "SELECT reservation_id FROM reservations WHERE is_lost = 0 AND NOT (is_held = 1 AND expires_at = 1)";
     assert.deepEqual(await read(open), []);
     const lost = [...this.model.reservations.values()].filter(({ isLost }) => isLost);
     const [[count]] = await read("SELECT count(DISTINCT reservation_id) FROM reservations") as [[bigint]];

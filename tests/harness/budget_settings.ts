@@ -23,7 +23,7 @@ export const costOf = (answer: { inputTokens: number; outputTokens: number }) =>
 /** The number of reservations in the database. */
 export async function countReservations(store: Store): Promise<number> {
   return Number(
-    (await store.read({ sql: "SELECT count(*) FROM reservations WHERE NOT is_lost" })).rows[0]![0],
+    (await store.read({ sql: "SELECT count(*) FROM reservations WHERE is_lost = 0" })).rows[0]![0],
   );
 }
 
@@ -79,5 +79,5 @@ export const settings: Setting[] = kinds.map(({ name, ignore, create }) => ({
   name: `the gate on ${name}`,
   ignore,
   create,
-  numRuns: cases({ file: 2, memory: 6, sqld: 1 }[name]),
+  numRuns: cases({ file: 2, memory: 6, sqld: 1, postgres: 1 }[name]),
 }));

@@ -37,17 +37,13 @@ export interface DatabaseKind {
 }
 
 let kinds: DatabaseKind[] | undefined;
-let postgresKind: DatabaseKind | undefined;
 
 /**
- * The kinds of database; PostgreSQL where it is asked for. Registers hooks that run one libSQL server, and one of PostgreSQL,
- * for the whole test file, and for those that are imported with it, so it is called at the top of a file.
+ * The four kinds of database. Registers hooks that run one libSQL server, and end the one of PostgreSQL that the first test
+ * over it starts, for the whole test file, and for those that are imported with it, so it is called at the top of a file.
  */
-export function databaseKinds(
-  { hasPostgres = Deno.env.get("PURSER_TRY_POSTGRES") === "1" } = {},
-): DatabaseKind[] {
-  kinds ??= createKinds();
-  return hasPostgres ? [...kinds, postgresKind ??= createPostgresKind()] : kinds;
+export function databaseKinds(): DatabaseKind[] {
+  return kinds ??= [...createKinds(), createPostgresKind()];
 }
 
 function createPostgresKind(): DatabaseKind {

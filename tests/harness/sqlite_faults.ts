@@ -55,6 +55,7 @@ export function fault(interfere: (sql: string, connection: SqliteConnection) => 
               interfere(sql, connection);
               return statement.run(...values);
             },
+            iterate: (...values) => statement.iterate(...values),
           };
         },
         close: () => connection.close(),

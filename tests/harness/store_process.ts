@@ -146,7 +146,12 @@ async function run(task: Task): Promise<void> {
             }
             return run.call(statement);
           };
-          return { run: stopping, all: () => statement.all(), columns: () => statement.columns() };
+          return {
+            run: stopping,
+            all: () => statement.all(),
+            iterate: () => statement.iterate(),
+            columns: () => statement.columns(),
+          };
         };
         return connection;
       };

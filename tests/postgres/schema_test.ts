@@ -74,9 +74,7 @@ async function readSchema(store: Store): Promise<Map<string, Table>> {
   return schema;
 }
 
-const [file, postgres] = databaseKinds({ hasPostgres: true }).filter(({ name }) =>
-  name === "memory" || name === "postgres"
-);
+const [file, postgres] = databaseKinds().filter(({ name }) => name === "memory" || name === "postgres");
 
 Deno.test({
   name:

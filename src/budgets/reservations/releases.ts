@@ -109,7 +109,7 @@ async function readHeld(
   const { where, args } = heldBy(budget, clock.now());
   const { rows } = await store.read({
     sql: `SELECT h.reservation_id, max(h.worst_nano_usd) FROM reservations h
-WHERE ${where} AND (?3 IS NULL OR h.reservation_id = ?3) GROUP BY h.reservation_id ORDER BY h.at, h.reservation_id`,
+WHERE ${where} AND (CAST(?3 AS TEXT) IS NULL OR h.reservation_id = ?3) GROUP BY h.reservation_id ORDER BY min(h.at), h.reservation_id`,
     args: [...args, reservationId ?? null],
   });
   return rows.map(([id, worst]) => ({ id: id as string, worstNanoUsd: worst as bigint }));

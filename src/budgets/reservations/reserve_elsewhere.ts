@@ -54,7 +54,7 @@ export async function reserveElsewhere(
 }
 
 const FIND = `SELECT 1 FROM reservations WHERE reservation_id = ?1 AND ${isElsewhere("reservation_id")}
-AND (?2 IS NULL OR scope = ?2) AND is_lost = 0 AND expires_at > ${DATABASE_NOW} LIMIT 1`;
+AND (CAST(?2 AS TEXT) IS NULL OR scope = ?2) AND is_lost = 0 AND expires_at > ${DATABASE_NOW} LIMIT 1`;
 
 /** Releases a reservation for a call elsewhere; returns false if there is none that the caller may see. */
 export async function releaseElsewhere(

@@ -6,9 +6,21 @@ const operator = (name: string, left: string, right: string, procedure: string) 
   `DO $$ BEGIN CREATE OPERATOR ${name} (LEFTARG = ${left}, RIGHTARG = ${right}, FUNCTION = ${procedure});
 EXCEPTION WHEN duplicate_function THEN NULL; END $$;`;
 
+/*
+ * Escapes in JSON that are no characters of a text in PostgreSQL, which reads no field of JSON that has one anywhere: NUL, and
+ * half a surrogate pair. A backslash before them that isn't escaped itself makes them plain text.
+ */
+const [HIGH, LOW] = ["[dD][89abAB]", "[dD][c-fC-F]"].map((digits) => String.raw`\\u${digits}[0-9a-fA-F]{2}`);
+const replaceEscapes = (text: string, escapes: string) =>
+  String.raw`regexp_replace(${text}, '(?<!\\)((?:\\\\)*)${escapes}', '\1\\ufffd', 'g')`;
+const READABLE = String.raw`CASE WHEN strpos($1, '\u') = 0 THEN $1 ELSE ${
+  replaceEscapes(replaceEscapes("$1", String.raw`(?:\\u0000|${HIGH}(?!${LOW}))`), `(?<!${HIGH})${LOW}`)
+} END`;
+
 /**
  * The functions of SQLite that PostgreSQL lacks, as far as statements use them. Names of arguments are positions: `$1`. Two
- * differ from SQLite's: `json_each` has texts as keys and values, also of an array, and `->>` gives a text.
+ * differ from SQLite's: `json_each` has texts as keys and values, also of an array, and `->>` gives a text. Where JSON escapes
+ * NUL or half a surrogate pair, both read U+FFFD.
  */
 export const FUNCTIONS: readonly string[] = [
   define(
@@ -39,12 +51,13 @@ export const FUNCTIONS: readonly string[] = [
     "SELECT substring(sha256(uuid_send(gen_random_uuid())) FROM 1 FOR $1)",
     "VOLATILE",
   ),
+  define("json_of(text)", "json", `SELECT (${READABLE})::json`),
   define(
     "json_each(text)",
     "TABLE (key text, value text)",
     `SELECT (n - 1)::text, v
-FROM json_array_elements_text(CASE json_typeof($1::json) WHEN 'array' THEN $1::json END) WITH ORDINALITY AS a (v, n)
-UNION ALL SELECT k, v FROM json_each_text(CASE json_typeof($1::json) WHEN 'object' THEN $1::json END) AS o (k, v)`,
+FROM json_array_elements_text(CASE json_typeof($1::json) WHEN 'array' THEN json_of($1) END) WITH ORDINALITY AS a (v, n)
+UNION ALL SELECT k, v FROM json_each_text(CASE json_typeof($1::json) WHEN 'object' THEN json_of($1) END) AS o (k, v)`,
   ),
   // Of a time, the start of its month, or of one so many months later: `'-1 months'`.
   define(
@@ -52,8 +65,8 @@ UNION ALL SELECT k, v FROM json_each_text(CASE json_typeof($1::json) WHEN 'objec
     "bigint",
     "SELECT extract(epoch FROM date_trunc('month', to_timestamp($1) AT TIME ZONE 'UTC') + $4::interval)::bigint",
   ),
-  define("json_field(text, text)", "text", "SELECT $1::json ->> $2"),
-  define("json_item(text, integer)", "text", "SELECT $1::json ->> $2"),
+  define("json_field(text, text)", "text", "SELECT json_of($1) ->> $2"),
+  define("json_item(text, integer)", "text", "SELECT json_of($1) ->> $2"),
   operator("->>", "text", "text", "json_field"),
   operator("->>", "text", "integer", "json_item"),
 ];

@@ -34,7 +34,7 @@ interface Wire {
   on(event: "parseComplete", listener: () => void): void;
 }
 
-/** What the connection of a client is used for; see `sessionOf()`. */
+/** The use of a connection; see `sessionOf()`. */
 export type Role = "read" | "write";
 
 /** The options of a connection. */

@@ -215,7 +215,7 @@ const refuseOfBudget = (table: string, reason: string): Logic => ({
   ),
 });
 
-/** What a database in PostgreSQL has installed besides the logic of all databases, and before it. */
+/** The logic that a database in PostgreSQL has besides that of all databases, and before it. */
 export const postgresLogic: readonly Logic[] = [
   { name: "functions", sql: FUNCTIONS },
   refuseOfBudget("budget_raises", "raises of budgets are append-only"),

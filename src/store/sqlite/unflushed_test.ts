@@ -29,7 +29,12 @@ async function openWatched(durability: "full" | "normal") {
         commits.push(String(Object.values(row!)[0]));
         return statement.run(...values);
       };
-      return { columns: () => statement.columns(), all: (...values) => statement.all(...values), run };
+      return {
+        columns: () => statement.columns(),
+        all: (...values) => statement.all(...values),
+        iterate: (...values) => statement.iterate(...values),
+        run,
+      };
     };
     return connection;
   };
