@@ -192,7 +192,8 @@ const RESERVED: { what: RegExp; by: RegExp; rule: string }[] = [
     what:
       /^(Date\.now|performance\.now|new Date\(\)|(set|clear)(Timeout|Interval)\(\)|AbortSignal\.timeout)$/,
     // A deadline on the network is measured by the machine's clock, also where a test's clock stands still.
-    by: /^src\/(kernel\/clock|store\/(within|libsql\/libsql_client|postgres\/(connection_pool|postgres_connection))|client\/connect|ui\/hooks\/clock)\.ts$/,
+    by:
+      /^src\/(kernel\/clock|store\/(within|libsql\/libsql_client|postgres\/(connection_pool|postgres_connection))|client\/connect|ui\/hooks\/clock)\.ts$/,
     rule: "the clock is read in clock.ts",
   },
   {
