@@ -372,7 +372,7 @@ WHERE revoked_at IS NULL AND expires_at <= ?1 AND expires_at > ?1 - ${WEEK_MS} A
   AND NOT EXISTS (SELECT 1 FROM api_keys n WHERE n.name = k.name AND n.created_at > k.created_at)
 ORDER BY expires_at DESC LIMIT ${MAX_NAMED}`;
 
-const SHARED = `SELECT name, string_agg(key_id, ' ' ORDER BY key_id) FROM api_keys WHERE ${ACTIVE}
+const SHARED = `SELECT name, string_agg(key_id, ' ') FROM api_keys WHERE ${ACTIVE}
 GROUP BY name HAVING count(*) > 1 ORDER BY name LIMIT ${MAX_NAMED}`;
 
 /** Counts the keys, and names those that need attention. */
@@ -388,7 +388,10 @@ export async function checkKeys({ store, clock }: Pick<KeyContext, "store" | "cl
     admin,
     expiring: expiring!.rows.map(toDueKey),
     lapsed: lapsed!.rows.map(toDueKey),
-    shared: shared!.rows.map(([name, ids]) => ({ name: String(name), keyIds: String(ids).split(" ") })),
+    shared: shared!.rows.map(([name, ids]) => ({
+      name: String(name),
+      keyIds: String(ids).split(" ").sort(),
+    })),
   };
 }
 
