@@ -143,7 +143,7 @@ function inOrder(alerts: readonly ModelAlert[]): string[] {
 async function toggle(ctx: TestBooking, ruleId: string, enabled: boolean, now: number): Promise<void> {
   await ctx.store.write([...advanceCounters(ctx), {
     sql: `UPDATE alert_rules SET enabled = ?2,
-      is_armed = ?2 AND NOT is_over AND (rests_until IS NULL OR rests_until <= ?3) WHERE rule_id = ?1`,
+      is_armed = CASE WHEN ?2 = 1 AND is_over = 0 AND (rests_until IS NULL OR rests_until <= ?3) THEN 1 ELSE 0 END WHERE rule_id = ?1`,
     args: [ruleId, enabled ? 1 : 0, now],
   }]);
 }
