@@ -225,6 +225,32 @@ test(
   },
 );
 
+test("a dump that stops is given up after remote_timeout_ms, and leaves no file", async (sqld, place) => {
+  await using _opened = await openWithRuns(sqld);
+  const dump = await (await fetch(`${sqld.url}/dump`)).text();
+  await using proxy = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, async (request) => {
+    const { pathname } = new URL(request.url);
+    if (pathname !== "/dump") {
+      return await fetch(sqld.url + pathname, { method: request.method, body: await request.text() });
+    }
+    return new Response(
+      new ReadableStream({
+        start: (stream) => stream.enqueue(new TextEncoder().encode(dump.slice(0, 10_000))),
+      }),
+    );
+  });
+  place.env.PURSER_CONFIG_JSON = '{"remote_timeout_ms": 1000}';
+  const { code, out, err } = await purser(place, [
+    ...["backup", "--to", `${place.folder}/backup.db`, "--db", `http://127.0.0.1:${proxy.addr.port}`],
+  ]);
+  assert.deepEqual([code, out], [1, ""], err);
+  assert.match(
+    err,
+    /^error: Cannot back up the database at \S+: its dump broke off \(it did not answer in time\); try again\n$/,
+  );
+  assert.deepEqual(namesIn(place.folder).filter((name) => /backup/.test(name)), []);
+});
+
 test("an empty database, a foreign one and an unreachable server are refused", async (sqld, place) => {
   const to = ["backup", "--to", `${place.folder}/backup.db`];
   assert.match((await purser(place, to)).err, /it is empty; it has never been used by Purser/);

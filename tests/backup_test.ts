@@ -1,7 +1,10 @@
 import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
+import { openCallSpool } from "../src/calls/spool/mod.ts";
+import { silentLog } from "../src/kernel/log.ts";
 import { makeLarge, namesIn, readBooks, succeed, untilDraft } from "./harness/backups.ts";
 import { type CliServer, newPlace, type Place, purser, start, startServer } from "./harness/cli_process.ts";
+import { modelCall } from "./harness/model_calls.ts";
 import { inProcess } from "./harness/in_process.ts";
 
 /** `purser backup` and `purser restore` over files, by the real command. */
@@ -120,6 +123,44 @@ Deno.test("a person reads what was written, and a folder gets one file for each 
   const kept = namesBeside(place).find((name) => name.includes("replaced"))!;
   for (const path of [db, `${folder}/${kept}`]) assert.equal((await readBooks(path)).calls, 1);
 });
+
+Deno.test("calls that wait in the spool are no part of a backup, which says so, and are booked into what is restored", async () => {
+  await using place = await newPlaceWithCall();
+  const { applied_at: ledger } = readOne(
+    place.db,
+    "SELECT min(applied_at) AS applied_at FROM purser_migrations",
+  );
+  const spool = await openCallSpool({
+    database: { kind: "file", path: place.db },
+    folder: undefined,
+    log: silentLog,
+    scrub: (text) => text,
+    readLedger: () => Promise.resolve(String(ledger)),
+  });
+  await spool.write({ call: modelCall({ callId: "call_spooled", agentId: "left" }), grant: undefined });
+  await spool.close();
+  const backup = `${place.folder}/backup.db`;
+  const { code, out, err } = await purser(place, ["backup", "--to", backup, "--json"]);
+  assert.deepEqual([code, JSON.parse(out).calls], [0, 1]);
+  assert.equal(
+    err,
+    `warning: 1 call not in the backup: in ${await Deno.realPath(
+      place.db,
+    )}-spool, to be booked by the next process\n`,
+  );
+  await succeed(place, ["restore", "--from", backup, "--replace"]);
+  assert.equal((await purser(place, ["agents", "set", "other", "--model", "demo:echo"])).code, 0);
+  assert.equal((await readBooks(place.db)).calls, 2);
+});
+
+function readOne(path: string, sql: string): Record<string, unknown> {
+  const database = new DatabaseSync(path, { readOnly: true });
+  try {
+    return database.prepare(sql).get() as Record<string, unknown>;
+  } finally {
+    database.close();
+  }
+}
 
 Deno.test("a database in use is not replaced, and one that is keeps its permissions", async () => {
   await using place = await newPlaceWithCall();

@@ -192,7 +192,7 @@ const OPERATIONS = [
   {
     path: "/budgets/reservations",
     body: { agent_id: "a", estimate_usd: 0.1 },
-    effects: "reservations WHERE scope GLOB 'run *'",
+    effects: "reservations",
   },
 ];
 

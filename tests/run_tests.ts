@@ -22,19 +22,10 @@ const STARTS_BROWSER = /\/(?:browser|dashboard)\.ts"/;
 const STARTS_PROCESSES = new RegExp(
   String.raw`Deno\.Command|runDeno|/(?:${
     [
-      ...["alert_workers", "books_workers", "cli_process", "deno_project", "documents"],
-      ...[
-        "edge_bundle",
-        "failover_scene",
-        "fault_stage",
-        "figures",
-        "full_disk_suite",
-        "installed_cli",
-        "instances",
-        "mail_server",
-      ],
-      ...["node", "npm_project", "on_terminal", "run_table", "shared_build", "small_disk"],
-      ...["snapshot_crash_workers", "store_process", "targets", "workerd"],
+      ...["alert_workers", "books_workers", "cli_process", "deno_project", "documents", "edge_bundle"],
+      ...["failover_scene", "fault_stage", "figures", "full_disk_suite", "installed_cli", "instances"],
+      ...["mail_server", "node", "npm_project", "on_terminal", "postgres", "run_table", "shared_build"],
+      ...["small_disk", "snapshot_crash_workers", "spool_scene", "store_process", "targets", "workerd"],
     ].join("|")
   })\.ts"`,
 );

@@ -3,6 +3,8 @@ import { bookCall } from "../src/calls/mod.ts";
 import { PurserError } from "../src/kernel/errors.ts";
 import { readSessionUsage } from "../src/ledger/mod.ts";
 import {
+  appendEvents,
+  countInSessions,
   endRun,
   getRun,
   getSession,
@@ -273,6 +275,20 @@ for (const kind of databaseKinds()) {
     const own = await listSessionEvents(ctx, { sessionId: "ses_2", after: 4, limit: 3 });
     assert.deepEqual(own.map((event) => event.seq), [5, 6, 7]);
     assert.deepEqual(await listSessionEvents(ctx, { sessionId: "none", after: 0, limit: 3 }), []);
+  });
+
+  test("the events of many sessions in one commit are numbered in the order of each session's log", async (ctx) => {
+    const sessionIds = Array.from({ length: 30 }, (_, n) => `ses_${n * 7 % 30}`);
+    for (const sessionId of sessionIds) await beginRun(ctx, { sessionId });
+    const event = { type: "tool.called" as const, at: 1, payload: {} };
+    const events = Array.from({ length: 10 }, () => sessionIds).flat()
+      .map((sessionId) => ({ sessionId, runId: "run", agentId: "agent", event }));
+    await ctx.store.write([...appendEvents(events), ...countInSessions(events, [])]);
+    const all = await listAllEvents(ctx, { after: 0, limit: 500 });
+    for (const sessionId of sessionIds) {
+      const seqs = all.filter(({ session_id }) => session_id === sessionId).map(({ seq }) => seq);
+      assert.deepEqual(seqs, [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]);
+    }
   });
 
   test("sessions are listed latest first, in pages, and by agent", async (ctx) => {

@@ -388,7 +388,10 @@ export async function checkKeys({ store, clock }: Pick<KeyContext, "store" | "cl
     admin,
     expiring: expiring!.rows.map(toDueKey),
     lapsed: lapsed!.rows.map(toDueKey),
-    shared: shared!.rows.map(([name, ids]) => ({ name: String(name), keyIds: String(ids).split(" ") })),
+    shared: shared!.rows.map(([name, ids]) => ({
+      name: String(name),
+      keyIds: String(ids).split(" ").sort(),
+    })),
   };
 }
 

@@ -177,11 +177,11 @@ export interface AncestorRun {
 /** The number of runs that may be above a run. */
 const MAX_DEPTH = 32;
 
-const BUDGET_OF_RUN = ["run_id", "agent_id", "cost_budget_nano_usd", "budget_mode", "parent_run_id"];
-const READ_ABOVE = `WITH RECURSIVE above(depth, ${BUDGET_OF_RUN.join(", ")}) AS (
-  SELECT 1, ${BUDGET_OF_RUN.join(", ")} FROM runs WHERE run_id = ?1
+const COLUMNS_ABOVE = ["run_id", "agent_id", "cost_budget_nano_usd", "budget_mode", "parent_run_id"];
+const READ_ABOVE = `WITH RECURSIVE above(depth, ${COLUMNS_ABOVE.join(", ")}) AS (
+  SELECT 1, ${COLUMNS_ABOVE.join(", ")} FROM runs WHERE run_id = ?1
   UNION ALL
-  SELECT a.depth + 1, ${BUDGET_OF_RUN.map((column) => `r.${column}`).join(", ")}
+  SELECT a.depth + 1, ${COLUMNS_ABOVE.map((column) => `r.${column}`).join(", ")}
   FROM above a ${ORDERED_JOIN} runs r ON r.run_id = a.parent_run_id WHERE a.depth <= ${MAX_DEPTH}
 )
 SELECT a.run_id, a.agent_id, a.cost_budget_nano_usd, a.budget_mode, coalesce(g.allow_unpriced, 0)

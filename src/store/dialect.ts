@@ -53,8 +53,8 @@ export const wide = (term: string): string => onlyPostgres("CAST(") + term + onl
  */
 export const byBytes = (text: string): string => text + onlyPostgres(' COLLATE "C"');
 
-/** Returns the text of a statement for SQLite. */
-export const toSqlite = (sql: string): string => sql.replace(/\/\*\+(.*?)\*\//gs, "$1");
+/** Returns the text of a statement for SQLite, which keeps that of a table: without the parts for PostgreSQL. */
+export const toSqlite = (sql: string): string => sql.replace(/\/\*\+(.*?)\*\/|\/\*!.*?\*\//gs, "$1");
 
 /** Returns the text of a statement for PostgreSQL. */
 export const toPostgres = (sql: string): string => sql.replace(/\/\*!(.*?)\*\//gs, "$1");

@@ -48,7 +48,8 @@ export async function backUp(
     const newestBefore = await newestPosition(source);
     await source.copyTo(draft.path);
     const copy = await openFile({ path: draft.path, name: `the copy of ${source.name}`, clock, signal });
-    const sums = await checkFile(copy).finally(() => copy.close());
+    const remedy = "the database may be, too: keep it as it is, and restore an earlier backup to another one";
+    const sums = await checkFile(copy, remedy).finally(() => copy.close());
     // The ledger is only appended to: up to the copy's end it is the same now as when it was copied.
     requireSame(await readSums(source, sums.position), sums, `Cannot back up ${source.name}`);
     if (sums.position < newestBefore) {
@@ -83,7 +84,7 @@ export async function restore(
   const backup = await openFile({ path: from, name: `backup ${from}`, clock, signal });
   try {
     const schemaVersion = await versionOf(backup, `Cannot restore from ${from}`);
-    const sums = await checkFile(backup);
+    const sums = await checkFile(backup, "use another one");
     const target = await open(options, { isTarget: true });
     try {
       const verify = async (copy: Reads) =>

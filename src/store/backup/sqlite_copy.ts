@@ -37,11 +37,15 @@ export class SqliteCopy implements Copyable {
   }
 
   async read(statement: Statement): Promise<ResultSet> {
-    return await this.#unlessAborted("read", () => this.#threads.query(statement));
+    return await this.#unlessAborted("read", this.options.path, () => this.#threads.query(statement));
   }
 
   async copyTo(file: string): Promise<void> {
-    await this.#unlessAborted("copy", () => this.#threads.copyTo(file));
+    await this.#unlessAborted(
+      "copy",
+      `${this.options.path} to ${file}`,
+      () => this.#threads.copyTo(file),
+    );
     const copy = this.driver.connect(file);
     try {
       copy.exec("PRAGMA journal_mode = DELETE"); // else whoever reads it has to make a log beside it
@@ -50,8 +54,8 @@ export class SqliteCopy implements Copyable {
     }
   }
 
-  async #unlessAborted<T>(action: string, task: () => Promise<T>): Promise<T> {
-    const { path, signal } = this.options;
+  async #unlessAborted<T>(action: string, what: string, task: () => Promise<T>): Promise<T> {
+    const { signal } = this.options;
     const aborted = Promise.withResolvers<never>();
     const abort = () => aborted.reject(signal.reason);
     signal.addEventListener("abort", abort, { once: true });
@@ -59,7 +63,7 @@ export class SqliteCopy implements Copyable {
       signal.throwIfAborted();
       return await Promise.race([task(), aborted.promise]);
     } catch (error) {
-      throw explainSqliteError(error, action, path);
+      throw explainSqliteError(error, action, what);
     } finally {
       signal.removeEventListener("abort", abort);
     }

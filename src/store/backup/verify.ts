@@ -70,9 +70,9 @@ export function requireSame(ledger: LedgerSums, copy: LedgerSums, action: string
  *
  * @throws {PurserError} `invalid` if it isn't
  */
-export async function checkFile(file: SqliteCopy): Promise<LedgerSums> {
+export async function checkFile(file: SqliteCopy, remedy: string): Promise<LedgerSums> {
   const refuse = (reason: unknown) =>
-    new PurserError("invalid", `Cannot use ${file.name}: it is damaged (${reason}); use another one`);
+    new PurserError("invalid", `Cannot use ${file.name}: it is damaged (${reason}); ${remedy}`);
   const { rows } = await file.read({ sql: "PRAGMA integrity_check" });
   if (rows[0]?.[0] !== "ok") throw refuse(rows[0]?.[0]);
   const { rows: [orphan] } = await file.read({ sql: "PRAGMA foreign_key_check" });
