@@ -102,11 +102,14 @@ for (const kind of databaseKinds()) {
       for (const view of ["total_usage", "daily_usage", "hourly_usage"]) {
         assert.equal(await sum(view, "whole_usd", "rest_nano_usd"), nano, view);
       }
+      // The columns of PostgreSQL take nothing else.
+      const types = store.engine === "postgres"
+        ? "false"
+        : `typeof(at) <> 'integer' OR typeof(cost_nano_usd) NOT IN ('integer', 'null')
+          OR typeof(input_tokens) <> 'integer' OR typeof(is_estimated) <> 'integer' OR typeof(unpriced) <> 'integer'`;
       const wrong = await store.read({
         sql:
-          `SELECT count(*) FROM calls WHERE typeof(at) <> 'integer' OR typeof(cost_nano_usd) NOT IN ('integer', 'null')
-          OR typeof(input_tokens) <> 'integer' OR typeof(is_estimated) <> 'integer' OR typeof(unpriced) <> 'integer'
-          OR unpriced <> (cost_nano_usd IS NULL)`,
+          `SELECT count(*) FROM calls WHERE ${types} OR unpriced <> CASE WHEN cost_nano_usd IS NULL THEN 1 ELSE 0 END`,
       });
       assert.equal(wrong.rows[0]![0], 0n);
     },
