@@ -1,4 +1,4 @@
-/** The store: one port, two drivers, embedded migrations, and the tables. */
+/** The store: one port, three drivers, embedded migrations, and the tables. */
 export {
   checkpointsOnCommit,
   checkWritable,
