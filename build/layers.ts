@@ -11,7 +11,7 @@ export const LAYERS: readonly Readonly<Record<string, string>>[] = [
     config:
       "settings from options, environment, config file and profiles; the only reader of the environment",
     store:
-      "the database port, its two drivers, the write queue, migrations, tables, the statements of authored resources",
+      "the database port, its three drivers, the write queue, migrations, tables, the statements of authored resources",
     pricing: "the price catalog and its updates, overrides, usage of each provider, cost of a call",
     bus: "events within one process",
     telemetry: "OpenTelemetry spans and metrics",
