@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { parse } from "jsonc-parser";
 import { findEdgeBundle } from "../harness/edge_bundle.ts";
 import { makeFirstKey } from "../harness/first_key.ts";
+import { skipPostgres, startPostgres } from "../harness/postgres.ts";
 import { skipSqld, startSqld } from "../harness/sqld.ts";
 import { skipWorkerd, startWorkerd } from "../harness/workerd.ts";
 import { TextLineStream } from "../harness/text_lines.ts";
@@ -94,12 +95,22 @@ async function startDeno(env: Record<string, string>, entry = join(ROOT, "main.t
 /** The same over a real libSQL server. */
 export async function startDenoOverSqld(env: Record<string, string>, entry?: string): Promise<DenoServer> {
   const sqld = await startSqld({ durability: "strong" });
-  const server = await startDeno({ ...env, PURSER_DB: sqld.url }, entry);
+  return beside(sqld, await startDeno({ ...env, PURSER_DB: sqld.url }, entry));
+}
+
+/** The same over a real PostgreSQL. */
+async function startDenoOverPostgres(env: Record<string, string>): Promise<DenoServer> {
+  const postgres = await startPostgres();
+  return beside(postgres, await startDeno({ ...env, PURSER_DB: postgres.urlOf("postgres") }));
+}
+
+/** Returns a server that ends together with its database. */
+function beside(database: AsyncDisposable, server: DenoServer): DenoServer {
   return {
     ...server,
     async [Symbol.asyncDispose]() {
       await server[Symbol.asyncDispose]();
-      await sqld[Symbol.asyncDispose]();
+      await database[Symbol.asyncDispose]();
     },
   };
 }
@@ -145,6 +156,13 @@ export const restTargets: readonly RestTarget[] = [
     isCombination: true,
     ignore: skipSqld,
     start: (env) => startDenoOverSqld(env),
+  },
+  {
+    name: "Deno over PostgreSQL",
+    isEdge: true,
+    isCombination: true,
+    ignore: skipPostgres,
+    start: startDenoOverPostgres,
   },
   { name: "workerd over sqld", isEdge: true, ignore: skipSqld || skipWorkerd, start: startWorkerdOverSqld },
 ];
