@@ -52,6 +52,7 @@ Deno.test("settings that an edge can't honor are refused as unsupported, with th
   const wrong: [EdgeBindings, keyof typeof EDGE_LIMITS][] = [
     [{ PURSER_DB: "/data/purser.db" }, "local_database"],
     [{ PURSER_DB: ":memory:" }, "local_database"],
+    [{ PURSER_DB: "postgres://purser@db.example.com/purser" }, "postgres"],
     [{ PURSER_DB: REMOTE, PURSER_CONFIG: "/etc/purser.json" }, "config_file"],
     [{ PURSER_DB: REMOTE, PURSER_CONFIG_JSON: '{"tools":["/tools.ts"]}' }, "tools"],
     [{ PURSER_CONFIG_JSON: { db: "/data/purser.db" } }, "local_database"],

@@ -12,7 +12,7 @@ import { newSharedKeys } from "../keys/mod.ts";
 import { createSecrets, scrubbedLog, type Secrets } from "../redaction/values/mod.ts";
 import { createLazyPriceBook } from "../pricing/mod.ts";
 import { newSharedStore } from "../store/mod.ts";
-import { parseDatabaseUrl } from "../kernel/database_url.ts";
+import { isPostgresUrl, parseDatabaseUrl } from "../kernel/database_url.ts";
 
 /** The runtime's context of a request, which keeps work alive after the response. */
 export interface EdgeContext {
@@ -197,8 +197,9 @@ async function loadEdgeConfig(env: Environment): Promise<Config> {
 
 /** Throws `unsupported` for settings that an edge can't have. */
 function checkEdgeConfig(config: Pick<Config, "dbUrl" | "tools">): void {
-  const { kind } = parseDatabaseUrl(config.dbUrl);
-  if (kind !== "remote") throw unsupportedAtEdge("use a local database", "local_database");
+  const address = parseDatabaseUrl(config.dbUrl);
+  if (address.kind !== "remote") throw unsupportedAtEdge("use a local database", "local_database");
+  if (isPostgresUrl(address.url)) throw unsupportedAtEdge("use PostgreSQL", "postgres");
   if (config.tools.length > 0) throw unsupportedAtEdge("load tools from disk", "tools");
 }
 
@@ -229,6 +230,12 @@ export const EDGE_LIMITS = {
   local_database: {
     what: "A local file, or a database in memory",
     reason: "there is no file system, no native code, and no state between requests",
+    effect: "refused",
+    advice: "set PURSER_DB to the address of a libSQL server",
+  },
+  postgres: {
+    what: "A database in PostgreSQL",
+    reason: "a request can't keep a connection for the next one",
     effect: "refused",
     advice: "set PURSER_DB to the address of a libSQL server",
   },

@@ -1,18 +1,18 @@
 import { PurserError } from "./errors.ts";
 
-/** The location of a database: a file, memory, or a libSQL server. */
+/** The location of a database: a file, memory, or a server: libSQL or PostgreSQL (`isPostgresUrl()`). */
 export type DatabaseAddress =
   | { kind: "file"; path: string }
   | { kind: "memory" }
   | { kind: "remote"; url: string };
 
 /**
- * Parses the db setting: a path, `file:…`, `:memory:`, `libsql://…` or `http(s)://…`. Throws `invalid`, naming the
- * setting, on anything else and on a URL with a secret, because URLs end up in logs.
+ * Parses the db setting: a path, `file:…`, `:memory:`, `libsql://…`, `http(s)://…` or `postgres://…`. Throws `invalid`, naming
+ * the setting, on anything else and on a URL with a secret, because URLs end up in logs.
  */
 export function parseDatabaseUrl(text: string, setting = "the database setting"): DatabaseAddress {
   const refuse = (reason: string) => new PurserError("invalid", `Cannot use ${setting}: ${reason}`);
-  if (text.trim() === "") throw refuse("it is empty; give a path, :memory: or libsql://…");
+  if (text.trim() === "") throw refuse("it is empty; give a path, :memory:, libsql://… or postgres://…");
   if (text === ":memory:" || text === "file::memory:") return { kind: "memory" };
   // One letter before the colon is a Windows drive.
   const scheme = /^([A-Za-z][A-Za-z0-9+.-]+):/.exec(text)?.[1]?.toLowerCase();
@@ -25,12 +25,17 @@ export function parseDatabaseUrl(text: string, setting = "the database setting")
     case "http":
     case "https":
       return { kind: "remote", url: checkRemote(text, refuse) };
+    case "postgres":
+    case "postgresql":
+      return { kind: "remote", url: checkPostgres(text, refuse) };
     case "ws":
       throw refuse("WebSockets are not supported; use http:// or libsql:// with the same host");
     case "wss":
       throw refuse("WebSockets are not supported; use https:// or libsql:// with the same host");
     default:
-      throw refuse(`${scheme}: is not supported; give a path, file:…, :memory:, libsql://… or https://…`);
+      throw refuse(
+        `${scheme}: is not supported; give a path, file:…, :memory:, libsql://…, https://… or postgres://…`,
+      );
   }
 }
 
@@ -61,6 +66,18 @@ function checkRemote(text: string, refuse: Refuse): string {
   if (!url || url.host === "") throw refuse("it is not a URL with a host");
   if (url.username !== "" || url.password !== "" || url.searchParams.has("authToken")) {
     throw refuse("the URL contains a secret; remove it and set PURSER_DB_TOKEN");
+  }
+  return text;
+}
+
+/** The driver checks the rest of it. */
+function checkPostgres(text: string, refuse: Refuse): string {
+  const url = URL.parse(text);
+  if (!url || url.host === "") {
+    throw refuse("it is not a URL with a host; give postgres://USER@HOST/DATABASE");
+  }
+  if (url.password !== "" || url.searchParams.has("password")) {
+    throw refuse("the URL contains a secret; remove it and set PURSER_DB_TOKEN to the password");
   }
   return text;
 }

@@ -15,6 +15,7 @@ Deno.test("parseDatabaseUrl() reads paths, files, memory and servers", () => {
     ["libsql://db-team.turso.io", { kind: "remote", url: "libsql://db-team.turso.io" }],
     ["http://127.0.0.1:8080", { kind: "remote", url: "http://127.0.0.1:8080" }],
     ["https://db.example.com/a", { kind: "remote", url: "https://db.example.com/a" }],
+    ["postgres://u@db/a?schema=b", { kind: "remote", url: "postgres://u@db/a?schema=b" }],
   ];
   for (const [text, expected] of cases) assert.deepEqual(parseDatabaseUrl(text), expected);
 });
@@ -25,7 +26,10 @@ Deno.test("parseDatabaseUrl() names an alternative to what it refuses", () => {
     ["  ", /it is empty/],
     ["ws://a", /use http:\/\/ or libsql:\/\//],
     ["wss://a", /use https:\/\/ or libsql:\/\//],
-    ["postgres://a/b", /postgres: is not supported; give a path/],
+    ["mysql://a/b", /mysql: is not supported; give a path/],
+    ["postgres:///b", /not a URL with a host; give postgres:\/\/USER@HOST/],
+    ["postgres://user:hunter2@a/b", /set PURSER_DB_TOKEN to the password/],
+    ["postgresql://user@a/b?password=hunter2", /set PURSER_DB_TOKEN to the password/],
     ["file:", /names no path/],
     ["file://host/a.db", /needs an absolute path/],
     ["file:a.db?mode=ro", /takes no \? or #/],

@@ -54,7 +54,7 @@ Deno.test("each limitation of an edge has a case that shows it there, and one th
   for (const [name, { effect }] of Object.entries(EDGE_LIMITS)) {
     if (effect === "differs") continue;
     // Settings that prevent the start are tested elsewhere.
-    if (["local_database", "config_file"].includes(name)) continue;
+    if (["local_database", "postgres", "config_file"].includes(name)) continue;
     assert.ok(all.some(({ needs }) => needs === name), `needs ${name}`);
     if (name !== "tools") assert.ok(all.some(({ without }) => without === name), `without ${name}`);
   }

@@ -29,8 +29,11 @@ export async function folderOf(
   // Through all links, so that each process finds the same.
   const path = database.kind === "file" ? await files.realPath(database.path) : undefined;
   if (folder === undefined) return path && `${path}-spool`;
-  const { host, hostname, pathname } = new URL(database.kind === "file" ? "file:" : database.url);
-  const hash = await sha256Hex(path ?? host + pathname.replace(/\/$/, ""));
+  const url = new URL(database.kind === "file" ? "file:" : database.url);
+  const { host, hostname, pathname } = url;
+  const schema = url.searchParams.get("schema");
+  const server = host + pathname.replace(/\/$/, "") + (schema === null ? "" : `?schema=${schema}`);
+  const hash = await sha256Hex(path ?? server);
   return join(folder, `${path ? basename(path) : hostname}-${hash.slice(0, 12)}`);
 }
 

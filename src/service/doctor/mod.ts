@@ -90,6 +90,14 @@ async function checkDatabase({ store }: Pick<Core, "store">): Promise<Finding> {
         : `local file, ${version}, durability normal: a power cut may lose the last commits`,
     );
   }
+  if (store.engine === "postgres") {
+    return durability === "full"
+      ? ok(`PostgreSQL, ${version}; every commit is on the disk of its server`)
+      : warning(
+        `PostgreSQL, ${version}; a commit is not flushed to the disk, so a power cut there may lose the last ones`,
+        "Set fsync and synchronous_commit to on: see docs/several_machines.md",
+      );
+  }
   if (await store.answersAnyone?.()) {
     return warning(
       `libSQL server, ${version}; it answers without the token, too: whoever reaches it can read and change all of it`,
