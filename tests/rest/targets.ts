@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { parse } from "jsonc-parser";
 import { findEdgeBundle } from "../harness/edge_bundle.ts";
 import { makeFirstKey } from "../harness/first_key.ts";
+import { skipPostgres, startPostgres } from "../harness/postgres.ts";
 import { skipSqld, startSqld } from "../harness/sqld.ts";
 import { skipWorkerd, startWorkerd } from "../harness/workerd.ts";
 import { TextLineStream } from "../harness/text_lines.ts";
@@ -51,7 +52,9 @@ async function startDeno(env: Record<string, string>, entry = join(ROOT, "main.t
   const database = env.PURSER_DB ?? join(directory, "purser.db");
   const key = await makeFirstKey(database);
   const child = new Deno.Command(Deno.execPath(), {
-    args: ["serve", ...CLI_PERMISSIONS, "--host", "127.0.0.1", "--port", "0", "--unstable-cron", entry],
+    args: entry.endsWith("cli.ts")
+      ? ["run", "--quiet", ...CLI_PERMISSIONS, entry, "serve", "--port", "0"]
+      : ["serve", ...CLI_PERMISSIONS, "--host", "127.0.0.1", "--port", "0", "--unstable-cron", entry],
     env: { ...env, PURSER_DB: database, XDG_CONFIG_HOME: directory, XDG_DATA_HOME: directory, NO_COLOR: "1" },
     stdin: "null",
     stdout: "null",
@@ -63,7 +66,7 @@ async function startDeno(env: Record<string, string>, entry = join(ROOT, "main.t
     const lines = child.stderr.pipeThrough(new TextDecoderStream()).pipeThrough(new TextLineStream());
     for await (const line of lines) {
       log += `${line}\n`;
-      const port = /Listening on http:\S+?:(\d+)/.exec(line)?.[1];
+      const port = /(?:Listening on|answers at) http:\S+?:(\d+)/.exec(line)?.[1];
       if (port) listening.resolve(`http://127.0.0.1:${port}`);
     }
     listening.reject(new Error(`Cannot start deno serve: it ended\n${log}`));
@@ -94,12 +97,25 @@ async function startDeno(env: Record<string, string>, entry = join(ROOT, "main.t
 /** The same over a real libSQL server. */
 export async function startDenoOverSqld(env: Record<string, string>, entry?: string): Promise<DenoServer> {
   const sqld = await startSqld({ durability: "strong" });
-  const server = await startDeno({ ...env, PURSER_DB: sqld.url }, entry);
+  return beside(sqld, await startDeno({ ...env, PURSER_DB: sqld.url }, entry));
+}
+
+/** `purser serve` over a real PostgreSQL, which an edge can't have. */
+async function startServeOverPostgres(env: Record<string, string>): Promise<DenoServer> {
+  const postgres = await startPostgres();
+  return beside(
+    postgres,
+    await startDeno({ ...env, PURSER_DB: postgres.urlOf("postgres") }, `${ROOT}cli.ts`),
+  );
+}
+
+/** Returns a server that ends together with its database. */
+function beside(database: AsyncDisposable, server: DenoServer): DenoServer {
   return {
     ...server,
     async [Symbol.asyncDispose]() {
       await server[Symbol.asyncDispose]();
-      await sqld[Symbol.asyncDispose]();
+      await database[Symbol.asyncDispose]();
     },
   };
 }
@@ -145,6 +161,13 @@ export const restTargets: readonly RestTarget[] = [
     isCombination: true,
     ignore: skipSqld,
     start: (env) => startDenoOverSqld(env),
+  },
+  {
+    name: "purser serve over PostgreSQL",
+    isEdge: false,
+    isCombination: true,
+    ignore: skipPostgres,
+    start: startServeOverPostgres,
   },
   { name: "workerd over sqld", isEdge: true, ignore: skipSqld || skipWorkerd, start: startWorkerdOverSqld },
 ];
