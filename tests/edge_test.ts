@@ -88,7 +88,7 @@ Deno.test("an unreachable database is a 503, and is retried with the next reques
   const edge = startEdge({ PURSER_DB: "http://127.0.0.1:9" }, {
     fetch() {
       asked++;
-      return Promise.resolve(new Response("no such database", { status: 404 }));
+      return Promise.resolve(new Response("no access", { status: 401 }));
     },
   });
   for (let count = 1; count <= 2; count++) {
