@@ -49,7 +49,7 @@ export async function startPostgres(settings: readonly string[] = []): Promise<P
   const data = join(directory, "data");
   if (Deno.uid() === 0) await Deno.chown(directory, NOBODY, NOBODY);
   await run("initdb", [
-    ...["-D", data, "-U", POSTGRES_USER, "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8"],
+    ...["-D", data, "-U", POSTGRES_USER, "--auth=trust", "-E", "UTF8", "--locale=C.UTF-8"],
     ...["--locale-provider=icu", "--icu-locale=en-US", "--no-sync", "--no-instructions"],
   ]);
   const options = [

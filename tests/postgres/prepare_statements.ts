@@ -1,5 +1,5 @@
 /**
- * `deno run -A --lock=tests/deno.lock tests/postgres/prepare_statements.ts FILE…`: prepares the recorded statements (see
+ * `deno run -RWENS --allow-run --lock=tests/deno.lock tests/postgres/prepare_statements.ts FILE…`: prepares the recorded statements (see
  * record_statements.ts) on a PostgreSQL server of its own, with the schema of this checkout, and prints those that it refuses,
  * by the line of code that executes them. A folder or file name as `--only=TEXT` limits them.
  */
