@@ -126,7 +126,7 @@ for (const { name, ignore, create } of databaseKinds()) {
             );
           }
         }),
-        { numRuns: cases({ file: 12, memory: 50, sqld: 6, postgres: 6 }[name]) },
+        { numRuns: cases({ file: 12, memory: 50, sqld: 6, postgres: 2 }[name]) },
       );
     },
   });

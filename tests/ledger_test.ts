@@ -40,7 +40,7 @@ import {
 
 for (const kind of databaseKinds()) {
   const { name, ignore } = kind;
-  const numRuns = cases({ file: 6, memory: 25, sqld: 4, postgres: 4 }[name]);
+  const numRuns = cases({ file: 6, memory: 25, sqld: 4, postgres: 2 }[name]);
 
   /** A property over a database that is new each time. */
   const property = <T extends unknown[]>(

@@ -133,7 +133,7 @@ for (const { name, ignore, create } of databaseKinds()) {
           const ctx = await createBooking(await database.open());
           await goThrough(ctx, history);
         }),
-        { numRuns: cases({ file: 10, memory: 20, sqld: 3, postgres: 3 }[name]) },
+        { numRuns: cases({ file: 10, memory: 20, sqld: 3, postgres: 1 }[name]) },
       ),
   });
 }

@@ -22,7 +22,7 @@ import {
 import { exportText, restore, snapshotOf, type TestSnapshots, withSnapshots } from "./harness/snapshots.ts";
 import { cases } from "./harness/thorough.ts";
 
-const RUNS: Record<DatabaseKind["name"], number> = { file: 8, memory: 25, sqld: 3, postgres: 3 };
+const RUNS: Record<DatabaseKind["name"], number> = { file: 8, memory: 25, sqld: 3, postgres: 1 };
 
 /** An independent way to write JSON. */
 const spelling = fc.record({

@@ -21,6 +21,8 @@ export async function compileLibrary(entries: readonly string[], folder: string)
     }
     await Deno.copyFile(join(ROOT, "tests/deno.lock"), join(copy, "deno.lock"));
     await Deno.copyFile(new URL("deno_globals.d.ts", import.meta.url), join(copy, "deno_globals.d.ts"));
+    // The client of PostgreSQL has no types of its own; what is used of it is declared where it is used.
+    await Deno.writeTextFile(join(copy, "untyped.d.ts"), 'declare module "pg";');
     await Deno.writeTextFile(join(copy, "package.json"), '{ "type": "module" }');
     await Deno.writeTextFile(join(copy, "tsconfig.json"), JSON.stringify(tsconfig(copy, entries, folder)));
     await run(copy, ["install", "--quiet", "--frozen", "--node-modules-dir=auto"]);
@@ -34,7 +36,7 @@ export async function compileLibrary(entries: readonly string[], folder: string)
 
 function tsconfig(copy: string, entries: readonly string[], folder: string) {
   return {
-    files: [...entries, "deno_globals.d.ts"],
+    files: [...entries, "deno_globals.d.ts", "untyped.d.ts"],
     compilerOptions: {
       module: "nodenext",
       target: TARGET,

@@ -52,9 +52,3 @@ declare var Deno: UsedOfDeno;
 declare namespace Deno {
   type HttpClient = object;
 }
-
-/** The client of PostgreSQL has no types of its own; what is used of it is declared where it is used. */
-declare module "pg" {
-  const pg: unknown;
-  export default pg;
-}
