@@ -1,6 +1,6 @@
 /** Backups: a whole database as one SQLite file, whatever kind of database it comes from, and databases made from one. */
 import type { Clock } from "../../kernel/clock.ts";
-import type { DatabaseAddress } from "../../kernel/database_url.ts";
+import { type DatabaseAddress, isPostgresUrl } from "../../kernel/database_url.ts";
 import { PurserError } from "../../kernel/errors.ts";
 import { files } from "../../kernel/files/files.ts";
 import { systemReason } from "../../kernel/system_errors.ts";
@@ -102,6 +102,14 @@ export async function restore(
 /** The place where a new kind of database, such as PostgreSQL, is added: it is a `Copyable`. */
 async function open(options: BackupOptions, { isTarget = false } = {}): Promise<Copyable> {
   const { database, clock, signal } = options;
+  if (database.kind === "remote" && isPostgresUrl(database.url)) {
+    throw new PurserError(
+      "unsupported",
+      `Cannot ${
+        isTarget ? "restore to" : "back up"
+      } a database in PostgreSQL: use its own pg_dump and pg_restore, see docs/several_machines.md`,
+    );
+  }
   if (database.kind === "remote") {
     const { LibsqlCopy } = await import("./libsql_copy.ts");
     return new LibsqlCopy({ ...options, url: database.url, timeoutMs: options.remoteTimeoutMs });
