@@ -1,3 +1,5 @@
+import type { WriteDeadline } from "./write_unit.ts";
+
 /**
  * Waits for an attempt until a timeout: a retry that begins late must not be awaited past its deadline.
  *
@@ -14,5 +16,24 @@ export async function within<T>(timeoutMs: number, attempt: Promise<T>): Promise
   } finally {
     clearTimeout(timer);
     attempt.catch(() => {}); // an abandoned attempt may fail silently
+  }
+}
+
+/**
+ * Pushes a unit or an item to a write queue, and gives it up after a timeout with the error that `explain` makes: one that
+ * still waits behind an unanswered commit is then never sent.
+ */
+export async function pushInTime<T>(
+  { timeoutMs, clock }: { timeoutMs: number; clock: { monotonic(): number } },
+  push: (deadline: WriteDeadline) => Promise<T>,
+  explain: (timeout: unknown) => Error,
+): Promise<T> {
+  const over = new AbortController();
+  try {
+    return await within(timeoutMs, push({ until: clock.monotonic() + timeoutMs, signal: over.signal }));
+  } catch (error) {
+    if ((error as Error)?.name !== "TimeoutError") throw error;
+    over.abort(error);
+    throw explain(error);
   }
 }

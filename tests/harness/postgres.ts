@@ -30,7 +30,7 @@ export interface Postgres extends AsyncDisposable {
   readonly pid: number;
   /** The address of a database on this server. */
   urlOf(database: string): string;
-  /** Creates a database, empty or as a copy of one that nobody uses. */
+  /** Creates a database, empty or as a copy of one that is not in use. */
   createDatabase(name: string, template?: string): Promise<PostgresDatabase>;
 }
 

@@ -1,28 +1,13 @@
 import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
-import pg from "pg";
+import type pg from "pg";
 import fc from "#dev/fast_check.ts";
-import { postgresLogic } from "../../src/store/postgres/postgres_schema.ts";
-import { skipPostgres, startPostgres } from "../harness/postgres.ts";
+import { skipPostgres } from "../harness/postgres.ts";
+import { withFunctions } from "./with_functions.ts";
 
 /** Tests a database of PostgreSQL that has the functions of SQLite. */
 function test(name: string, body: (client: pg.Client) => Promise<void>): void {
-  Deno.test({
-    name,
-    ignore: skipPostgres,
-    async fn() {
-      await using server = await startPostgres();
-      const client = new pg.Client({ connectionString: server.urlOf("postgres") });
-      await client.connect();
-      try {
-        const { sql } = postgresLogic.find(({ name }) => name === "functions")!;
-        for (const statement of [sql].flat()) await client.query(statement);
-        await body(client);
-      } finally {
-        await client.end();
-      }
-    },
-  });
+  Deno.test({ name, ignore: skipPostgres, fn: () => withFunctions(body) });
 }
 
 const JSON_TEXT = `'{"a":1,"b":"x \\"y\\" \\\\ 水","c":null,"d":[1,"2"],"e":{"f":"g"},"f":-1.5}'`;

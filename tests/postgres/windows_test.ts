@@ -1,9 +1,8 @@
 import assert from "node:assert/strict";
-import pg from "pg";
 import fc from "#dev/fast_check.ts";
 import { type Span, startOf, startSql } from "../../src/contract/windows.ts";
-import { postgresLogic } from "../../src/store/postgres/postgres_schema.ts";
-import { skipPostgres, startPostgres } from "../harness/postgres.ts";
+import { skipPostgres } from "../harness/postgres.ts";
+import { withFunctions } from "./with_functions.ts";
 
 const SPANS = ["minute", "hour", "day", "week", "month"] as const satisfies Span[];
 const LAST = Date.parse("9999-09-30T23:59:59.999Z");
@@ -18,13 +17,8 @@ const nearMonth = fc.tuple(
 Deno.test({
   name: "startOf() is what startSql() is in PostgreSQL, for any span and time, and spans before and after it",
   ignore: skipPostgres,
-  async fn() {
-    await using server = await startPostgres();
-    const client = new pg.Client({ connectionString: server.urlOf("postgres") });
-    await client.connect();
-    try {
-      const { sql } = postgresLogic.find(({ name }) => name === "functions")!;
-      for (const statement of [sql].flat()) await client.query(statement);
+  fn: () =>
+    withFunctions(async (client) => {
       const distances = SPANS.flatMap((span) => [-2, -1, 0, 1, 2].map((later) => ({ span, later })));
       const times = fc.sample(fc.oneof(fc.integer({ min: 0, max: LAST }), nearMonth), 3_000);
       const { rows } = await client.query({
@@ -38,8 +32,5 @@ Deno.test({
         const expected = distances.map(({ span, later }) => startOf(span, at, later));
         assert.deepEqual(rows[index].map(Number), expected, `${at}`);
       }
-    } finally {
-      await client.end();
-    }
-  },
+    }),
 });

@@ -48,7 +48,7 @@ export class SqliteCopy implements Copyable {
     );
     const copy = this.driver.connect(file);
     try {
-      copy.exec("PRAGMA journal_mode = DELETE"); // else whoever reads it has to make a log beside it
+      copy.exec("PRAGMA journal_mode = DELETE"); // else each reader makes a log beside it
     } finally {
       copy.close();
     }

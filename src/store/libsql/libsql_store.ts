@@ -6,7 +6,7 @@ import { createTimedFetch, hostOf, type RemotePlace, toInStatements } from "./li
 import { ServerConnections } from "./server_connections.ts";
 import { DATABASE_NOW } from "../dialect.ts";
 import { ConstraintError, type ResultSet, type Statement, type Store } from "../store.ts";
-import { within } from "../within.ts";
+import { pushInTime, within } from "../within.ts";
 import { noInstanceLocks } from "../instance_locks.ts";
 import { type ScrubValue, WriteQueue } from "../write_queue.ts";
 import type { SetWriter, WriteDeadline, WriteUnit } from "../write_unit.ts";
@@ -103,17 +103,8 @@ export class RemoteStore implements Store {
     return this.#inTime((deadline) => this.#queue.pushInSet(writer, item, deadline));
   }
 
-  async #inTime<T>(push: (deadline: WriteDeadline) => Promise<T>): Promise<T> {
-    const { timeoutMs, clock } = this.#options;
-    const over = new AbortController();
-    try {
-      return await within(timeoutMs, push({ until: clock.monotonic() + timeoutMs, signal: over.signal }));
-    } catch (error) {
-      if ((error as Error)?.name !== "TimeoutError") throw error;
-      // It may still wait behind an unanswered commit; then it is never sent.
-      over.abort(error);
-      throw this.#unavailable("write", error);
-    }
+  #inTime<T>(push: (deadline: WriteDeadline) => Promise<T>): Promise<T> {
+    return pushInTime(this.#options, push, (error) => this.#unavailable("write", error));
   }
 
   get waitingWrites(): number {

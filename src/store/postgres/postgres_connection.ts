@@ -299,7 +299,7 @@ async function connect(
       connectionTimeoutMillis: Math.max(1, timeoutMs),
       options: sessionOf(address, role, longestMs),
     });
-    client.on("error", () => {}); // it is told to whoever waits for an answer
+    client.on("error", () => {}); // the batch that waits for an answer is told it
     try {
       await client.connect();
       const { rows } = await client.query({ text: CHECK, rowMode: "array" });
