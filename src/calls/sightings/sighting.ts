@@ -1,0 +1,57 @@
+import type { Tags } from "../../contract/tags/tags.ts";
+import type { Usage } from "../../pricing/mod.ts";
+
+/*
+ * A sighting is what one source says of one model call. A call is one row of the ledger, booked once by its first sighting; the
+ * others are kept as evidence, and correct or complete it. docs/decisions has the reasons.
+ */
+
+/** The counts of a sighting as far as its source can know them. */
+export const QUALITIES = ["exact", "derived", "provisional", "aggregate", "cost_only"] as const;
+/**
+ * `exact`: the provider's counts; `derived`: computed from sums; `provisional`: of a call that went on; `aggregate`: a sum of
+ * calls that can't be told apart; `cost_only`: without tokens.
+ */
+export type Quality = typeof QUALITIES[number];
+
+/** What one source says of one call. Times in milliseconds since the epoch; counts are inclusive, as those of `Usage`. */
+export interface Sighting {
+  /** The name of the call within its source: the same each time, in every copy of its record and on every machine. */
+  ref: string;
+  /** The provider's id of the answer. */
+  responseId?: string;
+  /** The provider's id of the request. */
+  requestId?: string;
+  /** The identity of a call without ids whose records are copied under new refs. */
+  fingerprint?: string;
+  /** The provider as Purser names it; undefined where the source doesn't know who bills. */
+  provider?: string;
+  /** Undefined where the source doesn't name it. */
+  model?: string;
+  /** The time at which the call was made, or answered where the source knows no other. */
+  at: number;
+  durationMs?: number;
+  usage: Usage;
+  quality: Quality;
+  /** What else is unknown, by LOGS' names: `input_unknown`, `model_missing`, `disputed`, … */
+  marks?: readonly string[];
+  serviceTier?: string;
+  speed?: string;
+  inferenceGeo?: string;
+  /** The names of the tools that the answer called. */
+  tools?: readonly string[];
+  /** The cost that the source states, in USD as it is written there. */
+  statedCostUsd?: string;
+  /** True if the source says that a plan pays for the call: no bill has its cost. */
+  isPlan?: boolean;
+  /** The session as its agent names it; of a sub-agent the session of its root. */
+  session?: string;
+  /** True in a session that has copied the call from another one: it is that one's. */
+  isCopy?: boolean;
+  /** The sub-agent that made the call. */
+  subagent?: { id: string; parent?: string; type?: string };
+  /** The working directory. */
+  folder?: string;
+  branch?: string;
+  tags?: Tags;
+}

@@ -1,0 +1,97 @@
+import type { Sighting } from "../../calls/mod.ts";
+
+/*
+ * The contract of importers: each reads the log files of one agent. An importer knows formats and nothing else: files are found,
+ * read, followed and remembered by the import, and sightings are booked by calls/.
+ */
+
+/** The version of the contract between Purser and its importers. A plugin declares the version it was written for. */
+export const IMPORTER_CONTRACT = 1;
+
+/** The machine on which logs lie. */
+export interface Machine {
+  os: "linux" | "darwin" | "windows";
+  /** The home folder of the user. */
+  home: string;
+  /** Returns a variable of the environment; undefined where it is not set or empty. */
+  env(name: string): string | undefined;
+}
+
+/** A log file. */
+export interface LogFile {
+  /** Absolute. */
+  path: string;
+  /** Below the root that has it, with `/` between its parts. */
+  name: string;
+}
+
+/** Receives what a log says. */
+export interface LogSink {
+  /** A model call. */
+  call(sighting: Sighting): void;
+  /** A record that says of itself that it is a model call, without its usage. */
+  unmetered(reason: string): void;
+  /** A record that the importer can't read: it is counted, with the reason. The import goes on. */
+  malformed(reason: string): void;
+  /** Something that the user should know once, such as a hole that this file shows. */
+  note(text: string): void;
+}
+
+/** The state of a reader after its last line, as JSON, from which the next import of the file goes on. */
+export type ReaderState = unknown;
+
+/** Reads a file line by line, in the order of its lines. */
+export interface LineReader {
+  /** Reads one line, without its line feed. May throw: the line counts as malformed. */
+  line(text: string, sink: LogSink): void;
+  /** The file has ended for now. Calls that were held because more of them may follow are said here, not final. */
+  end?(sink: LogSink): void;
+  state(): ReaderState;
+}
+
+/** The rows of a SQLite log, opened read-only while its agent may have it open. */
+export interface LogDatabase {
+  /** Runs a SELECT; integers are numbers, or bigints beyond 2^53. */
+  rows(sql: string, ...args: (string | number)[]): Iterable<Record<string, unknown>>;
+  /** The names of the tables. */
+  tables(): string[];
+}
+
+/** A kind of log file of an agent. */
+export interface LogKind {
+  /** Returns whether a file below a root is a log of this kind, by its name with `/` between the parts. */
+  has(name: string): boolean;
+  /**
+   * `lines`: one record a line, read from where the last import has stopped; only lines that contain one of `markers`, texts of
+   * ASCII, are decoded (all without them).
+   * `whole`: a document, read whole whenever it has changed.
+   * `sqlite`: a database, asked whenever it has changed.
+   */
+  read:
+    | { form: "lines"; markers?: readonly string[]; open(file: LogFile, state: ReaderState | undefined): LineReader }
+    | { form: "whole"; read(text: string, file: LogFile, sink: LogSink): void }
+    | {
+      form: "sqlite";
+      /** Returns the state from which the next import goes on, such as the time of the newest row. */
+      read(db: LogDatabase, file: LogFile, state: ReaderState | undefined, sink: LogSink): ReaderState;
+    };
+}
+
+/** Reads the logs of one agent. */
+export interface LogImporter {
+  contract: typeof IMPORTER_CONTRACT;
+  /** Its name on the command line: `claude-code`. It is the agent of its calls, too. */
+  name: string;
+  /** The name of the agent for people: `Claude Code`. */
+  title: string;
+  /** The versions of the agent whose logs were seen. */
+  seen: string;
+  /** What its logs leave out, a sentence each: its totals are lower bounds. Empty if they are complete. */
+  holes: readonly string[];
+  /** The folders in which the agent keeps logs, whether or not they exist; absolute. */
+  roots(machine: Machine): readonly string[];
+  /** The kinds of its files; the first that has a file reads it. */
+  kinds: readonly LogKind[];
+  /** The order in which files are read, where one has to be read before another; by default that of their names. */
+  compare?(a: LogFile, b: LogFile): number;
+}
