@@ -28,6 +28,13 @@ export interface Files {
   stampOf(path: string): Promise<FileStamp | undefined>;
   /** Loads a synchronous function that identifies the file of a path. */
   loadIdentify(): Promise<IdentifyFile>;
+  /** Loads synchronous functions, for reading thousands of small files: each call takes a tenth of the time of the others. */
+  loadFilesSync(): Promise<FilesSync>;
+  /**
+   * Calls a listener after something has changed below a folder, until the signal aborts. Throws where the system can't say so,
+   * such as on a network file system.
+   */
+  watch(folder: string, listener: () => void, signal: AbortSignal): Promise<void>;
   /** Returns what a path leads to, without opening it. */
   kindOf(path: string): Promise<FileKind>;
   /** Opens a file to read it from its beginning. */
@@ -37,6 +44,31 @@ export interface Files {
   createFile(path: string): Promise<OpenFile>;
   /** Flushes the names in a folder to the disk; nothing where the system doesn't support it. */
   syncFolder(path: string): Promise<void>;
+}
+
+/** Synchronous calls that read files; each throws with the system's code. */
+export interface FilesSync {
+  entriesOf(folder: string): FolderEntry[];
+  /** Returns what a path leads to, through symbolic links. */
+  stampOf(path: string): FileStamp & { isFolder: boolean; isFile: boolean };
+  realPath(path: string): string;
+  /** Opens a file to read it from an offset on. */
+  open(path: string, offset?: number): FileReaderSync;
+}
+
+/** A name in a folder. */
+export interface FolderEntry {
+  name: string;
+  isFolder: boolean;
+  /** A symbolic link, of which only the target is a folder or a file. */
+  isLink: boolean;
+}
+
+/** An open file that is read synchronously. */
+export interface FileReaderSync {
+  /** Reads the next bytes; returns their number, 0 at the end. */
+  read(into: Uint8Array): number;
+  close(): void;
 }
 
 /** The kind of a file: one that isn't a file with a size is a pipe or a device. */
@@ -114,6 +146,44 @@ export const nodeFiles: Files = {
       return { device: dev, inode: ino };
     };
   },
+  async loadFilesSync() {
+    const { closeSync, openSync, readdirSync, readSync, realpathSync, statSync } = await import("node:fs");
+    return {
+      entriesOf: (folder) =>
+        readdirSync(folder, { withFileTypes: true }).map((entry) => ({
+          name: entry.name,
+          isFolder: entry.isDirectory(),
+          isLink: entry.isSymbolicLink(),
+        })),
+      stampOf(path) {
+        const stat = statSync(path);
+        const { mtimeMs, size, ino } = stat;
+        return {
+          modifiedAt: Math.floor(mtimeMs),
+          size,
+          inode: ino,
+          isFolder: stat.isDirectory(),
+          isFile: stat.isFile(),
+        };
+      },
+      realPath: (path) => realpathSync(path),
+      open(path, offset = 0) {
+        const file = openSync(path, "r");
+        return {
+          read(into) {
+            const count = readSync(file, into, 0, into.length, offset);
+            offset += count;
+            return count;
+          },
+          close: () => closeSync(file),
+        };
+      },
+    };
+  },
+  async watch(folder, listener, signal) {
+    const { watch } = await node();
+    for await (const _ of watch(folder, { recursive: true, signal })) listener();
+  },
   async kindOf(path) {
     const stat = await (await node()).stat(path);
     return { isFile: stat.isFile(), isFolder: stat.isDirectory(), size: stat.size };
@@ -170,6 +240,31 @@ export function denoFiles(deno: typeof Deno): Files {
         const { dev, ino } = deno.statSync(path);
         return { device: dev, inode: ino };
       }),
+    loadFilesSync: () =>
+      Promise.resolve({
+        entriesOf: (folder) =>
+          Array.from(deno.readDirSync(folder), ({ name, isDirectory, isSymlink }) => ({
+            name,
+            isFolder: isDirectory,
+            isLink: isSymlink,
+          })),
+        stampOf(path) {
+          const { mtime, size, ino, isDirectory, isFile } = deno.statSync(path);
+          return { modifiedAt: mtime?.getTime() ?? 0, size, inode: ino, isFolder: isDirectory, isFile };
+        },
+        realPath: (path) => deno.realPathSync(path),
+        open(path, offset = 0) {
+          const file = deno.openSync(path);
+          if (offset > 0) file.seekSync(offset, deno.SeekMode.Start);
+          return { read: (into) => file.readSync(into) ?? 0, close: () => file.close() };
+        },
+      }),
+    async watch(folder, listener, signal) {
+      const watcher = deno.watchFs(folder);
+      const close = () => watcher.close();
+      signal.addEventListener("abort", close, { once: true });
+      for await (const { kind } of watcher) if (kind !== "access") listener();
+    },
     async kindOf(path) {
       const { isFile, isDirectory, size } = await deno.stat(path);
       return { isFile, isFolder: isDirectory, size };

@@ -1,0 +1,98 @@
+import type { FilesSync } from "../../kernel/files/files.ts";
+import { systemReason } from "../../kernel/system_errors.ts";
+import type { LogFile, LogImporter, LogKind, Machine } from "../logs/importer.ts";
+import { stampOfDatabase } from "./sqlite_log.ts";
+
+/** A log that was found. */
+export interface FoundLog extends LogFile {
+  kind: LogKind;
+  size: number;
+  /** Milliseconds since the epoch. */
+  modifiedAt: number;
+}
+
+/** The logs of an agent on a machine. */
+export interface FoundLogs {
+  /** The folders that exist. */
+  roots: readonly string[];
+  /** In the order in which they are read. */
+  logs: readonly FoundLog[];
+  /** The folders and files that can't be read. */
+  unreadable: readonly Unreadable[];
+}
+
+export interface Unreadable {
+  path: string;
+  reason: string;
+}
+
+/** Finds the logs of an agent below its own folders, or at a path in their place. */
+export function findLogs(
+  files: FilesSync,
+  importer: LogImporter,
+  { machine, path }: { machine: Machine; path?: string | undefined },
+): FoundLogs {
+  const found: FoundLog[] = [];
+  const roots: string[] = [];
+  const unreadable: Unreadable[] = [];
+  const visited = new Set<string>();
+
+  function add(path: string, name: string): void {
+    const kind = importer.kinds.find((kind) => kind.has(name));
+    if (!kind) return;
+    attempt(path, () => {
+      const stamp = kind.read.form === "sqlite" ? stampOfDatabase(files, path) : files.stampOf(path);
+      found.push({ path, name, kind, size: stamp.size, modifiedAt: stamp.modifiedAt });
+    });
+  }
+
+  /** Visits a folder, unless it was visited: symbolic links can lead back to it. `real` is its path without links. */
+  function visit(folder: string, name: string, real: string): void {
+    if (visited.has(real)) return;
+    visited.add(real);
+    attempt(folder, () => {
+      for (const entry of files.entriesOf(folder)) {
+        const path = `${folder}/${entry.name}`;
+        const nameOf = name + entry.name;
+        if (entry.isFolder) visit(path, `${nameOf}/`, `${real}/${entry.name}`);
+        else if (!entry.isLink) add(path, nameOf);
+        else {
+          attempt(path, () => {
+            if (files.stampOf(path).isFolder) visit(path, `${nameOf}/`, files.realPath(path));
+            else add(path, nameOf);
+          });
+        }
+      }
+    });
+  }
+
+  /** Counts what can't be read, and goes on; what vanishes in the meantime is nothing. */
+  function attempt(path: string, read: () => void): void {
+    try {
+      read();
+    } catch (error) {
+      const reason = systemReason(error);
+      if (!isGone(reason)) unreadable.push({ path, reason });
+    }
+  }
+
+  for (const root of path === undefined ? importer.roots(machine) : [path]) {
+    attempt(root, () => {
+      const folder = root.replace(/(?<=.)[\\/]+$/, "");
+      const { isFolder } = files.stampOf(folder);
+      roots.push(folder);
+      if (isFolder) visit(folder, "", files.realPath(folder));
+      else for (const name of namesOf(folder)) if (importer.kinds.some((kind) => kind.has(name))) return add(folder, name);
+    });
+  }
+  const compare = importer.compare ?? ((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0));
+  return { roots, logs: found.sort(compare), unreadable };
+}
+
+const isGone = (reason: string) => reason === "no such file or directory";
+
+/** Returns the names that a file has below each of the folders above it, the shortest first. */
+function namesOf(path: string): string[] {
+  const parts = path.split(/[\\/]/);
+  return parts.map((_, index) => parts.slice(-1 - index).join("/"));
+}

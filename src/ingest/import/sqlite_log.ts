@@ -1,0 +1,86 @@
+import type { DatabaseSync } from "node:sqlite";
+import type { FileStamp, FilesSync } from "../../kernel/files/files.ts";
+import { files } from "../../kernel/files/files.ts";
+import type { LogDatabase } from "../logs/importer.ts";
+
+/** The files of SQLite beside a database: its write-ahead log, and the index of that. */
+const WAL = "-wal";
+const INDEX = "-shm";
+
+/** Returns the stamp of a database with its write-ahead log: it differs after every commit. */
+export function stampOfDatabase(files: FilesSync, path: string): FileStamp {
+  const database = files.stampOf(path);
+  const wal = stampIfAny(files, path + WAL);
+  return {
+    size: database.size + (wal?.size ?? 0),
+    modifiedAt: Math.max(database.modifiedAt, wal?.modifiedAt ?? 0),
+    inode: database.inode,
+  };
+}
+
+/**
+ * Calls `read` with a database that its agent may have open, as it is at one moment. The agent is never made to wait, and no
+ * file is written beside its own: a database without a write-ahead log is read as one that nobody changes, and one whose log
+ * was left by a process that is gone is copied first.
+ */
+export async function readDatabase<Result>(
+  sync: FilesSync,
+  path: string,
+  read: (db: LogDatabase) => Result,
+): Promise<Result> {
+  const { DatabaseSync } = await import("node:sqlite");
+  const hasWal = (stampIfAny(sync, path + WAL)?.size ?? 0) > 0;
+  if (!hasWal) return readOpen(new DatabaseSync(immutable(path), { readOnly: true }), read);
+  if (stampIfAny(sync, path + INDEX)) return readOpen(new DatabaseSync(path, { readOnly: true }), read);
+  const folder = await files.makeTemporaryFolder("purser_import_");
+  try {
+    const { copyFile } = await import("node:fs/promises");
+    const copy = `${folder}/log.db`;
+    await copyFile(path, copy);
+    await copyFile(path + WAL, copy + WAL);
+    return readOpen(new DatabaseSync(copy), read);
+  } finally {
+    await files.removeFolder(folder);
+  }
+}
+
+function readOpen<Result>(database: DatabaseSync, read: (db: LogDatabase) => Result): Result {
+  try {
+    // One view of the data; a reader of a write-ahead log blocks no writer.
+    database.exec("BEGIN");
+    return read({
+      *rows(sql, ...args) {
+        const statement = database.prepare(sql);
+        statement.setReadBigInts(true);
+        for (const row of statement.iterate(...args)) yield withNumbers(row);
+      },
+      tables: () =>
+        database.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'").all()
+          .map(({ name }) => String(name)),
+    });
+  } finally {
+    database.close();
+  }
+}
+
+/** Converts the integers of a row that a number can hold. */
+function withNumbers(row: Record<string, unknown>): Record<string, unknown> {
+  for (const [name, value] of Object.entries(row)) {
+    if (typeof value === "bigint" && BigInt(Number(value)) === value) row[name] = Number(value);
+  }
+  return row;
+}
+
+/** Returns the URI of a database that SQLite opens without a lock and without files of its own. */
+function immutable(path: string): string {
+  const escaped = path.replaceAll("\\", "/").replace(/[%?#]/g, encodeURIComponent);
+  return `file:${escaped.startsWith("/") ? "" : "/"}${escaped}?immutable=1`;
+}
+
+function stampIfAny(files: FilesSync, path: string): FileStamp | undefined {
+  try {
+    return files.stampOf(path);
+  } catch {
+    return undefined;
+  }
+}
