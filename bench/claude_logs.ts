@@ -33,7 +33,14 @@ export async function writeClaudeLogs(home: string, calls: number, until: number
     }
     for (const [path, count, agentId] of parts) {
       await Deno.mkdir(path.slice(0, path.lastIndexOf("/")), { recursive: true });
-      const text = sessionText(random, { cwd, sessionId, agentId, startsAt, count, branch: `b${session % 7}` });
+      const text = sessionText(random, {
+        cwd,
+        sessionId,
+        agentId,
+        startsAt,
+        count,
+        branch: `b${session % 7}`,
+      });
       await Deno.writeTextFile(path, text);
       written.files++;
       written.bytes += text.length;
@@ -80,7 +87,10 @@ function sessionText(random: () => number, session: Session): string {
     const text = filler(random, Math.floor(BYTES_OF_CALL * (0.2 + random() * 0.8)));
     add(at, {
       type: "user",
-      message: { role: "user", content: [{ type: "tool_result", tool_use_id: `toolu_${hex(random, 20)}`, content: text }] },
+      message: {
+        role: "user",
+        content: [{ type: "tool_result", tool_use_id: `toolu_${hex(random, 20)}`, content: text }],
+      },
       toolUseResult: { stdout: text.slice(0, 200), stderr: "", interrupted: false },
     });
     const output = 20 + Math.floor(random() * 900);
@@ -104,7 +114,12 @@ function sessionText(random: () => number, session: Session): string {
     const requestId = `req_01${hex(random, 22)}`;
     const blocks = [
       { type: "text", text: filler(random, 600) },
-      { type: "tool_use", id: `toolu_${hex(random, 20)}`, name: "Bash", input: { command: filler(random, 200) } },
+      {
+        type: "tool_use",
+        id: `toolu_${hex(random, 20)}`,
+        name: "Bash",
+        input: { command: filler(random, 200) },
+      },
     ];
     for (const block of blocks) {
       add(at + 4_000, { type: "assistant", requestId, message: { ...message, content: [block] } });
@@ -113,7 +128,10 @@ function sessionText(random: () => number, session: Session): string {
   return lines.join("\n") + "\n";
 }
 
-const WORDS = "function return const value = await list(items) => null; // the result of a call {\"a\": [1, 2]} \n\t".split(" ");
+const WORDS =
+  'function return const value = await list(items) => null; // the result of a call {"a": [1, 2]} \n\t'.split(
+    " ",
+  );
 
 function filler(random: () => number, length: number): string {
   const parts: string[] = [];

@@ -125,7 +125,11 @@ export const PAGE_SIZES = {
   refusals: { default: 100, max: 1_000 },
   raises: { default: 100, max: 1_000 },
   releases: { default: 100, max: 1_000 },
+  importFiles: { default: 1_000, max: 1_000 },
 } as const;
+
+/** The files of one request to `PUT /imports/files`. */
+export const MAX_IMPORT_FILES = 500;
 
 /**
  * A character that isn't a control character, in a syntax that the regular expressions of every language have. They

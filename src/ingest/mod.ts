@@ -1,2 +1,2 @@
-/** Calls that others have made and recorded. `logs/mod.ts` reads the logs of coding agents. */
-export {};
+/** Reads calls that others have made and recorded. `logs/mod.ts` has the importers of the logs of coding agents. */
+export { listImportFiles, saveImportFiles } from "./import_files.ts";

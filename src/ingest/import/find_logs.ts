@@ -82,7 +82,9 @@ export function findLogs(
       const { isFolder } = files.stampOf(folder);
       roots.push(folder);
       if (isFolder) visit(folder, "", files.realPath(folder));
-      else for (const name of namesOf(folder)) if (importer.kinds.some((kind) => kind.has(name))) return add(folder, name);
+      else {for (const name of namesOf(folder)) {
+          if (importer.kinds.some((kind) => kind.has(name))) return add(folder, name);
+        }}
     });
   }
   const compare = importer.compare ?? ((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0));

@@ -94,15 +94,15 @@ export class LineSplitter {
       return;
     }
     // Of a line that is too long only enough is kept to find a marker that is divided between two pieces.
-    const piece = concat([...this.#parts, bytes]);
-    const kept = piece.slice(-Math.max(1, ...(this.#options.markers ?? []).map(({ length }) => length - 1)));
-    const bytesBefore = this.#dropped?.bytes ?? 0;
-    this.#dropped = {
-      bytes: bytesBefore + piece.length - kept.length,
-      hasMarker: this.#dropped?.hasMarker === true || this.#hasMarker(piece),
-    };
-    this.#parts = [kept];
-    this.#partBytes = kept.length;
+    const overlap = Math.max(1, ...(this.#options.markers ?? []).map(({ length }) => length - 1));
+    const start = concat([...this.#parts, bytes.subarray(0, overlap)]);
+    const dropped = this.#dropped ?? { bytes: 0, hasMarker: false };
+    dropped.hasMarker ||= this.#hasMarker(start) || this.#hasMarker(bytes);
+    const kept = bytes.length >= overlap
+      ? bytes.slice(-overlap)
+      : concat([...this.#parts, bytes]).slice(-overlap);
+    dropped.bytes += this.#partBytes + bytes.length - kept.length;
+    [this.#parts, this.#partBytes, this.#dropped] = [[kept], kept.length, dropped];
   }
 
   #endHeldLine(): void {
@@ -127,7 +127,7 @@ export class LineSplitter {
 
 /** Returns bytes as text of one byte a character, in which search is as fast as the machine's. */
 function textOfBytes({ buffer, byteOffset, length }: Uint8Array): string {
-  return Buffer.from(buffer as ArrayBuffer, byteOffset, length).latin1Slice(0, length);
+  return Buffer.from(buffer as ArrayBuffer, byteOffset, length).toString("latin1");
 }
 
 function concat(parts: readonly Uint8Array[]): Uint8Array {

@@ -1,11 +1,12 @@
 import type { DatabaseSync } from "node:sqlite";
-import type { FileStamp, FilesSync } from "../../kernel/files/files.ts";
+import type { FilesSync, FileStamp } from "../../kernel/files/files.ts";
 import { files } from "../../kernel/files/files.ts";
 import type { LogDatabase } from "../logs/importer.ts";
 
-/** The files of SQLite beside a database: its write-ahead log, and the index of that. */
+/** The files of SQLite beside a database: its write-ahead log with the index of that, or what a transaction would restore. */
 const WAL = "-wal";
 const INDEX = "-shm";
+const JOURNAL = "-journal";
 
 /** Returns the stamp of a database with its write-ahead log: it differs after every commit. */
 export function stampOfDatabase(files: FilesSync, path: string): FileStamp {
@@ -19,9 +20,11 @@ export function stampOfDatabase(files: FilesSync, path: string): FileStamp {
 }
 
 /**
- * Calls `read` with a database that its agent may have open, as it is at one moment. The agent is never made to wait, and no
- * file is written beside its own: a database without a write-ahead log is read as one that nobody changes, and one whose log
- * was left by a process that is gone is copied first.
+ * Calls `read` with a database that its agent may have open, as it is at one moment. The agent never waits for it, and no
+ * file is written beside its own: a database with a write-ahead log in use is read beside its agent, any other one is copied,
+ * since SQLite would lock it or create that log.
+ *
+ * @throws {Error} with "busy" in its message while a transaction of an agent without a write-ahead log is in progress
  */
 export async function readDatabase<Result>(
   sync: FilesSync,
@@ -29,15 +32,16 @@ export async function readDatabase<Result>(
   read: (db: LogDatabase) => Result,
 ): Promise<Result> {
   const { DatabaseSync } = await import("node:sqlite");
-  const hasWal = (stampIfAny(sync, path + WAL)?.size ?? 0) > 0;
-  if (!hasWal) return readOpen(new DatabaseSync(immutable(path), { readOnly: true }), read);
-  if (stampIfAny(sync, path + INDEX)) return readOpen(new DatabaseSync(path, { readOnly: true }), read);
+  const sizeOf = (suffix: string) => stampIfAny(sync, path + suffix)?.size ?? 0;
+  const hasWal = sizeOf(WAL) > 0;
+  if (hasWal && sizeOf(INDEX) > 0) return readOpen(new DatabaseSync(path, { readOnly: true }), read);
+  if (sizeOf(JOURNAL) > 0) throw new Error("the database is busy");
   const folder = await files.makeTemporaryFolder("purser_import_");
   try {
     const { copyFile } = await import("node:fs/promises");
     const copy = `${folder}/log.db`;
     await copyFile(path, copy);
-    await copyFile(path + WAL, copy + WAL);
+    if (hasWal) await copyFile(path + WAL, copy + WAL);
     return readOpen(new DatabaseSync(copy), read);
   } finally {
     await files.removeFolder(folder);
@@ -69,12 +73,6 @@ function withNumbers(row: Record<string, unknown>): Record<string, unknown> {
     if (typeof value === "bigint" && BigInt(Number(value)) === value) row[name] = Number(value);
   }
   return row;
-}
-
-/** Returns the URI of a database that SQLite opens without a lock and without files of its own. */
-function immutable(path: string): string {
-  const escaped = path.replaceAll("\\", "/").replace(/[%?#]/g, encodeURIComponent);
-  return `file:${escaped.startsWith("/") ? "" : "/"}${escaped}?immutable=1`;
 }
 
 function stampIfAny(files: FilesSync, path: string): FileStamp | undefined {

@@ -132,6 +132,11 @@ const tables: readonly string[] = [
   PRIMARY KEY (owner, operation, idempotency_key))`,
 ];
 
+/** The table of m0024_import_files.ts. */
+const importFiles = `CREATE TABLE import_files (
+  key_id ${TEXT}, machine ${TEXT}, agent ${TEXT}, path ${TEXT}, size ${INT}, modified_at ${INT}, read_to ${INT},
+  head ${TEXT}, is_ended ${INT}, state ${text}, PRIMARY KEY (key_id, machine, agent, path))`;
+
 /** Their indexes and first rows are the same statements on both. */
 const shared = [...ledger, ...limits].filter((sql) => /^(CREATE (UNIQUE )?INDEX|INSERT)\b/.test(sql));
 
@@ -200,6 +205,7 @@ const triggers: readonly string[] = [
 /** The steps of a schema in PostgreSQL. */
 export const postgresMigrations: readonly Migration[] = [
   { version: 22, name: "release_0_1_0", since: "0.1.0", statements: [...tables, ...shared, ...triggers] },
+  { version: 24, name: "import_files", since: "0.2.0", statements: [importFiles] },
 ];
 
 /** The rows of a budget are removed with it, as in `appendOnlyLogic`. */

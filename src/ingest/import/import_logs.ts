@@ -1,0 +1,189 @@
+import type { Sighting } from "../../calls/mod.ts";
+import { type Clock, MINUTE_MS } from "../../kernel/clock.ts";
+import { PurserError } from "../../kernel/errors.ts";
+import type { FilesSync } from "../../kernel/files/files.ts";
+import { systemReason } from "../../kernel/system_errors.ts";
+import type { LogImporter, LogSink } from "../logs/importer.ts";
+import type { FoundLog, FoundLogs, Unreadable } from "./find_logs.ts";
+import { createOtherFiles } from "./other_files.ts";
+import { type FileState, MAX_LINE_BYTES, readLog } from "./read_log.ts";
+
+/** The ledger, as the import of one agent's logs sees it. */
+export interface ImportBooks {
+  /** Books sightings, or adds them to the calls that they are of. Throws what is no fault of a sighting. */
+  book(
+    sightings: readonly Sighting[],
+    counts: { unmetered: number; malformed: number },
+  ): Promise<BookedSightings>;
+  /** Stores how far files have been read. */
+  save(states: readonly FileState[]): Promise<void>;
+}
+
+/** The outcome of sightings. */
+export interface BookedSightings {
+  /** Calls that no one has said before. */
+  booked: number;
+  /** Sightings of calls that are in the ledger. */
+  known: number;
+  /** Of those, the calls whose counts were corrected. */
+  amended: number;
+  unpriced: number;
+  /** The cost of what was booked and amended, in nano-USD. */
+  costNanoUsd: bigint;
+  /** Why sightings were refused. */
+  refused: readonly string[];
+}
+
+/** The outcome of an import of one agent's logs. */
+export interface ImportTally extends Omit<BookedSightings, "refused"> {
+  files: number;
+  bytes: number;
+  /** The files that have changed since their last import. */
+  changedFiles: number;
+  /** Model calls without usage. */
+  unmetered: number;
+  malformed: number;
+  /** Calls before the time since which calls are imported. */
+  before: number;
+  /** Calls more than five minutes ahead of the clock. */
+  ahead: number;
+  unreadable: Unreadable[];
+  /** The first records of each kind that were left out. */
+  faults: { path: string; reason: string }[];
+  notes: string[];
+}
+
+/** The parts that `importLogs` needs. */
+export interface ImportContext {
+  files: FilesSync;
+  clock: Clock;
+  books: ImportBooks;
+  /** Names the project of a working directory. */
+  projectOf(folder: string): string | undefined;
+}
+
+export interface ImportOptions {
+  /** How far files were read, by path; kept up to date. */
+  states: Map<string, FileState>;
+  /** Calls before it are left out. Milliseconds since the epoch. */
+  since?: number | undefined;
+  /** Calls that may go on are held until nothing was written for so long. */
+  idleMs?: number | undefined;
+  /** Called after each file. */
+  onFile?(doneBytes: number): void;
+}
+
+/** The sightings that are booked at once. */
+const BATCH = 1_000;
+/** The files whose states are stored at once. */
+const MAX_STATES = 500;
+/** The clocks of machines differ; the ledger takes no call that is further ahead. */
+const MAX_AHEAD_MS = 5 * MINUTE_MS;
+const MAX_FAULTS = 100;
+const MAX_NOTES = 20;
+
+/** Imports what the logs of an agent have had since their last import. May be repeated at any time: a call is booked once. */
+export async function importLogs(
+  ctx: ImportContext,
+  importer: LogImporter,
+  { logs, unreadable }: FoundLogs,
+  { states, since = -Infinity, idleMs, onFile }: ImportOptions,
+): Promise<ImportTally> {
+  const { files, clock, books } = ctx;
+  const tally: ImportTally = {
+    files: logs.length,
+    bytes: logs.reduce((sum, { size }) => sum + size, 0),
+    changedFiles: 0,
+    booked: 0,
+    known: 0,
+    amended: 0,
+    unpriced: 0,
+    costNanoUsd: 0n,
+    unmetered: 0,
+    malformed: 0,
+    before: 0,
+    ahead: 0,
+    unreadable: [...unreadable],
+    faults: [],
+    notes: [],
+  };
+  let sightings: Sighting[] = [];
+  let counts = { unmetered: 0, malformed: 0 };
+  const changed = new Map<string, FileState>();
+
+  async function flush(): Promise<void> {
+    const [said, counted] = [sightings, counts];
+    [sightings, counts] = [[], { unmetered: 0, malformed: 0 }];
+    for (let at = 0; at < Math.max(said.length, 1); at += BATCH) {
+      const batch = said.slice(at, at + BATCH);
+      const isFirst = at === 0;
+      const none = { unmetered: 0, malformed: 0 };
+      if (batch.length === 0 && counted.unmetered + counted.malformed === 0) break;
+      const { refused, ...booked } = await books.book(batch, isFirst ? counted : none);
+      for (const name of ["booked", "known", "amended", "unpriced"] as const) tally[name] += booked[name];
+      tally.costNanoUsd += booked.costNanoUsd;
+      for (const reason of refused) leaveOut("malformed", "", reason);
+    }
+    // After the sightings: what is repeated is known, what is left out is lost.
+    const stored = [...changed.values()];
+    changed.clear();
+    if (stored.length > 0) await books.save(stored);
+    for (const state of stored) states.set(state.path, state);
+  }
+
+  function leaveOut(kind: "unmetered" | "malformed", path: string, reason: string): void {
+    tally[kind]++;
+    counts[kind]++;
+    if (tally.faults.length < MAX_FAULTS) tally.faults.push({ path, reason });
+  }
+
+  async function importLog(log: FoundLog, before: FileState | undefined, isEnded: boolean): Promise<void> {
+    // A file with calls that were left out is read again, as far as they go.
+    let isWhole = true;
+    const limit = clock.now() + MAX_AHEAD_MS;
+    const sink: LogSink = {
+      call(sighting) {
+        const { at, quality, folder } = sighting;
+        if (at >= since && at <= limit && (isEnded || quality !== "provisional")) {
+          const project = folder === undefined ? undefined : ctx.projectOf(folder);
+          sightings.push(
+            project === undefined ? sighting : { ...sighting, tags: { project, ...sighting.tags } },
+          );
+          return;
+        }
+        isWhole = false;
+        if (at < since) tally.before++;
+        if (at > limit) tally.ahead++;
+      },
+      unmetered: (reason) => leaveOut("unmetered", log.path, reason),
+      malformed: (reason) => leaveOut("malformed", log.path, reason),
+      note(text) {
+        if (tally.notes.length < MAX_NOTES && !tally.notes.includes(text)) tally.notes.push(text);
+      },
+    };
+    const others = createOtherFiles(files, log, logs, MAX_LINE_BYTES);
+    for await (const state of readLog(log, { files, others, sink, before, isEnded, sleep: clock.sleep })) {
+      if (isWhole) changed.set(log.path, state);
+      if (sightings.length >= BATCH || changed.size >= MAX_STATES) await flush();
+    }
+  }
+
+  let doneBytes = 0;
+  for (const log of logs) {
+    doneBytes += log.size;
+    const before = states.get(log.path);
+    const isEnded = idleMs === undefined || clock.now() - log.modifiedAt >= idleMs;
+    const isSame = before?.size === log.size && before.modifiedAt === log.modifiedAt;
+    if (isSame && (before.isEnded || !isEnded)) continue;
+    tally.changedFiles++;
+    try {
+      await importLog(log, before, isEnded);
+    } catch (error) {
+      if (error instanceof PurserError) throw error;
+      tally.unreadable.push({ path: log.path, reason: systemReason(error) });
+    }
+    onFile?.(doneBytes);
+  }
+  await flush();
+  return tally;
+}

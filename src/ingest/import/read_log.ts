@@ -1,0 +1,206 @@
+import { toBase64 } from "../../kernel/encoding.ts";
+import { messageOf } from "../../kernel/errors.ts";
+import type { FilesSync } from "../../kernel/files/files.ts";
+import type { LogSink, OtherFiles, ReaderState } from "../logs/importer.ts";
+import type { FoundLog } from "./find_logs.ts";
+import { LineSplitter } from "./line_splitter.ts";
+import { readPieces } from "./other_files.ts";
+import { readDatabase } from "./sqlite_log.ts";
+
+/** How far a file has been read. */
+export interface FileState {
+  path: string;
+  /** The size and the last change, in milliseconds since the epoch, when it was read. */
+  size: number;
+  modifiedAt: number;
+  /** The offset after the last line that was read. */
+  readTo: number;
+  /** The number of the file's first bytes and their SHA-256, by which a file that was replaced is recognized. */
+  head: string;
+  /** False if its reader may hold calls of which more was expected. */
+  isEnded: boolean;
+  state: ReaderState;
+}
+
+/** The longest line that is read; a longer one that has a marker counts as malformed. */
+export const MAX_LINE_BYTES = 8 * 1024 * 1024;
+/** The largest document that is read whole. */
+const MAX_DOCUMENT_BYTES = 64 * 1024 * 1024;
+const HEAD_BYTES = 1024;
+
+/** What `readLog` needs beside the file. */
+export interface ReadOptions {
+  files: FilesSync;
+  others: OtherFiles;
+  sink: LogSink;
+  /** The state after the last import of the file. */
+  before: FileState | undefined;
+  /** Whether the reader is told that the file has ended for now. */
+  isEnded: boolean;
+  sleep(ms: number): Promise<void>;
+}
+
+/**
+ * Reads what a log has had since its last import, or all of it if it was replaced. Yields the state after each part, which is
+ * to be stored once the part's sightings are. Nothing after the last line feed is read. Throws if the file can't be read.
+ */
+export async function* readLog(log: FoundLog, options: ReadOptions): AsyncGenerator<FileState> {
+  const { kind: { read }, path, name } = log;
+  const { files, sink, before, isEnded } = options;
+  const state = {
+    path,
+    size: log.size,
+    modifiedAt: log.modifiedAt,
+    readTo: 0,
+    head: "",
+    isEnded,
+    state: null,
+  };
+  if (read.form === "whole") {
+    const text = readDocument(files, log, sink);
+    if (text !== undefined) attempt(sink, () => read.read(text, { path, name }, sink));
+    yield { ...state, isEnded: true };
+  } else if (read.form === "sqlite") {
+    const { form: _, ...after } = await askDatabase(log, { ...options, read });
+    yield { ...state, ...after };
+  } else if (read.compressed) {
+    yield* readLines(log, read, options, { ...state, pieces: decompress(path) });
+  } else {
+    const isSame = before !== undefined && before.readTo <= log.size &&
+      before.head === await headOf(files, path, before.readTo);
+    const from = isSame ? before.readTo : 0;
+    yield* readLines(log, read, options, {
+      ...state,
+      readTo: from,
+      state: isSame ? before.state : undefined,
+      pieces: readPieces(files, path, from),
+    });
+  }
+}
+
+type LinesForm = Extract<FoundLog["kind"]["read"], { form: "lines" }>;
+type Pieces = Iterable<Uint8Array> | AsyncIterable<Uint8Array>;
+
+async function* readLines(
+  { path, name }: FoundLog,
+  form: LinesForm,
+  { files, others, sink, isEnded }: ReadOptions,
+  { pieces, ...state }: FileState & { pieces: Pieces },
+): AsyncGenerator<FileState> {
+  const reader = form.open({ path, name }, state.state ?? undefined, others);
+  const splitter = new LineSplitter({
+    markers: form.markers,
+    maxLineBytes: MAX_LINE_BYTES,
+    onLine: (line) => attempt(sink, () => reader.line(line, sink)),
+    onLongLine: () => sink.malformed(`a line has more than ${MAX_LINE_BYTES / 1024 / 1024} MiB`),
+  });
+  let readTo = state.readTo;
+  let head = "";
+  for await (const bytes of pieces) {
+    splitter.push(bytes);
+    readTo += bytes.length;
+    if (form.compressed) continue;
+    const to = readTo - splitter.openBytes;
+    if (!head.startsWith(`${HEAD_BYTES}:`)) head = await headOf(files, path, to);
+    yield { ...state, readTo: to, head, isEnded: false, state: reader.state() };
+  }
+  if (isEnded) reader.end?.(sink);
+  if (form.compressed) yield { ...state, isEnded };
+  else {
+    const to = readTo - splitter.openBytes;
+    yield {
+      ...state,
+      readTo: to,
+      head: head || await headOf(files, path, to),
+      isEnded,
+      state: reader.state(),
+    };
+  }
+}
+
+/** Counts what throws as malformed. */
+function attempt(sink: LogSink, read: () => void): void {
+  try {
+    read();
+  } catch (error) {
+    sink.malformed(error instanceof SyntaxError ? "a record is not JSON" : messageOf(error));
+  }
+}
+
+/** Returns the length and the hash of the first bytes of a file, of those that were read. */
+async function headOf(files: FilesSync, path: string, readTo: number): Promise<string> {
+  const length = Math.min(readTo, HEAD_BYTES);
+  const bytes = new Uint8Array(length);
+  const file = files.open(path);
+  try {
+    for (let at = 0; at < length;) {
+      const count = file.read(bytes.subarray(at));
+      if (count === 0) break;
+      at += count;
+    }
+  } finally {
+    file.close();
+  }
+  return `${length}:${toBase64(new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)))}`;
+}
+
+/** Reads a document; undefined, and malformed, if it is too large. */
+function readDocument(files: FilesSync, { path, size }: FoundLog, sink: LogSink): string | undefined {
+  const decoder = new TextDecoder();
+  const parts: string[] = [];
+  let left = MAX_DOCUMENT_BYTES;
+  if (size <= left) {
+    for (const bytes of readPieces(files, path)) {
+      if ((left -= bytes.length) < 0) break;
+      parts.push(decoder.decode(bytes, { stream: true }));
+    }
+    if (left >= 0) return parts.join("") + decoder.decode();
+  }
+  sink.malformed(`it has more than ${MAX_DOCUMENT_BYTES / 1024 / 1024} MiB`);
+  return undefined;
+}
+
+async function* decompress(path: string): AsyncGenerator<Uint8Array> {
+  const [{ createReadStream }, zlib] = await Promise.all([import("node:fs"), import("node:zlib")]);
+  if (typeof zlib.createZstdDecompress !== "function") {
+    throw new Error("this runtime can't read Zstandard; run Purser's binary");
+  }
+  const source = createReadStream(path);
+  const out = zlib.createZstdDecompress();
+  source.on("error", (error) => out.destroy(error));
+  for await (const bytes of source.pipe(out)) yield bytes;
+}
+
+/** The pauses before a database that is being written is read again. */
+const BUSY_PAUSES_MS = [50, 200, 1_000];
+
+type SqliteForm = Extract<FoundLog["kind"]["read"], { form: "sqlite" }>;
+
+async function askDatabase(
+  { path, name }: FoundLog,
+  { files, sink, before, sleep, read }: ReadOptions & { read: SqliteForm },
+): Promise<{ form: "sqlite"; state: ReaderState; isEnded: true }> {
+  for (let attempt = 0;; attempt++) {
+    // What was said before an error is not said twice.
+    const said: (() => void)[] = [];
+    try {
+      const state = await readDatabase(
+        files,
+        path,
+        (db) =>
+          read.read(db, { path, name }, before?.state ?? undefined, {
+            call: (sighting) => void said.push(() => sink.call(sighting)),
+            unmetered: (reason) => void said.push(() => sink.unmetered(reason)),
+            malformed: (reason) => void said.push(() => sink.malformed(reason)),
+            note: (text) => void said.push(() => sink.note(text)),
+          }),
+      );
+      for (const say of said) say();
+      return { form: "sqlite", state: state ?? null, isEnded: true };
+    } catch (error) {
+      const pause = BUSY_PAUSES_MS[attempt];
+      if (pause === undefined || !/locked|busy|malformed/i.test(messageOf(error))) throw error;
+      await sleep(pause);
+    }
+  }
+}
