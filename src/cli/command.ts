@@ -66,6 +66,8 @@ export interface ArgSpec {
   name: string;
   values?: Values;
   isOptional?: true;
+  /** The last argument, of any number. */
+  isRepeated?: true;
 }
 
 /** The values of an option or an argument. The help lists `oneOf`, completion offers all of them. */
@@ -109,8 +111,15 @@ export const optionalArg = (name: string, values?: Values): ArgSpec => ({
   isOptional: true,
 });
 
-/** Returns the name of an argument in the usage of its command: `NAME`, or `[NAME]` for an optional one. */
-export const usageOfArg = ({ name, isOptional }: ArgSpec): string => isOptional ? `[${name}]` : name;
+/** Arguments of any number, the last of a command. */
+export const repeatedArg = (name: string, values?: Values): ArgSpec => ({
+  ...optionalArg(name, values),
+  isRepeated: true,
+});
+
+/** Returns the name of an argument in the usage of its command: `NAME`, `[NAME]` for an optional one, `[NAME…]` for any number. */
+export const usageOfArg = ({ name, isOptional, isRepeated }: ArgSpec): string =>
+  isRepeated ? `[${name}…]` : isOptional ? `[${name}]` : name;
 
 /** The context of a command without configuration. */
 export interface BareContext {

@@ -261,7 +261,8 @@ export function readCursor(words: readonly string[]): Cursor {
   }
   if (typed.startsWith("-") && !isClosed) return { ...cursor, words: optionsOf(command, options) };
   if (!command) return { ...cursor, words: nextWords(positionals) };
-  const next = command.args[args.length];
+  const last = command.args.at(-1);
+  const next = command.args[args.length] ?? (last?.isRepeated ? last : undefined);
   if (next) return { ...cursor, values: next.values ?? {} };
   // After the last argument, options are offered, and the words of longer commands: `cost explain`.
   return { ...cursor, words: [...nextWords(positionals), ...optionsOf(command, options)] };

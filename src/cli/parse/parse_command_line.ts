@@ -144,7 +144,7 @@ function readArgs(words: readonly string[], command: Command): string[] {
     throw new UsageError(`Cannot use ${command.name} without ${missing.name}`, command.name);
   }
   const surplus = args[names.length];
-  if (surplus !== undefined) {
+  if (surplus !== undefined && !command.args.at(-1)?.isRepeated) {
     throw new UsageError(
       `Cannot use ${command.name} with ${JSON.stringify(surplus)}: ` +
         (names.length === 0
@@ -155,7 +155,7 @@ function readArgs(words: readonly string[], command: Command): string[] {
   }
   const empty = args.findIndex((arg) => arg === "");
   if (empty >= 0) {
-    throw new UsageError(`Cannot use ${command.name} with an empty ${names[empty]}`, command.name);
+    throw new UsageError(`Cannot use ${command.name} with an empty ${names[empty] ?? names.at(-1)}`, command.name);
   }
   return args;
 }

@@ -1,0 +1,165 @@
+import { currentPlatform } from "../../../config/mod.ts";
+import type { FoundLogs, ImportTally } from "../../../ingest/import/mod.ts";
+import { IMPORTERS, type LogImporter, type Machine } from "../../../ingest/logs/mod.ts";
+import { PurserError } from "../../../kernel/errors.ts";
+import { files } from "../../../kernel/files/files.ts";
+import { nearestName } from "../../../kernel/nearest_name.ts";
+import { type Command, type CommandContext, flag, option, repeatedArg } from "../../command.ts";
+import { parseSince } from "../../parse/parse_time.ts";
+import { UsageError } from "../../parse/usage_error.ts";
+import { createProgress } from "../../terminal/progress.ts";
+
+/** `purser import [AGENT…]` */
+export const importCommand: Command = {
+  name: "import",
+  args: [repeatedArg("AGENT", { oneOf: Object.keys(IMPORTERS) })],
+  summary: "Book what coding agents have cost, from their log files",
+  detail:
+    "Without AGENT: all agents whose logs are found. A call is booked once, whoever else has seen it, and each import goes on " +
+    "where the last one has stopped. Of the logs only counts and names are taken, no text. With --server, calls go to that " +
+    "server; its key needs the scope report.",
+  options: {
+    path: option("PATH", "Folder or file to read in place of the agents' own folders", { isFile: true }),
+    since: option("WHEN", "Only calls since WHEN", { some: ["7d", "30d", "today", "week", "month"] }),
+    machine: option("NAME", "Name of the machine of these logs (default: the host's name)"),
+    "dry-run": flag("Show what would be booked, and book nothing"),
+    watch: flag("Follow the logs until Ctrl-C"),
+    install: flag("With --watch: write the service that does it (systemd or launchd), and show how to start it"),
+  },
+  examples: [
+    ["purser import", "All agents of this machine"],
+    ["purser import claude-code --since month --dry-run", "What Claude Code's calls of this month would cost"],
+    ["purser import --watch --server https://purser.example.com", "Into a server, as the logs are written"],
+  ],
+  run: runImport,
+};
+
+/** An agent with the logs that were found. */
+export interface FoundAgent {
+  importer: LogImporter;
+  found: FoundLogs;
+}
+
+/** An agent with the outcome of its import. */
+export interface ImportedAgent extends FoundAgent {
+  tally: ImportTally;
+}
+
+/** What the options say. */
+export interface ImportRequest {
+  importers: readonly LogImporter[];
+  machine: Machine;
+  machineName: string;
+  path: string | undefined;
+  /** Milliseconds since the epoch. */
+  since: number | undefined;
+}
+
+async function runImport(ctx: CommandContext): Promise<number | void> {
+  const { options, isJson } = ctx;
+  checkTogether(ctx);
+  const request = await readRequest(ctx);
+  if (options.has("install")) return await (await import("./install_watch.ts")).installWatch(ctx, request);
+  const { findAgents } = await import("./find_agents.ts");
+  const { renderFound, renderImport, toWire } = await import("./render_import.ts");
+  const { agents, unreadable } = await findAgents(request, ctx.args.length > 0);
+  if (!isJson) for (const { path, reason } of unreadable) ctx.warn(`Cannot read ${path}: ${reason}`);
+  if (agents.length === 0 && !options.has("watch")) {
+    if (isJson) ctx.print(JSON.stringify({ machine: request.machineName, agents: [] }));
+    else ctx.print(`No logs found of ${request.importers.map(({ title }) => title).join(", ")}`);
+    return;
+  }
+  if (!isJson) ctx.print(renderFound(agents, request.machine.home));
+  if (options.has("watch")) return await (await import("./watch_import.ts")).watchImport(ctx, request);
+  const { openImport } = await import("./open_import.ts");
+  await using opened = await openImport(ctx, request, { isDryRun: options.has("dry-run") });
+  const total = agents.reduce((sum, { found }) => sum + found.logs.reduce((sum, { size }) => sum + size, 0), 0);
+  const progress = createProgress(ctx, { label: "Importing", total, unit: "bytes" });
+  const imported: ImportedAgent[] = [];
+  let doneBytes = 0;
+  try {
+    for (const agent of agents) {
+      const before = doneBytes;
+      const tally = await opened.importAgent(agent, {
+        since: request.since,
+        onFile: (done) => progress.reach(before + done),
+      });
+      doneBytes += tally.bytes;
+      imported.push({ ...agent, tally });
+    }
+  } catch (error) {
+    progress.end();
+    if (!isJson && imported.length > 0) ctx.print(renderImport(ctx, imported, options.has("dry-run")));
+    if (!isJson) ctx.say("What was booked stays; repeat the import to book the rest");
+    throw error;
+  }
+  progress.end();
+  if (isJson) return ctx.print(JSON.stringify(toWire(request, imported, options.has("dry-run"))));
+  ctx.print(renderImport(ctx, imported, options.has("dry-run")));
+  for (const { tally } of imported) {
+    for (const { path, reason } of tally.unreadable) ctx.warn(`Cannot read ${path}: ${reason}`);
+  }
+  if (!options.has("dry-run")) ctx.say("Next: purser cost --by project");
+}
+
+function checkTogether({ options }: CommandContext): void {
+  const refuse = (name: string, why: string) => {
+    throw new UsageError(`Cannot use --${name}: ${why}`, options.command);
+  };
+  if (options.has("install") && !options.has("watch")) refuse("install", "it is for --watch");
+  for (const name of ["dry-run", "since"]) {
+    if (options.has("watch") && options.has(name)) refuse(name, "--watch books all that is new");
+  }
+}
+
+async function readRequest({ args, options, env, clock }: CommandContext): Promise<ImportRequest> {
+  const names = args.length > 0 ? [...new Set(args)] : Object.keys(IMPORTERS);
+  const importers = await Promise.all(names.map(async (name) => {
+    const load = Object.hasOwn(IMPORTERS, name) ? IMPORTERS[name] : undefined;
+    if (load) return (await load()).default;
+    const known = Object.keys(IMPORTERS);
+    const near = nearestName(name, known);
+    throw new UsageError(
+      `Cannot import ${name}: it is not one of ${known.join(", ")}${near ? `; did you mean ${near}?` : ""}`,
+      options.command,
+    );
+  }));
+  const home = env.HOME || env.USERPROFILE;
+  const path = options.text("path");
+  if (!home && path === undefined) {
+    throw new PurserError("invalid", "Cannot find logs: there is no home folder; set HOME, or give --path");
+  }
+  const since = options.read("since", (text) => parseSince(text, clock.now()));
+  return {
+    importers,
+    machine: { os: currentPlatform(), home: home || "/", env: (name) => env[name] || undefined },
+    machineName: options.read("machine", checkMachine) ?? await hostName(),
+    path: path === undefined ? undefined : await absolute(path),
+    since: since === undefined ? undefined : Date.parse(since),
+  };
+}
+
+function checkMachine(name: string): string {
+  // deno-lint-ignore no-control-regex -- a name is shown
+  if (name.length >= 1 && name.length <= 100 && !/[\x00-\x1f\x7f-\x9f:]/.test(name)) return name;
+  throw new Error("a name has 1 to 100 characters, without colons and control characters");
+}
+
+async function hostName(): Promise<string> {
+  try {
+    const { hostname } = await import("node:os");
+    return checkMachine(hostname());
+  } catch {
+    return "localhost";
+  }
+}
+
+/** Returns a path as one from the root: imports from other folders know a file by it. */
+async function absolute(path: string): Promise<string> {
+  try {
+    return await files.realPath(path);
+  } catch (cause) {
+    const { systemReason } = await import("../../../kernel/system_errors.ts");
+    throw new PurserError("not_found", `Cannot import from ${path}: ${systemReason(cause)}`, { cause });
+  }
+}

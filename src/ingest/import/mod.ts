@@ -1,0 +1,12 @@
+/** The import of the logs of coding agents from a machine: finds files, reads them from where it has stopped, follows them. */
+export { findLogs, type FoundLogs } from "./find_logs.ts";
+export {
+  type BookedSightings,
+  type ImportBooks,
+  type ImportContext,
+  importLogs,
+  type ImportOptions,
+  type ImportTally,
+} from "./import_logs.ts";
+export { createProjectNames } from "./project_names.ts";
+export type { FileState } from "./read_log.ts";
