@@ -12,6 +12,7 @@ import { dashboard } from "./commands/dashboard.ts";
 import { demo } from "./commands/demo.ts";
 import { doctor } from "./commands/doctor.ts";
 import { gatewayEnv } from "./commands/gateway/gateway_env.ts";
+import { importCommand } from "./commands/import/import.ts";
 import { KEY_COMMANDS } from "./commands/keys/keys.ts";
 import { pricesShow, pricesUpdate } from "./commands/prices/prices.ts";
 import { profilesAdd, profilesList, profilesRemove } from "./commands/profiles/profiles.ts";
@@ -51,6 +52,7 @@ export const COMMANDS: readonly Command[] = [
   stateReplay,
   cost,
   costExplain,
+  importCommand,
   report,
   reprice,
   repriceList,

@@ -7,6 +7,8 @@ import { messageOf } from "./errors.ts";
 export interface ThisProcess {
   /** The arguments of the command line. */
   args: readonly string[];
+  /** Returns the words that start this program, without its arguments. */
+  command(): readonly string[];
   /** Ends the process at once. */
   exit(code: number): never;
   /** Calls a listener at each of these signals, which then no longer end the process. */
@@ -24,6 +26,12 @@ export type FaultKind = "rejection" | "error";
 export function denoProcess(deno: typeof Deno): ThisProcess {
   return {
     args: deno.args,
+    command() {
+      if (deno.build.standalone) return [deno.execPath()];
+      const { protocol, pathname } = new URL(deno.mainModule);
+      const main = protocol === "file:" ? decodeURIComponent(pathname) : deno.mainModule;
+      return [deno.execPath(), "run", "--quiet", "-RWENS", main];
+    },
     exit: (code) => deno.exit(code),
     onSignals(signals, listener) {
       for (const signal of signals) {
@@ -47,6 +55,7 @@ export function denoProcess(deno: typeof Deno): ThisProcess {
 export function nodeProcess(process: NodeJS.Process): ThisProcess {
   return {
     args: process.argv.slice(2),
+    command: () => [process.execPath, ...process.argv.slice(1, 2)],
     exit: (code) => process.exit(code),
     onSignals(signals, listener) {
       for (const signal of signals) process.on(signal, listener);

@@ -155,7 +155,10 @@ function readArgs(words: readonly string[], command: Command): string[] {
   }
   const empty = args.findIndex((arg) => arg === "");
   if (empty >= 0) {
-    throw new UsageError(`Cannot use ${command.name} with an empty ${names[empty] ?? names.at(-1)}`, command.name);
+    throw new UsageError(
+      `Cannot use ${command.name} with an empty ${names[empty] ?? names.at(-1)}`,
+      command.name,
+    );
   }
   return args;
 }

@@ -59,6 +59,7 @@ export function guardTerminal(
     get interrupted() {
       return terminal.interrupted;
     },
+    ...(terminal.command && { command: () => terminal.command!() }),
     ...(terminal.beforeForcedExit &&
       { beforeForcedExit: (work: () => Promise<unknown>) => terminal.beforeForcedExit!(work) }),
     ...(terminal.interruptAtHangup && { interruptAtHangup: () => terminal.interruptAtHangup!() }),

@@ -26,6 +26,7 @@ export function processTerminal(
     get interrupted() {
       return interruptedSignal();
     },
+    command: () => thisProcess().command(),
     beforeForcedExit: (work) => void lastWork.push(work),
     interruptAtHangup() {
       const controller = listen();

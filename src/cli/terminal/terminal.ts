@@ -41,6 +41,8 @@ export interface Terminal {
   openPage?(url: string): Promise<boolean>;
   /** Aborts at the first Ctrl-C or SIGTERM. The second exits the process, after the work that `beforeForcedExit()` was given. */
   readonly interrupted: AbortSignal;
+  /** Returns the words that start this program, without its arguments. Undefined where it is no process of its own. */
+  command?(): readonly string[];
   /** Gives work to the second signal, which waits half a second for it at most. */
   beforeForcedExit?(work: () => Promise<unknown>): void;
   /** Makes SIGHUP abort `interrupted` too, also under `nohup`: for a command that must not end without its cleanup. */

@@ -21,6 +21,8 @@ export async function findAgents(
     throw new PurserError("not_found", `Cannot import from ${path}: it has no log of ${of}`);
   }
   // What can't be read of an agent with logs is said after its import.
-  const unreadable = all.filter(({ found }) => found.logs.length === 0).flatMap(({ found }) => found.unreadable);
+  const unreadable = all.filter(({ found }) => found.logs.length === 0).flatMap(({ found }) =>
+    found.unreadable
+  );
   return { agents, unreadable };
 }

@@ -24,11 +24,16 @@ export const importCommand: Command = {
     machine: option("NAME", "Name of the machine of these logs (default: the host's name)"),
     "dry-run": flag("Show what would be booked, and book nothing"),
     watch: flag("Follow the logs until Ctrl-C"),
-    install: flag("With --watch: write the service that does it (systemd or launchd), and show how to start it"),
+    install: flag(
+      "With --watch: write the service that does it (systemd or launchd), and show how to start it",
+    ),
   },
   examples: [
     ["purser import", "All agents of this machine"],
-    ["purser import claude-code --since month --dry-run", "What Claude Code's calls of this month would cost"],
+    [
+      "purser import claude-code --since month --dry-run",
+      "What Claude Code's calls of this month would cost",
+    ],
     ["purser import --watch --server https://purser.example.com", "Into a server, as the logs are written"],
   ],
   run: runImport,
@@ -63,7 +68,7 @@ async function runImport(ctx: CommandContext): Promise<number | void> {
   const { findAgents } = await import("./find_agents.ts");
   const { renderFound, renderImport, toWire } = await import("./render_import.ts");
   const { agents, unreadable } = await findAgents(request, ctx.args.length > 0);
-  if (!isJson) for (const { path, reason } of unreadable) ctx.warn(`Cannot read ${path}: ${reason}`);
+  if (!isJson) { for (const { path, reason } of unreadable) ctx.warn(`Cannot read ${path}: ${reason}`); }
   if (agents.length === 0 && !options.has("watch")) {
     if (isJson) ctx.print(JSON.stringify({ machine: request.machineName, agents: [] }));
     else ctx.print(`No logs found of ${request.importers.map(({ title }) => title).join(", ")}`);
@@ -73,7 +78,10 @@ async function runImport(ctx: CommandContext): Promise<number | void> {
   if (options.has("watch")) return await (await import("./watch_import.ts")).watchImport(ctx, request);
   const { openImport } = await import("./open_import.ts");
   await using opened = await openImport(ctx, request, { isDryRun: options.has("dry-run") });
-  const total = agents.reduce((sum, { found }) => sum + found.logs.reduce((sum, { size }) => sum + size, 0), 0);
+  const total = agents.reduce(
+    (sum, { found }) => sum + found.logs.reduce((sum, { size }) => sum + size, 0),
+    0,
+  );
   const progress = createProgress(ctx, { label: "Importing", total, unit: "bytes" });
   const imported: ImportedAgent[] = [];
   let doneBytes = 0;

@@ -12,7 +12,9 @@ export function renderFound(agents: readonly FoundAgent[], home: string): string
   const short = (path: string) => path.startsWith(`${home}/`) ? `~${path.slice(home.length)}` : path;
   return agents.map(({ importer, found: { roots, logs } }) => {
     const bytes = logs.reduce((sum, { size }) => sum + size, 0);
-    const used = roots.filter((root) => logs.some(({ path }) => path === root || path.startsWith(`${root}/`)));
+    const used = roots.filter((root) =>
+      logs.some(({ path }) => path === root || path.startsWith(`${root}/`))
+    );
     const folders = used.map((root) => escapeText(short(root))).join(", ");
     return `${importer.title}: ${countOf(logs.length, "file")}, ${formatBytes(bytes)} in ${folders}`;
   }).join("\n");
@@ -48,9 +50,15 @@ export function renderImport(
   ], layout);
   const lines = imported.flatMap(({ importer, tally }) => [
     ...tally.ahead > 0
-      ? [`${importer.title}: ${countOf(tally.ahead, "call")} more than five minutes ahead of this clock left out`]
+      ? [
+        `${importer.title}: ${
+          countOf(tally.ahead, "call")
+        } more than five minutes ahead of this clock left out`,
+      ]
       : [],
-    ...tally.before > 0 ? [`${importer.title}: ${countOf(tally.before, "call")} before --since left out`] : [],
+    ...tally.before > 0
+      ? [`${importer.title}: ${countOf(tally.before, "call")} before --since left out`]
+      : [],
     ...describeFaults(importer.title, tally),
     ...tally.notes.map((note) => `${importer.title}: ${note}`),
     ...importer.holes.length > 0 ? [`${importer.title} is a lower bound: ${importer.holes.join("; ")}`] : [],
@@ -74,7 +82,11 @@ function describeFaults(title: string, { faults, unmetered, malformed }: Importe
 }
 
 /** Returns the outcome of an import as `--json` prints it. */
-export function toWire({ machineName }: ImportRequest, imported: readonly ImportedAgent[], isDryRun: boolean) {
+export function toWire(
+  { machineName }: ImportRequest,
+  imported: readonly ImportedAgent[],
+  isDryRun: boolean,
+) {
   return {
     machine: machineName,
     dry_run: isDryRun,

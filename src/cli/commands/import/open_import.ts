@@ -1,0 +1,52 @@
+import {
+  createProjectNames,
+  type FileState,
+  importLogs,
+  type ImportOptions,
+  type ImportTally,
+} from "../../../ingest/import/mod.ts";
+import { files } from "../../../kernel/files/files.ts";
+import type { Connection } from "../../../client/mod.ts";
+import type { CommandContext } from "../../command.ts";
+import { createImportBooks, readFileStates } from "./import_books.ts";
+import type { FoundAgent, ImportRequest } from "./import.ts";
+
+/** An import in progress. */
+export interface OpenImport extends AsyncDisposable {
+  /** Imports what is new of an agent's logs. */
+  importAgent(agent: FoundAgent, options: Omit<ImportOptions, "states">): Promise<ImportTally>;
+}
+
+/** Opens the ledger for an import; for a dry run, one in memory, which then says what would be booked. */
+export async function openImport(
+  ctx: CommandContext,
+  { machine, machineName }: ImportRequest,
+  { isDryRun }: { isDryRun: boolean },
+): Promise<OpenImport> {
+  const sync = await files.loadFilesSync();
+  const connection = await ctx.connect();
+  const rehearsal = isDryRun ? await rehearse(ctx) : undefined;
+  const projectOf = createProjectNames(sync, machine.home);
+  /** By importer: they are read once, and kept up to date. */
+  const states = new Map<string, Map<string, FileState>>();
+  return {
+    async importAgent({ importer, found }, options) {
+      const origin = { machine: machineName, importer: importer.name };
+      let known = states.get(importer.name);
+      if (!known) states.set(importer.name, known = await readFileStates(connection, origin));
+      const books = createImportBooks(rehearsal ?? connection, { ...origin, holes: importer.holes });
+      const context = { files: sync, clock: ctx.clock, projectOf, books };
+      return await importLogs(context, importer, found, { ...options, states: known });
+    },
+    async [Symbol.asyncDispose]() {
+      await rehearsal?.close();
+    },
+  };
+}
+
+/** Opens a ledger in memory with the prices of the settings. */
+async function rehearse({ config, env, log, secrets }: CommandContext): Promise<Connection> {
+  const { connect } = await import("../../../client/mod.ts");
+  const local = { ...config, server: undefined, dbUrl: ":memory:", dbSource: undefined };
+  return await connect({ config: local, env, log, secrets });
+}
