@@ -68,7 +68,11 @@ export interface LogKind {
    * `sqlite`: a database, asked whenever it has changed.
    */
   read:
-    | { form: "lines"; markers?: readonly string[]; open(file: LogFile, state: ReaderState | undefined): LineReader }
+    | {
+      form: "lines";
+      markers?: readonly string[];
+      open(file: LogFile, state: ReaderState | undefined): LineReader;
+    }
     | { form: "whole"; read(text: string, file: LogFile, sink: LogSink): void }
     | {
       form: "sqlite";
