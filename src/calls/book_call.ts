@@ -5,6 +5,7 @@ import { type ModelCall, toCostEvent } from "../ledger/mod.ts";
 import { type Progress, publishEvents, type RunRef } from "../sessions/mod.ts";
 import type { Booked, BookedRun, Booking } from "./booking_set.ts";
 import type { CallContext } from "./context.ts";
+import { withdrawLesser } from "./sightings/entries.ts";
 
 /** A call of a run, booked together with the events and messages of the run since its last commit. */
 export interface RunBooking {
@@ -43,11 +44,27 @@ export async function bookLooseCalls(
   for (const call of calls) publishCost(ctx, call, null);
 }
 
+/**
+ * Commits what witnesses have changed of calls, and books those that are new.
+ *
+ * @throws {ConstraintError} another writer has changed them since they were read
+ */
+export async function bookWitnessed(
+  ctx: CallContext,
+  calls: readonly ModelCall[],
+  witnessed: NonNullable<Booking["witnessed"]>,
+): Promise<void> {
+  await write(ctx, { calls, witnessed });
+  for (const call of calls) publishCost(ctx, call, null);
+}
+
 async function write(ctx: CallContext, booking: Booking): Promise<Booked> {
   await ctx.budgets.refresh();
   const booked = await ctx.store.writeInSet(ctx.bookings, booking);
   if (booking.grant) ctx.gate.booked(booking.grant);
   announceAlerts(ctx, booked.fired);
+  // Another process has written the first sightings since: take back what they have led to, before the caller continues.
+  if (booked.hasMissedSightings) await ctx.store.write(withdrawLesser(booking.calls));
   const hasMissedRules = booked.ledger.hasRules && booked.ledger.undecidedCalls > 0;
   ctx.rules.mayExist = booked.ledger.hasRules;
   const pending = ctx.rollUps.followUp(ctx, booked.ledger);

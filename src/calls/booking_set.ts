@@ -17,6 +17,7 @@ import {
 } from "../sessions/mod.ts";
 import type { ResultSet, SetWriter, Statement } from "../store/mod.ts";
 import type { CallContext } from "./context.ts";
+import { withdrawLesser } from "./sightings/entries.ts";
 
 /** The booking of one caller: committed as a whole or not at all. */
 export interface Booking {
@@ -26,6 +27,14 @@ export interface Booking {
   grant?: Grant;
   /** The reservations that reported calls settle. */
   settles?: readonly ReservedElsewhere[];
+  /** What witnesses of calls have changed. Such a booking has a commit of its own. */
+  witnessed?: {
+    /** The statements before the calls are booked, and after. */
+    before: readonly Statement[];
+    after: readonly Statement[];
+    /** The calls whose counts have changed. */
+    amended: readonly ModelCall[];
+  };
 }
 
 /** The state of a run after a booking. */
@@ -41,6 +50,8 @@ export interface Booked {
   ledger: LedgerState;
   /** The ids of the alerts that the commit fired. The first booking of a commit has them, the others have none. */
   fired: readonly string[];
+  /** True if it was planned as if there were no sightings, and there are. */
+  hasMissedSightings: boolean;
 }
 
 /** The state of the ledger right after the commit. */
@@ -50,6 +61,8 @@ export interface LedgerState {
   unrolledCalls: number;
   /** The number of calls after those in the counters, on which rules and budgets are decided. */
   undecidedCalls: number;
+  /** True if there are witnesses of calls other than their callers. */
+  hasSightings: boolean;
 }
 
 // Searched from the end of the log, where the seq is.
@@ -62,7 +75,8 @@ const RUN_COLUMNS = ["call_id", "session_id", "run_id"];
 /** SQL for a {@link LedgerState}. */
 export const READ_LEDGER = `SELECT ${HAS_ENABLED_RULES},
   p.newest - (SELECT position FROM rollup_positions WHERE name = 'totals'),
-  p.newest - (SELECT position FROM rollup_positions WHERE name = 'decisions')
+  p.newest - (SELECT position FROM rollup_positions WHERE name = 'decisions'),
+  (SELECT position FROM rollup_positions WHERE name = 'sightings')
 FROM (SELECT coalesce(max(position), 0) AS newest FROM calls) p`;
 
 /**
@@ -83,15 +97,27 @@ export function createBookingWriter(
 ): BookingWriter {
   /** See `LedgerState`; as of the last commit. */
   let undecidedCalls = 0;
+  /** As of the last commit, as it costs bookings two statements; before the first one it may be so. */
+  let hasSightings = true;
   /** The rate cards that are in the database. */
   const knownPrices = new Set<number>();
   return {
     sizeOf,
-    fits: (booking, others) => hasOneRunPerSession(booking, others),
+    fits: (booking, others) =>
+      !booking.witnessed && !others.some(({ witnessed }) => witnessed) &&
+      hasOneRunPerSession(booking, others),
     plan(bookings) {
       const calls = bookings.flatMap((booking) => booking.calls);
       const { statements: prices, priceIds } = recordPrices(calls, knownPrices);
-      const statements = [...prices, ...recordCalls(calls), ...writeSessions(bookings)];
+      const mayHaveSightings = hasSightings;
+      const statements = [
+        ...prices,
+        ...mayHaveSightings ? withdrawLesser(calls) : [],
+        ...bookings.flatMap(({ witnessed }) => witnessed?.before ?? []),
+        ...recordCalls(calls),
+        ...writeSessions(bookings),
+        ...bookings.flatMap(({ witnessed }) => witnessed?.after ?? []),
+      ];
       /** The statements that fire alerts. */
       const firing: number[] = [];
       const add = (decisions: readonly Statement[]) => {
@@ -113,12 +139,14 @@ export function createBookingWriter(
           for (const priceId of priceIds) knownPrices.add(priceId);
           const ledger = toLedgerState(results.at(-1)!);
           undecidedCalls = ledger.undecidedCalls;
+          hasSightings = ledger.hasSightings;
           const states = runs === undefined ? undefined : toRunStates(results[runs]!);
           const fired = firing.flatMap((index) => readFired(results.slice(0, index + 1)));
           return bookings.map((booking, index) => ({
             ledger,
             run: booking.run && states?.get(booking.calls[0]!.callId),
             fired: index === 0 ? fired : [],
+            hasMissedSightings: ledger.hasSightings && !mayHaveSightings,
           }));
         },
       };
@@ -140,8 +168,8 @@ function settle(bookings: readonly Booking[]): Statement[] {
 
 /** The scopes that booked calls count in, as of now. */
 function toBookedScopes(bookings: readonly Booking[], now: number): BookedScopes[] {
-  return bookings.flatMap(({ calls, grant }) =>
-    calls.map((call) => ({
+  return bookings.flatMap(({ calls, grant, witnessed }) =>
+    [...calls, ...witnessed?.amended ?? []].map((call) => ({
       scopes: grant?.scopes ?? { ...scopesOf(call), budget: null },
       at: now,
       reservationId: grant?.reservationId ?? null,
@@ -180,8 +208,13 @@ function toRunStates(result: ResultSet): Map<string, BookedRun> {
 
 /** Converts the result of `READ_LEDGER`. */
 export function toLedgerState(result: ResultSet): LedgerState {
-  const [hasRules, unrolled, undecided] = result.rows[0]!;
-  return { hasRules: hasRules === 1n, unrolledCalls: Number(unrolled), undecidedCalls: Number(undecided) };
+  const [hasRules, unrolled, undecided, sightings] = result.rows[0]!;
+  return {
+    hasRules: hasRules === 1n,
+    unrolledCalls: Number(unrolled),
+    undecidedCalls: Number(undecided),
+    hasSightings: sightings !== 0n,
+  };
 }
 
 /** A session counts the messages of the one run that holds it, so a set may have messages of one run per session. */

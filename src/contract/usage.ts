@@ -126,6 +126,16 @@ export const CostEvent = z.object({
     description: `Why it was not booked: ${STATED_COST_REASONS.join(", ")}; others may follow`,
     example: "undocumented",
   }),
+  // A text: generated clients must not fail on a quality that is added later.
+  quality: z.string().optional().openapi({
+    description:
+      "How the counts are known, unless exactly: `derived` from sums, `provisional` of a call that went on, `aggregate` of several calls, `cost_only`; others may follow",
+    example: "provisional",
+  }),
+  marks: z.array(z.string()).optional().openapi({
+    description: "What its source could not say",
+    example: ["input_unknown"],
+  }),
   tags: Tags.optional().openapi({ description: "Tags of the call; absent without any" }),
 }).openapi("CostEvent");
 export type CostEvent = z.infer<typeof CostEvent>;

@@ -135,8 +135,8 @@ export type SessionEventType = typeof SESSION_EVENT_TYPES[number];
 export const SCOPES = ["read", "run", "call", "admin"] as const;
 export type Scope = typeof SCOPES[number];
 
-/** The origins of a booked call: a run of an agent, a metered model of a library user, a report, the gateway. */
-export const CALL_SOURCES = ["run", "meter", "report", "gateway"] as const;
+/** The origins of a booked call: a run of an agent, a metered model of a library user, a report, the gateway, an agent's log, a span. */
+export const CALL_SOURCES = ["run", "meter", "report", "gateway", "log", "otlp"] as const;
 export type CallSource = typeof CALL_SOURCES[number];
 
 /** The statuses of repricings; `dry_run` is one that changes nothing, and is not stored. */

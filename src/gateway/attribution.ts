@@ -1,8 +1,8 @@
-import { createHash } from "node:crypto";
 import { checkTags, type Tags } from "../contract/tags/tags.ts";
 import { PurserError } from "../kernel/errors.ts";
 import type { Viewer } from "../ledger/mod.ts";
 import { NAME_PATTERN, NAME_RULE } from "../kernel/ids.ts";
+import { toName, withoutColons } from "../kernel/to_name.ts";
 
 /** The caller of the gateway. */
 export interface Caller {
@@ -77,18 +77,6 @@ function checkName(header: string, value: string): void {
   if (!NAME_PATTERN.test(value)) {
     throw new PurserError("invalid", `Cannot read the header ${header}: it has to be ${NAME_RULE}`);
   }
-}
-
-const hashOf = (text: string) => createHash("sha256").update(text).digest("hex").slice(0, 16);
-
-const withoutColons = (text: string) => `${text.replaceAll(":", "-")}-${hashOf(text)}`;
-
-/** Returns a text as an id: unchanged where it is one, else what is left of it with a hash, so that different texts stay different. */
-function toName(text: string): string {
-  if (NAME_PATTERN.test(text)) return text;
-  const hash = hashOf(text);
-  const kept = text.replace(/[^A-Za-z0-9._:-]+/g, "-").replace(/^[^A-Za-z0-9]+/, "").slice(0, 80);
-  return kept === "" ? hash : `${kept}-${hash}`;
 }
 
 /** Reads `x-purser-tags`: a JSON object, or `customer=acme, team=search`. */

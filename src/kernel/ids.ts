@@ -14,6 +14,7 @@ export type IdKind =
   | "dlv"
   | "anom"
   | "rep"
+  | "amd"
   | "bud"
   | "raise"
   | "release"

@@ -1,6 +1,8 @@
-import { asc, inArray, sql } from "drizzle-orm";
+import { asc, inArray, type SQL, sql } from "drizzle-orm";
 import { type Query, tables } from "../store/mod.ts";
+import { USAGE_COLUMNS, type UsageCounts } from "./usage_columns.ts";
 import type { ModelCall } from "./model_call.ts";
+import { readDetails } from "./call_details.ts";
 
 const { calls } = tables;
 
@@ -14,7 +16,58 @@ export interface Adjustment {
   priceSource: string;
   priceId: number | null;
   unpricedParts: readonly string[] | null;
+  /** Undefined unless a witness has corrected what was counted. */
+  amendment?: Amendment;
 }
+
+/** The difference by which witnesses have corrected the counts of a call, and what the newest of them says besides. */
+export interface Amendment {
+  counts: UsageCounts;
+  /** The change of whether the counts are an estimate. */
+  estimated: number;
+  details: tables.CallDetails | null;
+  serviceTier: string | null;
+}
+
+/** The columns of an entry that adjusts a call. */
+export type Entry =
+  & Pick<
+    typeof calls.$inferSelect,
+    | "costNanoUsd"
+    | "unpriced"
+    | "partlyPriced"
+    | "priceSource"
+    | "priceId"
+    | "unpricedParts"
+    | "details"
+    | "serviceTier"
+    | "adjusts"
+    | "stands"
+    | keyof UsageCounts
+  >
+  & { estimatedChange: number };
+
+/** Those columns, to select. */
+export const ENTRY = {
+  costNanoUsd: calls.costNanoUsd,
+  unpriced: calls.unpriced,
+  partlyPriced: calls.partlyPriced,
+  priceSource: calls.priceSource,
+  priceId: calls.priceId,
+  unpricedParts: calls.unpricedParts,
+  details: calls.details,
+  serviceTier: calls.serviceTier,
+  adjusts: calls.adjusts,
+  stands: calls.stands,
+  inputTokens: calls.inputTokens,
+  outputTokens: calls.outputTokens,
+  cacheReadTokens: calls.cacheReadTokens,
+  cacheWriteTokens: calls.cacheWriteTokens,
+  cacheWrite1hTokens: calls.cacheWrite1hTokens,
+  reasoningTokens: calls.reasoningTokens,
+  // As a flag it would be 0 or 1.
+  estimatedChange: sql<number>`${calls.estimated}`.mapWith(Number),
+};
 
 /** Reads the adjustments of calls, by call; most calls have none. */
 export async function readAdjustments(
@@ -22,30 +75,20 @@ export async function readAdjustments(
   callIds: readonly string[],
 ): Promise<Map<string, Adjustment>> {
   if (callIds.length === 0) return new Map();
-  const entries = await query.select({
-    callId: calls.adjusts,
-    costNanoUsd: calls.costNanoUsd,
-    unpriced: calls.unpriced,
-    partlyPriced: calls.partlyPriced,
-    priceSource: calls.priceSource,
-    priceId: calls.priceId,
-    unpricedParts: calls.unpricedParts,
-  }).from(calls)
+  const entries = await query.select(ENTRY).from(calls)
     .where(inArray(calls.adjusts, sql`(SELECT value FROM json_each(${JSON.stringify(callIds)}))`))
     .orderBy(asc(calls.position));
   const adjustments = new Map<string, Adjustment>();
-  for (const { callId, ...entry } of entries) {
-    adjustments.set(callId!, addEntry(adjustments.get(callId!), entry));
+  for (const entry of entries) {
+    adjustments.set(entry.adjusts!, addEntry(adjustments.get(entry.adjusts!), entry));
   }
   return adjustments;
 }
 
-/** The columns of an entry that adjusts a call. */
-type Entry = Omit<Adjustment, "costNanoUsd"> & { costNanoUsd: bigint | null };
-
 /** Adds the next entry that adjusts a call. */
 export function addEntry(sum: Adjustment | undefined, entry: Entry): Adjustment {
   const { costNanoUsd, unpriced, partlyPriced, priceSource, priceId, unpricedParts } = entry;
+  const amendment = entry.stands === entry.adjusts ? addAmendment(sum?.amendment, entry) : sum?.amendment;
   return {
     costNanoUsd: (costNanoUsd ?? 0n) + (sum?.costNanoUsd ?? 0n),
     unpriced: unpriced + (sum?.unpriced ?? 0),
@@ -53,13 +96,26 @@ export function addEntry(sum: Adjustment | undefined, entry: Entry): Adjustment 
     priceSource,
     priceId,
     unpricedParts,
+    ...(amendment && { amendment }),
   };
 }
 
-/** Returns a call with its cost as adjusted. */
+function addAmendment(sum: Amendment | undefined, entry: Entry): Amendment {
+  const counts = { ...sum?.counts } as UsageCounts;
+  for (const name of USAGE_COLUMNS) counts[name] = (counts[name] ?? 0) + entry[name];
+  return {
+    counts,
+    estimated: (sum?.estimated ?? 0) + entry.estimatedChange,
+    details: entry.details,
+    serviceTier: entry.serviceTier,
+  };
+}
+
+/** Returns a call with its cost, and its counts, as adjusted. */
 export function adjustCall(call: ModelCall, adjustment: Adjustment | undefined): ModelCall {
   if (!adjustment) return call;
-  const { unpricedParts: _booked, listCostNanoUsd, ...rest } = call;
+  const { amendment } = adjustment;
+  const { unpricedParts: _booked, listCostNanoUsd, ...rest } = amendment ? amendCall(call, amendment) : call;
   const { priceSource, priceId, unpricedParts } = adjustment;
   const isUnpriced = Number(call.costNanoUsd === null) + adjustment.unpriced > 0;
   return {
@@ -70,6 +126,35 @@ export function adjustCall(call: ModelCall, adjustment: Adjustment | undefined):
     ...(unpricedParts && { unpricedParts }),
     ...(listCostNanoUsd !== undefined && priceSource === call.priceSource && { listCostNanoUsd }),
   };
+}
+
+/** Returns a call with what its witnesses have corrected. */
+function amendCall(call: ModelCall, { counts, estimated, details, serviceTier }: Amendment): ModelCall {
+  const { speed: _s, inferenceGeo: _g, quality: _q, marks: _m, ...rest } = call;
+  const { details: _d, others: _o, models: _mo, ...booked } = call.usage;
+  const usage = { ...booked };
+  for (const name of USAGE_COLUMNS) usage[name] += counts[name];
+  const said = readDetails(details ?? {});
+  return {
+    ...rest,
+    ...said.more,
+    usage: { ...usage, ...said.usage },
+    isEstimated: Number(call.isEstimated) + estimated > 0,
+    ...(serviceTier && { serviceTier }),
+  };
+}
+
+/** A condition on calls: those that no better witness has replaced by another call. */
+export const isStanding = (): SQL =>
+  sql`NOT EXISTS (SELECT 1 FROM ${calls} w WHERE w.adjusts = ${calls}.call_id AND w.stands <> w.adjusts)`;
+
+/** Returns calls with their costs as adjusted by these entries, in the order of their positions. */
+export function withEntries(booked: readonly ModelCall[], entries: readonly Entry[]): ModelCall[] {
+  const adjustments = new Map<string, Adjustment>();
+  for (const entry of entries) {
+    adjustments.set(entry.adjusts!, addEntry(adjustments.get(entry.adjusts!), entry));
+  }
+  return booked.map((call) => adjustCall(call, adjustments.get(call.callId)));
 }
 
 /** Returns calls with their costs as adjusted. */

@@ -10,12 +10,12 @@ import { and, eq, isNull } from "drizzle-orm";
 import { COUNTED, DIMENSIONS } from "../contract/costs/dimensions.ts";
 import { tagsText } from "../contract/tags/tags.ts";
 import type { CostEvent } from "../contract/usage.ts";
-import { priceRecordOf, type Usage, USAGE_DETAILS } from "../pricing/mod.ts";
-import { withAdjustments } from "./adjustments.ts";
+import { priceRecordOf } from "../pricing/mod.ts";
+import { isStanding, withAdjustments } from "./adjustments.ts";
+import { detailsOf, readDetails } from "./call_details.ts";
 import { COUNTED_COLUMNS, scopesOf } from "./scopes/mod.ts";
 import { type ModelCall } from "./model_call.ts";
 import { toCostEvent } from "./cost_events.ts";
-import { fromOtherModels, toOtherModels } from "./other_models.ts";
 
 const COLUMNS = [
   "call_id",
@@ -97,42 +97,6 @@ function toRow(call: ModelCall): SqlValue[] {
   ];
 }
 
-/** Returns what most calls don't have as JSON, or null. */
-function detailsOf({ usage, speed, inferenceGeo, listCostNanoUsd, statedReason }: ModelCall): string | null {
-  const { details, others, models } = usage;
-  const isPlain = !details && !others && !models && !speed && !inferenceGeo;
-  if (isPlain && listCostNanoUsd === undefined && !statedReason) return null;
-  return JSON.stringify({
-    ...details,
-    other_counts: others,
-    other_models: models && toOtherModels(models),
-    speed,
-    inference_geo: inferenceGeo,
-    list_cost_nano_usd: listCostNanoUsd === undefined ? undefined : String(listCostNanoUsd),
-    stated_reason: statedReason,
-  });
-}
-
-function readDetails(
-  details: tables.CallDetails,
-): { usage: Pick<Usage, "details" | "others" | "models">; more: Partial<ModelCall> } {
-  const counts = USAGE_DETAILS.flatMap((name) => details[name] ? [[name, details[name]]] : []);
-  const { speed, inference_geo, list_cost_nano_usd, stated_reason, other_counts, other_models } = details;
-  return {
-    usage: {
-      ...(counts.length > 0 && { details: Object.fromEntries(counts) }),
-      ...(other_counts && { others: other_counts }),
-      ...(other_models && { models: fromOtherModels(other_models) }),
-    },
-    more: {
-      ...(speed && { speed: String(speed) }),
-      ...(inference_geo && { inferenceGeo: String(inference_geo) }),
-      ...(list_cost_nano_usd && { listCostNanoUsd: BigInt(list_cost_nano_usd) }),
-      ...(stated_reason && { statedReason: stated_reason }),
-    },
-  };
-}
-
 const INSERT_PRICES =
   "INSERT INTO prices (price_id, hash, rates) SELECT v.price_id, v.hash, v.rates FROM each_row v WHERE true ON CONFLICT DO NOTHING";
 const PRICE_COLUMNS = ["price_id", "hash", "rates"];
@@ -201,6 +165,7 @@ export async function listCalls(
   const rows = await query.select().from(calls).where(and(
     eq(calls.sessionId, sessionId),
     isNull(calls.adjusts),
+    isStanding(),
     LIST.from(after),
   )).orderBy(...LIST.order).limit(limit);
   return (await withAdjustments(query, rows.map(toModelCall))).map(toCostEvent);

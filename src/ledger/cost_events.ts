@@ -42,6 +42,8 @@ export function toCostEvent(call: ModelCall): CostEvent {
       stated_cost_usd: toUsd(call.statedNanoUsd),
       ...(call.statedReason && { stated_cost_reason: call.statedReason }),
     }),
+    ...(call.quality && { quality: call.quality }),
+    ...(call.marks && { marks: [...call.marks] }),
     ...(call.tags && { tags: { ...call.tags } }),
   };
 }

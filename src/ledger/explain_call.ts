@@ -5,7 +5,7 @@ import { PurserError } from "../kernel/errors.ts";
 import { toUsd } from "../kernel/money.ts";
 import { parsePriceRecord, type Rates } from "../pricing/mod.ts";
 import { type Query, tables } from "../store/mod.ts";
-import { addEntry, adjustCall, type Adjustment } from "./adjustments.ts";
+import { addEntry, adjustCall, type Adjustment, ENTRY } from "./adjustments.ts";
 import { toModelCall } from "./calls.ts";
 import { toCostEvent } from "./cost_events.ts";
 import { type ModelCall } from "./model_call.ts";
@@ -13,7 +13,6 @@ import { ALL_SEEING, type Viewer } from "./scopes/mod.ts";
 import { explainPrice } from "./explain_price.ts";
 
 const { calls, prices, repricings } = tables;
-type Row = typeof calls.$inferSelect;
 
 /**
  * Explains the cost of a call: each part by its rate, and each adjustment, computed again from what the ledger keeps.
@@ -30,8 +29,8 @@ export async function explainCall(
     const among = viewer.seesAll ? "" : ` among those of agent ${viewer.agentId}`;
     throw new PurserError("not_found", `Cannot find call ${callId}${among}`);
   }
-  const entries = await query.select().from(calls).where(eq(calls.adjusts, callId))
-    .orderBy(asc(calls.position));
+  const entries = await query.select({ ...ENTRY, callId: calls.callId, at: calls.at }).from(calls)
+    .where(eq(calls.adjusts, callId)).orderBy(asc(calls.position));
   const cards = await readRates(query, [row, ...entries].flatMap(({ priceId }) => priceId ?? []));
   const repriced = await readRepricings(query, entries);
   const booked = toModelCall(row);
@@ -74,7 +73,7 @@ interface Cause {
 }
 
 /** Reads the repricings that have booked entries, which the ids of the entries begin with. */
-async function readRepricings(query: Query, entries: readonly Row[]): Promise<Cause[]> {
+async function readRepricings(query: Query, entries: readonly { callId: string }[]): Promise<Cause[]> {
   if (entries.length === 0) return [];
   const ids = JSON.stringify(entries.map(({ callId }) => callId.slice(0, callId.indexOf(":"))));
   const among = sql`(SELECT value FROM json_each(${ids}))`;

@@ -7,7 +7,7 @@ import {
   type Store,
 } from "../store/mod.ts";
 import type { TokenUsage } from "../contract/usage.ts";
-import { COUNTER_SUMS, textAt, TOTALS_POSITION, usageOfIds } from "./usage_sql.ts";
+import { CALLS_OF_ENTRY, COUNTER_SUMS, textAt, TOTALS_POSITION, usageOfIds } from "./usage_sql.ts";
 import { NANO_PER_USD, type NanoUsd, toUsd } from "../kernel/money.ts";
 
 type ReadContext = Pick<Store, "read">;
@@ -76,7 +76,7 @@ export async function readSessionUsage(
 }
 
 const MODELS_OF_SESSION = `SELECT provider || ':' || model FROM calls ${indexedBy("calls_by_session")}
-WHERE session_id = ? AND adjusts IS NULL GROUP BY 1 ORDER BY count(*) DESC, 1 LIMIT 100`;
+WHERE session_id = ? GROUP BY 1 HAVING sum(${CALLS_OF_ENTRY}) > 0 ORDER BY sum(${CALLS_OF_ENTRY}) DESC, 1 LIMIT 100`;
 
 /** Reads the models that a session has called, as `provider:model`, those with the most calls first. */
 export async function readSessionModels(

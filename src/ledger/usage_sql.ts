@@ -23,9 +23,11 @@ export const COUNTER_COLUMNS = [
   "rest_nano_usd",
 ] as const;
 
+/** SQL for the calls of one entry: 1 for a call, -1 for one that takes a call back, and 0 for other corrections. */
+export const CALLS_OF_ENTRY = "CASE WHEN adjusts IS NULL THEN 1 WHEN stands <> adjusts THEN -1 ELSE 0 END";
+
 /** SQL for one entry of the ledger as counters. Whole USD and the rest are separate, so that neither sum exceeds 64 bits. */
-export const ENTRY_COUNTERS =
-  `CASE WHEN adjusts IS NULL THEN 1 ELSE 0 END AS model_calls, unpriced AS unpriced_calls,
+export const ENTRY_COUNTERS = `${CALLS_OF_ENTRY} AS model_calls, unpriced AS unpriced_calls,
   partly_priced AS partly_priced_calls, is_estimated AS estimated_calls, input_tokens, output_tokens, cache_read_tokens,
   cache_write_tokens, reasoning_tokens, total_tokens, coalesce(cost_nano_usd, 0) / ${NANO_PER_USD} AS whole_usd,
   coalesce(cost_nano_usd, 0) % ${NANO_PER_USD} AS rest_nano_usd`;
@@ -138,8 +140,7 @@ export const firstAgentsOf = (kind: "run" | "session", ids: string) =>
 /** The number of entries that one commit rolls up. */
 const CALLS_PER_ROLL_UP = 5_000;
 
-const SUMS =
-  `count(*) FILTER (WHERE adjusts IS NULL), sum(unpriced), sum(partly_priced), sum(is_estimated), sum(input_tokens),
+const SUMS = `sum(${CALLS_OF_ENTRY}), sum(unpriced), sum(partly_priced), sum(is_estimated), sum(input_tokens),
   sum(output_tokens), sum(cache_read_tokens), sum(cache_write_tokens), sum(reasoning_tokens), sum(total_tokens),
   sum(coalesce(cost_nano_usd, 0) / ${NANO_PER_USD}), sum(coalesce(cost_nano_usd, 0) % ${NANO_PER_USD})`;
 const newer = (table: string, column: string) =>

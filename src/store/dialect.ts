@@ -53,6 +53,11 @@ export const wide = (term: string): string => onlyPostgres("CAST(") + term + onl
  */
 export const byBytes = (text: string): string => text + onlyPostgres(' COLLATE "C"');
 
+/** SQL for a JSON object with the fields of two: where both have one, that of the second. */
+export const mergeJson = (first: string, second: string): string =>
+  onlySqlite(`json_patch(${first}, ${second})`) +
+  onlyPostgres(`CAST(CAST(${first} AS jsonb) || CAST(${second} AS jsonb) AS TEXT)`);
+
 /** Returns the text of a statement for SQLite, which keeps that of a table: without the parts for PostgreSQL. */
 export const toSqlite = (sql: string): string => sql.replace(/\/\*\+(.*?)\*\/|\/\*!.*?\*\//gs, "$1");
 

@@ -41,7 +41,11 @@ export const DECIDED_COLUMNS = [
   ...COUNTED_COLUMNS,
   "cost_nano_usd",
   "adjusts",
+  "stands",
 ] as const;
+
+/** SQL for whether an entry is decided: a call, or what a witness adds to the cost of one. */
+const IS_DECIDED = "(NEW.adjusts IS NULL OR (NEW.stands = NEW.adjusts AND NEW.cost_nano_usd > 0))";
 
 /** A call to decide, as of a time: a view without rows, whose INSERT trigger decides. */
 const DECISIONS: Logic = {
@@ -142,7 +146,7 @@ const SCOPES = [`'${ALL_CALLS}'`, ...RULED.map((kind) => scopeSql(kind, columnOf
 /** SQL for the rules of a type that fire; it reads only windows of scopes with an armed rule. */
 function fired({ type, isTouched, value, claim, start }: Window): string {
   const scopes = SCOPES.map((scope) =>
-    `SELECT ${scope} AS scope WHERE NEW.adjusts IS NULL AND ${isTouched} AND EXISTS (SELECT 1 FROM ${
+    `SELECT ${scope} AS scope WHERE ${IS_DECIDED} AND ${isTouched} AND EXISTS (SELECT 1 FROM ${
       ARMED(scope, type)
     })`
   ).join(" UNION ALL ");
@@ -163,7 +167,7 @@ ${countersOf("NEW")}
   ) entries WHERE true ${ADD_TO_COUNTER};
   -- Rules that fired for this hour and wait until it has fallen below: without this call, has it?
   UPDATE alert_rules SET is_over = 0, is_armed = CASE WHEN coalesce(rests_until, 0) <= NEW.now THEN 1 ELSE 0 END
-  WHERE is_over = 1 AND enabled = 1 AND scope IN (${SCOPES}) AND NEW.adjusts IS NULL AND NEW.at >= ${HOUR.from}
+  WHERE is_over = 1 AND enabled = 1 AND scope IN (${SCOPES}) AND ${IS_DECIDED} AND NEW.at >= ${HOUR.from}
     AND threshold_nano_usd > ${HOUR.exactly("alert_rules.scope")} - coalesce(NEW.cost_nano_usd, 0);
   INSERT INTO alerts (alert_id, rule_id, rule_name, threshold_type, threshold_nano_usd, severity, value_nano_usd,
     agent_id, session_id, run_id, "window", window_start, triggered_at, channels, call_position, key_id)

@@ -1,4 +1,4 @@
-import { type ModelCall, toModelCall, withAdjustments } from "../../ledger/mod.ts";
+import { isStanding, type ModelCall, toModelCall, withAdjustments } from "../../ledger/mod.ts";
 import type { Price, PriceBook } from "../../pricing/mod.ts";
 import { priceCall } from "../make_call.ts";
 import { addCall, type ModelSums, noSums } from "./model_sums.ts";
@@ -110,6 +110,7 @@ export async function readPage(
     ...between(start, end),
     lte(calls.position, upTo),
     isNull(calls.adjusts),
+    isStanding(),
     ...conditions(filter),
   )).orderBy(asc(calls.at), asc(calls.position));
   const adjusted = await withAdjustments(ctx.query, booked.map(toModelCall));

@@ -58,7 +58,7 @@ export async function* readLog(log: FoundLog, options: ReadOptions): AsyncGenera
   };
   if (read.form === "whole") {
     const text = readDocument(files, log, sink);
-    if (text !== undefined) attempt(sink, () => read.read(text, { path, name }, sink));
+    if (text !== undefined) attempt(sink, () => read.read(text, { path, name }, sink, options.others));
     yield { ...state, isEnded: true };
   } else if (read.form === "sqlite") {
     const { form: _, ...after } = await askDatabase(log, { ...options, read });

@@ -1,5 +1,6 @@
 import { statements as ledger } from "../migrations/m0022_ledger.ts";
 import { statements as limits } from "../migrations/m0022_limits.ts";
+import { statements as sightings } from "../migrations/m0023_sightings.ts";
 import type { Logic } from "../schema/migrate.ts";
 import { FUNCTIONS } from "./functions.ts";
 import type { Migration } from "../migrations/migrations.ts";
@@ -132,13 +133,25 @@ const tables: readonly string[] = [
   PRIMARY KEY (owner, operation, idempotency_key))`,
 ];
 
+/** The tables of m0023_sightings.ts. */
+const sightingTables: readonly string[] = [
+  `ALTER TABLE calls ADD COLUMN stands ${text}`,
+  `CREATE TABLE sightings (
+  witness ${text} PRIMARY KEY, call_id ${TEXT}, is_apart ${INT}, response_id ${text},
+  request_id ${text}, fingerprint ${text}, said ${TEXT})`,
+  `CREATE TABLE call_tags (
+  call_id ${text} PRIMARY KEY, tags ${TEXT})`,
+];
+
 /** The table of m0024_import_files.ts. */
 const importFiles = `CREATE TABLE import_files (
   key_id ${TEXT}, machine ${TEXT}, agent ${TEXT}, path ${TEXT}, size ${INT}, modified_at ${INT}, read_to ${INT},
   head ${TEXT}, is_ended ${INT}, state ${text}, PRIMARY KEY (key_id, machine, agent, path))`;
 
 /** Their indexes and first rows are the same statements on both. */
-const shared = [...ledger, ...limits].filter((sql) => /^(CREATE (UNIQUE )?INDEX|INSERT)\b/.test(sql));
+const sharedOf = (statements: readonly string[]) =>
+  statements.filter((sql) => /^(CREATE (UNIQUE )?INDEX|INSERT)\b/.test(sql));
+const shared = sharedOf([...ledger, ...limits]);
 
 /** A function of a trigger, and its triggers. */
 const triggered = (name: string, body: string, ...triggers: string[]): string[] => [
@@ -205,6 +218,12 @@ const triggers: readonly string[] = [
 /** The steps of a schema in PostgreSQL. */
 export const postgresMigrations: readonly Migration[] = [
   { version: 22, name: "release_0_1_0", since: "0.1.0", statements: [...tables, ...shared, ...triggers] },
+  {
+    version: 23,
+    name: "sightings",
+    since: "0.2.0",
+    statements: [...sightingTables, ...sharedOf(sightings)],
+  },
   { version: 24, name: "import_files", since: "0.2.0", statements: [importFiles] },
 ];
 

@@ -47,6 +47,8 @@ export interface CallDetails extends Partial<Record<BilledPart, number>> {
   inference_geo?: string;
   list_cost_nano_usd?: string;
   stated_reason?: StatedCostReason;
+  quality?: string;
+  marks?: string[];
 }
 
 export const agents = sqliteTable("agents", {
@@ -147,6 +149,25 @@ export const calls = sqliteTable("calls", {
   tags: text("tags", { mode: "json" }).$type<Record<string, string>>(),
   /** The cost that the provider has stated, if another one is booked. */
   statedNanoUsd: nanoUsd("stated_nano_usd"),
+  /** Of an entry by a witness: the call that stands after it; see m0023_sightings.ts. */
+  stands: text("stands"),
+});
+
+/** What logs, exported spans and reports have said of calls; see the migration. */
+export const sightings = sqliteTable("sightings", {
+  witness: text("witness").primaryKey(),
+  callId: text("call_id").notNull(),
+  isApart: flag("is_apart").notNull(),
+  responseId: text("response_id"),
+  requestId: text("request_id"),
+  fingerprint: text("fingerprint"),
+  said: text("said").notNull(),
+});
+
+/** The tags that witnesses have added to calls. */
+export const callTags = sqliteTable("call_tags", {
+  callId: text("call_id").primaryKey(),
+  tags: text("tags", { mode: "json" }).$type<Record<string, string>>().notNull(),
 });
 
 /** The rate cards that calls were priced by. */

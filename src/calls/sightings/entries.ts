@@ -1,0 +1,193 @@
+import { COUNTED, DIMENSIONS } from "../../contract/costs/dimensions.ts";
+import { tagsText } from "../../contract/tags/tags.ts";
+import { COUNTED_COLUMNS, detailsOf, type ModelCall } from "../../ledger/mod.ts";
+import { priceRecordOf } from "../../pricing/mod.ts";
+import { indexedBy, mergeJson, ORDERED_JOIN, type SqlValue, type Statement } from "../../store/mod.ts";
+import { WITNESS_OF_CALL } from "./call_of_witness.ts";
+import { bareModel, isPlaceholder } from "./match_calls.ts";
+import { MAX_SKEW_MS } from "./known_calls.ts";
+
+/* The statements that book what witnesses have changed: entries that correct a call, and those that take one back. */
+
+const SCOPES = ["at", ...COUNTED_COLUMNS, "step", "source", "provider", "model", "tags"];
+const COUNTS = [
+  "input_tokens",
+  "output_tokens",
+  "cache_read_tokens",
+  "cache_write_tokens",
+  "cache_write_1h_tokens",
+  "reasoning_tokens",
+  "total_tokens",
+  "unpriced",
+  "partly_priced",
+  "is_estimated",
+];
+
+const AMENDED = [
+  "call_id",
+  "adjusts",
+  "stands",
+  ...SCOPES,
+  "tools",
+  ...COUNTS,
+  "cost_nano_usd",
+  "unpriced_parts",
+  "price_source",
+  "price_id",
+  "service_tier",
+  "details",
+];
+const AMENDED_INTEGERS = [...COUNTS, "at", "step", "cost_nano_usd", "price_id"];
+const AMEND = `INSERT INTO calls (${AMENDED.join(", ")})
+SELECT ${AMENDED.map((column) => `v.${column}`).join(", ")} FROM each_row v`;
+
+/** Returns the statement that books the differences between calls as they are and as their witnesses say, by the id of each entry. */
+export function amendCalls(
+  amended: readonly { entryId: string; from: ModelCall; to: ModelCall }[],
+): Statement[] {
+  if (amended.length === 0) return [];
+  const rows = amended.map(({ entryId, from, to }) => [
+    entryId,
+    from.callId,
+    from.callId,
+    from.at,
+    ...COUNTED.map((kind) => from[DIMENSIONS[kind].property] ?? null),
+    from.step,
+    from.source ?? null,
+    from.provider,
+    from.model,
+    from.tags ? tagsText(from.tags) : null,
+    "[]",
+    ...differences(from, to),
+    to.costNanoUsd === null
+      ? (from.costNanoUsd === null ? 0n : -from.costNanoUsd)
+      : to.costNanoUsd - (from.costNanoUsd ?? 0n),
+    to.unpricedParts ? JSON.stringify(to.unpricedParts) : null,
+    to.priceSource,
+    to.rates ? priceRecordOf(to.rates).priceId : null,
+    to.serviceTier ?? null,
+    detailsOf(to),
+  ]);
+  return [{ sql: AMEND, each: { columns: AMENDED, integers: AMENDED_INTEGERS, rows } }];
+}
+
+function differences(from: ModelCall, to: ModelCall): number[] {
+  const countsOf = ({ usage, costNanoUsd, unpricedParts, isEstimated }: ModelCall) => [
+    usage.inputTokens,
+    usage.outputTokens,
+    usage.cacheReadTokens,
+    usage.cacheWriteTokens,
+    usage.cacheWrite1hTokens,
+    usage.reasoningTokens,
+    usage.inputTokens + usage.outputTokens,
+    Number(costNanoUsd === null),
+    Number(unpricedParts !== undefined),
+    Number(isEstimated),
+  ];
+  const [before, after] = [countsOf(from), countsOf(to)];
+  return after.map((count, index) => count - before[index]!);
+}
+
+const present = (column: string) =>
+  `(c.${column} + coalesce((SELECT sum(a.${column}) FROM calls a WHERE a.adjusts = c.call_id), 0))`;
+const PRESENT_COST =
+  `(coalesce(c.cost_nano_usd, 0) + coalesce((SELECT sum(a.cost_nano_usd) FROM calls a WHERE a.adjusts = c.call_id), 0))`;
+
+// A call is taken back once: the id of the entry is made of its own.
+const withdraw = (source: string) =>
+  `INSERT INTO calls (call_id, adjusts, stands, ${SCOPES.join(", ")}, tools, price_source, price_id, ${
+    COUNTS.join(", ")
+  }, cost_nano_usd)
+SELECT 'withdrawn:' || c.call_id, c.call_id, v.stands, ${
+    SCOPES.map((column) => `c.${column}`).join(", ")
+  }, '[]', c.price_source,
+  c.price_id, ${COUNTS.map((column) => `-${present(column)}`).join(", ")}, -${PRESENT_COST}
+FROM each_row v ${source} ON CONFLICT DO NOTHING`;
+
+const WITHDRAW = withdraw(`${ORDERED_JOIN} calls c ON c.call_id = v.call_id WHERE c.adjusts IS NULL`);
+
+/** Returns the statement that takes calls back, each for the one that stands in its place. */
+export function withdrawCalls(withdrawn: readonly { callId: string; stands: string }[]): Statement[] {
+  if (withdrawn.length === 0) return [];
+  const rows = withdrawn.map(({ callId, stands }) => [callId, stands]);
+  return [{ sql: WITHDRAW, each: { columns: ["call_id", "stands"], rows } }];
+}
+
+const IS_LESSER = "c.adjusts IS NULL AND c.source IN ('log', 'otlp', 'report')";
+const STANDS = "NOT EXISTS (SELECT 1 FROM calls w WHERE w.adjusts = c.call_id AND w.stands <> w.adjusts)";
+const HAS_SAME_COUNTS = `c.input_tokens = v.input_tokens AND c.cache_read_tokens = v.cache_read_tokens
+    AND (${present("output_tokens")} = v.output_tokens
+      OR (${present("is_estimated")} > 0 AND ${present("output_tokens")} <= v.output_tokens))`;
+
+const BY_ANSWER = withdraw(`${ORDERED_JOIN} calls c ON c.response_id = v.response_id
+WHERE ${IS_LESSER} AND ${STANDS} AND (${HAS_SAME_COUNTS} OR (v.is_placeholder = 0 AND c.provider = v.provider))
+  AND (c.provider = v.provider OR EXISTS (SELECT 1 FROM sightings s
+    WHERE s.witness = ${WITNESS_OF_CALL} AND instr(s.said, '"provider":') = 0))`);
+
+const BY_COUNTS = withdraw(
+  `${ORDERED_JOIN} calls c ON c.position = (SELECT min(n.position) FROM calls n ${indexedBy("calls_by_time")}
+  WHERE n.at BETWEEN v.at - ${MAX_SKEW_MS} AND v.at + v.duration_ms + ${MAX_SKEW_MS} AND n.source IN ('log', 'otlp')
+    AND n.adjusts IS NULL AND n.response_id IS NULL AND n.input_tokens = v.input_tokens
+    AND n.cache_read_tokens = v.cache_read_tokens AND n.output_tokens = v.output_tokens
+    AND (instr(n.model, v.bare_model) > 0 OR instr(v.model, n.model) > 0)
+    AND (n.reasoning_tokens = 0 OR v.reasoning_tokens = 0 OR n.reasoning_tokens = v.reasoning_tokens)
+    AND (n.session_id IS NULL OR v.session_id IS NULL OR n.session_id = v.session_id
+      OR instr(v.session_id, ':' || n.session_id) > 0)
+    AND NOT EXISTS (SELECT 1 FROM calls w WHERE w.adjusts = n.call_id AND w.stands <> w.adjusts))
+WHERE NOT EXISTS (SELECT 1 FROM calls o WHERE o.stands = v.stands AND o.adjusts <> o.stands)`,
+);
+
+const ADD_TAGS = `INSERT INTO call_tags (call_id, tags)
+SELECT w.stands, ${mergeJson("coalesce(t.tags, c.tags)", "coalesce(v.tags, '{}')")}
+FROM each_row v ${ORDERED_JOIN} calls w ON w.stands = v.stands AND w.adjusts <> w.stands
+${ORDERED_JOIN} calls c ON c.call_id = w.adjusts LEFT JOIN call_tags t ON t.call_id = c.call_id
+WHERE coalesce(t.tags, c.tags) IS NOT NULL
+ON CONFLICT DO NOTHING`;
+
+const LESSER = [
+  "stands",
+  "response_id",
+  "is_placeholder",
+  "provider",
+  "model",
+  "bare_model",
+  "session_id",
+  "at",
+  "duration_ms",
+  "input_tokens",
+  "output_tokens",
+  "cache_read_tokens",
+  "reasoning_tokens",
+  "tags",
+];
+const LESSER_INTEGERS = LESSER.filter((column) =>
+  /_tokens$|^(?:at|duration_ms|is_placeholder)$/.test(column)
+);
+
+/**
+ * Returns the statements that take back what lesser witnesses have led to of calls that the gateway, runs and `meter()` book in the
+ * same unit, and give their tags to those. The order of positions is that of the statements: taken back first, a call counts once at
+ * any moment.
+ */
+export function withdrawLesser(calls: readonly ModelCall[]): Statement[] {
+  const rows = calls.filter(({ source }) => source === "gateway" || source === "run" || source === "meter")
+    .map((call): SqlValue[] => [
+      call.callId,
+      call.responseId || null,
+      Number(isPlaceholder(call.responseId ?? "")),
+      call.provider,
+      call.model,
+      bareModel(call.model),
+      call.sessionId,
+      call.at,
+      Math.round(call.durationMs ?? 0),
+      call.usage.inputTokens,
+      call.usage.outputTokens,
+      call.usage.cacheReadTokens,
+      call.usage.reasoningTokens,
+      call.tags ? tagsText(call.tags) : null,
+    ]);
+  if (rows.length === 0) return [];
+  const each = { columns: LESSER, integers: LESSER_INTEGERS, rows };
+  return [{ sql: BY_ANSWER, each }, { sql: BY_COUNTS, each }, { sql: ADD_TAGS, each }];
+}

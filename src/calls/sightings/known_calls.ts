@@ -1,0 +1,227 @@
+import { and, asc, inArray, ne, type SQL, sql } from "drizzle-orm";
+import type { Tags } from "../../contract/tags/tags.ts";
+import { ENTRY, type ModelCall, toModelCall, withEntries } from "../../ledger/mod.ts";
+import {
+  indexedBy,
+  NOT_INDEXED,
+  ORDERED_JOIN,
+  requireThat,
+  type SqlValue,
+  type Statement,
+  tables,
+} from "../../store/mod.ts";
+import type { CallContext } from "../context.ts";
+import { witnessOfCall } from "./call_of_witness.ts";
+import type { Said, Witnessed } from "./said.ts";
+
+const { calls, sightings, callTags } = tables;
+
+/** A witness as it is kept. */
+export interface Witness {
+  witness: string;
+  callId: string;
+  isApart: boolean;
+  requestId: string | null;
+  fingerprint: string | null;
+  /** Best first. */
+  said: Said[];
+}
+
+/** What is known of one call: its witnesses, and the entries of the ledger that they have led to. */
+export interface Known {
+  /** The calls of the ledger that stand, as adjusted: one, or several if no witness has shown yet that they are the same. */
+  standing: ModelCall[];
+  /** Their ids, and those of calls that were taken back. */
+  callIds: Set<string>;
+  witnesses: Map<string, Witness>;
+  /** The tags that witnesses have added, by call. */
+  tags: Map<string, Tags>;
+  /** The sightings of this set. */
+  fresh: Witnessed[];
+}
+
+export const newKnown = (): Known => ({
+  standing: [],
+  callIds: new Set(),
+  witnesses: new Map(),
+  tags: new Map(),
+  fresh: [],
+});
+
+/** What the database has of the calls of some sightings, and the state that it was read at. */
+export interface Found {
+  /** The kept witnesses of the same refs. */
+  byWitness: Map<string, Witness>;
+  /** The ids of calls, by what a sighting may share with them. */
+  byResponse: Map<string, Set<string>>;
+  byRequest: Map<string, Set<string>>;
+  byFingerprint: Map<string, Set<string>>;
+  /** For a sighting without ids: calls with the same counts near its time, by its index. */
+  byCounts: Map<number, string[]>;
+  /** The statement that refuses a unit unless all of this is still so. */
+  guard: Statement;
+}
+
+const WITNESS = "s.witness, s.call_id, s.is_apart, s.request_id, s.fingerprint, s.said";
+const findBy = (column: string) =>
+  `SELECT ${WITNESS}, s.response_id FROM json_each(?1) j ${ORDERED_JOIN} sightings s ON s.${column} = j.value`;
+const BY_RESPONSE =
+  `SELECT c.response_id, c.call_id FROM json_each(?1) j ${ORDERED_JOIN} calls c ON c.response_id = j.value
+WHERE c.adjusts IS NULL`;
+
+/** How far apart the clocks of two witnesses may be. */
+export const MAX_SKEW_MS = 2 * 60_000;
+/** The longest call that is found by its counts. */
+const MAX_DURATION_MS = 10 * 60_000;
+
+const field = (index: number) => `CAST(j.value ->> ${index} AS BIGINT)`;
+const BY_COUNTS = `SELECT ${field(0)}, c.call_id FROM json_each(?1) j ${ORDERED_JOIN} calls c ${
+  indexedBy("calls_by_time")
+} ON c.at BETWEEN ${field(1)} AND ${field(2)}
+WHERE c.adjusts IS NULL AND c.source IN ('gateway', 'run', 'meter') AND c.input_tokens = ${field(3)}
+  AND c.output_tokens = ${field(4)} AND c.cache_read_tokens = ${field(5)} ORDER BY c.at, c.call_id`;
+
+const STATE = `SELECT (SELECT position FROM rollup_positions WHERE name = 'sightings'),
+  (SELECT coalesce(max(position), 0) FROM calls)`;
+
+const IS_UNCHANGED = `(SELECT position FROM rollup_positions WHERE name = 'sightings') = ?1
+AND NOT EXISTS (SELECT 1 FROM calls c ${NOT_INDEXED} WHERE c.position > ?2 AND (c.adjusts IS NOT NULL
+  OR c.response_id IN (SELECT value FROM json_each(?3))
+  OR c.source IN ('gateway', 'run', 'meter') AND c.total_tokens IN (SELECT CAST(value AS BIGINT) FROM json_each(?4))))`;
+
+const hasNoId = ({ said, requestId }: Witnessed) => said.response === undefined && requestId === null;
+
+/** Finds the witnesses and calls that some sightings may be of. */
+export async function findKnown({ store }: CallContext, set: readonly Witnessed[]): Promise<Found> {
+  const list = (values: (string | null | undefined)[]) =>
+    JSON.stringify([...new Set(values.filter((value) => value != null))]);
+  const responses = list(set.map(({ said }) => said.response));
+  const withoutIds = set.filter(hasNoId);
+  const near = withoutIds.map(({ index, said: { at, counts } }) => [
+    index,
+    at - MAX_SKEW_MS - MAX_DURATION_MS,
+    at + MAX_SKEW_MS,
+    counts[0],
+    counts[1],
+    counts[2],
+  ]);
+  const [state, same, apart, requests, fingerprints, responded, counted] = await store.readAll([
+    { sql: STATE },
+    { sql: findBy("witness"), args: [list(set.map(({ witness }) => witness))] },
+    { sql: findBy("response_id"), args: [responses] },
+    { sql: findBy("request_id"), args: [list(set.map(({ requestId }) => requestId))] },
+    { sql: findBy("fingerprint"), args: [list(set.map(({ fingerprint }) => fingerprint))] },
+    { sql: BY_RESPONSE, args: [responses] },
+    { sql: BY_COUNTS, args: [JSON.stringify(near)] },
+  ]);
+  const found: Found = {
+    byWitness: new Map(same!.rows.map((row) => [row[0] as string, toWitness(row)])),
+    byResponse: new Map(),
+    byRequest: new Map(),
+    byFingerprint: new Map(),
+    byCounts: new Map(),
+    guard: requireThat({
+      sql: IS_UNCHANGED,
+      args: [
+        ...state!.rows[0]!,
+        responses,
+        JSON.stringify(withoutIds.map(({ said: { counts } }) => counts[0] + counts[1])),
+      ],
+    }),
+  };
+  for (const row of apart!.rows) addTo(found.byResponse, row[6], row[1]);
+  for (const row of requests!.rows) addTo(found.byRequest, row[3], row[1]);
+  for (const row of fingerprints!.rows) addTo(found.byFingerprint, row[4], row[1]);
+  for (const [response, callId] of responded!.rows) addTo(found.byResponse, response, callId);
+  for (const [index, callId] of counted!.rows) {
+    const ids = found.byCounts.get(Number(index));
+    if (ids) ids.push(callId as string);
+    else found.byCounts.set(Number(index), [callId as string]);
+  }
+  return found;
+}
+
+function addTo(map: Map<string, Set<string>>, key: SqlValue | undefined, callId: SqlValue | undefined): void {
+  const ids = map.get(key as string);
+  if (ids) ids.add(callId as string);
+  else map.set(key as string, new Set([callId as string]));
+}
+
+function toWitness([witness, callId, isApart, requestId, fingerprint, said]: SqlValue[]): Witness {
+  return {
+    witness: witness as string,
+    callId: callId as string,
+    isApart: isApart === 1n,
+    requestId: requestId as string | null,
+    fingerprint: fingerprint as string | null,
+    said: JSON.parse(said as string) as Said[],
+  };
+}
+
+const among = (ids: Iterable<string>): SQL => sql`(SELECT value FROM json_each(${JSON.stringify([...ids])}))`;
+
+/** Reads all that is known of calls, by their ids: also of those that were taken back for one of them. */
+export async function readKnown(
+  { query }: Pick<CallContext, "query">,
+  callIds: Iterable<string>,
+): Promise<Map<string, Known>> {
+  const booked = new Map<string, ModelCall>();
+  /** The call that stands in place of another. */
+  const insteadOf = new Map<string, string>();
+  let wanted = new Set(callIds);
+  while (wanted.size > 0) {
+    const [rows, entries, below] = await Promise.all([
+      query.select().from(calls).where(inArray(calls.callId, among(wanted))),
+      query.select(ENTRY).from(calls).where(inArray(calls.adjusts, among(wanted))).orderBy(
+        asc(calls.position),
+      ),
+      query.select({ adjusts: calls.adjusts }).from(calls)
+        .where(and(inArray(calls.stands, among(wanted)), ne(calls.stands, calls.adjusts))),
+    ]);
+    for (const call of withEntries(rows.map(toModelCall), entries)) booked.set(call.callId, call);
+    const next = new Set<string>();
+    for (const { adjusts, stands } of entries) {
+      if (stands === null || stands === adjusts) continue;
+      insteadOf.set(adjusts!, stands);
+      next.add(stands);
+    }
+    for (const { adjusts } of below) next.add(adjusts!);
+    for (const callId of wanted) {
+      if (!booked.has(callId)) insteadOf.delete(callId);
+      next.delete(callId);
+    }
+    wanted = new Set([...next].filter((callId) => !booked.has(callId)));
+  }
+  const known = new Map<string, Known>();
+  for (const callId of booked.keys()) {
+    let standing = callId;
+    while (insteadOf.has(standing)) standing = insteadOf.get(standing)!;
+    let one = known.get(standing);
+    if (!one) {
+      known.set(standing, one = newKnown());
+      one.standing.push(booked.get(standing)!);
+    }
+    one.callIds.add(callId);
+    known.set(callId, one);
+  }
+  await readWitnesses(query, booked, known);
+  return known;
+}
+
+async function readWitnesses(
+  query: CallContext["query"],
+  booked: ReadonlyMap<string, ModelCall>,
+  known: ReadonlyMap<string, Known>,
+): Promise<void> {
+  const own = [...booked.values()].map(({ source, callId }) => witnessOfCall(source ?? "", callId));
+  const [ofOwn, apart, tagRows] = await Promise.all([
+    query.select().from(sightings).where(inArray(sightings.witness, among(own))),
+    query.select().from(sightings)
+      .where(and(sql`${sightings.isApart} = 1`, inArray(sightings.callId, among(booked.keys())))),
+    query.select().from(callTags).where(inArray(callTags.callId, among(booked.keys()))),
+  ]);
+  for (const { said, responseId: _, ...row } of [...ofOwn, ...apart]) {
+    known.get(row.callId)?.witnesses.set(row.witness, { ...row, said: JSON.parse(said) as Said[] });
+  }
+  for (const { callId, tags } of tagRows) known.get(callId)!.tags.set(callId, tags);
+}

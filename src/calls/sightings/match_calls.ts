@@ -1,0 +1,235 @@
+import type { ModelCall } from "../../ledger/mod.ts";
+import { providerOf } from "./call_of_witness.ts";
+import { type Found, type Known, MAX_SKEW_MS, newKnown, readKnown, type Witness } from "./known_calls.ts";
+import type { CallContext } from "../context.ts";
+import type { Said, Witnessed } from "./said.ts";
+
+/*
+ * Finds the call that each sighting is of. The provider's id of the answer identifies it where the providers agree, or, where one
+ * witness doesn't know who bills, the counts; else the id of the request, a fingerprint, or the ref. A sighting without any id
+ * of the provider may also be of a call of the gateway, a run or a meter with the same counts at the same time.
+ */
+
+/** Ids that programs put in the place of one: they identify nothing unless the counts agree. */
+const PLACEHOLDER =
+  /^(?:[A-Za-z]+[-_])?\d{0,6}$|^(?:(?:chatcmpl|resp|msg|gen|id|test|mock|fake|dummy|none|null|undefined|unknown)[-_]?)+\d{0,6}$/i;
+
+export const isPlaceholder = (id: string): boolean => id.length < 8 || PLACEHOLDER.test(id);
+
+/** What a call is compared by: of a call of the ledger, or of a witness. */
+interface Facts {
+  /** Undefined where the witness doesn't know who bills. */
+  provider: string | undefined;
+  input: number;
+  output: number;
+  cacheRead: number;
+  /** True if its output may still grow. */
+  isGrowing: boolean;
+}
+
+/** The names of one provider. */
+const SAME_PROVIDER: Readonly<Record<string, string>> = {
+  "gcp.gemini": "google",
+  "gemini": "google",
+  "google-ai": "google",
+  "azure": "azure.openai",
+  "az.ai.openai": "azure.openai",
+  "vertex": "gcp.vertex_ai",
+  "vertex_ai": "gcp.vertex_ai",
+  "google-vertex": "gcp.vertex_ai",
+  "bedrock": "aws.bedrock",
+  "amazon-bedrock": "aws.bedrock",
+};
+
+const normalized = (provider: string) => SAME_PROVIDER[provider.toLowerCase()] ?? provider.toLowerCase();
+
+const factsOfSaid = ({ provider, counts, quality }: Said): Facts => ({
+  provider,
+  input: counts[0],
+  output: counts[1],
+  cacheRead: counts[2],
+  isGrowing: quality === "provisional",
+});
+
+const factsOfCall = ({ provider, usage, isEstimated }: ModelCall): Facts => ({
+  provider,
+  input: usage.inputTokens,
+  output: usage.outputTokens,
+  cacheRead: usage.cacheReadTokens,
+  isGrowing: isEstimated,
+});
+
+function haveSameCounts(a: Facts, b: Facts): boolean {
+  return a.input === b.input && a.cacheRead === b.cacheRead && (a.output === b.output ||
+    (a.isGrowing && a.output <= b.output) || (b.isGrowing && b.output <= a.output));
+}
+
+/** Returns whether two calls with the same id of the answer are the same. */
+function isSame(id: string, a: Facts, b: Facts): boolean {
+  if (a.provider !== undefined && b.provider !== undefined) {
+    if (normalized(a.provider) !== normalized(b.provider)) return false;
+    if (!isPlaceholder(id)) return true;
+  }
+  return haveSameCounts(a, b);
+}
+
+/** Returns what is known of a call as facts, each of a witness: of calls of the ledger and of sightings. */
+function factsOf({ standing, witnesses, fresh }: Known): Facts[] {
+  const said = [
+    ...[...witnesses.values()].flatMap((witness) => witness.said),
+    ...fresh.map((one) => one.said),
+  ];
+  // The provider of a call that was booked from a witness is a guess where the witness doesn't know it.
+  const own = new Set([...witnesses.values()].filter(({ isApart }) => !isApart).map(({ callId }) => callId));
+  return [...standing.filter(({ callId }) => !own.has(callId)).map(factsOfCall), ...said.map(factsOfSaid)];
+}
+
+/** Returns whether a sighting is of a call with the same id of the answer. */
+function hasSameAnswer(id: string, known: Known, { witness, said }: Witnessed): boolean {
+  if (known.witnesses.has(witness) || known.fresh.some((one) => one.witness === witness)) return true;
+  const facts = factsOfSaid(said);
+  const all = factsOf(known);
+  // One name of the provider decides over all.
+  const named = all.filter(({ provider }) => provider !== undefined);
+  return (facts.provider !== undefined && named.length > 0 ? named : all).some((one) =>
+    isSame(id, one, facts)
+  );
+}
+
+/** Groups sightings by their calls: those that are known, and new ones. */
+export async function matchCalls(
+  ctx: CallContext,
+  found: Found,
+  set: readonly Witnessed[],
+): Promise<Known[]> {
+  const candidates = new Set<string>();
+  for (const { callId } of found.byWitness.values()) candidates.add(callId);
+  for (const ids of [found.byResponse, found.byRequest, found.byFingerprint]) {
+    for (const callIds of ids.values()) for (const callId of callIds) candidates.add(callId);
+  }
+  for (const callIds of found.byCounts.values()) for (const callId of callIds) candidates.add(callId);
+  const known = candidates.size === 0 ? new Map<string, Known>() : await readKnown(ctx, candidates);
+  const calls = new Calls(known, found);
+  for (const one of set) calls.add(one);
+  return calls.touched();
+}
+
+/** The calls of a set of sightings, as they are found one after the other. */
+class Calls {
+  /** The call that another one has turned out to be. */
+  readonly #merged = new Map<Known, Known>();
+  readonly #byWitness = new Map<string, Known>();
+  readonly #byResponse = new Map<string, Set<Known>>();
+  readonly #byRequest = new Map<string, Known>();
+  readonly #byFingerprint = new Map<string, Known>();
+  readonly #touched = new Set<Known>();
+
+  constructor(private readonly known: ReadonlyMap<string, Known>, private readonly found: Found) {}
+
+  touched(): Known[] {
+    return [...this.#touched].filter((one) => !this.#merged.has(one));
+  }
+
+  add(sighting: Witnessed): void {
+    const { witness, said, requestId, fingerprint } = sighting;
+    const kept = this.found.byWitness.get(witness);
+    const same = new Set<Known>();
+    const take = (one: Known | undefined) => one && same.add(this.#rootOf(one));
+    take(this.#byWitness.get(witness) ?? (kept && this.known.get(kept.callId)));
+    if (said.response !== undefined) {
+      for (const one of this.#answers(said.response)) {
+        if (hasSameAnswer(said.response, one, sighting)) take(one);
+      }
+    }
+    if (requestId !== null) {
+      take(this.#byRequest.get(requestId));
+      for (const callId of this.found.byRequest.get(requestId) ?? []) take(this.known.get(callId));
+    }
+    if (fingerprint !== null) {
+      take(this.#byFingerprint.get(fingerprint));
+      for (const callId of this.found.byFingerprint.get(fingerprint) ?? []) take(this.known.get(callId));
+    }
+    if (same.size === 0) take(this.#byCounts(sighting));
+    const call = this.#merge([...same]);
+    call.fresh.push(sighting);
+    this.#touched.add(call);
+    this.#byWitness.set(witness, call);
+    if (said.response !== undefined) {
+      const all = this.#byResponse.get(said.response);
+      if (all) all.add(call);
+      else this.#byResponse.set(said.response, new Set([call]));
+    }
+    if (requestId !== null) this.#byRequest.set(requestId, call);
+    if (fingerprint !== null) this.#byFingerprint.set(fingerprint, call);
+  }
+
+  #answers(response: string): Set<Known> {
+    const all = [
+      ...this.#byResponse.get(response) ?? [],
+      ...[...this.found.byResponse.get(response) ?? []].flatMap((callId) => this.known.get(callId) ?? []),
+    ];
+    return new Set(all.map((one) => this.#rootOf(one)));
+  }
+
+  /** Finds the call of a sighting without an id of the provider: each takes at most one. */
+  #byCounts({ index, said }: Witnessed): Known | undefined {
+    const near = (this.found.byCounts.get(index) ?? []).flatMap((callId) => {
+      const known = this.known.get(callId);
+      const call = known?.standing.find((one) => one.callId === callId);
+      return known && call && mayBeOf(said, call) && !hasWitnessWithoutId(this.#rootOf(known))
+        ? [{ known, apart: Math.abs(call.at - said.at) }]
+        : [];
+    });
+    return near.sort((a, b) => a.apart - b.apart)[0]?.known;
+  }
+
+  #rootOf(known: Known): Known {
+    let root = known;
+    for (let next; (next = this.#merged.get(root));) root = next;
+    return root;
+  }
+
+  #merge([first, ...others]: Known[]): Known {
+    const into = first ?? newKnown();
+    for (const one of others) {
+      this.#merged.set(one, into);
+      into.standing.push(...one.standing);
+      into.fresh.push(...one.fresh);
+      for (const callId of one.callIds) into.callIds.add(callId);
+      for (const [name, witness] of one.witnesses) into.witnesses.set(name, witness);
+      for (const [callId, tags] of one.tags) into.tags.set(callId, tags);
+    }
+    return into;
+  }
+}
+
+const isWithoutId = (said: readonly Said[], requestId: string | null) =>
+  requestId === null && said.every(({ response }) => response === undefined);
+
+function hasWitnessWithoutId({ witnesses, fresh }: Known): boolean {
+  return [...witnesses.values()].some((one: Witness) => isWithoutId(one.said, one.requestId)) ||
+    fresh.some(({ said, requestId }) => isWithoutId([said], requestId));
+}
+
+/** Returns the name of a model without its provider, and without a date or `latest` at its end. */
+export const bareModel = (model: string): string =>
+  model.slice(Math.max(model.lastIndexOf("/"), model.lastIndexOf(":")) + 1)
+    .replace(/[-@](?:\d{8}|\d{4}-\d{2}-\d{2}|latest)$/, "").toLowerCase();
+
+/** Returns whether a statement without ids and with the counts of a call may be of it. */
+function mayBeOf(said: Said, call: ModelCall): boolean {
+  const { usage, at, durationMs, sessionId, model } = call;
+  const from = at - MAX_SKEW_MS;
+  const to = at + (durationMs ?? 0) + MAX_SKEW_MS;
+  const [, , , , , reasoning] = said.counts;
+  return said.at >= from && said.at <= to &&
+    (said.model === undefined || bareModel(said.model) === bareModel(model)) &&
+    (reasoning === 0 || usage.reasoningTokens === 0 || reasoning === usage.reasoningTokens) &&
+    isSameSession(said.session ?? null, sessionId) &&
+    (said.provider === undefined || normalized(providerOf(said)) === normalized(call.provider) ||
+      !call.provider.includes("."));
+}
+
+/** A session of a key of one agent is named after it: `AGENT:SESSION`. */
+export const isSameSession = (a: string | null, b: string | null): boolean =>
+  a === null || b === null || a === b || a.endsWith(`:${b}`) || b.endsWith(`:${a}`);

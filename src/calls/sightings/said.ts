@@ -1,0 +1,214 @@
+import { MAX_CALL_TOKENS, MAX_CALL_USD } from "../../contract/limits.ts";
+import { TAG_LIMITS, tagIssues, type Tags } from "../../contract/tags/tags.ts";
+import { NANO_PER_USD, roundUsd } from "../../kernel/money.ts";
+import { toName } from "../../kernel/to_name.ts";
+import { MAX_AHEAD_MS } from "../../ledger/mod.ts";
+import { checkUsage, type Usage } from "../../pricing/mod.ts";
+import type { CallContext } from "../context.ts";
+import type { Quality, Sighting } from "./sighting.ts";
+
+/** Who has seen calls. */
+export interface SightingOrigin {
+  source: "log" | "otlp" | "report";
+  /** The machine whose logs these are, such as `laptop`; a tag of the calls. */
+  machine?: string;
+  /** The agent or the exporter, such as `claude-code`: refs are unique within it. */
+  name: string;
+  /** The agent that the calls are attributed to. */
+  agentId: string;
+  /** The API key that has sent them. */
+  keyId?: string;
+}
+
+/**
+ * What a witness has said of a call, as it is kept: JSON, in which what a witness doesn't know is absent. Equal statements are
+ * equal texts.
+ */
+export interface Said {
+  /** Input, output, cache reads, cache writes, those for an hour, reasoning. */
+  counts: readonly [number, number, number, number, number, number];
+  more?: Pick<Usage, "details" | "others" | "models">;
+  at: number;
+  agent: string;
+  session?: string;
+  run?: string;
+  key?: string;
+  provider?: string;
+  model?: string;
+  response?: string;
+  copy?: true;
+  quality?: Exclude<Quality, "exact">;
+  marks?: readonly string[];
+  duration?: number;
+  tier?: string;
+  speed?: string;
+  geo?: string;
+  tools?: readonly string[];
+  stated?: string;
+  tags?: Tags;
+}
+
+/** A sighting, ready to be compared and kept. */
+export interface Witnessed {
+  index: number;
+  /** `source:name:ref`. */
+  witness: string;
+  said: Said;
+  /** The JSON of `said`. */
+  text: string;
+  requestId: string | null;
+  fingerprint: string | null;
+}
+
+/** The most characters of an id or a name that is kept. */
+const MAX_TEXT = 200;
+
+/** Returns a text that any database can store; undefined for an empty one. */
+function clean(text: string | undefined): string | undefined {
+  if (text === undefined || text === "") return undefined;
+  return text.slice(0, MAX_TEXT).toWellFormed().replaceAll("\0", "\ufffd");
+}
+
+/**
+ * Converts a sighting to what is kept of it.
+ *
+ * @throws {Error} it can't be a call: the message says why
+ */
+export function witnessOf(
+  ctx: Pick<CallContext, "clock" | "secrets">,
+  origin: SightingOrigin,
+  sighting: Sighting,
+  index: number,
+): Witnessed {
+  const { usage, at, quality } = sighting;
+  if (!Number.isSafeInteger(at) || at < 0) throw new Error("its time is no time after 1970");
+  if (at > ctx.clock.now() + MAX_AHEAD_MS) throw new Error("its time is more than five minutes ahead");
+  const ref = clean(sighting.ref);
+  if (ref === undefined) throw new Error("it has no ref");
+  checkUsage(usage);
+  if (usage.inputTokens > MAX_CALL_TOKENS || usage.outputTokens > MAX_CALL_TOKENS) {
+    throw new Error(`it has more than ${MAX_CALL_TOKENS} tokens`);
+  }
+  const tags = tagsOf(ctx, origin, sighting);
+  const { details, others, models } = usage;
+  const provider = clean(sighting.provider);
+  const said: Said = {
+    counts: [
+      usage.inputTokens,
+      usage.outputTokens,
+      usage.cacheReadTokens,
+      usage.cacheWriteTokens,
+      usage.cacheWrite1hTokens,
+      usage.reasoningTokens,
+    ],
+    ...((details || others || models) && {
+      more: { ...(details && { details }), ...(others && { others }), ...(models && { models }) },
+    }),
+    at,
+    agent: origin.agentId,
+    ...optional("session", sighting.session ? toName(sighting.session) : undefined),
+    ...optional("key", origin.keyId),
+    ...optional("provider", provider),
+    ...optional("model", clean(sighting.model)),
+    ...optional("response", clean(sighting.responseId)),
+    ...(sighting.isCopy && { copy: true as const }),
+    ...(quality !== "exact" && { quality }),
+    ...(sighting.marks && sighting.marks.length > 0 && { marks: sighting.marks }),
+    ...optional("duration", sighting.durationMs === undefined ? undefined : Math.round(sighting.durationMs)),
+    ...optional("tier", clean(sighting.serviceTier)),
+    ...optional("speed", clean(sighting.speed)),
+    ...optional("geo", clean(sighting.inferenceGeo)),
+    ...(sighting.tools && sighting.tools.length > 0 &&
+      { tools: sighting.tools.map((tool) => clean(tool) ?? "") }),
+    ...optional("stated", statedOf(sighting.statedCostUsd)),
+    ...(tags && { tags }),
+  };
+  return {
+    index,
+    witness: `${origin.source}:${origin.name}:${ref}`,
+    said,
+    text: JSON.stringify(said),
+    requestId: clean(sighting.requestId) ?? null,
+    fingerprint: sighting.fingerprint ? `${origin.name}:${clean(sighting.fingerprint)}` : null,
+  };
+}
+
+function optional<Name extends string, Value>(name: Name, value: Value | undefined) {
+  return value === undefined ? undefined : { [name]: value } as Record<Name, Value>;
+}
+
+/** Returns a stated cost as it is written; an amount that can't be one is unknown. */
+function statedOf(stated: string | undefined): string | undefined {
+  if (stated === undefined) return undefined;
+  try {
+    const nano = roundUsd(stated);
+    return nano >= 0n && nano <= BigInt(MAX_CALL_USD) * NANO_PER_USD ? stated : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Returns the tags of a call: its own, then those of its place, cut to what a tag may be. */
+function tagsOf(
+  { secrets }: Pick<CallContext, "secrets">,
+  { machine }: SightingOrigin,
+  { folder, branch, subagent, tags }: Sighting,
+): Tags | undefined {
+  const all: Record<string, string | undefined> = {
+    project: folder?.split(/[/\\]/).findLast(Boolean),
+    branch,
+    machine,
+    subagent: subagent?.id,
+    subagent_type: subagent?.type,
+    subagent_of: subagent?.parent,
+    ...tags,
+  };
+  const entries: [string, string][] = [];
+  for (const [key, value] of Object.entries(all)) {
+    if (value === undefined || entries.length === TAG_LIMITS.tags) continue;
+    // deno-lint-ignore no-control-regex
+    const text = secrets.scrub(value).toWellFormed().replace(/[\u0000-\u001f\u007f-\u009f]+/g, " ").trim();
+    const cut = [...text].slice(0, TAG_LIMITS.value).join("");
+    if (tagIssues({ [key]: cut }).length === 0) entries.push([key, cut]);
+  }
+  entries.sort(([a], [b]) => (a < b ? -1 : 1));
+  return entries.length === 0 ? undefined : Object.fromEntries(entries);
+}
+
+const QUALITY_RANKS: Readonly<Record<Quality, number>> = {
+  exact: 0,
+  derived: 1,
+  aggregate: 2,
+  provisional: 3,
+  cost_only: 4,
+};
+
+/** The sources of calls, the most trusted first; those of one rank are trusted alike. */
+const SOURCE_RANKS: Readonly<Record<string, number>> = {
+  run: 0,
+  meter: 0,
+  gateway: 0,
+  report: 1,
+  otlp: 2,
+  log: 3,
+};
+
+export const rankOfSource = (source: string): number => SOURCE_RANKS[source] ?? 0;
+
+/**
+ * Compares what two witnesses of one source have said: negative if the first is the better one. A session of its own comes
+ * before a copy, a final count before one of a call that went on, a larger output before a smaller one. The rest decides
+ * only so that the order in which they came doesn't.
+ */
+export function compareSaid(a: Said, b: Said): number {
+  return Number(a.copy ?? false) - Number(b.copy ?? false) ||
+    QUALITY_RANKS[a.quality ?? "exact"] - QUALITY_RANKS[b.quality ?? "exact"] ||
+    b.counts[1] - a.counts[1] ||
+    b.counts[0] - a.counts[0] ||
+    Number(b.provider !== undefined) - Number(a.provider !== undefined) ||
+    Number(b.model !== undefined) - Number(a.model !== undefined) ||
+    a.at - b.at ||
+    compareTexts(JSON.stringify(a), JSON.stringify(b));
+}
+
+const compareTexts = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0);

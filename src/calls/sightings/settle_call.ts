@@ -1,0 +1,195 @@
+import { TAG_LIMITS, type Tags, tagsText } from "../../contract/tags/tags.ts";
+import { type ModelCall, toOtherModels } from "../../ledger/mod.ts";
+import { USAGE_DETAILS } from "../../pricing/mod.ts";
+import type { CallContext } from "../context.ts";
+import { callIdOf, callOf, usageOf, witnessOfCall } from "./call_of_witness.ts";
+import type { Known, Witness } from "./known_calls.ts";
+import { compareSaid, rankOfSource, type Said, type Witnessed } from "./said.ts";
+
+/** What the ledger needs so that a call stands as its best witness says. */
+export interface Settled {
+  /** The call to book. */
+  booked?: ModelCall;
+  /** A booked call whose counts change: as it is, and as it becomes. */
+  amended?: { from: ModelCall; to: ModelCall };
+  /** The calls that are taken back for the one that stands. */
+  withdrawn: ModelCall[];
+  callId: string;
+  witnesses: Witness[];
+  tags?: Tags;
+  /** Each sighting by what it has changed. */
+  outcomes: { index: number; outcome: Outcome; isConflict: boolean }[];
+}
+
+export type Outcome = "booked" | "duplicate" | "amended" | "enriched" | "refused";
+
+/** The statements of one witness that are kept: the best ones. */
+const MAX_SAID = 8;
+
+/** A witness of a call, or the call of the ledger itself where no sighting has led to it. */
+interface Candidate {
+  rank: number;
+  said: Said;
+  call?: ModelCall;
+  witness?: Witness;
+}
+
+/** Decides how the call of some sightings stands; the order in which witnesses have come makes no difference. */
+export function settleCall(ctx: Pick<CallContext, "prices">, known: Known): Settled {
+  const isNew = known.standing.length === 0;
+  const changed = addFresh(known);
+  const candidates = candidatesOf(known);
+  const [owner] = candidates;
+  const settled = { withdrawn: [], witnesses: [], outcomes: [] } as Partial<Settled> as Settled;
+  const standing = standingOf(ctx, known, owner!, settled);
+  settled.callId = standing.callId;
+  settled.withdrawn = known.standing.filter((call) =>
+    call.callId !== standing.callId && rankOfSource(call.source ?? "") > 0
+  );
+  const tags = tagsOf(standing, candidates);
+  const before = known.tags.get(standing.callId) ?? standing.tags ?? {};
+  const isEnriched = tagsText(tags) !== tagsText(before);
+  if (isEnriched) settled.tags = tags;
+  for (const witness of changed) {
+    const isOwner = witness === owner!.witness;
+    const isOwn = isOwner || (!witness.isApart && witness.callId !== "");
+    settled.witnesses.push({
+      ...witness,
+      callId: isOwn && !isOwner ? witness.callId : standing.callId,
+      isApart: !isOwn,
+    });
+  }
+  const isChanged = settled.amended !== undefined || settled.booked !== undefined ||
+    settled.withdrawn.length > 0;
+  let isTold = false;
+  for (const one of known.fresh) {
+    const isOwners = one.witness === owner!.witness?.witness;
+    const isCause = !isTold && (isNew || isChanged ? isOwners : isEnriched);
+    if (isCause) isTold = true;
+    const outcome = !isCause ? "duplicate" : isNew ? "booked" : isChanged ? "amended" : "enriched";
+    settled.outcomes.push({ index: one.index, outcome, isConflict: !isOwners && contradicts(one, standing) });
+  }
+  return settled;
+}
+
+/** Adds the sightings of the set to the witnesses of a call; returns those that say something new. */
+function addFresh({ witnesses, fresh }: Known): Set<Witness> {
+  const changed = new Set<Witness>();
+  for (const { witness: name, said, text, requestId, fingerprint } of fresh) {
+    let witness = witnesses.get(name);
+    if (!witness) {
+      witness = { witness: name, callId: "", isApart: false, requestId, fingerprint, said: [] };
+      witnesses.set(name, witness);
+    }
+    if (witness.said.some((one) => JSON.stringify(one) === text)) continue;
+    witness.said = [...witness.said, said].sort(compareSaid).slice(0, MAX_SAID);
+    witness.requestId ??= requestId;
+    witness.fingerprint ??= fingerprint;
+    if (witness.said.includes(said)) changed.add(witness);
+  }
+  return changed;
+}
+
+/** Returns the witnesses of a call and the calls that no witness has led to, best first. */
+function candidatesOf({ standing, witnesses }: Known): Candidate[] {
+  const candidates: Candidate[] = [...witnesses.values()].map((witness) => ({
+    rank: rankOfSource(sourceOf(witness)),
+    said: witness.said[0]!,
+    witness,
+  }));
+  for (const call of standing) {
+    if (witnesses.has(witnessOfCall(call.source ?? "", call.callId))) continue;
+    candidates.push({ rank: rankOfSource(call.source ?? ""), said: saidOfCall(call), call });
+  }
+  return candidates.sort((a, b) => a.rank - b.rank || compareSaid(a.said, b.said));
+}
+
+const sourceOf = ({ witness }: Witness) => witness.slice(0, witness.indexOf(":"));
+
+/** Returns a call as a statement, to compare it with others. */
+function saidOfCall({ usage, at, agentId, isEstimated, provider, model }: ModelCall): Said {
+  const {
+    inputTokens,
+    outputTokens,
+    cacheReadTokens,
+    cacheWriteTokens,
+    cacheWrite1hTokens,
+    reasoningTokens,
+  } = usage;
+  return {
+    counts: [
+      inputTokens,
+      outputTokens,
+      cacheReadTokens,
+      cacheWriteTokens,
+      cacheWrite1hTokens,
+      reasoningTokens,
+    ],
+    at,
+    agent: agentId,
+    provider,
+    model,
+    ...(isEstimated && { quality: "provisional" as const }),
+  };
+}
+
+/** Returns the call as its owner says; adds what the ledger needs for that. */
+function standingOf(
+  ctx: Pick<CallContext, "prices">,
+  known: Known,
+  { call, witness, said }: Candidate,
+  settled: Settled,
+): ModelCall {
+  if (call) return call;
+  const callId = callIdOf(witness!.witness, said);
+  const from = known.standing.find((one) => one.callId === callId);
+  if (!from) return settled.booked = callOf(ctx, witness!.witness, said);
+  if (factsOf(from) === factsOf({ ...callOf({ prices: NO_PRICES }, witness!.witness, said) })) return from;
+  const to = callOf(ctx, witness!.witness, said);
+  settled.amended = { from, to };
+  return { ...to, ...(from.tags && { tags: from.tags }) };
+}
+
+const NO_PRICES: CallContext["prices"] = {
+  price: () => ({ costNanoUsd: null, priceSource: "none", rates: null }),
+} as unknown as CallContext["prices"];
+
+/** Returns what an amendment can change, as text; without the cost, which also follows prices. */
+function factsOf(call: ModelCall): string {
+  const { usage, serviceTier, speed, inferenceGeo, isEstimated, quality, marks } = call;
+  return JSON.stringify([
+    saidOfCall(call).counts,
+    USAGE_DETAILS.map((name) => usage.details?.[name] ?? 0),
+    Object.entries(usage.others ?? {}).sort(),
+    usage.models && toOtherModels(usage.models),
+    serviceTier ?? null,
+    speed ?? null,
+    inferenceGeo ?? null,
+    isEstimated,
+    quality ?? null,
+    marks ?? null,
+  ]);
+}
+
+/** Returns the tags of a call: those of its own, then what other witnesses add, the best first. */
+function tagsOf(standing: ModelCall, candidates: readonly Candidate[]): Tags {
+  const all = candidates.flatMap(({ call, witness }) =>
+    call ? [call.tags] : witness!.said.map(({ tags }) => tags)
+  );
+  const merged: Record<string, string> = {};
+  for (const tags of [...all, standing.tags]) {
+    for (const [key, value] of Object.entries(tags ?? {})) {
+      if (!Object.hasOwn(merged, key) && Object.keys(merged).length < TAG_LIMITS.tags) merged[key] = value;
+    }
+  }
+  return merged;
+}
+
+/** Returns whether a sighting says other counts than those that stand, and not only earlier ones. */
+function contradicts({ said }: Witnessed, { usage }: ModelCall): boolean {
+  if (said.quality === "cost_only") return false;
+  const own = usageOf(said);
+  return own.inputTokens !== usage.inputTokens || own.cacheReadTokens !== usage.cacheReadTokens ||
+    (own.outputTokens !== usage.outputTokens &&
+      !(said.quality === "provisional" && own.outputTokens <= usage.outputTokens));
+}

@@ -1,0 +1,201 @@
+import { checkAgentName } from "../../agents/mod.ts";
+import { FORGET_HEADROOM } from "../../budgets/reservations/mod.ts";
+import { tagsText } from "../../contract/tags/tags.ts";
+import { messageOf } from "../../kernel/errors.ts";
+import { recordPrices } from "../../ledger/mod.ts";
+import { replaceState, type Statement, type Store } from "../../store/mod.ts";
+import { bookWitnessed } from "../book_call.ts";
+import type { CallContext } from "../context.ts";
+import { amendCalls, withdrawCalls } from "./entries.ts";
+import { findKnown, type Witness } from "./known_calls.ts";
+import { matchCalls } from "./match_calls.ts";
+import { type SightingOrigin, type Witnessed, witnessOf } from "./said.ts";
+import { type Outcome, settleCall, type Settled } from "./settle_call.ts";
+import type { Sighting } from "./sighting.ts";
+
+/** What some sightings have changed. Each of them is counted once, besides its conflict. */
+export interface SightingResult {
+  /** The calls that they have booked. */
+  booked: number;
+  /** The sightings that say nothing new of a call. */
+  duplicates: number;
+  /** The calls whose counts or place they have corrected. */
+  amended: number;
+  /** The calls to which they have added tags. */
+  enriched: number;
+  /** The sightings that no call can be made of. */
+  refused: number;
+  /** The sightings whose counts contradict those of a better witness. */
+  conflicts: number;
+  /** The calls that they have booked without a known price. */
+  unpriced: number;
+  /** Each sighting by what it has changed, in their order. */
+  outcomes: Outcome[];
+  /** The reasons of those that were refused, by their index. */
+  reasons: Map<number, string>;
+}
+
+/** The sightings of one commit. */
+const SIGHTINGS_PER_SET = 500;
+
+/**
+ * Takes what a log, an exporter or a reporter has seen of calls. The first sighting of a call books it; later ones are kept as
+ * evidence, and correct or complete it. Seen again, a sighting changes nothing. Up to some hundreds are one commit.
+ *
+ * @throws {PurserError} `invalid` for the agent of the origin
+ */
+export async function sightCalls(
+  ctx: CallContext,
+  origin: SightingOrigin,
+  sightings: readonly Sighting[],
+): Promise<SightingResult> {
+  checkAgentName(origin.agentId);
+  await ctx.prices.ready?.();
+  const result = newResult(sightings.length);
+  for (let start = 0; start < sightings.length; start += SIGHTINGS_PER_SET) {
+    const set: Witnessed[] = [];
+    sightings.slice(start, start + SIGHTINGS_PER_SET).forEach((sighting, index) => {
+      try {
+        set.push(witnessOf(ctx, origin, sighting, start + index));
+      } catch (error) {
+        refuse(result, start + index, messageOf(error));
+      }
+    });
+    await sightSet(ctx, set, result);
+  }
+  return result;
+}
+
+export const newResult = (sightings: number): SightingResult => ({
+  booked: 0,
+  duplicates: 0,
+  amended: 0,
+  enriched: 0,
+  refused: 0,
+  conflicts: 0,
+  unpriced: 0,
+  outcomes: new Array<Outcome>(sightings).fill("duplicate"),
+  reasons: new Map(),
+});
+
+function refuse(result: SightingResult, index: number, reason: string): void {
+  result.refused++;
+  result.outcomes[index] = "refused";
+  result.reasons.set(index, reason);
+}
+
+/** The sets of a process follow each other: each begins with a read. Other processes are refused by the guard, and read again. */
+const turns = new WeakMap<Store, Promise<unknown>>();
+
+/** Commits some sightings, and counts what they have changed. */
+export async function sightSet(
+  ctx: CallContext,
+  set: readonly Witnessed[],
+  result: SightingResult,
+): Promise<void> {
+  if (set.length === 0) return;
+  const before = turns.get(ctx.store);
+  const turn = (async () => {
+    await before;
+    return await replaceState("the witnesses of calls", () => commitSet(ctx, set));
+  })();
+  turns.set(ctx.store, turn.catch(() => {}));
+  const { repeated, settled } = await turn;
+  result.duplicates += repeated;
+  for (const { booked, outcomes } of settled) {
+    if (booked?.costNanoUsd === null && outcomes.some(({ outcome }) => outcome === "booked")) {
+      result.unpriced++;
+    }
+    for (const { index, outcome, isConflict } of outcomes) {
+      result.outcomes[index] = outcome;
+      if (outcome === "duplicate") result.duplicates++;
+      else result[outcome]++;
+      if (isConflict) result.conflicts++;
+    }
+  }
+}
+
+async function commitSet(
+  ctx: CallContext,
+  set: readonly Witnessed[],
+): Promise<{ repeated: number; settled: Settled[] }> {
+  const found = await findKnown(ctx, set);
+  const fresh = withoutRepeated(set, found.byWitness);
+  const repeated = set.length - fresh.length;
+  if (fresh.length === 0) return { repeated, settled: [] };
+  const settled = (await matchCalls(ctx, found, fresh)).map((known) => settleCall(ctx, known));
+  if (settled.every(isUnchanged)) return { repeated, settled };
+  const calls = settled.flatMap(({ booked }) => booked ?? []);
+  const amended = settled.flatMap(({ amended }) =>
+    amended ? { entryId: ctx.ids.next("amd"), ...amended } : []
+  );
+  const withdrawn = settled.flatMap(({ callId, withdrawn }) =>
+    withdrawn.map((call) => ({ callId: call.callId, stands: callId }))
+  );
+  await bookWitnessed(ctx, calls, {
+    before: [
+      found.guard,
+      ...recordPrices(amended.map(({ to }) => to), new Set()).statements,
+      ...withdrawCalls(withdrawn),
+      ...amendCalls(amended),
+    ],
+    after: [
+      ...keepWitnesses(settled.flatMap(({ witnesses }) => witnesses)),
+      ...keepTags(settled),
+      ...amended.length + withdrawn.length > 0 ? [FORGET_HEADROOM] : [],
+      COUNT,
+    ],
+    amended: amended.map(({ to, from }) => ({ ...to, callId: from.callId })),
+  });
+  return { repeated, settled };
+}
+
+const isUnchanged = ({ booked, amended, withdrawn, witnesses, tags }: Settled) =>
+  !booked && !amended && withdrawn.length === 0 && witnesses.length === 0 && !tags;
+
+/** Returns the sightings that were not seen before, each once. */
+function withoutRepeated(set: readonly Witnessed[], kept: ReadonlyMap<string, Witness>): Witnessed[] {
+  const seen = new Set<string>();
+  for (const { witness, said } of kept.values()) {
+    for (const one of said) seen.add(`${witness}\0${JSON.stringify(one)}`);
+  }
+  return set.filter(({ witness, text }) => {
+    const key = `${witness}\0${text}`;
+    if (seen.has(key)) return false;
+    seen.add(key);
+    return true;
+  });
+}
+
+const COLUMNS = ["witness", "call_id", "is_apart", "response_id", "request_id", "fingerprint", "said"];
+const KEEP = `INSERT INTO sightings (${COLUMNS.join(", ")})
+SELECT ${COLUMNS.map((column) => `v.${column}`).join(", ")} FROM each_row v WHERE true
+ON CONFLICT (witness) DO UPDATE SET ${
+  COLUMNS.slice(1).map((column) => `${column} = excluded.${column}`).join(", ")
+}`;
+
+function keepWitnesses(witnesses: readonly Witness[]): Statement[] {
+  if (witnesses.length === 0) return [];
+  const rows = witnesses.map(({ witness, callId, isApart, requestId, fingerprint, said }) => [
+    witness,
+    callId,
+    isApart ? 1 : 0,
+    isApart ? said.find(({ response }) => response !== undefined)?.response ?? null : null,
+    requestId,
+    fingerprint,
+    JSON.stringify(said),
+  ]);
+  return [{ sql: KEEP, each: { columns: COLUMNS, integers: ["is_apart"], rows } }];
+}
+
+const KEEP_TAGS = `INSERT INTO call_tags (call_id, tags) SELECT v.call_id, v.tags FROM each_row v WHERE true
+ON CONFLICT (call_id) DO UPDATE SET tags = excluded.tags`;
+
+function keepTags(settled: readonly Settled[]): Statement[] {
+  const rows = settled.flatMap(({ callId, tags }) => (tags ? [[callId, tagsText(tags)]] : []));
+  return rows.length === 0 ? [] : [{ sql: KEEP_TAGS, each: { columns: ["call_id", "tags"], rows } }];
+}
+
+const COUNT: Statement = {
+  sql: "UPDATE rollup_positions SET position = position + 1 WHERE name = 'sightings'",
+};

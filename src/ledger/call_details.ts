@@ -1,0 +1,47 @@
+import type { tables } from "../store/mod.ts";
+import { type Usage, USAGE_DETAILS } from "../pricing/mod.ts";
+import type { ModelCall } from "./model_call.ts";
+import { fromOtherModels, toOtherModels } from "./other_models.ts";
+
+/** Returns what most calls don't have as JSON, or null. */
+export function detailsOf(call: ModelCall): string | null {
+  const { usage, speed, inferenceGeo, listCostNanoUsd, statedReason, quality, marks } = call;
+  const { details, others, models } = usage;
+  const isPlain = !details && !others && !models && !speed && !inferenceGeo && !quality && !marks;
+  if (isPlain && listCostNanoUsd === undefined && !statedReason) return null;
+  return JSON.stringify({
+    ...details,
+    other_counts: others,
+    other_models: models && toOtherModels(models),
+    speed,
+    inference_geo: inferenceGeo,
+    list_cost_nano_usd: listCostNanoUsd === undefined ? undefined : String(listCostNanoUsd),
+    stated_reason: statedReason,
+    quality,
+    marks,
+  });
+}
+
+/** Returns the details of a call, which are parts of its usage, and more. */
+export function readDetails(
+  details: tables.CallDetails,
+): { usage: Pick<Usage, "details" | "others" | "models">; more: Partial<ModelCall> } {
+  const counts = USAGE_DETAILS.flatMap((name) => details[name] ? [[name, details[name]]] : []);
+  const { speed, inference_geo, list_cost_nano_usd, stated_reason, other_counts, other_models } = details;
+  const { quality, marks } = details;
+  return {
+    usage: {
+      ...(counts.length > 0 && { details: Object.fromEntries(counts) }),
+      ...(other_counts && { others: other_counts }),
+      ...(other_models && { models: fromOtherModels(other_models) }),
+    },
+    more: {
+      ...(speed && { speed: String(speed) }),
+      ...(inference_geo && { inferenceGeo: String(inference_geo) }),
+      ...(list_cost_nano_usd && { listCostNanoUsd: BigInt(list_cost_nano_usd) }),
+      ...(stated_reason && { statedReason: stated_reason }),
+      ...(quality && { quality }),
+      ...(marks && { marks }),
+    },
+  };
+}
