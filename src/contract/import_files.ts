@@ -21,7 +21,7 @@ export const ImportFile = z.strictObject({
   modified_at: whole.openapi({ description: "Of its last change, in milliseconds since the epoch" }),
   read_to: whole.openapi({ description: "The offset after the last line that was read" }),
   head: z.string().max(100).openapi({
-    description: "The number of its first bytes, a colon, and their SHA-256 in Base64",
+    description: "The number of its first bytes, a colon, and a hash of them",
   }),
   is_ended: z.boolean().openapi({ description: "False if the reader expects more of its last call" }),
   state: z.string().max(65_536).nullable().openapi({ description: "The state of the reader, JSON" }),

@@ -48,7 +48,7 @@ const save = createRoute({
         size: 1200,
         modified_at: 1_764_201_600_000,
         read_to: 1200,
-        head: "1024:n4bQgYhMfWWaL+qgxVrQFaO/TxsrC4Is0V1sFbDwCgg=",
+        head: "1024:1x7k2p9f3zq8",
         is_ended: true,
         state: null,
       }],

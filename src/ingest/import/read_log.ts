@@ -1,4 +1,3 @@
-import { toBase64 } from "../../kernel/encoding.ts";
 import { messageOf } from "../../kernel/errors.ts";
 import type { FilesSync } from "../../kernel/files/files.ts";
 import type { LogSink, OtherFiles, ReaderState } from "../logs/importer.ts";
@@ -15,7 +14,7 @@ export interface FileState {
   modifiedAt: number;
   /** The offset after the last line that was read. */
   readTo: number;
-  /** The number of the file's first bytes and their SHA-256, by which a file that was replaced is recognized. */
+  /** The number of the file's first bytes and a hash of them, by which a file that was replaced is recognized. */
   head: string;
   /** False if its reader may hold calls of which more was expected. */
   isEnded: boolean;
@@ -27,6 +26,8 @@ export const MAX_LINE_BYTES = 8 * 1024 * 1024;
 /** The largest document that is read whole. */
 const MAX_DOCUMENT_BYTES = 64 * 1024 * 1024;
 const HEAD_BYTES = 1024;
+/** The bytes after which the state of a file may be stored before its end. */
+const PART_BYTES = 1024 * 1024;
 
 /** What `readLog` needs beside the file. */
 export interface ReadOptions {
@@ -67,7 +68,7 @@ export async function* readLog(log: FoundLog, options: ReadOptions): AsyncGenera
     yield* readLines(log, read, options, { ...state, pieces: decompress(path) });
   } else {
     const isSame = before !== undefined && before.readTo <= log.size &&
-      before.head === await headOf(files, path, before.readTo);
+      before.head === headOf(files, path, before.readTo);
     const from = isSame ? before.readTo : 0;
     yield* readLines(log, read, options, {
       ...state,
@@ -127,8 +128,8 @@ function attempt(sink: LogSink, read: () => void): void {
   }
 }
 
-/** Returns the length and the hash of the first bytes of a file, of those that were read. */
-async function headOf(files: FilesSync, path: string, readTo: number): Promise<string> {
+/** Returns the number and a hash of the first bytes of a file, of those that were read. It protects nothing. */
+function headOf(files: FilesSync, path: string, readTo: number): string {
   const length = Math.min(readTo, HEAD_BYTES);
   const bytes = new Uint8Array(length);
   const file = files.open(path);
@@ -141,7 +142,12 @@ async function headOf(files: FilesSync, path: string, readTo: number): Promise<s
   } finally {
     file.close();
   }
-  return `${length}:${toBase64(new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)))}`;
+  let [low, high] = [0x811c9dc5, 0x9747b28c];
+  for (const byte of bytes) {
+    low = Math.imul(low ^ byte, 0x01000193);
+    high = Math.imul(high ^ byte, 0x5bd1e995);
+  }
+  return `${length}:${(low >>> 0).toString(36)}${(high >>> 0).toString(36)}`;
 }
 
 /** Reads a document; undefined, and malformed, if it is too large. */
