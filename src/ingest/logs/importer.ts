@@ -92,7 +92,7 @@ export interface LogKind {
       compressed?: "zstd";
       open(file: LogFile, state: ReaderState | undefined, others: OtherFiles): LineReader;
     }
-    | { form: "whole"; read(text: string, file: LogFile, sink: LogSink): void }
+    | { form: "whole"; read(text: string, file: LogFile, sink: LogSink, others?: OtherFiles): void }
     | {
       form: "sqlite";
       /** Returns the state from which the next import goes on, such as the time of the newest row. */
