@@ -11,7 +11,7 @@ import type { LogDatabase, LogFile, LogImporter, LogSink, OtherFiles } from "../
 /** The texts of logs by their names below a root; that of a database is SQL. */
 export type Logs = Readonly<Record<string, string>>;
 
-/** What an importer has said. */
+/** The statements of an importer. */
 export interface Said {
   calls: Sighting[];
   unmetered: string[];

@@ -54,7 +54,7 @@ function dataFolder({ env, home }: Machine): string {
 function readSession(text: string, file: LogFile, sink: LogSink, others?: OtherFiles): void {
   const document = parseRecord(text);
   const messages = recordsOf(document.messages);
-  const facts = factsOf(document, file, others);
+  const { forkedAt, ...facts } = factsOf(document, file, others);
   readEach(messages.entries(), sink, ([index, message]) => {
     if (message.role !== "assistant" || message.metrics === undefined) return;
     const metrics = fieldsOf(message.metrics);
@@ -74,16 +74,18 @@ function readSession(text: string, file: LogFile, sink: LogSink, others?: OtherF
       quality: isSumOfRun(messages, index) ? "aggregate" : "exact",
       statedCostUsd: usdOf(metrics.cost),
       tools: toolNames(content.filter(({ type }) => type === "tool_use")),
+      isCopy: (forkedAt !== undefined && at < forkedAt) || undefined,
     });
   });
 }
 
-/** Returns the session of a document, and of a sub-agent its id and that of its parent. */
+/** Returns the session of a document, with the time of its fork, and of a sub-agent its id and that of its parent. */
 function factsOf(document: Fields, { name }: LogFile, others: OtherFiles | undefined) {
   const [, folder, stem = name] = MESSAGES.exec(name) ?? [];
   const session = folder ?? textOf(document.sessionId) ?? stem;
   const manifest = readBeside(others, `${name.slice(0, name.lastIndexOf("/") + 1)}${session}.json`);
   const parent = textOf(fieldsOf(document.origin).parentThreadId);
+  const fork = textOf(fieldsOf(fieldsOf(manifest.metadata).fork).forkedAt);
   return {
     session,
     subagent: stem === session || document.agent === "lead" ? undefined : {
@@ -93,6 +95,7 @@ function factsOf(document: Fields, { name }: LogFile, others: OtherFiles | undef
       type: textOf(document.agent),
     },
     folder: textOf(manifest.cwd),
+    forkedAt: fork === undefined ? undefined : timeOf(fork),
   };
 }
 

@@ -14,7 +14,7 @@ import {
 } from "./log_record.ts";
 import { billedBy } from "./provider_ids.ts";
 
-/** What the next import of a file needs to know. */
+/** The facts that the next import of a file goes on with. */
 interface State {
   /** True if the file has events of calls: its messages repeat them. */
   hasEvents?: boolean;
