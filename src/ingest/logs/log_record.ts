@@ -90,6 +90,12 @@ export function nameByCounts(at: number, model: string | undefined, usage: Usage
   return `${at}:${counts.join("-")}:${model ?? ""}`;
 }
 
+/** Returns the model of a call, or that its record doesn't name it. */
+export function modelOf(value: unknown): { model?: string; marks?: string[] } {
+  const model = textOf(value);
+  return model === undefined ? { marks: ["model_missing"] } : { model };
+}
+
 /** Returns the names of the tools that an answer called, once each; undefined without any. */
 export function toolNames(calls: readonly Fields[]): string[] | undefined {
   const names = new Set(calls.flatMap(({ name }) => textOf(name) ?? []));
