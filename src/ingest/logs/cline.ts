@@ -1,9 +1,10 @@
+import { hasQuantity } from "../../pricing/mod.ts";
 import { defineImporter, type LogFile, type LogSink, type Machine, type OtherFiles } from "./importer.ts";
 import {
   countOf,
   type Fields,
   fieldsOf,
-  hasTokens,
+  modelOf,
   nameByCounts,
   parseRecord,
   readBeside,
@@ -59,7 +60,7 @@ function readSession(text: string, file: LogFile, sink: LogSink, others?: OtherF
     if (message.role !== "assistant" || message.metrics === undefined) return;
     const metrics = fieldsOf(message.metrics);
     const usage = usageOfMetrics(metrics);
-    if (!hasTokens(usage)) return sink.unmetered("a message without counts");
+    if (!hasQuantity(usage)) return sink.unmetered("a message without counts");
     const at = timeOf(message.ts);
     const model = textOf(fieldsOf(message.modelInfo).id);
     const content = recordsOf(message.content);
@@ -68,7 +69,7 @@ function readSession(text: string, file: LogFile, sink: LogSink, others?: OtherF
       // The ids of messages are given anew where they are missing, and a fork or the next task of a team mate copies messages.
       ref: nameByCounts(at, model, usage),
       ...billedBy(textOf(fieldsOf(message.modelInfo).provider)),
-      model,
+      ...modelOf(model),
       at,
       usage,
       quality: isSumOfRun(messages, index) ? "aggregate" : "exact",

@@ -1,10 +1,10 @@
-import { type Usage, usageOf } from "../../pricing/mod.ts";
+import { hasQuantity, type Usage, usageOf } from "../../pricing/mod.ts";
 import type { LogFile, LogKind, LogSink, Machine, OtherFiles } from "./importer.ts";
 import {
   countOf,
   type Fields,
   fieldsOf,
-  hasTokens,
+  modelOf,
   parseJson,
   parseRecord,
   readBeside,
@@ -91,10 +91,10 @@ function readTask(
     const isSum = SUMS.has(say);
     if (say !== "api_req_started" && !isSum) return;
     const request = { ...requestOf(message), ...requestOf(ends.get(message)) };
-    const model = modelOf(message, task);
+    const model = modelUsed(message, task);
     const usage = usageOfRequest(agent, request, model.id, timeOf(at));
     const statedCostUsd = usdOf(request.cost);
-    if (!hasTokens(usage) && statedCostUsd === undefined) {
+    if (!hasQuantity(usage) && statedCostUsd === undefined) {
       // A request without a cost or a reason for its end is still running.
       if (!isSum && (request.cost !== undefined || request.cancelReason)) {
         sink.unmetered("a request without counts");
@@ -104,7 +104,7 @@ function readTask(
     sink.call({
       ...callOf(task, isSum ? {} : model, timeOf(at)),
       usage,
-      quality: !hasTokens(usage)
+      quality: !hasQuantity(usage)
         ? "cost_only"
         : isSum
         ? "aggregate"
@@ -159,7 +159,7 @@ function taskOf({ name }: LogFile, others: OtherFiles | undefined): Task {
 }
 
 /** Returns the model of a request, which newer versions of Cline write to its message; Roo and Kilo don't record it. */
-function modelOf(message: Fields, task: Task): Model {
+function modelUsed(message: Fields, task: Task): Model {
   const info = fieldsOf(message.modelInfo);
   if (info.modelId !== undefined) return { id: textOf(info.providerId), model: textOf(info.modelId) };
   return task.models.findLast(({ at }) => at <= timeOf(message.ts)) ?? task.models[0] ?? {};
@@ -171,8 +171,7 @@ function callOf(task: Task, { id, model }: Model, at: number) {
     ref: `${task.id}:${at}`,
     // The extensions' provider `openai` is any server with OpenAI's protocol.
     ...billedBy(id === "openai" ? "openai-compatible" : id),
-    model,
-    marks: model === undefined ? ["model_missing"] : undefined,
+    ...modelOf(model),
     at,
     session: task.root,
     subagent: task.root === task.id ? undefined : {

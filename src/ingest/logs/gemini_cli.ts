@@ -1,10 +1,11 @@
 import type { Sighting } from "../../calls/mod.ts";
+import { hasQuantity } from "../../pricing/mod.ts";
 import { defineImporter, type LineReader, type LogFile, type LogSink, type OtherFiles } from "./importer.ts";
 import {
   countOf,
   type Fields,
   fieldsOf,
-  hasTokens,
+  modelOf,
   parseRecord,
   readEach,
   recordsOf,
@@ -14,12 +15,18 @@ import {
   usageFrom,
 } from "./log_record.ts";
 
-/** The session of the messages that follow, as the next import needs it. */
+/** The session of the messages that follow, and the last answer, whose record may come again with more of it. */
 interface State {
   session?: string;
   folder?: string;
-  /** The id of the last answer, if it has no counts so far. */
-  uncounted?: string;
+  held?: Answer;
+}
+
+interface Answer {
+  id: string;
+  /** Undefined without counts. */
+  call?: Sighting;
+  isTold?: boolean;
 }
 
 /** `<project>/chats/session-<time>-<id>.jsonl`; of a sub-agent `<project>/chats/<session of its parent>/<its session>.jsonl`. */
@@ -54,8 +61,9 @@ export default defineImporter({
         form: "whole",
         read(text, file, sink, others) {
           const document = parseRecord(text);
-          const state = { session: textOf(document.sessionId), folder: folderOf(file, others) };
-          readEach(recordsOf(document.messages), sink, (message) => readMessage(message, file, state, sink));
+          const state: State = { session: textOf(document.sessionId), folder: folderOf(file, others) };
+          readEach(recordsOf(document.messages), sink, (message) => hold(message, file, state, sink));
+          release(state, sink);
         },
       },
     },
@@ -76,32 +84,45 @@ function openChat(file: LogFile, before: unknown, others: OtherFiles): LineReade
         return;
       }
       state.folder ??= folderOf(file, others);
-      readMessage(record, file, state, sink);
+      hold(record, file, state, sink);
     },
+    end: (sink) => state.held?.call && tell(state.held, sink),
     state: () => ({ ...state }),
   };
 }
 
-function readMessage(message: Fields, file: LogFile, state: State, sink: LogSink): void {
+/** Holds an answer until the next one, as its record is written again with its counts, and with the results of its tools. */
+function hold(message: Fields, file: LogFile, state: State, sink: LogSink): void {
+  const answer = readAnswer(message, file, state);
+  if (answer === undefined) return;
+  if (state.held?.id === answer.id) answer.call ??= state.held.call;
+  else release(state, sink);
+  state.held = answer;
+}
+
+function release({ held }: State, sink: LogSink): void {
+  if (held?.call) tell(held, sink);
+  else if (held) sink.unmetered("an answer without counts");
+}
+
+function tell(answer: Answer, sink: LogSink): void {
+  if (!answer.isTold) sink.call(answer.call!);
+  answer.isTold = true;
+}
+
+function readAnswer(message: Fields, file: LogFile, state: State): Answer | undefined {
   const id = textOf(message.id);
-  if (message.type !== "gemini" || id === undefined) return;
-  if (state.uncounted !== undefined && state.uncounted !== id) {
-    sink.unmetered("an answer without counts");
-    state.uncounted = undefined;
-  }
+  if (message.type !== "gemini" || id === undefined) return undefined;
   const usage = usageOfTokens(fieldsOf(message.tokens));
-  const model = textOf(message.model);
-  if (!hasTokens(usage)) {
+  if (!hasQuantity(usage)) {
     // Messages without a model are summaries that Gemini CLI has put into the history itself.
-    if (model !== undefined) state.uncounted = id;
-    return;
+    return message.model === undefined ? undefined : { id };
   }
-  state.uncounted = undefined;
   const { session, subagent } = sessionOf(file, state);
-  sink.call({
+  const call: Sighting = {
     ref: `${subagent?.id ?? session}:${id}`,
     provider: "google",
-    model,
+    ...modelOf(message.model),
     at: timeOf(message.timestamp),
     usage,
     quality: "exact",
@@ -109,7 +130,8 @@ function readMessage(message: Fields, file: LogFile, state: State, sink: LogSink
     session,
     subagent,
     folder: state.folder,
-  });
+  };
+  return { id, call };
 }
 
 /** Gemini's counts: thoughts are beside the output, prompts of tools beside the input, and the input has the cached tokens. */

@@ -75,11 +75,6 @@ export function usageFrom(counts: Partial<Usage>): Usage {
   return usage;
 }
 
-/** Returns whether a usage counts anything. */
-export function hasTokens({ inputTokens, outputTokens }: Usage): boolean {
-  return inputTokens + outputTokens > 0;
-}
-
 /**
  * Names a call by its time, model and counts: the same in every copy of its record, where agents copy records under new ids or
  * give them new ids whenever they write.

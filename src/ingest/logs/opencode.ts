@@ -1,9 +1,10 @@
+import { hasQuantity } from "../../pricing/mod.ts";
 import { defineImporter, type LogDatabase, type LogKind, type LogSink } from "./importer.ts";
 import {
   countOf,
   type Fields,
   fieldsOf,
-  hasTokens,
+  modelOf,
   nameByCounts,
   parseRecord,
   readEach,
@@ -163,7 +164,7 @@ function readMessage({ message, sessions, steps, sink }: MessageInput): void {
   const isDone = time.completed !== undefined && time.completed !== null;
   calls.forEach((call, index) => {
     const usage = usageOfTokens(fieldsOf(call.tokens));
-    if (!hasTokens(usage)) {
+    if (!hasQuantity(usage)) {
       // A message without counts is still being written, or has failed.
       if (isDone && data.error === undefined) sink.unmetered("a message without counts");
       return;
@@ -191,7 +192,7 @@ function factsOf({ session, data }: Message, sessions: ReadonlyMap<string, Sessi
   const created = fieldsOf(data.time).created;
   return {
     ...billedBy(textOf(data.providerID) ?? textOf(inVersion2.providerID)),
-    model: textOf(data.modelID) ?? textOf(inVersion2.id),
+    ...modelOf(data.modelID ?? inVersion2.id),
     session: root,
     subagent: session === undefined || session === root ? undefined : {
       id: session,

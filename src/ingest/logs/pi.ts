@@ -1,9 +1,10 @@
+import { hasQuantity } from "../../pricing/mod.ts";
 import { defineImporter, type LineReader } from "./importer.ts";
 import {
   countOf,
   type Fields,
   fieldsOf,
-  hasTokens,
+  modelOf,
   nameByCounts,
   parseRecord,
   recordsOf,
@@ -62,7 +63,7 @@ function openSession(before: unknown): LineReader {
       if (record.type !== "message" || message.role !== "assistant") return;
       const usage = usageOfCounts(fieldsOf(message.usage));
       const isCut = message.stopReason === "aborted" || message.stopReason === "error";
-      if (!hasTokens(usage)) {
+      if (!hasQuantity(usage)) {
         // A request that was refused has no counts and no bill; messages of OpenClaw itself answer nothing.
         if (message.stopReason !== "error" && message.provider !== "openclaw") {
           sink.unmetered("an answer without counts");
@@ -76,7 +77,7 @@ function openSession(before: unknown): LineReader {
         ref: nameByCounts(at, model, usage),
         responseId: textOf(message.responseId),
         ...billedBy(textOf(message.provider)),
-        model,
+        ...modelOf(message.model),
         at,
         usage,
         // The counts of an answer that was stopped are those that the stream had named by then.

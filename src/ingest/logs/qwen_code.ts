@@ -1,11 +1,11 @@
 import type { Sighting } from "../../calls/mod.ts";
-import type { Usage } from "../../pricing/mod.ts";
+import { hasQuantity, type Usage } from "../../pricing/mod.ts";
 import { defineImporter, type LineReader, type LogSink } from "./importer.ts";
 import {
   countOf,
   type Fields,
   fieldsOf,
-  hasTokens,
+  modelOf,
   nameByCounts,
   parseRecord,
   textOf,
@@ -75,7 +75,7 @@ function readEvent(record: Fields, event: Fields, state: State, sink: LogSink): 
     total: countOf(event.total_token_count),
     cached: countOf(event.cached_content_token_count),
   });
-  if (hasTokens(usage)) sink.call(callOf(record, event, usage));
+  if (hasQuantity(usage)) sink.call(callOf(record, event, usage));
   else state.uncounted = { ...record, message: undefined };
 }
 
@@ -91,7 +91,7 @@ function readMessage(record: Fields, state: State, sink: LogSink): void {
     total: countOf(counts.totalTokenCount),
     cached: countOf(counts.cachedContentTokenCount),
   });
-  if (!hasTokens(usage)) return sink.unmetered("an answer without counts");
+  if (!hasQuantity(usage)) return sink.unmetered("an answer without counts");
   const event = fieldsOf(fieldsOf(fieldsOf(state.uncounted).systemPayload).uiEvent);
   sink.call(callOf(state.uncounted ?? record, { model: record.model, ...event }, usage));
   state.uncounted = undefined;
@@ -105,7 +105,7 @@ function callOf(record: Fields, event: Fields, usage: Usage): Sighting {
     ref: nameByCounts(answeredAt, model, usage),
     responseId: textOf(event.response_id),
     ...billedBy(loginOf(textOf(event.auth_type))),
-    model,
+    ...modelOf(event.model),
     at: answeredAt - durationMs,
     durationMs: durationMs || undefined,
     usage,
