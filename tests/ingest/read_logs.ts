@@ -140,6 +140,8 @@ export async function readRecordings(agent: string): Promise<Recording[]> {
   const folder = new URL(`${agent}/`, RECORDINGS);
   const recordings: Recording[] = [];
   for await (const { name } of Deno.readDir(folder)) {
+    // Those from 20 on are made by hand, for the conformance suite.
+    if (name >= "20") continue;
     const base = new URL(`${name}/`, folder);
     const { calls } = JSON.parse(await Deno.readTextFile(new URL("expected.json", base)));
     recordings.push({ agent, name, logs: await readTexts(base), expected: calls });
