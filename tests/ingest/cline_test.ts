@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import cline from "../../src/ingest/logs/cline.ts";
 import kilo from "../../src/ingest/logs/kilo.ts";
 import roo from "../../src/ingest/logs/roo.ts";
-import { assertBooks, bookOnce, readLogs } from "./read_logs.ts";
+import { assertBooks, bookOnce, type Progress, readLogs } from "./read_logs.ts";
 
 const SESSION = ".cline/data/sessions/1795_ab/";
 const AT = 1_795_694_321_629;
@@ -198,6 +198,27 @@ Deno.test("cline: cancelled and deleted requests were billed; a request without 
     ["aggregate", 500],
   ]);
   assert.deepEqual(unmetered, ["a request without counts"]);
+});
+
+Deno.test("cline: the sum of deleted requests leaves out those that were told before they were deleted", () => {
+  const progress: Progress = new Map();
+  const read = (...messages: unknown[]) =>
+    readLogs(cline, { [`${TASK}ui_messages.json`]: ui(...messages) }, progress).calls
+      .map(({ at, usage, statedCostUsd }) => [at - TS, usage.outputTokens, statedCostUsd]);
+  const request = (after: number, tokensOut: number, cost: number) =>
+    say("api_req_started", { ...REQUEST, tokensOut, cost }, TS + after, MODEL);
+  const sum = (after: number, tokensOut: number, cost: number, count: number) => {
+    const [tokensIn, cacheReads, cacheWrites] = [100 * count, 30 * count, 20 * count];
+    return say("deleted_api_reqs", { tokensIn, tokensOut, cacheReads, cacheWrites, cost }, TS + after);
+  };
+  const one = request(1, 10, 0.1);
+  assert.equal(read(one, request(2, 20, 0.2), request(3, 40, 0.3)).length, 3);
+  // A fourth request was made and deleted between the imports.
+  const later = [one, sum(5, 140, 1, 3)];
+  for (let i = 0; i < 2; i++) assert.deepEqual(read(...later), [[1, 10, "0.1"], [5, 80, "0.5"]]);
+  // The next sum has the first one.
+  assert.deepEqual(read(sum(7, 150, 1.1, 4), request(8, 70, 0.7)), [[8, 70, "0.7"]]);
+  assert.deepEqual(read(sum(7, 150, 1.1, 4), request(8, 70, 0.7)), [[8, 70, "0.7"]]);
 });
 
 Deno.test("cline: a request that gets its counts later keeps its name", () => {

@@ -40,8 +40,12 @@ export function readLogs(importer: LogImporter, logs: Logs, progress: Progress =
     const file: LogFile = { path: `/home/dev/${name}`, name };
     const { offset, state } = progress.get(name) ?? { offset: 0, state: undefined };
     const { read } = kind;
-    if (read.form === "whole") attempt(sink, () => read.read(text, file, sink, others));
-    else if (read.form === "sqlite") {
+    if (read.form === "whole") {
+      attempt(sink, () => {
+        const next = read.read(text, file, sink, others, copy(state));
+        progress.set(name, { offset: 0, state: copy(next) });
+      });
+    } else if (read.form === "sqlite") {
       const next = readDatabase(text, (db) => read.read(db, file, state, sink));
       progress.set(name, { offset: 0, state: copy(next) });
     } else {

@@ -1,5 +1,7 @@
-import { hasQuantity, type Usage, usageOf } from "../../pricing/mod.ts";
-import type { LogFile, LogKind, LogSink, Machine, OtherFiles } from "./importer.ts";
+import { hasQuantity, type Usage } from "../../pricing/mod.ts";
+import { PurserError } from "../../kernel/errors.ts";
+import { trackDeletedRequests } from "./deleted_requests.ts";
+import type { LogFile, LogKind, LogSink, Machine, OtherFiles, ReaderState } from "./importer.ts";
 import {
   countOf,
   type Fields,
@@ -41,6 +43,11 @@ const EDITORS = ["Code", "Code - Insiders", "VSCodium", "Cursor", "Windsurf"];
 /** The folders of an editor's server, which runs the extensions of a remote window. */
 const SERVERS = [".vscode-server", ".vscode-server-insiders", ".cursor-server", ".windsurf-server"];
 
+interface Context {
+  others: OtherFiles | undefined;
+  state: ReaderState | undefined;
+}
+
 /** The agents that write tasks. */
 export type TaskAgent = "cline" | "roo" | "kilo";
 
@@ -48,72 +55,83 @@ export type TaskAgent = "cline" | "roo" | "kilo";
 export function tasksKind(agent: TaskAgent): LogKind {
   return {
     has: (name) => /(?:^|\/)tasks\/[^/]+\/ui_messages\.json$/.test(name),
-    read: { form: "whole", read: (text, file, sink, others) => readTask(agent, text, file, sink, others) },
+    read: {
+      form: "whole",
+      read: (text, file, sink, others, state) => readTask(agent, text, file, sink, { others, state }),
+    },
   };
 }
 
-/** The messages with sums of requests that stand nowhere else: deleted ones, and those of sub-agents. */
-const SUMS = new Set(["deleted_api_reqs", "api_req_deleted", "subagent_usage"]);
+/** The messages with the sum of requests that were deleted. */
+const DELETED = new Set(["deleted_api_reqs", "api_req_deleted"]);
+
+/** A message of a task that has counts. */
+interface Entry {
+  message: Fields;
+  at: number;
+  request: Fields;
+}
 
 /**
- * Reads the requests of a task. Requests that the user has cancelled or deleted were billed; of the deleted ones their sum is
- * left. The totals of `history_item.json` are sums of what is read here.
+ * Reads the requests of a task. Requests that the user has cancelled or deleted were billed: of the deleted ones their sum is
+ * left. The requests of sub-agents are known by their sum alone (`subagent_usage`). The totals of `history_item.json` are sums
+ * of what is read here.
  */
 function readTask(
   agent: TaskAgent,
   text: string,
   file: LogFile,
   sink: LogSink,
-  others: OtherFiles | undefined,
-): void {
-  const messages = recordsOf(parseJson(text)).filter(({ type }) => type === "say");
-  const task = taskOf(file, others);
-  // Older versions wrote the counts of a request into a message of its end.
-  const ends = new Map<Fields, Fields>();
-  let started: Fields | undefined;
-  for (const message of messages) {
-    if (message.say === "api_req_started") started = message;
-    else if (message.say === "api_req_finished" && started) ends.set(started, message);
+  context: Context,
+): ReaderState {
+  const task = taskOf(file, context.others);
+  const deleted = trackDeletedRequests(context.state);
+  const entries: Entry[] = [];
+  const messages = parseJson(text);
+  if (!Array.isArray(messages)) {
+    throw new PurserError("invalid", "Cannot read the task: it isn't a list of messages");
   }
-  readEach(messages, sink, (message) => {
+  /** The last request that began. Older versions wrote its counts into a message of its end. */
+  let started: Entry | undefined;
+  readEach(recordsOf(messages).filter(({ type }) => type === "say"), sink, (message) => {
     const say = textOf(message.say) ?? "";
-    const at = message.ts;
-    if (say === "condense_context") {
-      const statedCostUsd = usdOf(fieldsOf(message.contextCondense).cost);
-      if (statedCostUsd === undefined) return;
-      return sink.call({
-        ...callOf(task, {}, timeOf(at)),
-        usage: usageOf({}),
-        quality: "cost_only",
-        statedCostUsd,
-      });
+    if (say === "api_req_finished" && started) {
+      started.request = { ...started.request, ...requestOf(message) };
     }
-    const isSum = SUMS.has(say);
-    if (say !== "api_req_started" && !isSum) return;
-    const request = { ...requestOf(message), ...requestOf(ends.get(message)) };
-    const model = modelUsed(message, task);
-    const usage = usageOfRequest(agent, request, model.id, timeOf(at));
-    const statedCostUsd = usdOf(request.cost);
-    if (!hasQuantity(usage) && statedCostUsd === undefined) {
-      // A request without a cost or a reason for its end is still running.
-      if (!isSum && (request.cost !== undefined || request.cancelReason)) {
-        sink.unmetered("a request without counts");
-      }
-      return;
-    }
-    sink.call({
-      ...callOf(task, isSum ? {} : model, timeOf(at)),
-      usage,
-      quality: !hasQuantity(usage)
-        ? "cost_only"
-        : isSum
-        ? "aggregate"
-        : request.cancelReason
-        ? "provisional"
-        : "exact",
-      statedCostUsd,
-    });
+    if (
+      say !== "api_req_started" && say !== "condense_context" && say !== "subagent_usage" && !DELETED.has(say)
+    ) return;
+    const request = say === "condense_context"
+      ? { cost: fieldsOf(message.contextCondense).cost }
+      : requestOf(message);
+    const entry = { message, at: timeOf(message.ts), request };
+    if (say === "api_req_started") started = entry;
+    entries.push(entry);
   });
+  for (const { at, request } of entries) deleted.add(at, request);
+  readEach(entries, sink, ({ message, at, request }) => {
+    if (message.say === "api_req_started") return tellRequest({ agent, task, message, at, request, sink });
+    const counts = DELETED.has(String(message.say)) ? deleted.restOf(at, request) : request;
+    const usage = usageOfRequest(agent, counts, undefined, at);
+    const statedCostUsd = usdOf(counts.cost);
+    if (!hasQuantity(usage) && statedCostUsd === undefined) return;
+    const quality = hasQuantity(usage) ? "aggregate" : "cost_only";
+    sink.call({ ...callOf(task, {}, at), usage, quality, statedCostUsd });
+  });
+  return deleted.state();
+}
+
+function tellRequest(
+  { agent, task, message, at, request, sink }: Entry & { agent: TaskAgent; task: Task; sink: LogSink },
+): void {
+  const model = modelUsed(message, task);
+  const usage = usageOfRequest(agent, request, model.id, at);
+  const statedCostUsd = usdOf(request.cost);
+  if (hasQuantity(usage) || statedCostUsd !== undefined) {
+    const quality = !hasQuantity(usage) ? "cost_only" : request.cancelReason ? "provisional" : "exact";
+    sink.call({ ...callOf(task, model, at), usage, quality, statedCostUsd });
+  } else if (request.cost !== undefined || request.cancelReason) sink.unmetered("a request without counts");
+  // A request without a cost or a reason for its end is still running.
 }
 
 /** Returns the counts of a request, which are JSON in the text of its message. */
