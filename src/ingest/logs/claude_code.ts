@@ -10,7 +10,16 @@ import {
   type OtherFiles,
   type ReaderState,
 } from "./importer.ts";
-import { type Fields, fieldsOf, parseRecord, recordsOf, textOf, timeOf, usdOf } from "./log_record.ts";
+import {
+  countOf,
+  type Fields,
+  fieldsOf,
+  parseRecord,
+  recordsOf,
+  textOf,
+  timeOf,
+  usdOf,
+} from "./log_record.ts";
 
 /**
  * The logs of Claude Code: one file for a session and one for each of its sub-agents, with a line for each block of an answer.
@@ -58,7 +67,7 @@ interface Held {
   /** The calls of other models that its usage contains. */
   parts: Sighting[];
   isSidechain: boolean;
-  /** True once this much of it was told. */
+  /** True if as much of it was told. */
   isTold: boolean;
 }
 
@@ -139,10 +148,12 @@ function merge(first: Held, next: Held): Held {
   const best = isBetter ? next : first;
   const call = {
     ...best.call,
+    requestId: best.call.requestId ?? first.call.requestId ?? next.call.requestId,
     at: Math.min(first.call.at, next.call.at),
     ...(tools.length > 0 && { tools }),
   };
-  return { ...best, call, isTold: first.isTold && !isBetter };
+  const isTold = first.isTold && JSON.stringify(call) === JSON.stringify(first.call);
+  return { ...best, call, isTold };
 }
 
 /** The calls that leave only a trace. */
@@ -221,6 +232,8 @@ function readSubagent(
 function readUsage(raw: unknown): Usage | undefined {
   const counts = fieldsOf(raw);
   if (counts.input_tokens == null && counts.output_tokens == null) return undefined;
+  countOf(counts.cache_read_input_tokens);
+  countOf(counts.cache_creation_input_tokens);
   const usage = usageFromRaw("anthropic", { ...counts, iterations: undefined });
   if (usage === undefined) throw new Error("its token counts contradict each other");
   return passesOf(raw).filter(({ type }) => type === "compaction")

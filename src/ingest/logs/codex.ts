@@ -270,7 +270,10 @@ function readMeta(state: State, meta: Fields, file: LogFile, time: unknown): voi
     if (origin !== undefined) state.fork = { parent: origin, startedAt: timeOf(time), repeated: 0 };
   } else if (id !== state.thread) {
     // The parent of an agent, which may be an agent itself.
-    if (id === state.session) state.session = session;
+    if (id === state.session && session !== id && state.subagent) {
+      state.subagent.parent = id;
+      state.session = session;
+    }
     return;
   }
   state.folder = textOf(meta.cwd) ?? state.folder;

@@ -43,7 +43,7 @@ export function usageOfCounts(
 /** The sums of a thread, as one entry of the log after the other has them. */
 export interface Totals {
   last: Counts;
-  /** How often the sums have begun anew. */
+  /** The number of times that the sums have begun anew. */
   epoch: number;
 }
 
