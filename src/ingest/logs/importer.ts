@@ -92,7 +92,17 @@ export interface LogKind {
       compressed?: "zstd";
       open(file: LogFile, state: ReaderState | undefined, others: OtherFiles): LineReader;
     }
-    | { form: "whole"; read(text: string, file: LogFile, sink: LogSink, others?: OtherFiles): void }
+    | {
+      form: "whole";
+      /** Returns the state for the next import of the document, if it needs one. */
+      read(
+        text: string,
+        file: LogFile,
+        sink: LogSink,
+        others?: OtherFiles,
+        state?: ReaderState,
+      ): ReaderState | void;
+    }
     | {
       form: "sqlite";
       /** Returns the state from which the next import goes on, such as the time of the newest row. */

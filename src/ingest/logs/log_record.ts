@@ -1,7 +1,7 @@
 import { messageOf, PurserError } from "../../kernel/errors.ts";
 import { isRecord } from "../../kernel/is_record.ts";
 import { checkUsage, type Usage, usageOf } from "../../pricing/mod.ts";
-import type { LogSink } from "./importer.ts";
+import type { LogSink, OtherFiles } from "./importer.ts";
 
 /*
  * Reads the fields of records that another program has written. The messages of their errors quote nothing of a record: it has
@@ -75,20 +75,35 @@ export function usageFrom(counts: Partial<Usage>): Usage {
   return usage;
 }
 
-/** Returns whether a usage counts anything. */
-export function hasTokens({ inputTokens, outputTokens }: Usage): boolean {
-  return inputTokens + outputTokens > 0;
-}
-
 /**
  * Names a call by its time, model and counts: the same in every copy of its record, where agents copy records under new ids or
  * give them new ids whenever they write.
  */
 export function nameByCounts(at: number, model: string | undefined, usage: Usage): string {
   const { inputTokens, cacheReadTokens, cacheWriteTokens, outputTokens, reasoningTokens } = usage;
-  return `${at}:${
-    model ?? ""
-  }:${inputTokens}-${cacheReadTokens}-${cacheWriteTokens}-${outputTokens}-${reasoningTokens}`;
+  const counts = [inputTokens, cacheReadTokens, cacheWriteTokens, outputTokens, reasoningTokens];
+  return `${at}:${counts.join("-")}:${model ?? ""}`;
+}
+
+/** Returns the model of a call, or that its record doesn't name it. */
+export function modelOf(value: unknown): { model?: string; marks?: string[] } {
+  const model = textOf(value);
+  return model === undefined ? { marks: ["model_missing"] } : { model };
+}
+
+/** Returns the names of the tools that an answer called, once each; undefined without any. */
+export function toolNames(calls: readonly Fields[]): string[] | undefined {
+  const names = new Set(calls.flatMap(({ name }) => textOf(name) ?? []));
+  return names.size > 0 ? [...names] : undefined;
+}
+
+/** Reads a JSON object beside a log: no fields if there is none, or while it is being written. */
+export function readBeside(others: OtherFiles | undefined, name: string): Fields {
+  try {
+    return parseRecord(others?.text(name) ?? "{}");
+  } catch {
+    return {};
+  }
 }
 
 /** Reads a record of a document or database: one that can't be read is counted, and the next one is read. */
