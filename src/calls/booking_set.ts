@@ -181,7 +181,7 @@ function toBookedScopes(bookings: readonly Booking[], now: number): BookedScopes
 function writeSessions(bookings: readonly Booking[]): Statement[] {
   const events = bookings.flatMap(({ run, calls }) => [
     ...(run?.progress.events ?? []).map((event) => ({ ...run!.ref, event })),
-    ...calls.map((call) => ({
+    ...calls.filter(isLogged).map((call) => ({
       ...(run?.ref ?? { sessionId: call.sessionId, runId: call.runId, agentId: call.agentId }),
       event: { type: "cost.recorded" as const, at: call.at, callId: call.callId },
     })),
@@ -191,6 +191,9 @@ function writeSessions(bookings: readonly Booking[]): Statement[] {
   );
   return [...appendEvents(events), ...appendMessages(messages), ...countInSessions(events, messages)];
 }
+
+/** An event says that a call is made: not that an import has read of one, perhaps long ago. */
+const isLogged = ({ source }: ModelCall) => source !== "log" && source !== "otlp";
 
 function readRuns(bookings: readonly Booking[]): Statement[] {
   const rows = bookings.flatMap(({ run, calls }) =>
