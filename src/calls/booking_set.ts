@@ -18,6 +18,7 @@ import {
 import type { ResultSet, SetWriter, Statement } from "../store/mod.ts";
 import type { CallContext } from "./context.ts";
 import { withdrawLesser } from "./sightings/entries.ts";
+import { SIGHTED_UNITS } from "./sightings/known_calls.ts";
 
 /** The booking of one caller: committed as a whole or not at all. */
 export interface Booking {
@@ -76,7 +77,7 @@ const RUN_COLUMNS = ["call_id", "session_id", "run_id"];
 export const READ_LEDGER = `SELECT ${HAS_ENABLED_RULES},
   p.newest - (SELECT position FROM rollup_positions WHERE name = 'totals'),
   p.newest - (SELECT position FROM rollup_positions WHERE name = 'decisions'),
-  (SELECT position FROM rollup_positions WHERE name = 'sightings')
+  ${SIGHTED_UNITS}
 FROM (SELECT coalesce(max(position), 0) AS newest FROM calls) p`;
 
 /**

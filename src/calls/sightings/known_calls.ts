@@ -95,10 +95,14 @@ const BY_COUNTS = `SELECT ${field(0)}, c.call_id FROM json_each(?1) j ${ORDERED_
 WHERE c.adjusts IS NULL AND c.source IN ('gateway', 'run', 'meter') AND c.input_tokens = ${field(3)}
   AND c.output_tokens = ${field(4)} AND c.cache_read_tokens = ${field(5)} ORDER BY c.at, c.call_id`;
 
-const STATE = `SELECT (SELECT position FROM rollup_positions WHERE name = 'sightings'),
+/** SQL for the number of units that have written sightings: one that was planned by an older state is refused. */
+export const SIGHTED_UNITS =
+  "coalesce((SELECT count FROM tallies WHERE what = 'sightings' AND name = '' AND outcome = ''), 0)";
+
+const STATE = `SELECT ${SIGHTED_UNITS},
   (SELECT coalesce(max(position), 0) FROM calls)`;
 
-const IS_UNCHANGED = `(SELECT position FROM rollup_positions WHERE name = 'sightings') = ?1
+const IS_UNCHANGED = `${SIGHTED_UNITS} = ?1
 AND NOT EXISTS (SELECT 1 FROM calls c ${NOT_INDEXED} WHERE c.position > ?2 AND (c.adjusts IS NOT NULL
   OR c.response_id IN (SELECT value FROM json_each(?3))
   OR c.source IN ('gateway', 'run', 'meter') AND c.total_tokens IN (SELECT CAST(value AS BIGINT) FROM json_each(?4))))`;

@@ -199,5 +199,6 @@ function keepTags(settled: readonly Settled[]): Statement[] {
 }
 
 const COUNT: Statement = {
-  sql: "UPDATE rollup_positions SET position = position + 1 WHERE name = 'sightings'",
+  sql: `INSERT INTO tallies (what, name, outcome, count) VALUES ('sightings', '', '', 1)
+ON CONFLICT (what, name, outcome) DO UPDATE SET count = tallies.count + 1`,
 };

@@ -33,7 +33,4 @@ export const statements: readonly string[] = [
   call_id TEXT PRIMARY KEY NOT NULL,
   tags TEXT NOT NULL
 ) WITHOUT ROWID`,
-
-  // Not a position, but the number of units that have written sightings: one that was planned by an older state is refused.
-  `INSERT INTO rollup_positions VALUES ('sightings', 0)`,
 ];
