@@ -77,7 +77,10 @@ for (const kind of kinds) {
   });
 
   test("a later record of a call that went on amends it", async (ctx) => {
-    const early = sighting({ quality: "provisional", usage: usageOf({ inputTokens: 1000, outputTokens: 5 }) });
+    const early = sighting({
+      quality: "provisional",
+      usage: usageOf({ inputTokens: 1000, outputTokens: 5 }),
+    });
     await sightCalls(ctx, LOG, [early]);
     assert.deepEqual(await total(ctx), [1, 1000, 5, 0.00102, 1]);
     const result = await sightCalls(ctx, LOG, [sighting()]);

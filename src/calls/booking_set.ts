@@ -18,6 +18,7 @@ import {
 import type { ResultSet, SetWriter, Statement } from "../store/mod.ts";
 import type { CallContext } from "./context.ts";
 import { withdrawLesser } from "./sightings/entries.ts";
+import { SIGHTED_UNITS } from "./sightings/known_calls.ts";
 
 /** The booking of one caller: committed as a whole or not at all. */
 export interface Booking {
@@ -76,7 +77,7 @@ const RUN_COLUMNS = ["call_id", "session_id", "run_id"];
 export const READ_LEDGER = `SELECT ${HAS_ENABLED_RULES},
   p.newest - (SELECT position FROM rollup_positions WHERE name = 'totals'),
   p.newest - (SELECT position FROM rollup_positions WHERE name = 'decisions'),
-  (SELECT position FROM rollup_positions WHERE name = 'sightings')
+  ${SIGHTED_UNITS}
 FROM (SELECT coalesce(max(position), 0) AS newest FROM calls) p`;
 
 /**
@@ -181,7 +182,7 @@ function toBookedScopes(bookings: readonly Booking[], now: number): BookedScopes
 function writeSessions(bookings: readonly Booking[]): Statement[] {
   const events = bookings.flatMap(({ run, calls }) => [
     ...(run?.progress.events ?? []).map((event) => ({ ...run!.ref, event })),
-    ...calls.map((call) => ({
+    ...calls.filter(isLogged).map((call) => ({
       ...(run?.ref ?? { sessionId: call.sessionId, runId: call.runId, agentId: call.agentId }),
       event: { type: "cost.recorded" as const, at: call.at, callId: call.callId },
     })),
@@ -191,6 +192,9 @@ function writeSessions(bookings: readonly Booking[]): Statement[] {
   );
   return [...appendEvents(events), ...appendMessages(messages), ...countInSessions(events, messages)];
 }
+
+/** An event says that a call is made: not that an import has read of one, perhaps long ago. */
+const isLogged = ({ source }: ModelCall) => source !== "log" && source !== "otlp";
 
 function readRuns(bookings: readonly Booking[]): Statement[] {
   const rows = bookings.flatMap(({ run, calls }) =>

@@ -1,11 +1,12 @@
 import { COUNTED, DIMENSIONS } from "../../contract/costs/dimensions.ts";
+import { DAY_MS } from "../../kernel/clock.ts";
 import { tagsText } from "../../contract/tags/tags.ts";
 import { COUNTED_COLUMNS, detailsOf, type ModelCall } from "../../ledger/mod.ts";
 import { priceRecordOf } from "../../pricing/mod.ts";
 import { indexedBy, mergeJson, ORDERED_JOIN, type SqlValue, type Statement } from "../../store/mod.ts";
 import { WITNESS_OF_CALL } from "./call_of_witness.ts";
 import { bareModel, isPlaceholder } from "./match_calls.ts";
-import { MAX_SKEW_MS } from "./known_calls.ts";
+import { DAY_OF_CALL, MAX_SKEW_MS } from "./known_calls.ts";
 
 /* The statements that book what witnesses have changed: entries that correct a call, and those that take one back. */
 
@@ -119,7 +120,8 @@ const HAS_SAME_COUNTS = `c.input_tokens = v.input_tokens AND c.cache_read_tokens
     AND (${present("output_tokens")} = v.output_tokens
       OR (${present("is_estimated")} > 0 AND ${present("output_tokens")} <= v.output_tokens))`;
 
-const BY_ANSWER = withdraw(`${ORDERED_JOIN} calls c ON c.response_id = v.response_id
+const BY_ANSWER = withdraw(`${ORDERED_JOIN} calls c
+  ON ${DAY_OF_CALL} IN (v.day - 1, v.day, v.day + 1) AND c.response_id = v.response_id
 WHERE ${IS_LESSER} AND ${STANDS} AND (${HAS_SAME_COUNTS} OR (v.is_placeholder = 0 AND c.provider = v.provider))
   AND (c.provider = v.provider OR EXISTS (SELECT 1 FROM sightings s
     WHERE s.witness = ${WITNESS_OF_CALL} AND instr(s.said, '"provider":') = 0))`);
@@ -153,6 +155,7 @@ const LESSER = [
   "bare_model",
   "session_id",
   "at",
+  "day",
   "duration_ms",
   "input_tokens",
   "output_tokens",
@@ -161,7 +164,7 @@ const LESSER = [
   "tags",
 ];
 const LESSER_INTEGERS = LESSER.filter((column) =>
-  /_tokens$|^(?:at|duration_ms|is_placeholder)$/.test(column)
+  /_tokens$|^(?:at|day|duration_ms|is_placeholder)$/.test(column)
 );
 
 /**
@@ -180,6 +183,7 @@ export function withdrawLesser(calls: readonly ModelCall[]): Statement[] {
       bareModel(call.model),
       call.sessionId,
       call.at,
+      Math.floor(call.at / DAY_MS),
       Math.round(call.durationMs ?? 0),
       call.usage.inputTokens,
       call.usage.outputTokens,

@@ -1,4 +1,5 @@
 import { and, asc, inArray, ne, type SQL, sql } from "drizzle-orm";
+import { DAY_MS } from "../../kernel/clock.ts";
 import type { Tags } from "../../contract/tags/tags.ts";
 import { ENTRY, type ModelCall, toModelCall, withEntries } from "../../ledger/mod.ts";
 import {
@@ -25,6 +26,8 @@ export interface Witness {
   fingerprint: string | null;
   /** Best first. */
   said: Said[];
+  /** The JSON of what it has said, if that is one statement. */
+  text?: string;
 }
 
 /** What is known of one call: its witnesses, and the entries of the ledger that they have led to. */
@@ -62,29 +65,44 @@ export interface Found {
   guard: Statement;
 }
 
+/** SQL for the day of a call `c`, as the index of their answers has it. */
+export const DAY_OF_CALL = "(c.at / 86400000)";
+const dayOf = (at: number) => Math.floor(at / DAY_MS);
+
+const field = (index: number) => `CAST(j.value ->> ${index} AS BIGINT)`;
+
 const WITNESS = "s.witness, s.call_id, s.is_apart, s.request_id, s.fingerprint, s.said";
 const findBy = (column: string) =>
   `SELECT ${WITNESS}, s.response_id FROM json_each(?1) j ${ORDERED_JOIN} sightings s ON s.${column} = j.value`;
-const BY_RESPONSE =
-  `SELECT c.response_id, c.call_id FROM json_each(?1) j ${ORDERED_JOIN} calls c ON c.response_id = j.value
-WHERE c.adjusts IS NULL`;
+// The clocks of two witnesses may be a day apart.
+const ofDay = (day: string, value: string, column: string) =>
+  `${day} IN (${field(0)} - 1, ${field(0)}, ${field(0)} + 1) AND ${column} = ${value}`;
+const BY_RESPONSE = `SELECT c.response_id, c.call_id FROM json_each(?1) j ${ORDERED_JOIN} calls c ON ${
+  ofDay(DAY_OF_CALL, "j.value ->> 1", "c.response_id")
+} WHERE c.adjusts IS NULL`;
+const BY_REQUEST = `SELECT ${WITNESS} FROM json_each(?1) j ${ORDERED_JOIN} sightings s ON ${
+  ofDay("s.day", "j.value ->> 1", "s.request_id")
+}`;
 
 /** How far apart the clocks of two witnesses may be. */
 export const MAX_SKEW_MS = 2 * 60_000;
 /** The longest call that is found by its counts. */
 const MAX_DURATION_MS = 10 * 60_000;
 
-const field = (index: number) => `CAST(j.value ->> ${index} AS BIGINT)`;
 const BY_COUNTS = `SELECT ${field(0)}, c.call_id FROM json_each(?1) j ${ORDERED_JOIN} calls c ${
   indexedBy("calls_by_time")
 } ON c.at BETWEEN ${field(1)} AND ${field(2)}
 WHERE c.adjusts IS NULL AND c.source IN ('gateway', 'run', 'meter') AND c.input_tokens = ${field(3)}
   AND c.output_tokens = ${field(4)} AND c.cache_read_tokens = ${field(5)} ORDER BY c.at, c.call_id`;
 
-const STATE = `SELECT (SELECT position FROM rollup_positions WHERE name = 'sightings'),
+/** SQL for the number of units that have written sightings: one that was planned by an older state is refused. */
+export const SIGHTED_UNITS =
+  "coalesce((SELECT count FROM tallies WHERE what = 'sightings' AND name = '' AND outcome = ''), 0)";
+
+const STATE = `SELECT ${SIGHTED_UNITS},
   (SELECT coalesce(max(position), 0) FROM calls)`;
 
-const IS_UNCHANGED = `(SELECT position FROM rollup_positions WHERE name = 'sightings') = ?1
+const IS_UNCHANGED = `${SIGHTED_UNITS} = ?1
 AND NOT EXISTS (SELECT 1 FROM calls c ${NOT_INDEXED} WHERE c.position > ?2 AND (c.adjusts IS NOT NULL
   OR c.response_id IN (SELECT value FROM json_each(?3))
   OR c.source IN ('gateway', 'run', 'meter') AND c.total_tokens IN (SELECT CAST(value AS BIGINT) FROM json_each(?4))))`;
@@ -109,9 +127,9 @@ export async function findKnown({ store }: CallContext, set: readonly Witnessed[
     { sql: STATE },
     { sql: findBy("witness"), args: [list(set.map(({ witness }) => witness))] },
     { sql: findBy("response_id"), args: [responses] },
-    { sql: findBy("request_id"), args: [list(set.map(({ requestId }) => requestId))] },
+    { sql: BY_REQUEST, args: [listByDay(set, ({ requestId }) => requestId)] },
     { sql: findBy("fingerprint"), args: [list(set.map(({ fingerprint }) => fingerprint))] },
-    { sql: BY_RESPONSE, args: [responses] },
+    { sql: BY_RESPONSE, args: [listByDay(set, ({ said }) => said.response ?? null)] },
     { sql: BY_COUNTS, args: [JSON.stringify(near)] },
   ]);
   const found: Found = {
@@ -139,6 +157,13 @@ export async function findKnown({ store }: CallContext, set: readonly Witnessed[
     else found.byCounts.set(Number(index), [callId as string]);
   }
   return found;
+}
+
+function listByDay(set: readonly Witnessed[], idOf: (one: Witnessed) => string | null): string {
+  return JSON.stringify(set.flatMap((one) => {
+    const id = idOf(one);
+    return id === null ? [] : [[dayOf(one.said.at), id]];
+  }));
 }
 
 function addTo(map: Map<string, Set<string>>, key: SqlValue | undefined, callId: SqlValue | undefined): void {
@@ -220,7 +245,7 @@ async function readWitnesses(
       .where(and(sql`${sightings.isApart} = 1`, inArray(sightings.callId, among(booked.keys())))),
     query.select().from(callTags).where(inArray(callTags.callId, among(booked.keys()))),
   ]);
-  for (const { said, responseId: _, ...row } of [...ofOwn, ...apart]) {
+  for (const { said, responseId: _, day: _day, ...row } of [...ofOwn, ...apart]) {
     known.get(row.callId)?.witnesses.set(row.witness, { ...row, said: JSON.parse(said) as Said[] });
   }
   for (const { callId, tags } of tagRows) known.get(callId)!.tags.set(callId, tags);

@@ -148,11 +148,28 @@ function statedOf(stated: string | undefined): string | undefined {
   }
 }
 
+/** The tags of the last sighting: the next one's are often the same. */
+let last: { key: string; secrets: object; tags: Tags | undefined } | undefined;
+
 /** Returns the tags of a call: its own, then those of its place, cut to what a tag may be. */
 function tagsOf(
-  { secrets }: Pick<CallContext, "secrets">,
+  ctx: Pick<CallContext, "secrets">,
   { machine }: SightingOrigin,
   { folder, branch, subagent, tags }: Sighting,
+): Tags | undefined {
+  if (tags) return toTags(ctx, { machine, folder, branch, subagent, tags });
+  const key = [folder, branch, machine, subagent?.id, subagent?.type, subagent?.parent].join("\0");
+  if (last?.key !== key || last.secrets !== ctx.secrets) {
+    last = { key, secrets: ctx.secrets, tags: toTags(ctx, { machine, folder, branch, subagent }) };
+  }
+  return last.tags;
+}
+
+function toTags(
+  { secrets }: Pick<CallContext, "secrets">,
+  { machine, folder, branch, subagent, tags }:
+    & { machine: string | undefined }
+    & { [Name in "folder" | "branch" | "subagent" | "tags"]?: Sighting[Name] | undefined },
 ): Tags | undefined {
   const all: Record<string, string | undefined> = {
     project: folder?.split(/[/\\]/).findLast(Boolean),

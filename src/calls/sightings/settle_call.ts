@@ -37,6 +37,7 @@ interface Candidate {
 /** Decides how the call of some sightings stands; the order in which witnesses have come makes no difference. */
 export function settleCall(ctx: Pick<CallContext, "prices">, known: Known): Settled {
   const isNew = known.standing.length === 0;
+  if (isNew && known.fresh.length === 1) return bookFirst(ctx, known.fresh[0]!);
   const changed = addFresh(known);
   const candidates = candidatesOf(known);
   const [owner] = candidates;
@@ -72,6 +73,22 @@ export function settleCall(ctx: Pick<CallContext, "prices">, known: Known): Sett
   return settled;
 }
 
+/** Books the call of the only sighting of it, as most are. */
+function bookFirst(
+  ctx: Pick<CallContext, "prices">,
+  { index, witness, said, text, requestId, fingerprint }: Witnessed,
+): Settled {
+  const booked = callOf(ctx, witness, said);
+  const { callId } = booked;
+  return {
+    booked,
+    withdrawn: [],
+    callId,
+    witnesses: [{ witness, callId, isApart: false, requestId, fingerprint, said: [said], text: `[${text}]` }],
+    outcomes: [{ index, outcome: "booked", isConflict: false }],
+  };
+}
+
 /** Adds the sightings of the set to the witnesses of a call; returns those that say something new. */
 function addFresh({ witnesses, fresh }: Known): Set<Witness> {
   const changed = new Set<Witness>();
@@ -82,6 +99,7 @@ function addFresh({ witnesses, fresh }: Known): Set<Witness> {
       witnesses.set(name, witness);
     }
     if (witness.said.some((one) => JSON.stringify(one) === text)) continue;
+    delete witness.text;
     witness.said = [...witness.said, said].sort(compareSaid).slice(0, MAX_SAID);
     witness.requestId ??= requestId;
     witness.fingerprint ??= fingerprint;

@@ -1,6 +1,7 @@
 import { checkAgentName } from "../../agents/mod.ts";
 import { FORGET_HEADROOM } from "../../budgets/reservations/mod.ts";
 import { tagsText } from "../../contract/tags/tags.ts";
+import { DAY_MS } from "../../kernel/clock.ts";
 import { messageOf } from "../../kernel/errors.ts";
 import { recordPrices } from "../../ledger/mod.ts";
 import { replaceState, type Statement, type Store } from "../../store/mod.ts";
@@ -167,7 +168,7 @@ function withoutRepeated(set: readonly Witnessed[], kept: ReadonlyMap<string, Wi
   });
 }
 
-const COLUMNS = ["witness", "call_id", "is_apart", "response_id", "request_id", "fingerprint", "said"];
+const COLUMNS = ["witness", "call_id", "is_apart", "response_id", "request_id", "fingerprint", "day", "said"];
 const KEEP = `INSERT INTO sightings (${COLUMNS.join(", ")})
 SELECT ${COLUMNS.map((column) => `v.${column}`).join(", ")} FROM each_row v WHERE true
 ON CONFLICT (witness) DO UPDATE SET ${
@@ -176,16 +177,17 @@ ON CONFLICT (witness) DO UPDATE SET ${
 
 function keepWitnesses(witnesses: readonly Witness[]): Statement[] {
   if (witnesses.length === 0) return [];
-  const rows = witnesses.map(({ witness, callId, isApart, requestId, fingerprint, said }) => [
+  const rows = witnesses.map(({ witness, callId, isApart, requestId, fingerprint, said, text }) => [
     witness,
     callId,
     isApart ? 1 : 0,
     isApart ? said.find(({ response }) => response !== undefined)?.response ?? null : null,
     requestId,
     fingerprint,
-    JSON.stringify(said),
+    Math.floor(said[0]!.at / DAY_MS),
+    text ?? JSON.stringify(said),
   ]);
-  return [{ sql: KEEP, each: { columns: COLUMNS, integers: ["is_apart"], rows } }];
+  return [{ sql: KEEP, each: { columns: COLUMNS, integers: ["is_apart", "day"], rows } }];
 }
 
 const KEEP_TAGS = `INSERT INTO call_tags (call_id, tags) SELECT v.call_id, v.tags FROM each_row v WHERE true
@@ -197,5 +199,6 @@ function keepTags(settled: readonly Settled[]): Statement[] {
 }
 
 const COUNT: Statement = {
-  sql: "UPDATE rollup_positions SET position = position + 1 WHERE name = 'sightings'",
+  sql: `INSERT INTO tallies (what, name, outcome, count) VALUES ('sightings', '', '', 1)
+ON CONFLICT (what, name, outcome) DO UPDATE SET count = tallies.count + 1`,
 };

@@ -6,23 +6,25 @@
  */
 export const statements: readonly string[] = [
   `ALTER TABLE calls ADD COLUMN stands TEXT`,
-  `CREATE INDEX calls_by_response ON calls (response_id) WHERE response_id IS NOT NULL`,
+  // By day first: bookings write to few pages of it, however many days there are.
+  `CREATE INDEX calls_by_response ON calls (((at / 86400000)), response_id) WHERE response_id IS NOT NULL`,
   `CREATE INDEX calls_by_standing ON calls (stands) WHERE stands IS NOT NULL`,
 
   // witness: 'source:name:ref'. is_apart: 0 if a call was booked from this witness, which is then call_id, and may have been
-  // taken back; 1 if another one's is. response_id: only of a witness that is apart, else the call has it. said: JSON, the
+  // taken back; 1 if another one's is. day: of its first statement, in days since the epoch. response_id: only of a witness that is apart, else the call has it. said: JSON, the
   // statements of the witness, best first.
   `CREATE TABLE sightings (
-  witness TEXT PRIMARY KEY NOT NULL,
+  witness TEXT NOT NULL UNIQUE,
   call_id TEXT NOT NULL,
   is_apart INTEGER NOT NULL,
   response_id TEXT,
   request_id TEXT,
   fingerprint TEXT,
+  day INTEGER NOT NULL,
   said TEXT NOT NULL
-) WITHOUT ROWID`,
+)`,
   `CREATE INDEX sightings_by_response ON sightings (response_id) WHERE response_id IS NOT NULL`,
-  `CREATE INDEX sightings_by_request ON sightings (request_id) WHERE request_id IS NOT NULL`,
+  `CREATE INDEX sightings_by_request ON sightings (day, request_id) WHERE request_id IS NOT NULL`,
   `CREATE INDEX sightings_by_fingerprint ON sightings (fingerprint) WHERE fingerprint IS NOT NULL`,
   `CREATE INDEX sightings_apart ON sightings (call_id) WHERE is_apart = 1`,
 
@@ -31,7 +33,4 @@ export const statements: readonly string[] = [
   call_id TEXT PRIMARY KEY NOT NULL,
   tags TEXT NOT NULL
 ) WITHOUT ROWID`,
-
-  // Not a position, but the number of units that have written sightings: one that was planned by an older state is refused.
-  `INSERT INTO rollup_positions VALUES ('sightings', 0)`,
 ];

@@ -137,8 +137,8 @@ const tables: readonly string[] = [
 const sightingTables: readonly string[] = [
   `ALTER TABLE calls ADD COLUMN stands ${text}`,
   `CREATE TABLE sightings (
-  witness ${text} PRIMARY KEY, call_id ${TEXT}, is_apart ${INT}, response_id ${text},
-  request_id ${text}, fingerprint ${text}, said ${TEXT})`,
+  witness ${TEXT} UNIQUE, call_id ${TEXT}, is_apart ${INT}, response_id ${text},
+  request_id ${text}, fingerprint ${text}, day ${INT}, said ${TEXT})`,
   `CREATE TABLE call_tags (
   call_id ${text} PRIMARY KEY, tags ${TEXT})`,
 ];

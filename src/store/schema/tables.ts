@@ -155,12 +155,13 @@ export const calls = sqliteTable("calls", {
 
 /** What logs, exported spans and reports have said of calls; see the migration. */
 export const sightings = sqliteTable("sightings", {
-  witness: text("witness").primaryKey(),
+  witness: text("witness").notNull(),
   callId: text("call_id").notNull(),
   isApart: flag("is_apart").notNull(),
   responseId: text("response_id"),
   requestId: text("request_id"),
   fingerprint: text("fingerprint"),
+  day: int("day").notNull(),
   said: text("said").notNull(),
 });
 
