@@ -30,6 +30,8 @@ export interface SightingResult {
   conflicts: number;
   /** The calls that they have booked without a known price. */
   unpriced: number;
+  /** The cost of what they have booked and corrected. */
+  costNanoUsd: bigint;
   /** Each sighting by what it has changed, in their order. */
   outcomes: Outcome[];
   /** The reasons of those that were refused, by their index. */
@@ -75,6 +77,7 @@ export const newResult = (sightings: number): SightingResult => ({
   refused: 0,
   conflicts: 0,
   unpriced: 0,
+  costNanoUsd: 0n,
   outcomes: new Array<Outcome>(sightings).fill("duplicate"),
   reasons: new Map(),
 });
@@ -103,7 +106,12 @@ export async function sightSet(
   turns.set(ctx.store, turn.catch(() => {}));
   const { repeated, settled } = await turn;
   result.duplicates += repeated;
-  for (const { booked, outcomes } of settled) {
+  for (const { booked, amended, withdrawn, outcomes } of settled) {
+    result.costNanoUsd += (booked?.costNanoUsd ?? 0n) + (amended?.to.costNanoUsd ?? 0n) -
+      [...withdrawn, ...amended ? [amended.from] : []].reduce(
+        (sum, call) => sum + (call.costNanoUsd ?? 0n),
+        0n,
+      );
     if (booked?.costNanoUsd === null && outcomes.some(({ outcome }) => outcome === "booked")) {
       result.unpriced++;
     }

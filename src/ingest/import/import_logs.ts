@@ -11,10 +11,7 @@ import { type FileState, MAX_LINE_BYTES, readLog } from "./read_log.ts";
 /** The ledger, as the import of one agent's logs sees it. */
 export interface ImportBooks {
   /** Books sightings, or adds them to the calls that they are of. Throws what is no fault of a sighting. */
-  book(
-    sightings: readonly Sighting[],
-    counts: { unmetered: number; malformed: number },
-  ): Promise<BookedSightings>;
+  book(sightings: readonly Sighting[]): Promise<BookedSightings>;
   /** Stores how far files have been read. */
   save(states: readonly FileState[]): Promise<void>;
 }
@@ -108,18 +105,13 @@ export async function importLogs(
     notes: [],
   };
   let sightings: Sighting[] = [];
-  let counts = { unmetered: 0, malformed: 0 };
   const changed = new Map<string, FileState>();
 
   async function flush(): Promise<void> {
-    const [said, counted] = [sightings, counts];
-    [sightings, counts] = [[], { unmetered: 0, malformed: 0 }];
-    for (let at = 0; at < Math.max(said.length, 1); at += BATCH) {
-      const batch = said.slice(at, at + BATCH);
-      const isFirst = at === 0;
-      const none = { unmetered: 0, malformed: 0 };
-      if (batch.length === 0 && counted.unmetered + counted.malformed === 0) break;
-      const { refused, ...booked } = await books.book(batch, isFirst ? counted : none);
+    const said = sightings;
+    sightings = [];
+    for (let at = 0; at < said.length; at += BATCH) {
+      const { refused, ...booked } = await books.book(said.slice(at, at + BATCH));
       for (const name of ["booked", "known", "amended", "unpriced"] as const) tally[name] += booked[name];
       tally.costNanoUsd += booked.costNanoUsd;
       for (const reason of refused) leaveOut("malformed", "", reason);
@@ -133,7 +125,6 @@ export async function importLogs(
 
   function leaveOut(kind: "unmetered" | "malformed", path: string, reason: string): void {
     tally[kind]++;
-    counts[kind]++;
     if (tally.faults.length < MAX_FAULTS) tally.faults.push({ path, reason });
   }
 

@@ -1,7 +1,9 @@
 import type { Connection } from "../../../client/mod.ts";
 import type { Sighting } from "../../../calls/mod.ts";
 import type { ImportFile } from "../../../contract/import_files.ts";
+import type { SightedCalls, SightingBody } from "../../../contract/sightings.ts";
 import type { FileState, ImportBooks } from "../../../ingest/import/mod.ts";
+import { parseTotalUsd } from "../../../kernel/money.ts";
 import { fetchStream } from "../../fetch_stream.ts";
 import { nextCursor } from "../../render/print_answer.ts";
 
@@ -39,7 +41,7 @@ export async function readFileStates(
 /** The largest state of a reader that is stored; a file with a larger one is read whole whenever it has changed. */
 const MAX_STATE = 65_536;
 
-function toWire({ path, size, modifiedAt, readTo, head, isEnded, state }: FileState): ImportFile {
+function stateToWire({ path, size, modifiedAt, readTo, head, isEnded, state }: FileState): ImportFile {
   const text = state == null ? null : JSON.stringify(state);
   const isTooLarge = text !== null && text.length > MAX_STATE;
   return {
@@ -54,36 +56,76 @@ function toWire({ path, size, modifiedAt, readTo, head, isEnded, state }: FileSt
 }
 
 /** Returns the ledger behind a connection, as an import sees it. */
-export function createImportBooks(
-  connection: Connection,
-  { machine, importer, holes }: ImportOrigin & { holes: readonly string[] },
-): ImportBooks {
+export function createImportBooks(connection: Connection, { machine, importer }: ImportOrigin): ImportBooks {
   return {
-    async book(sightings, { unmetered, malformed }) {
-      const body = JSON.stringify({
-        origin: { source: "log", name: importer, machine, holes },
-        sightings: sightings.map(sightingToWire),
-        unmetered,
-        malformed,
-      });
+    async book(sightings) {
+      const body = JSON.stringify({ machine, importer, sightings: sightings.map(sightingToWire) });
       const headers = { "content-type": "application/json" };
       const request = new Request("http://purser.invalid/sightings", { method: "POST", headers, body });
-      const answer = await (await fetchStream(connection, request)).json();
+      const { booked, duplicates, amended, enriched, unpriced, cost_usd, refused }: SightedCalls =
+        await (await fetchStream(connection, request)).json();
       return {
-        booked: answer.booked,
-        known: answer.duplicates + answer.amended + answer.enriched,
-        amended: answer.amended,
-        unpriced: answer.unpriced,
-        costNanoUsd: 0n,
-        refused: answer.refused ?? [],
+        booked,
+        known: duplicates + amended + enriched,
+        amended,
+        unpriced,
+        costNanoUsd: cost_usd === null ? 0n : parseTotalUsd(cost_usd),
+        refused: refused.map(({ reason }) => reason),
       };
     },
     async save(states) {
-      await connection.api.imports.files.$put({ json: { machine, importer, files: states.map(toWire) } });
+      await connection.api.imports.files.$put({
+        json: { machine, importer, files: states.map(stateToWire) },
+      });
     },
   };
 }
 
-function sightingToWire(sighting: Sighting): unknown {
-  return sighting;
+function sightingToWire(sighting: Sighting): SightingBody {
+  const { usage: { details, others, models, ...usage }, subagent } = sighting;
+  return {
+    ref: sighting.ref,
+    response_id: sighting.responseId,
+    request_id: sighting.requestId,
+    fingerprint: sighting.fingerprint,
+    provider: sighting.provider,
+    model: sighting.model,
+    at: sighting.at,
+    duration_ms: sighting.durationMs,
+    input_tokens: usage.inputTokens,
+    output_tokens: usage.outputTokens,
+    cache_read_tokens: usage.cacheReadTokens || undefined,
+    cache_write_tokens: usage.cacheWriteTokens || undefined,
+    cache_write_1h_tokens: usage.cacheWrite1hTokens || undefined,
+    reasoning_tokens: usage.reasoningTokens || undefined,
+    ...details,
+    other_counts: others,
+    other_models: models && otherModelsOf(models),
+    quality: sighting.quality,
+    marks: sighting.marks && [...sighting.marks],
+    service_tier: sighting.serviceTier,
+    speed: sighting.speed,
+    inference_geo: sighting.inferenceGeo,
+    tools: sighting.tools && [...sighting.tools],
+    stated_cost_usd: sighting.statedCostUsd,
+    is_plan: sighting.isPlan,
+    session_id: sighting.session,
+    is_copy: sighting.isCopy,
+    subagent: subagent && { id: subagent.id, parent: subagent.parent, type: subagent.type },
+    folder: sighting.folder,
+    branch: sighting.branch,
+    tags: sighting.tags,
+  };
 }
+
+const otherModelsOf = (models: NonNullable<Sighting["usage"]["models"]>): SightingBody["other_models"] =>
+  models.map(({ model, usage: { details, ...usage } }) => ({
+    model,
+    input_tokens: usage.inputTokens,
+    output_tokens: usage.outputTokens,
+    cache_read_tokens: usage.cacheReadTokens || undefined,
+    cache_write_tokens: usage.cacheWriteTokens || undefined,
+    cache_write_1h_tokens: usage.cacheWrite1hTokens || undefined,
+    reasoning_tokens: usage.reasoningTokens || undefined,
+    ...details,
+  }));

@@ -34,7 +34,7 @@ export async function openImport(
       const origin = { machine: machineName, importer: importer.name };
       let known = states.get(importer.name);
       if (!known) states.set(importer.name, known = await readFileStates(connection, origin));
-      const books = createImportBooks(rehearsal ?? connection, { ...origin, holes: importer.holes });
+      const books = createImportBooks(rehearsal ?? connection, origin);
       const context = { files: sync, clock: ctx.clock, projectOf, books };
       return await importLogs(context, importer, found, { ...options, states: known });
     },

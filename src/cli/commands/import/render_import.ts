@@ -61,7 +61,9 @@ export function renderImport(
       : [],
     ...describeFaults(importer.title, tally),
     ...tally.notes.map((note) => `${importer.title}: ${note}`),
-    ...importer.holes.length > 0 ? [`${importer.title} is a lower bound: ${importer.holes.join("; ")}`] : [],
+    ...importer.holes.length > 0 && tally.booked + tally.amended > 0
+      ? [`${importer.title} is a lower bound. ${importer.holes.join(" ")}`]
+      : [],
   ]);
   const { columns = Infinity } = terminal.stdout;
   return [table, ...lines.flatMap((line) => wrapText(escapeText(line), columns)).map(style.dim)].join("\n");
