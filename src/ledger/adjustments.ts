@@ -1,4 +1,5 @@
 import { asc, inArray, type SQL, sql } from "drizzle-orm";
+import type { Tags } from "../contract/tags/tags.ts";
 import { type Query, tables } from "../store/mod.ts";
 import { USAGE_COLUMNS, type UsageCounts } from "./usage_columns.ts";
 import type { ModelCall } from "./model_call.ts";
@@ -157,11 +158,25 @@ export function withEntries(booked: readonly ModelCall[], entries: readonly Entr
   return booked.map((call) => adjustCall(call, adjustments.get(call.callId)));
 }
 
-/** Returns calls with their costs as adjusted. */
+/** Returns calls with their costs as adjusted, and the tags that witnesses have added. */
 export async function withAdjustments(
   query: Query,
   booked: readonly ModelCall[],
 ): Promise<ModelCall[]> {
-  const adjustments = await readAdjustments(query, booked.map(({ callId }) => callId));
-  return booked.map((call) => adjustCall(call, adjustments.get(call.callId)));
+  const callIds = booked.map(({ callId }) => callId);
+  const [adjustments, added] = await Promise.all([readAdjustments(query, callIds), readTags(query, callIds)]);
+  return booked.map((call) => {
+    const tags = added.get(call.callId);
+    const adjusted = adjustCall(call, adjustments.get(call.callId));
+    return tags ? { ...adjusted, tags } : adjusted;
+  });
+}
+
+const { callTags } = tables;
+
+async function readTags(query: Query, callIds: readonly string[]): Promise<Map<string, Tags>> {
+  if (callIds.length === 0) return new Map();
+  const rows = await query.select().from(callTags)
+    .where(inArray(callTags.callId, sql`(SELECT value FROM json_each(${JSON.stringify(callIds)}))`));
+  return new Map(rows.map(({ callId, tags }) => [callId, tags]));
 }

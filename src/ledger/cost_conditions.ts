@@ -4,12 +4,23 @@ import { NANO_PER_USD } from "../kernel/money.ts";
 import type { SqlValue } from "../store/mod.ts";
 import type { CostScope } from "./cost_filter.ts";
 
+/**
+ * SQL for the tags of an entry of `calls`: with those that witnesses have added to its call, if there are any; null without
+ * any. Its corrections have those of the call.
+ */
+export const ALL_TAGS =
+  "coalesce((SELECT t.tags FROM call_tags t WHERE t.call_id = coalesce(calls.adjusts, calls.call_id)), calls.tags)";
+
 /** SQL for the value of a tag of a call; null without it. */
 export function tagValue(group: TagGroup): string {
   const key = tagKeyOf(group);
   if (key === undefined) throw new TypeError(`${group} is no group by a tag`); // it is part of the SQL
-  return `(tags ->> '${key}')`;
+  return `(${ALL_TAGS} ->> '${key}')`;
 }
+
+/** SQL for whether an entry of `calls` may have tags. */
+const IS_TAGGED = `(calls.tags IS NOT NULL OR EXISTS (SELECT 1 FROM call_tags t
+  WHERE t.call_id = coalesce(calls.adjusts, calls.call_id)))`;
 
 /** Returns whether a scope has a condition on tags, which no rollup has. */
 export function hasTags({ tags }: CostScope): boolean {
@@ -30,7 +41,7 @@ export function conditionsOf(scope: CostScope, args: SqlValue[]): string[] {
     if (name === "model") add("(model = ? OR provider || ':' || model = ?)", value, value);
     else add(`${field} = ?`, value);
   }
-  if (hasTags(scope)) add("tags IS NOT NULL");
+  if (hasTags(scope)) add(IS_TAGGED);
   for (const [key, value] of Object.entries(scope.tags ?? {})) add(`${tagValue(`tag:${key}`)} = ?`, value);
   return all;
 }

@@ -1,6 +1,6 @@
 import { type Dimension, dimension, type FieldOf, GROUPED } from "../contract/costs/dimensions.ts";
 import { startOf, startSql } from "../contract/windows.ts";
-import { indexedBy, NOT_INDEXED, type SqlValue } from "../store/mod.ts";
+import { indexedBy, NOT_INDEXED, ORDERED_JOIN, type SqlValue } from "../store/mod.ts";
 import type { TagGroup } from "../contract/tags/tags.ts";
 import { conditionsOf, hasTags, MAX_TIME, tagValue } from "./cost_conditions.ts";
 import type { CostScope } from "./cost_filter.ts";
@@ -47,13 +47,23 @@ const CALLS: Source = {
 /** The calls after the rollups. */
 const TAIL: Source = { ...CALLS, table: `calls ${NOT_INDEXED}`, where: `position > ${TOTALS_POSITION}` };
 
-/** The calls with tags, read by an index of their own. */
+/** The calls with tags of their own, read by an index of their own. */
 const TAGGED: Source = {
   ...CALLS,
   table: `calls ${indexedBy("calls_by_tags")}`,
-  where: "tags IS NOT NULL",
+  where: "calls.tags IS NOT NULL",
   hasTags: true,
 };
+
+/** The other calls to which witnesses have added tags, and their corrections. */
+const TAGGED_SINCE: readonly Source[] = ["call_id", "adjusts"].map((column) => ({
+  ...CALLS,
+  table: `call_tags added ${ORDERED_JOIN} calls ON calls.${column} = added.call_id`,
+  where: "calls.tags IS NULL",
+  hasTags: true,
+}));
+
+const ALL_TAGGED = [TAGGED, ...TAGGED_SINCE];
 
 /** The calls of a session, by their index. */
 const OF_SESSION: Source = { ...CALLS, table: `calls ${indexedBy("calls_by_session")}`, hasTags: true };
@@ -84,8 +94,8 @@ export function piecesOf(
   args: SqlValue[],
   take: (rows: string) => string = (rows) => rows,
 ): string[] {
-  const calls = scope.sessionId !== undefined ? OF_SESSION : hasTags(scope) ? TAGGED : undefined;
-  if (calls) return [take(rowsOf(scope, { source: calls, ...spanOf(scope) }, key, args))];
+  const calls = scope.sessionId !== undefined ? [OF_SESSION] : hasTags(scope) ? ALL_TAGGED : undefined;
+  if (calls) return calls.map((source) => take(rowsOf(scope, { source, ...spanOf(scope) }, key, args)));
   const pieces = cut(scope, key.columns).map((piece) => take(rowsOf(scope, piece, key, args)));
   return key.tag === undefined ? pieces : [...pieces, taggedRows(scope, key, args)];
 }
@@ -107,7 +117,8 @@ function rowsOf(scope: CostScope, { source, from, to }: Piece, key: Key, args: S
 
 /** SQL for the calls that have the tag of a key: once with its value, and once subtracted without. */
 function taggedRows(scope: CostScope, key: Key, args: SqlValue[]): string {
-  const tagged = rowsOf(scope, { source: TAGGED, ...spanOf(scope) }, key, args);
+  const tagged = ALL_TAGGED.map((source) => rowsOf(scope, { source, ...spanOf(scope) }, key, args))
+    .join(" UNION ALL ");
   const others = key.columns.map((name) => name === "tag_value" ? "NULL" : name);
   return `SELECT * FROM (WITH tagged AS MATERIALIZED (SELECT ${key.columns}, ${COUNTER_SUMS} FROM (${tagged}) t
   WHERE tag_value IS NOT NULL GROUP BY ${key.columns})

@@ -95,7 +95,7 @@ export async function listTopCosts(
   const sql = `SELECT * FROM (${sums} FROM (
   SELECT session_id, agent_id, provider, model, at AS first_at, at AS last_at, position, ${ENTRY_COUNTERS}
   FROM calls ${indexedBy(index)} WHERE ${where.join(" AND ")}
-) entries GROUP BY ${keys}) sums ORDER BY ${DEAREST_FIRST}, ${keys} LIMIT ?`;
+) entries GROUP BY ${keys} ${HAS_CALLS}) sums ORDER BY ${DEAREST_FIRST}, ${keys} LIMIT ?`;
   const rows = toObjects<Row>(await store.readLong({ sql, args: [...args, limit] }));
   return rows.map((row) => ({ ...keyOf(row, { groupBy, limit, offset: 0 }), ...sumsOf(row) }));
 }
@@ -159,13 +159,9 @@ function groupStatement(filter: CostFilter): Statement {
   };
   const rows = rowsOf(filter, { columns: key, tag: tagOf(filter) }, args, take);
   const later = filter.upTo === undefined ? "" : ` UNION ALL ${withoutLater(filter, filter.upTo, key, args)}`;
-  const groups = `SELECT ${key}, ${sumsSql(filter)} FROM (${rows}${later}) entries GROUP BY ${key}${
-    key.includes("tag_value")
-      ? " HAVING tag_value IS NOT NULL OR sum(model_calls) <> 0"
-      : later
-      ? " HAVING sum(model_calls) <> 0"
-      : ""
-  }`;
+  const groups = `SELECT ${key}, ${
+    sumsSql(filter)
+  } FROM (${rows}${later}) entries GROUP BY ${key} ${HAS_CALLS}`;
   const order = [
     ...isByTime ? latest : [
       splitBy ? dearestFirst("group_whole", "group_rest") : DEAREST_FIRST,
@@ -187,6 +183,9 @@ function groupStatement(filter: CostFilter): Statement {
 
 /** Groups without the tag come before those with it. */
 const ascending = (column: string) => column === "tag_value" ? `${column} NULLS FIRST` : column;
+
+/** SQL for the groups that have a call: none of those whose calls were all taken back for others. */
+const HAS_CALLS = "HAVING sum(model_calls) <> 0";
 
 const DEAREST_FIRST = dearestFirst("whole_usd", "rest_nano_usd");
 
@@ -300,7 +299,7 @@ function ofCalls(kind: "session" | "run", filter: CostFilter): Statement {
   return {
     sql: `SELECT * FROM (${selectEntity(key)}
 FROM (SELECT ${key}, agent_id, model, at AS first_at, at AS last_at, position, ${ENTRY_COUNTERS} FROM calls WHERE ${where}) entries
-GROUP BY ${key}) sums ORDER BY ${orderOf(key, filter)} LIMIT ? OFFSET ?`,
+GROUP BY ${key} ${HAS_CALLS}) sums ORDER BY ${orderOf(key, filter)} LIMIT ? OFFSET ?`,
     args,
   };
 }
@@ -327,7 +326,7 @@ function ofRollup(kind: "session" | "run", filter: CostFilter): Statement {
 ${isWhole ? "" : cut}
 page(id) AS MATERIALIZED (
   SELECT id FROM moved
-  UNION SELECT ${key} FROM (SELECT ${key} FROM usage_${kind}s WHERE ${inside}
+  UNION SELECT ${key} FROM (SELECT ${key} FROM usage_${kind}s WHERE ${inside} AND model_calls <> 0
     ORDER BY ${orderOf(key, filter)}
     LIMIT ?1 + ?2 + (SELECT count(*) FROM moved)) newest
 )
@@ -337,7 +336,7 @@ FROM (
     FROM page ${ORDERED_JOIN} usage_${kind}s ON ${key} = id WHERE ${inside}
   ${isWhole ? "" : `UNION ALL ${cutCalls(kind, entry)}`}
   UNION ALL SELECT ${entry} FROM ${tail}${isWhole ? "" : " AND at >= ?3 AND at < ?4"}
-) entries GROUP BY ${key}) sums ORDER BY ${orderOf(key, filter)} LIMIT ?1 OFFSET ?2`,
+) entries GROUP BY ${key} ${HAS_CALLS}) sums ORDER BY ${orderOf(key, filter)} LIMIT ?1 OFFSET ?2`,
     args: [limit, offset, ...isWhole ? [] : [from ?? 0, to ?? MAX_TIME]],
   };
 }

@@ -1,7 +1,7 @@
 import type { TagKey } from "../contract/tags/tag_schemas.ts";
 import { toIso } from "../kernel/clock.ts";
-import { byBytes, indexedBy, type SqlValue, type Store } from "../store/mod.ts";
-import { conditionsOf, MAX_TIME } from "./cost_conditions.ts";
+import { byBytes, indexedBy, ORDERED_JOIN, type SqlValue, type Store } from "../store/mod.ts";
+import { ALL_TAGS, conditionsOf, MAX_TIME } from "./cost_conditions.ts";
 import type { CostScope } from "./cost_filter.ts";
 
 /** The newest calls with tags whose keys are listed: the number of all of them has no bound. */
@@ -14,13 +14,20 @@ export async function listTagKeys(
   { limit, offset }: { limit: number; offset: number },
 ): Promise<TagKey[]> {
   const args: SqlValue[] = [];
-  const where = ["tags IS NOT NULL", ...conditionsOf(scope, args), "at >= ? AND at < ?"].join(" AND ");
-  args.push(scope.from ?? 0, scope.to ?? MAX_TIME, MAX_TAGGED_CALLS, limit, offset);
+  const newest = (source: string, where: string) => {
+    const all = [where, ...conditionsOf(scope, args), "at >= ? AND at < ?"].join(" AND ");
+    args.push(scope.from ?? 0, scope.to ?? MAX_TIME, MAX_TAGGED_CALLS);
+    return `SELECT * FROM (SELECT ${ALL_TAGS} AS tags, at FROM ${source} WHERE ${all} ORDER BY at DESC LIMIT ?) newest`;
+  };
+  const own = newest(`calls ${indexedBy("calls_by_tags")}`, "calls.tags IS NOT NULL");
+  const added = newest(
+    `call_tags added ${ORDERED_JOIN} calls ON calls.call_id = added.call_id`,
+    "calls.tags IS NULL",
+  );
+  args.push(limit, offset);
   // Calls with the same tags are parsed once.
   const sql = `SELECT j.key, max(t.at) FROM (SELECT tags, max(at) AS at FROM (
-  SELECT tags, at FROM calls ${
-    indexedBy("calls_by_tags")
-  } WHERE ${where} ORDER BY at DESC LIMIT ?) newest GROUP BY tags) t,
+  ${own} UNION ALL ${added}) tagged GROUP BY tags) t,
   json_each(t.tags) j GROUP BY j.key ORDER BY ${byBytes("j.key")} LIMIT ? OFFSET ?`;
   const { rows } = await store.readLong({ sql, args });
   return rows.map(([key, at]) => ({ tag_key: key as string, last_used_at: toIso(Number(at)) }));

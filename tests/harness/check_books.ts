@@ -9,7 +9,7 @@ const COUNTERS = `sum(model_calls) AS model_calls, sum(unpriced_calls) AS unpric
 
 /** The same of entries of the ledger. */
 const LEDGER_COUNTERS =
-  `count(*) FILTER (WHERE adjusts IS NULL) AS model_calls, sum(unpriced) AS unpriced_calls,
+  `sum(CASE WHEN adjusts IS NULL THEN 1 WHEN stands <> adjusts THEN -1 ELSE 0 END) AS model_calls, sum(unpriced) AS unpriced_calls,
   sum(partly_priced) AS partly_priced_calls, sum(is_estimated) AS estimated_calls, sum(input_tokens) AS input_tokens,
   sum(output_tokens) AS output_tokens, sum(cache_read_tokens) AS cache_read_tokens,
   sum(cache_write_tokens) AS cache_write_tokens, sum(reasoning_tokens) AS reasoning_tokens,
@@ -166,7 +166,7 @@ const ENDS = "('run.completed', 'run.failed', 'run.cancelled', 'run.interrupted'
 const BOOK_CHECKS: [what: string, sql: string][] = [
   [
     "the log has each call once, and no other",
-    `SELECT call_id FROM (SELECT call_id FROM calls WHERE adjusts IS NULL
+    `SELECT call_id FROM (SELECT call_id FROM calls WHERE adjusts IS NULL AND source IS DISTINCT FROM 'log'
       UNION ALL SELECT call_id FROM events WHERE type = 'cost.recorded') known GROUP BY call_id HAVING count(*) <> 2`,
   ],
   [

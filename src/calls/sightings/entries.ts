@@ -89,8 +89,8 @@ function differences(from: ModelCall, to: ModelCall): number[] {
   return after.map((count, index) => count - before[index]!);
 }
 
-const present = (column: string) =>
-  `(c.${column} + coalesce((SELECT sum(a.${column}) FROM calls a WHERE a.adjusts = c.call_id), 0))`;
+const present = (column: string, call = "c") =>
+  `(${call}.${column} + coalesce((SELECT sum(a.${column}) FROM calls a WHERE a.adjusts = ${call}.call_id), 0))`;
 const PRESENT_COST =
   `(coalesce(c.cost_nano_usd, 0) + coalesce((SELECT sum(a.cost_nano_usd) FROM calls a WHERE a.adjusts = c.call_id), 0))`;
 
@@ -130,7 +130,7 @@ const BY_COUNTS = withdraw(
   `${ORDERED_JOIN} calls c ON c.position = (SELECT min(n.position) FROM calls n ${indexedBy("calls_by_time")}
   WHERE n.at BETWEEN v.at - ${MAX_SKEW_MS} AND v.at + v.duration_ms + ${MAX_SKEW_MS} AND n.source IN ('log', 'otlp')
     AND n.adjusts IS NULL AND n.response_id IS NULL AND n.input_tokens = v.input_tokens
-    AND n.cache_read_tokens = v.cache_read_tokens AND n.output_tokens = v.output_tokens
+    AND n.cache_read_tokens = v.cache_read_tokens AND ${present("output_tokens", "n")} = v.output_tokens
     AND (instr(n.model, v.bare_model) > 0 OR instr(v.model, n.model) > 0)
     AND (n.reasoning_tokens = 0 OR v.reasoning_tokens = 0 OR n.reasoning_tokens = v.reasoning_tokens)
     AND (n.session_id IS NULL OR v.session_id IS NULL OR n.session_id = v.session_id

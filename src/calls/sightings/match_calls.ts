@@ -2,7 +2,7 @@ import type { ModelCall } from "../../ledger/mod.ts";
 import { providerOf } from "./call_of_witness.ts";
 import { type Found, type Known, MAX_SKEW_MS, newKnown, readKnown, type Witness } from "./known_calls.ts";
 import type { CallContext } from "../context.ts";
-import type { Said, Witnessed } from "./said.ts";
+import { rankOfSource, type Said, type Witnessed } from "./said.ts";
 
 /*
  * Finds the call that each sighting is of. The provider's id of the answer identifies it where the providers agree, or, where one
@@ -149,7 +149,7 @@ class Calls {
       take(this.#byFingerprint.get(fingerprint));
       for (const callId of this.found.byFingerprint.get(fingerprint) ?? []) take(this.known.get(callId));
     }
-    if (same.size === 0) take(this.#byCounts(sighting));
+    if (![...same].some(isOfCaller)) take(this.#byCounts(sighting));
     const call = this.#merge([...same]);
     call.fresh.push(sighting);
     this.#touched.add(call);
@@ -205,6 +205,9 @@ class Calls {
 
 const isWithoutId = (said: readonly Said[], requestId: string | null) =>
   requestId === null && said.every(({ response }) => response === undefined);
+
+/** Returns whether the gateway, a run or a meter has booked a call. */
+const isOfCaller = ({ standing }: Known) => standing.some(({ source }) => rankOfSource(source ?? "") === 0);
 
 function hasWitnessWithoutId({ witnesses, fresh }: Known): boolean {
   return [...witnesses.values()].some((one: Witness) => isWithoutId(one.said, one.requestId)) ||
