@@ -32,8 +32,8 @@ Deno.test("completion offers commands, options and the values of enumerations", 
   ]);
   assert.deepEqual(await offered(books, "cost e"), ["explain"]);
   assert.deepEqual(await offered(books, "reprice u"), ["undo"]);
-  assert.deepEqual(await offered(books, "cost --by m"), ["model"]);
-  assert.deepEqual(await offered(books, "cost --by=m"), ["--by=model"]);
+  assert.deepEqual(await offered(books, "cost --by m"), ["model", "machine"]);
+  assert.deepEqual(await offered(books, "cost --by=m"), ["--by=model", "--by=machine"]);
   assert.deepEqual(await offered(books, "alerts add --severity |"), ["info", "warning", "critical"]);
   assert.deepEqual(await offered(books, "completions |"), ["bash", "zsh", "fish"]);
   assert.deepEqual(await offered(books, "--version"), ["--version"]);
@@ -157,7 +157,7 @@ Deno.test("the enumerations of the table are those of the contract", () => {
   assert.deepEqual(oneOf("alerts add", "severity"), [...SEVERITIES]);
   assert.deepEqual(oneOf("alerts add", "threshold-type"), [...THRESHOLD_TYPES]);
   assert.deepEqual(oneOf("alerts add", "repeat"), [...REPEATS]);
-  assert.deepEqual(oneOf("cost", "by"), [...GROUPINGS]);
+  assert.deepEqual(oneOf("cost", "by"), [...GROUPINGS, "project", "branch", "machine"]);
   // The enumerations are used for suggestions too.
   assert.equal(nearestName("warn", SEVERITIES), "warning");
 });

@@ -41,6 +41,10 @@ export const CostRow = z.object({
     description: "Of a session or a run: the time of its first call in the span",
   }),
   last_at: Time.optional().openapi({ description: "Of the same: the time of its last call in the span" }),
+  source: z.string().nullable().optional().openapi({
+    description: "Where the calls were booked from; null for calls of versions that did not record it",
+    example: "gateway",
+  }),
   hour: Time.optional(),
   day: z.string().optional().openapi({ format: "date", example: "2026-11-21" }),
   tag_key: z.string().optional().openapi({ example: "customer" }),

@@ -9,13 +9,14 @@ import { COUNTER_COLUMNS, COUNTER_SUMS, COUNTERS, ENTRY_COUNTERS, TOTALS_POSITIO
 /** A column that groups calls. */
 export type KeyColumn =
   | FieldOf<Exclude<Dimension, "session" | "run">>
+  | "source"
   | "hour"
   | "day"
   | "tag_value";
 
 /** The columns of rollups that are never null, where those of a call may be. */
 const OPTIONAL = Object.fromEntries(
-  GROUPED.filter((name) => dimension(name).isOptional).map((name) => dimension(name).field)
+  ["source", ...GROUPED.filter((name) => dimension(name).isOptional).map((name) => dimension(name).field)]
     .map((field) => [field, `coalesce(${field}, '')`]),
 );
 
@@ -96,7 +97,11 @@ export function piecesOf(
 ): string[] {
   const calls = scope.sessionId !== undefined ? [OF_SESSION] : hasTags(scope) ? ALL_TAGGED : undefined;
   if (calls) return calls.map((source) => take(rowsOf(scope, { source, ...spanOf(scope) }, key, args)));
-  const pieces = cut(scope, key.columns).map((piece) => take(rowsOf(scope, piece, key, args)));
+  // Rollups have no source.
+  const parts = key.columns.includes("source")
+    ? [{ source: CALLS, ...spanOf(scope) }]
+    : cut(scope, key.columns);
+  const pieces = parts.map((piece) => take(rowsOf(scope, piece, key, args)));
   return key.tag === undefined ? pieces : [...pieces, taggedRows(scope, key, args)];
 }
 

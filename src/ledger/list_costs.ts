@@ -122,7 +122,7 @@ const spanOf = ({ from, to }: TimeSpan) => ({
 /** Returns the columns of the groups of a dimension, of a tag, or by hour or day. */
 function groupsOf(group: Grouping | TagGroup): readonly (KeyColumn | EntityColumn)[] {
   if (isTag(group)) return ["tag_value"];
-  if (group === "hour" || group === "day") return [group];
+  if (group === "source" || group === "hour" || group === "day") return [group];
   return group === "model" ? DIMENSIONS.model.groups : [DIMENSIONS[group].field];
 }
 
@@ -224,6 +224,7 @@ const TO_WIRE: Readonly<Record<string, (value: SqlValue | undefined) => unknown>
   last_at: isoOf,
   hour: isoOf,
   day: (value) => isoOf(value).slice(0, 10),
+  source: nullIfEmpty,
   ...Object.fromEntries(
     GROUPED.filter((name) => dimension(name).isOptional).map((name) => [dimension(name).field, nullIfEmpty]),
   ),

@@ -60,6 +60,7 @@ const KEYS: Record<string, (call: ModelCall) => Partial<CostRow> | null> = {
   model: (call) => ({ provider: call.provider, model: call.model }),
   provider: (call) => ({ provider: call.provider }),
   key: (call) => ({ key_id: call.keyId ?? null }),
+  source: (call) => ({ source: call.source ?? null }),
   hour: (call) => ({ hour: toIso(floor(call.at, HOUR_MS)) }),
   day: (call) => ({ day: toIso(call.at).slice(0, 10) }),
   session: (call) => call.sessionId === null ? null : { session_id: call.sessionId },
@@ -130,6 +131,7 @@ export function group(calls: readonly ModelCall[], filter: Filter): Group[] {
     if (filter.groupBy === "model") return `${key.provider}\0${key.model}`;
     if (filter.groupBy === "provider") return key.provider!;
     if (filter.groupBy === "key") return key.key_id ?? "";
+    if (filter.groupBy === "source") return key.source ?? "";
     if (isTag(filter.groupBy)) return key.tag_value ?? "";
     return key[name[filter.groupBy as "day"] as "day"]!;
   };

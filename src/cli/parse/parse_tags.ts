@@ -19,6 +19,9 @@ export function readTags(options: Options): Record<string, string> | undefined {
   });
 }
 
+/** The tags of imported calls, which have a short name as groups: `project` is `tag:project`. */
+export const NAMED_TAGS = ["project", "branch", "machine"] as const;
+
 /** Returns the group of an option: one of a list, or a tag as `tag:customer`. Throws a `UsageError`. */
 export function readGroup<const T extends string>(
   options: Options,
@@ -28,9 +31,12 @@ export function readGroup<const T extends string>(
   return options.read(name, (text) => {
     const found = groups.find((group) => group === text);
     if (found !== undefined) return found;
+    if ((NAMED_TAGS as readonly string[]).includes(text)) return `tag:${text}` as const;
     if (tagKeyOf(text) !== undefined) return text as `tag:${string}`;
-    const near = nearestName(text, groups);
+    const near = nearestName(text, [...groups, ...NAMED_TAGS]);
     const hint = near === undefined ? "" : `; did you mean ${near}?`;
-    throw new Error(`${text || "an empty value"} is not one of ${groups.join(", ")}, tag:KEY${hint}`);
+    throw new Error(
+      `${text || "an empty value"} is not one of ${[...groups, ...NAMED_TAGS].join(", ")}, tag:KEY${hint}`,
+    );
   });
 }

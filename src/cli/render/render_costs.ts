@@ -22,6 +22,7 @@ export type CostRow =
     LedgerRow,
     | FieldOf<Dimension>
     | keyof NameFields
+    | "source"
     | "hour"
     | "day"
     | "tag_value"
@@ -288,6 +289,7 @@ function countColumn<Row>(
 export function nameOf(row: CostRow, groupBy: Group): string {
   if (groupBy === "hour") return (row.hour ?? "").slice(0, 16).replace("T", " ");
   if (groupBy === "day") return row.day ?? "";
+  if (groupBy === "source") return row.source ?? "(no source)";
   const tag = tagKeyOf(groupBy);
   if (tag !== undefined) return row.tag_value ?? `(no ${tag})`;
   return nameIn(row, groupBy as Dimension) ?? `(no ${groupBy})`;

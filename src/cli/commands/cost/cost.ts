@@ -23,7 +23,7 @@ import {
 import { escapeText } from "../../terminal/escape_text.ts";
 import { checkScope } from "../../parse/check_scope.ts";
 import { FILTER_OPTIONS, type Filters, readFilters } from "../../parse/dimension_options.ts";
-import { readGroup, readTags } from "../../parse/parse_tags.ts";
+import { NAMED_TAGS, readGroup, readTags } from "../../parse/parse_tags.ts";
 import { parseSince } from "../../parse/parse_time.ts";
 import { hasMore, printAnswer } from "../../render/print_answer.ts";
 import { UsageError } from "../../parse/usage_error.ts";
@@ -51,8 +51,10 @@ export const cost: Command = {
     "month: by the same pace, and by the median of the same weekdays of the last four weeks. purser cost explain " +
     "shows one call.",
   options: {
-    by: option("GROUP", "Group by a tag, such as tag:customer, or by", { oneOf: GROUPINGS }),
-    split: option("GROUP", "Split each group by a tag, or by", { oneOf: SPLITS }),
+    by: option("GROUP", "Group by a tag, such as tag:customer, or by", {
+      oneOf: [...GROUPINGS, ...NAMED_TAGS],
+    }),
+    split: option("GROUP", "Split each group by a tag, or by", { oneOf: [...SPLITS, ...NAMED_TAGS] }),
     sort: option("ORDER", "Order of the rows, highest cost or latest first", { oneOf: COST_SORTS }),
     since: option("WHEN", "Only calls since WHEN", { some: SINCE }),
     until: option("WHEN", "Only calls before WHEN", { some: ["today", "yesterday", "week", "month"] }),
@@ -80,6 +82,7 @@ export const cost: Command = {
     ["purser cost --by agent --split model --since 24h", "Which agent uses which model"],
     ["purser cost --by model --since 7d --compare previous", "This week and the one before"],
     ["purser cost --by tag:customer --tag feature=search", "By customer, of one feature"],
+    ["purser cost --by project --since month", "By git project, of imported calls"],
     ["purser cost --by day --since 2026-11-01 --csv", "For a spreadsheet"],
     ["purser cost --total --since 2026-11-01 --json", "For another program"],
     ["purser cost --what-if openai:gpt-6-luna --by agent", "On another model"],

@@ -9,13 +9,13 @@ import { parseSince } from "../../parse/parse_time.ts";
 import { UsageError } from "../../parse/usage_error.ts";
 import { createProgress } from "../../terminal/progress.ts";
 
-/** `purser import [AGENT…]` */
+/** `purser import [NAME…]` */
 export const importCommand: Command = {
   name: "import",
-  args: [repeatedArg("AGENT", { oneOf: Object.keys(IMPORTERS) })],
+  args: [repeatedArg("NAME", { oneOf: Object.keys(IMPORTERS) })],
   summary: "Book what coding agents have cost, from their log files",
   detail:
-    "Without AGENT: all agents whose logs are found. A call is booked once, whoever else has seen it, and each import goes on " +
+    "Without NAME: all agents whose logs are found. A call is booked once, whoever else has seen it, and each import goes on " +
     "where the last one has stopped. Of the logs only counts and names are taken, no text. With --server, calls go to that " +
     "server; its key needs the scope report.",
   options: {

@@ -2,7 +2,7 @@ import type { Connection } from "../../../client/mod.ts";
 import type { CostEvent } from "../../../contract/usage.ts";
 import { AGENT_STATUSES } from "../../../contract/values.ts";
 import { PurserError } from "../../../kernel/errors.ts";
-import { arg, type Command, type CommandContext, option } from "../../command.ts";
+import { arg, type Command, type CommandContext, flag, option } from "../../command.ts";
 import { checkScope } from "../../parse/check_scope.ts";
 import { checkId, idInPath, readId } from "../../parse/command_id.ts";
 import { formatCost } from "../../render/format_cost.ts";
@@ -111,14 +111,18 @@ export const sessionsShow: Command = {
   args: [arg("ID", { live: "session" })],
   summary: "Show a session: its runs, and the cost of each call",
   detail: "purser cost explain CALL_ID shows the price of a call.",
-  options: {},
-  examples: [["purser sessions show ses_42", ""]],
+  options: { tree: flag("Show what each sub-agent has cost, below the agent that has started it") },
+  examples: [
+    ["purser sessions show ses_42", ""],
+    ["purser sessions show ses_42 --tree", "With its sub-agents"],
+  ],
   isReadOnly: true,
   run: showSession,
 };
 
 async function showSession(ctx: CommandContext): Promise<void> {
   const param = { session_id: idInPath(readId(ctx)) };
+  if (ctx.options.has("tree")) return await (await import("./session_tree.ts")).printSessionTree(ctx, param);
   const { api } = await ctx.connect();
   const answer = await api.sessions[":session_id"].$get({ param });
   if (ctx.isJson) return ctx.print(await answer.text());
