@@ -1,0 +1,113 @@
+import { sightCalls, type Sighting } from "../../calls/mod.ts";
+import type { SightingBody } from "../../contract/sightings.ts";
+import { SightingsBody, SightingsResult } from "../../contract/sightings.ts";
+import { toName, withoutColons } from "../../kernel/to_name.ts";
+import { withoutUndefined } from "../../kernel/without_undefined.ts";
+import { fromOtherModels } from "../../ledger/mod.ts";
+import { USAGE_DETAILS } from "../../pricing/mod.ts";
+import type { Core } from "../../service/mod.ts";
+import { createRoute } from "../create_route.ts";
+import { outOfReach, viewerOfRequest } from "../middleware/agent_reach.ts";
+import { BODY_CODES, problems } from "../problem_responses.ts";
+import { json, jsonBody } from "../route_parts.ts";
+import { createRouter } from "../router.ts";
+
+const sight = createRoute({
+  method: "post",
+  path: "/sightings",
+  scopes: ["report", "run"],
+  agentCheck: "handler",
+  operationId: "sightCalls",
+  summary: "Book what logs and exporters have seen of calls",
+  description:
+    "A call is booked once, whoever sees it first: what the gateway, a run or `meter()` has booked is completed, never " +
+    "booked again. A later sighting that says more corrects the call; the same one changes nothing. A key corrects only what " +
+    "it has reported itself, unless a more trusted source says at least as much. With a key of one agent, the sessions are " +
+    "named `AGENT_ID:SESSION`.",
+  tags: ["costs"],
+  request: {
+    body: jsonBody(SightingsBody, {
+      origin: { source: "log", name: "claude-code", machine: "laptop", agent_id: "claude-code" },
+      sightings: [{
+        ref: "msg_01ABcdEF",
+        response_id: "msg_01ABcdEF",
+        model: "claude-sonnet-4-5",
+        at: "2026-11-21T09:30:00.000Z",
+        input_tokens: 1200,
+        output_tokens: 80,
+        session: "3f2a1c",
+        folder: "/home/ann/shop",
+      }],
+    }),
+  },
+  responses: {
+    200: json(SightingsResult, "Numbers of sightings by what they have changed"),
+    ...problems("invalid", "conflict", ...BODY_CODES),
+  },
+});
+
+export function createRoutes(core: Core) {
+  return createRouter().openapi(sight, async (c) => {
+    const { keyId, agentId: only } = viewerOfRequest(c);
+    const { origin, sightings } = c.req.valid("json");
+    if (only !== undefined && origin.agent_id !== only) throw outOfReach(`agent ${origin.agent_id}`, only);
+    const { reasons, ...result } = await sightCalls(await core.whole(), {
+      source: origin.source,
+      name: origin.name,
+      agentId: origin.agent_id,
+      ...(origin.machine !== undefined && { machine: origin.machine }),
+      ...(keyId !== null && { keyId }),
+      ...(only !== undefined && { isOfOneAgent: true }),
+    }, sightings.map((body) => toSighting(body, only)));
+    return c.json({
+      ...result,
+      reasons: [...reasons].map(([index, reason]) => ({ index, reason })),
+    }, 200);
+  });
+}
+
+function toSighting(body: SightingBody, only: string | undefined): Sighting {
+  const { subagent, session } = body;
+  const details = USAGE_DETAILS.flatMap((name) => body[name] ? [[name, body[name]]] : []);
+  const others = Object.entries(body.other_counts ?? {}).filter(([, number]) => number > 0);
+  return withoutUndefined({
+    ref: body.ref,
+    responseId: body.response_id,
+    requestId: body.request_id,
+    fingerprint: body.fingerprint,
+    provider: body.provider,
+    model: body.model,
+    at: Date.parse(body.at),
+    durationMs: body.duration_ms,
+    usage: {
+      inputTokens: body.input_tokens,
+      outputTokens: body.output_tokens,
+      cacheReadTokens: body.cache_read_tokens ?? 0,
+      cacheWriteTokens: body.cache_write_tokens ?? 0,
+      cacheWrite1hTokens: body.cache_write_1h_tokens ?? 0,
+      reasoningTokens: body.reasoning_tokens ?? 0,
+      ...(details.length > 0 && { details: Object.fromEntries(details) }),
+      ...(others.length > 0 && { others: Object.fromEntries(others) }),
+      ...(body.other_models?.length && { models: fromOtherModels(body.other_models) }),
+    },
+    quality: body.quality ?? "exact",
+    marks: body.marks,
+    serviceTier: body.service_tier,
+    speed: body.speed,
+    inferenceGeo: body.inference_geo,
+    tools: body.tools,
+    statedCostUsd: body.stated_cost_usd,
+    session: session !== undefined && only !== undefined ? ownSession(session, only) : session,
+    isCopy: body.is_copy,
+    subagent: subagent && withoutUndefined(subagent),
+    folder: body.folder,
+    branch: body.branch,
+    tags: body.tags,
+  }) as Sighting;
+}
+
+/** A session of a key of one agent is named after it, with no colon in the name, as the gateway names it. */
+function ownSession(session: string, only: string): string {
+  const name = session.startsWith(`${only}:`) ? session.slice(only.length + 1) : session;
+  return toName(`${only}:${name.includes(":") ? withoutColons(name) : name}`);
+}
