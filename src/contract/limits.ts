@@ -9,6 +9,9 @@ export const MAX_CALL_TOKENS = 1_000_000_000;
 /** The most calls that one report may have. */
 export const MAX_REPORTED_CALLS = 1_000;
 
+/** The most sightings that one request may have. */
+export const MAX_SIGHTINGS = 1_000;
+
 /** The cooldown of an alert rule whose author sets none. */
 export const DEFAULT_COOLDOWN_SECONDS = 3_600;
 

@@ -1,71 +1,90 @@
 import { z } from "@hono/zod-openapi";
-import { ImporterName, MachineName } from "./import_files.ts";
-import { MAX_CALL_TOKENS, MAX_REPORTED_CALLS } from "./limits.ts";
-import { CostUsd, Count } from "./parts.ts";
+import { AGENT_LIMITS, MAX_CALL_TOKENS, MAX_SIGHTINGS } from "./limits.ts";
+import { CostUsd, Count, name } from "./parts.ts";
 import { Tags } from "./tags/tag_schemas.ts";
 import { billedParts, otherParts, servedAs } from "./usage.ts";
+import { QUALITIES, SIGHTING_OUTCOMES, SIGHTING_SOURCES } from "./values.ts";
 
-/** The wire schemas of sightings: what a log says of calls. */
+/** The wire schemas of what logs and exporters have seen of calls. */
 
 const Tokens = z.number().int().nonnegative().max(MAX_CALL_TOKENS).openapi({ format: "int64" });
-const text = (max: number) => z.string().max(max);
+const text = (most = 300) => z.string().min(1).max(most);
 
-export const SightingBody = z.strictObject({
-  ref: text(500).openapi({
-    description: "The name of the call in its log, the same in every copy",
-    example: "msg_01",
+const SightingBody = z.strictObject({
+  ref: text().openapi({
+    description: "Name of the call within its source: the same in every copy of its record",
+    example: "msg_01ABcdEF",
   }),
-  response_id: text(500).optional(),
-  request_id: text(500).optional(),
-  fingerprint: text(500).optional().openapi({
-    description: "The identity of a call without ids, whose records are copied",
+  response_id: text().optional().openapi({ description: "The provider's id of the answer" }),
+  request_id: text().optional().openapi({ description: "The provider's id of the request" }),
+  fingerprint: text().optional().openapi({
+    description: "Identity of a call without ids whose records are copied under new refs",
   }),
-  provider: text(200).optional(),
-  model: text(300).optional(),
-  at: z.number().openapi({ description: "Time of the call, in milliseconds since the epoch" }),
+  provider: text(200).optional().openapi({ description: "Absent where the source doesn't know who bills" }),
+  model: text(200).optional(),
+  at: z.iso.datetime({ offset: true }).openapi({
+    format: "date-time",
+    description: "Time of the call",
+    example: "2026-11-21T09:30:00.000Z",
+  }),
   duration_ms: z.number().nonnegative().max(1e12).optional(),
-  input_tokens: Tokens,
-  output_tokens: Tokens,
+  input_tokens: Tokens.openapi({ description: "All input tokens, cache reads and cache writes included" }),
+  output_tokens: Tokens.openapi({ description: "All output tokens, reasoning included" }),
   cache_read_tokens: Tokens.optional(),
   cache_write_tokens: Tokens.optional(),
   cache_write_1h_tokens: Tokens.optional(),
   reasoning_tokens: Tokens.optional(),
   ...billedParts(Tokens),
   ...otherParts(Tokens, z.strictObject),
-  quality: z.enum(["exact", "derived", "provisional", "aggregate", "cost_only"]),
-  marks: z.array(text(100)).max(20).optional(),
-  ...servedAs(text(100)),
-  tools: z.array(text(200)).max(500).optional(),
-  stated_cost_usd: text(50).optional().openapi({ description: "As it is written in the log" }),
-  is_plan: z.boolean().optional().openapi({
-    description: "True if the log says that a plan pays for the call",
+  ...servedAs(z.string().min(1).max(100)),
+  quality: z.enum(QUALITIES).optional().openapi({
+    description: "How the counts are known; default: `exact`",
   }),
-  session_id: text(500).optional(),
+  marks: z.array(text(100)).max(20).optional().openapi({ description: "What the source could not say" }),
+  tools: z.array(text(200)).max(AGENT_LIMITS.tools).optional(),
+  stated_cost_usd: text(100).optional().openapi({ description: "Cost as the source writes it, in USD" }),
+  session: text(1000).optional().openapi({ description: "The session as its agent names it" }),
   is_copy: z.boolean().optional().openapi({
-    description: "True in a session that has copied the call from another one",
+    description: "True in a session that has copied the call from another",
   }),
-  subagent: z.strictObject({ id: text(500), parent: text(500).optional(), type: text(500).optional() })
-    .optional(),
-  folder: text(4_096).optional(),
-  branch: text(500).optional(),
+  subagent: z.strictObject({ id: text(), parent: text().optional(), type: text().optional() }).optional(),
+  folder: text(4096).optional().openapi({
+    description: "Working directory; the call's tag `project` is its name",
+  }),
+  branch: text(1000).optional(),
   tags: Tags.optional(),
 }).openapi("SightingBody");
 export type SightingBody = z.infer<typeof SightingBody>;
 
 export const SightingsBody = z.strictObject({
-  machine: MachineName,
-  importer: ImporterName,
-  sightings: z.array(SightingBody).max(MAX_REPORTED_CALLS),
+  origin: z.strictObject({
+    source: z.enum(SIGHTING_SOURCES).openapi({ example: "log" }),
+    name: name("claude-code").openapi({ description: "The agent or exporter; refs are unique within it" }),
+    machine: text(100).optional().openapi({ example: "laptop" }),
+    agent_id: name("claude-code"),
+  }),
+  sightings: z.array(SightingBody).max(MAX_SIGHTINGS),
 }).openapi("SightingsBody");
+export type SightingsBody = z.infer<typeof SightingsBody>;
 
-export const SightedCalls = z.object({
-  booked: Count.openapi({ description: "Calls that no one had seen before" }),
-  duplicates: Count,
-  amended: Count.openapi({ description: "Calls whose counts were corrected" }),
-  enriched: Count.openapi({ description: "Calls to which tags were added" }),
-  conflicts: Count.openapi({ description: "Sightings that contradict a more trusted one" }),
-  unpriced: Count.openapi({ description: "Calls that were booked without a known price" }),
-  cost_usd: CostUsd.openapi({ description: "USD, of what was booked and corrected" }),
-  refused: z.array(z.object({ index: Count, reason: z.string() })),
-}).openapi("SightedCalls");
-export type SightedCalls = z.infer<typeof SightedCalls>;
+export const SightingsResult = z.object({
+  booked: Count.openapi({ description: "Number of calls that are new" }),
+  duplicates: Count.openapi({ description: "Number of sightings that say nothing new" }),
+  amended: Count.openapi({ description: "Number of sightings that have corrected a call" }),
+  enriched: Count.openapi({ description: "Number of sightings that have added tags to a call" }),
+  refused: Count.openapi({ description: "Number of sightings that no call can be made of" }),
+  conflicts: Count.openapi({ description: "Number of sightings whose counts contradict a better witness" }),
+  unpriced: Count.openapi({ description: "Number of new calls without a known price" }),
+  cost_usd: CostUsd.openapi({
+    description: "USD, of what was booked and corrected; null if no price is known",
+  }),
+  // Texts: generated clients must not fail on an outcome that is added later.
+  outcomes: z.array(z.string()).openapi({
+    description: `What each sighting has changed: ${SIGHTING_OUTCOMES.join(", ")}; others may follow`,
+    example: ["booked"],
+  }),
+  reasons: z.array(z.object({ index: Count, reason: z.string() })).openapi({
+    description: "Why sightings were refused",
+  }),
+}).openapi("SightingsResult");
+export type SightingsResult = z.infer<typeof SightingsResult>;

@@ -131,13 +131,25 @@ export const SESSION_EVENT_TYPES = [
 ] as const;
 export type SessionEventType = typeof SESSION_EVENT_TYPES[number];
 
-/** The scopes of API keys. `admin` includes the others. */
-export const SCOPES = ["read", "run", "call", "admin"] as const;
+/** The scopes of API keys. `admin` includes the others, `run` includes `report`. */
+export const SCOPES = ["read", "run", "call", "report", "admin"] as const;
 export type Scope = typeof SCOPES[number];
 
 /** The origins of a booked call: a run of an agent, a metered model of a library user, a report, the gateway, an agent's log, a span. */
 export const CALL_SOURCES = ["run", "meter", "report", "gateway", "log", "otlp"] as const;
 export type CallSource = typeof CALL_SOURCES[number];
+
+/** The sources of calls that were made elsewhere: an agent's log, an exported span, a program that reports. */
+export const SIGHTING_SOURCES = ["log", "otlp", "report"] as const;
+
+/**
+ * How the counts of a call are known. `exact`: the provider's; `derived`: computed from sums; `provisional`: of a call that went
+ * on; `aggregate`: a sum of calls that can't be told apart; `cost_only`: without tokens.
+ */
+export const QUALITIES = ["exact", "derived", "provisional", "aggregate", "cost_only"] as const;
+
+/** What a sighting of a call has changed. */
+export const SIGHTING_OUTCOMES = ["booked", "duplicate", "amended", "enriched", "refused"] as const;
 
 /** The statuses of repricings; `dry_run` is one that changes nothing, and is not stored. */
 export const REPRICING_STATUSES = ["dry_run", "applying", "applied", "undoing", "undone"] as const;

@@ -18,6 +18,8 @@ export interface SightingOrigin {
   agentId: string;
   /** The API key that has sent them. */
   keyId?: string;
+  /** True for a key of one agent: it corrects no call of another agent. */
+  isOfOneAgent?: boolean;
 }
 
 /**
@@ -33,6 +35,8 @@ export interface Said {
   session?: string;
   run?: string;
   key?: string;
+  /** True for a key of one agent. */
+  bound?: true;
   provider?: string;
   model?: string;
   response?: string;
@@ -108,6 +112,7 @@ export function witnessOf(
     agent: origin.agentId,
     ...optional("session", sighting.session ? toName(sighting.session) : undefined),
     ...optional("key", origin.keyId),
+    ...(origin.isOfOneAgent && { bound: true as const }),
     ...optional("provider", provider),
     ...optional("model", clean(sighting.model)),
     ...optional("response", clean(sighting.responseId)),

@@ -1,8 +1,9 @@
+import type { SIGHTING_OUTCOMES } from "../../contract/values.ts";
 import { TAG_LIMITS, type Tags, tagsText } from "../../contract/tags/tags.ts";
 import { type ModelCall, toOtherModels } from "../../ledger/mod.ts";
 import { USAGE_DETAILS } from "../../pricing/mod.ts";
 import type { CallContext } from "../context.ts";
-import { callIdOf, callOf, usageOf, witnessOfCall } from "./call_of_witness.ts";
+import { callIdOf, callOf, modelOf, providerOf, usageOf, witnessOfCall } from "./call_of_witness.ts";
 import type { Known, Witness } from "./known_calls.ts";
 import { compareSaid, rankOfSource, type Said, type Witnessed } from "./said.ts";
 
@@ -21,7 +22,7 @@ export interface Settled {
   outcomes: { index: number; outcome: Outcome; isConflict: boolean }[];
 }
 
-export type Outcome = "booked" | "duplicate" | "amended" | "enriched" | "refused";
+export type Outcome = typeof SIGHTING_OUTCOMES[number];
 
 /** The statements of one witness that are kept: the best ones. */
 const MAX_SAID = 8;
@@ -119,7 +120,27 @@ function candidatesOf({ standing, witnesses }: Known): Candidate[] {
     if (witnesses.has(witnessOfCall(call.source ?? "", call.callId))) continue;
     candidates.push({ rank: rankOfSource(call.source ?? ""), said: saidOfCall(call), call });
   }
-  return candidates.sort((a, b) => a.rank - b.rank || compareSaid(a.said, b.said));
+  const booked = standing.find(({ source }) => rankOfSource(source ?? "") > 0);
+  const isForeign = ({ said, rank, witness }: Candidate) =>
+    Number(booked !== undefined && witness !== undefined && mayNotCorrect(said, rank, booked));
+  return candidates.sort((a, b) =>
+    Number(a.rank > 0) - Number(b.rank > 0) || isForeign(a) - isForeign(b) || a.rank - b.rank ||
+    compareSaid(a.said, b.said)
+  );
+}
+
+/**
+ * Returns whether a statement is of another key than a booked call, and may not correct it: a key of another agent never, others
+ * only from a more trusted source that says at least as much. Else a key could silence what another one has reported.
+ */
+function mayNotCorrect(said: Said, rank: number, booked: ModelCall): boolean {
+  if (said.key === undefined || said.key === booked.keyId) return false;
+  if (said.bound && said.agent !== booked.agentId) return true;
+  const { usage, provider, model } = booked;
+  const [input, output, cacheRead] = said.counts;
+  return rank >= rankOfSource(booked.source ?? "") || input < usage.inputTokens ||
+    output < usage.outputTokens || cacheRead > usage.cacheReadTokens || modelOf(said) !== model ||
+    providerOf(said) !== provider;
 }
 
 const sourceOf = ({ witness }: Witness) => witness.slice(0, witness.indexOf(":"));

@@ -1,4 +1,5 @@
 import type { Tags } from "../../contract/tags/tags.ts";
+import type { QUALITIES } from "../../contract/values.ts";
 import type { Usage } from "../../pricing/mod.ts";
 
 /*
@@ -6,12 +7,7 @@ import type { Usage } from "../../pricing/mod.ts";
  * others are kept as evidence, and correct or complete it. docs/decisions has the reasons.
  */
 
-/** The counts of a sighting as far as its source can know them. */
-export const QUALITIES = ["exact", "derived", "provisional", "aggregate", "cost_only"] as const;
-/**
- * `exact`: the provider's counts; `derived`: computed from sums; `provisional`: of a call that went on; `aggregate`: a sum of
- * calls that can't be told apart; `cost_only`: without tokens.
- */
+/** How the counts of a sighting are known. */
 export type Quality = typeof QUALITIES[number];
 
 /** The statement of one source about one call. Times in milliseconds since the epoch; counts are inclusive, as those of `Usage`. */

@@ -13,7 +13,7 @@ import { BookedReport, type CostEventBody, CostEventsBody } from "../../contract
 const report = createRoute({
   method: "post",
   path: "/costs/events",
-  scopes: ["run"],
+  scopes: ["report", "run"],
   agentCheck: "handler",
   operationId: "reportCalls",
   summary: "Book calls made elsewhere",

@@ -13,7 +13,7 @@ import { createRouter } from "../router.ts";
 const list = createRoute({
   method: "get",
   path: "/imports/files",
-  scopes: ["run"],
+  scopes: ["report", "run"],
   agentCheck: "handler",
   operationId: "listImportFiles",
   summary: "List how far the log files of an import have been read, by path",
@@ -32,7 +32,7 @@ const list = createRoute({
 const save = createRoute({
   method: "put",
   path: "/imports/files",
-  scopes: ["run"],
+  scopes: ["report", "run"],
   agentCheck: "handler",
   operationId: "saveImportFiles",
   summary: "Store how far log files have been read",

@@ -1,76 +1,85 @@
 import { sightCalls, type Sighting } from "../../calls/mod.ts";
-import { SightedCalls, type SightingBody, SightingsBody } from "../../contract/sightings.ts";
+import type { SightingBody } from "../../contract/sightings.ts";
+import { SightingsBody, SightingsResult } from "../../contract/sightings.ts";
 import { toUsd } from "../../kernel/money.ts";
+import { toName, withoutColons } from "../../kernel/to_name.ts";
+import { withoutUndefined } from "../../kernel/without_undefined.ts";
 import { fromOtherModels } from "../../ledger/mod.ts";
 import { USAGE_DETAILS } from "../../pricing/mod.ts";
 import type { Core } from "../../service/mod.ts";
 import { createRoute } from "../create_route.ts";
-import { viewerOfRequest } from "../middleware/agent_reach.ts";
+import { outOfReach, viewerOfRequest } from "../middleware/agent_reach.ts";
 import { BODY_CODES, problems } from "../problem_responses.ts";
 import { json, jsonBody } from "../route_parts.ts";
 import { createRouter } from "../router.ts";
 
-const send = createRoute({
+const sight = createRoute({
   method: "post",
   path: "/sightings",
-  scopes: ["run"],
-  operationId: "sendSightings",
-  summary: "Book the calls that logs tell of",
+  scopes: ["report", "run"],
+  agentCheck: "handler",
+  operationId: "sightCalls",
+  summary: "Book what logs and exporters have seen of calls",
   description:
-    "The first sighting of a call books it; later ones, also of others, correct or complete it. A sighting that no call can be " +
-    "made of is refused by itself. May be repeated.",
+    "A call is booked once, whoever sees it first: what the gateway, a run or `meter()` has booked is completed, never " +
+    "booked again. A later sighting that says more corrects the call; the same one changes nothing. A key corrects only what " +
+    "it has reported itself, unless a more trusted source says at least as much. With a key of one agent, the sessions are " +
+    "named `AGENT_ID:SESSION`.",
   tags: ["costs"],
   request: {
     body: jsonBody(SightingsBody, {
-      machine: "laptop",
-      importer: "claude-code",
+      origin: { source: "log", name: "claude-code", machine: "laptop", agent_id: "claude-code" },
       sightings: [{
-        ref: "msg_01XFDUDYJgAACzvnptvVoYEL",
-        response_id: "msg_01XFDUDYJgAACzvnptvVoYEL",
-        model: "claude-sonnet-5",
-        at: 1_764_201_600_000,
-        input_tokens: 1_200,
+        ref: "msg_01ABcdEF",
+        response_id: "msg_01ABcdEF",
+        model: "claude-sonnet-4-5",
+        at: "2026-11-21T09:30:00.000Z",
+        input_tokens: 1200,
         output_tokens: 80,
-        quality: "exact",
+        session: "3f2a1c",
+        folder: "/home/ann/shop",
       }],
     }),
   },
-  responses: { 200: json(SightedCalls, "What they have changed"), ...problems("invalid", ...BODY_CODES) },
+  responses: {
+    200: json(SightingsResult, "Numbers of sightings by what they have changed"),
+    ...problems("invalid", "conflict", ...BODY_CODES),
+  },
 });
 
 export function createRoutes(core: Core) {
-  return createRouter().openapi(send, async (c) => {
-    const { machine, importer, sightings } = c.req.valid("json");
-    const { keyId } = viewerOfRequest(c);
-    const origin = {
-      source: "log" as const,
-      name: importer,
-      agentId: importer,
-      machine,
-      ...(keyId && { keyId }),
-    };
-    const { outcomes: _, reasons, refused: __, costNanoUsd, ...counts } = await sightCalls(
-      await core.whole(),
-      origin,
-      sightings.map(toSighting),
-    );
-    const refused = [...reasons].map(([index, reason]) => ({ index, reason }));
-    const cost_usd = counts.booked > 0 && counts.unpriced === counts.booked ? null : toUsd(costNanoUsd);
-    return c.json({ ...counts, cost_usd, refused }, 200);
+  return createRouter().openapi(sight, async (c) => {
+    const { keyId, agentId: only } = viewerOfRequest(c);
+    const { origin, sightings } = c.req.valid("json");
+    if (only !== undefined && origin.agent_id !== only) throw outOfReach(`agent ${origin.agent_id}`, only);
+    const { reasons, costNanoUsd, ...result } = await sightCalls(await core.whole(), {
+      source: origin.source,
+      name: origin.name,
+      agentId: origin.agent_id,
+      ...(origin.machine !== undefined && { machine: origin.machine }),
+      ...(keyId !== null && { keyId }),
+      ...(only !== undefined && { isOfOneAgent: true }),
+    }, sightings.map((body) => toSighting(body, only)));
+    return c.json({
+      ...result,
+      cost_usd: result.booked > 0 && result.unpriced === result.booked ? null : toUsd(costNanoUsd),
+      reasons: [...reasons].map(([index, reason]) => ({ index, reason })),
+    }, 200);
   });
 }
 
-function toSighting(body: SightingBody): Sighting {
+function toSighting(body: SightingBody, only: string | undefined): Sighting {
+  const { subagent, session } = body;
   const details = USAGE_DETAILS.flatMap((name) => body[name] ? [[name, body[name]]] : []);
-  const { other_counts, other_models } = body;
-  return {
+  const others = Object.entries(body.other_counts ?? {}).filter(([, number]) => number > 0);
+  return withoutUndefined({
     ref: body.ref,
     responseId: body.response_id,
     requestId: body.request_id,
     fingerprint: body.fingerprint,
     provider: body.provider,
     model: body.model,
-    at: body.at,
+    at: Date.parse(body.at),
     durationMs: body.duration_ms,
     usage: {
       inputTokens: body.input_tokens,
@@ -80,22 +89,27 @@ function toSighting(body: SightingBody): Sighting {
       cacheWrite1hTokens: body.cache_write_1h_tokens ?? 0,
       reasoningTokens: body.reasoning_tokens ?? 0,
       ...(details.length > 0 && { details: Object.fromEntries(details) }),
-      ...(other_counts && { others: other_counts }),
-      ...(other_models?.length && { models: fromOtherModels(other_models) }),
+      ...(others.length > 0 && { others: Object.fromEntries(others) }),
+      ...(body.other_models?.length && { models: fromOtherModels(body.other_models) }),
     },
-    quality: body.quality,
+    quality: body.quality ?? "exact",
     marks: body.marks,
     serviceTier: body.service_tier,
     speed: body.speed,
     inferenceGeo: body.inference_geo,
     tools: body.tools,
     statedCostUsd: body.stated_cost_usd,
-    isPlan: body.is_plan,
-    session: body.session_id,
+    session: session !== undefined && only !== undefined ? ownSession(session, only) : session,
     isCopy: body.is_copy,
-    subagent: body.subagent,
+    subagent: subagent && withoutUndefined(subagent),
     folder: body.folder,
     branch: body.branch,
     tags: body.tags,
-  };
+  }) as Sighting;
+}
+
+/** A session of a key of one agent is named after it, with no colon in the name, as the gateway names it. */
+function ownSession(session: string, only: string): string {
+  const name = session.startsWith(`${only}:`) ? session.slice(only.length + 1) : session;
+  return toName(`${only}:${name.includes(":") ? withoutColons(name) : name}`);
 }

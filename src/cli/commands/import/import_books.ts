@@ -1,8 +1,9 @@
 import type { Connection } from "../../../client/mod.ts";
 import type { Sighting } from "../../../calls/mod.ts";
 import type { ImportFile } from "../../../contract/import_files.ts";
-import type { SightedCalls, SightingBody } from "../../../contract/sightings.ts";
+import type { SightingBody, SightingsBody, SightingsResult } from "../../../contract/sightings.ts";
 import type { FileState, ImportBooks } from "../../../ingest/import/mod.ts";
+import { toIso } from "../../../kernel/clock.ts";
 import { parseTotalUsd } from "../../../kernel/money.ts";
 import { fetchStream } from "../../fetch_stream.ts";
 import { nextCursor } from "../../render/print_answer.ts";
@@ -57,12 +58,13 @@ function stateToWire({ path, size, modifiedAt, readTo, head, isEnded, state }: F
 
 /** Returns the ledger behind a connection, as an import sees it. */
 export function createImportBooks(connection: Connection, { machine, importer }: ImportOrigin): ImportBooks {
+  const origin: SightingsBody["origin"] = { source: "log", name: importer, machine, agent_id: importer };
   return {
     async book(sightings) {
-      const body = JSON.stringify({ machine, importer, sightings: sightings.map(sightingToWire) });
+      const body = JSON.stringify({ origin, sightings: sightings.map(sightingToWire) });
       const headers = { "content-type": "application/json" };
       const request = new Request("http://purser.invalid/sightings", { method: "POST", headers, body });
-      const { booked, duplicates, amended, enriched, unpriced, cost_usd, refused }: SightedCalls =
+      const { booked, duplicates, amended, enriched, unpriced, cost_usd, reasons }: SightingsResult =
         await (await fetchStream(connection, request)).json();
       return {
         booked,
@@ -70,7 +72,7 @@ export function createImportBooks(connection: Connection, { machine, importer }:
         amended,
         unpriced,
         costNanoUsd: cost_usd === null ? 0n : parseTotalUsd(cost_usd),
-        refused: refused.map(({ reason }) => reason),
+        refused: reasons.map(({ reason }) => reason),
       };
     },
     async save(states) {
@@ -90,7 +92,7 @@ function sightingToWire(sighting: Sighting): SightingBody {
     fingerprint: sighting.fingerprint,
     provider: sighting.provider,
     model: sighting.model,
-    at: sighting.at,
+    at: toIso(sighting.at),
     duration_ms: sighting.durationMs,
     input_tokens: usage.inputTokens,
     output_tokens: usage.outputTokens,
@@ -101,15 +103,14 @@ function sightingToWire(sighting: Sighting): SightingBody {
     ...details,
     other_counts: others,
     other_models: models && otherModelsOf(models),
-    quality: sighting.quality,
+    quality: sighting.quality === "exact" ? undefined : sighting.quality,
     marks: sighting.marks && [...sighting.marks],
     service_tier: sighting.serviceTier,
     speed: sighting.speed,
     inference_geo: sighting.inferenceGeo,
     tools: sighting.tools && [...sighting.tools],
     stated_cost_usd: sighting.statedCostUsd,
-    is_plan: sighting.isPlan,
-    session_id: sighting.session,
+    session: sighting.session,
     is_copy: sighting.isCopy,
     subagent: subagent && { id: subagent.id, parent: subagent.parent, type: subagent.type },
     folder: sighting.folder,

@@ -56,11 +56,11 @@ const keysAdd: Command = {
   summary: "Create an API key, and show it once",
   detail:
     "Scopes: read sees everything but keys; run runs agents and reports calls; call calls models through the gateway and " +
-    "nothing else; admin does all of that, and changes settings and keys. Once a key exists, servers on this database refuse requests without one. With --agent, the ids that a client " +
+    "nothing else; report reports calls made elsewhere and nothing else; admin does all of that, and changes settings and keys. Once a key exists, servers on this database refuse requests without one. With --agent, the ids that a client " +
     "chooses for new calls, sessions and runs have to be AGENT_ID:NAME. The key goes to standard output, everything else to " +
     "standard error. With --output, the key goes to that file alone.",
   options: {
-    scope: option("SCOPE", "read, run, call or admin; repeat for more", { oneOf: SCOPES }),
+    scope: option("SCOPE", "read, run, call, report or admin; repeat for more", { oneOf: SCOPES }),
     agent: option("NAME", "Restrict the key to this agent; not with admin", { live: "agent" }),
     model: option(
       "NAME",
