@@ -2,7 +2,8 @@ import type { Connection } from "../../../client/mod.ts";
 import type { Sighting } from "../../../calls/mod.ts";
 import type { ImportFile } from "../../../contract/import_files.ts";
 import type { SightingBody, SightingsBody, SightingsResult } from "../../../contract/sightings.ts";
-import type { FileState, ImportBooks } from "../../../ingest/import/mod.ts";
+import type { BookedSightings, FileState, ImportBooks } from "../../../ingest/import/mod.ts";
+import { PurserError } from "../../../kernel/errors.ts";
 import { toIso } from "../../../kernel/clock.ts";
 import { parseTotalUsd } from "../../../kernel/money.ts";
 import { fetchStream } from "../../fetch_stream.ts";
@@ -59,21 +60,34 @@ function stateToWire({ path, size, modifiedAt, readTo, head, isEnded, state }: F
 /** Returns the ledger behind a connection, as an import sees it. */
 export function createImportBooks(connection: Connection, { machine, importer }: ImportOrigin): ImportBooks {
   const origin: SightingsBody["origin"] = { source: "log", name: importer, machine, agent_id: importer };
+  async function send(sightings: readonly Sighting[]): Promise<BookedSightings> {
+    const body = JSON.stringify({ origin, sightings: sightings.map(sightingToWire) });
+    const headers = { "content-type": "application/json" };
+    const request = new Request("http://purser.invalid/sightings", { method: "POST", headers, body });
+    const { booked, duplicates, amended, enriched, unpriced, cost_usd, reasons }: SightingsResult =
+      await (await fetchStream(connection, request)).json();
+    return {
+      booked,
+      known: duplicates + amended + enriched,
+      amended,
+      unpriced,
+      costNanoUsd: cost_usd === null ? 0n : parseTotalUsd(cost_usd),
+      refused: reasons.map(({ reason }) => reason),
+    };
+  }
+
   return {
     async book(sightings) {
-      const body = JSON.stringify({ origin, sightings: sightings.map(sightingToWire) });
-      const headers = { "content-type": "application/json" };
-      const request = new Request("http://purser.invalid/sightings", { method: "POST", headers, body });
-      const { booked, duplicates, amended, enriched, unpriced, cost_usd, reasons }: SightingsResult =
-        await (await fetchStream(connection, request)).json();
-      return {
-        booked,
-        known: duplicates + amended + enriched,
-        amended,
-        unpriced,
-        costNanoUsd: cost_usd === null ? 0n : parseTotalUsd(cost_usd),
-        refused: reasons.map(({ reason }) => reason),
-      };
+      try {
+        return await send(sightings);
+      } catch (error) {
+        // The API takes no request with a sighting that is out of its form: the others are sent without it.
+        const bad = badSightings(error);
+        if (bad.size === 0) throw error;
+        const rest = sightings.filter((_, index) => !bad.has(index));
+        const { refused, ...booked } = rest.length === 0 ? NOTHING : await this.book(rest);
+        return { ...booked, refused: [...bad.values(), ...refused] };
+      }
     },
     async save(states) {
       await connection.api.imports.files.$put({
@@ -81,6 +95,26 @@ export function createImportBooks(connection: Connection, { machine, importer }:
       });
     },
   };
+}
+
+const NOTHING: BookedSightings = {
+  booked: 0,
+  known: 0,
+  amended: 0,
+  unpriced: 0,
+  costNanoUsd: 0n,
+  refused: [],
+};
+
+/** Returns what is wrong with sightings, by their index in the request that was refused for it. */
+function badSightings(error: unknown): Map<number, string> {
+  const bad = new Map<number, string>();
+  if (!(error instanceof PurserError) || error.code !== "invalid") return bad;
+  for (const { path, message } of (error.details?.issues ?? []) as { path: string; message: string }[]) {
+    const [, index, field] = /^sightings\[(\d+)\]\.?(.*)$/.exec(path) ?? [];
+    if (index !== undefined) bad.set(Number(index), `${field}: ${message}`);
+  }
+  return bad;
 }
 
 function sightingToWire(sighting: Sighting): SightingBody {

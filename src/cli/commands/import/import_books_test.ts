@@ -1,0 +1,85 @@
+import assert from "node:assert/strict";
+import type { Sighting } from "../../../calls/mod.ts";
+import { createApiClient } from "../../../client/mod.ts";
+import { openCore } from "../../../service/mod.ts";
+import { createApp } from "../../../http/mod.ts";
+import { fixedClock } from "../../../kernel/clock.ts";
+import { usageOf } from "../../../pricing/mod.ts";
+import { migratedMemory } from "../../../../tests/harness/migrated_memory.ts";
+import { createImportBooks, readFileStates } from "./import_books.ts";
+
+const NOW = "2026-11-27T12:00:00.000Z";
+
+async function openBooks() {
+  const core = await openCore({
+    config: { dbUrl: ":memory:" },
+    clock: fixedClock(NOW),
+    sqlite: await migratedMemory(),
+  });
+  const app = await createApp(core);
+  const send = async (request: Request) => await app.fetch(request);
+  const api = createApiClient({ baseUrl: "http://purser.invalid", send });
+  const connection = { api, send, kind: "local" as const, where: "memory", close: core.close };
+  const origin = { machine: "laptop", importer: "claude-code" };
+  return {
+    connection,
+    origin,
+    books: createImportBooks(connection, origin),
+    [Symbol.asyncDispose]: core.close,
+  };
+}
+
+const sighting = (ref: string, more: Partial<Sighting> = {}): Sighting => ({
+  ref,
+  responseId: `msg_0123456789${ref}`,
+  model: "claude-sonnet-5",
+  at: Date.parse(NOW),
+  usage: usageOf({ inputTokens: 10, outputTokens: 5 }),
+  quality: "exact",
+  ...more,
+});
+
+Deno.test("a sighting that the API can't take is refused by itself, and the others are booked", async () => {
+  await using world = await openBooks();
+  const { booked, known, refused, costNanoUsd } = await world.books.book([
+    sighting("a"),
+    sighting("x".repeat(400)),
+    sighting("b", { usage: usageOf({ inputTokens: -1, outputTokens: 5 }) }),
+    sighting("c"),
+    sighting("a"),
+  ]);
+  assert.deepEqual([booked, known, refused.length], [2, 1, 2]);
+  assert.match(refused[0]!, /^ref: /);
+  assert.ok(costNanoUsd > 0n);
+});
+
+Deno.test("the states of files come back as they were stored, of one importer and machine", async () => {
+  await using world = await openBooks();
+  const state = (path: string, more: object = {}) => ({
+    path,
+    size: 5,
+    modifiedAt: 7,
+    readTo: 5,
+    head: "5:x",
+    isEnded: true,
+    state: { held: [["ä", 1]] },
+    ...more,
+  });
+  const files = Array.from({ length: 1_200 }, (_, n) => state(`/home/ada/${n}.jsonl`));
+  for (let at = 0; at < files.length; at += 500) await world.books.save(files.slice(at, at + 500));
+  const changed = state("/home/ada/7.jsonl", { size: 9, isEnded: false, state: null });
+  const large = state("/home/ada/8.jsonl", { state: "x".repeat(70_000) });
+  await world.books.save([changed, large]);
+  const read = await readFileStates(world.connection, world.origin);
+  assert.equal(read.size, 1_200);
+  assert.deepEqual(read.get("/home/ada/1.jsonl"), files[1]);
+  assert.deepEqual(read.get("/home/ada/7.jsonl"), changed);
+  assert.deepEqual(
+    read.get("/home/ada/8.jsonl"),
+    { ...large, readTo: 0, head: "", state: null },
+    "it is read whole again",
+  );
+  for (const other of [{ machine: "desktop" }, { importer: "codex" }]) {
+    assert.equal((await readFileStates(world.connection, { ...world.origin, ...other })).size, 0);
+  }
+});

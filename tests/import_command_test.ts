@@ -1,0 +1,188 @@
+import assert from "node:assert/strict";
+import { newPlace, type Place, purser, start, startServer } from "./harness/cli_process.ts";
+
+/** `purser import` as whole processes over the homes of users of coding agents. */
+
+const FIXTURES = new URL("./fixtures/logs/", import.meta.url).pathname;
+const CALLS: Record<string, number> = {};
+
+/** Copies the logs of fixtures into the home of a place. */
+async function addLogs(place: Place, ...names: string[]): Promise<void> {
+  for (const name of names) {
+    await copy(FIXTURES + name, place.env.HOME!);
+    CALLS[name] ??= JSON.parse(await Deno.readTextFile(`${place.env.HOME}/expected.json`)).calls.length;
+    await Deno.remove(`${place.env.HOME}/expected.json`);
+  }
+}
+
+async function copy(from: string, to: string): Promise<void> {
+  await Deno.mkdir(to, { recursive: true });
+  for await (const { name, isDirectory } of Deno.readDir(from)) {
+    if (isDirectory) await copy(`${from}/${name}`, `${to}/${name}`);
+    else await Deno.copyFile(`${from}/${name}`, `${to}/${name}`);
+  }
+}
+
+/** A place with a home folder of its own, with the logs of some fixtures. */
+async function newHome(...names: string[]): Promise<Place> {
+  const place = await newPlace();
+  place.env.HOME = `${place.folder}/home`;
+  await Deno.mkdir(place.env.HOME);
+  await addLogs(place, ...names);
+  return place;
+}
+
+const json = async (place: Place, ...args: string[]) => {
+  const { code, out, err } = await purser(place, [...args, "--json"]);
+  assert.equal(code, 0, err);
+  return JSON.parse(out);
+};
+
+const SIX = [
+  "claude-code/03-subagents",
+  "codex/01-single",
+  "gemini-cli/02-tools",
+  "qwen-code/01-tools",
+  "pi/01-all",
+  "cline/01-tools",
+];
+
+const bookedOf = (answer: { agents: { agent: string; booked: number }[] }) =>
+  Object.fromEntries(answer.agents.map(({ agent, booked }) => [agent, booked]));
+
+Deno.test("a user of six agents imports them, asks by project and by sub-agent, and imports nothing twice", async () => {
+  await using place = await newHome(...SIX);
+  const rehearsed = await json(place, "import", "--dry-run");
+  assert.equal((await json(place, "cost", "--total")).model_calls, 0, "a dry run books nothing");
+  const expected = Object.fromEntries(SIX.map((name) => [name.split("/")[0], CALLS[name]]));
+
+  const shown = await purser(place, ["import", "--machine", "laptop"]);
+  assert.equal(shown.code, 0, shown.err);
+  assert.match(shown.out, /^Claude Code: 6 files, \d+ kB in ~\/\.claude\/projects$/m);
+  assert.match(shown.out, /^Claude Code is a lower bound\. /m);
+  assert.match(shown.err, /Next: purser cost --by project/);
+  const total = await json(place, "cost", "--total", "--since", "all");
+  assert.equal(
+    total.model_calls,
+    (Object.values(expected) as number[]).reduce((sum, count) => sum + count),
+  );
+  assert.deepEqual(bookedOf(rehearsed), expected, "a dry run says what is booked");
+
+  const again = await json(place, "import", "--machine", "laptop");
+  for (const { agent, changed_files, booked, known } of again.agents) {
+    assert.deepEqual([agent, changed_files, booked, known], [agent, 0, 0, 0]);
+  }
+  const projects = await json(place, "cost", "--by", "project", "--since", "all");
+  assert.ok(projects.some(({ tag_value }: { tag_value: string | null }) => tag_value === "project"));
+  assert.deepEqual(
+    (await json(place, "cost", "--by", "machine", "--since", "all")).map((row: { tag_value: string }) =>
+      row.tag_value
+    ),
+    ["laptop"],
+  );
+  assert.deepEqual(
+    (await json(place, "cost", "--by", "source", "--since", "all")).map((
+      row: { source: string; model_calls: number },
+    ) => [
+      row.source,
+      row.model_calls,
+    ]),
+    [["log", total.model_calls]],
+  );
+
+  const [session] = await json(place, "cost", "--by", "session", "--agent", "claude-code", "--since", "all");
+  const tree = await json(place, "sessions", "show", session.session_id, "--tree");
+  assert.deepEqual([tree.model_calls, tree.with_subagents.model_calls], [5, 16]);
+  assert.equal(tree.with_subagents.cost_usd, session.cost_usd);
+  assert.deepEqual(tree.subagents.map(({ type }: { type: string }) => type), [
+    "general-purpose",
+    "Explore",
+    "reviewer",
+    "general-purpose",
+  ]);
+  assert.deepEqual(
+    tree.subagents[0].subagents.map(({ model_calls }: { model_calls: number }) => model_calls),
+    [2],
+  );
+});
+
+Deno.test("two machines import into one server with keys of the scope report, and a copied session counts once", async () => {
+  await using server = await newHome();
+  const key = async (name: string) =>
+    (await purser(server, ["keys", "add", name, "--scope", "report"])).out.trim();
+  const keys = [await key("laptop"), await key("desktop")];
+  await using running = await startServer(server);
+  await using laptop = await newHome("claude-code/03-subagents", "claude-code/02-tools");
+  await using desktop = await newHome("claude-code/02-tools", "codex/01-single");
+  const importAt = (place: Place, key: string, machine: string) =>
+    json(place, "import", "--server", running.url, "--api-key", key, "--machine", machine);
+  const first = await importAt(laptop, keys[0]!, "laptop");
+  assert.deepEqual(bookedOf(first), {
+    "claude-code": CALLS["claude-code/03-subagents"]! + CALLS["claude-code/02-tools"]!,
+  });
+  const second = await importAt(desktop, keys[1]!, "desktop");
+  assert.deepEqual(bookedOf(second), { "claude-code": 0, codex: CALLS["codex/01-single"] });
+  const reinstalled = await importAt(laptop, keys[0]!, "laptop");
+  assert.equal(reinstalled.agents[0].changed_files, 0, "how far files were read is known to the server");
+  const refused = await purser(laptop, ["cost", "--server", running.url, "--api-key", keys[0]!]);
+  assert.equal(refused.code, 4, "such a key reads nothing");
+  const machines = await json(server, "cost", "--by", "machine", "--since", "all");
+  assert.equal(machines.length, 2);
+});
+
+Deno.test("an import pushes a budget over, which then refuses calls", async () => {
+  await using place = await newHome("claude-code/03-subagents");
+  await purser(place, ["budgets", "add", "--name", "all", "--limit", "0.1", "--per", "lifetime"]);
+  await purser(place, ["import"]);
+  const [budget] = await json(place, "budgets", "list");
+  assert.equal(budget.state, "reached");
+  const check = await purser(place, ["budgets", "check"]);
+  assert.equal(check.code, 5, check.out + check.err);
+});
+
+Deno.test("what is no log, broken or not there is said, and the rest is imported", async () => {
+  await using place = await newHome("claude-code/02-tools");
+  const projects = `${place.env.HOME}/.claude/projects`;
+  await Deno.writeTextFile(
+    `${projects}/broken.jsonl`,
+    'no log\n{"type":"assistant","message":{"usage": broken\n' + `{"usage":"${"x".repeat(50_000_000)}"}\n`,
+  );
+  await Deno.symlink(projects, `${projects}/loop`);
+  const { agents: [tally] } = await json(place, "import", "claude-code");
+  assert.equal(tally.booked, CALLS["claude-code/02-tools"]);
+  assert.equal(tally.malformed, 2);
+  assert.deepEqual(
+    tally.faults.map((
+      { path, reason }: { path: string; reason: string },
+    ) => [path.endsWith("broken.jsonl"), reason])
+      .sort(),
+    [[true, "a line has more than 8 MiB"], [true, "Cannot read the record: it isn't JSON"]].sort(),
+  );
+  const missing = await purser(place, ["import", "--path", `${place.folder}/nowhere`]);
+  assert.deepEqual([missing.code, missing.err.includes("no such file or directory")], [3, true]);
+  const other = await purser(place, ["import", "codex", "--path", projects]);
+  assert.match(other.err, /^error: Cannot import from .*: it has no log of Codex$/m);
+  const unknown = await purser(place, ["import", "claude-cod"]);
+  assert.deepEqual([unknown.code, /did you mean claude-code\?/.test(unknown.err)], [2, true]);
+  await using empty = await newHome();
+  assert.match((await purser(empty, ["import"])).out, /^No logs found of Claude Code, /);
+});
+
+Deno.test("an import that is killed at any moment books each call once when it is repeated", async () => {
+  await using place = await newHome();
+  const { writeClaudeLogs } = await import("../bench/claude_logs.ts");
+  const { calls } = await writeClaudeLogs(place.env.HOME!, 3_000, Date.now());
+  await purser(place, ["cost"]); // the database is there
+  for (let attempt = 0; attempt < 3; attempt++) {
+    const child = start(place, ["import"]);
+    void child.stderr.cancel();
+    // It says what it has found, and then begins.
+    await child.stdout.getReader().read();
+    child.kill("SIGKILL");
+    await child.status;
+  }
+  const { agents: [tally] } = await json(place, "import");
+  assert.equal((await json(place, "cost", "--total", "--since", "all")).model_calls, calls);
+  assert.equal(tally.malformed, 0);
+  assert.equal((await json(place, "import")).agents[0].changed_files, 0);
+});
