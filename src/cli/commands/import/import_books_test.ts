@@ -43,7 +43,7 @@ Deno.test("a sighting that the API can't take is refused by itself, and the othe
   await using world = await openBooks();
   const { booked, known, refused, costNanoUsd } = await world.books.book([
     sighting("a"),
-    sighting("x".repeat(400)),
+    sighting("x".repeat(400), { responseId: undefined }),
     sighting("b", { usage: usageOf({ inputTokens: -1, outputTokens: 5 }) }),
     sighting("c"),
     sighting("a"),
