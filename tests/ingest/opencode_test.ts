@@ -1,6 +1,10 @@
 import assert from "node:assert/strict";
 import kilo from "../../src/ingest/logs/kilo.ts";
 import openCode from "../../src/ingest/logs/opencode.ts";
+import { checkUsage } from "../../src/pricing/mod.ts";
+import { mutate } from "../../src/ingest/logs/testing/_mutate.ts";
+import fc from "#dev/fast_check.ts";
+import { cases } from "../harness/thorough.ts";
 import { assertBooks, createReader, readLogs } from "./read_logs.ts";
 
 const DB = ".local/share/opencode/opencode.db";
@@ -170,6 +174,24 @@ CREATE TABLE session_message (id text PRIMARY KEY, session_id text NOT NULL, tim
 Deno.test("opencode: a database of something else is malformed, and has no calls", () => {
   const { calls, malformed } = readLogs(openCode, { [DB]: "CREATE TABLE moz_places (id integer);" });
   assert.deepEqual([calls, malformed], [[], ["The database has no table of messages"]]);
+});
+
+Deno.test("opencode: changed rows are read or counted, and no call is doubled", () => {
+  const messages = [data(), data({ tokens: { ...TOKENS, output: 41 } }), data({ agent: "general" })];
+  const lines = messages.map((message) => JSON.stringify(message)).join("\n");
+  const numbers = fc.infiniteStream(fc.double({ min: 0, max: 0.999_999, noNaN: true }));
+  fc.assert(
+    fc.property(numbers, (stream) => {
+      const rows = mutate(lines, () => stream.next().value).replaceAll("\u0000", "").replaceAll("'", "''")
+        .split("\n");
+      const sql = rows.map((row, index) => insert("message", `msg_${index}`, "ses_1", AT, AT, row)).join("");
+      const { calls, malformed } = readLogs(openCode, { [DB]: TABLES + session("ses_1") + sql });
+      assert.ok(calls.length + malformed.length <= rows.length);
+      assert.ok(calls.length >= messages.length - 1);
+      for (const { usage } of calls) checkUsage(usage);
+    }),
+    { numRuns: cases(400) },
+  );
 });
 
 Deno.test("opencode: a cost of 0 is none: the login is a subscription, or the price unknown", () => {
