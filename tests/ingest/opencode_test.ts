@@ -38,8 +38,14 @@ function data(more: Record<string, unknown> = {}) {
   };
 }
 
-function message(id: string, sessionId: string, more: Record<string, unknown> = {}, updatedAt = AT + 900) {
-  return insert("message", id, sessionId, AT, updatedAt, JSON.stringify(data(more)));
+function message(
+  id: string,
+  sessionId: string,
+  more: Record<string, unknown> = {},
+  updatedAt = AT + 900,
+  createdAt = AT,
+) {
+  return insert("message", id, sessionId, createdAt, updatedAt, JSON.stringify(data(more)));
 }
 
 const part = (id: string, messageId: string, tokens: unknown, cost: number) =>
@@ -94,7 +100,9 @@ Deno.test("opencode: sessions that are each other's parents end the search for a
 
 Deno.test("opencode: a message of an older version with several calls has one part for each", () => {
   const first = { ...TOKENS, output: 39 };
-  const sql = TABLES + session("ses_1") + message("msg_1", "ses_1", { cost: 0.03 }) +
+  const time = { created: Date.UTC(2025, 5, 1), completed: Date.UTC(2025, 5, 1) + 900 };
+  const sql = TABLES + session("ses_1") +
+    message("msg_1", "ses_1", { cost: 0.03, time }, time.completed, time.created) +
     part("prt_1", "msg_1", first, 0.01) + part("prt_2", "msg_1", TOKENS, 0.02);
   const { calls } = readLogs(openCode, { [DB]: sql });
   assertBooks(calls, [{ ...EXPECTED, output: 44 }, { ...EXPECTED, statedCostUsd: "0.02" }]);
@@ -104,7 +112,7 @@ Deno.test("opencode: a message of an older version with several calls has one pa
     [".local/share/opencode/storage/message/ses_1/msg_1.json"]: JSON.stringify({
       id: "msg_1",
       sessionID: "ses_1",
-      ...data(),
+      ...data({ time }),
     }),
   };
   assertBooks([...calls, ...readLogs(openCode, stored).calls], [{ ...counts, output: 44 }, counts]);
