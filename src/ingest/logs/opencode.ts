@@ -159,22 +159,23 @@ function readMessage({ message, sessions, steps, sink }: MessageInput): void {
   const { id, data } = message;
   const time = fieldsOf(data.time);
   const calls = steps.length > 1 ? steps : [data];
-  const of = factsOf(message, sessions);
+  const facts = factsOf(message, sessions);
+  const wasRefused = data.error !== undefined && fieldsOf(data.error).name !== "MessageAbortedError";
   const isDone = time.completed !== undefined && time.completed !== null;
   calls.forEach((call, index) => {
     const usage = usageOfTokens(fieldsOf(call.tokens));
     if (!hasQuantity(usage)) {
-      // A message without counts is still being written, or has failed.
-      if (isDone && data.error === undefined) sink.unmetered("a message without counts");
+      // A message without counts is still being written, or was refused.
+      if (isDone && !wasRefused) sink.unmetered("a message without counts");
       return;
     }
     const at = timeOf(time.created);
     const step = index === calls.length - 1 ? "" : `#${index + 1}`;
     sink.call({
-      ...of,
+      ...facts,
       ref: id + step,
       // A fork copies messages under new ids.
-      fingerprint: nameByCounts(at, `${of.provider ?? ""}/${of.model ?? ""}${step}`, usage),
+      fingerprint: nameByCounts(at, `${facts.provider ?? ""}/${facts.model ?? ""}${step}`, usage),
       at,
       usage,
       quality: "exact",

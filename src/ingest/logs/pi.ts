@@ -97,7 +97,7 @@ function readHeader(header: Fields): State {
   return {
     session: textOf(header.id),
     folder: textOf(header.cwd),
-    forkedAt: header.parentSession === undefined ? undefined : timeOf(header.timestamp),
+    forkedAt: textOf(header.parentSession) === undefined ? undefined : timeOf(header.timestamp),
   };
 }
 
