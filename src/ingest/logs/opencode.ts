@@ -34,7 +34,7 @@ export default defineImporter({
   kinds: [
     databaseKind(/(?:^|\/)opencode(?:-[^/]+)?\.db$/),
     {
-      has: (name) => /(?:^|\/)storage\/(?:session\/)?message\/[^/]+\/[^/]+\.json$/.test(name),
+      has: (name) => /(?:^|\/)storage\/message\/[^/]+\/[^/]+\.json$/.test(name),
       read: {
         form: "whole",
         read(text, { name }, sink) {
