@@ -285,8 +285,9 @@ const threadIn = ({ name }: LogFile) => /([0-9a-f-]{36})\.jsonl(?:\.zst)?$/.exec
 
 /** Reads the sums of a thread, each once; undefined if its log is gone. */
 function readSumsOf(thread: string, others: OtherFiles): Counts[] | undefined {
-  const isIts = (name: string) => (ROLLOUT.test(name) || COMPRESSED.test(name)) && name.includes(thread);
-  const lines = others.lines(isIts, ['"token_count"']);
+  const find = (name: RegExp) =>
+    others.lines((log) => name.test(log) && log.includes(thread), ['"token_count"']);
+  const lines = find(ROLLOUT) ?? find(COMPRESSED);
   if (lines === undefined) return undefined;
   const all: Counts[] = [];
   for (const line of lines) {

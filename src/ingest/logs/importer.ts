@@ -28,7 +28,7 @@ export interface LogFile {
 
 /** Receives the content of a log. */
 export interface LogSink {
-  /** A model call. */
+  /** A model call. One that can't be booked, such as with a negative count, counts as malformed. */
   call(sighting: Sighting): void;
   /** A record that says of itself that it is a model call, without its usage. */
   unmetered(reason: string): void;

@@ -14,6 +14,8 @@ export {
   type OtherFiles,
   type ReaderState,
 } from "./importer.ts";
+export { loadImporters } from "./load_importers.ts";
+export { faultOfSighting } from "./sighting_fault.ts";
 export { IMPORTERS } from "./registry.ts";
 export type { Quality, Sighting } from "../../calls/mod.ts";
 export type { Usage } from "../../pricing/mod.ts";

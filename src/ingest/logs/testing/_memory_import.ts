@@ -1,6 +1,7 @@
 import { zstdDecompressSync } from "node:zlib";
 import { DatabaseSync } from "node:sqlite";
 import type { Sighting } from "../../../calls/mod.ts";
+import { faultOfSighting } from "../sighting_fault.ts";
 import type { LogFile, LogImporter, LogKind, LogSink, OtherFiles, ReaderState } from "../importer.ts";
 
 /** The home folder of tests, in which the logs of their fixtures lie. */
@@ -35,6 +36,8 @@ export function createMemoryImport(importer: LogImporter): MemoryImport {
       let path = "";
       const sink: LogSink = {
         call: (call) => {
+          const fault = faultOfSighting(call);
+          if (fault !== undefined) return sink.malformed(fault);
           content.calls.push(JSON.parse(JSON.stringify(call)));
           content.told.push(`${path} ${call.ref}`);
         },
