@@ -61,6 +61,9 @@ function roots({ os, home, env }: Machine): string[] {
 /** The most calls whose lines may alternate: those of sub-agents that older versions log in the file of their session. */
 const MAX_HELD = 16;
 
+/** The most calls that the state keeps although they were told. */
+const MAX_KEPT = 4;
+
 /** A call whose further lines may follow. */
 interface Held {
   call: Sighting;
@@ -126,7 +129,10 @@ function open(file: LogFile, state: ReaderState | undefined, others: OtherFiles)
     end(sink) {
       for (const one of held.values()) tell(one, sink);
     },
-    state: () => ({ held: [...held], agent: agent?.type === undefined ? undefined : agent }) satisfies State,
+    state: () => ({
+      held: [...held].filter(([, { isTold }], index) => !isTold || index >= held.size - MAX_KEPT),
+      agent: agent?.type === undefined ? undefined : agent,
+    } satisfies State),
   };
 }
 
@@ -141,7 +147,8 @@ function tell(held: Held, sink: LogSink): void {
 function merge(first: Held, next: Held): Held {
   const isBetter = first.isSidechain === next.isSidechain
     ? next.call.usage.outputTokens > first.call.usage.outputTokens ||
-      (first.call.quality === "provisional" && next.call.quality === "exact")
+      (next.call.usage.outputTokens === first.call.usage.outputTokens && next.call.quality === "exact" &&
+        first.call.quality !== "exact")
     // A side question repeats the answer before it, with other counts of the cache.
     : first.isSidechain;
   const tools = [...new Set([...first.call.tools ?? [], ...next.call.tools ?? []])];

@@ -81,6 +81,8 @@ interface State {
   /** A call by its record, until the entry after it, which has the plan. */
   recorded?: Sighting;
   totals: Totals;
+  /** The sums of the thread at its last record. */
+  recordedSums?: Counts;
   /** Of a fork, until its first own call: the history that it may repeat. */
   fork?: {
     parent: string;
@@ -141,15 +143,18 @@ function open(file: LogFile, before: ReaderState | undefined, others: OtherFiles
     state.session ??= state.thread;
   }
 
-  function callOf(at: number, usage: Counts, sums: Counts | undefined): Omit<Sighting, "quality"> {
+  /** The name of a call by the sums of its thread after it: that of its record, and of the sums themselves. */
+  function nameOf(sums: Counts): string {
+    const { epoch } = state.totals;
+    return `${state.thread}:${sums.join("-")}${epoch > 0 ? `:${epoch}` : ""}`;
+  }
+
+  function callOf(at: number, usage: Counts): Omit<Sighting, "ref" | "quality"> {
     const marks = [
       ...state.model === undefined ? ["model_missing"] : [],
       ...state.isParentMissing ? ["fork_parent_missing"] : [],
     ];
-    const { epoch } = state.totals;
     return {
-      // Of a call, its record and the sums after it have the same name.
-      ref: `${state.thread}:${(sums ?? [at, ...usage]).join("-")}${epoch > 0 ? `:${epoch}` : ""}`,
       provider: state.provider,
       model: state.model,
       at,
@@ -175,9 +180,13 @@ function open(file: LogFile, before: ReaderState | undefined, others: OtherFiles
     const sums = record.thread_token_usage == null
       ? undefined
       : countsOf(fieldsOf(record.thread_token_usage));
-    if (sums) state.totals.last = sums;
+    // The sums may leave a compaction out: then they don't name it.
+    const fingerprint = sums && !sameCounts(sums, state.recordedSums ?? NOTHING) ? nameOf(sums) : undefined;
+    if (sums) state.totals.last = state.recordedSums = sums;
     if (isNothing(usage)) return;
-    state.recorded = { ...callOf(at, usage, sums), quality: "exact", responseId: textOf(record.response_id) };
+    const responseId = textOf(record.response_id);
+    const ref = responseId ?? fingerprint ?? `${state.thread}:${at}:${usage.join("-")}`;
+    state.recorded = { ...callOf(at, usage), ref, responseId, fingerprint, quality: "exact" };
   }
 
   function readSums(payload: Fields, at: number, sink: LogSink): void {
@@ -198,7 +207,8 @@ function open(file: LogFile, before: ReaderState | undefined, others: OtherFiles
     state.totals = totals;
     state.fork = undefined;
     if (isNothing(used)) return;
-    state.turn.held.push({ ...callOf(at, used, sums), quality: "derived" });
+    const ref = nameOf(sums);
+    state.turn.held.push({ ...callOf(at, used), ref, fingerprint: ref, quality: "derived" });
     if (state.turn.held.length > MAX_HELD) sink.call(state.turn.held.shift()!);
   }
 
@@ -287,7 +297,8 @@ const threadIn = ({ name }: LogFile) => /([0-9a-f-]{36})\.jsonl(?:\.zst)?$/.exec
 function readSumsOf(thread: string, others: OtherFiles): Counts[] | undefined {
   const find = (name: RegExp) =>
     others.lines((log) => name.test(log) && log.includes(thread), ['"token_count"']);
-  const lines = find(ROLLOUT) ?? find(COMPRESSED);
+  const plain = find(ROLLOUT);
+  const lines = plain ?? find(COMPRESSED);
   if (lines === undefined) return undefined;
   const all: Counts[] = [];
   for (const line of lines) {
@@ -300,5 +311,6 @@ function readSumsOf(thread: string, others: OtherFiles): Counts[] | undefined {
       // It is counted where that log is read.
     }
   }
-  return all;
+  // A compressed log may be one that this platform can't read.
+  return plain === undefined && all.length === 0 ? undefined : all;
 }
