@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import cline from "../../src/ingest/logs/cline.ts";
 import kilo from "../../src/ingest/logs/kilo.ts";
 import roo from "../../src/ingest/logs/roo.ts";
-import { assertBooks, bookOnce, type Progress, readLogs } from "./read_logs.ts";
+import { assertBooks, createReader, readLogs } from "./read_logs.ts";
 
 const SESSION = ".cline/data/sessions/1795_ab/";
 const AT = 1_795_694_321_629;
@@ -89,11 +89,11 @@ Deno.test("cline: messages that get new ids, and those that a fork copies, stay 
     }),
     [`${SESSION}1795_ab.messages.json`]: document([message("m1")]),
   };
-  const { calls } = readLogs(cline, logs);
-  assert.deepEqual(bookOnce(calls).map(({ session, isCopy }) => [session, isCopy]), [["1795_ab", undefined], [
-    "1796_cd",
-    undefined,
-  ]]);
+  assertBooks(readLogs(cline, logs).calls, [EXPECTED, {
+    ...EXPECTED,
+    session: "1796_cd",
+    at: new Date(AT + 90_000).toISOString(),
+  }]);
 });
 
 Deno.test("cline: counts of the last message of a run without others are the sum of the run", () => {
@@ -116,7 +116,9 @@ Deno.test("cline: who answers for `openai-compatible` is unknown", () => {
   assert.equal(call!.provider, undefined);
 });
 
-const TASK = "saoudrizwan.claude-dev/tasks/1790000000000/";
+const EXTENSIONS = ".config/Code/User/globalStorage/";
+const ROO = `${EXTENSIONS}rooveterinaryinc.roo-cline/tasks/`;
+const TASK = `${EXTENSIONS}saoudrizwan.claude-dev/tasks/1790000000000/`;
 const TS = Date.UTC(2026, 0, 5);
 const REQUEST = { tokensIn: 100, tokensOut: 40, cacheReads: 30, cacheWrites: 20, cost: 0.01 };
 
@@ -201,9 +203,11 @@ Deno.test("cline: cancelled and deleted requests were billed; a request without 
 });
 
 Deno.test("cline: the sum of deleted requests leaves out those that were told before they were deleted", () => {
-  const progress: Progress = new Map();
+  const reader = createReader(cline);
+  let reads = 0;
+  // A document is read again whenever it has changed.
   const read = (...messages: unknown[]) =>
-    readLogs(cline, { [`${TASK}ui_messages.json`]: ui(...messages) }, progress).calls
+    reader({ [`${TASK}ui_messages.json`]: ui(...messages) + " ".repeat(reads++) }).calls
       .map(({ at, usage, statedCostUsd }) => [at - TS, usage.outputTokens, statedCostUsd]);
   const request = (after: number, tokensOut: number, cost: number) =>
     say("api_req_started", { ...REQUEST, tokensOut, cost }, TS + after, MODEL);
@@ -229,9 +233,16 @@ Deno.test("cline: a request that gets its counts later keeps its name", () => {
 });
 
 Deno.test("roo, kilo: the input has the cached tokens since a release, and for Anthropic's protocol before it not", () => {
-  const name = (task: string) => `tasks/${task}/ui_messages.json`;
   const read = (importer: typeof roo, ts: number, apiProtocol: string) =>
-    readLogs(importer, { [name("t1")]: ui(say("api_req_started", { ...REQUEST, apiProtocol }, ts)) })
+    readLogs(importer, {
+      [
+        `${EXTENSIONS}${
+          importer === roo ? "rooveterinaryinc.roo-cline" : "kilocode.kilo-code"
+        }/tasks/t1/ui_messages.json`
+      ]: ui(
+        say("api_req_started", { ...REQUEST, apiProtocol }, ts),
+      ),
+    })
       .calls[0]!.usage.inputTokens;
   const before = Date.UTC(2025, 9, 1);
   assert.deepEqual(
@@ -244,7 +255,7 @@ Deno.test("roo, kilo: the input has the cached tokens since a release, and for A
 
 Deno.test("roo: a condensed conversation has a cost without tokens, and no model", () => {
   const { calls } = readLogs(roo, {
-    "tasks/t1/ui_messages.json": ui({
+    [`${ROO}t1/ui_messages.json`]: ui({
       ts: TS,
       type: "say",
       say: "condense_context",
@@ -258,18 +269,18 @@ Deno.test("roo: a condensed conversation has a cost without tokens, and no model
 
 Deno.test("roo: a task that another one has begun is its sub-agent", () => {
   const { calls } = readLogs(roo, {
-    "tasks/t2/history_item.json": JSON.stringify({
+    [`${ROO}t2/history_item.json`]: JSON.stringify({
       rootTaskId: "t1",
       parentTaskId: "t1",
       workspace: "/home/dev/project",
       mode: "code",
       tokensIn: 100,
     }),
-    "tasks/t2/ui_messages.json": ui(say("api_req_started", REQUEST)),
+    [`${ROO}t2/ui_messages.json`]: ui(say("api_req_started", REQUEST)),
   });
   assert.deepEqual([calls[0]!.session, calls[0]!.subagent, calls[0]!.folder], [
     "t1",
-    { id: "t2", parent: undefined, type: "code" },
+    { id: "t2", type: "code" },
     "/home/dev/project",
   ]);
 });

@@ -1,8 +1,6 @@
 import assert from "node:assert/strict";
 import geminiCli from "../../src/ingest/logs/gemini_cli.ts";
-import { assertBooks, type Progress, readLogs } from "./read_logs.ts";
-
-const json = (...records: unknown[]) => records.map((record) => JSON.stringify(record) + "\n").join("");
+import { assertBooks, createReader, readLogs, toLines } from "./read_logs.ts";
 
 const CHATS = ".gemini/tmp/project/chats/";
 const MAIN = `${CHATS}session-2026-11-26T11-51-aaaa0001.jsonl`;
@@ -36,11 +34,11 @@ const EXPECTED = {
 };
 
 Deno.test("gemini-cli: prompts of tools are input, thoughts are output, and the cache is within the input", () => {
-  assertBooks(readLogs(geminiCli, { [MAIN]: json(head("s1"), answer("m1", TOKENS)) }).calls, [EXPECTED]);
+  assertBooks(readLogs(geminiCli, { [MAIN]: toLines(head("s1"), answer("m1", TOKENS)) }).calls, [EXPECTED]);
 });
 
 Deno.test("gemini-cli: a message that is written again counts once, with the last of its counts", () => {
-  const text = json(
+  const text = toLines(
     head("s1"),
     answer("m1", null),
     answer("m1", TOKENS),
@@ -53,7 +51,7 @@ Deno.test("gemini-cli: a message that is written again counts once, with the las
 });
 
 Deno.test("gemini-cli: a rewind takes no call back", () => {
-  const text = json(head("s1"), answer("m1", TOKENS), answer("m2", { ...TOKENS, output: 51 }), {
+  const text = toLines(head("s1"), answer("m1", TOKENS), answer("m2", { ...TOKENS, output: 51 }), {
     $rewindTo: "m1",
   });
   assertBooks(readLogs(geminiCli, { [MAIN]: text }).calls, [EXPECTED, { ...EXPECTED, output: 121 }]);
@@ -61,19 +59,19 @@ Deno.test("gemini-cli: a rewind takes no call back", () => {
 
 Deno.test("gemini-cli: a session that a newer version has copied from its document into lines counts once", () => {
   const document = JSON.stringify({ ...head("s1"), messages: [answer("m1", TOKENS)] });
-  const logs = { [MAIN.slice(0, -1)]: document, [MAIN]: json(head("s1"), answer("m1", TOKENS)) };
+  const logs = { [MAIN.slice(0, -1)]: document, [MAIN]: toLines(head("s1"), answer("m1", TOKENS)) };
   assertBooks(readLogs(geminiCli, logs).calls, [EXPECTED]);
 });
 
 Deno.test("gemini-cli: the history that a resumed session repeats has no calls", () => {
   const history = { $set: { messages: [answer("m1", TOKENS), answer("m9", TOKENS)] } };
-  assertBooks(readLogs(geminiCli, { [MAIN]: json(head("s1"), answer("m1", TOKENS), history) }).calls, [
+  assertBooks(readLogs(geminiCli, { [MAIN]: toLines(head("s1"), answer("m1", TOKENS), history) }).calls, [
     EXPECTED,
   ]);
 });
 
 Deno.test("gemini-cli: the calls of a sub-agent are those of the session that its folder names", () => {
-  const text = json(
+  const text = toLines(
     head("sub1", { kind: "subagent", directories: ["/home/dev/project"] }),
     answer("m1", TOKENS),
     answer("m2", { ...TOKENS, output: 51 }, { model: "gemini-2.5-pro" }),
@@ -86,17 +84,17 @@ Deno.test("gemini-cli: the calls of a sub-agent are those of the session that it
 
 Deno.test("gemini-cli: the folder of a project is that of the file beside its chats", () => {
   const logs = {
-    [MAIN]: json(head("s1"), answer("m1", TOKENS)),
+    [MAIN]: toLines(head("s1"), answer("m1", TOKENS)),
     ".gemini/tmp/project/.project_root": "/home/dev/project\n",
   };
   assert.equal(readLogs(geminiCli, logs).calls[0]!.folder, "/home/dev/project");
 });
 
 Deno.test("gemini-cli: an answer that never gets counts is unmetered, once the next one is there", () => {
-  const progress: Progress = new Map();
-  const cut = json(head("s1"), answer("m1", null));
-  assert.deepEqual(readLogs(geminiCli, { [MAIN]: cut }, progress).unmetered, []);
-  const { unmetered, calls } = readLogs(geminiCli, { [MAIN]: cut + json(answer("m2", TOKENS)) }, progress);
+  const read = createReader(geminiCli);
+  const cut = toLines(head("s1"), answer("m1", null));
+  assert.deepEqual(read({ [MAIN]: cut }).unmetered, []);
+  const { unmetered, calls } = read({ [MAIN]: cut + toLines(answer("m2", TOKENS)) });
   assert.deepEqual(unmetered, ["an answer without counts"]);
   assertBooks(calls, [{ ...EXPECTED, session: "s1" }]);
 });
@@ -104,7 +102,7 @@ Deno.test("gemini-cli: an answer that never gets counts is unmetered, once the n
 Deno.test("gemini-cli: a summary that it writes into the history itself is no call", () => {
   const summary = answer("m1", null, { model: undefined });
   assert.deepEqual(
-    readLogs(geminiCli, { [MAIN]: json(head("s1"), summary, answer("m2", TOKENS)) }).unmetered,
+    readLogs(geminiCli, { [MAIN]: toLines(head("s1"), summary, answer("m2", TOKENS)) }).unmetered,
     [],
   );
 });

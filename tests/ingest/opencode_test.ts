@@ -1,9 +1,13 @@
 import assert from "node:assert/strict";
 import kilo from "../../src/ingest/logs/kilo.ts";
 import openCode from "../../src/ingest/logs/opencode.ts";
-import { assertBooks, type ExpectedCall, type Progress, readLogs } from "./read_logs.ts";
+import { checkUsage } from "../../src/pricing/mod.ts";
+import { mutate } from "../../src/ingest/logs/testing/_mutate.ts";
+import fc from "#dev/fast_check.ts";
+import { cases } from "../harness/thorough.ts";
+import { assertBooks, createReader, readLogs } from "./read_logs.ts";
 
-const DB = ".local/share/opencode/opencode.db.sql";
+const DB = ".local/share/opencode/opencode.db";
 const AT = 1_795_694_088_476;
 const TABLES = `
 CREATE TABLE session (id text PRIMARY KEY, parent_id text, directory text NOT NULL, time_created integer NOT NULL);
@@ -34,14 +38,20 @@ function data(more: Record<string, unknown> = {}) {
   };
 }
 
-function message(id: string, sessionId: string, more: Record<string, unknown> = {}, updatedAt = AT + 900) {
-  return insert("message", id, sessionId, AT, updatedAt, JSON.stringify(data(more)));
+function message(
+  id: string,
+  sessionId: string,
+  more: Record<string, unknown> = {},
+  updatedAt = AT + 900,
+  createdAt = AT,
+) {
+  return insert("message", id, sessionId, createdAt, updatedAt, JSON.stringify(data(more)));
 }
 
 const part = (id: string, messageId: string, tokens: unknown, cost: number) =>
   insert("part", id, messageId, JSON.stringify({ type: "step-finish", tokens, cost }));
 
-const EXPECTED: ExpectedCall = {
+const EXPECTED = {
   model: "claude-sonnet-4-5",
   input: 150,
   cacheRead: 30,
@@ -69,7 +79,6 @@ Deno.test("opencode: a fork copies messages under new ids: they stay those of th
     message("msg_2", "ses_2") + message("msg_3", "ses_2", own);
   const { calls } = readLogs(openCode, { [DB]: sql });
   assertBooks(calls, [EXPECTED, { ...EXPECTED, output: 46, session: "ses_2" }]);
-  assertBooks(calls.toReversed(), [EXPECTED, { ...EXPECTED, output: 46, session: "ses_2" }]);
 });
 
 Deno.test("opencode: the calls of sub-agents, at any depth, are those of the session at their root", () => {
@@ -91,22 +100,22 @@ Deno.test("opencode: sessions that are each other's parents end the search for a
 
 Deno.test("opencode: a message of an older version with several calls has one part for each", () => {
   const first = { ...TOKENS, output: 39 };
-  const sql = TABLES + session("ses_1") + message("msg_1", "ses_1", { cost: 0.03 }) +
+  const time = { created: Date.UTC(2025, 5, 1), completed: Date.UTC(2025, 5, 1) + 900 };
+  const sql = TABLES + session("ses_1") +
+    message("msg_1", "ses_1", { cost: 0.03, time }, time.completed, time.created) +
     part("prt_1", "msg_1", first, 0.01) + part("prt_2", "msg_1", TOKENS, 0.02);
   const { calls } = readLogs(openCode, { [DB]: sql });
   assertBooks(calls, [{ ...EXPECTED, output: 44 }, { ...EXPECTED, statedCostUsd: "0.02" }]);
   assert.deepEqual(calls.map(({ ref }) => ref), ["msg_1#1", "msg_1"]);
+  const { statedCostUsd: _, ...counts } = EXPECTED;
   const stored = {
     [".local/share/opencode/storage/message/ses_1/msg_1.json"]: JSON.stringify({
       id: "msg_1",
       sessionID: "ses_1",
-      ...data(),
+      ...data({ time }),
     }),
   };
-  assertBooks([...calls, ...readLogs(openCode, stored).calls], [{ ...EXPECTED, output: 44 }, {
-    ...EXPECTED,
-    statedCostUsd: "0.02",
-  }]);
+  assertBooks([...calls, ...readLogs(openCode, stored).calls], [{ ...counts, output: 44 }, counts]);
 });
 
 Deno.test("opencode: the parts of a message with one call repeat it", () => {
@@ -115,36 +124,32 @@ Deno.test("opencode: the parts of a message with one call repeat it", () => {
 });
 
 Deno.test("opencode: a message that is being written is read once it has counts", () => {
-  const progress: Progress = new Map();
+  const read = createReader(openCode);
   const open = {
     tokens: { input: 0, output: 0, reasoning: 0, cache: { read: 0, write: 0 } },
     time: { created: AT },
   };
-  const before = readLogs(
-    openCode,
-    { [DB]: TABLES + session("ses_1") + message("msg_1", "ses_1", open, AT) },
-    progress,
-  );
+  const before = read({ [DB]: TABLES + session("ses_1") + message("msg_1", "ses_1", open, AT) });
   assert.deepEqual([before.calls, before.unmetered], [[], []]);
   const done = TABLES + session("ses_1") + message("msg_1", "ses_1");
-  assertBooks(readLogs(openCode, { [DB]: done }, progress).calls, [EXPECTED]);
+  assertBooks(read({ [DB]: done }).calls, [EXPECTED]);
 });
 
 Deno.test("opencode: later imports ask for what has changed, and count nothing twice that can't be read", () => {
-  const progress: Progress = new Map();
+  const read = createReader(openCode);
   const broken = insert("message", "msg_x", "ses_1", AT, AT, '{"tokens": nothing}') +
     message("msg_y", "ses_1", { tokens: { ...TOKENS, input: -1 } }, AT);
   const sql = TABLES + session("ses_1") + message("msg_1", "ses_1", {}, AT) + broken;
-  const first = readLogs(openCode, { [DB]: sql }, progress);
+  const first = read({ [DB]: sql });
   assert.deepEqual(first.malformed, [
     "Cannot read the record: it isn't JSON",
     "Cannot read the record: one of its counts isn't a number of tokens",
   ]);
   const later = message("msg_2", "ses_1", { tokens: { ...TOKENS, output: 41 } }, AT + 86_400_000);
-  const second = readLogs(openCode, { [DB]: sql + later }, progress);
+  const second = read({ [DB]: sql + later });
   assert.deepEqual(second.malformed, []);
   assertBooks([...first.calls, ...second.calls], [EXPECTED, { ...EXPECTED, output: 46 }]);
-  assert.deepEqual(readLogs(openCode, { [DB]: sql + later }, progress).calls.map(({ ref }) => ref), [
+  assert.deepEqual(read({ [DB]: `${sql}${later}\n` }).calls.map(({ ref }) => ref), [
     "msg_2",
   ]);
 });
@@ -179,6 +184,24 @@ Deno.test("opencode: a database of something else is malformed, and has no calls
   assert.deepEqual([calls, malformed], [[], ["The database has no table of messages"]]);
 });
 
+Deno.test("opencode: changed rows are read or counted, and no call is doubled", () => {
+  const messages = [data(), data({ tokens: { ...TOKENS, output: 41 } }), data({ agent: "general" })];
+  const lines = messages.map((message) => JSON.stringify(message)).join("\n");
+  const numbers = fc.infiniteStream(fc.double({ min: 0, max: 0.999_999, noNaN: true }));
+  fc.assert(
+    fc.property(numbers, (stream) => {
+      const rows = mutate(lines, () => stream.next().value).replaceAll("\u0000", "").replaceAll("'", "''")
+        .split("\n");
+      const sql = rows.map((row, index) => insert("message", `msg_${index}`, "ses_1", AT, AT, row)).join("");
+      const { calls, malformed } = readLogs(openCode, { [DB]: TABLES + session("ses_1") + sql });
+      assert.ok(calls.length + malformed.length <= rows.length);
+      assert.ok(calls.length >= messages.length - 1);
+      for (const { usage } of calls) checkUsage(usage);
+    }),
+    { numRuns: cases(400) },
+  );
+});
+
 Deno.test("opencode: a cost of 0 is none: the login is a subscription, or the price unknown", () => {
   const sql = TABLES + session("ses_1") +
     message("msg_1", "ses_1", { cost: 0, providerID: "github-copilot" });
@@ -199,7 +222,8 @@ Deno.test("opencode, kilo: databases are told by their names", () => {
   );
   assert.ok(has(kilo, "kilo.db"));
   assertBooks(
-    readLogs(kilo, { "kilo.db.sql": TABLES + session("ses_1") + message("msg_1", "ses_1") }).calls,
+    readLogs(kilo, { ".local/share/kilo/kilo.db": TABLES + session("ses_1") + message("msg_1", "ses_1") })
+      .calls,
     [EXPECTED],
   );
 });

@@ -1,8 +1,6 @@
 import assert from "node:assert/strict";
 import pi from "../../src/ingest/logs/pi.ts";
-import { assertBooks, readLogs } from "./read_logs.ts";
-
-const json = (...records: unknown[]) => records.map((record) => JSON.stringify(record) + "\n").join("");
+import { assertBooks, readLogs, toLines } from "./read_logs.ts";
 
 const FILE = ".pi/agent/sessions/--home-dev-project--/2026-11-26T11-56-21-657Z_s1.jsonl";
 const FORK = ".pi/agent/sessions/--home-dev-project--/2026-11-26T12-56-21-657Z_s2.jsonl";
@@ -57,20 +55,20 @@ const EXPECTED = {
 };
 
 Deno.test("pi: the disjoint counts are added to those of the whole input", () => {
-  const { calls } = readLogs(pi, { [FILE]: json(HEADER, entry("e1")) });
+  const { calls } = readLogs(pi, { [FILE]: toLines(HEADER, entry("e1")) });
   assertBooks(calls, [{ ...EXPECTED, responseId: "msg_01WgUt8DP68E8nJXiwQDfffQ" }]);
   assert.deepEqual([calls[0]!.at, calls[0]!.tools, calls[0]!.folder], [AT, ["read"], "/home/dev/project"]);
 });
 
 Deno.test("pi: a fork copies calls, with or without the ids of responses: they stay those of the first session", () => {
   for (const responseId of ["msg_01WgUt8DP68E8nJXiwQDfffQ", undefined]) {
-    const parent = json(HEADER, entry("e1", { responseId }));
+    const parent = toLines(HEADER, entry("e1", { responseId }));
     const own = entry("e2", {
       responseId: undefined,
       timestamp: AT + 3_700_000,
       usage: { input: 7, output: 3 },
     });
-    const fork = json(
+    const fork = toLines(
       header("s2", "2026-11-26T12:56:21.657Z", { parentSession: "s1.jsonl" }),
       entry("e1", { responseId }),
       own,
@@ -83,7 +81,7 @@ Deno.test("pi: a fork copies calls, with or without the ids of responses: they s
         cacheWrite: 0,
         output: 3,
         session: "s2",
-        statedCostUsd: undefined as never,
+        statedCostUsd: null,
       }]);
     }
   }
@@ -91,16 +89,16 @@ Deno.test("pi: a fork copies calls, with or without the ids of responses: they s
 
 Deno.test("pi: a session of version 1, whose entries get ids when they are migrated, counts once", () => {
   const before = readLogs(pi, {
-    [FILE]: json({ ...HEADER, version: 1 }, entry(undefined, { responseId: undefined })),
+    [FILE]: toLines({ ...HEADER, version: 1 }, entry(undefined, { responseId: undefined })),
   });
-  const after = readLogs(pi, { [FILE]: json(HEADER, entry("0a1b2c3d", { responseId: undefined })) });
+  const after = readLogs(pi, { [FILE]: toLines(HEADER, entry("0a1b2c3d", { responseId: undefined })) });
   assertBooks([...before.calls, ...after.calls], [EXPECTED]);
 });
 
 Deno.test("pi: an answer that was stopped is provisional, without counts unmetered, and a refused one no call", () => {
   const usage = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 };
   const { calls, unmetered } = readLogs(pi, {
-    [FILE]: json(
+    [FILE]: toLines(
       HEADER,
       entry("e1", { stopReason: "aborted" }),
       entry("e2", { stopReason: "aborted", usage }),
@@ -114,13 +112,13 @@ Deno.test("pi: an answer that was stopped is provisional, without counts unmeter
 
 Deno.test("pi: one-hour writes and reasoning of newer versions are parts of the counts", () => {
   const usage = { input: 100, output: 40, cacheRead: 30, cacheWrite: 20, cacheWrite1h: 15, reasoning: 10 };
-  const [call] = readLogs(pi, { [FILE]: json(HEADER, entry("e1", { usage })) }).calls;
+  const [call] = readLogs(pi, { [FILE]: toLines(HEADER, entry("e1", { usage })) }).calls;
   assert.deepEqual([call!.usage.cacheWrite1hTokens, call!.usage.reasoningTokens], [15, 10]);
 });
 
 Deno.test("pi: the ids of logins are providers and plans, other ids stay as they are", () => {
   const read = (provider: string) =>
-    readLogs(pi, { [FILE]: json(HEADER, entry("e1", { provider })) }).calls[0]!;
+    readLogs(pi, { [FILE]: toLines(HEADER, entry("e1", { provider })) }).calls[0]!;
   assert.deepEqual([read("openai-codex").provider, read("openai-codex").isPlan], ["openai", true]);
   assert.deepEqual([read("My-vLLM").provider, read("My-vLLM").isPlan], ["my-vllm", undefined]);
 });

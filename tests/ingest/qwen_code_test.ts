@@ -1,8 +1,6 @@
 import assert from "node:assert/strict";
 import qwenCode from "../../src/ingest/logs/qwen_code.ts";
-import { assertBooks, type Progress, readLogs } from "./read_logs.ts";
-
-const json = (...records: unknown[]) => records.map((record) => JSON.stringify(record) + "\n").join("");
+import { assertBooks, createReader, readLogs, toLines } from "./read_logs.ts";
 
 const MAIN = ".qwen/projects/-home-dev-project/chats/s1.jsonl";
 const FACTS = { sessionId: "s1", cwd: "/home/dev/project", gitBranch: "main", version: "0.24.4" };
@@ -66,7 +64,7 @@ const EXPECTED = {
 };
 
 Deno.test("qwen-code: a call that stands in an event and in a message counts once, by the event", () => {
-  const { calls } = readLogs(qwenCode, { [MAIN]: json(event("chatcmpl-1"), message("m1")) });
+  const { calls } = readLogs(qwenCode, { [MAIN]: toLines(event("chatcmpl-1"), message("m1")) });
   assertBooks(calls, [{ ...EXPECTED, responseId: "chatcmpl-1", session: "s1" }]);
   const [call] = calls;
   assert.deepEqual([call!.folder, call!.branch, call!.durationMs], ["/home/dev/project", "main", 400]);
@@ -74,17 +72,17 @@ Deno.test("qwen-code: a call that stands in an event and in a message counts onc
 });
 
 Deno.test("qwen-code: the messages go on to repeat the events in the next import", () => {
-  const progress: Progress = new Map();
-  const first = json(event("chatcmpl-1"));
-  const before = readLogs(qwenCode, { [MAIN]: first }, progress);
-  const after = readLogs(qwenCode, { [MAIN]: first + json(message("m1")) }, progress);
+  const read = createReader(qwenCode);
+  const first = toLines(event("chatcmpl-1"));
+  const before = read({ [MAIN]: first });
+  const after = read({ [MAIN]: first + toLines(message("m1")) });
   assert.equal(before.calls.length, 1);
   assert.deepEqual(after.calls, []);
 });
 
 Deno.test("qwen-code: the files of sub-agents and of sums are not read: events in the main file have the calls", () => {
   const logs = {
-    [MAIN]: json(
+    [MAIN]: toLines(
       event("chatcmpl-1"),
       message("m1"),
       event("chatcmpl-2", {
@@ -93,18 +91,18 @@ Deno.test("qwen-code: the files of sub-agents and of sums are not read: events i
         output_token_count: 995,
       }),
     ),
-    ".qwen/projects/-home-dev-project/subagents/s1/explore-ab12.jsonl": json(
+    ".qwen/projects/-home-dev-project/subagents/s1/explore-ab12.jsonl": toLines(
       message("m2", { candidatesTokenCount: 995 }),
     ),
-    ".qwen/projects/-home-dev-project/chats/subagents/s1/explore-ab12.jsonl": json(
+    ".qwen/projects/-home-dev-project/chats/subagents/s1/explore-ab12.jsonl": toLines(
       message("m2", { candidatesTokenCount: 995 }),
     ),
-    ".qwen/usage_record.jsonl": json({
+    ".qwen/usage_record.jsonl": toLines({
       version: 1,
       sessionId: "s1",
       models: { "qwen3-coder-plus": { inputTokens: 11134 } },
     }),
-    ".qwen/usage/token-usage-2026-11.jsonl": json({
+    ".qwen/usage/token-usage-2026-11.jsonl": toLines({
       schemaVersion: 1,
       id: "x",
       inputTokens: 5567,
@@ -112,20 +110,20 @@ Deno.test("qwen-code: the files of sub-agents and of sums are not read: events i
     }),
   };
   assertBooks(readLogs(qwenCode, logs).calls, [
-    { ...EXPECTED, subagent: undefined as never },
+    { ...EXPECTED, subagent: null },
     { ...EXPECTED, output: 995, session: "s1", subagent: "explore-ab12", subagentType: "explore" },
   ]);
 });
 
 Deno.test("qwen-code: Gemini's API counts thoughts beside the candidates: the total tells", () => {
   const gemini = { auth_type: "gemini", model: "gemini-2.5-flash", total_token_count: 5567 + 994 + 757 };
-  const { calls } = readLogs(qwenCode, { [MAIN]: json(event("r1", gemini)) });
+  const { calls } = readLogs(qwenCode, { [MAIN]: toLines(event("r1", gemini)) });
   assertBooks(calls, [{ ...EXPECTED, model: "gemini-2.5-flash", output: 994 + 757, provider: "google" }]);
 });
 
 Deno.test("qwen-code: more thoughts than candidates are beside them, whatever the total says", () => {
   const { calls } = readLogs(qwenCode, {
-    [MAIN]: json(event("r1", { thoughts_token_count: 1000, total_token_count: 9 })),
+    [MAIN]: toLines(event("r1", { thoughts_token_count: 1000, total_token_count: 9 })),
   });
   assertBooks(calls, [{ ...EXPECTED, output: 1994, reasoning: 1000 }]);
 });
@@ -137,24 +135,24 @@ Deno.test("qwen-code: an event without counts gets those of the message after it
     cached_content_token_count: undefined,
     thoughts_token_count: undefined,
   });
-  const { calls, unmetered } = readLogs(qwenCode, { [MAIN]: json(without, message("m1")) });
+  const { calls, unmetered } = readLogs(qwenCode, { [MAIN]: toLines(without, message("m1")) });
   assertBooks(calls, [{ ...EXPECTED, responseId: "chatcmpl-1" }]);
   assert.deepEqual(unmetered, []);
-  assert.deepEqual(readLogs(qwenCode, { [MAIN]: json(without, event("chatcmpl-2")) }).unmetered, [
+  assert.deepEqual(readLogs(qwenCode, { [MAIN]: toLines(without, event("chatcmpl-2")) }).unmetered, [
     "an answer without counts",
   ]);
 });
 
 Deno.test("qwen-code: the messages of a file without any event are its calls", () => {
   const { calls } = readLogs(qwenCode, {
-    [MAIN]: json(message("m1"), message("m2", { candidatesTokenCount: 996 })),
+    [MAIN]: toLines(message("m1"), message("m2", { candidatesTokenCount: 996 })),
   });
   assertBooks(calls, [EXPECTED, { ...EXPECTED, output: 996 }]);
 });
 
 Deno.test("qwen-code: the login `openai` is any server with that protocol, and Qwen's own login is a plan", () => {
-  const [call] = readLogs(qwenCode, { [MAIN]: json(event("r1")) }).calls;
+  const [call] = readLogs(qwenCode, { [MAIN]: toLines(event("r1")) }).calls;
   assert.equal(call!.provider, undefined);
-  const [own] = readLogs(qwenCode, { [MAIN]: json(event("r1", { auth_type: "qwen-oauth" })) }).calls;
+  const [own] = readLogs(qwenCode, { [MAIN]: toLines(event("r1", { auth_type: "qwen-oauth" })) }).calls;
   assert.equal(own!.isPlan, true);
 });

@@ -4,6 +4,7 @@ import {
   countOf,
   type Fields,
   fieldsOf,
+  messagesOf,
   modelOf,
   nameByCounts,
   parseRecord,
@@ -33,7 +34,6 @@ export default defineImporter({
   title: "Cline",
   seen: "CLI 3.0.65",
   holes: [
-    "Reasoning is not told apart from the output, nor are cache writes that an OpenAI-compatible server reports.",
     "A call that fails on its way and is repeated leaves no trace.",
     "A compaction takes messages with their counts out of a session: import before it.",
   ],
@@ -54,7 +54,7 @@ function dataFolder({ env, home }: Machine): string {
 
 function readSession(text: string, file: LogFile, sink: LogSink, others?: OtherFiles): void {
   const document = parseRecord(text);
-  const messages = recordsOf(document.messages);
+  const messages = messagesOf(document.messages);
   const { forkedAt, ...facts } = factsOf(document, file, others);
   readEach(messages.entries(), sink, ([index, message]) => {
     if (message.role !== "assistant" || message.metrics === undefined) return;

@@ -1,11 +1,11 @@
 import { hasQuantity, type Usage } from "../../pricing/mod.ts";
-import { PurserError } from "../../kernel/errors.ts";
 import { trackDeletedRequests } from "./deleted_requests.ts";
 import type { LogFile, LogKind, LogSink, Machine, OtherFiles, ReaderState } from "./importer.ts";
 import {
   countOf,
   type Fields,
   fieldsOf,
+  messagesOf,
   modelOf,
   parseJson,
   parseRecord,
@@ -64,6 +64,8 @@ export function tasksKind(agent: TaskAgent): LogKind {
 
 /** The messages with the sum of requests that were deleted. */
 const DELETED = new Set(["deleted_api_reqs", "api_req_deleted"]);
+/** All messages with counts or a cost. */
+const COUNTED = new Set(["api_req_started", "condense_context", "subagent_usage", ...DELETED]);
 
 /** A message of a task that has counts. */
 interface Entry {
@@ -87,20 +89,15 @@ function readTask(
   const task = taskOf(file, context.others);
   const deleted = trackDeletedRequests(context.state);
   const entries: Entry[] = [];
-  const messages = parseJson(text);
-  if (!Array.isArray(messages)) {
-    throw new PurserError("invalid", "Cannot read the task: it isn't a list of messages");
-  }
+  const messages = messagesOf(parseJson(text)).filter(({ type }) => type === "say");
   /** The last request that began. Older versions wrote its counts into a message of its end. */
   let started: Entry | undefined;
-  readEach(recordsOf(messages).filter(({ type }) => type === "say"), sink, (message) => {
+  readEach(messages, sink, (message) => {
     const say = textOf(message.say) ?? "";
     if (say === "api_req_finished" && started) {
       started.request = { ...started.request, ...requestOf(message) };
     }
-    if (
-      say !== "api_req_started" && say !== "condense_context" && say !== "subagent_usage" && !DELETED.has(say)
-    ) return;
+    if (!COUNTED.has(say)) return;
     const request = say === "condense_context"
       ? { cost: fieldsOf(message.contextCondense).cost }
       : requestOf(message);
@@ -129,9 +126,10 @@ function tellRequest(
   const statedCostUsd = usdOf(request.cost);
   if (hasQuantity(usage) || statedCostUsd !== undefined) {
     const quality = !hasQuantity(usage) ? "cost_only" : request.cancelReason ? "provisional" : "exact";
-    sink.call({ ...callOf(task, model, at), usage, quality, statedCostUsd });
-  } else if (request.cost !== undefined || request.cancelReason) sink.unmetered("a request without counts");
+    return sink.call({ ...callOf(task, model, at), usage, quality, statedCostUsd });
+  }
   // A request without a cost or a reason for its end is still running.
+  if (request.cost !== undefined || request.cancelReason) sink.unmetered("a request without counts");
 }
 
 /** Returns the counts of a request, which are JSON in the text of its message. */

@@ -5,6 +5,7 @@ import {
   countOf,
   type Fields,
   fieldsOf,
+  messagesOf,
   modelOf,
   parseRecord,
   readEach,
@@ -62,7 +63,7 @@ export default defineImporter({
         read(text, file, sink, others) {
           const document = parseRecord(text);
           const state: State = { session: textOf(document.sessionId), folder: folderOf(file, others) };
-          readEach(recordsOf(document.messages), sink, (message) => hold(message, file, state, sink));
+          readEach(messagesOf(document.messages), sink, (message) => hold(message, file, state, sink));
           release(state, sink);
         },
       },

@@ -6,11 +6,10 @@ import { databaseKind } from "./opencode.ts";
 export default defineImporter({
   name: "kilo",
   title: "Kilo Code",
-  seen: "none: written by the sources of OpenCode and Roo Code",
+  seen: "none; written by the sources of OpenCode 1.18 and Roo Code 3.x",
   holes: [
     "The call that gives a session its title is not recorded.",
     "A call whose connection is cut, or that fails on its way and is repeated, has no counts.",
-    "In tasks/, the model and the provider of a request are not recorded: its cost is the one that Kilo Code has computed.",
   ],
   roots: (machine) => {
     const { env, home } = machine;

@@ -37,6 +37,12 @@ export function recordsOf(value: unknown): Fields[] {
   return Array.isArray(value) ? value.filter(isRecord) : [];
 }
 
+/** Returns the messages of a document. Throws `invalid` if it has no list of them: it isn't a log of that agent. */
+export function messagesOf(list: unknown): Fields[] {
+  if (!Array.isArray(list)) throw cannotRead("it has no list of messages");
+  return recordsOf(list);
+}
+
 const MAX_TEXT_LENGTH = 1_000;
 
 /** Returns a text that names something; undefined for an empty or endless one, and any other value. */

@@ -34,7 +34,7 @@ export default defineImporter({
   kinds: [
     databaseKind(/(?:^|\/)opencode(?:-[^/]+)?\.db$/),
     {
-      has: (name) => /(?:^|\/)storage\/(?:session\/)?message\/[^/]+\/[^/]+\.json$/.test(name),
+      has: (name) => /(?:^|\/)storage\/message\/[^/]+\/[^/]+\.json$/.test(name),
       read: {
         form: "whole",
         read(text, { name }, sink) {
@@ -91,22 +91,18 @@ function readDatabase(db: LogDatabase, before: Fields, sink: LogSink): { changed
       ? ""
       : " AND session_id NOT IN (SELECT session_id FROM message)";
     const rows = db.rows(
-      `SELECT id, session_id, time_updated, data FROM ${table} WHERE time_updated > ? AND data LIKE '%"tokens"%'${where} ` +
-        "ORDER BY time_created, id",
+      `SELECT id, session_id, time_created, time_updated, data FROM ${table}
+        WHERE time_updated > ? AND instr(data, '"tokens"') > 0${where}`,
       lastChange - OVERLAP_MS,
     );
     for (const row of rows) {
-      const time = typeof row.time_updated === "number" ? row.time_updated : 0;
+      const [createdAt, time] = [Number(row.time_created), Number(row.time_updated)];
       changedAt = Math.max(changedAt, time);
       const rowSink = time > lastChange ? sink : onlyCalls(sink);
       readEach([String(row.id)], rowSink, (id) => {
         const message = { id, session: textOf(row.session_id), data: parseRecord(String(row.data)) };
-        readMessage({
-          message,
-          sessions,
-          steps: tables.has("part") ? stepsOf(db, id) : [],
-          sink: rowSink,
-        });
+        const steps = createdAt < ONE_CALL_SINCE && tables.has("part") ? stepsOf(db, id) : [];
+        readMessage({ message, sessions, steps, sink: rowSink });
       });
     }
   }
@@ -138,10 +134,13 @@ function readSessions(db: LogDatabase, tables: ReadonlySet<string>): Map<string,
   return sessions;
 }
 
-/** Returns the calls of a message; since August 2025 each message is one call. */
+/** A message from then on is one call; those of versions before the autumn of 2025 may have several. */
+const ONE_CALL_SINCE = Date.UTC(2026, 0, 1);
+
+/** Returns the calls of an older message, which has a part for each. Parts have what tools have read, and are slow to search. */
 function stepsOf(db: LogDatabase, message: string): Fields[] {
   const rows = db.rows(
-    `SELECT data FROM part WHERE message_id = ? AND data LIKE '%"step-finish"%' ORDER BY id`,
+    `SELECT data FROM part WHERE message_id = ? AND instr(data, '"step-finish"') > 0 ORDER BY id`,
     message,
   );
   return Array.from(rows, ({ data }) => parseRecord(String(data)))
@@ -160,22 +159,23 @@ function readMessage({ message, sessions, steps, sink }: MessageInput): void {
   const { id, data } = message;
   const time = fieldsOf(data.time);
   const calls = steps.length > 1 ? steps : [data];
-  const of = factsOf(message, sessions);
+  const facts = factsOf(message, sessions);
+  const wasRefused = data.error !== undefined && fieldsOf(data.error).name !== "MessageAbortedError";
   const isDone = time.completed !== undefined && time.completed !== null;
   calls.forEach((call, index) => {
     const usage = usageOfTokens(fieldsOf(call.tokens));
     if (!hasQuantity(usage)) {
-      // A message without counts is still being written, or has failed.
-      if (isDone && data.error === undefined) sink.unmetered("a message without counts");
+      // A message without counts is still being written, or was refused.
+      if (isDone && !wasRefused) sink.unmetered("a message without counts");
       return;
     }
     const at = timeOf(time.created);
     const step = index === calls.length - 1 ? "" : `#${index + 1}`;
     sink.call({
-      ...of,
+      ...facts,
       ref: id + step,
       // A fork copies messages under new ids.
-      fingerprint: nameByCounts(at, `${of.provider ?? ""}/${of.model ?? ""}${step}`, usage),
+      fingerprint: nameByCounts(at, `${facts.provider ?? ""}/${facts.model ?? ""}${step}`, usage),
       at,
       usage,
       quality: "exact",

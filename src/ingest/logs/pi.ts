@@ -28,7 +28,7 @@ interface State {
  * pi, and OMP and OpenClaw, which write its sessions: `<time>_<session>.jsonl`. Entries have ids of their own, which version 1 had
  * not, and which a fork copies: a call is named by its time, model and counts.
  *
- * Its records: docs/session.md and packages/ai/src/types.ts of pi-mono at 04693336, and recordings of 0.73.1.
+ * Its records: packages/ai/src/types.ts and the document on sessions of pi-mono at 04693336, and recordings of 0.73.1.
  */
 export default defineImporter({
   name: "pi",
@@ -97,7 +97,7 @@ function readHeader(header: Fields): State {
   return {
     session: textOf(header.id),
     folder: textOf(header.cwd),
-    forkedAt: header.parentSession === undefined ? undefined : timeOf(header.timestamp),
+    forkedAt: textOf(header.parentSession) === undefined ? undefined : timeOf(header.timestamp),
   };
 }
 

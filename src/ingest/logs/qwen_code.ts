@@ -37,7 +37,6 @@ export default defineImporter({
   seen: "0.24.4",
   holes: [
     "An answer that is cut off has no counts.",
-    "Where a server reports a bare total, Qwen Code divides it by estimate between input and output.",
   ],
   roots: ({ home, env }) => [`${env("QWEN_RUNTIME_DIR") ?? env("QWEN_HOME") ?? `${home}/.qwen`}`],
   kinds: [{

@@ -5,10 +5,9 @@ import { defineImporter } from "./importer.ts";
 export default defineImporter({
   name: "roo",
   title: "Roo Code",
-  seen: "none: written by its source",
+  seen: "none; written by its source, 3.x",
   holes: [
-    "The model and the provider of a request are not recorded: its cost is the one that Roo Code has computed.",
-    "Of requests that were deleted only the sum is left, and of the compaction of a conversation only its cost.",
+    "A request that fails on its way and is repeated has no counts.",
   ],
   roots: (machine) => editorFolders(machine, "rooveterinaryinc.roo-cline"),
   kinds: [tasksKind("roo")],

@@ -30,7 +30,7 @@ export interface ExpectedCall {
   marks?: string[];
   serviceTier?: string;
   speed?: string;
-  statedCostUsd?: string;
+  statedCostUsd?: string | null;
   isPlan?: boolean;
   folder?: string;
   branch?: string;

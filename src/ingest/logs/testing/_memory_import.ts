@@ -77,8 +77,9 @@ export function createMemoryImport(importer: LogImporter): MemoryImport {
           if (before?.text === text) continue;
           let state: ReaderState | undefined;
           guarded(() => {
-            if (read.form === "whole") read.read(text, file, sink, others);
-            else state = readDatabase(read, text, file, before?.state && JSON.parse(before.state), sink);
+            const last = before?.state && JSON.parse(before.state);
+            if (read.form === "whole") state = read.read(text, file, sink, others, last) ?? undefined;
+            else state = readDatabase(read, text, file, last, sink);
           });
           known.set(file.path, { end: text.length, text, state: JSON.stringify(state) });
         }
