@@ -5,6 +5,7 @@ export { fromOtherModels, toOtherModels } from "./other_models.ts";
 export { MAX_AHEAD_MS, type ModelCall } from "./model_call.ts";
 export { ENTRY, isStanding, withAdjustments, withEntries } from "./adjustments.ts";
 export { detailsOf } from "./call_details.ts";
+export { USAGE_COLUMNS, type UsageCounts } from "./usage_columns.ts";
 export { explainCall, readRates } from "./explain_call.ts";
 export { explainPrice } from "./explain_price.ts";
 export { readStatedApart } from "./stated_costs.ts";

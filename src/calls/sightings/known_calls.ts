@@ -99,6 +99,12 @@ WHERE c.adjusts IS NULL AND c.source IN ('gateway', 'run', 'meter') AND c.input_
 export const SIGHTED_UNITS =
   "coalesce((SELECT count FROM tallies WHERE what = 'sightings' AND name = '' AND outcome = ''), 0)";
 
+/** Says that there are witnesses of calls, so that bookings look for them. */
+export const NOTE_SIGHTINGS: Statement = {
+  sql:
+    "INSERT INTO tallies (what, name, outcome, count) VALUES ('sightings', '', '', 1) ON CONFLICT DO NOTHING",
+};
+
 const STATE = `SELECT ${SIGHTED_UNITS},
   (SELECT coalesce(max(position), 0) FROM calls)`;
 
