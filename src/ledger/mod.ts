@@ -7,6 +7,7 @@ export { ENTRY, isStanding, withAdjustments, withEntries } from "./adjustments.t
 export { detailsOf } from "./call_details.ts";
 export { USAGE_COLUMNS, type UsageCounts } from "./usage_columns.ts";
 export { explainCall, readRates } from "./explain_call.ts";
+export { WITNESS_SUFFIX, witnessOfCall } from "./witnesses.ts";
 export { explainPrice } from "./explain_price.ts";
 export { readStatedApart } from "./stated_costs.ts";
 export { type CachingGroup, describeCaching, priceRows, whatIfNotes } from "./estimates.ts";

@@ -1,7 +1,7 @@
 import { and, asc, inArray, ne, type SQL, sql } from "drizzle-orm";
 import { DAY_MS } from "../../kernel/clock.ts";
 import type { Tags } from "../../contract/tags/tags.ts";
-import { ENTRY, type ModelCall, toModelCall, withEntries } from "../../ledger/mod.ts";
+import { ENTRY, type ModelCall, toModelCall, withEntries, witnessOfCall } from "../../ledger/mod.ts";
 import {
   indexedBy,
   NOT_INDEXED,
@@ -12,7 +12,6 @@ import {
   tables,
 } from "../../store/mod.ts";
 import type { CallContext } from "../context.ts";
-import { witnessOfCall } from "./call_of_witness.ts";
 import type { Said, Witnessed } from "./said.ts";
 
 const { calls, sightings, callTags } = tables;
