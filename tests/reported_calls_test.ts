@@ -66,7 +66,7 @@ for (const kind of databaseKinds()) {
       { provider: "openai" },
       { model: "other" },
       { usage: usageOf({ inputTokens: 11, outputTokens: 2 }) },
-      { usage: usageOf({ inputTokens: 10, outputTokens: 3 }) },
+      { usage: usageOf({ inputTokens: 10, outputTokens: 1 }) },
       { usage: usageOf({ inputTokens: 10, outputTokens: 2, cacheReadTokens: 1 }) },
       { usage: usageOf({ inputTokens: 10, outputTokens: 2, cacheWriteTokens: 1 }) },
       { usage: usageOf({ inputTokens: 10, outputTokens: 2, reasoningTokens: 1 }) },

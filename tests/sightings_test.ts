@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
-import { bookLooseCalls, sightCalls } from "../src/calls/mod.ts";
+import { bookLooseCalls, reportCalls, type ReportedCall, sightCalls } from "../src/calls/mod.ts";
 import { listCalls, listCosts } from "../src/ledger/mod.ts";
 import { usageOf } from "../src/pricing/mod.ts";
 import { createBooking, type TestBooking } from "./harness/booking.ts";
 import { databaseKinds } from "./harness/databases.ts";
-import { gatewayCall, LOG, sighting } from "./harness/sightings.ts";
+import { AT, gatewayCall, LOG, sighting } from "./harness/sightings.ts";
 
 async function total({ store }: TestBooking) {
   const [row] = await listCosts(store, { groupBy: "provider", limit: 10, offset: 0 });
@@ -67,5 +67,110 @@ for (const kind of kinds) {
     const result = await sightCalls(ctx, LOG, [sighting()]);
     assert.deepEqual([result.booked, result.enriched], [0, 1]);
     assert.deepEqual(await total(ctx), [1, 1000, 631, 0.003524, 0]);
+  });
+
+  test("a later report of a call that says more amends it, and a contradiction stays a conflict", async (ctx) => {
+    const report = (more: Partial<ReportedCall>): ReportedCall => ({
+      callId: "mine",
+      at: AT,
+      agentId: "ann",
+      sessionId: "ses_a",
+      runId: null,
+      keyId: "key_1",
+      step: null,
+      tools: [],
+      provider: "local",
+      model: "priced",
+      usage: usageOf({ inputTokens: 1_000, outputTokens: 5 }),
+      durationMs: null,
+      ...more,
+    });
+    const full = { usage: usageOf({ inputTokens: 1_000, outputTokens: 631 }) };
+    assert.equal((await reportCalls(ctx, "report", [report({})])).booked, 1);
+    assert.deepEqual(await reportCalls(ctx, "report", [report(full)]), {
+      booked: 0,
+      duplicates: 0,
+      amended: 1,
+      unpriced: 0,
+    });
+    assert.deepEqual(await total(ctx), [1, 1000, 631, 0.003524, 0]);
+    assert.equal((await reportCalls(ctx, "report", [report(full)])).duplicates, 1);
+    assert.equal((await reportCalls(ctx, "report", [report({})])).duplicates, 1, "what was booked first");
+    const larger = { usage: usageOf({ inputTokens: 1_000, outputTokens: 700 }) };
+    for (
+      const other of [{ keyId: "key_2" }, { agentId: "bob" }, { model: "other" }, { sessionId: "ses_b" }]
+    ) {
+      await assert.rejects(reportCalls(ctx, "report", [report({ ...larger, ...other })]), /other content/);
+    }
+    assert.deepEqual(await total(ctx), [1, 1000, 631, 0.003524, 0]);
+  });
+
+  test("a report of a call that the gateway has booked changes nothing, whoever comes first", async (ctx) => {
+    const responseId = "msg_012345abcdef";
+    const report: ReportedCall = {
+      callId: "mine",
+      at: AT,
+      agentId: "bob",
+      sessionId: null,
+      runId: null,
+      step: null,
+      tools: [],
+      provider: "local",
+      model: "priced",
+      usage: usageOf({ inputTokens: 1, outputTokens: 0 }),
+      durationMs: null,
+      responseId,
+    };
+    await reportCalls(ctx, "report", [{ ...report, callId: "early" }]);
+    await bookLooseCalls(ctx, [gatewayCall()]);
+    assert.deepEqual(await total(ctx), [1, 1000, 631, 0.003524, 0]);
+    const late = await reportCalls(ctx, "report", [report]);
+    assert.deepEqual([late.booked, late.duplicates], [0, 1]);
+    assert.deepEqual(await total(ctx), [1, 1000, 631, 0.003524, 0]);
+    assert.deepEqual((await listCosts(ctx.store, { groupBy: "agent", limit: 10, offset: 0 })).length, 1);
+  });
+
+  test("a key corrects no call that another key has reported", async (ctx) => {
+    await sightCalls(ctx, { ...LOG, keyId: "key_1" }, [sighting()]);
+    const liar = { ...LOG, keyId: "key_2", agentId: "bob" };
+    const usage = usageOf({ inputTokens: 1, outputTokens: 632 });
+    const said = await sightCalls(ctx, liar, [sighting({ usage })]);
+    assert.deepEqual([said.amended, said.booked, said.conflicts], [0, 0, 1]);
+    await sightCalls(ctx, { ...liar, source: "otlp" }, [sighting({ usage, ref: "span" })]);
+    assert.deepEqual(await total(ctx), [1, 1000, 631, 0.003524, 0]);
+    const bound = { ...liar, source: "otlp" as const, isOfOneAgent: true, name: "bound" };
+    await sightCalls(ctx, bound, [sighting({ ref: "span" })]);
+    const [row] = await listCosts(ctx.store, { groupBy: "agent", limit: 10, offset: 0 });
+    assert.equal(row?.agent_id, "claude-code");
+  });
+
+  test("sightings that can't be calls are refused, and the others booked", async (ctx) => {
+    const result = await sightCalls(ctx, LOG, [
+      sighting({ ref: "a", at: ctx.clock.now() + 3_600_000 }),
+      sighting({ ref: "b", usage: usageOf({ inputTokens: -1 }) }),
+      sighting({ ref: "" }),
+      sighting({ branch: "x".repeat(500), folder: "/a/" + "y".repeat(300), tags: { "no key": "v" } }),
+    ]);
+    assert.deepEqual([result.booked, result.refused], [1, 3]);
+    assert.deepEqual(result.outcomes, ["refused", "refused", "refused", "booked"]);
+    assert.match(result.reasons.get(0)!, /five minutes ahead/);
+    const [call] = await listCalls(ctx.query, { sessionId: "ses_a", limit: 10 });
+    assert.equal(call?.tags?.branch?.length, 100);
+  });
+
+  test("an answer's id that is a placeholder makes one call of sightings only if their counts agree", async (ctx) => {
+    const span = { ...LOG, source: "otlp" as const, name: "exporter" };
+    const id = { responseId: "chatcmpl-123", requestId: undefined };
+    await sightCalls(ctx, LOG, [sighting({ ...id, ref: "1" })]);
+    const other = await sightCalls(ctx, LOG, [
+      sighting({ ...id, ref: "2", usage: usageOf({ inputTokens: 7, outputTokens: 7 }) }),
+    ]);
+    assert.equal(other.booked, 1);
+    assert.equal((await sightCalls(ctx, span, [sighting({ ...id, ref: "span" })])).booked, 0);
+    const elsewhere = await sightCalls(ctx, { ...LOG, name: "b" }, [
+      sighting({ requestId: undefined, ref: "3" }),
+      sighting({ requestId: undefined, ref: "4", provider: "elsewhere" }),
+    ]);
+    assert.equal(elsewhere.booked, 2, "two providers");
   });
 }

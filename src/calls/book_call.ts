@@ -1,5 +1,5 @@
 import { announceAlerts } from "../alerts/mod.ts";
-import type { Grant, ReservedElsewhere } from "../budgets/reservations/mod.ts";
+import type { Grant } from "../budgets/reservations/mod.ts";
 import { toIso } from "../kernel/clock.ts";
 import { type ModelCall, toCostEvent } from "../ledger/mod.ts";
 import { type Progress, publishEvents, type RunRef } from "../sessions/mod.ts";
@@ -31,30 +31,16 @@ export async function bookCall(ctx: CallContext, booking: RunBooking): Promise<B
 
 /**
  * Books calls that belong to no run of Purser: those of `meter()` and the gateway, and reports. Their sessions need not be in
- * this database.
+ * this database. `witnessed` has what witnesses have changed of other calls.
  *
  * @throws {ConstraintError} one of them is in the ledger already; none is booked
  */
 export async function bookLooseCalls(
   ctx: CallContext,
   calls: readonly ModelCall[],
-  { grant, settles }: { grant?: Grant; settles?: readonly ReservedElsewhere[] } = {},
+  more: Pick<Booking, "grant" | "settles" | "witnessed"> = {},
 ): Promise<void> {
-  await write(ctx, { calls, grant, settles });
-  for (const call of calls) publishCost(ctx, call, null);
-}
-
-/**
- * Commits what witnesses have changed of calls, and books those that are new.
- *
- * @throws {ConstraintError} another writer has changed them since they were read
- */
-export async function bookWitnessed(
-  ctx: CallContext,
-  calls: readonly ModelCall[],
-  witnessed: NonNullable<Booking["witnessed"]>,
-): Promise<void> {
-  await write(ctx, { calls, witnessed });
+  await write(ctx, { calls, ...more });
   for (const call of calls) publishCost(ctx, call, null);
 }
 

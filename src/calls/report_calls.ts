@@ -4,19 +4,28 @@ import type { BookedReport } from "../contract/cost_events.ts";
 import { MAX_CALL_USD } from "../contract/limits.ts";
 import { scrubTags, type Tags, tagsText, withAgentTags } from "../contract/tags/tags.ts";
 import type { CallSource } from "../contract/values.ts";
+import { DAY_MS } from "../kernel/clock.ts";
 import { invalidField, messageOf, PurserError } from "../kernel/errors.ts";
 import { type NanoUsd, roundUsd } from "../kernel/money.ts";
 import {
   MAX_AHEAD_MS,
   type ModelCall,
+  recordPrices,
   type Scopes,
   toModelCall,
   toOtherModels,
+  USAGE_COLUMNS,
+  type UsageCounts,
   withAdjustments,
 } from "../ledger/mod.ts";
 import { checkUsage, hasQuantity, type Price, USAGE_DETAILS } from "../pricing/mod.ts";
-import { ConstraintError, tables } from "../store/mod.ts";
+import { ConstraintError, ORDERED_JOIN, requireThat, tables } from "../store/mod.ts";
+import { FORGET_HEADROOM } from "../budgets/reservations/mod.ts";
 import { bookLooseCalls } from "./book_call.ts";
+import type { Booking } from "./booking_set.ts";
+import { amendCalls } from "./sightings/entries.ts";
+import { DAY_OF_CALL, NOTE_SIGHTINGS } from "./sightings/known_calls.ts";
+import { isPlaceholder } from "./sightings/match_calls.ts";
 import type { CallContext } from "./context.ts";
 import { type MadeCall, makeCall, MAX_CALL_NANO_USD, priceCall } from "./make_call.ts";
 
@@ -43,24 +52,89 @@ export async function reportCalls(
     ),
   );
   // Booked without a lookup: nearly every report is new, and the ledger refuses duplicates.
-  for (let fresh: readonly ModelCall[] = calls;;) {
-    if (fresh.length === 0) return { booked: 0, duplicates: reports.length, unpriced: 0 };
-    const settles = fresh.flatMap(({ callId }) => reservations.get(callId) ?? []);
-    try {
-      await bookLooseCalls(ctx, await addAgentTags(ctx, fresh), { settles });
-    } catch (error) {
-      if (!(error instanceof ConstraintError)) throw error;
-      const left = await findFresh(ctx, calls);
-      if (left.length === fresh.length) throw error;
-      fresh = left;
-      continue;
+  let left: Left = { fresh: calls, grown: [] };
+  for (let attempt = 1;; attempt++) {
+    const answered = await findAnswered(ctx, left.fresh);
+    const fresh = left.fresh.filter(({ callId }) => !answered.has(callId));
+    const { grown } = left;
+    const settles = [...fresh, ...grown.map(({ to }) => to)].flatMap(({ callId }) =>
+      reservations.get(callId) ?? []
+    );
+    if (fresh.length > 0 || grown.length > 0) {
+      const tagged = await addAgentTags(ctx, fresh);
+      try {
+        const witnessed = witnessedBy(fresh, grown);
+        await bookLooseCalls(ctx, tagged, { settles, ...witnessed && { witnessed } });
+      } catch (error) {
+        if (!(error instanceof ConstraintError) || attempt === MAX_ATTEMPTS) throw error;
+        left = await findLeft(ctx, calls);
+        continue;
+      }
     }
+    const booked = [...fresh, ...grown.map(({ to }) => to)];
     return {
       booked: fresh.length,
-      duplicates: calls.length - fresh.length + repeated,
+      duplicates: calls.length - booked.length + repeated,
+      ...(grown.length > 0 && { amended: grown.length }),
       unpriced: fresh.filter((call) => call.costNanoUsd === null).length,
     };
   }
+}
+
+/** Others may report the same calls at the same time: each attempt finds what they have booked. */
+const MAX_ATTEMPTS = 5;
+
+/** The calls of a report that the ledger doesn't have as they are. */
+interface Left {
+  fresh: readonly ModelCall[];
+  /** Calls that it has with a smaller output, of the same reporter. */
+  grown: readonly { from: ModelCall; to: ModelCall }[];
+}
+
+/**
+ * The statements that book the differences, and refuse reports of calls that were booked meanwhile; undefined for reports without
+ * either. An entry has the id of what it leads to, so that it is booked once.
+ */
+function witnessedBy(fresh: readonly ModelCall[], grown: Left["grown"]): Booking["witnessed"] {
+  const answers = answersOf(fresh);
+  if (answers.length === 0 && grown.length === 0) return undefined;
+  const amended = grown.map(({ from, to }) => ({
+    entryId: `amended:${from.callId}:${to.usage.outputTokens}`,
+    from,
+    to,
+  }));
+  return {
+    before: [
+      ...answers.length === 0
+        ? []
+        : [requireThat({ sql: `NOT EXISTS (${FIND_ANSWERED})`, args: [JSON.stringify(answers)] })],
+      ...recordPrices(amended.map(({ to }) => to), new Set()).statements,
+      ...amendCalls(amended),
+    ],
+    after: [
+      ...amended.length === 0 ? [] : [FORGET_HEADROOM],
+      ...answers.length === 0 ? [] : [NOTE_SIGHTINGS],
+    ],
+    amended: grown.map(({ to }) => to),
+  };
+}
+
+const FIND_ANSWERED =
+  `SELECT j.value ->> 2 FROM json_each(?1) j ${ORDERED_JOIN} calls c ON ${DAY_OF_CALL} IN (CAST(j.value ->> 0 AS BIGINT) - 1,
+  CAST(j.value ->> 0 AS BIGINT), CAST(j.value ->> 0 AS BIGINT) + 1) AND c.response_id = j.value ->> 1
+WHERE c.adjusts IS NULL AND c.source IN ('gateway', 'run', 'meter') AND c.provider = j.value ->> 3`;
+
+const answersOf = (calls: readonly ModelCall[]) =>
+  calls.flatMap(({ responseId, at, callId, provider }) =>
+    responseId && !isPlaceholder(responseId) ? [[Math.floor(at / DAY_MS), responseId, callId, provider]] : []
+  );
+
+/** Finds the reports of calls that the gateway, a run or a meter has booked: those say nothing new. */
+async function findAnswered({ store }: CallContext, calls: readonly ModelCall[]): Promise<Set<string>> {
+  const answers = answersOf(calls);
+  if (answers.length === 0) return new Set();
+  const { rows } = await store.read({ sql: FIND_ANSWERED, args: [JSON.stringify(answers)] });
+  return new Set(rows.map(([callId]) => callId as string));
 }
 
 /** Adds the tags of the agents that are defined here. */
@@ -83,19 +157,48 @@ function withoutRepeats(calls: readonly ModelCall[]): { calls: ModelCall[]; repe
   return { calls: [...byId.values()], repeated: calls.length - byId.size };
 }
 
-/** Returns the calls that are not in the ledger. */
-async function findFresh(ctx: CallContext, calls: readonly ModelCall[]): Promise<ModelCall[]> {
+/** Finds the calls that are not in the ledger as they are. */
+async function findLeft(ctx: CallContext, calls: readonly ModelCall[]): Promise<Left> {
   const ids = JSON.stringify(calls.map((call) => call.callId));
   const rows = await ctx.query.select().from(ledger)
     .where(inArray(ledger.callId, sql`(SELECT value FROM json_each(${ids}))`));
   const booked = rows.map(toModelCall);
+  const present = new Map((await withAdjustments(ctx.query, booked)).map((call) => [call.callId, call]));
   // A report may repeat a call as it was booked, or as it was adjusted since.
-  const known = Map.groupBy([...booked, ...await withAdjustments(ctx.query, booked)], ({ callId }) => callId);
-  return calls.filter((call) => {
+  const known = Map.groupBy([...booked, ...present.values()], ({ callId }) => callId);
+  const fresh: ModelCall[] = [];
+  const grown: { from: ModelCall; to: ModelCall }[] = [];
+  for (const call of calls) {
     const same = known.get(call.callId);
-    if (same && !same.some((each) => isSameReport(each, call))) throw conflict(call.callId, "the ledger");
-    return same === undefined;
-  });
+    const from = present.get(call.callId);
+    if (!same || !from) fresh.push(call);
+    else if (!same.some((each) => isSameReport(each, call))) {
+      if (!hasGrown(from, call)) throw conflict(call.callId, "the ledger");
+      grown.push({ from, to: call });
+    }
+  }
+  return { fresh, grown };
+}
+
+/**
+ * Returns whether a report says more of a call that the same reporter has reported before: a larger output, as of a stream that went
+ * on, and nothing else that differs.
+ */
+function hasGrown(booked: ModelCall, incoming: ModelCall): boolean {
+  const hasSame = (name: keyof UsageCounts) => incoming.usage[name] === booked.usage[name];
+  const isLarger = incoming.usage.outputTokens > booked.usage.outputTokens &&
+    incoming.usage.reasoningTokens >= booked.usage.reasoningTokens &&
+    USAGE_COLUMNS.every((name) => name === "outputTokens" || name === "reasoningTokens" || hasSame(name));
+  const rest = (call: ModelCall) =>
+    comparedContent({
+      ...call,
+      usage: { ...incoming.usage },
+      durationMs: null,
+      isEstimated: false,
+      tools: [],
+    }, incoming);
+  return booked.source === "report" && (booked.keyId ?? null) === (incoming.keyId ?? null) && isLarger &&
+    (incoming.costNanoUsd ?? 0n) >= (booked.costNanoUsd ?? 0n) && rest(booked) === rest(incoming);
 }
 
 function conflict(callId: string, where: string): PurserError {
@@ -110,7 +213,7 @@ function conflict(callId: string, where: string): PurserError {
 const REPORTED = "reported";
 
 /** The report of a call that was made elsewhere. */
-export interface ReportedCall extends Scopes, Omit<MadeCall, "isEstimated" | "responseId"> {
+export interface ReportedCall extends Scopes, Omit<MadeCall, "isEstimated"> {
   tags?: Tags;
   /** True if the tokens are an estimate; default false. */
   isEstimated?: boolean;
@@ -199,6 +302,7 @@ function textFieldsOf(report: ReportedCall): [field: string, text: string][] {
     ["run_id", report.runId ?? ""],
     ["provider", report.provider],
     ["model", report.model],
+    ["response_id", report.responseId ?? ""],
     ...report.tools.map((tool, index): [string, string] => [`tools.${index}`, tool]),
   ];
 }

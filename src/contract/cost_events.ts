@@ -27,6 +27,10 @@ export const CostEventBody = z.strictObject({
       description: "The reservation that the call settles, of the same agent",
       example: "rsv_01k9qv3v8c7e9g1j3m5p7r9t1w",
     }),
+  response_id: Label.optional().openapi({
+    description:
+      "The provider's id of the answer: a call that the gateway, a run or `meter()` has booked is not booked again",
+  }),
   provider: Label.openapi({ example: "openai" }),
   model: Label.openapi({ example: "gpt-6-luna" }),
   input_tokens: Tokens.openapi({ description: "All input tokens, cache reads and cache writes included" }),
@@ -78,7 +82,13 @@ export const CostEventsBody = z.array(CostEventBody).max(MAX_REPORTED_CALLS).ope
 
 export const BookedReport = z.object({
   booked: Count.openapi({ description: "Number of calls that are new" }),
-  duplicates: Count.openapi({ description: "Number of calls that were booked before with the same content" }),
+  duplicates: Count.openapi({
+    description:
+      "Number of calls that were booked before with the same content, or by the gateway, a run or `meter()`",
+  }),
+  amended: Count.optional().openapi({
+    description: "Number of calls that were reported before with a smaller output; absent without any",
+  }),
   unpriced: Count.openapi({ description: "Number of new calls without a known price" }),
 }).openapi("BookedReport");
 export type BookedReport = z.infer<typeof BookedReport>;

@@ -5,29 +5,32 @@ import { PurserError } from "../kernel/errors.ts";
 import { toUsd } from "../kernel/money.ts";
 import { parsePriceRecord, type Rates } from "../pricing/mod.ts";
 import { type Query, tables } from "../store/mod.ts";
-import { addEntry, adjustCall, type Adjustment, ENTRY } from "./adjustments.ts";
+import { addEntry, adjustCall, type Adjustment, ENTRY, withAdjustments } from "./adjustments.ts";
 import { toModelCall } from "./calls.ts";
 import { toCostEvent } from "./cost_events.ts";
 import { type ModelCall } from "./model_call.ts";
 import { ALL_SEEING, type Viewer } from "./scopes/mod.ts";
 import { explainPrice } from "./explain_price.ts";
+import { findStanding, readWitnesses } from "./witnesses.ts";
 
 const { calls, prices, repricings } = tables;
 
 /**
- * Explains the cost of a call: each part by its rate, and each adjustment, computed again from what the ledger keeps.
+ * Explains the cost of a call: each part by its rate, and each adjustment, computed again from what the ledger keeps; and what
+ * witnesses have said of it. Of a call that was taken back, explains the one that stands.
  *
  * @throws {PurserError} `not_found`, also for a call that the viewer may not see
  */
 export async function explainCall(
   { query }: { query: Query },
-  callId: string,
+  id: string,
   viewer: Viewer = ALL_SEEING,
 ): Promise<ExplainedCall> {
+  const callId = await findStanding(query, id);
   const [row] = await query.select().from(calls).where(eq(calls.callId, callId));
   if (!row || row.adjusts !== null || !viewer.sees({ agentId: row.agentId })) {
     const among = viewer.seesAll ? "" : ` among those of agent ${viewer.agentId}`;
-    throw new PurserError("not_found", `Cannot find call ${callId}${among}`);
+    throw new PurserError("not_found", `Cannot find call ${id}${among}`);
   }
   const entries = await query.select({ ...ENTRY, callId: calls.callId, at: calls.at }).from(calls)
     .where(eq(calls.adjusts, callId)).orderBy(asc(calls.position));
@@ -44,12 +47,21 @@ export async function explainCall(
       adjustment_id: entry.callId,
       repricing_id: cause?.repricingId ?? null,
       is_undo: cause?.isUndo ?? false,
+      is_amendment: entry.stands === callId,
       at: cause?.at == null ? null : toIso(cause.at),
       difference_usd: toUsd(entry.costNanoUsd ?? 0n),
       price: explained(call, cards),
     };
   });
-  return { call: toCostEvent(call), booked: explained(booked, cards), adjustments };
+  const { witnesses, replaced } = await readWitnesses(query, callId, viewer);
+  const [standing] = await withAdjustments(query, [booked]);
+  return {
+    call: toCostEvent({ ...call, ...(standing!.tags && { tags: standing!.tags }) }),
+    booked: explained(booked, cards),
+    adjustments,
+    witnesses,
+    replaced: replaced.map((one) => toCostEvent(toModelCall(one))),
+  };
 }
 
 function explained(call: ModelCall, cards: ReadonlyMap<number, Rates>) {

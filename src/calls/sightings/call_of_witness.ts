@@ -1,12 +1,9 @@
 import { roundUsd } from "../../kernel/money.ts";
-import type { ModelCall } from "../../ledger/mod.ts";
+import { type ModelCall, WITNESS_SUFFIX } from "../../ledger/mod.ts";
 import { hasQuantity, type Price, type Usage } from "../../pricing/mod.ts";
 import type { CallContext } from "../context.ts";
 import { makeCall, MAX_CALL_NANO_USD, priceCall } from "../make_call.ts";
 import type { Said } from "./said.ts";
-
-/** The length of what follows the name of a witness in the id of the call that was booked from it. */
-const SUFFIX = 8;
 
 /** Returns the id of the call of a witness: its name without the source, and a hash of what an amendment can't change. */
 export function callIdOf(witness: string, said: Said): string {
@@ -16,18 +13,15 @@ export function callIdOf(witness: string, said: Said): string {
   return `${witness.slice(witness.indexOf(":") + 1)}~${hashOf(facts)}`;
 }
 
-/** Returns the witness from which a call with such an id was booked. */
-export const witnessOfCall = (source: string, callId: string): string =>
-  `${source}:${source === "report" ? callId : callId.slice(0, -SUFFIX)}`;
-
-/** SQL for the same, of a call `c` that is no report. */
-export const WITNESS_OF_CALL = `c.source || ':' || substr(c.call_id, 1, length(c.call_id) - ${SUFFIX})`;
+/** SQL for the witness from which a call `c` was booked that is no report. */
+export const WITNESS_OF_CALL =
+  `c.source || ':' || substr(c.call_id, 1, length(c.call_id) - ${WITNESS_SUFFIX})`;
 
 /** Returns 7 characters of a hash; it tells statements of one witness apart, and protects nothing. */
 function hashOf(text: string): string {
   let hash = 0x811c9dc5;
   for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);
-  return (hash >>> 0).toString(36).padStart(SUFFIX - 1, "0");
+  return (hash >>> 0).toString(36).padStart(WITNESS_SUFFIX - 1, "0");
 }
 
 /** The providers of models, for logs that don't say who bills. */

@@ -114,7 +114,8 @@ export function withdrawCalls(withdrawn: readonly { callId: string; stands: stri
   return [{ sql: WITHDRAW, each: { columns: ["call_id", "stands"], rows } }];
 }
 
-const IS_LESSER = "c.adjusts IS NULL AND c.source IN ('log', 'otlp', 'report')";
+const IS_LESSER =
+  "c.adjusts IS NULL AND (c.source IN ('log', 'otlp') OR (v.is_report = 0 AND c.source = 'report'))";
 const STANDS = "NOT EXISTS (SELECT 1 FROM calls w WHERE w.adjusts = c.call_id AND w.stands <> w.adjusts)";
 const HAS_SAME_COUNTS = `c.input_tokens = v.input_tokens AND c.cache_read_tokens = v.cache_read_tokens
     AND (${present("output_tokens")} = v.output_tokens
@@ -128,7 +129,7 @@ WHERE ${IS_LESSER} AND ${STANDS} AND (${HAS_SAME_COUNTS} OR (v.is_placeholder = 
 
 const BY_COUNTS = withdraw(
   `${ORDERED_JOIN} calls c ON c.position = (SELECT min(n.position) FROM calls n ${indexedBy("calls_by_time")}
-  WHERE n.at BETWEEN v.at - ${MAX_SKEW_MS} AND v.at + v.duration_ms + ${MAX_SKEW_MS} AND n.source IN ('log', 'otlp')
+  WHERE n.at BETWEEN v.at - ${MAX_SKEW_MS} AND v.at + v.duration_ms + ${MAX_SKEW_MS} AND v.is_report = 0 AND n.source IN ('log', 'otlp')
     AND n.adjusts IS NULL AND n.response_id IS NULL AND n.input_tokens = v.input_tokens
     AND n.cache_read_tokens = v.cache_read_tokens AND ${present("output_tokens", "n")} = v.output_tokens
     AND (instr(n.model, v.bare_model) > 0 OR instr(v.model, n.model) > 0)
@@ -150,6 +151,7 @@ const LESSER = [
   "stands",
   "response_id",
   "is_placeholder",
+  "is_report",
   "provider",
   "model",
   "bare_model",
@@ -164,7 +166,7 @@ const LESSER = [
   "tags",
 ];
 const LESSER_INTEGERS = LESSER.filter((column) =>
-  /_tokens$|^(?:at|day|duration_ms|is_placeholder)$/.test(column)
+  /_tokens$|^(?:at|day|duration_ms|is_placeholder|is_report)$/.test(column)
 );
 
 /**
@@ -173,11 +175,15 @@ const LESSER_INTEGERS = LESSER.filter((column) =>
  * any moment.
  */
 export function withdrawLesser(calls: readonly ModelCall[]): Statement[] {
-  const rows = calls.filter(({ source }) => source === "gateway" || source === "run" || source === "meter")
+  const rows = calls.filter(({ source, responseId }) =>
+    source !== "log" && source !== "otlp" &&
+    (source !== "report" || responseId)
+  )
     .map((call): SqlValue[] => [
       call.callId,
       call.responseId || null,
       Number(isPlaceholder(call.responseId ?? "")),
+      Number(call.source === "report"),
       call.provider,
       call.model,
       bareModel(call.model),

@@ -1,7 +1,7 @@
 import { and, asc, inArray, ne, type SQL, sql } from "drizzle-orm";
 import { DAY_MS } from "../../kernel/clock.ts";
 import type { Tags } from "../../contract/tags/tags.ts";
-import { ENTRY, type ModelCall, toModelCall, withEntries } from "../../ledger/mod.ts";
+import { ENTRY, type ModelCall, toModelCall, withEntries, witnessOfCall } from "../../ledger/mod.ts";
 import {
   indexedBy,
   NOT_INDEXED,
@@ -12,7 +12,6 @@ import {
   tables,
 } from "../../store/mod.ts";
 import type { CallContext } from "../context.ts";
-import { witnessOfCall } from "./call_of_witness.ts";
 import type { Said, Witnessed } from "./said.ts";
 
 const { calls, sightings, callTags } = tables;
@@ -98,6 +97,12 @@ WHERE c.adjusts IS NULL AND c.source IN ('gateway', 'run', 'meter') AND c.input_
 /** SQL for the number of units that have written sightings: one that was planned by an older state is refused. */
 export const SIGHTED_UNITS =
   "coalesce((SELECT count FROM tallies WHERE what = 'sightings' AND name = '' AND outcome = ''), 0)";
+
+/** Says that there are witnesses of calls, so that bookings look for them. */
+export const NOTE_SIGHTINGS: Statement = {
+  sql:
+    "INSERT INTO tallies (what, name, outcome, count) VALUES ('sightings', '', '', 1) ON CONFLICT DO NOTHING",
+};
 
 const STATE = `SELECT ${SIGHTED_UNITS},
   (SELECT coalesce(max(position), 0) FROM calls)`;

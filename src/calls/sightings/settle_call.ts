@@ -1,9 +1,9 @@
 import type { SIGHTING_OUTCOMES } from "../../contract/values.ts";
 import { TAG_LIMITS, type Tags, tagsText } from "../../contract/tags/tags.ts";
-import { type ModelCall, toOtherModels } from "../../ledger/mod.ts";
+import { type ModelCall, toOtherModels, witnessOfCall } from "../../ledger/mod.ts";
 import { USAGE_DETAILS } from "../../pricing/mod.ts";
 import type { CallContext } from "../context.ts";
-import { callIdOf, callOf, modelOf, providerOf, usageOf, witnessOfCall } from "./call_of_witness.ts";
+import { callIdOf, callOf, modelOf, providerOf, usageOf } from "./call_of_witness.ts";
 import type { Known, Witness } from "./known_calls.ts";
 import { compareSaid, rankOfSource, type Said, type Witnessed } from "./said.ts";
 
@@ -65,7 +65,7 @@ export function settleCall(ctx: Pick<CallContext, "prices">, known: Known): Sett
     settled.withdrawn.length > 0;
   let isTold = false;
   for (const one of known.fresh) {
-    const isOwners = one.witness === owner!.witness?.witness;
+    const isOwners = one.witness === owner!.witness?.witness && one.said.key === owner!.said.key;
     const isCause = !isTold && (isNew || isChanged ? isOwners : isEnriched);
     if (isCause) isTold = true;
     const outcome = !isCause ? "duplicate" : isNew ? "booked" : isChanged ? "amended" : "enriched";
@@ -109,24 +109,23 @@ function addFresh({ witnesses, fresh }: Known): Set<Witness> {
   return changed;
 }
 
-/** Returns the witnesses of a call and the calls that no witness has led to, best first. */
+/** Returns what is said of a call, also by calls that no witness has led to: what may decide how it stands, best first. */
 function candidatesOf({ standing, witnesses }: Known): Candidate[] {
-  const candidates: Candidate[] = [...witnesses.values()].map((witness) => ({
-    rank: rankOfSource(sourceOf(witness)),
-    said: witness.said[0]!,
-    witness,
-  }));
+  const candidates: Candidate[] = [...witnesses.values()].flatMap((witness) => {
+    const rank = rankOfSource(sourceOf(witness));
+    return witness.said.map((said) => ({ rank, said, witness }));
+  });
   for (const call of standing) {
     if (witnesses.has(witnessOfCall(call.source ?? "", call.callId))) continue;
     candidates.push({ rank: rankOfSource(call.source ?? ""), said: saidOfCall(call), call });
   }
+  candidates.sort((a, b) => a.rank - b.rank || compareSaid(a.said, b.said));
   const booked = standing.find(({ source }) => rankOfSource(source ?? "") > 0);
-  const isForeign = ({ said, rank, witness }: Candidate) =>
-    Number(booked !== undefined && witness !== undefined && mayNotCorrect(said, rank, booked));
-  return candidates.sort((a, b) =>
-    Number(a.rank > 0) - Number(b.rank > 0) || isForeign(a) - isForeign(b) || a.rank - b.rank ||
-    compareSaid(a.said, b.said)
-  );
+  if (!booked || candidates[0]!.rank === 0) return candidates;
+  const own = candidates.filter(({ said, rank, call }) => call || !mayNotCorrect(said, rank, booked));
+  const foreign = candidates.filter((one) => !own.includes(one));
+  const itself = { rank: rankOfSource(booked.source ?? ""), said: saidOfCall(booked), call: booked };
+  return [...own.length === 0 ? [itself] : own, ...foreign];
 }
 
 /**
@@ -212,9 +211,7 @@ function factsOf(call: ModelCall): string {
 
 /** Returns the tags of a call: those of its own, then what other witnesses add, the best first. */
 function tagsOf(standing: ModelCall, candidates: readonly Candidate[]): Tags {
-  const all = candidates.flatMap(({ call, witness }) =>
-    call ? [call.tags] : witness!.said.map(({ tags }) => tags)
-  );
+  const all = candidates.map(({ call, said }) => (call ? call.tags : said.tags));
   const merged: Record<string, string> = {};
   for (const tags of [...all, standing.tags]) {
     for (const [key, value] of Object.entries(tags ?? {})) {

@@ -5,7 +5,7 @@ import { DAY_MS } from "../../kernel/clock.ts";
 import { messageOf } from "../../kernel/errors.ts";
 import { recordPrices } from "../../ledger/mod.ts";
 import { replaceState, type Statement, type Store } from "../../store/mod.ts";
-import { bookWitnessed } from "../book_call.ts";
+import { bookLooseCalls } from "../book_call.ts";
 import type { CallContext } from "../context.ts";
 import { amendCalls, withdrawCalls } from "./entries.ts";
 import { findKnown, type Witness } from "./known_calls.ts";
@@ -141,7 +141,7 @@ async function commitSet(
   const withdrawn = settled.flatMap(({ callId, withdrawn }) =>
     withdrawn.map((call) => ({ callId: call.callId, stands: callId }))
   );
-  await bookWitnessed(ctx, calls, {
+  const witnessed = {
     before: [
       found.guard,
       ...recordPrices(amended.map(({ to }) => to), new Set()).statements,
@@ -155,7 +155,8 @@ async function commitSet(
       COUNT,
     ],
     amended: amended.map(({ to, from }) => ({ ...to, callId: from.callId })),
-  });
+  };
+  await bookLooseCalls(ctx, calls, { witnessed });
   return { repeated, settled };
 }
 

@@ -64,17 +64,47 @@ export const ExplainedAdjustment = z.object({
   adjustment_id: CallId,
   repricing_id: RepricingId.nullable(),
   is_undo: z.boolean().openapi({ description: "True for the opposite of an earlier adjustment" }),
+  is_amendment: z.boolean().openapi({ description: "True where a witness has corrected the counts" }),
   at: Time.nullable().openapi({ description: "Time of the repricing" }),
   difference_usd: Usd.openapi({ description: "What it adds to the cost" }),
   price: ExplainedPrice.openapi({ description: "The price after it" }),
 }).openapi("ExplainedAdjustment");
 export type ExplainedAdjustment = z.infer<typeof ExplainedAdjustment>;
 
+export const WitnessOfCall = z.object({
+  witness: z.string().openapi({
+    description: "Source, name and ref",
+    example: "log:claude-code:msg_01ABcdEF",
+  }),
+  said: z.array(z.object({
+    at: Time,
+    agent_id: z.string(),
+    session_id: z.string().nullable(),
+    provider: z.string().nullable().openapi({ description: "Null where the witness doesn't know who bills" }),
+    model: z.string().nullable(),
+    input_tokens: Count,
+    output_tokens: Count,
+    cache_read_tokens: Count,
+    cache_write_tokens: Count,
+    reasoning_tokens: Count,
+    quality: z.string().openapi({ description: "How it knows its counts; see `quality` of a cost event" }),
+    is_copy: z.boolean().openapi({ description: "True in a session that has copied the call" }),
+    tags: z.record(z.string(), z.string()),
+  })).openapi({ description: "What it has said, the best statement first" }),
+}).openapi("WitnessOfCall");
+export type WitnessOfCall = z.infer<typeof WitnessOfCall>;
+
 export const ExplainedCall = z.object({
   call: CostEvent.openapi({ description: "The call with its cost as adjusted" }),
   booked: ExplainedPrice.openapi({ description: "The price that it was booked with" }),
   adjustments: z.array(ExplainedAdjustment).openapi({
     description: "In the order in which they were booked",
+  }),
+  witnesses: z.array(WitnessOfCall).openapi({
+    description: "The logs, spans and reports that have seen the call, beside the caller",
+  }),
+  replaced: z.array(CostEvent).openapi({
+    description: "The calls that were taken back for this one, as they were booked",
   }),
 }).openapi("ExplainedCall");
 export type ExplainedCall = z.infer<typeof ExplainedCall>;

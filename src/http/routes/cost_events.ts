@@ -22,7 +22,8 @@ const report = createRoute({
     "reported cost is booked, rounded half to even to nano-USD; 0 beside tokens of a model that has a price is no cost, and the " +
     "call is priced. A call that is already booked is a " +
     "duplicate if the content is the same, so a cost event of `GET /sessions/{session_id}/costs` can " +
-    "be sent back; for a report without `cost_usd` the price does not matter. With a key of one agent, new ids of calls, " +
+    "be sent back; for a report without `cost_usd` the price does not matter. With a larger output, and nothing else that " +
+    "differs, it corrects the call that the same key has reported. With a key of one agent, new ids of calls, " +
     "sessions and runs are the agent's id, a colon, and a name without a colon.",
   tags: ["costs"],
   request: {
@@ -61,6 +62,7 @@ function toReport(body: CostEventBody, viewer: Viewer): ReportedCall {
     step: body.step ?? null,
     tools: body.tools ?? [],
     ...(body.reservation_id !== undefined && { reservationId: body.reservation_id }),
+    ...(body.response_id !== undefined && { responseId: body.response_id }),
     provider: body.provider,
     model: body.model,
     usage: {

@@ -44,7 +44,8 @@ async function explain(ctx: CommandContext): Promise<number> {
 }
 
 /** Renders the explanation of a call's cost: how it was booked, and each adjustment since. */
-export function renderExplanation({ call, booked, adjustments }: ExplainedCall, layout: Layout): string {
+export function renderExplanation(explained: ExplainedCall, layout: Layout): string {
+  const { call, booked, adjustments, witnesses, replaced } = explained;
   const { style } = layout;
   const served = [
     call.service_tier && `tier ${call.service_tier}`,
@@ -76,7 +77,30 @@ export function renderExplanation({ call, booked, adjustments }: ExplainedCall, 
         layout,
       );
     }),
+    ...witnesses.length === 0 ? [] : [`${style.bold("Witnesses")}\n${renderWitnesses(witnesses, layout)}`],
+    ...replaced.length === 0
+      ? []
+      : [`${style.bold("Taken back for it")}\n${
+        replaced.map((one) =>
+          escapeText(`${one.call_id}, ${describeCounts(one)}, ${formatCost(one.cost_usd)}`)
+        )
+          .join("\n")
+      }`],
   ].join("\n\n");
+}
+
+const describeCounts = (counts: { input_tokens: number; output_tokens: number }) =>
+  `${formatCount(counts.input_tokens)} in, ${formatCount(counts.output_tokens)} out`;
+
+function renderWitnesses(witnesses: ExplainedCall["witnesses"], layout: Layout): string {
+  const rows = witnesses.flatMap(({ witness, said }) => said.map((one) => ({ witness, ...one })));
+  return renderTable(rows, [
+    { title: "WITNESS", cell: ({ witness }) => witness },
+    { title: "TIME (UTC)", cell: ({ at }) => formatTime(at) },
+    { title: "SESSION", cell: ({ session_id }) => session_id ?? "-" },
+    { title: "TOKENS", cell: describeCounts },
+    { title: "KNOWN AS", cell: ({ quality, is_copy }) => quality + (is_copy ? ", copy" : "") },
+  ], layout);
 }
 
 /** Describes the cost that was stated and not booked. */
@@ -88,8 +112,11 @@ function describeStated(
   return `${formatCost(usd)}, not booked${reason && `: ${reason}`}`;
 }
 
-function titleOf({ repricing_id, is_undo, at, difference_usd, adjustment_id }: ExplainedAdjustment): string {
-  const what = repricing_id === null
+function titleOf(adjustment: ExplainedAdjustment): string {
+  const { repricing_id, is_undo, is_amendment, at, difference_usd, adjustment_id } = adjustment;
+  const what = is_amendment
+    ? "Corrected by a witness"
+    : repricing_id === null
     ? `Adjusted by ${adjustment_id}`
     : `${is_undo ? "Undone" : "Repriced"} by ${repricing_id}`;
   const when = at === null ? "" : `, ${formatTime(at)} UTC`;

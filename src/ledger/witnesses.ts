@@ -1,0 +1,102 @@
+import { and, inArray, ne, type SQL, sql } from "drizzle-orm";
+import type { WitnessOfCall } from "../contract/costs/explained_calls.ts";
+import { toIso } from "../kernel/clock.ts";
+import { type Query, tables } from "../store/mod.ts";
+import type { Viewer } from "./scopes/mod.ts";
+
+const { calls, sightings } = tables;
+
+/** The length of what follows the name of a witness in the id of the call that was booked from it. */
+export const WITNESS_SUFFIX = 8;
+
+/** Returns the witness from which a call with such an id was booked: `source:name:ref`. */
+export const witnessOfCall = (source: string, callId: string): string =>
+  `${source}:${source === "report" ? callId : callId.slice(0, -WITNESS_SUFFIX)}`;
+
+const among = (ids: readonly string[]): SQL => sql`(SELECT value FROM json_each(${JSON.stringify(ids)}))`;
+
+/** Returns the id of the call that stands where a call was taken back for it; else its own. */
+export async function findStanding(query: Query, callId: string): Promise<string> {
+  for (let standing = callId;;) {
+    const [entry] = await query.select({ stands: calls.stands }).from(calls)
+      .where(and(inArray(calls.adjusts, among([standing])), ne(calls.stands, calls.adjusts)));
+    if (!entry) return standing;
+    standing = entry.stands!;
+  }
+}
+
+/** What is kept of a statement, as far as it is shown; see calls/sightings/said.ts. */
+interface Statement {
+  counts: readonly number[];
+  at: number;
+  agent: string;
+  session?: string;
+  provider?: string;
+  model?: string;
+  quality?: string;
+  copy?: boolean;
+  tags?: Record<string, string>;
+}
+
+/** Reads what witnesses have said of a call that stands, as far as a viewer may see it, and the calls that were taken back for it. */
+export async function readWitnesses(
+  query: Query,
+  callId: string,
+  viewer: Viewer,
+): Promise<{ witnesses: WitnessOfCall[]; replaced: (typeof calls.$inferSelect)[] }> {
+  const rows: (typeof calls.$inferSelect)[] = [];
+  for (let above = [callId]; above.length > 0;) {
+    const ids = query.select({ adjusts: calls.adjusts }).from(calls)
+      .where(and(inArray(calls.stands, among(above)), ne(calls.stands, calls.adjusts)));
+    const below = await query.select().from(calls).where(inArray(calls.callId, ids));
+    rows.push(...below);
+    above = below.map((row) => row.callId);
+  }
+  const [own] = await query.select().from(calls).where(inArray(calls.callId, among([callId])));
+  const all = own ? [own, ...rows] : rows;
+  const [booked, apart] = await Promise.all([
+    query.select().from(sightings)
+      .where(
+        inArray(sightings.witness, among(all.map((row) => witnessOfCall(row.source ?? "", row.callId)))),
+      ),
+    query.select().from(sightings)
+      .where(
+        and(sql`${sightings.isApart} = 1`, inArray(sightings.callId, among(all.map((row) => row.callId)))),
+      ),
+  ]);
+  const witnesses = [...booked, ...apart].map(({ witness, said }) => {
+    const statements: Statement[] = JSON.parse(said);
+    const seen = statements.filter(({ agent }) => viewer.sees({ agentId: agent }));
+    return { witness, said: seen.map(toWire) };
+  }).filter(({ said }) => said.length > 0);
+  return {
+    witnesses: witnesses.sort((a, b) => (a.witness < b.witness ? -1 : 1)),
+    replaced: rows.filter(({ agentId }) => viewer.sees({ agentId })),
+  };
+}
+
+function toWire({ counts, ...said }: Statement): WitnessOfCall["said"][number] {
+  const [input, output, cacheRead, cacheWrite, , reasoning] = counts as [
+    number,
+    number,
+    number,
+    number,
+    number,
+    number,
+  ];
+  return {
+    at: toIso(said.at),
+    agent_id: said.agent,
+    session_id: said.session ?? null,
+    provider: said.provider ?? null,
+    model: said.model ?? null,
+    input_tokens: input,
+    output_tokens: output,
+    cache_read_tokens: cacheRead,
+    cache_write_tokens: cacheWrite,
+    reasoning_tokens: reasoning,
+    quality: said.quality ?? "exact",
+    is_copy: said.copy ?? false,
+    tags: said.tags ?? {},
+  };
+}
