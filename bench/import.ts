@@ -18,13 +18,15 @@ interface Run {
   seconds: number;
   /** The most memory that it held; undefined where the system has no /usr/bin/time. */
   megabytes: number | undefined;
+  /** The time of processors that it took, which other work on the machine changes little. */
+  cpuSeconds: number | undefined;
   out: string;
 }
 
 /** Runs a program to its end, with `home` as the home folder. */
 async function run(program: string, args: readonly string[]): Promise<Run> {
   const hasTime = await Deno.stat("/usr/bin/time").then(() => true, () => false);
-  const timed = hasTime ? ["/usr/bin/time", "-f", "peak %M", program, ...args] : [program, ...args];
+  const timed = hasTime ? ["/usr/bin/time", "-f", "peak %M cpu %U %S", program, ...args] : [program, ...args];
   const start = performance.now();
   const { success, stdout, stderr } = await new Deno.Command(timed[0]!, {
     args: timed.slice(1),
@@ -39,8 +41,13 @@ async function run(program: string, args: readonly string[]): Promise<Run> {
   const seconds = (performance.now() - start) / 1_000;
   const [out, said] = [stdout, stderr].map((bytes) => new TextDecoder().decode(bytes)) as [string, string];
   if (!success) throw new Error(`${program} ${args.join(" ")} has failed:\n${said}`);
-  const peak = /^peak (\d+)$/m.exec(said)?.[1];
-  return { seconds, megabytes: peak === undefined ? undefined : Number(peak) / 1_000, out };
+  const [, peak, user, system] = /^peak (\d+) cpu ([\d.]+) ([\d.]+)$/m.exec(said) ?? [];
+  return {
+    seconds,
+    megabytes: peak === undefined ? undefined : Number(peak) / 1_000,
+    cpuSeconds: peak === undefined ? undefined : Number(user) + Number(system),
+    out,
+  };
 }
 
 const cache = Deno.env.get("DENO_DIR") ?? `${Deno.env.get("HOME")}/.cache/deno`;
@@ -60,9 +67,13 @@ async function installCcusage(): Promise<string | undefined> {
 
 function print(name: string, runs: readonly Run[]): void {
   const seconds = median(runs.map(({ seconds }) => seconds));
+  const cpu = runs.flatMap(({ cpuSeconds }) => cpuSeconds ?? []);
+  const used = cpu.length === 0 ? "" : `${median(cpu).toFixed(2)} s`;
   const peaks = runs.flatMap(({ megabytes }) => megabytes ?? []);
   const peak = peaks.length === 0 ? "" : `${Math.max(...peaks).toFixed(0)} MB`;
-  console.log(`${name.padEnd(44)} ${seconds.toFixed(2).padStart(7)} s ${peak.padStart(8)}`);
+  console.log(
+    `${name.padEnd(44)} ${seconds.toFixed(2).padStart(7)} s ${used.padStart(8)} ${peak.padStart(8)}`,
+  );
 }
 
 async function repeat(times: number, act: () => Promise<Run>): Promise<Run[]> {
@@ -74,6 +85,7 @@ async function repeat(times: number, act: () => Promise<Run>): Promise<Run[]> {
 try {
   const { files, bytes, calls: written } = await writeClaudeLogs(home, calls, Date.now());
   console.log(`${written} calls in ${files} files, ${(bytes / 1e6).toFixed(0)} MB\n`);
+  console.log(`${"".padEnd(44)}      time      CPU   memory`);
   const bundle = `${home}/bundle`;
   await bundleToInstall(bundle);
   const program = [

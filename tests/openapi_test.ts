@@ -85,6 +85,7 @@ const OPERATIONS = {
   listCosts: "GET /costs",
   listCostTagKeys: "GET /costs/tag-keys",
   listImportedEvents: "GET /sessions/{session_id}/events/imported",
+  listImportFiles: "GET /imports/files",
   listRepricings: "GET /repricings",
   listRuns: "GET /runs",
   listSessionEvents: "GET /sessions/{session_id}/events",
@@ -122,6 +123,20 @@ Deno.test("an operation keeps its name, which generated clients use", async () =
 /** One valid request for each operation, in an order in which they succeed. */
 const REQUESTS: [method: string, path: string, body?: unknown, headers?: HeadersInit][] = [
   ["PUT", "/agents/a", { model: "demo:echo" }],
+  ["PUT", "/imports/files", {
+    machine: "laptop",
+    importer: "claude-code",
+    files: [{
+      path: "/a.jsonl",
+      size: 5,
+      modified_at: 7,
+      read_to: 5,
+      head: "5:x",
+      is_ended: true,
+      state: null,
+    }],
+  }],
+  ["GET", "/imports/files?machine=laptop&importer=claude-code"],
   ["GET", "/agents"],
   ["GET", "/agents/a"],
   ["POST", "/agents/a/runs", { input: "Hi", session_id: "s1" }],

@@ -4,6 +4,7 @@ import { PurserError } from "../../kernel/errors.ts";
 import type { FilesSync } from "../../kernel/files/files.ts";
 import { systemReason } from "../../kernel/system_errors.ts";
 import type { LogImporter, LogSink } from "../logs/importer.ts";
+import { faultOfSighting } from "../logs/sighting_fault.ts";
 import type { FoundLog, FoundLogs, Unreadable } from "./find_logs.ts";
 import { createOtherFiles } from "./other_files.ts";
 import { type FileState, MAX_LINE_BYTES, readLog } from "./read_log.ts";
@@ -134,6 +135,8 @@ export async function importLogs(
     const limit = clock.now() + MAX_AHEAD_MS;
     const sink: LogSink = {
       call(sighting) {
+        const fault = faultOfSighting(sighting);
+        if (fault !== undefined) return leaveOut("malformed", log.path, fault);
         const { at, quality, folder } = sighting;
         if (at >= since && at <= limit && (isEnded || quality !== "provisional")) {
           const project = folder === undefined ? undefined : ctx.projectOf(folder);

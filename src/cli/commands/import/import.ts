@@ -1,9 +1,8 @@
 import { currentPlatform } from "../../../config/mod.ts";
 import type { FoundLogs, ImportTally } from "../../../ingest/import/mod.ts";
-import { IMPORTERS, type LogImporter, type Machine } from "../../../ingest/logs/mod.ts";
-import { PurserError } from "../../../kernel/errors.ts";
+import { IMPORTERS, loadImporters, type LogImporter, type Machine } from "../../../ingest/logs/mod.ts";
+import { messageOf, PurserError } from "../../../kernel/errors.ts";
 import { files } from "../../../kernel/files/files.ts";
-import { nearestName } from "../../../kernel/nearest_name.ts";
 import { type Command, type CommandContext, flag, option, repeatedArg } from "../../command.ts";
 import { parseSince } from "../../parse/parse_time.ts";
 import { UsageError } from "../../parse/usage_error.ts";
@@ -12,7 +11,7 @@ import { createProgress } from "../../terminal/progress.ts";
 /** `purser import [NAME…]` */
 export const importCommand: Command = {
   name: "import",
-  args: [repeatedArg("NAME", { oneOf: Object.keys(IMPORTERS) })],
+  args: [repeatedArg("NAME", { some: Object.keys(IMPORTERS) })],
   summary: "Book what coding agents have cost, from their log files",
   detail:
     "Without NAME: all agents whose logs are found. A call is booked once, whoever else has seen it, and each import goes on " +
@@ -120,18 +119,13 @@ function checkTogether({ options }: CommandContext): void {
   }
 }
 
-async function readRequest({ args, options, env, clock }: CommandContext): Promise<ImportRequest> {
-  const names = args.length > 0 ? [...new Set(args)] : Object.keys(IMPORTERS);
-  const importers = await Promise.all(names.map(async (name) => {
-    const load = Object.hasOwn(IMPORTERS, name) ? IMPORTERS[name] : undefined;
-    if (load) return (await load()).default;
-    const known = Object.keys(IMPORTERS);
-    const near = nearestName(name, known);
-    throw new UsageError(
-      `Cannot import ${name}: it is not one of ${known.join(", ")}${near ? `; did you mean ${near}?` : ""}`,
-      options.command,
-    );
-  }));
+async function readRequest({ args, options, env, clock, config }: CommandContext): Promise<ImportRequest> {
+  const names = args.length > 0 ? [...new Set(args)] : undefined;
+  const importers = await loadImporters({ names, plugins: config.plugins }).catch((error) => {
+    throw names === undefined
+      ? error
+      : new UsageError(`Cannot import: ${messageOf(error)}`, options.command, error);
+  });
   const home = env.HOME || env.USERPROFILE;
   const path = options.text("path");
   if (!home && path === undefined) {
