@@ -1,6 +1,6 @@
 /** The log files of Claude Code that `bench import` reads: sessions of several projects, with sub-agents, in the form of 2.1.332. */
 
-/** What was written. */
+/** The files that were written. */
 export interface WrittenLogs {
   files: number;
   bytes: number;

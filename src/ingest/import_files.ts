@@ -1,4 +1,4 @@
-import type { ImportFile, ImportFilesBody } from "../contract/import_files.ts";
+import type { ImportFile, ImportFilesBody } from "../contract/imports/import_files.ts";
 import type { Store } from "../store/mod.ts";
 
 /* How far the logs of agents have been imported: of each API key its own, so that none learns of the files of another one. */

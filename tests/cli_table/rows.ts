@@ -24,6 +24,13 @@ export const ROWS: readonly Row[] = [
     err: /it runs its own commands on a database of its own/,
     isOffline: true,
   },
+  {
+    line: "import claude-code --path $FOLDER/nowhere",
+    code: 3,
+    err: /^error: Cannot import from .*nowhere: no such file or directory/,
+    isOffline: true,
+  },
+  { line: "import claude-cod", code: 2, err: /did you mean claude-code\?/, isOffline: true },
   { line: "agnets list", code: 2, err: /did you mean agents\?/, isOffline: true },
   { line: "cost --jsn", code: 2, err: /did you mean --json\?/, isOffline: true },
   { line: "cost --by modle --json", code: 2, err: /"code":"invalid"/, isOffline: true },

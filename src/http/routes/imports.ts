@@ -1,4 +1,9 @@
-import { ImporterName, ImportFile, ImportFilesBody, MachineName } from "../../contract/import_files.ts";
+import {
+  ImporterName,
+  ImportFile,
+  ImportFilesBody,
+  MachineName,
+} from "../../contract/imports/import_files.ts";
 import { PAGE_SIZES } from "../../contract/limits.ts";
 import { listImportFiles, saveImportFiles } from "../../ingest/mod.ts";
 import type { Core } from "../../service/mod.ts";

@@ -28,7 +28,7 @@ export interface BookedSightings {
   unpriced: number;
   /** The cost of what was booked and amended, in nano-USD. */
   costNanoUsd: bigint;
-  /** Why sightings were refused. */
+  /** The reasons of sightings that were refused. */
   refused: readonly string[];
 }
 
@@ -61,7 +61,7 @@ export interface ImportContext {
 }
 
 export interface ImportOptions {
-  /** How far files were read, by path; kept up to date. */
+  /** The states of files after their last import, by path; kept up to date. */
   states: Map<string, FileState>;
   /** Calls before it are left out. Milliseconds since the epoch. */
   since?: number | undefined;

@@ -92,7 +92,7 @@ async function withHome(
   const calls = new Map<string, number>();
   const fail: { book?: number; save?: number } = {};
   const last: Sighting[] = [];
-  /** What the database has: the import's own map is of one process. */
+  /** The states in the database: the import's own map is of one process. */
   const stored = new Map<string, FileState>();
   const full = () => new PurserError("unavailable", "Cannot write: the disk is full");
   const ctx: ImportContext = {

@@ -6,7 +6,7 @@ import { LineSplitter } from "./line_splitter.ts";
 import { readPieces } from "./other_files.ts";
 import { readDatabase } from "./sqlite_log.ts";
 
-/** How far a file has been read. */
+/** The state of a file after its last import. */
 export interface FileState {
   path: string;
   /** The size and the last change, in milliseconds since the epoch, when it was read. */
@@ -29,14 +29,14 @@ const HEAD_BYTES = 1024;
 /** The bytes after which the state of a file may be stored before its end. */
 const PART_BYTES = 1024 * 1024;
 
-/** What `readLog` needs beside the file. */
+/** The arguments of `readLog` beside the file. */
 export interface ReadOptions {
   files: FilesSync;
   others: OtherFiles;
   sink: LogSink;
   /** The state after the last import of the file. */
   before: FileState | undefined;
-  /** Whether the reader is told that the file has ended for now. */
+  /** True if the reader is told that the file has ended for now. */
   isEnded: boolean;
   sleep(ms: number): Promise<void>;
 }

@@ -49,7 +49,7 @@ export interface ImportedAgent extends FoundAgent {
   tally: ImportTally;
 }
 
-/** What the options say. */
+/** The importers, the machine and the span that the options name. */
 export interface ImportRequest {
   importers: readonly LogImporter[];
   machine: Machine;

@@ -13,7 +13,7 @@ export interface WatchService {
 
 /** A system that starts services of a user. */
 interface ServiceManager {
-  /** Where the service is written. */
+  /** Returns the file of the service. */
   fileOf(home: string, configHome: string | undefined): string;
   render(service: WatchService): string;
   /** The command that starts it now and at every login. */

@@ -14,7 +14,7 @@ const IDLE_MS = MINUTE_MS;
 /** The time between two looks at the files where the system doesn't say that they have changed, and the least between any two. */
 const POLL_MS = 10_000;
 const SETTLE_MS = 1_000;
-/** The errors that time does not mend. */
+/** The errors that a repetition meets again. */
 const FINAL = new Set(["unauthorized", "forbidden", "invalid"]);
 
 /** `purser import --watch`: imports what is written until it is interrupted; an error of the ledger is said, and tried again. */

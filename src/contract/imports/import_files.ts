@@ -1,5 +1,5 @@
 import { z } from "@hono/zod-openapi";
-import { MAX_IMPORT_FILES } from "./limits.ts";
+import { MAX_IMPORT_FILES } from "../limits.ts";
 
 /** The wire schemas of how far the logs of agents have been imported. */
 
