@@ -101,6 +101,7 @@ const OPERATIONS = {
   revokeApiKey: "DELETE /keys/{key_id}",
   rotateApiKey: "POST /keys/{key_id}/rotate",
   runAgent: "POST /agents/{agent_id}/runs",
+  sightCalls: "POST /sightings",
   streamEvents: "GET /events",
   streamLive: "GET /live",
   testAlertRule: "POST /alerts/rules/{rule_id}/test",
@@ -118,6 +119,11 @@ Deno.test("an operation keeps its name, which generated clients use", async () =
     OPERATIONS,
   );
 });
+
+const SIGHTINGS = {
+  origin: { source: "log", name: "claude-code", agent_id: "claude-code" },
+  sightings: [{ ref: "1", at: "2026-11-21T09:30:00.000Z", input_tokens: 1, output_tokens: 1 }],
+};
 
 /** One valid request for each operation, in an order in which they succeed. */
 const REQUESTS: [method: string, path: string, body?: unknown, headers?: HeadersInit][] = [
@@ -144,6 +150,7 @@ const REQUESTS: [method: string, path: string, body?: unknown, headers?: Headers
   ["GET", "/costs?group_by=agent&split_by=model", undefined, { accept: "text/csv" }],
   ["GET", "/costs?group_by=hour&from=2026-11-01&to=2026-11-02T00:00:00%2B01:00&agent_id=a&limit=5"],
   ["POST", "/costs/events", [EVENT]],
+  ["POST", "/sightings", SIGHTINGS],
   ["GET", "/prices?model=gpt-5-mini&provider=openai&at=2026-11-01&service_tier=flex"],
   ["GET", `/costs/calls/${EVENT.call_id}`],
   ["GET", "/costs/what-if?model=openai:gpt-5-mini&group_by=day&from=2026-11-01"],
