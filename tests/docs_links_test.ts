@@ -43,7 +43,7 @@ Deno.test("every relative link of every document leads to a file, and every anch
 });
 
 async function sourcesIn(path: string): Promise<string[]> {
-  if (/\.[a-z]+$/.test(path)) return [path];
+  if (/\w\.[a-z]+$/.test(path)) return [path];
   const entries = await Array.fromAsync(Deno.readDir(new URL(path, ROOT)));
   const nested = await Promise.all(
     entries.map(({ name, isDirectory }) =>

@@ -23,6 +23,7 @@ const LANGUAGES: Readonly<Record<string, string>> = {
   js: "tests/gateway/docs_test.ts executes them",
   json: "parsed below",
   jsonc: "parsed below",
+  jsonl: "tests/importers/guide_test.ts reads it",
   toml: "tests/gateway/docs_test.ts compares it with what the command prints",
   yaml: "settings of Prometheus; tests/metrics_test.ts has the metrics",
   python: "programs of clients that are no part of this repository",
@@ -110,6 +111,8 @@ const ANSWERS: Readonly<Record<string, readonly z.ZodType[]>> = {
     z.strictObject({ type: z.literal("error"), error: Problem, request_id: z.string() }),
     z.strictObject({ error: Problem }),
   ],
+  // tests/importers/guide_test.ts compares it with what the importer of the guide tells.
+  "docs/writing_an_importer.md": [z.strictObject({ emitter: z.string(), calls: z.array(z.object({})) })],
   // Lines of the log, as src/http/middleware/request_log_test.ts and tests/gateway/log_test.ts have them.
   "docs/observability.md": [LogLine, LogLine],
   "plugins/webhook/README.md": [

@@ -10,7 +10,7 @@ import type { Usage } from "../../pricing/mod.ts";
 /** How the counts of a sighting are known. */
 export type Quality = typeof QUALITIES[number];
 
-/** What one source says of one call. Times in milliseconds since the epoch; counts are inclusive, as those of `Usage`. */
+/** The statement of one source about one call. Times in milliseconds since the epoch; counts are inclusive, as those of `Usage`. */
 export interface Sighting {
   /** The name of the call within its source: the same each time, in every copy of its record and on every machine. */
   ref: string;
@@ -29,7 +29,7 @@ export interface Sighting {
   durationMs?: number;
   usage: Usage;
   quality: Quality;
-  /** What else is unknown, by LOGS' names: `input_unknown`, `model_missing`, `disputed`, … */
+  /** The other things that are unknown: `input_unknown`, `model_missing`, `disputed`, `fork_parent_missing`. */
   marks?: readonly string[];
   serviceTier?: string;
   speed?: string;

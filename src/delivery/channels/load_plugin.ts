@@ -123,7 +123,10 @@ export async function createChannelKit(): Promise<ChannelKit> {
 export async function makePlugin(make: unknown, kind?: string): Promise<ChannelPlugin> {
   if (make === undefined) throw new Error("it has no default export");
   if (typeof make !== "function") throw new Error("its default export is not a function");
-  const plugin: unknown = await make(await createChannelKit());
+  const defineImporter = () => {
+    throw new Error("it is an importer of logs, not a channel");
+  };
+  const plugin: unknown = await make({ ...await createChannelKit(), defineImporter });
   const fault = findPluginFault(plugin);
   if (fault !== undefined) throw new Error(fault);
   const sound = plugin as ChannelPlugin;

@@ -1,4 +1,5 @@
 import type { Sighting } from "../../calls/mod.ts";
+import type { usageOf } from "../../pricing/mod.ts";
 
 /*
  * The contract of importers: each reads the log files of one agent. An importer knows formats and nothing else: files are found,
@@ -25,9 +26,9 @@ export interface LogFile {
   name: string;
 }
 
-/** Receives what a log says. */
+/** Receives the content of a log. */
 export interface LogSink {
-  /** A model call. */
+  /** A model call. One that can't be booked, such as with a negative count, counts as malformed. */
   call(sighting: Sighting): void;
   /** A record that says of itself that it is a model call, without its usage. */
   unmetered(reason: string): void;
@@ -44,9 +45,26 @@ export type ReaderState = unknown;
 export interface LineReader {
   /** Reads one line, without its line feed. May throw: the line counts as malformed. */
   line(text: string, sink: LogSink): void;
-  /** The file has ended for now. Calls that were held because more of them may follow are said here, not final. */
+  /**
+   * The file has ended for now. Calls that were held because more of them may follow are said here; they are said again, with
+   * the same ref, once more of them is known.
+   */
   end?(sink: LogSink): void;
+  /** After any line, and after the end. */
   state(): ReaderState;
+}
+
+/** The other files below the roots of an importer, for what a log can't say without them. Reading them is slow. */
+export interface OtherFiles {
+  /**
+   * Returns the text of a small file by its name below the root of the file that is read; undefined if it can't be read or has
+   * more than 1 MiB.
+   */
+  text(name: string): string | undefined;
+  /**
+   * Reads the lines, with one of the markers, of the first log below any root whose name passes; undefined without such a log.
+   */
+  lines(has: (name: string) => boolean, markers: readonly string[]): Iterable<string> | undefined;
 }
 
 /** The rows of a SQLite log, opened read-only while its agent may have it open. */
@@ -63,7 +81,7 @@ export interface LogKind {
   has(name: string): boolean;
   /**
    * `lines`: one record a line, read from where the last import has stopped; only lines that contain one of `markers`, texts of
-   * ASCII, are decoded (all without them).
+   * ASCII, are decoded (all without them). A file that is `compressed` is read whole whenever it has changed.
    * `whole`: a document, read whole whenever it has changed.
    * `sqlite`: a database, asked whenever it has changed.
    */
@@ -71,9 +89,20 @@ export interface LogKind {
     | {
       form: "lines";
       markers?: readonly string[];
-      open(file: LogFile, state: ReaderState | undefined): LineReader;
+      compressed?: "zstd";
+      open(file: LogFile, state: ReaderState | undefined, others: OtherFiles): LineReader;
     }
-    | { form: "whole"; read(text: string, file: LogFile, sink: LogSink): void }
+    | {
+      form: "whole";
+      /** Returns the state for the next import of the document, if it needs one. */
+      read(
+        text: string,
+        file: LogFile,
+        sink: LogSink,
+        others?: OtherFiles,
+        state?: ReaderState,
+      ): ReaderState | void;
+    }
     | {
       form: "sqlite";
       /** Returns the state from which the next import goes on, such as the time of the newest row. */
@@ -90,7 +119,7 @@ export interface LogImporter {
   title: string;
   /** The versions of the agent whose logs were seen. */
   seen: string;
-  /** What its logs leave out, a sentence each: its totals are lower bounds. Empty if they are complete. */
+  /** The calls that its logs leave out, a sentence each: its totals are lower bounds. Empty if they are complete. */
   holes: readonly string[];
   /** The folders in which the agent keeps logs, whether or not they exist; absolute. */
   roots(machine: Machine): readonly string[];
@@ -99,3 +128,17 @@ export interface LogImporter {
   /** The order in which files are read, where one has to be read before another; by default that of their names. */
   compare?(a: LogFile, b: LogFile): number;
 }
+
+/** Adds the version of the contract to an importer, and infers its types. */
+export function defineImporter(importer: Omit<LogImporter, "contract">): LogImporter {
+  return { contract: IMPORTER_CONTRACT, ...importer };
+}
+
+/** The argument of an importer's module, which needs no import but of types. */
+export interface ImporterKit {
+  defineImporter: typeof defineImporter;
+  usageOf: typeof usageOf;
+}
+
+/** The default export of the module of an importer. */
+export type ImporterModule = (kit: ImporterKit) => LogImporter | Promise<LogImporter>;

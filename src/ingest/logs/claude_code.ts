@@ -1,0 +1,300 @@
+import type { Sighting } from "../../calls/mod.ts";
+import { hasQuantity, type Usage, usageOf } from "../../pricing/mod.ts";
+import { usageFromRaw } from "../../pricing/usage/mod.ts";
+import {
+  defineImporter,
+  type LineReader,
+  type LogFile,
+  type LogSink,
+  type Machine,
+  type OtherFiles,
+  type ReaderState,
+} from "./importer.ts";
+import {
+  countOf,
+  type Fields,
+  fieldsOf,
+  parseRecord,
+  recordsOf,
+  textOf,
+  timeOf,
+  usdOf,
+} from "./log_record.ts";
+
+/**
+ * The logs of Claude Code: one file for a session and one for each of its sub-agents, with a line for each block of an answer.
+ * https://code.claude.com/docs/en/claude-directory has the folders; the format is internal to it.
+ */
+export default defineImporter({
+  name: "claude-code",
+  title: "Claude Code",
+  seen: "2.1.332",
+  holes: [
+    "Compactions, session titles and other calls in the background are missing.",
+    "The calls that a model makes for the WebSearch tool are missing, with their search fees.",
+    "A call that was stopped or has failed in mid-stream is known by its first output tokens only.",
+    "Sessions without a file are missing: those with --no-session-persistence, and those that were deleted, which Claude Code " +
+    "does after 30 days.",
+  ],
+  roots,
+  kinds: [{
+    has: (name) => name.endsWith(".jsonl"),
+    read: { form: "lines", markers: ['"usage"', '"compact_boundary"', '"searchCount"'], open },
+  }],
+});
+
+/** Claude Code's own folders, and those of the agent mode of Claude Desktop. */
+function roots({ os, home, env }: Machine): string[] {
+  const config = env("XDG_CONFIG_HOME") ?? `${home}/.config`;
+  const set = env("CLAUDE_CONFIG_DIR")?.split(",").map((path) => path.trim()).filter(Boolean);
+  const desktop = {
+    linux: [config],
+    darwin: [`${home}/Library/Application Support`],
+    windows: [env("APPDATA") ?? `${home}/AppData/Roaming`],
+  }[os];
+  return [
+    ...(set ?? [`${home}/.claude`, `${config}/claude`]).map((folder) => `${folder}/projects`),
+    ...desktop.map((folder) => `${folder}/Claude/local-agent-mode-sessions`),
+  ];
+}
+
+/** The most calls whose lines may alternate: those of sub-agents that older versions log in the file of their session. */
+const MAX_HELD = 16;
+
+/** The most calls that the state keeps although they were told. */
+const MAX_KEPT = 4;
+
+/** A call whose further lines may follow. */
+interface Held {
+  call: Sighting;
+  /** The calls of other models that its usage contains. */
+  parts: Sighting[];
+  isSidechain: boolean;
+  /** True if as much of it was told. */
+  isTold: boolean;
+}
+
+interface State {
+  /** By message, the oldest first. */
+  held: [string, Held][];
+  /** The file of the sub-agent's description; undefined until it is read. */
+  agent?: { type?: string; parent?: string };
+}
+
+function open(file: LogFile, state: ReaderState | undefined, others: OtherFiles): LineReader {
+  const { held: before, agent: known } = (state ?? { held: [] }) as State;
+  const held = new Map(before);
+  let agent = known;
+
+  /** Reads the file beside the log of a sub-agent, which has its kind and the agent that has started it. */
+  function describeAgent(): NonNullable<State["agent"]> {
+    if (agent) return agent;
+    try {
+      const meta = parseRecord(others.text(file.name.replace(/\.jsonl$/, ".meta.json")) ?? "{}");
+      return agent = { type: textOf(meta.agentType), parent: textOf(meta.parentAgentId) };
+    } catch {
+      // It is being written: the next call asks again.
+      return {};
+    }
+  }
+
+  return {
+    line(text, sink) {
+      const record = parseRecord(text);
+      if (record.type !== "assistant") return reportHidden(record, sink);
+      const message = fieldsOf(record.message);
+      if (message.model === "<synthetic>" || record.isApiErrorMessage === true) return;
+      const usage = readUsage(message.usage);
+      if (usage === undefined) return sink.unmetered("an answer without its token counts");
+      if (!hasQuantity(usage)) return;
+      const key = keyOf(record, message, usage);
+      const call = readCall(record, message, usage, key);
+      if (record.isSidechain === true || record.agentId !== undefined) {
+        call.subagent = readSubagent(record, file, describeAgent);
+      }
+      const one = {
+        call,
+        parts: readParts(call, message),
+        isSidechain: record.isSidechain === true,
+        isTold: false,
+      };
+      const first = held.get(key);
+      held.set(key, first ? merge(first, one) : one);
+      if (held.size > MAX_HELD) {
+        const [oldest, done] = held.entries().next().value!;
+        held.delete(oldest);
+        tell(done, sink);
+      }
+    },
+    end(sink) {
+      for (const one of held.values()) tell(one, sink);
+    },
+    state: () => ({
+      held: [...held].filter(([, { isTold }], index) => !isTold || index >= held.size - MAX_KEPT),
+      agent: agent?.type === undefined ? undefined : agent,
+    } satisfies State),
+  };
+}
+
+function tell(held: Held, sink: LogSink): void {
+  if (held.isTold) return;
+  held.isTold = true;
+  sink.call(held.call);
+  for (const part of held.parts) sink.call(part);
+}
+
+/** Adds a further line of a call: the one with more output has the counts, the first one the time. */
+function merge(first: Held, next: Held): Held {
+  const isBetter = first.isSidechain === next.isSidechain
+    ? next.call.usage.outputTokens > first.call.usage.outputTokens ||
+      (next.call.usage.outputTokens === first.call.usage.outputTokens && next.call.quality === "exact" &&
+        first.call.quality !== "exact")
+    // A side question repeats the answer before it, with other counts of the cache.
+    : first.isSidechain;
+  const tools = [...new Set([...first.call.tools ?? [], ...next.call.tools ?? []])];
+  const best = isBetter ? next : first;
+  const call = {
+    ...best.call,
+    requestId: best.call.requestId ?? first.call.requestId ?? next.call.requestId,
+    at: Math.min(first.call.at, next.call.at),
+    ...(tools.length > 0 && { tools }),
+  };
+  const isTold = first.isTold && JSON.stringify(call) === JSON.stringify(first.call);
+  return { ...best, call, isTold };
+}
+
+/** The calls that leave only a trace. */
+function reportHidden(record: Fields, sink: LogSink): void {
+  if (isCopied(record)) return;
+  if (record.subtype === "compact_boundary") sink.unmetered("a compaction");
+  if (typeof fieldsOf(record.toolUseResult).searchCount === "number") sink.unmetered("a web search");
+}
+
+const isCopied = (record: Fields) => record.forkedFrom != null || ownerOf(record) !== undefined;
+
+/** The session that has made the call, in the file of a fork. */
+function ownerOf({ requestSessionId, sessionId }: Fields): string | undefined {
+  return requestSessionId === sessionId ? undefined : textOf(requestSessionId);
+}
+
+/** An id of this length is unique; a shorter one, of a proxy or a local server, may be that of all of its answers. */
+const MIN_ID_LENGTH = 16;
+
+/** The name of a call, the same in all of its lines and copies: the id of its message. The id of its request is not always there. */
+function keyOf(record: Fields, message: Fields, usage: Usage): string {
+  const id = textOf(message.id);
+  if (id !== undefined && id.length >= MIN_ID_LENGTH) return id;
+  const counts = [usage.inputTokens, usage.cacheReadTokens, usage.cacheWriteTokens].join(":");
+  return `${id ?? textOf(record.requestId) ?? timeOf(record.timestamp)}:${counts}`;
+}
+
+function readCall(record: Fields, message: Fields, usage: Usage, key: string): Sighting {
+  const counts = fieldsOf(message.usage);
+  const id = textOf(message.id);
+  const model = textOf(message.model);
+  const copied = fieldsOf(record.forkedFrom);
+  return {
+    ref: key,
+    responseId: id,
+    requestId: textOf(record.requestId),
+    provider: id && providerOf(id),
+    model,
+    at: timeOf(record.timestamp),
+    usage,
+    // An answer that goes on has the counts of its beginning.
+    quality: message.stop_reason == null ? "provisional" : "exact",
+    marks: model === undefined ? ["model_missing"] : undefined,
+    serviceTier: textOf(counts.service_tier),
+    speed: textOf(counts.speed),
+    inferenceGeo: textOf(counts.inference_geo),
+    tools: toolsOf(message.content),
+    statedCostUsd: usdOf(record.costUSD),
+    session: ownerOf(record) ?? textOf(copied.sessionId) ?? textOf(record.sessionId),
+    isCopy: isCopied(record) || undefined,
+    folder: textOf(record.cwd),
+    branch: textOf(record.gitBranch),
+  };
+}
+
+/**
+ * The provider that a form of the id tells. Others may be Anthropic's own, or those of anyone who passes its answers on.
+ */
+function providerOf(id: string): string | undefined {
+  return id.startsWith("msg_bdrk_") ? "bedrock" : id.startsWith("msg_vrtx_") ? "vertex" : undefined;
+}
+
+function readSubagent(
+  record: Fields,
+  file: LogFile,
+  describe: () => NonNullable<State["agent"]>,
+): Sighting["subagent"] {
+  const named = /(?:^|\/)agent-([^/]+)\.jsonl$/.exec(file.name)?.[1];
+  const id = textOf(record.agentId) ?? named;
+  if (id === undefined) return undefined;
+  const { type, parent } = id === named ? describe() : {};
+  return { id, parent, type: textOf(record.attributionAgent) ?? type };
+}
+
+/** The totals and the passes of compactions, which they leave out; undefined without any. Throws if they contradict each other. */
+function readUsage(raw: unknown): Usage | undefined {
+  const counts = fieldsOf(raw);
+  if (counts.input_tokens == null && counts.output_tokens == null) return undefined;
+  countOf(counts.cache_read_input_tokens);
+  countOf(counts.cache_creation_input_tokens);
+  const usage = usageFromRaw("anthropic", { ...counts, iterations: undefined });
+  if (usage === undefined) throw new Error("its token counts contradict each other");
+  return passesOf(raw).filter(({ type }) => type === "compaction")
+    .reduce((sum, pass) => addTokens(sum, usageFromRaw("anthropic", pass)), usage);
+}
+
+function addTokens(sum: Usage, more: Usage | undefined): Usage {
+  if (more === undefined) return sum;
+  return usageOf({
+    ...sum,
+    inputTokens: sum.inputTokens + more.inputTokens,
+    outputTokens: sum.outputTokens + more.outputTokens,
+    cacheReadTokens: sum.cacheReadTokens + more.cacheReadTokens,
+    cacheWriteTokens: sum.cacheWriteTokens + more.cacheWriteTokens,
+    cacheWrite1hTokens: sum.cacheWrite1hTokens + more.cacheWrite1hTokens,
+  });
+}
+
+function passesOf(raw: unknown): Fields[] {
+  return recordsOf(fieldsOf(raw).iterations);
+}
+
+/**
+ * The calls of other models that the totals leave out: those of an advisor, and an attempt that was declined after output, before
+ * another model has answered. Whether the latter is billed is disputed.
+ */
+function readParts(call: Sighting, message: Fields): Sighting[] {
+  const passes = passesOf(message.usage);
+  const isFallback = passes.some(({ type }) => type === "fallback_message");
+  const read = (kind: string, isPart: (pass: Fields) => boolean, mark?: string) =>
+    passes.filter(isPart).flatMap((pass, index): Sighting[] => {
+      const usage = usageFromRaw("anthropic", { ...pass, iterations: undefined });
+      if (usage === undefined || (mark && usage.outputTokens === 0)) return [];
+      const model = textOf(pass.model);
+      const marks = [...(mark ? [mark] : []), ...(model === undefined ? ["model_missing"] : [])];
+      const { requestId: _, statedCostUsd: __, tools: ___, ...shared } = call;
+      return [{
+        ...shared,
+        ref: `${call.ref}#${kind}:${index}`,
+        responseId: call.responseId && `${call.responseId}#${kind}:${index}`,
+        model,
+        usage,
+        marks: marks.length > 0 ? marks : undefined,
+      }];
+    });
+  return [
+    ...read("advisor", ({ type }) => type === "advisor_message"),
+    ...(isFallback ? read("declined", ({ type }) => type === "message", "disputed") : []),
+  ];
+}
+
+function toolsOf(content: unknown): string[] | undefined {
+  const names = recordsOf(content).filter(({ type }) => type === "tool_use").flatMap(({ name }) =>
+    textOf(name) ?? []
+  );
+  return names.length > 0 ? [...new Set(names)] : undefined;
+}
