@@ -122,6 +122,11 @@ Deno.test("an operation keeps its name, which generated clients use", async () =
   );
 });
 
+const SIGHTINGS = {
+  origin: { source: "log", name: "claude-code", agent_id: "claude-code" },
+  sightings: [{ ref: "1", at: "2026-11-21T09:30:00.000Z", input_tokens: 1, output_tokens: 1 }],
+};
+
 /** One valid request for each operation, in an order in which they succeed. */
 const REQUESTS: [method: string, path: string, body?: unknown, headers?: HeadersInit][] = [
   ["PUT", "/agents/a", { model: "demo:echo" }],
@@ -136,16 +141,6 @@ const REQUESTS: [method: string, path: string, body?: unknown, headers?: Headers
       head: "5:x",
       is_ended: true,
       state: null,
-    }],
-  }],
-  ["POST", "/sightings", {
-    origin: { source: "log", name: "claude-code", machine: "laptop", agent_id: "claude-code" },
-    sightings: [{
-      ref: "msg_1",
-      model: "claude-sonnet-5",
-      at: "2026-11-21T09:30:00.000Z",
-      input_tokens: 10,
-      output_tokens: 5,
     }],
   }],
   ["GET", "/imports/files?machine=laptop&importer=claude-code"],
@@ -171,6 +166,7 @@ const REQUESTS: [method: string, path: string, body?: unknown, headers?: Headers
   ["GET", "/costs?group_by=agent&split_by=model", undefined, { accept: "text/csv" }],
   ["GET", "/costs?group_by=hour&from=2026-11-01&to=2026-11-02T00:00:00%2B01:00&agent_id=a&limit=5"],
   ["POST", "/costs/events", [EVENT]],
+  ["POST", "/sightings", SIGHTINGS],
   ["GET", "/prices?model=gpt-5-mini&provider=openai&at=2026-11-01&service_tier=flex"],
   ["GET", `/costs/calls/${EVENT.call_id}`],
   ["GET", "/costs/what-if?model=openai:gpt-5-mini&group_by=day&from=2026-11-01"],

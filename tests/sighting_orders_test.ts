@@ -9,7 +9,7 @@ import { checkTotals } from "./harness/check_books.ts";
 import { databaseKinds } from "./harness/databases.ts";
 import { AT, gatewayCall, LOG, sighting } from "./harness/sightings.ts";
 
-/** What comes to the ledger, by name. */
+/** An arrival at the ledger. */
 type Arrival = (ctx: TestBooking) => Promise<unknown>;
 
 const seen = (origin: Partial<SightingOrigin>, more: Partial<Sighting>): Arrival => (ctx) =>

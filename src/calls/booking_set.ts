@@ -28,7 +28,7 @@ export interface Booking {
   grant?: Grant;
   /** The reservations that reported calls settle. */
   settles?: readonly ReservedElsewhere[];
-  /** What witnesses of calls have changed. Such a booking has a commit of its own. */
+  /** The changes that witnesses of calls have led to. Such a booking has a commit of its own. */
   witnessed?: {
     /** The statements before the calls are booked, and after. */
     before: readonly Statement[];

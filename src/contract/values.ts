@@ -143,12 +143,12 @@ export type CallSource = typeof CALL_SOURCES[number];
 export const SIGHTING_SOURCES = ["log", "otlp", "report"] as const;
 
 /**
- * How the counts of a call are known. `exact`: the provider's; `derived`: computed from sums; `provisional`: of a call that went
+ * The certainty of the counts of a call. `exact`: the provider's; `derived`: computed from sums; `provisional`: of a call that went
  * on; `aggregate`: a sum of calls that can't be told apart; `cost_only`: without tokens.
  */
 export const QUALITIES = ["exact", "derived", "provisional", "aggregate", "cost_only"] as const;
 
-/** What a sighting of a call has changed. */
+/** The results of a sighting of a call. */
 export const SIGHTING_OUTCOMES = ["booked", "duplicate", "amended", "enriched", "refused"] as const;
 
 /** The statuses of repricings; `dry_run` is one that changes nothing, and is not stored. */

@@ -1,8 +1,7 @@
 import { checkTags, type Tags } from "../contract/tags/tags.ts";
 import { PurserError } from "../kernel/errors.ts";
-import type { Viewer } from "../ledger/mod.ts";
+import { toName, type Viewer, withoutColons } from "../ledger/mod.ts";
 import { NAME_PATTERN, NAME_RULE } from "../kernel/ids.ts";
-import { toName, withoutColons } from "../kernel/to_name.ts";
 
 /** The caller of the gateway. */
 export interface Caller {

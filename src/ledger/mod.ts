@@ -45,9 +45,11 @@ export {
   scopesOf,
   scopeSql,
   scopeText,
+  toName,
   type Viewer,
   viewerOf,
   widthOf,
+  withoutColons,
 } from "./scopes/mod.ts";
 export {
   firstAgentsOf,

@@ -47,9 +47,9 @@ export interface ModelCall extends Scopes {
   inferenceGeo?: string;
   /** The provider's id of the answer. */
   responseId?: string | null;
-  /** How well its only witness knows its counts, unless exactly: `derived`, `provisional`, `aggregate` or `cost_only`. */
+  /** The certainty of its counts, unless they are exact: `derived`, `provisional`, `aggregate` or `cost_only`. */
   quality?: string;
-  /** What else that witness can't say, such as `input_unknown`. */
+  /** The other facts that its witness can't state, such as `input_unknown`. */
   marks?: readonly string[];
   /** The tags of the run, meter or report, for attribution; undefined without any. */
   tags?: Tags;

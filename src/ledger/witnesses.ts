@@ -25,7 +25,7 @@ export async function findStanding(query: Query, callId: string): Promise<string
   }
 }
 
-/** What is kept of a statement, as far as it is shown; see calls/sightings/said.ts. */
+/** A statement as it is kept, as far as it is shown; see calls/sightings/said.ts. */
 interface Statement {
   counts: readonly number[];
   at: number;

@@ -29,7 +29,7 @@ export interface Witness {
   text?: string;
 }
 
-/** What is known of one call: its witnesses, and the entries of the ledger that they have led to. */
+/** The knowledge of one call: its witnesses, and the entries of the ledger that they have led to. */
 export interface Known {
   /** The calls of the ledger that stand, as adjusted: one, or several if no witness has shown yet that they are the same. */
   standing: ModelCall[];
@@ -50,7 +50,7 @@ export const newKnown = (): Known => ({
   fresh: [],
 });
 
-/** What the database has of the calls of some sightings, and the state that it was read at. */
+/** The rows of the database about the calls of some sightings, and the state that it was read at. */
 export interface Found {
   /** The kept witnesses of the same refs. */
   byWitness: Map<string, Witness>;
@@ -83,7 +83,7 @@ const BY_REQUEST = `SELECT ${WITNESS} FROM json_each(?1) j ${ORDERED_JOIN} sight
   ofDay("s.day", "j.value ->> 1", "s.request_id")
 }`;
 
-/** How far apart the clocks of two witnesses may be. */
+/** The largest difference between the clocks of two witnesses. */
 export const MAX_SKEW_MS = 2 * 60_000;
 /** The longest call that is found by its counts. */
 const MAX_DURATION_MS = 10 * 60_000;

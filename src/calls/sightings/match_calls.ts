@@ -16,7 +16,7 @@ const PLACEHOLDER =
 
 export const isPlaceholder = (id: string): boolean => id.length < 8 || PLACEHOLDER.test(id);
 
-/** What a call is compared by: of a call of the ledger, or of a witness. */
+/** The facts by which calls are compared: of a call of the ledger, or of a witness. */
 interface Facts {
   /** Undefined where the witness doesn't know who bills. */
   provider: string | undefined;

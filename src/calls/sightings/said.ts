@@ -1,8 +1,7 @@
 import { MAX_CALL_TOKENS, MAX_CALL_USD } from "../../contract/limits.ts";
 import { TAG_LIMITS, tagIssues, type Tags } from "../../contract/tags/tags.ts";
 import { NANO_PER_USD, roundUsd } from "../../kernel/money.ts";
-import { toName } from "../../kernel/to_name.ts";
-import { MAX_AHEAD_MS } from "../../ledger/mod.ts";
+import { MAX_AHEAD_MS, toName } from "../../ledger/mod.ts";
 import { checkUsage, type Usage } from "../../pricing/mod.ts";
 import type { CallContext } from "../context.ts";
 import type { Quality, Sighting } from "./sighting.ts";
@@ -23,7 +22,7 @@ export interface SightingOrigin {
 }
 
 /**
- * What a witness has said of a call, as it is kept: JSON, in which what a witness doesn't know is absent. Equal statements are
+ * The statement of a witness about a call, as it is kept: JSON, in which what a witness doesn't know is absent. Equal statements are
  * equal texts.
  */
 export interface Said {

@@ -7,7 +7,7 @@ import { callIdOf, callOf, modelOf, providerOf, usageOf } from "./call_of_witnes
 import type { Known, Witness } from "./known_calls.ts";
 import { compareSaid, rankOfSource, type Said, type Witnessed } from "./said.ts";
 
-/** What the ledger needs so that a call stands as its best witness says. */
+/** The entries that the ledger needs so that a call stands as its best witness says. */
 export interface Settled {
   /** The call to book. */
   booked?: ModelCall;

@@ -14,7 +14,7 @@ import { type SightingOrigin, type Witnessed, witnessOf } from "./said.ts";
 import { type Outcome, settleCall, type Settled } from "./settle_call.ts";
 import type { Sighting } from "./sighting.ts";
 
-/** What some sightings have changed. Each of them is counted once, besides its conflict. */
+/** The numbers of sightings by what they have changed. Each of them is counted once, besides its conflict. */
 export interface SightingResult {
   /** The calls that they have booked. */
   booked: number;

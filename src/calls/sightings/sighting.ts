@@ -7,7 +7,7 @@ import type { Usage } from "../../pricing/mod.ts";
  * others are kept as evidence, and correct or complete it. docs/decisions has the reasons.
  */
 
-/** How the counts of a sighting are known. */
+/** The certainty of the counts of a sighting. */
 export type Quality = typeof QUALITIES[number];
 
 /** The statement of one source about one call. Times in milliseconds since the epoch; counts are inclusive, as those of `Usage`. */

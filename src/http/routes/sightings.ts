@@ -1,10 +1,8 @@
 import { sightCalls, type Sighting } from "../../calls/mod.ts";
-import type { SightingBody } from "../../contract/sightings.ts";
-import { SightingsBody, SightingsResult } from "../../contract/sightings.ts";
+import { type SightingBody, SightingsBody, SightingsResult } from "../../contract/costs/sightings.ts";
 import { toUsd } from "../../kernel/money.ts";
-import { toName, withoutColons } from "../../kernel/to_name.ts";
 import { withoutUndefined } from "../../kernel/without_undefined.ts";
-import { fromOtherModels } from "../../ledger/mod.ts";
+import { fromOtherModels, toName, withoutColons } from "../../ledger/mod.ts";
 import { USAGE_DETAILS } from "../../pricing/mod.ts";
 import type { Core } from "../../service/mod.ts";
 import { createRoute } from "../create_route.ts";

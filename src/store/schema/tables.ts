@@ -153,7 +153,7 @@ export const calls = sqliteTable("calls", {
   stands: text("stands"),
 });
 
-/** What logs, exported spans and reports have said of calls; see the migration. */
+/** The statements of logs, exported spans and reports about calls; see the migration. */
 export const sightings = sqliteTable("sightings", {
   witness: text("witness").notNull(),
   callId: text("call_id").notNull(),

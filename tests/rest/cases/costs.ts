@@ -12,6 +12,43 @@ const report = (api: RestApi, id: string, more: object = {}) => ({
 
 export const costCases: RestCase[] = [
   {
+    name: "what a log has seen of calls is booked once, and completed later",
+    async run(api) {
+      const origin = { source: "log", name: `${api.prefix}.agent`, machine: "laptop", agent_id: api.prefix };
+      const early = {
+        ref: "msg_1",
+        provider: "openai",
+        model: "gpt-6-luna",
+        at: new Date().toISOString(),
+        input_tokens: 1000,
+        output_tokens: 5,
+        quality: "provisional",
+        session: "first session",
+        folder: "/home/ann/shop",
+      };
+      const { quality: _, ...rest } = early;
+      const final = { ...rest, output_tokens: 631 };
+      const send = (sightings: object[]) => api.expect(200, "POST", "/sightings", { origin, sightings });
+      assert.deepEqual(
+        (await send([early, { ...early, ref: "ahead", at: "2199-01-01T00:00:00Z" }])).outcomes,
+        [
+          "booked",
+          "refused",
+        ],
+      );
+      assert.deepEqual((await send([final])).outcomes, ["amended"]);
+      assert.deepEqual((await send([final, early])).outcomes, ["duplicate", "duplicate"]);
+      const [row] = await api.expect(200, "GET", `/costs?agent_id=${api.prefix}&group_by=tag:project`);
+      assert.deepEqual([row.tag_value, row.model_calls, row.output_tokens, row.estimated_calls], [
+        "shop",
+        1,
+        631,
+        0,
+      ]);
+      await api.refused(400, "invalid", "POST", "/sightings", { origin, sightings: [{ ref: "x" }] });
+    },
+  },
+  {
     name: "calls made elsewhere are booked once, priced here or at their own cost",
     async run(api) {
       const first = report(api, "1");
@@ -37,7 +74,7 @@ export const costCases: RestCase[] = [
       await api.expect(201, "POST", "/costs/events", [first]);
       const { details } = await api.refused(409, "conflict", "POST", "/costs/events", [
         report(api, "2"),
-        { ...first, output_tokens: 2 },
+        { ...first, input_tokens: 1 },
       ]);
       assert.equal(details.call_id, first.call_id);
       assert.equal((await api.expect(200, "GET", `/costs?agent_id=${api.prefix}`))[0].model_calls, 1);

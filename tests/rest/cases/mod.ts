@@ -8,6 +8,7 @@ import { costCases } from "./costs.ts";
 import { eventCases } from "./events.ts";
 import { gatewayCases } from "./gateway.ts";
 import { listCases } from "./lists.ts";
+import { importCases } from "./imports.ts";
 import { liveCases } from "./live.ts";
 import { keyCases } from "./keys.ts";
 import { priceCases } from "./prices.ts";
@@ -24,6 +25,7 @@ export const restCases: Readonly<Record<string, readonly RestCase[]>> = {
   runs: runCases,
   sessions: sessionCases,
   costs: costCases,
+  imports: importCases,
   tags: tagCases,
   prices: priceCases,
   snapshots: snapshotCases,

@@ -1,7 +1,7 @@
 import type { Connection } from "../../../client/mod.ts";
 import type { Sighting } from "../../../calls/mod.ts";
 import type { ImportFile } from "../../../contract/imports/import_files.ts";
-import type { SightingBody, SightingsBody, SightingsResult } from "../../../contract/sightings.ts";
+import type { SightingBody, SightingsBody, SightingsResult } from "../../../contract/costs/sightings.ts";
 import type { BookedSightings, FileState, ImportBooks } from "../../../ingest/import/mod.ts";
 import { PurserError } from "../../../kernel/errors.ts";
 import { toIso } from "../../../kernel/clock.ts";

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { NAME_PATTERN } from "./ids.ts";
+import { NAME_PATTERN } from "../../kernel/ids.ts";
 
 const hashOf = (text: string) => createHash("sha256").update(text).digest("hex").slice(0, 16);
 
