@@ -1,6 +1,6 @@
 import { currentPlatform } from "../../../config/mod.ts";
 import type { FoundLogs, ImportTally } from "../../../ingest/import/mod.ts";
-import { IMPORTERS, loadImporters, type LogImporter, type Machine } from "../../../ingest/logs/mod.ts";
+import type { LogImporter, Machine } from "../../../ingest/logs/mod.ts";
 import { messageOf, PurserError } from "../../../kernel/errors.ts";
 import { files } from "../../../kernel/files/files.ts";
 import { type Command, type CommandContext, flag, option, repeatedArg } from "../../command.ts";
@@ -8,10 +8,23 @@ import { parseSince } from "../../parse/parse_time.ts";
 import { UsageError } from "../../parse/usage_error.ts";
 import { createProgress } from "../../terminal/progress.ts";
 
+/** The names of the built-in importers, for completion: their registry is loaded by the command's body. */
+export const BUILT_IN = [
+  "claude-code",
+  "cline",
+  "codex",
+  "gemini-cli",
+  "kilo",
+  "opencode",
+  "pi",
+  "qwen-code",
+  "roo",
+];
+
 /** `purser import [NAME…]` */
 export const importCommand: Command = {
   name: "import",
-  args: [repeatedArg("NAME", { some: Object.keys(IMPORTERS) })],
+  args: [repeatedArg("NAME", { some: BUILT_IN })],
   summary: "Book what coding agents have cost, from their log files",
   detail:
     "Without NAME: all agents whose logs are found. A call is booked once, whoever else has seen it, and each import goes on " +
@@ -121,6 +134,7 @@ function checkTogether({ options }: CommandContext): void {
 
 async function readRequest({ args, options, env, clock, config }: CommandContext): Promise<ImportRequest> {
   const names = args.length > 0 ? [...new Set(args)] : undefined;
+  const { loadImporters } = await import("../../../ingest/logs/mod.ts");
   const importers = await loadImporters({ names, plugins: config.plugins }).catch((error) => {
     throw names === undefined
       ? error
