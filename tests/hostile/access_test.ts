@@ -152,6 +152,7 @@ Deno.test("a key of one agent sees no byte of another agent's data, on any route
     if (SUMS.includes(operation.template)) continue;
     const queries: Record<string, string> = {
       "GET /costs/what-if": "?model=demo:echo&group_by=agent",
+      "GET /imports/files": "?machine=laptop&importer=claude-code",
       "GET /budgets/check": "?agent_id=bravo",
       "GET /live": "?once=true",
     };

@@ -33,6 +33,7 @@ async function listPaths(api: RestApi): Promise<string[]> {
 const QUERIES: Readonly<Record<string, string>> = {
   "/costs": "?group_by=model&limit=200",
   "/costs/what-if": "?model=openai:gpt-4o-mini",
+  "/imports/files": "?machine=laptop&importer=claude-code",
 };
 
 /** Parses a CSV document. */
