@@ -3,7 +3,7 @@ import { type Clock, MINUTE_MS } from "../../kernel/clock.ts";
 import { PurserError } from "../../kernel/errors.ts";
 import type { FilesSync } from "../../kernel/files/files.ts";
 import { systemReason } from "../../kernel/system_errors.ts";
-import type { LogImporter, LogSink } from "../logs/importer.ts";
+import type { LogSink } from "../logs/importer.ts";
 import { faultOfSighting } from "../logs/sighting_fault.ts";
 import type { FoundLog, FoundLogs, Unreadable } from "./find_logs.ts";
 import { createOtherFiles } from "./other_files.ts";
@@ -83,7 +83,6 @@ const MAX_NOTES = 20;
 /** Imports what the logs of an agent have had since their last import. May be repeated at any time: a call is booked once. */
 export async function importLogs(
   ctx: ImportContext,
-  importer: LogImporter,
   { logs, unreadable }: FoundLogs,
   { states, since = -Infinity, idleMs, onFile }: ImportOptions,
 ): Promise<ImportTally> {

@@ -146,7 +146,7 @@ async function withHome(
         await touch(name);
       },
       run: (options = {}) =>
-        importLogs(ctx, toy, findLogs(sync, toy, { machine }), { states: new Map(stored), ...options }),
+        importLogs(ctx, findLogs(sync, toy, { machine }), { states: new Map(stored), ...options }),
     });
   } finally {
     await Deno.chmod(`${home}/.toy`, 0o700);

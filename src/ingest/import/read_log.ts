@@ -96,27 +96,22 @@ async function* readLines(
     onLongLine: () => sink.malformed(`a line has more than ${MAX_LINE_BYTES / 1024 / 1024} MiB`),
   });
   let readTo = state.readTo;
-  let head = "";
+  let yieldedTo = readTo;
+  const stateNow = (isEnded: boolean): FileState => {
+    // What is compressed can't be read from its middle.
+    if (form.compressed) return { ...state, isEnded };
+    const to = readTo - splitter.openBytes;
+    return { ...state, readTo: to, head: headOf(files, path, to), isEnded, state: reader.state() };
+  };
   for await (const bytes of pieces) {
     splitter.push(bytes);
     readTo += bytes.length;
-    if (form.compressed) continue;
-    const to = readTo - splitter.openBytes;
-    if (!head.startsWith(`${HEAD_BYTES}:`)) head = await headOf(files, path, to);
-    yield { ...state, readTo: to, head, isEnded: false, state: reader.state() };
+    if (readTo - yieldedTo < PART_BYTES || form.compressed) continue;
+    yieldedTo = readTo;
+    yield stateNow(false);
   }
   if (isEnded) reader.end?.(sink);
-  if (form.compressed) yield { ...state, isEnded };
-  else {
-    const to = readTo - splitter.openBytes;
-    yield {
-      ...state,
-      readTo: to,
-      head: head || await headOf(files, path, to),
-      isEnded,
-      state: reader.state(),
-    };
-  }
+  yield stateNow(isEnded);
 }
 
 /** Counts what throws as malformed. */

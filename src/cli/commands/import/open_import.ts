@@ -36,7 +36,7 @@ export async function openImport(
       if (!known) states.set(importer.name, known = await readFileStates(connection, origin));
       const books = createImportBooks(rehearsal ?? connection, origin);
       const context = { files: sync, clock: ctx.clock, projectOf, books };
-      return await importLogs(context, importer, found, { ...options, states: known });
+      return await importLogs(context, found, { ...options, states: known });
     },
     async [Symbol.asyncDispose]() {
       await rehearsal?.close();
