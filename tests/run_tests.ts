@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { ROOT } from "../build/run_deno.ts";
 import { inDirectory } from "./harness/in_directory.ts";
+import { SHARED_PORT, skipPostgres, startPostgres } from "./harness/postgres.ts";
 
 /** Folders of builds, which `deno.json` excludes. */
 const EXCLUDED = ["dist", "npm", "node_modules"];
@@ -33,6 +34,7 @@ const STARTS_PROCESSES = new RegExp(
 await inDirectory(runAll);
 
 async function runAll(folder: string): Promise<void> {
+  await using postgres = skipPostgres ? undefined : await startPostgres();
   const files: Record<keyof typeof FILES_PER_MODULE, string[]> = { computing: [], waiting: [], browser: [] };
   for (const path of (await findTests(ROOT)).sort()) {
     const text = await Deno.readTextFile(path);
@@ -56,6 +58,7 @@ async function runAll(folder: string): Promise<void> {
       ),
     ],
     cwd: ROOT,
+    env: postgres ? { [SHARED_PORT]: `${postgres.port}` } : {},
   }).spawn().status;
   Deno.exitCode = code;
 }
