@@ -17,6 +17,9 @@ const FILES_PER_MODULE = { computing: 46, waiting: 10, browser: 7 };
 /** The modules of waiting tests before the second one in a browser. */
 const BEFORE_BROWSER = 3;
 
+/** A test that mostly waits, and longest of all: it is the first of its module, so that it is not alone at the end. */
+const WAITS_LONGEST = /failover_test\.ts$/;
+
 const STARTS_BROWSER = /\/(?:browser|dashboard)\.ts"/;
 
 /** A test that starts processes, by itself or by one of these. */
@@ -43,6 +46,7 @@ async function runAll(folder: string): Promise<void> {
     );
   }
   const computing = await writeModules(folder, "computing", files.computing);
+  files.waiting.sort((a, b) => Number(WAITS_LONGEST.test(b)) - Number(WAITS_LONGEST.test(a)));
   const waiting = await writeModules(folder, "waiting", files.waiting);
   const browser = await writeModules(folder, "browser", files.browser);
   const { code } = await new Deno.Command(Deno.execPath(), {

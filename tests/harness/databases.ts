@@ -11,6 +11,7 @@ import { SqliteStore } from "../../src/store/sqlite/sqlite_store.ts";
 import { eagerClock } from "./eager_clock.ts";
 import { PostgresStore } from "../../src/store/postgres/postgres_store.ts";
 import { type DatabaseServer, type PostgresDatabase, sharedPostgres, skipPostgres } from "./postgres.ts";
+import { isThorough } from "./thorough.ts";
 import { skipSqld, type Sqld, type SqldDatabase, startSqld } from "./sqld.ts";
 
 /** The options with which a test opens a database. */
@@ -39,12 +40,20 @@ export interface DatabaseKind {
 let kinds: DatabaseKind[] | undefined;
 
 /**
- * The four kinds of database. Registers hooks that run one libSQL server for the whole test file, and for those that are
- * imported with it, so it is called at the top of a file. The server of PostgreSQL is shared more widely, or else the first
- * test over it starts one.
+ * The four kinds of database. Registers hooks that end the servers which the first test over each starts, for the whole test
+ * file and for those that are imported with it, so it is called at the top of a file.
  */
 export function databaseKinds(): DatabaseKind[] {
   return kinds ??= [...createKinds(), createPostgresKind()];
+}
+
+/**
+ * The kinds with different drivers or dialects, for a suite about statements: over sqld, which has the dialect of a file, it
+ * runs in a thorough run only. The driver of sqld is tested with the store, the ledger, bookings and budgets, which run over
+ * all kinds, and by the requests of `tests/rest/`.
+ */
+export function dialectKinds(): DatabaseKind[] {
+  return databaseKinds().filter(({ name }) => isThorough || name !== "sqld");
 }
 
 function createPostgresKind(): DatabaseKind {
@@ -66,22 +75,19 @@ function createPostgresKind(): DatabaseKind {
 }
 
 function createKinds(): DatabaseKind[] {
-  let sqld: Sqld | undefined;
+  let sqld: Promise<Sqld> | undefined;
   let created = 0;
   let inUse = 0;
-  if (!skipSqld) {
-    Deno.test.beforeAll(async () => void (sqld = await startSqld()));
-    Deno.test.afterAll(async () => await sqld?.[Symbol.asyncDispose]());
-  }
+  Deno.test.afterAll(async () => await (await sqld)?.[Symbol.asyncDispose]());
   const createOnServer = async (): Promise<TestDatabase> => {
     if (created >= DATABASES_PER_SERVER && inUse === 0) {
-      await sqld![Symbol.asyncDispose]();
-      sqld = await startSqld();
+      await (await sqld)?.[Symbol.asyncDispose]();
+      sqld = undefined;
       created = 0;
     }
     created++;
     inUse++;
-    const { open, ...database } = createRemote(sqld!);
+    const { open, ...database } = createRemote(await (sqld ??= startSqld()));
     return {
       open,
       async [Symbol.asyncDispose]() {
