@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { ROOT } from "../build/run_deno.ts";
 import { inDirectory } from "./harness/in_directory.ts";
-import { SHARED_PORT, skipPostgres, startPostgres } from "./harness/postgres.ts";
+import { postgresMissing, SHARED_PORT, startPostgres } from "./harness/postgres.ts";
 
 /** Folders of builds, which `deno.json` excludes. */
 const EXCLUDED = ["dist", "npm", "node_modules"];
@@ -37,7 +37,7 @@ const STARTS_PROCESSES = new RegExp(
 await inDirectory(runAll);
 
 async function runAll(folder: string): Promise<void> {
-  await using postgres = skipPostgres ? undefined : await startPostgres();
+  await using postgres = postgresMissing ? undefined : await startPostgres();
   const files: Record<keyof typeof FILES_PER_MODULE, string[]> = { computing: [], waiting: [], browser: [] };
   for (const path of (await findTests(ROOT)).sort()) {
     const text = await Deno.readTextFile(path);
