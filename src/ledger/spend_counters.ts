@@ -2,7 +2,15 @@ import { NANO_PER_USD } from "../kernel/money.ts";
 import { startSql } from "../contract/windows.ts";
 import { type Clock, DAY_MS } from "../kernel/clock.ts";
 import { RULED } from "../contract/costs/dimensions.ts";
-import { indexedBy, NOT_INDEXED, ORDERED_JOIN, type Statement, type Store, wide } from "../store/mod.ts";
+import {
+  indexedBy,
+  isAfter,
+  NOT_INDEXED,
+  ORDERED_JOIN,
+  type Statement,
+  type Store,
+  wide,
+} from "../store/mod.ts";
 import { ALL_CALLS, AS_WHOLE, columnOf, type Counted, IN_WINDOWS, scopeSql } from "./scopes/mod.ts";
 
 /*
@@ -105,7 +113,7 @@ export const isInScope = (scope: string, kinds: readonly Counted[] = RULED) =>
 
 /** SQL for the total cost of the calls after the counters that meet a condition: they are few. */
 export const sumOfTail = (condition: string) =>
-  sumOfCalls(`${NOT_INDEXED} WHERE c.position > ${DECIDED_POSITION} AND ${condition}`);
+  sumOfCalls(`${NOT_INDEXED} WHERE ${isAfter(DECIDED_POSITION, "c.position")} AND ${condition}`);
 
 /** SQL for the settled cost of a run, in nano-USD, on which budgets are decided. */
 export const runCost = (runId: string) =>
@@ -114,11 +122,14 @@ export const runCost = (runId: string) =>
 /** SQL for whether there is an enabled rule; then the counters are advanced call by call, see alerts/. */
 const HAS_RULES = `EXISTS (SELECT 1 FROM alert_rules ${indexedBy("alert_rules_fired")} WHERE enabled = 1)`;
 
+const tailIf = (rules: string, none: string) =>
+  `FROM calls c ${NOT_INDEXED} WHERE ${
+    isAfter(`CASE WHEN ${HAS_RULES} THEN ${rules} ELSE ${none} END`, "c.position")
+  }`;
+
 /** SQL for the calls after the counters: all of them if there is an enabled rule, or if there is none. */
-export const TAIL_WITH_RULES =
-  `FROM calls c ${NOT_INDEXED} WHERE c.position > CASE WHEN ${HAS_RULES} THEN ${DECIDED_POSITION} ELSE ${MAX_NANO_USD} END`;
-const TAIL_WITHOUT_RULES =
-  `FROM calls c ${NOT_INDEXED} WHERE c.position > CASE WHEN ${HAS_RULES} THEN ${MAX_NANO_USD} ELSE ${DECIDED_POSITION} END`;
+export const TAIL_WITH_RULES = tailIf(DECIDED_POSITION, MAX_NANO_USD);
+const TAIL_WITHOUT_RULES = tailIf(MAX_NANO_USD, DECIDED_POSITION);
 
 /** SQL for whether there is an enabled rule. */
 export const HAS_ENABLED_RULES = HAS_RULES;
@@ -189,7 +200,8 @@ const OLD = `WITH RECURSIVE scopes(scope) AS (
 ), kept(since) AS MATERIALIZED (
   SELECT min(?1, max(start)) - ${KEEP_MS} FROM spend_counters WHERE kind = 'minute' AND scope = '${ALL_CALLS}'
 )
-SELECT w.kind, w.scope, w.start FROM kept k CROSS JOIN scopes s ${ORDERED_JOIN} spend_counters w ON w.kind = 'minute' AND w.scope = s.scope AND w.start < k.since`;
+SELECT w.kind, w.scope, w.start FROM scopes s ${ORDERED_JOIN} spend_counters w
+  ON w.kind = 'minute' AND w.scope = s.scope AND w.start < (SELECT since FROM kept)`;
 
 const FIND = `${OLD} LIMIT 1`;
 const REMOVE = `DELETE FROM spend_counters WHERE (kind, scope, start) IN (${OLD} LIMIT ${ROWS_PER_COMMIT})`;

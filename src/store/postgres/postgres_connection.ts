@@ -329,6 +329,9 @@ function sessionOf({ schema }: PostgresAddress, role: Role, timeoutMs: number): 
     search_path: schema,
     default_transaction_isolation: "read\\ committed",
     jit: "off",
+    // As in SQLite, for which the statements are written: a wrong estimate must not read a whole ledger to join a few rows.
+    enable_hashjoin: "off",
+    enable_mergejoin: "off",
     ...(role === "read"
       ? { default_transaction_read_only: "on", statement_timeout: limit }
       : { default_transaction_read_only: "off", statement_timeout: 0, lock_timeout: limit }),
