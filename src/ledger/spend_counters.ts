@@ -131,6 +131,9 @@ const tailIf = (rules: string, none: string) =>
 export const TAIL_WITH_RULES = tailIf(DECIDED_POSITION, MAX_NANO_USD);
 const TAIL_WITHOUT_RULES = tailIf(MAX_NANO_USD, DECIDED_POSITION);
 
+/** SQL for the calls after the counters, as `c`. */
+export const UNDECIDED = `FROM calls c ${NOT_INDEXED} WHERE ${isAfter(DECIDED_POSITION, "c.position")}`;
+
 /** SQL for whether there is an enabled rule. */
 export const HAS_ENABLED_RULES = HAS_RULES;
 
@@ -138,24 +141,22 @@ export const HAS_ENABLED_RULES = HAS_RULES;
 const ofMinutes = (kind: string, scope: string, start: string, where = "true") =>
   `SELECT '${kind}' AS kind, ${scope} AS scope, ${start} AS start, whole_usd, rest_nano_usd, first_at FROM minutes WHERE ${where}`;
 
-const ofEntities = (kind: Counted) => {
+const ofEntities = (kind: Counted, tail: string) => {
   const id = columnOf(kind);
   return `SELECT '${kind}', ${id}, 0, coalesce(sum(c.cost_nano_usd / ${NANO_PER_USD}), 0),
     coalesce(sum(c.cost_nano_usd % ${NANO_PER_USD}), 0), min(c.at)
-  ${TAIL_WITHOUT_RULES} AND ${id} IS NOT NULL GROUP BY ${id}`;
+  ${tail} AND ${id} IS NOT NULL GROUP BY ${id}`;
 };
 
-/** Counts all calls at once when there are no rules: first by minute and dimension, and all other counters from there. */
-export const COUNT_WITHOUT_RULES: Statement = {
+/** Counts calls `c` at once: first by minute and dimension, and all other counters from there. */
+const countAll = (tail: string): Statement => ({
   sql: `INSERT INTO spend_counters
 WITH minutes AS MATERIALIZED (
   SELECT ${IN_WINDOWS.map((kind) => `${columnOf(kind)} AS ${kind}`).join(", ")}, ${
     startSql("minute", "c.at")
   } AS minute, sum(c.cost_nano_usd / ${NANO_PER_USD}) AS whole_usd,
     sum(c.cost_nano_usd % ${NANO_PER_USD}) AS rest_nano_usd, min(c.at) AS first_at
-  ${TAIL_WITHOUT_RULES} AND c.cost_nano_usd <> 0 GROUP BY minute, ${
-    IN_WINDOWS.map((kind) => columnOf(kind)).join(", ")
-  }
+  ${tail} AND c.cost_nano_usd <> 0 GROUP BY minute, ${IN_WINDOWS.map((kind) => columnOf(kind)).join(", ")}
 )
 SELECT kind, scope, start, sum(whole_usd), sum(rest_nano_usd), min(first_at) FROM (
 ${
@@ -168,15 +169,33 @@ ${
       ofMinutes("lifetime", scope, "0", where),
     ]).join("\n  UNION ALL ")
   }
-  ${AS_WHOLE.map((kind) => `UNION ALL ${ofEntities(kind)}`).join("\n  ")}
+  ${AS_WHOLE.map((kind) => `UNION ALL ${ofEntities(kind, tail)}`).join("\n  ")}
 ) entries GROUP BY kind, scope, start ${ADD_TO_COUNTER}`,
-};
+});
+
+/** Counts all calls after the counters when there are no rules. */
+export const COUNT_WITHOUT_RULES = countAll(TAIL_WITHOUT_RULES);
 
 const MOVE =
   "UPDATE rollup_positions SET position = (SELECT coalesce(max(position), 0) FROM calls) WHERE name = 'decisions'";
 
 /** Moves the position of the counters, after the statements of the unit that count up to it. */
 export const MOVE_COUNTERS: Statement = { sql: MOVE };
+
+const QUIET = "(SELECT position FROM rollup_positions WHERE name = 'quiet')";
+
+/** SQL that inserts the row that `COUNT_QUIET` needs, if a condition is true. */
+export const markQuiet = (condition: string) =>
+  `INSERT INTO rollup_positions (name, position) SELECT 'quiet', ${DECIDED_POSITION} WHERE ${condition}`;
+
+/** Counts all calls after the counters and moves their position, if the unit has marked them as those that fire no rule. */
+export const COUNT_QUIET: readonly Statement[] = [
+  countAll(
+    `FROM calls c ${NOT_INDEXED} WHERE ${isAfter(`coalesce(${QUIET}, ${MAX_NANO_USD})`, "c.position")}`,
+  ),
+  { sql: `${MOVE} AND ${QUIET} IS NOT NULL` },
+  { sql: "DELETE FROM rollup_positions WHERE name = 'quiet'" },
+];
 
 /** Moves the position of the counters after the rules were evaluated. */
 export const MOVE_DECIDED_COUNTERS: Statement = { sql: `${MOVE} AND ${HAS_RULES}` };
