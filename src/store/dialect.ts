@@ -9,8 +9,18 @@ const onlyPostgres = (sql: string) => `/*!${sql}*/`;
 /** SQL after a table's name and alias: SQLite reads the table by this index, or refuses the statement if it can't. */
 export const indexedBy = (index: string): string => onlySqlite(`INDEXED BY ${index}`);
 
-/** SQL after a table's name and alias: SQLite reads the table by its primary key or whole, by no other index. */
+/**
+ * SQL after a table's name and alias: SQLite reads the table by its primary key or whole, by no other index. A unary plus
+ * before a column keeps its index out in PostgreSQL too.
+ */
 export const NOT_INDEXED = onlySqlite("NOT INDEXED");
+
+/**
+ * SQL for a position after one that others have been counted up to: few are. PostgreSQL expects a third of a table after a
+ * value that it doesn't know, but few rows between two.
+ */
+export const isAfter = (position: string, column = "position"): string =>
+  `${column} > ${position}${onlyPostgres(` AND ${column} <= 9223372036854775807`)}`;
 
 /** An inner join with a condition, of which SQLite reads the left side in the outer loop. */
 export const ORDERED_JOIN = `${onlySqlite("CROSS")} JOIN`;

@@ -5,6 +5,7 @@ import { messageOf, PurserError } from "../../kernel/errors.ts";
 import type { ResultSet, SqlValue } from "../store.ts";
 import { ReplicaError, usesPooler } from "./postgres_errors.ts";
 import type { PostgresAddress } from "./postgres_address.ts";
+import { type Role, sessionOf } from "./session_settings.ts";
 import type { BoundStatement } from "./statement_text.ts";
 
 /** The part of a client of `pg` that is used, beyond its documented API its connection: a batch writes to it as `pg-cursor` does. */
@@ -33,9 +34,6 @@ interface Wire {
   sync(): void;
   on(event: "parseComplete", listener: () => void): void;
 }
-
-/** The use of a connection; see `sessionOf()`. */
-export type Role = "read" | "write";
 
 /** The options of a connection. */
 export interface ConnectionOptions {
@@ -361,23 +359,6 @@ async function connect(
     if (tls !== "prefer" || !/does not support SSL/.test(messageOf(error))) throw error;
     return await tryWith(false);
   }
-}
-
-/**
- * Returns the settings of a session, as parameters of its start: a pooler that gives a server's session to several clients
- * refuses them. A commit has no time limit of its own: where it would end the wait for a synchronous standby, the server would
- * acknowledge a commit that a failover may lose.
- */
-function sessionOf({ schema }: PostgresAddress, role: Role, timeoutMs: number): string {
-  const limit = Math.ceil(timeoutMs);
-  return Object.entries({
-    search_path: schema,
-    default_transaction_isolation: "read\\ committed",
-    jit: "off",
-    ...(role === "read"
-      ? { default_transaction_read_only: "on", statement_timeout: limit }
-      : { default_transaction_read_only: "off", statement_timeout: 0, lock_timeout: limit }),
-  }).map(([name, value]) => `-c ${name}=${value}`).join(" ");
 }
 
 async function tlsOptions({ tls, rootCert, cert, key }: PostgresAddress): Promise<object> {
