@@ -48,12 +48,12 @@ export function databaseKinds(): DatabaseKind[] {
 }
 
 /**
- * The kinds with different drivers or dialects, for a suite about statements: over sqld, which has the dialect of a file, it
- * runs in a thorough run only. The driver of sqld is tested with the store, the ledger, bookings and budgets, which run over
- * all kinds, and by the requests of `tests/rest/`.
+ * The kinds with different dialects, for a suite about statements: over sqld and in memory, which have the dialect of a file, it
+ * runs in a thorough run only. Their drivers are tested with the store, the ledger, bookings and budgets, which run over all
+ * kinds, and that of sqld by the requests of `tests/rest/`, too.
  */
 export function dialectKinds(): DatabaseKind[] {
-  return databaseKinds().filter(({ name }) => isThorough || name !== "sqld");
+  return databaseKinds().filter(({ name }) => isThorough || name === "file" || name === "postgres");
 }
 
 function createPostgresKind(): DatabaseKind {
