@@ -26,6 +26,8 @@ export interface OpenOptions {
 /** An empty database of one kind; opened again, a persistent one has its earlier content. */
 export interface TestDatabase extends AsyncDisposable {
   open(options?: OpenOptions): Promise<Store>;
+  /** The address of a database that has been migrated, for a Purser that opens it by itself; of PostgreSQL. */
+  address?(): Promise<string>;
 }
 
 /** One kind of database. */
@@ -39,8 +41,8 @@ export interface DatabaseKind {
 let kinds: DatabaseKind[] | undefined;
 
 /**
- * The four kinds of database. Registers hooks that run one libSQL server, and end the one of PostgreSQL that the first test
- * over it starts, for the whole test file, and for those that are imported with it, so it is called at the top of a file.
+ * The four kinds of database. Registers hooks that end the server of a kind, which the first test over it starts for the whole
+ * test file, and for those that are imported with it, so it is called at the top of a file.
  */
 export function databaseKinds(): DatabaseKind[] {
   return kinds ??= [...createKinds(), createPostgresKind()];
@@ -61,22 +63,19 @@ function createPostgresKind(): DatabaseKind {
 }
 
 function createKinds(): DatabaseKind[] {
-  let sqld: Sqld | undefined;
+  let sqld: Promise<Sqld> | undefined;
   let created = 0;
   let inUse = 0;
-  if (!skipSqld) {
-    Deno.test.beforeAll(async () => void (sqld = await startSqld()));
-    Deno.test.afterAll(async () => await sqld?.[Symbol.asyncDispose]());
-  }
+  Deno.test.afterAll(async () => await (await sqld)?.[Symbol.asyncDispose]());
   const createOnServer = async (): Promise<TestDatabase> => {
     if (created >= DATABASES_PER_SERVER && inUse === 0) {
-      await sqld![Symbol.asyncDispose]();
-      sqld = await startSqld();
+      await (await sqld)![Symbol.asyncDispose]();
+      sqld = undefined;
       created = 0;
     }
     created++;
     inUse++;
-    const { open, ...database } = createRemote(sqld!);
+    const { open, ...database } = createRemote(await (sqld ??= startSqld()));
     return {
       open,
       async [Symbol.asyncDispose]() {
@@ -232,6 +231,7 @@ function createOnPostgres(server: Postgres, name: string): TestDatabase {
     return await server.createDatabase(name, await migratedOnPostgres.get(server));
   };
   return {
+    address: async () => (await (database ??= create(true))).url,
     async open(options = {}) {
       const { url } = await (database ??= create(options.isMigrated !== false));
       const store = openPostgres(url, options);
