@@ -14,6 +14,12 @@ export const SERVER_DURABILITY = {
   },
 } as const satisfies Partial<Record<CommitDurability, { state: string; advice: string }>>;
 
+/** The warning about a PostgreSQL server that may lose commits, and the remedy. */
+export const POSTGRES_DURABILITY = {
+  state: "a commit is not flushed to the disk, so a power cut there may lose the last ones",
+  advice: "Set fsync and synchronous_commit to on: see docs/several_machines.md",
+} as const;
+
 /** The warning about a libSQL server whose connections checkpoint the WAL when they commit, and the remedy. */
 export const COMMITS_CHECKPOINT = {
   state: "its connections checkpoint the WAL when they commit, so it may hang when several processes write",
@@ -25,7 +31,7 @@ const CHECK_EVERY_MS = 300_000;
 
 type Watched = Pick<Core, "store" | "log" | "clock" | "stopping">;
 
-/** Logs a warning whenever the durability of a libSQL server drops such that it may lose commits in a power cut. */
+/** Logs a warning whenever the durability of a database server drops such that it may lose commits in a power cut. */
 export async function watchServerDurability(core: Watched): Promise<void> {
   if (core.store.kind !== "remote") return;
   let known: CommitDurability = "full";
@@ -37,7 +43,7 @@ export async function watchServerDurability(core: Watched): Promise<void> {
       });
     }
   } catch (error) {
-    core.log.warn("The durability of the libSQL server could not be read", { reason: messageOf(error) });
+    core.log.warn("The durability of the database server could not be read", { reason: messageOf(error) });
   }
   void watch(core, known);
 }
@@ -55,8 +61,9 @@ async function watch(core: Watched, known: CommitDurability): Promise<void> {
 async function warnOnChange({ store, log }: Watched, known: CommitDurability): Promise<CommitDurability> {
   const durability = await readDurability(store);
   if (durability !== "full" && durability !== known) {
-    const { state, advice } = SERVER_DURABILITY[durability];
-    log.warn(`Durability of the libSQL server: ${state}`, { advice });
+    const isPostgres = store.engine === "postgres";
+    const { state, advice } = isPostgres ? POSTGRES_DURABILITY : SERVER_DURABILITY[durability];
+    log.warn(`Durability of the ${isPostgres ? "PostgreSQL" : "libSQL"} server: ${state}`, { advice });
   }
   return durability;
 }

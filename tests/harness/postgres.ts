@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import pg from "pg";
+import type { DatabaseServer, ServedDatabase } from "./database_servers.ts";
 
 /** The programs of Debian's package postgresql-15. */
 export const BINARIES = "/usr/lib/postgresql/15/bin";
@@ -25,19 +26,19 @@ async function hasPostgres(): Promise<boolean> {
 export const POSTGRES_USER = "purser";
 
 /** A PostgreSQL server that runs for a test. */
-export interface Postgres extends AsyncDisposable {
+export interface Postgres extends DatabaseServer {
   readonly port: number;
   readonly pid: number;
   /** The address of a database on this server. */
   urlOf(database: string): string;
   /** Creates a database, empty or as a copy of one that is not in use. */
-  createDatabase(name: string, template?: string): Promise<PostgresDatabase>;
+  createDatabase(name?: string, template?: string): Promise<PostgresDatabase>;
+  /** The ids of its processes that serve connections. */
+  backends(): Promise<number[]>;
 }
 
 /** A database of a test. It goes with its server: to drop it waits for a checkpoint. */
-export interface PostgresDatabase extends AsyncDisposable {
-  url: string;
-}
+export interface PostgresDatabase extends ServedDatabase, AsyncDisposable {}
 
 /**
  * Starts a server over a temporary directory and waits until it answers. Its order of texts isn't that of bytes, as on most
@@ -57,16 +58,12 @@ export async function startPostgres(settings: readonly string[] = []): Promise<P
     ...["unix_socket_directories=", "shared_buffers=64MB", "autovacuum=off", "logging_collector=off"],
     ...settings,
   ];
+  const start = (port: number) =>
+    spawn("postgres", ["-D", data, "-p", `${port}`, ...options.flatMap((option) => ["-c", option])]);
   for (let attempt = 1;; attempt++) {
     const port = 16_000 + Math.floor(Math.random() * 16_000);
-    const child = spawn("postgres", [
-      "-D",
-      data,
-      "-p",
-      `${port}`,
-      ...options.flatMap((option) => ["-c", option]),
-    ]);
-    if (await answers(child, port)) return serverOf(child, port, directory);
+    const child = start(port);
+    if (await answers(child, port)) return serverOf(child, port, directory, start);
     if (attempt === 5) throw new Error("Cannot start PostgreSQL: it ended");
   }
 }
@@ -107,12 +104,49 @@ async function answers(child: Deno.ChildProcess, port: number): Promise<boolean>
   return false;
 }
 
-function serverOf(child: Deno.ChildProcess, port: number, directory: string): Postgres {
+/** The children of a process. */
+async function childrenOf(pid: number): Promise<number[]> {
+  const { stdout } = await new Deno.Command("pgrep", { args: ["-P", `${pid}`] }).output();
+  return new TextDecoder().decode(stdout).split("\n").map(Number).filter((child) => child > 0);
+}
+
+function signal(pids: readonly number[], name: Deno.Signal): void {
+  for (const pid of pids) {
+    try {
+      Deno.kill(pid, name);
+    } catch {
+      // it has ended
+    }
+  }
+}
+
+/** Stops processes, and waits until they have: a signal takes effect a moment later. */
+async function stop(pids: readonly number[]): Promise<void> {
+  signal(pids, "SIGSTOP");
+  const states = new Deno.Command("grep", {
+    args: ["-hs", "^State:", ...pids.map((pid) => `/proc/${pid}/status`)],
+  });
+  for (;;) {
+    const { stdout } = await states.output();
+    if (!/^State:\s+[^TZX]/m.test(new TextDecoder().decode(stdout))) return;
+  }
+}
+
+function serverOf(
+  first: Deno.ChildProcess,
+  port: number,
+  directory: string,
+  start: (port: number) => Deno.ChildProcess,
+): Postgres {
+  let child = first;
+  let count = 0;
+  let stopped: number[] = [];
   const urlOf = (database: string) => `postgres://${POSTGRES_USER}@127.0.0.1:${port}/${database}`;
   let admin: Promise<pg.Client> | undefined;
   const execute = async (sql: string) => {
     admin ??= (async () => {
       const client = new pg.Client({ connectionString: urlOf("postgres") });
+      client.on("error", () => admin = undefined); // the server was killed
       await client.connect();
       return client;
     })();
@@ -120,18 +154,45 @@ function serverOf(child: Deno.ChildProcess, port: number, directory: string): Po
   };
   return {
     port,
-    pid: child.pid,
+    get pid() {
+      return child.pid;
+    },
+    url: urlOf("postgres"),
     urlOf,
-    async createDatabase(name, template = "template1") {
+    async createDatabase(name = `db${++count}`, template = "template1") {
       await execute(`CREATE DATABASE ${name} TEMPLATE ${template}`);
       return {
+        name,
         url: urlOf(name),
         [Symbol.asyncDispose]: () => Promise.resolve(),
       };
     },
+    removeDatabase: (name) => execute(`DROP DATABASE ${name} WITH (FORCE)`),
+    async backends() {
+      const args = ["-f", "-P", `${child.pid}`, "^postgres: purser "];
+      const { stdout } = await new Deno.Command("pgrep", { args }).output();
+      return new TextDecoder().decode(stdout).split("\n").map(Number).filter((pid) => pid > 0);
+    },
+    async pause() {
+      await stop([child.pid]); // so that it starts no other
+      const children = await childrenOf(child.pid);
+      await stop(children);
+      stopped = [...children, child.pid];
+    },
+    resume: () => signal(stopped, "SIGCONT"),
+    async kill() {
+      await stop([child.pid]);
+      signal([...await childrenOf(child.pid), child.pid], "SIGKILL");
+      await child.status;
+    },
+    async restart() {
+      do child = start(port); // it ends while a process of the killed one is there
+       while (!await answers(child, port));
+    },
     async [Symbol.asyncDispose]() {
+      signal(stopped, "SIGCONT");
       await (await admin)?.end();
-      child.kill("SIGQUIT");
+      signal([child.pid], "SIGQUIT");
       await child.status;
       await Deno.remove(directory, { recursive: true });
     },
