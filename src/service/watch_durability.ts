@@ -14,7 +14,7 @@ export const SERVER_DURABILITY = {
   },
 } as const satisfies Partial<Record<CommitDurability, { state: string; advice: string }>>;
 
-/** The warning about a PostgreSQL server that may lose commits, and the remedy. */
+/** The same of a PostgreSQL server. */
 export const POSTGRES_DURABILITY = {
   state: "a commit is not flushed to the disk, so a power cut there may lose the last ones",
   advice: "Set fsync and synchronous_commit to on: see docs/several_machines.md",
@@ -31,22 +31,25 @@ const CHECK_EVERY_MS = 300_000;
 
 type Watched = Pick<Core, "store" | "log" | "clock" | "stopping">;
 
-/** Logs a warning whenever the durability of a database server drops such that it may lose commits in a power cut. */
+/** Logs a warning whenever the durability of a server drops such that it may lose commits in a power cut. */
 export async function watchServerDurability(core: Watched): Promise<void> {
   if (core.store.kind !== "remote") return;
   let known: CommitDurability = "full";
   try {
     known = await warnOnChange(core, known);
-    if (await checkpointsOnCommit(core.store)) {
+    if (core.store.engine === "sqlite" && await checkpointsOnCommit(core.store)) {
       core.log.warn(`Checkpoints of the libSQL server: ${COMMITS_CHECKPOINT.state}`, {
         advice: COMMITS_CHECKPOINT.advice,
       });
     }
   } catch (error) {
-    core.log.warn("The durability of the database server could not be read", { reason: messageOf(error) });
+    core.log.warn(`The durability of the ${nameOf(core)} could not be read`, { reason: messageOf(error) });
   }
   void watch(core, known);
 }
+
+const nameOf = ({ store }: Pick<Watched, "store">) =>
+  store.engine === "postgres" ? "PostgreSQL server" : "libSQL server";
 
 async function watch(core: Watched, known: CommitDurability): Promise<void> {
   for (;;) {
@@ -61,9 +64,10 @@ async function watch(core: Watched, known: CommitDurability): Promise<void> {
 async function warnOnChange({ store, log }: Watched, known: CommitDurability): Promise<CommitDurability> {
   const durability = await readDurability(store);
   if (durability !== "full" && durability !== known) {
-    const isPostgres = store.engine === "postgres";
-    const { state, advice } = isPostgres ? POSTGRES_DURABILITY : SERVER_DURABILITY[durability];
-    log.warn(`Durability of the ${isPostgres ? "PostgreSQL" : "libSQL"} server: ${state}`, { advice });
+    const { state, advice } = store.engine === "postgres"
+      ? POSTGRES_DURABILITY
+      : SERVER_DURABILITY[durability];
+    log.warn(`Durability of the ${nameOf({ store })}: ${state}`, { advice });
   }
   return durability;
 }

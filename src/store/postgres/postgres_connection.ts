@@ -51,10 +51,23 @@ export interface ServerFacts {
   hasTokens: boolean;
 }
 
+/** Connects once more to the server of a connection, which has been quiet for so long. Rejects unless it is the primary. */
+interface Asking {
+  afterMs: number;
+  ask(): Promise<void>;
+}
+
 const OLDEST_VERSION = 15;
 const MAX_PREPARED = 256;
 const KEEP_ALIVE_AFTER_MS = 10_000;
 const LONGEST_END_MS = 1_000;
+const NO_ANSWER = "it did not answer in time";
+/**
+ * A server that hasn't answered for so long is asked on another connection, which may take as long; so may one of several servers
+ * to connect. In ms, and as a part of the longest that a commit may take.
+ */
+const LONGEST_QUIET_MS = 3_000;
+const QUIET_PART = 0.1;
 
 const CHECK =
   `SELECT current_setting('server_version_num'), current_setting('search_path'), pg_is_in_recovery(),
@@ -86,7 +99,11 @@ export class PostgresConnection {
   /** True once the server has said that it stopped to wait for its synchronous standby. */
   #isUnreplicated = false;
 
-  private constructor(client: Client, readonly facts: ServerFacts) {
+  private constructor(
+    client: Client,
+    readonly facts: ServerFacts,
+    private readonly asking: Asking,
+  ) {
     this.#client = client;
     this.#wire = client.connection;
     this.#wire.on("parseComplete", () => void this.#parsing.shift());
@@ -96,26 +113,33 @@ export class PostgresConnection {
   }
 
   /**
-   * Connects to the first server of an address that answers as the primary, within `timeoutMs` each.
+   * Connects to the server of an address that answers first as the primary: all are asked at once, since one that is frozen or
+   * cut off answers nothing.
    *
    * @throws {PurserError} `unsupported` for a server that can't be used; errors of `pg` where none can be reached
    */
   static async open(options: ConnectionOptions, role: Role, timeoutMs: number): Promise<PostgresConnection> {
-    let failure: unknown;
-    for (const server of options.address.servers) {
-      try {
-        return await connect(server, options, role, timeoutMs / options.address.servers.length);
-      } catch (error) {
-        if (error instanceof PurserError) throw error;
-        failure = error;
+    const { servers } = options.address;
+    const others = new AbortController();
+    const longestMs = servers.length === 1 ? timeoutMs : Math.min(timeoutMs, quietOf(options));
+    const attempts = servers.map((server) => connect(server, options, role, longestMs, others.signal));
+    try {
+      const first = await Promise.any(attempts);
+      for (const attempt of attempts) {
+        attempt.then((late) => late === first ? undefined : late.close(), () => {});
       }
+      return first;
+    } catch (error) {
+      const { errors } = error as AggregateError;
+      throw errors.find((each) => each instanceof PurserError) ?? errors.findLast(isNoReplica) ?? errors[0];
+    } finally {
+      others.abort();
     }
-    throw failure;
   }
 
   /** Takes over a client that has connected. */
-  static of(client: Client, facts: ServerFacts): PostgresConnection {
-    return new PostgresConnection(client, facts);
+  static of(client: Client, facts: ServerFacts, asking: Asking): PostgresConnection {
+    return new PostgresConnection(client, facts, asking);
   }
 
   /** False once it has failed or ended. */
@@ -126,14 +150,17 @@ export class PostgresConnection {
 
   /**
    * Sends all statements at once. Without BEGIN they are one transaction: the server commits at their end, and discards all of
-   * them after the first that fails. So no lock is held while messages travel, and none of them can run outside of it.
+   * them after the first that fails. So no lock is held while messages travel, and none of them can run outside of it. If the
+   * server is quiet and answers nobody else either, or no longer as the primary, the connection is given up before the deadline.
    */
   async run(statements: readonly BoundStatement[], timeoutMs: number): Promise<ResultSet[]> {
     this.#isUnreplicated = false;
     const timer = setTimeout(
-      () => this.destroy(new DOMException("it did not answer in time", "TimeoutError")),
+      () => this.destroy(new DOMException(NO_ANSWER, "TimeoutError")),
       Math.max(0, timeoutMs),
     );
+    const { ask, afterMs } = this.asking;
+    const watch = setInterval(() => ask().catch((error) => this.destroy(error)), afterMs);
     try {
       return await new Promise((resolve, reject) => {
         this.#client.query(new Batch((wire) => this.#send(wire, statements), resolve, reject));
@@ -143,6 +170,7 @@ export class PostgresConnection {
       throw error;
     } finally {
       clearTimeout(timer);
+      clearInterval(watch);
     }
   }
 
@@ -282,12 +310,24 @@ function readerOf(type: number): (text: string) => SqlValue {
   }
 }
 
+const quietOf = ({ timeoutMs }: ConnectionOptions) => Math.min(LONGEST_QUIET_MS, timeoutMs * QUIET_PART);
+
+const isNoReplica = (error: unknown) => !(error instanceof ReplicaError);
+
 async function connect(
-  { host, port }: PostgresAddress["servers"][number],
-  { address, password = "", timeoutMs: longestMs }: ConnectionOptions,
+  server: PostgresAddress["servers"][number],
+  options: ConnectionOptions,
   role: Role,
   timeoutMs: number,
+  signal?: AbortSignal,
 ): Promise<PostgresConnection> {
+  const { host, port } = server;
+  const { address, password = "", timeoutMs: longestMs } = options;
+  const quietMs = quietOf(options);
+  const asking: Asking = {
+    afterMs: quietMs,
+    ask: async () => await (await connect(server, options, "read", quietMs)).close(),
+  };
   const { user, database, tls } = address;
   const tryWith = async (ssl: false | object) => {
     const client = new Client({
@@ -296,17 +336,22 @@ async function connect(
       application_name: "purser",
       keepAlive: true,
       keepAliveInitialDelayMillis: KEEP_ALIVE_AFTER_MS,
-      connectionTimeoutMillis: Math.max(1, timeoutMs),
       options: sessionOf(address, role, longestMs),
     });
     client.on("error", () => {}); // the batch that waits for an answer is told it
+    const giveUp = () => client.connection.stream.destroy(new DOMException(NO_ANSWER, "TimeoutError"));
+    const timer = setTimeout(giveUp, Math.max(1, timeoutMs));
+    signal?.addEventListener("abort", giveUp);
     try {
       await client.connect();
       const { rows } = await client.query({ text: CHECK, rowMode: "array" });
-      return PostgresConnection.of(client, checkServer(rows[0]!, address));
+      return PostgresConnection.of(client, checkServer(rows[0]!, address), asking);
     } catch (error) {
       client.connection.stream.destroy();
       throw error;
+    } finally {
+      clearTimeout(timer);
+      signal?.removeEventListener("abort", giveUp);
     }
   };
   if (tls === "disable" || host.startsWith("/")) return await tryWith(false);
