@@ -1,10 +1,6 @@
 import assert from "node:assert/strict";
 import { createRule, type RuleInput } from "../../src/alerts/mod.ts";
-import { systemClock } from "../../src/kernel/clock.ts";
-import { createIds } from "../../src/kernel/ids.ts";
 import { openCore } from "../../src/service/mod.ts";
-import { RemoteStore } from "../../src/store/libsql/libsql_store.ts";
-import { PostgresStore } from "../../src/store/postgres/postgres_store.ts";
 import { type Store, toObjects } from "../../src/store/mod.ts";
 import { checkAllEnded, checkBooks, checkSurvivors } from "../harness/check_books.ts";
 import { COMMIT_TEXTS, type CuttingProxy, startCuttingProxy } from "../harness/cutting_proxy.ts";
@@ -17,6 +13,7 @@ import { configOf } from "./alert_worker.ts";
 import { lookInto, readOutbox, until } from "./alert_workers.ts";
 import type { Line, Place } from "./books_orders.ts";
 import type { Stage } from "./fault_stage.ts";
+import { leadTo, portOf } from "./other_server.ts";
 import { type BooksWorker, checkPromises, countRunsOf, startBooksWorker } from "./books_workers.ts";
 
 /** The kinds of places where processes keep books together. */
@@ -49,16 +46,6 @@ export interface SceneCounts {
   billed: number;
   alerts: number;
   webhooksAgain: number;
-}
-
-const portOf = ({ url }: DatabaseServer) => Number(new URL(url).port);
-
-/** Opens a database as it is, without a migration. */
-async function openOther({ url, fetch }: ServedDatabase): Promise<Store & AsyncDisposable> {
-  const ids = createIds(systemClock);
-  const options = { url, fetch, timeoutMs: 10_000, clock: systemClock, newToken: () => ids.next("req") };
-  const store = await Promise.resolve(fetch ? new RemoteStore(options) : new PostgresStore(options));
-  return Object.assign(store, { [Symbol.asyncDispose]: () => store.close() });
 }
 
 /** Copies files in a process of its own: one that closes a file loses the POSIX locks that its SQLite has on it. */
@@ -241,25 +228,8 @@ export class FaultScene implements AsyncDisposable {
 
   /** Leads connections to another server, without data; resolves with the function that leads them back. */
   async replaceServer({ hasDatabase }: { hasDatabase: boolean }): Promise<() => Promise<void>> {
-    const { proxy } = this;
-    const own = proxy!.target;
     const other = await this.#stage.emptyServer(this.where as ServerKind["name"]);
-    const database = hasDatabase ? await other.createDatabase(this.#database!.name) : undefined;
-    proxy!.target = portOf(other);
-    proxy!.drop();
-    return async () => {
-      proxy!.target = own;
-      proxy!.drop();
-      if (!database) return;
-      // No process has written anything there, such as a schema of its own.
-      await using store = await openOther(database);
-      const sql = this.where === "sqld"
-        ? "SELECT name FROM sqlite_schema"
-        : "SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace";
-      const { rows } = await store.read({ sql });
-      assert.deepEqual(rows, [], "nothing is written to another database");
-      await other.removeDatabase(database.name);
-    };
+    return await leadTo(other, this.proxy!, hasDatabase ? this.#database!.name : undefined);
   }
 
   /** Checks every invariant of the books, whatever has happened and while the processes work. */
