@@ -16,7 +16,15 @@ export {
 export { type Check, defineAuthored, readInCode } from "./authored.ts";
 export type { EachRow } from "./each_row.ts";
 export type { InstanceLocks } from "./instance_locks.ts";
-export { byBytes, DATABASE_NOW, indexedBy, inOrderOf, NOT_INDEXED, ORDERED_JOIN, wide } from "./dialect.ts";
+export {
+  byBytes,
+  DATABASE_NOW,
+  IN_ROW_ORDER,
+  indexedBy,
+  NOT_INDEXED,
+  ORDERED_JOIN,
+  wide,
+} from "./dialect.ts";
 export { leaseNow, leaseTime } from "./lease_clock.ts";
 export {
   createInstanceLocks,
