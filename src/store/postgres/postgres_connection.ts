@@ -155,13 +155,12 @@ export class PostgresConnection {
    * them after the first that fails. So no lock is held while messages travel, and none of them can run outside of it. If the
    * server is quiet and answers nobody else either, or no longer as the primary, the connection is given up before the deadline.
    */
-  async run(statements: readonly BoundStatement[], timeoutMs: number): Promise<ResultSet[]> {
+  run(statements: readonly BoundStatement[], timeoutMs: number): Promise<ResultSet[]> {
     const { settings } = this;
-    if (settings === undefined || statements[0]!.text === "ROLLBACK") {
-      return await this.#run(statements, timeoutMs);
-    }
+    if (settings === undefined || statements[0]!.text === "ROLLBACK") return this.#run(statements, timeoutMs);
     const start = statements[0]!.text.startsWith("BEGIN") ? 1 : 0;
-    return (await this.#run(statements.toSpliced(start, 0, settings), timeoutMs)).toSpliced(start, 1);
+    return this.#run(statements.toSpliced(start, 0, settings), timeoutMs)
+      .then((results) => results.toSpliced(start, 1));
   }
 
   async #run(statements: readonly BoundStatement[], timeoutMs: number): Promise<ResultSet[]> {
