@@ -25,8 +25,8 @@ export const isAfter = (position: string, column = "position"): string =>
 /** An inner join with a condition, of which SQLite reads the left side in the outer loop. */
 export const ORDERED_JOIN = `${onlySqlite("CROSS")} JOIN`;
 
-/** SQL at the end of `INSERT … SELECT … FROM each_row v …`: PostgreSQL inserts the rows by this order, SQLite in their own. */
-export const inOrderOf = (sql: string): string => onlyPostgres(`ORDER BY ${sql}`);
+/** SQL at the end of `INSERT … SELECT … FROM each_row v …`: after a join, PostgreSQL inserts the rows in any order; SQLite in their own. */
+export const IN_ROW_ORDER = onlyPostgres("ORDER BY v.each_row_number");
 
 /** SQL for the database's clock, in epoch milliseconds. */
 export const DATABASE_NOW = onlySqlite("CAST(unixepoch('subsec') * 1000 AS INTEGER)") +

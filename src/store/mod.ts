@@ -19,8 +19,8 @@ export type { InstanceLocks } from "./instance_locks.ts";
 export {
   byBytes,
   DATABASE_NOW,
+  IN_ROW_ORDER,
   indexedBy,
-  inOrderOf,
   isAfter,
   NOT_INDEXED,
   ORDERED_JOIN,

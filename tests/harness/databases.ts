@@ -10,7 +10,7 @@ import { migratedMemory } from "./migrated_memory.ts";
 import { SqliteStore } from "../../src/store/sqlite/sqlite_store.ts";
 import { eagerClock } from "./eager_clock.ts";
 import { PostgresStore } from "../../src/store/postgres/postgres_store.ts";
-import { type DatabaseServer, type PostgresDatabase, sharedPostgres, skipPostgres } from "./postgres.ts";
+import { type PostgresDatabase, type PostgresDatabases, sharedPostgres, skipPostgres } from "./postgres.ts";
 import { isThorough } from "./thorough.ts";
 import { skipSqld, type Sqld, type SqldDatabase, startSqld } from "./sqld.ts";
 
@@ -27,6 +27,8 @@ export interface OpenOptions {
 /** An empty database of one kind; opened again, a persistent one has its earlier content. */
 export interface TestDatabase extends AsyncDisposable {
   open(options?: OpenOptions): Promise<Store>;
+  /** The address of a database that has been migrated, for a Purser that opens it by itself; of PostgreSQL. */
+  address?(): Promise<string>;
 }
 
 /** One kind of database. */
@@ -57,7 +59,7 @@ export function dialectKinds(): DatabaseKind[] {
 }
 
 function createPostgresKind(): DatabaseKind {
-  let server: Promise<DatabaseServer> | undefined;
+  let server: Promise<PostgresDatabases> | undefined;
   let count = 0;
   // Modules may share the server.
   const prefix = `t${crypto.randomUUID().slice(0, 8)}`;
@@ -212,7 +214,7 @@ function createRemote(sqld: Sqld): TestDatabase {
   };
 }
 
-async function migrateOnPostgres(server: DatabaseServer, name: string): Promise<string> {
+async function migrateOnPostgres(server: PostgresDatabases, name: string): Promise<string> {
   const database = await server.createDatabase(name);
   const store = openPostgres(database.url);
   await prepare(store);
@@ -233,7 +235,7 @@ function openPostgres(url: string, options: OpenOptions = {}): Store {
 }
 
 function createOnPostgres(
-  server: DatabaseServer,
+  server: PostgresDatabases,
   name: string,
   migratedName: () => Promise<string>,
 ): TestDatabase {
@@ -243,6 +245,7 @@ function createOnPostgres(
     return await server.createDatabase(name, isMigrated ? await migratedName() : undefined);
   };
   return {
+    address: async () => (await (database ??= create(true))).url,
     async open(options = {}) {
       const { url } = await (database ??= create(options.isMigrated !== false));
       const store = openPostgres(url, options);

@@ -233,7 +233,7 @@ export const SPENT_IN_ALL = atMost64Bits(
 /** SQL for the limit of a budget `b` with its raises. */
 export const CEILING = `(${wide("b.amount")} + b.extra)`;
 
-/** SQL for a share of an amount, in thousandths, rounded down. */
+/** SQL for a share of an amount, an integer, in thousandths, rounded down. */
 export const shareOf = (amount: string, share: string) => {
   const thousandths = `CAST(round(${share} * 1000) AS BIGINT)`;
   return `(${amount} / 1000 * ${thousandths} + ${amount} % 1000 * ${thousandths} / 1000)`;
