@@ -24,6 +24,18 @@ import { cases } from "./harness/thorough.ts";
 const START = Date.parse("2028-02-28T22:30:00.000Z");
 const MINUTE = 60_000;
 
+const call = fc.record({
+  agent: fc.constantFrom("a", "b"),
+  session: fc.constantFrom(null, "s1", "s2"),
+  run: fc.constantFrom(null, "r1", "r2", "r3"),
+  cost: fc.oneof(fc.constant(null), fc.constantFrom(0n, 1n, 500n, 1_000_000_000n), fc.bigInt(1n, 900n)),
+  lateMs: fc.oneof(
+    { weight: 6, arbitrary: fc.constant(0) },
+    { weight: 2, arbitrary: fc.integer({ min: -300_000, max: 90 * MINUTE }) },
+    { weight: 1, arbitrary: fc.constantFrom(60 * MINUTE, 60 * MINUTE - 1, 24 * 60 * MINUTE) },
+  ),
+});
+
 /** A step of a history: time passes, forward or backward, and a commit books calls. */
 const step = fc.record({
   advanceMs: fc.oneof(
@@ -33,25 +45,20 @@ const step = fc.record({
     { weight: 1, arbitrary: fc.constant(31 * 24 * 60 * MINUTE) },
   ),
   toggles: fc.option(fc.nat(4), { nil: undefined, freq: 8 }),
-  calls: fc.array(
-    fc.record({
-      agent: fc.constantFrom("a", "b"),
-      session: fc.constantFrom(null, "s1", "s2"),
-      run: fc.constantFrom(null, "r1", "r2", "r3"),
-      cost: fc.oneof(fc.constant(null), fc.constantFrom(0n, 1n, 500n, 1_000_000_000n), fc.bigInt(1n, 900n)),
-      lateMs: fc.oneof(
-        { weight: 6, arbitrary: fc.constant(0) },
-        { weight: 2, arbitrary: fc.integer({ min: -300_000, max: 90 * MINUTE }) },
-        { weight: 1, arbitrary: fc.constantFrom(60 * MINUTE, 60 * MINUTE - 1, 24 * 60 * MINUTE) },
-      ),
-    }),
-    { minLength: 1, maxLength: 4 },
+  // From sixteen calls on, those that can fire no rule are counted at once.
+  calls: fc.oneof(
+    { weight: 3, arbitrary: fc.array(call, { minLength: 1, maxLength: 4 }) },
+    { weight: 1, arbitrary: fc.array(call, { minLength: 15, maxLength: 20 }) },
   ),
 });
 
 const rule = fc.record({
   thresholdType: fc.constantFrom(...THRESHOLD_TYPES),
-  thresholdNanoUsd: fc.oneof(fc.constantFrom(1n, 500n, 1_000n), fc.bigInt(1n, 3_000n)),
+  thresholdNanoUsd: fc.oneof(
+    fc.constantFrom(1n, 500n, 1_000n, 1_000_000_500n),
+    fc.bigInt(1n, 3_000n),
+    fc.bigInt(3_000n, 12_000n),
+  ),
   cooldownMs: fc.constantFrom(0, 1_000, 10 * MINUTE, 3_600_000, 86_400_000),
   repeat: fc.constantFrom("cooldown" as const, "once_per_window" as const),
   scope: fc.constantFrom("", "a", "b"),
@@ -128,6 +135,26 @@ for (const { name, ignore, create } of databaseKinds()) {
         }),
         { numRuns: cases({ file: 12, memory: 50, sqld: 6, postgres: 2 }[name]) },
       );
+    },
+  });
+}
+
+for (const { name, ignore, create } of databaseKinds()) {
+  Deno.test({
+    name:
+      `calls ahead of the clock that cross a threshold within a set fire at the one that crosses it (${name})`,
+    ignore,
+    async fn() {
+      await using database = await create();
+      const clock = fixedClock(START);
+      const ctx = await createBooking(await database.open({ clock }), { clock });
+      await insertRules(ctx.store, [ruleRow({ thresholdType: "per_hour_usd", thresholdNanoUsd: 1_000n })]);
+      const ahead = (callId: string, costNanoUsd: bigint) =>
+        modelCall({ callId, at: START + 4 * MINUTE, costNanoUsd });
+      await bookLooseCalls(ctx, [ahead("first", 900n)]);
+      await bookLooseCalls(ctx, Array.from({ length: 20 }, (_, index) => ahead(`${index}`, 15n)));
+      const [alert, ...others] = await ctx.query.select().from(tables.alerts);
+      assert.deepEqual([alert?.callPosition, alert?.valueNanoUsd, others.length], [8, 1_005n, 0]);
     },
   });
 }

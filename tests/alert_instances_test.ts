@@ -15,14 +15,14 @@ import {
   type Worker,
 } from "./faults/alert_workers.ts";
 import { seededRandom } from "./harness/random.ts";
-import { skipSqld, startSqld } from "./harness/sqld.ts";
+import { serverKindsInTime } from "./harness/database_servers.ts";
 import { cases } from "./harness/thorough.ts";
 import { holdingAnswer, startWebhookReceiver, type WebhookReceiver } from "./harness/webhook_receiver.ts";
 
 /** Real processes that book into one database, each with a dispatcher of its own. */
 
-/** By the four processes; in a thorough run of a factor of four, more than the history keeps. */
-const RUNS = cases(130);
+/** By the four processes; in a thorough run of a factor of eight, more than the history keeps. */
+const RUNS = cases(70);
 const RUNS_ON_FILE = 120;
 const CALLS_PER_RUN = 3;
 /** Every n-th run is booked by several processes at once, a call each. */
@@ -57,16 +57,19 @@ const RESTING = Array.from({ length: AGENTS }, (_, index): RuleInCode => ({
   agent_id: agentOf(index),
 }));
 
-Deno.test({
-  name: `four processes on one sqld: ${RUNS} exceeded thresholds are ${RUNS} alerts, with a webhook each`,
-  ignore: skipSqld,
-  async fn() {
-    await using sqld = await startSqld();
-    await using receiver = startWebhookReceiver();
-    await using team = startTeam(4);
-    await checkCrossings(team, { db: sqld.url, receiver, runs: RUNS, canLookBeside: true });
-  },
-});
+for (const kind of serverKindsInTime) {
+  Deno.test({
+    name:
+      `${kind.name}: four processes on one server: ${RUNS} exceeded thresholds are ${RUNS} alerts, with a webhook each`,
+    ignore: kind.ignore,
+    async fn() {
+      await using server = await kind.start(false);
+      await using receiver = startWebhookReceiver();
+      await using team = startTeam(4);
+      await checkCrossings(team, { db: server.url, receiver, runs: RUNS, canLookBeside: true });
+    },
+  });
+}
 
 Deno.test(`a process on a file: ${RUNS_ON_FILE} exceeded thresholds are ${RUNS_ON_FILE} alerts, with a webhook each`, async () => {
   const folder = await Deno.makeTempDir({ prefix: "purser_alerts_" });

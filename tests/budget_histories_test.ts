@@ -7,10 +7,11 @@ import { kinds } from "./harness/budget_settings.ts";
 
 /**
  * Random histories of several instances on one database, each step compared with a model without SQL. PURSER_BUDGET_HISTORIES
- * sets their number, PURSER_BUDGET_SEED repeats a run.
+ * sets their number, PURSER_BUDGET_ON the kind of database of all, PURSER_BUDGET_SEED repeats a run.
  */
 
-const { PURSER_BUDGET_HISTORIES = "60", PURSER_BUDGET_SEED, PURSER_BUDGET_PATH } = readEnvironment();
+const { PURSER_BUDGET_HISTORIES = "60", PURSER_BUDGET_SEED, PURSER_BUDGET_PATH, PURSER_BUDGET_ON } =
+  readEnvironment();
 
 /** Half a minute before a Monday that begins a month. */
 const START = Date.parse("2027-01-31T23:59:30.000Z");
@@ -198,7 +199,7 @@ const history = fc.record({
   on: fc.oneof(
     { weight: 50, arbitrary: fc.constant("memory") },
     { weight: 5, arbitrary: fc.constant("file") },
-    ...kinds.filter(({ name, ignore }) => name === "sqld" && !ignore)
+    ...kinds.filter(({ name, ignore }) => (name === "sqld" || name === "postgres") && !ignore)
       .map(({ name }) => ({ weight: 2, arbitrary: fc.constant(name) })),
   ),
   offsets: fc.array(fc.constantFrom(0, 0, 1, -1, 700, 29_999, 30_000, -HOUR, DAY), {
@@ -269,9 +270,10 @@ const PARENTS = [undefined, "run_1", "run_2", undefined];
 Deno.test("whatever happens, budgets decide as a model without SQL, and a strict one is never overshot", async () => {
   await fc.assert(
     fc.asyncProperty(history, async ({ unit, on, offsets, areStop, budgets, runs, steps }) => {
-      await using database = await kinds.find(({ name }) => name === on)!.create();
+      const where = PURSER_BUDGET_ON ?? on;
+      await using database = await kinds.find(({ name }) => name === where)!.create();
       const stores = [];
-      for (let i = 0; i < (on === "memory" ? 1 : offsets.length); i++) stores.push(await database.open());
+      for (let i = 0; i < (where === "memory" ? 1 : offsets.length); i++) stores.push(await database.open());
       const made = new BudgetHistory(await openInstances(stores, START, offsets), CALLERS, unit);
       for (const [index, own] of runs.entries()) {
         const mode = areStop ? "stop" as const : own?.mode ?? "stop";

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import fc from "#dev/fast_check.ts";
+import { bookLooseCalls } from "../src/calls/mod.ts";
 import { BudgetExceededError } from "../src/kernel/errors.ts";
 import { toUsd } from "../src/kernel/money.ts";
 import { meter } from "../src/runner/mod.ts";
@@ -7,10 +8,12 @@ import { createBooking, type TestBooking } from "./harness/booking.ts";
 import { checkAllFree, countReservations, kinds, RUN } from "./harness/budget_settings.ts";
 import { eagerClock } from "./harness/eager_clock.ts";
 import { callOptions, fakeModel, turns } from "./harness/fake_model.ts";
+import { modelCall } from "./harness/model_calls.ts";
 import { readRunCost } from "./harness/run_cost.ts";
 import { startStoreProcess } from "./harness/store_process.ts";
+import { cases } from "./harness/thorough.ts";
 
-for (const { name, ignore, create } of kinds.filter((kind) => kind.name === "sqld")) {
+for (const { name, ignore, create } of kinds.filter(({ name }) => name === "sqld" || name === "postgres")) {
   Deno.test({
     name: `${name}: two instances share a run's strict budget and never exceed it together`,
     ignore,
@@ -48,7 +51,7 @@ for (const { name, ignore, create } of kinds.filter((kind) => kind.name === "sql
             await checkAllFree(contexts[1]!, limit);
           },
         ),
-        { numRuns: 3 },
+        { numRuns: cases(name === "sqld" ? 3 : 1) },
       ),
   });
 }
@@ -76,6 +79,32 @@ for (const { name, ignore, create } of kinds) {
         Array.from({ length: 8 }, () => ctx.gate.admit({ ...scopes, bound: () => bounds })),
       );
       assert.equal(admissions.filter(({ go }) => go).length, 2);
+    },
+  });
+}
+
+for (const { name, ignore, create } of kinds) {
+  Deno.test({
+    name: `${name}: a budget warns at a share of its limit, rounded down to a nano-USD`,
+    ignore,
+    async fn() {
+      await using database = await create();
+      const ctx = await createBooking(await database.open());
+      const limits = [58n, 59n, 9_223_372_036_854_775_807n];
+      await ctx.store.write(limits.map((limit) => ({
+        sql:
+          `INSERT INTO budgets (budget_id, name, limit_nano_usd, per, scope, mode, action, warn_at, allow_unpriced,
+          enabled, created_at, updated_at)
+          VALUES (?, 'b', ?, 'day', '', 'stop', 'refuse', '[0.25, 0.5]', 0, 1, 0, 0)`,
+        args: [`bud_${limit}`, limit],
+      })));
+      await ctx.budgets.refresh();
+      await bookLooseCalls(ctx, [modelCall({ callId: "1", at: ctx.clock.now(), costNanoUsd: 14n })]);
+      await bookLooseCalls(ctx, [modelCall({ callId: "2", at: ctx.clock.now(), costNanoUsd: 15n })]);
+      const { rows } = await ctx.store.read({
+        sql: "SELECT threshold_nano_usd, value_nano_usd, budget_limit_nano_usd FROM alerts ORDER BY 1, 2, 3",
+      });
+      assert.deepEqual(rows, [[14n, 14n, 58n], [14n, 14n, 59n], [29n, 29n, 58n], [29n, 29n, 59n]]);
     },
   });
 }

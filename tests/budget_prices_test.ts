@@ -7,6 +7,7 @@ import { meter, type MeterContext } from "../src/runner/mod.ts";
 import { answerTo } from "./harness/answers.ts";
 import { createBooking, type TestBooking } from "./harness/booking.ts";
 import { checkAllFree, countReservations, kinds, RUN } from "./harness/budget_settings.ts";
+import type { DatabaseKind } from "./harness/databases.ts";
 import { eagerClock } from "./harness/eager_clock.ts";
 import { callOptions, fakeModel } from "./harness/fake_model.ts";
 import { startFakeProvider } from "./harness/fake_provider.ts";
@@ -15,7 +16,7 @@ import { openTestPurser, rejection } from "./harness/test_purser.ts";
 
 const MIDNIGHT = Date.parse("2026-11-22T00:00:00.000Z");
 
-const memory = kinds.find(({ name }) => name === "memory")!;
+const databases = kinds.filter(({ name }) => name === "memory" || name === "postgres");
 
 const price = (from: string, usd: number) =>
   PriceOverride.parse({
@@ -42,8 +43,8 @@ async function until(condition: () => boolean): Promise<void> {
 }
 
 /** Makes two calls of which the second waits for the first until after midnight, and then takes nearly all of its bound. */
-async function callOverMidnight(limitUsd: number, factor: number) {
-  await using database = await memory.create();
+async function callOverMidnight({ create }: DatabaseKind, limitUsd: number, factor: number) {
+  await using database = await create();
   const clock = eagerClock(MIDNIGHT - 1_000);
   const ctx = await createBooking(await database.open(), { clock, prices: await risingPrices(factor) });
   const first = Promise.withResolvers<void>();
@@ -69,23 +70,30 @@ async function callOverMidnight(limitUsd: number, factor: number) {
   return { outcomes, spent: await cost(ctx), limit, calls: fake.calls(), errors: ctx.errors };
 }
 
-Deno.test("a strict budget covers a price that rises while a call waits: its output limit is lowered", async () => {
-  const { outcomes, spent, limit, calls } = await callOverMidnight(0.0042, 2);
+/** Declares a test for every database. */
+function test(sentence: string, body: (kind: DatabaseKind) => Promise<void>): void {
+  for (const kind of databases) {
+    Deno.test({ name: `${kind.name}: ${sentence}`, ignore: kind.ignore, fn: () => body(kind) });
+  }
+}
+
+test("a strict budget covers a price that rises while a call waits: its output limit is lowered", async (kind) => {
+  const { outcomes, spent, limit, calls } = await callOverMidnight(kind, 0.0042, 2);
   assert.deepEqual(outcomes.map(({ status }) => status), ["fulfilled", "fulfilled"]);
   assert.equal(calls, 2);
   assert.ok(spent <= limit && spent > 3_500_000n, `${spent} of ${limit}`);
 });
 
-Deno.test("a strict budget refuses a call that no longer fits once its price has risen", async () => {
-  const { outcomes, spent, limit, calls } = await callOverMidnight(0.0042, 4);
+test("a strict budget refuses a call that no longer fits once its price has risen", async (kind) => {
+  const { outcomes, spent, limit, calls } = await callOverMidnight(kind, 0.0042, 4);
   assert.deepEqual(outcomes.map(({ status }) => status), ["fulfilled", "rejected"]);
   assert.ok((outcomes[1] as PromiseRejectedResult).reason instanceof BudgetExceededError);
   assert.equal(calls, 1);
   assert.ok(spent <= limit, `${spent} of ${limit}`);
 });
 
-Deno.test("a call that was admitted before a price rises is admitted anew, priced and booked as of its sending", async () => {
-  await using database = await memory.create();
+test("a call that was admitted before a price rises is admitted anew, priced and booked as of its sending", async (kind) => {
+  await using database = await kind.create();
   const clock = eagerClock(MIDNIGHT - 1);
   const ctx = await createBooking(await database.open(), { clock, prices: await risingPrices(2) });
   const { admit } = ctx.gate;

@@ -5,7 +5,7 @@ import { createIds } from "../src/kernel/ids.ts";
 import { authenticate, createKeyCheck, KEY_CACHE_MS } from "../src/keys/mod.ts";
 import { EVENT } from "./harness/bodies.ts";
 import { makeKey, openHttpClient } from "./harness/http_client.ts";
-import { skipSqld, startSqld } from "./harness/sqld.ts";
+import { serverKindsInTime } from "./harness/database_servers.ts";
 import { openTestPurser, type TestPurser } from "./harness/test_purser.ts";
 
 /** A key gets a new secret and stays itself; a second active key of its name is refused. */
@@ -228,21 +228,23 @@ Deno.test("a second active key of a name is refused with the first one's id, als
   assert.equal((await rotate(purser, other.body.key_id)).status, 200);
 });
 
-Deno.test({
-  name: "on a libSQL server an instance accepts a replaced secret for at most five more seconds",
-  ignore: skipSqld,
-  async fn() {
-    await using sqld = await startSqld();
-    const { url, fetch } = await sqld.createDatabase();
-    const options = { config: { dbUrl: url, channels: [] }, ids: createIds(systemClock), fetch };
-    await using a = await openTestPurser(options);
-    await using b = await openTestPurser(options);
-    const { key, keyId } = await makeKey(a, ["read"]);
-    assert.equal(await statusOf(b, key), 200);
-    const { body: { key: next } } = await rotate(a, keyId);
-    assert.equal(await statusOf(a, key), 401);
-    assert.equal(await statusOf(b, next), 200, "the new one at once");
-    b.clock.advance(KEY_CACHE_MS);
-    assert.equal(await statusOf(b, key), 401);
-  },
-});
+for (const kind of serverKindsInTime) {
+  Deno.test({
+    name: `${kind.name}: an instance accepts a replaced secret for at most five more seconds`,
+    ignore: kind.ignore,
+    async fn() {
+      await using server = await kind.start(false);
+      const { url, fetch } = await server.createDatabase();
+      const options = { config: { dbUrl: url, channels: [] }, ids: createIds(systemClock), fetch };
+      await using a = await openTestPurser(options);
+      await using b = await openTestPurser(options);
+      const { key, keyId } = await makeKey(a, ["read"]);
+      assert.equal(await statusOf(b, key), 200);
+      const { body: { key: next } } = await rotate(a, keyId);
+      assert.equal(await statusOf(a, key), 401);
+      assert.equal(await statusOf(b, next), 200, "the new one at once");
+      b.clock.advance(KEY_CACHE_MS);
+      assert.equal(await statusOf(b, key), 401);
+    },
+  });
+}

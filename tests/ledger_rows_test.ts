@@ -42,6 +42,19 @@ for (const kind of databaseKinds()) {
     assert.equal(row!.model_calls, 1);
   });
 
+  test("positions have no gaps and follow the order of commits, also after refused units", async (store) => {
+    const book = (...ids: string[]) => store.write(recordCalls(ids.map((callId) => modelCall({ callId }))));
+    await book("a", "b");
+    await assert.rejects(book("c", "d", "a"), ConstraintError);
+    await book("e");
+    await store.write([
+      ...recordCalls([modelCall({ callId: "f" })]),
+      adjustCall("x", "a", { costNanoUsd: 1n }),
+    ]);
+    const { rows } = await store.read({ sql: "SELECT position, call_id FROM calls ORDER BY position" });
+    assert.deepEqual(rows, ["a", "b", "e", "f", "x"].map((callId, index) => [BigInt(index + 1), callId]));
+  });
+
   test("totals hold any sum: whole USD and nano-USD apart", async (store) => {
     const most = 2n ** 63n - 1n;
     const dear = (callId: string) =>

@@ -1,7 +1,8 @@
+import { DATABASE_NOW } from "../src/store/mod.ts";
 import assert from "node:assert/strict";
 import { PurserError } from "../src/kernel/errors.ts";
 import { until } from "./harness/deliveries.ts";
-import { skipSqld, type Sqld, startSqld } from "./harness/sqld.ts";
+import { type DatabaseServer, serverKindsInTime } from "./harness/database_servers.ts";
 import { openTestPurser, rejection, type TestPurser } from "./harness/test_purser.ts";
 
 /** A run whose end can't be written, as on a full disk. Returns its id; afterwards writes succeed again. */
@@ -86,15 +87,15 @@ Deno.test("a run whose end could not be written is ended by its own process as s
   }
 });
 
-/** A Purser on a libSQL server, with a run of a session left by a dead instance; the test lets its lease expire. */
-async function openBesideDead(sqld: Sqld) {
-  const { url, fetch } = await sqld.createDatabase();
+/** A Purser on a server, with a run of a session left by a dead instance; the test lets its lease expire. */
+async function openBesideDead(server: DatabaseServer) {
+  const { url, fetch } = await server.createDatabase();
   const purser = await openTestPurser({ config: { dbUrl: url }, fetch });
   const { run_id } = await purser.run({}, "Hello", { sessionId: "s1" });
   await purser.core.store.write([
     {
       sql:
-        "UPDATE runs SET status = 'running', instance_id = 'inst_dead', ended_at = NULL, lease_until = unixepoch('subsec') * 1000 + 60000",
+        `UPDATE runs SET status = 'running', instance_id = 'inst_dead', ended_at = NULL, lease_until = ${DATABASE_NOW} + 60000`,
     },
     { sql: "UPDATE sessions SET status = 'running', active_run_id = ?", args: [run_id] },
   ]);
@@ -104,34 +105,38 @@ async function openBesideDead(sqld: Sqld) {
   return { purser, status, endLease };
 }
 
-Deno.test({
-  name:
-    "on a libSQL server the next run takes over a session once the dead instance's lease has expired, and not before",
-  ignore: skipSqld,
-  async fn() {
-    await using sqld = await startSqld();
-    const { purser, status, endLease } = await openBesideDead(sqld);
-    await using _ = purser;
-    assert.equal((await rejection(purser.run({}, "Again", { sessionId: "s1" }))).code, "conflict");
-    assert.equal(await status(), "running");
-    await endLease();
-    assert.equal((await purser.run({}, "Again", { sessionId: "s1" })).status, "completed");
-    assert.equal(await status(), "interrupted");
-  },
-});
+for (const kind of serverKindsInTime) {
+  Deno.test({
+    name:
+      `${kind.name}: the next run takes over a session once the dead instance's lease has expired, and not before`,
+    ignore: kind.ignore,
+    async fn() {
+      await using server = await kind.start(false);
+      const { purser, status, endLease } = await openBesideDead(server);
+      await using _ = purser;
+      assert.equal((await rejection(purser.run({}, "Again", { sessionId: "s1" }))).code, "conflict");
+      assert.equal(await status(), "running");
+      await endLease();
+      assert.equal((await purser.run({}, "Again", { sessionId: "s1" })).status, "completed");
+      assert.equal(await status(), "interrupted");
+    },
+  });
+}
 
-Deno.test({
-  name: "on a libSQL server every instance checks for runs of dead ones every thirty seconds",
-  ignore: skipSqld,
-  async fn() {
-    await using sqld = await startSqld();
-    const { purser, status, endLease } = await openBesideDead(sqld);
-    await using _ = purser;
-    await endLease();
-    purser.clock.advance(29_999);
-    assert.equal(await status(), "running");
-    purser.clock.advance(1);
-    await until(async () => await status() === "interrupted");
-    assert.equal((await purser.api("GET", "/sessions/s1")).body.active_run_id, null);
-  },
-});
+for (const kind of serverKindsInTime) {
+  Deno.test({
+    name: `${kind.name}: every instance checks for runs of dead ones every thirty seconds`,
+    ignore: kind.ignore,
+    async fn() {
+      await using server = await kind.start(false);
+      const { purser, status, endLease } = await openBesideDead(server);
+      await using _ = purser;
+      await endLease();
+      purser.clock.advance(29_999);
+      assert.equal(await status(), "running");
+      purser.clock.advance(1);
+      await until(async () => await status() === "interrupted");
+      assert.equal((await purser.api("GET", "/sessions/s1")).body.active_run_id, null);
+    },
+  });
+}

@@ -7,7 +7,7 @@ import { openWithChannels, RULE, statusOf, until } from "./harness/deliveries.ts
 import { inDirectory } from "./harness/in_directory.ts";
 import { passing, permanent, recordingChannel } from "./harness/recording_channel.ts";
 import { readScrape, scrape } from "./harness/scrape.ts";
-import { skipSqld, startSqld } from "./harness/sqld.ts";
+import { serverKindsInTime } from "./harness/database_servers.ts";
 import { openTestPurser } from "./harness/test_purser.ts";
 
 Deno.test("GET /metrics reports spend exactly, and tokens in kinds that don't overlap", async () => {
@@ -171,23 +171,25 @@ Deno.test("GET /metrics reports the same after a restart", () =>
     assert.deepEqual(await scrapeOnce(false), before);
   }));
 
-Deno.test({
-  name: "on a libSQL server GET /metrics reports the same from every instance, except for per-process values",
-  ignore: skipSqld,
-  async fn() {
-    await using sqld = await startSqld();
-    const { url, fetch } = await sqld.createDatabase();
-    const options = { config: { dbUrl: url }, fetch };
-    await using one = await openTestPurser(options);
-    await using other = await openTestPurser({ ...options, ids: createIds(one.clock) });
-    await one.run({}, "Hi");
-    await other.run({ agentId: "second" }, "Hi");
-    const { values } = await scrape(one);
-    assert.deepEqual((await scrape(other)).values, values);
-    assert.equal(values["purser_runs_total status=completed"], "2");
-    assert.equal(values["purser_model_calls_total model=echo provider=demo"], "2");
-  },
-});
+for (const kind of serverKindsInTime) {
+  Deno.test({
+    name: `${kind.name}: GET /metrics reports the same from every instance, except for per-process values`,
+    ignore: kind.ignore,
+    async fn() {
+      await using server = await kind.start(false);
+      const { url, fetch } = await server.createDatabase();
+      const options = { config: { dbUrl: url }, fetch };
+      await using one = await openTestPurser(options);
+      await using other = await openTestPurser({ ...options, ids: createIds(one.clock) });
+      await one.run({}, "Hi");
+      await other.run({ agentId: "second" }, "Hi");
+      const { values } = await scrape(one);
+      assert.deepEqual((await scrape(other)).values, values);
+      assert.equal(values["purser_runs_total status=completed"], "2");
+      assert.equal(values["purser_model_calls_total model=echo provider=demo"], "2");
+    },
+  });
+}
 
 Deno.test("GET /metrics labels every number as the database's or the process's", async () => {
   await using purser = await openTestPurser();

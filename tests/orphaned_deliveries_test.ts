@@ -3,7 +3,7 @@ import { DAY_MS, HOUR_MS, systemClock } from "../src/kernel/clock.ts";
 import { createIds } from "../src/kernel/ids.ts";
 import { leaveDelivery, openWithChannels, outbox, statusOf, until } from "./harness/deliveries.ts";
 import { recordingChannel } from "./harness/recording_channel.ts";
-import { skipSqld, startSqld } from "./harness/sqld.ts";
+import { serverKindsInTime } from "./harness/database_servers.ts";
 import type { TestPurser } from "./harness/test_purser.ts";
 
 const WARNING = "Notifications were given up: no instance has had their channels for 7 days";
@@ -79,32 +79,33 @@ Deno.test("an alert past the history is deleted with its last delivery, also whe
   await until(async () => await count() === 500);
 });
 
-Deno.test({
-  name:
-    "on a libSQL server, instances with different channels do not give up each other's deliveries too early",
-  ignore: skipSqld,
-  async fn() {
-    await using sqld = await startSqld();
-    const { url, fetch } = await sqld.createDatabase();
-    const options = () => ({ config: { dbUrl: url }, fetch, rules: [], ids: createIds(systemClock) });
-    await using purser = await openWithChannels([], options());
-    const now = Date.now();
-    await leaveDelivery(purser.core, "young", { created_at: now - 6 * DAY_MS, due_at: now - 6 * DAY_MS });
-    await leaveDelivery(purser.core, "old", { created_at: now - 8 * DAY_MS, due_at: now - 8 * DAY_MS });
-    await leaveDelivery(purser.core, "held", {
-      ...{
-        created_at: now - 8 * DAY_MS,
-        due_at: now - 8 * DAY_MS,
-        lease_until: now + HOUR_MS,
-        leased_by: "b",
-      },
-    });
-    await using second = await openWithChannels([], options());
-    second.clock.advance(1_000); // it has run long enough to check
-    await until(async () => (await outbox(purser, "ops")).some(({ status }) => status === "failed"));
-    assert.deepEqual(
-      (await outbox(purser, "ops")).map(({ deliveryId, status }) => [deliveryId, status]),
-      [["dlv_held", "pending"], ["dlv_old", "failed"], ["dlv_young", "pending"]],
-    );
-  },
-});
+for (const kind of serverKindsInTime) {
+  Deno.test({
+    name: `${kind.name}: instances with different channels do not give up each other's deliveries too early`,
+    ignore: kind.ignore,
+    async fn() {
+      await using server = await kind.start(false);
+      const { url, fetch } = await server.createDatabase();
+      const options = () => ({ config: { dbUrl: url }, fetch, rules: [], ids: createIds(systemClock) });
+      await using purser = await openWithChannels([], options());
+      const now = Date.now();
+      await leaveDelivery(purser.core, "young", { created_at: now - 6 * DAY_MS, due_at: now - 6 * DAY_MS });
+      await leaveDelivery(purser.core, "old", { created_at: now - 8 * DAY_MS, due_at: now - 8 * DAY_MS });
+      await leaveDelivery(purser.core, "held", {
+        ...{
+          created_at: now - 8 * DAY_MS,
+          due_at: now - 8 * DAY_MS,
+          lease_until: now + HOUR_MS,
+          leased_by: "b",
+        },
+      });
+      await using second = await openWithChannels([], options());
+      second.clock.advance(1_000); // it has run long enough to check
+      await until(async () => (await outbox(purser, "ops")).some(({ status }) => status === "failed"));
+      assert.deepEqual(
+        (await outbox(purser, "ops")).map(({ deliveryId, status }) => [deliveryId, status]),
+        [["dlv_held", "pending"], ["dlv_old", "failed"], ["dlv_young", "pending"]],
+      );
+    },
+  });
+}

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { createIds } from "../src/kernel/ids.ts";
 import { inDirectory } from "./harness/in_directory.ts";
-import { skipSqld, startSqld } from "./harness/sqld.ts";
+import { serverKindsInTime } from "./harness/database_servers.ts";
 import { openTestPurser, type TestPurser } from "./harness/test_purser.ts";
 
 /** ETags of agents and rules, and the requests that depend on them. */
@@ -210,14 +210,16 @@ Deno.test("of concurrent changes that expect the same ETag one succeeds, over a 
     race(() => openTestPurser({ ids, config: { dbUrl: `${directory}/purser.db` } }))
   ));
 
-Deno.test({
-  name: "of concurrent changes that expect the same ETag one succeeds, over a libSQL server",
-  ignore: skipSqld,
-  async fn() {
-    await using sqld = await startSqld();
-    await race(() => openTestPurser({ ids, config: { dbUrl: sqld.url } }));
-  },
-});
+for (const kind of serverKindsInTime) {
+  Deno.test({
+    name: `${kind.name}: of concurrent changes that expect the same ETag one succeeds, over a server`,
+    ignore: kind.ignore,
+    async fn() {
+      await using server = await kind.start(false);
+      await race(() => openTestPurser({ ids, config: { dbUrl: server.url } }));
+    },
+  });
+}
 
 Deno.test("changes that expect nothing but existence all succeed, one after the other", async () => {
   await using purser = await openTestPurser();

@@ -14,7 +14,7 @@ import {
 } from "../ledger/mod.ts";
 import type { BudgetCounter } from "../contract/budgets/budget_state.ts";
 import { BUDGETED } from "../contract/costs/dimensions.ts";
-import { indexedBy, NOT_INDEXED, type Statement } from "../store/mod.ts";
+import { indexedBy, isAfter, NOT_INDEXED, type Statement } from "../store/mod.ts";
 import type { BudgetRow } from "./budget_fields.ts";
 import { DEFINED } from "./known_scopes.ts";
 
@@ -99,7 +99,7 @@ function selectWindowed(
   SELECT ${scopeSql(kind, columnOf(kind))}, ${
       roughSum("CASE WHEN c.at >= ?2 THEN c.cost_nano_usd END")
     } FROM calls c ${NOT_INDEXED}
-  WHERE c.position > ${DECIDED_POSITION} AND ${columnOf(kind)} IS NOT NULL GROUP BY 1
+  WHERE ${isAfter(DECIDED_POSITION, "c.position")} AND ${columnOf(kind)} IS NOT NULL GROUP BY 1
 )
 SELECT s.scope FROM (
   SELECT scope FROM (SELECT scope FROM spend_counters WHERE kind = 'lifetime' AND ${isOfKind}
@@ -147,11 +147,13 @@ function selectAllEntities(
   return {
     sql: `WITH tail(id, cost) AS MATERIALIZED (
   SELECT c.${id}, ${roughSum("c.cost_nano_usd")} FROM calls c ${NOT_INDEXED}
-  WHERE c.position > ${DECIDED_POSITION} AND c.${id} IS NOT NULL GROUP BY 1
+  WHERE ${isAfter(DECIDED_POSITION, "c.position")} AND c.${id} IS NOT NULL GROUP BY 1
 )
 SELECT ${scopeSql(kind, "s.id")} FROM (
   SELECT ${id} AS id FROM usage_${kind}s WHERE last_at >= ?4
-  UNION SELECT c.${id} FROM calls c ${NOT_INDEXED} WHERE c.position > ${TOTALS_POSITION} AND c.${id} IS NOT NULL AND c.at >= ?4
+  UNION SELECT c.${id} FROM calls c ${NOT_INDEXED} WHERE ${
+      isAfter(TOTALS_POSITION, "c.position")
+    } AND c.${id} IS NOT NULL AND +c.at >= ?4
   UNION SELECT ${idInScope(kind, "scope")} FROM (${reservedScopes(kind)}) reserved
 ) s LEFT JOIN tail ON tail.id = s.id
 WHERE ${

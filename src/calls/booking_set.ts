@@ -155,7 +155,9 @@ export function createBookingWriter(
   };
 
   function passOf(bookings: readonly Booking[]): Statement[] {
-    if (ctx.rules.mayExist) return decideAlerts(ctx);
+    if (ctx.rules.mayExist) {
+      return decideAlerts(ctx, bookings.reduce((sum, { calls }) => sum + calls.length, 0));
+    }
     const isBudgeted = ctx.budgets.mayExist || bookings.some(({ grant }) => grant);
     return isBudgeted && undecidedCalls >= MAX_UNDECIDED_CALLS ? advanceCounters(ctx) : [];
   }

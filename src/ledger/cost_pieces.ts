@@ -1,6 +1,6 @@
 import { type Dimension, dimension, type FieldOf, GROUPED } from "../contract/costs/dimensions.ts";
 import { startOf, startSql } from "../contract/windows.ts";
-import { indexedBy, NOT_INDEXED, ORDERED_JOIN, type SqlValue } from "../store/mod.ts";
+import { indexedBy, isAfter, NOT_INDEXED, ORDERED_JOIN, type SqlValue } from "../store/mod.ts";
 import type { TagGroup } from "../contract/tags/tags.ts";
 import { conditionsOf, hasTags, MAX_TIME, tagValue } from "./cost_conditions.ts";
 import type { CostScope } from "./cost_filter.ts";
@@ -45,8 +45,13 @@ const CALLS: Source = {
   counters: ENTRY_COUNTERS,
   columns: { ...OPTIONAL, hour: startSql("hour", "at"), day: startSql("day", "at") },
 };
-/** The calls after the rollups. */
-const TAIL: Source = { ...CALLS, table: `calls ${NOT_INDEXED}`, where: `position > ${TOTALS_POSITION}` };
+/** The calls after the rollups: they are few, so a unary plus keeps the index by time out. */
+const TAIL: Source = {
+  ...CALLS,
+  table: `calls ${NOT_INDEXED}`,
+  where: isAfter(TOTALS_POSITION),
+  time: "+at",
+};
 
 /** The calls with tags of their own, read by an index of their own. */
 const TAGGED: Source = {

@@ -6,6 +6,7 @@ import type { Grouping } from "../contract/values.ts";
 import { toIso } from "../kernel/clock.ts";
 import {
   indexedBy,
+  isAfter,
   NOT_INDEXED,
   ORDERED_JOIN,
   type SqlValue,
@@ -313,7 +314,7 @@ function ofRollup(kind: "session" | "run", filter: CostFilter): Statement {
   const key = `${kind}_id`;
   const { from, to, limit, offset } = filter;
   const isWhole = from === undefined && to === undefined;
-  const tail = `calls ${NOT_INDEXED} WHERE position > ${TOTALS_POSITION} AND ${key} IS NOT NULL`;
+  const tail = `calls ${NOT_INDEXED} WHERE ${isAfter(TOTALS_POSITION)} AND ${key} IS NOT NULL`;
   // By cost and for the cut every row is read: a unary plus keeps the index by time out, which would be slower.
   const first = sortOf(filter) === "cost" ? "+first_at" : "first_at";
   const inside = isWhole ? "true" : `${first} >= ?3 AND last_at < ?4`;
@@ -336,7 +337,7 @@ FROM (
   SELECT ${key}, agent_id, model, first_at, last_at, 0 AS position, ${COUNTERS}
     FROM page ${ORDERED_JOIN} usage_${kind}s ON ${key} = id WHERE ${inside}
   ${isWhole ? "" : `UNION ALL ${cutCalls(kind, entry)}`}
-  UNION ALL SELECT ${entry} FROM ${tail}${isWhole ? "" : " AND at >= ?3 AND at < ?4"}
+  UNION ALL SELECT ${entry} FROM ${tail}${isWhole ? "" : " AND +at >= ?3 AND +at < ?4"}
 ) entries GROUP BY ${key} ${HAS_CALLS}) sums ORDER BY ${orderOf(key, filter)} LIMIT ?1 OFFSET ?2`,
     args: [limit, offset, ...isWhole ? [] : [from ?? 0, to ?? MAX_TIME]],
   };

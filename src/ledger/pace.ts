@@ -2,7 +2,7 @@ import type { BudgetPeriod } from "../contract/values.ts";
 import { ROLLING_MS, startOf, startSql } from "../contract/windows.ts";
 import { HOUR_MS, toIso } from "../kernel/clock.ts";
 import { divideHalfEven, NANO_PER_USD, type NanoUsd, toUsd } from "../kernel/money.ts";
-import { NOT_INDEXED, ORDERED_JOIN, type Store } from "../store/mod.ts";
+import { isAfter, NOT_INDEXED, ORDERED_JOIN, type Store } from "../store/mod.ts";
 import { MAX_TIME } from "./cost_conditions.ts";
 import { atMost64Bits, counterSum, DECIDED_POSITION, isInScope, sumOfTail } from "./spend_counters.ts";
 import { IN_WINDOWS } from "./scopes/mod.ts";
@@ -133,7 +133,7 @@ SELECT s.scope, s.start, s.whole_usd, s.rest_nano_usd FROM j ${ORDERED_JOIN} spe
 UNION ALL SELECT j.scope, ${startSql("minute", "c.at")}, sum(c.cost_nano_usd / ${NANO_PER_USD}),
   sum(c.cost_nano_usd % ${NANO_PER_USD})
 FROM calls c ${NOT_INDEXED} ${ORDERED_JOIN} j ON ${isInScope("j.scope")}
-WHERE c.position > ${DECIDED_POSITION} AND c.at >= ?2 AND c.cost_nano_usd <> 0 GROUP BY 1, 2`;
+WHERE ${isAfter(DECIDED_POSITION, "c.position")} AND +c.at >= ?2 AND c.cost_nano_usd <> 0 GROUP BY 1, 2`;
 
 /** Reads the spending of all agents ('') or of agents by minute, from a minute on. */
 export async function readMinutes(

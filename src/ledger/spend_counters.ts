@@ -2,7 +2,15 @@ import { NANO_PER_USD } from "../kernel/money.ts";
 import { startSql } from "../contract/windows.ts";
 import { type Clock, DAY_MS } from "../kernel/clock.ts";
 import { RULED } from "../contract/costs/dimensions.ts";
-import { indexedBy, NOT_INDEXED, ORDERED_JOIN, type Statement, type Store, wide } from "../store/mod.ts";
+import {
+  indexedBy,
+  isAfter,
+  NOT_INDEXED,
+  ORDERED_JOIN,
+  type Statement,
+  type Store,
+  wide,
+} from "../store/mod.ts";
 import { ALL_CALLS, AS_WHOLE, columnOf, type Counted, IN_WINDOWS, scopeSql } from "./scopes/mod.ts";
 
 /*
@@ -105,7 +113,7 @@ export const isInScope = (scope: string, kinds: readonly Counted[] = RULED) =>
 
 /** SQL for the total cost of the calls after the counters that meet a condition: they are few. */
 export const sumOfTail = (condition: string) =>
-  sumOfCalls(`${NOT_INDEXED} WHERE c.position > ${DECIDED_POSITION} AND ${condition}`);
+  sumOfCalls(`${NOT_INDEXED} WHERE ${isAfter(DECIDED_POSITION, "c.position")} AND ${condition}`);
 
 /** SQL for the settled cost of a run, in nano-USD, on which budgets are decided. */
 export const runCost = (runId: string) =>
@@ -114,11 +122,17 @@ export const runCost = (runId: string) =>
 /** SQL for whether there is an enabled rule; then the counters are advanced call by call, see alerts/. */
 const HAS_RULES = `EXISTS (SELECT 1 FROM alert_rules ${indexedBy("alert_rules_fired")} WHERE enabled = 1)`;
 
+const tailIf = (rules: string, none: string) =>
+  `FROM calls c ${NOT_INDEXED} WHERE ${
+    isAfter(`CASE WHEN ${HAS_RULES} THEN ${rules} ELSE ${none} END`, "c.position")
+  }`;
+
 /** SQL for the calls after the counters: all of them if there is an enabled rule, or if there is none. */
-export const TAIL_WITH_RULES =
-  `FROM calls c ${NOT_INDEXED} WHERE c.position > CASE WHEN ${HAS_RULES} THEN ${DECIDED_POSITION} ELSE ${MAX_NANO_USD} END`;
-const TAIL_WITHOUT_RULES =
-  `FROM calls c ${NOT_INDEXED} WHERE c.position > CASE WHEN ${HAS_RULES} THEN ${MAX_NANO_USD} ELSE ${DECIDED_POSITION} END`;
+export const TAIL_WITH_RULES = tailIf(DECIDED_POSITION, MAX_NANO_USD);
+const TAIL_WITHOUT_RULES = tailIf(MAX_NANO_USD, DECIDED_POSITION);
+
+/** SQL for the calls after the counters, as `c`. */
+export const UNDECIDED = `FROM calls c ${NOT_INDEXED} WHERE ${isAfter(DECIDED_POSITION, "c.position")}`;
 
 /** SQL for whether there is an enabled rule. */
 export const HAS_ENABLED_RULES = HAS_RULES;
@@ -127,24 +141,22 @@ export const HAS_ENABLED_RULES = HAS_RULES;
 const ofMinutes = (kind: string, scope: string, start: string, where = "true") =>
   `SELECT '${kind}' AS kind, ${scope} AS scope, ${start} AS start, whole_usd, rest_nano_usd, first_at FROM minutes WHERE ${where}`;
 
-const ofEntities = (kind: Counted) => {
+const ofEntities = (kind: Counted, tail: string) => {
   const id = columnOf(kind);
   return `SELECT '${kind}', ${id}, 0, coalesce(sum(c.cost_nano_usd / ${NANO_PER_USD}), 0),
     coalesce(sum(c.cost_nano_usd % ${NANO_PER_USD}), 0), min(c.at)
-  ${TAIL_WITHOUT_RULES} AND ${id} IS NOT NULL GROUP BY ${id}`;
+  ${tail} AND ${id} IS NOT NULL GROUP BY ${id}`;
 };
 
-/** Counts all calls at once when there are no rules: first by minute and dimension, and all other counters from there. */
-export const COUNT_WITHOUT_RULES: Statement = {
+/** Counts calls `c` at once: first by minute and dimension, and all other counters from there. */
+const countAll = (tail: string): Statement => ({
   sql: `INSERT INTO spend_counters
 WITH minutes AS MATERIALIZED (
   SELECT ${IN_WINDOWS.map((kind) => `${columnOf(kind)} AS ${kind}`).join(", ")}, ${
     startSql("minute", "c.at")
   } AS minute, sum(c.cost_nano_usd / ${NANO_PER_USD}) AS whole_usd,
     sum(c.cost_nano_usd % ${NANO_PER_USD}) AS rest_nano_usd, min(c.at) AS first_at
-  ${TAIL_WITHOUT_RULES} AND c.cost_nano_usd <> 0 GROUP BY minute, ${
-    IN_WINDOWS.map((kind) => columnOf(kind)).join(", ")
-  }
+  ${tail} AND c.cost_nano_usd <> 0 GROUP BY minute, ${IN_WINDOWS.map((kind) => columnOf(kind)).join(", ")}
 )
 SELECT kind, scope, start, sum(whole_usd), sum(rest_nano_usd), min(first_at) FROM (
 ${
@@ -157,15 +169,33 @@ ${
       ofMinutes("lifetime", scope, "0", where),
     ]).join("\n  UNION ALL ")
   }
-  ${AS_WHOLE.map((kind) => `UNION ALL ${ofEntities(kind)}`).join("\n  ")}
+  ${AS_WHOLE.map((kind) => `UNION ALL ${ofEntities(kind, tail)}`).join("\n  ")}
 ) entries GROUP BY kind, scope, start ${ADD_TO_COUNTER}`,
-};
+});
+
+/** Counts all calls after the counters when there are no rules. */
+export const COUNT_WITHOUT_RULES = countAll(TAIL_WITHOUT_RULES);
 
 const MOVE =
   "UPDATE rollup_positions SET position = (SELECT coalesce(max(position), 0) FROM calls) WHERE name = 'decisions'";
 
 /** Moves the position of the counters, after the statements of the unit that count up to it. */
 export const MOVE_COUNTERS: Statement = { sql: MOVE };
+
+const QUIET = "(SELECT position FROM rollup_positions WHERE name = 'quiet')";
+
+/** SQL that inserts the row that `COUNT_QUIET` needs, if a condition is true. */
+export const markQuiet = (condition: string) =>
+  `INSERT INTO rollup_positions (name, position) SELECT 'quiet', ${DECIDED_POSITION} WHERE ${condition}`;
+
+/** Counts all calls after the counters and moves their position, if the unit has marked them as those that fire no rule. */
+export const COUNT_QUIET: readonly Statement[] = [
+  countAll(
+    `FROM calls c ${NOT_INDEXED} WHERE ${isAfter(`coalesce(${QUIET}, ${MAX_NANO_USD})`, "c.position")}`,
+  ),
+  { sql: `${MOVE} AND ${QUIET} IS NOT NULL` },
+  { sql: "DELETE FROM rollup_positions WHERE name = 'quiet'" },
+];
 
 /** Moves the position of the counters after the rules were evaluated. */
 export const MOVE_DECIDED_COUNTERS: Statement = { sql: `${MOVE} AND ${HAS_RULES}` };
@@ -189,7 +219,8 @@ const OLD = `WITH RECURSIVE scopes(scope) AS (
 ), kept(since) AS MATERIALIZED (
   SELECT min(?1, max(start)) - ${KEEP_MS} FROM spend_counters WHERE kind = 'minute' AND scope = '${ALL_CALLS}'
 )
-SELECT w.kind, w.scope, w.start FROM kept k CROSS JOIN scopes s ${ORDERED_JOIN} spend_counters w ON w.kind = 'minute' AND w.scope = s.scope AND w.start < k.since`;
+SELECT w.kind, w.scope, w.start FROM scopes s ${ORDERED_JOIN} spend_counters w
+  ON w.kind = 'minute' AND w.scope = s.scope AND w.start < (SELECT since FROM kept)`;
 
 const FIND = `${OLD} LIMIT 1`;
 const REMOVE = `DELETE FROM spend_counters WHERE (kind, scope, start) IN (${OLD} LIMIT ${ROWS_PER_COMMIT})`;

@@ -1,5 +1,6 @@
 import {
   indexedBy,
+  isAfter,
   NOT_INDEXED,
   type ResultSet,
   type SqlValue,
@@ -44,7 +45,9 @@ export async function readRunUsages(
 const SESSIONS = `WITH j AS MATERIALIZED (SELECT value AS run_id FROM json_each(?1))
 SELECT j.run_id, coalesce(
   (SELECT u.session_id FROM usage_runs u WHERE u.run_id = j.run_id),
-  (SELECT c.session_id FROM calls c ${NOT_INDEXED} WHERE c.position > ${TOTALS_POSITION} AND c.run_id = j.run_id LIMIT 1)
+  (SELECT c.session_id FROM calls c ${NOT_INDEXED} WHERE ${
+  isAfter(TOTALS_POSITION, "c.position")
+} AND c.run_id = j.run_id LIMIT 1)
 ) FROM j`;
 
 /** Reads the sessions of runs that have calls, by the id of the run; null for a run without a session. */

@@ -1,6 +1,6 @@
 import { NANO_PER_USD } from "../kernel/money.ts";
 import { startSql } from "../contract/windows.ts";
-import { type Logic, NOT_INDEXED, ORDERED_JOIN, rowTrigger, type Statement } from "../store/mod.ts";
+import { isAfter, type Logic, NOT_INDEXED, ORDERED_JOIN, rowTrigger, type Statement } from "../store/mod.ts";
 
 /*
  * Every total is a rollup up to a position of the ledger plus the calls after it, read in one statement, so that it is
@@ -68,7 +68,7 @@ export const usageIncrements: readonly Logic[] = [
 export const TOTALS_POSITION = "(SELECT position FROM rollup_positions WHERE name = 'totals')";
 
 /** SQL for the calls after it, always read by position: they are few. */
-const TAIL = `FROM calls ${NOT_INDEXED} WHERE position > ${TOTALS_POSITION}`;
+const TAIL = `FROM calls ${NOT_INDEXED} WHERE ${isAfter(TOTALS_POSITION)}`;
 
 const DIMENSIONS = "agent_id, provider, model";
 const DIMENSIONS_OF_ENTRY = `${DIMENSIONS}, coalesce(key_id, '') AS key_id`;

@@ -3,7 +3,7 @@ import { toIso } from "../kernel/clock.ts";
 import { toPlainJsonText } from "../kernel/json/portable_json.ts";
 import {
   type EachRow,
-  inOrderOf,
+  IN_ROW_ORDER,
   ORDERED_JOIN,
   type SqlValue,
   type Statement,
@@ -59,7 +59,7 @@ const EVENT_ROWS = {
 const APPEND_EVENTS =
   `INSERT INTO events (session_id, seq, run_id, agent_id, type, at, call_id, payload, withheld)
 SELECT s.session_id, s.event_count + v.nth, v.run_id, v.agent_id, v.type, v.at, v.call_id, v.payload, v.withheld
-FROM each_row v LEFT JOIN sessions s ON s.session_id = v.session_id ${inOrderOf("v.nth")}`;
+FROM each_row v LEFT JOIN sessions s ON s.session_id = v.session_id ${IN_ROW_ORDER}`;
 
 /**
  * Returns the statement that appends events to the log, numbered within their sessions where these exist. The same unit

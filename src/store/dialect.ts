@@ -9,14 +9,24 @@ const onlyPostgres = (sql: string) => `/*!${sql}*/`;
 /** SQL after a table's name and alias: SQLite reads the table by this index, or refuses the statement if it can't. */
 export const indexedBy = (index: string): string => onlySqlite(`INDEXED BY ${index}`);
 
-/** SQL after a table's name and alias: SQLite reads the table by its primary key or whole, by no other index. */
+/**
+ * SQL after a table's name and alias: SQLite reads the table by its primary key or whole, by no other index. A unary plus
+ * before a column keeps its index out in PostgreSQL too.
+ */
 export const NOT_INDEXED = onlySqlite("NOT INDEXED");
+
+/**
+ * SQL for a position after one that others have been counted up to: few are. PostgreSQL expects a third of a table after a
+ * value that it doesn't know, but few rows between two.
+ */
+export const isAfter = (position: string, column = "position"): string =>
+  `${column} > ${position}${onlyPostgres(` AND ${column} <= 9223372036854775807`)}`;
 
 /** An inner join with a condition, of which SQLite reads the left side in the outer loop. */
 export const ORDERED_JOIN = `${onlySqlite("CROSS")} JOIN`;
 
-/** SQL at the end of `INSERT … SELECT … FROM each_row v …`: PostgreSQL inserts the rows by this order, SQLite in their own. */
-export const inOrderOf = (sql: string): string => onlyPostgres(`ORDER BY ${sql}`);
+/** SQL at the end of `INSERT … SELECT … FROM each_row v …`: after a join, PostgreSQL inserts the rows in any order; SQLite in their own. */
+export const IN_ROW_ORDER = onlyPostgres("ORDER BY v.each_row_number");
 
 /** SQL for the database's clock, in epoch milliseconds. */
 export const DATABASE_NOW = onlySqlite("CAST(unixepoch('subsec') * 1000 AS INTEGER)") +

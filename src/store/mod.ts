@@ -19,8 +19,9 @@ export type { InstanceLocks } from "./instance_locks.ts";
 export {
   byBytes,
   DATABASE_NOW,
+  IN_ROW_ORDER,
   indexedBy,
-  inOrderOf,
+  isAfter,
   mergeJson,
   NOT_INDEXED,
   ORDERED_JOIN,

@@ -1,15 +1,46 @@
+import { type DatabaseKind, databaseKinds } from "../harness/databases.ts";
+import { isThorough } from "../harness/thorough.ts";
 import { CALLERS } from "./callers.ts";
 import { makesCalls } from "./sentence.ts";
 import { SENTENCES } from "./sentences.ts";
+import { worldsOver } from "./world.ts";
 
 /**
  * Each sentence about a model call holds for every caller: a run, `meter()`, and the gateway, over each wire, whole and streamed;
- * and those that can be said of a call that was made elsewhere, for its report.
+ * and those that can be said of a call that was made elsewhere, for its report. In memory, and over PostgreSQL: there only a
+ * thorough run tries all, and others one sentence of each caller.
  */
+const kindOf = (name: DatabaseKind["name"]) => databaseKinds().find((kind) => kind.name === name)!;
+const openInMemory = worldsOver(kindOf("memory"));
+const postgres = kindOf("postgres");
+const openOverPostgres = worldsOver(postgres);
+
 for (const { says, of = makesCalls, check } of SENTENCES) {
   Deno.test(`every caller ${says}`, async (test) => {
     for (const caller of CALLERS.filter(of)) {
-      await test.step(caller.name, () => check(caller));
+      await test.step(caller.name, () => check(caller, openInMemory));
     }
+  });
+}
+
+const shared = SENTENCES.filter(({ isOfSqlite }) => !isOfSqlite);
+/** The sentence that the gate tries of each caller. */
+const inGate = new Map(CALLERS.map((caller, index) => {
+  const all = shared.filter(({ of = makesCalls }) => of(caller));
+  return [caller, all[index % all.length]];
+}));
+
+for (const sentence of shared) {
+  const { says, of = makesCalls, check } = sentence;
+  const callers = CALLERS.filter((caller) => of(caller) && (isThorough || inGate.get(caller) === sentence));
+  if (callers.length === 0) continue;
+  Deno.test({
+    name: `over PostgreSQL, every caller ${says}`,
+    ignore: postgres.ignore,
+    async fn(test) {
+      for (const caller of callers) {
+        await test.step(caller.name, () => check(caller, openOverPostgres));
+      }
+    },
   });
 }

@@ -1,13 +1,15 @@
 import { answerTo } from "../harness/answers.ts";
 import type { Caller } from "./callers.ts";
-import { API_OF, MODEL } from "./world.ts";
+import { API_OF, MODEL, type OpenWorld } from "./world.ts";
 
 /** A sentence about a model call, and how it is checked for a caller. */
 export interface Sentence {
   says: string;
   /** The callers of which it can be said; default: those that make the call themselves. */
   of?(caller: Caller): boolean;
-  check(caller: Caller): Promise<void>;
+  /** True if it is about SQLite's own errors. */
+  isOfSqlite?: true;
+  check(caller: Caller, openWorld: OpenWorld): Promise<void>;
 }
 
 /** 1,000 tokens in and 100 out: $0.001 and $0.0004. */

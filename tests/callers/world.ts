@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import type { UsageApi } from "../../src/pricing/usage/mod.ts";
 import { type FakeProvider, type ProviderRequest, startFakeProvider } from "../harness/fake_provider.ts";
+import type { DatabaseKind } from "../harness/databases.ts";
 import type { LogLine } from "../harness/test_purser.ts";
 import { type RecordingTelemetry, recordingTelemetry } from "../harness/recording_telemetry.ts";
 import { openTestPurser, type TestOptions, type TestPurser } from "../harness/test_purser.ts";
@@ -40,20 +41,20 @@ export interface World extends AsyncDisposable {
 }
 
 /** Opens a world; `openaiUrl` is the address of another provider in the place of the fake one of OpenAI. */
-export async function openWorld(options: TestOptions = {}, openaiUrl?: string): Promise<World> {
-  const fake = await startFakeProvider();
-  if (openaiUrl !== undefined) fake.baseUrls.openai = openaiUrl;
-  const telemetry = recordingTelemetry();
-  const { config, ...rest } = options;
-  const purser = await openTestPurser({ fake, telemetry, ...rest, config: { prices: PRICES, ...config } });
-  return {
-    fake,
-    purser,
-    telemetry,
-    async [Symbol.asyncDispose]() {
-      await purser[Symbol.asyncDispose]();
-      await fake.close();
-    },
+export type OpenWorld = (options?: TestOptions, openaiUrl?: string) => Promise<World>;
+
+/** Returns the function that opens worlds over a kind of database: in memory, or one with an address. */
+export function worldsOver({ create }: Pick<DatabaseKind, "create">): OpenWorld {
+  return async (options = {}, openaiUrl) => {
+    const stack = new AsyncDisposableStack();
+    const fake = await startFakeProvider();
+    stack.defer(() => fake.close());
+    if (openaiUrl !== undefined) fake.baseUrls.openai = openaiUrl;
+    const telemetry = recordingTelemetry();
+    const dbUrl = await stack.use(await create()).address?.();
+    const config = { prices: PRICES, ...(dbUrl !== undefined && { dbUrl }), ...options.config };
+    const purser = stack.use(await openTestPurser({ fake, telemetry, ...options, config }));
+    return { fake, purser, telemetry, [Symbol.asyncDispose]: () => stack.disposeAsync() };
   };
 }
 

@@ -153,7 +153,7 @@ export async function openScene(db: string): Promise<FailoverScene> {
       for (let turn = number; !isOver; turn++) {
         const isDone = await work[kind as keyof typeof CLIENTS](servers[turn % SERVERS]!).catch(() => false);
         // The load need not be the most that is possible: what a commit is in the middle of matters, not how many there are.
-        await new Promise((resolve) => setTimeout(resolve, isDone ? 30 : PAUSE_MS));
+        await new Promise((resolve) => setTimeout(resolve, isDone ? 100 : PAUSE_MS));
       }
     })
   );

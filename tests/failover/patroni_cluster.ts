@@ -241,6 +241,17 @@ async function roleOf({ host, rest }: Running): Promise<"leader" | "sync_standby
   }
 }
 
+/** Returns the number of standbys that stream from a leader. */
+async function followersOf({ host, rest }: Running): Promise<number> {
+  try {
+    const answer = await fetch(`http://${host}:${rest}/patroni`, { signal: AbortSignal.timeout(1_000) });
+    const { replication = [] } = await answer.json();
+    return replication.filter(({ state }: { state: string }) => state === "streaming").length;
+  } catch {
+    return 0;
+  }
+}
+
 async function waitFor(what: string, isThere: () => Promise<boolean>, timeoutMs: number): Promise<void> {
   const deadline = performance.now() + timeoutMs;
   while (!await isThere()) {
@@ -304,8 +315,10 @@ function clusterOf(
     whole: () =>
       waitFor("the whole cluster", async () => {
         const roles = await rolesNow();
-        return roles.includes("leader") && roles.includes("sync_standby") && !roles.includes(undefined);
-      }, 120_000),
+        const leading = members[roles.indexOf("leader")];
+        return leading !== undefined && roles.includes("sync_standby") &&
+          await followersOf(leading) === MEMBERS - 1;
+      }, 240_000),
     async signal(member, signal) {
       if (signal === "SIGKILL") await kill(running(member));
       else await signalAll(running(member), signal);

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import type { RuleInCode } from "../../src/alerts/mod.ts";
-import type { Store } from "../../src/store/mod.ts";
+import { DATABASE_NOW, type Store } from "../../src/store/mod.ts";
+import { serverKindsInTime } from "../harness/database_servers.ts";
 import { seededRandom } from "../harness/random.ts";
-import { skipSqld, startSqld } from "../harness/sqld.ts";
 import { startWebhookReceiver, type WebhookReceiver } from "../harness/webhook_receiver.ts";
 import type { Moment } from "./alert_worker.ts";
 import {
@@ -18,7 +18,7 @@ import {
 } from "./alert_workers.ts";
 
 const KILLS = Number(Deno.env.get("PURSER_KILLS") ?? 6);
-const SQLD_KILLS = 4;
+const SERVER_KILLS = 4;
 const RUNS_PER_LIFE = 10;
 const TIMEOUT_MS = 30_000;
 /** The time that a process is assumed to spend on its runs until one has been measured. */
@@ -111,64 +111,66 @@ Deno.test(`processes on a file, killed ${KILLS} times, lose no alert and repeat 
   }
 });
 
-Deno.test({
-  name:
-    `processes on sqld, killed ${SQLD_KILLS} times, leave their deliveries to another one once their leases have expired`,
-  ignore: skipSqld,
-  async fn() {
-    await using sqld = await startSqld();
-    await using receiver = startWebhookReceiver();
-    await using survivor = startWorker();
-    const db = sqld.url;
-    const lives: Life[] = [];
-    let first = 0;
-    const open = (name: string) => ({ open: { db, url: receiver.url, name, rules: RULES } });
-    // One of five runs in a row costs enough to fire, which wakes the survivor.
-    const wake = async () => {
-      assert.ok(await survivor.order({ run: { first, count: 5 } }));
-      first += 5;
-    };
-    assert.ok(await survivor.order(open("survivor")));
-    await using store = await lookInto(db);
-    let next = startWorker();
-    try {
-      for (let number = 0; number < SQLD_KILLS; number++) {
-        await using worker = next;
-        next = startWorker();
-        const aim = AIMS.filter((aim) => aim !== "any")[number % 4]!;
-        const life = { name: `worker-${number}`, worker, aim };
-        lives.push(life);
-        worker.order(open(life.name));
-        await kill(life, { receiver, turn: 1 + number % 3, first });
-        first += RUNS_PER_LIFE;
+for (const { name, ignore, start } of serverKindsInTime) {
+  Deno.test({
+    name:
+      `processes on ${name}, killed ${SERVER_KILLS} times, leave their deliveries to another one once their leases have expired`,
+    ignore,
+    async fn() {
+      await using server = await start(false);
+      await using receiver = startWebhookReceiver();
+      await using survivor = startWorker();
+      const db = server.url;
+      const lives: Life[] = [];
+      let first = 0;
+      const open = (name: string) => ({ open: { db, url: receiver.url, name, rules: RULES } });
+      // One of five runs in a row costs enough to fire, which wakes the survivor.
+      const wake = async () => {
+        assert.ok(await survivor.order({ run: { first, count: 5 } }));
+        first += 5;
+      };
+      assert.ok(await survivor.order(open("survivor")));
+      await using store = await lookInto(db);
+      let next = startWorker();
+      try {
+        for (let number = 0; number < SERVER_KILLS; number++) {
+          await using worker = next;
+          next = startWorker();
+          const aim = AIMS.filter((aim) => aim !== "any")[number % 4]!;
+          const life = { name: `worker-${number}`, worker, aim };
+          lives.push(life);
+          worker.order(open(life.name));
+          await kill(life, { receiver, turn: 1 + number % 3, first });
+          first += RUNS_PER_LIFE;
 
-        const held = (await readOutbox(store)).filter(({ isLeased }) => isLeased).map(({ id }) => id);
-        assert.ok(held.length <= 1, "one at a time");
-        if (aim !== "booked") assert.equal(held.length, 1, `${aim}: it has left its lease`);
-        const sent = () => receiver.received.filter(({ webhookId }) => held.includes(webhookId)).length;
-        const sentBefore = sent();
-        receiver.answer = () => 204;
-        await wake();
-        await until("all is delivered but what is leased", async () => {
-          const pending = (await readOutbox(store)).filter(({ status }) => status === "pending");
-          return pending.every(({ id }) => held.includes(id));
-        });
-        assert.equal(sent(), sentBefore, "no process claims what another one may be sending");
+          const held = (await readOutbox(store)).filter(({ isLeased }) => isLeased).map(({ id }) => id);
+          assert.ok(held.length <= 1, "one at a time");
+          if (aim !== "booked") assert.equal(held.length, 1, `${aim}: it has left its lease`);
+          const sent = () => receiver.received.filter(({ webhookId }) => held.includes(webhookId)).length;
+          const sentBefore = sent();
+          receiver.answer = () => 204;
+          await wake();
+          await until("all is delivered but what is leased", async () => {
+            const pending = (await readOutbox(store)).filter(({ status }) => status === "pending");
+            return pending.every(({ id }) => held.includes(id));
+          });
+          assert.equal(sent(), sentBefore, "no process claims what another one may be sending");
 
-        await endLeases(store);
-        await wake();
-        await until("all is delivered", async () => (await readOutbox(store)).every(isDelivered));
+          await endLeases(store);
+          await wake();
+          await until("all is delivered", async () => (await readOutbox(store)).every(isDelivered));
+        }
+      } finally {
+        await next[Symbol.asyncDispose]();
       }
-    } finally {
-      await next[Symbol.asyncDispose]();
-    }
-    lives.push({ name: "survivor", worker: survivor });
-    survivor.order({ drain: true });
-    survivor.order({ close: true });
-    assert.ok(await survivor.ended);
-    await check(store, receiver, lives);
-  },
-});
+      lives.push({ name: "survivor", worker: survivor });
+      survivor.order({ drain: true });
+      survivor.order({ close: true });
+      assert.ok(await survivor.ended);
+      await check(store, receiver, lives);
+    },
+  });
+}
 
 /** Lets a worker run until its planned end; `onRan` is called should its runs end before. */
 async function kill(
@@ -206,8 +208,7 @@ async function endWaits(db: string): Promise<void> {
 
 async function endLeases(store: Store): Promise<void> {
   await store.write([{
-    sql:
-      "UPDATE deliveries SET lease_until = CAST(unixepoch('subsec') * 1000 AS INTEGER) - 1 WHERE lease_until > 0",
+    sql: `UPDATE deliveries SET lease_until = ${DATABASE_NOW} - 1 WHERE lease_until > 0`,
   }]);
 }
 

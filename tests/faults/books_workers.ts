@@ -135,7 +135,7 @@ export async function checkPromises(store: Store, lines: readonly Line[], base: 
       { run_id: string; status: string; steps: bigint; cost: bigint; is_repriced: bigint | null }
     >(
       `SELECT r.run_id, r.status, r.steps, coalesce(c.cost, 0) AS cost, c.is_repriced FROM runs r LEFT JOIN (
-        SELECT run_id, sum(cost_nano_usd) AS cost, max(adjusts IS NOT NULL) AS is_repriced FROM calls
+        SELECT run_id, sum(cost_nano_usd) AS cost, max(CASE WHEN adjusts IS NOT NULL THEN 1 ELSE 0 END) AS is_repriced FROM calls
         GROUP BY run_id) c USING (run_id)`,
     )).map((row) => [row.run_id, row]),
   );
@@ -155,7 +155,7 @@ export async function checkPromises(store: Store, lines: readonly Line[], base: 
     promised.runs++;
   }
   const overspent = await all(
-    `SELECT run_id FROM run_usage WHERE run_id GLOB 'strict-*' GROUP BY run_id
+    `SELECT run_id FROM run_usage WHERE run_id LIKE 'strict-%' GROUP BY run_id
     HAVING sum(whole_usd) * 1000000000 + sum(rest_nano_usd) > ${STRICT_LIMIT_NANO_USD}`,
   );
   assert.deepEqual(overspent, [], "a strict budget holds over all processes");

@@ -3,11 +3,11 @@ import { fileURLToPath } from "node:url";
 import { bookLooseCalls } from "../../src/calls/mod.ts";
 import { sweepReservations } from "../../src/budgets/reservations/mod.ts";
 import { readEnvironment } from "../../src/config/mod.ts";
-import type { Store } from "../../src/store/mod.ts";
+import { DATABASE_NOW, type Store } from "../../src/store/mod.ts";
 import { createBooking } from "../harness/booking.ts";
+import { createShared, SERVER_KINDS, sharedInTime, type SharedWhere } from "../harness/database_servers.ts";
 import { modelCall } from "../harness/model_calls.ts";
 import { seededRandom } from "../harness/random.ts";
-import { skipSqld, startSqld } from "../harness/sqld.ts";
 import { TextLineStream } from "../harness/text_lines.ts";
 import {
   type CallsDone,
@@ -115,11 +115,11 @@ const sum = async (store: Store, condition: string) =>
  */
 async function held(store: Store, scope: string, killed: readonly string[] = []) {
   const { rows } = await store.read({
-    sql:
-      `SELECT coalesce(sum(iif(gone, 0, worst_nano_usd)), 0), coalesce(sum(iif(gone, worst_nano_usd, 0)), 0),
-      count(CASE WHEN gone AND NOT is_lost AND substr(reservation_id, 1, instr(reservation_id, '/') - 1) NOT IN
+    sql: `SELECT coalesce(sum(CASE WHEN gone THEN 0 ELSE worst_nano_usd END), 0),
+      coalesce(sum(CASE WHEN gone THEN worst_nano_usd ELSE 0 END), 0),
+      count(CASE WHEN gone AND is_lost = 0 AND substr(reservation_id, 1, instr(reservation_id, '/') - 1) NOT IN
         (SELECT value FROM json_each(?2)) THEN 1 END)
-      FROM (SELECT *, is_lost OR (is_held AND expires_at <= unixepoch('subsec') * 1000) AS gone FROM reservations)
+      FROM (SELECT *, (is_lost = 1 OR is_held = 1 AND expires_at <= ${DATABASE_NOW}) AS gone FROM reservations) r
       WHERE scope = ?1`,
     args: [scope, JSON.stringify(killed)],
   });
@@ -181,9 +181,9 @@ async function playHistories(
         figures.killed++;
         await worker![Symbol.asyncDispose]();
         // On a file its lock shows that it is dead; on a server its lease has to end: a minute passes.
-        if (where === "sqld") {
+        if (where !== "file") {
           await store.write([{
-            sql: "UPDATE reservations SET expires_at = 1 WHERE NOT is_lost AND reservation_id GLOB ? || '/*'",
+            sql: "UPDATE reservations SET expires_at = 1 WHERE is_lost = 0 AND reservation_id LIKE ? || '/%'",
             args: [instanceId],
           }]);
         }
@@ -220,25 +220,18 @@ async function playHistories(
 interface Scene {
   db: string;
   store: Store;
-  where: "file" | "sqld";
+  where: SharedWhere;
 }
 
 async function withDatabase(where: Scene["where"], body: (scene: Scene) => Promise<void>): Promise<void> {
   await using stack = new AsyncDisposableStack();
-  let db: string;
-  if (where === "sqld") db = stack.use(await startSqld({ durability: "relaxed" })).url;
-  else {
-    const directory = await Deno.makeTempDir({ prefix: "purser_budgets_" });
-    stack.defer(() => Deno.remove(directory, { recursive: true }));
-    db = `${directory}/purser.db`;
-  }
+  const { db } = stack.use(await createShared(where));
   const store = await openDatabase(db);
   stack.defer(() => store.close());
   await body({ db, store, where });
 }
 
-for (const where of ["file", "sqld"] as const) {
-  const ignore = where === "sqld" && skipSqld;
+for (const { where, ignore } of sharedInTime) {
   for (const processes of [1, 4, 16]) {
     // Sixteen processes take seconds to start, so that the gate has four.
     const histories = Number(PURSER_BUDGET_KILLS ?? (processes === 16 ? 0 : 2));
@@ -277,40 +270,40 @@ async function orderAll(db: string, processes: number, order: CallsOrder): Promi
 
 const ORDER = { agentId: "agent", keyId: "key_1", sessionIds: ["ses_1"], seed: 7 };
 
-Deno.test({
-  name: "sqld: calls of four processes at 64 at once don't overshoot a strict day that is nearly spent",
-  ignore: skipSqld,
-  fn: () =>
-    withDatabase("sqld", async ({ db, store }) => {
-      const calls = Number(PURSER_BUDGET_CALLS);
-      const limit = 270_000_000n;
-      await addBudgets(store, [{ id: "day", limit, per: "day", scope: "" }]);
-      const nearly = modelCall({ callId: "nearly", at: NOON, costNanoUsd: limit * 9n / 10n });
-      await bookLooseCalls(await createBooking(store), [nearly]);
-      const { made, refused, wrong } = await orderAll(db, 4, { ...ORDER, calls: calls / 4, atOnce: 16 });
-      const spent = await sum(store, "1");
-      const { open, kept } = await held(store, "");
-      if (calls > 96) {
-        console.log(
-          JSON.stringify({ calls, made, refused, spent: Number(spent) / 1e9, held: Number(kept) / 1e9 }),
-        );
-      }
-      assert.deepEqual([open, wrong], [0n, []]);
-      assert.ok(made > 0 && refused > 0);
-      assert.ok(spent + kept <= limit, `${spent} and ${kept} of ${limit}`);
-      assert.ok(spent + kept + costOf(1) > limit, `${spent} and ${kept} of ${limit}: there was room`);
-    }),
-});
+for (const { name, ignore } of SERVER_KINDS) {
+  Deno.test({
+    name: `${name}: calls of four processes at 64 at once don't overshoot a strict day that is nearly spent`,
+    ignore,
+    fn: () =>
+      withDatabase(name, async ({ db, store }) => {
+        const calls = Number(PURSER_BUDGET_CALLS);
+        const limit = 270_000_000n;
+        await addBudgets(store, [{ id: "day", limit, per: "day", scope: "" }]);
+        const nearly = modelCall({ callId: "nearly", at: NOON, costNanoUsd: limit * 9n / 10n });
+        await bookLooseCalls(await createBooking(store), [nearly]);
+        const { made, refused, wrong } = await orderAll(db, 4, { ...ORDER, calls: calls / 4, atOnce: 16 });
+        const spent = await sum(store, "true");
+        const { open, kept } = await held(store, "");
+        if (calls > 96) {
+          console.log(
+            JSON.stringify({ calls, made, refused, spent: Number(spent) / 1e9, held: Number(kept) / 1e9 }),
+          );
+        }
+        assert.deepEqual([open, wrong], [0n, []]);
+        assert.ok(made > 0 && refused > 0);
+        assert.ok(spent + kept <= limit, `${spent} and ${kept} of ${limit}`);
+        assert.ok(spent + kept + costOf(1) > limit, `${spent} and ${kept} of ${limit}: there was room`);
+      }),
+  });
+}
 
 for (
-  const { where, processes, atOnce } of [
-    { where: "file" as const, processes: 1, atOnce: 1 },
-    { where: "sqld" as const, processes: 4, atOnce: 4 },
-  ]
+  const { where, ignore } of sharedInTime
 ) {
+  const [processes, atOnce] = where === "file" ? [1, 1] : [4, 4];
   Deno.test({
     name: `${where}: a stop budget of ${processes * atOnce} callers is overshot by at most a call of each`,
-    ignore: where === "sqld" && skipSqld,
+    ignore,
     fn: () =>
       withDatabase(where, async ({ db, store }) => {
         const limit = CALL * 20n;

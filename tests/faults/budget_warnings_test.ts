@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
+import { createShared, sharedInTime } from "../harness/database_servers.ts";
 import { openFleet } from "../harness/instances.ts";
-import { skipSqld, startSqld } from "../harness/sqld.ts";
 import { startWebhookReceiver } from "../harness/webhook_receiver.ts";
 import { lookInto, until } from "./alert_workers.ts";
 
@@ -8,17 +8,13 @@ import { lookInto, until } from "./alert_workers.ts";
 
 const DAY = { name: "Day", limit_usd: 0.0002, per: "day", warn_at: [0.25, 0.5, 0.8, 1] };
 
-for (const where of ["file", "sqld"] as const) {
+for (const { where, ignore } of sharedInTime) {
   Deno.test({
     name: `${where}: two servers that reach a budget together send each of its warnings once`,
-    ignore: where === "sqld" && skipSqld,
+    ignore,
     async fn() {
       await using stack = new AsyncDisposableStack();
-      const directory = await Deno.makeTempDir({ prefix: "purser_warnings_" });
-      stack.defer(() => Deno.remove(directory, { recursive: true }));
-      const db = where === "sqld"
-        ? stack.use(await startSqld({ durability: "relaxed" })).url
-        : `${directory}/purser.db`;
+      const { db } = stack.use(await createShared(where));
       const receiver = stack.use(startWebhookReceiver());
       const fleet = stack.use(await openFleet({ db }, receiver));
       const servers = [await fleet.start("a"), await fleet.start("b")] as const;

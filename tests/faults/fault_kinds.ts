@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { type Cut } from "../harness/cutting_proxy.ts";
 import { DRIVER_MOMENTS } from "./driver_faults.ts";
-import type { FaultScene, Where } from "./fault_scene.ts";
+import { type FaultScene, SERVERS, type Where } from "./fault_scene.ts";
 
 /**
  * One kind of fault: `inject` makes it happen to processes at work, and undoes what would keep them from working. After each
@@ -23,13 +23,13 @@ const isRefusal = ({ refused }: { refused?: true }) => refused === true;
 export const FAULT_KINDS: readonly FaultKind[] = [
   {
     name: "kill -9",
-    wheres: ["file", "disk", "server"],
+    wheres: ["file", "disk", ...SERVERS],
     weight: 5,
     inject: (scene) => scene.replace([scene.pick()]),
   },
   {
     name: "kill -9 of all at once",
-    wheres: ["file", "server"],
+    wheres: ["file", ...SERVERS],
     weight: 1,
     inject: (scene) => scene.replace([...scene.workers]),
   },
@@ -41,7 +41,7 @@ export const FAULT_KINDS: readonly FaultKind[] = [
   },
   {
     name: "a process frozen and continued",
-    wheres: ["file", "server"],
+    wheres: ["file", ...SERVERS],
     weight: 3,
     async inject(scene) {
       const worker = scene.pick();
@@ -77,7 +77,7 @@ export const FAULT_KINDS: readonly FaultKind[] = [
   })),
   ...[HOUR_MS, -HOUR_MS, 24 * HOUR_MS, -24 * HOUR_MS].map((step): FaultKind => ({
     name: `a clock step of ${step / HOUR_MS} h`,
-    wheres: ["file", "server"],
+    wheres: ["file", ...SERVERS],
     weight: 1,
     async inject(scene) {
       // Of one process, so that it differs from the others, or of all.
@@ -101,13 +101,13 @@ export const FAULT_KINDS: readonly FaultKind[] = [
   },
   ...(["before the commit", "after the commit"] as Cut[]).map((moment): FaultKind => ({
     name: `a connection cut ${moment}`,
-    wheres: ["server"],
+    wheres: SERVERS,
     weight: 6,
     inject: (scene) => scene.proxy!.cut(moment, 1 + Math.floor(scene.random() * 3)),
   })),
   {
     name: "all connections dropped",
-    wheres: ["server"],
+    wheres: SERVERS,
     weight: 3,
     async inject(scene) {
       scene.proxy!.drop();
@@ -115,18 +115,18 @@ export const FAULT_KINDS: readonly FaultKind[] = [
     },
   },
   {
-    name: "sqld killed, and started again on its data",
-    wheres: ["server"],
+    name: "the server killed, and started again on its data",
+    wheres: SERVERS,
     weight: 2,
     async inject(scene) {
-      await scene.sqld!.kill();
+      await scene.server!.kill();
       await scene.wait(300);
-      await scene.sqld!.restart();
+      await scene.server!.restart();
     },
   },
   ...["an empty one", "one without the database"].map((other): FaultKind => ({
-    name: `sqld replaced by ${other}`,
-    wheres: ["server"],
+    name: `the server replaced by ${other}`,
+    wheres: SERVERS,
     weight: 1,
     async inject(scene) {
       const back = await scene.replaceServer({ hasDatabase: other === "an empty one" });
@@ -136,15 +136,36 @@ export const FAULT_KINDS: readonly FaultKind[] = [
     },
   })),
   {
-    name: "sqld frozen",
-    wheres: ["server"],
+    name: "the server frozen",
+    wheres: SERVERS,
     weight: 2,
     async inject(scene) {
-      await scene.sqld!.pause();
+      await scene.server!.pause();
       // Mostly shorter than the timeout of a request, sometimes longer.
       if (scene.random() < 0.2) await scene.untilSaid(scene.workers, isRefusal, 10_000);
       else await scene.wait(600);
-      scene.sqld!.resume();
+      scene.server!.resume();
+    },
+  },
+  {
+    name: "a process of PostgreSQL killed",
+    wheres: ["postgres"],
+    weight: 2,
+    async inject(scene) {
+      // The server ends all connections, and recovers from its log.
+      const backends = await scene.postgres!.backends();
+      const pid = backends[Math.floor(scene.random() * backends.length)];
+      if (pid !== undefined) Deno.kill(pid, "SIGKILL");
+      await scene.wait();
+    },
+  },
+  {
+    name: "connections ended by an administrator",
+    wheres: ["postgres"],
+    weight: 2,
+    async inject(scene) {
+      for (const pid of await scene.postgres!.backends()) Deno.kill(pid, "SIGTERM");
+      await scene.wait();
     },
   },
 ];

@@ -1,28 +1,29 @@
 import assert from "node:assert/strict";
 import { createRule, type RuleInput } from "../../src/alerts/mod.ts";
-import { systemClock } from "../../src/kernel/clock.ts";
-import { createIds } from "../../src/kernel/ids.ts";
 import { openCore } from "../../src/service/mod.ts";
-import { RemoteStore } from "../../src/store/libsql/libsql_store.ts";
 import { type Store, toObjects } from "../../src/store/mod.ts";
 import { checkAllEnded, checkBooks, checkSurvivors } from "../harness/check_books.ts";
-import { type CuttingProxy, startCuttingProxy } from "../harness/cutting_proxy.ts";
+import { COMMIT_TEXTS, type CuttingProxy, startCuttingProxy } from "../harness/cutting_proxy.ts";
+import type { DatabaseServer, ServedDatabase, ServerKind } from "../harness/database_servers.ts";
 import { checkDecisions, logDecisions } from "../harness/decision_log.ts";
+import type { Postgres } from "../harness/postgres.ts";
 import { seededRandom } from "../harness/random.ts";
 import { type Disk, mountDisk } from "../harness/small_disk.ts";
-import type { Sqld, SqldDatabase } from "../harness/sqld.ts";
 import { configOf } from "./alert_worker.ts";
 import { lookInto, readOutbox, until } from "./alert_workers.ts";
 import type { Line, Place } from "./books_orders.ts";
 import type { Stage } from "./fault_stage.ts";
+import { leadTo, portOf } from "./other_server.ts";
 import { type BooksWorker, checkPromises, countRunsOf, startBooksWorker } from "./books_workers.ts";
 
 /** The kinds of places where processes keep books together. */
-export const WHERES = ["file", "disk", "server"] as const;
-/** On an ordinary file, on a disk of a few MB that can be filled, or on sqld behind a proxy. */
+export const WHERES = ["file", "disk", "sqld", "postgres"] as const;
+/** On an ordinary file, on a disk of a few MB that can be filled, or on a server behind a proxy. */
 export type Where = typeof WHERES[number];
 
-const WORKERS = { file: 3, disk: 2, server: 2 } as const;
+export const SERVERS = ["sqld", "postgres"] as const;
+
+const WORKERS = { file: 3, disk: 2, sqld: 2, postgres: 2 } as const;
 const LANES = 2;
 /** Processes at work leave the machine some time, or most of it would go into books that are long to check. */
 const PAUSE_MS = 200;
@@ -47,14 +48,6 @@ export interface SceneCounts {
   webhooksAgain: number;
 }
 
-/** Opens a database as it is, without a migration. */
-async function openOther({ url, fetch }: SqldDatabase): Promise<Store & AsyncDisposable> {
-  const ids = createIds(systemClock);
-  const options = { url, fetch, timeoutMs: 10_000, clock: systemClock, newToken: () => ids.next("req") };
-  const store = await Promise.resolve(new RemoteStore(options));
-  return Object.assign(store, { [Symbol.asyncDispose]: () => store.close() });
-}
-
 /** Copies files in a process of its own: one that closes a file loses the POSIX locks that its SQLite has on it. */
 async function copyInChild(paths: string[], folder: string): Promise<void> {
   const { success, stderr } = await new Deno.Command("cp", { args: [...paths, folder] }).output();
@@ -67,12 +60,12 @@ export class FaultScene implements AsyncDisposable {
   readonly random: () => number;
   disk: Disk | undefined;
   proxy: CuttingProxy | undefined;
-  sqld: Sqld | undefined;
+  server: DatabaseServer | undefined;
   #stage: Stage;
   #seed: number;
   #folder: string;
   #place: Place = { db: "" };
-  #database: SqldDatabase | undefined;
+  #database: ServedDatabase | undefined;
   #store: (Store & AsyncDisposable) | undefined;
   #all = new Map<BooksWorker, number>();
   #dead: string[] = [];
@@ -87,6 +80,11 @@ export class FaultScene implements AsyncDisposable {
     this.random = seededRandom(seed);
     this.#billBefore = stage.bill.size;
     this.#sentBefore = stage.receiver.received.length;
+  }
+
+  /** The server, where it is PostgreSQL. */
+  get postgres(): Postgres | undefined {
+    return this.where === "postgres" ? this.server as Postgres : undefined;
   }
 
   /** Opens a new database, and starts processes that work on it. */
@@ -110,11 +108,16 @@ export class FaultScene implements AsyncDisposable {
       provider: this.#stage.provider.baseUrls.compatible,
       timeoutMs: TIMEOUT_MS,
     };
-    if (this.where === "server") {
-      this.sqld = await this.#stage.sqld();
-      this.#database = await this.sqld.createDatabase();
-      this.proxy = await startCuttingProxy(Number(new URL(this.sqld.url).port));
-      this.#place = { db: this.proxy.url, host: `${this.#database.name}.localhost`, ...more };
+    if (this.where === "sqld" || this.where === "postgres") {
+      this.server = await this.#stage.server(this.where);
+      this.#database = await this.server.createDatabase();
+      this.proxy = await startCuttingProxy(portOf(this.server), COMMIT_TEXTS[this.where]);
+      const db = this.#database.url.replace(/:\d+/, `:${this.proxy.port}`);
+      this.#place = {
+        db,
+        ...(this.where === "sqld" && { host: `${this.#database.name}.localhost` }),
+        ...more,
+      };
     } else {
       const path = `${this.#folder}/books`;
       await Deno.mkdir(path);
@@ -195,7 +198,7 @@ export class FaultScene implements AsyncDisposable {
       this.workers[this.workers.indexOf(victim)] = worker;
       await this.work([worker]);
     }
-    if (this.where === "server" || this.disk) return;
+    if (this.server || this.disk) return;
     const left = await countRunsOf(this.#store!, this.#dead);
     assert.equal(left, 0, "the next process ends the runs of those that were killed");
   }
@@ -225,22 +228,8 @@ export class FaultScene implements AsyncDisposable {
 
   /** Leads connections to another server, without data; resolves with the function that leads them back. */
   async replaceServer({ hasDatabase }: { hasDatabase: boolean }): Promise<() => Promise<void>> {
-    const { proxy } = this;
-    const own = proxy!.target;
-    const other = await this.#stage.emptySqld();
-    const database = hasDatabase ? await other.createDatabase(this.#database!.name) : undefined;
-    proxy!.target = Number(new URL(other.url).port);
-    proxy!.drop();
-    return async () => {
-      proxy!.target = own;
-      proxy!.drop();
-      if (!database) return;
-      // No process has written anything there, such as a schema of its own.
-      await using store = await openOther(database);
-      const { rows } = await store.read({ sql: "SELECT name FROM sqlite_schema" });
-      assert.deepEqual(rows, [], "nothing is written to another database");
-      await other.admin(`/v1/namespaces/${database.name}`, undefined, "DELETE");
-    };
+    const other = await this.#stage.emptyServer(this.where as ServerKind["name"]);
+    return await leadTo(other, this.proxy!, hasDatabase ? this.#database!.name : undefined);
   }
 
   /** Checks every invariant of the books, whatever has happened and while the processes work. */
@@ -312,7 +301,7 @@ export class FaultScene implements AsyncDisposable {
     assert.ok(await last.order({ close: { sweeps: true } }));
     this.#stage.idle.push(last);
     const counts = await this.#checkEnd(store);
-    if (this.where !== "server") {
+    if (!this.server) {
       await store.close();
       this.#store = undefined;
       const names = [...Deno.readDirSync(`${this.#folder}/books`)].map(({ name }) => name);
@@ -350,15 +339,15 @@ export class FaultScene implements AsyncDisposable {
       {
         // A process that closes in a fault leaves its lease, which ends by itself after three minutes.
         sql: `UPDATE deliveries SET due_at = 0, lost_claims = 0,
-          lease_until = iif(lease_until IS NULL, NULL, 1) WHERE status = 'pending'`,
+          lease_until = CASE WHEN lease_until IS NULL THEN NULL ELSE 1 END WHERE status = 'pending'`,
       },
       {
         // Those of killed processes are freed by the sweep, where a lock shows that they are dead.
-        sql: `UPDATE reservations SET expires_at = 1 WHERE is_lost OR ?2
+        sql: `UPDATE reservations SET expires_at = 1 WHERE is_lost = 1 OR ?2 = 1
           OR substr(reservation_id, 1, instr(reservation_id, '/') - 1) NOT IN (SELECT value FROM json_each(?1))`,
-        args: [JSON.stringify(this.#dead), this.where === "server" ? 1 : 0],
+        args: [JSON.stringify(this.#dead), this.server ? 1 : 0],
       },
-      ...(this.where === "server"
+      ...(this.server
         ? [
           "UPDATE runs SET lease_until = 1 WHERE status = 'running'",
           "UPDATE loose_generations SET since = 1",
@@ -373,7 +362,9 @@ export class FaultScene implements AsyncDisposable {
     await checkSurvivors(store, { lines, channels: ["log", "ops"] });
     const booked = await this.#checkBill(store);
     const { decisions, alerts } = await checkDecisions(store, { hasClockSteps: true });
-    const { rows } = await store.read({ sql: "SELECT count(*), sum(adjusts IS NULL) FROM calls" });
+    const { rows } = await store.read({
+      sql: "SELECT count(*), count(*) FILTER (WHERE adjusts IS NULL) FROM calls",
+    });
     assert.equal(BigInt(decisions), rows[0]![0], "each call and adjustment is evaluated");
     await checkAllEnded(store);
     const outbox = await readOutbox(store, "ops");

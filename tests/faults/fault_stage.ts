@@ -1,6 +1,6 @@
 import { answerTo } from "../harness/answers.ts";
 import { type FakeProvider, startFakeProvider } from "../harness/fake_provider.ts";
-import { type Sqld, startSqld } from "../harness/sqld.ts";
+import { type DatabaseServer, SERVER_KINDS, type ServerKind } from "../harness/database_servers.ts";
 import { startWebhookReceiver, type WebhookReceiver } from "../harness/webhook_receiver.ts";
 import type { BooksWorker } from "./books_workers.ts";
 
@@ -16,9 +16,9 @@ export interface Stage extends AsyncDisposable {
   /** Each call that the provider has answered, by the id of its response. */
   bill: Map<string, BilledCall>;
   receiver: WebhookReceiver;
-  sqld: () => Promise<Sqld>;
+  server: (kind: ServerKind["name"]) => Promise<DatabaseServer>;
   /** Another server, without any data. */
-  emptySqld: () => Promise<Sqld>;
+  emptyServer: (kind: ServerKind["name"]) => Promise<DatabaseServer>;
   /** Processes without a database, which have loaded their modules. */
   idle: BooksWorker[];
 }
@@ -44,19 +44,23 @@ export async function openStage(): Promise<Stage> {
     return { answer: { ...reply.answer, body: { ...reply.answer.body as object, id: responseId } } };
   });
   const receiver = startWebhookReceiver();
-  const servers: (Promise<Sqld> | undefined)[] = [];
-  const server = (index: number) => () => servers[index] ??= startSqld({ durability: "strong" });
+  const servers = new Map<string, Promise<DatabaseServer>>();
+  const server = (name: ServerKind["name"], use = "") => {
+    const key = name + use;
+    if (!servers.has(key)) servers.set(key, SERVER_KINDS.find((kind) => kind.name === name)!.start(true));
+    return servers.get(key)!;
+  };
   const idle: BooksWorker[] = [];
   return {
     provider,
     bill,
     receiver,
-    sqld: server(0),
-    emptySqld: server(1),
+    server,
+    emptyServer: (kind) => server(kind, " without data"),
     idle,
     async [Symbol.asyncDispose]() {
       await Promise.all(idle.map((worker) => worker.kill()));
-      for (const started of servers) await (await started)?.[Symbol.asyncDispose]();
+      for (const started of servers.values()) await (await started)[Symbol.asyncDispose]();
       await receiver[Symbol.asyncDispose]();
       await provider.close();
     },

@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { openCore } from "../../src/service/mod.ts";
 import { answerTo } from "../harness/answers.ts";
 import { newPlace, type Place, start, untilItAnswers } from "../harness/cli_process.ts";
+import { createShared, sharedInTime } from "../harness/database_servers.ts";
 import { startFakeProvider } from "../harness/fake_provider.ts";
-import { skipSqld, startSqld } from "../harness/sqld.ts";
 
 /** The kills on each kind of database; the gate has time for few. */
 const KILLS = Number(Deno.env.get("PURSER_GATEWAY_KILLS") ?? 2);
@@ -46,7 +46,7 @@ async function callUntilGone(url: string, turn: number, seen: (callId: string) =
   }
 }
 
-async function playKills(db: string, place: Place, fetch?: typeof globalThis.fetch): Promise<void> {
+async function playKills(db: string, place: Place): Promise<void> {
   let answers = 0;
   await using fake = await startFakeProvider((request) => {
     const { answer } = answerTo(request, { text: "Hello" });
@@ -84,7 +84,6 @@ async function playKills(db: string, place: Place, fetch?: typeof globalThis.fet
         },
       },
       isReadOnly: true,
-      fetch,
     }),
     { [Symbol.asyncDispose]: () => Promise.resolve() },
   );
@@ -101,19 +100,16 @@ async function playKills(db: string, place: Place, fetch?: typeof globalThis.fet
   assert.ok(seen.length >= KILLS * ANSWERS);
 }
 
-Deno.test(`after ${KILLS} kills -9 of a gateway under load on a file, every answer that a client saw is booked once`, async () => {
-  await using place = await newPlace();
-  await playKills(place.env.PURSER_DB!, place);
-});
-
-Deno.test({
-  name:
-    `after ${KILLS} kills -9 of a gateway under load on sqld, every answer that a client saw is booked once`,
-  ignore: skipSqld,
-  async fn() {
-    await using place = await newPlace();
-    await using sqld = await startSqld({ durability: "strong" });
-    place.env.PURSER_DB = sqld.url;
-    await playKills(sqld.url, place);
-  },
-});
+for (const { where, ignore } of sharedInTime) {
+  Deno.test({
+    name:
+      `${where}: after ${KILLS} kills -9 of a gateway under load, every answer that a client saw is booked once`,
+    ignore,
+    async fn() {
+      await using place = await newPlace();
+      await using database = await createShared(where, true);
+      place.env.PURSER_DB = database.db;
+      await playKills(database.db, place);
+    },
+  });
+}

@@ -3,9 +3,9 @@ import { openCore } from "../../src/service/mod.ts";
 import { PurserError } from "../../src/kernel/errors.ts";
 import type { Store } from "../../src/store/mod.ts";
 import { checkBooks } from "../harness/check_books.ts";
+import { type DatabaseServer, SERVER_KINDS, type ServerKind } from "../harness/database_servers.ts";
 import { checkDecisions, type DecisionCounts, logDecisions } from "../harness/decision_log.ts";
 import { seededRandom } from "../harness/random.ts";
-import { skipSqld, type Sqld, startSqld } from "../harness/sqld.ts";
 import { configOf } from "./alert_worker.ts";
 import type { Place } from "./books_orders.ts";
 import { type BooksWorker, checkPromises, countRunsOf, startBooksWorker } from "./books_workers.ts";
@@ -19,8 +19,9 @@ import { type BooksWorker, checkPromises, countRunsOf, startBooksWorker } from "
 const HISTORIES = Number(Deno.env.get("PURSER_HISTORIES") ?? 2);
 /** The seed of the first history; each later one has the next. `PURSER_HISTORIES=1` replays a single one. */
 const SEED = Number(Deno.env.get("PURSER_SEED") ?? Math.floor(Math.random() * 1e9));
-/** One of so many histories is on a server. */
+/** One of so many histories is on a server, by turns of each kind. */
 const REMOTE_EVERY = 3;
+const SERVERS = SERVER_KINDS.filter(({ ignore }) => !ignore);
 const LONGEST_LIFE_MS = 600;
 const LONGEST_OUTAGE_MS = 800;
 
@@ -35,14 +36,22 @@ Deno.test(`${HISTORIES} random histories of two to four processes keep consisten
   console.log(`      PURSER_SEED=${SEED}`);
   const totals: Totals = { kills: 0, outages: 0, calls: 0, looks: 0, decisions: 0, alerts: 0, changes: 0 };
   const idle: BooksWorker[] = [];
-  await using sqld = skipSqld ? undefined : await startSqld({ durability: "strong" });
+  await using stack = new AsyncDisposableStack();
+  const running = new Map<ServerKind, DatabaseServer>();
+  const serverOf = async (kind: ServerKind) => {
+    if (!running.has(kind)) running.set(kind, stack.use(await kind.start(true)));
+    return running.get(kind)!;
+  };
   try {
     for (let number = 0; number < HISTORIES; number++) {
       const seed = SEED + number;
-      const isRemote = sqld !== undefined && seed % REMOTE_EVERY === 0;
+      const kind = seed % REMOTE_EVERY === 0 ? SERVERS[seed / REMOTE_EVERY % SERVERS.length] : undefined;
       const isGood = await t.step(
-        `history ${seed} on ${isRemote ? "sqld" : "a file"}`,
-        () => isRemote ? playRemote(seed, sqld, idle, totals) : playOnFile(seed, idle, totals),
+        `history ${seed} on ${kind?.name ?? "a file"}`,
+        async () =>
+          kind
+            ? await playRemote(seed, await serverOf(kind), idle, totals)
+            : await playOnFile(seed, idle, totals),
       );
       assert.ok(isGood, `PURSER_SEED=${seed} PURSER_HISTORIES=1 begins the same way`);
     }
@@ -63,16 +72,21 @@ async function playOnFile(seed: number, idle: BooksWorker[], totals: Totals): Pr
   }
 }
 
-async function playRemote(seed: number, sqld: Sqld, idle: BooksWorker[], totals: Totals): Promise<void> {
-  const database = await sqld.createDatabase();
-  const place = { db: database.url, host: `${database.name}.localhost` };
-  await play(seed, place, { fetch: database.fetch, sqld }, idle, totals);
+async function playRemote(
+  seed: number,
+  server: DatabaseServer,
+  idle: BooksWorker[],
+  totals: Totals,
+): Promise<void> {
+  const { name, url, fetch } = await server.createDatabase();
+  const place = { db: url, ...(fetch && { host: `${name}.localhost` }) };
+  await play(seed, place, { fetch, server }, idle, totals);
 }
 
 async function play(
   seed: number,
   place: Place,
-  remote: { fetch: typeof globalThis.fetch; sqld: Sqld } | undefined,
+  remote: { fetch?: typeof globalThis.fetch; server: DatabaseServer } | undefined,
   idle: BooksWorker[],
   totals: Totals,
 ): Promise<void> {
@@ -116,11 +130,11 @@ async function play(
       }
       if (remote && outage) {
         await new Promise((resolve) => setTimeout(resolve, random() * LONGEST_LIFE_MS));
-        if (outage === "kill") await remote.sqld.kill();
-        else await remote.sqld.pause();
+        if (outage === "kill") await remote.server.kill();
+        else await remote.server.pause();
         await new Promise((resolve) => setTimeout(resolve, random() * LONGEST_OUTAGE_MS));
-        if (outage === "kill") await remote.sqld.restart();
-        else remote.sqld.resume();
+        if (outage === "kill") await remote.server.restart();
+        else remote.server.resume();
         totals.outages++;
       }
       await Promise.all(working);

@@ -3,14 +3,14 @@ import { fileURLToPath } from "node:url";
 import type { Store } from "../../src/store/mod.ts";
 import { answerTo } from "../harness/answers.ts";
 import { checkAllEnded, checkBooks } from "../harness/check_books.ts";
+import { serverKindsInTime } from "../harness/database_servers.ts";
 import { startFakeProvider } from "../harness/fake_provider.ts";
 import { type Fleet, type Instance, openFleet } from "../harness/instances.ts";
-import { skipSqld, startSqld } from "../harness/sqld.ts";
 import { startWebhookReceiver, type WebhookReceiver } from "../harness/webhook_receiver.ts";
 import { lookInto, until } from "./alert_workers.ts";
 import { CALL_NANO_USD } from "./budget_worker.ts";
 
-/** Real servers and commands on one libSQL server: one set of books, even when some are killed. */
+/** Real servers and commands on one database server: one set of books, even when some are killed. */
 
 const BUDGET_WORKER = fileURLToPath(new URL("budget_worker.ts", import.meta.url));
 
@@ -57,60 +57,63 @@ const run = (server: Instance, agent: string, session_id: string, input = "Hello
 
 const one = async (store: Store, sql: string) => (await store.read({ sql })).rows[0]?.[0];
 
-Deno.test({
-  name: "four servers and commands on one sqld keep one set of books, even when they are killed",
-  ignore: skipSqld,
-  async fn(t) {
-    await using sqld = await startSqld({ durability: "strong" });
-    await using models = await startModels();
-    await using receiver = startWebhookReceiver();
-    await using fleet = await openFleet({
-      db: sqld.url,
-      remote_timeout_ms: 5_000,
-      providers: { slow: { base_url: models.url } },
-      prices: ["model", "quick"].map((model) => ({
-        ...{ provider: "slow", model, input_usd_per_million: 1, output_usd_per_million: 2 },
-      })),
-    }, receiver);
-    // Four at once on an empty database.
-    const servers = await Promise.all(
-      ["a", "b", "c", "d"].map((name) => fleet.start(name)),
-    ) as Scene["servers"];
-    await using store = await lookInto(sqld.url);
-    const scene: Scene = { db: sqld.url, store, fleet, servers, models, receiver };
-    const step = async (sentence: string, body: (scene: Scene) => Promise<void>) => {
-      assert.ok(await t.step(sentence, () => body(scene)), sentence);
-    };
+for (const { name, ignore, start } of serverKindsInTime) {
+  Deno.test({
+    name:
+      `${name}: four servers and commands on one database keep one set of books, even when they are killed`,
+    ignore,
+    async fn(t) {
+      await using server = await start(true);
+      await using models = await startModels();
+      await using receiver = startWebhookReceiver();
+      await using fleet = await openFleet({
+        db: server.url,
+        remote_timeout_ms: 5_000,
+        providers: { slow: { base_url: models.url } },
+        prices: ["model", "quick"].map((model) => ({
+          ...{ provider: "slow", model, input_usd_per_million: 1, output_usd_per_million: 2 },
+        })),
+      }, receiver);
+      // Four at once on an empty database.
+      const servers = await Promise.all(
+        ["a", "b", "c", "d"].map((name) => fleet.start(name)),
+      ) as Scene["servers"];
+      await using store = await lookInto(server.url);
+      const scene: Scene = { db: server.url, store, fleet, servers, models, receiver };
+      const step = async (sentence: string, body: (scene: Scene) => Promise<void>) => {
+        assert.ok(await t.step(sentence, () => body(scene)), sentence);
+      };
 
-    await step("agents and rules set on one server apply on all", shareSettings);
-    await step("of many concurrent runs on one session one starts, on any server", runOnce);
-    await step("a command beside them works on the same books", runCommands);
-    for (const mode of ["strict", "stop"] as const) {
-      await step(
-        `a ${mode} budget is shared by calls of one run in four processes`,
-        (s) => shareBudget(s, mode),
-      );
-    }
-    await step("a killed server's runs are taken over when their lease expires", takeOverRuns);
-    await step("a killed server's delivery is taken over when its lease expires", takeOverDelivery);
-    await step("at the end the books are consistent", async () => {
-      await until(
-        "all is delivered",
-        async () => await one(store, "SELECT count(*) FROM deliveries WHERE status = 'pending'") === 0n,
-      );
-      await checkBooks(store);
-      await checkAllEnded(store);
-      const runs = await one(store, "SELECT count(DISTINCT run_id) FROM calls");
-      assert.equal(await one(store, "SELECT count(*) FROM alerts"), runs, "each run has its alert");
-      // Those of the metered calls went to the log alone: those processes have no other channel.
-      const sent = await one(store, "SELECT count(*) FROM deliveries WHERE channel = 'ops'");
-      assert.equal(sent, runs as bigint - 2n);
-      const ids = receiver.received.map(({ body }) => JSON.parse(body).data.alert_id);
-      assert.equal(BigInt(new Set(ids).size), sent, "and each was sent");
-      assert.equal(BigInt(ids.length), sent as bigint + 1n, "once, but for the one that was taken over");
-    });
-  },
-});
+      await step("agents and rules set on one server apply on all", shareSettings);
+      await step("of many concurrent runs on one session one starts, on any server", runOnce);
+      await step("a command beside them works on the same books", runCommands);
+      for (const mode of ["strict", "stop"] as const) {
+        await step(
+          `a ${mode} budget is shared by calls of one run in four processes`,
+          (s) => shareBudget(s, mode),
+        );
+      }
+      await step("a killed server's runs are taken over when their lease expires", takeOverRuns);
+      await step("a killed server's delivery is taken over when its lease expires", takeOverDelivery);
+      await step("at the end the books are consistent", async () => {
+        await until(
+          "all is delivered",
+          async () => await one(store, "SELECT count(*) FROM deliveries WHERE status = 'pending'") === 0n,
+        );
+        await checkBooks(store);
+        await checkAllEnded(store);
+        const runs = await one(store, "SELECT count(DISTINCT run_id) FROM calls");
+        assert.equal(await one(store, "SELECT count(*) FROM alerts"), runs, "each run has its alert");
+        // Those of the metered calls went to the log alone: those processes have no other channel.
+        const sent = await one(store, "SELECT count(*) FROM deliveries WHERE channel = 'ops'");
+        assert.equal(sent, runs as bigint - 2n);
+        const ids = receiver.received.map(({ body }) => JSON.parse(body).data.alert_id);
+        assert.equal(BigInt(new Set(ids).size), sent, "and each was sent");
+        assert.equal(BigInt(ids.length), sent as bigint + 1n, "once, but for the one that was taken over");
+      });
+    },
+  });
+}
 
 async function shareSettings({ servers: [a, b, c, d] }: Scene): Promise<void> {
   assert.equal((await a.send("PUT", "/agents/slow", { model: "slow:model" })).status, 201);

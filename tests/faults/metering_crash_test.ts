@@ -1,11 +1,12 @@
 import assert from "node:assert/strict";
 import { fileURLToPath } from "node:url";
 import { generateText } from "ai";
+import { createShared, sharedInTime, type SharedWhere } from "../harness/database_servers.ts";
 import { fakeModel } from "../harness/fake_model.ts";
-import { skipSqld, startSqld } from "../harness/sqld.ts";
 import { TextLineStream } from "../harness/text_lines.ts";
 import type { BudgetMode } from "../../src/contract/values.ts";
 import { openPurser } from "../../src/mod.ts";
+import { DATABASE_NOW } from "../../src/store/mod.ts";
 import { AGENT_ID, PRICES } from "./metering_crash_worker.ts";
 import { openDatabase } from "./budget_calls_worker.ts";
 
@@ -34,15 +35,9 @@ async function killInCall(db: string, alive: () => Promise<void>): Promise<void>
   }
 }
 
-async function openScene(where: "file" | "sqld", mode: BudgetMode = "strict", limit = LIMIT) {
+async function openScene(where: SharedWhere, mode: BudgetMode = "strict", limit = LIMIT) {
   const stack = new AsyncDisposableStack();
-  let db: string;
-  if (where === "sqld") db = stack.use(await startSqld({ durability: "relaxed" })).url;
-  else {
-    const directory = await Deno.makeTempDir({ prefix: "purser_metering_" });
-    stack.defer(() => Deno.remove(directory, { recursive: true }));
-    db = `${directory}/purser.db`;
-  }
+  const { db } = stack.use(await createShared(where));
   const budgets = [
     { name: "Day", limit_usd: limit, per: "day", mode },
     { name: "Life", limit_usd: 100, per: "lifetime", mode },
@@ -59,18 +54,17 @@ async function openScene(where: "file" | "sqld", mode: BudgetMode = "strict", li
   return { db, purser, store, read, [Symbol.asyncDispose]: () => stack.disposeAsync() };
 }
 
-for (const where of ["file", "sqld"] as const) {
+for (const { where, ignore } of sharedInTime) {
   Deno.test({
     name:
       `${where}: what a strict budget held for a killed program stays held until its window ends, or is released`,
-    ignore: where === "sqld" && skipSqld,
+    ignore,
     async fn() {
       await using scene = await openScene(where);
       let held = 0;
       await killInCall(scene.db, async () => void (held = (await scene.read()).day.reserved_usd));
       const { rows: leases } = await scene.store.read({
-        sql:
-          "SELECT DISTINCT is_lost, expires_at - unixepoch('subsec') * 1000 <= 60000 FROM reservations ORDER BY 1",
+        sql: `SELECT DISTINCT is_lost, expires_at - ${DATABASE_NOW} <= 60000 FROM reservations ORDER BY 1`,
       });
       assert.deepEqual(leases, [[0n, 1n], [1n, 0n]]);
       // A minute passes.

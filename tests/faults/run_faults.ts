@@ -1,9 +1,10 @@
 /**
- * `deno task faults [--faults N] [--seed S] [--where file|disk|server] [--kind TEXT]`: makes faults happen to processes at
+ * `deno task faults [--faults N] [--seed S] [--where file|disk|sqld|postgres] [--kind TEXT]`: makes faults happen to processes at
  * work, and checks the books after each. A seed repeats the kinds of faults, their order and the work; the timing
  * differs.
  */
 import { parseArgs } from "node:util";
+import { postgresMissing } from "../harness/postgres.ts";
 import { reasonAgainstMounting } from "../harness/small_disk.ts";
 import { seededRandom } from "../harness/random.ts";
 import { sqldMissing } from "../harness/sqld.ts";
@@ -27,7 +28,8 @@ const firstSeed = Number(values.seed);
 const missing: Record<Where, string | undefined> = {
   file: Deno.build.os === "linux" ? undefined : "prlimit is Linux's",
   disk: await reasonAgainstMounting(),
-  server: sqldMissing,
+  sqld: sqldMissing,
+  postgres: postgresMissing,
 };
 const kinds = FAULT_KINDS.filter(({ name }) => name.includes(values.kind ?? ""));
 const wheres = WHERES.filter((where) =>

@@ -6,14 +6,12 @@ import type { Store } from "../../src/store/mod.ts";
 import { answerTo } from "../harness/answers.ts";
 import { type FakeProvider, startFakeProvider } from "../harness/fake_provider.ts";
 import { bundleWorker } from "../harness/shared_build.ts";
-import { startSqld } from "../harness/sqld.ts";
+import { createShared, type SharedWhere } from "../harness/database_servers.ts";
 import { TextLineStream } from "../harness/text_lines.ts";
 import { openDatabase } from "./budget_calls_worker.ts";
 import { COST_NANO_USD, LIMIT_USD, type SpoolOrder, type SpoolOutcome, USAGE } from "./spool_worker.ts";
 
 const WORKER = await bundleWorker(new URL("spool_worker.ts", import.meta.url));
-
-export type Where = "file" | "sqld";
 
 /** A process of `spool_worker.ts`. */
 export interface SpoolWorker extends AsyncDisposable {
@@ -43,12 +41,9 @@ export interface SpoolScene extends AsyncDisposable {
   giveBack(): void;
 }
 
-export async function openScene(where: Where): Promise<SpoolScene> {
+export async function openScene(where: SharedWhere): Promise<SpoolScene> {
   const stack = new AsyncDisposableStack();
-  const folder = await Deno.makeTempDir({ prefix: "purser_spool_" });
-  stack.defer(() => Deno.remove(folder, { recursive: true }));
-  const sqld = where === "sqld" ? stack.use(await startSqld({ durability: "strong" })) : undefined;
-  const db = sqld?.url ?? `${folder}/purser.db`;
+  const { db, folder, server } = stack.use(await createShared(where, true));
   const answering = Promise.withResolvers<void>();
   const provider = stack.use(
     await startFakeProvider(async (request) => {
@@ -66,18 +61,18 @@ export async function openScene(where: Where): Promise<SpoolScene> {
     provider,
     folder,
     async start(prefix = []) {
-      const worker = await startWorker([db, provider.baseUrls.openai, ...sqld ? [folder] : []], prefix);
+      const worker = await startWorker([db, provider.baseUrls.openai, ...server ? [folder] : []], prefix);
       return stack.use(worker);
     },
     answer: () => answering.resolve(),
     billed: (calls) => until(() => provider.calls >= calls),
     async takeAway() {
-      if (sqld) return await sqld.pause();
+      if (server) return await server.pause();
       lock = new DatabaseSync(db);
       lock.exec("BEGIN IMMEDIATE");
     },
     giveBack() {
-      if (sqld) return sqld.resume();
+      if (server) return server.resume();
       lock?.exec("ROLLBACK");
       lock?.close();
     },

@@ -5,8 +5,8 @@ import { systemClock } from "../../src/kernel/clock.ts";
 import { createIds } from "../../src/kernel/ids.ts";
 import { createQuery, type Store, tables } from "../../src/store/mod.ts";
 import { createBooking } from "../harness/booking.ts";
-import { skipSqld } from "../harness/sqld.ts";
-import { checkBooked, openScene, spoolFiles, type SpoolWorker, until, type Where } from "./spool_scene.ts";
+import { sharedInTime, type SharedWhere } from "../harness/database_servers.ts";
+import { checkBooked, openScene, spoolFiles, type SpoolWorker, until } from "./spool_scene.ts";
 import { type Way, WAYS } from "./spool_worker.ts";
 
 /**
@@ -18,8 +18,12 @@ const CALLS = 4;
 
 const readBudgets = (store: Store) => createQuery(store).select().from(tables.budgets);
 
-const test = (name: string, where: Where, fn: () => Promise<void>) =>
-  Deno.test({ name: `${where}: ${name}`, ignore: where === "sqld" && skipSqld, fn });
+const test = (name: string, where: SharedWhere, fn: () => Promise<void>) =>
+  Deno.test({
+    name: `${where}: ${name}`,
+    ignore: sharedInTime.find((each) => each.where === where)!.ignore,
+    fn,
+  });
 
 /** Makes four calls, takes the ledger away while the provider has them, and returns their answers. */
 async function callWithoutLedger(
@@ -36,7 +40,7 @@ async function callWithoutLedger(
   );
 }
 
-for (const where of ["file", "sqld"] as const) {
+for (const { where } of sharedInTime) {
   for (const way of WAYS) {
     test(
       `calls by ${way} that can't be booked are answered, count against the limit, and are booked once`,
@@ -104,7 +108,7 @@ for (const where of ["file", "sqld"] as const) {
       await worker.kill();
       const [budget] = (await readBudgets(store)).filter(({ budgetId }) => budgetId === "bud_day");
       const clock = { now: () => Date.now() };
-      if (where === "sqld") {
+      if (where !== "file") {
         assert.deepEqual(await listHolds({ store, clock }, budget!), [], "its lease is not over");
         await store.write([{ sql: "UPDATE reservations SET expires_at = 1" }]); // a minute passes
       }

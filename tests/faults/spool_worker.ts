@@ -52,7 +52,7 @@ async function work(db: string, baseUrl: string, spoolFolder: string | undefined
     config: { ...config, environment: "test", prices: PRICES, ...(spoolFolder && { spoolFolder }) },
     env,
     // A server that doesn't answer is given up after remoteTimeoutMs of real time.
-    clock: db.startsWith("http") ? systemClock : fastClock(20),
+    clock: db.includes("://") ? systemClock : fastClock(20),
   });
   await core.prices.ready();
   const app = await createApp(core);

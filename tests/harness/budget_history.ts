@@ -363,7 +363,7 @@ export class BudgetHistory extends BudgetWorld {
     const lost = [...this.model.reservations.values()].filter(({ isLost }) => isLost);
     const [[count]] = await read("SELECT count(DISTINCT reservation_id) FROM reservations") as [[bigint]];
     assert.equal(Number(count), lost.length);
-    const warnings = await read("SELECT rule_id || ' ' || window FROM alerts ORDER BY 1");
+    const warnings = await read(`SELECT rule_id || ' ' || "window" FROM alerts ORDER BY 1`);
     assert.deepEqual(warnings.map(([window]) => window), this.model.warnings.toSorted());
     const refused = await read("SELECT budget_id, refused_calls FROM budgets ORDER BY budget_id");
     assert.deepEqual(

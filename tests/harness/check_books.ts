@@ -276,9 +276,14 @@ export async function checkSurvivors(
     channels: readonly string[];
   },
 ): Promise<void> {
+  if (store.engine === "sqlite") {
+    const [integrity, foreignKeys] = await store.readAll(
+      ["PRAGMA integrity_check", "PRAGMA foreign_key_check"].map((sql) => ({ sql })),
+    );
+    assert.deepEqual(integrity!.rows, [["ok"]], "the database is whole");
+    assert.deepEqual(foreignKeys!.rows, []);
+  }
   const results = await store.readAll([
-    { sql: "PRAGMA integrity_check" },
-    { sql: "PRAGMA foreign_key_check" },
     {
       sql: `SELECT a.alert_id FROM alerts a LEFT JOIN deliveries d ON d.subject_id = a.alert_id
         AND d.status IN ('pending', 'delivered')
@@ -290,9 +295,7 @@ export async function checkSurvivors(
     { sql: "SELECT coalesce(sum(count), 0) FROM tallies WHERE what = 'alert'" },
     ...SURVIVOR_CHECKS.map(([, sql]) => ({ sql })),
   ]);
-  const [integrity, foreignKeys, undelivered, restored, applied, fired] = results.map(({ rows }) => rows);
-  assert.deepEqual(integrity, [["ok"]], "the database is whole");
-  assert.deepEqual(foreignKeys, []);
+  const [undelivered, restored, applied, fired] = results.map(({ rows }) => rows);
   assert.deepEqual(undelivered, [], "every alert has its deliveries");
   const imports = new Set(restored!.map(([number]) => Number(number)));
   const repricings = new Set(applied!.map(([id]) => id));
@@ -302,5 +305,5 @@ export async function checkSurvivors(
   }
   const alerts = new Set(lines.flatMap(({ alert }) => alert ?? []));
   assert.ok(alerts.size <= Number(fired![0]![0]), "every published alert was fired");
-  SURVIVOR_CHECKS.forEach(([what], index) => assert.deepEqual(toObjects(results[6 + index]!), [], what));
+  SURVIVOR_CHECKS.forEach(([what], index) => assert.deepEqual(toObjects(results[4 + index]!), [], what));
 }

@@ -3,9 +3,9 @@ import { connect, createServer, type Server, type Socket } from "node:net";
 /** The moment at which a connection with a commit is cut: before the server has it, or before its client has the answer. */
 export type Cut = "before the commit" | "after the commit";
 
-/** A proxy in front of a libSQL server, which cuts connections and can lead to another server. */
+/** A proxy in front of a database server, which cuts connections and can lead to another server. */
 export interface CuttingProxy extends AsyncDisposable {
-  readonly url: string;
+  readonly port: number;
   /** The port on loopback that new connections lead to. */
   target: number;
   /** Cuts the next connections that send a commit; resolves once so many were cut. */
@@ -14,8 +14,14 @@ export interface CuttingProxy extends AsyncDisposable {
   drop(): void;
 }
 
+/**
+ * The texts by which a proxy knows a commit: to libSQL it is one request, with the last statements at the end of its body; to
+ * PostgreSQL it is one batch of messages, with the token of the commit at its beginning.
+ */
+export const COMMIT_TEXTS = { sqld: '"COMMIT"', postgres: "req_" } as const;
+
 /** Starts a proxy that forwards to a port on loopback. */
-export async function startCuttingProxy(target: number): Promise<CuttingProxy> {
+export async function startCuttingProxy(target: number, commitText: string): Promise<CuttingProxy> {
   const sockets = new Set<Socket>();
   let order: { moment: Cut; count: number; done: () => void } | undefined;
   const take = (moment: Cut): boolean => {
@@ -41,9 +47,8 @@ export async function startCuttingProxy(target: number): Promise<CuttingProxy> {
       socket.on("close", end);
     }
     client.on("data", (chunk) => {
-      // A commit is one request, and its last statements are at the end of the body.
-      isCommit ||= chunk.includes('"COMMIT"');
-      if (chunk.includes('"COMMIT"') && take("before the commit")) return end();
+      isCommit ||= chunk.includes(commitText);
+      if (chunk.includes(commitText) && take("before the commit")) return end();
       upstream.write(chunk);
     });
     upstream.on("data", (chunk) => {
@@ -55,7 +60,7 @@ export async function startCuttingProxy(target: number): Promise<CuttingProxy> {
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const { port } = server.address() as { port: number };
   const proxy: CuttingProxy = {
-    url: `http://127.0.0.1:${port}`,
+    port,
     target,
     cut: (moment, count) => new Promise((done) => order = { moment, count, done }),
     drop() {

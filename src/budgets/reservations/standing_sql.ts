@@ -16,7 +16,15 @@ import {
   sumOfParts,
   toNano,
 } from "../../ledger/mod.ts";
-import { byBytes, DATABASE_NOW, indexedBy, NOT_INDEXED, ORDERED_JOIN, wide } from "../../store/mod.ts";
+import {
+  byBytes,
+  DATABASE_NOW,
+  indexedBy,
+  isAfter,
+  NOT_INDEXED,
+  ORDERED_JOIN,
+  wide,
+} from "../../store/mod.ts";
 
 /*
  * The SQL of budgets, as common table expressions that build on each other:
@@ -142,7 +150,7 @@ const RUNS = `m(scope, run_id) AS MATERIALIZED (
 const TAIL = `t AS MATERIALIZED (
   SELECT c.at, ${COUNTED.map((kind) => `${columnOf(kind)} AS ${kind}`).join(", ")}, c.cost_nano_usd AS cost
   FROM calls c ${NOT_INDEXED}
-  WHERE c.position > ${DECIDED_POSITION} AND c.cost_nano_usd <> 0 AND EXISTS (SELECT 1 FROM k)
+  WHERE ${isAfter(DECIDED_POSITION, "c.position")} AND c.cost_nano_usd <> 0 AND EXISTS (SELECT 1 FROM k)
 )`;
 
 const FIRST_MINUTE_ENDS = startSql("minute", `k.starts + ${MINUTE_MS - 1}`);
@@ -218,14 +226,14 @@ export const EACH_STANDING = `r ${ORDERED_JOIN} b ON b.n = r.n
 /** SQL for the cost of all calls. */
 export const SPENT_IN_ALL = atMost64Bits(
   `${wide(counterValue("lifetime", "''"))} + ${
-    sumOfCalls(`${NOT_INDEXED} WHERE c.position > ${DECIDED_POSITION}`)
+    sumOfCalls(`${NOT_INDEXED} WHERE ${isAfter(DECIDED_POSITION, "c.position")}`)
   }`,
 );
 
 /** SQL for the limit of a budget `b` with its raises. */
 export const CEILING = `(${wide("b.amount")} + b.extra)`;
 
-/** SQL for a share of an amount, in thousandths, rounded down. */
+/** SQL for a share of an amount, an integer, in thousandths, rounded down. */
 export const shareOf = (amount: string, share: string) => {
   const thousandths = `CAST(round(${share} * 1000) AS BIGINT)`;
   return `(${amount} / 1000 * ${thousandths} + ${amount} % 1000 * ${thousandths} / 1000)`;

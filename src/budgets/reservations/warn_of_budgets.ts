@@ -1,6 +1,6 @@
 import { COUNTED } from "../../contract/costs/dimensions.ts";
 import { startSql } from "../../contract/windows.ts";
-import { idInScope, scopeIn } from "../../ledger/mod.ts";
+import { atMost64Bits, idInScope, scopeIn } from "../../ledger/mod.ts";
 import type { SqlValue, Statement } from "../../store/mod.ts";
 import { type CallScopes, toCallRow } from "../call_to_decide.ts";
 import { LOOKED_UP } from "../standings.ts";
@@ -43,7 +43,10 @@ const BOOKED = `r AS MATERIALIZED (
 const SHARE = "CAST(w.value AS NUMERIC)";
 const OTHER_SHARE = "CAST(o.value AS NUMERIC)";
 
-const REACHED = (share: string) => `s.settled >= ${shareOf(CEILING, share)}`;
+/** As an integer, whose division gives one: in PostgreSQL that of a `wide()` sum has fractions. */
+const LIMIT = atMost64Bits(CEILING);
+
+const REACHED = (share: string) => `s.settled >= ${shareOf(LIMIT, share)}`;
 
 /** The claim of a window and of all shares up to this one. For a rolling hour, the claim names the hour of the clock. */
 const WINDOW = `b.scope || '@' || CASE s.is_hour WHEN 1 THEN ${
@@ -62,10 +65,10 @@ const WARN =
   call_position, key_id)
 ${standingsOf(BOOKED)}
 SELECT r.alert_prefix || lower(hex(randomblob(6))), b.budget_id, b.name, 'budget_per_' || b.per || '_usd',
-  ${shareOf(CEILING, SHARE)}, CASE WHEN ${SHARE} >= 1 THEN 'critical' ELSE 'warning' END, s.settled,
+  ${shareOf(LIMIT, SHARE)}, CASE WHEN ${SHARE} >= 1 THEN 'critical' ELSE 'warning' END, s.settled,
   coalesce(u.agent_id, r.agent), coalesce(u.session_id, ${idInScope("session", "r.session")}),
   coalesce(u.run_id, ${idInScope("run", "r.run")}), ${CLAIM},
-  CASE WHEN b.per IN ('run', 'session') OR s.starts = 0 THEN NULL ELSE s.starts END, r.at, r.channels, ${CEILING},
+  CASE WHEN b.per IN ('run', 'session') OR s.starts = 0 THEN NULL ELSE s.starts END, r.at, r.channels, ${LIMIT},
   (SELECT max(position) FROM calls), ${idInScope("key", "r.key")}
 FROM ${EACH_STANDING} CROSS JOIN json_each(b.warn_at) w LEFT JOIN ${RUN_ABOVE}
 WHERE b.budget_id IS NOT NULL AND ${REACHED(SHARE)}

@@ -3,8 +3,17 @@ import { Buffer } from "node:buffer";
 import pg from "pg";
 import { messageOf, PurserError } from "../../kernel/errors.ts";
 import type { ResultSet, SqlValue } from "../store.ts";
-import { ReplicaError, usesPooler } from "./postgres_errors.ts";
+import { ReplicaError } from "./postgres_errors.ts";
 import type { PostgresAddress } from "./postgres_address.ts";
+import {
+  checkOf,
+  checkServer,
+  optionsOf,
+  type Role,
+  type ServerFacts,
+  sessionOf,
+  settingsOf,
+} from "./postgres_session.ts";
 import type { BoundStatement } from "./statement_text.ts";
 
 /** The part of a client of `pg` that is used, beyond its documented API its connection: a batch writes to it as `pg-cursor` does. */
@@ -34,9 +43,6 @@ interface Wire {
   on(event: "parseComplete", listener: () => void): void;
 }
 
-/** The use of a connection; see `sessionOf()`. */
-export type Role = "read" | "write";
-
 /** The options of a connection. */
 export interface ConnectionOptions {
   address: PostgresAddress;
@@ -45,19 +51,12 @@ export interface ConnectionOptions {
   timeoutMs: number;
 }
 
-/** The facts about a server that a connection begins with. */
-export interface ServerFacts {
-  /** False for a schema in which nothing was committed yet. */
-  hasTokens: boolean;
-}
-
 /** Connects once more to the server of a connection, which has been quiet for so long. Rejects unless it is the primary. */
 interface Asking {
   afterMs: number;
   ask(): Promise<void>;
 }
 
-const OLDEST_VERSION = 15;
 const MAX_PREPARED = 256;
 const KEEP_ALIVE_AFTER_MS = 10_000;
 const LONGEST_END_MS = 1_000;
@@ -68,10 +67,7 @@ const NO_ANSWER = "it did not answer in time";
  */
 const LONGEST_QUIET_MS = 3_000;
 const QUIET_PART = 0.1;
-
-const CHECK =
-  `SELECT current_setting('server_version_num'), current_setting('search_path'), pg_is_in_recovery(),
-  to_regclass('write_tokens') IS NOT NULL`;
+const SHORTEST_QUIET_MS = 1_000;
 
 /** Statements that are run once, and prepared under no name. */
 const IS_PREPARED = /^\s*(?:SELECT|WITH|INSERT|UPDATE|DELETE|VALUES)\b/i;
@@ -103,6 +99,8 @@ export class PostgresConnection {
     client: Client,
     readonly facts: ServerFacts,
     private readonly asking: Asking,
+    /** The settings of each batch, where the session isn't its own: it prepares nothing there. */
+    private readonly settings: BoundStatement | undefined,
   ) {
     this.#client = client;
     this.#wire = client.connection;
@@ -138,8 +136,13 @@ export class PostgresConnection {
   }
 
   /** Takes over a client that has connected. */
-  static of(client: Client, facts: ServerFacts, asking: Asking): PostgresConnection {
-    return new PostgresConnection(client, facts, asking);
+  static of(
+    client: Client,
+    facts: ServerFacts,
+    asking: Asking,
+    settings?: BoundStatement,
+  ): PostgresConnection {
+    return new PostgresConnection(client, facts, asking, settings);
   }
 
   /** False once it has failed or ended. */
@@ -153,7 +156,15 @@ export class PostgresConnection {
    * them after the first that fails. So no lock is held while messages travel, and none of them can run outside of it. If the
    * server is quiet and answers nobody else either, or no longer as the primary, the connection is given up before the deadline.
    */
-  async run(statements: readonly BoundStatement[], timeoutMs: number): Promise<ResultSet[]> {
+  run(statements: readonly BoundStatement[], timeoutMs: number): Promise<ResultSet[]> {
+    const { settings } = this;
+    if (settings === undefined || statements[0]!.text === "ROLLBACK") return this.#run(statements, timeoutMs);
+    const start = statements[0]!.text.startsWith("BEGIN") ? 1 : 0;
+    return this.#run(statements.toSpliced(start, 0, settings), timeoutMs)
+      .then((results) => results.toSpliced(start, 1));
+  }
+
+  async #run(statements: readonly BoundStatement[], timeoutMs: number): Promise<ResultSet[]> {
     this.#isUnreplicated = false;
     const timer = setTimeout(
       () => this.destroy(new DOMException(NO_ANSWER, "TimeoutError")),
@@ -202,7 +213,7 @@ export class PostgresConnection {
       this.#prepared.set(text, known);
       return known;
     }
-    const isKept = IS_PREPARED.test(text);
+    const isKept = this.settings === undefined && IS_PREPARED.test(text);
     const prepared: Prepared = { name: isKept ? `purser_${++this.#names}` : "", columns: [] };
     wire.parse({ name: prepared.name, text });
     wire.describe({ type: "S", name: prepared.name });
@@ -310,7 +321,8 @@ function readerOf(type: number): (text: string) => SqlValue {
   }
 }
 
-const quietOf = ({ timeoutMs }: ConnectionOptions) => Math.min(LONGEST_QUIET_MS, timeoutMs * QUIET_PART);
+const quietOf = ({ timeoutMs }: ConnectionOptions) =>
+  Math.min(LONGEST_QUIET_MS, Math.max(SHORTEST_QUIET_MS, timeoutMs * QUIET_PART));
 
 const isNoReplica = (error: unknown) => !(error instanceof ReplicaError);
 
@@ -329,14 +341,16 @@ async function connect(
     ask: async () => await (await connect(server, options, "read", quietMs)).close(),
   };
   const { user, database, tls } = address;
-  const tryWith = async (ssl: false | object) => {
+  const settings = sessionOf(address, role, longestMs);
+  const session = crypto.randomUUID();
+  const tryWith = async (ssl: false | object, hasOptions = true): Promise<PostgresConnection> => {
     const client = new Client({
       ...{ host, port, user, database, ssl },
       password: () => password, // not from the environment or a file of its own
       application_name: "purser",
       keepAlive: true,
       keepAliveInitialDelayMillis: KEEP_ALIVE_AFTER_MS,
-      options: sessionOf(address, role, longestMs),
+      ...(hasOptions && { options: optionsOf(settings, session) }),
     });
     client.on("error", () => {}); // the batch that waits for an answer is told it
     const giveUp = () => client.connection.stream.destroy(new DOMException(NO_ANSWER, "TimeoutError"));
@@ -344,10 +358,14 @@ async function connect(
     signal?.addEventListener("abort", giveUp);
     try {
       await client.connect();
-      const { rows } = await client.query({ text: CHECK, rowMode: "array" });
-      return PostgresConnection.of(client, checkServer(rows[0]!, address), asking);
+      const { rows } = await client.query({ text: checkOf(address), rowMode: "array" });
+      const { isOwn, ...facts } = checkServer(rows[0]!, session);
+      return PostgresConnection.of(client, facts, asking, isOwn ? undefined : settingsOf(settings));
     } catch (error) {
       client.connection.stream.destroy();
+      if (hasOptions && /unsupported startup parameter/.test(messageOf(error))) {
+        return await tryWith(ssl, false);
+      }
       throw error;
     } finally {
       clearTimeout(timer);
@@ -363,23 +381,6 @@ async function connect(
   }
 }
 
-/**
- * Returns the settings of a session, as parameters of its start: a pooler that gives a server's session to several clients
- * refuses them. A commit has no time limit of its own: where it would end the wait for a synchronous standby, the server would
- * acknowledge a commit that a failover may lose.
- */
-function sessionOf({ schema }: PostgresAddress, role: Role, timeoutMs: number): string {
-  const limit = Math.ceil(timeoutMs);
-  return Object.entries({
-    search_path: schema,
-    default_transaction_isolation: "read\\ committed",
-    jit: "off",
-    ...(role === "read"
-      ? { default_transaction_read_only: "on", statement_timeout: limit }
-      : { default_transaction_read_only: "off", statement_timeout: 0, lock_timeout: limit }),
-  }).map(([name, value]) => `-c ${name}=${value}`).join(" ");
-}
-
 async function tlsOptions({ tls, rootCert, cert, key }: PostgresAddress): Promise<object> {
   const read = (path: string | undefined) => path === undefined ? undefined : readFile(path, "utf8");
   const isChecked = tls === "verify-ca" || tls === "verify-full" || rootCert !== undefined;
@@ -389,18 +390,4 @@ async function tlsOptions({ tls, rootCert, cert, key }: PostgresAddress): Promis
     ...{ cert: await read(cert), key: await read(key) },
     ...(isChecked && tls !== "verify-full" && { checkServerIdentity: () => undefined }),
   };
-}
-
-function checkServer(row: unknown[], { schema }: PostgresAddress): ServerFacts {
-  const [version, searchPath, isReplica, hasTokens] = row as [string, string, boolean, boolean];
-  const major = Math.floor(Number(version) / 10_000);
-  if (major < OLDEST_VERSION) {
-    throw new PurserError(
-      "unsupported",
-      `Cannot use the database: it is PostgreSQL ${major}; version ${OLDEST_VERSION} or newer is needed`,
-    );
-  }
-  if (searchPath !== schema) throw usesPooler("it dropped the settings of the session");
-  if (isReplica) throw new ReplicaError();
-  return { hasTokens };
 }

@@ -9,14 +9,6 @@ export class ReplicaError extends Error {
   }
 }
 
-/** Returns the error for a connection pooler that doesn't keep the session of a client. */
-export function usesPooler(sign: string): PurserError {
-  return new PurserError(
-    "unsupported",
-    `Cannot use the database: a connection pooler in transaction mode answers (${sign}); Purser keeps a pool of its own, so give the address of the server itself, or a pooler in session mode`,
-  );
-}
-
 /** Returns the SQLSTATE of a server's error (https://www.postgresql.org/docs/current/errcodes-appendix.html), else "". */
 export function sqlState(error: unknown): string {
   const code = (error as { code?: unknown })?.code;
@@ -72,9 +64,11 @@ function isTlsRefused(error: unknown): boolean {
 export function refusalOf(error: unknown): PurserError | undefined {
   if (error instanceof PurserError) return error;
   // A statement of this connection is unknown to the server's session, or of another client.
-  if (["26000", "42P05"].includes(sqlState(error))) return usesPooler("it doesn't keep prepared statements");
-  if (/unsupported startup parameter/.test(messageOf(error))) {
-    return usesPooler("it refuses the settings of a session");
+  if (["26000", "42P05"].includes(sqlState(error))) {
+    return new PurserError(
+      "unsupported",
+      "Cannot use the database: a connection pooler answers that keeps the settings of a session, but not its prepared statements; give the address of the server itself",
+    );
   }
 }
 

@@ -108,7 +108,7 @@ function bindRows(sql: string, { columns, rows, integers }: EachRow): BoundState
     const names = columns.map((column) => `"${column}"`).join(", ");
     text = found.pieces.join("?").replace(
       /\beach_row\b/,
-      () => `(SELECT * FROM unnest(${arrays}) AS r (${names}))`,
+      () => `(SELECT * FROM unnest(${arrays}) WITH ORDINALITY AS r (${names}, each_row_number))`,
     );
     found.texts.set(key, text);
   }

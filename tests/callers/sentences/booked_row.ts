@@ -10,14 +10,14 @@ import {
   reports,
   type Sentence,
 } from "../sentence.ts";
-import { assertNothingReserved, MODEL, openWorld, PRICES, pricesOf, readRows, SCOPES } from "../world.ts";
+import { assertNothingReserved, MODEL, PRICES, pricesOf, readRows, SCOPES } from "../world.ts";
 
 /** The row of a call in the ledger: its fields, its price, its tags; and its span. */
 export const BOOKED_ROW: readonly Sentence[] = [
   {
     says: "books a call once, with each field of its row",
     of: everyCaller,
-    async check(caller) {
+    async check(caller, openWorld) {
       await using world = await openWorld();
       world.fake.enqueue(answerFor(caller));
       assert.deepEqual(await caller.call(world), { isOk: true });
@@ -40,7 +40,7 @@ export const BOOKED_ROW: readonly Sentence[] = [
   },
   {
     says: "makes one span of a call, with its attributes",
-    async check(caller) {
+    async check(caller, openWorld) {
       await using world = await openWorld();
       world.fake.enqueue(answerFor(caller));
       await caller.call(world);
@@ -67,7 +67,7 @@ export const BOOKED_ROW: readonly Sentence[] = [
   {
     says: "books a call at the price that was in force at its time",
     of: everyCaller,
-    async check(caller) {
+    async check(caller, openWorld) {
       const dear = pricesOf(MODEL, { input_usd_per_million: 10, from: "2026-11-02" });
       await using world = await openWorld({ config: { prices: [...PRICES, ...dear] } });
       const { clock } = world.purser;
@@ -83,7 +83,7 @@ export const BOOKED_ROW: readonly Sentence[] = [
   },
   {
     says: "books a call at the price of its sending where the price changes while it is in flight",
-    async check(caller) {
+    async check(caller, openWorld) {
       await using world = await openWorld();
       const { core } = world.purser;
       const before = core.prices.current?.() ?? core.prices;
@@ -99,7 +99,7 @@ export const BOOKED_ROW: readonly Sentence[] = [
   {
     says: "books the parts of a call that have a price, and names the others",
     of: overOneWire,
-    async check(caller) {
+    async check(caller, openWorld) {
       await using world = await openWorld();
       world.fake.enqueue(audioAnswerFor(caller));
       await caller.call(world);
@@ -113,7 +113,7 @@ export const BOOKED_ROW: readonly Sentence[] = [
   {
     says: "books a call without a cost, never with 0, where its model has no price",
     of: everyCaller,
-    async check(caller) {
+    async check(caller, openWorld) {
       await using world = await openWorld();
       world.fake.enqueue(answerFor(caller));
       await caller.call(world, { model: "unheard-of" });
@@ -124,7 +124,7 @@ export const BOOKED_ROW: readonly Sentence[] = [
   {
     says: "keeps no configured secret in the tags of a call",
     of: everyCaller,
-    async check(caller) {
+    async check(caller, openWorld) {
       await using world = await openWorld();
       const secret = "top-secret-value-of-the-config";
       world.purser.core.secrets.add([secret]);
@@ -138,7 +138,7 @@ export const BOOKED_ROW: readonly Sentence[] = [
   {
     says: "books a call once that is reported again, before, at the same time and after",
     of: reports,
-    async check(caller) {
+    async check(caller, openWorld) {
       await using world = await openWorld();
       world.fake.enqueue(...[1, 2, 3, 4].map(() => answerFor(caller)));
       const at = world.purser.clock.now();
@@ -154,7 +154,7 @@ export const BOOKED_ROW: readonly Sentence[] = [
   {
     says: "makes no span of a call that was made elsewhere",
     of: reports,
-    async check(caller) {
+    async check(caller, openWorld) {
       await using world = await openWorld();
       world.fake.enqueue(answerFor(caller));
       await caller.call(world);
@@ -163,7 +163,7 @@ export const BOOKED_ROW: readonly Sentence[] = [
   },
   {
     says: "logs no credential, neither by its value nor by its form, with the usage of an answer",
-    async check(caller) {
+    async check(caller, openWorld) {
       await using world = await openWorld();
       const value = "top-secret-value-of-the-config";
       world.purser.core.secrets.add([value]);

@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { readCalls } from "../../gateway/requests.ts";
 import { answerFor, COST, isStreamed, overOneWire, type Sentence } from "../sentence.ts";
-import { addBudget, assertNothingReserved, estimateWarnings, MODEL, openWorld } from "../world.ts";
+import { addBudget, assertNothingReserved, estimateWarnings, MODEL } from "../world.ts";
 
 /** The ways in which a call ends, other than with its answer. */
 export const ENDINGS: readonly Sentence[] = [
   {
     says: "sends, books and reserves nothing where it is cancelled before",
-    async check(caller) {
+    async check(caller, openWorld) {
       await using world = await openWorld();
       await addBudget(world, { limit_usd: 1 });
       const outcome = await caller.call(world, { signal: AbortSignal.abort() });
@@ -20,7 +20,7 @@ export const ENDINGS: readonly Sentence[] = [
     says: "books an estimate of a call that is cancelled while it sends its request, without a warning",
     // The gateway goes on sending: its client may have left, but the provider may charge for what it has got.
     of: (caller) => (caller.kind === "run" || caller.kind === "meter") && overOneWire(caller),
-    async check(caller) {
+    async check(caller, openWorld) {
       await using peer = startStalling();
       await using world = await openWorld({}, peer.url);
       await addBudget(world, { limit_usd: 100 });
@@ -36,7 +36,7 @@ export const ENDINGS: readonly Sentence[] = [
   },
   {
     says: "books a call once that is cancelled while it waits for its answer, without a warning",
-    async check(caller) {
+    async check(caller, openWorld) {
       await using world = await openWorld();
       await addBudget(world, { limit_usd: 1 });
       const leaving = new AbortController();
@@ -58,7 +58,7 @@ export const ENDINGS: readonly Sentence[] = [
   {
     says: "books a stream once that is cancelled in its middle, without a warning",
     of: isStreamed,
-    async check(caller) {
+    async check(caller, openWorld) {
       await using world = await openWorld();
       await addBudget(world, { limit_usd: 1 });
       const leaving = new AbortController();
@@ -85,7 +85,7 @@ export const ENDINGS: readonly Sentence[] = [
   {
     says:
       "books a call once that is cancelled once it is booked, before its caller has the end of the answer",
-    async check(caller) {
+    async check(caller, openWorld) {
       await using world = await openWorld();
       await addBudget(world, { limit_usd: 1 });
       const leaving = new AbortController();
@@ -107,7 +107,7 @@ export const ENDINGS: readonly Sentence[] = [
   {
     says: "books an estimate, with a warning, of a stream that breaks off, and its span has the error",
     of: isStreamed,
-    async check(caller) {
+    async check(caller, openWorld) {
       await using world = await openWorld();
       const { frames } = answerFor(caller).answer;
       const middle = frames.findIndex((frame) => frame.includes("Hel")) + 1;
@@ -124,7 +124,7 @@ export const ENDINGS: readonly Sentence[] = [
   },
   {
     says: "books an estimate, with a warning, of an answer that can't be read",
-    async check(caller) {
+    async check(caller, openWorld) {
       await using world = await openWorld();
       world.fake.enqueue({ text: "{ this is no JSON" });
       await caller.call(world);
@@ -134,7 +134,7 @@ export const ENDINGS: readonly Sentence[] = [
   },
   {
     says: "books nothing for an error without usage, and its span has the error",
-    async check(caller) {
+    async check(caller, openWorld) {
       await using world = await openWorld();
       await addBudget(world, { limit_usd: 1 });
       world.fake.enqueue({ status: 400, message: "not known" });
@@ -147,7 +147,7 @@ export const ENDINGS: readonly Sentence[] = [
   },
   {
     says: "books a call by the usage that its error has, and its span has the error",
-    async check(caller) {
+    async check(caller, openWorld) {
       await using world = await openWorld();
       await addBudget(world, { limit_usd: 1 });
       const { body } = answerFor(caller).answer;
@@ -166,7 +166,7 @@ export const ENDINGS: readonly Sentence[] = [
   {
     says: "books nothing for an attempt that failed, and the one that is sent again once",
     of: ({ kind }) => kind === "meter" || kind === "gateway",
-    async check(caller) {
+    async check(caller, openWorld) {
       await using world = await openWorld();
       world.fake.enqueue({ status: 503, message: "overloaded" }, answerFor(caller));
       assert.equal((await caller.call(world)).isOk, false);

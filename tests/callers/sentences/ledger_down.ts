@@ -5,13 +5,13 @@ import { until } from "../../harness/deliveries.ts";
 import { inDirectory } from "../../harness/in_directory.ts";
 import { report } from "../../harness/booking_tests.ts";
 import { answerFor, COST, makesCalls, overOneWire, reports, type Sentence } from "../sentence.ts";
-import { MODEL, openWorld, readRows, type World } from "../world.ts";
+import { MODEL, readRows, type World } from "../world.ts";
 
 /** The calls that are made or reported while the ledger takes no writes. */
 export const LEDGER_DOWN: readonly Sentence[] = [
   {
     says: "sends nothing while the ledger is known to take no writes",
-    async check(caller) {
+    async check(caller, openWorld) {
       await using world = await openWorld();
       const { core } = world.purser;
       core.callSpool.isLedgerDown = true;
@@ -25,7 +25,7 @@ export const LEDGER_DOWN: readonly Sentence[] = [
   },
   {
     says: "gives no answer that can't be booked, and logs its cost",
-    async check(caller) {
+    async check(caller, openWorld) {
       await using world = await openWorld();
       const { store } = world.purser.core;
       const { writeInSet } = store;
@@ -43,8 +43,9 @@ export const LEDGER_DOWN: readonly Sentence[] = [
   },
   {
     says: "books a call once that found the disk full, as soon as there is room",
+    isOfSqlite: true,
     of: (caller) => makesCalls(caller) && overOneWire(caller),
-    check: (caller) =>
+    check: (caller, openWorld) =>
       inDirectory(async (folder) => {
         await using world = await openWorld({
           sqlite: undefined,
@@ -68,8 +69,9 @@ export const LEDGER_DOWN: readonly Sentence[] = [
   },
   {
     says: "refuses a report while the disk is full, and books it once where it is sent again",
+    isOfSqlite: true,
     of: reports,
-    async check(caller) {
+    async check(caller, openWorld) {
       await using world = await openWorld();
       await fillDisk(world);
       world.fake.enqueue(answerFor(caller), answerFor(caller), answerFor(caller));

@@ -1,21 +1,13 @@
 import assert from "node:assert/strict";
 import { until } from "../../harness/deliveries.ts";
 import { answerFor, makesCalls, overOneWire, type Sentence } from "../sentence.ts";
-import {
-  addBudget,
-  assertNothingReserved,
-  assertRefused,
-  openWorld,
-  pricesOf,
-  readRows,
-  SCOPES,
-} from "../world.ts";
+import { addBudget, assertNothingReserved, assertRefused, pricesOf, readRows, SCOPES } from "../world.ts";
 
 /** The reasons for which budgets refuse a call; `overshot` is among the strict budgets. */
 export const REFUSALS: readonly Sentence[] = [
   {
     says: "refuses a call over a budget that is spent, sends nothing, and logs the refusal with its model",
-    async check(caller) {
+    async check(caller, openWorld) {
       await using world = await openWorld();
       await addBudget(world, { limit_usd: 0 });
       const outcome = await caller.call(world);
@@ -26,7 +18,7 @@ export const REFUSALS: readonly Sentence[] = [
   },
   {
     says: "refuses a call without a price under a budget, and names the model",
-    async check(caller) {
+    async check(caller, openWorld) {
       await using world = await openWorld();
       await addBudget(world, { limit_usd: 1 });
       const outcome = await caller.call(world, { model: "unheard-of" });
@@ -37,7 +29,7 @@ export const REFUSALS: readonly Sentence[] = [
   },
   {
     says: "refuses a call whose worst case does not fit into a strict budget",
-    async check(caller) {
+    async check(caller, openWorld) {
       await using world = await openWorld();
       await addBudget(world, { limit_usd: 0.0001, mode: "strict" });
       const outcome = await caller.call(world, { maxOutputTokens: 1_000 });
@@ -48,7 +40,7 @@ export const REFUSALS: readonly Sentence[] = [
   },
   {
     says: "refuses a call that has no bound under a strict budget, and says why",
-    async check(caller) {
+    async check(caller, openWorld) {
       const model = "x-deep-research";
       await using world = await openWorld({ config: { prices: pricesOf(model) } });
       await addBudget(world, { limit_usd: 10, mode: "strict" });
@@ -62,7 +54,7 @@ export const REFUSALS: readonly Sentence[] = [
   {
     says: "refuses a call after 30 s for which another call holds the budget",
     of: (caller) => makesCalls(caller) && overOneWire(caller),
-    async check(caller) {
+    async check(caller, openWorld) {
       await using world = await openWorld();
       await addBudget(world, { limit_usd: 0.0002 });
       const rest = Promise.withResolvers<void>();
@@ -72,8 +64,8 @@ export const REFUSALS: readonly Sentence[] = [
       const second = caller.call(world, { sessionId: `${SCOPES.sessionId}b` });
       let waitedMs = 0;
       await until(async () => {
-        // It takes its next look at the budget in a later turn of the event loop.
-        if (waitedMs < 35_000) world.purser.clock.advance(500);
+        // It begins, and takes its next look at the budget, in a later turn of the event loop.
+        if (waitedMs < 300_000) world.purser.clock.advance(500);
         waitedMs += 500;
         return (await readRows(world, "SELECT 1 FROM events WHERE type = 'budget.refused'")).length > 0;
       });

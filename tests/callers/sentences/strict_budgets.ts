@@ -10,7 +10,6 @@ import {
   assertNothingReserved,
   assertRefused,
   MODEL,
-  openWorld,
   readRows,
   SCOPES,
   type World,
@@ -20,7 +19,7 @@ import {
 export const STRICT_BUDGETS: readonly Sentence[] = [
   {
     says: "never exceeds a strict budget with two calls at once",
-    async check(caller) {
+    async check(caller, openWorld) {
       await using world = await openWorld();
       // Room for the worst case of one: 2,000 tokens in and 100 out at most.
       await addBudget(world, { limit_usd: 0.003, mode: "strict" });
@@ -39,7 +38,7 @@ export const STRICT_BUDGETS: readonly Sentence[] = [
   },
   {
     says: "books in full a strict call that costs more than its bound, and logs budget.overshot",
-    async check(caller) {
+    async check(caller, openWorld) {
       await using world = await openWorld();
       await addBudget(world, { limit_usd: 10, mode: "strict" });
       world.fake.enqueue(answerFor(caller, { inputTokens: 1_000_000, outputTokens: 100 }), answerFor(caller));
@@ -51,7 +50,7 @@ export const STRICT_BUDGETS: readonly Sentence[] = [
   {
     says: "makes no further call of a run after one that has cost more than its bound",
     of: (caller) => (caller.kind === "run" || caller.kind === "meter") && overOneWire(caller),
-    async check(caller) {
+    async check(caller, openWorld) {
       await using world = await openWorld();
       await addBudget(world, { limit_usd: 10, mode: "strict" });
       const usage = { inputTokens: 1_000_000, outputTokens: 100 };
@@ -69,7 +68,7 @@ export const STRICT_BUDGETS: readonly Sentence[] = [
     says:
       "stops a key under the strict budget that it has overshot, no other key, until an admin raises the budget",
     of: ({ kind }) => kind === "gateway",
-    async check(caller) {
+    async check(caller, openWorld) {
       await using world = await openWorld();
       const budgetId = await addBudget(world, { limit_usd: 5_000, mode: "strict" });
       const [key, other] = await Promise.all([
@@ -95,7 +94,7 @@ export const STRICT_BUDGETS: readonly Sentence[] = [
   {
     says: "lets a key that has overshot a strict budget make calls again in the next window",
     of: ({ kind, api }) => kind === "gateway" && api === "anthropic",
-    async check(caller) {
+    async check(caller, openWorld) {
       await using world = await openWorld();
       await addBudget(world, { limit_usd: 5_000, mode: "strict" });
       world.fake.enqueue(answerFor(caller, { inputTokens: 1_000_000, outputTokens: 100 }), answerFor(caller));
@@ -108,7 +107,7 @@ export const STRICT_BUDGETS: readonly Sentence[] = [
   {
     says: "logs budget.overshot, with the parts, of a strict call with a part that has no price",
     of: (caller) => makesCalls(caller) && overOneWire(caller),
-    async check(caller) {
+    async check(caller, openWorld) {
       await using world = await openWorld();
       await addBudget(world, { limit_usd: 10, mode: "strict" });
       world.fake.enqueue(audioAnswerFor(caller));
@@ -119,7 +118,7 @@ export const STRICT_BUDGETS: readonly Sentence[] = [
   {
     says: "counts a call that was made elsewhere in a strict budget, and makes none of its own then",
     of: reports,
-    async check(caller) {
+    async check(caller, openWorld) {
       await using world = await openWorld();
       await addBudget(world, { limit_usd: 0.001, mode: "strict" });
       world.fake.enqueue(answerFor(caller), answerFor(caller));

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { checkAllEnded, checkBooks } from "../harness/check_books.ts";
+import { type DatabaseServer, serverKindsInTime } from "../harness/database_servers.ts";
 import { type Fleet, type Instance, type InstanceAnswer, openFleet } from "../harness/instances.ts";
-import { skipSqld, type Sqld, startSqld } from "../harness/sqld.ts";
 import { lookInto, until } from "./alert_workers.ts";
 
-/** Real servers under load while their libSQL server hangs, is killed and comes back, and one of them dies. */
+/** Real servers under load while their database server hangs, is killed and comes back, and one of them dies. */
 
 const REPORTERS = 6;
 const RUNNERS = 2;
@@ -24,86 +24,97 @@ interface Acknowledged {
   refused: number;
 }
 
-Deno.test({
-  name: "four servers under load lose nothing that they acknowledged when sqld hangs, dies and comes back",
-  ignore: skipSqld,
-  async fn() {
-    await using sqld = await startSqld({ durability: "strong" });
-    await using fleet = await openFleet({ db: sqld.url, remote_timeout_ms: 1_500 });
-    const running = await Promise.all(["a", "b", "c", "d"].map((name) => fleet.start(name)));
-    const servers: Servers = {
-      all: () => running,
-      at: (index) => running[index % running.length]!,
-      replace: (index, next) => void (running[index] = next),
-    };
-    assert.equal((await servers.at(0).send("PUT", "/agents/echo", { model: "demo:echo" })).status, 201);
-    for (const { lines } of running) {
-      assert.doesNotMatch(lines.join("\n"), /durability/, "it is in its strong mode");
-    }
+for (const { name, ignore, start } of serverKindsInTime) {
+  Deno.test({
+    name:
+      `${name}: four servers under load lose nothing that they acknowledged when it hangs, dies and comes back`,
+    ignore,
+    async fn() {
+      await using database = await start(true);
+      await using fleet = await openFleet({ db: database.url, remote_timeout_ms: 1_500 });
+      const running = await Promise.all(["a", "b", "c", "d"].map((name) => fleet.start(name)));
+      const servers: Servers = {
+        all: () => running,
+        at: (index) => running[index % running.length]!,
+        replace: (index, next) => void (running[index] = next),
+      };
+      assert.equal((await servers.at(0).send("PUT", "/agents/echo", { model: "demo:echo" })).status, 201);
+      for (const { lines } of running) {
+        assert.doesNotMatch(lines.join("\n"), /durability/i, "each commit is on the disk");
+      }
 
-    const acknowledged: Acknowledged = { reported: new Set(), runs: [], refused: 0 };
-    const load = startLoad(servers, acknowledged);
-    await load.untilMore(acknowledged, 60);
-    await hang(sqld, servers);
-    await load.untilMore(acknowledged, 60);
-    await killAndRestart(sqld, servers);
-    await load.untilMore(acknowledged, 60);
-    await replaceServer(fleet, servers, 2);
-    await load.untilMore(acknowledged, 60);
-    await load.stop();
+      const acknowledged: Acknowledged = { reported: new Set(), runs: [], refused: 0 };
+      const load = startLoad(servers, acknowledged);
+      await load.untilMore(acknowledged, 60);
+      await hang(database, servers);
+      await load.untilMore(acknowledged, 60);
+      await killAndRestart(database, servers);
+      await load.untilMore(acknowledged, 60);
+      await replaceServer(fleet, servers, 2);
+      await load.untilMore(acknowledged, 60);
+      await load.stop();
 
-    await using store = await lookInto(sqld.url);
-    const ledger = await checkBooks(store);
-    for (const callId of acknowledged.reported) assert.ok(ledger.has(callId), `${callId} was acknowledged`);
-    const { rows } = await store.read({
-      sql: `SELECT r.run_id, r.status, sum(s.whole_usd) * 1000000000 + sum(s.rest_nano_usd) FROM runs r
+      await using store = await lookInto(database.url);
+      const ledger = await checkBooks(store);
+      for (const callId of acknowledged.reported) assert.ok(ledger.has(callId), `${callId} was acknowledged`);
+      const { rows } = await store.read({
+        sql: `SELECT r.run_id, r.status, sum(s.whole_usd) * 1000000000 + sum(s.rest_nano_usd) FROM runs r
         LEFT JOIN run_usage s ON s.run_id = r.run_id GROUP BY r.run_id`,
-    });
-    const runs = new Map(rows.map(([runId, status, cost]) => [runId as string, { status, cost }]));
-    for (const { runId, costUsd } of acknowledged.runs) {
-      assert.deepEqual(runs.get(runId), { status: "completed", cost: BigInt(Math.round(costUsd * 1e9)) });
-    }
-    // Reports were sent again until they were acknowledged, so that the rest is what runs have booked.
-    const reported = [...ledger].filter((callId) => callId.startsWith("reported-"));
-    assert.deepEqual(new Set(reported), acknowledged.reported);
-    // A minute passes, and any server recovers what the dead one has left.
-    await store.write([{ sql: "UPDATE runs SET lease_until = 1 WHERE status = 'running'" }]);
-    await fleet.start("last");
-    await until(
-      "all is ended",
-      async () =>
-        Number(
-          (await store.read({ sql: "SELECT count(*) FROM deliveries WHERE status = 'pending'" })).rows[0]![0],
-        ) === 0,
-    );
-    await checkAllEnded(store);
-    await checkBooks(store);
-    assert.ok(acknowledged.refused > 0, "the outages were felt");
-    console.log(
-      `      ${acknowledged.reported.size} reported calls and ${acknowledged.runs.length} runs acknowledged, ${acknowledged.refused} requests refused`,
-    );
-  },
-});
+      });
+      const runs = new Map(rows.map(([runId, status, cost]) => [runId as string, { status, cost }]));
+      for (const { runId, costUsd } of acknowledged.runs) {
+        assert.deepEqual(runs.get(runId), { status: "completed", cost: BigInt(Math.round(costUsd * 1e9)) });
+      }
+      // Reports were sent again until they were acknowledged, so that the rest is what runs have booked.
+      const reported = [...ledger].filter((callId) => callId.startsWith("reported-"));
+      assert.deepEqual(new Set(reported), acknowledged.reported);
+      // A minute passes, and any server recovers what the dead one has left.
+      await store.write([{ sql: "UPDATE runs SET lease_until = 1 WHERE status = 'running'" }]);
+      await fleet.start("last");
+      await until(
+        "all is ended",
+        async () =>
+          Number(
+            (await store.read({ sql: "SELECT count(*) FROM deliveries WHERE status = 'pending'" }))
+              .rows[0]![0],
+          ) === 0,
+      );
+      await checkAllEnded(store);
+      await checkBooks(store);
+      assert.ok(acknowledged.refused > 0, "the outages were felt");
+      console.log(
+        `      ${acknowledged.reported.size} reported calls and ${acknowledged.runs.length} runs acknowledged, ${acknowledged.refused} requests refused`,
+      );
+    },
+  });
 
-Deno.test({
-  name: "a server that starts while sqld is down reports it and ends, and one on a relaxed sqld warns",
-  ignore: skipSqld,
-  async fn() {
-    const sqld = await startSqld({ durability: "relaxed" });
-    await using fleet = await openFleet({ db: sqld.url, remote_timeout_ms: 500 });
-    const server = await fleet.start("a");
-    const warnings = server.lines.filter((line) => line.includes('"level":"warn"'));
-    assert.equal(warnings.length, 1);
-    assert.match(warnings[0]!, /not in its strong durability mode.*may lose the last commits/);
-    const cost = await fleet.command("cost");
-    assert.deepEqual([cost.code, cost.err], [0, ""], "a command doesn't warn");
-    await sqld[Symbol.asyncDispose]();
-    await assert.rejects(
-      fleet.start("late"),
-      /late ended: .*Cannot read the database at 127\.0\.0\.1:\d+: /s,
-    );
-  },
-});
+  Deno.test({
+    name:
+      `${name}: a server that starts while it is down reports it and ends, and one on a database that may lose commits warns`,
+    ignore,
+    async fn() {
+      const database = await start(false);
+      await using fleet = await openFleet({
+        db: database.url,
+        remote_timeout_ms: name === "sqld" ? 500 : 3_000,
+      });
+      const server = await fleet.start("a");
+      const warnings = server.lines.filter((line) => line.includes('"level":"warn"'));
+      assert.equal(warnings.length, 1);
+      assert.match(
+        warnings[0]!,
+        /(?:not in its strong durability mode|not flushed to the disk).*may lose the last/,
+      );
+      const cost = await fleet.command("cost");
+      assert.deepEqual([cost.code, cost.err], [0, ""], "a command doesn't warn");
+      await database[Symbol.asyncDispose]();
+      await assert.rejects(
+        fleet.start("late"),
+        /late ended: .*Cannot read the database at 127\.0\.0\.1:\d+: /s,
+      );
+    },
+  });
+}
 
 /** Starts clients that report calls, each again until it is acknowledged, and that run an agent. */
 function startLoad(servers: Servers, acknowledged: Acknowledged) {
@@ -171,17 +182,17 @@ function callOf(client: number, count: number, index: number) {
 }
 
 /** While it hangs every server reports it within its timeout; the server continues only then. */
-async function hang(sqld: Sqld, servers: Servers): Promise<void> {
-  await sqld.pause();
+async function hang(database: DatabaseServer, servers: Servers): Promise<void> {
+  await database.pause();
   await askAll(servers, 503);
-  sqld.resume();
+  database.resume();
   await untilReady(servers);
 }
 
-async function killAndRestart(sqld: Sqld, servers: Servers): Promise<void> {
-  await sqld.kill();
+async function killAndRestart(database: DatabaseServer, servers: Servers): Promise<void> {
+  await database.kill();
   await askAll(servers, 503);
-  await sqld.restart();
+  await database.restart();
   await untilReady(servers);
 }
 
@@ -190,7 +201,7 @@ async function replaceServer(fleet: Fleet, servers: Servers, index: number): Pro
   servers.replace(index, await fleet.start("replacement"));
 }
 
-/** Readiness, a list, and a write: all are answered while sqld is down. */
+/** Readiness, a list, and a write: all are answered while it is down. */
 async function askAll(servers: Servers, expected: number): Promise<void> {
   const answers = await Promise.all([0, 1, 2, 3].flatMap((index) => [
     servers.at(index).send("GET", "/readyz"),
