@@ -35,7 +35,7 @@ interface Wire {
 }
 
 /** The use of a connection; see `sessionOf()`. */
-export type Role = "read" | "write";
+export type Role = "read" | "write" | "restore";
 
 /** The options of a connection. */
 export interface ConnectionOptions {
@@ -56,9 +56,11 @@ const MAX_PREPARED = 256;
 const KEEP_ALIVE_AFTER_MS = 10_000;
 const LONGEST_END_MS = 1_000;
 
-const CHECK =
+/** A connection holds its schema as long as it is open: one that restores has it alone, as one that replaces a file has. */
+const check = (role: Role) =>
   `SELECT current_setting('server_version_num'), current_setting('search_path'), pg_is_in_recovery(),
-  to_regclass('write_tokens') IS NOT NULL`;
+  to_regclass('write_tokens') IS NOT NULL, pg_try_advisory_lock${role === "restore" ? "" : "_shared"}(
+    hashtext('purser in use ' || current_setting('search_path')))`;
 
 /** Statements that are run once, and prepared under no name. */
 const IS_PREPARED = /^\s*(?:SELECT|WITH|INSERT|UPDATE|DELETE|VALUES)\b/i;
@@ -107,7 +109,7 @@ export class PostgresConnection {
         return await connect(server, options, role, timeoutMs / options.address.servers.length);
       } catch (error) {
         if (error instanceof PurserError) throw error;
-        failure = error;
+        if (!(failure instanceof ReplicaError)) failure = error; // what it says of one server helps most
       }
     }
     throw failure;
@@ -302,8 +304,8 @@ async function connect(
     client.on("error", () => {}); // the batch that waits for an answer is told it
     try {
       await client.connect();
-      const { rows } = await client.query({ text: CHECK, rowMode: "array" });
-      return PostgresConnection.of(client, checkServer(rows[0]!, address));
+      const { rows } = await client.query({ text: check(role), rowMode: "array" });
+      return PostgresConnection.of(client, checkServer(rows[0]!, address, role, `${host}:${port}`));
     } catch (error) {
       client.connection.stream.destroy();
       throw error;
@@ -346,16 +348,30 @@ async function tlsOptions({ tls, rootCert, cert, key }: PostgresAddress): Promis
   };
 }
 
-function checkServer(row: unknown[], { schema }: PostgresAddress): ServerFacts {
-  const [version, searchPath, isReplica, hasTokens] = row as [string, string, boolean, boolean];
+function checkServer(
+  row: unknown[],
+  { schema }: PostgresAddress,
+  role: Role,
+  server: string,
+): ServerFacts {
+  const [version, searchPath, isReplica, hasTokens, isHeld] = row as [
+    ...[string, string, boolean, boolean, boolean],
+  ];
   const major = Math.floor(Number(version) / 10_000);
   if (major < OLDEST_VERSION) {
     throw new PurserError(
       "unsupported",
-      `Cannot use the database: it is PostgreSQL ${major}; version ${OLDEST_VERSION} or newer is needed`,
+      `Cannot use the database at ${server}: it is PostgreSQL ${major}; version ${OLDEST_VERSION} or newer is needed`,
     );
   }
   if (searchPath !== schema) throw usesPooler("it dropped the settings of the session");
   if (isReplica) throw new ReplicaError();
+  if (!isHeld && role === "restore") {
+    throw new PurserError(
+      "conflict",
+      `Cannot restore the database at ${server}: another process has it open; end every process that uses it first`,
+    );
+  }
+  if (!isHeld) throw new Error("it is being restored from a backup; wait until that has ended");
   return { hasTokens };
 }

@@ -50,7 +50,7 @@ export function canPass(error: unknown): boolean {
 }
 
 /** True for a server that follows another one: also a primary that was demoted while it was connected to. */
-function isReplica(error: unknown): boolean {
+export function isReplica(error: unknown): boolean {
   return error instanceof ReplicaError || sqlState(error) === "25006";
 }
 
@@ -62,6 +62,11 @@ function isPlanOutdated(error: unknown): boolean {
 /** `pg` has no code for an answer to the start that asks for a password that isn't set. */
 function isWithoutPassword(error: unknown): boolean {
   return /SASL|password must be/i.test(messageOf(error));
+}
+
+/** `pg` has no code for it. */
+export function isConnectTimeout(error: unknown): boolean {
+  return messageOf(error) === "timeout expired";
 }
 
 function isTlsRefused(error: unknown): boolean {
@@ -80,7 +85,8 @@ export function refusalOf(error: unknown): PurserError | undefined {
 
 /** Returns whether the server refused the connection or a right: no retry helps, but it isn't the statement's fault. */
 export function isAccessRefused(error: unknown): boolean {
-  return /^(28...|3D000|42501)$/.test(sqlState(error)) || isTlsRefused(error) || isWithoutPassword(error);
+  return /^(28...|3D000|3F000|42501)$/.test(sqlState(error)) || isTlsRefused(error) ||
+    isWithoutPassword(error);
 }
 
 /** Returns the state and the remedy for the message of an error; never a password. */
@@ -92,7 +98,12 @@ export function explain(error: unknown): string {
     return `it refused the user or the password; check the URL and PURSER_DB_TOKEN`;
   }
   if (state === "3D000") return `${reason}; create it, or correct the URL`;
-  if (state === "42501") return `${reason}; grant the user the right, or name another schema by ?schema=`;
+  if (state === "42501" || state === "3F000") {
+    const refused = state === "3F000" ? "permission denied to use the schema" : reason;
+    return `${refused}; grant the user the right, or name another schema by ?schema=`;
+  }
+  if (isConnectTimeout(error)) return "it did not answer in time";
+  if (state === "2BP01") return `${reason} (${(error as { detail?: string }).detail}); drop those first`;
   if (state === "55P03") return "other processes hold its lock";
   return reason === "" ? rootReasonOf(error) : reason;
 }
