@@ -334,8 +334,8 @@ Deno.test("loadConfig() reports faults of PURSER_CONFIG_JSON, and refuses relati
 Deno.test("secretsOf() takes the password of a PostgreSQL URL for a secret, and not the schema or the hosts", () => {
   const parameters = "schema=production&host=primary.example.com&sslmode=verify-full&sslrootcert=system";
   const { values } = secretsOf(
-    { dbUrl: `postgres://user@host/books?${parameters}` },
-    { DATABASE_URL: `postgres://user:hunter2@host/books?${parameters}&sslpassword=hunter3` },
+    { dbUrl: `postgres://user:hunter2@host/books?${parameters}&password=hunter3` },
+    {},
   );
   assert.deepEqual(values.filter((value) => value !== ""), ["hunter2", "hunter3"]);
 });

@@ -14,6 +14,12 @@ export const SERVER_DURABILITY = {
   },
 } as const satisfies Partial<Record<CommitDurability, { state: string; advice: string }>>;
 
+/** The same of a PostgreSQL server. */
+export const POSTGRES_DURABILITY = {
+  state: "a commit is not flushed to the disk, so a power cut there may lose the last ones",
+  advice: "Set fsync and synchronous_commit to on: see docs/several_machines.md",
+} as const;
+
 /** The warning about a libSQL server whose connections checkpoint the WAL when they commit, and the remedy. */
 export const COMMITS_CHECKPOINT = {
   state: "its connections checkpoint the WAL when they commit, so it may hang when several processes write",
@@ -25,22 +31,25 @@ const CHECK_EVERY_MS = 300_000;
 
 type Watched = Pick<Core, "store" | "log" | "clock" | "stopping">;
 
-/** Logs a warning whenever the durability of a libSQL server drops such that it may lose commits in a power cut. */
+/** Logs a warning whenever the durability of a server drops such that it may lose commits in a power cut. */
 export async function watchServerDurability(core: Watched): Promise<void> {
   if (core.store.kind !== "remote") return;
   let known: CommitDurability = "full";
   try {
     known = await warnOnChange(core, known);
-    if (await checkpointsOnCommit(core.store)) {
+    if (core.store.engine === "sqlite" && await checkpointsOnCommit(core.store)) {
       core.log.warn(`Checkpoints of the libSQL server: ${COMMITS_CHECKPOINT.state}`, {
         advice: COMMITS_CHECKPOINT.advice,
       });
     }
   } catch (error) {
-    core.log.warn("The durability of the libSQL server could not be read", { reason: messageOf(error) });
+    core.log.warn(`The durability of the ${nameOf(core)} could not be read`, { reason: messageOf(error) });
   }
   void watch(core, known);
 }
+
+const nameOf = ({ store }: Pick<Watched, "store">) =>
+  store.engine === "postgres" ? "PostgreSQL server" : "libSQL server";
 
 async function watch(core: Watched, known: CommitDurability): Promise<void> {
   for (;;) {
@@ -55,8 +64,10 @@ async function watch(core: Watched, known: CommitDurability): Promise<void> {
 async function warnOnChange({ store, log }: Watched, known: CommitDurability): Promise<CommitDurability> {
   const durability = await readDurability(store);
   if (durability !== "full" && durability !== known) {
-    const { state, advice } = SERVER_DURABILITY[durability];
-    log.warn(`Durability of the libSQL server: ${state}`, { advice });
+    const { state, advice } = store.engine === "postgres"
+      ? POSTGRES_DURABILITY
+      : SERVER_DURABILITY[durability];
+    log.warn(`Durability of the ${nameOf({ store })}: ${state}`, { advice });
   }
   return durability;
 }

@@ -152,8 +152,8 @@ export async function openScene(db: string): Promise<FailoverScene> {
     Array.from({ length: count }, async (_, number) => {
       for (let turn = number; !isOver; turn++) {
         const isDone = await work[kind as keyof typeof CLIENTS](servers[turn % SERVERS]!).catch(() => false);
-        // The load need not be the most that is possible.
-        await new Promise((resolve) => setTimeout(resolve, isDone ? 10 : PAUSE_MS));
+        // The load need not be the most that is possible: what a commit is in the middle of matters, not how many there are.
+        await new Promise((resolve) => setTimeout(resolve, isDone ? 100 : PAUSE_MS));
       }
     })
   );

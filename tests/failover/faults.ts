@@ -5,6 +5,8 @@ export interface ClusterFault {
   name: string;
   /** The cluster must be started with it; only root can. */
   needs?: "hasNetworks" | "hasSmallDisks";
+  /** The time after which it is repaired, in ms, where no other member takes over; otherwise that happens once one has. */
+  repairedAfterMs?: number;
   inject(cluster: PatroniCluster, leader: Member): Promise<void>;
   repair(cluster: PatroniCluster, member: Member): Promise<void> | void;
 }
@@ -29,8 +31,10 @@ export const CLUSTER_FAULTS: readonly ClusterFault[] = [
     repair: (cluster, member) => cluster.cut(member, false),
   },
   {
+    // Patroni 3.0 leaves the lead with the member, whose server ends, until there is room again.
     name: "full disk",
     needs: "hasSmallDisks",
+    repairedAfterMs: 10_000,
     inject: (cluster, leader) => cluster.fill(leader, true),
     repair: (cluster, member) => cluster.fill(member, false),
   },

@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import pg from "pg";
 import { BINARIES, NOBODY, postgresMissing } from "../harness/postgres.ts";
 
 /** The reason why no cluster can be started on this machine, or undefined if one can. */
@@ -66,6 +67,20 @@ function spawn(program: string, args: readonly string[], log: string, network?: 
 
 /** The size of a small disk: a new server with the settings below takes about half of it. */
 const DISK_BYTES = 500 * 1024 * 1024;
+
+/** Begins new files of a member's write-ahead log, until it has no room for one: it has some that it uses again. */
+async function useUpLog({ host, port }: Running): Promise<void> {
+  const client = new pg.Client({ host, port, user: USER, password: "purser", database: "postgres" });
+  client.on("error", () => {}); // the server ends
+  try {
+    await client.connect();
+    for (;;) await client.query("SELECT pg_logical_emit_message(false, 'filler', 'x'), pg_switch_wal()");
+  } catch {
+    // it has ended
+  } finally {
+    await client.end().catch(() => {});
+  }
+}
 
 const freePort = () => 20_000 + Math.floor(Math.random() * 12_000);
 
@@ -226,6 +241,17 @@ async function roleOf({ host, rest }: Running): Promise<"leader" | "sync_standby
   }
 }
 
+/** Returns the number of standbys that stream from a leader. */
+async function followersOf({ host, rest }: Running): Promise<number> {
+  try {
+    const answer = await fetch(`http://${host}:${rest}/patroni`, { signal: AbortSignal.timeout(1_000) });
+    const { replication = [] } = await answer.json();
+    return replication.filter(({ state }: { state: string }) => state === "streaming").length;
+  } catch {
+    return 0;
+  }
+}
+
 async function waitFor(what: string, isThere: () => Promise<boolean>, timeoutMs: number): Promise<void> {
   const deadline = performance.now() + timeoutMs;
   while (!await isThere()) {
@@ -289,8 +315,10 @@ function clusterOf(
     whole: () =>
       waitFor("the whole cluster", async () => {
         const roles = await rolesNow();
-        return roles.includes("leader") && roles.includes("sync_standby") && !roles.includes(undefined);
-      }, 120_000),
+        const leading = members[roles.indexOf("leader")];
+        return leading !== undefined && roles.includes("sync_standby") &&
+          await followersOf(leading) === MEMBERS - 1;
+      }, 240_000),
     async signal(member, signal) {
       if (signal === "SIGKILL") await kill(running(member));
       else await signalAll(running(member), signal);
@@ -307,15 +335,18 @@ function clusterOf(
     },
     cut: ({ name }, isCut) => ip(`link set v${name} ${isCut ? "down" : "up"}`),
     async fill(member, isFull) {
-      const path = join(running(member).folder, "filler");
+      const { folder } = running(member);
+      const path = join(folder, "filler");
       if (!isFull) return await Deno.remove(path);
       using file = await Deno.open(path, { create: true, write: true });
-      const block = new Uint8Array(1024 * 1024);
-      try {
-        for (;;) await file.write(block);
-      } catch {
-        // the disk is full
+      for (let block = new Uint8Array(1024 * 1024); block.length > 0;) {
+        try {
+          await file.write(block);
+        } catch {
+          block = block.subarray(block.length / 2 + 1); // the disk is full but for less than that
+        }
       }
+      await useUpLog(running(member));
     },
     [Symbol.asyncDispose]: dispose,
   };

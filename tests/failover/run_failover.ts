@@ -43,9 +43,14 @@ async function play(fault: ClusterFault): Promise<void> {
     await new Promise((resolve) => setTimeout(resolve, BEFORE_MS));
     const leader = await cluster.leader();
     await fault.inject(cluster, leader);
-    waits.push(await scene.untilBooked());
+    const booked = scene.untilBooked();
+    if (fault.repairedAfterMs !== undefined) {
+      await new Promise((resolve) => setTimeout(resolve, fault.repairedAfterMs));
+      await fault.repair(cluster, leader);
+    }
+    waits.push(await booked);
     await cluster.leader();
-    await fault.repair(cluster, leader);
+    if (fault.repairedAfterMs === undefined) await fault.repair(cluster, leader);
     await cluster.whole();
     if (values.verbose) console.log(`${fault.name} ${time + 1}: ${(waits.at(-1)! / 1_000).toFixed(1)} s`);
   }

@@ -39,11 +39,14 @@ function test(sentence: string, body: (url: string, own: Store) => Promise<void>
   });
 }
 
-/** A connection to the server that breaks: before a message with a text reaches it, or once it has answered that message. */
-function breakingProxy(text: string, when: "before" | "after") {
+/**
+ * Connections to the server, of which one breaks before a message with a text reaches it, or once it has answered that message;
+ * or all are frozen from then on, and new ones too.
+ */
+function breakingProxy(text: string, when: "before" | "after" | "frozen", state = { breaks: 0, left: 1 }) {
   const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
   const open: Deno.Conn[] = [];
-  const state = { breaks: 0, left: 1 };
+  let isFrozen = false;
   const pass = async (client: Deno.Conn) => {
     const upstream = await Deno.connect({ hostname: "127.0.0.1", port: server.port });
     open.push(client, upstream);
@@ -64,7 +67,9 @@ function breakingProxy(text: string, when: "before" | "after") {
         for (;;) {
           const length = await from.read(buffer);
           if (length === null) break;
+          if (isFrozen) continue;
           if (onData(new TextDecoder("latin1").decode(buffer.subarray(0, length)))) return cut();
+          if (isFrozen) continue;
           await to.write(buffer.slice(0, length));
         }
         for (const connection of [from, to]) connection.close();
@@ -75,7 +80,8 @@ function breakingProxy(text: string, when: "before" | "after") {
     void forward(client, upstream, (data) => {
       if (state.left === 0 || !data.includes(text)) return false;
       state.left--;
-      isCut = true;
+      isCut = when !== "frozen";
+      isFrozen = !isCut;
       return when === "before";
     });
     void forward(upstream, client, () => isCut && when === "after");
@@ -215,6 +221,28 @@ test(
       for (const pid of mine) Deno.kill(pid, "SIGCONT");
       await store.write([insert(3)]);
       assert.equal(await one(store, "SELECT count(*) FROM t WHERE a IN (1, 3)"), 2n);
+    } finally {
+      await store.close();
+    }
+  },
+);
+
+test(
+  "a commit that a frozen server leaves unanswered is made through another one of its address, long before the deadline",
+  async (url, own) => {
+    await own.write([createNumbers]);
+    const once = { breaks: 0, left: 1 };
+    await using first = breakingProxy("THE ROW", "frozen", once);
+    await using other = breakingProxy("THE ROW", "frozen", once);
+    const { username, pathname } = new URL(url);
+    const ports = [first, other].map((proxy) => new URL(proxy.url(url)).port);
+    const store = open(`postgres://${username}@cluster${pathname}?host=127.0.0.1,127.0.0.1&port=${ports}`);
+    try {
+      const began = performance.now();
+      await store.write([insert(1), { sql: "SELECT 'THE ROW'" }]);
+      assert.ok(performance.now() - began < 15_000);
+      assert.equal(once.left, 0);
+      assert.equal(await one(own, "SELECT count(*) FROM t WHERE a = 1"), 1n);
     } finally {
       await store.close();
     }

@@ -3,7 +3,7 @@ import { checkDeliveries, type GivenUp, type WaitingFor } from "../../delivery/m
 import { messageOf, PurserError } from "../../kernel/errors.ts";
 import type { Core, WholeCore } from "../core.ts";
 import { checkpointsOnCommit, checkWritable, DATABASE_NOW, readDurability } from "../../store/mod.ts";
-import { COMMITS_CHECKPOINT, SERVER_DURABILITY } from "../watch_durability.ts";
+import { COMMITS_CHECKPOINT, POSTGRES_DURABILITY, SERVER_DURABILITY } from "../watch_durability.ts";
 import { BUILT_IN_PROVIDERS } from "../../contract/values.ts";
 import type { ConfiguredChannel } from "../../delivery/channels/mod.ts";
 import { toIso } from "../../kernel/clock.ts";
@@ -93,10 +93,7 @@ async function checkDatabase({ store }: Pick<Core, "store">): Promise<Finding> {
   if (store.engine === "postgres") {
     return durability === "full"
       ? ok(`PostgreSQL, ${version}; every commit is on the disk of its server`)
-      : warning(
-        `PostgreSQL, ${version}; a commit is not flushed to the disk, so a power cut there may lose the last ones`,
-        "Set fsync and synchronous_commit to on: see docs/several_machines.md",
-      );
+      : warning(`PostgreSQL, ${version}; ${POSTGRES_DURABILITY.state}`, POSTGRES_DURABILITY.advice);
   }
   if (await store.answersAnyone?.()) {
     return warning(

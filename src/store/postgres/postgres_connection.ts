@@ -3,7 +3,7 @@ import { Buffer } from "node:buffer";
 import pg from "pg";
 import { messageOf, PurserError } from "../../kernel/errors.ts";
 import type { ResultSet, SqlValue } from "../store.ts";
-import { ReplicaError, usesPooler } from "./postgres_errors.ts";
+import { NO_ANSWER, ReplicaError, usesPooler } from "./postgres_errors.ts";
 import type { PostgresAddress } from "./postgres_address.ts";
 import type { BoundStatement } from "./statement_text.ts";
 
@@ -35,7 +35,7 @@ interface Wire {
 }
 
 /** The use of a connection; see `sessionOf()`. */
-export type Role = "read" | "write" | "restore";
+export type Role = "read" | "write" | "restore" | "ask";
 
 /** The options of a connection. */
 export interface ConnectionOptions {
@@ -51,15 +51,34 @@ export interface ServerFacts {
   hasTokens: boolean;
 }
 
+/** Connects once more to the server of a connection, which has been quiet for so long. Rejects unless it is the primary. */
+interface Asking {
+  afterMs: number;
+  ask(): Promise<void>;
+}
+
 const OLDEST_VERSION = 15;
 const MAX_PREPARED = 256;
 const KEEP_ALIVE_AFTER_MS = 10_000;
 const LONGEST_END_MS = 1_000;
+/**
+ * A server that hasn't answered for so long is asked on another connection, which may take as long; so may one of several servers
+ * to connect. In ms, and as a part of the longest that a commit may take.
+ */
+const LONGEST_QUIET_MS = 3_000;
+const QUIET_PART = 0.1;
 
 /** A connection holds its schema as long as it is open: one that restores has it alone, as one that replaces a file has. */
+const HOLD: Record<Role, string> = {
+  read: "pg_try_advisory_lock_shared",
+  write: "pg_try_advisory_lock_shared",
+  restore: "pg_try_advisory_lock",
+  ask: "true OR 0 =", // beside one that restores
+};
+
 const check = (role: Role) =>
   `SELECT current_setting('server_version_num'), current_setting('search_path'), pg_is_in_recovery(),
-  to_regclass('write_tokens') IS NOT NULL, pg_try_advisory_lock${role === "restore" ? "" : "_shared"}(
+  to_regclass('write_tokens') IS NOT NULL, ${HOLD[role]} (
     hashtext('purser in use ' || current_setting('search_path')))`;
 
 /** Statements that are run once, and prepared under no name. */
@@ -88,7 +107,11 @@ export class PostgresConnection {
   /** True once the server has said that it stopped to wait for its synchronous standby. */
   #isUnreplicated = false;
 
-  private constructor(client: Client, readonly facts: ServerFacts) {
+  private constructor(
+    client: Client,
+    readonly facts: ServerFacts,
+    private readonly asking: Asking,
+  ) {
     this.#client = client;
     this.#wire = client.connection;
     this.#wire.on("parseComplete", () => void this.#parsing.shift());
@@ -98,26 +121,33 @@ export class PostgresConnection {
   }
 
   /**
-   * Connects to the first server of an address that answers as the primary, within `timeoutMs` each.
+   * Connects to the server of an address that answers first as the primary: all are asked at once, since one that is frozen or
+   * cut off answers nothing.
    *
    * @throws {PurserError} `unsupported` for a server that can't be used; errors of `pg` where none can be reached
    */
   static async open(options: ConnectionOptions, role: Role, timeoutMs: number): Promise<PostgresConnection> {
-    let failure: unknown;
-    for (const server of options.address.servers) {
-      try {
-        return await connect(server, options, role, timeoutMs / options.address.servers.length);
-      } catch (error) {
-        if (error instanceof PurserError) throw error;
-        if (!(failure instanceof ReplicaError)) failure = error; // what it says of one server helps most
+    const { servers } = options.address;
+    const others = new AbortController();
+    const longestMs = servers.length === 1 ? timeoutMs : Math.min(timeoutMs, quietOf(options));
+    const attempts = servers.map((server) => connect(server, options, role, longestMs, others.signal));
+    try {
+      const first = await Promise.any(attempts);
+      for (const attempt of attempts) {
+        attempt.then((late) => late === first ? undefined : late.close(), () => {});
       }
+      return first;
+    } catch (error) {
+      const { errors } = error as AggregateError;
+      throw errors.find((each) => each instanceof PurserError) ?? errors.findLast(isNoReplica) ?? errors[0];
+    } finally {
+      others.abort();
     }
-    throw failure;
   }
 
   /** Takes over a client that has connected. */
-  static of(client: Client, facts: ServerFacts): PostgresConnection {
-    return new PostgresConnection(client, facts);
+  static of(client: Client, facts: ServerFacts, asking: Asking): PostgresConnection {
+    return new PostgresConnection(client, facts, asking);
   }
 
   /** False once it has failed or ended. */
@@ -128,14 +158,17 @@ export class PostgresConnection {
 
   /**
    * Sends all statements at once. Without BEGIN they are one transaction: the server commits at their end, and discards all of
-   * them after the first that fails. So no lock is held while messages travel, and none of them can run outside of it.
+   * them after the first that fails. So no lock is held while messages travel, and none of them can run outside of it. If the
+   * server is quiet and answers nobody else either, or no longer as the primary, the connection is given up before the deadline.
    */
   async run(statements: readonly BoundStatement[], timeoutMs: number): Promise<ResultSet[]> {
     this.#isUnreplicated = false;
     const timer = setTimeout(
-      () => this.destroy(new DOMException("it did not answer in time", "TimeoutError")),
+      () => this.destroy(new DOMException(NO_ANSWER, "TimeoutError")),
       Math.max(0, timeoutMs),
     );
+    const { ask, afterMs } = this.asking;
+    const watch = setInterval(() => ask().catch((error) => this.destroy(error)), afterMs);
     try {
       return await new Promise((resolve, reject) => {
         this.#client.query(new Batch((wire) => this.#send(wire, statements), resolve, reject));
@@ -145,6 +178,7 @@ export class PostgresConnection {
       throw error;
     } finally {
       clearTimeout(timer);
+      clearInterval(watch);
     }
   }
 
@@ -284,12 +318,24 @@ function readerOf(type: number): (text: string) => SqlValue {
   }
 }
 
+const quietOf = ({ timeoutMs }: ConnectionOptions) => Math.min(LONGEST_QUIET_MS, timeoutMs * QUIET_PART);
+
+const isNoReplica = (error: unknown) => !(error instanceof ReplicaError);
+
 async function connect(
-  { host, port }: PostgresAddress["servers"][number],
-  { address, password = "", timeoutMs: longestMs }: ConnectionOptions,
+  server: PostgresAddress["servers"][number],
+  options: ConnectionOptions,
   role: Role,
   timeoutMs: number,
+  signal?: AbortSignal,
 ): Promise<PostgresConnection> {
+  const { host, port } = server;
+  const { address, password = "", timeoutMs: longestMs } = options;
+  const quietMs = quietOf(options);
+  const asking: Asking = {
+    afterMs: quietMs,
+    ask: async () => await (await connect(server, options, "ask", quietMs)).close(),
+  };
   const { user, database, tls } = address;
   const tryWith = async (ssl: false | object) => {
     const client = new Client({
@@ -298,17 +344,22 @@ async function connect(
       application_name: "purser",
       keepAlive: true,
       keepAliveInitialDelayMillis: KEEP_ALIVE_AFTER_MS,
-      connectionTimeoutMillis: Math.max(1, timeoutMs),
       options: sessionOf(address, role, longestMs),
     });
     client.on("error", () => {}); // the batch that waits for an answer is told it
+    const giveUp = () => client.connection.stream.destroy(new DOMException(NO_ANSWER, "TimeoutError"));
+    const timer = setTimeout(giveUp, Math.max(1, timeoutMs));
+    signal?.addEventListener("abort", giveUp);
     try {
       await client.connect();
       const { rows } = await client.query({ text: check(role), rowMode: "array" });
-      return PostgresConnection.of(client, checkServer(rows[0]!, address, role, `${host}:${port}`));
+      return PostgresConnection.of(client, checkServer(rows[0]!, address, role, `${host}:${port}`), asking);
     } catch (error) {
       client.connection.stream.destroy();
       throw error;
+    } finally {
+      clearTimeout(timer);
+      signal?.removeEventListener("abort", giveUp);
     }
   };
   if (tls === "disable" || host.startsWith("/")) return await tryWith(false);
@@ -331,7 +382,7 @@ function sessionOf({ schema }: PostgresAddress, role: Role, timeoutMs: number): 
     search_path: schema,
     default_transaction_isolation: "read\\ committed",
     jit: "off",
-    ...(role === "read"
+    ...(role === "read" || role === "ask"
       ? { default_transaction_read_only: "on", statement_timeout: limit }
       : { default_transaction_read_only: "off", statement_timeout: 0, lock_timeout: limit }),
   }).map(([name, value]) => `-c ${name}=${value}`).join(" ");

@@ -1,6 +1,9 @@
 import { messageOf, PurserError } from "../../kernel/errors.ts";
 import { systemCodeOf } from "../../kernel/system_errors.ts";
 
+/** The message of an error for a server that is given up. */
+export const NO_ANSWER = "it did not answer in time";
+
 /** A server that follows another one: a read replica, or a primary that was demoted. */
 export class ReplicaError extends Error {
   override name = "ReplicaError";
@@ -64,11 +67,6 @@ function isWithoutPassword(error: unknown): boolean {
   return /SASL|password must be/i.test(messageOf(error));
 }
 
-/** `pg` has no code for it. */
-export function isConnectTimeout(error: unknown): boolean {
-  return messageOf(error) === "timeout expired";
-}
-
 function isTlsRefused(error: unknown): boolean {
   return /does not support SSL|certificate|self.signed|UnknownIssuer|NotValidForName/i.test(messageOf(error));
 }
@@ -102,7 +100,6 @@ export function explain(error: unknown): string {
     const refused = state === "3F000" ? "permission denied to use the schema" : reason;
     return `${refused}; grant the user the right, or name another schema by ?schema=`;
   }
-  if (isConnectTimeout(error)) return "it did not answer in time";
   if (state === "2BP01") return `${reason} (${(error as { detail?: string }).detail}); drop those first`;
   if (state === "55P03") return "other processes hold its lock";
   return reason === "" ? rootReasonOf(error) : reason;

@@ -13,10 +13,10 @@ import {
   canPass,
   explain,
   isAccessRefused,
-  isConnectTimeout,
   isConstraint,
   isReplica,
   isTokenTaken,
+  NO_ANSWER,
   refusalOf,
   sqlState,
 } from "./postgres_errors.ts";
@@ -229,7 +229,7 @@ export class PostgresStore implements Store {
         if (!isPassing && !isAccessRefused(error)) throw error;
         if (isReplica(error)) replica = error;
         if (!isPassing || clock.monotonic() + delayMs >= deadline) {
-          throw this.#unavailable(action, isConnectTimeout(error) ? replica ?? error : error);
+          throw this.#unavailable(action, messageOf(error) === NO_ANSWER ? replica ?? error : error);
         }
         await clock.sleep(delayMs);
       }
