@@ -278,7 +278,8 @@ test(
     await untilFree(url);
     const child = start(there, ["restore", "--from", backup, "--replace"]);
     await untilItInserts();
-    const hasty = { env: { ...there.env, PURSER_CONFIG_JSON: '{"remote_timeout_ms": 100}' } };
+    child.kill("SIGSTOP");
+    const hasty = { env: { ...there.env, PURSER_CONFIG_JSON: '{"remote_timeout_ms": 3000}' } };
     const { code, err } = await inProcess(hasty, ["cost"]);
     assert.equal(code, 1);
     assert.match(
@@ -286,6 +287,7 @@ test(
       /^error: Cannot read the database at \S+: it is being restored from a backup; wait until that has ended\n/,
     );
     const patient = inProcess(there, ["cost"]);
+    child.kill("SIGCONT");
     assert.equal((await child.output()).code, 0);
     assert.equal((await patient).code, 0);
   },

@@ -53,7 +53,7 @@ export function canPass(error: unknown): boolean {
 }
 
 /** True for a server that follows another one: also a primary that was demoted while it was connected to. */
-export function isReplica(error: unknown): boolean {
+function isReplica(error: unknown): boolean {
   return error instanceof ReplicaError || sqlState(error) === "25006";
 }
 

@@ -14,7 +14,6 @@ import {
   explain,
   isAccessRefused,
   isConstraint,
-  isReplica,
   isTokenTaken,
   NO_ANSWER,
   refusalOf,
@@ -208,7 +207,7 @@ export class PostgresStore implements Store {
 
   async #untilDeadline<T>(action: "read" | "write", deadline: number, attempt: () => Promise<T>): Promise<T> {
     const { clock } = this.#options;
-    let replica: unknown;
+    let answer: unknown; // says more than that the last attempt, near the deadline, got none
     for (let delayMs = FIRST_RETRY_MS;; delayMs = Math.min(delayMs * 2, LONGEST_RETRY_MS)) {
       try {
         return await attempt();
@@ -227,9 +226,9 @@ export class PostgresStore implements Store {
         }
         const isPassing = canPass(error);
         if (!isPassing && !isAccessRefused(error)) throw error;
-        if (isReplica(error)) replica = error;
+        if (messageOf(error) !== NO_ANSWER) answer = error;
         if (!isPassing || clock.monotonic() + delayMs >= deadline) {
-          throw this.#unavailable(action, messageOf(error) === NO_ANSWER ? replica ?? error : error);
+          throw this.#unavailable(action, answer ?? error);
         }
         await clock.sleep(delayMs);
       }
