@@ -3,7 +3,8 @@ import { Buffer } from "node:buffer";
 import pg from "pg";
 import { messageOf, PurserError } from "../../kernel/errors.ts";
 import type { ResultSet, SqlValue } from "../store.ts";
-import { NO_ANSWER, ReplicaError, usesPooler } from "./postgres_errors.ts";
+import { checkServer, checkSql, type Role, type ServerFacts } from "./check_server.ts";
+import { NO_ANSWER, ReplicaError } from "./postgres_errors.ts";
 import type { PostgresAddress } from "./postgres_address.ts";
 import type { BoundStatement } from "./statement_text.ts";
 
@@ -34,9 +35,6 @@ interface Wire {
   on(event: "parseComplete", listener: () => void): void;
 }
 
-/** The use of a connection; see `sessionOf()`. */
-export type Role = "read" | "write" | "restore" | "ask";
-
 /** The options of a connection. */
 export interface ConnectionOptions {
   address: PostgresAddress;
@@ -45,19 +43,12 @@ export interface ConnectionOptions {
   timeoutMs: number;
 }
 
-/** The facts about a server that a connection begins with. */
-export interface ServerFacts {
-  /** False for a schema in which nothing was committed yet. */
-  hasTokens: boolean;
-}
-
 /** Connects once more to the server of a connection, which has been quiet for so long. Rejects unless it is the primary. */
 interface Asking {
   afterMs: number;
   ask(): Promise<void>;
 }
 
-const OLDEST_VERSION = 15;
 const MAX_PREPARED = 256;
 const KEEP_ALIVE_AFTER_MS = 10_000;
 const LONGEST_END_MS = 1_000;
@@ -67,19 +58,6 @@ const LONGEST_END_MS = 1_000;
  */
 const LONGEST_QUIET_MS = 3_000;
 const QUIET_PART = 0.1;
-
-/** A connection holds its schema as long as it is open: one that restores has it alone, as one that replaces a file has. */
-const HOLD: Record<Role, string> = {
-  read: "pg_try_advisory_lock_shared",
-  write: "pg_try_advisory_lock_shared",
-  restore: "pg_try_advisory_lock",
-  ask: "true OR 0 =", // beside one that restores
-};
-
-const check = (role: Role) =>
-  `SELECT current_setting('server_version_num'), current_setting('search_path'), pg_is_in_recovery(),
-  to_regclass('write_tokens') IS NOT NULL, ${HOLD[role]} (
-    hashtext('purser in use ' || current_setting('search_path')))`;
 
 /** Statements that are run once, and prepared under no name. */
 const IS_PREPARED = /^\s*(?:SELECT|WITH|INSERT|UPDATE|DELETE|VALUES)\b/i;
@@ -352,7 +330,7 @@ async function connect(
     signal?.addEventListener("abort", giveUp);
     try {
       await client.connect();
-      const { rows } = await client.query({ text: check(role), rowMode: "array" });
+      const { rows } = await client.query({ text: checkSql(role), rowMode: "array" });
       return PostgresConnection.of(client, checkServer(rows[0]!, address, role, `${host}:${port}`), asking);
     } catch (error) {
       client.connection.stream.destroy();
@@ -397,32 +375,4 @@ async function tlsOptions({ tls, rootCert, cert, key }: PostgresAddress): Promis
     ...{ cert: await read(cert), key: await read(key) },
     ...(isChecked && tls !== "verify-full" && { checkServerIdentity: () => undefined }),
   };
-}
-
-function checkServer(
-  row: unknown[],
-  { schema }: PostgresAddress,
-  role: Role,
-  server: string,
-): ServerFacts {
-  const [version, searchPath, isReplica, hasTokens, isHeld] = row as [
-    ...[string, string, boolean, boolean, boolean],
-  ];
-  const major = Math.floor(Number(version) / 10_000);
-  if (major < OLDEST_VERSION) {
-    throw new PurserError(
-      "unsupported",
-      `Cannot use the database at ${server}: it is PostgreSQL ${major}; version ${OLDEST_VERSION} or newer is needed`,
-    );
-  }
-  if (searchPath !== schema) throw usesPooler("it dropped the settings of the session");
-  if (isReplica) throw new ReplicaError();
-  if (!isHeld && role === "restore") {
-    throw new PurserError(
-      "conflict",
-      `Cannot restore the database at ${server}: another process has it open; end every process that uses it first`,
-    );
-  }
-  if (!isHeld) throw new Error("it is being restored from a backup; wait until that has ended");
-  return { hasTokens };
 }
