@@ -21,8 +21,8 @@ import { holdingAnswer, startWebhookReceiver, type WebhookReceiver } from "./har
 
 /** Real processes that book into one database, each with a dispatcher of its own. */
 
-/** By the four processes; in a thorough run of a factor of four, more than the history keeps. */
-const RUNS = cases(130);
+/** By the four processes; in a thorough run of a factor of eight, more than the history keeps. */
+const RUNS = cases(70);
 const RUNS_ON_FILE = 120;
 const CALLS_PER_RUN = 3;
 /** Every n-th run is booked by several processes at once, a call each. */

@@ -5,7 +5,7 @@ import { systemClock } from "../src/kernel/clock.ts";
 import { createIds } from "../src/kernel/ids.ts";
 import { makeLarge, namesIn, readBooks, succeed } from "./harness/backups.ts";
 import { newPlace, type Place, purser, start } from "./harness/cli_process.ts";
-import { type Postgres, skipPostgres, startPostgres } from "./harness/postgres.ts";
+import { type DatabaseServer, sharedPostgres, skipPostgres } from "./harness/postgres.ts";
 import { skipSqld, type Sqld, startSqld } from "./harness/sqld.ts";
 import { openTestPurser } from "./harness/test_purser.ts";
 
@@ -16,8 +16,7 @@ interface Server extends AsyncDisposable {
   url: string;
 }
 
-let postgres: Promise<Postgres> | undefined;
-let count = 0;
+let postgres: Promise<DatabaseServer> | undefined;
 Deno.test.afterAll(async () => await (await postgres)?.[Symbol.asyncDispose]());
 
 const KINDS = [
@@ -25,7 +24,10 @@ const KINDS = [
   {
     name: "PostgreSQL",
     ignore: skipPostgres,
-    create: async (): Promise<Server> => (await (postgres ??= startPostgres())).createDatabase(`d${++count}`),
+    async create(): Promise<Server> {
+      const name = `b${crypto.randomUUID().slice(0, 8)}`;
+      return await (await (postgres ??= sharedPostgres())).createDatabase(name);
+    },
   },
 ];
 

@@ -5,7 +5,7 @@ import { silentLog } from "../src/kernel/log.ts";
 import { createTurns } from "../src/kernel/turns.ts";
 import { appendEvents, createLogReader, lastEventId, type LogPage } from "../src/sessions/mod.ts";
 import { createQuery, type Statement, type Store } from "../src/store/mod.ts";
-import { databaseKinds } from "./harness/databases.ts";
+import { dialectKinds } from "./harness/databases.ts";
 import { eagerClock } from "./harness/eager_clock.ts";
 import { openHttpClient } from "./harness/http_client.ts";
 import { seededRandom } from "./harness/random.ts";
@@ -103,7 +103,7 @@ async function until(isSo: () => boolean): Promise<void> {
   while (!isSo()) await setImmediate();
 }
 
-const databases = databaseKinds();
+const databases = dialectKinds();
 
 for (const { name, ignore, create } of databases) {
   Deno.test({

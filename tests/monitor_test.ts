@@ -9,7 +9,7 @@ import { usageOf } from "../src/pricing/mod.ts";
 import { listAllEvents, type RunRef } from "../src/sessions/mod.ts";
 import type { Statement, Store } from "../src/store/mod.ts";
 import { beginRun, createBooking, type TestBooking } from "./harness/booking.ts";
-import { databaseKinds } from "./harness/databases.ts";
+import { dialectKinds } from "./harness/databases.ts";
 import { eagerClock } from "./harness/eager_clock.ts";
 import { modelCall } from "./harness/model_calls.ts";
 import { openTestPurser } from "./harness/test_purser.ts";
@@ -88,7 +88,7 @@ async function checkLog({ store }: { store: Store }): Promise<void> {
   assert.deepEqual(untold.rows, []);
 }
 
-for (const kind of databaseKinds()) {
+for (const kind of dialectKinds()) {
   /** `other` is another process on the same database. */
   const test = (
     sentence: string,

@@ -15,7 +15,7 @@ import { explainCall, listCalls, readSessionUsage } from "../src/ledger/mod.ts";
 import { ConstraintError } from "../src/store/mod.ts";
 import { createBooking, type TestBooking } from "./harness/booking.ts";
 import { checkTotals } from "./harness/check_books.ts";
-import { databaseKinds, type TestDatabase } from "./harness/databases.ts";
+import { dialectKinds, type TestDatabase } from "./harness/databases.ts";
 import {
   ALL,
   AT,
@@ -28,7 +28,7 @@ import {
   withPrices,
 } from "./harness/repricings.ts";
 
-for (const { name, ignore, create } of databaseKinds()) {
+for (const { name, ignore, create } of dialectKinds()) {
   const test = (sentence: string, body: (ctx: TestBooking, database: TestDatabase) => Promise<void>) =>
     Deno.test({
       name: `${name}: ${sentence}`,

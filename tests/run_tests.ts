@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { ROOT } from "../build/run_deno.ts";
 import { inDirectory } from "./harness/in_directory.ts";
+import { postgresMissing, SHARED_PORT, startPostgres } from "./harness/postgres.ts";
 
 /** Folders of builds, which `deno.json` excludes. */
 const EXCLUDED = ["dist", "npm", "node_modules"];
@@ -15,6 +16,9 @@ const FILES_PER_MODULE = { computing: 46, waiting: 10, browser: 7 };
 
 /** The modules of waiting tests before the second one in a browser. */
 const BEFORE_BROWSER = 3;
+
+/** A test that mostly waits, and longest of all: it is the first of its module, so that it is not alone at the end. */
+const WAITS_LONGEST = /failover_test\.ts$/;
 
 const STARTS_BROWSER = /\/(?:browser|dashboard)\.ts"/;
 
@@ -33,6 +37,7 @@ const STARTS_PROCESSES = new RegExp(
 await inDirectory(runAll);
 
 async function runAll(folder: string): Promise<void> {
+  await using postgres = postgresMissing ? undefined : await startPostgres();
   const files: Record<keyof typeof FILES_PER_MODULE, string[]> = { computing: [], waiting: [], browser: [] };
   for (const path of (await findTests(ROOT)).sort()) {
     const text = await Deno.readTextFile(path);
@@ -41,6 +46,7 @@ async function runAll(folder: string): Promise<void> {
     );
   }
   const computing = await writeModules(folder, "computing", files.computing);
+  files.waiting.sort((a, b) => Number(WAITS_LONGEST.test(b)) - Number(WAITS_LONGEST.test(a)));
   const waiting = await writeModules(folder, "waiting", files.waiting);
   const browser = await writeModules(folder, "browser", files.browser);
   const { code } = await new Deno.Command(Deno.execPath(), {
@@ -56,6 +62,7 @@ async function runAll(folder: string): Promise<void> {
       ),
     ],
     cwd: ROOT,
+    env: postgres ? { [SHARED_PORT]: `${postgres.port}` } : {},
   }).spawn().status;
   Deno.exitCode = code;
 }

@@ -9,7 +9,7 @@ import type { Statement, Store } from "../src/store/mod.ts";
 import { sendTo } from "./gateway/requests.ts";
 import { answerTo } from "./harness/answers.ts";
 import { createBooking, type TestBooking } from "./harness/booking.ts";
-import { databaseKinds } from "./harness/databases.ts";
+import { dialectKinds } from "./harness/databases.ts";
 import { eagerClock } from "./harness/eager_clock.ts";
 import { startFakeProvider } from "./harness/fake_provider.ts";
 import { modelCall } from "./harness/model_calls.ts";
@@ -45,7 +45,7 @@ const found = async (ctx: TestBooking) =>
 const messages = async (ctx: TestBooking) =>
   (await found(ctx)).map(({ severity, message }) => `${severity}: ${message}`);
 
-for (const kind of databaseKinds()) {
+for (const kind of dialectKinds()) {
   /** `other` is another process on the same database. */
   const test = (
     sentence: string,

@@ -19,7 +19,7 @@ import {
   requestCancel,
 } from "../src/sessions/mod.ts";
 import { beginRun, createBooking, dump, type TestBooking } from "./harness/booking.ts";
-import { databaseKinds } from "./harness/databases.ts";
+import { dialectKinds } from "./harness/databases.ts";
 import { eagerClock } from "./harness/eager_clock.ts";
 import { modelCall } from "./harness/model_calls.ts";
 import { readRunCost } from "./harness/run_cost.ts";
@@ -41,7 +41,7 @@ const END = {
 };
 const NOTHING = { events: [], messages: [] };
 
-for (const kind of databaseKinds()) {
+for (const kind of dialectKinds()) {
   const { name, ignore } = kind;
 
   const test = (sentence: string, body: (ctx: TestBooking) => Promise<void>): void => {

@@ -7,7 +7,7 @@ import { type NewMessage, newMessage } from "../src/sessions/mod.ts";
 import { listSessionEvents } from "../src/sessions/mod.ts";
 import { listImportedEvents } from "../src/snapshots/mod.ts";
 import { beginRun, createBooking } from "./harness/booking.ts";
-import { type DatabaseKind, databaseKinds } from "./harness/databases.ts";
+import { type DatabaseKind, dialectKinds } from "./harness/databases.ts";
 import { eagerClock } from "./harness/eager_clock.ts";
 import { modelCall } from "./harness/model_calls.ts";
 import { seededRandom } from "./harness/random.ts";
@@ -79,7 +79,7 @@ function named(document: LooseDocument, name: string): LooseDocument {
   return { ...document, agent_id: name, session_id: name, ...(agent && { agent }) };
 }
 
-for (const kind of databaseKinds()) {
+for (const kind of dialectKinds()) {
   const { name, ignore } = kind;
   const test = (sentence: string, body: (ctx: TestSnapshots) => Promise<void>): void => {
     Deno.test({

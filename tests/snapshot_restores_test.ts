@@ -6,7 +6,7 @@ import { GenerationsInUse, sweepGenerations } from "../src/snapshots/generations
 import type { Store } from "../src/store/mod.ts";
 import { beginRun, dump } from "./harness/booking.ts";
 import { endAs, event, isError, makeSession, snapshotTests } from "./harness/snapshot_tests.ts";
-import { databaseKinds } from "./harness/databases.ts";
+import { dialectKinds } from "./harness/databases.ts";
 import { readRunCost } from "./harness/run_cost.ts";
 import { restore, snapshotOf } from "./harness/snapshots.ts";
 import { bookAnswer, listMessages, logOf, textsOf } from "./harness/sessions.ts";
@@ -31,7 +31,7 @@ const bind = (store: Store): Store => ({
   close: () => store.close(),
 });
 
-for (const kind of databaseKinds()) {
+for (const kind of dialectKinds()) {
   const test = snapshotTests(kind);
 
   test("a restored session is as in the file, and shows its origin", async (ctx) => {

@@ -10,7 +10,8 @@ import { migratedMemory } from "./migrated_memory.ts";
 import { SqliteStore } from "../../src/store/sqlite/sqlite_store.ts";
 import { eagerClock } from "./eager_clock.ts";
 import { PostgresStore } from "../../src/store/postgres/postgres_store.ts";
-import { type Postgres, type PostgresDatabase, skipPostgres, startPostgres } from "./postgres.ts";
+import { type DatabaseServer, type PostgresDatabase, sharedPostgres, skipPostgres } from "./postgres.ts";
+import { isThorough } from "./thorough.ts";
 import { skipSqld, type Sqld, type SqldDatabase, startSqld } from "./sqld.ts";
 
 /** The options with which a test opens a database. */
@@ -39,44 +40,54 @@ export interface DatabaseKind {
 let kinds: DatabaseKind[] | undefined;
 
 /**
- * The four kinds of database. Registers hooks that run one libSQL server, and end the one of PostgreSQL that the first test
- * over it starts, for the whole test file, and for those that are imported with it, so it is called at the top of a file.
+ * The four kinds of database. Registers hooks that end the servers which the first test over each starts, for the whole test
+ * file and for those that are imported with it, so it is called at the top of a file.
  */
 export function databaseKinds(): DatabaseKind[] {
   return kinds ??= [...createKinds(), createPostgresKind()];
 }
 
+/**
+ * The kinds with different drivers or dialects, for a suite about statements: over sqld, which has the dialect of a file, it
+ * runs in a thorough run only. The driver of sqld is tested with the store, the ledger, bookings and budgets, which run over
+ * all kinds, and by the requests of `tests/rest/`.
+ */
+export function dialectKinds(): DatabaseKind[] {
+  return databaseKinds().filter(({ name }) => isThorough || name !== "sqld");
+}
+
 function createPostgresKind(): DatabaseKind {
-  let server: Promise<Postgres> | undefined;
+  let server: Promise<DatabaseServer> | undefined;
   let count = 0;
+  // Modules may share the server.
+  const prefix = `t${crypto.randomUUID().slice(0, 8)}`;
+  let migrated: Promise<string> | undefined;
   Deno.test.afterAll(async () => await (await server)?.[Symbol.asyncDispose]());
   return {
     name: "postgres",
     ignore: skipPostgres,
     async create() {
-      const running = await (server ??= startPostgres());
-      return createOnPostgres(running, `t${++count}`);
+      const running = await (server ??= sharedPostgres());
+      const model = () => migrated ??= migrateOnPostgres(running, `${prefix}_migrated`);
+      return createOnPostgres(running, `${prefix}_${++count}`, model);
     },
   };
 }
 
 function createKinds(): DatabaseKind[] {
-  let sqld: Sqld | undefined;
+  let sqld: Promise<Sqld> | undefined;
   let created = 0;
   let inUse = 0;
-  if (!skipSqld) {
-    Deno.test.beforeAll(async () => void (sqld = await startSqld()));
-    Deno.test.afterAll(async () => await sqld?.[Symbol.asyncDispose]());
-  }
+  Deno.test.afterAll(async () => await (await sqld)?.[Symbol.asyncDispose]());
   const createOnServer = async (): Promise<TestDatabase> => {
     if (created >= DATABASES_PER_SERVER && inUse === 0) {
-      await sqld![Symbol.asyncDispose]();
-      sqld = await startSqld();
+      await (await sqld)?.[Symbol.asyncDispose]();
+      sqld = undefined;
       created = 0;
     }
     created++;
     inUse++;
-    const { open, ...database } = createRemote(sqld!);
+    const { open, ...database } = createRemote(await (sqld ??= startSqld()));
     return {
       open,
       async [Symbol.asyncDispose]() {
@@ -201,14 +212,12 @@ function createRemote(sqld: Sqld): TestDatabase {
   };
 }
 
-const migratedOnPostgres = new WeakMap<Postgres, Promise<string>>();
-
-async function migrateOnPostgres(server: Postgres): Promise<string> {
-  const database = await server.createDatabase("migrated");
+async function migrateOnPostgres(server: DatabaseServer, name: string): Promise<string> {
+  const database = await server.createDatabase(name);
   const store = openPostgres(database.url);
   await prepare(store);
   await store.close();
-  return "migrated";
+  return name;
 }
 
 function openPostgres(url: string, options: OpenOptions = {}): Store {
@@ -223,13 +232,15 @@ function openPostgres(url: string, options: OpenOptions = {}): Store {
   });
 }
 
-function createOnPostgres(server: Postgres, name: string): TestDatabase {
+function createOnPostgres(
+  server: DatabaseServer,
+  name: string,
+  migratedName: () => Promise<string>,
+): TestDatabase {
   const stores: Store[] = [];
   let database: Promise<PostgresDatabase> | undefined;
   const create = async (isMigrated: boolean) => {
-    if (!isMigrated) return await server.createDatabase(name);
-    if (!migratedOnPostgres.has(server)) migratedOnPostgres.set(server, migrateOnPostgres(server));
-    return await server.createDatabase(name, await migratedOnPostgres.get(server));
+    return await server.createDatabase(name, isMigrated ? await migratedName() : undefined);
   };
   return {
     async open(options = {}) {

@@ -2,9 +2,13 @@ import assert from "node:assert/strict";
 import { SECTIONS } from "../../src/ui/app/sections.ts";
 import { changeAddress, sharedBrowser, skipBrowser } from "../harness/browser.ts";
 import { startSurroundings } from "../rest/surroundings.ts";
+import { isThorough } from "../harness/thorough.ts";
 import { restTargets } from "../rest/targets.ts";
 
-/** The whole dashboard against a server on a file, on a libSQL server, and at the edge. */
+/**
+ * The whole dashboard against a server on a file and at the edge, and in a thorough run on a server of a database:
+ * `tests/rest/` makes requests for the data of each page on all of them.
+ */
 
 const SESSION = "ses_figures";
 /** A session with a log. */
@@ -46,7 +50,7 @@ const OTHER_VIEWS = ({ budget, rule, alert, run }: Made): [path: string, figure:
   ["keys/channels", "log"],
 ];
 
-for (const { name, ignore, start } of restTargets) {
+for (const { name, ignore, start } of restTargets.filter((target) => isThorough || !target.isCombination)) {
   Deno.test({
     name: `the dashboard signs in and shows its figures: ${name}`,
     ignore: ignore || skipBrowser,
