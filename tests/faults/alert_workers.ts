@@ -14,6 +14,8 @@ import { bundleWorker } from "../harness/shared_build.ts";
 const WORKER = await bundleWorker(new URL("alert_worker.ts", import.meta.url));
 const TIMEOUT_MS = 180_000;
 const LOOK_EVERY_MS = 10;
+/** The longest that a check of all that faults have left may take. */
+const LOOK_MS = 900_000;
 
 /** A worker in a process of its own, killed on disposal. */
 export interface Worker extends AsyncDisposable {
@@ -95,6 +97,7 @@ export async function lookInto(
     clock: systemClock,
     ids: createIds(systemClock),
     logic: databaseLogic,
+    remoteTimeoutMs: LOOK_MS,
   });
   return Object.assign(store, { [Symbol.asyncDispose]: () => store.close() });
 }
