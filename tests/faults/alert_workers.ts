@@ -14,8 +14,6 @@ import { bundleWorker } from "../harness/shared_build.ts";
 const WORKER = await bundleWorker(new URL("alert_worker.ts", import.meta.url));
 const TIMEOUT_MS = 180_000;
 const LOOK_EVERY_MS = 10;
-/** The longest that a check of all that faults have left may take. */
-const LOOK_MS = 900_000;
 
 /** A worker in a process of its own, killed on disposal. */
 export interface Worker extends AsyncDisposable {
@@ -86,7 +84,7 @@ export async function until(what: string, condition: () => Promise<boolean>): Pr
 /** Opens a database beside its workers, or after them if it is a file; delivers nothing. */
 export async function lookInto(
   db: string,
-  fetch?: typeof globalThis.fetch,
+  { fetch, timeoutMs }: { fetch?: typeof globalThis.fetch; timeoutMs?: number } = {},
 ): Promise<Store & AsyncDisposable> {
   const { dbUrl, ...config } = configOf(db);
   const location = parseDatabaseUrl(dbUrl);
@@ -97,7 +95,7 @@ export async function lookInto(
     clock: systemClock,
     ids: createIds(systemClock),
     logic: databaseLogic,
-    remoteTimeoutMs: LOOK_MS,
+    ...(timeoutMs !== undefined && { remoteTimeoutMs: timeoutMs }),
   });
   return Object.assign(store, { [Symbol.asyncDispose]: () => store.close() });
 }
