@@ -5,10 +5,50 @@ import { systemClock } from "../src/kernel/clock.ts";
 import { createIds } from "../src/kernel/ids.ts";
 import { makeLarge, namesIn, readBooks, succeed } from "./harness/backups.ts";
 import { newPlace, type Place, purser, start } from "./harness/cli_process.ts";
+import { type PostgresDatabases, sharedPostgres, skipPostgres } from "./harness/postgres.ts";
 import { skipSqld, type Sqld, startSqld } from "./harness/sqld.ts";
 import { openTestPurser } from "./harness/test_purser.ts";
 
-/** `purser backup` and `purser restore` over a libSQL server, by the real command. */
+/** `purser backup` and `purser restore` over a libSQL server and PostgreSQL, by the real command. */
+
+/** An empty database on a server. */
+interface Server extends AsyncDisposable {
+  url: string;
+}
+
+let postgres: Promise<PostgresDatabases> | undefined;
+Deno.test.afterAll(async () => await (await postgres)?.[Symbol.asyncDispose]());
+
+const KINDS = [
+  { name: "sqld", ignore: skipSqld, create: (): Promise<Server> => startSqld({ durability: "strong" }) },
+  {
+    name: "PostgreSQL",
+    ignore: skipPostgres,
+    async create(): Promise<Server> {
+      const name = `b${crypto.randomUUID().slice(0, 8)}`;
+      return await (await (postgres ??= sharedPostgres())).createDatabase(name);
+    },
+  },
+];
+
+/** Declares a test for each kind of server. */
+function testKinds(
+  name: string,
+  fn: (server: Server, place: Place, create: () => Promise<Server>) => Promise<void>,
+): void {
+  for (const { name: kind, ignore, create } of KINDS) {
+    Deno.test({
+      name: `${kind}: ${name}`,
+      ignore,
+      async fn() {
+        await using place = await newPlace();
+        await using server = await create();
+        place.env.PURSER_DB = server.url;
+        await fn(server, place, create);
+      },
+    });
+  }
+}
 
 const test = (name: string, fn: (sqld: Sqld, place: Place) => Promise<void>) =>
   Deno.test({
@@ -23,22 +63,26 @@ const test = (name: string, fn: (sqld: Sqld, place: Place) => Promise<void>) =>
   });
 
 /** A Purser in this process over the server; several have ids of their own. */
-const open = ({ url }: Sqld) => openTestPurser({ config: { dbUrl: url }, ids: createIds(systemClock) });
+const open = ({ url }: Server) => openTestPurser({ config: { dbUrl: url }, ids: createIds(systemClock) });
+
+/** PostgreSQL has no zero character in texts. */
+const asKept = (text: string, { url }: Server) =>
+  url.startsWith("postgres") ? text.replaceAll("\0", "\ufffd") : text;
 
 /** Texts that a dump has to quote. */
 const TEXTS = ["It's; done\nINSERT INTO calls", "Grüße 🛳️ \\n\n\r", "zero \u0000 and ';\nATTACH 'x'"];
 
 /** A server with runs of those texts. */
-async function openWithRuns(sqld: Sqld) {
-  const opened = await open(sqld);
+async function openWithRuns(server: Server) {
+  const opened = await open(server);
   for (const input of TEXTS) await opened.run({ systemPrompt: input }, input, { sessionId: "s1" });
   return opened;
 }
 
-test(
+testKinds(
   "a server is backed up while it is written to, into a file that any Purser opens",
-  async (sqld, place) => {
-    await using opened = await openWithRuns(sqld);
+  async (server, place) => {
+    await using opened = await openWithRuns(server);
     await opened.core.store.write([{ sql: "UPDATE runs SET output = ?", args: [TEXTS.join("")] }]);
     const backup = `${place.folder}/backup.db`;
     let isDone = false;
@@ -64,30 +108,31 @@ test(
       const { state, events } = JSON.parse(out);
       return { state, events };
     };
-    assert.deepEqual(messagesOf(await exported(backup)), messagesOf(await exported(sqld.url)));
+    assert.deepEqual(messagesOf(await exported(backup)), messagesOf(await exported(server.url)));
     const file = new DatabaseSync(backup, { readOnly: true });
     const [{ output }] = file.prepare("SELECT hex(output) AS output FROM runs WHERE session_id = 's1'")
       .all() as [
         { output: string },
       ];
     file.close();
-    assert.equal(output, Buffer.from(TEXTS.join("")).toString("hex").toUpperCase());
+    assert.equal(output, Buffer.from(asKept(TEXTS.join(""), server)).toString("hex").toUpperCase());
   },
 );
 
-test(
+testKinds(
   "a backup is restored to an empty server, a used one is replaced only with --replace",
-  async (sqld, place) => {
+  async (server, place, create) => {
     const [backup, file] = [`${place.folder}/backup.db`, `${place.folder}/file.db`];
     {
-      await using opened = await openWithRuns(sqld);
+      await using opened = await openWithRuns(server);
       await opened.core.store.write([{ sql: "UPDATE runs SET output = ?", args: [TEXTS.join("")] }]);
     }
     const said = await succeed(place, ["backup", "--to", backup]);
-    await using other = await startSqld({ durability: "strong" });
+    await using other = await create();
     const there = { ...place, env: { ...place.env, PURSER_DB: other.url } };
     const restored = await succeed(there, ["restore", "--from", backup]);
-    assert.equal(restored.database, new URL(other.url).host);
+    const { host, pathname } = new URL(other.url);
+    assert.equal(restored.database, host + pathname.replace(/\/$/, ""));
     for (const key of ["calls", "cost_usd", "newest_call_at", "schema_version"] as const) {
       assert.equal(restored[key], said[key]);
     }
@@ -95,7 +140,7 @@ test(
     {
       await using copy = await open(other);
       const { rows } = await copy.core.store.read({ sql: "SELECT output FROM runs" });
-      assert.equal(rows[0]![0], TEXTS.join(""));
+      assert.equal(rows[0]![0], asKept(TEXTS.join(""), other));
       assert.equal((await copy.messages("s1")).length, 2 * TEXTS.length);
       assert.equal((await copy.run({}, "And on", { sessionId: "s1" })).status, "completed");
       await assert.rejects(copy.core.store.write([{ sql: "DELETE FROM events" }]), /append-only/);
@@ -105,7 +150,7 @@ test(
     assert.deepEqual([code, out], [1, ""]);
     assert.match(
       err,
-      /^error: Cannot restore the database at \S+: it has content; .* replace it by --replace\n$/,
+      /^error: Cannot restore the .* at \S+: it has content; .* replace it by --replace\n$/,
     );
     assert.equal((await readBooks(other.url)).calls, TEXTS.length + 1);
     assert.equal((await succeed(there, ["restore", "--from", backup, "--replace"])).kept_as, null);
@@ -251,17 +296,15 @@ test("a dump that stops is given up after remote_timeout_ms, and leaves no file"
   assert.deepEqual(namesIn(place.folder).filter((name) => /backup/.test(name)), []);
 });
 
-test("an empty database, a foreign one and an unreachable server are refused", async (sqld, place) => {
+testKinds("an empty database, a foreign one and an unreachable server are refused", async (server, place) => {
   const to = ["backup", "--to", `${place.folder}/backup.db`];
   assert.match((await purser(place, to)).err, /it is empty; it has never been used by Purser/);
-  const opened = await open(sqld);
+  const opened = await open(server);
   await opened.core.store.write([{ sql: "DROP TABLE purser_migrations" }]);
   await opened.core.close();
   assert.match((await purser(place, to)).err, /it is not Purser's, it has a table/);
-  await sqld.kill();
-  const { code, err } = await purser({ ...place, env: { ...place.env } }, [
-    ...[...to, "--db", "http://127.0.0.1:1"],
-  ]);
+  const nowhere = server.url.replace(/(\d+\.\d+\.\d+\.\d+|[\w.]*localhost):\d+/, "127.0.0.1:1");
+  const { code, err } = await purser(place, [...to, "--db", nowhere]);
   assert.equal(code, 1);
   assert.match(err, /^error: Cannot read the database at 127\.0\.0\.1:1: /);
   assert.deepEqual(namesIn(place.folder).filter((name) => /backup/.test(name)), []);

@@ -220,11 +220,6 @@ Deno.test("what can't be backed up or restored is refused in a sentence, and not
     [["backup", "--to", at("x.db"), "--db", folder], 3, /is a directory/],
     [["backup", "--to", at("x.db"), "--db", ":memory:"], 2, /a database in memory/],
     [
-      ["backup", "--to", at("x.db"), "--db", "postgres://purser@localhost/purser"],
-      1,
-      /pg_dump and pg_restore/,
-    ],
-    [
       ["backup", "--to", at("x.db"), "--db", at("text.db")],
       1,
       /text\.db: the file is damaged or is not a database/,

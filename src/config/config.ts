@@ -1,4 +1,5 @@
 import { AGENT_STATUSES, ANOMALY_KINDS, SESSION_EVENT_TYPES, type Severity } from "../contract/values.ts";
+import { isPostgresUrl, POSTGRES_PARAMETERS } from "../kernel/database_url.ts";
 import type { StatesCost } from "../contract/costs/stated_costs.ts";
 import type { RequestLimitSettings } from "../contract/limits.ts";
 import type { PriceOverride } from "../contract/price_override.ts";
@@ -165,5 +166,7 @@ function secretsInUrl(text: string, isPathSecret = false): string[] {
   if (!isUrl(text)) return [];
   const { password, searchParams, pathname, hash } = new URL(text);
   const path = isPathSecret ? [pathname, hash] : [];
-  return [password, ...searchParams.values(), ...path]; // a password is decoded by what searches for it
+  const isOrdinary = (name: string) => isPostgresUrl(text) && POSTGRES_PARAMETERS.includes(name);
+  const parameters = [...searchParams].flatMap(([name, value]) => isOrdinary(name) ? [] : value);
+  return [password, ...parameters, ...path]; // a password is decoded by what searches for it
 }

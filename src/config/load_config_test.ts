@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import type { ConfigOptions } from "./config.ts";
-import { type Config, loadConfig } from "./mod.ts";
+import { type Config, loadConfig, secretsOf } from "./mod.ts";
 
 const HOME = { HOME: "/home/ada" };
 const DEFAULT_PATH = "/home/ada/.config/purser/purser.json";
@@ -329,4 +329,13 @@ Deno.test("loadConfig() reports faults of PURSER_CONFIG_JSON, and refuses relati
   for (const [env, message] of refusals) {
     await assert.rejects(load({ env: { ...HOME, ...env } }), { code: "invalid", message });
   }
+});
+
+Deno.test("secretsOf() takes the password of a PostgreSQL URL for a secret, and not the schema or the hosts", () => {
+  const parameters = "schema=production&host=primary.example.com&sslmode=verify-full&sslrootcert=system";
+  const { values } = secretsOf(
+    { dbUrl: `postgres://user:hunter2@host/books?${parameters}&password=hunter3` },
+    {},
+  );
+  assert.deepEqual(values.filter((value) => value !== ""), ["hunter2", "hunter3"]);
 });

@@ -82,6 +82,11 @@ function checkPostgres(text: string, refuse: Refuse): string {
   return text;
 }
 
+/** The parameters that the URL of a PostgreSQL database may have; none of them is a secret. */
+export const POSTGRES_PARAMETERS: readonly string[] = [
+  ...["schema", "host", "port", "sslmode", "sslrootcert", "sslcert", "sslkey"],
+];
+
 /** True for the URL of a PostgreSQL database. */
 export function isPostgresUrl(url: string): boolean {
   return /^postgres(ql)?:/i.test(url);

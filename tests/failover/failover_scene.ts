@@ -171,7 +171,7 @@ export async function openScene(db: string): Promise<FailoverScene> {
     async check() {
       isOver = true;
       await Promise.all(clients);
-      await using store = await lookInto(db);
+      await using store = await lookInto(db, { timeoutMs: 900_000 }); // after many faults there is much to read
       const read = async (sql: string, args: string[] = []) => (await store.read({ sql, args })).rows;
       const missing = await read(
         `SELECT j.value FROM json_each(?1) j WHERE NOT EXISTS (SELECT 1 FROM calls c WHERE c.call_id = j.value)`,

@@ -84,7 +84,7 @@ export async function until(what: string, condition: () => Promise<boolean>): Pr
 /** Opens a database beside its workers, or after them if it is a file; delivers nothing. */
 export async function lookInto(
   db: string,
-  fetch?: typeof globalThis.fetch,
+  { fetch, timeoutMs }: { fetch?: typeof globalThis.fetch; timeoutMs?: number } = {},
 ): Promise<Store & AsyncDisposable> {
   const { dbUrl, ...config } = configOf(db);
   const location = parseDatabaseUrl(dbUrl);
@@ -95,6 +95,7 @@ export async function lookInto(
     clock: systemClock,
     ids: createIds(systemClock),
     logic: databaseLogic,
+    ...(timeoutMs !== undefined && { remoteTimeoutMs: timeoutMs }),
   });
   return Object.assign(store, { [Symbol.asyncDispose]: () => store.close() });
 }

@@ -135,7 +135,7 @@ export class FaultScene implements AsyncDisposable {
       this.disk = await mountDisk(path, DISK_BYTES);
       await Deno.copyFile(`${this.#folder}/made/books.db`, `${this.disk.inside}/books.db`);
     } else {
-      this.#store = await lookInto(this.#address(), this.#database?.fetch);
+      this.#store = await lookInto(this.#address(), { fetch: this.#database?.fetch });
     }
   }
 

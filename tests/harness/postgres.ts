@@ -45,6 +45,14 @@ export interface Postgres extends Omit<PostgresDatabases, "createDatabase">, Dat
 /** A database of a test, which is dropped at its end. */
 export interface PostgresDatabase extends ServedDatabase, AsyncDisposable {}
 
+/** Roles that are given this one are asked for their password. */
+export const ASKED_FOR_PASSWORD = "asked_for_password";
+
+const ACCESS = `host all +${ASKED_FOR_PASSWORD} all scram-sha-256
+host all all all trust
+host replication all all trust
+`;
+
 /** Has the port of the server that all modules of a run share; `tests/run_tests.ts` starts it. */
 export const SHARED_PORT = "PURSER_TEST_POSTGRES_PORT";
 
@@ -55,18 +63,28 @@ export async function sharedPostgres(): Promise<PostgresDatabases> {
 }
 
 /**
- * Starts a server over a temporary directory and waits until it answers. Its order of texts isn't that of bytes, as on most
- * servers. It doesn't flush commits to the disk. Throws if the server isn't available on this machine.
+ * Starts a server over a temporary directory, or a read replica of another one, and waits until it answers. Its order of texts
+ * isn't that of bytes, as on most servers. It doesn't flush commits to the disk. Throws if the server isn't available on this
+ * machine.
  */
-export async function startPostgres(settings: readonly string[] = []): Promise<Postgres> {
+export async function startPostgres(
+  settings: readonly string[] = [],
+  replicaOf?: Postgres,
+): Promise<Postgres> {
   if (postgresMissing) throw new Error(`Cannot start PostgreSQL: ${postgresMissing}`);
   const directory = await Deno.makeTempDir({ prefix: "purser-postgres-" });
   const data = join(directory, "data");
   if (Deno.uid() === 0) await Deno.chown(directory, NOBODY, NOBODY);
-  await run("initdb", [
-    ...["-D", data, "-U", POSTGRES_USER, "--auth=trust", "-E", "UTF8", "--locale=C.UTF-8"],
-    ...["--locale-provider=icu", "--icu-locale=en-US", "--no-sync", "--no-instructions"],
-  ]);
+  if (replicaOf) {
+    const from = ["-h", "127.0.0.1", "-p", `${replicaOf.port}`, "-U", POSTGRES_USER];
+    await run("pg_basebackup", [...from, "-D", data, "-R", "--checkpoint=fast", "--no-sync"]);
+  } else {
+    await run("initdb", [
+      ...["-D", data, "-U", POSTGRES_USER, "--auth=trust", "-E", "UTF8", "--locale=C.UTF-8"],
+      ...["--locale-provider=icu", "--icu-locale=en-US", "--no-sync", "--no-instructions"],
+    ]);
+    await Deno.writeTextFile(join(data, "pg_hba.conf"), ACCESS);
+  }
   const options = [
     ...["fsync=off", "full_page_writes=off", "max_connections=200", "listen_addresses=127.0.0.1"],
     ...["unix_socket_directories=", "shared_buffers=64MB", "autovacuum=off", "logging_collector=off"],
@@ -220,4 +238,15 @@ function serverOf(
       await Deno.remove(directory, { recursive: true });
     },
   };
+}
+
+/** Runs SQL by a connection that isn't Purser's. */
+export async function queryPostgres(url: string, sql: string): Promise<Record<string, unknown>[]> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  try {
+    return (await client.query(sql)).rows;
+  } finally {
+    await client.end();
+  }
 }

@@ -139,7 +139,7 @@ Deno.test({
     await using store = open(pooler.through(url).replace("purser@", "strict@"));
     await assert.rejects(
       migrate(store, systemClock),
-      /^PurserError: Cannot use the database: a connection pooler answers, behind which transactions are serializable; set default_transaction_isolation of the user to read committed, or give the address of the server itself$/,
+      /^PurserError: Cannot use the database at .*: a connection pooler answers, behind which transactions are serializable; set default_transaction_isolation of the user to read committed, or give the address of the server itself$/,
     );
     await using direct = open(url.replace("purser@", "strict@"));
     await direct.write([createNumbers, insert(1)]);

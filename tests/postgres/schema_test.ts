@@ -3,6 +3,8 @@ import { getTableConfig } from "drizzle-orm/sqlite-core";
 import { type Store, tables } from "../../src/store/mod.ts";
 import { databaseKinds } from "../harness/databases.ts";
 import { skipPostgres } from "../harness/postgres.ts";
+import { migrations } from "../../src/store/migrations/migrations.ts";
+import { postgresMigrations } from "../../src/store/postgres/postgres_schema.ts";
 
 /** A table of a database, in a form that both engines have. */
 interface Table {
@@ -95,4 +97,11 @@ Deno.test({
       assert.deepEqual(actual.get(name)?.columns.map((column) => column.slice(0, 3)), inCode, name);
     }
   },
+});
+
+Deno.test("both engines have the same steps, so that a backup of one is a database of the other", () => {
+  const nameOf = (
+    { version, name, since }: { version: number; name: string; since: string },
+  ) => [version, name, since];
+  assert.deepEqual(postgresMigrations.map(nameOf), migrations.map(nameOf));
 });

@@ -1,8 +1,10 @@
 import type { SqliteCopy } from "./sqlite_copy.ts";
-import type { ResultSet, Statement } from "../store.ts";
+import type { ResultSet, Statement, Store } from "../store.ts";
 
 /** The part of a database that verification reads. */
 export interface Reads {
+  /** As of a store: where it is missing, the steps are those of SQLite. */
+  readonly schema?: Store["schema"];
   read(statement: Statement): Promise<ResultSet>;
 }
 

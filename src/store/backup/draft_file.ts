@@ -1,5 +1,5 @@
 import { basename, dirname, join } from "node:path";
-import type { DatabaseAddress } from "../../kernel/database_url.ts";
+import { type DatabaseAddress, isPostgresUrl } from "../../kernel/database_url.ts";
 import { PurserError } from "../../kernel/errors.ts";
 import { files } from "../../kernel/files/files.ts";
 import { systemCodeOf, systemReason } from "../../kernel/system_errors.ts";
@@ -54,10 +54,15 @@ export async function nameInFolder(
     if (!/[\\/]$/.test(to)) return to;
     throw new PurserError("unavailable", `Cannot back up to ${to}: no such directory; create it first`);
   }
-  const name = database.kind === "file"
-    ? basename(database.path).replace(/\.\w+$/, "")
-    : new URL(database.url).hostname.replace(/\..*$/, "");
-  return join(to, `${name}-${stampOf(now)}.db`);
+  return join(to, `${nameOf(database)}-${stampOf(now)}.db`);
+}
+
+function nameOf(database: Exclude<DatabaseAddress, { kind: "memory" }>): string {
+  if (database.kind === "file") return basename(database.path).replace(/\.\w+$/, "");
+  const { hostname, pathname, searchParams } = new URL(database.url);
+  if (!isPostgresUrl(database.url)) return hostname.replace(/\..*$/, "");
+  const names = [decodeURIComponent(pathname.slice(1)), searchParams.get("schema") ?? []].flat();
+  return names.join("-").replaceAll(/[^\w-]/g, "_");
 }
 
 /** Returns a time as it is in names of files: `20261127T093000Z`. */

@@ -21,10 +21,6 @@ export interface LibsqlOptions extends RemotePlace {
   signal: AbortSignal;
 }
 
-/** The rows of one commit: with the server's default time for a request, it takes many times as many. */
-const ROWS_PER_COMMIT = 500;
-const CHARACTERS_PER_COMMIT = 512 * 1024;
-
 /** A database on a libSQL server. */
 export class LibsqlCopy implements Copyable {
   readonly name: string;
@@ -180,8 +176,7 @@ async function requireSmallRows(
 }
 
 async function columnsOf(backup: SqliteCopy, table: string): Promise<string> {
-  const { rows } = await backup.read({ sql: `SELECT name FROM pragma_table_info('${table}')` });
-  return rows.map(([name]) => `"${name}"`).join(", ");
+  return (await backup.columnsOf(table)).map(({ name }) => `"${name}"`).join(", ");
 }
 
 /**
@@ -192,15 +187,7 @@ async function* insertsOf(backup: SqliteCopy, table: string): AsyncGenerator<Sta
   const names = await columnsOf(backup, table);
   const values = names.split(", ").map((_, index) => `value ->> ${index}`).join(", ");
   const sql = `INSERT INTO "${table}" (${names}) SELECT ${values} FROM json_each(?)`;
-  let rows: string[] = [];
-  let characters = 0;
-  for (const [row] of backup.rows(`SELECT json_array(${names}) FROM "${table}"`)) {
-    rows.push(row as string);
-    characters += (row as string).length;
-    if (rows.length < ROWS_PER_COMMIT && characters < CHARACTERS_PER_COMMIT) continue;
+  for (const rows of backup.partsOf(`SELECT json_array(${names}) FROM "${table}"`)) {
     yield { sql, args: [`[${rows.join(",")}]`] };
-    rows = [];
-    characters = 0;
   }
-  if (rows.length > 0) yield { sql, args: [`[${rows.join(",")}]`] };
 }

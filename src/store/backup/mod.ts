@@ -71,7 +71,8 @@ export async function backUp(
 
 /**
  * Makes a database from a backup, and verifies it before it can be opened: it has the calls and costs of the backup. If it is
- * interrupted, the file is as before, and a database on a server is refused by every process until a restore has ended.
+ * interrupted, a file and a database in PostgreSQL are as before, and one on a libSQL server is refused by every process until
+ * a restore has ended.
  *
  * @throws {PurserError} `invalid` if the file is no sound backup; `conflict` if the database has content and `mayReplace` is false,
  * or if it is in use
@@ -99,20 +100,13 @@ export async function restore(
   }
 }
 
-/** The place where a new kind of database, such as PostgreSQL, is added: it is a `Copyable`. */
+/** The place where a new kind of database is added: it is a `Copyable`. */
 async function open(options: BackupOptions, { isTarget = false } = {}): Promise<Copyable> {
   const { database, clock, signal } = options;
-  if (database.kind === "remote" && isPostgresUrl(database.url)) {
-    throw new PurserError(
-      "unsupported",
-      `Cannot ${
-        isTarget ? "restore to" : "back up"
-      } a database in PostgreSQL: use its own pg_dump and pg_restore, see docs/several_machines.md`,
-    );
-  }
   if (database.kind === "remote") {
-    const { LibsqlCopy } = await import("./libsql_copy.ts");
-    return new LibsqlCopy({ ...options, url: database.url, timeoutMs: options.remoteTimeoutMs });
+    const place = { ...options, url: database.url, timeoutMs: options.remoteTimeoutMs };
+    if (isPostgresUrl(database.url)) return new (await import("./postgres_copy.ts")).PostgresCopy(place);
+    return new (await import("./libsql_copy.ts")).LibsqlCopy(place);
   }
   if (!isTarget) await requireDatabase(database.path);
   return await openFile({ path: database.path, name: `database ${database.path}`, clock, signal });

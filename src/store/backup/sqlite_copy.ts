@@ -5,7 +5,7 @@ import { realDatabasePath } from "../sqlite/database_file.ts";
 import { ReadThreads } from "../sqlite/read_threads.ts";
 import { loadSqlite, PreparedStatements, type SqliteConnection } from "../sqlite/sqlite_driver.ts";
 import { explainSqliteError, kindOfSqliteError, type SqliteErrorKind } from "../sqlite/sqlite_errors.ts";
-import type { ResultSet, SqlValue, Statement } from "../store.ts";
+import type { ResultSet, Statement } from "../store.ts";
 import type { Copyable, Filling } from "./copyable.ts";
 import { draftOf, publishInPlace, publishNew, refuseTaken, stampOf, syncFile } from "./draft_file.ts";
 import { readContent } from "./verify.ts";
@@ -20,6 +20,10 @@ export interface FileOptions {
   clock: Clock;
   signal: AbortSignal;
 }
+
+/** The rows that a server is sent at once: within the default time for a request, it takes many times as many. */
+const ROWS_OF_PART = 500;
+const CHARACTERS_OF_PART = 512 * 1024;
 
 /** Opens a file for `SqliteCopy`; it need not exist if it is only filled. */
 export async function openFile(options: FileOptions): Promise<SqliteCopy> {
@@ -69,11 +73,27 @@ export class SqliteCopy implements Copyable {
     }
   }
 
-  /** Iterates over the rows of a query, in this thread. */
-  *rows(sql: string): Generator<SqlValue[]> {
+  /** Returns the columns of a table. */
+  async columnsOf(table: string): Promise<{ name: string; isInteger: boolean }[]> {
+    const { rows } = await this.read({ sql: `SELECT name, type FROM pragma_table_info('${table}')` });
+    return rows.map(([name, type]) => ({ name: String(name), isInteger: type === "INTEGER" }));
+  }
+
+  /** Yields the texts that a query returns, one in each row, in parts of bounded size. It is run in this thread. */
+  *partsOf(sql: string): Generator<string[]> {
     const connection = this.driver.connect(this.options.path, { isReadOnly: true });
     try {
-      yield* connection.prepare(sql).iterate();
+      let texts: string[] = [];
+      let characters = 0;
+      for (const [text] of connection.prepare(sql).iterate() as IterableIterator<[string]>) {
+        texts.push(text);
+        characters += text.length;
+        if (texts.length < ROWS_OF_PART && characters < CHARACTERS_OF_PART) continue;
+        yield texts;
+        texts = [];
+        characters = 0;
+      }
+      if (texts.length > 0) yield texts;
     } finally {
       connection.close();
     }

@@ -2,6 +2,7 @@ import { PurserError } from "../../kernel/errors.ts";
 import { NANO_PER_USD, type NanoUsd } from "../../kernel/money.ts";
 import type { SqliteCopy } from "./sqlite_copy.ts";
 import type { Reads } from "./copyable.ts";
+import { USER_TABLES } from "../dialect.ts";
 import { UNFINISHED } from "../schema/migrate.ts";
 
 /** The sums of a ledger up to a position. */
@@ -21,7 +22,7 @@ export interface LedgerSums {
 /** The entries that one query sums: few enough for the time-out of a server. */
 const PAGE = 100_000n;
 
-const SUMS = `SELECT count(*), coalesce(sum(adjusts IS NULL), 0), coalesce(sum(unpriced), 0),
+const SUMS = `SELECT count(*), count(*) FILTER (WHERE adjusts IS NULL), coalesce(sum(unpriced), 0),
   coalesce(sum(cost_nano_usd / ${NANO_PER_USD}), 0), coalesce(sum(cost_nano_usd % ${NANO_PER_USD}), 0)
 FROM calls WHERE position > ? AND position <= ?`;
 const NEWEST_CALL = "SELECT at FROM calls WHERE adjusts IS NULL AND position <= ? ORDER BY at DESC LIMIT 1";
@@ -85,13 +86,9 @@ const BOOKKEEPING = [
   "purser_migrations",
   "installed_logic",
   "rollup_positions",
-  "write_tokens",
   "tallies",
   UNFINISHED,
 ];
-
-/** The tables of SQLite itself and of a libSQL server. */
-const INTERNAL = /^(sqlite|libsql)_/;
 
 /**
  * Returns the names of the tables of a database, and one of them that has content; undefined for a database without any, and for
@@ -103,8 +100,7 @@ export async function readContent(
   database: Reads,
   action: string,
 ): Promise<{ tables: string[]; used: string | undefined }> {
-  const { rows } = await database.read({ sql: "SELECT name FROM sqlite_schema WHERE type = 'table'" });
-  const tables = rows.map(([name]) => String(name)).filter((name) => !INTERNAL.test(name));
+  const tables = (await database.read({ sql: USER_TABLES })).rows.map(([name]) => String(name));
   if (tables.includes(UNFINISHED)) return { tables, used: undefined };
   const own = tables.filter((name) => !BOOKKEEPING.includes(name));
   if (own.length > 0 && !tables.includes("purser_migrations")) {

@@ -1,3 +1,4 @@
+import { POSTGRES_PARAMETERS } from "../../kernel/database_url.ts";
 import { PurserError } from "../../kernel/errors.ts";
 
 /** The server, the database and the schema that a URL names. */
@@ -18,7 +19,6 @@ export interface PostgresAddress {
 const TLS_MODES = ["disable", "prefer", "require", "verify-ca", "verify-full"] as const;
 export type TlsMode = (typeof TLS_MODES)[number];
 
-const PARAMETERS = ["schema", "host", "port", "sslmode", "sslrootcert", "sslcert", "sslkey"];
 const DEFAULT_PORT = 5432;
 const SCHEMA = /^[a-z_][a-z0-9_]{0,62}$/;
 
@@ -37,8 +37,8 @@ export function parsePostgresUrl(text: string, setting = "the database setting")
     throw refuse("the URL contains a secret; remove it and set PURSER_DB_TOKEN to the password");
   }
   for (const name of given.keys()) {
-    if (!PARAMETERS.includes(name)) {
-      throw refuse(`the URL has an unknown parameter ${name}; known are ${PARAMETERS.join(", ")}`);
+    if (!POSTGRES_PARAMETERS.includes(name)) {
+      throw refuse(`the URL has an unknown parameter ${name}; known are ${POSTGRES_PARAMETERS.join(", ")}`);
     }
   }
   const user = decodeURIComponent(url.username);

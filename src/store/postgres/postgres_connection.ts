@@ -3,7 +3,7 @@ import { Buffer } from "node:buffer";
 import pg from "pg";
 import { messageOf, PurserError } from "../../kernel/errors.ts";
 import type { ResultSet, SqlValue } from "../store.ts";
-import { ReplicaError } from "./postgres_errors.ts";
+import { NO_ANSWER, ReplicaError } from "./postgres_errors.ts";
 import type { PostgresAddress } from "./postgres_address.ts";
 import {
   checkOf,
@@ -60,7 +60,6 @@ interface Asking {
 const MAX_PREPARED = 256;
 const KEEP_ALIVE_AFTER_MS = 10_000;
 const LONGEST_END_MS = 1_000;
-const NO_ANSWER = "it did not answer in time";
 /**
  * A server that hasn't answered for so long is asked on another connection, which may take as long; so may one of several servers
  * to connect. In ms, and as a part of the longest that a commit may take.
@@ -338,7 +337,7 @@ async function connect(
   const quietMs = quietOf(options);
   const asking: Asking = {
     afterMs: quietMs,
-    ask: async () => await (await connect(server, options, "read", quietMs)).close(),
+    ask: async () => await (await connect(server, options, "ask", quietMs)).close(),
   };
   const { user, database, tls } = address;
   const settings = sessionOf(address, role, longestMs);
@@ -358,8 +357,8 @@ async function connect(
     signal?.addEventListener("abort", giveUp);
     try {
       await client.connect();
-      const { rows } = await client.query({ text: checkOf(address), rowMode: "array" });
-      const { isOwn, ...facts } = checkServer(rows[0]!, session);
+      const { rows } = await client.query({ text: checkOf(address, role, session), rowMode: "array" });
+      const { isOwn, ...facts } = checkServer(rows[0]!, role, session, `${host}:${port}`);
       return PostgresConnection.of(client, facts, asking, isOwn ? undefined : settingsOf(settings));
     } catch (error) {
       client.connection.stream.destroy();

@@ -1,6 +1,9 @@
 import { messageOf, PurserError } from "../../kernel/errors.ts";
 import { systemCodeOf } from "../../kernel/system_errors.ts";
 
+/** The message of an error for a server that is given up. */
+export const NO_ANSWER = "it did not answer in time";
+
 /** A server that follows another one: a read replica, or a primary that was demoted. */
 export class ReplicaError extends Error {
   override name = "ReplicaError";
@@ -74,7 +77,8 @@ export function refusalOf(error: unknown): PurserError | undefined {
 
 /** Returns whether the server refused the connection or a right: no retry helps, but it isn't the statement's fault. */
 export function isAccessRefused(error: unknown): boolean {
-  return /^(28...|3D000|42501)$/.test(sqlState(error)) || isTlsRefused(error) || isWithoutPassword(error);
+  return /^(28...|3D000|3F000|42501)$/.test(sqlState(error)) || isTlsRefused(error) ||
+    isWithoutPassword(error);
 }
 
 /** Returns the state and the remedy for the message of an error; never a password. */
@@ -86,7 +90,11 @@ export function explain(error: unknown): string {
     return `it refused the user or the password; check the URL and PURSER_DB_TOKEN`;
   }
   if (state === "3D000") return `${reason}; create it, or correct the URL`;
-  if (state === "42501") return `${reason}; grant the user the right, or name another schema by ?schema=`;
+  if (state === "42501" || state === "3F000") {
+    const refused = state === "3F000" ? "permission denied to use the schema" : reason;
+    return `${refused}; grant the user the right, or name another schema by ?schema=`;
+  }
+  if (state === "2BP01") return `${reason} (${(error as { detail?: string }).detail}); drop those first`;
   if (state === "55P03") return "other processes hold its lock";
   return reason === "" ? rootReasonOf(error) : reason;
 }

@@ -8,8 +8,8 @@ import type { BoundStatement } from "./statement_text.ts";
  * the session to another client after each transaction: then every batch makes them for itself, and prepares nothing.
  */
 
-/** The use of a connection; see `sessionOf()`. */
-export type Role = "read" | "write";
+/** The use of a connection; see `sessionOf()` and `HOLD`. */
+export type Role = "read" | "write" | "restore" | "ask";
 
 /** The facts about a server that a connection begins with. */
 export interface ServerFacts {
@@ -22,12 +22,26 @@ const OLDEST_VERSION = 15;
 /** A setting of no meaning to the server, by which a connection knows its session. */
 const SESSION_NAME = "purser.session";
 
-/** The query by which a connection begins; see `checkServer()`. */
-export const checkOf = ({ schema }: PostgresAddress) =>
+/**
+ * A connection holds its schema as long as it is open: one that restores has it alone, as one that replaces a file has. The
+ * session of a pooler, which it isn't alone in, holds nothing.
+ */
+const HOLD: Record<Role, string> = {
+  read: "pg_try_advisory_lock_shared",
+  write: "pg_try_advisory_lock_shared",
+  restore: "pg_try_advisory_lock",
+  ask: "true OR 0 =", // beside one that restores
+};
+
+/** Returns the query by which a connection begins; see `checkServer()`. */
+export const checkOf = ({ schema }: PostgresAddress, role: Role, session: string) =>
   `SELECT current_setting('server_version_num'), pg_is_in_recovery(),
   EXISTS (SELECT 1 FROM pg_tables WHERE schemaname = '${schema}' AND tablename = 'write_tokens'
     AND has_schema_privilege(schemaname, 'USAGE')),
-  current_setting('default_transaction_isolation'), current_setting('${SESSION_NAME}', true)`;
+  current_setting('default_transaction_isolation'), current_setting('${SESSION_NAME}', true),
+  CASE WHEN current_setting('${SESSION_NAME}', true) = '${session}' THEN ${
+    HOLD[role]
+  } (hashtext('purser in use ${schema}')) END`;
 
 /**
  * Returns the settings of a session. A commit has no time limit of its own: where it would end the wait for a synchronous
@@ -46,7 +60,7 @@ export function sessionOf(
     // As in SQLite, for which the statements are written: a wrong estimate must not read a whole ledger to join a few rows.
     enable_hashjoin: "off",
     enable_mergejoin: "off",
-    ...(role === "read"
+    ...(role === "read" || role === "ask"
       ? { default_transaction_read_only: "on", statement_timeout: limit }
       : { default_transaction_read_only: "off", statement_timeout: "0", lock_timeout: limit }),
   };
@@ -76,30 +90,39 @@ export function settingsOf(
 /**
  * Returns the facts of the answer to `checkOf()`, and whether the session is that of this connection alone.
  *
- * @throws {PurserError} `unsupported` for a server that can't be used
+ * @throws {PurserError} `unsupported` for a server that can't be used; `conflict` where a restore isn't alone
  */
-export function checkServer(row: unknown[], session: string): ServerFacts & { isOwn: boolean } {
-  const [version, isReplica, hasTokens, isolation, ownSession] = row as [
-    string,
-    boolean,
-    boolean,
-    string,
-    string,
+export function checkServer(
+  row: unknown[],
+  role: Role,
+  session: string,
+  server: string,
+): ServerFacts & { isOwn: boolean } {
+  const [version, isReplica, hasTokens, isolation, ownSession, isHeld] = row as [
+    ...[string, boolean, boolean, string, string, boolean | null],
   ];
   const major = Math.floor(Number(version) / 10_000);
+  const cannotUse = (reason: string) =>
+    new PurserError("unsupported", `Cannot use the database at ${server}: ${reason}`);
   if (major < OLDEST_VERSION) {
-    throw new PurserError(
-      "unsupported",
-      `Cannot use the database: it is PostgreSQL ${major}; version ${OLDEST_VERSION} or newer is needed`,
-    );
+    throw cannotUse(`it is PostgreSQL ${major}; version ${OLDEST_VERSION} or newer is needed`);
   }
   const isOwn = ownSession === session;
   if (!isOwn && isolation !== "read committed") {
-    throw new PurserError(
-      "unsupported",
-      `Cannot use the database: a connection pooler answers, behind which transactions are ${isolation}; set default_transaction_isolation of the user to read committed, or give the address of the server itself`,
+    throw cannotUse(
+      `a connection pooler answers, behind which transactions are ${isolation}; set default_transaction_isolation of the user to read committed, or give the address of the server itself`,
     );
   }
   if (isReplica) throw new ReplicaError();
+  if (!isOwn && role === "restore") {
+    throw cannotUse("a connection pooler answers; give the address of the server itself for a restore");
+  }
+  if (isHeld === false && role === "restore") {
+    throw new PurserError(
+      "conflict",
+      `Cannot restore the database at ${server}: another process has it open; end every process that uses it first`,
+    );
+  }
+  if (isHeld === false) throw new Error("it is being restored from a backup; wait until that has ended");
   return { hasTokens, isOwn };
 }

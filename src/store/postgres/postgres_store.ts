@@ -15,6 +15,7 @@ import {
   isAccessRefused,
   isConstraint,
   isTokenTaken,
+  NO_ANSWER,
   refusalOf,
   sqlState,
 } from "./postgres_errors.ts";
@@ -53,14 +54,15 @@ const COMMIT = bindStatement({ sql: "COMMIT" });
 const ROLLBACK = bindStatement({ sql: "ROLLBACK" });
 
 /** Not a migration: the commit that applies the first one needs these tables already. One process creates them. */
-const createTables = (schema: string): BoundStatement[] =>
+export const createTables = (schema: string): Statement[] =>
   [
     `SELECT pg_advisory_xact_lock(hashtext('purser ${schema}'))`,
-    `CREATE SCHEMA IF NOT EXISTS "${schema}"`,
+    // IF NOT EXISTS needs the right to create one even where it exists.
+    `DO $$ BEGIN IF to_regnamespace('${schema}') IS NULL THEN CREATE SCHEMA "${schema}"; END IF; END $$`,
     `CREATE TABLE IF NOT EXISTS write_tokens (token TEXT COLLATE "C" PRIMARY KEY, at BIGINT NOT NULL)`,
     "CREATE TABLE IF NOT EXISTS ledger_lock (id BIGINT PRIMARY KEY)",
     "INSERT INTO ledger_lock VALUES (1) ON CONFLICT DO NOTHING",
-  ].map((sql) => bindStatement({ sql }));
+  ].map((sql) => ({ sql }));
 
 /** A schema of a PostgreSQL database. One batch is one round trip. */
 export class PostgresStore implements Store {
@@ -177,7 +179,9 @@ export class PostgresStore implements Store {
     return this.#writers.use(remainingMs, async (connection) => {
       const { facts } = connection;
       const prefix = [LOCK, bindStatement({ sql: KEEP_TOKEN, args: [token] })];
-      if (!facts.hasTokens) prefix.unshift(...createTables(this.#connecting.address.schema));
+      if (!facts.hasTokens) {
+        prefix.unshift(...createTables(this.#connecting.address.schema).map(bindStatement));
+      }
       const results = await connection.run([...prefix, ...sent], remainingMs());
       if (connection.isUnreplicated) {
         throw new Error("it stopped to wait for its synchronous standby"); // as for a lost answer
@@ -203,6 +207,7 @@ export class PostgresStore implements Store {
 
   async #untilDeadline<T>(action: "read" | "write", deadline: number, attempt: () => Promise<T>): Promise<T> {
     const { clock } = this.#options;
+    let answer: unknown; // says more than that the last attempt, near the deadline, got none
     for (let delayMs = FIRST_RETRY_MS;; delayMs = Math.min(delayMs * 2, LONGEST_RETRY_MS)) {
       try {
         return await attempt();
@@ -221,15 +226,19 @@ export class PostgresStore implements Store {
         }
         const isPassing = canPass(error);
         if (!isPassing && !isAccessRefused(error)) throw error;
-        if (!isPassing || clock.monotonic() + delayMs >= deadline) throw this.#unavailable(action, error);
+        if (messageOf(error) !== NO_ANSWER) answer = error;
+        if (!isPassing || clock.monotonic() + delayMs >= deadline) {
+          throw this.#unavailable(action, answer ?? error);
+        }
         await clock.sleep(delayMs);
       }
     }
   }
 
   #unavailable(action: "read" | "write", error: unknown, reason = explain(error)): PurserError {
-    const [{ host, port } = {}] = this.#connecting.address.servers;
-    return new PurserError("unavailable", `Cannot ${action} the database at ${host}:${port}: ${reason}`, {
+    const { servers } = this.#connecting.address;
+    const place = servers.map(({ host, port }) => `${host}:${port}`).join(", ");
+    return new PurserError("unavailable", `Cannot ${action} the database at ${place}: ${reason}`, {
       cause: error,
     });
   }

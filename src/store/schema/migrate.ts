@@ -6,7 +6,8 @@ import { type Migration, migrations } from "../migrations/migrations.ts";
 import { INTEGER, USER_TABLES } from "../dialect.ts";
 import { ConstraintError, type Statement, type Store, toObjects } from "../store.ts";
 
-const CREATE_HISTORY = `CREATE TABLE IF NOT EXISTS purser_migrations (
+/** Creates the table of the steps that a database has. */
+export const CREATE_HISTORY = `CREATE TABLE IF NOT EXISTS purser_migrations (
   version ${INTEGER} PRIMARY KEY NOT NULL,
   name TEXT NOT NULL,
   checksum TEXT NOT NULL,
@@ -74,7 +75,7 @@ async function nextCommit(
 }
 
 /** Returns the statements of a step. The claim comes first: it fails if another instance has applied the step meanwhile. */
-async function toUnit(step: Migration, at: number): Promise<Statement[]> {
+export async function toUnit(step: Migration, at: number | bigint): Promise<Statement[]> {
   const claim = {
     sql: "INSERT INTO purser_migrations (version, name, checksum, applied_at) VALUES (?, ?, ?, ?)",
     args: [step.version, step.name, await checksumOf(step), at],
@@ -173,7 +174,10 @@ const READ = "SELECT name, hash FROM installed_logic";
 const RECORD = "INSERT INTO installed_logic (name, hash) VALUES (?, ?)";
 
 /** Installs all logic in one commit if any of it differs from the database's; else read-only. */
-export async function installLogic(store: Store, all: readonly Logic[]): Promise<void> {
+export async function installLogic(
+  store: Pick<Store, "read" | "write" | "schema" | "kind" | "engine">,
+  all: readonly Logic[],
+): Promise<void> {
   const logic = [...store.schema?.logic ?? [], ...all].filter(({ only, engine = store.engine }) =>
     (only === undefined || only === store.kind) && engine === store.engine
   );

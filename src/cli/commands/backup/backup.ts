@@ -16,8 +16,8 @@ export const backup: Command = {
   args: [],
   summary: "Copy the whole database to one file",
   detail:
-    "Copies a file or a database on a libSQL server while it is in use, and verifies the copy: it is sound, and has the same " +
-    "calls and costs. The file appears whole or not at all, is readable by you only, and can be used as a database. A folder " +
+    "Copies a file, or a database in PostgreSQL or on a libSQL server, while it is in use, and verifies the copy: it is sound, " +
+    "and has the same calls and costs. The file appears whole or not at all, is readable by you only, and can be used as a database. A folder " +
     "gets a file named after the database and the time.",
   options: { to: option("FILE|DIR", "New file to write, or a folder for it", { isFile: true }) },
   examples: [
@@ -52,8 +52,8 @@ export const restore: Command = {
   args: [],
   summary: "Make the database from a backup",
   detail:
-    "Verifies the backup, makes the database of --db, or of the settings, from it, and verifies that. A file is made whole or " +
-    "not at all. A database that has content is replaced only with --replace, while no other process uses it; a file is then " +
+    "Verifies the backup, makes the database of --db, or of the settings, from it, and verifies that. A backup of any kind of " +
+    "database can be restored to any other. A file, and a database in PostgreSQL, is made whole or not at all. A database that has content is replaced only with --replace, while no other process uses it; a file is then " +
     "kept beside the new one.",
   options: {
     from: option("FILE", "Backup to restore", { isFile: true }),
@@ -62,6 +62,7 @@ export const restore: Command = {
   examples: [
     ["purser restore --from books-backup.db --db books-again.db", "Into a new database"],
     ["purser restore --from books-backup.db --replace", "In place of the database of the settings"],
+    ["purser restore --from books-backup.db --db postgres://purser@db/purser", "From a file to PostgreSQL"],
   ],
   handlesInterrupt: true,
   run: (ctx) => untilInterrupted(ctx, restoreDatabase),
@@ -124,7 +125,10 @@ type Kept = Exclude<DatabaseAddress, { kind: "memory" }>;
 
 /** Names a database without a secret. */
 function nameOf(database: Kept): string {
-  return database.kind === "file" ? database.path : new URL(database.url).host;
+  if (database.kind === "file") return database.path;
+  const { host, pathname, searchParams } = new URL(database.url);
+  const schema = searchParams.get("schema");
+  return host + pathname.replace(/\/$/, "") + (schema === null ? "" : `?schema=${schema}`);
 }
 
 /** Warns of calls that dead processes have left in the spool: they are no part of the database yet. */
