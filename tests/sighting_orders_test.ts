@@ -88,7 +88,7 @@ const permutations = <T>(items: readonly T[]): T[][] =>
     : items.flatMap((item, index) => permutations(items.toSpliced(index, 1)).map((rest) => [item, ...rest]));
 
 for (const kind of databaseKinds()) {
-  async function arrive(names: readonly string[], from: Record<string, Arrival>, rollsUp: boolean) {
+  const arrive = async (names: readonly string[], from: Record<string, Arrival>, rollsUp: boolean) => {
     await using database = await kind.create();
     const ctx = await createBooking(await database.open());
     for (const name of names) {
@@ -102,7 +102,7 @@ for (const kind of databaseKinds()) {
     assert.equal(state.sessions.flat().length, 1, "one call is visible");
     await ctx.rollUps.ended();
     return state;
-  }
+  };
 
   const isQuick = kind.name === "memory";
   for (const [what, witnesses] of Object.entries({ "with an id": WITH_ID, "without ids": WITHOUT_ID })) {

@@ -29,6 +29,7 @@ const PROVIDERS: readonly [RegExp, string][] = [
   [/^claude/, "anthropic"],
   [/^(?:gpt|o\d|codex|chatgpt)/, "openai"],
   [/^gemini/, "google"],
+  [/^(?:qwen|qwq)/, "dashscope"],
 ];
 
 export function providerOf({ provider, model }: Said): string {

@@ -3,7 +3,6 @@ export { findLogs, type FoundLogs } from "./find_logs.ts";
 export {
   type BookedSightings,
   type ImportBooks,
-  type ImportContext,
   importLogs,
   type ImportOptions,
   type ImportTally,

@@ -59,8 +59,13 @@ export async function* readLog(log: FoundLog, options: ReadOptions): AsyncGenera
   };
   if (read.form === "whole") {
     const text = readDocument(files, log, sink);
-    if (text !== undefined) attempt(sink, () => read.read(text, { path, name }, sink, options.others));
-    yield { ...state, isEnded: true };
+    let after = before?.state ?? null;
+    if (text !== undefined) {
+      attempt(sink, () => {
+        after = read.read(text, { path, name }, sink, options.others, before?.state ?? undefined) ?? null;
+      });
+    }
+    yield { ...state, isEnded: true, state: after };
   } else if (read.form === "sqlite") {
     const { form: _, ...after } = await askDatabase(log, { ...options, read });
     yield { ...state, ...after };
