@@ -200,7 +200,10 @@ function callOf(task: Task, { id, model }: Model, at: number) {
 }
 
 /** From these times on, `tokensIn` is the whole input: Roo Code 3.29.5 (RooCodeInc/Roo-Code#8954) and Kilo Code 4.119.0. */
-const WHOLE_INPUT_SINCE = { roo: Date.UTC(2025, 10, 1), kilo: Date.UTC(2025, 10, 12) };
+const WHOLE_INPUT_SINCE = {
+  roo: Date.parse("2025-11-01T00:00:00Z"),
+  kilo: Date.parse("2025-11-12T00:00:00Z"),
+};
 
 /** The providers for which Cline passes on the whole input of OpenAI's protocol; for all others it is without the cached tokens. */
 const WHOLE_INPUT_IN_CLINE = new Set([

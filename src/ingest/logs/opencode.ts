@@ -135,7 +135,7 @@ function readSessions(db: LogDatabase, tables: ReadonlySet<string>): Map<string,
 }
 
 /** A message from then on is one call; those of versions before the autumn of 2025 may have several. */
-const ONE_CALL_SINCE = Date.UTC(2026, 0, 1);
+const ONE_CALL_SINCE = Date.parse("2026-01-01T00:00:00Z");
 
 /** Returns the calls of an older message, which has a part for each. Parts have what tools have read, and are slow to search. */
 function stepsOf(db: LogDatabase, message: string): Fields[] {

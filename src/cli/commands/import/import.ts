@@ -25,7 +25,7 @@ export const BUILT_IN = [
 export const importCommand: Command = {
   name: "import",
   args: [repeatedArg("NAME", { some: BUILT_IN })],
-  summary: "Book what coding agents have cost, from their log files",
+  summary: "Book the calls in the logs of coding agents",
   detail:
     "Without NAME: all agents whose logs are found. A call is booked once, whoever else has seen it, and each import goes on " +
     "where the last one has stopped. Of the logs only counts and names are taken, no text. With --server, calls go to that " +
