@@ -101,8 +101,12 @@ async function openPlace(): Promise<Place> {
 const LINES: readonly [line: string, ...offered: string[]][] = [
   ["purser ag", "agents"],
   ["purser agents s", "set", "show"],
-  ["purser cost --by=m", "model"],
-  ["purser cost --by ", "agent", "day", "hour", "key", "model", "provider", "run", "session"],
+  ["purser cost --by=mo", "model"],
+  [
+    "purser cost --by ",
+    ...["agent", "branch", "day", "hour", "key", "machine", "model", "project", "provider", "run"],
+    ...["session", "source"],
+  ],
   ["purser agents show ", "helper", "team:two"],
   ["purser agents show team:t", "team:two"],
   ["purser agents show --profile other ", "elsewhere"],

@@ -188,8 +188,10 @@ const WITHOUT_PAGES: Readonly<Record<string, string>> = {
   "/costs/caching notes": "one for each thing that the estimate can't know",
   "/costs/caching rows": "one for each model, agent or provider, as for a total of the costs",
   "/costs/calls/{call_id} adjustments": "those of one call",
+  "/costs/calls/{call_id} replaced": "those in whose place one call stands",
+  "/costs/calls/{call_id} witnesses": "those of one call",
   "/doctor": "one for each part of the service, and each channel and provider of its configuration",
-  "/keys/{key_id} scopes": "there are four scopes",
+  "/keys/{key_id} scopes": "there are five scopes",
   ...Object.fromEntries(
     Object.entries(LIVE_SIZES).filter(([name]) => name !== "minutes")
       .map(([name, most]) => [`/live ${name}`, `${most} at most`]),

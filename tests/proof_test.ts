@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { and, asc, gt, isNull } from "drizzle-orm";
 import { bookLooseCalls } from "../src/calls/mod.ts";
-import { explainPrice, type ModelCall, readRates, toModelCall } from "../src/ledger/mod.ts";
+import { type ModelCall, toModelCall } from "../src/ledger/mod.ts";
+import { explainPrice, readRates } from "../src/ledger/explain/mod.ts";
 import {
   priceUsage,
   type Rates,

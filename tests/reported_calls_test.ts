@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { bookCall, bookLooseCalls, reportCalls, type ReportedCall, rollUp } from "../src/calls/mod.ts";
 import type { CallBounds } from "../src/budgets/mod.ts";
-import { explainCall, MAX_AHEAD_MS, readRunUsage } from "../src/ledger/mod.ts";
+import { MAX_AHEAD_MS, readRunUsage } from "../src/ledger/mod.ts";
+import { explainCall } from "../src/ledger/explain/mod.ts";
 import { readRunCost } from "./harness/run_cost.ts";
 import { toUsd } from "../src/kernel/money.ts";
 import { usageOf } from "../src/pricing/mod.ts";

@@ -11,7 +11,8 @@ import {
 import type { RepricingFilter } from "../src/contract/repricings.ts";
 import { createRule } from "../src/alerts/mod.ts";
 import { listAllEvents } from "../src/sessions/mod.ts";
-import { explainCall, listCalls, readSessionUsage } from "../src/ledger/mod.ts";
+import { listCalls, readSessionUsage } from "../src/ledger/mod.ts";
+import { explainCall } from "../src/ledger/explain/mod.ts";
 import { ConstraintError } from "../src/store/mod.ts";
 import { createBooking, type TestBooking } from "./harness/booking.ts";
 import { checkTotals } from "./harness/check_books.ts";

@@ -1,5 +1,6 @@
 import { roundUsd } from "../../kernel/money.ts";
-import { type ModelCall, WITNESS_SUFFIX } from "../../ledger/mod.ts";
+import { type ModelCall } from "../../ledger/mod.ts";
+import { WITNESS_SUFFIX } from "../../ledger/explain/mod.ts";
 import { hasQuantity, type Price, type Usage } from "../../pricing/mod.ts";
 import type { CallContext } from "../context.ts";
 import { makeCall, MAX_CALL_NANO_USD, priceCall } from "../make_call.ts";

@@ -1,7 +1,8 @@
 import { and, asc, inArray, ne, type SQL, sql } from "drizzle-orm";
 import { DAY_MS } from "../../kernel/clock.ts";
 import type { Tags } from "../../contract/tags/tags.ts";
-import { ENTRY, type ModelCall, toModelCall, withEntries, witnessOfCall } from "../../ledger/mod.ts";
+import { ENTRY, type ModelCall, toModelCall, withEntries } from "../../ledger/mod.ts";
+import { witnessOfCall } from "../../ledger/explain/mod.ts";
 import {
   indexedBy,
   NOT_INDEXED,

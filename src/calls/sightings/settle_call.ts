@@ -1,6 +1,7 @@
 import type { SIGHTING_OUTCOMES } from "../../contract/values.ts";
 import { TAG_LIMITS, type Tags, tagsText } from "../../contract/tags/tags.ts";
-import { type ModelCall, toOtherModels, witnessOfCall } from "../../ledger/mod.ts";
+import { type ModelCall, toOtherModels } from "../../ledger/mod.ts";
+import { witnessOfCall } from "../../ledger/explain/mod.ts";
 import { USAGE_DETAILS } from "../../pricing/mod.ts";
 import type { CallContext } from "../context.ts";
 import { callIdOf, callOf, modelOf, providerOf, usageOf } from "./call_of_witness.ts";

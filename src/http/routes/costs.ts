@@ -2,7 +2,6 @@ import { PAGE_SIZES } from "../../contract/limits.ts";
 import type { Core } from "../../service/mod.ts";
 import {
   type CostFilter,
-  explainCall,
   forecastCosts,
   keyColumnsOf,
   listCosts,
@@ -10,6 +9,7 @@ import {
   MAX_TAGGED_CALLS,
   readCostTotal,
 } from "../../ledger/mod.ts";
+import { explainCall } from "../../ledger/explain/mod.ts";
 import { cellOf, toLines } from "../../kernel/csv.ts";
 import { acceptsCsv, CSV } from "../middleware/csv.ts";
 import { viewerOfRequest } from "../middleware/agent_reach.ts";

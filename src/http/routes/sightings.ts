@@ -30,7 +30,7 @@ const sight = createRoute({
       sightings: [{
         ref: "msg_01ABcdEF",
         response_id: "msg_01ABcdEF",
-        model: "claude-sonnet-4-5",
+        model: "claude-sonnet-5",
         at: "2026-11-21T09:30:00.000Z",
         input_tokens: 1200,
         output_tokens: 80,

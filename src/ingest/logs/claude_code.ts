@@ -23,7 +23,7 @@ import {
 
 /**
  * The logs of Claude Code: one file for a session and one for each of its sub-agents, with a line for each block of an answer.
- * https://code.claude.com/docs/en/claude-directory has the folders; the format is internal to it.
+ * The folders are in its documentation ("Explore the .claude directory"); the format is internal to it.
  */
 export default defineImporter({
   name: "claude-code",

@@ -145,7 +145,7 @@ const sightingTables: readonly string[] = [
   call_id ${text} PRIMARY KEY, tags ${TEXT})`,
 ];
 
-/** The table of m0024_import_files.ts. */
+/** How far logs are imported. */
 const importFiles = `CREATE TABLE import_files (
   key_id ${TEXT}, machine ${TEXT}, agent ${TEXT}, path ${TEXT}, size ${INT}, modified_at ${INT}, read_to ${INT},
   head ${TEXT}, is_ended ${INT}, state ${text}, PRIMARY KEY (key_id, machine, agent, path))`;
@@ -234,9 +234,8 @@ export const postgresMigrations: readonly Migration[] = [
     version: 23,
     name: "sightings",
     since: "0.2.0",
-    statements: [...sightingTables, ...sharedOf(sightings)],
+    statements: [...sightingTables, importFiles, ...sharedOf(sightings)],
   },
-  { version: 24, name: "import_files", since: "0.2.0", statements: [importFiles] },
 ];
 
 /** The rows of a budget are removed with it, as in `appendOnlyLogic`. */

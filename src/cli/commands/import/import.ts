@@ -6,7 +6,6 @@ import { files } from "../../../kernel/files/files.ts";
 import { type Command, type CommandContext, flag, option, repeatedArg } from "../../command.ts";
 import { parseSince } from "../../parse/parse_time.ts";
 import { UsageError } from "../../parse/usage_error.ts";
-import { createProgress } from "../../terminal/progress.ts";
 
 /** The names of the built-in importers, for completion: their registry is loaded by the command's body. */
 export const BUILT_IN = [
@@ -94,6 +93,7 @@ async function runImport(ctx: CommandContext): Promise<number | void> {
     (sum, { found }) => sum + found.logs.reduce((sum, { size }) => sum + size, 0),
     0,
   );
+  const { createProgress } = await import("../../terminal/progress.ts");
   const progress = createProgress(ctx, { label: "Importing", total, unit: "bytes" });
   const imported: ImportedAgent[] = [];
   let doneBytes = 0;

@@ -1,6 +1,6 @@
-import type { ExplainedPrice, PriceLine as WireLine } from "../contract/costs/explained_calls.ts";
-import { type NanoUsd, toDecimal, toUsd } from "../kernel/money.ts";
-import { type PriceLine, priceLines, type Rates, sumLines, tierFor, type Usage } from "../pricing/mod.ts";
+import type { ExplainedPrice, PriceLine as WireLine } from "../../contract/costs/explained_calls.ts";
+import { type NanoUsd, toDecimal, toUsd } from "../../kernel/money.ts";
+import { type PriceLine, priceLines, type Rates, sumLines, tierFor, type Usage } from "../../pricing/mod.ts";
 
 /** The price that a call or an adjustment was booked with. */
 export interface BookedPrice {

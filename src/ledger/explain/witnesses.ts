@@ -1,8 +1,8 @@
 import { and, inArray, ne, type SQL, sql } from "drizzle-orm";
-import type { WitnessOfCall } from "../contract/costs/explained_calls.ts";
-import { toIso } from "../kernel/clock.ts";
-import { type Query, tables } from "../store/mod.ts";
-import type { Viewer } from "./scopes/mod.ts";
+import type { WitnessOfCall } from "../../contract/costs/explained_calls.ts";
+import { toIso } from "../../kernel/clock.ts";
+import { type Query, tables } from "../../store/mod.ts";
+import type { Viewer } from "../scopes/mod.ts";
 
 const { calls, sightings } = tables;
 

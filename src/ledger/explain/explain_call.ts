@@ -1,15 +1,15 @@
 import { asc, eq, inArray, or, sql } from "drizzle-orm";
-import type { ExplainedAdjustment, ExplainedCall } from "../contract/costs/explained_calls.ts";
-import { toIso } from "../kernel/clock.ts";
-import { PurserError } from "../kernel/errors.ts";
-import { toUsd } from "../kernel/money.ts";
-import { parsePriceRecord, type Rates } from "../pricing/mod.ts";
-import { type Query, tables } from "../store/mod.ts";
-import { addEntry, adjustCall, type Adjustment, ENTRY, withAdjustments } from "./adjustments.ts";
-import { toModelCall } from "./calls.ts";
-import { toCostEvent } from "./cost_events.ts";
-import { type ModelCall } from "./model_call.ts";
-import { ALL_SEEING, type Viewer } from "./scopes/mod.ts";
+import type { ExplainedAdjustment, ExplainedCall } from "../../contract/costs/explained_calls.ts";
+import { toIso } from "../../kernel/clock.ts";
+import { PurserError } from "../../kernel/errors.ts";
+import { toUsd } from "../../kernel/money.ts";
+import { parsePriceRecord, type Rates } from "../../pricing/mod.ts";
+import { type Query, tables } from "../../store/mod.ts";
+import { addEntry, adjustCall, type Adjustment, ENTRY, withAdjustments } from "../adjustments.ts";
+import { toModelCall } from "../calls.ts";
+import { toCostEvent } from "../cost_events.ts";
+import { type ModelCall } from "../model_call.ts";
+import { ALL_SEEING, type Viewer } from "../scopes/mod.ts";
 import { explainPrice } from "./explain_price.ts";
 import { findStanding, readWitnesses } from "./witnesses.ts";
 
