@@ -122,7 +122,7 @@ Deno.test("reports are booked once, priced here or at their own cost, and confli
   assert.deepEqual(again.body, { booked: 0, duplicates: 1, unpriced: 0 });
   const conflict = await assertProblem(purser, "POST", "/costs/events", [
     { ...EVENT, call_id: "c3" },
-    { ...EVENT, output_tokens: 2 },
+    { ...EVENT, input_tokens: 2 },
   ], { status: 409, code: "conflict" });
   assert.equal(conflict.body.details.call_id, "c1");
   const { body: [row] } = await purser.api("GET", "/costs");

@@ -22,6 +22,7 @@ const LISTS: { file: string; list: string; fixture?: string }[] = [
   { file: "src/gateway/targets.ts", list: "probes of clients", fixture: "tests/gateway/probes_test.ts" },
   { file: "src/gateway/wires/beta_headers.ts", list: "betas that change no price" },
   { file: "src/gateway/wires/known_fields.ts", list: "known fields of requests" },
+  { file: "src/ingest/logs/provider_ids.ts", list: "ids that agents have of providers" },
   { file: "src/pricing/catalog/deepseek_peak.ts", list: "holidays and peak hours of DeepSeek" },
   { file: "src/pricing/catalog/names/provider_names.ts", list: "names of providers" },
   { file: "src/pricing/catalog/names/renamed_models.ts", list: "renamed models" },

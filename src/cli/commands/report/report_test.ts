@@ -58,7 +58,7 @@ Deno.test("purser report names each bad line by its number and what is wrong, an
     "{ no json",
     callOf("bad-1", { input_tokens: -1, colour: "red" }),
     "[]",
-    callOf("known", { output_tokens: 11 }),
+    callOf("known", { input_tokens: 11 }),
     callOf("late", { at: "2031-01-01T00:00:00Z" }),
     callOf("good-2"),
     callOf("good-2", { input_tokens: 7 }),
