@@ -16,7 +16,7 @@ let count = 0;
 
 if (!skipPostgres) {
   Deno.test.beforeAll(async () => void (server = await startPostgres()));
-  Deno.test.afterAll(async () => await server[Symbol.asyncDispose]());
+  Deno.test.afterAll(async () => await server?.[Symbol.asyncDispose]()); // undefined where it could not start
 }
 
 /** Declares a test with an empty database, and the place of a file with one call. */

@@ -23,7 +23,7 @@ Deno.test.beforeAll(async () => {
   command = join(project.folder, "node_modules/.bin/purser");
 });
 Deno.test.afterAll(async () => {
-  if (!skipNode) await Deno.remove(project.folder, { recursive: true });
+  if (!skipNode && project) await Deno.remove(project.folder, { recursive: true });
 });
 
 /** A sandbox with that Node alone. */

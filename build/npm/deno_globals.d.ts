@@ -17,7 +17,9 @@ interface UsedOfDeno {
   makeTempDir(options: { prefix: string }): Promise<string>;
   readonly permissions: { querySync(descriptor: { name: "run" }): { readonly state: string } };
   readonly env: { toObject(): Record<string, string> };
-  readonly build: { readonly os: string };
+  readonly build: { readonly os: string; readonly standalone: boolean };
+  readonly mainModule: string;
+  execPath(): string;
   readTextFile(path: string): Promise<string>;
   readFile(path: string): Promise<Uint8Array>;
   open(path: string, options?: { write?: boolean; createNew?: boolean; mode?: number }): Promise<
@@ -43,7 +45,24 @@ interface UsedOfDeno {
     readonly size: number;
     readonly ino: number | null;
   }>;
-  statSync(path: string): { readonly dev: number; readonly ino: number | null };
+  statSync(path: string): {
+    readonly dev: number;
+    readonly ino: number | null;
+    readonly mtime: Date | null;
+    readonly size: number;
+    readonly isDirectory: boolean;
+    readonly isFile: boolean;
+  };
+  readDirSync(path: string): Iterable<
+    { readonly name: string; readonly isDirectory: boolean; readonly isSymlink: boolean }
+  >;
+  realPathSync(path: string): string;
+  openSync(path: string): {
+    seekSync(offset: number, whence: number): number;
+    readSync(into: Uint8Array): number | null;
+    close(): void;
+  };
+  watchFs(path: string): AsyncIterable<{ readonly kind: string }> & { close(): void };
   readDir(path: string): AsyncIterable<{ readonly name: string }>;
   test(name: string, run: () => void | Promise<void>): void;
 }

@@ -22,7 +22,7 @@ if (!skipPostgres) {
 CREATE ROLE guest LOGIN; CREATE ROLE careful LOGIN PASSWORD 'right-password' IN ROLE ${ASKED_FOR_PASSWORD}`,
     );
   });
-  Deno.test.afterAll(async () => await server[Symbol.asyncDispose]());
+  Deno.test.afterAll(async () => await server?.[Symbol.asyncDispose]()); // undefined where it could not start
 }
 
 /** Declares a test with a database, which is empty. */

@@ -13,7 +13,7 @@ let count = 0;
 
 if (!skipPostgres) {
   Deno.test.beforeAll(async () => void (server = await startPostgres()));
-  Deno.test.afterAll(async () => await server[Symbol.asyncDispose]());
+  Deno.test.afterAll(async () => await server?.[Symbol.asyncDispose]()); // undefined where it could not start
 }
 
 const ids = createIds(systemClock);

@@ -20,7 +20,7 @@ const ignore = skipPostgres || skipPgbouncer;
 
 if (!ignore) {
   Deno.test.beforeAll(async () => void (server = await startPostgres()));
-  Deno.test.afterAll(async () => await server[Symbol.asyncDispose]());
+  Deno.test.afterAll(async () => await server?.[Symbol.asyncDispose]()); // undefined where it could not start
 }
 
 const ids = createIds(systemClock);
