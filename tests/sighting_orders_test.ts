@@ -7,6 +7,7 @@ import { toObjects } from "../src/store/mod.ts";
 import { createBooking, type TestBooking } from "./harness/booking.ts";
 import { checkTotals } from "./harness/check_books.ts";
 import { databaseKinds } from "./harness/databases.ts";
+import { cases } from "./harness/thorough.ts";
 import { AT, gatewayCall, LOG, sighting } from "./harness/sightings.ts";
 
 /** An arrival at the ledger. */
@@ -123,7 +124,7 @@ for (const kind of databaseKinds()) {
             const other = orders[which % orders.length]!;
             assert.deepEqual(await arrive(other, witnesses, rollsUp), await arrive(names, witnesses, false));
           }),
-          { numRuns: isQuick ? 60 : 3 },
+          { numRuns: cases(isQuick ? 20 : 2) },
         );
       },
     });

@@ -1,4 +1,4 @@
-/** How the cost of one call has come about: its price, its corrections, and what its witnesses have said. */
+/** The explanation of one call: its price, its corrections, and what its witnesses have said. */
 export { explainCall, readRates } from "./explain_call.ts";
 export { explainPrice } from "./explain_price.ts";
 export { WITNESS_SUFFIX, witnessOfCall } from "./witnesses.ts";

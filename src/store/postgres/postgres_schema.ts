@@ -145,7 +145,7 @@ const sightingTables: readonly string[] = [
   call_id ${text} PRIMARY KEY, tags ${TEXT})`,
 ];
 
-/** How far logs are imported. */
+/** The state of the import of each log. */
 const importFiles = `CREATE TABLE import_files (
   key_id ${TEXT}, machine ${TEXT}, agent ${TEXT}, path ${TEXT}, size ${INT}, modified_at ${INT}, read_to ${INT},
   head ${TEXT}, is_ended ${INT}, state ${text}, PRIMARY KEY (key_id, machine, agent, path))`;
