@@ -94,10 +94,7 @@ for (const { name, ignore, start } of serverKindsInTime) {
     ignore,
     async fn() {
       const database = await start(false);
-      await using fleet = await openFleet({
-        db: database.url,
-        remote_timeout_ms: name === "sqld" ? 500 : 3_000,
-      });
+      await using fleet = await openFleet({ db: database.url, remote_timeout_ms: 3_000 });
       const server = await fleet.start("a");
       const warnings = server.lines.filter((line) => line.includes('"level":"warn"'));
       assert.equal(warnings.length, 1);
