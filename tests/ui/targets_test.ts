@@ -50,7 +50,7 @@ const OTHER_VIEWS = ({ budget, rule, alert, run }: Made): [path: string, figure:
   ["keys/channels", "log"],
 ];
 
-for (const { name, ignore, start } of restTargets.filter((target) => isThorough || !target.isCombination)) {
+for (const { name, ignore, start } of restTargets.filter(({ isEdge }) => isThorough || !isEdge)) {
   Deno.test({
     name: `the dashboard signs in and shows its figures: ${name}`,
     ignore: ignore || skipBrowser,
