@@ -19,7 +19,7 @@ const logEntry = (what: string, more = "NULL", detail = "NULL") =>
   `INSERT INTO decision_log (what, ledger_end, decided, more, detail) VALUES ('${what}', ${END}, ${DECIDED}, ${more}, ${detail});`;
 
 /** By their names they come before the triggers of a decision in PostgreSQL. */
-const loggersOf = (jsonOf: (fields: string) => string): readonly RowTrigger[] => [
+const loggersOf = (jsonOf: (fields: string) => string, now: string): readonly RowTrigger[] => [
   {
     name: "a_logged_decision",
     event: "INSTEAD OF INSERT ON decisions",
@@ -52,6 +52,12 @@ const loggersOf = (jsonOf: (fields: string) => string): readonly RowTrigger[] =>
     body: logEntry("removed", "NULL", jsonOf(ruleOf("OLD"))),
   },
   {
+    name: "a_logged_quiet_set",
+    event: "AFTER INSERT ON rollup_positions",
+    when: "NEW.name = 'quiet'",
+    body: logEntry("quiet", now),
+  },
+  {
     name: "a_logged_pass",
     event: "AFTER UPDATE OF position ON rollup_positions",
     when: "NEW.name = 'decisions'",
@@ -64,9 +70,15 @@ export async function logDecisions(store: Store): Promise<void> {
   const { rows } = await store.read({ sql: USER_TABLES });
   if (rows.some(([name]) => name === "decision_log")) return;
   const isPostgres = store.engine === "postgres";
-  const loggers = loggersOf((fields) =>
-    isPostgres ? `CAST(json_build_object(${fields}) AS TEXT)` : `json_object(${fields})`
-  );
+  const loggers = isPostgres
+    ? loggersOf(
+      (fields) => `CAST(json_build_object(${fields}) AS TEXT)`,
+      "CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT)",
+    )
+    : loggersOf(
+      (fields) => `json_object(${fields})`,
+      "CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)",
+    );
   const step = isPostgres
     ? "BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY"
     : "INTEGER PRIMARY KEY AUTOINCREMENT";
@@ -78,7 +90,7 @@ export async function logDecisions(store: Store): Promise<void> {
 }
 
 interface Logged {
-  what: "decided" | "fired" | "rule" | "changed" | "removed" | "passed";
+  what: "decided" | "fired" | "rule" | "changed" | "removed" | "quiet" | "passed";
   ledger_end: bigint;
   decided: bigint;
   more: bigint | null;
@@ -88,6 +100,8 @@ interface Logged {
 /** The findings of the check of a history. */
 export interface DecisionCounts {
   decisions: number;
+  /** Calls of sets that could fire nothing, which were counted at once. */
+  quiet: number;
   alerts: number;
   changes: number;
 }
@@ -120,7 +134,8 @@ export async function checkDecisions(
   const states = new Map<string, RuleState>();
   const booked: ModelCall[] = [];
   const sum = rememberingSum();
-  const counts = { decisions: 0, alerts: 0, changes: 0 };
+  const counts = { decisions: 0, quiet: 0, alerts: 0, changes: 0 };
+  let quietAt: number | undefined;
   let decided = 0n;
   let expected: string[] = [];
   let fired: string[] = [];
@@ -152,8 +167,15 @@ export async function checkDecisions(
       continue;
     }
     settle();
+    if (what === "quiet") {
+      quietAt = Number(more);
+      continue;
+    }
     if (what === "passed") {
-      if (passed > decided) {
+      if (passed > decided && quietAt !== undefined) {
+        passQuietly(passed, quietAt);
+        quietAt = undefined;
+      } else if (passed > decided) {
         const enabled = [...states.values()].filter(({ rule }) => rule.enabled);
         assert.deepEqual(
           enabled,
@@ -200,6 +222,32 @@ export async function checkDecisions(
     assert.ok(call, `there is a call at position ${position}`);
     booked.push(call);
     return call;
+  }
+
+  /** The time of the set was not before its last call, and not after that of the log. */
+  function passQuietly(upTo: bigint, latest: number): void {
+    const first = decided + 1n;
+    const earliest = Math.max(
+      ...[...callAt].filter(([position]) => position >= first && position <= upTo).map(([, { at }]) => at),
+    );
+    for (; decided < upTo;) {
+      counts.quiet++;
+      const position = ++decided;
+      if (adjustments.has(position)) {
+        push(position);
+        continue;
+      }
+      const call = callAt.get(position);
+      assert.ok(call, `there is a call at position ${position}`);
+      const sooner = structuredClone([...states.values()]);
+      if (bookInModel([...states.values()], booked, [call], latest, sum).length === 0) continue;
+      assert.deepEqual(
+        bookInModel(sooner, booked.slice(0, -1), [call], earliest),
+        [],
+        `the call at position ${position}, which is counted in a quiet set, fires nothing in the model`,
+      );
+      for (const state of sooner) states.set(state.rule.ruleId, state);
+    }
   }
 
   function decide(position: bigint, now: number): void {
