@@ -17,7 +17,7 @@ export interface ServerOptions {
   scrub?: ScrubValue;
 }
 
-/** What could not be done, for messages. */
+/** The verb of a message. */
 export type ServerAction = "read" | "write";
 
 const FIRST_RETRY_MS = 25;
