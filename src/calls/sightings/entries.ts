@@ -1,8 +1,8 @@
 import { COUNTED, DIMENSIONS } from "../../contract/costs/dimensions.ts";
 import { DAY_MS } from "../../kernel/clock.ts";
 import { tagsText } from "../../contract/tags/tags.ts";
-import { COUNTED_COLUMNS, detailsOf, type ModelCall } from "../../ledger/mod.ts";
-import { priceRecordOf } from "../../pricing/mod.ts";
+import { COUNTED_COLUMNS, detailsOf, type ModelCall, TOKEN_COLUMNS } from "../../ledger/mod.ts";
+import { countsOf, priceRecordOf } from "../../pricing/mod.ts";
 import { indexedBy, mergeJson, ORDERED_JOIN, type SqlValue, type Statement } from "../../store/mod.ts";
 import { WITNESS_OF_CALL } from "./call_of_witness.ts";
 import { bareModel, isPlaceholder } from "./match_calls.ts";
@@ -11,18 +11,7 @@ import { DAY_OF_CALL, MAX_SKEW_MS } from "./known_calls.ts";
 /* The statements that book what witnesses have changed: entries that correct a call, and those that take one back. */
 
 const SCOPES = ["at", ...COUNTED_COLUMNS, "step", "source", "provider", "model", "tags"];
-const COUNTS = [
-  "input_tokens",
-  "output_tokens",
-  "cache_read_tokens",
-  "cache_write_tokens",
-  "cache_write_1h_tokens",
-  "reasoning_tokens",
-  "total_tokens",
-  "unpriced",
-  "partly_priced",
-  "is_estimated",
-];
+const COUNTS = [...TOKEN_COLUMNS, "unpriced", "partly_priced", "is_estimated"];
 
 const AMENDED = [
   "call_id",
@@ -73,19 +62,14 @@ export function amendCalls(
 }
 
 function differences(from: ModelCall, to: ModelCall): number[] {
-  const countsOf = ({ usage, costNanoUsd, unpricedParts, isEstimated }: ModelCall) => [
-    usage.inputTokens,
-    usage.outputTokens,
-    usage.cacheReadTokens,
-    usage.cacheWriteTokens,
-    usage.cacheWrite1hTokens,
-    usage.reasoningTokens,
+  const amountsOf = ({ usage, costNanoUsd, unpricedParts, isEstimated }: ModelCall) => [
+    ...countsOf(usage),
     usage.inputTokens + usage.outputTokens,
     Number(costNanoUsd === null),
     Number(unpricedParts !== undefined),
     Number(isEstimated),
   ];
-  const [before, after] = [countsOf(from), countsOf(to)];
+  const [before, after] = [amountsOf(from), amountsOf(to)];
   return after.map((count, index) => count - before[index]!);
 }
 

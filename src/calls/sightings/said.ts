@@ -2,7 +2,7 @@ import { MAX_CALL_TOKENS, MAX_CALL_USD } from "../../contract/limits.ts";
 import { TAG_LIMITS, tagIssues, type Tags } from "../../contract/tags/tags.ts";
 import { NANO_PER_USD, roundUsd } from "../../kernel/money.ts";
 import { MAX_AHEAD_MS, toName } from "../../ledger/mod.ts";
-import { checkUsage, type Usage } from "../../pricing/mod.ts";
+import { checkUsage, countsOf, type Usage, type UsageCounts } from "../../pricing/mod.ts";
 import type { CallContext } from "../context.ts";
 import type { Quality, Sighting } from "./sighting.ts";
 
@@ -26,8 +26,7 @@ export interface SightingOrigin {
  * equal texts.
  */
 export interface Said {
-  /** Input, output, cache reads, cache writes, those for an hour, reasoning. */
-  counts: readonly [number, number, number, number, number, number];
+  counts: UsageCounts;
   more?: Pick<Usage, "details" | "others" | "models">;
   at: number;
   agent: string;
@@ -96,14 +95,7 @@ export function witnessOf(
   const { details, others, models } = usage;
   const provider = clean(sighting.provider);
   const said: Said = {
-    counts: [
-      usage.inputTokens,
-      usage.outputTokens,
-      usage.cacheReadTokens,
-      usage.cacheWriteTokens,
-      usage.cacheWrite1hTokens,
-      usage.reasoningTokens,
-    ],
+    counts: countsOf(usage),
     ...((details || others || models) && {
       more: { ...(details && { details }), ...(others && { others }), ...(models && { models }) },
     }),

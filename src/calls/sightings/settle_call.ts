@@ -2,9 +2,9 @@ import type { SIGHTING_OUTCOMES } from "../../contract/values.ts";
 import { TAG_LIMITS, type Tags, tagsText } from "../../contract/tags/tags.ts";
 import { type ModelCall, toOtherModels } from "../../ledger/mod.ts";
 import { witnessOfCall } from "../../ledger/explain/mod.ts";
-import { USAGE_DETAILS } from "../../pricing/mod.ts";
+import { countsOf, USAGE_DETAILS } from "../../pricing/mod.ts";
 import type { CallContext } from "../context.ts";
-import { callIdOf, callOf, modelOf, providerOf, usageOf } from "./call_of_witness.ts";
+import { callIdOf, callOf, modelOf, providerOf } from "./call_of_witness.ts";
 import type { Known, Witness } from "./known_calls.ts";
 import { compareSaid, rankOfSource, type Said, type Witnessed } from "./said.ts";
 
@@ -147,23 +147,8 @@ const sourceOf = ({ witness }: Witness) => witness.slice(0, witness.indexOf(":")
 
 /** Returns a call as a statement, to compare it with others. */
 function saidOfCall({ usage, at, agentId, isEstimated, provider, model }: ModelCall): Said {
-  const {
-    inputTokens,
-    outputTokens,
-    cacheReadTokens,
-    cacheWriteTokens,
-    cacheWrite1hTokens,
-    reasoningTokens,
-  } = usage;
   return {
-    counts: [
-      inputTokens,
-      outputTokens,
-      cacheReadTokens,
-      cacheWriteTokens,
-      cacheWrite1hTokens,
-      reasoningTokens,
-    ],
+    counts: countsOf(usage),
     at,
     agent: agentId,
     provider,
@@ -197,7 +182,7 @@ const NO_PRICES: CallContext["prices"] = {
 function factsOf(call: ModelCall): string {
   const { usage, serviceTier, speed, inferenceGeo, isEstimated, quality, marks } = call;
   return JSON.stringify([
-    saidOfCall(call).counts,
+    countsOf(usage),
     USAGE_DETAILS.map((name) => usage.details?.[name] ?? 0),
     Object.entries(usage.others ?? {}).sort(),
     usage.models && toOtherModels(usage.models),
@@ -225,8 +210,7 @@ function tagsOf(standing: ModelCall, candidates: readonly Candidate[]): Tags {
 /** Returns whether a sighting says other counts than those that stand, and not only earlier ones. */
 function contradicts({ said }: Witnessed, { usage }: ModelCall): boolean {
   if (said.quality === "cost_only") return false;
-  const own = usageOf(said);
-  return own.inputTokens !== usage.inputTokens || own.cacheReadTokens !== usage.cacheReadTokens ||
-    (own.outputTokens !== usage.outputTokens &&
-      !(said.quality === "provisional" && own.outputTokens <= usage.outputTokens));
+  const [input, output, cacheRead] = said.counts;
+  return input !== usage.inputTokens || cacheRead !== usage.cacheReadTokens ||
+    (output !== usage.outputTokens && !(said.quality === "provisional" && output <= usage.outputTokens));
 }
