@@ -183,5 +183,32 @@ export function withdrawLesser(calls: readonly ModelCall[]): Statement[] {
     ]);
   if (rows.length === 0) return [];
   const each = { columns: LESSER, integers: LESSER_INTEGERS, rows };
-  return [{ sql: BY_ANSWER, each }, { sql: BY_COUNTS, each }, { sql: ADD_TAGS, each }];
+  const take = (sql: string, of: readonly SqlValue[][], columns: readonly string[]) =>
+    withoutTwins(of, columns).map((rows) => ({ sql, each: { ...each, rows } }));
+  return [
+    ...take(BY_ANSWER, rows.filter((row) => row[RESPONSE_ID] !== null), ["response_id"]),
+    ...take(BY_COUNTS, rows.filter((row) => row[IS_REPORT] === 0), COMPARED_COUNTS),
+    { sql: ADD_TAGS, each },
+  ];
+}
+
+const RESPONSE_ID = LESSER.indexOf("response_id");
+const IS_REPORT = LESSER.indexOf("is_report");
+const COMPARED_COUNTS = ["input_tokens", "output_tokens", "cache_read_tokens"];
+
+/**
+ * Divides calls so that those that are alike are in lists of their own: a statement doesn't see what it takes back itself, so two of
+ * them would take the same row.
+ */
+function withoutTwins(rows: readonly SqlValue[][], columns: readonly string[]): SqlValue[][][] {
+  const lists: SqlValue[][][] = [];
+  const twins = new Map<string, number>();
+  const compared = columns.map((column) => LESSER.indexOf(column));
+  for (const row of rows) {
+    const key = compared.map((column) => row[column]).join();
+    const index = twins.get(key) ?? 0;
+    twins.set(key, index + 1);
+    (lists[index] ??= []).push(row);
+  }
+  return lists;
 }
