@@ -40,7 +40,8 @@ export function providerOf({ provider, model }: Said): string {
 
 export const modelOf = ({ model }: Said): string => model ?? "unknown";
 
-function usageOfSaid({ counts, more }: Said): Usage {
+/** Returns the usage that a statement says. */
+export function usageOfSaid({ counts, more }: Said): Usage {
   const usage = usageOf({});
   USAGE_FIELDS.forEach((name, index) => usage[name] = counts[index]!);
   return { ...usage, ...more };

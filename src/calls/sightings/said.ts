@@ -92,13 +92,10 @@ export function witnessOf(
     throw new Error(`it has more than ${MAX_CALL_TOKENS} tokens`);
   }
   const tags = tagsOf(ctx, origin, sighting);
-  const { details, others, models } = usage;
   const provider = clean(sighting.provider);
   const said: Said = {
     counts: countsOf(usage),
-    ...((details || others || models) && {
-      more: { ...(details && { details }), ...(others && { others }), ...(models && { models }) },
-    }),
+    ...optional("more", moreOf(usage)),
     at,
     agent: origin.agentId,
     ...optional("session", sighting.session ? toName(sighting.session) : undefined),
@@ -127,6 +124,12 @@ export function witnessOf(
     requestId: clean(sighting.requestId) ?? null,
     fingerprint: sighting.fingerprint ? `${origin.name}:${clean(sighting.fingerprint)}` : null,
   };
+}
+
+/** Returns the parts of a usage that most calls don't have. */
+export function moreOf({ details, others, models }: Usage): Said["more"] {
+  if (!details && !others && !models) return undefined;
+  return { ...(details && { details }), ...(others && { others }), ...(models && { models }) };
 }
 
 function optional<Name extends string, Value>(name: Name, value: Value | undefined) {

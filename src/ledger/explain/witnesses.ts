@@ -77,7 +77,7 @@ export async function readWitnesses(
 }
 
 function toWire({ counts, ...said }: Statement): WitnessOfCall["said"][number] {
-  const [input, output, cacheRead, cacheWrite, , reasoning] = counts;
+  const [input, output, cacheRead, cacheWrite, cacheWrite1h, reasoning] = counts;
   return {
     at: toIso(said.at),
     agent_id: said.agent,
@@ -88,6 +88,7 @@ function toWire({ counts, ...said }: Statement): WitnessOfCall["said"][number] {
     output_tokens: output,
     cache_read_tokens: cacheRead,
     cache_write_tokens: cacheWrite,
+    cache_write_1h_tokens: cacheWrite1h,
     reasoning_tokens: reasoning,
     quality: said.quality ?? "exact",
     is_copy: said.copy ?? false,
