@@ -1,5 +1,12 @@
 import assert from "node:assert/strict";
-import { bookLooseCalls, reportCalls, rollUp, sightCalls, type SightingOrigin } from "../src/calls/mod.ts";
+import {
+  bookLooseCalls,
+  reportCalls,
+  rollUp,
+  sightCalls,
+  type Sighting,
+  type SightingOrigin,
+} from "../src/calls/mod.ts";
 import { listCosts } from "../src/ledger/mod.ts";
 import { explainCall } from "../src/ledger/explain/mod.ts";
 import { usageOf } from "../src/pricing/mod.ts";
@@ -52,9 +59,14 @@ const report: Arrival = (ctx) =>
     durationMs: null,
     responseId: "msg_012345abcdef",
   }]);
-const log = (more: object = {}, origin: Partial<SightingOrigin> = {}): Arrival => (ctx) =>
+const log = (
+  more: object = {},
+  origin: Partial<SightingOrigin> = {},
+  quality: Sighting["quality"] = "exact",
+): Arrival =>
+(ctx) =>
   sightCalls(ctx, { ...LOG, ...origin }, [
-    sighting({ usage: usageOf({ ...COUNTS, cacheWrite1hTokens: 300, ...more }) }),
+    sighting({ usage: usageOf({ ...COUNTS, cacheWrite1hTokens: 300, ...more }), quality }),
   ]);
 const span: Arrival = (ctx) =>
   sightCalls(ctx, { ...LOG, source: "otlp", name: "exporter" }, [
@@ -88,6 +100,11 @@ const CASES: { name: string; arrivals: Arrival[]; cost: bigint; explained?: stri
     cost: WITHOUT_SPLIT,
   },
   {
+    name: "a report by the log of a call that went on",
+    arrivals: [report, log(searches, {}, "provisional")],
+    cost: WITHOUT_SPLIT,
+  },
+  {
     name: "the gateway's call of another key",
     arrivals: [gateway, log({}, { keyId: "key_2" })],
     cost: WITHOUT_SPLIT,
@@ -99,12 +116,12 @@ const permutations = <T>(items: readonly T[]): T[][] =>
     ? [[...items]]
     : items.flatMap((item, index) => permutations(items.toSpliced(index, 1)).map((rest) => [item, ...rest]));
 
-const WHAT = "the split of cache writes and the searches that only a log knows are added to";
+const WHAT = "the split of cache writes and the searches that only a log knows are";
 
 for (const kind of databaseKinds()) {
   for (const { name, arrivals, cost, explained } of CASES) {
     Deno.test({
-      name: `${WHAT} ${name}, in any order (${kind.name})`,
+      name: `${WHAT} ${cost === WITHOUT_SPLIT ? "not " : ""}added to ${name}, in any order (${kind.name})`,
       ignore: kind.ignore,
       async fn() {
         const prices = await createPriceBook({ overrides: [PRICE] });

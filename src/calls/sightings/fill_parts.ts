@@ -12,7 +12,8 @@ export function fillParts(best: Said, all: readonly Said[], isOfCaller: boolean)
   let filled = best;
   for (const other of all) {
     if (other === best || (other.key !== undefined && other.key !== best.key)) continue;
-    if (!haveSameTotals(filled, other)) continue;
+    // A call that goes on may end with other parts.
+    if (other.quality === "provisional" || !haveSameTotals(filled, other)) continue;
     const next = fillFrom(filled, other, isOfCaller);
     if (next !== filled && faultOfUsage(usageOfSaid(next)) === undefined) filled = next;
   }
