@@ -159,56 +159,50 @@ const LESSER_INTEGERS = LESSER.filter((column) =>
  * any moment.
  */
 export function withdrawLesser(calls: readonly ModelCall[]): Statement[] {
-  const rows = calls.filter(({ source, responseId }) =>
+  const better = calls.filter(({ source, responseId }) =>
     source !== "log" && source !== "otlp" &&
     (source !== "report" || responseId)
-  )
-    .map((call): SqlValue[] => [
-      call.callId,
-      call.responseId || null,
-      Number(isPlaceholder(call.responseId ?? "")),
-      Number(call.source === "report"),
-      call.provider,
-      call.model,
-      bareModel(call.model),
-      call.sessionId,
-      call.at,
-      Math.floor(call.at / DAY_MS),
-      Math.round(call.durationMs ?? 0),
-      call.usage.inputTokens,
-      call.usage.outputTokens,
-      call.usage.cacheReadTokens,
-      call.usage.reasoningTokens,
-      call.tags ? tagsText(call.tags) : null,
-    ]);
-  if (rows.length === 0) return [];
+  );
+  if (better.length === 0) return [];
+  const rows = better.map((call): SqlValue[] => [
+    call.callId,
+    call.responseId || null,
+    Number(isPlaceholder(call.responseId ?? "")),
+    Number(call.source === "report"),
+    call.provider,
+    call.model,
+    bareModel(call.model),
+    call.sessionId,
+    call.at,
+    Math.floor(call.at / DAY_MS),
+    Math.round(call.durationMs ?? 0),
+    call.usage.inputTokens,
+    call.usage.outputTokens,
+    call.usage.cacheReadTokens,
+    call.usage.reasoningTokens,
+    call.tags ? tagsText(call.tags) : null,
+  ]);
   const each = { columns: LESSER, integers: LESSER_INTEGERS, rows };
-  const take = (sql: string, of: readonly SqlValue[][], columns: readonly string[]) =>
-    withoutTwins(of, columns).map((rows) => ({ sql, each: { ...each, rows } }));
+
+  /** A statement doesn't see what it takes back itself: two calls with the same key would take the same row, so each has its own. */
+  function take(sql: string, keyOf: (call: ModelCall) => string | number | undefined): Statement[] {
+    const lists: SqlValue[][][] = [];
+    const twins = new Map<string | number, number>();
+    for (const [index, call] of better.entries()) {
+      const key = keyOf(call);
+      const earlier = key === undefined ? 0 : twins.get(key) ?? 0;
+      if (key !== undefined) twins.set(key, earlier + 1);
+      (lists[earlier] ??= []).push(rows[index]!);
+    }
+    return lists.map((rows) => ({ sql, each: { ...each, rows } }));
+  }
+
   return [
-    ...take(BY_ANSWER, rows.filter((row) => row[RESPONSE_ID] !== null), ["response_id"]),
-    ...take(BY_COUNTS, rows.filter((row) => row[IS_REPORT] === 0), COMPARED_COUNTS),
+    ...take(BY_ANSWER, ({ responseId }) => responseId || undefined),
+    ...take(
+      BY_COUNTS,
+      ({ source, usage }) => source === "report" ? undefined : usage.inputTokens + usage.outputTokens,
+    ),
     { sql: ADD_TAGS, each },
   ];
-}
-
-const RESPONSE_ID = LESSER.indexOf("response_id");
-const IS_REPORT = LESSER.indexOf("is_report");
-const COMPARED_COUNTS = ["input_tokens", "output_tokens", "cache_read_tokens"];
-
-/**
- * Divides calls so that those that are alike are in lists of their own: a statement doesn't see what it takes back itself, so two of
- * them would take the same row.
- */
-function withoutTwins(rows: readonly SqlValue[][], columns: readonly string[]): SqlValue[][][] {
-  const lists: SqlValue[][][] = [];
-  const twins = new Map<string, number>();
-  const compared = columns.map((column) => LESSER.indexOf(column));
-  for (const row of rows) {
-    const key = compared.map((column) => row[column]).join();
-    const index = twins.get(key) ?? 0;
-    twins.set(key, index + 1);
-    (lists[index] ??= []).push(row);
-  }
-  return lists;
 }
