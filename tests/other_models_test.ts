@@ -6,7 +6,8 @@ import { startFakeProvider } from "./harness/fake_provider.ts";
 import { LOG } from "./harness/sightings.ts";
 import { openTestPurser, type TestPurser } from "./harness/test_purser.ts";
 import { readLogs, toLines } from "./ingest/read_logs.ts";
-import { sightCalls } from "../src/calls/mod.ts";
+import { sightingToWire } from "../src/cli/commands/import/import_books.ts";
+import type { SightingsResult } from "../src/contract/costs/sightings.ts";
 import claudeCode from "../src/ingest/logs/claude_code.ts";
 
 /** Parts of other models, and counts that no rule knows, in the ledger, the API, reports and repricings. */
@@ -51,8 +52,8 @@ const PARTS = {
   unpriced_parts: ["server_tool_use.new_tool_requests"],
 };
 
-/** Imports the log of Claude Code with that answer. */
-async function importLog({ core, clock }: TestPurser) {
+/** Imports the log of Claude Code with that answer, as to a server. */
+async function importLog({ api, clock }: TestPurser): Promise<SightingsResult> {
   const record = {
     type: "assistant",
     timestamp: new Date(clock.now()).toISOString(),
@@ -61,7 +62,12 @@ async function importLog({ core, clock }: TestPurser) {
     message: ANSWER.body,
   };
   const { calls } = readLogs(claudeCode, { ".claude/projects/shop/s-main.jsonl": toLines(record) });
-  return await sightCalls(core, LOG, calls);
+  const { source, name, machine, agentId: agent_id } = LOG;
+  const { body } = await api("POST", "/sightings", {
+    origin: { source, name, machine, agent_id },
+    sightings: calls.map(sightingToWire),
+  });
+  return body;
 }
 
 async function openCalled(): Promise<{ purser: TestPurser; callId: string; close(): Promise<void> }> {
