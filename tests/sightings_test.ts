@@ -105,7 +105,7 @@ for (const kind of kinds) {
     assert.deepEqual(await total(ctx), [1, 1000, 631, 0.003524, 0]);
   });
 
-  test("a report of a call that the gateway has booked changes nothing, whoever comes first", async (ctx) => {
+  test("a report of a call that the gateway has booked changes nothing, whichever comes first", async (ctx) => {
     const responseId = "msg_012345abcdef";
     const report: ReportedCall = {
       callId: "mine",

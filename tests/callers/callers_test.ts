@@ -7,8 +7,8 @@ import { worldsOver } from "./world.ts";
 
 /**
  * Each sentence about a model call holds for every caller: a run, `meter()`, and the gateway, over each wire, whole and streamed;
- * and those that can be said of a call that was made elsewhere, for its report. In memory, and over PostgreSQL: there only a
- * thorough run tries all, and others one sentence of each third caller.
+ * and those that can be said of a call that was made elsewhere, for its report and for its log. In memory, and over PostgreSQL:
+ * there only a thorough run tries all, and others one sentence of each third caller.
  */
 const kindOf = (name: DatabaseKind["name"]) => databaseKinds().find((kind) => kind.name === name)!;
 const openInMemory = worldsOver(kindOf("memory"));
