@@ -59,7 +59,7 @@ export interface Found {
   byResponse: Map<string, Set<string>>;
   byRequest: Map<string, Set<string>>;
   byFingerprint: Map<string, Set<string>>;
-  /** For a sighting without ids: calls with the same counts near its time, by its index. */
+  /** For a sighting without an id of the answer: calls with the same counts near its time, by its index. */
   byCounts: Map<number, string[]>;
   /** The statement that refuses a unit unless all of this is still so. */
   guard: Statement;
@@ -113,14 +113,14 @@ AND NOT EXISTS (SELECT 1 FROM calls c ${NOT_INDEXED} WHERE c.position > ?2 AND (
   OR c.response_id IN (SELECT value FROM json_each(?3))
   OR c.source IN ('gateway', 'run', 'meter') AND c.total_tokens IN (SELECT CAST(value AS BIGINT) FROM json_each(?4))))`;
 
-const hasNoId = ({ said, requestId }: Witnessed) => said.response === undefined && requestId === null;
+const hasNoAnswerId = ({ said }: Witnessed) => said.response === undefined;
 
 /** Finds the witnesses and calls that some sightings may be of. */
 export async function findKnown({ store }: CallContext, set: readonly Witnessed[]): Promise<Found> {
   const list = (values: (string | null | undefined)[]) =>
     JSON.stringify([...new Set(values.filter((value) => value != null))]);
   const responses = list(set.map(({ said }) => said.response));
-  const withoutIds = set.filter(hasNoId);
+  const withoutIds = set.filter(hasNoAnswerId);
   const near = withoutIds.map(({ index, said: { at, counts } }) => [
     index,
     at - MAX_SKEW_MS - MAX_DURATION_MS,

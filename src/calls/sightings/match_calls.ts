@@ -1,13 +1,13 @@
 import type { ModelCall } from "../../ledger/mod.ts";
 import { providerOf } from "./call_of_witness.ts";
-import { type Found, type Known, MAX_SKEW_MS, newKnown, readKnown, type Witness } from "./known_calls.ts";
+import { type Found, type Known, MAX_SKEW_MS, newKnown, readKnown } from "./known_calls.ts";
 import type { CallContext } from "../context.ts";
 import { rankOfSource, type Said, type Witnessed } from "./said.ts";
 
 /*
  * Finds the call that each sighting is of. The provider's id of the answer identifies it where the providers agree, or, where one
  * witness doesn't know who bills, the counts; else the id of the request, a fingerprint, or the ref. A sighting without any id
- * of the provider may also be of a call of the gateway, a run or a meter with the same counts at the same time.
+ * of the answer may also be of a call of the gateway, a run or a meter with the same counts at the same time: those know no request.
  */
 
 /** Ids that programs put in the place of one: they identify nothing unless the counts agree. */
@@ -171,7 +171,7 @@ class Calls {
     return new Set(all.map((one) => this.#rootOf(one)));
   }
 
-  /** Finds the call of a sighting without an id of the provider: each takes at most one. */
+  /** Finds the call of a sighting without an id of the answer: each takes at most one. */
   #byCounts({ index, said }: Witnessed): Known | undefined {
     const near = (this.found.byCounts.get(index) ?? []).flatMap((callId) => {
       const known = this.known.get(callId);
@@ -203,15 +203,14 @@ class Calls {
   }
 }
 
-const isWithoutId = (said: readonly Said[], requestId: string | null) =>
-  requestId === null && said.every(({ response }) => response === undefined);
+const hasNoAnswerId = ({ response }: Said) => response === undefined;
 
 /** Returns whether the gateway, a run or a meter has booked a call. */
 const isOfCaller = ({ standing }: Known) => standing.some(({ source }) => rankOfSource(source ?? "") === 0);
 
 function hasWitnessWithoutId({ witnesses, fresh }: Known): boolean {
-  return [...witnesses.values()].some((one: Witness) => isWithoutId(one.said, one.requestId)) ||
-    fresh.some(({ said, requestId }) => isWithoutId([said], requestId));
+  return [...witnesses.values()].some(({ said }) => said.every(hasNoAnswerId)) ||
+    fresh.some(({ said }) => hasNoAnswerId(said));
 }
 
 /** Returns the name of a model without its provider, and without a date or `latest` at its end. */
