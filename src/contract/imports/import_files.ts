@@ -25,6 +25,9 @@ export const ImportFile = z.strictObject({
   }),
   is_ended: z.boolean().openapi({ description: "False if the reader expects more of its last call" }),
   state: z.string().max(65_536).nullable().openapi({ description: "The state of the reader, JSON" }),
+  unmetered: whole.openapi({ description: "Model calls in it that are recorded without usage" }),
+  malformed: whole.openapi({ description: "Records in it that could not be read" }),
+  fault: z.string().max(1_000).nullable().openapi({ description: "Why it could not be read, else null" }),
 }).openapi("ImportFile");
 export type ImportFile = z.infer<typeof ImportFile>;
 
