@@ -1,6 +1,6 @@
 import type { SourceOfCalls } from "../../../contract/costs/sources.ts";
 import { Page } from "../../app/page.tsx";
-import { count } from "../../format/number.ts";
+import { count, plural } from "../../format/number.ts";
 import { usePages } from "../../hooks/data.ts";
 import { Badge, Card } from "../../parts/card.tsx";
 import { Empty, Loaded } from "../../parts/loaded.tsx";
@@ -142,7 +142,7 @@ const COLUMNS: Column<SourceOfCalls>[] = [
         <>
           <Time at={imported_at} />
           <div class="sub">
-            {count(files)} files, {count(unmetered)} without usage, {count(malformed)} malformed
+            {plural(files, "file")}, {count(unmetered)} without usage, {count(malformed)} malformed
           </div>
         </>
       ),
