@@ -244,6 +244,9 @@ async function populate(
       tags: { [`team_${agent}`]: mark },
     },
   ]);
+  const log = { source: "log", name: agent, agent_id: agent, machine: mark };
+  const seen = [{ ref: agent, model: mark, at: call.at, input_tokens: 1, output_tokens: 1 }];
+  await expect(200, "POST", "/sightings", { origin: log, sightings: seen });
   const history: { alert_id: string; agent_id: string }[] = await expect(200, "GET", "/alerts/history");
   const { alert_id } = history.find(({ agent_id }) => agent_id === agent)!;
   const snapshot = snapshotOf({ agent_id: agent, session_id: `copy_${agent}`, tags: { ticket: mark } });

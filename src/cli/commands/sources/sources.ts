@@ -13,9 +13,9 @@ import { wrapText } from "../../terminal/wrap_text.ts";
 export const sources: Command = {
   name: "sources",
   args: [],
-  summary: "Show where calls come from: the gateway, runs, reports, and each agent's logs by machine",
+  summary: "Show where calls come from, and what logs leave out",
   detail:
-    "CALLS are those booked from a source. A call that several have seen is booked once, from the most trusted one: WITH OTHERS " +
+    "The sources are the gateway, runs, meter() and reports, and the logs of each agent by machine. CALLS are those booked from a source. A call that several have seen is booked once, from the most trusted one: WITH OTHERS " +
     "counts it for each of them. Logs leave out some calls; what is known to be missing is said below the table.",
   options: { limit: option("N", "Maximum number of sources, 1 to 1000 (default 100)") },
   examples: [["purser sources", ""], ["purser sources --json", "With the state of each import"]],
