@@ -159,7 +159,7 @@ export async function openHostileService(
     async checkHealth() {
       const { status, text } = await service.send({ method: "GET", target: "/costs?agent_id=bravo" });
       assert.equal(status, 200);
-      assert.deepEqual(JSON.parse(text).map(({ model_calls }: { model_calls: number }) => model_calls), [9]);
+      assert.deepEqual(JSON.parse(text).map(({ model_calls }: { model_calls: number }) => model_calls), [10]);
     },
     [Symbol.asyncDispose]: () => purser[Symbol.asyncDispose](),
   };
