@@ -50,7 +50,7 @@ interface Watch {
   kill(): Promise<void>;
 }
 
-async function watch(place: Place): Promise<Watch> {
+function watch(place: Place): Watch {
   const child = start(place, ["import", "--watch", "--machine", "laptop"]);
   const said = new Response(child.stderr).text();
   const reader = child.stdout.pipeThrough(new TextDecoderStream()).getReader();
@@ -97,7 +97,7 @@ Deno.test("a watch books what is written, holds what may go on, and repeats noth
   await append(CLAUDE, claude("1", 10));
   await rest(CLAUDE);
   await append(PI, PI_HEADER);
-  const first = await watch(place);
+  const first = watch(place);
   await first.until(/Claude Code: 1 call, \$/);
   // One that may go on, and after it one that is final: once that is booked, both were read.
   await append(CLAUDE, claude("2", 1, null));
@@ -116,7 +116,7 @@ Deno.test("a watch books what is written, holds what may go on, and repeats noth
   // What was held is in the state of the file.
   await append(CLAUDE, claude("3", 500));
   await rest(CLAUDE);
-  const second = await watch(place);
+  const second = watch(place);
   await second.until(/Claude Code: 1 call, \$/);
   await append(PI, pi("c", 1_000));
   await second.until(/pi: 1 call, \$/);
