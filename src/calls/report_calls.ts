@@ -14,11 +14,9 @@ import {
   type Scopes,
   toModelCall,
   toOtherModels,
-  USAGE_COLUMNS,
-  type UsageCounts,
   withAdjustments,
 } from "../ledger/mod.ts";
-import { checkUsage, hasQuantity, type Price, USAGE_DETAILS } from "../pricing/mod.ts";
+import { checkUsage, hasQuantity, type Price, USAGE_DETAILS, USAGE_FIELDS } from "../pricing/mod.ts";
 import { ConstraintError, ORDERED_JOIN, requireThat, tables } from "../store/mod.ts";
 import { FORGET_HEADROOM } from "../budgets/reservations/mod.ts";
 import { bookLooseCalls } from "./book_call.ts";
@@ -185,10 +183,11 @@ async function findLeft(ctx: CallContext, calls: readonly ModelCall[]): Promise<
  * on, and nothing else that differs.
  */
 function hasGrown(booked: ModelCall, incoming: ModelCall): boolean {
-  const hasSame = (name: keyof UsageCounts) => incoming.usage[name] === booked.usage[name];
   const isLarger = incoming.usage.outputTokens > booked.usage.outputTokens &&
     incoming.usage.reasoningTokens >= booked.usage.reasoningTokens &&
-    USAGE_COLUMNS.every((name) => name === "outputTokens" || name === "reasoningTokens" || hasSame(name));
+    USAGE_FIELDS.every((name) =>
+      name === "outputTokens" || name === "reasoningTokens" || incoming.usage[name] === booked.usage[name]
+    );
   const rest = (call: ModelCall) =>
     comparedContent({
       ...call,

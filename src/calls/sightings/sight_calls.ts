@@ -133,7 +133,17 @@ async function commitSet(
   const repeated = set.length - fresh.length;
   if (fresh.length === 0) return { repeated, settled: [] };
   const settled = (await matchCalls(ctx, found, fresh)).map((known) => settleCall(ctx, known));
-  if (settled.every(isUnchanged)) return { repeated, settled };
+  await commitSettled(ctx, found.guard, settled);
+  return { repeated, settled };
+}
+
+/** Commits what has changed of some calls, unless what it was planned by is no longer so. */
+export async function commitSettled(
+  ctx: CallContext,
+  guard: Statement,
+  settled: readonly Settled[],
+): Promise<void> {
+  if (settled.every(isUnchanged)) return;
   const calls = settled.flatMap(({ booked }) => booked ?? []);
   const amended = settled.flatMap(({ amended }) =>
     amended ? { entryId: ctx.ids.next("amd"), ...amended } : []
@@ -143,7 +153,7 @@ async function commitSet(
   );
   const witnessed = {
     before: [
-      found.guard,
+      guard,
       ...recordPrices(amended.map(({ to }) => to), new Set()).statements,
       ...withdrawCalls(withdrawn),
       ...amendCalls(amended),
@@ -157,7 +167,6 @@ async function commitSet(
     amended: amended.map(({ to, from }) => ({ ...to, callId: from.callId })),
   };
   await bookLooseCalls(ctx, calls, { witnessed });
-  return { repeated, settled };
 }
 
 const isUnchanged = ({ booked, amended, withdrawn, witnesses, tags }: Settled) =>

@@ -101,7 +101,7 @@ function readHeader(header: Fields): State {
   };
 }
 
-/** pi's counts are disjoint, whoever the provider is; reasoning, where it is told, is within the output. */
+/** pi's counts are disjoint for every provider; reasoning, where it is told, is within the output. */
 function usageOfCounts(counts: Fields) {
   const cacheReadTokens = countOf(counts.cacheRead);
   const cacheWriteTokens = countOf(counts.cacheWrite);

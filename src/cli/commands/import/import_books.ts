@@ -123,7 +123,8 @@ function badSightings(error: unknown): Map<number, string> {
   return bad;
 }
 
-function sightingToWire(sighting: Sighting): SightingBody {
+/** Converts a sighting to wire form. */
+export function sightingToWire(sighting: Sighting): SightingBody {
   const { usage: { details, others, models, ...usage }, subagent } = sighting;
   return {
     ref: sighting.ref,
