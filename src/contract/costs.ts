@@ -19,6 +19,10 @@ const sums = {
   reasoning_tokens: Count,
   total_tokens: Count,
   cost_usd: CostUsd,
+  lower_bound_calls: Count.openapi({
+    description:
+      "Calls that only logs and exported spans have seen. These leave out some: the sums are lower bounds",
+  }),
 };
 
 export const CostSums = z.object(sums).openapi("CostSums", { description: "Calls, tokens and cost" });

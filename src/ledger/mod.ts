@@ -49,6 +49,8 @@ export {
 } from "./scopes/mod.ts";
 export {
   firstAgentsOf,
+  IS_LOWER_BOUND,
+  MACHINE,
   rollUpTotals,
   tailEntries,
   textAt,

@@ -1,9 +1,9 @@
 import {
   createProjectNames,
-  type FileState,
   importLogs,
   type ImportOptions,
   type ImportTally,
+  type KnownFile,
 } from "../../../ingest/import/mod.ts";
 import { files } from "../../../kernel/files/files.ts";
 import type { Connection } from "../../../client/mod.ts";
@@ -28,7 +28,7 @@ export async function openImport(
   const rehearsal = isDryRun ? await rehearse(ctx) : undefined;
   const projectOf = createProjectNames(sync, machine.home);
   /** By importer: they are read once, and kept up to date. */
-  const states = new Map<string, Map<string, FileState>>();
+  const states = new Map<string, Map<string, KnownFile>>();
   return {
     async importAgent({ importer, found }, options) {
       const origin = { machine: machineName, importer: importer.name };
