@@ -15,7 +15,7 @@ import { gatewayCall } from "../harness/sightings.ts";
 const memory = databaseKinds().find(({ name }) => name === "memory")!;
 
 /** The gateway's row of a call that a log tells exactly. */
-const rowOf = ({ at, provider, model, responseId, usage }: Sighting, index: number): ModelCall =>
+const rowOf = ({ at, provider, model, responseId, usage, quality }: Sighting, index: number): ModelCall =>
   gatewayCall({
     callId: `call_${index}`,
     at: at - 700,
@@ -23,7 +23,7 @@ const rowOf = ({ at, provider, model, responseId, usage }: Sighting, index: numb
     provider: provider ?? "openrouter",
     model: model ?? "unknown",
     responseId: responseId ?? `gateway_${index}_0123456789`,
-    usage,
+    usage: quality === "exact" ? usage : { ...usage, outputTokens: usage.outputTokens + 500 },
     costNanoUsd: null,
     priceSource: "none",
   });
@@ -35,7 +35,7 @@ async function totals({ store }: TestBooking) {
   );
 }
 
-const sumOf = (calls: readonly Sighting[]) => [
+const sumOf = (calls: readonly Pick<Sighting, "usage">[]) => [
   calls.length,
   calls.reduce((sum, { usage }) => sum + usage.inputTokens, 0),
   calls.reduce((sum, { usage }) => sum + usage.outputTokens, 0),
@@ -48,19 +48,26 @@ for (const [name, load] of Object.entries(IMPORTERS)) {
       const { calls } = createMemoryImport((await load()).default).read(files);
       const merged = mergeCalls(calls);
       const known = merged.filter(({ quality, marks = [] }) =>
-        quality === "exact" && !marks.includes("disputed")
+        (quality === "exact" || quality === "provisional") && !marks.includes("disputed")
       );
       const others = merged.filter((call) => !known.includes(call));
       const half = Math.ceil(known.length / 2);
       const gateway = (from: number, to?: number) => (ctx: TestBooking) =>
         bookLooseCalls(ctx, known.map(rowOf).slice(from, to));
-      const log = (ctx: TestBooking) =>
-        sightCalls(ctx, { source: "log", name, agentId: name, machine: "laptop" }, calls);
+      const log = (machine: string) => (ctx: TestBooking) =>
+        sightCalls(ctx, { source: "log", name, agentId: name, machine }, calls);
+      const lastFirst = async (ctx: TestBooking) => {
+        for (const call of calls.toReversed()) {
+          await sightCalls(ctx, { source: "log", name, agentId: name, machine: "laptop" }, [call]);
+        }
+      };
       for (
         const order of [
-          [gateway(0), log],
-          [log, gateway(0)],
-          [gateway(0, half), log, gateway(half)],
+          [gateway(0), log("laptop")],
+          [log("laptop"), gateway(0)],
+          [gateway(0, half), log("laptop"), gateway(half)],
+          [gateway(0), lastFirst],
+          [lastFirst, gateway(0)],
         ]
       ) {
         await using database = await memory.create();
@@ -68,11 +75,11 @@ for (const [name, load] of Object.entries(IMPORTERS)) {
           clock: fixedClock("2027-01-01T00:00:00.000Z"),
         });
         for (const arrive of order) await arrive(ctx);
-        await log(ctx);
+        await log("desktop")(ctx);
         await rollUp(ctx);
         await checkTotals(ctx.store);
         assert.deepEqual(await totals(ctx), {
-          ...(known.length > 0 && { ann: sumOf(known) }),
+          ...(known.length > 0 && { ann: sumOf(known.map(rowOf)) }),
           ...(others.length > 0 && { [name]: sumOf(others) }),
         });
         await ctx.rollUps.ended();

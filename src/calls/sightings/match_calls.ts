@@ -177,10 +177,14 @@ class Calls {
       const known = this.known.get(callId);
       const call = known?.standing.find((one) => one.callId === callId);
       return known && call && mayBeOf(said, call) && !hasWitnessWithoutId(this.#rootOf(known))
-        ? [{ known, apart: Math.abs(call.at - said.at) }]
+        ? [{
+          known,
+          grown: Math.abs(call.usage.outputTokens - said.counts[1]),
+          apart: Math.abs(call.at - said.at),
+        }]
         : [];
     });
-    return near.sort((a, b) => a.apart - b.apart)[0]?.known;
+    return near.sort((a, b) => a.grown - b.grown || a.apart - b.apart)[0]?.known;
   }
 
   #rootOf(known: Known): Known {
@@ -224,7 +228,7 @@ function mayBeOf(said: Said, call: ModelCall): boolean {
   const from = at - MAX_SKEW_MS;
   const to = at + (durationMs ?? 0) + MAX_SKEW_MS;
   const [, , , , , reasoning] = said.counts;
-  return said.at >= from && said.at <= to &&
+  return said.at >= from && said.at <= to && haveSameCounts(factsOfSaid(said), factsOfCall(call)) &&
     (said.model === undefined || bareModel(said.model) === bareModel(model)) &&
     (reasoning === 0 || usage.reasoningTokens === 0 || reasoning === usage.reasoningTokens) &&
     isSameSession(said.session ?? null, sessionId) &&
