@@ -34,6 +34,8 @@ interface Candidate {
   said: Said;
   call?: ModelCall;
   witness?: Witness;
+  /** True if it may not correct the call. */
+  isForeign?: true;
 }
 
 /** Decides how the call of some sightings stands; the order in which witnesses have come makes no difference. */
@@ -44,7 +46,7 @@ export function settleCall(ctx: Pick<CallContext, "prices">, known: Known): Sett
   const candidates = candidatesOf(known);
   const [owner] = candidates;
   const settled = { withdrawn: [], witnesses: [], outcomes: [] } as Partial<Settled> as Settled;
-  const standing = standingOf(ctx, known, owner!, settled);
+  const standing = standingOf(ctx, known, withPlan(owner!, candidates), settled);
   settled.callId = standing.callId;
   settled.withdrawn = known.standing.filter((call) =>
     call.callId !== standing.callId && rankOfSource(call.source ?? "") > 0
@@ -124,23 +126,39 @@ function candidatesOf({ standing, witnesses }: Known): Candidate[] {
   const booked = standing.find(({ source }) => rankOfSource(source ?? "") > 0);
   if (!booked || candidates[0]!.rank === 0) return candidates;
   const own = candidates.filter(({ said, rank, call }) => call || !mayNotCorrect(said, rank, booked));
-  const foreign = candidates.filter((one) => !own.includes(one));
+  const foreign = candidates.filter((one) => !own.includes(one)).map((one) => ({
+    ...one,
+    isForeign: true as const,
+  }));
   const itself = { rank: rankOfSource(booked.source ?? ""), said: saidOfCall(booked), call: booked };
   return [...own.length === 0 ? [itself] : own, ...foreign];
 }
 
 /**
  * Returns whether a statement is of another key than a booked call, and may not correct it: a key of another agent never, others
- * only from a more trusted source that says at least as much. Else a key could silence what another one has reported.
+ * only from a more trusted source that says at least as much, and not that a plan pays. Else a key could silence what another one
+ * has reported.
  */
 function mayNotCorrect(said: Said, rank: number, booked: ModelCall): boolean {
   if (said.key === undefined || said.key === booked.keyId) return false;
-  if (said.bound && said.agent !== booked.agentId) return true;
+  if ((said.bound && said.agent !== booked.agentId) || (said.plan && booked.planNanoUsd === undefined)) {
+    return true;
+  }
   const { usage, provider, model } = booked;
   const [input, output, cacheRead] = said.counts;
   return rank >= rankOfSource(booked.source ?? "") || input < usage.inputTokens ||
     output < usage.outputTokens || cacheRead > usage.cacheReadTokens || modelOf(said) !== model ||
     providerOf(said) !== provider;
+}
+
+/** The rank of the sources that don't know who pays unless they say so. */
+const UNSURE_OF_BILLING = rankOfSource("otlp");
+
+/** Returns the owner of a call; of logs and exporters, a plan pays if one of them says so. */
+function withPlan(owner: Candidate, candidates: readonly Candidate[]): Candidate {
+  const isPlan = owner.rank >= UNSURE_OF_BILLING &&
+    candidates.some(({ said, isForeign }) => said.plan && !isForeign);
+  return isPlan ? { ...owner, said: { ...owner.said, plan: true } } : owner;
 }
 
 const sourceOf = ({ witness }: Witness) => witness.slice(0, witness.indexOf(":"));
@@ -195,7 +213,7 @@ const NO_PRICES: CallContext["prices"] = {
 
 /** Returns what an amendment can change, as text; without the cost, which also follows prices. */
 function factsOf(call: ModelCall): string {
-  const { usage, serviceTier, speed, inferenceGeo, isEstimated, quality, marks } = call;
+  const { usage, serviceTier, speed, inferenceGeo, isEstimated, quality, marks, planNanoUsd } = call;
   return JSON.stringify([
     saidOfCall(call).counts,
     USAGE_DETAILS.map((name) => usage.details?.[name] ?? 0),
@@ -207,6 +225,7 @@ function factsOf(call: ModelCall): string {
     isEstimated,
     quality ?? null,
     marks ?? null,
+    planNanoUsd !== undefined,
   ]);
 }
 

@@ -35,6 +35,7 @@ interface Statement {
   model?: string;
   quality?: string;
   copy?: boolean;
+  plan?: boolean;
   tags?: Record<string, string>;
 }
 
@@ -97,6 +98,7 @@ function toWire({ counts, ...said }: Statement): WitnessOfCall["said"][number] {
     reasoning_tokens: reasoning,
     quality: said.quality ?? "exact",
     is_copy: said.copy ?? false,
+    ...(said.plan && { billing: "plan" }),
     tags: said.tags ?? {},
   };
 }

@@ -1,11 +1,22 @@
+const USAGE = ["usage_runs", "usage_sessions", "usage_totals", "usage_days", "usage_hours"];
+
 /**
- * Witnesses of calls: what logs, exported spans and reports say of them.
+ * Witnesses of calls: what logs, exported spans and reports say of them; and the calls that a plan pays for.
  *
+ * `plan_nano_usd` is what a call that a plan pays for would cost by the API; its `cost_nano_usd`, which is billed, is 0.
+ *
+
  * An entry of the ledger with `stands` corrects a call by what a witness has said: with the id of the call itself, its tokens
  * and cost; with another id, it takes the whole call back, as that one is the same call by a better witness.
  */
 export const statements: readonly string[] = [
   `ALTER TABLE calls ADD COLUMN stands TEXT`,
+  `ALTER TABLE calls ADD COLUMN plan_nano_usd INTEGER`,
+  ...USAGE.flatMap((table) =>
+    ["plan_whole_usd", "plan_rest_nano_usd"].map((column) =>
+      `ALTER TABLE ${table} ADD COLUMN ${column} INTEGER NOT NULL DEFAULT 0`
+    )
+  ),
   // By day first: bookings write to few pages of it, however many days there are.
   `CREATE INDEX calls_by_response ON calls (((at / 86400000)), response_id) WHERE response_id IS NOT NULL`,
   `CREATE INDEX calls_by_standing ON calls (stands) WHERE stands IS NOT NULL`,
