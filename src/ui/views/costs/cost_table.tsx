@@ -36,7 +36,7 @@ const PLAN_VALUE: Column<CostRow> = {
   title: "Plan value",
   isMoney: true,
   sortBy: ({ plan_usd }) => plan_usd,
-  cell: ({ plan_usd }) => plan_usd === undefined ? null : <Money usd={plan_usd} />,
+  cell: ({ plan_usd = 0 }) => <Money usd={plan_usd} />,
 };
 
 function columnsOf(

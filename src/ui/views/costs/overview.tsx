@@ -123,7 +123,7 @@ function Figures(
             </Link>
           </Stat>
           {total.plan_usd !== undefined && (
-            <Stat label="Plan value" note="paid for by plans, not billed; at the API's prices">
+            <Stat label="Plan value" note="at API prices, not billed">
               <Money usd={total.plan_usd} />
             </Stat>
           )}

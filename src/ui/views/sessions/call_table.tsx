@@ -62,11 +62,7 @@ const columnsOf = (agentId: string): Column<CostEvent>[] => [
           )}
         {billing === "plan" && (
           <div class="sub">
-            {plan_usd == null ? "a plan pays" : (
-              <>
-                a plan pays <Money usd={plan_usd} />
-              </>
-            )}
+            a plan pays <Money usd={plan_usd} />
           </div>
         )}
         {estimated && (
