@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import fc from "#dev/fast_check.ts";
 import { bookLooseCalls, rollUp, sightCalls } from "../src/calls/mod.ts";
 import { listCosts } from "../src/ledger/mod.ts";
-import { createBooking } from "./harness/booking.ts";
+import { usageOf } from "../src/pricing/mod.ts";
+import { createBooking, type TestBooking } from "./harness/booking.ts";
 import { checkTotals } from "./harness/check_books.ts";
 import { databaseKinds } from "./harness/databases.ts";
 import { cases } from "./harness/thorough.ts";
@@ -97,6 +98,31 @@ for (const kind of databaseKinds()) {
       const [row] = await listCosts(ctx.store, { groupBy: "provider", limit: 10, offset: 0 });
       assert.equal(row?.model_calls, 2);
       await ctx.rollUps.ended();
+    },
+  });
+}
+
+for (const kind of databaseKinds()) {
+  Deno.test({
+    name: `a call that its client has stopped is one row, without an id, in any order (${kind.name})`,
+    ignore: kind.ignore,
+    async fn() {
+      const stopped = sighting({
+        responseId: undefined,
+        requestId: undefined,
+        quality: "provisional",
+        usage: usageOf({ inputTokens: 1_000, outputTokens: 5 }),
+      });
+      const gateway = (ctx: TestBooking) => bookLooseCalls(ctx, [gatewayCall({ isEstimated: true })]);
+      const log = (ctx: TestBooking) => sightCalls(ctx, LOG, [stopped]);
+      for (const order of [[gateway, log], [log, gateway]]) {
+        await using database = await kind.create();
+        const ctx = await createBooking(await database.open());
+        for (const arrive of order) await arrive(ctx);
+        const [row] = await listCosts(ctx.store, { groupBy: "provider", limit: 10, offset: 0 });
+        assert.deepEqual([row?.model_calls, row?.output_tokens], [1, 631]);
+        await ctx.rollUps.ended();
+      }
     },
   });
 }
