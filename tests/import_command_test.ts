@@ -1,4 +1,6 @@
 import assert from "node:assert/strict";
+import { DatabaseSync } from "node:sqlite";
+import { until } from "./harness/deliveries.ts";
 import { newPlace, type Place, purser, start, startServer } from "./harness/cli_process.ts";
 
 /** `purser import` as whole processes over the homes of users of coding agents. */
@@ -140,6 +142,34 @@ Deno.test("an import pushes a budget over, which then refuses calls", async () =
   assert.equal(check.code, 5, check.out + check.err);
 });
 
+Deno.test("a plan pays for the calls of the agents that the config names, and of an import with --plan", async () => {
+  await using place = await newHome("claude-code/02-tools", "gemini-cli/02-tools");
+  const total = async (agent: string) => {
+    const { cost_usd, plan_usd } = await json(place, "cost", "--total", "--agent", agent, "--since", "all");
+    return [cost_usd, plan_usd];
+  };
+  const config = `${place.folder}/purser.json`;
+  await Deno.writeTextFile(config, `{"import": {"plans": ["claude-code", "claude"]}}`);
+  place.env.PURSER_CONFIG = config;
+  const shown = await purser(place, ["import"]);
+  assert.match(shown.out, /^AGENT +BOOKED +COST +PLAN VALUE/m);
+  assert.match(shown.err, /import\.plans of the config names claude, which is no agent/);
+  const [billed, value] = await total("claude-code");
+  assert.equal(billed, 0);
+  assert.ok(value > 0);
+  const [cost, none] = await total("gemini-cli");
+  assert.ok(cost > 0 && none === undefined);
+
+  const { agents: [corrected] } = await json(place, "import", "gemini-cli", "--plan");
+  assert.deepEqual([corrected.booked, corrected.amended], [0, CALLS["gemini-cli/02-tools"]]);
+  assert.deepEqual([corrected.cost_usd, corrected.plan_usd], [-cost, cost]);
+  assert.deepEqual(await total("gemini-cli"), [0, cost]);
+  const { agents: [again] } = await json(place, "import", "gemini-cli", "--plan");
+  assert.deepEqual([again.booked, again.amended], [0, 0], "said again, it changes nothing");
+  const { agents: [plain] } = await json(place, "import", "gemini-cli");
+  assert.equal(plain.changed_files, 0);
+});
+
 Deno.test("what is no log, broken or not there is said, and the rest is imported", async () => {
   await using place = await newHome("claude-code/02-tools");
   const projects = `${place.env.HOME}/.claude/projects`;
@@ -168,18 +198,23 @@ Deno.test("what is no log, broken or not there is said, and the rest is imported
   assert.match((await purser(empty, ["import"])).out, /^No logs found of Claude Code, /);
 });
 
-Deno.test("an import that is killed at any moment books each call once when it is repeated", async () => {
+Deno.test("an import that is killed while it books, again and again, books each call once when it is repeated", async () => {
   await using place = await newHome();
   const { writeClaudeLogs } = await import("../bench/claude_logs.ts");
-  const { calls } = await writeClaudeLogs(place.env.HOME!, 3_000, Date.now());
-  await purser(place, ["cost"]); // the database is there
-  for (let attempt = 0; attempt < 3; attempt++) {
+  const { calls } = await writeClaudeLogs(place.env.HOME!, 2_000, Date.now());
+  await purser(place, ["agents", "set", "a", "--model", "demo:echo"]); // the database is there
+  const booked = () => {
+    using database = new DatabaseSync(place.env.PURSER_DB!, { readOnly: true });
+    return database.prepare("SELECT count(*) AS calls FROM calls").get()!.calls as number;
+  };
+  for (let attempt = 0; attempt < 2; attempt++) {
+    const before = booked();
     const child = start(place, ["import"]);
-    void child.stderr.cancel();
-    // It says what it has found, and then begins.
-    await child.stdout.getReader().read();
+    const output = child.output();
+    await until(() => booked() > before);
     child.kill("SIGKILL");
-    await child.status;
+    await output;
+    assert.ok(booked() < calls, "it was killed before its end");
   }
   const { agents: [tally] } = await json(place, "import");
   assert.equal((await json(place, "cost", "--total", "--since", "all")).model_calls, calls);

@@ -6,7 +6,7 @@ import { usageOf } from "../src/pricing/mod.ts";
 import { toObjects } from "../src/store/mod.ts";
 import { createBooking, type TestBooking } from "./harness/booking.ts";
 import { checkTotals } from "./harness/check_books.ts";
-import { databaseKinds } from "./harness/databases.ts";
+import { dialectKinds } from "./harness/databases.ts";
 import { cases } from "./harness/thorough.ts";
 import { AT, gatewayCall, LOG, sighting } from "./harness/sightings.ts";
 
@@ -29,6 +29,9 @@ const WITH_ID: Record<string, Arrival> = {
   copy: seen({}, { session: "ses_b", isCopy: true, at: AT + 90_000, branch: "fork" }),
   provisional: seen({}, PROVISIONAL),
   machine: seen({ machine: "desktop" }, {}),
+  plan: seen({ machine: "notebook" }, { isPlan: true }),
+  planOfCopy: seen({}, { isPlan: true, session: "ses_b", isCopy: true, at: AT + 90_000 }),
+  planOfBeginning: seen({}, { ...PROVISIONAL, isPlan: true }),
   unsureOfProvider: seen({ machine: "tower" }, { provider: undefined, session: "ses_b", isCopy: true }),
   span: seen({ source: "otlp", name: "exporter" }, {
     ref: "trace:span",
@@ -59,6 +62,12 @@ const WITHOUT_ID: Record<string, Arrival> = {
     requestId: undefined,
     ref: "ses_a:1",
   }),
+  plan: seen({ name: "gemini" }, {
+    responseId: undefined,
+    requestId: undefined,
+    ref: "ses_a:1",
+    isPlan: true,
+  }),
 };
 
 const GROUPS = ["agent", "session", "model", "day", "key", "tag:project", "tag:branch", "tag:team"] as const;
@@ -88,7 +97,7 @@ const permutations = <T>(items: readonly T[]): T[][] =>
     ? [[...items]]
     : items.flatMap((item, index) => permutations(items.toSpliced(index, 1)).map((rest) => [item, ...rest]));
 
-for (const kind of databaseKinds()) {
+for (const kind of dialectKinds()) {
   const arrive = async (names: readonly string[], from: Record<string, Arrival>, rollsUp: boolean) => {
     await using database = await kind.create();
     const ctx = await createBooking(await database.open());

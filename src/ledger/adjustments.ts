@@ -1,7 +1,7 @@
 import { asc, inArray, type SQL, sql } from "drizzle-orm";
 import type { Tags } from "../contract/tags/tags.ts";
+import { USAGE_FIELDS } from "../pricing/mod.ts";
 import { type Query, tables } from "../store/mod.ts";
-import { USAGE_COLUMNS, type UsageCounts } from "./usage_columns.ts";
 import type { ModelCall } from "./model_call.ts";
 import { readDetails } from "./call_details.ts";
 
@@ -10,6 +10,7 @@ const { calls } = tables;
 /** The sum of the entries that adjust a call, and the price by the newest of them. */
 export interface Adjustment {
   costNanoUsd: bigint;
+  planNanoUsd: bigint;
   /** The change of whether the call has no price: -1, 0 or 1. */
   unpriced: number;
   /** The change of whether a part of the call has no price. */
@@ -23,7 +24,8 @@ export interface Adjustment {
 
 /** The difference by which witnesses have corrected the counts of a call, and what the newest of them says besides. */
 export interface Amendment {
-  counts: UsageCounts;
+  /** In the order of `USAGE_FIELDS`. */
+  counts: readonly number[];
   /** The change of whether the counts are an estimate. */
   estimated: number;
   details: tables.CallDetails | null;
@@ -35,6 +37,7 @@ export type Entry =
   & Pick<
     typeof calls.$inferSelect,
     | "costNanoUsd"
+    | "planNanoUsd"
     | "unpriced"
     | "partlyPriced"
     | "priceSource"
@@ -44,13 +47,14 @@ export type Entry =
     | "serviceTier"
     | "adjusts"
     | "stands"
-    | keyof UsageCounts
+    | typeof USAGE_FIELDS[number]
   >
   & { estimatedChange: number };
 
 /** Those columns, to select. */
 export const ENTRY = {
   costNanoUsd: calls.costNanoUsd,
+  planNanoUsd: calls.planNanoUsd,
   unpriced: calls.unpriced,
   partlyPriced: calls.partlyPriced,
   priceSource: calls.priceSource,
@@ -88,10 +92,11 @@ export async function readAdjustments(
 
 /** Adds the next entry that adjusts a call. */
 export function addEntry(sum: Adjustment | undefined, entry: Entry): Adjustment {
-  const { costNanoUsd, unpriced, partlyPriced, priceSource, priceId, unpricedParts } = entry;
+  const { costNanoUsd, planNanoUsd, unpriced, partlyPriced, priceSource, priceId, unpricedParts } = entry;
   const amendment = entry.stands === entry.adjusts ? addAmendment(sum?.amendment, entry) : sum?.amendment;
   return {
     costNanoUsd: (costNanoUsd ?? 0n) + (sum?.costNanoUsd ?? 0n),
+    planNanoUsd: (planNanoUsd ?? 0n) + (sum?.planNanoUsd ?? 0n),
     unpriced: unpriced + (sum?.unpriced ?? 0),
     partlyPriced: partlyPriced + (sum?.partlyPriced ?? 0),
     priceSource,
@@ -102,10 +107,8 @@ export function addEntry(sum: Adjustment | undefined, entry: Entry): Adjustment 
 }
 
 function addAmendment(sum: Amendment | undefined, entry: Entry): Amendment {
-  const counts = { ...sum?.counts } as UsageCounts;
-  for (const name of USAGE_COLUMNS) counts[name] = (counts[name] ?? 0) + entry[name];
   return {
-    counts,
+    counts: USAGE_FIELDS.map((name, index) => (sum?.counts[index] ?? 0) + entry[name]),
     estimated: (sum?.estimated ?? 0) + entry.estimatedChange,
     details: entry.details,
     serviceTier: entry.serviceTier,
@@ -116,12 +119,16 @@ function addAmendment(sum: Amendment | undefined, entry: Entry): Amendment {
 export function adjustCall(call: ModelCall, adjustment: Adjustment | undefined): ModelCall {
   if (!adjustment) return call;
   const { amendment } = adjustment;
-  const { unpricedParts: _booked, listCostNanoUsd, ...rest } = amendment ? amendCall(call, amendment) : call;
+  const { unpricedParts: _booked, planNanoUsd, listCostNanoUsd, ...rest } = amendment
+    ? amendCall(call, amendment)
+    : call;
   const { priceSource, priceId, unpricedParts } = adjustment;
   const isUnpriced = Number(call.costNanoUsd === null) + adjustment.unpriced > 0;
+  const isPlan = amendment ? amendment.details?.billing === "plan" : planNanoUsd !== undefined;
   return {
     ...rest,
     costNanoUsd: isUnpriced ? null : (call.costNanoUsd ?? 0n) + adjustment.costNanoUsd,
+    ...(isPlan && { planNanoUsd: isUnpriced ? null : (planNanoUsd ?? 0n) + adjustment.planNanoUsd }),
     priceSource,
     priceId,
     ...(unpricedParts && { unpricedParts }),
@@ -134,7 +141,7 @@ function amendCall(call: ModelCall, { counts, estimated, details, serviceTier }:
   const { speed: _s, inferenceGeo: _g, quality: _q, marks: _m, ...rest } = call;
   const { details: _d, others: _o, models: _mo, ...booked } = call.usage;
   const usage = { ...booked };
-  for (const name of USAGE_COLUMNS) usage[name] += counts[name];
+  USAGE_FIELDS.forEach((name, index) => usage[name] += counts[index]!);
   const said = readDetails(details ?? {});
   return {
     ...rest,

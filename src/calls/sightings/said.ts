@@ -2,7 +2,7 @@ import { MAX_CALL_TOKENS, MAX_CALL_USD } from "../../contract/limits.ts";
 import { TAG_LIMITS, tagIssues, type Tags } from "../../contract/tags/tags.ts";
 import { NANO_PER_USD, roundUsd } from "../../kernel/money.ts";
 import { MAX_AHEAD_MS, toName } from "../../ledger/mod.ts";
-import { checkUsage, type Usage } from "../../pricing/mod.ts";
+import { checkUsage, countsOf, type Usage, type UsageCounts } from "../../pricing/mod.ts";
 import type { CallContext } from "../context.ts";
 import type { Quality, Sighting } from "./sighting.ts";
 
@@ -26,8 +26,7 @@ export interface SightingOrigin {
  * equal texts.
  */
 export interface Said {
-  /** Input, output, cache reads, cache writes, those for an hour, reasoning. */
-  counts: readonly [number, number, number, number, number, number];
+  counts: UsageCounts;
   more?: Pick<Usage, "details" | "others" | "models">;
   at: number;
   agent: string;
@@ -48,6 +47,8 @@ export interface Said {
   geo?: string;
   tools?: readonly string[];
   stated?: string;
+  /** True if a plan pays. */
+  plan?: true;
   tags?: Tags;
 }
 
@@ -93,20 +94,10 @@ export function witnessOf(
     throw new Error(`it has more than ${MAX_CALL_TOKENS} tokens`);
   }
   const tags = tagsOf(ctx, origin, sighting);
-  const { details, others, models } = usage;
   const provider = clean(sighting.provider);
   const said: Said = {
-    counts: [
-      usage.inputTokens,
-      usage.outputTokens,
-      usage.cacheReadTokens,
-      usage.cacheWriteTokens,
-      usage.cacheWrite1hTokens,
-      usage.reasoningTokens,
-    ],
-    ...((details || others || models) && {
-      more: { ...(details && { details }), ...(others && { others }), ...(models && { models }) },
-    }),
+    counts: countsOf(usage),
+    ...optional("more", moreOf(usage)),
     at,
     agent: origin.agentId,
     ...optional("session", sighting.session ? toName(sighting.session) : undefined),
@@ -125,6 +116,7 @@ export function witnessOf(
     ...(sighting.tools && sighting.tools.length > 0 &&
       { tools: sighting.tools.map((tool) => clean(tool) ?? "") }),
     ...optional("stated", statedOf(sighting.statedCostUsd)),
+    ...(sighting.isPlan && { plan: true as const }),
     ...(tags && { tags }),
   };
   return {
@@ -135,6 +127,12 @@ export function witnessOf(
     requestId: clean(sighting.requestId) ?? null,
     fingerprint: sighting.fingerprint ? `${origin.name}:${clean(sighting.fingerprint)}` : null,
   };
+}
+
+/** Returns the parts of a usage that most calls don't have. */
+export function moreOf({ details, others, models }: Usage): Said["more"] {
+  if (!details && !others && !models) return undefined;
+  return { ...(details && { details }), ...(others && { others }), ...(models && { models }) };
 }
 
 function optional<Name extends string, Value>(name: Name, value: Value | undefined) {

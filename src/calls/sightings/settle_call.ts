@@ -2,11 +2,13 @@ import type { SIGHTING_OUTCOMES } from "../../contract/values.ts";
 import { TAG_LIMITS, type Tags, tagsText } from "../../contract/tags/tags.ts";
 import { type ModelCall, toOtherModels } from "../../ledger/mod.ts";
 import { witnessOfCall } from "../../ledger/explain/mod.ts";
-import { USAGE_DETAILS } from "../../pricing/mod.ts";
+import { countsOf, type Usage, USAGE_DETAILS } from "../../pricing/mod.ts";
 import type { CallContext } from "../context.ts";
-import { callIdOf, callOf, modelOf, providerOf, usageOf } from "./call_of_witness.ts";
+import { payByPlan, priceCall } from "../make_call.ts";
+import { callIdOf, callOf, modelOf, providerOf, usageOfSaid } from "./call_of_witness.ts";
+import { fillParts } from "./fill_parts.ts";
 import type { Known, Witness } from "./known_calls.ts";
-import { compareSaid, rankOfSource, type Said, type Witnessed } from "./said.ts";
+import { compareSaid, moreOf, rankOfSource, type Said, type Witnessed } from "./said.ts";
 
 /** The entries that the ledger needs so that a call stands as its best witness says. */
 export interface Settled {
@@ -34,6 +36,10 @@ interface Candidate {
   said: Said;
   call?: ModelCall;
   witness?: Witness;
+  /** True if others have added parts to what it says. */
+  isFilled?: true;
+  /** True if it may not correct the call. */
+  isForeign?: true;
 }
 
 /** Decides how the call of some sightings stands; the order in which witnesses have come makes no difference. */
@@ -42,9 +48,9 @@ export function settleCall(ctx: Pick<CallContext, "prices">, known: Known): Sett
   if (isNew && known.fresh.length === 1) return bookFirst(ctx, known.fresh[0]!);
   const changed = addFresh(known);
   const candidates = candidatesOf(known);
-  const [owner] = candidates;
+  const owner = withPlan(filled(candidates[0]!, candidates), candidates);
   const settled = { withdrawn: [], witnesses: [], outcomes: [] } as Partial<Settled> as Settled;
-  const standing = standingOf(ctx, known, owner!, settled);
+  const standing = standingOf(ctx, known, owner, settled);
   settled.callId = standing.callId;
   settled.withdrawn = known.standing.filter((call) =>
     call.callId !== standing.callId && rankOfSource(call.source ?? "") > 0
@@ -54,7 +60,7 @@ export function settleCall(ctx: Pick<CallContext, "prices">, known: Known): Sett
   const isEnriched = tagsText(tags) !== tagsText(before);
   if (isEnriched) settled.tags = tags;
   for (const witness of changed) {
-    const isOwner = witness === owner!.witness;
+    const isOwner = witness === owner.witness;
     const isOwn = isOwner || (!witness.isApart && witness.callId !== "");
     settled.witnesses.push({
       ...witness,
@@ -66,8 +72,8 @@ export function settleCall(ctx: Pick<CallContext, "prices">, known: Known): Sett
     settled.withdrawn.length > 0;
   let isTold = false;
   for (const one of known.fresh) {
-    const isOwners = one.witness === owner!.witness?.witness && one.said.key === owner!.said.key;
-    const isCause = !isTold && (isNew || isChanged ? isOwners : isEnriched);
+    const isOwners = one.witness === owner.witness?.witness && one.said.key === owner.said.key;
+    const isCause = !isTold && (isNew || (isChanged && !owner.isFilled) ? isOwners : isChanged || isEnriched);
     if (isCause) isTold = true;
     const outcome = !isCause ? "duplicate" : isNew ? "booked" : isChanged ? "amended" : "enriched";
     settled.outcomes.push({ index: one.index, outcome, isConflict: !isOwners && contradicts(one, standing) });
@@ -124,18 +130,24 @@ function candidatesOf({ standing, witnesses }: Known): Candidate[] {
   const booked = standing.find(({ source }) => rankOfSource(source ?? "") > 0);
   if (!booked || candidates[0]!.rank === 0) return candidates;
   const own = candidates.filter(({ said, rank, call }) => call || !mayNotCorrect(said, rank, booked));
-  const foreign = candidates.filter((one) => !own.includes(one));
+  const foreign = candidates.filter((one) => !own.includes(one)).map((one) => ({
+    ...one,
+    isForeign: true as const,
+  }));
   const itself = { rank: rankOfSource(booked.source ?? ""), said: saidOfCall(booked), call: booked };
   return [...own.length === 0 ? [itself] : own, ...foreign];
 }
 
 /**
  * Returns whether a statement is of another key than a booked call, and may not correct it: a key of another agent never, others
- * only from a more trusted source that says at least as much. Else a key could silence what another one has reported.
+ * only from a more trusted source that says at least as much, and not that a plan pays. Else a key could silence what another one
+ * has reported.
  */
 function mayNotCorrect(said: Said, rank: number, booked: ModelCall): boolean {
   if (said.key === undefined || said.key === booked.keyId) return false;
-  if (said.bound && said.agent !== booked.agentId) return true;
+  if ((said.bound && said.agent !== booked.agentId) || (said.plan && booked.planNanoUsd === undefined)) {
+    return true;
+  }
   const { usage, provider, model } = booked;
   const [input, output, cacheRead] = said.counts;
   return rank >= rankOfSource(booked.source ?? "") || input < usage.inputTokens ||
@@ -143,29 +155,32 @@ function mayNotCorrect(said: Said, rank: number, booked: ModelCall): boolean {
     providerOf(said) !== provider;
 }
 
+function filled(best: Candidate, candidates: readonly Candidate[]): Candidate {
+  const said = fillParts(best.said, candidates.map((one) => one.said), best.rank === 0);
+  return said === best.said ? best : { ...best, said, isFilled: true };
+}
+
+/** The rank of the sources that don't know who pays unless they say so. */
+const UNSURE_OF_BILLING = rankOfSource("otlp");
+
+/** Returns the owner of a call; of logs and exporters, a plan pays if one of them says so. */
+function withPlan(owner: Candidate, candidates: readonly Candidate[]): Candidate {
+  const isPlan = owner.rank >= UNSURE_OF_BILLING &&
+    candidates.some(({ said, isForeign }) => said.plan && !isForeign);
+  return isPlan ? { ...owner, said: { ...owner.said, plan: true } } : owner;
+}
+
 const sourceOf = ({ witness }: Witness) => witness.slice(0, witness.indexOf(":"));
 
 /** Returns a call as a statement, to compare it with others. */
-function saidOfCall({ usage, at, agentId, isEstimated, provider, model }: ModelCall): Said {
-  const {
-    inputTokens,
-    outputTokens,
-    cacheReadTokens,
-    cacheWriteTokens,
-    cacheWrite1hTokens,
-    reasoningTokens,
-  } = usage;
+function saidOfCall({ usage, at, agentId, keyId, isEstimated, provider, model }: ModelCall): Said {
+  const more = moreOf(usage);
   return {
-    counts: [
-      inputTokens,
-      outputTokens,
-      cacheReadTokens,
-      cacheWriteTokens,
-      cacheWrite1hTokens,
-      reasoningTokens,
-    ],
+    counts: countsOf(usage),
+    ...(more && { more }),
     at,
     agent: agentId,
+    ...(keyId && { key: keyId }),
     provider,
     model,
     ...(isEstimated && { quality: "provisional" as const }),
@@ -176,10 +191,14 @@ function saidOfCall({ usage, at, agentId, isEstimated, provider, model }: ModelC
 function standingOf(
   ctx: Pick<CallContext, "prices">,
   known: Known,
-  { call, witness, said }: Candidate,
+  { call, witness, said, isFilled }: Candidate,
   settled: Settled,
 ): ModelCall {
-  if (call) return call;
+  if (call && !isFilled) return call;
+  if (call) {
+    settled.amended = { from: call, to: withParts(ctx, call, usageOfSaid(said)) };
+    return settled.amended.to;
+  }
   const callId = callIdOf(witness!.witness, said);
   const from = known.standing.find((one) => one.callId === callId);
   if (!from) return settled.booked = callOf(ctx, witness!.witness, said);
@@ -189,15 +208,25 @@ function standingOf(
   return { ...to, ...(from.tags && { tags: from.tags }) };
 }
 
+/** Returns a call with a usage that has more parts, at its price with them. */
+function withParts(ctx: Pick<CallContext, "prices">, call: ModelCall, usage: Usage): ModelCall {
+  const to = { ...call, usage };
+  // A cost that the provider or a reporter has stated has all parts.
+  if (call.priceSource === "provider" || call.priceSource === "reported") return to;
+  const { unpricedParts: _u, listCostNanoUsd: _l, priceId: _p, ...rest } = to;
+  const price = priceCall(ctx.prices, to);
+  return { ...rest, ...(to.planNanoUsd === undefined ? price : payByPlan(price)) };
+}
+
 const NO_PRICES: CallContext["prices"] = {
   price: () => ({ costNanoUsd: null, priceSource: "none", rates: null }),
 } as unknown as CallContext["prices"];
 
 /** Returns what an amendment can change, as text; without the cost, which also follows prices. */
 function factsOf(call: ModelCall): string {
-  const { usage, serviceTier, speed, inferenceGeo, isEstimated, quality, marks } = call;
+  const { usage, serviceTier, speed, inferenceGeo, isEstimated, quality, marks, planNanoUsd } = call;
   return JSON.stringify([
-    saidOfCall(call).counts,
+    countsOf(usage),
     USAGE_DETAILS.map((name) => usage.details?.[name] ?? 0),
     Object.entries(usage.others ?? {}).sort(),
     usage.models && toOtherModels(usage.models),
@@ -207,6 +236,7 @@ function factsOf(call: ModelCall): string {
     isEstimated,
     quality ?? null,
     marks ?? null,
+    planNanoUsd !== undefined,
   ]);
 }
 
@@ -225,8 +255,7 @@ function tagsOf(standing: ModelCall, candidates: readonly Candidate[]): Tags {
 /** Returns whether a sighting says other counts than those that stand, and not only earlier ones. */
 function contradicts({ said }: Witnessed, { usage }: ModelCall): boolean {
   if (said.quality === "cost_only") return false;
-  const own = usageOf(said);
-  return own.inputTokens !== usage.inputTokens || own.cacheReadTokens !== usage.cacheReadTokens ||
-    (own.outputTokens !== usage.outputTokens &&
-      !(said.quality === "provisional" && own.outputTokens <= usage.outputTokens));
+  const [input, output, cacheRead] = said.counts;
+  return input !== usage.inputTokens || cacheRead !== usage.cacheReadTokens ||
+    (output !== usage.outputTokens && !(said.quality === "provisional" && output <= usage.outputTokens));
 }

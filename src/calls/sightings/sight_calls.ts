@@ -32,6 +32,8 @@ export interface SightingResult {
   unpriced: number;
   /** The cost of what they have booked and corrected. */
   costNanoUsd: bigint;
+  /** The same of what plans pay for, by the API's prices. */
+  planNanoUsd: bigint;
   /** Each sighting by what it has changed, in their order. */
   outcomes: Outcome[];
   /** The reasons of those that were refused, by their index. */
@@ -78,6 +80,7 @@ export const newResult = (sightings: number): SightingResult => ({
   conflicts: 0,
   unpriced: 0,
   costNanoUsd: 0n,
+  planNanoUsd: 0n,
   outcomes: new Array<Outcome>(sightings).fill("duplicate"),
   reasons: new Map(),
 });
@@ -107,11 +110,10 @@ export async function sightSet(
   const { repeated, settled } = await turn;
   result.duplicates += repeated;
   for (const { booked, amended, withdrawn, outcomes } of settled) {
-    result.costNanoUsd += (booked?.costNanoUsd ?? 0n) + (amended?.to.costNanoUsd ?? 0n) -
-      [...withdrawn, ...amended ? [amended.from] : []].reduce(
-        (sum, call) => sum + (call.costNanoUsd ?? 0n),
-        0n,
-      );
+    for (const name of ["costNanoUsd", "planNanoUsd"] as const) {
+      result[name] += (booked?.[name] ?? 0n) + (amended?.to[name] ?? 0n) -
+        [...withdrawn, ...amended ? [amended.from] : []].reduce((sum, call) => sum + (call[name] ?? 0n), 0n);
+    }
     if (booked?.costNanoUsd === null && outcomes.some(({ outcome }) => outcome === "booked")) {
       result.unpriced++;
     }
@@ -133,7 +135,17 @@ async function commitSet(
   const repeated = set.length - fresh.length;
   if (fresh.length === 0) return { repeated, settled: [] };
   const settled = (await matchCalls(ctx, found, fresh)).map((known) => settleCall(ctx, known));
-  if (settled.every(isUnchanged)) return { repeated, settled };
+  await commitSettled(ctx, found.guard, settled);
+  return { repeated, settled };
+}
+
+/** Commits what has changed of some calls, unless what it was planned by is no longer so. */
+export async function commitSettled(
+  ctx: CallContext,
+  guard: Statement,
+  settled: readonly Settled[],
+): Promise<void> {
+  if (settled.every(isUnchanged)) return;
   const calls = settled.flatMap(({ booked }) => booked ?? []);
   const amended = settled.flatMap(({ amended }) =>
     amended ? { entryId: ctx.ids.next("amd"), ...amended } : []
@@ -143,7 +155,7 @@ async function commitSet(
   );
   const witnessed = {
     before: [
-      found.guard,
+      guard,
       ...recordPrices(amended.map(({ to }) => to), new Set()).statements,
       ...withdrawCalls(withdrawn),
       ...amendCalls(amended),
@@ -157,7 +169,6 @@ async function commitSet(
     amended: amended.map(({ to, from }) => ({ ...to, callId: from.callId })),
   };
   await bookLooseCalls(ctx, calls, { witnessed });
-  return { repeated, settled };
 }
 
 const isUnchanged = ({ booked, amended, withdrawn, witnesses, tags }: Settled) =>

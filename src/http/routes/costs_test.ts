@@ -7,6 +7,7 @@ const SUMS = {
   unpriced_calls: 0,
   partly_priced_calls: 0,
   estimated_calls: 0,
+  lower_bound_calls: 0,
   input_tokens: 20,
   output_tokens: 4,
   cache_read_tokens: 0,
@@ -42,7 +43,17 @@ Deno.test("toCostCsv() writes amounts as plain decimals, a negative difference t
     [cells.cost_usd, cells.previous_cost_usd, cells.previous_model_calls, cells.difference_usd],
     ["0.000000001", "1.5", "2", "-0.000000001"],
   );
-  assert.ok(csvOf({ model: "m", cost_usd: null })[1]!.endsWith(",24,"));
+  assert.ok(csvOf({ model: "m", cost_usd: null })[1]!.endsWith(",24,,0"));
+});
+
+Deno.test("toCostCsv() has a column of what plans pay for, 0 without any, also of the span before", () => {
+  const [header, line] = toCostCsv(
+    [{ ...SUMS, agent_id: "a", plan_usd: 2.5, previous: SUMS, difference_usd: 0 }],
+    { groupBy: "agent", compare: {}, limit: 9, offset: 0 },
+  ).split("\r\n");
+  const names = header!.split(",");
+  const cell = (name: string) => line!.split(",")[names.indexOf(name)];
+  assert.deepEqual([cell("cost_usd"), cell("plan_usd"), cell("previous_plan_usd")], ["0.5", "2.5", "0"]);
 });
 
 Deno.test("toCostCsv() without rows has the header of its groups", () => {

@@ -6,9 +6,8 @@ import { PurserError } from "../../kernel/errors.ts";
 import { files } from "../../kernel/files/files.ts";
 import { defineImporter, type LogImporter, type Machine } from "../logs/mod.ts";
 import { findLogs } from "./find_logs.ts";
-import { type ImportContext, importLogs, type ImportOptions } from "./import_logs.ts";
+import { type ImportContext, importLogs, type ImportOptions, type KnownFile } from "./import_logs.ts";
 import { createProjectNames } from "./project_names.ts";
-import type { FileState } from "./read_log.ts";
 
 const NOW = "2026-11-27T12:00:00.000Z";
 const sync = await files.loadFilesSync();
@@ -99,7 +98,7 @@ async function withHome(
     append(name: string, text: string): Promise<void>;
     run(options?: Partial<ImportOptions>): ReturnType<typeof importLogs>;
     calls: Map<string, number>;
-    states: Map<string, FileState>;
+    states: Map<string, KnownFile>;
     clock: ReturnType<typeof fixedClock>;
     fail: { book?: number; save?: number };
     last: Sighting[];
@@ -112,7 +111,7 @@ async function withHome(
   const fail: { book?: number; save?: number } = {};
   const last: Sighting[] = [];
   /** The states in the database: the import's own map is of one process. */
-  const stored = new Map<string, FileState>();
+  const stored = new Map<string, KnownFile>();
   const full = () => new PurserError("unavailable", "Cannot write: the disk is full");
   const ctx: ImportContext = {
     files: sync,
@@ -131,7 +130,8 @@ async function withHome(
           if (before !== undefined && outputTokens > before) amended++;
           calls.set(ref, Math.max(before ?? 0, outputTokens));
         }
-        return Promise.resolve({ booked, known, amended, unpriced: 0, costNanoUsd: 0n, refused: [] });
+        const amounts = { costNanoUsd: 0n, planNanoUsd: 0n };
+        return Promise.resolve({ booked, known, amended, unpriced: 0, ...amounts, refused: [] });
       },
       save(states) {
         if (fail.save !== undefined && fail.save-- <= 0) return Promise.reject(full());
@@ -333,5 +333,30 @@ Deno.test("links that lead back, folders without permission and links to nothing
     assert.deepEqual(tally.unreadable.map(({ path, reason }) => [path.slice(home.length), reason]), [
       ["/.toy/self", "too many levels of symbolic links"],
     ]);
+  });
+});
+
+Deno.test("a file keeps how many of its records were left out, and why it can't be read until it can be, or is gone", async () => {
+  await withHome(async ({ home, append, run, states }) => {
+    const broken = '{"call": broken\n';
+    await append("a.jsonl", broken + '{"call":"none"}\n');
+    await append("a.jsonl", broken);
+    await Deno.symlink("self", `${home}/.toy/self`);
+    const kept = () =>
+      [...states.values()].map(({ path, unmetered, malformed, fault }) => [
+        path.slice(home.length + 6),
+        unmetered,
+        malformed,
+        fault,
+      ]);
+    const unreadable = ["self", 0, 0, "too many levels of symbolic links"];
+    await run();
+    assert.deepEqual(kept(), [["a.jsonl", 1, 2, null], unreadable]);
+    await append("a.jsonl", broken);
+    await run();
+    assert.deepEqual(kept(), [["a.jsonl", 1, 3, null], unreadable]);
+    await Deno.remove(`${home}/.toy/self`);
+    await run();
+    assert.deepEqual(kept(), [["a.jsonl", 1, 3, null], ["self", 0, 0, null]]);
   });
 });

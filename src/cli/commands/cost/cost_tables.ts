@@ -2,7 +2,7 @@ import type { CommandContext } from "../../command.ts";
 import { PurserError } from "../../../kernel/errors.ts";
 import { type NanoUsd, parseTotalUsd } from "../../../kernel/money.ts";
 import { hasMore, nextCursor, printAnswer } from "../../render/print_answer.ts";
-import { formatAmounts, formatChange, formatCost } from "../../render/format_cost.ts";
+import { formatAmounts, formatChange, formatCost, planColumn } from "../../render/format_cost.ts";
 import { countOf, formatCount, formatTime } from "../../render/format_values.ts";
 import {
   type CostGroups,
@@ -10,6 +10,7 @@ import {
   type CostQuery,
   type CostRow,
   nameColumns,
+  planOf,
   renderCosts,
   renderForecast,
   toSpend,
@@ -19,6 +20,7 @@ import { type Column, renderTable } from "../../render/render_table.ts";
 import type { Filters } from "../../parse/dimension_options.ts";
 import { checkScope } from "../../parse/check_scope.ts";
 import { wrapText } from "../../terminal/wrap_text.ts";
+import { describeLowerBounds } from "../../render/lower_bounds.ts";
 import { renderFields } from "../../render/render_fields.ts";
 
 /** The part of a query that selects calls. */
@@ -56,12 +58,15 @@ export async function printTable(
     const lines = wrapText(`${describeTotal(total)} ${spanName}`, ctx.terminal.stdout.columns ?? Infinity);
     ctx.print([table, ...lines.map(ctx.style.dim)].join("\n"));
   }
+  for (const line of await describeLowerBounds(ctx, scope, total)) ctx.print(line);
   warnOfUnpriced(ctx, toSpend(total));
   if (hasMore(answer)) ctx.say("There are more rows; --limit shows up to 1000");
 }
 
 const describeTotal = (total: CostRow) =>
-  `Total ${formatCost(total.cost_usd)} in ${countOf(total.model_calls, "call")}`;
+  `Total ${formatCost(total.cost_usd)}${
+    total.plan_usd ? `, beside a plan value of ${formatCost(total.plan_usd)},` : ""
+  } in ${countOf(total.model_calls, "call")}`;
 
 /** A row of costs with those of another span. */
 type ComparedRow = CostRow & {
@@ -106,6 +111,7 @@ function renderComparison(
       cell: changeOf,
       drop: 1,
     },
+    ...planColumn(all, planOf),
     { title: "CALLS", align: "right", cell: (row) => formatCount(row.model_calls), drop: 4 },
     { title: "BEFORE", align: "right", cell: (row) => formatCount(row.previous?.model_calls ?? 0), drop: 5 },
   ];
@@ -122,7 +128,7 @@ const changeOf = ({ cost_usd, previous }: ComparedRow) =>
 /** `purser cost --total`: the sums of all calls */
 export async function printTotal(ctx: CommandContext, query: TotalQuery): Promise<void> {
   const { api } = await ctx.connect();
-  let total: CostRow | undefined;
+  let total: CostRow & { lower_bound_calls?: number } | undefined;
   await printAnswer(ctx, await api.costs.total.$get({ query }), async (body) => {
     if (body.model_calls === 0) await checkScope(ctx, query);
     total = body;
@@ -132,13 +138,16 @@ export async function printTotal(ctx: CommandContext, query: TotalQuery): Promis
       "Since": formatTime(body.from),
       "Until": formatTime(body.to),
       "Cost": formatCost(body.cost_usd),
+      "Plan value": body.plan_usd === undefined ? undefined : formatCost(body.plan_usd),
       "Before": previous && formatCost(previous.cost_usd),
       "Difference": difference_usd === undefined ? undefined : formatCost(difference_usd),
       "Model calls": formatCount(body.model_calls),
       "Tokens": `${formatCount(body.input_tokens)} in, ${formatCount(body.output_tokens)} out`,
     }, { style, columns });
   });
-  if (total) warnOfUnpriced(ctx, toSpend(total));
+  if (!total) return;
+  for (const line of await describeLowerBounds(ctx, query, total)) ctx.print(line);
+  warnOfUnpriced(ctx, toSpend(total));
 }
 
 /** `purser cost --forecast`: the estimate for this month */

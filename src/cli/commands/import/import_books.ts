@@ -2,7 +2,7 @@ import type { Connection } from "../../../client/mod.ts";
 import type { Sighting } from "../../../calls/mod.ts";
 import type { ImportFile } from "../../../contract/imports/import_files.ts";
 import type { SightingBody, SightingsBody, SightingsResult } from "../../../contract/costs/sightings.ts";
-import type { BookedSightings, FileState, ImportBooks } from "../../../ingest/import/mod.ts";
+import type { BookedSightings, ImportBooks, KnownFile } from "../../../ingest/import/mod.ts";
 import { PurserError } from "../../../kernel/errors.ts";
 import { toIso } from "../../../kernel/clock.ts";
 import { parseTotalUsd } from "../../../kernel/money.ts";
@@ -19,8 +19,8 @@ interface ImportOrigin {
 export async function readFileStates(
   { api }: Connection,
   { machine, importer }: ImportOrigin,
-): Promise<Map<string, FileState>> {
-  const states = new Map<string, FileState>();
+): Promise<Map<string, KnownFile>> {
+  const states = new Map<string, KnownFile>();
   let cursor: string | undefined;
   do {
     const answer = await api.imports.files.$get({ query: { machine, importer, cursor } });
@@ -33,6 +33,9 @@ export async function readFileStates(
         head: file.head,
         isEnded: file.is_ended,
         state: file.state === null ? null : JSON.parse(file.state),
+        unmetered: file.unmetered,
+        malformed: file.malformed,
+        fault: file.fault,
       });
     }
     cursor = nextCursor(answer);
@@ -43,7 +46,9 @@ export async function readFileStates(
 /** The largest state of a reader that is stored; a file with a larger one is read whole whenever it has changed. */
 const MAX_STATE = 65_536;
 
-function stateToWire({ path, size, modifiedAt, readTo, head, isEnded, state }: FileState): ImportFile {
+function stateToWire(
+  { path, size, modifiedAt, readTo, head, isEnded, state, ...left }: KnownFile,
+): ImportFile {
   const text = state == null ? null : JSON.stringify(state);
   const isTooLarge = text !== null && text.length > MAX_STATE;
   return {
@@ -54,6 +59,7 @@ function stateToWire({ path, size, modifiedAt, readTo, head, isEnded, state }: F
     head: isTooLarge ? "" : head,
     is_ended: isEnded,
     state: isTooLarge ? null : text,
+    ...left,
   };
 }
 
@@ -64,14 +70,15 @@ export function createImportBooks(connection: Connection, { machine, importer }:
     const body = JSON.stringify({ origin, sightings: sightings.map(sightingToWire) });
     const headers = { "content-type": "application/json" };
     const request = new Request("http://purser.invalid/sightings", { method: "POST", headers, body });
-    const { booked, duplicates, amended, enriched, unpriced, cost_usd, reasons }: SightingsResult =
-      await (await fetchStream(connection, request)).json();
+    const { booked, duplicates, amended, enriched, unpriced, cost_usd, plan_usd = 0, reasons }:
+      SightingsResult = await (await fetchStream(connection, request)).json();
     return {
       booked,
       known: duplicates + amended + enriched,
       amended,
       unpriced,
-      costNanoUsd: cost_usd === null ? 0n : parseTotalUsd(cost_usd),
+      costNanoUsd: parseTotalUsd(cost_usd ?? 0),
+      planNanoUsd: parseTotalUsd(plan_usd ?? 0),
       refused: reasons.map(({ reason }) => reason),
     };
   }
@@ -103,6 +110,7 @@ const NOTHING: BookedSightings = {
   amended: 0,
   unpriced: 0,
   costNanoUsd: 0n,
+  planNanoUsd: 0n,
   refused: [],
 };
 
@@ -117,7 +125,8 @@ function badSightings(error: unknown): Map<number, string> {
   return bad;
 }
 
-function sightingToWire(sighting: Sighting): SightingBody {
+/** Converts a sighting to wire form. */
+export function sightingToWire(sighting: Sighting): SightingBody {
   const { usage, subagent } = sighting;
   return {
     ref: sighting.ref,
@@ -138,6 +147,7 @@ function sightingToWire(sighting: Sighting): SightingBody {
     inference_geo: sighting.inferenceGeo,
     tools: sighting.tools && [...sighting.tools],
     stated_cost_usd: sighting.statedCostUsd,
+    billing: sighting.isPlan ? "plan" : undefined,
     session: sighting.session,
     is_copy: sighting.isCopy,
     subagent: subagent && { id: subagent.id, parent: subagent.parent, type: subagent.type },

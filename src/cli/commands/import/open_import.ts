@@ -1,9 +1,9 @@
 import {
   createProjectNames,
-  type FileState,
   importLogs,
   type ImportOptions,
   type ImportTally,
+  type KnownFile,
 } from "../../../ingest/import/mod.ts";
 import { files } from "../../../kernel/files/files.ts";
 import type { Connection } from "../../../client/mod.ts";
@@ -17,26 +17,36 @@ export interface OpenImport extends AsyncDisposable {
   importAgent(agent: FoundAgent, options: Omit<ImportOptions, "states">): Promise<ImportTally>;
 }
 
-/** Opens the ledger for an import; for a dry run, one in memory, which then says what would be booked. */
+/**
+ * Opens the ledger for an import; for a dry run, one in memory, which then says what would be booked. With `isAgain`, logs are read
+ * again that were imported before.
+ */
 export async function openImport(
   ctx: CommandContext,
-  { machine, machineName }: ImportRequest,
-  { isDryRun }: { isDryRun: boolean },
+  { machine, machineName, isPlan }: ImportRequest,
+  { isDryRun, isAgain = false }: { isDryRun: boolean; isAgain?: boolean },
 ): Promise<OpenImport> {
   const sync = await files.loadFilesSync();
   const connection = await ctx.connect();
   const rehearsal = isDryRun ? await rehearse(ctx) : undefined;
   const projectOf = createProjectNames(sync, machine.home);
   /** By importer: they are read once, and kept up to date. */
-  const states = new Map<string, Map<string, FileState>>();
+  const states = new Map<string, Map<string, KnownFile>>();
   return {
     async importAgent({ importer, found }, options) {
       const origin = { machine: machineName, importer: importer.name };
       let known = states.get(importer.name);
-      if (!known) states.set(importer.name, known = await readFileStates(connection, origin));
+      if (!known) {
+        known = isAgain ? new Map<string, KnownFile>() : await readFileStates(connection, origin);
+        states.set(importer.name, known);
+      }
       const books = createImportBooks(rehearsal ?? connection, origin);
       const context = { files: sync, clock: ctx.clock, projectOf, books };
-      return await importLogs(context, found, { ...options, states: known });
+      return await importLogs(context, found, {
+        ...options,
+        states: known,
+        isPlan: isPlan || ctx.config.importPlans?.includes(importer.name),
+      });
     },
     async [Symbol.asyncDispose]() {
       await rehearsal?.close();
