@@ -158,6 +158,18 @@ for (const kind of kinds) {
     assert.equal(call?.tags?.branch?.length, 100);
   });
 
+  test("a large set is rolled up in its own commit, and only calls of the last day are published", async (ctx) => {
+    const set = Array.from({ length: 600 }, (_, n) => {
+      const id = `msg_012345abcdef${n}`;
+      return sighting({ ref: id, responseId: id, requestId: id, at: n < 3 ? AT : AT - 40 * 86_400_000 });
+    });
+    await sightCalls(ctx, LOG, set);
+    const { rows } = await ctx.store.read({ sql: "SELECT position FROM rollup_positions WHERE name = 'totals'" });
+    assert.deepEqual(rows, [[600n]]);
+    assert.equal((await total(ctx))![0], 600);
+    assert.equal(ctx.published.length, 3);
+  });
+
   test("an answer's id that is a placeholder makes one call of sightings only if their counts agree", async (ctx) => {
     const span = { ...LOG, source: "otlp" as const, name: "exporter" };
     const id = { responseId: "chatcmpl-123", requestId: undefined };

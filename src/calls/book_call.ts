@@ -1,6 +1,6 @@
 import { announceAlerts } from "../alerts/mod.ts";
 import type { Grant } from "../budgets/reservations/mod.ts";
-import { toIso } from "../kernel/clock.ts";
+import { DAY_MS, toIso } from "../kernel/clock.ts";
 import { type ModelCall, toCostEvent } from "../ledger/mod.ts";
 import { type Progress, publishEvents, type RunRef } from "../sessions/mod.ts";
 import type { Booked, BookedRun, Booking } from "./booking_set.ts";
@@ -42,7 +42,9 @@ export async function bookLooseCalls(
   more: Pick<Booking, "grant" | "settles" | "witnessed"> = {},
 ): Promise<void> {
   await write(ctx, { calls, ...more });
-  for (const call of calls) publishCost(ctx, call, null);
+  // An import may read of many calls that were made long ago: they are no news.
+  const since = more.witnessed ? ctx.clock.now() - DAY_MS : -Infinity;
+  for (const call of calls) if (call.at >= since) publishCost(ctx, call, null);
 }
 
 async function write(ctx: CallContext, booking: Booking): Promise<Booked> {

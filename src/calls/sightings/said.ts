@@ -152,24 +152,13 @@ let last: { key: string; secrets: object; tags: Tags | undefined } | undefined;
 
 /** Returns the tags of a call: its own, then those of its place, cut to what a tag may be. */
 function tagsOf(
-  ctx: Pick<CallContext, "secrets">,
+  { secrets }: Pick<CallContext, "secrets">,
   { machine }: SightingOrigin,
   { folder, branch, subagent, tags }: Sighting,
 ): Tags | undefined {
-  if (tags) return toTags(ctx, { machine, folder, branch, subagent, tags });
-  const key = [folder, branch, machine, subagent?.id, subagent?.type, subagent?.parent].join("\0");
-  if (last?.key !== key || last.secrets !== ctx.secrets) {
-    last = { key, secrets: ctx.secrets, tags: toTags(ctx, { machine, folder, branch, subagent }) };
-  }
-  return last.tags;
-}
-
-function toTags(
-  { secrets }: Pick<CallContext, "secrets">,
-  { machine, folder, branch, subagent, tags }:
-    & { machine: string | undefined }
-    & { [Name in "folder" | "branch" | "subagent" | "tags"]?: Sighting[Name] | undefined },
-): Tags | undefined {
+  const place = [folder, branch, machine, subagent?.id, subagent?.type, subagent?.parent];
+  const key = JSON.stringify([place, tags]);
+  if (last?.key === key && last.secrets === secrets) return last.tags;
   const all: Record<string, string | undefined> = {
     project: folder?.split(/[/\\]/).findLast(Boolean),
     branch,
@@ -188,7 +177,8 @@ function toTags(
     if (tagIssues({ [key]: cut }).length === 0) entries.push([key, cut]);
   }
   entries.sort(([a], [b]) => (a < b ? -1 : 1));
-  return entries.length === 0 ? undefined : Object.fromEntries(entries);
+  last = { key, secrets, tags: entries.length === 0 ? undefined : Object.fromEntries(entries) };
+  return last.tags;
 }
 
 const QUALITY_RANKS: Readonly<Record<Quality, number>> = {

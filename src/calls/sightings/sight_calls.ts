@@ -38,12 +38,12 @@ export interface SightingResult {
   reasons: Map<number, string>;
 }
 
-/** The sightings of one commit. */
-const SIGHTINGS_PER_SET = 500;
+/** The most sightings of one commit: those of a request. */
+const SIGHTINGS_PER_SET = 1_000;
 
 /**
  * Takes what a log, an exporter or a reporter has seen of calls. The first sighting of a call books it; later ones are kept as
- * evidence, and correct or complete it. Seen again, a sighting changes nothing. Up to some hundreds are one commit.
+ * evidence, and correct or complete it. Seen again, a sighting changes nothing. Up to 1,000 are one commit.
  *
  * @throws {PurserError} `invalid` for the agent of the origin
  */

@@ -1,7 +1,6 @@
 import { sightCalls, type Sighting } from "../../calls/mod.ts";
 import { type SightingBody, SightingsBody, SightingsResult } from "../../contract/costs/sightings.ts";
 import { toUsd } from "../../kernel/money.ts";
-import { withoutUndefined } from "../../kernel/without_undefined.ts";
 import { fromOtherModels, toName, withoutColons } from "../../ledger/mod.ts";
 import { USAGE_DETAILS } from "../../pricing/mod.ts";
 import type { Core } from "../../service/mod.ts";
@@ -70,7 +69,7 @@ function toSighting(body: SightingBody, only: string | undefined): Sighting {
   const { subagent, session } = body;
   const details = USAGE_DETAILS.flatMap((name) => body[name] ? [[name, body[name]]] : []);
   const others = Object.entries(body.other_counts ?? {}).filter(([, number]) => number > 0);
-  return withoutUndefined({
+  return {
     ref: body.ref,
     responseId: body.response_id,
     requestId: body.request_id,
@@ -99,11 +98,11 @@ function toSighting(body: SightingBody, only: string | undefined): Sighting {
     statedCostUsd: body.stated_cost_usd,
     session: session !== undefined && only !== undefined ? ownSession(session, only) : session,
     isCopy: body.is_copy,
-    subagent: subagent && withoutUndefined(subagent),
+    subagent,
     folder: body.folder,
     branch: body.branch,
     tags: body.tags,
-  }) as Sighting;
+  };
 }
 
 /** A session of a key of one agent is named after it, with no colon in the name, as the gateway names it. */

@@ -92,8 +92,9 @@ export interface ImportOptions {
   onFile?(doneBytes: number): void;
 }
 
-/** The sightings that are booked at once. */
-const BATCH = 1_000;
+/** The sightings that are booked at once: most parts of a file have few enough that no second batch is needed for the rest. */
+const ENOUGH = 850;
+const MAX_BATCH = 1_000;
 /** The files whose states are stored at once. */
 const MAX_STATES = 500;
 /** The clocks of machines differ; the ledger takes no call that is further ahead. */
@@ -133,8 +134,8 @@ export async function importLogs(
   async function flush(): Promise<void> {
     const said = sightings;
     sightings = [];
-    for (let at = 0; at < said.length; at += BATCH) {
-      const { refused, ...booked } = await books.book(said.slice(at, at + BATCH));
+    for (let at = 0; at < said.length; at += MAX_BATCH) {
+      const { refused, ...booked } = await books.book(said.slice(at, at + MAX_BATCH));
       for (const name of ["booked", "known", "amended", "unpriced"] as const) tally[name] += booked[name];
       tally.costNanoUsd += booked.costNanoUsd;
       for (const reason of refused) leaveOut("malformed", "", reason);
@@ -196,8 +197,8 @@ export async function importLogs(
     };
     const others = createOtherFiles(files, log, logs, MAX_LINE_BYTES);
     for await (const state of readLog(log, { files, others, sink, before, isEnded, sleep: clock.sleep })) {
-      if (isWhole) changed.set(log.path, { ...state, ...left });
-      if (sightings.length >= BATCH || changed.size >= MAX_STATES) await flush();
+      if (state && isWhole) changed.set(log.path, { ...state, ...left });
+      if (sightings.length >= ENOUGH || changed.size >= MAX_STATES) await flush();
     }
   }
 

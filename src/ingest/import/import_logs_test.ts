@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { DatabaseSync } from "node:sqlite";
 import type { Sighting } from "../../calls/mod.ts";
 import { fixedClock, MINUTE_MS } from "../../kernel/clock.ts";
 import { PurserError } from "../../kernel/errors.ts";
@@ -10,6 +11,9 @@ import { createProjectNames } from "./project_names.ts";
 
 const NOW = "2026-11-27T12:00:00.000Z";
 const sync = await files.loadFilesSync();
+
+/** The rows of databases that were read. */
+let rowsRead = 0;
 
 /** Reads lines such as `{"call":"c1","output":5}`; a call is said once the next one begins, or at the end. */
 const toy: LogImporter = defineImporter({
@@ -54,8 +58,23 @@ const toy: LogImporter = defineImporter({
         form: "whole",
         read(text, _, sink) {
           for (const ref of JSON.parse(text)) {
-            sink.call({ ref, at: Date.parse(NOW), usage: usage(1), quality: "exact" });
+            if (ref === "none") sink.unmetered("a call has no usage");
+            else sink.call({ ref, at: Date.parse(NOW), usage: usage(1), quality: "exact" });
           }
+        },
+      },
+    },
+    {
+      has: (name) => name.endsWith(".db"),
+      read: {
+        form: "sqlite",
+        *read(db, _, __, sink) {
+          for (const { ref } of db.rows("SELECT ref FROM message")) {
+            sink.call({ ref: String(ref), at: Date.parse(NOW), usage: usage(1), quality: "exact" });
+            rowsRead++;
+            yield;
+          }
+          return null;
         },
       },
     },
@@ -220,6 +239,36 @@ Deno.test("broken lines, lines above the limit and calls without usage are count
       ["/.toy/b.json", "a record is not JSON"],
     ]);
     assert.deepEqual([...calls.keys()], ["c1", "c2", "w1", "w2"]);
+  });
+});
+
+Deno.test("the faults of a document are counted once, however often it is written anew", async () => {
+  await withHome(async ({ write, run }) => {
+    const count = async (document: string) => {
+      await write("a.json", document);
+      const { booked, unmetered, malformed } = await run();
+      return [booked, unmetered, malformed];
+    };
+    assert.deepEqual(await count('["w1","none"]'), [1, 1, 0]);
+    assert.deepEqual(await count('["w1","none","w2"]'), [1, 0, 0]);
+    assert.deepEqual(await count('["w1","none","none"]'), [0, 1, 0]);
+    assert.deepEqual(await count('["w1",'), [0, 0, 1]);
+    assert.deepEqual(await count('["w1", '), [0, 0, 0]);
+  });
+});
+
+Deno.test("the calls of a database are booked while the rest of it is read", async () => {
+  await withHome(async ({ home, run, fail, calls }) => {
+    const database = new DatabaseSync(`${home}/.toy/a.db`);
+    database.exec("CREATE TABLE message (ref TEXT)");
+    database.exec(`INSERT INTO message
+      SELECT 'c' || value FROM json_each('${JSON.stringify(Array.from({ length: 2_500 }, (_, n) => n))}')`);
+    database.close();
+    fail.book = 1;
+    await assert.rejects(run(), /the disk is full/);
+    assert.deepEqual([rowsRead, calls.size], [1_700, 850]);
+    delete fail.book;
+    assert.deepEqual((await run()).booked, 1_650);
   });
 });
 

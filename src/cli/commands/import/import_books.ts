@@ -125,7 +125,7 @@ function badSightings(error: unknown): Map<number, string> {
 
 /** Converts a sighting to wire form. */
 export function sightingToWire(sighting: Sighting): SightingBody {
-  const { usage: { details, others, models, ...usage }, subagent } = sighting;
+  const { usage, subagent } = sighting;
   return {
     ref: sighting.ref,
     response_id: sighting.responseId,
@@ -135,15 +135,9 @@ export function sightingToWire(sighting: Sighting): SightingBody {
     model: sighting.model,
     at: toIso(sighting.at),
     duration_ms: sighting.durationMs,
-    input_tokens: usage.inputTokens,
-    output_tokens: usage.outputTokens,
-    cache_read_tokens: usage.cacheReadTokens || undefined,
-    cache_write_tokens: usage.cacheWriteTokens || undefined,
-    cache_write_1h_tokens: usage.cacheWrite1hTokens || undefined,
-    reasoning_tokens: usage.reasoningTokens || undefined,
-    ...details,
-    other_counts: others,
-    other_models: models && otherModelsOf(models),
+    ...countsToWire(usage),
+    other_counts: usage.others,
+    other_models: usage.models?.map(({ model, usage }) => ({ model, ...countsToWire(usage) })),
     quality: sighting.quality === "exact" ? undefined : sighting.quality,
     marks: sighting.marks && [...sighting.marks],
     service_tier: sighting.serviceTier,
@@ -160,14 +154,12 @@ export function sightingToWire(sighting: Sighting): SightingBody {
   };
 }
 
-const otherModelsOf = (models: NonNullable<Sighting["usage"]["models"]>): SightingBody["other_models"] =>
-  models.map(({ model, usage: { details, ...usage } }) => ({
-    model,
-    input_tokens: usage.inputTokens,
-    output_tokens: usage.outputTokens,
-    cache_read_tokens: usage.cacheReadTokens || undefined,
-    cache_write_tokens: usage.cacheWriteTokens || undefined,
-    cache_write_1h_tokens: usage.cacheWrite1hTokens || undefined,
-    reasoning_tokens: usage.reasoningTokens || undefined,
-    ...details,
-  }));
+const countsToWire = ({ details, ...usage }: Sighting["usage"]) => ({
+  input_tokens: usage.inputTokens,
+  output_tokens: usage.outputTokens,
+  cache_read_tokens: usage.cacheReadTokens || undefined,
+  cache_write_tokens: usage.cacheWriteTokens || undefined,
+  cache_write_1h_tokens: usage.cacheWrite1hTokens || undefined,
+  reasoning_tokens: usage.reasoningTokens || undefined,
+  ...details,
+});
