@@ -74,15 +74,17 @@ FROM import_files WHERE CAST(?1 AS TEXT) IS NULL OR key_id = ?1 GROUP BY 1, 2, 3
 
 /** Lists the sources of calls that a viewer may see, the one with the newest call first. */
 export async function listSources(
-  { store, clock }: { store: Pick<Store, "readAll">; clock: Pick<Clock, "now"> },
+  { store, clock }: { store: Pick<Store, "readLong">; clock: Pick<Clock, "now"> },
   { agentId, keyId, seesAll }: Pick<Viewer, "agentId" | "keyId" | "seesAll">,
 ): Promise<SourceOfCalls[]> {
-  const [totals, seen, amended, files] = (await store.readAll([
-    { sql: TOTALS, args: [agentId ?? null] },
-    { sql: SEEN },
-    { sql: AMENDED, args: [agentId ?? null] },
-    { sql: FILES, args: [seesAll ? null : keyId ?? ""] },
-  ])).map((result) => toObjects<Row>(result));
+  const [totals, seen, amended, files] = await Promise.all(
+    [
+      { sql: TOTALS, args: [agentId ?? null] },
+      { sql: SEEN },
+      { sql: AMENDED, args: [agentId ?? null] },
+      { sql: FILES, args: [seesAll ? null : keyId ?? ""] },
+    ].map(async (statement) => toObjects<Row>(await store.readLong(statement))),
+  );
   const rows = new Map<string, Row>();
   const add = (row: Row) => {
     const key = JSON.stringify([row.source, row.agent_id, row.machine]);
@@ -154,7 +156,8 @@ function toSource(row: Row, holes: readonly string[], now: number): SourceOfCall
       costNanoUsd: BigInt(number("whole_usd")) * NANO_PER_USD +
         BigInt(row.rest_nano_usd as bigint | null ?? 0n),
     }),
-    seen_alone: calls - shared,
+    // The parts are read one after the other, while calls are booked.
+    seen_alone: Math.max(0, calls - shared),
     seen_with_others: shared + number("others"),
     conflicts: number("conflicts"),
     amended_calls: number("amended"),
