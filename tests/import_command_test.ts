@@ -142,6 +142,34 @@ Deno.test("an import pushes a budget over, which then refuses calls", async () =
   assert.equal(check.code, 5, check.out + check.err);
 });
 
+Deno.test("a plan pays for the calls of the agents that the config names, and of an import with --plan", async () => {
+  await using place = await newHome("claude-code/02-tools", "gemini-cli/02-tools");
+  const total = async (agent: string) => {
+    const { cost_usd, plan_usd } = await json(place, "cost", "--total", "--agent", agent, "--since", "all");
+    return [cost_usd, plan_usd];
+  };
+  const config = `${place.folder}/purser.json`;
+  await Deno.writeTextFile(config, `{"import": {"plans": ["claude-code", "claude"]}}`);
+  place.env.PURSER_CONFIG = config;
+  const shown = await purser(place, ["import"]);
+  assert.match(shown.out, /^AGENT +BOOKED +COST +PLAN VALUE/m);
+  assert.match(shown.err, /import\.plans of the config names claude, which is no agent/);
+  const [billed, value] = await total("claude-code");
+  assert.equal(billed, 0);
+  assert.ok(value > 0);
+  const [cost, none] = await total("gemini-cli");
+  assert.ok(cost > 0 && none === undefined);
+
+  const { agents: [corrected] } = await json(place, "import", "gemini-cli", "--plan");
+  assert.deepEqual([corrected.booked, corrected.amended], [0, CALLS["gemini-cli/02-tools"]]);
+  assert.deepEqual([corrected.cost_usd, corrected.plan_usd], [-cost, cost]);
+  assert.deepEqual(await total("gemini-cli"), [0, cost]);
+  const { agents: [again] } = await json(place, "import", "gemini-cli", "--plan");
+  assert.deepEqual([again.booked, again.amended], [0, 0], "said again, it changes nothing");
+  const { agents: [plain] } = await json(place, "import", "gemini-cli");
+  assert.equal(plain.changed_files, 0);
+});
+
 Deno.test("what is no log, broken or not there is said, and the rest is imported", async () => {
   await using place = await newHome("claude-code/02-tools");
   const projects = `${place.env.HOME}/.claude/projects`;

@@ -88,12 +88,15 @@ Deno.test("GET /metrics sums more money than 64 bits hold", async () => {
   const most = 9_223_372_036_854_775_807n;
   await purser.core.store.write(
     ["a", "b"].map((agent) => ({
-      sql: `INSERT INTO usage_totals VALUES (?, 'acme', 'm', '', 1, 0, 0, 0, 1, 1, 0, 0, 0, 2, ?, ?)`,
+      sql:
+        `INSERT INTO usage_totals VALUES (?1, 'acme', 'm', '', 1, 0, 0, 0, 1, 1, 0, 0, 0, 2, ?2, ?3, ?2, ?3)`,
       args: [agent, most / 1_000_000_000n, most % 1_000_000_000n],
     })),
   );
   const { values } = await scrape(purser);
-  assert.equal(values["purser_spend_usd_total model=m provider=acme"], "18446744073.709551614");
+  for (const name of ["purser_spend_usd_total", "purser_plan_equivalent_usd_total"]) {
+    assert.equal(values[`${name} model=m provider=acme`], "18446744073.709551614");
+  }
 });
 
 Deno.test("GET /metrics counts runs by status, and keeps the costs of removed agents", async () => {

@@ -29,6 +29,9 @@ const WITH_ID: Record<string, Arrival> = {
   copy: seen({}, { session: "ses_b", isCopy: true, at: AT + 90_000, branch: "fork" }),
   provisional: seen({}, PROVISIONAL),
   machine: seen({ machine: "desktop" }, {}),
+  plan: seen({ machine: "notebook" }, { isPlan: true }),
+  planOfCopy: seen({}, { isPlan: true, session: "ses_b", isCopy: true, at: AT + 90_000 }),
+  planOfBeginning: seen({}, { ...PROVISIONAL, isPlan: true }),
   unsureOfProvider: seen({ machine: "tower" }, { provider: undefined, session: "ses_b", isCopy: true }),
   span: seen({ source: "otlp", name: "exporter" }, {
     ref: "trace:span",
@@ -58,6 +61,12 @@ const WITHOUT_ID: Record<string, Arrival> = {
     responseId: undefined,
     requestId: undefined,
     ref: "ses_a:1",
+  }),
+  plan: seen({ name: "gemini" }, {
+    responseId: undefined,
+    requestId: undefined,
+    ref: "ses_a:1",
+    isPlan: true,
   }),
 };
 

@@ -164,7 +164,9 @@ for (const kind of kinds) {
       return sighting({ ref: id, responseId: id, requestId: id, at: n < 3 ? AT : AT - 40 * 86_400_000 });
     });
     await sightCalls(ctx, LOG, set);
-    const { rows } = await ctx.store.read({ sql: "SELECT position FROM rollup_positions WHERE name = 'totals'" });
+    const { rows } = await ctx.store.read({
+      sql: "SELECT position FROM rollup_positions WHERE name = 'totals'",
+    });
     assert.deepEqual(rows, [[600n]]);
     assert.equal((await total(ctx))![0], 600);
     assert.equal(ctx.published.length, 3);

@@ -14,10 +14,22 @@ export interface CallOrigin {
 }
 
 /** The facts of a call that was made, except its price. */
-export type MadeCall = Omit<ModelCall, keyof Scopes | keyof CallOrigin | keyof Price | "priceId">;
+export type MadeCall = Omit<ModelCall, keyof Scopes | keyof CallOrigin | keyof PaidPrice | "priceId">;
+
+/** A price that is billed, or by the API that of a call that a plan pays for. */
+export type PaidPrice = Price & Pick<ModelCall, "planNanoUsd">;
+
+/** Returns the price of a call that a plan pays for: nothing is billed. Without a known price it stays unpriced. */
+export const payByPlan = <T extends Pick<ModelCall, "costNanoUsd">>(
+  price: T,
+): T & Pick<ModelCall, "planNanoUsd"> => ({
+  ...price,
+  costNanoUsd: price.costNanoUsd === null ? null : 0n,
+  planNanoUsd: price.costNanoUsd,
+});
 
 /** Makes the entry of a call for the ledger: the only place that does so, for calls that are made and reported. */
-export function makeCall({ source, scopes, tags }: CallOrigin, call: MadeCall, price: Price): ModelCall {
+export function makeCall({ source, scopes, tags }: CallOrigin, call: MadeCall, price: PaidPrice): ModelCall {
   return {
     ...call,
     ...price,

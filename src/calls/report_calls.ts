@@ -14,6 +14,7 @@ import {
   type Scopes,
   toModelCall,
   toOtherModels,
+  valueOf,
   withAdjustments,
 } from "../ledger/mod.ts";
 import { checkUsage, hasQuantity, type Price, USAGE_DETAILS, USAGE_FIELDS } from "../pricing/mod.ts";
@@ -25,7 +26,7 @@ import { amendCalls } from "./sightings/entries.ts";
 import { DAY_OF_CALL, NOTE_SIGHTINGS } from "./sightings/known_calls.ts";
 import { isPlaceholder } from "./sightings/match_calls.ts";
 import type { CallContext } from "./context.ts";
-import { type MadeCall, makeCall, MAX_CALL_NANO_USD, priceCall } from "./make_call.ts";
+import { type MadeCall, makeCall, MAX_CALL_NANO_USD, payByPlan, priceCall } from "./make_call.ts";
 
 const { calls: ledger } = tables;
 
@@ -85,7 +86,7 @@ const MAX_ATTEMPTS = 5;
 /** The calls of a report that the ledger doesn't have as they are. */
 interface Left {
   fresh: readonly ModelCall[];
-  /** Calls that it has with a smaller output, of the same reporter. */
+  /** Calls that it has with a smaller output, or as billed where a plan pays, of the same reporter. */
   grown: readonly { from: ModelCall; to: ModelCall }[];
 }
 
@@ -97,7 +98,7 @@ function witnessedBy(fresh: readonly ModelCall[], grown: Left["grown"]): Booking
   const answers = answersOf(fresh);
   if (answers.length === 0 && grown.length === 0) return undefined;
   const amended = grown.map(({ from, to }) => ({
-    entryId: `amended:${from.callId}:${to.usage.outputTokens}`,
+    entryId: `amended:${from.callId}:${to.usage.outputTokens}${isOfPlan(to) ? ":plan" : ""}`,
     from,
     to,
   }));
@@ -172,18 +173,22 @@ async function findLeft(ctx: CallContext, calls: readonly ModelCall[]): Promise<
     if (!same || !from) fresh.push(call);
     else if (!same.some((each) => isSameReport(each, call))) {
       if (!hasGrown(from, call)) throw conflict(call.callId, "the ledger");
-      grown.push({ from, to: call });
+      grown.push({ from, to: isOfPlan(from) && !isOfPlan(call) ? { ...call, ...payByPlan(call) } : call });
     }
   }
   return { fresh, grown };
 }
 
+const isOfPlan = ({ planNanoUsd }: ModelCall) => planNanoUsd !== undefined;
+
 /**
  * Returns whether a report says more of a call that the same reporter has reported before: a larger output, as of a stream that went
- * on, and nothing else that differs.
+ * on, or that a plan pays for it, and nothing else that differs.
  */
 function hasGrown(booked: ModelCall, incoming: ModelCall): boolean {
-  const isLarger = incoming.usage.outputTokens > booked.usage.outputTokens &&
+  const isNowOfPlan = isOfPlan(incoming) && !isOfPlan(booked);
+  const more = incoming.usage.outputTokens - booked.usage.outputTokens;
+  const saysMore = (more > 0 || (more === 0 && isNowOfPlan)) &&
     incoming.usage.reasoningTokens >= booked.usage.reasoningTokens &&
     USAGE_FIELDS.every((name) =>
       name === "outputTokens" || name === "reasoningTokens" || incoming.usage[name] === booked.usage[name]
@@ -195,9 +200,10 @@ function hasGrown(booked: ModelCall, incoming: ModelCall): boolean {
       durationMs: null,
       isEstimated: false,
       tools: [],
+      ...(isOfPlan(incoming) && { planNanoUsd: incoming.planNanoUsd }),
     }, incoming);
-  return booked.source === "report" && (booked.keyId ?? null) === (incoming.keyId ?? null) && isLarger &&
-    (incoming.costNanoUsd ?? 0n) >= (booked.costNanoUsd ?? 0n) && rest(booked) === rest(incoming);
+  return booked.source === "report" && (booked.keyId ?? null) === (incoming.keyId ?? null) && saysMore &&
+    (isNowOfPlan || (valueOf(incoming) ?? 0n) >= (valueOf(booked) ?? 0n)) && rest(booked) === rest(incoming);
 }
 
 function conflict(callId: string, where: string): PurserError {
@@ -216,8 +222,10 @@ export interface ReportedCall extends Scopes, Omit<MadeCall, "isEstimated"> {
   tags?: Tags;
   /** True if the tokens are an estimate; default false. */
   isEstimated?: boolean;
-  /** Its cost; without one it is priced here. */
+  /** Its cost, also that by the API of a call that a plan pays for; without one it is priced here. */
   costUsd?: number | null;
+  /** True if a plan pays for it. */
+  isPlan?: boolean;
   /** The parts of the usage that `costUsd` leaves out. */
   unpricedParts?: readonly string[];
   /** The cost at known prices, where `costUsd` is the one that the provider has stated. */
@@ -245,27 +253,28 @@ function toCall(ctx: CallContext, source: CallSource, report: ReportedCall, path
     throw invalid(`${path}.at`, "it is more than five minutes ahead of this server's clock");
   }
   check(path, () => checkUsage(report.usage));
-  const price = reportedPrice(ctx, report, path);
+  const costField = `${path}.${report.isPlan ? "plan_usd" : "cost_usd"}`;
+  const price = reportedPrice(ctx, report, costField, path);
   if (price.costNanoUsd !== null && price.costNanoUsd > MAX_CALL_NANO_USD) {
     throw invalid(
-      price.priceSource === REPORTED ? `${path}.cost_usd` : path,
+      price.priceSource === REPORTED ? costField : path,
       `it costs more than ${MAX_CALL_USD} USD`,
     );
   }
   const { costUsd: _, listCostUsd: _l, unpricedParts: _u, reservationId: _r, ...rest } = report;
-  const { statedCostUsd, tags, isEstimated = false, ...call } = rest;
+  const { statedCostUsd, tags, isEstimated = false, isPlan = false, ...call } = rest;
   const stated = statedCostUsd !== undefined &&
     { statedNanoUsd: reportedCost(statedCostUsd, `${path}.stated_cost_usd`) };
   const origin = { source, scopes: report, tags: tags && scrubTags(tags, ctx.secrets) };
-  return makeCall(origin, { ...call, isEstimated }, { ...stated, ...price });
+  return makeCall(origin, { ...call, isEstimated }, { ...stated, ...isPlan ? payByPlan(price) : price });
 }
 
 /** Returns the price of a report: by its own cost, or by the price book. */
-function reportedPrice(ctx: CallContext, report: ReportedCall, path: string): Price {
+function reportedPrice(ctx: CallContext, report: ReportedCall, costField: string, path: string): Price {
   const { costUsd, listCostUsd, unpricedParts } = report;
   if (costUsd === undefined || costUsd === null) return priceCall(ctx.prices, report);
   const reported: Price = {
-    costNanoUsd: reportedCost(costUsd, `${path}.cost_usd`),
+    costNanoUsd: reportedCost(costUsd, costField),
     priceSource: REPORTED,
     rates: null,
     ...(unpricedParts && { unpricedParts }),
@@ -320,9 +329,8 @@ function reportedCost(costUsd: number, where: string): NanoUsd {
 function isSameReport(booked: ModelCall, incoming: ModelCall): boolean {
   // Either of them may be a reported 0 in whose place a price was booked.
   const isSameCost = incoming.priceSource === REPORTED
-    ? incoming.costNanoUsd === booked.costNanoUsd ||
-      (incoming.costNanoUsd === 0n && booked.statedNanoUsd === 0n)
-    : booked.priceSource !== REPORTED || (booked.costNanoUsd === 0n && incoming.statedNanoUsd === 0n);
+    ? valueOf(incoming) === valueOf(booked) || (valueOf(incoming) === 0n && booked.statedNanoUsd === 0n)
+    : booked.priceSource !== REPORTED || (valueOf(booked) === 0n && incoming.statedNanoUsd === 0n);
   // Cost events don't have these tokens, so 0 matches any number.
   const { cacheWrite1hTokens } = incoming.usage;
   const isSameCacheWrite = cacheWrite1hTokens === 0 || cacheWrite1hTokens === booked.usage.cacheWrite1hTokens;
@@ -353,6 +361,7 @@ function comparedContent(call: ModelCall, as: ModelCall): string {
     as.serviceTier && call.serviceTier,
     as.speed && call.speed,
     as.inferenceGeo && call.inferenceGeo,
+    isOfPlan(as) && isOfPlan(call),
     as.tags && call.tags && tagsText(ofKeys(call.tags, as.tags)),
     call.durationMs === null ? null : Math.round(call.durationMs),
     call.isEstimated,

@@ -65,6 +65,8 @@ export interface Config extends Settings {
   /** The networks of the proxies whose `Forwarded` and `X-Forwarded-For` headers name the client. */
   trustedProxies: string[];
   limits: Limits;
+  /** The agents whose imported calls a plan pays for, by the names of their importers. */
+  importPlans?: string[];
   /** The lowest severity of anomalies that channels are notified of. Undefined: none. */
   notifyAnomaliesFrom?: Severity;
   /** The keys and tokens of profiles that are not selected; they are never sent, and never shown either. */

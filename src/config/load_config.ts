@@ -85,6 +85,7 @@ export async function loadConfig(input: {
   const others = Object.values(file.profiles ?? {}).flatMap(({ api_key, db_token }) => [api_key, db_token])
     .filter((secret) => secret !== undefined && !secret.includes("${"));
   if (others.length > 0) config.otherSecrets = others as string[];
+  if (file.import?.plans) config.importPlans = file.import.plans;
   const notifyFrom = file.anomalies?.notify_from;
   if (notifyFrom !== undefined) config.notifyAnomaliesFrom = notifyFrom;
   if (configPath !== undefined) config.configPath = configPath;

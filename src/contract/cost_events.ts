@@ -48,6 +48,14 @@ export const CostEventBody = z.strictObject({
       "USD, rounded half to even to nine decimals; without it the call is priced here, and so it is with 0 beside " +
       "tokens of a model that has a price",
   }),
+  billing: z.literal("plan").optional().openapi({
+    description:
+      "`plan` where a subscription pays for the call: `cost_usd` is then 0 or absent. Without it the call is billed",
+  }),
+  plan_usd: UsdCost.nullish().openapi({
+    format: "decimal",
+    description: "USD that a call of a plan would cost by the API; without it the call is priced here",
+  }),
   price_source: z.string().max(200).optional().openapi({
     description:
       "Ignored: it becomes `reported` with `cost_usd`, else the source of the price that Purser found",
@@ -72,6 +80,12 @@ export const CostEventBody = z.strictObject({
     description:
       "Tags of the call. Those of the agent's definition that it lacks are added, up to ten in all",
   }),
+}).superRefine(({ billing, cost_usd, plan_usd }, ctx) => {
+  const refuse = (field: string, message: string) => ctx.addIssue({ code: "custom", path: [field], message });
+  if (billing === "plan" && cost_usd) {
+    refuse("cost_usd", "is billed, and a plan pays for this call: its price is plan_usd");
+  }
+  if (billing !== "plan" && plan_usd != null) refuse("plan_usd", 'is of a call with the billing "plan"');
 }).superRefine(({ input_tokens, output_tokens, total_tokens }, ctx) => {
   if (total_tokens === undefined || total_tokens === input_tokens + output_tokens) return;
   ctx.addIssue({ code: "custom", path: ["total_tokens"], message: "is not input_tokens + output_tokens" });
@@ -87,7 +101,8 @@ export const BookedReport = z.object({
       "Number of calls that were booked before with the same content, or by the gateway, a run or `meter()`",
   }),
   amended: Count.optional().openapi({
-    description: "Number of calls that were reported before with a smaller output; absent without any",
+    description:
+      "Number of calls that were reported before with a smaller output, or as billed; absent without any",
   }),
   unpriced: Count.openapi({ description: "Number of new calls without a known price" }),
 }).openapi("BookedReport");

@@ -4,6 +4,7 @@ import { TagGroup } from "./tags/tag_schemas.ts";
 import { dimension } from "./costs/dimensions.ts";
 import { groupFields, nameFields } from "./costs/dimension_fields.ts";
 import { CostUsd, Count, Time } from "./parts.ts";
+import { PlanUsd } from "./usage.ts";
 
 /** The wire schemas of the ledger's sums. */
 
@@ -23,6 +24,7 @@ const sums = {
     description:
       "Calls that only logs and exported spans have seen. These leave out some: the sums are lower bounds",
   }),
+  plan_usd: PlanUsd.optional(),
 };
 
 export const CostSums = z.object(sums).openapi("CostSums", { description: "Calls, tokens and cost" });

@@ -1,6 +1,6 @@
 import { z } from "@hono/zod-openapi";
 import { AgentId, CostUsd, Count, facts, RunId, SessionId, Status, Time } from "./parts.ts";
-import { CostEvent, TokenUsage } from "./usage.ts";
+import { CostEvent, PlanUsd, TokenUsage } from "./usage.ts";
 
 /** The wire schemas of sessions. */
 
@@ -49,6 +49,7 @@ export const StepCost = z.object({
   output_tokens: Count,
   total_tokens: Count,
   cost_usd: CostUsd,
+  plan_usd: PlanUsd.optional(),
 }).openapi("StepCost");
 export type StepCost = z.infer<typeof StepCost>;
 

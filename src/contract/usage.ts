@@ -7,6 +7,11 @@ import { CALL_SOURCES } from "./values.ts";
 
 /** The wire schemas of tokens and cost, per call and summed. */
 
+export const PlanUsd = CostUsd.openapi({
+  description:
+    "USD that the calls that a plan pays for would cost by the API; `cost_usd` leaves it out, since it is not billed. Absent where there is none",
+});
+
 export const TokenUsage = z.object({
   input_tokens: Count,
   output_tokens: Count,
@@ -28,6 +33,7 @@ export const TokenUsage = z.object({
   partly_priced_calls: Count.openapi({
     description: "Number of calls of which `cost_usd` leaves out a part that has no known price",
   }),
+  plan_usd: PlanUsd.optional(),
 }).openapi("TokenUsage");
 export type TokenUsage = z.infer<typeof TokenUsage>;
 
@@ -94,6 +100,16 @@ export const CostEvent = z.object({
   reasoning_tokens: Count.openapi({ description: "Of `output_tokens`" }),
   total_tokens: Count,
   cost_usd: CostUsd,
+  // A text: generated clients must not fail on a way that is added later.
+  billing: z.string().optional().openapi({
+    description:
+      "`plan` where a subscription pays for the call, so that its `cost_usd` is 0; absent where the call is billed",
+    example: "plan",
+  }),
+  plan_usd: CostUsd.optional().openapi({
+    description:
+      "USD that a call of a plan would cost by the API, null without a known price; absent where the call is billed",
+  }),
   price_source: z.string().openapi({
     description: "Source of the price; `reported` if it came with the call",
   }),

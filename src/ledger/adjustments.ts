@@ -10,6 +10,7 @@ const { calls } = tables;
 /** The sum of the entries that adjust a call, and the price by the newest of them. */
 export interface Adjustment {
   costNanoUsd: bigint;
+  planNanoUsd: bigint;
   /** The change of whether the call has no price: -1, 0 or 1. */
   unpriced: number;
   /** The change of whether a part of the call has no price. */
@@ -36,6 +37,7 @@ export type Entry =
   & Pick<
     typeof calls.$inferSelect,
     | "costNanoUsd"
+    | "planNanoUsd"
     | "unpriced"
     | "partlyPriced"
     | "priceSource"
@@ -52,6 +54,7 @@ export type Entry =
 /** Those columns, to select. */
 export const ENTRY = {
   costNanoUsd: calls.costNanoUsd,
+  planNanoUsd: calls.planNanoUsd,
   unpriced: calls.unpriced,
   partlyPriced: calls.partlyPriced,
   priceSource: calls.priceSource,
@@ -89,10 +92,11 @@ export async function readAdjustments(
 
 /** Adds the next entry that adjusts a call. */
 export function addEntry(sum: Adjustment | undefined, entry: Entry): Adjustment {
-  const { costNanoUsd, unpriced, partlyPriced, priceSource, priceId, unpricedParts } = entry;
+  const { costNanoUsd, planNanoUsd, unpriced, partlyPriced, priceSource, priceId, unpricedParts } = entry;
   const amendment = entry.stands === entry.adjusts ? addAmendment(sum?.amendment, entry) : sum?.amendment;
   return {
     costNanoUsd: (costNanoUsd ?? 0n) + (sum?.costNanoUsd ?? 0n),
+    planNanoUsd: (planNanoUsd ?? 0n) + (sum?.planNanoUsd ?? 0n),
     unpriced: unpriced + (sum?.unpriced ?? 0),
     partlyPriced: partlyPriced + (sum?.partlyPriced ?? 0),
     priceSource,
@@ -115,12 +119,16 @@ function addAmendment(sum: Amendment | undefined, entry: Entry): Amendment {
 export function adjustCall(call: ModelCall, adjustment: Adjustment | undefined): ModelCall {
   if (!adjustment) return call;
   const { amendment } = adjustment;
-  const { unpricedParts: _booked, listCostNanoUsd, ...rest } = amendment ? amendCall(call, amendment) : call;
+  const { unpricedParts: _booked, planNanoUsd, listCostNanoUsd, ...rest } = amendment
+    ? amendCall(call, amendment)
+    : call;
   const { priceSource, priceId, unpricedParts } = adjustment;
   const isUnpriced = Number(call.costNanoUsd === null) + adjustment.unpriced > 0;
+  const isPlan = amendment ? amendment.details?.billing === "plan" : planNanoUsd !== undefined;
   return {
     ...rest,
     costNanoUsd: isUnpriced ? null : (call.costNanoUsd ?? 0n) + adjustment.costNanoUsd,
+    ...(isPlan && { planNanoUsd: isUnpriced ? null : (planNanoUsd ?? 0n) + adjustment.planNanoUsd }),
     priceSource,
     priceId,
     ...(unpricedParts && { unpricedParts }),

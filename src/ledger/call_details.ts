@@ -7,7 +7,8 @@ import { fromOtherModels, toOtherModels } from "./other_models.ts";
 export function detailsOf(call: ModelCall): string | null {
   const { usage, speed, inferenceGeo, listCostNanoUsd, statedReason, quality, marks } = call;
   const { details, others, models } = usage;
-  const isPlain = !details && !others && !models && !speed && !inferenceGeo && !quality && !marks;
+  const isPlan = call.planNanoUsd !== undefined;
+  const isPlain = !details && !others && !models && !speed && !inferenceGeo && !quality && !marks && !isPlan;
   if (isPlain && listCostNanoUsd === undefined && !statedReason) return null;
   return JSON.stringify({
     ...details,
@@ -19,6 +20,7 @@ export function detailsOf(call: ModelCall): string | null {
     stated_reason: statedReason,
     quality,
     marks,
+    billing: isPlan ? "plan" : undefined,
   });
 }
 

@@ -51,6 +51,7 @@ const COLUMNS = [
   "details",
   "tags",
   "stated_nano_usd",
+  "plan_nano_usd",
 ];
 
 const INTEGERS = COLUMNS.filter((column) =>
@@ -99,6 +100,7 @@ function toRow(call: ModelCall): SqlValue[] {
     detailsOf(call),
     call.tags ? tagsText(call.tags) : null,
     call.statedNanoUsd ?? null,
+    call.planNanoUsd ?? null,
   ];
 }
 
@@ -143,6 +145,7 @@ export function toModelCall(row: typeof tables.calls.$inferSelect): ModelCall {
       ...usage,
     },
     costNanoUsd: row.costNanoUsd,
+    ...(row.details?.billing === "plan" && { planNanoUsd: row.planNanoUsd }),
     ...(row.unpricedParts && { unpricedParts: row.unpricedParts }),
     priceSource: row.priceSource,
     ...(row.priceId !== null && { priceId: row.priceId }),

@@ -3,7 +3,8 @@ import { parseTotalUsd, toUsd } from "../kernel/money.ts";
 import { toIso } from "../kernel/clock.ts";
 import type { StepCost } from "../contract/sessions.ts";
 import { isApart } from "../pricing/mod.ts";
-import { type ModelCall } from "./model_call.ts";
+import { type ModelCall, valueOf } from "./model_call.ts";
+import { planUsd } from "./token_usage.ts";
 import { toOtherModels } from "./other_models.ts";
 
 /** Converts a call to wire form. */
@@ -26,6 +27,10 @@ export function toCostEvent(call: ModelCall): CostEvent {
     reasoning_tokens: usage.reasoningTokens,
     total_tokens: usage.inputTokens + usage.outputTokens,
     cost_usd: call.costNanoUsd === null ? null : toUsd(call.costNanoUsd),
+    ...(call.planNanoUsd !== undefined && {
+      billing: "plan" as const,
+      plan_usd: call.planNanoUsd === null ? null : toUsd(call.planNanoUsd),
+    }),
     price_source: call.priceSource,
     duration_ms: call.durationMs,
     estimated: call.isEstimated,
@@ -38,7 +43,7 @@ export function toCostEvent(call: ModelCall): CostEvent {
     ...(call.inferenceGeo && { inference_geo: call.inferenceGeo }),
     ...(call.unpricedParts && { unpriced_parts: [...call.unpricedParts] }),
     ...(call.listCostNanoUsd !== undefined && { list_cost_usd: toUsd(call.listCostNanoUsd) }),
-    ...(call.statedNanoUsd !== undefined && isApart(call.statedNanoUsd, call.costNanoUsd) && {
+    ...(call.statedNanoUsd !== undefined && isApart(call.statedNanoUsd, valueOf(call)) && {
       stated_cost_usd: toUsd(call.statedNanoUsd),
       ...(call.statedReason && { stated_cost_reason: call.statedReason }),
     }),
@@ -50,7 +55,7 @@ export function toCostEvent(call: ModelCall): CostEvent {
 
 /** Sums calls by run and step, in the order of the steps. Calls without a step stay separate. */
 export function sumSteps(calls: readonly CostEvent[]): StepCost[] {
-  const steps = new Map<string, StepCost & { nanoUsd: bigint }>();
+  const steps = new Map<string, StepCost & { nanoUsd: bigint; planNanoUsd: bigint }>();
   for (const call of calls) {
     const key = call.step === null ? call.call_id : JSON.stringify([call.run_id, call.step]);
     let sum = steps.get(key);
@@ -67,6 +72,7 @@ export function sumSteps(calls: readonly CostEvent[]): StepCost[] {
         total_tokens: 0,
         cost_usd: null,
         nanoUsd: 0n,
+        planNanoUsd: 0n,
       };
       steps.set(key, sum);
     }
@@ -78,6 +84,10 @@ export function sumSteps(calls: readonly CostEvent[]): StepCost[] {
     if (call.unpriced_parts) sum.partly_priced_calls++;
     if (call.cost_usd === null) sum.unpriced_calls++;
     else sum.cost_usd = toUsd(sum.nanoUsd += parseTotalUsd(call.cost_usd));
+    if (call.plan_usd != null) sum.planNanoUsd += parseTotalUsd(call.plan_usd);
   }
-  return [...steps.values()].map(({ nanoUsd: _nanoUsd, ...step }) => step);
+  return [...steps.values()].map(({ nanoUsd: _nanoUsd, planNanoUsd, ...step }) => ({
+    ...step,
+    ...planUsd(planNanoUsd),
+  }));
 }

@@ -70,6 +70,10 @@ export function whatIfNotes(rows: readonly CostRow[], rates: Rates): string[] {
       sum("unpriced_calls") > 0,
       "Calls without a known price are part of this cost, and not of the actual one",
     ],
+    [
+      rows.some(({ plan_usd }) => plan_usd),
+      "Calls that a plan pays for are part of this cost, and not of the actual one",
+    ],
     [sum("partly_priced_calls") > 0, "The actual cost leaves out parts of calls that have no known price"],
   ];
   return textsOf(notes);

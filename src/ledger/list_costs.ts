@@ -25,7 +25,7 @@ import {
   type TimeSpan,
 } from "./cost_filter.ts";
 import { type Key, type KeyColumn, piecesOf, withoutLater } from "./cost_pieces.ts";
-import { costUsd } from "./token_usage.ts";
+import { costUsd, planUsd } from "./token_usage.ts";
 import {
   COUNTER_COLUMNS,
   COUNTER_SUMS,
@@ -188,7 +188,10 @@ const ascending = (column: string) => column === "tag_value" ? `${column} NULLS 
 /** SQL for the groups that have a call: none of those whose calls were all taken back for others. */
 const HAS_CALLS = "HAVING sum(model_calls) <> 0";
 
-const DEAREST_FIRST = dearestFirst("whole_usd", "rest_nano_usd");
+/** SQL for an order by cost, and then by what plans pay for. */
+const DEAREST_FIRST = ["", "plan_"].map((of) => dearestFirst(`${of}whole_usd`, `${of}rest_nano_usd`)).join(
+  ", ",
+);
 
 /** SQL for the rows of a scope; of one with a second span, those of both with their `period`, 0 or 1. */
 function rowsOf(
@@ -258,6 +261,7 @@ function sumsOf(row: Row, prefix = "") {
       unpricedCalls: number("unpriced_calls"),
       costNanoUsd: nanoOf(row, prefix),
     }),
+    ...planUsd(nanoOf(row, `${prefix}plan_`)),
   };
 }
 
@@ -290,9 +294,7 @@ const selectEntity = (key: string) =>
   } AS model, ${COUNTER_SUMS}, min(first_at) AS first_at, max(last_at) AS last_at`;
 
 const orderOf = (key: string, filter: CostFilter) =>
-  `${
-    sortOf(filter) === "cost" ? `${dearestFirst("whole_usd", "rest_nano_usd")}, ` : ""
-  }first_at DESC, ${key} DESC`;
+  `${sortOf(filter) === "cost" ? `${DEAREST_FIRST}, ` : ""}first_at DESC, ${key} DESC`;
 
 function ofCalls(kind: "session" | "run", filter: CostFilter): Statement {
   const key = `${kind}_id`;

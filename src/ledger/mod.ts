@@ -2,7 +2,7 @@
 export { listCalls, recordCalls, recordPrices, TOKEN_COLUMNS, toModelCall } from "./calls.ts";
 export { sumSteps, toCostEvent } from "./cost_events.ts";
 export { fromOtherModels, toOtherModels } from "./other_models.ts";
-export { MAX_AHEAD_MS, type ModelCall } from "./model_call.ts";
+export { MAX_AHEAD_MS, type ModelCall, valueOf } from "./model_call.ts";
 export { ENTRY, isStanding, withAdjustments, withEntries } from "./adjustments.ts";
 export { detailsOf } from "./call_details.ts";
 export { readStatedApart } from "./stated_costs.ts";
@@ -11,6 +11,7 @@ export type { CostEvent, TokenUsage } from "../contract/usage.ts";
 export {
   costUsd,
   hasPartlyPricedCall,
+  planUsd,
   readAgentUsage,
   readRunUsage,
   readRunUsages,

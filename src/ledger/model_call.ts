@@ -21,6 +21,8 @@ export interface ModelCall extends Scopes {
   usage: Usage;
   /** Null, never 0, if no price is known. */
   costNanoUsd: NanoUsd | null;
+  /** The cost by the API of a call that a plan pays for, which costs nothing else; null if no price is known. Undefined for a billed call. */
+  planNanoUsd?: NanoUsd | null;
   /** The parts of the usage without a price, which the cost leaves out; undefined for most calls. */
   unpricedParts?: readonly string[];
   /** The cost by the rate card, where the provider has stated another. */
@@ -54,3 +56,8 @@ export interface ModelCall extends Scopes {
   /** The tags of the run, meter or report, for attribution; undefined without any. */
   tags?: Tags;
 }
+
+/** Returns what a call costs by its price, whether it is billed or a plan pays for it; null if no price is known. */
+export const valueOf = (
+  { costNanoUsd, planNanoUsd }: Pick<ModelCall, "costNanoUsd" | "planNanoUsd">,
+): NanoUsd | null => planNanoUsd === undefined ? costNanoUsd : planNanoUsd;

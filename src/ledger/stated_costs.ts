@@ -13,9 +13,10 @@ export interface StatedApart {
 const usd = (column: string) => `coalesce(sum(CAST(${column} AS DOUBLE PRECISION)), 0) / 1e9`;
 
 // A row of `prices` decides on purpose.
-const READ = `SELECT provider, count(*), ${usd("stated_nano_usd")}, ${usd("cost_nano_usd")}
+const VALUE = "coalesce(plan_nano_usd, cost_nano_usd)";
+const READ = `SELECT provider, count(*), ${usd("stated_nano_usd")}, ${usd(VALUE)}
 FROM calls WHERE stated_nano_usd IS NOT NULL AND at >= ?1 AND price_source <> 'config' AND adjusts IS NULL
-  AND (cost_nano_usd IS NULL OR abs(stated_nano_usd - cost_nano_usd) * 100.0 > cost_nano_usd)
+  AND (cost_nano_usd IS NULL OR abs(stated_nano_usd - ${VALUE}) * 100.0 > ${VALUE})
 GROUP BY provider ORDER BY count(*) DESC, provider`;
 
 /** Reads which providers have stated costs since `from` that were not booked, most calls first. */

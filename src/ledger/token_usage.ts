@@ -124,6 +124,7 @@ function addCounters(sum: Counters, more: Counters): void {
   sum.reasoningTokens += more.reasoningTokens;
   sum.totalTokens += more.totalTokens;
   sum.costNanoUsd += more.costNanoUsd;
+  sum.planNanoUsd += more.planNanoUsd;
 }
 
 /** The counters of every rollup. Totals are inclusive: input includes cache, output includes reasoning. */
@@ -139,6 +140,8 @@ export interface Counters {
   reasoningTokens: number;
   totalTokens: number;
   costNanoUsd: NanoUsd;
+  /** The plan value: the cost by the API of the calls that a plan pays for. */
+  planNanoUsd: NanoUsd;
 }
 
 /** Returns counters of zero calls. */
@@ -154,6 +157,7 @@ export function noCounters(): Counters {
     reasoningTokens: 0,
     totalTokens: 0,
     costNanoUsd: 0n,
+    planNanoUsd: 0n,
   };
 }
 
@@ -182,6 +186,7 @@ export function toCounters(values: readonly SqlValue[]): Counters {
     reasoningTokens: reasoning!,
     totalTokens: total!,
     costNanoUsd: toBigInt(values[10]) * NANO_PER_USD + toBigInt(values[11]),
+    planNanoUsd: toBigInt(values[12]) * NANO_PER_USD + toBigInt(values[13]),
   };
 }
 
@@ -194,6 +199,10 @@ export function costUsd(
   const nothingPriced = counters.modelCalls > 0 && counters.unpricedCalls === counters.modelCalls;
   return nothingPriced ? null : toUsd(counters.costNanoUsd);
 }
+
+/** Returns the field of what plans pay for; without any, nothing. */
+export const planUsd = (planNanoUsd: NanoUsd): { plan_usd?: number } =>
+  planNanoUsd === 0n ? {} : { plan_usd: toUsd(planNanoUsd) };
 
 /** Converts counters to wire form. */
 export function toTokenUsage(counters: Counters, model: string | null): TokenUsage {
@@ -209,5 +218,6 @@ export function toTokenUsage(counters: Counters, model: string | null): TokenUsa
     model_calls: counters.modelCalls,
     unpriced_calls: counters.unpricedCalls,
     partly_priced_calls: counters.partlyPricedCalls,
+    ...planUsd(counters.planNanoUsd),
   };
 }

@@ -21,6 +21,8 @@ export const COUNTER_COLUMNS = [
   "total_tokens",
   "whole_usd",
   "rest_nano_usd",
+  "plan_whole_usd",
+  "plan_rest_nano_usd",
   "lower_bound_calls",
 ] as const;
 
@@ -35,7 +37,8 @@ const LOWER_BOUND_CALLS = `CASE WHEN ${IS_LOWER_BOUND} THEN ${CALLS_OF_ENTRY} EL
 export const ENTRY_COUNTERS = `${CALLS_OF_ENTRY} AS model_calls, unpriced AS unpriced_calls,
   partly_priced AS partly_priced_calls, is_estimated AS estimated_calls, input_tokens, output_tokens, cache_read_tokens,
   cache_write_tokens, reasoning_tokens, total_tokens, coalesce(cost_nano_usd, 0) / ${NANO_PER_USD} AS whole_usd,
-  coalesce(cost_nano_usd, 0) % ${NANO_PER_USD} AS rest_nano_usd, ${LOWER_BOUND_CALLS} AS lower_bound_calls`;
+  coalesce(cost_nano_usd, 0) % ${NANO_PER_USD} AS rest_nano_usd, coalesce(plan_nano_usd, 0) / ${NANO_PER_USD} AS plan_whole_usd,
+  coalesce(plan_nano_usd, 0) % ${NANO_PER_USD} AS plan_rest_nano_usd, ${LOWER_BOUND_CALLS} AS lower_bound_calls`;
 
 export const COUNTERS = COUNTER_COLUMNS.join(", ");
 export const COUNTER_SUMS = COUNTER_COLUMNS.map((column) => `sum(${column}) AS ${column}`).join(", ");
@@ -157,6 +160,7 @@ const CALLS_PER_ROLL_UP = 5_000;
 const SUMS = `sum(${CALLS_OF_ENTRY}), sum(unpriced), sum(partly_priced), sum(is_estimated), sum(input_tokens),
   sum(output_tokens), sum(cache_read_tokens), sum(cache_write_tokens), sum(reasoning_tokens), sum(total_tokens),
   sum(coalesce(cost_nano_usd, 0) / ${NANO_PER_USD}), sum(coalesce(cost_nano_usd, 0) % ${NANO_PER_USD}),
+  coalesce(sum(plan_nano_usd / ${NANO_PER_USD}), 0), coalesce(sum(plan_nano_usd % ${NANO_PER_USD}), 0),
   sum(${LOWER_BOUND_CALLS})`;
 const newer = (table: string, column: string) =>
   `${column} = CASE WHEN excluded.last_at >= ${table}.last_at THEN excluded.${column} ELSE ${table}.${column} END`;

@@ -65,8 +65,8 @@ function spawn(program: string, args: readonly string[], log: string, network?: 
   }).spawn();
 }
 
-/** The size of a small disk: a new server with the settings below takes about half of it. */
-const DISK_BYTES = 500 * 1024 * 1024;
+/** The size of a small disk: a new server with the settings below takes a sixth of it, and what fifty faults write must fit in. */
+const DISK_BYTES = 1_500_000_000;
 
 /** Begins new files of a member's write-ahead log, until it has no room for one: it has some that it uses again. */
 async function useUpLog({ host, port }: Running): Promise<void> {

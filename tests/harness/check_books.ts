@@ -6,7 +6,8 @@ const COUNTERS = `sum(model_calls) AS model_calls, sum(unpriced_calls) AS unpric
   sum(input_tokens) AS input_tokens, sum(output_tokens) AS output_tokens, sum(cache_read_tokens) AS cache_read_tokens,
   sum(cache_write_tokens) AS cache_write_tokens, sum(reasoning_tokens) AS reasoning_tokens,
   sum(total_tokens) AS total_tokens, sum(whole_usd) AS whole_usd, sum(rest_nano_usd) AS rest_nano_usd,
-  sum(lower_bound_calls) AS lower_bound_calls`;
+  sum(lower_bound_calls) AS lower_bound_calls,
+  sum(plan_whole_usd) AS plan_whole_usd, sum(plan_rest_nano_usd) AS plan_rest_nano_usd`;
 
 /** The same of entries of the ledger. */
 const LEDGER_COUNTERS =
@@ -17,7 +18,9 @@ const LEDGER_COUNTERS =
   sum(total_tokens) AS total_tokens, sum(coalesce(cost_nano_usd, 0) / 1000000000) AS whole_usd,
   sum(coalesce(cost_nano_usd, 0) % 1000000000) AS rest_nano_usd,
   sum(CASE WHEN source NOT IN ('log', 'otlp') OR source IS NULL THEN 0
-    WHEN adjusts IS NULL THEN 1 WHEN stands <> adjusts THEN -1 ELSE 0 END) AS lower_bound_calls`;
+    WHEN adjusts IS NULL THEN 1 WHEN stands <> adjusts THEN -1 ELSE 0 END) AS lower_bound_calls,
+  sum(coalesce(plan_nano_usd, 0) / 1000000000) AS plan_whole_usd,
+  sum(coalesce(plan_nano_usd, 0) % 1000000000) AS plan_rest_nano_usd`;
 
 const DIMENSIONS = "agent_id, provider, model, key_id";
 const OF_ENTRY = "agent_id, provider, model, coalesce(key_id, '') AS key_id";

@@ -1,6 +1,6 @@
 import { isStanding, type ModelCall, toModelCall, withAdjustments } from "../../ledger/mod.ts";
-import type { Price, PriceBook } from "../../pricing/mod.ts";
-import { priceCall } from "../make_call.ts";
+import type { PriceBook } from "../../pricing/mod.ts";
+import { type PaidPrice, payByPlan, priceCall } from "../make_call.ts";
 import { addCall, type ModelSums, noSums } from "./model_sums.ts";
 import { and, asc, eq, gt, isNull, lt, lte, notInArray, or, type SQL, sql } from "drizzle-orm";
 import type { RepricingFilter } from "../../contract/repricings.ts";
@@ -10,9 +10,10 @@ import { type Query, type Store, tables } from "../../store/mod.ts";
 export interface PlannedAdjustment {
   callId: string;
   costNanoUsd: bigint;
+  planNanoUsd: bigint | null;
   unpriced: number;
   partlyPriced: number;
-  price: Price;
+  price: PaidPrice;
 }
 
 /** The adjustments of some calls, and the sums of all of them. */
@@ -46,17 +47,20 @@ export function planCalls(prices: PriceBook, calls: readonly ModelCall[], plan: 
  * call without a price in the book keeps its own: another process may have priced it, whose config has more prices.
  */
 export function planCall(prices: PriceBook, call: ModelCall): PlannedAdjustment | undefined {
-  const { callId, costNanoUsd } = call;
-  const price = priceCall(prices, call);
+  const { callId, costNanoUsd, planNanoUsd } = call;
+  const isPlan = planNanoUsd !== undefined;
+  const price: PaidPrice = isPlan ? payByPlan(priceCall(prices, call)) : priceCall(prices, call);
   if (price.costNanoUsd === null) return undefined;
   const planned = {
     callId,
     costNanoUsd: price.costNanoUsd - (costNanoUsd ?? 0n),
+    planNanoUsd: isPlan ? price.planNanoUsd! - (planNanoUsd ?? 0n) : null,
     unpriced: costNanoUsd === null ? -1 : 0,
     partlyPriced: Number(price.unpricedParts !== undefined) - Number(call.unpricedParts !== undefined),
     price,
   };
-  const isSame = planned.costNanoUsd === 0n && planned.unpriced === 0 && planned.partlyPriced === 0;
+  const isSame = planned.costNanoUsd === 0n && !planned.planNanoUsd && planned.unpriced === 0 &&
+    planned.partlyPriced === 0;
   return isSame ? undefined : planned;
 }
 

@@ -204,8 +204,8 @@ export async function commitStep(ctx: CallContext, statements: readonly Statemen
 const COPIED = `at, ${COUNTED_COLUMNS.join(", ")}, step, source, provider, model, tags`;
 const EMPTY = "'[]', 0, 0, 0, 0, 0, 0, 0, 0";
 const COLUMNS = `call_id, adjusts, ${COPIED}, tools, input_tokens, output_tokens, cache_read_tokens,
-  cache_write_tokens, cache_write_1h_tokens, reasoning_tokens, total_tokens, is_estimated, cost_nano_usd, unpriced,
-  partly_priced, unpriced_parts, price_source, price_id`;
+  cache_write_tokens, cache_write_1h_tokens, reasoning_tokens, total_tokens, is_estimated, cost_nano_usd, plan_nano_usd,
+  unpriced, partly_priced, unpriced_parts, price_source, price_id`;
 const of = (row: string, columns: string) =>
   columns.split(", ").map((column) => `${row}.${column}`).join(", ");
 
@@ -217,19 +217,27 @@ const UNMOVED_INTEGERS = ["cursor_at", "cursor_position"];
 
 const INSERT_CALLS = `INSERT INTO calls (${COLUMNS})
 SELECT r.repricing_id || ':' || c.call_id, c.call_id, ${of("c", COPIED)}, ${EMPTY},
-  v.cost_nano_usd, v.unpriced, v.partly_priced, v.unpriced_parts, v.price_source, v.price_id
+  v.cost_nano_usd, v.plan_nano_usd, v.unpriced, v.partly_priced, v.unpriced_parts, v.price_source, v.price_id
 FROM each_row v ${ORDERED_JOIN} ${UNMOVED} ${ORDERED_JOIN} calls c ON c.call_id = v.call_id`;
 const INSERT_COLUMNS = [
   ...UNMOVED_COLUMNS,
   "call_id",
   "cost_nano_usd",
+  "plan_nano_usd",
   "unpriced",
   "partly_priced",
   "unpriced_parts",
   "price_source",
   "price_id",
 ];
-const INSERT_INTEGERS = [...UNMOVED_INTEGERS, "cost_nano_usd", "unpriced", "partly_priced", "price_id"];
+const INSERT_INTEGERS = [
+  ...UNMOVED_INTEGERS,
+  "cost_nano_usd",
+  "plan_nano_usd",
+  "unpriced",
+  "partly_priced",
+  "price_id",
+];
 
 const COUNT = `INSERT INTO repricing_models (repricing_id, provider, model, ${SUM_COLUMNS.join(", ")})
 SELECT r.repricing_id, v.provider, v.model, ${SUM_COLUMNS.map((column) => `v.${column}`).join(", ")}
@@ -263,10 +271,11 @@ export function applyStatements(
 ): { statements: Statement[]; priceIds: number[] } {
   const cursor = [repricingId, from.at, from.position];
   const prices = recordPrices(plan.adjustments.map(({ price }) => price), knownPrices);
-  const rows = plan.adjustments.map(({ callId, costNanoUsd, unpriced, partlyPriced, price }) => [
+  const rows = plan.adjustments.map(({ callId, costNanoUsd, planNanoUsd, unpriced, partlyPriced, price }) => [
     ...cursor,
     callId,
     costNanoUsd,
+    planNanoUsd,
     unpriced,
     partlyPriced,
     price.unpricedParts ? JSON.stringify(price.unpricedParts) : null,
@@ -303,9 +312,9 @@ const before = (column: string) => `CASE WHEN b.position IS NULL THEN c.${column
 
 const UNDO = `INSERT INTO calls (${COLUMNS})
 SELECT r.undo_id || ':' || a.adjusts, a.adjusts, ${of("a", COPIED)}, ${EMPTY},
-  -a.cost_nano_usd, -a.unpriced, -a.partly_priced, ${before("unpriced_parts")}, ${before("price_source")}, ${
-  before("price_id")
-}
+  -a.cost_nano_usd, -a.plan_nano_usd, -a.unpriced, -a.partly_priced, ${before("unpriced_parts")}, ${
+  before("price_source")
+}, ${before("price_id")}
 FROM repricings r ${ORDERED_JOIN} ${TO_UNDO}
 ${ORDERED_JOIN} calls c ON c.call_id = a.adjusts
 LEFT JOIN calls b ON b.position = (SELECT max(e.position) FROM calls e WHERE e.adjusts = a.adjusts AND e.position < a.position)

@@ -3,7 +3,7 @@ import { type ModelCall } from "../../ledger/mod.ts";
 import { WITNESS_SUFFIX } from "../../ledger/explain/mod.ts";
 import { hasQuantity, type Price, type Usage, USAGE_FIELDS, usageOf } from "../../pricing/mod.ts";
 import type { CallContext } from "../context.ts";
-import { makeCall, MAX_CALL_NANO_USD, priceCall } from "../make_call.ts";
+import { makeCall, MAX_CALL_NANO_USD, payByPlan, priceCall } from "../make_call.ts";
 import type { Said } from "./said.ts";
 
 /** Returns the id of the call of a witness: its name without the source, and a hash of what an amendment can't change. */
@@ -73,7 +73,9 @@ export function callOf(ctx: Pick<CallContext, "prices">, witness: string, said: 
     runId: said.run ?? null,
     keyId: said.key ?? null,
   };
-  return makeCall({ source, scopes, ...(said.tags && { tags: said.tags }) }, call, priceOf(ctx, said, call));
+  const price = priceOf(ctx, said, call);
+  const origin = { source, scopes, ...(said.tags && { tags: said.tags }) };
+  return makeCall(origin, call, said.plan ? payByPlan(price) : price);
 }
 
 /** Returns the price of a call: by the price book, else what its source states; 0 beside tokens states nothing. */

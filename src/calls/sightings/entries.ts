@@ -21,13 +21,14 @@ const AMENDED = [
   "tools",
   ...COUNTS,
   "cost_nano_usd",
+  "plan_nano_usd",
   "unpriced_parts",
   "price_source",
   "price_id",
   "service_tier",
   "details",
 ];
-const AMENDED_INTEGERS = [...COUNTS, "at", "step", "cost_nano_usd", "price_id"];
+const AMENDED_INTEGERS = [...COUNTS, "at", "step", "cost_nano_usd", "plan_nano_usd", "price_id"];
 const AMEND = `INSERT INTO calls (${AMENDED.join(", ")})
 SELECT ${AMENDED.map((column) => `v.${column}`).join(", ")} FROM each_row v`;
 
@@ -52,6 +53,7 @@ export function amendCalls(
     to.costNanoUsd === null
       ? (from.costNanoUsd === null ? 0n : -from.costNanoUsd)
       : to.costNanoUsd - (from.costNanoUsd ?? 0n),
+    (to.planNanoUsd ?? 0n) - (from.planNanoUsd ?? 0n) || null,
     to.unpricedParts ? JSON.stringify(to.unpricedParts) : null,
     to.priceSource,
     to.rates ? priceRecordOf(to.rates).priceId : null,
@@ -75,18 +77,19 @@ function differences(from: ModelCall, to: ModelCall): number[] {
 
 const present = (column: string, call = "c") =>
   `(${call}.${column} + coalesce((SELECT sum(a.${column}) FROM calls a WHERE a.adjusts = ${call}.call_id), 0))`;
-const PRESENT_COST =
-  `(coalesce(c.cost_nano_usd, 0) + coalesce((SELECT sum(a.cost_nano_usd) FROM calls a WHERE a.adjusts = c.call_id), 0))`;
+const presentAmount = (column: string) =>
+  `(coalesce(c.${column}, 0) + coalesce((SELECT sum(a.${column}) FROM calls a WHERE a.adjusts = c.call_id), 0))`;
 
 // A call is taken back once: the id of the entry is made of its own.
 const withdraw = (source: string) =>
   `INSERT INTO calls (call_id, adjusts, stands, ${SCOPES.join(", ")}, tools, price_source, price_id, ${
     COUNTS.join(", ")
-  }, cost_nano_usd)
+  }, cost_nano_usd, plan_nano_usd)
 SELECT 'withdrawn:' || c.call_id, c.call_id, v.stands, ${
     SCOPES.map((column) => `c.${column}`).join(", ")
   }, '[]', c.price_source,
-  c.price_id, ${COUNTS.map((column) => `-${present(column)}`).join(", ")}, -${PRESENT_COST}
+  c.price_id, ${COUNTS.map((column) => `-${present(column)}`).join(", ")}, -${presentAmount("cost_nano_usd")},
+  nullif(-${presentAmount("plan_nano_usd")}, 0)
 FROM each_row v ${source} ON CONFLICT DO NOTHING`;
 
 const WITHDRAW = withdraw(`${ORDERED_JOIN} calls c ON c.call_id = v.call_id WHERE c.adjusts IS NULL`);

@@ -47,6 +47,8 @@ export interface Said {
   geo?: string;
   tools?: readonly string[];
   stated?: string;
+  /** True if a plan pays. */
+  plan?: true;
   tags?: Tags;
 }
 
@@ -114,6 +116,7 @@ export function witnessOf(
     ...(sighting.tools && sighting.tools.length > 0 &&
       { tools: sighting.tools.map((tool) => clean(tool) ?? "") }),
     ...optional("stated", statedOf(sighting.statedCostUsd)),
+    ...(sighting.isPlan && { plan: true as const }),
     ...(tags && { tags }),
   };
   return {

@@ -4,7 +4,7 @@ import { type ModelCall, toOtherModels } from "../../ledger/mod.ts";
 import { witnessOfCall } from "../../ledger/explain/mod.ts";
 import { countsOf, type Usage, USAGE_DETAILS } from "../../pricing/mod.ts";
 import type { CallContext } from "../context.ts";
-import { priceCall } from "../make_call.ts";
+import { payByPlan, priceCall } from "../make_call.ts";
 import { callIdOf, callOf, modelOf, providerOf, usageOfSaid } from "./call_of_witness.ts";
 import { fillParts } from "./fill_parts.ts";
 import type { Known, Witness } from "./known_calls.ts";
@@ -38,6 +38,8 @@ interface Candidate {
   witness?: Witness;
   /** True if others have added parts to what it says. */
   isFilled?: true;
+  /** True if it may not correct the call. */
+  isForeign?: true;
 }
 
 /** Decides how the call of some sightings stands; the order in which witnesses have come makes no difference. */
@@ -46,7 +48,7 @@ export function settleCall(ctx: Pick<CallContext, "prices">, known: Known): Sett
   if (isNew && known.fresh.length === 1) return bookFirst(ctx, known.fresh[0]!);
   const changed = addFresh(known);
   const candidates = candidatesOf(known);
-  const owner = filled(candidates[0]!, candidates);
+  const owner = withPlan(filled(candidates[0]!, candidates), candidates);
   const settled = { withdrawn: [], witnesses: [], outcomes: [] } as Partial<Settled> as Settled;
   const standing = standingOf(ctx, known, owner, settled);
   settled.callId = standing.callId;
@@ -128,18 +130,24 @@ function candidatesOf({ standing, witnesses }: Known): Candidate[] {
   const booked = standing.find(({ source }) => rankOfSource(source ?? "") > 0);
   if (!booked || candidates[0]!.rank === 0) return candidates;
   const own = candidates.filter(({ said, rank, call }) => call || !mayNotCorrect(said, rank, booked));
-  const foreign = candidates.filter((one) => !own.includes(one));
+  const foreign = candidates.filter((one) => !own.includes(one)).map((one) => ({
+    ...one,
+    isForeign: true as const,
+  }));
   const itself = { rank: rankOfSource(booked.source ?? ""), said: saidOfCall(booked), call: booked };
   return [...own.length === 0 ? [itself] : own, ...foreign];
 }
 
 /**
  * Returns whether a statement is of another key than a booked call, and may not correct it: a key of another agent never, others
- * only from a more trusted source that says at least as much. Else a key could silence what another one has reported.
+ * only from a more trusted source that says at least as much, and not that a plan pays. Else a key could silence what another one
+ * has reported.
  */
 function mayNotCorrect(said: Said, rank: number, booked: ModelCall): boolean {
   if (said.key === undefined || said.key === booked.keyId) return false;
-  if (said.bound && said.agent !== booked.agentId) return true;
+  if ((said.bound && said.agent !== booked.agentId) || (said.plan && booked.planNanoUsd === undefined)) {
+    return true;
+  }
   const { usage, provider, model } = booked;
   const [input, output, cacheRead] = said.counts;
   return rank >= rankOfSource(booked.source ?? "") || input < usage.inputTokens ||
@@ -150,6 +158,16 @@ function mayNotCorrect(said: Said, rank: number, booked: ModelCall): boolean {
 function filled(best: Candidate, candidates: readonly Candidate[]): Candidate {
   const said = fillParts(best.said, candidates.map((one) => one.said), best.rank === 0);
   return said === best.said ? best : { ...best, said, isFilled: true };
+}
+
+/** The rank of the sources that don't know who pays unless they say so. */
+const UNSURE_OF_BILLING = rankOfSource("otlp");
+
+/** Returns the owner of a call; of logs and exporters, a plan pays if one of them says so. */
+function withPlan(owner: Candidate, candidates: readonly Candidate[]): Candidate {
+  const isPlan = owner.rank >= UNSURE_OF_BILLING &&
+    candidates.some(({ said, isForeign }) => said.plan && !isForeign);
+  return isPlan ? { ...owner, said: { ...owner.said, plan: true } } : owner;
 }
 
 const sourceOf = ({ witness }: Witness) => witness.slice(0, witness.indexOf(":"));
@@ -196,7 +214,8 @@ function withParts(ctx: Pick<CallContext, "prices">, call: ModelCall, usage: Usa
   // A cost that the provider or a reporter has stated has all parts.
   if (call.priceSource === "provider" || call.priceSource === "reported") return to;
   const { unpricedParts: _u, listCostNanoUsd: _l, priceId: _p, ...rest } = to;
-  return { ...rest, ...priceCall(ctx.prices, to) };
+  const price = priceCall(ctx.prices, to);
+  return { ...rest, ...(to.planNanoUsd === undefined ? price : payByPlan(price)) };
 }
 
 const NO_PRICES: CallContext["prices"] = {
@@ -205,7 +224,7 @@ const NO_PRICES: CallContext["prices"] = {
 
 /** Returns what an amendment can change, as text; without the cost, which also follows prices. */
 function factsOf(call: ModelCall): string {
-  const { usage, serviceTier, speed, inferenceGeo, isEstimated, quality, marks } = call;
+  const { usage, serviceTier, speed, inferenceGeo, isEstimated, quality, marks, planNanoUsd } = call;
   return JSON.stringify([
     countsOf(usage),
     USAGE_DETAILS.map((name) => usage.details?.[name] ?? 0),
@@ -217,6 +236,7 @@ function factsOf(call: ModelCall): string {
     isEstimated,
     quality ?? null,
     marks ?? null,
+    planNanoUsd !== undefined,
   ]);
 }
 

@@ -32,6 +32,8 @@ export interface SightingResult {
   unpriced: number;
   /** The cost of what they have booked and corrected. */
   costNanoUsd: bigint;
+  /** The same of what plans pay for, by the API's prices. */
+  planNanoUsd: bigint;
   /** Each sighting by what it has changed, in their order. */
   outcomes: Outcome[];
   /** The reasons of those that were refused, by their index. */
@@ -78,6 +80,7 @@ export const newResult = (sightings: number): SightingResult => ({
   conflicts: 0,
   unpriced: 0,
   costNanoUsd: 0n,
+  planNanoUsd: 0n,
   outcomes: new Array<Outcome>(sightings).fill("duplicate"),
   reasons: new Map(),
 });
@@ -107,11 +110,10 @@ export async function sightSet(
   const { repeated, settled } = await turn;
   result.duplicates += repeated;
   for (const { booked, amended, withdrawn, outcomes } of settled) {
-    result.costNanoUsd += (booked?.costNanoUsd ?? 0n) + (amended?.to.costNanoUsd ?? 0n) -
-      [...withdrawn, ...amended ? [amended.from] : []].reduce(
-        (sum, call) => sum + (call.costNanoUsd ?? 0n),
-        0n,
-      );
+    for (const name of ["costNanoUsd", "planNanoUsd"] as const) {
+      result[name] += (booked?.[name] ?? 0n) + (amended?.to[name] ?? 0n) -
+        [...withdrawn, ...amended ? [amended.from] : []].reduce((sum, call) => sum + (call[name] ?? 0n), 0n);
+    }
     if (booked?.costNanoUsd === null && outcomes.some(({ outcome }) => outcome === "booked")) {
       result.unpriced++;
     }

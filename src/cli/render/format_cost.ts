@@ -7,6 +7,8 @@ import {
   roundToDecimals,
 } from "../../kernel/money.ts";
 
+import type { Column } from "./render_table.ts";
+
 export { nameUncounted } from "../../kernel/counts.ts";
 
 /** Formats an exact amount, as `$0.0001506`; null is a cost without a known price. */
@@ -40,6 +42,20 @@ export function formatAmounts(amounts: readonly NanoUsd[]): string[] {
 function fix(amount: NanoUsd, decimals: number): string {
   const [whole = "0", fraction = ""] = formatUsd(amount).split(".");
   return `${groupThousands(whole)}.${fraction.padEnd(decimals, "0")}`;
+}
+
+/** Returns a column of what plans pay for, by the API's prices; none where that is nothing. */
+export function planColumn<Row>(rows: readonly Row[], planOf: (row: Row) => NanoUsd): Column<Row>[] {
+  const plans = rows.map(planOf);
+  if (plans.every((plan) => plan === 0n)) return [];
+  const amounts = formatAmounts(plans.map((plan) => plan < 0n ? -plan : plan));
+  const cells = new Map(
+    rows.map((
+      row,
+      index,
+    ) => [row, plans[index] === 0n ? "" : (plans[index]! < 0n ? "-" : "") + amounts[index]!]),
+  );
+  return [{ title: "PLAN VALUE", align: "right", cell: (row) => cells.get(row)! }];
 }
 
 /** Formats a share: `82%`; empty for 0. */

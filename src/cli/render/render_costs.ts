@@ -9,7 +9,7 @@ import { PurserError } from "../../kernel/errors.ts";
 import { type NanoUsd, parseTotalUsd, shortUsd } from "../../kernel/money.ts";
 import type { CostRow as LedgerRow } from "../../ledger/mod.ts";
 import type { Anomaly } from "../../contract/anomalies.ts";
-import { formatAmounts, formatShare } from "./format_cost.ts";
+import { formatAmounts, formatShare, planColumn } from "./format_cost.ts";
 import { countOf, formatCount, formatTime, renderBar } from "./format_values.ts";
 import { escapeText } from "../terminal/escape_text.ts";
 import { nextCursor } from "./print_answer.ts";
@@ -28,7 +28,10 @@ export type CostRow =
     | "tag_value"
     | "last_at"
   >
-  & Pick<LedgerRow, "model_calls" | "unpriced_calls" | "partly_priced_calls" | "total_tokens" | "cost_usd">;
+  & Pick<
+    LedgerRow,
+    "model_calls" | "unpriced_calls" | "partly_priced_calls" | "total_tokens" | "cost_usd" | "plan_usd"
+  >;
 
 /** The sums of rows; the cost in nano-USD. */
 export interface Spend {
@@ -38,12 +41,17 @@ export interface Spend {
   partlyPricedCalls: number;
   totalTokens: number;
   costNanoUsd: NanoUsd;
+  /** The plan value: the cost by the API of the calls that a plan pays for. */
+  planNanoUsd: NanoUsd;
 }
 
 /** Returns the cost of a row. Calls without a known price count as 0, as in the API's sums. */
 export function costOf(row: CostRow): NanoUsd {
   return row.cost_usd === null ? 0n : parseTotalUsd(row.cost_usd);
 }
+
+/** Returns what the calls of a row that a plan pays for would cost by the API. */
+export const planOf = ({ plan_usd }: Pick<CostRow, "plan_usd">): NanoUsd => parseTotalUsd(plan_usd ?? 0);
 
 /** Sums rows exactly. */
 export function sumRows(rows: readonly CostRow[]): Spend {
@@ -54,6 +62,7 @@ export function sumRows(rows: readonly CostRow[]): Spend {
     partlyPricedCalls: sum.partlyPricedCalls + row.partlyPricedCalls,
     totalTokens: sum.totalTokens + row.totalTokens,
     costNanoUsd: sum.costNanoUsd + row.costNanoUsd,
+    planNanoUsd: sum.planNanoUsd + row.planNanoUsd,
   }), toSpend(none));
 }
 
@@ -65,6 +74,7 @@ export function toSpend(row: CostRow): Spend {
     partlyPricedCalls: row.partly_priced_calls,
     totalTokens: row.total_tokens,
     costNanoUsd: costOf(row),
+    planNanoUsd: planOf(row),
   };
 }
 
@@ -139,6 +149,7 @@ export function renderCosts(rows: readonly CostRow[], groups: CostGroups, layout
       align: "right",
       cell: (row) => (row.cost_usd === null ? "no price" : amounts.get(row)!),
     },
+    ...planColumn(rows, planOf),
     { title: "SHARE", align: "right", cell: (row) => formatShare(costOf(row), total), drop: 2 },
     { title: "CALLS", align: "right", cell: (row) => formatCount(row.model_calls), drop: 4 },
     { title: "TOKENS", align: "right", cell: (row) => formatCount(row.total_tokens), drop: 5 },
@@ -235,6 +246,7 @@ export function renderPeriods(
       cell: (period) => (isUnpriced(period.spend) ? "no price" : amounts.get(period)!),
       paint: (_, style) => style.bold,
     },
+    ...planColumn(periods, ({ spend }) => spend.planNanoUsd),
     { title: "CALLS", align: "right", cell: ({ spend }) => formatCount(spend.modelCalls), drop: 1 },
     { title: "TOKENS", align: "right", cell: ({ spend }) => formatCount(spend.totalTokens), drop: 2 },
     ...countColumn(periods, "UNPRICED", ({ spend }) => spend.unpricedCalls),

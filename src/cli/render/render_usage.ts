@@ -12,6 +12,7 @@ export interface Usage {
   model_calls: number;
   unpriced_calls: number;
   partly_priced_calls: number;
+  plan_usd?: number | null | undefined;
 }
 
 /** Returns usage as fields for `renderFields`. */
@@ -29,5 +30,6 @@ export function usageFields(usage: Usage): Record<string, string> {
     "Tokens": `${withDetail(`${formatCount(usage.input_tokens)} in`, input)}, ` +
       withDetail(`${formatCount(usage.output_tokens)} out`, output),
     "Cost": withDetail(formatCost(usage.cost_usd), uncounted),
+    ...(usage.plan_usd && { "Plan value": formatCost(usage.plan_usd) }),
   };
 }

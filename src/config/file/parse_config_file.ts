@@ -114,6 +114,9 @@ const Provider = z.strictObject({
 
 const Anomalies = z.strictObject({ notify_from: z.enum(SEVERITIES).optional() });
 
+/** The import of logs: `plans` names the importers of agents whose calls a plan pays for. */
+const Import = z.strictObject({ plans: z.array(z.string().min(1)).optional() });
+
 const network = z.union([z.cidrv4(), z.cidrv6()], { error: "must be a network such as 10.0.0.0/8" });
 
 /** The limits that protect a server from its clients: on connections, and on requests. */
@@ -160,6 +163,7 @@ export const ConfigFile = z.strictObject({
   trusted_proxies: z.array(network),
   limits: Limits,
   anomalies: Anomalies,
+  import: Import,
 }).partial().superRefine((file, { addIssue }) => {
   if (file.api_key === undefined || file.api_key_file === undefined) return;
   const message = "cannot be combined with api_key; remove one of them";
@@ -175,6 +179,7 @@ export function keysKnownAt(path: readonly PropertyKey[]): string[] {
   if (path.length === 2 && path[0] === "profiles") return Object.keys(Profile.shape);
   if (path.length === 1 && path[0] === "limits") return Object.keys(Limits.shape);
   if (path.length === 1 && path[0] === "anomalies") return Object.keys(Anomalies.shape);
+  if (path.length === 1 && path[0] === "import") return Object.keys(Import.shape);
   return [];
 }
 

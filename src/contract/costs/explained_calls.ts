@@ -43,7 +43,9 @@ export const ExplainedPrice = z.object({
       "`rates`: by the rate card. `stated`: by the provider, beside the card where there is one. " +
       "`reported`: the cost came with the call. `not_kept`: booked before rates were kept. `none`: no price was known",
   }),
-  cost_usd: CostUsd,
+  cost_usd: CostUsd.openapi({
+    description: "USD; of a call that a plan pays for, what it would cost by the API",
+  }),
   price_source: z.string(),
   rate_card: orNull(RateCard),
   lines: z.array(PriceLine),
@@ -57,6 +59,7 @@ export const ExplainedPrice = z.object({
   }),
   unpriced_parts: z.array(z.string()).optional(),
   list_cost_usd: Usd.optional(),
+  billing: z.string().optional().openapi({ description: "`plan` where a plan pays for it" }),
 }).openapi("ExplainedPrice");
 export type ExplainedPrice = z.infer<typeof ExplainedPrice>;
 
@@ -67,6 +70,9 @@ export const ExplainedAdjustment = z.object({
   is_amendment: z.boolean().openapi({ description: "True where a witness has corrected the counts" }),
   at: Time.nullable().openapi({ description: "Time of the repricing" }),
   difference_usd: Usd.openapi({ description: "What it adds to the cost" }),
+  plan_difference_usd: Usd.optional().openapi({
+    description: "What it adds to what a plan pays for; absent where that is nothing",
+  }),
   price: ExplainedPrice.openapi({ description: "The price after it" }),
 }).openapi("ExplainedAdjustment");
 export type ExplainedAdjustment = z.infer<typeof ExplainedAdjustment>;
@@ -90,6 +96,7 @@ export const WitnessOfCall = z.object({
     reasoning_tokens: Count,
     quality: z.string().openapi({ description: "How it knows its counts; see `quality` of a cost event" }),
     is_copy: z.boolean().openapi({ description: "True in a session that has copied the call" }),
+    billing: z.string().optional().openapi({ description: "`plan` where it says that a plan pays" }),
     tags: z.record(z.string(), z.string()),
   })).openapi({ description: "What it has said, the best statement first" }),
 }).openapi("WitnessOfCall");

@@ -2,7 +2,7 @@ import { z } from "@hono/zod-openapi";
 import { AGENT_LIMITS, MAX_CALL_TOKENS, MAX_SIGHTINGS } from "../limits.ts";
 import { CostUsd, Count, name } from "../parts.ts";
 import { Tags } from "../tags/tag_schemas.ts";
-import { billedParts, otherParts, servedAs } from "../usage.ts";
+import { billedParts, otherParts, PlanUsd, servedAs } from "../usage.ts";
 import { QUALITIES, SIGHTING_OUTCOMES, SIGHTING_SOURCES } from "../values.ts";
 
 /** The wire schemas of what logs and exporters have seen of calls. */
@@ -43,6 +43,9 @@ const SightingBody = z.strictObject({
   marks: z.array(text(100)).max(20).optional().openapi({ description: "What the source could not say" }),
   tools: z.array(text(200)).max(AGENT_LIMITS.tools).optional(),
   stated_cost_usd: text(100).optional().openapi({ description: "Cost as the source writes it, in USD" }),
+  billing: z.literal("plan").optional().openapi({
+    description: "`plan` where the source knows that a subscription pays for the call",
+  }),
   session: text(1000).optional().openapi({ description: "The session as its agent names it" }),
   is_copy: z.boolean().optional().openapi({
     description: "True in a session that has copied the call from another",
@@ -78,6 +81,7 @@ export const SightingsResult = z.object({
   cost_usd: CostUsd.openapi({
     description: "USD, of what was booked and corrected; null if no price is known",
   }),
+  plan_usd: PlanUsd.optional(),
   // Texts: generated clients must not fail on an outcome that is added later.
   outcomes: z.array(z.string()).openapi({
     description: `What each sighting has changed: ${SIGHTING_OUTCOMES.join(", ")}; others may follow`,

@@ -23,7 +23,7 @@ const report = createRoute({
     "call is priced. A call that is already booked is a " +
     "duplicate if the content is the same, so a cost event of `GET /sessions/{session_id}/costs` can " +
     "be sent back; for a report without `cost_usd` the price does not matter. With a larger output, and nothing else that " +
-    "differs, it corrects the call that the same key has reported. With a key of one agent, new ids of calls, " +
+    "differs, it corrects the call that the same key has reported; so does the billing `plan` of a call that it has reported as billed. With a key of one agent, new ids of calls, " +
     "sessions and runs are the agent's id, a colon, and a name without a colon.",
   tags: ["costs"],
   request: {
@@ -74,7 +74,7 @@ function toReport(body: CostEventBody, viewer: Viewer): ReportedCall {
       reasoningTokens: body.reasoning_tokens ?? 0,
       ...partsOf(body),
     },
-    costUsd: body.cost_usd,
+    ...(body.billing === "plan" ? { isPlan: true, costUsd: body.plan_usd } : { costUsd: body.cost_usd }),
     durationMs: body.duration_ms ?? null,
     isEstimated: body.estimated ?? false,
     ...(body.service_tier !== undefined && { serviceTier: body.service_tier }),

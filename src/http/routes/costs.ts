@@ -157,8 +157,8 @@ export function createRoutes(core: Core) {
 const SUMS = Object.keys(CostSums.shape) as (keyof CostSums)[];
 
 /**
- * Returns rows of costs as CSV (RFC 4180) with a header: the columns that identify a group, the sums, and with a comparison
- * `previous_…` and `difference_usd`. An unknown cost is empty.
+ * Returns rows of costs as CSV (RFC 4180) with a header: the columns that identify a group, the sums, also that of what plans pay
+ * for, and with a comparison `previous_…` and `difference_usd`. An unknown cost is empty.
  */
 export function toCostCsv(rows: readonly CostRow[], filter: CostFilter): string {
   const isCompared = filter.compare !== undefined;
@@ -176,4 +176,4 @@ export function toCostCsv(rows: readonly CostRow[], filter: CostFilter): string 
   return toLines([header, ...lines]);
 }
 
-const sumCells = (sums: CostSums) => SUMS.map((name) => cellOf(name, sums[name]));
+const sumCells = (sums: CostSums) => SUMS.map((name) => cellOf(name, { plan_usd: 0, ...sums }[name]));

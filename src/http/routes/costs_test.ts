@@ -46,6 +46,16 @@ Deno.test("toCostCsv() writes amounts as plain decimals, a negative difference t
   assert.ok(csvOf({ model: "m", cost_usd: null })[1]!.endsWith(",24,,0"));
 });
 
+Deno.test("toCostCsv() has a column of what plans pay for, 0 without any, also of the span before", () => {
+  const [header, line] = toCostCsv(
+    [{ ...SUMS, agent_id: "a", plan_usd: 2.5, previous: SUMS, difference_usd: 0 }],
+    { groupBy: "agent", compare: {}, limit: 9, offset: 0 },
+  ).split("\r\n");
+  const names = header!.split(",");
+  const cell = (name: string) => line!.split(",")[names.indexOf(name)];
+  assert.deepEqual([cell("cost_usd"), cell("plan_usd"), cell("previous_plan_usd")], ["0.5", "2.5", "0"]);
+});
+
 Deno.test("toCostCsv() without rows has the header of its groups", () => {
   const header = (more: object) =>
     toCostCsv([], { groupBy: "day", limit: 9, offset: 0, ...more }).split(",model_calls")[0];

@@ -1,7 +1,7 @@
 import { sightCalls, type Sighting } from "../../calls/mod.ts";
 import { type SightingBody, SightingsBody, SightingsResult } from "../../contract/costs/sightings.ts";
 import { toUsd } from "../../kernel/money.ts";
-import { fromOtherModels, toName, withoutColons } from "../../ledger/mod.ts";
+import { fromOtherModels, planUsd, toName, withoutColons } from "../../ledger/mod.ts";
 import { USAGE_DETAILS } from "../../pricing/mod.ts";
 import type { Core } from "../../service/mod.ts";
 import { createRoute } from "../create_route.ts";
@@ -49,7 +49,7 @@ export function createRoutes(core: Core) {
     const { keyId, agentId: only } = viewerOfRequest(c);
     const { origin, sightings } = c.req.valid("json");
     if (only !== undefined && origin.agent_id !== only) throw outOfReach(`agent ${origin.agent_id}`, only);
-    const { reasons, costNanoUsd, ...result } = await sightCalls(await core.whole(), {
+    const { reasons, costNanoUsd, planNanoUsd, ...result } = await sightCalls(await core.whole(), {
       source: origin.source,
       name: origin.name,
       agentId: origin.agent_id,
@@ -60,6 +60,7 @@ export function createRoutes(core: Core) {
     return c.json({
       ...result,
       cost_usd: result.booked > 0 && result.unpriced === result.booked ? null : toUsd(costNanoUsd),
+      ...planUsd(planNanoUsd),
       reasons: [...reasons].map(([index, reason]) => ({ index, reason })),
     }, 200);
   });
@@ -96,6 +97,7 @@ function toSighting(body: SightingBody, only: string | undefined): Sighting {
     inferenceGeo: body.inference_geo,
     tools: body.tools,
     statedCostUsd: body.stated_cost_usd,
+    isPlan: body.billing === "plan" || undefined,
     session: session !== undefined && only !== undefined ? ownSession(session, only) : session,
     isCopy: body.is_copy,
     subagent,

@@ -49,6 +49,8 @@ export interface BookedSightings {
   unpriced: number;
   /** The cost of what was booked and amended, in nano-USD. */
   costNanoUsd: bigint;
+  /** The same of what plans pay for. */
+  planNanoUsd: bigint;
   /** The reasons of sightings that were refused. */
   refused: readonly string[];
 }
@@ -86,6 +88,8 @@ export interface ImportOptions {
   states: Map<string, KnownFile>;
   /** Calls before it are left out. Milliseconds since the epoch. */
   since?: number | undefined;
+  /** True if a plan pays for all of the calls, also where the log doesn't say so. */
+  isPlan?: boolean | undefined;
   /** Calls that may go on are held until nothing was written for so long. */
   idleMs?: number | undefined;
   /** Called after each file. */
@@ -108,7 +112,7 @@ const MAX_FAULT = 200;
 export async function importLogs(
   ctx: ImportContext,
   { logs, unreadable }: FoundLogs,
-  { states, since = -Infinity, idleMs, onFile }: ImportOptions,
+  { states, since = -Infinity, isPlan, idleMs, onFile }: ImportOptions,
 ): Promise<ImportTally> {
   const { files, clock, books } = ctx;
   const tally: ImportTally = {
@@ -120,6 +124,7 @@ export async function importLogs(
     amended: 0,
     unpriced: 0,
     costNanoUsd: 0n,
+    planNanoUsd: 0n,
     unmetered: 0,
     malformed: 0,
     before: 0,
@@ -137,7 +142,7 @@ export async function importLogs(
     for (let at = 0; at < said.length; at += MAX_BATCH) {
       const { refused, ...booked } = await books.book(said.slice(at, at + MAX_BATCH));
       for (const name of ["booked", "known", "amended", "unpriced"] as const) tally[name] += booked[name];
-      tally.costNanoUsd += booked.costNanoUsd;
+      for (const name of ["costNanoUsd", "planNanoUsd"] as const) tally[name] += booked[name];
       for (const reason of refused) leaveOut("malformed", "", reason);
     }
     // After the sightings: what is repeated is known, what is left out is lost.
@@ -174,9 +179,10 @@ export async function importLogs(
         const { at, quality, folder } = sighting;
         if (at >= since && at <= limit && (isEnded || quality !== "provisional")) {
           const project = folder === undefined ? undefined : ctx.projectOf(folder);
-          sightings.push(
-            project === undefined ? sighting : { ...sighting, tags: { project, ...sighting.tags } },
-          );
+          const said = project === undefined
+            ? sighting
+            : { ...sighting, tags: { project, ...sighting.tags } };
+          sightings.push(isPlan ? { ...said, isPlan } : said);
           return;
         }
         isWhole = false;

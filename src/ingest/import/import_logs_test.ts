@@ -130,7 +130,8 @@ async function withHome(
           if (before !== undefined && outputTokens > before) amended++;
           calls.set(ref, Math.max(before ?? 0, outputTokens));
         }
-        return Promise.resolve({ booked, known, amended, unpriced: 0, costNanoUsd: 0n, refused: [] });
+        const amounts = { costNanoUsd: 0n, planNanoUsd: 0n };
+        return Promise.resolve({ booked, known, amended, unpriced: 0, ...amounts, refused: [] });
       },
       save(states) {
         if (fail.save !== undefined && fail.save-- <= 0) return Promise.reject(full());

@@ -8,7 +8,7 @@ import { type Query, tables } from "../../store/mod.ts";
 import { addEntry, adjustCall, type Adjustment, ENTRY, withAdjustments } from "../adjustments.ts";
 import { toModelCall } from "../calls.ts";
 import { toCostEvent } from "../cost_events.ts";
-import { type ModelCall } from "../model_call.ts";
+import { type ModelCall, valueOf } from "../model_call.ts";
 import { ALL_SEEING, type Viewer } from "../scopes/mod.ts";
 import { explainPrice } from "./explain_price.ts";
 import { findStanding, readWitnesses } from "./witnesses.ts";
@@ -50,6 +50,7 @@ export async function explainCall(
       is_amendment: entry.stands === callId,
       at: cause?.at == null ? null : toIso(cause.at),
       difference_usd: toUsd(entry.costNanoUsd ?? 0n),
+      ...(entry.planNanoUsd && { plan_difference_usd: toUsd(entry.planNanoUsd) }),
       price: explained(call, cards),
     };
   });
@@ -66,7 +67,8 @@ export async function explainCall(
 
 function explained(call: ModelCall, cards: ReadonlyMap<number, Rates>) {
   const rates = call.priceId == null ? null : cards.get(call.priceId) ?? null;
-  return explainPrice(call, call.usage, rates);
+  const price = explainPrice({ ...call, costNanoUsd: valueOf(call) }, call.usage, rates);
+  return call.planNanoUsd === undefined ? price : { ...price, billing: "plan" };
 }
 
 /** Reads rate cards by their ids. */

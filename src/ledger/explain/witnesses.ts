@@ -36,6 +36,7 @@ interface Statement {
   model?: string;
   quality?: string;
   copy?: boolean;
+  plan?: boolean;
   tags?: Record<string, string>;
 }
 
@@ -92,6 +93,7 @@ function toWire({ counts, ...said }: Statement): WitnessOfCall["said"][number] {
     reasoning_tokens: reasoning,
     quality: said.quality ?? "exact",
     is_copy: said.copy ?? false,
+    ...(said.plan && { billing: "plan" }),
     tags: said.tags ?? {},
   };
 }

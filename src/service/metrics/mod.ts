@@ -28,6 +28,7 @@ interface ModelTotals {
   partlyPriced: bigint;
   tokens: [kind: string, count: bigint][];
   costNanoUsd: NanoUsd;
+  planNanoUsd: NanoUsd;
 }
 
 /** The totals of the whole service at one moment. */
@@ -50,6 +51,8 @@ const SUMS = [
   ...Object.values(TOKENS),
   "whole_usd",
   "rest_nano_usd",
+  "plan_whole_usd",
+  "plan_rest_nano_usd",
 ].map((amount) => `sum(${amount})`).join(", ");
 
 const BY_MODEL = `SELECT NULL, provider, model, ${SUMS} FROM total_usage GROUP BY provider, model`;
@@ -83,7 +86,7 @@ export async function readTotals(
 
 function toModelTotals([agentId, provider, model, ...sums]: SqlValue[]): ModelTotals {
   const [calls, unpriced, partlyPriced, ...rest] = sums as bigint[];
-  const [wholeUsd, restNanoUsd] = rest.splice(-2);
+  const [wholeUsd, restNanoUsd, planWholeUsd, planRestNanoUsd] = rest.splice(-4);
   return {
     labels: { ...(agentId !== null && { agent_id: agentId }), provider, model } as Record<string, string>,
     calls: calls!,
@@ -91,6 +94,7 @@ function toModelTotals([agentId, provider, model, ...sums]: SqlValue[]): ModelTo
     partlyPriced: partlyPriced!,
     tokens: Object.keys(TOKENS).map((kind, index) => [kind, rest[index]!]),
     costNanoUsd: wholeUsd! * NANO_PER_USD + restNanoUsd!,
+    planNanoUsd: planWholeUsd! * NANO_PER_USD + planRestNanoUsd!,
   };
 }
 
@@ -118,6 +122,11 @@ function modelFamilies(models: readonly ModelTotals[]): Family[] {
       `USD spent on model calls with a known price. ${SHARED}`,
       each(({ costNanoUsd }) => formatUsd(costNanoUsd)),
     ),
+    ...models.every(({ planNanoUsd }) => planNanoUsd === 0n) ? [] : [counter(
+      "purser_plan_equivalent_usd_total",
+      `USD that the model calls that a plan pays for would have cost by the API; not in the spend. ${SHARED}`,
+      each(({ planNanoUsd }) => formatUsd(planNanoUsd)),
+    )],
     counter(
       "purser_tokens_total",
       "Tokens by kind; the kinds don't overlap: input excludes cache reads and writes, output excludes " +

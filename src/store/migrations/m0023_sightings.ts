@@ -1,11 +1,22 @@
+const USAGE = ["usage_runs", "usage_sessions", "usage_totals", "usage_days", "usage_hours"];
+
 /**
- * Witnesses of calls: what logs, exported spans and reports say of them.
+ * Witnesses of calls: what logs, exported spans and reports say of them; and the calls that a plan pays for.
  *
+ * `plan_nano_usd` is what a call that a plan pays for would cost by the API; its `cost_nano_usd`, which is billed, is 0.
+ *
+
  * An entry of the ledger with `stands` corrects a call by what a witness has said: with the id of the call itself, its tokens
  * and cost; with another id, it takes the whole call back, as that one is the same call by a better witness.
  */
 export const statements: readonly string[] = [
   `ALTER TABLE calls ADD COLUMN stands TEXT`,
+  `ALTER TABLE calls ADD COLUMN plan_nano_usd INTEGER`,
+  ...USAGE.flatMap((table) =>
+    ["plan_whole_usd", "plan_rest_nano_usd"].map((column) =>
+      `ALTER TABLE ${table} ADD COLUMN ${column} INTEGER NOT NULL DEFAULT 0`
+    )
+  ),
   // By day first: bookings write to few pages of it, however many days there are.
   `CREATE INDEX calls_by_response ON calls (((at / 86400000)), response_id) WHERE response_id IS NOT NULL`,
   `CREATE INDEX calls_by_standing ON calls (stands) WHERE stands IS NOT NULL`,
@@ -56,9 +67,7 @@ export const statements: readonly string[] = [
 ) WITHOUT ROWID`,
 
   // The calls that only logs and exported spans have seen, which leave out some: no earlier version has booked any.
-  ...["runs", "sessions", "totals", "days", "hours"].map((name) =>
-    `ALTER TABLE usage_${name} ADD COLUMN lower_bound_calls INTEGER NOT NULL DEFAULT 0`
-  ),
+  ...USAGE.map((table) => `ALTER TABLE ${table} ADD COLUMN lower_bound_calls INTEGER NOT NULL DEFAULT 0`),
   // The totals of the sources of calls, up to the position of the others. machine: of logs and spans, else ''.
   `CREATE TABLE usage_sources (
   source TEXT NOT NULL,
@@ -78,12 +87,14 @@ export const statements: readonly string[] = [
   total_tokens INTEGER NOT NULL,
   whole_usd INTEGER NOT NULL,
   rest_nano_usd INTEGER NOT NULL,
+  plan_whole_usd INTEGER NOT NULL,
+  plan_rest_nano_usd INTEGER NOT NULL,
   lower_bound_calls INTEGER NOT NULL,
   PRIMARY KEY (source, agent_id, machine)
 ) WITHOUT ROWID`,
   `INSERT INTO usage_sources SELECT coalesce(source, ''), agent_id, '', min(at), max(at),
   sum(CASE WHEN adjusts IS NULL THEN 1 ELSE 0 END), sum(unpriced), sum(partly_priced), sum(is_estimated), sum(input_tokens),
   sum(output_tokens), sum(cache_read_tokens), sum(cache_write_tokens), sum(reasoning_tokens), sum(total_tokens),
-  sum(coalesce(cost_nano_usd, 0) / 1000000000), sum(coalesce(cost_nano_usd, 0) % 1000000000), 0
+  sum(coalesce(cost_nano_usd, 0) / 1000000000), sum(coalesce(cost_nano_usd, 0) % 1000000000), 0, 0, 0
 FROM calls WHERE position <= (SELECT position FROM rollup_positions WHERE name = 'totals') GROUP BY 1, 2`,
 ];

@@ -138,6 +138,10 @@ const tables: readonly string[] = [
 /** The tables of m0023_sightings.ts. */
 const sightingTables: readonly string[] = [
   `ALTER TABLE calls ADD COLUMN stands ${text}`,
+  `ALTER TABLE calls ADD COLUMN plan_nano_usd ${int}`,
+  ...["runs", "sessions", "totals", "days", "hours"].map((kind) =>
+    `ALTER TABLE usage_${kind} ADD COLUMN plan_whole_usd ${INT} DEFAULT 0, ADD COLUMN plan_rest_nano_usd ${INT} DEFAULT 0`
+  ),
   `CREATE TABLE sightings (
   witness ${TEXT} UNIQUE, call_id ${TEXT}, is_apart ${INT}, response_id ${text},
   request_id ${text}, fingerprint ${text}, day ${INT}, said ${TEXT})`,
@@ -148,7 +152,7 @@ const sightingTables: readonly string[] = [
   ),
   `CREATE TABLE usage_sources (
   source ${TEXT}, agent_id ${TEXT}, machine ${TEXT}, first_at ${INT}, last_at ${INT},${COUNTERS},
-  lower_bound_calls ${INT}, PRIMARY KEY (source, agent_id, machine))`,
+  plan_whole_usd ${INT}, plan_rest_nano_usd ${INT}, lower_bound_calls ${INT}, PRIMARY KEY (source, agent_id, machine))`,
 ];
 
 /** The state of the import of each log. */

@@ -49,6 +49,7 @@ export interface CallDetails extends Partial<Record<BilledPart, number>> {
   stated_reason?: StatedCostReason;
   quality?: string;
   marks?: string[];
+  billing?: "plan";
 }
 
 export const agents = sqliteTable("agents", {
@@ -151,6 +152,8 @@ export const calls = sqliteTable("calls", {
   statedNanoUsd: nanoUsd("stated_nano_usd"),
   /** Of an entry by a witness: the call that stands after it; see m0023_sightings.ts. */
   stands: text("stands"),
+  /** The API's price of a call that a plan pays for. */
+  planNanoUsd: nanoUsd("plan_nano_usd"),
 });
 
 /** The statements of logs, exported spans and reports about calls; see the migration. */

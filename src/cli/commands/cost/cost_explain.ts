@@ -66,6 +66,7 @@ export function renderExplanation(explained: ExplainedCall, layout: Layout): str
         (call.estimated ? "; an estimate, since the provider's count never arrived" : ""),
       "Cost": formatCost(call.cost_usd) +
         (call.unpriced_parts ? ` + ${call.unpriced_parts.join(", ")} without a known price` : ""),
+      "Plan": describePlan(call),
       "Stated": describeStated(call),
     }, layout),
     section("As booked", booked, layout),
@@ -103,8 +104,20 @@ function renderWitnesses(witnesses: ExplainedCall["witnesses"], layout: Layout):
     { title: "TIME (UTC)", cell: ({ at }) => formatTime(at) },
     { title: "SESSION", cell: ({ session_id }) => session_id ?? "-" },
     { title: "TOKENS", cell: describeWitnessed },
-    { title: "KNOWN AS", cell: ({ quality, is_copy }) => quality + (is_copy ? ", copy" : "") },
+    {
+      title: "KNOWN AS",
+      cell: ({ quality, is_copy, billing }) =>
+        quality + (is_copy ? ", copy" : "") + (billing ? `, ${billing}` : ""),
+    },
   ], layout);
+}
+
+/** Says that a plan pays for a call, and what it would cost without one. */
+function describePlan({ billing, plan_usd = null }: ExplainedCall["call"]): string | undefined {
+  if (billing !== "plan") return undefined;
+  return `A plan pays for it; by the API it would cost ${
+    plan_usd === null ? "what is not known" : formatCost(plan_usd)
+  }`;
 }
 
 /** Describes the cost that was stated and not booked. */
@@ -117,21 +130,23 @@ function describeStated(
 }
 
 function titleOf(adjustment: ExplainedAdjustment): string {
-  const { repricing_id, is_undo, is_amendment, at, difference_usd, adjustment_id } = adjustment;
+  const { repricing_id, is_undo, is_amendment, at, difference_usd, plan_difference_usd, adjustment_id } =
+    adjustment;
   const what = is_amendment
     ? "Corrected by a witness"
     : repricing_id === null
     ? `Adjusted by ${adjustment_id}`
     : `${is_undo ? "Undone" : "Repriced"} by ${repricing_id}`;
   const when = at === null ? "" : `, ${formatTime(at)} UTC`;
-  return escapeText(
-    `${what}${when}: ${difference_usd < 0 ? "-" : "+"}${formatCost(Math.abs(difference_usd))}`,
-  );
+  const change = (usd: number) => (usd < 0 ? "-" : "+") + formatCost(Math.abs(usd));
+  const ofPlan = plan_difference_usd === undefined ? "" : `, plan value ${change(plan_difference_usd)}`;
+  return escapeText(`${what}${when}: ${change(difference_usd)}${ofPlan}`);
 }
 
 function section(title: string, price: ExplainedPrice, layout: Layout): string {
   const { style } = layout;
-  const parts = [style.bold(title), escapeText(describeBasis(price))];
+  const basis = describeBasis(price) + (price.billing === "plan" ? "; a plan pays" : "");
+  const parts = [style.bold(title), escapeText(basis)];
   if (price.lines.length > 0) parts.push(renderLines(price.lines, layout));
   if (price.sum_usd !== null) {
     parts.push(`Sum $${decimal(price.sum_usd)}, rounded half to even: ${formatCost(price.computed_usd)}`);

@@ -2,7 +2,7 @@ import type { CommandContext } from "../../command.ts";
 import { PurserError } from "../../../kernel/errors.ts";
 import { type NanoUsd, parseTotalUsd } from "../../../kernel/money.ts";
 import { hasMore, nextCursor, printAnswer } from "../../render/print_answer.ts";
-import { formatAmounts, formatChange, formatCost } from "../../render/format_cost.ts";
+import { formatAmounts, formatChange, formatCost, planColumn } from "../../render/format_cost.ts";
 import { countOf, formatCount, formatTime } from "../../render/format_values.ts";
 import {
   type CostGroups,
@@ -10,6 +10,7 @@ import {
   type CostQuery,
   type CostRow,
   nameColumns,
+  planOf,
   renderCosts,
   renderForecast,
   toSpend,
@@ -63,7 +64,9 @@ export async function printTable(
 }
 
 const describeTotal = (total: CostRow) =>
-  `Total ${formatCost(total.cost_usd)} in ${countOf(total.model_calls, "call")}`;
+  `Total ${formatCost(total.cost_usd)}${
+    total.plan_usd ? `, beside a plan value of ${formatCost(total.plan_usd)},` : ""
+  } in ${countOf(total.model_calls, "call")}`;
 
 /** A row of costs with those of another span. */
 type ComparedRow = CostRow & {
@@ -108,6 +111,7 @@ function renderComparison(
       cell: changeOf,
       drop: 1,
     },
+    ...planColumn(all, planOf),
     { title: "CALLS", align: "right", cell: (row) => formatCount(row.model_calls), drop: 4 },
     { title: "BEFORE", align: "right", cell: (row) => formatCount(row.previous?.model_calls ?? 0), drop: 5 },
   ];
@@ -134,6 +138,7 @@ export async function printTotal(ctx: CommandContext, query: TotalQuery): Promis
       "Since": formatTime(body.from),
       "Until": formatTime(body.to),
       "Cost": formatCost(body.cost_usd),
+      "Plan value": body.plan_usd === undefined ? undefined : formatCost(body.plan_usd),
       "Before": previous && formatCost(previous.cost_usd),
       "Difference": difference_usd === undefined ? undefined : formatCost(difference_usd),
       "Model calls": formatCount(body.model_calls),

@@ -33,6 +33,7 @@ export const importCommand: Command = {
     path: option("PATH", "Folder or file to read in place of the agents' own folders", { isFile: true }),
     since: option("WHEN", "Only calls since WHEN", { some: ["7d", "30d", "today", "week", "month"] }),
     machine: option("NAME", "Name of the machine of these logs (default: the host's name)"),
+    plan: flag("A plan pays for all of these calls; those that were imported as billed are corrected"),
     "dry-run": flag("Show what would be booked, and book nothing"),
     watch: flag("Follow the logs until Ctrl-C"),
     install: flag(
@@ -69,6 +70,8 @@ export interface ImportRequest {
   path: string | undefined;
   /** Milliseconds since the epoch. */
   since: number | undefined;
+  /** True if a plan pays for the calls. */
+  isPlan: boolean;
 }
 
 async function runImport(ctx: CommandContext): Promise<number | void> {
@@ -88,7 +91,8 @@ async function runImport(ctx: CommandContext): Promise<number | void> {
   if (!isJson) ctx.print(renderFound(agents, request.machine.home));
   if (options.has("watch")) return await (await import("./watch_import.ts")).watchImport(ctx, request);
   const { openImport } = await import("./open_import.ts");
-  await using opened = await openImport(ctx, request, { isDryRun: options.has("dry-run") });
+  const isDryRun = options.has("dry-run");
+  await using opened = await openImport(ctx, request, { isDryRun, isAgain: request.isPlan && !isDryRun });
   const total = agents.reduce(
     (sum, { found }) => sum + found.logs.reduce((sum, { size }) => sum + size, 0),
     0,
@@ -109,17 +113,17 @@ async function runImport(ctx: CommandContext): Promise<number | void> {
     }
   } catch (error) {
     progress.end();
-    if (!isJson && imported.length > 0) ctx.print(renderImport(ctx, imported, options.has("dry-run")));
+    if (!isJson && imported.length > 0) ctx.print(renderImport(ctx, imported, isDryRun));
     if (!isJson) ctx.say("What was booked stays; repeat the import to book the rest");
     throw error;
   }
   progress.end();
-  if (isJson) return ctx.print(JSON.stringify(toWire(request, imported, options.has("dry-run"))));
-  ctx.print(renderImport(ctx, imported, options.has("dry-run")));
+  if (isJson) return ctx.print(JSON.stringify(toWire(request, imported, isDryRun)));
+  ctx.print(renderImport(ctx, imported, isDryRun));
   for (const { tally } of imported) {
     for (const { path, reason } of tally.unreadable) ctx.warn(`Cannot read ${path}: ${reason}`);
   }
-  if (!options.has("dry-run")) ctx.say("Next: purser cost --by project");
+  if (!isDryRun) ctx.say("Next: purser cost --by project");
 }
 
 function checkTogether({ options }: CommandContext): void {
@@ -132,7 +136,9 @@ function checkTogether({ options }: CommandContext): void {
   }
 }
 
-async function readRequest({ args, options, env, clock, config }: CommandContext): Promise<ImportRequest> {
+async function readRequest(
+  { args, options, env, clock, config, warn }: CommandContext,
+): Promise<ImportRequest> {
   const names = args.length > 0 ? [...new Set(args)] : undefined;
   const { loadImporters } = await import("../../../ingest/logs/mod.ts");
   const importers = await loadImporters({ names, plugins: config.plugins }).catch((error) => {
@@ -140,6 +146,10 @@ async function readRequest({ args, options, env, clock, config }: CommandContext
       ? error
       : new UsageError(`Cannot import: ${messageOf(error)}`, options.command, error);
   });
+  for (const name of names === undefined ? config.importPlans ?? [] : []) {
+    if (importers.some((importer) => importer.name === name)) continue;
+    warn(`import.plans of the config names ${name}, which is no agent`);
+  }
   const home = env.HOME || env.USERPROFILE;
   const path = options.text("path");
   if (!home && path === undefined) {
@@ -152,6 +162,7 @@ async function readRequest({ args, options, env, clock, config }: CommandContext
     machineName: options.read("machine", checkMachine) ?? await hostName(),
     path: path === undefined ? undefined : await absolute(path),
     since: since === undefined ? undefined : Date.parse(since),
+    isPlan: options.has("plan"),
   };
 }
 

@@ -70,14 +70,15 @@ export function createImportBooks(connection: Connection, { machine, importer }:
     const body = JSON.stringify({ origin, sightings: sightings.map(sightingToWire) });
     const headers = { "content-type": "application/json" };
     const request = new Request("http://purser.invalid/sightings", { method: "POST", headers, body });
-    const { booked, duplicates, amended, enriched, unpriced, cost_usd, reasons }: SightingsResult =
-      await (await fetchStream(connection, request)).json();
+    const { booked, duplicates, amended, enriched, unpriced, cost_usd, plan_usd = 0, reasons }:
+      SightingsResult = await (await fetchStream(connection, request)).json();
     return {
       booked,
       known: duplicates + amended + enriched,
       amended,
       unpriced,
-      costNanoUsd: cost_usd === null ? 0n : parseTotalUsd(cost_usd),
+      costNanoUsd: parseTotalUsd(cost_usd ?? 0),
+      planNanoUsd: parseTotalUsd(plan_usd ?? 0),
       refused: reasons.map(({ reason }) => reason),
     };
   }
@@ -109,6 +110,7 @@ const NOTHING: BookedSightings = {
   amended: 0,
   unpriced: 0,
   costNanoUsd: 0n,
+  planNanoUsd: 0n,
   refused: [],
 };
 
@@ -145,6 +147,7 @@ export function sightingToWire(sighting: Sighting): SightingBody {
     inference_geo: sighting.inferenceGeo,
     tools: sighting.tools && [...sighting.tools],
     stated_cost_usd: sighting.statedCostUsd,
+    billing: sighting.isPlan ? "plan" : undefined,
     session: sighting.session,
     is_copy: sighting.isCopy,
     subagent: subagent && { id: subagent.id, parent: subagent.parent, type: subagent.type },

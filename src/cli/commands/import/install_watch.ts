@@ -105,7 +105,7 @@ export async function installWatch(ctx: CommandContext, request: ImportRequest):
 /** Returns the command line of the service: it names the ledger, which the environment may have chosen. */
 async function commandOf(
   { terminal, args, options, config, env }: CommandContext,
-  { machineName, path }: ImportRequest,
+  { machineName, path, isPlan }: ImportRequest,
 ): Promise<string[]> {
   const { profile, server, dbUrl, dbSource } = config;
   const configFile = options.text("config") ?? env.PURSER_CONFIG;
@@ -116,6 +116,7 @@ async function commandOf(
     "--watch",
     ...["--machine", machineName],
     ...path === undefined ? [] : ["--path", path],
+    ...isPlan ? ["--plan"] : [],
     ...configFile ? ["--config", await files.realPath(configFile)] : [],
     ...profile !== undefined
       ? ["--profile", profile]

@@ -17,11 +17,14 @@ export interface OpenImport extends AsyncDisposable {
   importAgent(agent: FoundAgent, options: Omit<ImportOptions, "states">): Promise<ImportTally>;
 }
 
-/** Opens the ledger for an import; for a dry run, one in memory, which then says what would be booked. */
+/**
+ * Opens the ledger for an import; for a dry run, one in memory, which then says what would be booked. With `isAgain`, logs are read
+ * again that were imported before.
+ */
 export async function openImport(
   ctx: CommandContext,
-  { machine, machineName }: ImportRequest,
-  { isDryRun }: { isDryRun: boolean },
+  { machine, machineName, isPlan }: ImportRequest,
+  { isDryRun, isAgain = false }: { isDryRun: boolean; isAgain?: boolean },
 ): Promise<OpenImport> {
   const sync = await files.loadFilesSync();
   const connection = await ctx.connect();
@@ -33,10 +36,17 @@ export async function openImport(
     async importAgent({ importer, found }, options) {
       const origin = { machine: machineName, importer: importer.name };
       let known = states.get(importer.name);
-      if (!known) states.set(importer.name, known = await readFileStates(connection, origin));
+      if (!known) {
+        known = isAgain ? new Map<string, KnownFile>() : await readFileStates(connection, origin);
+        states.set(importer.name, known);
+      }
       const books = createImportBooks(rehearsal ?? connection, origin);
       const context = { files: sync, clock: ctx.clock, projectOf, books };
-      return await importLogs(context, found, { ...options, states: known });
+      return await importLogs(context, found, {
+        ...options,
+        states: known,
+        isPlan: isPlan || ctx.config.importPlans?.includes(importer.name),
+      });
     },
     async [Symbol.asyncDispose]() {
       await rehearsal?.close();

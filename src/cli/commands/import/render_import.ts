@@ -1,6 +1,6 @@
 import { toUsd } from "../../../kernel/money.ts";
 import type { CommandContext } from "../../command.ts";
-import { formatAmounts } from "../../render/format_cost.ts";
+import { formatAmounts, planColumn } from "../../render/format_cost.ts";
 import { countOf, formatBytes, formatCount } from "../../render/format_values.ts";
 import { type Column, renderTable } from "../../render/render_table.ts";
 import { escapeText } from "../../terminal/escape_text.ts";
@@ -42,6 +42,7 @@ export function renderImport(
     { title: "AGENT", cell: ({ title }) => title, cutTo: 10 },
     ...count(isDryRun ? "TO BOOK" : "BOOKED", ({ booked }) => booked, 0),
     { title: "COST", align: "right", cell: costOf },
+    ...planColumn(rows, ({ planNanoUsd }) => planNanoUsd),
     ...count("KNOWN", ({ known }) => known, 1),
     ...count("AMENDED", ({ amended }) => amended, 2),
     ...count("UNPRICED", ({ unpriced }) => unpriced, 3),
@@ -104,6 +105,7 @@ export function toWire(
       amended: tally.amended,
       unpriced: tally.unpriced,
       cost_usd: tally.booked > 0 && tally.unpriced === tally.booked ? null : toUsd(tally.costNanoUsd),
+      ...tally.planNanoUsd !== 0n && { plan_usd: toUsd(tally.planNanoUsd) },
       unmetered: tally.unmetered,
       malformed: tally.malformed,
       before_since: tally.before,

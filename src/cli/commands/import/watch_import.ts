@@ -53,11 +53,12 @@ async function importAll(ctx: CommandContext, request: ImportRequest, opened: Op
 }
 
 function printNews({ print, isJson, clock }: CommandContext, title: string, tally: ImportTally): void {
-  const { booked, amended, costNanoUsd } = tally;
+  const { booked, amended, costNanoUsd, planNanoUsd } = tally;
   const at = toIso(clock.now());
   if (isJson) return print(JSON.stringify({ at, agent: title, booked, amended }));
   const [cost] = formatAmounts([costNanoUsd < 0n ? -costNanoUsd : costNanoUsd]);
-  const more = amended > 0 ? `, ${countOf(amended, "call")} amended` : "";
+  const plan = planNanoUsd > 0n ? `, plan value ${formatAmounts([planNanoUsd])[0]}` : "";
+  const more = plan + (amended > 0 ? `, ${countOf(amended, "call")} amended` : "");
   print(
     `${at.slice(11, 19)} ${title}: ${countOf(booked, "call")}, ${costNanoUsd < 0n ? "-" : ""}${cost}${more}`,
   );

@@ -1,7 +1,7 @@
 import type { CostEvent } from "../../../contract/usage.ts";
 import { type NanoUsd, parseTotalUsd, toUsd } from "../../../kernel/money.ts";
 import type { CommandContext } from "../../command.ts";
-import { formatAmounts } from "../../render/format_cost.ts";
+import { formatAmounts, planColumn } from "../../render/format_cost.ts";
 import { formatCount } from "../../render/format_values.ts";
 import { nextCursor } from "../../render/print_answer.ts";
 import { renderTable } from "../../render/render_table.ts";
@@ -23,6 +23,7 @@ interface Sums {
   unpriced: number;
   tokens: number;
   nano: NanoUsd;
+  plan: NanoUsd;
 }
 
 /** `purser sessions show ID --tree` */
@@ -43,13 +44,14 @@ export async function printSessionTree(ctx: CommandContext, param: { session_id:
   ctx.print(renderTree(root, ctx));
 }
 
-const noSums = (): Sums => ({ calls: 0, unpriced: 0, tokens: 0, nano: 0n });
+const noSums = (): Sums => ({ calls: 0, unpriced: 0, tokens: 0, nano: 0n, plan: 0n });
 
-function add(sums: Sums, { calls, unpriced, tokens, nano }: Sums): void {
+function add(sums: Sums, { calls, unpriced, tokens, nano, plan }: Sums): void {
   sums.calls += calls;
   sums.unpriced += unpriced;
   sums.tokens += tokens;
   sums.nano += nano;
+  sums.plan += plan;
 }
 
 /** Returns the main agent of a session, with its sub-agents below those that have started them. */
@@ -64,7 +66,7 @@ export function growTree(calls: readonly CostEvent[]): AgentNode {
     return node;
   };
   const root = nodeOf(null);
-  for (const { at, tags, cost_usd, total_tokens } of calls) {
+  for (const { at, tags, cost_usd, plan_usd, total_tokens } of calls) {
     const node = nodeOf(tags?.subagent ?? null);
     node.parent ??= tags?.subagent_of ?? null;
     node.type ??= tags?.subagent_type ?? null;
@@ -73,7 +75,8 @@ export function growTree(calls: readonly CostEvent[]): AgentNode {
       calls: 1,
       unpriced: Number(cost_usd === null),
       tokens: total_tokens,
-      nano: cost_usd === null ? 0n : parseTotalUsd(cost_usd),
+      nano: parseTotalUsd(cost_usd ?? 0),
+      plan: parseTotalUsd(plan_usd ?? 0),
     });
   }
   for (const node of nodes.values()) {
@@ -105,6 +108,7 @@ function sumUp(node: AgentNode): void {
 }
 
 const usdOf = ({ calls, unpriced, nano }: Sums) => calls > 0 && unpriced === calls ? null : toUsd(nano);
+const planUsdOf = ({ plan }: Sums) => plan === 0n ? {} : { plan_usd: toUsd(plan) };
 
 function toWire({ id, type, own, all, children }: AgentNode): Record<string, unknown> {
   return {
@@ -113,7 +117,13 @@ function toWire({ id, type, own, all, children }: AgentNode): Record<string, unk
     model_calls: own.calls,
     total_tokens: own.tokens,
     cost_usd: usdOf(own),
-    with_subagents: { model_calls: all.calls, total_tokens: all.tokens, cost_usd: usdOf(all) },
+    ...planUsdOf(own),
+    with_subagents: {
+      model_calls: all.calls,
+      total_tokens: all.tokens,
+      cost_usd: usdOf(all),
+      ...planUsdOf(all),
+    },
     subagents: children.map(toWire),
   };
 }
@@ -144,5 +154,6 @@ function renderTree(root: AgentNode, { layout }: Pick<CommandContext, "layout">)
       align: "right",
       cell: (row) => cost(row.node.all, lines.indexOf(row) * 2 + 1),
     },
+    ...planColumn(lines, ({ node }) => node.all.plan),
   ], layout);
 }

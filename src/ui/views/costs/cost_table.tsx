@@ -21,7 +21,7 @@ export function CostTable({ pages, rows, group, path, total }: {
   return (
     <Table
       caption={`Costs by ${title}`}
-      columns={columnsOf(group, title, total)}
+      columns={columnsOf(rows, group, title, total)}
       rows={rows}
       keyOf={(row) => keyOf(row, group)}
       source={{ path, name: `costs-by-${title.replaceAll(/\W+/g, "-")}` }}
@@ -30,7 +30,21 @@ export function CostTable({ pages, rows, group, path, total }: {
   );
 }
 
-function columnsOf(group: string, title: string, total: number | null | undefined): Column<CostRow>[] {
+/** The plan value of a group, in a report that has one. */
+const PLAN_VALUE: Column<CostRow> = {
+  id: "plan_usd",
+  title: "Plan value",
+  isMoney: true,
+  sortBy: ({ plan_usd }) => plan_usd,
+  cell: ({ plan_usd = 0 }) => <Money usd={plan_usd} />,
+};
+
+function columnsOf(
+  rows: readonly CostRow[],
+  group: string,
+  title: string,
+  total: number | null | undefined,
+): Column<CostRow>[] {
   const share = ({ cost_usd }: CostRow) => cost_usd === null || !total ? null : cost_usd / total;
   return [
     {
@@ -64,6 +78,7 @@ function columnsOf(group: string, title: string, total: number | null | undefine
       cell: (row) => <Share share={share(row)} />,
     },
     ...group === "session" || group === "run" ? [callTimes<CostRow>()] : [],
+    ...rows.some(({ plan_usd }) => plan_usd !== undefined) ? [PLAN_VALUE] : [],
     {
       id: "cost_usd",
       title: "Cost",

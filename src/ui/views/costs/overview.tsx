@@ -122,6 +122,11 @@ function Figures(
               <Money usd={total.cost_usd} />
             </Link>
           </Stat>
+          {total.plan_usd !== undefined && (
+            <Stat label="Plan value" note="at API prices, not billed">
+              <Money usd={total.plan_usd} />
+            </Stat>
+          )}
           <Stat label="Calls" note={total.previous && `${count(total.previous.model_calls)} before`}>
             <Link href={hrefWith({ by: "session" })}>{count(total.model_calls)}</Link>
           </Stat>

@@ -51,7 +51,7 @@ const columnsOf = (agentId: string): Column<CostEvent>[] => [
     title: "Cost",
     isMoney: true,
     sortBy: ({ cost_usd }) => cost_usd,
-    cell: ({ call_id, cost_usd, estimated, run_id }) => (
+    cell: ({ call_id, cost_usd, billing, plan_usd, estimated, run_id }) => (
       <>
         {run_id === null
           ? <Money usd={cost_usd} />
@@ -60,6 +60,11 @@ const columnsOf = (agentId: string): Column<CostEvent>[] => [
               <Money usd={cost_usd} />
             </Link>
           )}
+        {billing === "plan" && (
+          <div class="sub">
+            a plan pays <Money usd={plan_usd} />
+          </div>
+        )}
         {estimated && (
           <div>
             <Badge tone="warning">estimated</Badge>
