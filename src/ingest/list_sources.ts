@@ -1,7 +1,7 @@
 import { QUIET_DAYS, type SourceOfCalls } from "../contract/costs/sources.ts";
 import { type Clock, DAY_MS, toIso } from "../kernel/clock.ts";
 import { NANO_PER_USD } from "../kernel/money.ts";
-import { costUsd, IS_LOWER_BOUND, MACHINE, type Viewer } from "../ledger/mod.ts";
+import { costUsd, IS_LOWER_BOUND, MACHINE, planUsd, type Viewer } from "../ledger/mod.ts";
 import { ORDERED_JOIN, type SqlValue, type Store, toObjects } from "../store/mod.ts";
 import { IMPORTERS } from "./logs/registry.ts";
 
@@ -16,7 +16,7 @@ const OWN = "(CAST(?1 AS TEXT) IS NULL OR agent_id = ?1)";
 
 const TOTALS = `SELECT source, ${AGENT} AS agent_id, machine, sum(model_calls) AS calls,
   sum(unpriced_calls) AS unpriced, sum(whole_usd) AS whole_usd, sum(rest_nano_usd) AS rest_nano_usd,
-  min(first_at) AS first_at, max(last_at) AS last_at
+  sum(plan_whole_usd) AS plan_whole_usd, sum(plan_rest_nano_usd) AS plan_rest_nano_usd, min(first_at) AS first_at, max(last_at) AS last_at
 FROM source_usage WHERE ${OWN} GROUP BY 1, 2, 3`;
 
 const present = (column: string) =>
@@ -140,6 +140,8 @@ async function readHoles(rows: readonly Row[]): Promise<Map<string, readonly str
 function toSource(row: Row, holes: readonly string[], now: number): SourceOfCalls {
   const number = (name: string) => Number(row[name] ?? 0);
   const time = (name: string) => row[name] == null ? null : toIso(Number(row[name]));
+  const nanoOf = (prefix: string) =>
+    BigInt(number(`${prefix}whole_usd`)) * NANO_PER_USD + BigInt(number(`${prefix}rest_nano_usd`));
   const calls = number("calls");
   const shared = number("shared");
   const isQuiet = row.last_at == null || number("last_at") < now - QUIET_DAYS * DAY_MS;
@@ -153,9 +155,9 @@ function toSource(row: Row, holes: readonly string[], now: number): SourceOfCall
     cost_usd: costUsd({
       modelCalls: calls,
       unpricedCalls: number("unpriced"),
-      costNanoUsd: BigInt(number("whole_usd")) * NANO_PER_USD +
-        BigInt(row.rest_nano_usd as bigint | null ?? 0n),
+      costNanoUsd: nanoOf(""),
     }),
+    ...planUsd(nanoOf("plan_")),
     // The parts are read one after the other, while calls are booked.
     seen_alone: Math.max(0, calls - shared),
     seen_with_others: shared + number("others"),
