@@ -8,6 +8,10 @@ import { IMPORTERS } from "./logs/registry.ts";
 /* Every source of calls, with what the ledger, the witnesses of calls and the imports of logs say of it. */
 
 type Row = Record<string, SqlValue>;
+/** A row of `SEEN`. */
+type Pair =
+  & Row
+  & Record<`seen_${"source" | "agent" | "machine"}` | "source" | "agent_id" | "machine" | "shared", SqlValue>;
 
 const SOURCE = "coalesce(source, '')";
 /** Only of logs and spans the agent is a source of its own. */
@@ -91,7 +95,7 @@ export async function listSources(
     rows.set(key, mergeRows(rows.get(key) ?? {}, row));
   };
   for (const row of [...totals!, ...amended!, ...files!]) add(row);
-  for (const { seen_source, seen_agent, seen_machine, shared, ...row } of seen!) {
+  for (const { seen_source, seen_agent, seen_machine, shared, ...row } of seen as Pair[]) {
     const { source, agent_id, machine, ...others } = row;
     if (seesAll || seen_agent === agentId) {
       add({ ...sourceOf(seen_source, seen_agent, seen_machine), ...others });
