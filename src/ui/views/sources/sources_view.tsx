@@ -101,7 +101,16 @@ const COLUMNS: Column<SourceOfCalls>[] = [
     title: "Cost",
     isMoney: true,
     sortBy: ({ cost_usd }) => cost_usd,
-    cell: ({ cost_usd }) => <Money usd={cost_usd} />,
+    cell: ({ cost_usd, plan_usd }) => (
+      <>
+        <Money usd={cost_usd} />
+        {plan_usd !== undefined && (
+          <div class="sub">
+            plan value <Money usd={plan_usd} />
+          </div>
+        )}
+      </>
+    ),
   },
   countColumn("seen_alone", "Seen alone", ({ seen_alone }) => seen_alone),
   {
