@@ -28,10 +28,10 @@ export function shapeFigures(folder: string): Record<string, number> {
 /** A value of the dimension, its name, or the dimension as a kind. */
 const KEY_AS_DIMENSION = /\b(?:key_(?:id|name)|key(?:Id|Name)s?|readKeyNames)\b|(?:(?<!has)\(|=== )"key"/;
 
-/** Files in which the key is a credential, a column of the database, or that which has changed something. */
+/** Files in which the key is a credential, a column of the database, or that which has imported or changed something. */
 const KEY_ITSELF = new RegExp(
   "^src/(?:keys|store|http/middleware|ui/(?:app|live|views/keys)|cli/(?:demo|commands/keys))/" +
-    "|/(?:(?:check_)?keys|web_sessions|(?:budget_)?(?:raises|releases))\\.ts$",
+    "|/(?:(?:check_)?keys|web_sessions|import(?:s|_files)|(?:budget_)?(?:raises|releases))\\.ts$",
 );
 
 /**

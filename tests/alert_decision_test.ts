@@ -17,7 +17,7 @@ import type { ModelCall } from "../src/ledger/mod.ts";
 import { tables } from "../src/store/mod.ts";
 import { type Alerts, insertRules, ruleRow } from "./harness/alerts.ts";
 import { createBooking, type TestBooking } from "./harness/booking.ts";
-import { databaseKinds } from "./harness/databases.ts";
+import { dialectKinds } from "./harness/databases.ts";
 import { modelCall } from "./harness/model_calls.ts";
 import { cases } from "./harness/thorough.ts";
 
@@ -73,7 +73,7 @@ const history = fc.record({
   steps: fc.array(step, { minLength: 1, maxLength: 25 }),
 });
 
-for (const { name, ignore, create } of databaseKinds()) {
+for (const { name, ignore, create } of dialectKinds()) {
   Deno.test({
     name: `the decision in SQL equals that of the model for any bookings and any clock (${name})`,
     ignore,
@@ -139,7 +139,7 @@ for (const { name, ignore, create } of databaseKinds()) {
   });
 }
 
-for (const { name, ignore, create } of databaseKinds()) {
+for (const { name, ignore, create } of dialectKinds()) {
   Deno.test({
     name:
       `calls ahead of the clock that cross a threshold within a set fire at the one that crosses it (${name})`,

@@ -13,7 +13,7 @@ import { countingIds } from "../src/kernel/ids.ts";
 import { recordCalls } from "../src/ledger/mod.ts";
 import { silentLog } from "../src/kernel/log.ts";
 import { createQuery, type SqlValue, type Store, toObjects } from "../src/store/mod.ts";
-import { databaseKinds } from "./harness/databases.ts";
+import { dialectKinds } from "./harness/databases.ts";
 import { modelCall } from "./harness/model_calls.ts";
 import { rejection } from "./harness/test_purser.ts";
 
@@ -183,7 +183,7 @@ async function addClaims(store: Store, ruleId: string): Promise<void> {
   }]);
 }
 
-for (const { name, ignore, create } of databaseKinds()) {
+for (const { name, ignore, create } of dialectKinds()) {
   Deno.test({
     name: `${name}: each change of a rule leaves the right state of its decision`,
     ignore,

@@ -6,7 +6,7 @@ import { DAY_MS, fixedClock, HOUR_MS, toIso } from "../src/kernel/clock.ts";
 import { tables } from "../src/store/mod.ts";
 import { insertRules, ruleRow } from "./harness/alerts.ts";
 import { createBooking, type TestBooking } from "./harness/booking.ts";
-import { databaseKinds } from "./harness/databases.ts";
+import { dialectKinds } from "./harness/databases.ts";
 import { modelCall } from "./harness/model_calls.ts";
 
 /** One USD. */
@@ -46,7 +46,7 @@ class Times {
   }
 }
 
-const kinds = databaseKinds();
+const kinds = dialectKinds();
 
 function test(
   name: string,

@@ -8,6 +8,7 @@ import { newPlace, type Place, purser, start } from "./harness/cli_process.ts";
 import { type PostgresDatabases, sharedPostgres, skipPostgres } from "./harness/postgres.ts";
 import { skipSqld, type Sqld, startSqld } from "./harness/sqld.ts";
 import { openTestPurser } from "./harness/test_purser.ts";
+import { isThorough } from "./harness/thorough.ts";
 
 /** `purser backup` and `purser restore` over a libSQL server and PostgreSQL, by the real command. */
 
@@ -36,7 +37,9 @@ function testKinds(
   name: string,
   fn: (server: Server, place: Place, create: () => Promise<Server>) => Promise<void>,
 ): void {
-  for (const { name: kind, ignore, create } of KINDS) {
+  for (
+    const { name: kind, ignore, create } of KINDS.filter(({ name }) => isThorough || name === "PostgreSQL")
+  ) {
     Deno.test({
       name: `${kind}: ${name}`,
       ignore,

@@ -3,7 +3,7 @@ import { readEnvironment } from "../src/config/mod.ts";
 import { BudgetHistory, type PlannedCall } from "./harness/budget_history.ts";
 import type { ModelScopes } from "./harness/budget_model.ts";
 import { openInstances } from "./harness/budget_world.ts";
-import { kinds } from "./harness/budget_settings.ts";
+import { kinds, kindsInTime } from "./harness/budget_settings.ts";
 
 /**
  * Random histories of several instances on one database, each step compared with a model without SQL. PURSER_BUDGET_HISTORIES
@@ -199,7 +199,7 @@ const history = fc.record({
   on: fc.oneof(
     { weight: 50, arbitrary: fc.constant("memory") },
     { weight: 5, arbitrary: fc.constant("file") },
-    ...kinds.filter(({ name, ignore }) => (name === "sqld" || name === "postgres") && !ignore)
+    ...kindsInTime.filter(({ name, ignore }) => (name === "sqld" || name === "postgres") && !ignore)
       .map(({ name }) => ({ weight: 2, arbitrary: fc.constant(name) })),
   ),
   offsets: fc.array(fc.constantFrom(0, 0, 1, -1, 700, 29_999, 30_000, -HOUR, DAY), {

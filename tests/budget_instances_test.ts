@@ -5,7 +5,7 @@ import { BudgetExceededError } from "../src/kernel/errors.ts";
 import { toUsd } from "../src/kernel/money.ts";
 import { meter } from "../src/runner/mod.ts";
 import { createBooking, type TestBooking } from "./harness/booking.ts";
-import { checkAllFree, countReservations, kinds, RUN } from "./harness/budget_settings.ts";
+import { checkAllFree, countReservations, kinds, kindsInTime, RUN } from "./harness/budget_settings.ts";
 import { eagerClock } from "./harness/eager_clock.ts";
 import { callOptions, fakeModel, turns } from "./harness/fake_model.ts";
 import { modelCall } from "./harness/model_calls.ts";
@@ -13,7 +13,9 @@ import { readRunCost } from "./harness/run_cost.ts";
 import { startStoreProcess } from "./harness/store_process.ts";
 import { cases } from "./harness/thorough.ts";
 
-for (const { name, ignore, create } of kinds.filter(({ name }) => name === "sqld" || name === "postgres")) {
+for (
+  const { name, ignore, create } of kindsInTime.filter(({ name }) => name === "sqld" || name === "postgres")
+) {
   Deno.test({
     name: `${name}: two instances share a run's strict budget and never exceed it together`,
     ignore,
@@ -56,7 +58,7 @@ for (const { name, ignore, create } of kinds.filter(({ name }) => name === "sqld
   });
 }
 
-for (const { name, ignore, create } of kinds) {
+for (const { name, ignore, create } of kindsInTime) {
   Deno.test({
     name:
       `${name}: calls that reserve in one commit can't overshoot a strict hour, which begins a millisecond apart for them`,
@@ -83,7 +85,7 @@ for (const { name, ignore, create } of kinds) {
   });
 }
 
-for (const { name, ignore, create } of kinds) {
+for (const { name, ignore, create } of kindsInTime) {
   Deno.test({
     name: `${name}: a budget warns at a share of its limit, rounded down to a nano-USD`,
     ignore,

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { appendEvents, type EventToAppend } from "../src/sessions/append_events.ts";
 import { beginRun, createBooking } from "./harness/booking.ts";
-import { databaseKinds } from "./harness/databases.ts";
+import { dialectKinds } from "./harness/databases.ts";
 
-for (const { name, ignore, create } of databaseKinds()) {
+for (const { name, ignore, create } of dialectKinds()) {
   Deno.test({
     name:
       `${name}: events of several sessions in one commit are in the log in the order in which they are appended`,

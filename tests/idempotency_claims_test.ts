@@ -14,7 +14,7 @@ import { PurserError } from "../src/kernel/errors.ts";
 import { createIds } from "../src/kernel/ids.ts";
 import { importSession } from "../src/snapshots/mod.ts";
 import { ConstraintError, type Store } from "../src/store/mod.ts";
-import { databaseKinds } from "./harness/databases.ts";
+import { dialectKinds } from "./harness/databases.ts";
 import { inDirectory } from "./harness/in_directory.ts";
 import { snapshotOf } from "./harness/snapshots.ts";
 import { startStoreProcess } from "./harness/store_process.ts";
@@ -43,7 +43,7 @@ const heldBy = (claimed: Awaited<ReturnType<typeof claimKey>>): Claim => {
 
 const answer = (text: string) => ({ sql: "?1", args: [JSON.stringify(text)] });
 
-for (const { name, ignore, create } of databaseKinds()) {
+for (const { name, ignore, create } of dialectKinds()) {
   const test = (
     sentence: string,
     body: (ctx: IdempotencyContext, other: IdempotencyContext) => Promise<void>,

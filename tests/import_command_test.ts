@@ -1,4 +1,6 @@
 import assert from "node:assert/strict";
+import { DatabaseSync } from "node:sqlite";
+import { until } from "./harness/deliveries.ts";
 import { newPlace, type Place, purser, start, startServer } from "./harness/cli_process.ts";
 
 /** `purser import` as whole processes over the homes of users of coding agents. */
@@ -196,18 +198,23 @@ Deno.test("what is no log, broken or not there is said, and the rest is imported
   assert.match((await purser(empty, ["import"])).out, /^No logs found of Claude Code, /);
 });
 
-Deno.test("an import that is killed at any moment books each call once when it is repeated", async () => {
+Deno.test("an import that is killed while it books, again and again, books each call once when it is repeated", async () => {
   await using place = await newHome();
   const { writeClaudeLogs } = await import("../bench/claude_logs.ts");
-  const { calls } = await writeClaudeLogs(place.env.HOME!, 3_000, Date.now());
-  await purser(place, ["cost"]); // the database is there
-  for (let attempt = 0; attempt < 3; attempt++) {
+  const { calls } = await writeClaudeLogs(place.env.HOME!, 2_000, Date.now());
+  await purser(place, ["agents", "set", "a", "--model", "demo:echo"]); // the database is there
+  const booked = () => {
+    using database = new DatabaseSync(place.env.PURSER_DB!, { readOnly: true });
+    return database.prepare("SELECT count(*) AS calls FROM calls").get()!.calls as number;
+  };
+  for (let attempt = 0; attempt < 2; attempt++) {
+    const before = booked();
     const child = start(place, ["import"]);
-    void child.stderr.cancel();
-    // It says what it has found, and then begins.
-    await child.stdout.getReader().read();
+    const output = child.output();
+    await until(() => booked() > before);
     child.kill("SIGKILL");
-    await child.status;
+    await output;
+    assert.ok(booked() < calls, "it was killed before its end");
   }
   const { agents: [tally] } = await json(place, "import");
   assert.equal((await json(place, "cost", "--total", "--since", "all")).model_calls, calls);

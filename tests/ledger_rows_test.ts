@@ -19,14 +19,14 @@ import { toUsd } from "../src/kernel/money.ts";
 import { usageOf } from "../src/pricing/mod.ts";
 import { ConstraintError, createQuery } from "../src/store/mod.ts";
 import { checkTotals } from "./harness/check_books.ts";
-import { databaseKinds } from "./harness/databases.ts";
+import { dialectKinds } from "./harness/databases.ts";
 import { modelCall } from "./harness/model_calls.ts";
 import { testOver } from "./harness/store_tests.ts";
 import { add } from "./harness/ledger_model.ts";
 
 /** The rows of the ledger case by case; `ledger_test.ts` has them against a model. */
 
-for (const kind of databaseKinds()) {
+for (const kind of dialectKinds()) {
   const test = testOver(kind);
 
   test("a call that is booked twice is refused, and counts once", async (store) => {

@@ -10,7 +10,7 @@ import { ALL_SEEING, recordCalls } from "../src/ledger/mod.ts";
 import { createLiveReader, deltaOf } from "../src/service/live/mod.ts";
 import { createQuery, type Statement, type Store } from "../src/store/mod.ts";
 import { EVENT } from "./harness/bodies.ts";
-import { databaseKinds } from "./harness/databases.ts";
+import { dialectKinds } from "./harness/databases.ts";
 import { makeKey, openHttpClient } from "./harness/http_client.ts";
 import { modelCall } from "./harness/model_calls.ts";
 import { readSse } from "./harness/sse_reader.ts";
@@ -100,7 +100,7 @@ function openProcess(store: Store) {
   return { clock, reader: createLiveReader({ ...ctx, bus: createBus(silentLog) }), readings: () => readings };
 }
 
-for (const kind of databaseKinds().filter(({ name }) => name !== "memory")) {
+for (const kind of dialectKinds().filter(({ name }) => name !== "memory")) {
   Deno.test({
     name:
       `${kind.name}: the overview has what another process has booked within two seconds, also of all readers at once`,

@@ -70,7 +70,6 @@ test("the first rows of the command line's table are the same on Node and on Den
   await testCliTable([
     { program: onNode, database: "file", env, rows: FIRST_ROWS },
     { program: onNode, server: onNode, database: "file", env, rows: FIRST_REMOTE_ROWS },
-    { server: onNode, database: "file", env, rows: FIRST_ROWS },
     { database: "file", rows: FIRST_ROWS },
   ]);
 });

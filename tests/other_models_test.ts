@@ -3,7 +3,12 @@ import { anthropicAnswer } from "./fixtures/providers/mod.ts";
 import { requestFor, sendTo } from "./gateway/requests.ts";
 import { EVENT } from "./harness/bodies.ts";
 import { startFakeProvider } from "./harness/fake_provider.ts";
+import { LOG } from "./harness/sightings.ts";
 import { openTestPurser, type TestPurser } from "./harness/test_purser.ts";
+import { readLogs, toLines } from "./ingest/read_logs.ts";
+import { sightingToWire } from "../src/cli/commands/import/import_books.ts";
+import type { SightingsResult } from "../src/contract/costs/sightings.ts";
+import claudeCode from "../src/ingest/logs/claude_code.ts";
 
 /** Parts of other models, and counts that no rule knows, in the ledger, the API, reports and repricings. */
 
@@ -46,6 +51,24 @@ const PARTS = {
   }],
   unpriced_parts: ["server_tool_use.new_tool_requests"],
 };
+
+/** Imports the log of Claude Code with that answer, as to a server. */
+async function importLog({ api, clock }: TestPurser): Promise<SightingsResult> {
+  const record = {
+    type: "assistant",
+    timestamp: new Date(clock.now()).toISOString(),
+    sessionId: "s-main",
+    requestId: "req_011CSHoEeqs5C35K2UUqR7Fy",
+    message: ANSWER.body,
+  };
+  const { calls } = readLogs(claudeCode, { ".claude/projects/shop/s-main.jsonl": toLines(record) });
+  const { source, name, machine, agentId: agent_id } = LOG;
+  const { body } = await api("POST", "/sightings", {
+    origin: { source, name, machine, agent_id },
+    sightings: calls.map(sightingToWire),
+  });
+  return body;
+}
 
 async function openCalled(): Promise<{ purser: TestPurser; callId: string; close(): Promise<void> }> {
   const fake = await startFakeProvider();
@@ -130,3 +153,27 @@ Deno.test("parts of another model that contradict each other are refused, naming
     400,
   );
 });
+
+for (const isStreamed of [false, true]) {
+  for (const isLogFirst of [false, true]) {
+    const order = isLogFirst ? "a log, then by the gateway" : "the gateway, then in a log";
+    Deno.test(`an advised call that is seen by ${order} counts once (${isStreamed ? "streamed" : "whole"})`, async () => {
+      await using fake = await startFakeProvider();
+      await using purser = await openTestPurser({ fake });
+      const costs = async () => {
+        const { body: [row] } = await purser.api("GET", "/costs?group_by=provider");
+        return row && [row.model_calls, row.input_tokens, row.output_tokens, row.cost_usd];
+      };
+      const whole = [1, 10, 5, COST_USD];
+      if (isLogFirst) {
+        assert.equal((await importLog(purser)).booked, 1);
+        assert.deepEqual(await costs(), whole);
+      }
+      fake.enqueue({ answer: ANSWER });
+      await (await sendTo(purser, requestFor(CLAUDE, { isStreamed }))).text();
+      assert.deepEqual(await costs(), whole);
+      const { booked, conflicts } = await importLog(purser);
+      assert.deepEqual([booked, conflicts, await costs()], [0, 0, whole]);
+    });
+  }
+}

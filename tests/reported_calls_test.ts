@@ -10,12 +10,12 @@ import { getSession } from "../src/sessions/mod.ts";
 import { beginRun, dump } from "./harness/booking.ts";
 import { checkBooks } from "./harness/check_books.ts";
 import { bookingTests, hasCode, NOW, report } from "./harness/booking_tests.ts";
-import { databaseKinds } from "./harness/databases.ts";
+import { dialectKinds } from "./harness/databases.ts";
 import { modelCall } from "./harness/model_calls.ts";
 
 /** Booking of calls that were made elsewhere and are reported. */
 
-for (const kind of databaseKinds()) {
+for (const kind of dialectKinds()) {
   const test = bookingTests(kind);
 
   test("a report is booked once, however often it is sent", async (ctx) => {

@@ -8,7 +8,7 @@ import { explainCall } from "../src/ledger/explain/mod.ts";
 import { usageOf } from "../src/pricing/mod.ts";
 import { createBooking, type TestBooking } from "./harness/booking.ts";
 import { checkTotals } from "./harness/check_books.ts";
-import { databaseKinds } from "./harness/databases.ts";
+import { dialectKinds } from "./harness/databases.ts";
 import { cases } from "./harness/thorough.ts";
 import { ALL, AT, priced, sums, total, withPrices } from "./harness/repricings.ts";
 
@@ -123,7 +123,7 @@ async function checkCalls(ctx: TestBooking): Promise<void> {
   }
 }
 
-for (const { name, ignore, create } of databaseKinds()) {
+for (const { name, ignore, create } of dialectKinds()) {
   Deno.test({
     name: `${name}: after any bookings, repricings and undos, totals are the sum of the entries`,
     ignore,

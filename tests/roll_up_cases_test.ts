@@ -19,7 +19,7 @@ import { adjustCall } from "./harness/adjust.ts";
 import type { TestBooking } from "./harness/booking.ts";
 import { CONNECTIONS, openContexts } from "./harness/booking_contexts.ts";
 import { checkBooks, checkTotals } from "./harness/check_books.ts";
-import { databaseKinds } from "./harness/databases.ts";
+import { dialectKinds } from "./harness/databases.ts";
 import { modelCall } from "./harness/model_calls.ts";
 import { readRunCost } from "./harness/run_cost.ts";
 
@@ -38,7 +38,7 @@ async function alertsOf(store: Store): Promise<unknown[][]> {
   return (await store.read({ sql: "SELECT run_id, value_nano_usd FROM alerts ORDER BY position" })).rows;
 }
 
-for (const kind of databaseKinds()) {
+for (const kind of dialectKinds()) {
   const { name, ignore } = kind;
 
   const test = (

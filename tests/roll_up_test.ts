@@ -10,7 +10,7 @@ import { adjustCall } from "./harness/adjust.ts";
 import { beginRun, type TestBooking } from "./harness/booking.ts";
 import { CONNECTIONS, openContexts } from "./harness/booking_contexts.ts";
 import { checkBooks, checkTotals } from "./harness/check_books.ts";
-import { type DatabaseKind, databaseKinds } from "./harness/databases.ts";
+import { type DatabaseKind, dialectKinds } from "./harness/databases.ts";
 import { modelCall } from "./harness/model_calls.ts";
 
 /** The number of random histories: PURSER_HISTORIES of each kind of database, or what the gate has time for. */
@@ -81,7 +81,7 @@ const anyHistory = fc.array(
 
 type Round = typeof anyHistory extends fc.Arbitrary<(infer T)[]> ? T : never;
 
-for (const kind of databaseKinds()) {
+for (const kind of dialectKinds()) {
   const { name, ignore } = kind;
 
   Deno.test({

@@ -6,7 +6,7 @@ import { usageOf } from "../src/pricing/mod.ts";
 import { toObjects } from "../src/store/mod.ts";
 import { createBooking, type TestBooking } from "./harness/booking.ts";
 import { checkTotals } from "./harness/check_books.ts";
-import { databaseKinds } from "./harness/databases.ts";
+import { dialectKinds } from "./harness/databases.ts";
 import { cases } from "./harness/thorough.ts";
 import { AT, gatewayCall, LOG, sighting } from "./harness/sightings.ts";
 
@@ -97,7 +97,7 @@ const permutations = <T>(items: readonly T[]): T[][] =>
     ? [[...items]]
     : items.flatMap((item, index) => permutations(items.toSpliced(index, 1)).map((rest) => [item, ...rest]));
 
-for (const kind of databaseKinds()) {
+for (const kind of dialectKinds()) {
   const arrive = async (names: readonly string[], from: Record<string, Arrival>, rollsUp: boolean) => {
     await using database = await kind.create();
     const ctx = await createBooking(await database.open());

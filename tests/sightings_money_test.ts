@@ -7,7 +7,7 @@ import { explainCall } from "../src/ledger/explain/mod.ts";
 import { usageOf } from "../src/pricing/mod.ts";
 import { createBooking, type TestBooking } from "./harness/booking.ts";
 import { checkTotals } from "./harness/check_books.ts";
-import { databaseKinds } from "./harness/databases.ts";
+import { dialectKinds } from "./harness/databases.ts";
 import { AT, gatewayCall, LOG, sighting } from "./harness/sightings.ts";
 
 const EARLY = sighting({
@@ -20,7 +20,7 @@ async function callsAndCost({ store }: TestBooking) {
   return rows.map((row) => [row.model_calls, row.output_tokens, row.cost_usd]);
 }
 
-for (const kind of databaseKinds()) {
+for (const kind of dialectKinds()) {
   const test = (name: string, fn: (ctx: TestBooking, other: () => Promise<TestBooking>) => Promise<void>) =>
     Deno.test({
       name: `${name} (${kind.name})`,

@@ -3,7 +3,7 @@ import { bookLooseCalls, reportCalls, type ReportedCall, sightCalls } from "../s
 import { listCalls, listCosts } from "../src/ledger/mod.ts";
 import { usageOf } from "../src/pricing/mod.ts";
 import { createBooking, type TestBooking } from "./harness/booking.ts";
-import { databaseKinds } from "./harness/databases.ts";
+import { dialectKinds } from "./harness/databases.ts";
 import { AT, gatewayCall, LOG, sighting } from "./harness/sightings.ts";
 
 async function total({ store }: TestBooking) {
@@ -11,7 +11,7 @@ async function total({ store }: TestBooking) {
   return row && [row.model_calls, row.input_tokens, row.output_tokens, row.cost_usd, row.estimated_calls];
 }
 
-const kinds = databaseKinds();
+const kinds = dialectKinds();
 for (const kind of kinds) {
   const test = (name: string, fn: (ctx: TestBooking) => Promise<void>) =>
     Deno.test({
@@ -105,7 +105,7 @@ for (const kind of kinds) {
     assert.deepEqual(await total(ctx), [1, 1000, 631, 0.003524, 0]);
   });
 
-  test("a report of a call that the gateway has booked changes nothing, whoever comes first", async (ctx) => {
+  test("a report of a call that the gateway has booked changes nothing, whichever comes first", async (ctx) => {
     const responseId = "msg_012345abcdef";
     const report: ReportedCall = {
       callId: "mine",
@@ -156,6 +156,20 @@ for (const kind of kinds) {
     assert.match(result.reasons.get(0)!, /five minutes ahead/);
     const [call] = await listCalls(ctx.query, { sessionId: "ses_a", limit: 10 });
     assert.equal(call?.tags?.branch?.length, 100);
+  });
+
+  test("a large set is rolled up in its own commit, and only calls of the last day are published", async (ctx) => {
+    const set = Array.from({ length: 600 }, (_, n) => {
+      const id = `msg_012345abcdef${n}`;
+      return sighting({ ref: id, responseId: id, requestId: id, at: n < 3 ? AT : AT - 40 * 86_400_000 });
+    });
+    await sightCalls(ctx, LOG, set);
+    const { rows } = await ctx.store.read({
+      sql: "SELECT position FROM rollup_positions WHERE name = 'totals'",
+    });
+    assert.deepEqual(rows, [[600n]]);
+    assert.equal((await total(ctx))![0], 600);
+    assert.equal(ctx.published.length, 3);
   });
 
   test("an answer's id that is a placeholder makes one call of sightings only if their counts agree", async (ctx) => {

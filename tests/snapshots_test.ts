@@ -8,12 +8,12 @@ import { listSessionEvents } from "../src/sessions/mod.ts";
 import { exportSession, listImportedEvents } from "../src/snapshots/mod.ts";
 import { beginRun, dump } from "./harness/booking.ts";
 import { endAs, event, isError, makeSession, snapshotTests } from "./harness/snapshot_tests.ts";
-import { databaseKinds } from "./harness/databases.ts";
+import { dialectKinds } from "./harness/databases.ts";
 import { modelCall } from "./harness/model_calls.ts";
 import { exportText, restore, snapshotOf, textOf } from "./harness/snapshots.ts";
 import { bookAnswer, listMessages, logOf, textsOf } from "./harness/sessions.ts";
 
-for (const kind of databaseKinds()) {
+for (const kind of dialectKinds()) {
   const { name } = kind;
   const test = snapshotTests(kind);
 

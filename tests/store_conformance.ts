@@ -268,9 +268,17 @@ export function testStore(kind: DatabaseKind): void {
       store.write([aIs(null), insert("b")]),
       store.write([insert("c"), aIs(1)]),
       store.write([insert("d")]),
+      store.write([requireThat({ sql: "(SELECT b FROM t WHERE a = 'a') > 0" }), insert("e")]), // NULL
     ]);
-    assert.deepEqual(outcomes.map(({ status }) => status), ["fulfilled", "rejected", "fulfilled"]);
-    assert.ok((outcomes[1] as PromiseRejectedResult).reason instanceof ConstraintError);
+    assert.deepEqual(outcomes.map(({ status }) => status), [
+      "fulfilled",
+      "rejected",
+      "fulfilled",
+      "rejected",
+    ]);
+    for (const index of [1, 3]) {
+      assert.ok((outcomes[index] as PromiseRejectedResult).reason instanceof ConstraintError);
+    }
     assert.deepEqual((await store.read({ sql: "SELECT a FROM t ORDER BY a" })).rows, [["a"], ["b"], ["d"]]);
     assert.equal(await one(store, "SELECT count(*) FROM tallies"), 0n);
   });

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { DAY_MS, HOUR_MS, MINUTE_MS } from "../src/kernel/clock.ts";
 import { sweepWindows } from "../src/ledger/mod.ts";
 import type { Store } from "../src/store/mod.ts";
-import { databaseKinds } from "./harness/databases.ts";
+import { dialectKinds } from "./harness/databases.ts";
 
 const NOW = Date.parse("2026-11-21T09:30:00.000Z");
 const clock = { now: () => NOW };
@@ -31,7 +31,7 @@ async function count(store: Store, kind: string, scope?: string): Promise<number
   return Number(rows[0]![0]);
 }
 
-for (const { name, ignore, create } of databaseKinds().filter(({ name }) => name !== "memory")) {
+for (const { name, ignore, create } of dialectKinds().filter(({ name }) => name !== "memory")) {
   const test = (sentence: string, body: (store: Store) => Promise<void>) =>
     Deno.test({
       name: `${name}: ${sentence}`,

@@ -1,10 +1,11 @@
 import { announceAlerts } from "../alerts/mod.ts";
 import type { Grant } from "../budgets/reservations/mod.ts";
-import { toIso } from "../kernel/clock.ts";
+import { DAY_MS, toIso } from "../kernel/clock.ts";
 import { type ModelCall, toCostEvent } from "../ledger/mod.ts";
 import { type Progress, publishEvents, type RunRef } from "../sessions/mod.ts";
 import type { Booked, BookedRun, Booking } from "./booking_set.ts";
 import type { CallContext } from "./context.ts";
+import { completeCalls } from "./sightings/complete_calls.ts";
 import { withdrawLesser } from "./sightings/entries.ts";
 
 /** A call of a run, booked together with the events and messages of the run since its last commit. */
@@ -41,7 +42,9 @@ export async function bookLooseCalls(
   more: Pick<Booking, "grant" | "settles" | "witnessed"> = {},
 ): Promise<void> {
   await write(ctx, { calls, ...more });
-  for (const call of calls) publishCost(ctx, call, null);
+  // An import may read of many calls that were made long ago: they are no news.
+  const since = more.witnessed ? ctx.clock.now() - DAY_MS : -Infinity;
+  for (const call of calls) if (call.at >= since) publishCost(ctx, call, null);
 }
 
 async function write(ctx: CallContext, booking: Booking): Promise<Booked> {
@@ -51,6 +54,7 @@ async function write(ctx: CallContext, booking: Booking): Promise<Booked> {
   announceAlerts(ctx, booked.fired);
   // Another process has written the first sightings since: take back what they have led to, before the caller continues.
   if (booked.hasMissedSightings) await ctx.store.write(withdrawLesser(booking.calls));
+  if (booked.ledger.hasSightings) await completeCalls(ctx, booking.calls);
   const hasMissedRules = booked.ledger.hasRules && booked.ledger.undecidedCalls > 0;
   ctx.rules.mayExist = booked.ledger.hasRules;
   const pending = ctx.rollUps.followUp(ctx, booked.ledger);

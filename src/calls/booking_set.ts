@@ -6,7 +6,14 @@ import {
   type ReservedElsewhere,
   settleReservations,
 } from "../budgets/reservations/mod.ts";
-import { HAS_ENABLED_RULES, type ModelCall, recordCalls, recordPrices, scopesOf } from "../ledger/mod.ts";
+import {
+  HAS_ENABLED_RULES,
+  type ModelCall,
+  recordCalls,
+  recordPrices,
+  rollUpTotals,
+  scopesOf,
+} from "../ledger/mod.ts";
 import {
   appendEvents,
   appendMessages,
@@ -86,6 +93,9 @@ FROM (SELECT coalesce(max(position), 0) AS newest FROM calls) p`;
  */
 const MAX_UNDECIDED_CALLS = 16;
 
+/** The number of calls after the totals from which they are rolled up: in the commit of a set of so many, else after one. */
+export const MAX_TAIL = 512;
+
 /** The writer of bookings: one per process, so that waiting bookings share a commit. */
 export type BookingWriter = SetWriter<Booking, Booked>;
 
@@ -127,7 +137,8 @@ export function createBookingWriter(
         firing.push(statements.length - 1);
       };
       // Before the rest, which reads the counters and the calls after them.
-      add(passOf(bookings));
+      add(passOf(bookings, calls.length));
+      if (calls.length >= MAX_TAIL) statements.push(...rollUpTotals());
       const reading = readRuns(bookings);
       const runs = reading.length > 0 ? statements.push(...reading) - 1 : undefined;
       if (ctx.budgets.mayExist) {
@@ -154,12 +165,11 @@ export function createBookingWriter(
     },
   };
 
-  function passOf(bookings: readonly Booking[]): Statement[] {
-    if (ctx.rules.mayExist) {
-      return decideAlerts(ctx, bookings.reduce((sum, { calls }) => sum + calls.length, 0));
-    }
+  function passOf(bookings: readonly Booking[], calls: number): Statement[] {
+    if (ctx.rules.mayExist) return decideAlerts(ctx, calls);
     const isBudgeted = ctx.budgets.mayExist || bookings.some(({ grant }) => grant);
-    return isBudgeted && undecidedCalls >= MAX_UNDECIDED_CALLS ? advanceCounters(ctx) : [];
+    const isDue = calls >= MAX_TAIL || (isBudgeted && undecidedCalls >= MAX_UNDECIDED_CALLS);
+    return isDue ? advanceCounters(ctx) : [];
   }
 }
 

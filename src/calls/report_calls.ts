@@ -14,12 +14,10 @@ import {
   type Scopes,
   toModelCall,
   toOtherModels,
-  USAGE_COLUMNS,
-  type UsageCounts,
   valueOf,
   withAdjustments,
 } from "../ledger/mod.ts";
-import { checkUsage, hasQuantity, type Price, USAGE_DETAILS } from "../pricing/mod.ts";
+import { checkUsage, hasQuantity, type Price, USAGE_DETAILS, USAGE_FIELDS } from "../pricing/mod.ts";
 import { ConstraintError, ORDERED_JOIN, requireThat, tables } from "../store/mod.ts";
 import { FORGET_HEADROOM } from "../budgets/reservations/mod.ts";
 import { bookLooseCalls } from "./book_call.ts";
@@ -188,12 +186,13 @@ const isOfPlan = ({ planNanoUsd }: ModelCall) => planNanoUsd !== undefined;
  * on, or that a plan pays for it, and nothing else that differs.
  */
 function hasGrown(booked: ModelCall, incoming: ModelCall): boolean {
-  const hasSame = (name: keyof UsageCounts) => incoming.usage[name] === booked.usage[name];
   const isNowOfPlan = isOfPlan(incoming) && !isOfPlan(booked);
   const more = incoming.usage.outputTokens - booked.usage.outputTokens;
   const saysMore = (more > 0 || (more === 0 && isNowOfPlan)) &&
     incoming.usage.reasoningTokens >= booked.usage.reasoningTokens &&
-    USAGE_COLUMNS.every((name) => name === "outputTokens" || name === "reasoningTokens" || hasSame(name));
+    USAGE_FIELDS.every((name) =>
+      name === "outputTokens" || name === "reasoningTokens" || incoming.usage[name] === booked.usage[name]
+    );
   const rest = (call: ModelCall) =>
     comparedContent({
       ...call,

@@ -1,11 +1,8 @@
 import { advanceCounters, type AlertContext, announceAlerts, readFired } from "../alerts/mod.ts";
 import { messageOf } from "../kernel/errors.ts";
 import { rollUpTotals } from "../ledger/mod.ts";
-import type { LedgerState } from "./booking_set.ts";
+import { type LedgerState, MAX_TAIL } from "./booking_set.ts";
 import type { CallContext } from "./context.ts";
-
-/** The number of calls after the totals from which a booking process rolls them up. */
-const MAX_TAIL = 512;
 
 /** The roll-ups of a process, which follow the commits of its bookings. One runs at a time; requests meanwhile share the next. */
 export class RollUps {

@@ -20,6 +20,10 @@ const sums = {
   reasoning_tokens: Count,
   total_tokens: Count,
   cost_usd: CostUsd,
+  lower_bound_calls: Count.openapi({
+    description:
+      "Calls that only logs and exported spans have seen. These leave out some: the sums are lower bounds",
+  }),
   plan_usd: PlanUsd.optional(),
 };
 

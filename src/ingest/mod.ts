@@ -1,2 +1,3 @@
 /** Reads calls that others have made and recorded. `logs/mod.ts` has the importers of the logs of coding agents. */
 export { listImportFiles, saveImportFiles } from "./import_files.ts";
+export { listSources } from "./list_sources.ts";

@@ -31,3 +31,13 @@ const SYSTEM_REASONS: Readonly<Record<string, string>> = {
 export function systemReason(error: unknown): string {
   return SYSTEM_REASONS[systemCodeOf(error) ?? ""] ?? messageOf(error);
 }
+
+/**
+ * Returns the message of the innermost cause of an error, which alone says why on some runtimes; of the attempts to reach the
+ * addresses of a host, the last one's. Where none has a message, its code.
+ */
+export function rootReasonOf(error: unknown, outer = ""): string {
+  const reason = messageOf(error) || (systemCodeOf(error) ?? outer);
+  const inner = error instanceof AggregateError ? error.errors.at(-1) : (error as { cause?: unknown })?.cause;
+  return inner instanceof Error ? rootReasonOf(inner, reason) : reason;
+}

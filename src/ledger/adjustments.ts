@@ -1,7 +1,7 @@
 import { asc, inArray, type SQL, sql } from "drizzle-orm";
 import type { Tags } from "../contract/tags/tags.ts";
+import { USAGE_FIELDS } from "../pricing/mod.ts";
 import { type Query, tables } from "../store/mod.ts";
-import { USAGE_COLUMNS, type UsageCounts } from "./usage_columns.ts";
 import type { ModelCall } from "./model_call.ts";
 import { readDetails } from "./call_details.ts";
 
@@ -24,7 +24,8 @@ export interface Adjustment {
 
 /** The difference by which witnesses have corrected the counts of a call, and what the newest of them says besides. */
 export interface Amendment {
-  counts: UsageCounts;
+  /** In the order of `USAGE_FIELDS`. */
+  counts: readonly number[];
   /** The change of whether the counts are an estimate. */
   estimated: number;
   details: tables.CallDetails | null;
@@ -46,7 +47,7 @@ export type Entry =
     | "serviceTier"
     | "adjusts"
     | "stands"
-    | keyof UsageCounts
+    | typeof USAGE_FIELDS[number]
   >
   & { estimatedChange: number };
 
@@ -106,10 +107,8 @@ export function addEntry(sum: Adjustment | undefined, entry: Entry): Adjustment 
 }
 
 function addAmendment(sum: Amendment | undefined, entry: Entry): Amendment {
-  const counts = { ...sum?.counts } as UsageCounts;
-  for (const name of USAGE_COLUMNS) counts[name] = (counts[name] ?? 0) + entry[name];
   return {
-    counts,
+    counts: USAGE_FIELDS.map((name, index) => (sum?.counts[index] ?? 0) + entry[name]),
     estimated: (sum?.estimated ?? 0) + entry.estimatedChange,
     details: entry.details,
     serviceTier: entry.serviceTier,
@@ -142,7 +141,7 @@ function amendCall(call: ModelCall, { counts, estimated, details, serviceTier }:
   const { speed: _s, inferenceGeo: _g, quality: _q, marks: _m, ...rest } = call;
   const { details: _d, others: _o, models: _mo, ...booked } = call.usage;
   const usage = { ...booked };
-  for (const name of USAGE_COLUMNS) usage[name] += counts[name];
+  USAGE_FIELDS.forEach((name, index) => usage[name] += counts[index]!);
   const said = readDetails(details ?? {});
   return {
     ...rest,

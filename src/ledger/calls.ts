@@ -17,6 +17,17 @@ import { COUNTED_COLUMNS, scopesOf } from "./scopes/mod.ts";
 import { type ModelCall } from "./model_call.ts";
 import { toCostEvent } from "./cost_events.ts";
 
+/** The columns of token counts. */
+export const TOKEN_COLUMNS = [
+  "input_tokens",
+  "output_tokens",
+  "cache_read_tokens",
+  "cache_write_tokens",
+  "cache_write_1h_tokens",
+  "reasoning_tokens",
+  "total_tokens",
+];
+
 const COLUMNS = [
   "call_id",
   "at",
@@ -28,13 +39,7 @@ const COLUMNS = [
   "model",
   "service_tier",
   "response_id",
-  "input_tokens",
-  "output_tokens",
-  "cache_read_tokens",
-  "cache_write_tokens",
-  "cache_write_1h_tokens",
-  "reasoning_tokens",
-  "total_tokens",
+  ...TOKEN_COLUMNS,
   "cost_nano_usd",
   "unpriced",
   "partly_priced",

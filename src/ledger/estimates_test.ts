@@ -11,6 +11,7 @@ const rowOf = (usage: Usage, more: Partial<CostRow> = {}): CostRow => ({
   unpriced_calls: 0,
   partly_priced_calls: 0,
   estimated_calls: 0,
+  lower_bound_calls: 0,
   input_tokens: usage.inputTokens,
   output_tokens: usage.outputTokens,
   cache_read_tokens: usage.cacheReadTokens,

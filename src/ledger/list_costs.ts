@@ -249,6 +249,7 @@ function sumsOf(row: Row, prefix = "") {
     unpriced_calls: number("unpriced_calls"),
     partly_priced_calls: number("partly_priced_calls"),
     estimated_calls: number("estimated_calls"),
+    lower_bound_calls: number("lower_bound_calls"),
     input_tokens: number("input_tokens"),
     output_tokens: number("output_tokens"),
     cache_read_tokens: number("cache_read_tokens"),

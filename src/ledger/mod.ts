@@ -1,11 +1,10 @@
 /** The ledger: stores booked calls, rolls them up, and sums and lists costs. */
-export { listCalls, recordCalls, recordPrices, toModelCall } from "./calls.ts";
+export { listCalls, recordCalls, recordPrices, TOKEN_COLUMNS, toModelCall } from "./calls.ts";
 export { sumSteps, toCostEvent } from "./cost_events.ts";
 export { fromOtherModels, toOtherModels } from "./other_models.ts";
 export { MAX_AHEAD_MS, type ModelCall, valueOf } from "./model_call.ts";
 export { ENTRY, isStanding, withAdjustments, withEntries } from "./adjustments.ts";
 export { detailsOf } from "./call_details.ts";
-export { USAGE_COLUMNS, type UsageCounts } from "./usage_columns.ts";
 export { readStatedApart } from "./stated_costs.ts";
 export { type CachingGroup, describeCaching, priceRows, whatIfNotes } from "./estimates.ts";
 export type { CostEvent, TokenUsage } from "../contract/usage.ts";
@@ -51,6 +50,8 @@ export {
 } from "./scopes/mod.ts";
 export {
   firstAgentsOf,
+  IS_LOWER_BOUND,
+  MACHINE,
   rollUpTotals,
   tailEntries,
   textAt,

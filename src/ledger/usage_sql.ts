@@ -23,17 +23,22 @@ export const COUNTER_COLUMNS = [
   "rest_nano_usd",
   "plan_whole_usd",
   "plan_rest_nano_usd",
+  "lower_bound_calls",
 ] as const;
 
 /** SQL for the calls of one entry: 1 for a call, -1 for one that takes a call back, and 0 for other corrections. */
 export const CALLS_OF_ENTRY = "CASE WHEN adjusts IS NULL THEN 1 WHEN stands <> adjusts THEN -1 ELSE 0 END";
+
+/** SQL for whether only a log or an exporter has seen a call: the totals of such sources leave out calls. */
+export const IS_LOWER_BOUND = "source IN ('log', 'otlp')";
+const LOWER_BOUND_CALLS = `CASE WHEN ${IS_LOWER_BOUND} THEN ${CALLS_OF_ENTRY} ELSE 0 END`;
 
 /** SQL for one entry of the ledger as counters. Whole USD and the rest are separate, so that neither sum exceeds 64 bits. */
 export const ENTRY_COUNTERS = `${CALLS_OF_ENTRY} AS model_calls, unpriced AS unpriced_calls,
   partly_priced AS partly_priced_calls, is_estimated AS estimated_calls, input_tokens, output_tokens, cache_read_tokens,
   cache_write_tokens, reasoning_tokens, total_tokens, coalesce(cost_nano_usd, 0) / ${NANO_PER_USD} AS whole_usd,
   coalesce(cost_nano_usd, 0) % ${NANO_PER_USD} AS rest_nano_usd, coalesce(plan_nano_usd, 0) / ${NANO_PER_USD} AS plan_whole_usd,
-  coalesce(plan_nano_usd, 0) % ${NANO_PER_USD} AS plan_rest_nano_usd`;
+  coalesce(plan_nano_usd, 0) % ${NANO_PER_USD} AS plan_rest_nano_usd, ${LOWER_BOUND_CALLS} AS lower_bound_calls`;
 
 export const COUNTERS = COUNTER_COLUMNS.join(", ");
 export const COUNTER_SUMS = COUNTER_COLUMNS.map((column) => `sum(${column}) AS ${column}`).join(", ");
@@ -75,6 +80,9 @@ const TAIL = `FROM calls ${NOT_INDEXED} WHERE ${isAfter(TOTALS_POSITION)}`;
 
 const DIMENSIONS = "agent_id, provider, model";
 const DIMENSIONS_OF_ENTRY = `${DIMENSIONS}, coalesce(key_id, '') AS key_id`;
+/** SQL for the machine of an entry of a log or an exporter: a tag; else ''. */
+export const MACHINE = `CASE WHEN ${IS_LOWER_BOUND} THEN coalesce(tags ->> 'machine', '') ELSE '' END`;
+const SOURCE_OF_ENTRY = `coalesce(source, ''), agent_id, ${MACHINE}`;
 const DAY = startSql("day", "at");
 const HOUR = startSql("hour", "at");
 
@@ -103,6 +111,12 @@ export const usageViews: readonly Logic[] = [
   view("total_usage", "usage_totals", `${DIMENSIONS}, key_id`, DIMENSIONS_OF_ENTRY),
   view("daily_usage", "usage_days", `day, ${DIMENSIONS}, key_id`, `${DAY}, ${DIMENSIONS_OF_ENTRY}`),
   view("hourly_usage", "usage_hours", `hour, ${DIMENSIONS}, key_id`, `${HOUR}, ${DIMENSIONS_OF_ENTRY}`),
+  view(
+    "source_usage",
+    "usage_sources",
+    "source, agent_id, machine, first_at, last_at",
+    `${SOURCE_OF_ENTRY}, at, at`,
+  ),
 ];
 
 /** SQL for the entries after the totals that meet a condition, to unite with rows of a rollup. */
@@ -146,7 +160,8 @@ const CALLS_PER_ROLL_UP = 5_000;
 const SUMS = `sum(${CALLS_OF_ENTRY}), sum(unpriced), sum(partly_priced), sum(is_estimated), sum(input_tokens),
   sum(output_tokens), sum(cache_read_tokens), sum(cache_write_tokens), sum(reasoning_tokens), sum(total_tokens),
   sum(coalesce(cost_nano_usd, 0) / ${NANO_PER_USD}), sum(coalesce(cost_nano_usd, 0) % ${NANO_PER_USD}),
-  coalesce(sum(plan_nano_usd / ${NANO_PER_USD}), 0), coalesce(sum(plan_nano_usd % ${NANO_PER_USD}), 0)`;
+  coalesce(sum(plan_nano_usd / ${NANO_PER_USD}), 0), coalesce(sum(plan_nano_usd % ${NANO_PER_USD}), 0),
+  sum(${LOWER_BOUND_CALLS})`;
 const newer = (table: string, column: string) =>
   `${column} = CASE WHEN excluded.last_at >= ${table}.last_at THEN excluded.${column} ELSE ${table}.${column} END`;
 // The agent is that of the first call, the model that of the newest, by time and then by position: calls that were rolled up
@@ -171,6 +186,10 @@ ON CONFLICT (run_id) DO UPDATE SET ${newer("usage_runs", "session_id")}, ${addTo
     `INSERT INTO usage_sessions
 SELECT session_id, ${ENTITY} ${newCalls} AND session_id IS NOT NULL GROUP BY session_id
 ON CONFLICT (session_id) DO UPDATE SET ${addToEntity("usage_sessions")}`,
+    `INSERT INTO usage_sources
+SELECT ${SOURCE_OF_ENTRY}, min(at), max(at), ${SUMS} ${newCalls} GROUP BY 1, 2, 3
+ON CONFLICT (source, agent_id, machine) DO UPDATE SET first_at = min(usage_sources.first_at, excluded.first_at),
+  last_at = max(usage_sources.last_at, excluded.last_at), ${addTo("usage_sources")}`,
     `INSERT INTO usage_increments SELECT ${HOUR}, ${GROUP}, ${SUMS} ${newCalls} GROUP BY 1, ${GROUP}`,
     // Last: the statements before it read the old position.
     `UPDATE rollup_positions SET position = ${upTo} WHERE name = 'totals'`,

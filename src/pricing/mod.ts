@@ -16,10 +16,13 @@ export {
 } from "./price_usage.ts";
 export {
   checkUsage,
+  countsOf,
   hasQuantity,
   type ModelUsage,
   type Usage,
   USAGE_DETAILS,
+  USAGE_FIELDS,
+  type UsageCounts,
   usageOf,
 } from "./usage/usage.ts";
 export { outputTokensThatFit, unboundedModel, worstCaseCost, type WorstCaseRates } from "./worst_case.ts";

@@ -172,7 +172,8 @@ function createPriceBookOver(
       if (stated) warnOfStated(input, stated, cost?.costNanoUsd ?? null);
       const beside = stated && { statedNanoUsd: stated.nanoUsd, statedReason: stated.reason };
       if (rates === null || cost === null || cost.costNanoUsd === null) {
-        const message = "No price is known for a model: its calls are booked without a cost";
+        const message =
+          "No price is known for a model: its calls have no cost, unless their source states one";
         warnOnce(message, { provider, model }, () => {
           const nearest = catalog.nearest(provider, model);
           const see = `purser prices show ${provider}:${model}`;

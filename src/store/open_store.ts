@@ -70,29 +70,16 @@ export async function openStore(options: OpenStoreOptions): Promise<Store> {
 
 async function connect(options: OpenStoreOptions): Promise<Store> {
   const { location, durability, clock, scrub, hasThreads, sqlite: driver } = options;
-  if (location.kind === "remote" && isPostgresUrl(location.url)) {
-    const { PostgresStore } = await import("./postgres/postgres_store.ts");
-    return new PostgresStore({
-      url: location.url,
-      password: options.authToken,
-      timeoutMs: options.remoteTimeoutMs,
-      clock,
-      newToken: () => options.ids.next("req"),
-      scrub,
-    });
-  }
   if (location.kind === "remote") {
+    const { url } = location;
+    const { authToken, remoteTimeoutMs: timeoutMs, fetch, ids, shared } = options;
+    const server = { url, timeoutMs, clock, scrub, newToken: () => ids.next("req") };
+    if (isPostgresUrl(url)) {
+      const { PostgresStore } = await import("./postgres/postgres_store.ts");
+      return new PostgresStore({ ...server, password: authToken });
+    }
     const { RemoteStore } = await import("./libsql/libsql_store.ts");
-    return new RemoteStore({
-      url: location.url,
-      authToken: options.authToken,
-      timeoutMs: options.remoteTimeoutMs,
-      clock,
-      fetch: options.fetch,
-      newToken: () => options.ids.next("req"),
-      tokens: options.shared?.tokens,
-      scrub: options.scrub,
-    });
+    return new RemoteStore({ ...server, authToken, fetch, tokens: shared?.tokens });
   }
   const { SqliteStore } = await import("./sqlite/sqlite_store.ts");
   if (location.kind === "memory") {

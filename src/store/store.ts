@@ -77,9 +77,12 @@ export class ConstraintError extends Error {
   override name = "ConstraintError";
 }
 
-/** Returns a statement that refuses its unit with a `ConstraintError` unless a condition holds. It never changes anything. */
+/**
+ * Returns a statement that refuses its unit with a `ConstraintError` unless a condition is true, so also if it is NULL. It never
+ * changes anything. In PostgreSQL the condition must be a boolean: `EXISTS (SELECT …)`, not `SELECT 1 …`.
+ */
 export function requireThat({ sql, args }: Statement): Statement {
-  return { sql: `INSERT INTO tallies (what) SELECT NULL WHERE NOT (${sql})`, args };
+  return { sql: `INSERT INTO tallies (what) SELECT NULL WHERE (${sql}) IS NOT TRUE`, args };
 }
 
 /** The most attempts to replace a state that other writers keep changing. */

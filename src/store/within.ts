@@ -1,5 +1,8 @@
 import type { WriteDeadline } from "./write_unit.ts";
 
+/** The message of an error for a server that is given up. */
+export const NO_ANSWER = "it did not answer in time";
+
 /**
  * Waits for an attempt until a timeout: a retry that begins late must not be awaited past its deadline.
  *
@@ -8,7 +11,7 @@ import type { WriteDeadline } from "./write_unit.ts";
 export async function within<T>(timeoutMs: number, attempt: Promise<T>): Promise<T> {
   const late = Promise.withResolvers<never>();
   const timer = setTimeout(
-    () => late.reject(new DOMException("it did not answer in time", "TimeoutError")),
+    () => late.reject(new DOMException(NO_ANSWER, "TimeoutError")),
     Math.max(0, timeoutMs),
   );
   try {

@@ -1,4 +1,6 @@
 import { generateText, jsonSchema, stepCountIs, streamText, tool } from "ai";
+import { sightingToWire } from "../../src/cli/commands/import/import_books.ts";
+import pi from "../../src/ingest/logs/pi.ts";
 import { PurserError } from "../../src/kernel/errors.ts";
 import type { UsageApi } from "../../src/pricing/usage/mod.ts";
 import { meter } from "../../src/runner/mod.ts";
@@ -6,6 +8,7 @@ import { allEnded, requestFor, sendTo } from "../gateway/requests.ts";
 import { openHttpClient } from "../harness/http_client.ts";
 import { realModel } from "../harness/metered_models.ts";
 import type { RecordingTelemetry } from "../harness/recording_telemetry.ts";
+import { readLogs, toLines } from "../ingest/read_logs.ts";
 import { MODEL, SCOPES, type World } from "./world.ts";
 
 /** One call that a caller is to make. */
@@ -23,7 +26,7 @@ export interface CallOptions {
   tags?: Record<string, string>;
   /** The text of an API key, for the gateway. */
   key?: string;
-  /** The id and the time of a call that is reported; default: a new id, and now. */
+  /** The id and the time of a call that is reported or imported; default: a new id, and now. */
   callId?: string;
   at?: number;
 }
@@ -34,7 +37,7 @@ export type Outcome = { isOk: true } | { isOk: false; error: string; code: strin
 /** One way to make a model call, or to report one; everything else about a call is the same for all of them. */
 export interface Caller {
   name: string;
-  kind: "run" | "meter" | "gateway" | "report";
+  kind: "run" | "meter" | "gateway" | "report" | "log";
   api: UsageApi;
   provider: string;
   isStreamed: boolean;
@@ -220,6 +223,15 @@ function outputLimit(api: UsageApi, limit: number | undefined): Record<string, u
   }
 }
 
+async function callOpenAi({ baseUrls }: World["fake"], model: string) {
+  const response = await fetch(`${baseUrls.openai}/chat/completions`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ model, messages: [{ role: "user", content: "Hi" }] }),
+  });
+  return (await response.json()).usage;
+}
+
 let reports = 0;
 
 /** An agent that calls its provider itself, and reports what it has read in the answer. */
@@ -234,12 +246,7 @@ const REPORT: Caller = {
     { model = MODEL, sessionId = SCOPES.sessionId, tags, callId = `reported-${++reports}`, at } = {},
   ) =>
     outcomeOf(async () => {
-      const response = await fetch(`${fake.baseUrls.openai}/chat/completions`, {
-        method: "POST",
-        headers: { "content-type": "application/json" },
-        body: JSON.stringify({ model, messages: [{ role: "user", content: "Hi" }] }),
-      });
-      const { usage } = await response.json();
+      const usage = await callOpenAi(fake, model);
       const { status, body } = await purser.api("POST", "/costs/events", [{
         call_id: callId,
         at: new Date(at ?? purser.clock.now()).toISOString(),
@@ -256,10 +263,44 @@ const REPORT: Caller = {
     }),
 };
 
-/** All callers, each over each wire, whole and streamed; and the reports. */
+/** An agent that calls its provider itself, and writes a log, which is imported. */
+const LOG: Caller = {
+  name: "log",
+  kind: "log",
+  api: "openai-chat",
+  provider: "openai",
+  isStreamed: false,
+  call: (
+    { purser, fake },
+    { model = MODEL, sessionId = SCOPES.sessionId, tags, callId = `logged-${++reports}`, at } = {},
+  ) =>
+    outcomeOf(async () => {
+      const usage = await callOpenAi(fake, model);
+      const timestamp = at ?? purser.clock.now();
+      const message = {
+        role: "assistant",
+        provider: "openai",
+        model,
+        timestamp,
+        responseId: callId,
+        usage: { input: usage.prompt_tokens, output: usage.completion_tokens, cacheRead: 0, cacheWrite: 0 },
+      };
+      const lines = toLines({ type: "session", id: sessionId }, { type: "message", message });
+      const { calls } = readLogs(pi, { ".pi/agent/sessions/--home-dev--/s1.jsonl": lines });
+      const { status, body } = await purser.api("POST", "/sightings", {
+        origin: { source: "log", name: "pi", agent_id: SCOPES.agentId },
+        sightings: calls.map((call) => ({ ...sightingToWire(call), tags })),
+      });
+      if (status !== 200) throw new PurserError(body.code, body.detail);
+      if (body.refused > 0) throw new Error(body.reasons[0].reason);
+    }),
+};
+
+/** All callers, each over each wire, whole and streamed; the reports, and the logs. */
 export const CALLERS: readonly Caller[] = [
   ...[runCaller, meterCaller, gatewayCaller].flatMap((make) =>
     WIRES.flatMap((wire) => [false, true].map((isStreamed) => make(wire, isStreamed)))
   ),
   REPORT,
+  LOG,
 ];

@@ -30,7 +30,9 @@ export function audioAnswerFor(caller: Caller) {
 }
 
 export const everyCaller = () => true;
-export const makesCalls = ({ kind }: Caller) => kind !== "report";
+export const makesCalls = ({ kind }: Caller) => kind !== "report" && kind !== "log";
+/** The callers that tell of a call that was made elsewhere. */
+export const isElsewhere = (caller: Caller) => !makesCalls(caller);
 export const reports = ({ kind }: Caller) => kind === "report";
 export const isStreamed = ({ isStreamed }: Caller) => isStreamed;
 

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { writeClaudeLogs } from "../../bench/claude_logs.ts";
 import { readRecords } from "../../src/calls/spool/spool_file.ts";
 import { answerTo } from "../harness/answers.ts";
 import { startFakeProvider } from "../harness/fake_provider.ts";
@@ -292,4 +293,26 @@ test("calls that a full disk keeps from the ledger wait on it, in space that was
   );
   assert.deepEqual(booked.rows, [[4n, 4n, 4n * COST_NANO_USD]]);
   assert.deepEqual(disk.names(), ["books.db"]);
+});
+
+test("an import of logs that fills the disk says so, and goes on once there is room: each call is booked once", async () => {
+  await using place = await newPlace(3 * MIB);
+  const { disk } = place;
+  const db = `${disk.folder}/books.db`;
+  const HOME = `${place.folder}/home`;
+  const { calls } = await writeClaudeLogs(HOME, 3_000, Date.now());
+  const run = (...args: string[]) => purser(place, db, args, { HOME });
+  const full = await run("import");
+  assert.deepEqual([full.code, full.err.split("\n")], [1, [
+    "What was booked stays; repeat the import to book the rest",
+    `error: Cannot write to database ${db}: the disk is full`,
+    "",
+  ]]);
+  await disk.resize(64 * MIB);
+  const repeated = await run("import", "--json");
+  assert.equal(repeated.code, 0, repeated.err);
+  const { booked } = JSON.parse(repeated.out).agents[0];
+  assert.ok(booked > 0 && booked < calls, `${booked} of ${calls} were left`);
+  const total = await run("cost", "--total", "--since", "all", "--json");
+  assert.equal(JSON.parse(total.out).model_calls, calls);
 });

@@ -169,49 +169,48 @@ export async function changeAddress(page: Page, address: string): Promise<void> 
 
 const LEVELS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"];
 
-const COLOUR_RULES = ["color-contrast"];
-const LAYOUT_RULES = ["target-size", "scrollable-region-focusable"];
-
 interface Shown {
   colorScheme: "light" | "dark";
   width: number;
-  /** Levels, or rules by their names. */
-  rules: string[];
 }
 
-/** All rules once, those on colours in the dark too, those on layout at the narrowest; all everywhere in a thorough run. */
-const SHOWN: readonly Shown[] = isThorough
-  ? (["light", "dark"] as const).flatMap((colorScheme) =>
-    [1280, 640, 320].map((width) => ({ colorScheme, width, rules: LEVELS }))
-  )
-  : [
-    { colorScheme: "light", width: 1280, rules: LEVELS },
-    { colorScheme: "dark", width: 1280, rules: COLOUR_RULES },
-    { colorScheme: "light", width: 320, rules: LAYOUT_RULES },
-  ];
+/** All rules at each width, in light and dark. */
+const EVERYWHERE: readonly Shown[] = (["light", "dark"] as const).flatMap((colorScheme) =>
+  [1280, 640, 320].map((width) => ({ colorScheme, width }))
+);
 
-/** The widths at which nothing is cut off, besides those of `SHOWN`; 640 pixels are 1280 at a zoom of 200%. */
-const WIDTHS = [1024, 900, 768, 640];
+/** All rules once; the colours in the dark and the layout at the narrowest are those of the parts, which are judged everywhere. */
+const ONCE: readonly Shown[] = [{ colorScheme: "light", width: 1280 }];
 
-/** Fails unless a page meets WCAG 2.2 AA as far as axe can judge, and shows all of each table: light and dark, wide and narrow. */
-export async function expectAccessible(page: Page, what = page.url()): Promise<void> {
+/** The widths at which nothing is cut off, besides 1280; 640 pixels are that at a zoom of 200%. */
+const WIDTHS = [1024, 900, 768, 640, 320];
+
+/**
+ * Fails unless a page meets WCAG 2.2 AA as far as axe can judge, and shows all of each table at every width; `isEverywhere` judges
+ * it in light and dark, wide and narrow, as a thorough run does each page.
+ */
+export async function expectAccessible(
+  page: Page,
+  what = page.url(),
+  isEverywhere = isThorough,
+): Promise<void> {
   if (!await page.evaluate(() => "axe" in globalThis)) await page.evaluate(axe.source);
-  for (const { colorScheme, width, rules } of SHOWN) {
+  for (const { colorScheme, width } of isEverywhere ? EVERYWHERE : ONCE) {
     await page.emulateMedia({ colorScheme });
     await page.setViewportSize({ width, height: 800 });
     await expectNothingCut(page, what); // and its tables have followed the width, before axe measures them
-    const found = await page.evaluate(async (rules) => {
+    const found = await page.evaluate(async (levels) => {
       const { axe } = globalThis as unknown as { axe: typeof import("#dev/axe_core.ts").default };
       // Of what passes the rules are counted; it describes no nodes of them.
       const { violations, passes } = await axe.run(document, {
-        runOnly: rules,
+        runOnly: levels,
         ...{ resultTypes: ["violations"], selectors: false },
       });
-      if (passes.length < (rules.length > 2 ? 5 : 1)) {
+      if (passes.length < 5) {
         return [`only ${passes.length} rules have found something to judge`];
       }
       return violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(" | ")}`);
-    }, rules);
+    }, LEVELS);
     assert.deepEqual(found, [], `${what}, ${colorScheme}, ${width} pixels`);
   }
   for (const width of WIDTHS) {

@@ -5,7 +5,7 @@ import { readRunCost } from "./run_cost.ts";
 import type { Store } from "../../src/store/mod.ts";
 import type { TestBooking } from "./booking.ts";
 import { databaseKinds, type TestDatabase } from "./databases.ts";
-import { cases } from "./thorough.ts";
+import { cases, isThorough } from "./thorough.ts";
 
 /** Nano-USD a token of `local:priced`. */
 export const INPUT_RATE = 1_000n;
@@ -74,8 +74,12 @@ export interface Setting {
 
 /** The databases, by kind. */
 export const kinds = databaseKinds();
+
+/** Those for suites about decisions: over a file and sqld, which run the statements of memory, in a thorough run only. */
+export const kindsInTime = kinds.filter(({ name }) => isThorough || name === "memory" || name === "postgres");
+
 /** Declares a test of the gate over every database. */
-export const settings: Setting[] = kinds.map(({ name, ignore, create }) => ({
+export const settings: Setting[] = kindsInTime.map(({ name, ignore, create }) => ({
   name: `the gate on ${name}`,
   ignore,
   create,

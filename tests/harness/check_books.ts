@@ -6,6 +6,7 @@ const COUNTERS = `sum(model_calls) AS model_calls, sum(unpriced_calls) AS unpric
   sum(input_tokens) AS input_tokens, sum(output_tokens) AS output_tokens, sum(cache_read_tokens) AS cache_read_tokens,
   sum(cache_write_tokens) AS cache_write_tokens, sum(reasoning_tokens) AS reasoning_tokens,
   sum(total_tokens) AS total_tokens, sum(whole_usd) AS whole_usd, sum(rest_nano_usd) AS rest_nano_usd,
+  sum(lower_bound_calls) AS lower_bound_calls,
   sum(plan_whole_usd) AS plan_whole_usd, sum(plan_rest_nano_usd) AS plan_rest_nano_usd`;
 
 /** The same of entries of the ledger. */
@@ -16,6 +17,8 @@ const LEDGER_COUNTERS =
   sum(cache_write_tokens) AS cache_write_tokens, sum(reasoning_tokens) AS reasoning_tokens,
   sum(total_tokens) AS total_tokens, sum(coalesce(cost_nano_usd, 0) / 1000000000) AS whole_usd,
   sum(coalesce(cost_nano_usd, 0) % 1000000000) AS rest_nano_usd,
+  sum(CASE WHEN source NOT IN ('log', 'otlp') OR source IS NULL THEN 0
+    WHEN adjusts IS NULL THEN 1 WHEN stands <> adjusts THEN -1 ELSE 0 END) AS lower_bound_calls,
   sum(coalesce(plan_nano_usd, 0) / 1000000000) AS plan_whole_usd,
   sum(coalesce(plan_nano_usd, 0) % 1000000000) AS plan_rest_nano_usd`;
 
@@ -45,6 +48,14 @@ const TOTALS = [
     table: "usage_hours",
     key: `hour, ${DIMENSIONS}`,
     ofEntry: `at - at % 3600000 AS hour, ${OF_ENTRY}`,
+    where: "true",
+  },
+  {
+    view: "source_usage",
+    table: "usage_sources",
+    key: "source, agent_id, machine",
+    ofEntry:
+      "coalesce(source, '') AS source, agent_id, CASE WHEN source = 'log' THEN coalesce(tags ->> 'machine', '') ELSE '' END AS machine",
     where: "true",
   },
 ] as const;

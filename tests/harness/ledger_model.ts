@@ -150,7 +150,10 @@ export function group(calls: readonly ModelCall[], filter: Filter): Group[] {
   );
 }
 
-type Sums = { nano: bigint; wire: ReturnType<typeof add>["wire"] & { estimated_calls: number } };
+type Sums = {
+  nano: bigint;
+  wire: ReturnType<typeof add>["wire"] & { estimated_calls: number; lower_bound_calls: number };
+};
 
 /** Returns the sums of a group in wire form; with the comparison, if there is one. */
 export function sumsOf(
@@ -159,7 +162,8 @@ export function sumsOf(
 ) {
   const [own, other] = [calls, previous].map((members) => {
     const { estimated, wire, nano } = add(members);
-    return { nano, wire: { ...wire, estimated_calls: estimated } };
+    const lower_bound_calls = members.filter(({ source }) => source === "log" || source === "otlp").length;
+    return { nano, wire: { ...wire, estimated_calls: estimated, lower_bound_calls } };
   }) as [Sums, Sums];
   if (!compare) return own.wire;
   const isUnknown = own.wire.cost_usd === null || other.wire.cost_usd === null;

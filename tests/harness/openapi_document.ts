@@ -1,4 +1,5 @@
 /** The OpenAPI document as the checks of requests and responses read it. */
+import type { TestPurser } from "./test_purser.ts";
 
 export interface Schema {
   $ref?: string;
@@ -35,6 +36,21 @@ export interface Operation {
 export interface OpenApiDocument {
   paths: Record<string, Record<string, Operation>>;
   components: { schemas: Record<string, Schema> };
+}
+
+/** Reads the document of an app. */
+export async function readDocument(purser: Pick<TestPurser, "api">): Promise<OpenApiDocument> {
+  return (await purser.api("GET", "/openapi.json")).body;
+}
+
+/** Returns all operations of a document, each with its method and path. */
+export function operationsOf(document: OpenApiDocument): (Operation & { at: string })[] {
+  return Object.entries(document.paths).flatMap(([path, operations]) =>
+    Object.entries(operations).map(([method, operation]) => ({
+      ...operation,
+      at: `${method.toUpperCase()} ${path}`,
+    }))
+  );
 }
 
 /** The operation of the document for a request. */

@@ -159,7 +159,7 @@ export async function openHostileService(
     async checkHealth() {
       const { status, text } = await service.send({ method: "GET", target: "/costs?agent_id=bravo" });
       assert.equal(status, 200);
-      assert.deepEqual(JSON.parse(text).map(({ model_calls }: { model_calls: number }) => model_calls), [9]);
+      assert.deepEqual(JSON.parse(text).map(({ model_calls }: { model_calls: number }) => model_calls), [10]);
     },
     [Symbol.asyncDispose]: () => purser[Symbol.asyncDispose](),
   };
@@ -244,6 +244,9 @@ async function populate(
       tags: { [`team_${agent}`]: mark },
     },
   ]);
+  const log = { source: "log", name: agent, agent_id: agent, machine: mark };
+  const seen = [{ ref: agent, model: mark, at: call.at, input_tokens: 1, output_tokens: 1 }];
+  await expect(200, "POST", "/sightings", { origin: log, sightings: seen });
   const history: { alert_id: string; agent_id: string }[] = await expect(200, "GET", "/alerts/history");
   const { alert_id } = history.find(({ agent_id }) => agent_id === agent)!;
   const snapshot = snapshotOf({ agent_id: agent, session_id: `copy_${agent}`, tags: { ticket: mark } });

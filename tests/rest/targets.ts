@@ -102,7 +102,7 @@ export async function startDenoOverSqld(env: Record<string, string>, entry?: str
 
 /** `purser serve` over a real PostgreSQL, which an edge can't have. */
 async function startServeOverPostgres(env: Record<string, string>): Promise<DenoServer> {
-  const postgres = await startPostgres();
+  const postgres = await startPostgres(["fsync=on"]); // else the doctor warns
   return beside(
     postgres,
     await startDeno({ ...env, PURSER_DB: postgres.urlOf("postgres") }, `${ROOT}cli.ts`),

@@ -1,94 +1,14 @@
 import assert from "node:assert/strict";
-import { changeAddress, expectAccessible, type TestPage } from "../harness/browser.ts";
-import { type TestDashboard, testDashboard } from "../harness/dashboard.ts";
-import { downloaded } from "./_downloads.ts";
 import { fixedClock } from "../../src/kernel/clock.ts";
+import { changeAddress, expectAccessible } from "../harness/browser.ts";
+import { testDashboard } from "../harness/dashboard.ts";
+import { ask, bookCalls, CALLS, expectFewRequests, figure, NOW, open, rowsOf } from "./_costs.ts";
+import { downloaded } from "./_downloads.ts";
 
-/** The costs in the dashboard: each question, with exact figures. */
-
-/** A Wednesday. */
-const NOW = Date.parse("2026-11-25T12:30:00.000Z");
-const HOSTILE = "\u202e<img src=x onerror=alert(1)>";
-
-const CALLS = [
-  { at: "2026-11-18T09:00:00.000Z", agent_id: "researcher", provider: "acme", model: "alpha", cost_usd: 1 },
-  { at: "2026-11-24T10:00:00.000Z", agent_id: "researcher", provider: "acme", model: "alpha", cost_usd: 1.5 },
-  {
-    at: "2026-11-25T09:00:00.000Z",
-    agent_id: "researcher",
-    provider: "acme",
-    model: "alpha",
-    cost_usd: 0.25,
-  },
-  {
-    at: "2026-11-25T10:00:00.000Z",
-    agent_id: "support",
-    provider: "acme",
-    model: HOSTILE,
-    cost_usd: 0.125,
-    estimated: true,
-  },
-  { at: "2026-11-25T11:00:00.000Z", agent_id: "support", provider: "acme", model: "unknown" },
-  {
-    at: "2026-11-25T11:30:00.000Z",
-    agent_id: "support",
-    provider: "anthropic",
-    model: "claude-sonnet-4-5",
-    cache_read_tokens: 800,
-  },
-].map((call, index) => ({
-  call_id: `call-${index}`,
-  session_id: `ses-${call.agent_id}`,
-  run_id: `run-${call.agent_id}-${index}`,
-  input_tokens: 1000,
-  output_tokens: 100,
-  tags: { customer: index < 3 ? "acme" : "globex", ...index === 3 && { env: "staging" } },
-  ...call,
-}));
-
-/** Opens a page of the section at the time of the calls. */
-async function open({ browser, url }: TestDashboard, path: string): Promise<TestPage> {
-  const opened = await browser.open(`${url}/ui/costs${path}`, { at: NOW });
-  await opened.page.locator("main .card").first().waitFor();
-  return opened;
-}
-
-/** Returns the rows of a table, as the text of their cells; amounts are exact. */
-function rowsOf({ page }: TestPage, caption: string): Promise<string[][]> {
-  return page.getByRole("region", { name: caption, exact: true }).locator("tbody tr").evaluateAll((rows) =>
-    rows.map((row) =>
-      [...row.querySelectorAll("td, th")].map((cell) =>
-        cell.querySelector("data")?.getAttribute("value") ?? cell.textContent ?? ""
-      )
-    )
-  );
-}
-
-/** Returns the figure with a name, exact if it is an amount. */
-async function figure({ page }: TestPage, label: string): Promise<string> {
-  const stat = page.locator(".stat", { has: page.getByText(label, { exact: true }) }).locator(".stat-value");
-  await stat.first().waitFor();
-  const amount = stat.locator("data");
-  return (await amount.count() > 0 ? await amount.getAttribute("value") : await stat.textContent()) ?? "";
-}
-
-/** Returns an answer of the API. */
-// deno-lint-ignore no-explicit-any -- the body of any route
-async function ask({ purser }: TestDashboard, path: string): Promise<any> {
-  return (await purser.api("GET", path)).body;
-}
-
-/** Fails if a page has sent more than three requests for its figures. */
-function expectFewRequests({ requests }: TestPage): void {
-  const own = requests.filter((request) => !/ \/(ui\/|live)/.test(request));
-  assert.ok(own.length >= 1 && own.length <= 3, own.join("\n"));
-}
+/** The costs in the dashboard, with exact figures: of a span, its parts and its days. */
 
 testDashboard("the costs in the dashboard", { clock: fixedClock(NOW) }, {
-  async "the calls are booked"({ purser }) {
-    const { body } = await purser.api("POST", "/costs/events", CALLS);
-    assert.equal(body.booked, CALLS.length);
-  },
+  "the calls are booked": bookCalls,
 
   async "a span has its total, what changed, and its parts"(dashboard) {
     await using opened = await open(dashboard, "");
@@ -302,111 +222,6 @@ testDashboard("the costs in the dashboard", { clock: fixedClock(NOW) }, {
   async "a table downloads as CSV"(dashboard) {
     await using opened = await open(dashboard, "?by=agent");
     assert.match(await downloaded(opened.page, "CSV", "Costs by agent"), /^agent_id,[^]*\r\nresearcher,2,/);
-  },
-
-  async "a week is compared with the one before, and the change has its factors"(dashboard) {
-    await using opened = await open(dashboard, "/compare?span=week");
-    const total = await ask(
-      dashboard,
-      "/costs/total?from=2026-11-23&compare_from=2026-11-16&compare_to=2026-11-18T12:00:00Z",
-    );
-    assert.equal(await figure(opened, "This week"), String(total.cost_usd));
-    assert.equal(await figure(opened, "The week before"), "1");
-    assert.equal(await figure(opened, "Difference"), String(total.difference_usd));
-    const factors = await rowsOf(opened, "Factors of the change");
-    assert.deepEqual(factors.map(([name]) => name), [
-      "Calls",
-      "Tokens per call",
-      "Mix of models",
-      "Price per token within a model",
-      "Cost",
-    ]);
-    assert.deepEqual(factors.slice(0, 2).map((row) => row.slice(1)), [["1 → 5", "+400%"], [
-      "1,100 → 1,100",
-      "0%",
-    ]]);
-    const agents = await rowsOf(opened, "Costs by agent, compared");
-    assert.deepEqual(agents[0], ["researcher", "2", "1", "1.75", "1", "0.75", "+75%"]);
-    expectFewRequests(opened);
-  },
-
-  async "any span is compared with the one before, and what moved most is first"(dashboard) {
-    await using opened = await open(dashboard, "/compare?span=today");
-    const { page } = opened;
-    const query = "from=2026-11-25&compare_from=2026-11-24&compare_to=2026-11-24T12:00:00Z";
-    const total = await ask(dashboard, `/costs/total?${query}`);
-    assert.equal(await figure(opened, "Today"), String(total.cost_usd));
-    assert.equal(await figure(opened, "The day before"), "1.5");
-    assert.equal(await figure(opened, "Difference"), String(total.difference_usd));
-    const agents = await rowsOf(opened, "Costs by agent, compared");
-    assert.deepEqual(agents.map(([name, calls, before]) => [name, calls, before]), [
-      ["researcher", "1", "1"],
-      ["support", "3", "0"],
-    ]);
-    assert.deepEqual(agents.map((row) => row.at(-1)), ["−83%", "new"]);
-    await page.getByText("researcher moved most: ").waitFor();
-    await page.getByLabel("Group by", { exact: true }).selectOption("By tag");
-    await page.getByRole("region", { name: "Costs by tag customer, compared" }).waitFor();
-    const tags = await rowsOf(opened, "Costs by tag customer, compared");
-    assert.deepEqual(tags.map((row) => row.slice(0, 3)), [["acme", "1", "1"], ["globex", "3", "0"]]);
-
-    await page.getByLabel("Span", { exact: true }).selectOption("Yesterday");
-    await page.getByRole("heading", { name: "Yesterday, and the day before" }).waitFor();
-    assert.equal(await figure(opened, "Yesterday"), "1.5");
-    await page.goto(`${dashboard.url}/ui/costs/compare?span=all`);
-    await page.getByText("There is no span before the one in all time").waitFor();
-  },
-
-  async "the forecast shows no span, since it is of the month"(dashboard) {
-    await using opened = await open(dashboard, "/forecast?from=2026-11-24&to=2026-11-25&agent_id=support");
-    await opened.page.locator(".chip").first().waitFor();
-    assert.equal(await opened.page.locator(".chip").count(), 1);
-    assert.equal(await opened.page.getByLabel("First day (UTC)").count(), 0);
-  },
-
-  async "caching has what it saved, and what it could"(dashboard) {
-    await using opened = await open(dashboard, "/caching?by=agent");
-    const report = await ask(dashboard, "/costs/caching?from=2026-11-19&group_by=agent");
-    assert.ok(report.saved_usd > 0);
-    assert.equal(await figure(opened, "Saved"), String(report.saved_usd));
-    assert.equal(await figure(opened, "Hit rate"), "16%");
-    assert.equal(await figure(opened, "Could be saved, at most"), String(report.possible_usd));
-    const rows = await rowsOf(opened, "Caching by agent");
-    assert.deepEqual(rows.find(([name]) => name === "support")!.slice(0, 3), ["support", "3,000", "800"]);
-    expectFewRequests(opened);
-  },
-
-  async "coverage names the calls without a price, and the fix"(dashboard) {
-    await using opened = await open(dashboard, "/coverage");
-    await opened.page.getByText("4 of 5 calls have a price for all parts, 0 for some, 1 for none.").waitFor();
-    const rows = await rowsOf(opened, "Models with calls that lack a price, or whose tokens are estimated");
-    assert.deepEqual(rows, [
-      ["acme:unknown", "1", "1", "0", "0", "no price"],
-      ["acme:\\u202e<img src=x onerror=alert(1)>", "1", "0", "0", "1", "0.125"],
-    ]);
-    await opened.page.getByText("purser reprice --unpriced --apply").waitFor();
-    const [step, row] = await Promise.all(
-      [".fix li", "tbody td"].map((selector) =>
-        opened.page.locator(selector).first().evaluate((element) => getComputedStyle(element).fontSize)
-      ),
-    );
-    assert.equal(step, row, "the steps are as large as the tables");
-    expectFewRequests(opened);
-    await opened.page.goto(`${dashboard.url}/ui/costs/coverage?agent_id=unknown`);
-    await opened.page.getByText("No model was called in this span").waitFor();
-    assert.equal(await opened.page.getByText("Every call has a price").count(), 0);
-  },
-
-  async "the month has a forecast as a range, and none before three days of calls"(dashboard) {
-    await using opened = await open(dashboard, "/forecast");
-    const forecast = await ask(dashboard, "/costs/forecast");
-    assert.ok(forecast.low_usd > 0);
-    assert.equal(await figure(opened, "Spent so far"), String(forecast.cost_usd));
-    assert.equal(await figure(opened, "At the pace so far"), String(forecast.forecast_usd));
-    assert.equal(await figure(opened, "By weekdays"), String(forecast.weekday_forecast_usd));
-    expectFewRequests(opened);
-    await opened.page.goto(`${dashboard.url}/ui/costs/forecast?agent_id=support`);
-    await opened.page.getByText("Too early for a forecast").waitFor();
   },
 
   async "a chart shows names that every object has as a property"(dashboard) {

@@ -18,6 +18,7 @@ const PAGES: Readonly<Record<string, string>> = {
   "/ui/budgets/refusals": "1 of 6 calls has no price, 1 is estimated",
   "/ui/sessions": "1 of 6 calls has no price, 1 is estimated",
   "/ui/sessions/ses_support": "1 of 2 calls has no price",
+  "/ui/sources": "1 of 6 calls has no price, 1 is estimated",
   "/ui/keys": "1 of 6 calls has no price, 1 is estimated",
   "/ui/keys/channels": "1 of 6 calls has no price, 1 is estimated",
 };

@@ -20,6 +20,7 @@ const FIGURES: Readonly<Record<string, string>> = {
   "Costs": "$1.25",
   "Budgets & alerts": "$1.25",
   "Sessions": SESSION,
+  "Sources": "$1.25",
   "Keys & channels": "first",
 };
 

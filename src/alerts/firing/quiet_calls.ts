@@ -58,13 +58,15 @@ const REASONS = [
   ...Object.values(REACHED),
 ];
 
+const COLUMNS = [...RULED, "session" as const, "run" as const].map((kind) => columnOf(kind, "c"));
+
 const ENTRIES = [`'${ALL_CALLS}'`, ...RULED.map((kind) => scopeSql(kind, columnOf(kind, "t")))]
   .map((scope) => `SELECT ${scope} AS scope, t.run_id, t.session_id FROM t`).join(" UNION ALL ");
 
 /** Returns the statement that marks the calls after the counters if they can fire no rule; `time` is SQL for that of the pass. */
 export const markQuietCalls = (time: string, now: number): Statement => ({
   sql: markQuiet(`${HAS_ENABLED_RULES} AND (WITH t AS MATERIALIZED (
-  SELECT c.at, c.agent_id, c.session_id, c.run_id, c.key_id, c.cost_nano_usd ${UNDECIDED}
+  SELECT c.at, ${COLUMNS.join(", ")}, c.cost_nano_usd ${UNDECIDED}
 ), e AS MATERIALIZED (${ENTRIES}), s AS MATERIALIZED (SELECT DISTINCT scope FROM e WHERE scope IS NOT NULL),
 n AS MATERIALIZED (SELECT ${time} AS now, (SELECT ${
     sumOfParts("CASE WHEN t.cost_nano_usd > 0 THEN t.cost_nano_usd END")

@@ -97,7 +97,7 @@ export async function releaseHolds(
 }
 
 /** A call may have been booked, or its budget removed, since it was read. */
-const ARE_HELD = `SELECT 1 WHERE EXISTS (SELECT 1 FROM budgets WHERE budget_id = ?3) AND ?2 = (
+const ARE_HELD = `EXISTS (SELECT 1 FROM budgets WHERE budget_id = ?3) AND ?2 = (
   SELECT count(DISTINCT h.reservation_id) FROM reservations h
   WHERE h.reservation_id IN (SELECT value FROM json_each(?1)) AND ${IS_HELD})`;
 

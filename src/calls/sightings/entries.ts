@@ -1,8 +1,8 @@
 import { COUNTED, DIMENSIONS } from "../../contract/costs/dimensions.ts";
 import { DAY_MS } from "../../kernel/clock.ts";
 import { tagsText } from "../../contract/tags/tags.ts";
-import { COUNTED_COLUMNS, detailsOf, type ModelCall } from "../../ledger/mod.ts";
-import { priceRecordOf } from "../../pricing/mod.ts";
+import { COUNTED_COLUMNS, detailsOf, type ModelCall, TOKEN_COLUMNS } from "../../ledger/mod.ts";
+import { countsOf, priceRecordOf } from "../../pricing/mod.ts";
 import { indexedBy, mergeJson, ORDERED_JOIN, type SqlValue, type Statement } from "../../store/mod.ts";
 import { WITNESS_OF_CALL } from "./call_of_witness.ts";
 import { bareModel, isPlaceholder } from "./match_calls.ts";
@@ -11,18 +11,7 @@ import { DAY_OF_CALL, MAX_SKEW_MS } from "./known_calls.ts";
 /* The statements that book what witnesses have changed: entries that correct a call, and those that take one back. */
 
 const SCOPES = ["at", ...COUNTED_COLUMNS, "step", "source", "provider", "model", "tags"];
-const COUNTS = [
-  "input_tokens",
-  "output_tokens",
-  "cache_read_tokens",
-  "cache_write_tokens",
-  "cache_write_1h_tokens",
-  "reasoning_tokens",
-  "total_tokens",
-  "unpriced",
-  "partly_priced",
-  "is_estimated",
-];
+const COUNTS = [...TOKEN_COLUMNS, "unpriced", "partly_priced", "is_estimated"];
 
 const AMENDED = [
   "call_id",
@@ -75,19 +64,14 @@ export function amendCalls(
 }
 
 function differences(from: ModelCall, to: ModelCall): number[] {
-  const countsOf = ({ usage, costNanoUsd, unpricedParts, isEstimated }: ModelCall) => [
-    usage.inputTokens,
-    usage.outputTokens,
-    usage.cacheReadTokens,
-    usage.cacheWriteTokens,
-    usage.cacheWrite1hTokens,
-    usage.reasoningTokens,
+  const amountsOf = ({ usage, costNanoUsd, unpricedParts, isEstimated }: ModelCall) => [
+    ...countsOf(usage),
     usage.inputTokens + usage.outputTokens,
     Number(costNanoUsd === null),
     Number(unpricedParts !== undefined),
     Number(isEstimated),
   ];
-  const [before, after] = [countsOf(from), countsOf(to)];
+  const [before, after] = [amountsOf(from), amountsOf(to)];
   return after.map((count, index) => count - before[index]!);
 }
 
@@ -178,29 +162,50 @@ const LESSER_INTEGERS = LESSER.filter((column) =>
  * any moment.
  */
 export function withdrawLesser(calls: readonly ModelCall[]): Statement[] {
-  const rows = calls.filter(({ source, responseId }) =>
+  const better = calls.filter(({ source, responseId }) =>
     source !== "log" && source !== "otlp" &&
     (source !== "report" || responseId)
-  )
-    .map((call): SqlValue[] => [
-      call.callId,
-      call.responseId || null,
-      Number(isPlaceholder(call.responseId ?? "")),
-      Number(call.source === "report"),
-      call.provider,
-      call.model,
-      bareModel(call.model),
-      call.sessionId,
-      call.at,
-      Math.floor(call.at / DAY_MS),
-      Math.round(call.durationMs ?? 0),
-      call.usage.inputTokens,
-      call.usage.outputTokens,
-      call.usage.cacheReadTokens,
-      call.usage.reasoningTokens,
-      call.tags ? tagsText(call.tags) : null,
-    ]);
-  if (rows.length === 0) return [];
+  );
+  if (better.length === 0) return [];
+  const rows = better.map((call): SqlValue[] => [
+    call.callId,
+    call.responseId || null,
+    Number(isPlaceholder(call.responseId ?? "")),
+    Number(call.source === "report"),
+    call.provider,
+    call.model,
+    bareModel(call.model),
+    call.sessionId,
+    call.at,
+    Math.floor(call.at / DAY_MS),
+    Math.round(call.durationMs ?? 0),
+    call.usage.inputTokens,
+    call.usage.outputTokens,
+    call.usage.cacheReadTokens,
+    call.usage.reasoningTokens,
+    call.tags ? tagsText(call.tags) : null,
+  ]);
   const each = { columns: LESSER, integers: LESSER_INTEGERS, rows };
-  return [{ sql: BY_ANSWER, each }, { sql: BY_COUNTS, each }, { sql: ADD_TAGS, each }];
+
+  /** A statement doesn't see what it takes back itself: two calls with the same key would take the same row, so each has its own. */
+  function take(sql: string, keyOf: (call: ModelCall) => string | number | undefined): Statement[] {
+    const lists: SqlValue[][][] = [];
+    const twins = new Map<string | number, number>();
+    for (const [index, call] of better.entries()) {
+      const key = keyOf(call);
+      const earlier = key === undefined ? 0 : twins.get(key) ?? 0;
+      if (key !== undefined) twins.set(key, earlier + 1);
+      (lists[earlier] ??= []).push(rows[index]!);
+    }
+    return lists.map((rows) => ({ sql, each: { ...each, rows } }));
+  }
+
+  return [
+    ...take(BY_ANSWER, ({ responseId }) => responseId || undefined),
+    ...take(
+      BY_COUNTS,
+      ({ source, usage }) => source === "report" ? undefined : usage.inputTokens + usage.outputTokens,
+    ),
+    { sql: ADD_TAGS, each },
+  ];
 }

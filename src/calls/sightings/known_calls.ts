@@ -70,18 +70,19 @@ export const DAY_OF_CALL = "(c.at / 86400000)";
 const dayOf = (at: number) => Math.floor(at / DAY_MS);
 
 const field = (index: number) => `CAST(j.value ->> ${index} AS BIGINT)`;
+const DAY_OF_ID = "CAST(j.value AS BIGINT)";
 
 const WITNESS = "s.witness, s.call_id, s.is_apart, s.request_id, s.fingerprint, s.said";
 const findBy = (column: string) =>
   `SELECT ${WITNESS}, s.response_id FROM json_each(?1) j ${ORDERED_JOIN} sightings s ON s.${column} = j.value`;
 // The clocks of two witnesses may be a day apart.
-const ofDay = (day: string, value: string, column: string) =>
-  `${day} IN (${field(0)} - 1, ${field(0)}, ${field(0)} + 1) AND ${column} = ${value}`;
+const ofDay = (day: string, column: string) =>
+  `${day} IN (${DAY_OF_ID} - 1, ${DAY_OF_ID}, ${DAY_OF_ID} + 1) AND ${column} = j.key`;
 const BY_RESPONSE = `SELECT c.response_id, c.call_id FROM json_each(?1) j ${ORDERED_JOIN} calls c ON ${
-  ofDay(DAY_OF_CALL, "j.value ->> 1", "c.response_id")
+  ofDay(DAY_OF_CALL, "c.response_id")
 } WHERE c.adjusts IS NULL`;
 const BY_REQUEST = `SELECT ${WITNESS} FROM json_each(?1) j ${ORDERED_JOIN} sightings s ON ${
-  ofDay("s.day", "j.value ->> 1", "s.request_id")
+  ofDay("s.day", "s.request_id")
 }`;
 
 /** The largest difference between the clocks of two witnesses. */
@@ -165,11 +166,13 @@ export async function findKnown({ store }: CallContext, set: readonly Witnessed[
   return found;
 }
 
+/** Returns a JSON object of ids with their days; an id may stand in it with several, each read as a row. */
 function listByDay(set: readonly Witnessed[], idOf: (one: Witnessed) => string | null): string {
-  return JSON.stringify(set.flatMap((one) => {
+  const fields = set.flatMap((one) => {
     const id = idOf(one);
-    return id === null ? [] : [[dayOf(one.said.at), id]];
-  }));
+    return id === null ? [] : [`${JSON.stringify(id)}:${dayOf(one.said.at)}`];
+  });
+  return `{${fields.join(",")}}`;
 }
 
 function addTo(map: Map<string, Set<string>>, key: SqlValue | undefined, callId: SqlValue | undefined): void {

@@ -2,7 +2,7 @@ import { MAX_CALL_TOKENS, MAX_CALL_USD } from "../../contract/limits.ts";
 import { TAG_LIMITS, tagIssues, type Tags } from "../../contract/tags/tags.ts";
 import { NANO_PER_USD, roundUsd } from "../../kernel/money.ts";
 import { MAX_AHEAD_MS, toName } from "../../ledger/mod.ts";
-import { checkUsage, type Usage } from "../../pricing/mod.ts";
+import { checkUsage, countsOf, type Usage, type UsageCounts } from "../../pricing/mod.ts";
 import type { CallContext } from "../context.ts";
 import type { Quality, Sighting } from "./sighting.ts";
 
@@ -26,8 +26,7 @@ export interface SightingOrigin {
  * equal texts.
  */
 export interface Said {
-  /** Input, output, cache reads, cache writes, those for an hour, reasoning. */
-  counts: readonly [number, number, number, number, number, number];
+  counts: UsageCounts;
   more?: Pick<Usage, "details" | "others" | "models">;
   at: number;
   agent: string;
@@ -95,20 +94,10 @@ export function witnessOf(
     throw new Error(`it has more than ${MAX_CALL_TOKENS} tokens`);
   }
   const tags = tagsOf(ctx, origin, sighting);
-  const { details, others, models } = usage;
   const provider = clean(sighting.provider);
   const said: Said = {
-    counts: [
-      usage.inputTokens,
-      usage.outputTokens,
-      usage.cacheReadTokens,
-      usage.cacheWriteTokens,
-      usage.cacheWrite1hTokens,
-      usage.reasoningTokens,
-    ],
-    ...((details || others || models) && {
-      more: { ...(details && { details }), ...(others && { others }), ...(models && { models }) },
-    }),
+    counts: countsOf(usage),
+    ...optional("more", moreOf(usage)),
     at,
     agent: origin.agentId,
     ...optional("session", sighting.session ? toName(sighting.session) : undefined),
@@ -140,6 +129,12 @@ export function witnessOf(
   };
 }
 
+/** Returns the parts of a usage that most calls don't have. */
+export function moreOf({ details, others, models }: Usage): Said["more"] {
+  if (!details && !others && !models) return undefined;
+  return { ...(details && { details }), ...(others && { others }), ...(models && { models }) };
+}
+
 function optional<Name extends string, Value>(name: Name, value: Value | undefined) {
   return value === undefined ? undefined : { [name]: value } as Record<Name, Value>;
 }
@@ -160,24 +155,13 @@ let last: { key: string; secrets: object; tags: Tags | undefined } | undefined;
 
 /** Returns the tags of a call: its own, then those of its place, cut to what a tag may be. */
 function tagsOf(
-  ctx: Pick<CallContext, "secrets">,
+  { secrets }: Pick<CallContext, "secrets">,
   { machine }: SightingOrigin,
   { folder, branch, subagent, tags }: Sighting,
 ): Tags | undefined {
-  if (tags) return toTags(ctx, { machine, folder, branch, subagent, tags });
-  const key = [folder, branch, machine, subagent?.id, subagent?.type, subagent?.parent].join("\0");
-  if (last?.key !== key || last.secrets !== ctx.secrets) {
-    last = { key, secrets: ctx.secrets, tags: toTags(ctx, { machine, folder, branch, subagent }) };
-  }
-  return last.tags;
-}
-
-function toTags(
-  { secrets }: Pick<CallContext, "secrets">,
-  { machine, folder, branch, subagent, tags }:
-    & { machine: string | undefined }
-    & { [Name in "folder" | "branch" | "subagent" | "tags"]?: Sighting[Name] | undefined },
-): Tags | undefined {
+  const place = [folder, branch, machine, subagent?.id, subagent?.type, subagent?.parent];
+  const key = JSON.stringify([place, tags]);
+  if (last?.key === key && last.secrets === secrets) return last.tags;
   const all: Record<string, string | undefined> = {
     project: folder?.split(/[/\\]/).findLast(Boolean),
     branch,
@@ -196,7 +180,8 @@ function toTags(
     if (tagIssues({ [key]: cut }).length === 0) entries.push([key, cut]);
   }
   entries.sort(([a], [b]) => (a < b ? -1 : 1));
-  return entries.length === 0 ? undefined : Object.fromEntries(entries);
+  last = { key, secrets, tags: entries.length === 0 ? undefined : Object.fromEntries(entries) };
+  return last.tags;
 }
 
 const QUALITY_RANKS: Readonly<Record<Quality, number>> = {

@@ -2,11 +2,13 @@ import type { SIGHTING_OUTCOMES } from "../../contract/values.ts";
 import { TAG_LIMITS, type Tags, tagsText } from "../../contract/tags/tags.ts";
 import { type ModelCall, toOtherModels } from "../../ledger/mod.ts";
 import { witnessOfCall } from "../../ledger/explain/mod.ts";
-import { USAGE_DETAILS } from "../../pricing/mod.ts";
+import { countsOf, type Usage, USAGE_DETAILS } from "../../pricing/mod.ts";
 import type { CallContext } from "../context.ts";
-import { callIdOf, callOf, modelOf, providerOf, usageOf } from "./call_of_witness.ts";
+import { payByPlan, priceCall } from "../make_call.ts";
+import { callIdOf, callOf, modelOf, providerOf, usageOfSaid } from "./call_of_witness.ts";
+import { fillParts } from "./fill_parts.ts";
 import type { Known, Witness } from "./known_calls.ts";
-import { compareSaid, rankOfSource, type Said, type Witnessed } from "./said.ts";
+import { compareSaid, moreOf, rankOfSource, type Said, type Witnessed } from "./said.ts";
 
 /** The entries that the ledger needs so that a call stands as its best witness says. */
 export interface Settled {
@@ -34,6 +36,8 @@ interface Candidate {
   said: Said;
   call?: ModelCall;
   witness?: Witness;
+  /** True if others have added parts to what it says. */
+  isFilled?: true;
   /** True if it may not correct the call. */
   isForeign?: true;
 }
@@ -44,9 +48,9 @@ export function settleCall(ctx: Pick<CallContext, "prices">, known: Known): Sett
   if (isNew && known.fresh.length === 1) return bookFirst(ctx, known.fresh[0]!);
   const changed = addFresh(known);
   const candidates = candidatesOf(known);
-  const [owner] = candidates;
+  const owner = withPlan(filled(candidates[0]!, candidates), candidates);
   const settled = { withdrawn: [], witnesses: [], outcomes: [] } as Partial<Settled> as Settled;
-  const standing = standingOf(ctx, known, withPlan(owner!, candidates), settled);
+  const standing = standingOf(ctx, known, owner, settled);
   settled.callId = standing.callId;
   settled.withdrawn = known.standing.filter((call) =>
     call.callId !== standing.callId && rankOfSource(call.source ?? "") > 0
@@ -56,7 +60,7 @@ export function settleCall(ctx: Pick<CallContext, "prices">, known: Known): Sett
   const isEnriched = tagsText(tags) !== tagsText(before);
   if (isEnriched) settled.tags = tags;
   for (const witness of changed) {
-    const isOwner = witness === owner!.witness;
+    const isOwner = witness === owner.witness;
     const isOwn = isOwner || (!witness.isApart && witness.callId !== "");
     settled.witnesses.push({
       ...witness,
@@ -68,8 +72,8 @@ export function settleCall(ctx: Pick<CallContext, "prices">, known: Known): Sett
     settled.withdrawn.length > 0;
   let isTold = false;
   for (const one of known.fresh) {
-    const isOwners = one.witness === owner!.witness?.witness && one.said.key === owner!.said.key;
-    const isCause = !isTold && (isNew || isChanged ? isOwners : isEnriched);
+    const isOwners = one.witness === owner.witness?.witness && one.said.key === owner.said.key;
+    const isCause = !isTold && (isNew || (isChanged && !owner.isFilled) ? isOwners : isChanged || isEnriched);
     if (isCause) isTold = true;
     const outcome = !isCause ? "duplicate" : isNew ? "booked" : isChanged ? "amended" : "enriched";
     settled.outcomes.push({ index: one.index, outcome, isConflict: !isOwners && contradicts(one, standing) });
@@ -151,6 +155,11 @@ function mayNotCorrect(said: Said, rank: number, booked: ModelCall): boolean {
     providerOf(said) !== provider;
 }
 
+function filled(best: Candidate, candidates: readonly Candidate[]): Candidate {
+  const said = fillParts(best.said, candidates.map((one) => one.said), best.rank === 0);
+  return said === best.said ? best : { ...best, said, isFilled: true };
+}
+
 /** The rank of the sources that don't know who pays unless they say so. */
 const UNSURE_OF_BILLING = rankOfSource("otlp");
 
@@ -164,26 +173,14 @@ function withPlan(owner: Candidate, candidates: readonly Candidate[]): Candidate
 const sourceOf = ({ witness }: Witness) => witness.slice(0, witness.indexOf(":"));
 
 /** Returns a call as a statement, to compare it with others. */
-function saidOfCall({ usage, at, agentId, isEstimated, provider, model }: ModelCall): Said {
-  const {
-    inputTokens,
-    outputTokens,
-    cacheReadTokens,
-    cacheWriteTokens,
-    cacheWrite1hTokens,
-    reasoningTokens,
-  } = usage;
+function saidOfCall({ usage, at, agentId, keyId, isEstimated, provider, model }: ModelCall): Said {
+  const more = moreOf(usage);
   return {
-    counts: [
-      inputTokens,
-      outputTokens,
-      cacheReadTokens,
-      cacheWriteTokens,
-      cacheWrite1hTokens,
-      reasoningTokens,
-    ],
+    counts: countsOf(usage),
+    ...(more && { more }),
     at,
     agent: agentId,
+    ...(keyId && { key: keyId }),
     provider,
     model,
     ...(isEstimated && { quality: "provisional" as const }),
@@ -194,10 +191,14 @@ function saidOfCall({ usage, at, agentId, isEstimated, provider, model }: ModelC
 function standingOf(
   ctx: Pick<CallContext, "prices">,
   known: Known,
-  { call, witness, said }: Candidate,
+  { call, witness, said, isFilled }: Candidate,
   settled: Settled,
 ): ModelCall {
-  if (call) return call;
+  if (call && !isFilled) return call;
+  if (call) {
+    settled.amended = { from: call, to: withParts(ctx, call, usageOfSaid(said)) };
+    return settled.amended.to;
+  }
   const callId = callIdOf(witness!.witness, said);
   const from = known.standing.find((one) => one.callId === callId);
   if (!from) return settled.booked = callOf(ctx, witness!.witness, said);
@@ -205,6 +206,16 @@ function standingOf(
   const to = callOf(ctx, witness!.witness, said);
   settled.amended = { from, to };
   return { ...to, ...(from.tags && { tags: from.tags }) };
+}
+
+/** Returns a call with a usage that has more parts, at its price with them. */
+function withParts(ctx: Pick<CallContext, "prices">, call: ModelCall, usage: Usage): ModelCall {
+  const to = { ...call, usage };
+  // A cost that the provider or a reporter has stated has all parts.
+  if (call.priceSource === "provider" || call.priceSource === "reported") return to;
+  const { unpricedParts: _u, listCostNanoUsd: _l, priceId: _p, ...rest } = to;
+  const price = priceCall(ctx.prices, to);
+  return { ...rest, ...(to.planNanoUsd === undefined ? price : payByPlan(price)) };
 }
 
 const NO_PRICES: CallContext["prices"] = {
@@ -215,7 +226,7 @@ const NO_PRICES: CallContext["prices"] = {
 function factsOf(call: ModelCall): string {
   const { usage, serviceTier, speed, inferenceGeo, isEstimated, quality, marks, planNanoUsd } = call;
   return JSON.stringify([
-    saidOfCall(call).counts,
+    countsOf(usage),
     USAGE_DETAILS.map((name) => usage.details?.[name] ?? 0),
     Object.entries(usage.others ?? {}).sort(),
     usage.models && toOtherModels(usage.models),
@@ -244,8 +255,7 @@ function tagsOf(standing: ModelCall, candidates: readonly Candidate[]): Tags {
 /** Returns whether a sighting says other counts than those that stand, and not only earlier ones. */
 function contradicts({ said }: Witnessed, { usage }: ModelCall): boolean {
   if (said.quality === "cost_only") return false;
-  const own = usageOf(said);
-  return own.inputTokens !== usage.inputTokens || own.cacheReadTokens !== usage.cacheReadTokens ||
-    (own.outputTokens !== usage.outputTokens &&
-      !(said.quality === "provisional" && own.outputTokens <= usage.outputTokens));
+  const [input, output, cacheRead] = said.counts;
+  return input !== usage.inputTokens || cacheRead !== usage.cacheReadTokens ||
+    (output !== usage.outputTokens && !(said.quality === "provisional" && output <= usage.outputTokens));
 }

@@ -40,12 +40,12 @@ export interface SightingResult {
   reasons: Map<number, string>;
 }
 
-/** The sightings of one commit. */
-const SIGHTINGS_PER_SET = 500;
+/** The most sightings of one commit: those of a request. */
+const SIGHTINGS_PER_SET = 1_000;
 
 /**
  * Takes what a log, an exporter or a reporter has seen of calls. The first sighting of a call books it; later ones are kept as
- * evidence, and correct or complete it. Seen again, a sighting changes nothing. Up to some hundreds are one commit.
+ * evidence, and correct or complete it. Seen again, a sighting changes nothing. Up to 1,000 are one commit.
  *
  * @throws {PurserError} `invalid` for the agent of the origin
  */
@@ -135,7 +135,17 @@ async function commitSet(
   const repeated = set.length - fresh.length;
   if (fresh.length === 0) return { repeated, settled: [] };
   const settled = (await matchCalls(ctx, found, fresh)).map((known) => settleCall(ctx, known));
-  if (settled.every(isUnchanged)) return { repeated, settled };
+  await commitSettled(ctx, found.guard, settled);
+  return { repeated, settled };
+}
+
+/** Commits what has changed of some calls, unless what it was planned by is no longer so. */
+export async function commitSettled(
+  ctx: CallContext,
+  guard: Statement,
+  settled: readonly Settled[],
+): Promise<void> {
+  if (settled.every(isUnchanged)) return;
   const calls = settled.flatMap(({ booked }) => booked ?? []);
   const amended = settled.flatMap(({ amended }) =>
     amended ? { entryId: ctx.ids.next("amd"), ...amended } : []
@@ -145,7 +155,7 @@ async function commitSet(
   );
   const witnessed = {
     before: [
-      found.guard,
+      guard,
       ...recordPrices(amended.map(({ to }) => to), new Set()).statements,
       ...withdrawCalls(withdrawn),
       ...amendCalls(amended),
@@ -159,7 +169,6 @@ async function commitSet(
     amended: amended.map(({ to, from }) => ({ ...to, callId: from.callId })),
   };
   await bookLooseCalls(ctx, calls, { witnessed });
-  return { repeated, settled };
 }
 
 const isUnchanged = ({ booked, amended, withdrawn, witnesses, tags }: Settled) =>

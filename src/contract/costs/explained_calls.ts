@@ -92,6 +92,7 @@ export const WitnessOfCall = z.object({
     output_tokens: Count,
     cache_read_tokens: Count,
     cache_write_tokens: Count,
+    cache_write_1h_tokens: Count,
     reasoning_tokens: Count,
     quality: z.string().openapi({ description: "How it knows its counts; see `quality` of a cost event" }),
     is_copy: z.boolean().openapi({ description: "True in a session that has copied the call" }),

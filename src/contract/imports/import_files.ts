@@ -5,6 +5,8 @@ import { MAX_IMPORT_FILES } from "../limits.ts";
 
 const text = (max: number) => z.string().min(1).max(max).regex(/^[^\0]*$/, "must have no NUL");
 const whole = z.int().min(0);
+/** Bounded, so that their sums over any number of files are whole. */
+const records = whole.max(1_000_000_000);
 
 export const MachineName = text(255).openapi({
   description: "The machine on which the logs lie",
@@ -25,6 +27,9 @@ export const ImportFile = z.strictObject({
   }),
   is_ended: z.boolean().openapi({ description: "False if the reader expects more of its last call" }),
   state: z.string().max(65_536).nullable().openapi({ description: "The state of the reader, JSON" }),
+  unmetered: records.openapi({ description: "Model calls in it that are recorded without usage" }),
+  malformed: records.openapi({ description: "Records in it that could not be read" }),
+  fault: z.string().max(1_000).nullable().openapi({ description: "Why it could not be read, else null" }),
 }).openapi("ImportFile");
 export type ImportFile = z.infer<typeof ImportFile>;
 

@@ -59,9 +59,18 @@ export function createFingerprint() {
   };
 }
 
-/** Returns whether a request has a key. */
+/** Returns whether a request has a key. Throws `invalid` where that can't be one. */
 export function hasKey(c: Context<ApiEnv>): boolean {
-  return c.req.header(HEADER) !== undefined;
+  return readKey(c) !== undefined;
+}
+
+function readKey(c: Context<ApiEnv>): string | undefined {
+  const key = c.req.header(HEADER);
+  if (key === undefined || KEY.test(key)) return key;
+  throw new PurserError(
+    "invalid",
+    "Cannot use the Idempotency-Key: it has to be 1 to 255 printable ASCII characters",
+  );
 }
 
 /**
@@ -75,14 +84,8 @@ export async function claimRequest(
   fingerprint: string,
   runId?: string,
 ): Promise<Claimed | undefined> {
-  const key = c.req.header(HEADER);
+  const key = readKey(c);
   if (key === undefined) return undefined;
-  if (!KEY.test(key)) {
-    throw new PurserError(
-      "invalid",
-      "Cannot use the Idempotency-Key: it has to be 1 to 255 printable ASCII characters",
-    );
-  }
   return await claimKey(core, {
     owner: principalOf(c)?.keyId ?? "",
     operation: `${c.req.method} ${c.req.path}`,

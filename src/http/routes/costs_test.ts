@@ -7,6 +7,7 @@ const SUMS = {
   unpriced_calls: 0,
   partly_priced_calls: 0,
   estimated_calls: 0,
+  lower_bound_calls: 0,
   input_tokens: 20,
   output_tokens: 4,
   cache_read_tokens: 0,

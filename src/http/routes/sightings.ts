@@ -1,7 +1,6 @@
 import { sightCalls, type Sighting } from "../../calls/mod.ts";
 import { type SightingBody, SightingsBody, SightingsResult } from "../../contract/costs/sightings.ts";
 import { toUsd } from "../../kernel/money.ts";
-import { withoutUndefined } from "../../kernel/without_undefined.ts";
 import { fromOtherModels, planUsd, toName, withoutColons } from "../../ledger/mod.ts";
 import { USAGE_DETAILS } from "../../pricing/mod.ts";
 import type { Core } from "../../service/mod.ts";
@@ -19,7 +18,7 @@ const sight = createRoute({
   operationId: "sightCalls",
   summary: "Book what logs and exporters have seen of calls",
   description:
-    "A call is booked once, whoever sees it first: what the gateway, a run or `meter()` has booked is completed, never " +
+    "A call is booked once, whichever source sees it first: what the gateway, a run or `meter()` has booked is completed, never " +
     "booked again. A later sighting that says more corrects the call; the same one changes nothing. A key corrects only what " +
     "it has reported itself, unless a more trusted source says at least as much. With a key of one agent, the sessions are " +
     "named `AGENT_ID:SESSION`.",
@@ -71,7 +70,7 @@ function toSighting(body: SightingBody, only: string | undefined): Sighting {
   const { subagent, session } = body;
   const details = USAGE_DETAILS.flatMap((name) => body[name] ? [[name, body[name]]] : []);
   const others = Object.entries(body.other_counts ?? {}).filter(([, number]) => number > 0);
-  return withoutUndefined({
+  return {
     ref: body.ref,
     responseId: body.response_id,
     requestId: body.request_id,
@@ -101,11 +100,11 @@ function toSighting(body: SightingBody, only: string | undefined): Sighting {
     isPlan: body.billing === "plan" || undefined,
     session: session !== undefined && only !== undefined ? ownSession(session, only) : session,
     isCopy: body.is_copy,
-    subagent: subagent && withoutUndefined(subagent),
+    subagent,
     folder: body.folder,
     branch: body.branch,
     tags: body.tags,
-  }) as Sighting;
+  };
 }
 
 /** A session of a key of one agent is named after it, with no colon in the name, as the gateway names it. */

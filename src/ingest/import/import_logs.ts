@@ -9,12 +9,33 @@ import type { FoundLog, FoundLogs, Unreadable } from "./find_logs.ts";
 import { createOtherFiles } from "./other_files.ts";
 import { type FileState, MAX_LINE_BYTES, readLog } from "./read_log.ts";
 
+/** A file as the ledger knows it after its last import. */
+export interface KnownFile extends FileState {
+  /** The records that were left out, each as often as it was read. */
+  unmetered: number;
+  malformed: number;
+  /** The reason for which it could not be read the last time; null if it was. */
+  fault: string | null;
+}
+
+/** The state of a file or a folder that could never be read: it has no size, so that it is read once it can be. */
+const UNREAD = {
+  size: 0,
+  modifiedAt: 0,
+  readTo: 0,
+  head: "",
+  isEnded: true,
+  state: null,
+  unmetered: 0,
+  malformed: 0,
+};
+
 /** The ledger, as the import of one agent's logs sees it. */
 export interface ImportBooks {
   /** Books sightings, or adds them to the calls that they are of. Throws what is no fault of a sighting. */
   book(sightings: readonly Sighting[]): Promise<BookedSightings>;
   /** Stores how far files have been read. */
-  save(states: readonly FileState[]): Promise<void>;
+  save(states: readonly KnownFile[]): Promise<void>;
 }
 
 /** The outcome of sightings. */
@@ -64,7 +85,7 @@ export interface ImportContext {
 
 export interface ImportOptions {
   /** The states of files after their last import, by path; kept up to date. */
-  states: Map<string, FileState>;
+  states: Map<string, KnownFile>;
   /** Calls before it are left out. Milliseconds since the epoch. */
   since?: number | undefined;
   /** True if a plan pays for all of the calls, also where the log doesn't say so. */
@@ -75,14 +96,17 @@ export interface ImportOptions {
   onFile?(doneBytes: number): void;
 }
 
-/** The sightings that are booked at once. */
-const BATCH = 1_000;
+/** The sightings that are booked at once: most parts of a file have few enough that no second batch is needed for the rest. */
+const ENOUGH = 850;
+const MAX_BATCH = 1_000;
 /** The files whose states are stored at once. */
 const MAX_STATES = 500;
 /** The clocks of machines differ; the ledger takes no call that is further ahead. */
 const MAX_AHEAD_MS = 5 * MINUTE_MS;
 const MAX_FAULTS = 100;
 const MAX_NOTES = 20;
+/** The characters of a reason that are kept. */
+const MAX_FAULT = 200;
 
 /** Imports what the logs of an agent have had since their last import. May be repeated at any time: a call is booked once. */
 export async function importLogs(
@@ -110,13 +134,13 @@ export async function importLogs(
     notes: [],
   };
   let sightings: Sighting[] = [];
-  const changed = new Map<string, FileState>();
+  const changed = new Map<string, KnownFile>();
 
   async function flush(): Promise<void> {
     const said = sightings;
     sightings = [];
-    for (let at = 0; at < said.length; at += BATCH) {
-      const { refused, ...booked } = await books.book(said.slice(at, at + BATCH));
+    for (let at = 0; at < said.length; at += MAX_BATCH) {
+      const { refused, ...booked } = await books.book(said.slice(at, at + MAX_BATCH));
       for (const name of ["booked", "known", "amended", "unpriced"] as const) tally[name] += booked[name];
       for (const name of ["costNanoUsd", "planNanoUsd"] as const) tally[name] += booked[name];
       for (const reason of refused) leaveOut("malformed", "", reason);
@@ -133,14 +157,25 @@ export async function importLogs(
     if (tally.faults.length < MAX_FAULTS) tally.faults.push({ path, reason });
   }
 
-  async function importLog(log: FoundLog, before: FileState | undefined, isEnded: boolean): Promise<void> {
+  /** Keeps which files can't be read, and forgets it of those that can, or are gone. */
+  function noteUnreadable(): void {
+    const faults = new Map(tally.unreadable.map(({ path, reason }) => [path, reason.slice(0, MAX_FAULT)]));
+    for (const path of new Set([...states.keys(), ...faults.keys()])) {
+      const known = changed.get(path) ?? states.get(path);
+      const fault = faults.get(path) ?? null;
+      if (fault !== (known?.fault ?? null)) changed.set(path, { ...UNREAD, path, ...known, fault });
+    }
+  }
+
+  async function importLog(log: FoundLog, before: KnownFile | undefined, isEnded: boolean): Promise<void> {
+    const left = { unmetered: before?.unmetered ?? 0, malformed: before?.malformed ?? 0, fault: null };
     // A file with calls that were left out is read again, as far as they go.
     let isWhole = true;
     const limit = clock.now() + MAX_AHEAD_MS;
     const sink: LogSink = {
       call(sighting) {
         const fault = faultOfSighting(sighting);
-        if (fault !== undefined) return leaveOut("malformed", log.path, fault);
+        if (fault !== undefined) return sink.malformed(fault);
         const { at, quality, folder } = sighting;
         if (at >= since && at <= limit && (isEnded || quality !== "provisional")) {
           const project = folder === undefined ? undefined : ctx.projectOf(folder);
@@ -154,16 +189,22 @@ export async function importLogs(
         if (at < since) tally.before++;
         if (at > limit) tally.ahead++;
       },
-      unmetered: (reason) => leaveOut("unmetered", log.path, reason),
-      malformed: (reason) => leaveOut("malformed", log.path, reason),
+      unmetered(reason) {
+        left.unmetered++;
+        leaveOut("unmetered", log.path, reason);
+      },
+      malformed(reason) {
+        left.malformed++;
+        leaveOut("malformed", log.path, reason);
+      },
       note(text) {
         if (tally.notes.length < MAX_NOTES && !tally.notes.includes(text)) tally.notes.push(text);
       },
     };
     const others = createOtherFiles(files, log, logs, MAX_LINE_BYTES);
     for await (const state of readLog(log, { files, others, sink, before, isEnded, sleep: clock.sleep })) {
-      if (isWhole) changed.set(log.path, state);
-      if (sightings.length >= BATCH || changed.size >= MAX_STATES) await flush();
+      if (state && isWhole) changed.set(log.path, { ...state, ...left });
+      if (sightings.length >= ENOUGH || changed.size >= MAX_STATES) await flush();
     }
   }
 
@@ -183,6 +224,7 @@ export async function importLogs(
     }
     onFile?.(doneBytes);
   }
+  noteUnreadable();
   await flush();
   return tally;
 }

@@ -1,16 +1,19 @@
 import assert from "node:assert/strict";
+import { DatabaseSync } from "node:sqlite";
 import type { Sighting } from "../../calls/mod.ts";
 import { fixedClock, MINUTE_MS } from "../../kernel/clock.ts";
 import { PurserError } from "../../kernel/errors.ts";
 import { files } from "../../kernel/files/files.ts";
 import { defineImporter, type LogImporter, type Machine } from "../logs/mod.ts";
 import { findLogs } from "./find_logs.ts";
-import { type ImportContext, importLogs, type ImportOptions } from "./import_logs.ts";
+import { type ImportContext, importLogs, type ImportOptions, type KnownFile } from "./import_logs.ts";
 import { createProjectNames } from "./project_names.ts";
-import type { FileState } from "./read_log.ts";
 
 const NOW = "2026-11-27T12:00:00.000Z";
 const sync = await files.loadFilesSync();
+
+/** The rows of databases that were read. */
+let rowsRead = 0;
 
 /** Reads lines such as `{"call":"c1","output":5}`; a call is said once the next one begins, or at the end. */
 const toy: LogImporter = defineImporter({
@@ -55,8 +58,23 @@ const toy: LogImporter = defineImporter({
         form: "whole",
         read(text, _, sink) {
           for (const ref of JSON.parse(text)) {
-            sink.call({ ref, at: Date.parse(NOW), usage: usage(1), quality: "exact" });
+            if (ref === "none") sink.unmetered("a call has no usage");
+            else sink.call({ ref, at: Date.parse(NOW), usage: usage(1), quality: "exact" });
           }
+        },
+      },
+    },
+    {
+      has: (name) => name.endsWith(".db"),
+      read: {
+        form: "sqlite",
+        *read(db, _, __, sink) {
+          for (const { ref } of db.rows("SELECT ref FROM message")) {
+            sink.call({ ref: String(ref), at: Date.parse(NOW), usage: usage(1), quality: "exact" });
+            rowsRead++;
+            yield;
+          }
+          return null;
         },
       },
     },
@@ -80,7 +98,7 @@ async function withHome(
     append(name: string, text: string): Promise<void>;
     run(options?: Partial<ImportOptions>): ReturnType<typeof importLogs>;
     calls: Map<string, number>;
-    states: Map<string, FileState>;
+    states: Map<string, KnownFile>;
     clock: ReturnType<typeof fixedClock>;
     fail: { book?: number; save?: number };
     last: Sighting[];
@@ -93,7 +111,7 @@ async function withHome(
   const fail: { book?: number; save?: number } = {};
   const last: Sighting[] = [];
   /** The states in the database: the import's own map is of one process. */
-  const stored = new Map<string, FileState>();
+  const stored = new Map<string, KnownFile>();
   const full = () => new PurserError("unavailable", "Cannot write: the disk is full");
   const ctx: ImportContext = {
     files: sync,
@@ -225,6 +243,36 @@ Deno.test("broken lines, lines above the limit and calls without usage are count
   });
 });
 
+Deno.test("the faults of a document are counted once, however often it is written anew", async () => {
+  await withHome(async ({ write, run }) => {
+    const count = async (document: string) => {
+      await write("a.json", document);
+      const { booked, unmetered, malformed } = await run();
+      return [booked, unmetered, malformed];
+    };
+    assert.deepEqual(await count('["w1","none"]'), [1, 1, 0]);
+    assert.deepEqual(await count('["w1","none","w2"]'), [1, 0, 0]);
+    assert.deepEqual(await count('["w1","none","none"]'), [0, 1, 0]);
+    assert.deepEqual(await count('["w1",'), [0, 0, 1]);
+    assert.deepEqual(await count('["w1", '), [0, 0, 0]);
+  });
+});
+
+Deno.test("the calls of a database are booked while the rest of it is read", async () => {
+  await withHome(async ({ home, run, fail, calls }) => {
+    const database = new DatabaseSync(`${home}/.toy/a.db`);
+    database.exec("CREATE TABLE message (ref TEXT)");
+    database.exec(`INSERT INTO message
+      SELECT 'c' || value FROM json_each('${JSON.stringify(Array.from({ length: 2_500 }, (_, n) => n))}')`);
+    database.close();
+    fail.book = 1;
+    await assert.rejects(run(), /the disk is full/);
+    assert.deepEqual([rowsRead, calls.size], [1_700, 850]);
+    delete fail.book;
+    assert.deepEqual((await run()).booked, 1_650);
+  });
+});
+
 Deno.test("calls ahead of the clock or before --since are left out and counted, and imported once they may be", async () => {
   await withHome(async ({ write, run, calls, clock }) => {
     await write(
@@ -285,5 +333,30 @@ Deno.test("links that lead back, folders without permission and links to nothing
     assert.deepEqual(tally.unreadable.map(({ path, reason }) => [path.slice(home.length), reason]), [
       ["/.toy/self", "too many levels of symbolic links"],
     ]);
+  });
+});
+
+Deno.test("a file keeps how many of its records were left out, and why it can't be read until it can be, or is gone", async () => {
+  await withHome(async ({ home, append, run, states }) => {
+    const broken = '{"call": broken\n';
+    await append("a.jsonl", broken + '{"call":"none"}\n');
+    await append("a.jsonl", broken);
+    await Deno.symlink("self", `${home}/.toy/self`);
+    const kept = () =>
+      [...states.values()].map(({ path, unmetered, malformed, fault }) => [
+        path.slice(home.length + 6),
+        unmetered,
+        malformed,
+        fault,
+      ]);
+    const unreadable = ["self", 0, 0, "too many levels of symbolic links"];
+    await run();
+    assert.deepEqual(kept(), [["a.jsonl", 1, 2, null], unreadable]);
+    await append("a.jsonl", broken);
+    await run();
+    assert.deepEqual(kept(), [["a.jsonl", 1, 3, null], unreadable]);
+    await Deno.remove(`${home}/.toy/self`);
+    await run();
+    assert.deepEqual(kept(), [["a.jsonl", 1, 3, null], ["self", 0, 0, null]]);
   });
 });

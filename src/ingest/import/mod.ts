@@ -6,6 +6,6 @@ export {
   importLogs,
   type ImportOptions,
   type ImportTally,
+  type KnownFile,
 } from "./import_logs.ts";
 export { createProjectNames } from "./project_names.ts";
-export type { FileState } from "./read_log.ts";

@@ -4,7 +4,7 @@ import type { LogSink, OtherFiles, ReaderState } from "../logs/importer.ts";
 import type { FoundLog } from "./find_logs.ts";
 import { LineSplitter } from "./line_splitter.ts";
 import { readPieces } from "./other_files.ts";
-import { readDatabase } from "./sqlite_log.ts";
+import { openDatabase } from "./sqlite_log.ts";
 
 /** The state of a file after its last import. */
 export interface FileState {
@@ -42,12 +42,13 @@ export interface ReadOptions {
 }
 
 /**
- * Reads what a log has had since its last import, or all of it if it was replaced. Yields the state after each part, which is
- * to be stored once the part's sightings are. Nothing after the last line feed is read. Throws if the file can't be read.
+ * Reads what a log has had since its last import, or all of it if it was replaced. Yields after each part the state that is to
+ * be stored once the part's sightings are; undefined in the middle of a database, which has none. Nothing after the last line
+ * feed is read. Throws if the file can't be read.
  */
-export async function* readLog(log: FoundLog, options: ReadOptions): AsyncGenerator<FileState> {
-  const { kind: { read }, path, name } = log;
-  const { files, sink, before, isEnded } = options;
+export async function* readLog(log: FoundLog, options: ReadOptions): AsyncGenerator<FileState | undefined> {
+  const { kind: { read }, path } = log;
+  const { files, before, isEnded } = options;
   const state = {
     path,
     size: log.size,
@@ -58,17 +59,9 @@ export async function* readLog(log: FoundLog, options: ReadOptions): AsyncGenera
     state: null,
   };
   if (read.form === "whole") {
-    const text = readDocument(files, log, sink);
-    let after = before?.state ?? null;
-    if (text !== undefined) {
-      attempt(sink, () => {
-        after = read.read(text, { path, name }, sink, options.others, before?.state ?? undefined) ?? null;
-      });
-    }
-    yield { ...state, isEnded: true, state: after };
+    yield { ...state, isEnded: true, state: readDocument(log, { ...options, read }) };
   } else if (read.form === "sqlite") {
-    const { form: _, ...after } = await askDatabase(log, { ...options, read });
-    yield { ...state, ...after };
+    yield* askDatabase(log, { ...options, read }, state);
   } else if (read.compressed) {
     yield* readLines(log, read, options, { ...state, pieces: decompress(path) });
   } else {
@@ -84,12 +77,11 @@ export async function* readLog(log: FoundLog, options: ReadOptions): AsyncGenera
   }
 }
 
-type LinesForm = Extract<FoundLog["kind"]["read"], { form: "lines" }>;
 type Pieces = Iterable<Uint8Array> | AsyncIterable<Uint8Array>;
 
 async function* readLines(
   { path, name }: FoundLog,
-  form: LinesForm,
+  form: Form<"lines">,
   { files, others, sink, isEnded }: ReadOptions,
   { pieces, ...state }: FileState & { pieces: Pieces },
 ): AsyncGenerator<FileState> {
@@ -150,8 +142,36 @@ function headOf(files: FilesSync, path: string, readTo: number): string {
   return `${length}:${(low >>> 0).toString(36)}${(high >>> 0).toString(36)}`;
 }
 
-/** Reads a document; undefined, and malformed, if it is too large. */
-function readDocument(files: FilesSync, { path, size }: FoundLog, sink: LogSink): string | undefined {
+type Form<Name> = Extract<FoundLog["kind"]["read"], { form: Name }>;
+
+/** The state of a document after its last import: that of its reader, and how often each fault was told. */
+interface DocumentState {
+  reader?: ReaderState;
+  told: Record<string, number>;
+}
+
+/** Reads a document. It still has the faults that the last import has told: they are not told again. */
+function readDocument(
+  log: FoundLog,
+  { files, others, sink, before, read }: ReadOptions & { read: Form<"whole"> },
+): DocumentState {
+  const last = (before?.state ?? { told: {} }) as DocumentState;
+  const state: DocumentState = { ...last, told: {} };
+  const once = (tell: (reason: string) => void) => (reason: string) => {
+    const count = state.told[reason] = (state.told[reason] ?? 0) + 1;
+    if (count > (last.told[reason] ?? 0)) tell(reason);
+  };
+  const fresh = { ...sink, unmetered: once(sink.unmetered), malformed: once(sink.malformed) };
+  attempt(fresh, () => {
+    const text = textOf(files, log);
+    state.reader = read.read(text, { path: log.path, name: log.name }, fresh, others, last.reader) ??
+      undefined;
+  });
+  return state;
+}
+
+/** Returns the text of a document. Throws if it is too large. */
+function textOf(files: FilesSync, { path, size }: FoundLog): string {
   const decoder = new TextDecoder();
   const parts: string[] = [];
   let left = MAX_DOCUMENT_BYTES;
@@ -162,8 +182,7 @@ function readDocument(files: FilesSync, { path, size }: FoundLog, sink: LogSink)
     }
     if (left >= 0) return parts.join("") + decoder.decode();
   }
-  sink.malformed(`it has more than ${MAX_DOCUMENT_BYTES / 1024 / 1024} MiB`);
-  return undefined;
+  throw new Error(`it has more than ${MAX_DOCUMENT_BYTES / 1024 / 1024} MiB`);
 }
 
 async function* decompress(path: string): AsyncGenerator<Uint8Array> {
@@ -180,32 +199,25 @@ async function* decompress(path: string): AsyncGenerator<Uint8Array> {
 /** The pauses before a database that is being written is read again. */
 const BUSY_PAUSES_MS = [50, 200, 1_000];
 
-type SqliteForm = Extract<FoundLog["kind"]["read"], { form: "sqlite" }>;
-
-async function askDatabase(
+async function* askDatabase(
   { path, name }: FoundLog,
-  { files, sink, before, sleep, read }: ReadOptions & { read: SqliteForm },
-): Promise<{ form: "sqlite"; state: ReaderState; isEnded: true }> {
-  for (let attempt = 0;; attempt++) {
-    // What was said before an error is not said twice.
-    const said: (() => void)[] = [];
+  { files, sink, before, sleep, read }: ReadOptions & { read: Form<"sqlite"> },
+  state: FileState,
+): AsyncGenerator<FileState | undefined> {
+  for (let attempt = 0, isTold = false;; attempt++) {
     try {
-      const state = await readDatabase(
-        files,
-        path,
-        (db) =>
-          read.read(db, { path, name }, before?.state ?? undefined, {
-            call: (sighting) => void said.push(() => sink.call(sighting)),
-            unmetered: (reason) => void said.push(() => sink.unmetered(reason)),
-            malformed: (reason) => void said.push(() => sink.malformed(reason)),
-            note: (text) => void said.push(() => sink.note(text)),
-          }),
-      );
-      for (const say of said) say();
-      return { form: "sqlite", state: state ?? null, isEnded: true };
+      await using db = await openDatabase(files, path);
+      const reading = read.read(db, { path, name }, before?.state ?? undefined, sink);
+      let next = reading.next();
+      for (; !next.done; next = reading.next()) {
+        isTold = true;
+        yield undefined;
+      }
+      return yield { ...state, isEnded: true, state: next.value ?? null };
     } catch (error) {
       const pause = BUSY_PAUSES_MS[attempt];
-      if (pause === undefined || !/locked|busy|malformed/i.test(messageOf(error))) throw error;
+      // What was told before an error is not told twice.
+      if (isTold || pause === undefined || !/locked|busy|malformed/i.test(messageOf(error))) throw error;
       await sleep(pause);
     }
   }

@@ -20,51 +20,49 @@ export function stampOfDatabase(files: FilesSync, path: string): FileStamp {
 }
 
 /**
- * Calls `read` with a database that its agent may have open, as it is at one moment. The agent never waits for it, and no
- * file is written beside its own: a database with a write-ahead log in use is read beside its agent, any other one is copied,
- * since SQLite would lock it or create that log.
+ * Opens a database that its agent may have open, as it is at one moment. The agent never waits for it, and no file is written
+ * beside its own: a database with a write-ahead log in use is read beside its agent, any other one is copied, since SQLite
+ * would lock it or create that log.
  *
  * @throws {Error} with "busy" in its message while a transaction of an agent without a write-ahead log is in progress
  */
-export async function readDatabase<Result>(
-  sync: FilesSync,
-  path: string,
-  read: (db: LogDatabase) => Result,
-): Promise<Result> {
+export async function openDatabase(sync: FilesSync, path: string): Promise<LogDatabase & AsyncDisposable> {
   const { DatabaseSync } = await import("node:sqlite");
   const sizeOf = (suffix: string) => stampIfAny(sync, path + suffix)?.size ?? 0;
   const hasWal = sizeOf(WAL) > 0;
-  if (hasWal && sizeOf(INDEX) > 0) return readOpen(new DatabaseSync(path, { readOnly: true }), read);
+  if (hasWal && sizeOf(INDEX) > 0) return begin(new DatabaseSync(path, { readOnly: true }), async () => {});
   if (sizeOf(JOURNAL) > 0) throw new Error("the database is busy");
   const folder = await files.makeTemporaryFolder("purser_import_");
+  const removeCopy = () => files.removeFolder(folder);
   try {
     const { copyFile } = await import("node:fs/promises");
     const copy = `${folder}/log.db`;
     await copyFile(path, copy);
     if (hasWal) await copyFile(path + WAL, copy + WAL);
-    return readOpen(new DatabaseSync(copy), read);
-  } finally {
-    await files.removeFolder(folder);
+    return begin(new DatabaseSync(copy), removeCopy);
+  } catch (error) {
+    await removeCopy();
+    throw error;
   }
 }
 
-function readOpen<Result>(database: DatabaseSync, read: (db: LogDatabase) => Result): Result {
-  try {
-    // One view of the data; a reader of a write-ahead log blocks no writer.
-    database.exec("BEGIN");
-    return read({
-      *rows(sql, ...args) {
-        const statement = database.prepare(sql);
-        statement.setReadBigInts(true);
-        for (const row of statement.iterate(...args)) yield withNumbers(row);
-      },
-      tables: () =>
-        database.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'").all()
-          .map(({ name }) => String(name)),
-    });
-  } finally {
-    database.close();
-  }
+function begin(database: DatabaseSync, removeCopy: () => Promise<void>): LogDatabase & AsyncDisposable {
+  // One view of the data; a reader of a write-ahead log blocks no writer.
+  database.exec("BEGIN");
+  return {
+    *rows(sql, ...args) {
+      const statement = database.prepare(sql);
+      statement.setReadBigInts(true);
+      for (const row of statement.iterate(...args)) yield withNumbers(row);
+    },
+    tables: () =>
+      database.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'").all()
+        .map(({ name }) => String(name)),
+    async [Symbol.asyncDispose]() {
+      database.close();
+      await removeCopy();
+    },
+  };
 }
 
 /** Converts the integers of a row that a number can hold. */

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
 import { files } from "../../kernel/files/files.ts";
-import { readDatabase, stampOfDatabase } from "./sqlite_log.ts";
+import { openDatabase, stampOfDatabase } from "./sqlite_log.ts";
 
 const sync = await files.loadFilesSync();
 
@@ -22,12 +22,10 @@ async function withDatabase(use: (folder: string, path: string, agent: DatabaseS
 
 const namesIn = (folder: string) => Array.from(Deno.readDirSync(folder), ({ name }) => name).sort();
 
-const readAll = (path: string) =>
-  readDatabase(
-    sync,
-    path,
-    (db) => ({ tables: db.tables(), rows: [...db.rows("SELECT * FROM message WHERE at > ?", 0)] }),
-  );
+async function readAll(path: string) {
+  await using db = await openDatabase(sync, path);
+  return { tables: db.tables(), rows: [...db.rows("SELECT * FROM message WHERE at > ?", 0)] };
+}
 
 const ROWS = [{ id: "a", at: 1 }, { id: "b", at: 9007199254740993n }];
 const ALL = { tables: ["message"], rows: ROWS.map((row) => Object.assign(Object.create(null), row)) };
@@ -38,11 +36,12 @@ Deno.test("a SQLite log is read while its agent has it open and writes, and neve
     assert.deepEqual(await readAll(path), ALL, "what isn't committed isn't read");
     agent.exec("COMMIT");
     const before = stampOfDatabase(sync, path);
-    await readDatabase(sync, path, (db) => {
+    {
+      await using db = await openDatabase(sync, path);
       const first = [...db.rows("SELECT count(*) AS n FROM message")];
       agent.exec("INSERT INTO message VALUES ('d', 4)");
       assert.deepEqual([...db.rows("SELECT count(*) AS n FROM message")], first, "one view of the data");
-    });
+    }
     assert.notDeepEqual(stampOfDatabase(sync, path), before, "a commit changes its stamp");
   });
 });

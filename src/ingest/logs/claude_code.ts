@@ -1,5 +1,5 @@
 import type { Sighting } from "../../calls/mod.ts";
-import { hasQuantity, type Usage, usageOf } from "../../pricing/mod.ts";
+import { hasQuantity, type Usage } from "../../pricing/mod.ts";
 import { usageFromRaw } from "../../pricing/usage/mod.ts";
 import {
   defineImporter,
@@ -67,8 +67,8 @@ const MAX_KEPT = 4;
 /** A call whose further lines may follow. */
 interface Held {
   call: Sighting;
-  /** The calls of other models that its usage contains. */
-  parts: Sighting[];
+  /** The attempts that were declined before it. */
+  declined: Sighting[];
   isSidechain: boolean;
   /** True if as much of it was told. */
   isTold: boolean;
@@ -114,7 +114,7 @@ function open(file: LogFile, state: ReaderState | undefined, others: OtherFiles)
       }
       const one = {
         call,
-        parts: readParts(call, message),
+        declined: readDeclined(call, message),
         isSidechain: record.isSidechain === true,
         isTold: false,
       };
@@ -140,7 +140,7 @@ function tell(held: Held, sink: LogSink): void {
   if (held.isTold) return;
   held.isTold = true;
   sink.call(held.call);
-  for (const part of held.parts) sink.call(part);
+  for (const attempt of held.declined) sink.call(attempt);
 }
 
 /** Adds a further line of a call: the one with more output has the counts, the first one the time. */
@@ -235,61 +235,41 @@ function readSubagent(
   return { id, parent, type: textOf(record.attributionAgent) ?? type };
 }
 
-/** The totals and the passes of compactions, which they leave out; undefined without any. Throws if they contradict each other. */
+/**
+ * Reads the usage as the gateway reads that of the same answer, so that both witnesses say the same: with the passes of compactions,
+ * and those of advisors as parts of other models. Undefined without any. Throws if its counts contradict each other.
+ */
 function readUsage(raw: unknown): Usage | undefined {
   const counts = fieldsOf(raw);
   if (counts.input_tokens == null && counts.output_tokens == null) return undefined;
   countOf(counts.cache_read_input_tokens);
   countOf(counts.cache_creation_input_tokens);
-  const usage = usageFromRaw("anthropic", { ...counts, iterations: undefined });
+  const usage = usageFromRaw("anthropic", counts);
   if (usage === undefined) throw new Error("its token counts contradict each other");
-  return passesOf(raw).filter(({ type }) => type === "compaction")
-    .reduce((sum, pass) => addTokens(sum, usageFromRaw("anthropic", pass)), usage);
-}
-
-function addTokens(sum: Usage, more: Usage | undefined): Usage {
-  if (more === undefined) return sum;
-  return usageOf({
-    ...sum,
-    inputTokens: sum.inputTokens + more.inputTokens,
-    outputTokens: sum.outputTokens + more.outputTokens,
-    cacheReadTokens: sum.cacheReadTokens + more.cacheReadTokens,
-    cacheWriteTokens: sum.cacheWriteTokens + more.cacheWriteTokens,
-    cacheWrite1hTokens: sum.cacheWrite1hTokens + more.cacheWrite1hTokens,
-  });
-}
-
-function passesOf(raw: unknown): Fields[] {
-  return recordsOf(fieldsOf(raw).iterations);
+  return usage;
 }
 
 /**
- * The calls of other models that the totals leave out: those of an advisor, and an attempt that was declined after output, before
- * another model has answered. Whether the latter is billed is disputed.
+ * The attempts of another model that were declined after output, before the one that has answered. The totals leave them out;
+ * whether they are billed is disputed.
  */
-function readParts(call: Sighting, message: Fields): Sighting[] {
-  const passes = passesOf(message.usage);
-  const isFallback = passes.some(({ type }) => type === "fallback_message");
-  const read = (kind: string, isPart: (pass: Fields) => boolean, mark?: string) =>
-    passes.filter(isPart).flatMap((pass, index): Sighting[] => {
-      const usage = usageFromRaw("anthropic", { ...pass, iterations: undefined });
-      if (usage === undefined || (mark && usage.outputTokens === 0)) return [];
-      const model = textOf(pass.model);
-      const marks = [...(mark ? [mark] : []), ...(model === undefined ? ["model_missing"] : [])];
-      const { requestId: _, statedCostUsd: __, tools: ___, ...shared } = call;
-      return [{
-        ...shared,
-        ref: `${call.ref}#${kind}:${index}`,
-        responseId: call.responseId && `${call.responseId}#${kind}:${index}`,
-        model,
-        usage,
-        marks: marks.length > 0 ? marks : undefined,
-      }];
-    });
-  return [
-    ...read("advisor", ({ type }) => type === "advisor_message"),
-    ...(isFallback ? read("declined", ({ type }) => type === "message", "disputed") : []),
-  ];
+function readDeclined(call: Sighting, message: Fields): Sighting[] {
+  const passes = recordsOf(fieldsOf(message.usage).iterations);
+  if (!passes.some(({ type }) => type === "fallback_message")) return [];
+  return passes.filter(({ type }) => type === "message").flatMap((pass, index): Sighting[] => {
+    const usage = usageFromRaw("anthropic", { ...pass, iterations: undefined });
+    if (usage === undefined || usage.outputTokens === 0) return [];
+    const model = textOf(pass.model);
+    const { requestId: _, statedCostUsd: __, tools: ___, ...shared } = call;
+    return [{
+      ...shared,
+      ref: `${call.ref}#declined:${index}`,
+      responseId: call.responseId && `${call.responseId}#declined:${index}`,
+      model,
+      usage,
+      marks: ["disputed", ...(model === undefined ? ["model_missing"] : [])],
+    }];
+  });
 }
 
 function toolsOf(content: unknown): string[] | undefined {

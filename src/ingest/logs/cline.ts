@@ -14,7 +14,7 @@ import {
   textOf,
   timeOf,
   toolNames,
-  usageFrom,
+  usageWithCache,
   usdOf,
 } from "./log_record.ts";
 import { billedBy } from "./provider_ids.ts";
@@ -117,15 +117,10 @@ function isSumOfRun(messages: readonly Fields[], index: number): boolean {
 }
 
 /** The input has the cached tokens; a server that counts them beside it is told by the sum. */
-function usageOfMetrics(metrics: Fields) {
-  const cacheReadTokens = countOf(metrics.cacheReadTokens);
-  const cacheWriteTokens = countOf(metrics.cacheWriteTokens);
-  const input = countOf(metrics.inputTokens);
-  const cached = cacheReadTokens + cacheWriteTokens;
-  return usageFrom({
-    inputTokens: cached > input ? input + cached : input,
+const usageOfMetrics = (metrics: Fields) =>
+  usageWithCache({
+    inputTokens: countOf(metrics.inputTokens),
     outputTokens: countOf(metrics.outputTokens),
-    cacheReadTokens,
-    cacheWriteTokens,
-  });
-}
+    cacheReadTokens: countOf(metrics.cacheReadTokens),
+    cacheWriteTokens: countOf(metrics.cacheWriteTokens),
+  }, true);

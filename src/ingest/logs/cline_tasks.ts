@@ -14,7 +14,7 @@ import {
   recordsOf,
   textOf,
   timeOf,
-  usageFrom,
+  usageWithCache,
   usdOf,
 } from "./log_record.ts";
 import { billedBy } from "./provider_ids.ts";
@@ -219,17 +219,13 @@ const WHOLE_INPUT_IN_CLINE = new Set([
 ]);
 
 function usageOfRequest(agent: TaskAgent, request: Fields, provider: string | undefined, at: number): Usage {
-  const input = countOf(request.tokensIn);
-  const cacheReadTokens = countOf(request.cacheReads);
-  const cacheWriteTokens = countOf(request.cacheWrites);
-  const cached = cacheReadTokens + cacheWriteTokens;
   const isWhole = agent === "cline"
     ? provider !== undefined && WHOLE_INPUT_IN_CLINE.has(provider)
     : request.apiProtocol !== "anthropic" || at >= WHOLE_INPUT_SINCE[agent];
-  return usageFrom({
-    inputTokens: isWhole && input >= cached ? input : input + cached,
+  return usageWithCache({
+    inputTokens: countOf(request.tokensIn),
     outputTokens: countOf(request.tokensOut),
-    cacheReadTokens,
-    cacheWriteTokens,
-  });
+    cacheReadTokens: countOf(request.cacheReads),
+    cacheWriteTokens: countOf(request.cacheWrites),
+  }, isWhole);
 }

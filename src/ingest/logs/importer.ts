@@ -105,8 +105,16 @@ export interface LogKind {
     }
     | {
       form: "sqlite";
-      /** Returns the state from which the next import goes on, such as the time of the newest row. */
-      read(db: LogDatabase, file: LogFile, state: ReaderState | undefined, sink: LogSink): ReaderState;
+      /**
+       * Yields after each row, so that its calls can be booked before the next one is read. Returns the state from which the next
+       * import goes on, such as the time of the newest row.
+       */
+      read(
+        db: LogDatabase,
+        file: LogFile,
+        state: ReaderState | undefined,
+        sink: LogSink,
+      ): Generator<void, ReaderState>;
     };
 }
 

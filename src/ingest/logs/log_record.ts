@@ -81,6 +81,14 @@ export function usageFrom(counts: Partial<Usage>): Usage {
   return usage;
 }
 
+/** Returns the usage of counts whose input leaves the cached tokens out, unless it `isWhole` and not smaller than they are. */
+export function usageWithCache(counts: Partial<Usage>, isWhole = false): Usage {
+  const { inputTokens = 0, cacheReadTokens = 0, cacheWriteTokens = 0 } = counts;
+  const cached = cacheReadTokens + cacheWriteTokens;
+  if (isWhole && inputTokens >= cached) return usageFrom(counts);
+  return usageFrom({ ...counts, inputTokens: inputTokens + cached });
+}
+
 /**
  * Names a call by its time, model and counts: the same in every copy of its record, where agents copy records under new ids or
  * give them new ids whenever they write.

@@ -10,7 +10,7 @@ import {
   readEach,
   textOf,
   timeOf,
-  usageFrom,
+  usageWithCache,
   usdOf,
 } from "./log_record.ts";
 import { billedBy } from "./provider_ids.ts";
@@ -80,7 +80,11 @@ interface Message {
 const OVERLAP_MS = 600_000;
 
 /** Reads the messages that have changed since the last import. The sums on the rows of sessions, and events, repeat them. */
-function readDatabase(db: LogDatabase, before: Fields, sink: LogSink): { changedAt: number } {
+function* readDatabase(
+  db: LogDatabase,
+  before: Fields,
+  sink: LogSink,
+): Generator<void, { changedAt: number }> {
   const tables = new Set(db.tables());
   const lastChange = typeof before.changedAt === "number" ? before.changedAt : 0;
   let changedAt = lastChange;
@@ -104,6 +108,7 @@ function readDatabase(db: LogDatabase, before: Fields, sink: LogSink): { changed
         const steps = createdAt < ONE_CALL_SINCE && tables.has("part") ? stepsOf(db, id) : [];
         readMessage({ message, sessions, steps, sink: rowSink });
       });
+      yield;
     }
   }
   if (!MESSAGE_TABLES.some((table) => tables.has(table))) {
@@ -219,14 +224,12 @@ function rootOf(session: string, sessions: ReadonlyMap<string, Session>): string
 /** OpenCode's counts are disjoint; reasoning is beside the output. */
 function usageOfTokens(tokens: Fields) {
   const cache = fieldsOf(tokens.cache);
-  const cacheReadTokens = countOf(cache.read);
-  const cacheWriteTokens = countOf(cache.write);
   const reasoningTokens = countOf(tokens.reasoning);
-  return usageFrom({
-    inputTokens: countOf(tokens.input) + cacheReadTokens + cacheWriteTokens,
+  return usageWithCache({
+    inputTokens: countOf(tokens.input),
     outputTokens: countOf(tokens.output) + reasoningTokens,
-    cacheReadTokens,
-    cacheWriteTokens,
+    cacheReadTokens: countOf(cache.read),
+    cacheWriteTokens: countOf(cache.write),
     reasoningTokens,
   });
 }

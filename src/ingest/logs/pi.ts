@@ -11,7 +11,7 @@ import {
   textOf,
   timeOf,
   toolNames,
-  usageFrom,
+  usageWithCache,
   usdOf,
 } from "./log_record.ts";
 import { billedBy } from "./provider_ids.ts";
@@ -101,16 +101,13 @@ function readHeader(header: Fields): State {
   };
 }
 
-/** pi's counts are disjoint, whoever the provider is; reasoning, where it is told, is within the output. */
-function usageOfCounts(counts: Fields) {
-  const cacheReadTokens = countOf(counts.cacheRead);
-  const cacheWriteTokens = countOf(counts.cacheWrite);
-  return usageFrom({
-    inputTokens: countOf(counts.input) + cacheReadTokens + cacheWriteTokens,
+/** pi's counts are disjoint for every provider; reasoning, where it is told, is within the output. */
+const usageOfCounts = (counts: Fields) =>
+  usageWithCache({
+    inputTokens: countOf(counts.input),
     outputTokens: countOf(counts.output),
-    cacheReadTokens,
-    cacheWriteTokens,
+    cacheReadTokens: countOf(counts.cacheRead),
+    cacheWriteTokens: countOf(counts.cacheWrite),
     cacheWrite1hTokens: countOf(counts.cacheWrite1h),
     reasoningTokens: countOf(counts.reasoning),
   });
-}

@@ -1,6 +1,7 @@
 import { and, inArray, ne, type SQL, sql } from "drizzle-orm";
 import type { WitnessOfCall } from "../../contract/costs/explained_calls.ts";
 import { toIso } from "../../kernel/clock.ts";
+import type { UsageCounts } from "../../pricing/mod.ts";
 import { type Query, tables } from "../../store/mod.ts";
 import type { Viewer } from "../scopes/mod.ts";
 
@@ -27,7 +28,7 @@ export async function findStanding(query: Query, callId: string): Promise<string
 
 /** A statement as it is kept, as far as it is shown; see calls/sightings/said.ts. */
 interface Statement {
-  counts: readonly number[];
+  counts: UsageCounts;
   at: number;
   agent: string;
   session?: string;
@@ -77,14 +78,7 @@ export async function readWitnesses(
 }
 
 function toWire({ counts, ...said }: Statement): WitnessOfCall["said"][number] {
-  const [input, output, cacheRead, cacheWrite, , reasoning] = counts as [
-    number,
-    number,
-    number,
-    number,
-    number,
-    number,
-  ];
+  const [input, output, cacheRead, cacheWrite, cacheWrite1h, reasoning] = counts;
   return {
     at: toIso(said.at),
     agent_id: said.agent,
@@ -95,6 +89,7 @@ function toWire({ counts, ...said }: Statement): WitnessOfCall["said"][number] {
     output_tokens: output,
     cache_read_tokens: cacheRead,
     cache_write_tokens: cacheWrite,
+    cache_write_1h_tokens: cacheWrite1h,
     reasoning_tokens: reasoning,
     quality: said.quality ?? "exact",
     is_copy: said.copy ?? false,

@@ -37,7 +37,7 @@ export interface ModelUsage {
   usage: Usage;
 }
 
-/** The names of the counts of {@link Usage}. */
+/** The names of the counts of {@link Usage}. Kept statements of witnesses have them in this order. */
 export const USAGE_FIELDS = [
   "inputTokens",
   "outputTokens",
@@ -46,6 +46,20 @@ export const USAGE_FIELDS = [
   "cacheWrite1hTokens",
   "reasoningTokens",
 ] as const satisfies readonly (keyof Usage)[];
+
+/** The counts of a usage, in the order of {@link USAGE_FIELDS}. */
+export type UsageCounts = readonly [
+  input: number,
+  output: number,
+  cacheRead: number,
+  cacheWrite: number,
+  cacheWrite1h: number,
+  reasoning: number,
+];
+
+/** Returns the counts of a usage as a list. */
+export const countsOf = (usage: Usage): UsageCounts =>
+  USAGE_FIELDS.map((name) => usage[name]) as unknown as UsageCounts;
 
 /**
  * The quantities that providers bill apart from text tokens, by their names in the ledger and on the wire. Tokens are parts of

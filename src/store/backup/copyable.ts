@@ -1,3 +1,5 @@
+import type { Clock } from "../../kernel/clock.ts";
+import type { RemotePlace } from "../libsql/libsql_client.ts";
 import type { SqliteCopy } from "./sqlite_copy.ts";
 import type { ResultSet, Statement, Store } from "../store.ts";
 
@@ -30,4 +32,10 @@ export interface Copyable extends Reads {
   /** Fills the database from a backup. Returns the path at which the replaced database is kept, if it is. */
   fillFrom(backup: SqliteCopy, filling: Filling): Promise<string | undefined>;
   close(): Promise<void>;
+}
+
+/** The options of a `Copyable` on a server. In PostgreSQL, `authToken` is the password. */
+export interface ServerCopyOptions extends RemotePlace {
+  clock: Clock;
+  signal: AbortSignal;
 }

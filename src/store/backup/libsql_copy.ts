@@ -1,32 +1,24 @@
 import { parseLibsqlUrl } from "@libsql/hrana-client";
 import { messageOf, PurserError } from "../../kernel/errors.ts";
 import { withoutRedirects } from "../../kernel/single_send.ts";
-import type { Clock } from "../../kernel/clock.ts";
 import { createIds } from "../../kernel/ids.ts";
-import { hostOf, type RemotePlace } from "../libsql/libsql_client.ts";
+import { hostOf } from "../libsql/libsql_client.ts";
 import { within } from "../within.ts";
 import { RemoteStore } from "../libsql/libsql_store.ts";
+import { USER_TABLES } from "../dialect.ts";
 import { UNFINISHED } from "../schema/migrate.ts";
-import { loadSqlite } from "../sqlite/sqlite_driver.ts";
-import { explainSqliteError } from "../sqlite/sqlite_errors.ts";
 import type { ResultSet, Statement } from "../store.ts";
-import type { Copyable, Filling } from "./copyable.ts";
+import type { Copyable, Filling, ServerCopyOptions } from "./copyable.ts";
 import { DumpReader } from "./dump_reader.ts";
-import { hasContent, type SqliteCopy } from "./sqlite_copy.ts";
+import { hasContent, type SqliteCopy, writeFile } from "./sqlite_copy.ts";
 import { readContent } from "./verify.ts";
-
-/** The options of a `LibsqlCopy`. */
-export interface LibsqlOptions extends RemotePlace {
-  clock: Clock;
-  signal: AbortSignal;
-}
 
 /** A database on a libSQL server. */
 export class LibsqlCopy implements Copyable {
   readonly name: string;
   #store: RemoteStore;
 
-  constructor(private readonly options: LibsqlOptions) {
+  constructor(private readonly options: ServerCopyOptions) {
     this.name = `the database at ${hostOf(options.url)}`;
     const ids = createIds(options.clock);
     this.#store = new RemoteStore({ ...options, newToken: () => ids.next("req") });
@@ -42,20 +34,12 @@ export class LibsqlCopy implements Copyable {
    * has lost acknowledged commits in one.
    */
   async copyTo(file: string): Promise<void> {
-    const connection = (await loadSqlite()).connect(file);
-    try {
-      connection.exec("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA cache_size = -65536");
+    await writeFile(file, async (connection) => {
       const reader = new DumpReader((sql) => connection.exec(sql));
       for await (const text of this.#dump()) reader.push(text);
       reader.end();
-      connection.exec("PRAGMA journal_mode = DELETE; DROP TABLE IF EXISTS write_tokens");
-    } catch (error) {
-      if (error instanceof PurserError) throw error;
-      if (this.options.signal.aborted) throw error;
-      throw explainSqliteError(error, "write", file);
-    } finally {
-      connection.close();
-    }
+      connection.exec("DROP TABLE IF EXISTS write_tokens");
+    });
   }
 
   /** Reads the dump, with a time-out for each part of it: all of it may take long. */
@@ -133,8 +117,8 @@ export class LibsqlCopy implements Copyable {
   /** Views first, then tables, whose indexes and triggers are dropped with them. */
   async #dropAll(): Promise<Statement[]> {
     const { rows } = await this.read({
-      sql: `SELECT type, name FROM sqlite_schema WHERE type IN ('view', 'table') AND name <> 'write_tokens'
-  AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' AND name NOT LIKE 'libsql\\_%' ESCAPE '\\' ORDER BY type DESC`,
+      sql:
+        `SELECT type, name FROM sqlite_schema WHERE type = 'view' OR name IN (${USER_TABLES}) ORDER BY type DESC`,
     });
     return rows.map(([type, name]) => ({ sql: `DROP ${type} "${name}"` }));
   }

@@ -81,7 +81,7 @@ export async function restore(
   { from, mayReplace, ...options }: BackupOptions & { from: string; mayReplace: boolean },
 ): Promise<Verified & { keptAs: string | null }> {
   const { clock, signal } = options;
-  await requireFile(from);
+  await requireFile(from, "invalid", `Cannot restore from ${from}`);
   const backup = await openFile({ path: from, name: `backup ${from}`, clock, signal });
   try {
     const schemaVersion = await versionOf(backup, `Cannot restore from ${from}`);
@@ -108,7 +108,7 @@ async function open(options: BackupOptions, { isTarget = false } = {}): Promise<
     if (isPostgresUrl(database.url)) return new (await import("./postgres_copy.ts")).PostgresCopy(place);
     return new (await import("./libsql_copy.ts")).LibsqlCopy(place);
   }
-  if (!isTarget) await requireDatabase(database.path);
+  if (!isTarget) await requireFile(database.path, "not_found", `Cannot back up database ${database.path}`);
   return await openFile({ path: database.path, name: `database ${database.path}`, clock, signal });
 }
 
@@ -125,15 +125,7 @@ async function versionOf(database: Reads, action: string): Promise<number> {
   throw new PurserError("not_found", `${action}: it is empty; it has never been used by Purser`);
 }
 
-async function requireDatabase(path: string): Promise<void> {
-  await requireKind(path, "not_found", `Cannot back up database ${path}`);
-}
-
-async function requireFile(path: string): Promise<void> {
-  await requireKind(path, "invalid", `Cannot restore from ${path}`);
-}
-
-async function requireKind(path: string, code: "not_found" | "invalid", action: string): Promise<void> {
+async function requireFile(path: string, code: "not_found" | "invalid", action: string): Promise<void> {
   const kind = await files.kindOf(path).catch((error) => {
     throw new PurserError(code, `${action}: ${systemReason(error)}`, { cause: error });
   });

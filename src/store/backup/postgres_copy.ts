@@ -1,5 +1,4 @@
 import { messageOf, PurserError } from "../../kernel/errors.ts";
-import type { Clock } from "../../kernel/clock.ts";
 import { createIds } from "../../kernel/ids.ts";
 import { USER_TABLES } from "../dialect.ts";
 import { type Migration, migrations } from "../migrations/migrations.ts";
@@ -11,22 +10,11 @@ import { postgresMigrations } from "../postgres/postgres_schema.ts";
 import { createTables, PostgresStore } from "../postgres/postgres_store.ts";
 import { bindStatement } from "../postgres/statement_text.ts";
 import { CREATE_HISTORY, installLogic, toUnit } from "../schema/migrate.ts";
-import { loadSqlite, type SqliteConnection } from "../sqlite/sqlite_driver.ts";
-import { explainSqliteError } from "../sqlite/sqlite_errors.ts";
+import type { SqliteConnection } from "../sqlite/sqlite_driver.ts";
 import type { ResultSet, SqlValue, Statement } from "../store.ts";
-import type { Copyable, Filling } from "./copyable.ts";
-import { hasContent, type SqliteCopy } from "./sqlite_copy.ts";
+import type { Copyable, Filling, ServerCopyOptions } from "./copyable.ts";
+import { hasContent, type SqliteCopy, writeFile } from "./sqlite_copy.ts";
 import { readContent } from "./verify.ts";
-
-/** The options of a `PostgresCopy`. */
-export interface PostgresOptions {
-  url: string;
-  /** The password. */
-  authToken?: string;
-  timeoutMs: number;
-  clock: Clock;
-  signal: AbortSignal;
-}
 
 /** Runs statements at once, in the transaction of the session if one has begun. */
 type Run = (statements: readonly Statement[]) => Promise<ResultSet[]>;
@@ -54,7 +42,7 @@ export class PostgresCopy implements Copyable {
   readonly #address: PostgresAddress;
   readonly #store: PostgresStore;
 
-  constructor(private readonly options: PostgresOptions) {
+  constructor(private readonly options: ServerCopyOptions) {
     const { url, authToken: password, clock } = options;
     this.#address = parsePostgresUrl(url);
     const { servers: [{ host, port } = {}], database, schema } = this.#address;
@@ -69,19 +57,11 @@ export class PostgresCopy implements Copyable {
   }
 
   async copyTo(file: string): Promise<void> {
-    const connection = (await loadSqlite()).connect(file);
-    try {
-      connection.exec(
-        "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA cache_size = -65536; BEGIN",
-      );
+    await writeFile(file, async (connection) => {
+      connection.exec("BEGIN");
       await this.#inSession("read", "back up", (run) => copyRows(run, connection));
-      connection.exec("COMMIT; PRAGMA journal_mode = DELETE");
-    } catch (error) {
-      if (error instanceof PurserError || this.options.signal.aborted) throw error;
-      throw explainSqliteError(error, "write", file);
-    } finally {
-      connection.close();
-    }
+      connection.exec("COMMIT");
+    });
   }
 
   /** In one transaction, while no other process has the schema open: until its end nothing has changed. */

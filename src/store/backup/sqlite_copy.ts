@@ -166,6 +166,23 @@ const TAKEN: Partial<Record<SqliteErrorKind, string>> = {
   damaged: "the file is damaged or is not a database; move it away first",
 };
 
+/** Writes a database into an empty file, which is of no use if that fails. */
+export async function writeFile(
+  file: string,
+  write: (connection: SqliteConnection) => Promise<void>,
+): Promise<void> {
+  const connection = (await loadSqlite()).connect(file);
+  try {
+    connection.exec("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA cache_size = -65536");
+    await write(connection);
+    connection.exec("PRAGMA journal_mode = DELETE");
+  } catch (error) {
+    throw explainSqliteError(error, "write", file);
+  } finally {
+    connection.close();
+  }
+}
+
 /** Returns the error for a database that is replaced only on request. */
 export function hasContent(name: string): PurserError {
   return new PurserError(

@@ -331,6 +331,14 @@ test("an error names the address and the cause, where the runtime's own message 
   }
 });
 
+test("a server that has answered, and then answers nothing more, is unavailable for the reason that it gave", async () => {
+  const answers = [new Response("overloaded", { status: 503 })];
+  const fetch = () => answers.length > 0 ? Promise.resolve(answers.pop()!) : new Promise<Response>(() => {});
+  const store = connect({ url: "http://db.example.com", fetch }, { timeoutMs: 100 });
+  await assert.rejects(store.read({ sql: "SELECT 1" }), isUnavailable(/503/));
+  await store.close();
+});
+
 test("instances that start at once on an empty database apply each migration once", async () => {
   const place = await shared!.createDatabase();
   const open = () =>

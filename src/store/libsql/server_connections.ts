@@ -11,6 +11,7 @@ import {
   type RowsResult,
   Stmt,
 } from "@libsql/hrana-client";
+import { NO_ANSWER } from "../within.ts";
 import { type InStatement, startTimer } from "./libsql_client.ts";
 
 /** The idle time after which a connection is closed; the server closes it after 10 s. */
@@ -92,7 +93,7 @@ export class ServerConnections {
     const now = this.options.clock.monotonic();
     for (let next = this.#waitingReads.shift(); next; next = this.#waitingReads.shift()) {
       if (now < next.until) return next.resolve();
-      next.reject(new DOMException("it did not answer in time", "TimeoutError"));
+      next.reject(new DOMException(NO_ANSWER, "TimeoutError"));
     }
     this.#reads--;
   }

@@ -47,7 +47,7 @@ export const statements: readonly string[] = [
 
   // How far the logs of agents have been imported.
   // key_id: '' for imports into the database itself. read_to: the offset after the last line that was read. state: JSON of the
-  // reader of this kind of log.
+  // reader of this kind of log. unmetered, malformed: the records of the file that were left out. fault: why it can't be read.
   `CREATE TABLE import_files (
   key_id TEXT NOT NULL,
   machine TEXT NOT NULL,
@@ -59,6 +59,42 @@ export const statements: readonly string[] = [
   head TEXT NOT NULL,
   is_ended INTEGER NOT NULL,
   state TEXT,
+  imported_at INTEGER NOT NULL,
+  unmetered INTEGER NOT NULL,
+  malformed INTEGER NOT NULL,
+  fault TEXT,
   PRIMARY KEY (key_id, machine, agent, path)
 ) WITHOUT ROWID`,
+
+  // The calls that only logs and exported spans have seen, which leave out some: no earlier version has booked any.
+  ...USAGE.map((table) => `ALTER TABLE ${table} ADD COLUMN lower_bound_calls INTEGER NOT NULL DEFAULT 0`),
+  // The totals of the sources of calls, up to the position of the others. machine: of logs and spans, else ''.
+  `CREATE TABLE usage_sources (
+  source TEXT NOT NULL,
+  agent_id TEXT NOT NULL,
+  machine TEXT NOT NULL,
+  first_at INTEGER NOT NULL,
+  last_at INTEGER NOT NULL,
+  model_calls INTEGER NOT NULL,
+  unpriced_calls INTEGER NOT NULL,
+  partly_priced_calls INTEGER NOT NULL,
+  estimated_calls INTEGER NOT NULL,
+  input_tokens INTEGER NOT NULL,
+  output_tokens INTEGER NOT NULL,
+  cache_read_tokens INTEGER NOT NULL,
+  cache_write_tokens INTEGER NOT NULL,
+  reasoning_tokens INTEGER NOT NULL,
+  total_tokens INTEGER NOT NULL,
+  whole_usd INTEGER NOT NULL,
+  rest_nano_usd INTEGER NOT NULL,
+  plan_whole_usd INTEGER NOT NULL,
+  plan_rest_nano_usd INTEGER NOT NULL,
+  lower_bound_calls INTEGER NOT NULL,
+  PRIMARY KEY (source, agent_id, machine)
+) WITHOUT ROWID`,
+  `INSERT INTO usage_sources SELECT coalesce(source, ''), agent_id, '', min(at), max(at),
+  sum(CASE WHEN adjusts IS NULL THEN 1 ELSE 0 END), sum(unpriced), sum(partly_priced), sum(is_estimated), sum(input_tokens),
+  sum(output_tokens), sum(cache_read_tokens), sum(cache_write_tokens), sum(reasoning_tokens), sum(total_tokens),
+  sum(coalesce(cost_nano_usd, 0) / 1000000000), sum(coalesce(cost_nano_usd, 0) % 1000000000), 0, 0, 0
+FROM calls WHERE position <= (SELECT position FROM rollup_positions WHERE name = 'totals') GROUP BY 1, 2`,
 ];

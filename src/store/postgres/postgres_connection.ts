@@ -3,17 +3,10 @@ import { Buffer } from "node:buffer";
 import pg from "pg";
 import { messageOf, PurserError } from "../../kernel/errors.ts";
 import type { ResultSet, SqlValue } from "../store.ts";
-import { NO_ANSWER, ReplicaError } from "./postgres_errors.ts";
+import { NO_ANSWER } from "../within.ts";
+import { ReplicaError } from "./postgres_errors.ts";
 import type { PostgresAddress } from "./postgres_address.ts";
-import {
-  checkOf,
-  checkServer,
-  optionsOf,
-  type Role,
-  type ServerFacts,
-  sessionOf,
-  settingsOf,
-} from "./postgres_session.ts";
+import { checkOf, checkServer, optionsOf, type Role, sessionOf, settingsOf } from "./postgres_session.ts";
 import type { BoundStatement } from "./statement_text.ts";
 
 /** The part of a client of `pg` that is used, beyond its documented API its connection: a batch writes to it as `pg-cursor` does. */
@@ -91,12 +84,14 @@ export class PostgresConnection {
   #names = 0;
   /** The texts that the server has yet to confirm as prepared, in the order of their messages. */
   #parsing: string[] = [];
-  /** True once the server has said that it stopped to wait for its synchronous standby. */
-  #isUnreplicated = false;
+  /** True if the last commit was acknowledged although no standby has it. */
+  isUnreplicated = false;
 
-  private constructor(
+  /** Takes over a client that has connected. */
+  constructor(
     client: Client,
-    readonly facts: ServerFacts,
+    /** False for a schema in which nothing was committed yet. */
+    public hasTokens: boolean,
     private readonly asking: Asking,
     /** The settings of each batch, where the session isn't its own: it prepares nothing there. */
     private readonly settings: BoundStatement | undefined,
@@ -105,7 +100,7 @@ export class PostgresConnection {
     this.#wire = client.connection;
     this.#wire.on("parseComplete", () => void this.#parsing.shift());
     client.on("notice", ({ code, message }) => {
-      if (code === "01000" && /synchronous replication/.test(message ?? "")) this.#isUnreplicated = true;
+      if (code === "01000" && /synchronous replication/.test(message ?? "")) this.isUnreplicated = true;
     });
   }
 
@@ -134,16 +129,6 @@ export class PostgresConnection {
     }
   }
 
-  /** Takes over a client that has connected. */
-  static of(
-    client: Client,
-    facts: ServerFacts,
-    asking: Asking,
-    settings?: BoundStatement,
-  ): PostgresConnection {
-    return new PostgresConnection(client, facts, asking, settings);
-  }
-
   /** False once it has failed or ended. */
   get isUsable(): boolean {
     const { _queryable, _ended, _ending } = this.#client;
@@ -152,8 +137,9 @@ export class PostgresConnection {
 
   /**
    * Sends all statements at once. Without BEGIN they are one transaction: the server commits at their end, and discards all of
-   * them after the first that fails. So no lock is held while messages travel, and none of them can run outside of it. If the
-   * server is quiet and answers nobody else either, or no longer as the primary, the connection is given up before the deadline.
+   * them after the first that fails. So no lock is held while messages travel, and none of them can run outside of it. A
+   * server that is quiet is asked on another connection: if it doesn't answer there either, or no longer as the primary, this
+   * one is given up before the deadline.
    */
   run(statements: readonly BoundStatement[], timeoutMs: number): Promise<ResultSet[]> {
     const { settings } = this;
@@ -164,7 +150,7 @@ export class PostgresConnection {
   }
 
   async #run(statements: readonly BoundStatement[], timeoutMs: number): Promise<ResultSet[]> {
-    this.#isUnreplicated = false;
+    this.isUnreplicated = false;
     const timer = setTimeout(
       () => this.destroy(new DOMException(NO_ANSWER, "TimeoutError")),
       Math.max(0, timeoutMs),
@@ -182,11 +168,6 @@ export class PostgresConnection {
       clearTimeout(timer);
       clearInterval(watch);
     }
-  }
-
-  /** True if the last commit was acknowledged although no standby has it. */
-  get isUnreplicated(): boolean {
-    return this.#isUnreplicated;
   }
 
   #send(wire: Wire, statements: readonly BoundStatement[]): Prepared[] {
@@ -358,8 +339,8 @@ async function connect(
     try {
       await client.connect();
       const { rows } = await client.query({ text: checkOf(address, role, session), rowMode: "array" });
-      const { isOwn, ...facts } = checkServer(rows[0]!, role, session, `${host}:${port}`);
-      return PostgresConnection.of(client, facts, asking, isOwn ? undefined : settingsOf(settings));
+      const { isOwn, hasTokens } = checkServer(rows[0]!, role, session, `${host}:${port}`);
+      return new PostgresConnection(client, hasTokens, asking, isOwn ? undefined : settingsOf(settings));
     } catch (error) {
       client.connection.stream.destroy();
       if (hasOptions && /unsupported startup parameter/.test(messageOf(error))) {

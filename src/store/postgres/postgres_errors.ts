@@ -1,8 +1,5 @@
 import { messageOf, PurserError } from "../../kernel/errors.ts";
-import { systemCodeOf } from "../../kernel/system_errors.ts";
-
-/** The message of an error for a server that is given up. */
-export const NO_ANSWER = "it did not answer in time";
+import { rootReasonOf } from "../../kernel/system_errors.ts";
 
 /** A server that follows another one: a read replica, or a primary that was demoted. */
 export class ReplicaError extends Error {
@@ -96,12 +93,5 @@ export function explain(error: unknown): string {
   }
   if (state === "2BP01") return `${reason} (${(error as { detail?: string }).detail}); drop those first`;
   if (state === "55P03") return "other processes hold its lock";
-  return reason === "" ? rootReasonOf(error) : reason;
-}
-
-/** Returns the message of the innermost cause, or of the last address that was tried. */
-function rootReasonOf(error: unknown): string {
-  const inner = error instanceof AggregateError ? error.errors.at(-1) : (error as { cause?: unknown })?.cause;
-  if (inner === undefined) return systemCodeOf(error) ?? "it does not answer";
-  return messageOf(inner) || rootReasonOf(inner);
+  return reason || rootReasonOf(error, "it does not answer");
 }

@@ -147,12 +147,19 @@ const sightingTables: readonly string[] = [
   request_id ${text}, fingerprint ${text}, day ${INT}, said ${TEXT})`,
   `CREATE TABLE call_tags (
   call_id ${text} PRIMARY KEY, tags ${TEXT})`,
+  ...["runs", "sessions", "totals", "days", "hours"].map((name) =>
+    `ALTER TABLE usage_${name} ADD COLUMN lower_bound_calls ${INT} DEFAULT 0`
+  ),
+  `CREATE TABLE usage_sources (
+  source ${TEXT}, agent_id ${TEXT}, machine ${TEXT}, first_at ${INT}, last_at ${INT},${COUNTERS},
+  plan_whole_usd ${INT}, plan_rest_nano_usd ${INT}, lower_bound_calls ${INT}, PRIMARY KEY (source, agent_id, machine))`,
 ];
 
 /** The state of the import of each log. */
 const importFiles = `CREATE TABLE import_files (
   key_id ${TEXT}, machine ${TEXT}, agent ${TEXT}, path ${TEXT}, size ${INT}, modified_at ${INT}, read_to ${INT},
-  head ${TEXT}, is_ended ${INT}, state ${text}, PRIMARY KEY (key_id, machine, agent, path))`;
+  head ${TEXT}, is_ended ${INT}, state ${text}, imported_at ${INT}, unmetered ${INT}, malformed ${INT}, fault ${text},
+  PRIMARY KEY (key_id, machine, agent, path))`;
 
 /** Their indexes and first rows are the same statements on both. */
 const sharedOf = (statements: readonly string[]) =>

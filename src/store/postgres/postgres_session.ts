@@ -11,12 +11,6 @@ import type { BoundStatement } from "./statement_text.ts";
 /** The use of a connection; see `sessionOf()` and `HOLD`. */
 export type Role = "read" | "write" | "restore" | "ask";
 
-/** The facts about a server that a connection begins with. */
-export interface ServerFacts {
-  /** False for a schema in which nothing was committed yet. */
-  hasTokens: boolean;
-}
-
 const OLDEST_VERSION = 15;
 
 /** A setting of no meaning to the server, by which a connection knows its session. */
@@ -88,7 +82,8 @@ export function settingsOf(
 }
 
 /**
- * Returns the facts of the answer to `checkOf()`, and whether the session is that of this connection alone.
+ * Returns from the answer to `checkOf()` whether the schema has its table of tokens, and whether the session is that of this
+ * connection alone.
  *
  * @throws {PurserError} `unsupported` for a server that can't be used; `conflict` where a restore isn't alone
  */
@@ -97,7 +92,7 @@ export function checkServer(
   role: Role,
   session: string,
   server: string,
-): ServerFacts & { isOwn: boolean } {
+): { hasTokens: boolean; isOwn: boolean } {
   const [version, isReplica, hasTokens, isolation, ownSession, isHeld] = row as [
     ...[string, boolean, boolean, string, string, boolean | null],
   ];

@@ -3,6 +3,7 @@ import { NowView } from "../views/now/now_view.tsx";
 import { CostsView } from "../views/costs/costs_view.tsx";
 import { BudgetsView } from "../views/budgets/budgets_view.tsx";
 import { SessionsView } from "../views/sessions/sessions_view.tsx";
+import { SourcesView } from "../views/sources/sources_view.tsx";
 import { KeysView } from "../views/keys/keys_view.tsx";
 
 /** A section of the dashboard. */
@@ -27,6 +28,7 @@ export const SECTIONS: readonly Section[] = [
     View: BudgetsView,
   },
   { path: "sessions", title: "Sessions", icon: "M4 5h12M4 10h12M4 15h8", View: SessionsView },
+  { path: "sources", title: "Sources", icon: "M4 4l6 6M16 4l-6 6M10 10v7M7 14l3 3 3-3", View: SourcesView },
   {
     path: "keys",
     title: "Keys & channels",

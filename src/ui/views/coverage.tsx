@@ -9,14 +9,19 @@ export interface Coverage {
   unpriced_calls: number;
   partly_priced_calls?: number;
   estimated_calls?: number;
+  /** The calls of logs, which leave out some. */
+  lower_bound_calls?: number;
 }
 
 /** Says of how many calls the cost is not known, or only in part, or estimated; '' where all is known. */
-function uncertainText({ unpriced_calls, partly_priced_calls = 0, estimated_calls = 0 }: Coverage): string {
+function uncertainText(
+  { unpriced_calls, partly_priced_calls = 0, estimated_calls = 0, lower_bound_calls = 0 }: Coverage,
+): string {
   return [
     unpriced_calls > 0 && `${count(unpriced_calls)} without a price`,
     partly_priced_calls > 0 && `${count(partly_priced_calls)} partly priced`,
     estimated_calls > 0 && `${count(estimated_calls)} estimated`,
+    lower_bound_calls > 0 && `${count(lower_bound_calls)} from logs alone`,
   ].filter(Boolean).join(", ");
 }
 
@@ -33,11 +38,13 @@ export function coverageHref({ from, to }: Bounds = {}): string {
 /** A line below the heading of a page, if the cost of some of its calls is not known: it leads to the fix. */
 export function CoverageNote({ of, href = coverageHref() }: { of: Coverage | undefined; href?: string }) {
   if (!of) return null;
-  const { model_calls, unpriced_calls, partly_priced_calls = 0, estimated_calls = 0 } = of;
+  const { model_calls, unpriced_calls, partly_priced_calls = 0, estimated_calls = 0, lower_bound_calls = 0 } =
+    of;
   const [first, ...rest] = [
     [unpriced_calls, "has no price", "have no price"],
     [partly_priced_calls, "has a price in part", "have a price in part"],
     [estimated_calls, "is estimated", "are estimated"],
+    [lower_bound_calls, "is of a log, a lower bound", "are of logs, a lower bound"],
   ].filter(([number]) => number) as [number, string, string][];
   if (!first) return null;
   const say = ([number, one, many]: [number, string, string]) => number === 1 ? one : many;

@@ -6,6 +6,7 @@ import {
   audioAnswerFor,
   COST,
   everyCaller,
+  isElsewhere,
   overOneWire,
   reports,
   type Sentence,
@@ -73,10 +74,10 @@ export const BOOKED_ROW: readonly Sentence[] = [
       const { clock } = world.purser;
       const [before, dayMs] = [clock.now(), 86_400_000];
       world.fake.enqueue(answerFor(caller), answerFor(caller));
-      // Only a report can come later than its call.
-      if (reports(caller)) clock.advance(dayMs);
+      // Only a report or a log can come later than its call.
+      if (isElsewhere(caller)) clock.advance(dayMs);
       await caller.call(world, { at: before });
-      if (!reports(caller)) clock.advance(dayMs);
+      if (!isElsewhere(caller)) clock.advance(dayMs);
       await caller.call(world, { at: before + dayMs });
       assert.deepEqual((await readCalls(world.purser)).map(({ cost }) => cost), [COST, 10_400_000n]);
     },
@@ -98,7 +99,8 @@ export const BOOKED_ROW: readonly Sentence[] = [
   },
   {
     says: "books the parts of a call that have a price, and names the others",
-    of: overOneWire,
+    // The agent whose log this is counts no audio.
+    of: (caller) => overOneWire(caller) && caller.kind !== "log",
     async check(caller, openWorld) {
       await using world = await openWorld();
       world.fake.enqueue(audioAnswerFor(caller));
@@ -136,8 +138,8 @@ export const BOOKED_ROW: readonly Sentence[] = [
     },
   },
   {
-    says: "books a call once that is reported again, before, at the same time and after",
-    of: reports,
+    says: "books a call once that is told again, before, at the same time and after",
+    of: isElsewhere,
     async check(caller, openWorld) {
       await using world = await openWorld();
       world.fake.enqueue(...[1, 2, 3, 4].map(() => answerFor(caller)));
@@ -147,13 +149,14 @@ export const BOOKED_ROW: readonly Sentence[] = [
       world.purser.clock.advance(60_000);
       assert.deepEqual(await report(), { isOk: true });
       const other = await caller.call(world, { callId: "the-same", at: at + 1 });
-      assert.ok(!other.isOk && other.code === "conflict", JSON.stringify(other));
+      // Of several witnesses in logs one is right; a report is the only one.
+      assert.equal(other.isOk ? "ok" : other.code, reports(caller) ? "conflict" : "ok");
       assert.deepEqual((await readCalls(world.purser)).map(({ cost }) => cost), [COST]);
     },
   },
   {
     says: "makes no span of a call that was made elsewhere",
-    of: reports,
+    of: isElsewhere,
     async check(caller, openWorld) {
       await using world = await openWorld();
       world.fake.enqueue(answerFor(caller));

@@ -4,7 +4,7 @@ import { reportCalls } from "../../../src/calls/mod.ts";
 import { until } from "../../harness/deliveries.ts";
 import { inDirectory } from "../../harness/in_directory.ts";
 import { report } from "../../harness/booking_tests.ts";
-import { answerFor, COST, makesCalls, overOneWire, reports, type Sentence } from "../sentence.ts";
+import { answerFor, COST, isElsewhere, makesCalls, overOneWire, type Sentence } from "../sentence.ts";
 import { MODEL, readRows, type World } from "../world.ts";
 
 /** The calls that are made or reported while the ledger takes no writes. */
@@ -68,9 +68,10 @@ export const LEDGER_DOWN: readonly Sentence[] = [
       }),
   },
   {
-    says: "refuses a report while the disk is full, and books it once where it is sent again",
+    says:
+      "refuses a call that was made elsewhere while the disk is full, and books it once where it is told again",
     isOfSqlite: true,
-    of: reports,
+    of: isElsewhere,
     async check(caller, openWorld) {
       await using world = await openWorld();
       await fillDisk(world);

@@ -3,7 +3,14 @@ import { readCalls } from "../../gateway/requests.ts";
 import { answerTo } from "../../harness/answers.ts";
 import { makeKey } from "../../harness/http_client.ts";
 import { type Caller, CALLERS } from "../callers.ts";
-import { answerFor, audioAnswerFor, makesCalls, overOneWire, reports, type Sentence } from "../sentence.ts";
+import {
+  answerFor,
+  audioAnswerFor,
+  isElsewhere,
+  makesCalls,
+  overOneWire,
+  type Sentence,
+} from "../sentence.ts";
 import {
   addBudget,
   API_OF,
@@ -117,13 +124,13 @@ export const STRICT_BUDGETS: readonly Sentence[] = [
   },
   {
     says: "counts a call that was made elsewhere in a strict budget, and makes none of its own then",
-    of: reports,
+    of: isElsewhere,
     async check(caller, openWorld) {
       await using world = await openWorld();
       await addBudget(world, { limit_usd: 0.001, mode: "strict" });
       world.fake.enqueue(answerFor(caller), answerFor(caller));
       assert.deepEqual(await caller.call(world), { isOk: true });
-      assert.deepEqual(await caller.call(world), { isOk: true }, "a report is never refused");
+      assert.deepEqual(await caller.call(world), { isOk: true }, "what was made elsewhere is never refused");
       for (
         const other of CALLERS.filter((each) => makesCalls(each) && overOneWire(each) && !each.isStreamed)
       ) {

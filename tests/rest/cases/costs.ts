@@ -183,9 +183,9 @@ export const costCases: RestCase[] = [
       assert.equal(
         await answer.text(),
         "provider,model,model_calls,unpriced_calls,partly_priced_calls,estimated_calls,input_tokens,output_tokens," +
-          "cache_read_tokens,cache_write_tokens,reasoning_tokens,total_tokens,cost_usd\r\n" +
-          `'=HYPERLINK(1),"a,""b""",1,0,0,0,${input},${output},0,0,0,${input + output},0.000000001\r\n` +
-          `none,m,1,1,0,0,${input},${output},0,0,0,${input + output},\r\n`,
+          "cache_read_tokens,cache_write_tokens,reasoning_tokens,total_tokens,cost_usd,lower_bound_calls\r\n" +
+          `'=HYPERLINK(1),"a,""b""",1,0,0,0,${input},${output},0,0,0,${input + output},0.000000001,0\r\n` +
+          `none,m,1,1,0,0,${input},${output},0,0,0,${input + output},,0\r\n`,
       );
     },
   },

@@ -78,7 +78,7 @@ export const tagCases: RestCase[] = [
       assert.deepEqual(values(what.rows), [["a", 13]]);
       const path = `/costs?agent_id=${api.prefix}&group_by=tag:customer`;
       const csv = await (await api.fetch("GET", path, { headers: { accept: "text/csv" } })).text();
-      assert.match(csv, /^tag_value,model_calls,.*\r\n,3,.*,56\r\nacme:x=1,1,.*,4\r\nacme,2,.*,3\r\n$/);
+      assert.match(csv, /^tag_value,model_calls,.*\r\n,3,.*,56,0\r\nacme:x=1,1,.*,4,0\r\nacme,2,.*,3,0\r\n$/);
       for (
         const query of [
           "group_by=tag:",

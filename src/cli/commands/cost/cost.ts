@@ -20,6 +20,7 @@ import {
   toSpend,
   warnOfUnpriced,
 } from "../../render/render_costs.ts";
+import { describeLowerBounds } from "../../render/lower_bounds.ts";
 import { escapeText } from "../../terminal/escape_text.ts";
 import { checkScope } from "../../parse/check_scope.ts";
 import { FILTER_OPTIONS, type Filters, readFilters } from "../../parse/dimension_options.ts";
@@ -187,23 +188,25 @@ async function printOverview(ctx: CommandContext, scope: Scope, span: Span, limi
   const today = startOf("day", ctx.clock.now());
   const weekStart = startOf("day", today, -6);
   const monthStart = startOf("month", today);
-  const sum = async (from?: number) => {
+  const read = async (from?: number) => {
     const query = { ...scope, from: from === undefined ? undefined : toIso(from) };
-    return toSpend(await (await api.costs.total.$get({ query })).json());
+    return await (await api.costs.total.$get({ query })).json();
   };
-  const [spentToday, spentInWeek, spentInMonth, everything, days, agents, models, forecast, anomalies] =
+  const sum = async (from: number) => toSpend(await read(from));
+  const [spentToday, spentInWeek, spentInMonth, total, days, agents, models, forecast, anomalies] =
     await Promise
       .all([
         sum(today),
         sum(ctx.clock.now() - 7 * DAY_MS), // as --since 7d
         sum(monthStart),
-        sum(),
+        read(),
         readAllCosts(api, { ...scope, group_by: "day", from: toIso(weekStart) }),
         readAllCosts(api, { ...scope, group_by: "agent", from: span.from }),
         readAllCosts(api, { ...scope, group_by: "model", from: span.from }),
         api.costs.forecast.$get({ query: scope }).then((answer) => answer.json()),
         readNewestAnomalies(api, span.from, scope.agent_id),
       ]);
+  const everything = toSpend(total);
   if (everything.modelCalls === 0) {
     await checkScope(ctx, scope);
     const isFiltered = Object.values(scope).some((part) => part !== undefined);
@@ -247,6 +250,8 @@ async function printOverview(ctx: CommandContext, scope: Scope, span: Span, limi
     const title = `Anomalies, ${span.name.replace(/^of /, "")}`;
     parts.push(section(title, renderAnomalies(anomalies, layout)));
   }
+  const bounds = await describeLowerBounds(ctx, scope, total);
+  if (bounds.length > 0) parts.push(bounds.join("\n"));
   ctx.print(parts.join("\n\n"));
   warnOfUnpriced(ctx, everything);
 }

@@ -93,13 +93,17 @@ export function renderExplanation(explained: ExplainedCall, layout: Layout): str
 const describeCounts = (counts: { input_tokens: number; output_tokens: number }) =>
   `${formatCount(counts.input_tokens)} in, ${formatCount(counts.output_tokens)} out`;
 
+const describeWitnessed = (said: ExplainedCall["witnesses"][number]["said"][number]) =>
+  describeCounts(said) +
+  (said.cache_write_1h_tokens > 0 ? `, ${formatCount(said.cache_write_1h_tokens)} cached for 1 h` : "");
+
 function renderWitnesses(witnesses: ExplainedCall["witnesses"], layout: Layout): string {
   const rows = witnesses.flatMap(({ witness, said }) => said.map((one) => ({ witness, ...one })));
   return renderTable(rows, [
     { title: "WITNESS", cell: ({ witness }) => witness },
     { title: "TIME (UTC)", cell: ({ at }) => formatTime(at) },
     { title: "SESSION", cell: ({ session_id }) => session_id ?? "-" },
-    { title: "TOKENS", cell: describeCounts },
+    { title: "TOKENS", cell: describeWitnessed },
     {
       title: "KNOWN AS",
       cell: ({ quality, is_copy, billing }) =>

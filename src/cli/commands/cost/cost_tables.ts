@@ -20,6 +20,7 @@ import { type Column, renderTable } from "../../render/render_table.ts";
 import type { Filters } from "../../parse/dimension_options.ts";
 import { checkScope } from "../../parse/check_scope.ts";
 import { wrapText } from "../../terminal/wrap_text.ts";
+import { describeLowerBounds } from "../../render/lower_bounds.ts";
 import { renderFields } from "../../render/render_fields.ts";
 
 /** The part of a query that selects calls. */
@@ -57,6 +58,7 @@ export async function printTable(
     const lines = wrapText(`${describeTotal(total)} ${spanName}`, ctx.terminal.stdout.columns ?? Infinity);
     ctx.print([table, ...lines.map(ctx.style.dim)].join("\n"));
   }
+  for (const line of await describeLowerBounds(ctx, scope, total)) ctx.print(line);
   warnOfUnpriced(ctx, toSpend(total));
   if (hasMore(answer)) ctx.say("There are more rows; --limit shows up to 1000");
 }
@@ -126,7 +128,7 @@ const changeOf = ({ cost_usd, previous }: ComparedRow) =>
 /** `purser cost --total`: the sums of all calls */
 export async function printTotal(ctx: CommandContext, query: TotalQuery): Promise<void> {
   const { api } = await ctx.connect();
-  let total: CostRow | undefined;
+  let total: CostRow & { lower_bound_calls?: number } | undefined;
   await printAnswer(ctx, await api.costs.total.$get({ query }), async (body) => {
     if (body.model_calls === 0) await checkScope(ctx, query);
     total = body;
@@ -143,7 +145,9 @@ export async function printTotal(ctx: CommandContext, query: TotalQuery): Promis
       "Tokens": `${formatCount(body.input_tokens)} in, ${formatCount(body.output_tokens)} out`,
     }, { style, columns });
   });
-  if (total) warnOfUnpriced(ctx, toSpend(total));
+  if (!total) return;
+  for (const line of await describeLowerBounds(ctx, query, total)) ctx.print(line);
+  warnOfUnpriced(ctx, toSpend(total));
 }
 
 /** `purser cost --forecast`: the estimate for this month */

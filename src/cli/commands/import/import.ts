@@ -26,7 +26,7 @@ export const importCommand: Command = {
   args: [repeatedArg("NAME", { some: BUILT_IN })],
   summary: "Book the calls in the logs of coding agents",
   detail:
-    "Without NAME: all agents whose logs are found. A call is booked once, whoever else has seen it, and each import goes on " +
+    "Without NAME: all agents whose logs are found. A call is booked once, also if others have seen it, and each import goes on " +
     "where the last one has stopped. Of the logs only counts and names are taken, no text. With --server, calls go to that " +
     "server; its key needs the scope report.",
   options: {

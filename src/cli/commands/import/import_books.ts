@@ -2,7 +2,7 @@ import type { Connection } from "../../../client/mod.ts";
 import type { Sighting } from "../../../calls/mod.ts";
 import type { ImportFile } from "../../../contract/imports/import_files.ts";
 import type { SightingBody, SightingsBody, SightingsResult } from "../../../contract/costs/sightings.ts";
-import type { BookedSightings, FileState, ImportBooks } from "../../../ingest/import/mod.ts";
+import type { BookedSightings, ImportBooks, KnownFile } from "../../../ingest/import/mod.ts";
 import { PurserError } from "../../../kernel/errors.ts";
 import { toIso } from "../../../kernel/clock.ts";
 import { parseTotalUsd } from "../../../kernel/money.ts";
@@ -19,8 +19,8 @@ interface ImportOrigin {
 export async function readFileStates(
   { api }: Connection,
   { machine, importer }: ImportOrigin,
-): Promise<Map<string, FileState>> {
-  const states = new Map<string, FileState>();
+): Promise<Map<string, KnownFile>> {
+  const states = new Map<string, KnownFile>();
   let cursor: string | undefined;
   do {
     const answer = await api.imports.files.$get({ query: { machine, importer, cursor } });
@@ -33,6 +33,9 @@ export async function readFileStates(
         head: file.head,
         isEnded: file.is_ended,
         state: file.state === null ? null : JSON.parse(file.state),
+        unmetered: file.unmetered,
+        malformed: file.malformed,
+        fault: file.fault,
       });
     }
     cursor = nextCursor(answer);
@@ -43,7 +46,9 @@ export async function readFileStates(
 /** The largest state of a reader that is stored; a file with a larger one is read whole whenever it has changed. */
 const MAX_STATE = 65_536;
 
-function stateToWire({ path, size, modifiedAt, readTo, head, isEnded, state }: FileState): ImportFile {
+function stateToWire(
+  { path, size, modifiedAt, readTo, head, isEnded, state, ...left }: KnownFile,
+): ImportFile {
   const text = state == null ? null : JSON.stringify(state);
   const isTooLarge = text !== null && text.length > MAX_STATE;
   return {
@@ -54,6 +59,7 @@ function stateToWire({ path, size, modifiedAt, readTo, head, isEnded, state }: F
     head: isTooLarge ? "" : head,
     is_ended: isEnded,
     state: isTooLarge ? null : text,
+    ...left,
   };
 }
 
@@ -119,8 +125,9 @@ function badSightings(error: unknown): Map<number, string> {
   return bad;
 }
 
-function sightingToWire(sighting: Sighting): SightingBody {
-  const { usage: { details, others, models, ...usage }, subagent } = sighting;
+/** Converts a sighting to wire form. */
+export function sightingToWire(sighting: Sighting): SightingBody {
+  const { usage, subagent } = sighting;
   return {
     ref: sighting.ref,
     response_id: sighting.responseId,
@@ -130,15 +137,9 @@ function sightingToWire(sighting: Sighting): SightingBody {
     model: sighting.model,
     at: toIso(sighting.at),
     duration_ms: sighting.durationMs,
-    input_tokens: usage.inputTokens,
-    output_tokens: usage.outputTokens,
-    cache_read_tokens: usage.cacheReadTokens || undefined,
-    cache_write_tokens: usage.cacheWriteTokens || undefined,
-    cache_write_1h_tokens: usage.cacheWrite1hTokens || undefined,
-    reasoning_tokens: usage.reasoningTokens || undefined,
-    ...details,
-    other_counts: others,
-    other_models: models && otherModelsOf(models),
+    ...countsToWire(usage),
+    other_counts: usage.others,
+    other_models: usage.models?.map(({ model, usage }) => ({ model, ...countsToWire(usage) })),
     quality: sighting.quality === "exact" ? undefined : sighting.quality,
     marks: sighting.marks && [...sighting.marks],
     service_tier: sighting.serviceTier,
@@ -156,14 +157,12 @@ function sightingToWire(sighting: Sighting): SightingBody {
   };
 }
 
-const otherModelsOf = (models: NonNullable<Sighting["usage"]["models"]>): SightingBody["other_models"] =>
-  models.map(({ model, usage: { details, ...usage } }) => ({
-    model,
-    input_tokens: usage.inputTokens,
-    output_tokens: usage.outputTokens,
-    cache_read_tokens: usage.cacheReadTokens || undefined,
-    cache_write_tokens: usage.cacheWriteTokens || undefined,
-    cache_write_1h_tokens: usage.cacheWrite1hTokens || undefined,
-    reasoning_tokens: usage.reasoningTokens || undefined,
-    ...details,
-  }));
+const countsToWire = ({ details, ...usage }: Sighting["usage"]) => ({
+  input_tokens: usage.inputTokens,
+  output_tokens: usage.outputTokens,
+  cache_read_tokens: usage.cacheReadTokens || undefined,
+  cache_write_tokens: usage.cacheWriteTokens || undefined,
+  cache_write_1h_tokens: usage.cacheWrite1hTokens || undefined,
+  reasoning_tokens: usage.reasoningTokens || undefined,
+  ...details,
+});

@@ -63,11 +63,19 @@ Deno.test("the states of files come back as they were stored, of one importer an
     head: "5:x",
     isEnded: true,
     state: { held: [["ä", 1]] },
+    unmetered: 1,
+    malformed: 2,
+    fault: null,
     ...more,
   });
   const files = Array.from({ length: 1_200 }, (_, n) => state(`/home/ada/${n}.jsonl`));
   for (let at = 0; at < files.length; at += 500) await world.books.save(files.slice(at, at + 500));
-  const changed = state("/home/ada/7.jsonl", { size: 9, isEnded: false, state: null });
+  const changed = state("/home/ada/7.jsonl", {
+    size: 9,
+    isEnded: false,
+    state: null,
+    fault: "permission denied",
+  });
   const large = state("/home/ada/8.jsonl", { state: "x".repeat(70_000) });
   await world.books.save([changed, large]);
   const read = await readFileStates(world.connection, world.origin);

@@ -1,9 +1,9 @@
 import {
   createProjectNames,
-  type FileState,
   importLogs,
   type ImportOptions,
   type ImportTally,
+  type KnownFile,
 } from "../../../ingest/import/mod.ts";
 import { files } from "../../../kernel/files/files.ts";
 import type { Connection } from "../../../client/mod.ts";
@@ -31,13 +31,13 @@ export async function openImport(
   const rehearsal = isDryRun ? await rehearse(ctx) : undefined;
   const projectOf = createProjectNames(sync, machine.home);
   /** By importer: they are read once, and kept up to date. */
-  const states = new Map<string, Map<string, FileState>>();
+  const states = new Map<string, Map<string, KnownFile>>();
   return {
     async importAgent({ importer, found }, options) {
       const origin = { machine: machineName, importer: importer.name };
       let known = states.get(importer.name);
       if (!known) {
-        known = isAgain ? new Map<string, FileState>() : await readFileStates(connection, origin);
+        known = isAgain ? new Map<string, KnownFile>() : await readFileStates(connection, origin);
         states.set(importer.name, known);
       }
       const books = createImportBooks(rehearsal ?? connection, origin);

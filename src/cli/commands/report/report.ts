@@ -36,7 +36,7 @@ async function reportCalls(ctx: CommandContext): Promise<number> {
   const [path] = ctx.args as [string];
   const { readChunks } = await import("../../../kernel/files/read_chunks.ts");
   const { readLines } = await import("./read_lines.ts");
-  const { reportLines } = await import("./report_lines.ts");
+  const { addTally, reportLines } = await import("./report_lines.ts");
   const total: Tally = { booked: 0, duplicates: 0, unpriced: 0 };
   const bad: BadLine[] = [];
   let badCount = 0;
@@ -54,9 +54,7 @@ async function reportCalls(ctx: CommandContext): Promise<number> {
         return await (await fetchStream(connection, request)).json();
       },
       onBatch({ bad: found, lastLine, ...tally }) {
-        total.booked += tally.booked;
-        total.duplicates += tally.duplicates;
-        total.unpriced += tally.unpriced;
+        addTally(total, tally);
         doneLines = lastLine;
         for (const line of found) {
           badCount++;
@@ -66,7 +64,7 @@ async function reportCalls(ctx: CommandContext): Promise<number> {
       },
     });
   } catch (error) {
-    if (!ctx.isJson && total.booked + total.duplicates > 0) {
+    if (!ctx.isJson && total.booked + total.duplicates + (total.amended ?? 0) > 0) {
       ctx.say(`${describe(total)}; repeat the report to book the rest`);
     }
     throw error;
@@ -98,11 +96,12 @@ function nameBadLine({ isJson, terminal: { stderr } }: CommandContext, { line, p
   stderr.write(`${mark} Line ${line}: ${escapeText(problems.join("; "))}\n`);
 }
 
-/** Describes what was booked: `Booked 2 calls, 1 of them without a price; 3 calls were booked before`. */
-function describe({ booked, duplicates, unpriced }: Tally): string {
+/** Describes what was booked: `Booked 2 calls, 1 of them without a price; 1 call was corrected; 3 calls were booked before`. */
+function describe({ booked, duplicates, amended = 0, unpriced }: Tally): string {
   const without = unpriced === 0 ? "" : `, ${formatCount(unpriced)} of them without a price`;
-  const before = duplicates === 0
-    ? ""
-    : `; ${countOf(duplicates, "call")} ${duplicates === 1 ? "was" : "were"} booked before`;
-  return `Booked ${countOf(booked, "call")}${without}${before}`;
+  const and = (calls: number, what: string) =>
+    calls === 0 ? "" : `; ${countOf(calls, "call")} ${calls === 1 ? "was" : "were"} ${what}`;
+  return `Booked ${countOf(booked, "call")}${without}${and(amended, "corrected")}${
+    and(duplicates, "booked before")
+  }`;
 }

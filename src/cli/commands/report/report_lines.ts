@@ -5,7 +5,17 @@ import type { Line } from "./read_lines.ts";
 export interface Tally {
   booked: number;
   duplicates: number;
+  /** The calls that were reported before with a smaller output; absent without any. */
+  amended?: number;
   unpriced: number;
+}
+
+/** Adds the outcome of some calls to that of others. */
+export function addTally(sum: Tally, { booked, duplicates, amended = 0, unpriced }: Tally): void {
+  sum.booked += booked;
+  sum.duplicates += duplicates;
+  if (amended > 0) sum.amended = (sum.amended ?? 0) + amended;
+  sum.unpriced += unpriced;
 }
 
 /** A line that was not booked. */
@@ -98,11 +108,7 @@ async function bookBatch(
   let calls = batch;
   for (let round = 1; calls.length > 0; round++) {
     try {
-      const { booked, duplicates, unpriced } = await ctx.post(`[${calls.map(({ text }) => text).join(",")}]`);
-      ctx.tally.booked += booked;
-      ctx.tally.duplicates += duplicates;
-      ctx.tally.unpriced += unpriced;
-      return;
+      return addTally(ctx.tally, await ctx.post(`[${calls.map(({ text }) => text).join(",")}]`));
     } catch (error) {
       const refusal = refusalOf(error);
       const found = badLines(refusal, calls);

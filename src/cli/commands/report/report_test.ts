@@ -42,6 +42,14 @@ Deno.test("purser report books the calls of a file once, however often it is rep
     out: "Booked 1 call; 2 calls were booked before\n",
     err: "",
   });
+  const grown = linesOf(callOf("c1", { output_tokens: 20 }), callOf("c2", { cost_usd: 0.5 }));
+  assert.deepEqual(await books.purser("report -", input(grown)), {
+    code: 0,
+    out: "Booked 0 calls; 1 call was corrected; 1 call was booked before\n",
+    err: "",
+  });
+  const more = linesOf(callOf("c1", { output_tokens: 30 }));
+  assert.match((await books.purser("report - --json", input(more))).out, /"duplicates":0,.*"amended":1/);
   assert.deepEqual(await books.purser("report - --json", input("")), {
     code: 0,
     out: '{"lines":0,"booked":0,"duplicates":0,"unpriced":0,"bad_lines":0,"bad":[]}\n',

@@ -16,6 +16,8 @@ export interface ExpectedCall {
   output: number;
   reasoning?: number;
   webSearches?: number;
+  /** The parts of other models: model, all input, all output. */
+  models?: [model: string, input: number, output: number][];
   model?: string | null;
   provider?: string | null;
   responseId?: string;
@@ -152,6 +154,7 @@ function describe(call: Sighting): Record<string, unknown> {
     output: usage.outputTokens,
     reasoning: usage.reasoningTokens,
     webSearches: usage.details?.web_searches,
+    models: usage.models?.map(({ model, usage }) => [model, usage.inputTokens, usage.outputTokens]),
     at: new Date(call.at).toISOString(),
     subagent: call.subagent?.id,
     subagentParent: call.subagent?.parent,

@@ -103,7 +103,11 @@ function readDatabase(
       database.prepare(text).all(...args) as Record<string, unknown>[];
     const tables = () =>
       rows("SELECT name FROM sqlite_master WHERE type = 'table'").map(({ name }) => String(name));
-    return read.read({ rows, tables }, file, state, sink);
+    const reading = read.read({ rows, tables }, file, state, sink);
+    for (;;) {
+      const { done, value } = reading.next();
+      if (done) return value;
+    }
   } finally {
     database.close();
   }

@@ -2,8 +2,9 @@ import type { CostRow, CostTotal } from "../../../contract/costs.ts";
 import { count, percent, plural } from "../../format/number.ts";
 import { useNow } from "../../hooks/clock.ts";
 import { useData, usePages } from "../../hooks/data.ts";
-import { useRoute } from "../../hooks/route.ts";
+import { uiPath, useRoute } from "../../hooks/route.ts";
 import { Card, Stat, Stats } from "../../parts/card.tsx";
+import { Link } from "../../parts/link.tsx";
 import { Empty, Loaded } from "../../parts/loaded.tsx";
 import { Money } from "../../parts/money.tsx";
 import { type Column, Table } from "../../parts/table.tsx";
@@ -36,14 +37,14 @@ export function Coverage() {
           empty={
             <Empty
               title={models.value?.length
-                ? "Every call has a price, and every token is the provider's own count"
+                ? "Every call has a price, every token is the provider's own count, and none is known from a log alone"
                 : "No model was called in this span"}
             />
           }
         >
           {(rows) => (
             <Table
-              caption="Models with calls that lack a price, or whose tokens are estimated"
+              caption="Models with calls that lack a price, whose tokens are estimated, or that are known from logs alone"
               columns={COLUMNS}
               rows={rows.filter(isUncertain)}
               keyOf={(row) => nameOf(row, "model")}
@@ -58,8 +59,10 @@ export function Coverage() {
   );
 }
 
-function isUncertain({ unpriced_calls, partly_priced_calls, estimated_calls }: CostRow): boolean {
-  return unpriced_calls + partly_priced_calls + estimated_calls > 0;
+function isUncertain(
+  { unpriced_calls, partly_priced_calls, estimated_calls, lower_bound_calls }: CostRow,
+): boolean {
+  return unpriced_calls + partly_priced_calls + estimated_calls + lower_bound_calls > 0;
 }
 
 function Figures({ total }: { total: CostTotal }) {
@@ -82,13 +85,25 @@ function Figures({ total }: { total: CostTotal }) {
         <Stat label="Priced in part" note={percent(partly / all)}>{count(partly)}</Stat>
         <Stat label="Without a price" note={percent(none / all)}>{count(none)}</Stat>
         <Stat label="Tokens estimated" note="the provider's count never arrived">{count(estimated)}</Stat>
+        {total.lower_bound_calls > 0 && (
+          <Stat
+            label="Of logs alone"
+            note={
+              <>
+                which leave out some: see <Link href={uiPath("sources")}>sources</Link>
+              </>
+            }
+          >
+            {count(total.lower_bound_calls)}
+          </Stat>
+        )}
       </Stats>
     </>
   );
 }
 
 const number = (
-  id: "model_calls" | "unpriced_calls" | "partly_priced_calls" | "estimated_calls",
+  id: "model_calls" | "unpriced_calls" | "partly_priced_calls" | "estimated_calls" | "lower_bound_calls",
   title: string,
 ): Column<CostRow> => ({
   id,
@@ -109,6 +124,7 @@ const COLUMNS: Column<CostRow>[] = [
   number("unpriced_calls", "Without a price"),
   number("partly_priced_calls", "Priced in part"),
   number("estimated_calls", "Estimated"),
+  number("lower_bound_calls", "Of logs alone"),
   {
     id: "cost_usd",
     title: "Cost so far",

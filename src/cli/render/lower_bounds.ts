@@ -1,0 +1,44 @@
+import type { CommandContext } from "../command.ts";
+import { escapeText } from "../terminal/escape_text.ts";
+import { wrapText } from "../terminal/wrap_text.ts";
+import { countOf } from "./format_values.ts";
+import type { CostQuery } from "./render_costs.ts";
+
+/** The most agents whose known holes are told below a report. */
+const MAX_TOLD = 2;
+
+/**
+ * Returns the lines below a report that has calls of logs alone: how many of which agents, and what is known to be missing;
+ * none for other reports, and from servers of versions without logs.
+ */
+export async function describeLowerBounds(
+  ctx: Pick<CommandContext, "connect" | "style" | "terminal">,
+  query: Omit<CostQuery, "group_by">,
+  { lower_bound_calls }: { lower_bound_calls?: number },
+): Promise<string[]> {
+  if (!lower_bound_calls) return [];
+  const { api } = await ctx.connect();
+  const rows = await (await api.costs.$get({ query: { ...query, group_by: "agent", limit: "1000" } })).json();
+  const { IMPORTERS } = await import("../../ingest/logs/mod.ts");
+  const agents = await Promise.all(
+    rows.filter((row) => row.lower_bound_calls > 0).map(
+      async ({ agent_id: name = "", lower_bound_calls: calls }) => {
+        const importer = Object.hasOwn(IMPORTERS, name) ? (await IMPORTERS[name]!()).default : undefined;
+        return { calls, title: importer?.title ?? name, holes: importer?.holes ?? [] };
+      },
+    ),
+  );
+  const counts = agents.map(({ calls, title }) => `${countOf(calls, "call")} of ${title}`).join(", ");
+  const isLong = agents.length > MAX_TOLD;
+  const lines = [
+    `From logs alone, so that the cost is a lower bound: ${counts}` +
+    (isLong ? "; purser sources says what they leave out" : ""),
+    ...isLong
+      ? []
+      : agents.filter(({ holes }) => holes.length > 0).map(({ title, holes }) =>
+        `${title}: ${holes.join(" ")}`
+      ),
+  ];
+  const { columns = Infinity } = ctx.terminal.stdout;
+  return lines.flatMap((line) => wrapText(escapeText(line), columns)).map(ctx.style.dim);
+}

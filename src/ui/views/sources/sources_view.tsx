@@ -1,0 +1,150 @@
+import type { SourceOfCalls } from "../../../contract/costs/sources.ts";
+import { Page } from "../../app/page.tsx";
+import { count, plural } from "../../format/number.ts";
+import { usePages } from "../../hooks/data.ts";
+import { Badge, Card } from "../../parts/card.tsx";
+import { Empty, Loaded } from "../../parts/loaded.tsx";
+import { Money } from "../../parts/money.tsx";
+import { type Column, Table } from "../../parts/table.tsx";
+import { Text } from "../../parts/text.tsx";
+import { Time } from "../../parts/time.tsx";
+import { AgentCell, countColumn, None } from "../cells.tsx";
+
+/** The sources of calls, with the calls that several of them have seen, and what logs are known to leave out. */
+export function SourcesView() {
+  const sources = usePages<SourceOfCalls>("/sources", { refreshMs: 30_000 });
+  const bounds = new Map(
+    (sources.value ?? []).filter(({ holes }) => holes.length > 0).map((one) => [one.agent_id!, one.holes]),
+  );
+  return (
+    <Page title="Sources">
+      <Card title="Where calls come from">
+        <Loaded data={sources} isEmpty={(rows) => rows.length === 0} empty={NONE}>
+          {(rows) => (
+            <Table
+              caption="Sources of calls"
+              columns={COLUMNS}
+              rows={rows}
+              keyOf={({ source, agent_id, machine }) => JSON.stringify([source, agent_id, machine])}
+              source={{ path: "/sources", name: "sources" }}
+              more={sources.hasMore ? sources.more : undefined}
+              foot="A call that several have seen is booked once, from the most trusted one"
+            />
+          )}
+        </Loaded>
+      </Card>
+      {bounds.size > 0 && (
+        <Card title="What logs leave out">
+          {[...bounds].map(([agent, holes]) => (
+            <section key={agent}>
+              <h3>
+                <Text>{agent}</Text>: a lower bound
+              </h3>
+              <ul>{holes.map((hole) => <li key={hole}>{hole}</li>)}</ul>
+            </section>
+          ))}
+        </Card>
+      )}
+    </Page>
+  );
+}
+
+const NONE = (
+  <Empty title="No calls yet" command="purser import">
+    Calls come from the gateway, runs, reports, and the logs of coding agents.
+  </Empty>
+);
+
+const COLUMNS: Column<SourceOfCalls>[] = [
+  {
+    id: "source",
+    title: "Source",
+    sortBy: ({ source }) => source,
+    cell: ({ source, lower_bound }) => (
+      <>
+        <Text>{source ?? "not recorded"}</Text>
+        {lower_bound && <div class="sub">lower bound</div>}
+      </>
+    ),
+  },
+  {
+    id: "agent_id",
+    title: "Agent",
+    sortBy: ({ agent_id }) => agent_id,
+    cell: ({ agent_id }) =>
+      agent_id === null ? <span class="muted">all</span> : <AgentCell agent_id={agent_id} />,
+  },
+  {
+    id: "machine",
+    title: "Machine",
+    sortBy: ({ machine }) => machine,
+    cell: ({ machine }) => machine === null ? <None /> : <Text>{machine}</Text>,
+  },
+  {
+    id: "state",
+    title: "State",
+    sortBy: ({ state }) => state,
+    cell: ({ state, fault }) => (
+      <>
+        <Badge tone={state === "active" ? "good" : state === "unreadable" ? "bad" : "neutral"}>{state}</Badge>
+        {fault !== null && (
+          <div class="sub">
+            <Text>{fault}</Text>
+          </div>
+        )}
+      </>
+    ),
+  },
+  countColumn("model_calls", "Calls", ({ model_calls }) => model_calls),
+  {
+    id: "cost_usd",
+    title: "Cost",
+    isMoney: true,
+    sortBy: ({ cost_usd }) => cost_usd,
+    cell: ({ cost_usd }) => <Money usd={cost_usd} />,
+  },
+  countColumn("seen_alone", "Seen alone", ({ seen_alone }) => seen_alone),
+  {
+    ...countColumn<SourceOfCalls>(
+      "seen_with_others",
+      "With others",
+      ({ seen_with_others }) => seen_with_others,
+    ),
+    cell: ({ seen_with_others, conflicts }) => (
+      <>
+        {count(seen_with_others)}
+        {conflicts > 0 && <div class="sub">{count(conflicts)} with other counts</div>}
+      </>
+    ),
+  },
+  countColumn("amended_calls", "Amended", ({ amended_calls }) => amended_calls),
+  {
+    id: "last_at",
+    title: "Last call",
+    isNumber: true,
+    sortBy: ({ last_at }) => last_at,
+    cell: ({ first_at, last_at }) => (
+      <>
+        <Time at={last_at} />
+        <div class="sub">
+          first <Time at={first_at} />
+        </div>
+      </>
+    ),
+  },
+  {
+    id: "imported_at",
+    title: "Last import",
+    isNumber: true,
+    sortBy: ({ imported_at }) => imported_at,
+    cell: ({ imported_at, files, unmetered, malformed }) =>
+      imported_at === null ? <None /> : (
+        <>
+          <Time at={imported_at} />
+          <div class="sub">
+            {plural(files, "file")}, {count(unmetered)} without usage, {count(malformed)} malformed
+          </div>
+        </>
+      ),
+  },
+];

@@ -1,0 +1,97 @@
+import assert from "node:assert/strict";
+import fc from "#dev/fast_check.ts";
+import { bookLooseCalls, rollUp, sightCalls } from "../src/calls/mod.ts";
+import { listCosts } from "../src/ledger/mod.ts";
+import { createBooking } from "./harness/booking.ts";
+import { checkTotals } from "./harness/check_books.ts";
+import { databaseKinds } from "./harness/databases.ts";
+import { cases } from "./harness/thorough.ts";
+import { gatewayCall, LOG, sighting } from "./harness/sightings.ts";
+
+/** A call of the gateway, or the record of a log without an id of the provider, by its number. */
+type Arrival = readonly ["gateway" | "log", number];
+
+const record = (number: number) =>
+  sighting({ ref: `ses_a:${number}`, responseId: undefined, requestId: undefined });
+const call = (number: number) =>
+  gatewayCall({ callId: `call_${number}`, responseId: `msg_012345abcdef${number}` });
+
+const numbers = (source: Arrival[0], count: number) =>
+  Array.from({ length: count }, (_, number): Arrival => [source, number]);
+
+/** Some arrivals in any order, divided into those of one commit, or of one moment. */
+const anyArrivals = fc.tuple(fc.nat(4), fc.nat(4)).chain(([calls, records]) => {
+  const all = [...numbers("gateway", calls), ...numbers("log", records)];
+  return fc.tuple(
+    fc.constant(Math.max(calls, records)),
+    fc.shuffledSubarray(all, { minLength: all.length }),
+    fc.array(fc.integer({ min: 1, max: 4 }), { minLength: all.length, maxLength: all.length }),
+    fc.boolean(),
+  );
+});
+
+/** Two records, then two calls in one commit. */
+const TWINS: [number, Arrival[], number[], boolean] = [
+  2,
+  [["log", 0], ["log", 1], ["gateway", 0], ["gateway", 1]],
+  [2, 2, 1, 1],
+  true,
+];
+
+function groupsOf(arrivals: readonly Arrival[], sizes: readonly number[]): Arrival[][] {
+  const groups: Arrival[][] = [];
+  for (let start = 0; start < arrivals.length; start += groups.at(-1)!.length) {
+    groups.push(arrivals.slice(start, start + sizes[groups.length]!));
+  }
+  return groups;
+}
+
+for (const kind of databaseKinds()) {
+  Deno.test({
+    name:
+      `calls with the same counts take one record of a log each, in any order and grouping (${kind.name})`,
+    ignore: kind.ignore,
+    async fn() {
+      await fc.assert(
+        fc.asyncProperty(anyArrivals, async ([expected, arrivals, sizes, isOneBooking]) => {
+          await using database = await kind.create();
+          const ctx = await createBooking(await database.open());
+          for (const group of groupsOf(arrivals, sizes)) {
+            const calls = group.filter(([source]) => source === "gateway").map(([, number]) => call(number));
+            const records = group.filter(([source]) => source === "log").map(([, number]) => record(number));
+            await Promise.all([
+              ...(isOneBooking ? [calls] : calls.map((one) => [one])).map((some) =>
+                bookLooseCalls(ctx, some)
+              ),
+              sightCalls(ctx, LOG, records),
+            ]);
+          }
+          await rollUp(ctx);
+          await checkTotals(ctx.store);
+          const [row] = await listCosts(ctx.store, { groupBy: "provider", limit: 10, offset: 0 });
+          assert.equal(row?.model_calls ?? 0, expected);
+          await ctx.rollUps.ended();
+        }),
+        { examples: [[TWINS]], numRuns: cases(kind.name === "memory" ? 60 : 3) },
+      );
+    },
+  });
+}
+
+for (const kind of databaseKinds()) {
+  Deno.test({
+    name:
+      `two calls of a commit with one placeholder id are booked, and one takes the record of a log (${kind.name})`,
+    ignore: kind.ignore,
+    async fn() {
+      await using database = await kind.create();
+      const ctx = await createBooking(await database.open());
+      const responseId = "chatcmpl-123";
+      await sightCalls(ctx, LOG, [sighting({ responseId, requestId: undefined })]);
+      await bookLooseCalls(ctx, ["a", "b"].map((callId) => gatewayCall({ callId, responseId })));
+      const [row] = await listCosts(ctx.store, { groupBy: "provider", limit: 10, offset: 0 });
+      assert.equal(row?.model_calls, 2);
+      await ctx.rollUps.ended();
+    },
+  });
+}
