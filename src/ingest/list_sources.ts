@@ -1,7 +1,7 @@
 import { QUIET_DAYS, type SourceOfCalls } from "../contract/costs/sources.ts";
 import { type Clock, DAY_MS, toIso } from "../kernel/clock.ts";
 import { NANO_PER_USD } from "../kernel/money.ts";
-import { costUsd, IS_LOWER_BOUND, MACHINE, type Viewer } from "../ledger/mod.ts";
+import { costUsd, IS_LOWER_BOUND, MACHINE, planUsd, type Viewer } from "../ledger/mod.ts";
 import { ORDERED_JOIN, type SqlValue, type Store, toObjects } from "../store/mod.ts";
 import { IMPORTERS } from "./logs/registry.ts";
 
@@ -16,6 +16,7 @@ const OWN = "(CAST(?1 AS TEXT) IS NULL OR agent_id = ?1)";
 
 const TOTALS = `SELECT source, ${AGENT} AS agent_id, machine, sum(model_calls) AS calls,
   sum(unpriced_calls) AS unpriced, sum(whole_usd) AS whole_usd, sum(rest_nano_usd) AS rest_nano_usd,
+  sum(plan_whole_usd) AS plan_whole_usd, sum(plan_rest_nano_usd) AS plan_rest_nano_usd,
   min(first_at) AS first_at, max(last_at) AS last_at
 FROM source_usage WHERE ${OWN} GROUP BY 1, 2, 3`;
 
@@ -107,6 +108,8 @@ async function readHoles(rows: readonly Row[]): Promise<Map<string, readonly str
 
 function toSource(row: Row, holes: readonly string[], now: number): SourceOfCalls {
   const number = (name: string) => Number(row[name] ?? 0);
+  const part = (name: string) => BigInt(row[name] as bigint | null ?? 0n);
+  const amount = (of: "" | "plan_") => part(`${of}whole_usd`) * NANO_PER_USD + part(`${of}rest_nano_usd`);
   const time = (name: string) => row[name] == null ? null : toIso(Number(row[name]));
   const calls = number("calls");
   const shared = number("shared");
@@ -121,9 +124,9 @@ function toSource(row: Row, holes: readonly string[], now: number): SourceOfCall
     cost_usd: costUsd({
       modelCalls: calls,
       unpricedCalls: number("unpriced"),
-      costNanoUsd: BigInt(number("whole_usd")) * NANO_PER_USD +
-        BigInt(row.rest_nano_usd as bigint | null ?? 0n),
+      costNanoUsd: amount(""),
     }),
+    ...planUsd(amount("plan_")),
     seen_alone: calls - shared,
     seen_with_others: shared + number("others"),
     conflicts: number("conflicts"),
