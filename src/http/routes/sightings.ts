@@ -68,7 +68,8 @@ export function createRoutes(core: Core) {
 
 function toSighting(body: SightingBody, only: string | undefined): Sighting {
   const { subagent, session } = body;
-  const details = USAGE_DETAILS.flatMap((name) => body[name] ? [[name, body[name]]] : []);
+  let details: Record<string, number> | undefined;
+  for (const name of USAGE_DETAILS) if (body[name]) (details ??= {})[name] = body[name];
   const others = Object.entries(body.other_counts ?? {}).filter(([, number]) => number > 0);
   return {
     ref: body.ref,
@@ -86,7 +87,7 @@ function toSighting(body: SightingBody, only: string | undefined): Sighting {
       cacheWriteTokens: body.cache_write_tokens ?? 0,
       cacheWrite1hTokens: body.cache_write_1h_tokens ?? 0,
       reasoningTokens: body.reasoning_tokens ?? 0,
-      ...(details.length > 0 && { details: Object.fromEntries(details) }),
+      ...(details && { details }),
       ...(others.length > 0 && { others: Object.fromEntries(others) }),
       ...(body.other_models?.length && { models: fromOtherModels(body.other_models) }),
     },

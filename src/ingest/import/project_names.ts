@@ -9,6 +9,7 @@ export function createProjectNames(
   home: string,
 ): (folder: string) => string | undefined {
   const roots = new Map<string, string | undefined>();
+  const names = new Map<string, string | undefined>();
   const top = folderOf(home);
 
   function rootOf(folder: string): string | undefined {
@@ -32,8 +33,11 @@ export function createProjectNames(
   }
 
   return (folder) => {
-    const given = folderOf(folder);
-    return (rootOf(given) ?? given).split(/[\\/]/).at(-1) || undefined;
+    if (!names.has(folder)) {
+      const given = folderOf(folder);
+      names.set(folder, (rootOf(given) ?? given).split(/[\\/]/).at(-1) || undefined);
+    }
+    return names.get(folder);
   };
 }
 

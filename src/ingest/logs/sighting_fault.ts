@@ -4,20 +4,22 @@ import { messageOf } from "../../kernel/errors.ts";
 import { checkUsage, hasQuantity, type Usage } from "../../pricing/mod.ts";
 
 /** The most characters of the texts of a sighting. */
-const TEXTS: Readonly<Partial<Record<keyof Sighting, number>>> = {
-  ref: 500,
-  responseId: 500,
-  requestId: 500,
-  fingerprint: 500,
-  provider: 200,
-  model: 300,
-  serviceTier: 100,
-  speed: 100,
-  inferenceGeo: 100,
-  session: 500,
-  folder: 4_096,
-  branch: 500,
-};
+const TEXTS = Object.entries<number>(
+  {
+    ref: 500,
+    responseId: 500,
+    requestId: 500,
+    fingerprint: 500,
+    provider: 200,
+    model: 300,
+    serviceTier: 100,
+    speed: 100,
+    inferenceGeo: 100,
+    session: 500,
+    folder: 4_096,
+    branch: 500,
+  } satisfies Partial<Record<keyof Sighting, number>>,
+);
 
 const QUALITIES: readonly unknown[] = ["exact", "derived", "provisional", "aggregate", "cost_only"];
 
@@ -27,7 +29,7 @@ const QUALITIES: readonly unknown[] = ["exact", "derived", "provisional", "aggre
  */
 export function faultOfSighting(call: Sighting): string | undefined {
   if (typeof call.ref !== "string" || call.ref === "") return "it has no ref";
-  for (const [key, max] of Object.entries(TEXTS)) {
+  for (const [key, max] of TEXTS) {
     const value: unknown = call[key as keyof Sighting];
     if (value === undefined) continue;
     if (typeof value !== "string" || value === "") return `its ${key} isn't a text`;

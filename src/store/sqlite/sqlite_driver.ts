@@ -147,14 +147,18 @@ export class PreparedStatements {
   constructor(private readonly connection: SqliteConnection) {}
 
   execute({ sql, args = [], each }: Statement): ResultSet {
-    if (!each) return run(this.#prepare(sql), args);
+    if (!each) return run(this.#prepare(sql), args.map(toBindable));
     const { columns, rows } = each;
     const results: ResultSet[] = [];
     let start = 0;
     for (const count of ROWS_AT_ONCE) {
       for (; rows.length - start >= count; start += count) {
         const prepared = this.#prepare(toManyRowsSql(sql, each, count));
-        results.push(run(prepared, rows.slice(start, start + count).flat()));
+        const values: SqlValue[] = [];
+        for (let row = start; row < start + count; row++) {
+          for (const value of rows[row]!) values.push(toBindable(value));
+        }
+        results.push(run(prepared, values));
       }
     }
     if (start < rows.length || start === 0) {
@@ -175,7 +179,7 @@ export class PreparedStatements {
     }
     const prepared = this.#prepare(sql);
     prepared.isQuery = true;
-    return run(prepared, args);
+    return run(prepared, args.map(toBindable));
   }
 
   #prepare(sql: string): Prepared {
@@ -208,9 +212,9 @@ export class PreparedStatements {
 const QUERY_PRAGMA =
   /^\s*PRAGMA\s+(\w+_(mode|check|list|version|count|size|keys|timeout|triggers)|synchronous)\s*;?\s*$/i;
 
-function run(prepared: Prepared, args: readonly SqlValue[]): ResultSet {
+/** Runs a statement with values that are bindable. */
+function run(prepared: Prepared, values: readonly SqlValue[]): ResultSet {
   const { statement, columns } = prepared;
-  const values = args.map(toBindable);
   if (columns.length === 0) {
     statement.run(...values);
     return { columns, rows: [] };
@@ -226,7 +230,8 @@ function runForEach(prepared: Prepared, { columns, rows }: EachRow): ResultSet {
   const results: SqlValue[][] = [];
   const { rowValues } = prepared;
   for (const row of rows) {
-    const result = run(prepared, rowValues === columns.length ? row : row.slice(0, rowValues));
+    const values = rowValues === columns.length ? row : row.slice(0, rowValues);
+    const result = run(prepared, values.map(toBindable));
     if (result.rows.length > 0) results.push(...result.rows);
   }
   return { columns: prepared.columns, rows: results };

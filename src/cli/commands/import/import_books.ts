@@ -78,7 +78,7 @@ export function createImportBooks(connection: Connection, { machine, importer }:
       amended,
       unpriced,
       costNanoUsd: parseTotalUsd(cost_usd ?? 0),
-      planNanoUsd: parseTotalUsd(plan_usd ?? 0),
+      planNanoUsd: parseTotalUsd(plan_usd),
       refused: reasons.map(({ reason }) => reason),
     };
   }
