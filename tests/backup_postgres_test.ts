@@ -95,7 +95,7 @@ function addOddRows(path: string): void {
         if (needed === 0 && (Number(n) + row) % 3 === 0) return null;
         if (type !== "INTEGER") return row === 0 && needed === 1 ? `${n}` : `${text}${needed === 1 ? n : ""}`;
         if (column === "unpriced") return n % 2n;
-        if (column === "position") return n; // up to which the ledger is summed
+        if (column === "position" || column === "at") return n; // up to which the ledger is summed, and its newest call
         return [n, 2n ** 53n + n, 2n ** 63n - n, -(2n ** 63n) + n][row % 4]!;
       }));
     });

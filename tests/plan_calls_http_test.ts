@@ -42,10 +42,18 @@ Deno.test("a reported call of a plan has its billing and its price by the API, a
   assert.deepEqual([again.status, again.body.booked, again.body.duplicates], [201, 0, 4]);
 });
 
-Deno.test("sums and GET /metrics have the plan value beside the cost", async () => {
+Deno.test("sums, their CSV and GET /metrics have the plan value beside the cost", async () => {
   await using purser = await openReported();
   const total = (await purser.api("GET", "/costs/total")).body;
   assert.deepEqual([total.cost_usd, total.plan_usd, total.unpriced_calls], [0.5, 0.25 + PRICE, 1]);
+  const csv = async (query: string) => {
+    const answer = await purser.fetch("GET", `/costs?group_by=model&limit=1${query}`, {
+      headers: { accept: "text/csv" },
+    });
+    return (await answer.text()).split("\r\n")[0]!.split(",");
+  };
+  assert.ok((await csv("")).includes("plan_usd"));
+  assert.ok((await csv("&model=no-price")).at(-1) === "cost_usd", "the same columns as before without one");
   const { values } = await scrape(purser);
   const labels = "model=gpt-4o-mini provider=openai";
   assert.equal(values[`purser_spend_usd_total ${labels}`], "0.5");

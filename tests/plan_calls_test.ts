@@ -3,7 +3,9 @@ import { createRule, listAlerts } from "../src/alerts/mod.ts";
 import { createBudget, listBudgets } from "../src/budgets/mod.ts";
 import { bookLooseCalls, reportCalls, rollUp, sightCalls } from "../src/calls/mod.ts";
 import { applyRepricing, undoRepricing } from "../src/calls/repricing/mod.ts";
+import { listSources } from "../src/ingest/mod.ts";
 import {
+  ALL_SEEING,
   listCalls,
   listCosts,
   readCostTotal,
@@ -202,6 +204,8 @@ for (const kind of databaseKinds()) {
     assert.deepEqual(await billingOf(ctx), ["plan", 0, PRICE]);
     assert.deepEqual(await sumsOf(ctx), [1, 0, PRICE, 0]);
     assert.equal((await sightCalls(ctx, LOG, [sighting()])).duplicates, 1);
+    const sources = await listSources(ctx, ALL_SEEING);
+    assert.deepEqual(sources.map((source) => [source.cost_usd, source.plan_usd]), [[0, PRICE]]);
     const explained = await explainCall(ctx, (await callOf(ctx)).call_id);
     assert.deepEqual(explained.witnesses[0]!.said.map(({ billing }) => billing).sort(), ["plan", undefined]);
     const [{ difference_usd, plan_difference_usd, price }] = explained.adjustments as [
@@ -227,6 +231,13 @@ for (const kind of databaseKinds()) {
       await sightCalls(ctx, other, [sighting({ isPlan: true, ref: `ref-${source}` })]);
       assert.deepEqual(await billingOf(ctx), [undefined, PRICE, undefined], source);
     }
+  });
+
+  test("a log that says that a plan pays amends the call of a better witness that says nothing of it", async (ctx) => {
+    await sightCalls(ctx, { ...LOG, source: "otlp", name: "exporter" }, [sighting({ ref: "span" })]);
+    const { amended, planNanoUsd } = await sightCalls(ctx, LOG, [sighting({ isPlan: true })]);
+    assert.deepEqual([amended, planNanoUsd], [1, 3_524_000n]);
+    assert.deepEqual(await billingOf(ctx), ["plan", 0, PRICE]);
   });
 
   test("an exporter that says nothing of who pays leaves that to the log", async (ctx) => {

@@ -8,11 +8,16 @@ import { databaseKinds } from "./harness/databases.ts";
 import { cases } from "./harness/thorough.ts";
 import { gatewayCall, LOG, sighting } from "./harness/sightings.ts";
 
-/** A call of the gateway, or the record of a log without an id of the provider, by its number. */
+/** A call of the gateway, or the record of a log without an id of the answer, by its number. */
 type Arrival = readonly ["gateway" | "log", number];
 
+/** The gateway doesn't keep the id of the request, which some of them know. */
 const record = (number: number) =>
-  sighting({ ref: `ses_a:${number}`, responseId: undefined, requestId: undefined });
+  sighting({
+    ref: `ses_a:${number}`,
+    responseId: undefined,
+    requestId: number % 2 === 0 ? undefined : `req_012345abcdef${number}`,
+  });
 const call = (number: number) =>
   gatewayCall({ callId: `call_${number}`, responseId: `msg_012345abcdef${number}` });
 

@@ -116,6 +116,9 @@ for (const kind of databaseKinds()) {
       "active",
       ...[0, 0, 0, 0, null],
     ]);
+    await sightCalls(ctx, { ...LOG, machine: "plan" }, [sighting({ ...response(8), isPlan: true })]);
+    const ofPlan = (await listSources(ctx, ALL_SEEING)).find(({ machine }) => machine === "plan")!;
+    assert.deepEqual([ofPlan.cost_usd, ofPlan.plan_usd, source!.plan_usd], [0, 0.003524, undefined]);
     const inEightDays = { ...ctx, clock: { now: () => AT + 8 * 86_400_000 } };
     assert.equal((await listSources(inEightDays, ALL_SEEING))[0]!.state, "quiet");
   });

@@ -7,7 +7,7 @@ import { CALL_SOURCES } from "./values.ts";
 
 /** The wire schemas of tokens and cost, per call and summed. */
 
-export const PlanUsd = CostUsd.openapi({
+export const PlanUsd = Usd.openapi({
   description:
     "USD that the calls that a plan pays for would cost by the API; `cost_usd` leaves it out, since it is not billed. Absent where there is none",
 });

@@ -1,13 +1,17 @@
 import { QUIET_DAYS, type SourceOfCalls } from "../contract/costs/sources.ts";
 import { type Clock, DAY_MS, toIso } from "../kernel/clock.ts";
 import { NANO_PER_USD } from "../kernel/money.ts";
-import { costUsd, IS_LOWER_BOUND, MACHINE, type Viewer } from "../ledger/mod.ts";
+import { costUsd, IS_LOWER_BOUND, MACHINE, planUsd, type Viewer } from "../ledger/mod.ts";
 import { ORDERED_JOIN, type SqlValue, type Store, toObjects } from "../store/mod.ts";
 import { IMPORTERS } from "./logs/registry.ts";
 
 /* Every source of calls, with what the ledger, the witnesses of calls and the imports of logs say of it. */
 
 type Row = Record<string, SqlValue>;
+/** A row of `SEEN`. */
+type Pair =
+  & Row
+  & Record<`seen_${"source" | "agent" | "machine"}` | "source" | "agent_id" | "machine" | "shared", SqlValue>;
 
 const SOURCE = "coalesce(source, '')";
 /** Only of logs and spans the agent is a source of its own. */
@@ -16,42 +20,50 @@ const OWN = "(CAST(?1 AS TEXT) IS NULL OR agent_id = ?1)";
 
 const TOTALS = `SELECT source, ${AGENT} AS agent_id, machine, sum(model_calls) AS calls,
   sum(unpriced_calls) AS unpriced, sum(whole_usd) AS whole_usd, sum(rest_nano_usd) AS rest_nano_usd,
-  min(first_at) AS first_at, max(last_at) AS last_at
+  sum(plan_whole_usd) AS plan_whole_usd, sum(plan_rest_nano_usd) AS plan_rest_nano_usd, min(first_at) AS first_at, max(last_at) AS last_at
 FROM source_usage WHERE ${OWN} GROUP BY 1, 2, 3`;
 
+const present = (column: string) =>
+  `(c.${column} + coalesce((SELECT sum(a.${column}) FROM calls a WHERE a.adjusts = c.call_id AND a.stands = a.adjusts), 0))`;
+const [INPUT, OUTPUT, CACHE_READ] = ["input_tokens", "output_tokens", "cache_read_tokens"].map(present);
+const counted = (index: number) => `CAST(counts ->> ${index} AS BIGINT)`;
+
+/** Fields of a statement are quoted in its JSON, and quotes in its texts escaped. */
+const IS_EXACT = `instr(best, '"quality":') = 0`;
+
 /**
- * SQL for the statements about calls that are booked from another source: those of witnesses of which no call was booked, and of
- * calls that were taken back. Counts are negative in the entry that takes a call back.
+ * The statements about calls that are booked from another source, by the two sources: those of witnesses of which no call was
+ * booked, and of calls that were taken back. Counts are negative in the entry that takes a call back. `shared` is the number of the
+ * calls: several sources may have seen one.
  */
-const SEEN = `WITH seen AS MATERIALIZED (
+const SEEN =
+  `WITH apart AS MATERIALIZED (SELECT witness, call_id, said ->> 0 AS best FROM sightings WHERE is_apart = 1),
+seen AS MATERIALIZED (
   SELECT substr(witness, 1, instr(witness, ':') - 1) AS seen_source, best ->> 'agent' AS seen_agent,
     coalesce(best ->> 'tags' ->> 'machine', '') AS seen_machine, call_id AS seen_call,
-    CAST(best ->> 'at' AS BIGINT) AS seen_at, coalesce(best ->> 'quality', '') AS quality,
-    CAST(best ->> 'counts' ->> 0 AS BIGINT) AS seen_input, CAST(best ->> 'counts' ->> 1 AS BIGINT) AS seen_output,
-    CAST(best ->> 'counts' ->> 2 AS BIGINT) AS seen_cache_read
-  FROM (SELECT witness, call_id, said ->> 0 AS best FROM sightings WHERE is_apart = 1) apart
-  UNION ALL SELECT ${SOURCE}, agent_id, ${MACHINE}, stands, at, CASE WHEN is_estimated <> 0 THEN 'provisional' ELSE '' END,
-    -input_tokens, -output_tokens, -cache_read_tokens
-  FROM calls WHERE stands IS NOT NULL AND stands <> adjusts)`;
-const OF_OTHERS = `FROM seen ${ORDERED_JOIN} calls ON calls.call_id = seen.seen_call
-WHERE NOT (seen_source = ${SOURCE} AND seen_agent = agent_id AND seen_machine = ${MACHINE})`;
-
-const present = (column: string) =>
-  `(calls.${column} + coalesce((SELECT sum(a.${column}) FROM calls a WHERE a.adjusts = calls.call_id AND a.stands = a.adjusts), 0))`;
-const IS_CONFLICT = `quality <> 'cost_only' AND NOT (seen_input = ${present("input_tokens")}
-  AND seen_cache_read = ${present("cache_read_tokens")} AND (seen_output = ${present("output_tokens")}
-    OR (quality = 'provisional' AND seen_output <= ${present("output_tokens")})))`;
-const WITH_OTHERS =
-  `${SEEN} SELECT seen_source AS source, CASE WHEN seen_source IN ('log', 'otlp') THEN seen_agent ELSE '' END AS agent_id,
-  CASE WHEN seen_source IN ('log', 'otlp') THEN seen_machine ELSE '' END AS machine, count(*) AS others,
-  min(seen_at) AS first_at, max(seen_at) AS last_at, sum(CASE WHEN ${IS_CONFLICT} THEN 1 ELSE 0 END) AS conflicts
-${OF_OTHERS} AND (CAST(?1 AS TEXT) IS NULL OR seen_agent = ?1) GROUP BY 1, 2, 3`;
-
-/** The calls that stand, and that another source has seen, too. */
-const SEEN_BY_OTHERS =
-  `${SEEN} SELECT ${SOURCE} AS source, ${AGENT} AS agent_id, ${MACHINE} AS machine, count(*) AS shared
-FROM calls WHERE call_id IN (SELECT seen_call ${OF_OTHERS}) AND ${OWN}
-  AND NOT EXISTS (SELECT 1 FROM calls w WHERE w.adjusts = calls.call_id AND w.stands <> w.adjusts) GROUP BY 1, 2, 3`;
+    CAST(best ->> 'at' AS BIGINT) AS seen_at, best ->> 'counts' AS counts,
+    CASE WHEN ${IS_EXACT} THEN '' ELSE best ->> 'quality' END AS quality
+  FROM apart
+  UNION ALL SELECT ${SOURCE}, agent_id, ${MACHINE}, stands, at,
+    '[' || -input_tokens || ',' || -output_tokens || ',' || -cache_read_tokens || ',0]',
+    CASE WHEN is_estimated <> 0 THEN 'provisional' ELSE '' END
+  FROM calls WHERE stands IS NOT NULL AND stands <> adjusts),
+pairs AS (
+  SELECT s.*, ${SOURCE} AS source, agent_id, ${MACHINE} AS machine, c.call_id, c.input_tokens, c.output_tokens,
+    c.cache_read_tokens, row_number() OVER (PARTITION BY seen_call) AS n
+  FROM seen s ${ORDERED_JOIN} calls c ON c.call_id = s.seen_call
+  WHERE NOT (seen_source = ${SOURCE} AND seen_agent = agent_id AND seen_machine = ${MACHINE}))
+SELECT seen_source, seen_agent, seen_machine, source, agent_id, machine, count(*) AS others,
+  sum(CASE WHEN n = 1 AND NOT EXISTS (SELECT 1 FROM calls w WHERE w.adjusts = c.call_id AND w.stands <> w.adjusts)
+    THEN 1 ELSE 0 END) AS shared,
+  min(seen_at) AS first_at, max(seen_at) AS last_at,
+  sum(CASE
+    WHEN quality = 'cost_only' OR instr(counts, '[' || ${INPUT} || ',' || ${OUTPUT} || ',' || ${CACHE_READ} || ',') = 1 THEN 0
+    WHEN quality = 'provisional' AND ${counted(0)} = ${INPUT} AND ${counted(1)} <= ${OUTPUT} AND ${
+    counted(2)
+  } = ${CACHE_READ}
+    THEN 0 ELSE 1 END) AS conflicts
+FROM pairs c GROUP BY 1, 2, 3, 4, 5, 6`;
 
 const AMENDED =
   `SELECT ${SOURCE} AS source, ${AGENT} AS agent_id, ${MACHINE} AS machine, count(DISTINCT adjusts) AS amended
@@ -66,34 +78,58 @@ FROM import_files WHERE CAST(?1 AS TEXT) IS NULL OR key_id = ?1 GROUP BY 1, 2, 3
 
 /** Lists the sources of calls that a viewer may see, the one with the newest call first. */
 export async function listSources(
-  { store, clock }: { store: Pick<Store, "readAll">; clock: Pick<Clock, "now"> },
+  { store, clock }: { store: Pick<Store, "readLong">; clock: Pick<Clock, "now"> },
   { agentId, keyId, seesAll }: Pick<Viewer, "agentId" | "keyId" | "seesAll">,
 ): Promise<SourceOfCalls[]> {
-  const results = await store.readAll([
-    ...[TOTALS, WITH_OTHERS, SEEN_BY_OTHERS, AMENDED].map((sql) => ({ sql, args: [agentId ?? null] })),
-    { sql: FILES, args: [seesAll ? null : keyId ?? ""] },
-  ]);
+  const [totals, seen, amended, files] = await Promise.all(
+    [
+      { sql: TOTALS, args: [agentId ?? null] },
+      { sql: SEEN },
+      { sql: AMENDED, args: [agentId ?? null] },
+      { sql: FILES, args: [seesAll ? null : keyId ?? ""] },
+    ].map(async (statement) => toObjects<Row>(await store.readLong(statement))),
+  );
   const rows = new Map<string, Row>();
-  for (const row of results.flatMap((result) => toObjects<Row>(result))) {
+  const add = (row: Row) => {
     const key = JSON.stringify([row.source, row.agent_id, row.machine]);
-    const known = rows.get(key);
-    if (!known) rows.set(key, row);
-    else rows.set(key, { ...known, ...row, ...spanOf(known, row) });
+    rows.set(key, mergeRows(rows.get(key) ?? {}, row));
+  };
+  for (const row of [...totals!, ...amended!, ...files!]) add(row);
+  for (const { seen_source, seen_agent, seen_machine, shared, ...row } of seen as Pair[]) {
+    const { source, agent_id, machine, ...others } = row;
+    if (seesAll || seen_agent === agentId) {
+      add({ ...sourceOf(seen_source, seen_agent, seen_machine), ...others });
+    }
+    if (seesAll || agent_id === agentId) add({ ...sourceOf(source, agent_id, machine), shared });
   }
   const holes = await readHoles([...rows.values()]);
   const now = clock.now();
-  const order = (
-    one: SourceOfCalls,
-  ) => [one.last_at ?? "", one.source ?? "", one.agent_id ?? "", one.machine ?? ""];
-  return [...rows.values()].map((row) => toSource(row, holes.get(row.agent_id as string) ?? [], now))
-    .sort((a, b) => (order(a) < order(b) ? 1 : -1));
+  return [...rows.values()].sort(newestFirst)
+    .map((row) => toSource(row, holes.get(row.agent_id as string) ?? [], now));
 }
 
-/** Returns the span of two rows about one source. */
-function spanOf(a: Row, b: Row): Row {
-  const times = (name: string) => [a[name], b[name]].filter((time) => time != null).map(Number);
-  const [first, last] = [times("first_at"), times("last_at")];
-  return first.length === 0 ? {} : { first_at: Math.min(...first), last_at: Math.max(...last) };
+/** Returns the columns that identify a source: only of logs and spans the agent and the machine. */
+function sourceOf(source: SqlValue, agentId: SqlValue, machine: SqlValue): Row {
+  const isLog = source === "log" || source === "otlp";
+  return { source, agent_id: isLog ? agentId : "", machine: isLog ? machine : "" };
+}
+
+const COUNTS = ["others", "shared", "conflicts"];
+
+/** Adds what a row says of a source to what others have said. */
+function mergeRows(known: Row, row: Row): Row {
+  const merged = { ...known, ...row };
+  for (const name of COUNTS) merged[name] = Number(known[name] ?? 0) + Number(row[name] ?? 0);
+  for (const [name, of] of [["first_at", Math.min], ["last_at", Math.max]] as const) {
+    const times = [known[name], row[name]].flatMap((time) => time == null ? [] : Number(time));
+    merged[name] = times.length === 0 ? null : of(...times);
+  }
+  return merged;
+}
+
+function newestFirst(a: Row, b: Row): number {
+  const nameOf = ({ source, agent_id, machine }: Row) => `${source}\0${agent_id}\0${machine}`;
+  return Number(b.last_at ?? -1) - Number(a.last_at ?? -1) || (nameOf(a) < nameOf(b) ? -1 : 1);
 }
 
 /** Reads the known holes of the built-in importers of some sources. */
@@ -108,6 +144,8 @@ async function readHoles(rows: readonly Row[]): Promise<Map<string, readonly str
 function toSource(row: Row, holes: readonly string[], now: number): SourceOfCalls {
   const number = (name: string) => Number(row[name] ?? 0);
   const time = (name: string) => row[name] == null ? null : toIso(Number(row[name]));
+  const nanoOf = (prefix: string) =>
+    BigInt(number(`${prefix}whole_usd`)) * NANO_PER_USD + BigInt(number(`${prefix}rest_nano_usd`));
   const calls = number("calls");
   const shared = number("shared");
   const isQuiet = row.last_at == null || number("last_at") < now - QUIET_DAYS * DAY_MS;
@@ -121,10 +159,11 @@ function toSource(row: Row, holes: readonly string[], now: number): SourceOfCall
     cost_usd: costUsd({
       modelCalls: calls,
       unpricedCalls: number("unpriced"),
-      costNanoUsd: BigInt(number("whole_usd")) * NANO_PER_USD +
-        BigInt(row.rest_nano_usd as bigint | null ?? 0n),
+      costNanoUsd: nanoOf(""),
     }),
-    seen_alone: calls - shared,
+    ...planUsd(nanoOf("plan_")),
+    // The parts are read one after the other, while calls are booked.
+    seen_alone: Math.max(0, calls - shared),
     seen_with_others: shared + number("others"),
     conflicts: number("conflicts"),
     amended_calls: number("amended"),

@@ -55,7 +55,7 @@ const TOTALS = [
     table: "usage_sources",
     key: "source, agent_id, machine",
     ofEntry:
-      "coalesce(source, '') AS source, agent_id, CASE WHEN source = 'log' THEN coalesce(tags ->> 'machine', '') ELSE '' END AS machine",
+      "coalesce(source, '') AS source, agent_id, CASE WHEN source IN ('log', 'otlp') THEN coalesce(tags ->> 'machine', '') ELSE '' END AS machine",
     where: "true",
   },
 ] as const;

@@ -114,16 +114,25 @@ WHERE ${IS_LESSER} AND ${STANDS} AND (${HAS_SAME_COUNTS} OR (v.is_placeholder = 
   AND (c.provider = v.provider OR EXISTS (SELECT 1 FROM sightings s
     WHERE s.witness = ${WITNESS_OF_CALL} AND instr(s.said, '"provider":') = 0))`);
 
+/** The output of a call that a record leaves out. */
+const GROWN = `(v.output_tokens - ${present("output_tokens", "n")})`;
+
+/** More than any position: a record with the same output comes before those that leave out a part. */
+const LAST = 2 ** 52;
+
 const BY_COUNTS = withdraw(
-  `${ORDERED_JOIN} calls c ON c.position = (SELECT min(n.position) FROM calls n ${indexedBy("calls_by_time")}
+  `${ORDERED_JOIN} calls c ON c.position = (SELECT min(n.position + CASE WHEN ${GROWN} = 0 THEN 0 ELSE ${LAST} END) FROM calls n ${
+    indexedBy("calls_by_time")
+  }
   WHERE n.at BETWEEN v.at - ${MAX_SKEW_MS} AND v.at + v.duration_ms + ${MAX_SKEW_MS} AND v.is_report = 0 AND n.source IN ('log', 'otlp')
     AND n.adjusts IS NULL AND n.response_id IS NULL AND n.input_tokens = v.input_tokens
-    AND n.cache_read_tokens = v.cache_read_tokens AND ${present("output_tokens", "n")} = v.output_tokens
+    AND n.cache_read_tokens = v.cache_read_tokens AND (${GROWN} = 0
+      OR (${present("is_estimated", "n")} > 0 AND ${GROWN} > 0) OR (v.is_estimated = 1 AND ${GROWN} < 0))
     AND (instr(n.model, v.bare_model) > 0 OR instr(v.model, n.model) > 0)
     AND (n.reasoning_tokens = 0 OR v.reasoning_tokens = 0 OR n.reasoning_tokens = v.reasoning_tokens)
     AND (n.session_id IS NULL OR v.session_id IS NULL OR n.session_id = v.session_id
       OR instr(v.session_id, ':' || n.session_id) > 0)
-    AND NOT EXISTS (SELECT 1 FROM calls w WHERE w.adjusts = n.call_id AND w.stands <> w.adjusts))
+    AND NOT EXISTS (SELECT 1 FROM calls w WHERE w.adjusts = n.call_id AND w.stands <> w.adjusts)) % ${LAST}
 WHERE NOT EXISTS (SELECT 1 FROM calls o WHERE o.stands = v.stands AND o.adjusts <> o.stands)`,
 );
 
@@ -150,10 +159,11 @@ const LESSER = [
   "output_tokens",
   "cache_read_tokens",
   "reasoning_tokens",
+  "is_estimated",
   "tags",
 ];
 const LESSER_INTEGERS = LESSER.filter((column) =>
-  /_tokens$|^(?:at|day|duration_ms|is_placeholder|is_report)$/.test(column)
+  /_tokens$|^(?:at|day|duration_ms|is_placeholder|is_report|is_estimated)$/.test(column)
 );
 
 /**
@@ -183,6 +193,7 @@ export function withdrawLesser(calls: readonly ModelCall[]): Statement[] {
     call.usage.outputTokens,
     call.usage.cacheReadTokens,
     call.usage.reasoningTokens,
+    Number(call.isEstimated),
     call.tags ? tagsText(call.tags) : null,
   ]);
   const each = { columns: LESSER, integers: LESSER_INTEGERS, rows };
@@ -204,7 +215,7 @@ export function withdrawLesser(calls: readonly ModelCall[]): Statement[] {
     ...take(BY_ANSWER, ({ responseId }) => responseId || undefined),
     ...take(
       BY_COUNTS,
-      ({ source, usage }) => source === "report" ? undefined : usage.inputTokens + usage.outputTokens,
+      ({ source, usage }) => source === "report" ? undefined : usage.inputTokens,
     ),
     { sql: ADD_TAGS, each },
   ];

@@ -59,7 +59,7 @@ export interface Found {
   byResponse: Map<string, Set<string>>;
   byRequest: Map<string, Set<string>>;
   byFingerprint: Map<string, Set<string>>;
-  /** For a sighting without ids: calls with the same counts near its time, by its index. */
+  /** For a sighting without an id of the answer: calls whose counts may be the same, near its time, by its index. */
   byCounts: Map<number, string[]>;
   /** The statement that refuses a unit unless all of this is still so. */
   guard: Statement;
@@ -94,7 +94,10 @@ const BY_COUNTS = `SELECT ${field(0)}, c.call_id FROM json_each(?1) j ${ORDERED_
   indexedBy("calls_by_time")
 } ON c.at BETWEEN ${field(1)} AND ${field(2)}
 WHERE c.adjusts IS NULL AND c.source IN ('gateway', 'run', 'meter') AND c.input_tokens = ${field(3)}
-  AND c.output_tokens = ${field(4)} AND c.cache_read_tokens = ${field(5)} ORDER BY c.at, c.call_id`;
+  AND c.cache_read_tokens = ${field(4)} AND (c.output_tokens = ${field(5)} OR c.is_estimated > 0 OR ${
+  field(6)
+} = 1)
+ORDER BY c.at, c.call_id`;
 
 /** SQL for the number of units that have written sightings: one that was planned by an older state is refused. */
 export const SIGHTED_UNITS =
@@ -112,23 +115,24 @@ const STATE = `SELECT ${SIGHTED_UNITS},
 const IS_UNCHANGED = `${SIGHTED_UNITS} = ?1
 AND NOT EXISTS (SELECT 1 FROM calls c ${NOT_INDEXED} WHERE c.position > ?2 AND (c.adjusts IS NOT NULL
   OR c.response_id IN (SELECT value FROM json_each(?3))
-  OR c.source IN ('gateway', 'run', 'meter') AND c.total_tokens IN (SELECT CAST(value AS BIGINT) FROM json_each(?4))))`;
+  OR c.source IN ('gateway', 'run', 'meter') AND c.input_tokens IN (SELECT CAST(value AS BIGINT) FROM json_each(?4))))`;
 
-const hasNoId = ({ said, requestId }: Witnessed) => said.response === undefined && requestId === null;
+const hasNoAnswerId = ({ said }: Witnessed) => said.response === undefined;
 
 /** Finds the witnesses and calls that some sightings may be of. */
 export async function findKnown({ store }: CallContext, set: readonly Witnessed[]): Promise<Found> {
   const list = (values: (string | null | undefined)[]) =>
     JSON.stringify([...new Set(values.filter((value) => value != null))]);
   const responses = list(set.map(({ said }) => said.response));
-  const withoutIds = set.filter(hasNoId);
-  const near = withoutIds.map(({ index, said: { at, counts } }) => [
+  const withoutIds = set.filter(hasNoAnswerId);
+  const near = withoutIds.map(({ index, said: { at, counts, quality } }) => [
     index,
     at - MAX_SKEW_MS - MAX_DURATION_MS,
     at + MAX_SKEW_MS,
     counts[0],
-    counts[1],
     counts[2],
+    counts[1],
+    Number(quality === "provisional"),
   ]);
   const [state, same, apart, requests, fingerprints, responded, counted] = await store.readAll([
     { sql: STATE },
@@ -150,7 +154,7 @@ export async function findKnown({ store }: CallContext, set: readonly Witnessed[
       args: [
         ...state!.rows[0]!,
         responses,
-        JSON.stringify(withoutIds.map(({ said: { counts } }) => counts[0] + counts[1])),
+        JSON.stringify(withoutIds.map(({ said: { counts } }) => counts[0])),
       ],
     }),
   };

@@ -1,13 +1,13 @@
 import type { ModelCall } from "../../ledger/mod.ts";
 import { providerOf } from "./call_of_witness.ts";
-import { type Found, type Known, MAX_SKEW_MS, newKnown, readKnown, type Witness } from "./known_calls.ts";
+import { type Found, type Known, MAX_SKEW_MS, newKnown, readKnown } from "./known_calls.ts";
 import type { CallContext } from "../context.ts";
 import { rankOfSource, type Said, type Witnessed } from "./said.ts";
 
 /*
  * Finds the call that each sighting is of. The provider's id of the answer identifies it where the providers agree, or, where one
  * witness doesn't know who bills, the counts; else the id of the request, a fingerprint, or the ref. A sighting without any id
- * of the provider may also be of a call of the gateway, a run or a meter with the same counts at the same time.
+ * of the answer may also be of a call of the gateway, a run or a meter with the same counts at the same time: those know no request.
  */
 
 /** Ids that programs put in the place of one: they identify nothing unless the counts agree. */
@@ -171,16 +171,20 @@ class Calls {
     return new Set(all.map((one) => this.#rootOf(one)));
   }
 
-  /** Finds the call of a sighting without an id of the provider: each takes at most one. */
+  /** Finds the call of a sighting without an id of the answer: each takes at most one. */
   #byCounts({ index, said }: Witnessed): Known | undefined {
     const near = (this.found.byCounts.get(index) ?? []).flatMap((callId) => {
       const known = this.known.get(callId);
       const call = known?.standing.find((one) => one.callId === callId);
       return known && call && mayBeOf(said, call) && !hasWitnessWithoutId(this.#rootOf(known))
-        ? [{ known, apart: Math.abs(call.at - said.at) }]
+        ? [{
+          known,
+          grown: Math.abs(call.usage.outputTokens - said.counts[1]),
+          apart: Math.abs(call.at - said.at),
+        }]
         : [];
     });
-    return near.sort((a, b) => a.apart - b.apart)[0]?.known;
+    return near.sort((a, b) => a.grown - b.grown || a.apart - b.apart)[0]?.known;
   }
 
   #rootOf(known: Known): Known {
@@ -203,15 +207,14 @@ class Calls {
   }
 }
 
-const isWithoutId = (said: readonly Said[], requestId: string | null) =>
-  requestId === null && said.every(({ response }) => response === undefined);
+const hasNoAnswerId = ({ response }: Said) => response === undefined;
 
 /** Returns whether the gateway, a run or a meter has booked a call. */
 const isOfCaller = ({ standing }: Known) => standing.some(({ source }) => rankOfSource(source ?? "") === 0);
 
 function hasWitnessWithoutId({ witnesses, fresh }: Known): boolean {
-  return [...witnesses.values()].some((one: Witness) => isWithoutId(one.said, one.requestId)) ||
-    fresh.some(({ said, requestId }) => isWithoutId([said], requestId));
+  return [...witnesses.values()].some(({ said }) => said.every(hasNoAnswerId)) ||
+    fresh.some(({ said }) => hasNoAnswerId(said));
 }
 
 /** Returns the name of a model without its provider, and without a date or `latest` at its end. */
@@ -225,7 +228,7 @@ function mayBeOf(said: Said, call: ModelCall): boolean {
   const from = at - MAX_SKEW_MS;
   const to = at + (durationMs ?? 0) + MAX_SKEW_MS;
   const [, , , , , reasoning] = said.counts;
-  return said.at >= from && said.at <= to &&
+  return said.at >= from && said.at <= to && haveSameCounts(factsOfSaid(said), factsOfCall(call)) &&
     (said.model === undefined || bareModel(said.model) === bareModel(model)) &&
     (reasoning === 0 || usage.reasoningTokens === 0 || reasoning === usage.reasoningTokens) &&
     isSameSession(said.session ?? null, sessionId) &&

@@ -206,11 +206,12 @@ export const rankOfSource = (source: string): number => SOURCE_RANKS[source] ?? 
 
 /**
  * Compares what two witnesses of one source have said: negative if the first is the better one. A session of its own comes
- * before a copy, a final count before one of a call that went on, a larger output before a smaller one. The rest decides
+ * before a copy, and before a sub-agent that repeats its answer with other counts of the cache; a final count before one of a call that went on, a larger output before a smaller one. The rest decides
  * only so that the order in which they came doesn't.
  */
 export function compareSaid(a: Said, b: Said): number {
   return Number(a.copy ?? false) - Number(b.copy ?? false) ||
+    Number(isOfSubagent(a)) - Number(isOfSubagent(b)) ||
     QUALITY_RANKS[a.quality ?? "exact"] - QUALITY_RANKS[b.quality ?? "exact"] ||
     b.counts[1] - a.counts[1] ||
     b.counts[0] - a.counts[0] ||
@@ -219,5 +220,7 @@ export function compareSaid(a: Said, b: Said): number {
     a.at - b.at ||
     compareTexts(JSON.stringify(a), JSON.stringify(b));
 }
+
+const isOfSubagent = ({ tags }: Said) => tags?.subagent !== undefined;
 
 const compareTexts = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0);

@@ -167,7 +167,8 @@ const UNSURE_OF_BILLING = rankOfSource("otlp");
 function withPlan(owner: Candidate, candidates: readonly Candidate[]): Candidate {
   const isPlan = owner.rank >= UNSURE_OF_BILLING &&
     candidates.some(({ said, isForeign }) => said.plan && !isForeign);
-  return isPlan ? { ...owner, said: { ...owner.said, plan: true } } : owner;
+  if (!isPlan || owner.said.plan) return owner;
+  return { ...owner, said: { ...owner.said, plan: true }, isFilled: true };
 }
 
 const sourceOf = ({ witness }: Witness) => witness.slice(0, witness.indexOf(":"));

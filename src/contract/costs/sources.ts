@@ -1,5 +1,6 @@
 import { z } from "@hono/zod-openapi";
 import { CostUsd, Count, Time } from "../parts.ts";
+import { PlanUsd } from "../usage.ts";
 
 /** The wire schema of a source of calls. */
 
@@ -32,6 +33,7 @@ export const SourceOfCalls = z.object({
   }),
   unpriced_calls: Count,
   cost_usd: CostUsd.openapi({ description: "USD, of `model_calls`; null where no price is known" }),
+  plan_usd: PlanUsd.optional(),
   seen_alone: Count.openapi({ description: "Of `model_calls`, those that no other source has seen" }),
   seen_with_others: Count.openapi({
     description:

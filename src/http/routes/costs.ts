@@ -2,6 +2,7 @@ import { PAGE_SIZES } from "../../contract/limits.ts";
 import type { Core } from "../../service/mod.ts";
 import {
   type CostFilter,
+  type CostScope,
   forecastCosts,
   keyColumnsOf,
   listCosts,
@@ -149,31 +150,37 @@ export function createRoutes(core: Core) {
       const read = await withGroupNames(c, core, await listCosts(core.store, filter));
       const rows = pageOf(c, read, (_, count) => offset + count, read.length === limit);
       if (!acceptsCsv(c.req.header("accept"))) return c.json(rows, 200);
-      const csv = toCostCsv(rows, filter);
+      const csv = toCostCsv(rows, filter, await hasPlanValue(core.store, scope));
       return c.body(csv, 200, { "content-type": `${CSV}; charset=utf-8` }) as never;
     });
 }
 
-const SUMS = Object.keys(CostSums.shape) as (keyof CostSums)[];
+const SUMS = (Object.keys(CostSums.shape) as (keyof CostSums)[]).filter((name) => name !== "plan_usd");
+
+/** Returns whether calls of a scope have a plan value: all pages of a report have the same columns. */
+async function hasPlanValue(store: Core["store"], scope: CostScope): Promise<boolean> {
+  const { plan_usd, previous } = await readCostTotal(store, scope);
+  return (plan_usd ?? previous?.plan_usd) !== undefined;
+}
 
 /**
- * Returns rows of costs as CSV (RFC 4180) with a header: the columns that identify a group, the sums, also that of what plans pay
- * for, and with a comparison `previous_…` and `difference_usd`. An unknown cost is empty.
+ * Returns rows of costs as CSV (RFC 4180) with a header: the columns that identify a group, the sums, with `hasPlans` also the plan
+ * value, and with a comparison `previous_…` and `difference_usd`. An unknown cost is empty.
  */
-export function toCostCsv(rows: readonly CostRow[], filter: CostFilter): string {
+export function toCostCsv(rows: readonly CostRow[], filter: CostFilter, hasPlans = false): string {
   const isCompared = filter.compare !== undefined;
   const keys = keyColumnsOf(filter).flatMap(withNameField);
+  const sums = [...SUMS, ...hasPlans ? ["plan_usd" as const] : []];
+  const cellsOf = (row: CostSums) => sums.map((name) => cellOf(name, { plan_usd: 0, ...row }[name]));
   const header = [
     ...keys,
-    ...SUMS,
-    ...isCompared ? [...SUMS.map((name) => `previous_${name}`), "difference_usd"] : [],
+    ...sums,
+    ...isCompared ? [...sums.map((name) => `previous_${name}`), "difference_usd"] : [],
   ];
   const lines = rows.map((row) => [
     ...keys.map((name) => cellOf(name, row[name])),
-    ...sumCells(row),
-    ...isCompared ? [...sumCells(row.previous!), cellOf("difference_usd", row.difference_usd)] : [],
+    ...cellsOf(row),
+    ...isCompared ? [...cellsOf(row.previous!), cellOf("difference_usd", row.difference_usd)] : [],
   ]);
   return toLines([header, ...lines]);
 }
-
-const sumCells = (sums: CostSums) => SUMS.map((name) => cellOf(name, { plan_usd: 0, ...sums }[name]));

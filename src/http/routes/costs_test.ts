@@ -43,13 +43,14 @@ Deno.test("toCostCsv() writes amounts as plain decimals, a negative difference t
     [cells.cost_usd, cells.previous_cost_usd, cells.previous_model_calls, cells.difference_usd],
     ["0.000000001", "1.5", "2", "-0.000000001"],
   );
-  assert.ok(csvOf({ model: "m", cost_usd: null })[1]!.endsWith(",24,,0"));
+  assert.ok(csvOf({ model: "m", cost_usd: null })[1]!.endsWith(",24,"));
 });
 
-Deno.test("toCostCsv() has a column of what plans pay for, 0 without any, also of the span before", () => {
+Deno.test("toCostCsv() has a column of the plan value where there is one, 0 without any, also of the span before", () => {
   const [header, line] = toCostCsv(
     [{ ...SUMS, agent_id: "a", plan_usd: 2.5, previous: SUMS, difference_usd: 0 }],
     { groupBy: "agent", compare: {}, limit: 9, offset: 0 },
+    true,
   ).split("\r\n");
   const names = header!.split(",");
   const cell = (name: string) => line!.split(",")[names.indexOf(name)];

@@ -5,7 +5,6 @@ const USAGE = ["usage_runs", "usage_sessions", "usage_totals", "usage_days", "us
  *
  * `plan_nano_usd` is what a call that a plan pays for would cost by the API; its `cost_nano_usd`, which is billed, is 0.
  *
-
  * An entry of the ledger with `stands` corrects a call by what a witness has said: with the id of the call itself, its tokens
  * and cost; with another id, it takes the whole call back, as that one is the same call by a better witness.
  */

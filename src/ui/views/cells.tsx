@@ -1,6 +1,7 @@
 import { NAMED, nameIn, type WithFields } from "../../contract/costs/dimensions.ts";
 import { count, percent } from "../format/number.ts";
 import { Link } from "../parts/link.tsx";
+import { Money } from "../parts/money.tsx";
 import type { Column } from "../parts/table.tsx";
 import { Id, Text } from "../parts/text.tsx";
 import { Time } from "../parts/time.tsx";
@@ -66,6 +67,18 @@ export function countColumn<Row>(
   countOf: (row: Row) => number | undefined,
 ): Column<Row> {
   return { id, title, isNumber: true, sortBy: countOf, cell: (row) => count(countOf(row) ?? 0) };
+}
+
+/** Returns the column of the plan value, if one of the rows has one. */
+export function planColumn<Row extends { plan_usd?: number }>(rows: readonly Row[]): Column<Row>[] {
+  if (rows.every(({ plan_usd }) => plan_usd === undefined)) return [];
+  return [{
+    id: "plan_usd",
+    title: "Plan value",
+    isMoney: true,
+    sortBy: ({ plan_usd }) => plan_usd,
+    cell: ({ plan_usd = 0 }) => <Money usd={plan_usd} />,
+  }];
 }
 
 /** A share of the total, drawn behind its percentage. */

@@ -73,6 +73,11 @@ Deno.test("cost explain says that a plan pays, and what the call would cost", as
   assert.doesNotMatch((await books.purser("cost explain billed")).out, /plan/i);
 });
 
+Deno.test("sources have the plan value beside their cost", async () => {
+  await using books = await openBooks();
+  assert.match((await books.purser("sources")).out, /^SOURCE .* COST +PLAN VALUE .*\n.* \$1\.00 +\$3\.00 /);
+});
+
 Deno.test("sessions have the plan value in lists, in their calls and by sub-agent", async () => {
   await using books = await openBooks();
   const tree = await books.purser("sessions show ses_1 --tree");

@@ -88,7 +88,7 @@ export function createImportBooks(connection: Connection, { machine, importer }:
     return {
       ...numbersOf(numbers),
       costNanoUsd: parseTotalUsd(cost_usd ?? 0),
-      planNanoUsd: parseTotalUsd(plan_usd ?? 0),
+      planNanoUsd: parseTotalUsd(plan_usd),
       refused: reasons.map(({ reason }) => reason),
     };
   }

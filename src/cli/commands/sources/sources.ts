@@ -2,9 +2,10 @@ import type { SourceOfCalls } from "../../../contract/costs/sources.ts";
 import { PAGE_SIZES } from "../../../contract/limits.ts";
 import { parseTotalUsd } from "../../../kernel/money.ts";
 import { type Command, type CommandContext, option } from "../../command.ts";
-import { formatAmounts } from "../../render/format_cost.ts";
+import { formatAmounts, planColumn } from "../../render/format_cost.ts";
 import { countOf, formatCount, formatTime } from "../../render/format_values.ts";
 import { hasMore, printAnswer } from "../../render/print_answer.ts";
+import { planOf } from "../../render/render_costs.ts";
 import { type Column, renderTable } from "../../render/render_table.ts";
 import { escapeText } from "../../terminal/escape_text.ts";
 import { wrapText } from "../../terminal/wrap_text.ts";
@@ -66,6 +67,7 @@ function renderSources(
       align: "right",
       cell: (row) => row.cost_usd === null ? "no price" : amounts[rows.indexOf(row)]!,
     },
+    ...planColumn(rows, planOf),
     ...count("ALONE", ({ seen_alone }) => seen_alone, 3),
     ...count("WITH OTHERS", ({ seen_with_others }) => seen_with_others, 2),
     ...count("CONFLICTS", ({ conflicts }) => conflicts, 2),

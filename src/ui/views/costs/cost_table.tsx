@@ -6,7 +6,7 @@ import { Badge } from "../../parts/card.tsx";
 import { Money } from "../../parts/money.tsx";
 import { type Column, Table } from "../../parts/table.tsx";
 import { Id } from "../../parts/text.tsx";
-import { callTimes, countColumn, Share } from "../cells.tsx";
+import { callTimes, countColumn, planColumn, Share } from "../cells.tsx";
 import { GroupLink, keyOf, nameOf, titleOf } from "./group.tsx";
 
 /** The groups of a report as a table; shares are of `total`, which the server has summed. */
@@ -29,15 +29,6 @@ export function CostTable({ pages, rows, group, path, total }: {
     />
   );
 }
-
-/** The plan value of a group, in a report that has one. */
-const PLAN_VALUE: Column<CostRow> = {
-  id: "plan_usd",
-  title: "Plan value",
-  isMoney: true,
-  sortBy: ({ plan_usd }) => plan_usd,
-  cell: ({ plan_usd = 0 }) => <Money usd={plan_usd} />,
-};
 
 function columnsOf(
   rows: readonly CostRow[],
@@ -78,7 +69,7 @@ function columnsOf(
       cell: (row) => <Share share={share(row)} />,
     },
     ...group === "session" || group === "run" ? [callTimes<CostRow>()] : [],
-    ...rows.some(({ plan_usd }) => plan_usd !== undefined) ? [PLAN_VALUE] : [],
+    ...planColumn(rows),
     {
       id: "cost_usd",
       title: "Cost",
