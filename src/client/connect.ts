@@ -6,7 +6,7 @@ import type { Log } from "../kernel/log.ts";
 import type { Secrets } from "../redaction/values/mod.ts";
 import { type ApiClient, createApiClient } from "./api_client.ts";
 import type { FetchHandler } from "../http/mod.ts";
-import type { CoreOptions, WholeCore } from "../service/mod.ts";
+import type { Core, CoreOptions, WholeCore } from "../service/mod.ts";
 import { messageOf, PurserError } from "../kernel/errors.ts";
 import { systemCodeOf } from "../kernel/system_errors.ts";
 import { createSingleSendFetch, withoutRedirects } from "../kernel/single_send.ts";
@@ -20,6 +20,8 @@ export interface Connection {
   kind: "local" | "remote";
   /** The database's path or the server's host, for messages. */
   where: string;
+  /** The parts over the database; undefined for a server. */
+  core?: Core;
   /** Marks the runs in this process as ended, which exits without waiting for them. */
   abandonRuns?(): Promise<void>;
   close(): Promise<void>;
@@ -63,7 +65,8 @@ export async function connect(options: ConnectOptions): Promise<Connection> {
     options.needsNoDatabase ? emptyDatabase(options) : await existingDatabase(options, address),
   );
   const app = createLazyApp(core);
-  return connection("local", nameOf(address), async (request) => await app.fetch(request), core);
+  const send = async (request: Request) => await app.fetch(request);
+  return { ...connection("local", nameOf(address), send, core), core };
 }
 
 /**

@@ -3,15 +3,15 @@ import { MAX_CALL_TOKENS } from "../../contract/limits.ts";
 import { messageOf } from "../../kernel/errors.ts";
 import { checkUsage, hasQuantity, type Usage } from "../../pricing/mod.ts";
 
-/** The most characters of the texts of a sighting. */
+/** The most characters of the texts of a sighting: as the API takes them, or fewer. */
 const TEXTS = Object.entries<number>(
   {
-    ref: 500,
-    responseId: 500,
-    requestId: 500,
-    fingerprint: 500,
+    ref: 300,
+    responseId: 300,
+    requestId: 300,
+    fingerprint: 300,
     provider: 200,
-    model: 300,
+    model: 200,
     serviceTier: 100,
     speed: 100,
     inferenceGeo: 100,
@@ -39,7 +39,7 @@ export function faultOfSighting(call: Sighting): string | undefined {
   if (!QUALITIES.includes(call.quality)) return "its quality isn't one of those that there are";
   const { id, parent, type } = call.subagent ?? { id: "none" };
   for (const text of [id, parent ?? "none", type ?? "none"]) {
-    if (typeof text !== "string" || text === "" || text.length > 500) {
+    if (typeof text !== "string" || text === "" || text.length > 300) {
       return "its sub-agent isn't named by texts";
     }
   }

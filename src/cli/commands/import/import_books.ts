@@ -66,17 +66,27 @@ function stateToWire(
 /** Returns the ledger behind a connection, as an import sees it. */
 export function createImportBooks(connection: Connection, { machine, importer }: ImportOrigin): ImportBooks {
   const origin: SightingsBody["origin"] = { source: "log", name: importer, machine, agent_id: importer };
+
+  /** Books as the API does. Over a database in this process, JSON in between would be a fifth of the time of an import. */
   async function send(sightings: readonly Sighting[]): Promise<BookedSightings> {
+    const core = await connection.core?.whole();
+    if (core) {
+      const { sightCalls } = await import("../../../calls/mod.ts");
+      const { source, name, agent_id: agentId } = origin;
+      const { costNanoUsd, planNanoUsd, reasons, ...numbers } = await sightCalls(
+        core,
+        { source, name, machine, agentId },
+        sightings,
+      );
+      return { ...numbersOf(numbers), costNanoUsd, planNanoUsd, refused: [...reasons.values()] };
+    }
     const body = JSON.stringify({ origin, sightings: sightings.map(sightingToWire) });
     const headers = { "content-type": "application/json" };
     const request = new Request("http://purser.invalid/sightings", { method: "POST", headers, body });
-    const { booked, duplicates, amended, enriched, unpriced, cost_usd, plan_usd = 0, reasons }:
-      SightingsResult = await (await fetchStream(connection, request)).json();
+    const { cost_usd, plan_usd = 0, reasons, ...numbers }: SightingsResult =
+      await (await fetchStream(connection, request)).json();
     return {
-      booked,
-      known: duplicates + amended + enriched,
-      amended,
-      unpriced,
+      ...numbersOf(numbers),
       costNanoUsd: parseTotalUsd(cost_usd ?? 0),
       planNanoUsd: parseTotalUsd(plan_usd),
       refused: reasons.map(({ reason }) => reason),
@@ -103,6 +113,15 @@ export function createImportBooks(connection: Connection, { machine, importer }:
     },
   };
 }
+
+type Numbers = Pick<SightingsResult, "booked" | "duplicates" | "amended" | "enriched" | "unpriced">;
+
+const numbersOf = ({ booked, duplicates, amended, enriched, unpriced }: Numbers) => ({
+  booked,
+  known: duplicates + amended + enriched,
+  amended,
+  unpriced,
+});
 
 const NOTHING: BookedSightings = {
   booked: 0,

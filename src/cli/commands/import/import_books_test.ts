@@ -24,7 +24,10 @@ async function openBooks() {
   return {
     connection,
     origin,
+    store: core.store,
     books: createImportBooks(connection, origin),
+    /** Books without JSON in between. */
+    direct: createImportBooks({ ...connection, core }, origin),
     [Symbol.asyncDispose]: core.close,
   };
 }
@@ -36,6 +39,7 @@ const sighting = (ref: string, more: Partial<Sighting> = {}): Sighting => ({
   at: Date.parse(NOW),
   usage: usageOf({ inputTokens: 10, outputTokens: 5 }),
   quality: "exact",
+  session: "s",
   ...more,
 });
 
@@ -51,6 +55,29 @@ Deno.test("a sighting that the API can't take is refused by itself, and the othe
   assert.deepEqual([booked, known, refused.length], [2, 1, 2]);
   assert.match(refused[0]!, /^ref: /);
   assert.ok(costNanoUsd > 0n);
+});
+
+Deno.test("a database in this process books as the API does", async () => {
+  const sightings = [
+    sighting("a"),
+    sighting("b", { isPlan: true, tools: ["Bash"], folder: "/home/ada/shop", subagent: { id: "s1" } }),
+    sighting("c", { model: "unknown-model", quality: "provisional" }),
+    sighting("a"),
+    sighting("ahead", { at: Date.parse(NOW) + 3_600_000 }),
+    sighting("d", { statedCostUsd: "0.5", quality: "cost_only", usage: usageOf({}) }),
+  ];
+  const outcomes = [];
+  for (const name of ["books", "direct"] as const) {
+    await using world = await openBooks();
+    const tally = await world[name].book(sightings);
+    assert.deepEqual([tally.booked, tally.known, tally.unpriced, tally.refused.length], [4, 1, 1, 1]);
+    const rows = await world.store.readAll([{ sql: "SELECT * FROM calls" }, {
+      sql: "SELECT * FROM sightings",
+    }]);
+    outcomes.push([tally, rows]);
+    assert.deepEqual((await world[name].book(sightings)).booked, 0);
+  }
+  assert.deepEqual(outcomes[1], outcomes[0]);
 });
 
 Deno.test("the states of files come back as they were stored, of one importer and machine", async () => {
