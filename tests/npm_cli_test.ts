@@ -69,7 +69,7 @@ test("the first rows of the command line's table are the same on Node and on Den
   const env = { NODE_COMPILE_CACHE: join(project.folder, "compiled") };
   await testCliTable([
     { program: onNode, database: "file", env, rows: FIRST_ROWS },
-    { program: onNode, server: onNode, database: "file", env, rows: FIRST_REMOTE_ROWS },
+    { server: onNode, database: "file", env, rows: FIRST_REMOTE_ROWS },
     { database: "file", rows: FIRST_ROWS },
   ]);
 });

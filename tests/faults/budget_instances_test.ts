@@ -5,7 +5,12 @@ import { sweepReservations } from "../../src/budgets/reservations/mod.ts";
 import { readEnvironment } from "../../src/config/mod.ts";
 import { DATABASE_NOW, type Store } from "../../src/store/mod.ts";
 import { createBooking } from "../harness/booking.ts";
-import { createShared, SERVER_KINDS, sharedInTime, type SharedWhere } from "../harness/database_servers.ts";
+import {
+  createShared,
+  serverKindsInTime,
+  sharedInTime,
+  type SharedWhere,
+} from "../harness/database_servers.ts";
 import { modelCall } from "../harness/model_calls.ts";
 import { seededRandom } from "../harness/random.ts";
 import { TextLineStream } from "../harness/text_lines.ts";
@@ -270,7 +275,7 @@ async function orderAll(db: string, processes: number, order: CallsOrder): Promi
 
 const ORDER = { agentId: "agent", keyId: "key_1", sessionIds: ["ses_1"], seed: 7 };
 
-for (const { name, ignore } of SERVER_KINDS) {
+for (const { name, ignore } of serverKindsInTime) {
   Deno.test({
     name: `${name}: calls of four processes at 64 at once don't overshoot a strict day that is nearly spent`,
     ignore,
