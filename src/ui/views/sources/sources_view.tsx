@@ -8,7 +8,7 @@ import { Money } from "../../parts/money.tsx";
 import { type Column, Table } from "../../parts/table.tsx";
 import { Text } from "../../parts/text.tsx";
 import { Time } from "../../parts/time.tsx";
-import { AgentCell, countColumn, None, planColumn } from "../cells.tsx";
+import { AgentCell, countColumn, None } from "../cells.tsx";
 
 /** The sources of calls, with the calls that several of them have seen, and what logs are known to leave out. */
 export function SourcesView() {
@@ -23,7 +23,7 @@ export function SourcesView() {
           {(rows) => (
             <Table
               caption="Sources of calls"
-              columns={[...COLUMNS, ...planColumn(rows)]}
+              columns={COLUMNS}
               rows={rows}
               keyOf={({ source, agent_id, machine }) => JSON.stringify([source, agent_id, machine])}
               source={{ path: "/sources", name: "sources" }}
