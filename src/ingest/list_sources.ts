@@ -3,7 +3,7 @@ import { type Clock, DAY_MS, toIso } from "../kernel/clock.ts";
 import { NANO_PER_USD } from "../kernel/money.ts";
 import { costUsd, IS_LOWER_BOUND, MACHINE, planUsd, type Viewer } from "../ledger/mod.ts";
 import { ORDERED_JOIN, type SqlValue, type Store, toObjects } from "../store/mod.ts";
-import { IMPORTERS } from "./logs/registry.ts";
+import { HOLES } from "./logs/holes.ts";
 
 /* Every source of calls, with what the ledger, the witnesses of calls and the imports of logs say of it. */
 
@@ -102,10 +102,8 @@ export async function listSources(
     }
     if (seesAll || agent_id === agentId) add({ ...sourceOf(source, agent_id, machine), shared });
   }
-  const holes = await readHoles([...rows.values()]);
   const now = clock.now();
-  return [...rows.values()].sort(newestFirst)
-    .map((row) => toSource(row, holes.get(row.agent_id as string) ?? [], now));
+  return [...rows.values()].sort(newestFirst).map((row) => toSource(row, now));
 }
 
 /** Returns the columns that identify a source: only of logs and spans the agent and the machine. */
@@ -132,16 +130,10 @@ function newestFirst(a: Row, b: Row): number {
   return Number(b.last_at ?? -1) - Number(a.last_at ?? -1) || (nameOf(a) < nameOf(b) ? -1 : 1);
 }
 
-/** Reads the known holes of the built-in importers of some sources. */
-async function readHoles(rows: readonly Row[]): Promise<Map<string, readonly string[]>> {
-  const names = new Set(rows.map(({ source, agent_id }) => source === "log" ? agent_id as string : ""));
-  const known = [...names].filter((name) => Object.hasOwn(IMPORTERS, name));
-  return new Map(
-    await Promise.all(known.map(async (name) => [name, (await IMPORTERS[name]!()).default.holes] as const)),
-  );
-}
+const isKnown = (name: SqlValue | undefined): name is keyof typeof HOLES =>
+  typeof name === "string" && Object.hasOwn(HOLES, name);
 
-function toSource(row: Row, holes: readonly string[], now: number): SourceOfCalls {
+function toSource(row: Row, now: number): SourceOfCalls {
   const number = (name: string) => Number(row[name] ?? 0);
   const time = (name: string) => row[name] == null ? null : toIso(Number(row[name]));
   const nanoOf = (prefix: string) =>
@@ -170,7 +162,7 @@ function toSource(row: Row, holes: readonly string[], now: number): SourceOfCall
     first_at: time("first_at"),
     last_at: time("last_at"),
     lower_bound: row.source === "log" || row.source === "otlp",
-    holes: [...holes],
+    holes: row.source === "log" && isKnown(row.agent_id) ? [...HOLES[row.agent_id]] : [],
     files: number("files"),
     imported_at: time("imported_at"),
     unmetered: number("unmetered"),

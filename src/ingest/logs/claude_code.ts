@@ -1,6 +1,7 @@
 import type { Sighting } from "../../calls/mod.ts";
 import { hasQuantity, type Usage } from "../../pricing/mod.ts";
 import { usageFromRaw } from "../../pricing/usage/mod.ts";
+import { HOLES } from "./holes.ts";
 import {
   defineImporter,
   type LineReader,
@@ -29,13 +30,7 @@ export default defineImporter({
   name: "claude-code",
   title: "Claude Code",
   seen: "2.1.332",
-  holes: [
-    "Compactions, session titles and other calls in the background are missing.",
-    "The calls that a model makes for the WebSearch tool are missing, with their search fees.",
-    "A call that was stopped or has failed in mid-stream is known by its first output tokens only.",
-    "Sessions without a file are missing: those with --no-session-persistence, and those that were deleted, which Claude Code " +
-    "does after 30 days.",
-  ],
+  holes: HOLES["claude-code"],
   roots,
   kinds: [{
     has: (name) => name.endsWith(".jsonl"),

@@ -1,4 +1,5 @@
 import { hasQuantity } from "../../pricing/mod.ts";
+import { HOLES } from "./holes.ts";
 import { defineImporter, type LogFile, type LogSink, type Machine, type OtherFiles } from "./importer.ts";
 import {
   countOf,
@@ -33,10 +34,7 @@ export default defineImporter({
   name: "cline",
   title: "Cline",
   seen: "CLI 3.0.65",
-  holes: [
-    "A call that fails on its way and is repeated leaves no trace.",
-    "A compaction takes messages with their counts out of a session: import before it.",
-  ],
+  holes: HOLES["cline"],
   roots: (machine) => [
     ...[machine.env("CLINE_SESSION_DATA_DIR")].flatMap((folder) => folder ?? []),
     dataFolder(machine),

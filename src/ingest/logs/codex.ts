@@ -1,4 +1,5 @@
 import type { Sighting } from "../../calls/mod.ts";
+import { HOLES } from "./holes.ts";
 import {
   defineImporter,
   type LineReader,
@@ -36,12 +37,7 @@ export default defineImporter({
   name: "codex",
   title: "Codex",
   seen: "0.171.0",
-  holes: [
-    "Answers that were cut off are missing.",
-    "Calls that were still running when `codex exec` has ended are missing.",
-    "Until the versions with token usage records, compactions are missing, and a call is the difference of two sums.",
-    "The service tier isn't recorded: all calls are priced at the standard one.",
-  ],
+  holes: HOLES["codex"],
   roots: ({ home, env }) => {
     const folder = env("CODEX_HOME") ?? `${home}/.codex`;
     return [`${folder}/sessions`, `${folder}/archived_sessions`];

@@ -1,5 +1,6 @@
 import type { Sighting } from "../../calls/mod.ts";
 import { hasQuantity } from "../../pricing/mod.ts";
+import { HOLES } from "./holes.ts";
 import { defineImporter, type LineReader, type LogFile, type LogSink, type OtherFiles } from "./importer.ts";
 import {
   countOf,
@@ -45,11 +46,7 @@ export default defineImporter({
   name: "gemini-cli",
   title: "Gemini CLI",
   seen: "0.61.0",
-  holes: [
-    "An answer that is cut off, or that fails on its way, has no counts, and its retry no trace.",
-    "Calls that are no answer to the conversation, such as the compression of its history, the routing between models and web search, are not recorded.",
-    "Gemini CLI deletes sessions after 30 days.",
-  ],
+  holes: HOLES["gemini-cli"],
   roots: ({ home, env }) => [`${env("GEMINI_CLI_HOME") ?? home}/.gemini/tmp`],
   kinds: [
     {

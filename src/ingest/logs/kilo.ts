@@ -1,4 +1,5 @@
 import { editorFolders, tasksKind } from "./cline_tasks.ts";
+import { HOLES } from "./holes.ts";
 import { defineImporter } from "./importer.ts";
 import { databaseKind } from "./opencode.ts";
 
@@ -7,10 +8,7 @@ export default defineImporter({
   name: "kilo",
   title: "Kilo Code",
   seen: "none; written by the sources of OpenCode 1.18 and Roo Code 3.x",
-  holes: [
-    "The call that gives a session its title is not recorded.",
-    "A call whose connection is cut, or that fails on its way and is repeated, has no counts.",
-  ],
+  holes: HOLES["kilo"],
   roots: (machine) => {
     const { env, home } = machine;
     return [

@@ -1,4 +1,5 @@
 import { hasQuantity } from "../../pricing/mod.ts";
+import { HOLES } from "./holes.ts";
 import { defineImporter, type LogDatabase, type LogKind, type LogSink } from "./importer.ts";
 import {
   countOf,
@@ -25,11 +26,7 @@ export default defineImporter({
   name: "opencode",
   title: "OpenCode",
   seen: "1.18.33",
-  holes: [
-    "The call that gives a session its title, by a small model, is not recorded.",
-    "A call whose connection is cut, or that fails on its way and is repeated, has no counts.",
-    "In storage/, sub-agents appear as sessions of their own, and of a message with several calls only the last one has counts.",
-  ],
+  holes: HOLES["opencode"],
   roots: ({ home, env }) => [`${env("XDG_DATA_HOME") ?? `${home}/.local/share`}/opencode`],
   kinds: [
     databaseKind(/(?:^|\/)opencode(?:-[^/]+)?\.db$/),

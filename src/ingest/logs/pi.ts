@@ -1,4 +1,5 @@
 import { hasQuantity } from "../../pricing/mod.ts";
+import { HOLES } from "./holes.ts";
 import { defineImporter, type LineReader } from "./importer.ts";
 import {
   countOf,
@@ -34,10 +35,7 @@ export default defineImporter({
   name: "pi",
   title: "pi",
   seen: "0.73.1",
-  holes: [
-    "A call whose connection is cut and that pi repeats leaves no trace.",
-    "The calls that summarize a conversation for a compaction or a branch are not recorded.",
-  ],
+  holes: HOLES["pi"],
   roots: ({ home, env }) => [
     `${env("PI_CODING_AGENT_DIR") ?? `${home}/.pi/agent`}/sessions`,
     `${home}/.omp/agent/sessions`,

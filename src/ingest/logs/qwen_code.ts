@@ -1,5 +1,6 @@
 import type { Sighting } from "../../calls/mod.ts";
 import { hasQuantity, type Usage } from "../../pricing/mod.ts";
+import { HOLES } from "./holes.ts";
 import { defineImporter, type LineReader, type LogSink } from "./importer.ts";
 import {
   countOf,
@@ -35,9 +36,7 @@ export default defineImporter({
   name: "qwen-code",
   title: "Qwen Code",
   seen: "0.24.4",
-  holes: [
-    "An answer that is cut off has no counts.",
-  ],
+  holes: HOLES["qwen-code"],
   roots: ({ home, env }) => [`${env("QWEN_RUNTIME_DIR") ?? env("QWEN_HOME") ?? `${home}/.qwen`}`],
   kinds: [{
     has: (name) => /(?:^|\/)chats\/(?!session-)[^/]+\.jsonl$/.test(name),

@@ -1,4 +1,5 @@
 import { editorFolders, tasksKind } from "./cline_tasks.ts";
+import { HOLES } from "./holes.ts";
 import { defineImporter } from "./importer.ts";
 
 /** Roo Code: `tasks/` of its extension. */
@@ -6,9 +7,7 @@ export default defineImporter({
   name: "roo",
   title: "Roo Code",
   seen: "none; written by its source, 3.x",
-  holes: [
-    "A request that fails on its way and is repeated has no counts.",
-  ],
+  holes: HOLES["roo"],
   roots: (machine) => editorFolders(machine, "rooveterinaryinc.roo-cline"),
   kinds: [tasksKind("roo")],
 });

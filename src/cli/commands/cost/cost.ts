@@ -20,7 +20,6 @@ import {
   toSpend,
   warnOfUnpriced,
 } from "../../render/render_costs.ts";
-import { describeLowerBounds } from "../../render/lower_bounds.ts";
 import { escapeText } from "../../terminal/escape_text.ts";
 import { checkScope } from "../../parse/check_scope.ts";
 import { FILTER_OPTIONS, type Filters, readFilters } from "../../parse/dimension_options.ts";
@@ -250,6 +249,7 @@ async function printOverview(ctx: CommandContext, scope: Scope, span: Span, limi
     const title = `Anomalies, ${span.name.replace(/^of /, "")}`;
     parts.push(section(title, renderAnomalies(anomalies, layout)));
   }
+  const { describeLowerBounds } = await import("../../render/lower_bounds.ts");
   const bounds = await describeLowerBounds(ctx, scope, total);
   if (bounds.length > 0) parts.push(bounds.join("\n"));
   ctx.print(parts.join("\n\n"));
