@@ -152,7 +152,7 @@ export async function startCluster(
     }
   }
   const etcd = spawn("etcd", [
-    ...["--data-dir", await owned(join(folder, "etcd")), "--name", "etcd"],
+    ...["--data-dir", await owned(join(folder, "etcd")), "--name", "etcd", "--enable-v2"],
     ...["--listen-client-urls", `http://${etcdHost}:${client}`, "--advertise-client-urls"],
     ...[`http://${etcdHost}:${client}`, "--listen-peer-urls", `http://127.0.0.1:${peer}`],
     ...["--initial-advertise-peer-urls", `http://127.0.0.1:${peer}`],
@@ -198,7 +198,7 @@ function configOf({ name, host, port, rest, folder }: Running, etcd: string): un
   return {
     scope: "purser",
     name,
-    etcd3: { host: etcd },
+    etcd: { host: etcd },
     restapi: { listen: `${host}:${rest}`, connect_address: `${host}:${rest}` },
     bootstrap: {
       dcs: {
