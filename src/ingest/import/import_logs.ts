@@ -111,7 +111,7 @@ const MAX_FAULT = 200;
 /** Imports what the logs of an agent have had since their last import. May be repeated at any time: a call is booked once. */
 export async function importLogs(
   ctx: ImportContext,
-  { logs, unreadable }: FoundLogs,
+  { roots, logs, unreadable }: FoundLogs,
   { states, since = -Infinity, isPlan, idleMs, onFile }: ImportOptions,
 ): Promise<ImportTally> {
   const { files, clock, books } = ctx;
@@ -157,10 +157,11 @@ export async function importLogs(
     if (tally.faults.length < MAX_FAULTS) tally.faults.push({ path, reason });
   }
 
-  /** Keeps which files can't be read, and forgets it of those that can, or are gone. */
+  /** Keeps which files can't be read, and forgets it of those below the roots that can, or are gone. */
   function noteUnreadable(): void {
     const faults = new Map(tally.unreadable.map(({ path, reason }) => [path, reason.slice(0, MAX_FAULT)]));
-    for (const path of new Set([...states.keys(), ...faults.keys()])) {
+    const seen = [...states.keys()].filter((path) => roots.some((root) => `${path}/`.startsWith(`${root}/`)));
+    for (const path of new Set([...seen, ...faults.keys()])) {
       const known = changed.get(path) ?? states.get(path);
       const fault = faults.get(path) ?? null;
       if (fault !== (known?.fault ?? null)) changed.set(path, { ...UNREAD, path, ...known, fault });

@@ -96,7 +96,7 @@ async function withHome(
     home: string;
     write(name: string, text: string | Uint8Array): Promise<void>;
     append(name: string, text: string): Promise<void>;
-    run(options?: Partial<ImportOptions>): ReturnType<typeof importLogs>;
+    run(options?: Partial<ImportOptions> & { path?: string }): ReturnType<typeof importLogs>;
     calls: Map<string, number>;
     states: Map<string, KnownFile>;
     clock: ReturnType<typeof fixedClock>;
@@ -164,8 +164,8 @@ async function withHome(
         await Deno.writeTextFile(path(name), text, { append: true });
         await touch(name);
       },
-      run: (options = {}) =>
-        importLogs(ctx, findLogs(sync, toy, { machine }), { states: new Map(stored), ...options }),
+      run: ({ path, ...options } = {}) =>
+        importLogs(ctx, findLogs(sync, toy, { machine, path }), { states: new Map(stored), ...options }),
     });
   } finally {
     await Deno.chmod(`${home}/.toy`, 0o700);
@@ -354,7 +354,12 @@ Deno.test("a file keeps how many of its records were left out, and why it can't 
     assert.deepEqual(kept(), [["a.jsonl", 1, 2, null], unreadable]);
     await append("a.jsonl", broken);
     await run();
-    assert.deepEqual(kept(), [["a.jsonl", 1, 3, null], unreadable]);
+    await run({ path: `${home}/.toy/a.jsonl` });
+    assert.deepEqual(
+      kept(),
+      [["a.jsonl", 1, 3, null], unreadable],
+      "an import of a.jsonl alone says nothing of it",
+    );
     await Deno.remove(`${home}/.toy/self`);
     await run();
     assert.deepEqual(kept(), [["a.jsonl", 1, 3, null], ["self", 0, 0, null]]);
