@@ -148,7 +148,10 @@ Deno.test("cost --csv prints all pages under one header, and says where a limit 
   );
   const { out, err } = await books.purser("cost --by session --csv");
   const lines = out.split("\r\n");
-  assert.match(lines[0]!, /^session_id,agent_id,model,first_at,last_at,model_calls,.*,cost_usd,lower_bound_calls$/);
+  assert.match(
+    lines[0]!,
+    /^session_id,agent_id,model,first_at,last_at,model_calls,.*,cost_usd,lower_bound_calls$/,
+  );
   assert.deepEqual([lines.length, new Set(lines).size, err], [1_007, 1_007, ""]);
   assert.match(lines[1]!, /,0\.000000001,0$/);
   const cut = await books.purser("cost --by session --csv --limit 3");
