@@ -3,14 +3,9 @@ import { and, asc, gt, isNull } from "drizzle-orm";
 import { bookLooseCalls } from "../src/calls/mod.ts";
 import { type ModelCall, toModelCall } from "../src/ledger/mod.ts";
 import { explainPrice, readRates } from "../src/ledger/explain/mod.ts";
-import {
-  priceUsage,
-  type Rates,
-  type RateTier,
-  type Usage,
-  USAGE_DETAILS,
-  usageOf,
-} from "../src/pricing/mod.ts";
+import { type Rates, type Usage, USAGE_DETAILS, usageOf } from "../src/pricing/mod.ts";
+import { priceUsage } from "../src/pricing/price_usage.ts";
+import type { RateTier } from "../src/pricing/rates.ts";
 import { createQuery, type Store, tables } from "../src/store/mod.ts";
 import { createBooking } from "./harness/booking.ts";
 import { databaseKinds } from "./harness/databases.ts";

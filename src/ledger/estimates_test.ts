@@ -3,7 +3,8 @@ import fc from "#dev/fast_check.ts";
 import type { CostRow } from "../contract/costs.ts";
 import { toUsd } from "../kernel/money.ts";
 import { anyRates, anyUsage } from "../../tests/harness/price_arbitraries.ts";
-import { priceUsage, type Rates, type Usage, usageOf } from "../pricing/mod.ts";
+import { type Rates, type Usage, usageOf } from "../pricing/mod.ts";
+import { priceUsage } from "../pricing/price_usage.ts";
 import { describeCaching, priceRows, savingsOf, whatIfNotes } from "./estimates.ts";
 
 const rowOf = (usage: Usage, more: Partial<CostRow> = {}): CostRow => ({

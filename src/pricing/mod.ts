@@ -4,14 +4,13 @@
  */
 export { createLazyPriceBook, type LazyPriceBook, type OverridesFile } from "./lazy_prices.ts";
 export type { Price, PriceBook, PriceQuery, Served } from "./price_book.ts";
-export { type Rates, type RateTier, tierFor } from "./rates.ts";
+export { type Rates, tierFor } from "./rates.ts";
 export {
   isApart,
   parsePriceRecord,
   type PriceLine,
   priceLines,
   priceRecordOf,
-  priceUsage,
   sumLines,
 } from "./price_usage.ts";
 export {
