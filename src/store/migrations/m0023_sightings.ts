@@ -1,5 +1,5 @@
 const USAGE = ["usage_runs", "usage_sessions", "usage_totals", "usage_days", "usage_hours"];
-/** `lower_bound_calls`: the calls that only logs and exported spans have seen, which leave out some. No earlier version has booked any. */
+/** `lower_bound_calls`: those that only logs and exported spans have seen. No earlier version has booked any. */
 const COUNTERS = ["plan_whole_usd", "plan_rest_nano_usd", "lower_bound_calls"];
 
 /**
