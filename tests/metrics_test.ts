@@ -89,7 +89,7 @@ Deno.test("GET /metrics sums more money than 64 bits hold", async () => {
   await purser.core.store.write(
     ["a", "b"].map((agent) => ({
       sql:
-        `INSERT INTO usage_totals VALUES (?1, 'acme', 'm', '', 1, 0, 0, 0, 1, 1, 0, 0, 0, 2, ?2, ?3, ?2, ?3)`,
+        `INSERT INTO usage_totals VALUES (?1, 'acme', 'm', '', 1, 0, 0, 0, 1, 1, 0, 0, 0, 2, ?2, ?3, ?2, ?3, 0)`,
       args: [agent, most / 1_000_000_000n, most % 1_000_000_000n],
     })),
   );

@@ -20,7 +20,8 @@ const OWN = "(CAST(?1 AS TEXT) IS NULL OR agent_id = ?1)";
 
 const TOTALS = `SELECT source, ${AGENT} AS agent_id, machine, sum(model_calls) AS calls,
   sum(unpriced_calls) AS unpriced, sum(whole_usd) AS whole_usd, sum(rest_nano_usd) AS rest_nano_usd,
-  sum(plan_whole_usd) AS plan_whole_usd, sum(plan_rest_nano_usd) AS plan_rest_nano_usd, min(first_at) AS first_at, max(last_at) AS last_at
+  sum(plan_whole_usd) AS plan_whole_usd, sum(plan_rest_nano_usd) AS plan_rest_nano_usd, min(first_at) AS first_at,
+  max(last_at) AS last_at
 FROM source_usage WHERE ${OWN} GROUP BY 1, 2, 3`;
 
 const present = (column: string) =>

@@ -1,7 +1,7 @@
 import type { tables } from "../store/mod.ts";
-import { type Usage, USAGE_DETAILS } from "../pricing/mod.ts";
+import type { Usage } from "../pricing/mod.ts";
 import type { ModelCall } from "./model_call.ts";
-import { fromOtherModels, toOtherModels } from "./other_models.ts";
+import { partsFromWire, toOtherModels } from "./other_models.ts";
 
 /** Returns what most calls don't have as JSON, or null. */
 export function detailsOf(call: ModelCall): string | null {
@@ -28,15 +28,9 @@ export function detailsOf(call: ModelCall): string | null {
 export function readDetails(
   details: tables.CallDetails,
 ): { usage: Pick<Usage, "details" | "others" | "models">; more: Partial<ModelCall> } {
-  const counts = USAGE_DETAILS.flatMap((name) => details[name] ? [[name, details[name]]] : []);
-  const { speed, inference_geo, list_cost_nano_usd, stated_reason, other_counts, other_models } = details;
-  const { quality, marks } = details;
+  const { speed, inference_geo, list_cost_nano_usd, stated_reason, quality, marks } = details;
   return {
-    usage: {
-      ...(counts.length > 0 && { details: Object.fromEntries(counts) }),
-      ...(other_counts && { others: other_counts }),
-      ...(other_models && { models: fromOtherModels(other_models) }),
-    },
+    usage: partsFromWire(details),
     more: {
       ...(speed && { speed: String(speed) }),
       ...(inference_geo && { inferenceGeo: String(inference_geo) }),

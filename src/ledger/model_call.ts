@@ -21,7 +21,7 @@ export interface ModelCall extends Scopes {
   usage: Usage;
   /** Null, never 0, if no price is known. */
   costNanoUsd: NanoUsd | null;
-  /** The cost by the API of a call that a plan pays for, which costs nothing else; null if no price is known. Undefined for a billed call. */
+  /** The cost by the API of a call that a plan pays for; null if no price is known. Undefined for a billed call. */
   planNanoUsd?: NanoUsd | null;
   /** The parts of the usage without a price, which the cost leaves out; undefined for most calls. */
   unpricedParts?: readonly string[];

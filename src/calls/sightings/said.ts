@@ -206,8 +206,8 @@ export const rankOfSource = (source: string): number => SOURCE_RANKS[source] ?? 
 
 /**
  * Compares what two witnesses of one source have said: negative if the first is the better one. A session of its own comes
- * before a copy, and before a sub-agent that repeats its answer with other counts of the cache; a final count before one of a call that went on, a larger output before a smaller one. The rest decides
- * only so that the order in which they came doesn't.
+ * before a copy, and before a sub-agent that repeats its answer with other counts of the cache; a final count before one of a
+ * call that went on, a larger output before a smaller one. The rest decides only so that the order in which they came doesn't.
  */
 export function compareSaid(a: Said, b: Said): number {
   return Number(a.copy ?? false) - Number(b.copy ?? false) ||

@@ -1,5 +1,6 @@
 import { checkAgentName } from "../../agents/mod.ts";
 import { FORGET_HEADROOM } from "../../budgets/reservations/mod.ts";
+import { MAX_SIGHTINGS } from "../../contract/limits.ts";
 import { tagsText } from "../../contract/tags/tags.ts";
 import { DAY_MS } from "../../kernel/clock.ts";
 import { messageOf } from "../../kernel/errors.ts";
@@ -40,12 +41,9 @@ export interface SightingResult {
   reasons: Map<number, string>;
 }
 
-/** The most sightings of one commit: those of a request. */
-const SIGHTINGS_PER_SET = 1_000;
-
 /**
  * Takes what a log, an exporter or a reporter has seen of calls. The first sighting of a call books it; later ones are kept as
- * evidence, and correct or complete it. Seen again, a sighting changes nothing. Up to 1,000 are one commit.
+ * evidence, and correct or complete it. Seen again, a sighting changes nothing. Those of one request are one commit.
  *
  * @throws {PurserError} `invalid` for the agent of the origin
  */
@@ -57,9 +55,9 @@ export async function sightCalls(
   checkAgentName(origin.agentId);
   await ctx.prices.ready?.();
   const result = newResult(sightings.length);
-  for (let start = 0; start < sightings.length; start += SIGHTINGS_PER_SET) {
+  for (let start = 0; start < sightings.length; start += MAX_SIGHTINGS) {
     const set: Witnessed[] = [];
-    sightings.slice(start, start + SIGHTINGS_PER_SET).forEach((sighting, index) => {
+    sightings.slice(start, start + MAX_SIGHTINGS).forEach((sighting, index) => {
       try {
         set.push(witnessOf(ctx, origin, sighting, start + index));
       } catch (error) {
@@ -71,7 +69,7 @@ export async function sightCalls(
   return result;
 }
 
-export const newResult = (sightings: number): SightingResult => ({
+const newResult = (sightings: number): SightingResult => ({
   booked: 0,
   duplicates: 0,
   amended: 0,
@@ -95,7 +93,7 @@ function refuse(result: SightingResult, index: number, reason: string): void {
 const turns = new WeakMap<Store, Promise<unknown>>();
 
 /** Commits some sightings, and counts what they have changed. */
-export async function sightSet(
+async function sightSet(
   ctx: CallContext,
   set: readonly Witnessed[],
   result: SightingResult,

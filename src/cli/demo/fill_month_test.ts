@@ -86,7 +86,7 @@ Deno.test("its keys were used, but for the one that was revoked after a week", a
 });
 
 Deno.test("its agents continue at a pace at which no budget is used up within hours", async () => {
-  const { get, close, clock, world } = await fillDays(1);
+  const { get, close, clock, world } = await fillDays(2);
   const from = new Date(clock.now()).toISOString();
   const ended = new AbortController();
   const moving = keepMoving(world, ended.signal);

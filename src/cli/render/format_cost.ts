@@ -6,7 +6,6 @@ import {
   parseTotalUsd,
   roundToDecimals,
 } from "../../kernel/money.ts";
-
 import type { Column } from "./render_table.ts";
 
 export { nameUncounted } from "../../kernel/counts.ts";
@@ -44,17 +43,17 @@ function fix(amount: NanoUsd, decimals: number): string {
   return `${groupThousands(whole)}.${fraction.padEnd(decimals, "0")}`;
 }
 
+/** Returns what the calls of a row that a plan pays for would cost by the API. */
+export const planOf = ({ plan_usd }: { plan_usd?: number | null | undefined }): NanoUsd =>
+  parseTotalUsd(plan_usd ?? 0);
+
 /** Returns a column of what plans pay for, by the API's prices; none where that is nothing. */
 export function planColumn<Row>(rows: readonly Row[], planOf: (row: Row) => NanoUsd): Column<Row>[] {
   const plans = rows.map(planOf);
   if (plans.every((plan) => plan === 0n)) return [];
   const amounts = formatAmounts(plans.map((plan) => plan < 0n ? -plan : plan));
-  const cells = new Map(
-    rows.map((
-      row,
-      index,
-    ) => [row, plans[index] === 0n ? "" : (plans[index]! < 0n ? "-" : "") + amounts[index]!]),
-  );
+  const cellOf = (plan: NanoUsd, amount: string) => plan === 0n ? "" : (plan < 0n ? "-" : "") + amount;
+  const cells = new Map(rows.map((row, index) => [row, cellOf(plans[index]!, amounts[index]!)]));
   return [{ title: "PLAN VALUE", align: "right", cell: (row) => cells.get(row)! }];
 }
 

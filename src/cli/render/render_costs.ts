@@ -9,7 +9,7 @@ import { PurserError } from "../../kernel/errors.ts";
 import { type NanoUsd, parseTotalUsd, shortUsd } from "../../kernel/money.ts";
 import type { CostRow as LedgerRow } from "../../ledger/mod.ts";
 import type { Anomaly } from "../../contract/anomalies.ts";
-import { formatAmounts, formatShare, planColumn } from "./format_cost.ts";
+import { formatAmounts, formatShare, planColumn, planOf } from "./format_cost.ts";
 import { countOf, formatCount, formatTime, renderBar } from "./format_values.ts";
 import { escapeText } from "../terminal/escape_text.ts";
 import { nextCursor } from "./print_answer.ts";
@@ -49,9 +49,6 @@ export interface Spend {
 export function costOf(row: CostRow): NanoUsd {
   return row.cost_usd === null ? 0n : parseTotalUsd(row.cost_usd);
 }
-
-/** Returns what the calls of a row that a plan pays for would cost by the API. */
-export const planOf = ({ plan_usd }: Pick<CostRow, "plan_usd">): NanoUsd => parseTotalUsd(plan_usd ?? 0);
 
 /** Sums rows exactly. */
 export function sumRows(rows: readonly CostRow[]): Spend {

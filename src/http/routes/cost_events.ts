@@ -1,7 +1,6 @@
-import { type Usage, USAGE_DETAILS } from "../../pricing/mod.ts";
 import { reportCalls, type ReportedCall } from "../../calls/mod.ts";
 import type { Core } from "../../service/mod.ts";
-import { callScopes, fromOtherModels, type Viewer } from "../../ledger/mod.ts";
+import { callScopes, usageFromWire, type Viewer } from "../../ledger/mod.ts";
 import { readOwners } from "../../sessions/mod.ts";
 import { isNamedAfter, notOwn, onlyAgentOf, outOfReach, viewerOfRequest } from "../middleware/agent_reach.ts";
 import { createRoute } from "../create_route.ts";
@@ -65,15 +64,7 @@ function toReport(body: CostEventBody, viewer: Viewer): ReportedCall {
     ...(body.response_id !== undefined && { responseId: body.response_id }),
     provider: body.provider,
     model: body.model,
-    usage: {
-      inputTokens: body.input_tokens,
-      outputTokens: body.output_tokens,
-      cacheReadTokens: body.cache_read_tokens ?? 0,
-      cacheWriteTokens: body.cache_write_tokens ?? 0,
-      cacheWrite1hTokens: body.cache_write_1h_tokens ?? 0,
-      reasoningTokens: body.reasoning_tokens ?? 0,
-      ...partsOf(body),
-    },
+    usage: usageFromWire(body),
     ...(body.billing === "plan" ? { isPlan: true, costUsd: body.plan_usd } : { costUsd: body.cost_usd }),
     durationMs: body.duration_ms ?? null,
     isEstimated: body.estimated ?? false,
@@ -84,17 +75,6 @@ function toReport(body: CostEventBody, viewer: Viewer): ReportedCall {
     ...(body.tags && Object.keys(body.tags).length > 0 && { tags: body.tags }),
     ...(body.list_cost_usd !== undefined && { listCostUsd: body.list_cost_usd }),
     ...(body.stated_cost_usd !== undefined && { statedCostUsd: body.stated_cost_usd }),
-  };
-}
-
-/** Returns what a report has beside its text. */
-function partsOf(body: CostEventBody): Pick<Usage, "details" | "others" | "models"> {
-  const details = USAGE_DETAILS.flatMap((name) => body[name] ? [[name, body[name]]] : []);
-  const others = Object.entries(body.other_counts ?? {}).filter(([, number]) => number > 0);
-  return {
-    ...(details.length > 0 && { details: Object.fromEntries(details) }),
-    ...(others.length > 0 && { others: Object.fromEntries(others) }),
-    ...(body.other_models?.length && { models: fromOtherModels(body.other_models) }),
   };
 }
 

@@ -43,7 +43,7 @@ Deno.test("toCostCsv() writes amounts as plain decimals, a negative difference t
     [cells.cost_usd, cells.previous_cost_usd, cells.previous_model_calls, cells.difference_usd],
     ["0.000000001", "1.5", "2", "-0.000000001"],
   );
-  assert.ok(csvOf({ model: "m", cost_usd: null })[1]!.endsWith(",24,"));
+  assert.ok(csvOf({ model: "m", cost_usd: null })[1]!.endsWith(",24,,0"));
 });
 
 Deno.test("toCostCsv() has a column of the plan value where there is one, 0 without any, also of the span before", () => {

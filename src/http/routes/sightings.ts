@@ -1,8 +1,7 @@
 import { sightCalls, type Sighting } from "../../calls/mod.ts";
 import { type SightingBody, SightingsBody, SightingsResult } from "../../contract/costs/sightings.ts";
 import { toUsd } from "../../kernel/money.ts";
-import { fromOtherModels, planUsd, toName, withoutColons } from "../../ledger/mod.ts";
-import { USAGE_DETAILS } from "../../pricing/mod.ts";
+import { planUsd, toName, usageFromWire, withoutColons } from "../../ledger/mod.ts";
 import type { Core } from "../../service/mod.ts";
 import { createRoute } from "../create_route.ts";
 import { outOfReach, viewerOfRequest } from "../middleware/agent_reach.ts";
@@ -68,9 +67,6 @@ export function createRoutes(core: Core) {
 
 function toSighting(body: SightingBody, only: string | undefined): Sighting {
   const { subagent, session } = body;
-  let details: Record<string, number> | undefined;
-  for (const name of USAGE_DETAILS) if (body[name]) (details ??= {})[name] = body[name];
-  const others = Object.entries(body.other_counts ?? {}).filter(([, number]) => number > 0);
   return {
     ref: body.ref,
     responseId: body.response_id,
@@ -80,17 +76,7 @@ function toSighting(body: SightingBody, only: string | undefined): Sighting {
     model: body.model,
     at: Date.parse(body.at),
     durationMs: body.duration_ms,
-    usage: {
-      inputTokens: body.input_tokens,
-      outputTokens: body.output_tokens,
-      cacheReadTokens: body.cache_read_tokens ?? 0,
-      cacheWriteTokens: body.cache_write_tokens ?? 0,
-      cacheWrite1hTokens: body.cache_write_1h_tokens ?? 0,
-      reasoningTokens: body.reasoning_tokens ?? 0,
-      ...(details && { details }),
-      ...(others.length > 0 && { others: Object.fromEntries(others) }),
-      ...(body.other_models?.length && { models: fromOtherModels(body.other_models) }),
-    },
+    usage: usageFromWire(body),
     quality: body.quality ?? "exact",
     marks: body.marks,
     serviceTier: body.service_tier,

@@ -1,4 +1,5 @@
 import type { Sighting } from "../../calls/mod.ts";
+import { MAX_IMPORT_FILES, MAX_SIGHTINGS } from "../../contract/limits.ts";
 import { type Clock, MINUTE_MS } from "../../kernel/clock.ts";
 import { PurserError } from "../../kernel/errors.ts";
 import type { FilesSync } from "../../kernel/files/files.ts";
@@ -32,9 +33,9 @@ const UNREAD = {
 
 /** The ledger, as the import of one agent's logs sees it. */
 export interface ImportBooks {
-  /** Books sightings, or adds them to the calls that they are of. Throws what is no fault of a sighting. */
+  /** Books at most `MAX_SIGHTINGS` sightings, or adds them to the calls that they are of. Throws what is no fault of a sighting. */
   book(sightings: readonly Sighting[]): Promise<BookedSightings>;
-  /** Stores how far files have been read. */
+  /** Stores how far at most `MAX_IMPORT_FILES` files have been read. */
   save(states: readonly KnownFile[]): Promise<void>;
 }
 
@@ -96,11 +97,8 @@ export interface ImportOptions {
   onFile?(doneBytes: number): void;
 }
 
-/** The sightings that are booked at once: most parts of a file have few enough that no second batch is needed for the rest. */
+/** The sightings that are booked at once: most parts of a file have few enough that the rest fits into the same request. */
 const ENOUGH = 850;
-const MAX_BATCH = 1_000;
-/** The files whose states are stored at once. */
-const MAX_STATES = 500;
 /** The clocks of machines differ; the ledger takes no call that is further ahead. */
 const MAX_AHEAD_MS = 5 * MINUTE_MS;
 const MAX_FAULTS = 100;
@@ -111,7 +109,7 @@ const MAX_FAULT = 200;
 /** Imports what the logs of an agent have had since their last import. May be repeated at any time: a call is booked once. */
 export async function importLogs(
   ctx: ImportContext,
-  { logs, unreadable }: FoundLogs,
+  { roots, logs, unreadable }: FoundLogs,
   { states, since = -Infinity, isPlan, idleMs, onFile }: ImportOptions,
 ): Promise<ImportTally> {
   const { files, clock, books } = ctx;
@@ -139,8 +137,8 @@ export async function importLogs(
   async function flush(): Promise<void> {
     const said = sightings;
     sightings = [];
-    for (let at = 0; at < said.length; at += MAX_BATCH) {
-      const { refused, ...booked } = await books.book(said.slice(at, at + MAX_BATCH));
+    for (let at = 0; at < said.length; at += MAX_SIGHTINGS) {
+      const { refused, ...booked } = await books.book(said.slice(at, at + MAX_SIGHTINGS));
       for (const name of ["booked", "known", "amended", "unpriced"] as const) tally[name] += booked[name];
       for (const name of ["costNanoUsd", "planNanoUsd"] as const) tally[name] += booked[name];
       for (const reason of refused) leaveOut("malformed", "", reason);
@@ -148,7 +146,9 @@ export async function importLogs(
     // After the sightings: what is repeated is known, what is left out is lost.
     const stored = [...changed.values()];
     changed.clear();
-    if (stored.length > 0) await books.save(stored);
+    for (let at = 0; at < stored.length; at += MAX_IMPORT_FILES) {
+      await books.save(stored.slice(at, at + MAX_IMPORT_FILES));
+    }
     for (const state of stored) states.set(state.path, state);
   }
 
@@ -157,10 +157,11 @@ export async function importLogs(
     if (tally.faults.length < MAX_FAULTS) tally.faults.push({ path, reason });
   }
 
-  /** Keeps which files can't be read, and forgets it of those that can, or are gone. */
+  /** Keeps which files can't be read, and forgets it of those below the roots that can, or are gone. */
   function noteUnreadable(): void {
     const faults = new Map(tally.unreadable.map(({ path, reason }) => [path, reason.slice(0, MAX_FAULT)]));
-    for (const path of new Set([...states.keys(), ...faults.keys()])) {
+    const seen = [...states.keys()].filter((path) => roots.some((root) => `${path}/`.startsWith(`${root}/`)));
+    for (const path of new Set([...seen, ...faults.keys()])) {
       const known = changed.get(path) ?? states.get(path);
       const fault = faults.get(path) ?? null;
       if (fault !== (known?.fault ?? null)) changed.set(path, { ...UNREAD, path, ...known, fault });
@@ -204,7 +205,7 @@ export async function importLogs(
     const others = createOtherFiles(files, log, logs, MAX_LINE_BYTES);
     for await (const state of readLog(log, { files, others, sink, before, isEnded, sleep: clock.sleep })) {
       if (state && isWhole) changed.set(log.path, { ...state, ...left });
-      if (sightings.length >= ENOUGH || changed.size >= MAX_STATES) await flush();
+      if (sightings.length >= ENOUGH || changed.size >= MAX_IMPORT_FILES) await flush();
     }
   }
 

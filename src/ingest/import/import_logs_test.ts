@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
 import type { Sighting } from "../../calls/mod.ts";
+import { MAX_IMPORT_FILES } from "../../contract/limits.ts";
 import { fixedClock, MINUTE_MS } from "../../kernel/clock.ts";
 import { PurserError } from "../../kernel/errors.ts";
 import { files } from "../../kernel/files/files.ts";
@@ -96,7 +97,7 @@ async function withHome(
     home: string;
     write(name: string, text: string | Uint8Array): Promise<void>;
     append(name: string, text: string): Promise<void>;
-    run(options?: Partial<ImportOptions>): ReturnType<typeof importLogs>;
+    run(options?: Partial<ImportOptions> & { path?: string }): ReturnType<typeof importLogs>;
     calls: Map<string, number>;
     states: Map<string, KnownFile>;
     clock: ReturnType<typeof fixedClock>;
@@ -134,6 +135,7 @@ async function withHome(
         return Promise.resolve({ booked, known, amended, unpriced: 0, ...amounts, refused: [] });
       },
       save(states) {
+        assert.ok(states.length <= MAX_IMPORT_FILES, "as many as a server takes");
         if (fail.save !== undefined && fail.save-- <= 0) return Promise.reject(full());
         for (const state of states) stored.set(state.path, JSON.parse(JSON.stringify(state)));
         return Promise.resolve();
@@ -164,8 +166,8 @@ async function withHome(
         await Deno.writeTextFile(path(name), text, { append: true });
         await touch(name);
       },
-      run: (options = {}) =>
-        importLogs(ctx, findLogs(sync, toy, { machine }), { states: new Map(stored), ...options }),
+      run: ({ path, ...options } = {}) =>
+        importLogs(ctx, findLogs(sync, toy, { machine, path }), { states: new Map(stored), ...options }),
     });
   } finally {
     await Deno.chmod(`${home}/.toy`, 0o700);
@@ -354,9 +356,23 @@ Deno.test("a file keeps how many of its records were left out, and why it can't 
     assert.deepEqual(kept(), [["a.jsonl", 1, 2, null], unreadable]);
     await append("a.jsonl", broken);
     await run();
-    assert.deepEqual(kept(), [["a.jsonl", 1, 3, null], unreadable]);
+    await run({ path: `${home}/.toy/a.jsonl` });
+    assert.deepEqual(
+      kept(),
+      [["a.jsonl", 1, 3, null], unreadable],
+      "an import of a.jsonl alone says nothing of it",
+    );
     await Deno.remove(`${home}/.toy/self`);
     await run();
     assert.deepEqual(kept(), [["a.jsonl", 1, 3, null], ["self", 0, 0, null]]);
+  });
+});
+
+Deno.test("any number of files that can't be read is kept", async () => {
+  await withHome(async ({ home, run, states }) => {
+    const links = Array.from({ length: MAX_IMPORT_FILES + 1 }, (_, index) => `${index}.jsonl`);
+    for (const link of links) await Deno.symlink(link, `${home}/.toy/${link}`);
+    await run();
+    assert.equal([...states.values()].filter(({ fault }) => fault !== null).length, links.length);
   });
 });

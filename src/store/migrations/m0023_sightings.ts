@@ -1,4 +1,6 @@
 const USAGE = ["usage_runs", "usage_sessions", "usage_totals", "usage_days", "usage_hours"];
+/** `lower_bound_calls`: those that only logs and exported spans have seen. No earlier version has booked any. */
+const COUNTERS = ["plan_whole_usd", "plan_rest_nano_usd", "lower_bound_calls"];
 
 /**
  * Witnesses of calls: what logs, exported spans and reports say of them; and the calls that a plan pays for.
@@ -12,9 +14,7 @@ export const statements: readonly string[] = [
   `ALTER TABLE calls ADD COLUMN stands TEXT`,
   `ALTER TABLE calls ADD COLUMN plan_nano_usd INTEGER`,
   ...USAGE.flatMap((table) =>
-    ["plan_whole_usd", "plan_rest_nano_usd"].map((column) =>
-      `ALTER TABLE ${table} ADD COLUMN ${column} INTEGER NOT NULL DEFAULT 0`
-    )
+    COUNTERS.map((column) => `ALTER TABLE ${table} ADD COLUMN ${column} INTEGER NOT NULL DEFAULT 0`)
   ),
   // By day first: bookings write to few pages of it, however many days there are.
   `CREATE INDEX calls_by_response ON calls (((at / 86400000)), response_id) WHERE response_id IS NOT NULL`,
@@ -65,8 +65,6 @@ export const statements: readonly string[] = [
   PRIMARY KEY (key_id, machine, agent, path)
 ) WITHOUT ROWID`,
 
-  // The calls that only logs and exported spans have seen, which leave out some: no earlier version has booked any.
-  ...USAGE.map((table) => `ALTER TABLE ${table} ADD COLUMN lower_bound_calls INTEGER NOT NULL DEFAULT 0`),
   // The totals of the sources of calls, up to the position of the others. machine: of logs and spans, else ''.
   `CREATE TABLE usage_sources (
   source TEXT NOT NULL,

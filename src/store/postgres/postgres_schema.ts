@@ -140,16 +140,14 @@ const sightingTables: readonly string[] = [
   `ALTER TABLE calls ADD COLUMN stands ${text}`,
   `ALTER TABLE calls ADD COLUMN plan_nano_usd ${int}`,
   ...["runs", "sessions", "totals", "days", "hours"].map((kind) =>
-    `ALTER TABLE usage_${kind} ADD COLUMN plan_whole_usd ${INT} DEFAULT 0, ADD COLUMN plan_rest_nano_usd ${INT} DEFAULT 0`
+    `ALTER TABLE usage_${kind} ADD COLUMN plan_whole_usd ${INT} DEFAULT 0, ADD COLUMN plan_rest_nano_usd ${INT} DEFAULT 0,
+  ADD COLUMN lower_bound_calls ${INT} DEFAULT 0`
   ),
   `CREATE TABLE sightings (
   witness ${TEXT} UNIQUE, call_id ${TEXT}, is_apart ${INT}, response_id ${text},
   request_id ${text}, fingerprint ${text}, day ${INT}, said ${TEXT})`,
   `CREATE TABLE call_tags (
   call_id ${text} PRIMARY KEY, tags ${TEXT})`,
-  ...["runs", "sessions", "totals", "days", "hours"].map((name) =>
-    `ALTER TABLE usage_${name} ADD COLUMN lower_bound_calls ${INT} DEFAULT 0`
-  ),
   `CREATE TABLE usage_sources (
   source ${TEXT}, agent_id ${TEXT}, machine ${TEXT}, first_at ${INT}, last_at ${INT},${COUNTERS},
   plan_whole_usd ${INT}, plan_rest_nano_usd ${INT}, lower_bound_calls ${INT}, PRIMARY KEY (source, agent_id, machine))`,

@@ -2,7 +2,7 @@ import type { CommandContext } from "../../command.ts";
 import { PurserError } from "../../../kernel/errors.ts";
 import { type NanoUsd, parseTotalUsd } from "../../../kernel/money.ts";
 import { hasMore, nextCursor, printAnswer } from "../../render/print_answer.ts";
-import { formatAmounts, formatChange, formatCost, planColumn } from "../../render/format_cost.ts";
+import { formatAmounts, formatChange, formatCost, planColumn, planOf } from "../../render/format_cost.ts";
 import { countOf, formatCount, formatTime } from "../../render/format_values.ts";
 import {
   type CostGroups,
@@ -10,7 +10,6 @@ import {
   type CostQuery,
   type CostRow,
   nameColumns,
-  planOf,
   renderCosts,
   renderForecast,
   toSpend,

@@ -5,7 +5,7 @@ import type { Line } from "./read_lines.ts";
 export interface Tally {
   booked: number;
   duplicates: number;
-  /** The calls that were reported before with a smaller output; absent without any. */
+  /** The calls that were reported before with a smaller output, or as billed; absent without any. */
   amended?: number;
   unpriced: number;
 }

@@ -2,11 +2,10 @@ import type { Connection } from "../../../client/mod.ts";
 import type { CostEvent } from "../../../contract/usage.ts";
 import { AGENT_STATUSES } from "../../../contract/values.ts";
 import { PurserError } from "../../../kernel/errors.ts";
-import { parseTotalUsd } from "../../../kernel/money.ts";
 import { arg, type Command, type CommandContext, flag, option } from "../../command.ts";
 import { checkScope } from "../../parse/check_scope.ts";
 import { checkId, idInPath, readId } from "../../parse/command_id.ts";
-import { formatCost, planColumn } from "../../render/format_cost.ts";
+import { formatCost, planColumn, planOf } from "../../render/format_cost.ts";
 import { formatTags } from "../../render/format_tags.ts";
 import { countOf, formatCount, formatTime, paintStatus } from "../../render/format_values.ts";
 import { hasMore, nextCursor } from "../../render/print_answer.ts";
@@ -93,7 +92,7 @@ async function listSessions(ctx: CommandContext): Promise<void> {
         drop: 3,
       },
       { title: "COST", align: "right", cell: (session) => formatCost(session.token_usage.cost_usd) },
-      ...planColumn(sessions, ({ token_usage }) => parseTotalUsd(token_usage.plan_usd ?? 0)),
+      ...planColumn(sessions, ({ token_usage }) => planOf(token_usage)),
       { title: "UPDATED (UTC)", cell: (session) => formatTime(session.updated_at).slice(0, 16), drop: 0 },
     ], ctx.layout);
     return isBeside
@@ -218,7 +217,7 @@ function renderCalls(calls: readonly CostEvent[], layout: Layout): string {
       align: "right",
       cell: ({ cost_usd, unpriced_parts }) => formatCost(cost_usd) + (unpriced_parts ? " (partly)" : ""),
     },
-    ...planColumn(calls, ({ plan_usd }) => parseTotalUsd(plan_usd ?? 0)),
+    ...planColumn(calls, planOf),
   ];
   const withIds = [...columns, { title: "CALL", cell: ({ call_id }: CostEvent) => call_id }];
   const plain = renderTable(calls, withIds, { columns: undefined, style: createStyle(false) });

@@ -2,10 +2,9 @@ import type { SourceOfCalls } from "../../../contract/costs/sources.ts";
 import { PAGE_SIZES } from "../../../contract/limits.ts";
 import { parseTotalUsd } from "../../../kernel/money.ts";
 import { type Command, type CommandContext, option } from "../../command.ts";
-import { formatAmounts, planColumn } from "../../render/format_cost.ts";
+import { formatAmounts, planColumn, planOf } from "../../render/format_cost.ts";
 import { countOf, formatCount, formatTime } from "../../render/format_values.ts";
 import { hasMore, printAnswer } from "../../render/print_answer.ts";
-import { planOf } from "../../render/render_costs.ts";
 import { type Column, renderTable } from "../../render/render_table.ts";
 import { escapeText } from "../../terminal/escape_text.ts";
 import { wrapText } from "../../terminal/wrap_text.ts";
@@ -43,7 +42,7 @@ function renderSources(
   { layout, style, terminal }: Pick<CommandContext, "layout" | "style" | "terminal">,
   rows: readonly SourceOfCalls[],
 ): string {
-  const amounts = formatAmounts(rows.map(({ cost_usd }) => cost_usd === null ? 0n : parseTotalUsd(cost_usd)));
+  const amounts = formatAmounts(rows.map(({ cost_usd }) => parseTotalUsd(cost_usd ?? 0)));
   const count = (title: string, of: (row: SourceOfCalls) => number, drop: number): Column<SourceOfCalls>[] =>
     rows.every((row) => of(row) === 0)
       ? []
