@@ -123,8 +123,9 @@ export function createBookingWriter(
       const mayHaveSightings = hasSightings;
       const statements = [
         ...prices,
-        ...mayHaveSightings ? withdrawLesser(calls) : [],
+        // First what refuses the unit if the calls have changed since they were read.
         ...bookings.flatMap(({ witnessed }) => witnessed?.before ?? []),
+        ...mayHaveSightings ? withdrawLesser(calls) : [],
         ...recordCalls(calls),
         ...writeSessions(bookings),
         ...bookings.flatMap(({ witnessed }) => witnessed?.after ?? []),

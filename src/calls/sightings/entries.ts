@@ -101,8 +101,14 @@ export function withdrawCalls(withdrawn: readonly { callId: string; stands: stri
   return [{ sql: WITHDRAW, each: { columns: ["call_id", "stands"], rows } }];
 }
 
-const IS_LESSER =
-  "c.adjusts IS NULL AND (c.source IN ('log', 'otlp') OR (v.is_report = 0 AND c.source = 'report'))";
+// A report takes back no call of another key that costs more, and no call without a key that says more: else a key could silence
+// what others have reported.
+const IS_LESSER = `c.adjusts IS NULL AND (v.is_report = 0 AND c.source IN ('log', 'otlp', 'report')
+  OR c.source IN ('log', 'otlp') AND (v.key_id IS NULL OR c.key_id = v.key_id
+    OR c.key_id IS NULL AND v.input_tokens >= c.input_tokens AND v.output_tokens >= ${
+  present("output_tokens")
+}
+    OR v.billed_nano_usd >= ${presentAmount("cost_nano_usd")}))`;
 const STANDS = "NOT EXISTS (SELECT 1 FROM calls w WHERE w.adjusts = c.call_id AND w.stands <> w.adjusts)";
 const HAS_SAME_COUNTS = `c.input_tokens = v.input_tokens AND c.cache_read_tokens = v.cache_read_tokens
     AND (${present("output_tokens")} = v.output_tokens
@@ -148,6 +154,8 @@ const LESSER = [
   "response_id",
   "is_placeholder",
   "is_report",
+  "key_id",
+  "billed_nano_usd",
   "provider",
   "model",
   "bare_model",
@@ -163,7 +171,7 @@ const LESSER = [
   "tags",
 ];
 const LESSER_INTEGERS = LESSER.filter((column) =>
-  /_tokens$|^(?:at|day|duration_ms|is_placeholder|is_report|is_estimated)$/.test(column)
+  /_(?:tokens|usd)$|^(?:at|day|duration_ms|is_placeholder|is_report|is_estimated)$/.test(column)
 );
 
 /**
@@ -182,6 +190,8 @@ export function withdrawLesser(calls: readonly ModelCall[]): Statement[] {
     call.responseId || null,
     Number(isPlaceholder(call.responseId ?? "")),
     Number(call.source === "report"),
+    call.keyId ?? null,
+    call.costNanoUsd ?? 0n,
     call.provider,
     call.model,
     bareModel(call.model),

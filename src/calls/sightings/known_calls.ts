@@ -13,7 +13,7 @@ import {
   tables,
 } from "../../store/mod.ts";
 import type { CallContext } from "../context.ts";
-import type { Said, Witnessed } from "./said.ts";
+import { rankOfSource, type Said, type Witnessed } from "./said.ts";
 
 const { calls, sightings, callTags } = tables;
 
@@ -36,6 +36,8 @@ export interface Known {
   standing: ModelCall[];
   /** Their ids, and those of calls that were taken back. */
   callIds: Set<string>;
+  /** The key of the first of all these calls that isn't of the gateway, a run or a meter: it may correct the call. */
+  first?: { position: number; keyId: string | null; agentId: string; source: string };
   witnesses: Map<string, Witness>;
   /** The tags that witnesses have added, by call. */
   tags: Map<string, Tags>;
@@ -204,6 +206,7 @@ export async function readKnown(
   callIds: Iterable<string>,
 ): Promise<Map<string, Known>> {
   const booked = new Map<string, ModelCall>();
+  const positions = new Map<string, number>();
   /** The call that stands in place of another. */
   const insteadOf = new Map<string, string>();
   let wanted = new Set(callIds);
@@ -216,6 +219,7 @@ export async function readKnown(
       query.select({ adjusts: calls.adjusts }).from(calls)
         .where(and(inArray(calls.stands, among(wanted)), ne(calls.stands, calls.adjusts))),
     ]);
+    for (const { callId, position } of rows) positions.set(callId, position);
     for (const call of withEntries(rows.map(toModelCall), entries)) booked.set(call.callId, call);
     const next = new Set<string>();
     for (const { adjusts, stands } of entries) {
@@ -231,7 +235,7 @@ export async function readKnown(
     wanted = new Set([...next].filter((callId) => !booked.has(callId)));
   }
   const known = new Map<string, Known>();
-  for (const callId of booked.keys()) {
+  for (const [callId, { source, keyId, agentId }] of booked) {
     let standing = callId;
     while (insteadOf.has(standing)) standing = insteadOf.get(standing)!;
     let one = known.get(standing);
@@ -241,6 +245,10 @@ export async function readKnown(
     }
     one.callIds.add(callId);
     known.set(callId, one);
+    const position = positions.get(callId)!;
+    if (rankOfSource(source ?? "") > 0 && !(one.first && one.first.position < position)) {
+      one.first = { position, keyId: keyId ?? null, agentId, source: source ?? "" };
+    }
   }
   await readWitnesses(query, booked, known);
   return known;

@@ -136,6 +136,7 @@ class Calls {
     const same = new Set<Known>();
     const take = (one: Known | undefined) => one && same.add(this.#rootOf(one));
     take(this.#byWitness.get(witness) ?? (kept && this.known.get(kept.callId)));
+    const [named] = same;
     if (said.response !== undefined) {
       for (const one of this.#answers(said.response)) {
         if (hasSameAnswer(said.response, one, sighting)) take(one);
@@ -150,7 +151,7 @@ class Calls {
       for (const callId of this.found.byFingerprint.get(fingerprint) ?? []) take(this.known.get(callId));
     }
     if (![...same].some(isOfCaller)) take(this.#byCounts(sighting));
-    const call = this.#merge([...same]);
+    const call = this.#merge(joinable(same, named, said));
     call.fresh.push(sighting);
     this.#touched.add(call);
     this.#byWitness.set(witness, call);
@@ -199,12 +200,28 @@ class Calls {
       this.#merged.set(one, into);
       into.standing.push(...one.standing);
       into.fresh.push(...one.fresh);
+      if (one.first && !(into.first && into.first.position < one.first.position)) into.first = one.first;
       for (const callId of one.callIds) into.callIds.add(callId);
       for (const [name, witness] of one.witnesses) into.witnesses.set(name, witness);
       for (const [callId, tags] of one.tags) into.tags.set(callId, tags);
     }
     return into;
   }
+}
+
+/**
+ * Returns which calls a statement joins to one; `named` is that of its witness. The statement of a key joins no call of another key
+ * with others, as it could take one of them out of the bill: it is of such a call if its witness or nothing else is.
+ */
+function joinable(same: ReadonlySet<Known>, named: Known | undefined, { key }: Said): Known[] {
+  const all = [...same];
+  if (key === undefined) return all;
+  const isOfOther = ({ standing, first }: Known) =>
+    first !== undefined && first.keyId !== key &&
+    standing.some(({ source }) => rankOfSource(source ?? "") > 0);
+  if (named && isOfOther(named)) return [named];
+  const own = all.filter((one) => !isOfOther(one));
+  return own.length > 0 ? own : all.slice(0, 1);
 }
 
 const hasNoAnswerId = ({ response }: Said) => response === undefined;

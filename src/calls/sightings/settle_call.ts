@@ -1,11 +1,11 @@
 import type { SIGHTING_OUTCOMES } from "../../contract/values.ts";
 import { TAG_LIMITS, type Tags, tagsText } from "../../contract/tags/tags.ts";
-import { type ModelCall, toOtherModels } from "../../ledger/mod.ts";
+import { type ModelCall, toOtherModels, valueOf } from "../../ledger/mod.ts";
 import { witnessOfCall } from "../../ledger/explain/mod.ts";
 import { countsOf, type Usage, USAGE_DETAILS } from "../../pricing/mod.ts";
 import type { CallContext } from "../context.ts";
 import { payByPlan, priceCall } from "../make_call.ts";
-import { callIdOf, callOf, modelOf, providerOf, usageOfSaid } from "./call_of_witness.ts";
+import { callIdOf, callOf, usageOfSaid } from "./call_of_witness.ts";
 import { fillParts } from "./fill_parts.ts";
 import type { Known, Witness } from "./known_calls.ts";
 import { compareSaid, moreOf, rankOfSource, type Said, type Witnessed } from "./said.ts";
@@ -27,7 +27,7 @@ export interface Settled {
 
 export type Outcome = typeof SIGHTING_OUTCOMES[number];
 
-/** The statements of one witness that are kept: the best ones. */
+/** The statements of one witness that are kept: the best ones of each key, so that none crowds out what another one says. */
 const MAX_SAID = 8;
 
 /** A witness of a call, or the call of the ledger itself where no sighting has led to it. */
@@ -47,7 +47,7 @@ export function settleCall(ctx: Pick<CallContext, "prices">, known: Known): Sett
   const isNew = known.standing.length === 0;
   if (isNew && known.fresh.length === 1) return bookFirst(ctx, known.fresh[0]!);
   const changed = addFresh(known);
-  const candidates = candidatesOf(known);
+  const candidates = candidatesOf(ctx, known);
   const owner = withPlan(filled(candidates[0]!, candidates), candidates);
   const settled = { withdrawn: [], witnesses: [], outcomes: [] } as Partial<Settled> as Settled;
   const standing = standingOf(ctx, known, owner, settled);
@@ -108,7 +108,9 @@ function addFresh({ witnesses, fresh }: Known): Set<Witness> {
     }
     if (witness.said.some((one) => JSON.stringify(one) === text)) continue;
     delete witness.text;
-    witness.said = [...witness.said, said].sort(compareSaid).slice(0, MAX_SAID);
+    witness.said = [...witness.said, said].sort(compareSaid);
+    const ofKey = witness.said.filter(({ key }) => key === said.key);
+    if (ofKey.length > MAX_SAID) witness.said.splice(witness.said.indexOf(ofKey.at(-1)!), 1);
     witness.requestId ??= requestId;
     witness.fingerprint ??= fingerprint;
     if (witness.said.includes(said)) changed.add(witness);
@@ -117,7 +119,7 @@ function addFresh({ witnesses, fresh }: Known): Set<Witness> {
 }
 
 /** Returns what is said of a call, also by calls that no witness has led to: what may decide how it stands, best first. */
-function candidatesOf({ standing, witnesses }: Known): Candidate[] {
+function candidatesOf(ctx: Pick<CallContext, "prices">, { standing, witnesses, first }: Known): Candidate[] {
   const candidates: Candidate[] = [...witnesses.values()].flatMap((witness) => {
     const rank = rankOfSource(sourceOf(witness));
     return witness.said.map((said) => ({ rank, said, witness }));
@@ -128,31 +130,40 @@ function candidatesOf({ standing, witnesses }: Known): Candidate[] {
   }
   candidates.sort((a, b) => a.rank - b.rank || compareSaid(a.said, b.said));
   const booked = standing.find(({ source }) => rankOfSource(source ?? "") > 0);
-  if (!booked || candidates[0]!.rank === 0) return candidates;
-  const own = candidates.filter(({ said, rank, call }) => call || !mayNotCorrect(said, rank, booked));
+  if (!booked || !first || candidates[0]!.rank === 0) return candidates;
+  const itself = { rank: rankOfSource(booked.source ?? ""), said: saidOfCall(booked), call: booked };
+  const isOwn = ({ said }: Candidate) => said.key === undefined || said.key === first.keyId;
+  const best = candidates.find(isOwn) ?? itself;
+  const own = candidates.filter((one) =>
+    one.call || isOwn(one) ||
+    (one.rank < rankOfSource(first.source) && !(one.said.bound && one.said.agent !== first.agentId) &&
+      saysAsMuch(ctx, one, best, first.keyId !== null))
+  );
   const foreign = candidates.filter((one) => !own.includes(one)).map((one) => ({
     ...one,
     isForeign: true as const,
   }));
-  const itself = { rank: rankOfSource(booked.source ?? ""), said: saidOfCall(booked), call: booked };
   return [...own.length === 0 ? [itself] : own, ...foreign];
 }
 
 /**
- * Returns whether a statement is of another key than a booked call, and may not correct it: a key of another agent never, others
- * only from a more trusted source that says at least as much, and not that a plan pays. Else a key could silence what another one
- * has reported.
+ * Returns whether a statement of another key says at least as much as the best one of the key that has reported the call first, of
+ * the same model, not that a plan pays, and, of a call of a key, for at least the same cost. Else a key could silence what another
+ * one has reported.
  */
-function mayNotCorrect(said: Said, rank: number, booked: ModelCall): boolean {
-  if (said.key === undefined || said.key === booked.keyId) return false;
-  if ((said.bound && said.agent !== booked.agentId) || (said.plan && booked.planNanoUsd === undefined)) {
-    return true;
-  }
-  const { usage, provider, model } = booked;
-  const [input, output, cacheRead] = said.counts;
-  return rank >= rankOfSource(booked.source ?? "") || input < usage.inputTokens ||
-    output < usage.outputTokens || cacheRead > usage.cacheReadTokens || modelOf(said) !== model ||
-    providerOf(said) !== provider;
+function saysAsMuch(
+  ctx: Pick<CallContext, "prices">,
+  one: Candidate,
+  best: Candidate,
+  isOfKey: boolean,
+): boolean {
+  const call = callOf(ctx, one.witness!.witness, one.said);
+  const own = best.call ?? callOf(ctx, best.witness!.witness, best.said);
+  const { usage } = own;
+  return call.usage.inputTokens >= usage.inputTokens && call.usage.outputTokens >= usage.outputTokens &&
+    call.usage.cacheReadTokens <= usage.cacheReadTokens && call.model === own.model &&
+    call.provider === own.provider && (call.planNanoUsd === undefined || own.planNanoUsd !== undefined) &&
+    (!isOfKey || (valueOf(call) ?? -1n) >= (valueOf(own) ?? -1n));
 }
 
 function filled(best: Candidate, candidates: readonly Candidate[]): Candidate {
@@ -201,12 +212,14 @@ function standingOf(
     return settled.amended.to;
   }
   const callId = callIdOf(witness!.witness, said);
-  const from = known.standing.find((one) => one.callId === callId);
+  // A call that was taken back is not booked again: the one in its place is amended.
+  const from = known.standing.find((one) => one.callId === callId) ??
+    (known.callIds.has(callId) ? known.standing[0] : undefined);
   if (!from) return settled.booked = callOf(ctx, witness!.witness, said);
   if (factsOf(from) === factsOf({ ...callOf({ prices: NO_PRICES }, witness!.witness, said) })) return from;
   const to = callOf(ctx, witness!.witness, said);
   settled.amended = { from, to };
-  return { ...to, ...(from.tags && { tags: from.tags }) };
+  return { ...to, callId: from.callId, ...(from.tags && { tags: from.tags }) };
 }
 
 /** Returns a call with a usage that has more parts, at its price with them. */
