@@ -88,7 +88,7 @@ async function runImport(ctx: CommandContext): Promise<number | void> {
   const { agents, unreadable } = await findAgents(request, ctx.args.length > 0);
   if (!isJson) { for (const { path, reason } of unreadable) ctx.warn(`Cannot read ${path}: ${reason}`); }
   if (agents.length === 0 && !options.has("watch")) {
-    if (isJson) ctx.print(JSON.stringify({ machine: request.machineName, agents: [] }));
+    if (isJson) ctx.print(JSON.stringify({ machine: request.machineName, agents: [], unreadable }));
     else ctx.print(`No logs found of ${request.importers.map(({ title }) => title).join(", ")}`);
     return;
   }
