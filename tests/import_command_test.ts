@@ -196,6 +196,12 @@ Deno.test("what is no log, broken or not there is said, and the rest is imported
       .sort(),
     [[true, "a line has more than 8 MiB"], [true, "Cannot read the record: it isn't JSON"]].sort(),
   );
+  const dry = await purser(place, ["import", "--dry-run", "--plan", "--machine", "other"]);
+  assert.match(dry.out, /^Claude Code: left out: a line has more than 8 MiB \(.*broken\.jsonl\)$/m);
+  assert.match(
+    dry.err,
+    /A dry run doesn't look at the calls of the ledger: .* which --plan corrects, are not shown/,
+  );
   const missing = await purser(place, ["import", "--path", `${place.folder}/nowhere`]);
   assert.deepEqual([missing.code, missing.err.includes("no such file or directory")], [3, true]);
   const other = await purser(place, ["import", "codex", "--path", projects]);
@@ -204,6 +210,10 @@ Deno.test("what is no log, broken or not there is said, and the rest is imported
   assert.deepEqual([unknown.code, /did you mean claude-code\?/.test(unknown.err)], [2, true]);
   await using empty = await newHome();
   assert.match((await purser(empty, ["import"])).out, /^No logs found of Claude Code, /);
+  await Deno.mkdir(`${empty.env.HOME}/.codex`, { recursive: true });
+  await Deno.symlink("sessions", `${empty.env.HOME}/.codex/sessions`);
+  const { agents, unreadable } = await json(empty, "import");
+  assert.deepEqual([agents, unreadable.length], [[], 1], "what can't be read is said in JSON, too");
 });
 
 Deno.test("an import that is killed while it books, again and again, books each call once when it is repeated", async () => {

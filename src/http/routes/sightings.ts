@@ -19,8 +19,8 @@ const sight = createRoute({
   description:
     "A call is booked once, whichever source sees it first: what the gateway, a run or `meter()` has booked is completed, never " +
     "booked again. A later sighting that says more corrects the call; the same one changes nothing. A key corrects only what " +
-    "it has reported itself, unless a more trusted source says at least as much. With a key of one agent, the sessions are " +
-    "named `AGENT_ID:SESSION`.",
+    "it has reported itself, unless a more trusted source says at least as much, for no lower cost. With a key of one " +
+    "agent, the sessions are named `AGENT_ID:SESSION`.",
   tags: ["costs"],
   request: {
     body: jsonBody(SightingsBody, {

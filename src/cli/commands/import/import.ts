@@ -74,6 +74,10 @@ export interface ImportRequest {
   isPlan: boolean;
 }
 
+const ABOUT_DRY_RUN =
+  "A dry run doesn't look at the calls of the ledger: those that others have booked, such as the gateway, are known to an import";
+const ABOUT_DRY_PLAN = "; those of earlier imports, which --plan corrects, are not shown";
+
 async function runImport(ctx: CommandContext): Promise<number | void> {
   const { options, isJson } = ctx;
   checkTogether(ctx);
@@ -84,7 +88,7 @@ async function runImport(ctx: CommandContext): Promise<number | void> {
   const { agents, unreadable } = await findAgents(request, ctx.args.length > 0);
   if (!isJson) { for (const { path, reason } of unreadable) ctx.warn(`Cannot read ${path}: ${reason}`); }
   if (agents.length === 0 && !options.has("watch")) {
-    if (isJson) ctx.print(JSON.stringify({ machine: request.machineName, agents: [] }));
+    if (isJson) ctx.print(JSON.stringify({ machine: request.machineName, agents: [], unreadable }));
     else ctx.print(`No logs found of ${request.importers.map(({ title }) => title).join(", ")}`);
     return;
   }
@@ -123,7 +127,9 @@ async function runImport(ctx: CommandContext): Promise<number | void> {
   for (const { tally } of imported) {
     for (const { path, reason } of tally.unreadable) ctx.warn(`Cannot read ${path}: ${reason}`);
   }
-  if (!isDryRun) ctx.say("Next: purser cost --by project");
+  ctx.say(
+    isDryRun ? ABOUT_DRY_RUN + (request.isPlan ? ABOUT_DRY_PLAN : "") : "Next: purser cost --by project",
+  );
 }
 
 function checkTogether({ options }: CommandContext): void {

@@ -79,7 +79,9 @@ function describeFaults(title: string, { faults, unmetered, malformed }: Importe
   );
   const left = unmetered + malformed - Math.min(first.length, MAX_SHOWN);
   return [
-    ...first.slice(0, MAX_SHOWN).map(({ path, reason }) => `${title}: ${reason}${path && ` (${path})`}`),
+    ...first.slice(0, MAX_SHOWN).map(({ path, reason }) =>
+      `${title}: left out: ${reason}${path && ` (${path})`}`
+    ),
     ...left > 0 && first.length > 0 ? [`${title}: and ${countOf(left, "more record")} left out`] : [],
   ];
 }
