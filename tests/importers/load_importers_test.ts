@@ -54,9 +54,9 @@ Deno.test("every built-in importer has the name under which it is registered", a
 });
 
 Deno.test("loadImporters() names what is unknown, and the modules that can't be loaded", async () => {
-  await assert.rejects(loadWith({}, "codez"), { message: "There is no importer codez; did you mean codex?" });
+  await assert.rejects(loadWith({}, "codez"), { message: "there is no importer codez; did you mean codex?" });
   await assert.rejects(loadWith({ "/gone.ts": new Error("there is none") }, "acme"), {
-    message: /^There is no importer acme.*; Cannot load the plugin \/gone\.ts: there is none$/,
+    message: /^there is no importer acme.*; Cannot load the plugin \/gone\.ts: there is none$/,
   });
 });
 

@@ -36,7 +36,7 @@ export async function loadImporters(
     const known = [...Object.keys(IMPORTERS), ...own.keys()];
     const near = nearestName(unknown, known);
     const hint = near ? `; did you mean ${near}?` : ` (known are ${known.sort().join(", ")})`;
-    throw refuse([`There is no importer ${unknown}${hint}`, ...faults].join("; "));
+    throw refuse([`there is no importer ${unknown}${hint}`, ...faults].join("; "));
   }
   const builtIn = wanted.filter((name) => !isPlugin(name)).map(async (name) =>
     (await IMPORTERS[name]!()).default

@@ -33,7 +33,7 @@ export const importCommand: Command = {
     path: option("PATH", "Folder or file to read in place of the agents' own folders", { isFile: true }),
     since: option("WHEN", "Only calls since WHEN", { some: ["7d", "30d", "today", "week", "month"] }),
     machine: option("NAME", "Name of the machine of these logs (default: the host's name)"),
-    plan: flag("A plan pays for all of these calls; those that were imported as billed are corrected"),
+    plan: flag("A plan pays for all of these calls; without --watch, those imported as billed are corrected"),
     "dry-run": flag("Show what would be booked, and book nothing"),
     watch: flag("Follow the logs until Ctrl-C"),
     install: flag(
