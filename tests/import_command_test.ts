@@ -208,6 +208,16 @@ Deno.test("what is no log, broken or not there is said, and the rest is imported
   assert.match(other.err, /^error: Cannot import from .*: it has no log of Codex$/m);
   const unknown = await purser(place, ["import", "claude-cod"]);
   assert.deepEqual([unknown.code, /did you mean claude-code\?/.test(unknown.err)], [2, true]);
+  await using later = await newHome();
+  await Deno.mkdir(`${later.env.HOME}/.claude/projects/p`, { recursive: true });
+  await Deno.writeTextFile(
+    `${later.env.HOME}/.claude/projects/p/a.jsonl`,
+    '{"kind":"answer.v9","spent":{}}\n',
+  );
+  assert.match(
+    (await purser(later, ["import"])).out.replaceAll("\n", " "),
+    /Claude Code: no call was found in 1 file; if it has made some, .* this version of Purser doesn't know/,
+  );
   await using empty = await newHome();
   assert.match((await purser(empty, ["import"])).out, /^No logs found of Claude Code, /);
   await Deno.mkdir(`${empty.env.HOME}/.codex`, { recursive: true });

@@ -60,6 +60,13 @@ export function renderImport(
     ...tally.before > 0
       ? [`${importer.title}: ${countOf(tally.before, "call")} before --since left out`]
       : [],
+    ...hasNothing(tally)
+      ? [
+        `${importer.title}: no call was found in ${
+          countOf(tally.files, "file")
+        }; if it has made some, it writes them in a form that this version of Purser doesn't know`,
+      ]
+      : [],
     ...describeFaults(importer.title, tally),
     ...tally.notes.map((note) => `${importer.title}: ${note}`),
     ...importer.holes.length > 0 && tally.booked + tally.amended > 0
@@ -69,6 +76,11 @@ export function renderImport(
   const { columns = Infinity } = terminal.stdout;
   return [table, ...lines.flatMap((line) => wrapText(escapeText(line), columns)).map(style.dim)].join("\n");
 }
+
+/** Returns whether all files were read, and nothing in them is, or may be, a call. */
+const hasNothing = (
+  { files, changedFiles, booked, known, unmetered, malformed, before, ahead }: ImportedAgent["tally"],
+) => changedFiles === files && booked + known + unmetered + malformed + before + ahead === 0;
 
 const MAX_SHOWN = 3;
 
