@@ -73,7 +73,10 @@ function renderSources(
     ...count("AMENDED", ({ amended_calls }) => amended_calls, 4),
     ...text("FIRST CALL", ({ first_at }) => first_at && first_at.slice(0, 10), 5),
     ...text("LAST CALL (UTC)", ({ last_at }) => minute(last_at), 1),
-    ...count("FILES", ({ files }) => files, 6),
+    ...count("FILES", ({ files }) => files, 6).map((column) => ({
+      ...column,
+      cell: (row: SourceOfCalls) => row.source === "log" ? formatCount(row.files) : "",
+    })),
     ...text("LAST IMPORT", ({ imported_at }) => minute(imported_at), 4),
     ...count("UNMETERED", ({ unmetered }) => unmetered, 3),
     ...count("MALFORMED", ({ malformed }) => malformed, 3),
