@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { ROOT } from "../../build/run_deno.ts";
 
 /** The number that the gate has time for; `deno task faults` makes 2,000. */
-const FAULTS = Number(Deno.env.get("PURSER_FAULTS") ?? 12);
+const FAULTS = Number(Deno.env.get("PURSER_FAULTS") ?? 8);
 /** Decides the faults and the work; the timing differs all the same. */
 const SEED = Number(Deno.env.get("PURSER_SEED") ?? Math.floor(Math.random() * 1e9));
 
