@@ -216,7 +216,7 @@ for (const kind of databaseKinds()) {
     assert.deepEqual([explained.booked.billing, explained.booked.cost_usd], [undefined, PRICE]);
   });
 
-  test("the gateway has made its call with an API key: it is billed, whoever says plan", async (ctx) => {
+  test("the gateway has made its call with an API key: it is billed, also where a log says plan", async (ctx) => {
     await sightCalls(ctx, LOG, [sighting({ isPlan: true })]);
     await bookLooseCalls(ctx, [gatewayCall()]);
     await sightCalls(ctx, { ...LOG, machine: "desktop" }, [sighting({ isPlan: true })]);
