@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { setTimeout } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { bookLooseCalls } from "../../src/calls/mod.ts";
 import { sweepReservations } from "../../src/budgets/reservations/mod.ts";
@@ -140,6 +141,32 @@ interface Figures {
   killed: number;
 }
 
+/**
+ * Ends the leases of killed processes until it is disposed of. On a file a lock shows that a process is dead; on a server its
+ * lease has to end: a minute passes. It does so again and again, since the server may commit late what was sent before the kill.
+ */
+function endLeases(store: Store, gone: readonly string[]): AsyncDisposable {
+  const stopped = new AbortController();
+  const ended = (async () => {
+    while (!stopped.signal.aborted) {
+      if (gone.length > 0) {
+        await store.write([{
+          sql: `UPDATE reservations SET expires_at = 1 WHERE is_lost = 0 AND expires_at <> 1
+            AND substr(reservation_id, 1, instr(reservation_id, '/') - 1) IN (SELECT value FROM json_each(?))`,
+          args: [JSON.stringify(gone)],
+        }]);
+      }
+      await setTimeout(200, undefined, { signal: stopped.signal }).catch(() => {});
+    }
+  })();
+  return {
+    async [Symbol.asyncDispose]() {
+      stopped.abort();
+      await ended;
+    },
+  };
+}
+
 /** Carries out histories of one number of processes; those that were killed are replaced for the next. */
 async function playHistories(
   { db, store, where }: Scene,
@@ -171,6 +198,8 @@ async function playHistories(
       const killed = dying.map(({ instanceId }) => instanceId);
       for (const worker of dying) worker.killAfter(1 + upTo(Math.ceil(calls / 4)));
       const atOnce = 1 + upTo(7);
+      const gone: string[] = [];
+      await using _passing = where === "file" ? undefined : endLeases(store, gone);
       const outcomes = await Promise.all(workers.map(async (worker, index) => {
         const outcome = await worker!.order({
           agentId,
@@ -185,13 +214,7 @@ async function playHistories(
         workers[index] = undefined;
         figures.killed++;
         await worker![Symbol.asyncDispose]();
-        // On a file its lock shows that it is dead; on a server its lease has to end: a minute passes.
-        if (where !== "file") {
-          await store.write([{
-            sql: "UPDATE reservations SET expires_at = 1 WHERE is_lost = 0 AND reservation_id LIKE ? || '/%'",
-            args: [instanceId],
-          }]);
-        }
+        gone.push(instanceId);
         return undefined;
       }));
       for (const worker of dying) worker.killAfter(Infinity);
