@@ -1,0 +1,74 @@
+/*
+ * The records of an export, decoded from protobuf or JSON to one form. Contents (prompts, answers) are in the attributes as they
+ * were sent: what reads a record takes the few that it needs, and none is kept.
+ */
+
+/** The value of an attribute. Integers beyond 2^53 are bigints; bytes are left out. */
+export type AttributeValue =
+  | string
+  | number
+  | bigint
+  | boolean
+  | null
+  | readonly AttributeValue[]
+  | { readonly [name: string]: AttributeValue };
+
+/** Attributes by name; the last of several with one name counts. */
+export type Attributes = ReadonlyMap<string, AttributeValue>;
+
+/** The instrumentation that wrote a record. */
+export interface InstrumentationScope {
+  /** `''` without one. */
+  name: string;
+  version: string;
+  attributes: Attributes;
+}
+
+/** A span. Times are in milliseconds since the epoch, with their fraction; NaN for one that is missing or no time. */
+export interface SpanRecord {
+  signal: "span";
+  resource: Attributes;
+  scope: InstrumentationScope;
+  /** 32 lower-case hex digits; `''` for one that is missing or invalid. */
+  traceId: string;
+  /** 16 lower-case hex digits; `''` for one that is missing or invalid. */
+  spanId: string;
+  /** `''` for a root. */
+  parentSpanId: string;
+  traceState: string;
+  /** The W3C trace flags; bit 0: sampled. */
+  flags: number;
+  name: string;
+  /** As the protocol numbers it: 1 internal, 2 server, 3 client, 4 producer, 5 consumer; 0 if unknown. */
+  kind: number;
+  startsAt: number;
+  endsAt: number;
+  attributes: Attributes;
+  events: readonly SpanEvent[];
+  hasFailed: boolean;
+}
+
+/** An event within a span. */
+export interface SpanEvent {
+  name: string;
+  at: number;
+  attributes: Attributes;
+}
+
+/** A log record. */
+export interface LogRecord {
+  signal: "log";
+  resource: Attributes;
+  scope: InstrumentationScope;
+  /** `''` without one. */
+  traceId: string;
+  spanId: string;
+  /** Its own name, else that of its attribute `event.name`, else `''`. */
+  name: string;
+  /** The time of the event, else that at which it was observed. */
+  at: number;
+  attributes: Attributes;
+  body: AttributeValue;
+}
+
+export type TelemetryRecord = SpanRecord | LogRecord;
