@@ -1,4 +1,11 @@
-import type { Attributes, InstrumentationScope, LogRecord, SpanEvent, SpanRecord, TelemetryRecord } from "../records.ts";
+import type {
+  Attributes,
+  InstrumentationScope,
+  LogRecord,
+  SpanEvent,
+  SpanRecord,
+  TelemetryRecord,
+} from "../records.ts";
 
 /** The signals whose records are read, as the protocol's paths name them. */
 export type Signal = "traces" | "logs";

@@ -105,7 +105,9 @@ export class WireReader {
   /** Reads the length of a field within a message that ends at `end`; returns the field's end. */
   endOfField(end: number): number {
     const length = this.uint32();
-    if (length > end - this.at) throw malformed(`the field at byte ${this.at} is longer than what is around it`);
+    if (length > end - this.at) {
+      throw malformed(`the field at byte ${this.at} is longer than what is around it`);
+    }
     return this.at + length;
   }
 
