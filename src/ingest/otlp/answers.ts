@@ -8,6 +8,16 @@ export const CONTENT_TYPE = {
   json: "application/json",
 } as const satisfies Record<Encoding, string>;
 
+/** Returns the encoding that a request's content type names. */
+export function encodingOf(headers: Pick<Headers, "get">): Encoding | undefined {
+  const type = headers.get("content-type")?.replace(/;.*/, "").trim().toLowerCase();
+  return type === CONTENT_TYPE.json
+    ? "json"
+    : type === CONTENT_TYPE.protobuf || type === "application/protobuf"
+    ? "protobuf"
+    : undefined;
+}
+
 const REJECTED = {
   traces: "rejectedSpans",
   logs: "rejectedLogRecords",
