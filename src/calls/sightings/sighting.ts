@@ -1,6 +1,7 @@
 import type { Tags } from "../../contract/tags/tags.ts";
 import type { QUALITIES } from "../../contract/values.ts";
 import type { Usage } from "../../pricing/mod.ts";
+import type { SightingOrigin } from "./said.ts";
 
 /*
  * A sighting is what one source says of one model call. A call is one row of the ledger, booked once by its first sighting; the
@@ -59,4 +60,6 @@ export interface Sighting {
   folder?: string;
   branch?: string;
   tags?: Tags;
+  /** The exporter, its machine and the agent, where the sightings of a request are of several. */
+  of?: Pick<SightingOrigin, "name" | "agentId" | "machine">;
 }
