@@ -49,8 +49,13 @@ export interface Sighting {
   subagent?: { id: string; parent?: string; type?: string };
   /** The run, such as the trace of a span. */
   run?: string;
-  /** True if no record that has come yet says which agent and session it is of: a later one that says it moves the call. */
-  isUnplaced?: boolean;
+  /**
+   * How many of the records around the call are known, if not all are: the statement of a witness that knows more of them replaces
+   * the others.
+   */
+  known?: number;
+  /** True if the other witness of the call, its agent's log or telemetry, has no id of it: its counts tell. */
+  isFoundByCounts?: boolean;
   /** The working directory. */
   folder?: string;
   branch?: string;
