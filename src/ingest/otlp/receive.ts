@@ -14,11 +14,11 @@ export interface Sender {
   agentId?: string | undefined;
 }
 
-/** What has become of the records of a request. */
+/** The outcome of a request. */
 export interface Received {
   /** The records that are not taken. */
   rejected: number;
-  /** What the sender has to know; `''` for nothing. */
+  /** Facts that the sender has to know; `''` for none. */
   message: string;
 }
 
@@ -41,7 +41,7 @@ const MAX_HINTS = 1_000;
 const HINT_MS = 3_600_000;
 
 /** The records that are read, and the sightings that are booked, in one piece. */
-const READ_RECORDS = 500;
+const READ_RECORDS = 1_000;
 const BOOK_SIGHTINGS = Math.min(500, MAX_SIGHTINGS);
 
 /** The reasons of rejected records that a message names. */
@@ -106,7 +106,7 @@ async function book(
 ): Promise<void> {
   const sightings = calls.flatMap(({ sighting, origin }) => {
     if (only === undefined) return { ...sighting, of: origin };
-    if (origin.agentId !== only && !sighting.isUnplaced) {
+    if (![only, origin.name].includes(origin.agentId)) {
       rejected.add(`agent ${origin.agentId}: the API key is for agent ${only} only`);
       return [];
     }
