@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { bookCall, bookLooseCalls } from "../src/calls/mod.ts";
+import { toIso } from "../src/kernel/clock.ts";
 import type { LogFields } from "../src/kernel/log.ts";
-import { type ModelCall, recordCalls } from "../src/ledger/mod.ts";
+import { type ModelCall, recordCalls, toCostEvent } from "../src/ledger/mod.ts";
 import { listAnomalies } from "../src/anomalies/mod.ts";
 import { type MonitorContext, startMonitor } from "../src/monitor/mod.ts";
 import { readBaseline, readHours } from "../src/monitor/detect/baseline.ts";
@@ -346,15 +347,9 @@ async function openBroken(): Promise<MonitorContext & { warnings: [string, LogFi
 
 function publishCalls({ bus }: MonitorContext, count: number): void {
   for (let i = 0; i < count; i++) {
-    bus.publish({
-      type: "cost.recorded",
-      at: "2026-11-21T09:30:00.000Z",
-      agent_id: `agent_${i}`,
-      session_id: null,
-      run_id: null,
-      seq: null,
-      payload: { call_id: `call_${i}`, at: "2026-11-21T09:30:00.000Z", cost_usd: 1 },
-    });
+    const call = modelCall({ callId: `call_${i}`, agentId: `agent_${i}`, sessionId: null, runId: null });
+    const head = { type: "cost.recorded", at: toIso(call.at), agent_id: call.agentId };
+    bus.publishFacts({ ...head, session_id: null, run_id: null, seq: null }, call, toCostEvent);
   }
 }
 

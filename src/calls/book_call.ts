@@ -65,13 +65,14 @@ async function write(ctx: CallContext, booking: Booking): Promise<Booked> {
 /** Publishes `cost.recorded`. */
 function publishCost(ctx: CallContext, call: ModelCall, seq: number | null): void {
   if (!ctx.bus.hasSubscribers) return;
-  ctx.bus.publish({
+  const { at, agentId, sessionId, runId } = call;
+  const head = {
     type: "cost.recorded",
-    at: toIso(call.at),
-    agent_id: call.agentId,
-    session_id: call.sessionId,
-    run_id: call.runId,
+    at: toIso(at),
+    agent_id: agentId,
+    session_id: sessionId,
+    run_id: runId,
     seq,
-    payload: { ...toCostEvent(call) },
-  });
+  };
+  ctx.bus.publishFacts(head, call, toCostEvent);
 }

@@ -1,6 +1,6 @@
-import type { BusEvent } from "../../bus/mod.ts";
-import type { CostEvent } from "../../ledger/mod.ts";
-import { type NanoUsd, parseTotalUsd } from "../../kernel/money.ts";
+import { type BusEvent, factsOf } from "../../bus/mod.ts";
+import type { ModelCall } from "../../ledger/mod.ts";
+import type { NanoUsd } from "../../kernel/money.ts";
 
 /** The facts of a booked call that the monitor uses. */
 export interface CallObservation {
@@ -53,27 +53,28 @@ export function isObservable({ type }: BusEvent): boolean {
   return type === "cost.recorded" || type === "model.called";
 }
 
-/** Reads the observation of an event; undefined for a response without tool calls. */
+/** Reads the observation of an event; undefined for one that says nothing of them, such as a response without tool calls. */
 export function readObservation(event: BusEvent): CallObservation | ToolCallsObservation | undefined {
   return event.type === "cost.recorded" ? readCall(event) : readTools(event);
 }
 
-function readCall(event: BusEvent): CallObservation {
-  const call = event.payload as unknown as CostEvent;
+function readCall(event: BusEvent): CallObservation | undefined {
+  const call = factsOf(event) as ModelCall | undefined;
+  if (!call) return undefined;
   return {
     type: "call",
-    callId: call.call_id,
-    at: Date.parse(call.at),
-    agentId: event.agent_id,
-    sessionId: event.session_id,
-    runId: event.run_id,
+    callId: call.callId,
+    at: call.at,
+    agentId: call.agentId,
+    sessionId: call.sessionId,
+    runId: call.runId,
     step: call.step,
     provider: call.provider,
     model: call.model,
-    inputTokens: call.input_tokens,
-    cachedTokens: call.cache_read_tokens,
-    isEstimated: call.estimated,
-    costNanoUsd: call.cost_usd === null ? null : parseTotalUsd(call.cost_usd),
+    inputTokens: call.usage.inputTokens,
+    cachedTokens: call.usage.cacheReadTokens,
+    isEstimated: call.isEstimated,
+    costNanoUsd: call.costNanoUsd,
   };
 }
 
