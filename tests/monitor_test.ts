@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import { bookCall, bookLooseCalls } from "../src/calls/mod.ts";
-import { toIso } from "../src/kernel/clock.ts";
 import type { LogFields } from "../src/kernel/log.ts";
-import { type ModelCall, recordCalls, toCostEvent } from "../src/ledger/mod.ts";
+import { type ModelCall, recordCalls } from "../src/ledger/mod.ts";
 import { listAnomalies } from "../src/anomalies/mod.ts";
 import { type MonitorContext, startMonitor } from "../src/monitor/mod.ts";
 import { readBaseline, readHours } from "../src/monitor/detect/baseline.ts";
@@ -284,6 +283,7 @@ for (const kind of dialectKinds()) {
       );
       const place = await beginRun(ctx);
       ctx.bus.subscribe((event) => second.bus.publish(event));
+      ctx.bookedCalls.subscribe((call) => second.bookedCalls.publish(call));
       for (let i = 0; i < 8; i++) await step(ctx, place, { tools: [["ping", null]] });
       for (const monitor of monitors) await monitor.stop();
       const anomalies = await listAnomalies(ctx, { limit: 100 });
@@ -345,11 +345,9 @@ async function openBroken(): Promise<MonitorContext & { warnings: [string, LogFi
   return { ...ctx, log: { ...ctx.log, warn: (...line) => void warnings.push([line[0], line[1]]) }, warnings };
 }
 
-function publishCalls({ bus }: MonitorContext, count: number): void {
+function publishCalls({ bookedCalls }: MonitorContext, count: number): void {
   for (let i = 0; i < count; i++) {
-    const call = modelCall({ callId: `call_${i}`, agentId: `agent_${i}`, sessionId: null, runId: null });
-    const head = { type: "cost.recorded", at: toIso(call.at), agent_id: call.agentId };
-    bus.publishFacts({ ...head, session_id: null, run_id: null, seq: null }, call, toCostEvent);
+    bookedCalls.publish(modelCall({ callId: `call_${i}`, agentId: `agent_${i}` }));
   }
 }
 

@@ -16,64 +16,65 @@ export interface BusEvent<Payload = Record<string, unknown>> {
   /** Position in the session's log; null outside a session. */
   seq: number | null;
   /** Its facts, which depend on the type. */
-  readonly payload: Payload;
+  payload: Payload;
 }
 
 /** Publishes committed events to the subscribers in this process. Other instances read the event log instead. */
 export interface Bus {
   /** Calls every subscriber in turn; the error of one is logged. */
   publish(event: BusEvent): void;
-  /** The same for an event whose payload is made of its facts when a subscriber reads it: few read that of a booked call. */
-  publishFacts<Facts extends object>(
-    head: Omit<BusEvent, "payload">,
-    facts: Facts,
-    toPayload: (facts: Facts) => object,
-  ): void;
-  /** True while there are subscribers; check it before building many events. */
-  readonly hasSubscribers: boolean;
-  /** Returns the function that ends the subscription. */
-  subscribe(subscriber: (event: BusEvent) => void): () => void;
+  /** Returns whether events of a type have a subscriber; check it before building one. */
+  hasSubscribers(type: string): boolean;
+  /** Subscribes to all events, or to those of one type. Returns the function that ends the subscription. */
+  subscribe(subscriber: (event: BusEvent) => void, type?: string): () => void;
 }
-
-const factsOfEvents = new WeakMap<BusEvent, object>();
-
-/** Returns the facts of which the payload of an event is made, for a subscriber that needs no wire form. */
-export const factsOf = (event: BusEvent): object | undefined => factsOfEvents.get(event);
 
 /** Creates the bus of a process. Events are passed through `scrub`, which removes configured secrets. */
 export function createBus(log: Log, scrub: <T>(event: T) => T = (event) => event): Bus {
-  const subscribers = new Set<(event: BusEvent) => void>();
-  const send = (event: BusEvent) => {
-    for (const subscriber of subscribers) {
+  const ofAll = new Feed<BusEvent>(log);
+  const byType = new Map<string, Feed<BusEvent>>();
+  return {
+    publish(published) {
+      const ofType = byType.get(published.type);
+      if (!ofAll.hasListeners && !ofType) return;
+      const event = scrub(published);
+      ofAll.publish(event);
+      ofType?.publish(event);
+    },
+    hasSubscribers: (type) => ofAll.hasListeners || byType.get(type)?.hasListeners === true,
+    subscribe(subscriber, type) {
+      if (type === undefined) return ofAll.subscribe(subscriber);
+      const feed = byType.get(type) ?? new Feed(log);
+      byType.set(type, feed);
+      return feed.subscribe(subscriber);
+    },
+  };
+}
+
+/** Passes values to the listeners in this process, in turn. */
+export class Feed<Value> {
+  readonly #listeners = new Set<(value: Value) => void>();
+
+  constructor(private readonly log: Log) {}
+
+  get hasListeners(): boolean {
+    return this.#listeners.size > 0;
+  }
+
+  /** Calls every listener; the error of one is logged. */
+  publish(value: Value): void {
+    for (const listener of this.#listeners) {
       try {
-        subscriber(event);
+        listener(value);
       } catch (error) {
-        log.error("A subscriber of the bus failed", { type: event.type, reason: messageOf(error) });
+        this.log.error("A subscriber of the bus failed", { reason: messageOf(error) });
       }
     }
-  };
-  return {
-    publish(event) {
-      if (subscribers.size > 0) send(scrub(event));
-    },
-    publishFacts(head, facts, toPayload) {
-      if (subscribers.size === 0) return;
-      let payload: Record<string, unknown> | undefined;
-      const event = {
-        ...scrub(head),
-        get payload() {
-          return payload ??= scrub({ ...toPayload(facts) });
-        },
-      };
-      factsOfEvents.set(event, facts);
-      send(event);
-    },
-    get hasSubscribers() {
-      return subscribers.size > 0;
-    },
-    subscribe(subscriber) {
-      subscribers.add(subscriber);
-      return () => void subscribers.delete(subscriber);
-    },
-  };
+  }
+
+  /** Returns the function that ends the subscription. */
+  subscribe(listener: (value: Value) => void): () => void {
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
+  }
 }

@@ -62,17 +62,17 @@ async function write(ctx: CallContext, booking: Booking): Promise<Booked> {
   return booked;
 }
 
-/** Publishes `cost.recorded`. */
+/** Publishes a booked call: as `cost.recorded` where that has a subscriber. */
 function publishCost(ctx: CallContext, call: ModelCall, seq: number | null): void {
-  if (!ctx.bus.hasSubscribers) return;
-  const { at, agentId, sessionId, runId } = call;
-  const head = {
+  ctx.bookedCalls.publish(call);
+  if (!ctx.bus.hasSubscribers("cost.recorded")) return;
+  ctx.bus.publish({
     type: "cost.recorded",
-    at: toIso(at),
-    agent_id: agentId,
-    session_id: sessionId,
-    run_id: runId,
+    at: toIso(call.at),
+    agent_id: call.agentId,
+    session_id: call.sessionId,
+    run_id: call.runId,
     seq,
-  };
-  ctx.bus.publishFacts(head, call, toCostEvent);
+    payload: { ...toCostEvent(call) },
+  });
 }

@@ -1,4 +1,4 @@
-import { type BusEvent, factsOf } from "../../bus/mod.ts";
+import type { BusEvent } from "../../bus/mod.ts";
 import type { ModelCall } from "../../ledger/mod.ts";
 import type { NanoUsd } from "../../kernel/money.ts";
 
@@ -48,19 +48,8 @@ export function unitOf(
   return sessionId === null ? undefined : { kind: "session", id: sessionId, key: `session/${sessionId}` };
 }
 
-/** Returns true for the types of events that the monitor observes. */
-export function isObservable({ type }: BusEvent): boolean {
-  return type === "cost.recorded" || type === "model.called";
-}
-
-/** Reads the observation of an event; undefined for one that says nothing of them, such as a response without tool calls. */
-export function readObservation(event: BusEvent): CallObservation | ToolCallsObservation | undefined {
-  return event.type === "cost.recorded" ? readCall(event) : readTools(event);
-}
-
-function readCall(event: BusEvent): CallObservation | undefined {
-  const call = factsOf(event) as ModelCall | undefined;
-  if (!call) return undefined;
+/** Returns the observation of a booked call. */
+export function observeCall(call: ModelCall): CallObservation {
   return {
     type: "call",
     callId: call.callId,
@@ -80,9 +69,9 @@ function readCall(event: BusEvent): CallObservation | undefined {
 
 /**
  * Reads the tool calls of the response (`model.called`), not `tool.called`: a call with invalid input, or of an unknown
- * tool, is never executed, and a model may repeat just such a call.
+ * tool, is never executed, and a model may repeat just such a call. Undefined for a response without any.
  */
-function readTools(event: BusEvent): ToolCallsObservation | undefined {
+export function observeTools(event: BusEvent): ToolCallsObservation | undefined {
   const { tool_calls: toolCalls } = event.payload;
   if (event.run_id === null || !Array.isArray(toolCalls) || toolCalls.length === 0) return undefined;
   return {
