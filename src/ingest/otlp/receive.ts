@@ -1,4 +1,4 @@
-import { type CallContext, sightCalls } from "../../calls/mod.ts";
+import { type CallContext, sightCalls, type Sighting } from "../../calls/mod.ts";
 import { MAX_SIGHTINGS } from "../../contract/limits.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import { RecentMap } from "../../kernel/recent_map.ts";
@@ -105,7 +105,7 @@ async function book(
   rejected: Counts,
 ): Promise<void> {
   const sightings = calls.flatMap(({ sighting, origin }) => {
-    if (only === undefined) return { ...sighting, of: origin };
+    if (only === undefined) return { ...sighting, ...whole(sighting), of: origin };
     if (![only, origin.name].includes(origin.agentId)) {
       rejected.add(`agent ${origin.agentId}: the API key is for agent ${only} only`);
       return [];
@@ -113,6 +113,7 @@ async function book(
     const { session, run } = sighting;
     return {
       ...sighting,
+      ...whole(sighting),
       ...(session !== undefined && { session: nameAfter(only, session) }),
       ...(run !== undefined && { run: nameAfter(only, run) }),
       of: { ...origin, agentId: only },
@@ -127,6 +128,10 @@ async function book(
   }, sightings);
   for (const reason of reasons.values()) rejected.add(reason);
 }
+
+/** Takes away an id that was no UTF-8: replacements make one id of two. */
+const whole = ({ responseId }: Sighting): Partial<Sighting> | undefined =>
+  responseId?.includes("\ufffd") ? { responseId: undefined } : undefined;
 
 /** Numbers of records by reason. */
 class Counts {
