@@ -1,5 +1,6 @@
 import type { Context } from "hono";
 import { PurserError } from "../../kernel/errors.ts";
+import { measureBody } from "../../kernel/json/json_work.ts";
 import { parseInTurns } from "../../kernel/json/parse_in_turns.ts";
 import type { Turns } from "../../kernel/turns.ts";
 import type { Core } from "../../service/mod.ts";
@@ -126,7 +127,11 @@ async function inflate(bytes: Uint8Array, maxBytes: number, turns: Turns): Promi
   return await readUpTo(gunzip(parts(), "the body"), maxBytes);
 }
 
+/** The most work of a body of JSON, in the units of `measureJson()`: its values take ten times its size in memory. */
+const MAX_WORK = 4_000_000;
+
 async function parse(bytes: Uint8Array, turns: Turns): Promise<unknown> {
+  await measureBody(bytes, MAX_WORK, turns);
   try {
     return await parseInTurns(bytes, turns);
   } catch (error) {

@@ -113,7 +113,7 @@ export function sightingOf(item: Item, usage: Usage): Sighting {
   const session = reader.text(fields.session);
   const { at, durationMs } = timesOf(item);
   const speed = reader.text(fields.speed);
-  return defined({
+  return {
     ref: refOf(item, usage, responseId ?? requestId, session),
     responseId,
     requestId,
@@ -134,14 +134,7 @@ export function sightingOf(item: Item, usage: Usage): Sighting {
     run: record.traceId === "" ? undefined : `trc_${record.traceId}`,
     isFoundByCounts: dialect.isFoundByCounts,
     subagent: subagentOf(item),
-  });
-}
-
-function defined(sighting: Sighting): Sighting {
-  for (const name in sighting) {
-    if (sighting[name as keyof Sighting] === undefined) delete sighting[name as keyof Sighting];
-  }
-  return sighting;
+  };
 }
 
 /** A span begins with its call; a log is written at the end of it. */

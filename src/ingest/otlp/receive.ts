@@ -104,21 +104,24 @@ async function book(
   { keyId, agentId: only }: Sender,
   rejected: Counts,
 ): Promise<void> {
-  const sightings = calls.flatMap(({ sighting, origin }) => {
-    if (only === undefined) return { ...sighting, ...whole(sighting), of: origin };
-    if (![only, origin.name].includes(origin.agentId)) {
-      rejected.add(`agent ${origin.agentId}: the API key is for agent ${only} only`);
-      return [];
+  const sightings: Sighting[] = [];
+  for (const { sighting, origin } of calls) {
+    let { agentId } = origin;
+    if (only !== undefined) {
+      // Without an agent of its own, a record has the name of its exporter.
+      if (agentId !== only && agentId !== origin.name) {
+        rejected.add(`agent ${agentId}: the API key is for agent ${only} only`);
+        continue;
+      }
+      agentId = only;
+      if (sighting.session !== undefined) sighting.session = nameAfter(only, sighting.session);
+      if (sighting.run !== undefined) sighting.run = nameAfter(only, sighting.run);
     }
-    const { session, run } = sighting;
-    return {
-      ...sighting,
-      ...whole(sighting),
-      ...(session !== undefined && { session: nameAfter(only, session) }),
-      ...(run !== undefined && { run: nameAfter(only, run) }),
-      of: { ...origin, agentId: only },
-    };
-  });
+    // What was no UTF-8 has replacements, which make one id of two.
+    if (sighting.responseId?.includes("\ufffd")) sighting.responseId = undefined;
+    sighting.of = { ...origin, agentId };
+    sightings.push(sighting);
+  }
   const { reasons } = await sightCalls(ctx, {
     source: "otlp",
     name: "otlp",
@@ -128,10 +131,6 @@ async function book(
   }, sightings);
   for (const reason of reasons.values()) rejected.add(reason);
 }
-
-/** Takes away an id that was no UTF-8: replacements make one id of two. */
-const whole = ({ responseId }: Sighting): Partial<Sighting> | undefined =>
-  responseId?.includes("\ufffd") ? { responseId: undefined } : undefined;
 
 /** Numbers of records by reason. */
 class Counts {
