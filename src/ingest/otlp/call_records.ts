@@ -1,5 +1,5 @@
 import type { Sighting } from "../../calls/mod.ts";
-import { toProviderName } from "../../contract/provider_names.ts";
+import { toProviderName } from "../../contract/costs/provider_names.ts";
 import { toName } from "../../ledger/mod.ts";
 import { countsOf, type Usage, USAGE_FIELDS, usageOf } from "../../pricing/mod.ts";
 import type { Dialect, Fields, Rule } from "./dialects/dialect.ts";
@@ -24,7 +24,7 @@ export interface Item {
   usage?: Usage;
   /** False if its counts had to be completed. */
   isExact: boolean;
-  /** Why its counts can't be any. */
+  /** The reason why its counts can't be any. */
   fault?: string;
   node?: SpanNode;
 }

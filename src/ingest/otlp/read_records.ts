@@ -38,7 +38,7 @@ export interface CallRecord {
   origin: RecordOrigin;
 }
 
-/** What the records of a request say. */
+/** The content of the records of a request. */
 export interface ReadRecords {
   calls: CallRecord[];
   /** Records that say "model call" without usage: not booked. */
@@ -210,6 +210,7 @@ class Reading {
   #joined({ node, record, origin }: Item): ToldCall["saidAs"] {
     const told = node?.facts.told;
     if (!told) return {};
+    if (told.saidAs) return told.saidAs;
     const { traceId, parentSpanId } = record as SpanRecord;
     const isSame = (one: ToldCall | undefined) =>
       one !== undefined && one.inputTokens === told.inputTokens &&

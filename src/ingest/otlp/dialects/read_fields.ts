@@ -119,7 +119,7 @@ export function ruleOf(reader: AttributeReader, { rules }: Dialect): Rule | unde
   return rules.find(({ when }) => matches(reader, when));
 }
 
-/** What a record says of the tokens of a call. */
+/** The tokens of a call as a record says them. */
 export interface ReadUsage {
   usage: Usage;
   /** False if the counts had to be completed. */
