@@ -101,7 +101,9 @@ export function hasFailed(record: TelemetryRecord): boolean {
   const { attributes } = record;
   return (record.signal === "span" && record.hasFailed) || attributes.has("error.type") ||
     attributes.get("success") === false ||
-    /\berror\b/.test(String(attributes.get("gen_ai.response.finish_reasons")));
+    [attributes.get("gen_ai.response.finish_reasons")].flat().some((reason) =>
+      typeof reason === "string" && /\berror\b/.test(reason)
+    );
 }
 
 export function sightingOf(item: Item, usage: Usage): Sighting {
@@ -152,7 +154,7 @@ function timesOf({ record, reader, fields }: Item): { at: number; durationMs?: n
       durationMs: Math.max(0, Math.round(record.endsAt - record.startsAt)),
     };
   }
-  const duration = Number(reader.first(fields.durationMs));
+  const duration = Number(reader.text(fields.durationMs));
   const durationMs = duration >= 0 && duration < 86_400_000 ? Math.round(duration) : undefined;
   return { at: Math.floor(record.at - (durationMs ?? 0)), durationMs };
 }
@@ -165,7 +167,7 @@ function refOf({ record, rule }: Item, usage: Usage, id: string | undefined, ses
 
 function joinedBy({ record, reader }: Item, names: readonly string[]): string {
   const at = record.signal === "span" ? record.startsAt : record.at;
-  return [...names.map((name) => String(reader.get(name) ?? "")), Math.floor(at / 60_000)].join(":");
+  return [...names.map((name) => reader.text([name]) ?? ""), Math.floor(at / 60_000)].join(":");
 }
 
 /** Returns a cost as decimal text; 0 says nothing beside tokens. */

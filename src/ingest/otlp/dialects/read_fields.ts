@@ -107,9 +107,10 @@ export function matches(reader: AttributeReader, { signal, name, has }: Match): 
   for (const attribute in has) {
     const wanted = has[attribute]!;
     const value = reader.get(attribute);
-    if (typeof wanted === "boolean" ? (value !== undefined) !== wanted : !wanted.includes(String(value))) {
-      return false;
-    }
+    const isSo = typeof wanted === "boolean"
+      ? (value !== undefined) === wanted
+      : typeof value !== "object" && wanted.includes(String(value));
+    if (!isSo) return false;
   }
   return true;
 }
