@@ -231,7 +231,7 @@ class Reading {
     const { call, own, traceId, spanId } = unplaced;
     const { missing, ...place } = this.traces.placeIn(traceId, traceId && spanId, own);
     if (missing) this.traces.wait(missing, unplaced);
-    const text = JSON.stringify([place.agents, place.session]);
+    const text = `${place.agents.join("\0")}\0\0${place.session}`;
     if (unplaced.said === text) return;
     unplaced.said = text;
     this.#result.calls.push({ ...placed(call, place), index });
