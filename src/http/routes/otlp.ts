@@ -53,6 +53,7 @@ export function createStreamedRoutes(core: Core): Router {
       const { CONTENT_TYPE, decodeJson, decodeProtobuf, encodingOf, partialSuccess, receiver } =
         await loaded();
       const { raw } = c.req;
+      const { signal: left } = raw;
       const encoding = encodingOf(raw.headers);
       if (!encoding) throw unsupported("type", raw.headers.get("content-type"), Object.values(CONTENT_TYPE));
       const compression = raw.headers.get("content-encoding")?.trim().toLowerCase() || "identity";
@@ -68,6 +69,8 @@ export function createStreamedRoutes(core: Core): Router {
       const ctx = await core.whole();
       const lane = sent.length <= SMALL_BYTES ? lanes.small : lanes.large;
       return await lane(async () => {
+        // An exporter that has waited too long sends its request again.
+        if (left.aborted) throw new PurserError("unavailable", "Cannot answer: the client has left");
         const body = compression === "gzip" ? await inflate(sent, maxBytes, core.turns) : sent;
         const decoding = encoding === "json"
           ? decodeJson(await parse(body, core.turns), signal)

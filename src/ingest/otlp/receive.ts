@@ -1,4 +1,4 @@
-import { type CallContext, sightCalls } from "../../calls/mod.ts";
+import { type CallContext, sightCalls, type Sighting } from "../../calls/mod.ts";
 import { MAX_SIGHTINGS } from "../../contract/limits.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import { RecentMap } from "../../kernel/recent_map.ts";
@@ -14,11 +14,11 @@ export interface Sender {
   agentId?: string | undefined;
 }
 
-/** What has become of the records of a request. */
+/** The outcome of a request. */
 export interface Received {
   /** The records that are not taken. */
   rejected: number;
-  /** What the sender has to know; `''` for nothing. */
+  /** Facts that the sender has to know; `''` for none. */
   message: string;
 }
 
@@ -41,7 +41,7 @@ const MAX_HINTS = 1_000;
 const HINT_MS = 3_600_000;
 
 /** The records that are read, and the sightings that are booked, in one piece. */
-const READ_RECORDS = 500;
+const READ_RECORDS = 1_000;
 const BOOK_SIGHTINGS = Math.min(500, MAX_SIGHTINGS);
 
 /** The reasons of rejected records that a message names. */
@@ -105,14 +105,15 @@ async function book(
   rejected: Counts,
 ): Promise<void> {
   const sightings = calls.flatMap(({ sighting, origin }) => {
-    if (only === undefined) return { ...sighting, of: origin };
-    if (origin.agentId !== only && !sighting.isUnplaced) {
+    if (only === undefined) return { ...sighting, ...whole(sighting), of: origin };
+    if (![only, origin.name].includes(origin.agentId)) {
       rejected.add(`agent ${origin.agentId}: the API key is for agent ${only} only`);
       return [];
     }
     const { session, run } = sighting;
     return {
       ...sighting,
+      ...whole(sighting),
       ...(session !== undefined && { session: nameAfter(only, session) }),
       ...(run !== undefined && { run: nameAfter(only, run) }),
       of: { ...origin, agentId: only },
@@ -127,6 +128,10 @@ async function book(
   }, sightings);
   for (const reason of reasons.values()) rejected.add(reason);
 }
+
+/** Takes away an id that was no UTF-8: replacements make one id of two. */
+const whole = ({ responseId }: Sighting): Partial<Sighting> | undefined =>
+  responseId?.includes("\ufffd") ? { responseId: undefined } : undefined;
 
 /** Numbers of records by reason. */
 class Counts {
