@@ -46,6 +46,10 @@ export interface Sighting {
   isCopy?: boolean;
   /** The sub-agent that made the call. */
   subagent?: { id: string; parent?: string; type?: string };
+  /** The run, such as the trace of a span. */
+  run?: string;
+  /** True if no record that has come yet says which agent and session it is of: a later one that says it moves the call. */
+  isUnplaced?: boolean;
   /** The working directory. */
   folder?: string;
   branch?: string;
