@@ -1,6 +1,7 @@
 import type { Tags } from "../../contract/tags/tags.ts";
 import type { QUALITIES } from "../../contract/values.ts";
 import type { Usage } from "../../pricing/mod.ts";
+import type { SightingOrigin } from "./said.ts";
 
 /*
  * A sighting is what one source says of one model call. A call is one row of the ledger, booked once by its first sighting; the
@@ -48,10 +49,17 @@ export interface Sighting {
   subagent?: { id: string; parent?: string; type?: string };
   /** The run, such as the trace of a span. */
   run?: string;
-  /** True if no record that has come yet says which agent and session it is of: a later one that says it moves the call. */
-  isUnplaced?: boolean;
+  /**
+   * How many of the records around the call are known, if not all are: the statement of a witness that knows more of them replaces
+   * the others.
+   */
+  known?: number;
+  /** True if the other witness of the call, its agent's log or telemetry, has no id of it: its counts tell. */
+  isFoundByCounts?: boolean;
   /** The working directory. */
   folder?: string;
   branch?: string;
   tags?: Tags;
+  /** The exporter, its machine and the agent, where the sightings of a request are of several. */
+  of?: Pick<SightingOrigin, "name" | "agentId" | "machine">;
 }

@@ -1,0 +1,147 @@
+import { type CallContext, sightCalls } from "../../calls/mod.ts";
+import { MAX_SIGHTINGS } from "../../contract/limits.ts";
+import type { Clock } from "../../kernel/clock.ts";
+import { RecentMap } from "../../kernel/recent_map.ts";
+import { inTurns, SLICE_UNITS, type Turns } from "../../kernel/turns.ts";
+import { nameAfter } from "../../ledger/mod.ts";
+import { type Decoded, MAX_RECORDS } from "./decode/mod.ts";
+import { type CallRecord, createReader, type RecordReader } from "./read_records.ts";
+
+/** The sender of records. */
+export interface Sender {
+  keyId: string | null;
+  /** The only agent of its key. */
+  agentId?: string | undefined;
+}
+
+/** What has become of the records of a request. */
+export interface Received {
+  /** The records that are not taken. */
+  rejected: number;
+  /** What the sender has to know; `''` for nothing. */
+  message: string;
+}
+
+/** Takes the records of requests. It keeps what later requests of the same sender need of earlier ones. */
+export interface Receiver {
+  /**
+   * Books the calls of some records, in sets; all are committed when it resolves. Where it rejects, some may be: sent again, they
+   * are duplicates.
+   */
+  receive(ctx: ReceiverContext, decoded: Generator<number, Decoded>, sender: Sender): Promise<Received>;
+  /** Returns a hint as it is to be told to a sender: `''` if it was told within the last hour. */
+  hintOnce(ctx: Pick<ReceiverContext, "clock">, hint: string, sender: Sender): string;
+}
+
+export type ReceiverContext = CallContext & { turns: Turns; clock: Clock };
+
+/** The senders whose traces are kept. */
+const MAX_SENDERS = 100;
+const MAX_HINTS = 1_000;
+const HINT_MS = 3_600_000;
+
+/** The records that are read, and the sightings that are booked, in one piece. */
+const READ_RECORDS = 500;
+const BOOK_SIGHTINGS = Math.min(500, MAX_SIGHTINGS);
+
+/** The reasons of rejected records that a message names. */
+const MAX_REASONS = 5;
+
+export function createReceiver(): Receiver {
+  // Each key has its own: no sender can add to the traces of another one.
+  const readers = new RecentMap<RecordReader>(2 * MAX_SENDERS);
+  const toldAt = new RecentMap<number>(MAX_HINTS);
+
+  function readerOf({ keyId }: Sender): RecordReader {
+    const key = keyId ?? "";
+    const reader = readers.get(key) ?? createReader();
+    readers.set(key, reader);
+    return reader;
+  }
+
+  const receiver: Receiver = {
+    async receive(ctx, decoding, sender) {
+      const { records, beyond } = await inTurns(ctx.turns, decoding);
+      const reader = readerOf(sender);
+      const rejected = new Counts();
+      const hints = new Set<string>();
+      if (beyond > 0) rejected.add(`a request may have ${MAX_RECORDS}`, beyond);
+      let calls: CallRecord[] = [];
+      const unmetered = new Counts();
+      for (let start = 0; start < records.length; start += READ_RECORDS) {
+        const read = reader.read(records.slice(start, start + READ_RECORDS));
+        for (const { reason } of read.rejected) rejected.add(reason);
+        for (const { reason } of [...read.unmetered, ...read.rollups]) unmetered.add(reason);
+        for (const hint of read.hints) hints.add(hint);
+        calls = calls.concat(read.calls);
+        await ctx.turns.spend(SLICE_UNITS);
+      }
+      records.length = 0;
+      for (let start = 0; start < calls.length; start += BOOK_SIGHTINGS) {
+        await book(ctx, calls.slice(start, start + BOOK_SIGHTINGS), sender, rejected);
+        await ctx.turns.spend(SLICE_UNITS);
+      }
+      if (unmetered.all > 0) hints.add(`not booked: ${unmetered}`);
+      const said = [...hints].map((hint) => receiver.hintOnce(ctx, hint, sender)).filter(Boolean);
+      if (rejected.all > 0) said.unshift(`rejected: ${rejected}`);
+      return { rejected: rejected.all, message: said.join("; ") };
+    },
+    hintOnce({ clock }, hint, { keyId }) {
+      // The same hint has other numbers each time.
+      const name = `${keyId}\0${hint.replaceAll(/\d+/g, "N")}`;
+      const now = clock.monotonic();
+      if (now - (toldAt.get(name) ?? -Infinity) < HINT_MS) return "";
+      toldAt.set(name, now);
+      return hint;
+    },
+  };
+  return receiver;
+}
+
+async function book(
+  ctx: ReceiverContext,
+  calls: readonly CallRecord[],
+  { keyId, agentId: only }: Sender,
+  rejected: Counts,
+): Promise<void> {
+  const sightings = calls.flatMap(({ sighting, origin }) => {
+    if (only === undefined) return { ...sighting, of: origin };
+    if (origin.agentId !== only && !sighting.isUnplaced) {
+      rejected.add(`agent ${origin.agentId}: the API key is for agent ${only} only`);
+      return [];
+    }
+    const { session, run } = sighting;
+    return {
+      ...sighting,
+      ...(session !== undefined && { session: nameAfter(only, session) }),
+      ...(run !== undefined && { run: nameAfter(only, run) }),
+      of: { ...origin, agentId: only },
+    };
+  });
+  const { reasons } = await sightCalls(ctx, {
+    source: "otlp",
+    name: "otlp",
+    agentId: only ?? "otlp",
+    ...(keyId !== null && { keyId }),
+    ...(only !== undefined && { isOfOneAgent: true }),
+  }, sightings);
+  for (const reason of reasons.values()) rejected.add(reason);
+}
+
+/** Numbers of records by reason. */
+class Counts {
+  all = 0;
+  readonly #by = new Map<string, number>();
+
+  add(reason: string, count = 1): void {
+    this.all += count;
+    // Reasons may repeat texts of records.
+    if (this.#by.has(reason) || this.#by.size < MAX_REASONS) {
+      this.#by.set(reason, (this.#by.get(reason) ?? 0) + count);
+    }
+  }
+
+  toString(): string {
+    return [...this.#by].map(([reason, count]) => `${count} (${reason})`).join(", ");
+  }
+}
