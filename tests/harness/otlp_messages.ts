@@ -58,6 +58,22 @@ export function encodeOtlp(signal: "traces" | "logs", request: unknown): Uint8Ar
   return new Uint8Array(type.encode(type.fromObject(withBytes(request) as Record<string, unknown>)).finish());
 }
 
+/** Reads a request as JSON of the protocol. */
+export function jsonOfOtlp(signal: "traces" | "logs", bytes: Uint8Array): unknown {
+  const type = REQUESTS[signal];
+  return withHex(type.toObject(type.decode(bytes), { longs: String }));
+}
+
+/** Replaces ids in bytes by their hex. */
+function withHex(value: unknown): unknown {
+  if (value instanceof Uint8Array) {
+    return Array.from(value, (byte) => byte.toString(16).padStart(2, "0")).join("");
+  }
+  if (Array.isArray(value)) return value.map(withHex);
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, field]) => [name, withHex(field)]));
+}
+
 /** Reads the answer to a request that was taken. */
 export function decodeAnswer(bytes: Uint8Array): { rejected: number; message: string } {
   const { partialSuccess } = root.lookupType("Answer").toObject(
