@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { ChannelInput } from "../src/mod.ts";
 import { nameChannels } from "../src/config/mod.ts";
-import { noteExports } from "../src/ingest/otlp/export_faults.ts";
+import { FaultCounts } from "../src/ingest/otlp/export_faults.ts";
 import { leaveDelivery } from "./harness/deliveries.ts";
 import { replaceChannels } from "./harness/fake_channels.ts";
 import { recordingChannel } from "./harness/recording_channel.ts";
@@ -347,25 +347,24 @@ Deno.test("a failed test does not count as a delivery that was given up", async 
 
 Deno.test("telemetry that leaves out calls is a warning for a week, with what to switch on", async () => {
   await using purser = await openTestPurser();
-  const fault = (agentId: string, reason: string) => ({
-    index: 0,
-    reason,
-    origin: { name: "some-sdk", agentId },
-  });
-  const none = { unmetered: [], rollups: [], rejected: [] };
-  await noteExports(purser.core, { keyId: null }, none, [{ name: "some-sdk", agentId: "a" }]);
+  const save = async (agents: readonly string[], kind: Parameters<FaultCounts["add"]>[0]) => {
+    const counts = new FaultCounts({ keyId: null });
+    for (const agentId of agents) {
+      counts.add(kind, { origin: { name: agentId, agentId }, scope: "some-sdk", reason: "" });
+    }
+    await counts.save(purser.core);
+  };
+  await save(["a"], "duplicate");
   assert.equal((await check(purser, "telemetry")).status, "ok", "a repeated record is no gap");
-  const unmetered = ["a", "b", "c"].map((agent) => fault(agent, "switch on include_usage"));
-  await noteExports(purser.core, { keyId: null }, { ...none, unmetered }, []);
+  await save(["a", "b", "c"], "unmetered");
   purser.clock.advance(1_000);
-  const rollups = [fault("d", "switch on the instrumentation of the model"), fault("d", "")];
-  await noteExports(purser.core, { keyId: null }, { ...none, rollups: rollups.reverse() }, []);
+  await save(["d", "d"], "rollup");
   assert.deepEqual(await check(purser, "telemetry"), {
     name: "telemetry",
     status: "warning",
     detail: "d, some-sdk: 2 sums without a call beneath; a, some-sdk: 1 model call without usage; " +
       "b, some-sdk: 1 model call without usage; 1 more",
-    advice: "switch on the instrumentation of the model; purser sources has all",
+    advice: "Switch on the instrumentation of the SDK that makes the model calls. purser sources has all",
   });
   purser.clock.advance(8 * DAY);
   assert.equal((await check(purser, "telemetry")).status, "ok");

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { bookLooseCalls, rollUp, sightCalls } from "../src/calls/mod.ts";
-import { listFaults, listSources, saveImportFiles } from "../src/ingest/mod.ts";
-import { noteExports } from "../src/ingest/otlp/export_faults.ts";
+import { listSources, saveImportFiles } from "../src/ingest/mod.ts";
 import { ALL_SEEING, listCosts, viewerOf } from "../src/ledger/mod.ts";
 import { usageOf } from "../src/pricing/mod.ts";
 import { createBooking, type TestBooking } from "./harness/booking.ts";
@@ -122,67 +121,5 @@ for (const kind of databaseKinds()) {
     assert.deepEqual([ofPlan.cost_usd, ofPlan.plan_usd, source!.plan_usd], [0, 0.003524, undefined]);
     const inEightDays = { ...ctx, clock: { now: () => AT + 8 * 86_400_000 } };
     assert.equal((await listSources(inEightDays, ALL_SEEING))[0]!.state, "quiet");
-  });
-
-  test("a source of exports has what was not booked of them, with what to switch on, and is incomplete for a week", async (ctx) => {
-    const origin = { name: "openai-v2", agentId: "biller", machine: "web-1" };
-    const fault = (index: number, reason: string) => ({ index, reason, origin });
-    const read = {
-      unmetered: [fault(0, "switch on include_usage"), fault(1, "switch on include_usage")],
-      rollups: [fault(2, "switch on the model's instrumentation")],
-      rejected: [fault(3, "its counts are negative")],
-    };
-    await noteExports(ctx, { keyId: "key_1" }, { unmetered: [], rollups: [], rejected: [] }, []);
-    assert.deepEqual(await listSources(ctx, ALL_SEEING), []);
-    await noteExports(ctx, { keyId: "key_1" }, read, [origin]);
-    await noteExports(ctx, { keyId: "key_2" }, { ...read, rollups: [] }, []);
-    const list = async (viewer = ALL_SEEING) => {
-      const sources = await listSources(ctx, viewer);
-      return sources.map((one) =>
-        [one.source, one.agent_id, one.machine, one.state, one.holes.length].concat(
-          [one.model_calls, one.unmetered, one.rollups, one.malformed, one.duplicates],
-        )
-      );
-    };
-    assert.deepEqual(await list(), [["otlp", "biller", "web-1", "incomplete", 3, 0, 4, 1, 2, 1]]);
-    const [source] = await listSources(ctx, ALL_SEEING);
-    assert.deepEqual(source!.holes, [
-      "openai-v2: 2 records that can't be read: its counts are negative",
-      "openai-v2: 1 sum without a call beneath: switch on the model's instrumentation",
-      "openai-v2: 4 model calls without usage: switch on include_usage",
-    ]);
-    assert.deepEqual(await list(viewerOf({ keyId: "key_2", agentId: "biller" })), [
-      ["otlp", "biller", "web-1", "incomplete", 2, 0, 2, 0, 1, 0],
-    ]);
-    assert.deepEqual(await list(viewerOf({ keyId: "key_3", agentId: "biller" })), []);
-    const later = (days: number) => ({ ...ctx, clock: { now: () => ctx.clock.now() + days * 86_400_000 } });
-    assert.deepEqual((await listSources(later(8), ALL_SEEING)).map(({ state }) => state), ["quiet"]);
-    await noteExports(later(31), { keyId: "key_2" }, { ...read, rollups: [], rejected: [] }, []);
-    assert.deepEqual(await list(viewerOf({ keyId: "key_2", agentId: "biller" })), [
-      ["otlp", "biller", "web-1", "incomplete", 1, 0, 2, 0, 0, 0],
-    ]);
-  });
-
-  test("the counts of a key's exports are bounded, and those of a key of one agent are its agent's", async (ctx) => {
-    const reads = (from: number) =>
-      Array.from({ length: 150 }, (_, index) => ({
-        index,
-        reason: "no usage".repeat(100),
-        origin: { name: "sdk\0".repeat(100), agentId: `agent-${from + index}` },
-      }));
-    for (let from = 0; from < 2_000; from += 150) {
-      await noteExports(ctx, { keyId: "key_1" }, { unmetered: reads(from), rollups: [], rejected: [] }, []);
-    }
-    const all = await listFaults(ctx, "key_1");
-    assert.ok(all.length >= 1_000 && all.length < 1_100, String(all.length));
-    assert.ok(all.every(({ exporter, reason }) => exporter.length === 128 && reason.length === 300));
-    await noteExports(ctx, { keyId: "key_1" }, { unmetered: reads(0), rollups: [], rejected: [] }, []);
-    assert.equal((await listFaults(ctx, "key_1"))[0]!.records, 2);
-    const narrow = { keyId: "key_2", only: "mine" };
-    await noteExports(ctx, narrow, { unmetered: reads(0), rollups: [], rejected: [] }, []);
-    assert.deepEqual((await listFaults(ctx, "key_2")).map(({ agentId, records }) => [agentId, records]), [[
-      "mine",
-      150,
-    ]]);
   });
 }

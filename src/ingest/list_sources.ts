@@ -4,7 +4,13 @@ import { NANO_PER_USD } from "../kernel/money.ts";
 import { costUsd, IS_LOWER_BOUND, MACHINE, planUsd, type Viewer } from "../ledger/mod.ts";
 import { ORDERED_JOIN, type SqlValue, type Store, toObjects } from "../store/mod.ts";
 import { HOLES } from "./logs/holes.ts";
-import { describeFault, type ExportFault, listFaults } from "./otlp/export_faults.ts";
+import {
+  adviceOn,
+  describeFault,
+  type ExportFault,
+  holesOfExports,
+  listFaults,
+} from "./otlp/export_faults.ts";
 
 /* Every source of calls, with what the ledger, the witnesses of calls and the imports of logs say of it. */
 
@@ -146,6 +152,12 @@ function newestFirst(a: Row, b: Row): number {
 const isKnown = (name: SqlValue | undefined): name is keyof typeof HOLES =>
   typeof name === "string" && Object.hasOwn(HOLES, name);
 
+/** Returns what the logs or the telemetry of a coding agent are known to leave out. */
+function holesOf({ source, agent_id }: Row): readonly string[] {
+  if (source === "otlp") return holesOfExports(agent_id);
+  return source === "log" && isKnown(agent_id) ? HOLES[agent_id] : [];
+}
+
 function toSource(row: Row, faults: readonly ExportFault[], now: number): SourceOfCalls {
   const recordsOf = (kind: ExportFault["kind"]) =>
     faults.reduce((sum, fault) => sum + (fault.kind === kind ? fault.records : 0), 0);
@@ -185,9 +197,10 @@ function toSource(row: Row, faults: readonly ExportFault[], now: number): Source
     first_at: time("first_at"),
     last_at: time("last_at"),
     lower_bound: row.source === "log" || row.source === "otlp",
-    holes: row.source === "log" && isKnown(row.agent_id)
-      ? [...HOLES[row.agent_id]]
-      : gaps.map((fault) => `${fault.exporter}: ${describeFault(fault)}: ${fault.reason}`),
+    holes: [
+      ...holesOf(row),
+      ...gaps.map((fault) => `${fault.scope}: ${describeFault(fault)}. ${adviceOn(fault)}`),
+    ],
     files: number("files"),
     imported_at: time("imported_at"),
     unmetered: number("unmetered") + recordsOf("unmetered"),

@@ -1,7 +1,8 @@
 import { type Clock, DAY_MS } from "../../kernel/clock.ts";
 import { countOf } from "../../kernel/counts.ts";
 import { type SqlValue, type Store, toObjects } from "../../store/mod.ts";
-import type { ReadRecords, RecordOrigin } from "./read_records.ts";
+import { dialectOf, DIALECTS } from "./dialects/registry.ts";
+import type { RecordFault } from "./read_records.ts";
 
 /* The records of exports that are no calls to book, counted by who has sent them: how complete the calls of a source are. */
 
@@ -12,11 +13,11 @@ export interface ExportFault {
   agentId: string;
   /** `''` where it isn't known. */
   machine: string;
-  /** The name of the instrumentation. */
-  exporter: string;
+  /** The instrumentation. */
+  scope: string;
   kind: FaultKind;
   records: number;
-  /** Of one of the last: the state, and what to switch on. */
+  /** That of one of the last. */
   reason: string;
   /** The time of the last request that had one. */
   seenAt: number;
@@ -36,60 +37,55 @@ const MAX_REASON = 300;
 
 const REMOVE_OLD = "DELETE FROM otlp_faults WHERE key_id = ? AND seen_at < ?";
 
-const COLUMNS = ["key_id", "agent_id", "machine", "exporter", "kind", "records", "reason", "seen_at"];
+const COLUMNS = ["key_id", "agent_id", "machine", "scope", "kind", "records", "reason", "seen_at"];
 const OWN = COLUMNS.slice(0, 5).map((column) => `f.${column} = v.${column}`).join(" AND ");
 
 const ADD = `INSERT INTO otlp_faults (${COLUMNS.join(", ")})
 SELECT ${COLUMNS.map((column) => `v.${column}`).join(", ")} FROM each_row v
 WHERE (SELECT count(*) FROM otlp_faults f WHERE f.key_id = v.key_id) < ${MAX_PER_KEY}
   OR EXISTS (SELECT 1 FROM otlp_faults f WHERE ${OWN})
-ON CONFLICT (key_id, agent_id, machine, exporter, kind) DO UPDATE SET
+ON CONFLICT (key_id, agent_id, machine, scope, kind) DO UPDATE SET
   records = otlp_faults.records + excluded.records, reason = excluded.reason, seen_at = excluded.seen_at`;
 
-/**
- * Counts what the records of a request say besides calls to book, after its calls were booked. Without such records it writes
- * nothing.
- *
- * @param only The agent of a key of one agent: whatever agent a record names, it is counted there.
- * @param duplicates The origin of each record that says nothing new of its call.
- */
-export async function noteExports(
-  { store, clock }: { store: Pick<Store, "write">; clock: Pick<Clock, "now"> },
-  { keyId, only }: { keyId: string | null; only?: string | undefined },
-  { unmetered, rollups, rejected }: Pick<ReadRecords, "unmetered" | "rollups" | "rejected">,
-  duplicates: readonly RecordOrigin[],
-): Promise<void> {
-  const counts = new Map<string, { own: string[]; records: number; reason: string }>();
-  const add = (kind: FaultKind, { agentId, machine = "", name }: RecordOrigin, reason: string) => {
-    const own = [keyId ?? "", only ?? agentId, machine, name, kind].map((text) => clean(text, MAX_NAME));
+/** Counts the records of a request that are no calls to book. */
+export class FaultCounts {
+  readonly #counts = new Map<string, { own: string[]; records: number; reason: string }>();
+
+  /** Whatever agent a record of a key of one agent names, it is counted there. */
+  constructor(private readonly sender: { keyId: string | null; agentId?: string | undefined }) {}
+
+  add(kind: FaultKind, { origin, scope, reason }: Pick<RecordFault, "origin" | "scope" | "reason">): void {
+    const own = [this.sender.agentId ?? origin.agentId, origin.machine ?? "", scope, kind];
     const key = JSON.stringify(own);
-    const known = counts.get(key);
+    const known = this.#counts.get(key);
     if (known) [known.records, known.reason] = [known.records + 1, reason];
-    else if (counts.size < MAX_PER_REQUEST) counts.set(key, { own, records: 1, reason });
-  };
-  for (const { origin, reason } of unmetered) add("unmetered", origin, reason);
-  for (const { origin, reason } of rollups) add("rollup", origin, reason);
-  for (const { origin, reason } of rejected) add("rejected", origin, reason);
-  for (const origin of duplicates) add("duplicate", origin, "");
-  if (counts.size === 0) return;
-  const now = clock.now();
-  const rows = [...counts.values()].map(({ own, records, reason }): SqlValue[] => [
-    ...own,
-    records,
-    clean(reason, MAX_REASON),
-    now,
-  ]);
-  await store.write([
-    { sql: REMOVE_OLD, args: [keyId ?? "", now - KEPT_DAYS * DAY_MS] },
-    { sql: ADD, each: { columns: COLUMNS, integers: ["records", "seen_at"], rows } },
-  ]);
+    else if (this.#counts.size < MAX_PER_REQUEST) this.#counts.set(key, { own, records: 1, reason });
+  }
+
+  /** Adds them to those of earlier requests. Without any it writes nothing. */
+  async save({ store, clock }: { store: Pick<Store, "write">; clock: Pick<Clock, "now"> }): Promise<void> {
+    if (this.#counts.size === 0) return;
+    const keyId = this.sender.keyId ?? "";
+    const now = clock.now();
+    const rows = [...this.#counts.values()].map(({ own, records, reason }): SqlValue[] => [
+      keyId,
+      ...own.map((text) => clean(text, MAX_NAME)),
+      records,
+      clean(reason, MAX_REASON),
+      now,
+    ]);
+    await store.write([
+      { sql: REMOVE_OLD, args: [keyId, now - KEPT_DAYS * DAY_MS] },
+      { sql: ADD, each: { columns: COLUMNS, integers: ["records", "seen_at"], rows } },
+    ]);
+  }
 }
 
 /** Returns a text that any database can store. */
 const clean = (text: string, max: number) => text.slice(0, max).toWellFormed().replaceAll("\0", "\ufffd");
 
 const LIST =
-  `SELECT agent_id, machine, exporter, kind, sum(records) AS records, max(seen_at) AS seen_at, max(reason) AS reason
+  `SELECT agent_id, machine, scope, kind, sum(records) AS records, max(seen_at) AS seen_at, max(reason) AS reason
 FROM otlp_faults WHERE CAST(?1 AS TEXT) IS NULL OR key_id = ?1 GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4`;
 
 /** Lists what the exports of a key had besides calls to book; null for those of all keys. */
@@ -101,7 +97,7 @@ export async function listFaults(
   return rows.map((row) => ({
     agentId: row.agent_id as string,
     machine: row.machine as string,
-    exporter: row.exporter as string,
+    scope: row.scope as string,
     kind: row.kind as FaultKind,
     records: Number(row.records),
     reason: row.reason as string,
@@ -109,16 +105,36 @@ export async function listFaults(
   }));
 }
 
+/** Returns what the telemetry of a coding agent is known to leave out; nothing for other agents. */
+export function holesOfExports(agentId: SqlValue | undefined): readonly string[] {
+  return DIALECTS.find(({ agent }) => agent !== undefined && agent === agentId)?.holes ?? [];
+}
+
 /** Returns how much an export leaves out, such as `3 model calls without usage`; undefined for what leaves out nothing. */
-export function describeFault({ kind, records }: ExportFault): string | undefined {
+export function describeFault({ kind, records }: Pick<ExportFault, "kind" | "records">): string | undefined {
   switch (kind) {
     case "unmetered":
       return `${countOf(records, "model call")} without usage`;
     case "rollup":
       return `${countOf(records, "sum")} without a call beneath`;
     case "rejected":
-      return `${countOf(records, "record")} that can't be read`;
+      return `${countOf(records, "record")} that can't be booked`;
     case "duplicate":
       return undefined;
+  }
+}
+
+/** Returns what to switch on, so that an export leaves out less, in sentences. */
+export function adviceOn({ kind, reason, scope }: Pick<ExportFault, "kind" | "reason" | "scope">): string {
+  switch (kind) {
+    case "unmetered":
+      return [
+        ...dialectOf({ name: scope, version: "" })?.holes ?? [],
+        "Ask for usage: streams of OpenAI's chat completions have it with stream_options.include_usage.",
+      ].join(" ");
+    case "rollup":
+      return "Switch on the instrumentation of the SDK that makes the model calls.";
+    default:
+      return `The last one: ${reason}.`;
   }
 }

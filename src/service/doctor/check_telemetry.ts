@@ -1,6 +1,6 @@
 import { QUIET_DAYS } from "../../contract/costs/sources.ts";
 import { DAY_MS } from "../../kernel/clock.ts";
-import { describeFault, listFaults } from "../../ingest/mod.ts";
+import { adviceOn, describeFault, listFaults } from "../../ingest/mod.ts";
 import type { Core } from "../core.ts";
 import { type Finding, ok, warning } from "./finding.ts";
 
@@ -16,8 +16,8 @@ export async function checkTelemetry(core: Pick<Core, "store" | "clock">): Promi
   const [newest] = gaps;
   if (newest === undefined) return ok(`no export of the last ${QUIET_DAYS} days leaves out a call`);
   const named = gaps.slice(0, MAX_NAMED).map((fault) =>
-    `${fault.agentId}, ${fault.exporter}: ${describeFault(fault)}`
+    `${fault.agentId}, ${fault.scope}: ${describeFault(fault)}`
   );
   const more = gaps.length > MAX_NAMED ? [`${gaps.length - MAX_NAMED} more`] : [];
-  return warning([...named, ...more].join("; "), `${newest.reason}; purser sources has all`);
+  return warning([...named, ...more].join("; "), `${adviceOn(newest)} purser sources has all`);
 }

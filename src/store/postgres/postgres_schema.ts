@@ -161,8 +161,8 @@ const importFiles = `CREATE TABLE import_files (
 
 /** What exported telemetry has besides calls to book. */
 const otlpFaults = `CREATE TABLE otlp_faults (
-  key_id ${TEXT}, agent_id ${TEXT}, machine ${TEXT}, exporter ${TEXT}, kind ${TEXT}, records ${INT}, reason ${TEXT},
-  seen_at ${INT}, PRIMARY KEY (key_id, agent_id, machine, exporter, kind))`;
+  key_id ${TEXT}, agent_id ${TEXT}, machine ${TEXT}, scope ${TEXT}, kind ${TEXT}, records ${INT}, reason ${TEXT},
+  seen_at ${INT}, PRIMARY KEY (key_id, agent_id, machine, scope, kind))`;
 
 /** Their indexes and first rows are the same statements on both. */
 const sharedOf = (statements: readonly string[]) =>
