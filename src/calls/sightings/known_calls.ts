@@ -99,9 +99,9 @@ WHERE c.adjusts IS NULL AND (c.source IN ('gateway', 'run', 'meter') AND ${field
     OR c.source = j.value ->> 8 AND (c.response_id IS NULL OR ${field(7)} <> 1)) AND c.input_tokens = ${
   field(3)
 }
-  AND c.cache_read_tokens = ${field(4)} AND (c.output_tokens = ${field(5)} OR c.is_estimated > 0 OR ${
-  field(6)
-} = 1)
+  AND (c.cache_read_tokens = ${field(4)} OR ${field(9)} = 1) AND (c.output_tokens = ${
+  field(5)
+} OR c.is_estimated > 0 OR ${field(6)} = 1)
 ORDER BY c.at, c.call_id`;
 
 /** SQL for the number of units that have written sightings: one that was planned by an older state is refused. */
@@ -127,6 +127,10 @@ const OTHER_SOURCE: Readonly<Record<string, string>> = { log: "otlp", otlp: "log
 
 export const sourceOf = (witness: string): string => witness.slice(0, witness.indexOf(":"));
 
+/** Many exporters don't tell which tokens came from a cache. */
+export const mayLackCache = (source: string, cacheReadTokens: number): boolean =>
+  source === "otlp" && cacheReadTokens === 0;
+
 /** Finds the witnesses and calls that some sightings may be of. */
 export async function findKnown({ store }: CallContext, set: readonly Witnessed[]): Promise<Found> {
   const list = (values: (string | null | undefined)[]) =>
@@ -143,6 +147,7 @@ export async function findKnown({ store }: CallContext, set: readonly Witnessed[
     Number(quality === "provisional"),
     Number(response !== undefined),
     OTHER_SOURCE[sourceOf(witness)],
+    Number(mayLackCache(sourceOf(witness), counts[2])),
   ]);
   const [state, same, apart, requests, fingerprints, responded, counted] = await store.readAll([
     { sql: STATE },

@@ -1,7 +1,15 @@
 import { toProviderName } from "../../contract/provider_names.ts";
 import type { ModelCall } from "../../ledger/mod.ts";
 import { providerOf } from "./call_of_witness.ts";
-import { type Found, type Known, MAX_SKEW_MS, newKnown, readKnown, sourceOf } from "./known_calls.ts";
+import {
+  type Found,
+  type Known,
+  MAX_SKEW_MS,
+  mayLackCache,
+  newKnown,
+  readKnown,
+  sourceOf,
+} from "./known_calls.ts";
 import type { CallContext } from "../context.ts";
 import { rankOfSource, type Said, type Witnessed } from "./said.ts";
 
@@ -165,7 +173,7 @@ class Calls {
     const near = candidates.flatMap((callId) => {
       const known = this.known.get(callId);
       const call = known?.standing.find((one) => one.callId === callId);
-      if (!known || !call || !mayBeOf(said, call)) return [];
+      if (!known || !call || !mayBeOf(own, said, call)) return [];
       const root = this.#rootOf(known);
       const isTaken = isOfCaller(root)
         ? hasWitness(root, own, true)
@@ -236,12 +244,14 @@ export const bareModel = (model: string): string =>
     .replace(/[-@](?:\d{8}|\d{4}-\d{2}-\d{2}|latest)$/, "").toLowerCase();
 
 /** Returns whether a statement without ids and with the counts of a call may be of it. */
-function mayBeOf(said: Said, call: ModelCall): boolean {
+function mayBeOf(source: string, said: Said, call: ModelCall): boolean {
   const { usage, at, durationMs, sessionId, model } = call;
   const from = at - MAX_SKEW_MS;
   const to = at + (durationMs ?? 0) + MAX_SKEW_MS;
   const [, , , , , reasoning] = said.counts;
-  return said.at >= from && said.at <= to && haveSameCounts(factsOfSaid(said), factsOfCall(call)) &&
+  const facts = factsOfSaid(said);
+  if (mayLackCache(source, facts.cacheRead)) facts.cacheRead = usage.cacheReadTokens;
+  return said.at >= from && said.at <= to && haveSameCounts(facts, factsOfCall(call)) &&
     (said.model === undefined || bareModel(said.model) === bareModel(model)) &&
     (reasoning === 0 || usage.reasoningTokens === 0 || reasoning === usage.reasoningTokens) &&
     (isSameSession(said.session ?? null, sessionId) || isSameAgent(said, call)) &&
