@@ -3,12 +3,15 @@ import { FIXTURE_AT } from "./fixtures/providers/mod.ts";
 import { type HttpClient, makeKey, openHttpClient } from "./harness/http_client.ts";
 import { decodeAnswer, decodeFailure, encodeOtlp } from "./harness/otlp_messages.ts";
 import { callSpan, spansOf } from "./harness/otlp_requests.ts";
+import { fault } from "./harness/sqlite_faults.ts";
 import { openTestPurser, type TestOptions, type TestPurser } from "./harness/test_purser.ts";
 
 /** `POST /v1/traces`, `/v1/logs` and `/v1/metrics`: the answers of the protocol, and what is booked. */
 
 const PROTOBUF = { "content-type": "application/x-protobuf" };
 const JSON_TYPE = { "content-type": "application/json" };
+
+const DISK_ERROR = Object.assign(new Error("disk I/O error"), { code: "ERR_SQLITE_ERROR" });
 
 interface Service extends AsyncDisposable {
   purser: TestPurser;
@@ -185,6 +188,23 @@ Deno.test("a body for which there is no room is a 429 with Retry-After, and noth
   assert.ok(Number(response.headers.get("retry-after")) > 0);
   assert.equal(decodeFailure(await bytesOf(response)).code, 8);
   assert.equal(await service.calls(), 0);
+});
+
+Deno.test("while the database takes nothing, a request is a 503 with Retry-After, and books when it is sent again", async () => {
+  let isAway = false;
+  const sqlite = fault((sql) => {
+    if (isAway && /INSERT INTO calls\b/.test(sql)) throw DISK_ERROR;
+  });
+  await using service = await open({ sqlite });
+  const body = encodeOtlp("traces", spansOf([callSpan("1")]));
+  isAway = true;
+  const refused = await service.post("/v1/traces", body);
+  assert.equal(refused.status, 503);
+  assert.equal(refused.headers.get("retry-after"), "5");
+  assert.equal(decodeFailure(await bytesOf(refused)).code, 14);
+  isAway = false;
+  assert.equal((await service.post("/v1/traces", body)).status, 200);
+  assert.equal(await service.calls(), 1);
 });
 
 Deno.test("100,000 spans: the first 10,000 are taken, the others counted, and other requests are answered meanwhile", async () => {

@@ -15,14 +15,14 @@ interface CallFacts {
   attributes?: object[];
 }
 
-/** A span that is a call; `name` tells spans apart: 1 to 16 hex digits. */
+/** A span that is a call; `name` tells spans apart: 1 to 15 hex digits. */
 export function callSpan(
   name: string,
   { at = FIXTURE_AT - 60_000, agent, session, input = 1_000, output = 20, attributes = [] }: CallFacts = {},
 ): object {
   return {
-    traceId: name.padStart(32, "a"),
-    spanId: name.padStart(16, "b"),
+    traceId: `a${name.padStart(31, "0")}`,
+    spanId: `b${name.padStart(15, "0")}`,
     name: "chat priced",
     kind: 3,
     startTimeUnixNano: `${at}000000`,
@@ -31,7 +31,7 @@ export function callSpan(
       text("gen_ai.operation.name", "chat"),
       text("gen_ai.provider.name", "local"),
       text("gen_ai.request.model", "priced"),
-      text("gen_ai.response.id", `resp_${name.padStart(16, "c")}`),
+      text("gen_ai.response.id", `resp_c${name.padStart(15, "0")}`),
       count("gen_ai.usage.input_tokens", input),
       count("gen_ai.usage.output_tokens", output),
       ...agent === undefined ? [] : [text("gen_ai.agent.name", agent)],

@@ -1,3 +1,4 @@
+import { STATUS } from "../../kernel/errors.ts";
 import type { LogFields } from "../../kernel/log.ts";
 import type { Core } from "../../service/mod.ts";
 import { isApiPath, isOtlpPath, mayBeGateway } from "../resources.ts";
@@ -30,8 +31,15 @@ export async function errorResponse(
   if (isOtlpPath(path)) {
     const { CONTENT_TYPE, encodingOf, failure } = await import("../../ingest/otlp/mod.ts");
     const encoding = encodingOf(request.headers) ?? "json";
-    const body = failure(encoding, GRPC_CODES[problem.code] ?? 2, problem.detail);
-    return problemResponse(problem, { ...headers, "content-type": CONTENT_TYPE[encoding] }, body);
+    // Exporters give up after any other error.
+    const isBusy = problem.code === "unavailable" || problem.code === "conflict";
+    const code = isBusy ? "unavailable" : problem.code;
+    const wait = isBusy && problem.details?.retry_after_seconds === undefined;
+    return problemResponse({ ...problem, status: STATUS[code] }, {
+      ...headers,
+      ...(wait && { "retry-after": String(OTLP_RETRY_SECONDS) }),
+      "content-type": CONTENT_TYPE[encoding],
+    }, failure(encoding, GRPC_CODES[code] ?? 2, problem.detail));
   }
   if (!isGatewayPath(path)) return problemResponse(problem, headers);
   // Elsewhere a message may repeat the path.
@@ -47,6 +55,9 @@ export async function errorResponse(
   const all = { ...UNIVERSAL_HEADERS, "cache-control": "no-store", ...own, ...headers };
   return withBody(new Response(text, { status, headers: all }), text);
 }
+
+/** The `Retry-After` of an exporter while the database can't be reached. */
+const OTLP_RETRY_SECONDS = 5;
 
 /** The codes of gRPC by those of problems; 2 (unknown) for all others. */
 const GRPC_CODES: Partial<Record<Problem["code"], number>> = {

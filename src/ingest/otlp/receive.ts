@@ -1,4 +1,4 @@
-import { type CallContext, sightCalls } from "../../calls/mod.ts";
+import { type CallContext, sightCalls, type Sighting } from "../../calls/mod.ts";
 import { MAX_SIGHTINGS } from "../../contract/limits.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import { RecentMap } from "../../kernel/recent_map.ts";
@@ -15,11 +15,11 @@ export interface Sender {
   agentId?: string | undefined;
 }
 
-/** What has become of the records of a request. */
+/** The outcome of a request. */
 export interface Received {
   /** The records that are not taken. */
   rejected: number;
-  /** What the sender has to know; `''` for nothing. */
+  /** Facts that the sender has to know; `''` for none. */
   message: string;
 }
 
@@ -42,7 +42,7 @@ const MAX_HINTS = 1_000;
 const HINT_MS = 3_600_000;
 
 /** The records that are read, and the sightings that are booked, in one piece. */
-const READ_RECORDS = 500;
+const READ_RECORDS = 1_000;
 const BOOK_SIGHTINGS = Math.min(500, MAX_SIGHTINGS);
 
 /** The reasons of rejected records that a message names. */
@@ -72,11 +72,18 @@ export function createReceiver(): Receiver {
       const faults = new FaultCounts(sender);
       for (let start = 0; start < records.length; start += READ_RECORDS) {
         const read = reader.read(records.slice(start, start + READ_RECORDS));
-        for (const { reason } of read.rejected) rejected.add(reason);
-        for (const { reason } of [...read.unmetered, ...read.rollups]) unmetered.add(reason);
-        for (const fault of read.rejected) faults.add("rejected", fault);
-        for (const fault of read.unmetered) faults.add("unmetered", fault);
-        for (const fault of read.rollups) faults.add("rollup", fault);
+        for (
+          const [kind, told, left] of [
+            ["rejected", rejected, read.rejected],
+            ["unmetered", unmetered, read.unmetered],
+            ["rollup", unmetered, read.rollups],
+          ] as const
+        ) {
+          for (const fault of left) {
+            told.add(fault.reason);
+            faults.add(kind, fault);
+          }
+        }
         for (const hint of read.hints) hints.add(hint);
         calls = calls.concat(read.calls);
         await ctx.turns.spend(SLICE_UNITS);
@@ -111,8 +118,8 @@ async function book(
   { rejected, faults }: { rejected: Counts; faults: FaultCounts },
 ): Promise<void> {
   const sightings = calls.flatMap(({ sighting, origin }) => {
-    if (only === undefined) return { ...sighting, of: origin };
-    if (origin.agentId !== only && !sighting.isUnplaced) {
+    if (only === undefined) return { ...sighting, ...whole(sighting), of: origin };
+    if (![only, origin.name].includes(origin.agentId)) {
       const reason = `agent ${origin.agentId}: the API key is for agent ${only} only`;
       rejected.add(reason);
       faults.add("rejected", { origin, scope: origin.name, reason });
@@ -121,6 +128,7 @@ async function book(
     const { session, run } = sighting;
     return {
       ...sighting,
+      ...whole(sighting),
       ...(session !== undefined && { session: nameAfter(only, session) }),
       ...(run !== undefined && { run: nameAfter(only, run) }),
       of: { ...origin, agentId: only },
@@ -141,6 +149,10 @@ async function book(
     if (outcome === "duplicate") faults.add("duplicate", known);
   });
 }
+
+/** Takes away an id that was no UTF-8: replacements make one id of two. */
+const whole = ({ responseId }: Sighting): Partial<Sighting> | undefined =>
+  responseId?.includes("\ufffd") ? { responseId: undefined } : undefined;
 
 /** Numbers of records by reason. */
 class Counts {

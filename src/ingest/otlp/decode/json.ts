@@ -30,7 +30,7 @@ const NAMES = {
   logs: { groups: "resourceLogs", scopes: "scopeLogs", records: "logRecords" },
 } as const satisfies Record<Signal, unknown>;
 
-/** Where to send the other signals. */
+/** The field of each signal, and the path that takes it. */
 const OTHERS = [
   ["resourceSpans", "spans; send them to /v1/traces"],
   ["resourceLogs", "log records; send them to /v1/logs"],

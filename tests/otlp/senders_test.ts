@@ -1,17 +1,17 @@
 import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
 import { fileURLToPath } from "node:url";
-import { anthropicAnswer, openaiChatAnswer, openaiResponsesAnswer } from "./fixtures/providers/mod.ts";
-import { denoCacheVariables } from "./harness/cache_variables.ts";
-import { newPlace, type Place, purser, startServer } from "./harness/cli_process.ts";
-import { allBlocks, readDocument } from "./harness/documents.ts";
+import { anthropicAnswer, openaiChatAnswer, openaiResponsesAnswer } from "../fixtures/providers/mod.ts";
+import { denoCacheVariables } from "../harness/cache_variables.ts";
+import { newPlace, type Place, purser, startServer } from "../harness/cli_process.ts";
+import { allBlocks, readDocument } from "../harness/documents.ts";
 import {
   type FakeProvider,
   type ProviderRequest,
   type Reply,
   startFakeProvider,
-} from "./harness/fake_provider.ts";
-import { isThorough } from "./harness/thorough.ts";
+} from "../harness/fake_provider.ts";
+import { isThorough } from "../harness/thorough.ts";
 
 /**
  * Real SDKs from npm, with their own instrumentation and exporter, export to a real server: each billed call is booked once. The
@@ -44,7 +44,7 @@ interface Counts {
   reasoning: number;
 }
 
-const packageModule = (name: string) => import.meta.resolve(`./packages/${name}.ts`);
+const packageModule = (name: string) => import.meta.resolve(`../packages/${name}.ts`);
 const { imports: OWN } = JSON.parse(await readDocument("deno.json")) as { imports: Record<string, string> };
 const LARGE = JSON.parse(await readDocument("tests/packages/thorough.json")) as Record<string, string>;
 const some = (from: Record<string, string>, ...names: string[]) =>
@@ -272,7 +272,7 @@ async function send(place: Place, fake: FakeProvider, serverUrl: string, key: st
   const { code, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
     args: [
       ...["run", "--quiet", "--no-check", "--cached-only", "--no-config"],
-      ...["--lock", fileURLToPath(new URL("deno.lock", import.meta.url)), "--frozen"],
+      ...["--lock", fileURLToPath(new URL("../deno.lock", import.meta.url)), "--frozen"],
       ...["--import-map", `${place.folder}/imports.json`],
       ...[
         "--allow-env",
