@@ -129,7 +129,7 @@ const LAST = 2 ** 52;
 
 const BY_COUNTS = withdraw(
   `${ORDERED_JOIN} calls c ON c.position = (SELECT min(n.position + CASE WHEN ${GROWN} = 0 THEN 0 ELSE ${LAST} END) FROM calls n ${
-    indexedBy("calls_by_time")
+    indexedBy("calls_without_answer")
   }
   WHERE n.at BETWEEN v.at - ${MAX_SKEW_MS} AND v.at + v.duration_ms + ${MAX_SKEW_MS} AND v.is_report = 0 AND n.source IN ('log', 'otlp')
     AND n.adjusts IS NULL AND n.response_id IS NULL AND n.input_tokens = v.input_tokens
