@@ -29,6 +29,8 @@ export interface RecordFault {
   index: number;
   reason: string;
   origin: RecordOrigin;
+  /** The instrumentation. */
+  scope: string;
 }
 
 /** A record that says of itself that it is a model call; or a call of an earlier request whose agent is known only now. */
@@ -159,21 +161,21 @@ class Reading {
   }
 
   #tell(item: Item): void {
-    const { record, rule, origin, index, usage, fault } = item;
+    const { record, rule, usage, fault } = item;
     const result = this.#result;
     if (record.signal === "span" && IS_SAMPLED.test(record.traceState)) {
       this.#hints.add("These traces are sampled, and calls are missing: export model calls with always_on");
     }
     if (rule.is === "repeat") return this.#tellRepeat(item);
     if (fault !== undefined) {
-      result.rejected.push({ index, reason: fault, origin });
+      result.rejected.push(leftOut(item, fault));
       return;
     }
     const hasUsage = usage !== undefined && hasQuantity(usage);
     if (rule.is === "agent") return hasUsage ? this.#tellAgent(item, usage) : void result.others++;
     if (!hasUsage) return this.#tellWithoutUsage(item);
     const reason = faultOf(record);
-    if (reason !== undefined) return void result.rejected.push({ index, reason, origin });
+    if (reason !== undefined) return void result.rejected.push(leftOut(item, reason));
     const { repeats } = this.met.get(item.dialect) ?? { repeats: 0 };
     this.met.set(item.dialect, { calls: 1, repeats });
     const joined = this.#joined(item);
@@ -194,13 +196,14 @@ class Reading {
     if (dialect.hint !== undefined && calls === 0 && repeats >= MAX_REPEATS) this.#hints.add(dialect.hint);
   }
 
-  #tellWithoutUsage({ record, rule, node, index, origin }: Item): void {
+  #tellWithoutUsage(item: Item): void {
+    const { record, rule, node } = item;
     const result = this.#result;
     // Another record says this call: one of its span, or one within it.
     if (rule.isSecond || (node && node.inner.length > 0)) result.others++;
     else if (hasFailed(record)) result.failed++;
     else if (node?.hasCall) result.others++;
-    else result.unmetered.push({ index, reason: "a model call without its token counts", origin });
+    else result.unmetered.push(leftOut(item, "a model call without its token counts"));
   }
 
   /**
@@ -238,15 +241,15 @@ class Reading {
   }
 
   #tellAgent(item: Item, usage: Usage): void {
-    const { node, index, origin, dialect, record } = item;
+    const { node, dialect, record } = item;
     const result = this.#result;
     if (!node || (node.hasCall && !dialect.isIncomplete)) return void result.others++;
     if (!dialect.isIncomplete && !this.sumsOf.has(record.scope.name)) {
-      result.rollups.push({ index, reason: "a sum of model calls, none of which has come", origin });
+      result.rollups.push(leftOut(item, "a sum of model calls, none of which has come"));
       return;
     }
     const reason = faultOf(record);
-    if (reason !== undefined) return void result.rejected.push({ index, reason, origin });
+    if (reason !== undefined) return void result.rejected.push(leftOut(item, reason));
     node.sum = { ...unplacedOf(item, usage), whole: usage };
     this.#sums.add(node);
   }
@@ -267,6 +270,13 @@ const isSumOf = (told: ToldCall, inner: readonly ToldCall[]) =>
   (["inputTokens", "outputTokens"] as const).every((name) =>
     told[name] === inner.reduce((sum, one) => sum + one[name], 0)
   );
+
+const leftOut = ({ index, origin, record }: Item, reason: string): RecordFault => ({
+  index,
+  reason,
+  origin,
+  scope: record.scope.name,
+});
 
 function unplacedOf(item: Item, usage: Usage): Unplaced {
   const { record, fields, reader, dialect } = item;

@@ -5,6 +5,7 @@ import { RecentMap } from "../../kernel/recent_map.ts";
 import { inTurns, SLICE_UNITS, type Turns } from "../../kernel/turns.ts";
 import { nameAfter } from "../../ledger/mod.ts";
 import { type Decoded, MAX_RECORDS } from "./decode/mod.ts";
+import { FaultCounts } from "./export_faults.ts";
 import { type CallRecord, createReader, type RecordReader } from "./read_records.ts";
 
 /** The sender of records. */
@@ -68,19 +69,31 @@ export function createReceiver(): Receiver {
       if (beyond > 0) rejected.add(`a request may have ${MAX_RECORDS}`, beyond);
       let calls: CallRecord[] = [];
       const unmetered = new Counts();
+      const faults = new FaultCounts(sender);
       for (let start = 0; start < records.length; start += READ_RECORDS) {
         const read = reader.read(records.slice(start, start + READ_RECORDS));
-        for (const { reason } of read.rejected) rejected.add(reason);
-        for (const { reason } of [...read.unmetered, ...read.rollups]) unmetered.add(reason);
+        for (
+          const [kind, told, left] of [
+            ["rejected", rejected, read.rejected],
+            ["unmetered", unmetered, read.unmetered],
+            ["rollup", unmetered, read.rollups],
+          ] as const
+        ) {
+          for (const fault of left) {
+            told.add(fault.reason);
+            faults.add(kind, fault);
+          }
+        }
         for (const hint of read.hints) hints.add(hint);
         calls = calls.concat(read.calls);
         await ctx.turns.spend(SLICE_UNITS);
       }
       records.length = 0;
       for (let start = 0; start < calls.length; start += BOOK_SIGHTINGS) {
-        await book(ctx, calls.slice(start, start + BOOK_SIGHTINGS), sender, rejected);
+        await book(ctx, calls.slice(start, start + BOOK_SIGHTINGS), sender, { rejected, faults });
         await ctx.turns.spend(SLICE_UNITS);
       }
+      await faults.save(ctx);
       if (unmetered.all > 0) hints.add(`not booked: ${unmetered}`);
       const said = [...hints].map((hint) => receiver.hintOnce(ctx, hint, sender)).filter(Boolean);
       if (rejected.all > 0) said.unshift(`rejected: ${rejected}`);
@@ -102,7 +115,7 @@ async function book(
   ctx: ReceiverContext,
   calls: readonly CallRecord[],
   { keyId, agentId: only }: Sender,
-  rejected: Counts,
+  { rejected, faults }: { rejected: Counts; faults: FaultCounts },
 ): Promise<void> {
   const sightings: Sighting[] = [];
   for (const { sighting, origin } of calls) {
@@ -110,7 +123,9 @@ async function book(
     if (only !== undefined) {
       // Without an agent of its own, a record has the name of its exporter.
       if (agentId !== only && agentId !== origin.name) {
-        rejected.add(`agent ${agentId}: the API key is for agent ${only} only`);
+        const reason = `agent ${agentId}: the API key is for agent ${only} only`;
+        rejected.add(reason);
+        faults.add("rejected", { origin, scope: origin.name, reason });
         continue;
       }
       agentId = only;
@@ -122,7 +137,7 @@ async function book(
     sighting.of = { ...origin, agentId };
     sightings.push(sighting);
   }
-  const { reasons } = await sightCalls(ctx, {
+  const { reasons, outcomes } = await sightCalls(ctx, {
     source: "otlp",
     name: "otlp",
     agentId: only ?? "otlp",
@@ -130,6 +145,12 @@ async function book(
     ...(only !== undefined && { isOfOneAgent: true }),
   }, sightings);
   for (const reason of reasons.values()) rejected.add(reason);
+  outcomes.forEach((outcome, index) => {
+    if (outcome !== "refused" && outcome !== "duplicate") return;
+    const origin = sightings[index]!.of!;
+    const kind = outcome === "refused" ? "rejected" : "duplicate";
+    faults.add(kind, { origin, scope: origin.name, reason: reasons.get(index) ?? "" });
+  });
 }
 
 /** Numbers of records by reason. */

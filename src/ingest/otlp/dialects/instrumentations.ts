@@ -199,11 +199,20 @@ export const INSTRUMENTATIONS: readonly Dialect[] = [
     holes: ["Embeddings are missing.", "The output of a stream of Claude may be a few tokens too high."],
   },
   {
+    name: "openinference-openai-agents",
+    seen: "2.6.0 (Python), 0.2.15 (JavaScript), 2026-11",
+    shownBy: "openai-agents-py/01-openinference, openai-agents-js/01-openinference",
+    scope:
+      /^(?:openinference\.instrumentation\.openai_agents|@arizeai\/openinference-instrumentation-openai-agents)$/,
+    rules: OPENINFERENCE_RULES,
+    fields: { ...OPENINFERENCE, agent: ["agent.name", "graph.node.id"] },
+    texts: { "output.value": "json" },
+    holes: ["A stream of chat completions has no counts, as the SDK asks for none."],
+  },
+  {
     name: "openinference",
-    seen:
-      "OpenAI 0.1.66, Anthropic 3.1.0, OpenAI Agents 2.6.0 and 0.2.15, smolagents 0.1.43, LlamaIndex 4.6.1, 2026-11",
-    shownBy:
-      "openinference-openai/01-calls, openinference-anthropic/01-calls, openai-agents-py/01-openinference, openai-agents-js/01-openinference",
+    seen: "OpenAI 0.1.66, Anthropic 3.1.0, smolagents 0.1.43, LlamaIndex 4.6.1, 2026-11",
+    shownBy: "openinference-openai/01-calls, openinference-anthropic/01-calls",
     scope: /^openinference\.instrumentation\.|^@arizeai\/openinference-/,
     rules: OPENINFERENCE_RULES,
     fields: OPENINFERENCE,

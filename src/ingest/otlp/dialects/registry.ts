@@ -44,7 +44,9 @@ const found = new Map<string, Dialect | undefined>();
 const MAX_FOUND = 1_000;
 
 /** Returns the dialect of a scope; undefined for Purser's own, whose calls are in the ledger. */
-export function dialectOf({ name, version }: InstrumentationScope): Dialect | undefined {
+export function dialectOf(
+  { name, version }: Pick<InstrumentationScope, "name" | "version">,
+): Dialect | undefined {
   const key = `${name}@${version}`;
   if (found.has(key)) return found.get(key);
   const dialect = OWN_SCOPE.test(name)
