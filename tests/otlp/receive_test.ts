@@ -134,6 +134,26 @@ for (const kind of dialectKinds()) {
     await ctx.rollUps.ended();
   });
 
+  test("the spans of a key place no calls of another key, though their traces have the same id", async (store) => {
+    const { ctx, receive } = await openInstance(store);
+    const call = { ...span(1), parentSpanId: "f".repeat(16) };
+    const around = {
+      ...span(2),
+      traceId: (call as { traceId?: string }).traceId,
+      spanId: "f".repeat(16),
+      name: "invoke_agent thief",
+      attributes: [text("gen_ai.operation.name", "invoke_agent"), text("gen_ai.agent.name", "thief")],
+    };
+    const agents = async () =>
+      (await listCosts(store, { groupBy: "agent", limit: 10, offset: 0 })).map((row) => row.agent_id);
+    await receive([call]);
+    await receive([around], { keyId: "key_2" });
+    assert.deepEqual(await agents(), ["shop"]);
+    await receive([around]);
+    assert.deepEqual(await agents(), ["thief"]);
+    await ctx.rollUps.ended();
+  });
+
   test("a key of one agent neither books nor moves the calls of another one", async (store) => {
     const { ctx, receive } = await openInstance(store);
     const narrow: Sender = { keyId: "key_2", agentId: "mine" };

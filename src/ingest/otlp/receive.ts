@@ -6,7 +6,7 @@ import { inTurns, SLICE_UNITS, type Turns } from "../../kernel/turns.ts";
 import { nameAfter } from "../../ledger/mod.ts";
 import { type Decoded, MAX_RECORDS } from "./decode/mod.ts";
 import { FaultCounts } from "./export_faults.ts";
-import { type CallRecord, createReader, type RecordReader } from "./read_records.ts";
+import { type CallRecord, createReader } from "./read_records.ts";
 
 /** The sender of records. */
 export interface Sender {
@@ -36,8 +36,7 @@ export interface Receiver {
 
 export type ReceiverContext = CallContext & { turns: Turns; clock: Clock };
 
-/** The senders whose traces are kept. */
-const MAX_SENDERS = 100;
+/** The hints that are kept, and the time until one is told again. */
 const MAX_HINTS = 1_000;
 const HINT_MS = 3_600_000;
 
@@ -49,21 +48,12 @@ const BOOK_SIGHTINGS = Math.min(500, MAX_SIGHTINGS);
 const MAX_REASONS = 5;
 
 export function createReceiver(): Receiver {
-  // Each key has its own: no sender can add to the traces of another one.
-  const readers = new RecentMap<RecordReader>(2 * MAX_SENDERS);
+  const reader = createReader();
   const toldAt = new RecentMap<number>(MAX_HINTS);
-
-  function readerOf({ keyId }: Sender): RecordReader {
-    const key = keyId ?? "";
-    const reader = readers.get(key) ?? createReader();
-    readers.set(key, reader);
-    return reader;
-  }
 
   const receiver: Receiver = {
     async receive(ctx, decoding, sender) {
       const { records, beyond } = await inTurns(ctx.turns, decoding);
-      const reader = readerOf(sender);
       const rejected = new Counts();
       const hints = new Set<string>();
       if (beyond > 0) rejected.add(`a request may have ${MAX_RECORDS}`, beyond);
@@ -71,7 +61,7 @@ export function createReceiver(): Receiver {
       const unmetered = new Counts();
       const faults = new FaultCounts(sender);
       for (let start = 0; start < records.length; start += READ_RECORDS) {
-        const read = reader.read(records.slice(start, start + READ_RECORDS));
+        const read = reader.read(records.slice(start, start + READ_RECORDS), sender.keyId ?? "");
         for (
           const [kind, told, left] of [
             ["rejected", rejected, read.rejected],
