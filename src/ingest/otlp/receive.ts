@@ -56,7 +56,9 @@ export function createReceiver(): Receiver {
       const { records, beyond } = await inTurns(ctx.turns, decoding);
       const rejected = new Counts();
       const hints = new Set<string>();
-      if (beyond > 0) rejected.add(`a request may have ${MAX_RECORDS}`, beyond);
+      if (beyond > 0) {
+        rejected.add(`beyond the first ${MAX_RECORDS} of the request: send fewer at a time`, beyond);
+      }
       let calls: CallRecord[] = [];
       const unmetered = new Counts();
       const faults = new FaultCounts(sender);
