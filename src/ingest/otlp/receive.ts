@@ -1,5 +1,4 @@
 import { type CallContext, sightCalls, type Sighting } from "../../calls/mod.ts";
-import { MAX_SIGHTINGS } from "../../contract/limits.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import { RecentMap } from "../../kernel/recent_map.ts";
 import { inTurns, SLICE_UNITS, type Turns } from "../../kernel/turns.ts";
@@ -40,9 +39,9 @@ export type ReceiverContext = CallContext & { turns: Turns; clock: Clock };
 const MAX_HINTS = 1_000;
 const HINT_MS = 3_600_000;
 
-/** The records that are read, and the sightings that are booked, in one piece. */
+/** The records that are read in one piece, and the sightings of one commit: what others wait for, a few times. */
 const READ_RECORDS = 1_000;
-const BOOK_SIGHTINGS = Math.min(500, MAX_SIGHTINGS);
+const BOOK_SIGHTINGS = 250;
 
 /** The reasons of rejected records that a message names. */
 const MAX_REASONS = 5;
