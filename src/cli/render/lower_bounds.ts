@@ -4,11 +4,12 @@ import { wrapText } from "../terminal/wrap_text.ts";
 import { countOf } from "./format_values.ts";
 import type { CostQuery } from "./render_costs.ts";
 
-/** The most agents whose known holes are told below a report. */
+/** The most agents that are named below a report, and of which it tells what is missing. */
+const MAX_NAMED = 6;
 const MAX_TOLD = 2;
 
 /**
- * Returns the lines below a report that has calls of logs alone: how many of which agents, and what is known to be missing;
+ * Returns the lines below a report that has calls of logs or telemetry alone: how many of which agents, and what is known to be missing;
  * none for other reports, and from servers of versions without logs.
  */
 export async function describeLowerBounds(
@@ -28,10 +29,13 @@ export async function describeLowerBounds(
       },
     ),
   );
-  const counts = agents.map(({ calls, title }) => `${countOf(calls, "call")} of ${title}`).join(", ");
+  const counts = agents.slice(0, MAX_NAMED).map(({ calls, title }) =>
+    `${countOf(calls, "call")} of ${title}`
+  );
+  if (agents.length > MAX_NAMED) counts.push(countOf(agents.length - MAX_NAMED, "more agent"));
   const isLong = agents.length > MAX_TOLD;
   const lines = [
-    `From logs alone, so that the cost is a lower bound: ${counts}` +
+    `From logs or telemetry alone, so that the cost is a lower bound: ${counts.join(", ")}` +
     (isLong ? "; purser sources says what they leave out" : ""),
     ...isLong
       ? []
