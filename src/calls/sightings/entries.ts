@@ -6,7 +6,8 @@ import { countsOf, priceRecordOf } from "../../pricing/mod.ts";
 import { indexedBy, mergeJson, ORDERED_JOIN, type SqlValue, type Statement } from "../../store/mod.ts";
 import { WITNESS_OF_CALL } from "./call_of_witness.ts";
 import { bareModel, isPlaceholder } from "./match_calls.ts";
-import { DAY_OF_CALL, MAX_SKEW_MS } from "./known_calls.ts";
+import { MAX_SKEW_MS } from "./calls_by_counts.ts";
+import { DAY_OF_CALL } from "./known_calls.ts";
 
 /* The statements that book what witnesses have changed: entries that correct a call, and those that take one back. */
 
