@@ -152,7 +152,7 @@ const isOf = (counts: Counts, expected: readonly (number | undefined)[]) =>
   expected.every((count, index) => count === undefined || count === counts[index]);
 
 /** The calls of the ledger that stand, as adjusted. */
-async function readCalls({ query }: TestBooking): Promise<ModelCall[]> {
+export async function readCalls({ query }: TestBooking): Promise<ModelCall[]> {
   const rows = await query.select().from(tables.calls).where(and(isNull(tables.calls.adjusts), isStanding()));
   return await withAdjustments(query, rows.map(toModelCall));
 }
