@@ -26,7 +26,7 @@ interface Sender {
   imports: Readonly<Record<string, string>>;
   /** It runs only in a thorough run: its packages are large. */
   isThorough?: true;
-  /** What it does besides, in the end. */
+  /** The code of further calls, before its end. */
   more: string;
   /** The number of calls that it makes. */
   calls: number;
