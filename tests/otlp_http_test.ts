@@ -190,6 +190,14 @@ Deno.test("a body for which there is no room is a 429 with Retry-After, and noth
   assert.equal(await service.calls(), 0);
 });
 
+Deno.test("a request whose client has left before its turn is not booked", async () => {
+  await using service = await open();
+  const body = JSON.stringify(spansOf([callSpan("1")]));
+  const request = { method: "POST", headers: JSON_TYPE, body, signal: AbortSignal.abort() };
+  assert.equal((await service.purser.app.request("/v1/traces", request)).status, 503);
+  assert.equal(await service.calls(), 0);
+});
+
 Deno.test("while the database takes nothing, a request is a 503 with Retry-After, and books when it is sent again", async () => {
   let isAway = false;
   const sqlite = fault((sql) => {

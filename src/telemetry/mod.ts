@@ -1,4 +1,4 @@
-import { toConventionName } from "../contract/provider_names.ts";
+import { toConventionName } from "../contract/costs/provider_names.ts";
 import { type NanoUsd, toUsd } from "../kernel/money.ts";
 import { type Attributes, errorTypeOf, type Span, type Telemetry } from "./telemetry.ts";
 

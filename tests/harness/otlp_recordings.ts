@@ -122,7 +122,7 @@ type Counts = readonly [
   reasoning: number,
 ];
 
-/** What is to be booked of a call: undefined for a count that no record tells. */
+/** Returns the counts that are to be booked of a call: undefined for one that no record tells. */
 function expectedOf(call: BilledCall): (number | undefined)[] {
   const told = (name: string, count: number) => (call.not_told.includes(name) ? undefined : count);
   return [

@@ -11,7 +11,7 @@ import { dialectKinds } from "../harness/databases.ts";
 import { encodeOtlp } from "../harness/otlp_messages.ts";
 import { callSpan, count, spansOf, text } from "../harness/otlp_requests.ts";
 
-/** What a server takes of the requests of exporters: hostile ones, and those that come again. */
+/** A server takes the requests of exporters: hostile ones, and those that come again. */
 
 /** A server of its own, with a receiver that knows no trace. */
 async function openInstance(store: Store) {

@@ -1,4 +1,4 @@
-import { toProviderName } from "../../contract/provider_names.ts";
+import { toProviderName } from "../../contract/costs/provider_names.ts";
 import type { ModelCall } from "../../ledger/mod.ts";
 import { providerOf } from "./call_of_witness.ts";
 import {

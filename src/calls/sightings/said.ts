@@ -32,7 +32,7 @@ export interface Said {
   agent: string;
   session?: string;
   run?: string;
-  /** How many of the records around the call it knows; undefined for all. */
+  /** The number of records around the call that it knows; undefined for all. */
   known?: number;
   key?: string;
   /** True for a key of one agent. */

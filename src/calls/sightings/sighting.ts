@@ -50,8 +50,8 @@ export interface Sighting {
   /** The run, such as the trace of a span. */
   run?: string;
   /**
-   * How many of the records around the call are known, if not all are: the statement of a witness that knows more of them replaces
-   * the others.
+   * The number of records around the call that are known, if not all are: the statement of a witness that knows more of them
+   * replaces the others.
    */
   known?: number;
   /** True if the other witness of the call, its agent's log or telemetry, has no id of it: its counts tell. */

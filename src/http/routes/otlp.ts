@@ -1,5 +1,6 @@
 import type { Context } from "hono";
 import { PurserError } from "../../kernel/errors.ts";
+import { measureBody } from "../../kernel/json/json_work.ts";
 import { parseInTurns } from "../../kernel/json/parse_in_turns.ts";
 import type { Turns } from "../../kernel/turns.ts";
 import type { Core } from "../../service/mod.ts";
@@ -53,6 +54,7 @@ export function createStreamedRoutes(core: Core): Router {
       const { CONTENT_TYPE, decodeJson, decodeProtobuf, encodingOf, partialSuccess, receiver } =
         await loaded();
       const { raw } = c.req;
+      const { signal: left } = raw;
       const encoding = encodingOf(raw.headers);
       if (!encoding) throw unsupported("type", raw.headers.get("content-type"), Object.values(CONTENT_TYPE));
       const compression = raw.headers.get("content-encoding")?.trim().toLowerCase() || "identity";
@@ -68,6 +70,8 @@ export function createStreamedRoutes(core: Core): Router {
       const ctx = await core.whole();
       const lane = sent.length <= SMALL_BYTES ? lanes.small : lanes.large;
       return await lane(async () => {
+        // An exporter that has waited too long sends its request again.
+        if (left.aborted) throw new PurserError("unavailable", "Cannot answer: the client has left");
         const body = compression === "gzip" ? await inflate(sent, maxBytes, core.turns) : sent;
         const decoding = encoding === "json"
           ? decodeJson(await parse(body, core.turns), signal)
@@ -123,7 +127,11 @@ async function inflate(bytes: Uint8Array, maxBytes: number, turns: Turns): Promi
   return await readUpTo(gunzip(parts(), "the body"), maxBytes);
 }
 
+/** The most work of a body of JSON, in the units of `measureJson()`: its values take ten times its size in memory. */
+const MAX_WORK = 4_000_000;
+
 async function parse(bytes: Uint8Array, turns: Turns): Promise<unknown> {
+  await measureBody(bytes, MAX_WORK, turns);
   try {
     return await parseInTurns(bytes, turns);
   } catch (error) {

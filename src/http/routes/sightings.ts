@@ -87,6 +87,7 @@ function toSighting(body: SightingBody, only: string | undefined): Sighting {
     isPlan: body.billing === "plan" || undefined,
     session: session !== undefined && only !== undefined ? nameAfter(only, session) : session,
     isCopy: body.is_copy,
+    isFoundByCounts: body.is_found_by_counts,
     subagent,
     folder: body.folder,
     branch: body.branch,

@@ -1,13 +1,12 @@
 import type { Sighting } from "../../calls/mod.ts";
-import { toProviderName } from "../../contract/provider_names.ts";
+import { toProviderName } from "../../contract/costs/provider_names.ts";
 import { toName } from "../../ledger/mod.ts";
 import { countsOf, type Usage, USAGE_FIELDS, usageOf } from "../../pricing/mod.ts";
 import type { Dialect, Fields, Rule } from "./dialects/dialect.ts";
 import { AttributeReader, readUsage, ruleOf } from "./dialects/read_fields.ts";
-import { dialectOf } from "./dialects/registry.ts";
-import { CONVENTIONS } from "./dialects/registry.ts";
+import { CONVENTIONS, dialectOf } from "./dialects/registry.ts";
 import type { CallRecord, RecordOrigin } from "./read_records.ts";
-import type { SpanRecord, TelemetryRecord } from "./records.ts";
+import type { Attributes, SpanRecord, TelemetryRecord } from "./records.ts";
 import type { Place, SpanNode } from "./traces.ts";
 
 /* What one record says, by the table of its dialect. */
@@ -24,7 +23,7 @@ export interface Item {
   usage?: Usage;
   /** False if its counts had to be completed. */
   isExact: boolean;
-  /** Why its counts can't be any. */
+  /** The reason why its counts can't be any. */
   fault?: string;
   node?: SpanNode;
 }
@@ -37,24 +36,26 @@ export function itemOf(record: TelemetryRecord, index: number): Item | undefined
   const rule = ruleOf(reader, dialect);
   if (rule === undefined || rule.is === "other") return undefined;
   if (record.attributes.has("purser.call.id") || isPending(record)) return undefined;
-  const fields = rule.fields ? { ...dialect.fields, ...rule.fields } : dialect.fields;
-  const item: Item = {
-    index,
-    record,
-    reader,
-    dialect,
-    rule,
-    fields,
-    origin: originOf(record, dialect),
-    isExact: true,
-  };
+  const fields = fieldsOf(dialect, rule);
+  const origin = originOf(record, dialect);
+  const item: Item = { index, record, reader, dialect, rule, fields, origin, isExact: true };
   if (rule.is === "repeat") return item;
   try {
     const read = readUsage(reader, fields.counts);
-    return { ...item, ...read };
+    if (read) Object.assign(item, read);
   } catch (error) {
-    return { ...item, fault: (error as Error).message };
+    item.fault = (error as Error).message;
   }
+  return item;
+}
+
+const merged = new WeakMap<Rule, Fields>();
+
+function fieldsOf(dialect: Dialect, rule: Rule): Fields {
+  if (!rule.fields) return dialect.fields;
+  let fields = merged.get(rule);
+  if (!fields) merged.set(rule, fields = { ...dialect.fields, ...rule.fields });
+  return fields;
 }
 
 /** A span that goes on is sent again at its end. */
@@ -62,19 +63,28 @@ const isPending = ({ signal, attributes, ...record }: TelemetryRecord) =>
   attributes.get("logfire.span_type") === "pending_span" ||
   (signal === "span" && Number.isNaN((record as SpanRecord).endsAt));
 
+/** The origins of resources, which the records of a request share. */
+const origins = new WeakMap<Attributes, Map<string, RecordOrigin>>();
+
 function originOf({ resource, scope }: TelemetryRecord, { agent }: Dialect): RecordOrigin {
-  const service = resource.get("service.name");
-  const name = toName(
-    agent ?? (typeof service === "string" && service !== "" ? service : scope.name || "otlp"),
-  );
-  const host = resource.get("host.name");
-  return { name, agentId: name, ...(typeof host === "string" && host !== "" && { machine: host }) };
+  let known = origins.get(resource);
+  if (!known) origins.set(resource, known = new Map());
+  const key = agent ?? `scope ${scope.name}`;
+  let origin = known.get(key);
+  if (!origin) {
+    const service = textOf(resource.get("service.name"));
+    const name = toName(agent ?? service ?? (scope.name || "otlp"));
+    const machine = textOf(resource.get("host.name"));
+    known.set(key, origin = { name, agentId: name, ...(machine !== undefined && { machine }) });
+  }
+  return origin;
 }
+
+const textOf = (value: unknown) => (typeof value === "string" && value !== "" ? value : undefined);
 
 /** Returns the session that a span names, whatever it is. */
 export function sessionOf({ attributes }: TelemetryRecord): string | undefined {
-  const session = attributes.get("gen_ai.conversation.id") ?? attributes.get("session.id");
-  return typeof session === "string" && session !== "" ? session : undefined;
+  return textOf(attributes.get("gen_ai.conversation.id") ?? attributes.get("session.id"));
 }
 
 export function responseIdOf({ reader, fields, dialect }: Item): string | undefined {
@@ -101,7 +111,9 @@ export function hasFailed(record: TelemetryRecord): boolean {
   const { attributes } = record;
   return (record.signal === "span" && record.hasFailed) || attributes.has("error.type") ||
     attributes.get("success") === false ||
-    /\berror\b/.test(String(attributes.get("gen_ai.response.finish_reasons")));
+    [attributes.get("gen_ai.response.finish_reasons")].flat().some((reason) =>
+      typeof reason === "string" && /\berror\b/.test(reason)
+    );
 }
 
 export function sightingOf(item: Item, usage: Usage): Sighting {
@@ -113,7 +125,7 @@ export function sightingOf(item: Item, usage: Usage): Sighting {
   const session = reader.text(fields.session);
   const { at, durationMs } = timesOf(item);
   const speed = reader.text(fields.speed);
-  return defined({
+  return {
     ref: refOf(item, usage, responseId ?? requestId, session),
     responseId,
     requestId,
@@ -134,14 +146,7 @@ export function sightingOf(item: Item, usage: Usage): Sighting {
     run: record.traceId === "" ? undefined : `trc_${record.traceId}`,
     isFoundByCounts: dialect.isFoundByCounts,
     subagent: subagentOf(item),
-  });
-}
-
-function defined(sighting: Sighting): Sighting {
-  for (const name in sighting) {
-    if (sighting[name as keyof Sighting] === undefined) delete sighting[name as keyof Sighting];
-  }
-  return sighting;
+  };
 }
 
 /** A span begins with its call; a log is written at the end of it. */
@@ -152,7 +157,7 @@ function timesOf({ record, reader, fields }: Item): { at: number; durationMs?: n
       durationMs: Math.max(0, Math.round(record.endsAt - record.startsAt)),
     };
   }
-  const duration = Number(reader.first(fields.durationMs));
+  const duration = Number(reader.text(fields.durationMs));
   const durationMs = duration >= 0 && duration < 86_400_000 ? Math.round(duration) : undefined;
   return { at: Math.floor(record.at - (durationMs ?? 0)), durationMs };
 }
@@ -165,7 +170,7 @@ function refOf({ record, rule }: Item, usage: Usage, id: string | undefined, ses
 
 function joinedBy({ record, reader }: Item, names: readonly string[]): string {
   const at = record.signal === "span" ? record.startsAt : record.at;
-  return [...names.map((name) => String(reader.get(name) ?? "")), Math.floor(at / 60_000)].join(":");
+  return [...names.map((name) => reader.text([name]) ?? ""), Math.floor(at / 60_000)].join(":");
 }
 
 /** Returns a cost as decimal text; 0 says nothing beside tokens. */

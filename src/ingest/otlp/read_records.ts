@@ -40,7 +40,7 @@ export interface CallRecord {
   origin: RecordOrigin;
 }
 
-/** What the records of a request say. */
+/** The content of the records of a request. */
 export interface ReadRecords {
   calls: CallRecord[];
   /** Records that say "model call" without usage: not booked. */
@@ -213,6 +213,7 @@ class Reading {
   #joined({ node, record, origin }: Item): ToldCall["saidAs"] {
     const told = node?.facts.told;
     if (!told) return {};
+    if (told.saidAs) return told.saidAs;
     const { traceId, parentSpanId } = record as SpanRecord;
     const isSame = (one: ToldCall | undefined) =>
       one !== undefined && one.inputTokens === told.inputTokens &&
@@ -233,7 +234,7 @@ class Reading {
     const { call, own, traceId, spanId } = unplaced;
     const { missing, ...place } = this.traces.placeIn(traceId, traceId && spanId, own);
     if (missing) this.traces.wait(missing, unplaced);
-    const text = JSON.stringify([place.agents, place.session]);
+    const text = `${place.agents.join("\0")}\0\0${place.session}`;
     if (unplaced.said === text) return;
     unplaced.said = text;
     this.#result.calls.push({ ...placed(call, place), index });

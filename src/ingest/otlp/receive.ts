@@ -117,23 +117,26 @@ async function book(
   { keyId, agentId: only }: Sender,
   { rejected, faults }: { rejected: Counts; faults: FaultCounts },
 ): Promise<void> {
-  const sightings = calls.flatMap(({ sighting, origin }) => {
-    if (only === undefined) return { ...sighting, ...whole(sighting), of: origin };
-    if (![only, origin.name].includes(origin.agentId)) {
-      const reason = `agent ${origin.agentId}: the API key is for agent ${only} only`;
-      rejected.add(reason);
-      faults.add("rejected", { origin, scope: origin.name, reason });
-      return [];
+  const sightings: Sighting[] = [];
+  for (const { sighting, origin } of calls) {
+    let { agentId } = origin;
+    if (only !== undefined) {
+      // Without an agent of its own, a record has the name of its exporter.
+      if (agentId !== only && agentId !== origin.name) {
+        const reason = `agent ${agentId}: the API key is for agent ${only} only`;
+        rejected.add(reason);
+        faults.add("rejected", { origin, scope: origin.name, reason });
+        continue;
+      }
+      agentId = only;
+      if (sighting.session !== undefined) sighting.session = nameAfter(only, sighting.session);
+      if (sighting.run !== undefined) sighting.run = nameAfter(only, sighting.run);
     }
-    const { session, run } = sighting;
-    return {
-      ...sighting,
-      ...whole(sighting),
-      ...(session !== undefined && { session: nameAfter(only, session) }),
-      ...(run !== undefined && { run: nameAfter(only, run) }),
-      of: { ...origin, agentId: only },
-    };
-  });
+    // What was no UTF-8 has replacements, which make one id of two.
+    if (sighting.responseId?.includes("\ufffd")) sighting.responseId = undefined;
+    sighting.of = { ...origin, agentId };
+    sightings.push(sighting);
+  }
   const { reasons, outcomes } = await sightCalls(ctx, {
     source: "otlp",
     name: "otlp",
@@ -143,16 +146,12 @@ async function book(
   }, sightings);
   for (const reason of reasons.values()) rejected.add(reason);
   outcomes.forEach((outcome, index) => {
-    const { of } = sightings[index]!;
-    const known = { origin: of, scope: of.name, reason: reasons.get(index) ?? "" };
-    if (outcome === "refused") faults.add("rejected", known);
-    if (outcome === "duplicate") faults.add("duplicate", known);
+    if (outcome !== "refused" && outcome !== "duplicate") return;
+    const origin = sightings[index]!.of!;
+    const reason = reasons.get(index) ?? "";
+    faults.add(outcome === "refused" ? "rejected" : outcome, { origin, scope: origin.name, reason });
   });
 }
-
-/** Takes away an id that was no UTF-8: replacements make one id of two. */
-const whole = ({ responseId }: Sighting): Partial<Sighting> | undefined =>
-  responseId?.includes("\ufffd") ? { responseId: undefined } : undefined;
 
 /** Numbers of records by reason. */
 class Counts {

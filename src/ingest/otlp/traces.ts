@@ -8,7 +8,7 @@ import type { SpanRecord } from "./records.ts";
  * other. Children come before their parents, and often in an earlier request.
  */
 
-/** What a span says of itself. */
+/** The facts that a span says of itself. */
 export interface SpanFacts {
   isCall?: boolean;
   isAgent?: boolean;
@@ -86,11 +86,11 @@ export class Traces {
   readonly #recent = new Map<string, ToldCall[]>();
   #kept = 0;
 
-  /** Adds a span, and tells those around it. Returns undefined if it is known already. */
-  add({ traceId, spanId, parentSpanId }: SpanRecord, facts: SpanFacts): SpanNode | undefined {
+  /** Adds a span, and tells those around it; of one that is sent again the first one counts. */
+  add({ traceId, spanId, parentSpanId }: SpanRecord, facts: SpanFacts): SpanNode {
     const trace = this.#touch(traceId);
     const node = this.#nodeOf(trace, spanId);
-    if (node.isReceived) return undefined;
+    if (node.isReceived) return node;
     node.isReceived = true;
     node.parent = parentSpanId === spanId ? "" : parentSpanId;
     node.facts = facts;

@@ -174,6 +174,7 @@ export function sightingToWire(sighting: Sighting): SightingBody {
     billing: sighting.isPlan ? "plan" : undefined,
     session: sighting.session,
     is_copy: sighting.isCopy,
+    is_found_by_counts: sighting.isFoundByCounts,
     subagent: subagent && { id: subagent.id, parent: subagent.parent, type: subagent.type },
     folder: sighting.folder,
     branch: sighting.branch,

@@ -63,6 +63,7 @@ function* messages(reader: WireReader, end: number, wanted: number): Generator<n
     const found = reader.uint32();
     if (found === wanted) {
       const messageEnd = reader.endOfField(end);
+      reader.countSkip();
       yield messageEnd;
       reader.at = messageEnd;
     } else reader.skip(found & 7, end);
@@ -181,7 +182,7 @@ function readStatus(reader: WireReader, end: number): number {
 
 function readEvent(reader: WireReader, around: number, events: SpanEvent[]): void {
   const end = reader.endOfField(around);
-  if (--reader.valuesLeft < 0) return void (reader.at = end);
+  if (--reader.valuesLeft < 0) return reader.skipTo(end);
   const attributes = new Map<string, AttributeValue>();
   const event: SpanEvent = { name: "", at: NaN, attributes };
   while (reader.at < end) {
@@ -248,7 +249,7 @@ function readAttribute(
   depth: number,
 ): void {
   const end = reader.endOfField(around);
-  if (--reader.valuesLeft < 0) return void (reader.at = end);
+  if (--reader.valuesLeft < 0) return reader.skipTo(end);
   let name = "";
   let value: AttributeValue | undefined = null;
   while (reader.at < end) {

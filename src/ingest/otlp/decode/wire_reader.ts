@@ -151,6 +151,17 @@ export class WireReader {
     else if (wireType === WIRE.fixed64) this.#advance(8);
     else if (wireType === WIRE.fixed32) this.#advance(4);
     else throw malformed(`byte ${this.at} begins no field`);
+    this.countSkip();
+  }
+
+  /** Skips a value of which too many came before it. */
+  skipTo(end: number): void {
+    this.at = end;
+    this.countSkip();
+  }
+
+  /** Counts a field without content: so many of them take their time. */
+  countSkip(): void {
     if (--this.#skipsLeft < 0) throw malformed(`it has more than ${MAX_SKIPPED} fields that are not read`);
   }
 

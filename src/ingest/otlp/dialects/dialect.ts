@@ -107,6 +107,6 @@ export interface Dialect {
   isIncomplete?: true;
   /** Said once where only records came that repeat calls. */
   hint?: string;
-  /** What its records leave out, a sentence each. */
+  /** The things that its records leave out, a sentence each. */
   holes: readonly string[];
 }

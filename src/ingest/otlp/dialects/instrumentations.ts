@@ -229,13 +229,16 @@ export const INSTRUMENTATIONS: readonly Dialect[] = [
     scope: /^langfuse/,
     rules: [
       { is: "call", when: { has: { "langfuse.observation.type": ["generation", "embedding"] } } },
-      { is: "agent", when: { has: { "langfuse.observation.type": ["agent"] } } },
+      {
+        is: "agent",
+        when: { has: { "langfuse.observation.type": ["agent"] } },
+        fields: { agent: ["@name"] },
+      },
     ],
     fields: {
       counts: LANGFUSE_COUNTS,
       model: ["langfuse.observation.model.name"],
       session: ["session.id", "langfuse.session.id"],
-      agent: ["@name"],
       cost: ["langfuse.observation.cost_details.total"],
     },
     texts: { [USAGE]: "json", "langfuse.observation.cost_details": "json" },

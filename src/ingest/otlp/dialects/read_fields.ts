@@ -18,20 +18,16 @@ export class AttributeReader {
 
   /** Returns a value that is there and isn't null. */
   get(name: string): unknown {
-    const { attributes } = this.record;
-    const value = attributes.get(name) ?? undefined;
-    if (value !== undefined || this.texts === undefined) {
-      return name === "@name" ? this.record.name : value;
-    }
+    const value = this.record.attributes.get(name) ?? undefined;
+    if (value !== undefined) return value;
     if (name === "@name") return this.record.name;
-    for (const prefix of Object.keys(this.texts)) {
-      if (name.startsWith(`${prefix}.`)) return this.#fieldOf(prefix, name.slice(prefix.length + 1));
-    }
-    return undefined;
+    const path = this.texts === undefined ? null : pathOf(name, this.texts);
+    return path === null ? undefined : this.#fieldOf(path);
   }
 
   first(names: Names | undefined): unknown {
-    for (const name of names ?? []) {
+    if (names === undefined) return undefined;
+    for (const name of names) {
       const value = this.get(name);
       if (value !== undefined) return value;
     }
@@ -40,7 +36,8 @@ export class AttributeReader {
 
   /** Returns the first value that is a text and names something. */
   text(names: Names | undefined): string | undefined {
-    for (const name of names ?? []) {
+    if (names === undefined) return undefined;
+    for (const name of names) {
       const value = this.get(name);
       if (typeof value === "string" && value !== "" && value.length <= MAX_NAME) return value;
       if (typeof value === "number" || typeof value === "bigint") return String(value);
@@ -63,19 +60,40 @@ export class AttributeReader {
     return count as number;
   }
 
-  #fieldOf(attribute: string, path: string): unknown {
+  #fieldOf({ attribute, keys }: Path): unknown {
     this.#parsed ??= new Map();
     if (!this.#parsed.has(attribute)) {
       this.#parsed.set(attribute, parse(this.record.attributes.get(attribute), this.texts![attribute]!));
     }
     let value = this.#parsed.get(attribute);
-    for (const key of path.split(".")) {
+    for (const key of keys) {
       if (Array.isArray(value)) value = value[Number(key)];
       else if (isRecord(value) && Object.hasOwn(value, key)) value = value[key];
       else return undefined;
     }
     return value ?? undefined;
   }
+}
+
+/** A field within an attribute that is JSON or Python's repr. */
+interface Path {
+  attribute: string;
+  keys: readonly string[];
+}
+
+/** The paths of the names of the tables; null for one that is an attribute itself. */
+const paths = new WeakMap<object, Map<string, Path | null>>();
+
+function pathOf(name: string, texts: NonNullable<Dialect["texts"]>): Path | null {
+  let known = paths.get(texts);
+  if (!known) paths.set(texts, known = new Map());
+  let path = known.get(name);
+  if (path === undefined) {
+    const attribute = Object.keys(texts).find((one) => name.startsWith(`${one}.`));
+    path = attribute === undefined ? null : { attribute, keys: name.slice(attribute.length + 1).split(".") };
+    known.set(name, path);
+  }
+  return path;
 }
 
 function parse(value: AttributeValue | undefined, form: "json" | "python"): unknown {
@@ -107,9 +125,10 @@ export function matches(reader: AttributeReader, { signal, name, has }: Match): 
   for (const attribute in has) {
     const wanted = has[attribute]!;
     const value = reader.get(attribute);
-    if (typeof wanted === "boolean" ? (value !== undefined) !== wanted : !wanted.includes(String(value))) {
-      return false;
-    }
+    const isSo = typeof wanted === "boolean"
+      ? (value !== undefined) === wanted
+      : typeof value !== "object" && wanted.includes(String(value));
+    if (!isSo) return false;
   }
   return true;
 }
@@ -119,7 +138,7 @@ export function ruleOf(reader: AttributeReader, { rules }: Dialect): Rule | unde
   return rules.find(({ when }) => matches(reader, when));
 }
 
-/** What a record says of the tokens of a call. */
+/** The tokens of a call as a record says them. */
 export interface ReadUsage {
   usage: Usage;
   /** False if the counts had to be completed. */
@@ -134,7 +153,7 @@ export interface ReadUsage {
 export function readUsage(reader: AttributeReader, tables: readonly Counts[]): ReadUsage | undefined {
   const table = tables.find(({ has, input, output }) =>
     (has === undefined || matches(reader, { has })) &&
-    reader.first([...input ?? [], ...output ?? []]) !== undefined
+    (reader.first(input) !== undefined || reader.first(output) !== undefined)
   );
   if (table === undefined) return undefined;
   const input = (reader.count(table.input) ?? 0) + (reader.count(table.toolInput) ?? 0);
