@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { HOUR_MS } from "../src/kernel/clock.ts";
 import {
   type CostFilter,
-  COUNT_WITHOUT_RULES,
+  countWithoutRules,
   listCalls,
   listCosts,
   MOVE_COUNTERS,
@@ -63,7 +63,7 @@ for (const kind of dialectKinds()) {
       const { rows } = await store.read({ sql: `SELECT sum(whole_usd), sum(rest_nano_usd) FROM ${view}` });
       return (rows[0]![0] as bigint) * 1_000_000_000n + (rows[0]![1] as bigint);
     };
-    const decided = [COUNT_WITHOUT_RULES, MOVE_COUNTERS];
+    const decided = [countWithoutRules(Date.now()), MOVE_COUNTERS];
     const steps = [[], rollUpTotals(), [], decided, [...rollUpTotals(), ...decided]];
     for (const [index, more] of steps.entries()) {
       await store.write([...recordCalls([dear(`${index}`), dear(`${index}+`)]), ...more]);

@@ -71,7 +71,7 @@ Deno.test("the pace of a month is that of the last hour in a burst, and of yeste
 Deno.test("a pace is of ten minutes, an hour, or the faster one of an hour and since yesterday, of all agents, an agent or a key, rolled up or not", async () => {
   await using database = await databaseKinds().find(({ name }) => name === "memory")!.create();
   const store = await database.open();
-  const { COUNT_WITHOUT_RULES, MOVE_COUNTERS } = await import("./mod.ts");
+  const { countWithoutRules, MOVE_COUNTERS } = await import("./mod.ts");
   const book = (callId: string, minutesAgo: number, more = {}) =>
     store.write(recordCalls([
       modelCall({
@@ -92,7 +92,7 @@ Deno.test("a pace is of ten minutes, an hour, or the faster one of an hour and s
   const expected = [2n, 3n, 203n, 1n, 2n, 202n, 1n, 1n, 1n, 1n, 1n, 1n].map((usd) => usd * 1_000_000_000n);
   const spent = async () => (await readPaces(store, counters, NOW)).map(({ spentNanoUsd }) => spentNanoUsd);
   assert.deepEqual(await spent(), expected);
-  await store.write([COUNT_WITHOUT_RULES, MOVE_COUNTERS]);
+  await store.write([countWithoutRules(NOW), MOVE_COUNTERS]);
   assert.deepEqual(await spent(), expected);
   const paces = await readPaces(store, counters.slice(0, 3), NOW);
   assert.deepEqual(paces.map(({ elapsedMs }) => elapsedMs), [630_000, 3_630_000, 129_630_000]);

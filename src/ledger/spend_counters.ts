@@ -137,6 +137,16 @@ export const UNDECIDED = `FROM calls c ${NOT_INDEXED} WHERE ${isAfter(DECIDED_PO
 /** SQL for whether there is an enabled rule. */
 export const HAS_ENABLED_RULES = HAS_RULES;
 
+/**
+ * The retention of the spend by minute. The longest window that is summed from minutes is an hour; the rest is for clocks
+ * of two processes that are set a day ahead and a day back.
+ */
+const KEEP_MS = 3 * DAY_MS;
+
+// Rows must be old compared with the newest minute too, so that a clock that is ahead removes nothing that is still needed.
+const SINCE = `min(CAST(?1 AS BIGINT), max(start)) - ${KEEP_MS} FROM spend_counters
+  WHERE kind = 'minute' AND scope = '${ALL_CALLS}'`;
+
 /** SQL for the sums of a kind and scope over the minutes. */
 const ofMinutes = (kind: string, scope: string, start: string, where = "true") =>
   `SELECT '${kind}' AS kind, ${scope} AS scope, ${start} AS start, whole_usd, rest_nano_usd, first_at FROM minutes WHERE ${where}`;
@@ -148,9 +158,12 @@ const ofEntities = (kind: Counted, tail: string) => {
   ${tail} AND ${id} IS NOT NULL GROUP BY ${id}`;
 };
 
+/** Calls of long ago, such as imported ones, have no minutes: the sweep would remove them. */
+const IS_KEPT = `minute >= coalesce((SELECT ${SINCE}), 0)`;
+
 /** Counts calls `c` at once: first by minute and dimension, and all other counters from there. */
-const countAll = (tail: string): Statement => ({
-  sql: `INSERT INTO spend_counters
+const countAll = (tail: string) =>
+  `INSERT INTO spend_counters
 WITH minutes AS MATERIALIZED (
   SELECT ${IN_WINDOWS.map((kind) => `${columnOf(kind)} AS ${kind}`).join(", ")}, ${
     startSql("minute", "c.at")
@@ -164,17 +177,18 @@ ${
       [`'${ALL_CALLS}'`, "true"] as const,
       ...IN_WINDOWS.map((kind) => [scopeSql(kind, kind), `${kind} IS NOT NULL`] as const),
     ].flatMap(([scope, where]) => [
-      ofMinutes("minute", scope, "minute", where),
+      ofMinutes("minute", scope, "minute", `${where} AND ${IS_KEPT}`),
       ofMinutes("day", scope, startSql("day", "minute"), where),
       ofMinutes("lifetime", scope, "0", where),
     ]).join("\n  UNION ALL ")
   }
   ${AS_WHOLE.map((kind) => `UNION ALL ${ofEntities(kind, tail)}`).join("\n  ")}
-) entries GROUP BY kind, scope, start ${ADD_TO_COUNTER}`,
-});
+) entries GROUP BY kind, scope, start ${ADD_TO_COUNTER}`;
+
+const WITHOUT_RULES = countAll(TAIL_WITHOUT_RULES);
 
 /** Counts all calls after the counters when there are no rules. */
-export const COUNT_WITHOUT_RULES = countAll(TAIL_WITHOUT_RULES);
+export const countWithoutRules = (now: number): Statement => ({ sql: WITHOUT_RULES, args: [now] });
 
 const MOVE =
   "UPDATE rollup_positions SET position = (SELECT coalesce(max(position), 0) FROM calls) WHERE name = 'decisions'";
@@ -184,15 +198,17 @@ export const MOVE_COUNTERS: Statement = { sql: MOVE };
 
 const QUIET = "(SELECT position FROM rollup_positions WHERE name = 'quiet')";
 
-/** SQL that inserts the row that `COUNT_QUIET` needs, if a condition is true. */
+/** SQL that inserts the row that `countQuiet()` needs, if a condition is true. */
 export const markQuiet = (condition: string) =>
   `INSERT INTO rollup_positions (name, position) SELECT 'quiet', ${DECIDED_POSITION} WHERE ${condition}`;
 
+const QUIET_CALLS = countAll(
+  `FROM calls c ${NOT_INDEXED} WHERE ${isAfter(`coalesce(${QUIET}, ${MAX_NANO_USD})`, "c.position")}`,
+);
+
 /** Counts all calls after the counters and moves their position, if the unit has marked them as those that fire no rule. */
-export const COUNT_QUIET: readonly Statement[] = [
-  countAll(
-    `FROM calls c ${NOT_INDEXED} WHERE ${isAfter(`coalesce(${QUIET}, ${MAX_NANO_USD})`, "c.position")}`,
-  ),
+export const countQuiet = (now: number): readonly Statement[] => [
+  { sql: QUIET_CALLS, args: [now] },
   { sql: `${MOVE} AND ${QUIET} IS NOT NULL` },
   { sql: "DELETE FROM rollup_positions WHERE name = 'quiet'" },
 ];
@@ -200,24 +216,17 @@ export const COUNT_QUIET: readonly Statement[] = [
 /** Moves the position of the counters after the rules were evaluated. */
 export const MOVE_DECIDED_COUNTERS: Statement = { sql: `${MOVE} AND ${HAS_RULES}` };
 
-/**
- * The retention of the spend by minute. The longest window that is summed from minutes is an hour; the rest is for clocks
- * of two processes that are set a day ahead and a day back.
- */
-const KEEP_MS = 3 * DAY_MS;
-
 /** The limit of one commit, which must not block the database for long. */
 const ROWS_PER_COMMIT = 5_000;
 
-// Scope by scope, each by one index lookup, so that the remaining rows cost nothing. Rows must be old compared with the newest
-// minute too, so that a clock that is ahead removes nothing that is still needed.
+// Scope by scope, each by one index lookup, so that the remaining rows cost nothing.
 const OLD = `WITH RECURSIVE scopes(scope) AS (
   SELECT min(scope) FROM spend_counters WHERE kind = 'minute'
   UNION ALL
   SELECT (SELECT min(w.scope) FROM spend_counters w WHERE w.kind = 'minute' AND w.scope > s.scope)
   FROM scopes s WHERE s.scope IS NOT NULL
 ), kept(since) AS MATERIALIZED (
-  SELECT min(?1, max(start)) - ${KEEP_MS} FROM spend_counters WHERE kind = 'minute' AND scope = '${ALL_CALLS}'
+  SELECT ${SINCE}
 )
 SELECT w.kind, w.scope, w.start FROM scopes s ${ORDERED_JOIN} spend_counters w
   ON w.kind = 'minute' AND w.scope = s.scope AND w.start < (SELECT since FROM kept)`;

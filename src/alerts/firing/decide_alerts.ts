@@ -5,8 +5,8 @@ import { SEVERITIES } from "../../contract/values.ts";
 import { messageOf } from "../../kernel/errors.ts";
 import type { Log } from "../../kernel/log.ts";
 import {
-  COUNT_QUIET,
-  COUNT_WITHOUT_RULES,
+  countQuiet,
+  countWithoutRules,
   MOVE_COUNTERS,
   MOVE_DECIDED_COUNTERS,
   TAIL_WITH_RULES,
@@ -63,7 +63,7 @@ export function decideAlerts(
 
 /** Returns the same statements, but they advance the counters also where no rule is enabled. */
 export function advanceCounters(ctx: Pick<AlertContext, "clock" | "ids" | "outboxChannels">): Statement[] {
-  return passOf(ctx, 0, [COUNT_WITHOUT_RULES, MOVE_COUNTERS]);
+  return passOf(ctx, 0, [countWithoutRules(ctx.clock.now()), MOVE_COUNTERS]);
 }
 
 function passOf(
@@ -76,7 +76,7 @@ function passOf(
   return [
     { sql: NOTICE_CLOCK, args: [now] },
     { sql: ARM, args: [now] },
-    ...(calls < MIN_AT_ONCE ? [] : [markQuietCalls(TIME, now), ...COUNT_QUIET]),
+    ...(calls < MIN_AT_ONCE ? [] : [markQuietCalls(TIME, now), ...countQuiet(now)]),
     { sql: DECIDE, args: [now, alertPrefix, encodeChannels(ctx.outboxChannels)] },
     ...move,
     { sql: READ_FIRED, args: [alertPrefix] },

@@ -48,7 +48,7 @@ export function settleCall(ctx: Pick<CallContext, "prices">, known: Known): Sett
   if (isNew && known.fresh.length === 1) return bookFirst(ctx, known.fresh[0]!);
   const changed = addFresh(known);
   const candidates = candidatesOf(ctx, known);
-  const owner = withPlan(filled(candidates[0]!, candidates), candidates);
+  const owner = withSession(withPlan(filled(candidates[0]!, candidates), candidates), candidates);
   const settled = { withdrawn: [], witnesses: [], outcomes: [] } as Partial<Settled> as Settled;
   const standing = standingOf(ctx, known, owner, settled);
   settled.callId = standing.callId;
@@ -173,6 +173,16 @@ function filled(best: Candidate, candidates: readonly Candidate[]): Candidate {
 
 /** The rank of the sources that don't know who pays unless they say so. */
 const UNSURE_OF_BILLING = rankOfSource("otlp");
+
+/** Returns the owner of a call; an exporter often doesn't know the session, which the log of the agent does. */
+function withSession(owner: Candidate, candidates: readonly Candidate[]): Candidate {
+  if (owner.rank !== rankOfSource("otlp") || owner.said.session !== undefined) return owner;
+  const other = candidates.find(({ said, isForeign }) =>
+    said.session !== undefined && !said.copy && !isForeign && said.key === owner.said.key
+  );
+  if (!other) return owner;
+  return { ...owner, said: { ...owner.said, session: other.said.session! }, isFilled: true };
+}
 
 /** Returns the owner of a call; of logs and exporters, a plan pays if one of them says so. */
 function withPlan(owner: Candidate, candidates: readonly Candidate[]): Candidate {

@@ -148,8 +148,8 @@ async function book(
   outcomes.forEach((outcome, index) => {
     if (outcome !== "refused" && outcome !== "duplicate") return;
     const origin = sightings[index]!.of!;
-    const reason = reasons.get(index) ?? "";
-    faults.add(outcome === "refused" ? "rejected" : outcome, { origin, scope: origin.name, reason });
+    const kind = outcome === "refused" ? "rejected" : "duplicate";
+    faults.add(kind, { origin, scope: origin.name, reason: reasons.get(index) ?? "" });
   });
 }
 
