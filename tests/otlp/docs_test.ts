@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { OTLP_PROGRAMS } from "../../src/cli/commands/otlp/otlp_env.ts";
+import { PROGRAM_NAMES } from "../../src/cli/commands/env/env_commands.ts";
+import { OTLP_PROGRAMS } from "../../src/cli/commands/env/otlp_programs.ts";
 import { DIALECTS } from "../../src/ingest/otlp/dialects/registry.ts";
 import { allBlocks, readDocument } from "../harness/documents.ts";
 
@@ -14,7 +15,7 @@ Deno.test("the lines for Codex are those that the command prints, and the text n
   const [, named] = /`purser otlp env` prints the variables for ([^]*?), for the/.exec(document)!;
   assert.deepEqual(
     [...named!.matchAll(/`([^`]+)`/g)].map(([, name]) => name),
-    OTLP_PROGRAMS.map(({ name }) => name),
+    PROGRAM_NAMES,
   );
 });
 
