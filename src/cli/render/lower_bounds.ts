@@ -8,8 +8,8 @@ import type { CostQuery } from "./render_costs.ts";
 const MAX_TOLD = 2;
 
 /**
- * Returns the lines below a report that has calls of logs alone: how many of which agents, and what is known to be missing;
- * none for other reports, and from servers of versions without logs.
+ * Returns the lines below a report that has calls of logs or exports alone: how many of which agents, and what logs are known to
+ * leave out; none for other reports, and from servers of versions without logs.
  */
 export async function describeLowerBounds(
   ctx: Pick<CommandContext, "connect" | "style" | "terminal">,
@@ -18,10 +18,18 @@ export async function describeLowerBounds(
 ): Promise<string[]> {
   if (!lower_bound_calls) return [];
   const { api } = await ctx.connect();
-  const rows = await (await api.costs.$get({ query: { ...query, group_by: "agent", limit: "1000" } })).json();
+  const [rows, sources] = await Promise.all(
+    (["agent", "source"] as const).map(async (group_by) =>
+      await (await api.costs.$get({ query: { ...query, group_by, limit: "1000" } })).json()
+    ),
+  );
+  // What an agent's log leaves out, its exports may have.
+  const hasExports = sources!.some(({ source, lower_bound_calls }) =>
+    source === "otlp" && lower_bound_calls > 0
+  );
   const { IMPORTERS } = await import("../../ingest/logs/mod.ts");
   const agents = await Promise.all(
-    rows.filter((row) => row.lower_bound_calls > 0).map(
+    rows!.filter((row) => row.lower_bound_calls > 0).map(
       async ({ agent_id: name = "", lower_bound_calls: calls }) => {
         const importer = Object.hasOwn(IMPORTERS, name) ? (await IMPORTERS[name]!()).default : undefined;
         return { calls, title: importer?.title ?? name, holes: importer?.holes ?? [] };
@@ -29,9 +37,9 @@ export async function describeLowerBounds(
     ),
   );
   const counts = agents.map(({ calls, title }) => `${countOf(calls, "call")} of ${title}`).join(", ");
-  const isLong = agents.length > MAX_TOLD;
+  const isLong = agents.length > MAX_TOLD || hasExports;
   const lines = [
-    `From logs alone, so that the cost is a lower bound: ${counts}` +
+    `From logs${hasExports ? " or exports" : ""} alone, so that the cost is a lower bound: ${counts}` +
     (isLong ? "; purser sources says what they leave out" : ""),
     ...isLong
       ? []
