@@ -312,7 +312,7 @@ for (const sender of SENDERS) {
       const sources = await purser(place, ["sources"]);
       assert.match(sources.out, /^otlp .* active$/m);
       const costs = await purser(place, ["cost", "--by", "agent"]);
-      assert.match(costs.out, /From logs or exports alone, .*: \d calls? of .*; purser sources says/);
+      assert.match(costs.out, /From logs or telemetry alone, .*: \d calls? of .*; purser sources says/);
       using database = new DatabaseSync(`${place.folder}/books.db`, { readOnly: true });
       const booked = database.prepare(
         `SELECT input_tokens AS input, output_tokens AS output, cache_read_tokens AS cacheRead,
