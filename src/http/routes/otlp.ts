@@ -45,7 +45,7 @@ export function createStreamedRoutes(core: Core): Router {
   const lanes = { small: createLane(MOST_AT_ONCE.small), large: createLane(MOST_AT_ONCE.large) };
   const loaded = loadOnce(async () => {
     const otlp = await import("../../ingest/otlp/mod.ts");
-    return { ...otlp, receiver: otlp.createReceiver() };
+    return { ...otlp, receiver: otlp.createReceiver(core) };
   });
   const maxBytes = core.keepAlive ? MAX_EDGE_BYTES : MAX_BYTES;
   for (const path of OTLP_PATHS) {
