@@ -7,7 +7,8 @@ import type { CallContext } from "../context.ts";
 import { payByPlan, priceCall } from "../make_call.ts";
 import { callIdOf, callOf, usageOfSaid } from "./call_of_witness.ts";
 import { fillParts } from "./fill_parts.ts";
-import { type Known, sourceOf, type Witness } from "./known_calls.ts";
+import { sourceOf } from "./calls_by_counts.ts";
+import type { Known, Witness } from "./known_calls.ts";
 import { compareSaid, moreOf, rankOfSource, type Said, type Witnessed } from "./said.ts";
 
 /** The entries that the ledger needs so that a call stands as its best witness says. */

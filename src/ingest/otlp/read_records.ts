@@ -57,9 +57,9 @@ export interface ReadRecords {
   hints: string[];
 }
 
-/** Reads the records of requests, one after the other: spans of a trace may come in several. One for each key that sends them. */
+/** Reads the records of requests, one after the other: spans of a trace may come in several, all of the same sender. */
 export interface RecordReader {
-  read(records: readonly TelemetryRecord[]): ReadRecords;
+  read(records: readonly TelemetryRecord[], sender?: string): ReadRecords;
 }
 
 /** The settings of a reader. */
@@ -75,7 +75,12 @@ export function createReader({ sumsOf = [] }: ReaderOptions = {}): RecordReader 
   const traces = new Traces();
   const met: Met = new Map();
 
-  return { read: (records) => new Reading(traces, met, new Set(sumsOf)).read(records) };
+  return {
+    read(records, sender = "") {
+      traces.sender = sender;
+      return new Reading(traces, met, new Set(sumsOf)).read(records);
+    },
+  };
 }
 
 /** The dialects of which calls have come, or only records that repeat some. */

@@ -82,6 +82,8 @@ const MAX_RECENT = 10_000;
 const MAX_SKEW_MS = 1_000;
 
 export class Traces {
+  /** The sender of the records that are read: no other one can add to its traces. */
+  sender = "";
   readonly #traces = new Map<string, Map<string, SpanNode>>();
   readonly #recent = new Map<string, ToldCall[]>();
   #kept = 0;
@@ -110,7 +112,7 @@ export class Traces {
    * others to find it.
    */
   twin(call: ToldCall, process: string): ToldCall | undefined {
-    const key = `${process}:${call.inputTokens}:${call.outputTokens}`;
+    const key = `${this.sender}:${process}:${call.inputTokens}:${call.outputTokens}`;
     const same = this.#recent.get(key) ?? [];
     const twin = same.find((one) =>
       one.scope !== call.scope && one.startsAt <= call.endsAt + MAX_SKEW_MS &&
@@ -154,7 +156,7 @@ export class Traces {
 
   /** The spans from one on outwards, to the first that has not come. */
   *#around(traceId: string, spanId: string): Generator<SpanNode> {
-    const trace = this.#traces.get(traceId);
+    const trace = this.#traces.get(this.sender + traceId);
     for (let id = spanId, depth = 0; id !== "" && depth < MAX_DEPTH; depth++) {
       const node = trace?.get(id);
       if (!node) return;
@@ -190,9 +192,10 @@ export class Traces {
   }
 
   #touch(traceId: string): Map<string, SpanNode> {
-    const trace = this.#traces.get(traceId) ?? new Map<string, SpanNode>();
-    this.#traces.delete(traceId);
-    this.#traces.set(traceId, trace);
+    const key = this.sender + traceId;
+    const trace = this.#traces.get(key) ?? new Map<string, SpanNode>();
+    this.#traces.delete(key);
+    this.#traces.set(key, trace);
     return trace;
   }
 
