@@ -22,6 +22,7 @@ const all: Record<string, boolean> = {
   start_up: false,
   dashboard: false,
   import: false,
+  otlp: false,
 };
 /** Options that a benchmark takes itself: `import --thorough`. */
 const OWN_OPTIONS = ["--thorough"];

@@ -19,8 +19,8 @@ const LEFT_OUT = [
 /** The modules of Node that the bundle imports: a runtime needs `nodejs_compat` for them. */
 export const NODE_MODULES = ["node:buffer", "node:crypto", "node:net", "node:path"];
 
-/** The size limits of the bundle in bytes: plain and compressed; platforms limit the latter. */
-export const MAX_BYTES = { plain: 4_250_000, gzip: 1_000_000 };
+/** The size limits of the bundle in bytes: plain and compressed. Cloudflare takes 3 MB compressed, as of 2026-11. */
+export const MAX_BYTES = { plain: 4_400_000, gzip: 1_050_000 };
 
 /** The files that were written. */
 export interface EdgeBundle {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { listReleases, releaseHolds } from "../src/budgets/reservations/mod.ts";
 import type { Statement, Store } from "../src/store/mod.ts";
 import { createBooking } from "./harness/booking.ts";
-import { databaseKinds } from "./harness/databases.ts";
+import { dialectKinds } from "./harness/databases.ts";
 import { one, testOver } from "./harness/store_tests.ts";
 
 /** Releases of what a strict budget holds for calls that are not in progress. */
@@ -22,7 +22,7 @@ async function holding(store: Store) {
   return ctx;
 }
 
-for (const kind of databaseKinds()) {
+for (const kind of dialectKinds()) {
   const test = testOver(kind);
 
   test("of two releases at once of what a budget holds, one is made", async (store) => {

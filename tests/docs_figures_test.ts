@@ -69,6 +69,8 @@ const LIMITS: readonly (readonly [document: string, sentence: string, source: So
   ]],
   ["docs/security.md", "and N KiB ahead", ["src/http/middleware/request_limits.ts", "BODY_STEP", KIB]],
   ["docs/security.md", "system prompt, N MiB by default", CONTEXT],
+  ["docs/api.md", "A body may have N MiB, uncompressed", ["src/http/routes/otlp.ts", "MAX_BYTES", MIB]],
+  ["docs/edge.md", "than their calls, or over N MiB", ["src/http/routes/otlp.ts", "MAX_EDGE_BYTES", MIB]],
   // In pages of 4 KiB.
   ["docs/security.md", "more than N MiB a server", [
     "src/store/sqlite/sqlite_store.ts",

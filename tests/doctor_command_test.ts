@@ -52,6 +52,7 @@ ok       models              no provider has a key
 ok       prices              ${LISTED.join("; ")}
 ok       prices of models    no calls in the last 30 days
 ok       stated costs        no provider keeps stating others than are booked
+ok       telemetry           no export of the last 7 days leaves out a call
 ok       API keys            none yet, so a server answers this machine only
 ok       waiting deliveries  none
 ok       failed deliveries   none in the history that is kept
@@ -96,6 +97,7 @@ Deno.test("on a terminal there are marks, colours, and lines that fit", async ()
 ✓  prices of models    no calls in the last 30 days
 ✓  stated costs        no provider keeps stating others than are
                        booked
+✓  telemetry           no export of the last 7 days leaves out a call
 ✓  API keys            none yet, so a server answers this machine only
 ✓  waiting deliveries  none
 !  failed deliveries   1 through ops, the last at
@@ -129,7 +131,7 @@ Deno.test("warnings alone are exit code 0, and --json prints the API's body", as
   assert.match(shown, /\n\n1 warning\n$/);
 
   await using broken = await openBooks("no");
-  assert.deepEqual([(await broken.purser("doctor --json")).code, JSON.parse(out).length], [1, 13]);
+  assert.deepEqual([(await broken.purser("doctor --json")).code, JSON.parse(out).length], [1, 14]);
 });
 
 /** Gives a machine a config file. */

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import type { ChannelInput } from "../src/mod.ts";
 import { nameChannels } from "../src/config/mod.ts";
+import { FaultCounts } from "../src/ingest/otlp/export_faults.ts";
 import { leaveDelivery } from "./harness/deliveries.ts";
 import { replaceChannels } from "./harness/fake_channels.ts";
 import { recordingChannel } from "./harness/recording_channel.ts";
@@ -35,6 +36,7 @@ Deno.test("a fresh Purser is ok, and every check reports its finding", async () 
     },
     { name: "prices of models", ...WELL, detail: "no calls in the last 30 days" },
     { name: "stated costs", ...WELL, detail: "no provider keeps stating others than are booked" },
+    { name: "telemetry", ...WELL, detail: "no export of the last 7 days leaves out a call" },
     { name: "API keys", ...WELL, detail: "none yet, so a server answers this machine only" },
     { name: "waiting deliveries", ...WELL, detail: "none" },
     { name: "failed deliveries", ...WELL, detail: "none in the history that is kept" },
@@ -74,7 +76,7 @@ Deno.test("an unusable database fails together with all checks that need it, and
   assert.equal(log.status, "ok");
   assert.equal(others.find(({ name }) => name === "prices")!.status, "ok");
   const needing = others.filter(({ name }) => name !== "prices");
-  assert.equal(needing.length, 8);
+  assert.equal(needing.length, 9);
   for (const other of [clock, ...needing]) {
     assert.deepEqual([other.status, other.detail], [
       "failed",
@@ -341,4 +343,29 @@ Deno.test("a failed test does not count as a delivery that was given up", async 
   assert.equal((await purser.api("POST", `/alerts/rules/${rule.rule_id}/test`)).status, 207);
   assert.equal((await check(purser, "failed deliveries")).detail, "none in the history that is kept");
   assert.equal((await check(purser, "waiting deliveries")).detail, "none");
+});
+
+Deno.test("telemetry that leaves out calls is a warning for a week, with what to switch on", async () => {
+  await using purser = await openTestPurser();
+  const save = async (agents: readonly string[], kind: Parameters<FaultCounts["add"]>[0]) => {
+    const counts = new FaultCounts({ keyId: null });
+    for (const agentId of agents) {
+      counts.add(kind, { origin: { name: agentId, agentId }, scope: "some-sdk", reason: "" });
+    }
+    await counts.save(purser.core);
+  };
+  await save(["a"], "duplicate");
+  assert.equal((await check(purser, "telemetry")).status, "ok", "a repeated record is no gap");
+  await save(["a", "b", "c"], "unmetered");
+  purser.clock.advance(1_000);
+  await save(["d", "d"], "rollup");
+  assert.deepEqual(await check(purser, "telemetry"), {
+    name: "telemetry",
+    status: "warning",
+    detail: "d, some-sdk: 2 sums without a call beneath; a, some-sdk: 1 model call without usage; " +
+      "b, some-sdk: 1 model call without usage; 1 more",
+    advice: "Switch on the instrumentation of the SDK that makes the model calls. purser sources has all",
+  });
+  purser.clock.advance(8 * DAY);
+  assert.equal((await check(purser, "telemetry")).status, "ok");
 });

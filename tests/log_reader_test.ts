@@ -157,7 +157,7 @@ for (const { name, ignore, create } of databases) {
           );
         }
         assert.ok(callers.length > 3);
-        assert.ok(processes.every(({ bus }) => !bus.hasSubscribers), "no loop is left");
+        assert.ok(processes.every(({ bus }) => !bus.hasSubscribers("any")), "no loop is left");
       }
     },
   });
@@ -217,7 +217,7 @@ Deno.test("a failure to read ends every caller with its error, and the next call
     process.failNext(broken);
     await process.append(1);
     for (const { ended } of callers) await assert.rejects(ended, (error: Error) => error.cause === broken);
-    assert.equal(process.bus.hasSubscribers, false);
+    assert.equal(process.bus.hasSubscribers("model.called"), false);
     process.failNext(undefined);
     const again = follow(process, 1);
     await until(() => again.ids.length === 1);

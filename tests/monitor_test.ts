@@ -283,6 +283,7 @@ for (const kind of dialectKinds()) {
       );
       const place = await beginRun(ctx);
       ctx.bus.subscribe((event) => second.bus.publish(event));
+      ctx.bookedCalls.subscribe((call) => second.bookedCalls.publish(call));
       for (let i = 0; i < 8; i++) await step(ctx, place, { tools: [["ping", null]] });
       for (const monitor of monitors) await monitor.stop();
       const anomalies = await listAnomalies(ctx, { limit: 100 });
@@ -344,17 +345,9 @@ async function openBroken(): Promise<MonitorContext & { warnings: [string, LogFi
   return { ...ctx, log: { ...ctx.log, warn: (...line) => void warnings.push([line[0], line[1]]) }, warnings };
 }
 
-function publishCalls({ bus }: MonitorContext, count: number): void {
+function publishCalls({ bookedCalls }: MonitorContext, count: number): void {
   for (let i = 0; i < count; i++) {
-    bus.publish({
-      type: "cost.recorded",
-      at: "2026-11-21T09:30:00.000Z",
-      agent_id: `agent_${i}`,
-      session_id: null,
-      run_id: null,
-      seq: null,
-      payload: { call_id: `call_${i}`, at: "2026-11-21T09:30:00.000Z", cost_usd: 1 },
-    });
+    bookedCalls.publish(modelCall({ callId: `call_${i}`, agentId: `agent_${i}` }));
   }
 }
 

@@ -18,7 +18,7 @@ import { usageOf } from "../src/pricing/mod.ts";
 import { createBooking, type TestBooking } from "./harness/booking.ts";
 import { hasCode, NOW, report } from "./harness/booking_tests.ts";
 import { checkTotals } from "./harness/check_books.ts";
-import { databaseKinds } from "./harness/databases.ts";
+import { dialectKinds } from "./harness/databases.ts";
 import { eagerClock } from "./harness/eager_clock.ts";
 import { ALL, withPrices } from "./harness/repricings.ts";
 import { gatewayCall, LOG, sighting } from "./harness/sightings.ts";
@@ -45,7 +45,7 @@ const billingOf = async (ctx: TestBooking) => {
   return [billing, cost_usd, plan_usd];
 };
 
-for (const kind of databaseKinds()) {
+for (const kind of dialectKinds()) {
   const test = (sentence: string, body: (ctx: TestBooking) => Promise<void>) =>
     Deno.test({
       name: `${kind.name}: ${sentence}`,

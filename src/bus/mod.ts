@@ -23,33 +23,58 @@ export interface BusEvent<Payload = Record<string, unknown>> {
 export interface Bus {
   /** Calls every subscriber in turn; the error of one is logged. */
   publish(event: BusEvent): void;
-  /** True while there are subscribers; check it before building many events. */
-  readonly hasSubscribers: boolean;
-  /** Returns the function that ends the subscription. */
-  subscribe(subscriber: (event: BusEvent) => void): () => void;
+  /** Returns whether events of a type have a subscriber; check it before building one. */
+  hasSubscribers(type: string): boolean;
+  /** Subscribes to all events, or to those of one type. Returns the function that ends the subscription. */
+  subscribe(subscriber: (event: BusEvent) => void, type?: string): () => void;
 }
 
 /** Creates the bus of a process. Events are passed through `scrub`, which removes configured secrets. */
 export function createBus(log: Log, scrub: <T>(event: T) => T = (event) => event): Bus {
-  const subscribers = new Set<(event: BusEvent) => void>();
+  const ofAll = new Feed<BusEvent>(log);
+  const byType = new Map<string, Feed<BusEvent>>();
   return {
     publish(published) {
-      if (subscribers.size === 0) return;
+      const ofType = byType.get(published.type);
+      if (!ofAll.hasListeners && !ofType) return;
       const event = scrub(published);
-      for (const subscriber of subscribers) {
-        try {
-          subscriber(event);
-        } catch (error) {
-          log.error("A subscriber of the bus failed", { type: event.type, reason: messageOf(error) });
-        }
-      }
+      ofAll.publish(event);
+      ofType?.publish(event);
     },
-    get hasSubscribers() {
-      return subscribers.size > 0;
-    },
-    subscribe(subscriber) {
-      subscribers.add(subscriber);
-      return () => void subscribers.delete(subscriber);
+    hasSubscribers: (type) => ofAll.hasListeners || byType.get(type)?.hasListeners === true,
+    subscribe(subscriber, type) {
+      if (type === undefined) return ofAll.subscribe(subscriber);
+      const feed = byType.get(type) ?? new Feed(log);
+      byType.set(type, feed);
+      return feed.subscribe(subscriber);
     },
   };
+}
+
+/** Passes values to the listeners in this process, in turn. */
+export class Feed<Value> {
+  readonly #listeners = new Set<(value: Value) => void>();
+
+  constructor(private readonly log: Log) {}
+
+  get hasListeners(): boolean {
+    return this.#listeners.size > 0;
+  }
+
+  /** Calls every listener; the error of one is logged. */
+  publish(value: Value): void {
+    for (const listener of this.#listeners) {
+      try {
+        listener(value);
+      } catch (error) {
+        this.log.error("A subscriber of the bus failed", { reason: messageOf(error) });
+      }
+    }
+  }
+
+  /** Returns the function that ends the subscription. */
+  subscribe(listener: (value: Value) => void): () => void {
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
+  }
 }

@@ -62,9 +62,10 @@ async function write(ctx: CallContext, booking: Booking): Promise<Booked> {
   return booked;
 }
 
-/** Publishes `cost.recorded`. */
+/** Publishes a booked call: as `cost.recorded` where that has a subscriber. */
 function publishCost(ctx: CallContext, call: ModelCall, seq: number | null): void {
-  if (!ctx.bus.hasSubscribers) return;
+  ctx.bookedCalls.publish(call);
+  if (!ctx.bus.hasSubscribers("cost.recorded")) return;
   ctx.bus.publish({
     type: "cost.recorded",
     at: toIso(call.at),

@@ -1,8 +1,9 @@
 import type { AlertContext } from "../alerts/mod.ts";
 import type { KnownBudgets } from "../budgets/mod.ts";
 import type { BudgetGate } from "../budgets/reservations/mod.ts";
-import type { Bus } from "../bus/mod.ts";
+import type { Bus, Feed } from "../bus/mod.ts";
 import type { Log } from "../kernel/log.ts";
+import type { ModelCall } from "../ledger/mod.ts";
 import type { Secrets } from "../redaction/values/mod.ts";
 import type { LazyPriceBook, PriceBook } from "../pricing/mod.ts";
 import type { BookingWriter } from "./booking_set.ts";
@@ -14,6 +15,8 @@ import type { Telemetry } from "../telemetry/mod.ts";
 /** The parts of a process that booking uses. */
 export interface CallContext extends SessionContext, AlertContext {
   bus: Bus;
+  /** The calls that this process has booked. */
+  bookedCalls: Feed<ModelCall>;
   gate: BudgetGate;
   budgets: KnownBudgets;
   prices: PriceBook & Partial<Pick<LazyPriceBook, "ready" | "current">>;

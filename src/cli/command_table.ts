@@ -14,6 +14,7 @@ import { doctor } from "./commands/doctor.ts";
 import { gatewayEnv } from "./commands/gateway/gateway_env.ts";
 import { importCommand } from "./commands/import/import.ts";
 import { KEY_COMMANDS } from "./commands/keys/keys.ts";
+import { otlpEnv } from "./commands/otlp/otlp_env.ts";
 import { pricesShow, pricesUpdate } from "./commands/prices/prices.ts";
 import { profilesAdd, profilesList, profilesRemove } from "./commands/profiles/profiles.ts";
 import { report } from "./commands/report/report.ts";
@@ -73,6 +74,7 @@ export const COMMANDS: readonly Command[] = [
   profilesAdd,
   profilesRemove,
   gatewayEnv,
+  otlpEnv,
   dashboard,
   doctor,
   backup,

@@ -245,6 +245,13 @@ export const EDGE_LIMITS = {
     effect: "refused",
     advice: "put the document into PURSER_CONFIG_JSON",
   },
+  telemetry: {
+    what: "Telemetry (`/v1/traces`) whose agents come in a later request than their calls, or over 8 MiB",
+    reason: "requests share no state, and the memory is small",
+    effect: "differs",
+    advice:
+      "calls are attributed by what their own request says, and a larger body is a 413: export to a server",
+  },
   tools: {
     what: "Tools from disk (`tools`)",
     reason: "only the code of the bundle is run",

@@ -1,6 +1,6 @@
 import { checkTags, type Tags } from "../contract/tags/tags.ts";
 import { PurserError } from "../kernel/errors.ts";
-import { toName, type Viewer, withoutColons } from "../ledger/mod.ts";
+import { nameAfter, toName, type Viewer } from "../ledger/mod.ts";
 import { NAME_PATTERN, NAME_RULE } from "../kernel/ids.ts";
 
 /** The caller of the gateway. */
@@ -36,8 +36,7 @@ export const SESSION_HEADERS = [
 const NO_AGENT = "gateway";
 
 /**
- * Reads the attribution of a call from its key and its headers. A session or run of a key of one agent is named after it,
- * `AGENT_ID:NAME` with no colon in the name, since agents may have colons in theirs: so no client adds to another's.
+ * Reads the attribution of a call from its key and its headers. A session or run of a key of one agent is named after it.
  *
  * @throws {PurserError} `invalid` for an agent, run or tag that can't be one; `forbidden` for another agent than the key's
  */
@@ -59,15 +58,11 @@ export function readAttribution(
   const run = headers.get("x-purser-run");
   if (run !== null) checkName("x-purser-run", run);
   const session = SESSION_HEADERS.map((header) => headers.get(header)?.trim()).find(Boolean);
-  const own = (id: string) => {
-    if (only === undefined) return id;
-    const name = id.startsWith(`${only}:`) ? id.slice(only.length + 1) : id;
-    return `${only}:${name.includes(":") ? withoutColons(name) : name}`;
-  };
+  const own = (id: string) => only === undefined ? toName(id) : nameAfter(only, id);
   return {
     agentId: only ?? wanted ?? (name === null ? NO_AGENT : toName(name)),
-    sessionId: session === undefined ? null : toName(own(session)),
-    runId: run === null ? null : toName(own(run)),
+    sessionId: session === undefined ? null : own(session),
+    runId: run === null ? null : own(run),
     tags: readTags(headers.get("x-purser-tags")),
   };
 }

@@ -21,6 +21,12 @@ export interface Resource {
   load(): Promise<RouteModule>;
 }
 
+/** The paths of the OpenTelemetry protocol. */
+export const OTLP_PATHS = ["/v1/traces", "/v1/logs", "/v1/metrics"] as const;
+
+/** Returns whether a path is one of OTLP. */
+export const isOtlpPath = (path: string): boolean => (OTLP_PATHS as readonly string[]).includes(path);
+
 /**
  * The one table of the API: which module answers at which paths. A request loads the module of its resource only, since
  * to make all routes and their schemas takes longer than most commands.
@@ -48,6 +54,7 @@ export const RESOURCES = [
   { prefixes: ["/live"], load: () => import("./routes/live.ts") },
   { prefixes: ["/events"], load: () => import("./routes/events.ts") },
   { prefixes: ["/keys", "/key-names"], load: () => import("./routes/keys.ts") },
+  { prefixes: OTLP_PATHS, load: () => import("./routes/otlp.ts") },
   { prefixes: ["/metrics", "/doctor"], load: () => import("./routes/service.ts") },
   { prefixes: ["/healthz", "/readyz"], isOpen: true, load: () => import("./routes/health.ts") },
   { prefixes: ["/ui/session"], isOpen: true, load: () => import("./routes/web_sessions.ts") },
@@ -62,10 +69,15 @@ export const RESOURCES = [
 /** The gateway's routes; its paths begin with any provider's name, and so come after all others. */
 const GATEWAY: Resource = { prefixes: [], load: () => import("./routes/gateway.ts") };
 
-/** The first segments of the resources' paths. */
-const FIRST_SEGMENTS: ReadonlySet<string | undefined> = new Set(
-  RESOURCES.flatMap(({ prefixes }) => prefixes.map((prefix) => prefix.split("/")[1])),
-);
+/** The resources by the first segment of their prefixes, each with the segments of one. */
+const BY_FIRST_SEGMENT = new Map<string | undefined, { resource: Resource; wanted: readonly string[] }[]>();
+for (const resource of RESOURCES) {
+  for (const prefix of resource.prefixes) {
+    const wanted = prefix.split("/");
+    const others = BY_FIRST_SEGMENT.get(wanted[1]) ?? [];
+    BY_FIRST_SEGMENT.set(wanted[1], [...others, { resource, wanted }]);
+  }
+}
 
 /** Every resource, the gateway last. */
 export const ALL_RESOURCES: readonly Resource[] = [...RESOURCES, GATEWAY];
@@ -90,17 +102,13 @@ export function mayBeGateway(path: string): boolean {
 
 function findOwnResource(path: string): Resource | undefined {
   const segments = path.split("/");
-  if (!FIRST_SEGMENTS.has(segments[1])) return undefined;
   let found: { resource: Resource; length: number } | undefined;
-  for (const resource of RESOURCES) {
-    for (const prefix of resource.prefixes) {
-      const wanted = prefix.split("/");
-      if (wanted.length <= (found?.length ?? 0)) continue;
-      if (
-        wanted.every((segment, index) => segment === segments[index] || (segment === ":" && segments[index]))
-      ) {
-        found = { resource, length: wanted.length };
-      }
+  for (const { resource, wanted } of BY_FIRST_SEGMENT.get(segments[1]) ?? []) {
+    if (wanted.length <= (found?.length ?? 0)) continue;
+    if (
+      wanted.every((segment, index) => segment === segments[index] || (segment === ":" && segments[index]))
+    ) {
+      found = { resource, length: wanted.length };
     }
   }
   return found?.resource;

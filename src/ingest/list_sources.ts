@@ -4,6 +4,13 @@ import { NANO_PER_USD } from "../kernel/money.ts";
 import { costUsd, IS_LOWER_BOUND, MACHINE, planUsd, type Viewer } from "../ledger/mod.ts";
 import { ORDERED_JOIN, type SqlValue, type Store, toObjects } from "../store/mod.ts";
 import { HOLES } from "./logs/holes.ts";
+import {
+  adviceOn,
+  describeFault,
+  type ExportFault,
+  holesOfExports,
+  listFaults,
+} from "./otlp/export_faults.ts";
 
 /* Every source of calls, with what the ledger, the witnesses of calls and the imports of logs say of it. */
 
@@ -82,17 +89,19 @@ export async function listSources(
   { store, clock }: { store: Pick<Store, "readLong">; clock: Pick<Clock, "now"> },
   { agentId, keyId, seesAll }: Pick<Viewer, "agentId" | "keyId" | "seesAll">,
 ): Promise<SourceOfCalls[]> {
+  const ofKey = seesAll ? null : keyId ?? "";
+  const faults = await listFaults({ store }, ofKey);
   const [totals, seen, amended, files] = await Promise.all(
     [
       { sql: TOTALS, args: [agentId ?? null] },
       { sql: SEEN },
       { sql: AMENDED, args: [agentId ?? null] },
-      { sql: FILES, args: [seesAll ? null : keyId ?? ""] },
+      { sql: FILES, args: [ofKey] },
     ].map(async (statement) => toObjects<Row>(await store.readLong(statement))),
   );
   const rows = new Map<string, Row>();
   const add = (row: Row) => {
-    const key = JSON.stringify([row.source, row.agent_id, row.machine]);
+    const key = keyOf(row);
     rows.set(key, mergeRows(rows.get(key) ?? {}, row));
   };
   for (const row of [...totals!, ...amended!, ...files!]) add(row);
@@ -103,9 +112,18 @@ export async function listSources(
     }
     if (seesAll || agent_id === agentId) add({ ...sourceOf(source, agent_id, machine), shared });
   }
+  const faultsOf = Map.groupBy(faults, ({ agentId, machine }) => {
+    const row = { source: "otlp", agent_id: agentId, machine };
+    add(row);
+    return keyOf(row);
+  });
   const now = clock.now();
-  return [...rows.values()].sort(newestFirst).map((row) => toSource(row, now));
+  return [...rows.values()].sort(newestFirst).map((row) =>
+    toSource(row, faultsOf.get(keyOf(row)) ?? [], now)
+  );
 }
+
+const keyOf = ({ source, agent_id, machine }: Row) => JSON.stringify([source, agent_id, machine]);
 
 /** Returns the columns that identify a source: only of logs and spans the agent and the machine. */
 function sourceOf(source: SqlValue, agentId: SqlValue, machine: SqlValue): Row {
@@ -134,7 +152,17 @@ function newestFirst(a: Row, b: Row): number {
 const isKnown = (name: SqlValue | undefined): name is keyof typeof HOLES =>
   typeof name === "string" && Object.hasOwn(HOLES, name);
 
-function toSource(row: Row, now: number): SourceOfCalls {
+/** Returns what the logs or the telemetry of a coding agent are known to leave out. */
+function holesOf({ source, agent_id }: Row): readonly string[] {
+  if (source === "otlp") return holesOfExports(agent_id);
+  return source === "log" && isKnown(agent_id) ? HOLES[agent_id] : [];
+}
+
+function toSource(row: Row, faults: readonly ExportFault[], now: number): SourceOfCalls {
+  const recordsOf = (kind: ExportFault["kind"]) =>
+    faults.reduce((sum, fault) => sum + (fault.kind === kind ? fault.records : 0), 0);
+  const gaps = faults.filter((fault) => describeFault(fault) !== undefined);
+  const isIncomplete = gaps.some(({ seenAt }) => seenAt >= now - QUIET_DAYS * DAY_MS);
   const number = (name: string) => Number(row[name] ?? 0);
   const time = (name: string) => row[name] == null ? null : toIso(Number(row[name]));
   const nanoOf = (prefix: string) =>
@@ -146,7 +174,13 @@ function toSource(row: Row, now: number): SourceOfCalls {
     source: row.source as string || null,
     agent_id: row.agent_id as string || null,
     machine: row.machine as string || null,
-    state: number("unreadable") > 0 ? "unreadable" : isQuiet ? "quiet" : "active",
+    state: number("unreadable") > 0
+      ? "unreadable"
+      : isIncomplete
+      ? "incomplete"
+      : isQuiet
+      ? "quiet"
+      : "active",
     model_calls: calls,
     unpriced_calls: number("unpriced"),
     cost_usd: costUsd({
@@ -163,11 +197,16 @@ function toSource(row: Row, now: number): SourceOfCalls {
     first_at: time("first_at"),
     last_at: time("last_at"),
     lower_bound: row.source === "log" || row.source === "otlp",
-    holes: row.source === "log" && isKnown(row.agent_id) ? [...HOLES[row.agent_id]] : [],
+    holes: [
+      ...holesOf(row),
+      ...gaps.map((fault) => `${fault.scope}: ${describeFault(fault)}. ${adviceOn(fault)}`),
+    ],
     files: number("files"),
     imported_at: time("imported_at"),
-    unmetered: number("unmetered"),
-    malformed: number("malformed"),
+    unmetered: number("unmetered") + recordsOf("unmetered"),
+    rollups: recordsOf("rollup"),
+    malformed: number("malformed") + recordsOf("rejected"),
+    duplicates: recordsOf("duplicate"),
     unreadable_files: number("unreadable"),
     fault: row.fault as string | null ?? null,
   };

@@ -35,6 +35,7 @@ export {
   IN_WINDOWS,
   isScopeOf,
   kindOfScope,
+  nameAfter,
   NOBODY,
   scopeIn,
   scopeOf,
@@ -46,7 +47,6 @@ export {
   type Viewer,
   viewerOf,
   widthOf,
-  withoutColons,
 } from "./scopes/mod.ts";
 export {
   firstAgentsOf,

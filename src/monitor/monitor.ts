@@ -1,9 +1,10 @@
 import type { BusEvent } from "../bus/mod.ts";
 import { messageOf } from "../kernel/errors.ts";
+import type { ModelCall } from "../ledger/mod.ts";
 import type { MonitorContext } from "./context.ts";
 import { type Detection, keyOf } from "./detect/detection.ts";
 import { KEPT, MAX_AGE_MS } from "./detect/limits.ts";
-import { type CallObservation, isObservable, readObservation } from "./detect/observation.ts";
+import { type CallObservation, observeCall, observeTools } from "./detect/observation.ts";
 import { recordAnomaly } from "./anomalies.ts";
 import { CallCheck } from "./call_check.ts";
 import { Lru } from "./lru.ts";
@@ -51,27 +52,28 @@ export function startMonitor(ctx: MonitorContext): Monitor {
       for (const detection of await calls.detectHours(observed, isRecorded)) await record(detection);
     },
   });
-  const events = new WorkQueue<BusEvent>({
+  const events = new WorkQueue<ModelCall | BusEvent>({
     ...queueOptions(ctx, KEPT.observations, "watching runs"),
     work(batch) {
       for (const event of batch) {
-        const observation = readObservation(event);
+        const observation = "callId" in event ? observeCall(event) : observeTools(event);
         if (observation === undefined || ctx.clock.now() - observation.at > MAX_AGE_MS) continue;
         for (const detection of runs.watch(observation)) if (!isRecorded(detection)) checks.push(detection);
         if (observation.type === "call") checks.push(observation);
       }
     },
   });
-  const unsubscribe = ctx.bus.subscribe((event) => {
-    if (isObservable(event)) events.push(event);
-  });
+  const subscriptions = [
+    ctx.bookedCalls.subscribe((call) => events.push(call)),
+    ctx.bus.subscribe((event) => events.push(event), "model.called"),
+  ];
   return {
     async idle() {
       await events.idle();
       await checks.idle();
     },
     async stop() {
-      unsubscribe();
+      for (const unsubscribe of subscriptions) unsubscribe();
       await events.close();
       await checks.close();
     },

@@ -5,7 +5,7 @@ import type { BookingWriter, RollUps } from "../calls/mod.ts";
 import type { CallSpool } from "../calls/spool/mod.ts";
 import type { BudgetInCode, KnownBudgets } from "../budgets/mod.ts";
 import type { BudgetGate } from "../budgets/reservations/mod.ts";
-import type { Bus } from "../bus/mod.ts";
+import type { Bus, Feed } from "../bus/mod.ts";
 import type { Config, Environment, ListenAddress, ProviderSources, Settings } from "../config/mod.ts";
 import type { BuiltInChannels, Channels, ChannelsOptions } from "../delivery/channels/mod.ts";
 import type { OutboxChannel } from "../delivery/mod.ts";
@@ -17,6 +17,7 @@ import type { Log } from "../kernel/log.ts";
 import type { Turns } from "../kernel/turns.ts";
 import type { Monitor } from "../monitor/mod.ts";
 import type { KeyCache, SharedKeys } from "../keys/mod.ts";
+import type { ModelCall } from "../ledger/mod.ts";
 import type { LazyPriceBook } from "../pricing/mod.ts";
 import type { Secrets } from "../redaction/values/mod.ts";
 import type { ModelResolver } from "../runner/models/mod.ts";
@@ -95,6 +96,7 @@ export interface CoreParts extends Settings {
   /** This process, as the holder of leases. */
   instanceId: string;
   bus: Bus;
+  bookedCalls: Feed<ModelCall>;
 
   // What calls are decided on
   prices: LazyPriceBook;

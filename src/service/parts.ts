@@ -1,7 +1,7 @@
 import { firingLogic, hasRules } from "../alerts/firing/mod.ts";
 import { noSpool, openCallSpool, readLedgerId } from "../calls/spool/mod.ts";
 import { KnownBudgets } from "../budgets/mod.ts";
-import { createBus } from "../bus/mod.ts";
+import { createBus, Feed } from "../bus/mod.ts";
 import {
   billedProviders,
   type ChannelConfig,
@@ -90,6 +90,7 @@ export async function openParts(options: CoreOptions, wakeDispatcher: () => void
       query: createQuery(store),
       instanceId,
       bus: createBus(log, secrets.scrubValue),
+      bookedCalls: new Feed(log),
       prices: runtime?.prices ??
         createLazyPriceBook({
           overrides: config.prices,

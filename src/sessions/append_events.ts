@@ -158,8 +158,8 @@ export function publishEvents(
   events: readonly NewEvent[],
   lastSeq: number,
 ): void {
-  if (!ctx.bus.hasSubscribers) return;
-  events.forEach((event, index) =>
+  events.forEach((event, index) => {
+    if (!ctx.bus.hasSubscribers(event.type)) return;
     ctx.bus.publish({
       type: event.type,
       at: toIso(event.at),
@@ -168,8 +168,8 @@ export function publishEvents(
       run_id: run.runId,
       seq: lastSeq - (events.length - 1 - index),
       payload: event.payload ?? {},
-    })
-  );
+    });
+  });
 }
 
 /** Commits the events and messages of a run by themselves, and publishes the events. */

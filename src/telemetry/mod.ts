@@ -1,3 +1,4 @@
+import { toConventionName } from "../contract/costs/provider_names.ts";
 import { type NanoUsd, toUsd } from "../kernel/money.ts";
 import { type Attributes, errorTypeOf, type Span, type Telemetry } from "./telemetry.ts";
 
@@ -18,14 +19,6 @@ interface TokenCounts {
   cacheReadTokens: number;
   cacheWriteTokens: number;
   reasoningTokens: number;
-}
-
-/** Providers that have another name in the conventions. */
-const PROVIDERS: Readonly<Record<string, string>> = { google: "gcp.gemini" };
-
-/** Returns the name of a provider in the conventions; providers of the config keep their own. */
-function providerName(provider: string): string {
-  return PROVIDERS[provider] ?? provider;
 }
 
 /** Returns the attributes of the agent, session and run of a span. The id of an agent is its name. */
@@ -121,7 +114,7 @@ export function traceRun(telemetry: Telemetry, facts: RunFacts): RunTrace {
 function startAttributes({ agentId, sessionId, runId, provider, model, budgetNanoUsd }: RunFacts) {
   return {
     "gen_ai.operation.name": "invoke_agent",
-    "gen_ai.provider.name": providerName(provider),
+    "gen_ai.provider.name": toConventionName(provider),
     "gen_ai.request.model": model,
     ...agentAttributes({ agentId, sessionId, runId }),
     "purser.budget_usd": budgetNanoUsd === null ? undefined : toUsd(budgetNanoUsd),
@@ -212,7 +205,7 @@ export function traceCall(telemetry: Telemetry, facts: CallFacts): CallTrace {
   if (!telemetry.isOn) return noTrace;
   const names = {
     "gen_ai.operation.name": "chat",
-    "gen_ai.provider.name": providerName(facts.provider),
+    "gen_ai.provider.name": toConventionName(facts.provider),
     "gen_ai.request.model": facts.model,
   };
   const span = telemetry.startSpan({

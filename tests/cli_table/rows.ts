@@ -48,6 +48,17 @@ export const ROWS: readonly Row[] = [
   },
   { line: "gateway env opnai", code: 2, err: /not one of openai, .*did you mean openai\?/, isOffline: true },
   {
+    line: "otlp env gemini --server https://purser.example.com",
+    out: /^export GEMINI_TELEMETRY_ENABLED=true\n[^]*="Authorization=Bearer \$PURSER_API_KEY"\n$/,
+    isOffline: true,
+  },
+  {
+    line: "otlp env claude",
+    code: 2,
+    err: /not one of claude-code, codex, gemini, node, python/,
+    isOffline: true,
+  },
+  {
     line: "dashboard --server http://127.0.0.1:1 --no-open",
     out: /^http:\/\/127\.0\.0\.1:1\/ui\/\n$/,
     isOffline: true,

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { MAX_GATEWAY_BODY_BYTES, REQUEST_LIMITS } from "../../src/contract/limits.ts";
-import { CLIENT_NAMES, GATEWAY_CLIENTS, KEY } from "../../src/cli/commands/gateway/gateway_env.ts";
+import { CLIENT_NAMES, GATEWAY_CLIENTS } from "../../src/cli/commands/gateway/gateway_env.ts";
+import { KEY } from "../../src/cli/commands/print_client.ts";
 import { SESSION_HEADERS } from "../../src/gateway/attribution.ts";
 import { PASSED_HEADERS } from "../../src/gateway/headers.ts";
 import { QUIET_MS } from "../../src/gateway/live_calls.ts";

@@ -1,18 +1,21 @@
 import assert from "node:assert/strict";
 import { CLIENT_NAMES, GATEWAY_CLIENTS } from "../../src/cli/commands/gateway/gateway_env.ts";
+import { OTLP_PROGRAMS } from "../../src/cli/commands/otlp/otlp_env.ts";
 import { memoryTerminal } from "../harness/memory_terminal.ts";
 import { main } from "../../src/cli/mod.ts";
 import { newPlace, purser } from "../harness/cli_process.ts";
 
-/** `purser gateway env` prints lines that a shell evaluates, and no secret. */
+/** `purser gateway env` and `purser otlp env` print lines that a shell evaluates, and no secret. */
 
 const SECRET = "psr_secret-in-the-environment";
 
-async function gatewayEnv(args: readonly string[], env: Record<string, string> = {}) {
+async function printEnv(command: string, args: readonly string[], env: Record<string, string> = {}) {
   const terminal = memoryTerminal();
-  const code = await main(["gateway", "env", ...args], { terminal, env: { PURSER_DB: ":memory:", ...env } });
+  const code = await main([command, "env", ...args], { terminal, env: { PURSER_DB: ":memory:", ...env } });
   return { code, out: terminal.out, err: terminal.err };
 }
+
+const gatewayEnv = (args: readonly string[], env?: Record<string, string>) => printEnv("gateway", args, env);
 
 /** The environment of a shell that has evaluated a text. */
 async function evaluate(shell: string, text: string, env: Record<string, string>) {
@@ -31,17 +34,25 @@ async function evaluate(shell: string, text: string, env: Record<string, string>
   );
 }
 
-for (const { name, variables } of GATEWAY_CLIENTS) {
-  Deno.test(`the lines for ${name} set its variables in a shell, and contain no secret`, async () => {
-    const { code, out, err } = await gatewayEnv([name], { PURSER_API_KEY: SECRET });
+/** Variables that would send calls, or contents, another way. */
+const UNSET = { ANTHROPIC_API_KEY: "sk-own", GOOGLE_API_KEY: "own", OTEL_LOG_USER_PROMPTS: "1" };
+
+const CLIENTS = [
+  ...GATEWAY_CLIENTS.map((client) => ({ ...client, command: "gateway" })),
+  ...OTLP_PROGRAMS.map((client) => ({ ...client, command: "otlp" })),
+];
+
+for (const { command, name, variables } of CLIENTS) {
+  Deno.test(`the lines of ${command} env for ${name} set its variables in a shell, and contain no secret`, async () => {
+    const { code, out, err } = await printEnv(command, [name], { PURSER_API_KEY: SECRET });
     assert.equal(code, 0, err);
     assert.doesNotMatch(out + err, /psr_/);
-    const before = { PURSER_API_KEY: SECRET, ANTHROPIC_API_KEY: "sk-own", GOOGLE_API_KEY: "own" };
+    const before = { PURSER_API_KEY: SECRET, ...UNSET };
     const after = await evaluate("sh", out, before);
     for (const [variable, value] of Object.entries(variables("http://127.0.0.1:8420"))) {
       assert.equal(after[variable], value === null ? undefined : value.replace("$PURSER_API_KEY", SECRET));
     }
-    const json = JSON.parse((await gatewayEnv([name, "--json"], { PURSER_API_KEY: SECRET })).out);
+    const json = JSON.parse((await printEnv(command, [name, "--json"], { PURSER_API_KEY: SECRET })).out);
     assert.deepEqual(Object.keys(json), ["client", "variables", "unset", "file"]);
     assert.doesNotMatch(JSON.stringify(json), /psr_/);
   });

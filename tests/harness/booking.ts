@@ -2,7 +2,7 @@ import { type CallContext, createBookingWriter, RollUps } from "../../src/calls/
 import { noSpool } from "../../src/calls/spool/mod.ts";
 import { KnownBudgets } from "../../src/budgets/mod.ts";
 import { createBudgetGate } from "../../src/budgets/reservations/mod.ts";
-import { type BusEvent, createBus } from "../../src/bus/mod.ts";
+import { type BusEvent, createBus, Feed } from "../../src/bus/mod.ts";
 import type { Clock } from "../../src/kernel/clock.ts";
 import { createIds } from "../../src/kernel/ids.ts";
 import type { Log, LogFields } from "../../src/kernel/log.ts";
@@ -62,6 +62,7 @@ export async function createBooking(
     instanceId,
     liveRuns: new Set(),
     bus,
+    bookedCalls: new Feed(log),
     secrets: createSecrets(),
     bookings: createBookingWriter({ clock, ids, rules, budgets, outboxChannels }),
     rollUps: new RollUps(),

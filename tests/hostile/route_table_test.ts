@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { OTLP_PATHS } from "../../src/http/resources.ts";
 import { withAccessCheck } from "../../src/http/server/mod.ts";
 import { ROOT } from "../../build/run_deno.ts";
 import { makeKey } from "../harness/http_client.ts";
@@ -18,6 +19,11 @@ const OUTSIDE: Readonly<Record<string, string>> = {
       [`ALL /${version}/*`, "tests/gateway/odd_requests_test.ts"],
       [`ALL /:provider/${version}/*`, "tests/gateway/odd_requests_test.ts"],
     ]),
+  ),
+  ...Object.fromEntries(
+    OTLP_PATHS.flatMap((path) =>
+      ["ALL", "POST"].map((method) => [`${method} ${path}`, "tests/otlp_http_test.ts"])
+    ),
   ),
   "GET /ui": "tests/rest/cases/keys.ts",
   "GET /ui/*": "tests/rest/cases/keys.ts",

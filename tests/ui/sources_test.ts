@@ -48,7 +48,7 @@ testDashboard("the sources of calls", {}, {
     assert.match(log!, /^loglower bound \| claude-code \| laptop \| unreadable.*permission denied \| 2 \| /);
     assert.match(
       log!,
-      / \| 11 with other counts \| 0 \| 2 h agofirst 3 h ago \| just now1 file, 3 without usage, 2 malformed$/,
+      / \| 11 with other counts \| 0 \| 2 h agofirst 3 h ago \| just now1 file \| 32 malformed$/,
     );
     assert.match(rows[1]!, /^report \| all \| none \| active \| 1 \| /);
     await opened.page.getByText("Compactions, session titles").waitFor();

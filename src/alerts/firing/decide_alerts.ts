@@ -105,7 +105,7 @@ export function announceAlerts(
 ): void {
   if (alertIds.length === 0) return;
   ctx.wakeDispatcher(alertIds);
-  if (ctx.bus.hasSubscribers) void publishAlerts(ctx, alertIds);
+  if (ctx.bus.hasSubscribers("alert.triggered")) void publishAlerts(ctx, alertIds);
 }
 
 async function publishAlerts(

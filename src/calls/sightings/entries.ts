@@ -133,7 +133,7 @@ const BY_COUNTS = withdraw(
   }
   WHERE n.at BETWEEN v.at - ${MAX_SKEW_MS} AND v.at + v.duration_ms + ${MAX_SKEW_MS} AND v.is_report = 0 AND n.source IN ('log', 'otlp')
     AND n.adjusts IS NULL AND n.response_id IS NULL AND n.input_tokens = v.input_tokens
-    AND n.cache_read_tokens = v.cache_read_tokens AND (${GROWN} = 0
+    AND (n.cache_read_tokens = v.cache_read_tokens OR n.source = 'otlp' AND n.cache_read_tokens = 0) AND (${GROWN} = 0
       OR (${present("is_estimated", "n")} > 0 AND ${GROWN} > 0) OR (v.is_estimated = 1 AND ${GROWN} < 0))
     AND (instr(n.model, v.bare_model) > 0 OR instr(v.model, n.model) > 0)
     AND (n.reasoning_tokens = 0 OR v.reasoning_tokens = 0 OR n.reasoning_tokens = v.reasoning_tokens)

@@ -61,7 +61,7 @@ export interface Found {
   byResponse: Map<string, Set<string>>;
   byRequest: Map<string, Set<string>>;
   byFingerprint: Map<string, Set<string>>;
-  /** For a sighting without an id of the answer: calls whose counts may be the same, near its time, by its index. */
+  /** For a sighting that others may know by its counts only: calls with the same ones, near its time, by its index. */
   byCounts: Map<number, string[]>;
   /** The statement that refuses a unit unless all of this is still so. */
   guard: Statement;
@@ -98,10 +98,13 @@ const MAX_DURATION_MS = 10 * 60_000;
 const BY_COUNTS = `SELECT ${field(0)}, c.call_id FROM json_each(?1) j ${ORDERED_JOIN} calls c ${
   indexedBy("calls_by_time")
 } ON c.at BETWEEN ${field(1)} AND ${field(2)}
-WHERE c.adjusts IS NULL AND c.source IN ('gateway', 'run', 'meter') AND c.input_tokens = ${field(3)}
-  AND c.cache_read_tokens = ${field(4)} AND (c.output_tokens = ${field(5)} OR c.is_estimated > 0 OR ${
-  field(6)
-} = 1)
+WHERE c.adjusts IS NULL AND (c.source IN ('gateway', 'run', 'meter') AND ${field(7)} <> 1
+    OR c.source = j.value ->> 8 AND (c.response_id IS NULL OR ${field(7)} <> 1)) AND c.input_tokens = ${
+  field(3)
+}
+  AND (c.cache_read_tokens = ${field(4)} OR ${field(9)} = 1) AND (c.output_tokens = ${
+  field(5)
+} OR c.is_estimated > 0 OR ${field(6)} = 1)
 ORDER BY c.at, c.call_id`;
 
 /** SQL for the number of units that have written sightings: one that was planned by an older state is refused. */
@@ -122,15 +125,22 @@ AND NOT EXISTS (SELECT 1 FROM calls c ${NOT_INDEXED} WHERE c.position > ?2 AND (
   OR c.response_id IN (SELECT value FROM json_each(?3))
   OR c.source IN ('gateway', 'run', 'meter') AND c.input_tokens IN (SELECT CAST(value AS BIGINT) FROM json_each(?4))))`;
 
-const hasNoAnswerId = ({ said }: Witnessed) => said.response === undefined;
+/** The logs of an agent and its telemetry are witnesses of the same calls. */
+const OTHER_SOURCE: Readonly<Record<string, string>> = { log: "otlp", otlp: "log" };
+
+export const sourceOf = (witness: string): string => witness.slice(0, witness.indexOf(":"));
+
+/** Many exporters don't tell which tokens came from a cache. */
+export const mayLackCache = (source: string, cacheReadTokens: number): boolean =>
+  source === "otlp" && cacheReadTokens === 0;
 
 /** Finds the witnesses and calls that some sightings may be of. */
 export async function findKnown({ store }: CallContext, set: readonly Witnessed[]): Promise<Found> {
   const list = (values: (string | null | undefined)[]) =>
     JSON.stringify([...new Set(values.filter((value) => value != null))]);
   const responses = list(set.map(({ said }) => said.response));
-  const withoutIds = set.filter(hasNoAnswerId);
-  const near = withoutIds.map(({ index, said: { at, counts, quality } }) => [
+  const byCounts = set.filter(({ isFoundByCounts }) => isFoundByCounts);
+  const near = byCounts.map(({ index, witness, said: { at, counts, quality, response } }) => [
     index,
     at - MAX_SKEW_MS - MAX_DURATION_MS,
     at + MAX_SKEW_MS,
@@ -138,6 +148,9 @@ export async function findKnown({ store }: CallContext, set: readonly Witnessed[
     counts[2],
     counts[1],
     Number(quality === "provisional"),
+    Number(response !== undefined),
+    OTHER_SOURCE[sourceOf(witness)],
+    Number(mayLackCache(sourceOf(witness), counts[2])),
   ]);
   const [state, same, apart, requests, fingerprints, responded, counted] = await store.readAll([
     { sql: STATE },
@@ -159,7 +172,7 @@ export async function findKnown({ store }: CallContext, set: readonly Witnessed[
       args: [
         ...state!.rows[0]!,
         responses,
-        JSON.stringify(withoutIds.map(({ said: { counts } }) => counts[0])),
+        JSON.stringify(byCounts.map(({ said: { counts } }) => counts[0])),
       ],
     }),
   };

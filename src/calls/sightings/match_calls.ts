@@ -1,6 +1,15 @@
+import { toProviderName } from "../../contract/costs/provider_names.ts";
 import type { ModelCall } from "../../ledger/mod.ts";
 import { providerOf } from "./call_of_witness.ts";
-import { type Found, type Known, MAX_SKEW_MS, newKnown, readKnown } from "./known_calls.ts";
+import {
+  type Found,
+  type Known,
+  MAX_SKEW_MS,
+  mayLackCache,
+  newKnown,
+  readKnown,
+  sourceOf,
+} from "./known_calls.ts";
 import type { CallContext } from "../context.ts";
 import { rankOfSource, type Said, type Witnessed } from "./said.ts";
 
@@ -27,22 +36,6 @@ interface Facts {
   isGrowing: boolean;
 }
 
-/** The names of one provider. */
-const SAME_PROVIDER: Readonly<Record<string, string>> = {
-  "gcp.gemini": "google",
-  "gemini": "google",
-  "google-ai": "google",
-  "azure": "azure.openai",
-  "az.ai.openai": "azure.openai",
-  "vertex": "gcp.vertex_ai",
-  "vertex_ai": "gcp.vertex_ai",
-  "google-vertex": "gcp.vertex_ai",
-  "bedrock": "aws.bedrock",
-  "amazon-bedrock": "aws.bedrock",
-};
-
-const normalized = (provider: string) => SAME_PROVIDER[provider.toLowerCase()] ?? provider.toLowerCase();
-
 const factsOfSaid = ({ provider, counts, quality }: Said): Facts => ({
   provider,
   input: counts[0],
@@ -67,7 +60,7 @@ function haveSameCounts(a: Facts, b: Facts): boolean {
 /** Returns whether two calls with the same id of the answer are the same. */
 function isSame(id: string, a: Facts, b: Facts): boolean {
   if (a.provider !== undefined && b.provider !== undefined) {
-    if (normalized(a.provider) !== normalized(b.provider)) return false;
+    if (toProviderName(a.provider) !== toProviderName(b.provider)) return false;
     if (!isPlaceholder(id)) return true;
   }
   return haveSameCounts(a, b);
@@ -150,7 +143,7 @@ class Calls {
       take(this.#byFingerprint.get(fingerprint));
       for (const callId of this.found.byFingerprint.get(fingerprint) ?? []) take(this.known.get(callId));
     }
-    if (![...same].some(isOfCaller)) take(this.#byCounts(sighting));
+    take(this.#byCounts(sighting, same));
     const call = this.#merge(joinable(same, named, said));
     call.fresh.push(sighting);
     this.#touched.add(call);
@@ -172,18 +165,25 @@ class Calls {
     return new Set(all.map((one) => this.#rootOf(one)));
   }
 
-  /** Finds the call of a sighting without an id of the answer: each takes at most one. */
-  #byCounts({ index, said }: Witnessed): Known | undefined {
-    const near = (this.found.byCounts.get(index) ?? []).flatMap((callId) => {
+  /** Finds a call by the counts of a sighting: one of the gateway, a run or a meter, or one of its agent's log or telemetry. */
+  #byCounts({ index, witness, said }: Witnessed, same: ReadonlySet<Known>): Known | undefined {
+    const candidates = this.found.byCounts.get(index);
+    if (!candidates || [...same].some(isOfCaller)) return undefined;
+    const own = sourceOf(witness);
+    const near = candidates.flatMap((callId) => {
       const known = this.known.get(callId);
       const call = known?.standing.find((one) => one.callId === callId);
-      return known && call && mayBeOf(said, call) && !hasWitnessWithoutId(this.#rootOf(known))
-        ? [{
-          known,
-          grown: Math.abs(call.usage.outputTokens - said.counts[1]),
-          apart: Math.abs(call.at - said.at),
-        }]
-        : [];
+      if (!known || !call || !mayBeOf(own, said, call)) return [];
+      const root = this.#rootOf(known);
+      const isTaken = isOfCaller(root)
+        ? hasWitness(root, own, true)
+        : !isSameAgent(said, call) || hasWitness(root, own) ||
+          [...same].some((one) => hasWitness(one, call.source!));
+      return isTaken ? [] : [{
+        known,
+        grown: Math.abs(call.usage.outputTokens - said.counts[1]),
+        apart: Math.abs(call.at - said.at),
+      }];
     });
     return near.sort((a, b) => a.grown - b.grown || a.apart - b.apart)[0]?.known;
   }
@@ -229,9 +229,13 @@ const hasNoAnswerId = ({ response }: Said) => response === undefined;
 /** Returns whether the gateway, a run or a meter has booked a call. */
 const isOfCaller = ({ standing }: Known) => standing.some(({ source }) => rankOfSource(source ?? "") === 0);
 
-function hasWitnessWithoutId({ witnesses, fresh }: Known): boolean {
-  return [...witnesses.values()].some(({ said }) => said.every(hasNoAnswerId)) ||
-    fresh.some(({ said }) => hasNoAnswerId(said));
+/** Returns whether a call has a witness of a source: each takes one at most that is found by its counts. */
+function hasWitness({ witnesses, fresh }: Known, source: string, isWithoutId = false): boolean {
+  return [...witnesses.values()].some(({ witness, said }) =>
+    sourceOf(witness) === source && (!isWithoutId || said.every(hasNoAnswerId))
+  ) || fresh.some(({ witness, said }) =>
+    sourceOf(witness) === source && (!isWithoutId || hasNoAnswerId(said))
+  );
 }
 
 /** Returns the name of a model without its provider, and without a date or `latest` at its end. */
@@ -240,18 +244,28 @@ export const bareModel = (model: string): string =>
     .replace(/[-@](?:\d{8}|\d{4}-\d{2}-\d{2}|latest)$/, "").toLowerCase();
 
 /** Returns whether a statement without ids and with the counts of a call may be of it. */
-function mayBeOf(said: Said, call: ModelCall): boolean {
+function mayBeOf(source: string, said: Said, call: ModelCall): boolean {
   const { usage, at, durationMs, sessionId, model } = call;
   const from = at - MAX_SKEW_MS;
   const to = at + (durationMs ?? 0) + MAX_SKEW_MS;
   const [, , , , , reasoning] = said.counts;
-  return said.at >= from && said.at <= to && haveSameCounts(factsOfSaid(said), factsOfCall(call)) &&
+  const facts = factsOfSaid(said);
+  if (mayLackCache(source, facts.cacheRead)) facts.cacheRead = usage.cacheReadTokens;
+  return said.at >= from && said.at <= to && haveSameCounts(facts, factsOfCall(call)) &&
     (said.model === undefined || bareModel(said.model) === bareModel(model)) &&
     (reasoning === 0 || usage.reasoningTokens === 0 || reasoning === usage.reasoningTokens) &&
-    isSameSession(said.session ?? null, sessionId) &&
-    (said.provider === undefined || normalized(providerOf(said)) === normalized(call.provider) ||
+    (isSameSession(said.session ?? null, sessionId) || isSameAgent(said, call)) &&
+    (said.provider === undefined || toProviderName(providerOf(said)) === toProviderName(call.provider) ||
       !call.provider.includes("."));
 }
+
+/**
+ * Returns whether a statement is of the session of a call. An agent may export a sub-agent as a session of its own, which its log has
+ * under the session of the root.
+ */
+const isSameAgent = ({ session, tags }: Said, { sessionId, tags: own }: ModelCall): boolean =>
+  session !== undefined && sessionId !== null &&
+  (isSameSession(session, sessionId) || session === own?.subagent || sessionId === tags?.subagent);
 
 /** A session of a key of one agent is named after it: `AGENT:SESSION`. */
 export const isSameSession = (a: string | null, b: string | null): boolean =>

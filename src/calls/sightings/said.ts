@@ -32,6 +32,8 @@ export interface Said {
   agent: string;
   session?: string;
   run?: string;
+  /** The number of records around the call that it knows; undefined for all. */
+  known?: number;
   key?: string;
   /** True for a key of one agent. */
   bound?: true;
@@ -62,6 +64,8 @@ export interface Witnessed {
   text: string;
   requestId: string | null;
   fingerprint: string | null;
+  /** True if another witness of its call may share nothing with it but its counts. */
+  isFoundByCounts: boolean;
 }
 
 /** The most characters of an id or a name that is kept. */
@@ -101,6 +105,8 @@ export function witnessOf(
     at,
     agent: origin.agentId,
     ...optional("session", sighting.session ? toName(sighting.session) : undefined),
+    ...optional("run", sighting.run ? toName(sighting.run) : undefined),
+    ...optional("known", sighting.known),
     ...optional("key", origin.keyId),
     ...(origin.isOfOneAgent && { bound: true as const }),
     ...optional("provider", provider),
@@ -125,6 +131,7 @@ export function witnessOf(
     said,
     text: JSON.stringify(said),
     requestId: clean(sighting.requestId) ?? null,
+    isFoundByCounts: said.response === undefined || sighting.isFoundByCounts === true,
     fingerprint: sighting.fingerprint ? `${origin.name}:${clean(sighting.fingerprint)}` : null,
   };
 }
@@ -213,6 +220,7 @@ export function compareSaid(a: Said, b: Said): number {
   return Number(a.copy ?? false) - Number(b.copy ?? false) ||
     Number(isOfSubagent(a)) - Number(isOfSubagent(b)) ||
     QUALITY_RANKS[a.quality ?? "exact"] - QUALITY_RANKS[b.quality ?? "exact"] ||
+    compareNumbers(b.known ?? Infinity, a.known ?? Infinity) ||
     b.counts[1] - a.counts[1] ||
     b.counts[0] - a.counts[0] ||
     Number(b.provider !== undefined) - Number(a.provider !== undefined) ||
@@ -220,6 +228,8 @@ export function compareSaid(a: Said, b: Said): number {
     a.at - b.at ||
     compareTexts(JSON.stringify(a), JSON.stringify(b));
 }
+
+const compareNumbers = (a: number, b: number) => (a < b ? -1 : a > b ? 1 : 0);
 
 const isOfSubagent = ({ tags }: Said) => tags?.subagent !== undefined;
 

@@ -7,7 +7,7 @@ import type { CallContext } from "../context.ts";
 import { payByPlan, priceCall } from "../make_call.ts";
 import { callIdOf, callOf, usageOfSaid } from "./call_of_witness.ts";
 import { fillParts } from "./fill_parts.ts";
-import type { Known, Witness } from "./known_calls.ts";
+import { type Known, sourceOf, type Witness } from "./known_calls.ts";
 import { compareSaid, moreOf, rankOfSource, type Said, type Witnessed } from "./said.ts";
 
 /** The entries that the ledger needs so that a call stands as its best witness says. */
@@ -121,7 +121,7 @@ function addFresh({ witnesses, fresh }: Known): Set<Witness> {
 /** Returns what is said of a call, also by calls that no witness has led to: what may decide how it stands, best first. */
 function candidatesOf(ctx: Pick<CallContext, "prices">, { standing, witnesses, first }: Known): Candidate[] {
   const candidates: Candidate[] = [...witnesses.values()].flatMap((witness) => {
-    const rank = rankOfSource(sourceOf(witness));
+    const rank = rankOfSource(sourceOf(witness.witness));
     return witness.said.map((said) => ({ rank, said, witness }));
   });
   for (const call of standing) {
@@ -181,8 +181,6 @@ function withPlan(owner: Candidate, candidates: readonly Candidate[]): Candidate
   if (!isPlan || owner.said.plan) return owner;
   return { ...owner, said: { ...owner.said, plan: true }, isFilled: true };
 }
-
-const sourceOf = ({ witness }: Witness) => witness.slice(0, witness.indexOf(":"));
 
 /** Returns a call as a statement, to compare it with others. */
 function saidOfCall({ usage, at, agentId, keyId, isEstimated, provider, model }: ModelCall): Said {

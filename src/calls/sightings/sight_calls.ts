@@ -45,7 +45,7 @@ export interface SightingResult {
  * Takes what a log, an exporter or a reporter has seen of calls. The first sighting of a call books it; later ones are kept as
  * evidence, and correct or complete it. Seen again, a sighting changes nothing. Those of one request are one commit.
  *
- * @throws {PurserError} `invalid` for the agent of the origin
+ * @throws {PurserError} `invalid` for the agent of the origin; a sighting of an agent of its own that can't be one is refused alone
  */
 export async function sightCalls(
   ctx: CallContext,
@@ -59,7 +59,9 @@ export async function sightCalls(
     const set: Witnessed[] = [];
     sightings.slice(start, start + MAX_SIGHTINGS).forEach((sighting, index) => {
       try {
-        set.push(witnessOf(ctx, origin, sighting, start + index));
+        const { of } = sighting;
+        if (of) checkAgentName(of.agentId);
+        set.push(witnessOf(ctx, of ? { ...origin, ...of } : origin, sighting, start + index));
       } catch (error) {
         refuse(result, start + index, messageOf(error));
       }

@@ -1,6 +1,7 @@
 import type { Tags } from "../../contract/tags/tags.ts";
 import type { QUALITIES } from "../../contract/values.ts";
 import type { Usage } from "../../pricing/mod.ts";
+import type { SightingOrigin } from "./said.ts";
 
 /*
  * A sighting is what one source says of one model call. A call is one row of the ledger, booked once by its first sighting; the
@@ -46,8 +47,19 @@ export interface Sighting {
   isCopy?: boolean;
   /** The sub-agent that made the call. */
   subagent?: { id: string; parent?: string; type?: string };
+  /** The run, such as the trace of a span. */
+  run?: string;
+  /**
+   * The number of records around the call that are known, if not all are: the statement of a witness that knows more of them
+   * replaces the others.
+   */
+  known?: number;
+  /** True if the other witness of the call, its agent's log or telemetry, has no id of it: its counts tell. */
+  isFoundByCounts?: boolean;
   /** The working directory. */
   folder?: string;
   branch?: string;
   tags?: Tags;
+  /** The exporter, its machine and the agent, where the sightings of a request are of several. */
+  of?: Pick<SightingOrigin, "name" | "agentId" | "machine">;
 }

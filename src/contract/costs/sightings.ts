@@ -50,6 +50,10 @@ const SightingBody = z.strictObject({
   is_copy: z.boolean().optional().openapi({
     description: "True in a session that has copied the call from another",
   }),
+  is_found_by_counts: z.boolean().optional().openapi({
+    description:
+      "True if the log and the telemetry of the agent share no id of the call: its counts, time and session tell",
+  }),
   subagent: z.strictObject({ id: text(), parent: text().optional(), type: text().optional() }).optional(),
   folder: text(4096).optional().openapi({
     description: "Working directory; the call's tag `project` is its name",

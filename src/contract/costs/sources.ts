@@ -25,7 +25,8 @@ export const SourceOfCalls = z.object({
   state: z.string().openapi({
     description:
       `\`active\`, \`quiet\` without a call for ${QUIET_DAYS} days, \`unreadable\` where its last import ` +
-      "could not read a file; others may follow",
+      `could not read a file, \`incomplete\` where exports of the last ${QUIET_DAYS} days have calls without usage, sums ` +
+      "without calls, or records that can't be read; others may follow",
     example: "active",
   }),
   model_calls: Count.openapi({
@@ -49,14 +50,22 @@ export const SourceOfCalls = z.object({
     description: "True for logs and exported spans, which leave out some calls: its sums are lower bounds",
   }),
   holes: z.array(z.string()).openapi({
-    description: "What is known to be missing, a sentence each; empty for an importer that isn't built in",
+    description:
+      "What is known to be missing, a sentence each: of logs, for importers that are built in; of exports, with what to switch on",
   }),
   files: Count.openapi({ description: "Imported log files, also those that were deleted since" }),
   imported_at: Time.nullable().openapi({
     description: "When a log file was last read; null without an import",
   }),
-  unmetered: Count.openapi({ description: "Model calls in the log files that are recorded without usage" }),
-  malformed: Count.openapi({ description: "Records in the log files that could not be read" }),
+  unmetered: Count.openapi({
+    description:
+      "Model calls in the log files or exports that are recorded without usage: they are not booked",
+  }),
+  rollups: Count.openapi({
+    description: "Sums in exports, such as those of agents, without a call beneath them: they are not booked",
+  }),
+  malformed: Count.openapi({ description: "Records in the log files or exports that could not be read" }),
+  duplicates: Count.openapi({ description: "Records in exports that say nothing new of their calls" }),
   unreadable_files: Count.openapi({ description: "Files that the last import could not read" }),
   fault: z.string().nullable().openapi({ description: "One of those files, and why it could not be read" }),
 }).openapi("SourceOfCalls");

@@ -162,12 +162,15 @@ function asPurserError(error: unknown): PurserError | undefined {
   return code && code !== "internal" ? new PurserError(code, error.message || TITLES[code]) : undefined;
 }
 
-/** Returns a response with a problem document; `details.retry_after_seconds` is its `Retry-After` too. */
-export function problemResponse(problem: Problem, headers?: Record<string, string>): Response {
+/** Returns a response with a problem document; `details.retry_after_seconds` is its `Retry-After` too. `body` replaces the document. */
+export function problemResponse(
+  problem: Problem,
+  headers?: Record<string, string>,
+  body: string | Uint8Array<ArrayBuffer> = JSON.stringify(problem),
+): Response {
   const retryAfter = problem.details?.retry_after_seconds;
-  const text = JSON.stringify(problem);
   return withBody(
-    new Response(text, {
+    new Response(body, {
       status: problem.status,
       headers: {
         "content-type": "application/problem+json",
@@ -178,7 +181,7 @@ export function problemResponse(problem: Problem, headers?: Record<string, strin
         ...headers,
       },
     }),
-    text,
+    body,
   );
 }
 

@@ -103,7 +103,7 @@ const BLOCK_BYTES = 64 * 1024;
  * Reads a body, copying it into blocks, however many chunks it has: a chunk may be a small part of a large buffer, which would be
  * kept with it. Until it is whole, it takes no more memory than what has arrived.
  */
-async function readUpTo(
+export async function readUpTo(
   chunks: AsyncIterable<Uint8Array>,
   maxBytes: number,
 ): Promise<Uint8Array<ArrayBuffer>> {

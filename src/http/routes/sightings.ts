@@ -1,7 +1,7 @@
 import { sightCalls, type Sighting } from "../../calls/mod.ts";
 import { type SightingBody, SightingsBody, SightingsResult } from "../../contract/costs/sightings.ts";
 import { toUsd } from "../../kernel/money.ts";
-import { planUsd, toName, usageFromWire, withoutColons } from "../../ledger/mod.ts";
+import { nameAfter, planUsd, usageFromWire } from "../../ledger/mod.ts";
 import type { Core } from "../../service/mod.ts";
 import { createRoute } from "../create_route.ts";
 import { outOfReach, viewerOfRequest } from "../middleware/agent_reach.ts";
@@ -85,17 +85,12 @@ function toSighting(body: SightingBody, only: string | undefined): Sighting {
     tools: body.tools,
     statedCostUsd: body.stated_cost_usd,
     isPlan: body.billing === "plan" || undefined,
-    session: session !== undefined && only !== undefined ? ownSession(session, only) : session,
+    session: session !== undefined && only !== undefined ? nameAfter(only, session) : session,
     isCopy: body.is_copy,
+    isFoundByCounts: body.is_found_by_counts,
     subagent,
     folder: body.folder,
     branch: body.branch,
     tags: body.tags,
   };
-}
-
-/** A session of a key of one agent is named after it, with no colon in the name, as the gateway names it. */
-function ownSession(session: string, only: string): string {
-  const name = session.startsWith(`${only}:`) ? session.slice(only.length + 1) : session;
-  return toName(`${only}:${name.includes(":") ? withoutColons(name) : name}`);
 }

@@ -47,6 +47,8 @@ export interface BookedSightings {
   known: number;
   /** Of those, the calls whose counts were corrected. */
   amended: number;
+  /** Those whose counts contradict a better witness, which stands. */
+  conflicts: number;
   unpriced: number;
   /** The cost of what was booked and amended, in nano-USD. */
   costNanoUsd: bigint;
@@ -120,6 +122,7 @@ export async function importLogs(
     booked: 0,
     known: 0,
     amended: 0,
+    conflicts: 0,
     unpriced: 0,
     costNanoUsd: 0n,
     planNanoUsd: 0n,
@@ -139,7 +142,9 @@ export async function importLogs(
     sightings = [];
     for (let at = 0; at < said.length; at += MAX_SIGHTINGS) {
       const { refused, ...booked } = await books.book(said.slice(at, at + MAX_SIGHTINGS));
-      for (const name of ["booked", "known", "amended", "unpriced"] as const) tally[name] += booked[name];
+      for (const name of ["booked", "known", "amended", "conflicts", "unpriced"] as const) {
+        tally[name] += booked[name];
+      }
       for (const name of ["costNanoUsd", "planNanoUsd"] as const) tally[name] += booked[name];
       for (const reason of refused) leaveOut("malformed", "", reason);
     }

@@ -132,7 +132,15 @@ async function withHome(
           calls.set(ref, Math.max(before ?? 0, outputTokens));
         }
         const amounts = { costNanoUsd: 0n, planNanoUsd: 0n };
-        return Promise.resolve({ booked, known, amended, unpriced: 0, ...amounts, refused: [] });
+        return Promise.resolve({
+          booked,
+          known,
+          amended,
+          conflicts: 0,
+          unpriced: 0,
+          ...amounts,
+          refused: [],
+        });
       },
       save(states) {
         assert.ok(states.length <= MAX_IMPORT_FILES, "as many as a server takes");

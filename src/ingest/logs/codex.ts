@@ -157,6 +157,8 @@ function open(file: LogFile, before: ReaderState | undefined, others: OtherFiles
       usage: usageOfCounts(usage),
       marks: marks.length > 0 ? marks : undefined,
       isPlan: state.isPlan,
+      // Its telemetry has no ids.
+      isFoundByCounts: true,
       session: state.session,
       subagent: state.subagent,
       folder: state.folder,

@@ -12,4 +12,4 @@ export {
 } from "./scopes.ts";
 export * from "./scope_sql.ts";
 export * from "./viewer.ts";
-export { toName, withoutColons } from "./scopes.ts";
+export { nameAfter, toName } from "./scopes.ts";

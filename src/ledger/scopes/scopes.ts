@@ -67,7 +67,16 @@ export function widthOf(scope: string): number {
 const hashOf = (text: string) => createHash("sha256").update(text).digest("hex").slice(0, 16);
 
 /** Returns a text without its colons, with a hash, so that different texts stay different. */
-export const withoutColons = (text: string) => `${text.replaceAll(":", "-")}-${hashOf(text)}`;
+const withoutColons = (text: string) => `${text.replaceAll(":", "-")}-${hashOf(text)}`;
+
+/**
+ * Returns the name of a session or run of an API key of one agent: `AGENT_ID:NAME` with no colon in the name, since agents may have
+ * colons in theirs. So no key adds to what is another agent's.
+ */
+export function nameAfter(agentId: string, id: string): string {
+  const name = id.startsWith(`${agentId}:`) ? id.slice(agentId.length + 1) : id;
+  return toName(`${agentId}:${name.includes(":") ? withoutColons(name) : name}`);
+}
 
 /** Returns a text as an id: unchanged where it is one, else what is left of it with a hash, so that different texts stay different. */
 export function toName(text: string): string {

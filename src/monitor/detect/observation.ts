@@ -1,6 +1,6 @@
 import type { BusEvent } from "../../bus/mod.ts";
-import type { CostEvent } from "../../ledger/mod.ts";
-import { type NanoUsd, parseTotalUsd } from "../../kernel/money.ts";
+import type { ModelCall } from "../../ledger/mod.ts";
+import type { NanoUsd } from "../../kernel/money.ts";
 
 /** The facts of a booked call that the monitor uses. */
 export interface CallObservation {
@@ -48,40 +48,30 @@ export function unitOf(
   return sessionId === null ? undefined : { kind: "session", id: sessionId, key: `session/${sessionId}` };
 }
 
-/** Returns true for the types of events that the monitor observes. */
-export function isObservable({ type }: BusEvent): boolean {
-  return type === "cost.recorded" || type === "model.called";
-}
-
-/** Reads the observation of an event; undefined for a response without tool calls. */
-export function readObservation(event: BusEvent): CallObservation | ToolCallsObservation | undefined {
-  return event.type === "cost.recorded" ? readCall(event) : readTools(event);
-}
-
-function readCall(event: BusEvent): CallObservation {
-  const call = event.payload as unknown as CostEvent;
+/** Returns the observation of a booked call. */
+export function observeCall(call: ModelCall): CallObservation {
   return {
     type: "call",
-    callId: call.call_id,
-    at: Date.parse(call.at),
-    agentId: event.agent_id,
-    sessionId: event.session_id,
-    runId: event.run_id,
+    callId: call.callId,
+    at: call.at,
+    agentId: call.agentId,
+    sessionId: call.sessionId,
+    runId: call.runId,
     step: call.step,
     provider: call.provider,
     model: call.model,
-    inputTokens: call.input_tokens,
-    cachedTokens: call.cache_read_tokens,
-    isEstimated: call.estimated,
-    costNanoUsd: call.cost_usd === null ? null : parseTotalUsd(call.cost_usd),
+    inputTokens: call.usage.inputTokens,
+    cachedTokens: call.usage.cacheReadTokens,
+    isEstimated: call.isEstimated,
+    costNanoUsd: call.costNanoUsd,
   };
 }
 
 /**
  * Reads the tool calls of the response (`model.called`), not `tool.called`: a call with invalid input, or of an unknown
- * tool, is never executed, and a model may repeat just such a call.
+ * tool, is never executed, and a model may repeat just such a call. Undefined for a response without any.
  */
-function readTools(event: BusEvent): ToolCallsObservation | undefined {
+export function observeTools(event: BusEvent): ToolCallsObservation | undefined {
   const { tool_calls: toolCalls } = event.payload;
   if (event.run_id === null || !Array.isArray(toolCalls) || toolCalls.length === 0) return undefined;
   return {

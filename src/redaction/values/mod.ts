@@ -65,7 +65,10 @@ export function createSecrets(values: Iterable<string | undefined> = []): Secret
   add(values);
   const scrub = (text: string) => matcher.replace(text, false);
   const scrubValue = <T>(value: T): T =>
-    hasText(value, (text) => matcher.find(text, 0) !== undefined) ? mapTexts(value, scrub) as T : value;
+    !matcher.isEmpty &&
+      hasText(value, (text) => matcher.find(text, 0) !== undefined)
+      ? mapTexts(value, scrub) as T
+      : value;
   return {
     add,
     scrub,

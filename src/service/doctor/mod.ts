@@ -13,11 +13,12 @@ import { checkApiKeys } from "./check_keys.ts";
 import { checkModelPrices, checkPriceAge, checkStatedCosts } from "./check_prices.ts";
 import { checkProvider, providersToCheck } from "./check_providers.ts";
 import { checkRules } from "./check_rules.ts";
+import { checkTelemetry } from "./check_telemetry.ts";
 import { failed, type Finding, ok, warning } from "./finding.ts";
 
 /**
  * Checks the config, the database, its clock and its spool, the channels, the budgets, the alert rules, the models, their
- * providers, the prices, the API keys, and the outbox. Sends no notification and calls no model; requests the list of models of
+ * providers, the prices, the telemetry, the API keys, and the outbox. Sends no notification and calls no model; requests the list of models of
  * each provider. Never rejects: a check that throws is a failed one.
  */
 export async function examineService(core: WholeCore): Promise<DoctorCheck[]> {
@@ -45,6 +46,7 @@ export async function examineService(core: WholeCore): Promise<DoctorCheck[]> {
     await run(core, "prices", () => checkPriceAge(core)),
     await inDatabase("prices of models", () => checkModelPrices(core)),
     await inDatabase("stated costs", () => checkStatedCosts(core)),
+    await inDatabase("telemetry", () => checkTelemetry(core)),
     await inDatabase("API keys", () => checkApiKeys(core)),
     // Last: a process that has just started delivers in the meantime what was waiting for it.
     await inDatabase(

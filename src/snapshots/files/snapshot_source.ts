@@ -46,13 +46,16 @@ export async function peekGzip<Bytes extends Uint8Array>(
 }
 
 /** Decompresses a gzip stream. Throws `invalid` where it is damaged or truncated. */
-export async function* gunzip(stream: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+export async function* gunzip(
+  stream: AsyncIterable<Uint8Array>,
+  what = WHAT,
+): AsyncGenerator<Uint8Array> {
   const source = streamOf(stream as AsyncIterable<Uint8Array<ArrayBuffer>>);
   try {
     yield* source.pipeThrough(new DecompressionStream("gzip"));
   } catch (error) {
     if (!(error instanceof TypeError)) throw error;
-    throw new PurserError("invalid", "Cannot read the snapshot: it is damaged or truncated gzip", {
+    throw new PurserError("invalid", `Cannot read ${what}: it is damaged or truncated gzip`, {
       details: { issues: [{ path: "", message: "is damaged or truncated gzip" }] },
       cause: error,
     });

@@ -65,6 +65,20 @@ export const statements: readonly string[] = [
   PRIMARY KEY (key_id, machine, agent, path)
 ) WITHOUT ROWID`,
 
+  // The records of exported telemetry that are no calls to book, and those that say a known call again. scope: the instrumentation
+  // that has written them. kind: 'unmetered', 'rollup', 'rejected' or 'duplicate'. reason: of the last one.
+  `CREATE TABLE otlp_faults (
+  key_id TEXT NOT NULL,
+  agent_id TEXT NOT NULL,
+  machine TEXT NOT NULL,
+  scope TEXT NOT NULL,
+  kind TEXT NOT NULL,
+  records INTEGER NOT NULL,
+  reason TEXT NOT NULL,
+  seen_at INTEGER NOT NULL,
+  PRIMARY KEY (key_id, agent_id, machine, scope, kind)
+) WITHOUT ROWID`,
+
   // The totals of the sources of calls, up to the position of the others. machine: of logs and spans, else ''.
   `CREATE TABLE usage_sources (
   source TEXT NOT NULL,

@@ -159,6 +159,11 @@ const importFiles = `CREATE TABLE import_files (
   head ${TEXT}, is_ended ${INT}, state ${text}, imported_at ${INT}, unmetered ${INT}, malformed ${INT}, fault ${text},
   PRIMARY KEY (key_id, machine, agent, path))`;
 
+/** What exported telemetry has besides calls to book. */
+const otlpFaults = `CREATE TABLE otlp_faults (
+  key_id ${TEXT}, agent_id ${TEXT}, machine ${TEXT}, scope ${TEXT}, kind ${TEXT}, records ${INT}, reason ${TEXT},
+  seen_at ${INT}, PRIMARY KEY (key_id, agent_id, machine, scope, kind))`;
+
 /** Their indexes and first rows are the same statements on both. */
 const sharedOf = (statements: readonly string[]) =>
   statements.filter((sql) => /^(CREATE (UNIQUE )?INDEX|INSERT)\b/.test(sql));
@@ -243,7 +248,7 @@ export const postgresMigrations: readonly Migration[] = [
     version: 23,
     name: "sightings",
     since: "0.2.0",
-    statements: [...sightingTables, importFiles, ...sharedOf(sightings)],
+    statements: [...sightingTables, importFiles, otlpFaults, ...sharedOf(sightings)],
   },
 ];
 

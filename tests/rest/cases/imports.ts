@@ -74,7 +74,9 @@ export const importCases: RestCase[] = [
         holes: [],
         files: 2,
         unmetered: 2,
+        rollups: 0,
         malformed: 4,
+        duplicates: 0,
         unreadable_files: 1,
         fault: "/b: permission denied",
       });

@@ -114,12 +114,16 @@ export function createImportBooks(connection: Connection, { machine, importer }:
   };
 }
 
-type Numbers = Pick<SightingsResult, "booked" | "duplicates" | "amended" | "enriched" | "unpriced">;
+type Numbers = Pick<
+  SightingsResult,
+  "booked" | "duplicates" | "amended" | "enriched" | "conflicts" | "unpriced"
+>;
 
-const numbersOf = ({ booked, duplicates, amended, enriched, unpriced }: Numbers) => ({
+const numbersOf = ({ booked, duplicates, amended, enriched, conflicts, unpriced }: Numbers) => ({
   booked,
   known: duplicates + amended + enriched,
   amended,
+  conflicts,
   unpriced,
 });
 
@@ -127,6 +131,7 @@ const NOTHING: BookedSightings = {
   booked: 0,
   known: 0,
   amended: 0,
+  conflicts: 0,
   unpriced: 0,
   costNanoUsd: 0n,
   planNanoUsd: 0n,
@@ -169,6 +174,7 @@ export function sightingToWire(sighting: Sighting): SightingBody {
     billing: sighting.isPlan ? "plan" : undefined,
     session: sighting.session,
     is_copy: sighting.isCopy,
+    is_found_by_counts: sighting.isFoundByCounts,
     subagent: subagent && { id: subagent.id, parent: subagent.parent, type: subagent.type },
     folder: sighting.folder,
     branch: sighting.branch,

@@ -45,6 +45,7 @@ export function renderImport(
     ...planColumn(rows, ({ planNanoUsd }) => planNanoUsd),
     ...count("KNOWN", ({ known }) => known, 1),
     ...count("AMENDED", ({ amended }) => amended, 2),
+    ...count("CONFLICTS", ({ conflicts }) => conflicts, 2),
     ...count("UNPRICED", ({ unpriced }) => unpriced, 3),
     ...count("UNMETERED", ({ unmetered }) => unmetered, 4),
     ...count("MALFORMED", ({ malformed }) => malformed, 5),
@@ -69,10 +70,15 @@ export function renderImport(
       : [],
     ...describeFaults(importer.title, tally),
     ...tally.notes.map((note) => `${importer.title}: ${note}`),
-    ...importer.holes.length > 0 && tally.booked + tally.amended > 0
-      ? [`${importer.title} is a lower bound. ${importer.holes.join(" ")}`]
-      : [],
   ]);
+  const bounds = imported.flatMap(({ importer, tally }) =>
+    importer.holes.length > 0 && tally.booked + tally.amended > 0 ? [importer] : []
+  );
+  if (bounds.length === 1) lines.push(`${bounds[0]!.title} is a lower bound. ${bounds[0]!.holes.join(" ")}`);
+  if (bounds.length > 1) {
+    const titles = bounds.map(({ title }) => title).join(", ");
+    lines.push(`Lower bounds, since their logs leave calls out: ${titles}; purser sources says which calls`);
+  }
   const { columns = Infinity } = terminal.stdout;
   return [table, ...lines.flatMap((line) => wrapText(escapeText(line), columns)).map(style.dim)].join("\n");
 }
@@ -117,6 +123,7 @@ export function toWire(
       booked: tally.booked,
       known: tally.known,
       amended: tally.amended,
+      conflicts: tally.conflicts,
       unpriced: tally.unpriced,
       cost_usd: tally.booked > 0 && tally.unpriced === tally.booked ? null : toUsd(tally.costNanoUsd),
       ...tally.planNanoUsd !== 0n && { plan_usd: toUsd(tally.planNanoUsd) },

@@ -13,10 +13,10 @@ import { wrapText } from "../../terminal/wrap_text.ts";
 export const sources: Command = {
   name: "sources",
   args: [],
-  summary: "Show where calls come from, and what logs leave out",
+  summary: "Show where calls come from, and what logs and exports leave out",
   detail:
-    "The sources are the gateway, runs, meter() and reports, and the logs of each agent by machine. CALLS are those booked from a source. A call that several have seen is booked once, from the most trusted one: WITH OTHERS " +
-    "counts it for each of them. Logs leave out some calls; what is known to be missing is said below the table.",
+    "The sources are the gateway, runs, meter() and reports, and the logs and exported telemetry of each agent by machine. CALLS are those booked from a source. A call that several have seen is booked once, from the most trusted one: WITH OTHERS " +
+    "counts it for each of them. Logs and exports leave out some calls; what is known to be missing is said below the table.",
   options: { limit: option("N", "Maximum number of sources, 1 to 1000 (default 100)") },
   examples: [["purser sources", ""], ["purser sources --json", "With the state of each import"]],
   isReadOnly: true,
@@ -79,18 +79,36 @@ function renderSources(
     })),
     ...text("LAST IMPORT", ({ imported_at }) => minute(imported_at), 4),
     ...count("UNMETERED", ({ unmetered }) => unmetered, 3),
+    ...count("SUMS ALONE", ({ rollups }) => rollups, 3),
     ...count("MALFORMED", ({ malformed }) => malformed, 3),
+    ...count("REPEATED", ({ duplicates }) => duplicates, 4),
     {
       title: "STATE",
       cell: ({ state }) => state,
       paint: ({ state }, style) =>
-        state === "active" ? style.green : state === "unreadable" ? style.red : undefined,
+        state === "active"
+          ? style.green
+          : state === "unreadable"
+          ? style.red
+          : state === "incomplete"
+          ? style.yellow
+          : undefined,
     },
   ], layout);
   const { columns = Infinity } = terminal.stdout;
-  const holes = new Map(rows.flatMap(({ agent_id, holes }) => holes.length > 0 ? [[agent_id, holes]] : []));
-  const lines = [...holes].map(([agent, holes]) => `${agent}: ${holes.join(" ")}`);
-  if (lines.length > 0) lines.unshift("What logs leave out, so that their costs are lower bounds:");
+  // Those of a log are the same on each machine.
+  const lines = [
+    ...new Set(
+      rows.flatMap(({ source, agent_id, holes }) =>
+        source === "otlp"
+          ? holes.map((hole) => `${agent_id}: ${hole}`)
+          : holes.length > 0
+          ? [`${agent_id}: ${holes.join(" ")}`]
+          : []
+      ),
+    ),
+  ];
+  if (lines.length > 0) lines.unshift("What is left out, so that these costs are lower bounds:");
   return [table, ...lines.flatMap((line) => wrapText(escapeText(line), columns)).map(style.dim)].join("\n");
 }
 

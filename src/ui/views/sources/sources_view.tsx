@@ -2,7 +2,7 @@ import type { SourceOfCalls } from "../../../contract/costs/sources.ts";
 import { Page } from "../../app/page.tsx";
 import { count, plural } from "../../format/number.ts";
 import { usePages } from "../../hooks/data.ts";
-import { Badge, Card } from "../../parts/card.tsx";
+import { Badge, Card, type Tone } from "../../parts/card.tsx";
 import { Empty, Loaded } from "../../parts/loaded.tsx";
 import { Money } from "../../parts/money.tsx";
 import { type Column, Table } from "../../parts/table.tsx";
@@ -10,11 +10,14 @@ import { Text } from "../../parts/text.tsx";
 import { Time } from "../../parts/time.tsx";
 import { AgentCell, countColumn, None } from "../cells.tsx";
 
-/** The sources of calls, with the calls that several of them have seen, and what logs are known to leave out. */
+/** The sources of calls, with the calls that several of them have seen, and what logs and exports are known to leave out. */
 export function SourcesView() {
   const sources = usePages<SourceOfCalls>("/sources", { refreshMs: 30_000 });
+  // Those of a log are the same on each machine.
   const bounds = new Map(
-    (sources.value ?? []).filter(({ holes }) => holes.length > 0).map((one) => [one.agent_id!, one.holes]),
+    (sources.value ?? []).filter(({ holes }) => holes.length > 0).map((
+      { source, agent_id, machine, holes },
+    ) => [JSON.stringify([source, agent_id, source === "otlp" && machine]), { agent_id, holes }]),
   );
   return (
     <Page title="Sources">
@@ -34,13 +37,19 @@ export function SourcesView() {
         </Loaded>
       </Card>
       {bounds.size > 0 && (
-        <Card title="What logs leave out">
-          {[...bounds].map(([agent, holes]) => (
-            <section key={agent}>
+        <Card title="What is left out">
+          {[...bounds].map(([key, { agent_id, holes }]) => (
+            <section key={key}>
               <h3>
-                <Text>{agent}</Text>: a lower bound
+                <Text>{agent_id!}</Text>: a lower bound
               </h3>
-              <ul>{holes.map((hole) => <li key={hole}>{hole}</li>)}</ul>
+              <ul>
+                {holes.map((hole) => (
+                  <li key={hole}>
+                    <Text>{hole}</Text>
+                  </li>
+                ))}
+              </ul>
             </section>
           ))}
         </Card>
@@ -54,6 +63,8 @@ const NONE = (
     Calls come from the gateway, runs, reports, and the logs of coding agents.
   </Empty>
 );
+
+const TONES: Record<string, Tone> = { active: "good", incomplete: "warning", unreadable: "bad" };
 
 const COLUMNS: Column<SourceOfCalls>[] = [
   {
@@ -86,7 +97,7 @@ const COLUMNS: Column<SourceOfCalls>[] = [
     sortBy: ({ state }) => state,
     cell: ({ state, fault }) => (
       <>
-        <Badge tone={state === "active" ? "good" : state === "unreadable" ? "bad" : "neutral"}>{state}</Badge>
+        <Badge tone={TONES[state] ?? "neutral"}>{state}</Badge>
         {fault !== null && (
           <div class="sub">
             <Text>{fault}</Text>
@@ -146,14 +157,23 @@ const COLUMNS: Column<SourceOfCalls>[] = [
     title: "Last import",
     isNumber: true,
     sortBy: ({ imported_at }) => imported_at,
-    cell: ({ imported_at, files, unmetered, malformed }) =>
+    cell: ({ imported_at, files }) =>
       imported_at === null ? <None /> : (
         <>
           <Time at={imported_at} />
-          <div class="sub">
-            {plural(files, "file")}, {count(unmetered)} without usage, {count(malformed)} malformed
-          </div>
+          <div class="sub">{plural(files, "file")}</div>
         </>
       ),
+  },
+  {
+    ...countColumn<SourceOfCalls>("unmetered", "Without usage", ({ unmetered }) => unmetered),
+    cell: ({ unmetered, rollups, malformed, duplicates }) => (
+      <>
+        {count(unmetered)}
+        {rollups > 0 && <div class="sub">{plural(rollups, "sum")} alone</div>}
+        {malformed > 0 && <div class="sub">{count(malformed)} malformed</div>}
+        {duplicates > 0 && <div class="sub">{count(duplicates)} repeated</div>}
+      </>
+    ),
   },
 ];

@@ -1,0 +1,172 @@
+import { type CallContext, sightCalls, type Sighting } from "../../calls/mod.ts";
+import { MAX_SIGHTINGS } from "../../contract/limits.ts";
+import type { Clock } from "../../kernel/clock.ts";
+import { RecentMap } from "../../kernel/recent_map.ts";
+import { inTurns, SLICE_UNITS, type Turns } from "../../kernel/turns.ts";
+import { nameAfter } from "../../ledger/mod.ts";
+import { type Decoded, MAX_RECORDS } from "./decode/mod.ts";
+import { FaultCounts } from "./export_faults.ts";
+import { type CallRecord, createReader, type RecordReader } from "./read_records.ts";
+
+/** The sender of records. */
+export interface Sender {
+  keyId: string | null;
+  /** The only agent of its key. */
+  agentId?: string | undefined;
+}
+
+/** The outcome of a request. */
+export interface Received {
+  /** The records that are not taken. */
+  rejected: number;
+  /** Facts that the sender has to know; `''` for none. */
+  message: string;
+}
+
+/** Takes the records of requests. It keeps what later requests of the same sender need of earlier ones. */
+export interface Receiver {
+  /**
+   * Books the calls of some records, in sets; all are committed when it resolves. Where it rejects, some may be: sent again, they
+   * are duplicates.
+   */
+  receive(ctx: ReceiverContext, decoded: Generator<number, Decoded>, sender: Sender): Promise<Received>;
+  /** Returns a hint as it is to be told to a sender: `''` if it was told within the last hour. */
+  hintOnce(ctx: Pick<ReceiverContext, "clock">, hint: string, sender: Sender): string;
+}
+
+export type ReceiverContext = CallContext & { turns: Turns; clock: Clock };
+
+/** The senders whose traces are kept. */
+const MAX_SENDERS = 100;
+const MAX_HINTS = 1_000;
+const HINT_MS = 3_600_000;
+
+/** The records that are read, and the sightings that are booked, in one piece. */
+const READ_RECORDS = 1_000;
+const BOOK_SIGHTINGS = Math.min(500, MAX_SIGHTINGS);
+
+/** The reasons of rejected records that a message names. */
+const MAX_REASONS = 5;
+
+export function createReceiver(): Receiver {
+  // Each key has its own: no sender can add to the traces of another one.
+  const readers = new RecentMap<RecordReader>(2 * MAX_SENDERS);
+  const toldAt = new RecentMap<number>(MAX_HINTS);
+
+  function readerOf({ keyId }: Sender): RecordReader {
+    const key = keyId ?? "";
+    const reader = readers.get(key) ?? createReader();
+    readers.set(key, reader);
+    return reader;
+  }
+
+  const receiver: Receiver = {
+    async receive(ctx, decoding, sender) {
+      const { records, beyond } = await inTurns(ctx.turns, decoding);
+      const reader = readerOf(sender);
+      const rejected = new Counts();
+      const hints = new Set<string>();
+      if (beyond > 0) rejected.add(`a request may have ${MAX_RECORDS}`, beyond);
+      let calls: CallRecord[] = [];
+      const unmetered = new Counts();
+      const faults = new FaultCounts(sender);
+      for (let start = 0; start < records.length; start += READ_RECORDS) {
+        const read = reader.read(records.slice(start, start + READ_RECORDS));
+        for (
+          const [kind, told, left] of [
+            ["rejected", rejected, read.rejected],
+            ["unmetered", unmetered, read.unmetered],
+            ["rollup", unmetered, read.rollups],
+          ] as const
+        ) {
+          for (const fault of left) {
+            told.add(fault.reason);
+            faults.add(kind, fault);
+          }
+        }
+        for (const hint of read.hints) hints.add(hint);
+        calls = calls.concat(read.calls);
+        await ctx.turns.spend(SLICE_UNITS);
+      }
+      records.length = 0;
+      for (let start = 0; start < calls.length; start += BOOK_SIGHTINGS) {
+        await book(ctx, calls.slice(start, start + BOOK_SIGHTINGS), sender, { rejected, faults });
+        await ctx.turns.spend(SLICE_UNITS);
+      }
+      await faults.save(ctx);
+      if (unmetered.all > 0) hints.add(`not booked: ${unmetered}`);
+      const said = [...hints].map((hint) => receiver.hintOnce(ctx, hint, sender)).filter(Boolean);
+      if (rejected.all > 0) said.unshift(`rejected: ${rejected}`);
+      return { rejected: rejected.all, message: said.join("; ") };
+    },
+    hintOnce({ clock }, hint, { keyId }) {
+      // The same hint has other numbers each time.
+      const name = `${keyId}\0${hint.replaceAll(/\d+/g, "N")}`;
+      const now = clock.monotonic();
+      if (now - (toldAt.get(name) ?? -Infinity) < HINT_MS) return "";
+      toldAt.set(name, now);
+      return hint;
+    },
+  };
+  return receiver;
+}
+
+async function book(
+  ctx: ReceiverContext,
+  calls: readonly CallRecord[],
+  { keyId, agentId: only }: Sender,
+  { rejected, faults }: { rejected: Counts; faults: FaultCounts },
+): Promise<void> {
+  const sightings: Sighting[] = [];
+  for (const { sighting, origin } of calls) {
+    let { agentId } = origin;
+    if (only !== undefined) {
+      // Without an agent of its own, a record has the name of its exporter.
+      if (agentId !== only && agentId !== origin.name) {
+        const reason = `agent ${agentId}: the API key is for agent ${only} only`;
+        rejected.add(reason);
+        faults.add("rejected", { origin, scope: origin.name, reason });
+        continue;
+      }
+      agentId = only;
+      if (sighting.session !== undefined) sighting.session = nameAfter(only, sighting.session);
+      if (sighting.run !== undefined) sighting.run = nameAfter(only, sighting.run);
+    }
+    // What was no UTF-8 has replacements, which make one id of two.
+    if (sighting.responseId?.includes("\ufffd")) sighting.responseId = undefined;
+    sighting.of = { ...origin, agentId };
+    sightings.push(sighting);
+  }
+  const { reasons, outcomes } = await sightCalls(ctx, {
+    source: "otlp",
+    name: "otlp",
+    agentId: only ?? "otlp",
+    ...(keyId !== null && { keyId }),
+    ...(only !== undefined && { isOfOneAgent: true }),
+  }, sightings);
+  for (const reason of reasons.values()) rejected.add(reason);
+  outcomes.forEach((outcome, index) => {
+    if (outcome !== "refused" && outcome !== "duplicate") return;
+    const origin = sightings[index]!.of!;
+    const kind = outcome === "refused" ? "rejected" : "duplicate";
+    faults.add(kind, { origin, scope: origin.name, reason: reasons.get(index) ?? "" });
+  });
+}
+
+/** Numbers of records by reason. */
+class Counts {
+  all = 0;
+  readonly #by = new Map<string, number>();
+
+  add(reason: string, count = 1): void {
+    this.all += count;
+    // Reasons may repeat texts of records.
+    if (this.#by.has(reason) || this.#by.size < MAX_REASONS) {
+      this.#by.set(reason, (this.#by.get(reason) ?? 0) + count);
+    }
+  }
+
+  toString(): string {
+    return [...this.#by].map(([reason, count]) => `${count} (${reason})`).join(", ");
+  }
+}

@@ -1,0 +1,152 @@
+import assert from "node:assert/strict";
+import { createReceiver, decodeProtobuf, type Receiver, type Sender } from "../../src/ingest/otlp/mod.ts";
+import { fixedClock } from "../../src/kernel/clock.ts";
+import { createTurns } from "../../src/kernel/turns.ts";
+import { listCosts, readCostTotal } from "../../src/ledger/mod.ts";
+import type { Store } from "../../src/store/mod.ts";
+import { FIXTURE_AT } from "../fixtures/providers/mod.ts";
+import { createBooking } from "../harness/booking.ts";
+import { checkTotals } from "../harness/check_books.ts";
+import { dialectKinds } from "../harness/databases.ts";
+import { encodeOtlp } from "../harness/otlp_messages.ts";
+import { callSpan, count, spansOf, text } from "../harness/otlp_requests.ts";
+
+/** A server takes the requests of exporters: hostile ones, and those that come again. */
+
+/** A server of its own, with a receiver that knows no trace. */
+async function openInstance(store: Store) {
+  const booking = await createBooking(store, { clock: fixedClock(FIXTURE_AT) });
+  const ctx = { ...booking, turns: createTurns(() => Promise.resolve()) };
+  const receiver: Receiver = createReceiver();
+  const sender: Sender = { keyId: "key_1" };
+  return {
+    ctx,
+    receive: (spans: readonly object[], by = sender) =>
+      receiveBytes(encodeOtlp("traces", spansOf(spans)), by),
+    receiveBytes,
+  };
+  function receiveBytes(bytes: Uint8Array, by = sender) {
+    return receiver.receive(ctx, decodeProtobuf(bytes, "traces"), by);
+  }
+}
+
+const span = (index: number, more: Parameters<typeof callSpan>[1] = {}) => callSpan(index.toString(16), more);
+const total = async (store: Store) => {
+  const { model_calls, input_tokens } = await readCostTotal(store, {});
+  return [model_calls, input_tokens];
+};
+
+for (const kind of dialectKinds()) {
+  const test = (name: string, fn: (store: Store) => Promise<void>) =>
+    Deno.test({
+      name: `${name} (${kind.name})`,
+      ignore: kind.ignore,
+      async fn() {
+        await using database = await kind.create();
+        const store = await database.open();
+        await fn(store);
+        await checkTotals(store);
+      },
+    });
+
+  test("a request that is sent again, because its answer was lost, books nothing on any instance", async (store) => {
+    const [first, second] = await Promise.all([openInstance(store), openInstance(store)]);
+    const spans = Array.from({ length: 553 }, (_, index) => span(index, { input: 1_000 + index }));
+    const sum = 553 * 1_000 + 552 * 553 / 2;
+    // Two at the same time: of both, each call is one.
+    const answers = await Promise.all([first.receive(spans), second.receive(spans)]);
+    assert.deepEqual(answers, Array(2).fill({ rejected: 0, message: "" }));
+    assert.deepEqual(await total(store), [553, sum]);
+    // A process that was killed after its commit knows nothing of it.
+    const third = await openInstance(store);
+    for (const instance of [first, third]) {
+      await instance.receive(spans.slice(250));
+      await instance.receive(spans.slice(0, 300).reverse());
+    }
+    assert.deepEqual(await total(store), [553, sum]);
+    for (const { ctx } of [first, second, third]) await ctx.rollUps.ended();
+  });
+
+  test("records whose counts, times or ids can't be any are rejected and counted, and the others are booked", async (store) => {
+    const { ctx, receive } = await openInstance(store);
+    const wrong = [
+      span(1, { input: -1 }),
+      span(2, { output: -1 }),
+      span(3, { input: "9223372036854775807" }),
+      span(4, { output: 2_000_000_000 }),
+      span(5, { at: 0 }),
+      span(6, { at: Date.UTC(1970, 0, 2) }),
+      span(7, { at: Date.UTC(2262, 3, 11) }),
+      span(8, { at: FIXTURE_AT + 3_600_000 }),
+      { ...span(9), traceId: "" },
+      { ...span(10), spanId: "" },
+      { ...span(11), startTimeUnixNano: "18446744073709551615" },
+    ];
+    const { rejected, message } = await receive([...wrong, span(12), {
+      ...span(13),
+      name: "x",
+      attributes: [],
+    }]);
+    assert.equal(rejected, wrong.length, message);
+    assert.match(message, /^rejected: /);
+    assert.deepEqual(await total(store), [1, 1_000]);
+    assert.equal((await receive(wrong)).rejected, wrong.length);
+    assert.deepEqual(await total(store), [1, 1_000]);
+    await ctx.rollUps.ended();
+  });
+
+  test("of attributes that come twice the last one counts, and deep ones and ids that are no UTF-8 harm nothing", async (store) => {
+    const { ctx, receive, receiveBytes } = await openInstance(store);
+    let deep: object = { stringValue: "x" };
+    for (let depth = 0; depth < 40; depth++) deep = { arrayValue: { values: [deep] } };
+    const twice = [count("gen_ai.usage.input_tokens", 7), { key: "deep", value: deep }];
+    await receive([span(1, { attributes: twice })]);
+    assert.deepEqual(await total(store), [1, 7]);
+    // The ids of two answers, whose last bytes are no UTF-8, are not the same.
+    for (const [index, byte] of [[2, 0xff], [3, 0xfe]] as const) {
+      const id = text("gen_ai.response.id", "resp_0123456789abcdef!");
+      const bytes = encodeOtlp("traces", spansOf([span(index, { attributes: [id] })]));
+      bytes[bytes.lastIndexOf("!".charCodeAt(0))] = byte;
+      await receiveBytes(bytes);
+    }
+    assert.deepEqual(await total(store), [3, 2_007]);
+    await ctx.rollUps.ended();
+  });
+
+  test("last month's records are booked in their month once, however often they come", async (store) => {
+    const { ctx, receive } = await openInstance(store);
+    const spans = [1, 2, 3].map((day) => span(day, { at: Date.UTC(2026, 8, day) }));
+    for (let again = 0; again < 3; again++) await receive(spans);
+    const days = await listCosts(store, { groupBy: "day", limit: 10, offset: 0 });
+    assert.deepEqual(days.map((row) => [row.day, row.model_calls]).sort(), [
+      ["2026-09-01", 1],
+      ["2026-09-02", 1],
+      ["2026-09-03", 1],
+    ]);
+    await ctx.rollUps.ended();
+  });
+
+  test("the calls of one request are of the agents that their records name", async (store) => {
+    const { ctx, receive } = await openInstance(store);
+    await receive([span(1, { agent: "planner" }), span(2, { agent: "writer" }), span(3)]);
+    const agents = await listCosts(store, { groupBy: "agent", limit: 10, offset: 0 });
+    assert.deepEqual(agents.map((row) => row.agent_id).sort(), ["planner", "shop", "writer"]);
+    await ctx.rollUps.ended();
+  });
+
+  test("a key of one agent neither books nor moves the calls of another one", async (store) => {
+    const { ctx, receive } = await openInstance(store);
+    const narrow: Sender = { keyId: "key_2", agentId: "mine" };
+    const theirs = span(1, { agent: "theirs" });
+    assert.equal((await receive([theirs], narrow)).rejected, 1);
+    assert.deepEqual(await total(store), [0, 0]);
+    await receive([theirs]);
+    // The same ids with other counts, of its own agent.
+    await receive([span(1, { agent: "mine", input: 1 })], narrow);
+    const agents = await listCosts(store, { groupBy: "agent", limit: 10, offset: 0 });
+    const of = (agent: string) => agents.find(({ agent_id }) => agent_id === agent);
+    assert.deepEqual([of("theirs")?.model_calls, of("theirs")?.input_tokens], [1, 1_000]);
+    assert.equal(await receive([span(2)], narrow).then(({ rejected }) => rejected), 0);
+    await ctx.rollUps.ended();
+  });
+}

@@ -1,0 +1,1 @@
+export { OpenTelemetry } from "npm:@ai-sdk/otel@1.0.173";

@@ -1,0 +1,1 @@
+export { NodeSDK } from "npm:@opentelemetry/sdk-node@0.301.0";

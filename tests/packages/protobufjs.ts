@@ -1,0 +1,1 @@
+export { default as protobuf } from "npm:protobufjs@7.6.6";
