@@ -14,12 +14,12 @@ import { callSpan, count, spansOf, text } from "../harness/otlp_requests.ts";
 /** A server takes the requests of exporters: hostile ones, and those that come again. */
 
 /** A server of its own, with a receiver that knows no trace. */
-async function openInstance(store: Store) {
+async function openInstance(store: Store, plans: readonly string[] = []) {
   const booking = await createBooking(store, { clock: fixedClock(FIXTURE_AT) });
   let turnsTaken = 0;
   const turns = createTurns(() => (turnsTaken++, Promise.resolve()));
   const ctx = { ...booking, turns };
-  const receiver: Receiver = createReceiver();
+  const receiver: Receiver = createReceiver({ plans });
   const sender: Sender = { keyId: "key_1" };
   return {
     ctx,
@@ -70,6 +70,15 @@ for (const kind of dialectKinds()) {
     }
     assert.deepEqual(await total(store), [553, sum]);
     for (const { ctx } of [first, second, third]) await ctx.rollUps.ended();
+  });
+
+  test("the calls of an agent that is used with a plan have a plan value, and cost nothing", async (store) => {
+    const { ctx, receive } = await openInstance(store, ["shop"]);
+    await receive([span(1), span(2)]);
+    const { model_calls, cost_usd, plan_usd } = await readCostTotal(store, {});
+    assert.deepEqual([model_calls, cost_usd], [2, 0]);
+    assert.ok(plan_usd! > 0);
+    await ctx.rollUps.ended();
   });
 
   test("records whose counts, times or ids can't be any are rejected and counted, and the others are booked", async (store) => {

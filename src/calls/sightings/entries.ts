@@ -7,7 +7,7 @@ import { indexedBy, mergeJson, ORDERED_JOIN, type SqlValue, type Statement } fro
 import { WITNESS_OF_CALL } from "./call_of_witness.ts";
 import { bareModel, isPlaceholder } from "./match_calls.ts";
 import { MAX_SKEW_MS } from "./calls_by_counts.ts";
-import { DAY_OF_CALL, DAYS_APART } from "./known_calls.ts";
+import { DAY_OF_CALL, DAYS_APART, NEAR_DAYS } from "./known_calls.ts";
 
 /* The statements that book what witnesses have changed: entries that correct a call, and those that take one back. */
 
@@ -115,11 +115,12 @@ const HAS_SAME_COUNTS = `c.input_tokens = v.input_tokens AND c.cache_read_tokens
     AND (${present("output_tokens")} = v.output_tokens
       OR (${present("is_estimated")} > 0 AND ${present("output_tokens")} <= v.output_tokens))`;
 
-const BY_ANSWER = withdraw(`${ORDERED_JOIN} ${DAYS_APART} ON true ${ORDERED_JOIN} calls c
-  ON ${DAY_OF_CALL} = v.day + o.days AND c.response_id = v.response_id
+const BY_ANSWER = withdraw(
+  `${NEAR_DAYS} calls c ON ${DAY_OF_CALL} = v.day + near.days AND c.response_id = v.response_id
 WHERE ${IS_LESSER} AND ${STANDS} AND (${HAS_SAME_COUNTS} OR (v.is_placeholder = 0 AND c.provider = v.provider))
   AND (c.provider = v.provider OR EXISTS (SELECT 1 FROM sightings s
-    WHERE s.witness = ${WITNESS_OF_CALL} AND instr(s.said, '"provider":') = 0))`);
+    WHERE s.witness = ${WITNESS_OF_CALL} AND instr(s.said, '"provider":') = 0))`,
+);
 
 /** The output of a call that a record leaves out. */
 const GROWN = `(v.output_tokens - ${present("output_tokens", "n")})`;
@@ -130,7 +131,7 @@ const LAST = 2 ** 52;
 const BY_COUNTS = withdraw(
   `${ORDERED_JOIN} calls c ON c.position = (SELECT min(n.position + CASE WHEN ${GROWN} = 0 THEN 0 ELSE ${LAST} END)
   FROM ${DAYS_APART} ${ORDERED_JOIN} calls n ${indexedBy("calls_without_answer")}
-  ON (n.at / 86400000) = v.day + o.days AND n.input_tokens = v.input_tokens
+  ON (n.at / 86400000) = v.day + near.days AND n.input_tokens = v.input_tokens
   WHERE n.at BETWEEN v.at - ${MAX_SKEW_MS} AND v.at + v.duration_ms + ${MAX_SKEW_MS} AND v.is_report = 0 AND n.source IN ('log', 'otlp')
     AND n.adjusts IS NULL AND n.response_id IS NULL
     AND (n.cache_read_tokens = v.cache_read_tokens OR n.source = 'otlp' AND n.cache_read_tokens = 0) AND (${GROWN} = 0

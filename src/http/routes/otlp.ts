@@ -51,7 +51,7 @@ export function createStreamedRoutes(core: Core): Router {
     router.post(path, async (c) => {
       const otlp = await import("../../ingest/otlp/mod.ts");
       const { CONTENT_TYPE, decodeJson, decodeProtobuf, encodingOf, partialSuccess } = otlp;
-      const taker = receiver ??= otlp.createReceiver();
+      const taker = receiver ??= otlp.createReceiver(core);
       const { raw } = c.req;
       const { signal: left } = raw;
       const encoding = encodingOf(raw.headers);

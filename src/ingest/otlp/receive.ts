@@ -46,7 +46,7 @@ const BOOK_SIGHTINGS = 250;
 /** The reasons of rejected records that a message names. */
 const MAX_REASONS = 5;
 
-export function createReceiver(): Receiver {
+export function createReceiver({ plans }: { plans: readonly string[] } = { plans: [] }): Receiver {
   const reader = createReader();
   const toldAt = new RecentMap<number>(MAX_HINTS);
 
@@ -81,7 +81,7 @@ export function createReceiver(): Receiver {
       }
       records.length = 0;
       for (let start = 0; start < calls.length; start += BOOK_SIGHTINGS) {
-        await book(ctx, calls.slice(start, start + BOOK_SIGHTINGS), sender, { rejected, faults });
+        await book(ctx, calls.slice(start, start + BOOK_SIGHTINGS), sender, { rejected, faults, plans });
         await ctx.turns.spend(SLICE_UNITS);
       }
       await faults.save(ctx);
@@ -106,7 +106,7 @@ async function book(
   ctx: ReceiverContext,
   calls: readonly CallRecord[],
   { keyId, agentId: only }: Sender,
-  { rejected, faults }: { rejected: Counts; faults: FaultCounts },
+  { rejected, faults, plans }: { rejected: Counts; faults: FaultCounts; plans: readonly string[] },
 ): Promise<void> {
   const sightings: Sighting[] = [];
   for (const { sighting, origin } of calls) {
@@ -123,6 +123,7 @@ async function book(
       if (sighting.session !== undefined) sighting.session = nameAfter(only, sighting.session);
       if (sighting.run !== undefined) sighting.run = nameAfter(only, sighting.run);
     }
+    if (plans.includes(origin.name)) sighting.isPlan = true;
     // What was no UTF-8 has replacements, which make one id of two.
     if (sighting.responseId?.includes("\ufffd")) sighting.responseId = undefined;
     sighting.of = { ...origin, agentId };
