@@ -21,7 +21,6 @@ export interface InstrumentationScope {
   /** `''` without one. */
   name: string;
   version: string;
-  attributes: Attributes;
 }
 
 /** A span. Times are in milliseconds since the epoch, with their fraction; NaN for one that is missing or no time. */
