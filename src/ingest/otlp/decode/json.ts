@@ -179,13 +179,13 @@ class AttributeReader {
     }
   }
 
-  /** Returns the value of an `AnyValue`; undefined for bytes, and for a long text that isn't parsed. */
+  /** Returns the value of an `AnyValue`; undefined for bytes, and `''` for a long text that isn't parsed. */
   valueOf(given: unknown, depth: number, isParsed = false): AttributeValue | undefined {
     const object = objectOf(given, "the value of an attribute");
     const text = fieldOf(object, "stringValue");
     if (text !== undefined) {
       if (typeof text !== "string") return null;
-      return text.length <= MAX_LENGTH || isParsed ? text : undefined;
+      return text.length <= MAX_LENGTH || isParsed ? text : "";
     }
     const integer = fieldOf(object, "intValue");
     if (integer !== undefined) return toInteger(integer);

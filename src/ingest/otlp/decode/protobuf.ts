@@ -208,7 +208,7 @@ function readLog(
   return completeLog(log, observedAt);
 }
 
-/** Reads a `KeyValue`; bytes as its value are left out, and contents. */
+/** Reads a `KeyValue`; bytes as its value are left out, and contents are `''`. */
 function readAttribute(
   reader: WireReader,
   around: number,
@@ -226,7 +226,7 @@ function readAttribute(
       const valueEnd = reader.endOfField(end);
       if (valueEnd - reader.at <= MAX_LENGTH || PARSED_ATTRIBUTES.has(name)) {
         value = readValue(reader, valueEnd, depth);
-      } else [value, reader.at] = [undefined, valueEnd];
+      } else [value, reader.at] = ["", valueEnd];
     } else reader.skip(found & 7, end);
   }
   reader.finish(end);
