@@ -309,4 +309,9 @@ Deno.test("a sender of sampled traces, or of records that only repeat calls, is 
       attributes: { "gen_ai.usage.input_tokens": 10 },
     }));
   assert.deepEqual(createReader().read(repeats).hints.length, 1);
+  const agents = Array.from({ length: 12 }, (_, index) => agent(`p${index}`, ""));
+  assert.deepEqual(createReader().read(agents).hints, [
+    "Agent spans and no model call: is your SDK's model instrumentation on?",
+  ]);
+  assert.deepEqual(createReader().read([call("a", "", 10, 1), ...agents]).hints, []);
 });
