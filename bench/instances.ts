@@ -1,7 +1,8 @@
 /**
  * Calls per second through 1 and 4 servers on one database: sqld in its strong durability mode, PostgreSQL, PostgreSQL with a
- * synchronous standby, and a file. Real processes, one and 100 calls a request. Measured in turn, several rounds, so that a
- * machine that changes its speed changes all. With `--against DIR`, sqld and the file through another checkout too.
+ * synchronous standby, and a file. Real processes, one and 100 calls a request, and the imports of ten machines. Measured in
+ * turn, several rounds, so that a machine that changes its speed changes all. With `--against DIR`, sqld and the file through
+ * another checkout too.
  */
 import { patroniMissing, startCluster } from "../tests/failover/patroni_cluster.ts";
 import { postgresMissing, startPostgres } from "../tests/harness/postgres.ts";
@@ -14,7 +15,12 @@ const SIZES = [1, 4];
 const ROUNDS = 5;
 const ROUND_MS = 1_000;
 /** Few requests in flight wait for each commit, many share one; calls of one report share their sums too. */
-const LOADS = [{ clients: 4, batch: 1 }, { clients: 64, batch: 1 }, { clients: 64, batch: 100 }];
+const LOADS = [
+  { path: "/costs/events", clients: 4, batch: 1, body: reports },
+  { path: "/costs/events", clients: 64, batch: 1, body: reports },
+  { path: "/costs/events", clients: 64, batch: 100, body: reports },
+  { path: "/sightings", clients: 10, batch: 850, body: sightings },
+];
 
 await using stack = new AsyncDisposableStack();
 
@@ -53,28 +59,53 @@ for (const version of readVersions()) {
 }
 
 let calls = 0;
-const body = (client: number, batch: number) =>
-  JSON.stringify(Array.from({ length: batch }, () => ({
+
+function reports(client: number, batch: number) {
+  return Array.from({ length: batch }, () => ({
     ...{ call_id: `call-${calls++}`, at: new Date().toISOString(), agent_id: `agent-${client % 20}` },
     ...{ provider: "openai", model: "gpt-4o-mini", input_tokens: 1_000, output_tokens: 100 },
     ...{ session_id: `session-${client}`, run_id: `run-${client}` },
-  })));
+  }));
+}
+
+/** The calls of Claude Code on a machine, as `purser import` sends them. */
+function sightings(client: number, batch: number) {
+  const machine = `laptop-${client}`;
+  return {
+    origin: { source: "log", name: "claude-code", machine, agent_id: "claude-code" },
+    sightings: Array.from({ length: batch }, () => {
+      const id = `msg_01${crypto.randomUUID().replaceAll("-", "")}`;
+      const part = Math.floor(calls++ / 90);
+      const at = new Date(Date.now() - (part % 30) * 86_400_000 - (calls % 90) * 20_000).toISOString();
+      const session = `${machine}-${part}`;
+      return {
+        ...{ ref: id, response_id: id, request_id: `req_${id}`, model: "claude-sonnet-5", at, session },
+        ...{ input_tokens: 40_000, cache_read_tokens: 39_000, output_tokens: 500, tools: ["Bash"] },
+        ...{ folder: "/home/dev/shop", branch: "main", service_tier: "standard", tags: { project: "shop" } },
+      };
+    }),
+  };
+}
 
 type Load = (typeof LOADS)[number];
 
 /** Returns the number of calls booked per second. */
-async function load(servers: readonly Server[], { clients, batch }: Load, milliseconds: number) {
+async function load(
+  servers: readonly Server[],
+  { path, clients, batch, body }: Load,
+  milliseconds: number,
+) {
   const start = performance.now();
   let booked = 0;
   await Promise.all(Array.from({ length: clients }, async (_, client) => {
     while (performance.now() - start < milliseconds) {
-      const response = await fetch(`${servers[client % servers.length]!.url}/costs/events`, {
+      const response = await fetch(servers[client % servers.length]!.url + path, {
         method: "POST",
         headers: { "content-type": "application/json" },
-        body: body(client, batch),
+        body: JSON.stringify(body(client, batch)),
       });
       const answer = await response.text();
-      if (response.status !== 201) throw new Error(`${response.status} ${answer}`);
+      if (!response.ok) throw new Error(`${response.status} ${answer}`);
       booked += batch;
     }
   }));
@@ -92,7 +123,7 @@ for (const each of LOADS) {
     }
   }
   report(
-    `POST /costs/events, calls a request: ${each.batch}, clients: ${each.clients}: calls/s through 1 and 4 servers, medians`,
+    `POST ${each.path}, calls a request: ${each.batch}, clients: ${each.clients}: calls/s through 1 and 4 servers, medians`,
     fleets.map(({ name }, index) => [
       name,
       SIZES.map((size) => median(rates[index]!.get(size)!).toFixed(0)).join(" and "),

@@ -7,7 +7,7 @@ import { indexedBy, mergeJson, ORDERED_JOIN, type SqlValue, type Statement } fro
 import { WITNESS_OF_CALL } from "./call_of_witness.ts";
 import { bareModel, isPlaceholder } from "./match_calls.ts";
 import { MAX_SKEW_MS } from "./calls_by_counts.ts";
-import { DAY_OF_CALL } from "./known_calls.ts";
+import { DAY_OF_CALL, NEAR_DAYS } from "./known_calls.ts";
 
 /* The statements that book what witnesses have changed: entries that correct a call, and those that take one back. */
 
@@ -115,11 +115,12 @@ const HAS_SAME_COUNTS = `c.input_tokens = v.input_tokens AND c.cache_read_tokens
     AND (${present("output_tokens")} = v.output_tokens
       OR (${present("is_estimated")} > 0 AND ${present("output_tokens")} <= v.output_tokens))`;
 
-const BY_ANSWER = withdraw(`${ORDERED_JOIN} calls c
-  ON ${DAY_OF_CALL} IN (v.day - 1, v.day, v.day + 1) AND c.response_id = v.response_id
+const BY_ANSWER = withdraw(
+  `${NEAR_DAYS} calls c ON ${DAY_OF_CALL} = v.day + near.days AND c.response_id = v.response_id
 WHERE ${IS_LESSER} AND ${STANDS} AND (${HAS_SAME_COUNTS} OR (v.is_placeholder = 0 AND c.provider = v.provider))
   AND (c.provider = v.provider OR EXISTS (SELECT 1 FROM sightings s
-    WHERE s.witness = ${WITNESS_OF_CALL} AND instr(s.said, '"provider":') = 0))`);
+    WHERE s.witness = ${WITNESS_OF_CALL} AND instr(s.said, '"provider":') = 0))`,
+);
 
 /** The output of a call that a record leaves out. */
 const GROWN = `(v.output_tokens - ${present("output_tokens", "n")})`;

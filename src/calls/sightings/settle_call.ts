@@ -175,11 +175,16 @@ function filled(best: Candidate, candidates: readonly Candidate[]): Candidate {
 /** The rank of the sources that don't know who pays unless they say so. */
 const UNSURE_OF_BILLING = rankOfSource("otlp");
 
-/** Returns the owner of a call; an exporter often doesn't know the session, which the log of the agent does. */
+/**
+ * Returns the owner of a call; an exporter often doesn't know the session, or takes a sub-agent for one, where the log of the agent
+ * knows better.
+ */
 function withSession(owner: Candidate, candidates: readonly Candidate[]): Candidate {
-  if (owner.rank !== rankOfSource("otlp") || owner.said.session !== undefined) return owner;
+  if (owner.rank !== rankOfSource("otlp")) return owner;
+  const { session, key } = owner.said;
   const other = candidates.find(({ said, isForeign }) =>
-    said.session !== undefined && !said.copy && !isForeign && said.key === owner.said.key
+    said.session !== undefined && !said.copy && !isForeign && said.key === key &&
+    (session === undefined || said.tags?.subagent === session)
   );
   if (!other) return owner;
   return { ...owner, said: { ...owner.said, session: other.said.session! }, isFilled: true };

@@ -136,10 +136,20 @@ export async function importLogs(
   };
   let sightings: Sighting[] = [];
   const changed = new Map<string, KnownFile>();
+  /** The set that is being booked. */
+  let booking = Promise.resolve();
 
+  /** Books what was read; the next logs are read meanwhile. Throws what the set before it has met. */
   async function flush(): Promise<void> {
-    const said = sightings;
+    const [said, states] = [sightings, [...changed.values()]];
     sightings = [];
+    changed.clear();
+    await booking;
+    booking = commit(said, states);
+    booking.catch(() => {}); // thrown by the next set
+  }
+
+  async function commit(said: readonly Sighting[], changed: readonly KnownFile[]): Promise<void> {
     for (let at = 0; at < said.length; at += MAX_SIGHTINGS) {
       const { refused, ...booked } = await books.book(said.slice(at, at + MAX_SIGHTINGS));
       for (const name of ["booked", "known", "amended", "conflicts", "unpriced"] as const) {
@@ -149,12 +159,10 @@ export async function importLogs(
       for (const reason of refused) leaveOut("malformed", "", reason);
     }
     // After the sightings: what is repeated is known, what is left out is lost.
-    const stored = [...changed.values()];
-    changed.clear();
-    for (let at = 0; at < stored.length; at += MAX_IMPORT_FILES) {
-      await books.save(stored.slice(at, at + MAX_IMPORT_FILES));
+    for (let at = 0; at < changed.length; at += MAX_IMPORT_FILES) {
+      await books.save(changed.slice(at, at + MAX_IMPORT_FILES));
     }
-    for (const state of stored) states.set(state.path, state);
+    for (const state of changed) states.set(state.path, state);
   }
 
   function leaveOut(kind: "unmetered" | "malformed", path: string, reason: string): void {
@@ -230,7 +238,9 @@ export async function importLogs(
     }
     onFile?.(doneBytes);
   }
+  await booking;
   noteUnreadable();
   await flush();
+  await booking;
   return tally;
 }

@@ -273,13 +273,13 @@ Deno.test("the calls of a database are booked while the rest of it is read", asy
     const database = new DatabaseSync(`${home}/.toy/a.db`);
     database.exec("CREATE TABLE message (ref TEXT)");
     database.exec(`INSERT INTO message
-      SELECT 'c' || value FROM json_each('${JSON.stringify(Array.from({ length: 2_500 }, (_, n) => n))}')`);
+      SELECT 'c' || value FROM json_each('${JSON.stringify(Array.from({ length: 5_000 }, (_, n) => n))}')`);
     database.close();
     fail.book = 1;
     await assert.rejects(run(), /the disk is full/);
-    assert.deepEqual([rowsRead, calls.size], [1_700, 850]);
+    assert.deepEqual([rowsRead, calls.size], [2_550, 850]);
     delete fail.book;
-    assert.deepEqual((await run()).booked, 1_650);
+    assert.deepEqual((await run()).booked, 4_150);
   });
 });
 

@@ -122,7 +122,8 @@ class Reading {
         if (node && node.waiting.length > 0) late.push([index, node]);
         if (item) item.node = node;
       }
-      if (item) items.push(item);
+      if (item?.rule.is === "spawn") this.#noteSpawn(item);
+      if (item && item.rule.is !== "spawn") items.push(item);
       else result.others++;
     });
     for (const [index, node] of late) {
@@ -165,6 +166,12 @@ class Reading {
     return this.traces.add(record, facts);
   }
 
+  #noteSpawn({ reader, fields: { spawned } }: Item): void {
+    const child = reader.text(spawned?.child);
+    const parent = reader.text(spawned?.parent);
+    if (child !== undefined && parent !== undefined && child !== parent) this.traces.spawn(child, parent);
+  }
+
   #tell(item: Item): void {
     const { record, rule, usage, fault } = item;
     const result = this.#result;
@@ -188,6 +195,11 @@ class Reading {
     if (joined === undefined) return void result.others++;
     const unplaced = unplacedOf(item, usage);
     Object.assign(unplaced.call.sighting, joined);
+    const root = item.fields.spawned && unplaced.own.session && this.traces.rootOf(unplaced.own.session);
+    if (root) {
+      Object.assign(unplaced.call.sighting, root);
+      unplaced.own.session = root.session;
+    }
     this.#place(unplaced);
     if (record.signal !== "span") return;
     const agent = this.traces.nearest("isAgent", record.traceId, record.parentSpanId);

@@ -82,6 +82,8 @@ const MAX_RECENT = 10_000;
 const MAX_SKEW_MS = 1_000;
 
 export class Traces {
+  /** The sessions that other sessions have started, each with its parent; the oldest first. */
+  readonly #parents = new Map<string, string>();
   /** The sender of the records that are read: no other one can add to its traces. */
   sender = "";
   readonly #traces = new Map<string, Map<string, SpanNode>>();
@@ -123,6 +125,23 @@ export class Traces {
     this.#recent.set(key, [...same.slice(-3), call]);
     if (this.#recent.size > MAX_RECENT) this.#recent.delete(this.#recent.keys().next().value!);
     return twin;
+  }
+
+  /** Notes that a session has started another one. */
+  spawn(child: string, parent: string): void {
+    this.#parents.set(child, parent);
+    if (this.#parents.size > MAX_RECENT) this.#parents.delete(this.#parents.keys().next().value!);
+  }
+
+  /** Returns the session of a session that another one has started, and its own as a sub-agent; undefined for any other. */
+  rootOf(session: string): { session: string; subagent: { id: string; parent?: string } } | undefined {
+    const parent = this.#parents.get(session);
+    if (parent === undefined) return undefined;
+    let root = parent;
+    for (let next, depth = 0; (next = this.#parents.get(root)) !== undefined && depth < MAX_DEPTH; depth++) {
+      root = next;
+    }
+    return { session: root, subagent: { id: session, ...(parent !== root && { parent }) } };
   }
 
   /** Keeps a call until a span comes. */
