@@ -132,7 +132,7 @@ const BY_COUNTS = withdraw(
   `${ORDERED_JOIN} calls c ON c.position = (SELECT min(n.position + CASE WHEN ${GROWN} = 0 THEN 0 ELSE ${LAST} END) FROM calls n ${
     indexedBy("calls_without_answer")
   }
-  WHERE n.at BETWEEN v.at - ${MAX_SKEW_MS} AND v.at + v.duration_ms + ${MAX_SKEW_MS} AND v.is_report = 0 AND n.source IN ('log', 'otlp')
+  WHERE (n.at / 86400000) IN (v.day - 1, v.day, v.day + 1) AND n.at BETWEEN v.at - ${MAX_SKEW_MS} AND v.at + v.duration_ms + ${MAX_SKEW_MS} AND v.is_report = 0 AND n.source IN ('log', 'otlp')
     AND n.adjusts IS NULL AND n.response_id IS NULL AND n.input_tokens = v.input_tokens
     AND (n.cache_read_tokens = v.cache_read_tokens OR n.source = 'otlp' AND n.cache_read_tokens = 0) AND (${GROWN} = 0
       OR (${present("is_estimated", "n")} > 0 AND ${GROWN} > 0) OR (v.is_estimated = 1 AND ${GROWN} < 0))
