@@ -6,7 +6,7 @@ import type { Dialect, Fields, Rule } from "./dialects/dialect.ts";
 import { AttributeReader, readUsage, ruleOf } from "./dialects/read_fields.ts";
 import { CONVENTIONS, dialectOf } from "./dialects/registry.ts";
 import type { CallRecord, RecordOrigin } from "./read_records.ts";
-import type { Attributes, SpanRecord, TelemetryRecord } from "./records.ts";
+import type { Attributes, TelemetryRecord } from "./records.ts";
 import type { Place, SpanNode } from "./traces.ts";
 
 /* What one record says, by the table of its dialect. */
@@ -59,9 +59,9 @@ function fieldsOf(dialect: Dialect, rule: Rule): Fields {
 }
 
 /** A span that goes on is sent again at its end. */
-const isPending = ({ signal, attributes, ...record }: TelemetryRecord) =>
-  attributes.get("logfire.span_type") === "pending_span" ||
-  (signal === "span" && Number.isNaN((record as SpanRecord).endsAt));
+const isPending = (record: TelemetryRecord) =>
+  record.signal === "span" &&
+  (Number.isNaN(record.endsAt) || record.attributes.get("logfire.span_type") === "pending_span");
 
 /** The origins of resources, which the records of a request share. */
 const origins = new WeakMap<Attributes, Map<string, RecordOrigin>>();
