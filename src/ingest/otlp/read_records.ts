@@ -5,6 +5,7 @@ import {
   hasFailed,
   type Item,
   itemOf,
+  keyOf,
   minus,
   placed,
   responseIdOf,
@@ -252,9 +253,10 @@ class Reading {
    * Returns the ids under which a call is said, so that it is one with the same call within it, around it or beside it, which another
    * instrumentation tells; undefined for the sum of the calls within it.
    */
-  #joined({ node, record, origin }: Item): ToldCall["saidAs"] {
+  #joined(item: Item): ToldCall["saidAs"] {
+    const { node, record, origin } = item;
     const told = node?.facts.told;
-    if (!told) return {};
+    if (!told) return this.#named(item);
     if (told.saidAs) return told.saidAs;
     const { traceId, parentSpanId } = record as SpanRecord;
     const isSame = (one: ToldCall | undefined) =>
@@ -269,6 +271,12 @@ class Reading {
     const others = other?.saidAs ??
       (other?.responseId === undefined ? { fingerprint: other?.key } : { responseId: other.responseId });
     return told.saidAs = { ...own, ...(other && others) };
+  }
+
+  #named(item: Item): ToldCall["saidAs"] {
+    const key = keyOf(item);
+    if (key === undefined || item.record.signal !== "log") return {};
+    return { fingerprint: this.traces.nameOf(key, Math.floor(item.record.at)) };
   }
 
   /** Says a call with the place that is known of it, and again when more is known. */

@@ -88,6 +88,7 @@ export class Traces {
   sender = "";
   readonly #traces = new Map<string, Map<string, SpanNode>>();
   readonly #recent = new Map<string, ToldCall[]>();
+  readonly #named = new Map<string, number[]>();
   #kept = 0;
 
   /** Adds a span, and tells those around it; of one that is sent again the first one counts. */
@@ -125,6 +126,17 @@ export class Traces {
     this.#recent.set(key, [...same.slice(-3), call]);
     if (this.#recent.size > MAX_RECENT) this.#recent.delete(this.#recent.keys().next().value!);
     return twin;
+  }
+
+  /** Returns the name of a call whose records share no id but a key: those of the same time have one name, that of the first. */
+  nameOf(key: string, at: number): string {
+    const name = `${this.sender}:${key}`;
+    const times = this.#named.get(name) ?? [];
+    const first = times.find((time) => Math.abs(time - at) <= MAX_SKEW_MS);
+    this.#named.delete(name);
+    this.#named.set(name, first === undefined ? [...times.slice(-3), at] : times);
+    if (this.#named.size > MAX_RECENT) this.#named.delete(this.#named.keys().next().value!);
+    return `${key}:${first ?? at}`;
   }
 
   /** Notes that a session has started another one. */
