@@ -10,6 +10,7 @@ import { readVersions } from "./versions.ts";
 const SPANS = 10_000;
 const ROUNDS = 5;
 const AT_ONCE = 100;
+const SPANS_AT_ONCE = 2_000;
 
 const [version] = readVersions([]);
 const hex = (bytes: number) =>
@@ -66,9 +67,9 @@ function spanOf(traceId: string, name: string, attributes: object[]): object {
 }
 
 /** Returns a request in which every `every`th span is a call; 0: none is. */
-function requestOf(every: number): Uint8Array<ArrayBuffer> {
+function requestOf(every: number, count = SPANS): Uint8Array<ArrayBuffer> {
   let traceId = hex(16);
-  const spans = Array.from({ length: SPANS }, (_, index) => {
+  const spans = Array.from({ length: count }, (_, index) => {
     if (index % 10 === 0) traceId = hex(16);
     return every > 0 && index % every === 0 ? callSpan(traceId) : otherSpan(traceId);
   });
@@ -121,6 +122,28 @@ async function cpuOf(pid: number): Promise<number> {
   return (Number(fields[11]) + Number(fields[12])) * 10;
 }
 
+/** Sends small requests one after the other while some work is done; returns their times, sorted. */
+async function waitsDuring(url: string, work: () => Promise<unknown>): Promise<number[]> {
+  const waits: number[] = [];
+  let isOver = false;
+  const others = (async () => {
+    while (!isOver) {
+      const start = performance.now();
+      await (await fetch(`${url}/agents`)).body?.cancel();
+      waits.push(performance.now() - start);
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+  })();
+  await work();
+  isOver = true;
+  await others;
+  return waits.sort((a, b) => a - b);
+}
+
+const describe = (waits: readonly number[]) =>
+  [0.5, 0.99, 1].map((part) => ms(waits[Math.min(waits.length - 1, Math.floor(part * waits.length))]!))
+    .join(", ");
+
 const folder = await Deno.makeTempDir({ prefix: "purser-bench-otlp-" });
 try {
   await using server = await startServer(version!, `${folder}/books.db`);
@@ -154,39 +177,29 @@ try {
   }
   report(`POST /v1/traces, ${SPANS} spans a request, one request at a time`, rows);
 
-  const bodies = await Promise.all(Array.from({ length: AT_ONCE }, async () => await gzip(requestOf(10))));
+  const bodies = await Promise.all(
+    Array.from({ length: AT_ONCE }, async () => await gzip(requestOf(10, SPANS_AT_ONCE))),
+  );
   const booked = await callsOf(url);
-  const before = await megabytesOf(pid, "VmRSS");
-  const waits: number[] = [];
-  let isOver = false;
-  const others = (async () => {
-    while (!isOver) {
-      const start = performance.now();
-      await (await fetch(`${url}/agents`)).body?.cancel();
-      waits.push(performance.now() - start);
-      await new Promise((resolve) => setTimeout(resolve, 20));
-    }
-  })();
+  const most = await megabytesOf(pid, "VmHWM");
+  const alone = await waitsDuring(url, () => new Promise((resolve) => setTimeout(resolve, 3_000)));
+  let refused: number[] = [];
   const start = performance.now();
-  const refused = await Promise.all(bodies.map((body) => send(url, body, true)));
+  const waits = await waitsDuring(url, async () => {
+    refused = await Promise.all(bodies.map((body) => send(url, body, true)));
+  });
   const seconds = (performance.now() - start) / 1_000;
-  isOver = true;
-  await others;
   const calls = await callsOf(url) - booked;
-  waits.sort((a, b) => a - b);
-  report(`${AT_ONCE} requests at once, compressed, one of ten spans is a call`, [
-    ["time", `${seconds.toFixed(1)} s, ${(AT_ONCE * SPANS / seconds).toFixed(0)} spans/s`],
-    ["calls booked", `${calls} of ${AT_ONCE * SPANS / 10}`],
+  report(`${AT_ONCE} requests at once of ${SPANS_AT_ONCE} spans, compressed, one of ten is a call`, [
+    ["time", `${seconds.toFixed(1)} s, ${(AT_ONCE * SPANS_AT_ONCE / seconds).toFixed(0)} spans/s`],
+    ["calls booked", `${calls} of ${AT_ONCE * SPANS_AT_ONCE / 10}`],
     ["refused for now, and sent again", String(refused.reduce((sum, times) => sum + times, 0))],
     [
-      "memory before, and at most",
-      `${before.toFixed(0)} MB, ${(await megabytesOf(pid, "VmHWM")).toFixed(0)} MB`,
+      "most memory before, one request at a time, and now",
+      `${most.toFixed(0)} MB, ${(await megabytesOf(pid, "VmHWM")).toFixed(0)} MB`,
     ],
-    [
-      "other requests: median, p99, longest",
-      [0.5, 0.99, 1].map((part) => ms(waits[Math.min(waits.length - 1, Math.floor(part * waits.length))]!))
-        .join(", "),
-    ],
+    ["other requests before: median, p99, longest", describe(alone)],
+    ["other requests meanwhile", describe(waits)],
   ]);
 } finally {
   await Deno.remove(folder, { recursive: true });

@@ -48,7 +48,7 @@ export const LAYERS: readonly Readonly<Record<string, string>>[] = [
     runner: "the loop of a run: model, tools, metering",
     gateway: "calls of any client, passed on to the providers: paths, wires, streams, attribution",
     ingest:
-      "calls that others have made and recorded; `logs/`: importers of the logs of coding agents, and their import",
+      "calls that others have made and recorded; `logs/`: importers of the logs of coding agents, and their import; `otlp/`: the telemetry that programs export",
   },
   {
     service: "composition of a process or a request, its background work, doctor and metrics",

@@ -40,6 +40,14 @@ const WITH_ID: Record<string, Arrival> = {
     branch: undefined,
     tags: { team: "search" },
   }),
+  spanWithoutParent: seen({ source: "otlp", name: "exporter", agentId: "service" }, {
+    ref: "trace:span",
+    requestId: undefined,
+    folder: undefined,
+    branch: undefined,
+    session: undefined,
+    known: 0,
+  }),
   spanByRequest: seen({ source: "otlp", name: "other" }, {
     ref: "trace:2",
     responseId: undefined,
@@ -47,8 +55,14 @@ const WITH_ID: Record<string, Arrival> = {
   }),
 };
 
-/** Witnesses of one call of an agent that knows no id of the provider. */
+/** Witnesses of one call of an agent that knows no id of the provider, and of its telemetry. */
 const WITHOUT_ID: Record<string, Arrival> = {
+  telemetry: seen({ source: "otlp", name: "gemini" }, {
+    responseId: undefined,
+    requestId: undefined,
+    ref: "ses_a:t",
+    at: AT + 300,
+  }),
   gateway: (ctx) => bookLooseCalls(ctx, [gatewayCall()]),
   original: seen({ name: "gemini" }, { responseId: undefined, requestId: undefined, ref: "ses_a:1" }),
   provisional: seen({ name: "gemini" }, {
@@ -86,11 +100,12 @@ async function stateOf(ctx: TestBooking) {
     WHERE whole_usd <> 0 OR rest_nano_usd <> 0 ORDER BY kind, scope, start`,
     }),
   );
-  return { sessions, costs: costs.map((rows) => rows.map(withoutTimes)), counters };
+  return { sessions, costs: costs.map((rows) => rows.map(withoutFirst)), counters };
 }
 
-/** A session keeps the times of calls that were taken back. */
-const withoutTimes = ({ first_at: _f, last_at: _l, ...row }: Record<string, unknown>) => row;
+/** A session keeps the times of calls that were taken back, and the agent of the first one. */
+const withoutFirst = ({ first_at: _f, last_at: _l, agent_id, ...row }: Record<string, unknown>) =>
+  row.session_id === undefined ? { ...row, agent_id } : row;
 
 const permutations = <T>(items: readonly T[]): T[][] =>
   items.length <= 1

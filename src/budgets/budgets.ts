@@ -12,7 +12,7 @@ import { invalidField } from "../kernel/errors.ts";
 import type { Ids } from "../kernel/ids.ts";
 import { nearestName } from "../kernel/nearest_name.ts";
 import type { Turns } from "../kernel/turns.ts";
-import { withoutUndefined } from "../kernel/without_undefined.ts";
+import { withoutUndefined } from "../kernel/records.ts";
 import { ALL_CALLS, ALL_SEEING, idInScope, isScopeOf, kindOfScope, type Viewer } from "../ledger/mod.ts";
 import {
   oldestFirst,

@@ -1,5 +1,5 @@
 import { linksOf } from "../kernel/error_links.ts";
-import { isRecord } from "../kernel/is_record.ts";
+import { isRecord } from "../kernel/records.ts";
 
 /**
  * The evidence of an error about a charge for its call: `none` if the provider can't have charged, `partial` if the connection

@@ -1,6 +1,6 @@
 import type { Connection, ConnectOptions } from "../client/mod.ts";
 import { systemClock } from "../kernel/clock.ts";
-import { isRecord } from "../kernel/is_record.ts";
+import { isRecord } from "../kernel/records.ts";
 import {
   createJsonLog,
   type Log,

@@ -65,7 +65,7 @@ export interface Config extends Settings {
   /** The networks of the proxies whose `Forwarded` and `X-Forwarded-For` headers name the client. */
   trustedProxies: string[];
   limits: Limits;
-  /** The agents whose imported calls a plan pays for, by the names of their importers. */
+  /** The agents whose imported and exported calls a plan pays for, by the names of their importers. */
   importPlans?: string[];
   /** The lowest severity of anomalies that channels are notified of. Undefined: none. */
   notifyAnomaliesFrom?: Severity;

@@ -3,7 +3,7 @@ import type { PriceOverride } from "../contract/price_override.ts";
 import type { ConfigFile } from "./file/parse_config_file.ts";
 import { PurserError } from "../kernel/errors.ts";
 import { systemCodeOf, systemReason } from "../kernel/system_errors.ts";
-import { withoutUndefined } from "../kernel/without_undefined.ts";
+import { withoutUndefined } from "../kernel/records.ts";
 import { readTextFile } from "../kernel/files/read_text_file.ts";
 import { chooseTarget } from "./choose_target.ts";
 import { nameChannels } from "./channels.ts";

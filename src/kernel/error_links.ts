@@ -1,4 +1,4 @@
-import { isRecord } from "./is_record.ts";
+import { isRecord } from "./records.ts";
 
 /** The longest chain of causes that is followed. */
 const MAX_LINKS = 10;

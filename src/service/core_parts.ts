@@ -125,6 +125,8 @@ export interface CoreParts extends Settings {
   keyCache: KeyCache;
   /** The limits on requests to a server. */
   requestLimits: RequestLimitSettings;
+  /** The agents whose exported calls a plan pays for. */
+  plans: readonly string[];
   /** The config file that the settings come from, if any. */
   configPath: string | undefined;
   /** The address that a server of these settings listens on; null where the settings have none. */

@@ -118,6 +118,7 @@ export async function openParts(options: CoreOptions, wakeDispatcher: () => void
       generationsInUse: new GenerationsInUse(),
       keyCache: createKeyCache(clock, { isShared: store.isShared, shared: runtime?.keys }),
       requestLimits: config.requestLimits ?? {},
+      plans: config.importPlans ?? [],
       configPath: config.configPath,
       listenAddress: config.host === undefined || config.port === undefined
         ? null

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { MAX_GATEWAY_BODY_BYTES, REQUEST_LIMITS } from "../../src/contract/limits.ts";
-import { CLIENT_NAMES, GATEWAY_CLIENTS } from "../../src/cli/commands/gateway/gateway_env.ts";
-import { KEY } from "../../src/cli/commands/print_client.ts";
+import { CLIENT_NAMES } from "../../src/cli/commands/env/env_commands.ts";
+import { GATEWAY_CLIENTS } from "../../src/cli/commands/env/gateway_clients.ts";
+import { KEY } from "../../src/cli/commands/env/print_client.ts";
 import { SESSION_HEADERS } from "../../src/gateway/attribution.ts";
 import { PASSED_HEADERS } from "../../src/gateway/headers.ts";
 import { QUIET_MS } from "../../src/gateway/live_calls.ts";
@@ -117,7 +118,9 @@ Deno.test("the tables of query parameters and headers have those that pass, and 
 });
 
 Deno.test("the table of clients has each client with its variables", () => {
-  const listed = rows(/^`[a-z-]+`$/).filter(([name]) => CLIENT_NAMES.includes(name!.slice(1, -1)));
+  const listed = rows(/^`[a-z-]+`$/).filter(([name]) =>
+    (CLIENT_NAMES as readonly string[]).includes(name!.slice(1, -1))
+  );
   assert.deepEqual(listed.map(([name]) => name!.slice(1, -1)), CLIENT_NAMES);
   GATEWAY_CLIENTS.forEach(({ variables }, index) => {
     const cell = listed[index]![1]!;

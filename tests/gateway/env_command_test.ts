@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
-import { CLIENT_NAMES, GATEWAY_CLIENTS } from "../../src/cli/commands/gateway/gateway_env.ts";
-import { OTLP_PROGRAMS } from "../../src/cli/commands/otlp/otlp_env.ts";
+import { CLIENT_NAMES, PROGRAM_NAMES } from "../../src/cli/commands/env/env_commands.ts";
+import { GATEWAY_CLIENTS } from "../../src/cli/commands/env/gateway_clients.ts";
+import { OTLP_PROGRAMS } from "../../src/cli/commands/env/otlp_programs.ts";
 import { memoryTerminal } from "../harness/memory_terminal.ts";
 import { main } from "../../src/cli/mod.ts";
 import { newPlace, purser } from "../harness/cli_process.ts";
@@ -41,6 +42,11 @@ const CLIENTS = [
   ...GATEWAY_CLIENTS.map((client) => ({ ...client, command: "gateway" })),
   ...OTLP_PROGRAMS.map((client) => ({ ...client, command: "otlp" })),
 ];
+
+Deno.test("the commands offer those clients and programs that have settings", () => {
+  assert.deepEqual(GATEWAY_CLIENTS.map(({ name }) => name), CLIENT_NAMES);
+  assert.deepEqual(OTLP_PROGRAMS.map(({ name }) => name), PROGRAM_NAMES);
+});
 
 for (const { command, name, variables } of CLIENTS) {
   Deno.test(`the lines of ${command} env for ${name} set its variables in a shell, and contain no secret`, async () => {

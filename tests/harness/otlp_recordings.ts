@@ -87,7 +87,11 @@ export function recordsOf(
 }
 
 /** Books requests through one reader, in the order of their records; several requests are one commit. */
-export async function receive(ctx: TestBooking, requests: readonly (readonly TelemetryRecord[])[]) {
+export async function receive(
+  ctx: TestBooking,
+  requests: readonly (readonly TelemetryRecord[])[],
+  perCommit = 100,
+) {
   const reader = createReader();
   let waiting: Sighting[] = [];
   const commit = async () => {
@@ -100,7 +104,7 @@ export async function receive(ctx: TestBooking, requests: readonly (readonly Tel
     assert.deepEqual(read.rejected, []);
     assertComplete(read, records);
     waiting.push(...read.calls.map(({ sighting, origin }) => ({ ...sighting, of: origin })));
-    if (waiting.length >= 100) await commit();
+    if (waiting.length >= perCommit) await commit();
   }
   await commit();
 }
@@ -148,7 +152,7 @@ const isOf = (counts: Counts, expected: readonly (number | undefined)[]) =>
   expected.every((count, index) => count === undefined || count === counts[index]);
 
 /** The calls of the ledger that stand, as adjusted. */
-async function readCalls({ query }: TestBooking): Promise<ModelCall[]> {
+export async function readCalls({ query }: TestBooking): Promise<ModelCall[]> {
   const rows = await query.select().from(tables.calls).where(and(isNull(tables.calls.adjusts), isStanding()));
   return await withAdjustments(query, rows.map(toModelCall));
 }

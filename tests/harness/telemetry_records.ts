@@ -29,12 +29,9 @@ export function span(
     spanId: idOf(name),
     parentSpanId: parent === "" ? "" : idOf(parent),
     traceState: "",
-    flags: 1,
     name,
-    kind: 1,
     startsAt: RECORDED_AT,
     endsAt: RECORDED_AT + 1_000,
-    events: [],
     hasFailed: false,
     ...more,
   };
@@ -79,7 +76,6 @@ export function log(
     spanId: "",
     name,
     at: RECORDED_AT,
-    body: null,
     ...more,
   };
 }

@@ -1,3 +1,4 @@
+import assert from "node:assert/strict";
 import { bookLooseCalls, sightCalls, type Sighting } from "../../src/calls/mod.ts";
 import { IMPORTERS } from "../../src/ingest/logs/mod.ts";
 import { readFixtures } from "../../src/ingest/logs/testing/_fixture.ts";
@@ -8,6 +9,7 @@ import { dialectKinds } from "../harness/databases.ts";
 import {
   assertBooked,
   type BilledCall,
+  readCalls,
   readRecordings,
   receive,
   RECORDED_CLOCK,
@@ -107,6 +109,7 @@ for (const kind of dialectKinds()) {
     await telemetry(ctx, both);
     await logs(ctx);
     await assertBooked(ctx, bill);
+    await assertSessions(ctx);
   });
 
   test("a call that its agent's log tells before its telemetry is one row", async (ctx) => {
@@ -115,6 +118,7 @@ for (const kind of dialectKinds()) {
     await telemetry(ctx, both);
     await logs(ctx);
     await assertBooked(ctx, bill);
+    await assertSessions(ctx);
   });
 
   for (const isFirst of [true, false]) {
@@ -135,6 +139,19 @@ for (const kind of dialectKinds()) {
       await assertBooked(ctx, recordings.flatMap(({ calls }) => calls).map(known));
     });
   }
+}
+
+/** Throws unless each call is of the session that its log names: the telemetry of some agents takes sub-agents for sessions. */
+async function assertSessions(ctx: TestBooking) {
+  const rows = await readCalls(ctx);
+  const wrong = logged.flatMap(({ calls }) => calls).filter(({ quality, usage, session, isCopy }) =>
+    quality === "exact" && !isCopy &&
+    !rows.some((row) =>
+      row.sessionId === session && row.usage.inputTokens === usage.inputTokens &&
+      row.usage.outputTokens === usage.outputTokens
+    )
+  );
+  assert.deepEqual(wrong.map(({ ref, session }) => [ref, session]), []);
 }
 
 async function receiveAll(ctx: TestBooking, all: readonly Recording[]) {

@@ -50,6 +50,47 @@ Deno.test("a call whose agent comes later is said again with it, once", () => {
   assert.deepEqual(placesOf(reader.read([agent("p", "")])), []);
 });
 
+Deno.test("a session that another one has started is its sub-agent", () => {
+  const spawn = (parent: string, child: string) =>
+    log("event", {
+      scope: "codex_otel.agent_communication",
+      attributes: {
+        "event.name": "codex.agent_communication",
+        kind: "spawn",
+        sender_thread_id: parent,
+        receiver_thread_id: child,
+      },
+    });
+  const answer = (session: string) =>
+    log("event", {
+      scope: "codex_otel.log_only",
+      attributes: {
+        "event.name": "codex.sse_event",
+        "event.kind": "response.completed",
+        "conversation.id": session,
+        model: "gpt-5.5",
+        input_token_count: "10",
+        output_token_count: "2",
+      },
+    });
+  const read = createReader().read([
+    spawn("root", "one"),
+    spawn("one", "two"),
+    spawn("x", "y"),
+    spawn("y", "x"),
+    answer("root"),
+    answer("one"),
+    answer("two"),
+    answer("x"),
+  ]);
+  assert.deepEqual(read.calls.slice(0, 3).map(({ sighting: { session, subagent } }) => [session, subagent]), [
+    ["root", undefined],
+    ["root", { id: "one" }],
+    ["root", { id: "two", parent: "one" }],
+  ]);
+  assert.equal(read.calls.length, 4);
+});
+
 Deno.test("a trace that was forgotten leaves its calls with the agent that is known", () => {
   const reader = createReader();
   reader.read([call("a", "r", 10, 1)]);

@@ -14,13 +14,16 @@ import { callSpan, count, spansOf, text } from "../harness/otlp_requests.ts";
 /** A server takes the requests of exporters: hostile ones, and those that come again. */
 
 /** A server of its own, with a receiver that knows no trace. */
-async function openInstance(store: Store) {
+async function openInstance(store: Store, plans: readonly string[] = []) {
   const booking = await createBooking(store, { clock: fixedClock(FIXTURE_AT) });
-  const ctx = { ...booking, turns: createTurns(() => Promise.resolve()) };
-  const receiver: Receiver = createReceiver();
+  let turnsTaken = 0;
+  const turns = createTurns(() => (turnsTaken++, Promise.resolve()));
+  const ctx = { ...booking, turns };
+  const receiver: Receiver = createReceiver({ plans });
   const sender: Sender = { keyId: "key_1" };
   return {
     ctx,
+    turnsTaken: () => turnsTaken,
     receive: (spans: readonly object[], by = sender) =>
       receiveBytes(encodeOtlp("traces", spansOf(spans)), by),
     receiveBytes,
@@ -57,6 +60,8 @@ for (const kind of dialectKinds()) {
     const answers = await Promise.all([first.receive(spans), second.receive(spans)]);
     assert.deepEqual(answers, Array(2).fill({ rejected: 0, message: "" }));
     assert.deepEqual(await total(store), [553, sum]);
+    // Others get their turn after the records are read, and after each commit.
+    assert.ok(first.turnsTaken() >= 4, `${first.turnsTaken()} turns`);
     // A process that was killed after its commit knows nothing of it.
     const third = await openInstance(store);
     for (const instance of [first, third]) {
@@ -65,6 +70,15 @@ for (const kind of dialectKinds()) {
     }
     assert.deepEqual(await total(store), [553, sum]);
     for (const { ctx } of [first, second, third]) await ctx.rollUps.ended();
+  });
+
+  test("the calls of an agent that is used with a plan have a plan value, and cost nothing", async (store) => {
+    const { ctx, receive } = await openInstance(store, ["shop"]);
+    await receive([span(1), span(2)]);
+    const { model_calls, cost_usd, plan_usd } = await readCostTotal(store, {});
+    assert.deepEqual([model_calls, cost_usd], [2, 0]);
+    assert.ok(plan_usd! > 0);
+    await ctx.rollUps.ended();
   });
 
   test("records whose counts, times or ids can't be any are rejected and counted, and the others are booked", async (store) => {
@@ -131,6 +145,26 @@ for (const kind of dialectKinds()) {
     await receive([span(1, { agent: "planner" }), span(2, { agent: "writer" }), span(3)]);
     const agents = await listCosts(store, { groupBy: "agent", limit: 10, offset: 0 });
     assert.deepEqual(agents.map((row) => row.agent_id).sort(), ["planner", "shop", "writer"]);
+    await ctx.rollUps.ended();
+  });
+
+  test("the spans of a key place no calls of another key, though their traces have the same id", async (store) => {
+    const { ctx, receive } = await openInstance(store);
+    const call = { ...span(1), parentSpanId: "f".repeat(16) };
+    const around = {
+      ...span(2),
+      traceId: (call as { traceId?: string }).traceId,
+      spanId: "f".repeat(16),
+      name: "invoke_agent thief",
+      attributes: [text("gen_ai.operation.name", "invoke_agent"), text("gen_ai.agent.name", "thief")],
+    };
+    const agents = async () =>
+      (await listCosts(store, { groupBy: "agent", limit: 10, offset: 0 })).map((row) => row.agent_id);
+    await receive([call]);
+    await receive([around], { keyId: "key_2" });
+    assert.deepEqual(await agents(), ["shop"]);
+    await receive([around]);
+    assert.deepEqual(await agents(), ["thief"]);
     await ctx.rollUps.ended();
   });
 

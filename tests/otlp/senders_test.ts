@@ -26,7 +26,7 @@ interface Sender {
   imports: Readonly<Record<string, string>>;
   /** It runs only in a thorough run: its packages are large. */
   isThorough?: true;
-  /** What it does besides, in the end. */
+  /** The code of further calls, before its end. */
   more: string;
   /** The number of calls that it makes. */
   calls: number;
@@ -309,6 +309,10 @@ for (const sender of SENDERS) {
         await using server = await startServer(place);
         await send(place, fake, server.url, key, sender);
       }
+      const sources = await purser(place, ["sources"]);
+      assert.match(sources.out, /^otlp .* active$/m);
+      const costs = await purser(place, ["cost", "--by", "agent"]);
+      assert.match(costs.out, /From logs or telemetry alone, .*: \d calls? of .*; purser sources says/);
       using database = new DatabaseSync(`${place.folder}/books.db`, { readOnly: true });
       const booked = database.prepare(
         `SELECT input_tokens AS input, output_tokens AS output, cache_read_tokens AS cacheRead,

@@ -59,11 +59,44 @@ testDashboard("the sources of calls", {}, {
     await using opened = await openAt(dashboard, "/ui/costs?span=all");
     const note = opened.page.locator(".coverage-note");
     await note.waitFor();
-    assert.equal(await note.textContent(), "2 of 3 calls are of logs, a lower bound: see which");
+    assert.equal(await note.textContent(), "2 of 3 calls are of logs or telemetry, a lower bound: see which");
     await note.getByRole("link").click();
     await opened.page.getByText("which leave out some").waitFor();
     await expectAccessible(opened.page);
     await changeAddress(opened.page, "/ui/costs/coverage?agent_id=coder");
     await opened.page.getByText("none is known from a log alone").waitFor();
+  },
+
+  async "telemetry that leaves out calls is incomplete, with what to switch on"(dashboard) {
+    const span = (spanId: string, attributes: Record<string, string | number>) => ({
+      traceId: "1".repeat(32),
+      spanId: spanId.repeat(16),
+      name: "chat",
+      kind: 3,
+      startTimeUnixNano: `${Date.parse("2026-11-01T10:30:00Z")}000000`,
+      endTimeUnixNano: `${Date.parse("2026-11-01T10:30:01Z")}000000`,
+      attributes: Object.entries(attributes).map(([key, value]) => ({
+        key,
+        value: typeof value === "number" ? { intValue: value } : { stringValue: value },
+      })),
+    });
+    const call = { "gen_ai.operation.name": "chat", "gen_ai.request.model": "gpt-5" };
+    const spans = [span("1", { ...call, "gen_ai.usage.input_tokens": 10 }), span("2", call)];
+    const response = await fetch(`${dashboard.url}/v1/traces`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({
+        resourceSpans: [{
+          resource: { attributes: [{ key: "service.name", value: { stringValue: HOSTILE } }] },
+          scopeSpans: [{ scope: { name: `scope ${HOSTILE}` }, spans }],
+        }],
+      }),
+    });
+    assert.equal(response.status, 200, await response.text());
+    await using opened = await openAt(dashboard, "/ui/sources");
+    const [row] = (await rowsOf(opened.page, "Sources of calls")).filter((one) => one.startsWith("otlp"));
+    assert.match(row!, /^otlplower bound \| .* \| none \| incomplete \| 1 \| .* \| 1$/);
+    await opened.page.getByText("1 model call without usage").waitFor();
+    await expectAccessible(opened.page);
   },
 });

@@ -2,7 +2,7 @@ import type { Bus } from "../../bus/mod.ts";
 import type { AlertRule, RuleChanges, RuleInput } from "../../contract/alerts/alert_rules.ts";
 import type { Repeat, Severity, ThresholdType } from "../../contract/values.ts";
 import type { Log } from "../../kernel/log.ts";
-import { withoutUndefined } from "../../kernel/without_undefined.ts";
+import { withoutUndefined } from "../../kernel/records.ts";
 import { type Check, readInCode, type Statement } from "../../store/mod.ts";
 import type { AlertContext } from "../context.ts";
 import { advanceCounters, announceAlerts, readFired } from "../firing/decide_alerts.ts";

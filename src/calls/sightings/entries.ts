@@ -6,7 +6,8 @@ import { countsOf, priceRecordOf } from "../../pricing/mod.ts";
 import { indexedBy, mergeJson, ORDERED_JOIN, type SqlValue, type Statement } from "../../store/mod.ts";
 import { WITNESS_OF_CALL } from "./call_of_witness.ts";
 import { bareModel, isPlaceholder } from "./match_calls.ts";
-import { DAY_OF_CALL, MAX_SKEW_MS, NEAR_DAYS } from "./known_calls.ts";
+import { MAX_SKEW_MS } from "./calls_by_counts.ts";
+import { DAY_OF_CALL, NEAR_DAYS } from "./known_calls.ts";
 
 /* The statements that book what witnesses have changed: entries that correct a call, and those that take one back. */
 
@@ -129,7 +130,7 @@ const LAST = 2 ** 52;
 
 const BY_COUNTS = withdraw(
   `${ORDERED_JOIN} calls c ON c.position = (SELECT min(n.position + CASE WHEN ${GROWN} = 0 THEN 0 ELSE ${LAST} END) FROM calls n ${
-    indexedBy("calls_by_time")
+    indexedBy("calls_without_answer")
   }
   WHERE n.at BETWEEN v.at - ${MAX_SKEW_MS} AND v.at + v.duration_ms + ${MAX_SKEW_MS} AND v.is_report = 0 AND n.source IN ('log', 'otlp')
     AND n.adjusts IS NULL AND n.response_id IS NULL AND n.input_tokens = v.input_tokens

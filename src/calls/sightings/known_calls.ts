@@ -4,7 +4,6 @@ import type { Tags } from "../../contract/tags/tags.ts";
 import { ENTRY, type ModelCall, toModelCall, withEntries } from "../../ledger/mod.ts";
 import { witnessOfCall } from "../../ledger/explain/mod.ts";
 import {
-  indexedBy,
   NOT_INDEXED,
   ORDERED_JOIN,
   requireThat,
@@ -13,6 +12,7 @@ import {
   tables,
 } from "../../store/mod.ts";
 import type { CallContext } from "../context.ts";
+import { callsByCounts, idsByCounts } from "./calls_by_counts.ts";
 import { rankOfSource, type Said, type Witnessed } from "./said.ts";
 
 const { calls, sightings, callTags } = tables;
@@ -78,8 +78,6 @@ export const NEAR_DAYS =
   `${ORDERED_JOIN} (SELECT -1 AS days UNION ALL SELECT 0 UNION ALL SELECT 1) near ON true ${ORDERED_JOIN}`;
 const dayOf = (at: number) => Math.floor(at / DAY_MS);
 
-const field = (index: number) => `CAST(j.value ->> ${index} AS BIGINT)`;
-
 const WITNESS = "s.witness, s.call_id, s.is_apart, s.request_id, s.fingerprint, s.said";
 const findBy = (column: string) =>
   `SELECT ${WITNESS}, s.response_id FROM json_each(?1) j ${ORDERED_JOIN} sightings s ON s.${column} = j.value`;
@@ -89,23 +87,6 @@ const BY_RESPONSE = `SELECT c.response_id, c.call_id FROM json_each(?1) j ${NEAR
   ON ${DAY_OF_CALL} = ${OF_DAY} AND c.response_id = j.key`;
 const BY_REQUEST = `SELECT ${WITNESS} FROM json_each(?1) j ${NEAR_DAYS} sightings s
   ON s.day = ${OF_DAY} AND s.request_id = j.key`;
-
-/** The largest difference between the clocks of two witnesses. */
-export const MAX_SKEW_MS = 2 * 60_000;
-/** The longest call that is found by its counts. */
-const MAX_DURATION_MS = 10 * 60_000;
-
-const BY_COUNTS = `SELECT ${field(0)}, c.call_id FROM json_each(?1) j ${ORDERED_JOIN} calls c ${
-  indexedBy("calls_by_time")
-} ON c.at BETWEEN ${field(1)} AND ${field(2)}
-WHERE c.adjusts IS NULL AND (c.source IN ('gateway', 'run', 'meter') AND ${field(7)} <> 1
-    OR c.source = j.value ->> 8 AND (c.response_id IS NULL OR ${field(7)} <> 1)) AND c.input_tokens = ${
-  field(3)
-}
-  AND (c.cache_read_tokens = ${field(4)} OR ${field(9)} = 1) AND (c.output_tokens = ${
-  field(5)
-} OR c.is_estimated > 0 OR ${field(6)} = 1)
-ORDER BY c.at, c.call_id`;
 
 /** SQL for the number of units that have written sightings: one that was planned by an older state is refused. */
 export const SIGHTED_UNITS =
@@ -125,33 +106,12 @@ AND NOT EXISTS (SELECT 1 FROM calls c ${NOT_INDEXED} WHERE c.position > ?2 AND (
   OR c.response_id IN (SELECT value FROM json_each(?3))
   OR c.source IN ('gateway', 'run', 'meter') AND c.input_tokens IN (SELECT CAST(value AS BIGINT) FROM json_each(?4))))`;
 
-/** The logs of an agent and its telemetry are witnesses of the same calls. */
-const OTHER_SOURCE: Readonly<Record<string, string>> = { log: "otlp", otlp: "log" };
-
-export const sourceOf = (witness: string): string => witness.slice(0, witness.indexOf(":"));
-
-/** Many exporters don't tell which tokens came from a cache. */
-export const mayLackCache = (source: string, cacheReadTokens: number): boolean =>
-  source === "otlp" && cacheReadTokens === 0;
-
 /** Finds the witnesses and calls that some sightings may be of. */
 export async function findKnown({ store }: CallContext, set: readonly Witnessed[]): Promise<Found> {
   const list = (values: (string | null | undefined)[]) =>
     JSON.stringify([...new Set(values.filter((value) => value != null))]);
   const responses = list(set.map(({ said }) => said.response));
   const byCounts = set.filter(({ isFoundByCounts }) => isFoundByCounts);
-  const near = byCounts.map(({ index, witness, said: { at, counts, quality, response } }) => [
-    index,
-    at - MAX_SKEW_MS - MAX_DURATION_MS,
-    at + MAX_SKEW_MS,
-    counts[0],
-    counts[2],
-    counts[1],
-    Number(quality === "provisional"),
-    Number(response !== undefined),
-    OTHER_SOURCE[sourceOf(witness)],
-    Number(mayLackCache(sourceOf(witness), counts[2])),
-  ]);
   const [state, same, apart, requests, fingerprints, responded, counted] = await store.readAll([
     { sql: STATE },
     { sql: findBy("witness"), args: [list(set.map(({ witness }) => witness))] },
@@ -159,14 +119,14 @@ export async function findKnown({ store }: CallContext, set: readonly Witnessed[
     { sql: BY_REQUEST, args: [listByDay(set, ({ requestId }) => requestId)] },
     { sql: findBy("fingerprint"), args: [list(set.map(({ fingerprint }) => fingerprint))] },
     { sql: BY_RESPONSE, args: [listByDay(set, ({ said }) => said.response ?? null)] },
-    { sql: BY_COUNTS, args: [JSON.stringify(near)] },
+    callsByCounts(byCounts),
   ]);
   const found: Found = {
     byWitness: new Map(same!.rows.map((row) => [row[0] as string, toWitness(row)])),
     byResponse: new Map(),
     byRequest: new Map(),
     byFingerprint: new Map(),
-    byCounts: new Map(),
+    byCounts: idsByCounts(byCounts, counted!.rows),
     guard: requireThat({
       sql: IS_UNCHANGED,
       args: [
@@ -180,11 +140,6 @@ export async function findKnown({ store }: CallContext, set: readonly Witnessed[
   for (const row of requests!.rows) addTo(found.byRequest, row[3], row[1]);
   for (const row of fingerprints!.rows) addTo(found.byFingerprint, row[4], row[1]);
   for (const [response, callId] of responded!.rows) addTo(found.byResponse, response, callId);
-  for (const [index, callId] of counted!.rows) {
-    const ids = found.byCounts.get(Number(index));
-    if (ids) ids.push(callId as string);
-    else found.byCounts.set(Number(index), [callId as string]);
-  }
   return found;
 }
 

@@ -1,15 +1,8 @@
 import { toProviderName } from "../../contract/costs/provider_names.ts";
 import type { ModelCall } from "../../ledger/mod.ts";
 import { providerOf } from "./call_of_witness.ts";
-import {
-  type Found,
-  type Known,
-  MAX_SKEW_MS,
-  mayLackCache,
-  newKnown,
-  readKnown,
-  sourceOf,
-} from "./known_calls.ts";
+import { MAX_SKEW_MS, mayLackCache, sourceOf } from "./calls_by_counts.ts";
+import { type Found, type Known, newKnown, readKnown } from "./known_calls.ts";
 import type { CallContext } from "../context.ts";
 import { rankOfSource, type Said, type Witnessed } from "./said.ts";
 

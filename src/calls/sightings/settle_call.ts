@@ -7,7 +7,8 @@ import type { CallContext } from "../context.ts";
 import { payByPlan, priceCall } from "../make_call.ts";
 import { callIdOf, callOf, usageOfSaid } from "./call_of_witness.ts";
 import { fillParts } from "./fill_parts.ts";
-import { type Known, sourceOf, type Witness } from "./known_calls.ts";
+import { sourceOf } from "./calls_by_counts.ts";
+import type { Known, Witness } from "./known_calls.ts";
 import { compareSaid, moreOf, rankOfSource, type Said, type Witnessed } from "./said.ts";
 
 /** The entries that the ledger needs so that a call stands as its best witness says. */
@@ -48,7 +49,7 @@ export function settleCall(ctx: Pick<CallContext, "prices">, known: Known): Sett
   if (isNew && known.fresh.length === 1) return bookFirst(ctx, known.fresh[0]!);
   const changed = addFresh(known);
   const candidates = candidatesOf(ctx, known);
-  const owner = withPlan(filled(candidates[0]!, candidates), candidates);
+  const owner = withSession(withPlan(filled(candidates[0]!, candidates), candidates), candidates);
   const settled = { withdrawn: [], witnesses: [], outcomes: [] } as Partial<Settled> as Settled;
   const standing = standingOf(ctx, known, owner, settled);
   settled.callId = standing.callId;
@@ -173,6 +174,21 @@ function filled(best: Candidate, candidates: readonly Candidate[]): Candidate {
 
 /** The rank of the sources that don't know who pays unless they say so. */
 const UNSURE_OF_BILLING = rankOfSource("otlp");
+
+/**
+ * Returns the owner of a call; an exporter often doesn't know the session, or takes a sub-agent for one, where the log of the agent
+ * knows better.
+ */
+function withSession(owner: Candidate, candidates: readonly Candidate[]): Candidate {
+  if (owner.rank !== rankOfSource("otlp")) return owner;
+  const { session, key } = owner.said;
+  const other = candidates.find(({ said, isForeign }) =>
+    said.session !== undefined && !said.copy && !isForeign && said.key === key &&
+    (session === undefined || said.tags?.subagent === session)
+  );
+  if (!other) return owner;
+  return { ...owner, said: { ...owner.said, session: other.said.session! }, isFilled: true };
+}
 
 /** Returns the owner of a call; of logs and exporters, a plan pays if one of them says so. */
 function withPlan(owner: Candidate, candidates: readonly Candidate[]): Candidate {

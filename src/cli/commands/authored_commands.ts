@@ -2,7 +2,7 @@ import type { Connection } from "../../client/mod.ts";
 import type { UnknownName } from "../../contract/budgets/budget_state.ts";
 import { PurserError } from "../../kernel/errors.ts";
 import { nearestName } from "../../kernel/nearest_name.ts";
-import { withoutUndefined } from "../../kernel/without_undefined.ts";
+import { withoutUndefined } from "../../kernel/records.ts";
 import { type ArgSpec, type Command, type CommandContext, flag, type OptionSpec } from "../command.ts";
 import { readId } from "../parse/command_id.ts";
 import type { Options } from "../parse/options.ts";

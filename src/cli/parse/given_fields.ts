@@ -1,3 +1,4 @@
+import { parseUsd, toUsd } from "../../kernel/money.ts";
 import { checkId } from "./command_id.ts";
 import type { Options } from "./options.ts";
 import { UsageError } from "./usage_error.ts";
@@ -29,3 +30,10 @@ export function orNone<Value>(read: (text: string) => Value): (text: string) => 
 }
 
 export const readIdOrNone = orNone(checkId);
+
+/** Parses an amount of USD, with or without its sign. Throws an error that says why. */
+export function parseAmount(text: string): number {
+  const amount = parseUsd(text.replace(/^\$/, ""));
+  if (amount < 0n) throw new Error(`${text} is negative`);
+  return toUsd(amount);
+}

@@ -4,12 +4,13 @@ import { wrapText } from "../terminal/wrap_text.ts";
 import { countOf } from "./format_values.ts";
 import type { CostQuery } from "./render_costs.ts";
 
-/** The most agents whose known holes are told below a report. */
+/** The most agents that are named below a report, and of which it tells what is missing. */
+const MAX_NAMED = 6;
 const MAX_TOLD = 2;
 
 /**
- * Returns the lines below a report that has calls of logs alone: how many of which agents, and what is known to be missing;
- * none for other reports, and from servers of versions without logs.
+ * Returns the lines below a report that has calls of logs or telemetry alone: how many of which agents, and what logs are known to
+ * leave out; none for other reports, and from servers of versions without logs.
  */
 export async function describeLowerBounds(
   ctx: Pick<CommandContext, "connect" | "style" | "terminal">,
@@ -18,20 +19,31 @@ export async function describeLowerBounds(
 ): Promise<string[]> {
   if (!lower_bound_calls) return [];
   const { api } = await ctx.connect();
-  const rows = await (await api.costs.$get({ query: { ...query, group_by: "agent", limit: "1000" } })).json();
+  const [rows, sources] = await Promise.all(
+    (["agent", "source"] as const).map(async (group_by) =>
+      await (await api.costs.$get({ query: { ...query, group_by, limit: "1000" } })).json()
+    ),
+  );
+  // What an agent's log leaves out, its telemetry may have.
+  const hasTelemetry = sources!.some(({ source, lower_bound_calls }) =>
+    source === "otlp" && lower_bound_calls > 0
+  );
   const { IMPORTERS } = await import("../../ingest/logs/mod.ts");
   const agents = await Promise.all(
-    rows.filter((row) => row.lower_bound_calls > 0).map(
+    rows!.filter((row) => row.lower_bound_calls > 0).map(
       async ({ agent_id: name = "", lower_bound_calls: calls }) => {
         const importer = Object.hasOwn(IMPORTERS, name) ? (await IMPORTERS[name]!()).default : undefined;
         return { calls, title: importer?.title ?? name, holes: importer?.holes ?? [] };
       },
     ),
   );
-  const counts = agents.map(({ calls, title }) => `${countOf(calls, "call")} of ${title}`).join(", ");
-  const isLong = agents.length > MAX_TOLD;
+  const counts = agents.slice(0, MAX_NAMED).map(({ calls, title }) =>
+    `${countOf(calls, "call")} of ${title}`
+  );
+  if (agents.length > MAX_NAMED) counts.push(countOf(agents.length - MAX_NAMED, "more agent"));
+  const isLong = agents.length > MAX_TOLD || hasTelemetry;
   const lines = [
-    `From logs alone, so that the cost is a lower bound: ${counts}` +
+    `From logs or telemetry alone, so that the cost is a lower bound: ${counts.join(", ")}` +
     (isLong ? "; purser sources says what they leave out" : ""),
     ...isLong
       ? []

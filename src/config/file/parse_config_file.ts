@@ -3,7 +3,7 @@ import { PurserError } from "../../kernel/errors.ts";
 import { parseDatabaseUrl } from "../../kernel/database_url.ts";
 import { describeIssue } from "./describe_issue.ts";
 import { parseJsonc } from "./parse_jsonc.ts";
-import { isRecord } from "../../kernel/is_record.ts";
+import { isRecord } from "../../kernel/records.ts";
 import { formatPath } from "../../kernel/json/format_path.ts";
 import { z } from "zod";
 import { PriceOverride, PriceOverrides } from "../../contract/price_override.ts";

@@ -3,6 +3,7 @@ import { PurserError } from "../../kernel/errors.ts";
 import { measureBody } from "../../kernel/json/json_work.ts";
 import { parseInTurns } from "../../kernel/json/parse_in_turns.ts";
 import type { Turns } from "../../kernel/turns.ts";
+import type { Receiver } from "../../ingest/otlp/mod.ts";
 import type { Core } from "../../service/mod.ts";
 import { gunzip } from "../../snapshots/files/mod.ts";
 import { viewerOfRequest } from "../middleware/agent_reach.ts";
@@ -43,16 +44,14 @@ const METRICS_HINT = "metrics are not booked: send traces or logs";
 export function createStreamedRoutes(core: Core): Router {
   const router = createRouter();
   const lanes = { small: createLane(MOST_AT_ONCE.small), large: createLane(MOST_AT_ONCE.large) };
-  const loaded = loadOnce(async () => {
-    const otlp = await import("../../ingest/otlp/mod.ts");
-    return { ...otlp, receiver: otlp.createReceiver() };
-  });
+  let receiver: Receiver | undefined;
   const maxBytes = core.keepAlive ? MAX_EDGE_BYTES : MAX_BYTES;
   for (const path of OTLP_PATHS) {
     const signal = path.slice("/v1/".length) as "traces" | "logs" | "metrics";
     router.post(path, async (c) => {
-      const { CONTENT_TYPE, decodeJson, decodeProtobuf, encodingOf, partialSuccess, receiver } =
-        await loaded();
+      const otlp = await import("../../ingest/otlp/mod.ts");
+      const { CONTENT_TYPE, decodeJson, decodeProtobuf, encodingOf, partialSuccess } = otlp;
+      const taker = receiver ??= otlp.createReceiver(core);
       const { raw } = c.req;
       const { signal: left } = raw;
       const encoding = encodingOf(raw.headers);
@@ -66,7 +65,7 @@ export function createStreamedRoutes(core: Core): Router {
       const sent = await readBody(c, core, maxBytes);
       const answer = (rejected: number, message: string) =>
         respond(c, CONTENT_TYPE[encoding], partialSuccess(encoding, signal, rejected, message));
-      if (signal === "metrics") return answer(0, receiver.hintOnce(core, METRICS_HINT, sender));
+      if (signal === "metrics") return answer(0, taker.hintOnce(core, METRICS_HINT, sender));
       const ctx = await core.whole();
       const lane = sent.length <= SMALL_BYTES ? lanes.small : lanes.large;
       return await lane(async () => {
@@ -76,17 +75,12 @@ export function createStreamedRoutes(core: Core): Router {
         const decoding = encoding === "json"
           ? decodeJson(await parse(body, core.turns), signal)
           : decodeProtobuf(body, signal);
-        const { rejected, message } = await receiver.receive(ctx, decoding, sender);
+        const { rejected, message } = await taker.receive(ctx, decoding, sender);
         return answer(rejected, message);
       });
     });
   }
   return router;
-}
-
-function loadOnce<Loaded>(load: () => Promise<Loaded>): () => Promise<Loaded> {
-  let loading: Promise<Loaded> | undefined;
-  return () => loading ??= load();
 }
 
 /** Returns a function that does work, so much of it at a time, in the order in which it came. */

@@ -3,7 +3,7 @@ import type { Config } from "../../config/mod.ts";
 import { messageOf, PurserError } from "../../kernel/errors.ts";
 import { readTextFile } from "../../kernel/files/read_text_file.ts";
 import { isLoopback } from "../../kernel/loopback_host.ts";
-import { withoutUndefined } from "../../kernel/without_undefined.ts";
+import { withoutUndefined } from "../../kernel/records.ts";
 import { systemCodeOf } from "../../kernel/system_errors.ts";
 import { hasUsableKey } from "../../keys/mod.ts";
 import type { FetchHandler } from "../app.ts";

@@ -1,5 +1,5 @@
 import { messageOf, PurserError } from "../../kernel/errors.ts";
-import { isRecord } from "../../kernel/is_record.ts";
+import { isRecord } from "../../kernel/records.ts";
 import { checkUsage, type Usage, usageOf } from "../../pricing/mod.ts";
 import type { LogSink, OtherFiles } from "./importer.ts";
 

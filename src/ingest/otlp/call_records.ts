@@ -39,7 +39,7 @@ export function itemOf(record: TelemetryRecord, index: number): Item | undefined
   const fields = fieldsOf(dialect, rule);
   const origin = originOf(record, dialect);
   const item: Item = { index, record, reader, dialect, rule, fields, origin, isExact: true };
-  if (rule.is === "repeat") return item;
+  if (rule.is === "repeat" || rule.is === "spawn") return item;
   try {
     const read = readUsage(reader, fields.counts);
     if (read) Object.assign(item, read);

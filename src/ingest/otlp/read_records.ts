@@ -57,9 +57,9 @@ export interface ReadRecords {
   hints: string[];
 }
 
-/** Reads the records of requests, one after the other: spans of a trace may come in several. One for each key that sends them. */
+/** Reads the records of requests, one after the other: spans of a trace may come in several, all of the same sender. */
 export interface RecordReader {
-  read(records: readonly TelemetryRecord[]): ReadRecords;
+  read(records: readonly TelemetryRecord[], sender?: string): ReadRecords;
 }
 
 /** The settings of a reader. */
@@ -75,7 +75,12 @@ export function createReader({ sumsOf = [] }: ReaderOptions = {}): RecordReader 
   const traces = new Traces();
   const met: Met = new Map();
 
-  return { read: (records) => new Reading(traces, met, new Set(sumsOf)).read(records) };
+  return {
+    read(records, sender = "") {
+      traces.sender = sender;
+      return new Reading(traces, met, new Set(sumsOf)).read(records);
+    },
+  };
 }
 
 /** The dialects of which calls have come, or only records that repeat some. */
@@ -117,7 +122,8 @@ class Reading {
         if (node && node.waiting.length > 0) late.push([index, node]);
         if (item) item.node = node;
       }
-      if (item) items.push(item);
+      if (item?.rule.is === "spawn") this.#noteSpawn(item);
+      if (item && item.rule.is !== "spawn") items.push(item);
       else result.others++;
     });
     for (const [index, node] of late) {
@@ -160,6 +166,12 @@ class Reading {
     return this.traces.add(record, facts);
   }
 
+  #noteSpawn({ reader, fields: { spawned } }: Item): void {
+    const child = reader.text(spawned?.child);
+    const parent = reader.text(spawned?.parent);
+    if (child !== undefined && parent !== undefined && child !== parent) this.traces.spawn(child, parent);
+  }
+
   #tell(item: Item): void {
     const { record, rule, usage, fault } = item;
     const result = this.#result;
@@ -183,6 +195,11 @@ class Reading {
     if (joined === undefined) return void result.others++;
     const unplaced = unplacedOf(item, usage);
     Object.assign(unplaced.call.sighting, joined);
+    const root = item.fields.spawned && unplaced.own.session && this.traces.rootOf(unplaced.own.session);
+    if (root) {
+      Object.assign(unplaced.call.sighting, root);
+      unplaced.own.session = root.session;
+    }
     this.#place(unplaced);
     if (record.signal !== "span") return;
     const agent = this.traces.nearest("isAgent", record.traceId, record.parentSpanId);

@@ -1,12 +1,11 @@
 import { type CallContext, sightCalls, type Sighting } from "../../calls/mod.ts";
-import { MAX_SIGHTINGS } from "../../contract/limits.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import { RecentMap } from "../../kernel/recent_map.ts";
 import { inTurns, SLICE_UNITS, type Turns } from "../../kernel/turns.ts";
 import { nameAfter } from "../../ledger/mod.ts";
 import { type Decoded, MAX_RECORDS } from "./decode/mod.ts";
 import { FaultCounts } from "./export_faults.ts";
-import { type CallRecord, createReader, type RecordReader } from "./read_records.ts";
+import { type CallRecord, createReader } from "./read_records.ts";
 
 /** The sender of records. */
 export interface Sender {
@@ -36,42 +35,34 @@ export interface Receiver {
 
 export type ReceiverContext = CallContext & { turns: Turns; clock: Clock };
 
-/** The senders whose traces are kept. */
-const MAX_SENDERS = 100;
+/** The hints that are kept, and the time until one is told again. */
 const MAX_HINTS = 1_000;
 const HINT_MS = 3_600_000;
 
-/** The records that are read, and the sightings that are booked, in one piece. */
+/** The records that are read in one piece, and the sightings of one commit: what others wait for, a few times. */
 const READ_RECORDS = 1_000;
-const BOOK_SIGHTINGS = Math.min(500, MAX_SIGHTINGS);
+const BOOK_SIGHTINGS = 250;
 
 /** The reasons of rejected records that a message names. */
 const MAX_REASONS = 5;
 
-export function createReceiver(): Receiver {
-  // Each key has its own: no sender can add to the traces of another one.
-  const readers = new RecentMap<RecordReader>(2 * MAX_SENDERS);
+export function createReceiver({ plans }: { plans: readonly string[] } = { plans: [] }): Receiver {
+  const reader = createReader();
   const toldAt = new RecentMap<number>(MAX_HINTS);
-
-  function readerOf({ keyId }: Sender): RecordReader {
-    const key = keyId ?? "";
-    const reader = readers.get(key) ?? createReader();
-    readers.set(key, reader);
-    return reader;
-  }
 
   const receiver: Receiver = {
     async receive(ctx, decoding, sender) {
       const { records, beyond } = await inTurns(ctx.turns, decoding);
-      const reader = readerOf(sender);
       const rejected = new Counts();
       const hints = new Set<string>();
-      if (beyond > 0) rejected.add(`a request may have ${MAX_RECORDS}`, beyond);
+      if (beyond > 0) {
+        rejected.add(`beyond the first ${MAX_RECORDS} of the request: send fewer at a time`, beyond);
+      }
       let calls: CallRecord[] = [];
       const unmetered = new Counts();
       const faults = new FaultCounts(sender);
       for (let start = 0; start < records.length; start += READ_RECORDS) {
-        const read = reader.read(records.slice(start, start + READ_RECORDS));
+        const read = reader.read(records.slice(start, start + READ_RECORDS), sender.keyId ?? "");
         for (
           const [kind, told, left] of [
             ["rejected", rejected, read.rejected],
@@ -90,7 +81,7 @@ export function createReceiver(): Receiver {
       }
       records.length = 0;
       for (let start = 0; start < calls.length; start += BOOK_SIGHTINGS) {
-        await book(ctx, calls.slice(start, start + BOOK_SIGHTINGS), sender, { rejected, faults });
+        await book(ctx, calls.slice(start, start + BOOK_SIGHTINGS), sender, { rejected, faults, plans });
         await ctx.turns.spend(SLICE_UNITS);
       }
       await faults.save(ctx);
@@ -115,7 +106,7 @@ async function book(
   ctx: ReceiverContext,
   calls: readonly CallRecord[],
   { keyId, agentId: only }: Sender,
-  { rejected, faults }: { rejected: Counts; faults: FaultCounts },
+  { rejected, faults, plans }: { rejected: Counts; faults: FaultCounts; plans: readonly string[] },
 ): Promise<void> {
   const sightings: Sighting[] = [];
   for (const { sighting, origin } of calls) {
@@ -132,6 +123,7 @@ async function book(
       if (sighting.session !== undefined) sighting.session = nameAfter(only, sighting.session);
       if (sighting.run !== undefined) sighting.run = nameAfter(only, sighting.run);
     }
+    if (plans.includes(origin.name)) sighting.isPlan = true;
     // What was no UTF-8 has replacements, which make one id of two.
     if (sighting.responseId?.includes("\ufffd")) sighting.responseId = undefined;
     sighting.of = { ...origin, agentId };

@@ -1,6 +1,6 @@
 /*
- * The records of an export, decoded from protobuf or JSON to one form. Contents (prompts, answers) are in the attributes as they
- * were sent: what reads a record takes the few that it needs, and none is kept.
+ * The records of an export, decoded from protobuf or JSON to one form, as far as a call may be read of them. Bodies, events, links and
+ * long attributes, such as prompts and answers, are left out.
  */
 
 /** The value of an attribute. Integers beyond 2^53 are bigints; bytes are left out. */
@@ -36,23 +36,11 @@ export interface SpanRecord {
   /** `''` for a root. */
   parentSpanId: string;
   traceState: string;
-  /** The W3C trace flags; bit 0: sampled. */
-  flags: number;
   name: string;
-  /** As the protocol numbers it: 1 internal, 2 server, 3 client, 4 producer, 5 consumer; 0 if unknown. */
-  kind: number;
   startsAt: number;
   endsAt: number;
   attributes: Attributes;
-  events: readonly SpanEvent[];
   hasFailed: boolean;
-}
-
-/** An event within a span. */
-export interface SpanEvent {
-  name: string;
-  at: number;
-  attributes: Attributes;
 }
 
 /** A log record. */
@@ -68,7 +56,6 @@ export interface LogRecord {
   /** The time of the event, else that at which it was observed. */
   at: number;
   attributes: Attributes;
-  body: AttributeValue;
 }
 
 export type TelemetryRecord = SpanRecord | LogRecord;

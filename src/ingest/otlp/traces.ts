@@ -82,6 +82,10 @@ const MAX_RECENT = 10_000;
 const MAX_SKEW_MS = 1_000;
 
 export class Traces {
+  /** The sessions that other sessions have started, each with its parent; the oldest first. */
+  readonly #parents = new Map<string, string>();
+  /** The sender of the records that are read: no other one can add to its traces. */
+  sender = "";
   readonly #traces = new Map<string, Map<string, SpanNode>>();
   readonly #recent = new Map<string, ToldCall[]>();
   #kept = 0;
@@ -110,7 +114,7 @@ export class Traces {
    * others to find it.
    */
   twin(call: ToldCall, process: string): ToldCall | undefined {
-    const key = `${process}:${call.inputTokens}:${call.outputTokens}`;
+    const key = `${this.sender}:${process}:${call.inputTokens}:${call.outputTokens}`;
     const same = this.#recent.get(key) ?? [];
     const twin = same.find((one) =>
       one.scope !== call.scope && one.startsAt <= call.endsAt + MAX_SKEW_MS &&
@@ -121,6 +125,23 @@ export class Traces {
     this.#recent.set(key, [...same.slice(-3), call]);
     if (this.#recent.size > MAX_RECENT) this.#recent.delete(this.#recent.keys().next().value!);
     return twin;
+  }
+
+  /** Notes that a session has started another one. */
+  spawn(child: string, parent: string): void {
+    this.#parents.set(child, parent);
+    if (this.#parents.size > MAX_RECENT) this.#parents.delete(this.#parents.keys().next().value!);
+  }
+
+  /** Returns the session of a session that another one has started, and its own as a sub-agent; undefined for any other. */
+  rootOf(session: string): { session: string; subagent: { id: string; parent?: string } } | undefined {
+    const parent = this.#parents.get(session);
+    if (parent === undefined) return undefined;
+    let root = parent;
+    for (let next, depth = 0; (next = this.#parents.get(root)) !== undefined && depth < MAX_DEPTH; depth++) {
+      root = next;
+    }
+    return { session: root, subagent: { id: session, ...(parent !== root && { parent }) } };
   }
 
   /** Keeps a call until a span comes. */
@@ -154,7 +175,7 @@ export class Traces {
 
   /** The spans from one on outwards, to the first that has not come. */
   *#around(traceId: string, spanId: string): Generator<SpanNode> {
-    const trace = this.#traces.get(traceId);
+    const trace = this.#traces.get(this.sender + traceId);
     for (let id = spanId, depth = 0; id !== "" && depth < MAX_DEPTH; depth++) {
       const node = trace?.get(id);
       if (!node) return;
@@ -190,9 +211,10 @@ export class Traces {
   }
 
   #touch(traceId: string): Map<string, SpanNode> {
-    const trace = this.#traces.get(traceId) ?? new Map<string, SpanNode>();
-    this.#traces.delete(traceId);
-    this.#traces.set(traceId, trace);
+    const key = this.sender + traceId;
+    const trace = this.#traces.get(key) ?? new Map<string, SpanNode>();
+    this.#traces.delete(key);
+    this.#traces.set(key, trace);
     return trace;
   }
 

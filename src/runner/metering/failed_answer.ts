@@ -2,7 +2,7 @@ import type { LanguageModelV4Usage } from "@ai-sdk/provider";
 import { type Asked, readAsked, trackAnswerUsage, usageFromAiSdk } from "../../pricing/usage/mod.ts";
 import { contentOf, textsOf, type UsageReport } from "../../calls/mod.ts";
 import { linksOf } from "../../kernel/error_links.ts";
-import { isRecord } from "../../kernel/is_record.ts";
+import { isRecord } from "../../kernel/records.ts";
 
 /** The part of an answer that an error holds. */
 export type FailedAnswer = Pick<

@@ -19,6 +19,9 @@ export const statements: readonly string[] = [
   // By day first: bookings write to few pages of it, however many days there are.
   `CREATE INDEX calls_by_response ON calls (((at / 86400000)), response_id) WHERE response_id IS NOT NULL`,
   `CREATE INDEX calls_by_standing ON calls (stands) WHERE stands IS NOT NULL`,
+  // Those that the gateway's row of the same call finds by their counts only.
+  `CREATE INDEX calls_without_answer ON calls (input_tokens, at) ` +
+  `WHERE (source IN ('log', 'otlp')) AND response_id IS NULL AND adjusts IS NULL`,
 
   // witness: 'source:name:ref'. is_apart: 0 if a call was booked from this witness, which is then call_id, and may have been
   // taken back; 1 if another one's is. day: of its first statement, in days since the epoch. response_id: only of a witness that is apart, else the call has it. said: JSON, the

@@ -159,7 +159,7 @@ const importFiles = `CREATE TABLE import_files (
   head ${TEXT}, is_ended ${INT}, state ${text}, imported_at ${INT}, unmetered ${INT}, malformed ${INT}, fault ${text},
   PRIMARY KEY (key_id, machine, agent, path))`;
 
-/** What exported telemetry has besides calls to book. */
+/** The records of exported telemetry that are no calls to book. */
 const otlpFaults = `CREATE TABLE otlp_faults (
   key_id ${TEXT}, agent_id ${TEXT}, machine ${TEXT}, scope ${TEXT}, kind ${TEXT}, records ${INT}, reason ${TEXT},
   seen_at ${INT}, PRIMARY KEY (key_id, agent_id, machine, scope, kind))`;

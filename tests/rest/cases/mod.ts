@@ -11,6 +11,7 @@ import { listCases } from "./lists.ts";
 import { importCases } from "./imports.ts";
 import { liveCases } from "./live.ts";
 import { keyCases } from "./keys.ts";
+import { otlpCases } from "./otlp.ts";
 import { priceCases } from "./prices.ts";
 import { refusalCases } from "./refusals.ts";
 import { runCases } from "./runs.ts";
@@ -26,6 +27,7 @@ export const restCases: Readonly<Record<string, readonly RestCase[]>> = {
   sessions: sessionCases,
   costs: costCases,
   imports: importCases,
+  otlp: otlpCases,
   tags: tagCases,
   prices: priceCases,
   snapshots: snapshotCases,

@@ -6,8 +6,7 @@ import { arg, type Command, type CommandContext, flag, option } from "../../comm
 import { checkScope } from "../../parse/check_scope.ts";
 import { checkId, idInPath, readId } from "../../parse/command_id.ts";
 import { formatCost, planColumn, planOf } from "../../render/format_cost.ts";
-import { formatTags } from "../../render/format_tags.ts";
-import { countOf, formatCount, formatTime, paintStatus } from "../../render/format_values.ts";
+import { countOf, formatCount, formatTags, formatTime, paintStatus } from "../../render/format_values.ts";
 import { hasMore, nextCursor } from "../../render/print_answer.ts";
 import { renderFields } from "../../render/render_fields.ts";
 import { type Column, type Layout, putIdsBelow, renderTable } from "../../render/render_table.ts";

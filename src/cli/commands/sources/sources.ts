@@ -13,7 +13,7 @@ import { wrapText } from "../../terminal/wrap_text.ts";
 export const sources: Command = {
   name: "sources",
   args: [],
-  summary: "Show where calls come from, and what logs and exports leave out",
+  summary: "Show where calls come from, and what is left out",
   detail:
     "The sources are the gateway, runs, meter() and reports, and the logs and exported telemetry of each agent by machine. CALLS are those booked from a source. A call that several have seen is booked once, from the most trusted one: WITH OTHERS " +
     "counts it for each of them. Logs and exports leave out some calls; what is known to be missing is said below the table.",

@@ -1,7 +1,6 @@
 import type { ReadSnapshot } from "../../../snapshots/document/mod.ts";
 import { arg, type Command, type CommandContext, option } from "../../command.ts";
-import { formatTags } from "../../render/format_tags.ts";
-import { formatCount, paintStatus } from "../../render/format_values.ts";
+import { formatCount, formatTags, paintStatus } from "../../render/format_values.ts";
 import { renderTable } from "../../render/render_table.ts";
 import { escapeJson } from "../../terminal/escape_text.ts";
 

@@ -1,11 +1,4 @@
-import type {
-  Attributes,
-  InstrumentationScope,
-  LogRecord,
-  SpanEvent,
-  SpanRecord,
-  TelemetryRecord,
-} from "../records.ts";
+import type { Attributes, InstrumentationScope, LogRecord, SpanRecord, TelemetryRecord } from "../records.ts";
 
 /** The signals whose records are read, as the protocol's paths name them. */
 export type Signal = "traces" | "logs";
@@ -20,17 +13,19 @@ export interface Decoded {
 /** The most records that are read of a request. */
 export const MAX_RECORDS = 10_000;
 
-/** The most values of attributes and events that are read of a record, of a resource and of a scope; the others are left out. */
+/** The most values of attributes that are read of a record, of a resource and of a scope; the others are left out. */
 export const MAX_VALUES = 10_000;
 
 /** The most lists and maps within each other that are read of an attribute; deeper ones are null. */
 export const MAX_DEPTH = 16;
 
+/** The longest value of an attribute that is read, in bytes or characters, unless its fields are: others are contents. */
+export const MAX_LENGTH = 4096;
+
 /** The units of `Turns` of a record, a resource or a scope, besides its bytes or values. */
 export const RECORD_UNITS = 200;
 
 const NO_ATTRIBUTES: Attributes = new Map();
-const NO_EVENTS: readonly SpanEvent[] = [];
 
 /** Returns a scope without a name. */
 export const newScope = (): InstrumentationScope => ({ name: "", version: "", attributes: NO_ATTRIBUTES });
@@ -44,13 +39,10 @@ export const newSpan = (resource: Attributes, scope: InstrumentationScope): Span
   spanId: "",
   parentSpanId: "",
   traceState: "",
-  flags: 0,
   name: "",
-  kind: 0,
   startsAt: NaN,
   endsAt: NaN,
   attributes: NO_ATTRIBUTES,
-  events: NO_EVENTS,
   hasFailed: false,
 });
 
@@ -64,7 +56,6 @@ export const newLog = (resource: Attributes, scope: InstrumentationScope): LogRe
   name: "",
   at: NaN,
   attributes: NO_ATTRIBUTES,
-  body: null,
 });
 
 /** Sets the time and the name that a log record has by other fields than its own. */

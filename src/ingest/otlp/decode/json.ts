@@ -7,10 +7,12 @@ import type {
   SpanRecord,
   TelemetryRecord,
 } from "../records.ts";
+import { PARSED_ATTRIBUTES } from "../dialects/registry.ts";
 import {
   completeLog,
   type Decoded,
   MAX_DEPTH,
+  MAX_LENGTH,
   MAX_RECORDS,
   MAX_VALUES,
   newLog,
@@ -22,7 +24,7 @@ import {
 
 /*
  * The JSON of the protocol (https://opentelemetry.io/docs/specs/otlp/#json-protobuf-encoding): names in lowerCamelCase, ids in hex,
- * 64-bit integers as texts or numbers, enumerations as numbers. Names in snake_case are taken too, and those of enumerations.
+ * 64-bit integers as texts or numbers, enumerations as numbers. Names in snake_case are taken too.
  */
 
 const NAMES = {
@@ -120,16 +122,6 @@ function timeOf(object: Json, name: string): number {
     : NaN;
 }
 
-/** Returns an enumeration's value by its number, else by its place in the names of the protocol; 0 for any other. */
-function enumOf(object: Json, name: string, names: readonly string[]): number {
-  const value = fieldOf(object, name);
-  return typeof value === "number" ? value : Math.max(0, names.indexOf(value as string));
-}
-
-const KINDS = ["UNSPECIFIED", "INTERNAL", "SERVER", "CLIENT", "PRODUCER", "CONSUMER"]
-  .map((name) => `SPAN_KIND_${name}`);
-const STATUS_CODES = ["STATUS_CODE_UNSET", "STATUS_CODE_OK", "STATUS_CODE_ERROR"];
-
 function readScope(object: Json): InstrumentationScope {
   return {
     ...newScope(),
@@ -145,7 +137,6 @@ function readSpan(
   resource: Attributes,
   scope: InstrumentationScope,
 ): SpanRecord {
-  const flags = fieldOf(object, "flags");
   const status = objectOf(fieldOf(object, "status"), "status");
   return {
     ...newSpan(resource, scope),
@@ -153,22 +144,11 @@ function readSpan(
     spanId: idOf(object, "spanId", 16),
     parentSpanId: idOf(object, "parentSpanId", 16),
     traceState: textOf(object, "traceState"),
-    flags: typeof flags === "number" ? flags : 0,
     name: textOf(object, "name"),
-    kind: enumOf(object, "kind", KINDS),
     startsAt: timeOf(object, "startTimeUnixNano"),
     endsAt: timeOf(object, "endTimeUnixNano"),
     attributes: values.read(object),
-    events: listOf(object, "events").slice(0, Math.max(0, values.left)).map((given) => {
-      const event = objectOf(given, "events");
-      values.left--;
-      return {
-        name: textOf(event, "name"),
-        at: timeOf(event, "timeUnixNano"),
-        attributes: values.read(event),
-      };
-    }),
-    hasFailed: enumOf(status, "code", STATUS_CODES) === 2,
+    hasFailed: status.code === 2 || status.code === "STATUS_CODE_ERROR",
   };
 }
 
@@ -185,7 +165,6 @@ function readLog(
     name: textOf(object, "eventName"),
     at: timeOf(object, "timeUnixNano"),
     attributes: values.read(object),
-    body: values.valueOf(fieldOf(object, "body"), 0) ?? null,
   };
   return completeLog(log, timeOf(object, "observedTimeUnixNano"));
 }
@@ -205,16 +184,20 @@ class AttributeReader {
     for (const given of list) {
       if (--this.left < 0) return;
       const attribute = objectOf(given, "an attribute");
-      const value = this.valueOf(attribute.value, depth);
-      if (value !== undefined) into.set(textOf(attribute, "key"), value);
+      const name = textOf(attribute, "key");
+      const value = this.valueOf(attribute.value, depth, PARSED_ATTRIBUTES.has(name));
+      if (value !== undefined) into.set(name, value);
     }
   }
 
-  /** Returns the value of an `AnyValue`; undefined for bytes. */
-  valueOf(given: unknown, depth: number): AttributeValue | undefined {
+  /** Returns the value of an `AnyValue`; undefined for bytes, and for a long text that isn't parsed. */
+  valueOf(given: unknown, depth: number, isParsed = false): AttributeValue | undefined {
     const object = objectOf(given, "the value of an attribute");
     const text = fieldOf(object, "stringValue");
-    if (text !== undefined) return typeof text === "string" ? text : null;
+    if (text !== undefined) {
+      if (typeof text !== "string") return null;
+      return text.length <= MAX_LENGTH || isParsed ? text : undefined;
+    }
     const integer = fieldOf(object, "intValue");
     if (integer !== undefined) return toInteger(integer);
     const bool = fieldOf(object, "boolValue");

@@ -1,4 +1,4 @@
 /** Decodes the requests of the OpenTelemetry protocol (OTLP 1.9). */
-export { type Decoded, MAX_RECORDS, type Signal } from "./decoded.ts";
+export { type Decoded, MAX_RECORDS } from "./decoded.ts";
 export { decodeJson } from "./json.ts";
 export { decodeProtobuf } from "./protobuf.ts";

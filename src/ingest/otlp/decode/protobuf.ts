@@ -3,14 +3,15 @@ import type {
   AttributeValue,
   InstrumentationScope,
   LogRecord,
-  SpanEvent,
   SpanRecord,
   TelemetryRecord,
 } from "../records.ts";
+import { PARSED_ATTRIBUTES } from "../dialects/registry.ts";
 import {
   completeLog,
   type Decoded,
   MAX_DEPTH,
+  MAX_LENGTH,
   MAX_RECORDS,
   MAX_VALUES,
   newLog,
@@ -112,9 +113,7 @@ function readSpan(
 ): SpanRecord {
   const span = newSpan(resource, scope);
   const attributes = new Map<string, AttributeValue>();
-  const events: SpanEvent[] = [];
   span.attributes = attributes;
-  span.events = events;
   reader.valuesLeft = MAX_VALUES;
   while (reader.at < end) {
     const found = reader.uint32();
@@ -134,9 +133,6 @@ function readSpan(
       case tag(5, WIRE.bytes):
         span.name = reader.text(end);
         break;
-      case tag(6, WIRE.varint):
-        span.kind = reader.uint32();
-        break;
       case tag(7, WIRE.fixed64):
         span.startsAt = reader.time();
         break;
@@ -146,14 +142,8 @@ function readSpan(
       case tag(9, WIRE.bytes):
         readAttribute(reader, end, attributes, 0);
         break;
-      case tag(11, WIRE.bytes):
-        readEvent(reader, end, events);
-        break;
       case tag(15, WIRE.bytes):
         span.hasFailed = readStatus(reader, reader.endOfField(end)) === STATUS_ERROR;
-        break;
-      case tag(16, WIRE.fixed32):
-        span.flags = reader.fixed32();
         break;
       case tag(1, WIRE.fixed64):
         throw malformed("it has log records, not spans; send them to /v1/logs");
@@ -180,22 +170,6 @@ function readStatus(reader: WireReader, end: number): number {
   return code;
 }
 
-function readEvent(reader: WireReader, around: number, events: SpanEvent[]): void {
-  const end = reader.endOfField(around);
-  if (--reader.valuesLeft < 0) return reader.skipTo(end);
-  const attributes = new Map<string, AttributeValue>();
-  const event: SpanEvent = { name: "", at: NaN, attributes };
-  while (reader.at < end) {
-    const found = reader.uint32();
-    if (found === tag(1, WIRE.fixed64)) event.at = reader.time();
-    else if (found === tag(2, WIRE.bytes)) event.name = reader.text(end);
-    else if (found === tag(3, WIRE.bytes)) readAttribute(reader, end, attributes, 0);
-    else reader.skip(found & 7, end);
-  }
-  reader.finish(end);
-  events.push(event);
-}
-
 function readLog(
   reader: WireReader,
   end: number,
@@ -212,9 +186,6 @@ function readLog(
     switch (found) {
       case tag(1, WIRE.fixed64):
         log.at = reader.time();
-        break;
-      case tag(5, WIRE.bytes):
-        log.body = readValue(reader, end, 0) ?? null;
         break;
       case tag(6, WIRE.bytes):
         readAttribute(reader, end, attributes, 0);
@@ -241,7 +212,7 @@ function readLog(
   return completeLog(log, observedAt);
 }
 
-/** Reads a `KeyValue`; bytes as its value are left out. */
+/** Reads a `KeyValue`; bytes as its value are left out, and contents. */
 function readAttribute(
   reader: WireReader,
   around: number,
@@ -255,16 +226,19 @@ function readAttribute(
   while (reader.at < end) {
     const found = reader.uint32();
     if (found === tag(1, WIRE.bytes)) name = reader.name(end);
-    else if (found === tag(2, WIRE.bytes)) value = readValue(reader, end, depth);
-    else reader.skip(found & 7, end);
+    else if (found === tag(2, WIRE.bytes)) {
+      const valueEnd = reader.endOfField(end);
+      if (valueEnd - reader.at <= MAX_LENGTH || PARSED_ATTRIBUTES.has(name)) {
+        value = readValue(reader, valueEnd, depth);
+      } else [value, reader.at] = [undefined, valueEnd];
+    } else reader.skip(found & 7, end);
   }
   reader.finish(end);
   if (value !== undefined) into.set(name, value);
 }
 
 /** Reads an `AnyValue`; undefined for bytes. */
-function readValue(reader: WireReader, around: number, depth: number): AttributeValue | undefined {
-  const end = reader.endOfField(around);
+function readValue(reader: WireReader, end: number, depth: number): AttributeValue | undefined {
   let value: AttributeValue | undefined = null;
   while (reader.at < end) {
     const found = reader.uint32();
@@ -308,7 +282,7 @@ function readList(reader: WireReader, around: number, depth: number): AttributeV
       return depth > MAX_DEPTH ? null : list;
     }
     const found = reader.uint32();
-    if (found === FIRST) list.push(readValue(reader, end, depth) ?? null);
+    if (found === FIRST) list.push(readValue(reader, reader.endOfField(end), depth) ?? null);
     else reader.skip(found & 7, end);
   }
   reader.finish(end);

@@ -84,11 +84,6 @@ export class WireReader {
     throw malformed(`the number at byte ${start} has more than 10 bytes or breaks off`);
   }
 
-  fixed32(): number {
-    this.#advance(4);
-    return this.#view.getUint32(this.at - 4, true);
-  }
-
   double(): number {
     this.#advance(8);
     return this.#view.getFloat64(this.at - 8, true);

@@ -62,6 +62,10 @@ export const CODING_AGENTS: readonly Dialect[] = [
         },
       },
       {
+        is: "spawn",
+        when: { signal: "log", has: { "event.name": ["codex.agent_communication"], kind: ["spawn"] } },
+      },
+      {
         is: "repeat",
         when: { signal: "span", name: /^handle_responses$/, has: { "gen_ai.usage.input_tokens": true } },
       },
@@ -76,6 +80,7 @@ export const CODING_AGENTS: readonly Dialect[] = [
       }],
       model: ["model"],
       session: ["conversation.id"],
+      spawned: { child: ["receiver_thread_id"], parent: ["sender_thread_id"] },
     },
     hint: "Codex' spans don't name the model, and are not booked: export its logs, too ([otel] exporter)",
     holes: ["Answers that are cut off are missing.", "The ids of answers and the service tier are missing."],

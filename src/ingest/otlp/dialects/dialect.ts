@@ -48,6 +48,8 @@ export interface Fields {
   requestId?: Names;
   session?: Names;
   agent?: Names;
+  /** Of a `spawn`: the new session, and the one that it is of. */
+  spawned?: { child: Names; parent: Names };
   /** The sub-agents of a coding agent. */
   subagent?: {
     id: Names;
@@ -67,9 +69,9 @@ export interface Rule {
   when: Match;
   /**
    * `call`: one model call. `agent`: the work of an agent, with the sum of its calls at most. `repeat`: says again what a call of the
-   * same program says.
+   * same program says. `spawn`: a session starts another one, which is its sub-agent.
    */
-  is: "call" | "agent" | "repeat" | "other";
+  is: "call" | "agent" | "repeat" | "spawn" | "other";
   fields?: Partial<Fields>;
   /** The certainty of its counts, if they are not exact. */
   quality?: Quality;

@@ -1,4 +1,4 @@
-import { isRecord } from "../../../kernel/is_record.ts";
+import { isRecord } from "../../../kernel/records.ts";
 import { type Usage, usageOf } from "../../../pricing/mod.ts";
 import { faultOfUsage } from "../../../pricing/usage/mod.ts";
 import type { AttributeValue, TelemetryRecord } from "../records.ts";

@@ -36,6 +36,11 @@ export const CONVENTIONS: Dialect = {
   holes: [],
 };
 
+/** The attributes whose fields are read: of all others, long ones are contents. */
+export const PARSED_ATTRIBUTES: ReadonlySet<string> = new Set(
+  [...DIALECTS, CONVENTIONS].flatMap(({ texts = {} }) => Object.keys(texts)),
+);
+
 /** Purser's own spans. */
 const OWN_SCOPE = /^purser$/;
 

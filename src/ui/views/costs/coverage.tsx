@@ -44,7 +44,7 @@ export function Coverage() {
         >
           {(rows) => (
             <Table
-              caption="Models with calls that lack a price, whose tokens are estimated, or that are known from logs alone"
+              caption="Models with calls that lack a price, whose tokens are estimated, or that are known from logs or telemetry alone"
               columns={COLUMNS}
               rows={rows.filter(isUncertain)}
               keyOf={(row) => nameOf(row, "model")}
@@ -87,7 +87,7 @@ function Figures({ total }: { total: CostTotal }) {
         <Stat label="Tokens estimated" note="the provider's count never arrived">{count(estimated)}</Stat>
         {total.lower_bound_calls > 0 && (
           <Stat
-            label="Of logs alone"
+            label="Of logs or telemetry alone"
             note={
               <>
                 which leave out some: see <Link href={uiPath("sources")}>sources</Link>
@@ -124,7 +124,7 @@ const COLUMNS: Column<CostRow>[] = [
   number("unpriced_calls", "Without a price"),
   number("partly_priced_calls", "Priced in part"),
   number("estimated_calls", "Estimated"),
-  number("lower_bound_calls", "Of logs alone"),
+  number("lower_bound_calls", "Of logs or telemetry alone"),
   {
     id: "cost_usd",
     title: "Cost so far",

@@ -10,7 +10,7 @@ import { Text } from "../../parts/text.tsx";
 import { Time } from "../../parts/time.tsx";
 import { AgentCell, countColumn, None } from "../cells.tsx";
 
-/** The sources of calls, with the calls that several of them have seen, and what logs and exports are known to leave out. */
+/** The sources of calls, with the calls that several of them have seen, and what logs and telemetry are known to leave out. */
 export function SourcesView() {
   const sources = usePages<SourceOfCalls>("/sources", { refreshMs: 30_000 });
   // Those of a log are the same on each machine.

@@ -1,8 +1,9 @@
-import type { Scope } from "../../contract/values.ts";
-import { nearestName } from "../../kernel/nearest_name.ts";
-import type { CommandContext } from "../command.ts";
-import { UsageError } from "../parse/usage_error.ts";
-import { escapeText } from "../terminal/escape_text.ts";
+import type { Scope } from "../../../contract/values.ts";
+import { nearestName } from "../../../kernel/nearest_name.ts";
+import type { CommandContext } from "../../command.ts";
+import { UsageError } from "../../parse/usage_error.ts";
+import { escapeText } from "../../terminal/escape_text.ts";
+import { KEY_VARIABLE } from "./env_commands.ts";
 
 /** A program that uses a server: the settings by which it does. */
 export interface Client {
@@ -17,10 +18,7 @@ export interface Client {
   note?: string;
 }
 
-/** The variable with the key for the server; its value is never printed. */
-export const KEY_VARIABLE = "PURSER_API_KEY";
-
-/** Stands for the value of that variable. */
+/** Stands for the key, the value of that variable, which is never printed. */
 export const KEY = `$${KEY_VARIABLE}`;
 
 /**

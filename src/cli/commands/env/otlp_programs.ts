@@ -1,5 +1,4 @@
-import { arg, type Command } from "../../command.ts";
-import { type Client, KEY, KEY_VARIABLE, printClient } from "../print_client.ts";
+import { type Client, KEY } from "./print_client.ts";
 
 /** The key. Its blank isn't encoded, since Claude Code decodes nothing; the exporters of Node.js, Python and Rust take both. */
 const HEADERS = `Authorization=Bearer ${KEY}`;
@@ -107,21 +106,3 @@ protocol = "binary"
   },
   { name: "python", title: "Python", variables: program, note: NAMED },
 ];
-
-/** `purser otlp env PROGRAM`. Standard output is for the shell's `eval`, everything else is on standard error. */
-export const otlpEnv: Command = {
-  name: "otlp env",
-  args: [arg("PROGRAM", { oneOf: OTLP_PROGRAMS.map(({ name }) => name) })],
-  summary: "Print a program's variables to export telemetry",
-  detail:
-    `Prints lines for a POSIX shell, by which a program sends its OpenTelemetry to the server: every call with all its counts, ` +
-    `no prompts. The key is the value of ${KEY_VARIABLE} in the shell that runs them, and needs the scope report. The server ` +
-    "is that of --server or a profile, or the one that purser serve starts with these settings. The command itself sends no " +
-    "request.",
-  options: {},
-  examples: [
-    ['eval "$(purser otlp env claude-code)"', "In the shell that starts the program"],
-    ["purser otlp env python --server https://purser.example.com", "For another machine's server"],
-  ],
-  run: (ctx) => Promise.resolve(printClient(ctx, OTLP_PROGRAMS, "report")),
-};

@@ -1,3 +1,8 @@
+/** Returns true for an object with fields, which an array is not. */
+export function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
 /** Returns the fields of an object that have a value. */
 export function withoutUndefined<T extends object>(
   object: T,

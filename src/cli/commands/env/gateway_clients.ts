@@ -1,5 +1,5 @@
-import { arg, type Command } from "../../command.ts";
-import { type Client, KEY, KEY_VARIABLE, printClient } from "../print_client.ts";
+import { KEY_VARIABLE } from "./env_commands.ts";
+import { type Client, KEY } from "./print_client.ts";
 
 /** Every client that the command and the documents have settings for. */
 export const GATEWAY_CLIENTS: readonly Client[] = [
@@ -71,23 +71,3 @@ wire_api = "responses"
     variables: (url) => ({ PURSER_URL: url, [KEY_VARIABLE]: KEY }),
   },
 ];
-
-/** The names of the clients. */
-export const CLIENT_NAMES: readonly string[] = GATEWAY_CLIENTS.map(({ name }) => name);
-
-/** `purser gateway env CLIENT`. Standard output is for the shell's `eval`, everything else is on standard error. */
-export const gatewayEnv: Command = {
-  name: "gateway env",
-  args: [arg("CLIENT", { oneOf: CLIENT_NAMES })],
-  summary: "Print a client's variables for the gateway",
-  detail:
-    `Prints lines for a POSIX shell. The key is the value of ${KEY_VARIABLE} in the shell that runs them, and needs the ` +
-    "scope call. The server is that of --server or a profile, or the one that purser serve starts with these " +
-    "settings. The command itself sends no request.",
-  options: {},
-  examples: [
-    ['eval "$(purser gateway env openai)"', "In the shell that starts the client"],
-    ["purser gateway env claude-code --server https://purser.example.com", "For another machine's server"],
-  ],
-  run: (ctx) => Promise.resolve(printClient(ctx, GATEWAY_CLIENTS, "call")),
-};
