@@ -14,11 +14,19 @@ import { SQLD, sqldMissing } from "./harness/sqld.ts";
 import { isThorough } from "./harness/thorough.ts";
 import { WORKERD } from "./harness/workerd.ts";
 
+/** The packages of a thorough run are large, and have a lock of their own: Deno downloads all that a lock names. */
+async function fetchThorough(): Promise<void> {
+  const packages = JSON.parse(await Deno.readTextFile(join(ROOT, "tests/packages/thorough.json")));
+  const lock = "--lock=tests/packages/thorough.lock";
+  await runDeno(["cache", "--quiet", "--no-config", lock, "--frozen", ...Object.values<string>(packages)]);
+}
+
 /** The downloads, by purpose. */
 const STEPS: Record<string, () => Promise<unknown>> = {
   "the packages of the product": () => runDeno(["cache", "--quiet", "main.ts", "cli.ts"]),
   "the packages of tests and builds": () =>
     runDeno(["cache", "--quiet", "--lock=tests/deno.lock", ...listPackages()]),
+  "the packages of a thorough run": async () => void (isThorough && await fetchThorough()),
   "the packages of a project that links this checkout": () => inDirectory((folder) => linkCheckout(folder)),
   "the libSQL server": async () => void (sqldMissing ?? await fetchNpmBinary(SQLD)),
   "workerd": async () => void (WORKERD && await fetchNpmBinary(WORKERD)),
@@ -43,16 +51,13 @@ function lastCauseOf(error: unknown): string {
   return text!.trim().split("\n").at(-1)!.replace(/^\s*\d+: /, "");
 }
 
-/** The packages of a thorough run are large. */
 function listPackages(): string[] {
-  const large = JSON.parse(Deno.readTextFileSync(join(ROOT, "tests/packages/thorough.json")));
   const modules = [...Deno.readDirSync(join(ROOT, "tests/packages"))].filter(({ name }) =>
     /^\w+\.ts$/.test(name)
   );
   return [
     ...modules.map(({ name }) => `tests/packages/${name}`),
     ...[TYPESCRIPT, NODE_TYPES].map((name) => `npm:${name}`),
-    ...isThorough ? Object.values(large as Record<string, string>) : [],
   ];
 }
 

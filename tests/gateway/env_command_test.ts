@@ -70,6 +70,7 @@ for (
     [[], { PURSER_SERVER: "https://purser.example.com/" }, "https://purser.example.com"],
     [["--server", "http://[::1]:9000"], {}, "http://[::1]:9000"],
     [["--server", "http://h/it's$(x) y"], {}, "http://h/it's$(x)%20y"],
+    [["--server", "http://h/$PURSER_API_KEY$(exit 1)`x`"], {}, "http://h/$PURSER_API_KEY$(exit%201)%60x%60"],
   ] as const
 ) {
   Deno.test(`the server's URL is ${url}`, async () => {

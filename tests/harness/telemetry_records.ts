@@ -12,7 +12,7 @@ type Given<Of> = Partial<Omit<Of, "attributes" | "scope" | "resource">> & {
 
 const common = (scope: string, service: string, attributes: Record<string, AttributeValue>) => ({
   resource: new Map([["service.name", service]]),
-  scope: { name: scope, version: "1.0", attributes: new Map() },
+  scope: { name: scope, version: "1.0" },
   attributes: new Map(Object.entries(attributes)),
 });
 

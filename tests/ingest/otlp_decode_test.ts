@@ -90,11 +90,7 @@ for (
       hasFailed: true,
     });
     assert.deepEqual([...resource], [["service.name", "shop"]]);
-    assert.deepEqual({ ...scope, attributes: [...scope.attributes] }, {
-      name: "ai",
-      version: "7.0.1",
-      attributes: [["a", "b"]],
-    });
+    assert.deepEqual(scope, { name: "ai", version: "7.0.1" });
     assert.deepEqual(plain([...attributes]), [
       ["gen_ai.operation.name", "chat"],
       ["tokens", 1200],
@@ -135,13 +131,13 @@ for (
     assert.deepEqual([span.startsAt, span.endsAt], [NaN, NaN]);
   });
 
-  Deno.test(`long attributes of ${form} are left out, unless their fields are read`, () => {
+  Deno.test(`long attributes of ${form} are empty, unless their fields are read`, () => {
     const long = "x".repeat(5_000);
     const [span] = read(
       "traces",
       spans({ attributes: [text("input.value", long), text("output.value", long), text("short", "x")] }),
     );
-    assert.deepEqual([...span!.attributes], [["output.value", long], ["short", "x"]]);
+    assert.deepEqual([...span!.attributes], [["input.value", ""], ["output.value", long], ["short", "x"]]);
   });
 
   Deno.test(`deep values of ${form} are null beyond a depth, and many are left out`, () => {

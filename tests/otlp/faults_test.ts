@@ -74,7 +74,7 @@ for (const kind of dialectKinds()) {
     const saveMany = (sender: { keyId: string; agentId?: string }, from: number) => {
       const counts = new FaultCounts(sender);
       for (let index = from; index < from + 150; index++) {
-        const scope = "sdk\0".repeat(100);
+        const scope = "sdk\0".repeat(100) + index;
         counts.add("unmetered", {
           origin: { name: "", agentId: `agent-${index}` },
           scope,

@@ -144,6 +144,33 @@ Deno.test("two calls of one instrumentation with the same counts are two, also w
   assert.equal(new Set(names).size, 4);
 });
 
+Deno.test("two logs of one call that share no id are joined by their time, also across the end of a minute", () => {
+  const border = RECORDED_AT + 60_000;
+  const response = (at: number) =>
+    log("gemini_cli.api_response", {
+      scope: "gemini-cli",
+      at,
+      attributes: {
+        "session.id": "s",
+        input_token_count: 100,
+        output_token_count: 5,
+        total_token_count: 105,
+      },
+    });
+  const details = log("gen_ai.client.inference.operation.details", {
+    scope: "gemini-cli",
+    at: border + 2,
+    attributes: { "session.id": "s", "gen_ai.usage.input_tokens": 100, "gen_ai.usage.output_tokens": 5 },
+  });
+  const reader = createReader();
+  const names = [[response(border - 2)], [details], [response(border + 30_000)]].flatMap((records) =>
+    reader.read(records).calls.map(({ sighting }) => sighting.fingerprint)
+  );
+  assert.equal(names.length, 3);
+  assert.equal(names[0], names[1]);
+  assert.notEqual(names[0], names[2], "the same counts at another time are another call");
+});
+
 Deno.test("a span with the name of a call and the sum of those within it is no call", () => {
   const read = createReader().read([call("a", "s", 10, 1), call("b", "s", 20, 2), call("s", "", 30, 3)]);
   assert.deepEqual(read.calls.map(({ sighting }) => sighting.usage.inputTokens), [10, 20]);
@@ -309,4 +336,9 @@ Deno.test("a sender of sampled traces, or of records that only repeat calls, is 
       attributes: { "gen_ai.usage.input_tokens": 10 },
     }));
   assert.deepEqual(createReader().read(repeats).hints.length, 1);
+  const agents = Array.from({ length: 12 }, (_, index) => agent(`p${index}`, ""));
+  assert.deepEqual(createReader().read(agents).hints, [
+    "Agent spans and no model call: is your SDK's model instrumentation on?",
+  ]);
+  assert.deepEqual(createReader().read([call("a", "", 10, 1), ...agents]).hints, []);
 });

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { createReceiver, decodeProtobuf, type Receiver, type Sender } from "../../src/ingest/otlp/mod.ts";
 import { fixedClock } from "../../src/kernel/clock.ts";
+import { PurserError } from "../../src/kernel/errors.ts";
 import { createTurns } from "../../src/kernel/turns.ts";
 import { listCosts, readCostTotal } from "../../src/ledger/mod.ts";
 import type { Store } from "../../src/store/mod.ts";
@@ -165,6 +166,27 @@ for (const kind of dialectKinds()) {
     assert.deepEqual(await agents(), ["shop"]);
     await receive([around]);
     assert.deepEqual(await agents(), ["thief"]);
+    await ctx.rollUps.ended();
+  });
+
+  test("a call moves to its agent though the request that names it could not be booked at first", async (store) => {
+    const { ctx, receive } = await openInstance(store);
+    const call = { ...span(1), parentSpanId: "f".repeat(16) };
+    const around = {
+      ...span(2),
+      traceId: (call as { traceId?: string }).traceId,
+      spanId: "f".repeat(16),
+      attributes: [text("gen_ai.operation.name", "invoke_agent"), text("gen_ai.agent.name", "planner")],
+    };
+    await receive([call]);
+    const { prices } = ctx;
+    const away = () => Promise.reject(new PurserError("unavailable", "Cannot write: the database is away"));
+    ctx.prices = Object.create(prices, { ready: { value: away } });
+    await assert.rejects(receive([around]), /is away/);
+    ctx.prices = prices;
+    await receive([around]);
+    const agents = await listCosts(store, { groupBy: "agent", limit: 10, offset: 0 });
+    assert.deepEqual(agents.map((row) => [row.agent_id, row.model_calls]), [["planner", 1]]);
     await ctx.rollUps.ended();
   });
 

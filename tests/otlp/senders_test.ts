@@ -23,8 +23,8 @@ interface Sender {
   /** The words before its block. */
   title: string;
   /** Its packages beside those of every sender. */
-  imports: Readonly<Record<string, string>>;
-  /** It runs only in a thorough run: its packages are large. */
+  imports?: Readonly<Record<string, string>>;
+  /** It runs only in a thorough run: its packages are large, and locked apart. */
   isThorough?: true;
   /** The code of further calls, before its end. */
   more: string;
@@ -110,7 +110,6 @@ await streamText({ model: anthropic("claude-haiku-4-5"), prompt: "Hello.", telem
   {
     title: "OpenAI Agents",
     isThorough: true,
-    imports: some(LARGE, "@arizeai/openinference-instrumentation-openai-agents", "@openai/agents"),
     more: `
 import { z } from "zod";
 const helper = new agents.Agent({ name: "helper", model: "gpt-5", instructions: "Help." });
@@ -131,15 +130,6 @@ await streamed.completed;`,
   {
     title: "LangChain and LangGraph",
     isThorough: true,
-    imports: {
-      ...some(
-        LARGE,
-        "@arizeai/openinference-instrumentation-langchain",
-        "@langchain/core/callbacks/manager",
-        "langchain",
-      ),
-      "@langchain/openai": packageModule("langchain_openai"),
-    },
     more: `
 import { tool } from "langchain";
 import { z } from "zod";
@@ -157,18 +147,6 @@ for await (const _ of await model.stream("Hello."));`,
   {
     title: "Mastra",
     isThorough: true,
-    imports: {
-      ...some(OWN, "@ai-sdk/openai"),
-      ...some(
-        LARGE,
-        "@mastra/core",
-        "@mastra/core/agent",
-        "@mastra/observability",
-        "@mastra/otel-exporter",
-        "@opentelemetry/exporter-logs-otlp-proto",
-        "@opentelemetry/exporter-trace-otlp-proto",
-      ),
-    },
     more: `
 import "@opentelemetry/exporter-logs-otlp-proto";
 import "@opentelemetry/exporter-trace-otlp-proto";
@@ -266,13 +244,14 @@ async function send(place: Place, fake: FakeProvider, serverUrl: string, key: st
   const printed = await purser(place, ["otlp", "env", "node", "--server", serverUrl, "--json"]);
   const variables = JSON.parse(printed.out.replaceAll("$PURSER_API_KEY", key)).variables;
   await Deno.writeTextFile(`${place.folder}/program.mjs`, await programOf(sender));
-  const map = JSON.stringify({ imports: { ...EVERY, ...sender.imports } });
-  await Deno.writeTextFile(`${place.folder}/imports.json`, map);
+  const imports = { ...sender.isThorough ? LARGE : EVERY, ...sender.imports };
+  await Deno.writeTextFile(`${place.folder}/imports.json`, JSON.stringify({ imports }));
   const { PATH = "", HOME = "" } = place.env;
+  const lock = sender.isThorough ? "../packages/thorough.lock" : "../deno.lock";
   const { code, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
     args: [
       ...["run", "--quiet", "--no-check", "--cached-only", "--no-config"],
-      ...["--lock", fileURLToPath(new URL("../deno.lock", import.meta.url)), "--frozen"],
+      ...["--lock", fileURLToPath(new URL(lock, import.meta.url)), "--frozen"],
       ...["--import-map", `${place.folder}/imports.json`],
       ...[
         "--allow-env",
@@ -287,7 +266,7 @@ async function send(place: Place, fake: FakeProvider, serverUrl: string, key: st
       ...{ PATH, HOME, ...denoCacheVariables() },
       ...{ OPENAI_API_KEY: "sk-fake", OPENAI_BASE_URL: fake.baseUrls.openai },
       ...{ ANTHROPIC_API_KEY: "sk-fake", ANTHROPIC_BASE_URL: fake.baseUrls.anthropic },
-      ...{ OTEL_SERVICE_NAME: "sender", PURSER_API_KEY: key, OPENAI_AGENTS_DISABLE_TRACING: "0" },
+      ...{ OTEL_SERVICE_NAME: "sender", PURSER_API_KEY: key },
       ...variables,
     },
   }).output();

@@ -85,7 +85,7 @@ testDashboard("the questions about costs in the dashboard", { clock: fixedClock(
     await opened.page.getByText("4 of 5 calls have a price for all parts, 0 for some, 1 for none.").waitFor();
     const rows = await rowsOf(
       opened,
-      "Models with calls that lack a price, whose tokens are estimated, or that are known from logs or telemetry alone",
+      "Models with calls that lack a price, are estimated or lower bounds",
     );
     assert.deepEqual(rows, [
       ["acme:unknown", "1", "1", "0", "0", "0", "no price"],

@@ -59,7 +59,7 @@ testDashboard("the sources of calls", {}, {
     await using opened = await openAt(dashboard, "/ui/costs?span=all");
     const note = opened.page.locator(".coverage-note");
     await note.waitFor();
-    assert.equal(await note.textContent(), "2 of 3 calls are of logs or telemetry, a lower bound: see which");
+    assert.equal(await note.textContent(), "2 of 3 calls are lower bounds: see which");
     await note.getByRole("link").click();
     await opened.page.getByText("which leave out some").waitFor();
     await expectAccessible(opened.page);

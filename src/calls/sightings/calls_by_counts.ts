@@ -22,20 +22,25 @@ export const mayLackCache = (source: string, cacheReadTokens: number): boolean =
 
 const field = (index: number) => `CAST(j.value ->> ${index} AS BIGINT)`;
 
-// Each call in one of the windows of time is read once, however many sightings fall into it.
-const IN_WINDOWS = `SELECT c.call_id, c.at, c.source, c.response_id IS NOT NULL, c.input_tokens,
+// Each call in one of the windows of time is read once, however many sightings fall into it. As a value, the list of counts is
+// hashed; as a condition, PostgreSQL would read it again for each call.
+const inWindows = (sources: Iterable<string>) =>
+  `SELECT c.call_id, c.at, c.source, c.response_id IS NOT NULL, c.input_tokens,
   c.cache_read_tokens, c.output_tokens, c.is_estimated FROM json_each(?1) j ${ORDERED_JOIN} calls c ${
-  indexedBy("calls_by_time")
-} ON c.at BETWEEN ${field(0)} AND ${field(1)}
-WHERE c.adjusts IS NULL AND c.source IN (SELECT value FROM json_each(?2))
-  AND c.input_tokens IN (SELECT CAST(value AS BIGINT) FROM json_each(?3))
+    indexedBy("calls_by_time")
+  } ON c.at BETWEEN ${field(0)} AND ${field(1)}
+WHERE c.adjusts IS NULL AND c.source IN ('gateway', 'run', 'meter'${
+    [...sources].sort().map((source) => `, '${source}'`).join("")
+  })
+  AND coalesce(c.input_tokens IN (SELECT CAST(value AS BIGINT) FROM json_each(?2)), false)
 ORDER BY c.at, c.call_id`;
 
 const fromOf = ({ said }: Witnessed) => said.at - MAX_SKEW_MS - MAX_DURATION_MS;
 const toOf = ({ said }: Witnessed) => said.at + MAX_SKEW_MS;
 
-/** Returns the statement that reads the calls which may have the counts of some sightings. */
-export function callsByCounts(set: readonly Witnessed[]): Statement {
+/** Returns the statement that reads the calls which may have the counts of some sightings; none for none. */
+export function callsByCounts(set: readonly Witnessed[]): Statement[] {
+  if (set.length === 0) return [];
   const windows: [from: number, to: number][] = [];
   for (const one of set.toSorted((a, b) => a.said.at - b.said.at)) {
     const last = windows.at(-1);
@@ -43,20 +48,14 @@ export function callsByCounts(set: readonly Witnessed[]): Statement {
     else windows.push([fromOf(one), toOf(one)]);
   }
   const others = new Set(set.flatMap(({ witness }) => OTHER_SOURCE[sourceOf(witness)] ?? []));
-  return {
-    sql: IN_WINDOWS,
-    args: [
-      JSON.stringify(windows),
-      JSON.stringify(["gateway", "run", "meter", ...others]),
-      JSON.stringify([...new Set(set.map(({ said }) => said.counts[0]))]),
-    ],
-  };
+  const inputs = new Set(set.map(({ said }) => said.counts[0]));
+  return [{ sql: inWindows(others), args: [JSON.stringify(windows), JSON.stringify([...inputs])] }];
 }
 
 /** Returns the ids of the calls with the counts of each sighting, near its time, by its index. */
 export function idsByCounts(
   set: readonly Witnessed[],
-  rows: readonly (readonly SqlValue[])[],
+  rows: readonly (readonly SqlValue[])[] = [],
 ): Map<number, string[]> {
   const byInput = Map.groupBy(set, ({ said }) => said.counts[0]);
   const found = new Map<number, string[]>();

@@ -7,7 +7,7 @@ import { indexedBy, mergeJson, ORDERED_JOIN, type SqlValue, type Statement } fro
 import { WITNESS_OF_CALL } from "./call_of_witness.ts";
 import { bareModel, isPlaceholder } from "./match_calls.ts";
 import { MAX_SKEW_MS } from "./calls_by_counts.ts";
-import { DAY_OF_CALL, NEAR_DAYS } from "./known_calls.ts";
+import { DAY_OF_CALL, DAYS_APART, NEAR_DAYS } from "./known_calls.ts";
 
 /* The statements that book what witnesses have changed: entries that correct a call, and those that take one back. */
 
@@ -129,11 +129,11 @@ const GROWN = `(v.output_tokens - ${present("output_tokens", "n")})`;
 const LAST = 2 ** 52;
 
 const BY_COUNTS = withdraw(
-  `${ORDERED_JOIN} calls c ON c.position = (SELECT min(n.position + CASE WHEN ${GROWN} = 0 THEN 0 ELSE ${LAST} END) FROM calls n ${
-    indexedBy("calls_without_answer")
-  }
+  `${ORDERED_JOIN} calls c ON c.position = (SELECT min(n.position + CASE WHEN ${GROWN} = 0 THEN 0 ELSE ${LAST} END)
+  FROM ${DAYS_APART} ${ORDERED_JOIN} calls n ${indexedBy("calls_without_answer")}
+  ON (n.at / 86400000) = v.day + near.days AND n.input_tokens = v.input_tokens
   WHERE n.at BETWEEN v.at - ${MAX_SKEW_MS} AND v.at + v.duration_ms + ${MAX_SKEW_MS} AND v.is_report = 0 AND n.source IN ('log', 'otlp')
-    AND n.adjusts IS NULL AND n.response_id IS NULL AND n.input_tokens = v.input_tokens
+    AND n.adjusts IS NULL AND n.response_id IS NULL
     AND (n.cache_read_tokens = v.cache_read_tokens OR n.source = 'otlp' AND n.cache_read_tokens = 0) AND (${GROWN} = 0
       OR (${present("is_estimated", "n")} > 0 AND ${GROWN} > 0) OR (v.is_estimated = 1 AND ${GROWN} < 0))
     AND (instr(n.model, v.bare_model) > 0 OR instr(v.model, n.model) > 0)

@@ -70,12 +70,14 @@ export interface Found {
 /** SQL for the day of a call `c`, as the index of their answers has it. */
 export const DAY_OF_CALL = "(c.at / 86400000)";
 
+/** SQL for the days that the clocks of two witnesses may be apart. */
+export const DAYS_APART = "(SELECT -1 AS days UNION ALL SELECT 0 UNION ALL SELECT 1) near";
+
 /**
  * SQL of a join with `near.days`, by which a call may be off the day of another witness: their clocks may be a day apart. PostgreSQL
  * uses an index for an equality, not for a list of three days.
  */
-export const NEAR_DAYS =
-  `${ORDERED_JOIN} (SELECT -1 AS days UNION ALL SELECT 0 UNION ALL SELECT 1) near ON true ${ORDERED_JOIN}`;
+export const NEAR_DAYS = `${ORDERED_JOIN} ${DAYS_APART} ON true ${ORDERED_JOIN}`;
 const dayOf = (at: number) => Math.floor(at / DAY_MS);
 
 const WITNESS = "s.witness, s.call_id, s.is_apart, s.request_id, s.fingerprint, s.said";
@@ -119,14 +121,14 @@ export async function findKnown({ store }: CallContext, set: readonly Witnessed[
     { sql: BY_REQUEST, args: [listByDay(set, ({ requestId }) => requestId)] },
     { sql: findBy("fingerprint"), args: [list(set.map(({ fingerprint }) => fingerprint))] },
     { sql: BY_RESPONSE, args: [listByDay(set, ({ said }) => said.response ?? null)] },
-    callsByCounts(byCounts),
+    ...callsByCounts(byCounts),
   ]);
   const found: Found = {
     byWitness: new Map(same!.rows.map((row) => [row[0] as string, toWitness(row)])),
     byResponse: new Map(),
     byRequest: new Map(),
     byFingerprint: new Map(),
-    byCounts: idsByCounts(byCounts, counted!.rows),
+    byCounts: idsByCounts(byCounts, counted?.rows),
     guard: requireThat({
       sql: IS_UNCHANGED,
       args: [

@@ -6,7 +6,7 @@ import type { Dialect, Fields, Rule } from "./dialects/dialect.ts";
 import { AttributeReader, readUsage, ruleOf } from "./dialects/read_fields.ts";
 import { CONVENTIONS, dialectOf } from "./dialects/registry.ts";
 import type { CallRecord, RecordOrigin } from "./read_records.ts";
-import type { Attributes, SpanRecord, TelemetryRecord } from "./records.ts";
+import type { Attributes, TelemetryRecord } from "./records.ts";
 import type { Place, SpanNode } from "./traces.ts";
 
 /* What one record says, by the table of its dialect. */
@@ -59,9 +59,9 @@ function fieldsOf(dialect: Dialect, rule: Rule): Fields {
 }
 
 /** A span that goes on is sent again at its end. */
-const isPending = ({ signal, attributes, ...record }: TelemetryRecord) =>
-  attributes.get("logfire.span_type") === "pending_span" ||
-  (signal === "span" && Number.isNaN((record as SpanRecord).endsAt));
+const isPending = (record: TelemetryRecord) =>
+  record.signal === "span" &&
+  (Number.isNaN(record.endsAt) || record.attributes.get("logfire.span_type") === "pending_span");
 
 /** The origins of resources, which the records of a request share. */
 const origins = new WeakMap<Attributes, Map<string, RecordOrigin>>();
@@ -93,8 +93,8 @@ export function responseIdOf({ reader, fields, dialect }: Item): string | undefi
 }
 
 /** No model was called before, and none is called after. */
-const FIRST_TIME = Date.UTC(2018, 0);
-const LAST_TIME = Date.UTC(2200, 0);
+const FIRST_TIME = Date.parse("2018-01-01T00:00:00Z");
+const LAST_TIME = Date.parse("2200-01-01T00:00:00Z");
 
 /** Returns why a record can't be of a call, or undefined. */
 export function faultOf(record: TelemetryRecord): string | undefined {
@@ -129,7 +129,6 @@ export function sightingOf(item: Item, usage: Usage): Sighting {
     ref: refOf(item, usage, responseId ?? requestId, session),
     responseId,
     requestId,
-    fingerprint: rule.joinedBy && joinedBy(item, rule.joinedBy),
     provider: provider === undefined || dialect.noProviders?.test(provider)
       ? undefined
       : toProviderName(provider),
@@ -168,9 +167,9 @@ function refOf({ record, rule }: Item, usage: Usage, id: string | undefined, ses
   return id ?? `${session || `${traceId}:${spanId}`}:${Math.floor(record.at)}:${countsOf(usage).join("-")}`;
 }
 
-function joinedBy({ record, reader }: Item, names: readonly string[]): string {
-  const at = record.signal === "span" ? record.startsAt : record.at;
-  return [...names.map((name) => reader.text([name]) ?? ""), Math.floor(at / 60_000)].join(":");
+/** Returns the key of a call whose records share no id; undefined for any other. */
+export function keyOf({ reader, rule }: Item): string | undefined {
+  return rule.joinedBy?.map((name) => reader.text([name]) ?? "").join(":");
 }
 
 /** Returns a cost as decimal text; 0 says nothing beside tokens. */

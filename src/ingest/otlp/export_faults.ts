@@ -55,7 +55,9 @@ export class FaultCounts {
   constructor(private readonly sender: { keyId: string | null; agentId?: string | undefined }) {}
 
   add(kind: FaultKind, { origin, scope, reason }: Pick<RecordFault, "origin" | "scope" | "reason">): void {
-    const own = [this.sender.agentId ?? origin.agentId, origin.machine ?? "", scope, kind];
+    const own = [this.sender.agentId ?? origin.agentId, origin.machine ?? "", scope, kind].map((text) =>
+      clean(text, MAX_NAME)
+    );
     const key = JSON.stringify(own);
     const known = this.#counts.get(key);
     if (known) [known.records, known.reason] = [known.records + 1, reason];
@@ -69,7 +71,7 @@ export class FaultCounts {
     const now = clock.now();
     const rows = [...this.#counts.values()].map(({ own, records, reason }): SqlValue[] => [
       keyId,
-      ...own.map((text) => clean(text, MAX_NAME)),
+      ...own,
       records,
       clean(reason, MAX_REASON),
       now,

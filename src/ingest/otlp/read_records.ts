@@ -1,11 +1,11 @@
 import type { Sighting } from "../../calls/mod.ts";
 import { hasQuantity, type Usage } from "../../pricing/mod.ts";
-import type { Dialect } from "./dialects/dialect.ts";
 import {
   faultOf,
   hasFailed,
   type Item,
   itemOf,
+  keyOf,
   minus,
   placed,
   responseIdOf,
@@ -73,21 +73,23 @@ const IS_SAMPLED = /(?:^|,)ot=(?:[^,]*;)?th:(?!0+(?:[;,]|$))/;
 /** Returns a reader that knows no trace yet. */
 export function createReader({ sumsOf = [] }: ReaderOptions = {}): RecordReader {
   const traces = new Traces();
-  const met: Met = new Map();
+  /** Of each sender, the numbers of records without the calls that they speak of; undefined once such calls have come. */
+  const silent: Silent = new Map();
 
   return {
     read(records, sender = "") {
       traces.sender = sender;
-      return new Reading(traces, met, new Set(sumsOf)).read(records);
+      return new Reading(traces, silent, new Set(sumsOf)).read(records);
     },
   };
 }
 
-/** The dialects of which calls have come, or only records that repeat some. */
-type Met = Map<Dialect, { calls: number; repeats: number }>;
+/** By sender and by the name of a dialect, or `""` for agents of any. */
+type Silent = Map<string, number | undefined>;
 
-/** So many repeats without the calls that they repeat are no coincidence of times. */
-const MAX_REPEATS = 8;
+/** So many records without the calls that they speak of are no coincidence of times. */
+const MANY = 8;
+const MAX_SILENT = 1_000;
 
 /** The reading of one request. */
 class Reading {
@@ -106,7 +108,7 @@ class Reading {
 
   constructor(
     private readonly traces: Traces,
-    private readonly met: Met,
+    private readonly silent: Silent,
     private readonly sumsOf: ReadonlySet<string>,
   ) {}
 
@@ -184,12 +186,12 @@ class Reading {
       return;
     }
     const hasUsage = usage !== undefined && hasQuantity(usage);
-    if (rule.is === "agent") return hasUsage ? this.#tellAgent(item, usage) : void result.others++;
+    if (rule.is === "agent") return hasUsage ? this.#tellAgent(item, usage) : this.#tellSilentAgent(item);
     if (!hasUsage) return this.#tellWithoutUsage(item);
     const reason = faultOf(record);
     if (reason !== undefined) return void result.rejected.push(leftOut(item, reason));
-    const { repeats } = this.met.get(item.dialect) ?? { repeats: 0 };
-    this.met.set(item.dialect, { calls: 1, repeats });
+    this.#break("");
+    this.#break(item.dialect.name);
     const joined = this.#joined(item);
     // The sum of the calls within it.
     if (joined === undefined) return void result.others++;
@@ -208,9 +210,33 @@ class Reading {
 
   #tellRepeat({ dialect }: Item): void {
     this.#result.others++;
-    const { calls, repeats } = this.met.get(dialect) ?? { calls: 0, repeats: 0 };
-    this.met.set(dialect, { calls, repeats: repeats + 1 });
-    if (dialect.hint !== undefined && calls === 0 && repeats >= MAX_REPEATS) this.#hints.add(dialect.hint);
+    if (dialect.hint !== undefined && this.#isSilent(dialect.name)) this.#hints.add(dialect.hint);
+  }
+
+  /** Some instrumentations of agents know nothing of the calls, which that of the SDK has to tell. */
+  #tellSilentAgent({ node }: Item): void {
+    this.#result.others++;
+    if (node && !node.hasCall && this.#isSilent("")) {
+      this.#hints.add("Agent spans and no model call: is your SDK's model instrumentation on?");
+    }
+  }
+
+  /** Counts a record that speaks of calls; returns whether many have come and no call. */
+  #isSilent(of: string): boolean {
+    const key = `${this.traces.sender}:${of}`;
+    const before = this.silent.has(key) ? this.silent.get(key) : 0;
+    if (before === undefined) return false;
+    this.#keep(key, before + 1);
+    return before + 1 > MANY;
+  }
+
+  #break(of: string): void {
+    this.#keep(`${this.traces.sender}:${of}`, undefined);
+  }
+
+  #keep(key: string, count: number | undefined): void {
+    this.silent.set(key, count);
+    if (this.silent.size > MAX_SILENT) this.silent.delete(this.silent.keys().next().value!);
   }
 
   #tellWithoutUsage(item: Item): void {
@@ -227,9 +253,10 @@ class Reading {
    * Returns the ids under which a call is said, so that it is one with the same call within it, around it or beside it, which another
    * instrumentation tells; undefined for the sum of the calls within it.
    */
-  #joined({ node, record, origin }: Item): ToldCall["saidAs"] {
+  #joined(item: Item): ToldCall["saidAs"] {
+    const { node, record, origin } = item;
     const told = node?.facts.told;
-    if (!told) return {};
+    if (!told) return this.#named(item);
     if (told.saidAs) return told.saidAs;
     const { traceId, parentSpanId } = record as SpanRecord;
     const isSame = (one: ToldCall | undefined) =>
@@ -244,6 +271,12 @@ class Reading {
     const others = other?.saidAs ??
       (other?.responseId === undefined ? { fingerprint: other?.key } : { responseId: other.responseId });
     return told.saidAs = { ...own, ...(other && others) };
+  }
+
+  #named(item: Item): ToldCall["saidAs"] {
+    const key = keyOf(item);
+    if (key === undefined || item.record.signal !== "log") return {};
+    return { fingerprint: this.traces.nameOf(key, Math.floor(item.record.at)) };
   }
 
   /** Says a call with the place that is known of it, and again when more is known. */

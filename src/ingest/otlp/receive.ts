@@ -43,12 +43,18 @@ const HINT_MS = 3_600_000;
 const READ_RECORDS = 1_000;
 const BOOK_SIGHTINGS = 250;
 
+/** The calls that are kept of a request that could not be booked, and the senders of such requests. */
+const MAX_LEFT = 500;
+const MAX_SENDERS = 20;
+
 /** The reasons of rejected records that a message names. */
 const MAX_REASONS = 5;
 
 export function createReceiver({ plans }: { plans: readonly string[] } = { plans: [] }): Receiver {
   const reader = createReader();
   const toldAt = new RecentMap<number>(MAX_HINTS);
+  // Sent again, a request says its own calls again, but not where those of earlier requests were made.
+  const leftOf = new RecentMap<CallRecord[]>(MAX_SENDERS);
 
   const receiver: Receiver = {
     async receive(ctx, decoding, sender) {
@@ -58,11 +64,12 @@ export function createReceiver({ plans }: { plans: readonly string[] } = { plans
       if (beyond > 0) {
         rejected.add(`beyond the first ${MAX_RECORDS} of the request: send fewer at a time`, beyond);
       }
-      let calls: CallRecord[] = [];
+      const key = sender.keyId ?? "";
+      let calls = leftOf.get(key) ?? [];
       const unmetered = new Counts();
       const faults = new FaultCounts(sender);
       for (let start = 0; start < records.length; start += READ_RECORDS) {
-        const read = reader.read(records.slice(start, start + READ_RECORDS), sender.keyId ?? "");
+        const read = reader.read(records.slice(start, start + READ_RECORDS), key);
         for (
           const [kind, told, left] of [
             ["rejected", rejected, read.rejected],
@@ -80,8 +87,14 @@ export function createReceiver({ plans }: { plans: readonly string[] } = { plans
         await ctx.turns.spend(SLICE_UNITS);
       }
       records.length = 0;
+      leftOf.set(key, []);
       for (let start = 0; start < calls.length; start += BOOK_SIGHTINGS) {
-        await book(ctx, calls.slice(start, start + BOOK_SIGHTINGS), sender, { rejected, faults, plans });
+        try {
+          await book(ctx, calls.slice(start, start + BOOK_SIGHTINGS), sender, { rejected, faults, plans });
+        } catch (error) {
+          leftOf.set(key, calls.slice(start, start + MAX_LEFT));
+          throw error;
+        }
         await ctx.turns.spend(SLICE_UNITS);
       }
       await faults.save(ctx);

@@ -1,6 +1,6 @@
 /*
- * The records of an export, decoded from protobuf or JSON to one form, as far as a call may be read of them. Bodies, events, links and
- * long attributes, such as prompts and answers, are left out.
+ * The records of an export, decoded from protobuf or JSON to one form, as far as a call may be read of them. Bodies, events and
+ * links are left out, and of long attributes, such as prompts and answers, the values.
  */
 
 /** The value of an attribute. Integers beyond 2^53 are bigints; bytes are left out. */
@@ -21,7 +21,6 @@ export interface InstrumentationScope {
   /** `''` without one. */
   name: string;
   version: string;
-  attributes: Attributes;
 }
 
 /** A span. Times are in milliseconds since the epoch, with their fraction; NaN for one that is missing or no time. */

@@ -88,6 +88,7 @@ export class Traces {
   sender = "";
   readonly #traces = new Map<string, Map<string, SpanNode>>();
   readonly #recent = new Map<string, ToldCall[]>();
+  readonly #named = new Map<string, number[]>();
   #kept = 0;
 
   /** Adds a span, and tells those around it; of one that is sent again the first one counts. */
@@ -127,18 +128,33 @@ export class Traces {
     return twin;
   }
 
+  /** Returns the name of a call whose records share no id but a key: those of the same time have one name, that of the first. */
+  nameOf(key: string, at: number): string {
+    const name = `${this.sender}:${key}`;
+    const times = this.#named.get(name) ?? [];
+    const first = times.find((time) => Math.abs(time - at) <= MAX_SKEW_MS);
+    this.#named.delete(name);
+    this.#named.set(name, first === undefined ? [...times.slice(-3), at] : times);
+    if (this.#named.size > MAX_RECENT) this.#named.delete(this.#named.keys().next().value!);
+    return `${key}:${first ?? at}`;
+  }
+
   /** Notes that a session has started another one. */
   spawn(child: string, parent: string): void {
-    this.#parents.set(child, parent);
+    this.#parents.set(this.sender + child, parent);
     if (this.#parents.size > MAX_RECENT) this.#parents.delete(this.#parents.keys().next().value!);
   }
 
   /** Returns the session of a session that another one has started, and its own as a sub-agent; undefined for any other. */
   rootOf(session: string): { session: string; subagent: { id: string; parent?: string } } | undefined {
-    const parent = this.#parents.get(session);
+    const parent = this.#parents.get(this.sender + session);
     if (parent === undefined) return undefined;
     let root = parent;
-    for (let next, depth = 0; (next = this.#parents.get(root)) !== undefined && depth < MAX_DEPTH; depth++) {
+    for (
+      let next, depth = 0;
+      (next = this.#parents.get(this.sender + root)) !== undefined && depth < MAX_DEPTH;
+      depth++
+    ) {
       root = next;
     }
     return { session: root, subagent: { id: session, ...(parent !== root && { parent }) } };
@@ -194,7 +210,8 @@ export class Traces {
     if (!facts.isCall) node.inner = [];
     if (!facts.isAgent) node.leaves = [];
     for (let id = node.parent, depth = 0; id !== "" && depth < MAX_DEPTH; depth++) {
-      const around = trace.get(id)!;
+      const around = trace.get(id);
+      if (!around) return;
       if (around.hasCall === hasCall && inner.length === 0 && leaves.length === 0) return;
       around.hasCall ||= hasCall;
       if (around.facts.isCall || !around.isReceived) {
@@ -235,8 +252,9 @@ export class Traces {
       if (this.#kept <= MAX_KEPT) return;
     }
     // One trace without end.
-    const [spanId, node] = current.entries().next().value!;
-    current.delete(spanId);
+    const [spanId, node] = current.entries().next().value ?? [];
+    if (!node) return;
+    current.delete(spanId!);
     this.#kept -= 1 + node.waiting.length;
   }
 }

@@ -20,7 +20,7 @@ export const statements: readonly string[] = [
   `CREATE INDEX calls_by_response ON calls (((at / 86400000)), response_id) WHERE response_id IS NOT NULL`,
   `CREATE INDEX calls_by_standing ON calls (stands) WHERE stands IS NOT NULL`,
   // Those that the gateway's row of the same call finds by their counts only.
-  `CREATE INDEX calls_without_answer ON calls (input_tokens, at) ` +
+  `CREATE INDEX calls_without_answer ON calls (((at / 86400000)), input_tokens) ` +
   `WHERE (source IN ('log', 'otlp')) AND response_id IS NULL AND adjusts IS NULL`,
 
   // witness: 'source:name:ref'. is_apart: 0 if a call was booked from this witness, which is then call_id, and may have been

@@ -21,7 +21,7 @@ function uncertainText(
     unpriced_calls > 0 && `${count(unpriced_calls)} without a price`,
     partly_priced_calls > 0 && `${count(partly_priced_calls)} partly priced`,
     estimated_calls > 0 && `${count(estimated_calls)} estimated`,
-    lower_bound_calls > 0 && `${count(lower_bound_calls)} from logs or telemetry alone`,
+    lower_bound_calls > 0 && `${count(lower_bound_calls)} lower bounds`,
   ].filter(Boolean).join(", ");
 }
 
@@ -44,11 +44,7 @@ export function CoverageNote({ of, href = coverageHref() }: { of: Coverage | und
     [unpriced_calls, "has no price", "have no price"],
     [partly_priced_calls, "has a price in part", "have a price in part"],
     [estimated_calls, "is estimated", "are estimated"],
-    [
-      lower_bound_calls,
-      "is of a log or of telemetry, a lower bound",
-      "are of logs or telemetry, a lower bound",
-    ],
+    [lower_bound_calls, "is a lower bound", "are lower bounds"],
   ].filter(([number]) => number) as [number, string, string][];
   if (!first) return null;
   const say = ([number, one, many]: [number, string, string]) => number === 1 ? one : many;

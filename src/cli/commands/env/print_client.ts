@@ -40,9 +40,13 @@ export function printClient(ctx: CommandContext, clients: readonly Client[], sco
     }));
   }
   for (const [name, value] of variables) {
-    // Setting a variable to itself exports it.
-    if (value === null) ctx.print(`unset ${name}`);
-    else ctx.print(`export ${name}=${value.includes(KEY) ? `"${value}"` : escapeText(quote(value))}`);
+    if (value === null) {
+      ctx.print(`unset ${name}`);
+      continue;
+    }
+    // The shell inserts the key, though not into a URL that names it. Setting the variable to itself exports it.
+    const hasKey = value.includes(KEY) && !value.includes(url);
+    ctx.print(`export ${name}=${hasKey ? `"${value}"` : escapeText(quote(value))}`);
   }
   if (client.file) {
     ctx.say(`For ${client.title}, add to ${client.file.path}:`);

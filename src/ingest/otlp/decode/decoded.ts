@@ -28,7 +28,7 @@ export const RECORD_UNITS = 200;
 const NO_ATTRIBUTES: Attributes = new Map();
 
 /** Returns a scope without a name. */
-export const newScope = (): InstrumentationScope => ({ name: "", version: "", attributes: NO_ATTRIBUTES });
+export const newScope = (): InstrumentationScope => ({ name: "", version: "" });
 
 /** Returns a span of which nothing is known. */
 export const newSpan = (resource: Attributes, scope: InstrumentationScope): SpanRecord => ({

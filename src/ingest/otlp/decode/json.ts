@@ -16,7 +16,6 @@ import {
   MAX_RECORDS,
   MAX_VALUES,
   newLog,
-  newScope,
   newSpan,
   RECORD_UNITS,
   type Signal,
@@ -55,7 +54,8 @@ export function* decodeJson(request: unknown, signal: Signal): Generator<number,
     yield RECORD_UNITS;
     for (const given of listOf(group, names.scopes)) {
       const scopeGroup = objectOf(given, names.scopes);
-      const scope = readScope(objectOf(fieldOf(scopeGroup, "scope"), "scope"));
+      const { name, version } = objectOf(fieldOf(scopeGroup, "scope"), "scope");
+      const scope = { name: toText(name), version: toText(version) };
       yield RECORD_UNITS;
       for (const given of listOf(scopeGroup, names.records)) {
         const values = new AttributeReader();
@@ -103,10 +103,8 @@ function listOf(object: Json, name: string): readonly unknown[] {
 
 const invalid = (reason: string) => new PurserError("invalid", `Cannot read the body: ${reason}`);
 
-function textOf(object: Json, name: string): string {
-  const value = fieldOf(object, name);
-  return typeof value === "string" ? value : "";
-}
+const toText = (value: unknown) => typeof value === "string" ? value : "";
+const textOf = (object: Json, name: string) => toText(fieldOf(object, name));
 
 /** Returns an id of so many hex digits in lower case; `''` for any other, and for zeros. */
 function idOf(object: Json, name: string, digits: number): string {
@@ -120,15 +118,6 @@ function timeOf(object: Json, name: string): number {
   return typeof value === "string" && value.trim() !== "" || typeof value === "number"
     ? Number(value) / 1e6 || NaN
     : NaN;
-}
-
-function readScope(object: Json): InstrumentationScope {
-  return {
-    ...newScope(),
-    name: textOf(object, "name"),
-    version: textOf(object, "version"),
-    attributes: new AttributeReader().read(object),
-  };
 }
 
 function readSpan(
@@ -190,13 +179,13 @@ class AttributeReader {
     }
   }
 
-  /** Returns the value of an `AnyValue`; undefined for bytes, and for a long text that isn't parsed. */
+  /** Returns the value of an `AnyValue`; undefined for bytes, and `''` for a long text that isn't parsed. */
   valueOf(given: unknown, depth: number, isParsed = false): AttributeValue | undefined {
     const object = objectOf(given, "the value of an attribute");
     const text = fieldOf(object, "stringValue");
     if (text !== undefined) {
       if (typeof text !== "string") return null;
-      return text.length <= MAX_LENGTH || isParsed ? text : undefined;
+      return text.length <= MAX_LENGTH || isParsed ? text : "";
     }
     const integer = fieldOf(object, "intValue");
     if (integer !== undefined) return toInteger(integer);

@@ -89,19 +89,15 @@ function readResource(reader: WireReader, groupEnd: number): Attributes {
 
 function readScope(reader: WireReader, groupEnd: number): InstrumentationScope {
   const scope = newScope();
-  const attributes = new Map<string, AttributeValue>();
-  reader.valuesLeft = MAX_VALUES;
   for (const end of messages(reader, groupEnd, FIRST)) {
     while (reader.at < end) {
       const found = reader.uint32();
       if (found === tag(1, WIRE.bytes)) scope.name = reader.text(end);
       else if (found === tag(2, WIRE.bytes)) scope.version = reader.text(end);
-      else if (found === tag(3, WIRE.bytes)) readAttribute(reader, end, attributes, 0);
       else reader.skip(found & 7, end);
     }
     reader.finish(end);
   }
-  if (attributes.size > 0) scope.attributes = attributes;
   return scope;
 }
 
@@ -212,7 +208,7 @@ function readLog(
   return completeLog(log, observedAt);
 }
 
-/** Reads a `KeyValue`; bytes as its value are left out, and contents. */
+/** Reads a `KeyValue`; bytes as its value are left out, and contents are `''`. */
 function readAttribute(
   reader: WireReader,
   around: number,
@@ -230,7 +226,7 @@ function readAttribute(
       const valueEnd = reader.endOfField(end);
       if (valueEnd - reader.at <= MAX_LENGTH || PARSED_ATTRIBUTES.has(name)) {
         value = readValue(reader, valueEnd, depth);
-      } else [value, reader.at] = [undefined, valueEnd];
+      } else [value, reader.at] = ["", valueEnd];
     } else reader.skip(found & 7, end);
   }
   reader.finish(end);

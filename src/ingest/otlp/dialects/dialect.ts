@@ -79,7 +79,7 @@ export interface Rule {
   isSecond?: true;
   /** `span`: a log has the ref of its span, which is the same call. Otherwise its ids name it, or its time and counts. */
   ref?: "span";
-  /** The attributes that name, with the minute, a call whose records share no id. */
+  /** The attributes that name, with the time, a call whose records share no id. */
   joinedBy?: Names;
 }
 

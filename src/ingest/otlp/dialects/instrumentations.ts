@@ -159,7 +159,7 @@ export const INSTRUMENTATIONS: readonly Dialect[] = [
     rules: [
       {
         is: "call",
-        when: { name: /^(?:Aws)?Claude\./, has: { "openinference.span.kind": ["LLM"] } },
+        when: { name: /Claude\./, has: { "openinference.span.kind": ["LLM"] } },
         fields: { counts: [{ ...OPENINFERENCE.counts[0], isCacheBeside: true }] },
       },
       ...OPENINFERENCE_RULES,
@@ -192,10 +192,12 @@ export const INSTRUMENTATIONS: readonly Dialect[] = [
       responseId: [
         "output.value.llm_output.id",
         "output.value.generations.0.0.message.kwargs.response_metadata.id",
+        "output.value.generations.0.0.message.kwargs.id",
       ],
       agent: ["agent.name", "metadata.lc_agent_name"],
     },
     texts: { "output.value": "json", metadata: "json" },
+    ownIds: /^(?:lc_)?run-/,
     holes: ["Embeddings are missing.", "The output of a stream of Claude may be a few tokens too high."],
   },
   {

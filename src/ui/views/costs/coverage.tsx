@@ -44,7 +44,7 @@ export function Coverage() {
         >
           {(rows) => (
             <Table
-              caption="Models with calls that lack a price, whose tokens are estimated, or that are known from logs or telemetry alone"
+              caption="Models with calls that lack a price, are estimated or lower bounds"
               columns={COLUMNS}
               rows={rows.filter(isUncertain)}
               keyOf={(row) => nameOf(row, "model")}
@@ -87,10 +87,10 @@ function Figures({ total }: { total: CostTotal }) {
         <Stat label="Tokens estimated" note="the provider's count never arrived">{count(estimated)}</Stat>
         {total.lower_bound_calls > 0 && (
           <Stat
-            label="Of logs or telemetry alone"
+            label="Lower bounds"
             note={
               <>
-                which leave out some: see <Link href={uiPath("sources")}>sources</Link>
+                of logs or telemetry: see <Link href={uiPath("sources")}>sources</Link>
               </>
             }
           >
@@ -124,7 +124,7 @@ const COLUMNS: Column<CostRow>[] = [
   number("unpriced_calls", "Without a price"),
   number("partly_priced_calls", "Priced in part"),
   number("estimated_calls", "Estimated"),
-  number("lower_bound_calls", "Of logs or telemetry alone"),
+  number("lower_bound_calls", "Lower bounds"),
   {
     id: "cost_usd",
     title: "Cost so far",
