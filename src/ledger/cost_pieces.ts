@@ -130,11 +130,11 @@ function taggedRows(scope: CostScope, key: Key, args: SqlValue[]): string {
   const tagged = ALL_TAGGED.map((source) => rowsOf(scope, { source, ...spanOf(scope) }, key, args))
     .join(" UNION ALL ");
   const others = key.columns.map((name) => name === "tag_value" ? "NULL" : name);
+  // The condition comes after the groups: before them, SQLite would read the tag of each call twice.
+  const ofTag = "FROM tagged WHERE tag_value IS NOT NULL";
   return `SELECT * FROM (WITH tagged AS MATERIALIZED (SELECT ${key.columns}, ${COUNTER_SUMS} FROM (${tagged}) t
-  WHERE tag_value IS NOT NULL GROUP BY ${key.columns})
-SELECT * FROM tagged UNION ALL SELECT ${others}, ${
-    COUNTER_COLUMNS.map((name) => `-${name}`)
-  } FROM tagged) parts`;
+  GROUP BY ${key.columns})
+SELECT * ${ofTag} UNION ALL SELECT ${others}, ${COUNTER_COLUMNS.map((name) => `-${name}`)} ${ofTag}) parts`;
 }
 
 /** SQL that subtracts the entries of a scope after a position: rollups hold those of late reports and adjustments too. */

@@ -27,10 +27,10 @@ type Answer = { booked: BookedSightings | null } | { error: SentError } | {
 };
 
 /**
- * V8 lets a heap without a limit grow to several times of what is in use. A set of sightings takes a few megabytes; logs, which may
- * be large, are read by the thread that has started this one.
+ * V8 lets a heap without a limit grow to several times of what is in use; smaller limits cost more time than they save memory. A
+ * set of sightings takes a few megabytes; logs, which may be large, are read by the thread that has started this one.
  */
-const LIMITS = { maxOldGenerationSizeMb: 256, maxYoungGenerationSizeMb: 16 };
+const LIMITS = { maxOldGenerationSizeMb: 512, maxYoungGenerationSizeMb: 48 };
 
 /** A thread that books one set of sightings after the other, while the next one is read. */
 export interface BookThread extends AsyncDisposable {
