@@ -67,6 +67,8 @@ export interface Config extends Settings {
   limits: Limits;
   /** The agents whose imported and exported calls a plan pays for, by the names of their importers. */
   importPlans?: string[];
+  /** The scopes of telemetry whose sums are booked where no call lies beneath. */
+  importSums?: string[];
   /** The lowest severity of anomalies that channels are notified of. Undefined: none. */
   notifyAnomaliesFrom?: Severity;
   /** The keys and tokens of profiles that are not selected; they are never sent, and never shown either. */

@@ -86,6 +86,7 @@ export async function loadConfig(input: {
     .filter((secret) => secret !== undefined && !secret.includes("${"));
   if (others.length > 0) config.otherSecrets = others as string[];
   if (file.import?.plans) config.importPlans = file.import.plans;
+  if (file.import?.sums) config.importSums = file.import.sums;
   const notifyFrom = file.anomalies?.notify_from;
   if (notifyFrom !== undefined) config.notifyAnomaliesFrom = notifyFrom;
   if (configPath !== undefined) config.configPath = configPath;

@@ -254,7 +254,7 @@ Deno.test("loadConfig() reads channels, names each, and keeps the settings of th
         "plugins": ["./ntfy.ts", "/opt/sms.ts"],
         "allow_private_networks": ["127.0.0.0/8", "fd00::/8"],
         "anomalies": {"notify_from": "warning"},
-        "import": {"plans": ["claude-code"]},
+        "import": {"plans": ["claude-code"], "sums": ["shop.agents"]},
         "price_updates": "daily",
         "limits": {"requests_per_minute_per_key": 600, "runs": 50},
       }`,
@@ -281,6 +281,7 @@ Deno.test("loadConfig() reads channels, names each, and keeps the settings of th
   assert.deepEqual(config.allowPrivateNetworks, ["127.0.0.0/8", "fd00::/8"]);
   assert.equal(config.notifyAnomaliesFrom, "warning");
   assert.deepEqual(config.importPlans, ["claude-code"]);
+  assert.deepEqual(config.importSums, ["shop.agents"]);
   assert.equal(config.priceUpdates, "daily");
   assert.deepEqual(config.requestLimits, { requests_per_minute_per_key: 600, runs: 50 });
 });

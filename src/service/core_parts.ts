@@ -127,6 +127,8 @@ export interface CoreParts extends Settings {
   requestLimits: RequestLimitSettings;
   /** The agents whose exported calls a plan pays for. */
   plans: readonly string[];
+  /** The scopes of telemetry whose sums are booked where no call lies beneath. */
+  sums: readonly string[];
   /** The config file that the settings come from, if any. */
   configPath: string | undefined;
   /** The address that a server of these settings listens on; null where the settings have none. */

@@ -15,12 +15,12 @@ import { callSpan, count, spansOf, text } from "../harness/otlp_requests.ts";
 /** A server takes the requests of exporters: hostile ones, and those that come again. */
 
 /** A server of its own, with a receiver that knows no trace. */
-async function openInstance(store: Store, plans: readonly string[] = []) {
+async function openInstance(store: Store, settings: Parameters<typeof createReceiver>[0] = {}) {
   const booking = await createBooking(store, { clock: fixedClock(FIXTURE_AT) });
   let turnsTaken = 0;
   const turns = createTurns(() => (turnsTaken++, Promise.resolve()));
   const ctx = { ...booking, turns };
-  const receiver: Receiver = createReceiver({ plans });
+  const receiver: Receiver = createReceiver(settings);
   const sender: Sender = { keyId: "key_1" };
   return {
     ctx,
@@ -74,7 +74,7 @@ for (const kind of dialectKinds()) {
   });
 
   test("the calls of an agent that is used with a plan have a plan value, and cost nothing", async (store) => {
-    const { ctx, receive } = await openInstance(store, ["shop"]);
+    const { ctx, receive } = await openInstance(store, { plans: ["shop"] });
     await receive([span(1), span(2)]);
     const { model_calls, cost_usd, plan_usd } = await readCostTotal(store, {});
     assert.deepEqual([model_calls, cost_usd], [2, 0]);
@@ -187,6 +187,34 @@ for (const kind of dialectKinds()) {
     await receive([around]);
     const agents = await listCosts(store, { groupBy: "agent", limit: 10, offset: 0 });
     assert.deepEqual(agents.map((row) => [row.agent_id, row.model_calls]), [["planner", 1]]);
+    await ctx.rollUps.ended();
+  });
+
+  test("a sum without calls is booked where a setting names its scope, less the calls that come later", async (store) => {
+    const call = { ...span(1, { input: 400 }), parentSpanId: "f".repeat(16) };
+    const around = {
+      ...span(2),
+      traceId: (call as { traceId?: string }).traceId,
+      spanId: "f".repeat(16),
+      attributes: [
+        text("gen_ai.operation.name", "invoke_agent"),
+        text("gen_ai.agent.name", "planner"),
+        text("gen_ai.request.model", "priced"),
+        count("gen_ai.usage.input_tokens", 1_000),
+        count("gen_ai.usage.output_tokens", 100),
+      ],
+    };
+    const { ctx: { rollUps }, receive } = await openInstance(store);
+    assert.match((await receive([around])).message, /1 agent spans with usage and no model call beneath/);
+    assert.deepEqual(await total(store), [0, 0]);
+    await rollUps.ended();
+    const { ctx, receive: receiveSums } = await openInstance(store, {
+      sums: ["opentelemetry.instrumentation.genai"],
+    });
+    await receiveSums([around]);
+    assert.deepEqual(await total(store), [1, 1_000]);
+    await receiveSums([call]);
+    assert.deepEqual(await total(store), [2, 1_000]);
     await ctx.rollUps.ended();
   });
 

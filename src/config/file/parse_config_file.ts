@@ -114,8 +114,12 @@ const Provider = z.strictObject({
 
 const Anomalies = z.strictObject({ notify_from: z.enum(SEVERITIES).optional() });
 
-/** The import of logs: `plans` names the importers of agents whose calls a plan pays for. */
-const Import = z.strictObject({ plans: z.array(z.string().min(1)).optional() });
+/**
+ * The witnesses of calls: `plans` names the agents whose calls a plan pays for, `sums` the scopes of telemetry whose sums are booked
+ * where no call lies beneath.
+ */
+const Import = z.strictObject({ plans: z.array(z.string().min(1)), sums: z.array(z.string().min(1)) })
+  .partial();
 
 const network = z.union([z.cidrv4(), z.cidrv6()], { error: "must be a network such as 10.0.0.0/8" });
 

@@ -163,7 +163,7 @@ class Reading {
         endsAt: record.endsAt,
         responseId: responseIdOf(item),
       };
-      if (item.dialect.isIncomplete) facts.leaf = usage;
+      if (item.dialect.isIncomplete || this.sumsOf.size > 0) facts.leaf = usage;
     }
     return this.traces.add(record, facts);
   }

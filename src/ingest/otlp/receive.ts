@@ -50,8 +50,14 @@ const MAX_SENDERS = 20;
 /** The reasons of rejected records that a message names. */
 const MAX_REASONS = 5;
 
-export function createReceiver({ plans }: { plans: readonly string[] } = { plans: [] }): Receiver {
-  const reader = createReader();
+/** The settings of a receiver, see `Core`. */
+interface ReceiverSettings {
+  plans?: readonly string[];
+  sums?: readonly string[];
+}
+
+export function createReceiver({ plans = [], sums = [] }: ReceiverSettings = {}): Receiver {
+  const reader = createReader({ sumsOf: sums });
   const toldAt = new RecentMap<number>(MAX_HINTS);
   // Sent again, a request says its own calls again, but not where those of earlier requests were made.
   const leftOf = new RecentMap<CallRecord[]>(MAX_SENDERS);
