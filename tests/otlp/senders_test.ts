@@ -61,15 +61,15 @@ const tools = {
   calculator: tool({
     inputSchema: z.object({ expression: z.string() }),
     execute: async () =>
-      (await generateText({ model: openai("gpt-5"), prompt: "Help.", TELEMETRY: { isEnabled: true, ...helper } })).text,
+      (await generateText({ model: openai("gpt-6-luna"), prompt: "Help.", TELEMETRY: { isEnabled: true, ...helper } })).text,
   }),
 };
 const worker = { isEnabled: true, functionId: "worker" };
-for (const model of [openai("gpt-5"), openai.chat("gpt-5")]) {
+for (const model of [openai("gpt-6-luna"), openai.chat("gpt-6-luna")]) {
   const result = streamText({ model, prompt: "Calculate 2+2.", tools, stopWhen: STOP, TELEMETRY: worker });
   await result.consumeStream();
 }
-await generateText({ model: openai("gpt-5"), prompt: "Retry.", TELEMETRY: worker });
+await generateText({ model: openai("gpt-6-luna"), prompt: "Retry.", TELEMETRY: worker });
 `;
 const aiSdkCalls = (telemetry: string, stop: string) =>
   AI_SDK_CALLS.replaceAll("TELEMETRY", telemetry).replaceAll("STOP", `${stop}(3)`) +
@@ -112,14 +112,14 @@ await streamText({ model: anthropic("claude-haiku-4-5"), prompt: "Hello.", telem
     isThorough: true,
     more: `
 import { z } from "zod";
-const helper = new agents.Agent({ name: "helper", model: "gpt-5", instructions: "Help." });
+const helper = new agents.Agent({ name: "helper", model: "gpt-6-luna", instructions: "Help." });
 const calculator = agents.tool({
   name: "calculator",
   description: "Calculates",
   parameters: z.object({ expression: z.string() }),
   execute: async () => (await agents.run(helper, "Help.")).finalOutput,
 });
-const worker = new agents.Agent({ name: "worker", model: "gpt-5", instructions: "Work.", tools: [calculator] });
+const worker = new agents.Agent({ name: "worker", model: "gpt-6-luna", instructions: "Work.", tools: [calculator] });
 await agents.run(worker, "Calculate 2+2.");
 const streamed = await agents.run(worker, "Calculate 2+2.", { stream: true });
 for await (const _ of streamed);

@@ -86,7 +86,7 @@ export const OPENINFERENCE: Fields = {
   }],
   provider: ["llm.provider", "llm.system"],
   model: ["llm.response.model_name", "llm.model_name", "embedding.model_name", "llm.request.model_name"],
-  responseId: ["output.value.id"],
+  responseId: ["output.value.id", "output.value.response_id", "output.value.responseId"],
   session: ["session.id"],
   agent: ["agent.name"],
   serviceTier: ["output.value.service_tier", "output.value.usage.service_tier"],

@@ -17,8 +17,9 @@ export const FRAMEWORKS: readonly Dialect[] = [
     seen: "7.0.173 with @ai-sdk/otel 1.0.173, 2026-11",
     shownBy: "ai-sdk/01-v7",
     scope: /^(?:gen_ai|@ai-sdk\/otel)$/,
-    rules: GEN_AI_RULES,
+    rules: [...GEN_AI_RULES, ...AI_SDK_RULES.map((rule) => ({ ...rule, fields: AI_SDK }))],
     fields: GEN_AI,
+    texts: { "ai.response.providerMetadata": "json" },
     holes: ["Reasoning tokens and the lifetime of cache writes are missing."],
   },
   {

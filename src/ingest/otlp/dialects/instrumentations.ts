@@ -65,10 +65,10 @@ export const INSTRUMENTATIONS: readonly Dialect[] = [
     holes: [],
   },
   {
-    name: "claude-platform",
+    name: "anthropic-platform",
     seen: "beta of 2026-10",
     shownBy: "https://platform.claude.com/docs/en/api/opentelemetry/spans",
-    scope: /^com\.anthropic\.claude-platform/,
+    scope: /^com\.anthropic\.\w+-platform/,
     rules: [{ is: "repeat", when: { has: { "gen_ai.usage.input_tokens": true } } }],
     fields: GEN_AI,
     hint:

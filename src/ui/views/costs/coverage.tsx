@@ -90,7 +90,7 @@ function Figures({ total }: { total: CostTotal }) {
             label="Lower bounds"
             note={
               <>
-                of logs or telemetry: see <Link href={uiPath("sources")}>sources</Link>
+                which leave out some: see <Link href={uiPath("sources")}>sources</Link>
               </>
             }
           >
