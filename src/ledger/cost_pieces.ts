@@ -1,4 +1,11 @@
-import { type Dimension, dimension, type FieldOf, GROUPED } from "../contract/costs/dimensions.ts";
+import {
+  type Dimension,
+  dimension,
+  DIMENSIONS,
+  type FieldOf,
+  FILTERED,
+  GROUPED,
+} from "../contract/costs/dimensions.ts";
 import { startOf, startSql } from "../contract/windows.ts";
 import { indexedBy, isAfter, NOT_INDEXED, ORDERED_JOIN, type SqlValue } from "../store/mod.ts";
 import type { TagGroup } from "../contract/tags/tags.ts";
@@ -39,6 +46,7 @@ const HOURS: Source = {
   counters: COUNTERS,
   columns: { day: startSql("day", "hour") },
 };
+const SOURCES: Source = { table: "usage_sources", time: "", counters: COUNTERS, columns: {} };
 const CALLS: Source = {
   table: "calls",
   time: "at",
@@ -102,12 +110,17 @@ export function piecesOf(
 ): string[] {
   const calls = scope.sessionId !== undefined ? [OF_SESSION] : hasTags(scope) ? ALL_TAGGED : undefined;
   if (calls) return calls.map((source) => take(rowsOf(scope, { source, ...spanOf(scope) }, key, args)));
-  // Rollups have no source.
-  const parts = key.columns.includes("source")
-    ? [{ source: CALLS, ...spanOf(scope) }]
-    : cut(scope, key.columns);
+  const parts = key.columns.includes("source") ? bySource(scope, key) : cut(scope, key.columns);
   const pieces = parts.map((piece) => take(rowsOf(scope, piece, key, args)));
   return key.tag === undefined ? pieces : [...pieces, taggedRows(scope, key, args)];
+}
+
+/** Only one rollup has sources: it has agents, and no times. */
+function bySource(scope: CostScope, { columns }: Key): Piece[] {
+  const isOfRollup = scope.from === undefined && scope.to === undefined &&
+    columns.every((name) => name === "source" || name === "agent_id") &&
+    FILTERED.every((name) => name === "agent" || scope[DIMENSIONS[name].property] === undefined);
+  return isOfRollup ? [{ source: SOURCES }, { source: TAIL }] : [{ source: CALLS, ...spanOf(scope) }];
 }
 
 function rowsOf(scope: CostScope, { source, from, to }: Piece, key: Key, args: SqlValue[]): string {

@@ -19,18 +19,17 @@ export async function describeLowerBounds(
 ): Promise<string[]> {
   if (!lower_bound_calls) return [];
   const { api } = await ctx.connect();
-  const [rows, sources] = await Promise.all(
-    (["agent", "source"] as const).map(async (group_by) =>
-      await (await api.costs.$get({ query: { ...query, group_by, limit: "1000" } })).json()
-    ),
-  );
-  // What an agent's log leaves out, its telemetry may have.
-  const hasTelemetry = sources!.some(({ source, lower_bound_calls }) =>
-    source === "otlp" && lower_bound_calls > 0
-  );
+  const read = async (group: Pick<CostQuery, "group_by"> & Partial<CostQuery>) =>
+    await (await api.costs.$get({ query: { ...group, limit: "1000" } })).json();
+  const hasTelemetryIn = (sources: Awaited<ReturnType<typeof read>>) =>
+    sources.some(({ source, lower_bound_calls }) => source === "otlp" && lower_bound_calls > 0);
+  const rows = await read({ ...query, group_by: "agent" });
+  // What an agent's log leaves out, its telemetry may have. All calls are a rollup, those of a span are read one by one.
+  const hasTelemetry = hasTelemetryIn(await read({ group_by: "source" })) &&
+    hasTelemetryIn(await read({ ...query, group_by: "source" }));
   const { IMPORTERS } = await import("../../ingest/logs/mod.ts");
   const agents = await Promise.all(
-    rows!.filter((row) => row.lower_bound_calls > 0).map(
+    rows.filter((row) => row.lower_bound_calls > 0).map(
       async ({ agent_id: name = "", lower_bound_calls: calls }) => {
         const importer = Object.hasOwn(IMPORTERS, name) ? (await IMPORTERS[name]!()).default : undefined;
         return { calls, title: importer?.title ?? name, holes: importer?.holes ?? [] };
