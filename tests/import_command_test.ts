@@ -125,20 +125,6 @@ Deno.test("a user of six agents imports them, asks by project and by sub-agent, 
   );
 });
 
-Deno.test("a large import, which another thread books, fires alerts, and has the same calls as a small one", async () => {
-  await using place = await newHome("claude-code/03-subagents");
-  const projects = `${place.env.HOME}/.claude/projects`;
-  const [{ name: project } = { name: "" }] = [...Deno.readDirSync(projects)];
-  const log = [...Deno.readDirSync(`${projects}/${project}`)].find(({ name }) => name.endsWith(".jsonl"))!;
-  await Deno.truncate(`${projects}/${project}/${log.name}`, 40 * 1024 * 1024);
-  const rule = ["--name", "any", "--threshold-usd", "0.000001", "--threshold-type", "per_session_usd"];
-  await json(place, "alerts", "add", ...rule, "--severity", "info");
-  const { agents: [agent] } = await json(place, "import");
-  assert.equal(agent.booked, CALLS["claude-code/03-subagents"]);
-  assert.ok((await json(place, "alerts", "history")).length > 0);
-  assert.equal((await json(place, "import")).agents[0].changed_files, 0);
-});
-
 Deno.test("two machines import into one server with keys of the scope report, and a copied session counts once", async () => {
   await using server = await newHome();
   const key = async (name: string) =>

@@ -10,7 +10,7 @@ import { fetchStream } from "../../fetch_stream.ts";
 import { nextCursor } from "../../render/print_answer.ts";
 
 /** The importer whose logs are imported, and the machine that has them. */
-export interface ImportOrigin {
+interface ImportOrigin {
   machine: string;
   importer: string;
 }

@@ -40,17 +40,11 @@ export async function openImport(
         known = isAgain ? new Map<string, KnownFile>() : await readFileStates(connection, origin);
         states.set(importer.name, known);
       }
-      const books = createImportBooks(rehearsal ?? connection, origin);
-      const isLarge = newBytesOf(found, known) >= THREAD_BYTES;
-      const hasThread = isLarge && !rehearsal && connection.core?.store.isShared === true;
-      await using thread = hasThread
-        ? (await import("./book_thread.ts")).startBookThread(ctx, origin)
-        : undefined;
       const context = {
         files: sync,
         clock: ctx.clock,
         projectOf,
-        books: { ...books, ...thread && { book: thread.book } },
+        books: createImportBooks(rehearsal ?? connection, origin),
       };
       return await importLogs(context, found, {
         ...options,
@@ -63,12 +57,6 @@ export async function openImport(
     },
   };
 }
-
-/** The bytes to read from which another thread books the calls: it takes 0.2 s to start. */
-const THREAD_BYTES = 32 * 1024 * 1024;
-
-const newBytesOf = ({ logs }: FoundAgent["found"], known: ReadonlyMap<string, KnownFile>) =>
-  logs.reduce((sum, { path, size }) => sum + Math.max(0, size - (known.get(path)?.readTo ?? 0)), 0);
 
 /** Opens a ledger in memory with the prices of the settings. */
 async function rehearse({ config, env, log, secrets }: CommandContext): Promise<Connection> {
