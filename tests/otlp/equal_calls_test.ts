@@ -70,7 +70,10 @@ for (const kind of dialectKinds()) {
     name: string,
     requests: readonly (readonly TelemetryRecord[])[],
     expected: readonly number[],
-    gateway: readonly Parameters<typeof gatewayCall>[0][] = [],
+    { gateway = [], isApart = false }: {
+      gateway?: readonly Parameters<typeof gatewayCall>[0][];
+      isApart?: boolean;
+    } = {},
   ) =>
     Deno.test({
       name: `${name} (${kind.name})`,
@@ -80,7 +83,8 @@ for (const kind of dialectKinds()) {
         const store = await database.open();
         const ctx = await createBooking(store, { clock: fixedClock(FIXTURE_AT) });
         const reader = createReader();
-        for (const records of [...requests, ...requests]) {
+        const sent = requests.map((records) => ({ records, reader: isApart ? createReader() : reader }));
+        for (const { records, reader } of [...sent, ...sent]) {
           const sightings = reader.read(records).calls.map(({ sighting, origin }) => ({
             ...sighting,
             of: origin,
@@ -151,20 +155,23 @@ for (const kind of dialectKinds()) {
     })
   );
   test("equal calls hours apart with one id for all answers are as many", [hourly], [3, 300, 15]);
+  const row = {
+    callId: "call_1",
+    at: AT,
+    durationMs: 500,
+    provider: "openai",
+    model: "gpt-5-mini",
+    responseId: "chatcmpl-123",
+    usage: usageOf({ inputTokens: 100, outputTokens: 5 }),
+    sessionId: null,
+  };
   test(
     "the gateway's row takes back only the call at its time of those with one id",
     [hourly],
     [3, 300, 15],
-    [{
-      callId: "call_1",
-      at: AT,
-      durationMs: 500,
-      provider: "openai",
-      model: "gpt-5-mini",
-      responseId: "chatcmpl-123",
-      usage: usageOf({ inputTokens: 100, outputTokens: 5 }),
-      sessionId: null,
-    }],
+    {
+      gateway: [row],
+    },
   );
 
   const parallel = [1, 2].flatMap((index) => {
@@ -198,4 +205,12 @@ for (const kind of dialectKinds()) {
       10,
     ],
   );
+  for (const records of [parallel.slice(0, 2), parallel.slice(0, 2).reverse()]) {
+    test(
+      `two logs of a call of Gemini CLI on two servers are one: ${records[0]!.name} first`,
+      records.map((one) => [one]),
+      [1, 100, 5],
+      { isApart: true },
+    );
+  }
 }

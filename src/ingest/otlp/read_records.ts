@@ -131,7 +131,10 @@ class Reading {
     for (const [index, node] of late) {
       for (const unplaced of this.traces.release(node)) this.#place(unplaced, index);
     }
-    for (const item of items) this.#tell(item);
+    // Another server may have the record that it completes: alone, it would be a call of its own.
+    const isLast = ({ rule }: Item) => rule.isSecond === true && rule.joinedBy !== undefined;
+    for (const item of items) if (!isLast(item)) this.#tell(item);
+    for (const item of items) if (isLast(item)) this.#tell(item);
     for (const { sum, leaves } of this.#sums) this.#tellSum(sum!, leaves);
     if (result.rollups.length > 0) {
       this.#hints.add(
@@ -195,7 +198,7 @@ class Reading {
     this.#break(item.dialect.name);
     const unplaced = unplacedOf(item, usage);
     const joined = this.#joined(item, unplaced.call.sighting.ref);
-    // The sum of the calls within it.
+    // The sum of the calls within it, or a record that only completes another one.
     if (joined === undefined) return void result.others++;
     Object.assign(unplaced.call.sighting, joined);
     const root = item.fields.spawned && unplaced.own.session && this.traces.rootOf(unplaced.own.session);
@@ -280,10 +283,12 @@ class Reading {
   }
 
   #named(item: Item, ref: string): ToldCall["saidAs"] {
-    const { record } = item;
+    const { record, rule: { isSecond } } = item;
     const key = keyOf(item);
     if (key === undefined || record.signal !== "log") return {};
-    return { fingerprint: this.traces.nameOf(key, record.name, ref, Math.floor(record.at)) };
+    const at = Math.floor(record.at);
+    const fingerprint = this.traces.nameOf(key, { kind: record.name, ref, at, isSecond });
+    return fingerprint === undefined ? undefined : { fingerprint };
   }
 
   /** Says a call with the place that is known of it, and again when more is known. */

@@ -141,9 +141,17 @@ export class Traces {
 
   /**
    * Returns the name of a call whose records share no id but a key: those of the same time have one name, that of the first. Two
-   * records of one kind are two calls.
+   * records of one kind are two calls. Returns undefined for a record that only completes others, before those have come.
    */
-  nameOf(key: string, kind: string, ref: string, at: number): string {
+  nameOf(
+    key: string,
+    { kind, ref, at, isSecond = false }: {
+      kind: string;
+      ref: string;
+      at: number;
+      isSecond?: boolean | undefined;
+    },
+  ): string | undefined {
     const name = `${this.sender}:${key}`;
     const all = this.#named.get(name) ?? [];
     const near = all.filter((one) =>
@@ -151,6 +159,7 @@ export class Traces {
     );
     let one = near.find(({ refs }) => refs.has(kind)) ??
       near.toSorted((a, b) => Math.abs(a.at - at) - Math.abs(b.at - at))[0];
+    if (!one && isSecond) return undefined;
     this.#named.delete(name);
     this.#named.set(name, one ? all : [...all.slice(1 - MAX_TWINS), one = { at, refs: new Map() }]);
     one.refs.set(kind, ref);
