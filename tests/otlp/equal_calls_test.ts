@@ -154,6 +154,15 @@ for (const kind of dialectKinds()) {
       ...withId("chatcmpl-123"),
     })
   );
+  const zeros = [0, 1, 2].map((index) =>
+    call(`s${index}`, "", 100 + index, 5, {
+      traceId: trace(`d${index}`),
+      startsAt: AT,
+      endsAt: AT + 500,
+      ...withId("00000000-0000-0000-0000-000000000000"),
+    })
+  );
+  test("calls with an id of zeros are as many", [zeros], [3, 303, 15]);
   test("equal calls hours apart with one id for all answers are as many", [hourly], [3, 300, 15]);
   const row = {
     callId: "call_1",

@@ -14,7 +14,7 @@ import { rankOfSource, type Said, type Witnessed } from "./said.ts";
 
 /** Ids that programs put in the place of one: they identify nothing unless the counts agree. */
 const PLACEHOLDER =
-  /^(?:[A-Za-z]+[-_])?\d{0,6}$|^(?:(?:chatcmpl|resp|msg|gen|id|test|mock|fake|dummy|none|null|undefined|unknown)[-_]?)+\d{0,6}$/i;
+  /^(?:[A-Za-z]+[-_])?(?:\d{0,6}|[0-]+|[x-]+)$|^(?:(?:chatcmpl|resp|msg|gen|id|test|mock|fake|dummy|none|null|undefined|unknown)[-_]?)+\d{0,6}$/i;
 
 export const isPlaceholder = (id: string): boolean => id.length < 8 || PLACEHOLDER.test(id);
 
