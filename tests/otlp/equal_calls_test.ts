@@ -9,7 +9,7 @@ import { FIXTURE_AT } from "../fixtures/providers/mod.ts";
 import { createBooking } from "../harness/booking.ts";
 import { dialectKinds } from "../harness/databases.ts";
 import { gatewayCall } from "../harness/sightings.ts";
-import { call, log } from "../harness/telemetry_records.ts";
+import { call, log, span } from "../harness/telemetry_records.ts";
 
 /** Calls that hardly anything tells apart are several: equal counts at the same time, attempts, and one id for all answers. */
 
@@ -221,5 +221,37 @@ for (const kind of dialectKinds()) {
       [1, 100, 5],
       { isApart: true },
     );
+  }
+
+  // Of a loop it tells the last call, which the SDK tells, too; the SDK tells all.
+  const volt = (name: string, parent: string, attributes: Record<string, string | number>) =>
+    span(name, parent, { scope: "@voltagent/core", startsAt: AT, endsAt: AT + 2_000, attributes });
+  const last = volt("l", "agent", {
+    "llm.operation": "streamText",
+    "llm.model": "gpt-5-mini",
+    "llm.usage.prompt_tokens": 300,
+    "llm.usage.completion_tokens": 7,
+  });
+  const sum = volt("agent", "", {
+    "entity.type": "agent",
+    "agent.state": "done",
+    "usage.prompt_tokens": 600,
+    "usage.completion_tokens": 21,
+  });
+  for (const parent of ["agent", "l"]) {
+    const loop = [
+      call("s1", parent, 100, 5, { scope: "sdk" }),
+      call("s2", parent, 200, 9, { scope: "sdk" }),
+      call("s3", "l", 300, 7, { scope: "sdk" }),
+    ].map((one) => ({ ...one, startsAt: AT, endsAt: AT + 500 }));
+    for (const records of [[...loop, last, sum], [sum, last, ...loop]]) {
+      test(
+        `the rest of an agent's sum is without the calls of another instrumentation within ${parent}: ${
+          records[0]!.name
+        } first`,
+        [records],
+        [3, 600, 21],
+      );
+    }
   }
 }

@@ -160,6 +160,7 @@ class Reading {
       facts.told = {
         key: `${traceId}:${spanId}`,
         scope: record.scope.name,
+        usage,
         inputTokens: usage.inputTokens,
         outputTokens: usage.outputTokens,
         startsAt: record.startsAt,
@@ -167,7 +168,6 @@ class Reading {
         responseId: responseIdOf(item),
         process: PROCESS.map((name) => record.resource.get(name)),
       };
-      if (item.dialect.isIncomplete) facts.leaf = usage;
     }
     return this.traces.add(record, facts);
   }
@@ -317,8 +317,10 @@ class Reading {
   }
 
   /** Says what the sum of an agent has beyond its calls. */
-  #tellSum(sum: Unplaced & { whole: Usage }, leaves: readonly Usage[]): void {
-    const usage = minus(sum.whole, leaves);
+  #tellSum(sum: Unplaced & { whole: Usage }, leaves: readonly ToldCall[]): void {
+    // Of the records of one call, one counts.
+    const calls = new Map(leaves.map((one) => [one.tellers ?? one, one.usage]));
+    const usage = minus(sum.whole, [...calls.values()]);
     if (!hasQuantity(usage) && sum.said === undefined) return;
     sum.call.sighting = { ...sum.call.sighting, usage, quality: "aggregate", known: leaves.length };
     sum.said = undefined;

@@ -16,14 +16,13 @@ export interface SpanFacts {
   session?: string;
   /** The tokens of a call. */
   told?: ToldCall;
-  /** The tokens of a call that its agent's sum may hold, where the calls of an agent are incomplete. */
-  leaf?: Usage;
 }
 
 /** A call with tokens, as others need to know it that may be the same. */
 export interface ToldCall {
   key: string;
   scope: string;
+  usage: Usage;
   inputTokens: number;
   outputTokens: number;
   startsAt: number;
@@ -69,7 +68,7 @@ export class SpanNode {
   /** The calls directly within it: those of a call, or of a span that may be one. */
   inner: ToldCall[] = [];
   /** The calls that an agent's sum holds. */
-  leaves: Usage[] = [];
+  leaves: ToldCall[] = [];
   /** Calls that wait for it, to know their agent. */
   waiting: Unplaced[] = [];
   /** The sum of an agent, where it is booked. */
@@ -233,7 +232,7 @@ export class Traces {
   #raise(trace: Map<string, SpanNode>, node: SpanNode): void {
     const { facts } = node;
     let inner = facts.told ? [facts.told] : facts.isCall || facts.isAgent ? [] : node.inner;
-    let leaves = facts.leaf ? [facts.leaf] : facts.isAgent ? [] : node.leaves;
+    let leaves = facts.isAgent ? [] : facts.told ? [facts.told, ...node.leaves] : node.leaves;
     const hasCall = facts.isCall === true || node.hasCall;
     if (!facts.isCall) node.inner = [];
     if (!facts.isAgent) node.leaves = [];
@@ -247,7 +246,7 @@ export class Traces {
         if (around.isReceived) inner = [];
       }
       if (around.facts.isAgent || !around.isReceived) {
-        around.leaves.push(...leaves);
+        for (const one of leaves) around.leaves.push(one);
         if (around.isReceived) inner = leaves = [];
       }
       if (!around.isReceived) return;
