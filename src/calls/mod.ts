@@ -13,6 +13,7 @@ export { findOvershoots, recordOvershoot } from "./overshoots.ts";
 export type { AnswerFacts, BookCall, CallRequest, CallTerms, InputBound, OpenCall } from "./call_terms.ts";
 export { openCall } from "./open_call.ts";
 export { modelErrorText } from "./error_text.ts";
+export { isPlaceholder } from "./sightings/match_calls.ts";
 export { sightCalls } from "./sightings/sight_calls.ts";
 export type { SightingOrigin } from "./sightings/said.ts";
 export type { Quality, Sighting } from "./sightings/sighting.ts";

@@ -1,5 +1,11 @@
 import assert from "node:assert/strict";
-import { createReceiver, decodeProtobuf, type Receiver, type Sender } from "../../src/ingest/otlp/mod.ts";
+import {
+  createReceiver,
+  decodeJson,
+  decodeProtobuf,
+  type Receiver,
+  type Sender,
+} from "../../src/ingest/otlp/mod.ts";
 import { fixedClock } from "../../src/kernel/clock.ts";
 import { PurserError } from "../../src/kernel/errors.ts";
 import { createTurns } from "../../src/kernel/turns.ts";
@@ -138,6 +144,17 @@ for (const kind of dialectKinds()) {
       ["2026-09-02", 1],
       ["2026-09-03", 1],
     ]);
+    await ctx.rollUps.ended();
+  });
+
+  test("a call has the millisecond that its span has, as protobuf and as JSON", async (store) => {
+    const { ctx, receive } = await openInstance(store);
+    const times = Array.from({ length: 20 }, (_, index) => FIXTURE_AT - 60_000 + index);
+    await receive(times.map((at, index) => span(index, { at })));
+    const sent = spansOf(times.map((at, index) => span(100 + index, { at })));
+    await createReceiver().receive(ctx, decodeJson(sent, "traces"), { keyId: "key_1" });
+    const { rows } = await store.read({ sql: "SELECT at FROM calls ORDER BY at" });
+    assert.deepEqual(rows.map(([at]) => Number(at)), times.flatMap((at) => [at, at]));
     await ctx.rollUps.ended();
   });
 

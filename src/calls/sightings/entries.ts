@@ -118,6 +118,8 @@ const HAS_SAME_COUNTS = `c.input_tokens = v.input_tokens AND c.cache_read_tokens
 const BY_ANSWER = withdraw(
   `${NEAR_DAYS} calls c ON ${DAY_OF_CALL} = v.day + near.days AND c.response_id = v.response_id
 WHERE ${IS_LESSER} AND ${STANDS} AND (${HAS_SAME_COUNTS} OR (v.is_placeholder = 0 AND c.provider = v.provider))
+  AND (v.is_placeholder = 0 OR c.at <= v.at + v.duration_ms + ${MAX_SKEW_MS}
+    AND v.at <= c.at + coalesce(c.duration_ms, 0) + ${MAX_SKEW_MS})
   AND (c.provider = v.provider OR EXISTS (SELECT 1 FROM sightings s
     WHERE s.witness = ${WITNESS_OF_CALL} AND instr(s.said, '"provider":') = 0))`,
 );

@@ -14,7 +14,7 @@ import { rankOfSource, type Said, type Witnessed } from "./said.ts";
 
 /** Ids that programs put in the place of one: they identify nothing unless the counts agree. */
 const PLACEHOLDER =
-  /^(?:[A-Za-z]+[-_])?\d{0,6}$|^(?:(?:chatcmpl|resp|msg|gen|id|test|mock|fake|dummy|none|null|undefined|unknown)[-_]?)+\d{0,6}$/i;
+  /^(?:[A-Za-z]+[-_])?(?:\d{0,6}|[0-]+|[x-]+)$|^(?:(?:chatcmpl|resp|msg|gen|id|test|mock|fake|dummy|none|null|undefined|unknown)[-_]?)+\d{0,6}$/i;
 
 export const isPlaceholder = (id: string): boolean => id.length < 8 || PLACEHOLDER.test(id);
 
@@ -27,9 +27,13 @@ interface Facts {
   cacheRead: number;
   /** True if its output may still grow. */
   isGrowing: boolean;
+  at: number;
+  duration: number;
 }
 
-const factsOfSaid = ({ provider, counts, quality }: Said): Facts => ({
+const factsOfSaid = ({ provider, counts, quality, at, duration = 0 }: Said): Facts => ({
+  at,
+  duration,
   provider,
   input: counts[0],
   output: counts[1],
@@ -37,7 +41,9 @@ const factsOfSaid = ({ provider, counts, quality }: Said): Facts => ({
   isGrowing: quality === "provisional",
 });
 
-const factsOfCall = ({ provider, usage, isEstimated }: ModelCall): Facts => ({
+const factsOfCall = ({ provider, usage, isEstimated, at, durationMs }: ModelCall): Facts => ({
+  at,
+  duration: durationMs ?? 0,
   provider,
   input: usage.inputTokens,
   output: usage.outputTokens,
@@ -56,8 +62,12 @@ function isSame(id: string, a: Facts, b: Facts): boolean {
     if (toProviderName(a.provider) !== toProviderName(b.provider)) return false;
     if (!isPlaceholder(id)) return true;
   }
-  return haveSameCounts(a, b);
+  return haveSameCounts(a, b) && (!isPlaceholder(id) || areNear(a, b));
 }
+
+/** Returns whether two calls may be at the same time. */
+const areNear = (a: Facts, b: Facts): boolean =>
+  a.at <= b.at + b.duration + MAX_SKEW_MS && b.at <= a.at + a.duration + MAX_SKEW_MS;
 
 /** Returns what is known of a call as facts, each of a witness: of calls of the ledger and of sightings. */
 function factsOf({ standing, witnesses, fresh }: Known): Facts[] {

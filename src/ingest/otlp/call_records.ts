@@ -1,4 +1,4 @@
-import type { Sighting } from "../../calls/mod.ts";
+import { isPlaceholder, type Sighting } from "../../calls/mod.ts";
 import { toProviderName } from "../../contract/costs/provider_names.ts";
 import { toName } from "../../ledger/mod.ts";
 import { countsOf, type Usage, USAGE_FIELDS, usageOf } from "../../pricing/mod.ts";
@@ -121,12 +121,12 @@ export function sightingOf(item: Item, usage: Usage): Sighting {
   const provider = reader.text(fields.provider);
   const model = reader.text(fields.model);
   const responseId = responseIdOf(item);
-  const requestId = reader.text(fields.requestId);
+  const requestId = identifying(reader.text(fields.requestId));
   const session = reader.text(fields.session);
   const { at, durationMs } = timesOf(item);
   const speed = reader.text(fields.speed);
   return {
-    ref: refOf(item, usage, responseId ?? requestId, session),
+    ref: refOf(item, usage, identifying(responseId) ?? requestId, session),
     responseId,
     requestId,
     provider: provider === undefined || dialect.noProviders?.test(provider)
@@ -147,6 +147,9 @@ export function sightingOf(item: Item, usage: Usage): Sighting {
     subagent: subagentOf(item),
   };
 }
+
+/** A server may give all answers one id, which names none of them. */
+const identifying = (id: string | undefined) => (id === undefined || isPlaceholder(id) ? undefined : id);
 
 /** A span begins with its call; a log is written at the end of it. */
 function timesOf({ record, reader, fields }: Item): { at: number; durationMs?: number } {

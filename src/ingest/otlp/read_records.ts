@@ -131,7 +131,10 @@ class Reading {
     for (const [index, node] of late) {
       for (const unplaced of this.traces.release(node)) this.#place(unplaced, index);
     }
-    for (const item of items) this.#tell(item);
+    // Another server may have the record that it completes: alone, it would be a call of its own.
+    const isLast = ({ rule }: Item) => rule.isSecond === true && rule.joinedBy !== undefined;
+    for (const item of items) if (!isLast(item)) this.#tell(item);
+    for (const item of items) if (isLast(item)) this.#tell(item);
     for (const { sum, leaves } of this.#sums) this.#tellSum(sum!, leaves);
     if (result.rollups.length > 0) {
       this.#hints.add(
@@ -157,13 +160,14 @@ class Reading {
       facts.told = {
         key: `${traceId}:${spanId}`,
         scope: record.scope.name,
+        usage,
         inputTokens: usage.inputTokens,
         outputTokens: usage.outputTokens,
         startsAt: record.startsAt,
         endsAt: record.endsAt,
         responseId: responseIdOf(item),
+        process: PROCESS.map((name) => record.resource.get(name)),
       };
-      if (item.dialect.isIncomplete || this.sumsOf.size > 0) facts.leaf = usage;
     }
     return this.traces.add(record, facts);
   }
@@ -192,10 +196,10 @@ class Reading {
     if (reason !== undefined) return void result.rejected.push(leftOut(item, reason));
     this.#break("");
     this.#break(item.dialect.name);
-    const joined = this.#joined(item);
-    // The sum of the calls within it.
-    if (joined === undefined) return void result.others++;
     const unplaced = unplacedOf(item, usage);
+    const joined = this.#joined(item, unplaced.call.sighting.ref);
+    // The sum of the calls within it, or a record that only completes another one.
+    if (joined === undefined) return void result.others++;
     Object.assign(unplaced.call.sighting, joined);
     const root = item.fields.spawned && unplaced.own.session && this.traces.rootOf(unplaced.own.session);
     if (root) {
@@ -253,30 +257,38 @@ class Reading {
    * Returns the ids under which a call is said, so that it is one with the same call within it, around it or beside it, which another
    * instrumentation tells; undefined for the sum of the calls within it.
    */
-  #joined(item: Item): ToldCall["saidAs"] {
+  #joined(item: Item, ref: string): ToldCall["saidAs"] {
     const { node, record, origin } = item;
     const told = node?.facts.told;
-    if (!told) return this.#named(item);
+    if (!told) return this.#named(item, ref);
     if (told.saidAs) return told.saidAs;
     const { traceId, parentSpanId } = record as SpanRecord;
     const isSame = (one: ToldCall | undefined) =>
       one !== undefined && one.inputTokens === told.inputTokens &&
       (one.responseId === undefined || told.responseId === undefined || one.responseId === told.responseId);
-    const within = node.inner.find(isSame);
+    // Of two attempts, it tells the one that has its output.
+    const same = node.inner.filter(isSame);
+    const within = same.find(({ outputTokens }) => outputTokens === told.outputTokens) ?? same[0];
     if (!within && isSumOf(told, node.inner)) return undefined;
     const around = this.traces.nearest("isCall", traceId, parentSpanId)?.facts.told;
+    const isAround = isSame(around) && !around?.tellers?.some((one) => isEarlierOrLater(one, told));
     const beside = this.traces.twin(told, origin.name);
-    const other = within ?? (isSame(around) && around?.saidAs ? around : beside);
+    const other = within ?? (isAround ? around : beside);
+    told.tellers = other ? other.tellers ??= [other] : [];
+    told.tellers.push(told);
     const own = told.responseId === undefined ? { fingerprint: told.key } : { responseId: told.responseId };
     const others = other?.saidAs ??
       (other?.responseId === undefined ? { fingerprint: other?.key } : { responseId: other.responseId });
     return told.saidAs = { ...own, ...(other && others) };
   }
 
-  #named(item: Item): ToldCall["saidAs"] {
+  #named(item: Item, ref: string): ToldCall["saidAs"] {
+    const { record, rule: { isSecond } } = item;
     const key = keyOf(item);
-    if (key === undefined || item.record.signal !== "log") return {};
-    return { fingerprint: this.traces.nameOf(key, Math.floor(item.record.at)) };
+    if (key === undefined || record.signal !== "log") return {};
+    const at = Math.floor(record.at);
+    const fingerprint = this.traces.nameOf(key, { kind: record.name, ref, at, isSecond });
+    return fingerprint === undefined ? undefined : { fingerprint };
   }
 
   /** Says a call with the place that is known of it, and again when more is known. */
@@ -305,14 +317,23 @@ class Reading {
   }
 
   /** Says what the sum of an agent has beyond its calls. */
-  #tellSum(sum: Unplaced & { whole: Usage }, leaves: readonly Usage[]): void {
-    const usage = minus(sum.whole, leaves);
+  #tellSum(sum: Unplaced & { whole: Usage }, leaves: readonly ToldCall[]): void {
+    // Of the records of one call, one counts.
+    const calls = new Map(leaves.map((one) => [one.tellers ?? one, one.usage]));
+    const usage = minus(sum.whole, [...calls.values()]);
     if (!hasQuantity(usage) && sum.said === undefined) return;
     sum.call.sighting = { ...sum.call.sighting, usage, quality: "aggregate", known: leaves.length };
     sum.said = undefined;
     this.#place(sum);
   }
 }
+
+/** The attributes of a resource that tell the processes of a service apart. */
+const PROCESS = ["host.name", "process.pid"];
+
+/** Returns whether two records of one instrumentation can't be of one attempt at a call. */
+const isEarlierOrLater = (a: ToldCall, b: ToldCall) =>
+  a.scope === b.scope && (a.endsAt <= b.startsAt || b.endsAt <= a.startsAt);
 
 /** Some spans of several calls have the name of a call, and their sum. */
 const isSumOf = (told: ToldCall, inner: readonly ToldCall[]) =>

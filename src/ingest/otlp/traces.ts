@@ -16,21 +16,24 @@ export interface SpanFacts {
   session?: string;
   /** The tokens of a call. */
   told?: ToldCall;
-  /** The tokens of a call that its agent's sum may hold, where the calls of an agent are incomplete. */
-  leaf?: Usage;
 }
 
 /** A call with tokens, as others need to know it that may be the same. */
 export interface ToldCall {
   key: string;
   scope: string;
+  usage: Usage;
   inputTokens: number;
   outputTokens: number;
   startsAt: number;
   endsAt: number;
   responseId?: string;
+  /** The process, as far as its resource names it. */
+  process?: readonly unknown[];
   /** The ids that it was said under. */
   saidAs?: Pick<Sighting, "responseId" | "fingerprint">;
+  /** The records that are this call, once it is said: one object of all of them. */
+  tellers?: ToldCall[];
 }
 
 /** A call without its place, which may become known later. */
@@ -65,7 +68,7 @@ export class SpanNode {
   /** The calls directly within it: those of a call, or of a span that may be one. */
   inner: ToldCall[] = [];
   /** The calls that an agent's sum holds. */
-  leaves: Usage[] = [];
+  leaves: ToldCall[] = [];
   /** Calls that wait for it, to know their agent. */
   waiting: Unplaced[] = [];
   /** The sum of an agent, where it is booked. */
@@ -79,7 +82,13 @@ const MAX_INNER = 64;
 const MAX_DEPTH = 500;
 /** The most calls by whose counts the same call of another instrumentation is found, and how far their times may be apart. */
 const MAX_RECENT = 10_000;
+/** The most calls with equal counts at the same time of which each record finds its own. */
+const MAX_TWINS = 16;
 const MAX_SKEW_MS = 1_000;
+
+/** Returns whether the resources of two records name different processes. */
+const isOtherProcess = ({ process: a = [] }: ToldCall, { process: b = [] }: ToldCall) =>
+  a.some((one, index) => one !== undefined && b[index] !== undefined && one !== b[index]);
 
 export class Traces {
   /** The sessions that other sessions have started, each with its parent; the oldest first. */
@@ -88,7 +97,7 @@ export class Traces {
   sender = "";
   readonly #traces = new Map<string, Map<string, SpanNode>>();
   readonly #recent = new Map<string, ToldCall[]>();
-  readonly #named = new Map<string, number[]>();
+  readonly #named = new Map<string, { at: number; refs: Map<string, string> }[]>();
   #kept = 0;
 
   /** Adds a span, and tells those around it; of one that is sent again the first one counts. */
@@ -117,26 +126,44 @@ export class Traces {
   twin(call: ToldCall, process: string): ToldCall | undefined {
     const key = `${this.sender}:${process}:${call.inputTokens}:${call.outputTokens}`;
     const same = this.#recent.get(key) ?? [];
+    // An instrumentation tells a call once: of calls with equal counts at the same time, each has a twin of its own.
     const twin = same.find((one) =>
-      one.scope !== call.scope && one.startsAt <= call.endsAt + MAX_SKEW_MS &&
-      call.startsAt <= one.endsAt + MAX_SKEW_MS &&
+      one.startsAt <= call.endsAt + MAX_SKEW_MS && call.startsAt <= one.endsAt + MAX_SKEW_MS &&
+      !(one.tellers ?? [one]).some(({ scope }) => scope === call.scope) && !isOtherProcess(one, call) &&
       (one.responseId === undefined || call.responseId === undefined || one.responseId === call.responseId)
     );
     this.#recent.delete(key);
-    this.#recent.set(key, [...same.slice(-3), call]);
+    this.#recent.set(key, [...same.slice(1 - MAX_TWINS), call]);
     if (this.#recent.size > MAX_RECENT) this.#recent.delete(this.#recent.keys().next().value!);
     return twin;
   }
 
-  /** Returns the name of a call whose records share no id but a key: those of the same time have one name, that of the first. */
-  nameOf(key: string, at: number): string {
+  /**
+   * Returns the name of a call whose records share no id but a key: those of the same time have one name, that of the first. Two
+   * records of one kind are two calls. Returns undefined for a record that only completes others, before those have come.
+   */
+  nameOf(
+    key: string,
+    { kind, ref, at, isSecond = false }: {
+      kind: string;
+      ref: string;
+      at: number;
+      isSecond?: boolean | undefined;
+    },
+  ): string | undefined {
     const name = `${this.sender}:${key}`;
-    const times = this.#named.get(name) ?? [];
-    const first = times.find((time) => Math.abs(time - at) <= MAX_SKEW_MS);
+    const all = this.#named.get(name) ?? [];
+    const near = all.filter((one) =>
+      Math.abs(one.at - at) <= MAX_SKEW_MS && (one.refs.get(kind) ?? ref) === ref
+    );
+    let one = near.find(({ refs }) => refs.has(kind)) ??
+      near.toSorted((a, b) => Math.abs(a.at - at) - Math.abs(b.at - at))[0];
+    if (!one && isSecond) return undefined;
     this.#named.delete(name);
-    this.#named.set(name, first === undefined ? [...times.slice(-3), at] : times);
+    this.#named.set(name, one ? all : [...all.slice(1 - MAX_TWINS), one = { at, refs: new Map() }]);
+    one.refs.set(kind, ref);
     if (this.#named.size > MAX_RECENT) this.#named.delete(this.#named.keys().next().value!);
-    return `${key}:${first ?? at}`;
+    return `${key}:${one.at}`;
   }
 
   /** Notes that a session has started another one. */
@@ -205,7 +232,7 @@ export class Traces {
   #raise(trace: Map<string, SpanNode>, node: SpanNode): void {
     const { facts } = node;
     let inner = facts.told ? [facts.told] : facts.isCall || facts.isAgent ? [] : node.inner;
-    let leaves = facts.leaf ? [facts.leaf] : facts.isAgent ? [] : node.leaves;
+    let leaves = facts.isAgent ? [] : facts.told ? [facts.told, ...node.leaves] : node.leaves;
     const hasCall = facts.isCall === true || node.hasCall;
     if (!facts.isCall) node.inner = [];
     if (!facts.isAgent) node.leaves = [];
@@ -219,7 +246,7 @@ export class Traces {
         if (around.isReceived) inner = [];
       }
       if (around.facts.isAgent || !around.isReceived) {
-        around.leaves.push(...leaves);
+        for (const one of leaves) around.leaves.push(one);
         if (around.isReceived) inner = leaves = [];
       }
       if (!around.isReceived) return;

@@ -65,3 +65,6 @@ export function completeLog(log: LogRecord, observedAt: number): LogRecord {
   if (typeof name === "string") log.name = name;
   return log;
 }
+
+/** Converts a time to milliseconds, exact to the microsecond; NaN for 0. Cut off, a less exact one may be in the millisecond before. */
+export const msOfNanos = (nanos: number): number => Math.round(nanos / 1e3) / 1e3 || NaN;

@@ -15,6 +15,7 @@ import {
   MAX_LENGTH,
   MAX_RECORDS,
   MAX_VALUES,
+  msOfNanos,
   newLog,
   newSpan,
   RECORD_UNITS,
@@ -116,7 +117,7 @@ function idOf(object: Json, name: string, digits: number): string {
 function timeOf(object: Json, name: string): number {
   const value = fieldOf(object, name);
   return typeof value === "string" && value.trim() !== "" || typeof value === "number"
-    ? Number(value) / 1e6 || NaN
+    ? msOfNanos(Number(value))
     : NaN;
 }
 

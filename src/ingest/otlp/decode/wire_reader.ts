@@ -1,3 +1,4 @@
+import { msOfNanos } from "./decoded.ts";
 import { PurserError } from "../../../kernel/errors.ts";
 
 /** The wire types of protobuf. */
@@ -94,7 +95,7 @@ export class WireReader {
     this.#advance(8);
     const low = this.#view.getUint32(this.at - 8, true);
     const high = this.#view.getUint32(this.at - 4, true);
-    return (high * 2 ** 32 + low) / 1e6 || NaN;
+    return msOfNanos(high * 2 ** 32 + low);
   }
 
   /** Reads the length of a field within a message that ends at `end`; returns the field's end. */
