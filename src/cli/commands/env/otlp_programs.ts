@@ -3,11 +3,19 @@ import { type Client, KEY } from "./print_client.ts";
 /** The key. Its blank isn't encoded, since Claude Code decodes nothing; the exporters of Node.js, Python and Rust take both. */
 const HEADERS = `Authorization=Bearer ${KEY}`;
 
+/** Those of one signal win over those of all, so none may be left. */
+const OF_ONE_SIGNAL = Object.fromEntries(
+  ["TRACES", "LOGS"].flatMap((signal) =>
+    ["ENDPOINT", "PROTOCOL", "HEADERS"].map((name) => [`OTEL_EXPORTER_OTLP_${signal}_${name}`, null])
+  ),
+);
+
 /** A program of one's own: every span is sent, within a second, and none is dropped in a burst. Its metrics would repeat the counts. */
 const program = (url: string) => ({
   OTEL_EXPORTER_OTLP_ENDPOINT: url,
   OTEL_EXPORTER_OTLP_PROTOCOL: "http/protobuf",
   OTEL_EXPORTER_OTLP_HEADERS: HEADERS,
+  ...OF_ONE_SIGNAL,
   OTEL_TRACES_EXPORTER: "otlp",
   OTEL_LOGS_EXPORTER: "otlp",
   OTEL_METRICS_EXPORTER: "none",
@@ -36,6 +44,7 @@ export const OTLP_PROGRAMS: readonly Client[] = [
       OTEL_EXPORTER_OTLP_ENDPOINT: url,
       OTEL_EXPORTER_OTLP_PROTOCOL: "http/protobuf",
       OTEL_EXPORTER_OTLP_HEADERS: HEADERS,
+      ...OF_ONE_SIGNAL,
       OTEL_LOGS_EXPORTER: "otlp",
       OTEL_METRICS_EXPORTER: "none",
       OTEL_TRACES_EXPORTER: "none",
@@ -50,7 +59,7 @@ export const OTLP_PROGRAMS: readonly Client[] = [
     title: "Codex",
     // Its spans lack compactions and calls that were running when it ended, and a call has hundreds of them. Its config file
     // takes no variables.
-    variables: () => ({ OTEL_EXPORTER_OTLP_HEADERS: HEADERS }),
+    variables: () => ({ OTEL_EXPORTER_OTLP_HEADERS: HEADERS, ...OF_ONE_SIGNAL }),
     file: {
       path: "~/.codex/config.toml",
       text: (url) =>
@@ -76,6 +85,7 @@ protocol = "binary"
       GEMINI_TELEMETRY_OTLP_PROTOCOL: "http",
       GEMINI_TELEMETRY_LOG_PROMPTS: "false",
       OTEL_EXPORTER_OTLP_HEADERS: HEADERS,
+      ...OF_ONE_SIGNAL,
       ...DETECTORS,
     }),
     file: {
