@@ -115,6 +115,9 @@ const sum = async (store: Store, condition: string) =>
   (await store.read({ sql: `SELECT coalesce(sum(cost_nano_usd), 0) FROM calls WHERE ${condition}` }))
     .rows[0]![0] as bigint;
 
+/** SQL for the process that holds a reservation. */
+const HOLDER = "substr(reservation_id, 1, instr(reservation_id, '/') - 1)";
+
 /**
  * Returns the sums that count in a scope: those of calls in progress, and what is held for good, which is the worst of calls that
  * were lost and of calls that killed processes have left.
@@ -123,9 +126,9 @@ async function held(store: Store, scope: string, killed: readonly string[] = [])
   const { rows } = await store.read({
     sql: `SELECT coalesce(sum(CASE WHEN gone THEN 0 ELSE worst_nano_usd END), 0),
       coalesce(sum(CASE WHEN gone THEN worst_nano_usd ELSE 0 END), 0),
-      count(CASE WHEN gone AND is_lost = 0 AND substr(reservation_id, 1, instr(reservation_id, '/') - 1) NOT IN
-        (SELECT value FROM json_each(?2)) THEN 1 END)
-      FROM (SELECT *, (is_lost = 1 OR is_held = 1 AND expires_at <= ${DATABASE_NOW}) AS gone FROM reservations) r
+      count(CASE WHEN gone AND is_lost = 0 AND NOT is_of_killed THEN 1 END)
+      FROM (SELECT k.*, (is_lost = 1 OR is_held = 1 AND (is_of_killed OR expires_at <= ${DATABASE_NOW})) AS gone
+        FROM (SELECT r.*, (${HOLDER} IN (SELECT value FROM json_each(?2))) AS is_of_killed FROM reservations r) k) h
       WHERE scope = ?1`,
     args: [scope, JSON.stringify(killed)],
   });
@@ -152,7 +155,7 @@ function endLeases(store: Store, gone: readonly string[]): AsyncDisposable {
       if (gone.length > 0) {
         await store.write([{
           sql: `UPDATE reservations SET expires_at = 1 WHERE is_lost = 0 AND expires_at <> 1
-            AND substr(reservation_id, 1, instr(reservation_id, '/') - 1) IN (SELECT value FROM json_each(?))`,
+            AND ${HOLDER} IN (SELECT value FROM json_each(?))`,
           args: [JSON.stringify(gone)],
         }]);
       }
