@@ -41,6 +41,19 @@ async function openInstance(store: Store, settings: Parameters<typeof createRece
 }
 
 const span = (index: number, more: Parameters<typeof callSpan>[1] = {}) => callSpan(index.toString(16), more);
+
+/** A call, and the span of the agent around it. */
+function callWithin(
+  agent: string,
+  more: Parameters<typeof callSpan>[1] = {},
+  counts: readonly object[] = [],
+) {
+  const spanId = "f".repeat(16);
+  const call = { ...span(1, more) as { traceId: string }, parentSpanId: spanId };
+  const named = [text("gen_ai.operation.name", "invoke_agent"), text("gen_ai.agent.name", agent)];
+  return { call, around: { ...span(2), traceId: call.traceId, spanId, attributes: [...named, ...counts] } };
+}
+
 const total = async (store: Store) => {
   const { model_calls, input_tokens } = await readCostTotal(store, {});
   return [model_calls, input_tokens];
@@ -168,14 +181,7 @@ for (const kind of dialectKinds()) {
 
   test("the spans of a key place no calls of another key, though their traces have the same id", async (store) => {
     const { ctx, receive } = await openInstance(store);
-    const call = { ...span(1), parentSpanId: "f".repeat(16) };
-    const around = {
-      ...span(2),
-      traceId: (call as { traceId?: string }).traceId,
-      spanId: "f".repeat(16),
-      name: "invoke_agent thief",
-      attributes: [text("gen_ai.operation.name", "invoke_agent"), text("gen_ai.agent.name", "thief")],
-    };
+    const { call, around } = callWithin("thief");
     const agents = async () =>
       (await listCosts(store, { groupBy: "agent", limit: 10, offset: 0 })).map((row) => row.agent_id);
     await receive([call]);
@@ -188,13 +194,7 @@ for (const kind of dialectKinds()) {
 
   test("a call moves to its agent though the request that names it could not be booked at first", async (store) => {
     const { ctx, receive } = await openInstance(store);
-    const call = { ...span(1), parentSpanId: "f".repeat(16) };
-    const around = {
-      ...span(2),
-      traceId: (call as { traceId?: string }).traceId,
-      spanId: "f".repeat(16),
-      attributes: [text("gen_ai.operation.name", "invoke_agent"), text("gen_ai.agent.name", "planner")],
-    };
+    const { call, around } = callWithin("planner");
     await receive([call]);
     const { prices } = ctx;
     const away = () => Promise.reject(new PurserError("unavailable", "Cannot write: the database is away"));
@@ -208,19 +208,11 @@ for (const kind of dialectKinds()) {
   });
 
   test("a sum without calls is booked where a setting names its scope, less the calls that come later", async (store) => {
-    const call = { ...span(1, { input: 400 }), parentSpanId: "f".repeat(16) };
-    const around = {
-      ...span(2),
-      traceId: (call as { traceId?: string }).traceId,
-      spanId: "f".repeat(16),
-      attributes: [
-        text("gen_ai.operation.name", "invoke_agent"),
-        text("gen_ai.agent.name", "planner"),
-        text("gen_ai.request.model", "priced"),
-        count("gen_ai.usage.input_tokens", 1_000),
-        count("gen_ai.usage.output_tokens", 100),
-      ],
-    };
+    const { call, around } = callWithin("planner", { input: 400 }, [
+      text("gen_ai.request.model", "priced"),
+      count("gen_ai.usage.input_tokens", 1_000),
+      count("gen_ai.usage.output_tokens", 100),
+    ]);
     const { ctx: { rollUps }, receive } = await openInstance(store);
     assert.match((await receive([around])).message, /1 agent spans with usage and no model call beneath/);
     assert.deepEqual(await total(store), [0, 0]);
