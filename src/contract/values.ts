@@ -87,6 +87,10 @@ export type BudgetThreshold = typeof BUDGET_THRESHOLDS[number];
 export const REPEATS = ["cooldown", "once_per_window"] as const;
 export type Repeat = typeof REPEATS[number];
 
+/** The sources that measure the windows of plans. */
+export const PLAN_SOURCES = ["statusline", "log", "gateway"] as const;
+export type PlanSource = typeof PLAN_SOURCES[number];
+
 /** The kinds of anomalies that the monitor detects. */
 export const ANOMALY_KINDS = [
   "repeated_tool_call",

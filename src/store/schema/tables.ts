@@ -289,6 +289,8 @@ export const apiKeys = sqliteTable("api_keys", {
   /** The hash of the secret before the present one, which is accepted until `previousUntil`. */
   previousHash: text("previous_hash"),
   previousUntil: int("previous_until"),
+  /** Refuses calls that would spend a plan's paid credits. */
+  stopBeforeCredits: flag("stop_before_credits").notNull(),
 });
 
 export const alertRules = sqliteTable("alert_rules", {
