@@ -31,6 +31,7 @@ export const ROWS: readonly Row[] = [
     isOffline: true,
   },
   { line: "sources --limit 0", code: 2, err: /--limit/ },
+  { line: "plans --limit 0", code: 2, err: /--limit/ },
   { line: "import claude-cod", code: 2, err: /did you mean claude-code\?/, isOffline: true },
   { line: "agnets list", code: 2, err: /did you mean agents\?/, isOffline: true },
   { line: "cost --jsn", code: 2, err: /did you mean --json\?/, isOffline: true },

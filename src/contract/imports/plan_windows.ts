@@ -1,14 +1,16 @@
 import { z } from "@hono/zod-openapi";
 import { MachineName } from "./import_files.ts";
 import { AgentId, name, orNull, Time, Usd } from "../parts.ts";
+import { LABEL_SCHEMA } from "../limits.ts";
 import { PLAN_SOURCES } from "../values.ts";
 
 /** The wire schemas of the windows of plans. */
 
 const word = z.string().regex(
-  /^[^\p{Cc}]{1,100}$/u,
+  /^[^\p{Cc}\p{Cs}]{1,100}$/u,
   "must be 1 to 100 characters, none of them a control character",
-);
+)
+  .openapi({ ...LABEL_SCHEMA, maxLength: 100 });
 const WindowName = z.string().regex(/^[\w.:-]{1,64}$/, "must be 1 to 64 letters, digits, _, ., : and -")
   .openapi({
     description: "As its source names it; `credits` for what is paid beyond the plan",
