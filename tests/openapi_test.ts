@@ -102,6 +102,7 @@ const OPERATIONS = {
   testChannel: "POST /channels/{name}/test",
   undoRepricing: "POST /repricings/{repricing_id}/undo",
   updateAlertRule: "PATCH /alerts/rules/{rule_id}",
+  updateApiKey: "PATCH /keys/{key_id}",
   updateBudget: "PATCH /budgets/{budget_id}",
 };
 
@@ -255,12 +256,13 @@ Deno.test("every operation responds as documented", async () => {
   await purser.api("DELETE", "/agents/a");
   const key = await purser.api("POST", "/keys", {
     name: "A",
-    scopes: ["read"],
+    scopes: ["read", "call"],
     expires_at: "2027-01-01T00:00:00Z",
   });
   await purser.api("GET", "/keys?status=active&limit=5");
   await purser.api("GET", key.headers.get("location")!);
   await purser.api("GET", "/key-names");
+  await purser.api("PATCH", key.headers.get("location")!, { stop_before_credits: true });
   await purser.api("POST", `${key.headers.get("location")!}/rotate`, {});
   await purser.api("DELETE", key.headers.get("location")!);
   await (await purser.fetch("GET", "/events")).body!.cancel();

@@ -47,6 +47,7 @@ function toApiKey(row: KeyRow, now: number, sessions = 0): ApiKey {
     ...(row.previousUntil !== null && row.previousUntil > now && {
       previous_valid_until: toIso(row.previousUntil),
     }),
+    stop_before_credits: row.stopBeforeCredits,
     web_sessions: statusOf(row, now) === "active" ? sessions : 0,
   };
 }
@@ -138,7 +139,7 @@ async function nameTaken(
   );
 }
 
-function check({ name, scopes, agentId, models, expiresAt }: NewKey, now: number): void {
+function check({ name, scopes, agentId, models, expiresAt, stopBeforeCredits }: NewKey, now: number): void {
   if (name.trim() === "") throw invalid("name", "it needs a name that can be seen");
   if (scopes.length === 0) throw invalid("scopes", "it needs at least one scope");
   if (agentId !== null && scopes.includes("admin")) {
@@ -147,7 +148,40 @@ function check({ name, scopes, agentId, models, expiresAt }: NewKey, now: number
   if (models != null && !allows(scopes, ["call"])) {
     throw invalid("models", "models are for keys with the scope call");
   }
+  if (stopBeforeCredits) checkCredits(scopes);
   if (expiresAt !== null && expiresAt <= now) throw invalid("expires_at", "it would have expired already");
+}
+
+function checkCredits(scopes: readonly Scope[]): void {
+  if (allows(scopes, ["call"])) return;
+  throw invalid("stop_before_credits", "credits are for keys with the scope call");
+}
+
+/**
+ * Changes whether a key stops before it spends a plan's paid credits: at once in this process, within `KEY_CACHE_MS` in others.
+ * With a check, only the key that has passed it is changed.
+ *
+ * @throws {PurserError} `not_found`; `invalid` for a key without the scope `call`
+ */
+export async function changeKey(
+  ctx: Pick<KeyContext, "store" | "clock" | "keyCache">,
+  keyId: string,
+  { stopBeforeCredits }: { stopBeforeCredits: boolean },
+  check?: Check<ApiKey>,
+): Promise<ApiKey> {
+  await replaceState(`API key ${keyId}`, async () => {
+    const now = ctx.clock.now();
+    const before = await readKey(ctx.store, keyId);
+    if (!before) throw keyNotFound(keyId);
+    await check?.(toApiKey(before, now));
+    if (stopBeforeCredits) checkCredits(before.scopes);
+    await ctx.store.write([
+      KEYS.requireUnchanged(keyId, before),
+      KEYS.update(keyId, { ...before, stopBeforeCredits }, now),
+    ]);
+  });
+  ctx.keyCache.clear();
+  return await getKey(ctx, keyId);
 }
 
 function invalid(path: string, message: string): PurserError {

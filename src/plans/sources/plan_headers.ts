@@ -16,6 +16,17 @@ export interface PlanHeaders {
 const CLAUDE = UNIFIED_HEADERS + "status";
 const CODEX = [`${CODEX_HEADERS}primary-used-percent`, `${CODEX_HEADERS}secondary-used-percent`];
 
+/** Returns whether an answer may have plan windows, by few of its headers. */
+export function hasPlanHeaders(headers: Pick<HeaderFields, "get">): boolean {
+  return headers.get(CLAUDE) !== null || CODEX.some((name) => headers.get(name) !== null);
+}
+
+/** Returns whether headers with plan windows may say that the quota of the plan has ended. */
+export function sayEnded(headers: Pick<HeaderFields, "get">): boolean {
+  return headers.get(CLAUDE) === "rejected" || headers.get(`${UNIFIED_HEADERS}overage-in-use`) === "true" ||
+    CODEX.some((name) => Number(headers.get(name)) >= 100);
+}
+
 /** Reads the plan windows in the headers of a provider's answer, which came at `at`; undefined where it has none. */
 export function readPlanHeaders(
   headers: Pick<HeaderFields, "get" | "forEach">,
@@ -25,6 +36,6 @@ export function readPlanHeaders(
     const account = headers.get("anthropic-organization-id") ?? undefined;
     return { agent: "claude-code", account, windows: readUnifiedHeaders(headers, at) };
   }
-  if (CODEX.every((name) => headers.get(name) === null)) return undefined;
+  if (!hasPlanHeaders(headers)) return undefined;
   return { agent: "codex", account: undefined, windows: readCodexHeaders(headers, at) };
 }
