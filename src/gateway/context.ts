@@ -18,7 +18,7 @@ export interface GatewayState {
   calls: Map<string, LiveCall>;
   /** The cost of the last call of each session: its next one is estimated no lower. */
   lastCosts: RecentMap<bigint>;
-  /** What the answers of providers have said of plans, by the names of the providers. */
+  /** The plan windows in the answers of providers, by the names of the providers. */
   plans: Map<string, SeenPlan>;
   /** The search for credentials in the answers of providers, by their names. */
   hiddenSecrets: Map<string, HiddenSecrets>;

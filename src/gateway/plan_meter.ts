@@ -5,7 +5,7 @@ import { planQuotaEnded, recordPlanWindows } from "../plans/mod.ts";
 import { hasPlanHeaders, type PlanWindow, readPlanHeaders, sayEnded } from "../plans/sources/mod.ts";
 import type { GatewayContext, GatewayRequest } from "./context.ts";
 
-/** What is known of the plan windows of a provider, so that a call whose answer says nothing new writes nothing. */
+/** The plan windows of a provider that were recorded, so that a call whose answer says nothing new writes nothing. */
 export interface SeenPlan {
   /** Each window, without its time, and when it was recorded. */
   recorded: Map<string, { said: string; at: number }>;
@@ -13,14 +13,12 @@ export interface SeenPlan {
   writing: Promise<void>;
 }
 
-type Context = Pick<GatewayContext, "gateway" | "store" | "clock" | "log" | "keepAlive">;
-
 /**
  * Records what the headers of an answer say of the plan that has paid for it, once the call has ended, but at once where the plan's
  * quota has: each window when it has changed, and once a minute. The call waits for nothing, and doesn't fail by it.
  */
 export function notePlan(
-  ctx: Context,
+  ctx: GatewayContext,
   { target: { provider, family }, caller }: Pick<GatewayRequest, "target" | "caller">,
   model: string,
   { headers, ended }: { headers: HeaderFields; ended: Promise<void> },
@@ -69,7 +67,7 @@ function isNew({ recorded }: SeenPlan, { measuredAt: _, ...window }: PlanWindow,
  * @throws {PurserError} `budget_exceeded`
  */
 export async function stopBeforeCredits(
-  ctx: Context,
+  ctx: GatewayContext,
   { target: { provider }, caller }: Pick<GatewayRequest, "target" | "caller">,
   model: string,
 ): Promise<void> {

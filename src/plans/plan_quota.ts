@@ -56,15 +56,7 @@ export async function planQuotaEnded(
   { model, ...filter }: WindowFilter & { model?: string | undefined },
   now: number,
 ): Promise<EndedQuota | undefined> {
-  return endedQuota(await readPlanWindows(ctx, filter), model, now);
-}
-
-/** The same of windows that were read. */
-export function endedQuota(
-  windows: readonly MeasuredWindow[],
-  model: string | undefined,
-  now: number,
-): EndedQuota | undefined {
+  const windows = await readPlanWindows(ctx, filter);
   const ended = windows.filter((window) => stateOf(window, now) === "ended" && limits(window, model));
   const window = ended.toSorted((a, b) => (b.resetsAt ?? 0) - (a.resetsAt ?? 0))[0];
   return window && { window, message: describeEnded(window) };

@@ -1,6 +1,9 @@
 import type { PlanSource } from "../contract/values.ts";
 import { MAX_AHEAD_MS } from "../ledger/mod.ts";
-import type { SqlValue, Store } from "../store/mod.ts";
+import { type AlertContext, announceAlerts, firePlanRules, readFired } from "../alerts/mod.ts";
+import type { Bus } from "../bus/mod.ts";
+import type { Log } from "../kernel/log.ts";
+import type { SqlValue } from "../store/mod.ts";
 import { withoutUndefined } from "../kernel/records.ts";
 import type { PlanWindow } from "./sources/mod.ts";
 
@@ -9,7 +12,7 @@ export interface PlanOrigin {
   /** The agent whose plan it is, by its name in `import.plans`: `claude-code`. */
   agent: string;
   source: PlanSource;
-  /** What identifies the plan as far as the source knows: the machine with its login, or the provider of the gateway. */
+  /** The owner of the plan as far as the source knows it: the machine with its login, or the provider of the gateway. */
   owner: { machine: string } | { provider: string };
   /** The provider's id of the account. */
   account?: string | undefined;
@@ -61,10 +64,10 @@ const RECORD_REPEATED = record(IS_MORE);
 /**
  * Records the windows of a plan. May be repeated, and in any order: an older measurement never replaces a newer one, and one from
  * ahead of the clock is left out. A window without a time of measurement counts as measured at `now`; if it has ended by then, it
- * is left out, too.
+ * is left out, too. Rules about plans are decided in the same commit.
  */
 export async function recordPlanWindows(
-  { store }: { store: Pick<Store, "write"> },
+  ctx: AlertContext & { bus: Bus; log: Log },
   { agent, source, owner, account, reporterKeyId = "", caller }: PlanOrigin,
   windows: readonly PlanWindow[],
   now: number,
@@ -85,7 +88,11 @@ export async function recordPlanWindows(
   const statements = [[RECORD_MEASURED, rowsOf(true)], [RECORD_REPEATED, rowsOf(false)]] as const;
   const writes = statements.filter(([, rows]) => rows.length > 0)
     .map(([sql, rows]) => ({ sql, each: { columns: COLUMNS, integers: INTEGERS, rows } }));
-  if (writes.length > 0) await store.write(writes);
+  if (writes.length === 0) return;
+  const plan = { keyId: reporterKeyId, agent, owner: ownerText(owner) };
+  const firing = ctx.rules.mayExist ? firePlanRules(ctx, plan, now) : [];
+  const results = await ctx.store.write([...writes, ...firing]);
+  if (firing.length > 0) announceAlerts(ctx, readFired(results));
 }
 
 export const ownerText = (owner: PlanOrigin["owner"]): string =>

@@ -38,6 +38,7 @@ export const COST_ROWS: readonly Row[] = [
   { line: "cost --by session --since 24h", out: /^SESSION / },
   { line: "cost --by model --json", out: /^\[\{"provider":"demo","model":"/ },
 
+  { line: "plans --limit 0", code: 2, err: /--limit/ },
   { line: "plans", out: /^No plan has been measured yet/ },
   { line: "sources", out: /^SOURCE +CALLS +COST +[^]*\nrun +\d+ +\$0\./ },
 

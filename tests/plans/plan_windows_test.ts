@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import fc from "../packages/fast_check.ts";
 import { type PlanOrigin, planQuotaEnded, readPlanWindows, recordPlanWindows } from "../../src/plans/mod.ts";
 import type { PlanWindow } from "../../src/plans/sources/mod.ts";
-import type { Store } from "../../src/store/mod.ts";
+import { createBooking, type TestBooking } from "../harness/booking.ts";
 import { dialectKinds } from "../harness/databases.ts";
 import { eagerClock } from "../harness/eager_clock.ts";
 
@@ -27,13 +27,14 @@ const five = (usedPercent: number, more: Partial<PlanWindow> = {}): PlanWindow =
 });
 
 for (const { name, ignore, create } of dialectKinds()) {
-  const test = (sentence: string, body: (ctx: { store: Store }) => Promise<void>) =>
+  const test = (sentence: string, body: (ctx: TestBooking) => Promise<void>) =>
     Deno.test({
       name: `${name}: ${sentence}`,
       ignore,
       async fn() {
         await using database = await create();
-        await body({ store: await database.open({ clock: eagerClock(NOW) }) });
+        const clock = eagerClock(NOW);
+        await body(await createBooking(await database.open({ clock }), { clock }));
       },
     });
 

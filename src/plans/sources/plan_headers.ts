@@ -3,7 +3,7 @@ import { CODEX_HEADERS, readCodexHeaders } from "./codex.ts";
 import type { PlanWindow } from "./plan_window.ts";
 import { readUnifiedHeaders, UNIFIED_HEADERS } from "./unified_headers.ts";
 
-/** What the headers of an answer say of the plan that paid for it. */
+/** The plan that paid for a call, by the headers of its answer. */
 export interface PlanHeaders {
   /** The agent whose plan it is, by the name in `import.plans`. */
   agent: "claude-code" | "codex";

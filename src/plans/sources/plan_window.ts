@@ -31,7 +31,7 @@ export interface PlanCredits {
   hasCredits?: boolean | undefined;
   /** As the source writes it: its unit is the source's. */
   balance?: string | undefined;
-  /** Why there are none. */
+  /** The reason for which there are none. */
   reason?: string | undefined;
 }
 

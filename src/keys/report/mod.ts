@@ -1,6 +1,7 @@
-import { DAY_MS } from "../kernel/clock.ts";
-import { isActive } from "./api_keys.ts";
-import type { KeyContext } from "./context.ts";
+/** The state of the API keys, for the doctor. */
+import { DAY_MS } from "../../kernel/clock.ts";
+import { isActive } from "../api_keys.ts";
+import type { KeyContext } from "../context.ts";
 
 /** A key that has expired or will soon. */
 export interface DueKey {
@@ -10,7 +11,7 @@ export interface DueKey {
 }
 
 /** The state of the API keys, for the doctor. */
-export interface KeyReport {
+interface KeyReport {
   /** All keys, including revoked and expired ones. */
   all: number;
   /** Keys that are neither revoked nor expired. */
