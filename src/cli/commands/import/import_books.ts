@@ -6,6 +6,7 @@ import type { BookedSightings, ImportBooks, KnownFile } from "../../../ingest/im
 import { PurserError } from "../../../kernel/errors.ts";
 import { toIso } from "../../../kernel/clock.ts";
 import { parseTotalUsd } from "../../../kernel/money.ts";
+import { windowToWire } from "../../../plans/sources/mod.ts";
 import { fetchStream } from "../../fetch_stream.ts";
 import { nextCursor } from "../../render/print_answer.ts";
 
@@ -105,6 +106,15 @@ export function createImportBooks(connection: Connection, { machine, importer }:
         const { refused, ...booked } = rest.length === 0 ? NOTHING : await this.book(rest);
         return { ...booked, refused: [...bad.values(), ...refused] };
       }
+    },
+    async recordPlan(windows) {
+      const json = {
+        agent_id: importer,
+        source: "log" as const,
+        machine,
+        windows: windows.map(windowToWire),
+      };
+      await connection.api.plans.$post({ json });
     },
     async save(states) {
       await connection.api.imports.files.$put({
