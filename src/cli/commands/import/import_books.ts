@@ -24,23 +24,26 @@ export async function readFileStates(
   let cursor: string | undefined;
   do {
     const answer = await api.imports.files.$get({ query: { machine, importer, cursor } });
-    for (const file of await answer.json()) {
-      states.set(file.path, {
-        path: file.path,
-        size: file.size,
-        modifiedAt: file.modified_at,
-        readTo: file.read_to,
-        head: file.head,
-        isEnded: file.is_ended,
-        state: file.state === null ? null : JSON.parse(file.state),
-        unmetered: file.unmetered,
-        malformed: file.malformed,
-        fault: file.fault,
-      });
-    }
+    for (const file of await answer.json()) states.set(file.path, stateFromWire(file));
     cursor = nextCursor(answer);
   } while (cursor !== undefined);
   return states;
+}
+
+/** Converts the state of a file from wire form. */
+export function stateFromWire(file: ImportFile): KnownFile {
+  return {
+    path: file.path,
+    size: file.size,
+    modifiedAt: file.modified_at,
+    readTo: file.read_to,
+    head: file.head,
+    isEnded: file.is_ended,
+    state: file.state === null ? null : JSON.parse(file.state),
+    unmetered: file.unmetered,
+    malformed: file.malformed,
+    fault: file.fault,
+  };
 }
 
 /** The largest state of a reader that is stored; a file with a larger one is read whole whenever it has changed. */
@@ -107,9 +110,11 @@ export function createImportBooks(connection: Connection, { machine, importer }:
       }
     },
     async save(states) {
-      await connection.api.imports.files.$put({
-        json: { machine, importer, files: states.map(stateToWire) },
-      });
+      const files = states.map(stateToWire);
+      if (connection.core) {
+        const { saveImportFiles } = await import("../../../ingest/mod.ts");
+        await saveImportFiles(connection.core, { keyId: null, machine, importer }, files);
+      } else await connection.api.imports.files.$put({ json: { machine, importer, files } });
     },
   };
 }
