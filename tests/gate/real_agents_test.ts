@@ -178,9 +178,6 @@ Deno.test({
     await using provider = await startScriptedProvider({ main: [step, step, step, step, {}] });
     await run(place, "gate", "install", "codex", "--yes");
     const first = await askCodex(place, bin, provider, "Go. <<main>>");
-    console.log(first, provider.played);
     const again = await askCodex(place, bin, provider, "Go. <<main>>");
-    console.log(again, provider.played);
-    console.log(await purser(place, ["cost", "--by", "agent"]));
   },
 });

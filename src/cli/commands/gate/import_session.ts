@@ -8,9 +8,10 @@ import {
   type KnownFile,
 } from "../../../ingest/import/mod.ts";
 import { loadImporters, type LogImporter, type Machine } from "../../../ingest/logs/mod.ts";
-import { listImportFiles } from "../../../ingest/mod.ts";
+import { listImportFiles } from "../../../ingest/import_files/mod.ts";
 import { PurserError } from "../../../kernel/errors.ts";
 import { files } from "../../../kernel/files/files.ts";
+import type { BookingCore } from "../../../service/booking/mod.ts";
 import type { Core } from "../../../service/mod.ts";
 import type { CommandContext } from "../../command.ts";
 import { hostName } from "../import/host_name.ts";
@@ -81,7 +82,11 @@ export async function importSession(
   { isSaved = true }: { isSaved?: boolean } = {},
 ): Promise<void> {
   const sync = await files.loadFilesSync();
-  const books = createImportBooks(connection, { machine: machineName, importer: importer.name });
+  let booking: BookingCore | undefined;
+  const open = async () =>
+    booking ??= connection.core &&
+      (await import("../../../service/booking/mod.ts")).openBooking(connection.core);
+  const books = createImportBooks(connection, { machine: machineName, importer: importer.name }, open);
   const context = {
     files: sync,
     clock,
@@ -89,6 +94,10 @@ export async function importSession(
     books: isSaved ? books : { ...books, save: () => Promise.resolve() },
   };
   const isPlan = config.importPlans?.includes(importer.name);
-  const { unreadable: [bad] } = await importLogs(context, found, { states, isPlan });
-  if (bad) throw new PurserError("unavailable", `Cannot read ${bad.path}: ${bad.reason}`);
+  try {
+    const { unreadable: [bad] } = await importLogs(context, found, { states, isPlan });
+    if (bad) throw new PurserError("unavailable", `Cannot read ${bad.path}: ${bad.reason}`);
+  } finally {
+    await booking?.ended();
+  }
 }

@@ -1,5 +1,5 @@
 import type { Connection } from "../../../client/mod.ts";
-import type { Sighting } from "../../../calls/mod.ts";
+import type { CallContext, Sighting } from "../../../calls/mod.ts";
 import type { ImportFile } from "../../../contract/imports/import_files.ts";
 import type { SightingBody, SightingsBody, SightingsResult } from "../../../contract/costs/sightings.ts";
 import type { BookedSightings, ImportBooks, KnownFile } from "../../../ingest/import/mod.ts";
@@ -66,13 +66,17 @@ function stateToWire(
   };
 }
 
-/** Returns the ledger behind a connection, as an import sees it. */
-export function createImportBooks(connection: Connection, { machine, importer }: ImportOrigin): ImportBooks {
+/** Returns the ledger behind a connection, as an import sees it. A database in this process is booked into by `booking`. */
+export function createImportBooks(
+  connection: Connection,
+  { machine, importer }: ImportOrigin,
+  booking: () => Promise<CallContext | undefined> = async () => await connection.core?.whole(),
+): ImportBooks {
   const origin: SightingsBody["origin"] = { source: "log", name: importer, machine, agent_id: importer };
 
   /** Books as the API does. Over a database in this process, JSON in between would be a fifth of the time of an import. */
   async function send(sightings: readonly Sighting[]): Promise<BookedSightings> {
-    const core = await connection.core?.whole();
+    const core = await booking();
     if (core) {
       const { sightCalls } = await import("../../../calls/mod.ts");
       const { source, name, agent_id: agentId } = origin;
@@ -112,7 +116,7 @@ export function createImportBooks(connection: Connection, { machine, importer }:
     async save(states) {
       const files = states.map(stateToWire);
       if (connection.core) {
-        const { saveImportFiles } = await import("../../../ingest/mod.ts");
+        const { saveImportFiles } = await import("../../../ingest/import_files/mod.ts");
         await saveImportFiles(connection.core, { keyId: null, machine, importer }, files);
       } else await connection.api.imports.files.$put({ json: { machine, importer, files } });
     },
