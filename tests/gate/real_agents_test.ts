@@ -150,7 +150,7 @@ Deno.test({
 });
 
 /** Codex' own settings: its provider, and no trust of hooks, which a user gives in its terminal. */
-async function askCodex(place: Place, bin: string, provider: ScriptedProvider, ...args: string[]) {
+async function askCodex(place: Place, bin: string, provider: ScriptedProvider, ...words: string[]) {
   await Deno.writeTextFile(
     `${place.env.HOME}/.codex/config.toml`,
     `model = "gpt-5.5"
@@ -162,10 +162,8 @@ wire_api = "responses"
 env_key = "LOCAL_KEY"
 `,
   );
-  return await runAgent(place, `${bin}/codex`, [
-    ...["exec", ...args.slice(1), "--skip-git-repo-check", "--dangerously-bypass-hook-trust"],
-    args[0]!,
-  ], { LOCAL_KEY: "sk-fake" });
+  const hooks = ["--skip-git-repo-check", "--dangerously-bypass-hook-trust"];
+  return await runAgent(place, `${bin}/codex`, ["exec", ...hooks, ...words], { LOCAL_KEY: "sk-fake" });
 }
 
 Deno.test({
@@ -177,7 +175,11 @@ Deno.test({
     const step = { tool: "exec_command", input: { cmd: "wc -l notes.txt" } };
     await using provider = await startScriptedProvider({ main: [step, step, step, step, {}] });
     await run(place, "gate", "install", "codex", "--yes");
-    const first = await askCodex(place, bin, provider, "Go. <<main>>");
-    const again = await askCodex(place, bin, provider, "Go. <<main>>");
+    await askCodex(place, bin, provider, "Go. <<main>>");
+    assert.equal(provider.calls, 5, "no hook stops a turn");
+    const next = await askCodex(place, bin, provider, "Go. <<main>>");
+    assert.match(next.err, /^hook: SessionStart Stopped$/m);
+    await askCodex(place, bin, provider, "resume", "--last", "Go on. <<main>>");
+    assert.equal(provider.calls, 5);
   },
 });

@@ -1,4 +1,11 @@
-import { createScanner, findNodeAtLocation, type JSONPath, type Node, parseTree } from "jsonc-parser";
+import {
+  createScanner,
+  findNodeAtLocation,
+  type JSONPath,
+  type Node,
+  parseTree,
+  stripComments,
+} from "jsonc-parser";
 import { parseJsonc } from "../../../kernel/json/parse_jsonc.ts";
 import { isRecord } from "../../../kernel/records.ts";
 
@@ -37,14 +44,23 @@ export function addHooks(text: string, hooks: Named, isOwn: IsOwn, rest: Named =
     edited,
     findOwn(edited, isOwn).filter(([, event]) => !Object.hasOwn(hooks, String(event))),
   );
-  const others = (from: string) => JSON.stringify({ ...rest, ...settingsOf(removeHooks(from, isOwn)) });
-  if (text.trim() !== "" && others(edited) !== others(text)) throw new Error("other settings would change");
+  if (text.trim() !== "" && othersIn(edited, isOwn, rest) !== othersIn(text, isOwn, rest)) {
+    throw new Error("other settings would change");
+  }
   return edited;
 }
 
 /** Returns settings without the hooks of the gate, and without the lists and objects that have become empty by it. */
 export function removeHooks(text: string, isOwn: IsOwn): string {
   return text.trim() === "" ? text : removeAll(text, findOwn(text, isOwn));
+}
+
+/** Returns all settings that are not the gate's own, but for empty lists of hooks. */
+function othersIn(text: string, isOwn: IsOwn, rest: Named): string {
+  const settings = settingsOf(removeHooks(text, isOwn));
+  const { hooks: _, ...others } = settings;
+  const hooks = Object.entries(hooksOf(settings)).filter(([, items]) => (items as unknown[]).length > 0);
+  return JSON.stringify([{ ...rest, ...others }, hooks]);
 }
 
 /** Returns the gate's own hooks, each by its event, as `addHooks` takes them. */
@@ -93,10 +109,14 @@ function valueAt(text: string, path: JSONPath): unknown {
   return path.reduce<unknown>((value, key) => (value as Record<string, unknown>)[key], settingsOf(text));
 }
 
-/** Removes hooks, the last first, each with what has nothing else in it. */
+/** Removes hooks, the last first, each with what has nothing else in it, not even a comment. */
 function removeAll(text: string, paths: readonly JSONPath[]): string {
   return paths.toReversed().reduce((edited, path) => {
-    const isAlone = (parent: JSONPath) => Object.keys(valueAt(edited, parent) as object).length === 1;
+    const isAlone = (parent: JSONPath) => {
+      const { offset, length, children } = nodeAt(edited, parent)!;
+      const written = edited.slice(offset, offset + length);
+      return children?.length === 1 && stripComments(written) === written;
+    };
     let at = path;
     // A group without hooks is none, whatever it matches.
     if (at.length === 5 && isAlone(at.slice(0, 4))) at = at.slice(0, 3);
@@ -122,9 +142,11 @@ function trimEnd(text: string, end: number): number {
 
 /** Returns the offset of the comma between two offsets with no value between them; undefined without one. */
 function commaIn(text: string, from: number, to: number): number | undefined {
-  const scanner = createScanner(text.slice(from, to), true);
+  const scanner = createScanner(text.slice(0, to), true);
+  scanner.setPosition(from);
   scanner.scan();
-  return scanner.getTokenValue() === "," ? from + scanner.getTokenOffset() : undefined;
+  const at = scanner.getTokenOffset();
+  return text[at] === "," && at < to ? at : undefined;
 }
 
 /** Adds a property to an object, or an item to a list, as its last one, in the style of the text. */

@@ -33,9 +33,9 @@ export async function installGate(ctx: CommandContext, { onError }: { onError: s
   const edited = edit(path, text ?? "", (body) => addHooks(body, hooks, isOwn, text ? {} : settings.rest));
   if (edited === text) return report(ctx, target, { said: `The gate of ${title} is set already in ${path}` });
   await confirm(ctx, target, edited);
-  // Two installations at once keep the same copy: the file as both have read it.
-  if (text !== undefined && removeHooks(text, isOwn) === text) await replaceFile(backupOf(path), text);
-  await write(target, edited);
+  await write(target, edited, {
+    isKept: text !== undefined && edit(path, text, (body) => removeHooks(body, isOwn)) === text,
+  });
   report(ctx, target, { edited, said: `Set the gate of ${title} in ${path}` });
   if (settings.afterwards !== undefined && !ctx.isJson) ctx.say(settings.afterwards);
 }
@@ -174,17 +174,24 @@ function changedLines(before: string, after: string): string[] {
   ];
 }
 
-/** Writes settings, or removes a file that has none, unless it was changed since it was read. */
-async function write({ path, text }: Target, edited: string | undefined): Promise<void> {
-  if (await readIfThere(path) !== text) {
+/** Writes settings, or removes a file that has none, unless it was changed since it was read. With `isKept`, a copy stays. */
+async function write(
+  { path, text = "" }: Target,
+  edited: string | undefined,
+  { isKept = false }: { isKept?: boolean } = {},
+): Promise<void> {
+  const now = await readIfThere(path);
+  if ((now ?? "") !== text) {
     throw new PurserError("conflict", `Cannot write ${path}: it was changed meanwhile; try again`);
   }
   const { stat } = await import("node:fs/promises");
-  const mode = text === undefined ? undefined : (await stat(path)).mode;
+  const mode = now === undefined ? undefined : (await stat(path)).mode;
   // A file that its owner has protected would be replaced all the same.
   if (mode !== undefined && (mode & 0o222) === 0) {
     throw new PurserError("unavailable", `Cannot write ${path}: it is read-only`);
   }
+  // Two installations at once keep the same copy: the file as both have read it.
+  if (isKept) await replaceFile(backupOf(path), text);
   if (edited !== undefined) return await replaceFile(path, edited);
   try {
     await files.remove(path);
