@@ -64,8 +64,12 @@ export async function connect(options: ConnectOptions): Promise<Connection> {
   const core = await openLazyCore(
     options.needsNoDatabase ? emptyDatabase(options) : await existingDatabase(options, address),
   );
+  // Loaded by the first request: a command that uses the core itself needs no routes.
   let app: Promise<FetchHandler> | undefined;
-  const send = async (request: Request) => await (await (app ??= loadApp(core))).fetch(request);
+  const send = async (request: Request) => {
+    app ??= import("../http/mod.ts").then(({ createLazyApp }) => createLazyApp(core));
+    return await (await app).fetch(request);
+  };
   return { ...connection("local", nameOf(address), send, core), core };
 }
 
@@ -112,14 +116,12 @@ export interface OpenDatabase {
 
 /** Opens a database of any kind for a process that makes calls; other processes may have the same one open. */
 export async function openDatabase(options: CoreOptions): Promise<OpenDatabase> {
-  const { openCore } = await import("../service/mod.ts");
+  const [{ openCore }, { createLazyApp }] = await Promise.all([
+    import("../service/mod.ts"),
+    import("../http/mod.ts"),
+  ]);
   const core = await openCore(options);
-  return { core, app: await loadApp(core), close: core.close };
-}
-
-/** Loaded by the first request: a command that uses a server, or the core itself, needs no routes. */
-async function loadApp(core: Core): Promise<FetchHandler> {
-  return (await import("../http/mod.ts")).createLazyApp(core);
+  return { core, app: createLazyApp(core), close: core.close };
 }
 
 function connection(
