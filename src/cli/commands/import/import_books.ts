@@ -77,6 +77,8 @@ export function createImportBooks(connection: Connection, { machine, importer }:
         core,
         { source, name, machine, agentId },
         sightings,
+        // The state of the files is stored after them, by a commit that is flushed: what a power loss undoes is read again.
+        { mayLose: true },
       );
       return { ...numbersOf(numbers), costNanoUsd, planNanoUsd, refused: [...reasons.values()] };
     }
