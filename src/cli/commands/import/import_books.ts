@@ -85,6 +85,8 @@ export function createImportBooks(
         core,
         { source, name, machine, agentId },
         sightings,
+        // The state of the files is stored after them, by a commit that is flushed: what a power loss undoes is read again.
+        { mayLose: true },
       );
       return { ...numbersOf(numbers), costNanoUsd, planNanoUsd, refused: [...reasons.values()] };
     }
