@@ -12,6 +12,7 @@ import { dashboard } from "./commands/dashboard.ts";
 import { demo } from "./commands/demo.ts";
 import { doctor } from "./commands/doctor.ts";
 import { gatewayEnv, otlpEnv } from "./commands/env/env_commands.ts";
+import { GATE_COMMANDS } from "./commands/gate/gate.ts";
 import { importCommand } from "./commands/import/import.ts";
 import { KEY_COMMANDS } from "./commands/keys/keys.ts";
 import { pricesShow, pricesUpdate } from "./commands/prices/prices.ts";
@@ -75,6 +76,7 @@ export const COMMANDS: readonly Command[] = [
   profilesRemove,
   gatewayEnv,
   otlpEnv,
+  ...GATE_COMMANDS,
   dashboard,
   doctor,
   backup,

@@ -2,7 +2,7 @@ import { dirname, isAbsolute, resolve } from "node:path";
 import { PurserError } from "../../kernel/errors.ts";
 import { parseDatabaseUrl } from "../../kernel/database_url.ts";
 import { describeIssue } from "./describe_issue.ts";
-import { parseJsonc } from "./parse_jsonc.ts";
+import { parseJsonc } from "../../kernel/json/parse_jsonc.ts";
 import { isRecord } from "../../kernel/records.ts";
 import { formatPath } from "../../kernel/json/format_path.ts";
 import { z } from "zod";
