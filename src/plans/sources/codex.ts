@@ -55,7 +55,7 @@ function windowOf(
   slot: string,
   { minutes, ...window }: Omit<PlanWindow, "window"> & { minutes: unknown },
 ): PlanWindow[] {
-  const isLength = typeof minutes === "number" && minutes > 0 && minutes < 1_000_000;
+  const isLength = typeof minutes === "number" && minutes >= 1 && minutes < 1_000_000;
   const name = isLength ? nameOfLength(minutes) : slot;
   const whole = limit === PLAN ? name : `${limit}:${name}`;
   if (window.usedPercent === undefined || !isWindowName(whole)) return [];
