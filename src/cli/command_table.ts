@@ -21,7 +21,7 @@ import { report } from "./commands/report/report.ts";
 import { reprice, repriceApply, repriceList, repriceUndo } from "./commands/reprice/reprice.ts";
 import { run } from "./commands/run.ts";
 import { serve } from "./commands/serve.ts";
-import { sources } from "./commands/sources/sources.ts";
+import { plans, sources } from "./commands/sources/sources.ts";
 import { sessionsList, sessionsShow } from "./commands/sessions/sessions.ts";
 import { stateExport } from "./commands/state/state_export.ts";
 import { stateImport } from "./commands/state/state_import.ts";
@@ -56,6 +56,7 @@ export const COMMANDS: readonly Command[] = [
   costExplain,
   importCommand,
   sources,
+  plans,
   report,
   reprice,
   repriceList,

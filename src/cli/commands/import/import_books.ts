@@ -6,6 +6,7 @@ import type { BookedSightings, ImportBooks, KnownFile } from "../../../ingest/im
 import { PurserError } from "../../../kernel/errors.ts";
 import { toIso } from "../../../kernel/clock.ts";
 import { parseTotalUsd } from "../../../kernel/money.ts";
+import { windowToWire } from "../../../plans/sources/mod.ts";
 import { fetchStream } from "../../fetch_stream.ts";
 import { nextCursor } from "../../render/print_answer.ts";
 
@@ -84,6 +85,8 @@ export function createImportBooks(
         core,
         { source, name, machine, agentId },
         sightings,
+        // The state of the files is stored after them, by a commit that is flushed: what a power loss undoes is read again.
+        { mayLose: true },
       );
       return { ...numbersOf(numbers), costNanoUsd, planNanoUsd, refused: [...reasons.values()] };
     }
@@ -112,6 +115,15 @@ export function createImportBooks(
         const { refused, ...booked } = rest.length === 0 ? NOTHING : await this.book(rest);
         return { ...booked, refused: [...bad.values(), ...refused] };
       }
+    },
+    async recordPlan(windows) {
+      const json = {
+        agent_id: importer,
+        source: "log" as const,
+        machine,
+        windows: windows.map(windowToWire),
+      };
+      await connection.api.plans.$post({ json });
     },
     async save(states) {
       const files = states.map(stateToWire);
