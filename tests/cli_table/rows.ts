@@ -59,6 +59,20 @@ export const ROWS: readonly Row[] = [
     isOffline: true,
   },
   {
+    line: "gate --agent codex",
+    stdin: "",
+    err: /^Purser lets this agent go on .*: it is empty\n$/,
+    isOffline: true,
+  },
+  { line: "gate --agent codx", code: 2, err: /did you mean codex\?/, isOffline: true },
+  { line: "gate install codx", code: 2, err: /did you mean codex\?/, isOffline: true },
+  {
+    line: "gate uninstall codex --project --user",
+    code: 2,
+    err: /Cannot use --project with --user/,
+    isOffline: true,
+  },
+  {
     line: "dashboard --server http://127.0.0.1:1 --no-open",
     out: /^http:\/\/127\.0\.0\.1:1\/ui\/\n$/,
     isOffline: true,

@@ -78,7 +78,7 @@ Deno.test("the gate imports into a server and goes by its budgets, and for a min
   );
 });
 
-Deno.test("the gate waits for a hanging server no longer than its patience", async () => {
+Deno.test("the gate waits for a hanging server no longer than two seconds", async () => {
   await using place = await newAgentPlace("claude-code/10-hooks-statusline");
   const held = Promise.withResolvers<void>();
   await using server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, async () => {

@@ -18,7 +18,7 @@ const MAX_AGE_MS = MINUTE_MS;
 /** Files of sessions that were not used for so long are removed. */
 const KEPT_MS = 7 * 24 * 60 * MINUTE_MS;
 
-/** What is kept of a session between its hooks: how far its logs were sent, and the last answer of the server. */
+/** The state of a session between its hooks: how far its logs were sent, and the last answer of the server. */
 interface Kept {
   at: number;
   checks: BudgetCheck[];

@@ -58,7 +58,7 @@ function raiseOf(check: Reached, options: readonly string[]): string[] {
   ];
 }
 
-/** What is over the limit, and a tenth of the limit, rounded up to two digits. */
+/** Returns the spending over the limit and a tenth of the limit, rounded up to two digits. */
 function raiseFor(check: Reached): NanoUsd {
   const limit = parseTotalUsd(check.limit_usd);
   const used = parseTotalUsd(check.spent_usd ?? 0) + parseTotalUsd(check.reserved_usd ?? 0);

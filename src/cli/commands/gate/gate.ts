@@ -3,7 +3,7 @@ import { arg, type Command, flag, option } from "../../command.ts";
 /** The agents whose hooks are known, for completion: their contracts are loaded by the commands' bodies. */
 const AGENTS = ["claude-code", "codex", "copilot", "gemini"];
 
-/** What the gate does where it can't check the budgets. */
+/** The two ways to go where the budgets can't be checked: the agent goes on, or is stopped. */
 const ON_ERROR = ["open", "closed"] as const;
 
 const onError = option("HOW", "Without an answer of the ledger: open (the agent goes on) or closed", {

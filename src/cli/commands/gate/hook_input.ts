@@ -3,7 +3,7 @@ import { PurserError } from "../../../kernel/errors.ts";
 import { isRecord } from "../../../kernel/records.ts";
 import type { Terminal } from "../../terminal/terminal.ts";
 
-/** What an agent tells its hook. */
+/** The fields of a hook's input that the gate uses. */
 export interface HookInput {
   /** The name of the event; undefined where the agent doesn't name it. */
   event: string | undefined;

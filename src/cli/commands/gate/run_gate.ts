@@ -1,5 +1,6 @@
 import type { BudgetCheck } from "../../../contract/budgets/budget_checks.ts";
 import { messageOf, PurserError } from "../../../kernel/errors.ts";
+import { nearestName } from "../../../kernel/nearest_name.ts";
 import type { BareContext, CommandContext, OpenContext } from "../../command.ts";
 import { EXIT } from "../../exit_code.ts";
 import { UsageError } from "../../parse/usage_error.ts";
@@ -15,8 +16,11 @@ const BLOCKED = 2;
 export async function loadHooks(name: string | undefined, command: string): Promise<AgentHooks> {
   const load = AGENT_HOOKS[name ?? ""];
   if (load) return (await load()).default;
+  const names = Object.keys(AGENT_HOOKS);
+  const near = name === undefined ? undefined : nearestName(name, names);
+  const state = name === undefined ? "--agent is missing" : `there is no agent ${name}`;
   throw new UsageError(
-    `Cannot use the gate: name the agent, one of ${Object.keys(AGENT_HOOKS).join(", ")}`,
+    `Cannot use the gate: ${state}; ${near ? `did you mean ${near}?` : `known are ${names.join(", ")}`}`,
     command,
   );
 }
@@ -28,7 +32,7 @@ export async function runGate(
   { isClosed }: { isClosed: boolean },
 ): Promise<number> {
   const { options, terminal, clock } = ctx;
-  const hooks = await loadHooks(options.oneOf("agent", Object.keys(AGENT_HOOKS)), options.command);
+  const hooks = await loadHooks(options.text("agent"), options.command);
   let event = hooks.onlyEvent;
   let code: number | undefined;
 
