@@ -10,6 +10,7 @@ export interface HookInput {
   session: string | undefined;
   /** The path of the session's log. */
   transcript: string | undefined;
+  model: string | undefined;
 }
 
 /** Results of tools are part of the input. */
@@ -67,6 +68,7 @@ function parseInput(text: string): HookInput {
     event: some("hook_event_name", "hookEventName"),
     session: some("session_id", "sessionId"),
     transcript: some("transcript_path", "transcriptPath"),
+    model: some("model"),
   };
 }
 

@@ -72,6 +72,7 @@ async function commandOf(ctx: CommandContext, onError: string): Promise<string> 
   const words = [
     ...isProject ? ["purser"] : terminal.command?.() ?? ["purser"],
     ...["gate", "--agent", args[0]!, "--on-error", onError],
+    ...options.has("stop-before-credits") ? ["--stop-before-credits"] : [],
     ...isProject ? profile === undefined ? [] : ["--profile", profile] : await ledgerOptions(ctx),
   ];
   const quote = currentPlatform() === "windows" ? quoteForWindows : quoteForShell;
@@ -84,7 +85,7 @@ const quoteForWindows = (word: string) => /^[\w@%+=:,./\\-]+$/.test(word) ? word
 function isCommandOf(agent: string): (command: unknown) => boolean {
   const word = String.raw`(?:[\w@%+=:,./\\-]+|'(?:[^']|'\\'')*'|"[^"]*")`;
   const own = new RegExp(
-    `^${word}(?: ${word})* gate --agent ${agent} --on-error (?:open|closed)(?: --(?:config|profile|server|db) ${word})*$`,
+    `^${word}(?: ${word})* gate --agent ${agent} --on-error (?:open|closed)(?: --stop-before-credits)?(?: --(?:config|profile|server|db) ${word})*$`,
   );
   return (command) => typeof command === "string" && own.test(command);
 }
