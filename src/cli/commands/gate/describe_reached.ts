@@ -9,6 +9,7 @@ import { ledgerOptions } from "../ledger_options.ts";
 
 type Reached = Pick<
   BudgetCheck,
+  | "budget_id"
   | "name"
   | "per"
   | "scope"
@@ -49,13 +50,14 @@ function describe(check: Reached): string {
   ].join("");
 }
 
-/** Returns the command that raises a budget; none for a limit that an agent's definition has. */
+/** Returns the command that raises a budget; none for one whose amounts are hidden, which the same key can't raise either. */
 function raiseOf(check: Reached, options: readonly string[]): string[] {
-  if (check.name === null) return [];
-  const amount = formatUsd(raiseFor(check));
-  return [
-    ["purser", "budgets", "raise", check.name, "--usd", amount, ...options].map(quoteForShell).join(" "),
-  ];
+  const { name, budget_id, spent_usd } = check;
+  if (budget_id === null || spent_usd === undefined) return [];
+  // The command takes a name that begins with a dash for an option.
+  const named = name === null || name.startsWith("-") ? budget_id : name;
+  const words = ["purser", "budgets", "raise", named, "--usd", formatUsd(raiseFor(check)), ...options];
+  return [words.map(quoteForShell).join(" ")];
 }
 
 /** Returns the spending over the limit and a tenth of the limit, rounded up to two digits. */

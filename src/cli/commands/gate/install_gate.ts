@@ -103,11 +103,15 @@ async function readTarget({ args, options, env }: CommandContext): Promise<Targe
       "Cannot find the settings: there is no home folder; set HOME, or give --project",
     );
   }
-  const { resolve } = await import("node:path");
+  const { dirname, resolve } = await import("node:path");
+  const { readlink } = await import("node:fs/promises");
   const given = options.has("project")
     ? hooks.settings.projectFile
     : hooks.settings.userFile({ home: home!, env: (name) => env[name] || undefined });
-  const path = await files.realPath(given).catch(() => resolve(given));
+  // A link may lead to a file that is yet to be created.
+  const path = await files.realPath(given).catch(async () =>
+    resolve(dirname(given), await readlink(given).catch(() => resolve(given)))
+  );
   const isOwnCommand = isCommandOf(agent);
   const isOwn = (hook: unknown) => isRecord(hook) && (isOwnCommand(hook.command) || isOwnCommand(hook.bash));
   return { hooks, path, text: await readIfThere(path), isOwn };
