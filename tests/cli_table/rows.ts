@@ -58,6 +58,10 @@ export const ROWS: readonly Row[] = [
     err: /not one of claude-code, codex, gemini, node, python/,
     isOffline: true,
   },
+  { line: "gate --agent codex", stdin: "", err: /: it is empty\n$/, isOffline: true },
+  { line: "gate --agent codx", code: 2, err: /did you mean codex\?/, isOffline: true },
+  { line: "gate install codx", code: 2, err: /did you mean codex\?/, isOffline: true },
+  { line: "gate uninstall codx", code: 2, err: /did you mean codex\?/, isOffline: true },
   {
     line: "dashboard --server http://127.0.0.1:1 --no-open",
     out: /^http:\/\/127\.0\.0\.1:1\/ui\/\n$/,
@@ -65,7 +69,6 @@ export const ROWS: readonly Row[] = [
   },
   { line: "dashboard --server nope", code: 2, err: /^error: Cannot use --server/, isOffline: true },
   { line: "serve --port 99999", code: 2, err: /^error: Cannot use --port: /, isOffline: true },
-
   {
     line: "sessions list --db $FOLDER/typo.db",
     code: 3,
