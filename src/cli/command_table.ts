@@ -22,6 +22,7 @@ import { run } from "./commands/run.ts";
 import { serve } from "./commands/serve.ts";
 import { sources } from "./commands/sources/sources.ts";
 import { sessionsList, sessionsShow } from "./commands/sessions/sessions.ts";
+import { statusline } from "./commands/statusline/statusline.ts";
 import { stateExport } from "./commands/state/state_export.ts";
 import { stateImport } from "./commands/state/state_import.ts";
 import { stateReplay, stateShow } from "./commands/state/state_show.ts";
@@ -74,6 +75,7 @@ export const COMMANDS: readonly Command[] = [
   profilesRemove,
   gatewayEnv,
   otlpEnv,
+  statusline,
   dashboard,
   doctor,
   backup,

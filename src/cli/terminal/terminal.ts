@@ -43,6 +43,11 @@ export interface Terminal {
   readonly interrupted: AbortSignal;
   /** Returns the words that start this program, without its arguments. Undefined where it is no process of its own. */
   command?(): readonly string[];
+  /**
+   * Starts this program with other arguments in a process that lives on, without input and output. Returns false where that is not
+   * permitted, as on Deno without `--allow-run`.
+   */
+  startAgain?(args: readonly string[]): Promise<boolean>;
   /** Gives work to the second signal, which waits half a second for it at most. */
   beforeForcedExit?(work: () => Promise<unknown>): void;
   /** Makes SIGHUP abort `interrupted` too, also under `nohup`: for a command that must not end without its cleanup. */
