@@ -4,6 +4,7 @@ import { RULE_COMMANDS } from "./commands/alerts/alert_rules.ts";
 import { alertsHistory, alertsResend } from "./commands/alerts/alerts_history.ts";
 import { backup, restore } from "./commands/backup/backup.ts";
 import { BUDGET_COMMANDS } from "./commands/budgets/budgets.ts";
+import { capture } from "./commands/capture/capture.ts";
 import { channelsList, channelsTry } from "./commands/channels/channels.ts";
 import { completions } from "./commands/completions.ts";
 import { cost } from "./commands/cost/cost.ts";
@@ -75,6 +76,7 @@ export const COMMANDS: readonly Command[] = [
   profilesRemove,
   gatewayEnv,
   otlpEnv,
+  capture,
   statusline,
   dashboard,
   doctor,

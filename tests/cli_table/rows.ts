@@ -46,6 +46,7 @@ export const ROWS: readonly Row[] = [
       /^export OPENAI_BASE_URL=https:\/\/purser\.example\.com\/openai\/v1\nexport OPENAI_API_KEY="\$PURSER_API_KEY"\n$/,
     isOffline: true,
   },
+  { line: "capture", code: 2, err: /^error: Cannot capture without a COMMAND/, isOffline: true },
   { line: "statusline --check --template {today}", out: /^\$0\n$/ },
   {
     line: "statusline --check --template {tody}",

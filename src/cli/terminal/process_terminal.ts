@@ -27,6 +27,11 @@ export function processTerminal(
       return interruptedSignal();
     },
     command: () => thisProcess().command(),
+    mayStartPrograms: async () => {
+      const { permissions } = globalThis.Deno ?? {};
+      return permissions === undefined || (await permissions.request({ name: "run" })).state === "granted";
+    },
+    onSignals: (signals, listener) => thisProcess().onSignals(signals, listener),
     startAgain: (args) => startAlone([...thisProcess().command(), ...args]),
     beforeForcedExit: (work) => void lastWork.push(work),
     interruptAtHangup() {

@@ -1,3 +1,5 @@
+import type { TerminationSignal } from "../../kernel/this_process.ts";
+
 /** Thrown when the reader of an output has closed it. */
 export class BrokenPipeError extends Error {
   override readonly name = "BrokenPipeError";
@@ -48,6 +50,10 @@ export interface Terminal {
    * permitted, as on Deno without `--allow-run`.
    */
   startAgain?(args: readonly string[]): Promise<boolean>;
+  /** Returns whether this process may start programs; Deno asks the user for it. */
+  mayStartPrograms?(): Promise<boolean>;
+  /** Calls a listener at each of these signals, in place of what `interrupted` does. */
+  onSignals?(signals: readonly TerminationSignal[], listener: () => void): void;
   /** Gives work to the second signal, which waits half a second for it at most. */
   beforeForcedExit?(work: () => Promise<unknown>): void;
   /** Makes SIGHUP abort `interrupted` too, also under `nohup`: for a command that must not end without its cleanup. */
