@@ -100,7 +100,8 @@ for (const kind of dialectKinds()) {
       );
     }
     for (let i = 0; i < 3_000; i++) {
-      if ((await positionsOf(ctx!.store)).totals > 0) break;
+      const { totals, decisions } = await positionsOf(ctx!.store);
+      if (totals > 0 && decisions > 0) break;
       await new Promise((resolve) => setTimeout(resolve, 10));
     }
     assert.deepEqual(await positionsOf(ctx!.store), { totals: 600, decisions: 600 });

@@ -39,7 +39,7 @@ export async function bookCall(ctx: CallContext, booking: RunBooking): Promise<B
 export async function bookLooseCalls(
   ctx: CallContext,
   calls: readonly ModelCall[],
-  more: Pick<Booking, "grant" | "settles" | "witnessed"> = {},
+  more: Pick<Booking, "grant" | "settles" | "witnessed" | "mayLose"> = {},
 ): Promise<void> {
   await write(ctx, { calls, ...more });
   // An import may read of many calls that were made long ago: they are no news.

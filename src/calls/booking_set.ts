@@ -43,6 +43,8 @@ export interface Booking {
     /** The calls whose counts have changed. */
     amended: readonly ModelCall[];
   };
+  /** True where a power loss may undo the commit: the caller tells no one of it before a later one, which is flushed. */
+  mayLose?: boolean;
 }
 
 /** The state of a run after a booking. */
@@ -96,6 +98,9 @@ const MAX_UNDECIDED_CALLS = 16;
 /** The number of calls after the totals from which they are rolled up: in the commit of a set of so many, else after one. */
 export const MAX_TAIL = 512;
 
+/** A set of so many calls also rolls up those before it, which saves a commit. */
+const LARGE_SET = 64;
+
 /** The writer of bookings: one per process, so that waiting bookings share a commit. */
 export type BookingWriter = SetWriter<Booking, Booked>;
 
@@ -108,12 +113,14 @@ export function createBookingWriter(
 ): BookingWriter {
   /** See `LedgerState`; as of the last commit. */
   let undecidedCalls = 0;
+  let unrolledCalls = 0;
   /** As of the last commit, as it costs bookings two statements; before the first one it may be so. */
   let hasSightings = true;
   /** The rate cards that are in the database. */
   const knownPrices = new Set<number>();
   return {
     sizeOf,
+    mayLose: ({ mayLose }) => mayLose === true,
     fits: (booking, others) =>
       !booking.witnessed && !others.some(({ witnessed }) => witnessed) &&
       hasOneRunPerSession(booking, others),
@@ -138,8 +145,9 @@ export function createBookingWriter(
         firing.push(statements.length - 1);
       };
       // Before the rest, which reads the counters and the calls after them.
-      add(passOf(bookings, calls.length));
-      if (calls.length >= MAX_TAIL) statements.push(...rollUpTotals());
+      const isLong = calls.length + (calls.length >= LARGE_SET ? unrolledCalls : 0) >= MAX_TAIL;
+      add(passOf(bookings, calls.length, isLong));
+      if (isLong) statements.push(...rollUpTotals());
       const reading = readRuns(bookings);
       const runs = reading.length > 0 ? statements.push(...reading) - 1 : undefined;
       if (ctx.budgets.mayExist) {
@@ -151,7 +159,7 @@ export function createBookingWriter(
         read(results) {
           for (const priceId of priceIds) knownPrices.add(priceId);
           const ledger = toLedgerState(results.at(-1)!);
-          undecidedCalls = ledger.undecidedCalls;
+          ({ undecidedCalls, unrolledCalls } = ledger);
           hasSightings = ledger.hasSightings;
           const states = runs === undefined ? undefined : toRunStates(results[runs]!);
           const fired = firing.flatMap((index) => readFired(results.slice(0, index + 1)));
@@ -166,10 +174,10 @@ export function createBookingWriter(
     },
   };
 
-  function passOf(bookings: readonly Booking[], calls: number): Statement[] {
+  function passOf(bookings: readonly Booking[], calls: number, isLong: boolean): Statement[] {
     if (ctx.rules.mayExist) return decideAlerts(ctx, calls);
     const isBudgeted = ctx.budgets.mayExist || bookings.some(({ grant }) => grant);
-    const isDue = calls >= MAX_TAIL || (isBudgeted && undecidedCalls >= MAX_UNDECIDED_CALLS);
+    const isDue = isLong || (isBudgeted && undecidedCalls >= MAX_UNDECIDED_CALLS);
     return isDue ? advanceCounters(ctx) : [];
   }
 }

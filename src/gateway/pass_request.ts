@@ -18,6 +18,7 @@ import { estimateInputBytes } from "./input_size.ts";
 import { beginCall, type LiveCall } from "./live_calls.ts";
 import { othersTurn, parseAnswer, parseBody } from "./parse_body.ts";
 import { CLIENT_LEFT, passStream } from "./pass_stream.ts";
+import { notePlan, stopBeforeCredits } from "./plan_meter.ts";
 import { checkQuery } from "./query.ts";
 import { checkModel, type Endpoint, findEndpoint } from "./targets.ts";
 import type { SendInit } from "./pooled_send.ts";
@@ -51,6 +52,7 @@ export async function passRequest(ctx: GatewayContext, request: GatewayRequest):
   const model = wire.read(body, endpoint.model === undefined ? undefined : checkModel(endpoint.model));
   request.note?.({ model: model.model });
   checkRequested(model.model, body, wire.known, request.caller);
+  if (request.caller.stopsBeforeCredits) await stopBeforeCredits(ctx, request, model.model);
   return await passCall(ctx, { request, upstream, wire, model, body, bytes, isLarge });
 }
 
@@ -110,6 +112,7 @@ async function sendCall(
     throw noAnswer(provider, error, live, made?.callId);
   }
 
+  notePlan(ctx, request, model.model, { headers: response.headers, ended: live.ended });
   const type = response.headers.get("content-type") ?? "";
   const hidden = hideSecrets(ctx, provider);
   const headers = answerHeaders(response.headers, hidden, open.id);

@@ -56,8 +56,16 @@ export function usePrincipal(ctx: Omit<KeyContext, "ids" | "query">, row: Verifi
     );
   }
   recordUse(ctx, row);
-  const { keyId, scopes, agentId, name, models, hash } = row;
-  const principal = { keyId, scopes, agentId, name, models, secretHash: hash };
+  const { keyId, scopes, agentId, name, models, hash, stopBeforeCredits } = row;
+  const principal = {
+    keyId,
+    scopes,
+    agentId,
+    name,
+    models,
+    secretHash: hash,
+    stopsBeforeCredits: stopBeforeCredits,
+  };
   return row.isReplaced ? { ...principal, isReplaced: true } : principal;
 }
 

@@ -157,11 +157,18 @@ export const firstAgentsOf = (kind: "run" | "session", ids: string) =>
 /** The number of entries that one commit rolls up. */
 const CALLS_PER_ROLL_UP = 5_000;
 
-const SUMS = `sum(${CALLS_OF_ENTRY}), sum(unpriced), sum(partly_priced), sum(is_estimated), sum(input_tokens),
-  sum(output_tokens), sum(cache_read_tokens), sum(cache_write_tokens), sum(reasoning_tokens), sum(total_tokens),
-  sum(coalesce(cost_nano_usd, 0) / ${NANO_PER_USD}), sum(coalesce(cost_nano_usd, 0) % ${NANO_PER_USD}),
-  coalesce(sum(plan_nano_usd / ${NANO_PER_USD}), 0), coalesce(sum(plan_nano_usd % ${NANO_PER_USD}), 0),
-  sum(${LOWER_BOUND_CALLS})`;
+const SUMS = [
+  `sum(${CALLS_OF_ENTRY})`,
+  "sum(unpriced)",
+  "sum(partly_priced)",
+  "sum(is_estimated)",
+  ...COUNTER_COLUMNS.slice(4, 10).map((column) => `sum(${column})`),
+  `sum(coalesce(cost_nano_usd, 0) / ${NANO_PER_USD})`,
+  `sum(coalesce(cost_nano_usd, 0) % ${NANO_PER_USD})`,
+  `coalesce(sum(plan_nano_usd / ${NANO_PER_USD}), 0)`,
+  `coalesce(sum(plan_nano_usd % ${NANO_PER_USD}), 0)`,
+  `sum(${LOWER_BOUND_CALLS})`,
+].map((sum, index) => `${sum} AS ${COUNTER_COLUMNS[index]}`).join(", ");
 const newer = (table: string, column: string) =>
   `${column} = CASE WHEN excluded.last_at >= ${table}.last_at THEN excluded.${column} ELSE ${table}.${column} END`;
 // The agent is that of the first call, the model that of the newest, by time and then by position: calls that were rolled up
@@ -170,22 +177,36 @@ const addToEntity = (table: string) =>
   `first_at = min(${table}.first_at, excluded.first_at),
   agent_id = CASE WHEN excluded.first_at < ${table}.first_at THEN excluded.agent_id ELSE ${table}.agent_id END,
   ${newer(table, "model")}, last_at = max(${table}.last_at, excluded.last_at), ${addTo(table)}`;
-const ENTITY = `${textAt("min", "at", "agent_id")}, ${
-  textAt("max", "at", "model")
-}, min(at), max(at), ${SUMS}`;
+/** A power of two above `CALLS_PER_ROLL_UP`: a time and a position after the totals are one number. */
+const STEPS = 8_192;
+const KEY_OF_TIME = `at * ${STEPS} + position - ${TOTALS_POSITION}`;
+const valueAt = (key: string, column: string) =>
+  `(SELECT c.${column} FROM calls c WHERE c.position = ${TOTALS_POSITION} + ${key} % ${STEPS})`;
+
+/** Adds new calls to the totals of their runs or sessions. */
+const addEntities = (table: string, id: string, newCalls: string, more: readonly string[] = []) =>
+  `INSERT INTO ${table}
+SELECT ${id}, ${
+    [
+      ...more.map((column) => valueAt("newest", column)),
+      valueAt("oldest", "agent_id"),
+      valueAt("newest", "model"),
+    ]
+      .join(", ")
+  }, oldest / ${STEPS}, newest / ${STEPS}, ${COUNTERS}
+FROM (SELECT ${id}, min(${KEY_OF_TIME}) AS oldest, max(${KEY_OF_TIME}) AS newest, ${SUMS}
+  ${newCalls} AND ${id} IS NOT NULL GROUP BY ${id}) entities WHERE true
+ON CONFLICT (${id}) DO UPDATE SET ${
+    [...more.map((column) => newer(table, column)), addToEntity(table)].join(", ")
+  }`;
 const GROUP = `${DIMENSIONS}, coalesce(key_id, '')`;
 
 function toRollUp(calls: number): readonly Statement[] {
   const upTo = `min((SELECT coalesce(max(position), 0) FROM calls), ${TOTALS_POSITION} + ${calls})`;
   const newCalls = `${TAIL} AND position <= ${upTo}`;
   return [
-    `INSERT INTO usage_runs
-SELECT run_id, nullif(${textAt("max", "at", "coalesce(session_id, '')")}, ''), ${ENTITY}
-${newCalls} AND run_id IS NOT NULL GROUP BY run_id
-ON CONFLICT (run_id) DO UPDATE SET ${newer("usage_runs", "session_id")}, ${addToEntity("usage_runs")}`,
-    `INSERT INTO usage_sessions
-SELECT session_id, ${ENTITY} ${newCalls} AND session_id IS NOT NULL GROUP BY session_id
-ON CONFLICT (session_id) DO UPDATE SET ${addToEntity("usage_sessions")}`,
+    addEntities("usage_runs", "run_id", newCalls, ["session_id"]),
+    addEntities("usage_sessions", "session_id", newCalls),
     `INSERT INTO usage_sources
 SELECT ${SOURCE_OF_ENTRY}, min(at), max(at), ${SUMS} ${newCalls} GROUP BY 1, 2, 3
 ON CONFLICT (source, agent_id, machine) DO UPDATE SET first_at = min(usage_sources.first_at, excluded.first_at),

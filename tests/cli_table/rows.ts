@@ -48,12 +48,7 @@ export const ROWS: readonly Row[] = [
   },
   { line: "capture", code: 2, err: /^error: Cannot capture without a COMMAND/, isOffline: true },
   { line: "statusline --check --template {today}", out: /^\$0\n$/ },
-  {
-    line: "statusline --check --template {tody}",
-    code: 2,
-    err: /\{tody\} is none of its names; did you mean \{today\}\?/,
-    isOffline: true,
-  },
+  { line: "statusline --check --template {tody}", code: 2, err: /did you mean \{today\}/, isOffline: true },
   { line: "gateway env opnai", code: 2, err: /not one of openai, .*did you mean openai\?/, isOffline: true },
   {
     line: "otlp env gemini --server https://purser.example.com",
@@ -384,6 +379,11 @@ export const ROWS: readonly Row[] = [
     line: "keys rotate ci --api-key $KEY",
     out: /^psr_\w+\n$/,
     err: /The one before is not valid any more\n$/,
+  },
+  { line: "keys set ci --api-key $KEY", code: 2, err: /give --stop-before-credits or --allow-credits/ },
+  {
+    line: "keys set ci --allow-credits --api-key $KEY",
+    out: /^Key key_\w+ ci: run, agent helper only, until /,
   },
   { line: "keys revoke ci --api-key $KEY", out: /^Revoked key key_/ },
   { line: "keys rotate ci --api-key $KEY", code: 1, err: /revoked/ },

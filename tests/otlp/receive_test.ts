@@ -92,6 +92,26 @@ for (const kind of dialectKinds()) {
     for (const { ctx } of [first, second, third]) await ctx.rollUps.ended();
   });
 
+  test("a request of several sets is flushed to the disk by one commit, before it is answered", async (store) => {
+    const { ctx, receive } = await openInstance(store);
+    const commits: string[] = [];
+    const writeInSet = store.writeInSet.bind(store);
+    store.writeInSet = (writer, item) => {
+      commits.push(writer.mayLose?.(item) ? "set" : "flushed set");
+      return writeInSet(writer, item);
+    };
+    const write = store.write.bind(store);
+    store.write = (statements) => {
+      if (statements[0]!.sql.includes("'probe'")) commits.push("flushed");
+      return write(statements);
+    };
+    const spans = Array.from({ length: 300 }, (_, index) => span(index));
+    await receive(spans.slice(0, 20));
+    await receive(spans.slice(20));
+    assert.deepEqual(commits, ["flushed set", "set", "set", "flushed"]);
+    await ctx.rollUps.ended();
+  });
+
   test("the calls of an agent that is used with a plan have a plan value, and cost nothing", async (store) => {
     const { ctx, receive } = await openInstance(store, { plans: ["shop"] });
     await receive([span(1), span(2)]);

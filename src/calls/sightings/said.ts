@@ -97,33 +97,30 @@ export function witnessOf(
   if (usage.inputTokens > MAX_CALL_TOKENS || usage.outputTokens > MAX_CALL_TOKENS) {
     throw new Error(`it has more than ${MAX_CALL_TOKENS} tokens`);
   }
-  const tags = tagsOf(ctx, origin, sighting);
-  const provider = clean(sighting.provider);
   const said: Said = {
     counts: countsOf(usage),
-    ...optional("more", moreOf(usage)),
+    more: moreOf(usage),
     at,
     agent: origin.agentId,
-    ...optional("session", sighting.session ? toName(sighting.session) : undefined),
-    ...optional("run", sighting.run ? toName(sighting.run) : undefined),
-    ...optional("known", sighting.known),
-    ...optional("key", origin.keyId),
-    ...(origin.isOfOneAgent && { bound: true as const }),
-    ...optional("provider", provider),
-    ...optional("model", clean(sighting.model)),
-    ...optional("response", clean(sighting.responseId)),
-    ...(sighting.isCopy && { copy: true as const }),
-    ...(quality !== "exact" && { quality }),
-    ...(sighting.marks && sighting.marks.length > 0 && { marks: sighting.marks }),
-    ...optional("duration", sighting.durationMs === undefined ? undefined : Math.round(sighting.durationMs)),
-    ...optional("tier", clean(sighting.serviceTier)),
-    ...optional("speed", clean(sighting.speed)),
-    ...optional("geo", clean(sighting.inferenceGeo)),
-    ...(sighting.tools && sighting.tools.length > 0 &&
-      { tools: sighting.tools.map((tool) => clean(tool) ?? "") }),
-    ...optional("stated", statedOf(sighting.statedCostUsd)),
-    ...(sighting.isPlan && { plan: true as const }),
-    ...(tags && { tags }),
+    session: sighting.session ? toName(sighting.session) : undefined,
+    run: sighting.run ? toName(sighting.run) : undefined,
+    known: sighting.known,
+    key: origin.keyId,
+    bound: origin.isOfOneAgent ? true : undefined,
+    provider: clean(sighting.provider),
+    model: clean(sighting.model),
+    response: clean(sighting.responseId),
+    copy: sighting.isCopy ? true : undefined,
+    quality: quality === "exact" ? undefined : quality,
+    marks: sighting.marks?.length ? sighting.marks : undefined,
+    duration: sighting.durationMs === undefined ? undefined : Math.round(sighting.durationMs),
+    tier: clean(sighting.serviceTier),
+    speed: clean(sighting.speed),
+    geo: clean(sighting.inferenceGeo),
+    tools: sighting.tools?.length ? sighting.tools.map((tool) => clean(tool) ?? "") : undefined,
+    stated: statedOf(sighting.statedCostUsd),
+    plan: sighting.isPlan ? true : undefined,
+    tags: tagsOf(ctx, origin, sighting),
   };
   return {
     index,
@@ -140,10 +137,6 @@ export function witnessOf(
 export function moreOf({ details, others, models }: Usage): Said["more"] {
   if (!details && !others && !models) return undefined;
   return { ...(details && { details }), ...(others && { others }), ...(models && { models }) };
-}
-
-function optional<Name extends string, Value>(name: Name, value: Value | undefined) {
-  return value === undefined ? undefined : { [name]: value } as Record<Name, Value>;
 }
 
 /** Returns a stated cost as it is written; an amount that can't be one is unknown. */

@@ -43,7 +43,8 @@ export interface SightingResult {
 
 /**
  * Takes what a log, an exporter or a reporter has seen of calls. The first sighting of a call books it; later ones are kept as
- * evidence, and correct or complete it. Seen again, a sighting changes nothing. Those of one request are one commit.
+ * evidence, and correct or complete it. Seen again, a sighting changes nothing. Those of one request are one commit; with `mayLose`,
+ * a power loss may undo it until the next one without.
  *
  * @throws {PurserError} `invalid` for the agent of the origin; a sighting of an agent of its own that can't be one is refused alone
  */
@@ -51,6 +52,7 @@ export async function sightCalls(
   ctx: CallContext,
   origin: SightingOrigin,
   sightings: readonly Sighting[],
+  { mayLose = false }: { mayLose?: boolean } = {},
 ): Promise<SightingResult> {
   checkAgentName(origin.agentId);
   await ctx.prices.ready?.();
@@ -66,7 +68,7 @@ export async function sightCalls(
         refuse(result, start + index, messageOf(error));
       }
     });
-    await sightSet(ctx, set, result);
+    await sightSet(ctx, set, { result, mayLose });
   }
   return result;
 }
@@ -98,13 +100,13 @@ const turns = new WeakMap<Store, Promise<unknown>>();
 async function sightSet(
   ctx: CallContext,
   set: readonly Witnessed[],
-  result: SightingResult,
+  { result, mayLose }: { result: SightingResult; mayLose: boolean },
 ): Promise<void> {
   if (set.length === 0) return;
   const before = turns.get(ctx.store);
   const turn = (async () => {
     await before;
-    return await replaceState("the witnesses of calls", () => commitSet(ctx, set));
+    return await replaceState("the witnesses of calls", () => commitSet(ctx, set, mayLose));
   })();
   turns.set(ctx.store, turn.catch(() => {}));
   const { repeated, settled } = await turn;
@@ -129,13 +131,14 @@ async function sightSet(
 async function commitSet(
   ctx: CallContext,
   set: readonly Witnessed[],
+  mayLose: boolean,
 ): Promise<{ repeated: number; settled: Settled[] }> {
   const found = await findKnown(ctx, set);
   const fresh = withoutRepeated(set, found.byWitness);
   const repeated = set.length - fresh.length;
   if (fresh.length === 0) return { repeated, settled: [] };
   const settled = (await matchCalls(ctx, found, fresh)).map((known) => settleCall(ctx, known));
-  await commitSettled(ctx, found.guard, settled);
+  await commitSettled(ctx, found.guard, settled, mayLose);
   return { repeated, settled };
 }
 
@@ -144,6 +147,7 @@ export async function commitSettled(
   ctx: CallContext,
   guard: Statement,
   settled: readonly Settled[],
+  mayLose = false,
 ): Promise<void> {
   if (settled.every(isUnchanged)) return;
   const calls = settled.flatMap(({ booked }) => booked ?? []);
@@ -168,7 +172,7 @@ export async function commitSettled(
     ],
     amended: amended.map(({ to, from }) => ({ ...to, callId: from.callId })),
   };
-  await bookLooseCalls(ctx, calls, { witnessed });
+  await bookLooseCalls(ctx, calls, { witnessed, mayLose });
 }
 
 const isUnchanged = ({ booked, amended, withdrawn, witnesses, tags }: Settled) =>

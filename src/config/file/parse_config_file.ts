@@ -3,7 +3,7 @@ import { PurserError } from "../../kernel/errors.ts";
 import { describeIssue } from "./describe_issue.ts";
 import { expandFile } from "./expand_variables.ts";
 import { locateTargets } from "./locate_targets.ts";
-import { parseJsonc } from "./parse_jsonc.ts";
+import { parseJsonc } from "../../kernel/json/parse_jsonc.ts";
 import { z } from "zod";
 import { PriceOverride, PriceOverrides } from "../../contract/price_override.ts";
 import { BILL_FORMS, COST_UNITS, type CostUnit } from "../../contract/costs/stated_costs.ts";
@@ -113,12 +113,19 @@ const Provider = z.strictObject({
 
 const Anomalies = z.strictObject({ notify_from: z.enum(SEVERITIES).optional() });
 
+const AgentName = z.string().min(1);
+
+/** An agent with a plan, by its name, or with the plan's price. */
+const Plan = z.union([
+  AgentName,
+  z.strictObject({ agent: AgentName, usd_per_month: z.number().min(0).max(1_000_000) }),
+], { error: 'must be the name of an agent, or {"agent": "…", "usd_per_month": 100}' });
+
 /**
  * The witnesses of calls: `plans` names the agents whose calls a plan pays for, `sums` the scopes of telemetry whose sums are booked
  * where no call lies beneath.
  */
-const Import = z.strictObject({ plans: z.array(z.string().min(1)), sums: z.array(z.string().min(1)) })
-  .partial();
+const Import = z.strictObject({ plans: z.array(Plan), sums: z.array(z.string().min(1)) }).partial();
 
 const network = z.union([z.cidrv4(), z.cidrv6()], { error: "must be a network such as 10.0.0.0/8" });
 

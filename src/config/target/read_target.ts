@@ -60,7 +60,7 @@ async function readTargets(
 ): Promise<ReadFile> {
   const [{ dirname, resolve }, { parseJsonc }, { expandFile }, { locateTargets }] = await Promise.all([
     import("node:path"),
-    import("../file/parse_jsonc.ts"),
+    import("../../kernel/json/parse_jsonc.ts"),
     import("../file/expand_variables.ts"),
     import("../file/locate_targets.ts"),
   ]);

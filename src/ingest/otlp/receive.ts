@@ -3,6 +3,7 @@ import type { Clock } from "../../kernel/clock.ts";
 import { RecentMap } from "../../kernel/recent_map.ts";
 import { inTurns, SLICE_UNITS, type Turns } from "../../kernel/turns.ts";
 import { nameAfter } from "../../ledger/mod.ts";
+import { checkWritable } from "../../store/mod.ts";
 import { type Decoded, MAX_RECORDS } from "./decode/mod.ts";
 import { FaultCounts } from "./export_faults.ts";
 import { type CallRecord, createReader } from "./read_records.ts";
@@ -94,15 +95,23 @@ export function createReceiver({ plans = [], sums = [] }: ReceiverSettings = {})
       }
       records.length = 0;
       leftOf.set(key, []);
+      const mayLose = calls.length > BOOK_SIGHTINGS;
       for (let start = 0; start < calls.length; start += BOOK_SIGHTINGS) {
         try {
-          await book(ctx, calls.slice(start, start + BOOK_SIGHTINGS), sender, { rejected, faults, plans });
+          await book(ctx, calls.slice(start, start + BOOK_SIGHTINGS), sender, {
+            rejected,
+            faults,
+            plans,
+            mayLose,
+          });
         } catch (error) {
           leftOf.set(key, calls.slice(start, start + MAX_LEFT));
           throw error;
         }
         await ctx.turns.spend(SLICE_UNITS);
       }
+      // One commit flushes all sets, before the sender is told.
+      if (mayLose) await checkWritable(ctx.store);
       await faults.save(ctx);
       if (unmetered.all > 0) hints.add(`not booked: ${unmetered}`);
       const said = [...hints].map((hint) => receiver.hintOnce(ctx, hint, sender)).filter(Boolean);
@@ -125,7 +134,12 @@ async function book(
   ctx: ReceiverContext,
   calls: readonly CallRecord[],
   { keyId, agentId: only }: Sender,
-  { rejected, faults, plans }: { rejected: Counts; faults: FaultCounts; plans: readonly string[] },
+  { rejected, faults, plans, mayLose }: {
+    rejected: Counts;
+    faults: FaultCounts;
+    plans: readonly string[];
+    mayLose: boolean;
+  },
 ): Promise<void> {
   const sightings: Sighting[] = [];
   for (const { sighting, origin } of calls) {
@@ -148,13 +162,18 @@ async function book(
     sighting.of = { ...origin, agentId };
     sightings.push(sighting);
   }
-  const { reasons, outcomes } = await sightCalls(ctx, {
-    source: "otlp",
-    name: "otlp",
-    agentId: only ?? "otlp",
-    ...(keyId !== null && { keyId }),
-    ...(only !== undefined && { isOfOneAgent: true }),
-  }, sightings);
+  const { reasons, outcomes } = await sightCalls(
+    ctx,
+    {
+      source: "otlp",
+      name: "otlp",
+      agentId: only ?? "otlp",
+      ...(keyId !== null && { keyId }),
+      ...(only !== undefined && { isOfOneAgent: true }),
+    },
+    sightings,
+    { mayLose },
+  );
   for (const reason of reasons.values()) rejected.add(reason);
   outcomes.forEach((outcome, index) => {
     if (outcome !== "refused" && outcome !== "duplicate") return;

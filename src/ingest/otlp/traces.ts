@@ -1,5 +1,6 @@
 import type { Sighting } from "../../calls/mod.ts";
 import type { Usage } from "../../pricing/mod.ts";
+import { RecentMap } from "../../kernel/recent_map.ts";
 import type { CallRecord } from "./read_records.ts";
 import type { SpanRecord } from "./records.ts";
 
@@ -75,8 +76,9 @@ export class SpanNode {
   sum?: Unplaced & { whole: Usage };
 }
 
-/** The most spans and waiting calls that are kept: those of the oldest traces are forgotten first. */
+/** The most spans and waiting calls that are kept: those of the oldest traces are forgotten first, many at once. */
 const MAX_KEPT = 50_000;
+const KEPT_THEN = 45_000;
 /** The most calls that are kept of one span, and the most spans around one. */
 const MAX_INNER = 64;
 const MAX_DEPTH = 500;
@@ -92,12 +94,14 @@ const isOtherProcess = ({ process: a = [] }: ToldCall, { process: b = [] }: Told
 
 export class Traces {
   /** The sessions that other sessions have started, each with its parent; the oldest first. */
-  readonly #parents = new Map<string, string>();
+  readonly #parents = new RecentMap<string>(MAX_RECENT);
   /** The sender of the records that are read: no other one can add to its traces. */
   sender = "";
   readonly #traces = new Map<string, Map<string, SpanNode>>();
-  readonly #recent = new Map<string, ToldCall[]>();
-  readonly #named = new Map<string, { at: number; refs: Map<string, string> }[]>();
+  /** The trace that was touched last: most spans come beside others of their trace. */
+  #latest: { key: string; trace: Map<string, SpanNode> } | undefined;
+  readonly #recent = new RecentMap<ToldCall[]>(MAX_RECENT);
+  readonly #named = new RecentMap<{ at: number; refs: Map<string, string> }[]>(MAX_RECENT);
   #kept = 0;
 
   /** Adds a span, and tells those around it; of one that is sent again the first one counts. */
@@ -132,9 +136,7 @@ export class Traces {
       !(one.tellers ?? [one]).some(({ scope }) => scope === call.scope) && !isOtherProcess(one, call) &&
       (one.responseId === undefined || call.responseId === undefined || one.responseId === call.responseId)
     );
-    this.#recent.delete(key);
     this.#recent.set(key, [...same.slice(1 - MAX_TWINS), call]);
-    if (this.#recent.size > MAX_RECENT) this.#recent.delete(this.#recent.keys().next().value!);
     return twin;
   }
 
@@ -159,17 +161,14 @@ export class Traces {
     let one = near.find(({ refs }) => refs.has(kind)) ??
       near.toSorted((a, b) => Math.abs(a.at - at) - Math.abs(b.at - at))[0];
     if (!one && isSecond) return undefined;
-    this.#named.delete(name);
     this.#named.set(name, one ? all : [...all.slice(1 - MAX_TWINS), one = { at, refs: new Map() }]);
     one.refs.set(kind, ref);
-    if (this.#named.size > MAX_RECENT) this.#named.delete(this.#named.keys().next().value!);
     return `${key}:${one.at}`;
   }
 
   /** Notes that a session has started another one. */
   spawn(child: string, parent: string): void {
     this.#parents.set(this.sender + child, parent);
-    if (this.#parents.size > MAX_RECENT) this.#parents.delete(this.#parents.keys().next().value!);
   }
 
   /** Returns the session of a session that another one has started, and its own as a sub-agent; undefined for any other. */
@@ -256,9 +255,11 @@ export class Traces {
 
   #touch(traceId: string): Map<string, SpanNode> {
     const key = this.sender + traceId;
+    if (this.#latest?.key === key) return this.#latest.trace;
     const trace = this.#traces.get(key) ?? new Map<string, SpanNode>();
     this.#traces.delete(key);
     this.#traces.set(key, trace);
+    this.#latest = { key, trace };
     return trace;
   }
 
@@ -276,12 +277,14 @@ export class Traces {
       if (trace === current) break;
       this.#traces.delete(id);
       for (const node of trace.values()) this.#kept -= 1 + node.waiting.length;
-      if (this.#kept <= MAX_KEPT) return;
+      if (this.#kept <= KEPT_THEN) return;
     }
+    if (this.#kept <= MAX_KEPT) return;
     // One trace without end.
-    const [spanId, node] = current.entries().next().value ?? [];
-    if (!node) return;
-    current.delete(spanId!);
-    this.#kept -= 1 + node.waiting.length;
+    for (const [spanId, node] of current) {
+      current.delete(spanId);
+      this.#kept -= 1 + node.waiting.length;
+      if (this.#kept <= KEPT_THEN) return;
+    }
   }
 }
