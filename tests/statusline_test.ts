@@ -62,6 +62,31 @@ Deno.test("the line of recorded input has its model and project", async () => {
   }
 });
 
+Deno.test("the windows of a plan are shown with their pace, and recorded with the log in the background", async () => {
+  await using place = await newPlace();
+  const log = `${FIXTURES}logs/claude-code/${LOG.folder}/${LOG.session}.jsonl`;
+  const inHours = (hours: number) => Math.round(Date.now() / 1_000 + hours * 3_600);
+  const input = {
+    session_id: LOG.session,
+    transcript_path: log,
+    rate_limits: {
+      five_hour: { used_percentage: 42.4, resets_at: inHours(2.5) },
+      seven_day: { used_percentage: 12, resets_at: inHours(84) },
+      seven_day_opus: { used_percentage: 3, resets_at: inHours(-1) },
+    },
+  };
+  await spend(place, "one");
+  const windows = "5h 42% (pace 0.8), 7d 12% (pace 0.2)";
+  assert.equal(await line(place, input, "--template", "{plan}"), windows);
+  assert.match(await line(place, input), new RegExp(`today · ${RegExp.escape(windows)}$`));
+  assert.equal((await purser(place, ["statusline", `--refresh=${log}`])).code, 0);
+  const plans = JSON.parse((await purser(place, ["plans", "--json"])).out) as Record<string, unknown>[];
+  assert.deepEqual(
+    plans.map(({ agent_id, source, window, used_pct }) => [agent_id, source, window, used_pct]).sort(),
+    [["claude-code", "statusline", "five_hour", 42.4], ["claude-code", "statusline", "seven_day", 12]],
+  );
+});
+
 Deno.test("whatever the input is, there is one line of what is known", async () => {
   await using place = await newPlace();
   assert.equal(await line(place, { session_id: "one" }), "purser: no calls yet");

@@ -76,7 +76,7 @@ export const statusline: Command = {
   detail:
     "Reads the JSON that Claude Code gives its status line on standard input, and prints one line from the ledger. Whatever is " +
     "wrong, it is one line, and the exit code is 0; --check says what is wrong. The calls of the session are imported in the " +
-    "background. The template may name {session}, {today}, {budget}, {model} and {project}; a part between two · that has " +
+    "background. The template may name {session}, {today}, {budget}, {plan}, {model} and {project}; a part between two · that has " +
     "nothing to say is left out.",
   options: {
     template: option("TEXT", "Form of the line (default: statusline_template of the config file)"),
@@ -90,13 +90,13 @@ export const statusline: Command = {
   examples: [
     ['purser statusline --template "{session} · {budget}" --check', ""],
   ],
-  async runWithoutConfig(ctx) {
+  async runWithoutConfig(ctx, open) {
     if (ctx.options.has("check")) {
       return await (await import("../statusline/check_status_line.ts")).checkStatusLine(ctx);
     }
     const log = ctx.options.text("refresh");
     if (log !== undefined) {
-      return await (await import("../statusline/refresh_figures.ts")).refreshFigures(ctx, log);
+      return await (await import("../statusline/refresh_figures.ts")).refreshFigures(ctx, open, log);
     }
     const { runStatusLine } = await import("../statusline/run_status_line.ts");
     return await runStatusLine(ctx, (await import("../../../budgets/summary/mod.ts")).readSummary);

@@ -35,14 +35,7 @@ export async function checkStatusLine(ctx: BareContext): Promise<number> {
       if (!response.ok) throw await errorOf(response);
       return await response.json();
     }, { sessionId: null, now: clock.now() });
-    ctx.print(
-      renderLine(template, figures, {
-        model: "Sonnet 5",
-        folder: "project",
-        sessionId: undefined,
-        transcript: undefined,
-      }),
-    );
+    ctx.print(renderLine(template, figures, { now: clock.now() }));
     return EXIT.done;
   } finally {
     await connection.close();

@@ -4,6 +4,7 @@ import { PAGE_SIZES } from "../../../contract/limits.ts";
 import { startOf } from "../../../contract/windows.ts";
 import { toIso } from "../../../kernel/clock.ts";
 import { parseTotalUsd, shortUsd, toUsd } from "../../../kernel/money.ts";
+import { readStatusLineWindows } from "../../../plans/sources/mod.ts";
 import { escapeText, shorten } from "../../../kernel/text.ts";
 
 /** Spending in wire form. */
@@ -102,4 +103,17 @@ export function formatAge(ageMs: number): string {
   if (seconds < 90) return `${seconds} s ago`;
   const minutes = Math.round(seconds / 60);
   return minutes < 90 ? `${minutes} min ago` : `${Math.round(minutes / 60)} h ago`;
+}
+
+/** Formats the windows of a plan, each with the share that is used and its pace: `5h 42% (pace 1.3), 7d 12% (pace 0.4)`. */
+export function formatWindows(limits: unknown, now: number): string {
+  return readStatusLineWindows({ rate_limits: limits }).flatMap(
+    ({ window, usedPercent, resetsAt, lengthMs }) => {
+      if (usedPercent === undefined || (resetsAt !== undefined && resetsAt <= now)) return [];
+      const gone = resetsAt === undefined || lengthMs === undefined ? 0 : 1 - (resetsAt - now) / lengthMs;
+      const pace = gone > 0 ? ` (pace ${(usedPercent / 100 / gone).toFixed(1)})` : "";
+      const name = window.replace("five_hour", "5h").replace("seven_day", "7d").replaceAll("_", " ");
+      return [`${shortName(name)} ${Math.round(usedPercent)}%${pace}`];
+    },
+  ).join(", ");
 }

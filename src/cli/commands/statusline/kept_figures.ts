@@ -9,11 +9,13 @@ export interface Kept {
   figures: Figures | undefined;
   /** The time of the figures, in milliseconds since the epoch. */
   at: number;
-  /** The size and time of the log that was last imported. */
-  log: string | undefined;
-  /** The time at which the last work in the background was begun, and the state of the log by then. */
+  /** The `rate_limits` of Claude Code's last input. */
+  limits: unknown;
+  /** The state of log and limits by the last work in the background that has ended. */
+  done: string | undefined;
+  /** That by which the last one was begun, and the time of it. */
+  begun: string | undefined;
   begunAt: number;
-  begunLog: string | undefined;
 }
 
 /** Returns the path of the file of a session. Its name is made of any text. */
@@ -24,7 +26,15 @@ export function pathOfKept(folder: string, sessionId: string | undefined): strin
 
 /** Reads what is kept of a session for a target. */
 export async function readKept(path: string, target: string): Promise<Kept> {
-  const none = { target, figures: undefined, at: 0, log: undefined, begunAt: 0, begunLog: undefined };
+  const none = {
+    target,
+    figures: undefined,
+    at: 0,
+    limits: null,
+    done: undefined,
+    begun: undefined,
+    begunAt: 0,
+  };
   try {
     const kept: unknown = JSON.parse(await files.readText(path));
     return isRecord(kept) && kept.target === target ? { ...none, ...kept } : none;
@@ -43,6 +53,12 @@ export async function writeKept(folder: string, path: string, kept: Kept): Promi
   } catch {
     await files.remove(draft).catch(() => {});
   }
+}
+
+/** Returns the state of a log and of limits: another one once there is something to import. */
+export async function stateOf(log: string, limits: unknown): Promise<string> {
+  const stamp = await files.stampOf(log);
+  return `${stamp?.size}:${stamp?.modifiedAt} ${JSON.stringify(limits)}`;
 }
 
 /** Removes the files of sessions of long ago. */

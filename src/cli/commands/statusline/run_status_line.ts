@@ -2,7 +2,6 @@ import { findDefaultDatabase, readKeyFile, withDefaults } from "../../../config/
 import { readTarget, type TargetSettings } from "../../../config/target/mod.ts";
 import { parseDatabaseUrl } from "../../../kernel/database_url.ts";
 import { messageOf } from "../../../kernel/errors.ts";
-import { files } from "../../../kernel/files/files.ts";
 import { escapeText, shorten } from "../../../kernel/text.ts";
 import type { BareContext } from "../../command.ts";
 import type { Options } from "../../parse/options.ts";
@@ -13,9 +12,10 @@ import {
   formatAge,
   formatBudget,
   formatSpending,
+  formatWindows,
   shortName,
 } from "./figures.ts";
-import { type Kept, pathOfKept, readKept, writeKept } from "./kept_figures.ts";
+import { type Kept, pathOfKept, readKept, stateOf, writeKept } from "./kept_figures.ts";
 import { INPUT_MS, readStatusInput, type StatusInput } from "./status_input.ts";
 import { renderTemplate } from "./template.ts";
 
@@ -73,34 +73,37 @@ export function folderOfKept(env: BareContext["env"]): string | undefined {
 /** Returns the ledger that figures are of, for people and for the file that keeps them. */
 export const targetOf = ({ server, dbUrl }: TargetSettings) => server ?? dbUrl;
 
-/** Returns the state of a log: it is another one once something was written. */
-export async function stateOfLog(path: string | undefined): Promise<string | undefined> {
-  const stamp = path === undefined ? undefined : await files.stampOf(path);
-  return stamp && `${stamp.size}:${stamp.modifiedAt}`;
-}
-
 async function makeLine(ctx: LineContext, readSummary: ReadSummary): Promise<string> {
   const { terminal, clock, env, options } = ctx;
   const settings = await readSettings(ctx);
   const template = options.text("template") ?? settings.template ?? withDefaults({}).statuslineTemplate;
   // Of an interactive terminal nothing is read.
-  const read = terminal.keys ? undefined : await readStatusInput(terminal.stdin(), clock.sleep(INPUT_MS));
-  const input = read?.input;
+  const input = terminal.keys ? undefined : await readStatusInput(terminal.stdin(), clock.sleep(INPUT_MS));
   const now = clock.now();
   const folder = folderOfKept(env);
   const path = folder && pathOfKept(folder, input?.sessionId);
-  const target = targetOf(settings);
-  const kept = path === undefined ? undefined : await readKept(path, target);
+  const kept = path === undefined ? undefined : await readKept(path, targetOf(settings));
   const sessionId = input?.sessionId ?? null;
   const { figures, why } = await readFigures(ctx, settings, { sessionId, now }, readSummary);
-  const next = kept && await beginRefresh(ctx, { input, kept, now, isFresh: figures !== undefined });
-  const changed = figures && JSON.stringify(figures) !== JSON.stringify(kept?.figures);
-  if (folder !== undefined && path !== undefined && kept && (next !== kept || changed)) {
-    await writeKept(folder, path, { ...next!, ...(figures && { figures, at: now }) });
+  if (folder !== undefined && path !== undefined && kept) {
+    const limits = input?.limits ?? kept.limits;
+    const begun = input?.transcript === undefined
+      ? undefined
+      : findWork(await stateOf(input.transcript, limits), kept, now, figures !== undefined);
+    const next = {
+      ...kept,
+      ...(figures && { figures, at: now }),
+      ...(begun !== undefined && { begun, begunAt: now }),
+      limits,
+    };
+    const hasChanged = JSON.stringify(figures ?? kept.figures) !== JSON.stringify(kept.figures);
+    if (begun !== undefined || hasChanged) await writeKept(folder, path, next);
+    const words = ["statusline", `--refresh=${input?.transcript}`, ...targetArguments(options)];
+    if (begun !== undefined) await terminal.startAgain?.(words);
   }
   const shown = figures ?? kept?.figures;
   if (!shown) return `purser: ${why}`;
-  const line = renderLine(template, shown, input);
+  const line = renderLine(template, shown, { input, now });
   return figures ? line : `${line} · ${formatAge(now - kept!.at)}`;
 }
 
@@ -146,27 +149,30 @@ async function askServer(
 }
 
 /**
- * Begins the work in the background where the log has changed since its import, or the figures could not be read. Returns what is to
- * be kept of it; the same where nothing was begun.
+ * Returns the state if work in the background is to begin for it: the log or the limits have changed since they were imported, or the
+ * figures could not be read. Undefined where there is nothing to do, or it has just begun.
  */
-async function beginRefresh(
-  ctx: LineContext,
-  { input, kept, now, isFresh }: { input?: StatusInput; kept: Kept; now: number; isFresh: boolean },
-): Promise<Kept> {
-  const state = await stateOfLog(input?.transcript);
-  if (input?.transcript === undefined || (isFresh && state === kept.log)) return kept;
-  // One process at a time imports; others that wait for it are not needed.
-  if (state === kept.begunLog && now - kept.begunAt < REPEAT_MS) return kept;
-  const words = ["statusline", `--refresh=${input.transcript}`, ...targetArguments(ctx.options)];
-  return await ctx.terminal.startAgain?.(words) ? { ...kept, begunAt: now, begunLog: state } : kept;
+function findWork(
+  state: string,
+  { done, begun, begunAt }: Kept,
+  now: number,
+  isFresh: boolean,
+): string | undefined {
+  if (isFresh && state === done) return undefined;
+  return state === begun && now - begunAt < REPEAT_MS ? undefined : state;
 }
 
 /** Renders figures by a template. */
-export function renderLine(template: string, figures: Figures, input: StatusInput | undefined): string {
+export function renderLine(
+  template: string,
+  figures: Figures,
+  { input, now }: { input?: StatusInput | undefined; now: number },
+): string {
   return renderTemplate(template, {
     session: figures.session === null ? "" : formatSpending(figures.session),
     today: formatSpending(figures.today),
     budget: formatBudget(figures.budget),
+    plan: formatWindows(input?.limits, now),
     model: shortName(input?.model ?? ""),
     project: shortName(input?.folder?.split(/[\\/]/).findLast((name) => name !== "") ?? ""),
   });

@@ -8,6 +8,8 @@ export interface StatusInput {
   model: string | undefined;
   /** The folder in which it was started. */
   folder: string | undefined;
+  /** The windows of the plan, as they are written; null without any. */
+  limits: unknown;
 }
 
 /** The longest wait for input that is not complete. */
@@ -23,7 +25,7 @@ const MAX_INPUT = 1_000_000;
 export async function readStatusInput(
   chunks: AsyncIterable<Uint8Array>,
   timedOut: Promise<void>,
-): Promise<{ input: StatusInput; json: unknown } | undefined> {
+): Promise<StatusInput | undefined> {
   const decoder = new TextDecoder();
   let text = "";
   const reader = chunks[Symbol.asyncIterator]();
@@ -40,18 +42,17 @@ export async function readStatusInput(
   return undefined;
 }
 
-function parse(text: string): { input: StatusInput; json: unknown } | undefined {
+function parse(text: string): StatusInput | undefined {
   try {
     const json: unknown = JSON.parse(text);
-    return isRecord(json) ? { input: inputOf(json), json } : undefined;
+    return isRecord(json) ? inputOf(json) : undefined;
   } catch {
     return undefined;
   }
 }
 
-function inputOf(
-  { session_id, transcript_path, model, workspace, cwd }: Record<string, unknown>,
-): StatusInput {
+function inputOf(json: Record<string, unknown>): StatusInput {
+  const { session_id, transcript_path, model, workspace, cwd, rate_limits = null } = json;
   const { display_name, id } = isRecord(model) ? model : {};
   const { project_dir } = isRecord(workspace) ? workspace : {};
   return {
@@ -59,6 +60,7 @@ function inputOf(
     transcript: textOf(transcript_path),
     model: textOf(display_name) ?? textOf(id),
     folder: textOf(project_dir) ?? textOf(cwd),
+    limits: rate_limits,
   };
 }
 

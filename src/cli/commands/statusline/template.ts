@@ -1,7 +1,7 @@
 import { nearestName } from "../../../kernel/nearest_name.ts";
 
 /** The names that a template may have, in braces. */
-export const NAMES = ["session", "today", "budget", "model", "project"] as const;
+export const NAMES = ["session", "today", "budget", "plan", "model", "project"] as const;
 
 /** The texts of the names; an empty one for what is not known. */
 export type Values = Readonly<Record<typeof NAMES[number], string>>;
