@@ -39,6 +39,7 @@ Deno.test("loadConfig() has a default for everything", async () => {
     logFormat: "auto",
     remoteTimeoutMs: 10_000,
     requestLimits: {},
+    statuslineTemplate: "{session} · {today} today · {budget} · {plan}",
     maxBodyBytes: 4_194_304,
     maxSnapshotBytes: 268_435_456,
     maxContextBytes: 6_291_456,
