@@ -24,12 +24,6 @@ export const ROWS: readonly Row[] = [
     err: /it runs its own commands on a database of its own/,
     isOffline: true,
   },
-  {
-    line: "import claude-code --path $FOLDER/nowhere",
-    code: 3,
-    err: /^error: Cannot import from .*nowhere: no such file or directory/,
-    isOffline: true,
-  },
   { line: "sources --limit 0", code: 2, err: /--limit/ },
   { line: "import claude-cod", code: 2, err: /did you mean claude-code\?/, isOffline: true },
   { line: "agnets list", code: 2, err: /did you mean agents\?/, isOffline: true },
