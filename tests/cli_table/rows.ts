@@ -46,6 +46,9 @@ export const ROWS: readonly Row[] = [
       /^export OPENAI_BASE_URL=https:\/\/purser\.example\.com\/openai\/v1\nexport OPENAI_API_KEY="\$PURSER_API_KEY"\n$/,
     isOffline: true,
   },
+  { line: "capture", code: 2, err: /^error: Cannot capture without a COMMAND/, isOffline: true },
+  { line: "statusline --check --template {today}", out: /^\$0\n$/ },
+  { line: "statusline --check --template {tody}", code: 2, err: /did you mean \{today\}/, isOffline: true },
   { line: "gateway env opnai", code: 2, err: /not one of openai, .*did you mean openai\?/, isOffline: true },
   {
     line: "otlp env gemini --server https://purser.example.com",
