@@ -1,3 +1,4 @@
+import { AGENT_ROWS } from "./agent_rows.ts";
 import { COST_ROWS } from "./cost_rows.ts";
 import type { Row } from "./row.ts";
 
@@ -41,8 +42,7 @@ export const ROWS: readonly Row[] = [
     isOffline: true,
   },
   { line: "capture", code: 2, err: /^error: Cannot capture without a COMMAND/, isOffline: true },
-  { line: "statusline --check --template {today}", out: /^\$0\n$/ },
-  { line: "statusline --check --template {tody}", code: 2, err: /did you mean \{today\}/, isOffline: true },
+  ...AGENT_ROWS,
   { line: "gateway env opnai", code: 2, err: /not one of openai, .*did you mean openai\?/, isOffline: true },
   {
     line: "otlp env gemini --server https://purser.example.com",
@@ -55,10 +55,6 @@ export const ROWS: readonly Row[] = [
     err: /not one of claude-code, codex, gemini, node, python/,
     isOffline: true,
   },
-  { line: "gate --agent codex", stdin: "", err: /: it is empty\n$/, isOffline: true },
-  { line: "gate --agent codx", code: 2, err: /did you mean codex\?/, isOffline: true },
-  { line: "gate install codx", code: 2, err: /did you mean codex\?/, isOffline: true },
-  { line: "gate uninstall codx", code: 2, err: /did you mean codex\?/, isOffline: true },
   {
     line: "dashboard --server http://127.0.0.1:1 --no-open",
     out: /^http:\/\/127\.0\.0\.1:1\/ui\/\n$/,
