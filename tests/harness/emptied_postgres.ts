@@ -42,7 +42,7 @@ export function emptiedDatabases(
   };
 }
 
-/** What a migration leaves. */
+/** The content of a database after its migration. */
 interface InitialState {
   /** Of the database. */
   name: string;
