@@ -42,6 +42,8 @@ export const LAYERS: readonly Readonly<Record<string, string>>[] = [
   {
     calls:
       "the life of a model call, the same for every caller; the commit that books it, the spool, and the roll-up that follows",
+    plans:
+      "the windows of plans, such as subscriptions, as their providers measure them; `sources/`: their readers",
     snapshots: "export and import of a session as one document",
   },
   {

@@ -75,6 +75,7 @@ const OPERATIONS = {
   listCostTagKeys: "GET /costs/tag-keys",
   listImportedEvents: "GET /sessions/{session_id}/events/imported",
   listImportFiles: "GET /imports/files",
+  listPlans: "GET /plans",
   listRepricings: "GET /repricings",
   listRuns: "GET /runs",
   listSessionEvents: "GET /sessions/{session_id}/events",
@@ -85,6 +86,7 @@ const OPERATIONS = {
   releaseBudget: "POST /budgets/{budget_id}/releases",
   releaseReservation: "DELETE /budgets/reservations/{reservation_id}",
   reportCalls: "POST /costs/events",
+  reportPlanWindows: "POST /plans",
   repriceCalls: "POST /repricings",
   reserveBudget: "POST /budgets/reservations",
   resendAlert: "POST /alerts/history/{alert_id}/resend",
@@ -100,6 +102,7 @@ const OPERATIONS = {
   testChannel: "POST /channels/{name}/test",
   undoRepricing: "POST /repricings/{repricing_id}/undo",
   updateAlertRule: "PATCH /alerts/rules/{rule_id}",
+  updateApiKey: "PATCH /keys/{key_id}",
   updateBudget: "PATCH /budgets/{budget_id}",
 };
 
@@ -138,6 +141,16 @@ const REQUESTS: [method: string, path: string, body?: unknown, headers?: Headers
   }],
   ["GET", "/imports/files?machine=laptop&importer=claude-code"],
   ["GET", "/sources?limit=1"],
+  ["POST", "/plans", {
+    agent_id: "codex",
+    source: "log",
+    machine: "laptop",
+    windows: [
+      { window: "five_hour", used_pct: 5, measured_at: "2026-11-21T09:30:00.000Z", plan: "plus" },
+      { window: "credits", measured_at: "2026-11-21T09:30:00.000Z", credits: { has_credits: true } },
+    ],
+  }],
+  ["GET", "/plans?limit=2"],
   ["GET", "/agents"],
   ["GET", "/agents/a"],
   ["POST", "/agents/a/runs", { input: "Hi", session_id: "s1" }],
@@ -243,12 +256,13 @@ Deno.test("every operation responds as documented", async () => {
   await purser.api("DELETE", "/agents/a");
   const key = await purser.api("POST", "/keys", {
     name: "A",
-    scopes: ["read"],
+    scopes: ["read", "call"],
     expires_at: "2027-01-01T00:00:00Z",
   });
   await purser.api("GET", "/keys?status=active&limit=5");
   await purser.api("GET", key.headers.get("location")!);
   await purser.api("GET", "/key-names");
+  await purser.api("PATCH", key.headers.get("location")!, { stop_before_credits: true });
   await purser.api("POST", `${key.headers.get("location")!}/rotate`, {});
   await purser.api("DELETE", key.headers.get("location")!);
   await (await purser.fetch("GET", "/events")).body!.cancel();

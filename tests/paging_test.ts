@@ -3,7 +3,7 @@ import { anyCharacter } from "./harness/any_character.ts";
 import { nameChannels } from "../src/config/mod.ts";
 import fc from "#dev/fast_check.ts";
 import { makeKey, openHttpClient } from "./harness/http_client.ts";
-import { LIVE_SIZES } from "../src/contract/live.ts";
+import { LIVE_SIZES } from "../src/contract/limits.ts";
 import { type OpenApiDocument, resolve, type Schema } from "./harness/openapi_document.ts";
 import { EVENT } from "./harness/bodies.ts";
 import { openTestPurser, type TestPurser } from "./harness/test_purser.ts";

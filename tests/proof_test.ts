@@ -12,7 +12,7 @@ import { databaseKinds } from "./harness/databases.ts";
 import { seededRandom } from "./harness/random.ts";
 
 /** The rows of the proof; a million by `PURSER_PROOF_ROWS=1000000`. */
-const ROWS = Number(Deno.env.get("PURSER_PROOF_ROWS") ?? 10_000);
+const ROWS = Number(Deno.env.get("PURSER_PROOF_ROWS") ?? 2_000);
 const ROWS_PER_BOOKING = 1_000;
 const CARDS = 500;
 const START = Date.parse("2026-11-01T00:00:00.000Z");

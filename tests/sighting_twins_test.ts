@@ -5,7 +5,7 @@ import { listCosts } from "../src/ledger/mod.ts";
 import { usageOf } from "../src/pricing/mod.ts";
 import { createBooking, type TestBooking } from "./harness/booking.ts";
 import { checkTotals } from "./harness/check_books.ts";
-import { databaseKinds, dialectKinds } from "./harness/databases.ts";
+import { dialectKinds } from "./harness/databases.ts";
 import { cases } from "./harness/thorough.ts";
 import { gatewayCall, LOG, sighting } from "./harness/sightings.ts";
 
@@ -52,7 +52,7 @@ function groupsOf(arrivals: readonly Arrival[], sizes: readonly number[]): Arriv
   return groups;
 }
 
-for (const kind of databaseKinds()) {
+for (const kind of dialectKinds()) {
   Deno.test({
     name:
       `calls with the same counts take one record of a log each, in any order and grouping (${kind.name})`,

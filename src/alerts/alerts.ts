@@ -1,8 +1,8 @@
 import { and, asc, desc, eq, exists, inArray, isNotNull, lte, or, sql } from "drizzle-orm";
-import type { Alert, AlertDelivery } from "../contract/alerts/alerts.ts";
+import type { Alert, AlertDelivery, AlertPlanWindow } from "../contract/alerts/alerts.ts";
 import type { AlertResend, RuleTest } from "../contract/alerts/sent_alerts.ts";
 import { dimension, DIMENSIONS, NAMED, nameIn, nameOfValue } from "../contract/costs/dimensions.ts";
-import { type BudgetThreshold, isAtLeast, type ThresholdType } from "../contract/values.ts";
+import { type BudgetThreshold, isAtLeast, PLAN_THRESHOLD, type ThresholdType } from "../contract/values.ts";
 import type { Fact, Notification } from "../delivery/channels/mod.ts";
 import { PurserError } from "../kernel/errors.ts";
 import { formatUsd, parseTotalUsd, toUsd } from "../kernel/money.ts";
@@ -56,9 +56,8 @@ function toAlertRecord(row: RecordedRow, viewer: Viewer): AlertRecord {
     rule_id: row.ruleId,
     rule_name: row.ruleName,
     threshold_type: row.thresholdType,
-    threshold_usd: toUsd(row.thresholdNanoUsd),
     severity: row.severity,
-    value_usd: toUsd(row.valueNanoUsd),
+    ...measuredOf(row),
     agent_id: row.agentId,
     ...Object.fromEntries(named),
     session_id: row.sessionId ?? null,
@@ -69,6 +68,15 @@ function toAlertRecord(row: RecordedRow, viewer: Viewer): AlertRecord {
     ...(counter && { counter }),
     ...(row.budgetLimitNanoUsd !== null && { limit_usd: toUsd(row.budgetLimitNanoUsd) }),
   };
+}
+
+/** Returns the threshold and the value of an alert in the unit of its type. */
+function measuredOf({ thresholdType, thresholdNanoUsd, valueNanoUsd, window }: RecordedRow) {
+  const [threshold, value] = [toUsd(thresholdNanoUsd), toUsd(valueNanoUsd)];
+  if (thresholdType !== PLAN_THRESHOLD) return { threshold_usd: threshold, value_usd: value };
+  const plan = planWindowOf(window);
+  const percentages = { threshold_pct: threshold, value_pct: value };
+  return { threshold_usd: null, value_usd: null, ...percentages, ...plan && { plan_window: plan } };
 }
 
 const { alertRules, alerts, budgets, deliveries } = tables;
@@ -203,12 +211,33 @@ function nameCounter(record: AlertRecord): string {
 
 /** Returns the notification of a rule that fired, or is tested. */
 export function describeAlert(record: AlertRecord, environment: string): Notification {
-  const spent = SPENT[record.threshold_type];
-  const value = `$${usd(record.value_usd)}`;
-  const { limit_usd: limit } = record;
+  const { title, facts } = record.threshold_type === PLAN_THRESHOLD
+    ? describePlanAlert(record)
+    : describeSpending(record, record.threshold_type);
+  facts.push({ label: "Alert", value: record.alert_id });
+  return {
+    id: record.alert_id,
+    type: "alert.triggered",
+    isTest: record.test,
+    severity: record.severity,
+    title,
+    facts,
+    at: record.triggered_at,
+    environment,
+    data: { ...record, environment },
+  };
+}
+
+function describeSpending(
+  record: AlertRecord,
+  type: ThresholdType | BudgetThreshold,
+): Pick<Notification, "title"> & { facts: Fact[] } {
+  const spent = SPENT[type];
+  const { limit_usd: limit, threshold_usd, value_usd } = record;
+  const value = `$${usd(value_usd!)}`;
   const threshold = limit === undefined
-    ? `$${usd(record.threshold_usd)}`
-    : `${share(record.threshold_usd, limit)}% of $${usd(limit)}`;
+    ? `$${usd(threshold_usd!)}`
+    : `${share(threshold_usd!, limit)}% of $${usd(limit)}`;
   const title = record.test
     ? `Test of alert rule ${record.rule_name}: nothing was spent`
     : limit === undefined
@@ -227,17 +256,47 @@ export function describeAlert(record: AlertRecord, environment: string): Notific
   for (const kind of NAMED) add(kind[0]!.toUpperCase() + kind.slice(1), nameIn(record, kind) ?? null);
   add("Session", record.session_id);
   add("Run", record.run_id);
-  add("Alert", record.alert_id);
+  return { title, facts };
+}
+
+/** Returns the window that an alert is about, by its claim; undefined of a test. */
+function planWindowOf(claim: string | null): AlertPlanWindow | undefined {
+  const [, agent, what, name, window, resetsAt] =
+    /^[^|]*\|([^|]*)\|(machine|provider) (.*)\|([^|]*)@(\d+)$/s.exec(claim ?? "") ?? [];
+  if (agent === undefined || window === undefined) return undefined;
   return {
-    id: record.alert_id,
-    type: "alert.triggered",
-    isTest: record.test,
-    severity: record.severity,
-    title,
+    agent_id: agent,
+    machine: what === "machine" ? name! : null,
+    provider: what === "provider" ? name! : null,
+    window,
+    resets_at: toIso(Number(resetsAt)),
+  };
+}
+
+/** Returns the title and the facts of an alert about a plan. */
+function describePlanAlert(
+  { rule_name, value_pct, threshold_pct, plan_window: plan, test }: {
+    rule_name: string;
+    value_pct?: number | undefined;
+    threshold_pct?: number | undefined;
+    plan_window?: AlertPlanWindow | undefined;
+    test: boolean;
+  },
+): { title: string; facts: Fact[] } {
+  const facts: Fact[] = [{ label: "Rule", value: rule_name }];
+  const threshold = { label: "Threshold", value: `${threshold_pct}%` };
+  if (test || !plan) {
+    facts.push({ label: "Test", value: "this checks that the channel works" }, threshold);
+    return { title: `Test of alert rule ${rule_name}: nothing was measured`, facts };
+  }
+  facts.push({ label: "Used", value: `${value_pct}%` }, threshold, { label: "Plan", value: plan.agent_id });
+  if (plan.machine !== null) facts.push({ label: "Machine", value: plan.machine });
+  if (plan.provider !== null) facts.push({ label: "Provider", value: plan.provider });
+  facts.push({ label: "Window", value: plan.window }, { label: "Resets at", value: plan.resets_at });
+  return {
+    title:
+      `${rule_name}: ${value_pct}% of the ${plan.window} window of the ${plan.agent_id} plan used, threshold ${threshold_pct}%`,
     facts,
-    at: record.triggered_at,
-    environment,
-    data: { ...record, environment },
   };
 }
 

@@ -3,6 +3,7 @@ import type { AlertDetail } from "../contract/alerts/alerts.ts";
 import type { AlertCause, AlertCauses, OtherCauses } from "../contract/alerts/alert_causes.ts";
 import type { CostRow } from "../contract/costs.ts";
 import { COUNTED, DIMENSIONS, NAMED, type NameFields } from "../contract/costs/dimensions.ts";
+import { PLAN_THRESHOLD } from "../contract/values.ts";
 import { toIso } from "../kernel/clock.ts";
 import { PurserError } from "../kernel/errors.ts";
 import { type NanoUsd, parseTotalUsd, toUsd } from "../kernel/money.ts";
@@ -50,7 +51,7 @@ export async function explainAlert(
   if (!found) throw new PurserError("not_found", `Cannot find alert ${alertId} in the history`);
   const { row, alert } = found;
   const [causes, past] = await Promise.all([
-    row.isTest ? null : readCauses(ctx, row, alert, viewer),
+    row.isTest || row.thresholdType === PLAN_THRESHOLD ? null : readCauses(ctx, row, alert, viewer),
     ctx.query.select().from(alerts)
       .where(
         and(eq(alerts.ruleId, row.ruleId), lt(alerts.position, row.position), isSeenBy(ctx.query, viewer)),

@@ -10,6 +10,7 @@ export {
   advanceCounters,
   announceAlerts,
   decideAlerts,
+  firePlanRules,
   readFired,
   warnOfBudgets,
 } from "./firing/decide_alerts.ts";

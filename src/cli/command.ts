@@ -46,9 +46,12 @@ interface WithConfig {
 
 /** A command that also works where the configuration is invalid. */
 interface WithoutConfig {
-  runWithoutConfig: (ctx: BareContext) => Promise<number | void> | number | void;
+  runWithoutConfig: (ctx: BareContext, open: OpenContext) => Promise<number | void> | number | void;
   run?: undefined;
 }
+
+/** Reads the configuration. Disposing of the context closes its connection. */
+export type OpenContext = () => Promise<CommandContext & AsyncDisposable>;
 
 /** An option, as the parser, the help and the completion need it. */
 export interface OptionSpec {
@@ -68,6 +71,8 @@ export interface ArgSpec {
   isOptional?: true;
   /** The last argument, of any number. */
   isRepeated?: true;
+  /** The words of another command: an empty one is as good as any. */
+  isCommand?: true;
 }
 
 /** The values of an option or an argument. The help lists `oneOf`, completion offers all of them. */

@@ -11,7 +11,8 @@ import { costExplain } from "./commands/cost/cost_explain.ts";
 import { dashboard } from "./commands/dashboard.ts";
 import { demo } from "./commands/demo.ts";
 import { doctor } from "./commands/doctor.ts";
-import { gatewayEnv, otlpEnv } from "./commands/env/env_commands.ts";
+import { capture, gatewayEnv, otlpEnv } from "./commands/env/env_commands.ts";
+import { GATE_COMMANDS, statusline } from "./commands/gate/gate.ts";
 import { importCommand } from "./commands/import/import.ts";
 import { KEY_COMMANDS } from "./commands/keys/keys.ts";
 import { pricesShow, pricesUpdate } from "./commands/prices/prices.ts";
@@ -20,7 +21,7 @@ import { report } from "./commands/report/report.ts";
 import { reprice, repriceApply, repriceList, repriceUndo } from "./commands/reprice/reprice.ts";
 import { run } from "./commands/run.ts";
 import { serve } from "./commands/serve.ts";
-import { sources } from "./commands/sources/sources.ts";
+import { plans, sources } from "./commands/sources/sources.ts";
 import { sessionsList, sessionsShow } from "./commands/sessions/sessions.ts";
 import { stateExport } from "./commands/state/state_export.ts";
 import { stateImport } from "./commands/state/state_import.ts";
@@ -55,6 +56,7 @@ export const COMMANDS: readonly Command[] = [
   costExplain,
   importCommand,
   sources,
+  plans,
   report,
   reprice,
   repriceList,
@@ -74,6 +76,9 @@ export const COMMANDS: readonly Command[] = [
   profilesRemove,
   gatewayEnv,
   otlpEnv,
+  ...GATE_COMMANDS,
+  capture,
+  statusline,
   dashboard,
   doctor,
   backup,

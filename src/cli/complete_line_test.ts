@@ -1,4 +1,4 @@
-import { GROUPINGS, REPEATS, SEVERITIES, THRESHOLD_TYPES } from "../contract/values.ts";
+import { GROUPINGS, REPEATS, RULE_THRESHOLDS, SEVERITIES } from "../contract/values.ts";
 import assert from "node:assert/strict";
 import { nearestName } from "../kernel/nearest_name.ts";
 import { memoryTerminal } from "../../tests/harness/memory_terminal.ts";
@@ -20,7 +20,7 @@ Deno.test("completion offers commands, options and the values of enumerations", 
   await using books = await openTestBooks();
   assert.deepEqual(await offered(books, "ag"), ["agents"]);
   assert.deepEqual(await offered(books, "agents |"), ["list", "show", "add", "set", "remove"]);
-  assert.deepEqual(await offered(books, "keys |"), ["list", "show", "add", "rotate", "remove"]);
+  assert.deepEqual(await offered(books, "keys |"), ["list", "show", "add", "set", "rotate", "remove"]);
   assert.deepEqual(await offered(books, "alerts set Day --a"), ["--agent", "--api-key"]);
   assert.deepEqual(await offered(books, "help al"), ["alerts"]);
   assert.deepEqual(await offered(books, "cost --s"), [
@@ -155,7 +155,7 @@ function oneOf(command: string, option: string): readonly string[] | undefined {
 
 Deno.test("the enumerations of the table are those of the contract", () => {
   assert.deepEqual(oneOf("alerts add", "severity"), [...SEVERITIES]);
-  assert.deepEqual(oneOf("alerts add", "threshold-type"), [...THRESHOLD_TYPES]);
+  assert.deepEqual(oneOf("alerts add", "threshold-type"), [...RULE_THRESHOLDS]);
   assert.deepEqual(oneOf("alerts add", "repeat"), [...REPEATS]);
   assert.deepEqual(oneOf("cost", "by"), [...GROUPINGS, "project", "branch", "machine"]);
   // The enumerations are used for suggestions too.

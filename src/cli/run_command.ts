@@ -12,7 +12,7 @@ import {
 import { type Config, loadConfig, secretsOf, SETTING_ROWS } from "../config/mod.ts";
 import { createSecrets } from "../redaction/values/mod.ts";
 import { messageOf, PurserError } from "../kernel/errors.ts";
-import type { BareContext, CommandContext } from "./command.ts";
+import type { BareContext, CommandContext, OpenContext } from "./command.ts";
 import { escapeText } from "./terminal/escape_text.ts";
 import { EXIT } from "./exit_code.ts";
 import type { MainOptions } from "./mod.ts";
@@ -64,45 +64,48 @@ export async function runCommand(
       if (deprecated && options.has(option)) say(`${name} --${option} is deprecated: write ${deprecated}`);
     }
   }
-  if (command.runWithoutConfig) return await command.runWithoutConfig(bare) ?? EXIT.done;
 
-  const config = await readConfig(options, env, command.name);
-  const { values, names } = secretsOf(config, env);
-  secrets.add(values, names);
-  const log = createCommandLog({
-    level: config.logLevel,
-    format: isJson && config.logFormat === "auto" ? "json" : config.logFormat,
-    stderr,
-  });
-  let connection: Promise<Connection> | undefined;
-  const ctx: CommandContext = {
-    ...bare,
-    config,
-    secrets,
-    log,
-    connect: () =>
-      connection ??= openConnection(connect, {
-        config,
-        env,
-        log,
-        secrets,
-        isReadOnly: command.isReadOnly,
-        mustExist: command.needsDatabase,
-        needsNoDatabase: command.needsNoDatabase,
-      }).then((opened) => {
-        const { abandonRuns } = opened;
-        if (abandonRuns) terminal.beforeForcedExit?.(abandonRuns);
-        return opened;
-      }),
-  };
-  try {
-    if (command.handlesInterrupt) return await command.run(ctx) ?? EXIT.done;
-    return await Promise.race([command.run(ctx).then((code) => code ?? EXIT.done), untilInterrupted(ctx)]);
-  } finally {
-    // The error of a connection that failed was thrown by the command.
-    const open = await connection?.catch(() => undefined);
-    await open?.close();
+  async function open(): ReturnType<OpenContext> {
+    const config = await readConfig(options, env, command.name);
+    const { values, names } = secretsOf(config, env);
+    secrets.add(values, names);
+    const log = createCommandLog({
+      level: config.logLevel,
+      format: isJson && config.logFormat === "auto" ? "json" : config.logFormat,
+      stderr,
+    });
+    let connection: Promise<Connection> | undefined;
+    return {
+      ...bare,
+      config,
+      secrets,
+      log,
+      connect: () =>
+        connection ??= openConnection(connect, {
+          config,
+          env,
+          log,
+          secrets,
+          isReadOnly: command.isReadOnly,
+          mustExist: command.needsDatabase,
+          needsNoDatabase: command.needsNoDatabase,
+        }).then((opened) => {
+          const { abandonRuns } = opened;
+          if (abandonRuns) terminal.beforeForcedExit?.(abandonRuns);
+          return opened;
+        }),
+      async [Symbol.asyncDispose]() {
+        // The error of a connection that failed was thrown by the command.
+        const opened = await connection?.catch(() => undefined);
+        await opened?.close();
+      },
+    };
   }
+
+  if (command.runWithoutConfig) return await command.runWithoutConfig(bare, open) ?? EXIT.done;
+  await using ctx = await open();
+  if (command.handlesInterrupt) return await command.run(ctx) ?? EXIT.done;
+  return await Promise.race([command.run(ctx).then((code) => code ?? EXIT.done), untilInterrupted(ctx)]);
 }
 
 async function readConfig(options: Options, env: MainOptions["env"], command: string): Promise<Config> {

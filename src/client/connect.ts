@@ -60,12 +60,16 @@ export async function connect(options: ConnectOptions): Promise<Connection> {
     return connection("remote", new URL(server).host, send, { close: () => Promise.resolve() });
   }
   const address = parseDatabaseUrl(options.needsNoDatabase ? IN_MEMORY : dbUrl);
-  const { openLazyCore, createLazyApp } = await loadApi();
+  const { openLazyCore } = await import("../service/mod.ts");
   const core = await openLazyCore(
     options.needsNoDatabase ? emptyDatabase(options) : await existingDatabase(options, address),
   );
-  const app = createLazyApp(core);
-  const send = async (request: Request) => await app.fetch(request);
+  // Loaded by the first request: a command that uses the core itself needs no routes.
+  let app: Promise<FetchHandler> | undefined;
+  const send = async (request: Request) => {
+    app ??= import("../http/mod.ts").then(({ createLazyApp }) => createLazyApp(core));
+    return await (await app).fetch(request);
+  };
   return { ...connection("local", nameOf(address), send, core), core };
 }
 
@@ -112,15 +116,12 @@ export interface OpenDatabase {
 
 /** Opens a database of any kind for a process that makes calls; other processes may have the same one open. */
 export async function openDatabase(options: CoreOptions): Promise<OpenDatabase> {
-  const { openCore, createLazyApp } = await loadApi();
+  const [{ openCore }, { createLazyApp }] = await Promise.all([
+    import("../service/mod.ts"),
+    import("../http/mod.ts"),
+  ]);
   const core = await openCore(options);
   return { core, app: createLazyApp(core), close: core.close };
-}
-
-/** Loaded lazily: a command that uses a server needs neither drivers nor routes. */
-async function loadApi() {
-  const [service, http] = await Promise.all([import("../service/mod.ts"), import("../http/mod.ts")]);
-  return { ...service, ...http };
 }
 
 function connection(

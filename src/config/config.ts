@@ -67,6 +67,8 @@ export interface Config extends Settings {
   limits: Limits;
   /** The agents whose imported and exported calls a plan pays for, by the names of their importers. */
   importPlans?: string[];
+  /** The prices of such plans in USD a month, by the agent, where the config has them. */
+  planPrices?: Readonly<Record<string, number>>;
   /** The scopes of telemetry whose sums are booked where no call lies beneath. */
   importSums?: string[];
   /** The lowest severity of anomalies that channels are notified of. Undefined: none. */

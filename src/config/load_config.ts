@@ -85,7 +85,7 @@ export async function loadConfig(input: {
   const others = Object.values(file.profiles ?? {}).flatMap(({ api_key, db_token }) => [api_key, db_token])
     .filter((secret) => secret !== undefined && !secret.includes("${"));
   if (others.length > 0) config.otherSecrets = others as string[];
-  if (file.import?.plans) config.importPlans = file.import.plans;
+  if (file.import?.plans) Object.assign(config, plansOf(file.import.plans));
   if (file.import?.sums) config.importSums = file.import.sums;
   const notifyFrom = file.anomalies?.notify_from;
   if (notifyFrom !== undefined) config.notifyAnomaliesFrom = notifyFrom;
@@ -102,6 +102,17 @@ export async function loadConfig(input: {
     );
   }
   return config;
+}
+
+function plansOf(
+  plans: NonNullable<NonNullable<ConfigFile["import"]>["plans"]>,
+): Pick<Config, "importPlans" | "planPrices"> {
+  const all = plans.map((plan) => typeof plan === "string" ? { agent: plan } : plan);
+  const priced = all.flatMap((plan) => "usd_per_month" in plan ? [[plan.agent, plan.usd_per_month]] : []);
+  return {
+    importPlans: all.map(({ agent }) => agent),
+    ...priced.length > 0 && { planPrices: Object.fromEntries(priced) },
+  };
 }
 
 /**
@@ -137,7 +148,7 @@ function inCamelCase(object: object): Record<string, unknown> {
 }
 
 /** Finds the path of the config file: an explicit one, or the user's default, which need not exist. */
-function locateConfig(env: Environment, option: string | undefined, platform: Platform) {
+export function locateConfig(env: Environment, option: string | undefined, platform: Platform) {
   const named = option || env.PURSER_CONFIG || undefined;
   return { path: named ?? findConfigFile(env, platform), isNamed: named !== undefined };
 }

@@ -8,6 +8,7 @@ export { type Config, type ProviderSettings, secretsOf } from "./config.ts";
 export {
   currentPlatform,
   type Environment,
+  findDataFile,
   findDefaultDatabase,
   findSpoolFolder,
   type Platform,

@@ -5,7 +5,7 @@ import { replaceFile } from "../kernel/files/replace_file.ts";
 import { parseDatabaseUrl } from "../kernel/database_url.ts";
 import { describeIssue } from "./file/describe_issue.ts";
 import { nearestName } from "../kernel/nearest_name.ts";
-import { parseJsonc, withoutByteOrderMark } from "./file/parse_jsonc.ts";
+import { parseJsonc, withoutByteOrderMark } from "../kernel/json/parse_jsonc.ts";
 import { keysKnownAt, PROFILE_NAME, Profiles } from "./file/parse_config_file.ts";
 import { readConfigText } from "./file/read_config_text.ts";
 import { parseServerUrl } from "./choose_target.ts";

@@ -31,6 +31,11 @@ const shape = {
   models: Models.nullable().openapi({
     description: "The models that the key may call through the gateway; null for all",
   }),
+  stop_before_credits: z.boolean().openapi({
+    description:
+      "Whether its calls through the gateway are refused once the quota of the provider's plan has ended, before they spend " +
+      "paid credits",
+  }),
   status: KeyStatus,
   created_at: Time,
   expires_at: Time.nullable().openapi({ description: "Null for never" }),
@@ -88,9 +93,14 @@ export const ApiKeyBody = z.strictObject({
   models: Models.min(1).max(100).nullish().openapi({
     description: "Restricts calls through the gateway to these models; only with the scope `call`",
   }),
+  stop_before_credits: z.boolean().optional().openapi({
+    description: "See `ApiKey`; only with the scope `call`, and false if not given",
+  }),
   expires_at: z.iso.datetime({ offset: true }).nullish().openapi({
     format: "date-time",
     description: "Expiry time; if not given, the key never expires",
     example: "2027-02-19T09:30:00.000Z",
   }),
 }).openapi("ApiKeyBody");
+
+export const ApiKeyChanges = z.strictObject({ stop_before_credits: z.boolean() }).openapi("ApiKeyChanges");

@@ -148,3 +148,16 @@ export const LABEL_PATTERN = /^[^\p{Cc}\p{Cs}]{1,200}$/u;
 
 /** The same for a JSON Schema. A lone surrogate can't be in JSON that is UTF-8. */
 export const LABEL_SCHEMA = { minLength: 1, maxLength: 200, pattern: `^${PRINTABLE}*$` } as const;
+
+/** The number of entries of each list of the live overview, at most. */
+export const LIVE_SIZES = {
+  minutes: 60,
+  agents: 50,
+  models: 50,
+  runs: 100,
+  alerts: 20,
+  refusals: 20,
+  budgets: 100,
+  rules: 100,
+  anomalies: 20,
+};

@@ -9,19 +9,6 @@ import { ListedRun } from "./runs.ts";
 
 /** The wire schemas of the live overview. */
 
-/** The number of entries of each list of the overview, at most. */
-export const LIVE_SIZES = {
-  minutes: 60,
-  agents: 50,
-  models: 50,
-  runs: 100,
-  alerts: 20,
-  refusals: 20,
-  budgets: 100,
-  rules: 100,
-  anomalies: 20,
-};
-
 /** Counts of calls, and of those without a known or exact cost. */
 const known = {
   model_calls: Count,

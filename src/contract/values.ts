@@ -79,6 +79,13 @@ export const THRESHOLD_TYPES = [
 ] as const;
 export type ThresholdType = typeof THRESHOLD_TYPES[number];
 
+/** The threshold type of rules about the share that is used of a plan's window. */
+export const PLAN_THRESHOLD = "plan_window_pct";
+
+/** The threshold types of alert rules. */
+export const RULE_THRESHOLDS = [...THRESHOLD_TYPES, PLAN_THRESHOLD] as const;
+export type RuleThreshold = typeof RULE_THRESHOLDS[number];
+
 /** The threshold types of alerts that a budget warns by. */
 export const BUDGET_THRESHOLDS = BUDGET_PERIODS.map((per) => `budget_per_${per}_usd` as const);
 export type BudgetThreshold = typeof BUDGET_THRESHOLDS[number];
@@ -86,6 +93,10 @@ export type BudgetThreshold = typeof BUDGET_THRESHOLDS[number];
 /** An alert rule fires again after each cooldown, or once for each run, session, day or month. */
 export const REPEATS = ["cooldown", "once_per_window"] as const;
 export type Repeat = typeof REPEATS[number];
+
+/** The sources that measure the windows of plans. */
+export const PLAN_SOURCES = ["statusline", "log", "gateway"] as const;
+export type PlanSource = typeof PLAN_SOURCES[number];
 
 /** The kinds of anomalies that the monitor detects. */
 export const ANOMALY_KINDS = [

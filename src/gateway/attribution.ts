@@ -10,6 +10,8 @@ export interface Caller {
   name: string | null;
   /** The models that the key may call; null for all. */
   models: readonly string[] | null;
+  /** True for a key whose calls are refused before they spend a plan's paid credits. */
+  stopsBeforeCredits: boolean;
 }
 
 /** The agent, session, run and tags that a call is booked under. They are labels: none gives a right. */

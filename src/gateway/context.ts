@@ -6,6 +6,7 @@ import type { RecentMap } from "../kernel/recent_map.ts";
 import type { MemoryShare, Turns } from "../kernel/turns.ts";
 import type { Attribution, Caller } from "./attribution.ts";
 import type { CallFacts } from "./call_facts.ts";
+import type { SeenPlan } from "./plan_meter.ts";
 import type { HiddenSecrets } from "./hidden_secrets.ts";
 import type { LiveCall } from "./live_calls.ts";
 import type { Send } from "./pooled_send.ts";
@@ -17,6 +18,8 @@ export interface GatewayState {
   calls: Map<string, LiveCall>;
   /** The cost of the last call of each session: its next one is estimated no lower. */
   lastCosts: RecentMap<bigint>;
+  /** The plan windows in the answers of providers, by the names of the providers. */
+  plans: Map<string, SeenPlan>;
   /** The search for credentials in the answers of providers, by their names. */
   hiddenSecrets: Map<string, HiddenSecrets>;
   /** Sends a request to a provider, once, and follows no redirect. */

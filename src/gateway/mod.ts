@@ -27,6 +27,7 @@ export function createGatewayState(
   return {
     calls: new Map(),
     lastCosts: new RecentMap(MAX_REMEMBERED),
+    plans: new Map(),
     hiddenSecrets: new Map(),
     send: withoutRedirects<string, ProviderAnswer>(
       fetch ?? pooled!,

@@ -4,6 +4,7 @@ import type { ByteReader } from "../kernel/byte_reader.ts";
 import { messageOf, PurserError } from "../kernel/errors.ts";
 import { logsDebug } from "../kernel/log.ts";
 import { formatUsd } from "../kernel/money.ts";
+import { hasPlanHeaders } from "../plans/sources/mod.ts";
 import { type Asked, type Fields, readAsked } from "../pricing/usage/mod.ts";
 import type { ModelCall } from "../ledger/mod.ts";
 import { checkRequested, checkShown, keepModels } from "./allowed_models.ts";
@@ -18,6 +19,7 @@ import { estimateInputBytes } from "./input_size.ts";
 import { beginCall, type LiveCall } from "./live_calls.ts";
 import { othersTurn, parseAnswer, parseBody } from "./parse_body.ts";
 import { CLIENT_LEFT, passStream } from "./pass_stream.ts";
+import { notePlan, stopBeforeCredits } from "./plan_meter.ts";
 import { checkQuery } from "./query.ts";
 import { checkModel, type Endpoint, findEndpoint } from "./targets.ts";
 import type { SendInit } from "./pooled_send.ts";
@@ -51,6 +53,7 @@ export async function passRequest(ctx: GatewayContext, request: GatewayRequest):
   const model = wire.read(body, endpoint.model === undefined ? undefined : checkModel(endpoint.model));
   request.note?.({ model: model.model });
   checkRequested(model.model, body, wire.known, request.caller);
+  if (request.caller.stopsBeforeCredits) await stopBeforeCredits(ctx, request, model.model);
   return await passCall(ctx, { request, upstream, wire, model, body, bytes, isLarge });
 }
 
@@ -110,6 +113,9 @@ async function sendCall(
     throw noAnswer(provider, error, live, made?.callId);
   }
 
+  if (hasPlanHeaders(response.headers)) {
+    notePlan(ctx, request, model.model, { headers: response.headers, ended: live.ended });
+  }
   const type = response.headers.get("content-type") ?? "";
   const hidden = hideSecrets(ctx, provider);
   const headers = answerHeaders(response.headers, hidden, open.id);

@@ -44,6 +44,7 @@ export const RESOURCES = [
   { prefixes: ["/sightings"], load: () => import("./routes/sightings.ts") },
   { prefixes: ["/imports"], load: () => import("./routes/imports.ts") },
   { prefixes: ["/sources"], load: () => import("./routes/sources.ts") },
+  { prefixes: ["/plans"], load: () => import("./routes/plans.ts") },
   { prefixes: ["/prices"], load: () => import("./routes/prices.ts") },
   { prefixes: ["/costs/what-if", "/costs/caching"], load: () => import("./routes/what_if.ts") },
   { prefixes: ["/repricings"], load: () => import("./routes/repricings.ts") },

@@ -1,5 +1,6 @@
 import { type KeyStatus, type Scope, SCOPES } from "../contract/values.ts";
 import { invalidField, PurserError } from "../kernel/errors.ts";
+import { KEY_OF_CAPTURE } from "../kernel/ids.ts";
 import type { ApiKey } from "../contract/keys.ts";
 import type { KeyContext } from "./context.ts";
 import { hashSecret, newSecret, writeKeyText } from "./key_text.ts";
@@ -16,7 +17,7 @@ import {
   tables,
   type TimePosition,
 } from "../store/mod.ts";
-import { DAY_MS, toIso } from "../kernel/clock.ts";
+import { toIso } from "../kernel/clock.ts";
 
 export type KeyRow = typeof tables.apiKeys.$inferSelect;
 
@@ -47,6 +48,7 @@ function toApiKey(row: KeyRow, now: number, sessions = 0): ApiKey {
     ...(row.previousUntil !== null && row.previousUntil > now && {
       previous_valid_until: toIso(row.previousUntil),
     }),
+    stop_before_credits: row.stopBeforeCredits,
     web_sessions: statusOf(row, now) === "active" ? sessions : 0,
   };
 }
@@ -71,10 +73,13 @@ export interface NewKey {
   models?: readonly string[] | null;
   /** The expiry, in milliseconds since the epoch; null for none. */
   expiresAt: number | null;
+  isOfCapture?: true; // made for one command: a database without other keys stays open
+  /** Refuses calls through the gateway that would spend the paid credits of a plan whose quota has ended. */
+  stopBeforeCredits?: boolean;
 }
 
 /** SQL for the condition that a key is active at a time. */
-const isActive = (now: string) => `revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ${now})`;
+export const isActive = (now: string) => `revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ${now})`;
 
 const KEYS = defineAuthored(tables.apiKeys, { what: "API key", id: "keyId", state: ["lastUsedAt"] });
 
@@ -91,7 +96,7 @@ const NAMESAKE = `SELECT key_id FROM api_keys WHERE name = ?1 AND key_id <> ?2 A
  */
 export async function createKey(
   ctx: Pick<KeyContext, "store" | "clock" | "ids" | "keyCache">,
-  input: NewKey,
+  { isOfCapture, ...input }: NewKey,
   secret: string = newSecret(),
 ): Promise<ApiKey & { key: string }> {
   const now = ctx.clock.now();
@@ -99,22 +104,21 @@ export async function createKey(
   const row = {
     ...input,
     models: input.models ? [...input.models] : null,
+    stopBeforeCredits: input.stopBeforeCredits ?? false,
     scopes: orderScopes(input.scopes),
-    keyId: ctx.ids.next("key"),
+    keyId: ctx.ids.next("key").replace("key_", isOfCapture ? KEY_OF_CAPTURE : "key_"),
     hash: hashSecret(secret),
     createdAt: now,
     lastUsedAt: null,
     revokedAt: null,
-    rotatedAt: null,
-    previousHash: null,
-    previousUntil: null,
+    ...{ rotatedAt: null, previousHash: null, previousUntil: null },
   };
   const results = await ctx.store.write([
     KEYS.insert(row, { sql: IS_NAME_FREE, args: [row.name, now] }),
     { sql: IS_INSERTED, args: [row.keyId] },
   ]);
   if (results[1]!.rows.length === 0) throw await nameTaken(ctx, "make the API key", row);
-  ctx.keyCache.recordCreation();
+  if (!isOfCapture) ctx.keyCache.recordCreation();
   return { ...toApiKey(row, now), key: writeKeyText(row.keyId, secret) };
 }
 
@@ -135,7 +139,7 @@ async function nameTaken(
   );
 }
 
-function check({ name, scopes, agentId, models, expiresAt }: NewKey, now: number): void {
+function check({ name, scopes, agentId, models, expiresAt, stopBeforeCredits }: NewKey, now: number): void {
   if (name.trim() === "") throw invalid("name", "it needs a name that can be seen");
   if (scopes.length === 0) throw invalid("scopes", "it needs at least one scope");
   if (agentId !== null && scopes.includes("admin")) {
@@ -144,7 +148,40 @@ function check({ name, scopes, agentId, models, expiresAt }: NewKey, now: number
   if (models != null && !allows(scopes, ["call"])) {
     throw invalid("models", "models are for keys with the scope call");
   }
+  if (stopBeforeCredits) checkCredits(scopes);
   if (expiresAt !== null && expiresAt <= now) throw invalid("expires_at", "it would have expired already");
+}
+
+function checkCredits(scopes: readonly Scope[]): void {
+  if (allows(scopes, ["call"])) return;
+  throw invalid("stop_before_credits", "credits are for keys with the scope call");
+}
+
+/**
+ * Changes whether a key stops before it spends a plan's paid credits: at once in this process, within `KEY_CACHE_MS` in others.
+ * With a check, only the key that has passed it is changed.
+ *
+ * @throws {PurserError} `not_found`; `invalid` for a key without the scope `call`
+ */
+export async function changeKey(
+  ctx: Pick<KeyContext, "store" | "clock" | "keyCache">,
+  keyId: string,
+  { stopBeforeCredits }: { stopBeforeCredits: boolean },
+  check?: Check<ApiKey>,
+): Promise<ApiKey> {
+  await replaceState(`API key ${keyId}`, async () => {
+    const now = ctx.clock.now();
+    const before = await readKey(ctx.store, keyId);
+    if (!before) throw keyNotFound(keyId);
+    await check?.(toApiKey(before, now));
+    if (stopBeforeCredits) checkCredits(before.scopes);
+    await ctx.store.write([
+      KEYS.requireUnchanged(keyId, before),
+      KEYS.update(keyId, { ...before, stopBeforeCredits }, now),
+    ]);
+  });
+  ctx.keyCache.clear();
+  return await getKey(ctx, keyId);
 }
 
 function invalid(path: string, message: string): PurserError {
@@ -304,14 +341,14 @@ export async function rotateKey(
 
 const READ =
   `SELECT key_id, name, hash, scopes, agent_id, models, created_at, previous_hash, expires_at, last_used_at, revoked_at,
-  rotated_at, previous_until FROM api_keys WHERE key_id = ?`;
+  rotated_at, previous_until, stop_before_credits FROM api_keys WHERE key_id = ?`;
 
 /** Reads the row of a key, if it exists. Written as SQL, because it runs on each request. */
 export async function readKey(store: Pick<Store, "read">, keyId: string): Promise<KeyRow | undefined> {
   const { rows: [row] } = await store.read({ sql: READ, args: [keyId] });
   if (!row) return undefined;
   const [id, name, hash, scopes, agentId, models, createdAt, previousHash, ...times] = row;
-  const [expiresAt, lastUsedAt, revokedAt, rotatedAt, previousUntil] = times.map(toTime);
+  const [expiresAt, lastUsedAt, revokedAt, rotatedAt, previousUntil, stopBeforeCredits] = times.map(toTime);
   return {
     keyId: id as string,
     name: name as string,
@@ -326,75 +363,10 @@ export async function readKey(store: Pick<Store, "read">, keyId: string): Promis
     rotatedAt: rotatedAt!,
     previousHash: previousHash as string | null,
     previousUntil: previousUntil!,
+    stopBeforeCredits: stopBeforeCredits === 1,
   };
 }
 
 function toTime(value: SqlValue): number | null {
   return value === null ? null : Number(value);
-}
-
-/** A key that has expired or will soon. */
-export interface DueKey {
-  keyId: string;
-  name: string;
-  expiresAt: number;
-}
-
-/** The state of the API keys, for the doctor. */
-export interface KeyReport {
-  /** All keys, including revoked and expired ones. */
-  all: number;
-  /** Keys that are neither revoked nor expired. */
-  active: number;
-  /** Active keys with the scope `admin`. */
-  admin: number;
-  /** Active keys that expire within a week, earliest first. */
-  expiring: DueKey[];
-  /** Keys that have expired within the last week while in use, latest first. */
-  lapsed: DueKey[];
-  /** Names that several active keys have, with the ids of these. */
-  shared: { name: string; keyIds: string[] }[];
-}
-
-const WEEK_MS = 7 * DAY_MS;
-const MAX_NAMED = 5;
-
-const ACTIVE = isActive("?1");
-const IS_ADMIN = "EXISTS (SELECT 1 FROM json_each(scopes) WHERE value = 'admin')";
-const COUNT = `SELECT count(*), count(*) FILTER (WHERE ${ACTIVE}),
-  count(*) FILTER (WHERE ${ACTIVE} AND ${IS_ADMIN}) FROM api_keys`;
-const EXPIRING = `SELECT key_id, name, expires_at FROM api_keys
-WHERE revoked_at IS NULL AND expires_at > ?1 AND expires_at <= ?1 + ${WEEK_MS}
-ORDER BY expires_at LIMIT ${MAX_NAMED}`;
-// In use: within a day before it expired. No key of that name has been created since, so it was not replaced.
-const LAPSED = `SELECT key_id, name, expires_at FROM api_keys k
-WHERE revoked_at IS NULL AND expires_at <= ?1 AND expires_at > ?1 - ${WEEK_MS} AND last_used_at > expires_at - ${DAY_MS}
-  AND NOT EXISTS (SELECT 1 FROM api_keys n WHERE n.name = k.name AND n.created_at > k.created_at)
-ORDER BY expires_at DESC LIMIT ${MAX_NAMED}`;
-
-const SHARED = `SELECT name, string_agg(key_id, ' ') FROM api_keys WHERE ${ACTIVE}
-GROUP BY name HAVING count(*) > 1 ORDER BY name LIMIT ${MAX_NAMED}`;
-
-/** Counts the keys, and names those that need attention. */
-export async function checkKeys({ store, clock }: Pick<KeyContext, "store" | "clock">): Promise<KeyReport> {
-  const args = [clock.now()];
-  const [counts, expiring, lapsed, shared] = await store.readAll(
-    [COUNT, EXPIRING, LAPSED, SHARED].map((sql) => ({ sql, args })),
-  );
-  const [all, active, admin] = counts!.rows[0]!.map(Number) as [number, number, number];
-  return {
-    all,
-    active,
-    admin,
-    expiring: expiring!.rows.map(toDueKey),
-    lapsed: lapsed!.rows.map(toDueKey),
-    shared: shared!.rows.map(([name, ids]) => ({
-      name: String(name),
-      keyIds: String(ids).split(" ").sort(),
-    })),
-  };
-}
-
-function toDueKey([keyId, name, expiresAt]: readonly unknown[]): DueKey {
-  return { keyId: String(keyId), name: String(name), expiresAt: Number(expiresAt) };
 }

@@ -1,14 +1,5 @@
 /** API keys: creates, lists, rotates, revokes, names and authenticates them. */
-export {
-  allows,
-  checkKeys,
-  createKey,
-  type DueKey,
-  getKey,
-  listKeys,
-  revokeKey,
-  rotateKey,
-} from "./api_keys.ts";
+export { allows, changeKey, createKey, getKey, listKeys, revokeKey, rotateKey } from "./api_keys.ts";
 export { findKey, nameField, type Names, readNames, withNames } from "./key_names.ts";
 export type { ApiKey } from "../contract/keys.ts";
 export {

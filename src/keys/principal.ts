@@ -11,6 +11,8 @@ export interface Principal {
   readonly name?: string;
   /** The models that it may call through the gateway; null or undefined for all. */
   readonly models?: readonly string[] | null;
+  /** True if its calls are refused before they spend a plan's paid credits. */
+  readonly stopsBeforeCredits?: boolean;
   /** The hash of the secret that was sent; a stream ends when that was replaced. */
   readonly secretHash?: string;
   /** True if that secret was replaced and is still accepted for a time: it begins no session of the dashboard. */

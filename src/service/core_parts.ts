@@ -127,6 +127,8 @@ export interface CoreParts extends Settings {
   requestLimits: RequestLimitSettings;
   /** The agents whose exported calls a plan pays for. */
   plans: readonly string[];
+  /** The prices of plans in USD a month, by the agent. */
+  planPrices: Readonly<Record<string, number>>;
   /** The scopes of telemetry whose sums are booked where no call lies beneath. */
   sums: readonly string[];
   /** The config file that the settings come from, if any. */

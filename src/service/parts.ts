@@ -119,6 +119,7 @@ export async function openParts(options: CoreOptions, wakeDispatcher: () => void
       keyCache: createKeyCache(clock, { isShared: store.isShared, shared: runtime?.keys }),
       requestLimits: config.requestLimits ?? {},
       plans: config.importPlans ?? [],
+      planPrices: config.planPrices ?? {},
       sums: config.importSums ?? [],
       configPath: config.configPath,
       listenAddress: config.host === undefined || config.port === undefined

@@ -38,6 +38,8 @@ export const COST_ROWS: readonly Row[] = [
   { line: "cost --by session --since 24h", out: /^SESSION / },
   { line: "cost --by model --json", out: /^\[\{"provider":"demo","model":"/ },
 
+  { line: "plans --limit 0", code: 2, err: /--limit/ },
+  { line: "plans", out: /^No plan has been measured yet/ },
   { line: "sources", out: /^SOURCE +CALLS +COST +[^]*\nrun +\d+ +\$0\./ },
 
   { line: "cost --by agent --since 24h --until 1h", out: /^No calls since / },

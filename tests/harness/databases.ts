@@ -8,6 +8,7 @@ import { installLogic, type Store } from "../../src/store/mod.ts";
 import { RemoteStore } from "../../src/store/libsql/libsql_store.ts";
 import { migratedMemory } from "./migrated_memory.ts";
 import { SqliteStore } from "../../src/store/sqlite/sqlite_store.ts";
+import { emptiedDatabases, type MigratedDatabases } from "./emptied_postgres.ts";
 import { eagerClock } from "./eager_clock.ts";
 import { PostgresStore } from "../../src/store/postgres/postgres_store.ts";
 import { type PostgresDatabase, type PostgresDatabases, sharedPostgres, skipPostgres } from "./postgres.ts";
@@ -63,15 +64,20 @@ function createPostgresKind(): DatabaseKind {
   let count = 0;
   // Modules may share the server.
   const prefix = `t${crypto.randomUUID().slice(0, 8)}`;
-  let migrated: Promise<string> | undefined;
+  const newName = () => `${prefix}_${++count}`;
+  let migrated: MigratedDatabases | undefined;
   Deno.test.afterAll(async () => await (await server)?.[Symbol.asyncDispose]());
   return {
     name: "postgres",
     ignore: skipPostgres,
     async create() {
       const running = await (server ??= sharedPostgres());
-      const model = () => migrated ??= migrateOnPostgres(running, `${prefix}_migrated`);
-      return createOnPostgres(running, `${prefix}_${++count}`, model);
+      const databases = migrated ??= emptiedDatabases(
+        running,
+        () => migrateOnPostgres(running, `${prefix}_migrated`),
+        newName,
+      );
+      return createOnPostgres(running, newName, databases);
     },
   };
 }
@@ -236,14 +242,12 @@ function openPostgres(url: string, options: OpenOptions = {}): Store {
 
 function createOnPostgres(
   server: PostgresDatabases,
-  name: string,
-  migratedName: () => Promise<string>,
+  newName: () => string,
+  migrated: MigratedDatabases,
 ): TestDatabase {
   const stores: Store[] = [];
   let database: Promise<PostgresDatabase> | undefined;
-  const create = async (isMigrated: boolean) => {
-    return await server.createDatabase(name, isMigrated ? await migratedName() : undefined);
-  };
+  const create = (isMigrated: boolean) => isMigrated ? migrated.take() : server.createDatabase(newName());
   return {
     address: async () => (await (database ??= create(true))).url,
     async open(options = {}) {

@@ -51,7 +51,11 @@ const OTHER_VIEWS = ({ budget, rule, alert, run }: Made): [path: string, figure:
   ["keys/channels", "log"],
 ];
 
-for (const { name, ignore, start } of restTargets.filter(({ isEdge }) => isThorough || !isEdge)) {
+for (
+  const { name, ignore, start } of restTargets.filter(({ isEdge, isCombination }) =>
+    isThorough || !(isEdge || isCombination)
+  )
+) {
   Deno.test({
     name: `the dashboard signs in and shows its figures: ${name}`,
     ignore: ignore || skipBrowser,

@@ -1,7 +1,8 @@
 import { inArray, sql } from "drizzle-orm";
 import type { Bus } from "../../bus/mod.ts";
 import type { OutboxChannel } from "../../delivery/mod.ts";
-import { SEVERITIES } from "../../contract/values.ts";
+import { PLAN_THRESHOLD, SEVERITIES } from "../../contract/values.ts";
+import { HOUR_MS } from "../../kernel/clock.ts";
 import { messageOf } from "../../kernel/errors.ts";
 import type { Log } from "../../kernel/log.ts";
 import {
@@ -142,6 +143,49 @@ export function warnOfBudgets(
   const alertPrefix = ctx.ids.next("alert");
   return [
     warningsOf(booked, { alertPrefix, channels: encodeChannels(ctx.outboxChannels) }),
+    { sql: READ_FIRED, args: [alertPrefix] },
+  ];
+}
+
+/*
+ * The alerts of rules about the windows of plans. They are decided in the commit that records a measurement, on what the windows
+ * are after it; like those of other rules they are rows of `alerts`, whose triggers write the deliveries. Percentages are in the
+ * columns of amounts, as 80 USD are: a billionth of a percent.
+ */
+
+/** Percentages in the columns of amounts, by the hundredths of a percent of a window. */
+const NANO_PERCENT = "w.used_basis_points * 10000000";
+
+/** The claim of a window, up to the time at which it resets, which sources repeat with a difference of seconds. */
+const PLAN = `w.key_id || '|' || w.agent || '|' || w.owner || '|' || w.kind || '@'`;
+const CLAIMED_RESET = `CASE WHEN substr(c."window", 1, length(${PLAN})) = ${PLAN}
+  THEN CAST(substr(c."window", length(${PLAN}) + 1) AS BIGINT) END`;
+
+const FIRE_PLAN_RULES =
+  `INSERT INTO alerts (alert_id, rule_id, rule_name, threshold_type, threshold_nano_usd, severity, value_nano_usd,
+  agent_id, "window", triggered_at, channels, key_id)
+SELECT ?1 || lower(hex(randomblob(6))), r.rule_id, r.name, r.threshold_type, r.threshold_nano_usd, r.severity, ${NANO_PERCENT},
+  w.agent, ${PLAN} || w.resets_at, CAST(?2 AS BIGINT), ?3, nullif(w.key_id, '')
+FROM plan_windows w JOIN alert_rules r ON r.enabled = 1 AND r.threshold_type = '${PLAN_THRESHOLD}' AND r.scope IN ('', w.agent)
+WHERE w.key_id = ?4 AND w.agent = ?5 AND w.owner = ?6 AND w.resets_at > CAST(?2 AS BIGINT)
+  AND ${NANO_PERCENT} >= r.threshold_nano_usd
+  AND NOT EXISTS (SELECT 1 FROM alert_claims c WHERE c.rule_id = r.rule_id AND ${CLAIMED_RESET} > w.resets_at - ${HOUR_MS})`;
+
+/**
+ * Returns the statements that fire the rules that the windows of a plan have reached, once for each window. `readFired` reads their
+ * results. A window without a time at which it resets fires nothing.
+ */
+export function firePlanRules(
+  ctx: Pick<AlertContext, "ids" | "outboxChannels">,
+  { keyId, agent, owner }: { keyId: string; agent: string; owner: string },
+  now: number,
+): Statement[] {
+  const alertPrefix = ctx.ids.next("alert");
+  return [
+    {
+      sql: FIRE_PLAN_RULES,
+      args: [alertPrefix, now, encodeChannels(ctx.outboxChannels), keyId, agent, owner],
+    },
     { sql: READ_FIRED, args: [alertPrefix] },
   ];
 }

@@ -1,12 +1,18 @@
 import type { Bus } from "../../bus/mod.ts";
 import type { AlertRule, RuleChanges, RuleInput } from "../../contract/alerts/alert_rules.ts";
-import type { Repeat, Severity, ThresholdType } from "../../contract/values.ts";
+import type { Repeat, RuleThreshold, Severity } from "../../contract/values.ts";
 import type { Log } from "../../kernel/log.ts";
-import { withoutUndefined } from "../../kernel/records.ts";
 import { type Check, readInCode, type Statement } from "../../store/mod.ts";
 import type { AlertContext } from "../context.ts";
 import { advanceCounters, announceAlerts, readFired } from "../firing/decide_alerts.ts";
-import { type AuthoredRule, inputOf, type RuleRow, RULES, toAuthoredRule } from "./rule_fields.ts";
+import {
+  type AuthoredRule,
+  changedInput,
+  inputOf,
+  type RuleRow,
+  RULES,
+  toAuthoredRule,
+} from "./rule_fields.ts";
 import { getRule, type RuleDefinition, toDefinition, withValues } from "./rules.ts";
 
 /** The context of changing rules. */
@@ -70,7 +76,7 @@ export async function updateRule(
 ): Promise<AlertRule> {
   if (changes.enabled !== false) ctx.rules.mayExist = true;
   await RULES.change(ctx.query, ruleId, ofDefinition(check), async (before, isUnchanged) => {
-    const after = toAuthoredRule({ ...inputOf(before), ...withoutUndefined(changes) });
+    const after = toAuthoredRule(changedInput(before, changes));
     const changed = RULES.changed(before, after);
     const isMoved = THRESHOLD.some((field) => changed.has(field));
     const now = ctx.clock.now();
@@ -118,10 +124,12 @@ export interface RuleInCode extends RuleInput {
   rule_id?: string;
   /** The name in notifications. */
   name: string;
-  /** The spend that it measures: of a run or a session, or in the last hour, the day or the month (UTC). */
-  threshold_type: ThresholdType;
-  /** The threshold in USD, more than 0, at most nine decimals; it fires at or above it. */
-  threshold_usd: number;
+  /** The spend that it measures: of a run or a session, or in the last hour, the day or the month (UTC); or a plan's windows. */
+  threshold_type: RuleThreshold;
+  /** The threshold in USD, more than 0, at most nine decimals; it fires at or above it. Not of `plan_window_pct`. */
+  threshold_usd?: number | null;
+  /** The threshold of `plan_window_pct` in percent. */
+  threshold_pct?: number | null;
   /** The severity of its alerts. */
   severity: Severity;
   /** The minimum time between two alerts; default 3600. */

@@ -1,6 +1,9 @@
-import type { RuleInput } from "../../contract/alerts/alert_rules.ts";
+import type { RuleChanges, RuleInput } from "../../contract/alerts/alert_rules.ts";
 import { DEFAULT_COOLDOWN_SECONDS } from "../../contract/limits.ts";
+import { PLAN_THRESHOLD } from "../../contract/values.ts";
+import { invalidField } from "../../kernel/errors.ts";
 import { parseUsd, toUsd } from "../../kernel/money.ts";
+import { withoutUndefined } from "../../kernel/records.ts";
 import { ALL_CALLS } from "../../ledger/mod.ts";
 import { defineAuthored, tables } from "../../store/mod.ts";
 
@@ -16,26 +19,86 @@ export type AuthoredRule = Omit<RuleRow, "ruleId" | "createdAt" | "updatedAt" | 
 /** The statements of rules. */
 export const RULES = defineAuthored(tables.alertRules, { what: "alert rule", id: "ruleId", state: STATE });
 
-/** Converts a rule that was checked; fields that are not given have their defaults. */
+/**
+ * Converts a rule that was checked; fields that are not given have their defaults. Percentages are in the column of amounts. Throws
+ * `invalid` for the threshold of another type.
+ */
 export function toAuthoredRule(input: RuleInput): AuthoredRule {
+  const [fault] = faultsOfThreshold(input);
+  if (fault) {
+    const { path, message } = fault;
+    throw invalidField(path, message, `Cannot read the alert rule: ${path}: ${message}`);
+  }
+  const isPlan = input.threshold_type === PLAN_THRESHOLD;
+  const field = isPlan ? "threshold_pct" : "threshold_usd";
+  const [cooldown, repeat] = isPlan
+    ? [0, "once_per_window"] as const
+    : [input.cooldown_seconds ?? DEFAULT_COOLDOWN_SECONDS, input.repeat ?? "cooldown"] as const;
   return {
     name: input.name,
     thresholdType: input.threshold_type,
-    thresholdNanoUsd: parseUsd(input.threshold_usd, "threshold_usd"),
+    thresholdNanoUsd: parseUsd(input[field]!, field),
     severity: input.severity,
-    cooldownMs: (input.cooldown_seconds ?? DEFAULT_COOLDOWN_SECONDS) * 1000,
-    repeat: input.repeat ?? "cooldown",
+    cooldownMs: cooldown * 1000,
+    repeat,
     scope: input.agent_id ?? ALL_CALLS,
     enabled: input.enabled ?? true,
   };
 }
 
+/** Returns what is wrong with the threshold of a rule of its type. */
+function faultsOfThreshold(
+  { threshold_type: type, threshold_usd, threshold_pct, repeat, cooldown_seconds }: Partial<RuleInput>,
+): { path: string; message: string }[] {
+  const isPlan = type === PLAN_THRESHOLD;
+  const [wanted, other] = isPlan ? ["threshold_pct", "threshold_usd"] : ["threshold_usd", "threshold_pct"];
+  const [has, hasOther] = isPlan ? [threshold_pct, threshold_usd] : [threshold_usd, threshold_pct];
+  return [
+    ...has == null ? [{ path: wanted!, message: `is needed by a rule of the type ${type}` }] : [],
+    ...hasOther != null ? [{ path: other!, message: `is not for a rule of the type ${type}` }] : [],
+    ...isPlan && repeat === "cooldown"
+      ? [{ path: "repeat", message: "a rule about a plan fires once per window" }]
+      : [],
+    ...isPlan && (cooldown_seconds ?? 0) > 0
+      ? [{
+        path: "cooldown_seconds",
+        message: "a rule about a plan fires once per window, and has no cooldown",
+      }]
+      : [],
+  ];
+}
+
+/**
+ * Returns the fields of a changed rule. One about plans has another threshold than one about spending, and no cooldown: if it
+ * becomes the other, these are those of a new rule.
+ */
+export function changedInput(before: AuthoredRule, changes: RuleChanges): RuleInput {
+  const { threshold_usd, threshold_pct, cooldown_seconds, repeat, ...rest } = inputOf(before);
+  const { threshold_type: type = before.thresholdType } = changes;
+  const isOther = (type === PLAN_THRESHOLD) !== (before.thresholdType === PLAN_THRESHOLD);
+  return {
+    ...rest,
+    ...!isOther && { threshold_usd, threshold_pct, cooldown_seconds, repeat },
+    ...withoutUndefined(changes),
+  };
+}
+
+/** The fields that a rule's author sets, with their defaults. */
+type WholeRule = Required<Omit<RuleInput, "threshold_usd" | "threshold_pct" | "agent_id">> & {
+  threshold_usd: number | null;
+  threshold_pct?: number;
+  agent_id: string | null;
+};
+
 /** Returns the fields that its author sets in wire form. */
-export function inputOf(row: AuthoredRule): Required<RuleInput> & { agent_id: string | null } {
+export function inputOf(row: AuthoredRule): WholeRule {
+  const threshold = toUsd(row.thresholdNanoUsd);
   return {
     name: row.name,
     threshold_type: row.thresholdType,
-    threshold_usd: toUsd(row.thresholdNanoUsd),
+    ...row.thresholdType === PLAN_THRESHOLD
+      ? { threshold_usd: null, threshold_pct: threshold }
+      : { threshold_usd: threshold },
     severity: row.severity,
     cooldown_seconds: row.cooldownMs / 1000,
     repeat: row.repeat,

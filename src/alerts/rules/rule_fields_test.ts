@@ -23,7 +23,9 @@ Deno.test("inputOf() returns the fields that an author sets, and nothing of the 
     enabled: true,
   });
   assert.equal(inputOf(ruleRow()).agent_id, null);
-  assert.deepEqual(Object.keys(inputOf(row)), RULE_FIELDS);
+  const plan = inputOf(ruleRow({ thresholdType: "plan_window_pct", thresholdNanoUsd: 82_500_000_000n }));
+  assert.deepEqual([plan.threshold_usd, plan.threshold_pct], [null, 82.5]);
+  assert.deepEqual(Object.keys(plan), RULE_FIELDS);
 });
 
 Deno.test("toAuthoredRule() completes a rule, also where a field is given as undefined", () => {

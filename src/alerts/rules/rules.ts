@@ -1,6 +1,7 @@
 import { and, eq } from "drizzle-orm";
 import { findUnknown } from "../../budgets/mod.ts";
 import type { AlertRule } from "../../contract/alerts/alert_rules.ts";
+import { PLAN_THRESHOLD, type ThresholdType } from "../../contract/values.ts";
 import { periodOf, ROLLING_MS, startSql, windowOf } from "../../contract/windows.ts";
 import { toIso } from "../../kernel/clock.ts";
 import { type NanoUsd, toUsd } from "../../kernel/money.ts";
@@ -96,11 +97,49 @@ export async function withValues(
 }
 
 /** The present value of a rule, the run or session that has it, and its pace. */
-type RuleState = Pick<AlertRule, "value_usd" | "window_start" | "counter" | "usd_per_hour" | "reaches_at">;
+type RuleState = Pick<
+  AlertRule,
+  "value_usd" | "value_pct" | "window_start" | "counter" | "usd_per_hour" | "reaches_at"
+>;
 
+type Measuring = Pick<RuleRow, "thresholdType" | "scope" | "thresholdNanoUsd">;
+
+const isOfSpending = (rule: Measuring): rule is Measuring & { thresholdType: ThresholdType } =>
+  rule.thresholdType !== PLAN_THRESHOLD;
+
+const FULLEST = `SELECT agent, max(used_basis_points) FROM plan_windows WHERE resets_at > ? GROUP BY agent`;
+
+/** Reads the present state of each rule: the spending that it measures, or of one about plans the use of the fullest window. */
 async function readRuleStates(
   ctx: Pick<AlertContext, "store" | "clock">,
-  rules: readonly Pick<RuleRow, "thresholdType" | "scope" | "thresholdNanoUsd">[],
+  rules: readonly Measuring[],
+): Promise<RuleState[]> {
+  const spending = rules.filter(isOfSpending);
+  const states = new Map<Measuring, RuleState>();
+  for (const [index, state] of (await readSpendingStates(ctx, spending)).entries()) {
+    states.set(spending[index]!, state);
+  }
+  if (spending.length < rules.length) {
+    const { rows } = await ctx.store.read({ sql: FULLEST, args: [ctx.clock.now()] });
+    for (const rule of rules.filter((rule) => !isOfSpending(rule))) {
+      const used = rows.filter(([agent, most]) => most !== null && ["", agent].includes(rule.scope))
+        .map(([, most]) => Number(most) / 100);
+      const value_pct = used.length === 0 ? null : Math.max(...used);
+      states.set(rule, {
+        value_usd: null,
+        value_pct,
+        window_start: null,
+        usd_per_hour: null,
+        reaches_at: null,
+      });
+    }
+  }
+  return rules.map((rule) => states.get(rule)!);
+}
+
+async function readSpendingStates(
+  ctx: Pick<AlertContext, "store" | "clock">,
+  rules: readonly (Measuring & { thresholdType: ThresholdType })[],
 ): Promise<RuleState[]> {
   if (rules.length === 0) return [];
   const now = ctx.clock.now();
@@ -198,6 +237,8 @@ SELECT CASE t.type
 } AS TEXT)
 END FROM t ORDER BY t.n`;
 
+type SpendingRule = Pick<RuleRow, "scope"> & { thresholdType: ThresholdType };
+
 /** The value that a rule measures at present, and the run or session that has it. */
 type Measured = { nanoUsd: NanoUsd } & ({ kind?: undefined } | { kind: "run" | "session"; id: string });
 
@@ -207,7 +248,7 @@ type Measured = { nanoUsd: NanoUsd } & ({ kind?: undefined } | { kind: "run" | "
  */
 export async function readMeasured(
   ctx: Pick<AlertContext, "store">,
-  rules: readonly Pick<RuleRow, "thresholdType" | "scope">[],
+  rules: readonly SpendingRule[],
   now: number,
 ): Promise<(Measured | null)[]> {
   const keyOf = ({ thresholdType, scope }: (typeof rules)[number]) => `${thresholdType} ${scope}`;
@@ -226,7 +267,7 @@ export async function readMeasured(
 }
 
 /** Returns the parameters of a window in the query; rules may share one. */
-function parametersOf({ thresholdType, scope }: Pick<RuleRow, "thresholdType" | "scope">, now: number) {
+function parametersOf({ thresholdType, scope }: SpendingRule, now: number) {
   const { from, to } = windowOf(periodOf(thresholdType), now);
   return [thresholdType, scope, from, to ?? 0];
 }

@@ -133,7 +133,8 @@ export interface EditableKind<Item extends { name: string; enabled: boolean }, I
   fields: Readonly<Record<string, OptionSpec>>;
   /** Further options of `set`, such as those that undo one. */
   undo?: Readonly<Record<string, OptionSpec>>;
-  required: readonly string[];
+  /** The options that `add` needs, by those that are given. */
+  required(options: Options): readonly string[];
   /** Options to name where none is given. */
   suchAs: string;
   /** Reads the fields that are given. Throws a `UsageError` that names the option. */
@@ -151,7 +152,7 @@ export function editCommands<Item extends AnyItem, Input>(
   kind: EditableKind<Item, Input>,
   texts: Record<"add" | "set" | "enable" | "disable", Texts> & { remove: RemovalTexts },
 ): Command[] {
-  const { group, noun, one, fields, required, suchAs } = kind;
+  const { group, noun, one, fields, suchAs } = kind;
 
   /** Prints what was done, and warns of a name that is probably misspelled. */
   async function print(ctx: CommandContext, verb: string, answer: Answer<Item>): Promise<void> {
@@ -192,7 +193,9 @@ export function editCommands<Item extends AnyItem, Input>(
       summary: `Add ${one}`,
       options: { ...fields, disabled: flag(`Add the ${noun} disabled`) },
       run: async (ctx) => {
-        const missing = required.filter((name) => !ctx.options.has(name)).map((name) => `--${name}`);
+        const missing = kind.required(ctx.options).filter((name) => !ctx.options.has(name)).map((name) =>
+          `--${name}`
+        );
         if (missing.length > 0) {
           throw new UsageError(`Cannot add a ${noun} without ${missing.join(", ")}`, ctx.options.command);
         }

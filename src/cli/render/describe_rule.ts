@@ -1,4 +1,5 @@
 import type { AlertRule } from "../../alerts/mod.ts";
+import { PLAN_THRESHOLD, type RuleThreshold } from "../../contract/values.ts";
 import { periodOf } from "../../contract/windows.ts";
 import { parseTotalUsd } from "../../kernel/money.ts";
 import { formatThreshold } from "./format_spent.ts";
@@ -6,25 +7,37 @@ import { formatThreshold } from "./format_spent.ts";
 /** The fields of a rule that define what it measures. */
 type Watching = Pick<AlertRule, "threshold_type" | "agent_id">;
 
-/** Describes what a rule measures: `day of all agents`, `run of researcher`. */
+const windowOf = (type: RuleThreshold) => type === PLAN_THRESHOLD ? "window" : periodOf(type);
+
+/** Describes what a rule measures: `day of all agents`, `run of researcher`, `window of the plan codex`. */
 export function describeWatch(rule: Watching): string {
+  if (rule.threshold_type === PLAN_THRESHOLD) {
+    return rule.agent_id === null ? "window of any plan" : `window of the plan ${rule.agent_id}`;
+  }
   return `${periodOf(rule.threshold_type)} of ${rule.agent_id ?? "all agents"}`;
 }
 
 /** Describes a rule: `warning at $10 in a day of all agents, again after 1h`. */
 export function describeRule(
-  rule: Watching & Pick<AlertRule, "threshold_usd" | "severity" | "repeat" | "cooldown_seconds" | "enabled">,
+  rule:
+    & Watching
+    & Pick<
+      AlertRule,
+      "threshold_usd" | "threshold_pct" | "severity" | "repeat" | "cooldown_seconds" | "enabled"
+    >,
 ): string {
   const article = rule.threshold_type === "per_hour_usd" ? "an" : "a";
-  const when = `${rule.severity} at ${formatThreshold(parseTotalUsd(rule.threshold_usd))} in ${article} ${
-    describeWatch(rule)
-  }`;
+  const when = `${rule.severity} at ${
+    rule.threshold_usd === null
+      ? `${rule.threshold_pct}%`
+      : formatThreshold(parseTotalUsd(rule.threshold_usd))
+  } in ${article} ${describeWatch(rule)}`;
   return `${when}, ${describeCooldown(rule)}${rule.enabled ? "" : "; it is disabled"}`;
 }
 
 function describeCooldown(rule: Pick<AlertRule, "threshold_type" | "repeat" | "cooldown_seconds">): string {
   const { repeat, cooldown_seconds: cooldown } = rule;
-  const once = repeat === "once_per_window" ? `once per ${periodOf(rule.threshold_type)}` : "";
+  const once = repeat === "once_per_window" ? `once per ${windowOf(rule.threshold_type)}` : "";
   if (cooldown === 0) return once || "at every call";
   return once
     ? `${once}, at most every ${formatSeconds(cooldown)}`
@@ -36,7 +49,7 @@ export function formatCooldown(
   rule: Pick<AlertRule, "threshold_type" | "repeat" | "cooldown_seconds">,
 ): string {
   const cooldown = rule.cooldown_seconds === 0 ? "none" : formatSeconds(rule.cooldown_seconds);
-  return rule.repeat === "cooldown" ? cooldown : `${cooldown}, once per ${periodOf(rule.threshold_type)}`;
+  return rule.repeat === "cooldown" ? cooldown : `${cooldown}, once per ${windowOf(rule.threshold_type)}`;
 }
 
 const UNITS = [["d", 86_400], ["h", 3_600], ["m", 60], ["s", 1]] as const;

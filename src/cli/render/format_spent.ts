@@ -19,6 +19,22 @@ export function formatSpent(valueUsd: number | null, thresholdUsd: number): stri
   return `${spent} of ${formatThreshold(threshold)}`;
 }
 
+/** The value of a rule or an alert beside its threshold: in USD, or of a plan's window in percent. */
+interface Measured {
+  value_usd: number | null;
+  threshold_usd: number | null;
+  value_pct?: number | null | undefined;
+  threshold_pct?: number | null | undefined;
+}
+
+/** Formats it: `$3.20 of $10`, `42% of 80%`. */
+export function formatMeasured<Of extends Measured>(
+  { value_usd, threshold_usd, value_pct, threshold_pct }: Of,
+): string {
+  if (threshold_usd !== null) return formatSpent(value_usd, threshold_usd);
+  return `${value_pct == null ? "-" : `${value_pct}%`} of ${threshold_pct}%`;
+}
+
 /** Formats a threshold exactly: `$10`, `$0.50`, `$0.0001506`. */
 export function formatThreshold(threshold: NanoUsd): string {
   const [whole = "0", fraction] = formatUsd(threshold).split(".");
@@ -39,11 +55,10 @@ function decimalsOf(value: NanoUsd): number {
 }
 
 /** Red when the threshold is reached, yellow from 80% of it. */
-export function paintSpent(
-  { value_usd: value, threshold_usd: threshold }: { value_usd: number | null; threshold_usd: number },
-  style: Style,
-): Paint | undefined {
-  if (value === null || value < threshold * 0.8) return undefined;
+export function paintSpent(measured: Measured, style: Style): Paint | undefined {
+  const value = measured.value_usd ?? measured.value_pct;
+  const threshold = measured.threshold_usd ?? measured.threshold_pct;
+  if (value == null || threshold == null || value < threshold * 0.8) return undefined;
   return value >= threshold ? style.red : style.yellow;
 }
 

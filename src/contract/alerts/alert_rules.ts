@@ -1,4 +1,4 @@
-import { REPEATS, SEVERITIES, THRESHOLD_TYPES } from "../values.ts";
+import { PLAN_THRESHOLD, REPEATS, RULE_THRESHOLDS, SEVERITIES } from "../values.ts";
 import { z } from "@hono/zod-openapi";
 import { AgentId, Count, DisplayName, id, pace, Severity, Time, Usd, UsdAboveZero } from "../parts.ts";
 import { DEFAULT_COOLDOWN_SECONDS, LABEL_SCHEMA, MAX_COOLDOWN_SECONDS } from "../limits.ts";
@@ -15,6 +15,8 @@ const OneAgentId = z.string().regex(
   `must be ${NAME_RULE}`,
 );
 
+const PERCENT_RULE = "must be a percentage from 0.01 to 1000";
+
 /** A rule as a client sends it. */
 export const RuleInput = z.strictObject({
   name: DisplayName.meta({
@@ -22,8 +24,14 @@ export const RuleInput = z.strictObject({
     description: "Name in notifications; not blank",
     examples: ["Daily limit"],
   }),
-  threshold_type: z.enum(THRESHOLD_TYPES),
-  threshold_usd: UsdAboveZero,
+  threshold_type: z.enum(RULE_THRESHOLDS),
+  threshold_usd: UsdAboveZero.nullish(),
+  threshold_pct: z.number(PERCENT_RULE).min(0.01, PERCENT_RULE).max(1_000, PERCENT_RULE)
+    .nullish().meta({
+      description:
+        `Only of the type \`${PLAN_THRESHOLD}\`, in place of \`threshold_usd\`: the share of a window that is used, in percent`,
+      examples: [80],
+    }),
   severity: z.enum(SEVERITIES),
   cooldown_seconds: z.number().int(COOLDOWN_RULE).min(0, COOLDOWN_RULE).max(
     MAX_COOLDOWN_SECONDS,
@@ -70,7 +78,7 @@ export const RuleBody = RuleInput.clone().openapi("AlertRuleBody");
 
 export const RuleChangesBody = RuleChanges.clone().openapi("AlertRuleChanges");
 
-export const ThresholdType = z.enum(THRESHOLD_TYPES);
+export const ThresholdType = z.enum(RULE_THRESHOLDS);
 
 export const RuleId = id("rule_01k9qv3v8c7e9g1j3m5p7r9t1w");
 
@@ -78,7 +86,10 @@ export const AlertRule = z.object({
   rule_id: RuleId,
   name: z.string(),
   threshold_type: ThresholdType,
-  threshold_usd: Usd,
+  threshold_usd: Usd.nullable().openapi({ description: `USD; null of the type \`${PLAN_THRESHOLD}\`` }),
+  threshold_pct: z.number().optional().openapi({
+    description: `In percent; only of the type \`${PLAN_THRESHOLD}\``,
+  }),
   severity: Severity,
   cooldown_seconds: Count,
   repeat: z.enum(REPEATS),
@@ -90,6 +101,10 @@ export const AlertRule = z.object({
   value_usd: Usd.nullable().openapi({
     description:
       "Spend in the current window; for a rule per run or session, in the newest one. Null: none yet",
+  }),
+  value_pct: z.number().nullish().openapi({
+    description:
+      `Only of the type \`${PLAN_THRESHOLD}\`: what is used of the fullest window; null where none is known`,
   }),
   window_start: Time.nullable().openapi({
     description: "Start of the current window; null per run and session",

@@ -1,4 +1,4 @@
-import { BUDGET_THRESHOLDS, DELIVERY_STATUSES, THRESHOLD_TYPES } from "../values.ts";
+import { BUDGET_THRESHOLDS, DELIVERY_STATUSES, PLAN_THRESHOLD, RULE_THRESHOLDS } from "../values.ts";
 import { z } from "@hono/zod-openapi";
 import { DeliveryId } from "../channels.ts";
 import { AgentId, Count, id, orNull, RunId, SessionId, Severity, Time, Usd } from "../parts.ts";
@@ -25,16 +25,34 @@ export const AlertDelivery = z.object({
 
 export type AlertDelivery = z.infer<typeof AlertDelivery>;
 
+export const AlertPlanWindow = z.object({
+  agent_id: AgentId.openapi({ description: "The agent whose plan it is", example: "claude-code" }),
+  machine: z.string().nullable(),
+  provider: z.string().nullable(),
+  window: z.string().openapi({ example: "five_hour" }),
+  resets_at: Time,
+}).openapi("AlertPlanWindow");
+export type AlertPlanWindow = z.infer<typeof AlertPlanWindow>;
+
 export const Alert = z.object({
   alert_id: AlertId,
   rule_id: RuleId.openapi({ description: "The rule, or the budget that warns" }),
   rule_name: z.string().openapi({
     description: "Name, threshold and severity are the rule's when it fired",
   }),
-  threshold_type: z.enum([...THRESHOLD_TYPES, ...BUDGET_THRESHOLDS]),
-  threshold_usd: Usd,
+  threshold_type: z.enum([...RULE_THRESHOLDS, ...BUDGET_THRESHOLDS]),
+  threshold_usd: Usd.nullable().openapi({ description: `USD; null of the type \`${PLAN_THRESHOLD}\`` }),
   severity: Severity,
-  value_usd: Usd,
+  value_usd: Usd.nullable().openapi({ description: `USD; null of the type \`${PLAN_THRESHOLD}\`` }),
+  threshold_pct: z.number().optional().openapi({
+    description: `In percent; only of the type \`${PLAN_THRESHOLD}\``,
+  }),
+  value_pct: z.number().optional().openapi({
+    description: "What was used of the window, in percent, as the threshold",
+  }),
+  plan_window: AlertPlanWindow.optional().openapi({
+    description: "The window of a plan that the alert is about",
+  }),
   agent_id: AgentId.nullable().openapi({
     description: "The agent of the call that fired the rule; of a test, the rule's agent",
   }),
@@ -68,7 +86,9 @@ export type AlertRecord = z.infer<typeof AlertRecord>;
 
 export const AlertDetail = z.object({
   ...Alert.shape,
-  causes: orNull(AlertCauses).openapi({ description: "Null of a test, in which nothing was spent" }),
+  causes: orNull(AlertCauses).openapi({
+    description: "Null of a test, and of an alert about a plan, in which nothing was spent",
+  }),
   past: z.array(AlertRecord).openapi({
     description: "Earlier alerts of the rule or budget, newest first, at most twenty",
   }),

@@ -2,10 +2,11 @@ import { PAGE_SIZES } from "../../contract/limits.ts";
 import { Label } from "../../contract/parts.ts";
 import type { Core } from "../../service/mod.ts";
 import type { TimePosition } from "../../store/mod.ts";
-import { createKey, getKey, listKeys, revokeKey, rotateKey } from "../../keys/mod.ts";
+import { changeKey, createKey, getKey, listKeys, revokeKey, rotateKey } from "../../keys/mod.ts";
 import {
   ApiKey,
   ApiKeyBody,
+  ApiKeyChanges,
   KeyId,
   KeyName,
   KeyRotationBody,
@@ -90,6 +91,25 @@ const get = createRoute({
   },
 });
 
+const change = createRoute({
+  method: "patch",
+  path: "/keys/{key_id}",
+  scopes: ["admin"],
+  operationId: "updateApiKey",
+  summary: "Change whether an API key stops before it spends a plan's paid credits",
+  description: "Takes effect at once in this instance, and within 5 seconds in others on the same database.",
+  tags: ["keys"],
+  request: {
+    params,
+    ...optionalHeaders(IF_MATCH),
+    body: jsonBody(ApiKeyChanges, { stop_before_credits: true }),
+  },
+  responses: {
+    200: { ...json(ApiKey, "The changed key"), headers: headers("ETag") },
+    ...problems("invalid", "not_found", "conflict", "precondition_failed", ...BODY_CODES),
+  },
+});
+
 const rotate = createRoute({
   needsKey: true,
   method: "post",
@@ -115,7 +135,7 @@ const rotate = createRoute({
 /** The ETag of the fields of a key that an administrator decides: its use doesn't change it. */
 const etagOfKey = etagBy([
   ...["key_id", "name", "scopes", "agent_id", "models", "created_at", "expires_at", "revoked_at"] as const,
-  "rotated_at",
+  ...["rotated_at", "stop_before_credits"] as const,
 ]);
 
 const revoke = createRoute({
@@ -152,12 +172,13 @@ export function createRoutes(core: Core) {
       return c.json(keys.map(({ key_id, name, status }) => ({ key_id, name, status })), 200);
     })
     .openapi(create, async (c) => {
-      const { name, scopes, agent_id, models, expires_at } = c.req.valid("json");
+      const { name, scopes, agent_id, models, stop_before_credits, expires_at } = c.req.valid("json");
       const key = await createKey(core, {
         name,
         scopes,
         agentId: agent_id ?? null,
         models: models ?? null,
+        stopBeforeCredits: stop_before_credits ?? false,
         expiresAt: expires_at ? Date.parse(expires_at) : null,
       });
       c.header("location", `/keys/${key.key_id}`);
@@ -175,6 +196,13 @@ export function createRoutes(core: Core) {
     })
     .openapi(get, async (c) => {
       const key = await getKey(core, c.req.valid("param").key_id);
+      c.header("etag", await etagOfKey(key));
+      return c.json(key, 200);
+    })
+    .openapi(change, async (c) => {
+      const { stop_before_credits: stopBeforeCredits } = c.req.valid("json");
+      const check = readPreconditions(c, etagOfKey);
+      const key = await changeKey(core, c.req.valid("param").key_id, { stopBeforeCredits }, check);
       c.header("etag", await etagOfKey(key));
       return c.json(key, 200);
     })

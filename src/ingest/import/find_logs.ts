@@ -26,11 +26,14 @@ export interface Unreadable {
   reason: string;
 }
 
-/** Finds the logs of an agent below its own folders, or at a path in their place. */
+/**
+ * Finds the logs of an agent below its own folders, or at a path in their place. `above` is the number of folders, a path's own
+ * included, with which the names of its files begin.
+ */
 export function findLogs(
   files: FilesSync,
   importer: LogImporter,
-  { machine, path }: { machine: Machine; path?: string | undefined },
+  { machine, path, above = 0 }: { machine: Machine; path?: string | undefined; above?: number },
 ): FoundLogs {
   const found: FoundLog[] = [];
   const roots: string[] = [];
@@ -41,8 +44,10 @@ export function findLogs(
     const kind = importer.kinds.find((kind) => kind.has(name));
     if (!kind) return;
     attempt(path, () => {
-      const stamp = kind.read.form === "sqlite" ? stampOfDatabase(files, path) : files.stampOf(path);
-      found.push({ path, name, kind, size: stamp.size, modifiedAt: stamp.modifiedAt });
+      const stamp = files.stampOf(path);
+      if (!stamp.isFile) return; // a pipe would be waited for
+      const { size, modifiedAt } = kind.read.form === "sqlite" ? stampOfDatabase(files, path) : stamp;
+      found.push({ path, name, kind, size, modifiedAt });
     });
   }
 
@@ -81,7 +86,8 @@ export function findLogs(
       const folder = root.replace(/(?<=.)[\\/]+$/, "");
       const { isFolder } = files.stampOf(folder);
       roots.push(folder);
-      if (isFolder) visit(folder, "", files.realPath(folder));
+      const name = above === 0 ? "" : `${namesOf(folder)[above - 1]}/`;
+      if (isFolder) visit(folder, name, files.realPath(folder));
       else {for (const name of namesOf(folder)) {
           if (importer.kinds.some((kind) => kind.has(name))) return add(folder, name);
         }}

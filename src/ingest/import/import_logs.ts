@@ -2,6 +2,7 @@ import type { Sighting } from "../../calls/mod.ts";
 import { MAX_IMPORT_FILES, MAX_SIGHTINGS } from "../../contract/limits.ts";
 import { type Clock, MINUTE_MS } from "../../kernel/clock.ts";
 import { PurserError } from "../../kernel/errors.ts";
+import type { PlanWindow } from "../../plans/sources/mod.ts";
 import type { FilesSync } from "../../kernel/files/files.ts";
 import { systemReason } from "../../kernel/system_errors.ts";
 import type { LogSink } from "../logs/importer.ts";
@@ -35,6 +36,8 @@ const UNREAD = {
 export interface ImportBooks {
   /** Books at most `MAX_SIGHTINGS` sightings, or adds them to the calls that they are of. Throws what is no fault of a sighting. */
   book(sightings: readonly Sighting[]): Promise<BookedSightings>;
+  /** Records windows of the agent's plan. */
+  recordPlan(windows: readonly PlanWindow[]): Promise<void>;
   /** Stores how far at most `MAX_IMPORT_FILES` files have been read. */
   save(states: readonly KnownFile[]): Promise<void>;
 }
@@ -105,6 +108,8 @@ const ENOUGH = 850;
 const MAX_AHEAD_MS = 5 * MINUTE_MS;
 const MAX_FAULTS = 100;
 const MAX_NOTES = 20;
+/** As many as one report may have. */
+const MAX_PLAN_WINDOWS = 32;
 /** The characters of a reason that are kept. */
 const MAX_FAULT = 200;
 
@@ -136,20 +141,28 @@ export async function importLogs(
   };
   let sightings: Sighting[] = [];
   const changed = new Map<string, KnownFile>();
+  /** The latest measurement of each window of the agent's plan. */
+  const plan = new Map<string, PlanWindow>();
   /** The set that is being booked. */
   let booking = Promise.resolve();
 
   /** Books what was read; the next logs are read meanwhile. Throws what the set before it has met. */
   async function flush(): Promise<void> {
-    const [said, states] = [sightings, [...changed.values()]];
+    const [said, states, windows] = [sightings, [...changed.values()], [...plan.values()]];
     sightings = [];
     changed.clear();
+    plan.clear();
     await booking;
-    booking = commit(said, states);
+    booking = commit(said, states, windows);
     booking.catch(() => {}); // thrown by the next set
   }
 
-  async function commit(said: readonly Sighting[], changed: readonly KnownFile[]): Promise<void> {
+  async function commit(
+    said: readonly Sighting[],
+    changed: readonly KnownFile[],
+    windows: readonly PlanWindow[],
+  ): Promise<void> {
+    if (windows.length > 0) await books.recordPlan(windows);
     for (let at = 0; at < said.length; at += MAX_SIGHTINGS) {
       const { refused, ...booked } = await books.book(said.slice(at, at + MAX_SIGHTINGS));
       for (const name of ["booked", "known", "amended", "conflicts", "unpriced"] as const) {
@@ -210,6 +223,13 @@ export async function importLogs(
       malformed(reason) {
         left.malformed++;
         leaveOut("malformed", log.path, reason);
+      },
+      plan(windows) {
+        for (const window of windows) {
+          const known = plan.get(window.window);
+          const isOlder = (window.measuredAt ?? 0) < (known?.measuredAt ?? 0);
+          if (!isOlder && (known || plan.size < MAX_PLAN_WINDOWS)) plan.set(window.window, window);
+        }
       },
       note(text) {
         if (tally.notes.length < MAX_NOTES && !tally.notes.includes(text)) tally.notes.push(text);

@@ -1,4 +1,5 @@
 import type { Sighting } from "../../calls/mod.ts";
+import { readCodexWindows } from "../../plans/sources/mod.ts";
 import { HOLES } from "./holes.ts";
 import {
   defineImporter,
@@ -188,6 +189,8 @@ function open(file: LogFile, before: ReaderState | undefined, others: OtherFiles
   }
 
   function readSums(payload: Fields, at: number, sink: LogSink): void {
+    // The history that a fork has copied is written again with the time of the fork.
+    if (!state.fork || state.turn.hasRecord) sink.plan(readCodexWindows(payload.rate_limits, at));
     // An API key has no plan.
     const plan = textOf(fieldsOf(payload.rate_limits).plan_type);
     if (plan !== undefined) state.isPlan = true;

@@ -1,4 +1,5 @@
 import type { Sighting } from "../../calls/mod.ts";
+import type { PlanWindow } from "../../plans/sources/mod.ts";
 import type { usageOf } from "../../pricing/mod.ts";
 
 /*
@@ -34,6 +35,8 @@ export interface LogSink {
   unmetered(reason: string): void;
   /** A record that the importer can't read: it is counted, with the reason. The import goes on. */
   malformed(reason: string): void;
+  /** Windows of the agent's plan as their provider has measured them. Of each window the latest one is kept. */
+  plan(windows: readonly PlanWindow[]): void;
   /** Something that the user should know once, such as a hole that this file shows. */
   note(text: string): void;
 }

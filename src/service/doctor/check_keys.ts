@@ -1,5 +1,6 @@
 import { toIso } from "../../kernel/clock.ts";
-import { checkKeys, type DueKey, type KeyContext } from "../../keys/mod.ts";
+import type { KeyContext } from "../../keys/mod.ts";
+import { checkKeys, type DueKey } from "../../keys/report/mod.ts";
 import { quote } from "./check_budgets.ts";
 import { type Finding, ok, warning } from "./finding.ts";
 

@@ -1,7 +1,8 @@
 import { listAlerts, listRules } from "../../alerts/mod.ts";
 import { listBudgets, listRefusals } from "../../budgets/mod.ts";
 import type { CostSums } from "../../contract/costs.ts";
-import { LIVE_SIZES, type LiveDelta, type LiveState } from "../../contract/live.ts";
+import { LIVE_SIZES } from "../../contract/limits.ts";
+import type { LiveDelta, LiveState } from "../../contract/live.ts";
 import { startOf } from "../../contract/windows.ts";
 import { type Clock, MINUTE_MS, toIso } from "../../kernel/clock.ts";
 import { divideHalfEven, type NanoUsd, toUsd } from "../../kernel/money.ts";

@@ -164,6 +164,14 @@ const otlpFaults = `CREATE TABLE otlp_faults (
   key_id ${TEXT}, agent_id ${TEXT}, machine ${TEXT}, scope ${TEXT}, kind ${TEXT}, records ${INT}, reason ${TEXT},
   seen_at ${INT}, PRIMARY KEY (key_id, agent_id, machine, scope, kind))`;
 
+/** The tables of m0024_plan_windows.ts. */
+const planWindows: readonly string[] = [
+  `CREATE TABLE plan_windows (
+  key_id ${TEXT}, agent ${TEXT}, owner ${TEXT}, kind ${TEXT}, source ${TEXT}, measured_at ${INT},
+  used_basis_points ${int}, resets_at ${int}, said ${TEXT}, PRIMARY KEY (key_id, agent, owner, kind))`,
+  `ALTER TABLE api_keys ADD COLUMN stop_before_credits ${INT} DEFAULT 0`,
+];
+
 /** Their indexes and first rows are the same statements on both. */
 const sharedOf = (statements: readonly string[]) =>
   statements.filter((sql) => /^(CREATE (UNIQUE )?INDEX|INSERT)\b/.test(sql));
@@ -250,6 +258,7 @@ export const postgresMigrations: readonly Migration[] = [
     since: "0.2.0",
     statements: [...sightingTables, importFiles, otlpFaults, ...sharedOf(sightings)],
   },
+  { version: 24, name: "plan_windows", since: "0.2.0", statements: planWindows },
 ];
 
 /** The rows of a budget are removed with it, as in `appendOnlyLogic`. */

@@ -14,9 +14,9 @@ import type {
   DeliveryStatus,
   Repeat,
   RepricingStatus,
+  RuleThreshold,
   Scope,
   Severity,
-  ThresholdType,
 } from "../../contract/values.ts";
 
 /** An INTEGER that fits a JS number: counts, times in milliseconds, flags. The drivers give bigint. */
@@ -289,12 +289,14 @@ export const apiKeys = sqliteTable("api_keys", {
   /** The hash of the secret before the present one, which is accepted until `previousUntil`. */
   previousHash: text("previous_hash"),
   previousUntil: int("previous_until"),
+  /** Refuses calls that would spend a plan's paid credits. */
+  stopBeforeCredits: flag("stop_before_credits").notNull(),
 });
 
 export const alertRules = sqliteTable("alert_rules", {
   ruleId: text("rule_id").primaryKey(),
   name: text("name").notNull(),
-  thresholdType: text("threshold_type").$type<ThresholdType>().notNull(),
+  thresholdType: text("threshold_type").$type<RuleThreshold>().notNull(),
   thresholdNanoUsd: nanoUsd("threshold_nano_usd").notNull(),
   severity: text("severity").$type<Severity>().notNull(),
   cooldownMs: int("cooldown_ms").notNull(),
@@ -316,7 +318,7 @@ export const alerts = sqliteTable("alerts", {
   alertId: text("alert_id").notNull(),
   ruleId: text("rule_id").notNull(),
   ruleName: text("rule_name").notNull(),
-  thresholdType: text("threshold_type").$type<ThresholdType | BudgetThreshold>().notNull(),
+  thresholdType: text("threshold_type").$type<RuleThreshold | BudgetThreshold>().notNull(),
   thresholdNanoUsd: nanoUsd("threshold_nano_usd").notNull(),
   severity: text("severity").$type<Severity>().notNull(),
   valueNanoUsd: nanoUsd("value_nano_usd").notNull(),

@@ -39,6 +39,7 @@ export const keyCases: RestCase[] = [
       ]);
       assert.equal((await api.expect(200, "GET", place)).status, "revoked");
       await api.refused(404, "not_found", "DELETE", "/keys/key_nothing");
+      await api.refused(404, "not_found", "PATCH", "/keys/key_nothing", { stop_before_credits: true });
       await api.refused(400, "invalid", "POST", "/keys", { name: "x", scopes: ["all"] });
     },
   },
@@ -50,6 +51,9 @@ export const keyCases: RestCase[] = [
       await api.refused(409, "conflict", "POST", "/keys", body);
       const path = `/keys/${made.key_id}`;
       const etag = (await api.send("GET", path)).headers.get("etag")!;
+      await api.refused(400, "invalid", "PATCH", path, { stop_before_credits: true });
+      const same = await api.expect(200, "PATCH", path, { stop_before_credits: false });
+      assert.equal(same.stop_before_credits, false);
       const rotated = await api.send("POST", `${path}/rotate`, { grace_seconds: 0 }, { "if-match": etag });
       assert.equal(rotated.status, 200, JSON.stringify(rotated.body));
       assert.equal(rotated.headers.get("cache-control"), "no-store");

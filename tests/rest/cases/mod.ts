@@ -12,6 +12,7 @@ import { importCases } from "./imports.ts";
 import { liveCases } from "./live.ts";
 import { keyCases } from "./keys.ts";
 import { otlpCases } from "./otlp.ts";
+import { planCases } from "./plans.ts";
 import { priceCases } from "./prices.ts";
 import { refusalCases } from "./refusals.ts";
 import { runCases } from "./runs.ts";
@@ -27,6 +28,7 @@ export const restCases: Readonly<Record<string, readonly RestCase[]>> = {
   sessions: sessionCases,
   costs: costCases,
   imports: importCases,
+  plans: planCases,
   otlp: otlpCases,
   tags: tagCases,
   prices: priceCases,

@@ -1,7 +1,7 @@
 import type { RuleTest } from "../../../alerts/mod.ts";
 import type { AlertRule, RuleChanges, RuleInput } from "../../../contract/alerts/alert_rules.ts";
 import { DEFAULT_COOLDOWN_SECONDS, MAX_COOLDOWN_SECONDS } from "../../../contract/limits.ts";
-import { REPEATS, SEVERITIES, THRESHOLD_TYPES } from "../../../contract/values.ts";
+import { PLAN_THRESHOLD, REPEATS, RULE_THRESHOLDS, SEVERITIES } from "../../../contract/values.ts";
 import { NAME_PATTERN } from "../../../kernel/ids.ts";
 import { parseUsd, toUsd } from "../../../kernel/money.ts";
 import { arg, type Command, type CommandContext, earlierFlag, option } from "../../command.ts";
@@ -10,7 +10,7 @@ import { checkExclusive, checkName, readEither, readIdOrNone } from "../../parse
 import type { Options } from "../../parse/options.ts";
 import { describePace, describeUnknown } from "../../render/describe_budget.ts";
 import { describeRule, describeWatch, formatCooldown } from "../../render/describe_rule.ts";
-import { formatSpent, paintSeverity, paintSpent } from "../../render/format_spent.ts";
+import { formatMeasured, paintSeverity, paintSpent } from "../../render/format_spent.ts";
 import { formatTime } from "../../render/format_values.ts";
 import { printAnswer } from "../../render/print_answer.ts";
 import { renderFields } from "../../render/render_fields.ts";
@@ -24,7 +24,11 @@ import { postTest } from "../channels/post_notification.ts";
 const FIELDS = {
   name: option("NAME", "Name shown in notifications"),
   "threshold-usd": option("USD", "Threshold in USD"),
-  "threshold-type": option("TYPE", "Window to measure", { oneOf: THRESHOLD_TYPES }),
+  "threshold-pct": option(
+    "PERCENT",
+    `Threshold of ${PLAN_THRESHOLD}: the share of a plan's window that is used`,
+  ),
+  "threshold-type": option("TYPE", "Window to measure", { oneOf: RULE_THRESHOLDS }),
   severity: option("SEVERITY", "Severity", { oneOf: SEVERITIES }),
   agent: option("NAME", "Only the spending of this agent, or the word none for all", { live: "agent" }),
   cooldown: option("SECONDS", `Minimum time between two alerts (default ${DEFAULT_COOLDOWN_SECONDS})`),
@@ -39,7 +43,8 @@ function readFields(options: Options): RuleChanges {
   return {
     name: options.read("name", checkName),
     threshold_usd: options.read("threshold-usd", readThreshold),
-    threshold_type: options.oneOf("threshold-type", THRESHOLD_TYPES),
+    threshold_pct: options.read("threshold-pct", readPercent),
+    threshold_type: options.oneOf("threshold-type", RULE_THRESHOLDS),
     severity: options.oneOf("severity", SEVERITIES),
     agent_id: options.has("all-agents") ? null : options.read("agent", readIdOrNone),
     cooldown_seconds: options.wholeNumber("cooldown", { min: 0, max: MAX_COOLDOWN_SECONDS }),
@@ -52,6 +57,12 @@ function readThreshold(text: string): number {
   const threshold = parseUsd(text.replace(/^\$/, ""));
   if (threshold <= 0n) throw new Error(`${text} is not greater than 0`);
   return toUsd(threshold);
+}
+
+function readPercent(text: string): number {
+  const percent = /^\d+(\.\d{1,2})?%?$/.test(text) ? parseFloat(text) : 0;
+  if (percent > 0 && percent <= 1_000) return percent;
+  throw new Error(`${text} is not a percentage above 0, such as 80`);
 }
 
 /** Rules, as their commands know them. The API knows rules by their ids alone. */
@@ -67,7 +78,12 @@ const RULES: EditableKind<AlertRule, RuleInput> = {
   },
   fields: FIELDS,
   undo: { "all-agents": earlierFlag("--agent none") },
-  required: ["name", "threshold-usd", "threshold-type", "severity"],
+  required: (options) => [
+    "name",
+    options.text("threshold-type") === PLAN_THRESHOLD ? "threshold-pct" : "threshold-usd",
+    "threshold-type",
+    "severity",
+  ],
   suchAs: "--threshold-usd or --cooldown",
   readFields,
   add: (api, json) => api.alerts.rules.$post({ json }),
@@ -113,7 +129,7 @@ const MIN_WATCHES_WIDTH = 7;
 
 function renderRules(rules: readonly AlertRule[], layout: Layout): string {
   const { columns = Infinity, style } = layout;
-  const spentOf = (rule: AlertRule) => formatSpent(rule.value_usd, rule.threshold_usd);
+  const spentOf = formatMeasured<AlertRule>;
   const widest = (title: string, cell: (rule: AlertRule) => string) =>
     Math.max(title.length, ...rules.map((rule) => textWidth(escapeText(cell(rule)))));
   const roomToWatch = columns - MIN_NAME_WIDTH - widest("SPENT", spentOf) - 2 * GAP;
@@ -171,7 +187,7 @@ async function showRule(ctx: CommandContext): Promise<void> {
       "Rule": rule.name,
       "Id": rule.rule_id,
       "Fires": describeRule(rule),
-      "Spent": formatSpent(rule.value_usd, rule.threshold_usd),
+      [rule.threshold_usd === null ? "Used" : "Spent"]: formatMeasured(rule),
       "Counter": rule.counter ? `${rule.counter.kind} ${rule.counter.id}, the newest` : undefined,
       "Pace": rule.usd_per_hour ? describePace(rule) : undefined,
       "Since": rule.window_start === null ? undefined : `${formatTime(rule.window_start)} UTC`,

@@ -3,7 +3,7 @@ import { dimension, nameOfValue } from "../../../contract/costs/dimensions.ts";
 import type { AlertResend } from "../../../contract/alerts/sent_alerts.ts";
 import { arg, type Command, type CommandContext, option } from "../../command.ts";
 import { idInPath, readId } from "../../parse/command_id.ts";
-import { formatSpent, paintSeverity } from "../../render/format_spent.ts";
+import { formatMeasured, paintSeverity } from "../../render/format_spent.ts";
 import { countOf, formatTime } from "../../render/format_values.ts";
 import { printAnswer } from "../../render/print_answer.ts";
 import { renderTable } from "../../render/render_table.ts";
@@ -52,7 +52,7 @@ async function listAlerts(ctx: CommandContext): Promise<void> {
       { title: "RULE", cell: nameSource, cutTo: 12 },
       {
         title: "SPENT",
-        cell: (alert) => formatSpent(alert.test ? null : alert.value_usd, alert.threshold_usd),
+        cell: (alert) => formatMeasured(alert.test ? { ...alert, value_usd: null, value_pct: null } : alert),
         drop: 0,
       },
       { title: "SOURCE", cell: sourceOf, cutTo: 8, drop: 1 },

@@ -109,7 +109,7 @@ export const BUDGETS: EditableKind<Budget, BudgetInput> = {
   },
   fields: FIELDS,
   undo: { "no-allow-unpriced": flag("Undo --allow-unpriced") },
-  required: ["name", "limit", "per"],
+  required: () => ["name", "limit", "per"],
   suchAs: "--limit or --disabled",
   readFields,
   add: (api, json) => api.budgets.$post({ json }),

@@ -147,6 +147,7 @@ async function readRequest(
 ): Promise<ImportRequest> {
   const names = args.length > 0 ? [...new Set(args)] : undefined;
   const { loadImporters } = await import("../../../ingest/logs/mod.ts");
+  const { checkMachine, hostName } = await import("./host_name.ts");
   const importers = await loadImporters({ names, plugins: config.plugins }).catch((error) => {
     throw names === undefined
       ? error
@@ -170,21 +171,6 @@ async function readRequest(
     since: since === undefined ? undefined : Date.parse(since),
     isPlan: options.has("plan"),
   };
-}
-
-function checkMachine(name: string): string {
-  // deno-lint-ignore no-control-regex -- a name is shown
-  if (name.length >= 1 && name.length <= 100 && !/[\x00-\x1f\x7f-\x9f:]/.test(name)) return name;
-  throw new Error("a name has 1 to 100 characters, without colons and control characters");
-}
-
-async function hostName(): Promise<string> {
-  try {
-    const { hostname } = await import("node:os");
-    return checkMachine(hostname());
-  } catch {
-    return "localhost";
-  }
 }
 
 /** Returns a path as one from the root: imports from other folders know a file by it. */

@@ -1,11 +1,12 @@
 import type { Connection } from "../../../client/mod.ts";
-import type { Sighting } from "../../../calls/mod.ts";
+import type { CallContext, Sighting } from "../../../calls/mod.ts";
 import type { ImportFile } from "../../../contract/imports/import_files.ts";
 import type { SightingBody, SightingsBody, SightingsResult } from "../../../contract/costs/sightings.ts";
 import type { BookedSightings, ImportBooks, KnownFile } from "../../../ingest/import/mod.ts";
 import { PurserError } from "../../../kernel/errors.ts";
 import { toIso } from "../../../kernel/clock.ts";
 import { parseTotalUsd } from "../../../kernel/money.ts";
+import { windowToWire } from "../../../plans/sources/mod.ts";
 import { fetchStream } from "../../fetch_stream.ts";
 import { nextCursor } from "../../render/print_answer.ts";
 
@@ -24,23 +25,26 @@ export async function readFileStates(
   let cursor: string | undefined;
   do {
     const answer = await api.imports.files.$get({ query: { machine, importer, cursor } });
-    for (const file of await answer.json()) {
-      states.set(file.path, {
-        path: file.path,
-        size: file.size,
-        modifiedAt: file.modified_at,
-        readTo: file.read_to,
-        head: file.head,
-        isEnded: file.is_ended,
-        state: file.state === null ? null : JSON.parse(file.state),
-        unmetered: file.unmetered,
-        malformed: file.malformed,
-        fault: file.fault,
-      });
-    }
+    for (const file of await answer.json()) states.set(file.path, stateFromWire(file));
     cursor = nextCursor(answer);
   } while (cursor !== undefined);
   return states;
+}
+
+/** Converts the state of a file from wire form. */
+export function stateFromWire(file: ImportFile): KnownFile {
+  return {
+    path: file.path,
+    size: file.size,
+    modifiedAt: file.modified_at,
+    readTo: file.read_to,
+    head: file.head,
+    isEnded: file.is_ended,
+    state: file.state === null ? null : JSON.parse(file.state),
+    unmetered: file.unmetered,
+    malformed: file.malformed,
+    fault: file.fault,
+  };
 }
 
 /** The largest state of a reader that is stored; a file with a larger one is read whole whenever it has changed. */
@@ -63,13 +67,17 @@ function stateToWire(
   };
 }
 
-/** Returns the ledger behind a connection, as an import sees it. */
-export function createImportBooks(connection: Connection, { machine, importer }: ImportOrigin): ImportBooks {
+/** Returns the ledger behind a connection, as an import sees it. A database in this process is booked into by `booking`. */
+export function createImportBooks(
+  connection: Connection,
+  { machine, importer }: ImportOrigin,
+  booking: () => Promise<CallContext | undefined> = async () => await connection.core?.whole(),
+): ImportBooks {
   const origin: SightingsBody["origin"] = { source: "log", name: importer, machine, agent_id: importer };
 
   /** Books as the API does. Over a database in this process, JSON in between would be a fifth of the time of an import. */
   async function send(sightings: readonly Sighting[]): Promise<BookedSightings> {
-    const core = await connection.core?.whole();
+    const core = await booking();
     if (core) {
       const { sightCalls } = await import("../../../calls/mod.ts");
       const { source, name, agent_id: agentId } = origin;
@@ -108,10 +116,21 @@ export function createImportBooks(connection: Connection, { machine, importer }:
         return { ...booked, refused: [...bad.values(), ...refused] };
       }
     },
+    async recordPlan(windows) {
+      const json = {
+        agent_id: importer,
+        source: "log" as const,
+        machine,
+        windows: windows.map(windowToWire),
+      };
+      await connection.api.plans.$post({ json });
+    },
     async save(states) {
-      await connection.api.imports.files.$put({
-        json: { machine, importer, files: states.map(stateToWire) },
-      });
+      const files = states.map(stateToWire);
+      if (connection.core) {
+        const { saveImportFiles } = await import("../../../ingest/import_files/mod.ts");
+        await saveImportFiles(connection.core, { keyId: null, machine, importer }, files);
+      } else await connection.api.imports.files.$put({ json: { machine, importer, files } });
     },
   };
 }

@@ -1,8 +1,8 @@
-import { parseDatabaseUrl } from "../../../kernel/database_url.ts";
 import { PurserError } from "../../../kernel/errors.ts";
-import { files } from "../../../kernel/files/files.ts";
 import { replaceFile } from "../../../kernel/files/replace_file.ts";
 import type { CommandContext } from "../../command.ts";
+import { quoteForShell } from "../../render/quote_for_shell.ts";
+import { ledgerOptions } from "../ledger_options.ts";
 import type { ImportRequest } from "./import.ts";
 
 /** A service of the user: what it runs, and the variables by which its agents' folders are found. */
@@ -104,11 +104,10 @@ export async function installWatch(ctx: CommandContext, request: ImportRequest):
 
 /** Returns the command line of the service: it names the ledger, which the environment may have chosen. */
 async function commandOf(
-  { terminal, args, options, config, env }: CommandContext,
+  ctx: CommandContext,
   { machineName, path, isPlan }: ImportRequest,
 ): Promise<string[]> {
-  const { profile, server, dbUrl, dbSource } = config;
-  const configFile = options.text("config") ?? env.PURSER_CONFIG;
+  const { terminal, args } = ctx;
   return [
     ...terminal.command?.() ?? ["purser"],
     "import",
@@ -117,22 +116,8 @@ async function commandOf(
     ...["--machine", machineName],
     ...path === undefined ? [] : ["--path", path],
     ...isPlan ? ["--plan"] : [],
-    ...configFile ? ["--config", await files.realPath(configFile)] : [],
-    ...profile !== undefined
-      ? ["--profile", profile]
-      : server !== undefined
-      ? ["--server", server]
-      : dbSource === undefined
-      ? []
-      : ["--db", await absoluteDatabase(dbUrl)],
+    ...await ledgerOptions(ctx),
   ];
-}
-
-async function absoluteDatabase(dbUrl: string): Promise<string> {
-  const address = parseDatabaseUrl(dbUrl);
-  if (address.kind !== "file") return dbUrl;
-  const { resolve } = await import("node:path");
-  return resolve(address.path);
 }
 
 /** Returns the variables that say where the agents keep their logs. */
@@ -151,10 +136,6 @@ function variablesOf({ importers, machine }: ImportRequest): Record<string, stri
 function quoteForSystemd(word: string): string {
   const escaped = word.replaceAll("\\", "\\\\").replaceAll('"', '\\"').replaceAll("%", "%%");
   return /^[\w@%+=:,./-]+$/.test(escaped) ? escaped : `"${escaped.replaceAll("\n", "\\n")}"`;
-}
-
-function quoteForShell(word: string): string {
-  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }
 
 function escapeXml(text: string): string {

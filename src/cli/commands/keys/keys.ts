@@ -1,11 +1,8 @@
 import { PAGE_SIZES } from "../../../contract/limits.ts";
 import { KEY_STATUSES, SCOPES } from "../../../contract/values.ts";
 import { DAY_MS } from "../../../kernel/clock.ts";
-import { messageOf, PurserError } from "../../../kernel/errors.ts";
-import { files } from "../../../kernel/files/files.ts";
-import { systemReason } from "../../../kernel/system_errors.ts";
 import type { ApiKey } from "../../../keys/mod.ts";
-import { arg, type Command, type CommandContext, option } from "../../command.ts";
+import { arg, type Command, type CommandContext, flag, option } from "../../command.ts";
 import { checkId, idInPath } from "../../parse/command_id.ts";
 import { orNone } from "../../parse/given_fields.ts";
 import { Options } from "../../parse/options.ts";
@@ -66,6 +63,9 @@ const keysAdd: Command = {
       "NAME",
       "Restrict calls through the gateway to this model, or to claude-*; repeat for more",
     ),
+    "stop-before-credits": flag(
+      "Refuse its calls through the gateway that would spend a plan's paid credits",
+    ),
     expires: option("WHEN", "Expiry: a duration from now (12h, 90d, 4w), a date, or an ISO time"),
     output: option("FILE", "A new file for the key, which only its user can read", { isFile: true }),
   },
@@ -90,6 +90,7 @@ async function addKey(ctx: CommandContext): Promise<void> {
   const agentId = options.read("agent", checkId);
   const given = options.texts("model");
   const models = given.length === 0 ? undefined : [...given];
+  const stop_before_credits = options.has("stop-before-credits") || undefined;
   const expiresAt = options.read("expires", (text) => parseExpiry(text, clock.now()));
   if (agentId !== undefined && scopes.includes("admin")) {
     throw new UsageError(
@@ -99,8 +100,9 @@ async function addKey(ctx: CommandContext): Promise<void> {
   }
   const { api } = await ctx.connect();
   const [before] = await (await api.keys.$get({ query: { limit: "1" } })).json();
+  const { printKey } = await import("./print_key.ts");
   const { created, where } = await printKey(ctx, "no key was created", async () => {
-    const json = { name, scopes, agent_id: agentId, models, expires_at: expiresAt };
+    const json = { name, scopes, agent_id: agentId, models, stop_before_credits, expires_at: expiresAt };
     return await (await api.keys.$post({ json })).json();
   });
   if (ctx.isJson) return;
@@ -110,61 +112,6 @@ async function addKey(ctx: CommandContext): Promise<void> {
     "This is the first key: from now on, servers on this database refuse requests without one, from this machine too. " +
       "Commands that open the database themselves need no key",
   );
-}
-
-/**
- * Makes a key and prints it: to standard output, or with `--output` to a new file. Returns it, and a sentence on where it is.
- * `unmade` says what was not made where the file can't be written.
- */
-async function printKey(
-  ctx: CommandContext,
-  unmade: string,
-  make: () => Promise<ApiKey & { key: string }>,
-): Promise<{ created: ApiKey & { key: string }; where: string }> {
-  const path = ctx.options.text("output");
-  if (path !== undefined) await reserveFile(path, unmade);
-  let created: ApiKey & { key: string };
-  try {
-    created = await make();
-  } catch (error) {
-    if (path !== undefined) await files.remove(path).catch(() => {});
-    throw error;
-  }
-  const { key, ...rest } = created;
-  if (path === undefined) ctx.print(ctx.isJson ? JSON.stringify(created) : escapeText(key));
-  else {
-    await writeKey(ctx, path, created);
-    if (ctx.isJson) ctx.print(JSON.stringify({ ...rest, file: path }));
-  }
-  return {
-    created,
-    where: path === undefined ? "It is shown only once; store it safely" : `It is in ${path} alone`,
-  };
-}
-
-/** Creates the file before the key: a key that can't be kept must not be made. */
-async function reserveFile(path: string, unmade: string): Promise<void> {
-  try {
-    await files.writeNew(path, "");
-  } catch (error) {
-    const reason = systemReason(error);
-    throw new PurserError("conflict", `Cannot write the key to ${path}: ${reason}; ${unmade}`, {
-      cause: error,
-    });
-  }
-}
-
-/** Writes a key to its file, or revokes it. */
-async function writeKey(ctx: CommandContext, path: string, created: { key_id: string; key: string }) {
-  const { replaceFile } = await import("../../../kernel/files/replace_file.ts");
-  try {
-    await replaceFile(path, `${created.key}\n`);
-  } catch (error) {
-    const { api } = await ctx.connect();
-    const { key_id } = created;
-    await api.keys[":key_id"].$delete({ param: { key_id } });
-    throw new PurserError("unavailable", `${messageOf(error)}; key ${key_id} was revoked`, { cause: error });
-  }
 }
 
 function readScopes({ options }: CommandContext) {
@@ -180,12 +127,16 @@ function readScopes({ options }: CommandContext) {
 
 /** Describes a key: `run, agent researcher only, until 2027-01-31 00:00:00 UTC`. */
 function describeKey(
-  { scopes, agent_id, models, expires_at }: Pick<ApiKey, "scopes" | "agent_id" | "models" | "expires_at">,
+  { scopes, agent_id, models, stop_before_credits, expires_at }: Pick<
+    ApiKey,
+    "scopes" | "agent_id" | "models" | "stop_before_credits" | "expires_at"
+  >,
 ): string {
   return [
     scopes.join(" and "),
     ...(agent_id === null ? [] : [`agent ${agent_id} only`]),
     ...(models === null ? [] : [`${models.join(" and ")} only`]),
+    ...(stop_before_credits ? ["before paid credits"] : []),
     expires_at === null ? "until it is revoked" : `until ${formatTime(expires_at)} UTC`,
   ].join(", ");
 }
@@ -274,6 +225,7 @@ async function showKey(ctx: CommandContext): Promise<void> {
       "Scopes": key.scopes.join(", "),
       "Agent": key.agent_id ?? "all",
       "Models": key.models?.join(", ") ?? "all",
+      "Paid credits": key.stop_before_credits ? "calls are refused before" : undefined,
       "Created": at(key.created_at),
       "Expires": at(key.expires_at, "never"),
       "Last used": at(key.last_used_at, "never"),
@@ -287,6 +239,44 @@ async function showKey(ctx: CommandContext): Promise<void> {
 /** The colour of a key's status. */
 function paintKeyStatus({ status }: Pick<ApiKey, "status">, style: Style): Paint {
   return { active: style.green, expired: style.yellow, revoked: style.dim }[status];
+}
+
+/** `purser keys set KEY` */
+const keysSet: Command = {
+  name: "keys set",
+  args: [KEYS.arg],
+  summary: "Change whether an API key stops before paid credits",
+  detail:
+    "With --stop-before-credits, its calls through the gateway are refused once the provider has said that the quota of the " +
+    "plan has ended, until its window resets; purser plans shows the windows. Other servers on the same database know it within 5 seconds.",
+  options: {
+    "stop-before-credits": flag(
+      "Refuse its calls through the gateway that would spend a plan's paid credits",
+    ),
+    "allow-credits": flag("Let its calls spend paid credits"),
+  },
+  examples: [["purser keys set laptop --stop-before-credits", ""]],
+  needsDatabase: true,
+  run: setKey,
+};
+
+async function setKey(ctx: CommandContext): Promise<void> {
+  const { options } = ctx;
+  const stop_before_credits = options.has("stop-before-credits");
+  if (stop_before_credits === options.has("allow-credits")) {
+    throw new UsageError(
+      "Cannot change the key: give --stop-before-credits or --allow-credits",
+      options.command,
+    );
+  }
+  const keyId = await findKeyId(ctx);
+  const { api } = await ctx.connect();
+  const param = { key_id: idInPath(keyId) };
+  await printAnswer(
+    ctx,
+    await api.keys[":key_id"].$patch({ param, json: { stop_before_credits } }),
+    (key) => `Key ${key.key_id} ${escapeText(key.name)}: ${describeKey(key)}`,
+  );
 }
 
 /** The longest time for which the secret before is accepted. */
@@ -331,6 +321,7 @@ async function rotateKey(ctx: CommandContext): Promise<void> {
   };
   const keyId = await findKeyId(ctx);
   const { api } = await ctx.connect();
+  const { printKey } = await import("./print_key.ts");
   const { created, where } = await printKey(ctx, "the key is as it was", async () => {
     const param = { key_id: idInPath(keyId) };
     return await (await api.keys[":key_id"].rotate.$post({ param, json })).json();
@@ -379,6 +370,7 @@ export const KEY_COMMANDS: readonly Command[] = [
   keysList,
   keysShow,
   keysAdd,
+  keysSet,
   keysRotate,
   keysRemove,
   earlierName("keys create", keysAdd),

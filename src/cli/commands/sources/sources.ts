@@ -23,6 +23,20 @@ export const sources: Command = {
   run: showSources,
 };
 
+/** `purser plans` */
+export const plans: Command = {
+  name: "plans",
+  args: [],
+  summary: "Show how much of each plan is used, and when it resets",
+  detail:
+    "The windows of plans, such as subscriptions, as their providers have measured them: in the status line of Claude Code, in the logs of Codex, and in the answers that have passed through the gateway. " +
+    "PACE is the share used by the share of the window that was gone: above 1, it runs out before it resets. API VALUE is what the calls in the window would cost by the API, beside the plan's price by import.plans of the config. What isn't known is -.",
+  options: { limit: option("N", "Maximum number of windows, 1 to 1000 (default 100)") },
+  examples: [["purser plans", ""], ["purser plans --json", "With the state of paid credits"]],
+  isReadOnly: true,
+  run: async (ctx) => await (await import("../plans/show_plans.ts")).showPlans(ctx),
+};
+
 async function showSources(ctx: CommandContext): Promise<void> {
   const limit = ctx.options.wholeNumber("limit", { min: 1, max: PAGE_SIZES.costs.max });
   const { api } = await ctx.connect();

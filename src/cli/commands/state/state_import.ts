@@ -54,6 +54,7 @@ async function importSession(ctx: CommandContext): Promise<number> {
     } catch (error) {
       // A file that isn't a regular one can't be read twice.
       if (size === undefined || !isRefusalOfShorter(error)) throw error;
+      const { ask } = await import("../../terminal/ask.ts");
       const key = await ask(ctx, `${escapeText(error.message)}\nReplace it? [y/N] `);
       if (key === "ctrl-c") return EXIT.interrupted;
       if (key?.toLowerCase() !== "y") throw error;
@@ -100,19 +101,6 @@ async function send(ctx: CommandContext, path: string, options: RestoreOptions):
 function isRefusalOfShorter(error: unknown): error is PurserError {
   return error instanceof PurserError && error.code === "conflict" &&
     typeof error.details?.messages_before === "number";
-}
-
-/** Asks on a terminal, and returns the key of the answer. Returns undefined without a terminal. */
-async function ask(
-  { terminal: { keys, stderr }, isJson }: CommandContext,
-  question: string,
-): Promise<string | undefined> {
-  if (isJson || !keys || !stderr.isTerminal) return undefined;
-  stderr.write(question);
-  for await (const key of keys()) {
-    stderr.write(`${key.length === 1 ? key : ""}\n`);
-    return key;
-  }
 }
 
 function requestOf(

@@ -19,8 +19,7 @@ import { countColumn } from "../cells.tsx";
 import { CounterLink } from "./counters.tsx";
 import { AlertCausesCards, hrefOfCauses, isPartial } from "./alert_causes.tsx";
 import { ALERT_COLUMNS, HISTORY } from "./alerts_page.tsx";
-import { PERIODS } from "./periods.ts";
-import { periodOf } from "../../../contract/windows.ts";
+import { Measured, windowIn } from "./measured.tsx";
 import { ResendButton } from "./rule_actions.tsx";
 import { SectionPage } from "./section_page.tsx";
 
@@ -63,35 +62,39 @@ function Detail({ alert, path }: { alert: AlertDetail; path: string }) {
         <Stats>
           <Stat
             label="Value"
-            note={isCurrent || href === undefined ? "spent in the window" : (
-              <>
-                spent until it fired; by now{" "}
-                <Link href={href}>
-                  <Money usd={causes!.cost_usd} />
-                </Link>
-              </>
-            )}
+            note={value_usd === null
+              ? "used of the window"
+              : isCurrent || href === undefined
+              ? "spent in the window"
+              : (
+                <>
+                  spent until it fired; by now{" "}
+                  <Link href={href}>
+                    <Money usd={causes!.cost_usd} />
+                  </Link>
+                </>
+              )}
           >
             <Link href={isCurrent ? href : undefined}>
-              <Money usd={value_usd} />
+              <Measured usd={value_usd} pct={alert.value_pct} />
             </Link>
           </Stat>
           <Stat
             label="Threshold"
-            note={limit_usd === undefined ? PERIODS[periodOf(alert.threshold_type)] : (
+            note={limit_usd === undefined ? windowIn(alert) : (
               <>
-                {limit_usd > 0 && `${percent(threshold_usd / limit_usd)} of `}the limit{" "}
+                {limit_usd > 0 && `${percent(threshold_usd! / limit_usd)} of `}the limit{" "}
                 <Money usd={limit_usd} />
               </>
             )}
           >
-            <Money usd={threshold_usd} />
+            <Measured usd={threshold_usd} pct={alert.threshold_pct} />
           </Stat>
           <Stat
             label="Window"
             note={window_start === null ? undefined : `from ${utc(Date.parse(window_start))}`}
           >
-            {PERIODS[periodOf(alert.threshold_type)]}
+            {windowIn(alert)}
           </Stat>
           <Stat label="Fired" note={utc(Date.parse(alert.triggered_at))}>
             <Time at={alert.triggered_at} />
@@ -173,9 +176,14 @@ function hrefOfMeasured({ causes, threshold_type }: AlertDetail): string | undef
 }
 
 /** Says in a sentence what made an alert fire. */
-function findingOf({ test, value_usd, threshold_usd, threshold_type, causes }: AlertDetail): string {
+function findingOf(alert: AlertDetail): string {
+  const { test, value_usd, threshold_usd, plan_window: plan, causes } = alert;
   if (test) return "A person or a program asked for a test of this rule.";
-  const window = PERIODS[periodOf(threshold_type)];
+  const window = windowIn(alert);
+  if (value_usd === null || threshold_usd === null) {
+    const reset = plan ? ` It resets at ${utc(Date.parse(plan.resets_at))}.` : "";
+    return `${alert.value_pct}% of the ${window} is used, the threshold is ${alert.threshold_pct}%.${reset}`;
+  }
   const first = `${shortUsd(value_usd)} in the window (${window}) has reached the threshold of ${
     shortUsd(threshold_usd)
   }.`;

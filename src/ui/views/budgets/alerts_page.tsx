@@ -7,14 +7,12 @@ import { Badge, Card } from "../../parts/card.tsx";
 import { Segments, Select } from "../../parts/filters.tsx";
 import { Link } from "../../parts/link.tsx";
 import { Empty, Loaded } from "../../parts/loaded.tsx";
-import { Money } from "../../parts/money.tsx";
 import { type Column, Table } from "../../parts/table.tsx";
 import { Text } from "../../parts/text.tsx";
 import { Time } from "../../parts/time.tsx";
 import { AgentCell, NamedValues, SessionCell } from "../cells.tsx";
 import { budgetsHref, limitHref } from "../links.ts";
-import { PERIODS } from "./periods.ts";
-import { periodOf } from "../../../contract/windows.ts";
+import { Measured, windowIn } from "./measured.tsx";
 import { SectionPage } from "./section_page.tsx";
 
 export const HISTORY = "/alerts/history";
@@ -53,17 +51,17 @@ export const ALERT_COLUMNS: Column<AlertRecord>[] = [
     title: "Value",
     isMoney: true,
     sortBy: ({ value_usd }) => value_usd,
-    cell: ({ value_usd }) => <Money usd={value_usd} />,
+    cell: ({ value_usd, value_pct }) => <Measured usd={value_usd} pct={value_pct} />,
   },
   {
     id: "threshold_usd",
     title: "Threshold",
     isMoney: true,
     sortBy: ({ threshold_usd }) => threshold_usd,
-    cell: ({ threshold_usd, threshold_type }) => (
+    cell: (alert) => (
       <>
-        <Money usd={threshold_usd} />
-        <div class="sub">{PERIODS[periodOf(threshold_type)]}</div>
+        <Measured usd={alert.threshold_usd} pct={alert.threshold_pct} />
+        <div class="sub">{windowIn(alert)}</div>
       </>
     ),
   },

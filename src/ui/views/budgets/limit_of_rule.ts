@@ -1,4 +1,5 @@
 import type { AlertRule } from "../../../contract/alerts/alert_rules.ts";
+import type { ThresholdType } from "../../../contract/values.ts";
 import { periodOf, windowOf } from "../../../contract/windows.ts";
 import { toIso } from "../../../kernel/clock.ts";
 import { costsHref, limitHref, runsHref, sessionHref } from "../links.ts";
@@ -7,8 +8,13 @@ import { type Limit, shareOf } from "./limit.ts";
 /** A rule is near from this share on, as a budget is by default. */
 const NEAR = 0.8;
 
+/** A rule about spending; the others are about the windows of plans, and no limits. */
+export type SpendingRule = AlertRule & { threshold_type: ThresholdType; threshold_usd: number };
+
+export const isOfSpending = (rule: AlertRule): rule is SpendingRule => rule.threshold_usd !== null;
+
 /** Returns an alert rule as a limit. */
-export function limitOfRule(rule: AlertRule, now: number): Limit {
+export function limitOfRule(rule: SpendingRule, now: number): Limit {
   const { value_usd, threshold_usd } = rule;
   const per = periodOf(rule.threshold_type);
   const { resetsAt } = windowOf(per, now);

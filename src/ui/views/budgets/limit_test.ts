@@ -3,7 +3,7 @@ import type { AlertRule } from "../../../contract/alerts/alert_rules.ts";
 import type { Budget } from "../../../contract/budgets/budgets.ts";
 import { byShare, byTime } from "./limit.ts";
 import { limitOfBudget } from "./limit_of_budget.ts";
-import { limitOfRule } from "./limit_of_rule.ts";
+import { limitOfRule, type SpendingRule } from "./limit_of_rule.ts";
 import { nextStopOf, stoppedBy } from "./next_stop.tsx";
 
 const NOW = Date.parse("2026-12-31T23:30:00.000Z");
@@ -41,7 +41,7 @@ const rule = (more: Partial<AlertRule>) =>
     reaches_at: null,
     window_start: null,
     ...more,
-  } as AlertRule, NOW);
+  } as SpendingRule, NOW);
 
 Deno.test("the share of a budget has what is reserved, of the limit with its raises", () => {
   assert.equal(budget({ reserved_usd: 1, extra_usd: 2 }).share, 0.5);

@@ -16,7 +16,7 @@ import { RaiseButton, refusalsHref } from "./budget_actions.tsx";
 import { CounterLink, hasCounters, mostOf } from "./counters.tsx";
 import { noAmount, UnknownNote } from "./limit_cells.tsx";
 import { limitOfBudget } from "./limit_of_budget.ts";
-import { limitOfRule } from "./limit_of_rule.ts";
+import { isOfSpending, limitOfRule } from "./limit_of_rule.ts";
 import { limitColumns, type LimitRow } from "./limit_columns.tsx";
 import { NextStop } from "./next_stop.tsx";
 import { SectionPage } from "./section_page.tsx";
@@ -103,7 +103,7 @@ export function LimitsPage() {
   const budgets = usePages<Budget>(BUDGETS, { refreshMs: 10_000 });
   const rules = useData<AlertRule[]>(RULES, { refreshMs: 10_000 });
   const budgetRows = budgets.value?.map((of) => ({ of, limit: limitOfBudget(of) })) ?? [];
-  const ruleRows = rules.value?.map((of) => ({ of, limit: limitOfRule(of, now) })) ?? [];
+  const ruleRows = rules.value?.filter(isOfSpending).map((of) => ({ of, limit: limitOfRule(of, now) })) ?? [];
   return (
     <SectionPage title="Budgets & alerts">
       <NextStop limits={[...budgetRows, ...ruleRows].map(({ limit }) => limit)} />

@@ -16,7 +16,7 @@ import { budgetsHref } from "../links.ts";
 import { SEVERITY_TONES } from "../tones.ts";
 import { ALERT_COLUMNS, HISTORY } from "./alerts_page.tsx";
 import type { Limit } from "./limit.ts";
-import { limitOfRule } from "./limit_of_rule.ts";
+import { isOfSpending, limitOfRule } from "./limit_of_rule.ts";
 import { PERIODS } from "./periods.ts";
 import { LimitMeter, LimitState, ReachedAt, ResetsAt } from "./limit_cells.tsx";
 import { EnableRuleButton, TestRuleButton } from "./rule_actions.tsx";
@@ -42,7 +42,12 @@ export function RulePage({ ruleId }: { ruleId: string }) {
   }
   return (
     <SectionPage title={rule.value ? `Rule: ${escapeText(rule.value.name)}` : "Rule"}>
-      <Loaded data={rule}>{(value) => <RuleCard rule={value} limit={limitOfRule(value, now)} />}</Loaded>
+      <Loaded data={rule}>
+        {(value) =>
+          isOfSpending(value)
+            ? <RuleCard rule={value} limit={limitOfRule(value, now)} />
+            : <PlanRuleCard rule={value} />}
+      </Loaded>
       <Card title="Alerts of this rule">
         <Loaded
           data={history}
@@ -62,6 +67,30 @@ export function RulePage({ ruleId }: { ruleId: string }) {
         </Loaded>
       </Card>
     </SectionPage>
+  );
+}
+
+function PlanRuleCard({ rule }: { rule: AlertRule }) {
+  return (
+    <Card
+      title="State"
+      aside={
+        <>
+          <TestRuleButton rule={rule} />
+          <EnableRuleButton rule={rule} />
+        </>
+      }
+    >
+      <p class="answer">
+        <Text>
+          {`${
+            rule.value_pct == null ? "Nothing is known" : `${rule.value_pct}% is used`
+          } of the fullest window of ${
+            rule.agent_id === null ? "any plan" : `the plan ${rule.agent_id}`
+          }; it fires at ${rule.threshold_pct}%, once per window.`}
+        </Text>
+      </p>
+    </Card>
   );
 }
 

@@ -10,10 +10,10 @@ import type { LiveState } from "../../live/types.ts";
 import { Badge, Card } from "../../parts/card.tsx";
 import { Link } from "../../parts/link.tsx";
 import { Empty, Loaded } from "../../parts/loaded.tsx";
-import { Money } from "../../parts/money.tsx";
 import { type Column, Table } from "../../parts/table.tsx";
 import { Text } from "../../parts/text.tsx";
 import { Time } from "../../parts/time.tsx";
+import { Measured } from "../budgets/measured.tsx";
 import { REASONS } from "../budgets/refusal_reasons.ts";
 import { ADD_RULE } from "../commands.ts";
 import { budgetsHref, costsHref, limitHref, sessionHref } from "../links.ts";
@@ -154,7 +154,8 @@ function AlertLine({ alert }: { alert: LiveState["alerts"][number] }) {
       </Link>{" "}
       <span class="muted">
         {counter && <Text>{`${counter.kind} ${nameOfValue(counter, alert)}: `}</Text>}
-        <Money usd={value_usd} /> of <Money usd={threshold_usd} />
+        <Measured usd={value_usd} pct={alert.value_pct} /> of{" "}
+        <Measured usd={threshold_usd} pct={alert.threshold_pct} />
       </span>
     </div>
   );

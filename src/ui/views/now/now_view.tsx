@@ -15,7 +15,7 @@ import { Time } from "../../parts/time.tsx";
 import { byShare, type Limit } from "../budgets/limit.ts";
 import { usedPart } from "../budgets/limit_cells.tsx";
 import { limitOfBudget } from "../budgets/limit_of_budget.ts";
-import { limitOfRule } from "../budgets/limit_of_rule.ts";
+import { isOfSpending, limitOfRule } from "../budgets/limit_of_rule.ts";
 import { nextStopOf, stoppedBy } from "../budgets/next_stop.tsx";
 import { Calls, coverageHref } from "../coverage.tsx";
 import { type Span, spanOf } from "../spans/span.ts";
@@ -23,6 +23,7 @@ import { SpanFilter } from "../spans/span_filter.tsx";
 import { budgetsHref, costsHref } from "../links.ts";
 import { AlertsCard, AnomaliesCard } from "./incidents.tsx";
 import { LimitsCard } from "./limits_card.tsx";
+import { PlansCard } from "./plans_card.tsx";
 import { BurnCard, RunsCard } from "./running.tsx";
 import { type SpanSum, SpendCard, useGroup, useSpending } from "./spend_card.tsx";
 
@@ -36,7 +37,7 @@ export function NowView() {
   const { sum, spenders } = useSpending(span, useGroup(), state);
   const limits = [
     ...state?.budgets.map(limitOfBudget) ?? [],
-    ...state?.rules.map((rule) => limitOfRule(rule, now)) ?? [],
+    ...state?.rules.filter(isOfSpending).map((rule) => limitOfRule(rule, now)) ?? [],
   ];
   const live = { value: state, error, isStale: error !== undefined, at, reload };
   return (
@@ -51,6 +52,7 @@ export function NowView() {
             <Summary state={state} span={span} sum={sum} limits={limits} />
             <SpendCard span={span} today={today} sum={sum} spenders={spenders} />
             <LimitsCard limits={limits} />
+            <PlansCard />
             <RunsCard state={state} />
             <Grid>
               <BurnCard state={state} />

@@ -1,6 +1,6 @@
-import type { ImportFile, ImportFilesBody } from "../contract/imports/import_files.ts";
-import type { Clock } from "../kernel/clock.ts";
-import type { Store } from "../store/mod.ts";
+import type { ImportFile, ImportFilesBody } from "../../contract/imports/import_files.ts";
+import type { Clock } from "../../kernel/clock.ts";
+import type { Store } from "../../store/mod.ts";
 
 /* How far the logs of agents have been imported: of each API key its own, so that none learns of the files of another one. */
 

@@ -1,0 +1,123 @@
+import type { PlanWindow as ListedWindow } from "../contract/imports/plan_windows.ts";
+import { type Clock, toIso } from "../kernel/clock.ts";
+import { type CostScope, readCostTotal, type Viewer } from "../ledger/mod.ts";
+import type { Store } from "../store/mod.ts";
+import { isOfAllModels, stateOf } from "./plan_quota.ts";
+import { type MeasuredWindow, readPlanWindows } from "./read_plan_windows.ts";
+
+/** The context of a list of windows. */
+export interface PlanContext {
+  store: Pick<Store, "read" | "readLong">;
+  clock: Pick<Clock, "now">;
+  /** The prices of plans in USD a month, by the agent. */
+  planPrices: Readonly<Record<string, number>>;
+}
+
+/**
+ * Lists the windows of plans that a viewer may see, with their pace, and with the value by the API of the calls in them. A key of
+ * one agent sees the plan of that agent, and what it has reported or measured itself.
+ */
+export async function listPlanWindows(
+  ctx: PlanContext,
+  viewer: Viewer,
+  { offset = 0, limit = Infinity }: { offset?: number; limit?: number } = {},
+): Promise<ListedWindow[]> {
+  const now = ctx.clock.now();
+  const windows = (await readPlanWindows(ctx)).filter((window) =>
+    viewer.sees({ agentId: window.agent, keyId: keyOf(window) })
+  ).slice(offset, offset + limit);
+  const values = new Map<string, Promise<number | null>>();
+  return await Promise.all(windows.map(async (window) => {
+    const scope = viewer.agentId === undefined || viewer.agentId === window.agent
+      ? scopeOf(window, now)
+      : undefined;
+    const key = JSON.stringify(scope ?? null);
+    if (scope && !values.has(key)) values.set(key, readPlanValue(ctx.store, scope));
+    const value = await values.get(key) ?? null;
+    return { ...toListed(window, now), plan_usd: value, price_usd_per_month: priceOf(ctx, window) };
+  }));
+}
+
+const keyOf = ({ reporterKeyId, caller }: MeasuredWindow) => reporterKeyId || caller?.keyId || null;
+
+const priceOf = ({ planPrices }: PlanContext, { agent }: MeasuredWindow) =>
+  Object.hasOwn(planPrices, agent) ? planPrices[agent]! : null;
+
+/** Returns the calls of a window: of the agent on the machine with the login. Those of the gateway are billed, and have no plan value. */
+function scopeOf(window: MeasuredWindow, now: number): CostScope | undefined {
+  const from = startOf(window);
+  if (from === null || !("machine" in window.owner) || !isOfAllModels(window)) return undefined;
+  return {
+    agentId: window.agent,
+    ...window.reporterKeyId !== "" && { keyId: window.reporterKeyId },
+    tags: { machine: window.owner.machine },
+    from,
+    to: Math.min(window.resetsAt!, now + 1),
+  };
+}
+
+async function readPlanValue(store: PlanContext["store"], scope: CostScope): Promise<number | null> {
+  return (await readCostTotal(store, scope)).plan_usd ?? null;
+}
+
+const startOf = ({ resetsAt, lengthMs }: MeasuredWindow) =>
+  resetsAt === null || lengthMs === undefined ? null : resetsAt - lengthMs;
+
+function toListed(
+  window: MeasuredWindow,
+  now: number,
+): Omit<ListedWindow, "plan_usd" | "price_usd_per_month"> {
+  const { owner, resetsAt, usedPercent, credits } = window;
+  const state = stateOf(window, now);
+  const time = (at: number | null) => at === null ? null : toIso(at);
+  return {
+    agent_id: window.agent,
+    source: window.source,
+    machine: "machine" in owner ? owner.machine : null,
+    provider: "provider" in owner ? owner.provider : null,
+    account: window.account ?? null,
+    key_id: keyOf(window),
+    plan: window.plan ?? null,
+    window: window.window,
+    models: window.models ?? null,
+    used_pct: usedPercent,
+    state,
+    status: window.status ?? null,
+    starts_at: time(startOf(window)),
+    resets_at: time(resetsAt),
+    ...paceOf(window, state === "reset" ? null : now),
+    measured_at: toIso(window.measuredAt),
+    credits: credits === undefined ? null : {
+      in_use: credits.isInUse,
+      has_credits: credits.hasCredits,
+      unlimited: credits.isUnlimited,
+      balance: credits.balance,
+      reason: credits.reason,
+    },
+  };
+}
+
+/**
+ * Returns the pace of a window: the share used by the share of its time that was gone when that was measured. `now` is null once
+ * it has reset.
+ */
+function paceOf(
+  window: MeasuredWindow,
+  now: number | null,
+): Pick<ListedWindow, "elapsed_pct" | "pace" | "runs_out_at"> {
+  const { usedPercent: used, resetsAt, lengthMs, measuredAt } = window;
+  const from = startOf(window);
+  if (from === null || now === null) return { elapsed_pct: null, pace: null, runs_out_at: null };
+  const shareAt = (time: number) => Math.min(1, Math.max(0, (time - from) / lengthMs!));
+  const elapsed = { elapsed_pct: Math.round(shareAt(now) * 1_000) / 10 };
+  const share = shareAt(measuredAt);
+  if (used === null || share === 0) return { ...elapsed, pace: null, runs_out_at: null };
+  const runsOutAt = used === 0 ? Infinity : from + Math.round((measuredAt - from) * 100 / used);
+  // Where it has passed by then, the figure is too old to say it.
+  const isAhead = used < 100 && runsOutAt > now && runsOutAt < resetsAt!;
+  return {
+    ...elapsed,
+    pace: Math.round(used / share) / 100,
+    runs_out_at: isAhead ? toIso(runsOutAt) : null,
+  };
+}

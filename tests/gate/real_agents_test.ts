@@ -1,0 +1,219 @@
+import assert from "node:assert/strict";
+import { newPlace, type Place, purser } from "../harness/cli_process.ts";
+import { sharedBuild } from "../harness/shared_build.ts";
+import { isThorough } from "../harness/thorough.ts";
+import { type ScriptedProvider, startScriptedProvider } from "./scripted_models.ts";
+
+/** The agents themselves, as npm installs them, against a provider that counts their calls: a gate that was installed stops them. */
+
+const PACKAGES = ["@anthropic-ai/claude-code@2.1.332", "@openai/codex@0.171.0", "@google/gemini-cli@0.61.0"];
+
+/** Returns the folder of the agents' commands. */
+function installAgents(): Promise<string> {
+  const given = Deno.env.get("PURSER_CODING_AGENTS");
+  if (given !== undefined) return Promise.resolve(given);
+  return sharedBuild("coding_agents", async (folder) => {
+    const { success, stderr } = await new Deno.Command("npm", {
+      args: ["install", "--prefix", folder, "--no-audit", "--no-fund", ...PACKAGES],
+    }).output();
+    assert.ok(success, new TextDecoder().decode(stderr));
+  }).then((folder) => `${folder}/node_modules/.bin`);
+}
+
+/** A home with a project, and a ledger with a budget of so many dollars. */
+async function newHome(limit: string): Promise<Place> {
+  const place = await newPlace();
+  const home = `${place.folder}/home`;
+  await Deno.mkdir(`${home}/project`, { recursive: true });
+  await Deno.writeTextFile(`${home}/project/notes.txt`, "alpha\nbeta\n");
+  place.env.HOME = home;
+  await run(place, "budgets", "add", "--name", "Day", "--limit", limit, "--per", "day");
+  return place;
+}
+
+async function run(place: Place, ...args: string[]): Promise<string> {
+  const { code, out, err } = await purser(place, args);
+  assert.equal(code, 0, err);
+  return out;
+}
+
+/** Runs an agent in the project to its end. */
+async function runAgent(place: Place, program: string, args: string[], env: Record<string, string>) {
+  const { code, stdout, stderr } = await new Deno.Command(program, {
+    args,
+    cwd: `${place.env.HOME}/project`,
+    clearEnv: true,
+    env: { ...place.env, ...env },
+    stdin: "null",
+  }).output();
+  const text = (bytes: Uint8Array) => new TextDecoder().decode(bytes);
+  return { code, out: text(stdout), err: text(stderr) };
+}
+
+const askClaude = (
+  place: Place,
+  bin: string,
+  provider: ScriptedProvider,
+  prompt: string,
+  ...args: string[]
+) =>
+  runAgent(place, `${bin}/claude`, [
+    ...["-p", prompt, "--model", "claude-sonnet-4-5", "--allowedTools", "Read,Agent"],
+    ...args,
+  ], {
+    ANTHROPIC_BASE_URL: provider.url,
+    ANTHROPIC_API_KEY: "sk-ant-api03-fake",
+    CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1",
+  });
+
+const read = (place: Place) => ({
+  tool: "Read",
+  input: { file_path: `${place.env.HOME}/project/notes.txt` },
+});
+
+const agent = (marker: string, more: Record<string, unknown> = { run_in_background: false }) => ({
+  tool: "Agent",
+  input: { description: "Sub", prompt: `Read. <<${marker}>>`, subagent_type: "general-purpose", ...more },
+});
+
+/** A model call costs $0.045: the third one reaches $0.10. */
+const LIMIT = "0.10";
+
+Deno.test({
+  name: "Claude Code is stopped after the call that reaches the budget, and its next prompt makes no call",
+  ignore: !isThorough,
+  async fn() {
+    const bin = await installAgents();
+    await using place = await newHome(LIMIT);
+    const step = read(place);
+    await using provider = await startScriptedProvider({ main: [step, step, step, step, step, {}] });
+    await run(place, "gate", "install", "claude-code", "--yes");
+    const stopped = await askClaude(place, bin, provider, "Read. <<main>>", "--output-format", "json");
+    assert.equal(JSON.parse(stopped.out).terminal_reason, "hook_stopped", stopped.err);
+    assert.deepEqual(provider.played, ["main", "main", "main"]);
+
+    const refused = await askClaude(place, bin, provider, "Read. <<main>>");
+    assert.equal(provider.calls, 3, refused.out);
+    assert.match(
+      refused.out,
+      /^Purser: the budget Day is reached: \$0\.135 of \$0\.10 per day of all agents, \$0\.035 over;/m,
+    );
+
+    const [, raise] = /^ +purser (budgets raise .*)$/m.exec(refused.out)!;
+    await run(place, ...raise!.split(" "));
+    const resumed = await askClaude(place, bin, provider, "Once more.");
+    assert.match(resumed.out, /Done with other/);
+    assert.equal(provider.calls, 4);
+  },
+});
+
+Deno.test({
+  name: "Claude Code is stopped with its sub-agent in which the budget is reached",
+  ignore: !isThorough,
+  async fn() {
+    const bin = await installAgents();
+    await using place = await newHome(LIMIT);
+    const step = read(place);
+    await using provider = await startScriptedProvider({
+      main: [agent("leaf"), step, step, {}],
+      leaf: [step, step, step, step, {}],
+    });
+    await run(place, "gate", "install", "claude-code", "--yes");
+    const { out } = await askClaude(place, bin, provider, "Go. <<main>>", "--output-format", "json");
+    assert.deepEqual(provider.played, ["main", "leaf", "leaf"], out);
+  },
+});
+
+Deno.test({
+  name: "Claude Code and its sub-agents in the background make no further calls than those in progress",
+  ignore: !isThorough,
+  async fn() {
+    const bin = await installAgents();
+    await using place = await newHome("0.20");
+    const step = read(place);
+    const many = Array.from({ length: 12 }, () => step);
+    await using provider = await startScriptedProvider({
+      main: [
+        agent("one", { run_in_background: true }),
+        agent("two", { run_in_background: true }),
+        ...many,
+        {},
+      ],
+      one: [...many, {}],
+      two: [...many, {}],
+    });
+    await run(place, "gate", "install", "claude-code", "--yes");
+    await askClaude(place, bin, provider, "Go. <<main>>", "--output-format", "json");
+    // The fifth call reaches the budget; each of the two other agents may have one in progress.
+    assert.ok(provider.calls >= 5 && provider.calls <= 7, provider.played.join());
+  },
+});
+
+/** Codex' own settings: its provider, and no trust of hooks, which a user gives in its terminal. */
+async function askCodex(place: Place, bin: string, provider: ScriptedProvider, ...words: string[]) {
+  await Deno.writeTextFile(
+    `${place.env.HOME}/.codex/config.toml`,
+    `model = "gpt-5.5"
+model_provider = "local"
+[model_providers.local]
+name = "local"
+base_url = "${provider.url}/v1"
+wire_api = "responses"
+env_key = "LOCAL_KEY"
+`,
+  );
+  const hooks = ["--skip-git-repo-check", "--dangerously-bypass-hook-trust"];
+  return await runAgent(place, `${bin}/codex`, ["exec", ...hooks, ...words], { LOCAL_KEY: "sk-fake" });
+}
+
+Deno.test({
+  name: "Codex makes no call of its next prompt and its next session once the budget is reached",
+  ignore: !isThorough,
+  async fn() {
+    const bin = await installAgents();
+    await using place = await newHome(LIMIT);
+    const step = { tool: "exec_command", input: { cmd: "wc -l notes.txt" } };
+    await using provider = await startScriptedProvider({ main: [step, step, step, step, {}] });
+    await run(place, "gate", "install", "codex", "--yes");
+    await askCodex(place, bin, provider, "Go. <<main>>");
+    assert.equal(provider.calls, 5, "no hook stops a turn");
+    const next = await askCodex(place, bin, provider, "Go. <<main>>");
+    assert.match(next.err, /^hook: SessionStart Stopped$/m);
+    await askCodex(place, bin, provider, "resume", "--last", "Go on. <<main>>");
+    assert.equal(provider.calls, 5);
+  },
+});
+
+async function askGemini(place: Place, bin: string, provider: ScriptedProvider, prompt: string) {
+  return await runAgent(place, `${bin}/gemini`, ["--yolo", "--model", "gemini-2.5-flash", "-p", prompt], {
+    GEMINI_API_KEY: "fake",
+    GOOGLE_GEMINI_BASE_URL: provider.url,
+  });
+}
+
+Deno.test({
+  name: "Gemini CLI makes no call after the one that reaches the budget",
+  ignore: !isThorough,
+  async fn() {
+    const bin = await installAgents();
+    await using place = await newHome("0.01");
+    await Deno.mkdir(`${place.env.HOME}/.gemini`);
+    await Deno.writeTextFile(
+      `${place.env.HOME}/.gemini/settings.json`,
+      JSON.stringify({
+        security: { auth: { selectedType: "gemini-api-key" }, folderTrust: { enabled: false } },
+      }),
+    );
+    const step = { tool: "read_file", input: { file_path: `${place.env.HOME}/project/notes.txt` } };
+    await using provider = await startScriptedProvider({ main: [step, step, step, step, {}] });
+    await run(place, "gate", "install", "gemini", "--yes");
+    const stopped = await askGemini(place, bin, provider, "Read. <<main>>");
+    assert.deepEqual(provider.played, ["main", "main"], stopped.err);
+    assert.match(
+      stopped.err,
+      /Agent execution blocked: Purser: the budget Day is reached: \$0\.011 of \$0\.01 /,
+    );
+    await askGemini(place, bin, provider, "Read. <<main>>");
+    assert.equal(provider.calls, 2);
+  },
+});

@@ -1,0 +1,171 @@
+import assert from "node:assert/strict";
+import fc from "../packages/fast_check.ts";
+import { type PlanOrigin, planQuotaEnded, readPlanWindows, recordPlanWindows } from "../../src/plans/mod.ts";
+import type { PlanWindow } from "../../src/plans/sources/mod.ts";
+import { createBooking, type TestBooking } from "../harness/booking.ts";
+import { dialectKinds } from "../harness/databases.ts";
+import { eagerClock } from "../harness/eager_clock.ts";
+
+/** The latest measurement of each window of a plan, in whatever order measurements come. */
+
+const NOW = Date.parse("2026-11-27T12:00:00Z");
+const HOUR = 3_600_000;
+const LOG: PlanOrigin = { agent: "codex", source: "log", owner: { machine: "laptop" } };
+const LINE: PlanOrigin = { agent: "claude-code", source: "statusline", owner: { machine: "laptop" } };
+const GATEWAY: PlanOrigin = {
+  agent: "claude-code",
+  source: "gateway",
+  owner: { provider: "anthropic" },
+  account: "org_1",
+  caller: { keyId: "key_1", model: "claude-opus-5" },
+};
+const five = (usedPercent: number, more: Partial<PlanWindow> = {}): PlanWindow => ({
+  window: "five_hour",
+  usedPercent,
+  resetsAt: NOW + 2 * HOUR,
+  ...more,
+});
+
+for (const { name, ignore, create } of dialectKinds()) {
+  const test = (sentence: string, body: (ctx: TestBooking) => Promise<void>) =>
+    Deno.test({
+      name: `${name}: ${sentence}`,
+      ignore,
+      async fn() {
+        await using database = await create();
+        const clock = eagerClock(NOW);
+        await body(await createBooking(await database.open({ clock }), { clock }));
+      },
+    });
+
+  test("each window keeps its latest measurement, and an older one changes nothing", async (ctx) => {
+    const record = (windows: PlanWindow[]) => recordPlanWindows(ctx, LOG, windows, NOW);
+    await record([five(10, { measuredAt: NOW - 60_000, plan: "plus" }), {
+      window: "credits",
+      measuredAt: NOW,
+      credits: { hasCredits: true },
+    }]);
+    await record([five(8, { measuredAt: NOW - 120_000 })]);
+    await record([five(99, { measuredAt: NOW + 6 * 60_000 })]); // its clock is ahead
+    const [window, credits, ...others] = await readPlanWindows(ctx);
+    assert.deepEqual(others, []);
+    assert.equal(credits?.usedPercent, null);
+    assert.deepEqual(credits?.credits, { hasCredits: true });
+    assert.deepEqual(window, {
+      agent: "codex",
+      source: "log",
+      owner: { machine: "laptop" },
+      reporterKeyId: "",
+      window: "five_hour",
+      usedPercent: 10,
+      resetsAt: NOW + 2 * HOUR,
+      measuredAt: NOW - 60_000,
+      plan: "plus",
+    });
+    await record([five(3, { measuredAt: NOW, resetsAt: NOW + 7 * HOUR })]);
+    const [after] = await readPlanWindows(ctx, { agent: "codex", owner: { machine: "laptop" } });
+    assert.deepEqual([after?.usedPercent, after?.resetsAt], [3, NOW + 7 * HOUR]);
+    assert.deepEqual(await readPlanWindows(ctx, { reporterKeyId: "key_2" }), []);
+  });
+
+  test("an idle session that repeats its last figures changes nothing, and the same figure keeps its time", async (ctx) => {
+    const say = (window: PlanWindow, at: number) => recordPlanWindows(ctx, LINE, [window], at);
+    const shown = async () => {
+      const [window] = await readPlanWindows(ctx);
+      return [window?.usedPercent, window?.measuredAt];
+    };
+    await say(five(40), NOW);
+    await say(five(40), NOW + 60_000);
+    await say(five(12), NOW + 120_000);
+    assert.deepEqual(await shown(), [40, NOW]);
+    await say(five(41), NOW + 180_000);
+    assert.deepEqual(await shown(), [41, NOW + 180_000]);
+    await say(five(2, { resetsAt: NOW + 8 * HOUR }), NOW + 4 * HOUR);
+    await say(five(90), NOW + 4 * HOUR + 1);
+    assert.deepEqual(await shown(), [2, NOW + 4 * HOUR]);
+  });
+
+  test("reports of a key are apart from those of others and from what is measured here", async (ctx) => {
+    for (const reporterKeyId of [undefined, "key_1", "key_2"]) {
+      await recordPlanWindows(
+        ctx,
+        { ...LINE, reporterKeyId },
+        [five(reporterKeyId === undefined ? 5 : 100)],
+        NOW,
+      );
+    }
+    const windows = await readPlanWindows(ctx);
+    assert.deepEqual(windows.map(({ reporterKeyId, usedPercent }) => [reporterKeyId, usedPercent]), [
+      ["", 5],
+      ["key_1", 100],
+      ["key_2", 100],
+    ]);
+  });
+
+  test("a plan's quota has ended by its status or its use, until its window resets", async (ctx) => {
+    const ended = async (model?: string, at = NOW) =>
+      (await planQuotaEnded(ctx, { reporterKeyId: "", owner: GATEWAY.owner, model }, at))?.message;
+    const say = (...windows: PlanWindow[]) =>
+      recordPlanWindows(ctx, GATEWAY, windows.map((window) => ({ measuredAt: NOW, ...window })), NOW);
+    assert.equal(await ended(), undefined);
+    await say(five(99.5, { status: "allowed_warning" }), {
+      window: "credits",
+      status: "rejected",
+      usedPercent: 105,
+    });
+    assert.equal(await ended("claude-opus-5"), undefined);
+    await say({ window: "seven_day_opus", status: "rejected", resetsAt: NOW + 30 * HOUR });
+    assert.equal(await ended("claude-sonnet-5"), undefined);
+    assert.match(
+      await ended("claude-opus-6") ?? "",
+      /^the seven_day_opus window of the claude-code plan is used up until/,
+    );
+    await say(five(100, { measuredAt: NOW + 1 }));
+    assert.equal(
+      await ended("claude-sonnet-5"),
+      "the five_hour window of the claude-code plan is used up (100%) until 2026-11-27T14:00:00.000Z",
+    );
+    assert.equal(await ended("claude-sonnet-5", NOW + 2 * HOUR), undefined);
+    await say({ window: "unified", status: "overage", resetsAt: undefined });
+    assert.match(await ended(undefined, NOW + 2 * HOUR - 1) ?? "", /five_hour/);
+    assert.match(await ended(undefined, NOW + 60_000) ?? "", /used up/);
+    assert.equal(await ended(undefined, NOW + 2 * HOUR), undefined);
+  });
+
+  test("the end state is the same in every order, also if measurements come again", async (ctx) => {
+    const measurement = fc.record({
+      usedPercent: fc.constantFrom(0, 5, 100),
+      resetsAt: fc.constantFrom(undefined, NOW + HOUR, NOW + 6 * HOUR),
+      measuredAt: fc.constantFrom(NOW - 2, NOW - 1, NOW),
+      status: fc.constantFrom("allowed", "rejected"),
+    });
+    let owner = 0;
+    const endOf = async (origin: PlanOrigin, windows: PlanWindow[], isTimed: boolean) => {
+      const own = { ...origin, owner: { machine: `m${owner++}` } };
+      for (const { measuredAt, ...window } of windows) {
+        const said = isTimed ? { ...window, measuredAt } : window;
+        await recordPlanWindows(ctx, own, [said], measuredAt!);
+      }
+      const [end] = await readPlanWindows(ctx, { owner: own.owner });
+      return { ...end, owner: null };
+    };
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(measurement, { minLength: 2, maxLength: 5 }).chain((all) =>
+          fc.tuple(fc.constant(all), fc.shuffledSubarray([...all, ...all], { minLength: all.length * 2 }))
+        ),
+        fc.boolean(),
+        async ([all, shuffled], isTimed) => {
+          const named = (list: typeof all) =>
+            list.map((each) => ({ window: "five_hour", ...each, ...!isTimed && { status: undefined } }));
+          const [a, b] = [
+            await endOf(LOG, named(all), isTimed),
+            await endOf(LOG, named(shuffled), isTimed),
+          ];
+          assert.deepEqual(a, b);
+        },
+      ),
+      { numRuns: name === "file" ? 60 : 15 },
+    );
+  });
+}
