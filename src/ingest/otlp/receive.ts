@@ -1,3 +1,4 @@
+import type { Tags } from "../../contract/tags/tags.ts";
 import { type CallContext, sightCalls, type Sighting } from "../../calls/mod.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import { RecentMap } from "../../kernel/recent_map.ts";
@@ -13,6 +14,8 @@ export interface Sender {
   keyId: string | null;
   /** The only agent of its key. */
   agentId?: string | undefined;
+  /** The tags of its key. */
+  keyTags?: Tags | undefined;
 }
 
 /** The outcome of a request. */
@@ -133,7 +136,7 @@ export function createReceiver({ plans = [], sums = [] }: ReceiverSettings = {})
 async function book(
   ctx: ReceiverContext,
   calls: readonly CallRecord[],
-  { keyId, agentId: only }: Sender,
+  { keyId, agentId: only, keyTags }: Sender,
   { rejected, faults, plans, mayLose }: {
     rejected: Counts;
     faults: FaultCounts;
@@ -169,6 +172,7 @@ async function book(
       name: "otlp",
       agentId: only ?? "otlp",
       ...(keyId !== null && { keyId }),
+      ...(keyTags && { keyTags }),
       ...(only !== undefined && { isOfOneAgent: true }),
     },
     sightings,
