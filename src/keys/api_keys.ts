@@ -1,6 +1,7 @@
 import { checkTags, sortTags, type Tags } from "../contract/tags/tags.ts";
 import { type KeyStatus, type Scope, SCOPES } from "../contract/values.ts";
 import { invalidField, PurserError } from "../kernel/errors.ts";
+import { KEY_OF_CAPTURE } from "../kernel/ids.ts";
 import type { ApiKey } from "../contract/keys.ts";
 import type { KeyContext } from "./context.ts";
 import { hashSecret, newSecret, writeKeyText } from "./key_text.ts";
@@ -74,6 +75,7 @@ export interface NewKey {
   models?: readonly string[] | null;
   /** The expiry, in milliseconds since the epoch; null for none. */
   expiresAt: number | null;
+  isOfCapture?: true; // made for one command: a database without other keys stays open
   /** Refuses calls through the gateway that would spend the paid credits of a plan whose quota has ended. */
   stopBeforeCredits?: boolean;
   /** The tags of its calls. */
@@ -98,7 +100,7 @@ const NAMESAKE = `SELECT key_id FROM api_keys WHERE name = ?1 AND key_id <> ?2 A
  */
 export async function createKey(
   ctx: Pick<KeyContext, "store" | "clock" | "ids" | "keyCache">,
-  input: NewKey,
+  { isOfCapture, ...input }: NewKey,
   secret: string = newSecret(),
 ): Promise<ApiKey & { key: string }> {
   const now = ctx.clock.now();
@@ -109,21 +111,19 @@ export async function createKey(
     stopBeforeCredits: input.stopBeforeCredits ?? false,
     tags: toStoredTags(input.tags ?? {}),
     scopes: orderScopes(input.scopes),
-    keyId: ctx.ids.next("key"),
+    keyId: ctx.ids.next("key").replace("key_", isOfCapture ? KEY_OF_CAPTURE : "key_"),
     hash: hashSecret(secret),
     createdAt: now,
     lastUsedAt: null,
     revokedAt: null,
-    rotatedAt: null,
-    previousHash: null,
-    previousUntil: null,
+    ...{ rotatedAt: null, previousHash: null, previousUntil: null },
   };
   const results = await ctx.store.write([
     KEYS.insert(row, { sql: IS_NAME_FREE, args: [row.name, now] }),
     { sql: IS_INSERTED, args: [row.keyId] },
   ]);
   if (results[1]!.rows.length === 0) throw await nameTaken(ctx, "make the API key", row);
-  ctx.keyCache.recordCreation();
+  if (!isOfCapture) ctx.keyCache.recordCreation();
   return { ...toApiKey(row, now), key: writeKeyText(row.keyId, secret) };
 }
 
