@@ -1,3 +1,4 @@
+import type { Tags } from "../../contract/tags/tags.ts";
 import { type CallContext, sightCalls, type Sighting } from "../../calls/mod.ts";
 import { MAX_SIGHTINGS } from "../../contract/limits.ts";
 import type { Clock } from "../../kernel/clock.ts";
@@ -14,6 +15,8 @@ export interface Sender {
   keyId: string | null;
   /** The only agent of its key. */
   agentId?: string | undefined;
+  /** The tags of its key. */
+  keyTags?: Tags | undefined;
 }
 
 /** The outcome of a request. */
@@ -147,7 +150,7 @@ function nextSize(last: number, ms: number): number {
 async function book(
   ctx: ReceiverContext,
   calls: readonly CallRecord[],
-  { keyId, agentId: only }: Sender,
+  { keyId, agentId: only, keyTags }: Sender,
   { rejected, faults, plans, mayLose }: {
     rejected: Counts;
     faults: FaultCounts;
@@ -183,6 +186,7 @@ async function book(
       name: "otlp",
       agentId: only ?? "otlp",
       ...(keyId !== null && { keyId }),
+      ...(keyTags && { keyTags }),
       ...(only !== undefined && { isOfOneAgent: true }),
     },
     sightings,
