@@ -1,5 +1,6 @@
 import { AGENT_ROWS } from "./agent_rows.ts";
 import { COST_ROWS } from "./cost_rows.ts";
+import { KEY_TAG_ROWS } from "./key_tag_rows.ts";
 import type { Row } from "./row.ts";
 
 /**
@@ -373,11 +374,7 @@ export const ROWS: readonly Row[] = [
     out: /^psr_\w+\n$/,
     err: /The one before is not valid any more\n$/,
   },
-  { line: "keys set ci --api-key $KEY", code: 2, err: /give --stop-before-credits or --allow-credits/ },
-  {
-    line: "keys set ci --allow-credits --api-key $KEY",
-    out: /^Key key_\w+ ci: run, agent helper only, until /,
-  },
+  ...KEY_TAG_ROWS,
   { line: "keys revoke ci --api-key $KEY", out: /^Revoked key key_/ },
   { line: "keys rotate ci --api-key $KEY", code: 1, err: /revoked/ },
   { line: "keys show ci --api-key $KEY", out: /^Status +revoked\nScopes +run\n/m },
