@@ -1,4 +1,5 @@
 import { COST_ROWS } from "./cost_rows.ts";
+import { ENV_ROWS } from "./env_rows.ts";
 import type { Row } from "./row.ts";
 
 /**
@@ -40,27 +41,7 @@ export const ROWS: readonly Row[] = [
   { line: "cost --profile nope", code: 2, err: /^error: Cannot use --profile: /, isOffline: true },
   { line: "completions zsh", out: /^#compdef purser\n/, isOffline: true },
   { line: "completions zhs", code: 2, err: /not one of bash, zsh, fish/, isOffline: true },
-  {
-    line: "gateway env openai --server https://purser.example.com",
-    out:
-      /^export OPENAI_BASE_URL=https:\/\/purser\.example\.com\/openai\/v1\nexport OPENAI_API_KEY="\$PURSER_API_KEY"\n$/,
-    isOffline: true,
-  },
-  { line: "capture", code: 2, err: /^error: Cannot capture without a COMMAND/, isOffline: true },
-  { line: "statusline --check --template {today}", out: /^\$0\n$/ },
-  { line: "statusline --check --template {tody}", code: 2, err: /did you mean \{today\}/, isOffline: true },
-  { line: "gateway env opnai", code: 2, err: /not one of openai, .*did you mean openai\?/, isOffline: true },
-  {
-    line: "otlp env gemini --server https://purser.example.com",
-    out: /^export GEMINI_TELEMETRY_ENABLED=true\n[^]*="Authorization=Bearer \$PURSER_API_KEY"\n/,
-    isOffline: true,
-  },
-  {
-    line: "otlp env claude",
-    code: 2,
-    err: /not one of claude-code, codex, gemini, node, python/,
-    isOffline: true,
-  },
+  ...ENV_ROWS,
   { line: "gate --agent codex", stdin: "", err: /: it is empty\n$/, isOffline: true },
   { line: "gate --agent codx", code: 2, err: /did you mean codex\?/, isOffline: true },
   { line: "gate install codx", code: 2, err: /did you mean codex\?/, isOffline: true },
