@@ -1,4 +1,5 @@
 import type { Connection } from "../client/mod.ts";
+import { SUBJECT_TAGS, tagKeyOf, type Tags } from "../contract/tags/tags.ts";
 import { type Dimension, nameIn } from "../contract/costs/dimensions.ts";
 import { systemClock } from "../kernel/clock.ts";
 import { loadConfig, openProfiles } from "../config/mod.ts";
@@ -20,7 +21,7 @@ import { openConnection } from "./run_command.ts";
 const TIMEOUT_MS = 900;
 
 /** Live values without characters that a shell would interpret. */
-const SAFE_VALUE = /^[A-Za-z0-9._:-]{1,128}$/;
+const SAFE_VALUE = /^[A-Za-z0-9._:-][A-Za-z0-9._:=-]{0,141}$/;
 
 const MAX_DESCRIPTION = 60;
 
@@ -190,6 +191,28 @@ const LIVE_VALUES: Readonly<Partial<Record<LiveValue, (ctx: LiveContext) => Prom
     }));
     const named = agents.map(({ agent_id, model }) => ({ value: model, description: agent_id }));
     return [...used, ...named.filter(({ value }) => !used.some((one) => one.value === value))];
+  },
+  /** The names of tags, then the values of one: `user=`, `user=anna`. */
+  tag: async ({ typed, connect }) => {
+    const name = typed.slice(0, Math.max(0, typed.indexOf("=")));
+    const { api } = await connect();
+    // Only an administrator sees the tags of keys.
+    const ofKeys: Tags[] = await api.keys.$get({ query: { status: "active", limit: LIMIT } })
+      .then(async (answer) => (await answer.json()).map(({ tags }) => tags)).catch(() => []);
+    const offer = (values: Iterable<string>) =>
+      [...new Set(values)].map((value) => ({ value, description: "" }));
+    if (name === "") {
+      const used = await (await api.costs["tag-keys"].$get({ query: { limit: LIMIT } })).json();
+      const names = [...SUBJECT_TAGS, ...ofKeys.flatMap(Object.keys), ...used.map(({ tag_key }) => tag_key)];
+      return offer(names.map((each) => `${each}=`));
+    }
+    const group = `tag:${name}` as const;
+    if (tagKeyOf(group) === undefined) return [];
+    const rows = await (await api.costs.$get({ query: { group_by: group, limit: LIMIT } })).json();
+    return offer(
+      [...rows.map(({ tag_value }) => tag_value), ...ofKeys.map((tags) => tags[name])]
+        .flatMap((value) => value == null ? [] : `${name}=${value}`),
+    );
   },
   profile: async ({ line, env }) => {
     const profiles = await openProfiles({ env, configPath: line.options.get("config") });

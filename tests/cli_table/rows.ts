@@ -1,5 +1,6 @@
+import { AGENT_ROWS } from "./agent_rows.ts";
 import { COST_ROWS } from "./cost_rows.ts";
-import { ENV_ROWS } from "./env_rows.ts";
+import { KEY_TAG_ROWS } from "./key_tag_rows.ts";
 import type { Row } from "./row.ts";
 
 /**
@@ -25,12 +26,6 @@ export const ROWS: readonly Row[] = [
     err: /it runs its own commands on a database of its own/,
     isOffline: true,
   },
-  {
-    line: "import claude-code --path $FOLDER/nowhere",
-    code: 3,
-    err: /^error: Cannot import from .*nowhere: no such file or directory/,
-    isOffline: true,
-  },
   { line: "sources --limit 0", code: 2, err: /--limit/ },
   { line: "import claude-cod", code: 2, err: /did you mean claude-code\?/, isOffline: true },
   { line: "agnets list", code: 2, err: /did you mean agents\?/, isOffline: true },
@@ -41,11 +36,26 @@ export const ROWS: readonly Row[] = [
   { line: "cost --profile nope", code: 2, err: /^error: Cannot use --profile: /, isOffline: true },
   { line: "completions zsh", out: /^#compdef purser\n/, isOffline: true },
   { line: "completions zhs", code: 2, err: /not one of bash, zsh, fish/, isOffline: true },
-  ...ENV_ROWS,
-  { line: "gate --agent codex", stdin: "", err: /: it is empty\n$/, isOffline: true },
-  { line: "gate --agent codx", code: 2, err: /did you mean codex\?/, isOffline: true },
-  { line: "gate install codx", code: 2, err: /did you mean codex\?/, isOffline: true },
-  { line: "gate uninstall codx", code: 2, err: /did you mean codex\?/, isOffline: true },
+  {
+    line: "gateway env openai --server https://purser.example.com",
+    out:
+      /^export OPENAI_BASE_URL=https:\/\/purser\.example\.com\/openai\/v1\nexport OPENAI_API_KEY="\$PURSER_API_KEY"\n$/,
+    isOffline: true,
+  },
+  { line: "capture", code: 2, err: /^error: Cannot capture without a COMMAND/, isOffline: true },
+  ...AGENT_ROWS,
+  { line: "gateway env opnai", code: 2, err: /not one of openai, .*did you mean openai\?/, isOffline: true },
+  {
+    line: "otlp env gemini --server https://purser.example.com",
+    out: /^export GEMINI_TELEMETRY_ENABLED=true\n[^]*="Authorization=Bearer \$PURSER_API_KEY"\n/,
+    isOffline: true,
+  },
+  {
+    line: "otlp env claude",
+    code: 2,
+    err: /not one of claude-code, codex, gemini, node, python/,
+    isOffline: true,
+  },
   {
     line: "dashboard --server http://127.0.0.1:1 --no-open",
     out: /^http:\/\/127\.0\.0\.1:1\/ui\/\n$/,
@@ -364,11 +374,7 @@ export const ROWS: readonly Row[] = [
     out: /^psr_\w+\n$/,
     err: /The one before is not valid any more\n$/,
   },
-  { line: "keys set ci --api-key $KEY", code: 2, err: /give --stop-before-credits or --allow-credits/ },
-  {
-    line: "keys set ci --allow-credits --api-key $KEY",
-    out: /^Key key_\w+ ci: run, agent helper only, until /,
-  },
+  ...KEY_TAG_ROWS,
   { line: "keys revoke ci --api-key $KEY", out: /^Revoked key key_/ },
   { line: "keys rotate ci --api-key $KEY", code: 1, err: /revoked/ },
   { line: "keys show ci --api-key $KEY", out: /^Status +revoked\nScopes +run\n/m },

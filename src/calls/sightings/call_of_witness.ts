@@ -1,3 +1,4 @@
+import { type Tags, withKeyTags } from "../../contract/tags/tags.ts";
 import { roundUsd } from "../../kernel/money.ts";
 import { type ModelCall } from "../../ledger/mod.ts";
 import { WITNESS_SUFFIX } from "../../ledger/explain/mod.ts";
@@ -47,6 +48,10 @@ export function usageOfSaid({ counts, more }: Said): Usage {
   return { ...usage, ...more };
 }
 
+/** Returns the tags that a statement says, under its key. */
+export const tagsOfSaid = ({ tags, keyTags }: Said): Tags | undefined =>
+  keyTags ? withKeyTags(tags ?? {}, keyTags) : tags;
+
 /** Returns the call that a witness has seen, priced. */
 export function callOf(ctx: Pick<CallContext, "prices">, witness: string, said: Said): ModelCall {
   const call = {
@@ -74,7 +79,8 @@ export function callOf(ctx: Pick<CallContext, "prices">, witness: string, said: 
     keyId: said.key ?? null,
   };
   const price = priceOf(ctx, said, call);
-  const origin = { source, scopes, ...(said.tags && { tags: said.tags }) };
+  const tags = tagsOfSaid(said);
+  const origin = { source, scopes, ...(tags && { tags }) };
   return makeCall(origin, call, said.plan ? payByPlan(price) : price);
 }
 

@@ -7,6 +7,7 @@ import {
   namedBy,
   type NameFields,
   nameIn,
+  nameOfValue,
 } from "../../contract/costs/dimensions.ts";
 import { parseTotalUsd, toUsd } from "../../kernel/money.ts";
 import type { Paint, Style } from "../terminal/style.ts";
@@ -26,6 +27,12 @@ export function describeCounted(budget: Counting): string {
   if (per === "run" || per === "session") return `each ${per} of ${named ?? "all agents"}`;
   if (each !== null) return `${per} of each ${each}${named === null ? "" : ` of ${named}`}`;
   return `${per} of ${named ?? "all agents"}`;
+}
+
+/** Names the calls that a limit counts, of those that a call would meet: `all agents`, `key laptop (anna)`. */
+export function describeScope({ scope, ...names }: Pick<BudgetCheck, "scope" | keyof NameFields>): string {
+  if (scope === "all") return "all agents";
+  return names.key_name ? `key ${nameOfValue({ kind: "key", id: names.key_name }, names)}` : scope;
 }
 
 /** Describes a budget: `$50 for a day of all agents, strict; warns at 80%, 100%`. */

@@ -259,6 +259,12 @@ export const postgresMigrations: readonly Migration[] = [
     statements: [...sightingTables, importFiles, otlpFaults, ...sharedOf(sightings)],
   },
   { version: 24, name: "plan_windows", since: "0.2.0", statements: planWindows },
+  {
+    version: 25,
+    name: "key_tags",
+    since: "0.2.0",
+    statements: [`ALTER TABLE api_keys ADD COLUMN tags ${text}`],
+  },
 ];
 
 /** The rows of a budget are removed with it, as in `appendOnlyLogic`. */

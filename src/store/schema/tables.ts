@@ -1,6 +1,7 @@
 import { customType, sqliteTable, text } from "drizzle-orm/sqlite-core";
 import type { BilledPart } from "../../contract/billed_parts.ts";
 import type { StatedCostReason } from "../../contract/costs/stated_costs.ts";
+import type { Tags } from "../../contract/tags/tags.ts";
 import type { OtherModel } from "../../contract/usage.ts";
 import type { RepricingFilter } from "../../contract/repricings.ts";
 import type {
@@ -291,6 +292,8 @@ export const apiKeys = sqliteTable("api_keys", {
   previousUntil: int("previous_until"),
   /** Refuses calls that would spend a plan's paid credits. */
   stopBeforeCredits: flag("stop_before_credits").notNull(),
+  /** The tags that its calls get; null for none. */
+  tags: text("tags", { mode: "json" }).$type<Tags>(),
 });
 
 export const alertRules = sqliteTable("alert_rules", {
