@@ -1,7 +1,7 @@
 import { roundUsd } from "../../kernel/money.ts";
 import { type ModelCall } from "../../ledger/mod.ts";
 import { WITNESS_SUFFIX } from "../../ledger/explain/mod.ts";
-import { hasQuantity, type Price, type Usage, USAGE_FIELDS, usageOf } from "../../pricing/mod.ts";
+import { hasQuantity, type Price, type Usage } from "../../pricing/mod.ts";
 import type { CallContext } from "../context.ts";
 import { makeCall, MAX_CALL_NANO_USD, payByPlan, priceCall } from "../make_call.ts";
 import type { Said } from "./said.ts";
@@ -42,9 +42,17 @@ export const modelOf = ({ model }: Said): string => model ?? "unknown";
 
 /** Returns the usage that a statement says. */
 export function usageOfSaid({ counts, more }: Said): Usage {
-  const usage = usageOf({});
-  USAGE_FIELDS.forEach((name, index) => usage[name] = counts[index]!);
-  return { ...usage, ...more };
+  const [inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens, cacheWrite1hTokens, reasoningTokens] =
+    counts;
+  return {
+    inputTokens,
+    outputTokens,
+    cacheReadTokens,
+    cacheWriteTokens,
+    cacheWrite1hTokens,
+    reasoningTokens,
+    ...more,
+  };
 }
 
 /** Returns the call that a witness has seen, priced. */
