@@ -43,7 +43,7 @@ export interface Booking {
     /** The calls whose counts have changed. */
     amended: readonly ModelCall[];
   };
-  /** True where a power loss may undo the commit: the caller tells no one of it before a later one, which is flushed. */
+  /** True where a power loss may undo the commit: the caller waits for a later one, which is flushed. */
   mayLose?: boolean;
 }
 

@@ -1,3 +1,4 @@
+import { AGENT_ROWS } from "./agent_rows.ts";
 import { COST_ROWS } from "./cost_rows.ts";
 import { KEY_TAG_ROWS } from "./key_tag_rows.ts";
 import type { Row } from "./row.ts";
@@ -25,12 +26,6 @@ export const ROWS: readonly Row[] = [
     err: /it runs its own commands on a database of its own/,
     isOffline: true,
   },
-  {
-    line: "import claude-code --path $FOLDER/nowhere",
-    code: 3,
-    err: /^error: Cannot import from .*nowhere: no such file or directory/,
-    isOffline: true,
-  },
   { line: "sources --limit 0", code: 2, err: /--limit/ },
   { line: "import claude-cod", code: 2, err: /did you mean claude-code\?/, isOffline: true },
   { line: "agnets list", code: 2, err: /did you mean agents\?/, isOffline: true },
@@ -48,8 +43,7 @@ export const ROWS: readonly Row[] = [
     isOffline: true,
   },
   { line: "capture", code: 2, err: /^error: Cannot capture without a COMMAND/, isOffline: true },
-  { line: "statusline --check --template {today}", out: /^\$0\n$/ },
-  { line: "statusline --check --template {tody}", code: 2, err: /did you mean \{today\}/, isOffline: true },
+  ...AGENT_ROWS,
   { line: "gateway env opnai", code: 2, err: /not one of openai, .*did you mean openai\?/, isOffline: true },
   {
     line: "otlp env gemini --server https://purser.example.com",
@@ -62,10 +56,6 @@ export const ROWS: readonly Row[] = [
     err: /not one of claude-code, codex, gemini, node, python/,
     isOffline: true,
   },
-  { line: "gate --agent codex", stdin: "", err: /: it is empty\n$/, isOffline: true },
-  { line: "gate --agent codx", code: 2, err: /did you mean codex\?/, isOffline: true },
-  { line: "gate install codx", code: 2, err: /did you mean codex\?/, isOffline: true },
-  { line: "gate uninstall codx", code: 2, err: /did you mean codex\?/, isOffline: true },
   {
     line: "dashboard --server http://127.0.0.1:1 --no-open",
     out: /^http:\/\/127\.0\.0\.1:1\/ui\/\n$/,

@@ -24,10 +24,9 @@ type Reached = Pick<
 
 /** Tells the user which budgets stop the agent, by how much they are exceeded, and how to go on; undefined if none does. */
 export async function describeReached(
-  checks: readonly BudgetCheck[],
+  reached: readonly BudgetCheck[],
   ctx: CommandContext,
 ): Promise<string | undefined> {
-  const reached = checks.filter(({ state, action }) => state === "reached" && action === "refuse");
   if (reached.length === 0) return undefined;
   const options = await ledgerOptions(ctx);
   const raises = reached.flatMap((check) => raiseOf(check, options));
