@@ -151,7 +151,7 @@ export const ROWS: readonly Row[] = [
   },
   { line: "budgets add --name X --limit 1", code: 2, err: /without --per/ },
   {
-    line: "budgets add --name X --limit 1 --per day --agent a --session b --json",
+    line: "budgets add --name X --limit 1 --per day --agent a --each agent --json",
     code: 1,
     err: /"path":"session_id"/,
   },

@@ -84,12 +84,11 @@ async function openNamed(
   ctx: CommandContext,
   program: string,
 ): Promise<{ opened: OpenCapture; name: string }> {
-  const given = ctx.options.read("name", checkName);
-  const name = given ?? baseName(program);
+  const name = ctx.options.read("name", checkName) ?? baseName(program);
   try {
     return { opened: await openCapture(ctx, name), name };
   } catch (error) {
-    if (given !== undefined || !(error instanceof PurserError) || error.code !== "conflict") throw error;
+    if (!(error instanceof PurserError) || error.code !== "conflict") throw error;
     const later = `${name}-${toIso(ctx.clock.now()).replaceAll(/[-:]|\.\d+Z/g, "")}`;
     return { opened: await openCapture(ctx, later), name: later };
   }
