@@ -4,6 +4,7 @@ import { bookLooseCalls, rollUp } from "../src/calls/mod.ts";
 import { createBooking } from "./harness/booking.ts";
 import { add, BUDGETS, read, spend } from "./harness/budget_requests.ts";
 import { dialectKinds } from "./harness/databases.ts";
+import { makeKey } from "./harness/http_client.ts";
 import { modelCall } from "./harness/model_calls.ts";
 import { openTestPurser } from "./harness/test_purser.ts";
 
@@ -110,6 +111,33 @@ Deno.test("a budget of each value of a tag has a counter for each, and stands as
   assert.deepEqual(await check("tag=customer:acme"), []);
   await purser.api("DELETE", `${BUDGETS}/${own.budget_id}`);
   assert.equal((await counters()).length, 2);
+});
+
+Deno.test("a check of a key has the limits of the tags that its calls bear, its own the narrower first", async () => {
+  await using purser = await openTestPurser();
+  const { keyId } = await makeKey(purser, ["call"], { name: "laptop", tags: { user: "anna" } });
+  await add(purser, { name: "Anna", limit_usd: 5, per: "day", tags: { user: "anna" } });
+  await add(purser, {
+    name: "Opus of a key",
+    limit_usd: 2,
+    per: "day",
+    key_id: "laptop",
+    model: "claude-opus-*",
+  });
+  await add(purser, { name: "Bob", limit_usd: 1, per: "day", tags: { user: "bob" } });
+  const { status, body } = await purser.api("GET", `${BUDGETS}/check?key_id=laptop&model=claude-opus-5`);
+  assert.equal(status, 200);
+  assert.deepEqual(
+    body.map((
+      { name, scope, key_name, left_usd }: Record<string, unknown>,
+    ) => [name, scope, key_name, left_usd]),
+    [
+      ["Opus of a key", `key ${keyId}, model claude-opus-*`, "laptop", 2],
+      ["Anna", "tag user=anna", undefined, 5],
+    ],
+  );
+  const unknown = await purser.api("GET", `${BUDGETS}/check?key_id=latpop`);
+  assert.match(unknown.body.detail, /did you mean "laptop"/);
 });
 
 Deno.test("what a budget can't name is refused by its field, and nothing is changed", async () => {
