@@ -172,6 +172,15 @@ const planWindows: readonly string[] = [
   `ALTER TABLE api_keys ADD COLUMN stop_before_credits ${INT} DEFAULT 0`,
 ];
 
+/** The tables of m0027_subjects.ts. */
+const subjects: readonly string[] = [
+  `CREATE TABLE spend_shapes (
+  shape ${text} PRIMARY KEY, has_agent ${INT}, has_session ${INT}, has_key ${INT}, has_model ${INT},
+  has_provider ${INT}, has_source ${INT}, pattern ${text}, tag_1 ${text}, tag_2 ${text}, tag_3 ${text},
+  tag_4 ${text}, is_filled ${INT} DEFAULT 0)`,
+  `ALTER TABLE budgets ADD COLUMN shape ${text}`,
+];
+
 /** Their indexes and first rows are the same statements on both. */
 const sharedOf = (statements: readonly string[]) =>
   statements.filter((sql) => /^(CREATE (UNIQUE )?INDEX|INSERT)\b/.test(sql));
@@ -265,6 +274,7 @@ export const postgresMigrations: readonly Migration[] = [
     since: "0.2.0",
     statements: [`ALTER TABLE api_keys ADD COLUMN tags ${text}`],
   },
+  { version: 27, name: "subjects", since: "0.2.0", statements: subjects },
 ];
 
 /** The rows of a budget are removed with it, as in `appendOnlyLogic`. */

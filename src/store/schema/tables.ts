@@ -236,7 +236,7 @@ export const budgets = sqliteTable("budgets", {
   name: text("name").notNull(),
   limitNanoUsd: nanoUsd("limit_nano_usd").notNull(),
   per: text("per").$type<BudgetPeriod>().notNull(),
-  /** '' for all, an agent, 'session ' and an id, 'key ' and an id. */
+  /** '' for all, an agent, 'session ' and an id, 'key ' and an id; or of several subjects: see ledger/scopes/subjects.ts. */
   scope: text("scope").notNull(),
   each: text("each").$type<BudgetEach>(),
   mode: text("mode").$type<BudgetMode>().notNull(),
@@ -249,6 +249,7 @@ export const budgets = sqliteTable("budgets", {
   updatedAt: int("updated_at").notNull(),
   refusedCalls: int("refused_calls").notNull(),
   lastRefusedAt: int("last_refused_at"),
+  shape: text("shape"),
 });
 
 export const budgetRaises = sqliteTable("budget_raises", {

@@ -1,5 +1,5 @@
 import type { Alert, AlertDelivery } from "../../../contract/alerts/alerts.ts";
-import { dimension, nameIn, nameOfValue } from "../../../contract/costs/dimensions.ts";
+import { nameFieldOf, nameIn, nameOfValue } from "../../../contract/costs/dimensions.ts";
 import type { AlertResend } from "../../../contract/alerts/sent_alerts.ts";
 import { arg, type Command, type CommandContext, option } from "../../command.ts";
 import { idInPath, readId } from "../../parse/command_id.ts";
@@ -81,7 +81,7 @@ function nameSource({ test, threshold_type, rule_name }: Alert): string {
 function sourceOf(alert: Alert): string {
   const { threshold_type, agent_id, session_id, run_id, counter } = alert;
   const key = counter?.kind === "key" ? undefined : nameIn(alert, "key");
-  const scope = counter && dimension(counter.kind).nameField
+  const scope = counter && nameFieldOf(counter.kind)
     ? `${counter.kind} ${nameOfValue(counter, alert)}`
     : counter && counter.kind !== "agent"
     ? counter.id
