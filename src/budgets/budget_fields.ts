@@ -22,7 +22,13 @@ const STATE = ["refusedCalls", "lastRefusedAt"] as const;
 export type AuthoredRow = Omit<BudgetRow, "budgetId" | "createdAt" | "updatedAt" | typeof STATE[number]>;
 
 /** The statements of budgets. */
-export const BUDGETS = defineAuthored(tables.budgets, { what: "budget", id: "budgetId", state: STATE });
+export const BUDGETS = defineAuthored(tables.budgets, {
+  what: "budget",
+  kind: "budget",
+  id: "budgetId",
+  state: STATE,
+  show: (row) => inputOf(row),
+});
 
 /** Converts a budget that was checked; fields that are not given have their defaults. */
 export function toAuthoredRow(input: BudgetInput): AuthoredRow {

@@ -15,6 +15,8 @@ import type { Turns } from "../kernel/turns.ts";
 import { withoutUndefined } from "../kernel/records.ts";
 import { ALL_CALLS, ALL_SEEING, idInScope, isScopeOf, kindOfScope, type Viewer } from "../ledger/mod.ts";
 import {
+  type Author,
+  type Edit,
   oldestFirst,
   type Query,
   readInCode,
@@ -41,7 +43,15 @@ export interface BudgetContext {
   ids: Ids;
   budgets: Pick<KnownBudgets, "changed">;
   turns?: Turns;
+  /** Who changes budgets, for the audit log. */
+  author: Author;
 }
+
+/** Returns the author of a change that is made now. */
+export const editOf = ({ author, clock }: Pick<BudgetContext, "author" | "clock">): Edit => ({
+  author,
+  now: clock.now(),
+});
 
 /** Commits a change of budgets. It may be committed even if the write fails, so the process reads its budgets again. */
 export async function writeBudgets(
@@ -204,7 +214,8 @@ export async function createBudget(
   input: BudgetInput,
   settle: (budget: Budget) => readonly Statement[] = () => [],
 ): Promise<Budget> {
-  const now = ctx.clock.now();
+  const edit = editOf(ctx);
+  const { now } = edit;
   const row: BudgetRow = {
     budgetId: ctx.ids.next("bud"),
     ...toAuthoredRow(await withKeyId(ctx, input)),
@@ -214,7 +225,7 @@ export async function createBudget(
     lastRefusedAt: null,
   };
   const [budget] = await withStates(ctx, [row]);
-  await writeBudgets(ctx, [BUDGETS.insert(row), ...settle(budget!)]);
+  await writeBudgets(ctx, [...BUDGETS.insert(edit, row), ...settle(budget!)]);
   return budget!;
 }
 
@@ -249,7 +260,7 @@ export async function updateBudget(
     if (changed.size === 0) return;
     await writeBudgets(ctx, [
       isUnchanged,
-      BUDGETS.update(budgetId, after, ctx.clock.now()),
+      ...BUDGETS.update(editOf(ctx), before, after),
       ...(WARNED.some((field) => changed.has(field)) ? [forgetWarnings(budgetId)] : []),
     ]);
   });
@@ -265,14 +276,20 @@ const ofDefinition = (check: BudgetCheck | undefined) =>
  * @throws {PurserError} `not_found`
  */
 export async function removeBudget(ctx: BudgetContext, budgetId: string, check?: BudgetCheck): Promise<void> {
-  await BUDGETS.remove(ctx.query, budgetId, ofDefinition(check), (statements) =>
-    writeBudgets(ctx, [
-      ...statements,
-      { sql: "DELETE FROM budget_raises WHERE budget_id = ?", args: [budgetId] },
-      { sql: "DELETE FROM budget_releases WHERE budget_id = ?", args: [budgetId] },
-      { sql: "DELETE FROM overshoots WHERE budget_id = ?", args: [budgetId] },
-      forgetWarnings(budgetId),
-    ]));
+  await BUDGETS.remove(
+    ctx.query,
+    editOf(ctx),
+    budgetId,
+    ofDefinition(check),
+    (statements) =>
+      writeBudgets(ctx, [
+        ...statements,
+        { sql: "DELETE FROM budget_raises WHERE budget_id = ?", args: [budgetId] },
+        { sql: "DELETE FROM budget_releases WHERE budget_id = ?", args: [budgetId] },
+        { sql: "DELETE FROM overshoots WHERE budget_id = ?", args: [budgetId] },
+        forgetWarnings(budgetId),
+      ]),
+  );
 }
 
 /** A budget that a program defines. */
@@ -292,12 +309,13 @@ export async function ensureBudgets(ctx: BudgetContext, budgets: readonly Budget
   if (budgets.length === 0) return;
   const { readBudgetInput } = await import("../contract/budgets/budgets.ts");
   const ensured = await readInCode(budgets, { what: "budget", prefix: "bud", read: readBudgetInput });
-  const now = ctx.clock.now();
+  const edit = editOf(ctx);
+  const { now } = edit;
   for (const { id: budgetId, input } of ensured) {
     const stored = await BUDGETS.find(ctx.query, budgetId);
     const row = toAuthoredRow(await withKeyId(ctx, input, stored?.scope));
     if (!stored) {
-      await writeBudgets(ctx, [BUDGETS.insert({ budgetId, ...row, createdAt: now, updatedAt: now })]);
+      await writeBudgets(ctx, BUDGETS.insert(edit, { budgetId, ...row, createdAt: now, updatedAt: now }));
     }
     await updateBudget(ctx, budgetId, inputOf(row));
   }

@@ -218,6 +218,8 @@ export const ROWS: readonly Row[] = [
     out: /"agent_id":"other",.*"provider":"demo","model":"echo"/,
   },
   { line: "budgets refusals --reason unpriced", out: /^No refused calls\n$/ },
+  { line: "audit --subject Shut", out: /\n.* \S+@\S+ +raised +budget +Shut +.*extra_usd 1/ },
+  { line: "audit --kind budgte", code: 2, err: /--kind/ },
   { line: "budgets refusals --budget Shtu", code: 1, err: /--budget: .*did you mean "Shut"\?/ },
   { line: "budgets refusals --agent othr", code: 3, err: /did you mean other\?/ },
   { line: "budgets show Helper", out: /^SESSION +SPENT +RESERVED +LEFT +STATE\nfirst +\$0\.\d+ /m },

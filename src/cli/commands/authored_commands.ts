@@ -1,9 +1,18 @@
 import type { Connection } from "../../client/mod.ts";
+import { PAGE_SIZES } from "../../contract/limits.ts";
+import { AUDIT_KINDS } from "../../contract/values.ts";
 import type { UnknownName } from "../../contract/budgets/budget_state.ts";
 import { PurserError } from "../../kernel/errors.ts";
 import { nearestName } from "../../kernel/nearest_name.ts";
 import { withoutUndefined } from "../../kernel/records.ts";
-import { type ArgSpec, type Command, type CommandContext, flag, type OptionSpec } from "../command.ts";
+import {
+  type ArgSpec,
+  type Command,
+  type CommandContext,
+  flag,
+  option,
+  type OptionSpec,
+} from "../command.ts";
 import { readId } from "../parse/command_id.ts";
 import type { Options } from "../parse/options.ts";
 import { UsageError } from "../parse/usage_error.ts";
@@ -17,6 +26,30 @@ import { escapeText } from "../terminal/escape_text.ts";
  */
 
 export type Api = Connection["api"];
+
+/** `purser audit` */
+export const audit: Command = {
+  name: "audit",
+  args: [],
+  summary: "List who has changed which limit, rule, key, agent or price",
+  detail:
+    "Newest first. An entry is written together with its change, and is kept for good. BY is the API key, or the user and the host of a command on a local database, or code: a program or its config. WHEN is as in purser cost. --json has the address of the client, and all fields before and after.",
+  options: {
+    subject: option("NAME", "Only changes of what has this name or id"),
+    by: option("NAME", "Only changes by this API key, user@host, or code"),
+    kind: option("KIND", "Only changes of these", { oneOf: AUDIT_KINDS }),
+    since: option("WHEN", "Only changes since WHEN", { some: ["24h", "today", "yesterday", "week"] }),
+    until: option("WHEN", "Only changes before WHEN"),
+    limit: option("N", `Maximum number of changes, 1 to ${PAGE_SIZES.audit.max} (default 20)`),
+  },
+  examples: [
+    ["purser audit --since week", ""],
+    ["purser audit --subject Day", "Of one budget"],
+    ["purser audit --by anna --kind budget --json", "With the fields before and after"],
+  ],
+  isReadOnly: true,
+  run: async (ctx) => await (await import("./audit/list_audit.ts")).listAudit(ctx),
+};
 
 /** Rules, budgets, keys or agents, as their commands know them. */
 export interface Kind {
