@@ -18,6 +18,24 @@ export async function bundleCli(folder: string, entry = join(ROOT, "cli.ts")): P
   return names;
 }
 
+/** Bundles a module with all that it loads, lazily too, into one file: for a program that starts often, and loads most of it. */
+export async function bundleToOneFile(path: string, entry: string): Promise<void> {
+  await runDeno([
+    ...["bundle", "--quiet", "--minify", "--config", join(ROOT, "deno.json")],
+    ...["--output", path, entry],
+  ]);
+  await Deno.writeTextFile(path, dropUnusedImports(await Deno.readTextFile(path)));
+}
+
+/** Drops the imports of Node's modules that nothing uses any more: the bundler keeps them, and some take long to load. */
+function dropUnusedImports(text: string): string {
+  return text.replaceAll(
+    /\bimport\s*\{\s*\w+ as ([\w$]+)\s*\}\s*from\s*"node:\w+";/g,
+    (whole, name: string) =>
+      text.split(new RegExp(`(?<![\\w$.])${RegExp.escape(name)}(?![\\w$])`)).length > 2 ? whole : "",
+  );
+}
+
 /** The chunk that gives CommonJS packages their `require`: it loads all the shims for Node. */
 async function findRequireChunk(folder: string, names: readonly string[]): Promise<string | undefined> {
   for (const name of names) {

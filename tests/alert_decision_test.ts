@@ -159,7 +159,10 @@ for (const { name, ignore, create } of dialectKinds()) {
   });
 }
 
-const isTimed = ({ thresholdType }: RuleState["rule"]) => !/run|session/.test(thresholdType);
+const isTimed = (
+  rule: RuleState["rule"],
+): rule is RuleState["rule"] & { thresholdType: typeof THRESHOLD_TYPES[number] } =>
+  !/run|session/.test(rule.thresholdType);
 
 function inOrder(alerts: readonly ModelAlert[]): string[] {
   return alerts.map(({ ruleId, value, runId, sessionId }) => [ruleId, value, runId, sessionId].join(" "))

@@ -75,6 +75,22 @@ test("the first rows of the command line's table are the same on Node and on Den
   ]);
 });
 
+test("the program of the status line prints as the command does, and leaves other options to it", async () => {
+  await using place = await newNodePlace();
+  place.env.XDG_CACHE_HOME = place.folder;
+  await purser(place, ["agents", "set", "helper", "--model", "demo:echo"]);
+  await purser(place, ["run", "helper", "hello", "--session", "one"]);
+  await purser(place, ["budgets", "add", "--name", "Day", "--limit", "2", "--per", "day"]);
+  const input = JSON.stringify({ session_id: "one" });
+  const line = /^\$0\.\d+ · \$0\.\d+ today · \$2\.00 left of Day\n$/;
+  const { code, out, err } = await purser(place, ["statusline"], input);
+  assert.deepEqual([code, err], [0, ""]);
+  assert.match(out, line);
+  // Of an option that is given twice, the last one counts: the command reads such a line.
+  const twice = ["statusline", "--template", "{today}", "--template", "{session} · {today} today · {budget}"];
+  assert.equal((await purser(place, twice, input)).out, out);
+});
+
 test("the oldest supported Node can parse every file of it", async () => {
   const code = `
     import { readdirSync, readFileSync } from "node:fs";

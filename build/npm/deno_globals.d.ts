@@ -15,7 +15,10 @@ interface UsedOfDeno {
   consoleSize(): { readonly columns: number; readonly rows: number };
   createHttpClient(options: { poolMaxIdlePerHost: number }): Deno.HttpClient;
   makeTempDir(options: { prefix: string }): Promise<string>;
-  readonly permissions: { querySync(descriptor: { name: "run" }): { readonly state: string } };
+  readonly permissions: {
+    querySync(descriptor: { name: "run" }): { readonly state: string };
+    request(descriptor: { name: "run" }): Promise<{ readonly state: string }>;
+  };
   readonly env: { toObject(): Record<string, string> };
   readonly build: { readonly os: string; readonly standalone: boolean };
   readonly mainModule: string;

@@ -16,7 +16,7 @@ export const LOOKED_UP = {
 
 /** Reads the budgets that count a call, with their states. */
 export async function readStandingsOf(
-  { store }: { store: Store },
+  { store }: { store: Pick<Store, "read"> },
   { scopes, at }: Pick<CallToDecide, "scopes" | "at">,
 ): Promise<Standing[]> {
   const { rows } = await store.read({

@@ -98,8 +98,8 @@ const MAX_UNDECIDED_CALLS = 16;
 /** The number of calls after the totals from which they are rolled up: in the commit of a set of so many, else after one. */
 export const MAX_TAIL = 512;
 
-/** A set of so many calls also rolls up those before it, which saves a commit. */
-const LARGE_SET = 64;
+/** The same of calls that others have seen: a bulk of them rolls up as it goes, so that no commit takes longer than the others. */
+const MAX_SIGHTED_TAIL = 64;
 
 /** The writer of bookings: one per process, so that waiting bookings share a commit. */
 export type BookingWriter = SetWriter<Booking, Booked>;
@@ -113,7 +113,6 @@ export function createBookingWriter(
 ): BookingWriter {
   /** See `LedgerState`; as of the last commit. */
   let undecidedCalls = 0;
-  let unrolledCalls = 0;
   /** As of the last commit, as it costs bookings two statements; before the first one it may be so. */
   let hasSightings = true;
   /** The rate cards that are in the database. */
@@ -145,7 +144,7 @@ export function createBookingWriter(
         firing.push(statements.length - 1);
       };
       // Before the rest, which reads the counters and the calls after them.
-      const isLong = calls.length + (calls.length >= LARGE_SET ? unrolledCalls : 0) >= MAX_TAIL;
+      const isLong = calls.length >= (bookings.some(isSighted) ? MAX_SIGHTED_TAIL : MAX_TAIL);
       add(passOf(bookings, calls.length, isLong));
       if (isLong) statements.push(...rollUpTotals());
       const reading = readRuns(bookings);
@@ -159,7 +158,7 @@ export function createBookingWriter(
         read(results) {
           for (const priceId of priceIds) knownPrices.add(priceId);
           const ledger = toLedgerState(results.at(-1)!);
-          ({ undecidedCalls, unrolledCalls } = ledger);
+          undecidedCalls = ledger.undecidedCalls;
           hasSightings = ledger.hasSightings;
           const states = runs === undefined ? undefined : toRunStates(results[runs]!);
           const fired = firing.flatMap((index) => readFired(results.slice(0, index + 1)));
@@ -216,6 +215,8 @@ function writeSessions(bookings: readonly Booking[]): Statement[] {
 
 /** An event says that a call is made: not that an import has read of one, perhaps long ago. */
 const isLogged = ({ source }: ModelCall) => source !== "log" && source !== "otlp";
+
+const isSighted = ({ witnessed }: Booking) => witnessed !== undefined;
 
 function readRuns(bookings: readonly Booking[]): Statement[] {
   const rows = bookings.flatMap(({ run, calls }) =>

@@ -23,7 +23,7 @@ import { FORGET_HEADROOM } from "../budgets/reservations/mod.ts";
 import { bookLooseCalls } from "./book_call.ts";
 import type { Booking } from "./booking_set.ts";
 import { amendCalls } from "./sightings/entries.ts";
-import { DAY_OF_CALL, NEAR_DAYS, NOTE_SIGHTINGS } from "./sightings/known_calls.ts";
+import { DAY_OF_CALL, hasAnswerId, NEAR_DAYS, NOTE_SIGHTINGS } from "./sightings/known_calls.ts";
 import { isPlaceholder } from "./sightings/match_calls.ts";
 import type { CallContext } from "./context.ts";
 import { type MadeCall, makeCall, MAX_CALL_NANO_USD, payByPlan, priceCall } from "./make_call.ts";
@@ -119,7 +119,7 @@ function witnessedBy(fresh: readonly ModelCall[], grown: Left["grown"]): Booking
 }
 
 const FIND_ANSWERED = `SELECT j.value ->> 2 FROM json_each(?1) j ${NEAR_DAYS} calls c
-  ON ${DAY_OF_CALL} = CAST(j.value ->> 0 AS BIGINT) + near.days AND c.response_id = j.value ->> 1
+  ON ${DAY_OF_CALL} = CAST(j.value ->> 0 AS BIGINT) + near.days AND ${hasAnswerId("(j.value ->> 1)")}
 WHERE c.source IN ('gateway', 'run', 'meter') AND c.provider = j.value ->> 3`;
 
 const answersOf = (calls: readonly ModelCall[]) =>

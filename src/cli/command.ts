@@ -71,6 +71,8 @@ export interface ArgSpec {
   isOptional?: true;
   /** The last argument, of any number. */
   isRepeated?: true;
+  /** The words of another command: an empty one is as good as any. */
+  isCommand?: true;
 }
 
 /** The values of an option or an argument. The help lists `oneOf`, completion offers all of them. */

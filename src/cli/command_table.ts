@@ -12,8 +12,8 @@ import { costExplain } from "./commands/cost/cost_explain.ts";
 import { dashboard } from "./commands/dashboard.ts";
 import { demo } from "./commands/demo.ts";
 import { doctor } from "./commands/doctor.ts";
-import { gatewayEnv, otlpEnv } from "./commands/env/env_commands.ts";
-import { GATE_COMMANDS } from "./commands/gate/gate.ts";
+import { capture, gatewayEnv, otlpEnv } from "./commands/env/env_commands.ts";
+import { GATE_COMMANDS, statusline } from "./commands/gate/gate.ts";
 import { importCommand } from "./commands/import/import.ts";
 import { KEY_COMMANDS } from "./commands/keys/keys.ts";
 import { pricesShow, pricesUpdate } from "./commands/prices/prices.ts";
@@ -78,6 +78,8 @@ export const COMMANDS: readonly Command[] = [
   gatewayEnv,
   otlpEnv,
   ...GATE_COMMANDS,
+  capture,
+  statusline,
   dashboard,
   audit,
   doctor,

@@ -148,7 +148,7 @@ function inCamelCase(object: object): Record<string, unknown> {
 }
 
 /** Finds the path of the config file: an explicit one, or the user's default, which need not exist. */
-function locateConfig(env: Environment, option: string | undefined, platform: Platform) {
+export function locateConfig(env: Environment, option: string | undefined, platform: Platform) {
   const named = option || env.PURSER_CONFIG || undefined;
   return { path: named ?? findConfigFile(env, platform), isNamed: named !== undefined };
 }

@@ -39,6 +39,7 @@ Deno.test("loadConfig() has a default for everything", async () => {
     logFormat: "auto",
     remoteTimeoutMs: 10_000,
     requestLimits: {},
+    statuslineTemplate: "{session} · {today} today · {budget} · {plan}",
     maxBodyBytes: 4_194_304,
     maxSnapshotBytes: 268_435_456,
     maxContextBytes: 6_291_456,
@@ -254,7 +255,7 @@ Deno.test("loadConfig() reads channels, names each, and keeps the settings of th
         "plugins": ["./ntfy.ts", "/opt/sms.ts"],
         "allow_private_networks": ["127.0.0.0/8", "fd00::/8"],
         "anomalies": {"notify_from": "warning"},
-        "import": {"plans": ["claude-code"], "sums": ["shop.agents"]},
+        "import": {"plans": ["claude-code", {"agent": "codex", "usd_per_month": 200}], "sums": ["shop.agents"]},
         "price_updates": "daily",
         "limits": {"requests_per_minute_per_key": 600, "runs": 50},
       }`,
@@ -280,7 +281,8 @@ Deno.test("loadConfig() reads channels, names each, and keeps the settings of th
   assert.deepEqual(config.plugins, ["/etc/purser/ntfy.ts", "/opt/sms.ts"]);
   assert.deepEqual(config.allowPrivateNetworks, ["127.0.0.0/8", "fd00::/8"]);
   assert.equal(config.notifyAnomaliesFrom, "warning");
-  assert.deepEqual(config.importPlans, ["claude-code"]);
+  assert.deepEqual(config.importPlans, ["claude-code", "codex"]);
+  assert.deepEqual(config.planPrices, { codex: 200 });
   assert.deepEqual(config.importSums, ["shop.agents"]);
   assert.equal(config.priceUpdates, "daily");
   assert.deepEqual(config.requestLimits, { requests_per_minute_per_key: 600, runs: 50 });

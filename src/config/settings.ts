@@ -63,6 +63,8 @@ export const SETTINGS = {
   maxSnapshotBytes: { default: DEFAULT_MAX_SNAPSHOT_BYTES },
   /** The most that the messages of a run may have, and a message that is restored. */
   maxContextBytes: { default: DEFAULT_MAX_CONTEXT_BYTES },
+  /** The form of the status line; see docs/agents.md. */
+  statuslineTemplate: { default: "{session} · {today} today · {budget} · {plan}" },
   /** `daily`: a server updates the prices by itself. */
   priceUpdates: { default: "never", oneOf: PRICE_UPDATES },
 } as const satisfies Record<string, SettingRow>;

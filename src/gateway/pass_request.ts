@@ -4,6 +4,7 @@ import type { ByteReader } from "../kernel/byte_reader.ts";
 import { messageOf, PurserError } from "../kernel/errors.ts";
 import { logsDebug } from "../kernel/log.ts";
 import { formatUsd } from "../kernel/money.ts";
+import { hasPlanHeaders } from "../plans/sources/mod.ts";
 import { type Asked, type Fields, readAsked } from "../pricing/usage/mod.ts";
 import type { ModelCall } from "../ledger/mod.ts";
 import { checkRequested, checkShown, keepModels } from "./allowed_models.ts";
@@ -112,7 +113,9 @@ async function sendCall(
     throw noAnswer(provider, error, live, made?.callId);
   }
 
-  notePlan(ctx, request, model.model, { headers: response.headers, ended: live.ended });
+  if (hasPlanHeaders(response.headers)) {
+    notePlan(ctx, request, model.model, { headers: response.headers, ended: live.ended });
+  }
   const type = response.headers.get("content-type") ?? "";
   const hidden = hideSecrets(ctx, provider);
   const headers = answerHeaders(response.headers, hidden, open.id);

@@ -2,7 +2,7 @@ import { MINUTE_MS, toIso } from "../kernel/clock.ts";
 import { messageOf, PurserError } from "../kernel/errors.ts";
 import type { HeaderFields } from "../kernel/header_fields.ts";
 import { planQuotaEnded, recordPlanWindows } from "../plans/mod.ts";
-import { hasPlanHeaders, type PlanWindow, readPlanHeaders, sayEnded } from "../plans/sources/mod.ts";
+import { type PlanWindow, readPlanHeaders, sayEnded } from "../plans/sources/mod.ts";
 import type { GatewayContext, GatewayRequest } from "./context.ts";
 
 /** The plan windows of a provider that were recorded, so that a call whose answer says nothing new writes nothing. */
@@ -14,16 +14,15 @@ export interface SeenPlan {
 }
 
 /**
- * Records what the headers of an answer say of the plan that has paid for it, once the call has ended, but at once where the plan's
+ * Records the plan windows in the headers of an answer, which has some, once the call has ended, but at once where the plan's
  * quota has: each window when it has changed, and once a minute. The call waits for nothing, and doesn't fail by it.
  */
 export function notePlan(
   ctx: GatewayContext,
-  { target: { provider, family }, caller }: Pick<GatewayRequest, "target" | "caller">,
+  { target: { provider }, caller }: Pick<GatewayRequest, "target" | "caller">,
   model: string,
   { headers, ended }: { headers: HeaderFields; ended: Promise<void> },
 ): void {
-  if (family === "google" || !hasPlanHeaders(headers)) return;
   const now = ctx.clock.now();
   const seen = ctx.gateway.plans.get(provider) ?? { recorded: new Map(), writing: Promise.resolve() };
   ctx.gateway.plans.set(provider, seen);

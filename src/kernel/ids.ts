@@ -26,6 +26,12 @@ export interface Ids {
   next(kind: IdKind): string;
 }
 
+/** The beginning of the ids of keys that are made for one command; those of others go on with a time. */
+export const KEY_OF_CAPTURE = "key_capture";
+
+/** Returns whether a key was made for one command by a server of its own. */
+export const isKeyOfCapture = (keyId: string): boolean => keyId.startsWith(KEY_OF_CAPTURE);
+
 const ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz";
 
 /**

@@ -1,5 +1,6 @@
 import { type KeyStatus, type Scope, SCOPES } from "../contract/values.ts";
 import { invalidField, PurserError } from "../kernel/errors.ts";
+import { KEY_OF_CAPTURE } from "../kernel/ids.ts";
 import type { ApiKey } from "../contract/keys.ts";
 import type { KeyContext } from "./context.ts";
 import { hashSecret, newSecret, writeKeyText } from "./key_text.ts";
@@ -74,6 +75,7 @@ export interface NewKey {
   models?: readonly string[] | null;
   /** The expiry, in milliseconds since the epoch; null for none. */
   expiresAt: number | null;
+  isOfCapture?: true; // made for one command: a database without other keys stays open
   /** Refuses calls through the gateway that would spend the paid credits of a plan whose quota has ended. */
   stopBeforeCredits?: boolean;
 }
@@ -113,7 +115,7 @@ const NAMESAKE = `SELECT key_id FROM api_keys WHERE name = ?1 AND key_id <> ?2 A
  */
 export async function createKey(
   ctx: EditContext & Pick<KeyContext, "ids">,
-  input: NewKey,
+  { isOfCapture, ...input }: NewKey,
   secret: string = newSecret(),
 ): Promise<ApiKey & { key: string }> {
   const now = ctx.clock.now();
@@ -123,14 +125,12 @@ export async function createKey(
     models: input.models ? [...input.models] : null,
     stopBeforeCredits: input.stopBeforeCredits ?? false,
     scopes: orderScopes(input.scopes),
-    keyId: ctx.ids.next("key"),
+    keyId: ctx.ids.next("key").replace("key_", isOfCapture ? KEY_OF_CAPTURE : "key_"),
     hash: hashSecret(secret),
     createdAt: now,
     lastUsedAt: null,
     revokedAt: null,
-    rotatedAt: null,
-    previousHash: null,
-    previousUntil: null,
+    ...{ rotatedAt: null, previousHash: null, previousUntil: null },
   };
   try {
     await ctx.store.write([
@@ -140,7 +140,7 @@ export async function createKey(
   } catch (error) {
     throw error instanceof ConstraintError ? await nameTaken(ctx, "make the API key", row) : error;
   }
-  ctx.keyCache.recordCreation();
+  if (!isOfCapture) ctx.keyCache.recordCreation();
   return { ...toApiKey(row, now), key: writeKeyText(row.keyId, secret) };
 }
 

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { MINUTE_MS, toIso } from "../kernel/clock.ts";
 import { type ErrorDetails, messageOf, PurserError } from "../kernel/errors.ts";
+import { KEY_OF_CAPTURE } from "../kernel/ids.ts";
 import { type KeyRow, readKey, statusOf } from "./api_keys.ts";
 import type { VerifiedKey } from "./shared_keys.ts";
 import type { KeyContext } from "./context.ts";
@@ -181,9 +182,12 @@ function recordUse(
   keepAlive?.(writing);
 }
 
-const HAS_KEYS = "SELECT EXISTS (SELECT 1 FROM api_keys)";
+/** SQL for whether a key counts as one that a database has: those of commands are required by their own servers only. */
+const IS_COUNTED = `key_id NOT LIKE '${KEY_OF_CAPTURE}%'`;
+
+const HAS_KEYS = `SELECT EXISTS (SELECT 1 FROM api_keys WHERE ${IS_COUNTED})`;
 const HAS_USABLE = `SELECT EXISTS (SELECT 1 FROM api_keys
-WHERE revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ?))`;
+WHERE ${IS_COUNTED} AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ?))`;
 
 /**
  * Returns whether requests need a key: once the database has ever had one, revoked ones included. If the request presents a

@@ -1,6 +1,5 @@
 import type { PlanWindow as ListedWindow } from "../contract/imports/plan_windows.ts";
-import { toIso } from "../kernel/clock.ts";
-import type { Clock } from "../kernel/clock.ts";
+import { type Clock, toIso } from "../kernel/clock.ts";
 import { type CostScope, readCostTotal, type Viewer } from "../ledger/mod.ts";
 import type { Store } from "../store/mod.ts";
 import { isOfAllModels, stateOf } from "./plan_quota.ts";
@@ -18,11 +17,15 @@ export interface PlanContext {
  * Lists the windows of plans that a viewer may see, with their pace, and with the value by the API of the calls in them. A key of
  * one agent sees the plan of that agent, and what it has reported or measured itself.
  */
-export async function listPlanWindows(ctx: PlanContext, viewer: Viewer): Promise<ListedWindow[]> {
+export async function listPlanWindows(
+  ctx: PlanContext,
+  viewer: Viewer,
+  { offset = 0, limit = Infinity }: { offset?: number; limit?: number } = {},
+): Promise<ListedWindow[]> {
   const now = ctx.clock.now();
   const windows = (await readPlanWindows(ctx)).filter((window) =>
     viewer.sees({ agentId: window.agent, keyId: keyOf(window) })
-  );
+  ).slice(offset, offset + limit);
   const values = new Map<string, Promise<number | null>>();
   return await Promise.all(windows.map(async (window) => {
     const scope = viewer.agentId === undefined || viewer.agentId === window.agent

@@ -62,7 +62,13 @@ export async function planQuotaEnded(
   return window && { window, message: describeEnded(window) };
 }
 
-function describeEnded({ agent, window, usedPercent, resetsAt }: MeasuredWindow): string {
+/** Describes a window whose quota is used up, for people. */
+export function describeEnded(
+  { agent, window, usedPercent, resetsAt }: Pick<
+    MeasuredWindow,
+    "agent" | "window" | "usedPercent" | "resetsAt"
+  >,
+): string {
   const used = usedPercent === null ? "" : ` (${usedPercent}%)`;
   const until = resetsAt === null ? "; it isn't known until when" : ` until ${toIso(resetsAt)}`;
   return `the ${window} window of the ${agent} plan is used up${used}${until}`;

@@ -1,5 +1,6 @@
 import type { PlanSource } from "../contract/values.ts";
 import type { SqlValue, Store } from "../store/mod.ts";
+import { CREDITS } from "./sources/mod.ts";
 import { ownerText, type PlanOrigin, type SaidOfWindow } from "./record_plan_windows.ts";
 
 /** The latest measurement of a window. */
@@ -27,7 +28,7 @@ const READ =
   `SELECT key_id, agent, owner, kind, source, measured_at, used_basis_points, resets_at, said FROM plan_windows
 WHERE (CAST(?1 AS TEXT) IS NULL OR key_id = ?1) AND (CAST(?2 AS TEXT) IS NULL OR agent = ?2)
   AND (CAST(?3 AS TEXT) IS NULL OR owner = ?3)
-ORDER BY agent, owner, key_id, kind`;
+ORDER BY agent, owner, key_id, CASE kind WHEN '${CREDITS}' THEN 1 ELSE 0 END, kind`;
 
 /** Reads the latest measurement of each window, by agent, owner and window. */
 export async function readPlanWindows(

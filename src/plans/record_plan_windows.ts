@@ -1,10 +1,11 @@
-import type { PlanSource } from "../contract/values.ts";
-import { MAX_AHEAD_MS } from "../ledger/mod.ts";
 import { type AlertContext, announceAlerts, firePlanRules, readFired } from "../alerts/mod.ts";
 import type { Bus } from "../bus/mod.ts";
+import type { PlanSource } from "../contract/values.ts";
+import { DAY_MS } from "../kernel/clock.ts";
 import type { Log } from "../kernel/log.ts";
-import type { SqlValue } from "../store/mod.ts";
 import { withoutUndefined } from "../kernel/records.ts";
+import { MAX_AHEAD_MS } from "../ledger/mod.ts";
+import type { SqlValue } from "../store/mod.ts";
 import type { PlanWindow } from "./sources/mod.ts";
 
 /** The plan of some windows, and what has measured them. */
@@ -51,11 +52,20 @@ const IS_MORE = `(${columnsOf("excluded", ...BY_USE)}, -excluded.measured_at) > 
   columnsOf("plan_windows", ...BY_USE)
 }, -plan_windows.measured_at)`;
 
+/** The most windows that are kept for an API key: a client may name any number of machines. */
+const MAX_PER_KEY = 1_000;
+const HAS_ROOM = `(SELECT count(*) FROM plan_windows p WHERE p.key_id = v.key_id) < ${MAX_PER_KEY}
+  OR EXISTS (SELECT 1 FROM plan_windows p WHERE ${KEY.map((name) => `p.${name} = v.${name}`).join(" AND ")})`;
+
+/** Of plans that are not used any more. */
+const REMOVE_OLD = "DELETE FROM plan_windows WHERE measured_at < ?";
+const KEPT_MS = 62 * DAY_MS;
+
 const record = (isNewer: string) =>
   `INSERT INTO plan_windows (${COLUMNS.join(", ")}) SELECT ${
     COLUMNS.map((column) => `v.${column}`).join(", ")
   }
-FROM each_row v WHERE true ON CONFLICT (${KEY.join(", ")}) DO UPDATE SET
+FROM each_row v WHERE ${HAS_ROOM} ON CONFLICT (${KEY.join(", ")}) DO UPDATE SET
   ${VALUES.map((column) => `${column} = excluded.${column}`).join(", ")} WHERE ${isNewer}`;
 
 const RECORD_MEASURED = record(IS_LATER);
@@ -91,7 +101,11 @@ export async function recordPlanWindows(
   if (writes.length === 0) return;
   const plan = { keyId: reporterKeyId, agent, owner: ownerText(owner) };
   const firing = ctx.rules.mayExist ? firePlanRules(ctx, plan, now) : [];
-  const results = await ctx.store.write([...writes, ...firing]);
+  const results = await ctx.store.write([
+    { sql: REMOVE_OLD, args: [now - KEPT_MS] },
+    ...writes,
+    ...firing,
+  ]);
   if (firing.length > 0) announceAlerts(ctx, readFired(results));
 }
 

@@ -34,8 +34,10 @@ export {
   newSharedStore,
   openStore,
   type Query,
+  readDatabaseFile,
   type SharedStore,
 } from "./open_store.ts";
+export type { StoreReads } from "./sqlite/read_file.ts";
 export * as tables from "./schema/tables.ts";
 export { appendOnlyLogic, installLogic, type Logic } from "./schema/migrate.ts";
 export type { SqliteDriver } from "./sqlite/sqlite_driver.ts";

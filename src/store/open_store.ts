@@ -4,6 +4,7 @@ import { type DatabaseAddress, isPostgresUrl } from "../kernel/database_url.ts";
 import type { Ids } from "../kernel/ids.ts";
 import { installLogic, type Logic, migrate } from "./schema/migrate.ts";
 import type { WriteTokens } from "./libsql/libsql_store.ts";
+import type { StoreReads } from "./sqlite/read_file.ts";
 import type { SqliteDriver } from "./sqlite/sqlite_driver.ts";
 import type { InstanceLocks } from "./instance_locks.ts";
 import type { SqlValue, Store } from "./store.ts";
@@ -97,6 +98,15 @@ async function connect(options: OpenStoreOptions): Promise<Store> {
 export async function createInstanceLocks(path: string): Promise<InstanceLocks> {
   const module = await import("./sqlite/database_file.ts");
   return module.createInstanceLocks(path);
+}
+
+/** Reads a database file as it is; see sqlite/read_file.ts, which is loaded lazily too. */
+export async function readDatabaseFile<T>(
+  path: string,
+  task: (store: StoreReads) => Promise<T>,
+): Promise<T | undefined> {
+  const module = await import("./sqlite/read_file.ts");
+  return await module.readDatabaseFile(path, task);
 }
 
 /** A read-only typed query builder. Writes use `Store.write`, in units. */

@@ -46,6 +46,9 @@ export const ROWS: readonly Row[] = [
       /^export OPENAI_BASE_URL=https:\/\/purser\.example\.com\/openai\/v1\nexport OPENAI_API_KEY="\$PURSER_API_KEY"\n$/,
     isOffline: true,
   },
+  { line: "capture", code: 2, err: /^error: Cannot capture without a COMMAND/, isOffline: true },
+  { line: "statusline --check --template {today}", out: /^\$0\n$/ },
+  { line: "statusline --check --template {tody}", code: 2, err: /did you mean \{today\}/, isOffline: true },
   { line: "gateway env opnai", code: 2, err: /not one of openai, .*did you mean openai\?/, isOffline: true },
   {
     line: "otlp env gemini --server https://purser.example.com",
@@ -58,6 +61,10 @@ export const ROWS: readonly Row[] = [
     err: /not one of claude-code, codex, gemini, node, python/,
     isOffline: true,
   },
+  { line: "gate --agent codex", stdin: "", err: /: it is empty\n$/, isOffline: true },
+  { line: "gate --agent codx", code: 2, err: /did you mean codex\?/, isOffline: true },
+  { line: "gate install codx", code: 2, err: /did you mean codex\?/, isOffline: true },
+  { line: "gate uninstall codx", code: 2, err: /did you mean codex\?/, isOffline: true },
   {
     line: "dashboard --server http://127.0.0.1:1 --no-open",
     out: /^http:\/\/127\.0\.0\.1:1\/ui\/\n$/,
@@ -65,7 +72,6 @@ export const ROWS: readonly Row[] = [
   },
   { line: "dashboard --server nope", code: 2, err: /^error: Cannot use --server/, isOffline: true },
   { line: "serve --port 99999", code: 2, err: /^error: Cannot use --port: /, isOffline: true },
-
   {
     line: "sessions list --db $FOLDER/typo.db",
     code: 3,

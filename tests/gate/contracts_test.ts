@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { inProcess } from "../harness/in_process.ts";
 import { type AgentPlace, newAgentPlace } from "./agent_place.ts";
 
-/** What `purser gate` answers to each hook of each agent: recorded inputs, and for Gemini CLI and Copilot CLI those of their documents. */
+/** The answers of `purser gate` to each hook of each agent: recorded inputs, and for Gemini CLI and Copilot CLI those of their documents. */
 
 interface Contract {
   agent: string;

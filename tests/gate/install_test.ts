@@ -134,6 +134,11 @@ Deno.test("gate install edits the file that a symbolic link leads to, and leaves
   await succeed(place, "uninstall", "claude-code", "--yes");
   assert.ok((await Deno.lstat(path)).isSymlink);
   assert.equal(await bytes(target), SETTINGS);
+
+  await Deno.remove(target);
+  await succeed(place, "install", "claude-code", "--yes");
+  assert.ok((await Deno.lstat(path)).isSymlink);
+  assert.match(await bytes(target), /gate --agent claude-code/);
 });
 
 Deno.test("gate install leaves a file that is read-only, and keeps the permissions of another", async () => {

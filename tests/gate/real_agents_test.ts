@@ -6,7 +6,7 @@ import { type ScriptedProvider, startScriptedProvider } from "./scripted_models.
 
 /** The agents themselves, as npm installs them, against a provider that counts their calls: a gate that was installed stops them. */
 
-const PACKAGES = ["@anthropic-ai/claude-code@2.1.332", "@openai/codex@0.171.0"];
+const PACKAGES = ["@anthropic-ai/claude-code@2.1.332", "@openai/codex@0.171.0", "@google/gemini-cli@0.61.0"];
 
 /** Returns the folder of the agents' commands. */
 function installAgents(): Promise<string> {
@@ -181,5 +181,39 @@ Deno.test({
     assert.match(next.err, /^hook: SessionStart Stopped$/m);
     await askCodex(place, bin, provider, "resume", "--last", "Go on. <<main>>");
     assert.equal(provider.calls, 5);
+  },
+});
+
+async function askGemini(place: Place, bin: string, provider: ScriptedProvider, prompt: string) {
+  return await runAgent(place, `${bin}/gemini`, ["--yolo", "--model", "gemini-2.5-flash", "-p", prompt], {
+    GEMINI_API_KEY: "fake",
+    GOOGLE_GEMINI_BASE_URL: provider.url,
+  });
+}
+
+Deno.test({
+  name: "Gemini CLI makes no call after the one that reaches the budget",
+  ignore: !isThorough,
+  async fn() {
+    const bin = await installAgents();
+    await using place = await newHome("0.01");
+    await Deno.mkdir(`${place.env.HOME}/.gemini`);
+    await Deno.writeTextFile(
+      `${place.env.HOME}/.gemini/settings.json`,
+      JSON.stringify({
+        security: { auth: { selectedType: "gemini-api-key" }, folderTrust: { enabled: false } },
+      }),
+    );
+    const step = { tool: "read_file", input: { file_path: `${place.env.HOME}/project/notes.txt` } };
+    await using provider = await startScriptedProvider({ main: [step, step, step, step, {}] });
+    await run(place, "gate", "install", "gemini", "--yes");
+    const stopped = await askGemini(place, bin, provider, "Read. <<main>>");
+    assert.deepEqual(provider.played, ["main", "main"], stopped.err);
+    assert.match(
+      stopped.err,
+      /Agent execution blocked: Purser: the budget Day is reached: \$0\.011 of \$0\.01 /,
+    );
+    await askGemini(place, bin, provider, "Read. <<main>>");
+    assert.equal(provider.calls, 2);
   },
 });

@@ -1,4 +1,10 @@
-import { anthropicAnswer, openaiResponsesAnswer } from "../fixtures/providers/mod.ts";
+import {
+  anthropicAnswer,
+  geminiAnswer,
+  openaiResponsesAnswer,
+  type WireAnswer,
+  type WireContent,
+} from "../fixtures/providers/mod.ts";
 import { type FakeProvider, type ProviderRequest, startFakeProvider } from "../harness/fake_provider.ts";
 
 /** A step of a conversation: a tool that the model calls, or else its last words. */
@@ -32,20 +38,11 @@ export async function startScriptedProvider(scripts: Scripts): Promise<ScriptedP
       : { id: `toolu_${name}_${turns}_${count}`, name: tool, input };
     const content = { model: request.model, text: `Done with ${name}.`, toolCall };
     const id = String(count).padStart(24, "0");
-    const answer = request.api === "anthropic"
-      ? anthropicAnswer({ ...content, usage: { input_tokens: INPUT_TOKENS, output_tokens: OUTPUT_TOKENS } })
-      : openaiResponsesAnswer({
-        ...content,
-        usage: {
-          input_tokens: INPUT_TOKENS,
-          output_tokens: OUTPUT_TOKENS,
-          total_tokens: INPUT_TOKENS + OUTPUT_TOKENS,
-          input_tokens_details: { cached_tokens: 0 },
-          output_tokens_details: { reasoning_tokens: 0 },
-        },
-      });
+    const answer = answerOf(request.api, content);
     // By its id a call is counted once.
-    const frames = answer.frames.map((frame) => frame.replace(/(?<="id":"(?:msg|resp)_)\w+/g, id));
+    const frames = answer.frames.map((frame) =>
+      frame.replace(/(?<="(?:id":"(?:msg|resp)_|responseId":"))\w+/g, id)
+    );
     return { answer: { ...answer, frames } };
   });
   return Object.assign(provider, { played });
@@ -53,14 +50,36 @@ export async function startScriptedProvider(scripts: Scripts): Promise<ScriptedP
 
 /** Returns the script of a conversation, and how many of its steps were answered. */
 function placeIn({ api, body }: ProviderRequest): { name: string; turns: number } {
-  const items = (api === "anthropic" ? body.messages : body.input) as Record<string, unknown>[];
-  const prompts = JSON.stringify(items.filter(({ role }) => role === "user"));
-  const name = [...prompts.matchAll(/<<(\w+)>>/g)].at(-1)?.[1] ?? "other";
-  const after = items.findLastIndex((item) =>
-    item.role === "user" && JSON.stringify(item).includes(`<<${name}>>`)
-  );
-  const answered = items.slice(after + 1).filter(({ role, type }) =>
-    api === "anthropic" ? role === "assistant" : type === "function_call" || type === "custom_tool_call"
-  );
-  return { name, turns: answered.length };
+  const items = { anthropic: body.messages, google: body.contents }[api as string] ?? body.input;
+  const texts: { isUser: boolean; isAnswer: boolean; text: string }[] = items.map((
+    item: Record<string, unknown>,
+  ) => ({
+    isUser: item.role === "user",
+    isAnswer: ["assistant", "model"].includes(item.role as string) || /_call$/.test(String(item.type)),
+    text: JSON.stringify(item),
+  }));
+  const last = texts.findLastIndex(({ isUser, text }) => isUser && text.includes("<<"));
+  const name = texts[last]?.text.match(/<<(\w+)>>/)?.[1] ?? "other";
+  return { name, turns: texts.slice(last + 1).filter(({ isAnswer }) => isAnswer).length };
+}
+
+function answerOf(api: ProviderRequest["api"], content: Omit<WireContent, "usage">): WireAnswer {
+  const [input, output] = [INPUT_TOKENS, OUTPUT_TOKENS];
+  if (api === "anthropic") {
+    return anthropicAnswer({ ...content, usage: { input_tokens: input, output_tokens: output } });
+  }
+  if (api === "google") {
+    const usage = { promptTokenCount: input, candidatesTokenCount: output, totalTokenCount: input + output };
+    return geminiAnswer({ ...content, usage });
+  }
+  return openaiResponsesAnswer({
+    ...content,
+    usage: {
+      input_tokens: input,
+      output_tokens: output,
+      total_tokens: input + output,
+      input_tokens_details: { cached_tokens: 0 },
+      output_tokens_details: { reasoning_tokens: 0 },
+    },
+  });
 }

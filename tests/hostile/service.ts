@@ -199,6 +199,12 @@ async function populate(
     each: "session",
     mode: "strict",
   });
+  await expect(204, "POST", "/plans", {
+    agent_id: agent,
+    source: "log",
+    machine: mark,
+    windows: [{ window: "five_hour", used_pct: 5, plan: mark }],
+  });
   await expect(201, "POST", `/budgets/${budget_id}/raises`, { extra_usd: 1, reason: mark });
   for (const [index, isReleased] of [true, false].entries()) {
     await purser.core.store.write([{
@@ -261,7 +267,7 @@ async function populate(
     include_reported: true,
     apply: true,
   });
-  const key = { name: mark, scopes: ["read"], agent_id: agent };
+  const key = { name: mark, scopes: ["read", "call"], agent_id: agent };
   const key_id = hasKeys ? (await expect(201, "POST", "/keys", key)).key_id : "key_none";
   await purser.core.monitor.idle();
   return {

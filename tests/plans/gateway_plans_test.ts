@@ -23,6 +23,15 @@ const EVENTS = `event: message_start\ndata: ${
   JSON.stringify({ type: "message_start", message: { ...ANSWER, content: [] } })
 }\n\nevent: message_stop\ndata: {"type":"message_stop"}\n\n`;
 
+const RESPONSE = {
+  id: "resp_01",
+  object: "response",
+  status: "completed",
+  model: "gpt-5",
+  output: [],
+  usage: { input_tokens: 10, output_tokens: 5, total_tokens: 15 },
+};
+
 /** A gateway over a provider whose answers have `headers`, and keys by their names. */
 async function withGateway(
   test: (ctx: {
@@ -37,8 +46,9 @@ async function withGateway(
   }) => Promise<void>,
 ): Promise<void> {
   const headers: Record<string, string> = {};
-  await using provider = startPlainProvider(({ body }) => {
+  await using provider = startPlainProvider(({ path, body }) => {
     const { status = "200", ...rest } = headers;
+    if (path.endsWith("/responses")) return Response.json(RESPONSE, { headers: rest });
     const isStreamed = body.includes('"stream":true');
     return isStreamed
       ? new Response(EVENTS, { headers: { ...rest, "content-type": "text/event-stream" } })
@@ -153,6 +163,27 @@ Deno.test("a key stops before a plan's paid credits, in the form of its wire, un
     assert.equal((await call(careful)).status, 200);
     await change(true);
     assert.equal((await call(careful)).status, 402);
+  }));
+
+Deno.test("the windows of Codex are those of its headers, and a key stops in the form of OpenAI's errors", () =>
+  withGateway(async ({ purser, headers, newKey, windows, asked, now }) => {
+    const key = await newKey({ name: "codex", stop_before_credits: true });
+    const { raw } = openHttpClient(purser);
+    const call = () => raw("POST", "/openai/v1/responses", { key, body: { model: "gpt-5", input: "Hi" } });
+    Object.assign(headers, {
+      "x-codex-primary-used-percent": "100",
+      "x-codex-primary-window-minutes": "300",
+      "x-codex-primary-reset-at": seconds(now() + 3_600_000),
+      "x-codex-credits-has-credits": "true",
+    });
+    const first = await call();
+    assert.equal(first.status, 200);
+    await first.body?.cancel();
+    const refused = await call();
+    assert.equal(refused.status, 402);
+    assert.match((await refused.json()).error.message, /the five_hour window of the codex plan is used up/);
+    assert.equal(asked(), 1);
+    assert.deepEqual(await windows(), [["five_hour", 100, undefined], ["credits", null, undefined]]);
   }));
 
 Deno.test("a key without the scope call can't stop before credits", () =>

@@ -50,8 +50,8 @@ Deno.test("purser plans shows use beside pace, reset, age and value by the API, 
     "PLAN | MACHINE | WINDOW | USED | GONE | PACE | RUNS OUT (UTC) | RESETS (UTC) | MEASURED | API VALUE | STATE",
     "claude-code | laptop | five_hour | 80% | 60% | 1.33 | 2026-11-21 10:15 | 2026-11-21 11:30 | just now | $0.007048 | open",
     "claude-code | laptop | seven_day | 100% | 50% | 2.00 | - | 2026-11-24 21:30 | just now | $0.010572 | ended",
-    "codex plus | laptop | credits | - | - | - | - | - | 3 hours ago | - | balance 12.50",
     "codex | laptop | seven_day | was 12% | - | - | - | 2026-11-21 08:30 | 2 days ago | - | reset",
+    "codex plus | laptop | credits | - | - | - | - | - | 3 hours ago | - | balance 12.50",
   ]);
   const [five] = JSON.parse((await books.purser("plans --json")).out);
   assert.deepEqual(
@@ -111,13 +111,13 @@ Deno.test("purser import records the latest windows in the logs of Codex, and no
     };
     const credits = (at: string) => ["credits", "plus", null, at];
     assert.deepEqual(await windows(), [
-      credits("2026-11-21T09:20:00.000Z"),
       ["five_hour", "plus", 30, "2026-11-21T09:20:00.000Z"],
+      credits("2026-11-21T09:20:00.000Z"),
     ]);
     await Deno.writeTextFile(path(parent), counted(NOW - 5_000, 31, 40), { append: true });
     assert.deepEqual(await windows(), [
-      credits("2026-11-21T09:29:55.000Z"),
       ["five_hour", "plus", 31, "2026-11-21T09:29:55.000Z"],
+      credits("2026-11-21T09:29:55.000Z"),
     ]);
   } finally {
     await Deno.remove(folder, { recursive: true });

@@ -47,7 +47,7 @@ for (const { name, ignore, create } of dialectKinds()) {
     }]);
     await record([five(8, { measuredAt: NOW - 120_000 })]);
     await record([five(99, { measuredAt: NOW + 6 * 60_000 })]); // its clock is ahead
-    const [credits, window, ...others] = await readPlanWindows(ctx);
+    const [window, credits, ...others] = await readPlanWindows(ctx);
     assert.deepEqual(others, []);
     assert.equal(credits?.usedPercent, null);
     assert.deepEqual(credits?.credits, { hasCredits: true });
@@ -63,7 +63,7 @@ for (const { name, ignore, create } of dialectKinds()) {
       plan: "plus",
     });
     await record([five(3, { measuredAt: NOW, resetsAt: NOW + 7 * HOUR })]);
-    const [, after] = await readPlanWindows(ctx, { agent: "codex", owner: { machine: "laptop" } });
+    const [after] = await readPlanWindows(ctx, { agent: "codex", owner: { machine: "laptop" } });
     assert.deepEqual([after?.usedPercent, after?.resetsAt], [3, NOW + 7 * HOUR]);
     assert.deepEqual(await readPlanWindows(ctx, { reporterKeyId: "key_2" }), []);
   });

@@ -45,7 +45,7 @@ testDashboard("the calls without a known cost", {}, {
         `${text}: see which${text.includes("no price") ? ", and the fix" : ""}`,
         path,
       );
-      assert.ok(dataRequests(opened).length <= 3, `${path}: ${dataRequests(opened).join()}`);
+      assert.ok(dataRequests(opened).length <= 4, `${path}: ${dataRequests(opened).join()}`);
       await note.getByRole("link").click();
       await opened.page.getByRole("heading", { name: /^Calls with a price/ }).waitFor();
       assert.equal(await opened.page.locator(".coverage-note").count(), 0);

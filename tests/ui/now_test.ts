@@ -52,7 +52,7 @@ testDashboard("the home page", { fake }, {
     ]);
     assert.equal(await statOf(page, "Spent today"), "$2.00 | 4 calls, 1 without a price");
     await page.getByText("$2.00 today, 88% of it openai:gpt-5.", { exact: true }).waitFor();
-    assert.ok(dataRequests(opened).length <= 3, dataRequests(opened).join());
+    assert.ok(dataRequests(opened).length <= 4, dataRequests(opened).join());
 
     await page.getByRole("link", { name: "Agents", exact: true }).click();
     assert.deepEqual(await rowsOf(page, "Spending today by agent"), [
@@ -92,6 +92,7 @@ testDashboard("the home page", { fake }, {
       "GET /costs/total?from=2026-10-26",
       "GET /costs?group_by=agent&from=2026-10-26",
       "GET /costs?group_by=day&split_by=agent&from=2026-10-26&limit=1000",
+      "GET /plans",
     ]);
     await page.getByText("Data as a table").click();
     const days = await rowsOf(page, "Spending in the last 7 days by agent: data");
@@ -194,15 +195,44 @@ testDashboard("the home page", { fake }, {
     await page.waitForURL(/\/ui\/sessions\/ses_loop\?(call|run)=\w+$/);
   },
 
-  async "keeps the limits and what is out of the ordinary at every span, within three requests"(dashboard) {
+  async "keeps the limits and what is out of the ordinary at every span, within four requests"(dashboard) {
     for (const span of ["7d", "month", "all"]) {
       await using opened = await openAt(dashboard, `/ui/?span=${span}`);
       const limits = await rowsOf(opened.page, "Limits");
       assert.deepEqual(limits.map((row) => row.split(/\s/)[0]).sort(), ["Day", "Hour", "Support"]);
       assert.equal((await rowsOf(opened.page, "Anomalies")).length, 1);
       await opened.page.getByRole("figure").waitFor();
-      assert.equal(dataRequests(opened).length, 3, dataRequests(opened).join());
+      assert.equal(dataRequests(opened).length, 4, dataRequests(opened).join());
     }
+  },
+
+  async "shows how much of each plan is used, once one was measured"(dashboard) {
+    const { purser } = dashboard;
+    {
+      await using opened = await openAt(dashboard, "/ui/");
+      await opened.page.getByRole("region", { name: "Limits", exact: true }).waitFor();
+      assert.equal(await opened.page.getByText("How much of the plans is used").count(), 0);
+    }
+    const now = purser.clock.now();
+    const window = (window: string, used_pct: number, hours: number, length_minutes: number) => ({
+      window,
+      used_pct,
+      length_minutes,
+      resets_at: new Date(now + hours * 3_600_000).toISOString(),
+      measured_at: new Date(now).toISOString(),
+    });
+    await purser.api("POST", "/plans", {
+      agent_id: "codex",
+      source: "log",
+      machine: "laptop",
+      windows: [window("five_hour", 80, 2, 300), window("seven_day", 100, 84, 10_080)],
+    });
+    await using opened = await openAt(dashboard, "/ui/");
+    assert.deepEqual(await rowsOf(opened.page, "Plans"), [
+      "codexlaptop | five_hour | 80%60% of the time | in 45 min | in 2 h | unknown | just now | open",
+      "codexlaptop | seven_day | 100%50% of the time | not before | in 3 d 12 h | unknown | just now | ended",
+    ]);
+    await expectAccessible(opened.page);
   },
 
   async "says since when its figures are old"(dashboard) {

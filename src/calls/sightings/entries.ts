@@ -7,7 +7,7 @@ import { indexedBy, mergeJson, ORDERED_JOIN, type SqlValue, type Statement } fro
 import { WITNESS_OF_CALL } from "./call_of_witness.ts";
 import { bareModel, isPlaceholder } from "./match_calls.ts";
 import { MAX_SKEW_MS } from "./calls_by_counts.ts";
-import { DAY_OF_CALL, DAYS_APART, NEAR_DAYS } from "./known_calls.ts";
+import { DAY_OF_CALL, DAYS_APART, hasAnswerId, NEAR_DAYS } from "./known_calls.ts";
 
 /* The statements that book what witnesses have changed: entries that correct a call, and those that take one back. */
 
@@ -116,7 +116,7 @@ const HAS_SAME_COUNTS = `c.input_tokens = v.input_tokens AND c.cache_read_tokens
       OR (${present("is_estimated")} > 0 AND ${present("output_tokens")} <= v.output_tokens))`;
 
 const BY_ANSWER = withdraw(
-  `${NEAR_DAYS} calls c ON ${DAY_OF_CALL} = v.day + near.days AND c.response_id = v.response_id
+  `${NEAR_DAYS} calls c ON ${DAY_OF_CALL} = v.day + near.days AND ${hasAnswerId("v.response_id")}
 WHERE ${IS_LESSER} AND ${STANDS} AND (${HAS_SAME_COUNTS} OR (v.is_placeholder = 0 AND c.provider = v.provider))
   AND (v.is_placeholder = 0 OR c.at <= v.at + v.duration_ms + ${MAX_SKEW_MS}
     AND v.at <= c.at + coalesce(c.duration_ms, 0) + ${MAX_SKEW_MS})

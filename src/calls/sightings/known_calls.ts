@@ -70,6 +70,11 @@ export interface Found {
 /** SQL for the day of a call `c`, as the index of their answers has it. */
 export const DAY_OF_CALL = "(c.at / 86400000)";
 
+/** SQL for whether a call `c` has an id of an answer: the index has the ends of ids only, as pages of it are written for each call. */
+export const hasAnswerId = (id: string): string =>
+  `${endOf("c.response_id")} = ${endOf(id)} AND c.response_id = ${id}`;
+const endOf = (id: string) => `substr(${id}, length(${id}) - 11)`;
+
 /** SQL for the days that the clocks of two witnesses may be apart. */
 export const DAYS_APART = "(SELECT -1 AS days UNION ALL SELECT 0 UNION ALL SELECT 1) near";
 
@@ -86,7 +91,7 @@ const findBy = (column: string) =>
 const OF_DAY = "CAST(j.value AS BIGINT) + near.days";
 // Entries that correct a call have no id of an answer. A condition on them would make PostgreSQL read all calls.
 const BY_RESPONSE = `SELECT c.response_id, c.call_id FROM json_each(?1) j ${NEAR_DAYS} calls c
-  ON ${DAY_OF_CALL} = ${OF_DAY} AND c.response_id = j.key`;
+  ON ${DAY_OF_CALL} = ${OF_DAY} AND ${hasAnswerId("j.key")}`;
 const BY_REQUEST = `SELECT ${WITNESS} FROM json_each(?1) j ${NEAR_DAYS} sightings s
   ON s.day = ${OF_DAY} AND s.request_id = j.key`;
 

@@ -154,7 +154,7 @@ function readArgs(words: readonly string[], command: Command): string[] {
     );
   }
   const empty = args.findIndex((arg) => arg === "");
-  if (empty >= 0) {
+  if (empty >= 0 && !command.args.at(-1)?.isCommand) {
     throw new UsageError(
       `Cannot use ${command.name} with an empty ${names[empty] ?? names.at(-1)}`,
       command.name,

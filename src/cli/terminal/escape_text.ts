@@ -60,6 +60,9 @@ export function guardTerminal(
       return terminal.interrupted;
     },
     ...(terminal.command && { command: () => terminal.command!() }),
+    startAgain: terminal.startAgain?.bind(terminal),
+    mayStartPrograms: terminal.mayStartPrograms?.bind(terminal),
+    onSignals: terminal.onSignals?.bind(terminal),
     ...(terminal.beforeForcedExit &&
       { beforeForcedExit: (work: () => Promise<unknown>) => terminal.beforeForcedExit!(work) }),
     ...(terminal.interruptAtHangup && { interruptAtHangup: () => terminal.interruptAtHangup!() }),

@@ -27,6 +27,12 @@ export function processTerminal(
       return interruptedSignal();
     },
     command: () => thisProcess().command(),
+    mayStartPrograms: async () => {
+      const { permissions } = globalThis.Deno ?? {};
+      return permissions === undefined || (await permissions.request({ name: "run" })).state === "granted";
+    },
+    onSignals: (signals, listener) => thisProcess().onSignals(signals, listener),
+    startAgain: (args) => startAlone([...thisProcess().command(), ...args]),
     beforeForcedExit: (work) => void lastWork.push(work),
     interruptAtHangup() {
       const controller = listen();
@@ -45,14 +51,19 @@ const OPENERS: Record<Platform, readonly [string, ...string[]]> = {
   linux: ["xdg-open"],
 };
 
-async function openPage(url: string): Promise<boolean> {
+function openPage(url: string): Promise<boolean> {
   const [program, ...args] = OPENERS[currentPlatform()];
+  return startAlone([program, ...args, url]);
+}
+
+/** Starts a program that lives on, without input and output. Returns false where that is not possible or not permitted. */
+async function startAlone([program, ...args]: readonly string[]): Promise<boolean> {
   // Deno would ask on the terminal for a permission that the command doesn't have.
   const isPermitted = globalThis.Deno?.permissions.querySync({ name: "run" }).state ?? "granted";
-  if (isPermitted !== "granted") return false;
+  if (program === undefined || isPermitted !== "granted") return false;
   const { spawn } = await import("node:child_process");
   return await new Promise((resolve) => {
-    const child = spawn(program, [...args, url], { stdio: "ignore", detached: true });
+    const child = spawn(program, args, { stdio: "ignore", detached: true });
     child.once("error", () => resolve(false));
     child.once("spawn", () => (child.unref(), resolve(true)));
   });

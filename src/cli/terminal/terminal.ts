@@ -1,3 +1,5 @@
+import type { TerminationSignal } from "../../kernel/this_process.ts";
+
 /** Thrown when the reader of an output has closed it. */
 export class BrokenPipeError extends Error {
   override readonly name = "BrokenPipeError";
@@ -43,6 +45,15 @@ export interface Terminal {
   readonly interrupted: AbortSignal;
   /** Returns the words that start this program, without its arguments. Undefined where it is no process of its own. */
   command?(): readonly string[];
+  /**
+   * Starts this program with other arguments in a process that lives on, without input and output. Returns false where that is not
+   * permitted, as on Deno without `--allow-run`.
+   */
+  startAgain?(args: readonly string[]): Promise<boolean>;
+  /** Returns whether this process may start programs; Deno asks the user for it. */
+  mayStartPrograms?(): Promise<boolean>;
+  /** Calls a listener at each of these signals, in place of what `interrupted` does. */
+  onSignals?(signals: readonly TerminationSignal[], listener: () => void): void;
   /** Gives work to the second signal, which waits half a second for it at most. */
   beforeForcedExit?(work: () => Promise<unknown>): void;
   /** Makes SIGHUP abort `interrupted` too, also under `nohup`: for a command that must not end without its cleanup. */

@@ -1,10 +1,9 @@
 import { dirname, isAbsolute, resolve } from "node:path";
 import { PurserError } from "../../kernel/errors.ts";
-import { parseDatabaseUrl } from "../../kernel/database_url.ts";
 import { describeIssue } from "./describe_issue.ts";
+import { expandFile } from "./expand_variables.ts";
+import { locateTargets } from "./locate_targets.ts";
 import { parseJsonc } from "../../kernel/json/parse_jsonc.ts";
-import { isRecord } from "../../kernel/records.ts";
-import { formatPath } from "../../kernel/json/format_path.ts";
 import { z } from "zod";
 import { PriceOverride, PriceOverrides } from "../../contract/price_override.ts";
 import { BILL_FORMS, COST_UNITS, type CostUnit } from "../../contract/costs/stated_costs.ts";
@@ -211,7 +210,7 @@ export function parseConfigFile(
     new PurserError("invalid", `Cannot use ${source}: ${reason}`, { details });
 
   const written = parseJsonc(text, refuse);
-  const result = ConfigFile.safeParse(expand(written, { env: input.env, refuse }, input.profile));
+  const result = ConfigFile.safeParse(expandFile(written, { env: input.env, refuse }, input.profile));
   if (!result.success) {
     const issues = result.error.issues.flatMap((issue) => describeIssue(issue, keysKnownAt));
     throw refuse(issues.slice(0, 5).join("; "), { issues });
@@ -227,69 +226,8 @@ export function parseConfigFile(
   if (file.plugins) file.plugins = file.plugins.map(locate);
   if (file.spool_folder !== undefined) file.spool_folder = locate(file.spool_folder);
   if (file.channels) file.channels = file.channels.map((channel) => resolveFileRefs(channel, locate));
-  for (const target of [file, ...Object.values(file.profiles ?? {})]) {
-    if (target.api_key_file !== undefined) target.api_key_file = locate(target.api_key_file);
-  }
-  const profile = input.profile === undefined ? undefined : ownValue(file.profiles, input.profile);
-  for (const target of [file, ...profile ? [profile] : []]) {
-    if (target.db === undefined) continue;
-    const address = parseDatabaseUrl(target.db);
-    if (address.kind === "file") target.db = locate(address.path);
-  }
+  locateTargets(file, { profile: input.profile, locate });
   return { file, configPath };
-}
-
-function expand(written: unknown, context: ExpandContext, profile: string | undefined): unknown {
-  const profiles = isRecord(written) ? written.profiles : undefined;
-  if (!isRecord(written) || !isRecord(profiles)) return expandVariables(written, context);
-  const entries = Object.entries(profiles).map(([name, value]) => [
-    name,
-    name === profile ? expandVariables(value, context, ["profiles", name]) : value,
-  ]);
-  const { profiles: _, ...rest } = written;
-  return { ...expandVariables(rest, context) as object, profiles: Object.fromEntries(entries) };
-}
-
-function ownValue<T>(record: Record<string, T> | undefined, key: string): T | undefined {
-  return record !== undefined && Object.hasOwn(record, key) ? record[key] : undefined;
-}
-
-/**
- * Replaces `${NAME}` in every string by the environment variable; `$${` is an escaped `${`. Throws the error that
- * `refuse` creates; its reason names the variable and the path, never a value.
- */
-function expandVariables(value: unknown, context: ExpandContext, path: Path = []): unknown {
-  if (typeof value === "string") return expandText(value, context, path);
-  if (Array.isArray(value)) {
-    return value.map((item, index) => expandVariables(item, context, [...path, index]));
-  }
-  if (typeof value !== "object" || value === null) return value;
-  return Object.fromEntries(
-    Object.entries(value).map(([key, item]) => [key, expandVariables(item, context, [...path, key])]),
-  );
-}
-
-interface ExpandContext {
-  env: Readonly<Record<string, string | undefined>>;
-  refuse: (reason: string) => Error;
-}
-
-type Path = readonly (string | number)[];
-
-function expandText(text: string, { env, refuse }: ExpandContext, path: Path): string {
-  return text.replace(/(\$?)\$\{([^}]*\}?)/g, (whole, escape: string, inner: string) => {
-    if (escape) return whole.slice(1);
-    const name = /^([A-Za-z_][A-Za-z0-9_]*)\}$/.exec(inner)?.[1];
-    if (name === undefined) {
-      throw refuse(`${formatPath(path)} contains a \${ that is not \${NAME}; write $\${ for the characters`);
-    }
-    const value = env[name];
-    if (typeof value === "string") return value;
-    throw refuse(
-      `${formatPath(path)} needs the environment variable ${name}, which is not set; set it or remove the ` +
-        "setting from the file",
-    );
-  });
 }
 
 /** Resolves the path in every `{"file": "…"}` of a value. */

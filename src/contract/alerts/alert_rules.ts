@@ -15,7 +15,7 @@ const OneAgentId = z.string().regex(
   `must be ${NAME_RULE}`,
 );
 
-const PERCENT_RULE = "must be a percentage above 0 and at most 1000, with two decimals at most";
+const PERCENT_RULE = "must be a percentage from 0.01 to 1000";
 
 /** A rule as a client sends it. */
 export const RuleInput = z.strictObject({
@@ -26,8 +26,8 @@ export const RuleInput = z.strictObject({
   }),
   threshold_type: z.enum(RULE_THRESHOLDS),
   threshold_usd: UsdAboveZero.nullish(),
-  threshold_pct: z.number(PERCENT_RULE).positive(PERCENT_RULE).max(1_000, PERCENT_RULE)
-    .multipleOf(0.01, PERCENT_RULE).nullish().meta({
+  threshold_pct: z.number(PERCENT_RULE).min(0.01, PERCENT_RULE).max(1_000, PERCENT_RULE)
+    .nullish().meta({
       description:
         `Only of the type \`${PLAN_THRESHOLD}\`, in place of \`threshold_usd\`: the share of a window that is used, in percent`,
       examples: [80],

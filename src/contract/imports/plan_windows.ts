@@ -31,7 +31,7 @@ export const PlanWindowInput = z.strictObject({
   window: WindowName,
   used_pct: z.number().min(0).max(100_000).optional(),
   resets_at: instant.optional(),
-  length_minutes: z.number().positive().max(1_000_000).optional(),
+  length_minutes: z.number().min(1).max(1_000_000).optional(),
   status: word.optional(),
   measured_at: instant.optional().openapi({
     description: "Without it, it was measured at some time before now, and may have been reported before",

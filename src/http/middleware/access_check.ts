@@ -19,9 +19,13 @@ import { sessionTokenOf } from "./web_session.ts";
  * Puts authentication in front of the app, for requests from outside of this process. As soon as the database has ever
  * had a key, every request needs one, also from this machine, since behind a reverse proxy all requests come from it.
  * Before, only requests that provably come from this machine are answered. Each request is logged, and its response has
- * the id under which it is.
+ * the id under which it is. With `needsKey`, requests need one from the start.
  */
-export function withAccessCheck(core: Core, app: FetchHandler): Handler {
+export function withAccessCheck(
+  core: Core,
+  app: FetchHandler,
+  { needsKey = false }: { needsKey?: boolean } = {},
+): Handler {
   const limits = new RequestLimits(core);
   const answer = async (request: Request, from?: string, server?: ServerParts): Promise<Response> => {
     const logged = new LoggedRequest(core, request);
@@ -31,7 +35,7 @@ export function withAccessCheck(core: Core, app: FetchHandler): Handler {
       const address = readAddress(request);
       lease.countForAddress();
       const { pathname: path, search } = address;
-      const principal = await authenticateRequest(core, request, { path, search, from, lease });
+      const principal = await authenticateRequest(core, request, { path, search, from, lease, needsKey });
       if (isGatewayPath(path)) {
         logged.note({ key_id: principal?.keyId ?? null, key_name: principal?.name ?? null });
       }
@@ -68,11 +72,12 @@ const SIGN_IN_PATH = "/ui/session";
 async function authenticateRequest(
   core: Core,
   request: Request,
-  { path, search, from, lease }: {
+  { path, search, from, lease, needsKey }: {
     path: string;
     search: string;
     from: string | undefined;
     lease: RequestLease;
+    needsKey: boolean;
   },
 ): Promise<Principal | undefined> {
   const isGateway = isGatewayPath(path);
@@ -83,7 +88,8 @@ async function authenticateRequest(
     if (refusalOf(request, from) === undefined || await isAuthRequired(core)) return ANONYMOUS;
   } else {
     const token = isGateway || authorization !== null ? undefined : sessionTokenOf(headers);
-    if (await isAuthRequired(core, { isKeyPresented: authorization !== null || token !== undefined })) {
+    const isKeyPresented = authorization !== null || token !== undefined;
+    if (needsKey || await isAuthRequired(core, { isKeyPresented })) {
       if (token !== undefined) return await authenticateToken(core, token, path);
       if (authorization === null && path === SIGN_IN_PATH) return ANONYMOUS;
       return await authenticate(core, authorization, (digest) => lease.beginAttempt(digest));

@@ -57,7 +57,7 @@ export function createRoutes(core: Core) {
     .openapi(list, async (c) => {
       const { limit, cursor } = c.req.valid("query");
       const offset = readCursor(cursor, isNumberPosition) ?? 0;
-      const windows = (await listPlanWindows(core, viewerOfRequest(c))).slice(offset, offset + limit);
+      const windows = await listPlanWindows(core, viewerOfRequest(c), { offset, limit });
       return c.json(pageOf(c, windows, (_, count) => offset + count, windows.length === limit), 200);
     })
     .openapi(report, async (c) => {

@@ -44,10 +44,10 @@ export function findLogs(
     const kind = importer.kinds.find((kind) => kind.has(name));
     if (!kind) return;
     attempt(path, () => {
-      // A pipe would be waited for.
-      if (!files.stampOf(path).isFile) return;
-      const stamp = kind.read.form === "sqlite" ? stampOfDatabase(files, path) : files.stampOf(path);
-      found.push({ path, name, kind, size: stamp.size, modifiedAt: stamp.modifiedAt });
+      const stamp = files.stampOf(path);
+      if (!stamp.isFile) return; // a pipe would be waited for
+      const { size, modifiedAt } = kind.read.form === "sqlite" ? stampOfDatabase(files, path) : stamp;
+      found.push({ path, name, kind, size, modifiedAt });
     });
   }
 

@@ -119,6 +119,7 @@ async function withHome(
     clock,
     projectOf: createProjectNames(sync, home),
     books: {
+      recordPlan: () => Promise.resolve(),
       book(sightings) {
         if (fail.book !== undefined && fail.book-- <= 0) return Promise.reject(full());
         let [booked, known, amended] = [0, 0, 0];

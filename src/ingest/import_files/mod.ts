@@ -1,2 +1,2 @@
-/** How far the logs of agents have been imported: apart, since a hook needs no more than this. */
+/** The files of imports with how far they were read: apart from the rest, which a hook doesn't need. */
 export { listImportFiles, saveImportFiles } from "./import_files.ts";

@@ -1,4 +1,5 @@
 import { type CallContext, sightCalls, type Sighting } from "../../calls/mod.ts";
+import { MAX_SIGHTINGS } from "../../contract/limits.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import { RecentMap } from "../../kernel/recent_map.ts";
 import { inTurns, SLICE_UNITS, type Turns } from "../../kernel/turns.ts";
@@ -40,9 +41,12 @@ export type ReceiverContext = CallContext & { turns: Turns; clock: Clock };
 const MAX_HINTS = 1_000;
 const HINT_MS = 3_600_000;
 
-/** The records that are read in one piece, and the sightings of one commit: what others wait for, a few times. */
+/** The records that are read in one piece, and the time of one commit: what others wait for, a few times. */
 const READ_RECORDS = 1_000;
-const BOOK_SIGHTINGS = 250;
+const BOOK_MS = 30;
+/** The sightings of one commit: at first, and at least. The most are `MAX_SIGHTINGS`. */
+const FIRST_SIGHTINGS = 250;
+const LEAST_SIGHTINGS = 100;
 
 /** The calls that are kept of a request that could not be booked, and the senders of such requests. */
 const MAX_LEFT = 500;
@@ -60,6 +64,8 @@ interface ReceiverSettings {
 export function createReceiver({ plans = [], sums = [] }: ReceiverSettings = {}): Receiver {
   const reader = createReader({ sumsOf: sums });
   const toldAt = new RecentMap<number>(MAX_HINTS);
+  /** The sightings of the next commit. */
+  let atOnce = FIRST_SIGHTINGS;
   // Sent again, a request says its own calls again, but not where those of earlier requests were made.
   const leftOf = new RecentMap<CallRecord[]>(MAX_SENDERS);
 
@@ -95,10 +101,12 @@ export function createReceiver({ plans = [], sums = [] }: ReceiverSettings = {})
       }
       records.length = 0;
       leftOf.set(key, []);
-      const mayLose = calls.length > BOOK_SIGHTINGS;
-      for (let start = 0; start < calls.length; start += BOOK_SIGHTINGS) {
+      const mayLose = calls.length > atOnce;
+      for (let start = 0; start < calls.length;) {
+        const set = calls.slice(start, start + atOnce);
+        const before = ctx.clock.monotonic();
         try {
-          await book(ctx, calls.slice(start, start + BOOK_SIGHTINGS), sender, {
+          await book(ctx, set, sender, {
             rejected,
             faults,
             plans,
@@ -108,6 +116,8 @@ export function createReceiver({ plans = [], sums = [] }: ReceiverSettings = {})
           leftOf.set(key, calls.slice(start, start + MAX_LEFT));
           throw error;
         }
+        start += set.length;
+        if (set.length === atOnce) atOnce = nextSize(atOnce, ctx.clock.monotonic() - before);
         await ctx.turns.spend(SLICE_UNITS);
       }
       // One commit flushes all sets, before the sender is told.
@@ -128,6 +138,12 @@ export function createReceiver({ plans = [], sums = [] }: ReceiverSettings = {})
     },
   };
   return receiver;
+}
+
+/** Returns how many sightings take `BOOK_MS`, by the time of the last ones: at most twice as many as those. */
+function nextSize(last: number, ms: number): number {
+  const size = Math.round(last * Math.min(2, BOOK_MS / Math.max(1, ms)));
+  return Math.min(MAX_SIGHTINGS, Math.max(LEAST_SIGHTINGS, size));
 }
 
 async function book(

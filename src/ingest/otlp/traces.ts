@@ -133,10 +133,12 @@ export class Traces {
     // An instrumentation tells a call once: of calls with equal counts at the same time, each has a twin of its own.
     const twin = same.find((one) =>
       one.startsAt <= call.endsAt + MAX_SKEW_MS && call.startsAt <= one.endsAt + MAX_SKEW_MS &&
-      !(one.tellers ?? [one]).some(({ scope }) => scope === call.scope) && !isOtherProcess(one, call) &&
+      !(one.tellers ? one.tellers.some(({ scope }) => scope === call.scope) : one.scope === call.scope) &&
+      !isOtherProcess(one, call) &&
       (one.responseId === undefined || call.responseId === undefined || one.responseId === call.responseId)
     );
-    this.#recent.set(key, [...same.slice(1 - MAX_TWINS), call]);
+    if (same.push(call) > MAX_TWINS) same.shift();
+    this.#recent.set(key, same);
     return twin;
   }
 

@@ -27,12 +27,12 @@ export function readCodexWindows(rateLimits: unknown, at: number): PlanWindow[] 
   const common = { measuredAt: at, plan: wordOf(fields.plan_type) };
   const windows = SLOTS.flatMap((slot): PlanWindow[] => {
     const { used_percent, window_minutes, resets_at, resets_in_seconds } = fieldsOf(fields[slot]);
-    const wait = typeof resets_in_seconds === "number" ? at + resets_in_seconds * 1000 : undefined;
+    const wait = typeof resets_in_seconds === "number" ? at / 1000 + resets_in_seconds : undefined;
     return windowOf(limit, slot, {
       ...common,
       usedPercent: percentOf(used_percent),
       minutes: window_minutes,
-      resetsAt: timeOfSeconds(resets_at) ?? wait,
+      resetsAt: timeOfSeconds(resets_at) ?? timeOfSeconds(wait),
       models: limit === PLAN ? undefined : wordOf(fields.limit_name) ?? limit,
       status: reached === slot ? "rejected" : undefined,
     });
@@ -55,7 +55,7 @@ function windowOf(
   slot: string,
   { minutes, ...window }: Omit<PlanWindow, "window"> & { minutes: unknown },
 ): PlanWindow[] {
-  const isLength = typeof minutes === "number" && minutes > 0 && minutes < 1_000_000;
+  const isLength = typeof minutes === "number" && minutes >= 1 && minutes < 1_000_000;
   const name = isLength ? nameOfLength(minutes) : slot;
   const whole = limit === PLAN ? name : `${limit}:${name}`;
   if (window.usedPercent === undefined || !isWindowName(whole)) return [];

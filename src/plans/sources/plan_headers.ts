@@ -1,6 +1,6 @@
 import type { HeaderFields } from "../../kernel/header_fields.ts";
 import { CODEX_HEADERS, readCodexHeaders } from "./codex.ts";
-import type { PlanWindow } from "./plan_window.ts";
+import { type PlanWindow, wordOf } from "./plan_window.ts";
 import { readUnifiedHeaders, UNIFIED_HEADERS } from "./unified_headers.ts";
 
 /** The plan that paid for a call, by the headers of its answer. */
@@ -33,7 +33,7 @@ export function readPlanHeaders(
   at: number,
 ): PlanHeaders | undefined {
   if (headers.get(CLAUDE) !== null) {
-    const account = headers.get("anthropic-organization-id") ?? undefined;
+    const account = wordOf(headers.get("anthropic-organization-id"));
     return { agent: "claude-code", account, windows: readUnifiedHeaders(headers, at) };
   }
   if (!hasPlanHeaders(headers)) return undefined;

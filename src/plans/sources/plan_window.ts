@@ -70,7 +70,7 @@ export function timeOfSeconds(value: unknown): number | undefined {
 
 /** Returns a short text of a source; undefined for an empty one and any other value. */
 export function wordOf(value: unknown): string | undefined {
-  return typeof value === "string" && /^[^\p{Cc}\p{Bidi_C}]{1,100}$/u.test(value) ? value : undefined;
+  return typeof value === "string" && /^[^\p{Cc}\p{Cs}\p{Bidi_C}]{1,100}$/u.test(value) ? value : undefined;
 }
 
 /** Returns whether a text can be the name of a window. */

@@ -39,7 +39,7 @@ export function readUnifiedHeaders(headers: Pick<HeaderFields, "get" | "forEach"
   });
   const own = (name: string) => headers.get(UNIFIED_HEADERS + name);
   const status = wordOf(own("status"));
-  const isInUse = own("overage-in-use")?.toLowerCase() === "true" ? true : undefined;
+  const isInUse = own("overage-in-use") === "true" ? true : undefined;
   const reason = wordOf(own("overage-disabled-reason"));
   if (windows.has(CREDITS) || isInUse || reason !== undefined) {
     windowNamed(CREDITS).credits = { isInUse, reason };

@@ -16,8 +16,9 @@ export const statements: readonly string[] = [
   ...USAGE.flatMap((table) =>
     COUNTERS.map((column) => `ALTER TABLE ${table} ADD COLUMN ${column} INTEGER NOT NULL DEFAULT 0`)
   ),
-  // By day first: bookings write to few pages of it, however many days there are.
-  `CREATE INDEX calls_by_response ON calls (((at / 86400000)), response_id) WHERE response_id IS NOT NULL`,
+  // By day first: bookings write to few pages of it, however many days there are. The ends of ids make half as many pages.
+  "CREATE INDEX calls_by_response ON calls (((at / 86400000)), substr(response_id, (length(response_id) - 11))) " +
+  "WHERE response_id IS NOT NULL",
   `CREATE INDEX calls_by_standing ON calls (stands) WHERE stands IS NOT NULL`,
   // Those that the gateway's row of the same call finds by their counts only.
   `CREATE INDEX calls_without_answer ON calls (((at / 86400000)), input_tokens) ` +

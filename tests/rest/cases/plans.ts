@@ -18,7 +18,7 @@ export const planCases: RestCase[] = [
       await report({ window: "credits", measured_at: "2026-10-21T09:30:00Z", credits: { balance: "12.50" } });
       await report();
       const all = await api.expect(200, "GET", "/plans?limit=1000");
-      const [credits, week, ...others] = all.filter((each: { agent_id: string }) =>
+      const [week, credits, ...others] = all.filter((each: { agent_id: string }) =>
         each.agent_id === api.prefix
       );
       assert.deepEqual(others, []);

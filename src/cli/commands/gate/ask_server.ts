@@ -1,13 +1,15 @@
-import type { BudgetCheck } from "../../../contract/budgets/budget_checks.ts";
+import type { Connection } from "../../../client/mod.ts";
 import { currentPlatform, findDataFile } from "../../../config/mod.ts";
 import type { KnownFile } from "../../../ingest/import/mod.ts";
 import { MINUTE_MS } from "../../../kernel/clock.ts";
+import { sha256Hex } from "../../../kernel/encoding.ts";
 import { PurserError } from "../../../kernel/errors.ts";
 import { files } from "../../../kernel/files/files.ts";
 import { replaceFile } from "../../../kernel/files/replace_file.ts";
 import type { CommandContext } from "../../command.ts";
 import type { HookInput } from "./hook_input.ts";
 import type { AgentHooks } from "./hooks/agent_hooks.ts";
+import type { Verdict } from "./run_gate.ts";
 
 /** The time that a hook waits for a server whose last answer still holds. */
 const QUICK_MS = 100;
@@ -18,10 +20,10 @@ const MAX_AGE_MS = MINUTE_MS;
 /** Files of sessions that were not used for so long are removed. */
 const KEPT_MS = 7 * 24 * 60 * MINUTE_MS;
 
-/** What is kept of a session between its hooks: how far its logs were sent, and the last answer of the server. */
+/** The state of a session between its hooks: how far its logs were sent, and the last answer of the server. */
 interface Kept {
   at: number;
-  checks: BudgetCheck[];
+  verdict: Verdict;
   files: KnownFile[];
 }
 
@@ -35,16 +37,16 @@ export async function askServer(
   ctx: CommandContext,
   hooks: AgentHooks,
   input: HookInput,
-): Promise<BudgetCheck[]> {
+): Promise<Verdict> {
   const { clock } = ctx;
   const path = await pathOf(ctx, hooks, input);
   const kept = path === undefined ? undefined : await readKept(path);
   const asked = ask(ctx, hooks, input, kept).then(async (now) => {
     if (path !== undefined) await keep(path, now, kept === undefined, clock.now());
-    return now.checks;
+    return now.verdict;
   });
   const age = kept === undefined ? Infinity : clock.now() - kept.at;
-  const last = age >= 0 && age <= MAX_AGE_MS ? kept!.checks : undefined;
+  const last = age >= 0 && age <= MAX_AGE_MS ? kept!.verdict : undefined;
   const ended = new AbortController();
   const late = clock.sleep(last ? QUICK_MS : PATIENT_MS, ended.signal).then(() => {
     if (last) return last;
@@ -77,28 +79,44 @@ async function ask(
   }
   const query = { agent_id: hooks.agentId, session_id: input.session };
   const checks = await (await connection.api.budgets.check.$get({ query })).json();
-  return { at: ctx.clock.now(), checks, files: [...states.values()] };
+  const endedQuota = ctx.options.has("stop-before-credits") ? await askQuota(connection, hooks) : undefined;
+  return { at: ctx.clock.now(), verdict: { checks, endedQuota }, files: [...states.values()] };
+}
+
+async function askQuota({ api }: Connection, { agentId }: AgentHooks): Promise<string | undefined> {
+  const { describeEnded, isOfAllModels } = await import("../../../plans/mod.ts");
+  const { hostName } = await import("../import/host_name.ts");
+  const machine = await hostName();
+  const windows = await (await api.plans.$get({ query: {} })).json();
+  const ended = windows.find((window) =>
+    window.agent_id === agentId && window.machine === machine && window.state === "ended" &&
+    isOfAllModels(window)
+  );
+  return ended && describeEnded({
+    agent: agentId,
+    window: ended.window,
+    usedPercent: ended.used_pct,
+    resetsAt: ended.resets_at === null ? null : Date.parse(ended.resets_at),
+  });
 }
 
 /** The folder of what is kept: `gate` beside the default database; undefined without a home folder. */
 async function pathOf(
-  { env, config: { server, apiKey, apiKeyFile } }: CommandContext,
+  { env, options, config: { server, apiKey, apiKeyFile } }: CommandContext,
   { agentId }: AgentHooks,
   { session = "" }: HookInput,
 ): Promise<string | undefined> {
   const data = findDataFile(env, currentPlatform());
   if (data === undefined) return undefined;
-  const { createHash } = await import("node:crypto");
-  const name = createHash("sha256").update([server, apiKey, apiKeyFile, agentId, session].join("\0")).digest(
-    "hex",
-  );
+  const isGuarded = options.has("stop-before-credits");
+  const name = await sha256Hex([server, apiKey, apiKeyFile, isGuarded, agentId, session].join("\0"));
   return `${data.replace(/[^\\/]+$/, "gate")}/${name.slice(0, 32)}.json`;
 }
 
 async function readKept(path: string): Promise<Kept | undefined> {
   try {
     const kept = JSON.parse(await files.readText(path));
-    return Number.isFinite(kept.at) && Array.isArray(kept.checks) && Array.isArray(kept.files)
+    return Number.isFinite(kept.at) && Array.isArray(kept.verdict?.checks) && Array.isArray(kept.files)
       ? kept
       : undefined;
   } catch {

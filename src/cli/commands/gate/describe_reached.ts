@@ -9,6 +9,7 @@ import { ledgerOptions } from "../ledger_options.ts";
 
 type Reached = Pick<
   BudgetCheck,
+  | "budget_id"
   | "name"
   | "per"
   | "scope"
@@ -49,16 +50,17 @@ function describe(check: Reached): string {
   ].join("");
 }
 
-/** Returns the command that raises a budget; none for a limit that an agent's definition has. */
+/** Returns the command that raises a budget; none for one whose amounts are hidden, which the same key can't raise either. */
 function raiseOf(check: Reached, options: readonly string[]): string[] {
-  if (check.name === null) return [];
-  const amount = formatUsd(raiseFor(check));
-  return [
-    ["purser", "budgets", "raise", check.name, "--usd", amount, ...options].map(quoteForShell).join(" "),
-  ];
+  const { name, budget_id, spent_usd } = check;
+  if (budget_id === null || spent_usd === undefined) return [];
+  // The command takes a name that begins with a dash for an option.
+  const named = name === null || name.startsWith("-") ? budget_id : name;
+  const words = ["purser", "budgets", "raise", named, "--usd", formatUsd(raiseFor(check)), ...options];
+  return [words.map(quoteForShell).join(" ")];
 }
 
-/** What is over the limit, and a tenth of the limit, rounded up to two digits. */
+/** Returns the spending over the limit and a tenth of the limit, rounded up to two digits. */
 function raiseFor(check: Reached): NanoUsd {
   const limit = parseTotalUsd(check.limit_usd);
   const used = parseTotalUsd(check.spent_usd ?? 0) + parseTotalUsd(check.reserved_usd ?? 0);

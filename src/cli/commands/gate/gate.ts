@@ -3,8 +3,12 @@ import { arg, type Command, flag, option } from "../../command.ts";
 /** The agents whose hooks are known, for completion: their contracts are loaded by the commands' bodies. */
 const AGENTS = ["claude-code", "codex", "copilot", "gemini"];
 
-/** What the gate does where it can't check the budgets. */
+/** The two ways to go where the budgets can't be checked: the agent goes on, or is stopped. */
 const ON_ERROR = ["open", "closed"] as const;
+
+const stopBeforeCredits = flag(
+  "Also stop before the calls spend paid credits, once the plan's quota has ended",
+);
 
 const onError = option("HOW", "Without an answer of the ledger: open (the agent goes on) or closed", {
   oneOf: ON_ERROR,
@@ -19,7 +23,11 @@ const gate: Command = {
     "The agent runs it; purser gate install sets it. It reads the hook's JSON on standard input, imports what is new of the " +
     "session's logs, and prints the answer that stops the agent if a budget refuses its calls; else nothing. The calls in " +
     "progress are finished. Its exit code is 0, and 2 where it stops an agent whose event is unknown.",
-  options: { agent: option("AGENT", "The agent that runs it", { oneOf: AGENTS }), "on-error": onError },
+  options: {
+    agent: option("AGENT", "The agent that runs it", { oneOf: AGENTS }),
+    "on-error": onError,
+    "stop-before-credits": stopBeforeCredits,
+  },
   examples: [["purser gate --agent claude-code --on-error closed", ""]],
   async runWithoutConfig(ctx, open) {
     const { runGate } = await import("./run_gate.ts");
@@ -41,7 +49,7 @@ const gateInstall: Command = {
   summary: "Set the gate as a hook in an agent's settings",
   detail:
     "Shows what changes, and asks. The other settings stay as they are written; a copy of the file is kept beside it.",
-  options: { ...settings, "on-error": onError },
+  options: { ...settings, "on-error": onError, "stop-before-credits": stopBeforeCredits },
   examples: [
     ["purser gate install claude-code", ""],
     ["purser gate install codex --on-error closed --yes", ""],
@@ -67,3 +75,38 @@ const gateUninstall: Command = {
 
 /** The commands of the gate, in the order of the help. */
 export const GATE_COMMANDS: readonly Command[] = [gate, gateInstall, gateUninstall];
+
+/** `purser statusline` */
+export const statusline: Command = {
+  name: "statusline",
+  args: [],
+  summary: "Print a status line for Claude Code",
+  detail:
+    "Reads the JSON that Claude Code gives its status line on standard input, and prints one line from the ledger. Whatever is " +
+    "wrong, it is one line, and the exit code is 0; --check says what is wrong. The calls of the session are imported in the " +
+    "background. The template may name {session}, {today}, {budget}, {plan}, {model} and {project}; a part between two · that has " +
+    "nothing to say is left out.",
+  options: {
+    template: option("TEXT", "Form of the line (default: statusline_template of the config file)"),
+    check: flag("Check the template, the settings and the ledger"),
+    refresh: option(
+      "LOG",
+      "Import the session of this log, read its figures, and print nothing: what is done in the background",
+      { isFile: true },
+    ),
+  },
+  examples: [
+    ['purser statusline --template "{session} · {budget}" --check', ""],
+  ],
+  async runWithoutConfig(ctx, open) {
+    if (ctx.options.has("check")) {
+      return await (await import("../statusline/check_status_line.ts")).checkStatusLine(ctx);
+    }
+    const log = ctx.options.text("refresh");
+    if (log !== undefined) {
+      return await (await import("../statusline/refresh_figures.ts")).refreshFigures(ctx, open, log);
+    }
+    const { runStatusLine } = await import("../statusline/run_status_line.ts");
+    return await runStatusLine(ctx, (await import("../../../budgets/summary/mod.ts")).readSummary);
+  },
+};

@@ -3,13 +3,14 @@ import { PurserError } from "../../../kernel/errors.ts";
 import { isRecord } from "../../../kernel/records.ts";
 import type { Terminal } from "../../terminal/terminal.ts";
 
-/** What an agent tells its hook. */
+/** The fields of a hook's input that the gate uses. */
 export interface HookInput {
   /** The name of the event; undefined where the agent doesn't name it. */
   event: string | undefined;
   session: string | undefined;
   /** The path of the session's log. */
   transcript: string | undefined;
+  model: string | undefined;
 }
 
 /** Results of tools are part of the input. */
@@ -67,6 +68,7 @@ function parseInput(text: string): HookInput {
     event: some("hook_event_name", "hookEventName"),
     session: some("session_id", "sessionId"),
     transcript: some("transcript_path", "transcriptPath"),
+    model: some("model"),
   };
 }
 

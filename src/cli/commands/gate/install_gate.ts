@@ -72,6 +72,7 @@ async function commandOf(ctx: CommandContext, onError: string): Promise<string> 
   const words = [
     ...isProject ? ["purser"] : terminal.command?.() ?? ["purser"],
     ...["gate", "--agent", args[0]!, "--on-error", onError],
+    ...options.has("stop-before-credits") ? ["--stop-before-credits"] : [],
     ...isProject ? profile === undefined ? [] : ["--profile", profile] : await ledgerOptions(ctx),
   ];
   const quote = currentPlatform() === "windows" ? quoteForWindows : quoteForShell;
@@ -84,7 +85,7 @@ const quoteForWindows = (word: string) => /^[\w@%+=:,./\\-]+$/.test(word) ? word
 function isCommandOf(agent: string): (command: unknown) => boolean {
   const word = String.raw`(?:[\w@%+=:,./\\-]+|'(?:[^']|'\\'')*'|"[^"]*")`;
   const own = new RegExp(
-    `^${word}(?: ${word})* gate --agent ${agent} --on-error (?:open|closed)(?: --(?:config|profile|server|db) ${word})*$`,
+    `^${word}(?: ${word})* gate --agent ${agent} --on-error (?:open|closed)(?: --stop-before-credits)?(?: --(?:config|profile|server|db) ${word})*$`,
   );
   return (command) => typeof command === "string" && own.test(command);
 }
@@ -102,11 +103,15 @@ async function readTarget({ args, options, env }: CommandContext): Promise<Targe
       "Cannot find the settings: there is no home folder; set HOME, or give --project",
     );
   }
-  const { resolve } = await import("node:path");
+  const { dirname, resolve } = await import("node:path");
+  const { readlink } = await import("node:fs/promises");
   const given = options.has("project")
     ? hooks.settings.projectFile
     : hooks.settings.userFile({ home: home!, env: (name) => env[name] || undefined });
-  const path = await files.realPath(given).catch(() => resolve(given));
+  // A link may lead to a file that is yet to be created.
+  const path = await files.realPath(given).catch(async () =>
+    resolve(dirname(given), await readlink(given).catch(() => resolve(given)))
+  );
   const isOwnCommand = isCommandOf(agent);
   const isOwn = (hook: unknown) => isRecord(hook) && (isOwnCommand(hook.command) || isOwnCommand(hook.bash));
   return { hooks, path, text: await readIfThere(path), isOwn };

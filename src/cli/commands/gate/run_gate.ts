@@ -1,5 +1,6 @@
 import type { BudgetCheck } from "../../../contract/budgets/budget_checks.ts";
 import { messageOf, PurserError } from "../../../kernel/errors.ts";
+import { nearestName } from "../../../kernel/nearest_name.ts";
 import type { BareContext, CommandContext, OpenContext } from "../../command.ts";
 import { EXIT } from "../../exit_code.ts";
 import { UsageError } from "../../parse/usage_error.ts";
@@ -11,12 +12,22 @@ const DEADLINE_MS = 10_000;
 /** The exit code by which a hook stops an agent whose event it doesn't know. */
 const BLOCKED = 2;
 
+/** The answer of a ledger about the next call of an agent. */
+export interface Verdict {
+  /** The budgets that count it. */
+  checks: BudgetCheck[];
+  /** A sentence about the window of a plan whose quota has ended, if that is asked. */
+  endedQuota?: string | undefined;
+}
+
 /** Loads the hooks of the agent that a command names. */
 export async function loadHooks(name: string | undefined, command: string): Promise<AgentHooks> {
-  const load = AGENT_HOOKS[name ?? ""];
-  if (load) return (await load()).default;
+  if (name !== undefined && Object.hasOwn(AGENT_HOOKS, name)) return (await AGENT_HOOKS[name]!()).default;
+  const names = Object.keys(AGENT_HOOKS);
+  const near = name === undefined ? undefined : nearestName(name, names);
+  const state = name === undefined ? "--agent is missing" : `there is no agent ${name}`;
   throw new UsageError(
-    `Cannot use the gate: name the agent, one of ${Object.keys(AGENT_HOOKS).join(", ")}`,
+    `Cannot use the gate: ${state}; ${near ? `did you mean ${near}?` : `known are ${names.join(", ")}`}`,
     command,
   );
 }
@@ -28,19 +39,19 @@ export async function runGate(
   { isClosed }: { isClosed: boolean },
 ): Promise<number> {
   const { options, terminal, clock } = ctx;
-  const hooks = await loadHooks(options.oneOf("agent", Object.keys(AGENT_HOOKS)), options.command);
+  const hooks = await loadHooks(options.text("agent"), options.command);
   let event = hooks.onlyEvent;
   let code: number | undefined;
 
   function answer(reason: string | undefined): void {
     code = EXIT.done;
     if (reason === undefined) return;
-    const stop = hooks.stops[event ?? ""];
-    if (stop) return ctx.print(JSON.stringify(stop(reason)));
-    // At a known event that nothing stops, an answer may make the agent go on.
-    if (event !== undefined) return;
-    code = BLOCKED;
-    ctx.say(reason);
+    if (event === undefined) {
+      code = BLOCKED;
+      return terminal.stderr.write(`${reason}\n`);
+    }
+    // At an event that nothing stops, an answer may make the agent go on.
+    if (Object.hasOwn(hooks.stops, event)) ctx.print(JSON.stringify(hooks.stops[event]!(reason)));
   }
 
   const ended = new AbortController();
@@ -74,14 +85,20 @@ async function decide(
   await using ctx = await open();
   const { describeReached } = await import("./describe_reached.ts");
   const check = ctx.config.server === undefined ? checkLocally : (await import("./ask_server.ts")).askServer;
-  answer(await describeReached(await check(ctx, hooks, input), ctx));
+  const { checks, endedQuota } = await check(ctx, hooks, input);
+  answer(await describeReached(checks, ctx) ?? describeQuota(endedQuota));
+}
+
+function describeQuota(ended: string | undefined): string | undefined {
+  if (ended === undefined) return undefined;
+  return `Purser: ${ended}. The next call would spend paid credits, and this agent stops before (--stop-before-credits).`;
 }
 
 async function checkLocally(
   ctx: CommandContext,
   hooks: AgentHooks,
   input: HookInput,
-): Promise<BudgetCheck[]> {
+): Promise<Verdict> {
   const connection = await ctx.connect();
   const core = connection.core!;
   if (hooks.hasLogs && input.transcript !== undefined) {
@@ -90,5 +107,16 @@ async function checkLocally(
     await importSession(ctx, connection, logs, await readSessionStates(core, logs));
   }
   const { checkBudgets } = await import("../../../budgets/mod.ts");
-  return await checkBudgets(core, { agentId: hooks.agentId, sessionId: input.session });
+  const { agentId } = hooks;
+  const checks = await checkBudgets(core, { agentId, sessionId: input.session });
+  if (!ctx.options.has("stop-before-credits")) return { checks };
+  const { planQuotaEnded } = await import("../../../plans/mod.ts");
+  const { hostName } = await import("../import/host_name.ts");
+  const plan = {
+    agent: agentId,
+    reporterKeyId: "",
+    owner: { machine: await hostName() },
+    model: input.model,
+  };
+  return { checks, endedQuota: (await planQuotaEnded(core, plan, ctx.clock.now()))?.message };
 }

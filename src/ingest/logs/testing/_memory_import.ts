@@ -43,6 +43,7 @@ export function createMemoryImport(importer: LogImporter): MemoryImport {
         },
         unmetered: (reason) => content.unmetered.push(reason),
         malformed: (reason) => content.malformed.push(reason),
+        plan() {},
         note: (text) => content.notes.push(text),
       };
       for (const file of order(logsOf(importer, roots, files))) {

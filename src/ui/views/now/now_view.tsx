@@ -23,6 +23,7 @@ import { SpanFilter } from "../spans/span_filter.tsx";
 import { budgetsHref, costsHref } from "../links.ts";
 import { AlertsCard, AnomaliesCard } from "./incidents.tsx";
 import { LimitsCard } from "./limits_card.tsx";
+import { PlansCard } from "./plans_card.tsx";
 import { BurnCard, RunsCard } from "./running.tsx";
 import { type SpanSum, SpendCard, useGroup, useSpending } from "./spend_card.tsx";
 
@@ -51,6 +52,7 @@ export function NowView() {
             <Summary state={state} span={span} sum={sum} limits={limits} />
             <SpendCard span={span} today={today} sum={sum} spenders={spenders} />
             <LimitsCard limits={limits} />
+            <PlansCard />
             <RunsCard state={state} />
             <Grid>
               <BurnCard state={state} />

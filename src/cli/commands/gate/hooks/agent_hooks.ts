@@ -43,7 +43,7 @@ export interface HookSettings {
   hook(command: string): Readonly<Record<string, unknown>>;
   /** The settings beside `hooks` that a new file needs. */
   rest?: Readonly<Record<string, unknown>>;
-  /** What the user has to do before the agent runs a new hook. */
+  /** A sentence about the step that the agent asks of its user before it runs a new hook. */
   afterwards?: string;
 }
 

@@ -24,7 +24,8 @@ export default {
     projectFile: ".codex/hooks.json",
     events: ["SessionStart", "UserPromptSubmit"],
     hook: (command) => ({ hooks: [{ type: "command", command, timeout: TIMEOUT_SECONDS }] }),
-    afterwards: "Codex runs a new hook once you trust it: start codex, and open /hooks",
+    afterwards:
+      "Codex runs a new hook once you trust it: it asks at its next start, and shows hooks by /hooks",
   },
 } satisfies AgentHooks as AgentHooks;
 

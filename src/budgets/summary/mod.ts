@@ -1,0 +1,2 @@
+/** The spending that one line shows: that of a session and of today, and the budget that has the least left. */
+export { readSummary } from "./read_summary.ts";
