@@ -63,7 +63,8 @@ function toAgent(row: AgentDefinition & { createdAt: number; updatedAt: number }
   return { ...describeAgent(row), created_at: toIso(row.createdAt), updated_at: toIso(row.updatedAt) };
 }
 
-const AGENTS = defineAuthored(tables.agents, {
+/** The statements of agents. */
+export const AGENTS = defineAuthored(tables.agents, {
   what: "agent",
   kind: "agent",
   id: "agentId",
@@ -94,11 +95,7 @@ export function defineAgent(
 ): Promise<{ agent: Agent; isNew: boolean }> {
   checkAgentName(given.agentId);
   // What is answered, and its ETag, are those of the stored row.
-  const agent = {
-    ...given,
-    systemPrompt: ctx.secrets.scrubStored(given.systemPrompt),
-    tags: scrubTags(given.tags ?? {}, ctx.secrets),
-  };
+  const agent = storedAgent(ctx, given);
   return replaceState(`agent ${agent.agentId}`, async () => {
     // Read before the write, whose answer may be lost: a repeated write would read its own result.
     const before = await AGENTS.find(ctx.query, agent.agentId);
@@ -112,6 +109,18 @@ export function defineAgent(
     const { createdAt } = before ?? row;
     return { agent: toAgent({ ...row, createdAt }), isNew: before === undefined };
   });
+}
+
+/** Returns a definition as it is stored, without secrets. */
+export function storedAgent(
+  { secrets }: { secrets: Pick<Secrets, "scrub" | "scrubStored"> },
+  given: AgentDefinition,
+) {
+  return {
+    ...given,
+    systemPrompt: secrets.scrubStored(given.systemPrompt),
+    tags: scrubTags(given.tags ?? {}, secrets),
+  };
 }
 
 /**

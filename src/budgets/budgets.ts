@@ -45,6 +45,8 @@ export interface BudgetContext {
   turns?: Turns;
   /** Who changes budgets, for the audit log. */
   author: Author;
+  /** The ids of the keys that the same commit creates, by name. */
+  newKeys?: ReadonlyMap<string, string>;
 }
 
 /** Returns the author of a change that is made now. */

@@ -56,6 +56,7 @@ export const RESOURCES = [
   { prefixes: ["/events"], load: () => import("./routes/events.ts") },
   { prefixes: ["/keys", "/key-names"], load: () => import("./routes/keys.ts") },
   { prefixes: OTLP_PATHS, load: () => import("./routes/otlp.ts") },
+  { prefixes: ["/apply"], load: () => import("./routes/definitions.ts") },
   { prefixes: ["/audit"], load: () => import("./routes/audit.ts") },
   { prefixes: ["/metrics", "/doctor"], load: () => import("./routes/service.ts") },
   { prefixes: ["/healthz", "/readyz"], isOpen: true, load: () => import("./routes/health.ts") },

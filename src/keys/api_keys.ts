@@ -83,7 +83,8 @@ export interface NewKey {
 /** SQL for the condition that a key is active at a time. */
 export const isActive = (now: string) => `revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ${now})`;
 
-const KEYS = defineAuthored(tables.apiKeys, {
+/** The statements of API keys. */
+export const KEYS = defineAuthored(tables.apiKeys, {
   what: "API key",
   kind: "key",
   id: "keyId",

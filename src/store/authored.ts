@@ -1,4 +1,4 @@
-import { and, type Column, eq, getTableColumns, getTableName, type SQL } from "drizzle-orm";
+import { and, type Column, eq, getTableColumns, getTableName, inArray, or, type SQL, sql } from "drizzle-orm";
 import type { SQLiteTable } from "drizzle-orm/sqlite-core";
 import type { AuditAction, AuditActor, AuditKind } from "../contract/values.ts";
 import { toHex } from "../kernel/encoding.ts";
@@ -38,8 +38,8 @@ export interface AuditedChange {
   id: string;
   name: string | null;
   /** The fields that differ, as they were and as they are; no secret, and no hash of one. */
-  before?: object | undefined;
-  after?: object | undefined;
+  before?: object | null;
+  after?: object | null;
 }
 
 type Condition = Required<Pick<Statement, "sql" | "args">>;
@@ -54,13 +54,35 @@ export function auditEntry(
   only: Condition = { sql: "true", args: [] },
 ): Statement {
   const { actor, keyId = null, name: actorName = null, address = null, label = null } = author;
-  const fields = [before, after].map((value) => value === undefined ? null : JSON.stringify(value, cutText));
+  const fields = [before, after].map((value) => value == null ? null : JSON.stringify(value, cutText));
   const values = [now, actor, keyId, actorName, address, label, action, kind, id, name, ...fields];
   return {
     sql: `INSERT INTO audit_entries (${AUDIT_COLUMNS})
 SELECT ${values.map((_, index) => `?${only.args.length + index + 1}`).join(", ")} WHERE ${only.sql}`,
     args: [...only.args, ...values],
   };
+}
+
+/** Returns the fields that differ, and the action; undefined where none differs and no action is given. */
+export function changesOf(
+  old: object | undefined,
+  present: object | undefined,
+  given?: AuditAction,
+):
+  | { action: AuditAction; before: Record<string, unknown> | null; after: Record<string, unknown> | null }
+  | undefined {
+  const [before, after] = [old, present] as (Record<string, unknown> | undefined)[];
+  const textOf = (value: unknown) => JSON.stringify(value ?? null);
+  const names = Object.keys({ ...before, ...after }).filter((name) =>
+    !before || !after || textOf(before[name]) !== textOf(after[name])
+  );
+  if (names.length === 0 && given === undefined) return undefined;
+  const pick = (row: Record<string, unknown> | undefined) =>
+    row ? Object.fromEntries(names.map((name) => [name, row[name] ?? null])) : null;
+  const isSwitched = names.length === 1 && names[0] === "enabled";
+  const changed = !isSwitched ? "changed" : after?.enabled ? "enabled" : "disabled";
+  const action = given ?? (!before ? "created" : !after ? "removed" : changed);
+  return { action, before: pick(before), after: pick(after) };
 }
 
 /** The characters that an entry keeps of one text, such as the prompt of an agent. */
@@ -117,7 +139,7 @@ export function defineAuthored<
     changes.map((key, index) => `${sqlOf(key)} = ?${index + 2}`).join(", ")
   } WHERE ${isId}`;
 
-  /** Returns the entry of the audit log about a change; undefined where no field that it shows differs. */
+  /** Returns the entry of the audit log about a change; none where no field that it shows differs. */
   function entry(
     edit: Edit,
     before: Omit<Row, State> | undefined,
@@ -125,21 +147,14 @@ export function defineAuthored<
     given?: AuditAction,
     only?: Condition,
   ): Statement[] {
-    const [old, present] = [before, after].map((row) => row && show(row) as Record<string, unknown>);
-    const names = Object.keys({ ...old, ...present }).filter((name) =>
-      JSON.stringify(old?.[name]) !== JSON.stringify(present?.[name])
-    );
-    if (names.length === 0 && given === undefined) return [];
-    const pick = (row: Record<string, unknown> | undefined) =>
-      row && Object.fromEntries(names.map((name) => [name, row[name]]));
-    const { name, enabled } = (present ?? old) as { name: string; enabled?: boolean };
-    const isSwitched = names.length === 1 && names[0] === "enabled";
-    const action = given ??
-      (!before ? "created" : !after ? "removed" : !isSwitched ? "changed" : enabled ? "enabled" : "disabled");
-    const subjectId = String((after ?? before as Record<string, unknown>)[id as never]);
-    const change = { action, kind, id: subjectId, name, before: pick(old), after: pick(present) };
-    return [auditEntry(edit, change, only)];
+    const [old, present] = [before, after].map((row) => row && show(row));
+    const changes = changesOf(old, present, given);
+    if (!changes) return [];
+    const subject = { kind, id: idOf(after ?? before!), name: (present ?? old)!.name };
+    return [auditEntry(edit, { ...changes, ...subject }, only)];
   }
+
+  const idOf = (row: Omit<Row, State>) => String((row as Record<string, unknown>)[id]);
 
   async function find(query: Query, wanted: string, where?: SQL): Promise<Row | undefined> {
     const [row] = await query.select().from(table as SQLiteTable).where(and(eq(columns[id]!, wanted), where));
@@ -180,6 +195,19 @@ export function defineAuthored<
   }
 
   return {
+    kind,
+    show,
+    idOf,
+
+    /** Reads the rows that have one of some names or ids. */
+    async readNamed(query: Query, names: readonly string[], ids: readonly string[]): Promise<Row[]> {
+      const among = (values: readonly string[]) =>
+        sql`(SELECT value FROM json_each(${JSON.stringify(values)}))`;
+      const rows = await query.select().from(table as SQLiteTable)
+        .where(or(inArray(columns.name ?? columns[id]!, among(names)), inArray(columns[id]!, among(ids))));
+      return rows as Row[];
+    },
+
     /** Reads a row by its id, if a condition holds. */
     find,
     /** The same. Throws `not_found`. */

@@ -226,6 +226,7 @@ export const ROWS: readonly Row[] = [
   { line: "budgets refusals --reason unpriced", out: /^No refused calls\n$/ },
   { line: "audit --subject Shut", out: /\n.* \S+@\S+ +raised +budget +Shut +.*extra_usd 1/ },
   { line: "audit --kind budgte", code: 2, err: /--kind/ },
+  { line: "apply $FOLDER/nowhere.json", code: 1, err: /nowhere\.json: .*; nothing was changed/ },
   { line: "budgets refusals --budget Shtu", code: 1, err: /--budget: .*did you mean "Shut"\?/ },
   { line: "budgets refusals --agent othr", code: 3, err: /did you mean other\?/ },
   { line: "budgets show Helper", out: /^SESSION +SPENT +RESERVED +LEFT +STATE\nfirst +\$0\.\d+ /m },

@@ -122,6 +122,9 @@ async function changeRules(ctx: ChangeContext, statements: readonly Statement[])
   announceAlerts(ctx, readFired(results.slice(0, pass.length)));
 }
 
+/** Decides the calls booked before, by the rules as they are. */
+export const decideBooked = (ctx: ChangeContext): Promise<void> => changeRules(ctx, []);
+
 /** A rule that a program defines. */
 export interface RuleInCode extends RuleInput {
   /** Identifies the rule across restarts. Default: derived from its name. */

@@ -6,6 +6,7 @@ import { PurserError } from "../../kernel/errors.ts";
 import { nearestName } from "../../kernel/nearest_name.ts";
 import { withoutUndefined } from "../../kernel/records.ts";
 import {
+  arg,
   type ArgSpec,
   type Command,
   type CommandContext,
@@ -49,6 +50,28 @@ export const audit: Command = {
   ],
   isReadOnly: true,
   run: async (ctx) => await (await import("./audit/list_audit.ts")).listAudit(ctx),
+};
+
+/** `purser apply FILE` */
+export const apply: Command = {
+  name: "apply",
+  args: [arg("FILE", { isFile: true })],
+  summary: "Change budgets, rules, keys and agents to the definitions of a file",
+  detail:
+    "FILE is JSON with comments: keys, agents, budgets and rules, each a list with the fields of the API, which are identified by their names. It shows what would change and asks, then changes all of it or nothing. " +
+    "A field that is left out has its default, and what FILE doesn't name stays. --prune also removes what an earlier file of the same label has created: of label in FILE, else of its name. " +
+    "The text of a new key is printed once. With --dry-run, the exit code is 6 if something would change.",
+  options: {
+    "dry-run": flag("Show what would change, without writing"),
+    prune: flag("Remove what an earlier file of this label has created, and FILE doesn't name"),
+    yes: flag("Don't ask"),
+    "show-keys": flag("With --json, print the text of new keys too"),
+  },
+  examples: [
+    ["purser apply team.json --dry-run", ""],
+    ["purser apply team.json --prune --yes", "For example after each merge to main"],
+  ],
+  run: async (ctx) => await (await import("./apply/apply_file.ts")).applyFile(ctx),
 };
 
 /** Rules, budgets, keys or agents, as their commands know them. */
