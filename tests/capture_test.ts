@@ -3,6 +3,7 @@ import { answerTo } from "./harness/answers.ts";
 import { newPlace, type Place, purser, startServer } from "./harness/cli_process.ts";
 import { type FakeProvider, startFakeProvider } from "./harness/fake_provider.ts";
 import { findCli } from "./harness/installed_cli.ts";
+import { onTerminal } from "./harness/on_terminal.ts";
 import { count, spansOf, text } from "./harness/otlp_requests.ts";
 
 /** `purser capture`: whole processes, with a provider whose bill is known. */
@@ -159,6 +160,16 @@ Deno.test("at its budget the gateway refuses the calls of a command, and the bud
   assert.equal((await purser(place, ["budgets", "list", "--json"])).out, "[]\n");
 });
 
+Deno.test("a command whose calls pass the gateway isn't stopped: it is told", async () => {
+  await using fake = await startProvider();
+  await using place = await newCapturePlace(fake);
+  const args = ["--budget", "0.0004", "--budget-mode", "stop", "--", ...client("call", "call", "6")];
+  const { code, out, err, cost } = await capture(place, args);
+  assert.equal(code, 6, err);
+  assert.match(out, /^200 .*\n402 undefined\n$/);
+  assert.deepEqual([cost.total.cost_usd, cost.budget_reached], [CALL_USD, true]);
+});
+
 Deno.test("what telemetry tells of a command over its budget stops it", async () => {
   await using fake = await startProvider();
   await using place = await newCapturePlace(fake);
@@ -205,6 +216,20 @@ Deno.test("a signal goes to the command, and nothing that it has started is left
   assert.match(out, /stopped\n$/);
   await assert.rejects(Deno.stat(`/proc/${pid}`));
   await assert.rejects(fetch(url!), TypeError);
+});
+
+Deno.test("on a terminal, Ctrl-C goes to the command", async () => {
+  await using place = await newPlace();
+  const script = `trap 'echo got it; exit 9' INT; echo ready; read x; read y`;
+  const words = [PROGRAM, RUN!, "--allow-run", ...ARGS, "capture", "--", "sh", "-c", script];
+  const line = words.map((word) => `'${word.replaceAll("'", `'\\''`)}'`).join(" ");
+  let typed = false;
+  const out = await onTerminal(line, place.env, async (out, terminal) => {
+    if (typed || !out.includes("ready")) return;
+    typed = true;
+    await terminal.type("\x03");
+  });
+  assert.match(out, /ready[^]*got it[^]*sh made no model call/);
 });
 
 Deno.test("a ledger without keys stays open, and a server without any is not captured through", async () => {

@@ -90,6 +90,9 @@ async function openPlace(): Promise<Place> {
   }
   await inProcess(place, ["agents", "set", "helper", "--model", "demo:echo"]);
   await inProcess(place, ["agents", "set", "team:two", "--model", "demo:echo"]);
+  for (const customer of ["acme", "beta"]) {
+    await inProcess(place, ["run", "helper", "hi", "--tag", `customer=${customer}`]);
+  }
   await inProcess(place, ["profiles", "add", "other", "--db", `${place.folder}/here/other.db`]);
   await inProcess({ env: { ...place.env, PURSER_DB: `${place.folder}/here/other.db` } }, [
     ...["agents", "set", "elsewhere", "--model", "demo:echo"],
@@ -104,14 +107,17 @@ const LINES: readonly [line: string, ...offered: string[]][] = [
   ["purser cost --by=mo", "model"],
   [
     "purser cost --by ",
-    ...["agent", "branch", "day", "hour", "key", "machine", "model", "project", "provider", "run"],
-    ...["session", "source"],
+    ...["agent", "branch", "customer", "day", "hour", "key", "machine", "model", "project", "provider"],
+    ...["run", "session", "source", "team", "user"],
   ],
   ["purser agents show ", "helper", "team:two"],
   ["purser agents show team:t", "team:two"],
   ["purser agents show --profile other ", "elsewhere"],
   ["purser agents show --db=other.db ", "elsewhere"],
   ["purser cost --profile o", "other"],
+  ["purser cost --tag cu", "customer="],
+  ["purser cost --tag customer=a", "customer=acme"],
+  ["purser cost --tag=customer=b", "customer=beta"],
   ["purser state show t", "two.json"],
   ["purser state show one", "one file.json"],
   ["purser state export helper --output=t", "two.json"],

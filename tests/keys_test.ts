@@ -27,6 +27,7 @@ Deno.test("a key is created, read and listed, and its text is in the first respo
     agent_id: "helper",
     models: null,
     stop_before_credits: false,
+    tags: {},
     status: "active",
     created_at: "2026-11-01T12:00:00.000Z",
     expires_at: "2026-12-01T00:00:00.000Z",

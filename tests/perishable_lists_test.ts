@@ -23,6 +23,11 @@ const LISTS: { file: string; list: string; fixture?: string }[] = [
   { file: "src/gateway/wires/beta_headers.ts", list: "betas that change no price" },
   { file: "src/gateway/wires/known_fields.ts", list: "known fields of requests" },
   { file: "src/ingest/logs/provider_ids.ts", list: "ids that agents have of providers" },
+  ...[
+    { file: "src/plans/sources/codex.ts", list: "rate limits of Codex" },
+    { file: "src/plans/sources/status_line.ts", list: "rate limits of Claude Code" },
+    { file: "src/plans/sources/unified_headers.ts", list: "headers of Claude's plans" },
+  ].map((of) => ({ ...of, fixture: "src/plans/sources/sources_test.ts" })),
   { file: "src/pricing/catalog/deepseek_peak.ts", list: "holidays and peak hours of DeepSeek" },
   { file: "src/pricing/catalog/names/provider_names.ts", list: "names of providers" },
   { file: "src/pricing/catalog/names/renamed_models.ts", list: "renamed models" },

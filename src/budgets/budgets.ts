@@ -13,7 +13,16 @@ import type { Ids } from "../kernel/ids.ts";
 import { nearestName } from "../kernel/nearest_name.ts";
 import type { Turns } from "../kernel/turns.ts";
 import { withoutUndefined } from "../kernel/records.ts";
-import { ALL_CALLS, ALL_SEEING, idInScope, isScopeOf, kindOfScope, type Viewer } from "../ledger/mod.ts";
+import {
+  addShapes,
+  ALL_CALLS,
+  ALL_SEEING,
+  DROP_SHAPES,
+  idInScope,
+  isScopeOf,
+  kindOfScope,
+  type Viewer,
+} from "../ledger/mod.ts";
 import {
   type Author,
   type Edit,
@@ -26,7 +35,7 @@ import {
   tables,
   type TimePosition,
 } from "../store/mod.ts";
-import { type BudgetRow, BUDGETS, inputOf, toAuthoredRow, toDefinition } from "./budget_fields.ts";
+import { type BudgetRow, BUDGETS, inputOf, shapesOf, toAuthoredRow, toDefinition } from "./budget_fields.ts";
 import { FORGET_HEADROOM } from "./reservations/reservations.ts";
 import { sessionOwner } from "./budget_counters.ts";
 import { listCounters, readStates } from "./budget_states.ts";
@@ -226,8 +235,14 @@ export async function createBudget(
     refusedCalls: 0,
     lastRefusedAt: null,
   };
+  // The state of a budget of new subjects is that of counters that its unit would add.
+  if (shapesOf(row).length > 0) await ctx.store.write(addShapes(shapesOf(row), now));
   const [budget] = await withStates(ctx, [row]);
-  await writeBudgets(ctx, [...BUDGETS.insert(edit, row), ...settle(budget!)]);
+  await writeBudgets(ctx, [
+    ...addShapes(shapesOf(row), now),
+    ...BUDGETS.insert(edit, row),
+    ...settle(budget!),
+  ]);
   return budget!;
 }
 
@@ -235,7 +250,7 @@ export async function createBudget(
 export type BudgetCheck = (current: BudgetDefinition) => void | Promise<void>;
 
 /** The fields that define a warning: once one of them differs, the budget has warned in no window yet. */
-const WARNED = ["limitNanoUsd", "per", "scope", "each", "warnAt", "countsFrom"] as const;
+const WARNED = ["limitNanoUsd", "per", "scope", "each", "shape", "warnAt", "countsFrom"] as const;
 
 /** Returns the statement that forgets the windows in which a budget has warned: its limit is another one now. */
 export function forgetWarnings(budgetId: string): Statement {
@@ -260,14 +275,21 @@ export async function updateBudget(
     const after = toAuthoredRow(readBudgetInput({ ...inputOf(before), ...withoutUndefined(named) }));
     const changed = BUDGETS.changed(before, after);
     if (changed.size === 0) return;
+    const now = ctx.clock.now();
+    const isCountedAnew = changed.has("scope") || changed.has("shape");
     await writeBudgets(ctx, [
       isUnchanged,
-      ...BUDGETS.update(editOf(ctx), before, after),
+      ...(isCountedAnew ? addShapes(shapesOf(after), now) : []),
+      ...BUDGETS.update({ author: ctx.author, now }, before, after),
+      ...(isCountedAnew ? dropShapes(before) : []),
       ...(WARNED.some((field) => changed.has(field)) ? [forgetWarnings(budgetId)] : []),
     ]);
   });
   return await getBudget(ctx, budgetId);
 }
+
+/** Returns the statements that remove the shapes that a budget has had, unless another one has them. */
+const dropShapes = (before: BudgetRow) => shapesOf(before).length === 0 ? [] : DROP_SHAPES;
 
 const ofDefinition = (check: BudgetCheck | undefined) =>
   check && ((row: BudgetRow) => check(toDefinition(row)));
@@ -290,6 +312,7 @@ export async function removeBudget(ctx: BudgetContext, budgetId: string, check?:
         { sql: "DELETE FROM budget_releases WHERE budget_id = ?", args: [budgetId] },
         { sql: "DELETE FROM overshoots WHERE budget_id = ?", args: [budgetId] },
         forgetWarnings(budgetId),
+        ...DROP_SHAPES,
       ]),
   );
 }
@@ -317,7 +340,10 @@ export async function ensureBudgets(ctx: BudgetContext, budgets: readonly Budget
     const stored = await BUDGETS.find(ctx.query, budgetId);
     const row = toAuthoredRow(await withKeyId(ctx, input, stored?.scope));
     if (!stored) {
-      await writeBudgets(ctx, BUDGETS.insert(edit, { budgetId, ...row, createdAt: now, updatedAt: now }));
+      await writeBudgets(ctx, [
+        ...addShapes(shapesOf(row), now),
+        ...BUDGETS.insert(edit, { budgetId, ...row, createdAt: now, updatedAt: now }),
+      ]);
     }
     await updateBudget(ctx, budgetId, inputOf(row));
   }

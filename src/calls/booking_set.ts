@@ -43,7 +43,7 @@ export interface Booking {
     /** The calls whose counts have changed. */
     amended: readonly ModelCall[];
   };
-  /** True where a power loss may undo the commit: the caller tells no one of it before a later one, which is flushed. */
+  /** True where a power loss may undo the commit: the caller waits for a later one, which is flushed. */
   mayLose?: boolean;
 }
 
@@ -191,7 +191,7 @@ function settle(bookings: readonly Booking[]): Statement[] {
 function toBookedScopes(bookings: readonly Booking[], now: number): BookedScopes[] {
   return bookings.flatMap(({ calls, grant, witnessed }) =>
     [...calls, ...witnessed?.amended ?? []].map((call) => ({
-      scopes: grant?.scopes ?? { ...scopesOf(call), budget: null },
+      scopes: { ...(grant?.scopes ?? { ...scopesOf(call), budget: null }), subjects: call },
       at: now,
       reservationId: grant?.reservationId ?? null,
     }))

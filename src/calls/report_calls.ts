@@ -2,7 +2,14 @@ import { inArray, sql } from "drizzle-orm";
 import { checkAgentName, findAgentTags } from "../agents/mod.ts";
 import type { BookedReport } from "../contract/cost_events.ts";
 import { MAX_CALL_USD } from "../contract/limits.ts";
-import { scrubTags, type Tags, tagsText, withAgentTags } from "../contract/tags/tags.ts";
+import {
+  scrubTags,
+  TAG_LIMITS,
+  type Tags,
+  tagsText,
+  withAgentTags,
+  withKeyTags,
+} from "../contract/tags/tags.ts";
 import type { CallSource } from "../contract/values.ts";
 import { DAY_MS } from "../kernel/clock.ts";
 import { invalidField, messageOf, PurserError } from "../kernel/errors.ts";
@@ -31,8 +38,8 @@ import { type MadeCall, makeCall, MAX_CALL_NANO_USD, payByPlan, priceCall } from
 const { calls: ledger } = tables;
 
 /**
- * Books calls that were made elsewhere, all or none. Idempotent by `callId`: a call that is in the ledger with the same content
- * is not booked again, whatever its source was.
+ * Books calls that were made elsewhere, all or none, with the tags that the reporter's key gives them. Idempotent by `callId`: a call
+ * that is in the ledger with the same content is not booked again, whatever its source was.
  *
  * @throws {PurserError} `invalid`; `conflict` if a call is in the ledger with other content
  */
@@ -40,10 +47,13 @@ export async function reportCalls(
   ctx: CallContext,
   source: CallSource,
   reports: readonly ReportedCall[],
+  keyTags?: Tags,
 ): Promise<BookedReport> {
   await ctx.prices.ready?.();
   const { calls, repeated } = withoutRepeats(
-    reports.map((report, index) => toCall(ctx, source, report, `[${index}]`)),
+    reports.map((report, index) =>
+      toCall(ctx, source, keyTags ? { ...report, tags: ownTags(report, keyTags) } : report, `[${index}]`)
+    ),
   );
   const reservations = new Map(
     reports.flatMap(({ callId, agentId, reservationId }) =>
@@ -60,7 +70,7 @@ export async function reportCalls(
       reservations.get(callId) ?? []
     );
     if (fresh.length > 0 || grown.length > 0) {
-      const tagged = await addAgentTags(ctx, fresh);
+      const tagged = await addTags(ctx, fresh, keyTags);
       try {
         const witnessed = witnessedBy(fresh, grown);
         await bookLooseCalls(ctx, tagged, { settles, ...witnessed && { witnessed } });
@@ -135,13 +145,23 @@ async function findAnswered({ store }: CallContext, calls: readonly ModelCall[])
   return new Set(rows.map(([callId]) => callId as string));
 }
 
-/** Adds the tags of the agents that are defined here. */
-async function addAgentTags(ctx: CallContext, calls: readonly ModelCall[]): Promise<ModelCall[]> {
+/** Adds the tags of the agents that are defined here, and those of the reporter's key. */
+async function addTags(
+  ctx: CallContext,
+  calls: readonly ModelCall[],
+  keyTags: Tags | undefined,
+): Promise<ModelCall[]> {
   const tagsOf = await findAgentTags(ctx, [...new Set(calls.map(({ agentId }) => agentId))]);
   return calls.map((call) => {
     const ofAgent = tagsOf.get(call.agentId);
-    return ofAgent ? { ...call, tags: withAgentTags(call.tags ?? {}, ofAgent) } : call;
+    if (!ofAgent && !keyTags) return call;
+    return { ...call, tags: withKeyTags(withAgentTags(call.tags ?? {}, ofAgent ?? {}), keyTags) };
   });
+}
+
+/** Returns the tags of a report that those of its key don't replace: the others are not compared when it is repeated. */
+function ownTags({ tags = {} }: ReportedCall, keyTags: Tags): Tags {
+  return Object.fromEntries(Object.entries(tags).filter(([key]) => !Object.hasOwn(keyTags, key)));
 }
 
 /** Removes the repetitions of a call within one report. */
@@ -252,6 +272,9 @@ function toCall(ctx: CallContext, source: CallSource, report: ReportedCall, path
     throw invalid(`${path}.at`, "it is more than five minutes ahead of this server's clock");
   }
   check(path, () => checkUsage(report.usage));
+  if (Object.keys(report.tags ?? {}).length > TAG_LIMITS.tags) {
+    throw invalid(`${path}.tags`, `it has more than ${TAG_LIMITS.tags} tags beside those of the API key`);
+  }
   const costField = `${path}.${report.isPlan ? "plan_usd" : "cost_usd"}`;
   const price = reportedPrice(ctx, report, costField, path);
   if (price.costNanoUsd !== null && price.costNanoUsd > MAX_CALL_NANO_USD) {

@@ -87,7 +87,14 @@ export interface Values {
 }
 
 /** Values that completion asks the API for. */
-export type LiveValue = "budget" | "rule" | "alert" | "channel" | "profile" | DimensionWith<"isOption">;
+export type LiveValue =
+  | "budget"
+  | "rule"
+  | "alert"
+  | "channel"
+  | "profile"
+  | "tag"
+  | DimensionWith<"isOption">;
 
 /** An option that takes a value. */
 export const option = (value: string, summary: string, values?: Values): OptionSpec => ({

@@ -1,4 +1,5 @@
 import type { Connection } from "../client/mod.ts";
+import { SUBJECT_TAGS, tagKeyOf, type Tags } from "../contract/tags/tags.ts";
 import { type Dimension, nameIn } from "../contract/costs/dimensions.ts";
 import { systemClock } from "../kernel/clock.ts";
 import { loadConfig, openProfiles } from "../config/mod.ts";
@@ -20,7 +21,7 @@ import { openConnection } from "./run_command.ts";
 const TIMEOUT_MS = 900;
 
 /** Live values without characters that a shell would interpret. */
-const SAFE_VALUE = /^[A-Za-z0-9._:-]{1,128}$/;
+const SAFE_VALUE = /^[A-Za-z0-9._:-][A-Za-z0-9._:=-]{0,141}$/;
 
 const MAX_DESCRIPTION = 60;
 
@@ -191,6 +192,28 @@ const LIVE_VALUES: Readonly<Partial<Record<LiveValue, (ctx: LiveContext) => Prom
     const named = agents.map(({ agent_id, model }) => ({ value: model, description: agent_id }));
     return [...used, ...named.filter(({ value }) => !used.some((one) => one.value === value))];
   },
+  /** The names of tags, then the values of one: `user=`, `user=anna`. */
+  tag: async ({ typed, connect }) => {
+    const name = typed.slice(0, Math.max(0, typed.indexOf("=")));
+    const { api } = await connect();
+    // Only an administrator sees the tags of keys.
+    const ofKeys: Tags[] = await api.keys.$get({ query: { status: "active", limit: LIMIT } })
+      .then(async (answer) => (await answer.json()).map(({ tags }) => tags)).catch(() => []);
+    const offer = (values: Iterable<string>) =>
+      [...new Set(values)].map((value) => ({ value, description: "" }));
+    if (name === "") {
+      const used = await (await api.costs["tag-keys"].$get({ query: { limit: LIMIT } })).json();
+      const names = [...SUBJECT_TAGS, ...ofKeys.flatMap(Object.keys), ...used.map(({ tag_key }) => tag_key)];
+      return offer(names.map((each) => `${each}=`));
+    }
+    const group = `tag:${name}` as const;
+    if (tagKeyOf(group) === undefined) return [];
+    const rows = await (await api.costs.$get({ query: { group_by: group, limit: LIMIT } })).json();
+    return offer(
+      [...rows.map(({ tag_value }) => tag_value), ...ofKeys.map((tags) => tags[name])]
+        .flatMap((value) => value == null ? [] : `${name}=${value}`),
+    );
+  },
   profile: async ({ line, env }) => {
     const profiles = await openProfiles({ env, configPath: line.options.get("config") });
     return (await profiles.list()).map(({ name, server, db }) => ({
@@ -257,7 +280,7 @@ export function readCursor(words: readonly string[]): Cursor {
   const assigned = isClosed ? null : /^--([^=]+)=(.*)$/s.exec(typed);
   if (assigned) {
     const [, name, value] = assigned as unknown as [string, string, string];
-    return { ...cursor, lead: `--${name}=`, typed: value, values: specOf(name)?.values ?? {} };
+    return { ...cursor, lead: `--${name}=`, typed: value, values: specOf(name, command)?.values ?? {} };
   }
   if (typed.startsWith("-") && !isClosed) return { ...cursor, words: optionsOf(command, options) };
   if (!command) return { ...cursor, words: nextWords(positionals) };
@@ -282,8 +305,9 @@ function readBefore(words: readonly string[]) {
     } else if (word === "--" && !isClosed) isClosed = true;
     else if (option) {
       const [, name, value] = option as unknown as [string, string, string | undefined];
-      if (value === undefined && specOf(name)?.type === "string") {
-        waiting = specOf(name);
+      const spec = specOf(name, findCommand(positionals));
+      if (value === undefined && spec?.type === "string") {
+        waiting = spec;
         waitingName = name;
       } else options.set(name, value ?? "");
     } else if (isClosed || !word.startsWith("-") || word === "-") positionals.push(word);
@@ -291,9 +315,11 @@ function readBefore(words: readonly string[]) {
   return { positionals, options, waiting, isClosed };
 }
 
-function specOf(given: string): OptionSpec | undefined {
+/** Returns an option of a command, else one of that name of any command. */
+function specOf(given: string, command: Command | undefined): OptionSpec | undefined {
   const name = optionName(given);
-  return Object.hasOwn(ALL_OPTIONS, name) ? ALL_OPTIONS[name] : undefined;
+  const options = command && Object.hasOwn(command.options, name) ? command.options : ALL_OPTIONS;
+  return Object.hasOwn(options, name) ? options[name] : undefined;
 }
 
 /** Returns the options of a command, its own first. A flag that is given is not offered again. */

@@ -1,3 +1,4 @@
+import { SUBJECT_TAGS } from "../contract/tags/tags.ts";
 import { GROUPINGS, REPEATS, RULE_THRESHOLDS, SEVERITIES } from "../contract/values.ts";
 import assert from "node:assert/strict";
 import { nearestName } from "../kernel/nearest_name.ts";
@@ -54,6 +55,20 @@ Deno.test("completion offers the models of the ledger and of the agents", async 
   await books.purser("agents set other --model openai:gpt-5-mini");
   assert.deepEqual(await offered(books, "prices show |"), ["demo:echo", "openai:gpt-5-mini"]);
   assert.deepEqual(await offered(books, "prices show --provider demo e"), ["echo"]);
+});
+
+Deno.test("completion offers the names of tags, and the values of one that calls and keys have", async () => {
+  await using books = await openTestBooks();
+  await books.purser("agents set helper --model demo:echo");
+  await books.purser("run helper hi --tag customer=acme --tag feature=search");
+  await books.purser("keys add anna --scope call --tag user=anna --tag team=search");
+  assert.deepEqual(await offered(books, "run helper hi --tag |"), [
+    ...["user=", "team=", "project=", "customer=", "feature="],
+  ]);
+  assert.deepEqual(await offered(books, "cost --tag cu"), ["customer="]);
+  assert.deepEqual(await offered(books, "cost --tag=customer=a"), ["--tag=customer=acme"]);
+  assert.deepEqual(await offered(books, "keys add bob --scope call --tag team="), ["team=search"]);
+  assert.deepEqual(await offered(books, "keys set anna --tag a:b="), []);
 });
 
 Deno.test("completion leaves paths to the shell", async () => {
@@ -157,7 +172,7 @@ Deno.test("the enumerations of the table are those of the contract", () => {
   assert.deepEqual(oneOf("alerts add", "severity"), [...SEVERITIES]);
   assert.deepEqual(oneOf("alerts add", "threshold-type"), [...RULE_THRESHOLDS]);
   assert.deepEqual(oneOf("alerts add", "repeat"), [...REPEATS]);
-  assert.deepEqual(oneOf("cost", "by"), [...GROUPINGS, "project", "branch", "machine"]);
+  assert.deepEqual(oneOf("cost", "by"), [...GROUPINGS, ...SUBJECT_TAGS, "branch", "machine"]);
   // The enumerations are used for suggestions too.
   assert.equal(nearestName("warn", SEVERITIES), "warning");
 });
@@ -166,12 +181,14 @@ Deno.test("every option and argument that names a resource can be completed", ()
   const live = new Set(["AGENT", "SESSION", "RULE"]);
   for (const { name, args, options } of COMMANDS) {
     for (const arg of args) {
-      if (live.has(arg.name)) assert.ok(arg.values?.live, `${name} ${arg.name}`);
+      if (live.has(arg.name)) assert.ok(arg.values?.live || arg.values?.oneOf, `${name} ${arg.name}`);
       if (/FILE/.test(arg.name)) assert.ok(arg.values?.isFile, `${name} ${arg.name}`);
     }
     for (const [option, { value, values }] of Object.entries(options)) {
       if (value === "FILE") assert.ok(values?.isFile, `${name} --${option}`);
-      if (option === "session" || option.startsWith("agent")) assert.ok(values?.live, `${name} --${option}`);
+      if (option === "session" || option.startsWith("agent")) {
+        assert.ok(values?.live || values?.oneOf, `${name} --${option}`);
+      }
     }
   }
 });

@@ -1,7 +1,7 @@
 import { AGENT_LIMITS, MAX_CALL_TOKENS, MAX_CALL_USD, MAX_REPORTED_CALLS } from "./limits.ts";
 import { z } from "@hono/zod-openapi";
 import { Count, Label, name } from "./parts.ts";
-import { Tags } from "./tags/tag_schemas.ts";
+import { CallTags } from "./tags/tag_schemas.ts";
 import { billedParts, otherParts, servedAs } from "./usage.ts";
 
 /** The wire schemas of reported calls, which were made elsewhere. */
@@ -76,9 +76,10 @@ export const CostEventBody = z.strictObject({
     description: "Cost that the provider has stated and that is not `cost_usd`; it is kept beside the call",
   }),
   stated_cost_reason: z.string().max(100).optional().openapi({ description: "Ignored" }),
-  tags: Tags.optional().openapi({
+  tags: CallTags.optional().openapi({
     description:
-      "Tags of the call. Those of the agent's definition that it lacks are added, up to ten in all",
+      "Tags of the call: at most ten beside those of the API key, which all its calls get. Those of the agent's definition that it " +
+      "lacks are added, up to ten",
   }),
 }).superRefine(({ billing, cost_usd, plan_usd }, ctx) => {
   const refuse = (field: string, message: string) => ctx.addIssue({ code: "custom", path: [field], message });

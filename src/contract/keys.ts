@@ -1,6 +1,7 @@
 import { KEY_STATUSES, type Scope, SCOPES } from "./values.ts";
 import { z } from "@hono/zod-openapi";
 import { AgentId, Count, id, Label, name, Time } from "./parts.ts";
+import { Tags } from "./tags/tag_schemas.ts";
 
 /** The wire schemas of API keys. */
 
@@ -35,6 +36,10 @@ const shape = {
     description:
       "Whether its calls through the gateway are refused once the quota of the provider's plan has ended, before they spend " +
       "paid credits",
+  }),
+  tags: Tags.openapi({
+    description: "The tags that all its calls get, in place of tags of the same names that a caller gives",
+    example: { user: "anna", team: "search" },
   }),
   status: KeyStatus,
   created_at: Time,
@@ -96,6 +101,10 @@ export const ApiKeyBody = z.strictObject({
   stop_before_credits: z.boolean().optional().openapi({
     description: "See `ApiKey`; only with the scope `call`, and false if not given",
   }),
+  tags: Tags.optional().openapi({
+    description: "The tags that all its calls get, whatever tags a caller gives; none if not given",
+    example: { user: "anna", team: "search" },
+  }),
   expires_at: z.iso.datetime({ offset: true }).nullish().openapi({
     format: "date-time",
     description: "Expiry time; if not given, the key never expires",
@@ -103,4 +112,12 @@ export const ApiKeyBody = z.strictObject({
   }),
 }).openapi("ApiKeyBody");
 
-export const ApiKeyChanges = z.strictObject({ stop_before_credits: z.boolean() }).openapi("ApiKeyChanges");
+export const ApiKeyChanges = z.strictObject({
+  stop_before_credits: z.boolean().optional().openapi({
+    description: "See `ApiKey`; unchanged if not given",
+  }),
+  tags: Tags.optional().openapi({
+    description: "All of its tags, of the calls that it makes from then on; unchanged if not given",
+  }),
+}).openapi("ApiKeyChanges");
+export type ApiKeyChanges = z.infer<typeof ApiKeyChanges>;

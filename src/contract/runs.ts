@@ -16,7 +16,7 @@ import {
   Usd,
 } from "./parts.ts";
 import { anyProblem } from "./problems.ts";
-import { Tags } from "./tags/tag_schemas.ts";
+import { CallTags, Tags } from "./tags/tag_schemas.ts";
 import { TokenUsage } from "./usage.ts";
 
 /** The wire schemas of runs. */
@@ -72,7 +72,7 @@ export const Run = z.object({
   cost_budget_usd: Usd.nullable(),
   budget_mode: BudgetMode,
   parent_run_id: RunId.optional().openapi({ description: "The run that has made it, if any" }),
-  tags: Tags.optional().openapi({ description: "Tags of its calls; absent without any" }),
+  tags: CallTags.optional().openapi({ description: "Tags of its calls; absent without any" }),
   ended_at: Time.nullable().openapi({ description: "Null while the run is in progress" }),
 }).openapi("Run");
 export type Run = z.infer<typeof Run>;
@@ -90,7 +90,7 @@ export const ListedRun = z.object({
   cost_budget_usd: Usd.nullable(),
   budget_mode: BudgetMode,
   parent_run_id: RunId.optional().openapi({ description: "The run that has made it, if any" }),
-  tags: Tags.optional().openapi({ description: "Tags of its calls; absent without any" }),
+  tags: CallTags.optional().openapi({ description: "Tags of its calls; absent without any" }),
 }).openapi("ListedRun");
 export type ListedRun = z.infer<typeof ListedRun>;
 

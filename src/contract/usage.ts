@@ -2,7 +2,7 @@ import { z } from "@hono/zod-openapi";
 import { AgentId, CallId, CostUsd, Count, RunId, SessionId, Time, Usd } from "./parts.ts";
 import { STATED_COST_REASONS } from "./costs/stated_costs.ts";
 import { BILLED_PART_NAMES, BILLED_PARTS, type BilledPart } from "./billed_parts.ts";
-import { Tags } from "./tags/tag_schemas.ts";
+import { CallTags } from "./tags/tag_schemas.ts";
 import { CALL_SOURCES } from "./values.ts";
 
 /** The wire schemas of tokens and cost, per call and summed. */
@@ -152,7 +152,7 @@ export const CostEvent = z.object({
     description: "What its source could not say",
     example: ["input_unknown"],
   }),
-  tags: Tags.optional().openapi({ description: "Tags of the call; absent without any" }),
+  tags: CallTags.optional().openapi({ description: "Tags of the call; absent without any" }),
 }).openapi("CostEvent");
 export type CostEvent = z.infer<typeof CostEvent>;
 

@@ -1,4 +1,5 @@
-import { BUDGETED, type DimensionWith, GROUPED, SPLIT } from "./costs/dimensions.ts";
+import { type SubjectKind, SUBJECTS } from "./budgets/subjects.ts";
+import { type DimensionWith, GROUPED, SPLIT } from "./costs/dimensions.ts";
 
 /** Every enumeration of the wire format. Schemas, tables, commands and documents import them. */
 
@@ -33,9 +34,9 @@ export type BudgetMode = typeof BUDGET_MODES[number];
 export const BUDGET_PERIODS = ["run", "session", "hour", "day", "week", "month", "lifetime"] as const;
 export type BudgetPeriod = typeof BUDGET_PERIODS[number];
 
-/** A budget with one counter for each agent, session or key. */
-export const BUDGET_EACH = BUDGETED;
-export type BudgetEach = DimensionWith<"isBudgeted">;
+/** A budget with one counter for each agent, session, key, model, provider or source; or for each value of a tag. */
+export const BUDGET_EACH = SUBJECTS;
+export type BudgetEach = SubjectKind;
 
 /** `watch` refuses nothing and counts the calls that it would have refused. */
 export const BUDGET_ACTIONS = ["refuse", "watch"] as const;

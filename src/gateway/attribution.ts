@@ -1,4 +1,4 @@
-import { checkTags, type Tags } from "../contract/tags/tags.ts";
+import { checkTags, type Tags, withKeyTags } from "../contract/tags/tags.ts";
 import { PurserError } from "../kernel/errors.ts";
 import { nameAfter, toName, type Viewer } from "../ledger/mod.ts";
 import { NAME_PATTERN, NAME_RULE } from "../kernel/ids.ts";
@@ -10,11 +10,13 @@ export interface Caller {
   name: string | null;
   /** The models that the key may call; null for all. */
   models: readonly string[] | null;
+  /** The tags that the key gives its calls; undefined for none. */
+  tags?: Tags;
   /** True for a key whose calls are refused before they spend a plan's paid credits. */
   stopsBeforeCredits: boolean;
 }
 
-/** The agent, session, run and tags that a call is booked under. They are labels: none gives a right. */
+/** The agent, session, run and tags that a call is booked under. They are labels: none gives a right, and the key's tags are its administrator's. */
 export interface Attribution {
   agentId: string;
   sessionId: string | null;
@@ -44,7 +46,7 @@ const NO_AGENT = "gateway";
  */
 export function readAttribution(
   headers: Pick<Headers, "get">,
-  { viewer: { agentId: only }, name }: Caller,
+  { viewer: { agentId: only }, name, tags }: Caller,
 ): Attribution {
   const wanted = headers.get("x-purser-agent");
   if (wanted !== null) checkName("x-purser-agent", wanted);
@@ -65,7 +67,7 @@ export function readAttribution(
     agentId: only ?? wanted ?? (name === null ? NO_AGENT : toName(name)),
     sessionId: session === undefined ? null : own(session),
     runId: run === null ? null : own(run),
-    tags: readTags(headers.get("x-purser-tags")),
+    tags: withKeyTags(readTags(headers.get("x-purser-tags")), tags),
   };
 }
 

@@ -77,7 +77,8 @@ export async function stopBeforeCredits(
   const { agent, window, usedPercent, resetsAt } = ended.window;
   throw new PurserError(
     "budget_exceeded",
-    `Cannot make the call: ${ended.message}, so that it would spend paid credits; the API key ${caller.name} stops before`,
+    `Cannot make the call: ${ended.message}, so that it would spend paid credits; the API key ${caller.name} stops ` +
+      "before that, unless purser keys set allows it with --allow-credits",
     {
       details: {
         agent_id: agent,

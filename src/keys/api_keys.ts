@@ -1,3 +1,4 @@
+import { checkTags, sortTags, type Tags } from "../contract/tags/tags.ts";
 import { type KeyStatus, type Scope, SCOPES } from "../contract/values.ts";
 import { invalidField, PurserError } from "../kernel/errors.ts";
 import { KEY_OF_CAPTURE } from "../kernel/ids.ts";
@@ -51,6 +52,7 @@ function toApiKey(row: KeyRow, now: number, sessions = 0): ApiKey {
       previous_valid_until: toIso(row.previousUntil),
     }),
     stop_before_credits: row.stopBeforeCredits,
+    tags: row.tags ?? {},
     web_sessions: statusOf(row, now) === "active" ? sessions : 0,
   };
 }
@@ -78,6 +80,8 @@ export interface NewKey {
   isOfCapture?: true; // made for one command: a database without other keys stays open
   /** Refuses calls through the gateway that would spend the paid credits of a plan whose quota has ended. */
   stopBeforeCredits?: boolean;
+  /** The tags of its calls. */
+  tags?: Tags;
 }
 
 /** SQL for the condition that a key is active at a time. */
@@ -89,13 +93,14 @@ export const KEYS = defineAuthored(tables.apiKeys, {
   kind: "key",
   id: "keyId",
   state: ["lastUsedAt"],
-  show: ({ name, scopes, agentId, models, expiresAt, stopBeforeCredits }) => ({
+  show: ({ name, scopes, agentId, models, expiresAt, stopBeforeCredits, tags }) => ({
     name,
     scopes: orderScopes(scopes),
     agent_id: agentId,
     models,
     expires_at: expiresAt === null ? null : toIso(expiresAt),
     stop_before_credits: stopBeforeCredits,
+    tags: tags ?? {},
   }),
 });
 
@@ -125,6 +130,7 @@ export async function createKey(
     ...input,
     models: input.models ? [...input.models] : null,
     stopBeforeCredits: input.stopBeforeCredits ?? false,
+    tags: toStoredTags(input.tags ?? {}),
     scopes: orderScopes(input.scopes),
     keyId: ctx.ids.next("key").replace("key_", isOfCapture ? KEY_OF_CAPTURE : "key_"),
     hash: hashSecret(secret),
@@ -180,16 +186,22 @@ function checkCredits(scopes: readonly Scope[]): void {
   throw invalid("stop_before_credits", "credits are for keys with the scope call");
 }
 
+/** Returns tags as they are stored. Throws `invalid` for those that can't be tags. */
+function toStoredTags(tags: Tags): Tags | null {
+  checkTags(tags, "the API key");
+  return Object.keys(tags).length === 0 ? null : sortTags(tags);
+}
+
 /**
- * Changes whether a key stops before it spends a plan's paid credits: at once in this process, within `KEY_CACHE_MS` in others.
- * With a check, only the key that has passed it is changed.
+ * Changes the tags of a key's further calls, or whether it stops before it spends a plan's paid credits: at once in this process,
+ * within `KEY_CACHE_MS` in others. With a check, only the key that has passed it is changed.
  *
- * @throws {PurserError} `not_found`; `invalid` for a key without the scope `call`
+ * @throws {PurserError} `not_found`; `invalid` for tags that can't be any, and for credits of a key without the scope `call`
  */
 export async function changeKey(
   ctx: EditContext,
   keyId: string,
-  { stopBeforeCredits }: { stopBeforeCredits: boolean },
+  changes: Pick<NewKey, "stopBeforeCredits" | "tags">,
   check?: Check<ApiKey>,
 ): Promise<ApiKey> {
   await replaceState(`API key ${keyId}`, async () => {
@@ -197,10 +209,12 @@ export async function changeKey(
     const before = await readKey(ctx.store, keyId);
     if (!before) throw keyNotFound(keyId);
     await check?.(toApiKey(before, now));
-    if (stopBeforeCredits) checkCredits(before.scopes);
+    const { stopBeforeCredits = before.stopBeforeCredits } = changes;
+    const tags = changes.tags === undefined ? before.tags : toStoredTags(changes.tags);
+    if (changes.stopBeforeCredits) checkCredits(before.scopes);
     await ctx.store.write([
       KEYS.requireUnchanged(keyId, before),
-      ...KEYS.update({ author: ctx.author, now }, before, { ...before, stopBeforeCredits }),
+      ...KEYS.update({ author: ctx.author, now }, before, { ...before, stopBeforeCredits, tags }),
     ]);
   });
   ctx.keyCache.clear();
@@ -368,13 +382,14 @@ export async function rotateKey(
 
 const READ =
   `SELECT key_id, name, hash, scopes, agent_id, models, created_at, previous_hash, expires_at, last_used_at, revoked_at,
-  rotated_at, previous_until, stop_before_credits FROM api_keys WHERE key_id = ?`;
+  rotated_at, previous_until, stop_before_credits, tags FROM api_keys WHERE key_id = ?`;
 
 /** Reads the row of a key, if it exists. Written as SQL, because it runs on each request. */
 export async function readKey(store: Pick<Store, "read">, keyId: string): Promise<KeyRow | undefined> {
   const { rows: [row] } = await store.read({ sql: READ, args: [keyId] });
   if (!row) return undefined;
-  const [id, name, hash, scopes, agentId, models, createdAt, previousHash, ...times] = row;
+  const [id, name, hash, scopes, agentId, models, createdAt, previousHash, ...times] = row.slice(0, -1);
+  const tags = row.at(-1);
   const [expiresAt, lastUsedAt, revokedAt, rotatedAt, previousUntil, stopBeforeCredits] = times.map(toTime);
   return {
     keyId: id as string,
@@ -391,6 +406,7 @@ export async function readKey(store: Pick<Store, "read">, keyId: string): Promis
     previousHash: previousHash as string | null,
     previousUntil: previousUntil!,
     stopBeforeCredits: stopBeforeCredits === 1,
+    tags: tags == null ? null : JSON.parse(tags as string) as Tags,
   };
 }
 

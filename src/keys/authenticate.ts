@@ -56,7 +56,7 @@ export function usePrincipal(ctx: Omit<KeyContext, "ids" | "query">, row: Verifi
     );
   }
   recordUse(ctx, row);
-  const { keyId, scopes, agentId, name, models, hash, stopBeforeCredits } = row;
+  const { keyId, scopes, agentId, name, models, hash, stopBeforeCredits, tags } = row;
   const principal = {
     keyId,
     scopes,
@@ -65,6 +65,7 @@ export function usePrincipal(ctx: Omit<KeyContext, "ids" | "query">, row: Verifi
     models,
     secretHash: hash,
     stopsBeforeCredits: stopBeforeCredits,
+    ...(tags && { tags }),
   };
   return row.isReplaced ? { ...principal, isReplaced: true } : principal;
 }

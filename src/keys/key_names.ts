@@ -3,7 +3,15 @@ import { invalidField } from "../kernel/errors.ts";
 import { nearestName } from "../kernel/nearest_name.ts";
 import type { KeyStatus } from "../contract/values.ts";
 import type { NameFields, WithFields } from "../contract/costs/dimensions.ts";
-import { ALL_SEEING, entityOf, idInScope, scopeOf, scopeSql, type Viewer } from "../ledger/mod.ts";
+import {
+  ALL_SEEING,
+  entityOf,
+  idInScope,
+  keyScopeIn,
+  scopeOf,
+  scopeSql,
+  type Viewer,
+} from "../ledger/mod.ts";
 import type { SqlValue, Store } from "../store/mod.ts";
 import { statusOf } from "./api_keys.ts";
 
@@ -12,11 +20,13 @@ import { statusOf } from "./api_keys.ts";
 type StoreContext = { store: Pick<Store, "read"> };
 type NameContext = StoreContext & { clock: Pick<Clock, "now"> };
 
-const NAMES = `SELECT ${scopeSql("key", "key_id")}, name FROM api_keys
+const NAMES = `SELECT ${scopeSql("key", "key_id")}, name, tags ->> 'user' FROM api_keys
 WHERE key_id IN (SELECT ${idInScope("key", "value")} FROM json_each(?))`;
 
-/** Names by scope. */
-export type Names = ReadonlyMap<string, string>;
+/** Names by scope, and the persons of keys, by their tag `user`. */
+export interface Names extends ReadonlyMap<string, string> {
+  readonly users?: ReadonlyMap<string, string>;
+}
 
 /** Reads the names of the values in scopes, or those of revoked keys alone. What the viewer may not know has no entry. */
 export async function readNames(
@@ -26,18 +36,23 @@ export async function readNames(
   only?: "revoked",
 ): Promise<Names> {
   const isWanted = (scope: string) => isOfKey(scope) && (viewer.seesAll || viewer.scopes.includes(scope));
-  const wanted = [...new Set(scopes)].filter((scope) => scope && isWanted(scope));
+  const wanted = [...new Set([...scopes].map((scope) => scope && keyScopeIn(scope)))]
+    .filter((scope) => scope && isWanted(scope));
   if (wanted.length === 0) return new Map();
   const sql = only === undefined ? NAMES : `${NAMES} AND revoked_at IS NOT NULL`;
   const { rows } = await store.read({ sql, args: [JSON.stringify(wanted)] });
-  return new Map(rows as [string, string][]);
+  const users = rows.flatMap(([scope, , user]) => user === null ? [] : [[scope, user] as [string, string]]);
+  return Object.assign(new Map(rows as unknown as [string, string][]), { users: new Map(users) });
 }
 
 const isOfKey = (scope: string) => entityOf(scope)?.kind === "key";
 
-/** Returns the field with the name of the value in a scope, null if it isn't among the names; none for what has no name. */
+/** Returns the fields with the name of the value in a scope, null if it isn't among the names; none for what has no name. */
 export function nameField(names: Names, scope: string | null | undefined): NameFields {
-  return scope && isOfKey(scope) ? { key_name: names.get(scope) ?? null } : {};
+  const ofKey = scope ? keyScopeIn(scope) : "";
+  if (!isOfKey(ofKey)) return {};
+  const user = names.users?.get(ofKey);
+  return { key_name: names.get(ofKey) ?? null, ...(user !== undefined && { key_user: user }) };
 }
 
 /** Adds the names of the values in rows; to a row without a value, nothing. */

@@ -1,3 +1,4 @@
+import type { Tags } from "../contract/tags/tags.ts";
 import type { Scope } from "../contract/values.ts";
 
 /** The authenticated caller of a request, and its permissions. */
@@ -13,6 +14,8 @@ export interface Principal {
   readonly models?: readonly string[] | null;
   /** True if its calls are refused before they spend a plan's paid credits. */
   readonly stopsBeforeCredits?: boolean;
+  /** The tags that its calls get, whatever it says; undefined for none. */
+  readonly tags?: Tags;
   /** The hash of the secret that was sent; a stream ends when that was replaced. */
   readonly secretHash?: string;
   /** True if that secret was replaced and is still accepted for a time: it begins no session of the dashboard. */

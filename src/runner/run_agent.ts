@@ -5,7 +5,7 @@ import type { Budget, RunAbove } from "../budgets/mod.ts";
 import { toIso } from "../kernel/clock.ts";
 import { BudgetExceededError, messageOf, PurserError } from "../kernel/errors.ts";
 import { NAME_PATTERN, NAME_RULE } from "../kernel/ids.ts";
-import { checkTags, scrubTags, type Tags } from "../contract/tags/tags.ts";
+import { checkTags, scrubTags, type Tags, withKeyTags } from "../contract/tags/tags.ts";
 import type { SessionEventType } from "../contract/values.ts";
 import { formatUsd } from "../kernel/money.ts";
 import { ALL_SEEING, readRunUsage, type Viewer } from "../ledger/mod.ts";
@@ -41,6 +41,8 @@ export interface RunInput {
   viewer?: Viewer;
   /** Tags of the run's calls, over those of the agent. */
   tags?: Tags;
+  /** The tags that the caller's API key gives its calls, over all others. */
+  keyTags?: Tags;
   /** Cancels the run; booked calls stay booked. */
   signal?: AbortSignal;
   /** Called before the run begins with the bytes of its system prompt, session and input; an error that it throws refuses the run. */
@@ -118,7 +120,7 @@ async function prepareRun(ctx: RunnerContext, { agent, ...given }: RunInput): Pr
     run,
     agent,
     input: ctx.secrets.scrub(given.input.toWellFormed()),
-    tags: mergeTags(ctx, agent, given.tags),
+    tags: mergeTags(ctx, agent, given),
     resolved,
     tools,
     budget,
@@ -209,9 +211,13 @@ async function checkRoom(
   );
 }
 
-/** Returns the tags of a run: those of its agent, and its own, which precede them. */
-function mergeTags({ secrets }: RunnerContext, agent: AgentDefinition, own: Tags | undefined): Tags {
-  return scrubTags(checkTags({ ...agent.tags, ...own }, "the run"), secrets);
+/** Returns the tags of a run: those of its agent, its own, and those of the caller's key; the later ones replace the earlier. */
+function mergeTags(
+  { secrets }: RunnerContext,
+  agent: AgentDefinition,
+  { tags, keyTags }: Pick<RunInput, "tags" | "keyTags">,
+): Tags {
+  return withKeyTags(scrubTags(checkTags({ ...agent.tags, ...tags }, "the run"), secrets), keyTags);
 }
 
 /** Logs the errors of a listener, which must not end the run. */

@@ -30,6 +30,7 @@ export {
   IN_ROW_ORDER,
   indexedBy,
   isAfter,
+  matchesPattern,
   mergeJson,
   NOT_INDEXED,
   ORDERED_JOIN,

@@ -38,6 +38,12 @@ export const COST_ROWS: readonly Row[] = [
   { line: "cost --by session --since 24h", out: /^SESSION / },
   { line: "cost --by model --json", out: /^\[\{"provider":"demo","model":"/ },
 
+  {
+    line: "import claude-code --path $FOLDER/nowhere",
+    code: 3,
+    err: /^error: Cannot import from .*nowhere: no such file or directory/,
+    isOffline: true,
+  },
   { line: "plans --limit 0", code: 2, err: /--limit/ },
   { line: "plans", out: /^No plan has been measured yet/ },
   { line: "sources", out: /^SOURCE +CALLS +COST +[^]*\nrun +\d+ +\$0\./ },

@@ -1,4 +1,6 @@
+import { AGENT_ROWS } from "./agent_rows.ts";
 import { COST_ROWS } from "./cost_rows.ts";
+import { KEY_TAG_ROWS } from "./key_tag_rows.ts";
 import type { Row } from "./row.ts";
 
 /**
@@ -24,12 +26,6 @@ export const ROWS: readonly Row[] = [
     err: /it runs its own commands on a database of its own/,
     isOffline: true,
   },
-  {
-    line: "import claude-code --path $FOLDER/nowhere",
-    code: 3,
-    err: /^error: Cannot import from .*nowhere: no such file or directory/,
-    isOffline: true,
-  },
   { line: "sources --limit 0", code: 2, err: /--limit/ },
   { line: "import claude-cod", code: 2, err: /did you mean claude-code\?/, isOffline: true },
   { line: "agnets list", code: 2, err: /did you mean agents\?/, isOffline: true },
@@ -47,8 +43,7 @@ export const ROWS: readonly Row[] = [
     isOffline: true,
   },
   { line: "capture", code: 2, err: /^error: Cannot capture without a COMMAND/, isOffline: true },
-  { line: "statusline --check --template {today}", out: /^\$0\n$/ },
-  { line: "statusline --check --template {tody}", code: 2, err: /did you mean \{today\}/, isOffline: true },
+  ...AGENT_ROWS,
   { line: "gateway env opnai", code: 2, err: /not one of openai, .*did you mean openai\?/, isOffline: true },
   {
     line: "otlp env gemini --server https://purser.example.com",
@@ -61,10 +56,6 @@ export const ROWS: readonly Row[] = [
     err: /not one of claude-code, codex, gemini, node, python/,
     isOffline: true,
   },
-  { line: "gate --agent codex", stdin: "", err: /: it is empty\n$/, isOffline: true },
-  { line: "gate --agent codx", code: 2, err: /did you mean codex\?/, isOffline: true },
-  { line: "gate install codx", code: 2, err: /did you mean codex\?/, isOffline: true },
-  { line: "gate uninstall codx", code: 2, err: /did you mean codex\?/, isOffline: true },
   {
     line: "dashboard --server http://127.0.0.1:1 --no-open",
     out: /^http:\/\/127\.0\.0\.1:1\/ui\/\n$/,
@@ -160,7 +151,7 @@ export const ROWS: readonly Row[] = [
   },
   { line: "budgets add --name X --limit 1", code: 2, err: /without --per/ },
   {
-    line: "budgets add --name X --limit 1 --per day --agent a --session b --json",
+    line: "budgets add --name X --limit 1 --per day --agent a --each agent --json",
     code: 1,
     err: /"path":"session_id"/,
   },
@@ -386,11 +377,7 @@ export const ROWS: readonly Row[] = [
     out: /^psr_\w+\n$/,
     err: /The one before is not valid any more\n$/,
   },
-  { line: "keys set ci --api-key $KEY", code: 2, err: /give --stop-before-credits or --allow-credits/ },
-  {
-    line: "keys set ci --allow-credits --api-key $KEY",
-    out: /^Key key_\w+ ci: run, agent helper only, until /,
-  },
+  ...KEY_TAG_ROWS,
   { line: "keys revoke ci --api-key $KEY", out: /^Revoked key key_/ },
   { line: "keys rotate ci --api-key $KEY", code: 1, err: /revoked/ },
   { line: "keys show ci --api-key $KEY", out: /^Status +revoked\nScopes +run\n/m },

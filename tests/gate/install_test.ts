@@ -122,6 +122,21 @@ Deno.test("gate install refuses broken settings with line and column, and change
   ]);
 });
 
+Deno.test("gate install refuses settings that are not in UTF-8, and changes nothing", async () => {
+  await using place = await newAgentPlace();
+  const path = await writeSettings(place);
+  const latin = Uint8Array.from([
+    ...new TextEncoder().encode('{"a":"'),
+    0xe9,
+    ...new TextEncoder().encode('"}'),
+  ]);
+  await Deno.writeFile(path, latin);
+  const { code, err } = await gate(place, "install", "claude-code", "--yes");
+  assert.equal(code, 1);
+  assert.match(err, /^error: Cannot read .*settings\.json: it is not in UTF-8$/m);
+  assert.deepEqual(await Deno.readFile(path), latin);
+});
+
 Deno.test("gate install edits the file that a symbolic link leads to, and leaves the link", async () => {
   await using place = await newAgentPlace();
   const path = await writeSettings(place);

@@ -184,6 +184,27 @@ Deno.test({
   },
 });
 
+Deno.test({
+  name: "Codex' next prompt is stopped by what its sub-agents have cost",
+  ignore: !isThorough,
+  async fn() {
+    const bin = await installAgents();
+    await using place = await newHome("0.30");
+    const namespace = "collaboration";
+    const spawn = { tool: "spawn_agent", namespace, input: { message: "Look. <<sub>>", task_name: "look" } };
+    const wait = { tool: "wait_agent", namespace, input: { timeout_ms: 10_000 } };
+    const step = { tool: "exec_command", input: { cmd: "wc -l notes.txt" } };
+    await using provider = await startScriptedProvider({ main: [spawn, wait, {}], sub: [step, {}] });
+    await run(place, "gate", "install", "codex", "--yes");
+    const ask = () => askCodex(place, bin, provider, "--enable", "multi_agent_v2", "Go. <<main>>");
+    const first = await ask();
+    // The calls of the main agent alone are $0.24.
+    assert.deepEqual(provider.played.toSorted(), ["main", "main", "main", "sub", "sub"], first.err);
+    assert.match((await ask()).err, /^hook: SessionStart Stopped$/m);
+    assert.equal(provider.calls, 5);
+  },
+});
+
 async function askGemini(place: Place, bin: string, provider: ScriptedProvider, prompt: string) {
   return await runAgent(place, `${bin}/gemini`, ["--yolo", "--model", "gemini-2.5-flash", "-p", prompt], {
     GEMINI_API_KEY: "fake",

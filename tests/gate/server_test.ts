@@ -39,8 +39,8 @@ async function prompt(
 }
 
 const later = (ms: number): Clock => ({ ...systemClock, now: () => Date.now() + ms });
-/** A clock that waits for a hundredth of the time. */
-const impatient: Clock = { ...systemClock, sleep: (ms, signal) => systemClock.sleep(ms / 100, signal) };
+/** A clock that waits for a tenth of the time. */
+const impatient: Clock = { ...systemClock, sleep: (ms, signal) => systemClock.sleep(ms / 10, signal) };
 
 Deno.test("the gate imports into a server and goes by its budgets, and for a minute by its last answer once it is gone", async () => {
   await using place = await newAgentPlace("claude-code/10-hooks-statusline");
@@ -94,6 +94,40 @@ Deno.test("the gate waits for a hanging server no longer than two seconds", asyn
     (await prompt(place, url, { clock: impatient, closed: true })).reason!,
     /has not answered for 2 s/,
   );
+});
+
+Deno.test("the gate sends no call twice to a server that takes them and then hangs, and asks it again", async () => {
+  await using place = await newAgentPlace("claude-code/10-hooks-statusline");
+  const held = Promise.withResolvers<void>();
+  const posts: string[] = [];
+  await using server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, async (request) => {
+    const { pathname } = new URL(request.url);
+    await request.text();
+    if (request.method === "POST") {
+      posts.push(pathname);
+      const counts = {
+        booked: 1,
+        duplicates: 0,
+        amended: 0,
+        enriched: 0,
+        refused: 0,
+        conflicts: 0,
+        unpriced: 0,
+      };
+      return Response.json({ ...counts, cost_usd: 0, reasons: [] });
+    }
+    await held.promise;
+    return Response.json([]);
+  });
+  using _released = { [Symbol.dispose]: () => held.resolve() };
+  const url = `http://127.0.0.1:${server.addr.port}`;
+  for (let hook = 0; hook < 2; hook++) {
+    assert.match((await prompt(place, url, { clock: impatient })).err, /has not answered for 2 s$/m);
+    assert.deepEqual(posts, ["/sightings"]);
+  }
+  held.resolve();
+  assert.deepEqual(await prompt(place, url), { reason: undefined, err: "" });
+  assert.deepEqual(posts, ["/sightings"]);
 });
 
 Deno.test("the gate says that its key may not do what it needs", async () => {

@@ -4,7 +4,9 @@ import { setImmediate } from "node:timers";
 import { rollUp } from "../../src/calls/mod.ts";
 import { type CallBounds, readStandingsOf, type Refusal } from "../../src/budgets/mod.ts";
 import { FORGET_HEADROOM, type Grant, sweepReservations } from "../../src/budgets/reservations/mod.ts";
+import { shapesOf } from "../../src/budgets/budget_fields.ts";
 import type { Clock } from "../../src/kernel/clock.ts";
+import { addShapes } from "../../src/ledger/mod.ts";
 import { readRunsAbove } from "../../src/sessions/mod.ts";
 import type { Store } from "../../src/store/mod.ts";
 import { createBooking, type TestBooking } from "./booking.ts";
@@ -98,13 +100,26 @@ export class BudgetWorld {
   async addBudget(fields: Omit<ModelBudget, "budgetId" | "raises" | "refusedCalls">): Promise<void> {
     const budget = { ...fields, budgetId: `bud_${++this.ids}`, raises: [], refusedCalls: 0 };
     this.model.budgets.push(budget);
-    const { budgetId, limit, per, scope, each, mode, action, warnAt, countsFrom, allowUnpriced, enabled } =
-      budget;
+    const {
+      budgetId,
+      limit,
+      per,
+      scope,
+      each,
+      shape,
+      mode,
+      action,
+      warnAt,
+      countsFrom,
+      allowUnpriced,
+      enabled,
+    } = budget;
+    await this.store.write(addShapes(shapesOf(budget), this.instances[0]!.clock.at));
     await this.write(
       `INSERT INTO budgets (budget_id, name, limit_nano_usd, per, scope, each, mode, action, warn_at, counts_from,
-        allow_unpriced, enabled, created_at, updated_at) VALUES (?1, ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, 0, 0)`,
+        allow_unpriced, enabled, created_at, updated_at, shape) VALUES (?1, ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, 0, 0, ?12)`,
       ...[budgetId, limit, per, scope, each, mode, action, JSON.stringify(warnAt), countsFrom],
-      ...[Number(allowUnpriced), Number(enabled)],
+      ...[Number(allowUnpriced), Number(enabled), shape],
     );
   }
 

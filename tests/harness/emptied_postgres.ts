@@ -42,7 +42,7 @@ export function emptiedDatabases(
   };
 }
 
-/** What a migration leaves. */
+/** The content of a database after its migration. */
 interface InitialState {
   /** Of the database. */
   name: string;
@@ -80,9 +80,7 @@ async function readShape(client: pg.Client): Promise<string> {
 }
 
 async function tablesOf(client: pg.Client): Promise<string[]> {
-  const { rows } = await client.query<{ tablename: string }>(
-    "SELECT tablename FROM pg_tables WHERE schemaname = 'public'",
-  );
+  const { rows } = await client.query("SELECT tablename FROM pg_tables WHERE schemaname = 'public'");
   return rows.map(({ tablename }: { tablename: string }) => tablename);
 }
 

@@ -102,6 +102,29 @@ for (const { name, ignore, create } of dialectKinds()) {
     ]);
   });
 
+  test("a key has room for so many windows, of which each is still updated, and old ones are removed", async (ctx) => {
+    const origin = { ...LOG, reporterKeyId: "key_1" };
+    const many = Array.from(
+      { length: 1_000 },
+      (_, index) => five(1, { window: `w${index}`, measuredAt: NOW - 1 }),
+    );
+    await recordPlanWindows(ctx, origin, many, NOW);
+    await recordPlanWindows(ctx, origin, [
+      five(5, { window: "w7", measuredAt: NOW }),
+      five(5, { measuredAt: NOW }),
+    ], NOW);
+    await recordPlanWindows(ctx, { ...origin, reporterKeyId: "key_2" }, [five(5, { measuredAt: NOW })], NOW);
+    const windows = await readPlanWindows(ctx);
+    assert.equal(windows.length, 1_001);
+    assert.deepEqual(windows.filter(({ usedPercent }) => usedPercent === 5).map(({ window }) => window), [
+      "w7",
+      "five_hour",
+    ]);
+    const later = NOW + 63 * 24 * HOUR;
+    await recordPlanWindows(ctx, LOG, [five(9, { measuredAt: later })], later);
+    assert.deepEqual((await readPlanWindows(ctx)).map(({ usedPercent }) => usedPercent), [9]);
+  });
+
   test("a plan's quota has ended by its status or its use, until its window resets", async (ctx) => {
     const ended = async (model?: string, at = NOW) =>
       (await planQuotaEnded(ctx, { reporterKeyId: "", owner: GATEWAY.owner, model }, at))?.message;

@@ -65,10 +65,10 @@ export const RESOURCES: readonly Resource[] = [
     group: "keys",
     path: "/keys",
     id: "key_id",
-    options: "--scope read --expires 90d",
+    options: "--scope read --scope call --expires 90d",
     isNamedByArgument: true,
     hasUniqueNames: true,
-    changes: [["POST", "/rotate", {}]],
+    changes: [["POST", "/rotate", {}], ["PATCH", "", { stop_before_credits: true }]],
     deprecated: [
       ["keys create Second --scope read", "purser keys add"],
       ["keys revoke First", "purser keys remove"],

@@ -26,8 +26,9 @@ const hasEnable = ({ canBeDisabled }: Resource) => canBeDisabled === true;
 
 /** The verbs with an argument, each with an option that `set` needs. */
 function lines(resource: Resource, name: string): string[] {
-  const change = resource.group === "keys" ? " --allow-credits" : " --max-steps 3";
-  const options: Record<string, string> = { set: resource.canBeDisabled ? " --disabled" : change };
+  const options: Record<string, string> = {
+    set: resource.canBeDisabled ? " --disabled" : " --allow-credits",
+  };
   // `agents set` adds an agent that there isn't.
   const verbs = ["show", "set", "enable", "disable", "remove"]
     .filter((verb) => hasVerb(resource, verb) && !(resource.group === "agents" && verb === "set"));

@@ -213,6 +213,39 @@ testDashboard("alerts", { alerts }, {
     await expectAccessible(opened.page);
   },
 
+  async "about a plan have percentages, and name its window"(dashboard) {
+    const { purser } = dashboard;
+    const rule = { name: "Plan", threshold_type: "plan_window_pct", threshold_pct: 80, severity: "warning" };
+    const { body: { rule_id } } = await purser.api("POST", "/alerts/rules", rule);
+    const now = purser.clock.now();
+    const windows = [{
+      window: "five_hour",
+      used_pct: 82,
+      length_minutes: 300,
+      resets_at: new Date(now + 7_200_000).toISOString(),
+      measured_at: new Date(now).toISOString(),
+    }];
+    await purser.api("POST", "/plans", { agent_id: "codex", source: "log", machine: "laptop", windows });
+    const alert = (await settled(dashboard)).find(({ rule_name }) => rule_name === "Plan")!;
+    await using opened = await openAt(dashboard, `/ui/budgets/alerts/${alert.alert_id}`);
+    const { page } = opened;
+    await page.getByText(
+      /^82% of the five_hour window of the codex plan is used, the threshold is 80%\. It resets at /,
+    )
+      .waitFor();
+    assert.equal(await statOf(page, "Value"), "82% | used of the window");
+    assert.equal(await statOf(page, "Threshold"), "80% | five_hour window of the codex plan");
+    await expectAccessible(page);
+    await page.goto(`${dashboard.url}/ui/budgets`);
+    await page.getByText("Plans at 80%").getByRole("link", { name: "Plan" }).click();
+    await page.waitForURL(new RegExp(`/ui/budgets/rules/${rule_id}$`));
+    await page.getByText("82% is used of the fullest window of any plan; it fires at 80%, once per window.")
+      .waitFor();
+    await expectAccessible(page);
+    await page.goto(`${dashboard.url}/ui/`);
+    await page.getByText("82% of 80%").first().waitFor();
+  },
+
   async "that the history no longer has are not found, and say so"(dashboard) {
     await using opened = await openAt(dashboard, "/ui/budgets/alerts/alert_missing");
     await opened.page.getByText("No alert has this address").waitFor();

@@ -121,9 +121,10 @@ async function readHeld(
   reservationId: string | undefined,
 ): Promise<{ id: string; worstNanoUsd: NanoUsd }[]> {
   const { where, args } = heldBy(budget, clock.now());
+  const only = `?${args.length + 1}`;
   const { rows } = await store.read({
     sql: `SELECT h.reservation_id, max(h.worst_nano_usd) FROM reservations h
-WHERE ${where} AND (CAST(?3 AS TEXT) IS NULL OR h.reservation_id = ?3) GROUP BY h.reservation_id ORDER BY min(h.at), h.reservation_id`,
+WHERE ${where} AND (CAST(${only} AS TEXT) IS NULL OR h.reservation_id = ${only}) GROUP BY h.reservation_id ORDER BY min(h.at), h.reservation_id`,
     args: [...args, reservationId ?? null],
   });
   return rows.map(([id, worst]) => ({ id: id as string, worstNanoUsd: worst as bigint }));

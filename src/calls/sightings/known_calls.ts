@@ -31,27 +31,32 @@ export interface Witness {
 }
 
 /** The knowledge of one call: its witnesses, and the entries of the ledger that they have led to. */
-export interface Known {
+export class Known {
   /** The calls of the ledger that stand, as adjusted: one, or several if no witness has shown yet that they are the same. */
-  standing: ModelCall[];
-  /** Their ids, and those of calls that were taken back. */
-  callIds: Set<string>;
+  readonly standing: ModelCall[] = [];
   /** The key of the first of all these calls that isn't of the gateway, a run or a meter: it may correct the call. */
   first?: { position: number; keyId: string | null; agentId: string; source: string };
-  witnesses: Map<string, Witness>;
-  /** The tags that witnesses have added, by call. */
-  tags: Map<string, Tags>;
   /** The sightings of this set. */
-  fresh: Witnessed[];
-}
+  readonly fresh: Witnessed[] = [];
+  // Most calls are new, and have none of these.
+  #callIds?: Set<string>;
+  #witnesses?: Map<string, Witness>;
+  #tags?: Map<string, Tags>;
 
-export const newKnown = (): Known => ({
-  standing: [],
-  callIds: new Set(),
-  witnesses: new Map(),
-  tags: new Map(),
-  fresh: [],
-});
+  /** The ids of the calls that stand, and of those that were taken back. */
+  get callIds(): Set<string> {
+    return this.#callIds ??= new Set();
+  }
+
+  get witnesses(): Map<string, Witness> {
+    return this.#witnesses ??= new Map();
+  }
+
+  /** The tags that witnesses have added, by call. */
+  get tags(): Map<string, Tags> {
+    return this.#tags ??= new Map();
+  }
+}
 
 /** The rows of the database about the calls of some sightings, and the state that it was read at. */
 export interface Found {
@@ -218,7 +223,7 @@ export async function readKnown(
     while (insteadOf.has(standing)) standing = insteadOf.get(standing)!;
     let one = known.get(standing);
     if (!one) {
-      known.set(standing, one = newKnown());
+      known.set(standing, one = new Known());
       one.standing.push(booked.get(standing)!);
     }
     one.callIds.add(callId);

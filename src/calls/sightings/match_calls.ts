@@ -2,7 +2,7 @@ import { toProviderName } from "../../contract/costs/provider_names.ts";
 import type { ModelCall } from "../../ledger/mod.ts";
 import { providerOf } from "./call_of_witness.ts";
 import { MAX_SKEW_MS, mayLackCache, sourceOf } from "./calls_by_counts.ts";
-import { type Found, type Known, newKnown, readKnown } from "./known_calls.ts";
+import { type Found, Known, readKnown } from "./known_calls.ts";
 import type { CallContext } from "../context.ts";
 import { rankOfSource, type Said, type Witnessed } from "./said.ts";
 
@@ -115,7 +115,7 @@ class Calls {
   /** The call that another one has turned out to be. */
   readonly #merged = new Map<Known, Known>();
   readonly #byWitness = new Map<string, Known>();
-  readonly #byResponse = new Map<string, Set<Known>>();
+  readonly #byResponse = new Map<string, Known[]>();
   readonly #byRequest = new Map<string, Known>();
   readonly #byFingerprint = new Map<string, Known>();
   readonly #touched = new Set<Known>();
@@ -153,19 +153,18 @@ class Calls {
     this.#byWitness.set(witness, call);
     if (said.response !== undefined) {
       const all = this.#byResponse.get(said.response);
-      if (all) all.add(call);
-      else this.#byResponse.set(said.response, new Set([call]));
+      if (all) all.push(call);
+      else this.#byResponse.set(said.response, [call]);
     }
     if (requestId !== null) this.#byRequest.set(requestId, call);
     if (fingerprint !== null) this.#byFingerprint.set(fingerprint, call);
   }
 
-  #answers(response: string): Set<Known> {
-    const all = [
-      ...this.#byResponse.get(response) ?? [],
-      ...[...this.found.byResponse.get(response) ?? []].flatMap((callId) => this.known.get(callId) ?? []),
-    ];
-    return new Set(all.map((one) => this.#rootOf(one)));
+  #answers(response: string): Iterable<Known> {
+    const [own, found] = [this.#byResponse.get(response), this.found.byResponse.get(response)];
+    if (!own && !found) return [];
+    const booked = [...found ?? []].flatMap((callId) => this.known.get(callId) ?? []);
+    return new Set([...own ?? [], ...booked].map((one) => this.#rootOf(one)));
   }
 
   /** Finds a call by the counts of a sighting: one of the gateway, a run or a meter, or one of its agent's log or telemetry. */
@@ -198,7 +197,7 @@ class Calls {
   }
 
   #merge([first, ...others]: Known[]): Known {
-    const into = first ?? newKnown();
+    const into = first ?? new Known();
     for (const one of others) {
       this.#merged.set(one, into);
       into.standing.push(...one.standing);

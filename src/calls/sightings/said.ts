@@ -17,6 +17,8 @@ export interface SightingOrigin {
   agentId: string;
   /** The API key that has sent them. */
   keyId?: string;
+  /** The tags that it gives its calls. */
+  keyTags?: Tags;
   /** True for a key of one agent: it corrects no call of another agent. */
   isOfOneAgent?: boolean;
 }
@@ -52,6 +54,8 @@ export interface Said {
   /** True if a plan pays. */
   plan?: true;
   tags?: Tags;
+  /** The tags of the key, which replace those of the same name. */
+  keyTags?: Tags;
 }
 
 /** A sighting, ready to be compared and kept. */
@@ -121,6 +125,7 @@ export function witnessOf(
     stated: statedOf(sighting.statedCostUsd),
     plan: sighting.isPlan ? true : undefined,
     tags: tagsOf(ctx, origin, sighting),
+    keyTags: origin.keyTags,
   };
   return {
     index,

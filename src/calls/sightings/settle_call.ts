@@ -5,7 +5,7 @@ import { witnessOfCall } from "../../ledger/explain/mod.ts";
 import { countsOf, type Usage, USAGE_DETAILS } from "../../pricing/mod.ts";
 import type { CallContext } from "../context.ts";
 import { payByPlan, priceCall } from "../make_call.ts";
-import { callIdOf, callOf, usageOfSaid } from "./call_of_witness.ts";
+import { callIdOf, callOf, tagsOfSaid, usageOfSaid } from "./call_of_witness.ts";
 import { fillParts } from "./fill_parts.ts";
 import { sourceOf } from "./calls_by_counts.ts";
 import type { Known, Witness } from "./known_calls.ts";
@@ -99,9 +99,13 @@ function bookFirst(
 }
 
 /** Adds the sightings of the set to the witnesses of a call; returns those that say something new. */
-function addFresh({ witnesses, fresh }: Known): Set<Witness> {
+function addFresh(known: Known): Set<Witness> {
+  const { witnesses, fresh } = known;
   const changed = new Set<Witness>();
-  for (const { witness: name, said, text, requestId, fingerprint } of fresh) {
+  for (const one of fresh) {
+    const { witness: name, requestId, fingerprint } = one;
+    const said = withEarlierKeyTags(one.said, known);
+    const text = said === one.said ? one.text : JSON.stringify(said);
     let witness = witnesses.get(name);
     if (!witness) {
       witness = { witness: name, callId: "", isApart: false, requestId, fingerprint, said: [] };
@@ -117,6 +121,17 @@ function addFresh({ witnesses, fresh }: Known): Set<Witness> {
     if (witness.said.includes(said)) changed.add(witness);
   }
   return changed;
+}
+
+/** Gives a statement the tags that its key had when the call was first seen under it: later ones are of later calls. */
+function withEarlierKeyTags(said: Said, { witnesses, standing }: Known): Said {
+  const { key } = said;
+  if (key === undefined) return said;
+  const before = [...witnesses.values()].flatMap((witness) => witness.said).find((one) => one.key === key);
+  if (!before && !standing.some(({ keyId }) => keyId === key)) return said;
+  return tagsText(before?.keyTags ?? {}) === tagsText(said.keyTags ?? {})
+    ? said
+    : { ...said, keyTags: before?.keyTags };
 }
 
 /** Returns what is said of a call, also by calls that no witness has led to: what may decide how it stands, best first. */
@@ -270,11 +285,11 @@ function factsOf(call: ModelCall): string {
 
 /** Returns the tags of a call: those of its own, then what other witnesses add, the best first. */
 function tagsOf(standing: ModelCall, candidates: readonly Candidate[]): Tags {
-  const all = candidates.map(({ call, said }) => (call ? call.tags : said.tags));
+  const all = candidates.map(({ call, said }) => (call ? call.tags : tagsOfSaid(said)));
   const merged: Record<string, string> = {};
   for (const tags of [...all, standing.tags]) {
     for (const [key, value] of Object.entries(tags ?? {})) {
-      if (!Object.hasOwn(merged, key) && Object.keys(merged).length < TAG_LIMITS.tags) merged[key] = value;
+      if (!Object.hasOwn(merged, key) && Object.keys(merged).length < TAG_LIMITS.ofCall) merged[key] = value;
     }
   }
   return merged;

@@ -10,8 +10,8 @@ export const completions: Command = {
   args: [arg("SHELL", { oneOf: SHELLS })],
   summary: "Print the completion script of a shell",
   detail:
-    "Completes commands, options and their values: agents, sessions, budgets, rules, alerts, channels, keys and " +
-    "models from the database or server on the line, or the default one, and profiles from the config file. " +
+    "Completes commands, options and their values: agents, sessions, budgets, rules, alerts, channels, keys, tags " +
+    "and models from the database or server on the line, or the default one, and profiles from the config file. " +
     "Completion waits at most a second.",
   options: {},
   examples: [
@@ -80,6 +80,8 @@ _purser() {
     else
       line=\${line%%$'\\t'*}
       COMPREPLY+=("\${line#"$lead"}")
+      # The value of a tag follows.
+      [[ $line == *= ]] && compopt -o nospace 2>/dev/null
     fi
   done < <("\${words[0]}" __complete -- "\${words[@]:1}" 2>/dev/null </dev/null)
 }
@@ -111,7 +113,12 @@ _purser() {
   done
   local answer=1
   if (( $#values )); then
-    compadd -l -d shown -a values && answer=0
+    # The value of a tag follows.
+    if [[ \${values[1]} == *= ]]; then
+      compadd -S '' -l -d shown -a values && answer=0
+    else
+      compadd -l -d shown -a values && answer=0
+    fi
   fi
   if (( wants_files )); then
     [[ $PREFIX == --*=* ]] && compset -P '*='

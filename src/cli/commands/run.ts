@@ -24,7 +24,9 @@ export const run: Command = {
     "input is read from standard input. Ctrl-C cancels the run; the cost of its calls stays booked.",
   options: {
     session: option("ID", "Session to continue, or the id of a new one", { live: "session" }),
-    tag: option("KEY=VALUE", "Tag of the run's calls, for purser cost --by tag:KEY; repeat for more"),
+    tag: option("KEY=VALUE", "Tag of the run's calls, for purser cost --by tag:KEY; repeat for more", {
+      live: "tag",
+    }),
   },
   examples: [
     ['purser run researcher "What is 17 * 23?"', "In a new session"],

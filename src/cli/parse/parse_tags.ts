@@ -1,4 +1,4 @@
-import { tagIssues, tagKeyOf } from "../../contract/tags/tags.ts";
+import { SUBJECT_TAGS, tagIssues, tagKeyOf } from "../../contract/tags/tags.ts";
 import { nearestName } from "../../kernel/nearest_name.ts";
 import type { Options } from "./options.ts";
 
@@ -19,8 +19,8 @@ export function readTags(options: Options): Record<string, string> | undefined {
   });
 }
 
-/** The tags of imported calls, which have a short name as groups: `project` is `tag:project`. */
-export const NAMED_TAGS = ["project", "branch", "machine"] as const;
+/** The tags that have a short name as groups: `project` is `tag:project`. The last ones are of imported calls. */
+export const NAMED_TAGS = [...SUBJECT_TAGS, "branch", "machine"] as const;
 
 /** Returns the group of an option: one of a list, or a tag as `tag:customer`. Throws a `UsageError`. */
 export function readGroup<const T extends string>(

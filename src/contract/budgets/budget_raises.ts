@@ -1,4 +1,5 @@
 import { z } from "@hono/zod-openapi";
+import { keyUser } from "../costs/dimension_fields.ts";
 import { id, Label, Time, Usd, UsdAboveZero } from "../parts.ts";
 import { BudgetId } from "./budgets.ts";
 
@@ -27,6 +28,7 @@ export const BudgetRaise = z.object({
   reason: z.string().nullable(),
   key_id: z.string().nullable().openapi({ description: "The API key that raised it; null without one" }),
   key_name: z.string().nullish().openapi({ description: "The name of that key" }),
+  key_user: keyUser,
   created_at: Time,
 }).openapi("BudgetRaise");
 export type BudgetRaise = z.infer<typeof BudgetRaise>;

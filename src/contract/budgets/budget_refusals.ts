@@ -1,4 +1,5 @@
 import { z } from "@hono/zod-openapi";
+import { keyUser } from "../costs/dimension_fields.ts";
 import { AgentId, Position, RunId, SessionId, Time, Usd } from "../parts.ts";
 import { REFUSAL_REASONS } from "../values.ts";
 import { appliedBudget } from "./applied_budget.ts";
@@ -35,6 +36,7 @@ export const BudgetRefusal = z.object({
     description: "The API key of the caller; null without one. A key of one agent sees its own only",
   }),
   key_name: z.string().nullable().openapi({ description: "The name of that key" }),
+  key_user: keyUser,
   provider: z.string().nullable().openapi({
     description:
       "The provider that was to be called; null of a reservation, and of refusals of earlier versions",

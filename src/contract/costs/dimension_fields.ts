@@ -83,11 +83,19 @@ type GroupValue<Name extends Dimension> = Name extends DimensionWith<"isOptional
 export const namedFields = fieldsOf(BUDGETED, (name) => AUTHORED[name].nullish());
 export const namedValues = fieldsOf(BUDGETED, (name) => VALUES[name].nullable());
 
+/** The person of an API key. */
+export const keyUser = z.string().optional().openapi({
+  description: "The tag `user` of the API key: its person; absent without one",
+  example: "anna",
+});
+
 /** The fields with the names of values. */
-export const nameFields = (describe: (kind: Dimension) => { description?: string; example?: string }) =>
-  Object.fromEntries(
+export const nameFields = (describe: (kind: Dimension) => { description?: string; example?: string }) => ({
+  ...Object.fromEntries(
     NAMED.map((name) => [DIMENSIONS[name].nameField, z.string().nullish().openapi(describe(name))]),
-  ) as { [Field in keyof NameFields]-?: z.ZodOptional<z.ZodNullable<z.ZodString>> };
+  ) as { [Field in Exclude<keyof NameFields, "key_user">]-?: z.ZodOptional<z.ZodNullable<z.ZodString>> },
+  key_user: keyUser,
+});
 
 /** The values of a call, or of a counter, in every dimension that is counted; null for none. */
 export const countedValues = fieldsOf(COUNTED, (name) => VALUES[name].nullable());

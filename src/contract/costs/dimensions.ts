@@ -97,8 +97,13 @@ export type DimensionWith<Property extends keyof DimensionRow> = {
 /** The union of the fields of some dimensions. */
 export type FieldOf<Name extends Dimension> = Table[Name]["field"];
 
-/** The fields with the names of values, as answers have them; null for a value whose name is not known. */
-export type NameFields = { [Name in DimensionWith<"nameField"> as Table[Name]["nameField"]]?: string | null };
+/**
+ * The fields with the names of values, as answers have them; null for a value whose name is not known. And the person of an API key,
+ * by its tag `user`.
+ */
+export type NameFields =
+  & { [Name in DimensionWith<"nameField"> as Table[Name]["nameField"]]?: string | null }
+  & { key_user?: string | undefined };
 
 /** Returns a row of the table, with every property that a row may have. */
 export const dimension = (name: Dimension): DimensionRow => DIMENSIONS[name];
@@ -127,7 +132,7 @@ export const RULED = /* @__PURE__ */ dimensionsWith("isRuled");
 export const NAMED = /* @__PURE__ */ dimensionsWith("nameField");
 
 /** Returns a field, and after it the one with the name of its value, if its values have names. */
-export function withNameField<Field extends string>(field: Field): (Field | keyof NameFields)[] {
+export function withNameField<Field extends string>(field: Field): (Field | "key_name")[] {
   const kind = NAMED.find((name) => DIMENSIONS[name].field === field);
   return kind === undefined ? [field] : [field, DIMENSIONS[kind].nameField];
 }
@@ -144,10 +149,16 @@ export function nameIn(row: WithFields, name: Dimension): string | undefined {
   return id == null ? undefined : nameOfValue({ kind: name, id }, row);
 }
 
-/** Returns the name of a value, which an answer has beside it; its id where it has none. */
-export function nameOfValue({ kind, id }: { kind: Dimension; id: string }, names: NameFields): string {
-  const nameField = dimension(kind).nameField as keyof NameFields | undefined;
-  return (nameField && names[nameField]) ?? id;
+/** Returns the field with the name of a value; undefined for a kind of values without names, also for one that is no dimension. */
+export const nameFieldOf = (kind: string): keyof NameFields | undefined =>
+  NAMED.filter((name) => name === kind).map((name) => DIMENSIONS[name].nameField)[0];
+
+/** Returns the name of a value, which an answer has beside it; its id where it has none. Of a key also its person: `laptop (anna)`. */
+export function nameOfValue({ kind, id }: { kind: string; id: string }, names: NameFields): string {
+  const nameField = nameFieldOf(kind);
+  const name = (nameField && names[nameField]) ?? id;
+  const user = kind === "key" ? names.key_user : undefined;
+  return user === undefined || user === name ? name : `${name} (${user})`;
 }
 
 /** Returns the dimension of which a budget names a value, and that value; undefined where it counts all calls. */

@@ -12,23 +12,29 @@ import {
 /** The wire schemas of tags. */
 
 // Not a record, which would silently drop a key __proto__.
-export const Tags = z.custom<Readonly<Record<string, string>>>().superRefine((tags, ctx) => {
-  for (const { path, message } of tagIssues(tags)) {
-    ctx.addIssue({ code: "custom", path: path ? [path] : [], message });
-  }
-}).openapi({
-  type: "object",
-  maxProperties: TAG_LIMITS.tags,
-  ...{ propertyNames: { type: "string", pattern: `^${TAG_LIMITS.key}$` } }, // which the types leave out
-  additionalProperties: {
-    type: "string",
-    minLength: 1,
-    maxLength: TAG_LIMITS.value,
-    pattern: `^${PRINTABLE}*$`,
-  },
-  description: `At most ${TAG_LIMITS.tags} tags; ${TAG_KEY_RULE}, ${TAG_VALUE_RULE}`,
-  example: { customer: "acme", feature: "search" },
-});
+const upTo = (most: number) =>
+  z.custom<Readonly<Record<string, string>>>().superRefine((tags, ctx) => {
+    for (const { path, message } of tagIssues(tags, most)) {
+      ctx.addIssue({ code: "custom", path: path ? [path] : [], message });
+    }
+  }).openapi({
+    type: "object",
+    maxProperties: most,
+    ...{ propertyNames: { type: "string", pattern: `^${TAG_LIMITS.key}$` } }, // which the types leave out
+    additionalProperties: {
+      type: "string",
+      minLength: 1,
+      maxLength: TAG_LIMITS.value,
+      pattern: `^${PRINTABLE}*$`,
+    },
+    description: `At most ${most} tags; ${TAG_KEY_RULE}, ${TAG_VALUE_RULE}`,
+    example: { customer: "acme", feature: "search" },
+  });
+
+export const Tags = upTo(TAG_LIMITS.tags);
+
+/** The tags of a call: its own, and those of its API key. */
+export const CallTags = upTo(TAG_LIMITS.ofCall);
 
 /** A group of cost reports by a tag. */
 export const TagGroup = z.string().regex(

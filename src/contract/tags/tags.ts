@@ -9,8 +9,14 @@ import type { Issue } from "../schema_issues.ts";
 /** Values by key. */
 export type Tags = Readonly<Record<string, string>>;
 
-/** The limits of tags. A key has no character with a meaning in a query, a command line or a JSON path. */
-export const TAG_LIMITS = { tags: 10, key: "[A-Za-z0-9_.-]{1,40}", value: 100 } as const;
+/**
+ * The limits of tags: of one agent, run, report or API key, and of a call, which has its own and those of its API key. A key has no
+ * character with a meaning in a query, a command line or a JSON path.
+ */
+export const TAG_LIMITS = { tags: 10, ofCall: 20, key: "[A-Za-z0-9_.-]{1,40}", value: 100 } as const;
+
+/** The names of tags by which people are meant: who has called, and for whom. Any other name works as well. */
+export const SUBJECT_TAGS = ["user", "team", "project", "customer"] as const;
 
 const KEY = new RegExp(`^${TAG_LIMITS.key}$`);
 const VALUE = new RegExp(`^[^\\p{Cc}\\p{Cs}]{1,${TAG_LIMITS.value}}$`, "u");
@@ -18,15 +24,14 @@ const VALUE = new RegExp(`^[^\\p{Cc}\\p{Cs}]{1,${TAG_LIMITS.value}}$`, "u");
 export const TAG_KEY_RULE = "a tag's key must be 1 to 40 letters, digits, underscores, dots and hyphens";
 export const TAG_VALUE_RULE =
   `a tag's value must be 1 to ${TAG_LIMITS.value} characters, none of them a control character`;
-const COUNT_RULE = `must have at most ${TAG_LIMITS.tags} tags`;
 
 /** Lists what is wrong with tags. */
-export function tagIssues(tags: unknown): Issue[] {
+export function tagIssues(tags: unknown, most: number = TAG_LIMITS.tags): Issue[] {
   if (typeof tags !== "object" || tags === null || Array.isArray(tags)) {
     return [{ path: "", message: "must be an object whose values are texts" }];
   }
   const entries = Object.entries(tags);
-  if (entries.length > TAG_LIMITS.tags) return [{ path: "", message: COUNT_RULE }];
+  if (entries.length > most) return [{ path: "", message: `must have at most ${most} tags` }];
   return [
     // JSON can have the key __proto__, and an object can't always keep it.
     ...entries.filter(([key]) => !KEY.test(key) || key === "__proto__")
@@ -57,6 +62,9 @@ export function withAgentTags(own: Tags, ofAgent: Tags): Tags {
     .sort(([a], [b]) => (a < b ? -1 : 1));
   return Object.fromEntries([...Object.entries(own), ...lacking].slice(0, TAG_LIMITS.tags));
 }
+
+/** Returns the tags of a call under an API key: its own, and those of the key, which replace those of the same name. */
+export const withKeyTags = (own: Tags, ofKey: Tags | undefined): Tags => ofKey ? { ...own, ...ofKey } : own;
 
 /** A group of cost reports by a tag. */
 export type TagGroup = `tag:${string}`;

@@ -37,7 +37,11 @@ export function withAccessCheck(
       const { pathname: path, search } = address;
       const principal = await authenticateRequest(core, request, { path, search, from, lease, needsKey });
       if (isGatewayPath(path)) {
-        logged.note({ key_id: principal?.keyId ?? null, key_name: principal?.name ?? null });
+        const user = principal?.tags?.user;
+        logged.note({
+          ...{ key_id: principal?.keyId ?? null, key_name: principal?.name ?? null },
+          ...(user !== undefined && { key_user: user }),
+        });
       }
       if (principal?.keyId != null) lease.countForKey(principal.keyId);
       lease.openAnswer(server?.delivery);

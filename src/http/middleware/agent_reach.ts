@@ -1,4 +1,5 @@
 import type { Context } from "hono";
+import type { Tags } from "../../contract/tags/tags.ts";
 import { PurserError } from "../../kernel/errors.ts";
 import { type Viewer, viewerOf } from "../../ledger/mod.ts";
 import { type ApiEnv, principalOf } from "./principal.ts";
@@ -6,6 +7,11 @@ import { type ApiEnv, principalOf } from "./principal.ts";
 /** Returns the viewer of a request: that of its key; one that sees all, if it comes from this process. */
 export function viewerOfRequest(c: Pick<Context<ApiEnv>, "env">): Viewer {
   return viewerOf(principalOf(c) ?? {});
+}
+
+/** Returns the tags that the key of a request gives its calls; undefined for none. */
+export function keyTagsOf(c: Pick<Context<ApiEnv>, "env">): Tags | undefined {
+  return principalOf(c)?.tags;
 }
 
 /** Returns the only agent that a request may access; undefined for all. */

@@ -2,7 +2,14 @@ import { reportCalls, type ReportedCall } from "../../calls/mod.ts";
 import type { Core } from "../../service/mod.ts";
 import { callScopes, usageFromWire, type Viewer } from "../../ledger/mod.ts";
 import { readOwners } from "../../sessions/mod.ts";
-import { isNamedAfter, notOwn, onlyAgentOf, outOfReach, viewerOfRequest } from "../middleware/agent_reach.ts";
+import {
+  isNamedAfter,
+  keyTagsOf,
+  notOwn,
+  onlyAgentOf,
+  outOfReach,
+  viewerOfRequest,
+} from "../middleware/agent_reach.ts";
 import { createRoute } from "../create_route.ts";
 import { BODY_CODES, problems } from "../problem_responses.ts";
 import { json, jsonBody } from "../route_parts.ts";
@@ -48,7 +55,7 @@ export function createRoutes(core: Core) {
     const reports = c.req.valid("json").map((body) => toReport(body, viewer));
     const only = onlyAgentOf(c);
     if (only !== undefined) await checkReports(core, reports, only);
-    return c.json(await reportCalls(await core.whole(), "report", reports), 201);
+    return c.json(await reportCalls(await core.whole(), "report", reports, keyTagsOf(c)), 201);
   });
 }
 

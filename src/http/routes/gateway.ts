@@ -91,8 +91,8 @@ async function pass(c: Context<ApiEnv>, core: Core, path: string): Promise<Respo
 }
 
 function callerOf(c: Pick<Context<ApiEnv>, "env">): Caller {
-  const { name = null, models = null, stopsBeforeCredits = false } = principalOf(c) ?? {};
-  return { viewer: viewerOfRequest(c), name, models, stopsBeforeCredits };
+  const { name = null, models = null, stopsBeforeCredits = false, tags } = principalOf(c) ?? {};
+  return { viewer: viewerOfRequest(c), name, models, stopsBeforeCredits, ...tags && { tags } };
 }
 
 function noProvider(name: string | undefined, configured: readonly string[]): PurserError {

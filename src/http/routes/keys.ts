@@ -97,13 +97,14 @@ const change = createRoute({
   path: "/keys/{key_id}",
   scopes: ["admin"],
   operationId: "updateApiKey",
-  summary: "Change whether an API key stops before it spends a plan's paid credits",
-  description: "Takes effect at once in this instance, and within 5 seconds in others on the same database.",
+  summary: "Change the tags of an API key, or whether it stops before it spends a plan's paid credits",
+  description:
+    "Calls that are booked already keep their tags. Takes effect at once in this instance, and within 5 seconds in others on the same database.",
   tags: ["keys"],
   request: {
     params,
     ...optionalHeaders(IF_MATCH),
-    body: jsonBody(ApiKeyChanges, { stop_before_credits: true }),
+    body: jsonBody(ApiKeyChanges, { tags: { user: "anna", team: "search" } }),
   },
   responses: {
     200: { ...json(ApiKey, "The changed key"), headers: headers("ETag") },
@@ -136,7 +137,7 @@ const rotate = createRoute({
 /** The ETag of the fields of a key that an administrator decides: its use doesn't change it. */
 const etagOfKey = etagBy([
   ...["key_id", "name", "scopes", "agent_id", "models", "created_at", "expires_at", "revoked_at"] as const,
-  ...["rotated_at", "stop_before_credits"] as const,
+  ...["rotated_at", "stop_before_credits", "tags"] as const,
 ]);
 
 const revoke = createRoute({
@@ -173,13 +174,14 @@ export function createRoutes(core: Core) {
       return c.json(keys.map(({ key_id, name, status }) => ({ key_id, name, status })), 200);
     })
     .openapi(create, async (c) => {
-      const { name, scopes, agent_id, models, stop_before_credits, expires_at } = c.req.valid("json");
+      const { name, scopes, agent_id, models, stop_before_credits, tags, expires_at } = c.req.valid("json");
       const key = await createKey(asAuthor(c, core), {
         name,
         scopes,
         agentId: agent_id ?? null,
         models: models ?? null,
         stopBeforeCredits: stop_before_credits ?? false,
+        tags,
         expiresAt: expires_at ? Date.parse(expires_at) : null,
       });
       c.header("location", `/keys/${key.key_id}`);
@@ -201,12 +203,12 @@ export function createRoutes(core: Core) {
       return c.json(key, 200);
     })
     .openapi(change, async (c) => {
-      const { stop_before_credits: stopBeforeCredits } = c.req.valid("json");
+      const { stop_before_credits: stopBeforeCredits, tags } = c.req.valid("json");
       const check = readPreconditions(c, etagOfKey);
       const key = await changeKey(
         asAuthor(c, core),
         c.req.valid("param").key_id,
-        { stopBeforeCredits },
+        { stopBeforeCredits, tags },
         check,
       );
       c.header("etag", await etagOfKey(key));

@@ -24,6 +24,7 @@ import {
 } from "../middleware/idempotency.ts";
 import {
   isNamedAfter,
+  keyTagsOf,
   narrowToAgent,
   notOwn,
   onlyAgentOf,
@@ -172,6 +173,7 @@ export function createRoutes(core: Core) {
           sessionId: session_id,
           parentRunId: parent_run_id,
           tags,
+          keyTags: keyTagsOf(c),
           onContext: (bytes) => leaseOf(c)?.holdContext(bytes),
           viewer: viewerOfRequest(c),
           ...(claim && { runId: claim.runId! }),

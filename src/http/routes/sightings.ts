@@ -4,7 +4,7 @@ import { toUsd } from "../../kernel/money.ts";
 import { nameAfter, planUsd, usageFromWire } from "../../ledger/mod.ts";
 import type { Core } from "../../service/mod.ts";
 import { createRoute } from "../create_route.ts";
-import { outOfReach, viewerOfRequest } from "../middleware/agent_reach.ts";
+import { keyTagsOf, outOfReach, viewerOfRequest } from "../middleware/agent_reach.ts";
 import { BODY_CODES, problems } from "../problem_responses.ts";
 import { json, jsonBody } from "../route_parts.ts";
 import { createRouter } from "../router.ts";
@@ -54,6 +54,7 @@ export function createRoutes(core: Core) {
       agentId: origin.agent_id,
       ...(origin.machine !== undefined && { machine: origin.machine }),
       ...(keyId !== null && { keyId }),
+      keyTags: keyTagsOf(c),
       ...(only !== undefined && { isOfOneAgent: true }),
     }, sightings.map((body) => toSighting(body, only)));
     return c.json({

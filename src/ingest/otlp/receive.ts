@@ -1,3 +1,4 @@
+import type { Tags } from "../../contract/tags/tags.ts";
 import { type CallContext, sightCalls, type Sighting } from "../../calls/mod.ts";
 import { MAX_SIGHTINGS } from "../../contract/limits.ts";
 import type { Clock } from "../../kernel/clock.ts";
@@ -14,6 +15,8 @@ export interface Sender {
   keyId: string | null;
   /** The only agent of its key. */
   agentId?: string | undefined;
+  /** The tags of its key. */
+  keyTags?: Tags | undefined;
 }
 
 /** The outcome of a request. */
@@ -43,10 +46,9 @@ const HINT_MS = 3_600_000;
 
 /** The records that are read in one piece, and the time of one commit: what others wait for, a few times. */
 const READ_RECORDS = 1_000;
-const BOOK_MS = 30;
-/** The sightings of one commit: at first, and at least. The most are `MAX_SIGHTINGS`. */
-const FIRST_SIGHTINGS = 250;
-const LEAST_SIGHTINGS = 100;
+const BOOK_MS = 40;
+/** The fewest sightings of one commit; the most are `MAX_SIGHTINGS`. Fewer at once write more pages of indexes for each. */
+const LEAST_SIGHTINGS = 250;
 
 /** The calls that are kept of a request that could not be booked, and the senders of such requests. */
 const MAX_LEFT = 500;
@@ -65,7 +67,7 @@ export function createReceiver({ plans = [], sums = [] }: ReceiverSettings = {})
   const reader = createReader({ sumsOf: sums });
   const toldAt = new RecentMap<number>(MAX_HINTS);
   /** The sightings of the next commit. */
-  let atOnce = FIRST_SIGHTINGS;
+  let atOnce = LEAST_SIGHTINGS;
   // Sent again, a request says its own calls again, but not where those of earlier requests were made.
   const leftOf = new RecentMap<CallRecord[]>(MAX_SENDERS);
 
@@ -81,8 +83,8 @@ export function createReceiver({ plans = [], sums = [] }: ReceiverSettings = {})
       let calls = leftOf.get(key) ?? [];
       const unmetered = new Counts();
       const faults = new FaultCounts(sender);
-      for (let start = 0; start < records.length; start += READ_RECORDS) {
-        const read = reader.read(records.slice(start, start + READ_RECORDS), key);
+      while (records.length > 0) {
+        const read = reader.read(records.splice(0, READ_RECORDS), key);
         for (
           const [kind, told, left] of [
             ["rejected", rejected, read.rejected],
@@ -99,11 +101,10 @@ export function createReceiver({ plans = [], sums = [] }: ReceiverSettings = {})
         calls = calls.concat(read.calls);
         await ctx.turns.spend(SLICE_UNITS);
       }
-      records.length = 0;
       leftOf.set(key, []);
       const mayLose = calls.length > atOnce;
-      for (let start = 0; start < calls.length;) {
-        const set = calls.slice(start, start + atOnce);
+      while (calls.length > 0) {
+        const set = calls.slice(0, atOnce);
         const before = ctx.clock.monotonic();
         try {
           await book(ctx, set, sender, {
@@ -113,10 +114,10 @@ export function createReceiver({ plans = [], sums = [] }: ReceiverSettings = {})
             mayLose,
           });
         } catch (error) {
-          leftOf.set(key, calls.slice(start, start + MAX_LEFT));
+          leftOf.set(key, calls.slice(0, MAX_LEFT));
           throw error;
         }
-        start += set.length;
+        calls.splice(0, set.length);
         if (set.length === atOnce) atOnce = nextSize(atOnce, ctx.clock.monotonic() - before);
         await ctx.turns.spend(SLICE_UNITS);
       }
@@ -149,7 +150,7 @@ function nextSize(last: number, ms: number): number {
 async function book(
   ctx: ReceiverContext,
   calls: readonly CallRecord[],
-  { keyId, agentId: only }: Sender,
+  { keyId, agentId: only, keyTags }: Sender,
   { rejected, faults, plans, mayLose }: {
     rejected: Counts;
     faults: FaultCounts;
@@ -185,6 +186,7 @@ async function book(
       name: "otlp",
       agentId: only ?? "otlp",
       ...(keyId !== null && { keyId }),
+      ...(keyTags && { keyTags }),
       ...(only !== undefined && { isOfOneAgent: true }),
     },
     sightings,

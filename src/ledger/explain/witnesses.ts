@@ -38,6 +38,7 @@ interface Statement {
   copy?: boolean;
   plan?: boolean;
   tags?: Record<string, string>;
+  keyTags?: Record<string, string>;
 }
 
 /** Reads what witnesses have said of a call that stands, as far as a viewer may see it, and the calls that were taken back for it. */
@@ -94,6 +95,6 @@ function toWire({ counts, ...said }: Statement): WitnessOfCall["said"][number] {
     quality: said.quality ?? "exact",
     is_copy: said.copy ?? false,
     ...(said.plan && { billing: "plan" }),
-    tags: said.tags ?? {},
+    tags: { ...said.tags, ...said.keyTags },
   };
 }

@@ -18,7 +18,7 @@ const PLAN = "codex";
 
 /**
  * Reads the `rate_limits` of a `token_count` event in a rollout of Codex, which was written at `at`. Of older versions a window
- * has `resets_in_seconds`. https://github.com/openai/codex, codex-rs/protocol/src/protocol.rs, `RateLimitSnapshot`.
+ * has `resets_in_seconds`. As of 2026-11-26, Codex 0.171.0, https://github.com/openai/codex, codex-rs/protocol/src/protocol.rs, `RateLimitSnapshot`.
  */
 export function readCodexWindows(rateLimits: unknown, at: number): PlanWindow[] {
   const fields = fieldsOf(rateLimits);
@@ -70,7 +70,7 @@ const USED = /^x-(codex(?:-[a-z0-9]+)*)-(primary|secondary)-used-percent$/;
 /**
  * Reads the `x-codex-…` headers of an answer, which came at `at`: `-primary-used-percent`, `-window-minutes`, `-reset-at`, the
  * same of `secondary` and of further limits, `-limit-name`, `-plan-type`, `-credits-has-credits`, `-credits-unlimited` and
- * `-credits-balance`. https://github.com/openai/codex, codex-rs/codex-api/src/rate_limits.rs.
+ * `-credits-balance`. As of 2026-10, https://github.com/openai/codex, codex-rs/codex-api/src/rate_limits.rs.
  */
 export function readCodexHeaders(headers: Pick<HeaderFields, "get" | "forEach">, at: number): PlanWindow[] {
   const numberIn = (name: string) => {

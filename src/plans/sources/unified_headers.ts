@@ -20,7 +20,7 @@ const PART = /^anthropic-ratelimit-unified-(\d+[hd](?:_\w+)?|overage)-(utilizati
  * `7d_opus`: `-utilization`, a part of 1 that may be more; `-reset`, in seconds; `-status`, which is `allowed`, `allowed_warning` or `rejected`.
  * The same of `overage`, the paid credits, with `-overage-disabled-reason` and `-overage-in-use`. `-status` and `-reset` without
  * a window are those of the window that `-representative-claim` names. While credits pay, the plan's status is `rejected`.
- * Anthropic doesn't document them; as recorded by others up to 2026-10.
+ * As of 2026-10, from answers to Claude Code 2.1 that others have recorded: Anthropic doesn't document them.
  */
 export function readUnifiedHeaders(headers: Pick<HeaderFields, "get" | "forEach">, at: number): PlanWindow[] {
   const windows = new Map<string, PlanWindow>();

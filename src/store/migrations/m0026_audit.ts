@@ -18,6 +18,7 @@ export const statements: readonly string[] = [
   before TEXT,
   after TEXT
 )`,
+  "CREATE INDEX audit_entries_by_subject ON audit_entries (subject_id)",
   "CREATE INDEX audit_entries_by_label ON audit_entries (label, subject_id) WHERE label IS NOT NULL",
   `CREATE TRIGGER audit_entries_refuse_update BEFORE UPDATE ON audit_entries
 BEGIN SELECT RAISE(ABORT, 'the audit log is append-only'); END`,

@@ -177,7 +177,16 @@ const planWindows: readonly string[] = [
 const audit: readonly string[] = [
   `CREATE TABLE audit_entries (
   position ${NUMBER} PRIMARY KEY, at ${INT}, actor ${TEXT}, key_id ${text}, actor_name ${text}, address ${text},
-  label ${text},  action ${TEXT}, kind ${TEXT}, subject_id ${TEXT}, subject_name ${text}, before ${text}, after ${text})`,
+  label ${text}, action ${TEXT}, kind ${TEXT}, subject_id ${TEXT}, subject_name ${text}, before ${text}, after ${text})`,
+];
+
+/** The tables of m0027_subjects.ts. */
+const subjects: readonly string[] = [
+  `CREATE TABLE spend_shapes (
+  shape ${text} PRIMARY KEY, has_agent ${INT}, has_session ${INT}, has_key ${INT}, has_model ${INT},
+  has_provider ${INT}, has_source ${INT}, pattern ${text}, tag_1 ${text}, tag_2 ${text}, tag_3 ${text},
+  tag_4 ${text}, is_filled ${INT} DEFAULT 0)`,
+  `ALTER TABLE budgets ADD COLUMN shape ${text}`,
 ];
 
 /** Their indexes and first rows are the same statements on both. */
@@ -268,6 +277,12 @@ export const postgresMigrations: readonly Migration[] = [
   },
   { version: 24, name: "plan_windows", since: "0.2.0", statements: planWindows },
   {
+    version: 25,
+    name: "key_tags",
+    since: "0.2.0",
+    statements: [`ALTER TABLE api_keys ADD COLUMN tags ${text}`],
+  },
+  {
     version: 26,
     name: "audit",
     since: "0.2.0",
@@ -278,6 +293,7 @@ export const postgresMigrations: readonly Migration[] = [
       ...numbered("audit_entries", "position"),
     ],
   },
+  { version: 27, name: "subjects", since: "0.2.0", statements: subjects },
 ];
 
 /** The rows of a budget are removed with it, as in `appendOnlyLogic`. */

@@ -1,6 +1,7 @@
 import { customType, sqliteTable, text } from "drizzle-orm/sqlite-core";
 import type { BilledPart } from "../../contract/billed_parts.ts";
 import type { StatedCostReason } from "../../contract/costs/stated_costs.ts";
+import type { Tags } from "../../contract/tags/tags.ts";
 import type { OtherModel } from "../../contract/usage.ts";
 import type { RepricingFilter } from "../../contract/repricings.ts";
 import type {
@@ -238,7 +239,7 @@ export const budgets = sqliteTable("budgets", {
   name: text("name").notNull(),
   limitNanoUsd: nanoUsd("limit_nano_usd").notNull(),
   per: text("per").$type<BudgetPeriod>().notNull(),
-  /** '' for all, an agent, 'session ' and an id, 'key ' and an id. */
+  /** '' for all, an agent, 'session ' and an id, 'key ' and an id; or of several subjects: see ledger/scopes/subjects.ts. */
   scope: text("scope").notNull(),
   each: text("each").$type<BudgetEach>(),
   mode: text("mode").$type<BudgetMode>().notNull(),
@@ -251,6 +252,7 @@ export const budgets = sqliteTable("budgets", {
   updatedAt: int("updated_at").notNull(),
   refusedCalls: int("refused_calls").notNull(),
   lastRefusedAt: int("last_refused_at"),
+  shape: text("shape"),
 });
 
 export const budgetRaises = sqliteTable("budget_raises", {
@@ -294,6 +296,8 @@ export const apiKeys = sqliteTable("api_keys", {
   previousUntil: int("previous_until"),
   /** Refuses calls that would spend a plan's paid credits. */
   stopBeforeCredits: flag("stop_before_credits").notNull(),
+  /** The tags that its calls get; null for none. */
+  tags: text("tags", { mode: "json" }).$type<Tags>(),
 });
 
 export const alertRules = sqliteTable("alert_rules", {

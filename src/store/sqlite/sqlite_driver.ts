@@ -154,9 +154,9 @@ export class PreparedStatements {
     for (const count of ROWS_AT_ONCE) {
       for (; rows.length - start >= count; start += count) {
         const prepared = this.#prepare(toManyRowsSql(sql, each, count));
-        const values: SqlValue[] = [];
-        for (let row = start; row < start + count; row++) {
-          for (const value of rows[row]!) values.push(toBindable(value));
+        const values = new Array<SqlValue>(count * columns.length);
+        for (let row = start, at = 0; row < start + count; row++) {
+          for (const value of rows[row]!) values[at++] = toBindable(value);
         }
         results.push(run(prepared, values));
       }

@@ -129,7 +129,9 @@ const FIELDS = {
   tool: option("NAME", "Tool it may use, or the word none; repeat for more. Replaces the current tools", {
     some: ["calculator", "current_time", "none"],
   }),
-  tag: option("KEY=VALUE", "Tag of its calls, or the word none; repeat for more. Replaces the current tags"),
+  tag: option("KEY=VALUE", "Tag of its calls, or the word none; repeat for more. Replaces the current tags", {
+    live: "tag",
+  }),
   "allow-unpriced": flag("Allow a budget on a model without a known price; its calls count as $0"),
 };
 

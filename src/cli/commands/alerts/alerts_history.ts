@@ -1,5 +1,5 @@
 import type { Alert, AlertDelivery } from "../../../contract/alerts/alerts.ts";
-import { dimension, nameOfValue } from "../../../contract/costs/dimensions.ts";
+import { nameFieldOf, nameIn, nameOfValue } from "../../../contract/costs/dimensions.ts";
 import type { AlertResend } from "../../../contract/alerts/sent_alerts.ts";
 import { arg, type Command, type CommandContext, option } from "../../command.ts";
 import { idInPath, readId } from "../../parse/command_id.ts";
@@ -76,10 +76,11 @@ function nameSource({ test, threshold_type, rule_name }: Alert): string {
   return (test ? "[test] " : "") + (threshold_type.startsWith("budget_") ? "budget " : "") + rule_name;
 }
 
-/** Names the agent of the call, and the counter of the budget or rule: `researcher run_42`, `coder key laptop`. */
+/** Names the agent and the key of the call, and the counter of the budget or rule: `researcher run_42`, `coder key laptop`. */
 function sourceOf(alert: Alert): string {
   const { threshold_type, agent_id, session_id, run_id, counter } = alert;
-  const scope = counter && dimension(counter.kind).nameField
+  const key = counter?.kind === "key" ? undefined : nameIn(alert, "key");
+  const scope = counter && nameFieldOf(counter.kind)
     ? `${counter.kind} ${nameOfValue(counter, alert)}`
     : counter && counter.kind !== "agent"
     ? counter.id
@@ -88,7 +89,8 @@ function sourceOf(alert: Alert): string {
     : threshold_type === "per_session_usd"
     ? session_id
     : null;
-  return [agent_id, scope].filter((part) => part !== null).join(" ") || "-";
+  const parts = [agent_id, scope, key === undefined ? null : `key ${key}`];
+  return parts.filter((part) => part !== null).join(" ") || "-";
 }
 
 type Delivered = Pick<Alert, "deliveries">;

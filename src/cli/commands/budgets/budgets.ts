@@ -4,7 +4,7 @@ import type { BudgetRelease } from "../../../contract/budgets/budget_releases.ts
 import type { BudgetRaise } from "../../../contract/budgets/budget_raises.ts";
 import type { BudgetCheck } from "../../../contract/budgets/budget_checks.ts";
 import type { BudgetCounterState } from "../../../contract/budgets/budget_state.ts";
-import { nameOfValue } from "../../../contract/costs/dimensions.ts";
+import { nameIn, nameOfValue } from "../../../contract/costs/dimensions.ts";
 import { PAGE_SIZES } from "../../../contract/limits.ts";
 import { type Command, type CommandContext, option } from "../../command.ts";
 import { EXIT } from "../../exit_code.ts";
@@ -13,6 +13,7 @@ import {
   describeBudget,
   describeCounted,
   describePace,
+  describeScope,
   describeUnknown,
   formatAmount,
   formatBudgetSpent,
@@ -221,7 +222,7 @@ function listRaises({ layout }: CommandContext, raises: readonly BudgetRaise[]):
     { title: "RAISE", cell: ({ extra_usd }) => formatAmount(extra_usd), align: "right" },
     { title: "UNTIL (UTC)", cell: ({ until }) => until === null ? "no end" : formatTime(until).slice(0, 16) },
     { title: "ADDED (UTC)", cell: ({ created_at }) => formatTime(created_at).slice(0, 16), drop: 1 },
-    { title: "KEY", cell: ({ key_id, key_name }) => key_name ?? key_id ?? "-", drop: 2 },
+    { title: "KEY", cell: (raise) => nameIn(raise, "key") ?? "-", drop: 2 },
     { title: "REASON", cell: ({ reason }) => reason ?? "-", cutTo: 6 },
   ], layout);
 }
@@ -292,8 +293,7 @@ async function checkBudgets(ctx: CommandContext): Promise<number> {
       { title: "SPENT", cell: formatBudgetSpent, paint: paintState, drop: 1 },
       {
         title: "COUNTS",
-        cell: ({ per, scope, key_name }) =>
-          `${per} of ${scope === "all" ? "all agents" : key_name ? `key ${key_name}` : scope}`,
+        cell: (check) => `${check.per} of ${describeScope(check)}`,
         cutTo: 7,
         drop: 2,
       },

@@ -1,12 +1,19 @@
 import type { Budget, BudgetChanges, BudgetInput } from "../../../contract/budgets/budgets.ts";
 import { BUDGET_DEFAULTS, PAGE_SIZES } from "../../../contract/limits.ts";
-import { BUDGET_ACTIONS, BUDGET_EACH, BUDGET_MODES, BUDGET_PERIODS } from "../../../contract/values.ts";
+import {
+  BUDGET_ACTIONS,
+  BUDGET_EACH,
+  BUDGET_MODES,
+  BUDGET_PERIODS,
+  CALL_SOURCES,
+} from "../../../contract/values.ts";
 import { NAME_PATTERN } from "../../../kernel/ids.ts";
 import { parseTotalUsd } from "../../../kernel/money.ts";
 import { withoutUndefined } from "../../../kernel/records.ts";
 import { arg, type Command, type CommandContext, flag, option } from "../../command.ts";
 import { idInPath } from "../../parse/command_id.ts";
 import { NAMED_OPTIONS, readNamed } from "../../parse/dimension_options.ts";
+import { readGroup, readTags } from "../../parse/parse_tags.ts";
 import { checkName, orNone, parseAmount, readEither } from "../../parse/given_fields.ts";
 import type { Options } from "../../parse/options.ts";
 import { parseExpiry, parseSince } from "../../parse/parse_time.ts";
@@ -18,7 +25,9 @@ import { printAnswer } from "../../render/print_answer.ts";
 import { escapeText } from "../../terminal/escape_text.ts";
 import { type EditableKind, editCommands, findId } from "../authored_commands.ts";
 
-const NAMED = Object.keys(NAMED_OPTIONS).map((name) => `--${name}`);
+const NAMED = [...Object.keys(NAMED_OPTIONS), "tag", "model", "provider", "source"].map((name) =>
+  `--${name}`
+);
 
 /** Returns a list of words: `agent, session or key`. */
 const anyOf = (words: readonly string[]) => `${words.slice(0, -1).join(", ")} or ${words.at(-1)}`;
@@ -31,8 +40,16 @@ const FIELDS = {
   limit: option("USD", "Limit in USD"),
   per: option("WINDOW", "Window to count", { oneOf: BUDGET_PERIODS }),
   ...NAMED_OPTIONS,
-  each: option("KIND", `Count each by itself: ${anyOf(BUDGET_EACH)}; none: one counter`, {
-    oneOf: [...BUDGET_EACH, "none"],
+  tag: option("KEY=VALUE", "Count only calls with this tag; repeat for more that a call must have", {
+    some: ["none"],
+  }),
+  model: option("MODEL", "Count only this model, or the models of a pattern, such as claude-opus-*", {
+    live: "model",
+  }),
+  provider: option("PROVIDER", "Count only this provider"),
+  source: option("SOURCE", "Count only calls of this source", { oneOf: [...CALL_SOURCES, "none"] }),
+  each: option("KIND", `Count each by itself: ${anyOf([...BUDGET_EACH, "tag:KEY"])}; none: one counter`, {
+    some: [...BUDGET_EACH, "tag:customer", "none"],
   }),
   mode: option(
     "MODE",
@@ -51,13 +68,18 @@ const FIELDS = {
 
 /** Reads the given fields of a budget. Throws a `UsageError` that names the option. */
 function readFields(options: Options, now: number): BudgetChanges {
-  const each = options.oneOf("each", [...BUDGET_EACH, "none"]);
+  const source = options.oneOf("source", [...CALL_SOURCES, "none"]);
+  const isWithoutTags = options.texts("tag").join() === "none";
   return {
     name: options.read("name", checkName),
     limit_usd: options.read("limit", parseAmount),
     per: options.oneOf("per", BUDGET_PERIODS),
     ...readNamed(options),
-    each: each === "none" ? null : each,
+    tags: isWithoutTags ? null : readTags(options),
+    model: options.read("model", orNone(checkName)),
+    provider: options.read("provider", orNone(checkName)),
+    source: source === "none" ? null : source,
+    each: options.text("each") === "none" ? null : readGroup(options, "each", BUDGET_EACH),
     mode: options.oneOf("mode", BUDGET_MODES),
     action: options.oneOf("action", BUDGET_ACTIONS),
     warn_at: options.read("warn-at", readShares),
@@ -217,7 +239,7 @@ const EDIT_COMMANDS = editCommands(BUDGETS, {
     detail:
       "Every budget that applies to a call must allow it. Days, weeks (from Monday) and months are in UTC; an hour " +
       "is the last 60 minutes. With --per run or --per session, each run or session is counted by itself. Without " +
-      `${anyOf(NAMED)} all calls count. ` +
+      `${anyOf(NAMED)} all calls count; of several, a call must be of all. ` +
       "Spending from before the budget was added counts. In mode strict, the limit is never exceeded.",
     examples: [
       ["purser budgets add --name Day --limit 50 --per day", "All agents together"],
@@ -226,6 +248,14 @@ const EDIT_COMMANDS = editCommands(BUDGETS, {
         "One agent, never over $200",
       ],
       ["purser budgets add --name Chats --limit 1 --per day --each session", "$1 a day for every session"],
+      [
+        'purser budgets add --name Acme --limit 500 --per month --tag customer=acme --model "claude-opus-*"',
+        "The calls for one customer with the models of a pattern",
+      ],
+      [
+        "purser budgets add --name Customers --limit 100 --per month --each tag:customer",
+        "$100 a month for every customer; a budget for one of them takes its place",
+      ],
       [
         "purser budgets add --name Trial --limit 10 --per day --action watch",
         "Only count what would be refused",

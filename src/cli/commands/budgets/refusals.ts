@@ -1,4 +1,5 @@
 import type { BudgetRefusal } from "../../../contract/budgets/budget_refusals.ts";
+import { nameIn } from "../../../contract/costs/dimensions.ts";
 import { PAGE_SIZES } from "../../../contract/limits.ts";
 import { REFUSAL_REASONS } from "../../../contract/values.ts";
 import { type Command, type CommandContext, option } from "../../command.ts";
@@ -71,7 +72,7 @@ async function listRefusals(ctx: CommandContext): Promise<void> {
       { title: "REASON", cell: reasonOf },
       { title: "SPENT", cell: spentOf, drop: 1 },
       { title: "AGENT", cell: ({ agent_id }) => agent_id, cutTo: 6, drop: 3 },
-      { title: "KEY", cell: ({ key_id, key_name }) => key_name ?? key_id ?? "-", cutTo: 6, drop: 4 },
+      { title: "KEY", cell: (refusal) => nameIn(refusal, "key") ?? "-", cutTo: 6, drop: 4 },
       {
         title: "MODEL",
         cell: ({ provider, model }) => model === null ? "-" : `${provider}:${model}`,

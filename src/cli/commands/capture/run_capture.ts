@@ -84,12 +84,11 @@ async function openNamed(
   ctx: CommandContext,
   program: string,
 ): Promise<{ opened: OpenCapture; name: string }> {
-  const given = ctx.options.read("name", checkName);
-  const name = given ?? baseName(program);
+  const name = ctx.options.read("name", checkName) ?? baseName(program);
   try {
     return { opened: await openCapture(ctx, name), name };
   } catch (error) {
-    if (given !== undefined || !(error instanceof PurserError) || error.code !== "conflict") throw error;
+    if (!(error instanceof PurserError) || error.code !== "conflict") throw error;
     const later = `${name}-${toIso(ctx.clock.now()).replaceAll(/[-:]|\.\d+Z/g, "")}`;
     return { opened: await openCapture(ctx, later), name: later };
   }
@@ -110,7 +109,10 @@ async function addBudget(
 const readBudget = async ({ send }: OpenCapture, budgetId: string) =>
   await (await send(`/budgets/${budgetId}`)).json() as Budget;
 
-/** Stops the command once the booked calls reach its budget: those that telemetry tells were made already. */
+/**
+ * Stops the command once its calls have reached its budget, if some of them have gone past the gateway: that refuses the others, and
+ * the command learns of it.
+ */
 function stopAtBudget(opened: OpenCapture, budgetId: string, stop: () => Promise<void>) {
   let reading: Promise<void> | undefined;
   let isAgain = false;
@@ -124,10 +126,10 @@ function stopAtBudget(opened: OpenCapture, budgetId: string, stop: () => Promise
     do {
       isAgain = false;
       const { state } = await readBudget(opened, budgetId);
-      if (state === "reached" && !guard.hasStopped && !guard.hasEnded) {
-        guard.hasStopped = true;
-        await stop();
-      }
+      if (state !== "reached" || guard.hasStopped || guard.hasEnded) continue;
+      if ((await readCosts(opened)).total.lower_bound_calls === 0) continue;
+      guard.hasStopped = true;
+      await stop();
     } while (isAgain);
   };
   opened.onCall(() => {

@@ -64,7 +64,9 @@ export const cost: Command = {
       { some: [PREVIOUS] },
     ),
     ...FILTER_OPTIONS,
-    tag: option("KEY=VALUE", "Only calls with this tag; if repeated, only calls with all of them"),
+    tag: option("KEY=VALUE", "Only calls with this tag; if repeated, only calls with all of them", {
+      live: "tag",
+    }),
     total: flag("Only the total"),
     forecast: flag("Only the forecast of this month"),
     "what-if": option("MODEL", "What the same usage would cost on another model, such as openai:gpt-6-luna"),

@@ -9,7 +9,7 @@ import { replaceFile } from "../../../kernel/files/replace_file.ts";
 import type { CommandContext } from "../../command.ts";
 import type { HookInput } from "./hook_input.ts";
 import type { AgentHooks } from "./hooks/agent_hooks.ts";
-import type { Verdict } from "./run_gate.ts";
+import { reachedIn, type Verdict } from "./run_gate.ts";
 
 /** The time that a hook waits for a server whose last answer still holds. */
 const QUICK_MS = 100;
@@ -41,15 +41,23 @@ export async function askServer(
   const { clock } = ctx;
   const path = await pathOf(ctx, hooks, input);
   const kept = path === undefined ? undefined : await readKept(path);
-  const asked = ask(ctx, hooks, input, kept).then(async (now) => {
-    if (path !== undefined) await keep(path, now, kept === undefined, clock.now());
-    return now.verdict;
-  });
+  const sent = new Map(kept?.files.map((file) => [file.path, file]));
+  const store = async (at: number, verdict: Verdict) => {
+    if (path !== undefined) {
+      await keep(path, { at, verdict, files: [...sent.values()] }, kept === undefined, clock.now());
+    }
+    return verdict;
+  };
+  const asked = ask(ctx, hooks, input, sent).then((verdict) => store(clock.now(), verdict));
   const age = kept === undefined ? Infinity : clock.now() - kept.at;
   const last = age >= 0 && age <= MAX_AGE_MS ? kept!.verdict : undefined;
   const ended = new AbortController();
-  const late = clock.sleep(last ? QUICK_MS : PATIENT_MS, ended.signal).then(() => {
+  // Before an agent is stopped by an earlier answer, the server has time to say that the budget was raised.
+  const isQuick = last !== undefined && reachedIn(last).length === 0 && last.endedQuota === undefined;
+  const late = clock.sleep(isQuick ? QUICK_MS : PATIENT_MS, ended.signal).then(async () => {
     if (last) return last;
+    // The next hook goes on from there; the answer is too old to hold.
+    if (!ended.signal.aborted && sent.size > 0) await store(0, kept?.verdict ?? { checks: [] });
     throw new PurserError("unavailable", `the server has not answered for ${PATIENT_MS / 1_000} s`);
   });
   late.catch(() => {});
@@ -68,19 +76,18 @@ async function ask(
   ctx: CommandContext,
   hooks: AgentHooks,
   input: HookInput,
-  kept: Kept | undefined,
-): Promise<Kept> {
+  sent: Map<string, KnownFile>,
+): Promise<Verdict> {
   const connection = await ctx.connect();
-  const states = new Map(kept?.files.map((file) => [file.path, file]));
   if (hooks.hasLogs && input.transcript !== undefined) {
     const { findSessionLogs, importSession } = await import("./import_session.ts");
     const logs = await findSessionLogs(ctx, hooks, { ...input, transcript: input.transcript });
-    await importSession(ctx, connection, logs, states, { isSaved: false });
+    await importSession(ctx, connection, logs, sent, { isSaved: false });
   }
   const query = { agent_id: hooks.agentId, session_id: input.session };
   const checks = await (await connection.api.budgets.check.$get({ query })).json();
   const endedQuota = ctx.options.has("stop-before-credits") ? await askQuota(connection, hooks) : undefined;
-  return { at: ctx.clock.now(), verdict: { checks, endedQuota }, files: [...states.values()] };
+  return { checks, endedQuota };
 }
 
 async function askQuota({ api }: Connection, { agentId }: AgentHooks): Promise<string | undefined> {

@@ -2,7 +2,7 @@ import type { BudgetCheck } from "../../../contract/budgets/budget_checks.ts";
 import { formatUsd, type NanoUsd, parseTotalUsd } from "../../../kernel/money.ts";
 import type { CommandContext } from "../../command.ts";
 import { formatAmounts } from "../../render/format_cost.ts";
-import { formatBudgetSpent } from "../../render/describe_budget.ts";
+import { describeScope, formatBudgetSpent } from "../../render/describe_budget.ts";
 import { formatTime } from "../../render/format_values.ts";
 import { quoteForShell } from "../../render/quote_for_shell.ts";
 import { ledgerOptions } from "../ledger_options.ts";
@@ -14,6 +14,7 @@ type Reached = Pick<
   | "per"
   | "scope"
   | "key_name"
+  | "key_user"
   | "limit_usd"
   | "extra_usd"
   | "spent_usd"
@@ -23,10 +24,9 @@ type Reached = Pick<
 
 /** Tells the user which budgets stop the agent, by how much they are exceeded, and how to go on; undefined if none does. */
 export async function describeReached(
-  checks: readonly BudgetCheck[],
+  reached: readonly BudgetCheck[],
   ctx: CommandContext,
 ): Promise<string | undefined> {
-  const reached = checks.filter(({ state, action }) => state === "reached" && action === "refuse");
   if (reached.length === 0) return undefined;
   const options = await ledgerOptions(ctx);
   const raises = reached.flatMap((check) => raiseOf(check, options));
@@ -37,13 +37,12 @@ export async function describeReached(
 }
 
 function describe(check: Reached): string {
-  const { name, per, scope, key_name, resets_at } = check;
-  const whose = scope === "all" ? "all agents" : key_name ? `key ${key_name}` : scope;
+  const { name, per, resets_at } = check;
   const over = check.spent_usd === undefined ? 0n : parseTotalUsd(check.spent_usd) - ceilingOf(check);
   return [
-    `Purser: the budget ${name ?? "cost_budget_usd"} is reached: ${
-      formatBudgetSpent(check)
-    } per ${per} of ${whose}`,
+    `Purser: the budget ${name ?? "cost_budget_usd"} is reached: ${formatBudgetSpent(check)} per ${per} of ${
+      describeScope(check)
+    }`,
     ...over > 0n ? [`, ${formatAmounts([over])[0]} over`] : [],
     ...resets_at === null ? [] : [`; it resets at ${formatTime(resets_at).slice(0, 16)} UTC`],
     ".",

@@ -18,13 +18,14 @@ const onError = option("HOW", "Without an answer of the ledger: open (the agent 
 const gate: Command = {
   name: "gate",
   args: [],
-  summary: "Stop an agent that bypasses the gateway once a budget is reached, as its hook",
+  summary: "Stop a coding agent at its budgets, as its hook",
   detail:
-    "The agent runs it; purser gate install sets it. It reads the hook's JSON on standard input, imports what is new of the " +
-    "session's logs, and prints the answer that stops the agent if a budget refuses its calls; else nothing. The calls in " +
-    "progress are finished. Its exit code is 0, and 2 where it stops an agent whose event is unknown.",
+    "For an agent that doesn't go through the gateway. The agent runs it; purser gate install sets it. It reads the hook's JSON " +
+    "on standard input, imports what is new of the session's logs, and prints the answer that stops the agent if a budget " +
+    "refuses its calls; else nothing. The calls in progress are finished. Its exit code is 0, and 2 where it stops an agent " +
+    "whose event is unknown.",
   options: {
-    agent: option("AGENT", "The agent that runs it", { oneOf: AGENTS }),
+    agent: option("NAME", `The agent that runs it: ${AGENTS.join(", ")}`, { some: AGENTS, live: "agent" }),
     "on-error": onError,
     "stop-before-credits": stopBeforeCredits,
   },
@@ -35,17 +36,17 @@ const gate: Command = {
   },
 };
 
-const AGENT = arg("AGENT", { oneOf: AGENTS });
+const NAME = arg("NAME", { oneOf: AGENTS });
 const settings = {
   project: flag("The settings of the project in this folder"),
   user: flag("The settings of the user (default)"),
   yes: flag("Don't ask"),
 };
 
-/** `purser gate install AGENT` */
+/** `purser gate install NAME` */
 const gateInstall: Command = {
   name: "gate install",
-  args: [AGENT],
+  args: [NAME],
   summary: "Set the gate as a hook in an agent's settings",
   detail:
     "Shows what changes, and asks. The other settings stay as they are written; a copy of the file is kept beside it.",
@@ -60,10 +61,10 @@ const gateInstall: Command = {
   },
 };
 
-/** `purser gate uninstall AGENT` */
+/** `purser gate uninstall NAME` */
 const gateUninstall: Command = {
   name: "gate uninstall",
-  args: [AGENT],
+  args: [NAME],
   summary: "Remove the gate from an agent's settings",
   options: settings,
   examples: [["purser gate uninstall claude-code", ""]],

@@ -10,7 +10,7 @@ export interface HookInput {
   session: string | undefined;
   /** The path of the session's log. */
   transcript: string | undefined;
-  model: string | undefined;
+  model?: string | undefined;
 }
 
 /** Results of tools are part of the input. */

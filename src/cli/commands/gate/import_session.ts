@@ -31,7 +31,7 @@ export interface SessionLogs {
 export async function findSessionLogs(
   { env, clock }: Pick<CommandContext, "env" | "clock">,
   hooks: AgentHooks,
-  { transcript, session }: HookInput & { transcript: string },
+  { transcript, session }: Pick<HookInput, "session"> & { transcript: string },
 ): Promise<SessionLogs> {
   const home = env.HOME || env.USERPROFILE || "/";
   const machine: Machine = { os: currentPlatform(), home, env: (name) => env[name] || undefined };

@@ -119,9 +119,13 @@ async function readTarget({ args, options, env }: CommandContext): Promise<Targe
 
 async function readIfThere(path: string): Promise<string | undefined> {
   try {
-    return await files.readText(path);
+    // A text that is decoded with faults would be written with them.
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(await files.readBytes(path));
   } catch (cause) {
     if (systemCodeOf(cause) === "ENOENT") return undefined;
+    if (cause instanceof TypeError) {
+      throw new PurserError("invalid", `Cannot read ${path}: it is not in UTF-8`, { cause });
+    }
     throw new PurserError("unavailable", `Cannot read ${path}: ${systemReason(cause)}`, { cause });
   }
 }

@@ -12,6 +12,10 @@ const DEADLINE_MS = 10_000;
 /** The exit code by which a hook stops an agent whose event it doesn't know. */
 const BLOCKED = 2;
 
+/** Returns the budgets of a verdict that stop an agent. */
+export const reachedIn = ({ checks }: Verdict): BudgetCheck[] =>
+  checks.filter(({ state, action }) => state === "reached" && action === "refuse");
+
 /** The answer of a ledger about the next call of an agent. */
 export interface Verdict {
   /** The budgets that count it. */
@@ -44,6 +48,7 @@ export async function runGate(
   let code: number | undefined;
 
   function answer(reason: string | undefined): void {
+    if (code !== undefined) return;
     code = EXIT.done;
     if (reason === undefined) return;
     if (event === undefined) {
@@ -68,7 +73,10 @@ export async function runGate(
     const message = messageOf(error);
     if (isClosed) {
       answer(`Purser stops this agent, since it cannot check its budgets (--on-error closed): ${message}`);
-    } else ctx.say(`Purser lets this agent go on without a check of its budgets: ${message}`);
+    } else {
+      answer(undefined);
+      ctx.say(`Purser lets this agent go on without a check of its budgets: ${message}`);
+    }
   } finally {
     ended.abort();
   }
@@ -85,8 +93,8 @@ async function decide(
   await using ctx = await open();
   const { describeReached } = await import("./describe_reached.ts");
   const check = ctx.config.server === undefined ? checkLocally : (await import("./ask_server.ts")).askServer;
-  const { checks, endedQuota } = await check(ctx, hooks, input);
-  answer(await describeReached(checks, ctx) ?? describeQuota(endedQuota));
+  const verdict = await check(ctx, hooks, input);
+  answer(await describeReached(reachedIn(verdict), ctx) ?? describeQuota(verdict.endedQuota));
 }
 
 function describeQuota(ended: string | undefined): string | undefined {

@@ -1,4 +1,5 @@
 import { PAGE_SIZES } from "../../../contract/limits.ts";
+import { SUBJECT_TAGS } from "../../../contract/tags/tags.ts";
 import { KEY_STATUSES, SCOPES } from "../../../contract/values.ts";
 import { DAY_MS } from "../../../kernel/clock.ts";
 import type { ApiKey } from "../../../keys/mod.ts";
@@ -7,6 +8,7 @@ import { checkId, idInPath } from "../../parse/command_id.ts";
 import { orNone } from "../../parse/given_fields.ts";
 import { Options } from "../../parse/options.ts";
 import { parseDuration, parseExpiry } from "../../parse/parse_time.ts";
+import { readTags } from "../../parse/parse_tags.ts";
 import { UsageError } from "../../parse/usage_error.ts";
 import { countOf, formatTime } from "../../render/format_values.ts";
 import { hasMore, printAnswer } from "../../render/print_answer.ts";
@@ -54,7 +56,8 @@ const keysAdd: Command = {
   detail:
     "Scopes: read sees everything but keys; run runs agents and reports calls; call calls models through the gateway and " +
     "nothing else; report reports calls made elsewhere and nothing else; admin does all of that, and changes settings and keys. Once a key exists, servers on this database refuse requests without one. With --agent, the ids that a client " +
-    "chooses for new calls, sessions and runs have to be AGENT_ID:NAME. The key goes to standard output, everything else to " +
+    "chooses for new calls, sessions and runs have to be AGENT_ID:NAME. The calls of a key get its tags, whatever tags its holder " +
+    "gives; user, team, project and customer are what cost --by knows by name. The key goes to standard output, everything else to " +
     "standard error. With --output, the key goes to that file alone.",
   options: {
     scope: option("SCOPE", "read, run, call, report or admin; repeat for more", { oneOf: SCOPES }),
@@ -66,6 +69,7 @@ const keysAdd: Command = {
     "stop-before-credits": flag(
       "Refuse its calls through the gateway that would spend a plan's paid credits",
     ),
+    tag: option("KEY=VALUE", "Tag of all its calls, such as user=anna; repeat for more", { live: "tag" }),
     expires: option("WHEN", "Expiry: a duration from now (12h, 90d, 4w), a date, or an ISO time"),
     output: option("FILE", "A new file for the key, which only its user can read", { isFile: true }),
   },
@@ -75,6 +79,7 @@ const keysAdd: Command = {
       "purser keys add ci --scope run --agent researcher --expires 90d",
       "To run one agent, for 90 days",
     ],
+    ["purser keys add anna --scope call --tag user=anna --tag team=search", "For a person of a team"],
     ["purser keys add dashboard --scope read --output dashboard.key", "Into a file, for api_key_file"],
   ],
   run: addKey,
@@ -91,6 +96,7 @@ async function addKey(ctx: CommandContext): Promise<void> {
   const given = options.texts("model");
   const models = given.length === 0 ? undefined : [...given];
   const stop_before_credits = options.has("stop-before-credits") || undefined;
+  const tags = readTags(options);
   const expiresAt = options.read("expires", (text) => parseExpiry(text, clock.now()));
   if (agentId !== undefined && scopes.includes("admin")) {
     throw new UsageError(
@@ -102,7 +108,15 @@ async function addKey(ctx: CommandContext): Promise<void> {
   const [before] = await (await api.keys.$get({ query: { limit: "1" } })).json();
   const { printKey } = await import("./print_key.ts");
   const { created, where } = await printKey(ctx, "no key was created", async () => {
-    const json = { name, scopes, agent_id: agentId, models, stop_before_credits, expires_at: expiresAt };
+    const json = {
+      name,
+      scopes,
+      agent_id: agentId,
+      models,
+      stop_before_credits,
+      tags,
+      expires_at: expiresAt,
+    };
     return await (await api.keys.$post({ json })).json();
   });
   if (ctx.isJson) return;
@@ -127,9 +141,9 @@ function readScopes({ options }: CommandContext) {
 
 /** Describes a key: `run, agent researcher only, until 2027-01-31 00:00:00 UTC`. */
 function describeKey(
-  { scopes, agent_id, models, stop_before_credits, expires_at }: Pick<
+  { scopes, agent_id, models, stop_before_credits, tags, expires_at }: Pick<
     ApiKey,
-    "scopes" | "agent_id" | "models" | "stop_before_credits" | "expires_at"
+    "scopes" | "agent_id" | "models" | "stop_before_credits" | "tags" | "expires_at"
   >,
 ): string {
   return [
@@ -137,9 +151,14 @@ function describeKey(
     ...(agent_id === null ? [] : [`agent ${agent_id} only`]),
     ...(models === null ? [] : [`${models.join(" and ")} only`]),
     ...(stop_before_credits ? ["before paid credits"] : []),
+    ...describeTags(tags),
     expires_at === null ? "until it is revoked" : `until ${formatTime(expires_at)} UTC`,
   ].join(", ");
 }
+
+/** Describes tags: `user=anna`, `team=search`. */
+const describeTags = (tags: ApiKey["tags"]) =>
+  Object.entries(tags).map(([name, value]) => `${name}=${value}`);
 
 const NONE = "No keys yet: servers answer this machine only. Create one: purser keys add ops --scope admin";
 
@@ -185,6 +204,9 @@ async function listKeys(ctx: CommandContext): Promise<void> {
       ...keys.some(({ models }) => models !== null)
         ? [{ title: "MODELS", cell: (key: ApiKey) => key.models?.join(", ") ?? "all", cutTo: 12, drop: 5 }]
         : [],
+      ...keys.some(({ tags }) => Object.keys(tags).length > 0)
+        ? [{ title: "TAGS", cell: (key: ApiKey) => describeTags(key.tags).join(", "), cutTo: 12, drop: 6 }]
+        : [],
       { title: "EXPIRES (UTC)", cell: (key) => minute(key.expires_at, "never"), drop: 2 },
       ...keys.some(({ previous_valid_until }) => previous_valid_until != null)
         ? [{
@@ -225,6 +247,7 @@ async function showKey(ctx: CommandContext): Promise<void> {
       "Scopes": key.scopes.join(", "),
       "Agent": key.agent_id ?? "all",
       "Models": key.models?.join(", ") ?? "all",
+      "Tags of its calls": describeTags(key.tags).join(", ") || undefined,
       "Paid credits": key.stop_before_credits ? "calls are refused before" : undefined,
       "Created": at(key.created_at),
       "Expires": at(key.expires_at, "never"),
@@ -245,38 +268,30 @@ function paintKeyStatus({ status }: Pick<ApiKey, "status">, style: Style): Paint
 const keysSet: Command = {
   name: "keys set",
   args: [KEYS.arg],
-  summary: "Change whether an API key stops before paid credits",
+  summary: "Change the tags of an API key, or whether it stops before paid credits",
   detail:
+    "Tags are of the calls that the key makes from then on; --tag replaces the value of a tag that it has. " +
     "With --stop-before-credits, its calls through the gateway are refused once the provider has said that the quota of the " +
     "plan has ended, until its window resets; purser plans shows the windows. Other servers on the same database know it within 5 seconds.",
   options: {
+    tag: option("KEY=VALUE", "Tag of all its calls, such as user=anna; repeat for more", { live: "tag" }),
+    untag: option("KEY", "Name of a tag to remove; repeat for more", { some: SUBJECT_TAGS }),
     "stop-before-credits": flag(
       "Refuse its calls through the gateway that would spend a plan's paid credits",
     ),
     "allow-credits": flag("Let its calls spend paid credits"),
   },
-  examples: [["purser keys set laptop --stop-before-credits", ""]],
+  examples: [
+    ["purser keys set anna --tag team=billing --untag project", "She has changed teams"],
+    ["purser keys set laptop --stop-before-credits", ""],
+  ],
   needsDatabase: true,
   run: setKey,
 };
 
 async function setKey(ctx: CommandContext): Promise<void> {
-  const { options } = ctx;
-  const stop_before_credits = options.has("stop-before-credits");
-  if (stop_before_credits === options.has("allow-credits")) {
-    throw new UsageError(
-      "Cannot change the key: give --stop-before-credits or --allow-credits",
-      options.command,
-    );
-  }
-  const keyId = await findKeyId(ctx);
-  const { api } = await ctx.connect();
-  const param = { key_id: idInPath(keyId) };
-  await printAnswer(
-    ctx,
-    await api.keys[":key_id"].$patch({ param, json: { stop_before_credits } }),
-    (key) => `Key ${key.key_id} ${escapeText(key.name)}: ${describeKey(key)}`,
-  );
+  const { changeKey } = await import("./change_key.ts");
+  await changeKey(ctx, () => findKeyId(ctx), describeKey);
 }
 
 /** The longest time for which the secret before is accepted. */

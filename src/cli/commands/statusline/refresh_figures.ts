@@ -53,7 +53,7 @@ async function importAll(
   { log, sessionId, limits }: { log: string; sessionId: string; limits: unknown },
 ): Promise<void> {
   const connection = await ctx.connect();
-  const logs = await findSessionLogs(ctx, hooks, { transcript: log, session: sessionId, event: undefined });
+  const logs = await findSessionLogs(ctx, hooks, { transcript: log, session: sessionId });
   const { machineName: machine, importer } = logs;
   await importSession(
     ctx,

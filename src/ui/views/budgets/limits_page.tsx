@@ -8,6 +8,7 @@ import { Link } from "../../parts/link.tsx";
 import { Empty, Loaded } from "../../parts/loaded.tsx";
 import { Money } from "../../parts/money.tsx";
 import { type Column, Table } from "../../parts/table.tsx";
+import { Text } from "../../parts/text.tsx";
 import { Time } from "../../parts/time.tsx";
 import { ADD_BUDGET, ADD_RULE } from "../commands.ts";
 import { limitHref } from "../links.ts";
@@ -143,19 +144,39 @@ export function LimitsPage() {
             </Empty>
           }
         >
-          {() => (
-            <Table
-              caption="Alert rules"
-              columns={RULE_COLUMNS}
-              rows={ruleRows}
-              keyOf={({ of }) => of.rule_id}
-              source={{ path: RULES, name: "rules" }}
-              defaultSort="-share"
-              sortParam="rules"
-            />
+          {(all) => (
+            <>
+              <Table
+                caption="Alert rules"
+                columns={RULE_COLUMNS}
+                rows={ruleRows}
+                keyOf={({ of }) => of.rule_id}
+                source={{ path: RULES, name: "rules" }}
+                defaultSort="-share"
+                sortParam="rules"
+              />
+              <PlanRules rules={all.filter((rule) => !isOfSpending(rule))} />
+            </>
           )}
         </Loaded>
       </Card>
     </SectionPage>
+  );
+}
+
+/** Names the rules about plans, which are no limits of spending. */
+function PlanRules({ rules }: { rules: readonly AlertRule[] }) {
+  if (rules.length === 0) return null;
+  return (
+    <p class="facts">
+      {rules.map(({ rule_id, name, threshold_pct }) => (
+        <span key={rule_id}>
+          Plans at {threshold_pct}%:{" "}
+          <Link href={limitHref(rule_id)}>
+            <Text>{name}</Text>
+          </Link>
+        </span>
+      ))}
+    </p>
   );
 }

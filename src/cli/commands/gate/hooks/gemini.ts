@@ -8,7 +8,7 @@ export default {
   hasLogs: true,
   stops: { BeforeModel: (reason) => ({ decision: "deny", reason }) },
   // Sub-agents are logged beside the session, in a folder with its id.
-  logsOf: ({ transcript, session }) => [transcript, transcript.replace(/[^/]+$/, session)],
+  logsOf: ({ transcript, session }) => [transcript, transcript.replace(/[^/]+$/, () => session)],
   settings: {
     userFile: ({ home, env }) => `${env("GEMINI_CLI_HOME") ?? home}/.gemini/settings.json`,
     projectFile: ".gemini/settings.json",
