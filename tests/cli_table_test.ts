@@ -17,6 +17,7 @@ Deno.test("the table has every command, succeeding and failing", () => {
     // `serve` is at work wherever the table is run through a server; the others work on the machine alone. The logs of
     // `import` and the settings of agents are in a home folder: tests/import_command_test.ts, tests/gate/install_test.ts.
     // `capture` needs a permission: tests/capture_test.ts. `whoami` needs a key of a server: tests/own_view_test.ts.
+    // `apply` needs a file: tests/apply_test.ts.
     const elsewhere = [
       "serve",
       "prices update",
@@ -24,6 +25,7 @@ Deno.test("the table has every command, succeeding and failing", () => {
       "restore",
       "import",
       "capture",
+      "apply",
       "gate install",
       "gate uninstall",
       "whoami",

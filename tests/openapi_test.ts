@@ -23,6 +23,7 @@ Deno.test("the OpenAPI document has every route of the app, and no other", async
 
 /** The names from which clients in many languages have been generated: they never change. */
 const OPERATIONS = {
+  applyDefinitions: "POST /apply",
   applyRepricing: "POST /repricings/{repricing_id}/apply",
   cancelRun: "POST /runs/{run_id}/cancel",
   checkBudgets: "GET /budgets/check",
@@ -61,6 +62,7 @@ const OPERATIONS = {
   listAgents: "GET /agents",
   listAgentSessions: "GET /agents/{agent_id}/sessions",
   listAlertRules: "GET /alerts/rules",
+  listAuditEntries: "GET /audit",
   listAlerts: "GET /alerts/history",
   listAnomalies: "GET /anomalies",
   listApiKeyNames: "GET /key-names",
@@ -180,6 +182,8 @@ const REQUESTS: [method: string, path: string, body?: unknown, headers?: Headers
   ["GET", "/costs/what-if?model=openai:gpt-5-mini&group_by=day&from=2026-11-01"],
   ["GET", "/costs/caching?group_by=agent&from=2026-11-01"],
   ["GET", "/budgets/refusals?agent_id=a&limit=1"],
+  ["GET", "/audit?kind=budget&limit=2"],
+  ["POST", "/apply", { label: "team", dry_run: true, budgets: [{ name: "Team", limit_usd: 1, per: "day" }] }],
   ["POST", "/repricings", { unpriced: true }],
   ["GET", "/repricings?limit=5"],
   ["GET", "/anomalies?from=2026-11-01"],

@@ -27,6 +27,7 @@ import { viewerOfRequest } from "../middleware/agent_reach.ts";
 import { etagBy, IF_MATCH, readPreconditions } from "../middleware/preconditions.ts";
 import { page, pageQuery } from "../pagination.ts";
 import { createRouter } from "../router.ts";
+import { asAuthor } from "../middleware/principal.ts";
 
 const params = z.object({ key_id: KeyId });
 
@@ -218,7 +219,7 @@ export function createRoutes(core: Core) {
     .openapi(me, async (c) => c.json(await readOwnView(core, viewerOfRequest(c)), 200))
     .openapi(create, async (c) => {
       const { name, scopes, agent_id, models, stop_before_credits, tags, expires_at } = c.req.valid("json");
-      const key = await createKey(core, {
+      const key = await createKey(asAuthor(c, core), {
         name,
         scopes,
         agentId: agent_id ?? null,
@@ -248,7 +249,12 @@ export function createRoutes(core: Core) {
     .openapi(change, async (c) => {
       const { stop_before_credits: stopBeforeCredits, tags } = c.req.valid("json");
       const check = readPreconditions(c, etagOfKey);
-      const key = await changeKey(core, c.req.valid("param").key_id, { stopBeforeCredits, tags }, check);
+      const key = await changeKey(
+        asAuthor(c, core),
+        c.req.valid("param").key_id,
+        { stopBeforeCredits, tags },
+        check,
+      );
       c.header("etag", await etagOfKey(key));
       return c.json(key, 200);
     })
@@ -259,10 +265,10 @@ export function createRoutes(core: Core) {
         expiresAt: expires_at == null ? expires_at : Date.parse(expires_at),
       };
       const check = readPreconditions(c, etagOfKey);
-      return c.json(await rotateKey(core, c.req.valid("param").key_id, rotation, check), 200);
+      return c.json(await rotateKey(asAuthor(c, core), c.req.valid("param").key_id, rotation, check), 200);
     })
     .openapi(revoke, async (c) => {
-      await revokeKey(core, c.req.valid("param").key_id);
+      await revokeKey(asAuthor(c, core), c.req.valid("param").key_id);
       return c.body(null, 204);
     });
 }
