@@ -26,7 +26,13 @@ const STATE = ["refusedCalls", "lastRefusedAt"] as const;
 export type AuthoredRow = Omit<BudgetRow, "budgetId" | "createdAt" | "updatedAt" | typeof STATE[number]>;
 
 /** The statements of budgets. */
-export const BUDGETS = defineAuthored(tables.budgets, { what: "budget", id: "budgetId", state: STATE });
+export const BUDGETS = defineAuthored(tables.budgets, {
+  what: "budget",
+  kind: "budget",
+  id: "budgetId",
+  state: STATE,
+  show: (row) => inputOf(row),
+});
 
 const isCounted = (part: string): part is DimensionWith<"isBudgeted"> =>
   BUDGETED.some((kind) => kind === part);

@@ -25,6 +25,8 @@ import {
   type Viewer,
 } from "../ledger/mod.ts";
 import {
+  type Author,
+  type Edit,
   oldestFirst,
   type Query,
   readInCode,
@@ -51,7 +53,17 @@ export interface BudgetContext {
   ids: Ids;
   budgets: Pick<KnownBudgets, "changed">;
   turns?: Turns;
+  /** Who changes budgets, for the audit log. */
+  author: Author;
+  /** The ids of the keys that the same commit creates, by name. */
+  newKeys?: ReadonlyMap<string, string>;
 }
+
+/** Returns the author of a change that is made now. */
+export const editOf = ({ author, clock }: Pick<BudgetContext, "author" | "clock">): Edit => ({
+  author,
+  now: clock.now(),
+});
 
 /** Commits a change of budgets. It may be committed even if the write fails, so the process reads its budgets again. */
 export async function writeBudgets(
@@ -223,7 +235,8 @@ export async function createBudget(
   input: BudgetInput,
   settle: (budget: Budget) => readonly Statement[] = () => [],
 ): Promise<Budget> {
-  const now = ctx.clock.now();
+  const edit = editOf(ctx);
+  const { now } = edit;
   const row: BudgetRow = {
     budgetId: ctx.ids.next("bud"),
     ...toAuthoredRow(await withKeyId(ctx, input)),
@@ -235,7 +248,11 @@ export async function createBudget(
   // The state of a budget of new subjects is that of counters that its unit would add.
   if (shapesOf(row).length > 0) await ctx.store.write(addShapes(shapesOf(row), now));
   const [budget] = await withStates(ctx, [row]);
-  await writeBudgets(ctx, [...addShapes(shapesOf(row), now), BUDGETS.insert(row), ...settle(budget!)]);
+  await writeBudgets(ctx, [
+    ...addShapes(shapesOf(row), now),
+    ...BUDGETS.insert(edit, row),
+    ...settle(budget!),
+  ]);
   return budget!;
 }
 
@@ -273,7 +290,7 @@ export async function updateBudget(
     await writeBudgets(ctx, [
       isUnchanged,
       ...(isCountedAnew ? addShapes(shapesOf(after), now) : []),
-      BUDGETS.update(budgetId, after, now),
+      ...BUDGETS.update({ author: ctx.author, now }, before, after),
       ...(isCountedAnew ? dropShapes(before) : []),
       ...(WARNED.some((field) => changed.has(field)) ? [forgetWarnings(budgetId)] : []),
     ]);
@@ -293,15 +310,21 @@ const ofDefinition = (check: BudgetCheck | undefined) =>
  * @throws {PurserError} `not_found`
  */
 export async function removeBudget(ctx: BudgetContext, budgetId: string, check?: BudgetCheck): Promise<void> {
-  await BUDGETS.remove(ctx.query, budgetId, ofDefinition(check), (statements) =>
-    writeBudgets(ctx, [
-      ...statements,
-      { sql: "DELETE FROM budget_raises WHERE budget_id = ?", args: [budgetId] },
-      { sql: "DELETE FROM budget_releases WHERE budget_id = ?", args: [budgetId] },
-      { sql: "DELETE FROM overshoots WHERE budget_id = ?", args: [budgetId] },
-      forgetWarnings(budgetId),
-      ...DROP_SHAPES,
-    ]));
+  await BUDGETS.remove(
+    ctx.query,
+    editOf(ctx),
+    budgetId,
+    ofDefinition(check),
+    (statements) =>
+      writeBudgets(ctx, [
+        ...statements,
+        { sql: "DELETE FROM budget_raises WHERE budget_id = ?", args: [budgetId] },
+        { sql: "DELETE FROM budget_releases WHERE budget_id = ?", args: [budgetId] },
+        { sql: "DELETE FROM overshoots WHERE budget_id = ?", args: [budgetId] },
+        forgetWarnings(budgetId),
+        ...DROP_SHAPES,
+      ]),
+  );
 }
 
 /** A budget that a program defines. */
@@ -321,14 +344,15 @@ export async function ensureBudgets(ctx: BudgetContext, budgets: readonly Budget
   if (budgets.length === 0) return;
   const { readBudgetInput } = await import("../contract/budgets/budgets.ts");
   const ensured = await readInCode(budgets, { what: "budget", prefix: "bud", read: readBudgetInput });
-  const now = ctx.clock.now();
+  const edit = editOf(ctx);
+  const { now } = edit;
   for (const { id: budgetId, input } of ensured) {
     const stored = await BUDGETS.find(ctx.query, budgetId);
     const row = toAuthoredRow(await withKeyId(ctx, input, stored?.scope));
     if (!stored) {
       await writeBudgets(ctx, [
         ...addShapes(shapesOf(row), now),
-        BUDGETS.insert({ budgetId, ...row, createdAt: now, updatedAt: now }),
+        ...BUDGETS.insert(edit, { budgetId, ...row, createdAt: now, updatedAt: now }),
       ]);
     }
     await updateBudget(ctx, budgetId, inputOf(row));

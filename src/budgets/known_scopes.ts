@@ -29,17 +29,20 @@ import { indexedBy, isAfter, type Store } from "../store/mod.ts";
 type StoreContext = { store: Pick<Store, "read"> };
 
 /**
- * Returns the fields of a budget with the id of the key that they name by its name or id. `current` is the scope that the
+ * Returns the fields of a budget with the id of the key that they name by its name or id, also of one that the same commit
+ * creates (`newKeys`). `current` is the scope that the
  * budget has already: a key that was revoked since is left there.
  *
  * @throws {PurserError} `invalid`, naming the field, for a key that is not known, not the only one of its name, or revoked
  */
 export async function withKeyId<Fields extends Pick<Partial<BudgetInput>, "key_id">>(
-  ctx: StoreContext & { clock: Pick<Clock, "now"> },
+  ctx: StoreContext & { clock: Pick<Clock, "now">; newKeys?: ReadonlyMap<string, string> },
   fields: Fields,
   current?: string,
 ): Promise<Fields> {
   if (fields.key_id == null) return fields;
+  const newKey = ctx.newKeys?.get(fields.key_id);
+  if (newKey !== undefined) return { ...fields, key_id: newKey };
   const { keyId, name, status } = await findKey(ctx, fields.key_id);
   if (status === "revoked" && scopeOf("key", keyId) !== (current && keyScopeIn(current))) {
     throw invalidField(

@@ -4,12 +4,12 @@ import { ROLLING_MS, windowOf } from "../contract/windows.ts";
 import { toIso } from "../kernel/clock.ts";
 import { invalidField, PurserError } from "../kernel/errors.ts";
 import { NANO_PER_USD, parseUsd, toUsd } from "../kernel/money.ts";
-import { newestFirst, type Statement, tables, type TimePosition } from "../store/mod.ts";
+import { auditEntry, newestFirst, type Statement, tables, type TimePosition } from "../store/mod.ts";
 import type { BudgetRow } from "./budget_fields.ts";
 import { withNames } from "../keys/mod.ts";
 import { ALL_SEEING, type Viewer } from "../ledger/mod.ts";
 import { checkAmountsOf } from "./seen_budget.ts";
-import { type BudgetContext, forgetWarnings, readBudget, writeBudgets } from "./budgets.ts";
+import { type BudgetContext, editOf, forgetWarnings, readBudget, writeBudgets } from "./budgets.ts";
 import { counterOf, holdsAt } from "./budget_states.ts";
 import { findCounter } from "./find_counter.ts";
 
@@ -62,7 +62,8 @@ export async function raiseBudget(
   } = {},
 ): Promise<BudgetRaise> {
   const budget = await readBudget(ctx.query, budgetId);
-  const now = ctx.clock.now();
+  const edit = editOf(ctx);
+  const { now } = edit;
   const row: RaiseRow = {
     raiseId: ctx.ids.next("raise"),
     budgetId,
@@ -84,6 +85,19 @@ export async function raiseBudget(
   const { raiseId, extraNanoUsd, until, reason, createdAt, scope } = row;
   const results = await writeBudgets(ctx, [
     { sql: INSERT, args: [raiseId, budgetId, extraNanoUsd, until, reason, keyId, createdAt, scope] },
+    auditEntry(edit, {
+      action: "raised",
+      kind: "budget",
+      id: budgetId,
+      name: budget.name,
+      after: {
+        raise_id: raiseId,
+        extra_usd: raise.extra_usd,
+        until: raise.until,
+        reason,
+        ...(raise.counter && { counter: raise.counter }),
+      },
+    }, { sql: "EXISTS (SELECT 1 FROM budget_raises WHERE raise_id = ?1)", args: [raiseId] }),
     forgetWarnings(budgetId),
     ...settle(raise),
     { sql: "SELECT count(*) FROM budget_raises WHERE raise_id = ?", args: [raiseId] },

@@ -129,6 +129,7 @@ export const PAGE_SIZES = {
   keys: { default: 100, max: 1_000 },
   budgets: { default: 100, max: 1_000 },
   refusals: { default: 100, max: 1_000 },
+  audit: { default: 100, max: 1_000 },
   raises: { default: 100, max: 1_000 },
   releases: { default: 100, max: 1_000 },
   importFiles: { default: 1_000, max: 1_000 },

@@ -171,6 +171,30 @@ export type RepricingStatus = typeof REPRICING_STATUSES[number];
 export const KEY_STATUSES = ["active", "expired", "revoked"] as const;
 export type KeyStatus = typeof KEY_STATUSES[number];
 
+/** Who has made a change: an API key, a session of the dashboard, a command on this machine, a program or its config, or a caller without a key. */
+export const AUDIT_ACTORS = ["key", "session", "local", "code", "anonymous"] as const;
+export type AuditActor = typeof AUDIT_ACTORS[number];
+
+/** The kinds of things whose changes the audit log keeps. */
+export const AUDIT_KINDS = ["budget", "rule", "key", "agent", "repricing", "prices"] as const;
+export type AuditKind = typeof AUDIT_KINDS[number];
+
+/** The changes that the audit log keeps. */
+export const AUDIT_ACTIONS = [
+  "created",
+  "changed",
+  "enabled",
+  "disabled",
+  "removed",
+  "raised",
+  "released",
+  "rotated",
+  "revoked",
+  "applied",
+  "undone",
+] as const;
+export type AuditAction = typeof AUDIT_ACTIONS[number];
+
 /** The statuses of deliveries. */
 export const DELIVERY_STATUSES = ["pending", "delivered", "failed"] as const;
 export type DeliveryStatus = typeof DELIVERY_STATUSES[number];

@@ -37,6 +37,7 @@ import { etagBy, IF_MATCH, readPreconditions } from "../middleware/preconditions
 import { keyTagsOf, narrowToAgent, onlyAgentOf, viewerOfRequest } from "../middleware/agent_reach.ts";
 import { page, pageQuery } from "../pagination.ts";
 import { createRouter } from "../router.ts";
+import { asAuthor } from "../middleware/principal.ts";
 import { checkLimitOfKeys, createRaiseRoutes } from "./budget_raises.ts";
 import { checkOwnSession, createReservationRoutes, RESERVATIONS } from "./budget_reservations.ts";
 
@@ -266,7 +267,12 @@ export function createRoutes(core: Core) {
     .route("/", createRaiseRoutes(core))
     .openapi(create, async (c) => {
       const input = c.req.valid("json");
-      const budget = await createOnce<Budget>(c, core, input, (settle) => createBudget(core, input, settle));
+      const budget = await createOnce<Budget>(
+        c,
+        core,
+        input,
+        (settle) => createBudget(asAuthor(c, core), input, settle),
+      );
       c.header("location", `/budgets/${budget.budget_id}`);
       c.header("etag", await etagOfBudget(budget));
       return c.json(budget, 201);
@@ -298,14 +304,14 @@ export function createRoutes(core: Core) {
       const { budget_id } = c.req.valid("param");
       await checkLimitOfKeys(c, core, budget_id);
       const check = readPreconditions(c, etagOfBudget);
-      const budget = await updateBudget(core, budget_id, c.req.valid("json"), check);
+      const budget = await updateBudget(asAuthor(c, core), budget_id, c.req.valid("json"), check);
       c.header("etag", await etagOfBudget(budget));
       return c.json(budget, 200);
     })
     .openapi(remove, async (c) => {
       const { budget_id } = c.req.valid("param");
       await checkLimitOfKeys(c, core, budget_id);
-      await removeBudget(core, budget_id, readPreconditions(c, etagOfBudget));
+      await removeBudget(asAuthor(c, core), budget_id, readPreconditions(c, etagOfBudget));
       return c.body(null, 204);
     });
 }

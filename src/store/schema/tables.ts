@@ -6,6 +6,9 @@ import type { OtherModel } from "../../contract/usage.ts";
 import type { RepricingFilter } from "../../contract/repricings.ts";
 import type {
   AgentStatus,
+  AuditAction,
+  AuditActor,
+  AuditKind,
   BudgetAction,
   BudgetEach,
   BudgetMode,
@@ -374,4 +377,21 @@ export const deliveries = sqliteTable("deliveries", {
   createdAt: int("created_at").notNull(),
   settledAt: int("settled_at"),
   lostClaims: int("lost_claims").notNull(),
+});
+
+/** The audit log; see the migration. */
+export const auditEntries = sqliteTable("audit_entries", {
+  position: int("position").primaryKey(),
+  at: int("at").notNull(),
+  actor: text("actor").$type<AuditActor>().notNull(),
+  keyId: text("key_id"),
+  actorName: text("actor_name"),
+  address: text("address"),
+  label: text("label"),
+  action: text("action").$type<AuditAction>().notNull(),
+  kind: text("kind").$type<AuditKind>().notNull(),
+  subjectId: text("subject_id").notNull(),
+  subjectName: text("subject_name"),
+  before: text("before", { mode: "json" }).$type<Record<string, unknown>>(),
+  after: text("after", { mode: "json" }).$type<Record<string, unknown>>(),
 });

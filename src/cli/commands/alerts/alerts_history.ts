@@ -10,7 +10,6 @@ import { renderTable } from "../../render/render_table.ts";
 import { escapeText } from "../../terminal/escape_text.ts";
 import type { Paint, Style } from "../../terminal/style.ts";
 import { textWidth } from "../../terminal/text_width.ts";
-import { postTest } from "../channels/post_notification.ts";
 
 const DEFAULT_LIMIT = 20;
 const MAX_LIMIT = 500;
@@ -189,5 +188,6 @@ async function resendAlert(ctx: CommandContext): Promise<number> {
   const url = connection.api.alerts.history[":alert_id"].resend.$url({
     param: { alert_id: idInPath(alertId) },
   });
+  const { postTest } = await import("../channels/post_notification.ts");
   return await postTest<AlertResend>(ctx, connection, url, ({ results }) => results);
 }
