@@ -265,7 +265,7 @@ const EDIT_COMMANDS = editCommands(BUDGETS, {
       ],
       [
         "purser budgets add --name Customers --limit 100 --per month --each tag:customer",
-        "$100 a month for every customer; a budget for one of them takes its place",
+        "$100 a month for each customer; a budget for one goes first",
       ],
       [
         "purser budgets add --name Trial --limit 10 --per day --action watch",
