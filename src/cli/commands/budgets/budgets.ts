@@ -286,7 +286,7 @@ async function checkBudgets(ctx: CommandContext): Promise<number> {
 const budgetsExplain: Command = {
   name: "budgets explain",
   args: [],
-  summary: "List every limit that a call would meet, the tightest first",
+  summary: "List the limits that a call would meet",
   detail:
     "Name the call by what is known of it: limits that need more are left out. The calls of a key bear its tags. It reserves " +
     "nothing.",

@@ -265,7 +265,7 @@ const EDIT_COMMANDS = editCommands(BUDGETS, {
       ],
       [
         "purser budgets add --name Customers --limit 100 --per month --each tag:customer",
-        "$100 a month for each customer; a budget for one goes first",
+        "$100 a month for each customer",
       ],
       [
         "purser budgets add --name Trial --limit 10 --per day --action watch",
