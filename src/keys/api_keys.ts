@@ -4,6 +4,7 @@ import { invalidField, PurserError } from "../kernel/errors.ts";
 import { KEY_OF_CAPTURE } from "../kernel/ids.ts";
 import type { ApiKey } from "../contract/keys.ts";
 import type { KeyContext } from "./context.ts";
+import { type KeyRow, readKey, statusOf } from "./key_rows.ts";
 import { hashSecret, newSecret, writeKeyText } from "./key_text.ts";
 import { countSessions } from "./session_rows.ts";
 import { and, eq, gt, isNotNull, isNull, lte, or } from "drizzle-orm";
@@ -15,23 +16,10 @@ import {
   newestFirst,
   replaceState,
   requireThat,
-  type SqlValue,
-  type Store,
   tables,
   type TimePosition,
 } from "../store/mod.ts";
 import { toIso } from "../kernel/clock.ts";
-
-export type KeyRow = typeof tables.apiKeys.$inferSelect;
-
-/** Returns the status of a key at a time. */
-export function statusOf(
-  { revokedAt, expiresAt }: Pick<KeyRow, "revokedAt" | "expiresAt">,
-  now: number,
-): KeyStatus {
-  if (revokedAt !== null) return "revoked";
-  return expiresAt !== null && expiresAt <= now ? "expired" : "active";
-}
 
 /** Converts a row to wire form, with the number of its sessions. */
 function toApiKey(row: KeyRow, now: number, sessions = 0): ApiKey {
@@ -378,38 +366,4 @@ export async function rotateKey(
     ctx.keyCache.clear();
     return { ...toApiKey(row, now), key: writeKeyText(keyId, secret) };
   });
-}
-
-const READ =
-  `SELECT key_id, name, hash, scopes, agent_id, models, created_at, previous_hash, expires_at, last_used_at, revoked_at,
-  rotated_at, previous_until, stop_before_credits, tags FROM api_keys WHERE key_id = ?`;
-
-/** Reads the row of a key, if it exists. Written as SQL, because it runs on each request. */
-export async function readKey(store: Pick<Store, "read">, keyId: string): Promise<KeyRow | undefined> {
-  const { rows: [row] } = await store.read({ sql: READ, args: [keyId] });
-  if (!row) return undefined;
-  const [id, name, hash, scopes, agentId, models, createdAt, previousHash, ...times] = row.slice(0, -1);
-  const tags = row.at(-1);
-  const [expiresAt, lastUsedAt, revokedAt, rotatedAt, previousUntil, stopBeforeCredits] = times.map(toTime);
-  return {
-    keyId: id as string,
-    name: name as string,
-    hash: hash as string,
-    scopes: JSON.parse(scopes as string) as Scope[],
-    agentId: agentId as string | null,
-    models: models === null ? null : JSON.parse(models as string) as string[],
-    createdAt: Number(createdAt),
-    expiresAt: expiresAt!,
-    lastUsedAt: lastUsedAt!,
-    revokedAt: revokedAt!,
-    rotatedAt: rotatedAt!,
-    previousHash: previousHash as string | null,
-    previousUntil: previousUntil!,
-    stopBeforeCredits: stopBeforeCredits === 1,
-    tags: tags == null ? null : JSON.parse(tags as string) as Tags,
-  };
-}
-
-function toTime(value: SqlValue): number | null {
-  return value === null ? null : Number(value);
 }

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { MINUTE_MS, toIso } from "../kernel/clock.ts";
 import { type ErrorDetails, messageOf, PurserError } from "../kernel/errors.ts";
 import { KEY_OF_CAPTURE } from "../kernel/ids.ts";
-import { type KeyRow, readKey, statusOf } from "./api_keys.ts";
+import { type KeyRow, readKey, statusOf } from "./key_rows.ts";
 import type { VerifiedKey } from "./shared_keys.ts";
 import type { KeyContext } from "./context.ts";
 import { hasHash, parseKeyText } from "./key_text.ts";

@@ -1,7 +1,7 @@
 import { MINUTE_MS } from "../kernel/clock.ts";
 import { toHex } from "../kernel/encoding.ts";
 import { messageOf } from "../kernel/errors.ts";
-import { readKey } from "./api_keys.ts";
+import { readKey } from "./key_rows.ts";
 import { checkPresentSecret, readSessionKey, unauthorized, usePrincipal } from "./authenticate.ts";
 import type { Principal } from "./principal.ts";
 import type { KeyContext } from "./context.ts";
