@@ -28,6 +28,15 @@ for (const word of Deno.args) {
     });
     const { id } = await response.json();
     console.log(response.status, id);
+  } else if (word === "leave") {
+    const response = await fetch(env("GOOGLE_GEMINI_BASE_URL") + "/v1beta/models/gemini-2.5-flash:streamGenerateContent?alt=sse", {
+      method: "POST",
+      headers: { "x-goog-api-key": env("GEMINI_API_KEY") },
+      body: JSON.stringify({ contents: [{ role: "user", parts: [{ text: "Hi" }] }] }),
+    });
+    await response.body.getReader().read();
+    console.log(env("GOOGLE_GEMINI_BASE_URL"));
+    Deno.exit(0);
   } else if (word === "stdin") console.log((await new Response(Deno.stdin.readable).text()).toUpperCase());
   else if (word === "hang") await new Promise((resolve) => setTimeout(resolve, 60_000));
   else if (/^\\d+$/.test(word)) Deno.exit(Number(word));
@@ -137,6 +146,27 @@ Deno.test("a call that the gateway and telemetry have seen is one call, and one 
   const { code, err, cost } = await capture(place, ["--", ...client(...words)]);
   assert.equal(code, 0, err);
   assert.deepEqual([cost.total.model_calls, cost.total.cost_usd], [2, 2 * CALL_USD]);
+});
+
+Deno.test("a stream that the command has left is in its cost as it was billed, to its end", async () => {
+  const isServerGone = Promise.withResolvers<void>();
+  await using fake = await startFakeProvider((request) => {
+    const { answer } = answerTo(request, { text: "Hi", usage: { inputTokens: 1_000, outputTokens: 500 } });
+    const [first, ...rest] = answer.frames;
+    return { paced: [first!, isServerGone.promise, ...rest] };
+  });
+  await using place = await newCapturePlace(fake);
+  Object.assign(place.env, { GEMINI_API_KEY: "test", GOOGLE_GEMINI_BASE_URL: fake.baseUrls.google });
+  const file = `${place.folder}/cost.json`;
+  const child = startCapture(place, ["--output", file, "--", ...client("leave")]);
+  await child.stdin.close();
+  const { value: url = "" } = await child.stdout.pipeThrough(new TextDecoderStream()).getReader().read();
+  const answers = () => fetch(url.trim()).then(({ body }) => body?.cancel()).then(() => true, () => false);
+  while (await answers());
+  isServerGone.resolve();
+  await new Response(child.stderr).text();
+  const { total } = JSON.parse(await Deno.readTextFile(file));
+  assert.deepEqual([total.model_calls, total.output_tokens, total.estimated_calls], [1, 500, 0]);
 });
 
 Deno.test("at its budget the gateway refuses the calls of a command, and the budget is gone with it", async () => {

@@ -4,9 +4,8 @@ import { invalidField, PurserError } from "../kernel/errors.ts";
 import { KEY_OF_CAPTURE } from "../kernel/ids.ts";
 import type { ApiKey } from "../contract/keys.ts";
 import type { KeyContext } from "./context.ts";
-import { type KeyRow, readKey, statusOf } from "./key_rows.ts";
 import { hashSecret, newSecret, writeKeyText } from "./key_text.ts";
-import { countSessions } from "./session_rows.ts";
+import { countSessions, readKey } from "./key_rows.ts";
 import { and, eq, gt, isNotNull, isNull, lte, or } from "drizzle-orm";
 import {
   type Author,
@@ -20,6 +19,17 @@ import {
   type TimePosition,
 } from "../store/mod.ts";
 import { toIso } from "../kernel/clock.ts";
+
+export type KeyRow = typeof tables.apiKeys.$inferSelect;
+
+/** Returns the status of a key at a time. */
+export function statusOf(
+  { revokedAt, expiresAt }: Pick<KeyRow, "revokedAt" | "expiresAt">,
+  now: number,
+): KeyStatus {
+  if (revokedAt !== null) return "revoked";
+  return expiresAt !== null && expiresAt <= now ? "expired" : "active";
+}
 
 /** Converts a row to wire form, with the number of its sessions. */
 function toApiKey(row: KeyRow, now: number, sessions = 0): ApiKey {

@@ -14,7 +14,7 @@ import {
   type Viewer,
 } from "../ledger/mod.ts";
 import type { SqlValue, Store } from "../store/mod.ts";
-import { statusOf } from "./key_rows.ts";
+import { statusOf } from "./api_keys.ts";
 
 /* The names of values of dimensions. Keys alone have one: people name a key by its name or its id, and are shown its name. */
 

@@ -9,8 +9,8 @@ export {
   type NewKey,
   revokeKey,
   rotateKey,
+  statusOf,
 } from "./api_keys.ts";
-export { statusOf } from "./key_rows.ts";
 export { findKey, nameField, type Names, readNames, withNames } from "./key_names.ts";
 export type { ApiKey } from "../contract/keys.ts";
 export {

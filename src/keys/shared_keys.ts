@@ -1,4 +1,4 @@
-import type { KeyRow } from "./key_rows.ts";
+import type { KeyRow } from "./api_keys.ts";
 
 /** The row of a key whose secret was right; `isReplaced`: by the secret before the present one. */
 export type VerifiedKey = KeyRow & { isReplaced?: boolean };

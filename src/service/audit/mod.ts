@@ -9,7 +9,7 @@ import { type Query, tables } from "../../store/mod.ts";
 const { auditEntries } = tables;
 
 /** The entries to list. */
-export interface AuditFilter {
+interface AuditFilter {
   kind?: AuditKind | undefined;
   /** The id of what was changed, or its name at that time. */
   subject?: string | undefined;

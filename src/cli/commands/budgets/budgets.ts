@@ -223,6 +223,9 @@ function describe({ layout }: CommandContext, budget: Budget): string {
 function listRaises({ layout }: CommandContext, raises: readonly BudgetRaise[]): string[] {
   return tableOf(raises, [
     { title: "RAISE", cell: ({ extra_usd }) => formatAmount(extra_usd), align: "right" },
+    ...raises.some(({ counter }) => counter)
+      ? [{ title: "COUNTER", cell: ({ counter }: BudgetRaise) => counter?.id ?? "all", cutTo: 7 }]
+      : [],
     { title: "UNTIL (UTC)", cell: ({ until }) => until === null ? "no end" : formatTime(until).slice(0, 16) },
     { title: "ADDED (UTC)", cell: ({ created_at }) => formatTime(created_at).slice(0, 16), drop: 1 },
     { title: "KEY", cell: (raise) => nameIn(raise, "key") ?? "-", drop: 2 },

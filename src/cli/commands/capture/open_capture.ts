@@ -24,7 +24,7 @@ export interface OpenCapture {
   send(path: string, init?: { method: string; json?: object }): Promise<Response>;
   /** Calls back after each call that is booked, or now and then where another process books them. */
   onCall(listener: () => void): void;
-  /** Answers what is under way, and takes no more. */
+  /** Answers what is under way, and takes no more; resolves once all calls are booked, but for those of another process. */
   end(): Promise<void>;
   close(): Promise<void>;
 }
@@ -45,10 +45,11 @@ async function openHere(
   { config, env, log, secrets, clock, options }: CommandContext,
   name: string,
 ): Promise<OpenCapture> {
-  const [{ openDatabase }, { listen, withAccessCheck }, { createKey }] = await Promise.all([
+  const [{ openDatabase }, { listen, withAccessCheck }, { createKey }, { endLiveRuns }] = await Promise.all([
     import("../../../client/mod.ts"),
     import("../../../http/server/mod.ts"),
     import("../../../keys/mod.ts"),
+    import("../../../sessions/mod.ts"),
   ]);
   refusePurserKeys(env);
   const address = { host: "127.0.0.1", port: 0 };
@@ -76,7 +77,13 @@ async function openHere(
       providers: providersIn(env),
       send: async (path, init) => await app.fetch(requestOf(path, init)),
       onCall: (listener) => void core.bookedCalls.subscribe(listener),
-      end: () => server.shutdown({ graceMs: GRACE_MS }),
+      async end() {
+        const until = clock.monotonic() + GRACE_MS;
+        await server.shutdown({ graceMs: GRACE_MS });
+        // A call whose client has left is under way without a request.
+        const { gateway } = await core.whole();
+        await endLiveRuns({ liveRuns: gateway.calls, clock }, Math.max(0, until - clock.monotonic()));
+      },
       close: () => close({ graceMs: 0 }),
     };
   } catch (error) {
