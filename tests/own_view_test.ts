@@ -8,7 +8,7 @@ import { makeKey, openHttpClient } from "./harness/http_client.ts";
 import { memoryTerminal } from "./harness/memory_terminal.ts";
 import { openTestPurser, type TestPurser } from "./harness/test_purser.ts";
 
-/** What the holder of a key sees of its own spending: `GET /me` and `purser whoami`. */
+/** The spending that the holder of a key sees of itself: `GET /me` and `purser whoami`. */
 
 async function open(purser: TestPurser) {
   const client = openHttpClient(purser);
