@@ -236,6 +236,10 @@ const steps = fc.oneof(
       budget: fc.nat({ max: 9 }),
       extra: fc.integer({ min: 1, max: 60 }),
       forMs: fc.constantFrom(null, 1, 1_000, HOUR, DAY),
+      counter: fc.constantFrom(
+        ...[null, null, null, "ann", "key key_1", "session ses_1", "run run_1", "by tag:customer acme"],
+        ...["by provider,tag:customer anthropic acme", "by model claude-opus-5"],
+      ),
     }),
   ),
   step("limit" as const, 1, fc.record({ budget: fc.nat({ max: 9 }), limit })),
@@ -288,7 +292,7 @@ async function carryOut(made: BudgetHistory, step: Step): Promise<void> {
       }
       return;
     case "raise":
-      return await made.raise(step.budget, step.extra, step.forMs);
+      return await made.raise(step.budget, step.extra, step.forMs, step.counter);
     case "limit":
       return await made.setLimit(step.budget, step.limit);
     case "enabled":

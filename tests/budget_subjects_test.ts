@@ -4,6 +4,7 @@ import { bookLooseCalls, rollUp } from "../src/calls/mod.ts";
 import { createBooking } from "./harness/booking.ts";
 import { add, BUDGETS, read, spend } from "./harness/budget_requests.ts";
 import { dialectKinds } from "./harness/databases.ts";
+import { makeKey, openHttpClient } from "./harness/http_client.ts";
 import { modelCall } from "./harness/model_calls.ts";
 import { openTestPurser } from "./harness/test_purser.ts";
 
@@ -110,6 +111,83 @@ Deno.test("a budget of each value of a tag has a counter for each, and stands as
   assert.deepEqual(await check("tag=customer:acme"), []);
   await purser.api("DELETE", `${BUDGETS}/${own.budget_id}`);
   assert.equal((await counters()).length, 2);
+});
+
+Deno.test("a raise can be for one counter of a budget with many, and is refused for one that isn't there", async () => {
+  await using purser = await openTestPurser();
+  const each = await add(purser, { name: "Customers", ...MONTH, each: "tag:customer" });
+  for (const customer of ["acme", "globex"]) await spend(purser, 1, { tags: { customer } });
+  const path = `${BUDGETS}/${each.budget_id}`;
+  const raise = (body: object) => purser.api("POST", `${path}/raises`, { extra_usd: 5, ...body });
+  const { status, body } = await raise({ counter: "acme" });
+  assert.deepEqual([status, body.counter], [201, { kind: "tag:customer", id: "acme" }]);
+  assert.equal((await raise({ extra_usd: 1 })).body.counter, null);
+  const left = (await purser.api("GET", `${path}/counters`)).body
+    .map(({ id, left_usd }: Record<string, unknown>) => [id, left_usd]);
+  assert.deepEqual(new Map(left), new Map([["acme", 15], ["globex", 10]]));
+  const wrong = await raise({ counter: "amce" });
+  assert.deepEqual([wrong.status, wrong.body.details.issues[0].path], [400, "counter"]);
+  assert.match(wrong.body.detail, /no counter of tag:customer "amce"; did you mean "acme"/);
+  const one = await add(purser, { name: "One", ...MONTH });
+  const answer = await purser.api("POST", `${BUDGETS}/${one.budget_id}/raises`, {
+    extra_usd: 1,
+    counter: "acme",
+  });
+  assert.match(answer.body.detail, /has one counter only/);
+  assert.equal((await purser.api("GET", `${path}/raises`)).body.length, 2);
+  const keys = await add(purser, { name: "Keys", ...MONTH, each: "key" });
+  const { keyId } = await makeKey(purser, ["call"], { name: "laptop" });
+  const ofKey = await purser.api("POST", `${BUDGETS}/${keys.budget_id}/raises`, {
+    extra_usd: 1,
+    counter: "laptop",
+  });
+  assert.deepEqual(ofKey.body.counter, { kind: "key", id: keyId });
+});
+
+Deno.test("a check of a key has the limits of the tags that its calls bear, its own the narrower first", async () => {
+  await using purser = await openTestPurser();
+  const { keyId } = await makeKey(purser, ["call"], { name: "laptop", tags: { user: "anna" } });
+  await add(purser, { name: "Anna", limit_usd: 5, per: "day", tags: { user: "anna" } });
+  await add(purser, {
+    name: "Opus of a key",
+    limit_usd: 2,
+    per: "day",
+    key_id: "laptop",
+    model: "claude-opus-*",
+  });
+  await add(purser, { name: "Bob", limit_usd: 1, per: "day", tags: { user: "bob" } });
+  const { status, body } = await purser.api("GET", `${BUDGETS}/check?key_id=laptop&model=claude-opus-5`);
+  assert.equal(status, 200);
+  assert.deepEqual(
+    body.map((
+      { name, scope, key_name, left_usd }: Record<string, unknown>,
+    ) => [name, scope, key_name, left_usd]),
+    [
+      ["Opus of a key", `key ${keyId}, model claude-opus-*`, "laptop", 2],
+      ["Anna", "tag user=anna", undefined, 5],
+    ],
+  );
+  const unknown = await purser.api("GET", `${BUDGETS}/check?key_id=latpop`);
+  assert.match(unknown.body.detail, /did you mean "laptop"/);
+});
+
+Deno.test("a key of one agent sees the budgets that name its agent or itself besides other subjects, and no other of subjects", async () => {
+  await using purser = await openTestPurser();
+  const { key, keyId } = await makeKey(purser, ["read", "call"], { agent_id: "researcher" });
+  const opus = { model: "claude-opus-*" };
+  await add(purser, { name: "Own", ...MONTH, agent_id: "researcher", ...opus });
+  await add(purser, { name: "Own tag", ...MONTH, agent_id: "researcher", provider: "anthropic", ...ACME });
+  await add(purser, { name: "Own key", ...MONTH, key_id: keyId, ...ACME });
+  await add(purser, { name: "Other", ...MONTH, agent_id: "researcher2", ...opus });
+  await add(purser, { name: "Other agent", ...MONTH, agent_id: "re", ...ACME });
+  await add(purser, { name: "All", ...MONTH, ...ACME });
+  await add(purser, { name: "Each", ...MONTH, each: "tag:customer" });
+  await spend(purser, 2, { agent_id: "researcher", provider: "anthropic", model: "claude-opus-5", ...ACME });
+  const { body } = await openHttpClient(purser).send("GET", BUDGETS, { key });
+  assert.deepEqual(
+    body.map(({ name, spent_usd }: Record<string, unknown>) => [name, spent_usd]),
+    [["Own", 2], ["Own tag", 2], ["Own key", 0]],
+  );
 });
 
 Deno.test("what a budget can't name is refused by its field, and nothing is changed", async () => {

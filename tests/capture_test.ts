@@ -28,6 +28,15 @@ for (const word of Deno.args) {
     });
     const { id } = await response.json();
     console.log(response.status, id);
+  } else if (word === "leave") {
+    const response = await fetch(env("GOOGLE_GEMINI_BASE_URL") + "/v1beta/models/gemini-2.5-flash:streamGenerateContent?alt=sse", {
+      method: "POST",
+      headers: { "x-goog-api-key": env("GEMINI_API_KEY") },
+      body: JSON.stringify({ contents: [{ role: "user", parts: [{ text: "Hi" }] }] }),
+    });
+    await response.body.getReader().read();
+    console.log(env("GOOGLE_GEMINI_BASE_URL"));
+    Deno.exit(0);
   } else if (word === "stdin") console.log((await new Response(Deno.stdin.readable).text()).toUpperCase());
   else if (word === "hang") await new Promise((resolve) => setTimeout(resolve, 60_000));
   else if (/^\\d+$/.test(word)) Deno.exit(Number(word));
@@ -105,11 +114,8 @@ const startProvider = () =>
 Deno.test("a command costs what the provider bills; its input, output and exit code are its own", async () => {
   await using fake = await startProvider();
   await using place = await newCapturePlace(fake);
-  const { code, out, err, cost } = await capture(
-    place,
-    ["--", ...client("stdin", "call", "call", "3")],
-    "hello",
-  );
+  const args = ["--tag", "team=search", "--", ...client("stdin", "call", "call", "3")];
+  const { code, out, err, cost } = await capture(place, args, "hello");
   assert.equal(code, 3, err);
   assert.match(out, /^HELLO\n200 chatcmpl-\S+\n200 chatcmpl-\S+\n$/);
   assert.equal(fake.calls, 2);
@@ -127,6 +133,7 @@ Deno.test("a command costs what the provider bills; its input, output and exit c
     "revoked",
   ]]);
   assert.match((await purser(place, ["cost", "--by", "agent"])).out, /^deno .*\$0\.0009 /m);
+  assert.match((await purser(place, ["cost", "--by", "tag:team"])).out, /^search .*\$0\.0009 /m);
 });
 
 Deno.test("a call that the gateway and telemetry have seen is one call, and one that only telemetry has seen counts", async () => {
@@ -139,6 +146,27 @@ Deno.test("a call that the gateway and telemetry have seen is one call, and one 
   const { code, err, cost } = await capture(place, ["--", ...client(...words)]);
   assert.equal(code, 0, err);
   assert.deepEqual([cost.total.model_calls, cost.total.cost_usd], [2, 2 * CALL_USD]);
+});
+
+Deno.test("a stream that the command has left is in its cost as it was billed, to its end", async () => {
+  const isServerGone = Promise.withResolvers<void>();
+  await using fake = await startFakeProvider((request) => {
+    const { answer } = answerTo(request, { text: "Hi", usage: { inputTokens: 1_000, outputTokens: 500 } });
+    const [first, ...rest] = answer.frames;
+    return { paced: [first!, isServerGone.promise, ...rest] };
+  });
+  await using place = await newCapturePlace(fake);
+  Object.assign(place.env, { GEMINI_API_KEY: "test", GOOGLE_GEMINI_BASE_URL: fake.baseUrls.google });
+  const file = `${place.folder}/cost.json`;
+  const child = startCapture(place, ["--output", file, "--", ...client("leave")]);
+  await child.stdin.close();
+  const { value: url = "" } = await child.stdout.pipeThrough(new TextDecoderStream()).getReader().read();
+  const answers = () => fetch(url.trim()).then(({ body }) => body?.cancel()).then(() => true, () => false);
+  while (await answers());
+  isServerGone.resolve();
+  await new Response(child.stderr).text();
+  const { total } = JSON.parse(await Deno.readTextFile(file));
+  assert.deepEqual([total.model_calls, total.output_tokens, total.estimated_calls], [1, 500, 0]);
 });
 
 Deno.test("at its budget the gateway refuses the calls of a command, and the budget is gone with it", async () => {
@@ -198,7 +226,7 @@ Deno.test("the exit code is that of a shell for a command that can't be run, or 
 Deno.test("a signal goes to the command, and nothing that it has started is left", async () => {
   await using fake = await startProvider();
   await using place = await newCapturePlace(fake);
-  const script = `trap 'echo stopped; exit 7' TERM; sleep 300 & echo $! $OPENAI_BASE_URL; wait`;
+  const script = `trap 'echo stopped; exit 7' TERM; sleep 30 & echo $! $OPENAI_BASE_URL; wait`;
   const child = startCapture(place, ["--", "sh", "-c", script]);
   const reader = child.stdout.pipeThrough(new TextDecoderStream()).getReader();
   let out = "";

@@ -66,6 +66,7 @@ const OPERATIONS = {
   listAlerts: "GET /alerts/history",
   listAnomalies: "GET /anomalies",
   listApiKeyNames: "GET /key-names",
+  getOwnView: "GET /me",
   listApiKeys: "GET /keys",
   listBudgetCounters: "GET /budgets/{budget_id}/counters",
   listBudgetRaises: "GET /budgets/{budget_id}/raises",
@@ -274,7 +275,9 @@ Deno.test("every operation responds as documented", async () => {
   await asked.promise;
   await purser.api("POST", `/runs/${[...purser.core.liveRuns.keys()][0]}/cancel`);
   await answer;
-  assert.deepEqual([...purser.succeeded].sort(), Object.keys(OPERATIONS).sort());
+  // It answers requests with a key alone: tests/own_view_test.ts.
+  const others = Object.keys(OPERATIONS).filter((name) => name !== "getOwnView");
+  assert.deepEqual([...purser.succeeded].sort(), others.sort());
 });
 
 Deno.test("an operation that writes declares the errors of a body, even if it takes none", async () => {

@@ -82,18 +82,22 @@ export interface CounterOf {
 /** SQL for the raises that are in force at a time. */
 export const holdsAt = (now: string) => `(until IS NULL OR until > ${now})`;
 
-const RAISES = `SELECT budget_id, sum(extra_nano_usd) FROM budget_raises
-WHERE budget_id IN (SELECT value FROM json_each(?1)) AND ${holdsAt("?2")} GROUP BY budget_id`;
+const RAISES = `SELECT budget_id, scope, sum(extra_nano_usd) FROM budget_raises
+WHERE budget_id IN (SELECT value FROM json_each(?1)) AND ${holdsAt("?2")} GROUP BY budget_id, scope`;
 
-/** Reads the sum of the raises in force, by budget. */
+/** Reads the sum of the raises in force for a counter of a budget. */
 async function readRaises(
   { store }: StateContext,
   ids: string[],
   now: number,
-): Promise<Map<string, NanoUsd>> {
-  if (ids.length === 0) return new Map();
-  const { rows } = await store.read({ sql: RAISES, args: [JSON.stringify(ids), now] });
-  return new Map(rows as [string, bigint][]);
+): Promise<(budgetId: string, counter: string | undefined) => NanoUsd> {
+  const { rows } = ids.length === 0
+    ? { rows: [] }
+    : await store.read({ sql: RAISES, args: [JSON.stringify(ids), now] });
+  const raises = Map.groupBy(rows as [string, string | null, bigint][], ([budgetId]) => budgetId);
+  return (budgetId, counter) =>
+    (raises.get(budgetId) ?? []).filter(([, scope]) => scope === null || scope === counter)
+      .reduce((sum, [, , extra]) => sum + extra, 0n);
 }
 
 /** Reads the amounts of counters in their present windows. */
@@ -111,7 +115,7 @@ export async function readFigures(
     readRaises(ctx, [...new Set(counters.flatMap(({ row }) => row.budgetId ?? []))], now),
   ]);
   const standingOf = new Map(known.map(({ index }, position) => [index, standings[position]!]));
-  return counters.map(({ row }, index) => {
+  return counters.map(({ row, scope }, index) => {
     const standing = standingOf.get(index);
     const { from, resetsAt } = windows[index]!;
     return {
@@ -122,7 +126,7 @@ export async function readFigures(
         ? standing.worstNanoUsd + standing.lostNanoUsd
         : standing.estimatedNanoUsd,
       heldNanoUsd: standing?.lostNanoUsd ?? 0n,
-      extraNanoUsd: raises.get(row.budgetId ?? "") ?? 0n,
+      extraNanoUsd: raises(row.budgetId ?? "", scope),
       from,
       resetsAt,
     };
@@ -195,7 +199,7 @@ export async function readStates(
 }
 
 /** Returns the kind and the id of a counter of a budget, as answers have them. */
-const counterOf = ({ shape, each, per }: BudgetRow, scope: string) =>
+export const counterOf = ({ shape, each, per }: BudgetRow, scope: string) =>
   counterIn(scope, shape === null ? null : each ?? per) as BudgetCounter | undefined;
 
 type Described = ReturnType<typeof describeFigures>;

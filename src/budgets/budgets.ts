@@ -18,6 +18,7 @@ import {
   ALL_CALLS,
   ALL_SEEING,
   DROP_SHAPES,
+  entityOf,
   idInScope,
   isScopeOf,
   kindOfScope,
@@ -91,14 +92,23 @@ function isSeenBy({ agentId, scopes }: Viewer): SQL | undefined {
   const bindsOwn = sql`EXISTS (SELECT 1 FROM json_each(${JSON.stringify(scopes)}) own
     WHERE ${sql.raw(kindOfScope("own.value"))} = ${each} AND NOT EXISTS (SELECT 1 FROM budgets o
       WHERE o.enabled = 1 AND o.scope = own.value AND o.per = ${per} AND o.each IS NULL))`;
+  // Of several subjects, an agent or a key comes first: its value follows the shape.
+  const namesOwn = sql`EXISTS (SELECT 1 FROM json_each(${JSON.stringify(ownValues(scopes))}) own
+    WHERE ${scope} >= 'by ' || own.key || ',' AND ${scope} < 'by ' || own.key || '-'
+      AND instr(${scope} || ' ', ' ' || own.value || ' ') = 3 + instr(substr(${scope}, 4), ' '))`;
   return or(
     inArray(scope, [...scopes]),
+    namesOwn,
     sql`(${sql.raw(isScopeOf("session", "budgets.scope"))} AND ${
       sql.raw(sessionOwner(idInScope("session", "budgets.scope")))
     } = ${agentId})`,
     sql`(${scope} = ${ALL_CALLS} AND ${enabled} = 1 AND (coalesce(${each}, 'session') = 'session' OR ${bindsOwn}))`,
   );
 }
+
+/** Returns the agent and the key of a viewer by their kinds. */
+const ownValues = (scopes: readonly string[]) =>
+  Object.fromEntries(scopes.flatMap((scope) => entityOf(scope) ?? []).map(({ kind, id }) => [kind, id]));
 
 /** The budgets to list. */
 export interface BudgetFilter {

@@ -13,7 +13,7 @@ import { dashboard } from "./commands/dashboard.ts";
 import { demo } from "./commands/demo.ts";
 import { doctor } from "./commands/doctor.ts";
 import { capture, gatewayEnv, otlpEnv } from "./commands/env/env_commands.ts";
-import { GATE_COMMANDS, statusline } from "./commands/gate/gate.ts";
+import { GATE_COMMANDS, STATUSLINE_COMMANDS } from "./commands/gate/gate.ts";
 import { importCommand } from "./commands/import/import.ts";
 import { KEY_COMMANDS } from "./commands/keys/keys.ts";
 import { pricesShow, pricesUpdate } from "./commands/prices/prices.ts";
@@ -79,7 +79,7 @@ export const COMMANDS: readonly Command[] = [
   otlpEnv,
   ...GATE_COMMANDS,
   capture,
-  statusline,
+  ...STATUSLINE_COMMANDS,
   dashboard,
   apply,
   audit,

@@ -1,6 +1,7 @@
 import type { Clock } from "../kernel/clock.ts";
 import { invalidField } from "../kernel/errors.ts";
 import { nearestName } from "../kernel/nearest_name.ts";
+import type { Tags } from "../contract/tags/tags.ts";
 import type { KeyStatus } from "../contract/values.ts";
 import type { NameFields, WithFields } from "../contract/costs/dimensions.ts";
 import {
@@ -71,9 +72,11 @@ export interface NamedKey {
   keyId: string;
   name: string;
   status: KeyStatus;
+  /** The tags that all its calls bear; undefined for none. */
+  tags?: Tags;
 }
 
-const FIND = "SELECT key_id, name, revoked_at, expires_at FROM api_keys WHERE key_id = ?1 OR name = ?1";
+const FIND = "SELECT key_id, name, revoked_at, expires_at, tags FROM api_keys WHERE key_id = ?1 OR name = ?1";
 
 /** The most names among which the nearest one is searched. */
 const MAX_NAMES = 5_000;
@@ -123,11 +126,12 @@ export async function findKey(
   );
 }
 
-function toNamedKey([keyId, name, revokedAt, expiresAt]: readonly SqlValue[], now: number): NamedKey {
+function toNamedKey([keyId, name, revokedAt, expiresAt, tags]: readonly SqlValue[], now: number): NamedKey {
   const time = (value: SqlValue | undefined) => value == null ? null : Number(value);
   return {
     keyId: keyId as string,
     name: name as string,
     status: statusOf({ revokedAt: time(revokedAt), expiresAt: time(expiresAt) }, now),
+    ...(tags != null && { tags: JSON.parse(tags as string) as Tags }),
   };
 }

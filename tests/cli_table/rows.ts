@@ -153,7 +153,7 @@ export const ROWS: readonly Row[] = [
   {
     line: "budgets add --name X --limit 1 --per day --agent a --each agent --json",
     code: 1,
-    err: /"path":"session_id"/,
+    err: /"path":"each"/,
   },
   { line: "budgets list", out: /^NAME .*\nDay .* of \$1,000 [^]*\nHelper / },
   { line: "budgets list --json", out: /"counter":\{"kind":"session","id":"/ },
@@ -191,6 +191,8 @@ export const ROWS: readonly Row[] = [
     line: "budgets add --name Watched --limit 0 --per day --action watch --warn-at none",
     out: /, stop, watch only; /,
   },
+  { line: "budgets explain --agent helper --tag customer=acme", out: /^BUDGET +LEFT [^]*Watched +\$0 / },
+  { line: "budgets explain --tag customer", code: 2, err: /not of the form key=value/ },
   { line: "budgets check --agent helper --json", out: /"name":"Watched".*"state":"reached"/ },
   { line: "budgets add --name Shut --limit 0 --per day --agent other --warn-at none", out: /^Added / },
   { line: "budgets check --agent other", code: 5, out: /^Shut .* reached /m },

@@ -21,7 +21,8 @@ export interface ModelBudget {
   countsFrom: number | null;
   allowUnpriced: boolean;
   enabled: boolean;
-  raises: { extra: bigint; until: number | null }[];
+  /** `counter`: the only one that is raised; null for all of them. */
+  raises: { extra: bigint; until: number | null; counter: string | null }[];
   refusedCalls: number;
 }
 
@@ -218,7 +219,9 @@ export class BudgetModel {
       ...{ counter, per, from, resetsAt, mode: budget.mode, action: resource?.action ?? "refuse" },
       ...{ allowUnpriced: budget.allowUnpriced, limit: budget.limit },
       extra: total(
-        resource?.raises.filter(({ until }) => until === null || until > at) ?? [],
+        resource?.raises.filter((raise) =>
+          (raise.until === null || raise.until > at) && (raise.counter === null || raise.counter === counter)
+        ) ?? [],
         ({ extra }) => extra,
       ),
       settled: total(

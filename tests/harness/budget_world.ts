@@ -145,15 +145,15 @@ export class BudgetWorld {
     await this.write("UPDATE budgets SET enabled = ? WHERE budget_id = ?", Number(enabled), budget.budgetId);
   }
 
-  async raise(index: number, amount: number, forMs: number | null): Promise<void> {
+  async raise(index: number, amount: number, forMs: number | null, counter: string | null): Promise<void> {
     const budget = this.budget(index);
     if (!budget) return;
     const extra = BigInt(amount) * this.unit;
     const until = forMs === null ? null : this.instances[0]!.clock.at + forMs;
-    budget.raises.push({ extra, until });
+    budget.raises.push({ extra, until, counter });
     await this.write(
-      "INSERT INTO budget_raises (raise_id, budget_id, extra_nano_usd, until, created_at) VALUES (?, ?, ?, ?, 0)",
-      ...[`raise_${++this.ids}`, budget.budgetId, extra, until],
+      "INSERT INTO budget_raises (raise_id, budget_id, extra_nano_usd, until, created_at, scope) VALUES (?, ?, ?, ?, 0, ?)",
+      ...[`raise_${++this.ids}`, budget.budgetId, extra, until, counter],
     );
   }
 

@@ -122,20 +122,25 @@ const EACH_VALUE = `CASE WHEN x.shape IS NOT NULL THEN ${SHAPED_VALUE} ELSE CASE
   BUDGETED.map((kind) => `WHEN '${kind}' THEN r.${kind}`).join(" ")
 } END END`;
 
-const EXTRA = `CASE WHEN EXISTS (SELECT 1 FROM budget_raises e WHERE e.budget_id = x.budget_id) THEN ${
-  sumOf(
-    "e.extra_nano_usd",
-    "FROM budget_raises e WHERE e.budget_id = x.budget_id AND (e.until IS NULL OR e.until > r.at)",
-  )
-} ELSE 0 END`;
+/** SQL for the raises of the limit of a budget `x` for a counter that hold at the time of a call `r`. */
+const extraOf = (counter: string) =>
+  `CASE WHEN EXISTS (SELECT 1 FROM budget_raises e WHERE e.budget_id = x.budget_id) THEN ${
+    sumOf(
+      "e.extra_nano_usd",
+      `FROM budget_raises e WHERE e.budget_id = x.budget_id AND (e.until IS NULL OR e.until > r.at)
+      AND (e.scope IS NULL OR e.scope = ${counter})`,
+    )
+  } ELSE 0 END`;
 
-const OF_BUDGET = `r.n, x.budget_id, x.name, x.per, x.mode, x.action, x.allow_unpriced,
-  x.limit_nano_usd AS amount, ${EXTRA} AS extra, x.warn_at`;
+const ofBudget = (counter: string) =>
+  `r.n, x.budget_id, x.name, x.per, x.mode, x.action, x.allow_unpriced,
+  x.limit_nano_usd AS amount, ${extraOf(counter)} AS extra, x.warn_at, ${counter} AS scope`;
 
 // With `each`, a budget stands aside where another names that very value for the same period.
-const NAMED_BUDGET = `SELECT ${OF_BUDGET}, CASE WHEN x.shape IS NOT NULL THEN ${SHAPED_VALUE} ELSE
-        CASE x.per WHEN 'run' THEN r.run WHEN 'session' THEN r.session
-        ELSE CASE WHEN x.each IS NULL THEN x.scope ELSE ${EACH_VALUE} END END END AS scope,
+const COUNTER = `CASE WHEN x.shape IS NOT NULL THEN ${SHAPED_VALUE} ELSE
+  CASE x.per WHEN 'run' THEN r.run WHEN 'session' THEN r.session
+  ELSE CASE WHEN x.each IS NULL THEN x.scope ELSE ${EACH_VALUE} END END END`;
+const NAMED_BUDGET = `SELECT ${ofBudget(COUNTER)},
       CASE x.per WHEN 'day' THEN r.day WHEN 'month' THEN r.month WHEN 'week' THEN r.week WHEN 'hour' THEN r.hour
         WHEN 'lifetime' THEN coalesce(x.counts_from, 0) ELSE 0 END AS starts`;
 const STANDS = `(x.each IS NULL OR NOT EXISTS (SELECT 1 FROM budgets o ${indexedBy("budgets_enabled")}
@@ -158,7 +163,7 @@ const BUDGETS = `b AS MATERIALIZED (
     LIMIT ${FOREVER}
   ) subjects WHERE scope IS NOT NULL
   UNION ALL
-  SELECT ${OF_BUDGET}, a.value ->> 0, 0
+  SELECT ${ofBudget("(a.value ->> 0)")}, 0
   FROM r CROSS JOIN json_each(r.ancestors) a CROSS JOIN budgets x ${indexedBy("budgets_enabled")}
   WHERE x.enabled = 1 AND x.scope IN ('', a.value ->> 1) AND x.per = 'run'
   UNION ALL

@@ -21,7 +21,7 @@ import { BudgetRefusal } from "../../contract/budgets/budget_refusals.ts";
 import { BudgetCounterState } from "../../contract/budgets/budget_state.ts";
 import { PAGE_SIZES } from "../../contract/limits.ts";
 import { AgentId, Label, name, QueryTime, SessionId } from "../../contract/parts.ts";
-import { TAG_LIMITS } from "../../contract/tags/tags.ts";
+import { TAG_LIMITS, withKeyTags } from "../../contract/tags/tags.ts";
 import { CALL_SOURCES, REFUSAL_REASONS } from "../../contract/values.ts";
 import { findKey } from "../../keys/mod.ts";
 import type { Core } from "../../service/mod.ts";
@@ -34,7 +34,7 @@ import { isNumberPosition, pageByTime, pageOf, positionIn, readCursor } from "..
 import { createOnce, IDEMPOTENCY_KEY } from "../middleware/idempotency.ts";
 import { readTagFilters } from "../cost_query.ts";
 import { etagBy, IF_MATCH, readPreconditions } from "../middleware/preconditions.ts";
-import { narrowToAgent, onlyAgentOf, viewerOfRequest } from "../middleware/agent_reach.ts";
+import { keyTagsOf, narrowToAgent, onlyAgentOf, viewerOfRequest } from "../middleware/agent_reach.ts";
 import { page, pageQuery } from "../pagination.ts";
 import { createRouter } from "../router.ts";
 import { asAuthor } from "../middleware/principal.ts";
@@ -93,7 +93,7 @@ const check = createRoute({
   summary: "List the budgets that apply to a call, with what is left in each",
   description:
     "The tightest first. Reserves nothing: another call may take what is left. The calls of the request's own API key " +
-    "are meant unless `key_id` names another. Without an agent, session, tags, model, provider or source, budgets of those are " +
+    "are meant unless `key_id` names another; they bear the tags of the key. Without an agent, session, tags, model, provider or source, budgets of those are " +
     "left out. A key of one agent sees no amounts of budgets over all agents.",
   tags: ["budgets"],
   request: {
@@ -231,8 +231,11 @@ function createFixedRoutes(core: Core) {
       const owner = session_id === undefined ? undefined : await findSessionOwner(core, session_id);
       if (only !== undefined && session_id !== undefined) checkOwnSession(session_id, owner, only);
       const viewer = viewerOfRequest(c);
-      const keyId = key_id === undefined ? viewer.keyId : (await findKey(core, key_id, viewer)).keyId;
-      const tags = tag === undefined ? undefined : readTagFilters([tag].flat());
+      const key = key_id === undefined
+        ? { keyId: viewer.keyId, tags: keyTagsOf(c) }
+        : await findKey(core, key_id, viewer);
+      const { keyId } = key;
+      const tags = withKeyTags(tag === undefined ? {} : readTagFilters([tag].flat()), key.tags);
       const subjects = { model, provider, source, tags };
       const call = { agentId: agentId ?? owner ?? undefined, sessionId: session_id, keyId, subjects };
       const checks = await checkBudgets(core, call, viewer);

@@ -22,4 +22,6 @@ export const statements: readonly string[] = [
 ) WITHOUT ROWID`,
   // The shape of the counters of a budget that has many; null where they are those of agents, sessions, keys or runs.
   `ALTER TABLE budgets ADD COLUMN shape TEXT`,
+  // The counter that a raise is for; null for all of them.
+  `ALTER TABLE budget_raises ADD COLUMN scope TEXT`,
 ];

@@ -187,6 +187,7 @@ const subjects: readonly string[] = [
   has_provider ${INT}, has_source ${INT}, pattern ${text}, tag_1 ${text}, tag_2 ${text}, tag_3 ${text},
   tag_4 ${text}, is_filled ${INT} DEFAULT 0)`,
   `ALTER TABLE budgets ADD COLUMN shape ${text}`,
+  `ALTER TABLE budget_raises ADD COLUMN scope ${text}`,
 ];
 
 /** Their indexes and first rows are the same statements on both. */

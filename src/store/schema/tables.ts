@@ -264,6 +264,8 @@ export const budgetRaises = sqliteTable("budget_raises", {
   reason: text("reason"),
   keyId: text("key_id"),
   createdAt: int("created_at").notNull(),
+  /** The counter that it is for; null for all of them. */
+  scope: text("scope"),
 });
 
 export const budgetReleases = sqliteTable("budget_releases", {

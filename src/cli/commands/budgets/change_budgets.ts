@@ -152,11 +152,16 @@ const budgetsRaise: Command = {
     "key that made them.",
   options: {
     usd: option("USD", "Amount to add to the limit"),
+    counter: option(
+      "NAME",
+      "Only this counter of a budget with many, such as an agent, a key or the value of a tag",
+    ),
     for: option("WHEN", "End: a duration from now (12h, 2d), a date, or an ISO time"),
     reason: option("TEXT", "Reason, which is shown with the raise"),
   },
   examples: [
     ["purser budgets raise Day --usd 20", "For the rest of the day"],
+    ["purser budgets raise Customers --usd 50 --counter acme", "Only one of its counters"],
     ['purser budgets raise Day --usd 20 --for 24h --reason "release"', ""],
   ],
   needsDatabase: true,
@@ -172,16 +177,22 @@ async function raiseBudget(ctx: CommandContext): Promise<void> {
     extra_usd: options.read("usd", readRaise)!,
     until: options.read("for", (text) => parseExpiry(text, clock.now())),
     reason: options.text("reason"),
+    counter: options.text("counter"),
   };
   const budgetId = await findId(ctx, BUDGETS);
   const { api } = await ctx.connect();
   const param = { budget_id: idInPath(budgetId) };
   const answer = await api.budgets[":budget_id"].raises.$post({ param, json });
   if (ctx.isJson) return ctx.print(await answer.text());
-  const { extra_usd, until } = await answer.json();
+  const { extra_usd, until, counter } = await answer.json();
   const budget = await (await api.budgets[":budget_id"].$get({ param })).json();
   const limit = parseTotalUsd(budget.limit_usd) + parseTotalUsd(budget.extra_usd ?? 0);
   const end = until === null ? "without an end" : `until ${formatTime(until)} UTC`;
+  if (counter) {
+    return ctx.print(escapeText(
+      `Raised ${counter.kind} ${counter.id} of budget ${budget.name} by ${formatAmount(extra_usd)} ${end}`,
+    ));
+  }
   ctx.print(escapeText(
     `Raised budget ${budget.name} by ${formatAmount(extra_usd)} ${end}: its limit is ${
       formatThreshold(limit)

@@ -3,6 +3,7 @@ import { DAY_MS, toIso } from "../../../kernel/clock.ts";
 import { PurserError } from "../../../kernel/errors.ts";
 import { isKeyOfCapture } from "../../../kernel/ids.ts";
 import type { CommandContext } from "../../command.ts";
+import { readTags } from "../../parse/parse_tags.ts";
 import {
   CAPTURED_PROVIDERS,
   type CapturedProvider,
@@ -23,7 +24,7 @@ export interface OpenCapture {
   send(path: string, init?: { method: string; json?: object }): Promise<Response>;
   /** Calls back after each call that is booked, or now and then where another process books them. */
   onCall(listener: () => void): void;
-  /** Answers what is under way, and takes no more. */
+  /** Answers what is under way, and takes no more; resolves once all calls are booked, but for those of another process. */
   end(): Promise<void>;
   close(): Promise<void>;
 }
@@ -41,13 +42,14 @@ export function openCapture(ctx: CommandContext, name: string): Promise<OpenCapt
 }
 
 async function openHere(
-  { config, env, log, secrets, clock }: CommandContext,
+  { config, env, log, secrets, clock, options }: CommandContext,
   name: string,
 ): Promise<OpenCapture> {
-  const [{ openDatabase }, { listen, withAccessCheck }, { createKey }] = await Promise.all([
+  const [{ openDatabase }, { listen, withAccessCheck }, { createKey }, { endLiveRuns }] = await Promise.all([
     import("../../../client/mod.ts"),
     import("../../../http/server/mod.ts"),
     import("../../../keys/mod.ts"),
+    import("../../../sessions/mod.ts"),
   ]);
   refusePurserKeys(env);
   const address = { host: "127.0.0.1", port: 0 };
@@ -64,6 +66,7 @@ async function openHere(
       scopes: ["call", "report"],
       agentId: null,
       expiresAt: clock.now() + LONGEST_MS,
+      tags: readTags(options) ?? {},
       isOfCapture: true,
     });
     const server = await listen(core, withAccessCheck(core, app, { needsKey: true }), address);
@@ -74,7 +77,13 @@ async function openHere(
       providers: providersIn(env),
       send: async (path, init) => await app.fetch(requestOf(path, init)),
       onCall: (listener) => void core.bookedCalls.subscribe(listener),
-      end: () => server.shutdown({ graceMs: GRACE_MS }),
+      async end() {
+        const until = clock.monotonic() + GRACE_MS;
+        await server.shutdown({ graceMs: GRACE_MS });
+        // A call whose client has left is under way without a request.
+        const { gateway } = await core.whole();
+        await endLiveRuns({ liveRuns: gateway.calls, clock }, Math.max(0, until - clock.monotonic()));
+      },
       close: () => close({ graceMs: 0 }),
     };
   } catch (error) {
@@ -111,7 +120,7 @@ async function openThere(ctx: CommandContext, name: string, url: string): Promis
     );
   }
   const expires_at = toIso(ctx.clock.now() + LONGEST_MS);
-  const json = { name, scopes: ["call", "report"], expires_at };
+  const json = { name, scopes: ["call", "report"], expires_at, tags: readTags(ctx.options) };
   const created = await (await send("/keys", { method: "POST", json })).json() as NewApiKey;
   const ended = new AbortController();
   return {

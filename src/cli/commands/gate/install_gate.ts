@@ -14,13 +14,17 @@ import { addHooks, type IsOwn, ownHooks, removeHooks } from "./edit_settings.ts"
 import type { AgentHooks } from "./hooks/agent_hooks.ts";
 import { loadHooks } from "./run_gate.ts";
 
-/** The settings file of an agent, and what is to be set there. */
-interface Target {
-  hooks: AgentHooks;
-  /** Without symbolic links, so that the copy lies beside the file itself. */
+/** A settings file. */
+export interface SettingsFile {
+  /** Without symbolic links, so that a copy lies beside the file itself. */
   path: string;
   /** Undefined if there is no file. */
   text: string | undefined;
+}
+
+/** The settings file of an agent, and what is to be set there. */
+interface Target extends SettingsFile {
+  hooks: AgentHooks;
   isOwn: IsOwn;
 }
 
@@ -62,6 +66,9 @@ export async function uninstallGate(ctx: CommandContext): Promise<void> {
   if (isRestored) await files.remove(backupOf(path));
   report(ctx, target, { edited: edited ?? "", said: `Removed the gate of ${title} from ${path}` });
 }
+
+/** As many symbolic links are followed by Linux. */
+const MAX_LINKS = 40;
 
 const backupOf = (path: string) => `${path}.before-purser`;
 
@@ -108,17 +115,25 @@ async function readTarget({ args, options, env }: CommandContext): Promise<Targe
   const given = options.has("project")
     ? hooks.settings.projectFile
     : hooks.settings.userFile({ home: home!, env: (name) => env[name] || undefined });
-  // A link may lead to a file that is yet to be created.
-  const path = await files.realPath(given).catch(async () =>
-    resolve(dirname(given), await readlink(given).catch(() => resolve(given)))
-  );
+  // Links may lead to a file that is yet to be created; those that lead in a circle end where they begin.
+  let path = resolve(given);
+  for (let links = 0; links < MAX_LINKS; links++) {
+    const target = await readlink(path).catch(() => undefined);
+    if (target === undefined) break;
+    path = resolve(dirname(path), target);
+  }
+  path = await files.realPath(path).catch(() => path);
   const isOwnCommand = isCommandOf(agent);
   const isOwn = (hook: unknown) => isRecord(hook) && (isOwnCommand(hook.command) || isOwnCommand(hook.bash));
   return { hooks, path, text: await readIfThere(path), isOwn };
 }
 
-async function readIfThere(path: string): Promise<string | undefined> {
+export async function readIfThere(path: string): Promise<string | undefined> {
   try {
+    const { isFile, isFolder } = await files.kindOf(path);
+    if (!isFile && !isFolder) {
+      throw new PurserError("invalid", `Cannot read ${path}: it is not a file`); // a pipe would be waited for
+    }
     // A text that is decoded with faults would be written with them.
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(await files.readBytes(path));
   } catch (cause) {
@@ -126,12 +141,13 @@ async function readIfThere(path: string): Promise<string | undefined> {
     if (cause instanceof TypeError) {
       throw new PurserError("invalid", `Cannot read ${path}: it is not in UTF-8`, { cause });
     }
+    if (cause instanceof PurserError) throw cause;
     throw new PurserError("unavailable", `Cannot read ${path}: ${systemReason(cause)}`, { cause });
   }
 }
 
 /** Edits a text behind its byte order mark. */
-function edit(path: string, text: string, change: (body: string) => string): string {
+export function edit(path: string, text: string, change: (body: string) => string): string {
   const body = withoutByteOrderMark(text);
   try {
     return text.slice(0, text.length - body.length) + change(body);
@@ -145,7 +161,11 @@ function edit(path: string, text: string, change: (body: string) => string): str
 }
 
 /** Shows what changes, and asks. */
-async function confirm(ctx: CommandContext, { path, text = "" }: Target, edited: string): Promise<void> {
+export async function confirm(
+  ctx: CommandContext,
+  { path, text = "" }: SettingsFile,
+  edited: string,
+): Promise<void> {
   if (!ctx.isJson) {
     ctx.say(path);
     for (const line of changedLines(text, edited)) ctx.say(line);
@@ -184,8 +204,8 @@ function changedLines(before: string, after: string): string[] {
 }
 
 /** Writes settings, or removes a file that has none, unless it was changed since it was read. With `isKept`, a copy stays. */
-async function write(
-  { path, text = "" }: Target,
+export async function write(
+  { path, text = "" }: SettingsFile,
   edited: string | undefined,
   { isKept = false }: { isKept?: boolean } = {},
 ): Promise<void> {
@@ -209,9 +229,9 @@ async function write(
   }
 }
 
-function report(
+export function report(
   { isJson, print }: CommandContext,
-  { path, text = "" }: Target,
+  { path, text = "" }: SettingsFile,
   { edited = text, said }: { edited?: string; said: string },
 ): void {
   print(isJson ? JSON.stringify({ file: path, changed: edited !== text }) : said);
