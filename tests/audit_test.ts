@@ -5,6 +5,7 @@ import { createBudget, raiseBudget, updateBudget } from "../src/budgets/mod.ts";
 import { changeKey, createKey, createWebSession, revokeKey, rotateKey } from "../src/keys/mod.ts";
 import { applyRepricing, undoRepricing } from "../src/calls/repricing/mod.ts";
 import { listAudit } from "../src/service/audit/mod.ts";
+import { recordPricesInUse } from "../src/service/price_updates.ts";
 import { openCore } from "../src/service/mod.ts";
 import { ConstraintError } from "../src/store/mod.ts";
 import { createBooking } from "./harness/booking.ts";
@@ -203,6 +204,23 @@ Deno.test("a long prompt is cut, an unchanged agent has no entry, and one that i
   const [entry, ...others] = await listAudit(core, { limit: 10 });
   assert.deepEqual(others, []);
   assert.match(entry!.after!.system_prompt as string, /^x{2000}… \(100000 characters\)$/);
+});
+
+Deno.test("the prices that a server bills by are in the audit log once, and again after they have changed", async () => {
+  await using purser = await openTestPurser();
+  const { core } = purser;
+  await recordPricesInUse(core);
+  await recordPricesInUse(core);
+  const inUse = await core.prices.inUse();
+  const overrides = [...inUse.overrides, { ...inUse.overrides[0]!, model: "other" }];
+  const changed = { ...core.prices, inUse: () => Promise.resolve({ ...inUse, overrides }) };
+  await recordPricesInUse({ ...core, prices: changed });
+  const log = await listAudit(core, { kind: "prices", limit: 10 });
+  assert.deepEqual(log.map(({ actor, action }) => [actor, action]), [["code", "changed"], [
+    "code",
+    "changed",
+  ]]);
+  assert.ok((log[0]!.after!.overrides as string[]).some((model) => model.endsWith(":other")));
 });
 
 Deno.test("the audit log needs the scope admin, and is a list as others: pages, and CSV", async () => {

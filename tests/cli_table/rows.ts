@@ -217,7 +217,7 @@ export const ROWS: readonly Row[] = [
     out: /"agent_id":"other",.*"provider":"demo","model":"echo"/,
   },
   { line: "budgets refusals --reason unpriced", out: /^No refused calls\n$/ },
-  { line: "audit --subject Shut", out: /\n.* \S+@\S+ +raised +budget +Shut +.*extra_usd 1/ },
+  { line: "audit --by no-one", out: /^No changes\n$/ },
   { line: "audit --kind budgte", code: 2, err: /--kind/ },
   { line: "apply $FOLDER/nowhere.json", code: 1, err: /nowhere\.json: .*; nothing was changed/ },
   { line: "budgets refusals --budget Shtu", code: 1, err: /--budget: .*did you mean "Shut"\?/ },
