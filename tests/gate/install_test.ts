@@ -156,6 +156,37 @@ Deno.test("gate install edits the file that a symbolic link leads to, and leaves
   assert.match(await bytes(target), /gate --agent claude-code/);
 });
 
+Deno.test("gate install follows each link to a file that is yet to be created, and ends where links lead in a circle", async () => {
+  await using place = await newAgentPlace();
+  const path = await writeSettings(place);
+  const [middle, target] = [`${place.folder}/middle.json`, `${place.folder}/target.json`];
+  await Deno.remove(path);
+  await Deno.symlink(middle, path);
+  await Deno.symlink("target.json", middle);
+  await succeed(place, "install", "claude-code", "--yes");
+  assert.deepEqual((await Promise.all([path, middle].map(Deno.lstat))).map(({ isSymlink }) => isSymlink), [
+    true,
+    true,
+  ]);
+  assert.match(await bytes(target), /gate --agent claude-code/);
+
+  await Deno.remove(middle);
+  await Deno.symlink(path, middle);
+  const { code, err } = await gate(place, "install", "claude-code", "--yes");
+  assert.equal(code, 1);
+  assert.match(err, /^error: Cannot read .*: too many levels of symbolic links/m);
+});
+
+Deno.test("gate install refuses settings that are a pipe, and waits for nothing", async () => {
+  await using place = await newAgentPlace();
+  const path = await writeSettings(place);
+  await Deno.remove(path);
+  await new Deno.Command("mkfifo", { args: [path] }).output();
+  const { code, err } = await gate(place, "install", "claude-code", "--yes");
+  assert.equal(code, 1);
+  assert.match(err, /^error: Cannot read .*settings\.json: it is not a file$/m);
+});
+
 Deno.test("gate install leaves a file that is read-only, and keeps the permissions of another", async () => {
   await using place = await newAgentPlace();
   const path = await writeSettings(place);

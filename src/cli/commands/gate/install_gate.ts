@@ -63,6 +63,9 @@ export async function uninstallGate(ctx: CommandContext): Promise<void> {
   report(ctx, target, { edited: edited ?? "", said: `Removed the gate of ${title} from ${path}` });
 }
 
+/** As many symbolic links are followed by Linux. */
+const MAX_LINKS = 40;
+
 const backupOf = (path: string) => `${path}.before-purser`;
 
 /** Returns the command line of the hook. That of a project is for everyone who works on it: it names nothing of this machine. */
@@ -108,10 +111,14 @@ async function readTarget({ args, options, env }: CommandContext): Promise<Targe
   const given = options.has("project")
     ? hooks.settings.projectFile
     : hooks.settings.userFile({ home: home!, env: (name) => env[name] || undefined });
-  // A link may lead to a file that is yet to be created.
-  const path = await files.realPath(given).catch(async () =>
-    resolve(dirname(given), await readlink(given).catch(() => resolve(given)))
-  );
+  // Links may lead to a file that is yet to be created; those that lead in a circle end where they begin.
+  let path = resolve(given);
+  for (let links = 0; links < MAX_LINKS; links++) {
+    const target = await readlink(path).catch(() => undefined);
+    if (target === undefined) break;
+    path = resolve(dirname(path), target);
+  }
+  path = await files.realPath(path).catch(() => path);
   const isOwnCommand = isCommandOf(agent);
   const isOwn = (hook: unknown) => isRecord(hook) && (isOwnCommand(hook.command) || isOwnCommand(hook.bash));
   return { hooks, path, text: await readIfThere(path), isOwn };
@@ -119,6 +126,10 @@ async function readTarget({ args, options, env }: CommandContext): Promise<Targe
 
 async function readIfThere(path: string): Promise<string | undefined> {
   try {
+    const { isFile, isFolder } = await files.kindOf(path);
+    if (!isFile && !isFolder) {
+      throw new PurserError("invalid", `Cannot read ${path}: it is not a file`); // a pipe would be waited for
+    }
     // A text that is decoded with faults would be written with them.
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(await files.readBytes(path));
   } catch (cause) {
@@ -126,6 +137,7 @@ async function readIfThere(path: string): Promise<string | undefined> {
     if (cause instanceof TypeError) {
       throw new PurserError("invalid", `Cannot read ${path}: it is not in UTF-8`, { cause });
     }
+    if (cause instanceof PurserError) throw cause;
     throw new PurserError("unavailable", `Cannot read ${path}: ${systemReason(cause)}`, { cause });
   }
 }
