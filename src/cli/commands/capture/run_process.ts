@@ -38,13 +38,22 @@ export async function runCommand(
   const { spawn } = await import("node:child_process");
   const { signals } = (await import("node:os")).constants;
   const hasGroup = !terminal.keys && currentPlatform() !== "windows";
-  const child = spawn(program, args, { env, stdio: "inherit", detached: hasGroup });
   const send = (signal: NodeJS.Signals | 0) => sendSignal(child.pid, signal, hasGroup);
   const exited = new AbortController();
   const waitForExit = async () => {
     await clock.sleep(GRACE_MS, exited.signal);
     return exited.signal.aborted;
   };
+  // Before the command begins: a signal that ended this process alone would leave it running. The terminal sends its own to the
+  // whole group.
+  terminal.onSignals?.(["SIGINT"], () => hasGroup && send("SIGINT"));
+  for (const signal of ["SIGTERM", "SIGHUP"] as const) {
+    terminal.onSignals?.([signal], async () => {
+      send(signal);
+      if (!await waitForExit()) send("SIGKILL");
+    });
+  }
+  const child = spawn(program, args, { env, stdio: "inherit", detached: hasGroup });
 
   /** Ends what the command has left in its group: it would go on without a server. */
   async function endRest(): Promise<void> {
@@ -60,14 +69,6 @@ export async function runCommand(
       void endRest().then(() => resolve({ code: code ?? OF_SIGNAL + (signals[signal!] ?? 0) }));
     });
   });
-  // The terminal sends its own to the whole group.
-  terminal.onSignals?.(["SIGINT"], () => hasGroup && send("SIGINT"));
-  for (const signal of ["SIGTERM", "SIGHUP"] as const) {
-    terminal.onSignals?.([signal], async () => {
-      send(signal);
-      if (!await waitForExit()) send("SIGKILL");
-    });
-  }
   return {
     ended,
     async stop() {
