@@ -223,6 +223,13 @@ Deno.test("the exit code is that of a shell for a command that can't be run, or 
   assert.deepEqual([bare.code, /without a COMMAND/.test(bare.err)], [2, true]);
 });
 
+Deno.test("a signal that comes as the command begins goes to the command", async () => {
+  await using place = await newPlace();
+  const script = "trap 'exit 8' TERM; kill -TERM $PPID; sleep 300 & wait";
+  const { code, err } = await capture(place, ["--", "sh", "-c", script]);
+  assert.equal(code, 8, err);
+});
+
 Deno.test("a signal goes to the command, and nothing that it has started is left", async () => {
   await using fake = await startProvider();
   await using place = await newCapturePlace(fake);

@@ -74,7 +74,8 @@ const RECORD_REPEATED = record(IS_MORE);
 /**
  * Records the windows of a plan. May be repeated, and in any order: an older measurement never replaces a newer one, and one from
  * ahead of the clock is left out. A window without a time of measurement counts as measured at `now`; if it has ended by then, it
- * is left out, too. Rules about plans are decided in the same commit.
+ * is left out, too. An end that is further away than the length of the window counts as unknown. Rules about plans are decided in
+ * the same commit.
  */
 export async function recordPlanWindows(
   ctx: AlertContext & { bus: Bus; log: Log },
@@ -91,9 +92,11 @@ export async function recordPlanWindows(
       const isOld = measuredAt === undefined && resetsAt !== undefined && resetsAt <= now;
       if (isOld || (measuredAt ?? now) > now + MAX_AHEAD_MS) return [];
       const used = usedPercent === undefined ? null : Math.round(usedPercent * 100);
+      const latest = (measuredAt ?? now) + (said.lengthMs ?? KEPT_MS) + MAX_AHEAD_MS;
+      const end = resetsAt === undefined || resetsAt > latest ? null : resetsAt;
       const rest: SaidOfWindow = { ...said, account, caller };
       const text = JSON.stringify(withoutUndefined(rest));
-      return [[...key, window, source, measuredAt ?? now, used, resetsAt ?? null, text]];
+      return [[...key, window, source, measuredAt ?? now, used, end, text]];
     });
   const statements = [[RECORD_MEASURED, rowsOf(true)], [RECORD_REPEATED, rowsOf(false)]] as const;
   const writes = statements.filter(([, rows]) => rows.length > 0)

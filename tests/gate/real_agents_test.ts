@@ -20,6 +20,23 @@ function installAgents(): Promise<string> {
   }).then((folder) => `${folder}/node_modules/.bin`);
 }
 
+/** Ends the servers that an agent has installed below its home and left behind, which outlive it: Codex starts two. */
+async function endServers(home: string): Promise<void> {
+  for (let isLeft = true; isLeft;) {
+    isLeft = false;
+    for await (const { name: pid } of Deno.readDir("/proc")) {
+      const command = await Deno.readTextFile(`/proc/${pid}/cmdline`).catch(() => "");
+      if (!/^\d+$/.test(pid) || !command.startsWith(`${home}/`)) continue;
+      isLeft = true;
+      try {
+        Deno.kill(Number(pid), "SIGKILL");
+      } catch {
+        // It has ended by itself.
+      }
+    }
+  }
+}
+
 /** A home with a project, and a ledger with a budget of so many dollars. */
 async function newHome(limit: string): Promise<Place> {
   const place = await newPlace();
@@ -27,6 +44,11 @@ async function newHome(limit: string): Promise<Place> {
   await Deno.mkdir(`${home}/project`, { recursive: true });
   await Deno.writeTextFile(`${home}/project/notes.txt`, "alpha\nbeta\n");
   place.env.HOME = home;
+  const remove = place[Symbol.asyncDispose];
+  place[Symbol.asyncDispose] = async () => {
+    await endServers(home);
+    await remove();
+  };
   await run(place, "budgets", "add", "--name", "Day", "--limit", limit, "--per", "day");
   return place;
 }

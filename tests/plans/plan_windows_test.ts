@@ -38,6 +38,18 @@ for (const { name, ignore, create } of dialectKinds()) {
       },
     });
 
+  test("a window doesn't end later than its length from now: a nonsense time stops calls for minutes, and a true one follows", async (ctx) => {
+    const lengthMs = 5 * HOUR;
+    await recordPlanWindows(ctx, LINE, [five(100, { resetsAt: NOW + 24 * HOUR, lengthMs })], NOW);
+    assert.equal((await readPlanWindows(ctx))[0]?.resetsAt, null);
+    assert.ok(await planQuotaEnded(ctx, {}, NOW));
+    assert.equal(await planQuotaEnded(ctx, {}, NOW + 6 * 60_000), undefined);
+    await recordPlanWindows(ctx, LINE, [five(20, { lengthMs })], NOW + 60_000);
+    assert.equal((await readPlanWindows(ctx))[0]?.usedPercent, 20);
+    await recordPlanWindows(ctx, LOG, [five(100, { resetsAt: NOW + 99 * 24 * HOUR, measuredAt: NOW })], NOW);
+    assert.equal((await readPlanWindows(ctx, { agent: "codex" }))[0]?.resetsAt, null);
+  });
+
   test("each window keeps its latest measurement, and an older one changes nothing", async (ctx) => {
     const record = (windows: PlanWindow[]) => recordPlanWindows(ctx, LOG, windows, NOW);
     await record([five(10, { measuredAt: NOW - 60_000, plan: "plus" }), {

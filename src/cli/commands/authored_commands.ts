@@ -32,7 +32,7 @@ export type Api = Connection["api"];
 export const audit: Command = {
   name: "audit",
   args: [],
-  summary: "List who has changed which limit, rule, key, agent or price",
+  summary: "List who has changed limits, rules, keys and prices",
   detail:
     "Newest first. An entry is written together with its change, and is kept for good. BY is the API key, or the user and the host of a command on a local database, or code: a program or its config. WHEN is as in purser cost. --json has the address of the client, and all fields before and after.",
   options: {
@@ -56,7 +56,7 @@ export const audit: Command = {
 export const apply: Command = {
   name: "apply",
   args: [arg("FILE", { isFile: true })],
-  summary: "Change budgets, rules, keys and agents to the definitions of a file",
+  summary: "Change limits, keys and agents to those of a file",
   detail:
     "FILE is JSON with comments: keys, agents, budgets and rules, each a list with the fields of the API, which are identified by their names. It shows what would change and asks, then changes all of it or nothing. " +
     "A field that is left out has its default, and what FILE doesn't name stays. --prune also removes what an earlier file of the same label has created: of label in FILE, else of its name. " +

@@ -193,7 +193,7 @@ const keysShow: Command = {
 const keysSet: Command = {
   name: "keys set",
   args: [KEYS.arg],
-  summary: "Change the tags of an API key, or whether it stops before paid credits",
+  summary: "Change the tags or the guard of an API key",
   detail:
     "Tags are of the calls that the key makes from then on; --tag replaces the value of a tag that it has. " +
     "With --stop-before-credits, its calls through the gateway are refused once the provider has said that the quota of the " +
@@ -223,7 +223,7 @@ async function setKey(ctx: CommandContext): Promise<void> {
 const whoami: Command = {
   name: "whoami",
   args: [],
-  summary: "Show what the API key that is used has spent, and the budgets that it meets",
+  summary: "Show what your API key has spent and may spend",
   detail:
     "For the holder of a key of any scope, with its server and the key: of a profile, of the environment, or --server and " +
     "--api-key. Also lists its newest sessions and refused calls.",
