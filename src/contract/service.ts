@@ -44,7 +44,8 @@ export const AuditEntry = z.object({
     description: "The label of the file that `purser apply` has applied; null of all other changes",
   }),
   action: z.enum(AUDIT_ACTIONS),
-  kind: z.enum(AUDIT_KINDS),
+  // Not an enumeration: its constants would take the names of the types of resources in Go.
+  kind: z.string().openapi({ description: `One of ${AUDIT_KINDS.join(", ")}`, example: AUDIT_KINDS[0] }),
   subject_id: z.string(),
   subject_name: z.string().nullable().openapi({ description: "The name at that time" }),
   before: Fields.openapi({

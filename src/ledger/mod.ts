@@ -21,7 +21,30 @@ export {
   sessionUsageStatement,
   toSessionUsage,
 } from "./token_usage.ts";
-export * from "./spend_counters.ts";
+export {
+  ADD_TO_COUNTER,
+  atMost64Bits,
+  COST_COLUMNS,
+  countersOf,
+  counterSum,
+  counterValue,
+  countQuiet,
+  countWithoutRules,
+  DECIDED_POSITION,
+  HAS_ENABLED_RULES,
+  isInScope,
+  isShaped,
+  markQuiet,
+  MOVE_COUNTERS,
+  MOVE_DECIDED_COUNTERS,
+  runCost,
+  sumOfCalls,
+  sumOfParts,
+  sumOfTail,
+  TAIL_WITH_RULES,
+  toNano,
+  UNDECIDED,
+} from "./spend_counters.ts";
 export { addShapes, DROP_SHAPES, shapeLogic } from "./spend_shapes.ts";
 export {
   ALL_CALLS,
@@ -47,7 +70,6 @@ export {
   scopeBy,
   scopeIn,
   scopeOf,
-  type ScopeRange,
   type Scopes,
   scopesOf,
   scopeSql,
@@ -57,7 +79,6 @@ export {
   shapeOf,
   subjectsIn,
   toName,
-  valueIn,
   type Viewer,
   viewerOf,
   widthOf,

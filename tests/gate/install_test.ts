@@ -183,7 +183,7 @@ Deno.test("gate install refuses settings that are a pipe, and waits for nothing"
   await Deno.remove(path);
   await new Deno.Command("mkfifo", { args: [path] }).output();
   const { code, err } = await gate(place, "install", "claude-code", "--yes");
-  assert.equal(code, 2);
+  assert.equal(code, 1);
   assert.match(err, /^error: Cannot read .*settings\.json: it is not a file$/m);
 });
 

@@ -1,6 +1,6 @@
 import { z } from "@hono/zod-openapi";
 import { keyUser } from "../costs/dimension_fields.ts";
-import { id, Label, Time, Usd, UsdAboveZero } from "../parts.ts";
+import { id, Label, orNull, Time, Usd, UsdAboveZero } from "../parts.ts";
 import { BudgetId } from "./budgets.ts";
 import { BudgetCounter } from "./budget_state.ts";
 
@@ -33,7 +33,7 @@ export const BudgetRaise = z.object({
   extra_usd: Usd,
   until: Time.nullable().openapi({ description: "Null for no end" }),
   reason: z.string().nullable(),
-  counter: BudgetCounter.nullable().openapi({
+  counter: orNull(BudgetCounter).openapi({
     description: "The counter that it is for; null for all of them",
   }),
   key_id: z.string().nullable().openapi({ description: "The API key that raised it; null without one" }),

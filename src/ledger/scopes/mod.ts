@@ -12,6 +12,18 @@ export {
   widthOf,
 } from "./scopes.ts";
 export * from "./scope_sql.ts";
-export * from "./subjects.ts";
+export {
+  BY,
+  callPartsOf,
+  isScopeBy,
+  rangeOf,
+  scopeBy,
+  SHAPE_COLUMNS,
+  shapedScopeOf,
+  shapeIn,
+  shapeOf,
+  shapeRow,
+  subjectsIn,
+} from "./subjects.ts";
 export * from "./viewer.ts";
 export { nameAfter, toName } from "./scopes.ts";
