@@ -1,16 +1,32 @@
-/** The cost of budgets: a step of a run, a metered call and many at once, with none, with 5 that match, and with 100,000 more. */
+/**
+ * The cost of budgets: a step of a run, a metered call and many at once, with none, with 5 that match, and with 100,000 more; and
+ * with 2 by a tag and an agent, and 100,000 more by tag, key and agent.
+ */
 import { type ComparedRow, type Figure, measureInTurn, openWorkers, reportVersions } from "./compare.ts";
 import { ms } from "./measure.ts";
 
 const STEPS = 20;
 const AT_ONCE = 64;
 const COUNTS = [0, 5, 100_005];
+const OF_SUBJECTS = [2, 100_002];
+const NAMES = [
+  ...COUNTS.map((count) => ({ key: String(count), text: `${count} budgets` })),
+  ...OF_SUBJECTS.map((count) => ({
+    key: `${count}OfSubjects`,
+    text: `${count} budgets by tag, key and agent`,
+  })),
+];
 
-await using workers = await openWorkers("budgets", { counts: COUNTS, steps: STEPS, atOnce: AT_ONCE });
-const plan = Object.fromEntries(COUNTS.flatMap((count) => [
-  [`run${count}`, { times: 4, calls: STEPS }],
-  [`call${count}`, { times: 25 }],
-  [`atOnce${count}`, { times: 2, calls: AT_ONCE }],
+await using workers = await openWorkers("budgets", {
+  counts: COUNTS,
+  ofSubjects: OF_SUBJECTS,
+  steps: STEPS,
+  atOnce: AT_ONCE,
+});
+const plan = Object.fromEntries(NAMES.flatMap(({ key }) => [
+  [`run${key}`, { times: 4, calls: STEPS }],
+  [`call${key}`, { times: 25 }],
+  [`atOnce${key}`, { times: 2, calls: AT_ONCE }],
 ]));
 const figures = await measureInTurn(workers.list, plan, { rounds: 30 });
 const row = (name: string, read: (figure: (typeof figures)[number]) => Figure): ComparedRow => ({
@@ -19,11 +35,11 @@ const row = (name: string, read: (figure: (typeof figures)[number]) => Figure): 
   format: ms,
 });
 reportVersions("Budgets, local file, synchronous=NORMAL: medians (means)", [
-  ...COUNTS.map((count) =>
-    row(`step of a ${STEPS}-step run, ${count} budgets`, (figure) => figure[`run${count}`]!)
+  ...NAMES.map(({ key, text }) =>
+    row(`step of a ${STEPS}-step run, ${text}`, (figure) => figure[`run${key}`]!)
   ),
-  ...COUNTS.map((count) => row(`metered call, ${count} budgets`, (figure) => figure[`call${count}`]!)),
-  ...COUNTS.map((count) =>
-    row(`metered call, ${AT_ONCE} at once, ${count} budgets`, (figure) => figure[`atOnce${count}`]!)
+  ...NAMES.map(({ key, text }) => row(`metered call, ${text}`, (figure) => figure[`call${key}`]!)),
+  ...NAMES.map(({ key, text }) =>
+    row(`metered call, ${AT_ONCE} at once, ${text}`, (figure) => figure[`atOnce${key}`]!)
   ),
 ]);

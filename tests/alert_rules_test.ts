@@ -168,6 +168,7 @@ function contextOf(store: Store) {
     instanceId: "inst_test",
     bus: createBus(silentLog),
     log: silentLog,
+    author: { actor: "code" as const },
     wakeDispatcher() {},
   };
 }

@@ -19,13 +19,42 @@ const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 
+const OPUS = { model: "claude-opus-5", provider: "anthropic" };
+const HAIKU = { model: "claude-haiku-5", provider: "anthropic" };
+const LUNA = { model: "gpt-6-luna", provider: "openai" };
+const ACME = { customer: "acme" };
+const SEARCH = { customer: "acme", team: "a b" };
 const CALLERS: ModelScopes[] = [
-  { agentId: "ann", sessionId: "ses_1", keyId: null, runId: "run_1" },
-  { agentId: "bob", sessionId: "ses_2", keyId: "key_1", runId: "run_2" },
-  { agentId: "ann", sessionId: "ses_1", keyId: "key_1", runId: "run_3" },
-  { agentId: "cleo", sessionId: null, keyId: "key_2", runId: "run_4" },
-  { agentId: "bob", sessionId: "ses_3", keyId: null, runId: "run_outside" },
-  { agentId: "cleo", sessionId: "ses_3", keyId: "key_2", runId: null },
+  {
+    ...{ agentId: "ann", sessionId: "ses_1", keyId: null, runId: "run_1" },
+    subjects: { ...OPUS, source: "run", tags: ACME },
+  },
+  {
+    ...{ agentId: "bob", sessionId: "ses_2", keyId: "key_1", runId: "run_2" },
+    subjects: { ...LUNA, source: "run", tags: SEARCH },
+  },
+  {
+    ...{ agentId: "ann", sessionId: "ses_1", keyId: "key_1", runId: "run_3" },
+    subjects: { ...HAIKU, source: "run", tags: { customer: "100% globex" } },
+  },
+  {
+    agentId: "cleo",
+    sessionId: null,
+    keyId: "key_2",
+    runId: "run_4",
+    subjects: { ...OPUS, source: "run", tags: SEARCH },
+  },
+  {
+    agentId: "bob",
+    sessionId: "ses_3",
+    keyId: null,
+    runId: "run_outside",
+    subjects: { ...LUNA, source: "run" },
+  },
+  {
+    ...{ agentId: "cleo", sessionId: "ses_3", keyId: "key_2", runId: null },
+    subjects: { ...OPUS, source: "gateway", tags: ACME },
+  },
 ];
 
 const limit = fc.oneof(fc.integer({ min: 0, max: 60 }), fc.integer({ min: 40, max: 400 }));
@@ -40,7 +69,29 @@ const calendar = fc.constantFrom(
 );
 
 // A budget names at most one of agent, session and key; `each` goes with an agent or key only for sessions.
-const counted = fc.oneof(
+const ofSubjects = fc.record({
+  per: calendar,
+  of: fc.constantFrom(
+    { scope: "by tag:customer acme" },
+    { scope: "by tag:customer 100%25%20globex" },
+    { scope: "by model~claude-*" },
+    { scope: "by model gpt-6-luna" },
+    { scope: "by source gateway" },
+    { scope: "by key,provider key_1 anthropic" },
+    { scope: "by provider,tag:customer,tag:team openai acme a%20b" },
+    { scope: "by provider,tag:customer anthropic acme" },
+    { scope: "", each: "tag:customer" as const, shape: "tag:customer" },
+    { scope: "", each: "model" as const, shape: "model" },
+    { scope: "by provider anthropic", each: "tag:customer" as const, shape: "provider,tag:customer" },
+    { scope: "by model~claude-*", each: "key" as const, shape: "key,model~claude-*" },
+    { scope: "ann", each: "model" as const, shape: "agent,model" },
+  ),
+}).map(({ per, of }) => ({ per, each: null, shape: null, ...of }));
+const anyCounted = fc.oneof(
+  ofSubjects,
+  fc.constant({
+    ...{ per: "session" as const, scope: "by tag:customer acme", each: null, shape: "session,tag:customer" },
+  }),
   fc.record({
     per: calendar,
     scope: fc.constant(""),
@@ -64,6 +115,7 @@ const counted = fc.oneof(
     each: fc.constant(null),
   }),
 );
+const counted = anyCounted.map((budget) => ({ shape: null, ...budget }));
 const budget = fc.record({
   counted,
   limit,
@@ -184,6 +236,10 @@ const steps = fc.oneof(
       budget: fc.nat({ max: 9 }),
       extra: fc.integer({ min: 1, max: 60 }),
       forMs: fc.constantFrom(null, 1, 1_000, HOUR, DAY),
+      counter: fc.constantFrom(
+        ...[null, null, null, "ann", "key key_1", "session ses_1", "run run_1", "by tag:customer acme"],
+        ...["by provider,tag:customer anthropic acme", "by model claude-opus-5"],
+      ),
     }),
   ),
   step("limit" as const, 1, fc.record({ budget: fc.nat({ max: 9 }), limit })),
@@ -236,7 +292,7 @@ async function carryOut(made: BudgetHistory, step: Step): Promise<void> {
       }
       return;
     case "raise":
-      return await made.raise(step.budget, step.extra, step.forMs);
+      return await made.raise(step.budget, step.extra, step.forMs, step.counter);
     case "limit":
       return await made.setLimit(step.budget, step.limit);
     case "enabled":

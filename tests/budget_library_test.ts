@@ -57,7 +57,7 @@ Deno.test("at the next start they are the program's again, with their counts and
 Deno.test("a wrong budget of a program is refused before anything is stored, with the field", async () => {
   const wrong: [budgets: BudgetInCode[], message: RegExp][] = [
     [[DAY, { ...DAY, name: "Two", limit_usd: -1 }], /^Cannot read the budget: limit_usd: /],
-    [[{ ...DAY, agent_id: "a", key_id: "k" }], /key_id: can't be together with agent_id/],
+    [[{ ...DAY, agent_id: "a", each: "agent" }], /each: can't be agent together with agent_id/],
     [[DAY, DAY], /^Cannot use two budgets named Day: give them a budget_id each$/],
     [[{ ...DAY, budget_id: "day" }], /^Cannot use budget id "day": it has to look like bud_daily$/],
   ];

@@ -21,7 +21,7 @@ Deno.test("a raise holds until its end, and is kept with its reason", async () =
       until: "2026-11-02T00:00:00.000Z",
       reason: "Release",
     },
-    ...{ key_id: null, created_at: AT },
+    ...{ counter: null, key_id: null, created_at: AT },
   });
   purser.clock.advance(1);
   await purser.api("POST", raises, { extra_usd: 0.5, until: "2026-11-01T13:00:00+00:00" });

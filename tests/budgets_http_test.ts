@@ -21,7 +21,18 @@ Deno.test("a budget is added with the defaults, read, listed, changed and remove
   assert.deepEqual(created.body, {
     budget_id,
     ...DAY,
-    ...{ agent_id: null, session_id: null, key_id: null, each: null, mode: "stop", action: "refuse" },
+    ...{
+      agent_id: null,
+      session_id: null,
+      key_id: null,
+      tags: null,
+      model: null,
+      provider: null,
+      source: null,
+      each: null,
+      mode: "stop",
+      action: "refuse",
+    },
     ...{ warn_at: [0.8, 1], counts_from: null, allow_unpriced: false, enabled: true },
     ...{ created_at: AT, updated_at: AT, spent_usd: 0, reserved_usd: 0, extra_usd: 0, left_usd: 50 },
     ...{ window_start: "2026-11-01T00:00:00.000Z", resets_at: "2026-11-02T00:00:00.000Z", state: "ok" },
@@ -78,7 +89,7 @@ Deno.test("what a change results in is checked as a whole, and names the field",
   const { budget_id } = await add(purser, { ...DAY, agent_id: "researcher" });
   const path = `${BUDGETS}/${budget_id}`;
   const wrong: [changes: object, path: string][] = [
-    [{ session_id: "s" }, "session_id"],
+    [{ session_id: "s", per: "run" }, "session_id"],
     [{ each: "agent" }, "each"],
     [{ counts_from: "2026-11-01T00:00:00Z" }, "counts_from"],
     [{ limit_usd: -1 }, "limit_usd"],

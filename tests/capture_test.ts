@@ -114,11 +114,8 @@ const startProvider = () =>
 Deno.test("a command costs what the provider bills; its input, output and exit code are its own", async () => {
   await using fake = await startProvider();
   await using place = await newCapturePlace(fake);
-  const { code, out, err, cost } = await capture(
-    place,
-    ["--", ...client("stdin", "call", "call", "3")],
-    "hello",
-  );
+  const args = ["--tag", "team=search", "--", ...client("stdin", "call", "call", "3")];
+  const { code, out, err, cost } = await capture(place, args, "hello");
   assert.equal(code, 3, err);
   assert.match(out, /^HELLO\n200 chatcmpl-\S+\n200 chatcmpl-\S+\n$/);
   assert.equal(fake.calls, 2);
@@ -136,6 +133,7 @@ Deno.test("a command costs what the provider bills; its input, output and exit c
     "revoked",
   ]]);
   assert.match((await purser(place, ["cost", "--by", "agent"])).out, /^deno .*\$0\.0009 /m);
+  assert.match((await purser(place, ["cost", "--by", "tag:team"])).out, /^search .*\$0\.0009 /m);
 });
 
 Deno.test("a call that the gateway and telemetry have seen is one call, and one that only telemetry has seen counts", async () => {
@@ -235,7 +233,7 @@ Deno.test("a signal that comes as the command begins goes to the command", async
 Deno.test("a signal goes to the command, and nothing that it has started is left", async () => {
   await using fake = await startProvider();
   await using place = await newCapturePlace(fake);
-  const script = `trap 'echo stopped; exit 7' TERM; sleep 300 & echo $! $OPENAI_BASE_URL; wait`;
+  const script = `trap 'echo stopped; exit 7' TERM; sleep 30 & echo $! $OPENAI_BASE_URL; wait`;
   const child = startCapture(place, ["--", "sh", "-c", script]);
   const reader = child.stdout.pipeThrough(new TextDecoderStream()).getReader();
   let out = "";

@@ -15,8 +15,10 @@ Deno.test("the table has every command, succeeding and failing", () => {
   for (const { name } of COMMANDS) {
     const rows = ROWS.filter(({ line }) => line === name || line.startsWith(`${name} `));
     // `serve` is at work wherever the table is run through a server; the others work on the machine alone. The logs of
-    // `import` and the settings of agents are in a home folder: tests/import_command_test.ts, tests/gate/install_test.ts.
-    // `capture` needs a permission: tests/capture_test.ts.
+    // `import` and the settings of agents are in a home folder: tests/import_command_test.ts, tests/gate/install_test.ts,
+    // tests/statusline_test.ts.
+    // `capture` needs a permission: tests/capture_test.ts. `whoami` needs a key of a server: tests/own_view_test.ts.
+    // `apply` needs a file: tests/apply_test.ts.
     const elsewhere = [
       "serve",
       "prices update",
@@ -24,8 +26,12 @@ Deno.test("the table has every command, succeeding and failing", () => {
       "restore",
       "import",
       "capture",
+      "apply",
       "gate install",
       "gate uninstall",
+      "statusline install",
+      "statusline uninstall",
+      "whoami",
     ];
     if (!elsewhere.includes(name)) {
       assert.ok(rows.some(({ code, out }) => code === undefined || out), `${name} at work`);

@@ -1,6 +1,10 @@
 import assert from "node:assert/strict";
+import { changeKey, createKey, createKeyCache, getKey, readNames } from "../src/keys/mod.ts";
+import { scopeOf } from "../src/ledger/mod.ts";
 import { answerTo } from "./harness/answers.ts";
 import { startFakeProvider } from "./harness/fake_provider.ts";
+import { dialectKinds } from "./harness/databases.ts";
+import { createBooking } from "./harness/booking.ts";
 import { openHttpClient } from "./harness/http_client.ts";
 import { openTestPurser, type TestPurser } from "./harness/test_purser.ts";
 
@@ -229,3 +233,25 @@ Deno.test("only an administrator changes the tags of a key, and its ETag tells o
   assert.equal(outdated.status, 412);
   assert.deepEqual((await set({})).body.tags, {});
 });
+
+for (const kind of dialectKinds()) {
+  Deno.test({
+    name: `the tags of a key are kept, changed and read with its name (${kind.name})`,
+    ignore: kind.ignore,
+    async fn() {
+      await using database = await kind.create();
+      const ctx = await createBooking(await database.open());
+      const keys = { ...ctx, keyCache: createKeyCache(ctx.clock, { isShared: false }) };
+      const input = { name: "laptop", scopes: ["call"] as const, agentId: null, expiresAt: null };
+      const { key_id } = await createKey(keys, { ...input, tags: TAGS });
+      const bare = await createKey(keys, { ...input, name: "bare" });
+      assert.deepEqual([(await getKey(keys, key_id)).tags, bare.tags], [TAGS, {}]);
+      const scopes = [key_id, bare.key_id].map((id) => scopeOf("key", id));
+      const names = await readNames(ctx, scopes);
+      assert.deepEqual([...names].map(([scope]) => names.users!.get(scope)).sort(), ["anna", undefined]);
+      await changeKey(keys, key_id, { tags: {} });
+      assert.deepEqual((await getKey(keys, key_id)).tags, {});
+      assert.equal((await readNames(ctx, scopes)).users!.size, 0);
+    },
+  });
+}

@@ -304,3 +304,25 @@ Deno.test("refusals of earlier versions are listed with what they had: a hidden 
     assert.equal((await listOf(purser, "?reason=spent")).length, 1);
     assert.equal((await listOf(purser, "?model=gpt-4o-mini")).length, 0);
   }));
+
+Deno.test("the cost of a run whose calls have no price is unknown to a reader who may not see the budget's, not 0", () =>
+  withPurser(async ({ purser }) => {
+    const own = await makeKey(purser, ["read", "call"], { name: "own", agent_id: "mine" });
+    const client = openHttpClient(purser);
+    const call = (model: string, run: string) =>
+      client.raw("POST", "/v1/chat/completions", {
+        key: own.key,
+        headers: { "x-purser-run": run },
+        body: { model, messages: MESSAGES },
+      });
+    assert.equal((await call("zzzzzzzzzz", "r1")).status, 200);
+    await addBudget(purser, { name: "All", limit_usd: 0.5 });
+    const at = new Date(purser.clock.now()).toISOString();
+    const spent = { ...EVENT, at, agent_id: "theirs", cost_usd: 0.777 };
+    assert.equal((await purser.api("POST", "/costs/events", [spent])).status, 201);
+    for (const [run, cost] of [["r1", null], ["r2", 0]] as const) {
+      const refused = await call("gpt-4o-mini", run);
+      assert.equal(refused.status, 402);
+      assert.equal((await refused.json()).error.details.cost_usd_so_far, cost, run);
+    }
+  }));

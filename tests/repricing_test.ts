@@ -46,8 +46,8 @@ for (const { name, ignore, create } of dialectKinds()) {
     const { write } = ctx.store;
     let refusals = 0;
     now.store.write = (statements) => {
-      const isStart = /^(INSERT INTO repricings|UPDATE repricings SET status = 'undoing')/.test(
-        statements[0]!.sql,
+      const isStart = statements.some(({ sql }) =>
+        /^(INSERT INTO repricings|UPDATE repricings SET status = 'undoing')/.test(sql)
       );
       // The index of the one in progress refuses it; by the time of the next read that one is applied.
       if (isStart && refusals++ % 2 === 0) {

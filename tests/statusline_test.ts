@@ -178,3 +178,31 @@ Deno.test("through a server the figures are its own; once it is gone or slow, th
   assert.match(await line(place, { session_id: "two" }, "--server", other), /^purser: no answer from 127/);
   silent.close();
 });
+
+Deno.test("install sets the line in Claude Code's settings and keeps the rest; uninstall removes it", async () => {
+  await using place = await newPlace();
+  place.env.HOME = place.folder;
+  const path = `${place.folder}/.claude/settings.json`;
+  const refused = await purser(place, ["statusline", "install"]);
+  assert.match(refused.err, /add --yes/);
+  const set = await purser(place, ["statusline", "install", "--yes"]);
+  assert.equal(set.code, 0, set.err);
+  assert.match(set.err, /^\+ +"statusLine": \{$/m);
+  const { statusLine } = JSON.parse(await Deno.readTextFile(path));
+  assert.deepEqual([statusLine.type, statusLine.refreshInterval], ["command", 5]);
+  // The command works as it is written, whatever the shell's variables are.
+  assert.match(statusLine.command, / statusline --db \S+$/);
+  const before = '{\n  // mine\n  "theme": "dark" // yes\n}\n';
+  await Deno.writeTextFile(path, before);
+  assert.equal((await purser(place, ["statusline", "install", "--yes"])).code, 0);
+  assert.match((await purser(place, ["statusline", "install", "--yes"])).out, /is set already/);
+  assert.equal((await purser(place, ["statusline", "uninstall", "--yes"])).code, 0);
+  assert.equal(await Deno.readTextFile(path), before);
+  assert.match((await purser(place, ["statusline", "uninstall", "--yes"])).out, /is not set/);
+  const other = '{ "statusLine": { "type": "command", "command": "ccusage statusline" } }';
+  for (const text of [other, other.replace("ccusage statusline", "mine.sh"), "{ broken"]) {
+    await Deno.writeTextFile(path, text);
+    assert.equal((await purser(place, ["statusline", "install", "--yes"])).code, 1);
+    assert.equal(await Deno.readTextFile(path), text);
+  }
+});

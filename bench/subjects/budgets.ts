@@ -8,6 +8,8 @@ import { instantModel, PRICES } from "./models.ts";
 interface Options {
   /** The numbers of budgets; the first five match every call. */
   counts: number[];
+  /** The numbers of budgets by tag, key and agent; the first two match every call of the tag. */
+  ofSubjects: number[];
   steps: number;
   atOnce: number;
 }
@@ -22,12 +24,19 @@ const MATCHING = [
   { per: "run", scope: "bench" },
 ];
 
-export async function open({ openPurser }: Library, { counts, steps, atOnce }: Options): Promise<Subject> {
+export async function open(
+  { openPurser }: Library,
+  { counts, ofSubjects, steps, atOnce }: Options,
+): Promise<Subject> {
   const directory = await Deno.makeTempDir({ prefix: "purser-bench-" });
   const tasks: Record<string, Task> = {};
   const opened: Awaited<ReturnType<typeof openPurser>>[] = [];
-  for (const count of counts) {
-    const db = `${directory}/budgets_${count}.db`;
+  const databases = [
+    ...counts.map((count) => ({ name: String(count), count, add: addBudgets })),
+    ...ofSubjects.map((count) => ({ name: `${count}OfSubjects`, count, add: addBudgetsOfSubjects })),
+  ];
+  for (const { name, count, add } of databases) {
+    const db = `${directory}/budgets_${name}.db`;
     const options = {
       db,
       durability: "normal" as const,
@@ -37,15 +46,15 @@ export async function open({ openPurser }: Library, { counts, steps, atOnce }: O
       tools: { answer: tool({ inputSchema: z.object({}), execute: () => "42" }) },
     };
     await (await openPurser(options)).close(); // creates the tables
-    addBudgets(db, count);
+    add(db, count);
     const purser = await openPurser(options);
     opened.push(purser);
     const once = instantModel(1);
-    const metered = purser.meter(once, { agentId: "bench", sessionId: "bench" });
+    const metered = purser.meter(once, { agentId: "bench", sessionId: "bench", tags: { customer: "acme" } });
     const agent = { name: "bench", model: "bench:loop", tools: ["answer"], max_steps: steps };
-    tasks[`run${count}`] = () => purser.runAgent(agent, "Go");
-    tasks[`call${count}`] = () => metered.doGenerate({ prompt: PROMPT });
-    tasks[`atOnce${count}`] = () =>
+    tasks[`run${name}`] = () => purser.runAgent(agent, "Go");
+    tasks[`call${name}`] = () => metered.doGenerate({ prompt: PROMPT });
+    tasks[`atOnce${name}`] = () =>
       Promise.all(Array.from({ length: atOnce }, () => metered.doGenerate({ prompt: PROMPT })));
   }
   return {
@@ -57,16 +66,42 @@ export async function open({ openPurser }: Library, { counts, steps, atOnce }: O
   };
 }
 
+const OF_SUBJECTS = ["by tag:customer acme", "bench"];
+
+/** Adds budgets that no call reaches: of a tag and of an agent, which match the calls, and others by tag, key and agent. */
+function addBudgetsOfSubjects(path: string, count: number): void {
+  const database = new DatabaseSync(path);
+  database.exec(
+    `INSERT INTO spend_shapes (shape, has_agent, has_session, has_key, has_model, has_provider, has_source, tag_1,
+    is_filled) VALUES ('tag:customer', 0, 0, 0, 0, 0, 0, 'customer', 1)`,
+  );
+  insertBudgets(database, count, (index) => ({
+    per: "month",
+    scope: OF_SUBJECTS[index] ?? ["by tag:customer other_", "key key_", "other_"][index % 3]! + index,
+  }));
+}
+
 /** Adds budgets that no call reaches: five that match the calls, and others of other agents. */
 function addBudgets(path: string, count: number): void {
-  const database = new DatabaseSync(path);
+  insertBudgets(
+    new DatabaseSync(path),
+    count,
+    (index) => MATCHING[index] ?? { per: "day", scope: `other_${index}` },
+  );
+}
+
+function insertBudgets(
+  database: DatabaseSync,
+  count: number,
+  budget: (index: number) => { per: string; scope: string },
+): void {
   const insert = database.prepare(
     `INSERT INTO budgets (budget_id, name, limit_nano_usd, per, scope, mode, action, warn_at,
     allow_unpriced, enabled, created_at, updated_at) VALUES (?, ?, ?, ?, ?, 'stop', 'refuse', '[0.8,1]', 0, 1, 0, 0)`,
   );
   database.exec("BEGIN");
   for (let index = 0; index < count; index++) {
-    const { per, scope } = MATCHING[index] ?? { per: "day", scope: `other_${index}` };
+    const { per, scope } = budget(index);
     insert.run(`bud_${index}`, `Budget ${index}`, 10n ** 17n, per, scope);
   }
   database.exec("COMMIT");

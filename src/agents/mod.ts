@@ -6,8 +6,10 @@ import { AGENT_DEFAULTS } from "../contract/limits.ts";
 import { NAME_PATTERN, NAME_RULE } from "../kernel/ids.ts";
 import { type NanoUsd, parseUsd, toUsd } from "../kernel/money.ts";
 import {
+  type Author,
   type Check,
   defineAuthored,
+  type Edit,
   type Query,
   replaceState,
   type Statement,
@@ -61,7 +63,23 @@ function toAgent(row: AgentDefinition & { createdAt: number; updatedAt: number }
   return { ...describeAgent(row), created_at: toIso(row.createdAt), updated_at: toIso(row.updatedAt) };
 }
 
-const AGENTS = defineAuthored(tables.agents, { what: "agent", id: "agentId" });
+/** The statements of agents. */
+export const AGENTS = defineAuthored(tables.agents, {
+  what: "agent",
+  kind: "agent",
+  id: "agentId",
+  show(row) {
+    const { agent_id: _, ...fields } = describeAgent(row);
+    return fields;
+  },
+});
+
+interface EditContext {
+  store: Store;
+  query: Query;
+  /** Who changes agents, for the audit log. */
+  author: Author;
+}
 
 /** Checks the definition that a change replaces, undefined for a new agent, and throws to refuse the change. */
 type AgentCheck = Check<Agent | undefined>;
@@ -71,44 +89,50 @@ type AgentCheck = Check<Agent | undefined>;
  * passed it.
  */
 export function defineAgent(
-  ctx: { store: Store; query: Query; clock: Clock; secrets: Pick<Secrets, "scrub" | "scrubStored"> },
+  ctx: EditContext & { clock: Clock; secrets: Pick<Secrets, "scrub" | "scrubStored"> },
   given: AgentDefinition,
   check?: AgentCheck,
 ): Promise<{ agent: Agent; isNew: boolean }> {
   checkAgentName(given.agentId);
   // What is answered, and its ETag, are those of the stored row.
-  const agent = {
-    ...given,
-    systemPrompt: ctx.secrets.scrubStored(given.systemPrompt),
-    tags: scrubTags(given.tags ?? {}, ctx.secrets),
-  };
+  const agent = storedAgent(ctx, given);
   return replaceState(`agent ${agent.agentId}`, async () => {
     // Read before the write, whose answer may be lost: a repeated write would read its own result.
     const before = await AGENTS.find(ctx.query, agent.agentId);
     await check?.(before && toAgent(before));
-    const now = ctx.clock.now();
-    const row = rowOf(agent, now);
-    const results = await ctx.store.write([
-      ...(check ? [AGENTS.requireUnchanged(agent.agentId, before)] : []),
-      AGENTS.insert(row),
-      AGENTS.update(agent.agentId, row, now),
-      { sql: "SELECT created_at FROM agents WHERE agent_id = ?", args: [agent.agentId] },
+    const edit = { author: ctx.author, now: ctx.clock.now() };
+    const row = rowOf(agent, edit.now);
+    await ctx.store.write([
+      AGENTS.requireUnchanged(agent.agentId, before),
+      ...before ? AGENTS.update(edit, before, row) : AGENTS.insert(edit, row),
     ]);
-    const createdAt = Number(results.at(-1)!.rows[0]?.[0] ?? now);
+    const { createdAt } = before ?? row;
     return { agent: toAgent({ ...row, createdAt }), isNew: before === undefined };
   });
 }
 
+/** Returns a definition as it is stored, without secrets. */
+export function storedAgent(
+  { secrets }: { secrets: Pick<Secrets, "scrub" | "scrubStored"> },
+  given: AgentDefinition,
+) {
+  return {
+    ...given,
+    systemPrompt: secrets.scrubStored(given.systemPrompt),
+    tags: scrubTags(given.tags ?? {}, secrets),
+  };
+}
+
 /**
- * Returns the statement that defines an agent unless there is one of that name, and only if a condition holds, whose
+ * Returns the statements that define an agent unless there is one of that name, and only if a condition holds, whose
  * parameters are numbered from `?1`.
  */
 export function insertAgentIfNew(
+  edit: Edit,
   agent: AgentDefinition,
-  now: number,
   condition: Required<Pick<Statement, "sql" | "args">>,
-): Statement {
-  return AGENTS.insert(rowOf(agent, now), condition);
+): Statement[] {
+  return AGENTS.insert(edit, rowOf(agent, edit.now), condition);
 }
 
 /** Returns the row of an agent that is defined now. */
@@ -254,12 +278,13 @@ export async function listAgentModels(ctx: { query: Query }): Promise<Pick<Agent
  * stay. Throws `not_found`.
  */
 export async function removeAgent(
-  ctx: { store: Store; query: Query },
+  ctx: EditContext & { clock: Clock },
   agentId: string,
   check?: AgentCheck,
 ): Promise<void> {
   await AGENTS.remove(
     ctx.query,
+    { author: ctx.author, now: ctx.clock.now() },
     agentId,
     check && ((row) => check(toAgent(row))),
     (statements) => ctx.store.write(statements),

@@ -1,13 +1,13 @@
 import { and, asc, desc, eq, exists, inArray, isNotNull, lte, or, sql } from "drizzle-orm";
 import type { Alert, AlertDelivery, AlertPlanWindow } from "../contract/alerts/alerts.ts";
 import type { AlertResend, RuleTest } from "../contract/alerts/sent_alerts.ts";
-import { dimension, DIMENSIONS, NAMED, nameIn, nameOfValue } from "../contract/costs/dimensions.ts";
+import { DIMENSIONS, NAMED, nameIn, nameOfValue } from "../contract/costs/dimensions.ts";
 import { type BudgetThreshold, isAtLeast, PLAN_THRESHOLD, type ThresholdType } from "../contract/values.ts";
 import type { Fact, Notification } from "../delivery/channels/mod.ts";
 import { PurserError } from "../kernel/errors.ts";
 import { formatUsd, parseTotalUsd, toUsd } from "../kernel/money.ts";
 import { withNames } from "../keys/mod.ts";
-import { ALL_SEEING, entityOf, type Scopes, type Viewer } from "../ledger/mod.ts";
+import { ALL_SEEING, counterIn, type Scopes, type Viewer } from "../ledger/mod.ts";
 import { ConstraintError, requireThat, type Statement, tables } from "../store/mod.ts";
 import type { AlertContext } from "./context.ts";
 import type { TestContext } from "../delivery/mod.ts";
@@ -44,7 +44,7 @@ export async function toAlertRecords(
 }
 
 function toAlertRecord(row: RecordedRow, viewer: Viewer): AlertRecord {
-  const counter = entityOf(scopeOfWarning(row) ?? "");
+  const counter = counterIn(scopeOfWarning(row) ?? "");
   const named = NAMED.flatMap((kind) => {
     const { field, property, nameField } = DIMENSIONS[kind];
     // Alerts of earlier versions don't have the key of their call; of a budget of keys the counter names it.
@@ -205,7 +205,7 @@ function nameCounter(record: AlertRecord): string {
   const { counter, threshold_type } = record;
   if (!counter) return "";
   const isOneOfMany = threshold_type === "budget_per_run_usd" || threshold_type === "budget_per_session_usd";
-  if (isOneOfMany && dimension(counter.kind).counter === "whole") return "";
+  if (isOneOfMany && (counter.kind === "run" || counter.kind === "session")) return "";
   return `, ${counter.kind} ${nameOfValue(counter, record)}`;
 }
 

@@ -42,6 +42,7 @@ async function open(sends: Record<string, Send>) {
     outboxChannels: [],
     bus: createBus(silentLog),
     log: silentLog,
+    author: { actor: "code" as const },
     wakeDispatcher() {},
     telemetry: noTelemetry,
     environment: "test",

@@ -2,7 +2,8 @@ import { and, desc, eq, lt } from "drizzle-orm";
 import type { AlertDetail } from "../contract/alerts/alerts.ts";
 import type { AlertCause, AlertCauses, OtherCauses } from "../contract/alerts/alert_causes.ts";
 import type { CostRow } from "../contract/costs.ts";
-import { COUNTED, DIMENSIONS, NAMED, type NameFields } from "../contract/costs/dimensions.ts";
+import type { Subject } from "../contract/budgets/subjects.ts";
+import { COUNTED, type Dimension, DIMENSIONS, NAMED, type NameFields } from "../contract/costs/dimensions.ts";
 import { PLAN_THRESHOLD } from "../contract/values.ts";
 import { toIso } from "../kernel/clock.ts";
 import { PurserError } from "../kernel/errors.ts";
@@ -12,6 +13,7 @@ import {
   type CostScope,
   entityOf,
   type IndexedCalls,
+  isScopeBy,
   listCosts,
   listTopCosts,
   readCostTotal,
@@ -19,6 +21,7 @@ import {
   readSessionUsage,
   readStartOfNewest,
   type Scopes,
+  subjectsIn,
   type Viewer,
 } from "../ledger/mod.ts";
 import { tables } from "../store/mod.ts";
@@ -62,7 +65,16 @@ export async function explainAlert(
 }
 
 /** The calls that an alert measured: those of an agent, a key, a session or a run; without any, all calls. */
-type Measured = { [Property in keyof Scopes]?: string };
+type Measured = { [Property in keyof Scopes]?: string } & Pick<CostScope, "model" | "provider" | "tags">;
+
+/** Returns the calls of subjects, as far as costs are summed by them: not by a source, or a pattern of models. */
+function ofSubjects(subjects: readonly Subject[]): Measured {
+  const tags = subjects.flatMap(([part, value]) => part.startsWith("tag:") ? [[part.slice(4), value!]] : []);
+  const others = subjects.flatMap(([part, value]) =>
+    value !== null && part in DIMENSIONS ? [[DIMENSIONS[part as Dimension].property, value]] : []
+  );
+  return { ...Object.fromEntries(others), ...(tags.length > 0 && { tags: Object.fromEntries(tags) }) };
+}
 
 async function readCauses(
   ctx: Context,
@@ -168,7 +180,9 @@ const ofRun = ({ runId, sessionId }: AlertRow): Measured => ({
 /** Returns the calls of the counter of a budget, whose scope begins the claim of the window. */
 async function measuredByBudget(query: Context["query"], row: AlertRow): Promise<Measured> {
   const [budget] = await query.select().from(budgets).where(eq(budgets.budgetId, row.ruleId));
-  const counter = entityOf(scopeOfWarning(row) ?? budget?.scope ?? "");
+  const scope = scopeOfWarning(row) ?? budget?.scope ?? "";
+  if (isScopeBy(scope)) return ofSubjects(subjectsIn(scope));
+  const counter = entityOf(scope);
   if (!counter) return {};
   const { kind, id } = counter;
   if (kind === "run") return ofRun(row);

@@ -14,7 +14,15 @@ export {
   readFired,
   warnOfBudgets,
 } from "./firing/decide_alerts.ts";
-export { createRule, ensureRules, removeRule, type RuleInCode, updateRule } from "./rules/change_rules.ts";
+export {
+  createRule,
+  decideBooked,
+  ensureRules,
+  removeRule,
+  type RuleInCode,
+  updateRule,
+} from "./rules/change_rules.ts";
+export { RULES, toAuthoredRule } from "./rules/rule_fields.ts";
 export { getRule, listRules } from "./rules/rules.ts";
 export type { RuleTest } from "../contract/alerts/sent_alerts.ts";
 export type { AlertRule, RuleChanges, RuleInput } from "../contract/alerts/alert_rules.ts";

@@ -4,14 +4,44 @@ import type { Clock } from "../kernel/clock.ts";
 import { toUsd } from "../kernel/money.ts";
 import { nameField, type Names, readNames } from "../keys/mod.ts";
 import { BUDGETED } from "../contract/costs/dimensions.ts";
-import { ALL_CALLS, ALL_SEEING, scopeIn, type Scopes, scopeText, type Viewer } from "../ledger/mod.ts";
+import { tagsText } from "../contract/tags/tags.ts";
+import {
+  ALL_CALLS,
+  ALL_SEEING,
+  isScopeBy,
+  ownsScope,
+  scopeIn,
+  type Scopes,
+  scopeText,
+  shapedScopeOf,
+  type Viewer,
+} from "../ledger/mod.ts";
+import type { CallSubjects } from "./call_to_decide.ts";
 import { type Query, type Store, tables } from "../store/mod.ts";
 import { countersOf } from "./budget_counters.ts";
 import type { BudgetRow } from "./budget_fields.ts";
 import { describeFigures, type Figures, readFigures } from "./budget_states.ts";
 
-/** The agent, session and key of a call to check; one that is not given is that of no budget. */
-type CheckedCall = Partial<Scopes>;
+/** The agent, session, key and other subjects of a call to check; one that is not given is that of no budget. */
+type CheckedCall = Partial<Scopes> & { subjects?: Partial<CallSubjects> };
+
+const BOUND = (index: number) => `CAST(?${index} AS TEXT)`;
+const SHAPED = `SELECT shape, scope FROM (SELECT s.shape, ${
+  shapedScopeOf({
+    ...{ agent: BOUND(1), session: BOUND(2), key: BOUND(3), model: BOUND(4), provider: BOUND(5) },
+    ...{ source: BOUND(6), tags: BOUND(7) },
+  })
+} AS scope FROM spend_shapes s) shaped WHERE scope IS NOT NULL`;
+
+/** Reads the scopes of a call by the shapes of budgets. */
+async function readShaped(
+  { store }: { store: Store },
+  { agentId, sessionId, keyId, subjects: { model, provider, source, tags } = {} }: CheckedCall,
+): Promise<Map<string, string>> {
+  const args = [agentId, sessionId, keyId, model, provider, source, tags && tagsText(tags)];
+  const { rows } = await store.read({ sql: SHAPED, args: args.map((arg) => arg ?? null) });
+  return new Map(rows as [string, string][]);
+}
 
 const { agents, budgets } = tables;
 
@@ -25,11 +55,13 @@ export async function checkBudgets(
   viewer: Viewer = ALL_SEEING,
 ): Promise<BudgetCheck[]> {
   const { agentId } = call;
-  const own = BUDGETED.flatMap((kind) => scopeIn(kind, call) ?? []);
+  const shaped = await readShaped(ctx, call);
+  const own = [...BUDGETED.flatMap((kind) => scopeIn(kind, call) ?? []), ...shaped.values()];
   const matching = await ctx.query.select().from(budgets)
     .where(and(eq(budgets.enabled, true), inArray(budgets.scope, [ALL_CALLS, ...own])));
 
   const counterOf = (row: BudgetRow) => {
+    if (row.shape !== null) return shaped.get(row.shape);
     const kind = countersOf(row);
     return kind === undefined ? row.scope : scopeIn(kind, call) ?? undefined;
   };
@@ -41,6 +73,8 @@ export async function checkBudgets(
       other.scope === scope && other.per === row.per && other.each === null;
     return row.each === null || !matching.some(isNamed);
   };
+  const isHidden = (counter: string | undefined) =>
+    counter !== undefined && (counter === ALL_CALLS || isScopeBy(counter)) && !ownsScope(viewer, counter);
   const rows: AppliedBudget[] = [
     ...matching.filter(applies).map((row) => ({ ...row, counter: counterOf(row) })),
     ...agentId === undefined ? [] : await runBudgetOf(ctx.query, agentId),
@@ -51,7 +85,7 @@ export async function checkBudgets(
   ]);
   return rows.map((row, index) => ({ row, check: toCheck(row, figures[index]!, names) }))
     .sort((a, b) => a.check.left_usd - b.check.left_usd)
-    .map(({ row, check }) => !viewer.seesAll && row.counter === ALL_CALLS ? withoutAmounts(check) : check);
+    .map(({ row, check }) => isHidden(row.counter) ? withoutAmounts(check) : check);
 }
 
 /** A budget, or an agent's limit of each run, with the counter in which the call would count. */

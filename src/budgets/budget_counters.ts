@@ -7,6 +7,7 @@ import {
   entityOf,
   idInScope,
   isScopeOf,
+  rangeOf,
   scopeSql,
   sumOfCalls,
   sumOfTail,
@@ -15,7 +16,7 @@ import {
 import type { BudgetCounter } from "../contract/budgets/budget_state.ts";
 import { BUDGETED } from "../contract/costs/dimensions.ts";
 import { indexedBy, isAfter, NOT_INDEXED, type Statement } from "../store/mod.ts";
-import type { BudgetRow } from "./budget_fields.ts";
+import { type BudgetRow, subjectsOfScope } from "./budget_fields.ts";
 import { DEFINED } from "./known_scopes.ts";
 
 /*
@@ -23,10 +24,17 @@ import { DEFINED } from "./known_scopes.ts";
  * spending are found in the counters of the ledger; their exact standing is read afterwards.
  */
 
-/** Returns the kind of the counters of a budget that has many; undefined for one with a single counter. */
-export function countersOf({ per, each, scope }: BudgetRow): Counted | undefined {
+/** Returns whether a budget has many counters. */
+export const hasCounters = (row: BudgetRow): boolean => row.shape !== null || countersOf(row) !== undefined;
+
+/**
+ * Returns the dimension of the counters of a budget that has many; undefined for one with a single counter, and for one whose counters
+ * are those of a shape.
+ */
+export function countersOf({ per, each, scope, shape }: BudgetRow): Counted | undefined {
+  if (shape !== null) return undefined;
   if (per === "run") return "run";
-  if (each !== null) return each;
+  if (each !== null) return each as Counted;
   // A budget per session that names one has one counter.
   return per === "session" && entityOf(scope)?.kind !== "session" ? "session" : undefined;
 }
@@ -56,9 +64,9 @@ interface CounterQuery {
 
 /** Returns the query for the scopes of the counters of a budget with the most spending since `from`. */
 export function selectCounters(row: BudgetRow, { from, owner }: CounterQuery): Statement {
-  const kind = countersOf(row)!;
+  const kind = countersOf(row);
   if (kind === "run" || kind === "session") return selectEntities(kind, row, owner);
-  const { sql, args } = selectWindowed(kind, row, from);
+  const { sql, args } = kind === undefined ? selectShaped(row, from) : selectWindowed(kind, row, from);
   return { sql: `${sql} LIMIT ${READ_EXACTLY}`, args };
 }
 
@@ -67,8 +75,10 @@ export function selectAllCounters(
   row: BudgetRow,
   { limit, offset, ...query }: CounterQuery & { limit: number; offset: number },
 ): Statement {
-  const kind = countersOf(row)!;
-  const { sql, args } = kind === "run" || kind === "session"
+  const kind = countersOf(row);
+  const { sql, args } = kind === undefined
+    ? selectShaped(row, query.from)
+    : kind === "run" || kind === "session"
     ? selectAllEntities(kind, row, query)
     : selectWindowed(kind, row, query.from, DEFINED[kind]);
   return { sql: `${sql} LIMIT ${limit} OFFSET ${offset}`, args };
@@ -80,6 +90,45 @@ const FOREVER = "9223372036854775807";
 /** SQL for a sum by which rows are ordered; one beyond 64 bits is no error. */
 const roughSum = (amount: string) => `coalesce(sum(CAST(${amount} AS DOUBLE PRECISION)), 0)`;
 
+/** SQL for the spending since `?2` by which scopes `s` are ordered. */
+const spentSince = (per: BudgetRow["per"], from: number) =>
+  per === "hour"
+    ? counterSum("minute", "s.scope", "CAST(?2 AS BIGINT) - 59999", FOREVER)
+    : from === 0
+    ? counterValue("lifetime", "s.scope")
+    : counterSum("day", "s.scope", "?2", FOREVER);
+
+/** Returns the condition of the scopes of a budget whose counters are those of a shape; its arguments are `?1`, `?2` and `?3`. */
+export function scopesOfShape(
+  row: BudgetRow,
+  scope: string,
+): { where: string; args: [string, string, string] } {
+  const { from, before, end } = rangeOf(row.shape!, subjectsOfScope(row.scope), row.each ?? row.per);
+  return {
+    where: `${scope} >= ?1 AND ${scope} < ?2 AND substr(${scope}, length(${scope}) - length(?3) + 1) = ?3`,
+    args: [from, before, end],
+  };
+}
+
+/** Selects the scopes of the shape of a budget. Parameters: 1 to 3 those of `scopesOfShape()`, 4 per, 5 from, 6 the shape. */
+function selectShaped(row: BudgetRow, from: number): Required<Pick<Statement, "sql" | "args">> {
+  const { where, args } = scopesOfShape(row, "scope");
+  return {
+    sql: `WITH tail(scope, cost) AS MATERIALIZED (
+  SELECT c.scope, ${roughSum("CASE WHEN c.at >= ?5 THEN c.cost_nano_usd END")} FROM call_scopes c
+  WHERE c.shape = ?6 AND c.scope IS NOT NULL AND ${isAfter(DECIDED_POSITION, "c.position")} GROUP BY 1
+)
+SELECT s.scope FROM (
+  SELECT scope FROM (SELECT scope FROM spend_counters WHERE kind = 'lifetime' AND ${where}
+    ORDER BY whole_usd DESC LIMIT ${AGENTS}) dearest
+  UNION SELECT scope FROM tail WHERE ${where}
+  UNION SELECT scope FROM (SELECT DISTINCT scope FROM reservations WHERE ${where} LIMIT ${NEWEST}) reserved
+) s LEFT JOIN tail ON tail.scope = s.scope WHERE ${notNamed("s.scope", "?4")}
+ORDER BY ${spentSince(row.per, from).replaceAll("?2", "?5")} + coalesce(tail.cost, 0) DESC, s.scope`,
+    args: [...args, row.per, from, row.shape],
+  };
+}
+
 /** Selects agents, keys and others that have counters by window. Parameters: 1 per, 2 from. */
 function selectWindowed(
   kind: Exclude<Counted, "run" | "session">,
@@ -88,11 +137,6 @@ function selectWindowed(
   defined?: string,
 ): Required<Pick<Statement, "sql" | "args">> {
   const isOfKind = isScopeOf(kind, "scope");
-  const value = per === "hour"
-    ? counterSum("minute", "s.scope", "CAST(?2 AS BIGINT) - 59999", FOREVER)
-    : per === "lifetime" && from === 0
-    ? counterValue("lifetime", "s.scope")
-    : counterSum("day", "s.scope", "?2", FOREVER);
   return {
     // The calls after the counters are read once, whatever the number of scopes.
     sql: `WITH tail(scope, cost) AS MATERIALIZED (
@@ -108,7 +152,7 @@ SELECT s.scope FROM (
   UNION SELECT scope FROM (SELECT DISTINCT scope FROM reservations WHERE ${isOfKind} LIMIT ${NEWEST}) reserved
   ${defined === undefined ? "" : `UNION ${defined}`}
 ) s LEFT JOIN tail ON tail.scope = s.scope WHERE ${notNamed("s.scope", "?1")}
-ORDER BY ${value} + coalesce(tail.cost, 0) DESC, s.scope`,
+ORDER BY ${spentSince(per, from)} + coalesce(tail.cost, 0) DESC, s.scope`,
     args: [per, from],
   };
 }

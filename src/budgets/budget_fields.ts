@@ -2,14 +2,18 @@ import type { BudgetDefinition, BudgetInput } from "../contract/budgets/budgets.
 import { BUDGET_DEFAULTS } from "../contract/limits.ts";
 import { toIso } from "../kernel/clock.ts";
 import { parseUsd, toUsd } from "../kernel/money.ts";
+import { fieldsOf, type Subject, subjectsOf } from "../contract/budgets/subjects.ts";
+import { BUDGETED, type DimensionWith } from "../contract/costs/dimensions.ts";
 import {
-  BUDGETED,
-  dimension,
-  type DimensionWith,
-  type FieldOf,
-  namedBy,
-} from "../contract/costs/dimensions.ts";
-import { ALL_CALLS, entityOf, scopeOf } from "../ledger/mod.ts";
+  ALL_CALLS,
+  entityOf,
+  isScopeBy,
+  scopeBy,
+  scopeOf,
+  shapeIn,
+  shapeOf,
+  subjectsIn,
+} from "../ledger/mod.ts";
 import { defineAuthored, tables } from "../store/mod.ts";
 
 /* A budget on the wire and in its table. */
@@ -22,17 +26,64 @@ const STATE = ["refusedCalls", "lastRefusedAt"] as const;
 export type AuthoredRow = Omit<BudgetRow, "budgetId" | "createdAt" | "updatedAt" | typeof STATE[number]>;
 
 /** The statements of budgets. */
-export const BUDGETS = defineAuthored(tables.budgets, { what: "budget", id: "budgetId", state: STATE });
+export const BUDGETS = defineAuthored(tables.budgets, {
+  what: "budget",
+  kind: "budget",
+  id: "budgetId",
+  state: STATE,
+  show: (row) => inputOf(row),
+});
+
+const isCounted = (part: string): part is DimensionWith<"isBudgeted"> =>
+  BUDGETED.some((kind) => kind === part);
+
+/** Returns the scope of the calls that a budget of some subjects counts. */
+function scopeFor(subjects: readonly Subject[]): string {
+  const [first, ...others] = subjects;
+  if (first === undefined) return ALL_CALLS;
+  const [part, value] = first;
+  return others.length === 0 && isCounted(part) ? scopeOf(part, value!) : scopeBy(subjects);
+}
+
+/**
+ * Returns the shape of the counters of a budget that has one for each value of a part, or for each session; null where they are those
+ * of all calls of an agent, session, key or run.
+ */
+function shapeFor(
+  subjects: readonly Subject[],
+  { per, each }: Pick<BudgetInput, "per" | "each">,
+): string | null {
+  const part = each ?? (per === "session" ? "session" : undefined);
+  if (part === undefined || subjects.some(([named]) => named === part)) return null;
+  // A session is counted as a whole, also of one agent or key.
+  const isWhole = part === "session" && subjects.length === 1 && isCounted(subjects[0]![0]);
+  if (isCounted(part) && (subjects.length === 0 || isWhole)) return null;
+  return shapeOf([...subjects.map(([named]) => named), part]);
+}
+
+/** Returns the subjects that a budget names. */
+export function subjectsOfScope(scope: string): Subject[] {
+  if (isScopeBy(scope)) return subjectsIn(scope);
+  const entity = entityOf(scope);
+  return entity ? [[entity.kind as DimensionWith<"isBudgeted">, entity.id]] : [];
+}
+
+/** Returns the shapes by which spending has to be counted for a budget. */
+export const shapesOf = ({ scope, shape }: Pick<BudgetRow, "scope" | "shape">): string[] => [
+  ...(isScopeBy(scope) ? [shapeIn(scope)] : []),
+  ...(shape === null ? [] : [shape]),
+];
 
 /** Converts a budget that was checked; fields that are not given have their defaults. */
 export function toAuthoredRow(input: BudgetInput): AuthoredRow {
-  const named = namedBy(input);
+  const subjects = subjectsOf(input);
   return {
     name: input.name,
     limitNanoUsd: parseUsd(input.limit_usd, "limit_usd"),
     per: input.per,
-    scope: named ? scopeOf(named.kind, named.id) : ALL_CALLS,
+    scope: scopeFor(subjects),
     each: input.each ?? null,
+    shape: shapeFor(subjects, input),
     mode: input.mode ?? BUDGET_DEFAULTS.mode,
     action: input.action ?? BUDGET_DEFAULTS.action,
     warnAt: [...input.warn_at ?? BUDGET_DEFAULTS.warnAt].sort((a, b) => a - b),
@@ -44,15 +95,11 @@ export function toAuthoredRow(input: BudgetInput): AuthoredRow {
 
 /** Returns the fields that its author sets in wire form. */
 export function inputOf(row: AuthoredRow): Required<BudgetInput> {
-  const entity = entityOf(row.scope);
-  const named = Object.fromEntries(
-    BUDGETED.map((kind) => [dimension(kind).field, entity?.kind === kind ? entity.id : null]),
-  ) as Pick<BudgetDefinition, FieldOf<DimensionWith<"isBudgeted">>>;
   return {
     name: row.name,
     limit_usd: toUsd(row.limitNanoUsd),
     per: row.per,
-    ...named,
+    ...fieldsOf(subjectsOfScope(row.scope)),
     each: row.each,
     mode: row.mode,
     action: row.action,

@@ -140,10 +140,10 @@ export function createBudgetGate(options: {
       });
     if (!isReserved) return undefined;
     inFlight.set(call.reservationId, clock.monotonic());
-    const { budget, above } = request;
+    const { budget, above, subjects } = request;
     return {
       reservationId: call.reservationId,
-      scopes: { ...scopesOf(request), budget, above },
+      scopes: { ...scopesOf(request), budget, above, ...(subjects && { subjects }) },
       amounts: call.amounts,
       ...(isStrict && outputLimit !== undefined && { outputLimit }),
       isStrict,

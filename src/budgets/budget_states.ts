@@ -1,4 +1,4 @@
-import type { BudgetCounterState, BudgetState } from "../contract/budgets/budget_state.ts";
+import type { BudgetCounter, BudgetCounterState, BudgetState } from "../contract/budgets/budget_state.ts";
 import { NEAR_LIMIT, WARNING_DECIMALS } from "../contract/limits.ts";
 import type { BudgetPeriod } from "../contract/values.ts";
 import { ROLLING_MS, windowOf } from "../contract/windows.ts";
@@ -8,17 +8,20 @@ import { SLICE_UNITS, type Turns } from "../kernel/turns.ts";
 import {
   ALL_CALLS,
   columnOf,
+  counterIn,
   describePace,
   entityOf,
+  isScopeBy,
   type Pace,
   PACED_WINDOWS,
   readPaces,
   readSessionsOfRuns,
+  shapeIn,
   type Viewer,
 } from "../ledger/mod.ts";
 import { indexedBy, type SqlValue, type Statement, type Store } from "../store/mod.ts";
 import { nameField, readNames } from "../keys/mod.ts";
-import { countersOf, selectAllCounters, selectCounters } from "./budget_counters.ts";
+import { hasCounters, selectAllCounters, selectCounters } from "./budget_counters.ts";
 import type { BudgetRow } from "./budget_fields.ts";
 import { asSeenBy } from "./seen_budget.ts";
 import { readStandings } from "./standings.ts";
@@ -79,18 +82,22 @@ export interface CounterOf {
 /** SQL for the raises that are in force at a time. */
 export const holdsAt = (now: string) => `(until IS NULL OR until > ${now})`;
 
-const RAISES = `SELECT budget_id, sum(extra_nano_usd) FROM budget_raises
-WHERE budget_id IN (SELECT value FROM json_each(?1)) AND ${holdsAt("?2")} GROUP BY budget_id`;
+const RAISES = `SELECT budget_id, scope, sum(extra_nano_usd) FROM budget_raises
+WHERE budget_id IN (SELECT value FROM json_each(?1)) AND ${holdsAt("?2")} GROUP BY budget_id, scope`;
 
-/** Reads the sum of the raises in force, by budget. */
+/** Reads the sum of the raises in force for a counter of a budget. */
 async function readRaises(
   { store }: StateContext,
   ids: string[],
   now: number,
-): Promise<Map<string, NanoUsd>> {
-  if (ids.length === 0) return new Map();
-  const { rows } = await store.read({ sql: RAISES, args: [JSON.stringify(ids), now] });
-  return new Map(rows as [string, bigint][]);
+): Promise<(budgetId: string, counter: string | undefined) => NanoUsd> {
+  const { rows } = ids.length === 0
+    ? { rows: [] }
+    : await store.read({ sql: RAISES, args: [JSON.stringify(ids), now] });
+  const raises = Map.groupBy(rows as [string, string | null, bigint][], ([budgetId]) => budgetId);
+  return (budgetId, counter) =>
+    (raises.get(budgetId) ?? []).filter(([, scope]) => scope === null || scope === counter)
+      .reduce((sum, [, , extra]) => sum + extra, 0n);
 }
 
 /** Reads the amounts of counters in their present windows. */
@@ -108,7 +115,7 @@ export async function readFigures(
     readRaises(ctx, [...new Set(counters.flatMap(({ row }) => row.budgetId ?? []))], now),
   ]);
   const standingOf = new Map(known.map(({ index }, position) => [index, standings[position]!]));
-  return counters.map(({ row }, index) => {
+  return counters.map(({ row, scope }, index) => {
     const standing = standingOf.get(index);
     const { from, resetsAt } = windows[index]!;
     return {
@@ -119,7 +126,7 @@ export async function readFigures(
         ? standing.worstNanoUsd + standing.lostNanoUsd
         : standing.estimatedNanoUsd,
       heldNanoUsd: standing?.lostNanoUsd ?? 0n,
-      extraNanoUsd: raises.get(row.budgetId ?? "") ?? 0n,
+      extraNanoUsd: raises(row.budgetId ?? "", scope),
       from,
       resetsAt,
     };
@@ -138,7 +145,7 @@ export async function readStates(
 ): Promise<BudgetState[]> {
   const now = ctx.clock.now();
   const rows = budgets.map((row) => asSeenBy(row, viewer) ?? row);
-  const many = rows.filter((row) => countersOf(row) !== undefined);
+  const many = rows.filter(hasCounters);
   const found = await readEach(
     ctx,
     many.map((row) => selectCounters(row, { from: fromOf(row, now), owner: viewer.agentId })),
@@ -154,7 +161,9 @@ export async function readStates(
   const largest = rows.map((row) =>
     byRow.get(row)!.reduce((most, next) => isMore(next.figures, most.figures) ? next : most)
   );
-  const entities = largest.map(({ scope }) => scope === undefined ? undefined : entityOf(scope));
+  const entities = largest.map(({ scope }, index) =>
+    scope === undefined ? undefined : counterOf(rows[index]!, scope)
+  );
   const runIds = entities.flatMap((entity) => entity?.kind === "run" ? [entity.id] : []);
   const [unpriced, paces, sessions, names] = await Promise.all([
     readUnpriced(ctx, rows, largest, now),
@@ -173,7 +182,7 @@ export async function readStates(
       ...describeFigures(row, figures),
       ...(row.mode === "strict" && { held_usd: toUsd(figures.heldNanoUsd) }),
       ...describePace(limitOf(row, figures), paces.get(row), now),
-      ...(countersOf(budget) !== undefined && {
+      ...(hasCounters(budget) && {
         counter: entity === undefined || isEmpty(figures) ? null : {
           ...entity,
           ...(entity.kind === "run" && { session_id: sessions.get(entity.id) ?? null }),
@@ -188,6 +197,10 @@ export async function readStates(
     };
   });
 }
+
+/** Returns the kind and the id of a counter of a budget, as answers have them. */
+export const counterOf = ({ shape, each, per }: BudgetRow, scope: string) =>
+  counterIn(scope, shape === null ? null : each ?? per) as BudgetCounter | undefined;
 
 type Described = ReturnType<typeof describeFigures>;
 
@@ -243,14 +256,14 @@ export async function listCounters(
   { viewer, limit, offset }: { viewer: Viewer; limit: number; offset: number },
 ): Promise<BudgetCounterState[]> {
   const row = asSeenBy(budget, viewer);
-  if (!row || countersOf(budget) === undefined) return [];
+  if (!row || !hasCounters(budget)) return [];
   const now = ctx.clock.now();
   const query = { from: fromOf(row, now), owner: viewer.agentId, limit, offset };
-  const scopes = countersOf(row) === undefined
+  const scopes = !hasCounters(row)
     ? offset === 0 ? [row.scope] : []
     : (await ctx.store.readLong(selectAllCounters(row, query))).rows.map(([scope]) => scope as string);
   const figures = await readFigures(ctx, scopes.map((scope) => ({ row, scope })), now);
-  const entities = scopes.map((scope) => entityOf(scope)!);
+  const entities = scopes.map((scope) => counterOf(row, scope)!);
   const runIds = entities.flatMap(({ kind, id }) => kind === "run" ? [id] : []);
   const [sessions, names] = await Promise.all([
     readSessionsOfRuns(ctx.store, runIds),
@@ -309,6 +322,12 @@ function countUnpriced(scope: string, per: BudgetPeriod, from: number): Statemen
         sql: count("unpriced", `calls ${indexedBy("calls_by_session")} WHERE session_id = ? AND at >= ?`),
         args: [entity.id, from],
       };
+  }
+  if (isScopeBy(scope)) {
+    return {
+      sql: count("unpriced", "call_scopes WHERE at >= ? AND shape = ? AND scope = ?"),
+      args: [from, shapeIn(scope), scope],
+    };
   }
   const isInScope = entity ? `${columnOf(entity.kind, "c")} = ?1` : "?1 = ''";
   const args = [entity?.id ?? "", from];

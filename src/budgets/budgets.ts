@@ -13,8 +13,20 @@ import type { Ids } from "../kernel/ids.ts";
 import { nearestName } from "../kernel/nearest_name.ts";
 import type { Turns } from "../kernel/turns.ts";
 import { withoutUndefined } from "../kernel/records.ts";
-import { ALL_CALLS, ALL_SEEING, idInScope, isScopeOf, kindOfScope, type Viewer } from "../ledger/mod.ts";
 import {
+  addShapes,
+  ALL_CALLS,
+  ALL_SEEING,
+  DROP_SHAPES,
+  entityOf,
+  idInScope,
+  isScopeOf,
+  kindOfScope,
+  type Viewer,
+} from "../ledger/mod.ts";
+import {
+  type Author,
+  type Edit,
   oldestFirst,
   type Query,
   readInCode,
@@ -24,7 +36,7 @@ import {
   tables,
   type TimePosition,
 } from "../store/mod.ts";
-import { type BudgetRow, BUDGETS, inputOf, toAuthoredRow, toDefinition } from "./budget_fields.ts";
+import { type BudgetRow, BUDGETS, inputOf, shapesOf, toAuthoredRow, toDefinition } from "./budget_fields.ts";
 import { FORGET_HEADROOM } from "./reservations/reservations.ts";
 import { sessionOwner } from "./budget_counters.ts";
 import { listCounters, readStates } from "./budget_states.ts";
@@ -41,7 +53,17 @@ export interface BudgetContext {
   ids: Ids;
   budgets: Pick<KnownBudgets, "changed">;
   turns?: Turns;
+  /** Who changes budgets, for the audit log. */
+  author: Author;
+  /** The ids of the keys that the same commit creates, by name. */
+  newKeys?: ReadonlyMap<string, string>;
 }
+
+/** Returns the author of a change that is made now. */
+export const editOf = ({ author, clock }: Pick<BudgetContext, "author" | "clock">): Edit => ({
+  author,
+  now: clock.now(),
+});
 
 /** Commits a change of budgets. It may be committed even if the write fails, so the process reads its budgets again. */
 export async function writeBudgets(
@@ -70,14 +92,23 @@ function isSeenBy({ agentId, scopes }: Viewer): SQL | undefined {
   const bindsOwn = sql`EXISTS (SELECT 1 FROM json_each(${JSON.stringify(scopes)}) own
     WHERE ${sql.raw(kindOfScope("own.value"))} = ${each} AND NOT EXISTS (SELECT 1 FROM budgets o
       WHERE o.enabled = 1 AND o.scope = own.value AND o.per = ${per} AND o.each IS NULL))`;
+  // Of several subjects, an agent or a key comes first: its value follows the shape.
+  const namesOwn = sql`EXISTS (SELECT 1 FROM json_each(${JSON.stringify(ownValues(scopes))}) own
+    WHERE ${scope} >= 'by ' || own.key || ',' AND ${scope} < 'by ' || own.key || '-'
+      AND instr(${scope} || ' ', ' ' || own.value || ' ') = 3 + instr(substr(${scope}, 4), ' '))`;
   return or(
     inArray(scope, [...scopes]),
+    namesOwn,
     sql`(${sql.raw(isScopeOf("session", "budgets.scope"))} AND ${
       sql.raw(sessionOwner(idInScope("session", "budgets.scope")))
     } = ${agentId})`,
     sql`(${scope} = ${ALL_CALLS} AND ${enabled} = 1 AND (coalesce(${each}, 'session') = 'session' OR ${bindsOwn}))`,
   );
 }
+
+/** Returns the agent and the key of a viewer by their kinds. */
+const ownValues = (scopes: readonly string[]) =>
+  Object.fromEntries(scopes.flatMap((scope) => entityOf(scope) ?? []).map(({ kind, id }) => [kind, id]));
 
 /** The budgets to list. */
 export interface BudgetFilter {
@@ -204,7 +235,8 @@ export async function createBudget(
   input: BudgetInput,
   settle: (budget: Budget) => readonly Statement[] = () => [],
 ): Promise<Budget> {
-  const now = ctx.clock.now();
+  const edit = editOf(ctx);
+  const { now } = edit;
   const row: BudgetRow = {
     budgetId: ctx.ids.next("bud"),
     ...toAuthoredRow(await withKeyId(ctx, input)),
@@ -213,8 +245,14 @@ export async function createBudget(
     refusedCalls: 0,
     lastRefusedAt: null,
   };
+  // The state of a budget of new subjects is that of counters that its unit would add.
+  if (shapesOf(row).length > 0) await ctx.store.write(addShapes(shapesOf(row), now));
   const [budget] = await withStates(ctx, [row]);
-  await writeBudgets(ctx, [BUDGETS.insert(row), ...settle(budget!)]);
+  await writeBudgets(ctx, [
+    ...addShapes(shapesOf(row), now),
+    ...BUDGETS.insert(edit, row),
+    ...settle(budget!),
+  ]);
   return budget!;
 }
 
@@ -222,7 +260,7 @@ export async function createBudget(
 export type BudgetCheck = (current: BudgetDefinition) => void | Promise<void>;
 
 /** The fields that define a warning: once one of them differs, the budget has warned in no window yet. */
-const WARNED = ["limitNanoUsd", "per", "scope", "each", "warnAt", "countsFrom"] as const;
+const WARNED = ["limitNanoUsd", "per", "scope", "each", "shape", "warnAt", "countsFrom"] as const;
 
 /** Returns the statement that forgets the windows in which a budget has warned: its limit is another one now. */
 export function forgetWarnings(budgetId: string): Statement {
@@ -247,14 +285,21 @@ export async function updateBudget(
     const after = toAuthoredRow(readBudgetInput({ ...inputOf(before), ...withoutUndefined(named) }));
     const changed = BUDGETS.changed(before, after);
     if (changed.size === 0) return;
+    const now = ctx.clock.now();
+    const isCountedAnew = changed.has("scope") || changed.has("shape");
     await writeBudgets(ctx, [
       isUnchanged,
-      BUDGETS.update(budgetId, after, ctx.clock.now()),
+      ...(isCountedAnew ? addShapes(shapesOf(after), now) : []),
+      ...BUDGETS.update({ author: ctx.author, now }, before, after),
+      ...(isCountedAnew ? dropShapes(before) : []),
       ...(WARNED.some((field) => changed.has(field)) ? [forgetWarnings(budgetId)] : []),
     ]);
   });
   return await getBudget(ctx, budgetId);
 }
+
+/** Returns the statements that remove the shapes that a budget has had, unless another one has them. */
+const dropShapes = (before: BudgetRow) => shapesOf(before).length === 0 ? [] : DROP_SHAPES;
 
 const ofDefinition = (check: BudgetCheck | undefined) =>
   check && ((row: BudgetRow) => check(toDefinition(row)));
@@ -265,14 +310,21 @@ const ofDefinition = (check: BudgetCheck | undefined) =>
  * @throws {PurserError} `not_found`
  */
 export async function removeBudget(ctx: BudgetContext, budgetId: string, check?: BudgetCheck): Promise<void> {
-  await BUDGETS.remove(ctx.query, budgetId, ofDefinition(check), (statements) =>
-    writeBudgets(ctx, [
-      ...statements,
-      { sql: "DELETE FROM budget_raises WHERE budget_id = ?", args: [budgetId] },
-      { sql: "DELETE FROM budget_releases WHERE budget_id = ?", args: [budgetId] },
-      { sql: "DELETE FROM overshoots WHERE budget_id = ?", args: [budgetId] },
-      forgetWarnings(budgetId),
-    ]));
+  await BUDGETS.remove(
+    ctx.query,
+    editOf(ctx),
+    budgetId,
+    ofDefinition(check),
+    (statements) =>
+      writeBudgets(ctx, [
+        ...statements,
+        { sql: "DELETE FROM budget_raises WHERE budget_id = ?", args: [budgetId] },
+        { sql: "DELETE FROM budget_releases WHERE budget_id = ?", args: [budgetId] },
+        { sql: "DELETE FROM overshoots WHERE budget_id = ?", args: [budgetId] },
+        forgetWarnings(budgetId),
+        ...DROP_SHAPES,
+      ]),
+  );
 }
 
 /** A budget that a program defines. */
@@ -292,12 +344,16 @@ export async function ensureBudgets(ctx: BudgetContext, budgets: readonly Budget
   if (budgets.length === 0) return;
   const { readBudgetInput } = await import("../contract/budgets/budgets.ts");
   const ensured = await readInCode(budgets, { what: "budget", prefix: "bud", read: readBudgetInput });
-  const now = ctx.clock.now();
+  const edit = editOf(ctx);
+  const { now } = edit;
   for (const { id: budgetId, input } of ensured) {
     const stored = await BUDGETS.find(ctx.query, budgetId);
     const row = toAuthoredRow(await withKeyId(ctx, input, stored?.scope));
     if (!stored) {
-      await writeBudgets(ctx, [BUDGETS.insert({ budgetId, ...row, createdAt: now, updatedAt: now })]);
+      await writeBudgets(ctx, [
+        ...addShapes(shapesOf(row), now),
+        ...BUDGETS.insert(edit, { budgetId, ...row, createdAt: now, updatedAt: now }),
+      ]);
     }
     await updateBudget(ctx, budgetId, inputOf(row));
   }

@@ -1,6 +1,7 @@
 import type { BudgetPeriod } from "../contract/values.ts";
 import { COUNTED } from "../contract/costs/dimensions.ts";
-import { scopeIn, scopeOf, type Scopes } from "../ledger/mod.ts";
+import { tagsText } from "../contract/tags/tags.ts";
+import { type ModelCall, scopeIn, scopeOf, type Scopes } from "../ledger/mod.ts";
 import type { SqlValue } from "../store/mod.ts";
 import type { Budget, ReservedAmounts } from "./decide_call.ts";
 import { windowOf } from "../contract/windows.ts";
@@ -18,7 +19,12 @@ export type CallScopes = Scopes & {
   budget: Budget | null;
   /** The runs above its own, whose budgets count it too. */
   above?: readonly RunAbove[];
+  /** The other parts that budgets name; undefined where it isn't known, so that such budgets don't count the call. */
+  subjects?: CallSubjects;
 };
+
+/** The parts of a call that budgets name besides its scopes. */
+export type CallSubjects = Pick<ModelCall, "model" | "provider" | "source" | "tags">;
 
 /** A reservation to make, or a call to look up the budgets of. */
 export interface CallToDecide {
@@ -37,7 +43,7 @@ export function toCallRow(
   { reservationId, scopes, at, amounts, isUnpriced, leaseMs }: CallToDecide,
   n: number,
 ): SqlValue[] {
-  const { runId, budget, above = [] } = scopes;
+  const { runId, budget, above = [], subjects } = scopes;
   const start = (per: BudgetPeriod) => windowOf(per, at).from;
   const runs = [...runId !== null && budget ? [{ runId, budget }] : [], ...above].flatMap((
     { runId, budget },
@@ -55,6 +61,10 @@ export function toCallRow(
     n,
     reservationId,
     ...COUNTED.map((kind) => scopeIn(kind, scopes)),
+    subjects?.model ?? null,
+    subjects?.provider ?? null,
+    subjects?.source ?? null,
+    subjects?.tags ? tagsText(subjects.tags) : null,
     at,
     start("hour"),
     start("day"),

@@ -8,14 +8,18 @@ import { findKey } from "../keys/mod.ts";
 import {
   ALL_CALLS,
   type Counted,
+  counterIn,
+  DECIDED_POSITION,
   entityOf,
   idInScope,
+  isScopeBy,
   isScopeOf,
+  keyScopeIn,
   scopeOf,
   scopeSql,
   tailEntries,
 } from "../ledger/mod.ts";
-import { indexedBy, type Store } from "../store/mod.ts";
+import { indexedBy, isAfter, type Store } from "../store/mod.ts";
 
 /*
  * The names in budgets and rules. Keys exist before they are named, so an unknown one is refused. Agents and sessions begin with
@@ -25,19 +29,22 @@ import { indexedBy, type Store } from "../store/mod.ts";
 type StoreContext = { store: Pick<Store, "read"> };
 
 /**
- * Returns the fields of a budget with the id of the key that they name by its name or id. `current` is the scope that the
+ * Returns the fields of a budget with the id of the key that they name by its name or id, also of one that the same commit
+ * creates (`newKeys`). `current` is the scope that the
  * budget has already: a key that was revoked since is left there.
  *
  * @throws {PurserError} `invalid`, naming the field, for a key that is not known, not the only one of its name, or revoked
  */
 export async function withKeyId<Fields extends Pick<Partial<BudgetInput>, "key_id">>(
-  ctx: StoreContext & { clock: Pick<Clock, "now"> },
+  ctx: StoreContext & { clock: Pick<Clock, "now">; newKeys?: ReadonlyMap<string, string> },
   fields: Fields,
   current?: string,
 ): Promise<Fields> {
   if (fields.key_id == null) return fields;
+  const newKey = ctx.newKeys?.get(fields.key_id);
+  if (newKey !== undefined) return { ...fields, key_id: newKey };
   const { keyId, name, status } = await findKey(ctx, fields.key_id);
-  if (status === "revoked" && scopeOf("key", keyId) !== current) {
+  if (status === "revoked" && scopeOf("key", keyId) !== (current && keyScopeIn(current))) {
     throw invalidField(
       "key_id",
       `the API key ${JSON.stringify(name)} (${keyId}) was revoked, so that no call would count`,
@@ -90,6 +97,34 @@ const UNKNOWN = `SELECT j.value FROM json_each(?1) j WHERE CASE ${
   }).join("\n  ")
 } END`;
 
+const SHAPED_TAIL = `call_scopes c WHERE ${isAfter(DECIDED_POSITION, "c.position")}`;
+const UNSPENT = `SELECT j.value FROM json_each(?1) j
+WHERE NOT EXISTS (SELECT 1 FROM spend_counters w WHERE w.kind = 'lifetime' AND w.scope = j.value AND w.start = 0)
+  AND NOT EXISTS (SELECT 1 FROM ${SHAPED_TAIL} AND c.cost_nano_usd <> 0 AND c.scope = j.value)`;
+const NEAR = `SELECT scope FROM (SELECT scope FROM spend_counters WHERE kind = 'lifetime' UNION
+  SELECT c.scope FROM ${SHAPED_TAIL}) spent WHERE scope >= ?1 AND scope < ?2 LIMIT ${MAX_NAMES}`;
+
+/** Returns the scopes of subjects for which nothing has been spent; of one subject, with the nearest one that has spending. */
+async function findUnspent(
+  { store }: StoreContext,
+  scopes: readonly string[],
+): Promise<Map<string, UnknownName>> {
+  const ofSubjects = scopes.filter(isScopeBy);
+  if (ofSubjects.length === 0) return new Map();
+  const { rows } = await store.read({ sql: UNSPENT, args: [JSON.stringify(ofSubjects)] });
+  const unspent = new Map<string, UnknownName>();
+  for (const [scope] of rows as [string][]) {
+    const { kind, id } = counterIn(scope)!;
+    const prefix = scope.slice(0, scope.lastIndexOf(" "));
+    const others = scope.split(" ").length === 3
+      ? (await store.read({ sql: NEAR, args: [`${prefix} `, `${prefix}!`] })).rows
+      : [];
+    const nearest = nearestName(id, others.map(([other]) => counterIn(other as string)!.id)) ?? null;
+    unspent.set(scope, { kind, id, nearest });
+  }
+  return unspent;
+}
+
 /**
  * Returns the scopes among some that are probably misspelled: there is nothing of them here, and a known name is near. With
  * `all` those without a near name too, which may be new.
@@ -103,9 +138,9 @@ export async function findUnknown(
   if (named.length === 0) return new Map();
   const { rows } = await store.read({ sql: UNKNOWN, args: [JSON.stringify(named)] });
   const known = new Map<string, string[]>();
-  const unknown = new Map<string, UnknownName>();
+  const unknown = await findUnspent({ store }, named);
   for (const [scope] of rows as [string][]) {
-    const { kind, id } = entityOf(scope) as UnknownName;
+    const { kind, id } = entityOf(scope)!;
     if (!known.has(kind)) {
       known.set(kind, (await store.read({ sql: KNOWN[kind]!.names })).rows.map(([name]) => name as string));
     }

@@ -20,5 +20,6 @@ export {
   updateBudget,
 } from "./budgets.ts";
 export { checkBudgets } from "./budget_checks.ts";
-export { findUnknown } from "./known_scopes.ts";
+export { BUDGETS, toAuthoredRow } from "./budget_fields.ts";
+export { findUnknown, withKeyId } from "./known_scopes.ts";
 export { listRaises, raiseBudget } from "./raises.ts";

@@ -4,13 +4,14 @@ import { ROLLING_MS, windowOf } from "../contract/windows.ts";
 import { toIso } from "../kernel/clock.ts";
 import { invalidField, PurserError } from "../kernel/errors.ts";
 import { NANO_PER_USD, parseUsd, toUsd } from "../kernel/money.ts";
-import { newestFirst, type Statement, tables, type TimePosition } from "../store/mod.ts";
+import { auditEntry, newestFirst, type Statement, tables, type TimePosition } from "../store/mod.ts";
 import type { BudgetRow } from "./budget_fields.ts";
 import { withNames } from "../keys/mod.ts";
 import { ALL_SEEING, type Viewer } from "../ledger/mod.ts";
 import { checkAmountsOf } from "./seen_budget.ts";
-import { type BudgetContext, forgetWarnings, readBudget, writeBudgets } from "./budgets.ts";
-import { holdsAt } from "./budget_states.ts";
+import { type BudgetContext, editOf, forgetWarnings, readBudget, writeBudgets } from "./budgets.ts";
+import { counterOf, holdsAt } from "./budget_states.ts";
+import { findCounter } from "./find_counter.ts";
 
 /* Raises of a budget's limit for a time. They are only added, so that it stays known which key has raised it, and why. */
 
@@ -20,13 +21,14 @@ const LIST = newestFirst(budgetRaises.createdAt, budgetRaises.raiseId);
 
 type RaiseRow = typeof budgetRaises.$inferSelect;
 
-function toRaise(row: RaiseRow): BudgetRaise {
+function toRaise(row: RaiseRow, budget: BudgetRow): BudgetRaise {
   return {
     raise_id: row.raiseId,
     budget_id: row.budgetId,
     extra_usd: toUsd(row.extraNanoUsd),
     until: row.until === null ? null : toIso(row.until),
     reason: row.reason,
+    counter: row.scope === null ? null : counterOf(budget, row.scope) ?? null,
     key_id: row.keyId,
     ...(row.keyId !== null && { key_name: null }),
     created_at: toIso(row.createdAt),
@@ -37,8 +39,8 @@ function toRaise(row: RaiseRow): BudgetRaise {
 const MAX_EXTRA_NANO_USD = 1_000_000_000n * NANO_PER_USD;
 
 const INSERT =
-  `INSERT INTO budget_raises (raise_id, budget_id, extra_nano_usd, until, reason, key_id, created_at)
-SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7 WHERE EXISTS (SELECT 1 FROM budgets WHERE budget_id = ?2)
+  `INSERT INTO budget_raises (raise_id, budget_id, extra_nano_usd, until, reason, key_id, created_at, scope)
+SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8 WHERE EXISTS (SELECT 1 FROM budgets WHERE budget_id = ?2)
   AND ?3 + (SELECT coalesce(sum(extra_nano_usd), 0) FROM budget_raises WHERE budget_id = ?2 AND ${
     holdsAt("?7")
   })
@@ -48,7 +50,7 @@ SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7 WHERE EXISTS (SELECT 1 FROM budgets WHERE budg
  * Raises the limit of a budget for a time; by default until the end of its present window, for the rolling hour for one
  * hour. `settle` may add statements to the commit; what they write is void unless the raise exists.
  *
- * @throws {PurserError} `not_found`; `invalid` for an end in the past; `conflict` where the raises are too many
+ * @throws {PurserError} `not_found`; `invalid` for an end in the past, and for a counter that the budget doesn't have; `conflict` where the raises are too many
  */
 export async function raiseBudget(
   ctx: BudgetContext,
@@ -60,7 +62,8 @@ export async function raiseBudget(
   } = {},
 ): Promise<BudgetRaise> {
   const budget = await readBudget(ctx.query, budgetId);
-  const now = ctx.clock.now();
+  const edit = editOf(ctx);
+  const { now } = edit;
   const row: RaiseRow = {
     raiseId: ctx.ids.next("raise"),
     budgetId,
@@ -69,6 +72,7 @@ export async function raiseBudget(
     reason: body.reason ?? null,
     keyId,
     createdAt: now,
+    scope: body.counter == null ? null : await findCounter(ctx, budget, body.counter),
   };
   if (row.until !== null && row.until <= now) {
     throw invalidField(
@@ -77,10 +81,23 @@ export async function raiseBudget(
       `Cannot raise budget ${budgetId}: until is in the past; it is ${toIso(now)}`,
     );
   }
-  const raise = (await withNames(ctx, [toRaise(row)]))[0]!;
-  const { raiseId, extraNanoUsd, until, reason, createdAt } = row;
+  const raise = (await withNames(ctx, [toRaise(row, budget)]))[0]!;
+  const { raiseId, extraNanoUsd, until, reason, createdAt, scope } = row;
   const results = await writeBudgets(ctx, [
-    { sql: INSERT, args: [raiseId, budgetId, extraNanoUsd, until, reason, keyId, createdAt] },
+    { sql: INSERT, args: [raiseId, budgetId, extraNanoUsd, until, reason, keyId, createdAt, scope] },
+    auditEntry(edit, {
+      action: "raised",
+      kind: "budget",
+      id: budgetId,
+      name: budget.name,
+      after: {
+        raise_id: raiseId,
+        extra_usd: raise.extra_usd,
+        until: raise.until,
+        reason,
+        ...(raise.counter && { counter: raise.counter }),
+      },
+    }, { sql: "EXISTS (SELECT 1 FROM budget_raises WHERE raise_id = ?1)", args: [raiseId] }),
     forgetWarnings(budgetId),
     ...settle(raise),
     { sql: "SELECT count(*) FROM budget_raises WHERE raise_id = ?", args: [raiseId] },
@@ -112,9 +129,10 @@ export async function listRaises(
     limit: number;
   },
 ): Promise<BudgetRaise[]> {
-  checkAmountsOf(await readBudget(ctx.query, budgetId, viewer), viewer, "raises");
+  const budget = await readBudget(ctx.query, budgetId, viewer);
+  checkAmountsOf(budget, viewer, "raises");
   const rows = await ctx.query.select().from(budgetRaises)
     .where(and(eq(budgetRaises.budgetId, budgetId), LIST.from(before)))
     .orderBy(...LIST.order).limit(limit);
-  return await withNames(ctx, rows.map(toRaise), viewer);
+  return await withNames(ctx, rows.map((row) => toRaise(row, budget)), viewer);
 }

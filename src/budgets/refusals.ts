@@ -6,7 +6,9 @@ import {
   ALL_CALLS,
   ALL_SEEING,
   entityOf,
+  keyScopeIn,
   NOBODY,
+  ownsScope,
   scopeOf,
   scopeText,
   type Viewer,
@@ -100,7 +102,7 @@ function describe(refused: RefusedCall, viewer: Viewer) {
     if (entity?.kind === "run" || entity?.kind === "session") {
       return !viewer.sees({ agentId: agentsAbove.get(scope) ?? agentId });
     }
-    return !viewer.scopes.includes(scope);
+    return !ownsScope(viewer, scope);
   };
   const isAbove = ({ scope }: Standing) => agentsAbove.has(scope);
   const isHidden = isHiddenOf(standing);
@@ -190,7 +192,7 @@ function budgetSentence(
 ): string {
   const { name, per, scope, mode, resetsAt, extraNanoUsd } = standing;
   const raised = extraNanoUsd === 0n ? "" : `, raised to $${formatUsd(ceilingOf(standing))}`;
-  const whose = scope === ALL_CALLS ? "all agents" : scopeText(scope, names.get(scope));
+  const whose = scope === ALL_CALLS ? "all agents" : scopeText(scope, names.get(keyScopeIn(scope)));
   const terms = per === "lifetime" ? "in all" : `per ${PERIODS[per]}`;
   const budget = `the ${mode === "strict" ? "strict " : ""}budget “${name}” ($${
     formatUsd(standing.limitNanoUsd)

@@ -9,10 +9,11 @@ import type { BudgetRow } from "./budget_fields.ts";
 export function asSeenBy(row: BudgetRow, viewer: Viewer): BudgetRow | undefined {
   const { agentId } = viewer;
   if (agentId === undefined || row.scope !== ALL_CALLS) return row;
-  const { per, each } = row;
+  const { per, each, shape } = row;
   const ofAgent = scopeOf("agent", agentId);
+  if (shape !== null) return undefined;
   if (per === "run" || per === "session" || each === "session") return { ...row, scope: ofAgent };
-  const own = each === null ? null : scopeIn(each, viewer);
+  const own = each === "agent" || each === "key" ? scopeIn(each, viewer) : null;
   return own === null ? undefined : { ...row, scope: own, each: null };
 }
 

@@ -191,7 +191,7 @@ function settle(bookings: readonly Booking[]): Statement[] {
 function toBookedScopes(bookings: readonly Booking[], now: number): BookedScopes[] {
   return bookings.flatMap(({ calls, grant, witnessed }) =>
     [...calls, ...witnessed?.amended ?? []].map((call) => ({
-      scopes: grant?.scopes ?? { ...scopesOf(call), budget: null },
+      scopes: { ...(grant?.scopes ?? { ...scopesOf(call), budget: null }), subjects: call },
       at: now,
       reservationId: grant?.reservationId ?? null,
     }))

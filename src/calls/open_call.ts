@@ -61,6 +61,7 @@ async function reserve(
   let because: string | undefined;
   const admission = await ctx.gate.admit({
     ...scopes,
+    subjects: { model, provider, source: terms.source, ...(terms.tags && { tags: terms.tags }) },
     bound(at, withWorst) {
       const bounds = boundsOf(prices, at, terms, request, withWorst);
       because = bounds.because;

@@ -27,7 +27,7 @@ export async function refusedCall(
   { refusals, because }: { refusals: readonly Refusal[]; because?: string },
 ): Promise<BudgetExceededError> {
   const { runId } = scopes;
-  const runCost = runId === null ? null : (await readRunUsage(ctx.store, runId)).cost_usd ?? 0;
+  const runCost = runId === null ? null : await readRunCost(ctx, runId);
   const isUnpriced = refusals.some(({ reason }) => reason === "unpriced");
   return budgetExceeded({
     action: runId === null ? "Cannot make the model call" : `Cannot make the next model call of run ${runId}`,
@@ -42,20 +42,28 @@ export async function refusedCall(
   });
 }
 
+/** Returns what a run has cost, in USD; null where it has calls, and no price of them is known. */
+async function readRunCost({ store }: Pick<CallContext, "store">, runId: string): Promise<number | null> {
+  const { cost_usd, model_calls } = await readRunUsage(store, runId);
+  return cost_usd ?? (model_calls === 0 ? 0 : null);
+}
+
 /** Returns the error for the next call after an overshoot: the bound that a strict budget relied on was wrong. */
 export async function overshotBudget(
   ctx: CallContext,
   { scopes }: { scopes: CallScopes & { runId: string } },
 ): Promise<BudgetExceededError> {
   const { budget, runId } = scopes;
-  const { cost_usd: cost } = await readRunUsage(ctx.store, runId);
+  const cost = await readRunCost(ctx, runId);
   const strict = budget?.mode === "strict" ? budget : await findStrict(ctx, scopes);
   return new BudgetExceededError(
     `Cannot make the next model call of run ${runId}: a call cost more than its bound, or has a part without a known price, so that ` +
       `${strict === budget ? "its" : "a"} strict budget of $${
         formatUsd(strict.limitNanoUsd)
-      } can't be kept; the run has cost $${formatUsd(parseTotalUsd(cost ?? 0))}`,
-    { cost_usd_so_far: cost ?? 0, budget_usd: toUsd(strict.limitNanoUsd) },
+      } can't be kept; ${
+        cost === null ? "its cost is unknown" : `the run has cost $${formatUsd(parseTotalUsd(cost))}`
+      }`,
+    { cost_usd_so_far: cost as number, budget_usd: toUsd(strict.limitNanoUsd) },
   );
 }
 

@@ -2,6 +2,7 @@ import { type Command, flag, option, type OptionSpec } from "./command.ts";
 import { AGENT_COMMANDS } from "./commands/agents/agents.ts";
 import { RULE_COMMANDS } from "./commands/alerts/alert_rules.ts";
 import { alertsHistory, alertsResend } from "./commands/alerts/alerts_history.ts";
+import { apply, audit } from "./commands/authored_commands.ts";
 import { backup, restore } from "./commands/backup/backup.ts";
 import { BUDGET_COMMANDS } from "./commands/budgets/budgets.ts";
 import { channelsList, channelsTry } from "./commands/channels/channels.ts";
@@ -12,7 +13,7 @@ import { dashboard } from "./commands/dashboard.ts";
 import { demo } from "./commands/demo.ts";
 import { doctor } from "./commands/doctor.ts";
 import { capture, gatewayEnv, otlpEnv } from "./commands/env/env_commands.ts";
-import { GATE_COMMANDS, statusline } from "./commands/gate/gate.ts";
+import { GATE_COMMANDS, STATUSLINE_COMMANDS } from "./commands/gate/gate.ts";
 import { importCommand } from "./commands/import/import.ts";
 import { KEY_COMMANDS } from "./commands/keys/keys.ts";
 import { pricesShow, pricesUpdate } from "./commands/prices/prices.ts";
@@ -78,8 +79,10 @@ export const COMMANDS: readonly Command[] = [
   otlpEnv,
   ...GATE_COMMANDS,
   capture,
-  statusline,
+  ...STATUSLINE_COMMANDS,
   dashboard,
+  apply,
+  audit,
   doctor,
   backup,
   restore,

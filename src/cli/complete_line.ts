@@ -280,7 +280,7 @@ export function readCursor(words: readonly string[]): Cursor {
   const assigned = isClosed ? null : /^--([^=]+)=(.*)$/s.exec(typed);
   if (assigned) {
     const [, name, value] = assigned as unknown as [string, string, string];
-    return { ...cursor, lead: `--${name}=`, typed: value, values: specOf(name)?.values ?? {} };
+    return { ...cursor, lead: `--${name}=`, typed: value, values: specOf(name, command)?.values ?? {} };
   }
   if (typed.startsWith("-") && !isClosed) return { ...cursor, words: optionsOf(command, options) };
   if (!command) return { ...cursor, words: nextWords(positionals) };
@@ -305,8 +305,9 @@ function readBefore(words: readonly string[]) {
     } else if (word === "--" && !isClosed) isClosed = true;
     else if (option) {
       const [, name, value] = option as unknown as [string, string, string | undefined];
-      if (value === undefined && specOf(name)?.type === "string") {
-        waiting = specOf(name);
+      const spec = specOf(name, findCommand(positionals));
+      if (value === undefined && spec?.type === "string") {
+        waiting = spec;
         waitingName = name;
       } else options.set(name, value ?? "");
     } else if (isClosed || !word.startsWith("-") || word === "-") positionals.push(word);
@@ -314,9 +315,11 @@ function readBefore(words: readonly string[]) {
   return { positionals, options, waiting, isClosed };
 }
 
-function specOf(given: string): OptionSpec | undefined {
+/** Returns an option of a command, else one of that name of any command. */
+function specOf(given: string, command: Command | undefined): OptionSpec | undefined {
   const name = optionName(given);
-  return Object.hasOwn(ALL_OPTIONS, name) ? ALL_OPTIONS[name] : undefined;
+  const options = command && Object.hasOwn(command.options, name) ? command.options : ALL_OPTIONS;
+  return Object.hasOwn(options, name) ? options[name] : undefined;
 }
 
 /** Returns the options of a command, its own first. A flag that is given is not offered again. */

@@ -181,12 +181,14 @@ Deno.test("every option and argument that names a resource can be completed", ()
   const live = new Set(["AGENT", "SESSION", "RULE"]);
   for (const { name, args, options } of COMMANDS) {
     for (const arg of args) {
-      if (live.has(arg.name)) assert.ok(arg.values?.live, `${name} ${arg.name}`);
+      if (live.has(arg.name)) assert.ok(arg.values?.live || arg.values?.oneOf, `${name} ${arg.name}`);
       if (/FILE/.test(arg.name)) assert.ok(arg.values?.isFile, `${name} ${arg.name}`);
     }
     for (const [option, { value, values }] of Object.entries(options)) {
       if (value === "FILE") assert.ok(values?.isFile, `${name} --${option}`);
-      if (option === "session" || option.startsWith("agent")) assert.ok(values?.live, `${name} --${option}`);
+      if (option === "session" || option.startsWith("agent")) {
+        assert.ok(values?.live || values?.oneOf, `${name} --${option}`);
+      }
     }
   }
 });

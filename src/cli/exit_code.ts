@@ -9,6 +9,8 @@ export const EXIT = {
   notFound: 3,
   notAllowed: 4,
   budgetExceeded: 5,
+  /** A dry run would change something. */
+  wouldChange: 6,
   interrupted: 130,
 } as const;
 

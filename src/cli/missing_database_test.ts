@@ -20,6 +20,7 @@ const NEEDED: Readonly<Record<string, readonly string[]>> = {
   "alerts set": ["--disabled"],
   "budgets set": ["--disabled"],
   "budgets raise": ["--usd", "1"],
+  "keys set": ["--tag", "team=search"],
   "budgets release": ["--reason", "x"],
 };
 

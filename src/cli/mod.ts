@@ -216,7 +216,7 @@ function overview(commands: readonly Command[], layout: Layout, database: string
     prose(
       "See purser COMMAND --help for details. The environment variables PURSER_DB, PURSER_SERVER, PURSER_API_KEY, " +
         "PURSER_PROFILE and PURSER_CONFIG set defaults for --db, --server, --api-key, --profile and --config. Exit codes: " +
-        "0 success, 1 failure, 2 usage error, 3 not found, 4 not allowed, 5 budget exceeded, 130 interrupted.",
+        "0 success, 1 failure, 2 usage error, 3 not found, 4 not allowed, 5 budget exceeded, 6 a dry run would change something, 130 interrupted.",
       layout,
     ),
   ]);

@@ -3,6 +3,7 @@ import { type DatabaseAddress, parseDatabaseUrl } from "../kernel/database_url.t
 import { type Clock, systemClock } from "../kernel/clock.ts";
 import { files } from "../kernel/files/files.ts";
 import type { Log } from "../kernel/log.ts";
+import type { Author } from "../store/mod.ts";
 import type { Secrets } from "../redaction/values/mod.ts";
 import { type ApiClient, createApiClient } from "./api_client.ts";
 import type { FetchHandler } from "../http/mod.ts";
@@ -61,9 +62,10 @@ export async function connect(options: ConnectOptions): Promise<Connection> {
   }
   const address = parseDatabaseUrl(options.needsNoDatabase ? IN_MEMORY : dbUrl);
   const { openLazyCore } = await import("../service/mod.ts");
-  const core = await openLazyCore(
-    options.needsNoDatabase ? emptyDatabase(options) : await existingDatabase(options, address),
-  );
+  const core = await openLazyCore({
+    ...options.needsNoDatabase ? emptyDatabase(options) : await existingDatabase(options, address),
+    author: await localAuthor(),
+  });
   // Loaded by the first request: a command that uses the core itself needs no routes.
   let app: Promise<FetchHandler> | undefined;
   const send = async (request: Request) => {
@@ -71,6 +73,19 @@ export async function connect(options: ConnectOptions): Promise<Connection> {
     return await (await app).fetch(request);
   };
   return { ...connection("local", nameOf(address), send, core), core };
+}
+
+/** Returns the author of what a command changes in a database: the user of the operating system, and the host. */
+async function localAuthor(): Promise<Author> {
+  const { hostname, userInfo } = await import("node:os");
+  const read = (name: () => string) => {
+    try {
+      return name();
+    } catch {
+      return "unknown"; // a user without an entry in the system, or a runtime that may not ask
+    }
+  };
+  return { actor: "local", name: `${read(() => userInfo().username)}@${read(hostname)}` };
 }
 
 /**

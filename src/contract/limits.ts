@@ -44,6 +44,9 @@ export const BUDGET_DEFAULTS = {
   enabled: true,
 } as const;
 
+/** The most tags that a budget names, with the one that it has a counter for each value of. */
+export const MAX_BUDGET_TAGS = 4;
+
 /** A budget is near its limit from this share on at the latest; from its lowest warning on if that is lower. */
 export const NEAR_LIMIT = 0.9;
 
@@ -126,6 +129,7 @@ export const PAGE_SIZES = {
   keys: { default: 100, max: 1_000 },
   budgets: { default: 100, max: 1_000 },
   refusals: { default: 100, max: 1_000 },
+  audit: { default: 100, max: 1_000 },
   raises: { default: 100, max: 1_000 },
   releases: { default: 100, max: 1_000 },
   importFiles: { default: 1_000, max: 1_000 },

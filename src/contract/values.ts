@@ -1,4 +1,5 @@
-import { BUDGETED, type DimensionWith, GROUPED, SPLIT } from "./costs/dimensions.ts";
+import { type SubjectKind, SUBJECTS } from "./budgets/subjects.ts";
+import { type DimensionWith, GROUPED, SPLIT } from "./costs/dimensions.ts";
 
 /** Every enumeration of the wire format. Schemas, tables, commands and documents import them. */
 
@@ -33,9 +34,9 @@ export type BudgetMode = typeof BUDGET_MODES[number];
 export const BUDGET_PERIODS = ["run", "session", "hour", "day", "week", "month", "lifetime"] as const;
 export type BudgetPeriod = typeof BUDGET_PERIODS[number];
 
-/** A budget with one counter for each agent, session or key. */
-export const BUDGET_EACH = BUDGETED;
-export type BudgetEach = DimensionWith<"isBudgeted">;
+/** A budget with one counter for each agent, session, key, model, provider or source; or for each value of a tag. */
+export const BUDGET_EACH = SUBJECTS;
+export type BudgetEach = SubjectKind;
 
 /** `watch` refuses nothing and counts the calls that it would have refused. */
 export const BUDGET_ACTIONS = ["refuse", "watch"] as const;
@@ -169,6 +170,30 @@ export type RepricingStatus = typeof REPRICING_STATUSES[number];
 /** The statuses of API keys. */
 export const KEY_STATUSES = ["active", "expired", "revoked"] as const;
 export type KeyStatus = typeof KEY_STATUSES[number];
+
+/** Who has made a change: an API key, a session of the dashboard, a command on this machine, a program or its config, or a caller without a key. */
+export const AUDIT_ACTORS = ["key", "session", "local", "code", "anonymous"] as const;
+export type AuditActor = typeof AUDIT_ACTORS[number];
+
+/** The kinds of things whose changes the audit log keeps. */
+export const AUDIT_KINDS = ["budget", "rule", "key", "agent", "repricing", "prices"] as const;
+export type AuditKind = typeof AUDIT_KINDS[number];
+
+/** The changes that the audit log keeps. */
+export const AUDIT_ACTIONS = [
+  "created",
+  "changed",
+  "enabled",
+  "disabled",
+  "removed",
+  "raised",
+  "released",
+  "rotated",
+  "revoked",
+  "applied",
+  "undone",
+] as const;
+export type AuditAction = typeof AUDIT_ACTIONS[number];
 
 /** The statuses of deliveries. */
 export const DELIVERY_STATUSES = ["pending", "delivered", "failed"] as const;

@@ -93,7 +93,7 @@ export async function withGroupNames<Row extends WithFields>(
 }
 
 /** Parses tags from `key:value`. */
-function readTagFilters(texts: readonly string[]): Tags {
+export function readTagFilters(texts: readonly string[]): Tags {
   const tags = texts.map((text): [string, string] => {
     const split = text.indexOf(":");
     if (split < 1) throw invalid("tag", `${JSON.stringify(shorten(text, 60))} is not of the form key:value`);

@@ -5,16 +5,16 @@ import { KEY_OF_CAPTURE } from "../kernel/ids.ts";
 import type { ApiKey } from "../contract/keys.ts";
 import type { KeyContext } from "./context.ts";
 import { hashSecret, newSecret, writeKeyText } from "./key_text.ts";
-import { countSessions } from "./session_rows.ts";
+import { countSessions, readKey } from "./key_rows.ts";
 import { and, eq, gt, isNotNull, isNull, lte, or } from "drizzle-orm";
 import {
+  type Author,
   type Check,
+  ConstraintError,
   defineAuthored,
   newestFirst,
   replaceState,
   requireThat,
-  type SqlValue,
-  type Store,
   tables,
   type TimePosition,
 } from "../store/mod.ts";
@@ -85,10 +85,29 @@ export interface NewKey {
 /** SQL for the condition that a key is active at a time. */
 export const isActive = (now: string) => `revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ${now})`;
 
-const KEYS = defineAuthored(tables.apiKeys, { what: "API key", id: "keyId", state: ["lastUsedAt"] });
+/** The statements of API keys. */
+export const KEYS = defineAuthored(tables.apiKeys, {
+  what: "API key",
+  kind: "key",
+  id: "keyId",
+  state: ["lastUsedAt"],
+  show: ({ name, scopes, agentId, models, expiresAt, stopBeforeCredits, tags }) => ({
+    name,
+    scopes: orderScopes(scopes),
+    agent_id: agentId,
+    models,
+    expires_at: expiresAt === null ? null : toIso(expiresAt),
+    stop_before_credits: stopBeforeCredits,
+    tags: tags ?? {},
+  }),
+});
+
+type EditContext = Pick<KeyContext, "store" | "clock" | "keyCache"> & {
+  /** Who changes keys, for the audit log. */
+  author: Author;
+};
 
 const IS_NAME_FREE = `NOT EXISTS (SELECT 1 FROM api_keys WHERE name = ?1 AND ${isActive("?2")})`;
-const IS_INSERTED = "SELECT 1 FROM api_keys WHERE key_id = ?";
 const NAMESAKE = `SELECT key_id FROM api_keys WHERE name = ?1 AND key_id <> ?2 AND ${isActive("?3")} LIMIT 1`;
 
 /**
@@ -99,7 +118,7 @@ const NAMESAKE = `SELECT key_id FROM api_keys WHERE name = ?1 AND key_id <> ?2 A
  * `conflict` where an active key has the name: with a second one, a person's spending would begin at 0 again
  */
 export async function createKey(
-  ctx: Pick<KeyContext, "store" | "clock" | "ids" | "keyCache">,
+  ctx: EditContext & Pick<KeyContext, "ids">,
   { isOfCapture, ...input }: NewKey,
   secret: string = newSecret(),
 ): Promise<ApiKey & { key: string }> {
@@ -118,11 +137,14 @@ export async function createKey(
     revokedAt: null,
     ...{ rotatedAt: null, previousHash: null, previousUntil: null },
   };
-  const results = await ctx.store.write([
-    KEYS.insert(row, { sql: IS_NAME_FREE, args: [row.name, now] }),
-    { sql: IS_INSERTED, args: [row.keyId] },
-  ]);
-  if (results[1]!.rows.length === 0) throw await nameTaken(ctx, "make the API key", row);
+  try {
+    await ctx.store.write([
+      requireThat({ sql: IS_NAME_FREE, args: [row.name, now] }),
+      ...KEYS.insert({ author: ctx.author, now }, row),
+    ]);
+  } catch (error) {
+    throw error instanceof ConstraintError ? await nameTaken(ctx, "make the API key", row) : error;
+  }
   if (!isOfCapture) ctx.keyCache.recordCreation();
   return { ...toApiKey(row, now), key: writeKeyText(row.keyId, secret) };
 }
@@ -175,7 +197,7 @@ function toStoredTags(tags: Tags): Tags | null {
  * @throws {PurserError} `not_found`; `invalid` for tags that can't be any, and for credits of a key without the scope `call`
  */
 export async function changeKey(
-  ctx: Pick<KeyContext, "store" | "clock" | "keyCache">,
+  ctx: EditContext,
   keyId: string,
   changes: Pick<NewKey, "stopBeforeCredits" | "tags">,
   check?: Check<ApiKey>,
@@ -190,7 +212,7 @@ export async function changeKey(
     if (changes.stopBeforeCredits) checkCredits(before.scopes);
     await ctx.store.write([
       KEYS.requireUnchanged(keyId, before),
-      KEYS.update(keyId, { ...before, stopBeforeCredits, tags }, now),
+      ...KEYS.update({ author: ctx.author, now }, before, { ...before, stopBeforeCredits, tags }),
     ]);
   });
   ctx.keyCache.clear();
@@ -268,20 +290,24 @@ function keyNotFound(keyId: string): PurserError {
  * stays as it is. Throws `not_found`.
  */
 export async function revokeKey(
-  ctx: Pick<KeyContext, "store" | "clock" | "keyCache">,
+  ctx: EditContext,
   keyId: string,
 ): Promise<void> {
-  const results = await ctx.store.write([
-    {
-      sql: "UPDATE api_keys SET revoked_at = ? WHERE key_id = ? AND revoked_at IS NULL",
-      args: [ctx.clock.now(), keyId],
-    },
-    { sql: "SELECT 1 FROM api_keys WHERE key_id = ?", args: [keyId] },
-    { sql: "DELETE FROM web_sessions WHERE key_id = ?", args: [keyId] },
-    { sql: "DELETE FROM web_codes WHERE key_id = ?", args: [keyId] },
-  ]);
+  await replaceState(`API key ${keyId}`, async () => {
+    const now = ctx.clock.now();
+    const before = await readKey(ctx.store, keyId);
+    if (!before) throw keyNotFound(keyId);
+    const revoked = { ...before, revokedAt: now };
+    await ctx.store.write([
+      KEYS.requireUnchanged(keyId, before),
+      ...before.revokedAt === null
+        ? KEYS.update({ author: ctx.author, now }, before, revoked, "revoked")
+        : [],
+      { sql: "DELETE FROM web_sessions WHERE key_id = ?", args: [keyId] },
+      { sql: "DELETE FROM web_codes WHERE key_id = ?", args: [keyId] },
+    ]);
+  });
   ctx.keyCache.clear();
-  if (results[1]!.rows.length === 0) throw keyNotFound(keyId);
 }
 
 /** A new secret for a key. */
@@ -302,7 +328,7 @@ const HAS_NAMESAKE = `EXISTS (SELECT 1 FROM api_keys WHERE name = ?1 AND key_id 
  * name an active key has meanwhile; `invalid` for an expiry in the past
  */
 export async function rotateKey(
-  ctx: Pick<KeyContext, "store" | "clock" | "keyCache">,
+  ctx: EditContext,
   keyId: string,
   { graceMs = 0, expiresAt }: Rotation = {},
   check?: Check<ApiKey>,
@@ -343,45 +369,11 @@ export async function rotateKey(
       ...status === "expired"
         ? [requireThat({ sql: `NOT ${HAS_NAMESAKE}`, args: [row.name, keyId, now] })]
         : [],
-      KEYS.update(keyId, row, now),
+      ...KEYS.update({ author: ctx.author, now }, before, row, "rotated"),
       { sql: "DELETE FROM web_sessions WHERE key_id = ?", args: [keyId] },
       { sql: "DELETE FROM web_codes WHERE key_id = ?", args: [keyId] },
     ]);
     ctx.keyCache.clear();
     return { ...toApiKey(row, now), key: writeKeyText(keyId, secret) };
   });
-}
-
-const READ =
-  `SELECT key_id, name, hash, scopes, agent_id, models, created_at, previous_hash, expires_at, last_used_at, revoked_at,
-  rotated_at, previous_until, stop_before_credits, tags FROM api_keys WHERE key_id = ?`;
-
-/** Reads the row of a key, if it exists. Written as SQL, because it runs on each request. */
-export async function readKey(store: Pick<Store, "read">, keyId: string): Promise<KeyRow | undefined> {
-  const { rows: [row] } = await store.read({ sql: READ, args: [keyId] });
-  if (!row) return undefined;
-  const [id, name, hash, scopes, agentId, models, createdAt, previousHash, ...times] = row.slice(0, -1);
-  const tags = row.at(-1);
-  const [expiresAt, lastUsedAt, revokedAt, rotatedAt, previousUntil, stopBeforeCredits] = times.map(toTime);
-  return {
-    keyId: id as string,
-    name: name as string,
-    hash: hash as string,
-    scopes: JSON.parse(scopes as string) as Scope[],
-    agentId: agentId as string | null,
-    models: models === null ? null : JSON.parse(models as string) as string[],
-    createdAt: Number(createdAt),
-    expiresAt: expiresAt!,
-    lastUsedAt: lastUsedAt!,
-    revokedAt: revokedAt!,
-    rotatedAt: rotatedAt!,
-    previousHash: previousHash as string | null,
-    previousUntil: previousUntil!,
-    stopBeforeCredits: stopBeforeCredits === 1,
-    tags: tags == null ? null : JSON.parse(tags as string) as Tags,
-  };
-}
-
-function toTime(value: SqlValue): number | null {
-  return value === null ? null : Number(value);
 }

@@ -2,12 +2,12 @@ import { createHash } from "node:crypto";
 import { MINUTE_MS, toIso } from "../kernel/clock.ts";
 import { type ErrorDetails, messageOf, PurserError } from "../kernel/errors.ts";
 import { KEY_OF_CAPTURE } from "../kernel/ids.ts";
-import { type KeyRow, readKey, statusOf } from "./api_keys.ts";
+import { type KeyRow, statusOf } from "./api_keys.ts";
 import type { VerifiedKey } from "./shared_keys.ts";
 import type { KeyContext } from "./context.ts";
 import { hasHash, parseKeyText } from "./key_text.ts";
 import type { Principal } from "./principal.ts";
-import { readSession } from "./session_rows.ts";
+import { readKey, readSession } from "./key_rows.ts";
 import type { Store } from "../store/mod.ts";
 
 const BEARER = /^Bearer +([\w.~+/-]+=*) *$/i;

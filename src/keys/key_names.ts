@@ -1,9 +1,18 @@
 import type { Clock } from "../kernel/clock.ts";
 import { invalidField } from "../kernel/errors.ts";
 import { nearestName } from "../kernel/nearest_name.ts";
+import type { Tags } from "../contract/tags/tags.ts";
 import type { KeyStatus } from "../contract/values.ts";
 import type { NameFields, WithFields } from "../contract/costs/dimensions.ts";
-import { ALL_SEEING, entityOf, idInScope, scopeOf, scopeSql, type Viewer } from "../ledger/mod.ts";
+import {
+  ALL_SEEING,
+  entityOf,
+  idInScope,
+  keyScopeIn,
+  scopeOf,
+  scopeSql,
+  type Viewer,
+} from "../ledger/mod.ts";
 import type { SqlValue, Store } from "../store/mod.ts";
 import { statusOf } from "./api_keys.ts";
 
@@ -28,7 +37,8 @@ export async function readNames(
   only?: "revoked",
 ): Promise<Names> {
   const isWanted = (scope: string) => isOfKey(scope) && (viewer.seesAll || viewer.scopes.includes(scope));
-  const wanted = [...new Set(scopes)].filter((scope) => scope && isWanted(scope));
+  const wanted = [...new Set([...scopes].map((scope) => scope && keyScopeIn(scope)))]
+    .filter((scope) => scope && isWanted(scope));
   if (wanted.length === 0) return new Map();
   const sql = only === undefined ? NAMES : `${NAMES} AND revoked_at IS NOT NULL`;
   const { rows } = await store.read({ sql, args: [JSON.stringify(wanted)] });
@@ -40,9 +50,10 @@ const isOfKey = (scope: string) => entityOf(scope)?.kind === "key";
 
 /** Returns the fields with the name of the value in a scope, null if it isn't among the names; none for what has no name. */
 export function nameField(names: Names, scope: string | null | undefined): NameFields {
-  if (!scope || !isOfKey(scope)) return {};
-  const user = names.users?.get(scope);
-  return { key_name: names.get(scope) ?? null, ...(user !== undefined && { key_user: user }) };
+  const ofKey = scope ? keyScopeIn(scope) : "";
+  if (!isOfKey(ofKey)) return {};
+  const user = names.users?.get(ofKey);
+  return { key_name: names.get(ofKey) ?? null, ...(user !== undefined && { key_user: user }) };
 }
 
 /** Adds the names of the values in rows; to a row without a value, nothing. */
@@ -61,9 +72,11 @@ export interface NamedKey {
   keyId: string;
   name: string;
   status: KeyStatus;
+  /** The tags that all its calls bear; undefined for none. */
+  tags?: Tags;
 }
 
-const FIND = "SELECT key_id, name, revoked_at, expires_at FROM api_keys WHERE key_id = ?1 OR name = ?1";
+const FIND = "SELECT key_id, name, revoked_at, expires_at, tags FROM api_keys WHERE key_id = ?1 OR name = ?1";
 
 /** The most names among which the nearest one is searched. */
 const MAX_NAMES = 5_000;
@@ -113,11 +126,12 @@ export async function findKey(
   );
 }
 
-function toNamedKey([keyId, name, revokedAt, expiresAt]: readonly SqlValue[], now: number): NamedKey {
+function toNamedKey([keyId, name, revokedAt, expiresAt, tags]: readonly SqlValue[], now: number): NamedKey {
   const time = (value: SqlValue | undefined) => value == null ? null : Number(value);
   return {
     keyId: keyId as string,
     name: name as string,
     status: statusOf({ revokedAt: time(revokedAt), expiresAt: time(expiresAt) }, now),
+    ...(tags != null && { tags: JSON.parse(tags as string) as Tags }),
   };
 }

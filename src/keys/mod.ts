@@ -1,5 +1,16 @@
 /** API keys: creates, lists, rotates, revokes, names and authenticates them. */
-export { allows, changeKey, createKey, getKey, listKeys, revokeKey, rotateKey } from "./api_keys.ts";
+export {
+  allows,
+  changeKey,
+  createKey,
+  getKey,
+  KEYS,
+  listKeys,
+  type NewKey,
+  revokeKey,
+  rotateKey,
+  statusOf,
+} from "./api_keys.ts";
 export { findKey, nameField, type Names, readNames, withNames } from "./key_names.ts";
 export type { ApiKey } from "../contract/keys.ts";
 export {

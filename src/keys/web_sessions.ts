@@ -1,12 +1,11 @@
 import { MINUTE_MS } from "../kernel/clock.ts";
 import { toHex } from "../kernel/encoding.ts";
 import { messageOf } from "../kernel/errors.ts";
-import { readKey } from "./api_keys.ts";
 import { checkPresentSecret, readSessionKey, unauthorized, usePrincipal } from "./authenticate.ts";
 import type { Principal } from "./principal.ts";
 import type { KeyContext } from "./context.ts";
 import { hashSecret } from "./key_text.ts";
-import { IDLE_MS, LONGEST_MS, readSession } from "./session_rows.ts";
+import { IDLE_MS, LONGEST_MS, readKey, readSession } from "./key_rows.ts";
 
 /** The sessions of the dashboard: its page keeps a token of one, never the key, and the database has its hash. */
 

@@ -8,8 +8,10 @@ import type { CostScope } from "./cost_filter.ts";
  * SQL for the tags of an entry of `calls`: with those that witnesses have added to its call, if there are any; null without
  * any. Its corrections have those of the call.
  */
-export const ALL_TAGS = `coalesce(CASE WHEN EXISTS (SELECT 1 FROM call_tags)
-    THEN (SELECT t.tags FROM call_tags t WHERE t.call_id = coalesce(calls.adjusts, calls.call_id)) END, calls.tags)`;
+export const tagsOf = (entry: string) =>
+  `coalesce(CASE WHEN EXISTS (SELECT 1 FROM call_tags)
+    THEN (SELECT t.tags FROM call_tags t WHERE t.call_id = coalesce(${entry}.adjusts, ${entry}.call_id)) END, ${entry}.tags)`;
+export const ALL_TAGS = tagsOf("calls");
 
 /** SQL for the value of a tag of a call; null without it. */
 export function tagValue(group: TagGroup): string {

@@ -4,7 +4,14 @@ import { HOUR_MS, toIso } from "../kernel/clock.ts";
 import { divideHalfEven, NANO_PER_USD, type NanoUsd, toUsd } from "../kernel/money.ts";
 import { isAfter, NOT_INDEXED, ORDERED_JOIN, type Store } from "../store/mod.ts";
 import { MAX_TIME } from "./cost_conditions.ts";
-import { atMost64Bits, counterSum, DECIDED_POSITION, isInScope, sumOfTail } from "./spend_counters.ts";
+import {
+  atMost64Bits,
+  counterSum,
+  DECIDED_POSITION,
+  isInScope,
+  isShaped,
+  sumOfTail,
+} from "./spend_counters.ts";
 import { IN_WINDOWS } from "./scopes/mod.ts";
 
 /*
@@ -53,7 +60,10 @@ export function fasterOf(a: Pace, b: Pace): Pace {
   return a.spentNanoUsd * BigInt(b.elapsedMs) >= b.spentNanoUsd * BigInt(a.elapsedMs) ? a : b;
 }
 
-const inTail = sumOfTail(`c.at >= t.starts AND ${isInScope("t.scope", IN_WINDOWS)}`);
+const inTail = sumOfTail(
+  `c.at >= t.starts AND (${isInScope("t.scope", IN_WINDOWS)}
+    OR ${isShaped("c", "t.scope")})`,
+);
 const FOREVER = "9223372036854775807";
 const READ = `WITH t AS (
   SELECT CAST(key AS BIGINT) AS n, value ->> 0 AS kind, value ->> 1 AS scope, CAST(value ->> 2 AS BIGINT) AS starts

@@ -16,7 +16,8 @@ import { ALL_CALLS, AS_WHOLE, columnOf, type Counted, IN_WINDOWS, scopeSql } fro
 /*
  * The counters on which alert rules and budgets are decided: the spend of each run and session, and of each agent, of each
  * key and of all agents by minute, day and lifetime. Like the totals they are rolled up to a position of the ledger; while
- * there are rules or budgets, in the commit of each booking. Weeks and months are sums of days.
+ * there are rules or budgets, in the commit of each booking. Weeks and months are sums of days. Calls are also counted by the
+ * shapes that budgets have, by minute, day and lifetime: see spend_shapes.ts.
  */
 
 /** SQL for the position of the ledger up to which the counters are rolled up. */
@@ -48,8 +49,18 @@ export function countersOf(entry: string): string {
       row("day", scope, day, where),
       row("lifetime", scope, "0", where),
     ]),
+    ...WINDOW_KINDS.map((kind) =>
+      `SELECT '${kind}', shaped.scope, ${
+        startsOf(kind, at)
+      }, ${cost}, ${at} FROM call_scopes shaped WHERE shaped.position = ${entry}.position AND shaped.scope IS NOT NULL AND ${costs}`
+    ),
   ].join("\nUNION ALL ");
 }
+
+/** The kinds of counters that have windows. */
+const WINDOW_KINDS = ["minute", "day", "lifetime"] as const;
+const startsOf = (kind: typeof WINDOW_KINDS[number], at: string) =>
+  kind === "lifetime" ? "0" : startSql(kind, at);
 
 /** The conflict clause that adds to an existing counter. */
 export const ADD_TO_COUNTER =
@@ -111,6 +122,10 @@ export const isInScope = (scope: string, kinds: readonly Counted[] = RULED) =>
       .join(" OR ")
   })`;
 
+/** SQL for whether an entry of `calls` is in a scope of subjects. */
+export const isShaped = (entry: string, scope: string) =>
+  `EXISTS (SELECT 1 FROM call_scopes shaped WHERE shaped.position = ${entry}.position AND shaped.scope = ${scope})`;
+
 /** SQL for the total cost of the calls after the counters that meet a condition: they are few. */
 export const sumOfTail = (condition: string) =>
   sumOfCalls(`${NOT_INDEXED} WHERE ${isAfter(DECIDED_POSITION, "c.position")} AND ${condition}`);
@@ -122,14 +137,15 @@ export const runCost = (runId: string) =>
 /** SQL for whether there is an enabled rule; then the counters are advanced call by call, see alerts/. */
 const HAS_RULES = `EXISTS (SELECT 1 FROM alert_rules ${indexedBy("alert_rules_fired")} WHERE enabled = 1)`;
 
-const tailIf = (rules: string, none: string) =>
-  `FROM calls c ${NOT_INDEXED} WHERE ${
-    isAfter(`CASE WHEN ${HAS_RULES} THEN ${rules} ELSE ${none} END`, "c.position")
-  }`;
+const isAfterIf = (rules: string, none: string) =>
+  isAfter(`CASE WHEN ${HAS_RULES} THEN ${rules} ELSE ${none} END`, "c.position");
 
-/** SQL for the calls after the counters: all of them if there is an enabled rule, or if there is none. */
-export const TAIL_WITH_RULES = tailIf(DECIDED_POSITION, MAX_NANO_USD);
-const TAIL_WITHOUT_RULES = tailIf(MAX_NANO_USD, DECIDED_POSITION);
+/** SQL for the calls after the counters: all of them if there is an enabled rule. */
+export const TAIL_WITH_RULES = `FROM calls c ${NOT_INDEXED} WHERE ${
+  isAfterIf(DECIDED_POSITION, MAX_NANO_USD)
+}`;
+/** SQL for whether a call `c` is after the counters, and there is no enabled rule. */
+const UNCOUNTED_WITHOUT_RULES = isAfterIf(MAX_NANO_USD, DECIDED_POSITION);
 
 /** SQL for the calls after the counters, as `c`. */
 export const UNDECIDED = `FROM calls c ${NOT_INDEXED} WHERE ${isAfter(DECIDED_POSITION, "c.position")}`;
@@ -161,10 +177,34 @@ const ofEntities = (kind: Counted, tail: string) => {
 /** Calls of long ago, such as imported ones, have no minutes: the sweep would remove them. */
 const IS_KEPT = `minute >= coalesce((SELECT ${SINCE}), 0)`;
 
+/** SQL for the sums of calls `c` by the scopes of shapes and minute. */
+const countShaped = (where: string) =>
+  `SELECT c.scope, ${
+    startSql("minute", "c.at")
+  } AS minute, sum(c.cost_nano_usd / ${NANO_PER_USD}) AS whole_usd,
+    sum(c.cost_nano_usd % ${NANO_PER_USD}) AS rest_nano_usd, min(c.at) AS first_at
+  FROM call_scopes c WHERE ${where} AND c.cost_nano_usd <> 0 AND c.scope IS NOT NULL GROUP BY 1, 2`;
+
+/** SQL for the counters of the sums in `shaped`. */
+const SHAPED_COUNTERS = WINDOW_KINDS.map((kind) =>
+  `SELECT '${kind}' AS kind, scope, ${
+    startsOf(kind, "minute")
+  } AS start, whole_usd, rest_nano_usd, first_at FROM shaped${kind === "minute" ? ` WHERE ${IS_KEPT}` : ""}`
+).join("\n  UNION ALL ");
+
+/** Counts the calls up to the counters by the shapes that were just added. */
+export const COUNT_BY_NEW_SHAPES =
+  `INSERT INTO spend_counters (kind, scope, start, whole_usd, rest_nano_usd, first_at)
+WITH shaped AS MATERIALIZED (${countShaped(`c.position <= ${DECIDED_POSITION} AND c.is_filled = 0`)})
+SELECT kind, scope, start, sum(whole_usd), sum(rest_nano_usd), min(first_at) FROM (
+  ${SHAPED_COUNTERS}
+) entries GROUP BY kind, scope, start ${ADD_TO_COUNTER}`;
+
 /** Counts calls `c` at once: first by minute and dimension, and all other counters from there. */
-const countAll = (tail: string) =>
-  `INSERT INTO spend_counters
-WITH minutes AS MATERIALIZED (
+function countAll(where: string): string {
+  const tail = `FROM calls c ${NOT_INDEXED} WHERE ${where}`;
+  return `INSERT INTO spend_counters (kind, scope, start, whole_usd, rest_nano_usd, first_at)
+WITH shaped AS MATERIALIZED (${countShaped(where)}), minutes AS MATERIALIZED (
   SELECT ${IN_WINDOWS.map((kind) => `${columnOf(kind)} AS ${kind}`).join(", ")}, ${
     startSql("minute", "c.at")
   } AS minute, sum(c.cost_nano_usd / ${NANO_PER_USD}) AS whole_usd,
@@ -183,9 +223,11 @@ ${
     ]).join("\n  UNION ALL ")
   }
   ${AS_WHOLE.map((kind) => `UNION ALL ${ofEntities(kind, tail)}`).join("\n  ")}
+  UNION ALL ${SHAPED_COUNTERS}
 ) entries GROUP BY kind, scope, start ${ADD_TO_COUNTER}`;
+}
 
-const WITHOUT_RULES = countAll(TAIL_WITHOUT_RULES);
+const WITHOUT_RULES = countAll(UNCOUNTED_WITHOUT_RULES);
 
 /** Counts all calls after the counters when there are no rules. */
 export const countWithoutRules = (now: number): Statement => ({ sql: WITHOUT_RULES, args: [now] });
@@ -202,9 +244,7 @@ const QUIET = "(SELECT position FROM rollup_positions WHERE name = 'quiet')";
 export const markQuiet = (condition: string) =>
   `INSERT INTO rollup_positions (name, position) SELECT 'quiet', ${DECIDED_POSITION} WHERE ${condition}`;
 
-const QUIET_CALLS = countAll(
-  `FROM calls c ${NOT_INDEXED} WHERE ${isAfter(`coalesce(${QUIET}, ${MAX_NANO_USD})`, "c.position")}`,
-);
+const QUIET_CALLS = countAll(isAfter(`coalesce(${QUIET}, ${MAX_NANO_USD})`, "c.position"));
 
 /** Counts all calls after the counters and moves their position, if the unit has marked them as those that fire no rule. */
 export const countQuiet = (now: number): readonly Statement[] => [

@@ -13,6 +13,8 @@ export interface LazyPriceBook extends PriceBook {
   current(): PriceBook;
   /** Returns the prices in use, and loads them before. */
   inUse(): Promise<PricesInUse>;
+  /** Returns whether they are loaded. */
+  isLoaded(): boolean;
   /** Reads updated prices if their files have changed since they were loaded. Resolves to whether they have. */
   refresh(): Promise<boolean>;
 }
@@ -64,6 +66,7 @@ export function createLazyPriceBook(
   return {
     ready: async () => void await (loading ??= load()),
     inUse: () => loading ??= load(),
+    isLoaded: () => loaded !== undefined,
     current,
     located: (query) => current().located(query),
     async refresh() {

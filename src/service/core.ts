@@ -1,6 +1,6 @@
 import type { RunEndRetries } from "../sessions/mod.ts";
 import type { CoreOptions, CoreParts, WorkParts } from "./core_parts.ts";
-import { openParts } from "./parts.ts";
+import { BY_CODE, openParts } from "./parts.ts";
 import { startPriceReloads } from "./price_updates.ts";
 import type { Work } from "./work.ts";
 
@@ -102,11 +102,11 @@ async function openProcess(options: CoreOptions): Promise<Core> {
     await recover(core);
     if (options.alerts) {
       const { ensureRules } = await import("../alerts/mod.ts");
-      await ensureRules(parts, options.alerts.rules);
+      await ensureRules({ ...parts, author: BY_CODE }, options.alerts.rules);
     }
     if (options.budgets) {
       const { ensureBudgets } = await import("../budgets/mod.ts");
-      await ensureBudgets(parts, options.budgets);
+      await ensureBudgets({ ...parts, author: BY_CODE }, options.budgets);
     }
     if (parts.store.isShared) maintenance.push(startRecovery(core, parts.stopping));
     maintenance.push(startRetentionSweeps(core, parts.stopping));

@@ -25,7 +25,7 @@ import type { Toolbox } from "../runner/tools/mod.ts";
 import type { LiveRun, LogReader } from "../sessions/mod.ts";
 import type { GenerationsInUse } from "../snapshots/generations/mod.ts";
 import type { SpoolOptions } from "../snapshots/files/mod.ts";
-import type { Query, SharedStore, SqliteDriver, Store } from "../store/mod.ts";
+import type { Author, Query, SharedStore, SqliteDriver, Store } from "../store/mod.ts";
 import type { LiveReader } from "./live/mod.ts";
 import type { Telemetry } from "../telemetry/mod.ts";
 
@@ -42,6 +42,8 @@ export interface CoreOptions {
   clock?: Clock;
   ids?: Ids;
   log?: Log;
+  /** Who makes the changes of this process that are not a request's; default: its code. */
+  author?: Author;
   /** The secrets of this process, where a caller has collected them already. */
   secrets?: Secrets;
   fetch?: typeof globalThis.fetch;
@@ -86,6 +88,8 @@ export interface CoreParts extends Settings {
   turns: Turns;
   ids: Ids;
   log: Log;
+  /** Who makes the changes of this process that are not a request's, for the audit log. */
+  author: Author;
   telemetry: Telemetry;
   /** The configured secrets, which are kept and shown nowhere. */
   secrets: Secrets;

@@ -24,16 +24,20 @@ import { createSecrets, scrubbedLog } from "../redaction/values/mod.ts";
 import { createModelResolver } from "../runner/models/mod.ts";
 import { createToolbox, loadToolModules } from "../runner/tools/mod.ts";
 import { GenerationsInUse } from "../snapshots/generations/mod.ts";
-import { appendOnlyLogic, createQuery, type Logic, openStore } from "../store/mod.ts";
+import { appendOnlyLogic, type Author, createQuery, type Logic, openStore } from "../store/mod.ts";
 import { findTelemetry } from "../telemetry/mod.ts";
-import { usageIncrements, usageViews } from "../ledger/mod.ts";
+import { shapeLogic, usageIncrements, usageViews } from "../ledger/mod.ts";
 import type { CoreOptions, CoreParts } from "./core_parts.ts";
+
+/** The author of what a program or its config defines. */
+export const BY_CODE: Author = { actor: "code" };
 
 /** The business logic that is installed in a database as views and triggers. */
 export const databaseLogic: readonly Logic[] = [
   ...appendOnlyLogic,
   ...usageViews,
   ...usageIncrements,
+  ...shapeLogic,
   ...firingLogic,
 ];
 
@@ -84,6 +88,7 @@ export async function openParts(options: CoreOptions, wakeDispatcher: () => void
       turns: createTurns(() => clock.sleep(0)),
       ids,
       log,
+      author: options.author ?? BY_CODE,
       telemetry: options.telemetry ?? await findTelemetry(clock, secrets.scrub),
       secrets,
       store,

@@ -1,22 +1,49 @@
 import type { Config } from "../config/mod.ts";
 import { DAY_MS, HOUR_MS, MINUTE_MS } from "../kernel/clock.ts";
 import { messageOf } from "../kernel/errors.ts";
+import { sha256Hex } from "../kernel/encoding.ts";
+import { auditEntry } from "../store/mod.ts";
 import type { CoreParts } from "./core_parts.ts";
 
-/** Reads updated prices within a minute after any process has written them. */
-export async function startPriceReloads(
-  { clock, prices, log }: Pick<CoreParts, "clock" | "prices" | "log">,
-  signal: AbortSignal,
-): Promise<void> {
-  for (;;) {
+/** The prices of the config that an entry of the audit log names. */
+const MAX_AUDITED_OVERRIDES = 100;
+
+type ReloadContext = Pick<CoreParts, "clock" | "prices" | "log" | "store">;
+
+/** Reads updated prices within a minute after any process has written them, and adds them to the audit log. */
+export async function startPriceReloads(ctx: ReloadContext, signal: AbortSignal): Promise<void> {
+  const { clock, prices, log } = ctx;
+  for (let isRecorded = false;;) {
     await clock.sleep(MINUTE_MS, signal);
     if (signal.aborted) return;
     try {
-      await prices.refresh();
+      if (await prices.refresh() || (!isRecorded && prices.isLoaded())) {
+        await recordPricesInUse(ctx);
+        isRecorded = true;
+      }
     } catch (error) {
       log.warn("The prices could not be read again", { reason: messageOf(error) });
     }
   }
+}
+
+// Of the processes that use the same prices, one adds the entry.
+const ARE_OTHERS = `NOT EXISTS (SELECT 1 FROM audit_entries e WHERE e.after = ?1
+  AND e.position = (SELECT max(position) FROM audit_entries WHERE kind = 'prices'))`;
+
+/** Adds the prices in use to the audit log, unless they are those of its last entry: their sources, and those of the config. */
+export async function recordPricesInUse(
+  { clock, prices, store }: Omit<ReloadContext, "log">,
+): Promise<void> {
+  const { catalog, overrides } = await prices.inUse();
+  const after = {
+    sources: catalog.sources.map(({ name, date }) => `${name}@${date}`),
+    overrides: overrides.slice(0, MAX_AUDITED_OVERRIDES).map(({ provider, model }) => `${provider}:${model}`),
+    overrides_sha256: await sha256Hex(JSON.stringify(overrides)),
+  };
+  const change = { action: "changed", kind: "prices", id: "prices", name: null, after } as const;
+  const only = { sql: ARE_OTHERS, args: [JSON.stringify(after)] };
+  await store.write([auditEntry({ author: { actor: "code" }, now: clock.now() }, change, only)]);
 }
 
 /** The spread of the updates, so that servers that are started together don't all download at once. */

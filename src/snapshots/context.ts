@@ -1,12 +1,15 @@
 import type { Bus } from "../bus/mod.ts";
 import type { Log } from "../kernel/log.ts";
 import type { Turns } from "../kernel/turns.ts";
+import type { Author } from "../store/mod.ts";
 import type { SessionContext } from "../sessions/mod.ts";
 import type { GenerationsInUse } from "./generations/sweep_generations.ts";
 import type { SpoolOptions } from "./files/spool.ts";
 
 /** The dependencies of exports and imports. */
 export interface SnapshotContext extends SessionContext {
+  /** Who restores an agent that isn't defined here, for the audit log. */
+  author: Author;
   bus: Bus;
   log: Log;
   /** Divides the event loop among long work. */

@@ -1,5 +1,6 @@
-import { and, type Column, eq, getTableColumns, getTableName, type SQL } from "drizzle-orm";
+import { and, type Column, eq, getTableColumns, getTableName, inArray, or, type SQL, sql } from "drizzle-orm";
 import type { SQLiteTable } from "drizzle-orm/sqlite-core";
+import type { AuditAction, AuditActor, AuditKind } from "../contract/values.ts";
 import { toHex } from "../kernel/encoding.ts";
 import { PurserError } from "../kernel/errors.ts";
 import type { Query } from "./open_store.ts";
@@ -9,6 +10,88 @@ import { replaceState, requireThat, type SqlValue, type Statement } from "./stor
  * Authored resources are what people write, name and change: alert rules, budgets, agents and API keys. A row has the fields
  * that its author sets, and state that the service keeps beside them.
  */
+
+/** Who makes changes, and from where. */
+export interface Author {
+  actor: AuditActor;
+  /** The API key, also that of a session of the dashboard. */
+  keyId?: string | null;
+  /** The name of the key; `user@host` of a command; undefined for others. */
+  name?: string | null;
+  /** The address of the client, as far as the server knows it. */
+  address?: string | null;
+  /** The label of the file that is applied. */
+  label?: string;
+}
+
+/** A change, as the audit log keeps it in the commit that makes it. */
+export interface Edit {
+  author: Author;
+  /** The time, in milliseconds since the epoch. */
+  now: number;
+}
+
+/** The subject and the fields of a change, in wire form. */
+export interface AuditedChange {
+  action: AuditAction;
+  kind: AuditKind;
+  id: string;
+  name: string | null;
+  /** The fields that differ, as they were and as they are; no secret, and no hash of one. */
+  before?: object | null;
+  after?: object | null;
+}
+
+type Condition = Required<Pick<Statement, "sql" | "args">>;
+
+const AUDIT_COLUMNS =
+  "at, actor, key_id, actor_name, address, label, action, kind, subject_id, subject_name, before, after";
+
+/** Returns the statement that adds an entry to the audit log; with a condition over `?1` and so on, only if it holds. */
+export function auditEntry(
+  { author, now }: Edit,
+  { action, kind, id, name, before, after }: AuditedChange,
+  only: Condition = { sql: "true", args: [] },
+): Statement {
+  const { actor, keyId = null, name: actorName = null, address = null, label = null } = author;
+  const fields = [before, after].map((value) => value == null ? null : JSON.stringify(value, cutText));
+  const values = [now, actor, keyId, actorName, address, label, action, kind, id, name, ...fields];
+  return {
+    sql: `INSERT INTO audit_entries (${AUDIT_COLUMNS})
+SELECT ${values.map((_, index) => `?${only.args.length + index + 1}`).join(", ")} WHERE ${only.sql}`,
+    args: [...only.args, ...values],
+  };
+}
+
+/** Returns the fields that differ, and the action; undefined where none differs and no action is given. */
+export function changesOf(
+  old: object | undefined,
+  present: object | undefined,
+  given?: AuditAction,
+):
+  | { action: AuditAction; before: Record<string, unknown> | null; after: Record<string, unknown> | null }
+  | undefined {
+  const [before, after] = [old, present] as (Record<string, unknown> | undefined)[];
+  const textOf = (value: unknown) => JSON.stringify(value ?? null);
+  const names = Object.keys({ ...before, ...after }).filter((name) =>
+    !before || !after || textOf(before[name]) !== textOf(after[name])
+  );
+  if (names.length === 0 && given === undefined) return undefined;
+  const pick = (row: Record<string, unknown> | undefined) =>
+    row ? Object.fromEntries(names.map((name) => [name, row[name] ?? null])) : null;
+  const isSwitched = names.length === 1 && names[0] === "enabled";
+  const changed = !isSwitched ? "changed" : after?.enabled ? "enabled" : "disabled";
+  const action = given ?? (!before ? "created" : !after ? "removed" : changed);
+  return { action, before: pick(before), after: pick(after) };
+}
+
+/** The characters that an entry keeps of one text, such as the prompt of an agent. */
+const MAX_AUDITED_TEXT = 2_000;
+
+function cutText(_: string, value: unknown): unknown {
+  if (typeof value !== "string" || value.length <= MAX_AUDITED_TEXT) return value;
+  return `${value.slice(0, MAX_AUDITED_TEXT).toWellFormed()}… (${value.length} characters)`;
+}
 
 /** Checks the state that a change replaces, and throws to refuse the change. */
 export type Check<Row> = (current: Row) => void | Promise<void>;
@@ -20,10 +103,14 @@ export function defineAuthored<
   Table extends SQLiteTable,
   Id extends KeyOf<Table>,
   State extends KeyOf<Table> = never,
->(table: Table, { what, id, state = [] }: {
+>(table: Table, { what, kind, id, show, state = [] }: {
   /** In messages: `budget`. */
   what: string;
+  /** In the audit log. */
+  kind: AuditKind;
   id: Id;
+  /** Returns the fields that an author sets in wire form, as the audit log has them: without secrets and their hashes. */
+  show(row: Omit<Table["$inferSelect"], State>): { name: string };
   /** The columns that no author sets, besides the id and the times. */
   state?: readonly State[];
 }) {
@@ -51,6 +138,23 @@ export function defineAuthored<
   const update = `UPDATE ${name} SET ${
     changes.map((key, index) => `${sqlOf(key)} = ?${index + 2}`).join(", ")
   } WHERE ${isId}`;
+
+  /** Returns the entry of the audit log about a change; none where no field that it shows differs. */
+  function entry(
+    edit: Edit,
+    before: Omit<Row, State> | undefined,
+    after: Omit<Row, State> | undefined,
+    given?: AuditAction,
+    only?: Condition,
+  ): Statement[] {
+    const [old, present] = [before, after].map((row) => row && show(row));
+    const changes = changesOf(old, present, given);
+    if (!changes) return [];
+    const subject = { kind, id: idOf(after ?? before!), name: (present ?? old)!.name };
+    return [auditEntry(edit, { ...changes, ...subject }, only)];
+  }
+
+  const idOf = (row: Omit<Row, State>) => String((row as Record<string, unknown>)[id]);
 
   async function find(query: Query, wanted: string, where?: SQL): Promise<Row | undefined> {
     const [row] = await query.select().from(table as SQLiteTable).where(and(eq(columns[id]!, wanted), where));
@@ -91,6 +195,19 @@ export function defineAuthored<
   }
 
   return {
+    kind,
+    show,
+    idOf,
+
+    /** Reads the rows that have one of some names or ids. */
+    async readNamed(query: Query, names: readonly string[], ids: readonly string[]): Promise<Row[]> {
+      const among = (values: readonly string[]) =>
+        sql`(SELECT value FROM json_each(${JSON.stringify(values)}))`;
+      const rows = await query.select().from(table as SQLiteTable)
+        .where(or(inArray(columns.name ?? columns[id]!, among(names)), inArray(columns[id]!, among(ids))));
+      return rows as Row[];
+    },
+
     /** Reads a row by its id, if a condition holds. */
     find,
     /** The same. Throws `not_found`. */
@@ -98,26 +215,38 @@ export function defineAuthored<
     requireUnchanged,
     change,
 
-    /** Returns the statement that stores a row unless its id exists; with a condition over `?1` and so on, only if it holds. */
+    /** Returns the statements that store a row unless its id exists; with a condition over `?1` and so on, only if it holds. */
     insert(
+      edit: Edit,
       row: Omit<Row, State> & Partial<Pick<Row, State>>,
-      only?: Required<Pick<Statement, "sql" | "args">>,
-    ): Statement {
-      const { sql, args } = only ?? { sql: "true", args: [] };
+      only: Condition = { sql: "true", args: [] },
+    ): Statement[] {
+      const { sql, args } = only;
       const keys = Object.keys(columns).filter((key) => (row as Record<string, unknown>)[key] !== undefined);
-      return {
-        sql: `INSERT INTO ${name} (${keys.map(sqlOf).join(", ")})
-SELECT ${keys.map((_, index) => `?${args.length + index + 1}`).join(", ")} WHERE ${sql} ON CONFLICT (${
-          sqlOf(id)
-        }) DO NOTHING`,
-        args: [...args, ...keys.map((key) => valueOf(row, key))],
+      const isNew = {
+        sql: `(${sql}) AND NOT EXISTS (SELECT 1 FROM ${name} WHERE ${sqlOf(id)} = ?${args.length + 1})`,
+        args: [...args, valueOf(row, id)],
       };
+      return [
+        // Before the row: its condition is that there is none.
+        ...entry(edit, undefined, row, undefined, isNew),
+        {
+          sql: `INSERT INTO ${name} (${keys.map(sqlOf).join(", ")})
+SELECT ${keys.map((_, index) => `?${args.length + index + 1}`).join(", ")} WHERE ${sql} ON CONFLICT (${
+            sqlOf(id)
+          }) DO NOTHING`,
+          args: [...args, ...keys.map((key) => valueOf(row, key))],
+        },
+      ];
     },
 
-    /** Returns the statement that replaces the fields of a row. */
-    update(wanted: string, after: Fields, now: number): Statement {
-      const row = { ...after, updatedAt: now };
-      return { sql: update, args: [wanted, ...changes.map((key) => valueOf(row, key))] };
+    /** Returns the statements that replace the fields of a row that is still as it was. */
+    update(edit: Edit, before: Row, fields: Fields, action?: AuditAction): Statement[] {
+      const after = { ...before, ...fields, updatedAt: edit.now };
+      return [
+        ...entry(edit, before, after, action),
+        { sql: update, args: [String(before[id]), ...changes.map((key) => valueOf(after, key))] },
+      ];
     },
 
     /** Returns the fields that differ. */
@@ -128,13 +257,15 @@ SELECT ${keys.map((_, index) => `?${args.length + index + 1}`).join(", ")} WHERE
     /** Has `write` commit the statements that remove a row; with a check, only a row that has passed it. Throws `not_found`. */
     async remove(
       query: Query,
+      edit: Edit,
       wanted: string,
       check: Check<Row> | undefined,
       write: (statements: Statement[]) => Promise<unknown>,
     ): Promise<void> {
-      await change(query, wanted, check, (_, isUnchanged) =>
+      await change(query, wanted, check, (before, isUnchanged) =>
         write([
-          ...(check ? [isUnchanged] : []),
+          isUnchanged,
+          ...entry(edit, before, undefined),
           { sql: `DELETE FROM ${name} WHERE ${isId}`, args: [wanted] },
         ]));
     },

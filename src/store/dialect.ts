@@ -63,6 +63,13 @@ export const wide = (term: string): string => onlyPostgres("CAST(") + term + onl
  */
 export const byBytes = (text: string): string => text + onlyPostgres(' COLLATE "C"');
 
+/** SQL for whether a text matches a pattern, whose stars stand for any characters; it has none of `?`, `[` and `]`. */
+export const matchesPattern = (text: string, pattern: string): string =>
+  onlySqlite(`(${text}) GLOB ${pattern}`) +
+  onlyPostgres(
+    `(${text}) LIKE replace(replace(replace(replace(${pattern}, '\\', '\\\\'), '%', '\\%'), '_', '\\_'), '*', '%')`,
+  );
+
 /** SQL for a JSON object with the fields of two: where both have one, that of the second. */
 export const mergeJson = (first: string, second: string): string =>
   onlySqlite(`json_patch(${first}, ${second})`) +

@@ -13,7 +13,15 @@ export {
   type Store,
   toObjects,
 } from "./store.ts";
-export { type Check, defineAuthored, readInCode } from "./authored.ts";
+export {
+  auditEntry,
+  type Author,
+  changesOf,
+  type Check,
+  defineAuthored,
+  type Edit,
+  readInCode,
+} from "./authored.ts";
 export type { EachRow } from "./each_row.ts";
 export type { InstanceLocks } from "./instance_locks.ts";
 export {
@@ -22,6 +30,7 @@ export {
   IN_ROW_ORDER,
   indexedBy,
   isAfter,
+  matchesPattern,
   mergeJson,
   NOT_INDEXED,
   ORDERED_JOIN,

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { hostname } from "node:os";
 import { inProcess } from "../harness/in_process.ts";
 import { type AgentPlace, newAgentPlace } from "./agent_place.ts";
 
@@ -113,3 +114,33 @@ for (const contract of CONTRACTS) {
     }
   });
 }
+
+Deno.test("budgets of the machine, the project and the source of the next call bind it, and those of others don't", async () => {
+  const { inputs, logs } = CONTRACTS[0]!;
+  const input = JSON.stringify(inputs.find(({ hook_event_name }) => hook_event_name === "UserPromptSubmit"));
+  for (
+    const [subject, binds] of [
+      [["--tag", "project=project"], true],
+      [["--tag", `machine=${hostname()}`], true],
+      [["--source", "log"], true],
+      [["--tag", "project=other"], false],
+      [["--source", "gateway"], false],
+    ] as const
+  ) {
+    await using place = await newAgentPlace(logs);
+    await place.purser(
+      "budgets",
+      "add",
+      "--name",
+      "One",
+      "--limit",
+      "0.0001",
+      "--per",
+      "lifetime",
+      ...subject,
+    );
+    const stdin = input.replaceAll("/home/dev/", `${place.env.HOME}/`);
+    const { out } = await inProcess(place, ["gate", "--agent", "claude-code"], stdin);
+    assert.equal(/the budget One is reached/.test(out), binds, subject.join(" "));
+  }
+});

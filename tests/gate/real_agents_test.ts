@@ -206,6 +206,37 @@ Deno.test({
   },
 });
 
+Deno.test({
+  name: "Codex' next prompt is stopped by what its sub-agents have cost",
+  ignore: !isThorough,
+  async fn() {
+    const bin = await installAgents();
+    await using place = await newHome("0.30");
+    const namespace = "collaboration";
+    const spawn = { tool: "spawn_agent", namespace, input: { message: "Look. <<sub>>", task_name: "look" } };
+    const wait = { tool: "wait_agent", namespace, input: { timeout_ms: 10_000 } };
+    const step = { tool: "exec_command", input: { cmd: "wc -l notes.txt" } };
+    await using provider = await startScriptedProvider({ main: [spawn, wait, {}], sub: [step, {}] });
+    await run(place, "gate", "install", "codex", "--yes");
+    const ask = () => askCodex(place, bin, provider, "--enable", "multi_agent_v2", "Go. <<main>>");
+    const first = await ask();
+    // The calls of the main agent alone are $0.24.
+    assert.deepEqual(provider.played.toSorted(), ["main", "main", "main", "sub", "sub"], first.err);
+    assert.match((await ask()).err, /^hook: SessionStart Stopped$/m);
+    assert.equal(provider.calls, 5);
+  },
+});
+
+async function writeGeminiSettings(place: Place): Promise<void> {
+  await Deno.mkdir(`${place.env.HOME}/.gemini`);
+  await Deno.writeTextFile(
+    `${place.env.HOME}/.gemini/settings.json`,
+    JSON.stringify({
+      security: { auth: { selectedType: "gemini-api-key" }, folderTrust: { enabled: false } },
+    }),
+  );
+}
+
 async function askGemini(place: Place, bin: string, provider: ScriptedProvider, prompt: string) {
   return await runAgent(place, `${bin}/gemini`, ["--yolo", "--model", "gemini-2.5-flash", "-p", prompt], {
     GEMINI_API_KEY: "fake",
@@ -219,13 +250,7 @@ Deno.test({
   async fn() {
     const bin = await installAgents();
     await using place = await newHome("0.01");
-    await Deno.mkdir(`${place.env.HOME}/.gemini`);
-    await Deno.writeTextFile(
-      `${place.env.HOME}/.gemini/settings.json`,
-      JSON.stringify({
-        security: { auth: { selectedType: "gemini-api-key" }, folderTrust: { enabled: false } },
-      }),
-    );
+    await writeGeminiSettings(place);
     const step = { tool: "read_file", input: { file_path: `${place.env.HOME}/project/notes.txt` } };
     await using provider = await startScriptedProvider({ main: [step, step, step, step, {}] });
     await run(place, "gate", "install", "gemini", "--yes");
@@ -237,5 +262,32 @@ Deno.test({
     );
     await askGemini(place, bin, provider, "Read. <<main>>");
     assert.equal(provider.calls, 2);
+  },
+});
+
+Deno.test({
+  name: "agents go on where the ledger can't be opened, and make no call with --on-error closed",
+  ignore: !isThorough,
+  async fn() {
+    const bin = await installAgents();
+    for (
+      const [name, ask] of [
+        ["claude-code", askClaude],
+        ["codex", askCodex],
+        ["gemini", askGemini],
+      ] as const
+    ) {
+      await using place = await newHome(LIMIT);
+      await writeGeminiSettings(place);
+      await using provider = await startScriptedProvider({});
+      await run(place, "gate", "install", name, "--yes");
+      await Deno.writeTextFile(place.env.PURSER_DB!, "no database, but a text as long as one".repeat(50));
+      const went = await ask(place, bin, provider, "Hello.");
+      assert.match(went.out, /Done with other\./, `${name}: ${went.err}`);
+      const calls = provider.calls;
+      await run(place, "gate", "install", name, "--on-error", "closed", "--yes");
+      const stopped = await ask(place, bin, provider, "Hello.");
+      assert.equal(provider.calls, calls, `${name}: ${stopped.out} ${stopped.err}`);
+    }
   },
 });

@@ -11,6 +11,8 @@ import { type FakeProvider, type ProviderRequest, startFakeProvider } from "../h
 export interface Step {
   tool?: string;
   input?: Record<string, unknown>;
+  /** The group of the tool, of Codex. */
+  namespace?: string;
 }
 
 /** The scripts of conversations by the marker in their prompts, such as `<<main>>`. A conversation without one is answered at once. */
@@ -32,7 +34,7 @@ export async function startScriptedProvider(scripts: Scripts): Promise<ScriptedP
     const { name, turns } = placeIn(request);
     played.push(name);
     count++;
-    const { tool, input = {} } = scripts[name]?.[turns] ?? {};
+    const { tool, input = {}, namespace } = scripts[name]?.[turns] ?? {};
     const toolCall = tool === undefined
       ? undefined
       : { id: `toolu_${name}_${turns}_${count}`, name: tool, input };
@@ -42,6 +44,7 @@ export async function startScriptedProvider(scripts: Scripts): Promise<ScriptedP
     // By its id a call is counted once.
     const frames = answer.frames.map((frame) =>
       frame.replace(/(?<="(?:id":"(?:msg|resp)_|responseId":"))\w+/g, id)
+        .replaceAll(`"name":"${tool}"`, (named) => namespace ? `${named},"namespace":"${namespace}"` : named)
     );
     return { answer: { ...answer, frames } };
   });
@@ -51,14 +54,11 @@ export async function startScriptedProvider(scripts: Scripts): Promise<ScriptedP
 /** Returns the script of a conversation, and how many of its steps were answered. */
 function placeIn({ api, body }: ProviderRequest): { name: string; turns: number } {
   const items = { anthropic: body.messages, google: body.contents }[api as string] ?? body.input;
-  const texts: { isUser: boolean; isAnswer: boolean; text: string }[] = items.map((
-    item: Record<string, unknown>,
-  ) => ({
-    isUser: item.role === "user",
+  const texts: { isAnswer: boolean; text: string }[] = items.map((item: Record<string, unknown>) => ({
     isAnswer: ["assistant", "model"].includes(item.role as string) || /_call$/.test(String(item.type)),
     text: JSON.stringify(item),
   }));
-  const last = texts.findLastIndex(({ isUser, text }) => isUser && text.includes("<<"));
+  const last = texts.findLastIndex(({ isAnswer, text }) => !isAnswer && text.includes("<<"));
   const name = texts[last]?.text.match(/<<(\w+)>>/)?.[1] ?? "other";
   return { name, turns: texts.slice(last + 1).filter(({ isAnswer }) => isAnswer).length };
 }

@@ -12,13 +12,14 @@ import { createPriceBook } from "../../src/pricing/prices.ts";
 import { claimSession, newMessage, type NewRun, type RecoveryContext } from "../../src/sessions/mod.ts";
 import { createSecrets } from "../../src/redaction/values/mod.ts";
 import { USER_TABLES } from "../../src/store/dialect.ts";
-import { createQuery, type Store } from "../../src/store/mod.ts";
+import { type Author, createQuery, type Store } from "../../src/store/mod.ts";
 import { noTelemetry } from "../../src/telemetry/mod.ts";
 import { eagerClock } from "./eager_clock.ts";
 
 /** A booking context over a store of the test's own, with what it has published and logged. */
 export interface TestBooking extends CallContext {
   liveRuns: RecoveryContext["liveRuns"];
+  author: Author;
   published: BusEvent[];
   errors: { message: string; fields?: LogFields }[];
 }
@@ -56,6 +57,7 @@ export async function createBooking(
   const outboxChannels = [{ name: "log", kind: "log", minSeverity: "info" as const }];
   return {
     store,
+    author: { actor: "code" },
     query: createQuery(store),
     clock,
     ids,

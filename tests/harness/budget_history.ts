@@ -236,6 +236,7 @@ export class BudgetHistory extends BudgetWorld {
         callId: `call_${++this.ids}`,
         at,
         ...scopes,
+        ...scopes.subjects,
         keyId: scopes.keyId ?? undefined,
         costNanoUsd: cost,
       }),
@@ -272,7 +273,9 @@ export class BudgetHistory extends BudgetWorld {
 
   /** Reserves for a call elsewhere. */
   async elsewhere(instance: number, planned: PlannedCall): Promise<void> {
-    const scopes = { ...this.callers[planned.caller % this.callers.length]!, runId: null };
+    // What such a call will be besides is not known.
+    const { subjects: _, ...caller } = this.callers[planned.caller % this.callers.length]!;
+    const scopes = { ...caller, runId: null };
     const { ctx, clock } = this.instance(instance);
     const worst = planned.kind === "unbounded" ? null : BigInt(planned.input) * this.unit;
     const estimate = BigInt(planned.estimate) * this.unit;
@@ -339,6 +342,7 @@ export class BudgetHistory extends BudgetWorld {
         model: cost === 0 ? "free" : "priced",
         durationMs: null,
         costUsd: toUsd(nano),
+        ...(scopes.subjects?.tags && { tags: scopes.subjects.tags }),
       },
       usage: usageOf({ inputTokens: 1, outputTokens: 1 }),
       ...(reserved && { reservationId: reserved.id }),
@@ -347,7 +351,9 @@ export class BudgetHistory extends BudgetWorld {
       this.#elsewhere.splice(index, 1);
       this.model.reservations.delete(reserved.id);
     }
-    this.model.book({ ...scopes, at, cost: nano }, clock.at, { withAbove: false });
+    const model = cost === 0 ? "free" : "priced";
+    const subjects = { ...scopes.subjects, model, provider: "local", source: "report" as const };
+    this.model.book({ ...scopes, subjects, at, cost: nano }, clock.at, { withAbove: false });
     await this.checkState(instance, scopes);
   }
 

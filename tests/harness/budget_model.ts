@@ -13,13 +13,16 @@ export interface ModelBudget {
   per: BudgetPeriod;
   scope: string;
   each: BudgetEach | null;
+  /** The parts of a call by which a budget with many counters counts; null for those of agents, sessions, keys and runs. */
+  shape: string | null;
   mode: BudgetMode;
   action: BudgetAction;
   warnAt: readonly number[];
   countsFrom: number | null;
   allowUnpriced: boolean;
   enabled: boolean;
-  raises: { extra: bigint; until: number | null }[];
+  /** `counter`: the only one that is raised; null for all of them. */
+  raises: { extra: bigint; until: number | null; counter: string | null }[];
   refusedCalls: number;
 }
 
@@ -35,6 +38,12 @@ export interface ModelScopes {
   sessionId: string | null;
   keyId: string | null;
   runId: string | null;
+  subjects?: {
+    model: string;
+    provider: string;
+    source: "run" | "gateway" | "report";
+    tags?: Record<string, string>;
+  };
 }
 
 /** A call to decide on: the cost of so many output tokens, from 1 to `output`; null if it has no bound. */
@@ -105,6 +114,26 @@ function calendar(per: "day" | "week" | "month", at: number): [from: number, res
   return [from, next];
 }
 
+/** The counter of a call by the parts of a shape; null if it lacks one of them. */
+function counterBy(shape: string, { agentId, sessionId, keyId, subjects }: ModelScopes): string | null {
+  const parts: Record<string, string | null | undefined> = {
+    ...{ agent: agentId, session: sessionId, key: keyId, ...subjects, tags: undefined },
+  };
+  let counter = `by ${shape}`;
+  for (const part of shape.split(",")) {
+    const [kind, name] = part.split(/[:~]/) as [string, string | undefined];
+    if (kind === "model" && name !== undefined) {
+      const start = name.slice(0, -1); // only patterns with a star at their end
+      if (!subjects?.model.startsWith(start)) return null;
+      continue;
+    }
+    const value = kind === "tag" ? subjects?.tags?.[name!] : parts[kind];
+    if (value == null) return null;
+    counter += ` ${value.split("%").join("%25").split(" ").join("%20")}`;
+  }
+  return counter;
+}
+
 export class BudgetModel {
   readonly budgets: ModelBudget[] = [];
   readonly runs = new Map<string, ModelRun>();
@@ -124,7 +153,7 @@ export class BudgetModel {
   /** The budgets that count a call at a time, with the sums of their counters. */
   standings(call: ModelScopes, at: number, { withAbove = true, withOwn = true } = {}): ModelStanding[] {
     const { agentId, sessionId, keyId, runId } = call;
-    const names: Record<BudgetEach, string | null> = {
+    const names: Record<string, string | null> = {
       agent: agentId,
       session: sessionId && `session ${sessionId}`,
       key: keyId && `key ${keyId}`,
@@ -132,19 +161,26 @@ export class BudgetModel {
     const found: ModelStanding[] = [];
     const enabled = this.budgets.filter((budget) => budget.enabled);
     for (const budget of enabled) {
-      const { per, each, scope } = budget;
-      if (scope !== "" && !Object.values(names).includes(scope)) continue;
-      const value = each && names[each];
+      const { per, each, scope, shape } = budget;
+      if (
+        scope.startsWith("by ")
+          ? !this.isIn(scope, call)
+          : scope !== "" && !Object.values(names).includes(scope)
+      ) continue;
+      const shaped = shape === null ? null : counterBy(shape, call);
+      const value = each && (shape === null ? names[each]! : shaped);
       if (each && value === null) continue;
       if (
         each && enabled.some((other) => other.each === null && other.scope === value && other.per === per)
       ) {
         continue;
       }
-      const counter = per === "run"
+      const counter = shape !== null
+        ? shaped
+        : per === "run"
         ? runId && `run ${runId}`
         : per === "session"
-        ? names.session
+        ? names.session!
         : value ?? scope;
       if (counter !== null) found.push(this.#standing(budget, counter, at));
     }
@@ -183,7 +219,9 @@ export class BudgetModel {
       ...{ counter, per, from, resetsAt, mode: budget.mode, action: resource?.action ?? "refuse" },
       ...{ allowUnpriced: budget.allowUnpriced, limit: budget.limit },
       extra: total(
-        resource?.raises.filter(({ until }) => until === null || until > at) ?? [],
+        resource?.raises.filter((raise) =>
+          (raise.until === null || raise.until > at) && (raise.counter === null || raise.counter === counter)
+        ) ?? [],
         ({ extra }) => extra,
       ),
       settled: total(
@@ -197,7 +235,9 @@ export class BudgetModel {
   }
 
   /** Returns whether a counter adds up a call: that of a session has those of other keys and agents too. */
-  isIn(counter: string, { agentId, sessionId, keyId, runId }: ModelScopes): boolean {
+  isIn(counter: string, call: ModelScopes): boolean {
+    const { agentId, sessionId, keyId, runId } = call;
+    if (counter.startsWith("by ")) return counterBy(counter.split(" ")[1]!, call) === counter;
     if (counter === "" || counter === agentId) return true;
     const [kind, id] = counter.split(" ");
     if (kind === "session") return id === sessionId;

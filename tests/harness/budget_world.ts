@@ -4,7 +4,9 @@ import { setImmediate } from "node:timers";
 import { rollUp } from "../../src/calls/mod.ts";
 import { type CallBounds, readStandingsOf, type Refusal } from "../../src/budgets/mod.ts";
 import { FORGET_HEADROOM, type Grant, sweepReservations } from "../../src/budgets/reservations/mod.ts";
+import { shapesOf } from "../../src/budgets/budget_fields.ts";
 import type { Clock } from "../../src/kernel/clock.ts";
+import { addShapes } from "../../src/ledger/mod.ts";
 import { readRunsAbove } from "../../src/sessions/mod.ts";
 import type { Store } from "../../src/store/mod.ts";
 import { createBooking, type TestBooking } from "./booking.ts";
@@ -98,13 +100,26 @@ export class BudgetWorld {
   async addBudget(fields: Omit<ModelBudget, "budgetId" | "raises" | "refusedCalls">): Promise<void> {
     const budget = { ...fields, budgetId: `bud_${++this.ids}`, raises: [], refusedCalls: 0 };
     this.model.budgets.push(budget);
-    const { budgetId, limit, per, scope, each, mode, action, warnAt, countsFrom, allowUnpriced, enabled } =
-      budget;
+    const {
+      budgetId,
+      limit,
+      per,
+      scope,
+      each,
+      shape,
+      mode,
+      action,
+      warnAt,
+      countsFrom,
+      allowUnpriced,
+      enabled,
+    } = budget;
+    await this.store.write(addShapes(shapesOf(budget), this.instances[0]!.clock.at));
     await this.write(
       `INSERT INTO budgets (budget_id, name, limit_nano_usd, per, scope, each, mode, action, warn_at, counts_from,
-        allow_unpriced, enabled, created_at, updated_at) VALUES (?1, ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, 0, 0)`,
+        allow_unpriced, enabled, created_at, updated_at, shape) VALUES (?1, ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, 0, 0, ?12)`,
       ...[budgetId, limit, per, scope, each, mode, action, JSON.stringify(warnAt), countsFrom],
-      ...[Number(allowUnpriced), Number(enabled)],
+      ...[Number(allowUnpriced), Number(enabled), shape],
     );
   }
 
@@ -130,15 +145,15 @@ export class BudgetWorld {
     await this.write("UPDATE budgets SET enabled = ? WHERE budget_id = ?", Number(enabled), budget.budgetId);
   }
 
-  async raise(index: number, amount: number, forMs: number | null): Promise<void> {
+  async raise(index: number, amount: number, forMs: number | null, counter: string | null): Promise<void> {
     const budget = this.budget(index);
     if (!budget) return;
     const extra = BigInt(amount) * this.unit;
     const until = forMs === null ? null : this.instances[0]!.clock.at + forMs;
-    budget.raises.push({ extra, until });
+    budget.raises.push({ extra, until, counter });
     await this.write(
-      "INSERT INTO budget_raises (raise_id, budget_id, extra_nano_usd, until, created_at) VALUES (?, ?, ?, ?, 0)",
-      ...[`raise_${++this.ids}`, budget.budgetId, extra, until],
+      "INSERT INTO budget_raises (raise_id, budget_id, extra_nano_usd, until, created_at, scope) VALUES (?, ?, ?, ?, 0, ?)",
+      ...[`raise_${++this.ids}`, budget.budgetId, extra, until, counter],
     );
   }
 

@@ -68,7 +68,7 @@ let keys = 0;
 export async function makeKey(
   purser: Pick<TestPurser, "api">,
   scopes: readonly Scope[],
-  more: { name?: string; agent_id?: string; expires_at?: string } = {},
+  more: { name?: string; agent_id?: string; expires_at?: string; tags?: Record<string, string> } = {},
 ): Promise<{ key: string; keyId: string }> {
   const { status, body } = await purser.api("POST", "/keys", { name: `test ${++keys}`, scopes, ...more });
   if (status !== 201) throw new Error(`Cannot make a key: ${JSON.stringify(body)}`);

@@ -26,6 +26,7 @@ export function withSnapshots(
     maxSnapshotBytes: 1024 * 1024,
     maxContextBytes: Infinity,
     generationsInUse: new GenerationsInUse(),
+    author: { actor: "code" },
     liveRuns: new Map(),
     ...more,
   };

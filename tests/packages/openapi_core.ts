@@ -3,4 +3,5 @@ export {
   lintFromString,
   loadConfig,
   type NormalizedProblem,
+  parseYaml,
 } from "npm:@redocly/openapi-core@2.64.0";

@@ -30,6 +30,8 @@ export interface Resource {
   deprecated: readonly [earlier: string, present: string][];
   /** A line that removes a value by the word none, and what `show --json` has then. */
   none: readonly [line: string, shown: Record<string, unknown>];
+  /** The options with which a verb changes it, and the action of the audit log, where it is another one than that of its name. */
+  audited?: Readonly<Record<string, readonly [options: string, action: string]>>;
   /** A line that the API refuses, and the option that is wrong. */
   refused?: readonly [line: string, option: string];
 }
@@ -44,6 +46,7 @@ export const RESOURCES: readonly Resource[] = [
     changes: [["PATCH", "", { severity: "critical" }], ["DELETE", ""]],
     deprecated: [["alerts set First --all-agents", "--agent none"]],
     none: ["alerts set First --agent none", { agent_id: null }],
+    audited: { set: ["--threshold-usd 2", "changed"] },
     refused: [`alerts set First --name ${"x".repeat(201)}`, "--name"],
   },
   {
@@ -55,6 +58,7 @@ export const RESOURCES: readonly Resource[] = [
     changes: [["PATCH", "", { limit_usd: 2 }], ["DELETE", ""]],
     deprecated: [],
     none: ["budgets set First --agent none --warn-at none", { agent_id: null, warn_at: [] }],
+    audited: { set: ["--limit 2", "changed"], raise: ["--usd 5", "raised"] },
     refused: ["budgets set First --key nobody", "--key"],
   },
   {
@@ -70,6 +74,7 @@ export const RESOURCES: readonly Resource[] = [
       ["keys revoke First", "purser keys remove"],
     ],
     none: ["keys rotate First --expires none", { expires_at: null }],
+    audited: { rotate: ["", "rotated"], remove: ["", "revoked"] },
   },
   {
     group: "agents",
@@ -83,6 +88,7 @@ export const RESOURCES: readonly Resource[] = [
       "agents set First --no-tags",
       "--tag none",
     ]],
+    audited: { set: ["--max-steps 3", "changed"] },
     none: [
       "agents set First --tool none --tag none --budget none",
       { tools: [], tags: {}, cost_budget_usd: null },
@@ -105,6 +111,8 @@ export interface World extends AsyncDisposable {
   run(line: string, code?: number): Promise<{ out: string; err: string }>;
   /** Sends a request to the API. */
   api: TestPurser["api"];
+  /** The author of its changes in the audit log: actor, name and address. */
+  author: readonly [string, string | null, string | null];
 }
 
 /** The ways in which commands reach the API: in this process over its database, or through a server. */
@@ -115,7 +123,14 @@ export const WORLDS: Readonly<Record<string, () => Promise<World>>> = {
     const api = createApiClient({ baseUrl: "http://purser.invalid", send });
     const connection = { api, send, kind: "local", where: "memory", close: () => Promise.resolve() } as const;
     const run = runner({ PURSER_DB: ":memory:" }, () => Promise.resolve(connection), purser);
-    return { purser, run, api: purser.api, [Symbol.asyncDispose]: () => purser[Symbol.asyncDispose]() };
+    const author = ["code", null, null] as const;
+    return {
+      purser,
+      run,
+      author,
+      api: purser.api,
+      [Symbol.asyncDispose]: () => purser[Symbol.asyncDispose](),
+    };
   },
   "through a server": async () => {
     const purser = await openTestPurser();
@@ -129,6 +144,7 @@ export const WORLDS: Readonly<Record<string, () => Promise<World>>> = {
     return {
       purser,
       run: runner({ PURSER_SERVER: url, PURSER_API_KEY: key }, undefined, purser),
+      author: ["key", "tester", "127.0.0.1"],
       async api(method, path, body, headers) {
         const response = await fetch(url + path, {
           method,

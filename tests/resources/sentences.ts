@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { COMMANDS } from "../../src/cli/command_table.ts";
 import { hasVerb, lineToAdd, type Resource, type World } from "./resources.ts";
 
 /** A sentence that holds for every authored resource, or for those for which it can be said. */
@@ -17,6 +18,9 @@ async function add(resource: Resource, { run }: World, name: string): Promise<st
 
 /** Returns what the API has of one. */
 const read = async ({ path }: Resource, { api }: World, id: string) => await api("GET", `${path}/${id}`);
+
+/** Verbs that change nothing stored, and those that need more than one that was just added: see audit_test.ts. */
+const UNAUDITED = new Set(["alerts test", "alerts history", "alerts resend", "budgets release", "keys set"]);
 
 const hasEnable = ({ canBeDisabled }: Resource) => canBeDisabled === true;
 
@@ -190,6 +194,45 @@ export const SENTENCES: readonly Sentence[] = [
         const [group, verb] = line.split(" ");
         const { out } = await world.run(`${group} ${verb} --help`);
         assert.ok(out.includes(`Deprecated: write ${present}`), out);
+      }
+    },
+  },
+  {
+    says:
+      "has one entry in the audit log for each verb that changes it, and none for one that changes nothing",
+    async check(resource, world) {
+      const { group, audited = {} } = resource;
+      const readLog = async () => JSON.parse((await world.run("audit --subject First --json")).out);
+      const id = await add(resource, world, "First");
+      // What a removal needs comes last.
+      const verbs = COMMANDS.filter(({ name, isReadOnly, deprecated }) =>
+        name.startsWith(`${group} `) && !isReadOnly && !deprecated
+      ).map(({ name }) => name.slice(group.length + 1)).filter((verb) => !UNAUDITED.has(`${group} ${verb}`))
+        .sort((a, b) => Number(a === "remove") - Number(b === "remove"));
+      const actions: Record<string, string> = {
+        add: "created",
+        enable: "enabled",
+        disable: "disabled",
+        remove: "removed",
+      };
+      if (verbs.includes("enable")) await world.run(`${group} disable First`);
+      for (const verb of verbs) {
+        const [options, action] = audited[verb] ?? ["", actions[verb]];
+        const before = (await readLog()).length;
+        if (verb !== "add") await world.run(`${group} ${verb} First ${options}`.trim());
+        const log = await readLog();
+        assert.equal(log.length, before + Number(verb !== "add"), `${group} ${verb}`);
+        const entry = verb === "add" ? log.at(-1) : log[0];
+        assert.equal(entry.action, action, `${group} ${verb}`);
+        assert.deepEqual([entry.subject_id, entry.subject_name], [id, "First"]);
+        assert.deepEqual([entry.actor, entry.actor_name, entry.address], world.author);
+        assert.doesNotMatch(JSON.stringify(entry), /psr_|hash/);
+        if (verb !== "set") continue;
+        const [field] = Object.keys(entry.after);
+        assert.deepEqual(Object.keys(entry.before), [field]);
+        assert.notDeepEqual(entry.before[field!], entry.after[field!]);
+        await world.run(`${group} set First ${options}`);
+        assert.equal((await readLog()).length, log.length, "the same again is no change");
       }
     },
   },

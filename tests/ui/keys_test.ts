@@ -50,6 +50,7 @@ testDashboard("the keys and channels in the dashboard", {}, {
       agentId: "researcher",
       models: ["claude-*"],
       expiresAt: core.clock.now() + 86_400_000,
+      tags: { user: "anna", customer: "a&b=c" },
     });
     await createKey(core, { name: HOSTILE, scopes: ["read"], agentId: null, models: null, expiresAt: null });
     await using opened = await open(dashboard, "");
@@ -70,6 +71,13 @@ testDashboard("the keys and channels in the dashboard", {}, {
     assert.equal(own[5], "1");
     await row(opened, "\\u202e<img src=x onerror=alert(1)>").waitFor();
     assert.equal(await opened.page.locator("img").count(), 0);
+    const links = row(opened, "ci").locator("td").first().locator("a");
+    assert.deepEqual(await links.allTextContents(), ["customer=a&b=c", "user=anna"]);
+    const targets = await Promise.all((await links.all()).map((link) => link.getAttribute("href")));
+    assert.deepEqual(targets, [
+      "/ui/costs?tag=customer%3Aa%26b%3Dc&span=all",
+      "/ui/costs?tag=user%3Aanna&span=all",
+    ]);
     const own3 = opened.requests.filter((request) => /GET \/(keys|costs)/.test(request));
     assert.deepEqual(own3, ["GET /keys?limit=100", "GET /costs?group_by=key&limit=1000"]);
   },

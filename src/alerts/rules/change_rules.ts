@@ -2,7 +2,7 @@ import type { Bus } from "../../bus/mod.ts";
 import type { AlertRule, RuleChanges, RuleInput } from "../../contract/alerts/alert_rules.ts";
 import type { Repeat, RuleThreshold, Severity } from "../../contract/values.ts";
 import type { Log } from "../../kernel/log.ts";
-import { type Check, readInCode, type Statement } from "../../store/mod.ts";
+import { type Author, type Check, readInCode, type Statement } from "../../store/mod.ts";
 import type { AlertContext } from "../context.ts";
 import { advanceCounters, announceAlerts, readFired } from "../firing/decide_alerts.ts";
 import {
@@ -16,7 +16,9 @@ import {
 import { getRule, type RuleDefinition, toDefinition, withValues } from "./rules.ts";
 
 /** The context of changing rules. */
-export type ChangeContext = AlertContext & { bus: Bus; log: Log };
+export type ChangeContext = AlertContext & { bus: Bus; log: Log; author: Author };
+
+const editOf = ({ author, clock }: ChangeContext) => ({ author, now: clock.now() });
 
 /**
  * Adds a rule. Earlier spend counts, but fires nothing: the next matching cost event does. So the calls before are
@@ -28,9 +30,10 @@ export async function createRule(
   settle: (rule: AlertRule) => readonly Statement[] = () => [],
 ): Promise<AlertRule> {
   ctx.rules.mayExist = true;
-  const row = newRule(ctx.ids.next("rule"), toAuthoredRule(input), ctx.clock.now());
+  const edit = editOf(ctx);
+  const row = newRule(ctx.ids.next("rule"), toAuthoredRule(input), edit.now);
   const [rule] = await withValues(ctx, [row], true);
-  await changeRules(ctx, [RULES.insert(row), ...settle(rule!)]);
+  await changeRules(ctx, [...RULES.insert(edit, row), ...settle(rule!)]);
   return rule!;
 }
 
@@ -79,13 +82,13 @@ export async function updateRule(
     const after = toAuthoredRule(changedInput(before, changes));
     const changed = RULES.changed(before, after);
     const isMoved = THRESHOLD.some((field) => changed.has(field));
-    const now = ctx.clock.now();
+    const edit = editOf(ctx);
     await changeRules(ctx, [
       isUnchanged,
       ...(isMoved ? [{ sql: FORGET, args: [ruleId] }] : []),
-      ...(changed.size > 0 ? [RULES.update(ruleId, after, now)] : []),
+      ...(changed.size > 0 ? RULES.update(edit, before, after) : []),
       ...(isMoved || changed.has("cooldownMs") ? [{ sql: REST, args: [ruleId, Number(isMoved)] }] : []),
-      { sql: ARM, args: [ruleId, now] },
+      { sql: ARM, args: [ruleId, edit.now] },
     ]);
   });
   return await getRule(ctx, ruleId);
@@ -98,6 +101,7 @@ export async function updateRule(
 export async function removeRule(ctx: ChangeContext, ruleId: string, check?: RuleCheck): Promise<void> {
   await RULES.remove(
     ctx.query,
+    editOf(ctx),
     ruleId,
     ofDefinition(check),
     (statements) => changeRules(ctx, [...statements, { sql: FORGET, args: [ruleId] }]),
@@ -117,6 +121,9 @@ async function changeRules(ctx: ChangeContext, statements: readonly Statement[])
   const results = await ctx.store.write([...pass, ...statements]);
   announceAlerts(ctx, readFired(results.slice(0, pass.length)));
 }
+
+/** Decides the calls booked before, by the rules as they are. */
+export const decideBooked = (ctx: ChangeContext): Promise<void> => changeRules(ctx, []);
 
 /** A rule that a program defines. */
 export interface RuleInCode extends RuleInput {
@@ -159,8 +166,9 @@ export async function ensureRules(
     const { id, input } of await readInCode(rules, { what: "rule", prefix: "rule", read: readRuleInput })
   ) {
     // Disabled, until the update that follows decides the calls before.
-    const row = newRule(id, { ...toAuthoredRule(input), enabled: false }, ctx.clock.now());
-    await ctx.store.write([RULES.insert(row)]);
+    const edit = editOf(ctx);
+    const row = newRule(id, { ...toAuthoredRule(input), enabled: false }, edit.now);
+    await ctx.store.write(RULES.insert(edit, row));
     await updateRule(ctx, id, inputOf(toAuthoredRule(input)));
   }
 }

@@ -17,7 +17,13 @@ const STATE = ["isArmed", "isOver", "lastFiredAt", "cooldownFrom", "restsUntil"]
 export type AuthoredRule = Omit<RuleRow, "ruleId" | "createdAt" | "updatedAt" | typeof STATE[number]>;
 
 /** The statements of rules. */
-export const RULES = defineAuthored(tables.alertRules, { what: "alert rule", id: "ruleId", state: STATE });
+export const RULES = defineAuthored(tables.alertRules, {
+  what: "alert rule",
+  kind: "rule",
+  id: "ruleId",
+  state: STATE,
+  show: (row) => inputOf(row),
+});
 
 /**
  * Converts a rule that was checked; fields that are not given have their defaults. Percentages are in the column of amounts. Throws

@@ -6,7 +6,7 @@ import { toUsd } from "../../kernel/money.ts";
 import type { SqlValue, Store } from "../../store/mod.ts";
 import { withNames } from "../../keys/mod.ts";
 import { ALL_SEEING, columnOf, entityOf, idInScope, isScopeOf, type Viewer } from "../../ledger/mod.ts";
-import { countersOf } from "../budget_counters.ts";
+import { countersOf, scopesOfShape } from "../budget_counters.ts";
 import type { BudgetRow } from "../budget_fields.ts";
 import { fromOf } from "../budget_states.ts";
 import { IS_HELD } from "./standing_sql.ts";
@@ -16,8 +16,13 @@ import { IS_HELD } from "./standing_sql.ts";
 /** The newest holds of a budget that are listed. */
 const LISTED = 100;
 
-/** Returns the condition of the reservations `h` that a budget holds in its present windows, and its arguments: `?1` and `?2`. */
+/** Returns the condition of the reservations `h` that a budget holds in its present windows, and its first arguments. */
 export function heldBy(row: BudgetRow, now: number): { where: string; args: SqlValue[] } {
+  if (row.shape !== null) {
+    const { where, args } = scopesOfShape(row, "h.scope");
+    const held = `${IS_HELD} AND h.worst_nano_usd > 0 AND h.at >= ?4 AND ${row.mode === "strict"}`;
+    return { where: `${held} AND ${where}`, args: [...args, fromOf(row, now)] };
+  }
   const kind = countersOf(row);
   const named = kind === undefined ? undefined : entityOf(row.scope);
   const args: SqlValue[] = [fromOf(row, now), kind === undefined ? row.scope : named?.id ?? null];

@@ -4,6 +4,7 @@ import { toIso } from "../../kernel/clock.ts";
 import { PurserError } from "../../kernel/errors.ts";
 import { type NanoUsd, toUsd } from "../../kernel/money.ts";
 import {
+  auditEntry,
   newestFirst,
   replaceState,
   requireThat,
@@ -15,7 +16,7 @@ import type { BudgetRow } from "../budget_fields.ts";
 import { withNames } from "../../keys/mod.ts";
 import { ALL_SEEING, type Viewer } from "../../ledger/mod.ts";
 import { checkAmountsOf } from "../seen_budget.ts";
-import { type BudgetContext, readBudget, writeBudgets } from "../budgets.ts";
+import { type BudgetContext, editOf, readBudget, writeBudgets } from "../budgets.ts";
 import { heldBy } from "./holds.ts";
 import { IS_HELD } from "./standing_sql.ts";
 
@@ -64,7 +65,8 @@ export async function releaseHolds(
   } = {},
 ): Promise<BudgetRelease> {
   return await replaceState(`what budget ${budgetId} holds`, async () => {
-    const now = ctx.clock.now();
+    const edit = editOf(ctx);
+    const { now } = edit;
     const budget = await readBudget(ctx.query, budgetId);
     const held = await readHeld(ctx, budget, reservation_id);
     if (held.length === 0) {
@@ -90,6 +92,18 @@ export async function releaseHolds(
       requireThat({ sql: ARE_HELD, args: [ids, held.length, budgetId] }),
       { sql: INSERT, args: [row.releaseId, budgetId, ids, row.releasedNanoUsd, reason, keyId, now] },
       { sql: FREE, args: [ids] },
+      auditEntry(edit, {
+        action: "released",
+        kind: "budget",
+        id: budgetId,
+        name: budget.name,
+        after: {
+          release_id: row.releaseId,
+          reservation_ids: row.reservationIds,
+          released_usd: release.released_usd,
+          reason,
+        },
+      }),
       ...settle(release),
     ]);
     return release;
@@ -107,9 +121,10 @@ async function readHeld(
   reservationId: string | undefined,
 ): Promise<{ id: string; worstNanoUsd: NanoUsd }[]> {
   const { where, args } = heldBy(budget, clock.now());
+  const only = `?${args.length + 1}`;
   const { rows } = await store.read({
     sql: `SELECT h.reservation_id, max(h.worst_nano_usd) FROM reservations h
-WHERE ${where} AND (CAST(?3 AS TEXT) IS NULL OR h.reservation_id = ?3) GROUP BY h.reservation_id ORDER BY min(h.at), h.reservation_id`,
+WHERE ${where} AND (CAST(${only} AS TEXT) IS NULL OR h.reservation_id = ${only}) GROUP BY h.reservation_id ORDER BY min(h.at), h.reservation_id`,
     args: [...args, reservationId ?? null],
   });
   return rows.map(([id, worst]) => ({ id: id as string, worstNanoUsd: worst as bigint }));

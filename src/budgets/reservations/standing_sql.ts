@@ -5,13 +5,17 @@ import { NANO_PER_USD } from "../../kernel/money.ts";
 import {
   ALL_CALLS,
   atMost64Bits,
+  BY,
   columnOf,
   counterSum,
   counterValue,
   DECIDED_POSITION,
+  idInScope,
   idOfScope,
   IN_WINDOWS,
+  isShaped,
   kindOfScope,
+  shapedScopeOf,
   sumOfCalls,
   sumOfParts,
   toNano,
@@ -30,10 +34,11 @@ import {
  * The SQL of budgets, as common table expressions that build on each other:
  *
  *   r  the calls to decide on, with the starts of the windows that hold them
+ *   g  the scopes of each call by the shapes of budgets, of which there are few
  *   b  the budgets that match each call, with the counter (scope and start) that it counts in
  *   k  the distinct counters of b
  *   m  the runs that count under the run of a counter
- *   t  the calls after the counters of the ledger
+ *   t  the calls after the counters of the ledger, and u  their scopes by shapes
  *   s  what each counter has settled and reserved
  *
  * Each is materialized, or SQLite would copy an expression into every use of it. Budgets are found by their scope, so
@@ -48,6 +53,11 @@ export const CALL_COLUMNS = [
   "id",
   // The scopes that it counts in, by dimension; null for none.
   ...COUNTED,
+  // The other parts that budgets name; null where it isn't known. The tags are JSON.
+  "model",
+  "provider",
+  "source",
+  "tags",
   // The time under which it is booked, and the starts of the windows that hold it.
   "at",
   "hour",
@@ -82,6 +92,23 @@ const CALLS = `r AS MATERIALIZED (SELECT ${
   CALL_COLUMNS.map((column) => `v.${column} AS ${column}`).join(", ")
 } FROM each_row v)`;
 
+/** SQL for the scopes of calls `r` by the shapes of budgets. */
+const SHAPED = `g AS MATERIALIZED (
+  SELECT r.n, s.shape, ${
+  shapedScopeOf({
+    ...Object.fromEntries(BUDGETED.map((kind) => [kind, idInScope(kind, `r.${kind}`)])) as Record<
+      typeof BUDGETED[number],
+      string
+    >,
+    model: "r.model",
+    provider: "r.provider",
+    source: "r.source",
+    tags: "r.tags",
+  })
+} AS scope FROM spend_shapes s CROSS JOIN r
+)`;
+const SHAPED_VALUE = "(SELECT g.scope FROM g WHERE g.n = r.n AND g.shape = x.shape)";
+
 const FOREVER = "9223372036854775807";
 
 /** SQL for the sum of amounts in nano-USD, which can't pass 64 bits. */
@@ -91,33 +118,52 @@ export const sumOf = (amount: string, source: string) =>
 
 /** SQL for the scopes of a call `r` that budgets name, and for the one that a budget `x` counts by itself. */
 const NAMED_SCOPES = [`'${ALL_CALLS}'`, ...BUDGETED.map((kind) => `r.${kind}`)];
-const EACH_VALUE = `CASE x.each ${BUDGETED.map((kind) => `WHEN '${kind}' THEN r.${kind}`).join(" ")} END`;
+const EACH_VALUE = `CASE WHEN x.shape IS NOT NULL THEN ${SHAPED_VALUE} ELSE CASE x.each ${
+  BUDGETED.map((kind) => `WHEN '${kind}' THEN r.${kind}`).join(" ")
+} END END`;
 
-const EXTRA = `CASE WHEN EXISTS (SELECT 1 FROM budget_raises e WHERE e.budget_id = x.budget_id) THEN ${
-  sumOf(
-    "e.extra_nano_usd",
-    "FROM budget_raises e WHERE e.budget_id = x.budget_id AND (e.until IS NULL OR e.until > r.at)",
-  )
-} ELSE 0 END`;
+/** SQL for the raises of the limit of a budget `x` for a counter that hold at the time of a call `r`. */
+const extraOf = (counter: string) =>
+  `CASE WHEN EXISTS (SELECT 1 FROM budget_raises e WHERE e.budget_id = x.budget_id) THEN ${
+    sumOf(
+      "e.extra_nano_usd",
+      `FROM budget_raises e WHERE e.budget_id = x.budget_id AND (e.until IS NULL OR e.until > r.at)
+      AND (e.scope IS NULL OR e.scope = ${counter})`,
+    )
+  } ELSE 0 END`;
 
-const OF_BUDGET = `r.n, x.budget_id, x.name, x.per, x.mode, x.action, x.allow_unpriced,
-  x.limit_nano_usd AS amount, ${EXTRA} AS extra, x.warn_at`;
+const ofBudget = (counter: string) =>
+  `r.n, x.budget_id, x.name, x.per, x.mode, x.action, x.allow_unpriced,
+  x.limit_nano_usd AS amount, ${extraOf(counter)} AS extra, x.warn_at, ${counter} AS scope`;
 
 // With `each`, a budget stands aside where another names that very value for the same period.
+const COUNTER = `CASE WHEN x.shape IS NOT NULL THEN ${SHAPED_VALUE} ELSE
+  CASE x.per WHEN 'run' THEN r.run WHEN 'session' THEN r.session
+  ELSE CASE WHEN x.each IS NULL THEN x.scope ELSE ${EACH_VALUE} END END END`;
+const NAMED_BUDGET = `SELECT ${ofBudget(COUNTER)},
+      CASE x.per WHEN 'day' THEN r.day WHEN 'month' THEN r.month WHEN 'week' THEN r.week WHEN 'hour' THEN r.hour
+        WHEN 'lifetime' THEN coalesce(x.counts_from, 0) ELSE 0 END AS starts`;
+const STANDS = `(x.each IS NULL OR NOT EXISTS (SELECT 1 FROM budgets o ${indexedBy("budgets_enabled")}
+        WHERE o.enabled = 1 AND o.scope = ${EACH_VALUE} AND o.per = x.per AND o.each IS NULL))`;
 const BUDGETS = `b AS MATERIALIZED (
   SELECT * FROM (
-    SELECT ${OF_BUDGET}, CASE x.per WHEN 'run' THEN r.run WHEN 'session' THEN r.session
-        ELSE CASE WHEN x.each IS NULL THEN x.scope ELSE ${EACH_VALUE} END END AS scope,
-      CASE x.per WHEN 'day' THEN r.day WHEN 'month' THEN r.month WHEN 'week' THEN r.week WHEN 'hour' THEN r.hour
-        WHEN 'lifetime' THEN coalesce(x.counts_from, 0) ELSE 0 END AS starts
+    ${NAMED_BUDGET}
     FROM r CROSS JOIN budgets x ${indexedBy("budgets_enabled")}
     WHERE x.enabled = 1 AND x.scope IN (${NAMED_SCOPES})
-      AND (x.each IS NULL OR NOT EXISTS (SELECT 1 FROM budgets o ${indexedBy("budgets_enabled")}
-        WHERE o.enabled = 1 AND o.scope = ${EACH_VALUE} AND o.per = x.per AND o.each IS NULL))
+      AND ${STANDS}
     LIMIT ${FOREVER}
   ) named WHERE scope IS NOT NULL
   UNION ALL
-  SELECT ${OF_BUDGET}, a.value ->> 0, 0
+  SELECT * FROM (
+    ${NAMED_BUDGET}
+    FROM g ${ORDERED_JOIN} r ON r.n = g.n ${ORDERED_JOIN} budgets x ${
+  indexedBy("budgets_enabled")
+} ON x.scope = g.scope
+    WHERE x.enabled = 1 AND ${STANDS}
+    LIMIT ${FOREVER}
+  ) subjects WHERE scope IS NOT NULL
+  UNION ALL
+  SELECT ${ofBudget("(a.value ->> 0)")}, 0
   FROM r CROSS JOIN json_each(r.ancestors) a CROSS JOIN budgets x ${indexedBy("budgets_enabled")}
   WHERE x.enabled = 1 AND x.scope IN ('', a.value ->> 1) AND x.per = 'run'
   UNION ALL
@@ -153,9 +199,17 @@ const TAIL = `t AS MATERIALIZED (
   WHERE ${isAfter(DECIDED_POSITION, "c.position")} AND c.cost_nano_usd <> 0 AND EXISTS (SELECT 1 FROM k)
 )`;
 
+const SHAPED_TAIL = `u AS MATERIALIZED (
+  SELECT c.at, c.scope, c.cost_nano_usd AS cost FROM call_scopes c
+  WHERE ${
+  isAfter(DECIDED_POSITION, "c.position")
+} AND c.cost_nano_usd <> 0 AND EXISTS (SELECT 1 FROM k WHERE k.kind = '${BY}')
+)`;
+
 const FIRST_MINUTE_ENDS = startSql("minute", `k.starts + ${MINUTE_MS - 1}`);
 const IS_COUNTED = `c.position <= ${DECIDED_POSITION}`;
-const IS_OF = `CASE k.kind WHEN '' THEN true ${
+const IS_OF = `CASE k.kind WHEN '' THEN true
+  WHEN '${BY}' THEN ${isShaped("c", "k.scope")} ${
   IN_WINDOWS.map((kind) => `WHEN '${kind}' THEN ${columnOf(kind)} = k.id`).join(" ")
 } END`;
 
@@ -189,12 +243,16 @@ const SETTLED = `CASE WHEN k.kind = 'run' THEN ${RUN}
     WHEN k.starts = 0 THEN ${counterValue("lifetime", "k.scope")}
     ELSE ${counterSum("day", "k.scope", "k.starts", FOREVER)} END`;
 
-const OF_TAIL = sumOf(
-  "t.cost",
-  `FROM t WHERE t.at >= k.starts AND CASE k.kind WHEN '' THEN true ${
-    BUDGETED.map((kind) => `WHEN '${kind}' THEN t.${kind} = k.id`).join(" ")
-  } ELSE t.run IN (SELECT m.run_id FROM m WHERE m.scope = k.scope) END`,
-);
+const OF_TAIL = `CASE WHEN k.kind = '${BY}' THEN ${
+  sumOf("u.cost", "FROM u WHERE u.at >= k.starts AND u.scope = k.scope")
+} ELSE ${
+  sumOf(
+    "t.cost",
+    `FROM t WHERE t.at >= k.starts AND CASE k.kind WHEN '' THEN true ${
+      BUDGETED.map((kind) => `WHEN '${kind}' THEN t.${kind} = k.id`).join(" ")
+    } ELSE t.run IN (SELECT m.run_id FROM m WHERE m.scope = k.scope) END`,
+  )
+} END`;
 
 /** A reservation whose call is in progress, as far as its lease says. */
 const IN_PROGRESS = `h.expires_at > ${DATABASE_NOW}`;
@@ -214,7 +272,8 @@ const standings = (more = "") =>
 const with_ = (...expressions: string[]) => `WITH RECURSIVE ${expressions.join(",\n")}`;
 
 /** Up to `s`, of the calls `r` that an expression selects. */
-export const standingsOf = (calls: string) => with_(calls, BUDGETS, COUNTERS, RUNS, TAIL, standings());
+export const standingsOf = (calls: string) =>
+  with_(calls, SHAPED, BUDGETS, COUNTERS, RUNS, TAIL, SHAPED_TAIL, standings());
 
 /** Up to `s`. */
 export const WITH_STANDINGS = standingsOf(CALLS);
@@ -245,11 +304,13 @@ export const IS_HELD = `(h.is_lost = 1 OR h.is_held = 1 AND NOT (${IN_PROGRESS})
 const LOST = `, ${held("h.worst_nano_usd", IS_HELD)} AS lost`;
 
 /** Reads the budgets that match a call, with their counters. */
-export const READ_STANDINGS = `${with_(ONE_CALL, BUDGETS, COUNTERS, RUNS, TAIL, standings(LOST))}
+export const READ_STANDINGS = `${
+  with_(ONE_CALL, SHAPED, BUDGETS, COUNTERS, RUNS, TAIL, SHAPED_TAIL, standings(LOST))
+}
 SELECT b.budget_id, b.name, b.per, b.scope, b.starts, b.mode, b.action, b.allow_unpriced, b.amount, b.extra,
   s.settled, s.estimated, s.worst - s.lost, s.lost
 FROM ${EACH_STANDING}`;
 
 /** Reads given counters, in no certain order. */
-export const READ_COUNTERS = `${with_(GIVEN_COUNTERS, RUNS, TAIL, standings(LOST))}
+export const READ_COUNTERS = `${with_(GIVEN_COUNTERS, RUNS, TAIL, SHAPED_TAIL, standings(LOST))}
 SELECT s.scope, s.starts, s.is_hour, s.settled, s.estimated, s.worst - s.lost, s.lost FROM s`;

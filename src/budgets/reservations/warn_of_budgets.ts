@@ -86,7 +86,9 @@ export function warningsOf(
 ): Statement {
   const rows = new Map<string, SqlValue[]>();
   for (const { scopes, at, reservationId } of booked) {
-    rows.set(JSON.stringify(COUNTED.map((kind) => scopeIn(kind, scopes))), [
+    const { model, provider, source, tags } = scopes.subjects ?? {};
+    const counted = [...COUNTED.map((kind) => scopeIn(kind, scopes)), model, provider, source, tags];
+    rows.set(JSON.stringify(counted), [
       ...toCallRow({ ...LOOKED_UP, scopes, at }, rows.size),
       reservationId,
       alertPrefix,

@@ -1,7 +1,7 @@
 import { FORGET_HEADROOM } from "../../budgets/reservations/mod.ts";
 import type { Repricing, RepricingFilter } from "../../contract/repricings.ts";
 import { PurserError } from "../../kernel/errors.ts";
-import { ConstraintError, ORDERED_JOIN, type Statement } from "../../store/mod.ts";
+import { auditEntry, type Author, ConstraintError, ORDERED_JOIN, type Statement } from "../../store/mod.ts";
 import type { CallContext } from "../context.ts";
 import { newPlan, type Plan, planCalls } from "./plan_page.ts";
 import { type Cursor, readPage, type RepricedCalls, START } from "./plan_page.ts";
@@ -51,6 +51,8 @@ async function planUntil(
   return toRepricing(state, [...plan.models.values()]);
 }
 
+type AuthorContext = CallContext & { author: Author };
+
 const INSERT = `INSERT INTO repricings (repricing_id, undo_id, status, in_progress, filter, up_to, cursor_at,
   cursor_position, undo_cursor, created_at)
 SELECT ?1, ?2, 'applying', 1, ?3, coalesce(max(position), 0), ?4, ?5, '', ?6 FROM calls`;
@@ -62,21 +64,32 @@ SELECT ?1, ?2, 'applying', 1, ?3, coalesce(max(position), 0), ?4, ?5, '', ?6 FRO
  *
  * @throws {PurserError} `conflict` while another repricing is in progress
  */
-export async function applyRepricing(ctx: CallContext, filter: RepricingFilter): Promise<Repricing> {
+export async function applyRepricing(ctx: AuthorContext, filter: RepricingFilter): Promise<Repricing> {
   if (!await readRepricingInProgress(ctx.query)) {
     const unchanged = await planUntil(ctx, filter, ({ adjustments }) => adjustments.length > 0);
     if (unchanged) return unchanged;
   }
   const repricingId = ctx.ids.next("rep");
+  const now = ctx.clock.now();
   const args = [
     repricingId,
     ctx.ids.next("rep"),
     JSON.stringify(filter),
     START.at,
     START.position,
-    ctx.clock.now(),
+    now,
   ];
-  const busy = await writeUnlessBusy(ctx, { sql: INSERT, args });
+  const edit = { author: ctx.author, now };
+  const busy = await writeUnlessBusy(ctx, [
+    auditEntry(edit, {
+      action: "applied",
+      kind: "repricing",
+      id: repricingId,
+      name: null,
+      after: { filter },
+    }),
+    { sql: INSERT, args },
+  ]);
   if (!busy) return continueRepricing(ctx, repricingId);
   if (busy.status !== "applying" || JSON.stringify(busy.filter) !== JSON.stringify(filter)) {
     throw inProgress("start a repricing", busy);
@@ -87,11 +100,11 @@ export async function applyRepricing(ctx: CallContext, filter: RepricingFilter):
 /** A start is written so many times at most: each time another repricing has refused it, and has ended before it was found. */
 const MAX_STARTS = 10;
 
-/** Writes the start of a repricing or of its undoing, or returns the repricing in progress that refuses it. */
-async function writeUnlessBusy(ctx: CallContext, start: Statement): Promise<RepricingRow | undefined> {
+/** Writes the start of a repricing or of its undoing, with its entry of the audit log, or returns the repricing in progress that refuses it. */
+async function writeUnlessBusy(ctx: CallContext, start: Statement[]): Promise<RepricingRow | undefined> {
   for (let starts = 1;; starts++) {
     try {
-      await ctx.store.write([start]);
+      await ctx.store.write(start);
       return undefined;
     } catch (error) {
       if (!(error instanceof ConstraintError)) throw error;
@@ -158,10 +171,11 @@ async function readNewestPosition({ store }: CallContext): Promise<number> {
 const ENTRIES_PER_STEP = 500;
 
 // Only the newest: a later one was computed from the costs that this one has made.
-const BEGIN = `UPDATE repricings SET status = 'undoing', in_progress = 1
-WHERE repricing_id = ?1 AND status IN ('applying', 'applied') AND NOT EXISTS (
+const MAY_BE_UNDONE = `repricing_id = ?1 AND status IN ('applying', 'applied') AND NOT EXISTS (
   SELECT 1 FROM repricings n WHERE n.position > repricings.position AND n.status <> 'undone' AND EXISTS (
     SELECT 1 FROM repricing_models m WHERE m.repricing_id = n.repricing_id AND m.changed_calls > 0))`;
+const BEGIN = `UPDATE repricings SET status = 'undoing', in_progress = 1 WHERE ${MAY_BE_UNDONE}`;
+const IS_BEGUN = `EXISTS (SELECT 1 FROM repricings WHERE ${MAY_BE_UNDONE})`;
 
 /**
  * Books the opposite of each adjustment of a repricing, once; one that was interrupted is continued. The answer has the
@@ -169,7 +183,7 @@ WHERE repricing_id = ?1 AND status IN ('applying', 'applied') AND NOT EXISTS (
  *
  * @throws {PurserError} `not_found`; `conflict` if a later repricing is not undone, or another one in progress
  */
-export async function undoRepricing(ctx: CallContext, repricingId: string): Promise<Repricing> {
+export async function undoRepricing(ctx: AuthorContext, repricingId: string): Promise<Repricing> {
   const endsAt = ctx.clock.now() + MAX_MS;
   await begin(ctx, repricingId);
   for (;;) {
@@ -180,9 +194,15 @@ export async function undoRepricing(ctx: CallContext, repricingId: string): Prom
   return getRepricing(ctx, repricingId);
 }
 
-async function begin(ctx: CallContext, repricingId: string): Promise<void> {
+async function begin(ctx: AuthorContext, repricingId: string): Promise<void> {
   await readRepricing(ctx.query, repricingId);
-  const busy = await writeUnlessBusy(ctx, { sql: BEGIN, args: [repricingId] });
+  const edit = { author: ctx.author, now: ctx.clock.now() };
+  const undone = { action: "undone", kind: "repricing", id: repricingId, name: null } as const;
+  const args = [repricingId];
+  const busy = await writeUnlessBusy(ctx, [
+    auditEntry(edit, undone, { sql: IS_BEGUN, args }),
+    { sql: BEGIN, args },
+  ]);
   if (busy) throw inProgress(`undo repricing ${repricingId}`, busy);
   const { status } = await readRepricing(ctx.query, repricingId);
   if (status === "undoing" || status === "undone") return;

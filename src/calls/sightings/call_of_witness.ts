@@ -2,7 +2,7 @@ import { type Tags, withKeyTags } from "../../contract/tags/tags.ts";
 import { roundUsd } from "../../kernel/money.ts";
 import { type ModelCall } from "../../ledger/mod.ts";
 import { WITNESS_SUFFIX } from "../../ledger/explain/mod.ts";
-import { hasQuantity, type Price, type Usage, USAGE_FIELDS, usageOf } from "../../pricing/mod.ts";
+import { hasQuantity, type Price, type Usage } from "../../pricing/mod.ts";
 import type { CallContext } from "../context.ts";
 import { makeCall, MAX_CALL_NANO_USD, payByPlan, priceCall } from "../make_call.ts";
 import type { Said } from "./said.ts";
@@ -43,9 +43,17 @@ export const modelOf = ({ model }: Said): string => model ?? "unknown";
 
 /** Returns the usage that a statement says. */
 export function usageOfSaid({ counts, more }: Said): Usage {
-  const usage = usageOf({});
-  USAGE_FIELDS.forEach((name, index) => usage[name] = counts[index]!);
-  return { ...usage, ...more };
+  const [inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens, cacheWrite1hTokens, reasoningTokens] =
+    counts;
+  return {
+    inputTokens,
+    outputTokens,
+    cacheReadTokens,
+    cacheWriteTokens,
+    cacheWrite1hTokens,
+    reasoningTokens,
+    ...more,
+  };
 }
 
 /** Returns the tags that a statement says, under its key. */

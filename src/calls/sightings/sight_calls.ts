@@ -180,14 +180,13 @@ const isUnchanged = ({ booked, amended, withdrawn, witnesses, tags }: Settled) =
 
 /** Returns the sightings that were not seen before, each once. */
 function withoutRepeated(set: readonly Witnessed[], kept: ReadonlyMap<string, Witness>): Witnessed[] {
-  const seen = new Set<string>();
-  for (const { witness, said } of kept.values()) {
-    for (const one of said) seen.add(`${witness}\0${JSON.stringify(one)}`);
-  }
+  const seen = new Map<string, string[]>();
+  for (const { witness, said } of kept.values()) seen.set(witness, said.map((one) => JSON.stringify(one)));
   return set.filter(({ witness, text }) => {
-    const key = `${witness}\0${text}`;
-    if (seen.has(key)) return false;
-    seen.add(key);
+    const texts = seen.get(witness);
+    if (texts?.includes(text)) return false;
+    if (texts) texts.push(text);
+    else seen.set(witness, [text]);
     return true;
   });
 }

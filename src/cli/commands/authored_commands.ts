@@ -1,9 +1,19 @@
 import type { Connection } from "../../client/mod.ts";
+import { PAGE_SIZES } from "../../contract/limits.ts";
+import { AUDIT_KINDS } from "../../contract/values.ts";
 import type { UnknownName } from "../../contract/budgets/budget_state.ts";
 import { PurserError } from "../../kernel/errors.ts";
 import { nearestName } from "../../kernel/nearest_name.ts";
 import { withoutUndefined } from "../../kernel/records.ts";
-import { type ArgSpec, type Command, type CommandContext, flag, type OptionSpec } from "../command.ts";
+import {
+  arg,
+  type ArgSpec,
+  type Command,
+  type CommandContext,
+  flag,
+  option,
+  type OptionSpec,
+} from "../command.ts";
 import { readId } from "../parse/command_id.ts";
 import type { Options } from "../parse/options.ts";
 import { UsageError } from "../parse/usage_error.ts";
@@ -17,6 +27,52 @@ import { escapeText } from "../terminal/escape_text.ts";
  */
 
 export type Api = Connection["api"];
+
+/** `purser audit` */
+export const audit: Command = {
+  name: "audit",
+  args: [],
+  summary: "List who has changed limits, rules, keys and prices",
+  detail:
+    "Newest first. An entry is written together with its change, and is kept for good. BY is the API key, or the user and the host of a command on a local database, or code: a program or its config. WHEN is as in purser cost. --json has the address of the client, and all fields before and after.",
+  options: {
+    subject: option("NAME", "Only changes of what has this name or id"),
+    by: option("NAME", "Only changes by this API key, user@host, or code"),
+    kind: option("KIND", "Only changes of these", { oneOf: AUDIT_KINDS }),
+    since: option("WHEN", "Only changes since WHEN", { some: ["24h", "today", "yesterday", "week"] }),
+    until: option("WHEN", "Only changes before WHEN"),
+    limit: option("N", `Maximum number of changes, 1 to ${PAGE_SIZES.audit.max} (default 20)`),
+  },
+  examples: [
+    ["purser audit --since week", ""],
+    ["purser audit --subject Day", "Of one budget"],
+    ["purser audit --by anna --kind budget --json", "With the fields before and after"],
+  ],
+  isReadOnly: true,
+  run: async (ctx) => await (await import("./audit/list_audit.ts")).listAudit(ctx),
+};
+
+/** `purser apply FILE` */
+export const apply: Command = {
+  name: "apply",
+  args: [arg("FILE", { isFile: true })],
+  summary: "Change limits, keys and agents to those of a file",
+  detail:
+    "FILE is JSON with comments: keys, agents, budgets and rules, each a list with the fields of the API, which are identified by their names. It shows what would change and asks, then changes all of it or nothing. " +
+    "A field that is left out has its default, and what FILE doesn't name stays. --prune also removes what an earlier file of the same label has created: of label in FILE, else of its name. " +
+    "The text of a new key is printed once. With --dry-run, the exit code is 6 if something would change.",
+  options: {
+    "dry-run": flag("Show what would change, without writing"),
+    prune: flag("Remove what an earlier file of this label has created, and FILE doesn't name"),
+    yes: flag("Don't ask"),
+    "show-keys": flag("With --json, print the text of new keys too"),
+  },
+  examples: [
+    ["purser apply team.json --dry-run", ""],
+    ["purser apply team.json --prune --yes", "For example after each merge to main"],
+  ],
+  run: async (ctx) => await (await import("./apply/apply_file.ts")).applyFile(ctx),
+};
 
 /** Rules, budgets, keys or agents, as their commands know them. */
 export interface Kind {

@@ -1,14 +1,8 @@
 import type { Budget } from "../../contract/budgets/budgets.ts";
 import type { BudgetCheck } from "../../contract/budgets/budget_checks.ts";
 import type { UnknownName } from "../../contract/budgets/budget_state.ts";
-import {
-  type DimensionWith,
-  type FieldOf,
-  namedBy,
-  type NameFields,
-  nameIn,
-  nameOfValue,
-} from "../../contract/costs/dimensions.ts";
+import { type SubjectFields, subjectTexts } from "../../contract/budgets/subjects.ts";
+import { type NameFields, nameOfValue } from "../../contract/costs/dimensions.ts";
 import { parseTotalUsd, toUsd } from "../../kernel/money.ts";
 import type { Paint, Style } from "../terminal/style.ts";
 import { formatAmounts } from "./format_cost.ts";
@@ -16,14 +10,13 @@ import { formatSpent, formatThreshold } from "./format_spent.ts";
 import { formatTime } from "./format_values.ts";
 
 /** The fields of a budget that define what it counts. */
-type Counting = Pick<Budget, "per" | "each" | keyof NameFields | FieldOf<DimensionWith<"isBudgeted">>>;
+type Counting = Pick<Budget, "per" | "each"> & SubjectFields;
 
 /** Describes what a budget counts: `day of all agents`, `each run of researcher`, `day of each session of key laptop`. */
 export function describeCounted(budget: Counting): string {
   const { per, each } = budget;
-  const kind = namedBy(budget)?.kind;
-  const name = kind && nameIn(budget, kind);
-  const named = name === undefined ? null : kind === "agent" ? name : `${kind} ${name}`;
+  const texts = subjectTexts(budget);
+  const named = texts.length === 0 ? null : texts.join(", ").replace(/^agent (?=[^,]*$)/, "");
   if (per === "run" || per === "session") return `each ${per} of ${named ?? "all agents"}`;
   if (each !== null) return `${per} of each ${each}${named === null ? "" : ` of ${named}`}`;
   return `${per} of ${named ?? "all agents"}`;
@@ -32,7 +25,10 @@ export function describeCounted(budget: Counting): string {
 /** Names the calls that a limit counts, of those that a call would meet: `all agents`, `key laptop (anna)`. */
 export function describeScope({ scope, ...names }: Pick<BudgetCheck, "scope" | keyof NameFields>): string {
   if (scope === "all") return "all agents";
-  return names.key_name ? `key ${nameOfValue({ kind: "key", id: names.key_name }, names)}` : scope;
+  const { key_name } = names;
+  return key_name
+    ? scope.replace(/\bkey [^ ,]+/, () => `key ${nameOfValue({ kind: "key", id: key_name }, names)}`)
+    : scope;
 }
 
 /** Describes a budget: `$50 for a day of all agents, strict; warns at 80%, 100%`. */
@@ -79,7 +75,13 @@ export function formatAmount(usd: number | undefined): string {
 export function describeUnknown(unknown: UnknownName | undefined): string | undefined {
   if (!unknown) return undefined;
   const { kind, id, nearest } = unknown;
-  const state = kind === "key" ? `there is no API key ${id}` : `there is no call of ${kind} ${id} so far`;
+  const state = kind === "key"
+    ? `there is no API key ${id}`
+    : kind === "agent" || kind === "session"
+    ? `there is no call of ${kind} ${id} so far`
+    : `no calls yet: nothing has been spent for ${
+      kind === "calls" ? id : kind.startsWith("tag:") ? `tag ${kind.slice(4)}=${id}` : `${kind} ${id}`
+    }`;
   return nearest === null ? state : `${state}; did you mean ${nearest}?`;
 }
 

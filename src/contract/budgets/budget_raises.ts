@@ -2,6 +2,7 @@ import { z } from "@hono/zod-openapi";
 import { keyUser } from "../costs/dimension_fields.ts";
 import { id, Label, Time, Usd, UsdAboveZero } from "../parts.ts";
 import { BudgetId } from "./budgets.ts";
+import { BudgetCounter } from "./budget_state.ts";
 
 /** The wire schemas of raises: amounts that are added to the limit of a budget for a time. */
 
@@ -16,6 +17,12 @@ export const BudgetRaiseBody = z.strictObject({
       "and without an end for a run, a session or a lifetime",
     example: "2026-11-24T00:00:00.000Z",
   }),
+  counter: Label.nullish().openapi({
+    description:
+      "Of a budget with many counters: the id of the one to raise, such as an agent, or the id or the name of a key; all of " +
+      "them if not given",
+    example: "researcher",
+  }),
   reason: Label.nullish().openapi({ description: "For those that read it later", example: "Release" }),
 }).openapi("BudgetRaiseBody");
 export type BudgetRaiseBody = z.infer<typeof BudgetRaiseBody>;
@@ -26,6 +33,9 @@ export const BudgetRaise = z.object({
   extra_usd: Usd,
   until: Time.nullable().openapi({ description: "Null for no end" }),
   reason: z.string().nullable(),
+  counter: BudgetCounter.nullable().openapi({
+    description: "The counter that it is for; null for all of them",
+  }),
   key_id: z.string().nullable().openapi({ description: "The API key that raised it; null without one" }),
   key_name: z.string().nullish().openapi({ description: "The name of that key" }),
   key_user: keyUser,

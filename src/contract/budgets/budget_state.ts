@@ -1,15 +1,15 @@
 import { z } from "@hono/zod-openapi";
 import { namedValues, nameFields } from "../costs/dimension_fields.ts";
 import { Count, pace, RunId, SessionId, Time, Usd } from "../parts.ts";
-import { BUDGET_EACH, BUDGET_STATES, HOLD_REASONS } from "../values.ts";
+import { BUDGET_STATES, HOLD_REASONS } from "../values.ts";
 
 /** The wire schemas of the state of a budget: its figures in the present window. */
 
-const COUNTER_KINDS = [...BUDGET_EACH, "run"] as const;
+const KIND = "`agent`, `session`, `run`, `key`, `model`, `provider`, `source` or `tag:KEY`";
 
 /** One of the counters of a budget or a rule that has many. */
 export const BudgetCounter = z.object({
-  kind: z.enum(COUNTER_KINDS),
+  kind: z.string().openapi({ description: `${KIND}; \`calls\` for several together`, example: "agent" }),
   id: z.string().openapi({ example: "researcher" }),
   session_id: SessionId.nullable().optional().openapi({
     description: "Of a run: its session, null before its first call, and of a run without a session",
@@ -19,7 +19,7 @@ export type BudgetCounter = z.infer<typeof BudgetCounter>;
 
 /** A name in a budget or a rule that nothing here has. */
 export const UnknownName = z.object({
-  kind: z.enum(BUDGET_EACH),
+  kind: z.string().openapi({ description: KIND, example: "agent" }),
   id: z.string().openapi({ example: "reseacher" }),
   nearest: z.string().nullable().openapi({
     description: "The nearest known name; null where none is near",
@@ -27,7 +27,8 @@ export const UnknownName = z.object({
   }),
 }).openapi("UnknownName", {
   description:
-    "A name that is probably misspelled: there is no call of it, and another one is near; or an API key that doesn't exist",
+    "A name that is probably misspelled: there is no call of it, and another one is near; an API key that doesn't exist; or a tag, " +
+    "model, provider or source for which nothing has been spent so far",
 });
 export type UnknownName = z.infer<typeof UnknownName>;
 

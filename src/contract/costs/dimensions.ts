@@ -149,9 +149,13 @@ export function nameIn(row: WithFields, name: Dimension): string | undefined {
   return id == null ? undefined : nameOfValue({ kind: name, id }, row);
 }
 
+/** Returns the field with the name of a value; undefined for a kind of values without names, also for one that is no dimension. */
+export const nameFieldOf = (kind: string): keyof NameFields | undefined =>
+  NAMED.filter((name) => name === kind).map((name) => DIMENSIONS[name].nameField)[0];
+
 /** Returns the name of a value, which an answer has beside it; its id where it has none. Of a key also its person: `laptop (anna)`. */
-export function nameOfValue({ kind, id }: { kind: Dimension; id: string }, names: NameFields): string {
-  const nameField = dimension(kind).nameField as keyof NameFields | undefined;
+export function nameOfValue({ kind, id }: { kind: string; id: string }, names: NameFields): string {
+  const nameField = nameFieldOf(kind);
   const name = (nameField && names[nameField]) ?? id;
   const user = kind === "key" ? names.key_user : undefined;
   return user === undefined || user === name ? name : `${name} (${user})`;

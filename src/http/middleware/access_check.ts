@@ -50,7 +50,7 @@ export function withAccessCheck(
         response = new Response(null, { headers: { ...UNIVERSAL_HEADERS, "cache-control": "no-store" } });
       } else {
         const caller = principal ? { principal } : { isKeyless: true as const };
-        const bindings = { ...caller, address, lease, logged, server };
+        const bindings = { ...caller, from, address, lease, logged, server };
         response = await app.fetch(request, bindings);
       }
       lease.answer?.take(wholeOf(response), request.method === "GET");

@@ -11,6 +11,7 @@ import { json, jsonBody, optionalHeaders } from "../route_parts.ts";
 import { isIdPosition, PAGE_CHARACTERS, pageOf, readCursor } from "../cursors.ts";
 import { optionalPageQuery, page } from "../pagination.ts";
 import { createRouter } from "../router.ts";
+import { asAuthor } from "../middleware/principal.ts";
 import { answerWhole, WHOLE_PAGE } from "../whole_lists.ts";
 import { MAX_PAGE } from "../../contract/limits.ts";
 import { AgentId } from "../../contract/parts.ts";
@@ -107,7 +108,11 @@ export function createRoutes(core: Core) {
         checkModel: (model) => core.models.check(model),
         checkTools: (tools) => core.toolbox.check(tools),
       });
-      const { agent, isNew } = await defineAgent(core, definition, readPreconditions(c, etagOfAgent));
+      const { agent, isNew } = await defineAgent(
+        asAuthor(c, core),
+        definition,
+        readPreconditions(c, etagOfAgent),
+      );
       c.header("etag", await etagOfAgent(agent));
       return isNew ? c.json(agent, 201) : c.json(agent, 200);
     })
@@ -138,7 +143,7 @@ export function createRoutes(core: Core) {
       return c.json({ ...agent, token_usage: await readAgentUsage(core.store, agent_id) }, 200);
     })
     .openapi(remove, async (c) => {
-      await removeAgent(core, c.req.valid("param").agent_id, readPreconditions(c, etagOfAgent));
+      await removeAgent(asAuthor(c, core), c.req.valid("param").agent_id, readPreconditions(c, etagOfAgent));
       return c.body(null, 204);
     });
 }

@@ -22,6 +22,7 @@ import { isTimePosition, pageByTime, positionIn, readCursor } from "../cursors.t
 import type { TimePosition } from "../../store/mod.ts";
 import { limitQuery, optionalPageQuery, page } from "../pagination.ts";
 import { createRouter } from "../router.ts";
+import { asAuthor } from "../middleware/principal.ts";
 import { answerWhole, WHOLE_PAGE } from "../whole_lists.ts";
 import { Alert, AlertDetail, AlertId } from "../../contract/alerts/alerts.ts";
 import { AlertResend, RuleTest } from "../../contract/alerts/sent_alerts.ts";
@@ -202,7 +203,12 @@ export function createRoutes(core: Core) {
   return createRouter()
     .openapi(create, async (c) => {
       const input = c.req.valid("json");
-      const rule = await createOnce<AlertRule>(c, core, input, (settle) => createRule(core, input, settle));
+      const rule = await createOnce<AlertRule>(
+        c,
+        core,
+        input,
+        (settle) => createRule(asAuthor(c, core), input, settle),
+      );
       c.header("location", `/alerts/rules/${rule.rule_id}`);
       c.header("etag", await etagOfRule(rule));
       return c.json(rule, 201);
@@ -231,12 +237,12 @@ export function createRoutes(core: Core) {
     .openapi(update, async (c) => {
       const { rule_id } = c.req.valid("param");
       const check = readPreconditions(c, etagOfRule);
-      const rule = await updateRule(core, rule_id, c.req.valid("json"), check);
+      const rule = await updateRule(asAuthor(c, core), rule_id, c.req.valid("json"), check);
       c.header("etag", await etagOfRule(rule));
       return c.json(rule, 200);
     })
     .openapi(remove, async (c) => {
-      await removeRule(core, c.req.valid("param").rule_id, readPreconditions(c, etagOfRule));
+      await removeRule(asAuthor(c, core), c.req.valid("param").rule_id, readPreconditions(c, etagOfRule));
       return c.body(null, 204);
     })
     .openapi(test, async (c) => {

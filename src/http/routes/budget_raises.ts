@@ -13,7 +13,7 @@ import { pageByTime, positionIn } from "../cursors.ts";
 import { viewerOfRequest } from "../middleware/agent_reach.ts";
 import { checkKeyItself } from "../middleware/authorize.ts";
 import { answerOnce, createOnce, fingerprintOf, IDEMPOTENCY_KEY } from "../middleware/idempotency.ts";
-import { type ApiEnv, principalOf } from "../middleware/principal.ts";
+import { type ApiEnv, asAuthor, principalOf } from "../middleware/principal.ts";
 import { page, pageQuery } from "../pagination.ts";
 import { BODY_CODES, problems } from "../problem_responses.ts";
 import { json, jsonBody, optionalHeaders } from "../route_parts.ts";
@@ -114,7 +114,7 @@ export function createRaiseRoutes(core: Core) {
         core,
         () => fingerprintOf([budget_id, body]),
         (claim) =>
-          raiseBudget(core, budget_id, body, {
+          raiseBudget(asAuthor(c, core), budget_id, body, {
             keyId: viewerOfRequest(c).keyId,
             settle: (raise) =>
               claim
@@ -146,7 +146,8 @@ export function createRaiseRoutes(core: Core) {
         c,
         core,
         [budget_id, body],
-        (settle) => releaseHolds(core, budget_id, body, { keyId: viewerOfRequest(c).keyId, settle }),
+        (settle) =>
+          releaseHolds(asAuthor(c, core), budget_id, body, { keyId: viewerOfRequest(c).keyId, settle }),
       );
       c.header("location", `/budgets/${budget_id}/releases`);
       return c.json(release, 201);

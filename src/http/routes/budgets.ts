@@ -21,7 +21,8 @@ import { BudgetRefusal } from "../../contract/budgets/budget_refusals.ts";
 import { BudgetCounterState } from "../../contract/budgets/budget_state.ts";
 import { PAGE_SIZES } from "../../contract/limits.ts";
 import { AgentId, Label, name, QueryTime, SessionId } from "../../contract/parts.ts";
-import { REFUSAL_REASONS } from "../../contract/values.ts";
+import { TAG_LIMITS, withKeyTags } from "../../contract/tags/tags.ts";
+import { CALL_SOURCES, REFUSAL_REASONS } from "../../contract/values.ts";
 import { findKey } from "../../keys/mod.ts";
 import type { Core } from "../../service/mod.ts";
 import { findSessionOwner } from "../../sessions/mod.ts";
@@ -31,10 +32,12 @@ import { BODY_CODES, problems } from "../problem_responses.ts";
 import { json, jsonBody, optionalHeaders } from "../route_parts.ts";
 import { isNumberPosition, pageByTime, pageOf, positionIn, readCursor } from "../cursors.ts";
 import { createOnce, IDEMPOTENCY_KEY } from "../middleware/idempotency.ts";
+import { readTagFilters } from "../cost_query.ts";
 import { etagBy, IF_MATCH, readPreconditions } from "../middleware/preconditions.ts";
-import { narrowToAgent, onlyAgentOf, viewerOfRequest } from "../middleware/agent_reach.ts";
+import { keyTagsOf, narrowToAgent, onlyAgentOf, viewerOfRequest } from "../middleware/agent_reach.ts";
 import { page, pageQuery } from "../pagination.ts";
 import { createRouter } from "../router.ts";
+import { asAuthor } from "../middleware/principal.ts";
 import { checkLimitOfKeys, createRaiseRoutes } from "./budget_raises.ts";
 import { checkOwnSession, createReservationRoutes, RESERVATIONS } from "./budget_reservations.ts";
 
@@ -90,14 +93,25 @@ const check = createRoute({
   summary: "List the budgets that apply to a call, with what is left in each",
   description:
     "The tightest first. Reserves nothing: another call may take what is left. The calls of the request's own API key " +
-    "are meant, so budgets of other keys are left out. Without an agent or a session, budgets of those are left out. A " +
-    "key of one agent sees no amounts of budgets over all agents.",
+    "are meant unless `key_id` names another; they bear the tags of the key. Without an agent, session, tags, model, provider or source, budgets of those are " +
+    "left out. A key of one agent sees no amounts of budgets over all agents.",
   tags: ["budgets"],
   request: {
     query: z.strictObject({
       agent_id: name("researcher").optional(),
       session_id: name("ses_demo").optional().openapi({
         description: "An existing session is one of its agent, also where `agent_id` is not given",
+      }),
+      key_id: Label.optional().openapi({
+        description: "The id of an API key, or its name",
+        example: "laptop",
+      }),
+      model: z.string().optional().openapi({ example: "claude-opus-5" }),
+      provider: z.string().optional().openapi({ example: "anthropic" }),
+      source: z.enum(CALL_SOURCES).optional(),
+      tag: z.union([z.string(), z.array(z.string()).max(TAG_LIMITS.tags)]).optional().openapi({
+        description: "A tag of the call, as `key:value`; repeated for more",
+        example: "customer:acme",
       }),
     }),
   },
@@ -211,13 +225,19 @@ function createFixedRoutes(core: Core) {
   const routes = createRouter()
     .route("/", createReservationRoutes(core))
     .openapi(check, async (c) => {
-      const { agent_id, session_id } = c.req.valid("query");
+      const { agent_id, session_id, key_id, model, provider, source, tag } = c.req.valid("query");
       const only = onlyAgentOf(c);
       const agentId = narrowToAgent(c, agent_id);
       const owner = session_id === undefined ? undefined : await findSessionOwner(core, session_id);
       if (only !== undefined && session_id !== undefined) checkOwnSession(session_id, owner, only);
       const viewer = viewerOfRequest(c);
-      const call = { agentId: agentId ?? owner ?? undefined, sessionId: session_id, keyId: viewer.keyId };
+      const key = key_id === undefined
+        ? { keyId: viewer.keyId, tags: keyTagsOf(c) }
+        : await findKey(core, key_id, viewer);
+      const { keyId } = key;
+      const tags = withKeyTags(tag === undefined ? {} : readTagFilters([tag].flat()), key.tags);
+      const subjects = { model, provider, source, tags };
+      const call = { agentId: agentId ?? owner ?? undefined, sessionId: session_id, keyId, subjects };
       const checks = await checkBudgets(core, call, viewer);
       return c.json(checks, 200);
     })
@@ -247,7 +267,12 @@ export function createRoutes(core: Core) {
     .route("/", createRaiseRoutes(core))
     .openapi(create, async (c) => {
       const input = c.req.valid("json");
-      const budget = await createOnce<Budget>(c, core, input, (settle) => createBudget(core, input, settle));
+      const budget = await createOnce<Budget>(
+        c,
+        core,
+        input,
+        (settle) => createBudget(asAuthor(c, core), input, settle),
+      );
       c.header("location", `/budgets/${budget.budget_id}`);
       c.header("etag", await etagOfBudget(budget));
       return c.json(budget, 201);
@@ -279,14 +304,14 @@ export function createRoutes(core: Core) {
       const { budget_id } = c.req.valid("param");
       await checkLimitOfKeys(c, core, budget_id);
       const check = readPreconditions(c, etagOfBudget);
-      const budget = await updateBudget(core, budget_id, c.req.valid("json"), check);
+      const budget = await updateBudget(asAuthor(c, core), budget_id, c.req.valid("json"), check);
       c.header("etag", await etagOfBudget(budget));
       return c.json(budget, 200);
     })
     .openapi(remove, async (c) => {
       const { budget_id } = c.req.valid("param");
       await checkLimitOfKeys(c, core, budget_id);
-      await removeBudget(core, budget_id, readPreconditions(c, etagOfBudget));
+      await removeBudget(asAuthor(c, core), budget_id, readPreconditions(c, etagOfBudget));
       return c.body(null, 204);
     });
 }

@@ -1,3 +1,4 @@
+import { checkBudgets, listRefusals } from "../../budgets/mod.ts";
 import { PAGE_SIZES } from "../../contract/limits.ts";
 import { Label } from "../../contract/parts.ts";
 import type { Core } from "../../service/mod.ts";
@@ -13,6 +14,10 @@ import {
   KeyStatus,
   NewApiKey,
 } from "../../contract/keys.ts";
+import { OwnView } from "../../contract/costs/own_view.ts";
+import { startOf } from "../../contract/windows.ts";
+import { PurserError } from "../../kernel/errors.ts";
+import { listCosts, readCostTotal, toName, type Viewer } from "../../ledger/mod.ts";
 import { createRoute, z } from "../create_route.ts";
 import { headers } from "../../contract/headers.ts";
 import { BODY_CODES, problems } from "../problem_responses.ts";
@@ -22,6 +27,7 @@ import { viewerOfRequest } from "../middleware/agent_reach.ts";
 import { etagBy, IF_MATCH, readPreconditions } from "../middleware/preconditions.ts";
 import { page, pageQuery } from "../pagination.ts";
 import { createRouter } from "../router.ts";
+import { asAuthor } from "../middleware/principal.ts";
 
 const params = z.object({ key_id: KeyId });
 
@@ -57,6 +63,18 @@ const names = createRoute({
   tags: ["keys"],
   request: { query: z.strictObject({ name: Label.optional(), ...pageQuery(PAGE_SIZES.keys) }) },
   responses: { 200: page(z.array(KeyName), "A page of names"), ...problems("invalid") },
+});
+
+const me = createRoute({
+  method: "get",
+  path: "/me",
+  scopes: ["read", "run", "call", "report"],
+  agentCheck: "handler",
+  operationId: "getOwnView",
+  summary: "Get what the API key of the request has spent, and the budgets that it meets",
+  description: "For its holder, whatever the key may see otherwise.",
+  tags: ["keys"],
+  responses: { 200: json(OwnView, "Spending, budgets, sessions and refusals"), ...problems("not_found") },
 });
 
 const list = createRoute({
@@ -153,6 +171,32 @@ const revoke = createRoute({
   responses: { 204: { description: "Revoked" }, ...problems("not_found", ...BODY_CODES) },
 });
 
+/** The newest sessions and refusals of the holder of a key. */
+const OWN_ROWS = 10;
+
+async function readOwnView(core: Core, viewer: Viewer): Promise<OwnView> {
+  const { keyId } = viewer;
+  if (keyId === null) {
+    throw new PurserError("not_found", "Cannot tell whose spending is meant: the request has no API key");
+  }
+  const key = await getKey(core, keyId);
+  const { key_id, name, scopes, agent_id, models, stop_before_credits, tags, expires_at } = key;
+  const now = core.clock.now();
+  const page = { limit: OWN_ROWS, offset: 0 };
+  const call = { agentId: agent_id ?? toName(name), keyId, subjects: { tags } };
+  const [today, month, budgets, sessions, refusals] = await Promise.all([
+    readCostTotal(core.store, { keyId, from: startOf("day", now) }),
+    readCostTotal(core.store, { keyId, from: startOf("month", now) }),
+    checkBudgets(core, call, viewer),
+    listCosts(core.store, { keyId, groupBy: "session", ...page }),
+    listRefusals(core, { keyId, limit: OWN_ROWS, viewer }),
+  ]);
+  return {
+    key: { key_id, name, scopes, agent_id, models, stop_before_credits, tags, expires_at },
+    ...{ today, month, budgets, sessions, refusals },
+  };
+}
+
 const positionOf = positionIn("created_at", "key_id");
 
 export function createRoutes(core: Core) {
@@ -172,9 +216,10 @@ export function createRoutes(core: Core) {
         : await pageByTime(c, page, positionOf, list);
       return c.json(keys.map(({ key_id, name, status }) => ({ key_id, name, status })), 200);
     })
+    .openapi(me, async (c) => c.json(await readOwnView(core, viewerOfRequest(c)), 200))
     .openapi(create, async (c) => {
       const { name, scopes, agent_id, models, stop_before_credits, tags, expires_at } = c.req.valid("json");
-      const key = await createKey(core, {
+      const key = await createKey(asAuthor(c, core), {
         name,
         scopes,
         agentId: agent_id ?? null,
@@ -204,7 +249,12 @@ export function createRoutes(core: Core) {
     .openapi(change, async (c) => {
       const { stop_before_credits: stopBeforeCredits, tags } = c.req.valid("json");
       const check = readPreconditions(c, etagOfKey);
-      const key = await changeKey(core, c.req.valid("param").key_id, { stopBeforeCredits, tags }, check);
+      const key = await changeKey(
+        asAuthor(c, core),
+        c.req.valid("param").key_id,
+        { stopBeforeCredits, tags },
+        check,
+      );
       c.header("etag", await etagOfKey(key));
       return c.json(key, 200);
     })
@@ -215,10 +265,10 @@ export function createRoutes(core: Core) {
         expiresAt: expires_at == null ? expires_at : Date.parse(expires_at),
       };
       const check = readPreconditions(c, etagOfKey);
-      return c.json(await rotateKey(core, c.req.valid("param").key_id, rotation, check), 200);
+      return c.json(await rotateKey(asAuthor(c, core), c.req.valid("param").key_id, rotation, check), 200);
     })
     .openapi(revoke, async (c) => {
-      await revokeKey(core, c.req.valid("param").key_id);
+      await revokeKey(asAuthor(c, core), c.req.valid("param").key_id);
       return c.body(null, 204);
     });
 }

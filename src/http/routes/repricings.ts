@@ -14,6 +14,7 @@ import { json, jsonBody } from "../route_parts.ts";
 import { isNumberPosition, pageOf, readCursor } from "../cursors.ts";
 import { page, pageQuery } from "../pagination.ts";
 import { createRouter } from "../router.ts";
+import { asAuthor } from "../middleware/principal.ts";
 import { Repricing, RepricingBody, RepricingId } from "../../contract/repricings.ts";
 
 const params = z.object({ repricing_id: RepricingId });
@@ -87,7 +88,8 @@ export function createRoutes(core: Core) {
   return createRouter()
     .openapi(create, async (c) => {
       const { apply, ...filter } = c.req.valid("json");
-      return c.json(await (apply ? applyRepricing : planRepricing)(await core.whole(), filter), 200);
+      const whole = asAuthor(c, await core.whole());
+      return c.json(await (apply ? applyRepricing : planRepricing)(whole, filter), 200);
     })
     .openapi(list, async (c) => {
       const { limit, cursor } = c.req.valid("query");
@@ -103,6 +105,10 @@ export function createRoutes(core: Core) {
     )
     .openapi(
       undo,
-      async (c) => c.json(await undoRepricing(await core.whole(), c.req.valid("param").repricing_id), 200),
+      async (c) =>
+        c.json(
+          await undoRepricing(asAuthor(c, await core.whole()), c.req.valid("param").repricing_id),
+          200,
+        ),
     );
 }

@@ -15,7 +15,7 @@ import { gunzip } from "../../snapshots/files/mod.ts";
 import { snapshotTooLarge } from "../../snapshots/document/mod.ts";
 import { settleClaim } from "../../keys/idempotency/mod.ts";
 import { answerOnce, createFingerprint, hasKey, IDEMPOTENCY_KEY } from "../middleware/idempotency.ts";
-import { type ApiEnv, leaseOf } from "../middleware/principal.ts";
+import { type ApiEnv, asAuthor, leaseOf } from "../middleware/principal.ts";
 import { matchesWeakly } from "../middleware/response_headers.ts";
 import { streamChunks } from "../middleware/streams.ts";
 import { bodyChunks, lengthOf } from "../middleware/body_chunks.ts";
@@ -185,7 +185,7 @@ export function createStreamedRoutes(core: Core): Router {
         (claim) => restore(claim && ((result) => settleClaim(claim, result))),
       );
     return c.json(
-      await importSession(core, body, {
+      await importSession(asAuthor(c, core), body, {
         dryRun: dry_run === "true",
         keepLonger: keep_longer === "true",
         once,

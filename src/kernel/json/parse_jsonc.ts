@@ -1,4 +1,4 @@
-import { parse, type ParseError, printParseErrorCode } from "jsonc-parser";
+import { findNodeAtLocation, parse, type ParseError, parseTree, printParseErrorCode } from "jsonc-parser";
 
 /** Parses JSON with comments and trailing commas. Throws the error that `refuse` creates from line, column and fault. */
 export function parseJsonc(text: string, refuse: (reason: string) => Error): unknown {
@@ -9,6 +9,18 @@ export function parseJsonc(text: string, refuse: (reason: string) => Error): unk
   if (!error) return written;
   const { line, column } = positionAt(json, error.offset);
   throw refuse(`line ${line}, column ${column}: ${spellOut(printParseErrorCode(error.error))}`);
+}
+
+/** Returns the line of the value at a path, or of the nearest one around it. */
+export function lineOfPath(text: string, path: readonly (string | number)[]): number {
+  const json = withoutByteOrderMark(text);
+  const root = parseTree(json, [], { allowTrailingComma: true });
+  if (!root) return 1;
+  for (let length = path.length; length > 0; length--) {
+    const node = findNodeAtLocation(root, path.slice(0, length));
+    if (node) return positionAt(json, node.offset).line;
+  }
+  return 1;
 }
 
 /** Removes the byte order mark that some editors put in front. */

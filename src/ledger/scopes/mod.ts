@@ -2,6 +2,7 @@
 export {
   ALL_CALLS,
   type Counted,
+  counterIn,
   entityOf,
   scopeIn,
   scopeOf,
@@ -11,5 +12,6 @@ export {
   widthOf,
 } from "./scopes.ts";
 export * from "./scope_sql.ts";
+export * from "./subjects.ts";
 export * from "./viewer.ts";
 export { nameAfter, toName } from "./scopes.ts";

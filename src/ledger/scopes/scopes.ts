@@ -1,11 +1,13 @@
 import { createHash } from "node:crypto";
 import { NAME_PATTERN } from "../../kernel/ids.ts";
+import { describeSubject, subjectText } from "../../contract/budgets/subjects.ts";
 import { COUNTED, dimension, DIMENSIONS, type DimensionWith } from "../../contract/costs/dimensions.ts";
+import { isScopeBy, subjectsIn, valueIn } from "./subjects.ts";
 
 /*
  * A scope is the set of calls that a counter, a budget or a rule adds up. Databases keep it as a text: '' for all calls, the id of
  * an agent, or `session ID`, `key ID` or `run ID`. The id of an agent has no blank. These texts are made and taken apart
- * here only, and by scope_sql.ts in SQL.
+ * here only, and by scope_sql.ts in SQL; those of several subjects, `by SHAPE VALUE …`, in subjects.ts.
  */
 
 /** The dimensions that have scopes. */
@@ -44,22 +46,47 @@ export function scopesOf(call: Scopes): Scopes {
   return scopes as Scopes;
 }
 
-/** Returns the dimension and the id of a scope; undefined for all calls. */
+/** Returns the dimension and the id of a scope; undefined for all calls, and for a scope of subjects: see `counterIn()`. */
 export function entityOf(scope: string): { kind: Counted; id: string } | undefined {
-  if (scope === ALL_CALLS) return undefined;
+  if (scope === ALL_CALLS || isScopeBy(scope)) return undefined;
   const blank = scope.indexOf(" ");
   if (blank === -1) return { kind: "agent", id: scope };
   return { kind: scope.slice(0, blank) as Counted, id: scope.slice(blank + 1) };
 }
 
-/** Returns the text of a scope: `all`, `agent researcher`, `session ses_…`; with a name that instead of the id. */
+/**
+ * Returns the kind and the id of a scope as people are shown it, by the part that a budget has a counter for each value of: without
+ * one, several subjects are of the kind `calls`. Undefined for all calls.
+ */
+export function counterIn(
+  scope: string,
+  each: string | null = null,
+): { kind: string; id: string } | undefined {
+  if (!isScopeBy(scope)) return entityOf(scope);
+  if (each !== null) return { kind: each, id: valueIn(scope, each) };
+  const subjects = subjectsIn(scope);
+  return subjects.length === 1 ? describeSubject(subjects[0]!) : { kind: "calls", id: scopeText(scope) };
+}
+
+/**
+ * Returns the text of a scope: `all`, `agent researcher`, `session ses_…`, `provider openai, tag customer=acme`; with the name of its
+ * key or agent that instead of the id.
+ */
 export function scopeText(scope: string, name?: string): string {
+  if (isScopeBy(scope)) {
+    return subjectsIn(scope).map((subject) => subjectText(subject, subject[0] === "key" ? name : undefined))
+      .join(", ");
+  }
   const entity = entityOf(scope);
   return entity ? `${entity.kind} ${name ?? entity.id}` : "all";
 }
 
+/** Scopes of subjects come after keys and before agents. */
+const SUBJECTS_WIDTH = 2.5;
+
 /** Returns a number by which scopes are sorted, those that add up the fewest calls first. */
 export function widthOf(scope: string): number {
+  if (isScopeBy(scope)) return SUBJECTS_WIDTH;
   const entity = entityOf(scope);
   return entity ? dimension(entity.kind).width! : Infinity;
 }

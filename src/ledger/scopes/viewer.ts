@@ -1,5 +1,6 @@
 import { COUNTED } from "../../contract/costs/dimensions.ts";
-import { scopeIn, type Scopes } from "./scopes.ts";
+import { ALL_CALLS, scopeIn, scopeOf, type Scopes } from "./scopes.ts";
+import { isScopeBy, subjectsIn } from "./subjects.ts";
 
 /**
  * Decides what a caller may see of the spending of others. A key of one agent sees what belongs to that agent or to the key
@@ -40,6 +41,22 @@ class KeyViewer implements Viewer {
   sees({ agentId, keyId }: Partial<Pick<Scopes, "agentId" | "keyId">>): boolean {
     return this.seesAll || agentId === this.agentId || (this.keyId !== null && keyId === this.keyId);
   }
+}
+
+/** Returns whether all calls in a scope are those of a viewer's own agent or key. */
+export function ownsScope(viewer: Viewer, scope: string): boolean {
+  if (viewer.seesAll || viewer.scopes.includes(scope)) return true;
+  return isScopeBy(scope) &&
+    subjectsIn(scope).some(([part, value]) =>
+      (part === "agent" || part === "key") && viewer.scopes.includes(scopeOf(part, value!))
+    );
+}
+
+/** Returns the scope of the key of a scope, or of one of its subjects; all calls without one. */
+export function keyScopeIn(scope: string): string {
+  if (!isScopeBy(scope)) return scope;
+  const key = subjectsIn(scope).find(([part]) => part === "key");
+  return key ? scopeOf("key", key[1]!) : ALL_CALLS;
 }
 
 /** Returns the scopes of a call that a caller makes or reports. */

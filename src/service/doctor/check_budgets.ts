@@ -1,9 +1,9 @@
 import { findUnknown, listBudgets } from "../../budgets/mod.ts";
 import type { Budget } from "../../contract/budgets/budgets.ts";
-import { dimension } from "../../contract/costs/dimensions.ts";
+import { nameFieldOf } from "../../contract/costs/dimensions.ts";
 import type { UnknownName } from "../../contract/budgets/budget_state.ts";
 import { readNames } from "../../keys/mod.ts";
-import { ALL_SEEING, entityOf } from "../../ledger/mod.ts";
+import { ALL_SEEING, entityOf, keyScopeIn } from "../../ledger/mod.ts";
 import type { Core } from "../core.ts";
 import { type Finding, ok, warning } from "./finding.ts";
 
@@ -45,7 +45,7 @@ export async function findMisnamed(
   return rows.flatMap(([name, scope]) => {
     const found = unknown.get(scope as string);
     const revokedName = revoked.get(scope as string);
-    const { kind, id } = entityOf(scope as string)!;
+    const { kind, id } = entityOf(keyScopeIn(scope as string)) ?? {};
     const described = found ? describe(found) : revokedName !== undefined && {
       text: `${kind} ${revokedName} (${id}), which was revoked`,
       option: `--${kind} NAME`,
@@ -57,8 +57,13 @@ export async function findMisnamed(
 }
 
 function describe({ kind, id, nearest }: UnknownName): Pick<Misnamed, "text" | "option"> {
-  const missing = dimension(kind).nameField ? "which doesn't exist" : "of which there is nothing";
-  return { text: `${kind} ${id}, ${missing}`, option: `--${kind} ${nearest ?? "NAME"}` };
+  const missing = nameFieldOf(kind) ? "which doesn't exist" : "of which there is nothing";
+  return {
+    text: `${kind} ${id}, ${missing}`,
+    option: kind.startsWith("tag:")
+      ? `--tag ${kind.slice(4)}=${nearest ?? "VALUE"}`
+      : `--${kind} ${nearest ?? "NAME"}`,
+  };
 }
 
 /** Lists the texts of the first few. */

@@ -117,7 +117,9 @@ export async function flipGeneration(
         JSON.stringify(state.extras),
       ],
     },
-    ...(state.agent ? [insertAgentIfNew(state.agent, now, { sql: IS_READY, args: key })] : []),
+    ...(state.agent
+      ? insertAgentIfNew({ author: ctx.author, now }, state.agent, { sql: IS_READY, args: key })
+      : []),
     { sql: SETTLE, args: key },
     ...(settle?.({ sql: READ_RESULT, args: [sessionId, importId, JSON.stringify(result), eventText] }) ?? []),
     { sql: READ_RESTORE, args: [sessionId, importId] },

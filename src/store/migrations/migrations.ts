@@ -3,6 +3,8 @@ import { statements as limits } from "./m0022_limits.ts";
 import { statements as sightings } from "./m0023_sightings.ts";
 import { statements as planWindows } from "./m0024_plan_windows.ts";
 import { statements as keyTags } from "./m0025_key_tags.ts";
+import { statements as audit } from "./m0026_audit.ts";
+import { statements as subjects } from "./m0027_subjects.ts";
 
 /** One step of the schema. A released step is never edited: every database records its checksum. */
 export interface Migration {
@@ -23,4 +25,6 @@ export const migrations: readonly Migration[] = [
   { version: 23, name: "sightings", since: "0.2.0", statements: sightings },
   { version: 24, name: "plan_windows", since: "0.2.0", statements: planWindows },
   { version: 25, name: "key_tags", since: "0.2.0", statements: keyTags },
+  { version: 26, name: "audit", since: "0.2.0", statements: audit },
+  { version: 27, name: "subjects", since: "0.2.0", statements: subjects },
 ];

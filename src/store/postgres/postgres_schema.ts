@@ -1,6 +1,7 @@
 import { statements as ledger } from "../migrations/m0022_ledger.ts";
 import { statements as limits } from "../migrations/m0022_limits.ts";
 import { statements as sightings } from "../migrations/m0023_sightings.ts";
+import { statements as auditLog } from "../migrations/m0026_audit.ts";
 import type { Logic } from "../schema/migrate.ts";
 import { FUNCTIONS } from "./functions.ts";
 import type { Migration } from "../migrations/migrations.ts";
@@ -172,6 +173,23 @@ const planWindows: readonly string[] = [
   `ALTER TABLE api_keys ADD COLUMN stop_before_credits ${INT} DEFAULT 0`,
 ];
 
+/** The table of m0026_audit.ts. */
+const audit: readonly string[] = [
+  `CREATE TABLE audit_entries (
+  position ${NUMBER} PRIMARY KEY, at ${INT}, actor ${TEXT}, key_id ${text}, actor_name ${text}, address ${text},
+  label ${text}, action ${TEXT}, kind ${TEXT}, subject_id ${TEXT}, subject_name ${text}, before ${text}, after ${text})`,
+];
+
+/** The tables of m0027_subjects.ts. */
+const subjects: readonly string[] = [
+  `CREATE TABLE spend_shapes (
+  shape ${text} PRIMARY KEY, has_agent ${INT}, has_session ${INT}, has_key ${INT}, has_model ${INT},
+  has_provider ${INT}, has_source ${INT}, pattern ${text}, tag_1 ${text}, tag_2 ${text}, tag_3 ${text},
+  tag_4 ${text}, is_filled ${INT} DEFAULT 0)`,
+  `ALTER TABLE budgets ADD COLUMN shape ${text}`,
+  `ALTER TABLE budget_raises ADD COLUMN scope ${text}`,
+];
+
 /** Their indexes and first rows are the same statements on both. */
 const sharedOf = (statements: readonly string[]) =>
   statements.filter((sql) => /^(CREATE (UNIQUE )?INDEX|INSERT)\b/.test(sql));
@@ -265,6 +283,18 @@ export const postgresMigrations: readonly Migration[] = [
     since: "0.2.0",
     statements: [`ALTER TABLE api_keys ADD COLUMN tags ${text}`],
   },
+  {
+    version: 26,
+    name: "audit",
+    since: "0.2.0",
+    statements: [
+      ...audit,
+      ...sharedOf(auditLog),
+      ...refuse("audit_entries", "the audit log is append-only", "UPDATE", "DELETE"),
+      ...numbered("audit_entries", "position"),
+    ],
+  },
+  { version: 27, name: "subjects", since: "0.2.0", statements: subjects },
 ];
 
 /** The rows of a budget are removed with it, as in `appendOnlyLogic`. */

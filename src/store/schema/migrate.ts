@@ -229,6 +229,14 @@ WHEN NEW.position <> -1 AND EXISTS (SELECT 1 FROM calls WHERE position = NEW.pos
   OR EXISTS (SELECT 1 FROM calls WHERE call_id = NEW.call_id)
 BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END`,
   },
+  {
+    name: "audit_entries_refuse_replace",
+    engine: "sqlite",
+    only: "remote",
+    sql: `CREATE TRIGGER audit_entries_refuse_replace BEFORE INSERT ON audit_entries
+WHEN NEW.position <> -1 AND EXISTS (SELECT 1 FROM audit_entries WHERE position = NEW.position)
+BEGIN SELECT RAISE(ABORT, 'the audit log is append-only'); END`,
+  },
   ...refusals("budget_raises", "raise_id", "raises of budgets are append-only"),
   ...refusals("budget_releases", "release_id", "releases of budgets are append-only"),
 ];

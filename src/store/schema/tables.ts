@@ -6,6 +6,9 @@ import type { OtherModel } from "../../contract/usage.ts";
 import type { RepricingFilter } from "../../contract/repricings.ts";
 import type {
   AgentStatus,
+  AuditAction,
+  AuditActor,
+  AuditKind,
   BudgetAction,
   BudgetEach,
   BudgetMode,
@@ -236,7 +239,7 @@ export const budgets = sqliteTable("budgets", {
   name: text("name").notNull(),
   limitNanoUsd: nanoUsd("limit_nano_usd").notNull(),
   per: text("per").$type<BudgetPeriod>().notNull(),
-  /** '' for all, an agent, 'session ' and an id, 'key ' and an id. */
+  /** '' for all, an agent, 'session ' and an id, 'key ' and an id; or of several subjects: see ledger/scopes/subjects.ts. */
   scope: text("scope").notNull(),
   each: text("each").$type<BudgetEach>(),
   mode: text("mode").$type<BudgetMode>().notNull(),
@@ -249,6 +252,7 @@ export const budgets = sqliteTable("budgets", {
   updatedAt: int("updated_at").notNull(),
   refusedCalls: int("refused_calls").notNull(),
   lastRefusedAt: int("last_refused_at"),
+  shape: text("shape"),
 });
 
 export const budgetRaises = sqliteTable("budget_raises", {
@@ -260,6 +264,8 @@ export const budgetRaises = sqliteTable("budget_raises", {
   reason: text("reason"),
   keyId: text("key_id"),
   createdAt: int("created_at").notNull(),
+  /** The counter that it is for; null for all of them. */
+  scope: text("scope"),
 });
 
 export const budgetReleases = sqliteTable("budget_releases", {
@@ -371,4 +377,21 @@ export const deliveries = sqliteTable("deliveries", {
   createdAt: int("created_at").notNull(),
   settledAt: int("settled_at"),
   lostClaims: int("lost_claims").notNull(),
+});
+
+/** The audit log; see the migration. */
+export const auditEntries = sqliteTable("audit_entries", {
+  position: int("position").primaryKey(),
+  at: int("at").notNull(),
+  actor: text("actor").$type<AuditActor>().notNull(),
+  keyId: text("key_id"),
+  actorName: text("actor_name"),
+  address: text("address"),
+  label: text("label"),
+  action: text("action").$type<AuditAction>().notNull(),
+  kind: text("kind").$type<AuditKind>().notNull(),
+  subjectId: text("subject_id").notNull(),
+  subjectName: text("subject_name"),
+  before: text("before", { mode: "json" }).$type<Record<string, unknown>>(),
+  after: text("after", { mode: "json" }).$type<Record<string, unknown>>(),
 });

@@ -3,7 +3,7 @@ import { apiPath, uiPath } from "../hooks/route.ts";
 
 /** The filters of cost pages, as those of `GET /costs`; null is no filter. */
 export type CostFilters = Readonly<
-  Partial<Record<FieldOf<DimensionWith<"isFilter">> | "from" | "to", string | null>>
+  Partial<Record<FieldOf<DimensionWith<"isFilter">> | "tag" | "from" | "to", string | null>>
 >;
 
 /** Returns the address of the costs of some calls, of all time without a span. */

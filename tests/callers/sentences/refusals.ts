@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { until } from "../../harness/deliveries.ts";
-import { answerFor, makesCalls, overOneWire, type Sentence } from "../sentence.ts";
+import { toUsd } from "../../../src/kernel/money.ts";
+import { answerFor, COST, makesCalls, overOneWire, type Sentence } from "../sentence.ts";
 import { addBudget, assertNothingReserved, assertRefused, pricesOf, readRows, SCOPES } from "../world.ts";
 
 /** The reasons for which budgets refuse a call; `overshot` is among the strict budgets. */
@@ -14,6 +15,29 @@ export const REFUSALS: readonly Sentence[] = [
       assert.ok(!outcome.isOk && /Day/.test(outcome.error), JSON.stringify(outcome));
       assert.equal(world.fake.calls, 0);
       await assertRefused(world, "spent");
+    },
+  },
+  {
+    says:
+      "refuses a call over a budget of its model, provider and source that the call before has reached exactly",
+    async check(caller, openWorld) {
+      await using world = await openWorld();
+      const budget = {
+        limit_usd: toUsd(COST),
+        model: "pri*",
+        provider: caller.provider,
+        source: caller.kind,
+      };
+      await addBudget(world, budget);
+      await addBudget(world, { limit_usd: 0, model: "pri*", provider: "another" });
+      await addBudget(world, { limit_usd: 0, tags: { customer: "acme" } });
+      world.fake.enqueue(answerFor(caller));
+      assert.deepEqual(await caller.call(world), { isOk: true });
+      const outcome = await caller.call(world, { sessionId: `${SCOPES.sessionId}b` });
+      assert.ok(!outcome.isOk && /model pri\*, provider /.test(outcome.error), JSON.stringify(outcome));
+      assert.equal(world.fake.calls, 1);
+      await assertRefused(world, "spent");
+      await assertNothingReserved(world);
     },
   },
   {

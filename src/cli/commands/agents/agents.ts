@@ -13,7 +13,6 @@ import { formatTags, formatTime } from "../../render/format_values.ts";
 import { printAnswer } from "../../render/print_answer.ts";
 import { renderFields } from "../../render/render_fields.ts";
 import { renderTable } from "../../render/render_table.ts";
-import { usageFields } from "../../render/render_usage.ts";
 import { escapeText } from "../../terminal/escape_text.ts";
 import { type Api, type Kind, removeCommand, withNearest } from "../authored_commands.ts";
 
@@ -76,6 +75,7 @@ async function showAgent(ctx: CommandContext): Promise<void> {
     AGENTS,
     (api, id) => api.agents[":agent_id"].$get({ param: { agent_id: idInPath(id) } }),
   );
+  const { usageFields } = await import("../../render/render_usage.ts");
   await printAnswer(ctx, answer, (agent) =>
     renderFields({
       "Agent": agent.name,

@@ -18,7 +18,6 @@ import { type Column, type Layout, renderWithIds } from "../../render/render_tab
 import { escapeText } from "../../terminal/escape_text.ts";
 import { textWidth } from "../../terminal/text_width.ts";
 import { type EditableKind, editCommands, findId } from "../authored_commands.ts";
-import { postTest } from "../channels/post_notification.ts";
 
 /** The fields of a rule that an author sets, as the options of `alerts add` and `alerts set`. */
 const FIELDS = {
@@ -216,6 +215,7 @@ async function tryRule(ctx: CommandContext): Promise<number> {
   const ruleId = await findId(ctx, RULES);
   const connection = await ctx.connect();
   const url = connection.api.alerts.rules[":rule_id"].test.$url({ param: { rule_id: idInPath(ruleId) } });
+  const { postTest } = await import("../channels/post_notification.ts");
   return await postTest<RuleTest>(ctx, connection, url, ({ results }) => results);
 }
 

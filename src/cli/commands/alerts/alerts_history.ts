@@ -1,5 +1,5 @@
 import type { Alert, AlertDelivery } from "../../../contract/alerts/alerts.ts";
-import { dimension, nameIn, nameOfValue } from "../../../contract/costs/dimensions.ts";
+import { nameFieldOf, nameIn, nameOfValue } from "../../../contract/costs/dimensions.ts";
 import type { AlertResend } from "../../../contract/alerts/sent_alerts.ts";
 import { arg, type Command, type CommandContext, option } from "../../command.ts";
 import { idInPath, readId } from "../../parse/command_id.ts";
@@ -10,7 +10,6 @@ import { renderTable } from "../../render/render_table.ts";
 import { escapeText } from "../../terminal/escape_text.ts";
 import type { Paint, Style } from "../../terminal/style.ts";
 import { textWidth } from "../../terminal/text_width.ts";
-import { postTest } from "../channels/post_notification.ts";
 
 const DEFAULT_LIMIT = 20;
 const MAX_LIMIT = 500;
@@ -81,7 +80,7 @@ function nameSource({ test, threshold_type, rule_name }: Alert): string {
 function sourceOf(alert: Alert): string {
   const { threshold_type, agent_id, session_id, run_id, counter } = alert;
   const key = counter?.kind === "key" ? undefined : nameIn(alert, "key");
-  const scope = counter && dimension(counter.kind).nameField
+  const scope = counter && nameFieldOf(counter.kind)
     ? `${counter.kind} ${nameOfValue(counter, alert)}`
     : counter && counter.kind !== "agent"
     ? counter.id
@@ -189,5 +188,6 @@ async function resendAlert(ctx: CommandContext): Promise<number> {
   const url = connection.api.alerts.history[":alert_id"].resend.$url({
     param: { alert_id: idInPath(alertId) },
   });
+  const { postTest } = await import("../channels/post_notification.ts");
   return await postTest<AlertResend>(ctx, connection, url, ({ results }) => results);
 }

@@ -6,9 +6,12 @@ import type { BudgetCheck } from "../../../contract/budgets/budget_checks.ts";
 import type { BudgetCounterState } from "../../../contract/budgets/budget_state.ts";
 import { nameIn, nameOfValue } from "../../../contract/costs/dimensions.ts";
 import { PAGE_SIZES } from "../../../contract/limits.ts";
+import { CALL_SOURCES } from "../../../contract/values.ts";
+import type { Connection } from "../../../client/mod.ts";
 import { type Command, type CommandContext, option } from "../../command.ts";
 import { EXIT } from "../../exit_code.ts";
 import { checkId, idInPath } from "../../parse/command_id.ts";
+import { readTags } from "../../parse/parse_tags.ts";
 import {
   describeBudget,
   describeCounted,
@@ -220,6 +223,9 @@ function describe({ layout }: CommandContext, budget: Budget): string {
 function listRaises({ layout }: CommandContext, raises: readonly BudgetRaise[]): string[] {
   return tableOf(raises, [
     { title: "RAISE", cell: ({ extra_usd }) => formatAmount(extra_usd), align: "right" },
+    ...raises.some(({ counter }) => counter)
+      ? [{ title: "COUNTER", cell: ({ counter }: BudgetRaise) => counter?.id ?? "all", cutTo: 7 }]
+      : [],
     { title: "UNTIL (UTC)", cell: ({ until }) => until === null ? "no end" : formatTime(until).slice(0, 16) },
     { title: "ADDED (UTC)", cell: ({ created_at }) => formatTime(created_at).slice(0, 16), drop: 1 },
     { title: "KEY", cell: (raise) => nameIn(raise, "key") ?? "-", drop: 2 },
@@ -271,10 +277,57 @@ const budgetsCheck: Command = {
 async function checkBudgets(ctx: CommandContext): Promise<number> {
   const { options } = ctx;
   const query = { agent_id: options.read("agent", checkId), session_id: options.read("session", checkId) };
+  const checks = await printChecks(ctx, query);
+  const isRefused = checks.some(({ state, action }) => state === "reached" && action === "refuse");
+  return isRefused ? EXIT.budgetExceeded : EXIT.done;
+}
+
+/** `purser budgets explain` */
+const budgetsExplain: Command = {
+  name: "budgets explain",
+  args: [],
+  summary: "List the limits that a call would meet",
+  detail:
+    "Name the call by what is known of it: limits that need more are left out. The calls of a key bear its tags. It reserves " +
+    "nothing.",
+  options: {
+    key: option("KEY", "API key of the call, by its name or id", { live: "key" }),
+    agent: option("NAME", "Agent that makes the call", { live: "agent" }),
+    session: option("ID", "Session of the call", { live: "session" }),
+    model: option("MODEL", "Model of the call", { live: "model" }),
+    provider: option("PROVIDER", "Provider of the call"),
+    source: option("SOURCE", "Source of the call", { oneOf: CALL_SOURCES }),
+    tag: option("KEY=VALUE", "Tag of the call; repeat for more"),
+  },
+  examples: [
+    ["purser budgets explain --agent researcher", ""],
+    ["purser budgets explain --model claude-opus-5 --provider anthropic --tag customer=acme", ""],
+  ],
+  isReadOnly: true,
+  run: explainBudgets,
+};
+
+async function explainBudgets(ctx: CommandContext): Promise<void> {
+  const { options } = ctx;
+  const tags = Object.entries(readTags(options) ?? {});
+  await printChecks(ctx, {
+    agent_id: options.read("agent", checkId),
+    session_id: options.read("session", checkId),
+    key_id: options.text("key"),
+    model: options.text("model"),
+    provider: options.text("provider"),
+    source: options.oneOf("source", CALL_SOURCES),
+    tag: tags.length === 0 ? undefined : tags.map(([key, value]) => `${key}:${value}`),
+  });
+}
+
+type CheckQuery = Parameters<Connection["api"]["budgets"]["check"]["$get"]>[0]["query"];
+
+/** Prints the budgets that a call would meet, and returns them. */
+async function printChecks(ctx: CommandContext, query: CheckQuery): Promise<BudgetCheck[]> {
   const { api } = await ctx.connect();
   const text = await (await api.budgets.check.$get({ query })).text();
   const checks: BudgetCheck[] = JSON.parse(text);
-  const refusing = checks.filter(({ state, action }) => state === "reached" && action === "refuse");
   if (ctx.isJson) ctx.print(text);
   else if (checks.length === 0) ctx.print("No budget applies");
   else {
@@ -302,7 +355,7 @@ async function checkBudgets(ctx: CommandContext): Promise<number> {
       { title: "RESETS (UTC)", cell: ({ resets_at }) => formatTime(resets_at).slice(0, 16), drop: 3 },
     ], ctx.layout));
   }
-  return refusing.length > 0 ? EXIT.budgetExceeded : EXIT.done;
+  return checks;
 }
 
 /** The commands of budgets, in the order of the help. */
@@ -311,5 +364,6 @@ export const BUDGET_COMMANDS: readonly Command[] = [
   budgetsShow,
   ...CHANGE_COMMANDS,
   budgetsCheck,
+  budgetsExplain,
   budgetsRefusals,
 ];

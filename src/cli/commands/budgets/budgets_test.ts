@@ -64,6 +64,25 @@ Deno.test("budgets add takes every field, and says what it has added", async () 
   }
 });
 
+Deno.test("a budget of subjects is described by all of them, with a warning while nothing is spent for them", async () => {
+  await using books = await openTestBooks();
+  const added: [options: string, out: RegExp, err: RegExp][] = [
+    [
+      "--tag customer=acme --model claude-* --provider anthropic",
+      /\$1 for a day of model claude-\*, provider anthropic, tag customer=acme, /,
+      /^warning: no calls yet: nothing has been spent for model claude-\*, provider anthropic, tag customer=acme\n$/,
+    ],
+    ["--agent a --each tag:customer", /\$1 for a day of each tag:customer of a, /, /^$/],
+    ["--tag customer=acme --tag team=ui", /of tag customer=acme, tag team=ui, /, /no calls yet/],
+  ];
+  for (const [options, out, err] of added) {
+    const outcome = await books.purser(`budgets add --name X --limit 1 --per day ${options}`);
+    assert.equal(outcome.code, 0);
+    assert.match(outcome.out, out);
+    assert.match(outcome.err, err);
+  }
+});
+
 Deno.test("budgets refuses a wrong line with the option, also what the service refuses", async () => {
   await using books = await openTestBooks();
   await fails(books, "budgets add --name X", 2, /without --limit, --per/);
@@ -75,6 +94,10 @@ Deno.test("budgets refuses a wrong line with the option, also what the service r
     ["--each agents", /did you mean agent\?/],
     ["--warn-at 0", /Cannot use --warn-at: 0 is not a share; write 80%,100% or 0\.8,1/],
     ["--warn-at 101%", /101% is not a share/],
+    ["--tag customer", /Cannot use --tag: customer is not of the form key=value/],
+    ["--tag a:b=c", /Cannot use --tag: a:b: a tag's key must be/],
+    ["--each colour", /Cannot use --each: colour is not one of agent, /],
+    ["--source moon", /Cannot use --source: moon is not one of run, /],
     ["--counts-from 2026-11-01T09:00", /not a midnight in UTC/],
     ["--agent a/b", /Cannot use --agent: an id has/],
     ['--name " "', /the name is blank/],
@@ -82,9 +105,9 @@ Deno.test("budgets refuses a wrong line with the option, also what the service r
   for (const [options, message] of wrong) await fails(books, `${add} ${options}`, 2, message);
   await fails(
     books,
-    `${add} --agent a --session s`,
+    `${add} --agent a --each agent`,
     1,
-    /--session: can't be together with --agent: name one of --agent, --session, --key\n/,
+    /--each: can't be agent together with --agent, which names one\n/,
   );
   await fails(books, "budgets set X", 2, /without an option/);
   await fails(books, "budgets set X --enabled --disabled", 2, /give one of them/);

@@ -1,12 +1,19 @@
 import type { Budget, BudgetChanges, BudgetInput } from "../../../contract/budgets/budgets.ts";
 import { BUDGET_DEFAULTS, PAGE_SIZES } from "../../../contract/limits.ts";
-import { BUDGET_ACTIONS, BUDGET_EACH, BUDGET_MODES, BUDGET_PERIODS } from "../../../contract/values.ts";
+import {
+  BUDGET_ACTIONS,
+  BUDGET_EACH,
+  BUDGET_MODES,
+  BUDGET_PERIODS,
+  CALL_SOURCES,
+} from "../../../contract/values.ts";
 import { NAME_PATTERN } from "../../../kernel/ids.ts";
 import { parseTotalUsd } from "../../../kernel/money.ts";
 import { withoutUndefined } from "../../../kernel/records.ts";
 import { arg, type Command, type CommandContext, flag, option } from "../../command.ts";
 import { idInPath } from "../../parse/command_id.ts";
 import { NAMED_OPTIONS, readNamed } from "../../parse/dimension_options.ts";
+import { readGroup, readTags } from "../../parse/parse_tags.ts";
 import { checkName, orNone, parseAmount, readEither } from "../../parse/given_fields.ts";
 import type { Options } from "../../parse/options.ts";
 import { parseExpiry, parseSince } from "../../parse/parse_time.ts";
@@ -18,7 +25,9 @@ import { printAnswer } from "../../render/print_answer.ts";
 import { escapeText } from "../../terminal/escape_text.ts";
 import { type EditableKind, editCommands, findId } from "../authored_commands.ts";
 
-const NAMED = Object.keys(NAMED_OPTIONS).map((name) => `--${name}`);
+const NAMED = [...Object.keys(NAMED_OPTIONS), "tag", "model", "provider", "source"].map((name) =>
+  `--${name}`
+);
 
 /** Returns a list of words: `agent, session or key`. */
 const anyOf = (words: readonly string[]) => `${words.slice(0, -1).join(", ")} or ${words.at(-1)}`;
@@ -31,8 +40,16 @@ const FIELDS = {
   limit: option("USD", "Limit in USD"),
   per: option("WINDOW", "Window to count", { oneOf: BUDGET_PERIODS }),
   ...NAMED_OPTIONS,
-  each: option("KIND", `Count each by itself: ${anyOf(BUDGET_EACH)}; none: one counter`, {
-    oneOf: [...BUDGET_EACH, "none"],
+  tag: option("KEY=VALUE", "Count only calls with this tag; repeat for more that a call must have", {
+    some: ["none"],
+  }),
+  model: option("MODEL", "Count only this model, or the models of a pattern, such as claude-opus-*", {
+    live: "model",
+  }),
+  provider: option("PROVIDER", "Count only this provider"),
+  source: option("SOURCE", "Count only calls of this source", { oneOf: [...CALL_SOURCES, "none"] }),
+  each: option("KIND", `Count each by itself: ${anyOf([...BUDGET_EACH, "tag:KEY"])}; none: one counter`, {
+    some: [...BUDGET_EACH, "tag:customer", "none"],
   }),
   mode: option(
     "MODE",
@@ -51,13 +68,18 @@ const FIELDS = {
 
 /** Reads the given fields of a budget. Throws a `UsageError` that names the option. */
 function readFields(options: Options, now: number): BudgetChanges {
-  const each = options.oneOf("each", [...BUDGET_EACH, "none"]);
+  const source = options.oneOf("source", [...CALL_SOURCES, "none"]);
+  const isWithoutTags = options.texts("tag").join() === "none";
   return {
     name: options.read("name", checkName),
     limit_usd: options.read("limit", parseAmount),
     per: options.oneOf("per", BUDGET_PERIODS),
     ...readNamed(options),
-    each: each === "none" ? null : each,
+    tags: isWithoutTags ? null : readTags(options),
+    model: options.read("model", orNone(checkName)),
+    provider: options.read("provider", orNone(checkName)),
+    source: source === "none" ? null : source,
+    each: options.text("each") === "none" ? null : readGroup(options, "each", BUDGET_EACH),
     mode: options.oneOf("mode", BUDGET_MODES),
     action: options.oneOf("action", BUDGET_ACTIONS),
     warn_at: options.read("warn-at", readShares),
@@ -130,11 +152,16 @@ const budgetsRaise: Command = {
     "key that made them.",
   options: {
     usd: option("USD", "Amount to add to the limit"),
+    counter: option(
+      "NAME",
+      "Only this counter of a budget with many, such as an agent, a key or the value of a tag",
+    ),
     for: option("WHEN", "End: a duration from now (12h, 2d), a date, or an ISO time"),
     reason: option("TEXT", "Reason, which is shown with the raise"),
   },
   examples: [
     ["purser budgets raise Day --usd 20", "For the rest of the day"],
+    ["purser budgets raise Customers --usd 50 --counter acme", "Only one of its counters"],
     ['purser budgets raise Day --usd 20 --for 24h --reason "release"', ""],
   ],
   needsDatabase: true,
@@ -150,16 +177,22 @@ async function raiseBudget(ctx: CommandContext): Promise<void> {
     extra_usd: options.read("usd", readRaise)!,
     until: options.read("for", (text) => parseExpiry(text, clock.now())),
     reason: options.text("reason"),
+    counter: options.text("counter"),
   };
   const budgetId = await findId(ctx, BUDGETS);
   const { api } = await ctx.connect();
   const param = { budget_id: idInPath(budgetId) };
   const answer = await api.budgets[":budget_id"].raises.$post({ param, json });
   if (ctx.isJson) return ctx.print(await answer.text());
-  const { extra_usd, until } = await answer.json();
+  const { extra_usd, until, counter } = await answer.json();
   const budget = await (await api.budgets[":budget_id"].$get({ param })).json();
   const limit = parseTotalUsd(budget.limit_usd) + parseTotalUsd(budget.extra_usd ?? 0);
   const end = until === null ? "without an end" : `until ${formatTime(until)} UTC`;
+  if (counter) {
+    return ctx.print(escapeText(
+      `Raised ${counter.kind} ${counter.id} of budget ${budget.name} by ${formatAmount(extra_usd)} ${end}`,
+    ));
+  }
   ctx.print(escapeText(
     `Raised budget ${budget.name} by ${formatAmount(extra_usd)} ${end}: its limit is ${
       formatThreshold(limit)
@@ -217,7 +250,7 @@ const EDIT_COMMANDS = editCommands(BUDGETS, {
     detail:
       "Every budget that applies to a call must allow it. Days, weeks (from Monday) and months are in UTC; an hour " +
       "is the last 60 minutes. With --per run or --per session, each run or session is counted by itself. Without " +
-      `${anyOf(NAMED)} all calls count. ` +
+      `${anyOf(NAMED)} all calls count; of several, a call must be of all. ` +
       "Spending from before the budget was added counts. In mode strict, the limit is never exceeded.",
     examples: [
       ["purser budgets add --name Day --limit 50 --per day", "All agents together"],
@@ -226,6 +259,14 @@ const EDIT_COMMANDS = editCommands(BUDGETS, {
         "One agent, never over $200",
       ],
       ["purser budgets add --name Chats --limit 1 --per day --each session", "$1 a day for every session"],
+      [
+        'purser budgets add --name Acme --limit 500 --per month --tag customer=acme --model "claude-opus-*"',
+        "The calls for one customer with the models of a pattern",
+      ],
+      [
+        "purser budgets add --name Customers --limit 100 --per month --each tag:customer",
+        "$100 a month for each customer",
+      ],
       [
         "purser budgets add --name Trial --limit 10 --per day --action watch",
         "Only count what would be refused",

@@ -3,6 +3,7 @@ import { DAY_MS, toIso } from "../../../kernel/clock.ts";
 import { PurserError } from "../../../kernel/errors.ts";
 import { isKeyOfCapture } from "../../../kernel/ids.ts";
 import type { CommandContext } from "../../command.ts";
+import { readTags } from "../../parse/parse_tags.ts";
 import {
   CAPTURED_PROVIDERS,
   type CapturedProvider,
@@ -41,7 +42,7 @@ export function openCapture(ctx: CommandContext, name: string): Promise<OpenCapt
 }
 
 async function openHere(
-  { config, env, log, secrets, clock }: CommandContext,
+  { config, env, log, secrets, clock, options }: CommandContext,
   name: string,
 ): Promise<OpenCapture> {
   const [{ openDatabase }, { listen, withAccessCheck }, { createKey }, { endLiveRuns }] = await Promise.all([
@@ -65,6 +66,7 @@ async function openHere(
       scopes: ["call", "report"],
       agentId: null,
       expiresAt: clock.now() + LONGEST_MS,
+      tags: readTags(options) ?? {},
       isOfCapture: true,
     });
     const server = await listen(core, withAccessCheck(core, app, { needsKey: true }), address);
@@ -118,7 +120,7 @@ async function openThere(ctx: CommandContext, name: string, url: string): Promis
     );
   }
   const expires_at = toIso(ctx.clock.now() + LONGEST_MS);
-  const json = { name, scopes: ["call", "report"], expires_at };
+  const json = { name, scopes: ["call", "report"], expires_at, tags: readTags(ctx.options) };
   const created = await (await send("/keys", { method: "POST", json })).json() as NewApiKey;
   const ended = new AbortController();
   return {

@@ -10,7 +10,7 @@ import { UsageError } from "../../parse/usage_error.ts";
 import { commandEnvironment } from "./capture_variables.ts";
 import { type OpenCapture, openCapture } from "./open_capture.ts";
 import { renderCapture } from "./render_capture.ts";
-import { runCommand } from "./run_process.ts";
+import { catchSignals, exitCodeOfSignal, runCommand } from "./run_process.ts";
 
 /** The cost of a command, as it is written to a file. */
 export interface Captured {
@@ -40,14 +40,17 @@ export async function runCapture(ctx: CommandContext): Promise<number> {
       `Cannot run ${program}: Deno doesn't let this program start others; add --allow-run to its permissions, or install it by npm`,
     );
   }
+  const signals = catchSignals(terminal);
   const { opened, name } = await openNamed(ctx, program);
   try {
+    if (signals.waiting[0] !== undefined) return await exitCodeOfSignal(signals.waiting[0]);
     const budget = budgetUsd === undefined ? undefined : await addBudget(ctx, opened, { name, budgetUsd });
     const began = clock.monotonic();
     const running = await runCommand([program, ...rest], {
       env: commandEnvironment(env, { ...opened, program: baseName(program) }),
       clock,
-      terminal,
+      isOnTerminal: terminal.keys !== undefined,
+      signals,
     });
     const guard = budget === undefined ? undefined : stopAtBudget(opened, budget, async () => {
       ctx.warn(`The budget of $${budgetUsd} is reached: the command is stopped`);
@@ -84,12 +87,11 @@ async function openNamed(
   ctx: CommandContext,
   program: string,
 ): Promise<{ opened: OpenCapture; name: string }> {
-  const given = ctx.options.read("name", checkName);
-  const name = given ?? baseName(program);
+  const name = ctx.options.read("name", checkName) ?? baseName(program);
   try {
     return { opened: await openCapture(ctx, name), name };
   } catch (error) {
-    if (given !== undefined || !(error instanceof PurserError) || error.code !== "conflict") throw error;
+    if (!(error instanceof PurserError) || error.code !== "conflict") throw error;
     const later = `${name}-${toIso(ctx.clock.now()).replaceAll(/[-:]|\.\d+Z/g, "")}`;
     return { opened: await openCapture(ctx, later), name: later };
   }

@@ -22,6 +22,35 @@ export interface RunningCommand {
   stop(): Promise<void>;
 }
 
+type Signal = "SIGINT" | "SIGTERM" | "SIGHUP";
+
+/** The signals that this process gets from now on. */
+export interface CaughtSignals {
+  /** Those that nothing has taken yet. */
+  readonly waiting: readonly Signal[];
+  /** Passes them on, also those that wait. */
+  passTo(take: (signal: Signal) => unknown): void;
+}
+
+/** Catches the signals that would end this process: a key and a server are to be ended first. */
+export function catchSignals({ onSignals }: Pick<Terminal, "onSignals">): CaughtSignals {
+  const waiting: Signal[] = [];
+  let take: (signal: Signal) => unknown = (signal) => waiting.push(signal);
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) onSignals?.([signal], () => take(signal));
+  return {
+    waiting,
+    passTo(next) {
+      take = next;
+      for (const signal of waiting.splice(0)) next(signal);
+    },
+  };
+}
+
+/** Returns the exit code of a command that a signal has ended. */
+export async function exitCodeOfSignal(signal: NodeJS.Signals): Promise<number> {
+  return OF_SIGNAL + ((await import("node:os")).constants.signals[signal] ?? 0);
+}
+
 /**
  * Runs a command with the standard streams of this process. Without a terminal it leads a process group of its own, which gets the
  * signals that this process gets, and whose rest is ended with it; on a terminal it stays in the group that the terminal's keys
@@ -29,31 +58,22 @@ export interface RunningCommand {
  */
 export async function runCommand(
   [program, ...args]: readonly [string, ...string[]],
-  { env, clock, terminal }: {
+  { env, clock, isOnTerminal, signals }: {
     env: Record<string, string>;
     clock: Pick<Clock, "sleep">;
-    terminal: Pick<Terminal, "keys" | "onSignals">;
+    isOnTerminal: boolean;
+    signals: CaughtSignals;
   },
 ): Promise<RunningCommand> {
   const { spawn } = await import("node:child_process");
-  const { signals } = (await import("node:os")).constants;
-  const hasGroup = !terminal.keys && currentPlatform() !== "windows";
+  const hasGroup = !isOnTerminal && currentPlatform() !== "windows";
+  const child = spawn(program, args, { env, stdio: "inherit", detached: hasGroup });
   const send = (signal: NodeJS.Signals | 0) => sendSignal(child.pid, signal, hasGroup);
   const exited = new AbortController();
   const waitForExit = async () => {
     await clock.sleep(GRACE_MS, exited.signal);
     return exited.signal.aborted;
   };
-  // Before the command begins: a signal that ended this process alone would leave it running. The terminal sends its own to the
-  // whole group.
-  terminal.onSignals?.(["SIGINT"], () => hasGroup && send("SIGINT"));
-  for (const signal of ["SIGTERM", "SIGHUP"] as const) {
-    terminal.onSignals?.([signal], async () => {
-      send(signal);
-      if (!await waitForExit()) send("SIGKILL");
-    });
-  }
-  const child = spawn(program, args, { env, stdio: "inherit", detached: hasGroup });
 
   /** Ends what the command has left in its group: it would go on without a server. */
   async function endRest(): Promise<void> {
@@ -66,8 +86,14 @@ export async function runCommand(
     child.once("error", (error) => resolve(failed(program, error)));
     child.once("exit", (code, signal) => {
       exited.abort();
-      void endRest().then(() => resolve({ code: code ?? OF_SIGNAL + (signals[signal!] ?? 0) }));
+      void endRest().then(async () => resolve({ code: code ?? await exitCodeOfSignal(signal!) }));
     });
+  });
+  signals.passTo(async (signal) => {
+    // The terminal sends its own to the whole group.
+    if (signal === "SIGINT") return hasGroup && send(signal);
+    send(signal);
+    if (!await waitForExit()) send("SIGKILL");
   });
   return {
     ended,

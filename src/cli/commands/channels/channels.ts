@@ -3,7 +3,6 @@ import { arg, type Command, type CommandContext } from "../../command.ts";
 import { idInPath, readId } from "../../parse/command_id.ts";
 import { printAnswer } from "../../render/print_answer.ts";
 import { renderTable } from "../../render/render_table.ts";
-import { postTest } from "./post_notification.ts";
 
 /** `purser channels list` */
 export const channelsList: Command = {
@@ -64,5 +63,6 @@ async function tryChannel(ctx: CommandContext): Promise<number> {
   const name = readId(ctx);
   const connection = await ctx.connect();
   const url = connection.api.channels[":name"].test.$url({ param: { name: idInPath(name) } });
+  const { postTest } = await import("./post_notification.ts");
   return await postTest<TestResult>(ctx, connection, url, (result) => [result]);
 }

@@ -87,6 +87,7 @@ export const capture: Command = {
       oneOf: ["strict", "stop"],
     }),
     name: option("NAME", "Name of its API key, and of the agent of its calls (default: of the command)"),
+    tag: option("KEY=VALUE", "Tag of all its calls; repeat for more", { live: "tag" }),
     output: option("FILE", "File to write the cost to, as JSON", { isFile: true }),
   },
   examples: [

@@ -88,16 +88,23 @@ async function ask(
     const logs = await findSessionLogs(ctx, hooks, { ...input, transcript: input.transcript });
     await importSession(ctx, connection, logs, sent, { isSaved: false });
   }
-  const query = { agent_id: hooks.agentId, session_id: input.session };
+  const { nextCallOf } = await import("./next_call.ts");
+  const { tags, ...subjects } = await nextCallOf(ctx, input);
+  const tag = Object.entries(tags).map(([key, value]) => `${key}:${value}`);
+  const query = { agent_id: hooks.agentId, session_id: input.session, ...subjects, tag };
   const checks = await (await connection.api.budgets.check.$get({ query })).json();
-  const endedQuota = ctx.options.has("stop-before-credits") ? await askQuota(connection, hooks) : undefined;
+  const endedQuota = ctx.options.has("stop-before-credits")
+    ? await askQuota(connection, hooks, tags.machine!)
+    : undefined;
   return { checks, endedQuota };
 }
 
-async function askQuota({ api }: Connection, { agentId }: AgentHooks): Promise<string | undefined> {
+async function askQuota(
+  { api }: Connection,
+  { agentId }: AgentHooks,
+  machine: string,
+): Promise<string | undefined> {
   const { describeEnded, isOfAllModels } = await import("../../../plans/mod.ts");
-  const { hostName } = await import("../import/host_name.ts");
-  const machine = await hostName();
   const windows = await (await api.plans.$get({ query: {} })).json();
   const ended = windows.find((window) =>
     window.agent_id === agentId && window.machine === machine && window.state === "ended" &&

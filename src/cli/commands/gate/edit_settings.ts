@@ -50,6 +50,19 @@ export function addHooks(text: string, hooks: Named, isOwn: IsOwn, rest: Named =
   return edited;
 }
 
+/** Returns settings with a value under a name, in place of an earlier one; without a value, none has the name. */
+export function setSetting(text: string, name: string, value: unknown): string {
+  const settings = text.trim() === "" ? "{}\n" : text;
+  checkOnce(settings, []);
+  const without = Object.hasOwn(settingsOf(settings), name) ? remove(settings, [name]) : settings;
+  return value === undefined ? without : insert(without, [], name, value);
+}
+
+/** Returns the value that settings have under a name; undefined without one. */
+export function settingIn(text: string, name: string): unknown {
+  return text.trim() === "" ? undefined : settingsOf(text)[name];
+}
+
 /** Returns settings without the hooks of the gate, and without the lists and objects that have become empty by it. */
 export function removeHooks(text: string, isOwn: IsOwn): string {
   return text.trim() === "" ? text : removeAll(text, findOwn(text, isOwn));

@@ -78,7 +78,7 @@ const gateUninstall: Command = {
 export const GATE_COMMANDS: readonly Command[] = [gate, gateInstall, gateUninstall];
 
 /** `purser statusline` */
-export const statusline: Command = {
+const statusline: Command = {
   name: "statusline",
   args: [],
   summary: "Print a status line for Claude Code",
@@ -111,3 +111,35 @@ export const statusline: Command = {
     return await runStatusLine(ctx, (await import("../../../budgets/summary/mod.ts")).readSummary);
   },
 };
+
+const yes = { yes: flag("Don't ask") };
+
+/** `purser statusline install` */
+const statuslineInstall: Command = {
+  name: "statusline install",
+  args: [],
+  summary: "Set the status line in Claude Code's settings",
+  detail: "Shows what changes in the user's settings, and asks. Another status line is left as it is.",
+  options: yes,
+  examples: [["purser statusline install", ""]],
+  async run(ctx) {
+    const { installStatusLine } = await import("../statusline/install_status_line.ts");
+    await installStatusLine(ctx);
+  },
+};
+
+/** `purser statusline uninstall` */
+const statuslineUninstall: Command = {
+  name: "statusline uninstall",
+  args: [],
+  summary: "Remove it from Claude Code's settings",
+  options: yes,
+  examples: [["purser statusline uninstall", ""]],
+  async run(ctx) {
+    const { uninstallStatusLine } = await import("../statusline/install_status_line.ts");
+    await uninstallStatusLine(ctx);
+  },
+};
+
+/** The commands of the status line. */
+export const STATUSLINE_COMMANDS: readonly Command[] = [statusline, statuslineInstall, statuslineUninstall];

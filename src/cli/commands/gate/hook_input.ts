@@ -11,6 +11,8 @@ export interface HookInput {
   /** The path of the session's log. */
   transcript: string | undefined;
   model?: string | undefined;
+  /** The folder in which the agent works. */
+  cwd?: string | undefined;
 }
 
 /** Results of tools are part of the input. */
@@ -69,6 +71,7 @@ function parseInput(text: string): HookInput {
     session: some("session_id", "sessionId"),
     transcript: some("transcript_path", "transcriptPath"),
     model: some("model"),
+    cwd: some("cwd"),
   };
 }
 

@@ -14,13 +14,17 @@ import { addHooks, type IsOwn, ownHooks, removeHooks } from "./edit_settings.ts"
 import type { AgentHooks } from "./hooks/agent_hooks.ts";
 import { loadHooks } from "./run_gate.ts";
 
-/** The settings file of an agent, and what is to be set there. */
-interface Target {
-  hooks: AgentHooks;
-  /** Without symbolic links, so that the copy lies beside the file itself. */
+/** A settings file. */
+export interface SettingsFile {
+  /** Without symbolic links, so that a copy lies beside the file itself. */
   path: string;
   /** Undefined if there is no file. */
   text: string | undefined;
+}
+
+/** The settings file of an agent, and what is to be set there. */
+interface Target extends SettingsFile {
+  hooks: AgentHooks;
   isOwn: IsOwn;
 }
 
@@ -124,7 +128,7 @@ async function readTarget({ args, options, env }: CommandContext): Promise<Targe
   return { hooks, path, text: await readIfThere(path), isOwn };
 }
 
-async function readIfThere(path: string): Promise<string | undefined> {
+export async function readIfThere(path: string): Promise<string | undefined> {
   try {
     const { isFile, isFolder } = await files.kindOf(path);
     if (!isFile && !isFolder) {
@@ -143,7 +147,7 @@ async function readIfThere(path: string): Promise<string | undefined> {
 }
 
 /** Edits a text behind its byte order mark. */
-function edit(path: string, text: string, change: (body: string) => string): string {
+export function edit(path: string, text: string, change: (body: string) => string): string {
   const body = withoutByteOrderMark(text);
   try {
     return text.slice(0, text.length - body.length) + change(body);
@@ -157,7 +161,11 @@ function edit(path: string, text: string, change: (body: string) => string): str
 }
 
 /** Shows what changes, and asks. */
-async function confirm(ctx: CommandContext, { path, text = "" }: Target, edited: string): Promise<void> {
+export async function confirm(
+  ctx: CommandContext,
+  { path, text = "" }: SettingsFile,
+  edited: string,
+): Promise<void> {
   if (!ctx.isJson) {
     ctx.say(path);
     for (const line of changedLines(text, edited)) ctx.say(line);
@@ -196,8 +204,8 @@ function changedLines(before: string, after: string): string[] {
 }
 
 /** Writes settings, or removes a file that has none, unless it was changed since it was read. With `isKept`, a copy stays. */
-async function write(
-  { path, text = "" }: Target,
+export async function write(
+  { path, text = "" }: SettingsFile,
   edited: string | undefined,
   { isKept = false }: { isKept?: boolean } = {},
 ): Promise<void> {
@@ -221,9 +229,9 @@ async function write(
   }
 }
 
-function report(
+export function report(
   { isJson, print }: CommandContext,
-  { path, text = "" }: Target,
+  { path, text = "" }: SettingsFile,
   { edited = text, said }: { edited?: string; said: string },
 ): void {
   print(isJson ? JSON.stringify({ file: path, changed: edited !== text }) : said);

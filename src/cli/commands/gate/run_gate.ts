@@ -116,15 +116,12 @@ async function checkLocally(
   }
   const { checkBudgets } = await import("../../../budgets/mod.ts");
   const { agentId } = hooks;
-  const checks = await checkBudgets(core, { agentId, sessionId: input.session });
+  const { nextCallOf } = await import("./next_call.ts");
+  const subjects = await nextCallOf(ctx, input);
+  const checks = await checkBudgets(core, { agentId, sessionId: input.session, subjects });
   if (!ctx.options.has("stop-before-credits")) return { checks };
   const { planQuotaEnded } = await import("../../../plans/mod.ts");
-  const { hostName } = await import("../import/host_name.ts");
-  const plan = {
-    agent: agentId,
-    reporterKeyId: "",
-    owner: { machine: await hostName() },
-    model: input.model,
-  };
+  const machine = subjects.tags.machine!;
+  const plan = { agent: agentId, reporterKeyId: "", owner: { machine }, model: input.model };
   return { checks, endedQuota: (await planQuotaEnded(core, plan, ctx.clock.now()))?.message };
 }

@@ -10,7 +10,6 @@ import { countOf, formatCount, formatTags, formatTime, paintStatus } from "../..
 import { hasMore, nextCursor } from "../../render/print_answer.ts";
 import { renderFields } from "../../render/render_fields.ts";
 import { type Column, type Layout, putIdsBelow, renderTable } from "../../render/render_table.ts";
-import { usageFields } from "../../render/render_usage.ts";
 import { escapeText } from "../../terminal/escape_text.ts";
 import { createStyle } from "../../terminal/style.ts";
 import { textWidth } from "../../terminal/text_width.ts";
@@ -139,6 +138,7 @@ async function showSession(ctx: CommandContext): Promise<void> {
   );
 
   const { style, layout: { columns } } = ctx;
+  const { usageFields } = await import("../../render/render_usage.ts");
   const parts = [renderFields({
     "Session": session.session_id,
     "Agent": session.agent_id,

@@ -27,7 +27,7 @@ export const sources: Command = {
 export const plans: Command = {
   name: "plans",
   args: [],
-  summary: "Show how much of each plan is used, and when it resets",
+  summary: "Show the use of each plan, and when it resets",
   detail:
     "The windows of plans, such as subscriptions, as their providers have measured them: in the status line of Claude Code, in the logs of Codex, and in the answers that have passed through the gateway. " +
     "PACE is the share used by the share of the window that was gone: above 1, it runs out before it resets. API VALUE is what the calls in the window would cost by the API, beside the plan's price by import.plans of the config. What isn't known is -.",

@@ -1,6 +1,11 @@
 import type { Budget } from "../../../contract/budgets/budgets.ts";
 import type { BudgetCounter, BudgetCounterState } from "../../../contract/budgets/budget_state.ts";
-import { DIMENSIONS, type NameFields, nameOfValue } from "../../../contract/costs/dimensions.ts";
+import {
+  type Dimension,
+  DIMENSIONS,
+  type NameFields,
+  nameOfValue,
+} from "../../../contract/costs/dimensions.ts";
 import { usePages } from "../../hooks/data.ts";
 import { apiPath } from "../../hooks/route.ts";
 import { Card } from "../../parts/card.tsx";
@@ -26,8 +31,11 @@ export function CounterLink({ counter, names }: { counter: BudgetCounter; names:
     ? sessionHref(id)
     : kind === "run"
     ? runsHref(session_id)
-    : costsHref({ [DIMENSIONS[kind].field]: id });
+    : kind in DIMENSIONS
+    ? costsHref({ [DIMENSIONS[kind as Dimension].field]: id })
+    : undefined;
   const name = nameOfValue(counter, names);
+  if (href === undefined) return <Text>{id}</Text>;
   return <Link href={href}>{kind === "agent" || name !== id ? <Text>{name}</Text> : <Id>{id}</Id>}</Link>;
 }
 

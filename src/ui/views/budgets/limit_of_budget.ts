@@ -1,6 +1,7 @@
 import type { BudgetDefinition } from "../../../contract/budgets/budgets.ts";
 import type { BudgetState } from "../../../contract/budgets/budget_state.ts";
-import { DIMENSIONS, namedBy, nameIn } from "../../../contract/costs/dimensions.ts";
+import { subjectsOf, subjectTexts } from "../../../contract/budgets/subjects.ts";
+import { type Dimension, DIMENSIONS } from "../../../contract/costs/dimensions.ts";
 import { costsHref, limitHref, sessionHref } from "../links.ts";
 import { type Limit, shareOf } from "./limit.ts";
 
@@ -38,16 +39,17 @@ export function limitOfBudget(budget: Budget): Limit {
 
 function scopeOfBudget(budget: Budget): string {
   const { each } = budget;
-  const kind = namedBy(budget)?.kind;
-  const named = kind && `${kind} ${nameIn(budget, kind)}`;
-  return [named, each && `each ${each}`].filter(Boolean).join(", ") || "all agents";
+  return [...subjectTexts(budget), each && `each ${each}`].filter(Boolean).join(", ") || "all agents";
 }
 
 /** Returns the page with the sum that a budget counts; of one with many counters, that of the counter that is shown. */
 function spentHrefOf(budget: Budget): string | undefined {
   const { counter, window_start } = budget;
-  const of = counter ?? namedBy(budget);
-  if (of?.kind === "run" || counter === null) return undefined;
+  const [first, ...others] = subjectsOf(budget);
+  const of = counter ?? (first && { kind: first[0], id: first[1]! });
+  if (of?.kind === "run" || counter === null || others.length > 0 || of && !(of.kind in DIMENSIONS)) {
+    return undefined;
+  }
   if (of?.kind === "session") return window_start === null ? sessionHref(of.id) : undefined;
-  return costsHref({ ...(of && { [DIMENSIONS[of.kind].field]: of.id }), from: window_start });
+  return costsHref({ ...(of && { [DIMENSIONS[of.kind as Dimension].field]: of.id }), from: window_start });
 }

@@ -13,6 +13,7 @@ import { type Column, Table } from "../../parts/table.tsx";
 import { Id, Text } from "../../parts/text.tsx";
 import { Time } from "../../parts/time.tsx";
 import { countColumn } from "../cells.tsx";
+import { costsHref } from "../links.ts";
 
 /** The API keys, with the spending of each. */
 export function Keys() {
@@ -79,7 +80,7 @@ function columnsOf(
       id: "name",
       title: "Key",
       sortBy: ({ name }) => name,
-      cell: ({ name, key_id }) => (
+      cell: ({ name, key_id, tags }) => (
         <span class="key">
           <span class="key-title">
             <span>
@@ -88,6 +89,11 @@ function columnsOf(
             {key_id === own && <Badge tone="accent">yours</Badge>}
           </span>
           <Id>{key_id}</Id>
+          {Object.entries(tags).map(([tag, value]) => (
+            <Link key={tag} href={costsHref({ tag: `${tag}:${value}` })}>
+              <Text>{`${tag}=${value}`}</Text>
+            </Link>
+          ))}
         </span>
       ),
     },

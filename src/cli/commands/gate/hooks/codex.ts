@@ -1,6 +1,7 @@
+import { MINUTE_MS } from "../../../../kernel/clock.ts";
 import { type AgentHooks, type HookSession, TIMEOUT_SECONDS } from "./agent_hooks.ts";
 
-const DAY_MS = 86_400_000;
+const DAY_MS = 24 * 60 * MINUTE_MS;
 /** The days of a session whose folders are searched for its sub-agents. */
 const MAX_DAYS = 31;
 
@@ -34,11 +35,10 @@ function daysOf({ transcript, now }: HookSession): string[] {
   const found = /^(.*\/)(\d{4})\/(\d\d)\/(\d\d)\/[^/]+$/.exec(transcript);
   if (!found) return [transcript];
   const [, root, ...date] = found;
-  const [year, month, day] = date.map(Number);
   const folders: string[] = [];
   // The folders are those of the local time: the next day of UTC may have begun.
   const end = now + DAY_MS;
-  let at = Date.UTC(year!, month! - 1, day);
+  let at = Date.parse(date.join("-"));
   for (; folders.length < MAX_DAYS && at <= end; at += DAY_MS) {
     folders.push(root + new Date(at).toISOString().slice(0, 10).replaceAll("-", "/"));
   }

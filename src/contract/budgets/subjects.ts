@@ -1,0 +1,77 @@
+import { BUDGETED, dimension, type DimensionWith, nameIn, type WithFields } from "../costs/dimensions.ts";
+import type { TagGroup, Tags } from "../tags/tags.ts";
+import type { CallSource } from "../values.ts";
+
+/* The subjects of budgets: whose calls they count. Without zod, as the dashboard and commands read them too. */
+
+/** The kinds of subjects that have a field of their own, and `each` of which a budget can count; the others are tags. */
+export const SUBJECTS = [...BUDGETED, "model", "provider", "source"] as const;
+
+/** A kind of subjects, or `tag:KEY`. */
+export type SubjectKind = DimensionWith<"isBudgeted"> | "model" | "provider" | "source" | TagGroup;
+
+/** A part of a call that a budget looks at: a kind of subjects, or `model~PATTERN`. */
+export type SubjectPart = SubjectKind | `model~${string}`;
+
+/** A part of a call, and the value that a budget names; a pattern of models has none. */
+export type Subject = readonly [part: SubjectPart, value: string | null];
+
+/** The fields of a budget that name its subjects. */
+export interface SubjectFields extends WithFields {
+  readonly tags?: Tags | null | undefined;
+  readonly source?: string | null | undefined;
+}
+
+const fieldOf = (kind: typeof SUBJECTS[number]) =>
+  kind === "source" ? kind : dimension(kind).field as keyof WithFields;
+
+/** A name of a model is matched as a pattern if it has a star, or a provider before a colon. */
+const isPattern = (model: string) => /[*:]/.test(model);
+
+/** Returns the subjects of a budget: a call that it counts is of all of them. */
+export function subjectsOf(budget: SubjectFields): Subject[] {
+  return [
+    ...SUBJECTS.flatMap((kind): Subject[] => {
+      const value = budget[fieldOf(kind)];
+      if (value == null) return [];
+      return [kind === "model" && isPattern(value) ? [`model~${value}`, null] : [kind, value]];
+    }),
+    ...Object.entries(budget.tags ?? {}).map(([key, value]): Subject => [`tag:${key}`, value]),
+  ];
+}
+
+/** Returns the fields of a budget of some subjects; null where it names none. */
+export function fieldsOf(subjects: readonly Subject[]) {
+  const values = new Map<string, string | null>(
+    subjects.map((subject) => [subject[0].split("~")[0]!, describeSubject(subject).id]),
+  );
+  const tags = subjects.flatMap(([part, value]) => part.startsWith("tag:") ? [[part.slice(4), value!]] : []);
+  const named = SUBJECTS.map((kind) => [fieldOf(kind), values.get(kind) ?? null]);
+  return {
+    ...Object.fromEntries(named) as
+      & Record<"agent_id" | "session_id" | "key_id" | "model" | "provider", string | null>
+      & { source: CallSource | null },
+    tags: tags.length === 0 ? null : Object.fromEntries(tags) as Tags,
+  };
+}
+
+/** Returns the kind of a subject, and its value: the pattern of a pattern. */
+export function describeSubject([part, value]: Subject): { kind: SubjectKind; id: string } {
+  return part.startsWith("model~")
+    ? { kind: "model", id: part.slice("model~".length) }
+    : { kind: part as SubjectKind, id: value! };
+}
+
+/** Returns the text of a subject: `key laptop`, `tag customer=acme`. */
+export function subjectText(subject: Subject, name?: string): string {
+  const { kind, id } = describeSubject(subject);
+  return kind.startsWith("tag:") ? `tag ${kind.slice(4)}=${id}` : `${kind} ${name ?? id}`;
+}
+
+/** Returns the texts of the subjects of a budget, with the names of those that have one. */
+export function subjectTexts(budget: SubjectFields): string[] {
+  return subjectsOf(budget).map((subject) => {
+    const [part] = subject;
+    return subjectText(subject, part === "agent" || part === "key" ? nameIn(budget, part) : undefined);
+  });
+}

@@ -1,0 +1,145 @@
+import type { Subject, SubjectPart } from "../../contract/budgets/subjects.ts";
+import { MAX_BUDGET_TAGS } from "../../contract/limits.ts";
+import { tagKeyOf } from "../../contract/tags/tags.ts";
+import { matchesPattern } from "../../store/mod.ts";
+
+/*
+ * Scopes of several subjects, and of those that have no counters of their own: tags, models, providers and sources. Their text is
+ * `by SHAPE VALUE …`: the shape is the sorted list of the parts of a call that it looks at, and then comes the value of each.
+ * So `by tag:customer acme` are the calls with that tag, and `by key,model~claude-* key_1` the calls of a key with the models
+ * of a pattern, which is a part of its shape and has no value. Counters of a shape exist while a budget has it: see
+ * spend_shapes.ts.
+ */
+
+/** The first word of such scopes. */
+export const BY = "by";
+
+const ORDER: readonly string[] = ["agent", "session", "key", "model", "provider", "source"];
+const PATTERN = "model~";
+
+const rankOf = (part: string) =>
+  part.startsWith(PATTERN) ? ORDER.indexOf("model") + 0.5 : ORDER.indexOf(part);
+
+/** Tags come last, by their keys. */
+function compareParts(a: string, b: string): number {
+  const [first, second] = [rankOf(a), rankOf(b)].map((rank) => rank === -1 ? ORDER.length : rank) as [
+    number,
+    number,
+  ];
+  return first - second || (a < b ? -1 : a > b ? 1 : 0);
+}
+
+const encode = (value: string) => value.replaceAll("%", "%25").replaceAll(" ", "%20");
+const decode = (value: string) => value.replaceAll("%20", " ").replaceAll("%25", "%");
+
+/** Returns the shape of some parts. */
+export const shapeOf = (parts: readonly string[]): string => [...parts].sort(compareParts).join(",");
+
+/** Returns the parts of a shape. */
+export const partsOf = (shape: string): SubjectPart[] => shape.split(",") as SubjectPart[];
+
+const hasValue = (part: string) => !part.startsWith(PATTERN);
+
+/** Returns the scope of the calls that are of all these subjects. */
+export function scopeBy(subjects: readonly Subject[]): string {
+  const sorted = [...subjects].sort(([a], [b]) => compareParts(a, b));
+  const values = sorted.flatMap(([part, value]) => hasValue(part) ? [encode(value!)] : []);
+  return [BY, shapeOf(sorted.map(([part]) => part)), ...values].join(" ");
+}
+
+/** Returns whether a scope is one of several subjects, or of one without counters of its own. */
+export const isScopeBy = (scope: string): boolean => scope.startsWith(`${BY} `);
+
+/** Returns the subjects of such a scope. */
+export function subjectsIn(scope: string): Subject[] {
+  const [, shape, ...values] = scope.split(" ");
+  return partsOf(shape!).map((part) => [part, hasValue(part) ? decode(values.shift()!) : null]);
+}
+
+/** Returns the shape of such a scope. */
+export const shapeIn = (scope: string): string => scope.split(" ")[1]!;
+
+/** The scopes of a shape that have certain values in all parts but one: those from a text on and before another, with an end. */
+export interface ScopeRange {
+  from: string;
+  before: string;
+  end: string;
+}
+
+/** Returns the range of the scopes of a shape whose values are these subjects', in every part but one. */
+export function rangeOf(shape: string, subjects: readonly Subject[], open: string): ScopeRange {
+  const values = new Map<string, string | null>(subjects);
+  const parts = partsOf(shape).filter(hasValue);
+  const index = parts.indexOf(open as SubjectPart);
+  const textOf = (part: string) => encode(values.get(part)!);
+  const from = [BY, shape, ...parts.slice(0, index).map(textOf)].join(" ");
+  return {
+    from: `${from} `,
+    before: `${from}!`,
+    end: parts.slice(index + 1).map((part) => ` ${textOf(part)}`).join(""),
+  };
+}
+
+/** Returns the subject of a scope that a budget has a counter for each of. */
+export function valueIn(scope: string, part: string): string {
+  return subjectsIn(scope).find(([other]) => other === part)?.[1] ?? scope;
+}
+
+/** A row of `spend_shapes`: the parts of a call that a shape looks at. */
+export function shapeRow(shape: string): (string | number | null)[] {
+  const parts = partsOf(shape);
+  const tags = parts.flatMap((part) => tagKeyOf(part) ?? []);
+  const pattern = parts.find((part) => part.startsWith(PATTERN));
+  return [
+    shape,
+    ...ORDER.map((part) => Number(parts.includes(part as SubjectPart))),
+    pattern === undefined ? null : pattern.slice(PATTERN.length),
+    ...Array.from({ length: MAX_BUDGET_TAGS }, (_, index) => tags[index] ?? null),
+  ];
+}
+
+/** Its columns. */
+export const SHAPE_COLUMNS: readonly string[] = [
+  "shape",
+  ...ORDER.map((part) => `has_${part}`),
+  "pattern",
+  ...Array.from({ length: MAX_BUDGET_TAGS }, (_, index) => `tag_${index + 1}`),
+];
+
+/** SQL for the parts of a call that shapes look at; `tags`: JSON. */
+export interface SubjectSql {
+  agent: string;
+  session: string;
+  key: string;
+  model: string;
+  provider: string;
+  source: string;
+  tags: string;
+}
+
+/** SQL for the parts of an entry of `calls`, but for its tags. */
+export const callPartsOf = (entry: string): Omit<SubjectSql, "tags"> => ({
+  agent: `${entry}.agent_id`,
+  session: `${entry}.session_id`,
+  key: `${entry}.key_id`,
+  model: `${entry}.model`,
+  provider: `${entry}.provider`,
+  source: `${entry}.source`,
+});
+
+/** SQL for the scope of a call by a shape `s`, a row of `spend_shapes`; NULL for a call that it doesn't count. */
+export function shapedScopeOf(call: SubjectSql): string {
+  const add = (condition: string, value: string) =>
+    `CASE WHEN ${condition} THEN ' ' || replace(replace(${value}, '%', '%25'), ' ', '%20') ELSE '' END`;
+  const values = [
+    ...ORDER.map((part) => add(`s.has_${part} = 1`, call[part as keyof SubjectSql])),
+    ...Array.from({ length: MAX_BUDGET_TAGS }, (_, index) => {
+      const column = `s.tag_${index + 1}`;
+      return add(`${column} IS NOT NULL`, `(${call.tags} ->> ${column})`);
+    }),
+  ];
+  const isOfModel = `s.pattern IS NULL OR ${matchesPattern(call.model, "s.pattern")} OR ${
+    matchesPattern(`${call.provider} || ':' || ${call.model}`, "s.pattern")
+  }`;
+  return `CASE WHEN ${isOfModel} THEN '${BY} ' || s.shape || ${values.join(" || ")} END`;
+}
