@@ -130,6 +130,35 @@ Deno.test("the gate sends no call twice to a server that takes them and then han
   assert.deepEqual(posts, ["/sightings"]);
 });
 
+Deno.test("the gate goes by the last answer of a slow server once, then waits for the next one", async () => {
+  await using place = await newAgentPlace();
+  const held = Promise.withResolvers<void>();
+  const reached = {
+    ...{ budget_id: "bud_1", name: "All", per: "lifetime", scope: "all", state: "reached", action: "refuse" },
+    ...{ limit_usd: 1, extra_usd: 0, spent_usd: 1, reserved_usd: 0, resets_at: null },
+  };
+  let checks = 0;
+  await using server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, async () => {
+    checks++;
+    if (checks === 2) await held.promise;
+    return Response.json(checks === 1 ? [] : [reached]);
+  });
+  using _released = { [Symbol.dispose]: () => held.resolve() };
+  const url = `http://127.0.0.1:${server.addr.port}`;
+  /** A tenth of a second is over at once, and two seconds never. */
+  const sleep: Clock["sleep"] = (ms, signal) =>
+    ms <= 100 ? Promise.resolve() : systemClock.sleep(ms * 100, signal);
+  assert.deepEqual(await prompt(place, url), { reason: undefined, err: "" });
+  assert.deepEqual(await prompt(place, url, { clock: { ...systemClock, sleep } }), {
+    reason: undefined,
+    err: "",
+  });
+  assert.match(
+    (await prompt(place, url, { clock: { ...systemClock, sleep } })).reason!,
+    /budget All is reached/,
+  );
+});
+
 Deno.test("the gate says that its key may not do what it needs", async () => {
   await using place = await newAgentPlace("claude-code/10-hooks-statusline");
   await using server = Deno.serve(

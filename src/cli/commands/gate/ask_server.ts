@@ -25,6 +25,8 @@ interface Kept {
   at: number;
   verdict: Verdict;
   files: KnownFile[];
+  /** The last hook has not waited for the server: the next one does. */
+  isLate?: boolean;
 }
 
 /**
@@ -42,9 +44,9 @@ export async function askServer(
   const path = await pathOf(ctx, hooks, input);
   const kept = path === undefined ? undefined : await readKept(path);
   const sent = new Map(kept?.files.map((file) => [file.path, file]));
-  const store = async (at: number, verdict: Verdict) => {
+  const store = async (at: number, verdict: Verdict, isLate = false) => {
     if (path !== undefined) {
-      await keep(path, { at, verdict, files: [...sent.values()] }, kept === undefined, clock.now());
+      await keep(path, { at, verdict, files: [...sent.values()], isLate }, kept === undefined, clock.now());
     }
     return verdict;
   };
@@ -52,10 +54,12 @@ export async function askServer(
   const age = kept === undefined ? Infinity : clock.now() - kept.at;
   const last = age >= 0 && age <= MAX_AGE_MS ? kept!.verdict : undefined;
   const ended = new AbortController();
-  // Before an agent is stopped by an earlier answer, the server has time to say that the budget was raised.
-  const isQuick = last !== undefined && reachedIn(last).length === 0 && last.endedQuota === undefined;
+  // Before an agent is stopped by an earlier answer, the server has time to say that the budget was raised. A slow server learns of
+  // each second hook's calls at the latest.
+  const isQuick = last !== undefined && !kept!.isLate && reachedIn(last).length === 0 &&
+    last.endedQuota === undefined;
   const late = clock.sleep(isQuick ? QUICK_MS : PATIENT_MS, ended.signal).then(async () => {
-    if (last) return last;
+    if (last) return isQuick && !ended.signal.aborted ? await store(kept!.at, last, true) : last;
     // The next hook goes on from there; the answer is too old to hold.
     if (!ended.signal.aborted && sent.size > 0) await store(0, kept?.verdict ?? { checks: [] });
     throw new PurserError("unavailable", `the server has not answered for ${PATIENT_MS / 1_000} s`);
