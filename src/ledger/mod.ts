@@ -41,6 +41,7 @@ export {
   sumOfCalls,
   sumOfParts,
   sumOfTail,
+  sweepWindows,
   TAIL_WITH_RULES,
   toNano,
   UNDECIDED,
