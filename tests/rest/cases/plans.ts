@@ -10,7 +10,7 @@ export const planCases: RestCase[] = [
       const window = {
         window: "seven_day",
         length_minutes: 10_080,
-        resets_at: "2027-01-01T00:00:00Z",
+        resets_at: "2026-10-24T00:00:00Z",
         measured_at: "2026-10-21T09:30:00Z",
       };
       await report({ ...window, used_pct: 40.25, plan: "plus", status: "allowed" });
@@ -40,8 +40,8 @@ export const planCases: RestCase[] = [
         window: "seven_day",
         used_pct: 40.25,
         status: "allowed",
-        starts_at: "2026-12-25T00:00:00.000Z",
-        resets_at: "2027-01-01T00:00:00.000Z",
+        starts_at: "2026-10-17T00:00:00.000Z",
+        resets_at: "2026-10-24T00:00:00.000Z",
         measured_at: "2026-10-21T09:30:00.000Z",
         credits: null,
       });

@@ -49,4 +49,35 @@ export const serviceCases: RestCase[] = [
       assert.deepEqual([home.status, home.headers.get("location")], [302, "/docs"]);
     },
   },
+  {
+    name: "limits are changed to the definitions of a file once, and the audit log has the file's label",
+    async run(api) {
+      const file = {
+        label: api.prefix,
+        budgets: [{ name: `Of ${api.prefix}`, limit_usd: 200, per: "month" }],
+      };
+      const changed = async (more: object = {}) => {
+        const { changes, unchanged } = await api.expect(200, "POST", "/apply", { ...file, ...more });
+        return [changes.map(({ action, name }: Record<string, string>) => [action, name]), unchanged];
+      };
+      const made = [[["created", `Of ${api.prefix}`]], 0];
+      assert.deepEqual(await changed({ dry_run: true }), made);
+      assert.deepEqual(await changed(), made);
+      assert.deepEqual(await changed(), [[], 1]);
+      const entries: Record<string, string>[] = await api.expect(200, "GET", "/audit?limit=1000");
+      assert.deepEqual(entries.filter(({ label }) => label === api.prefix).map(({ kind }) => kind), [
+        "budget",
+      ]);
+    },
+  },
+  {
+    name: "the holder of a key sees its spending, and the budgets that its calls meet",
+    async run(api) {
+      const view = await api.expect(200, "GET", "/me");
+      assert.equal(typeof view.key.key_id, "string");
+      assert.deepEqual(Object.keys(view).sort(), [
+        ...["budgets", "key", "month", "refusals", "sessions", "today"],
+      ]);
+    },
+  },
 ];
