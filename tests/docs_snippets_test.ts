@@ -5,6 +5,7 @@ import { builtInChannels } from "../plugins/mod.ts";
 import { parseCommandLine } from "../src/cli/parse/parse_command_line.ts";
 import { keysKnownAt } from "../src/config/file/parse_config_file.ts";
 import { loadConfig } from "../src/config/mod.ts";
+import { ApplyBody } from "../src/contract/definitions/definitions.ts";
 import { RefusedBy } from "../src/contract/budgets/budget_refusals.ts";
 import { createChannels } from "../src/delivery/channels/mod.ts";
 import { systemClock } from "../src/kernel/clock.ts";
@@ -98,6 +99,7 @@ const Problem = z.looseObject({ message: z.string() });
 
 /** The blocks of JSON that are no config: a schema of each, in their order. */
 const ANSWERS: Readonly<Record<string, readonly z.ZodType[]>> = {
+  "docs/audit.md": [ApplyBody],
   "docs/budgets.md": [z.strictObject({
     code: z.literal("budget_exceeded"),
     details: z.strictObject({
