@@ -196,6 +196,9 @@ const WITHOUT_PAGES: Readonly<Record<string, string>> = {
     Object.entries(LIVE_SIZES).filter(([name]) => name !== "minutes")
       .map(([name, most]) => [`/live ${name}`, `${most} at most`]),
   ),
+  "/me budgets": "one for each budget that counts a call of the key, as of /budgets/check",
+  "/me refusals": "10 at most",
+  "/me sessions": "10 at most",
   "/prices sources": "one for each source of prices",
   "/repricings/{repricing_id} models": "500 at most",
   "/sessions/{session_id} models": "100 at most",
