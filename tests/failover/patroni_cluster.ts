@@ -82,7 +82,22 @@ async function useUpLog({ host, port }: Running): Promise<void> {
   }
 }
 
-const freePort = () => 20_000 + Math.floor(Math.random() * 12_000);
+const given = new Set<number>();
+
+/** Returns a port that no other part of a cluster has, and that nothing listens on. */
+function freePort(): number {
+  for (;;) {
+    const port = 20_000 + Math.floor(Math.random() * 12_000);
+    if (given.has(port)) continue;
+    try {
+      Deno.listen({ hostname: "127.0.0.1", port }).close();
+    } catch {
+      continue; // another test has it
+    }
+    given.add(port);
+    return port;
+  }
+}
 
 /** The options of `startCluster()`. */
 export interface ClusterOptions {
