@@ -42,7 +42,7 @@ function render() {
   return [head, "", "| model | calls | tokens | cost |", "| --- | ---: | ---: | ---: |", ...rows].join("\n");
 }
 
-/** Escapes a name: it is no markup, no link and mentions nobody. */
+/** Escapes a name: it is no markup, no link and no mention. */
 function escape(text) {
   return text.replaceAll(/[^\w .:/-]/gu, (character) => `&#${character.codePointAt(0)};`);
 }

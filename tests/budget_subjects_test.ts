@@ -213,7 +213,7 @@ Deno.test("what a budget can't name is refused by its field, and nothing is chan
   await refuse({ source: "moon" }, "source");
   await refuse({ per: "run", ...ACME }, "tags");
   await refuse({ per: "run", model: "claude-*" }, "model");
-  await refuse({ key_id: "nobody", ...ACME }, "key_id");
+  await refuse({ key_id: "anna", ...ACME }, "key_id");
   assert.deepEqual((await purser.api("GET", BUDGETS)).body, []);
 });
 

@@ -8,8 +8,10 @@ import {
 } from "../src/calls/mod.ts";
 import { readCostTotal } from "../src/ledger/mod.ts";
 import { usageOf } from "../src/pricing/mod.ts";
-import { createBooking, type TestBooking } from "./harness/booking.ts";
+import type { TestBooking } from "./harness/booking.ts";
 import { checkTotals } from "./harness/check_books.ts";
+import { eagerClock } from "./harness/eager_clock.ts";
+import { bookingTests } from "./harness/booking_tests.ts";
 import { dialectKinds } from "./harness/databases.ts";
 import { gatewayCall, LOG, sighting } from "./harness/sightings.ts";
 
@@ -31,18 +33,7 @@ async function sums({ store }: TestBooking) {
 }
 
 for (const kind of dialectKinds()) {
-  const test = (name: string, fn: (ctx: TestBooking) => Promise<void>) =>
-    Deno.test({
-      name: `${name} (${kind.name})`,
-      ignore: kind.ignore,
-      async fn() {
-        await using database = await kind.create();
-        const ctx = await createBooking(await database.open());
-        await fn(ctx);
-        await checkTotals(ctx.store);
-        await ctx.rollUps.ended();
-      },
-    });
+  const test = bookingTests(kind, { clock: () => eagerClock(), check: ({ store }) => checkTotals(store) });
 
   test("a sighting that has the ids of two calls of another key takes neither out of the bill", async (ctx) => {
     await sightCalls(ctx, OWN, [sighting(), sighting(second)]);

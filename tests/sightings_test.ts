@@ -2,7 +2,9 @@ import assert from "node:assert/strict";
 import { bookLooseCalls, reportCalls, type ReportedCall, sightCalls } from "../src/calls/mod.ts";
 import { listCalls, listCosts } from "../src/ledger/mod.ts";
 import { usageOf } from "../src/pricing/mod.ts";
-import { createBooking, type TestBooking } from "./harness/booking.ts";
+import type { TestBooking } from "./harness/booking.ts";
+import { eagerClock } from "./harness/eager_clock.ts";
+import { bookingTests, unchecked } from "./harness/booking_tests.ts";
 import { dialectKinds } from "./harness/databases.ts";
 import { AT, gatewayCall, LOG, sighting } from "./harness/sightings.ts";
 
@@ -13,18 +15,7 @@ async function total({ store }: TestBooking) {
 
 const kinds = dialectKinds();
 for (const kind of kinds) {
-  const test = (name: string, fn: (ctx: TestBooking) => Promise<void>) =>
-    Deno.test({
-      name: `${name} (${kind.name})`,
-      ignore: kind.ignore,
-      async fn() {
-        await using database = await kind.create();
-        const store = await database.open();
-        const ctx = await createBooking(store);
-        await fn(ctx);
-        await ctx.rollUps.ended();
-      },
-    });
+  const test = bookingTests(kind, { clock: () => eagerClock(), check: unchecked });
 
   test("a call of a log is booked once, and an import of the same changes nothing", async (ctx) => {
     const first = await sightCalls(ctx, LOG, [sighting()]);

@@ -3,7 +3,9 @@ import { bookLooseCalls, rollUp, sightCalls } from "../src/calls/mod.ts";
 import { listSources, saveImportFiles } from "../src/ingest/mod.ts";
 import { ALL_SEEING, listCosts, viewerOf } from "../src/ledger/mod.ts";
 import { usageOf } from "../src/pricing/mod.ts";
-import { createBooking, type TestBooking } from "./harness/booking.ts";
+import type { TestBooking } from "./harness/booking.ts";
+import { eagerClock } from "./harness/eager_clock.ts";
+import { bookingTests, unchecked } from "./harness/booking_tests.ts";
 import { dialectKinds } from "./harness/databases.ts";
 import { AT, gatewayCall, LOG, sighting } from "./harness/sightings.ts";
 
@@ -47,18 +49,7 @@ const LAPTOP = ["log claude-code laptop", [2, 0.007048], [2, 3, 1, 1], [-1, 5]];
 const DESKTOP = ["log claude-code desktop", [1, 0.003524], [1, 0, 0, 0], [-60, -60]];
 
 for (const kind of dialectKinds()) {
-  const test = (name: string, fn: (ctx: TestBooking) => Promise<void>) =>
-    Deno.test({
-      name: `${name} (${kind.name})`,
-      ignore: kind.ignore,
-      async fn() {
-        await using database = await kind.create();
-        const store = await database.open();
-        const ctx = await createBooking(store);
-        await fn(ctx);
-        await ctx.rollUps.ended();
-      },
-    });
+  const test = bookingTests(kind, { clock: () => eagerClock(), check: unchecked });
 
   test("a source has its calls, those that others have seen, contradictions and corrections, before and after a roll-up", async (ctx) => {
     assert.deepEqual(await shown(ctx), []);

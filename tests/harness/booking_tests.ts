@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import type { Clock } from "../../src/kernel/clock.ts";
 import type { ReportedCall } from "../../src/calls/mod.ts";
 import { PurserError } from "../../src/kernel/errors.ts";
 import { usageOf } from "../../src/pricing/mod.ts";
@@ -54,20 +55,39 @@ export async function checkLog({ store }: { store: Store }): Promise<void> {
   assert.deepEqual(orphans.rows, []);
 }
 
+/** The options of `bookingTests()`. */
+interface BookingTestOptions {
+  /** Returns the clock of a test. */
+  clock?: () => Clock;
+  /** Called after each test; by default it checks the books. */
+  check?: (ctx: TestBooking) => Promise<void>;
+}
+
+/** For a suite that checks what it is about by itself. */
+export const unchecked = (): Promise<void> => Promise.resolve();
+
 /** Returns the function that defines a test of bookings on a kind of database, whose books are checked at its end. */
-export function bookingTests(kind: DatabaseKind) {
+export function bookingTests(
+  kind: DatabaseKind,
+  { clock: clockOf = () => eagerClock(NOW), check = checkBooks }: BookingTestOptions = {},
+) {
   return (sentence: string, body: (ctx: TestBooking) => Promise<void>): void => {
     Deno.test({
       name: `${kind.name}: ${sentence}`,
       ignore: kind.ignore,
       async fn() {
         await using database = await kind.create();
-        const clock = eagerClock(NOW);
+        const clock = clockOf();
         const ctx = await createBooking(await database.open({ clock }), { clock });
         await body(ctx);
-        await checkLog(ctx);
-        await checkTotals(ctx.store);
+        await check(ctx);
+        await ctx.rollUps.ended();
       },
     });
   };
+}
+
+async function checkBooks(ctx: TestBooking): Promise<void> {
+  await checkLog(ctx);
+  await checkTotals(ctx.store);
 }

@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { listFaults, listSources } from "../../src/ingest/mod.ts";
 import { FaultCounts } from "../../src/ingest/otlp/export_faults.ts";
 import { ALL_SEEING, viewerOf } from "../../src/ledger/mod.ts";
-import { createBooking, type TestBooking } from "../harness/booking.ts";
+import { eagerClock } from "../harness/eager_clock.ts";
+import { bookingTests, unchecked } from "../harness/booking_tests.ts";
 import { dialectKinds } from "../harness/databases.ts";
 
 const origin = { name: "billing", agentId: "biller", machine: "web-1" };
@@ -22,15 +23,7 @@ const save = (
 };
 
 for (const kind of dialectKinds()) {
-  const test = (name: string, fn: (ctx: TestBooking) => Promise<void>) =>
-    Deno.test({
-      name: `${name} (${kind.name})`,
-      ignore: kind.ignore,
-      async fn() {
-        await using database = await kind.create();
-        await fn(await createBooking(await database.open()));
-      },
-    });
+  const test = bookingTests(kind, { clock: () => eagerClock(), check: unchecked });
 
   test("a source of exports has what was not booked of them, with what to switch on, and is incomplete for a week", async (ctx) => {
     await save(ctx, "key_1", []);

@@ -2,8 +2,9 @@ import assert from "node:assert/strict";
 import { rollUp } from "../../src/calls/mod.ts";
 import type { TelemetryRecord } from "../../src/ingest/otlp/records.ts";
 import { listCosts } from "../../src/ledger/mod.ts";
-import { createBooking, type TestBooking } from "../harness/booking.ts";
+import type { TestBooking } from "../harness/booking.ts";
 import { checkTotals } from "../harness/check_books.ts";
+import { bookingTests, unchecked } from "../harness/booking_tests.ts";
 import { dialectKinds } from "../harness/databases.ts";
 import { receive, RECORDED_CLOCK } from "../harness/otlp_recordings.ts";
 import { agent, call, span } from "../harness/telemetry_records.ts";
@@ -39,17 +40,7 @@ const volt = (name: string, parent: string, input: number, isAgent = false) =>
   });
 
 for (const kind of dialectKinds()) {
-  const test = (name: string, fn: (ctx: TestBooking) => Promise<void>) =>
-    Deno.test({
-      name: `${kind.name}: ${name}`,
-      ignore: kind.ignore,
-      async fn() {
-        await using database = await kind.create();
-        const ctx = await createBooking(await database.open(), { clock: RECORDED_CLOCK });
-        await fn(ctx);
-        await ctx.rollUps.ended();
-      },
-    });
+  const test = bookingTests(kind, { clock: () => RECORDED_CLOCK, check: unchecked });
   const each = (records: TelemetryRecord[]) => records.map((record) => [record]);
 
   test("a call moves to the agent and the session that come after it, and stays there", async (ctx) => {

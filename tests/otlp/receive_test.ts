@@ -14,6 +14,7 @@ import type { Store } from "../../src/store/mod.ts";
 import { FIXTURE_AT } from "../fixtures/providers/mod.ts";
 import { createBooking } from "../harness/booking.ts";
 import { checkTotals } from "../harness/check_books.ts";
+import { testOver } from "../harness/store_tests.ts";
 import { dialectKinds } from "../harness/databases.ts";
 import { encodeOtlp } from "../harness/otlp_messages.ts";
 import { callSpan, count, spansOf, text } from "../harness/otlp_requests.ts";
@@ -60,16 +61,10 @@ const total = async (store: Store) => {
 };
 
 for (const kind of dialectKinds()) {
-  const test = (name: string, fn: (store: Store) => Promise<void>) =>
-    Deno.test({
-      name: `${name} (${kind.name})`,
-      ignore: kind.ignore,
-      async fn() {
-        await using database = await kind.create();
-        const store = await database.open();
-        await fn(store);
-        await checkTotals(store);
-      },
+  const test = (sentence: string, body: (store: Store) => Promise<void>) =>
+    testOver(kind)(sentence, async (store) => {
+      await body(store);
+      await checkTotals(store);
     });
 
   test("a request that is sent again, because its answer was lost, books nothing on any instance", async (store) => {

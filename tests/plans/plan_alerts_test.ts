@@ -4,8 +4,9 @@ import { readAlertNotification } from "../../src/alerts/mod.ts";
 import type { RuleInput } from "../../src/contract/alerts/alert_rules.ts";
 import { type PlanOrigin, recordPlanWindows } from "../../src/plans/mod.ts";
 import type { PlanWindow } from "../../src/plans/sources/mod.ts";
-import { createBooking, type TestBooking } from "../harness/booking.ts";
+import type { TestBooking } from "../harness/booking.ts";
 import { hasCode } from "../harness/booking_tests.ts";
+import { bookingTests, unchecked } from "../harness/booking_tests.ts";
 import { dialectKinds } from "../harness/databases.ts";
 import { eagerClock } from "../harness/eager_clock.ts";
 
@@ -28,17 +29,8 @@ const five = (usedPercent: number, more: Partial<PlanWindow> = {}): PlanWindow =
   ...more,
 });
 
-for (const { name, ignore, create } of dialectKinds()) {
-  const test = (sentence: string, body: (ctx: TestBooking) => Promise<void>) =>
-    Deno.test({
-      name: `${name}: ${sentence}`,
-      ignore,
-      async fn() {
-        await using database = await create();
-        const clock = eagerClock(NOW);
-        await body(await createBooking(await database.open({ clock }), { clock }));
-      },
-    });
+for (const kind of dialectKinds()) {
+  const test = bookingTests(kind, { clock: () => eagerClock(NOW), check: unchecked });
   let at = NOW;
   const record = (ctx: TestBooking, window: PlanWindow, origin = PLAN, now = NOW) =>
     recordPlanWindows(ctx, origin, [{ ...window, measuredAt: Math.min(at++, now) }], now);

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import fc from "../packages/fast_check.ts";
 import { type PlanOrigin, planQuotaEnded, readPlanWindows, recordPlanWindows } from "../../src/plans/mod.ts";
 import type { PlanWindow } from "../../src/plans/sources/mod.ts";
-import { createBooking, type TestBooking } from "../harness/booking.ts";
+import { bookingTests, unchecked } from "../harness/booking_tests.ts";
 import { dialectKinds } from "../harness/databases.ts";
 import { eagerClock } from "../harness/eager_clock.ts";
 
@@ -26,17 +26,8 @@ const five = (usedPercent: number, more: Partial<PlanWindow> = {}): PlanWindow =
   ...more,
 });
 
-for (const { name, ignore, create } of dialectKinds()) {
-  const test = (sentence: string, body: (ctx: TestBooking) => Promise<void>) =>
-    Deno.test({
-      name: `${name}: ${sentence}`,
-      ignore,
-      async fn() {
-        await using database = await create();
-        const clock = eagerClock(NOW);
-        await body(await createBooking(await database.open({ clock }), { clock }));
-      },
-    });
+for (const kind of dialectKinds()) {
+  const test = bookingTests(kind, { clock: () => eagerClock(NOW), check: unchecked });
 
   test("a window doesn't end later than its length from now: a nonsense time stops calls for minutes, and a true one follows", async (ctx) => {
     const lengthMs = 5 * HOUR;
@@ -200,7 +191,7 @@ for (const { name, ignore, create } of dialectKinds()) {
           assert.deepEqual(a, b);
         },
       ),
-      { numRuns: name === "file" ? 60 : 15 },
+      { numRuns: kind.name === "file" ? 60 : 15 },
     );
   });
 }
