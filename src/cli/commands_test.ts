@@ -202,7 +202,7 @@ first    helper  completed         6      3      91  $0.0001468  2026-11-21 09:3
       line: "cost --by month",
       code: 2,
       err:
-        /month is not one of agent, session, run, model, provider, key, source, hour, day, user, team, project, customer, branch, machine, tag:KEY/,
+        /year is not one of agent, session, run, model, provider, key, source, hour, day, week, month, user, team, project, customer, branch, machine, tag:KEY/,
     },
     { line: "cost --since soon", code: 2, err: /^error: Cannot use --since: soon is not a time; write 24h/ },
     { line: "agents remove helper", out: "Removed agent helper; its sessions and costs stay\n" },

@@ -121,7 +121,7 @@ export const ANOMALY_KINDS = [
 export type AnomalyKind = typeof ANOMALY_KINDS[number];
 
 /** The groupings of cost reports. */
-export const GROUPINGS = [...GROUPED, "source", "hour", "day"] as const;
+export const GROUPINGS = [...GROUPED, "source", "hour", "day", "week", "month"] as const;
 export type Grouping = typeof GROUPINGS[number];
 
 /** The second level of groups in cost reports. */

@@ -3,6 +3,7 @@ import type { BudgetPeriod, BudgetThreshold, ThresholdType } from "./values.ts";
 import {
   type Calendar,
   localDayAt,
+  offsetsOf,
   startOfLocalDay,
   UTC,
   WEEK_DAYS,
@@ -32,12 +33,15 @@ const FIXED = {
  */
 export function startOf(span: Span, at: number, later = 0, calendar: Calendar = UTC): number {
   if (span === "minute" || span === "hour") return startInUtc(span, at, later);
-  const { timeZone, weekStart, monthStartDay } = calendar;
-  const shift = DAY_MS *
-    (span === "week" ? WEEK_DAYS.indexOf(weekStart) : span === "day" ? 0 : monthStartDay - 1);
+  const { timeZone } = calendar;
+  const shift = shiftOf(span, calendar);
   const day = timeZone === "UTC" ? at : localDayAt(timeZone, at);
   return startOfLocalDay(timeZone, startInUtc(span, day - shift, later) + shift);
 }
+
+/** Returns the length by which the weeks or months of a calendar begin later than those of UTC. */
+const shiftOf = (span: "day" | "week" | "month" | "quarter", { weekStart, monthStartDay }: Calendar) =>
+  DAY_MS * (span === "week" ? WEEK_DAYS.indexOf(weekStart) : span === "day" ? 0 : monthStartDay - 1);
 
 function startInUtc(span: Span, at: number, later: number): number {
   if (span === "month" || span === "quarter") {
@@ -60,6 +64,43 @@ export function startSql(span: Exclude<Span, "quarter">, at: string, later = 0):
   const { lengthMs, firstMs } = FIXED[span];
   return `((${at}${plus(-firstMs)}) / ${lengthMs} * ${lengthMs}${plus(later * lengthMs + firstMs)})`;
 }
+
+/** The spans of reports that are made of the days of a time zone. */
+export const DAY_SPANS = ["day", "week", "month"] as const satisfies Span[];
+export type DaySpan = typeof DAY_SPANS[number];
+
+/** The days of which a report is made, with the offsets of their zone in its span. */
+export interface ReportDays {
+  calendar: Calendar;
+  offsets: readonly [from: number, offsetMs: number][];
+}
+
+/** The time before which no zone's changes of the clock are looked up. */
+const OLDEST_MS = Date.UTC(2000, 0);
+
+/** Returns the days of a report between two times. */
+export const reportDays = (calendar: Calendar, from: number, to: number): ReportDays => ({
+  calendar,
+  offsets: offsetsOf(calendar.timeZone, Math.max(from, OLDEST_MS), to),
+});
+
+/** SQL for the local time at a time `at`, as the time at which UTC has it. */
+function localSql(at: string, [first, ...later]: ReportDays["offsets"]): string {
+  if (later.length === 0) return first![1] === 0 ? at : `(${at}${plus(first![1])})`;
+  const cases = later.toReversed().map(([since, offset]) => `WHEN ${at} >= ${since} THEN ${offset}`);
+  return `(${at} + CASE ${cases.join(" ")} ELSE ${first![1]} END)`;
+}
+
+/** SQL for the first day of the local span that holds a time, as the time at which it begins in UTC. */
+export function localSpanSql(span: DaySpan, at: string, days: ReportDays): string {
+  const local = localSql(at, days.offsets);
+  const shift = shiftOf(span, days.calendar);
+  return shift === 0 ? startSql(span, local) : `(${startSql(span, `${local} - ${shift}`)} + ${shift})`;
+}
+
+/** Returns whether the days of a report begin at whole hours. */
+export const areOfWholeHours = ({ offsets }: ReportDays): boolean =>
+  offsets.every(([, offset]) => offset % HOUR_MS === 0);
 
 /** SQL that adds a number; none for 0. */
 const plus = (number: number) => number === 0 ? "" : number < 0 ? ` - ${-number}` : ` + ${number}`;

@@ -4,11 +4,11 @@ import type { UnknownName } from "../../contract/budgets/budget_state.ts";
 import { type SubjectFields, subjectTexts } from "../../contract/budgets/subjects.ts";
 import { type NameFields, nameOfValue } from "../../contract/costs/dimensions.ts";
 import { parseTotalUsd, toUsd } from "../../kernel/money.ts";
-import { timeIn, UTC } from "../../contract/calendars/zones.ts";
+import { UTC } from "../../contract/calendars/zones.ts";
 import type { Paint, Style } from "../terminal/style.ts";
 import { formatAmounts } from "./format_cost.ts";
 import { formatSpent, formatThreshold } from "./format_spent.ts";
-import { formatTime } from "./format_values.ts";
+import { formatMinute, formatTime } from "./format_values.ts";
 import type { Column } from "./render_table.ts";
 
 /** The window of a budget. */
@@ -35,8 +35,7 @@ type Ending = Pick<Budget, "time_zone" | "resets_at">;
 
 /** Formats the end of a window in its time zone: `2026-11-28 00:00 UTC`, `2026-11-28 00:00+01:00 (Europe/Berlin)`. */
 export function formatReset({ resets_at, time_zone }: Ending): string {
-  if (resets_at === null) return "-";
-  return timeIn(time_zone, Date.parse(resets_at)).replace("T", " ").replace(/Z$/, " UTC");
+  return resets_at === null ? "-" : formatMinute(resets_at, time_zone);
 }
 
 /** Returns the column of the ends of windows. */

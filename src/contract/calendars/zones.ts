@@ -62,18 +62,48 @@ export function localTime(timeZone: string, at: number): number {
 
 const offsetAt = (timeZone: string, at: number) => localTime(timeZone, at) - at;
 
+/** Returns the offsets of a zone in a span, each with the time from which on it is that one; the first is that of all times before. */
+export function offsetsOf(timeZone: string, from: number, to: number): [from: number, offsetMs: number][] {
+  if (timeZone === "UTC") return [[0, 0]];
+  const offsets: [number, number][] = [[from, offsetAt(timeZone, from)]];
+  const step = 7 * DAY_MS;
+  for (let start = from; start < to; start += step) {
+    const [before, after] = [offsetAt(timeZone, start), offsetAt(timeZone, start + step)];
+    if (before !== after) offsets.push([firstWith(timeZone, after, start, start + step), after]);
+  }
+  return offsets;
+}
+
+/** Returns the time at which a zone changes to an offset, after one time and up to another. */
+function firstWith(timeZone: string, offset: number, from: number, to: number): number {
+  let [before, after] = [from, to];
+  while (after - before > 1) {
+    const middle = Math.floor((before + after) / 2);
+    if (offsetAt(timeZone, middle) === offset) after = middle;
+    else before = middle;
+  }
+  return after;
+}
+
+/** Returns the local date at a time: `2026-11-28`. */
+export const dateIn = (timeZone: string, at: number): string =>
+  new Date(localTime(timeZone, at)).toISOString().slice(0, 10);
+
+/** Returns the time at which a zone has a local time, such as 09:30 of a day: the first of two, or that of the offset before. */
+export function timeOfLocal(timeZone: string, local: number): number {
+  const offsets = [local - DAY_MS, local + DAY_MS].map((at) => offsetAt(timeZone, at));
+  return offsets.map((offset) => local - offset).find((at) => localTime(timeZone, at) === local) ??
+    local - offsets[0]!;
+}
+
 /** Returns the time at which a local day begins: the first one at which its date is reached. One that is skipped begins with the next. */
 export function startOfLocalDay(timeZone: string, label: number): number {
   if (timeZone === "UTC") return label;
-  let [before, after] = [label - DAY_MS, label + DAY_MS];
+  const [before, after] = [label - DAY_MS, label + DAY_MS];
   const [first, last] = [offsetAt(timeZone, before), offsetAt(timeZone, after)];
   if (first === last) return label - first;
-  while (after - before > 1) {
-    const middle = Math.floor((before + after) / 2);
-    if (offsetAt(timeZone, middle) === first) before = middle;
-    else after = middle;
-  }
-  return label - first < after ? label - first : Math.max(after, label - last);
+  const change = firstWith(timeZone, last, before, after);
+  return label - first < change ? label - first : Math.max(change, label - last);
 }
 
 /** Returns the label of the local day that holds a time. */
@@ -95,9 +125,15 @@ export function timeIn(timeZone: string, at: number): string {
   } (${timeZone})`;
 }
 
+/** Names of the database that runtimes list under earlier ones, as of 2026 (CLDR keeps those as identifiers). */
+const RENAMED = [
+  ...["Asia/Kolkata", "Asia/Kathmandu", "Asia/Ho_Chi_Minh", "Asia/Yangon", "Europe/Kyiv", "Atlantic/Faroe"],
+  ...["America/Nuuk", "America/Argentina/Buenos_Aires", "Africa/Asmara", "Pacific/Kanton", "Pacific/Chuuk"],
+];
+
 /** Returns the name of a time zone as its database has it. Throws an error that names the nearest one. */
 export function readTimeZone(text: string): string {
-  const known = Intl.supportedValuesOf("timeZone");
+  const known = [...Intl.supportedValuesOf("timeZone"), ...RENAMED];
   const same = known.find((name) => name.toLowerCase() === text.toLowerCase());
   if (same !== undefined) return same;
   if (/^(etc\/)?(utc|gmt|uct|zulu|universal)$/i.test(text)) return "UTC";
