@@ -199,7 +199,7 @@ first    helper  completed         6      3      91  $0.0001468  2026-11-21 09:3
     { line: "cost --by hour", out: /^HOUR \(UTC\) .*\n2026-11-21 09:00 {2}█/ },
     { line: "cost --by day --since all", out: /^DAY \(UTC\) .*\n2026-11-21 {2}█+ {2}\$0\.\d+ {3}100% / },
     {
-      line: "cost --by month",
+      line: "cost --by year",
       code: 2,
       err:
         /year is not one of agent, session, run, model, provider, key, source, hour, day, week, month, user, team, project, customer, branch, machine, tag:KEY/,
