@@ -9,5 +9,7 @@ export const PERIODS: Readonly<Record<BudgetPeriod, string>> = {
   day: "UTC day",
   week: "week (UTC)",
   month: "UTC month",
+  quarter: "UTC quarter",
+  "30d": "last 30 days",
   lifetime: "all time",
 };
