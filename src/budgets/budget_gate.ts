@@ -257,7 +257,7 @@ export function createBudgetGate(options: {
       const { estimateNanoUsd, worstNanoUsd, ttlMs, alongWith } = request;
       const call: CallToDecide = {
         reservationId: options.newId("rsv"),
-        scopes: { ...scopesOf({ ...request, runId: null }), budget: null },
+        scopes: { ...scopesOf({ ...request, runId: null }), budget: null, subjects: request.subjects },
         at: clock.now(),
         amounts: { estimateNanoUsd, worstNanoUsd },
         isUnpriced: false,

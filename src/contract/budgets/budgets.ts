@@ -13,7 +13,14 @@ import { AgentId, DisplayName, id, name, SessionId, Time, Usd, UsdLimit } from "
 import { invalidInput } from "../schema_issues.ts";
 import { BUDGET_ACTIONS, BUDGET_PERIODS } from "../values.ts";
 import { BudgetState } from "./budget_state.ts";
-import { EACH, Each, faultsOfSubjects, subjectFields, subjectValues } from "./subject_fields.ts";
+import {
+  callSubjects,
+  EACH,
+  Each,
+  faultsOfSubjects,
+  subjectFields,
+  subjectValues,
+} from "./subject_fields.ts";
 
 /** The wire schemas of budgets, and of reservations for calls elsewhere. */
 
@@ -156,6 +163,7 @@ const TTL_RULE = `must be a whole number from 1 to ${RESERVATION_SECONDS.max}`;
 export const BudgetReservationBody = z.strictObject({
   agent_id: name("researcher"),
   session_id: name("ses_demo").nullish(),
+  ...callSubjects,
   estimate_usd: AmountOfCall.optional().openapi({
     description: "What the call will probably cost; `worst_case_usd` if not given",
   }),

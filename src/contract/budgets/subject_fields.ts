@@ -4,7 +4,7 @@ import { namedFields, namedValues } from "../costs/dimension_fields.ts";
 import { DIMENSIONS } from "../costs/dimensions.ts";
 import { Tags } from "../tags/tag_schemas.ts";
 import { TAG_LIMITS } from "../tags/tags.ts";
-import { BUDGET_EACH, type BudgetPeriod, CALL_SOURCES } from "../values.ts";
+import { BUDGET_EACH, type BudgetPeriod, CALL_SOURCES, SIGHTING_SOURCES } from "../values.ts";
 import { type SubjectFields, type SubjectKind, subjectsOf } from "./subjects.ts";
 
 /* The wire schemas of the fields by which budgets and alert rules name the calls that they count. */
@@ -40,6 +40,18 @@ export const subjectFields = {
   provider: z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/, "must be the name of a provider").nullish()
     .openapi({ description: PROVIDER, example: "anthropic" }),
   source: z.enum(CALL_SOURCES).nullish().openapi({ description: SOURCE, example: "gateway" }),
+};
+
+/** The subjects of one call that is about to be made, besides its agent, session and key. */
+export const callSubjects = {
+  tags: Tags.optional().openapi({
+    description: "The tags of the call; those of its agent and of the API key are added",
+  }),
+  model: z.string().min(1).max(200).optional().openapi({ example: "claude-opus-5" }),
+  provider: z.string().min(1).max(100).optional().openapi({ example: "anthropic" }),
+  source: z.enum(SIGHTING_SOURCES).optional().openapi({
+    description: "How the call will be told; `report` if not given",
+  }),
 };
 
 /** The same, as answers have them. */
