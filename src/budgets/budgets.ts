@@ -44,6 +44,7 @@ import { asSeenBy } from "./seen_budget.ts";
 import { listHolds } from "./reservations/holds.ts";
 import type { KnownBudgets } from "./known_budgets.ts";
 import { findUnknown, withKeyId } from "./known_scopes.ts";
+import { forgetTickets } from "./tickets/open_tickets.ts";
 
 /** The parts of a process that budgets use. */
 export interface BudgetContext {
@@ -321,6 +322,7 @@ export async function removeBudget(ctx: BudgetContext, budgetId: string, check?:
         { sql: "DELETE FROM budget_raises WHERE budget_id = ?", args: [budgetId] },
         { sql: "DELETE FROM budget_releases WHERE budget_id = ?", args: [budgetId] },
         { sql: "DELETE FROM overshoots WHERE budget_id = ?", args: [budgetId] },
+        ...forgetTickets(budgetId),
         forgetWarnings(budgetId),
         ...DROP_SHAPES,
       ]),

@@ -31,7 +31,8 @@ const PER =
 const EACH =
   "One counter for each agent, session, API key, model, provider or source, or with `tag:KEY` for each value of a tag; null " +
   "for one counter of all. A budget that names one of them, with the same `per`, takes its place";
-const ACTION = "`watch` refuses nothing and counts the calls that it would have refused";
+const ACTION =
+  "`watch` refuses nothing and counts the calls that it would have refused; `ask` asks a person for more by a ticket, for which the call waits";
 
 const ONE_OF_A_SHARE = 10 ** WARNING_DECIMALS;
 

@@ -2,6 +2,7 @@ import { statements as ledger } from "../migrations/m0022_ledger.ts";
 import { statements as limits } from "../migrations/m0022_limits.ts";
 import { statements as sightings } from "../migrations/m0023_sightings.ts";
 import { statements as auditLog } from "../migrations/m0026_audit.ts";
+import { statements as askedTickets } from "../migrations/m0028_tickets.ts";
 import type { Logic } from "../schema/migrate.ts";
 import { FUNCTIONS } from "./functions.ts";
 import type { Migration } from "../migrations/migrations.ts";
@@ -190,6 +191,17 @@ const subjects: readonly string[] = [
   `ALTER TABLE budget_raises ADD COLUMN scope ${text}`,
 ];
 
+/** The tables of m0028_tickets.ts. */
+const tickets: readonly string[] = [
+  `CREATE TABLE budget_tickets (
+  ticket_id ${text} PRIMARY KEY, budget_id ${TEXT}, scope ${TEXT}, state ${TEXT}, asked_nano_usd ${INT},
+  cost_nano_usd ${INT}, agent_id ${TEXT}, session_id ${text}, run_id ${text}, key_id ${text}, provider ${text},
+  model ${text}, tags ${text}, asked_at ${INT}, expires_at ${INT}, decided_at ${int}, decided_by ${text},
+  decided_key_id ${text}, reason ${text}, raise_id ${text})`,
+  `CREATE TABLE ticket_askers (
+  ticket_id ${TEXT}, key_id ${TEXT}, run_id ${TEXT}, PRIMARY KEY (ticket_id, key_id, run_id))`,
+];
+
 /** Their indexes and first rows are the same statements on both. */
 const sharedOf = (statements: readonly string[]) =>
   statements.filter((sql) => /^(CREATE (UNIQUE )?INDEX|INSERT)\b/.test(sql));
@@ -295,6 +307,7 @@ export const postgresMigrations: readonly Migration[] = [
     ],
   },
   { version: 27, name: "subjects", since: "0.2.0", statements: subjects },
+  { version: 28, name: "tickets", since: "0.2.0", statements: [...tickets, ...sharedOf(askedTickets)] },
 ];
 
 /** The rows of a budget are removed with it, as in `appendOnlyLogic`. */
