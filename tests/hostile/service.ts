@@ -222,7 +222,7 @@ async function populate(
     ...{ name: mark, limit_usd: 0, per: "lifetime", session_id: `${agent}:asks`, action: "ask" },
   });
   const { details: { ticket_id } } = await expect(402, "POST", "/budgets/reservations", {
-    ...{ agent_id: agent, session_id: `${agent}:asks`, estimate_usd: 1 },
+    ...{ agent_id: agent, session_id: `${agent}:asks`, worst_case_usd: 1 },
   });
   await expect(402, "POST", "/budgets/reservations", {
     agent_id: agent,
