@@ -60,7 +60,11 @@ function findTightest(
   const agents = rows.length === 0 ? [AGENT] : rows.map(({ agent_id }) => agent_id);
   const keys = rows.map(({ key_id }) => key_id);
   const isOurs = (kind: string, id: string) =>
-    kind === "session" ? id === sessionId : kind === "agent" ? agents.includes(id) : keys.includes(id);
+    kind === "session" || kind === "tree"
+      ? id === sessionId
+      : kind === "agent"
+      ? agents.includes(id)
+      : keys.includes(id);
   const counts = ({ enabled, action, agent_id, session_id, key_id, counter }: Budget) =>
     enabled && action !== "watch" &&
     (agent_id == null || isOurs("agent", agent_id)) &&
