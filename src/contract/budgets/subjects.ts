@@ -1,4 +1,12 @@
-import { BUDGETED, dimension, type DimensionWith, nameIn, type WithFields } from "../costs/dimensions.ts";
+import {
+  BUDGETED,
+  dimension,
+  type DimensionWith,
+  type NameFields,
+  nameIn,
+  nameOfValue,
+  type WithFields,
+} from "../costs/dimensions.ts";
 import type { TagGroup, Tags } from "../tags/tags.ts";
 import type { CallSource } from "../values.ts";
 
@@ -74,4 +82,13 @@ export function subjectTexts(budget: SubjectFields): string[] {
     const [part] = subject;
     return subjectText(subject, part === "agent" || part === "key" ? nameIn(budget, part) : undefined);
   });
+}
+
+/** Names the calls that a limit counts, of those that a call would meet: `all agents`, `key laptop (anna)`. */
+export function describeScope({ scope, ...names }: { scope: string } & NameFields): string {
+  if (scope === "all") return "all agents";
+  const { key_name } = names;
+  return key_name
+    ? scope.replace(/\bkey [^ ,]+/, () => `key ${nameOfValue({ kind: "key", id: key_name }, names)}`)
+    : scope;
 }

@@ -4,6 +4,7 @@ import type { BudgetRelease } from "../../../contract/budgets/budget_releases.ts
 import type { BudgetRaise } from "../../../contract/budgets/budget_raises.ts";
 import type { BudgetCheck } from "../../../contract/budgets/budget_checks.ts";
 import type { BudgetCounterState } from "../../../contract/budgets/budget_state.ts";
+import { describeScope } from "../../../contract/budgets/subjects.ts";
 import { nameIn, nameOfValue } from "../../../contract/costs/dimensions.ts";
 import { PAGE_SIZES } from "../../../contract/limits.ts";
 import { CALL_SOURCES } from "../../../contract/values.ts";
@@ -16,7 +17,6 @@ import {
   describeBudget,
   describeCounted,
   describePace,
-  describeScope,
   describeUnknown,
   formatAmount,
   formatBudgetSpent,

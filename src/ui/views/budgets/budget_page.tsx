@@ -15,7 +15,10 @@ import { Id, Text } from "../../parts/text.tsx";
 import { Time } from "../../parts/time.tsx";
 import { None } from "../cells.tsx";
 import { budgetsHref } from "../links.ts";
-import { EnableBudgetButton, LimitButton, RaiseButton, refusalsHref } from "./budget_actions.tsx";
+import { EditButton, EnableButton, RemoveButton } from "../../forms/resource_buttons.tsx";
+import { BUDGET } from "../../forms/resources.ts";
+import { navigate } from "../../hooks/route.ts";
+import { RaiseButton, refusalsHref } from "./budget_actions.tsx";
 import { CounterLink, Counters, hasCounters, mostOf } from "./counters.tsx";
 import { limitOfBudget } from "./limit_of_budget.ts";
 import { PERIODS } from "./periods.ts";
@@ -98,8 +101,9 @@ function StateCard({ budget }: { budget: Budget }) {
       aside={
         <>
           <RaiseButton budget={budget} />
-          <LimitButton budget={budget} />
-          <EnableBudgetButton budget={budget} />
+          <EditButton resource={BUDGET} of={budget} />
+          <EnableButton resource={BUDGET} of={budget} />
+          <RemoveButton resource={BUDGET} of={budget} onRemoved={() => navigate(budgetsHref())} />
         </>
       }
     >

@@ -15,6 +15,7 @@ import { Money } from "../../parts/money.tsx";
 import { type Column, Table } from "../../parts/table.tsx";
 import { Id, Text } from "../../parts/text.tsx";
 import { costsHref, runsHref, sessionHref } from "../links.ts";
+import { RaiseButton } from "./budget_actions.tsx";
 import type { Limit } from "./limit.ts";
 import { LimitMeter, LimitState } from "./limit_cells.tsx";
 import { limitOfBudget } from "./limit_of_budget.ts";
@@ -58,7 +59,11 @@ export function Counters({ budget }: { budget: Budget }) {
         {(rows) => (
           <Table
             caption="Counters of the budget"
-            columns={COLUMNS}
+            columns={[...COLUMNS, {
+              id: "raise",
+              title: "",
+              cell: ({ of }) => <RaiseButton budget={budget} counter={of} />,
+            }]}
             rows={rows.map((of) => ({ of, limit: limitOfCounter(budget, of) }))}
             keyOf={({ of }) => `${of.kind} ${of.id}`}
             source={{ path, name: "counters" }}

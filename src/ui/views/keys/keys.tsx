@@ -1,11 +1,12 @@
 import type { CostRow } from "../../../contract/costs.ts";
-import type { ApiKey } from "../../../contract/keys.ts";
+import type { ApiKey, NewApiKey } from "../../../contract/keys.ts";
+import { AddButton, EditButton, RemoveButton } from "../../forms/resource_buttons.tsx";
+import { KEY } from "../../forms/resources.ts";
 import { useData, usePages } from "../../hooks/data.ts";
-import { request } from "../../hooks/request.ts";
 import { apiPath, uiPath, useRoute } from "../../hooks/route.ts";
 import { useAccess } from "../../hooks/session.ts";
 import { Badge, Card, type Tone } from "../../parts/card.tsx";
-import { ActionButton } from "../../parts/confirm.tsx";
+import { Command } from "../../parts/command.tsx";
 import { Link } from "../../parts/link.tsx";
 import { Empty, Loaded } from "../../parts/loaded.tsx";
 import { Money } from "../../parts/money.tsx";
@@ -37,7 +38,16 @@ export function Keys() {
   }
   const costOf = new Map(costs.value?.map(({ key_id, cost_usd }) => [key_id, cost_usd]));
   return (
-    <Card title="API keys">
+    <Card
+      title="API keys"
+      aside={session.access === "signed_in" && (
+        <AddButton
+          resource={KEY}
+          explanation="The name says whose key it is: costs, budgets and alerts show it."
+          result={(key: NewApiKey) => <NewKey {...key} />}
+        />
+      )}
+    >
       <Loaded
         data={keys}
         isEmpty={(rows) => rows.length === 0}
@@ -163,33 +173,35 @@ function columnsOf(
     {
       id: "revoke",
       title: "",
-      cell: (key) => key.status === "revoked" ? null : <Revoke {...key} isOwn={key.key_id === own} />,
+      cell: (key) =>
+        key.status === "revoked" ? null : (
+          <span class="actions">
+            <EditButton resource={KEY} of={key} />
+            <RemoveButton
+              resource={KEY}
+              of={key}
+              note={key.key_id === own && (
+                <p>It is the key that you are signed in with: you will be signed out.</p>
+              )}
+            />
+          </span>
+        ),
     },
   ];
 }
 
-function Revoke({ key_id, name, isOwn }: ApiKey & { isOwn: boolean }) {
+/** A key that was added, which is shown once. */
+function NewKey({ name, key }: NewApiKey) {
   return (
-    <ActionButton
-      label="Revoke"
-      isDangerous
-      explanation={
-        <>
-          <p>
-            Requests with the key{" "}
-            <strong>
-              <Text>{name}</Text>
-            </strong>{" "}
-            are refused from now on, within 5 seconds on every instance, and its sessions here end. This can't
-            be undone.
-          </p>
-          {isOwn && <p>It is the key that you are signed in with: you will be signed out.</p>}
-        </>
-      }
-      run={async () => {
-        await request(`/keys/${encodeURIComponent(key_id)}`, { method: "DELETE" });
-        return `Revoked the key ${name}`;
-      }}
-    />
+    <>
+      <p role="status">
+        The key{" "}
+        <strong>
+          <Text>{name}</Text>
+        </strong>{" "}
+        is shown only now, and not stored: hand it to its holder.
+      </p>
+      <Command label="The new key">{key}</Command>
+    </>
   );
 }
