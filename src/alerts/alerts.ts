@@ -1,7 +1,8 @@
 import { and, asc, desc, eq, exists, inArray, isNotNull, lte, or, sql } from "drizzle-orm";
 import type { Alert, AlertDelivery, AlertPlanWindow } from "../contract/alerts/alerts.ts";
 import type { AlertResend, RuleTest } from "../contract/alerts/sent_alerts.ts";
-import { DIMENSIONS, NAMED, nameIn, nameOfValue } from "../contract/costs/dimensions.ts";
+import { counterText } from "../contract/budgets/subjects.ts";
+import { DIMENSIONS, NAMED, nameIn } from "../contract/costs/dimensions.ts";
 import { type BudgetThreshold, isAtLeast, PLAN_THRESHOLD, type ThresholdType } from "../contract/values.ts";
 import type { Fact, Notification } from "../delivery/channels/mod.ts";
 import { PurserError } from "../kernel/errors.ts";
@@ -206,7 +207,7 @@ function nameCounter(record: AlertRecord): string {
   if (!counter) return "";
   const isOneOfMany = threshold_type === "budget_per_run_usd" || threshold_type === "budget_per_session_usd";
   if (isOneOfMany && (counter.kind === "run" || counter.kind === "session")) return "";
-  return `, ${counter.kind} ${nameOfValue(counter, record)}`;
+  return `, ${counterText(counter, record)}`;
 }
 
 /** Returns the notification of a rule that fired, or is tested. */

@@ -116,7 +116,7 @@ testDashboard("budgets", {}, {
     await page.getByText("$2.00 of $2.50 + $1.50 raised").waitFor();
     assert.equal(await statOf(page, "Left"), "$2.00");
     assert.deepEqual(await rowsOf(page, "Raises"), [
-      "just now | $1.50 | 2026-11-02 00:00 UTC | Release | none",
+      "just now | $1.50 | all | 2026-11-02 00:00 UTC | Release | none",
     ]);
     const requests = new Set(dataRequests(opened));
     assert.equal([...requests].filter((request) => request.startsWith("GET")).length, 3);

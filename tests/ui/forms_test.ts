@@ -282,7 +282,7 @@ testDashboard("the forms", {}, {
       "purser budgets raise People --usd 3 --for 24h --reason release --counter anna",
     );
     await dialog.getByRole("button", { name: "Raise" }).click();
-    await toast(opened, "Raised the budget People for tag:user anna by $3.00");
+    await toast(opened, "Raised the budget People for tag user=anna by $3.00");
     await rows.filter({ hasText: "$1.00 of $2.00 + $3.00 raised" }).filter({ hasText: "anna" }).waitFor();
     await rows.filter({ hasText: "$1.00 of $2.0050%" }).filter({ hasText: "bob" }).waitFor();
   },

@@ -76,6 +76,11 @@ export function subjectText(subject: Subject, name?: string): string {
   return kind.startsWith("tag:") ? `tag ${kind.slice(4)}=${id}` : `${kind} ${name ?? id}`;
 }
 
+/** Returns the text of one of the counters of a budget: `key laptop (anna)`, `tag user=anna`. `names` has the names of keys. */
+export function counterText(counter: { kind: string; id: string }, names: NameFields): string {
+  return subjectText([counter.kind as SubjectPart, counter.id], nameOfValue(counter, names));
+}
+
 /** Returns the texts of the subjects of a budget, with the names of those that have one. */
 export function subjectTexts(budget: SubjectFields): string[] {
   return subjectsOf(budget).map((subject) => {

@@ -2,12 +2,7 @@ import { describeScope } from "../../../contract/budgets/subjects.ts";
 import { nameIn } from "../../../contract/costs/dimensions.ts";
 import type { OwnView } from "../../../contract/costs/own_view.ts";
 import type { CommandContext } from "../../command.ts";
-import {
-  formatAmount,
-  formatBudgetSpent,
-  formatState,
-  paintState,
-} from "../../render/describe_budget.ts";
+import { formatAmount, formatBudgetSpent, formatState, paintState } from "../../render/describe_budget.ts";
 import { formatCost } from "../../render/format_cost.ts";
 import { countOf, formatTime } from "../../render/format_values.ts";
 import { printAnswer } from "../../render/print_answer.ts";

@@ -1,7 +1,7 @@
 import type { Budget } from "../../../contract/budgets/budgets.ts";
 import type { BudgetCounterState } from "../../../contract/budgets/budget_state.ts";
 import type { BudgetRaise } from "../../../contract/budgets/budget_raises.ts";
-import { nameOfValue } from "../../../contract/costs/dimensions.ts";
+import { counterText } from "../../../contract/budgets/subjects.ts";
 import { HOUR_MS } from "../../../kernel/clock.ts";
 import { shortUsd } from "../../format/money.ts";
 import { utc } from "../../format/time.ts";
@@ -38,7 +38,7 @@ export function RaiseButton({ budget, counter }: { budget: Shown; counter?: Budg
   if (!useAccess().may("admin")) return null;
   const fields = fieldsOf(budget.per);
   const [extra, until, reason] = fields as [Field, Field, Field];
-  const who = counter && `${counter.kind} ${nameOfValue(counter, counter)}`;
+  const who = counter && counterText(counter, counter);
   const raise = async (form: FormData) => {
     const hours = textIn(until, form);
     const body = {

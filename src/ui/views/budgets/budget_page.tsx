@@ -113,7 +113,7 @@ function StateCard({ budget }: { budget: Budget }) {
           note={counter
             ? (
               <>
-                {mostOf(counter)}, by {counter.kind} <CounterLink counter={counter} names={budget} />
+                {mostOf(counter)}, by <CounterLink counter={counter} names={budget} />
                 {counter.kind === "run" && " and the runs below it"}
               </>
             )
@@ -176,6 +176,11 @@ const RAISE_COLUMNS: Column<BudgetRaise>[] = [
     isMoney: true,
     sortBy: ({ extra_usd }) => extra_usd,
     cell: ({ extra_usd }) => <Money usd={extra_usd} />,
+  },
+  {
+    id: "counter",
+    title: "For",
+    cell: ({ counter }) => counter ? <CounterLink counter={counter} names={{}} /> : "all",
   },
   {
     id: "until",

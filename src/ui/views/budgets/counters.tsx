@@ -1,5 +1,6 @@
 import type { Budget } from "../../../contract/budgets/budgets.ts";
 import type { BudgetCounter, BudgetCounterState } from "../../../contract/budgets/budget_state.ts";
+import { counterText } from "../../../contract/budgets/subjects.ts";
 import {
   type Dimension,
   DIMENSIONS,
@@ -25,19 +26,25 @@ export function hasCounters({ each, per, session_id }: Budget): boolean {
   return each !== null || per === "run" || (per === "session" && session_id === null);
 }
 
-/** The name of a counter, or of a value with a name, with a link; `names` has the names. */
+/** A counter with its kind, `key laptop` or `tag user=anna`, and a link; `names` has the names of keys. */
 export function CounterLink({ counter, names }: { counter: BudgetCounter; names: NameFields }) {
   const { kind, id, session_id } = counter;
   const href = kind === "session"
     ? sessionHref(id)
     : kind === "run"
     ? runsHref(session_id)
+    : kind.startsWith("tag:")
+    ? costsHref({ tag: `${kind.slice("tag:".length)}:${id}` })
     : kind in DIMENSIONS
     ? costsHref({ [DIMENSIONS[kind as Dimension].field]: id })
     : undefined;
-  const name = nameOfValue(counter, names);
-  if (href === undefined) return <Text>{id}</Text>;
-  return <Link href={href}>{kind === "agent" || name !== id ? <Text>{name}</Text> : <Id>{id}</Id>}</Link>;
+  const [word, ...rest] = counterText(counter, names).split(" ");
+  const name = rest.join(" ");
+  return (
+    <>
+      {word} <Link href={href}>{name === id && kind !== "agent" ? <Id>{id}</Id> : <Text>{name}</Text>}</Link>
+    </>
+  );
 }
 
 /** Says which one of the counters a budget shows: of runs and sessions, only the latest are compared for it. */
@@ -93,7 +100,7 @@ const COLUMNS: Column<CounterRow>[] = [
     sortBy: ({ of }) => nameOfValue(of, of).toLowerCase(),
     cell: ({ of, limit }) => (
       <>
-        {of.kind} <CounterLink counter={of} names={of} /> <LimitState limit={limit} />
+        <CounterLink counter={of} names={of} /> <LimitState limit={limit} />
       </>
     ),
   },

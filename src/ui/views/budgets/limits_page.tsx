@@ -32,7 +32,7 @@ const BUDGET_COLUMNS: Column<LimitRow<Budget>>[] = [
     <>
       {hasCounters(of) && of.counter && (
         <div class="sub">
-          {mostOf(of.counter)}: {of.counter.kind} <CounterLink counter={of.counter} names={of} />,{" "}
+          {mostOf(of.counter)}: <CounterLink counter={of.counter} names={of} />,{" "}
           <Link href={limitHref(of.budget_id)}>all counters</Link>
         </div>
       )}
