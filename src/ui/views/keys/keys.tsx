@@ -1,12 +1,17 @@
 import type { CostRow } from "../../../contract/costs.ts";
 import type { ApiKey, NewApiKey } from "../../../contract/keys.ts";
+import { pathOf, textOf } from "../../forms/change_shown.ts";
+import { commandOf, type Field, textIn } from "../../forms/fields.ts";
+import { FormField } from "../../forms/form_field.tsx";
 import { AddButton, EditButton, RemoveButton } from "../../forms/resource_buttons.tsx";
 import { KEY } from "../../forms/resources.ts";
+import { request } from "../../hooks/request.ts";
 import { useData, usePages } from "../../hooks/data.ts";
 import { apiPath, uiPath, useRoute } from "../../hooks/route.ts";
 import { useAccess } from "../../hooks/session.ts";
 import { Badge, Card, type Tone } from "../../parts/card.tsx";
 import { Command } from "../../parts/command.tsx";
+import { ActionButton } from "../../parts/confirm.tsx";
 import { Link } from "../../parts/link.tsx";
 import { Empty, Loaded } from "../../parts/loaded.tsx";
 import { Money } from "../../parts/money.tsx";
@@ -177,6 +182,7 @@ function columnsOf(
         key.status === "revoked" ? null : (
           <span class="actions">
             <EditButton resource={KEY} of={key} />
+            {key.status === "active" && key.key_id !== own && <RotateButton of={key} />}
             <RemoveButton
               resource={KEY}
               of={key}
@@ -190,7 +196,50 @@ function columnsOf(
   ];
 }
 
-/** A key that was added, which is shown once. */
+const GRACE: Field = {
+  name: "grace_seconds",
+  label: "Hours in which the present one is accepted too",
+  kind: "number",
+  hint: "Empty: it ends at once",
+  option: { name: "grace" },
+};
+
+/** Gives another key a new secret: that of one's own would end the session that shows it. */
+function RotateButton({ of }: { of: ApiKey }) {
+  const { session } = useAccess();
+  if (session.access !== "signed_in") return null;
+  return (
+    <ActionButton
+      label="New secret"
+      needsKey
+      explanation={
+        <p>
+          The key{" "}
+          <strong>
+            <Text>{of.name}</Text>
+          </strong>{" "}
+          gets a new secret, and keeps its name, tags and budgets. Its sessions here end.
+        </p>
+      }
+      fields={(issues) => <FormField field={GRACE} text="" issue={issues[GRACE.name]} />}
+      command={(form) => {
+        const hours = textIn(GRACE, form);
+        const given = hours === "" ? [] : [{ field: GRACE, text: `${hours}h`, before: "" }];
+        return commandOf("keys", "rotate", of.name, given);
+      }}
+      run={async (form) => {
+        const { value } = await request<NewApiKey>(`${pathOf(KEY, of)}/rotate`, {
+          method: "POST",
+          body: { grace_seconds: Number(textIn(GRACE, form)) * 3600 },
+          apiKey: textOf(form, "api_key"),
+        });
+        return { text: `The key ${of.name} has a new secret`, shown: <NewKey {...value} /> };
+      }}
+    />
+  );
+}
+
+/** A key that was added, or has a new secret, which is shown once. */
 function NewKey({ name, key }: NewApiKey) {
   return (
     <>
