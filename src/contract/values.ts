@@ -30,8 +30,8 @@ export type RunStatus = typeof RUN_STATUSES[number];
 export const BUDGET_MODES = ["stop", "strict"] as const;
 export type BudgetMode = typeof BUDGET_MODES[number];
 
-/** The windows of budgets: `run` and `session` count each by itself; `hour` is rolling, the others are of UTC. */
-export const BUDGET_PERIODS = ["run", "session", "hour", "day", "week", "month", "lifetime"] as const;
+/** The windows of budgets: `run`, `session` and `tree` count each by itself; `hour` is rolling, the others are of UTC. */
+export const BUDGET_PERIODS = ["run", "session", "tree", "hour", "day", "week", "month", "lifetime"] as const;
 export type BudgetPeriod = typeof BUDGET_PERIODS[number];
 
 /** A budget with one counter for each agent, session, key, model, provider or source; or for each value of a tag. */

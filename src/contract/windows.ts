@@ -69,7 +69,7 @@ export function windowOf(per: BudgetPeriod, at: number, since: number | null = n
     const to = startOf(per, at, 1);
     return { from: startOf(per, at), to, resetsAt: to };
   }
-  const whole: "run" | "session" | "lifetime" = per;
+  const whole: "run" | "session" | "tree" | "lifetime" = per;
   return { from: whole === "lifetime" ? since ?? 0 : 0, to: null, resetsAt: null };
 }
 
@@ -79,7 +79,7 @@ export function windowSql(per: BudgetPeriod, at: string, since = "NULL"): { from
   if (per === "day" || per === "week" || per === "month") {
     return { from: startSql(per, at), to: startSql(per, at, 1) };
   }
-  const whole: "run" | "session" | "lifetime" = per;
+  const whole: "run" | "session" | "tree" | "lifetime" = per;
   return { from: whole === "lifetime" ? `coalesce(${since}, 0)` : "0", to: "NULL" };
 }
 

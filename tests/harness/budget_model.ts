@@ -38,6 +38,8 @@ export interface ModelScopes {
   sessionId: string | null;
   keyId: string | null;
   runId: string | null;
+  /** The session at the root of its tree, where that is another one. */
+  rootSessionId?: string;
   subjects?: {
     model: string;
     provider: string;
@@ -115,9 +117,12 @@ function calendar(per: "day" | "week" | "month", at: number): [from: number, res
 }
 
 /** The counter of a call by the parts of a shape; null if it lacks one of them. */
-function counterBy(shape: string, { agentId, sessionId, keyId, subjects }: ModelScopes): string | null {
+function counterBy(
+  shape: string,
+  { agentId, sessionId, rootSessionId = sessionId ?? undefined, keyId, subjects }: ModelScopes,
+): string | null {
   const parts: Record<string, string | null | undefined> = {
-    ...{ agent: agentId, session: sessionId, key: keyId, ...subjects, tags: undefined },
+    ...{ agent: agentId, session: sessionId, tree: rootSessionId, key: keyId, ...subjects, tags: undefined },
   };
   let counter = `by ${shape}`;
   for (const part of shape.split(",")) {

@@ -16,7 +16,8 @@ export function describeCounted(budget: Counting): string {
   const { per, each } = budget;
   const texts = subjectTexts(budget);
   const named = texts.length === 0 ? null : texts.join(", ").replace(/^agent (?=[^,]*$)/, "");
-  if (per === "run" || per === "session") return `each ${per} of ${named ?? "all agents"}`;
+  if (per === "tree" && budget.session_id != null) return `the ${named}`;
+  if (per === "run" || per === "session" || per === "tree") return `each ${per} of ${named ?? "all agents"}`;
   if (each !== null) return `${per} of each ${each}${named === null ? "" : ` of ${named}`}`;
   return `${per} of ${named ?? "all agents"}`;
 }
@@ -25,7 +26,7 @@ export function describeCounted(budget: Counting): string {
 export function describeBudget(budget: Omit<Budget, "name">): string {
   const { limit_usd, mode, action, warn_at, allow_unpriced, enabled } = budget;
   const counted = describeCounted(budget);
-  const article = counted.startsWith("each") ? "" : counted.startsWith("hour") ? "an " : "a ";
+  const article = /^(?:each|the) /.test(counted) ? "" : counted.startsWith("hour") ? "an " : "a ";
   const notes = [
     `${formatAmount(limit_usd)} for ${article}${counted}`,
     mode,

@@ -149,7 +149,7 @@ const budgetsRaise: Command = {
   summary: "Raise the limit of a budget for a while",
   detail:
     "Without --for, the raise ends with the present day, week or month, or after an hour if the budget is per " +
-    "hour; if it is per run, session or lifetime, the raise has no end. Raises add up, and are kept with the API " +
+    "hour; if it is per run, session, tree or lifetime, the raise has no end. Raises add up, and are kept with the API " +
     "key that made them.",
   options: {
     usd: option("USD", "Amount to add to the limit"),
@@ -250,7 +250,8 @@ const EDIT_COMMANDS = editCommands(BUDGETS, {
   add: {
     detail:
       "Every budget that applies to a call must allow it. Days, weeks (from Monday) and months are in UTC; an hour " +
-      "is the last 60 minutes. With --per run or --per session, each run or session is counted by itself. Without " +
+      "is the last 60 minutes. With --per run, session or tree, each run, session, or session with all its sub-agents is " +
+      "counted by itself; a tree is named by --session, its root. Without " +
       `${anyOf(NAMED)} all calls count; of several, a call must be of all. ` +
       "Spending from before the budget was added counts. In mode strict, the limit is never exceeded.",
     examples: [
@@ -260,6 +261,7 @@ const EDIT_COMMANDS = editCommands(BUDGETS, {
         "One agent, never over $200",
       ],
       ["purser budgets add --name Chats --limit 1 --per day --each session", "$1 a day for every session"],
+      ["purser budgets add --name Tree --limit 20 --per tree", "$20 for every session with its sub-agents"],
       [
         'purser budgets add --name Acme --limit 500 --per month --tag customer=acme --model "claude-opus-*"',
         "The calls for one customer with the models of a pattern",
