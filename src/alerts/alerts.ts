@@ -185,6 +185,8 @@ const SPENT: Record<ThresholdType | BudgetThreshold, string> = {
   budget_per_day_usd: "spent today (UTC)",
   budget_per_week_usd: "spent this week (UTC)",
   budget_per_month_usd: "spent this month (UTC)",
+  budget_per_quarter_usd: "spent this quarter (UTC)",
+  budget_per_30d_usd: "spent in the last 30 days",
   budget_per_lifetime_usd: "spent in all",
   per_run_usd: "spent in one run",
   per_session_usd: "spent in one session",

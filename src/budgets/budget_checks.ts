@@ -19,6 +19,7 @@ import {
 } from "../ledger/mod.ts";
 import type { CallSubjects } from "./call_to_decide.ts";
 import { type Query, type Store, tables } from "../store/mod.ts";
+import { calendarIn } from "../contract/windows.ts";
 import { countersOf } from "./budget_counters.ts";
 import type { BudgetRow } from "./budget_fields.ts";
 import { describeFigures, type Figures, readFigures } from "./budget_states.ts";
@@ -92,7 +93,10 @@ export async function checkBudgets(
 
 /** A budget, or an agent's limit of each run, with the counter in which the call would count. */
 type AppliedBudget =
-  & Pick<BudgetRow, "per" | "each" | "mode" | "action" | "limitNanoUsd" | "warnAt" | "countsFrom">
+  & Pick<
+    BudgetRow,
+    "per" | "each" | "mode" | "action" | "limitNanoUsd" | "warnAt" | "countsFrom" | "calendar"
+  >
   & { budgetId: string | null; name: string | null; counter: string | undefined };
 
 function withoutAmounts(check: BudgetCheck): BudgetCheck {
@@ -112,6 +116,7 @@ function toCheck(row: AppliedBudget, figures: Figures, names: Names) {
     mode: row.mode,
     action: row.action,
     limit_usd: toUsd(row.limitNanoUsd),
+    time_zone: calendarIn(row.calendar).timeZone,
     ...describeFigures(row, figures),
   };
 }
@@ -130,6 +135,7 @@ async function runBudgetOf(query: Query, agentId: string): Promise<AppliedBudget
     limitNanoUsd: agent.costBudgetNanoUsd,
     warnAt: [],
     countsFrom: null,
+    calendar: null,
     counter: undefined,
   }];
 }

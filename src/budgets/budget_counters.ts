@@ -10,10 +10,12 @@ import {
   rangeOf,
   scopeSql,
   sumOfCalls,
+  sumOfKind,
   sumOfTail,
   TOTALS_POSITION,
 } from "../ledger/mod.ts";
 import type { BudgetCounter } from "../contract/budgets/budget_state.ts";
+import { calendarIn, daysOf } from "../contract/windows.ts";
 import { BUDGETED } from "../contract/costs/dimensions.ts";
 import { indexedBy, isAfter, NOT_INDEXED, type Statement } from "../store/mod.ts";
 import { type BudgetRow, subjectsOfScope } from "./budget_fields.ts";
@@ -95,12 +97,12 @@ const FOREVER = "9223372036854775807";
 const roughSum = (amount: string) => `coalesce(sum(CAST(${amount} AS DOUBLE PRECISION)), 0)`;
 
 /** SQL for the spending since `?2` by which scopes `s` are ordered. */
-const spentSince = (per: BudgetRow["per"], from: number) =>
+const spentSince = ({ per, calendar }: Pick<BudgetRow, "per" | "calendar">, from: number) =>
   per === "hour"
     ? counterSum("minute", "s.scope", "CAST(?2 AS BIGINT) - 59999", FOREVER)
     : from === 0
     ? counterValue("lifetime", "s.scope")
-    : counterSum("day", "s.scope", "?2", FOREVER);
+    : sumOfKind(`'${daysOf(calendarIn(calendar)) ?? "day"}'`, "s.scope", "?2", FOREVER);
 
 /** Returns the condition of the scopes of a budget whose counters are those of a shape; its arguments are `?1`, `?2` and `?3`. */
 export function scopesOfShape(
@@ -128,7 +130,7 @@ SELECT s.scope FROM (
   UNION SELECT scope FROM tail WHERE ${where}
   UNION SELECT scope FROM (SELECT DISTINCT scope FROM reservations WHERE ${where} LIMIT ${NEWEST}) reserved
 ) s LEFT JOIN tail ON tail.scope = s.scope WHERE ${isCounted(row, "s.scope", "?4")}
-ORDER BY ${spentSince(row.per, from).replaceAll("?2", "?5")} + coalesce(tail.cost, 0) DESC, s.scope`,
+ORDER BY ${spentSince(row, from).replaceAll("?2", "?5")} + coalesce(tail.cost, 0) DESC, s.scope`,
     args: [...args, row.per, from, row.shape],
   };
 }
@@ -136,7 +138,7 @@ ORDER BY ${spentSince(row.per, from).replaceAll("?2", "?5")} + coalesce(tail.cos
 /** Selects agents, keys and others that have counters by window. Parameters: 1 per, 2 from. */
 function selectWindowed(
   kind: Exclude<Counted, "run" | "session">,
-  { per }: BudgetRow,
+  row: BudgetRow,
   from: number,
   defined?: string,
 ): Required<Pick<Statement, "sql" | "args">> {
@@ -156,8 +158,8 @@ SELECT s.scope FROM (
   UNION SELECT scope FROM (SELECT DISTINCT scope FROM reservations WHERE ${isOfKind} LIMIT ${NEWEST}) reserved
   ${defined === undefined ? "" : `UNION ${defined}`}
 ) s LEFT JOIN tail ON tail.scope = s.scope WHERE ${notNamed("s.scope", "?1")}
-ORDER BY ${spentSince(per, from)} + coalesce(tail.cost, 0) DESC, s.scope`,
-    args: [per, from],
+ORDER BY ${spentSince(row, from)} + coalesce(tail.cost, 0) DESC, s.scope`,
+    args: [row.per, from],
   };
 }
 

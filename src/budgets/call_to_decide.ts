@@ -71,6 +71,8 @@ export function toCallRow(
     start("day"),
     start("week"),
     start("month"),
+    start("quarter"),
+    start("30d"),
     amounts.estimateNanoUsd,
     amounts.worstNanoUsd,
     Number(isUnpriced),

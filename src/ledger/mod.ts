@@ -1,4 +1,16 @@
 /** The ledger: stores booked calls, rolls them up, and sums and lists costs. */
+export {
+  addCalendar,
+  calendarLogic,
+  daysIn,
+  DROP_CALENDARS,
+  extendCalendars,
+  hasToExtend,
+  KNOWN_UNTIL,
+  readWindows,
+  windowEnd,
+  windowStart,
+} from "./calendars.ts";
 export { listCalls, recordCalls, recordPrices, TOKEN_COLUMNS, toModelCall } from "./calls.ts";
 export { sumSteps, toCostEvent } from "./cost_events.ts";
 export { toOtherModels, usageFromWire } from "./other_models.ts";
@@ -39,6 +51,7 @@ export {
   MOVE_DECIDED_COUNTERS,
   runCost,
   sumOfCalls,
+  sumOfKind,
   sumOfParts,
   sumOfTail,
   sweepWindows,

@@ -31,6 +31,8 @@ export const PACED_WINDOWS: Readonly<Record<BudgetPeriod, PacedWindow | undefine
   day: "day",
   week: "longer",
   month: "longer",
+  quarter: "longer",
+  "30d": "longer",
   lifetime: "longer",
 };
 

@@ -48,6 +48,7 @@ export function toAuthoredRule(input: RuleInput): AuthoredRule {
     cooldownMs: cooldown * 1000,
     repeat,
     scope: input.agent_id ?? ALL_CALLS,
+    calendar: null,
     enabled: input.enabled ?? true,
   };
 }

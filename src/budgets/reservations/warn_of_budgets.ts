@@ -48,7 +48,7 @@ const LIMIT = atMost64Bits(CEILING);
 const REACHED = (share: string) => `s.settled >= ${shareOf(LIMIT, share)}`;
 
 /** The claim of a window and of all shares up to this one. For a rolling hour, the claim names the hour of the clock. */
-const WINDOW = `b.scope || '@' || CASE s.is_hour WHEN 1 THEN ${
+const WINDOW = `b.scope || '@' || CASE s.counted_by WHEN 'minute' THEN ${
   startSql("hour", "r.at")
 } ELSE s.starts END || '#'`;
 const CLAIM = `${WINDOW} || substr(CAST(10000 + CAST(round(${SHARE} * 1000) AS BIGINT) AS TEXT), 2)`;

@@ -19,6 +19,8 @@ import { TAG_LIMITS } from "../tags/tags.ts";
 import { BUDGET_ACTIONS, BUDGET_EACH, BUDGET_PERIODS, CALL_SOURCES } from "../values.ts";
 import { BudgetState } from "./budget_state.ts";
 import { type SubjectKind, subjectsOf } from "./subjects.ts";
+import { calendarFields, calendarValues } from "../calendars/calendar_fields.ts";
+import { calendarFault } from "../calendars/calendar_input.ts";
 
 /** The wire schemas of budgets, and of reservations for calls elsewhere. */
 
@@ -26,8 +28,8 @@ export const BudgetId = id("bud_01k9qv3v8c7e9g1j3m5p7r9t1w");
 export const ReservationId = id("rsv_01k9qv3v8e9g1j3m5p7r9t1w3y");
 
 const PER =
-  "`run` and `session` count each one by itself, `tree` a session with all its sub-agents; `hour` is the last 60 minutes, `day`, `week` (from " +
-  "Monday) and `month` are of UTC; `lifetime` is all there is";
+  "`run` and `session` count each one by itself, `tree` a session with all its sub-agents; `hour` is the last 60 minutes, `30d` the " +
+  "last 30 days and the rest of the day before; `day`, `week`, `month` and `quarter` are of `time_zone`; `lifetime` is all there is";
 const EACH =
   "One counter for each agent, session, API key, model, provider or source, or with `tag:KEY` for each value of a tag; null " +
   "for one counter of all. A budget that names one of them, with the same `per`, takes its place";
@@ -103,6 +105,7 @@ const fields = z.strictObject({
   warn_at: WarnAt.optional().openapi({
     description: `${WARN_AT}; of a new budget ${JSON.stringify(BUDGET_DEFAULTS.warnAt)} if not given`,
   }),
+  ...calendarFields,
   counts_from: Midnight.nullish().openapi({
     description: "Of a budget per `lifetime`: spending before this midnight (UTC) doesn't count",
   }),
@@ -138,6 +141,8 @@ function checkFields(budget: Fields, ctx: z.RefinementCtx): void {
       "can't be together with per run: the runs below a run may be of another session or API key, and call other models",
     );
   }
+  const fault = calendarFault(budget);
+  if (fault) refuse(fault.path, fault.message);
   if (budget.counts_from != null && per !== "lifetime") {
     refuse("counts_from", `can't be together with per ${per}: only a budget per lifetime has it`);
   }
@@ -184,6 +189,7 @@ const definition = {
   mode: BudgetMode,
   action: z.enum(BUDGET_ACTIONS).openapi({ description: ACTION }),
   warn_at: z.array(z.number()).openapi({ description: `${WARN_AT}, ascending`, example: [0.8, 1] }),
+  ...calendarValues,
   counts_from: Time.nullable(),
   allow_unpriced: z.boolean(),
   enabled: z.boolean(),

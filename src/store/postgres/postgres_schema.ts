@@ -197,6 +197,15 @@ const treeColumns: readonly string[] = [
   `ALTER TABLE spend_shapes ADD COLUMN has_tree ${INT} DEFAULT 0`,
 ];
 
+/** The tables of m0029_calendars.ts. */
+const calendars: readonly string[] = [
+  `CREATE TABLE calendars (
+  calendar ${text} PRIMARY KEY, is_counted ${INT}, until ${INT}, is_filled ${INT} DEFAULT 0)`,
+  `CREATE TABLE window_starts (calendar ${TEXT}, start ${INT}, PRIMARY KEY (calendar, start))`,
+  `ALTER TABLE budgets ADD COLUMN calendar ${text}`,
+  `ALTER TABLE alert_rules ADD COLUMN calendar ${text}`,
+];
+
 /** Their indexes and first rows are the same statements on both. */
 const sharedOf = (statements: readonly string[]) =>
   statements.filter((sql) => /^(CREATE (UNIQUE )?INDEX|INSERT)\b/.test(sql));
@@ -303,6 +312,7 @@ export const postgresMigrations: readonly Migration[] = [
   },
   { version: 27, name: "subjects", since: "0.2.0", statements: subjects },
   { version: 28, name: "trees", since: "0.2.0", statements: [...treeColumns, ...sharedOf(trees)] },
+  { version: 29, name: "calendars", since: "0.2.0", statements: calendars },
 ];
 
 /** The rows of a budget are removed with it, as in `appendOnlyLogic`. */

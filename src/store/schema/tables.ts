@@ -255,6 +255,8 @@ export const budgets = sqliteTable("budgets", {
   refusedCalls: int("refused_calls").notNull(),
   lastRefusedAt: int("last_refused_at"),
   shape: text("shape"),
+  /** Null for the windows of UTC: see ledger/calendars.ts. */
+  calendar: text("calendar"),
 });
 
 export const budgetRaises = sqliteTable("budget_raises", {
@@ -322,6 +324,7 @@ export const alertRules = sqliteTable("alert_rules", {
   cooldownFrom: int("cooldown_from"),
   restsUntil: int("rests_until"),
   isOver: flag("is_over").notNull(),
+  calendar: text("calendar"),
 });
 
 export const alerts = sqliteTable("alerts", {

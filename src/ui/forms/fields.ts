@@ -15,6 +15,8 @@ export interface Field {
   isFixed?: true;
   /** Stands under "More", as most people leave it as it is. */
   isRare?: true;
+  /** Always has a value: that of the server, if it is left empty. */
+  hasDefault?: true;
   /** The value of a new one that has no other. */
   initial?: unknown;
   /** The option of the command, with what undoes it; by default the name of the field. An argument has none. */

@@ -22,7 +22,9 @@ function textBefore(field: Field, of: object): string {
 /** The fields of a form whose text isn't the one before; of a new one those too that have no default in the API. */
 function changesIn(fields: readonly Field[], of: object, form: FormData) {
   return fields.map((field) => ({ field, text: textIn(field, form), before: textBefore(field, of) }))
-    .filter(({ field, text, before }) => text !== before || (of === NEW && field.isRequired));
+    .filter(({ field, text, before }) =>
+      (text !== before && !(text === "" && field.hasDefault)) || (of === NEW && field.isRequired)
+    );
 }
 
 const bodyOf = (changes: ReturnType<typeof changesIn>) =>

@@ -9,6 +9,7 @@ import {
   SCOPES,
   SEVERITIES,
 } from "../../contract/values.ts";
+import { WEEK_DAYS } from "../../contract/calendars/zones.ts";
 import { BUDGET_DEFAULTS, DEFAULT_COOLDOWN_SECONDS } from "../../contract/limits.ts";
 import type { Field } from "./fields.ts";
 
@@ -29,6 +30,31 @@ export interface Resource {
   /** Its effect once it is enabled, and while it is disabled. */
   states?: { enabled: string; disabled: string; isDangerous?: true };
 }
+
+/** The fields that say when windows begin. */
+const CALENDAR: Field[] = [
+  {
+    name: "time_zone",
+    label: "Time zone",
+    kind: "text",
+    choices: ["UTC", "Europe/Berlin", "America/New_York", "Asia/Tokyo"],
+    hint: "Of its days; empty: the server's",
+    option: { name: "time-zone" },
+  },
+  {
+    name: "week_start",
+    label: "Weeks begin on",
+    kind: "choice",
+    choices: ["", ...WEEK_DAYS],
+    option: { name: "week-start" },
+  },
+  {
+    name: "month_start_day",
+    label: "Months begin on day",
+    kind: "number",
+    option: { name: "month-start-day" },
+  },
+].map((field) => ({ ...field, isRare: true, hasDefault: true } as Field));
 
 const AGENT: Field = { name: "agent_id", label: "Agent", kind: "text", option: { name: "agent" } };
 
@@ -121,6 +147,7 @@ export const BUDGET: Resource = {
       isRare: true,
       option: { name: "counts-from" },
     },
+    ...CALENDAR,
     {
       name: "allow_unpriced",
       label: "Allow models without a price",

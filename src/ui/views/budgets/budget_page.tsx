@@ -21,7 +21,6 @@ import { navigate } from "../../hooks/route.ts";
 import { RaiseButton, refusalsHref } from "./budget_actions.tsx";
 import { CounterLink, Counters, hasCounters, mostOf } from "./counters.tsx";
 import { limitOfBudget } from "./limit_of_budget.ts";
-import { PERIODS } from "./periods.ts";
 import { LimitMeter, LimitState, noAmount, ReachedAt, ResetsAt, UnknownNote } from "./limit_cells.tsx";
 import { REFUSAL_COLUMNS } from "./refusals_page.tsx";
 import { SectionPage } from "./section_page.tsx";
@@ -136,7 +135,7 @@ function StateCard({ budget }: { budget: Budget }) {
         <Stat label="Reached">
           <ReachedAt limit={limit} />
         </Stat>
-        <Stat label="Resets" note={PERIODS[budget.per]}>
+        <Stat label="Resets" note={limit.period}>
           <ResetsAt limit={limit} />
         </Stat>
       </Stats>

@@ -5,6 +5,7 @@ import { describeScope, subjectsOf, subjectTexts } from "../../../contract/budge
 import { type Dimension, DIMENSIONS } from "../../../contract/costs/dimensions.ts";
 import { budgetsHref, costsHref, limitHref, sessionHref } from "../links.ts";
 import { type Limit, shareOf } from "./limit.ts";
+import { windowText } from "./periods.ts";
 
 type Budget = BudgetDefinition & BudgetState;
 
@@ -47,6 +48,7 @@ function amountsOf(budget: Budget | BudgetCheck) {
   return {
     kind: "budget" as const,
     per: budget.per,
+    period: windowText(budget),
     spent: spent_usd,
     reserved: reserved_usd,
     limit: limit_usd,

@@ -4,6 +4,7 @@ import { periodOf, windowOf } from "../../../contract/windows.ts";
 import { toIso } from "../../../kernel/clock.ts";
 import { costsHref, limitHref, runsHref, sessionHref } from "../links.ts";
 import { type Limit, shareOf } from "./limit.ts";
+import { windowText } from "./periods.ts";
 
 /** A rule is near from this share on, as a budget is by default. */
 const NEAR = 0.8;
@@ -27,6 +28,7 @@ export function limitOfRule(rule: SpendingRule, now: number): Limit {
     enabled: rule.enabled,
     scope: rule.agent_id === null ? "all agents" : `agent ${rule.agent_id}`,
     per,
+    period: windowText({ ...rule, per }),
     spent: value_usd,
     spentHref: spentHrefOf(rule),
     reserved: 0,

@@ -17,7 +17,7 @@ import { Time } from "../../parts/time.tsx";
 import { limitColumns, type LimitRow } from "../budgets/limit_columns.tsx";
 import { noAmount } from "../budgets/limit_cells.tsx";
 import { limitOfCheck } from "../budgets/limit_of_budget.ts";
-import { PERIODS } from "../budgets/periods.ts";
+import { windowText } from "../budgets/periods.ts";
 import { REFUSAL_COLUMNS } from "../budgets/refusals_page.tsx";
 import { callTimes, countColumn, SessionCell } from "../cells.tsx";
 
@@ -117,7 +117,9 @@ function Spent({ label, cost_usd, model_calls }: Own["today"] & { label: string 
 }
 
 /** A message for an administrator about a budget that is near its limit, or reached: what is asked for, and by which key. */
-function AskForMore({ name, per, spent_usd, limit_usd, extra_usd = 0, resets_at, ...of }: BudgetCheck) {
+function AskForMore(
+  { name, per, spent_usd, limit_usd, extra_usd = 0, resets_at, time_zone, ...of }: BudgetCheck,
+) {
   if (name === null) return null;
   const spent = spent_usd === undefined ? "" : `${exactUsd(spent_usd)} of `;
   const end = resets_at === null ? "" : ` It resets at ${utc(Date.parse(resets_at))}.`;
@@ -127,9 +129,9 @@ function AskForMore({ name, per, spent_usd, limit_usd, extra_usd = 0, resets_at,
         Ask for more of <Text>{name}</Text>
       </summary>
       <Command label="The message">
-        {`Please raise the budget “${name}” for ${describeScope(of)} (${PERIODS[per]}): ${spent}${
-          exactUsd(limit_usd + extra_usd)
-        } is spent.${end}`}
+        {`Please raise the budget “${name}” for ${describeScope(of)} (${
+          windowText({ per, time_zone })
+        }): ${spent}${exactUsd(limit_usd + extra_usd)} is spent.${end}`}
       </Command>
     </details>
   );
