@@ -80,10 +80,14 @@ export function createReceiver({ plans = [], sums = [] }: ReceiverSettings = {})
         rejected.add(`beyond the first ${MAX_RECORDS} of the request: send fewer at a time`, beyond);
       }
       const key = sender.keyId ?? "";
-      let calls = leftOf.get(key) ?? [];
+      const calls = [...leftOf.get(key) ?? []];
+      leftOf.set(key, []);
       const unmetered = new Counts();
       const faults = new FaultCounts(sender);
-      while (records.length > 0) {
+      let mayLose = false;
+      /** The set that is being booked, while the next records are read. */
+      let booked = Promise.resolve();
+      const readNext = () => {
         const read = reader.read(records.splice(0, READ_RECORDS), key);
         for (
           const [kind, told, left] of [
@@ -98,29 +102,29 @@ export function createReceiver({ plans = [], sums = [] }: ReceiverSettings = {})
           }
         }
         for (const hint of read.hints) hints.add(hint);
-        calls = calls.concat(read.calls);
-        await ctx.turns.spend(SLICE_UNITS);
-      }
-      leftOf.set(key, []);
-      const mayLose = calls.length > atOnce;
-      while (calls.length > 0) {
-        const set = calls.slice(0, atOnce);
+        calls.push(...read.calls);
+      };
+      const bookSet = async (set: readonly CallRecord[]) => {
         const before = ctx.clock.monotonic();
         try {
-          await book(ctx, set, sender, {
-            rejected,
-            faults,
-            plans,
-            mayLose,
-          });
+          await book(ctx, set, sender, { rejected, faults, plans, mayLose });
         } catch (error) {
-          leftOf.set(key, calls.slice(0, MAX_LEFT));
+          leftOf.set(key, [...set, ...calls].slice(0, MAX_LEFT));
           throw error;
         }
-        calls.splice(0, set.length);
         if (set.length === atOnce) atOnce = nextSize(atOnce, ctx.clock.monotonic() - before);
+      };
+      while (records.length > 0 || calls.length > 0) {
+        if (records.length > 0 && calls.length < atOnce) readNext();
+        else {
+          await booked;
+          mayLose ||= records.length > 0 || calls.length > atOnce;
+          booked = bookSet(calls.splice(0, atOnce));
+          booked.catch(() => {}); // thrown below
+        }
         await ctx.turns.spend(SLICE_UNITS);
       }
+      await booked;
       // One commit flushes all sets, before the sender is told.
       if (mayLose) await checkWritable(ctx.store);
       await faults.save(ctx);
