@@ -135,6 +135,17 @@ export async function checkWritable(store: Pick<Store, "write">): Promise<void> 
   await store.write([{ sql: PROBE }]);
 }
 
+const FLUSH: SetWriter<undefined, void> = {
+  sizeOf: () => 0,
+  isLong: () => true,
+  plan: (items) => ({ statements: [{ sql: PROBE }], read: () => items.map(() => {}) }),
+};
+
+/** Waits until all commits are on the disk, also those that a power loss might have undone; where there are threads, in one. */
+export async function flushCommits(store: Pick<Store, "writeInSet">): Promise<void> {
+  await store.writeInSet(FLUSH, undefined);
+}
+
 /**
  * The durability of commits: flushed to the disk before they are acknowledged (`full`), possibly lost at a power failure
  * (`normal`), or not reported by the server (`unknown`).

@@ -5,7 +5,7 @@ import type { Clock } from "../../kernel/clock.ts";
 import { RecentMap } from "../../kernel/recent_map.ts";
 import { inTurns, SLICE_UNITS, type Turns } from "../../kernel/turns.ts";
 import { nameAfter } from "../../ledger/mod.ts";
-import { checkWritable } from "../../store/mod.ts";
+import { flushCommits } from "../../store/mod.ts";
 import { type Decoded, MAX_RECORDS } from "./decode/mod.ts";
 import { FaultCounts } from "./export_faults.ts";
 import { type CallRecord, createReader } from "./read_records.ts";
@@ -46,7 +46,7 @@ const HINT_MS = 3_600_000;
 
 /** The records that are read in one piece, and the time of one commit: what others wait for, a few times. */
 const READ_RECORDS = 1_000;
-const BOOK_MS = 40;
+const BOOK_MS = 60;
 /** The fewest sightings of one commit; the most are `MAX_SIGHTINGS`. Fewer at once write more pages of indexes for each. */
 const LEAST_SIGHTINGS = 250;
 
@@ -126,7 +126,7 @@ export function createReceiver({ plans = [], sums = [] }: ReceiverSettings = {})
       }
       await booked;
       // One commit flushes all sets, before the sender is told.
-      if (mayLose) await checkWritable(ctx.store);
+      if (mayLose) await flushCommits(ctx.store);
       await faults.save(ctx);
       if (unmetered.all > 0) hints.add(`not booked: ${unmetered}`);
       const said = [...hints].map((hint) => receiver.hintOnce(ctx, hint, sender)).filter(Boolean);
