@@ -4,6 +4,7 @@ import { statements as sightings } from "./m0023_sightings.ts";
 import { statements as planWindows } from "./m0024_plan_windows.ts";
 import { statements as keyTags } from "./m0025_key_tags.ts";
 import { statements as audit } from "./m0026_audit.ts";
+import { statements as priceRows } from "./m0028_price_rows.ts";
 import { statements as subjects } from "./m0027_subjects.ts";
 
 /** One step of the schema. A released step is never edited: every database records its checksum. */
@@ -27,4 +28,5 @@ export const migrations: readonly Migration[] = [
   { version: 25, name: "key_tags", since: "0.2.0", statements: keyTags },
   { version: 26, name: "audit", since: "0.2.0", statements: audit },
   { version: 27, name: "subjects", since: "0.2.0", statements: subjects },
+  { version: 28, name: "price_rows", since: "0.2.0", statements: priceRows },
 ];
