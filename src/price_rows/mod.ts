@@ -50,7 +50,7 @@ export const PRICES = defineAuthored(tables.priceRows, {
 });
 
 /** The parts of a process that prices use. */
-export interface PriceContext {
+interface PriceContext {
   store: Store;
   query: Query;
   clock: Pick<Clock, "now">;

@@ -35,7 +35,7 @@ export interface OverridesFile {
 export function createLazyPriceBook(
   { file, clock, ...options }: PriceBookOptions & {
     file?: OverridesFile | undefined;
-    /** Where nothing calls `refresh()`, as at the edge: `ready()` does so every minute. */
+    /** With it, `ready()` refreshes the prices every minute: at the edge, no process does. */
     clock?: Pick<Clock, "monotonic">;
   },
 ): LazyPriceBook {

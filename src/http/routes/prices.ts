@@ -88,7 +88,7 @@ const remove = createRoute({
   request: {
     params: z.object({ price_id: z.string().openapi({ example: "prc_9f86d081884c7d659a2feaa0c5" }) }),
   },
-  responses: { 204: { description: "It is removed" }, ...problems("not_found", "conflict") },
+  responses: { 204: { description: "It is removed" }, ...problems("not_found", "conflict", ...BODY_CODES) },
 });
 
 export function createRoutes(core: Core) {

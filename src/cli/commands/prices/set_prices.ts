@@ -1,4 +1,3 @@
-import { BILLED_PART_NAMES, priceFieldOf } from "../../../contract/billed_parts.ts";
 import type { PriceOverride } from "../../../contract/price_override.ts";
 import type { SetPrice } from "../../../contract/prices.ts";
 import { PurserError } from "../../../kernel/errors.ts";
@@ -20,11 +19,14 @@ const RATES = {
   reasoning: "reasoning_usd_per_million",
 } as const;
 
-/** The fields of the other rates, by the names that --rate takes. */
-const OTHER_RATES = new Map([
-  ["requests", "requests_usd_per_thousand"],
-  ...BILLED_PART_NAMES.map((part) => [part.replace(/_tokens$/, ""), priceFieldOf(part)] as const),
-]);
+/** Returns the fields of the other rates, by the names that --rate takes. */
+async function otherRates(): Promise<ReadonlyMap<string, string>> {
+  const { BILLED_PART_NAMES, priceFieldOf } = await import("../../../contract/billed_parts.ts");
+  return new Map([
+    ["requests", "requests_usd_per_thousand"],
+    ...BILLED_PART_NAMES.map((part) => [part.replace(/_tokens$/, ""), priceFieldOf(part)] as const),
+  ]);
+}
 
 const WHICH = {
   "service-tier": option("TIER", "Of calls that are served at this tier", {
@@ -33,15 +35,15 @@ const WHICH = {
   from: option("DATE", "Of calls from this day on, UTC (default: any time)"),
 };
 
-const MODEL = arg("PROVIDER:MODEL", { live: "model" });
+const MODEL = arg("MODEL", { live: "model" });
 
-/** `purser prices set PROVIDER:MODEL` */
+/** `purser prices set MODEL` */
 const pricesSet: Command = {
   name: "prices set",
   args: [MODEL],
   summary: "Set the price of a model",
   detail:
-    "In USD per million tokens. It is kept in the database, and all servers over it bill calls by it within a minute, without a restart. It replaces the price of the same model, tier and day as a whole, and applies " +
+    "MODEL is PROVIDER:NAME, and rates are in USD per million tokens. It is kept in the database, and all servers over it bill calls by it within a minute, without a restart. It replaces the price of the same model, tier and day as a whole, and applies " +
     "before those of the config. A rate that is left out has the default of docs/prices.md. Calls that are booked keep their price until purser reprice.",
   options: {
     input: option("USD", "Input tokens (required)"),
@@ -50,9 +52,7 @@ const pricesSet: Command = {
     "cache-write": option("USD", "Tokens that are cached"),
     "cache-write-1h": option("USD", "Tokens that are cached for an hour"),
     reasoning: option("USD", "Reasoning tokens"),
-    rate: option("PART=USD", "Another part, such as web_searches=10 per thousand (repeatable)", {
-      some: [...OTHER_RATES.keys()].map((part) => `${part}=`),
-    }),
+    rate: option("PART=USD", "Another part, such as web_searches=10 per thousand (repeatable)"),
     ...WHICH,
   },
   examples: [
@@ -88,13 +88,14 @@ async function setPrice(ctx: CommandContext): Promise<void> {
       throw new UsageError(`Cannot set a price without --${name}`, options.command);
     }
   }
+  const others = options.has("rate") ? await otherRates() : new Map<string, string>();
   for (const text of options.texts("rate")) {
     const [part = "", usd = ""] = text.split("=", 2);
-    const field = OTHER_RATES.get(part);
+    const field = others.get(part);
     if (field === undefined) {
-      const near = nearestName(part, [...OTHER_RATES.keys()]);
+      const near = nearestName(part, [...others.keys()]);
       const hint = near === undefined
-        ? `known are ${[...OTHER_RATES.keys()].join(", ")}`
+        ? `known are ${[...others.keys()].join(", ")}`
         : `did you mean ${near}?`;
       throw new UsageError(
         `Cannot use --rate ${text}: there is no part ${JSON.stringify(part)}; ${hint}`,
@@ -165,7 +166,7 @@ async function listPrices(ctx: CommandContext): Promise<void> {
   );
 }
 
-/** `purser prices unset PROVIDER:MODEL` */
+/** `purser prices unset MODEL` */
 const pricesUnset: Command = {
   name: "prices unset",
   args: [MODEL],
