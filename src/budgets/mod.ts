@@ -20,6 +20,7 @@ export {
   updateBudget,
 } from "./budgets.ts";
 export { checkBudgets } from "./budget_checks.ts";
+export { summarizeSpending } from "./summarize_spending.ts";
 export { BUDGETS, toAuthoredRow } from "./budget_fields.ts";
 export { findUnknown, withKeyId } from "./known_scopes.ts";
 export { listRaises, raiseBudget } from "./raises.ts";
