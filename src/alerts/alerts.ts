@@ -193,10 +193,13 @@ function toDeliveryRecord(row: typeof deliveries.$inferSelect): AlertDelivery {
 const SPENT: Record<ThresholdType | BudgetThreshold, string> = {
   budget_per_run_usd: "spent in one run",
   budget_per_session_usd: "spent in one session",
+  budget_per_tree_usd: "spent in one session with its sub-agents",
   budget_per_hour_usd: "spent in the last hour",
   budget_per_day_usd: "spent today (UTC)",
   budget_per_week_usd: "spent this week (UTC)",
   budget_per_month_usd: "spent this month (UTC)",
+  budget_per_quarter_usd: "spent this quarter (UTC)",
+  budget_per_30d_usd: "spent in the last 30 days",
   budget_per_lifetime_usd: "spent in all",
   per_run_usd: "spent in one run",
   per_session_usd: "spent in one session",

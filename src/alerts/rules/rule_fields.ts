@@ -76,6 +76,7 @@ export function toAuthoredRule(input: RuleInput): AuthoredRule {
     scope: scopeFor(subjectsOf(input)),
     each: input.each ?? null,
     shape: shapeFor(subjectsOf(input), input),
+    calendar: null,
     enabled: input.enabled ?? true,
   };
 }

@@ -106,7 +106,10 @@ type RuleState = Pick<
   "value_usd" | "value_pct" | "window_start" | "counter" | "usd_per_hour" | "reaches_at"
 >;
 
-type Measuring = Pick<RuleRow, "thresholdType" | "scope" | "each" | "shape" | "thresholdNanoUsd">;
+type Measuring = Pick<
+  RuleRow,
+  "thresholdType" | "scope" | "each" | "shape" | "calendar" | "thresholdNanoUsd"
+>;
 
 const isOfSpending = (rule: Measuring): rule is Measuring & { thresholdType: ThresholdType } =>
   rule.thresholdType !== PLAN_THRESHOLD;
@@ -240,7 +243,7 @@ SELECT CASE t.type
 } AS TEXT)
 END FROM t ORDER BY t.n`;
 
-type SpendingRule = Pick<RuleRow, "scope" | "each" | "shape"> & { thresholdType: ThresholdType };
+type SpendingRule = Pick<RuleRow, "scope" | "each" | "shape" | "calendar"> & { thresholdType: ThresholdType };
 
 /** The value that a rule measures at present, and the run, the session or the counter of subjects that has it. */
 type Measured = { nanoUsd: NanoUsd; scope?: string; kind?: string; id?: string };

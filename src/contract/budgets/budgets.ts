@@ -21,6 +21,8 @@ import {
   subjectFields,
   subjectValues,
 } from "./subject_fields.ts";
+import { calendarFields, calendarValues } from "../calendars/calendar_fields.ts";
+import { calendarFault } from "../calendars/calendar_input.ts";
 
 /** The wire schemas of budgets, and of reservations for calls elsewhere. */
 
@@ -28,8 +30,8 @@ export const BudgetId = id("bud_01k9qv3v8c7e9g1j3m5p7r9t1w");
 export const ReservationId = id("rsv_01k9qv3v8e9g1j3m5p7r9t1w3y");
 
 const PER =
-  "`run` and `session` count each one by itself; `hour` is the last 60 minutes, `day`, `week` (from " +
-  "Monday) and `month` are of UTC; `lifetime` is all there is";
+  "`run` and `session` count each one by itself, `tree` a session with all its sub-agents; `hour` is the last 60 minutes, `30d` the " +
+  "last 30 days and the rest of the day before; `day`, `week`, `month` and `quarter` are of `time_zone`; `lifetime` is all there is";
 const EXCEPT = "A budget that names one of them, with the same `per`, takes its place";
 const ACTION = "`watch` refuses nothing and counts the calls that it would have refused";
 
@@ -74,6 +76,7 @@ const fields = z.strictObject({
   warn_at: WarnAt.optional().openapi({
     description: `${WARN_AT}; of a new budget ${JSON.stringify(BUDGET_DEFAULTS.warnAt)} if not given`,
   }),
+  ...calendarFields,
   counts_from: Midnight.nullish().openapi({
     description: "Of a budget per `lifetime`: spending before this midnight (UTC) doesn't count",
   }),
@@ -88,6 +91,8 @@ type Fields = z.infer<typeof fields>;
 /** Checks the rules between the fields of a budget. */
 function checkFields(budget: Fields, ctx: z.RefinementCtx): void {
   const faults = faultsOfSubjects(budget, budget.per, "a budget");
+  const fault = calendarFault(budget);
+  if (fault) faults.push(fault);
   if (budget.counts_from != null && budget.per !== "lifetime") {
     const message = `can't be together with per ${budget.per}: only a budget per lifetime has it`;
     faults.push({ path: "counts_from", message });
@@ -132,6 +137,7 @@ const definition = {
   mode: BudgetMode,
   action: z.enum(BUDGET_ACTIONS).openapi({ description: ACTION }),
   warn_at: z.array(z.number()).openapi({ description: `${WARN_AT}, ascending`, example: [0.8, 1] }),
+  ...calendarValues,
   counts_from: Time.nullable(),
   allow_unpriced: z.boolean(),
   enabled: z.boolean(),

@@ -68,8 +68,14 @@ type Counting = SubjectFields & { readonly each?: SubjectKind | null | undefined
 type Field = keyof typeof subjectFields | "each";
 
 /** The field that names a value of a kind of subjects. */
-const fieldOf = (kind: SubjectKind): Field =>
-  kind.startsWith("tag:") ? "tags" : kind === "source" ? kind : DIMENSIONS[kind as "agent"].field;
+const fieldOf = (kind: SubjectKind | "tree"): Field =>
+  kind === "tree"
+    ? "session_id"
+    : kind.startsWith("tag:")
+    ? "tags"
+    : kind === "source"
+    ? kind
+    : DIMENSIONS[kind as "agent"].field;
 
 /** Returns what is wrong with the subjects of a budget or a rule, `what`, over a period. */
 export function faultsOfSubjects(
@@ -83,7 +89,7 @@ export function faultsOfSubjects(
   const named = subjectsOf(counting).map(([part]) => part);
   const tags = new Set([...named, each ?? ""].filter((part) => part.startsWith("tag:")));
   if (tags.size > MAX_BUDGET_TAGS) refuse("tags", `${what} can have at most ${MAX_BUDGET_TAGS} tags`);
-  if (each != null && (per === "run" || per === "session")) {
+  if (each != null && (per === "run" || per === "session" || per === "tree")) {
     refuse("each", `can't be together with per ${per}, which counts each ${per} by itself`);
   } else if (each != null && named.includes(each)) {
     refuse("each", `can't be ${each} together with ${fieldOf(each)}, which names one`);

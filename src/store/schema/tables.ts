@@ -158,6 +158,8 @@ export const calls = sqliteTable("calls", {
   stands: text("stands"),
   /** The API's price of a call that a plan pays for. */
   planNanoUsd: nanoUsd("plan_nano_usd"),
+  /** The session at the root of its tree, where that is another one than its own. */
+  rootSessionId: text("root_session_id"),
 });
 
 /** The statements of logs, exported spans and reports about calls; see the migration. */
@@ -253,6 +255,8 @@ export const budgets = sqliteTable("budgets", {
   refusedCalls: int("refused_calls").notNull(),
   lastRefusedAt: int("last_refused_at"),
   shape: text("shape"),
+  /** Null for the windows of UTC: see ledger/calendars.ts. */
+  calendar: text("calendar"),
 });
 
 export const budgetRaises = sqliteTable("budget_raises", {
@@ -320,6 +324,7 @@ export const alertRules = sqliteTable("alert_rules", {
   cooldownFrom: int("cooldown_from"),
   restsUntil: int("rests_until"),
   isOver: flag("is_over").notNull(),
+  calendar: text("calendar"),
   each: text("each").$type<BudgetEach>(),
   shape: text("shape"),
 });

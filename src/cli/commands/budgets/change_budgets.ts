@@ -6,6 +6,7 @@ import { parseTotalUsd } from "../../../kernel/money.ts";
 import { withoutUndefined } from "../../../kernel/records.ts";
 import { arg, type Command, type CommandContext, flag, option } from "../../command.ts";
 import { idInPath } from "../../parse/command_id.ts";
+import { CALENDAR_OPTIONS, readCalendar } from "../../parse/calendar_options.ts";
 import { anyOf, readSubjects, SUBJECT_NAMES, SUBJECT_OPTIONS } from "../../parse/subject_options.ts";
 import { checkName, orNone, parseAmount, readEither } from "../../parse/given_fields.ts";
 import type { Options } from "../../parse/options.ts";
@@ -37,6 +38,7 @@ const FIELDS = {
   "warn-at": option("SHARES", "Shares of the limit to notify at, or the word none (default 80%,100%)", {
     some: ["50%,80%,100%", "none"],
   }),
+  ...CALENDAR_OPTIONS,
   "counts-from": option("DATE", "For a lifetime: ignore spending before this date (UTC), or the word none"),
   "allow-unpriced": flag("Allow models without a known price; their calls count as $0"),
 };
@@ -51,6 +53,7 @@ function readFields(options: Options, now: number): BudgetChanges {
     mode: options.oneOf("mode", BUDGET_MODES),
     action: options.oneOf("action", BUDGET_ACTIONS),
     warn_at: options.read("warn-at", readShares),
+    ...readCalendar(options),
     counts_from: options.read("counts-from", orNone((text) => readStart(text, now))),
     allow_unpriced: readEither(options, "allow-unpriced", "no-allow-unpriced"),
     enabled: readEither(options, "enabled", "disabled"),
@@ -115,8 +118,8 @@ const budgetsRaise: Command = {
   args: [BUDGETS.arg],
   summary: "Raise the limit of a budget for a while",
   detail:
-    "Without --for, the raise ends with the present day, week or month, or after an hour if the budget is per " +
-    "hour; if it is per run, session or lifetime, the raise has no end. Raises add up, and are kept with the API " +
+    "Without --for, the raise ends with the present window, or after an hour or 30 days if the budget is per hour or " +
+    "30d; if it is per run, session, tree or lifetime, the raise has no end. Raises add up, and are kept with the API " +
     "key that made them.",
   options: {
     usd: option("USD", "Amount to add to the limit"),
@@ -216,8 +219,9 @@ async function releaseBudget(ctx: CommandContext): Promise<void> {
 const EDIT_COMMANDS = editCommands(BUDGETS, {
   add: {
     detail:
-      "Every budget that applies to a call must allow it. Days, weeks (from Monday) and months are in UTC; an hour " +
-      "is the last 60 minutes. With --per run or --per session, each run or session is counted by itself. Without " +
+      "Every budget that applies to a call must allow it. Days, weeks, months and quarters are those of --time-zone, UTC " +
+      "unless the server has another one; hour and 30d move with the clock. With --per run, session or tree, each run, session, " +
+      "or session with all its sub-agents is counted by itself; a tree is named by --session, its root. Without " +
       `${SUBJECT_NAMES} all calls count; of several, a call must be of all. ` +
       "Spending from before the budget was added counts. In mode strict, the limit is never exceeded.",
     examples: [
@@ -227,6 +231,7 @@ const EDIT_COMMANDS = editCommands(BUDGETS, {
         "One agent, never over $200",
       ],
       ["purser budgets add --name Chats --limit 1 --per day --each session", "$1 a day for every session"],
+      ["purser budgets add --name Tree --limit 20 --per tree", "$20 for every session with its sub-agents"],
       [
         'purser budgets add --name Acme --limit 500 --per month --tag customer=acme --model "claude-opus-*"',
         "The calls for one customer with the models of a pattern",
@@ -234,6 +239,10 @@ const EDIT_COMMANDS = editCommands(BUDGETS, {
       [
         "purser budgets add --name Customers --limit 100 --per month --each tag:customer",
         "$100 a month for each customer",
+      ],
+      [
+        "purser budgets add --name Berlin --limit 50 --per day --time-zone Europe/Berlin",
+        "From midnight to midnight in Berlin",
       ],
       [
         "purser budgets add --name Trial --limit 10 --per day --action watch",
