@@ -55,16 +55,16 @@ export type Counting = Pick<BudgetRow, "per" | "scope" | "each" | "shape" | "cal
 const notNamed = (scope: string, per: string) =>
   `NOT EXISTS (SELECT 1 FROM budgets o WHERE o.enabled = 1 AND o.scope = ${scope} AND o.per = ${per} AND o.each IS NULL)`;
 
-/** SQL for whether a rule counts a scope: no rule of the same type names it. */
-const isRuled = (_: Counting, scope: string, per: string) =>
+/** The same of rules. */
+const notRuled = (scope: string, per: string) =>
   `NOT EXISTS (SELECT 1 FROM alert_rules o ${
     indexedBy("alert_rules_named")
   } WHERE o.enabled = 1 AND o.shape IS NULL AND o.scope = ${scope}
     AND o.threshold_type = 'per_' || ${per} || '_usd')`;
 
-/** SQL for whether a budget counts a scope: one per run, session or tree also where another budget names it. */
-const isCounted = ({ each }: Counting, scope: string, per: string) =>
-  each === null ? `CAST(${per} AS TEXT) IS NOT NULL` : notNamed(scope, per);
+/** SQL for whether a budget, or a rule, counts a scope: one per run, session or tree also where another one names it. */
+const isCounted = ({ each }: Counting, scope: string, per: string, isUnnamed = notNamed) =>
+  each === null ? `CAST(${per} AS TEXT) IS NOT NULL` : isUnnamed(scope, per);
 
 /** SQL for the scopes of a dimension that calls in progress have. */
 const reservedScopes = (kind: Counted) =>
@@ -128,7 +128,7 @@ export function scopesOfShape(
 
 /** Returns the query for the scopes of the counters of a rule that has many, with the most spending since `from`. */
 export function selectRuled(row: Counting, from: number): Statement {
-  const { sql, args } = selectShaped(row, from, isRuled);
+  const { sql, args } = selectShaped(row, from, notRuled);
   return { sql: `${sql} LIMIT ${READ_EXACTLY}`, args };
 }
 
@@ -136,7 +136,7 @@ export function selectRuled(row: Counting, from: number): Statement {
 function selectShaped(
   row: Counting,
   from: number,
-  isOf = isCounted,
+  isUnnamed = notNamed,
 ): Required<Pick<Statement, "sql" | "args">> {
   const { where, args } = scopesOfShape(row, "scope");
   return {
@@ -149,7 +149,7 @@ SELECT s.scope FROM (
     ORDER BY whole_usd DESC LIMIT ${AGENTS}) dearest
   UNION SELECT scope FROM tail WHERE ${where}
   UNION SELECT scope FROM (SELECT DISTINCT scope FROM reservations WHERE ${where} LIMIT ${NEWEST}) reserved
-) s LEFT JOIN tail ON tail.scope = s.scope WHERE ${isOf(row, "s.scope", "?4")}
+) s LEFT JOIN tail ON tail.scope = s.scope WHERE ${isCounted(row, "s.scope", "?4", isUnnamed)}
 ORDER BY ${spentSince(row, from).replaceAll("?2", "?5")} + coalesce(tail.cost, 0) DESC, s.scope`,
     args: [...args, row.per, from, row.shape],
   };

@@ -303,13 +303,10 @@ export async function readLargest(
     many.map((rule, index) => [rule, found[index]!.map(([scope]) => scope as string)]),
   );
   const counters = rules.flatMap((rule) =>
-    (scopesOf.get(rule) ?? [rule.scope]).map((scope) => ({
-      rule,
-      scope,
-      per: rule.per,
-      calendar: rule.calendar,
-      from: fromOf.get(rule)!,
-    }))
+    (scopesOf.get(rule) ?? [rule.scope]).map((scope) => {
+      const { per, calendar } = rule;
+      return { rule, scope, per, calendar, from: fromOf.get(rule)! };
+    })
   );
   const standings = counters.length === 0 ? [] : await readStandings(ctx, counters);
   const largest = new Map<Counting, { scope: string; nanoUsd: NanoUsd }>();

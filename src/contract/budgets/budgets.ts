@@ -13,6 +13,8 @@ import { AgentId, DisplayName, id, name, SessionId, Time, Usd, UsdLimit } from "
 import { invalidInput } from "../schema_issues.ts";
 import { BUDGET_ACTIONS, BUDGET_PERIODS } from "../values.ts";
 import { BudgetState } from "./budget_state.ts";
+import { calendarFields, calendarValues } from "../calendars/calendar_fields.ts";
+import { calendarFault } from "../calendars/calendar_input.ts";
 import {
   callSubjects,
   EACH,
@@ -21,8 +23,6 @@ import {
   subjectFields,
   subjectValues,
 } from "./subject_fields.ts";
-import { calendarFields, calendarValues } from "../calendars/calendar_fields.ts";
-import { calendarFault } from "../calendars/calendar_input.ts";
 
 /** The wire schemas of budgets, and of reservations for calls elsewhere. */
 
