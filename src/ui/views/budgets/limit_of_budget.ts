@@ -29,7 +29,7 @@ export function limitOfBudget(budget: Budget): Limit {
       ? { ok: 0, near: 0.9, reached: 1 }[budget.state]
       : shareOf(spent_usd + reserved_usd, limit_usd + extra_usd),
     state: budget.state,
-    stops: budget.action === "refuse",
+    stops: budget.action !== "watch",
     resetsAt: budget.resets_at,
     reachesAt: budget.reaches_at,
     usdPerHour: budget.usd_per_hour,
