@@ -49,7 +49,7 @@ export type BudgetPeriod = typeof BUDGET_PERIODS[number];
 export const BUDGET_EACH = SUBJECTS;
 export type BudgetEach = SubjectKind;
 
-/** What the counters of a budget are sorted by: the most used first, the least left, or their names. */
+/** The orders of the counters of a budget: the most used first, the least left, or their names. */
 export const COUNTER_SORTS = ["used", "left", "name"] as const;
 export type CounterSort = typeof COUNTER_SORTS[number];
 
