@@ -94,7 +94,7 @@ async function reserve(
   if (admission.go) await ctx.gate.release(admission.grant!);
   const error = await refusedCall(ctx, refused, { refusals, because });
   if (!terms.addEvent) await logCallEvent(ctx, scopes, refusalEvent(error));
-  else if (error.details.refused_by) terms.addEvent(refusalEvent(error));
+  else terms.addEvent(refusalEvent(error));
   throw error;
 }
 
