@@ -204,7 +204,11 @@ async function newPlace(name: string, database: Database): Promise<Place> {
   const hook = { kind: "webhook", name: "hook", url: "http://127.0.0.1:1/", timeout_ms: 1_000 };
   await Deno.writeTextFile(
     `${folder}/purser/purser.json`,
-    JSON.stringify({ channels: [hook], allow_private_networks: ["127.0.0.0/8"] }),
+    JSON.stringify({
+      channels: [hook],
+      allow_private_networks: ["127.0.0.0/8"],
+      approval_timeout_seconds: 0,
+    }),
   );
   if (!sqld) await Deno.writeTextFile(`${folder}/books.db`, ""); // as an empty database: commands read it first
   const { PATH = "", HOME = "" } = readEnvironment();

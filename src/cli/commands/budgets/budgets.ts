@@ -4,6 +4,7 @@ import type { BudgetRelease } from "../../../contract/budgets/budget_releases.ts
 import type { BudgetRaise } from "../../../contract/budgets/budget_raises.ts";
 import type { BudgetCheck } from "../../../contract/budgets/budget_checks.ts";
 import type { BudgetCounterState } from "../../../contract/budgets/budget_state.ts";
+import { counterText, describeScope } from "../../../contract/budgets/subjects.ts";
 import { nameIn, nameOfValue } from "../../../contract/costs/dimensions.ts";
 import { PAGE_SIZES } from "../../../contract/limits.ts";
 import { CALL_SOURCES } from "../../../contract/values.ts";
@@ -16,12 +17,14 @@ import {
   describeBudget,
   describeCounted,
   describePace,
-  describeScope,
   describeUnknown,
+  describeWindow,
   formatAmount,
   formatBudgetSpent,
+  formatReset,
   formatState,
   paintState,
+  resetsColumn,
 } from "../../render/describe_budget.ts";
 import { countOf, formatTime } from "../../render/format_values.ts";
 import { hasMore, printAnswer } from "../../render/print_answer.ts";
@@ -98,7 +101,7 @@ function renderBudgets(budgets: readonly Budget[], layout: Layout): string {
       { title: "LEFT", cell: ({ left_usd }) => formatAmount(left_usd), align: "right", drop: 2 },
       { title: "MODE", cell: ({ mode }) => mode, drop: 4 },
       state,
-      { title: "RESETS (UTC)", cell: ({ resets_at }) => formatTime(resets_at).slice(0, 16), drop: 5 },
+      resetsColumn(budgets, 5),
     ],
     state: "STATE",
   }, layout);
@@ -196,9 +199,7 @@ function describe({ layout }: CommandContext, budget: Budget): string {
     "Limit": describeBudget(budget),
     "Counts from": budget.counts_from === null ? undefined : `${formatTime(budget.counts_from)} UTC`,
     "State": formatState(budget),
-    "Counter": counter
-      ? `${counter.kind} ${nameOfValue(counter, budget)}, with the most spending`
-      : undefined,
+    "Counter": counter ? `${counterText(counter, budget)}, with the most spending` : undefined,
     "Spent": formatBudgetSpent(budget),
     "Not counted": unpriced_calls ? `${countOf(unpriced_calls, "call")} without a known price` : undefined,
     "Raised by": extra_usd ? formatAmount(extra_usd) : undefined,
@@ -207,7 +208,7 @@ function describe({ layout }: CommandContext, budget: Budget): string {
     "Left": formatAmount(budget.left_usd),
     "Pace": budget.usd_per_hour ? describePace(budget) : undefined,
     "Since": budget.window_start === null ? undefined : `${formatTime(budget.window_start)} UTC`,
-    "Resets": budget.resets_at === null ? undefined : `${formatTime(budget.resets_at)} UTC`,
+    "Resets": budget.resets_at === null ? undefined : formatReset(budget),
     "Refused": refused_calls === undefined
       ? undefined
       : refused_calls === 0
@@ -278,7 +279,7 @@ async function checkBudgets(ctx: CommandContext): Promise<number> {
   const { options } = ctx;
   const query = { agent_id: options.read("agent", checkId), session_id: options.read("session", checkId) };
   const checks = await printChecks(ctx, query);
-  const isRefused = checks.some(({ state, action }) => state === "reached" && action === "refuse");
+  const isRefused = checks.some(({ state, action }) => state === "reached" && action !== "watch");
   return isRefused ? EXIT.budgetExceeded : EXIT.done;
 }
 
@@ -346,13 +347,13 @@ async function printChecks(ctx: CommandContext, query: CheckQuery): Promise<Budg
       { title: "SPENT", cell: formatBudgetSpent, paint: paintState, drop: 1 },
       {
         title: "COUNTS",
-        cell: (check) => `${check.per} of ${describeScope(check)}`,
+        cell: (check) => `${describeWindow(check)} of ${describeScope(check)}`,
         cutTo: 7,
         drop: 2,
       },
       { title: "MODE", cell: ({ mode }) => mode, drop: 4 },
       { title: "STATE", cell: formatState, paint: paintState },
-      { title: "RESETS (UTC)", cell: ({ resets_at }) => formatTime(resets_at).slice(0, 16), drop: 3 },
+      resetsColumn(checks, 3),
     ], ctx.layout));
   }
   return checks;
