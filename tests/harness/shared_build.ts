@@ -41,10 +41,11 @@ export async function sharedBuild(name: string, make: (folder: string) => Promis
  * bundle for all takes the time of one.
  */
 export async function bundleWorker(name: WorkerName): Promise<[path: string, name: string]> {
+  const source = join(ROOT, "tests/faults/worker.ts");
   const folder = await sharedBuild("workers", (folder) =>
     runDeno([
-      ...["bundle", "--quiet", "--minify", "--config", join(ROOT, "deno.json")],
-      ...["--output", join(folder, "worker.js"), join(ROOT, "tests/faults/worker.ts")],
+      ...["bundle", "--quiet", "--config", join(ROOT, "deno.json"), "--output", join(folder, "worker.js")],
+      source,
     ]));
   return [join(folder, "worker.js"), name];
 }
