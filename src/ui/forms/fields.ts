@@ -19,7 +19,7 @@ export interface Field {
   hasDefault?: true;
   /** The value of a new one that has no other. */
   initial?: unknown;
-  /** The option of the command, with what undoes it; by default the name of the field. An argument has none. */
+  /** The option of the command, with what undoes it; `agent_id` and `warn_at` have `--agent` and `--warn-at`. An argument has none. */
   option?: { name: string; undo?: string } | "argument";
 }
 
@@ -91,7 +91,8 @@ export function textIn({ name }: Field, form: FormData): string {
 /** Returns the words of a command that give a field its text, in place of one before. */
 function wordsOf(field: Field, text: string, before: string): string[] {
   if (field.option === "argument") return [];
-  const { name, undo } = field.option ?? { name: field.name, undo: undefined };
+  const usual = field.name.replace(/_id$/, "").replaceAll("_", "-");
+  const { name, undo } = field.option ?? { name: usual, undo: undefined };
   const option = `--${name}`;
   switch (field.kind) {
     case "flag":

@@ -1,7 +1,12 @@
 import type { BudgetDefinition } from "../../../contract/budgets/budgets.ts";
 import type { BudgetCheck } from "../../../contract/budgets/budget_checks.ts";
 import type { BudgetState } from "../../../contract/budgets/budget_state.ts";
-import { describeScope, subjectsOf, subjectTexts } from "../../../contract/budgets/subjects.ts";
+import {
+  describeScope,
+  type SubjectFields,
+  subjectsOf,
+  subjectTexts,
+} from "../../../contract/budgets/subjects.ts";
 import { type Dimension, DIMENSIONS } from "../../../contract/costs/dimensions.ts";
 import { budgetsHref, costsHref, limitHref, sessionHref } from "../links.ts";
 import { type Limit, shareOf } from "./limit.ts";
@@ -17,7 +22,7 @@ export function limitOfBudget(budget: Budget): Limit {
     name: budget.name,
     href: limitHref(budget.budget_id),
     enabled: budget.enabled,
-    scope: scopeOfBudget(budget),
+    scope: subjectsText(budget),
     spentHref: spentHrefOf(budget),
     reachesAt: budget.reaches_at,
     usdPerHour: budget.usd_per_hour,
@@ -64,13 +69,16 @@ function amountsOf(budget: Budget | BudgetCheck) {
   };
 }
 
-function scopeOfBudget(budget: Budget): string {
+/** Returns the subjects of a budget or a rule as text. */
+export function subjectsText(budget: SubjectFields & { each: string | null }): string {
   const { each } = budget;
   return [...subjectTexts(budget), each && `each ${each}`].filter(Boolean).join(", ") || "all agents";
 }
 
 /** Returns the page with the sum that a budget counts; of one with many counters, that of the counter that is shown. */
-function spentHrefOf(budget: Budget): string | undefined {
+export function spentHrefOf(
+  budget: SubjectFields & Pick<Budget, "counter" | "window_start">,
+): string | undefined {
   const { counter, window_start } = budget;
   const [first, ...others] = subjectsOf(budget);
   const of = counter ?? (first && { kind: first[0], id: first[1]! });
