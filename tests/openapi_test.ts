@@ -25,6 +25,7 @@ Deno.test("the OpenAPI document has every route of the app, and no other", async
 const OPERATIONS = {
   applyDefinitions: "POST /apply",
   applyRepricing: "POST /repricings/{repricing_id}/apply",
+  approveTicket: "POST /approvals/{ticket_id}/approve",
   cancelRun: "POST /runs/{run_id}/cancel",
   checkBudgets: "GET /budgets/check",
   createAlertRule: "POST /alerts/rules",
@@ -34,6 +35,7 @@ const OPERATIONS = {
   deleteAgent: "DELETE /agents/{agent_id}",
   deleteAlertRule: "DELETE /alerts/rules/{rule_id}",
   deleteBudget: "DELETE /budgets/{budget_id}",
+  denyTicket: "POST /approvals/{ticket_id}/deny",
   estimateCaching: "GET /costs/caching",
   estimateCosts: "GET /costs/what-if",
   examineService: "GET /doctor",
@@ -44,6 +46,7 @@ const OPERATIONS = {
   getAlert: "GET /alerts/history/{alert_id}",
   getAlertRule: "GET /alerts/rules/{rule_id}",
   getApiKey: "GET /keys/{key_id}",
+  getApproval: "GET /approvals/{ticket_id}",
   getBudget: "GET /budgets/{budget_id}",
   getCostTotal: "GET /costs/total",
   getDocsPage: "GET /docs",
@@ -63,6 +66,7 @@ const OPERATIONS = {
   listAgents: "GET /agents",
   listAgentSessions: "GET /agents/{agent_id}/sessions",
   listAlertRules: "GET /alerts/rules",
+  listApprovals: "GET /approvals",
   listAuditEntries: "GET /audit",
   listAlerts: "GET /alerts/history",
   listAnomalies: "GET /anomalies",
@@ -246,6 +250,18 @@ Deno.test("every operation responds as documented", async () => {
   await purser.api("GET", at);
   await purser.api("POST", `${at}/releases`, { reason: "Not billed" });
   await purser.api("GET", `${at}/releases`);
+  await purser.api("PATCH", at, { limit_usd: 0, action: "ask" });
+  const ask = () => purser.api("POST", "/budgets/reservations", { agent_id: "a", worst_case_usd: 9 });
+  for (const answer of ["approve", "deny"]) {
+    const { ticket_id } = (await ask()).body.details;
+    await purser.api("GET", `/approvals/${ticket_id}`);
+    await purser.api("POST", `/approvals/${ticket_id}/${answer}`, {
+      reason: "x",
+      ...answer === "approve" && { extra_usd: 1 },
+    });
+    purser.clock.advance(5_000);
+  }
+  await purser.api("GET", "/approvals");
   await purser.api("DELETE", at);
   // A cost that the prices don't give, so that there is something to book.
   await purser.api("POST", "/costs/events", [{

@@ -119,6 +119,7 @@ export async function openParts(options: CoreOptions, wakeDispatcher: () => void
       models: createModelResolver({ providers: config.providers, env, custom: options.models }),
       toolbox: createToolbox({ clock, modules, custom: options.tools }),
       liveRuns: new Map(),
+      gatewayCalls: new Map(),
       providerSources,
       spool: runtime?.spool,
       generationsInUse: new GenerationsInUse(),

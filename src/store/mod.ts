@@ -4,6 +4,7 @@ export {
   checkWritable,
   type CommitDurability,
   ConstraintError,
+  flushCommits,
   readDurability,
   replaceState,
   requireThat,

@@ -67,7 +67,7 @@ export function describeBudget(budget: Omit<Budget, "name">): string {
   const notes = [
     `${formatAmount(limit_usd)} for ${article}${counted}`,
     mode,
-    ...(action === "watch" ? ["watch only"] : []),
+    ...(action === "watch" ? ["watch only"] : action === "ask" ? ["asks for more"] : []),
     ...(allow_unpriced ? ["unpriced models allowed"] : []),
   ].join(", ");
   return `${notes}; ${describeWarnings(warn_at)}${enabled ? "" : "; it is disabled"}`;

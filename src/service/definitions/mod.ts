@@ -83,7 +83,10 @@ const kindsOf = (now: number) => [
     },
     change(draft, id, { input, changed }) {
       const fixed = Object.keys(changed).find((field) => !Object.hasOwn(ApiKeyChanges.shape, field));
-      if (fixed === undefined) return changeKey(draft, id, toNewKey(input) as Required<NewKey>);
+      if (fixed === undefined) {
+        const { stopBeforeCredits, tags } = toNewKey(input);
+        return changeKey(draft, id, { stopBeforeCredits, tags });
+      }
       const state = `is ${JSON.stringify(changed[fixed])} of the key that is there, and can't change`;
       throw invalidField(fixed, `${state}; write that, or use another name`);
     },

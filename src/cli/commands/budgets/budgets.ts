@@ -279,7 +279,7 @@ async function checkBudgets(ctx: CommandContext): Promise<number> {
   const { options } = ctx;
   const query = { agent_id: options.read("agent", checkId), session_id: options.read("session", checkId) };
   const checks = await printChecks(ctx, query);
-  const isRefused = checks.some(({ state, action }) => state === "reached" && action === "refuse");
+  const isRefused = checks.some(({ state, action }) => state === "reached" && action !== "watch");
   return isRefused ? EXIT.budgetExceeded : EXIT.done;
 }
 

@@ -33,7 +33,7 @@ const FIELDS = {
     `stop: no call once the limit is reached; strict: no call that could exceed it (default ${BUDGET_DEFAULTS.mode})`,
     { oneOf: BUDGET_MODES },
   ),
-  action: option("ACTION", "watch: refuse nothing, count what would be refused (default refuse)", {
+  action: option("ACTION", "watch: refuse nothing, only count; ask: ask a person first (default refuse)", {
     oneOf: BUDGET_ACTIONS,
   }),
   "warn-at": option("SHARES", "Shares of the limit to notify at, or the word none (default 80%,100%)", {
@@ -172,7 +172,7 @@ async function raiseBudget(ctx: CommandContext): Promise<void> {
   ));
 }
 
-function readRaise(text: string): number {
+export function readRaise(text: string): number {
   const amount = parseAmount(text);
   if (amount === 0) throw new Error(`${text} is not greater than 0`);
   return amount;

@@ -64,7 +64,7 @@ function amountsOf(budget: Budget | BudgetCheck) {
       ? { ok: 0, near: 0.9, reached: 1 }[budget.state]
       : shareOf(spent_usd + reserved_usd, limit_usd + extra_usd),
     state: budget.state,
-    stops: budget.action === "refuse",
+    stops: budget.action !== "watch",
     resetsAt: budget.resets_at,
   };
 }

@@ -5,8 +5,8 @@ import { periodOf, startInUtc } from "../../../contract/windows.ts";
 import { toIso } from "../../../kernel/clock.ts";
 import { costsHref, limitHref, runsHref, sessionHref } from "../links.ts";
 import { type Limit, shareOf } from "./limit.ts";
-import { windowText } from "./periods.ts";
 import { spentHrefOf, subjectsText } from "./limit_of_budget.ts";
+import { windowText } from "./periods.ts";
 
 /** A rule is near from this share on, as a budget is by default. */
 const NEAR = 0.8;
