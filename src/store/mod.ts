@@ -20,6 +20,7 @@ export {
   changesOf,
   type Check,
   defineAuthored,
+  deriveId,
   type Edit,
   readInCode,
 } from "./authored.ts";

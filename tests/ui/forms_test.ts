@@ -15,7 +15,7 @@ import { call, openAt } from "./_money.ts";
 /** The forms of what people write: one generator, looped over its table. */
 
 /** The texts that the test fills in by the label of a field, and then changes; 'true' checks a box. */
-const EXAMPLES: Readonly<Record<string, { page: string; add: Filled; edit: Filled }>> = {
+const EXAMPLES: Readonly<Record<string, { page: string; name?: string; add: Filled; edit: Filled }>> = {
   budget: {
     page: "/ui/budgets",
     add: {
@@ -67,6 +67,20 @@ const EXAMPLES: Readonly<Record<string, { page: string; add: Filled; edit: Fille
       "Only for models": "claude-*\ngpt-6-luna",
     },
     edit: { "Tags of its calls": "user=anna.k", "Stop before a plan's paid credits": "" },
+  },
+  price: {
+    page: "/ui/costs/coverage",
+    name: "acme:house-7b flex from 2026-11-01",
+    add: {
+      "Provider": "acme",
+      "Model": "house-7b",
+      "Input, USD per million tokens": "0.25",
+      "Output, USD per million tokens": "1",
+      "Cached tokens that are read": "0.1",
+      "Only of service tier": "flex",
+      "Only from day (UTC)": "2026-11-01",
+    },
+    edit: { "Output, USD per million tokens": "1.5", "Cached tokens that are read": "" },
   },
 };
 
@@ -146,8 +160,8 @@ testDashboard("the forms", {}, {
     await using other = await openTestPurser({});
     for (const resource of RESOURCES) {
       const { noun, removal } = resource;
-      const { page: path, add, edit } = EXAMPLES[noun]!;
-      const name = add.Name!;
+      const { page: path, add, edit, name = add.Name! } = EXAMPLES[noun]!;
+      const hasPage = resource === BUDGET || resource === RULE;
       const { opened, page, dialog, key } = await openAsAdmin(dashboard, path);
       await using _ = opened;
       const both = async () =>
@@ -171,16 +185,16 @@ testDashboard("the forms", {}, {
         );
         await submit("Close");
         await page.getByText(secret!).waitFor({ state: "detached" });
-      } else {
+      } else if (hasPage) {
         await page.getByRole("main").getByRole("link", { name, exact: true }).click();
       }
       const [made, commanded] = await both();
       assert.equal(made!.length, 1);
       assert.deepEqual(made, commanded);
 
-      const row = resource === KEY
-        ? page.locator("tbody tr", { has: page.getByText(name, { exact: true }) })
-        : page.getByRole("main");
+      const row = hasPage
+        ? page.getByRole("main")
+        : page.locator("tbody tr", { has: page.getByText(name, { exact: true }) });
       await row.getByRole("button", { name: "Edit", exact: true }).click();
       await submit("Edit");
       await dialog.getByText("nothing is different").waitFor();

@@ -66,6 +66,7 @@ export const KINDS = {
           part.trim().endsWith("%") ? Number((parseFloat(part) / 100).toFixed(8)) : Number(part)
         ),
   },
+  date: { toText: String, toValue: (text) => text === "" ? null : text },
   /** A day, which begins at midnight UTC. */
   day: {
     toText: (time: string) => time.slice(0, 10),
@@ -118,15 +119,16 @@ function wordsOf(field: Field, text: string, before: string): string[] {
   }
 }
 
-/** The command of a resource: `purser budgets add`, or `set`, with a name. */
+/** The command of a resource: `purser budgets add`, or `set`, with its argument. */
 export function commandOf(
   group: string,
   verb: string,
-  name: string | undefined,
+  argument: string | undefined,
   changed: readonly { field: Field; text: string; before: string }[],
 ): string {
   const options = changed.flatMap(({ field, text, before }) => wordsOf(field, text, before));
-  return ["purser", group, verb, ...name === undefined ? [] : [name], ...options].map(quoteForShell).join(
-    " ",
-  );
+  return ["purser", group, verb, ...argument === undefined ? [] : [argument], ...options].map(quoteForShell)
+    .join(
+      " ",
+    );
 }

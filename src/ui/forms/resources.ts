@@ -19,12 +19,14 @@ export interface Resource {
   one: string;
   /** Its list in the API, and the field with its id. */
   path: string;
-  id: "budget_id" | "rule_id" | "key_id";
+  id: "budget_id" | "rule_id" | "key_id" | "price_id";
   /** The first word of its commands. */
   group: string;
   fields: readonly Field[];
   /** To add one, a session needs the key itself. */
   needsKey?: true;
+  /** A request replaces it as a whole; its commands are `set` and `unset`, and have a name of these fields as their argument. */
+  isWhole?: readonly [string, string];
   /** The button that ends one, what it did, and what it means. */
   removal: { label: string; done: string; consequence: string };
   /** Its effect once it is enabled, and while it is disabled. */
@@ -103,7 +105,7 @@ export const BUDGET: Resource = {
   removal: {
     label: "Remove",
     done: "Removed",
-    consequence: "It refuses no call any more. Its raises and releases go with it; its alerts stay.",
+    consequence: "refuses no call any more. Its raises and releases go with it; its alerts stay.",
   },
   states: {
     enabled: "refuses calls again once its limit is reached.",
@@ -147,7 +149,7 @@ export const RULE: Resource = {
   removal: {
     label: "Remove",
     done: "Removed",
-    consequence: "It doesn't fire any more. The alerts that it has fired stay in the history.",
+    consequence: "doesn't fire any more. The alerts that it has fired stay in the history.",
   },
   states: {
     enabled: "fires at the next call while its threshold is reached.",
@@ -188,9 +190,38 @@ export const KEY: Resource = {
     label: "Revoke",
     done: "Revoked",
     consequence:
-      "Requests with the key are refused from now on, within 5 seconds on every instance, and its sessions here end. This can't be undone.",
+      "is refused from now on, within 5 seconds on every instance, and its sessions here end. This can't be undone.",
+  },
+};
+
+const usdPerMillion = (name: string, label: string, more: Partial<Field> = {}) =>
+  field("number", `${name}_usd_per_million`, label, { option: { name: name.replaceAll("_", "-") }, ...more });
+
+export const PRICE: Resource = {
+  noun: "price",
+  one: "the price of a model",
+  path: "/prices/rows",
+  id: "price_id",
+  group: "prices",
+  isWhole: ["provider", "model"],
+  fields: [
+    field("text", "provider", "Provider", { isRequired: true, isFixed: true, option: "argument" }),
+    field("text", "model", "Model", { isRequired: true, isFixed: true, option: "argument" }),
+    usdPerMillion("input", "Input, USD per million tokens", { isRequired: true }),
+    usdPerMillion("output", "Output, USD per million tokens", { isRequired: true }),
+    usdPerMillion("cache_read", "Cached tokens that are read"),
+    usdPerMillion("cache_write", "Tokens that are cached"),
+    usdPerMillion("cache_write_1h", "Tokens that are cached for an hour", { isRare: true }),
+    usdPerMillion("reasoning", "Reasoning tokens", { isRare: true }),
+    field("text", "service_tier", "Only of service tier", { isFixed: true, isRare: true }),
+    field("date", "from", "Only from day (UTC)", { isFixed: true, isRare: true }),
+  ],
+  removal: {
+    label: "Remove",
+    done: "Removed",
+    consequence: "goes, and the model has that of the config or of the sources again.",
   },
 };
 
 /** All of them: the tests of forms loop over it. */
-export const RESOURCES: readonly Resource[] = [BUDGET, RULE, KEY];
+export const RESOURCES: readonly Resource[] = [BUDGET, RULE, KEY, PRICE];
