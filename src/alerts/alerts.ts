@@ -12,6 +12,7 @@ import { ALL_SEEING, counterIn, type Scopes, type Viewer } from "../ledger/mod.t
 import { ConstraintError, requireThat, type Statement, tables } from "../store/mod.ts";
 import type { AlertContext } from "./context.ts";
 import { describeAlert } from "./describe_alert.ts";
+import { readLargest } from "./explain_alert.ts";
 import type { TestContext } from "../delivery/mod.ts";
 import { type RuleRow, RULES } from "./rules/rule_fields.ts";
 import { MAX_ALERT_HISTORY } from "../contract/limits.ts";
@@ -89,8 +90,22 @@ function toAlertRecord(row: RecordedRow, viewer: Viewer): AlertRecord {
     triggered_at: toIso(row.triggeredAt),
     test: row.isTest,
     ...(counter && { counter }),
+    ...reachesAtOf(row),
     ...(row.budgetLimitNanoUsd !== null && { limit_usd: toUsd(row.budgetLimitNanoUsd) }),
   };
+}
+
+/** Returns whether a budget forecasts that its limit will be reached: see `warningsOf()`. */
+export const isForecast = (
+  { budgetLimitNanoUsd, window }: Pick<RecordedRow, "budgetLimitNanoUsd" | "window">,
+) => budgetLimitNanoUsd !== null && window?.endsWith("#0000") === true;
+
+/** Returns when a limit is reached at the mean pace of its window, of a forecast. */
+function reachesAtOf(row: RecordedRow): { reaches_at?: string } {
+  const { windowStart, triggeredAt, budgetLimitNanoUsd, valueNanoUsd } = row;
+  if (!isForecast(row) || windowStart === null || valueNanoUsd <= 0n) return {};
+  const elapsedMs = BigInt(triggeredAt - windowStart);
+  return { reaches_at: toIso(windowStart + Number(budgetLimitNanoUsd! * elapsedMs / valueNanoUsd)) };
 }
 
 /** Returns the threshold and the value of an alert in the unit of its type. */
@@ -202,11 +217,16 @@ function toDeliveryRecord(row: typeof deliveries.$inferSelect): AlertDelivery {
 
 /** Reads the notification of an alert; undefined if there is no alert of that id. */
 export async function readAlertNotification(
-  ctx: ReadContext & { environment: string },
+  ctx: ReadContext & { environment: string; store: Pick<AlertContext["store"], "read" | "readLong"> },
   alertId: string,
 ): Promise<Notification | undefined> {
   const [row] = await ctx.query.select().from(tables.alerts).where(eq(tables.alerts.alertId, alertId));
-  return row && describeAlert((await toAlertRecords(ctx, [row]))[0]!, ctx.environment);
+  if (!row) return undefined;
+  const [[record], largest] = await Promise.all([
+    toAlertRecords(ctx, [row]),
+    isForecast(row) ? readLargest(ctx, row) : undefined,
+  ]);
+  return describeAlert(record!, ctx.environment, largest);
 }
 
 /** Returns the window that an alert is about, by its claim; undefined of a test. */

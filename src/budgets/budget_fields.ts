@@ -34,6 +34,9 @@ export const BUDGETS = defineAuthored(tables.budgets, {
   show: (row) => inputOf(row),
 });
 
+/** In place of a share of the limit at which a budget warns: the forecast that the limit will be reached. */
+export const FORECAST = 0;
+
 const isCounted = (part: string): part is DimensionWith<"isBudgeted"> =>
   BUDGETED.some((kind) => kind === part);
 
@@ -86,7 +89,10 @@ export function toAuthoredRow(input: BudgetInput): AuthoredRow {
     shape: shapeFor(subjects, input),
     mode: input.mode ?? BUDGET_DEFAULTS.mode,
     action: input.action ?? BUDGET_DEFAULTS.action,
-    warnAt: [...input.warn_at ?? BUDGET_DEFAULTS.warnAt].sort((a, b) => a - b),
+    warnAt: [
+      ...input.forecast ? [FORECAST] : [],
+      ...[...input.warn_at ?? BUDGET_DEFAULTS.warnAt].sort((a, b) => a - b),
+    ],
     countsFrom: input.counts_from == null ? null : Date.parse(input.counts_from),
     allowUnpriced: input.allow_unpriced ?? BUDGET_DEFAULTS.allowUnpriced,
     enabled: input.enabled ?? BUDGET_DEFAULTS.enabled,
@@ -103,7 +109,8 @@ export function inputOf(row: AuthoredRow): Required<BudgetInput> {
     each: row.each,
     mode: row.mode,
     action: row.action,
-    warn_at: row.warnAt,
+    forecast: row.warnAt.includes(FORECAST),
+    warn_at: row.warnAt.filter((share) => share !== FORECAST),
     counts_from: row.countsFrom === null ? null : toIso(row.countsFrom),
     allow_unpriced: row.allowUnpriced,
     enabled: row.enabled,

@@ -3,6 +3,7 @@ import { startOf } from "../windows.ts";
 import { BudgetMode } from "../agents.ts";
 import {
   BUDGET_DEFAULTS,
+  FORECAST_PERIODS,
   LABEL_SCHEMA,
   MAX_BUDGET_TAGS,
   MAX_CALL_USD,
@@ -31,6 +32,9 @@ const PER =
 const EACH =
   "One counter for each agent, session, API key, model, provider or source, or with `tag:KEY` for each value of a tag; null " +
   "for one counter of all. A budget that names one of them, with the same `per`, takes its place";
+const FORECAST =
+  "Of a budget per `day`, `week` or `month`: notifies once in a window, before any of `warn_at` is reached, where at the present " +
+  "pace the limit will be reached before the window ends";
 const ACTION =
   "`watch` refuses nothing and counts the calls that it would have refused; `ask` asks a person for more by a ticket, for which the call waits";
 
@@ -104,6 +108,9 @@ const fields = z.strictObject({
   warn_at: WarnAt.optional().openapi({
     description: `${WARN_AT}; of a new budget ${JSON.stringify(BUDGET_DEFAULTS.warnAt)} if not given`,
   }),
+  forecast: z.boolean().optional().openapi({
+    description: `${FORECAST}; false if not given`,
+  }),
   counts_from: Midnight.nullish().openapi({
     description: "Of a budget per `lifetime`: spending before this midnight (UTC) doesn't count",
   }),
@@ -137,6 +144,12 @@ function checkFields(budget: Fields, ctx: z.RefinementCtx): void {
     refuse(
       fieldOf(other.startsWith("model~") ? "model" : other as SubjectKind),
       "can't be together with per run: the runs below a run may be of another session or API key, and call other models",
+    );
+  }
+  if (budget.forecast && !FORECAST_PERIODS.includes(per)) {
+    refuse(
+      "forecast",
+      `can't be together with per ${per}: only a day, a week and a month have an end to forecast`,
     );
   }
   if (budget.counts_from != null && per !== "lifetime") {
@@ -184,6 +197,7 @@ const definition = {
   each: Each.nullable().openapi({ description: EACH, example: "tag:customer" }),
   mode: BudgetMode,
   action: z.enum(BUDGET_ACTIONS).openapi({ description: ACTION }),
+  forecast: z.boolean().openapi({ description: FORECAST }),
   warn_at: z.array(z.number()).openapi({ description: `${WARN_AT}, ascending`, example: [0.8, 1] }),
   counts_from: Time.nullable(),
   allow_unpriced: z.boolean(),
