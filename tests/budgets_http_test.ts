@@ -34,6 +34,7 @@ Deno.test("a budget is added with the defaults, read, listed, changed and remove
       action: "refuse",
     },
     ...{ warn_at: [0.8, 1], forecast: false, counts_from: null, allow_unpriced: false, enabled: true },
+    ...{ time_zone: "UTC", week_start: "monday", month_start_day: 1 },
     ...{ created_at: AT, updated_at: AT, spent_usd: 0, reserved_usd: 0, extra_usd: 0, left_usd: 50 },
     ...{ window_start: "2026-11-01T00:00:00.000Z", resets_at: "2026-11-02T00:00:00.000Z", state: "ok" },
     ...{ refused_calls: 0, last_refused_at: null, usd_per_hour: 0, reaches_at: null },

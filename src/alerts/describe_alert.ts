@@ -15,10 +15,13 @@ import type { AlertRecord } from "./alerts.ts";
 const SPENT: Record<ThresholdType | BudgetThreshold, string> = {
   budget_per_run_usd: "spent in one run",
   budget_per_session_usd: "spent in one session",
+  budget_per_tree_usd: "spent in one session with its sub-agents",
   budget_per_hour_usd: "spent in the last hour",
   budget_per_day_usd: "spent today (UTC)",
   budget_per_week_usd: "spent this week (UTC)",
   budget_per_month_usd: "spent this month (UTC)",
+  budget_per_quarter_usd: "spent this quarter (UTC)",
+  budget_per_30d_usd: "spent in the last 30 days",
   budget_per_lifetime_usd: "spent in all",
   per_run_usd: "spent in one run",
   per_session_usd: "spent in one session",
@@ -27,10 +30,12 @@ const SPENT: Record<ThresholdType | BudgetThreshold, string> = {
   per_month_usd: "spent this month (UTC)",
 };
 
-/** Names the counter of a budget that warns: `, key bob`; nothing where the budget has one over all calls. */
+/** Names the counter of a budget or a rule: `, key bob`; nothing where it has one over all calls. */
 function nameCounter(record: AlertRecord): string {
   const { counter, threshold_type } = record;
   if (!counter) return "";
+  if (counter.kind === "calls") return `, ${counter.id}`;
+  if (counter.kind.startsWith("tag:")) return `, tag ${counter.kind.slice(4)}=${counter.id}`;
   const isOneOfMany = threshold_type === "budget_per_run_usd" || threshold_type === "budget_per_session_usd";
   if (isOneOfMany && (counter.kind === "run" || counter.kind === "session")) return "";
   return `, ${counter.kind} ${nameOfValue(counter, record)}`;
@@ -72,7 +77,7 @@ function describeSpending(
   const title = record.test
     ? `Test of alert rule ${record.rule_name}: nothing was spent`
     : limit === undefined
-    ? `${record.rule_name}: ${value} ${spent}, threshold ${threshold}`
+    ? `${record.rule_name}${nameCounter(record)}: ${value} ${spent}, threshold ${threshold}`
     : `Budget ${record.rule_name}${nameCounter(record)}: ${value} ${spent}, ${threshold} reached`;
   const facts: Fact[] = [{ label: limit === undefined ? "Rule" : "Budget", value: record.rule_name }];
   const add = (label: string, fact: string | null) => {

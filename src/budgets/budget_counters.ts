@@ -10,10 +10,12 @@ import {
   rangeOf,
   scopeSql,
   sumOfCalls,
+  sumOfKind,
   sumOfTail,
   TOTALS_POSITION,
 } from "../ledger/mod.ts";
 import type { BudgetCounter } from "../contract/budgets/budget_state.ts";
+import { calendarIn, daysOf } from "../contract/windows.ts";
 import { BUDGETED } from "../contract/costs/dimensions.ts";
 import { indexedBy, isAfter, NOT_INDEXED, type Statement } from "../store/mod.ts";
 import { type BudgetRow, subjectsOfScope } from "./budget_fields.ts";
@@ -46,9 +48,23 @@ const READ_EXACTLY = 8;
 const NEWEST = 1_000;
 const AGENTS = 5_000;
 
+/** The fields of a budget or a rule by which its counters are selected. */
+export type Counting = Pick<BudgetRow, "per" | "scope" | "each" | "shape" | "calendar">;
+
 /** SQL for whether no budget of the same `per` names the counter itself: such a budget takes the place of the one with `each`. */
 const notNamed = (scope: string, per: string) =>
   `NOT EXISTS (SELECT 1 FROM budgets o WHERE o.enabled = 1 AND o.scope = ${scope} AND o.per = ${per} AND o.each IS NULL)`;
+
+/** The same of rules. */
+const notRuled = (scope: string, per: string) =>
+  `NOT EXISTS (SELECT 1 FROM alert_rules o ${
+    indexedBy("alert_rules_named")
+  } WHERE o.enabled = 1 AND o.shape IS NULL AND o.scope = ${scope}
+    AND o.threshold_type = 'per_' || ${per} || '_usd')`;
+
+/** SQL for whether a budget, or a rule, counts a scope: one per run, session or tree also where another one names it. */
+const isCounted = ({ each }: Counting, scope: string, per: string, isUnnamed = notNamed) =>
+  each === null ? `CAST(${per} AS TEXT) IS NOT NULL` : isUnnamed(scope, per);
 
 /** SQL for the scopes of a dimension that calls in progress have. */
 const reservedScopes = (kind: Counted) =>
@@ -91,16 +107,16 @@ const FOREVER = "9223372036854775807";
 const roughSum = (amount: string) => `coalesce(sum(CAST(${amount} AS DOUBLE PRECISION)), 0)`;
 
 /** SQL for the spending since `?2` by which scopes `s` are ordered. */
-const spentSince = (per: BudgetRow["per"], from: number) =>
+const spentSince = ({ per, calendar }: Pick<BudgetRow, "per" | "calendar">, from: number) =>
   per === "hour"
     ? counterSum("minute", "s.scope", "CAST(?2 AS BIGINT) - 59999", FOREVER)
     : from === 0
     ? counterValue("lifetime", "s.scope")
-    : counterSum("day", "s.scope", "?2", FOREVER);
+    : sumOfKind(`'${daysOf(calendarIn(calendar)) ?? "day"}'`, "s.scope", "?2", FOREVER);
 
 /** Returns the condition of the scopes of a budget whose counters are those of a shape; its arguments are `?1`, `?2` and `?3`. */
 export function scopesOfShape(
-  row: BudgetRow,
+  row: Counting,
   scope: string,
 ): { where: string; args: [string, string, string] } {
   const { from, before, end } = rangeOf(row.shape!, subjectsOfScope(row.scope), row.each ?? row.per);
@@ -110,8 +126,18 @@ export function scopesOfShape(
   };
 }
 
+/** Returns the query for the scopes of the counters of a rule that has many, with the most spending since `from`. */
+export function selectRuled(row: Counting, from: number): Statement {
+  const { sql, args } = selectShaped(row, from, notRuled);
+  return { sql: `${sql} LIMIT ${READ_EXACTLY}`, args };
+}
+
 /** Selects the scopes of the shape of a budget. Parameters: 1 to 3 those of `scopesOfShape()`, 4 per, 5 from, 6 the shape. */
-function selectShaped(row: BudgetRow, from: number): Required<Pick<Statement, "sql" | "args">> {
+function selectShaped(
+  row: Counting,
+  from: number,
+  isUnnamed = notNamed,
+): Required<Pick<Statement, "sql" | "args">> {
   const { where, args } = scopesOfShape(row, "scope");
   return {
     sql: `WITH tail(scope, cost) AS MATERIALIZED (
@@ -123,8 +149,8 @@ SELECT s.scope FROM (
     ORDER BY whole_usd DESC LIMIT ${AGENTS}) dearest
   UNION SELECT scope FROM tail WHERE ${where}
   UNION SELECT scope FROM (SELECT DISTINCT scope FROM reservations WHERE ${where} LIMIT ${NEWEST}) reserved
-) s LEFT JOIN tail ON tail.scope = s.scope WHERE ${notNamed("s.scope", "?4")}
-ORDER BY ${spentSince(row.per, from).replaceAll("?2", "?5")} + coalesce(tail.cost, 0) DESC, s.scope`,
+) s LEFT JOIN tail ON tail.scope = s.scope WHERE ${isCounted(row, "s.scope", "?4", isUnnamed)}
+ORDER BY ${spentSince(row, from).replaceAll("?2", "?5")} + coalesce(tail.cost, 0) DESC, s.scope`,
     args: [...args, row.per, from, row.shape],
   };
 }
@@ -132,7 +158,7 @@ ORDER BY ${spentSince(row.per, from).replaceAll("?2", "?5")} + coalesce(tail.cos
 /** Selects agents, keys and others that have counters by window. Parameters: 1 per, 2 from. */
 function selectWindowed(
   kind: Exclude<Counted, "run" | "session">,
-  { per }: BudgetRow,
+  row: BudgetRow,
   from: number,
   defined?: string,
 ): Required<Pick<Statement, "sql" | "args">> {
@@ -152,8 +178,8 @@ SELECT s.scope FROM (
   UNION SELECT scope FROM (SELECT DISTINCT scope FROM reservations WHERE ${isOfKind} LIMIT ${NEWEST}) reserved
   ${defined === undefined ? "" : `UNION ${defined}`}
 ) s LEFT JOIN tail ON tail.scope = s.scope WHERE ${notNamed("s.scope", "?1")}
-ORDER BY ${spentSince(per, from)} + coalesce(tail.cost, 0) DESC, s.scope`,
-    args: [per, from],
+ORDER BY ${spentSince(row, from)} + coalesce(tail.cost, 0) DESC, s.scope`,
+    args: [row.per, from],
   };
 }
 
@@ -172,9 +198,10 @@ const isOwned = (kind: "run" | "session") =>
  */
 function selectAllEntities(
   kind: "run" | "session",
-  { per, scope }: BudgetRow,
+  row: BudgetRow,
   { from, owner }: CounterQuery,
 ): Required<Pick<Statement, "sql" | "args">> {
+  const { per, scope } = row;
   const id = `${kind}_id`;
   const named = entityOf(scope);
   const isNamed = named === undefined
@@ -200,16 +227,15 @@ SELECT ${scopeSql(kind, "s.id")} FROM (
     } AND c.${id} IS NOT NULL AND +c.at >= ?4
   UNION SELECT ${idInScope(kind, "scope")} FROM (${reservedScopes(kind)}) reserved
 ) s LEFT JOIN tail ON tail.id = s.id
-WHERE ${
-      kind === "session" ? notNamed(scopeSql("session", "s.id"), "?1") : "CAST(?1 AS TEXT) IS NOT NULL"
-    } AND ${isNamed}
+WHERE ${isCounted(row, scopeSql(kind, "s.id"), "?1")} AND ${isNamed}
   AND ${isOwned(kind)} ORDER BY ${value} DESC, s.id DESC`,
     args: [per, named?.id ?? "", owner ?? null, from],
   };
 }
 
 /** Parameters: 1 per, 2 the id of the named agent, session or key, 3 the owner. */
-function selectEntities(kind: "run" | "session", { per, scope }: BudgetRow, owner?: string): Statement {
+function selectEntities(kind: "run" | "session", row: BudgetRow, owner?: string): Statement {
+  const { per, scope } = row;
   const id = `${kind}_id`;
   const named = entityOf(scope);
   const isNamed = (alias: string, has: readonly string[]) =>
@@ -223,9 +249,7 @@ function selectEntities(kind: "run" | "session", { per, scope }: BudgetRow, owne
   UNION SELECT c.${id} FROM (SELECT * FROM calls ${NOT_INDEXED} ORDER BY position DESC LIMIT ${NEWEST}) c
     WHERE c.${id} IS NOT NULL AND ${ofCalls}
   UNION ${othersOf(kind, named)}
-) s WHERE ${
-      kind === "session" ? notNamed(scopeSql("session", "s.id"), "?1") : "CAST(?1 AS TEXT) IS NOT NULL"
-    } AND CAST(?2 AS TEXT) IS NOT NULL
+) s WHERE ${isCounted(row, scopeSql(kind, "s.id"), "?1")} AND CAST(?2 AS TEXT) IS NOT NULL
   AND ${isOwned(kind)}
 ORDER BY ${counterValue(kind, "s.id")} + ${
       sumOfTail(`c.${id} = s.id`)

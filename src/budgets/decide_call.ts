@@ -36,6 +36,8 @@ export interface Standing {
   budgetId: string | null;
   name: string | null;
   per: BudgetPeriod;
+  /** Null for the windows of UTC. */
+  calendar: string | null;
   /** The scope of the counter. */
   scope: string;
   /** The start of the window, and the moment that resets it, if any. */

@@ -1,6 +1,6 @@
 import { and, eq } from "drizzle-orm";
 import type { BudgetRaise, BudgetRaiseBody } from "../contract/budgets/budget_raises.ts";
-import { ROLLING_MS, windowOf } from "../contract/windows.ts";
+import { ROLLING_DAYS_MS, ROLLING_MS } from "../contract/windows.ts";
 import { toIso } from "../kernel/clock.ts";
 import { invalidField, PurserError } from "../kernel/errors.ts";
 import { NANO_PER_USD, parseUsd, toUsd } from "../kernel/money.ts";
@@ -14,7 +14,7 @@ import {
 } from "../store/mod.ts";
 import type { BudgetRow } from "./budget_fields.ts";
 import { withNames } from "../keys/mod.ts";
-import { ALL_SEEING, type Viewer } from "../ledger/mod.ts";
+import { ALL_SEEING, readWindows, type Viewer } from "../ledger/mod.ts";
 import { checkAmountsOf } from "./seen_budget.ts";
 import { type BudgetContext, editOf, forgetWarnings, readBudget, writeBudgets } from "./budgets.ts";
 import { counterOf, holdsAt } from "./budget_states.ts";
@@ -90,7 +90,7 @@ export async function raiseBudget(
     raiseId: ctx.ids.next("raise"),
     budgetId,
     extraNanoUsd: parseUsd(body.extra_usd, "extra_usd"),
-    until: body.until == null ? endOf(budget, now) : Date.parse(body.until),
+    until: body.until == null ? await readEnd(ctx, budget, now) : Date.parse(body.until),
     reason: body.reason ?? null,
     keyId,
     createdAt: now,
@@ -139,9 +139,16 @@ export async function raiseBudget(
   );
 }
 
-/** Returns the end of a raise that names none; null for none. */
-function endOf({ per, countsFrom }: BudgetRow, now: number): number | null {
-  return per === "hour" ? now + ROLLING_MS : windowOf(per, now, countsFrom).resetsAt;
+/** Reads the end of a raise that names none; null for none. */
+async function readEnd(
+  { store }: Pick<BudgetContext, "store">,
+  row: BudgetRow,
+  now: number,
+): Promise<number | null> {
+  if (row.per === "hour" || row.per === "30d") {
+    return now + (row.per === "hour" ? ROLLING_MS : ROLLING_DAYS_MS);
+  }
+  return (await readWindows(store, [row], now))[0]!.resetsAt;
 }
 
 /**

@@ -15,6 +15,8 @@ import {
   viewerOf,
 } from "../ledger/mod.ts";
 import type { BudgetPeriod } from "../contract/values.ts";
+import { calendarIn } from "../contract/windows.ts";
+import { timeIn } from "../contract/calendars/zones.ts";
 import type { CallScopes } from "./call_to_decide.ts";
 import type { Statement } from "../store/mod.ts";
 import type { TicketRef } from "./tickets/open_tickets.ts";
@@ -187,12 +189,21 @@ function nameUnpriced(model: RefusedModel | undefined): string {
 const PERIODS: Record<BudgetPeriod, string> = {
   run: "run",
   session: "session",
+  tree: "session with its sub-agents",
   hour: "hour",
   day: "UTC day",
   week: "UTC week",
   month: "UTC month",
+  quarter: "UTC quarter",
+  "30d": "30 days",
   lifetime: "lifetime",
 };
+
+/** Returns the period of a budget as a sentence has it: `UTC day`, `day in Europe/Berlin`. */
+function periodText({ per, calendar }: Pick<Standing, "per" | "calendar">): string {
+  const { timeZone } = calendarIn(calendar);
+  return timeZone === "UTC" ? PERIODS[per] : `${PERIODS[per].replace("UTC ", "")} in ${timeZone}`;
+}
 
 /** Says what has become of a ticket, and when to call again. */
 function ticketText({ ticketId, state, expiresAt, deniedUntil }: TicketRef): string {
@@ -214,17 +225,17 @@ function budgetSentence(
   { standing, reason, neededNanoUsd, fittingOutputTokens, ticket }: Refusal,
   { because, isHidden, model, names }: SentenceFacts & { names: Names },
 ): string {
-  const { name, per, scope, mode, resetsAt, extraNanoUsd } = standing;
+  const { name, per, scope, mode, resetsAt, extraNanoUsd, calendar } = standing;
   const raised = extraNanoUsd === 0n ? "" : `, raised to $${formatUsd(ceilingOf(standing))}`;
   const whose = scope === ALL_CALLS ? "all agents" : scopeText(scope, names.get(keyScopeIn(scope)));
-  const terms = per === "lifetime" ? "in all" : `per ${PERIODS[per]}`;
+  const terms = per === "lifetime" ? "in all" : `per ${periodText(standing)}`;
   const budget = `the ${mode === "strict" ? "strict " : ""}budget “${name}” ($${
     formatUsd(standing.limitNanoUsd)
   } ${terms}, ${whose}${raised})`;
   const amounts = isHidden
     ? "has nothing left"
     : `has $${formatUsd(standing.settledNanoUsd)} spent and $${formatUsd(reservedOf(standing))} reserved`;
-  const reset = resetsAt === null ? "" : `; it resets at ${toIso(resetsAt).replace(":00.000Z", "Z")}`;
+  const reset = resetsAt === null ? "" : `; it resets at ${timeIn(calendarIn(calendar).timeZone, resetsAt)}`;
   const remedy = ticket
     ? `. ${ticketText(ticket)}`
     : isHidden

@@ -45,7 +45,7 @@ export const BUDGET_DEFAULTS = {
 } as const;
 
 /** The periods of budgets that forecast, and the part of a window, its twentieth, before which there is no pace. */
-export const FORECAST_PERIODS: readonly string[] = ["day", "week", "month"];
+export const FORECAST_PERIODS = ["day", "week", "month"] as const;
 export const FORECAST_FROM_PART = 20;
 
 /** The most tags that a budget names, with the one that it has a counter for each value of. */

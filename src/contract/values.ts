@@ -30,8 +30,19 @@ export type RunStatus = typeof RUN_STATUSES[number];
 export const BUDGET_MODES = ["stop", "strict"] as const;
 export type BudgetMode = typeof BUDGET_MODES[number];
 
-/** The windows of budgets: `run` and `session` count each by itself; `hour` is rolling, the others are of UTC. */
-export const BUDGET_PERIODS = ["run", "session", "hour", "day", "week", "month", "lifetime"] as const;
+/** The windows of budgets: `run`, `session` and `tree` count each by itself; `hour` and `30d` are rolling, the others of a calendar. */
+export const BUDGET_PERIODS = [
+  "run",
+  "session",
+  "tree",
+  "hour",
+  "day",
+  "week",
+  "month",
+  "quarter",
+  "30d",
+  "lifetime",
+] as const;
 export type BudgetPeriod = typeof BUDGET_PERIODS[number];
 
 /** A budget with one counter for each agent, session, key, model, provider or source; or for each value of a tag. */
@@ -118,7 +129,7 @@ export const ANOMALY_KINDS = [
 export type AnomalyKind = typeof ANOMALY_KINDS[number];
 
 /** The groupings of cost reports. */
-export const GROUPINGS = [...GROUPED, "source", "hour", "day"] as const;
+export const GROUPINGS = [...GROUPED, "source", "hour", "day", "week", "month"] as const;
 export type Grouping = typeof GROUPINGS[number];
 
 /** The second level of groups in cost reports. */

@@ -26,7 +26,7 @@ import { createToolbox, loadToolModules } from "../runner/tools/mod.ts";
 import { GenerationsInUse } from "../snapshots/generations/mod.ts";
 import { appendOnlyLogic, type Author, createQuery, type Logic, openStore } from "../store/mod.ts";
 import { findTelemetry } from "../telemetry/mod.ts";
-import { shapeLogic, usageIncrements, usageViews } from "../ledger/mod.ts";
+import { calendarLogic, shapeLogic, usageIncrements, usageViews } from "../ledger/mod.ts";
 import type { CoreOptions, CoreParts } from "./core_parts.ts";
 
 /** The author of what a program or its config defines. */
@@ -38,6 +38,7 @@ export const databaseLogic: readonly Logic[] = [
   ...usageViews,
   ...usageIncrements,
   ...shapeLogic,
+  ...calendarLogic,
   ...firingLogic,
 ];
 

@@ -1,8 +1,6 @@
-import { COUNTED } from "../../contract/costs/dimensions.ts";
 import { FORECAST_FROM_PART, FORECAST_PERIODS } from "../../contract/limits.ts";
-import type { BudgetPeriod } from "../../contract/values.ts";
 import { startSql, windowSql } from "../../contract/windows.ts";
-import { atMost64Bits, idInScope, scopeIn } from "../../ledger/mod.ts";
+import { atMost64Bits, idInScope, scopeValuesOf, windowEnd } from "../../ledger/mod.ts";
 import type { SqlValue, Statement } from "../../store/mod.ts";
 import { FORECAST } from "../budget_fields.ts";
 import { type CallScopes, toCallRow } from "../call_to_decide.ts";
@@ -50,11 +48,11 @@ const OTHER_SHARE = "CAST(o.value AS NUMERIC)";
 const LIMIT = atMost64Bits(CEILING);
 
 /** SQL for the end of the window of a counter `s`, of the periods that have a forecast. */
-const ENDS = `CASE b.per ${
-  FORECAST_PERIODS.map((per) => `WHEN '${per}' THEN ${windowSql(per as BudgetPeriod, "s.starts").to}`).join(
-    " ",
-  )
-} END`;
+const ENDS = `CASE WHEN b.calendar IS NOT NULL THEN ${
+  windowEnd("b.calendar", "b.per", "r.at")
+} ELSE CASE b.per ${
+  FORECAST_PERIODS.map((per) => `WHEN '${per}' THEN ${windowSql(per, "s.starts").to}`).join(" ")
+} END END`;
 
 const real = (value: string) => `CAST(${value} AS DOUBLE PRECISION)`;
 
@@ -69,7 +67,7 @@ const REACHED = (share: string) =>
   `CASE WHEN ${share} = ${FORECAST} THEN ${IS_AHEAD} ELSE s.settled >= ${shareOf(LIMIT, share)} END`;
 
 /** The claim of a window and of all shares up to this one. For a rolling hour, the claim names the hour of the clock. */
-const WINDOW = `b.scope || '@' || CASE s.is_hour WHEN 1 THEN ${
+const WINDOW = `b.scope || '@' || CASE s.counted_by WHEN 'minute' THEN ${
   startSql("hour", "r.at")
 } ELSE s.starts END || '#'`;
 const CLAIM = `${WINDOW} || substr(CAST(10000 + CAST(round(${SHARE} * 1000) AS BIGINT) AS TEXT), 2)`;
@@ -109,7 +107,7 @@ export function warningsOf(
   const rows = new Map<string, SqlValue[]>();
   for (const { scopes, at, reservationId } of booked) {
     const { model, provider, source, tags } = scopes.subjects ?? {};
-    const counted = [...COUNTED.map((kind) => scopeIn(kind, scopes)), model, provider, source, tags];
+    const counted = [...scopeValuesOf(scopes), model, provider, source, tags];
     rows.set(JSON.stringify(counted), [
       ...toCallRow({ ...LOOKED_UP, scopes, at }, rows.size),
       reservationId,

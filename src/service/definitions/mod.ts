@@ -99,7 +99,7 @@ const kindsOf = (now: number) => [
   asKind("budgets", {
     table: BUDGETS,
     want: async (draft, input, current) =>
-      BUDGETS.show(toAuthoredRow(await withKeyId(draft, input, current?.scope)) as never),
+      BUDGETS.show(toAuthoredRow(await withKeyId(draft, input, current?.scope), draft) as never),
     create: async (draft, input) => (await createBudget(draft, input)).budget_id,
     change: (draft, id, { fields }) => updateBudget(draft, id, fields),
     remove: removeBudget,

@@ -160,6 +160,8 @@ export const calls = sqliteTable("calls", {
   stands: text("stands"),
   /** The API's price of a call that a plan pays for. */
   planNanoUsd: nanoUsd("plan_nano_usd"),
+  /** The session at the root of its tree, where that is another one than its own. */
+  rootSessionId: text("root_session_id"),
 });
 
 /** The statements of logs, exported spans and reports about calls; see the migration. */
@@ -255,6 +257,8 @@ export const budgets = sqliteTable("budgets", {
   refusedCalls: int("refused_calls").notNull(),
   lastRefusedAt: int("last_refused_at"),
   shape: text("shape"),
+  /** Null for the windows of UTC: see ledger/calendars.ts. */
+  calendar: text("calendar"),
 });
 
 export const budgetRaises = sqliteTable("budget_raises", {
@@ -339,7 +343,7 @@ export const alertRules = sqliteTable("alert_rules", {
   severity: text("severity").$type<Severity>().notNull(),
   cooldownMs: int("cooldown_ms").notNull(),
   repeat: text("repeat").$type<Repeat>().notNull(),
-  /** An agent, or '' for all. */
+  /** An agent, '' for all, or `by SHAPE VALUE …`; each and shape are as of a budget. */
   scope: text("scope").notNull(),
   enabled: flag("enabled").notNull(),
   lastFiredAt: int("last_fired_at"),
@@ -349,6 +353,9 @@ export const alertRules = sqliteTable("alert_rules", {
   cooldownFrom: int("cooldown_from"),
   restsUntil: int("rests_until"),
   isOver: flag("is_over").notNull(),
+  calendar: text("calendar"),
+  each: text("each").$type<BudgetEach>(),
+  shape: text("shape"),
 });
 
 export const alerts = sqliteTable("alerts", {
@@ -374,8 +381,9 @@ export const alerts = sqliteTable("alerts", {
   budgetLimitNanoUsd: nanoUsd("budget_limit_nano_usd"),
   /** The position of the newest entry of the ledger that the value includes; null for a test. */
   callPosition: int("call_position"),
-  /** The API key of the call that fired it. */
+  /** The API key of the call that fired it, and of a rule of subjects other than an agent the scope that it measured. */
   keyId: text("key_id"),
+  scope: text("scope"),
 });
 
 export const anomalies = sqliteTable("anomalies", {

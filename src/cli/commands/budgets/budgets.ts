@@ -18,10 +18,13 @@ import {
   describePace,
   describeScope,
   describeUnknown,
+  describeWindow,
   formatAmount,
   formatBudgetSpent,
+  formatReset,
   formatState,
   paintState,
+  resetsColumn,
 } from "../../render/describe_budget.ts";
 import { countOf, formatTime } from "../../render/format_values.ts";
 import { hasMore, printAnswer } from "../../render/print_answer.ts";
@@ -98,7 +101,7 @@ function renderBudgets(budgets: readonly Budget[], layout: Layout): string {
       { title: "LEFT", cell: ({ left_usd }) => formatAmount(left_usd), align: "right", drop: 2 },
       { title: "MODE", cell: ({ mode }) => mode, drop: 4 },
       state,
-      { title: "RESETS (UTC)", cell: ({ resets_at }) => formatTime(resets_at).slice(0, 16), drop: 5 },
+      resetsColumn(budgets, 5),
     ],
     state: "STATE",
   }, layout);
@@ -207,7 +210,7 @@ function describe({ layout }: CommandContext, budget: Budget): string {
     "Left": formatAmount(budget.left_usd),
     "Pace": budget.usd_per_hour ? describePace(budget) : undefined,
     "Since": budget.window_start === null ? undefined : `${formatTime(budget.window_start)} UTC`,
-    "Resets": budget.resets_at === null ? undefined : `${formatTime(budget.resets_at)} UTC`,
+    "Resets": budget.resets_at === null ? undefined : formatReset(budget),
     "Refused": refused_calls === undefined
       ? undefined
       : refused_calls === 0
@@ -346,13 +349,13 @@ async function printChecks(ctx: CommandContext, query: CheckQuery): Promise<Budg
       { title: "SPENT", cell: formatBudgetSpent, paint: paintState, drop: 1 },
       {
         title: "COUNTS",
-        cell: (check) => `${check.per} of ${describeScope(check)}`,
+        cell: (check) => `${describeWindow(check)} of ${describeScope(check)}`,
         cutTo: 7,
         drop: 2,
       },
       { title: "MODE", cell: ({ mode }) => mode, drop: 4 },
       { title: "STATE", cell: formatState, paint: paintState },
-      { title: "RESETS (UTC)", cell: ({ resets_at }) => formatTime(resets_at).slice(0, 16), drop: 3 },
+      resetsColumn(checks, 3),
     ], ctx.layout));
   }
   return checks;

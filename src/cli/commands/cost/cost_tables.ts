@@ -24,9 +24,26 @@ import { renderFields } from "../../render/render_fields.ts";
 
 /** The part of a query that selects calls. */
 type TotalQuery = Filters & Pick<CostQuery, "tag" | "from" | "to" | "compare_from" | "compare_to">;
-type Query = TotalQuery & Pick<CostQuery, "split_by" | "sort"> & {
-  group_by: NonNullable<CostQuery["group_by"]>;
-};
+type Query =
+  & TotalQuery
+  & Pick<CostQuery, "split_by" | "sort" | "time_zone" | "week_start" | "month_start_day">
+  & {
+    group_by: NonNullable<CostQuery["group_by"]>;
+  };
+
+/** Returns the part of a query that selects calls. */
+function totalQueryOf(query: Query): TotalQuery {
+  const {
+    group_by: _1,
+    split_by: _2,
+    sort: _3,
+    time_zone: _4,
+    week_start: _5,
+    month_start_day: _6,
+    ...scope
+  } = query;
+  return scope;
+}
 
 /** The groups without the calls that have no value. */
 const WITH: Partial<Record<Query["group_by"], string>> = { session: "with a session", run: "of a run" };
@@ -35,9 +52,10 @@ const WITH: Partial<Record<Query["group_by"], string>> = { session: "with a sess
 export async function printTable(
   ctx: CommandContext,
   query: Query,
-  { spanName, limit }: { spanName: string; limit: number },
+  { spanName, timeZone, limit }: { spanName: string; timeZone: string; limit: number },
 ): Promise<void> {
-  const { group_by: groupBy, split_by: splitBy, sort: _sort, ...scope } = query;
+  const { group_by: groupBy, split_by: splitBy } = query;
+  const scope = totalQueryOf(query);
   const { api } = await ctx.connect();
   const answer = await api.costs.$get({ query: { ...query, limit: String(limit) } });
   if (ctx.isJson) return ctx.print(await answer.text());
@@ -53,7 +71,11 @@ export async function printTable(
   if (total.previous) {
     ctx.print(renderComparison(rows, total, { groupBy, splitBy }, ctx.layout));
   } else {
-    const table = renderCosts(rows, { groupBy, splitBy, total: toSpend(total).costNanoUsd }, ctx.layout);
+    const table = renderCosts(
+      rows,
+      { groupBy, splitBy, timeZone, total: toSpend(total).costNanoUsd },
+      ctx.layout,
+    );
     const lines = wrapText(`${describeTotal(total)} ${spanName}`, ctx.terminal.stdout.columns ?? Infinity);
     ctx.print([table, ...lines.map(ctx.style.dim)].join("\n"));
   }
