@@ -84,6 +84,7 @@ const OPERATIONS = {
   listImportedEvents: "GET /sessions/{session_id}/events/imported",
   listImportFiles: "GET /imports/files",
   listPlans: "GET /plans",
+  listPrices: "GET /prices/rows",
   listRepricings: "GET /repricings",
   listRuns: "GET /runs",
   listSessionEvents: "GET /sessions/{session_id}/events",
@@ -93,6 +94,7 @@ const OPERATIONS = {
   redirectToDocs: "GET /",
   releaseBudget: "POST /budgets/{budget_id}/releases",
   releaseReservation: "DELETE /budgets/reservations/{reservation_id}",
+  removePrice: "DELETE /prices/rows/{price_id}",
   reportCalls: "POST /costs/events",
   reportPlanWindows: "POST /plans",
   repriceCalls: "POST /repricings",
@@ -103,6 +105,7 @@ const OPERATIONS = {
   rotateApiKey: "POST /keys/{key_id}/rotate",
   runAgent: "POST /agents/{agent_id}/runs",
   saveImportFiles: "PUT /imports/files",
+  setPrice: "PUT /prices/rows",
   sightCalls: "POST /sightings",
   streamEvents: "GET /events",
   streamLive: "GET /live",
@@ -276,6 +279,10 @@ Deno.test("every operation responds as documented", async () => {
   await purser.api("GET", `/repricings/${repricing.repricing_id}`);
   await purser.api("POST", `/repricings/${repricing.repricing_id}/apply`);
   await purser.api("POST", `/repricings/${repricing.repricing_id}/undo`);
+  const price = { provider: "a", model: "b", input_usd_per_million: 1, output_usd_per_million: 1 };
+  const { price_id } = (await purser.api("PUT", "/prices/rows", price)).body;
+  await purser.api("GET", "/prices/rows");
+  await purser.api("DELETE", `/prices/rows/${price_id}`);
   await purser.api("DELETE", "/agents/a");
   const key = await purser.api("POST", "/keys", {
     name: "A",

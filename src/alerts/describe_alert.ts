@@ -1,5 +1,6 @@
 import type { AlertPlanWindow } from "../contract/alerts/alerts.ts";
-import { NAMED, nameIn, nameOfValue } from "../contract/costs/dimensions.ts";
+import { counterText } from "../contract/budgets/subjects.ts";
+import { NAMED, nameIn } from "../contract/costs/dimensions.ts";
 import {
   ASK_THRESHOLD,
   type BudgetThreshold,
@@ -35,10 +36,9 @@ function nameCounter(record: AlertRecord): string {
   const { counter, threshold_type } = record;
   if (!counter) return "";
   if (counter.kind === "calls") return `, ${counter.id}`;
-  if (counter.kind.startsWith("tag:")) return `, tag ${counter.kind.slice(4)}=${counter.id}`;
   const isOneOfMany = threshold_type === "budget_per_run_usd" || threshold_type === "budget_per_session_usd";
   if (isOneOfMany && (counter.kind === "run" || counter.kind === "session")) return "";
-  return `, ${counter.kind} ${nameOfValue(counter, record)}`;
+  return `, ${counterText(counter, record)}`;
 }
 
 /** Returns the notification of a rule that fired, or is tested. */

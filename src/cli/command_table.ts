@@ -18,6 +18,7 @@ import { GATE_COMMANDS, STATUSLINE_COMMANDS } from "./commands/gate/gate.ts";
 import { importCommand } from "./commands/import/import.ts";
 import { KEY_COMMANDS } from "./commands/keys/keys.ts";
 import { pricesShow, pricesUpdate } from "./commands/prices/prices.ts";
+import { PRICE_COMMANDS } from "./commands/prices/set_prices.ts";
 import { profilesAdd, profilesList, profilesRemove } from "./commands/profiles/profiles.ts";
 import { report } from "./commands/report/report.ts";
 import { reprice, repriceApply, repriceList, repriceUndo } from "./commands/reprice/reprice.ts";
@@ -65,6 +66,7 @@ export const COMMANDS: readonly Command[] = [
   repriceApply,
   repriceUndo,
   pricesShow,
+  ...PRICE_COMMANDS,
   pricesUpdate,
   ...BUDGET_COMMANDS,
   ...APPROVAL_COMMANDS,

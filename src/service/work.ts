@@ -39,7 +39,11 @@ export function createWork(core: CoreParts, options: CoreOptions): WorkParts {
       ...runtime?.channels,
     }),
     // At the edge, `fetch` replaces the clients of node:http.
-    gateway: createGatewayState({ env, fetch: options.fetch ?? (runtime && createSingleSendFetch()) }),
+    gateway: createGatewayState({
+      env,
+      fetch: options.fetch ?? (runtime && createSingleSendFetch()),
+      calls: core.gatewayCalls,
+    }),
     monitor: startMonitor({ ...core, notifyAnomaliesFrom: config.notifyAnomaliesFrom }),
     logReader: createLogReader(core),
     live: createLiveReader(core),

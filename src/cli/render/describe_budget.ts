@@ -2,7 +2,6 @@ import type { Budget } from "../../contract/budgets/budgets.ts";
 import type { BudgetCheck } from "../../contract/budgets/budget_checks.ts";
 import type { UnknownName } from "../../contract/budgets/budget_state.ts";
 import { type SubjectFields, subjectTexts } from "../../contract/budgets/subjects.ts";
-import { type NameFields, nameOfValue } from "../../contract/costs/dimensions.ts";
 import { parseTotalUsd, toUsd } from "../../kernel/money.ts";
 import { UTC } from "../../contract/calendars/zones.ts";
 import type { Paint, Style } from "../terminal/style.ts";
@@ -58,15 +57,6 @@ export function describeCounted(budget: Counting): string {
   if (per === "run" || per === "session" || per === "tree") return `each ${per} of ${named ?? "all agents"}`;
   if (each !== null) return `${window} of each ${each}${named === null ? "" : ` of ${named}`}`;
   return `${window} of ${named ?? "all agents"}`;
-}
-
-/** Names the calls that a limit counts, of those that a call would meet: `all agents`, `key laptop (anna)`. */
-export function describeScope({ scope, ...names }: Pick<BudgetCheck, "scope" | keyof NameFields>): string {
-  if (scope === "all") return "all agents";
-  const { key_name } = names;
-  return key_name
-    ? scope.replace(/\bkey [^ ,]+/, () => `key ${nameOfValue({ kind: "key", id: key_name }, names)}`)
-    : scope;
 }
 
 /** Describes a budget: `$50 for a day of all agents, strict; warns at 80%, 100%`. */

@@ -184,6 +184,12 @@ const audit: readonly string[] = [
 ];
 
 /** The tables of m0027_subjects.ts. */
+const priceRows: readonly string[] = [
+  `CREATE TABLE price_rows (price_id ${text} PRIMARY KEY, name ${text} NOT NULL, provider ${text} NOT NULL, model ${text} NOT NULL,
+  service_tier ${text}, from_day ${text}, rates ${text} NOT NULL, created_at ${int} NOT NULL, updated_at ${int} NOT NULL)`,
+];
+
+/** The tables of m0027_subjects.ts. */
 const subjects: readonly string[] = [
   `CREATE TABLE spend_shapes (
   shape ${text} PRIMARY KEY, has_agent ${INT}, has_session ${INT}, has_key ${INT}, has_model ${INT},
@@ -342,6 +348,7 @@ export const postgresMigrations: readonly Migration[] = [
     since: "0.2.0",
     statements: [...ruleSubjects, ...sharedOf(rulesOfSubjects)],
   },
+  { version: 32, name: "price_rows", since: "0.2.0", statements: priceRows },
 ];
 
 /** The rows of a budget are removed with it, as in `appendOnlyLogic`. */

@@ -73,6 +73,18 @@ export const agents = sqliteTable("agents", {
   tags: text("tags", { mode: "json" }).$type<Record<string, string>>().notNull(),
 });
 
+export const priceRows = sqliteTable("price_rows", {
+  priceId: text("price_id").primaryKey(),
+  name: text("name").notNull(),
+  provider: text("provider").notNull(),
+  model: text("model").notNull(),
+  serviceTier: text("service_tier"),
+  fromDay: text("from_day"),
+  rates: text("rates", { mode: "json" }).$type<Record<string, number>>().notNull(),
+  createdAt: int("created_at").notNull(),
+  updatedAt: int("updated_at").notNull(),
+});
+
 export const sessions = sqliteTable("sessions", {
   sessionId: text("session_id").primaryKey(),
   agentId: text("agent_id").notNull(),

@@ -1,4 +1,5 @@
 import type { Budget, BudgetChanges, BudgetInput } from "../../../contract/budgets/budgets.ts";
+import { counterText } from "../../../contract/budgets/subjects.ts";
 import { BUDGET_DEFAULTS, PAGE_SIZES } from "../../../contract/limits.ts";
 import { BUDGET_ACTIONS, BUDGET_MODES, BUDGET_PERIODS } from "../../../contract/values.ts";
 import { NAME_PATTERN } from "../../../kernel/ids.ts";
@@ -166,7 +167,7 @@ async function raiseBudget(ctx: CommandContext): Promise<void> {
   const end = until === null ? "without an end" : `until ${formatTime(until)} UTC`;
   if (counter) {
     return ctx.print(escapeText(
-      `Raised ${counter.kind} ${counter.id} of budget ${budget.name} by ${formatAmount(extra_usd)} ${end}`,
+      `Raised ${counterText(counter, {})} of budget ${budget.name} by ${formatAmount(extra_usd)} ${end}`,
     ));
   }
   ctx.print(escapeText(
