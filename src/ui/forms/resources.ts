@@ -102,6 +102,13 @@ export const BUDGET: Resource = {
       initial: BUDGET_DEFAULTS.warnAt,
       option: { name: "warn-at" },
     },
+    {
+      name: "forecast",
+      label: "Warn when the limit will be reached before the window ends",
+      kind: "flag",
+      option: { name: "forecast", undo: "no-forecast" },
+      isRare: true,
+    },
     { ...AGENT, label: "Only of agent", isRare: true },
     {
       name: "key_id",
@@ -136,7 +143,7 @@ export const BUDGET: Resource = {
       kind: "choice",
       choices: BUDGET_ACTIONS,
       initial: BUDGET_DEFAULTS.action,
-      hint: "watch: refuses nothing, and counts what it would refuse",
+      hint: "watch: refuses nothing, and counts what it would refuse; ask: asks a person for more first",
       isRare: true,
     },
     {
