@@ -1,8 +1,7 @@
 import { createHash } from "node:crypto";
 import { join, relative } from "node:path";
-import { bundleToOneFile } from "../../build/bundle_cli.ts";
 import type { WorkerName } from "../faults/worker.ts";
-import { ROOT } from "../../build/run_deno.ts";
+import { ROOT, runDeno } from "../../build/run_deno.ts";
 
 const FOLDER = join(ROOT, "dist", "tests");
 
@@ -43,7 +42,11 @@ export async function sharedBuild(name: string, make: (folder: string) => Promis
  */
 export async function bundleWorker(name: WorkerName): Promise<[path: string, name: string]> {
   const source = join(ROOT, "tests/faults/worker.ts");
-  const folder = await sharedBuild("workers", (folder) => bundleToOneFile(join(folder, "worker.js"), source));
+  const folder = await sharedBuild("workers", (folder) =>
+    runDeno([
+      ...["bundle", "--quiet", "--config", join(ROOT, "deno.json"), "--output", join(folder, "worker.js")],
+      source,
+    ]));
   return [join(folder, "worker.js"), name];
 }
 
