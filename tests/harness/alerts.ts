@@ -27,6 +27,7 @@ export function ruleRow(given: Partial<RuleRow> = {}): RuleRow {
     cooldownFrom: null,
     restsUntil: null,
     isOver: false,
+    calendar: null,
     ...given,
   };
 }
