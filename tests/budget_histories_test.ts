@@ -32,7 +32,7 @@ const CALLERS: ModelScopes[] = [
     subjects: { ...OPUS, source: "run", tags: ACME },
   },
   {
-    ...{ agentId: "bob", sessionId: "ses_2", keyId: "key_1", runId: "run_2" },
+    ...{ agentId: "bob", sessionId: "ses_2", rootSessionId: "ses_1", keyId: "key_1", runId: "run_2" },
     subjects: { ...LUNA, source: "run", tags: SEARCH },
   },
   {
@@ -54,7 +54,7 @@ const CALLERS: ModelScopes[] = [
     subjects: { ...LUNA, source: "run" },
   },
   {
-    ...{ agentId: "cleo", sessionId: "ses_3", keyId: "key_2", runId: null },
+    ...{ agentId: "cleo", sessionId: "ses_3", rootSessionId: "ses_1", keyId: "key_2", runId: null },
     subjects: { ...OPUS, source: "gateway", tags: ACME },
   },
 ];
@@ -111,8 +111,16 @@ const ofSubjects = fc.record({
     { scope: "ann", each: "model" as const, shape: "agent,model" },
   ),
 }).map(({ per, of }) => ({ per, each: null, shape: null, ...of }));
+const ofTrees = fc.constantFrom(
+  { scope: "", shape: "tree" },
+  { scope: "by tree ses_1", shape: null },
+  { scope: "ann", shape: "agent,tree" },
+  { scope: "key key_1", shape: "key,tree" },
+  { scope: "by tag:customer acme", shape: "tree,tag:customer" },
+).map((of) => ({ per: "tree" as const, each: null, ...of }));
 const anyCounted = fc.oneof(
   ofSubjects,
+  ofTrees,
   fc.constant({
     ...{ per: "session" as const, scope: "by tag:customer acme", each: null, shape: "session,tag:customer" },
   }),
@@ -263,7 +271,7 @@ const steps = fc.oneof(
       forMs: fc.constantFrom(null, 1, 1_000, HOUR, DAY),
       counter: fc.constantFrom(
         ...[null, null, null, "ann", "key key_1", "session ses_1", "run run_1", "by tag:customer acme"],
-        ...["by provider,tag:customer anthropic acme", "by model claude-opus-5"],
+        ...["by provider,tag:customer anthropic acme", "by model claude-opus-5", "by tree ses_1"],
       ),
     }),
   ),

@@ -179,6 +179,7 @@ function toDeliveryRecord(row: typeof deliveries.$inferSelect): AlertDelivery {
 const SPENT: Record<ThresholdType | BudgetThreshold, string> = {
   budget_per_run_usd: "spent in one run",
   budget_per_session_usd: "spent in one session",
+  budget_per_tree_usd: "spent in one session with its sub-agents",
   budget_per_hour_usd: "spent in the last hour",
   budget_per_day_usd: "spent today (UTC)",
   budget_per_week_usd: "spent this week (UTC)",

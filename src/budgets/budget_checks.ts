@@ -10,6 +10,7 @@ import {
   ALL_SEEING,
   isScopeBy,
   ownsScope,
+  readRootSession,
   scopeIn,
   type Scopes,
   scopeText,
@@ -30,7 +31,7 @@ const BOUND = (index: number) => `CAST(?${index} AS TEXT)`;
 const SHAPED = `SELECT shape, scope FROM (SELECT s.shape, ${
   shapedScopeOf({
     ...{ agent: BOUND(1), session: BOUND(2), key: BOUND(3), model: BOUND(4), provider: BOUND(5) },
-    ...{ source: BOUND(6), tags: BOUND(7) },
+    ...{ source: BOUND(6), tags: BOUND(7), tree: BOUND(8) },
   })
 } AS scope FROM spend_shapes s) shaped WHERE scope IS NOT NULL`;
 
@@ -39,7 +40,8 @@ async function readShaped(
   { store }: { store: Store },
   { agentId, sessionId, keyId, subjects: { model, provider, source, tags } = {} }: CheckedCall,
 ): Promise<Map<string, string>> {
-  const args = [agentId, sessionId, keyId, model, provider, source, tags && tagsText(tags)];
+  const rootSessionId = sessionId == null ? null : await readRootSession({ store }, sessionId);
+  const args = [agentId, sessionId, keyId, model, provider, source, tags && tagsText(tags), rootSessionId];
   const { rows } = await store.read({ sql: SHAPED, args: args.map((arg) => arg ?? null) });
   return new Map(rows as [string, string][]);
 }
@@ -108,7 +110,7 @@ function toCheck(row: AppliedBudget, figures: Figures, names: Names) {
     name: row.name,
     per: row.per,
     scope: row.counter === undefined
-      ? `new ${row.per === "run" ? "run" : "session"}`
+      ? `new ${row.per === "run" || row.per === "tree" ? row.per : "session"}`
       : scopeText(row.counter),
     ...nameField(names, row.counter),
     mode: row.mode,

@@ -52,6 +52,10 @@ const AGENTS = 5_000;
 const notNamed = (scope: string, per: string) =>
   `NOT EXISTS (SELECT 1 FROM budgets o WHERE o.enabled = 1 AND o.scope = ${scope} AND o.per = ${per} AND o.each IS NULL)`;
 
+/** SQL for whether a budget counts a scope: one per run, session or tree also where another budget names it. */
+const isCounted = ({ each }: BudgetRow, scope: string, per: string) =>
+  each === null ? `CAST(${per} AS TEXT) IS NOT NULL` : notNamed(scope, per);
+
 /** SQL for the scopes of a dimension that calls in progress have. */
 const reservedScopes = (kind: Counted) =>
   `SELECT DISTINCT scope FROM reservations WHERE ${isScopeOf(kind, "scope")} LIMIT ${NEWEST}`;
@@ -125,7 +129,7 @@ SELECT s.scope FROM (
     ORDER BY whole_usd DESC LIMIT ${AGENTS}) dearest
   UNION SELECT scope FROM tail WHERE ${where}
   UNION SELECT scope FROM (SELECT DISTINCT scope FROM reservations WHERE ${where} LIMIT ${NEWEST}) reserved
-) s LEFT JOIN tail ON tail.scope = s.scope WHERE ${notNamed("s.scope", "?4")}
+) s LEFT JOIN tail ON tail.scope = s.scope WHERE ${isCounted(row, "s.scope", "?4")}
 ORDER BY ${spentSince(row, from).replaceAll("?2", "?5")} + coalesce(tail.cost, 0) DESC, s.scope`,
     args: [...args, row.per, from, row.shape],
   };
@@ -174,9 +178,10 @@ const isOwned = (kind: "run" | "session") =>
  */
 function selectAllEntities(
   kind: "run" | "session",
-  { per, scope }: BudgetRow,
+  row: BudgetRow,
   { from, owner }: CounterQuery,
 ): Required<Pick<Statement, "sql" | "args">> {
+  const { per, scope } = row;
   const id = `${kind}_id`;
   const named = entityOf(scope);
   const isNamed = named === undefined
@@ -202,16 +207,15 @@ SELECT ${scopeSql(kind, "s.id")} FROM (
     } AND c.${id} IS NOT NULL AND +c.at >= ?4
   UNION SELECT ${idInScope(kind, "scope")} FROM (${reservedScopes(kind)}) reserved
 ) s LEFT JOIN tail ON tail.id = s.id
-WHERE ${
-      kind === "session" ? notNamed(scopeSql("session", "s.id"), "?1") : "CAST(?1 AS TEXT) IS NOT NULL"
-    } AND ${isNamed}
+WHERE ${isCounted(row, scopeSql(kind, "s.id"), "?1")} AND ${isNamed}
   AND ${isOwned(kind)} ORDER BY ${value} DESC, s.id DESC`,
     args: [per, named?.id ?? "", owner ?? null, from],
   };
 }
 
 /** Parameters: 1 per, 2 the id of the named agent, session or key, 3 the owner. */
-function selectEntities(kind: "run" | "session", { per, scope }: BudgetRow, owner?: string): Statement {
+function selectEntities(kind: "run" | "session", row: BudgetRow, owner?: string): Statement {
+  const { per, scope } = row;
   const id = `${kind}_id`;
   const named = entityOf(scope);
   const isNamed = (alias: string, has: readonly string[]) =>
@@ -225,9 +229,7 @@ function selectEntities(kind: "run" | "session", { per, scope }: BudgetRow, owne
   UNION SELECT c.${id} FROM (SELECT * FROM calls ${NOT_INDEXED} ORDER BY position DESC LIMIT ${NEWEST}) c
     WHERE c.${id} IS NOT NULL AND ${ofCalls}
   UNION ${othersOf(kind, named)}
-) s WHERE ${
-      kind === "session" ? notNamed(scopeSql("session", "s.id"), "?1") : "CAST(?1 AS TEXT) IS NOT NULL"
-    } AND CAST(?2 AS TEXT) IS NOT NULL
+) s WHERE ${isCounted(row, scopeSql(kind, "s.id"), "?1")} AND CAST(?2 AS TEXT) IS NOT NULL
   AND ${isOwned(kind)}
 ORDER BY ${counterValue(kind, "s.id")} + ${
       sumOfTail(`c.${id} = s.id`)

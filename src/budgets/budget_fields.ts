@@ -48,14 +48,14 @@ function scopeFor(subjects: readonly Subject[]): string {
 }
 
 /**
- * Returns the shape of the counters of a budget that has one for each value of a part, or for each session; null where they are those
- * of all calls of an agent, session, key or run.
+ * Returns the shape of the counters of a budget that has one for each value of a part, session or tree; null where they are those of
+ * all calls of an agent, session, key or run, and where it names the value.
  */
 function shapeFor(
   subjects: readonly Subject[],
   { per, each }: Pick<BudgetInput, "per" | "each">,
 ): string | null {
-  const part = each ?? (per === "session" ? "session" : undefined);
+  const part = each ?? (per === "session" || per === "tree" ? per : undefined);
   if (part === undefined || subjects.some(([named]) => named === part)) return null;
   // A session is counted as a whole, also of one agent or key.
   const isWhole = part === "session" && subjects.length === 1 && isCounted(subjects[0]![0]);

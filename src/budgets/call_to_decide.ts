@@ -1,7 +1,7 @@
 import type { BudgetPeriod } from "../contract/values.ts";
 import { COUNTED } from "../contract/costs/dimensions.ts";
 import { tagsText } from "../contract/tags/tags.ts";
-import { type ModelCall, scopeIn, scopeOf, type Scopes } from "../ledger/mod.ts";
+import { type ModelCall, scopeIn, scopeOf, type Scopes, treeOf } from "../ledger/mod.ts";
 import type { SqlValue } from "../store/mod.ts";
 import type { Budget, ReservedAmounts } from "./decide_call.ts";
 import { windowOf } from "../contract/windows.ts";
@@ -61,6 +61,7 @@ export function toCallRow(
     n,
     reservationId,
     ...COUNTED.map((kind) => scopeIn(kind, scopes)),
+    treeOf(scopes),
     subjects?.model ?? null,
     subjects?.provider ?? null,
     subjects?.source ?? null,

@@ -7,7 +7,7 @@ export { budgetExceeded } from "./refusals.ts";
 export { listRefusals } from "./list_refusals.ts";
 export { KnownBudgets } from "./known_budgets.ts";
 export { readStandingsOf } from "./standings.ts";
-export type { CallScopes, RunAbove } from "./call_to_decide.ts";
+export type { CallScopes } from "./call_to_decide.ts";
 export {
   type BudgetInCode,
   createBudget,

@@ -181,6 +181,7 @@ function nameUnpriced(model: RefusedModel | undefined): string {
 const PERIODS: Record<BudgetPeriod, string> = {
   run: "run",
   session: "session",
+  tree: "session with its sub-agents",
   hour: "hour",
   day: "UTC day",
   week: "UTC week",

@@ -30,10 +30,11 @@ export type RunStatus = typeof RUN_STATUSES[number];
 export const BUDGET_MODES = ["stop", "strict"] as const;
 export type BudgetMode = typeof BUDGET_MODES[number];
 
-/** The windows of budgets: `run` and `session` count each by itself; `hour` and `30d` are rolling, the others of a calendar. */
+/** The windows of budgets: `run`, `session` and `tree` count each by itself; `hour` and `30d` are rolling, the others of a calendar. */
 export const BUDGET_PERIODS = [
   "run",
   "session",
+  "tree",
   "hour",
   "day",
   "week",

@@ -156,7 +156,7 @@ export function windowOf(
     const to = startOf(per, at, 1, calendar);
     return { from: startOf(per, at, 0, calendar), to, resetsAt: to };
   }
-  const whole: "run" | "session" | "lifetime" = per;
+  const whole: "run" | "session" | "tree" | "lifetime" = per;
   return { from: whole === "lifetime" ? since ?? 0 : 0, to: null, resetsAt: null };
 }
 

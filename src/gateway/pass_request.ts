@@ -7,6 +7,7 @@ import { formatUsd } from "../kernel/money.ts";
 import { hasPlanHeaders } from "../plans/sources/mod.ts";
 import { type Asked, type Fields, readAsked } from "../pricing/usage/mod.ts";
 import type { ModelCall } from "../ledger/mod.ts";
+import { withAgentOfBody } from "./agent_of_body.ts";
 import { checkRequested, checkShown, keepModels } from "./allowed_models.ts";
 import { type AnswerReader, readAnswer } from "./answer_reader.ts";
 import { GatewayCall, termsOf } from "./call_request.ts";
@@ -54,6 +55,9 @@ export async function passRequest(ctx: GatewayContext, request: GatewayRequest):
   request.note?.({ model: model.model });
   checkRequested(model.model, body, wire.known, request.caller);
   if (request.caller.stopsBeforeCredits) await stopBeforeCredits(ctx, request, model.model);
+  const { headers, caller, attribution } = request;
+  const { secrets } = ctx;
+  request.attribution = withAgentOfBody(attribution, { headers, body, caller, secrets });
   return await passCall(ctx, { request, upstream, wire, model, body, bytes, isLarge });
 }
 

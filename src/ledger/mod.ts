@@ -81,6 +81,7 @@ export {
   NOBODY,
   ownsScope,
   rangeOf,
+  SCOPE_COLUMNS,
   scopeBy,
   scopeIn,
   scopeOf,
@@ -88,11 +89,13 @@ export {
   scopesOf,
   scopeSql,
   scopeText,
+  scopeValuesOf,
   shapedScopeOf,
   shapeIn,
   shapeOf,
   subjectsIn,
   toName,
+  treeOf,
   type Viewer,
   viewerOf,
   widthOf,
@@ -109,6 +112,7 @@ export {
   usageOfIds,
   usageViews,
 } from "./usage_sql.ts";
+export { readRootSession, readSessionTree } from "./session_tree.ts";
 export { type CostFilter, type CostScope, isEntity, isTimed } from "./cost_filter.ts";
 export { describePace, type Pace, PACED_WINDOWS, readMinutes, readPaces } from "./pace.ts";
 export { forecastCosts } from "./forecast_costs.ts";

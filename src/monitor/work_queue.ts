@@ -14,10 +14,16 @@ export interface WorkQueueOptions<Item> {
   onError: (error: unknown) => void;
 }
 
+/** The time that an item waits for others, unless a batch is full: a turn of its own would cost a booking as much as its SQL. */
+const GATHER_MS = 50;
+
 /** A bounded queue of background work, which never runs in the call to `push`. */
 export class WorkQueue<Item> {
   #waiting: Item[] = [];
   #working: Promise<void> | undefined;
+  /** Ends the wait for others. */
+  #gathering = new AbortController();
+  #awaited = 0;
   #hasOverflown = false;
   #isFailing = false;
   #isClosing = false;
@@ -32,11 +38,15 @@ export class WorkQueue<Item> {
     }
     this.#waiting.push(item);
     this.#working ??= this.#work();
+    if (this.#waiting.length === this.options.batchSize) this.#gathering.abort();
   }
 
   /** Resolves when the queue is empty and no work is running. */
   async idle(): Promise<void> {
+    this.#awaited++;
+    this.#gathering.abort();
     while (this.#working) await this.#working;
+    this.#awaited--;
   }
 
   /** Resolves when the queue is empty; after a failure of `work` the rest is dropped. */
@@ -48,6 +58,10 @@ export class WorkQueue<Item> {
   async #work(): Promise<void> {
     const { clock, batchSize, work, onError } = this.options;
     while (this.#waiting.length > 0) {
+      if (this.#awaited === 0 && this.#waiting.length < batchSize) {
+        this.#gathering = new AbortController();
+        await clock.sleep(GATHER_MS, this.#gathering.signal);
+      }
       await clock.sleep(0); // a macrotask: the caller of push() continues first
       try {
         await work(this.#waiting.splice(0, batchSize));

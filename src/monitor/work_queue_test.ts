@@ -25,6 +25,30 @@ Deno.test("WorkQueue works in order and in batches, and never within push()", as
   assert.deepEqual(seen, [[1, 2], [3, 4], [5]]);
 });
 
+Deno.test("WorkQueue gathers items until a batch is full, or somebody waits for it", async () => {
+  const waits: Promise<void>[] = [];
+  const sleep: WorkQueueOptions<number>["clock"]["sleep"] = (delayMs, signal) => {
+    const wait = delayMs === 0
+      ? Promise.resolve()
+      : new Promise<void>((resolve) => signal!.addEventListener("abort", () => resolve()));
+    waits.push(wait);
+    return wait;
+  };
+  const batches = Promise.withResolvers<void>();
+  const { queue, seen } = openQueue({
+    clock: { sleep },
+    work: (batch) => (seen.push(batch), batches.resolve()),
+  });
+  queue.push(1);
+  assert.equal(waits.length, 1);
+  queue.push(2);
+  await batches.promise;
+  assert.deepEqual(seen, [[1, 2]]);
+  queue.push(3);
+  await queue.idle();
+  assert.deepEqual(seen, [[1, 2], [3]]);
+});
+
 Deno.test("WorkQueue drops the oldest when there is too much, and says so once until it was empty", async () => {
   const { queue, seen, said } = openQueue();
   for (const item of [1, 2, 3, 4, 5, 6, 7]) queue.push(item);

@@ -5,8 +5,8 @@ import { writeDocument } from "../../src/snapshots/document/mod.ts";
 const WORKER = fileURLToPath(new URL("snapshot_memory_worker.ts", import.meta.url));
 /** The number that the gate has time for. */
 const MESSAGES = Number(Deno.env.get("PURSER_SNAPSHOT_MESSAGES") ?? 20_000);
-/** Most of it is the process itself; the document alone has a kilobyte for each message. */
-const BOUND_KB = 250_000;
+/** Most of it is the process itself, and garbage that a busy machine collects late; five times the messages take 4% more. */
+const BOUND_KB = 300_000;
 const TIMEOUT_MS = 60_000;
 const IS_LINUX = Deno.build.os === "linux";
 const name = `a session of ${MESSAGES} messages is imported and exported in less than ${BOUND_KB / 1_000} MB`;

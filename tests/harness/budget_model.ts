@@ -40,6 +40,8 @@ export interface ModelScopes {
   sessionId: string | null;
   keyId: string | null;
   runId: string | null;
+  /** The session at the root of its tree, where that is another one. */
+  rootSessionId?: string;
   subjects?: {
     model: string;
     provider: string;
@@ -148,9 +150,12 @@ function zoned(text: string, at: number): [from: number, resetsAt: number] {
 }
 
 /** The counter of a call by the parts of a shape; null if it lacks one of them. */
-function counterBy(shape: string, { agentId, sessionId, keyId, subjects }: ModelScopes): string | null {
+function counterBy(
+  shape: string,
+  { agentId, sessionId, rootSessionId = sessionId ?? undefined, keyId, subjects }: ModelScopes,
+): string | null {
   const parts: Record<string, string | null | undefined> = {
-    ...{ agent: agentId, session: sessionId, key: keyId, ...subjects, tags: undefined },
+    ...{ agent: agentId, session: sessionId, tree: rootSessionId, key: keyId, ...subjects, tags: undefined },
   };
   let counter = `by ${shape}`;
   for (const part of shape.split(",")) {

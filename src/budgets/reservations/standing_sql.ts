@@ -57,6 +57,8 @@ export const CALL_COLUMNS = [
   "id",
   // The scopes that it counts in, by dimension; null for none.
   ...COUNTED,
+  // The root of its tree; null without a session.
+  "tree",
   // The other parts that budgets name; null where it isn't known. The tags are JSON.
   "model",
   "provider",
@@ -107,6 +109,7 @@ const SHAPED = `g AS MATERIALIZED (
       typeof BUDGETED[number],
       string
     >,
+    tree: "r.tree",
     model: "r.model",
     provider: "r.provider",
     source: "r.source",

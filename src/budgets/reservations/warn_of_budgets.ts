@@ -1,6 +1,5 @@
-import { COUNTED } from "../../contract/costs/dimensions.ts";
 import { startSql } from "../../contract/windows.ts";
-import { atMost64Bits, idInScope, scopeIn } from "../../ledger/mod.ts";
+import { atMost64Bits, idInScope, scopeValuesOf } from "../../ledger/mod.ts";
 import type { SqlValue, Statement } from "../../store/mod.ts";
 import { type CallScopes, toCallRow } from "../call_to_decide.ts";
 import { LOOKED_UP } from "../standings.ts";
@@ -87,7 +86,7 @@ export function warningsOf(
   const rows = new Map<string, SqlValue[]>();
   for (const { scopes, at, reservationId } of booked) {
     const { model, provider, source, tags } = scopes.subjects ?? {};
-    const counted = [...COUNTED.map((kind) => scopeIn(kind, scopes)), model, provider, source, tags];
+    const counted = [...scopeValuesOf(scopes), model, provider, source, tags];
     rows.set(JSON.stringify(counted), [
       ...toCallRow({ ...LOOKED_UP, scopes, at }, rows.size),
       reservationId,

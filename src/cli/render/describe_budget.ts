@@ -54,7 +54,8 @@ export function describeCounted(budget: Counting): string {
   const window = describeWindow(budget);
   const texts = subjectTexts(budget);
   const named = texts.length === 0 ? null : texts.join(", ").replace(/^agent (?=[^,]*$)/, "");
-  if (per === "run" || per === "session") return `each ${per} of ${named ?? "all agents"}`;
+  if (per === "tree" && budget.session_id != null) return `the ${named}`;
+  if (per === "run" || per === "session" || per === "tree") return `each ${per} of ${named ?? "all agents"}`;
   if (each !== null) return `${window} of each ${each}${named === null ? "" : ` of ${named}`}`;
   return `${window} of ${named ?? "all agents"}`;
 }
@@ -72,7 +73,7 @@ export function describeScope({ scope, ...names }: Pick<BudgetCheck, "scope" | k
 export function describeBudget(budget: Omit<Budget, "name">): string {
   const { limit_usd, mode, action, warn_at, allow_unpriced, enabled } = budget;
   const counted = describeCounted(budget);
-  const article = /^(each|30) /.test(counted) ? "" : counted.startsWith("hour") ? "an " : "a ";
+  const article = /^(?:each|the|30) /.test(counted) ? "" : counted.startsWith("hour") ? "an " : "a ";
   const notes = [
     `${formatAmount(limit_usd)} for ${article}${counted}`,
     mode,

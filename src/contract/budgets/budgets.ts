@@ -28,8 +28,8 @@ export const BudgetId = id("bud_01k9qv3v8c7e9g1j3m5p7r9t1w");
 export const ReservationId = id("rsv_01k9qv3v8e9g1j3m5p7r9t1w3y");
 
 const PER =
-  "`run` and `session` count each one by itself; `hour` is the last 60 minutes, `30d` the last 30 days and the rest of the day " +
-  "before; `day`, `week`, `month` and `quarter` are of `time_zone`; `lifetime` is all there is";
+  "`run` and `session` count each one by itself, `tree` a session with all its sub-agents; `hour` is the last 60 minutes, `30d` the " +
+  "last 30 days and the rest of the day before; `day`, `week`, `month` and `quarter` are of `time_zone`; `lifetime` is all there is";
 const EACH =
   "One counter for each agent, session, API key, model, provider or source, or with `tag:KEY` for each value of a tag; null " +
   "for one counter of all. A budget that names one of them, with the same `per`, takes its place";
@@ -129,7 +129,7 @@ function checkFields(budget: Fields, ctx: z.RefinementCtx): void {
   const named = subjectsOf(budget).map(([part]) => part);
   const tags = new Set([...named, each ?? ""].filter((part) => part.startsWith("tag:")));
   if (tags.size > MAX_BUDGET_TAGS) refuse("tags", `a budget can have at most ${MAX_BUDGET_TAGS} tags`);
-  if (each != null && (per === "run" || per === "session")) {
+  if (each != null && (per === "run" || per === "session" || per === "tree")) {
     refuse("each", `can't be together with per ${per}, which counts each ${per} by itself`);
   } else if (each != null && named.includes(each)) {
     refuse("each", `can't be ${each} together with ${fieldOf(each)}, which names one`);

@@ -2,6 +2,7 @@ import { statements as ledger } from "../migrations/m0022_ledger.ts";
 import { statements as limits } from "../migrations/m0022_limits.ts";
 import { statements as sightings } from "../migrations/m0023_sightings.ts";
 import { statements as auditLog } from "../migrations/m0026_audit.ts";
+import { statements as trees } from "../migrations/m0028_trees.ts";
 import type { Logic } from "../schema/migrate.ts";
 import { FUNCTIONS } from "./functions.ts";
 import type { Migration } from "../migrations/migrations.ts";
@@ -190,6 +191,12 @@ const subjects: readonly string[] = [
   `ALTER TABLE budget_raises ADD COLUMN scope ${text}`,
 ];
 
+/** The columns of m0028_trees.ts. */
+const treeColumns: readonly string[] = [
+  `ALTER TABLE calls ADD COLUMN root_session_id ${text}`,
+  `ALTER TABLE spend_shapes ADD COLUMN has_tree ${INT} DEFAULT 0`,
+];
+
 /** The tables of m0029_calendars.ts. */
 const calendars: readonly string[] = [
   `CREATE TABLE calendars (
@@ -304,6 +311,7 @@ export const postgresMigrations: readonly Migration[] = [
     ],
   },
   { version: 27, name: "subjects", since: "0.2.0", statements: subjects },
+  { version: 28, name: "trees", since: "0.2.0", statements: [...treeColumns, ...sharedOf(trees)] },
   { version: 29, name: "calendars", since: "0.2.0", statements: calendars },
 ];
 

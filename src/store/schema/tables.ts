@@ -158,6 +158,8 @@ export const calls = sqliteTable("calls", {
   stands: text("stands"),
   /** The API's price of a call that a plan pays for. */
   planNanoUsd: nanoUsd("plan_nano_usd"),
+  /** The session at the root of its tree, where that is another one than its own. */
+  rootSessionId: text("root_session_id"),
 });
 
 /** The statements of logs, exported spans and reports about calls; see the migration. */

@@ -41,6 +41,20 @@ export const REFUSALS: readonly Sentence[] = [
     },
   },
   {
+    says: "refuses a call of a tree that the call before has spent, and none of another tree",
+    async check(caller, openWorld) {
+      await using world = await openWorld();
+      await addBudget(world, { limit_usd: toUsd(COST), per: "tree" });
+      world.fake.enqueue(answerFor(caller), answerFor(caller));
+      assert.deepEqual(await caller.call(world), { isOk: true });
+      const outcome = await caller.call(world);
+      assert.ok(!outcome.isOk && outcome.error.includes(`tree ${SCOPES.sessionId}`), JSON.stringify(outcome));
+      assert.deepEqual(await caller.call(world, { sessionId: `${SCOPES.sessionId}b` }), { isOk: true });
+      await assertRefused(world, "spent");
+      await assertNothingReserved(world);
+    },
+  },
+  {
     says: "refuses a call without a price under a budget, and names the model",
     async check(caller, openWorld) {
       await using world = await openWorld();

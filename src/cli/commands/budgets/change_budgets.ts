@@ -151,7 +151,7 @@ const budgetsRaise: Command = {
   summary: "Raise the limit of a budget for a while",
   detail:
     "Without --for, the raise ends with the present window, or after an hour or 30 days if the budget is per hour or " +
-    "30d; if it is per run, session or lifetime, the raise has no end. Raises add up, and are kept with the API " +
+    "30d; if it is per run, session, tree or lifetime, the raise has no end. Raises add up, and are kept with the API " +
     "key that made them.",
   options: {
     usd: option("USD", "Amount to add to the limit"),
@@ -252,7 +252,8 @@ const EDIT_COMMANDS = editCommands(BUDGETS, {
   add: {
     detail:
       "Every budget that applies to a call must allow it. Days, weeks, months and quarters are those of --time-zone, UTC " +
-      "unless the server has another one; hour and 30d move with the clock. With --per run or --per session, each run or session is counted by itself. Without " +
+      "unless the server has another one; hour and 30d move with the clock. With --per run, session or tree, each run, session, " +
+      "or session with all its sub-agents is counted by itself; a tree is named by --session, its root. Without " +
       `${anyOf(NAMED)} all calls count; of several, a call must be of all. ` +
       "Spending from before the budget was added counts. In mode strict, the limit is never exceeded.",
     examples: [
@@ -262,6 +263,7 @@ const EDIT_COMMANDS = editCommands(BUDGETS, {
         "One agent, never over $200",
       ],
       ["purser budgets add --name Chats --limit 1 --per day --each session", "$1 a day for every session"],
+      ["purser budgets add --name Tree --limit 20 --per tree", "$20 for every session with its sub-agents"],
       [
         'purser budgets add --name Acme --limit 500 --per month --tag customer=acme --model "claude-opus-*"',
         "The calls for one customer with the models of a pattern",

@@ -50,10 +50,13 @@ export async function askServer(
     }
     return verdict;
   };
-  const asked = ask(ctx, hooks, input, sent).then((verdict) => store(clock.now(), verdict));
+  const ended = new AbortController();
+  // An answer that comes after the hook has ended is not kept.
+  const asked = ask(ctx, hooks, input, sent).then((verdict) =>
+    ended.signal.aborted ? verdict : store(clock.now(), verdict)
+  );
   const age = kept === undefined ? Infinity : clock.now() - kept.at;
   const last = age >= 0 && age <= MAX_AGE_MS ? kept!.verdict : undefined;
-  const ended = new AbortController();
   // Before an agent is stopped by an earlier answer, the server has time to say that the budget was raised. A slow server learns of
   // each second hook's calls at the latest.
   const isQuick = last !== undefined && !kept!.isLate && reachedIn(last).length === 0 &&

@@ -19,15 +19,15 @@ import type { Limit } from "./limit.ts";
 import { LimitMeter, LimitState } from "./limit_cells.tsx";
 import { limitOfBudget } from "./limit_of_budget.ts";
 
-/** Returns whether a budget counts each agent, session, key or run by itself. */
+/** Returns whether a budget counts each agent, session, tree, key or run by itself. */
 export function hasCounters({ each, per, session_id }: Budget): boolean {
-  return each !== null || per === "run" || (per === "session" && session_id === null);
+  return each !== null || per === "run" || ((per === "session" || per === "tree") && session_id === null);
 }
 
 /** The name of a counter, or of a value with a name, with a link; `names` has the names. */
 export function CounterLink({ counter, names }: { counter: BudgetCounter; names: NameFields }) {
   const { kind, id, session_id } = counter;
-  const href = kind === "session"
+  const href = kind === "session" || kind === "tree"
     ? sessionHref(id)
     : kind === "run"
     ? runsHref(session_id)

@@ -47,6 +47,7 @@ function spentHrefOf(budget: Budget): string | undefined {
   const { counter, window_start } = budget;
   const [first, ...others] = subjectsOf(budget);
   const of = counter ?? (first && { kind: first[0], id: first[1]! });
+  if (of?.kind === "tree" && others.length === 0) return sessionHref(of.id);
   if (of?.kind === "run" || counter === null || others.length > 0 || of && !(of.kind in DIMENSIONS)) {
     return undefined;
   }

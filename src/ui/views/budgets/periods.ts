@@ -4,6 +4,7 @@ import type { BudgetPeriod } from "../../../contract/values.ts";
 export const PERIODS: Readonly<Record<BudgetPeriod, string>> = {
   run: "each run",
   session: "each session",
+  tree: "each session, with its sub-agents",
   hour: "last 60 minutes",
   day: "UTC day",
   week: "week (UTC)",
