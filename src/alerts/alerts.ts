@@ -1,17 +1,21 @@
 import { and, asc, desc, eq, exists, inArray, isNotNull, lte, or, sql } from "drizzle-orm";
 import type { Alert, AlertDelivery, AlertPlanWindow } from "../contract/alerts/alerts.ts";
-import type { AlertResend, RuleTest } from "../contract/alerts/sent_alerts.ts";
 import { DIMENSIONS, NAMED, nameIn, nameOfValue } from "../contract/costs/dimensions.ts";
-import { type BudgetThreshold, isAtLeast, PLAN_THRESHOLD, type ThresholdType } from "../contract/values.ts";
+import { type BudgetThreshold, PLAN_THRESHOLD, type ThresholdType } from "../contract/values.ts";
 import type { Fact, Notification } from "../delivery/channels/mod.ts";
-import { PurserError } from "../kernel/errors.ts";
 import { formatUsd, parseTotalUsd, toUsd } from "../kernel/money.ts";
 import { withNames } from "../keys/mod.ts";
-import { ALL_SEEING, counterIn, type Scopes, type Viewer } from "../ledger/mod.ts";
-import { ConstraintError, requireThat, type Statement, tables } from "../store/mod.ts";
+import {
+  ALL_SEEING,
+  counterIn,
+  entityOf,
+  scopeBy,
+  type Scopes,
+  scopeText,
+  type Viewer,
+} from "../ledger/mod.ts";
+import { tables } from "../store/mod.ts";
 import type { AlertContext } from "./context.ts";
-import type { TestContext } from "../delivery/mod.ts";
-import { type RuleRow, RULES } from "./rules/rule_fields.ts";
 import { MAX_ALERT_HISTORY } from "../contract/limits.ts";
 import { toIso } from "../kernel/clock.ts";
 
@@ -30,7 +34,7 @@ export function scopeOfWarning(
 }
 
 /** The columns of an alert that its record is made of. */
-type RecordedRow =
+export type RecordedRow =
   & Omit<AlertRow, "position" | "channels" | "callPosition" | Exclude<keyof Scopes, "agentId">>
   & { [Property in keyof Scopes]?: string | null };
 
@@ -40,11 +44,17 @@ export async function toAlertRecords(
   rows: readonly RecordedRow[],
   viewer: Viewer = ALL_SEEING,
 ): Promise<AlertRecord[]> {
-  return await withNames({ store }, rows.map((row) => toAlertRecord(row, viewer)));
+  const records = await withNames({ store }, rows.map((row) => toAlertRecord(row, viewer)));
+  return records.map((record, index) => {
+    const { counter } = record;
+    if (counter?.kind !== "calls") return record;
+    const scope = scopeOfWarning(rows[index]!) ?? rows[index]!.scope!;
+    return { ...record, counter: { ...counter, id: scopeText(scope, record.key_name ?? undefined) } };
+  });
 }
 
-function toAlertRecord(row: RecordedRow, viewer: Viewer): AlertRecord {
-  const counter = counterIn(scopeOfWarning(row) ?? "");
+export function toAlertRecord(row: RecordedRow, viewer: Viewer): AlertRecord {
+  const counter = counterIn(scopeOfWarning(row) ?? row.scope ?? "");
   const named = NAMED.flatMap((kind) => {
     const { field, property, nameField } = DIMENSIONS[kind];
     // Alerts of earlier versions don't have the key of their call; of a budget of keys the counter names it.
@@ -160,6 +170,10 @@ export function isSeenBy(query: AlertContext["query"], { agentId, scopes }: View
   return or(
     and(eq(alerts.agentId, agentId), or(ofRunOrSession, exists(ownRule), exists(ownBudget))),
     ...scopes.map(isOwnCounter),
+    inArray(
+      alerts.scope,
+      scopes.map((scope) => scopeBy([[entityOf(scope)!.kind as "key", entityOf(scope)!.id]])),
+    ),
   );
 }
 
@@ -203,10 +217,12 @@ export async function readAlertNotification(
   return row && describeAlert((await toAlertRecords(ctx, [row]))[0]!, ctx.environment);
 }
 
-/** Names the counter of a budget that warns: `, key bob`; nothing where the budget has one over all calls. */
+/** Names the counter of a budget or a rule: `, key bob`; nothing where it has one over all calls. */
 function nameCounter(record: AlertRecord): string {
   const { counter, threshold_type } = record;
   if (!counter) return "";
+  if (counter.kind === "calls") return `, ${counter.id}`;
+  if (counter.kind.startsWith("tag:")) return `, tag ${counter.kind.slice(4)}=${counter.id}`;
   const isOneOfMany = threshold_type === "budget_per_run_usd" || threshold_type === "budget_per_session_usd";
   if (isOneOfMany && (counter.kind === "run" || counter.kind === "session")) return "";
   return `, ${counter.kind} ${nameOfValue(counter, record)}`;
@@ -244,7 +260,7 @@ function describeSpending(
   const title = record.test
     ? `Test of alert rule ${record.rule_name}: nothing was spent`
     : limit === undefined
-    ? `${record.rule_name}: ${value} ${spent}, threshold ${threshold}`
+    ? `${record.rule_name}${nameCounter(record)}: ${value} ${spent}, threshold ${threshold}`
     : `Budget ${record.rule_name}${nameCounter(record)}: ${value} ${spent}, ${threshold} reached`;
   const facts: Fact[] = [{ label: limit === undefined ? "Rule" : "Budget", value: record.rule_name }];
   const add = (label: string, fact: string | null) => {
@@ -310,82 +326,4 @@ function share(threshold: number, limit: number): number {
 
 function usd(value: number): string {
   return formatUsd(parseTotalUsd(value));
-}
-
-const INSERT_ALERT =
-  `INSERT INTO alerts (alert_id, rule_id, rule_name, threshold_type, threshold_nano_usd, severity,
-  value_nano_usd, agent_id, triggered_at, is_test)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 1)`;
-
-/**
- * Sends a test of a rule, also of a disabled one, through every channel, whatever its lowest severity. It is kept in the
- * history; it neither counts in a window nor starts the cooldown. Throws `not_found`.
- */
-export async function testRule(
-  ctx: TestContext & Pick<AlertContext, "store" | "query" | "instanceId">,
-  ruleId: string,
-): Promise<RuleTest> {
-  const rule = await RULES.read(ctx.query, ruleId);
-  const alert = testAlert(rule, ctx.ids.next("alert"), ctx.clock.now());
-  const record = toAlertRecord(alert, ALL_SEEING);
-  const notification = describeAlert(record, ctx.environment);
-  const { list: channels } = ctx.channels;
-  const { sendToChannels } = await import("../delivery/mod.ts");
-  const results = await sendToChannels(ctx, { notification, record: insertAlert(alert), channels });
-  return { alert_id: alert.alertId, results };
-}
-
-/**
- * Sends an alert of the history once more: one attempt through every channel that takes its severity today, with
- * deliveries of their own.
- *
- * @throws {PurserError} `not_found`; `conflict` where no channel takes its severity
- */
-export async function resendAlert(
-  ctx: TestContext & Pick<AlertContext, "store" | "query" | "instanceId">,
-  alertId: string,
-): Promise<AlertResend> {
-  const notFound = () => new PurserError("not_found", `Cannot find alert ${alertId} in the history`);
-  const notification = await readAlertNotification(ctx, alertId);
-  if (!notification) throw notFound();
-  const { severity } = notification;
-  const channels = ctx.channels.list.filter(({ minSeverity }) => isAtLeast(severity, minSeverity));
-  if (channels.length === 0) {
-    throw new PurserError(
-      "conflict",
-      `Cannot send alert ${alertId}: no channel takes the severity ${severity}`,
-    );
-  }
-  const record = requireThat({ sql: "EXISTS (SELECT 1 FROM alerts WHERE alert_id = ?1)", args: [alertId] });
-  const { sendToChannels } = await import("../delivery/mod.ts");
-  try {
-    return { alert_id: alertId, results: await sendToChannels(ctx, { notification, record, channels }) };
-  } catch (error) {
-    throw error instanceof ConstraintError ? notFound() : error;
-  }
-}
-
-function testAlert(rule: RuleRow, alertId: string, now: number): RecordedRow {
-  return {
-    alertId,
-    ruleId: rule.ruleId,
-    ruleName: rule.name,
-    thresholdType: rule.thresholdType,
-    thresholdNanoUsd: rule.thresholdNanoUsd,
-    severity: rule.severity,
-    valueNanoUsd: rule.thresholdNanoUsd,
-    agentId: rule.scope || null,
-    windowStart: null,
-    triggeredAt: now,
-    isTest: true,
-    budgetLimitNanoUsd: null,
-    window: null,
-  };
-}
-
-function insertAlert(alert: RecordedRow): Statement {
-  const { alertId, ruleId, ruleName, thresholdType, thresholdNanoUsd, valueNanoUsd } = alert;
-  const { severity, agentId, triggeredAt } = alert;
-  const rule = [ruleId, ruleName, thresholdType, thresholdNanoUsd, severity];
-  return { sql: INSERT_ALERT, args: [alertId, ...rule, valueNanoUsd, agentId, triggeredAt] };
 }

@@ -165,6 +165,7 @@ function sharesOf(groups: CostRow[], value: NanoUsd): { rows: AlertCause[]; othe
 }
 
 async function measuredBy({ query }: Context, row: AlertRow): Promise<Measured> {
+  if (row.scope !== null) return ofSubjects(subjectsIn(row.scope));
   if (row.budgetLimitNanoUsd !== null) return await measuredByBudget(query, row);
   if (row.thresholdType === "per_run_usd") return ofRun(row);
   if (row.thresholdType === "per_session_usd") return { sessionId: row.sessionId! };

@@ -48,13 +48,23 @@ const READ_EXACTLY = 8;
 const NEWEST = 1_000;
 const AGENTS = 5_000;
 
+/** The fields of a budget or a rule by which its counters are selected. */
+export type Counting = Pick<BudgetRow, "per" | "scope" | "each" | "shape" | "calendar">;
+
 /** SQL for whether no budget of the same `per` names the counter itself: such a budget takes the place of the one with `each`. */
 const notNamed = (scope: string, per: string) =>
   `NOT EXISTS (SELECT 1 FROM budgets o WHERE o.enabled = 1 AND o.scope = ${scope} AND o.per = ${per} AND o.each IS NULL)`;
 
-/** SQL for whether a budget counts a scope: one per run, session or tree also where another budget names it. */
-const isCounted = ({ each }: BudgetRow, scope: string, per: string) =>
-  each === null ? `CAST(${per} AS TEXT) IS NOT NULL` : notNamed(scope, per);
+/** The same of rules. */
+const notRuled = (scope: string, per: string) =>
+  `NOT EXISTS (SELECT 1 FROM alert_rules o ${
+    indexedBy("alert_rules_named")
+  } WHERE o.enabled = 1 AND o.shape IS NULL AND o.scope = ${scope}
+    AND o.threshold_type = 'per_' || ${per} || '_usd')`;
+
+/** SQL for whether a budget, or a rule, counts a scope: one per run, session or tree also where another one names it. */
+const isCounted = ({ each }: Counting, scope: string, per: string, isUnnamed = notNamed) =>
+  each === null ? `CAST(${per} AS TEXT) IS NOT NULL` : isUnnamed(scope, per);
 
 /** SQL for the scopes of a dimension that calls in progress have. */
 const reservedScopes = (kind: Counted) =>
@@ -106,7 +116,7 @@ const spentSince = ({ per, calendar }: Pick<BudgetRow, "per" | "calendar">, from
 
 /** Returns the condition of the scopes of a budget whose counters are those of a shape; its arguments are `?1`, `?2` and `?3`. */
 export function scopesOfShape(
-  row: BudgetRow,
+  row: Counting,
   scope: string,
 ): { where: string; args: [string, string, string] } {
   const { from, before, end } = rangeOf(row.shape!, subjectsOfScope(row.scope), row.each ?? row.per);
@@ -116,8 +126,18 @@ export function scopesOfShape(
   };
 }
 
+/** Returns the query for the scopes of the counters of a rule that has many, with the most spending since `from`. */
+export function selectRuled(row: Counting, from: number): Statement {
+  const { sql, args } = selectShaped(row, from, notRuled);
+  return { sql: `${sql} LIMIT ${READ_EXACTLY}`, args };
+}
+
 /** Selects the scopes of the shape of a budget. Parameters: 1 to 3 those of `scopesOfShape()`, 4 per, 5 from, 6 the shape. */
-function selectShaped(row: BudgetRow, from: number): Required<Pick<Statement, "sql" | "args">> {
+function selectShaped(
+  row: Counting,
+  from: number,
+  isUnnamed = notNamed,
+): Required<Pick<Statement, "sql" | "args">> {
   const { where, args } = scopesOfShape(row, "scope");
   return {
     sql: `WITH tail(scope, cost) AS MATERIALIZED (
@@ -129,7 +149,7 @@ SELECT s.scope FROM (
     ORDER BY whole_usd DESC LIMIT ${AGENTS}) dearest
   UNION SELECT scope FROM tail WHERE ${where}
   UNION SELECT scope FROM (SELECT DISTINCT scope FROM reservations WHERE ${where} LIMIT ${NEWEST}) reserved
-) s LEFT JOIN tail ON tail.scope = s.scope WHERE ${isCounted(row, "s.scope", "?4")}
+) s LEFT JOIN tail ON tail.scope = s.scope WHERE ${isCounted(row, "s.scope", "?4", isUnnamed)}
 ORDER BY ${spentSince(row, from).replaceAll("?2", "?5")} + coalesce(tail.cost, 0) DESC, s.scope`,
     args: [...args, row.per, from, row.shape],
   };

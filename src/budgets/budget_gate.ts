@@ -31,6 +31,8 @@ import type { CallScopes, CallToDecide } from "./call_to_decide.ts";
 export type CallRequest = CallScopes & {
   /** Returns the bounds of the call at a time. Its worst case is computed only with `withWorst`, where a strict budget may count it. */
   bound(at: number, withWorst: boolean): CallBounds;
+  /** Returns the calls that may be made instead, which every budget has to allow too. */
+  others?(): readonly Pick<CallRequest, "subjects" | "bound">[];
   /** Ends the wait for room. It is created when it is read, so only a call that waits reads it. */
   readonly signal?: AbortSignal | undefined;
 };
@@ -204,6 +206,13 @@ export function createBudgetGate(options: {
       await known.refresh();
       const ofRuns = [budget, ...above.map((run) => run.budget)].filter((each) => each !== null);
       if (!known.mayExist && ofRuns.length === 0) return { go: true, grant: undefined, at: clock.now() };
+      for (const { subjects, bound } of request.others?.() ?? []) {
+        // Nothing is reserved in budgets of another model alone: mostly the call is not made under it.
+        const at = clock.now();
+        const standings = await readStandingsOf({ store }, { scopes: { ...request, subjects }, at });
+        const decision = decideCall({ standings, call: bound(at, true) });
+        if (!decision.go && !decision.wait) return await refuse(decision.refusals);
+      }
       const isStrict = ofRuns.some(({ mode }) => mode === "strict");
       let standings: Standing[] = [];
       let since: number | undefined;
@@ -257,7 +266,7 @@ export function createBudgetGate(options: {
       const { estimateNanoUsd, worstNanoUsd, ttlMs, alongWith } = request;
       const call: CallToDecide = {
         reservationId: options.newId("rsv"),
-        scopes: { ...scopesOf({ ...request, runId: null }), budget: null },
+        scopes: { ...scopesOf({ ...request, runId: null }), budget: null, subjects: request.subjects },
         at: clock.now(),
         amounts: { estimateNanoUsd, worstNanoUsd },
         isUnpriced: false,

@@ -22,7 +22,13 @@ import {
 } from "../ledger/mod.ts";
 import { indexedBy, type SqlValue, type Statement, type Store } from "../store/mod.ts";
 import { nameField, readNames } from "../keys/mod.ts";
-import { hasCounters, selectAllCounters, selectCounters } from "./budget_counters.ts";
+import {
+  type Counting,
+  hasCounters,
+  selectAllCounters,
+  selectCounters,
+  selectRuled,
+} from "./budget_counters.ts";
 import type { BudgetRow } from "./budget_fields.ts";
 import { asSeenBy } from "./seen_budget.ts";
 import { readStandings } from "./standings.ts";
@@ -280,8 +286,42 @@ export async function listCounters(
   }));
 }
 
+/**
+ * Reads what alert rules of subjects measure: each by its counter, or by the one with the most spending of those that it has. Null
+ * where it has none yet.
+ */
+export async function readLargest(
+  ctx: Pick<StateContext, "store" | "turns">,
+  rules: readonly Counting[],
+  now: number,
+): Promise<({ scope: string; nanoUsd: NanoUsd } | null)[]> {
+  const windows = await readWindows(ctx.store, rules, now);
+  const fromOf = new Map(rules.map((rule, index) => [rule, windows[index]!.from]));
+  const many = rules.filter(({ shape }) => shape !== null);
+  const found = await readEach(ctx, many.map((rule) => selectRuled(rule, fromOf.get(rule)!)));
+  const scopesOf = new Map(
+    many.map((rule, index) => [rule, found[index]!.map(([scope]) => scope as string)]),
+  );
+  const counters = rules.flatMap((rule) =>
+    (scopesOf.get(rule) ?? [rule.scope]).map((scope) => {
+      const { per, calendar } = rule;
+      return { rule, scope, per, calendar, from: fromOf.get(rule)! };
+    })
+  );
+  const standings = counters.length === 0 ? [] : await readStandings(ctx, counters);
+  const largest = new Map<Counting, { scope: string; nanoUsd: NanoUsd }>();
+  for (const [index, { rule, scope }] of counters.entries()) {
+    const nanoUsd = standings[index]!.settledNanoUsd;
+    if ((largest.get(rule)?.nanoUsd ?? -1n) < nanoUsd) largest.set(rule, { scope, nanoUsd });
+  }
+  return rules.map((rule) => largest.get(rule) ?? null);
+}
+
 /** Reads the rows of each statement. A database in this process shares the event loop, so it lets other work in between. */
-async function readEach({ store, turns }: StateContext, statements: readonly Statement[]) {
+async function readEach(
+  { store, turns }: Pick<StateContext, "store" | "turns">,
+  statements: readonly Statement[],
+) {
   const rows: SqlValue[][][] = [];
   const atOnce = store.kind === "remote" ? statements.length : SEARCHED_AT_ONCE;
   for (let start = 0; start < statements.length; start += atOnce) {

@@ -19,8 +19,8 @@ export type CallScopes = Scopes & {
   budget: Budget | null;
   /** The runs above its own, whose budgets count it too. */
   above?: readonly RunAbove[];
-  /** The other parts that budgets name; undefined where it isn't known, so that such budgets don't count the call. */
-  subjects?: CallSubjects;
+  /** The other parts that budgets name; budgets of a part that isn't known don't count the call. */
+  subjects?: Partial<CallSubjects>;
 };
 
 /** The parts of a call that budgets name besides its scopes. */

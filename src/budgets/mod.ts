@@ -19,7 +19,8 @@ export {
   removeBudget,
   updateBudget,
 } from "./budgets.ts";
+export { readLargest } from "./budget_states.ts";
 export { checkBudgets } from "./budget_checks.ts";
-export { BUDGETS, toAuthoredRow } from "./budget_fields.ts";
+export { BUDGETS, shapesOf, subjectsOfScope, toAuthoredRow } from "./budget_fields.ts";
 export { findUnknown, withKeyId } from "./known_scopes.ts";
 export { listRaises, raiseBudget } from "./raises.ts";

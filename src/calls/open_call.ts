@@ -54,19 +54,28 @@ async function reserve(
   const { scopes, viewer } = terms;
   const prices = pricesNow(ctx);
   const refused: Refused = { scopes, provider, model, viewer };
+  const subjects = { model, provider, source: terms.source, ...(terms.tags && { tags: terms.tags }) };
   const { runId } = scopes;
   if (runId !== null && await terms.hasOvershot?.()) {
     throw await overshotBudget(ctx, { scopes: { ...scopes, runId } });
   }
   let because: string | undefined;
+  // The last model that is bounded is the one that is refused.
+  const boundOf = (model: string) => (at: number, withWorst: boolean) => {
+    refused.model = model;
+    const bounds = boundsOf(prices, at, terms, { request, model }, withWorst);
+    because = bounds.because;
+    return bounds;
+  };
   const admission = await ctx.gate.admit({
     ...scopes,
-    subjects: { model, provider, source: terms.source, ...(terms.tags && { tags: terms.tags }) },
-    bound(at, withWorst) {
-      const bounds = boundsOf(prices, at, terms, request, withWorst);
-      because = bounds.because;
-      return bounds;
-    },
+    subjects,
+    bound: boundOf(model),
+    others: () =>
+      request.fallbacks?.().map((other) => ({
+        subjects: { ...subjects, model: other },
+        bound: boundOf(other),
+      })) ?? [],
     signal: request.signal,
   });
   const refusals = admission.go
@@ -91,11 +100,11 @@ function boundsOf(
   prices: PriceBook,
   at: number,
   terms: Pick<CallTerms, "lastCostNanoUsd">,
-  request: CallRequest,
+  { request, model }: { request: CallRequest; model: string },
   withWorst: boolean,
 ): CallBounds & { because?: string } {
   const { maxOutputTokens, canShorten } = request;
-  const query = prices.located({ provider: request.provider, model: request.model, at, ...request.asks });
+  const query = prices.located({ provider: request.provider, model, at, ...request.asks });
   const isUnpriced = prices.rates(query) === null;
   const estimateNanoUsd = isUnpriced ? 0n : estimateCost(prices, query, {
     inputBytes: request.estimateBytes(),

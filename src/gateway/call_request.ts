@@ -73,6 +73,7 @@ export class GatewayCall implements CallRequest {
     private readonly gatewayRequest: GatewayRequest,
     private readonly request: ModelRequest,
     private readonly size: { body: Uint8Array; inputBytes: number },
+    readonly fallbacks: () => readonly string[],
   ) {
     this.provider = gatewayRequest.target.provider;
     this.model = request.model;

@@ -8,7 +8,7 @@ import { hasPlanHeaders } from "../plans/sources/mod.ts";
 import { type Asked, type Fields, readAsked } from "../pricing/usage/mod.ts";
 import type { ModelCall } from "../ledger/mod.ts";
 import { withAgentOfBody } from "./agent_of_body.ts";
-import { checkRequested, checkShown, keepModels } from "./allowed_models.ts";
+import { checkRequested, checkShown, fallbacksIn, keepModels } from "./allowed_models.ts";
 import { type AnswerReader, readAnswer } from "./answer_reader.ts";
 import { GatewayCall, termsOf } from "./call_request.ts";
 import { errorKindOf, noteEnd, noteStatus } from "./call_facts.ts";
@@ -81,7 +81,8 @@ async function passCall(ctx: GatewayContext, call: CallToPass): Promise<PassedAn
   if (isLarge) await othersTurn(ctx);
   const inputBytes = estimateInputBytes(body, bytes.length);
   const terms = await termsOf(ctx, request);
-  const callRequest = new GatewayCall(request, model, { body: bytes, inputBytes });
+  const fallbacks = () => fallbacksIn(model.model, body, wire.known);
+  const callRequest = new GatewayCall(request, model, { body: bytes, inputBytes }, fallbacks);
   let isSent = false;
   try {
     return await openCall(ctx, terms, callRequest, (open) => {

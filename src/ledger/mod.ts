@@ -44,6 +44,7 @@ export {
   countWithoutRules,
   DECIDED_POSITION,
   HAS_ENABLED_RULES,
+  IS_UNDECIDED,
   isInScope,
   isShaped,
   markQuiet,

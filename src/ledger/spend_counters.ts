@@ -151,8 +151,9 @@ export const TAIL_WITH_RULES = `FROM calls c ${NOT_INDEXED} WHERE ${
 /** SQL for whether a call `c` is after the counters, and there is no enabled rule. */
 const UNCOUNTED_WITHOUT_RULES = isAfterIf(MAX_NANO_USD, DECIDED_POSITION);
 
-/** SQL for the calls after the counters, as `c`. */
-export const UNDECIDED = `FROM calls c ${NOT_INDEXED} WHERE ${isAfter(DECIDED_POSITION, "c.position")}`;
+/** SQL for whether a call `c` is after the counters, and for all that are. */
+export const IS_UNDECIDED = isAfter(DECIDED_POSITION, "c.position");
+export const UNDECIDED = `FROM calls c ${NOT_INDEXED} WHERE ${IS_UNDECIDED}`;
 
 /** SQL for whether there is an enabled rule. */
 export const HAS_ENABLED_RULES = HAS_RULES;

@@ -9,7 +9,7 @@ import { ADD_TO_COUNTER, COUNT_BY_NEW_SHAPES, DECIDED_POSITION } from "./spend_c
 
 /*
  * The shapes by which spending is counted besides agents, sessions, keys and runs: see scopes/subjects.ts. A shape is in use while
- * there is a budget with it. The unit that adds its first budget counts all calls up to the position of the counters; from then on
+ * there is a budget or a rule with it. The unit that adds the first one counts all calls up to the position of the counters; from then on
  * each roll-up counts by it too, in whatever process, as it reads the shapes with the calls.
  */
 
@@ -35,12 +35,15 @@ export function addShapes(shapes: readonly string[], now: number): Statement[] {
 /** A scope is the name of its shape, or that and a blank, which is the character before `!`. */
 const isOfShape = (scope: string, shape: string) =>
   `${scope} >= '${BY} ' || ${shape} AND ${scope} < '${BY} ' || ${shape} || '!'`;
-const UNUSED = `SELECT s.shape FROM spend_shapes s WHERE NOT EXISTS (
-  SELECT 1 FROM budgets b WHERE b.shape = s.shape OR ${isOfShape("b.scope", "s.shape")})`;
+const isOfNone = (table: string) =>
+  `NOT EXISTS (SELECT 1 FROM ${table} b WHERE b.shape = s.shape OR ${isOfShape("b.scope", "s.shape")})`;
+const UNUSED = `SELECT s.shape FROM spend_shapes s WHERE ${isOfNone("budgets")} AND ${
+  isOfNone("alert_rules")
+}`;
 const KINDS = "(SELECT 'minute' AS kind UNION ALL SELECT 'day' UNION ALL SELECT 'lifetime' " +
   "UNION ALL SELECT calendar FROM calendars WHERE is_counted = 1)";
 
-/** The statements that remove the shapes that no budget has any more, with their counters. */
+/** The statements that remove the shapes that no budget or rule has any more, with their counters. */
 export const DROP_SHAPES: readonly Statement[] = [
   {
     sql: `DELETE FROM spend_counters WHERE (kind, scope, start) IN (

@@ -38,8 +38,9 @@ const ARM = `UPDATE alert_rules SET is_armed = 1
 WHERE is_armed = 0 AND enabled = 1 AND is_over = 0 AND rests_until <= ${TIME}`;
 
 /** After a clock was set back, a rule that fired in the future counts as fired now. */
-const NOTICE_CLOCK = `UPDATE alert_rules SET cooldown_from = ?1, rests_until = ?1 + cooldown_ms,
-  is_armed = CASE WHEN is_over = 0 AND cooldown_ms = 0 THEN 1 ELSE 0 END
+const NOTICE_CLOCK =
+  `UPDATE alert_rules SET cooldown_from = ?1, rests_until = CASE WHEN shape IS NULL THEN ?1 + cooldown_ms END,
+  is_armed = CASE WHEN is_over = 0 AND cooldown_ms = 0 AND shape IS NULL THEN 1 ELSE 0 END
 WHERE enabled = 1 AND ${IS_AHEAD}`;
 
 /** From so many calls on it is faster to ask first whether any of them can fire a rule. */

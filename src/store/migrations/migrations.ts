@@ -7,6 +7,7 @@ import { statements as audit } from "./m0026_audit.ts";
 import { statements as subjects } from "./m0027_subjects.ts";
 import { statements as trees } from "./m0028_trees.ts";
 import { statements as calendars } from "./m0029_calendars.ts";
+import { statements as ruleSubjects } from "./m0031_rule_subjects.ts";
 
 /** One step of the schema. A released step is never edited: every database records its checksum. */
 export interface Migration {
@@ -31,4 +32,5 @@ export const migrations: readonly Migration[] = [
   { version: 27, name: "subjects", since: "0.2.0", statements: subjects },
   { version: 28, name: "trees", since: "0.2.0", statements: trees },
   { version: 29, name: "calendars", since: "0.2.0", statements: calendars },
+  { version: 31, name: "rule_subjects", since: "0.2.0", statements: ruleSubjects },
 ];

@@ -3,6 +3,7 @@ import { statements as limits } from "../migrations/m0022_limits.ts";
 import { statements as sightings } from "../migrations/m0023_sightings.ts";
 import { statements as auditLog } from "../migrations/m0026_audit.ts";
 import { statements as trees } from "../migrations/m0028_trees.ts";
+import { statements as rulesOfSubjects } from "../migrations/m0031_rule_subjects.ts";
 import type { Logic } from "../schema/migrate.ts";
 import { FUNCTIONS } from "./functions.ts";
 import type { Migration } from "../migrations/migrations.ts";
@@ -206,6 +207,15 @@ const calendars: readonly string[] = [
   `ALTER TABLE alert_rules ADD COLUMN calendar ${text}`,
 ];
 
+/** The tables of m0031_rule_subjects.ts. */
+const ruleSubjects: readonly string[] = [
+  `ALTER TABLE alert_rules ADD COLUMN each ${text}`,
+  `ALTER TABLE alert_rules ADD COLUMN shape ${text}`,
+  `CREATE TABLE alert_rule_counters (
+  rule_id ${TEXT}, scope ${TEXT}, cooldown_from ${INT}, is_over ${INT}, PRIMARY KEY (rule_id, scope))`,
+  `ALTER TABLE alerts ADD COLUMN scope ${text}`,
+];
+
 /** Their indexes and first rows are the same statements on both. */
 const sharedOf = (statements: readonly string[]) =>
   statements.filter((sql) => /^(CREATE (UNIQUE )?INDEX|INSERT)\b/.test(sql));
@@ -313,6 +323,12 @@ export const postgresMigrations: readonly Migration[] = [
   { version: 27, name: "subjects", since: "0.2.0", statements: subjects },
   { version: 28, name: "trees", since: "0.2.0", statements: [...treeColumns, ...sharedOf(trees)] },
   { version: 29, name: "calendars", since: "0.2.0", statements: calendars },
+  {
+    version: 31,
+    name: "rule_subjects",
+    since: "0.2.0",
+    statements: [...ruleSubjects, ...sharedOf(rulesOfSubjects)],
+  },
 ];
 
 /** The rows of a budget are removed with it, as in `appendOnlyLogic`. */

@@ -314,7 +314,7 @@ export const alertRules = sqliteTable("alert_rules", {
   severity: text("severity").$type<Severity>().notNull(),
   cooldownMs: int("cooldown_ms").notNull(),
   repeat: text("repeat").$type<Repeat>().notNull(),
-  /** An agent, or '' for all. */
+  /** An agent, '' for all, or `by SHAPE VALUE …`; each and shape are as of a budget. */
   scope: text("scope").notNull(),
   enabled: flag("enabled").notNull(),
   lastFiredAt: int("last_fired_at"),
@@ -325,6 +325,8 @@ export const alertRules = sqliteTable("alert_rules", {
   restsUntil: int("rests_until"),
   isOver: flag("is_over").notNull(),
   calendar: text("calendar"),
+  each: text("each").$type<BudgetEach>(),
+  shape: text("shape"),
 });
 
 export const alerts = sqliteTable("alerts", {
@@ -349,8 +351,9 @@ export const alerts = sqliteTable("alerts", {
   budgetLimitNanoUsd: nanoUsd("budget_limit_nano_usd"),
   /** The position of the newest entry of the ledger that the value includes; null for a test. */
   callPosition: int("call_position"),
-  /** The API key of the call that fired it. */
+  /** The API key of the call that fired it, and of a rule of subjects other than an agent the scope that it measured. */
   keyId: text("key_id"),
+  scope: text("scope"),
 });
 
 export const anomalies = sqliteTable("anomalies", {

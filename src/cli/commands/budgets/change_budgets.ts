@@ -1,20 +1,13 @@
 import type { Budget, BudgetChanges, BudgetInput } from "../../../contract/budgets/budgets.ts";
 import { BUDGET_DEFAULTS, PAGE_SIZES } from "../../../contract/limits.ts";
-import {
-  BUDGET_ACTIONS,
-  BUDGET_EACH,
-  BUDGET_MODES,
-  BUDGET_PERIODS,
-  CALL_SOURCES,
-} from "../../../contract/values.ts";
+import { BUDGET_ACTIONS, BUDGET_MODES, BUDGET_PERIODS } from "../../../contract/values.ts";
 import { NAME_PATTERN } from "../../../kernel/ids.ts";
 import { parseTotalUsd } from "../../../kernel/money.ts";
 import { withoutUndefined } from "../../../kernel/records.ts";
 import { arg, type Command, type CommandContext, flag, option } from "../../command.ts";
 import { idInPath } from "../../parse/command_id.ts";
 import { CALENDAR_OPTIONS, readCalendar } from "../../parse/calendar_options.ts";
-import { NAMED_OPTIONS, readNamed } from "../../parse/dimension_options.ts";
-import { readGroup, readTags } from "../../parse/parse_tags.ts";
+import { anyOf, readSubjects, SUBJECT_NAMES, SUBJECT_OPTIONS } from "../../parse/subject_options.ts";
 import { checkName, orNone, parseAmount, readEither } from "../../parse/given_fields.ts";
 import type { Options } from "../../parse/options.ts";
 import { parseExpiry, parseSince } from "../../parse/parse_time.ts";
@@ -26,13 +19,6 @@ import { printAnswer } from "../../render/print_answer.ts";
 import { escapeText } from "../../terminal/escape_text.ts";
 import { type EditableKind, editCommands, findId } from "../authored_commands.ts";
 
-const NAMED = [...Object.keys(NAMED_OPTIONS), "tag", "model", "provider", "source"].map((name) =>
-  `--${name}`
-);
-
-/** Returns a list of words: `agent, session or key`. */
-const anyOf = (words: readonly string[]) => `${words.slice(0, -1).join(", ")} or ${words.at(-1)}`;
-
 const NAMED_BY = "A budget is named by its id, or by its name if no other budget has it.";
 
 /** The fields of a budget that an author sets, as the options of `budgets add` and `budgets set`. */
@@ -40,18 +26,7 @@ const FIELDS = {
   name: option("NAME", "Name shown in refusals and notifications"),
   limit: option("USD", "Limit in USD"),
   per: option("WINDOW", "Window to count", { oneOf: BUDGET_PERIODS }),
-  ...NAMED_OPTIONS,
-  tag: option("KEY=VALUE", "Count only calls with this tag; repeat for more that a call must have", {
-    some: ["none"],
-  }),
-  model: option("MODEL", "Count only this model, or the models of a pattern, such as claude-opus-*", {
-    live: "model",
-  }),
-  provider: option("PROVIDER", "Count only this provider"),
-  source: option("SOURCE", "Count only calls of this source", { oneOf: [...CALL_SOURCES, "none"] }),
-  each: option("KIND", `Count each by itself: ${anyOf([...BUDGET_EACH, "tag:KEY"])}; none: one counter`, {
-    some: [...BUDGET_EACH, "tag:customer", "none"],
-  }),
+  ...SUBJECT_OPTIONS,
   mode: option(
     "MODE",
     `stop: no call once the limit is reached; strict: no call that could exceed it (default ${BUDGET_DEFAULTS.mode})`,
@@ -70,18 +45,11 @@ const FIELDS = {
 
 /** Reads the given fields of a budget. Throws a `UsageError` that names the option. */
 function readFields(options: Options, now: number): BudgetChanges {
-  const source = options.oneOf("source", [...CALL_SOURCES, "none"]);
-  const isWithoutTags = options.texts("tag").join() === "none";
   return {
     name: options.read("name", checkName),
     limit_usd: options.read("limit", parseAmount),
     per: options.oneOf("per", BUDGET_PERIODS),
-    ...readNamed(options),
-    tags: isWithoutTags ? null : readTags(options),
-    model: options.read("model", orNone(checkName)),
-    provider: options.read("provider", orNone(checkName)),
-    source: source === "none" ? null : source,
-    each: options.text("each") === "none" ? null : readGroup(options, "each", BUDGET_EACH),
+    ...readSubjects(options),
     mode: options.oneOf("mode", BUDGET_MODES),
     action: options.oneOf("action", BUDGET_ACTIONS),
     warn_at: options.read("warn-at", readShares),
@@ -254,7 +222,7 @@ const EDIT_COMMANDS = editCommands(BUDGETS, {
       "Every budget that applies to a call must allow it. Days, weeks, months and quarters are those of --time-zone, UTC " +
       "unless the server has another one; hour and 30d move with the clock. With --per run, session or tree, each run, session, " +
       "or session with all its sub-agents is counted by itself; a tree is named by --session, its root. Without " +
-      `${anyOf(NAMED)} all calls count; of several, a call must be of all. ` +
+      `${SUBJECT_NAMES} all calls count; of several, a call must be of all. ` +
       "Spending from before the budget was added counts. In mode strict, the limit is never exceeded.",
     examples: [
       ["purser budgets add --name Day --limit 50 --per day", "All agents together"],
@@ -284,7 +252,9 @@ const EDIT_COMMANDS = editCommands(BUDGETS, {
   },
   set: {
     detail: `Changes only the given settings. ${NAMED_BY} ` +
-      "The word none removes " + anyOf([...NAMED, "--each", "--counts-from"]) +
+      "The word none removes " + anyOf([...Object.keys(SUBJECT_OPTIONS), "counts-from"].map((name) =>
+        `--${name}`
+      )) +
       ". To let agents spend more for a while, raise the limit instead: purser budgets raise.",
     examples: [
       ["purser budgets set Day --limit 80 --mode strict", ""],

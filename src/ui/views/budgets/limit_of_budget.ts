@@ -1,6 +1,6 @@
 import type { BudgetDefinition } from "../../../contract/budgets/budgets.ts";
 import type { BudgetState } from "../../../contract/budgets/budget_state.ts";
-import { subjectsOf, subjectTexts } from "../../../contract/budgets/subjects.ts";
+import { type SubjectFields, subjectsOf, subjectTexts } from "../../../contract/budgets/subjects.ts";
 import { type Dimension, DIMENSIONS } from "../../../contract/costs/dimensions.ts";
 import { costsHref, limitHref, sessionHref } from "../links.ts";
 import { type Limit, shareOf } from "./limit.ts";
@@ -16,7 +16,7 @@ export function limitOfBudget(budget: Budget): Limit {
     name: budget.name,
     href: limitHref(budget.budget_id),
     enabled: budget.enabled,
-    scope: scopeOfBudget(budget),
+    scope: subjectsText(budget),
     per: budget.per,
     spent: spent_usd,
     spentHref: spentHrefOf(budget),
@@ -37,13 +37,16 @@ export function limitOfBudget(budget: Budget): Limit {
   };
 }
 
-function scopeOfBudget(budget: Budget): string {
+/** Returns the subjects of a budget or a rule as text. */
+export function subjectsText(budget: SubjectFields & { each: string | null }): string {
   const { each } = budget;
   return [...subjectTexts(budget), each && `each ${each}`].filter(Boolean).join(", ") || "all agents";
 }
 
 /** Returns the page with the sum that a budget counts; of one with many counters, that of the counter that is shown. */
-function spentHrefOf(budget: Budget): string | undefined {
+export function spentHrefOf(
+  budget: SubjectFields & Pick<Budget, "counter" | "window_start">,
+): string | undefined {
   const { counter, window_start } = budget;
   const [first, ...others] = subjectsOf(budget);
   const of = counter ?? (first && { kind: first[0], id: first[1]! });
