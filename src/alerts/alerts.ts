@@ -17,6 +17,8 @@ import {
 import { tables } from "../store/mod.ts";
 import type { AlertContext } from "./context.ts";
 import { MAX_ALERT_HISTORY } from "../contract/limits.ts";
+import { timeIn } from "../contract/calendars/zones.ts";
+import { calendarIn } from "../contract/windows.ts";
 import { toIso } from "../kernel/clock.ts";
 
 /** An alert in wire form, without its deliveries. */
@@ -73,6 +75,7 @@ export function toAlertRecord(row: RecordedRow, viewer: Viewer): AlertRecord {
     session_id: row.sessionId ?? null,
     run_id: row.runId ?? null,
     window_start: row.windowStart === null ? null : toIso(row.windowStart),
+    ...(row.calendar !== null && { time_zone: calendarIn(row.calendar).timeZone }),
     triggered_at: toIso(row.triggeredAt),
     test: row.isTest,
     ...(counter && { counter }),
@@ -251,7 +254,7 @@ function describeSpending(
   record: AlertRecord,
   type: ThresholdType | BudgetThreshold,
 ): Pick<Notification, "title"> & { facts: Fact[] } {
-  const spent = SPENT[type];
+  const spent = SPENT[type].replace("UTC", record.time_zone ?? "UTC");
   const { limit_usd: limit, threshold_usd, value_usd } = record;
   const value = `$${usd(value_usd!)}`;
   const threshold = limit === undefined
@@ -269,7 +272,8 @@ function describeSpending(
   if (record.test) add("Test", "this checks that the channel works");
   else add("Spent", `${value} ${spent.replace(/^spent /, "")}`);
   add(limit === undefined ? "Threshold" : "Warning at", threshold);
-  add("Since", record.window_start);
+  const { time_zone: zone = "UTC", window_start: start } = record;
+  add("Since", start === null || zone === "UTC" ? start : timeIn(zone, Date.parse(start)));
   // The agent of the call that crossed the threshold; the spend of a time window may be that of all agents.
   add("Last call by", record.agent_id);
   for (const kind of NAMED) add(kind[0]!.toUpperCase() + kind.slice(1), nameIn(record, kind) ?? null);

@@ -354,6 +354,7 @@ export const alerts = sqliteTable("alerts", {
   /** The API key of the call that fired it, and of a rule of subjects other than an agent the scope that it measured. */
   keyId: text("key_id"),
   scope: text("scope"),
+  calendar: text("calendar"),
 });
 
 export const anomalies = sqliteTable("anomalies", {

@@ -18,7 +18,6 @@ import { budgetsHref } from "../links.ts";
 import { EnableBudgetButton, LimitButton, RaiseButton, refusalsHref } from "./budget_actions.tsx";
 import { CounterLink, Counters, hasCounters, mostOf } from "./counters.tsx";
 import { limitOfBudget } from "./limit_of_budget.ts";
-import { PERIODS } from "./periods.ts";
 import { LimitMeter, LimitState, noAmount, ReachedAt, ResetsAt, UnknownNote } from "./limit_cells.tsx";
 import { REFUSAL_COLUMNS } from "./refusals_page.tsx";
 import { SectionPage } from "./section_page.tsx";
@@ -132,7 +131,7 @@ function StateCard({ budget }: { budget: Budget }) {
         <Stat label="Reached">
           <ReachedAt limit={limit} />
         </Stat>
-        <Stat label="Resets" note={PERIODS[budget.per]}>
+        <Stat label="Resets" note={limit.period}>
           <ResetsAt limit={limit} />
         </Stat>
       </Stats>

@@ -3,6 +3,7 @@ import type { BudgetState } from "../../../contract/budgets/budget_state.ts";
 import { type SubjectFields, subjectsOf, subjectTexts } from "../../../contract/budgets/subjects.ts";
 import { type Dimension, DIMENSIONS } from "../../../contract/costs/dimensions.ts";
 import { costsHref, limitHref, sessionHref } from "../links.ts";
+import { periodText } from "./periods.ts";
 import { type Limit, shareOf } from "./limit.ts";
 
 type Budget = BudgetDefinition & BudgetState;
@@ -18,6 +19,7 @@ export function limitOfBudget(budget: Budget): Limit {
     enabled: budget.enabled,
     scope: subjectsText(budget),
     per: budget.per,
+    period: periodText(budget.per, budget),
     spent: spent_usd,
     spentHref: spentHrefOf(budget),
     reserved: reserved_usd,

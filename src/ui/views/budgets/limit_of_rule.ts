@@ -4,6 +4,8 @@ import type { ThresholdType } from "../../../contract/values.ts";
 import { periodOf, windowOf } from "../../../contract/windows.ts";
 import { toIso } from "../../../kernel/clock.ts";
 import { costsHref, limitHref, runsHref, sessionHref } from "../links.ts";
+import { UTC } from "../../../contract/calendars/zones.ts";
+import { periodText } from "./periods.ts";
 import { type Limit, shareOf } from "./limit.ts";
 import { spentHrefOf, subjectsText } from "./limit_of_budget.ts";
 
@@ -19,7 +21,8 @@ export const isOfSpending = (rule: AlertRule): rule is SpendingRule => rule.thre
 export function limitOfRule(rule: SpendingRule, now: number): Limit {
   const { value_usd, threshold_usd } = rule;
   const per = periodOf(rule.threshold_type);
-  const { resetsAt } = windowOf(per, now);
+  const calendar = { ...UTC, timeZone: rule.time_zone, monthStartDay: rule.month_start_day };
+  const { resetsAt } = windowOf(per, now, null, calendar);
   const share = shareOf(value_usd ?? 0, threshold_usd);
   return {
     kind: "rule",
@@ -29,6 +32,7 @@ export function limitOfRule(rule: SpendingRule, now: number): Limit {
     enabled: rule.enabled,
     scope: subjectsText(rule),
     per,
+    period: periodText(per, rule),
     spent: value_usd,
     spentHref: spentHrefOfRule(rule),
     reserved: 0,

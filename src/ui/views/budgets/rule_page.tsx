@@ -17,7 +17,6 @@ import { SEVERITY_TONES } from "../tones.ts";
 import { ALERT_COLUMNS, HISTORY } from "./alerts_page.tsx";
 import type { Limit } from "./limit.ts";
 import { isOfSpending, limitOfRule } from "./limit_of_rule.ts";
-import { PERIODS } from "./periods.ts";
 import { LimitMeter, LimitState, ReachedAt, ResetsAt } from "./limit_cells.tsx";
 import { EnableRuleButton, TestRuleButton } from "./rule_actions.tsx";
 import { SectionPage } from "./section_page.tsx";
@@ -125,7 +124,7 @@ function RuleCard({ rule, limit }: { rule: AlertRule; limit: Limit }) {
             </Link>
           )}
         </Stat>
-        <Stat label="Threshold" note={PERIODS[limit.per]}>
+        <Stat label="Threshold" note={limit.period}>
           <Money usd={limit.limit} />
         </Stat>
         <Stat label="Reached">
