@@ -353,8 +353,8 @@ export const alerts = sqliteTable("alerts", {
   callPosition: int("call_position"),
   /** The API key of the call that fired it, and of a rule of subjects other than an agent the scope that it measured. */
   keyId: text("key_id"),
-  scope: text("scope"),
   calendar: text("calendar"),
+  scope: text("scope"),
 });
 
 export const anomalies = sqliteTable("anomalies", {
