@@ -21,6 +21,7 @@ const all: Record<string, boolean> = {
   snapshots: false,
   start_up: false,
   dashboard: false,
+  hooks: true,
   import: false,
   otlp: false,
 };

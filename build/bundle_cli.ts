@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { bundleHooks, dispatchHooks } from "./one_file.ts";
 import { CLI_PERMISSIONS } from "./permissions.ts";
 import { ROOT, runDeno } from "./run_deno.ts";
 
@@ -16,24 +17,6 @@ export async function bundleCli(folder: string, entry = join(ROOT, "cli.ts")): P
   const requireChunk = await findRequireChunk(folder, names);
   for (const name of names) await dropIdleImport(join(folder, name), requireChunk);
   return names;
-}
-
-/** Bundles a module with all that it loads, lazily too, into one file: for a program that starts often, and loads most of it. */
-export async function bundleToOneFile(path: string, entry: string): Promise<void> {
-  await runDeno([
-    ...["bundle", "--quiet", "--minify", "--config", join(ROOT, "deno.json")],
-    ...["--output", path, entry],
-  ]);
-  await Deno.writeTextFile(path, dropUnusedImports(await Deno.readTextFile(path)));
-}
-
-/** Drops the imports of Node's modules that nothing uses any more: the bundler keeps them, and some take long to load. */
-function dropUnusedImports(text: string): string {
-  return text.replaceAll(
-    /\bimport\s*\{\s*\w+ as ([\w$]+)\s*\}\s*from\s*"node:\w+";/g,
-    (whole, name: string) =>
-      text.split(new RegExp(`(?<![\\w$.])${RegExp.escape(name)}(?![\\w$])`)).length > 2 ? whole : "",
-  );
 }
 
 /** The chunk that gives CommonJS packages their `require`: it loads all the shims for Node. */
@@ -56,10 +39,16 @@ async function dropIdleImport(path: string, chunk: string | undefined): Promise<
 /**
  * Bundles the CLI into a folder for installation, with the settings that it needs. Chunks that a command loads lazily are
  * hidden from Deno's static analysis, which would otherwise read the whole bundle for every command. A binary needs the
- * other form, since Deno embeds only what it can analyse.
+ * other form, since Deno embeds only what it can analyse. Without an `entry`, hooks of coding agents have files of their own.
  */
 export async function bundleToInstall(folder: string, entry?: string): Promise<string[]> {
   const names = await bundleCli(folder, entry);
+  if (entry === undefined) {
+    const whole = "command_line.js";
+    await Deno.rename(join(folder, "cli.js"), join(folder, whole));
+    await Deno.writeTextFile(join(folder, "cli.js"), dispatchHooks("Deno", `./${whole}`));
+    names.push(whole, ...await bundleHooks(folder, names));
+  }
   for (const name of names) {
     const path = join(folder, name);
     const text = await Deno.readTextFile(path);
@@ -67,7 +56,7 @@ export async function bundleToInstall(folder: string, entry?: string): Promise<s
   }
   // Keeps Deno from applying the configuration of a folder above. The bundle itself needs none.
   await Deno.writeTextFile(join(folder, "deno.json"), "{}\n");
-  return names;
+  return names.sort();
 }
 
 /**

@@ -225,6 +225,21 @@ Deno.test("a tag that nothing has used is accepted, and pointed out with the nea
   assert.deepEqual(unknown, { kind: "tag:customer", id: "amce", nearest: "acme" });
 });
 
+Deno.test("a tag that a key bears is known before its first call, and near to one that is misspelled", async () => {
+  await using purser = await openTestPurser();
+  const { keyId } = await makeKey(purser, ["call"], { tags: { user: "anna" } });
+  const unknownOf = async (user: string) =>
+    (await add(purser, { name: user, ...MONTH, tags: { user } })).unknown;
+  assert.equal(await unknownOf("anna"), undefined);
+  assert.deepEqual(await unknownOf("ana"), { kind: "tag:user", id: "ana", nearest: "anna" });
+  await purser.api("DELETE", `/keys/${keyId}`);
+  const budgets = (await purser.api("GET", "/budgets")).body;
+  assert.deepEqual(budgets.map(({ unknown }: { unknown?: object }) => unknown), [
+    { kind: "tag:user", id: "anna", nearest: null },
+    { kind: "tag:user", id: "ana", nearest: null },
+  ]);
+});
+
 for (const { name, ignore, create } of dialectKinds()) {
   Deno.test({
     name:

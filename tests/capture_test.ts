@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { answerTo } from "./harness/answers.ts";
-import { newPlace, type Place, purser, startServer } from "./harness/cli_process.ts";
+import { newPlace, type Place, purser as runProcess, startServer } from "./harness/cli_process.ts";
+import { inProcess as purser } from "./harness/in_process.ts";
 import { type FakeProvider, startFakeProvider } from "./harness/fake_provider.ts";
 import { findCli } from "./harness/installed_cli.ts";
 import { onTerminal } from "./harness/on_terminal.ts";
@@ -169,6 +170,41 @@ Deno.test("a stream that the command has left is in its cost as it was billed, t
   assert.deepEqual([total.model_calls, total.output_tokens, total.estimated_calls], [1, 500, 0]);
 });
 
+Deno.test("through a server, too, a stream that ends after the command is in its cost", async () => {
+  const isLeft = Promise.withResolvers<void>();
+  await using fake = await startFakeProvider((request) => {
+    const { answer } = answerTo(request, { text: "Hi", usage: { inputTokens: 1_000, outputTokens: 500 } });
+    const [first, ...rest] = answer.frames;
+    return { paced: [first!, isLeft.promise, ...rest] };
+  });
+  await using place = await newCapturePlace(fake);
+  Object.assign(place.env, {
+    GOOGLE_GENERATIVE_AI_API_KEY: "test",
+    GOOGLE_GENERATIVE_AI_BASE_URL: fake.baseUrls.google,
+  });
+  const { key } = JSON.parse(
+    (await purser(place, ["keys", "add", "admin", "--scope", "admin", "--json"])).out,
+  );
+  await using server = await startServer(place);
+  const file = `${place.folder}/cost.json`;
+  const args = ["--server", server.url, "--api-key", key, "--output", file, "--", ...client("leave")];
+  const child = startCapture(place, args);
+  await child.stdin.close();
+  const said = new Response(child.stderr).text();
+  await child.stdout.getReader().read();
+  const headers = { authorization: `Bearer ${key}` };
+  const [{ key_id: id }] = await (await fetch(`${server.url}/keys?name=deno`, { headers })).json();
+  const own = await (await fetch(`${server.url}/keys/${id}`, { headers })).json();
+  assert.equal(own.calls_in_progress, 1);
+  // Should the command be killed, its key ends by itself.
+  const endsIn = Date.parse(own.expires_at) - Date.now();
+  assert.ok(endsIn > 50 * 60_000 && endsIn <= 60 * 60_000, `${endsIn}`);
+  isLeft.resolve();
+  assert.match(await said, /^deno cost \$\S+ in 1 call$/m);
+  const { total } = JSON.parse(await Deno.readTextFile(file));
+  assert.deepEqual([total.model_calls, total.output_tokens, total.estimated_calls], [1, 500, 0]);
+});
+
 Deno.test("at its budget the gateway refuses the calls of a command, and the budget is gone with it", async () => {
   await using fake = await startProvider();
   await using place = await newCapturePlace(fake);
@@ -290,7 +326,7 @@ Deno.test("a ledger without keys stays open, and a server without any is not cap
 
 Deno.test("without the permission to start programs, Deno's command says what to add", async () => {
   await using place = await newPlace();
-  const { code, err } = await purser(place, ["capture", "--", "true"]);
+  const { code, err } = await runProcess(place, ["capture", "--", "true"]);
   assert.equal(code, 4);
   assert.match(err, /^error: Cannot run true: .*add --allow-run/);
 });

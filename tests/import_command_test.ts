@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
 import { until } from "./harness/deliveries.ts";
-import { newPlace, type Place, purser, start, startServer } from "./harness/cli_process.ts";
+import { newPlace, type Place, start, startServer } from "./harness/cli_process.ts";
+import { inProcess as purser } from "./harness/in_process.ts";
 
 /** `purser import` as whole processes over the homes of users of coding agents. */
 

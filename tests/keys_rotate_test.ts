@@ -118,6 +118,27 @@ Deno.test("a revoked key gets no secret; an expired one gets one with a new expi
   assert.match(revoked.body.detail, /it was revoked, which is permanent; make a new key/);
 });
 
+Deno.test("PATCH changes the expiry of a key: an expired one is valid again, unless its name is another's by now", async () => {
+  await using purser = await openTestPurser();
+  const { keyId, key } = await makeKey(purser, ["read"], { name: "ci", expires_at: RUNS_OUT });
+  const change = (id: string, expires_at: string | null) =>
+    purser.api("PATCH", `/keys/${id}`, { expires_at });
+  assert.equal((await change(keyId, "2026-11-12T12:00:00.000Z")).body.expires_at, "2026-11-12T12:00:00.000Z");
+  assert.equal((await change(keyId, "2026-11-01T12:00:00.000Z")).status, 400);
+  purser.clock.advance(20 * 24 * 60 * MINUTE_MS);
+  assert.equal(await statusOf(purser, key), 401);
+  const again = await makeKey(purser, ["read"], { name: "ci" });
+  const taken = await change(keyId, null);
+  assert.equal(taken.status, 409);
+  assert.match(taken.body.detail, new RegExp(`the active key ${again.keyId} has the name "ci"`));
+  await purser.api("DELETE", `/keys/${again.keyId}`);
+  assert.equal((await change(keyId, null)).body.status, "active");
+  assert.equal(await statusOf(purser, key), 200);
+  const revoked = await change(again.keyId, null);
+  assert.equal(revoked.status, 409);
+  assert.match(revoked.body.detail, /it was revoked, which is permanent/);
+});
+
 Deno.test("only a key with the scope admin rotates keys, its own too, and an ETag guards it", async () => {
   await using purser = await openTestPurser();
   const admin = await makeKey(purser, ["admin"]);

@@ -3,6 +3,7 @@ import { delimiter, dirname, join } from "node:path";
 import { ROOT } from "../build/run_deno.ts";
 import { ROWS } from "./cli_table/rows.ts";
 import { testCliTable } from "./cli_table/run_table.ts";
+import { newAgentPlace } from "./gate/agent_place.ts";
 import { newPlace, type Place } from "./harness/cli_process.ts";
 import { nodeMissing, nodeOfVersion, OLDER, OLDEST, said, skipNode } from "./harness/node.ts";
 import { isThorough } from "./harness/thorough.ts";
@@ -55,23 +56,23 @@ async function purser(place: Place, args: string[], stdin?: string) {
   return { code, out: text(stdout), err: text(stderr) };
 }
 
-/** The rows that define agents, run them, and list their costs; the others use no more of the platform. */
-const FIRST_ROWS = ROWS.slice(0, ROWS.findIndex(({ line }) => line.startsWith("state show")));
+/** The rows up to the refused run, which define agents and run them: a process on Node sends and streams no differently after them. */
+const FIRST_ROWS = ROWS.slice(0, ROWS.findIndex(({ line }) => line === "agents show helper"));
 
-/** Those through a server, in a thorough run, up to the refused run: a process on Node sends and streams no differently after them. */
-const FIRST_REMOTE_ROWS = FIRST_ROWS.slice(
-  0,
-  FIRST_ROWS.findIndex(({ line }) => line === "agents show helper"),
-)
-  .filter(({ isOffline }) => !isOffline);
+/** Those in a thorough run, which list their costs too; the others use no more of the platform. */
+const MORE_ROWS = ROWS.slice(0, ROWS.findIndex(({ line }) => line.startsWith("state show")));
+
+/** Those through a server, in a thorough run. */
+const FIRST_REMOTE_ROWS = FIRST_ROWS.filter(({ isOffline }) => !isOffline);
 
 test("the first rows of the command line's table are the same on Node and on Deno", async () => {
   const onNode = [project.node, join(project.folder, "node_modules/purser/cli/purser.js")];
   const env = { NODE_COMPILE_CACHE: join(project.folder, "compiled") };
+  const rows = isThorough ? MORE_ROWS : FIRST_ROWS;
   await testCliTable([
-    { program: onNode, database: "file", env, rows: FIRST_ROWS },
+    { program: onNode, database: "file", env, rows },
     ...(isThorough ? [{ server: onNode, database: "file", env, rows: FIRST_REMOTE_ROWS } as const] : []),
-    { database: "file", rows: FIRST_ROWS },
+    { database: "file", rows },
   ]);
 });
 
@@ -89,6 +90,48 @@ test("the program of the status line prints as the command does, and leaves othe
   // Of an option that is given twice, the last one counts: the command reads such a line.
   const twice = ["statusline", "--template", "{today}", "--template", "{session} · {today} today · {budget}"];
   assert.equal((await purser(place, twice, input)).out, out);
+});
+
+test("the program of the gate imports and answers without the command line, and leaves to it what it lacks", async () => {
+  await using place = await newAgentPlace("claude-code/10-hooks-statusline");
+  await place.purser("budgets", "add", "--name", "Day", "--limit", "0.01", "--per", "lifetime");
+  const folder = join(project.folder, "node_modules/purser/cli");
+  const alone = join(place.folder, "alone");
+  await Deno.mkdir(alone);
+  await Deno.writeTextFile(join(alone, "package.json"), '{ "type": "module" }');
+  for (const { name } of Deno.readDirSync(folder)) {
+    if (!/^(purser|gate|genai_prices-.*|litellm-.*)\.js$/.test(name)) continue;
+    await Deno.copyFile(join(folder, name), join(alone, name));
+  }
+  const session = "533e985d-597e-49f4-ab53-11c60e048775";
+  const hook = async (program: string, ...args: string[]) => {
+    const child = new Deno.Command(project.node, {
+      args: [join(program, "purser.js"), "gate", "--agent", "claude-code", ...args],
+      clearEnv: true,
+      env: { ...place.env, XDG_CACHE_HOME: place.folder },
+      stdin: "piped",
+      stdout: "piped",
+      stderr: "piped",
+    }).spawn();
+    const input = JSON.stringify({
+      session_id: session,
+      transcript_path: `${place.env.HOME}/.claude/projects/-home-dev-project/${session}.jsonl`,
+      hook_event_name: "UserPromptSubmit",
+    });
+    await new Blob([input]).stream().pipeTo(child.stdin);
+    const { code, stdout, stderr } = await child.output();
+    const [out, err] = [stdout, stderr].map((bytes) => new TextDecoder().decode(bytes));
+    return { code, out, err };
+  };
+  // The channels of alerts aren't in it: the budget's warning is delivered by the command line.
+  assert.deepEqual((await hook(alone)).out, "");
+  const { code, out, err } = await hook(folder);
+  assert.match(err!, /"message":"Budget Day: /);
+  const { reason } = JSON.parse(out!);
+  assert.match(reason, /^Purser: the budget Day is reached: /);
+  assert.deepEqual(await hook(alone), { code, out, err: "" });
+  const calls = JSON.parse(await place.purser("cost", "--total", "--since", "all", "--json")).model_calls;
+  assert.ok(calls > 0);
 });
 
 test("the oldest supported Node can parse every file of it", async () => {

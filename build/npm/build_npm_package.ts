@@ -1,5 +1,6 @@
 import { join } from "node:path";
-import { bundleCli, bundleToOneFile } from "../bundle_cli.ts";
+import { bundleCli } from "../bundle_cli.ts";
+import { bundleHooks, HOOK_ENTRIES } from "../one_file.ts";
 import { compileLibrary } from "./compile_library.ts";
 import { launcher } from "./launcher.ts";
 import { makePackageJson } from "./package_json.ts";
@@ -18,10 +19,6 @@ export interface NpmPackage {
 /** The folder of the command line in the package, and its program. */
 const CLI = "cli";
 const BIN = `${CLI}/purser.js`;
-/** The program of the status line alone, and its source. */
-const STATUSLINE = "statusline.js";
-const LINE = "src/cli/commands/statusline/print_at_once.ts";
-
 /**
  * Builds the npm package into a folder, which is created anew. The library: JavaScript modules and their types as they are
  * in `src` and `plugins`, as far as the exports of `deno.json` reach. The command line: a bundle that needs no other package,
@@ -31,14 +28,11 @@ export async function buildNpmPackage(folder: string): Promise<NpmPackage> {
   const config = JSON.parse(await Deno.readTextFile(join(ROOT, "deno.json")));
   const entries = Object.values<string>(config.exports).map((path) => path.replace(/^\.\//, ""));
   await Deno.remove(folder, { recursive: true }).catch(() => {});
-  await compileLibrary([...entries, "cli.ts", LINE], folder);
+  await compileLibrary([...entries, ...["cli", ...HOOK_ENTRIES].map((path) => `${path}.ts`)], folder);
   // From the compiled files: the oldest Node can't parse the syntax of the source.
   const bundle = await Deno.makeTempDir({ prefix: "purser-npm-" });
   const bundled = await bundleCli(bundle, join(folder, "cli.js"));
-  bundled.push(STATUSLINE);
-  // Tells the bundler to leave out modules of which nothing is used. That of the package is written at the end.
-  await Deno.writeTextFile(join(folder, "package.json"), '{ "type": "module", "sideEffects": false }');
-  await bundleToOneFile(join(bundle, STATUSLINE), join(folder, LINE.replace(/ts$/, "js")));
+  bundled.push(...await bundleHooks(bundle, bundled, folder));
   const { files, packages } = await keepReachable(folder, entries);
   await Deno.mkdir(join(folder, CLI));
   for (const name of bundled) {
@@ -50,7 +44,7 @@ export async function buildNpmPackage(folder: string): Promise<NpmPackage> {
   const documents = {
     "package.json": `${JSON.stringify(manifest, null, 2)}\n`,
     "README.md": await Deno.readTextFile(new URL("README.md", import.meta.url)),
-    [BIN]: launcher({ cli: "./cli.js", statusline: `./${STATUSLINE}` }),
+    [BIN]: launcher("./cli.js"),
     "LICENSE": await Deno.readTextFile(join(ROOT, "LICENSE")),
     "THIRD_PARTY_NOTICES.md": await Deno.readTextFile(join(ROOT, "THIRD_PARTY_NOTICES.md")),
   };

@@ -1,10 +1,11 @@
+import { dispatchHooks } from "../one_file.ts";
 import { OLDEST_NODE } from "../../src/store/sqlite/sqlite_driver.ts";
 
 /**
  * Returns the program that npm links as a command. It loads the command line only on a supported Node, and can itself be
- * parsed by older ones. `cli` and `statusline` are paths.
+ * parsed by older ones. `cli` is a path.
  */
-export function launcher({ cli, statusline }: { cli: string; statusline: string }): string {
+export function launcher(cli: string): string {
   const [oldest, youngest] = [OLDEST_NODE[0]!, OLDEST_NODE.at(-1)!];
   const versions = OLDEST_NODE.map((version) => version.join(".")).join(" or ");
   return `#!/usr/bin/env node
@@ -14,11 +15,12 @@ if (major < ${oldest[0]} || (major < ${youngest[0]} && oldest === undefined) || 
   console.error("error: Cannot run purser on Node " + process.versions.node + ": use Node ${versions} or newer");
   process.exit(1);
 }
-// Standard error belongs to the commands; Node would print warnings about its experimental modules there.
+// Standard error belongs to the commands; Node would print warnings about its experimental modules there, and about what a
+// program of one command leaves to the others.
 const emitWarning = process.emitWarning;
 process.emitWarning = function (warning, ...rest) {
   const [type, code] = typeof rest[0] === "object" && rest[0] ? [rest[0].type, rest[0].code] : rest;
-  if (type === "ExperimentalWarning" || code === "MODULE_TYPELESS_PACKAGE_JSON") return;
+  if (warning?.name === "PromiseRejectionHandledWarning" || type === "ExperimentalWarning" || code === "MODULE_TYPELESS_PACKAGE_JSON") return;
   return Reflect.apply(emitWarning, process, [warning, ...rest]);
 };
 // Compiled code is kept for the next start, in a folder of the user: others could plant theirs in a common one.
@@ -26,12 +28,7 @@ Promise.all([import("node:module"), import("node:os"), import("node:path")]).the
   try {
     module.enableCompileCache?.(join(process.env.XDG_CACHE_HOME || join(homedir(), ".cache"), "purser"));
   } catch {}
-  // A status line is printed with each message: it has a file of its own, which is loaded in a fifth of the time of the others.
-  if (process.argv[2] === "statusline") {
-    const { printAtOnce } = await import(${JSON.stringify(statusline)});
-    if (await printAtOnce(process.argv.slice(2), process.env)) process.exit(0);
-  }
-  await import(${JSON.stringify(cli)});
+  ${dispatchHooks("Node", cli).trimEnd().replaceAll("\n", "\n  ")}
 });
 `;
 }

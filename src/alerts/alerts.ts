@@ -1,9 +1,10 @@
 import { and, asc, desc, eq, exists, inArray, isNotNull, lte, or, sql } from "drizzle-orm";
 import type { Alert, AlertDelivery, AlertPlanWindow } from "../contract/alerts/alerts.ts";
-import { DIMENSIONS, NAMED, nameIn, nameOfValue } from "../contract/costs/dimensions.ts";
-import { type BudgetThreshold, PLAN_THRESHOLD, type ThresholdType } from "../contract/values.ts";
-import type { Fact, Notification } from "../delivery/channels/mod.ts";
-import { formatUsd, parseTotalUsd, toUsd } from "../kernel/money.ts";
+import { DIMENSIONS, NAMED } from "../contract/costs/dimensions.ts";
+import { ASK_THRESHOLD, PLAN_THRESHOLD } from "../contract/values.ts";
+import { listTickets } from "../budgets/tickets/mod.ts";
+import type { Notification } from "../delivery/channels/mod.ts";
+import { toUsd } from "../kernel/money.ts";
 import { withNames } from "../keys/mod.ts";
 import {
   ALL_SEEING,
@@ -16,8 +17,8 @@ import {
 } from "../ledger/mod.ts";
 import { tables } from "../store/mod.ts";
 import type { AlertContext } from "./context.ts";
+import { describeAlert } from "./describe_alert.ts";
 import { MAX_ALERT_HISTORY } from "../contract/limits.ts";
-import { timeIn } from "../contract/calendars/zones.ts";
 import { calendarIn } from "../contract/windows.ts";
 import { toIso } from "../kernel/clock.ts";
 
@@ -26,7 +27,7 @@ export type AlertRecord = Omit<Alert, "deliveries">;
 
 export type AlertRow = typeof tables.alerts.$inferSelect;
 
-type ReadContext = Pick<AlertContext, "query"> & { store: Pick<AlertContext["store"], "read"> };
+type ReadContext = Pick<AlertContext, "query" | "clock"> & { store: Pick<AlertContext["store"], "read"> };
 
 /** Returns the scope of the counter of a budget that warns, with which the claim of its window begins. */
 export function scopeOfWarning(
@@ -42,17 +43,39 @@ export type RecordedRow =
 
 /** Converts rows to their wire form. A viewer of one agent is shown no key but its own. */
 export async function toAlertRecords(
-  { store }: { store: Pick<AlertContext["store"], "read"> },
+  ctx: ReadContext,
   rows: readonly RecordedRow[],
   viewer: Viewer = ALL_SEEING,
 ): Promise<AlertRecord[]> {
-  const records = await withNames({ store }, rows.map((row) => toAlertRecord(row, viewer)));
+  const ticketIds = rows.flatMap((row) => ticketOf(row) ?? []);
+  const [records, tickets] = await Promise.all([
+    withNames(ctx, rows.map((row) => toAlertRecord(row, viewer))),
+    ticketIds.length === 0
+      ? []
+      : listTickets(ctx, { reader: { viewer }, ticketIds, limit: ticketIds.length }),
+  ]);
+  const byId = new Map(tickets.map((ticket) => [ticket.ticket_id, ticket]));
   return records.map((record, index) => {
+    const row = rows[index]!;
     const { counter } = record;
-    if (counter?.kind !== "calls") return record;
-    const scope = scopeOfWarning(rows[index]!) ?? rows[index]!.scope!;
-    return { ...record, counter: { ...counter, id: scopeText(scope, record.key_name ?? undefined) } };
+    const approval = byId.get(ticketOf(row) ?? "");
+    const isOfSubjects = counter?.kind === "calls";
+    const text = isOfSubjects && scopeText(scopeOfWarning(row) ?? row.scope!, record.key_name ?? undefined);
+    return {
+      ...record,
+      ...(text && { counter: { ...counter!, id: text } }),
+      ...(approval && { approval }),
+    };
   });
+}
+
+/** Returns the ticket that an alert notifies of; undefined of others, and of a test. */
+function ticketOf(
+  { thresholdType, window }: Pick<RecordedRow, "thresholdType" | "window">,
+): string | undefined {
+  return thresholdType === ASK_THRESHOLD && window !== null
+    ? window.slice(window.lastIndexOf("@") + 1, -1)
+    : undefined;
 }
 
 export function toAlertRecord(row: RecordedRow, viewer: Viewer): AlertRecord {
@@ -119,12 +142,13 @@ export async function findAlert(
 }
 
 async function withDeliveries(
-  { query, store }: ReadContext,
+  ctx: ReadContext,
   rows: readonly AlertRow[],
   viewer: Viewer,
 ): Promise<Alert[]> {
+  const { query } = ctx;
   const history = new Map<string, Alert>();
-  for (const record of await toAlertRecords({ store }, rows, viewer)) {
+  for (const record of await toAlertRecords(ctx, rows, viewer)) {
     history.set(record.alert_id, { ...record, deliveries: [] });
   }
   if (rows.length > 0) {
@@ -193,24 +217,6 @@ function toDeliveryRecord(row: typeof deliveries.$inferSelect): AlertDelivery {
   };
 }
 
-const SPENT: Record<ThresholdType | BudgetThreshold, string> = {
-  budget_per_run_usd: "spent in one run",
-  budget_per_session_usd: "spent in one session",
-  budget_per_tree_usd: "spent in one session with its sub-agents",
-  budget_per_hour_usd: "spent in the last hour",
-  budget_per_day_usd: "spent today (UTC)",
-  budget_per_week_usd: "spent this week (UTC)",
-  budget_per_month_usd: "spent this month (UTC)",
-  budget_per_quarter_usd: "spent this quarter (UTC)",
-  budget_per_30d_usd: "spent in the last 30 days",
-  budget_per_lifetime_usd: "spent in all",
-  per_run_usd: "spent in one run",
-  per_session_usd: "spent in one session",
-  per_hour_usd: "spent in the last hour",
-  per_day_usd: "spent today (UTC)",
-  per_month_usd: "spent this month (UTC)",
-};
-
 /** Reads the notification of an alert; undefined if there is no alert of that id. */
 export async function readAlertNotification(
   ctx: ReadContext & { environment: string },
@@ -218,68 +224,6 @@ export async function readAlertNotification(
 ): Promise<Notification | undefined> {
   const [row] = await ctx.query.select().from(tables.alerts).where(eq(tables.alerts.alertId, alertId));
   return row && describeAlert((await toAlertRecords(ctx, [row]))[0]!, ctx.environment);
-}
-
-/** Names the counter of a budget or a rule: `, key bob`; nothing where it has one over all calls. */
-function nameCounter(record: AlertRecord): string {
-  const { counter, threshold_type } = record;
-  if (!counter) return "";
-  if (counter.kind === "calls") return `, ${counter.id}`;
-  if (counter.kind.startsWith("tag:")) return `, tag ${counter.kind.slice(4)}=${counter.id}`;
-  const isOneOfMany = threshold_type === "budget_per_run_usd" || threshold_type === "budget_per_session_usd";
-  if (isOneOfMany && (counter.kind === "run" || counter.kind === "session")) return "";
-  return `, ${counter.kind} ${nameOfValue(counter, record)}`;
-}
-
-/** Returns the notification of a rule that fired, or is tested. */
-export function describeAlert(record: AlertRecord, environment: string): Notification {
-  const { title, facts } = record.threshold_type === PLAN_THRESHOLD
-    ? describePlanAlert(record)
-    : describeSpending(record, record.threshold_type);
-  facts.push({ label: "Alert", value: record.alert_id });
-  return {
-    id: record.alert_id,
-    type: "alert.triggered",
-    isTest: record.test,
-    severity: record.severity,
-    title,
-    facts,
-    at: record.triggered_at,
-    environment,
-    data: { ...record, environment },
-  };
-}
-
-function describeSpending(
-  record: AlertRecord,
-  type: ThresholdType | BudgetThreshold,
-): Pick<Notification, "title"> & { facts: Fact[] } {
-  const spent = SPENT[type].replace("UTC", record.time_zone ?? "UTC");
-  const { limit_usd: limit, threshold_usd, value_usd } = record;
-  const value = `$${usd(value_usd!)}`;
-  const threshold = limit === undefined
-    ? `$${usd(threshold_usd!)}`
-    : `${share(threshold_usd!, limit)}% of $${usd(limit)}`;
-  const title = record.test
-    ? `Test of alert rule ${record.rule_name}: nothing was spent`
-    : limit === undefined
-    ? `${record.rule_name}${nameCounter(record)}: ${value} ${spent}, threshold ${threshold}`
-    : `Budget ${record.rule_name}${nameCounter(record)}: ${value} ${spent}, ${threshold} reached`;
-  const facts: Fact[] = [{ label: limit === undefined ? "Rule" : "Budget", value: record.rule_name }];
-  const add = (label: string, fact: string | null) => {
-    if (fact !== null) facts.push({ label, value: fact });
-  };
-  if (record.test) add("Test", "this checks that the channel works");
-  else add("Spent", `${value} ${spent.replace(/^spent /, "")}`);
-  add(limit === undefined ? "Threshold" : "Warning at", threshold);
-  const { time_zone: zone = "UTC", window_start: start } = record;
-  add("Since", start === null || zone === "UTC" ? start : timeIn(zone, Date.parse(start)));
-  // The agent of the call that crossed the threshold; the spend of a time window may be that of all agents.
-  add("Last call by", record.agent_id);
-  for (const kind of NAMED) add(kind[0]!.toUpperCase() + kind.slice(1), nameIn(record, kind) ?? null);
-  add("Session", record.session_id);
-  add("Run", record.run_id);
-  return { title, facts };
 }
 
 /** Returns the window that an alert is about, by its claim; undefined of a test. */
@@ -294,40 +238,4 @@ function planWindowOf(claim: string | null): AlertPlanWindow | undefined {
     window,
     resets_at: toIso(Number(resetsAt)),
   };
-}
-
-/** Returns the title and the facts of an alert about a plan. */
-function describePlanAlert(
-  { rule_name, value_pct, threshold_pct, plan_window: plan, test }: {
-    rule_name: string;
-    value_pct?: number | undefined;
-    threshold_pct?: number | undefined;
-    plan_window?: AlertPlanWindow | undefined;
-    test: boolean;
-  },
-): { title: string; facts: Fact[] } {
-  const facts: Fact[] = [{ label: "Rule", value: rule_name }];
-  const threshold = { label: "Threshold", value: `${threshold_pct}%` };
-  if (test || !plan) {
-    facts.push({ label: "Test", value: "this checks that the channel works" }, threshold);
-    return { title: `Test of alert rule ${rule_name}: nothing was measured`, facts };
-  }
-  facts.push({ label: "Used", value: `${value_pct}%` }, threshold, { label: "Plan", value: plan.agent_id });
-  if (plan.machine !== null) facts.push({ label: "Machine", value: plan.machine });
-  if (plan.provider !== null) facts.push({ label: "Provider", value: plan.provider });
-  facts.push({ label: "Window", value: plan.window }, { label: "Resets at", value: plan.resets_at });
-  return {
-    title:
-      `${rule_name}: ${value_pct}% of the ${plan.window} window of the ${plan.agent_id} plan used, threshold ${threshold_pct}%`,
-    facts,
-  };
-}
-
-/** Returns the share of a limit in percent, rounded to a tenth. */
-function share(threshold: number, limit: number): number {
-  return limit === 0 ? 100 : Math.round(threshold / limit * 1000) / 10;
-}
-
-function usd(value: number): string {
-  return formatUsd(parseTotalUsd(value));
 }

@@ -4,7 +4,7 @@ import type { AlertCause, AlertCauses, OtherCauses } from "../contract/alerts/al
 import type { CostRow } from "../contract/costs.ts";
 import type { Subject } from "../contract/budgets/subjects.ts";
 import { COUNTED, type Dimension, DIMENSIONS, NAMED, type NameFields } from "../contract/costs/dimensions.ts";
-import { PLAN_THRESHOLD } from "../contract/values.ts";
+import { ASK_THRESHOLD, PLAN_THRESHOLD } from "../contract/values.ts";
 import { toIso } from "../kernel/clock.ts";
 import { PurserError } from "../kernel/errors.ts";
 import { type NanoUsd, parseTotalUsd, toUsd } from "../kernel/money.ts";
@@ -37,7 +37,7 @@ const PAST = 20;
 /** The calls of a long window whose sessions are listed. */
 const SEARCHED_CALLS = 1_000;
 
-type Context = Pick<AlertContext, "query" | "store">;
+type Context = Pick<AlertContext, "query" | "store" | "clock">;
 
 /**
  * Returns an alert with the spending that moved it and the earlier alerts of its rule; for a viewer of one
@@ -54,7 +54,9 @@ export async function explainAlert(
   if (!found) throw new PurserError("not_found", `Cannot find alert ${alertId} in the history`);
   const { row, alert } = found;
   const [causes, past] = await Promise.all([
-    row.isTest || row.thresholdType === PLAN_THRESHOLD ? null : readCauses(ctx, row, alert, viewer),
+    row.isTest || row.thresholdType === PLAN_THRESHOLD || row.thresholdType === ASK_THRESHOLD
+      ? null
+      : readCauses(ctx, row, alert, viewer),
     ctx.query.select().from(alerts)
       .where(
         and(eq(alerts.ruleId, row.ruleId), lt(alerts.position, row.position), isSeenBy(ctx.query, viewer)),

@@ -9,6 +9,7 @@
 export {
   advanceCounters,
   announceAlerts,
+  askNotifier,
   decideAlerts,
   firePlanRules,
   readFired,

@@ -4,7 +4,8 @@ import type { TestContext } from "../delivery/mod.ts";
 import { PurserError } from "../kernel/errors.ts";
 import { ALL_SEEING } from "../ledger/mod.ts";
 import { ConstraintError, requireThat, type Statement } from "../store/mod.ts";
-import { describeAlert, readAlertNotification, type RecordedRow, toAlertRecord } from "./alerts.ts";
+import { describeAlert } from "./describe_alert.ts";
+import { readAlertNotification, type RecordedRow, toAlertRecord } from "./alerts.ts";
 import type { AlertContext } from "./context.ts";
 import { inputOf, type RuleRow, RULES } from "./rules/rule_fields.ts";
 

@@ -53,6 +53,7 @@ import { asSeenBy } from "./seen_budget.ts";
 import { listHolds } from "./reservations/holds.ts";
 import type { KnownBudgets } from "./known_budgets.ts";
 import { findUnknown, withKeyId } from "./known_scopes.ts";
+import { forgetTickets } from "./tickets/open_tickets.ts";
 
 /** The parts of a process that budgets use. Its calendar is that of the windows of budgets that name none. */
 export interface BudgetContext extends Partial<Calendar> {
@@ -328,6 +329,7 @@ export async function removeBudget(ctx: BudgetContext, budgetId: string, check?:
         { sql: "DELETE FROM budget_raises WHERE budget_id = ?", args: [budgetId] },
         { sql: "DELETE FROM budget_releases WHERE budget_id = ?", args: [budgetId] },
         { sql: "DELETE FROM overshoots WHERE budget_id = ?", args: [budgetId] },
+        ...forgetTickets(budgetId),
         forgetWarnings(budgetId),
         ...DROP_SHAPES,
         ...DROP_CALENDARS,

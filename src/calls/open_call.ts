@@ -12,7 +12,14 @@ import { modelErrorText, redactSecrets } from "./error_text.ts";
 import { estimateCost } from "./estimate_cost.ts";
 import { bookMadeCall, requireLedger } from "./keep_call.ts";
 import { makeCall } from "./make_call.ts";
-import { logCallEvent, overshotBudget, refusalEvent, type Refused, refusedCall } from "./refused_call.ts";
+import {
+  logAsked,
+  logCallEvent,
+  overshotBudget,
+  refusalEvent,
+  type Refused,
+  refusedCall,
+} from "./refused_call.ts";
 import { type AdmittedTerms, pricesNow, sendAdmitted } from "./send_admitted.ts";
 import { type CallSize, CANCELLED, settleUsage, type UsageReport, usageText } from "./settle_usage.ts";
 
@@ -77,6 +84,8 @@ async function reserve(
         bound: boundOf(other),
       })) ?? [],
     signal: request.signal,
+    waitsLong: terms.source !== "gateway",
+    asks: (refusals) => logAsked(ctx, scopes, refusals),
   });
   const refusals = admission.go
     ? admission.grant?.isStrict ? await terms.findOvershoots?.(ctx.clock.now()) ?? [] : []

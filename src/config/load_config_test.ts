@@ -54,6 +54,7 @@ Deno.test("loadConfig() has a default for everything", async () => {
     channels: [],
     plugins: [],
     allowPrivateNetworks: [],
+    approvalTimeoutSeconds: 300,
     trustedProxies: [],
     limits: { shutdownSeconds: 10 },
   });

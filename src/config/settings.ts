@@ -66,6 +66,8 @@ export const SETTINGS = {
   maxSnapshotBytes: { default: DEFAULT_MAX_SNAPSHOT_BYTES },
   /** The most that the messages of a run may have, and a message that is restored. */
   maxContextBytes: { default: DEFAULT_MAX_CONTEXT_BYTES },
+  /** The seconds that a call of a run waits for the answer to a ticket. */
+  approvalTimeoutSeconds: { default: 300, min: 0, max: 86_400 },
   /** The form of the status line; see docs/agents.md. */
   statuslineTemplate: { default: "{session} · {today} today · {budget} · {plan}" },
   /** `daily`: a server updates the prices by itself. */

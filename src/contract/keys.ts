@@ -52,6 +52,10 @@ const shape = {
   previous_valid_until: Time.optional().openapi({
     description: "Until when the secret before is accepted too; absent where it isn't",
   }),
+  calls_in_progress: Count.optional().openapi({
+    description:
+      "Its calls through the gateway of this server that aren't booked yet; absent where there are none, and in lists",
+  }),
   web_sessions: Count.openapi({ description: "Sessions of the dashboard that were signed in with the key" }),
 };
 
@@ -93,7 +97,7 @@ export const ApiKeyBody = z.strictObject({
   name: Label,
   scopes: Scopes.min(1).max(SCOPES.length),
   agent_id: name("researcher").nullish().openapi({
-    description: "Restricts the key to this agent; not with the scope `admin`",
+    description: "Restricts the key to this agent; not with the scopes `admin` and `approve`",
   }),
   models: Models.min(1).max(100).nullish().openapi({
     description: "Restricts calls through the gateway to these models; only with the scope `call`",
@@ -118,6 +122,11 @@ export const ApiKeyChanges = z.strictObject({
   }),
   tags: Tags.optional().openapi({
     description: "All of its tags, of the calls that it makes from then on; unchanged if not given",
+  }),
+  expires_at: z.iso.datetime({ offset: true }).nullish().openapi({
+    format: "date-time",
+    description: "A new expiry time, null for none; unchanged if not given",
+    example: "2027-02-19T09:30:00.000Z",
   }),
 }).openapi("ApiKeyChanges");
 export type ApiKeyChanges = z.infer<typeof ApiKeyChanges>;

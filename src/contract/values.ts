@@ -49,8 +49,8 @@ export type BudgetPeriod = typeof BUDGET_PERIODS[number];
 export const BUDGET_EACH = SUBJECTS;
 export type BudgetEach = SubjectKind;
 
-/** `watch` refuses nothing and counts the calls that it would have refused. */
-export const BUDGET_ACTIONS = ["refuse", "watch"] as const;
+/** `watch` refuses nothing and counts the calls that it would have refused; `ask` asks a person for more before it refuses. */
+export const BUDGET_ACTIONS = ["refuse", "watch", "ask"] as const;
 export type BudgetAction = typeof BUDGET_ACTIONS[number];
 
 /** The reasons for which a budget refuses a call. */
@@ -67,6 +67,10 @@ export type RefusalReason = typeof REFUSAL_REASONS[number];
 /** The reasons for which a strict budget holds an amount though no call is in progress. */
 export const HOLD_REASONS = ["unbooked", "uncounted"] as const;
 export type HoldReason = typeof HOLD_REASONS[number];
+
+/** The states of a ticket, by which a budget asks for more. */
+export const TICKET_STATES = ["waiting", "approved", "denied", "expired"] as const;
+export type TicketState = typeof TICKET_STATES[number];
 
 /** The states of a budget: below its first warning, at or over it, at or over its limit. */
 export const BUDGET_STATES = ["ok", "near", "reached"] as const;
@@ -101,6 +105,9 @@ export type RuleThreshold = typeof RULE_THRESHOLDS[number];
 /** The threshold types of alerts that a budget warns by. */
 export const BUDGET_THRESHOLDS = BUDGET_PERIODS.map((per) => `budget_per_${per}_usd` as const);
 export type BudgetThreshold = typeof BUDGET_THRESHOLDS[number];
+
+/** The threshold type of the alert by which a budget asks for more. */
+export const ASK_THRESHOLD = "budget_ask_usd";
 
 /** An alert rule fires again after each cooldown, or once for each run, session, day or month. */
 export const REPEATS = ["cooldown", "once_per_window"] as const;
@@ -155,7 +162,7 @@ export const SESSION_EVENT_TYPES = [
 export type SessionEventType = typeof SESSION_EVENT_TYPES[number];
 
 /** The scopes of API keys. `admin` includes the others, `run` includes `report`. */
-export const SCOPES = ["read", "run", "call", "report", "admin"] as const;
+export const SCOPES = ["read", "run", "call", "report", "approve", "admin"] as const;
 export type Scope = typeof SCOPES[number];
 
 /** The origins of a booked call: a run of an agent, a metered model of a library user, a report, the gateway, an agent's log, a span. */
@@ -187,7 +194,7 @@ export const AUDIT_ACTORS = ["key", "session", "local", "code", "anonymous"] as 
 export type AuditActor = typeof AUDIT_ACTORS[number];
 
 /** The kinds of things whose changes the audit log keeps. */
-export const AUDIT_KINDS = ["budget", "rule", "key", "agent", "repricing", "prices"] as const;
+export const AUDIT_KINDS = ["budget", "rule", "key", "agent", "repricing", "prices", "price"] as const;
 export type AuditKind = typeof AUDIT_KINDS[number];
 
 /** The changes that the audit log keeps. */
@@ -203,6 +210,8 @@ export const AUDIT_ACTIONS = [
   "revoked",
   "applied",
   "undone",
+  "approved",
+  "denied",
 ] as const;
 export type AuditAction = typeof AUDIT_ACTIONS[number];
 

@@ -7,6 +7,8 @@ export interface LiveCall extends LiveRun {
   signal: AbortSignal;
   /** The reason for which it was cancelled. */
   cancelledBy: string | undefined;
+  /** The key of its caller; null without one. */
+  readonly keyId: string | null;
   /** Ends its registration. */
   end(): void;
   /** Since when the provider has sent nothing, on the monotonic clock; undefined while the client is slower. */
@@ -23,12 +25,17 @@ export const QUIET_MS = 15 * 60_000;
 const LOOK_MS = 30_000;
 
 /** Registers a call that is about to be sent, until `end()`. */
-export function beginCall({ gateway: { calls } }: Pick<GatewayContext, "gateway">, callId: string): LiveCall {
+export function beginCall(
+  { gateway: { calls } }: Pick<GatewayContext, "gateway">,
+  callId: string,
+  keyId: string | null,
+): LiveCall {
   const controller = new AbortController();
   const ended = Promise.withResolvers<void>();
   const live: LiveCall = {
     signal: controller.signal,
     ended: ended.promise,
+    keyId,
     quietSince: undefined,
     cancelledBy: undefined,
     cancel(reason) {

@@ -21,11 +21,15 @@ const MAX_REMEMBERED = 10_000;
 
 /** Creates the state of a process's gateway. */
 export function createGatewayState(
-  { env, fetch }: { env: Environment; fetch?: typeof globalThis.fetch },
+  { env, fetch, calls }: {
+    env: Environment;
+    fetch?: typeof globalThis.fetch;
+    calls: GatewayState["calls"];
+  },
 ): GatewayState {
   const pooled = fetch ? undefined : createPooledSend({ hasProxy: hasProxy(env) });
   return {
-    calls: new Map(),
+    calls,
     lastCosts: new RecentMap(MAX_REMEMBERED),
     plans: new Map(),
     hiddenSecrets: new Map(),

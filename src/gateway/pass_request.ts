@@ -102,7 +102,7 @@ async function sendCall(
 ): Promise<PassedAnswer> {
   const { provider } = request.target;
   request.note?.({ call_id: open.id });
-  const live = beginCall(ctx, open.id);
+  const live = beginCall(ctx, open.id, request.caller.viewer.keyId);
   const content = contentOf(asked.bytes as Uint8Array<ArrayBuffer>, bytes, body);
   let response: ProviderAnswer;
   try {
@@ -276,7 +276,7 @@ async function passFree(
   const { models } = caller;
   const body = method === "POST" ? await request.body() : undefined;
   if (models !== null) await checkShown(endpoint, caller, async () => (await parseBody(ctx, body!)).body);
-  const live = beginCall(ctx, ctx.ids.next("call"));
+  const live = beginCall(ctx, ctx.ids.next("call"), request.caller.viewer.keyId);
   try {
     const content = body && contentOf(body, body, {});
     const response = await send(ctx, request, upstream, { content, live });

@@ -15,6 +15,7 @@ import {
   newestFirst,
   replaceState,
   requireThat,
+  type Statement,
   tables,
   type TimePosition,
 } from "../store/mod.ts";
@@ -172,6 +173,9 @@ function check({ name, scopes, agentId, models, expiresAt, stopBeforeCredits }: 
   if (agentId !== null && scopes.includes("admin")) {
     throw invalid("scopes", "a key of one agent can't have the scope admin, which is about all of them");
   }
+  if (agentId !== null && scopes.includes("approve")) {
+    throw invalid("scopes", "a key of one agent can't have the scope approve; narrow it by tags");
+  }
   if (models != null && !allows(scopes, ["call"])) {
     throw invalid("models", "models are for keys with the scope call");
   }
@@ -191,15 +195,16 @@ function toStoredTags(tags: Tags): Tags | null {
 }
 
 /**
- * Changes the tags of a key's further calls, or whether it stops before it spends a plan's paid credits: at once in this process,
- * within `KEY_CACHE_MS` in others. With a check, only the key that has passed it is changed.
+ * Changes the tags of a key's further calls, its expiry, or whether it stops before it spends a plan's paid credits: at once in this
+ * process, within `KEY_CACHE_MS` in others. With a check, only the key that has passed it is changed.
  *
- * @throws {PurserError} `not_found`; `invalid` for tags that can't be any, and for credits of a key without the scope `call`
+ * @throws {PurserError} `not_found`; `invalid` for tags that can't be any, credits of a key without the scope `call`, and an expiry
+ * in the past; `conflict` for a new expiry of a revoked key, or of an expired one whose name an active key has meanwhile
  */
 export async function changeKey(
   ctx: EditContext,
   keyId: string,
-  changes: Pick<NewKey, "stopBeforeCredits" | "tags">,
+  changes: Partial<Pick<NewKey, "stopBeforeCredits" | "tags" | "expiresAt">>,
   check?: Check<ApiKey>,
 ): Promise<ApiKey> {
   await replaceState(`API key ${keyId}`, async () => {
@@ -207,16 +212,43 @@ export async function changeKey(
     const before = await readKey(ctx.store, keyId);
     if (!before) throw keyNotFound(keyId);
     await check?.(toApiKey(before, now));
-    const { stopBeforeCredits = before.stopBeforeCredits } = changes;
+    const { stopBeforeCredits = before.stopBeforeCredits, expiresAt = before.expiresAt } = changes;
     const tags = changes.tags === undefined ? before.tags : toStoredTags(changes.tags);
     if (changes.stopBeforeCredits) checkCredits(before.scopes);
+    const isRenewed = changes.expiresAt !== undefined;
+    if (isRenewed && before.revokedAt !== null) {
+      throw new PurserError(
+        "conflict",
+        `Cannot change the expiry of API key ${keyId}: it was revoked, which is permanent`,
+      );
+    }
     await ctx.store.write([
       KEYS.requireUnchanged(keyId, before),
-      ...KEYS.update({ author: ctx.author, now }, before, { ...before, stopBeforeCredits, tags }),
+      ...isRenewed ? await renew(ctx, before, expiresAt, now) : [],
+      ...KEYS.update({ author: ctx.author, now }, before, { ...before, stopBeforeCredits, tags, expiresAt }),
     ]);
   });
   ctx.keyCache.clear();
   return await getKey(ctx, keyId);
+}
+
+/**
+ * Returns the conditions of a new expiry: an expired key becomes active again, unless another one has its name.
+ *
+ * @throws {PurserError} `invalid` for an expiry in the past; `conflict` for such a name
+ */
+async function renew(
+  ctx: EditContext,
+  key: KeyRow,
+  expiresAt: number | null,
+  now: number,
+): Promise<Statement[]> {
+  if (expiresAt !== null && expiresAt <= now) throw invalid("expires_at", "it would have expired already");
+  if (statusOf(key, now) !== "expired") return [];
+  const args = [key.name, key.keyId, now];
+  const { rows: [has] } = await ctx.store.read({ sql: `SELECT ${HAS_NAMESAKE}`, args });
+  if (has![0] === 1n) throw await nameTaken(ctx, `give API key ${key.keyId} a new expiry`, key);
+  return [requireThat({ sql: `NOT ${HAS_NAMESAKE}`, args })];
 }
 
 function invalid(path: string, message: string): PurserError {
@@ -346,7 +378,7 @@ export async function rotateKey(
     if (status === "expired" && expiresAt === undefined) {
       throw refuse(`it expired at ${toIso(before.expiresAt!)}; give it a new expiry too`);
     }
-    if (expiresAt != null && expiresAt <= now) throw invalid("expires_at", "it would have expired already");
+    const renewal = expiresAt === undefined ? [] : await renew(ctx, before, expiresAt, now);
     const row: KeyRow = {
       ...before,
       ...{
@@ -357,18 +389,9 @@ export async function rotateKey(
       },
       expiresAt: expiresAt === undefined ? before.expiresAt : expiresAt,
     };
-    if (status === "expired") {
-      const { rows: [has] } = await ctx.store.read({
-        sql: `SELECT ${HAS_NAMESAKE}`,
-        args: [row.name, keyId, now],
-      });
-      if (has![0] === 1n) throw await nameTaken(ctx, `give API key ${keyId} a new expiry`, row);
-    }
     await ctx.store.write([
       KEYS.requireUnchanged(keyId, before),
-      ...status === "expired"
-        ? [requireThat({ sql: `NOT ${HAS_NAMESAKE}`, args: [row.name, keyId, now] })]
-        : [],
+      ...renewal,
       ...KEYS.update({ author: ctx.author, now }, before, row, "rotated"),
       { sql: "DELETE FROM web_sessions WHERE key_id = ?", args: [keyId] },
       { sql: "DELETE FROM web_codes WHERE key_id = ?", args: [keyId] },

@@ -118,6 +118,8 @@ export interface CoreParts extends Settings {
   toolbox: Toolbox;
   /** The runs of this process, by id. */
   liveRuns: Map<string, LiveRun>;
+  /** The calls of this process's gateway that are with a provider, by id. */
+  gatewayCalls: GatewayState["calls"];
   /** The settings that name the model providers. */
   providerSources: ProviderSources;
 

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { newPlace, type Place, purser } from "../harness/cli_process.ts";
+import { inProcess } from "../harness/in_process.ts";
 import { seededRandom } from "../harness/random.ts";
 import { cases } from "../harness/thorough.ts";
 
@@ -76,7 +77,7 @@ Deno.test(`${COMMANDS} commands at once on one file, ${ROUNDS} rounds: none fail
 });
 
 async function checkBooks(place: Place, done: Done): Promise<void> {
-  const read = async (...line: string[]) => JSON.parse((await purser(place, [...line, "--json"])).out);
+  const read = async (...line: string[]) => JSON.parse((await inProcess(place, [...line, "--json"])).out);
   const sessions: { session_id: string; status: string; token_usage: { model_calls: number } }[] = await read(
     ...["sessions", "list", "--limit", "500"],
   );

@@ -1,5 +1,4 @@
 import assert from "node:assert/strict";
-import { fileURLToPath } from "node:url";
 import type { Store } from "../../src/store/mod.ts";
 import { answerTo } from "../harness/answers.ts";
 import { checkAllEnded, checkBooks } from "../harness/check_books.ts";
@@ -7,12 +6,13 @@ import { serverKindsInTime } from "../harness/database_servers.ts";
 import { startFakeProvider } from "../harness/fake_provider.ts";
 import { type Fleet, type Instance, openFleet } from "../harness/instances.ts";
 import { startWebhookReceiver, type WebhookReceiver } from "../harness/webhook_receiver.ts";
+import { bundleWorker } from "../harness/shared_build.ts";
 import { lookInto, until } from "./alert_workers.ts";
 import { CALL_NANO_USD } from "./budget_worker.ts";
 
 /** Real servers and commands on one database server: one set of books, even when some are killed. */
 
-const BUDGET_WORKER = fileURLToPath(new URL("budget_worker.ts", import.meta.url));
+const BUDGET_WORKER = await bundleWorker("budget");
 
 /** The model API: answers of `slow:model` wait until they are released. */
 async function startModels() {
@@ -185,7 +185,7 @@ async function shareBudget({ db, store }: Scene, mode: "strict" | "stop"): Promi
   const limit = CALL_NANO_USD * 10 + CALL_NANO_USD / 2;
   const workers = Array.from({ length: 4 }, () =>
     new Deno.Command(Deno.execPath(), {
-      args: ["run", "-RWENS", "--quiet", BUDGET_WORKER, db, runId, mode, `${limit}`, `${each}`],
+      args: ["run", "-RWENS", "--quiet", ...BUDGET_WORKER, db, runId, mode, `${limit}`, `${each}`],
       ...{ stdin: "piped", stdout: "piped" },
     }).spawn());
   const said = await Promise.all(workers.map(async (worker) => {

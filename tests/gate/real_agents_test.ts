@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { newPlace, type Place, purser } from "../harness/cli_process.ts";
+import { findCli } from "../harness/installed_cli.ts";
 import { sharedBuild } from "../harness/shared_build.ts";
 import { isThorough } from "../harness/thorough.ts";
 import { type ScriptedProvider, startScriptedProvider } from "./scripted_models.ts";
@@ -203,6 +204,27 @@ Deno.test({
     assert.match(next.err, /^hook: SessionStart Stopped$/m);
     await askCodex(place, bin, provider, "resume", "--last", "Go on. <<main>>");
     assert.equal(provider.calls, 5);
+  },
+});
+
+Deno.test({
+  name: "the calls of Codex that `purser capture` runs pass its gateway, whatever its config file names",
+  ignore: !isThorough,
+  async fn() {
+    const bin = await installAgents();
+    await using place = await newHome("100");
+    const step = { tool: "exec_command", input: { cmd: "wc -l notes.txt" } };
+    await using provider = await startScriptedProvider({ main: [step, {}] });
+    const [deno, run, ...args] = await findCli();
+    const words = ["exec", "--skip-git-repo-check", "--model", "gpt-5.5", "Go. <<main>>"];
+    const capture = [run!, "--allow-run", ...args, "capture", "--json", "--", `${bin}/codex`, ...words];
+    const env = { OPENAI_API_KEY: "sk-fake", OPENAI_BASE_URL: provider.baseUrls.openai };
+    const { code, err } = await runAgent(place, deno, capture, env);
+    assert.equal(code, 0, err);
+    assert.equal(provider.calls, 2, err);
+    const { name, total } = JSON.parse(err.trimEnd().split("\n").at(-1)!);
+    assert.deepEqual([name, total.model_calls, total.cost_usd], ["codex", 2, 0.16], err);
+    assert.ok(provider.requests.every(({ headers }) => headers.authorization === "Bearer sk-fake"));
   },
 });
 

@@ -18,6 +18,7 @@ import type { AlertContext } from "../context.ts";
 import { DECIDED_COLUMNS } from "./firing_logic.ts";
 import { markQuietCalls } from "./quiet_calls.ts";
 import { type BookedScopes, warningsOf } from "../../budgets/reservations/mod.ts";
+import type { AskNotifier } from "../../budgets/tickets/mod.ts";
 
 /**
  * The maximum time by which a rule may have fired in the future without a clock having been set back: a process reads its
@@ -147,6 +148,12 @@ export function warnOfBudgets(
     { sql: READ_FIRED, args: [alertPrefix] },
   ];
 }
+
+/** Returns who notifies people of the tickets of budgets, whose alerts the commit of a ticket writes. */
+export const askNotifier = (ctx: AlertContext & { bus: Bus; log: Log }): AskNotifier => ({
+  channels: encodeChannels(ctx.outboxChannels),
+  fired: (alertIds) => announceAlerts(ctx, alertIds),
+});
 
 /*
  * The alerts of rules about the windows of plans. They are decided in the commit that records a measurement, on what the windows

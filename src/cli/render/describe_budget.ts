@@ -2,7 +2,6 @@ import type { Budget } from "../../contract/budgets/budgets.ts";
 import type { BudgetCheck } from "../../contract/budgets/budget_checks.ts";
 import type { UnknownName } from "../../contract/budgets/budget_state.ts";
 import { type SubjectFields, subjectTexts } from "../../contract/budgets/subjects.ts";
-import { type NameFields, nameOfValue } from "../../contract/costs/dimensions.ts";
 import { parseTotalUsd, toUsd } from "../../kernel/money.ts";
 import { UTC } from "../../contract/calendars/zones.ts";
 import type { Paint, Style } from "../terminal/style.ts";
@@ -60,15 +59,6 @@ export function describeCounted(budget: Counting): string {
   return `${window} of ${named ?? "all agents"}`;
 }
 
-/** Names the calls that a limit counts, of those that a call would meet: `all agents`, `key laptop (anna)`. */
-export function describeScope({ scope, ...names }: Pick<BudgetCheck, "scope" | keyof NameFields>): string {
-  if (scope === "all") return "all agents";
-  const { key_name } = names;
-  return key_name
-    ? scope.replace(/\bkey [^ ,]+/, () => `key ${nameOfValue({ kind: "key", id: key_name }, names)}`)
-    : scope;
-}
-
 /** Describes a budget: `$50 for a day of all agents, strict; warns at 80%, 100%`. */
 export function describeBudget(budget: Omit<Budget, "name">): string {
   const { limit_usd, mode, action, warn_at, allow_unpriced, enabled } = budget;
@@ -77,7 +67,7 @@ export function describeBudget(budget: Omit<Budget, "name">): string {
   const notes = [
     `${formatAmount(limit_usd)} for ${article}${counted}`,
     mode,
-    ...(action === "watch" ? ["watch only"] : []),
+    ...(action === "watch" ? ["watch only"] : action === "ask" ? ["asks for more"] : []),
     ...(allow_unpriced ? ["unpriced models allowed"] : []),
   ].join(", ");
   return `${notes}; ${describeWarnings(warn_at)}${enabled ? "" : "; it is disabled"}`;

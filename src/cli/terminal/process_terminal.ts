@@ -274,5 +274,21 @@ function nodeStreams(process: NodeJS.Process): StandardStreams {
 
 /** Returns the standard streams of this process. */
 function standardStreams(): StandardStreams {
-  return globalThis.Deno === undefined ? nodeStreams(globalThis.process) : denoStreams(globalThis.Deno);
+  const streams = globalThis.Deno === undefined
+    ? nodeStreams(globalThis.process)
+    : denoStreams(globalThis.Deno);
+  const { purserInput: input } = globalThis as HandedOver;
+  return input === undefined
+    ? streams
+    : { ...streams, stdin: { ...streams.stdin, chunks: () => each(input) } };
+}
+
+/** The state that a program of one command hands over to the whole command line in the same process. */
+export interface HandedOver {
+  /** The standard input, as far as it has been read. */
+  purserInput?: readonly Uint8Array<ArrayBuffer>[];
+}
+
+async function* each<T>(values: readonly T[]): AsyncGenerator<T> {
+  yield* values;
 }

@@ -33,7 +33,8 @@ const PER =
   "`run` and `session` count each one by itself, `tree` a session with all its sub-agents; `hour` is the last 60 minutes, `30d` the " +
   "last 30 days and the rest of the day before; `day`, `week`, `month` and `quarter` are of `time_zone`; `lifetime` is all there is";
 const EXCEPT = "A budget that names one of them, with the same `per`, takes its place";
-const ACTION = "`watch` refuses nothing and counts the calls that it would have refused";
+const ACTION =
+  "`watch` refuses nothing and counts the calls that it would have refused; `ask` asks a person for more by a ticket, for which the call waits";
 
 const ONE_OF_A_SHARE = 10 ** WARNING_DECIMALS;
 

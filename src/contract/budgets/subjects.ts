@@ -1,4 +1,12 @@
-import { BUDGETED, dimension, type DimensionWith, nameIn, type WithFields } from "../costs/dimensions.ts";
+import {
+  BUDGETED,
+  dimension,
+  type DimensionWith,
+  type NameFields,
+  nameIn,
+  nameOfValue,
+  type WithFields,
+} from "../costs/dimensions.ts";
 import type { TagGroup, Tags } from "../tags/tags.ts";
 import type { BudgetPeriod, CallSource } from "../values.ts";
 
@@ -73,10 +81,24 @@ export function subjectText(subject: Subject, name?: string): string {
   return kind.startsWith("tag:") ? `tag ${kind.slice(4)}=${id}` : `${kind} ${name ?? id}`;
 }
 
+/** Returns the text of one of the counters of a budget: `key laptop (anna)`, `tag user=anna`. `names` has the names of keys. */
+export function counterText(counter: { kind: string; id: string }, names: NameFields): string {
+  return subjectText([counter.kind as SubjectPart, counter.id], nameOfValue(counter, names));
+}
+
 /** Returns the texts of the subjects of a budget, with the names of those that have one. */
 export function subjectTexts(budget: SubjectFields): string[] {
   return subjectsOf(budget).map((subject) => {
     const [part] = subject;
     return subjectText(subject, part === "agent" || part === "key" ? nameIn(budget, part) : undefined);
   });
+}
+
+/** Names the calls that a limit counts, of those that a call would meet: `all agents`, `key laptop (anna)`. */
+export function describeScope({ scope, ...names }: { scope: string } & NameFields): string {
+  if (scope === "all") return "all agents";
+  const { key_name } = names;
+  return key_name
+    ? scope.replace(/\bkey [^ ,]+/, () => `key ${nameOfValue({ kind: "key", id: key_name }, names)}`)
+    : scope;
 }

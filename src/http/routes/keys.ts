@@ -114,7 +114,8 @@ const change = createRoute({
   path: "/keys/{key_id}",
   scopes: ["admin"],
   operationId: "updateApiKey",
-  summary: "Change the tags of an API key, or whether it stops before it spends a plan's paid credits",
+  summary:
+    "Change the tags or the expiry of an API key, or whether it stops before it spends a plan's credits",
   description:
     "Calls that are booked already keep their tags. Takes effect at once in this instance, and within 5 seconds in others on the same database.",
   tags: ["keys"],
@@ -244,15 +245,17 @@ export function createRoutes(core: Core) {
     .openapi(get, async (c) => {
       const key = await getKey(core, c.req.valid("param").key_id);
       c.header("etag", await etagOfKey(key));
-      return c.json(key, 200);
+      const calls = [...core.gatewayCalls.values()].filter(({ keyId }) => keyId === key.key_id).length;
+      return c.json({ ...key, ...(calls > 0 && { calls_in_progress: calls }) }, 200);
     })
     .openapi(change, async (c) => {
-      const { stop_before_credits: stopBeforeCredits, tags } = c.req.valid("json");
+      const { stop_before_credits: stopBeforeCredits, tags, expires_at } = c.req.valid("json");
+      const expiresAt = expires_at == null ? expires_at : Date.parse(expires_at);
       const check = readPreconditions(c, etagOfKey);
       const key = await changeKey(
         asAuthor(c, core),
         c.req.valid("param").key_id,
-        { stopBeforeCredits, tags },
+        { stopBeforeCredits, tags, expiresAt },
         check,
       );
       c.header("etag", await etagOfKey(key));

@@ -81,7 +81,7 @@ export async function checkBudgetStates(
   if (all === 0) return ok("none yet; purser budgets add makes one");
   const misnamed = await findMisnamed(ctx, "budgets");
   const budgets = await listBudgets(ctx, { isEnabled: true, limit: READ });
-  const reached = budgets.filter(({ state, action }) => state === "reached" && action === "refuse");
+  const reached = budgets.filter(({ state, action }) => state === "reached" && action !== "watch");
   const watching = budgets.filter(({ action }) => action === "watch");
   const state = [
     `${enabled} enabled, ${all - enabled} disabled`,

@@ -4,6 +4,7 @@ import type { BudgetRelease } from "../../../contract/budgets/budget_releases.ts
 import type { BudgetRaise } from "../../../contract/budgets/budget_raises.ts";
 import type { BudgetCheck } from "../../../contract/budgets/budget_checks.ts";
 import type { BudgetCounterState } from "../../../contract/budgets/budget_state.ts";
+import { counterText, describeScope } from "../../../contract/budgets/subjects.ts";
 import { nameIn, nameOfValue } from "../../../contract/costs/dimensions.ts";
 import { PAGE_SIZES } from "../../../contract/limits.ts";
 import { CALL_SOURCES } from "../../../contract/values.ts";
@@ -16,7 +17,6 @@ import {
   describeBudget,
   describeCounted,
   describePace,
-  describeScope,
   describeUnknown,
   describeWindow,
   formatAmount,
@@ -199,9 +199,7 @@ function describe({ layout }: CommandContext, budget: Budget): string {
     "Limit": describeBudget(budget),
     "Counts from": budget.counts_from === null ? undefined : `${formatTime(budget.counts_from)} UTC`,
     "State": formatState(budget),
-    "Counter": counter
-      ? `${counter.kind} ${nameOfValue(counter, budget)}, with the most spending`
-      : undefined,
+    "Counter": counter ? `${counterText(counter, budget)}, with the most spending` : undefined,
     "Spent": formatBudgetSpent(budget),
     "Not counted": unpriced_calls ? `${countOf(unpriced_calls, "call")} without a known price` : undefined,
     "Raised by": extra_usd ? formatAmount(extra_usd) : undefined,
@@ -281,7 +279,7 @@ async function checkBudgets(ctx: CommandContext): Promise<number> {
   const { options } = ctx;
   const query = { agent_id: options.read("agent", checkId), session_id: options.read("session", checkId) };
   const checks = await printChecks(ctx, query);
-  const isRefused = checks.some(({ state, action }) => state === "reached" && action === "refuse");
+  const isRefused = checks.some(({ state, action }) => state === "reached" && action !== "watch");
   return isRefused ? EXIT.budgetExceeded : EXIT.done;
 }
 

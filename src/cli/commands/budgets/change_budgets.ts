@@ -1,4 +1,5 @@
 import type { Budget, BudgetChanges, BudgetInput } from "../../../contract/budgets/budgets.ts";
+import { counterText } from "../../../contract/budgets/subjects.ts";
 import { BUDGET_DEFAULTS, PAGE_SIZES } from "../../../contract/limits.ts";
 import { BUDGET_ACTIONS, BUDGET_MODES, BUDGET_PERIODS } from "../../../contract/values.ts";
 import { NAME_PATTERN } from "../../../kernel/ids.ts";
@@ -32,7 +33,7 @@ const FIELDS = {
     `stop: no call once the limit is reached; strict: no call that could exceed it (default ${BUDGET_DEFAULTS.mode})`,
     { oneOf: BUDGET_MODES },
   ),
-  action: option("ACTION", "watch: refuse nothing, count what would be refused (default refuse)", {
+  action: option("ACTION", "watch: refuse nothing, only count; ask: ask a person first (default refuse)", {
     oneOf: BUDGET_ACTIONS,
   }),
   "warn-at": option("SHARES", "Shares of the limit to notify at, or the word none (default 80%,100%)", {
@@ -161,7 +162,7 @@ async function raiseBudget(ctx: CommandContext): Promise<void> {
   const end = until === null ? "without an end" : `until ${formatTime(until)} UTC`;
   if (counter) {
     return ctx.print(escapeText(
-      `Raised ${counter.kind} ${counter.id} of budget ${budget.name} by ${formatAmount(extra_usd)} ${end}`,
+      `Raised ${counterText(counter, {})} of budget ${budget.name} by ${formatAmount(extra_usd)} ${end}`,
     ));
   }
   ctx.print(escapeText(
@@ -171,7 +172,7 @@ async function raiseBudget(ctx: CommandContext): Promise<void> {
   ));
 }
 
-function readRaise(text: string): number {
+export function readRaise(text: string): number {
   const amount = parseAmount(text);
   if (amount === 0) throw new Error(`${text} is not greater than 0`);
   return amount;

@@ -48,6 +48,8 @@ export function serverEnvironment(env: Environment): Environment {
 /** The coding agents with a telemetry of their own; the variables of others are those of any program. */
 const EXPORTING = ["claude-code", "gemini", "node"];
 
+const isCodex = (program: string) => /^codex(\.\w+)?$/.test(program);
+
 /** Returns the environment of a command whose calls go to a server: through its gateway, and as telemetry. */
 export function commandEnvironment(
   env: Environment,
@@ -58,11 +60,16 @@ export function commandEnvironment(
     program: string;
   },
 ): Record<string, string> {
-  const clients = providers.map((name) =>
+  const clients = providers.flatMap((name) => {
     // Claude Code asks before it uses a key that it doesn't know, but takes a token.
-    name === "anthropic" && /^claude(\.\w+)?$/.test(program) ? "claude-code" : PROVIDERS[name].client
-  );
+    if (name === "anthropic" && /^claude(\.\w+)?$/.test(program)) return "claude-code";
+    return name === "openai" && isCodex(program) ? [PROVIDERS[name].client, "codex"] : PROVIDERS[name].client;
+  });
+  // Programs read other variables than the client does, such as Vercel's AI SDK: with the user's own key, their calls would go past
+  // the gateway and the budget, unseen.
+  const keys = providers.flatMap((name) => PROVIDERS[name].keys.filter((key) => env[key]));
   const variables = {
+    ...Object.fromEntries(keys.map((name) => [name, KEY])),
     ...variablesOf(OTLP_PROGRAMS, EXPORTING, url),
     ...variablesOf(GATEWAY_CLIENTS, clients, url),
   };
@@ -70,6 +77,27 @@ export function commandEnvironment(
     value == null ? [] : [[name, variables[name] === undefined ? value : value.replaceAll(KEY, key)]]
   );
   return Object.fromEntries(set);
+}
+
+/**
+ * Returns the arguments by which a program is pointed to the server, where it reads no variables: those of Codex, before its own. They
+ * replace lines of its config file for this run.
+ */
+export function argumentsFor(
+  program: string,
+  { url, providers }: { url: string; providers: readonly CapturedProvider[] },
+): string[] {
+  if (!isCodex(program)) return [];
+  const clients = [...providers.includes("openai") ? [GATEWAY_CLIENTS] : [], OTLP_PROGRAMS];
+  const texts = clients.map((list) => list.find(({ name }) => name === "codex")!.file!.text(url));
+  return texts.flatMap((text) => {
+    let table = "";
+    return text.split("\n").flatMap((line) => {
+      table = /^\[(.+)\]$/.exec(line)?.[1]?.concat(".") ?? table;
+      const [, name, value] = /^(\w+) = (.+)$/.exec(line) ?? [];
+      return name === undefined ? [] : ["-c", `${table}${name}=${value}`];
+    });
+  });
 }
 
 /** Of a variable that several set, the last one counts. */

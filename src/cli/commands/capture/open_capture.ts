@@ -1,5 +1,5 @@
-import type { NewApiKey } from "../../../contract/keys.ts";
-import { DAY_MS, toIso } from "../../../kernel/clock.ts";
+import type { ApiKey, NewApiKey } from "../../../contract/keys.ts";
+import { type Clock, MINUTE_MS, toIso } from "../../../kernel/clock.ts";
 import { PurserError } from "../../../kernel/errors.ts";
 import { isKeyOfCapture } from "../../../kernel/ids.ts";
 import type { CommandContext } from "../../command.ts";
@@ -21,18 +21,25 @@ export interface OpenCapture {
   /** The providers whose calls the gateway makes. */
   providers: readonly CapturedProvider[];
   /** Sends a request with the rights of the user, not of the command. */
-  send(path: string, init?: { method: string; json?: object }): Promise<Response>;
+  send(path: string, init?: RequestBody): Promise<Response>;
   /** Calls back after each call that is booked, or now and then where another process books them. */
   onCall(listener: () => void): void;
-  /** Answers what is under way, and takes no more; resolves once all calls are booked, but for those of another process. */
-  end(): Promise<void>;
+  /**
+   * Resolves once all calls are booked that pass the gateway, to the number of those that are still under way after half a minute. A
+   * server of this process then takes no more.
+   */
+  end(): Promise<number>;
   close(): Promise<void>;
 }
 
 /** The time for which the calls that are under way may go on, once the command has ended. */
 const GRACE_MS = 30_000;
 /** Its key ends by itself, if nothing revokes it because this process was killed. */
-const LONGEST_MS = 30 * DAY_MS;
+const LEASE_MS = 60 * MINUTE_MS;
+/** The interval at which the expiry is put off: each time is a line of the audit log. */
+const RENEW_MS = LEASE_MS / 3;
+/** The interval at which a server is asked for calls that are under way. */
+const LOOK_MS = 200;
 /** A server tells nothing by itself: its books are read so often while there is a budget. */
 const WATCH_MS = 2_000;
 
@@ -65,26 +72,32 @@ async function openHere(
       name,
       scopes: ["call", "report"],
       agentId: null,
-      expiresAt: clock.now() + LONGEST_MS,
+      expiresAt: clock.now() + LEASE_MS,
       tags: readTags(options) ?? {},
       isOfCapture: true,
     });
     const server = await listen(core, withAccessCheck(core, app, { needsKey: true }), address);
+    const send = async (path: string, init?: RequestBody) => await app.fetch(requestOf(path, init));
+    const ended = new AbortController();
+    void renewKey(clock, created.key_id, send, ended.signal);
     return {
       url: server.url,
       key: created.key,
       keyId: created.key_id,
       providers: providersIn(env),
-      send: async (path, init) => await app.fetch(requestOf(path, init)),
+      send,
       onCall: (listener) => void core.bookedCalls.subscribe(listener),
       async end() {
         const until = clock.monotonic() + GRACE_MS;
         await server.shutdown({ graceMs: GRACE_MS });
         // A call whose client has left is under way without a request.
-        const { gateway } = await core.whole();
-        await endLiveRuns({ liveRuns: gateway.calls, clock }, Math.max(0, until - clock.monotonic()));
+        await endLiveRuns({ liveRuns: core.gatewayCalls, clock }, Math.max(0, until - clock.monotonic()));
+        return 0;
       },
-      close: () => close({ graceMs: 0 }),
+      close() {
+        ended.abort();
+        return close({ graceMs: 0 });
+      },
     };
   } catch (error) {
     await close({ graceMs: 0 });
@@ -119,10 +132,11 @@ async function openThere(ctx: CommandContext, name: string, url: string): Promis
         "one with purser keys add, or leave --server out",
     );
   }
-  const expires_at = toIso(ctx.clock.now() + LONGEST_MS);
+  const expires_at = toIso(ctx.clock.now() + LEASE_MS);
   const json = { name, scopes: ["call", "report"], expires_at, tags: readTags(ctx.options) };
   const created = await (await send("/keys", { method: "POST", json })).json() as NewApiKey;
   const ended = new AbortController();
+  void renewKey(ctx.clock, created.key_id, send, ended.signal);
   return {
     url,
     key: created.key,
@@ -137,15 +151,42 @@ async function openThere(ctx: CommandContext, name: string, url: string): Promis
         }
       })();
     },
-    end: () => Promise.resolve(),
+    async end() {
+      const until = ctx.clock.monotonic() + GRACE_MS;
+      for (;;) {
+        const { calls_in_progress: calls = 0 } = await (await send(`/keys/${created.key_id}`))
+          .json() as ApiKey;
+        if (calls === 0 || ctx.clock.monotonic() > until) return calls;
+        await ctx.clock.sleep(LOOK_MS);
+      }
+    },
     close: () => Promise.resolve(ended.abort()),
   };
 }
 
-function requestOf(
-  path: string,
-  { method, json }: { method: string; json?: object } = { method: "GET" },
-): Request {
+/** Puts off the expiry of a key again and again, until the signal aborts. */
+async function renewKey(
+  clock: Clock,
+  keyId: string,
+  send: OpenCapture["send"],
+  signal: AbortSignal,
+): Promise<void> {
+  for (;;) {
+    await clock.sleep(RENEW_MS, signal);
+    if (signal.aborted) return;
+    const json = { expires_at: toIso(clock.now() + LEASE_MS) };
+    // A server that can't be reached is asked again before the key ends.
+    await send(`/keys/${keyId}`, { method: "PATCH", json }).catch(() => {});
+  }
+}
+
+/** The method of a request, and its body. */
+interface RequestBody {
+  method: string;
+  json?: object;
+}
+
+function requestOf(path: string, { method, json }: RequestBody = { method: "GET" }): Request {
   const headers = json === undefined ? undefined : { "content-type": "application/json" };
   return new Request(`http://purser.invalid${path}`, { method, headers, body: json && JSON.stringify(json) });
 }

@@ -6,8 +6,9 @@ import { messageOf, PurserError } from "../../../kernel/errors.ts";
 import type { CommandContext } from "../../command.ts";
 import { EXIT } from "../../exit_code.ts";
 import { checkName, parseAmount } from "../../parse/given_fields.ts";
+import { countOf } from "../../render/format_values.ts";
 import { UsageError } from "../../parse/usage_error.ts";
-import { commandEnvironment } from "./capture_variables.ts";
+import { argumentsFor, commandEnvironment } from "./capture_variables.ts";
 import { type OpenCapture, openCapture } from "./open_capture.ts";
 import { renderCapture } from "./render_capture.ts";
 import { catchSignals, exitCodeOfSignal, runCommand } from "./run_process.ts";
@@ -46,8 +47,9 @@ export async function runCapture(ctx: CommandContext): Promise<number> {
     if (signals.waiting[0] !== undefined) return await exitCodeOfSignal(signals.waiting[0]);
     const budget = budgetUsd === undefined ? undefined : await addBudget(ctx, opened, { name, budgetUsd });
     const began = clock.monotonic();
-    const running = await runCommand([program, ...rest], {
-      env: commandEnvironment(env, { ...opened, program: baseName(program) }),
+    const of = { ...opened, program: baseName(program) };
+    const running = await runCommand([program, ...argumentsFor(of.program, opened), ...rest], {
+      env: commandEnvironment(env, of),
       clock,
       isOnTerminal: terminal.keys !== undefined,
       signals,
@@ -59,7 +61,8 @@ export async function runCapture(ctx: CommandContext): Promise<number> {
     const { code, reason } = await running.ended;
     if (guard) guard.hasEnded = true;
     const durationMs = Math.round(clock.monotonic() - began);
-    await opened.end();
+    const underWay = await opened.end();
+    if (underWay > 0) ctx.warn(`${countOf(underWay, "call")} did not end, and the cost lacks them`);
     await guard?.done();
     if (reason !== undefined) ctx.say(reason);
     const captured: Captured = {

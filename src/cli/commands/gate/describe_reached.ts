@@ -1,15 +1,11 @@
 import type { BudgetCheck } from "../../../contract/budgets/budget_checks.ts";
+import { describeScope } from "../../../contract/budgets/subjects.ts";
 import { formatUsd, type NanoUsd, parseTotalUsd } from "../../../kernel/money.ts";
 import type { CommandContext } from "../../command.ts";
 import { formatAmounts } from "../../render/format_cost.ts";
-import {
-  describeScope,
-  describeWindow,
-  formatBudgetSpent,
-  formatReset,
-} from "../../render/describe_budget.ts";
+import { describeWindow, formatBudgetSpent, formatReset } from "../../render/describe_budget.ts";
 import { formatTime } from "../../render/format_values.ts";
-import { quoteForShell } from "../../render/quote_for_shell.ts";
+import { quoteForShell } from "../../../kernel/quote_for_shell.ts";
 import { ledgerOptions } from "../ledger_options.ts";
 
 type Reached = Pick<

@@ -2,12 +2,14 @@ import { PurserError } from "../../../kernel/errors.ts";
 import type { ApiKey } from "../../../keys/mod.ts";
 import type { CommandContext } from "../../command.ts";
 import { idInPath } from "../../parse/command_id.ts";
+import { orNone } from "../../parse/given_fields.ts";
+import { parseExpiry } from "../../parse/parse_time.ts";
 import { readTags } from "../../parse/parse_tags.ts";
 import { UsageError } from "../../parse/usage_error.ts";
 import { printAnswer } from "../../render/print_answer.ts";
 import { escapeText } from "../../terminal/escape_text.ts";
 
-/** Changes the tags of a key, or whether it stops before paid credits. The key that was read is the one that is changed. */
+/** Changes the tags of a key, its expiry, or whether it stops before paid credits. The key that was read is the one that is changed. */
 export async function changeKey(
   ctx: CommandContext,
   findKeyId: () => Promise<string>,
@@ -25,9 +27,10 @@ export async function changeKey(
     throw new UsageError(`Cannot change the key: ${named} exclude each other`, options.command);
   }
   const changesTags = options.has("tag") || untag.length > 0;
-  if (!changesTags && !stops && !allows) {
+  const expiresAt = options.read("expires", orNone((text) => parseExpiry(text, ctx.clock.now())));
+  if (!changesTags && !stops && !allows && expiresAt === undefined) {
     throw new UsageError(
-      "Cannot change the key: give --tag, --untag, --stop-before-credits or --allow-credits",
+      "Cannot change the key: give --tag, --untag, --expires, --stop-before-credits or --allow-credits",
       options.command,
     );
   }
@@ -47,6 +50,7 @@ export async function changeKey(
   const json = {
     ...(changesTags && { tags: Object.fromEntries(kept) }),
     ...(stops !== allows && { stop_before_credits: stops }),
+    expires_at: expiresAt,
   };
   const headers = { "if-match": before.headers.get("etag") ?? "*" };
   await printAnswer(

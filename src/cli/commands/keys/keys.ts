@@ -55,7 +55,7 @@ const keysAdd: Command = {
     "gives; user, team, project and customer are what cost --by knows by name. The key goes to standard output, everything else to " +
     "standard error. With --output, the key goes to that file alone.",
   options: {
-    scope: option("SCOPE", "read, run, call, report or admin; repeat for more", { oneOf: SCOPES }),
+    scope: option("SCOPE", "read, run, call, report, approve or admin; repeat for more", { oneOf: SCOPES }),
     agent: option("NAME", "Restrict the key to this agent; not with admin", { live: "agent" }),
     model: option(
       "NAME",
@@ -193,7 +193,7 @@ const keysShow: Command = {
 const keysSet: Command = {
   name: "keys set",
   args: [KEYS.arg],
-  summary: "Change the tags or the guard of an API key",
+  summary: "Change the tags, expiry or guard of an API key",
   detail:
     "Tags are of the calls that the key makes from then on; --tag replaces the value of a tag that it has. " +
     "With --stop-before-credits, its calls through the gateway are refused once the provider has said that the quota of the " +
@@ -201,6 +201,9 @@ const keysSet: Command = {
   options: {
     tag: option("KEY=VALUE", "Tag of all its calls, such as user=anna; repeat for more", { live: "tag" }),
     untag: option("KEY", "Name of a tag to remove; repeat for more", { some: SUBJECT_TAGS }),
+    expires: option("WHEN", "A new expiry: a duration from now, a date, an ISO time, or none", {
+      some: ["90d", "none"],
+    }),
     "stop-before-credits": flag(
       "Refuse its calls through the gateway that would spend a plan's paid credits",
     ),

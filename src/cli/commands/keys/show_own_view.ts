@@ -1,8 +1,8 @@
+import { describeScope } from "../../../contract/budgets/subjects.ts";
 import { nameIn } from "../../../contract/costs/dimensions.ts";
 import type { OwnView } from "../../../contract/costs/own_view.ts";
 import type { CommandContext } from "../../command.ts";
 import {
-  describeScope,
   describeWindow,
   formatAmount,
   formatBudgetSpent,

@@ -62,7 +62,7 @@ function findTightest(
   const isOurs = (kind: string, id: string) =>
     kind === "session" ? id === sessionId : kind === "agent" ? agents.includes(id) : keys.includes(id);
   const counts = ({ enabled, action, agent_id, session_id, key_id, counter }: Budget) =>
-    enabled && action === "refuse" &&
+    enabled && action !== "watch" &&
     (agent_id == null || isOurs("agent", agent_id)) &&
     (session_id == null || isOurs("session", session_id)) &&
     (key_id == null || isOurs("key", key_id)) &&

@@ -1,7 +1,9 @@
 import { readSummary } from "../../../budgets/summary/mod.ts";
 import { systemClock } from "../../../kernel/clock.ts";
 import type { Environment } from "../../../config/mod.ts";
+import { EXIT } from "../../exit_code.ts";
 import { Options } from "../../parse/options.ts";
+import { readPlainOptions } from "../../parse/read_plain_options.ts";
 import { processTerminal } from "../../terminal/process_terminal.ts";
 import { BrokenPipeError } from "../../terminal/terminal.ts";
 import { OF_TARGET, runStatusLine } from "./run_status_line.ts";
@@ -9,19 +11,13 @@ import { OF_TARGET, runStatusLine } from "./run_status_line.ts";
 /** The status line without the rest of the command line: it starts in half the time. */
 
 /**
- * Prints the status line of a command line that has no other options than those of a line, whatever happens. Returns false for one that
- * has, which is left to the command.
+ * Prints the status line of a command line that has no other options than those of a line, whatever happens. Returns its exit
+ * code, or undefined for one that has others, which is left to the whole command line.
  */
-export async function printAtOnce(args: readonly string[], env: Environment): Promise<boolean> {
+export async function runAtOnce(args: readonly string[], env: Environment): Promise<number | undefined> {
   const known = ["template", ...Object.keys(OF_TARGET)];
-  const given = new Map<string, readonly string[]>();
-  for (let index = 1; index < args.length; index++) {
-    const [, name = "", inline] = /^--([^=]+)(?:=(.*))?$/s.exec(args[index]!) ?? [];
-    const value = inline ?? args[++index];
-    if (!known.includes(name) || given.has(name) || value === undefined) return false;
-    if (inline === undefined && value.startsWith("-")) return false;
-    given.set(name, [value]);
-  }
+  const given = readPlainOptions(args.slice(1), Object.fromEntries(known.map((name) => [name, true])));
+  if (given === undefined) return undefined;
   const terminal = processTerminal(env, () => {
     throw new Error("Cannot quit");
   });
@@ -36,5 +32,5 @@ export async function printAtOnce(args: readonly string[], env: Environment): Pr
   } catch (error) {
     if (!(error instanceof BrokenPipeError)) throw error;
   }
-  return true;
+  return EXIT.done;
 }

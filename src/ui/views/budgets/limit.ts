@@ -10,7 +10,7 @@ export interface Limit {
   /** The calls that count: "all agents", "agent researcher, each session". */
   scope: string;
   per: BudgetPeriod;
-  /** Its window in words: "UTC day", "day in Europe/Berlin". */
+  /** The window in words. */
   period: string;
   /** Null before the first call of a rule's window. */
   spent: number | null;

@@ -1,27 +1,60 @@
 import type { BudgetDefinition } from "../../../contract/budgets/budgets.ts";
+import type { BudgetCheck } from "../../../contract/budgets/budget_checks.ts";
 import type { BudgetState } from "../../../contract/budgets/budget_state.ts";
-import { type SubjectFields, subjectsOf, subjectTexts } from "../../../contract/budgets/subjects.ts";
+import {
+  describeScope,
+  type SubjectFields,
+  subjectsOf,
+  subjectTexts,
+} from "../../../contract/budgets/subjects.ts";
 import { type Dimension, DIMENSIONS } from "../../../contract/costs/dimensions.ts";
-import { costsHref, limitHref, sessionHref } from "../links.ts";
-import { periodText } from "./periods.ts";
+import { budgetsHref, costsHref, limitHref, sessionHref } from "../links.ts";
 import { type Limit, shareOf } from "./limit.ts";
+import { windowText } from "./periods.ts";
 
 type Budget = BudgetDefinition & BudgetState;
 
 /** Returns a budget as a limit. */
 export function limitOfBudget(budget: Budget): Limit {
-  const { spent_usd = null, reserved_usd = 0, limit_usd, extra_usd = 0 } = budget;
   return {
-    kind: "budget",
+    ...amountsOf(budget),
     id: budget.budget_id,
     name: budget.name,
     href: limitHref(budget.budget_id),
     enabled: budget.enabled,
     scope: subjectsText(budget),
-    per: budget.per,
-    period: periodText(budget.per, budget),
-    spent: spent_usd,
     spentHref: spentHrefOf(budget),
+    reachesAt: budget.reaches_at,
+    usdPerHour: budget.usd_per_hour,
+    refusedCalls: budget.refused_calls ?? 0,
+  };
+}
+
+/** Returns a budget that a call meets as a limit: it is enabled, and its counter is that of the call. */
+export function limitOfCheck(check: BudgetCheck): Limit {
+  const { budget_id, name } = check;
+  return {
+    ...amountsOf(check),
+    id: budget_id ?? "",
+    name: name ?? "the agent's own budget",
+    href: budget_id === null ? budgetsHref() : limitHref(budget_id),
+    enabled: true,
+    scope: describeScope(check),
+    spentHref: undefined,
+    reachesAt: null,
+    usdPerHour: null,
+    refusedCalls: 0,
+  };
+}
+
+/** The fields of a limit that budgets and checks have in common. */
+function amountsOf(budget: Budget | BudgetCheck) {
+  const { spent_usd = null, reserved_usd = 0, limit_usd, extra_usd = 0 } = budget;
+  return {
+    kind: "budget" as const,
+    per: budget.per,
+    period: windowText(budget),
+    spent: spent_usd,
     reserved: reserved_usd,
     limit: limit_usd,
     raised: extra_usd,
@@ -31,11 +64,8 @@ export function limitOfBudget(budget: Budget): Limit {
       ? { ok: 0, near: 0.9, reached: 1 }[budget.state]
       : shareOf(spent_usd + reserved_usd, limit_usd + extra_usd),
     state: budget.state,
-    stops: budget.action === "refuse",
+    stops: budget.action !== "watch",
     resetsAt: budget.resets_at,
-    reachesAt: budget.reaches_at,
-    usdPerHour: budget.usd_per_hour,
-    refusedCalls: budget.refused_calls ?? 0,
   };
 }
 

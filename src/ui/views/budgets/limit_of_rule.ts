@@ -5,9 +5,9 @@ import { periodOf, windowOf } from "../../../contract/windows.ts";
 import { toIso } from "../../../kernel/clock.ts";
 import { costsHref, limitHref, runsHref, sessionHref } from "../links.ts";
 import { UTC } from "../../../contract/calendars/zones.ts";
-import { periodText } from "./periods.ts";
 import { type Limit, shareOf } from "./limit.ts";
 import { spentHrefOf, subjectsText } from "./limit_of_budget.ts";
+import { windowText } from "./periods.ts";
 
 /** A rule is near from this share on, as a budget is by default. */
 const NEAR = 0.8;
@@ -32,7 +32,7 @@ export function limitOfRule(rule: SpendingRule, now: number): Limit {
     enabled: rule.enabled,
     scope: subjectsText(rule),
     per,
-    period: periodText(per, rule),
+    period: windowText({ ...rule, per }),
     spent: value_usd,
     spentHref: spentHrefOfRule(rule),
     reserved: 0,

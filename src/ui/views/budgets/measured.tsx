@@ -1,8 +1,8 @@
 import type { Alert } from "../../../contract/alerts/alerts.ts";
-import { PLAN_THRESHOLD } from "../../../contract/values.ts";
+import { ASK_THRESHOLD, PLAN_THRESHOLD } from "../../../contract/values.ts";
 import { periodOf } from "../../../contract/windows.ts";
 import { Money } from "../../parts/money.tsx";
-import { periodText } from "./periods.ts";
+import { windowText } from "./periods.ts";
 
 /** An amount, or of an alert about a plan a percentage. */
 export function Measured({ usd, pct }: { usd: number | null; pct: number | undefined }) {
@@ -16,8 +16,10 @@ export const windowIn = (
     "threshold_type" | "plan_window" | "time_zone"
   >,
 ) =>
-  threshold_type !== PLAN_THRESHOLD
-    ? periodText(periodOf(threshold_type), { time_zone, month_start_day: 1 })
+  threshold_type === ASK_THRESHOLD
+    ? "window of a budget"
+    : threshold_type !== PLAN_THRESHOLD
+    ? windowText({ per: periodOf(threshold_type), time_zone })
     : plan === undefined
     ? "window of a plan"
     : `${plan.window} window of the ${plan.agent_id} plan`;

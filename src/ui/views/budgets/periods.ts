@@ -1,6 +1,6 @@
 import type { BudgetPeriod } from "../../../contract/values.ts";
 
-/** The periods in words. */
+/** The periods in words, in UTC. */
 export const PERIODS: Readonly<Record<BudgetPeriod, string>> = {
   run: "each run",
   session: "each session",
@@ -14,21 +14,23 @@ export const PERIODS: Readonly<Record<BudgetPeriod, string>> = {
   lifetime: "all time",
 };
 
-/** Returns the period of a limit in words, with where its windows begin: `UTC day`, `month from day 15 in Europe/Berlin`. */
-export function periodText(
-  per: BudgetPeriod,
-  { time_zone, week_start = "monday", month_start_day }: {
-    time_zone: string;
-    week_start?: string;
-    month_start_day: number;
-  },
+/** The fields that say when a window begins, as far as an answer has them. */
+interface Windowed {
+  per: BudgetPeriod;
+  time_zone?: string;
+  week_start?: string;
+  month_start_day?: number;
+}
+
+/** Names the window of a limit: `UTC day`, `month in Europe/Berlin, from day 15`. */
+export function windowText(
+  { per, time_zone = "UTC", week_start = "monday", month_start_day = 1 }: Windowed,
 ): string {
-  const start = week_start !== "monday"
-    ? ` from ${week_start}`
-    : month_start_day > 1
-    ? ` from day ${month_start_day}`
+  const from = per === "week" && week_start !== "monday"
+    ? `, from ${week_start}`
+    : (per === "month" || per === "quarter") && month_start_day !== 1
+    ? `, from day ${month_start_day}`
     : "";
-  return time_zone === "UTC" && start === ""
-    ? PERIODS[per]
-    : `${PERIODS[per].replace(/UTC | \(UTC\)/, "")}${start} in ${time_zone}`;
+  const isOfDays = /^(day|week|month|quarter|30d)$/.test(per);
+  return isOfDays && (time_zone !== "UTC" || from) ? `${per} in ${time_zone}${from}` : PERIODS[per];
 }

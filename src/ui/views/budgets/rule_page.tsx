@@ -18,7 +18,10 @@ import { ALERT_COLUMNS, HISTORY } from "./alerts_page.tsx";
 import type { Limit } from "./limit.ts";
 import { isOfSpending, limitOfRule } from "./limit_of_rule.ts";
 import { LimitMeter, LimitState, ReachedAt, ResetsAt } from "./limit_cells.tsx";
-import { EnableRuleButton, TestRuleButton } from "./rule_actions.tsx";
+import { EditButton, EnableButton, RemoveButton } from "../../forms/resource_buttons.tsx";
+import { RULE } from "../../forms/resources.ts";
+import { navigate } from "../../hooks/route.ts";
+import { TestRuleButton } from "./rule_actions.tsx";
 import { SectionPage } from "./section_page.tsx";
 
 const SHOWN = 20;
@@ -69,16 +72,22 @@ export function RulePage({ ruleId }: { ruleId: string }) {
   );
 }
 
+function RuleButtons({ rule }: { rule: AlertRule }) {
+  return (
+    <>
+      <TestRuleButton rule={rule} />
+      <EditButton resource={RULE} of={rule} />
+      <EnableButton resource={RULE} of={rule} />
+      <RemoveButton resource={RULE} of={rule} onRemoved={() => navigate(budgetsHref())} />
+    </>
+  );
+}
+
 function PlanRuleCard({ rule }: { rule: AlertRule }) {
   return (
     <Card
       title="State"
-      aside={
-        <>
-          <TestRuleButton rule={rule} />
-          <EnableRuleButton rule={rule} />
-        </>
-      }
+      aside={<RuleButtons rule={rule} />}
     >
       <p class="answer">
         <Text>
@@ -97,12 +106,7 @@ function RuleCard({ rule, limit }: { rule: AlertRule; limit: Limit }) {
   return (
     <Card
       title="State"
-      aside={
-        <>
-          <TestRuleButton rule={rule} />
-          <EnableRuleButton rule={rule} />
-        </>
-      }
+      aside={<RuleButtons rule={rule} />}
     >
       <Stats>
         <Stat
