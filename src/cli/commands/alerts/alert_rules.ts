@@ -4,7 +4,7 @@ import { DEFAULT_COOLDOWN_SECONDS, LABEL_SCHEMA, MAX_COOLDOWN_SECONDS } from "..
 import { PLAN_THRESHOLD, REPEATS, RULE_THRESHOLDS, SEVERITIES } from "../../../contract/values.ts";
 import { nameOfValue } from "../../../contract/costs/dimensions.ts";
 import { NAME_PATTERN } from "../../../kernel/ids.ts";
-import { parseTotalUsd, parseUsd, toUsd } from "../../../kernel/money.ts";
+import { parseUsd, toUsd } from "../../../kernel/money.ts";
 import { arg, type Command, type CommandContext, earlierFlag, option } from "../../command.ts";
 import { idInPath } from "../../parse/command_id.ts";
 import { CALENDAR_OPTIONS, readMonths } from "../../parse/calendar_options.ts";
@@ -12,8 +12,13 @@ import { checkExclusive, checkName, readEither } from "../../parse/given_fields.
 import { readSubjects, SUBJECT_NAMES, SUBJECT_OPTIONS } from "../../parse/subject_options.ts";
 import type { Options } from "../../parse/options.ts";
 import { describePace, describeUnknown } from "../../render/describe_budget.ts";
-import { describeRule, describeWatch, formatCooldown } from "../../render/describe_rule.ts";
-import { formatMeasured, formatThreshold, paintSeverity, paintSpent } from "../../render/format_spent.ts";
+import {
+  describeRule,
+  describeThreshold,
+  describeWatch,
+  formatCooldown,
+} from "../../render/describe_rule.ts";
+import { formatMeasured, paintSeverity, paintSpent } from "../../render/format_spent.ts";
 import { formatMinute, formatTime } from "../../render/format_values.ts";
 import { printAnswer } from "../../render/print_answer.ts";
 import { renderFields } from "../../render/render_fields.ts";
@@ -79,19 +84,14 @@ const isShort = (options: Options) => WINDOW_NAMES.some((name) => options.has(na
 
 /** Names a rule in short form by what it measures: `$50 in a day of each tag:customer`. */
 const nameOf = (
-  { threshold_type: type, threshold_usd, time_zone, month_start_day, ...rule }: RuleInput,
+  { threshold_usd = null, each = null, time_zone, month_start_day, ...rule }: RuleInput,
 ) =>
-  type === PLAN_THRESHOLD || threshold_usd == null
-    ? ""
-    : `${formatThreshold(parseTotalUsd(threshold_usd))} in ${
-      describeWatch({
-        ...rule,
-        threshold_type: type,
-        each: rule.each ?? null,
-        ...(time_zone && { time_zone }),
-        ...(month_start_day && { month_start_day }),
-      })
-    }`.slice(0, LABEL_SCHEMA.maxLength);
+  describeThreshold({
+    ...rule,
+    ...{ each, threshold_usd, threshold_pct: rule.threshold_pct ?? undefined },
+    ...(time_zone && { time_zone }),
+    ...(month_start_day && { month_start_day }),
+  }).slice(0, LABEL_SCHEMA.maxLength);
 
 function readThreshold(text: string): number {
   const threshold = parseUsd(text.replace(/^\$/, ""));
