@@ -20,6 +20,7 @@ import type { AlertContext } from "./context.ts";
 import { describeAlert } from "./describe_alert.ts";
 import { readLargest } from "./explain_alert.ts";
 import { MAX_ALERT_HISTORY } from "../contract/limits.ts";
+import { calendarIn } from "../contract/windows.ts";
 import { toIso } from "../kernel/clock.ts";
 
 /** An alert in wire form, without its deliveries. */
@@ -101,6 +102,7 @@ export function toAlertRecord(row: RecordedRow, viewer: Viewer): AlertRecord {
     session_id: row.sessionId ?? null,
     run_id: row.runId ?? null,
     window_start: row.windowStart === null ? null : toIso(row.windowStart),
+    ...(row.calendar !== null && { time_zone: calendarIn(row.calendar).timeZone }),
     triggered_at: toIso(row.triggeredAt),
     test: row.isTest,
     ...(counter && { counter }),

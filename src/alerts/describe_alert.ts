@@ -1,3 +1,4 @@
+import { timeIn } from "../contract/calendars/zones.ts";
 import type { AlertPlanWindow } from "../contract/alerts/alerts.ts";
 import { counterText } from "../contract/budgets/subjects.ts";
 import { NAMED, nameIn } from "../contract/costs/dimensions.ts";
@@ -68,7 +69,7 @@ function describeSpending(
   record: AlertRecord,
   type: ThresholdType | BudgetThreshold,
 ): Pick<Notification, "title"> & { facts: Fact[] } {
-  const spent = SPENT[type];
+  const spent = SPENT[type].replace("UTC", record.time_zone ?? "UTC");
   const { limit_usd: limit, threshold_usd, value_usd } = record;
   const value = `$${usd(value_usd!)}`;
   const threshold = limit === undefined
@@ -86,7 +87,8 @@ function describeSpending(
   if (record.test) add("Test", "this checks that the channel works");
   else add("Spent", `${value} ${spent.replace(/^spent /, "")}`);
   add(limit === undefined ? "Threshold" : "Warning at", threshold);
-  add("Since", record.window_start);
+  const { time_zone: zone = "UTC", window_start: start } = record;
+  add("Since", start === null || zone === "UTC" ? start : timeIn(zone, Date.parse(start)));
   // The agent of the call that crossed the threshold; the spend of a time window may be that of all agents.
   add("Last call by", record.agent_id);
   for (const kind of NAMED) add(kind[0]!.toUpperCase() + kind.slice(1), nameIn(record, kind) ?? null);

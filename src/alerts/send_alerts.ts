@@ -80,6 +80,7 @@ function testAlert(rule: RuleRow, alertId: string, now: number): RecordedRow {
     budgetLimitNanoUsd: null,
     window: null,
     scope: null,
+    calendar: rule.calendar,
   };
 }
 

@@ -7,7 +7,11 @@ import { calendarFieldsOf, calendarFor } from "../contract/calendars/calendar_in
 import type { Calendar } from "../contract/calendars/zones.ts";
 import { BUDGETED, type DimensionWith } from "../contract/costs/dimensions.ts";
 import {
+  addCalendar,
+  addShapes,
   ALL_CALLS,
+  DROP_CALENDARS,
+  DROP_SHAPES,
   entityOf,
   isScopeBy,
   scopeBy,
@@ -16,7 +20,7 @@ import {
   shapeOf,
   subjectsIn,
 } from "../ledger/mod.ts";
-import { defineAuthored, tables } from "../store/mod.ts";
+import { defineAuthored, type Statement, tables } from "../store/mod.ts";
 
 /* A budget on the wire and in its table. */
 
@@ -77,6 +81,21 @@ export function subjectsOfScope(scope: string): Subject[] {
 export const shapesOf = ({ scope, shape }: Pick<BudgetRow, "scope" | "shape">): string[] => [
   ...(isScopeBy(scope) ? [shapeIn(scope)] : []),
   ...(shape === null ? [] : [shape]),
+];
+
+/** The columns by which a budget or a rule counts. */
+type Counted = Pick<BudgetRow, "scope" | "shape" | "calendar">;
+
+/** Returns the statements by which spending is counted for a budget or a rule. */
+export const countersFor = (row: Counted, now: number): Statement[] => [
+  ...addShapes(shapesOf(row), now),
+  ...addCalendar(row.calendar, now),
+];
+
+/** Returns the statements that remove the shapes and the calendar that a budget or a rule has had, unless another one has them. */
+export const dropCounters = (before: Counted): Statement[] => [
+  ...(shapesOf(before).length === 0 ? [] : DROP_SHAPES),
+  ...(before.calendar === null ? [] : DROP_CALENDARS),
 ];
 
 /** Converts a budget that was checked; fields that are not given have their defaults, and those of the server's calendar. */

@@ -22,6 +22,6 @@ export {
 export { readLargest } from "./budget_states.ts";
 export { checkBudgets } from "./budget_checks.ts";
 export { summarizeSpending } from "./summarize_spending.ts";
-export { BUDGETS, shapesOf, subjectsOfScope, toAuthoredRow } from "./budget_fields.ts";
+export { BUDGETS, countersFor, dropCounters, subjectsOfScope, toAuthoredRow } from "./budget_fields.ts";
 export { findUnknown, withKeyId } from "./known_scopes.ts";
 export { listRaises, raiseBudget } from "./raises.ts";

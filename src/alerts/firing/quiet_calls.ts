@@ -15,6 +15,7 @@ import {
   sumOfParts,
   UNDECIDED,
 } from "../../ledger/mod.ts";
+import { reachedInZones } from "./zoned_rules.ts";
 import { indexedBy, ORDERED_JOIN, type Statement, wide } from "../../store/mod.ts";
 
 /*
@@ -80,6 +81,8 @@ const REASONS = [
   } WHERE c.is_over = 1 AND c.scope IN (SELECT scope FROM g))`,
   ...Object.values(REACHED),
   ...REACHED_BY_SUBJECTS,
+  reachedInZones("s", "r.scope = s.scope", NOW, "(SELECT more FROM n)"),
+  reachedInZones("g", "(r.scope = s.scope OR r.shape = s.shape)", NOW, "(SELECT more FROM n)"),
 ];
 
 const COLUMNS = [...RULED, "session" as const, "run" as const].map((kind) => columnOf(kind, "c"));

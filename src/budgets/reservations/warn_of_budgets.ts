@@ -80,7 +80,7 @@ const RUN_ABOVE = `runs u ON b.per = 'run' AND b.scope <> r.run AND u.run_id = $
 const WARN =
   `INSERT INTO alerts (alert_id, rule_id, rule_name, threshold_type, threshold_nano_usd, severity, value_nano_usd,
   agent_id, session_id, run_id, "window", window_start, triggered_at, channels, budget_limit_nano_usd,
-  call_position, key_id)
+  call_position, key_id, calendar)
 ${standingsOf(BOOKED)}
 SELECT r.alert_prefix || lower(hex(randomblob(6))), b.budget_id, b.name, 'budget_per_' || b.per || '_usd',
   CASE WHEN ${SHARE} = ${FORECAST} THEN ${LIMIT} ELSE ${
@@ -89,7 +89,7 @@ SELECT r.alert_prefix || lower(hex(randomblob(6))), b.budget_id, b.name, 'budget
   coalesce(u.agent_id, r.agent), coalesce(u.session_id, ${idInScope("session", "r.session")}),
   coalesce(u.run_id, ${idInScope("run", "r.run")}), ${CLAIM},
   CASE WHEN b.per IN ('run', 'session') OR s.starts = 0 THEN NULL ELSE s.starts END, r.at, r.channels, ${LIMIT},
-  (SELECT max(position) FROM calls), ${idInScope("key", "r.key")}
+  (SELECT max(position) FROM calls), ${idInScope("key", "r.key")}, b.calendar
 FROM ${EACH_STANDING} CROSS JOIN json_each(b.warn_at) w LEFT JOIN ${RUN_ABOVE}
 WHERE b.budget_id IS NOT NULL AND ${REACHED(SHARE)}
   AND ${SHARE} = (SELECT max(${OTHER_SHARE}) FROM json_each(b.warn_at) o WHERE ${REACHED(OTHER_SHARE)})

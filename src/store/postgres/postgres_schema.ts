@@ -212,6 +212,7 @@ const calendars: readonly string[] = [
   `CREATE TABLE window_starts (calendar ${TEXT}, start ${INT}, PRIMARY KEY (calendar, start))`,
   `ALTER TABLE budgets ADD COLUMN calendar ${text}`,
   `ALTER TABLE alert_rules ADD COLUMN calendar ${text}`,
+  `ALTER TABLE alerts ADD COLUMN calendar ${text}`,
 ];
 
 /** The tables of m0030_tickets.ts. */

@@ -2,6 +2,9 @@ import { startInUtc } from "../../../contract/windows.ts";
 import { DAY_MS, toIso } from "../../../kernel/clock.ts";
 import { utc } from "../../format/time.ts";
 
+/** The parameter of reports whose days are those of UTC, as in the URL, whatever the time zone of the server is. */
+export const IN_UTC = { time_zone: "UTC" };
+
 /** Formats the UTC day of a time: `2026-11-23`. */
 export function dayOf(time: number): string {
   return toIso(time).slice(0, 10);
