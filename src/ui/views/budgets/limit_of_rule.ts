@@ -1,7 +1,7 @@
 import type { AlertRule } from "../../../contract/alerts/alert_rules.ts";
 import { subjectsOf } from "../../../contract/budgets/subjects.ts";
 import type { ThresholdType } from "../../../contract/values.ts";
-import { periodOf, windowOf } from "../../../contract/windows.ts";
+import { periodOf, startInUtc } from "../../../contract/windows.ts";
 import { toIso } from "../../../kernel/clock.ts";
 import { costsHref, limitHref, runsHref, sessionHref } from "../links.ts";
 import { type Limit, shareOf } from "./limit.ts";
@@ -20,7 +20,7 @@ export const isOfSpending = (rule: AlertRule): rule is SpendingRule => rule.thre
 export function limitOfRule(rule: SpendingRule, now: number): Limit {
   const { value_usd, threshold_usd } = rule;
   const per = periodOf(rule.threshold_type);
-  const { resetsAt } = windowOf(per, now);
+  const resetsAt = per === "day" || per === "month" ? startInUtc(per, now, 1) : null;
   const share = shareOf(value_usd ?? 0, threshold_usd);
   return {
     kind: "rule",
