@@ -26,6 +26,7 @@ export const LAYERS: readonly Readonly<Record<string, string>>[] = [
   },
   {
     agents: "stored definitions of agents",
+    price_rows: "the prices that people set",
     anomalies: "the anomalies that the monitor has recorded",
     keys:
       "API keys: creation, authentication, cache; `idempotency/`: claims of requests under an `Idempotency-Key`",

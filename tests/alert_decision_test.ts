@@ -9,11 +9,12 @@ import {
   spanAt,
   valueOf,
 } from "./harness/decision_model.ts";
-import { advanceCounters } from "../src/alerts/mod.ts";
+import { advanceCounters, type RuleInput, toAuthoredRule } from "../src/alerts/mod.ts";
+import { shapesOf } from "../src/budgets/mod.ts";
 import { readRuleValues } from "./harness/rule_values.ts";
 import { bookLooseCalls } from "../src/calls/mod.ts";
 import { fixedClock } from "../src/kernel/clock.ts";
-import type { ModelCall } from "../src/ledger/mod.ts";
+import { addShapes, type ModelCall } from "../src/ledger/mod.ts";
 import { tables } from "../src/store/mod.ts";
 import { type Alerts, insertRules, ruleRow } from "./harness/alerts.ts";
 import { createBooking, type TestBooking } from "./harness/booking.ts";
@@ -28,6 +29,8 @@ const call = fc.record({
   agent: fc.constantFrom("a", "b"),
   session: fc.constantFrom(null, "s1", "s2"),
   run: fc.constantFrom(null, "r1", "r2", "r3"),
+  key: fc.constantFrom(undefined, "k1", "k2"),
+  customer: fc.constantFrom(undefined, "acme", "b c"),
   cost: fc.oneof(fc.constant(null), fc.constantFrom(0n, 1n, 500n, 1_000_000_000n), fc.bigInt(1n, 900n)),
   lateMs: fc.oneof(
     { weight: 6, arbitrary: fc.constant(0) },
@@ -52,6 +55,37 @@ const step = fc.record({
   ),
 });
 
+const RULE_SUBJECTS: readonly RuleSubjects[] = [
+  { each: "tag:customer" },
+  { each: "key" },
+  { each: "agent" },
+  { each: "session" },
+  { each: "tag:customer", agent_id: "a" },
+  { each: "tag:customer", key_id: "k1" },
+  { key_id: "k1" },
+  { key_id: "k2", agent_id: "b" },
+  { tags: { customer: "b c" } },
+  { tags: { customer: "acme" }, key_id: "k1" },
+  { session_id: "s1" },
+];
+
+/** The columns of a rule of some subjects. A rule per run has none but an agent. */
+function columnsOf({ thresholdType, subjects: { each, ...subjects } }: {
+  thresholdType: typeof THRESHOLD_TYPES[number];
+  subjects: RuleSubjects;
+}) {
+  const isRun = thresholdType === "per_run_usd";
+  const { scope, each: part, shape } = toAuthoredRule({
+    name: "a rule",
+    threshold_type: thresholdType,
+    threshold_usd: 1,
+    severity: "warning",
+    ...(isRun ? {} : subjects),
+    ...(isRun || thresholdType === "per_session_usd" ? {} : { each }),
+  });
+  return { scope, each: part, shape };
+}
+
 const rule = fc.record({
   thresholdType: fc.constantFrom(...THRESHOLD_TYPES),
   thresholdNanoUsd: fc.oneof(
@@ -61,12 +95,19 @@ const rule = fc.record({
   ),
   cooldownMs: fc.constantFrom(0, 1_000, 10 * MINUTE, 3_600_000, 86_400_000),
   repeat: fc.constantFrom("cooldown" as const, "once_per_window" as const),
-  scope: fc.constantFrom("", "a", "b"),
+  subjects: fc.oneof(
+    { weight: 3, arbitrary: fc.constantFrom({}, { agent_id: "a" }, { agent_id: "b" }) },
+    { weight: 3, arbitrary: fc.constantFrom<RuleSubjects>(...RULE_SUBJECTS) },
+  ),
   enabled: fc.oneof({ weight: 5, arbitrary: fc.constant(true) }, {
     weight: 1,
     arbitrary: fc.constant(false),
   }),
 });
+
+type RuleSubjects = Partial<
+  Pick<RuleInput, "agent_id" | "key_id" | "session_id" | "tags" | "model" | "each">
+>;
 
 const history = fc.record({
   rules: fc.array(rule, { minLength: 1, maxLength: 5 }),
@@ -83,12 +124,13 @@ for (const { name, ignore, create } of dialectKinds()) {
           await using database = await create();
           const clock = fixedClock(START);
           const ctx = await createBooking(await database.open({ clock }), { clock });
-          const states: RuleState[] = rules.map((given, index) => ({
-            rule: ruleRow({ ...given, ruleId: `rule_${index}` }),
+          const states: RuleState[] = rules.map(({ subjects, ...given }, index) => ({
+            rule: ruleRow({ ...given, ...columnsOf({ ...given, subjects }), ruleId: `rule_${index}` }),
             firedAt: null,
             claims: new Set(),
             isOver: false,
           }));
+          await ctx.store.write(addShapes(states.flatMap(({ rule }) => shapesOf(rule)), START));
           await insertRules(ctx.store, states.map(({ rule }) => rule as Alerts["rule"]));
           const booked: ModelCall[] = [];
           let count = 0;
@@ -101,7 +143,7 @@ for (const { name, ignore, create } of dialectKinds()) {
               toggled.enabled = !toggled.enabled;
               await toggle(ctx, toggled.ruleId, toggled.enabled, now);
             }
-            const commit = calls.map(({ agent, session, run, cost, lateMs }) =>
+            const commit = calls.map(({ agent, session, run, key, customer, cost, lateMs }) =>
               modelCall({
                 callId: `call_${++count}`,
                 at: now - lateMs,
@@ -109,6 +151,8 @@ for (const { name, ignore, create } of dialectKinds()) {
                 sessionId: session,
                 runId: run,
                 costNanoUsd: cost,
+                ...(key && { keyId: key }),
+                ...(customer && { tags: { customer } }),
               })
             );
             const { length: before } = await ctx.query.select().from(tables.alerts);
@@ -124,7 +168,8 @@ for (const { name, ignore, create } of dialectKinds()) {
             }));
             assert.deepEqual(inOrder(actual), inOrder(expected));
 
-            const timed = states.map(({ rule }) => rule).filter(isTimed);
+            const timed = states.map(({ rule }) => rule).filter((rule) => isTimed(rule) && isPlain(rule))
+              .filter(isTimed);
             assert.deepEqual(
               await readRuleValues(ctx, timed),
               timed.map(({ thresholdType: type, scope }) =>
@@ -159,6 +204,7 @@ for (const { name, ignore, create } of dialectKinds()) {
   });
 }
 
+const isPlain = ({ scope, shape }: RuleState["rule"]) => shape === null && !scope.startsWith("by ");
 const isTimed = (
   rule: RuleState["rule"],
 ): rule is RuleState["rule"] & { thresholdType: typeof THRESHOLD_TYPES[number] } =>
@@ -173,7 +219,7 @@ function inOrder(alerts: readonly ModelAlert[]): string[] {
 async function toggle(ctx: TestBooking, ruleId: string, enabled: boolean, now: number): Promise<void> {
   await ctx.store.write([...advanceCounters(ctx), {
     sql: `UPDATE alert_rules SET enabled = ?2,
-      is_armed = CASE WHEN ?2 = 1 AND is_over = 0 AND (rests_until IS NULL OR rests_until <= ?3) THEN 1 ELSE 0 END WHERE rule_id = ?1`,
+      is_armed = CASE WHEN ?2 = 1 AND shape IS NULL AND is_over = 0 AND (rests_until IS NULL OR rests_until <= ?3) THEN 1 ELSE 0 END WHERE rule_id = ?1`,
     args: [ruleId, enabled ? 1 : 0, now],
   }]);
 }

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { NO_SUBJECTS } from "./harness/alerts.ts";
 import type { Core } from "../src/service/mod.ts";
 import { assertProblem } from "./harness/assert_problem.ts";
 import { EVENT } from "./harness/bodies.ts";
@@ -17,6 +18,7 @@ Deno.test("a rule is added, read, listed, changed and removed", async () => {
   assert.match(rule_id, /^rule_/);
   assert.equal(created.headers.get("location"), `${RULES}/${rule_id}`);
   assert.deepEqual(created.body, {
+    ...NO_SUBJECTS,
     rule_id,
     ...RULE,
     cooldown_seconds: 3600,
@@ -139,7 +141,7 @@ Deno.test("a rule needs a name, a threshold, its type and a severity; a change n
     await assertProblem(purser, "POST", RULES, rest, { status: 400, code: "invalid", path: field });
   }
   const { body: { rule_id } } = await purser.api("POST", RULES, RULE);
-  const detail = /must have at least one of name, threshold_type, .*, agent_id, enabled/;
+  const detail = /must have at least one of name, threshold_type, .*, each, enabled/;
   const expected = { status: 400, code: "invalid", detail };
   await assertProblem(purser, "PATCH", `${RULES}/${rule_id}`, {}, expected);
 });

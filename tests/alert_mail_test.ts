@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { composeMessage } from "../plugins/smtp/deliver.ts";
-import { describeAlert } from "../src/alerts/alerts.ts";
+import { describeAlert } from "../src/alerts/describe_alert.ts";
 
 Deno.test("the mail of an alert names the environment once", async () => {
   const notification = describeAlert({

@@ -13,6 +13,7 @@ import { countingIds } from "../src/kernel/ids.ts";
 import { recordCalls } from "../src/ledger/mod.ts";
 import { silentLog } from "../src/kernel/log.ts";
 import { createQuery, type SqlValue, type Store, toObjects } from "../src/store/mod.ts";
+import { NO_SUBJECTS } from "./harness/alerts.ts";
 import { dialectKinds } from "./harness/databases.ts";
 import { modelCall } from "./harness/model_calls.ts";
 import { rejection } from "./harness/test_purser.ts";
@@ -249,6 +250,7 @@ for (const { name, ignore, create } of dialectKinds()) {
         severity: "critical",
         cooldown_seconds: 1,
         repeat: "once_per_window",
+        ...NO_SUBJECTS,
         agent_id: "researcher",
         enabled: false,
         last_fired_at: null,

@@ -3,7 +3,7 @@ import { DatabaseSync } from "node:sqlite";
 import { openCallSpool } from "../src/calls/spool/mod.ts";
 import { silentLog } from "../src/kernel/log.ts";
 import { makeLarge, namesIn, readBooks, succeed, untilDraft } from "./harness/backups.ts";
-import { type CliServer, newPlace, type Place, purser, start, startServer } from "./harness/cli_process.ts";
+import { type CliServer, newPlace, type Place, start, startServer } from "./harness/cli_process.ts";
 import { modelCall } from "./harness/model_calls.ts";
 import { inProcess } from "./harness/in_process.ts";
 
@@ -12,7 +12,7 @@ import { inProcess } from "./harness/in_process.ts";
 async function newPlaceWithCall(): Promise<Place & { db: string }> {
   const place = await newPlace();
   for (const line of [["agents", "set", "echo", "--model", "demo:echo"], ["run", "echo", "Hello"]]) {
-    const { code, err } = await purser(place, line);
+    const { code, err } = await inProcess(place, line);
     assert.equal(code, 0, err);
   }
   return { ...place, db: place.env.PURSER_DB! };
@@ -92,12 +92,12 @@ Deno.test("a backup is restored to a new database, and to an empty one, which ha
   ]);
   assert.deepEqual([database, kept_as, restored], [copy, null, said]);
   // A database that was opened and never used.
-  assert.equal((await purser(place, ["agents", "remove", "nobody", "--db", empty!])).code, 3);
+  assert.equal((await inProcess(place, ["agents", "remove", "nobody", "--db", empty!])).code, 3);
   assert.equal((await succeed(place, ["restore", "--from", backup!, "--db", empty!])).kept_as, null);
   for (const path of [copy!, empty!]) {
     assert.deepEqual(await readBooks(path), { calls: 1, nanoUsd: 18_000n });
     assert.equal((await Deno.stat(path)).mode! & 0o777, 0o600);
-    assert.equal((await purser(place, ["run", "echo", "Again", "--db", path])).code, 0);
+    assert.equal((await inProcess(place, ["run", "echo", "Again", "--db", path])).code, 0);
   }
   assert.deepEqual(namesBeside(place), ["backup.db", "books.db", "copy.db", "empty.db"]);
 });
@@ -106,13 +106,13 @@ Deno.test("a person reads what was written, and a folder gets one file for each 
   await using place = await newPlaceWithCall();
   const { folder, db } = place;
   await Deno.mkdir(`${folder}/kept`);
-  const { code, out, err } = await purser(place, ["backup", "--to", `${folder}/kept/`]);
+  const { code, out, err } = await inProcess(place, ["backup", "--to", `${folder}/kept/`]);
   assert.deepEqual([code, err], [0, ""]);
   const [name] = namesIn(`${folder}/kept`);
   assert.match(name!, /^books-\d{8}T\d{6}Z\.db$/);
   const sums = String.raw`1 call, \$0\.000018, the newest at \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC`;
   assert.match(out, new RegExp(`^Backed up ${db} to ${folder}/kept/${name}: ${sums}; \\d+ kB, verified\n$`));
-  const again = await purser(place, ["restore", "--from", `${folder}/kept/${name}`, "--replace"]);
+  const again = await inProcess(place, ["restore", "--from", `${folder}/kept/${name}`, "--replace"]);
   assert.match(
     again.out,
     new RegExp(
@@ -140,7 +140,7 @@ Deno.test("calls that wait in the spool are no part of a backup, which says so, 
   await spool.write({ call: modelCall({ callId: "call_spooled", agentId: "left" }), grant: undefined });
   await spool.close();
   const backup = `${place.folder}/backup.db`;
-  const { code, out, err } = await purser(place, ["backup", "--to", backup, "--json"]);
+  const { code, out, err } = await inProcess(place, ["backup", "--to", backup, "--json"]);
   assert.deepEqual([code, JSON.parse(out).calls], [0, 1]);
   assert.equal(
     err,
@@ -149,7 +149,7 @@ Deno.test("calls that wait in the spool are no part of a backup, which says so, 
     )}-spool, to be booked by the next process\n`,
   );
   await succeed(place, ["restore", "--from", backup, "--replace"]);
-  assert.equal((await purser(place, ["agents", "set", "other", "--model", "demo:echo"])).code, 0);
+  assert.equal((await inProcess(place, ["agents", "set", "other", "--model", "demo:echo"])).code, 0);
   assert.equal((await readBooks(place.db)).calls, 2);
 });
 
@@ -166,17 +166,17 @@ Deno.test("a database in use is not replaced, and one that is keeps its permissi
   await using place = await newPlaceWithCall();
   const backup = `${place.folder}/backup.db`;
   await succeed(place, ["backup", "--to", backup]);
-  assert.equal((await purser(place, ["run", "echo", "Later"])).code, 0);
+  assert.equal((await inProcess(place, ["run", "echo", "Later"])).code, 0);
   await Deno.chmod(place.db, 0o640);
   {
     await using _server = await startServer(place);
-    const { code, err } = await purser(place, ["restore", "--from", backup, "--replace"]);
+    const { code, err } = await inProcess(place, ["restore", "--from", backup, "--replace"]);
     assert.equal(code, 1);
     assert.equal(
       err,
       `error: Cannot restore database ${place.db}: another process has it open; end every process that uses it first\n`,
     );
-    assert.equal((await purser(place, ["run", "echo", "Still there"])).code, 0);
+    assert.equal((await inProcess(place, ["run", "echo", "Still there"])).code, 0);
   }
   const { kept_as } = await succeed(place, ["restore", "--from", backup, "--replace"]);
   assert.equal((await readBooks(place.db)).calls, 1);

@@ -1,4 +1,6 @@
 import fc from "#dev/fast_check.ts";
+import { calendarText } from "../src/contract/windows.ts";
+import { UTC, WEEK_DAYS } from "../src/contract/calendars/zones.ts";
 import { readEnvironment } from "../src/config/mod.ts";
 import { BudgetHistory, type PlannedCall } from "./harness/budget_history.ts";
 import type { ModelScopes } from "./harness/budget_model.ts";
@@ -30,7 +32,7 @@ const CALLERS: ModelScopes[] = [
     subjects: { ...OPUS, source: "run", tags: ACME },
   },
   {
-    ...{ agentId: "bob", sessionId: "ses_2", keyId: "key_1", runId: "run_2" },
+    ...{ agentId: "bob", sessionId: "ses_2", rootSessionId: "ses_1", keyId: "key_1", runId: "run_2" },
     subjects: { ...LUNA, source: "run", tags: SEARCH },
   },
   {
@@ -52,7 +54,7 @@ const CALLERS: ModelScopes[] = [
     subjects: { ...LUNA, source: "run" },
   },
   {
-    ...{ agentId: "cleo", sessionId: "ses_3", keyId: "key_2", runId: null },
+    ...{ agentId: "cleo", sessionId: "ses_3", rootSessionId: "ses_1", keyId: "key_2", runId: null },
     subjects: { ...OPUS, source: "gateway", tags: ACME },
   },
 ];
@@ -65,7 +67,29 @@ const calendar = fc.constantFrom(
   "day" as const,
   "week" as const,
   "month" as const,
+  "quarter" as const,
+  "30d" as const,
   "lifetime" as const,
+);
+const zone = fc.oneof(
+  { weight: 3, arbitrary: fc.constant(UTC) },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      timeZone: fc.constantFrom(
+        ...[
+          "UTC",
+          "Europe/Berlin",
+          "America/New_York",
+          "Asia/Kolkata",
+          "Asia/Kathmandu",
+          "Pacific/Kiritimati",
+        ],
+      ),
+      weekStart: fc.constantFrom(...WEEK_DAYS),
+      monthStartDay: fc.constantFrom(1, 1, 2, 15, 28),
+    }),
+  },
 );
 
 // A budget names at most one of agent, session and key; `each` goes with an agent or key only for sessions.
@@ -87,8 +111,16 @@ const ofSubjects = fc.record({
     { scope: "ann", each: "model" as const, shape: "agent,model" },
   ),
 }).map(({ per, of }) => ({ per, each: null, shape: null, ...of }));
+const ofTrees = fc.constantFrom(
+  { scope: "", shape: "tree" },
+  { scope: "by tree ses_1", shape: null },
+  { scope: "ann", shape: "agent,tree" },
+  { scope: "key key_1", shape: "key,tree" },
+  { scope: "by tag:customer acme", shape: "tree,tag:customer" },
+).map((of) => ({ per: "tree" as const, each: null, ...of }));
 const anyCounted = fc.oneof(
   ofSubjects,
+  ofTrees,
   fc.constant({
     ...{ per: "session" as const, scope: "by tag:customer acme", each: null, shape: "session,tag:customer" },
   }),
@@ -118,6 +150,7 @@ const anyCounted = fc.oneof(
 const counted = anyCounted.map((budget) => ({ shape: null, ...budget }));
 const budget = fc.record({
   counted,
+  zone,
   limit,
   mode,
   action: fc.constantFrom("refuse" as const, "refuse" as const, "refuse" as const, "watch" as const),
@@ -238,7 +271,7 @@ const steps = fc.oneof(
       forMs: fc.constantFrom(null, 1, 1_000, HOUR, DAY),
       counter: fc.constantFrom(
         ...[null, null, null, "ann", "key key_1", "session ses_1", "run run_1", "by tag:customer acme"],
-        ...["by provider,tag:customer anthropic acme", "by model claude-opus-5"],
+        ...["by provider,tag:customer anthropic acme", "by model claude-opus-5", "by tree ses_1"],
       ),
     }),
   ),
@@ -287,10 +320,7 @@ async function carryOut(made: BudgetHistory, step: Step): Promise<void> {
     case "report":
       return await made.report(step.instance, step.caller, step.cost, step.lateMs, step.settles);
     case "clock":
-      for (const [index, { clock }] of made.instances.entries()) {
-        if (step.instance === null || step.instance % made.instances.length === index) clock.at += step.byMs;
-      }
-      return;
+      return await made.setClocks(step.byMs, step.instance);
     case "raise":
       return await made.raise(step.budget, step.extra, step.forMs, step.counter);
     case "limit":
@@ -310,12 +340,13 @@ type AnyBudget = typeof budget extends fc.Arbitrary<infer T> ? T : never;
 
 async function addBudget(
   made: BudgetHistory,
-  { counted, limit, countsFrom, ...more }: AnyBudget,
+  { counted, zone, limit, countsFrom, ...more }: AnyBudget,
 ): Promise<void> {
   const isLifetime = counted.per === "lifetime";
   await made.addBudget({
     ...counted,
     ...more,
+    calendar: calendarText(counted.per, zone),
     limit: BigInt(limit) * made.unit,
     countsFrom: isLifetime ? countsFrom : null,
   });

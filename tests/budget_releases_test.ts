@@ -35,6 +35,23 @@ for (const kind of dialectKinds()) {
     assert.match(String(refused!.reason), /it holds nothing for calls that are not in progress/);
     const releases = await listReleases(ctx, "bud_day", { limit: 10 });
     assert.deepEqual(releases.map(({ released_usd }) => released_usd), [0.000000005]);
+    const { rows } = await store.read({
+      sql: "SELECT action, kind, subject_id, subject_name, before, after FROM audit_entries",
+    });
+    const [release] = releases;
+    assert.deepEqual(rows, [[
+      "released",
+      "budget",
+      "bud_day",
+      "Day",
+      null,
+      JSON.stringify({
+        release_id: release!.release_id,
+        reservation_ids: ["inst_1/req_1"],
+        released_usd: 0.000000005,
+        reason: release!.reason,
+      }),
+    ]], "the one that is made is in the audit log, the other is not");
   });
 
   test("nothing is released of a call that has been booked since it was read", async (store) => {

@@ -163,3 +163,39 @@ Deno.test("a key of one agent reserves and releases for its agent alone, and see
   assert.equal((await release(theirs)).status, 404);
   assert.equal((await release((own.body as { reservation_id: string }).reservation_id)).status, 204);
 });
+
+Deno.test("a reservation is held by the budgets of its tags and its model; those of the key can't be given up", async () => {
+  await using purser = await openTestPurser();
+  const anna = await makeKey(purser, ["run"], { name: "anna", tags: { user: "anna" } });
+  await purser.api("PUT", "/agents/ann", { model: "demo:echo", system_prompt: "", tags: { team: "search" } });
+  const [user, customers, opus, team] = [
+    await add(purser, { name: "Anna", tags: { user: "anna" }, mode: "strict" }),
+    await add(purser, { name: "Customers", each: "tag:customer" }),
+    await add(purser, { name: "Opus", model: "claude-opus-*", source: "report" }),
+    await add(purser, { name: "Search", tags: { team: "search" } }),
+  ];
+  const send = (body: object) =>
+    openHttpClient(purser).send("POST", RESERVATIONS, {
+      key: anna.key,
+      body: { agent_id: "ann", estimate_usd: 0.3, worst_case_usd: 0.4, ...body },
+    });
+  const call = { model: "claude-opus-5", provider: "anthropic" };
+  const { status } = await send({ ...call, tags: { customer: "acme", user: "somebody else" } });
+  assert.equal(status, 201);
+  assert.deepEqual([await user(), await customers(), await opus(), await team()], [
+    [0, 0.4, 0.6],
+    [0, 0.3, 0.7],
+    [0, 0.3, 0.7],
+    [0, 0.3, 0.7],
+  ]);
+  assert.equal((await send({})).status, 201);
+  assert.deepEqual([await user(), await customers(), await opus()], [[0, 0.8, 0.2], [0, 0.3, 0.7], [
+    0,
+    0.3,
+    0.7,
+  ]]);
+  const refused = await send({ tags: { user: "nobody" } });
+  assert.deepEqual([refused.status, refused.body.details.refused_by[0].name], [402, "Anna"]);
+  const wrong = await send({ tags: { "a:b": "1" } });
+  assert.deepEqual([wrong.status, wrong.body.details.issues[0].path], [400, "tags.a:b"]);
+});

@@ -128,6 +128,8 @@ Deno.test("a raise can be for one counter of a budget with many, and is refused 
   const wrong = await raise({ counter: "amce" });
   assert.deepEqual([wrong.status, wrong.body.details.issues[0].path], [400, "counter"]);
   assert.match(wrong.body.detail, /no counter of tag:customer "amce"; did you mean "acme"/);
+  const tiny = await raise({ extra_usd: 1e-10 });
+  assert.deepEqual([tiny.status, tiny.body.details.issues[0].path], [400, "extra_usd"]);
   const one = await add(purser, { name: "One", ...MONTH });
   const answer = await purser.api("POST", `${BUDGETS}/${one.budget_id}/raises`, {
     extra_usd: 1,
@@ -223,6 +225,21 @@ Deno.test("a tag that nothing has used is accepted, and pointed out with the nea
   await add(purser, { name: "Acme", ...MONTH, ...ACME });
   const { unknown } = await add(purser, { name: "Typo", ...MONTH, tags: { customer: "amce" } });
   assert.deepEqual(unknown, { kind: "tag:customer", id: "amce", nearest: "acme" });
+});
+
+Deno.test("a tag that a key bears is known before its first call, and near to one that is misspelled", async () => {
+  await using purser = await openTestPurser();
+  const { keyId } = await makeKey(purser, ["call"], { tags: { user: "anna" } });
+  const unknownOf = async (user: string) =>
+    (await add(purser, { name: user, ...MONTH, tags: { user } })).unknown;
+  assert.equal(await unknownOf("anna"), undefined);
+  assert.deepEqual(await unknownOf("ana"), { kind: "tag:user", id: "ana", nearest: "anna" });
+  await purser.api("DELETE", `/keys/${keyId}`);
+  const budgets = (await purser.api("GET", "/budgets")).body;
+  assert.deepEqual(budgets.map(({ unknown }: { unknown?: object }) => unknown), [
+    { kind: "tag:user", id: "anna", nearest: null },
+    { kind: "tag:user", id: "ana", nearest: null },
+  ]);
 });
 
 for (const { name, ignore, create } of dialectKinds()) {

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { answerTo } from "./harness/answers.ts";
-import { newPlace, type Place, purser, startServer } from "./harness/cli_process.ts";
+import { newPlace, type Place, purser as runProcess, startServer } from "./harness/cli_process.ts";
+import { inProcess as purser } from "./harness/in_process.ts";
 import { type FakeProvider, startFakeProvider } from "./harness/fake_provider.ts";
 import { findCli } from "./harness/installed_cli.ts";
 import { onTerminal } from "./harness/on_terminal.ts";
@@ -325,7 +326,7 @@ Deno.test("a ledger without keys stays open, and a server without any is not cap
 
 Deno.test("without the permission to start programs, Deno's command says what to add", async () => {
   await using place = await newPlace();
-  const { code, err } = await purser(place, ["capture", "--", "true"]);
+  const { code, err } = await runProcess(place, ["capture", "--", "true"]);
   assert.equal(code, 4);
   assert.match(err, /^error: Cannot run true: .*add --allow-run/);
 });

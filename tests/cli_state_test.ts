@@ -17,7 +17,7 @@ const filesOf = (folder: string) => [...Deno.readDirSync(folder)].map(({ name })
 Deno.test("a session moves from one database to another by a file, and continues there", async () => {
   await using place = await newPlaceWithSession();
   const file = `${place.folder}/session.json`;
-  const exported = await purser(place, [
+  const exported = await inProcess(place, [
     "state",
     "export",
     "helper",
@@ -34,19 +34,19 @@ Deno.test("a session moves from one database to another by a file, and continues
   );
   assert.equal((await Deno.stat(file)).mode! & 0o777, 0o600);
 
-  const shown = await purser(place, ["state", "show", file]);
+  const shown = await inProcess(place, ["state", "show", file]);
   assert.match(
     shown.out,
     /^Field +Value\nschema_version +1\nagent_id +helper\nsession_id +first\nstatus +completed\nmessages +4\nevent_log_count +9\nsource_environment +local\nexported_at +\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z\ntags +why=a b\n$/,
   );
-  const document = JSON.parse((await purser(place, ["state", "show", file, "--format", "json"])).out);
+  const document = JSON.parse((await inProcess(place, ["state", "show", file, "--format", "json"])).out);
   assert.deepEqual(document, JSON.parse(await Deno.readTextFile(file)));
 
   const other = {
     ...place,
     env: { ...place.env, PURSER_DB: `${place.folder}/other.db`, PURSER_ENVIRONMENT: "laptop" },
   };
-  assert.deepEqual(await purser(other, ["state", "import", file, "--dry-run"]), {
+  assert.deepEqual(await inProcess(other, ["state", "import", file, "--dry-run"]), {
     code: 0,
     out: "Would restore session first of helper: 4 messages\nThe session does not exist here\n" +
       "9 events would be kept as imported history\nAgent helper would be created from the snapshot\n" +
@@ -55,7 +55,7 @@ Deno.test("a session moves from one database to another by a file, and continues
   });
   assert.equal((await inProcess(other, ["sessions", "list"])).out, "No sessions yet\n");
   assert.match(
-    (await purser(other, ["state", "import", file])).out,
+    (await inProcess(other, ["state", "import", file])).out,
     /^Restored session first of helper: 4 messages\n/,
   );
   const show = await inProcess(other, ["sessions", "show", "first"]);
@@ -67,14 +67,14 @@ Deno.test("a session moves from one database to another by a file, and continues
   assert.equal((await inProcess(other, ["cost", "--by", "agent"])).out.includes("helper"), false);
   assert.equal((await inProcess(other, ["run", "helper", "hi", "--session", "first"])).code, 0);
 
-  const replay = await purser(other, ["state", "replay", "first", "--json"]);
+  const replay = await inProcess(other, ["state", "replay", "first", "--json"]);
   const steps = replay.out.trim().split("\n").map((line) => JSON.parse(line));
   assert.deepEqual([steps[0].imported_from, steps[0].type], ["local", "session.created"]);
   assert.equal(
     steps.some(({ type, imported_from }) => type === "session.restored" && imported_from === undefined),
     true,
   );
-  const fromFile = await purser(place, ["state", "replay", file, "--from", "5", "--until", "6"]);
+  const fromFile = await inProcess(place, ["state", "replay", file, "--from", "5", "--until", "6"]);
   assert.match(fromFile.out, /^#5 .* tool\.called .*\n.*\n#6 .* tool\.returned [^]*\{"result":391\}\n$/);
 });
 
@@ -83,11 +83,11 @@ Deno.test("snapshots work through pipes, gzip, a file beside a server, and the s
   const piped = await purser(place, ["state", "export", "helper", "--output", "-"]);
   const { exported_at: _at, integrity: _integrity, ...document } = JSON.parse(piped.out);
   const zipped = `${place.folder}/session.json.gz`;
-  await purser(place, ["state", "export", "helper", "--output", zipped]);
+  await inProcess(place, ["state", "export", "helper", "--output", zipped]);
   const gz = await Deno.readFile(zipped);
   assert.deepEqual([...gz.subarray(0, 2)], [0x1f, 0x8b]);
-  assert.match((await purser(place, ["state", "show", zipped])).out, /messages +4/);
-  assert.match((await purser(place, ["state", "show", "-"], gz)).out, /messages +4/);
+  assert.match((await inProcess(place, ["state", "show", zipped])).out, /messages +4/);
+  assert.match((await inProcess(place, ["state", "show", "-"], gz)).out, /messages +4/);
 
   const server = start({ ...place, env: { ...place.env, PURSER_DB: `${place.folder}/server.db` } }, [
     "serve",
@@ -112,7 +112,7 @@ Deno.test("snapshots work through pipes, gzip, a file beside a server, and the s
       assert.equal(code, 0);
     }
     for (const where of [remote, owned]) {
-      const again = JSON.parse((await purser(where, ["state", "export", "helper", "--output", "-"])).out);
+      const again = JSON.parse((await inProcess(where, ["state", "export", "helper", "--output", "-"])).out);
       assert.deepEqual(again.state.messages, document.state.messages);
     }
   } finally {
@@ -166,7 +166,7 @@ Deno.test("an export warns of credentials, and replaces them on request", async 
   await using place = await newPlaceWithSession();
   const key = ["sk", "proj", "abcdefghij0123456789ABCDEFGHIJ0123456789"].join("-");
   await inProcess(place, ["run", "helper", `My key is ${key}, keep it`, "--session", "second"]);
-  const plain = await purser(place, [
+  const plain = await inProcess(place, [
     "state",
     "export",
     "helper",
@@ -181,7 +181,7 @@ Deno.test("an export warns of credentials, and replaces them on request", async 
     plain.err,
     /^warning: The snapshot holds what looks like \d+ credentials \(.*openai_key.*\); --redact replaces them\n$/,
   );
-  const redacted = await purser(place, [
+  const redacted = await inProcess(place, [
     "state",
     "export",
     "helper",
@@ -195,7 +195,7 @@ Deno.test("an export warns of credentials, and replaces them on request", async 
   assert.equal(redacted.out.includes(key), false);
   assert.match(redacted.out, /My key is \[redacted:openai_key\], keep it/);
   assert.match(redacted.err, /^Replaced \d+ credentials: .*openai_key/);
-  const { code, out } = await purser(place, ["state", "import", "-", "--dry-run"], redacted.out);
+  const { code, out } = await inProcess(place, ["state", "import", "-", "--dry-run"], redacted.out);
   assert.deepEqual([code, out.split("\n")[0]], [0, "Would restore session second of helper: 2 messages"]);
 });
 

@@ -1,18 +1,19 @@
 import assert from "node:assert/strict";
 import { fileURLToPath } from "node:url";
 import { VERSION } from "../src/kernel/version.ts";
-import { newPlace, type Place, purser, start } from "./harness/cli_process.ts";
+import { newPlace, type Place, purser as runProcess, start } from "./harness/cli_process.ts";
+import { inProcess as purser } from "./harness/in_process.ts";
 import { startFakeProvider } from "./harness/fake_provider.ts";
 
-/** The real CLI in processes of its own, over a file. */
+/** The CLI over a file: in processes of its own where a sentence is about one. `cli_table_test.ts` starts each command in one. */
 
 Deno.test("purser prints its help and its version", async () => {
   await using place = await newPlace();
-  const help = await purser(place, ["--help"]);
+  const help = await runProcess(place, ["--help"]);
   assert.equal(help.code, 0);
   assert.match(help.out, /^Purser runs LLM agents.*\n[^]*Usage: purser COMMAND \[OPTIONS\]/);
   assert.equal(help.err, "");
-  assert.deepEqual(await purser(place, ["--version"]), { code: 0, out: `purser ${VERSION}\n`, err: "" });
+  assert.deepEqual(await runProcess(place, ["--version"]), { code: 0, out: `purser ${VERSION}\n`, err: "" });
 });
 
 Deno.test("purser defines, runs and removes agents over a file, and reports their cost", async () => {
@@ -88,9 +89,9 @@ Deno.test("commands work in parallel on one file", async () => {
   await purser(place, "agents set looper --model demo:loop --tool calculator --max-steps 200".split(" "));
   const runs = ["run", "looper", "100 times"];
   const all = await Promise.all([
-    purser(place, [...runs, "--session", "one"]),
-    purser(place, [...runs, "--session", "two"]),
-    purser(place, ["cost"]),
+    runProcess(place, [...runs, "--session", "one"]),
+    runProcess(place, [...runs, "--session", "two"]),
+    runProcess(place, ["cost"]),
   ]);
   for (const { code, err } of all) assert.equal(code, 0, err);
   const costs = JSON.parse((await purser(place, ["cost", "--by", "session", "--json"])).out);

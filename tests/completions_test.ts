@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { isDeepStrictEqual } from "node:util";
-import { newPlace, type Place, purser, startServer } from "./harness/cli_process.ts";
+import { newPlace, type Place, startServer } from "./harness/cli_process.ts";
 import { inProcess } from "./harness/in_process.ts";
 import { findCli } from "./harness/installed_cli.ts";
 
@@ -162,14 +162,14 @@ for (const shell of SHELLS) {
 /** Tries again on a busy machine, where an answer may come too late to be offered. */
 async function askAgain(place: Place, args: string[], env = place.env) {
   for (let attempt = 1;; attempt++) {
-    const outcome = await purser({ ...place, env }, args);
+    const outcome = await inProcess({ ...place, env }, args);
     if (outcome.out !== "" || attempt === ATTEMPTS) return outcome;
   }
 }
 
 Deno.test("a completion creates no database, and leaves no trace beside one", async () => {
   await using place = await newPlace();
-  assert.deepEqual(await purser(place, ["__complete", "--", "agents", "show", ""]), {
+  assert.deepEqual(await inProcess(place, ["__complete", "--", "agents", "show", ""]), {
     code: 0,
     out: "",
     err: "",
@@ -197,6 +197,6 @@ Deno.test("a completion reads the file or asks the server, and gives up on one t
   // Stopped where it is, it keeps no other process from the file.
   child.kill("SIGSTOP");
   assert.deepEqual(await ask([...words, ""]), helper);
-  assert.deepEqual(await purser(place, [...words, "--server", url, ""]), { code: 0, out: "", err: "" });
+  assert.deepEqual(await inProcess(place, [...words, "--server", url, ""]), { code: 0, out: "", err: "" });
   child.kill("SIGCONT");
 });

@@ -7,7 +7,8 @@ import { checkConnection } from "../src/cli/commands/doctor.ts";
 import { bundledPrices } from "../src/pricing/catalog/bundled_prices.ts";
 import { openTestBooks } from "./harness/test_books.ts";
 import { createApp } from "../src/http/mod.ts";
-import { newPlace, type Place, purser as runPurser, start } from "./harness/cli_process.ts";
+import { newPlace, type Place, start } from "./harness/cli_process.ts";
+import { inProcess as runPurser } from "./harness/in_process.ts";
 import { leaveDelivery } from "./harness/deliveries.ts";
 
 /** The version of a database that this program creates. */

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
 import { until } from "./harness/deliveries.ts";
-import { newPlace, type Place, purser, start, startServer } from "./harness/cli_process.ts";
+import { newPlace, type Place, start, startServer } from "./harness/cli_process.ts";
+import { inProcess as purser } from "./harness/in_process.ts";
 
 /** `purser import` as whole processes over the homes of users of coding agents. */
 
@@ -111,17 +112,19 @@ Deno.test("a user of six agents imports them, asks by project and by sub-agent, 
 
   const [session] = await json(place, "cost", "--by", "session", "--agent", "claude-code", "--since", "all");
   const tree = await json(place, "sessions", "show", session.session_id, "--tree");
-  assert.deepEqual([tree.model_calls, tree.with_subagents.model_calls], [5, 16]);
-  assert.equal(tree.with_subagents.cost_usd, session.cost_usd);
-  assert.deepEqual(tree.subagents.map(({ type }: { type: string }) => type), [
-    "general-purpose",
-    "Explore",
-    "reviewer",
-    "general-purpose",
-  ]);
+  const [main, ...others] = tree.agents;
+  assert.deepEqual([main.model_calls, main.with_subagents.model_calls], [5, 16]);
+  assert.equal(main.with_subagents.cost_usd, session.cost_usd);
+  // An agent that another one has started is below it.
   assert.deepEqual(
-    tree.subagents[0].subagents.map(({ model_calls }: { model_calls: number }) => model_calls),
-    [2],
+    others.map(({ depth, type, model_calls }: Record<string, unknown>) => [depth, type, model_calls]),
+    [
+      [1, "general-purpose", 3],
+      [2, "general-purpose", 2],
+      [1, "Explore", 2],
+      [1, "reviewer", 2],
+      [1, "general-purpose", 2],
+    ],
   );
 });
 

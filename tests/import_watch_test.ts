@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { newPlace, type Place, purser, start } from "./harness/cli_process.ts";
+import { newPlace, type Place, start } from "./harness/cli_process.ts";
+import { inProcess as purser } from "./harness/in_process.ts";
 
 /** `purser import --watch` as a whole process, while agents write their logs. */
 

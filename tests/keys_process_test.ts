@@ -58,7 +58,7 @@ Deno.test("a server listens on other addresses only with a valid key, and then s
   const server = await serve(place, "0.0.0.0");
   try {
     const remote = ["--server", server.url];
-    const without = await purser(place, ["agents", "list", ...remote]);
+    const without = await inProcess(place, ["agents", "list", ...remote]);
     assert.deepEqual(without, {
       code: 4,
       out: "",
@@ -66,35 +66,35 @@ Deno.test("a server listens on other addresses only with a valid key, and then s
         "Give a key with --api-key, PURSER_API_KEY or the api_key_file of a profile; to create one, run purser keys " +
         "add on the server's own database\n",
     });
-    assert.equal((await purser(place, ["doctor", ...remote])).code, 4);
+    assert.equal((await inProcess(place, ["doctor", ...remote])).code, 4);
     const set = ["agents", "set", "helper", "--model", "demo:echo", ...remote];
-    assert.equal((await purser(place, [...set, "--api-key", admin.key])).code, 0);
+    assert.equal((await inProcess(place, [...set, "--api-key", admin.key])).code, 0);
 
     // Beside the server, on the file itself, no key is needed.
     const runner = await keyOf(place, "ci --scope run --agent helper");
     const asRunner: Place = { ...place, env: { ...place.env, PURSER_API_KEY: runner.key } };
-    const run = await purser(asRunner, ["run", "helper", "hi", ...remote]);
+    const run = await inProcess(asRunner, ["run", "helper", "hi", ...remote]);
     assert.deepEqual([run.code, run.out], [0, "You said: hi\n"]);
-    const forbidden = await purser(asRunner, ["agents", "list", ...remote]);
+    const forbidden = await inProcess(asRunner, ["agents", "list", ...remote]);
     assert.equal(forbidden.code, 4);
     assert.match(
       forbidden.err,
       /lacks the scope read; use one that has it\nGive another key with --api-key or PURSER_API_KEY;/,
     );
-    assert.equal((await purser(place, ["keys", "revoke", runner.keyId])).code, 0);
+    assert.equal((await inProcess(place, ["keys", "revoke", runner.keyId])).code, 0);
     // The server remembers a key for a moment; another process has revoked this one.
     await systemClock.sleep(KEY_CACHE_MS);
-    const revoked = await purser(asRunner, ["run", "helper", "hi", ...remote]);
+    const revoked = await inProcess(asRunner, ["run", "helper", "hi", ...remote]);
     assert.equal(revoked.code, 4);
     assert.match(revoked.err, /^error: Cannot use the API key: it was revoked\n/);
-    assert.match((await purser(place, ["keys", "list"])).out, / active .* \d{4}-\d\d-\d\d \d\d:\d\d\n$/);
+    assert.match((await inProcess(place, ["keys", "list"])).out, / active .* \d{4}-\d\d-\d\d \d\d:\d\d\n$/);
   } finally {
     const { code, said } = await server.stop();
     assert.equal(code, 0, said);
     assert.ok(!said.includes("psr_"), said);
   }
 
-  const { err } = await purser(place, ["keys", "revoke", admin.keyId]);
+  const { err } = await inProcess(place, ["keys", "revoke", admin.keyId]);
   assert.match(err, /There is no active key left/);
   assert.equal((await purser(place, ["serve", "--host", "0.0.0.0", "--port", "0"])).code, 4);
   const closed = await serve(place, "127.0.0.1");
@@ -126,7 +126,7 @@ Deno.test("deno serve main.ts requires the same keys, and commands on its machin
     assert.equal(await statusOf("/agents"), 401);
     assert.equal(await statusOf("/agents", { authorization: `Bearer ${key}` }), 200);
     assert.equal(await statusOf("/openapi.json"), 200);
-    assert.equal((await purser(place, ["agents", "list"])).code, 0);
+    assert.equal((await inProcess(place, ["agents", "list"])).code, 0);
   } finally {
     assert.equal((await server.stop()).code, 0);
   }

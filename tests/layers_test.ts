@@ -223,7 +223,7 @@ for (const { what, by, rule } of RESERVED) {
 /** Modules that only some platforms have are imported dynamically: at the edge, a static import would fail to load. */
 const LAZY = /^node:(sqlite|fs|fs\/promises|os|http|https|test|child_process|worker_threads)$/;
 const MAY_BE_STATIC =
-  /^(src\/cli\/.*|src\/http\/server\/node_server\.ts|src\/store\/(sqlite\/read_threads|postgres\/postgres_connection)\.ts|src\/delivery\/channels\/http\/guarded_http\.ts)$/;
+  /^(src\/cli\/.*|src\/http\/server\/node_server\.ts|src\/store\/(sqlite\/database_threads|postgres\/postgres_connection)\.ts|src\/delivery\/channels\/http\/guarded_http\.ts)$/;
 
 Deno.test("modules of files and servers are imported dynamically, except by modules that are themselves", () => {
   const early = sources.flatMap(({ path, text }) =>

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { loadSqlite } from "../src/store/sqlite/sqlite_driver.ts";
-import { newPlace, type Place, purser, startServer } from "./harness/cli_process.ts";
+import { newPlace, type Place, startServer } from "./harness/cli_process.ts";
+import { inProcess as purser } from "./harness/in_process.ts";
 
 /** The real server over a large file. */
 

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { newPlace, purser } from "./harness/cli_process.ts";
+import { newPlace } from "./harness/cli_process.ts";
+import { inProcess as purser } from "./harness/in_process.ts";
 
 /** Every file that a setting names may be a folder, a device or far too large: a command says so, and ends. */
 

@@ -25,6 +25,7 @@ Deno.test("the OpenAPI document has every route of the app, and no other", async
 const OPERATIONS = {
   applyDefinitions: "POST /apply",
   applyRepricing: "POST /repricings/{repricing_id}/apply",
+  approveTicket: "POST /approvals/{ticket_id}/approve",
   cancelRun: "POST /runs/{run_id}/cancel",
   checkBudgets: "GET /budgets/check",
   createAlertRule: "POST /alerts/rules",
@@ -34,6 +35,7 @@ const OPERATIONS = {
   deleteAgent: "DELETE /agents/{agent_id}",
   deleteAlertRule: "DELETE /alerts/rules/{rule_id}",
   deleteBudget: "DELETE /budgets/{budget_id}",
+  denyTicket: "POST /approvals/{ticket_id}/deny",
   estimateCaching: "GET /costs/caching",
   estimateCosts: "GET /costs/what-if",
   examineService: "GET /doctor",
@@ -44,6 +46,7 @@ const OPERATIONS = {
   getAlert: "GET /alerts/history/{alert_id}",
   getAlertRule: "GET /alerts/rules/{rule_id}",
   getApiKey: "GET /keys/{key_id}",
+  getApproval: "GET /approvals/{ticket_id}",
   getBudget: "GET /budgets/{budget_id}",
   getCostTotal: "GET /costs/total",
   getDocsPage: "GET /docs",
@@ -58,11 +61,13 @@ const OPERATIONS = {
   getRun: "GET /runs/{run_id}",
   getSession: "GET /sessions/{session_id}",
   getSessionCosts: "GET /sessions/{session_id}/costs",
+  getSessionTree: "GET /sessions/{session_id}/tree",
   getSpendingSummary: "GET /costs/summary",
   getSnapshotSchema: "GET /schemas/snapshot/v1.json",
   listAgents: "GET /agents",
   listAgentSessions: "GET /agents/{agent_id}/sessions",
   listAlertRules: "GET /alerts/rules",
+  listApprovals: "GET /approvals",
   listAuditEntries: "GET /audit",
   listAlerts: "GET /alerts/history",
   listAnomalies: "GET /anomalies",
@@ -80,6 +85,7 @@ const OPERATIONS = {
   listImportedEvents: "GET /sessions/{session_id}/events/imported",
   listImportFiles: "GET /imports/files",
   listPlans: "GET /plans",
+  listPrices: "GET /prices/rows",
   listRepricings: "GET /repricings",
   listRuns: "GET /runs",
   listSessionEvents: "GET /sessions/{session_id}/events",
@@ -89,6 +95,7 @@ const OPERATIONS = {
   redirectToDocs: "GET /",
   releaseBudget: "POST /budgets/{budget_id}/releases",
   releaseReservation: "DELETE /budgets/reservations/{reservation_id}",
+  removePrice: "DELETE /prices/rows/{price_id}",
   reportCalls: "POST /costs/events",
   reportPlanWindows: "POST /plans",
   repriceCalls: "POST /repricings",
@@ -99,6 +106,7 @@ const OPERATIONS = {
   rotateApiKey: "POST /keys/{key_id}/rotate",
   runAgent: "POST /agents/{agent_id}/runs",
   saveImportFiles: "PUT /imports/files",
+  setPrice: "PUT /prices/rows",
   sightCalls: "POST /sightings",
   streamEvents: "GET /events",
   streamLive: "GET /live",
@@ -168,6 +176,7 @@ const REQUESTS: [method: string, path: string, body?: unknown, headers?: Headers
   ["GET", "/sessions/s1/events?after=1&limit=3"],
   ["GET", "/sessions/s1/events/imported"],
   ["GET", "/sessions/s1/costs"],
+  ["GET", "/sessions/s1/tree"],
   ["GET", "/agents/s1/snapshot?tag=a=b&tag=c=d&with_events=true"],
   ["POST", "/agents/snapshot/restore?dry_run=true", snapshotOf({ session_id: "s2" })],
   ["GET", SNAPSHOT_SCHEMA_PATH],
@@ -246,6 +255,18 @@ Deno.test("every operation responds as documented", async () => {
   await purser.api("GET", at);
   await purser.api("POST", `${at}/releases`, { reason: "Not billed" });
   await purser.api("GET", `${at}/releases`);
+  await purser.api("PATCH", at, { limit_usd: 0, action: "ask" });
+  const ask = () => purser.api("POST", "/budgets/reservations", { agent_id: "a", worst_case_usd: 9 });
+  for (const answer of ["approve", "deny"]) {
+    const { ticket_id } = (await ask()).body.details;
+    await purser.api("GET", `/approvals/${ticket_id}`);
+    await purser.api("POST", `/approvals/${ticket_id}/${answer}`, {
+      reason: "x",
+      ...answer === "approve" && { extra_usd: 1 },
+    });
+    purser.clock.advance(5_000);
+  }
+  await purser.api("GET", "/approvals");
   await purser.api("DELETE", at);
   // A cost that the prices don't give, so that there is something to book.
   await purser.api("POST", "/costs/events", [{
@@ -260,6 +281,10 @@ Deno.test("every operation responds as documented", async () => {
   await purser.api("GET", `/repricings/${repricing.repricing_id}`);
   await purser.api("POST", `/repricings/${repricing.repricing_id}/apply`);
   await purser.api("POST", `/repricings/${repricing.repricing_id}/undo`);
+  const price = { provider: "a", model: "b", input_usd_per_million: 1, output_usd_per_million: 1 };
+  const { price_id } = (await purser.api("PUT", "/prices/rows", price)).body;
+  await purser.api("GET", "/prices/rows");
+  await purser.api("DELETE", `/prices/rows/${price_id}`);
   await purser.api("DELETE", "/agents/a");
   const key = await purser.api("POST", "/keys", {
     name: "A",

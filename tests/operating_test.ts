@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { systemClock } from "../src/kernel/clock.ts";
 import { createIds } from "../src/kernel/ids.ts";
-import { newPlace, type Place, purser, start } from "./harness/cli_process.ts";
+import { newPlace, type Place, start } from "./harness/cli_process.ts";
+import { inProcess as purser } from "./harness/in_process.ts";
 import { checkBooks } from "./harness/check_books.ts";
 import { allBlocks, blocks, readDocument } from "./harness/documents.ts";
 import { findNpmBinary } from "./harness/npm_binary.ts";

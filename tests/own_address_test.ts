@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { findOwnAddress, withNames } from "../src/config/mod.ts";
-import { newPlace, purser as runPurser } from "./harness/cli_process.ts";
+import { newPlace } from "./harness/cli_process.ts";
+import { inProcess as runPurser } from "./harness/in_process.ts";
 
 /** A server whose provider is itself would call itself, so it does not start. */
 

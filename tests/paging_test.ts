@@ -202,6 +202,7 @@ const WITHOUT_PAGES: Readonly<Record<string, string>> = {
   "/prices sources": "one for each source of prices",
   "/repricings/{repricing_id} models": "500 at most",
   "/sessions/{session_id} models": "100 at most",
+  "/sessions/{session_id}/tree agents": "1,000 at most, and those above them",
 };
 
 Deno.test("every array that a response has is given by pages, or named here with the reason why it has an end", async () => {

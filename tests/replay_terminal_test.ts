@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { newPlace, purser } from "./harness/cli_process.ts";
+import { newPlace } from "./harness/cli_process.ts";
+import { inProcess as purser } from "./harness/in_process.ts";
 import { findCli } from "./harness/installed_cli.ts";
 import { onTerminal } from "./harness/on_terminal.ts";
 

@@ -3,7 +3,8 @@ import { once } from "node:events";
 import { createServer } from "node:net";
 import type { AddressInfo } from "node:net";
 import { DatabaseSync } from "node:sqlite";
-import { newPlace, type Place, purser, start, startServer } from "./harness/cli_process.ts";
+import { newPlace, type Place, start, startServer } from "./harness/cli_process.ts";
+import { inProcess as purser } from "./harness/in_process.ts";
 
 /** The status line, as Claude Code runs it: a process with JSON on standard input, and one line on standard output. */
 

@@ -1,17 +1,24 @@
 import { and, asc, desc, eq, exists, inArray, isNotNull, lte, or, sql } from "drizzle-orm";
 import type { Alert, AlertDelivery, AlertPlanWindow } from "../contract/alerts/alerts.ts";
-import type { AlertResend, RuleTest } from "../contract/alerts/sent_alerts.ts";
-import { DIMENSIONS, NAMED, nameIn, nameOfValue } from "../contract/costs/dimensions.ts";
-import { type BudgetThreshold, isAtLeast, PLAN_THRESHOLD, type ThresholdType } from "../contract/values.ts";
-import type { Fact, Notification } from "../delivery/channels/mod.ts";
-import { PurserError } from "../kernel/errors.ts";
-import { formatUsd, parseTotalUsd, toUsd } from "../kernel/money.ts";
+import { DIMENSIONS, NAMED } from "../contract/costs/dimensions.ts";
+import { ASK_THRESHOLD, PLAN_THRESHOLD } from "../contract/values.ts";
+import { listTickets } from "../budgets/tickets/mod.ts";
+import type { Notification } from "../delivery/channels/mod.ts";
+import { toUsd } from "../kernel/money.ts";
 import { withNames } from "../keys/mod.ts";
-import { ALL_SEEING, counterIn, type Scopes, type Viewer } from "../ledger/mod.ts";
-import { ConstraintError, requireThat, type Statement, tables } from "../store/mod.ts";
+import {
+  ALL_SEEING,
+  counterIn,
+  entityOf,
+  scopeBy,
+  type Scopes,
+  scopeText,
+  type Viewer,
+} from "../ledger/mod.ts";
+import { tables } from "../store/mod.ts";
 import type { AlertContext } from "./context.ts";
-import type { TestContext } from "../delivery/mod.ts";
-import { type RuleRow, RULES } from "./rules/rule_fields.ts";
+import { describeAlert } from "./describe_alert.ts";
+import { readLargest } from "./explain_alert.ts";
 import { MAX_ALERT_HISTORY } from "../contract/limits.ts";
 import { toIso } from "../kernel/clock.ts";
 
@@ -20,7 +27,7 @@ export type AlertRecord = Omit<Alert, "deliveries">;
 
 export type AlertRow = typeof tables.alerts.$inferSelect;
 
-type ReadContext = Pick<AlertContext, "query"> & { store: Pick<AlertContext["store"], "read"> };
+type ReadContext = Pick<AlertContext, "query" | "clock"> & { store: Pick<AlertContext["store"], "read"> };
 
 /** Returns the scope of the counter of a budget that warns, with which the claim of its window begins. */
 export function scopeOfWarning(
@@ -30,21 +37,52 @@ export function scopeOfWarning(
 }
 
 /** The columns of an alert that its record is made of. */
-type RecordedRow =
+export type RecordedRow =
   & Omit<AlertRow, "position" | "channels" | "callPosition" | Exclude<keyof Scopes, "agentId">>
   & { [Property in keyof Scopes]?: string | null };
 
 /** Converts rows to their wire form. A viewer of one agent is shown no key but its own. */
 export async function toAlertRecords(
-  { store }: { store: Pick<AlertContext["store"], "read"> },
+  ctx: ReadContext,
   rows: readonly RecordedRow[],
   viewer: Viewer = ALL_SEEING,
 ): Promise<AlertRecord[]> {
-  return await withNames({ store }, rows.map((row) => toAlertRecord(row, viewer)));
+  const ticketIds = rows.flatMap((row) => ticketOf(row) ?? []);
+  const [records, tickets] = await Promise.all([
+    withNames(ctx, rows.map((row) => toAlertRecord(row, viewer))),
+    ticketIds.length === 0
+      ? []
+      : listTickets(ctx, { reader: { viewer }, ticketIds, limit: ticketIds.length }),
+  ]);
+  const byId = new Map(tickets.map((ticket) => [ticket.ticket_id, ticket]));
+  return records.map((record, index) => {
+    const row = rows[index]!;
+    const { counter } = record;
+    const approval = byId.get(ticketOf(row) ?? "");
+    return {
+      ...record,
+      ...(counter?.kind === "calls" && {
+        counter: {
+          ...counter,
+          id: scopeText(scopeOfWarning(row) ?? row.scope!, record.key_name ?? undefined),
+        },
+      }),
+      ...(approval && { approval }),
+    };
+  });
 }
 
-function toAlertRecord(row: RecordedRow, viewer: Viewer): AlertRecord {
-  const counter = counterIn(scopeOfWarning(row) ?? "");
+/** Returns the ticket that an alert notifies of; undefined of others, and of a test. */
+function ticketOf(
+  { thresholdType, window }: Pick<RecordedRow, "thresholdType" | "window">,
+): string | undefined {
+  return thresholdType === ASK_THRESHOLD && window !== null
+    ? window.slice(window.lastIndexOf("@") + 1, -1)
+    : undefined;
+}
+
+export function toAlertRecord(row: RecordedRow, viewer: Viewer): AlertRecord {
+  const counter = counterIn(scopeOfWarning(row) ?? row.scope ?? "");
   const named = NAMED.flatMap((kind) => {
     const { field, property, nameField } = DIMENSIONS[kind];
     // Alerts of earlier versions don't have the key of their call; of a budget of keys the counter names it.
@@ -66,8 +104,22 @@ function toAlertRecord(row: RecordedRow, viewer: Viewer): AlertRecord {
     triggered_at: toIso(row.triggeredAt),
     test: row.isTest,
     ...(counter && { counter }),
+    ...reachesAtOf(row),
     ...(row.budgetLimitNanoUsd !== null && { limit_usd: toUsd(row.budgetLimitNanoUsd) }),
   };
+}
+
+/** Returns whether a budget forecasts that its limit will be reached: see `warningsOf()`. */
+export const isForecast = (
+  { budgetLimitNanoUsd, window }: Pick<RecordedRow, "budgetLimitNanoUsd" | "window">,
+) => budgetLimitNanoUsd !== null && window?.endsWith("#0000") === true;
+
+/** Returns when a limit is reached at the mean pace of its window, of a forecast. */
+function reachesAtOf(row: RecordedRow): { reaches_at?: string } {
+  const { windowStart, triggeredAt, budgetLimitNanoUsd, valueNanoUsd } = row;
+  if (!isForecast(row) || windowStart === null || valueNanoUsd <= 0n) return {};
+  const elapsedMs = BigInt(triggeredAt - windowStart);
+  return { reaches_at: toIso(windowStart + Number(budgetLimitNanoUsd! * elapsedMs / valueNanoUsd)) };
 }
 
 /** Returns the threshold and the value of an alert in the unit of its type. */
@@ -106,12 +158,13 @@ export async function findAlert(
 }
 
 async function withDeliveries(
-  { query, store }: ReadContext,
+  ctx: ReadContext,
   rows: readonly AlertRow[],
   viewer: Viewer,
 ): Promise<Alert[]> {
+  const { query } = ctx;
   const history = new Map<string, Alert>();
-  for (const record of await toAlertRecords({ store }, rows, viewer)) {
+  for (const record of await toAlertRecords(ctx, rows, viewer)) {
     history.set(record.alert_id, { ...record, deliveries: [] });
   }
   if (rows.length > 0) {
@@ -160,6 +213,10 @@ export function isSeenBy(query: AlertContext["query"], { agentId, scopes }: View
   return or(
     and(eq(alerts.agentId, agentId), or(ofRunOrSession, exists(ownRule), exists(ownBudget))),
     ...scopes.map(isOwnCounter),
+    inArray(
+      alerts.scope,
+      scopes.map((scope) => scopeBy([[entityOf(scope)!.kind as "key", entityOf(scope)!.id]])),
+    ),
   );
 }
 
@@ -176,87 +233,18 @@ function toDeliveryRecord(row: typeof deliveries.$inferSelect): AlertDelivery {
   };
 }
 
-const SPENT: Record<ThresholdType | BudgetThreshold, string> = {
-  budget_per_run_usd: "spent in one run",
-  budget_per_session_usd: "spent in one session",
-  budget_per_hour_usd: "spent in the last hour",
-  budget_per_day_usd: "spent today (UTC)",
-  budget_per_week_usd: "spent this week (UTC)",
-  budget_per_month_usd: "spent this month (UTC)",
-  budget_per_lifetime_usd: "spent in all",
-  per_run_usd: "spent in one run",
-  per_session_usd: "spent in one session",
-  per_hour_usd: "spent in the last hour",
-  per_day_usd: "spent today (UTC)",
-  per_month_usd: "spent this month (UTC)",
-};
-
 /** Reads the notification of an alert; undefined if there is no alert of that id. */
 export async function readAlertNotification(
-  ctx: ReadContext & { environment: string },
+  ctx: ReadContext & { environment: string; store: Pick<AlertContext["store"], "read" | "readLong"> },
   alertId: string,
 ): Promise<Notification | undefined> {
   const [row] = await ctx.query.select().from(tables.alerts).where(eq(tables.alerts.alertId, alertId));
-  return row && describeAlert((await toAlertRecords(ctx, [row]))[0]!, ctx.environment);
-}
-
-/** Names the counter of a budget that warns: `, key bob`; nothing where the budget has one over all calls. */
-function nameCounter(record: AlertRecord): string {
-  const { counter, threshold_type } = record;
-  if (!counter) return "";
-  const isOneOfMany = threshold_type === "budget_per_run_usd" || threshold_type === "budget_per_session_usd";
-  if (isOneOfMany && (counter.kind === "run" || counter.kind === "session")) return "";
-  return `, ${counter.kind} ${nameOfValue(counter, record)}`;
-}
-
-/** Returns the notification of a rule that fired, or is tested. */
-export function describeAlert(record: AlertRecord, environment: string): Notification {
-  const { title, facts } = record.threshold_type === PLAN_THRESHOLD
-    ? describePlanAlert(record)
-    : describeSpending(record, record.threshold_type);
-  facts.push({ label: "Alert", value: record.alert_id });
-  return {
-    id: record.alert_id,
-    type: "alert.triggered",
-    isTest: record.test,
-    severity: record.severity,
-    title,
-    facts,
-    at: record.triggered_at,
-    environment,
-    data: { ...record, environment },
-  };
-}
-
-function describeSpending(
-  record: AlertRecord,
-  type: ThresholdType | BudgetThreshold,
-): Pick<Notification, "title"> & { facts: Fact[] } {
-  const spent = SPENT[type];
-  const { limit_usd: limit, threshold_usd, value_usd } = record;
-  const value = `$${usd(value_usd!)}`;
-  const threshold = limit === undefined
-    ? `$${usd(threshold_usd!)}`
-    : `${share(threshold_usd!, limit)}% of $${usd(limit)}`;
-  const title = record.test
-    ? `Test of alert rule ${record.rule_name}: nothing was spent`
-    : limit === undefined
-    ? `${record.rule_name}: ${value} ${spent}, threshold ${threshold}`
-    : `Budget ${record.rule_name}${nameCounter(record)}: ${value} ${spent}, ${threshold} reached`;
-  const facts: Fact[] = [{ label: limit === undefined ? "Rule" : "Budget", value: record.rule_name }];
-  const add = (label: string, fact: string | null) => {
-    if (fact !== null) facts.push({ label, value: fact });
-  };
-  if (record.test) add("Test", "this checks that the channel works");
-  else add("Spent", `${value} ${spent.replace(/^spent /, "")}`);
-  add(limit === undefined ? "Threshold" : "Warning at", threshold);
-  add("Since", record.window_start);
-  // The agent of the call that crossed the threshold; the spend of a time window may be that of all agents.
-  add("Last call by", record.agent_id);
-  for (const kind of NAMED) add(kind[0]!.toUpperCase() + kind.slice(1), nameIn(record, kind) ?? null);
-  add("Session", record.session_id);
-  add("Run", record.run_id);
-  return { title, facts };
+  if (!row) return undefined;
+  const [[record], largest] = await Promise.all([
+    toAlertRecords(ctx, [row]),
+    isForecast(row) ? readLargest(ctx, row) : undefined,
+  ]);
+  return describeAlert(record!, ctx.environment, largest);
 }
 
 /** Returns the window that an alert is about, by its claim; undefined of a test. */
@@ -271,118 +259,4 @@ function planWindowOf(claim: string | null): AlertPlanWindow | undefined {
     window,
     resets_at: toIso(Number(resetsAt)),
   };
-}
-
-/** Returns the title and the facts of an alert about a plan. */
-function describePlanAlert(
-  { rule_name, value_pct, threshold_pct, plan_window: plan, test }: {
-    rule_name: string;
-    value_pct?: number | undefined;
-    threshold_pct?: number | undefined;
-    plan_window?: AlertPlanWindow | undefined;
-    test: boolean;
-  },
-): { title: string; facts: Fact[] } {
-  const facts: Fact[] = [{ label: "Rule", value: rule_name }];
-  const threshold = { label: "Threshold", value: `${threshold_pct}%` };
-  if (test || !plan) {
-    facts.push({ label: "Test", value: "this checks that the channel works" }, threshold);
-    return { title: `Test of alert rule ${rule_name}: nothing was measured`, facts };
-  }
-  facts.push({ label: "Used", value: `${value_pct}%` }, threshold, { label: "Plan", value: plan.agent_id });
-  if (plan.machine !== null) facts.push({ label: "Machine", value: plan.machine });
-  if (plan.provider !== null) facts.push({ label: "Provider", value: plan.provider });
-  facts.push({ label: "Window", value: plan.window }, { label: "Resets at", value: plan.resets_at });
-  return {
-    title:
-      `${rule_name}: ${value_pct}% of the ${plan.window} window of the ${plan.agent_id} plan used, threshold ${threshold_pct}%`,
-    facts,
-  };
-}
-
-/** Returns the share of a limit in percent, rounded to a tenth. */
-function share(threshold: number, limit: number): number {
-  return limit === 0 ? 100 : Math.round(threshold / limit * 1000) / 10;
-}
-
-function usd(value: number): string {
-  return formatUsd(parseTotalUsd(value));
-}
-
-const INSERT_ALERT =
-  `INSERT INTO alerts (alert_id, rule_id, rule_name, threshold_type, threshold_nano_usd, severity,
-  value_nano_usd, agent_id, triggered_at, is_test)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 1)`;
-
-/**
- * Sends a test of a rule, also of a disabled one, through every channel, whatever its lowest severity. It is kept in the
- * history; it neither counts in a window nor starts the cooldown. Throws `not_found`.
- */
-export async function testRule(
-  ctx: TestContext & Pick<AlertContext, "store" | "query" | "instanceId">,
-  ruleId: string,
-): Promise<RuleTest> {
-  const rule = await RULES.read(ctx.query, ruleId);
-  const alert = testAlert(rule, ctx.ids.next("alert"), ctx.clock.now());
-  const record = toAlertRecord(alert, ALL_SEEING);
-  const notification = describeAlert(record, ctx.environment);
-  const { list: channels } = ctx.channels;
-  const { sendToChannels } = await import("../delivery/mod.ts");
-  const results = await sendToChannels(ctx, { notification, record: insertAlert(alert), channels });
-  return { alert_id: alert.alertId, results };
-}
-
-/**
- * Sends an alert of the history once more: one attempt through every channel that takes its severity today, with
- * deliveries of their own.
- *
- * @throws {PurserError} `not_found`; `conflict` where no channel takes its severity
- */
-export async function resendAlert(
-  ctx: TestContext & Pick<AlertContext, "store" | "query" | "instanceId">,
-  alertId: string,
-): Promise<AlertResend> {
-  const notFound = () => new PurserError("not_found", `Cannot find alert ${alertId} in the history`);
-  const notification = await readAlertNotification(ctx, alertId);
-  if (!notification) throw notFound();
-  const { severity } = notification;
-  const channels = ctx.channels.list.filter(({ minSeverity }) => isAtLeast(severity, minSeverity));
-  if (channels.length === 0) {
-    throw new PurserError(
-      "conflict",
-      `Cannot send alert ${alertId}: no channel takes the severity ${severity}`,
-    );
-  }
-  const record = requireThat({ sql: "EXISTS (SELECT 1 FROM alerts WHERE alert_id = ?1)", args: [alertId] });
-  const { sendToChannels } = await import("../delivery/mod.ts");
-  try {
-    return { alert_id: alertId, results: await sendToChannels(ctx, { notification, record, channels }) };
-  } catch (error) {
-    throw error instanceof ConstraintError ? notFound() : error;
-  }
-}
-
-function testAlert(rule: RuleRow, alertId: string, now: number): RecordedRow {
-  return {
-    alertId,
-    ruleId: rule.ruleId,
-    ruleName: rule.name,
-    thresholdType: rule.thresholdType,
-    thresholdNanoUsd: rule.thresholdNanoUsd,
-    severity: rule.severity,
-    valueNanoUsd: rule.thresholdNanoUsd,
-    agentId: rule.scope || null,
-    windowStart: null,
-    triggeredAt: now,
-    isTest: true,
-    budgetLimitNanoUsd: null,
-    window: null,
-  };
-}
-
-function insertAlert(alert: RecordedRow): Statement {
-  const { alertId, ruleId, ruleName, thresholdType, thresholdNanoUsd, valueNanoUsd } = alert;
-  const { severity, agentId, triggeredAt } = alert;
-  const rule = [ruleId, ruleName, thresholdType, thresholdNanoUsd, severity];
-  return { sql: INSERT_ALERT, args: [alertId, ...rule, valueNanoUsd, agentId, triggeredAt] };
 }

@@ -11,7 +11,8 @@ import { noTelemetry } from "../telemetry/mod.ts";
 import { rejection } from "../../tests/harness/test_purser.ts";
 import { createRule } from "./rules/change_rules.ts";
 import { getRule } from "./rules/rules.ts";
-import { listAlerts, testRule } from "./alerts.ts";
+import { listAlerts } from "./alerts.ts";
+import { testRule } from "./send_alerts.ts";
 import { testChannel, type TestContext } from "../delivery/mod.ts";
 
 const RULE = { name: "Daily", threshold_type: "per_day_usd", threshold_usd: 10, severity: "info" } as const;

@@ -9,6 +9,7 @@
 export {
   advanceCounters,
   announceAlerts,
+  askNotifier,
   decideAlerts,
   firePlanRules,
   readFired,
@@ -26,7 +27,8 @@ export { RULES, toAuthoredRule } from "./rules/rule_fields.ts";
 export { getRule, listRules } from "./rules/rules.ts";
 export type { RuleTest } from "../contract/alerts/sent_alerts.ts";
 export type { AlertRule, RuleChanges, RuleInput } from "../contract/alerts/alert_rules.ts";
-export { listAlerts, readAlertNotification, resendAlert, testRule } from "./alerts.ts";
+export { listAlerts, readAlertNotification } from "./alerts.ts";
+export { resendAlert, testRule } from "./send_alerts.ts";
 export { explainAlert } from "./explain_alert.ts";
 export {
   type AlertDispatcher,

@@ -10,6 +10,7 @@ import {
   ALL_SEEING,
   isScopeBy,
   ownsScope,
+  readRootSession,
   scopeIn,
   type Scopes,
   scopeText,
@@ -18,6 +19,7 @@ import {
 } from "../ledger/mod.ts";
 import type { CallSubjects } from "./call_to_decide.ts";
 import { type Query, type Store, tables } from "../store/mod.ts";
+import { calendarIn } from "../contract/windows.ts";
 import { countersOf } from "./budget_counters.ts";
 import type { BudgetRow } from "./budget_fields.ts";
 import { describeFigures, type Figures, readFigures } from "./budget_states.ts";
@@ -29,7 +31,7 @@ const BOUND = (index: number) => `CAST(?${index} AS TEXT)`;
 const SHAPED = `SELECT shape, scope FROM (SELECT s.shape, ${
   shapedScopeOf({
     ...{ agent: BOUND(1), session: BOUND(2), key: BOUND(3), model: BOUND(4), provider: BOUND(5) },
-    ...{ source: BOUND(6), tags: BOUND(7) },
+    ...{ source: BOUND(6), tags: BOUND(7), tree: BOUND(8) },
   })
 } AS scope FROM spend_shapes s) shaped WHERE scope IS NOT NULL`;
 
@@ -38,7 +40,8 @@ async function readShaped(
   { store }: { store: Store },
   { agentId, sessionId, keyId, subjects: { model, provider, source, tags } = {} }: CheckedCall,
 ): Promise<Map<string, string>> {
-  const args = [agentId, sessionId, keyId, model, provider, source, tags && tagsText(tags)];
+  const rootSessionId = sessionId == null ? null : await readRootSession({ store }, sessionId);
+  const args = [agentId, sessionId, keyId, model, provider, source, tags && tagsText(tags), rootSessionId];
   const { rows } = await store.read({ sql: SHAPED, args: args.map((arg) => arg ?? null) });
   return new Map(rows as [string, string][]);
 }
@@ -90,7 +93,10 @@ export async function checkBudgets(
 
 /** A budget, or an agent's limit of each run, with the counter in which the call would count. */
 type AppliedBudget =
-  & Pick<BudgetRow, "per" | "each" | "mode" | "action" | "limitNanoUsd" | "warnAt" | "countsFrom">
+  & Pick<
+    BudgetRow,
+    "per" | "each" | "mode" | "action" | "limitNanoUsd" | "warnAt" | "countsFrom" | "calendar"
+  >
   & { budgetId: string | null; name: string | null; counter: string | undefined };
 
 function withoutAmounts(check: BudgetCheck): BudgetCheck {
@@ -104,12 +110,13 @@ function toCheck(row: AppliedBudget, figures: Figures, names: Names) {
     name: row.name,
     per: row.per,
     scope: row.counter === undefined
-      ? `new ${row.per === "run" ? "run" : "session"}`
+      ? `new ${row.per === "run" || row.per === "tree" ? row.per : "session"}`
       : scopeText(row.counter),
     ...nameField(names, row.counter),
     mode: row.mode,
     action: row.action,
     limit_usd: toUsd(row.limitNanoUsd),
+    time_zone: calendarIn(row.calendar).timeZone,
     ...describeFigures(row, figures),
   };
 }
@@ -128,6 +135,7 @@ async function runBudgetOf(query: Query, agentId: string): Promise<AppliedBudget
     limitNanoUsd: agent.costBudgetNanoUsd,
     warnAt: [],
     countsFrom: null,
+    calendar: null,
     counter: undefined,
   }];
 }

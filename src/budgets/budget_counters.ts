@@ -10,12 +10,22 @@ import {
   rangeOf,
   scopeSql,
   sumOfCalls,
+  sumOfKind,
   sumOfTail,
   TOTALS_POSITION,
 } from "../ledger/mod.ts";
 import type { BudgetCounter } from "../contract/budgets/budget_state.ts";
+import { calendarIn, daysOf } from "../contract/windows.ts";
+import type { CounterSort } from "../contract/values.ts";
 import { BUDGETED } from "../contract/costs/dimensions.ts";
-import { indexedBy, isAfter, NOT_INDEXED, type Statement } from "../store/mod.ts";
+import {
+  DATABASE_NOW,
+  indexedBy,
+  isAfter,
+  NOT_INDEXED,
+  type SqlValue,
+  type Statement,
+} from "../store/mod.ts";
 import { type BudgetRow, subjectsOfScope } from "./budget_fields.ts";
 import { DEFINED } from "./known_scopes.ts";
 
@@ -46,9 +56,23 @@ const READ_EXACTLY = 8;
 const NEWEST = 1_000;
 const AGENTS = 5_000;
 
+/** The fields of a budget or a rule by which its counters are selected. */
+export type Counting = Pick<BudgetRow, "per" | "scope" | "each" | "shape" | "calendar">;
+
 /** SQL for whether no budget of the same `per` names the counter itself: such a budget takes the place of the one with `each`. */
 const notNamed = (scope: string, per: string) =>
   `NOT EXISTS (SELECT 1 FROM budgets o WHERE o.enabled = 1 AND o.scope = ${scope} AND o.per = ${per} AND o.each IS NULL)`;
+
+/** The same of rules. */
+const notRuled = (scope: string, per: string) =>
+  `NOT EXISTS (SELECT 1 FROM alert_rules o ${
+    indexedBy("alert_rules_named")
+  } WHERE o.enabled = 1 AND o.shape IS NULL AND o.scope = ${scope}
+    AND o.threshold_type = 'per_' || ${per} || '_usd')`;
+
+/** SQL for whether a budget, or a rule, counts a scope: one per run, session or tree also where another one names it. */
+const isCounted = ({ each }: Counting, scope: string, per: string, isUnnamed = notNamed) =>
+  each === null ? `CAST(${per} AS TEXT) IS NOT NULL` : isUnnamed(scope, per);
 
 /** SQL for the scopes of a dimension that calls in progress have. */
 const reservedScopes = (kind: Counted) =>
@@ -66,22 +90,58 @@ interface CounterQuery {
 export function selectCounters(row: BudgetRow, { from, owner }: CounterQuery): Statement {
   const kind = countersOf(row);
   if (kind === "run" || kind === "session") return selectEntities(kind, row, owner);
-  const { sql, args } = kind === undefined ? selectShaped(row, from) : selectWindowed(kind, row, from);
-  return { sql: `${sql} LIMIT ${READ_EXACTLY}`, args };
+  return mostSpent(kind === undefined ? selectShaped(row, from) : selectWindowed(kind, row, from));
 }
 
-/** Returns the query for a page of the scopes of all counters of a budget, those with the most spending since `from` first. */
+/** A query for scopes, each with what it has spent, roughly; and SQL for the value that an `o.scope` is of. */
+interface Selection {
+  sql: string;
+  args: readonly SqlValue[];
+  value: string;
+}
+
+const mostSpent = ({ sql, args }: Selection): Statement => ({
+  sql: `SELECT o.scope FROM (${sql}) o ORDER BY o.spent DESC, o.scope LIMIT ${READ_EXACTLY}`,
+  args,
+});
+
+/** Returns the query for a page of the scopes of all counters of a budget: those with the most spending since `from` first, or else. */
 export function selectAllCounters(
   row: BudgetRow,
-  { limit, offset, ...query }: CounterQuery & { limit: number; offset: number },
+  { limit, offset, sort = "used", now, ...query }: CounterQuery & {
+    limit: number;
+    offset: number;
+    sort?: CounterSort;
+    now: number;
+  },
 ): Statement {
   const kind = countersOf(row);
-  const { sql, args } = kind === undefined
+  const isEntity = kind === "run" || kind === "session";
+  const { sql, args, value } = kind === undefined
     ? selectShaped(row, query.from)
-    : kind === "run" || kind === "session"
+    : isEntity
     ? selectAllEntities(kind, row, query)
     : selectWindowed(kind, row, query.from, DEFINED[kind]);
-  return { sql: `${sql} LIMIT ${limit} OFFSET ${offset}`, args };
+  const [from, at, budgetId] = [1, 2, 3].map((index) => `?${args.length + index}`);
+  const used = `o.spent DESC, o.scope${isEntity ? " DESC" : ""}`;
+  const held = row.mode === "strict"
+    ? `h.worst_nano_usd`
+    : `CASE WHEN h.expires_at > ${DATABASE_NOW} THEN h.estimate_nano_usd END`;
+  const order: Record<CounterSort, string> = {
+    used,
+    left: `o.spent + (SELECT ${roughSum(held)} FROM reservations h
+      WHERE h.scope = o.scope AND h.at >= ${from} AND (h.expires_at > ${DATABASE_NOW} OR h.is_held = 1))
+      - (SELECT ${roughSum("e.extra_nano_usd")} FROM budget_raises e WHERE e.budget_id = ${budgetId}
+      AND e.scope = o.scope AND (e.until IS NULL OR e.until > ${at})) DESC, o.scope`,
+    name: (row.each ?? kind) === "key"
+      ? `lower(coalesce((SELECT k.name FROM api_keys k WHERE k.key_id = ${value}), ${value})), o.scope`
+      : "o.scope",
+  };
+  const more = sort === "left" ? [query.from, now, row.budgetId] : [];
+  return {
+    sql: `SELECT o.scope FROM (${sql}) o ORDER BY ${order[sort]} LIMIT ${limit} OFFSET ${offset}`,
+    args: [...args, ...more],
+  };
 }
 
 /** The end of no time. */
@@ -91,16 +151,16 @@ const FOREVER = "9223372036854775807";
 const roughSum = (amount: string) => `coalesce(sum(CAST(${amount} AS DOUBLE PRECISION)), 0)`;
 
 /** SQL for the spending since `?2` by which scopes `s` are ordered. */
-const spentSince = (per: BudgetRow["per"], from: number) =>
+const spentSince = ({ per, calendar }: Pick<BudgetRow, "per" | "calendar">, from: number) =>
   per === "hour"
     ? counterSum("minute", "s.scope", "CAST(?2 AS BIGINT) - 59999", FOREVER)
     : from === 0
     ? counterValue("lifetime", "s.scope")
-    : counterSum("day", "s.scope", "?2", FOREVER);
+    : sumOfKind(`'${daysOf(calendarIn(calendar)) ?? "day"}'`, "s.scope", "?2", FOREVER);
 
 /** Returns the condition of the scopes of a budget whose counters are those of a shape; its arguments are `?1`, `?2` and `?3`. */
 export function scopesOfShape(
-  row: BudgetRow,
+  row: Counting,
   scope: string,
 ): { where: string; args: [string, string, string] } {
   const { from, before, end } = rangeOf(row.shape!, subjectsOfScope(row.scope), row.each ?? row.per);
@@ -110,32 +170,41 @@ export function scopesOfShape(
   };
 }
 
+/** Returns the query for the scopes of the counters of a rule that has many, with the most spending since `from`. */
+export function selectRuled(row: Counting, from: number): Statement {
+  return mostSpent(selectShaped(row, from, notRuled));
+}
+
 /** Selects the scopes of the shape of a budget. Parameters: 1 to 3 those of `scopesOfShape()`, 4 per, 5 from, 6 the shape. */
-function selectShaped(row: BudgetRow, from: number): Required<Pick<Statement, "sql" | "args">> {
+function selectShaped(
+  row: Counting,
+  from: number,
+  isUnnamed = notNamed,
+): Selection {
   const { where, args } = scopesOfShape(row, "scope");
   return {
     sql: `WITH tail(scope, cost) AS MATERIALIZED (
   SELECT c.scope, ${roughSum("CASE WHEN c.at >= ?5 THEN c.cost_nano_usd END")} FROM call_scopes c
   WHERE c.shape = ?6 AND c.scope IS NOT NULL AND ${isAfter(DECIDED_POSITION, "c.position")} GROUP BY 1
 )
-SELECT s.scope FROM (
+SELECT s.scope, ${spentSince(row, from).replaceAll("?2", "?5")} + coalesce(tail.cost, 0) AS spent FROM (
   SELECT scope FROM (SELECT scope FROM spend_counters WHERE kind = 'lifetime' AND ${where}
     ORDER BY whole_usd DESC LIMIT ${AGENTS}) dearest
   UNION SELECT scope FROM tail WHERE ${where}
   UNION SELECT scope FROM (SELECT DISTINCT scope FROM reservations WHERE ${where} LIMIT ${NEWEST}) reserved
-) s LEFT JOIN tail ON tail.scope = s.scope WHERE ${notNamed("s.scope", "?4")}
-ORDER BY ${spentSince(row.per, from).replaceAll("?2", "?5")} + coalesce(tail.cost, 0) DESC, s.scope`,
+) s LEFT JOIN tail ON tail.scope = s.scope WHERE ${isCounted(row, "s.scope", "?4", isUnnamed)}`,
     args: [...args, row.per, from, row.shape],
+    value: "substr(o.scope, length(?1) + 1, length(o.scope) - length(?1) - length(?3))",
   };
 }
 
 /** Selects agents, keys and others that have counters by window. Parameters: 1 per, 2 from. */
 function selectWindowed(
   kind: Exclude<Counted, "run" | "session">,
-  { per }: BudgetRow,
+  row: BudgetRow,
   from: number,
   defined?: string,
-): Required<Pick<Statement, "sql" | "args">> {
+): Selection {
   const isOfKind = isScopeOf(kind, "scope");
   return {
     // The calls after the counters are read once, whatever the number of scopes.
@@ -145,15 +214,15 @@ function selectWindowed(
     } FROM calls c ${NOT_INDEXED}
   WHERE ${isAfter(DECIDED_POSITION, "c.position")} AND ${columnOf(kind)} IS NOT NULL GROUP BY 1
 )
-SELECT s.scope FROM (
+SELECT s.scope, ${spentSince(row, from)} + coalesce(tail.cost, 0) AS spent FROM (
   SELECT scope FROM (SELECT scope FROM spend_counters WHERE kind = 'lifetime' AND ${isOfKind}
     ORDER BY whole_usd DESC LIMIT ${AGENTS}) dearest
   UNION SELECT scope FROM tail
   UNION SELECT scope FROM (SELECT DISTINCT scope FROM reservations WHERE ${isOfKind} LIMIT ${NEWEST}) reserved
   ${defined === undefined ? "" : `UNION ${defined}`}
-) s LEFT JOIN tail ON tail.scope = s.scope WHERE ${notNamed("s.scope", "?1")}
-ORDER BY ${spentSince(per, from)} + coalesce(tail.cost, 0) DESC, s.scope`,
-    args: [per, from],
+) s LEFT JOIN tail ON tail.scope = s.scope WHERE ${notNamed("s.scope", "?1")}`,
+    args: [row.per, from],
+    value: idInScope(kind, "o.scope"),
   };
 }
 
@@ -172,9 +241,10 @@ const isOwned = (kind: "run" | "session") =>
  */
 function selectAllEntities(
   kind: "run" | "session",
-  { per, scope }: BudgetRow,
+  row: BudgetRow,
   { from, owner }: CounterQuery,
-): Required<Pick<Statement, "sql" | "args">> {
+): Selection {
+  const { per, scope } = row;
   const id = `${kind}_id`;
   const named = entityOf(scope);
   const isNamed = named === undefined
@@ -193,23 +263,23 @@ function selectAllEntities(
   SELECT c.${id}, ${roughSum("c.cost_nano_usd")} FROM calls c ${NOT_INDEXED}
   WHERE ${isAfter(DECIDED_POSITION, "c.position")} AND c.${id} IS NOT NULL GROUP BY 1
 )
-SELECT ${scopeSql(kind, "s.id")} FROM (
+SELECT ${scopeSql(kind, "s.id")} AS scope, ${value} AS spent FROM (
   SELECT ${id} AS id FROM usage_${kind}s WHERE last_at >= ?4
   UNION SELECT c.${id} FROM calls c ${NOT_INDEXED} WHERE ${
       isAfter(TOTALS_POSITION, "c.position")
     } AND c.${id} IS NOT NULL AND +c.at >= ?4
   UNION SELECT ${idInScope(kind, "scope")} FROM (${reservedScopes(kind)}) reserved
 ) s LEFT JOIN tail ON tail.id = s.id
-WHERE ${
-      kind === "session" ? notNamed(scopeSql("session", "s.id"), "?1") : "CAST(?1 AS TEXT) IS NOT NULL"
-    } AND ${isNamed}
-  AND ${isOwned(kind)} ORDER BY ${value} DESC, s.id DESC`,
+WHERE ${isCounted(row, scopeSql(kind, "s.id"), "?1")} AND ${isNamed}
+  AND ${isOwned(kind)}`,
     args: [per, named?.id ?? "", owner ?? null, from],
+    value: idInScope(kind, "o.scope"),
   };
 }
 
 /** Parameters: 1 per, 2 the id of the named agent, session or key, 3 the owner. */
-function selectEntities(kind: "run" | "session", { per, scope }: BudgetRow, owner?: string): Statement {
+function selectEntities(kind: "run" | "session", row: BudgetRow, owner?: string): Statement {
+  const { per, scope } = row;
   const id = `${kind}_id`;
   const named = entityOf(scope);
   const isNamed = (alias: string, has: readonly string[]) =>
@@ -223,9 +293,7 @@ function selectEntities(kind: "run" | "session", { per, scope }: BudgetRow, owne
   UNION SELECT c.${id} FROM (SELECT * FROM calls ${NOT_INDEXED} ORDER BY position DESC LIMIT ${NEWEST}) c
     WHERE c.${id} IS NOT NULL AND ${ofCalls}
   UNION ${othersOf(kind, named)}
-) s WHERE ${
-      kind === "session" ? notNamed(scopeSql("session", "s.id"), "?1") : "CAST(?1 AS TEXT) IS NOT NULL"
-    } AND CAST(?2 AS TEXT) IS NOT NULL
+) s WHERE ${isCounted(row, scopeSql(kind, "s.id"), "?1")} AND CAST(?2 AS TEXT) IS NOT NULL
   AND ${isOwned(kind)}
 ORDER BY ${counterValue(kind, "s.id")} + ${
       sumOfTail(`c.${id} = s.id`)

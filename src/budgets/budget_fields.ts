@@ -3,6 +3,8 @@ import { BUDGET_DEFAULTS } from "../contract/limits.ts";
 import { toIso } from "../kernel/clock.ts";
 import { parseUsd, toUsd } from "../kernel/money.ts";
 import { fieldsOf, type Subject, subjectsOf } from "../contract/budgets/subjects.ts";
+import { calendarFieldsOf, calendarFor } from "../contract/calendars/calendar_input.ts";
+import type { Calendar } from "../contract/calendars/zones.ts";
 import { BUDGETED, type DimensionWith } from "../contract/costs/dimensions.ts";
 import {
   ALL_CALLS,
@@ -34,6 +36,9 @@ export const BUDGETS = defineAuthored(tables.budgets, {
   show: (row) => inputOf(row),
 });
 
+/** In place of a share of the limit at which a budget warns: the forecast that the limit will be reached. */
+export const FORECAST = 0;
+
 const isCounted = (part: string): part is DimensionWith<"isBudgeted"> =>
   BUDGETED.some((kind) => kind === part);
 
@@ -46,14 +51,14 @@ function scopeFor(subjects: readonly Subject[]): string {
 }
 
 /**
- * Returns the shape of the counters of a budget that has one for each value of a part, or for each session; null where they are those
- * of all calls of an agent, session, key or run.
+ * Returns the shape of the counters of a budget that has one for each value of a part, session or tree; null where they are those of
+ * all calls of an agent, session, key or run, and where it names the value.
  */
 function shapeFor(
   subjects: readonly Subject[],
   { per, each }: Pick<BudgetInput, "per" | "each">,
 ): string | null {
-  const part = each ?? (per === "session" ? "session" : undefined);
+  const part = each ?? (per === "session" || per === "tree" ? per : undefined);
   if (part === undefined || subjects.some(([named]) => named === part)) return null;
   // A session is counted as a whole, also of one agent or key.
   const isWhole = part === "session" && subjects.length === 1 && isCounted(subjects[0]![0]);
@@ -74,8 +79,8 @@ export const shapesOf = ({ scope, shape }: Pick<BudgetRow, "scope" | "shape">): 
   ...(shape === null ? [] : [shape]),
 ];
 
-/** Converts a budget that was checked; fields that are not given have their defaults. */
-export function toAuthoredRow(input: BudgetInput): AuthoredRow {
+/** Converts a budget that was checked; fields that are not given have their defaults, and those of the server's calendar. */
+export function toAuthoredRow(input: BudgetInput, server: Partial<Calendar> = {}): AuthoredRow {
   const subjects = subjectsOf(input);
   return {
     name: input.name,
@@ -86,7 +91,11 @@ export function toAuthoredRow(input: BudgetInput): AuthoredRow {
     shape: shapeFor(subjects, input),
     mode: input.mode ?? BUDGET_DEFAULTS.mode,
     action: input.action ?? BUDGET_DEFAULTS.action,
-    warnAt: [...input.warn_at ?? BUDGET_DEFAULTS.warnAt].sort((a, b) => a - b),
+    warnAt: [
+      ...input.forecast ? [FORECAST] : [],
+      ...[...input.warn_at ?? BUDGET_DEFAULTS.warnAt].sort((a, b) => a - b),
+    ],
+    calendar: calendarFor(input.per, input, server),
     countsFrom: input.counts_from == null ? null : Date.parse(input.counts_from),
     allowUnpriced: input.allow_unpriced ?? BUDGET_DEFAULTS.allowUnpriced,
     enabled: input.enabled ?? BUDGET_DEFAULTS.enabled,
@@ -103,7 +112,9 @@ export function inputOf(row: AuthoredRow): Required<BudgetInput> {
     each: row.each,
     mode: row.mode,
     action: row.action,
-    warn_at: row.warnAt,
+    forecast: row.warnAt.includes(FORECAST),
+    warn_at: row.warnAt.filter((share) => share !== FORECAST),
+    ...calendarFieldsOf(row.calendar),
     counts_from: row.countsFrom === null ? null : toIso(row.countsFrom),
     allow_unpriced: row.allowUnpriced,
     enabled: row.enabled,

@@ -25,14 +25,28 @@ import {
 } from "./reservations/reservations.ts";
 import type { ElsewhereRequest, ReservedUntil } from "./reservations/reserve_elsewhere.ts";
 import { readStandingsOf } from "./standings.ts";
+import {
+  type AskNotifier,
+  isAskable,
+  mayBeApproved,
+  openTickets,
+  readTickets,
+  withTickets,
+} from "./tickets/open_tickets.ts";
 import type { CallScopes, CallToDecide } from "./call_to_decide.ts";
 
 /** A request to make a call. */
 export type CallRequest = CallScopes & {
   /** Returns the bounds of the call at a time. Its worst case is computed only with `withWorst`, where a strict budget may count it. */
   bound(at: number, withWorst: boolean): CallBounds;
+  /** Returns the calls that may be made instead, which every budget has to allow too. */
+  others?(): readonly Pick<CallRequest, "subjects" | "bound">[];
   /** Ends the wait for room. It is created when it is read, so only a call that waits reads it. */
   readonly signal?: AbortSignal | undefined;
+  /** True for a call whose caller waits minutes for a person who is asked for more; else it waits as long as for room. */
+  waitsLong?: boolean;
+  /** Called when it begins to wait for a person, with the budgets that ask. */
+  asks?(refusals: readonly Refusal[]): void;
 };
 
 /** Permission to make one call. Its reservation is held until the call is booked or released. */
@@ -98,6 +112,10 @@ export const LONGEST_WAIT_MS = 30_000;
 const FIRST_POLL_MS = 50;
 const LONGEST_POLL_MS = 500;
 
+/** The interval at which a call that waits for a person looks for the answer, and that at which its budgets are read again. */
+const ANSWER_POLL_MS = 1_000;
+const ASKING_MS = 5_000;
+
 /** A call that fits by what was read, but loses the room to others, tries so often before it pauses. */
 const ATTEMPTS = 5;
 
@@ -110,10 +128,15 @@ export function createBudgetGate(options: {
   clock: Clock;
   /** This process, as the holder of reservations. */
   instanceId: string;
-  newId: (kind: "req" | "rsv") => string;
+  newId: (kind: "req" | "rsv" | "tkt" | "alert") => string;
   known: KnownBudgets;
+  /** Without it, a budget whose action is ask refuses. */
+  notifier?: AskNotifier;
+  /** The time that a call with `waitsLong` waits for a person. */
+  approvalTimeoutMs?: number;
 }): BudgetGate {
-  const { store, clock, instanceId, known } = options;
+  const { store, clock, instanceId, known, notifier, approvalTimeoutMs = LONGEST_WAIT_MS } = options;
+  const tickets = notifier && { store, newId: options.newId, notifier };
   const newReservationId = () => `${instanceId}/${options.newId("req")}`;
   /** Reservations that this process renews, with the monotonic times at which they were made. */
   const inFlight = new Map<string, number>();
@@ -198,18 +221,40 @@ export function createBudgetGate(options: {
     if (watched.length > 0) await store.write(countRefusals(watched, clock.now()));
   }
 
+  /** Waits until a ticket is answered, for so long at most. Rejects with the reason of an aborted signal. */
+  async function awaitAnswer(refusals: readonly Refusal[], waitMs: number, signal: AbortSignal | undefined) {
+    const ids = refusals.map(({ ticket }) => ticket!.ticketId);
+    const until = clock.monotonic() + waitMs;
+    for (;;) {
+      await clock.sleep(Math.min(ANSWER_POLL_MS, until - clock.monotonic()), signal);
+      signal?.throwIfAborted();
+      const states = await readTickets({ store }, ids, clock.now());
+      const read = refusals.map((each) => ({ ...each, ticket: states.get(each.ticket!.ticketId) }));
+      if (clock.monotonic() >= until || read.some(({ ticket }) => ticket?.state !== "waiting")) return read;
+    }
+  }
+
   return {
     async admit(request) {
       const { budget, above = [] } = request;
       await known.refresh();
       const ofRuns = [budget, ...above.map((run) => run.budget)].filter((each) => each !== null);
       if (!known.mayExist && ofRuns.length === 0) return { go: true, grant: undefined, at: clock.now() };
+      for (const { subjects, bound } of request.others?.() ?? []) {
+        // Nothing is reserved in budgets of another model alone: mostly the call is not made under it.
+        const at = clock.now();
+        const standings = await readStandingsOf({ store }, { scopes: { ...request, subjects }, at });
+        const decision = decideCall({ standings, call: bound(at, true) });
+        if (!decision.go && !decision.wait) return await refuse(decision.refusals);
+      }
       const isStrict = ofRuns.some(({ mode }) => mode === "strict");
       let standings: Standing[] = [];
       let since: number | undefined;
       let delayMs = FIRST_POLL_MS;
       let attempts = 0;
       let readAt = wakes;
+      let asked: Refusal[] | undefined;
+      let askedAt: number | undefined;
       for (;;) {
         const at = clock.now();
         const withWorst = isStrict || known.mayBeStrict;
@@ -238,6 +283,19 @@ export function createBudgetGate(options: {
           request.signal?.throwIfAborted();
           continue;
         }
+        if (!decision.wait && tickets && decision.refusals.every(isAskable)) {
+          asked = withTickets(decision.refusals, asked) ??
+            await openTickets(tickets, decision.refusals, { scopes: request, call: bounds, at });
+          const longestMs = request.waitsLong ? approvalTimeoutMs : LONGEST_WAIT_MS;
+          if (askedAt === undefined && mayBeApproved(asked)) request.asks?.(asked);
+          askedAt ??= clock.monotonic();
+          const leftMs = askedAt + longestMs - clock.monotonic();
+          if (leftMs <= 0 || !mayBeApproved(asked)) return await refuse(asked);
+          asked = await awaitAnswer(asked, Math.min(leftMs, ASKING_MS), request.signal);
+          readAt = wakes;
+          standings = await readStandingsOf({ store }, { scopes: request, at: clock.now() });
+          continue;
+        }
         if (!decision.wait) return await refuse(decision.refusals);
         // A run waits for its own calls as long as they take.
         const shared = decision.held.filter(({ standing }) => standing.budgetId !== null);
@@ -257,7 +315,7 @@ export function createBudgetGate(options: {
       const { estimateNanoUsd, worstNanoUsd, ttlMs, alongWith } = request;
       const call: CallToDecide = {
         reservationId: options.newId("rsv"),
-        scopes: { ...scopesOf({ ...request, runId: null }), budget: null },
+        scopes: { ...scopesOf({ ...request, runId: null }), budget: null, subjects: request.subjects },
         at: clock.now(),
         amounts: { estimateNanoUsd, worstNanoUsd },
         isUnpriced: false,
@@ -277,6 +335,11 @@ export function createBudgetGate(options: {
         await freeGoneReservations({ store, instanceId });
         const standings = await readStandingsOf({ store }, call);
         const refusals = decideElsewhere({ standings, call: bounds });
+        if (refusals.length > 0 && tickets && refusals.every(isAskable)) {
+          return await refuse(
+            await openTickets(tickets, refusals, { scopes: call.scopes, call: bounds, at: call.at }),
+          );
+        }
         if (refusals.length > 0) return await refuse(refusals); // else others have ended meanwhile
       }
     },

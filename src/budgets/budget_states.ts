@@ -1,7 +1,7 @@
 import type { BudgetCounter, BudgetCounterState, BudgetState } from "../contract/budgets/budget_state.ts";
 import { NEAR_LIMIT, WARNING_DECIMALS } from "../contract/limits.ts";
-import type { BudgetPeriod } from "../contract/values.ts";
-import { ROLLING_MS, windowOf } from "../contract/windows.ts";
+import type { BudgetPeriod, CounterSort } from "../contract/values.ts";
+import { ROLLING_MS, startOf } from "../contract/windows.ts";
 import { type Clock, toIso } from "../kernel/clock.ts";
 import { type NanoUsd, toUsd } from "../kernel/money.ts";
 import { SLICE_UNITS, type Turns } from "../kernel/turns.ts";
@@ -16,13 +16,20 @@ import {
   PACED_WINDOWS,
   readPaces,
   readSessionsOfRuns,
+  readWindows,
   shapeIn,
   type Viewer,
 } from "../ledger/mod.ts";
 import { indexedBy, type SqlValue, type Statement, type Store } from "../store/mod.ts";
 import { nameField, readNames } from "../keys/mod.ts";
-import { hasCounters, selectAllCounters, selectCounters } from "./budget_counters.ts";
-import type { BudgetRow } from "./budget_fields.ts";
+import {
+  type Counting,
+  hasCounters,
+  selectAllCounters,
+  selectCounters,
+  selectRuled,
+} from "./budget_counters.ts";
+import { type BudgetRow, FORECAST } from "./budget_fields.ts";
 import { asSeenBy } from "./seen_budget.ts";
 import { readStandings } from "./standings.ts";
 
@@ -63,19 +70,19 @@ export function describeFigures({ limitNanoUsd, warnAt }: Limits, figures: Figur
 }
 
 function stateOf(
-  [lowest = NEAR_LIMIT]: readonly number[],
+  warnAt: readonly number[],
   spent: NanoUsd,
   limit: NanoUsd,
 ): BudgetState["state"] {
   if (spent >= limit) return "reached";
-  const near = Math.min(lowest, NEAR_LIMIT);
+  const near = Math.min(...warnAt.filter((share) => share !== FORECAST), NEAR_LIMIT);
   const whole = 10n ** BigInt(WARNING_DECIMALS);
   return spent * whole >= limit * BigInt(Math.round(near * Number(whole))) ? "near" : "ok";
 }
 
 /** A counter of a budget; without a scope, one of a run or session that has not begun. */
 export interface CounterOf {
-  row: Limits & Pick<BudgetRow, "per" | "countsFrom"> & { budgetId: string | null };
+  row: Limits & Pick<BudgetRow, "per" | "countsFrom" | "calendar"> & { budgetId: string | null };
   scope: string | undefined;
 }
 
@@ -106,9 +113,9 @@ export async function readFigures(
   counters: readonly CounterOf[],
   now = ctx.clock.now(),
 ): Promise<Figures[]> {
-  const windows = counters.map(({ row }) => windowOf(row.per, now, row.countsFrom));
-  const known = counters.flatMap(({ row: { per }, scope }, index) =>
-    scope === undefined ? [] : [{ scope, per, from: windows[index]!.from, index }]
+  const windows = await readWindows(ctx.store, counters.map(({ row }) => row), now);
+  const known = counters.flatMap(({ row: { per, calendar }, scope }, index) =>
+    scope === undefined ? [] : [{ scope, per, calendar, from: windows[index]!.from, index }]
   );
   const [standings, raises] = await Promise.all([
     known.length === 0 ? [] : readStandings(ctx, known),
@@ -146,9 +153,10 @@ export async function readStates(
   const now = ctx.clock.now();
   const rows = budgets.map((row) => asSeenBy(row, viewer) ?? row);
   const many = rows.filter(hasCounters);
+  const windows = await readWindows(ctx.store, many, now);
   const found = await readEach(
     ctx,
-    many.map((row) => selectCounters(row, { from: fromOf(row, now), owner: viewer.agentId })),
+    many.map((row, index) => selectCounters(row, { from: windows[index]!.from, owner: viewer.agentId })),
   );
   const scopesOf = new Map(many.map((row, index) => [row, found[index]!.map(([scope]) => scope as string)]));
   const counters = rows.flatMap((row): (CounterOf & { row: BudgetRow })[] => {
@@ -166,7 +174,7 @@ export async function readStates(
   );
   const runIds = entities.flatMap((entity) => entity?.kind === "run" ? [entity.id] : []);
   const [unpriced, paces, sessions, names] = await Promise.all([
-    readUnpriced(ctx, rows, largest, now),
+    readUnpriced(ctx, rows, largest),
     readPacesOf(ctx, rows, largest, now),
     readSessionsOfRuns(ctx.store, runIds),
     readNames(ctx, largest.map(({ scope }) => scope)),
@@ -235,8 +243,9 @@ function limitOf({ per, limitNanoUsd }: BudgetRow, figures: Figures) {
   };
 }
 
-/** Returns the start of the present window of a budget. */
-export const fromOf = ({ per, countsFrom }: BudgetRow, now: number) => windowOf(per, now, countsFrom).from;
+/** Reads the start of the present window of a budget. */
+export const readFrom = async ({ store }: { store: Pick<Store, "read"> }, row: BudgetRow, now: number) =>
+  (await readWindows(store, [row], now))[0]!.from;
 
 const isEmpty = ({ spentNanoUsd, reservedNanoUsd }: Figures) => spentNanoUsd === 0n && reservedNanoUsd === 0n;
 
@@ -247,20 +256,20 @@ function isMore(a: Figures, b: Figures): boolean {
 }
 
 /**
- * Lists the counters of a budget, those with the most spending first: every agent or active key, or the sessions or runs of the
+ * Lists the counters of a budget, by default those with the most spending first: every agent or active key, or the sessions or runs of the
  * present window. A budget with a single counter has an empty list. A viewer of one agent gets its own.
  */
 export async function listCounters(
   ctx: StateContext,
   budget: BudgetRow,
-  { viewer, limit, offset }: { viewer: Viewer; limit: number; offset: number },
+  { viewer, ...page }: { viewer: Viewer; limit: number; offset: number; sort?: CounterSort },
 ): Promise<BudgetCounterState[]> {
   const row = asSeenBy(budget, viewer);
   if (!row || !hasCounters(budget)) return [];
   const now = ctx.clock.now();
-  const query = { from: fromOf(row, now), owner: viewer.agentId, limit, offset };
+  const query = { from: await readFrom(ctx, row, now), owner: viewer.agentId, now, ...page };
   const scopes = !hasCounters(row)
-    ? offset === 0 ? [row.scope] : []
+    ? page.offset === 0 ? [row.scope] : []
     : (await ctx.store.readLong(selectAllCounters(row, query))).rows.map(([scope]) => scope as string);
   const figures = await readFigures(ctx, scopes.map((scope) => ({ row, scope })), now);
   const entities = scopes.map((scope) => counterOf(row, scope)!);
@@ -277,8 +286,42 @@ export async function listCounters(
   }));
 }
 
+/**
+ * Reads what alert rules of subjects measure: each by its counter, or by the one with the most spending of those that it has. Null
+ * where it has none yet.
+ */
+export async function readLargest(
+  ctx: Pick<StateContext, "store" | "turns">,
+  rules: readonly Counting[],
+  now: number,
+): Promise<({ scope: string; nanoUsd: NanoUsd } | null)[]> {
+  const windows = await readWindows(ctx.store, rules, now);
+  const fromOf = new Map(rules.map((rule, index) => [rule, windows[index]!.from]));
+  const many = rules.filter(({ shape }) => shape !== null);
+  const found = await readEach(ctx, many.map((rule) => selectRuled(rule, fromOf.get(rule)!)));
+  const scopesOf = new Map(
+    many.map((rule, index) => [rule, found[index]!.map(([scope]) => scope as string)]),
+  );
+  const counters = rules.flatMap((rule) =>
+    (scopesOf.get(rule) ?? [rule.scope]).map((scope) => {
+      const { per, calendar } = rule;
+      return { rule, scope, per, calendar, from: fromOf.get(rule)! };
+    })
+  );
+  const standings = counters.length === 0 ? [] : await readStandings(ctx, counters);
+  const largest = new Map<Counting, { scope: string; nanoUsd: NanoUsd }>();
+  for (const [index, { rule, scope }] of counters.entries()) {
+    const nanoUsd = standings[index]!.settledNanoUsd;
+    if ((largest.get(rule)?.nanoUsd ?? -1n) < nanoUsd) largest.set(rule, { scope, nanoUsd });
+  }
+  return rules.map((rule) => largest.get(rule) ?? null);
+}
+
 /** Reads the rows of each statement. A database in this process shares the event loop, so it lets other work in between. */
-async function readEach({ store, turns }: StateContext, statements: readonly Statement[]) {
+async function readEach(
+  { store, turns }: Pick<StateContext, "store" | "turns">,
+  statements: readonly Statement[],
+) {
   const rows: SqlValue[][][] = [];
   const atOnce = store.kind === "remote" ? statements.length : SEARCHED_AT_ONCE;
   for (let start = 0; start < statements.length; start += atOnce) {
@@ -293,16 +336,15 @@ async function readEach({ store, turns }: StateContext, statements: readonly Sta
 async function readUnpriced(
   ctx: StateContext,
   rows: readonly BudgetRow[],
-  counters: readonly { scope: string | undefined }[],
-  now: number,
+  counters: readonly { scope: string | undefined; figures: Figures }[],
 ): Promise<Map<BudgetRow, number>> {
   const allowing = rows.flatMap((row, index) =>
-    row.allowUnpriced ? [{ row, scope: counters[index]!.scope }] : []
+    row.allowUnpriced ? [{ row, scope: counters[index]!.scope, from: counters[index]!.figures.from }] : []
   );
   const known = allowing.filter(({ scope }) => scope !== undefined);
   const found = await readEach(
     ctx,
-    known.map(({ row, scope }) => countUnpriced(scope!, row.per, fromOf(row, now))),
+    known.map(({ row, scope, from }) => countUnpriced(scope!, row.per, from)),
   );
   const counts = new Map(known.map(({ row }, index) => [row, Number(found[index]![0]![0])]));
   return new Map(allowing.map(({ row }) => [row, counts.get(row) ?? 0]));
@@ -337,7 +379,18 @@ function countUnpriced(scope: string, per: BudgetPeriod, from: number): Statemen
       args,
     };
   }
-  return from === 0
-    ? { sql: count("unpriced_calls", `total_usage c WHERE ${isInScope}`), args: args.slice(0, 1) }
-    : { sql: count("unpriced_calls", `daily_usage c WHERE day >= ?2 AND ${isInScope}`), args };
+  if (from === 0) {
+    return { sql: count("unpriced_calls", `total_usage c WHERE ${isInScope}`), args: args.slice(0, 1) };
+  }
+  // Whole days of UTC, and the calls before the first of them in a window of another zone.
+  const day = startOf("day", from - 1, 1);
+  const days = count("unpriced_calls", `daily_usage c WHERE day >= ?3 AND ${isInScope}`);
+  const calls = count(
+    "unpriced",
+    `calls c ${indexedBy("calls_by_time")} WHERE at >= ?2 AND at < ?3 AND ${isInScope}`,
+  );
+  return {
+    sql: day === from ? days.replaceAll("?3", "?2") : `SELECT (${days}) + (${calls})`,
+    args: day === from ? args : [...args, day],
+  };
 }

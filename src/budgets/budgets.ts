@@ -7,16 +7,20 @@ import type {
   BudgetInput,
   WholeBudget,
 } from "../contract/budgets/budgets.ts";
+import type { CounterSort } from "../contract/values.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { invalidField } from "../kernel/errors.ts";
 import type { Ids } from "../kernel/ids.ts";
 import { nearestName } from "../kernel/nearest_name.ts";
 import type { Turns } from "../kernel/turns.ts";
 import { withoutUndefined } from "../kernel/records.ts";
+import type { Calendar } from "../contract/calendars/zones.ts";
 import {
+  addCalendar,
   addShapes,
   ALL_CALLS,
   ALL_SEEING,
+  DROP_CALENDARS,
   DROP_SHAPES,
   entityOf,
   idInScope,
@@ -44,9 +48,10 @@ import { asSeenBy } from "./seen_budget.ts";
 import { listHolds } from "./reservations/holds.ts";
 import type { KnownBudgets } from "./known_budgets.ts";
 import { findUnknown, withKeyId } from "./known_scopes.ts";
+import { forgetTickets } from "./tickets/open_tickets.ts";
 
-/** The parts of a process that budgets use. */
-export interface BudgetContext {
+/** The parts of a process that budgets use. Its calendar is that of the windows of budgets that name none. */
+export interface BudgetContext extends Partial<Calendar> {
   store: Store;
   query: Query;
   clock: Clock;
@@ -163,14 +168,14 @@ export async function getBudget(
 }
 
 /**
- * Lists the counters of a budget that has many, those with the most spending first.
+ * Lists the counters of a budget that has many, by default those with the most spending first.
  *
  * @throws {PurserError} `not_found`
  */
 export async function listBudgetCounters(
   ctx: Pick<BudgetContext, "store" | "query" | "clock">,
   budgetId: string,
-  page: { viewer: Viewer; limit: number; offset: number },
+  page: { viewer: Viewer; limit: number; offset: number; sort?: CounterSort },
 ): Promise<BudgetCounterState[]> {
   return await listCounters(ctx, await readBudget(ctx.query, budgetId, page.viewer), page);
 }
@@ -239,28 +244,35 @@ export async function createBudget(
   const { now } = edit;
   const row: BudgetRow = {
     budgetId: ctx.ids.next("bud"),
-    ...toAuthoredRow(await withKeyId(ctx, input)),
+    ...toAuthoredRow(await withKeyId(ctx, input), ctx),
     createdAt: now,
     updatedAt: now,
     refusedCalls: 0,
     lastRefusedAt: null,
   };
-  // The state of a budget of new subjects is that of counters that its unit would add.
-  if (shapesOf(row).length > 0) await ctx.store.write(addShapes(shapesOf(row), now));
+  // The state of a budget of new subjects or windows is that of counters that its unit would add.
+  const counted = countersFor(row, now);
+  if (counted.length > 0) await ctx.store.write(counted);
   const [budget] = await withStates(ctx, [row]);
   await writeBudgets(ctx, [
-    ...addShapes(shapesOf(row), now),
+    ...counted,
     ...BUDGETS.insert(edit, row),
     ...settle(budget!),
   ]);
   return budget!;
 }
 
+/** Returns the statements by which spending is counted for a budget. */
+const countersFor = (row: Pick<BudgetRow, "scope" | "shape" | "calendar">, now: number) => [
+  ...addShapes(shapesOf(row), now),
+  ...addCalendar(row.calendar, now),
+];
+
 /** Checks the budget that a change replaces, and throws to refuse the change. */
 export type BudgetCheck = (current: BudgetDefinition) => void | Promise<void>;
 
 /** The fields that define a warning: once one of them differs, the budget has warned in no window yet. */
-const WARNED = ["limitNanoUsd", "per", "scope", "each", "shape", "warnAt", "countsFrom"] as const;
+const WARNED = ["limitNanoUsd", "per", "scope", "each", "shape", "warnAt", "countsFrom", "calendar"] as const;
 
 /** Returns the statement that forgets the windows in which a budget has warned: its limit is another one now. */
 export function forgetWarnings(budgetId: string): Statement {
@@ -286,20 +298,23 @@ export async function updateBudget(
     const changed = BUDGETS.changed(before, after);
     if (changed.size === 0) return;
     const now = ctx.clock.now();
-    const isCountedAnew = changed.has("scope") || changed.has("shape");
+    const isCountedAnew = changed.has("scope") || changed.has("shape") || changed.has("calendar");
     await writeBudgets(ctx, [
       isUnchanged,
-      ...(isCountedAnew ? addShapes(shapesOf(after), now) : []),
+      ...(isCountedAnew ? countersFor(after, now) : []),
       ...BUDGETS.update({ author: ctx.author, now }, before, after),
-      ...(isCountedAnew ? dropShapes(before) : []),
+      ...(isCountedAnew ? dropCounters(before) : []),
       ...(WARNED.some((field) => changed.has(field)) ? [forgetWarnings(budgetId)] : []),
     ]);
   });
   return await getBudget(ctx, budgetId);
 }
 
-/** Returns the statements that remove the shapes that a budget has had, unless another one has them. */
-const dropShapes = (before: BudgetRow) => shapesOf(before).length === 0 ? [] : DROP_SHAPES;
+/** Returns the statements that remove the shapes and the calendar that a budget has had, unless another one has them. */
+const dropCounters = (before: BudgetRow) => [
+  ...(shapesOf(before).length === 0 ? [] : DROP_SHAPES),
+  ...(before.calendar === null ? [] : DROP_CALENDARS),
+];
 
 const ofDefinition = (check: BudgetCheck | undefined) =>
   check && ((row: BudgetRow) => check(toDefinition(row)));
@@ -321,8 +336,10 @@ export async function removeBudget(ctx: BudgetContext, budgetId: string, check?:
         { sql: "DELETE FROM budget_raises WHERE budget_id = ?", args: [budgetId] },
         { sql: "DELETE FROM budget_releases WHERE budget_id = ?", args: [budgetId] },
         { sql: "DELETE FROM overshoots WHERE budget_id = ?", args: [budgetId] },
+        ...forgetTickets(budgetId),
         forgetWarnings(budgetId),
         ...DROP_SHAPES,
+        ...DROP_CALENDARS,
       ]),
   );
 }
@@ -348,10 +365,10 @@ export async function ensureBudgets(ctx: BudgetContext, budgets: readonly Budget
   const { now } = edit;
   for (const { id: budgetId, input } of ensured) {
     const stored = await BUDGETS.find(ctx.query, budgetId);
-    const row = toAuthoredRow(await withKeyId(ctx, input, stored?.scope));
+    const row = toAuthoredRow(await withKeyId(ctx, input, stored?.scope), ctx);
     if (!stored) {
       await writeBudgets(ctx, [
-        ...addShapes(shapesOf(row), now),
+        ...countersFor(row, now),
         ...BUDGETS.insert(edit, { budgetId, ...row, createdAt: now, updatedAt: now }),
       ]);
     }

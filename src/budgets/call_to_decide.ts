@@ -1,7 +1,7 @@
 import type { BudgetPeriod } from "../contract/values.ts";
 import { COUNTED } from "../contract/costs/dimensions.ts";
 import { tagsText } from "../contract/tags/tags.ts";
-import { type ModelCall, scopeIn, scopeOf, type Scopes } from "../ledger/mod.ts";
+import { type ModelCall, scopeIn, scopeOf, type Scopes, treeOf } from "../ledger/mod.ts";
 import type { SqlValue } from "../store/mod.ts";
 import type { Budget, ReservedAmounts } from "./decide_call.ts";
 import { windowOf } from "../contract/windows.ts";
@@ -19,8 +19,8 @@ export type CallScopes = Scopes & {
   budget: Budget | null;
   /** The runs above its own, whose budgets count it too. */
   above?: readonly RunAbove[];
-  /** The other parts that budgets name; undefined where it isn't known, so that such budgets don't count the call. */
-  subjects?: CallSubjects;
+  /** The other parts that budgets name; budgets of a part that isn't known don't count the call. */
+  subjects?: Partial<CallSubjects>;
 };
 
 /** The parts of a call that budgets name besides its scopes. */
@@ -61,6 +61,7 @@ export function toCallRow(
     n,
     reservationId,
     ...COUNTED.map((kind) => scopeIn(kind, scopes)),
+    treeOf(scopes),
     subjects?.model ?? null,
     subjects?.provider ?? null,
     subjects?.source ?? null,
@@ -70,6 +71,8 @@ export function toCallRow(
     start("day"),
     start("week"),
     start("month"),
+    start("quarter"),
+    start("30d"),
     amounts.estimateNanoUsd,
     amounts.worstNanoUsd,
     Number(isUnpriced),

@@ -1,6 +1,7 @@
 import type { BudgetAction, BudgetMode, BudgetPeriod, RefusalReason } from "../contract/values.ts";
 import type { NanoUsd } from "../kernel/money.ts";
 import { widthOf } from "../ledger/mod.ts";
+import type { TicketRef } from "./tickets/open_tickets.ts";
 import { outputTokensThatFit, worstCaseCost, type WorstCaseRates } from "../pricing/mod.ts";
 
 /** A limit on the cost of the calls of one run together: an agent's `cost_budget_usd`, or that of a meter. */
@@ -35,6 +36,8 @@ export interface Standing {
   budgetId: string | null;
   name: string | null;
   per: BudgetPeriod;
+  /** Null for the windows of UTC. */
+  calendar: string | null;
   /** The scope of the counter. */
   scope: string;
   /** The start of the window, and the moment that resets it, if any. */
@@ -66,6 +69,8 @@ export interface Refusal {
   neededNanoUsd?: NanoUsd;
   /** The largest output limit that would fit, where the request's own can't be lowered. */
   fittingOutputTokens?: number;
+  /** The ticket by which the budget asks for more. */
+  ticket?: TicketRef;
 }
 
 /** The amounts that a call reserves: for budgets in `stop` mode, and for strict ones; null without a bound. */
@@ -94,7 +99,7 @@ export type CallDecision =
 export function decideCall(
   { standings, call }: { standings: readonly Standing[]; call: CallBounds },
 ): CallDecision {
-  const deciding = standings.filter(({ action }) => action === "refuse");
+  const deciding = standings.filter(({ action }) => action !== "watch");
   const refusals = deciding.flatMap((standing) => refuseAtOnce(standing, call) ?? []);
   if (refusals.length > 0) return { go: false, wait: false, refusals: tightestFirst(refusals) };
 
@@ -142,7 +147,7 @@ export function decideElsewhere(
   { standings, call }: { standings: readonly Standing[]; call: CallBounds },
 ): Refusal[] {
   const refusals = standings.flatMap((standing): Refusal[] => {
-    if (standing.action !== "refuse") return [];
+    if (standing.action === "watch") return [];
     const refused = refuseAtOnce(standing, call);
     if (refused) return [refused];
     const { mode, estimatedNanoUsd, worstNanoUsd } = standing;

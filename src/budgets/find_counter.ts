@@ -6,7 +6,7 @@ import { type BudgetRow, subjectsOfScope } from "./budget_fields.ts";
 import { countersOf, hasCounters, selectAllCounters } from "./budget_counters.ts";
 import type { BudgetContext } from "./budgets.ts";
 import { nearestName } from "../kernel/nearest_name.ts";
-import { fromOf } from "./budget_states.ts";
+import { readFrom } from "./budget_states.ts";
 
 const HAS_SPENT = `SELECT 1 FROM spend_counters
 WHERE kind = 'lifetime' AND scope = ?1 OR kind IN ('run', 'session') AND scope = ?2 AND ?1 IN ('run ' || ?2, 'session ' || ?2) LIMIT 1`;
@@ -32,8 +32,9 @@ export async function findCounter(
   const scope = budget.shape === null
     ? scopeOf(part as Counted, id)
     : scopeBy([...subjectsOfScope(budget.scope), [part as SubjectPart, id]]);
-  const from = fromOf(budget, ctx.clock.now());
-  const { rows } = await ctx.store.readLong(selectAllCounters(budget, { from, limit: MAX_NAMES, offset: 0 }));
+  const from = await readFrom(ctx, budget, ctx.clock.now());
+  const page = { from, now: ctx.clock.now(), limit: MAX_NAMES, offset: 0 };
+  const { rows } = await ctx.store.readLong(selectAllCounters(budget, page));
   const scopes = rows.map(([found]) => found as string);
   if (scopes.includes(scope)) return scope;
   // One of those with less spending is not among the first.

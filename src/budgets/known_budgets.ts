@@ -1,4 +1,5 @@
 import type { Clock } from "../kernel/clock.ts";
+import { extendCalendars, hasToExtend, KNOWN_UNTIL } from "../ledger/mod.ts";
 import { indexedBy, type Store } from "../store/mod.ts";
 
 /** The interval of reading a shared database again: a budget that another process adds is in force within it. */
@@ -12,7 +13,7 @@ const READ = `SELECT EXISTS (SELECT 1 FROM budgets ${indexedBy("budgets_enabled"
 } WHERE enabled = 1 AND mode = 'stop' AND action = 'watch'
     UNION ALL SELECT 1 FROM budgets ${
   indexedBy("budgets_strict")
-} WHERE enabled = 1 AND mode = 'strict' AND action = 'watch')`;
+} WHERE enabled = 1 AND mode = 'strict' AND action = 'watch'), ${KNOWN_UNTIL}`;
 
 /** The kinds of enabled budgets that may exist. False means that there are certainly none, so that booking skips their work. */
 export class KnownBudgets {
@@ -24,7 +25,10 @@ export class KnownBudgets {
   #reading: Promise<void> | undefined;
 
   constructor(
-    private readonly ctx: { store: Pick<Store, "isShared" | "read">; clock: Pick<Clock, "monotonic"> },
+    private readonly ctx: {
+      store: Pick<Store, "isShared" | "read" | "write">;
+      clock: Pick<Clock, "monotonic" | "now">;
+    },
   ) {}
 
   /**
@@ -46,7 +50,11 @@ export class KnownBudgets {
     try {
       const { rows } = await this.ctx.store.read({ sql: READ });
       if (this.#readAt !== now) return; // changed meanwhile
-      const [mayExist, mayBeStrict, mayWatch] = rows[0]!;
+      const [mayExist, mayBeStrict, mayWatch, until] = rows[0]!;
+      // Windows are computed long before they begin, unless no process has run meanwhile.
+      if (hasToExtend(until == null ? null : Number(until), this.ctx.clock.now())) {
+        await extendCalendars(this.ctx);
+      }
       this.mayExist = mayExist === 1n;
       this.mayBeStrict = mayBeStrict === 1n;
       this.mayWatch = mayWatch === 1n;

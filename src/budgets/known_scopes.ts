@@ -104,7 +104,10 @@ WHERE NOT EXISTS (SELECT 1 FROM spend_counters w WHERE w.kind = 'lifetime' AND w
 const NEAR = `SELECT scope FROM (SELECT scope FROM spend_counters WHERE kind = 'lifetime' UNION
   SELECT c.scope FROM ${SHAPED_TAIL}) spent WHERE scope >= ?1 AND scope < ?2 LIMIT ${MAX_NAMES}`;
 
-/** Returns the scopes of subjects for which nothing has been spent; of one subject, with the nearest one that has spending. */
+const BORNE =
+  `SELECT tags FROM api_keys WHERE revoked_at IS NULL AND tags IS NOT NULL ORDER BY created_at DESC LIMIT ${MAX_NAMES}`;
+
+/** Returns the scopes of subjects for which nothing has been spent, and that no key has as its tag; of one subject, with the nearest one that has spending. */
 async function findUnspent(
   { store }: StoreContext,
   scopes: readonly string[],
@@ -113,13 +116,20 @@ async function findUnspent(
   if (ofSubjects.length === 0) return new Map();
   const { rows } = await store.read({ sql: UNSPENT, args: [JSON.stringify(ofSubjects)] });
   const unspent = new Map<string, UnknownName>();
+  const borne = rows.length === 0 ? [] : (await store.read({ sql: BORNE })).rows
+    .map(([tags]) => JSON.parse(tags as string) as Record<string, string>);
   for (const [scope] of rows as [string][]) {
     const { kind, id } = counterIn(scope)!;
     const prefix = scope.slice(0, scope.lastIndexOf(" "));
-    const others = scope.split(" ").length === 3
-      ? (await store.read({ sql: NEAR, args: [`${prefix} `, `${prefix}!`] })).rows
+    const isOfOne = scope.split(" ").length === 3;
+    const ofKeys = isOfOne && kind.startsWith("tag:")
+      ? borne.flatMap((tags) => tags[kind.slice("tag:".length)] ?? [])
       : [];
-    const nearest = nearestName(id, others.map(([other]) => counterIn(other as string)!.id)) ?? null;
+    // The calls of a key will have its tags.
+    if (ofKeys.includes(id)) continue;
+    const others = isOfOne ? (await store.read({ sql: NEAR, args: [`${prefix} `, `${prefix}!`] })).rows : [];
+    const spent = others.map(([other]) => counterIn(other as string)!.id);
+    const nearest = nearestName(id, [...spent, ...ofKeys]) ?? null;
     unspent.set(scope, { kind, id, nearest });
   }
   return unspent;

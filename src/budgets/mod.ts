@@ -7,7 +7,7 @@ export { budgetExceeded } from "./refusals.ts";
 export { listRefusals } from "./list_refusals.ts";
 export { KnownBudgets } from "./known_budgets.ts";
 export { readStandingsOf } from "./standings.ts";
-export type { CallScopes, RunAbove } from "./call_to_decide.ts";
+export type { CallScopes } from "./call_to_decide.ts";
 export {
   type BudgetInCode,
   createBudget,
@@ -19,8 +19,9 @@ export {
   removeBudget,
   updateBudget,
 } from "./budgets.ts";
+export { readLargest } from "./budget_states.ts";
 export { checkBudgets } from "./budget_checks.ts";
 export { summarizeSpending } from "./summarize_spending.ts";
-export { BUDGETS, toAuthoredRow } from "./budget_fields.ts";
+export { BUDGETS, shapesOf, subjectsOfScope, toAuthoredRow } from "./budget_fields.ts";
 export { findUnknown, withKeyId } from "./known_scopes.ts";
 export { listRaises, raiseBudget } from "./raises.ts";

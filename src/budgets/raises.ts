@@ -1,16 +1,24 @@
 import { and, eq } from "drizzle-orm";
 import type { BudgetRaise, BudgetRaiseBody } from "../contract/budgets/budget_raises.ts";
-import { ROLLING_MS, windowOf } from "../contract/windows.ts";
+import { ROLLING_DAYS_MS, ROLLING_MS } from "../contract/windows.ts";
 import { toIso } from "../kernel/clock.ts";
 import { invalidField, PurserError } from "../kernel/errors.ts";
 import { NANO_PER_USD, parseUsd, toUsd } from "../kernel/money.ts";
-import { auditEntry, newestFirst, type Statement, tables, type TimePosition } from "../store/mod.ts";
+import {
+  auditEntry,
+  newestFirst,
+  requireThat,
+  type Statement,
+  tables,
+  type TimePosition,
+} from "../store/mod.ts";
 import type { BudgetRow } from "./budget_fields.ts";
 import { withNames } from "../keys/mod.ts";
-import { ALL_SEEING, type Viewer } from "../ledger/mod.ts";
+import { ALL_SEEING, readWindows, type Viewer } from "../ledger/mod.ts";
 import { checkAmountsOf } from "./seen_budget.ts";
 import { type BudgetContext, editOf, forgetWarnings, readBudget, writeBudgets } from "./budgets.ts";
 import { counterOf, holdsAt } from "./budget_states.ts";
+import { hasCounters } from "./budget_counters.ts";
 import { findCounter } from "./find_counter.ts";
 
 /* Raises of a budget's limit for a time. They are only added, so that it stays known which key has raised it, and why. */
@@ -46,19 +54,33 @@ SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8 WHERE EXISTS (SELECT 1 FROM budgets WHERE 
   })
     <= ${MAX_EXTRA_NANO_USD}`;
 
+/** A ticket that a raise approves. */
+export interface RaisedTicket {
+  ticketId: string;
+  /** The counter that it asks for. */
+  scope: string;
+  /** Returns the statements that approve it by a raise, or fail the commit. */
+  approve(raiseId: string): readonly Statement[];
+}
+
+const EXISTS = "EXISTS (SELECT 1 FROM budget_raises WHERE raise_id = ?1)";
+
 /**
  * Raises the limit of a budget for a time; by default until the end of its present window, for the rolling hour for one
- * hour. `settle` may add statements to the commit; what they write is void unless the raise exists.
+ * hour. `settle` may add statements to the commit; what they write is void unless the raise exists. With a ticket, nothing is
+ * written unless both the raise and the approval are.
  *
  * @throws {PurserError} `not_found`; `invalid` for an end in the past, and for a counter that the budget doesn't have; `conflict` where the raises are too many
+ * @throws {ConstraintError} with a ticket, where it can't be approved or the raises are too many
  */
 export async function raiseBudget(
   ctx: BudgetContext,
   budgetId: string,
   body: BudgetRaiseBody,
-  { keyId = null, settle = () => [] }: {
+  { keyId = null, settle = () => [], ticket }: {
     keyId?: string | null;
     settle?: (raise: BudgetRaise) => readonly Statement[];
+    ticket?: RaisedTicket;
   } = {},
 ): Promise<BudgetRaise> {
   const budget = await readBudget(ctx.query, budgetId);
@@ -68,11 +90,15 @@ export async function raiseBudget(
     raiseId: ctx.ids.next("raise"),
     budgetId,
     extraNanoUsd: parseUsd(body.extra_usd, "extra_usd"),
-    until: body.until == null ? endOf(budget, now) : Date.parse(body.until),
+    until: body.until == null ? await readEnd(ctx, budget, now) : Date.parse(body.until),
     reason: body.reason ?? null,
     keyId,
     createdAt: now,
-    scope: body.counter == null ? null : await findCounter(ctx, budget, body.counter),
+    scope: ticket
+      ? hasCounters(budget) ? ticket.scope : null
+      : body.counter == null
+      ? null
+      : await findCounter(ctx, budget, body.counter),
   };
   if (row.until !== null && row.until <= now) {
     throw invalidField(
@@ -84,20 +110,23 @@ export async function raiseBudget(
   const raise = (await withNames(ctx, [toRaise(row, budget)]))[0]!;
   const { raiseId, extraNanoUsd, until, reason, createdAt, scope } = row;
   const results = await writeBudgets(ctx, [
+    ...ticket?.approve(raiseId) ?? [],
     { sql: INSERT, args: [raiseId, budgetId, extraNanoUsd, until, reason, keyId, createdAt, scope] },
+    ...ticket ? [requireThat({ sql: EXISTS, args: [raiseId] })] : [],
     auditEntry(edit, {
-      action: "raised",
+      action: ticket ? "approved" : "raised",
       kind: "budget",
       id: budgetId,
       name: budget.name,
       after: {
+        ...(ticket && { ticket_id: ticket.ticketId }),
         raise_id: raiseId,
         extra_usd: raise.extra_usd,
         until: raise.until,
         reason,
         ...(raise.counter && { counter: raise.counter }),
       },
-    }, { sql: "EXISTS (SELECT 1 FROM budget_raises WHERE raise_id = ?1)", args: [raiseId] }),
+    }, { sql: EXISTS, args: [raiseId] }),
     forgetWarnings(budgetId),
     ...settle(raise),
     { sql: "SELECT count(*) FROM budget_raises WHERE raise_id = ?", args: [raiseId] },
@@ -110,9 +139,16 @@ export async function raiseBudget(
   );
 }
 
-/** Returns the end of a raise that names none; null for none. */
-function endOf({ per, countsFrom }: BudgetRow, now: number): number | null {
-  return per === "hour" ? now + ROLLING_MS : windowOf(per, now, countsFrom).resetsAt;
+/** Reads the end of a raise that names none; null for none. */
+async function readEnd(
+  { store }: Pick<BudgetContext, "store">,
+  row: BudgetRow,
+  now: number,
+): Promise<number | null> {
+  if (row.per === "hour" || row.per === "30d") {
+    return now + (row.per === "hour" ? ROLLING_MS : ROLLING_DAYS_MS);
+  }
+  return (await readWindows(store, [row], now))[0]!.resetsAt;
 }
 
 /**

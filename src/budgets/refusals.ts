@@ -15,8 +15,11 @@ import {
   viewerOf,
 } from "../ledger/mod.ts";
 import type { BudgetPeriod } from "../contract/values.ts";
+import { calendarIn } from "../contract/windows.ts";
+import { timeIn } from "../contract/calendars/zones.ts";
 import type { CallScopes } from "./call_to_decide.ts";
 import type { Statement } from "../store/mod.ts";
+import type { TicketRef } from "./tickets/open_tickets.ts";
 import {
   type CallBounds,
   ceilingOf,
@@ -116,6 +119,7 @@ function describe(refused: RefusedCall, viewer: Viewer) {
     : budgetSentence({ standing, ...first }, { ...facts, names: namesOf(standing) });
   const isOwnOnly = refusals.every(({ standing }) => standing.budgetId === null && !isAbove(standing));
   const spent = isHidden ? runCostNanoUsd : standing.settledNanoUsd;
+  const ticketId = refusals.find(({ ticket }) => ticket)?.ticket?.ticketId;
   const isUnpriced = refusals.some(({ reason }) => reason === "unpriced");
   return {
     message: `${action}: ${sentence}${more}`,
@@ -128,6 +132,7 @@ function describe(refused: RefusedCall, viewer: Viewer) {
         nearest_model: model.nearest ?? null,
       }),
       ...(!isOwnOnly && {
+        ...(ticketId !== undefined && { ticket_id: ticketId }),
         refused_by: refusals.map((each) =>
           toRefusedBy(each, isHiddenOf(each.standing), namesOf(each.standing))
         ),
@@ -138,7 +143,7 @@ function describe(refused: RefusedCall, viewer: Viewer) {
 
 /** Returns the wire form of a refusal. */
 function toRefusedBy(
-  { standing, reason, neededNanoUsd, fittingOutputTokens }: Refusal,
+  { standing, reason, neededNanoUsd, fittingOutputTokens, ticket }: Refusal,
   isHidden: boolean,
   names: Names,
 ): Record<string, unknown> {
@@ -158,6 +163,11 @@ function toRefusedBy(
     ...(fittingOutputTokens !== undefined && !isHidden && { fitting_output_tokens: fittingOutputTokens }),
     mode: standing.mode,
     reason,
+    ...(ticket && {
+      ticket_id: ticket.ticketId,
+      ticket_state: ticket.state,
+      ...(ticket.deniedUntil !== undefined && { asks_again_at: toIso(ticket.deniedUntil) }),
+    }),
     resets_at: standing.resetsAt === null ? null : toIso(standing.resetsAt),
   };
 }
@@ -179,29 +189,58 @@ function nameUnpriced(model: RefusedModel | undefined): string {
 const PERIODS: Record<BudgetPeriod, string> = {
   run: "run",
   session: "session",
+  tree: "session with its sub-agents",
   hour: "hour",
   day: "UTC day",
   week: "UTC week",
   month: "UTC month",
+  quarter: "UTC quarter",
+  "30d": "30 days",
   lifetime: "lifetime",
 };
 
+/** Returns the period of a budget as a sentence has it: `UTC day`, `day in Europe/Berlin`. */
+function periodText({ per, calendar }: Pick<Standing, "per" | "calendar">): string {
+  const { timeZone } = calendarIn(calendar);
+  return timeZone === "UTC" ? PERIODS[per] : `${PERIODS[per].replace("UTC ", "")} in ${timeZone}`;
+}
+
+/** Says what has become of a ticket, and when to call again. */
+function ticketText({ ticketId, state, expiresAt, deniedUntil }: TicketRef): string {
+  switch (state) {
+    case "denied":
+      return `Ticket ${ticketId}, which asked for more, was denied; the budget asks again from ${
+        toIso(deniedUntil!)
+      } on`;
+    case "expired":
+      return `Ticket ${ticketId}, which asked for more, expired without an answer; call again to ask again`;
+    case "approved":
+      return `Ticket ${ticketId}, which asked for more, was approved; call again`;
+    case "waiting":
+      return `Ticket ${ticketId} asks for more until ${toIso(expiresAt)}; call again once it is approved`;
+  }
+}
+
 function budgetSentence(
-  { standing, reason, neededNanoUsd, fittingOutputTokens }: Refusal,
+  { standing, reason, neededNanoUsd, fittingOutputTokens, ticket }: Refusal,
   { because, isHidden, model, names }: SentenceFacts & { names: Names },
 ): string {
-  const { name, per, scope, mode, resetsAt, extraNanoUsd } = standing;
+  const { name, per, scope, mode, resetsAt, extraNanoUsd, calendar } = standing;
   const raised = extraNanoUsd === 0n ? "" : `, raised to $${formatUsd(ceilingOf(standing))}`;
   const whose = scope === ALL_CALLS ? "all agents" : scopeText(scope, names.get(keyScopeIn(scope)));
-  const terms = per === "lifetime" ? "in all" : `per ${PERIODS[per]}`;
+  const terms = per === "lifetime" ? "in all" : `per ${periodText(standing)}`;
   const budget = `the ${mode === "strict" ? "strict " : ""}budget “${name}” ($${
     formatUsd(standing.limitNanoUsd)
   } ${terms}, ${whose}${raised})`;
   const amounts = isHidden
     ? "has nothing left"
     : `has $${formatUsd(standing.settledNanoUsd)} spent and $${formatUsd(reservedOf(standing))} reserved`;
-  const reset = resetsAt === null ? "" : `; it resets at ${toIso(resetsAt).replace(":00.000Z", "Z")}`;
-  const remedy = isHidden ? "" : `. Raise it with purser budgets raise ${standing.budgetId} --usd AMOUNT`;
+  const reset = resetsAt === null ? "" : `; it resets at ${timeIn(calendarIn(calendar).timeZone, resetsAt)}`;
+  const remedy = ticket
+    ? `. ${ticketText(ticket)}`
+    : isHidden
+    ? ""
+    : `. Raise it with purser budgets raise ${standing.budgetId} --usd AMOUNT`;
   switch (reason) {
     case "spent":
       return `${budget} ${amounts}${reset}${remedy}`;

@@ -1,5 +1,5 @@
 import type { BudgetAction, BudgetMode, BudgetPeriod } from "../contract/values.ts";
-import { windowOf } from "../contract/windows.ts";
+import { calendarIn, daysOf, windowOf } from "../contract/windows.ts";
 import type { NanoUsd } from "../kernel/money.ts";
 import type { SqlValue, Store } from "../store/mod.ts";
 import { type CallToDecide, toCallRow } from "./call_to_decide.ts";
@@ -42,6 +42,8 @@ function toStanding(row: SqlValue[], at: number): Standing {
     estimated,
     worst,
     lost,
+    calendar,
+    end,
   ] = row;
   return {
     budgetId: budgetId as string | null,
@@ -49,7 +51,12 @@ function toStanding(row: SqlValue[], at: number): Standing {
     per: per as BudgetPeriod,
     scope: scope as string,
     from: Number(from),
-    resetsAt: windowOf(per as BudgetPeriod, at).resetsAt,
+    resetsAt: calendar === null
+      ? windowOf(per as BudgetPeriod, at).resetsAt
+      : end == null
+      ? null
+      : Number(end),
+    calendar: calendar as string | null,
     mode: mode as BudgetMode,
     action: action as BudgetAction,
     allowUnpriced: Number(allowUnpriced) !== 0,
@@ -66,6 +73,7 @@ function toStanding(row: SqlValue[], at: number): Standing {
 export interface Counter {
   scope: string;
   per: BudgetPeriod;
+  calendar: string | null;
   from: number;
 }
 
@@ -82,14 +90,18 @@ export async function readStandings(
   { store }: { store: Pick<Store, "read"> },
   counters: readonly Counter[],
 ): Promise<CounterState[]> {
-  const keyOf = (scope: unknown, from: unknown, isHour: unknown) => `${from} ${isHour} ${scope}`;
+  const keyOf = (scope: unknown, from: unknown, countedBy: unknown) => `${from} ${countedBy} ${scope}`;
   const wanted = counters.map((
-    { scope, per, from },
-  ): [string, number, number] => [scope, from, Number(per === "hour")]);
+    { scope, per, calendar, from },
+  ): [string, number, string] => [
+    scope,
+    from,
+    per === "hour" ? "minute" : daysOf(calendarIn(calendar)) ?? "day",
+  ]);
   const distinct = new Map(wanted.map((counter) => [keyOf(...counter), counter]));
   const { rows } = await store.read({ sql: READ_COUNTERS, args: [JSON.stringify([...distinct.values()])] });
-  const states = new Map(rows.map(([scope, from, isHour, settled, estimated, worst, lost]) => [
-    keyOf(scope, from, isHour),
+  const states = new Map(rows.map(([scope, from, countedBy, settled, estimated, worst, lost]) => [
+    keyOf(scope, from, countedBy),
     {
       settledNanoUsd: settled as bigint,
       estimatedNanoUsd: estimated as bigint,

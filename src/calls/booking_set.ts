@@ -25,7 +25,7 @@ import {
 import type { ResultSet, SetWriter, Statement } from "../store/mod.ts";
 import type { CallContext } from "./context.ts";
 import { withdrawLesser } from "./sightings/entries.ts";
-import { SIGHTED_UNITS } from "./sightings/known_calls.ts";
+import { LONG_SET, SIGHTED_UNITS } from "./sightings/known_calls.ts";
 
 /** The booking of one caller: committed as a whole or not at all. */
 export interface Booking {
@@ -98,9 +98,6 @@ const MAX_UNDECIDED_CALLS = 16;
 /** The number of calls after the totals from which they are rolled up: in the commit of a set of so many, else after one. */
 export const MAX_TAIL = 512;
 
-/** The same of calls that others have seen: a bulk of them rolls up as it goes, so that no commit takes longer than the others. */
-const MAX_SIGHTED_TAIL = 64;
-
 /** The writer of bookings: one per process, so that waiting bookings share a commit. */
 export type BookingWriter = SetWriter<Booking, Booked>;
 
@@ -120,6 +117,7 @@ export function createBookingWriter(
   return {
     sizeOf,
     mayLose: ({ mayLose }) => mayLose === true,
+    isLong: ({ witnessed, calls }) => witnessed !== undefined && calls.length >= LONG_SET,
     fits: (booking, others) =>
       !booking.witnessed && !others.some(({ witnessed }) => witnessed) &&
       hasOneRunPerSession(booking, others),
@@ -144,7 +142,7 @@ export function createBookingWriter(
         firing.push(statements.length - 1);
       };
       // Before the rest, which reads the counters and the calls after them.
-      const isLong = calls.length >= (bookings.some(isSighted) ? MAX_SIGHTED_TAIL : MAX_TAIL);
+      const isLong = calls.length >= (bookings.some(isSighted) ? LONG_SET : MAX_TAIL);
       add(passOf(bookings, calls.length, isLong));
       if (isLong) statements.push(...rollUpTotals());
       const reading = readRuns(bookings);

@@ -43,6 +43,8 @@ export type InputBound = { max: number } | { unboundedBecause: string };
 export interface CallRequest {
   provider: string;
   model: string;
+  /** Returns the models that may be called instead: its budgets have to allow each of them. */
+  fallbacks?(): readonly string[];
   /** The service that it asks for, where that is not the standard one. */
   asks?: Served | undefined;
   isStreamed: boolean;

@@ -12,7 +12,14 @@ import { modelErrorText, redactSecrets } from "./error_text.ts";
 import { estimateCost } from "./estimate_cost.ts";
 import { bookMadeCall, requireLedger } from "./keep_call.ts";
 import { makeCall, payByPlan } from "./make_call.ts";
-import { logCallEvent, overshotBudget, refusalEvent, type Refused, refusedCall } from "./refused_call.ts";
+import {
+  logAsked,
+  logCallEvent,
+  overshotBudget,
+  refusalEvent,
+  type Refused,
+  refusedCall,
+} from "./refused_call.ts";
 import { type AdmittedTerms, pricesNow, sendAdmitted } from "./send_admitted.ts";
 import { type CallSize, CANCELLED, settleUsage, type UsageReport, usageText } from "./settle_usage.ts";
 
@@ -54,20 +61,31 @@ async function reserve(
   const { scopes, viewer } = terms;
   const prices = pricesNow(ctx);
   const refused: Refused = { scopes, provider, model, viewer };
+  const subjects = { model, provider, source: terms.source, ...(terms.tags && { tags: terms.tags }) };
   const { runId } = scopes;
   if (runId !== null && await terms.hasOvershot?.()) {
     throw await overshotBudget(ctx, { scopes: { ...scopes, runId } });
   }
   let because: string | undefined;
+  // The last model that is bounded is the one that is refused.
+  const boundOf = (model: string) => (at: number, withWorst: boolean) => {
+    refused.model = model;
+    const bounds = boundsOf(prices, at, terms, { request, model }, withWorst);
+    because = bounds.because;
+    return bounds;
+  };
   const admission = await ctx.gate.admit({
     ...scopes,
-    subjects: { model, provider, source: terms.source, ...(terms.tags && { tags: terms.tags }) },
-    bound(at, withWorst) {
-      const bounds = boundsOf(prices, at, terms, request, withWorst);
-      because = bounds.because;
-      return bounds;
-    },
+    subjects,
+    bound: boundOf(model),
+    others: () =>
+      request.fallbacks?.().map((other) => ({
+        subjects: { ...subjects, model: other },
+        bound: boundOf(other),
+      })) ?? [],
     signal: request.signal,
+    waitsLong: terms.source !== "gateway",
+    asks: (refusals) => logAsked(ctx, scopes, refusals),
   });
   const refusals = admission.go
     ? admission.grant?.isStrict ? await terms.findOvershoots?.(ctx.clock.now()) ?? [] : []
@@ -76,7 +94,7 @@ async function reserve(
   if (admission.go) await ctx.gate.release(admission.grant!);
   const error = await refusedCall(ctx, refused, { refusals, because });
   if (!terms.addEvent) await logCallEvent(ctx, scopes, refusalEvent(error));
-  else if (error.details.refused_by) terms.addEvent(refusalEvent(error));
+  else terms.addEvent(refusalEvent(error));
   throw error;
 }
 
@@ -91,11 +109,11 @@ function boundsOf(
   prices: PriceBook,
   at: number,
   terms: Pick<CallTerms, "lastCostNanoUsd">,
-  request: CallRequest,
+  { request, model }: { request: CallRequest; model: string },
   withWorst: boolean,
 ): CallBounds & { because?: string } {
   const { maxOutputTokens, canShorten } = request;
-  const query = prices.located({ provider: request.provider, model: request.model, at, ...request.asks });
+  const query = prices.located({ provider: request.provider, model, at, ...request.asks });
   const isUnpriced = prices.rates(query) === null;
   const estimateNanoUsd = isUnpriced ? 0n : estimateCost(prices, query, {
     inputBytes: request.estimateBytes(),

@@ -43,5 +43,5 @@ export async function findOvershoots(
 }
 
 function isStrict({ budgetId, mode, action }: Refusal["standing"]): boolean {
-  return budgetId !== null && mode === "strict" && action === "refuse";
+  return budgetId !== null && mode === "strict" && action !== "watch";
 }

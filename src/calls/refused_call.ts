@@ -97,3 +97,20 @@ export async function logCallEvent(
     });
   }
 }
+
+/** Logs that a call waits for a person: without the amounts, which not every reader of the log may see. */
+export function logAsked(
+  { log }: Pick<CallContext, "log">,
+  { agentId, sessionId, runId }: CallScopes,
+  refusals: readonly Refusal[],
+): void {
+  for (const { standing, ticket } of refusals) {
+    log.warn(`A model call waits for a person to raise the budget ${standing.name}`, {
+      ticket_id: ticket!.ticketId,
+      budget_id: standing.budgetId,
+      agent_id: agentId,
+      session_id: sessionId,
+      run_id: runId,
+    });
+  }
+}

@@ -2,6 +2,7 @@ import { type Command, flag, option, type OptionSpec } from "./command.ts";
 import { AGENT_COMMANDS } from "./commands/agents/agents.ts";
 import { RULE_COMMANDS } from "./commands/alerts/alert_rules.ts";
 import { alertsHistory, alertsResend } from "./commands/alerts/alerts_history.ts";
+import { APPROVAL_COMMANDS } from "./commands/approvals/approvals.ts";
 import { apply, audit } from "./commands/authored_commands.ts";
 import { backup, restore } from "./commands/backup/backup.ts";
 import { BUDGET_COMMANDS } from "./commands/budgets/budgets.ts";
@@ -17,6 +18,7 @@ import { GATE_COMMANDS, STATUSLINE_COMMANDS } from "./commands/gate/gate.ts";
 import { importCommand } from "./commands/import/import.ts";
 import { KEY_COMMANDS } from "./commands/keys/keys.ts";
 import { pricesShow, pricesUpdate } from "./commands/prices/prices.ts";
+import { PRICE_COMMANDS } from "./commands/prices/set_prices.ts";
 import { profilesAdd, profilesList, profilesRemove } from "./commands/profiles/profiles.ts";
 import { report } from "./commands/report/report.ts";
 import { reprice, repriceApply, repriceList, repriceUndo } from "./commands/reprice/reprice.ts";
@@ -64,8 +66,10 @@ export const COMMANDS: readonly Command[] = [
   repriceApply,
   repriceUndo,
   pricesShow,
+  ...PRICE_COMMANDS,
   pricesUpdate,
   ...BUDGET_COMMANDS,
+  ...APPROVAL_COMMANDS,
   ...RULE_COMMANDS,
   alertsHistory,
   alertsResend,

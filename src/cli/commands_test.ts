@@ -199,10 +199,10 @@ first    helper  completed         6      3      91  $0.0001468  2026-11-21 09:3
     { line: "cost --by hour", out: /^HOUR \(UTC\) .*\n2026-11-21 09:00 {2}█/ },
     { line: "cost --by day --since all", out: /^DAY \(UTC\) .*\n2026-11-21 {2}█+ {2}\$0\.\d+ {3}100% / },
     {
-      line: "cost --by month",
+      line: "cost --by year",
       code: 2,
       err:
-        /month is not one of agent, session, run, model, provider, key, source, hour, day, user, team, project, customer, branch, machine, tag:KEY/,
+        /year is not one of agent, session, run, model, provider, key, source, hour, day, week, month, user, team, project, customer, branch, machine, tag:KEY/,
     },
     { line: "cost --since soon", code: 2, err: /^error: Cannot use --since: soon is not a time; write 24h/ },
     { line: "agents remove helper", out: "Removed agent helper; its sessions and costs stay\n" },

@@ -103,7 +103,7 @@ Deno.test("reportError() says how to give a key, or another one, if the server r
   );
   assert.equal(
     report(problemError({ ...problem, code: "forbidden", detail: "Cannot do that" })),
-    "error: Cannot do that\nGive another key with --api-key or PURSER_API_KEY; purser keys list shows the scopes of each\n",
+    "error: Cannot do that\nGive another key with --api-key or PURSER_API_KEY; purser whoami shows what this one has spent and may do\n",
   );
   assert.equal(
     report(new PurserError("forbidden", "Cannot listen on 0.0.0.0")),

@@ -134,7 +134,7 @@ function hintFor(error: unknown): string | undefined {
   }
   // Only for refusals by the API: `purser serve` reports other errors of this code.
   if (error instanceof PurserError && error.code === "forbidden" && "problem" in error) {
-    return "Give another key with --api-key or PURSER_API_KEY; purser keys list shows the scopes of each";
+    return "Give another key with --api-key or PURSER_API_KEY; purser whoami shows what this one has spent and may do";
   }
   const { session_id, details } = problemOf(error);
   if (typeof (details as { messages_before?: unknown } | undefined)?.messages_before === "number") {

@@ -1,4 +1,4 @@
-import { PurserError } from "../kernel/errors.ts";
+import { messageOf, PurserError } from "../kernel/errors.ts";
 
 /** The precedence of the sources of a setting. */
 export const RANK = { option: 4, environment: 3, profile: 2, file: 1, none: 0 } as const;
@@ -35,6 +35,16 @@ export function oneOf<const T extends string>(setting: Setting, allowed: readonl
   const found = allowed.find((value) => value === setting.value);
   if (found !== undefined) return found;
   throw new PurserError("invalid", `Cannot use ${setting.source}: it must be one of ${allowed.join(", ")}`);
+}
+
+/** Returns the setting as a text that is read. Throws `invalid` with the reason for which it can't be. */
+export function readText({ value, source }: Setting, read = (text: string) => text): string | undefined {
+  if (value === undefined) return undefined;
+  try {
+    return read(value);
+  } catch (error) {
+    throw new PurserError("invalid", `Cannot use ${source}: ${messageOf(error)}`);
+  }
 }
 
 /** Returns the setting as a whole number. Throws `invalid` if it is none, or not from `min` to `max`. */

@@ -1,13 +1,16 @@
 import { DEFAULT_MAX_BODY_BYTES } from "../contract/limits.ts";
 import { DURABILITIES, PRICE_UPDATES } from "../contract/values.ts";
 import { LOG_FORMATS, LOG_LEVELS } from "../kernel/log.ts";
-import { oneOf, pickSetting, RANK, wholeNumber } from "./pick_setting.ts";
+import { MAX_MONTH_START_DAY, readTimeZone, UTC, WEEK_DAYS } from "../contract/calendars/zones.ts";
+import { oneOf, pickSetting, RANK, readText, wholeNumber } from "./pick_setting.ts";
 
 /** A setting with one value: a text, one of some words, or a whole number. */
 interface SettingRow {
   /** A number for a setting that is one. */
   default: string | number;
   oneOf?: readonly string[];
+  /** Returns the value as it is used. Throws an error that says what is wrong. */
+  read?: (text: string) => string;
   /** The smallest number; without it, a number is positive. */
   min?: number;
   max?: number;
@@ -63,10 +66,18 @@ export const SETTINGS = {
   maxSnapshotBytes: { default: DEFAULT_MAX_SNAPSHOT_BYTES },
   /** The most that the messages of a run may have, and a message that is restored. */
   maxContextBytes: { default: DEFAULT_MAX_CONTEXT_BYTES },
+  /** The seconds that a call of a run waits for the answer to a ticket. */
+  approvalTimeoutSeconds: { default: 300, min: 0, max: 86_400 },
   /** The form of the status line; see docs/agents.md. */
   statuslineTemplate: { default: "{session} · {today} today · {budget} · {plan}" },
   /** `daily`: a server updates the prices by itself. */
   priceUpdates: { default: "never", oneOf: PRICE_UPDATES },
+  /** The time zone of reports, and of budgets and rules that are added without one. */
+  timeZone: { default: UTC.timeZone, read: readTimeZone, hasVariable: true },
+  /** The first day of a week, of the same. */
+  weekStart: { default: UTC.weekStart, oneOf: WEEK_DAYS },
+  /** The first day of a month, of the same: 15 for months from the 15th. */
+  monthStartDay: { default: UTC.monthStartDay, max: MAX_MONTH_START_DAY },
 } as const satisfies Record<string, SettingRow>;
 
 type ValueOf<Row> = Row extends { oneOf: readonly (infer Word)[] } ? Word
@@ -106,9 +117,9 @@ export function readSettings({ options, env, file, defaults }: {
     const given = options[row.name]?.toString();
     const setting = pickSetting(name, given, fromEnvironment, variable, file[key]?.toString());
     if (setting.rank === RANK.none) return defaults[row.name];
-    if (setting.rank === RANK.file) return file[key];
+    if (setting.rank === RANK.file) return row.read ? row.read(String(file[key])) : file[key];
     if (row.oneOf) return oneOf(setting, row.oneOf);
-    return typeof row.default === "number" ? wholeNumber(setting, min, max) : setting.value;
+    return typeof row.default === "number" ? wholeNumber(setting, min, max) : readText(setting, row.read);
   };
   return withDefaults(Object.fromEntries(SETTING_ROWS.map((row) => [row.name, read(row)])));
 }

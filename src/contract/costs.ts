@@ -53,6 +53,16 @@ export const CostRow = z.object({
   }),
   hour: Time.optional(),
   day: z.string().optional().openapi({ format: "date", example: "2026-11-21" }),
+  week: z.string().optional().openapi({
+    format: "date",
+    description: "Its first day",
+    example: "2026-11-16",
+  }),
+  month: z.string().optional().openapi({
+    format: "date",
+    description: "Its first day",
+    example: "2026-11-01",
+  }),
   tag_key: z.string().optional().openapi({ example: "customer" }),
   tag_value: z.string().nullable().optional().openapi({
     description: "Value of the tag; null for the calls without it",

@@ -97,7 +97,7 @@ export const ApiKeyBody = z.strictObject({
   name: Label,
   scopes: Scopes.min(1).max(SCOPES.length),
   agent_id: name("researcher").nullish().openapi({
-    description: "Restricts the key to this agent; not with the scope `admin`",
+    description: "Restricts the key to this agent; not with the scopes `admin` and `approve`",
   }),
   models: Models.min(1).max(100).nullish().openapi({
     description: "Restricts calls through the gateway to these models; only with the scope `call`",

@@ -44,8 +44,15 @@ export const BUDGET_DEFAULTS = {
   enabled: true,
 } as const;
 
+/** The periods of budgets that forecast, and the part of a window, its twentieth, before which there is no pace. */
+export const FORECAST_PERIODS = ["day", "week", "month"] as const;
+export const FORECAST_FROM_PART = 20;
+
 /** The most tags that a budget names, with the one that it has a counter for each value of. */
 export const MAX_BUDGET_TAGS = 4;
+
+/** The seconds that a ticket waits for an answer at most, and that a budget doesn't ask again after a denial. */
+export const TICKET_SECONDS = { expires: 3_600, deniedFor: 900 } as const;
 
 /** A budget is near its limit from this share on at the latest; from its lowest warning on if that is lower. */
 export const NEAR_LIMIT = 0.9;
@@ -132,6 +139,7 @@ export const PAGE_SIZES = {
   audit: { default: 100, max: 1_000 },
   raises: { default: 100, max: 1_000 },
   releases: { default: 100, max: 1_000 },
+  approvals: { default: 100, max: 1_000 },
   importFiles: { default: 1_000, max: 1_000 },
 } as const;
 

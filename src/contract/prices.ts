@@ -1,5 +1,6 @@
 import { z } from "@hono/zod-openapi";
 import { Count, orNull, Time, Usd } from "./parts.ts";
+import { PriceOverride } from "./price_override.ts";
 
 /** The wire schemas of prices. */
 
@@ -17,13 +18,24 @@ export const PriceSource = z.object({
 }).openapi("PriceSource");
 export type PriceSource = z.infer<typeof PriceSource>;
 
+export const SetPrice = PriceOverride.extend({
+  price_id: z.string().openapi({ example: "prc_9f86d081884c7d659a2feaa0c5" }),
+  name: z.string().openapi({
+    description: "What it is identified by: the model, the service tier and the first day",
+    example: "openai:gpt-6-luna from 2026-11-01",
+  }),
+  created_at: Time,
+  updated_at: Time,
+}).openapi("SetPrice");
+export type SetPrice = z.infer<typeof SetPrice>;
+
 export const PriceRate = z.object({
   part: z.string().openapi({ description: "The part of a call's usage", example: "input_tokens" }),
   usd: Usd,
   per: Count.openapi({ description: "The number of tokens or counts that cost this: 1000000 or 1000" }),
   source: z.string().openapi({
     description:
-      "Where the rate is listed: `config`, `demo`, or a source and its date; `rule` of a rate that isn't, and follows from " +
+      "Where the rate is listed: `database`, `config`, `demo`, or a source and its date; `rule` of a rate that isn't, and follows from " +
       "others by a provider's rule",
     example: "litellm@2026-11-12",
   }),
@@ -52,7 +64,7 @@ export const PriceCard = z.object({
   at: Time,
   source: z.string().openapi({
     description:
-      "The `price_source` of calls, which is that of their input tokens: `config`, `demo`, or a source and its date",
+      "The `price_source` of calls, which is that of their input tokens: `database`, `config`, `demo`, or a source and its date",
     example: "genai-prices@2026-11-10",
   }),
   matched_model: z.string().openapi({ description: "The id of the model in the source" }),

@@ -1,6 +1,7 @@
 import { z } from "@hono/zod-openapi";
 import { STATUS } from "../kernel/errors.ts";
 import { BudgetMode } from "./agents.ts";
+import { TicketId } from "./budgets/approvals.ts";
 import { EventType } from "./events.ts";
 import {
   AgentId,
@@ -51,6 +52,11 @@ const runResult = {
   ended_at: Time,
 };
 
+/** The ticket of a run in progress. */
+const waitingFor = TicketId.optional().openapi({
+  description: "While the run waits for a person: the ticket by which a budget asks for more",
+});
+
 export const RunResult = z.object(runResult).openapi("RunResult");
 export type RunResult = z.infer<typeof RunResult>;
 
@@ -74,6 +80,7 @@ export const Run = z.object({
   parent_run_id: RunId.optional().openapi({ description: "The run that has made it, if any" }),
   tags: CallTags.optional().openapi({ description: "Tags of its calls; absent without any" }),
   ended_at: Time.nullable().openapi({ description: "Null while the run is in progress" }),
+  waiting_for: waitingFor,
 }).openapi("Run");
 export type Run = z.infer<typeof Run>;
 
@@ -91,6 +98,7 @@ export const ListedRun = z.object({
   budget_mode: BudgetMode,
   parent_run_id: RunId.optional().openapi({ description: "The run that has made it, if any" }),
   tags: CallTags.optional().openapi({ description: "Tags of its calls; absent without any" }),
+  waiting_for: waitingFor,
 }).openapi("ListedRun");
 export type ListedRun = z.infer<typeof ListedRun>;
 

@@ -30,16 +30,31 @@ export type RunStatus = typeof RUN_STATUSES[number];
 export const BUDGET_MODES = ["stop", "strict"] as const;
 export type BudgetMode = typeof BUDGET_MODES[number];
 
-/** The windows of budgets: `run` and `session` count each by itself; `hour` is rolling, the others are of UTC. */
-export const BUDGET_PERIODS = ["run", "session", "hour", "day", "week", "month", "lifetime"] as const;
+/** The windows of budgets: `run`, `session` and `tree` count each by itself; `hour` and `30d` are rolling, the others of a calendar. */
+export const BUDGET_PERIODS = [
+  "run",
+  "session",
+  "tree",
+  "hour",
+  "day",
+  "week",
+  "month",
+  "quarter",
+  "30d",
+  "lifetime",
+] as const;
 export type BudgetPeriod = typeof BUDGET_PERIODS[number];
 
 /** A budget with one counter for each agent, session, key, model, provider or source; or for each value of a tag. */
 export const BUDGET_EACH = SUBJECTS;
 export type BudgetEach = SubjectKind;
 
-/** `watch` refuses nothing and counts the calls that it would have refused. */
-export const BUDGET_ACTIONS = ["refuse", "watch"] as const;
+/** The orders of the counters of a budget: the most used first, the least left, or their names. */
+export const COUNTER_SORTS = ["used", "left", "name"] as const;
+export type CounterSort = typeof COUNTER_SORTS[number];
+
+/** `watch` refuses nothing and counts the calls that it would have refused; `ask` asks a person for more before it refuses. */
+export const BUDGET_ACTIONS = ["refuse", "watch", "ask"] as const;
 export type BudgetAction = typeof BUDGET_ACTIONS[number];
 
 /** The reasons for which a budget refuses a call. */
@@ -56,6 +71,10 @@ export type RefusalReason = typeof REFUSAL_REASONS[number];
 /** The reasons for which a strict budget holds an amount though no call is in progress. */
 export const HOLD_REASONS = ["unbooked", "uncounted"] as const;
 export type HoldReason = typeof HOLD_REASONS[number];
+
+/** The states of a ticket, by which a budget asks for more. */
+export const TICKET_STATES = ["waiting", "approved", "denied", "expired"] as const;
+export type TicketState = typeof TICKET_STATES[number];
 
 /** The states of a budget: below its first warning, at or over it, at or over its limit. */
 export const BUDGET_STATES = ["ok", "near", "reached"] as const;
@@ -91,6 +110,9 @@ export type RuleThreshold = typeof RULE_THRESHOLDS[number];
 export const BUDGET_THRESHOLDS = BUDGET_PERIODS.map((per) => `budget_per_${per}_usd` as const);
 export type BudgetThreshold = typeof BUDGET_THRESHOLDS[number];
 
+/** The threshold type of the alert by which a budget asks for more. */
+export const ASK_THRESHOLD = "budget_ask_usd";
+
 /** An alert rule fires again after each cooldown, or once for each run, session, day or month. */
 export const REPEATS = ["cooldown", "once_per_window"] as const;
 export type Repeat = typeof REPEATS[number];
@@ -111,7 +133,7 @@ export const ANOMALY_KINDS = [
 export type AnomalyKind = typeof ANOMALY_KINDS[number];
 
 /** The groupings of cost reports. */
-export const GROUPINGS = [...GROUPED, "source", "hour", "day"] as const;
+export const GROUPINGS = [...GROUPED, "source", "hour", "day", "week", "month"] as const;
 export type Grouping = typeof GROUPINGS[number];
 
 /** The second level of groups in cost reports. */
@@ -144,7 +166,7 @@ export const SESSION_EVENT_TYPES = [
 export type SessionEventType = typeof SESSION_EVENT_TYPES[number];
 
 /** The scopes of API keys. `admin` includes the others, `run` includes `report`. */
-export const SCOPES = ["read", "run", "call", "report", "admin"] as const;
+export const SCOPES = ["read", "run", "call", "report", "approve", "admin"] as const;
 export type Scope = typeof SCOPES[number];
 
 /** The origins of a booked call: a run of an agent, a metered model of a library user, a report, the gateway, an agent's log, a span. */
@@ -176,7 +198,7 @@ export const AUDIT_ACTORS = ["key", "session", "local", "code", "anonymous"] as 
 export type AuditActor = typeof AUDIT_ACTORS[number];
 
 /** The kinds of things whose changes the audit log keeps. */
-export const AUDIT_KINDS = ["budget", "rule", "key", "agent", "repricing", "prices"] as const;
+export const AUDIT_KINDS = ["budget", "rule", "key", "agent", "repricing", "prices", "price"] as const;
 export type AuditKind = typeof AUDIT_KINDS[number];
 
 /** The changes that the audit log keeps. */
@@ -192,6 +214,8 @@ export const AUDIT_ACTIONS = [
   "revoked",
   "applied",
   "undone",
+  "approved",
+  "denied",
 ] as const;
 export type AuditAction = typeof AUDIT_ACTIONS[number];
 

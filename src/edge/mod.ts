@@ -52,7 +52,12 @@ interface Isolate {
 
 /** Creates the state that requests share. */
 function createIsolate(
-  { config, env, write }: { config: Config; env: Environment; write: (line: string) => void },
+  { config, env, write, clock }: {
+    config: Config;
+    env: Environment;
+    write: (line: string) => void;
+    clock: Clock;
+  },
 ): Isolate {
   const secrets = createSecrets();
   const log = scrubbedLog(neverThrowing(createJsonLog({ level: config.logLevel, write })), secrets);
@@ -69,6 +74,7 @@ function createIsolate(
         overrides: config.prices,
         providers: billedProviders({ providers: config.providers, env }),
         log,
+        clock,
       }),
       plugins: { smtp: () => Promise.reject(unsupportedAtEdge("send mail", "mail")) },
       channels: {
@@ -109,7 +115,7 @@ export function createEdgeHandler(options: EdgeOptions): EdgeHandler {
     if (current?.settings === settings) return current.isolate;
     if (options.config) checkEdgeConfig(options.config);
     const config = options.config ?? await loadEdgeConfig(env);
-    current = { settings, isolate: createIsolate({ config, env, write }) };
+    current = { settings, isolate: createIsolate({ config, env, write, clock }) };
     return current.isolate;
   }
 

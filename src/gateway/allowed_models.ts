@@ -63,6 +63,34 @@ function checkOthers(body: Fields, unknown: Fields, caller: Caller): void {
   }
 }
 
+/** The most models that a request may name besides its own, each of which its budgets are asked about. */
+const MAX_FALLBACKS = 10;
+
+/**
+ * Returns the models that the provider may call instead of the one that a request is for: OpenRouter `models`, LiteLLM `fallbacks` and
+ * such, Anthropic `fallbacks`. Throws `invalid` for too many.
+ */
+export function fallbacksIn(model: string, body: Fields, known: Shape): readonly string[] {
+  const unknown = Object.fromEntries(Object.entries(body).filter(([name]) => !Object.hasOwn(known, name)));
+  const names = new Set(findFields(unknown, OF_FALLBACKS).flatMap(([, value]) => namesIn(value)));
+  names.delete(model);
+  if (names.size <= MAX_FALLBACKS) return [...names];
+  throw cannotPass(
+    `it names ${names.size} models that may be called instead; at most ${MAX_FALLBACKS} can be`,
+  );
+}
+
+/** The fields that name models to call instead, in lower case and without underscores. */
+const OF_FALLBACKS = /^models$|fallbacks$/;
+
+/** Returns the names of models in a value: texts, objects with a `model`, and lists and maps of them. */
+function namesIn(value: unknown, depth = 0): string[] {
+  if (typeof value === "string") return [value];
+  if (typeof value !== "object" || value === null || depth > MAX_DEPTH) return [];
+  if (isFields(value) && typeof value.model === "string") return [value.model];
+  return Object.values(value).flatMap((inner) => namesIn(inner, depth + 1));
+}
+
 /** The types of the tools that the client runs; one without a type is another provider's form of these. */
 const OWN_TOOLS: ReadonlySet<unknown> = new Set(["function", "custom", undefined, null]);
 

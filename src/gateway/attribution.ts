@@ -62,7 +62,7 @@ export function readAttribution(
   const run = headers.get("x-purser-run");
   if (run !== null) checkName("x-purser-run", run);
   const session = SESSION_HEADERS.map((header) => headers.get(header)?.trim()).find(Boolean);
-  const own = (id: string) => only === undefined ? toName(id) : nameAfter(only, id);
+  const own = (id: string) => nameSession(id, { viewer: { agentId: only } });
   return {
     agentId: only ?? wanted ?? (name === null ? NO_AGENT : toName(name)),
     sessionId: session === undefined ? null : own(session),
@@ -70,6 +70,12 @@ export function readAttribution(
     tags: withKeyTags(readTags(headers.get("x-purser-tags")), tags),
   };
 }
+
+/** Returns the id of a session or run that a caller names; that of a key of one agent is named after the agent. */
+export const nameSession = (
+  id: string,
+  { viewer: { agentId } }: { viewer: Pick<Viewer, "agentId"> },
+): string => agentId === undefined ? toName(id) : nameAfter(agentId, id);
 
 function checkName(header: string, value: string): void {
   if (!NAME_PATTERN.test(value)) {

@@ -8,6 +8,7 @@ import {
 } from "../calls/mod.ts";
 import type { CallScopes, Refusal } from "../budgets/mod.ts";
 import type { NanoUsd } from "../kernel/money.ts";
+import { readRootsOfRuns } from "../sessions/mod.ts";
 import { callScopes, type ModelCall, type Viewer } from "../ledger/mod.ts";
 import type { GatewayContext, GatewayRequest } from "./context.ts";
 import { openBeta } from "./wires/beta_headers.ts";
@@ -20,8 +21,12 @@ const TOKENS_AROUND_A_CALL = 1_024;
 /** The attribution of the gateway's calls, and what they do beside the booking. */
 export async function termsOf(ctx: GatewayContext, request: GatewayRequest): Promise<CallTerms> {
   const { attribution, caller: { viewer } } = request;
-  const budget = attribution.runId === null ? null : await findRunBudget(ctx, attribution.agentId);
-  return new GatewayTerms(ctx, request, { ...callScopes(attribution, viewer), budget });
+  const { runId, agentId } = attribution;
+  if (runId === null) {
+    return new GatewayTerms(ctx, request, { ...callScopes(attribution, viewer), budget: null });
+  }
+  const [budget, roots] = await Promise.all([findRunBudget(ctx, agentId), readRootsOfRuns(ctx, [runId])]);
+  return new GatewayTerms(ctx, request, { ...callScopes(attribution, viewer, roots.get(runId)), budget });
 }
 
 class GatewayTerms implements CallTerms {
@@ -68,6 +73,7 @@ export class GatewayCall implements CallRequest {
     private readonly gatewayRequest: GatewayRequest,
     private readonly request: ModelRequest,
     private readonly size: { body: Uint8Array; inputBytes: number },
+    readonly fallbacks: () => readonly string[],
   ) {
     this.provider = gatewayRequest.target.provider;
     this.model = request.model;

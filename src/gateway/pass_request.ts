@@ -7,7 +7,8 @@ import { formatUsd } from "../kernel/money.ts";
 import { hasPlanHeaders, isPaidByPlan } from "../plans/sources/mod.ts";
 import { type Asked, type Fields, readAsked } from "../pricing/usage/mod.ts";
 import type { ModelCall } from "../ledger/mod.ts";
-import { checkRequested, checkShown, keepModels } from "./allowed_models.ts";
+import { withAgentOfBody } from "./agent_of_body.ts";
+import { checkRequested, checkShown, fallbacksIn, keepModels } from "./allowed_models.ts";
 import { type AnswerReader, readAnswer } from "./answer_reader.ts";
 import { GatewayCall, termsOf } from "./call_request.ts";
 import { errorKindOf, noteEnd, noteStatus } from "./call_facts.ts";
@@ -54,6 +55,9 @@ export async function passRequest(ctx: GatewayContext, request: GatewayRequest):
   request.note?.({ model: model.model });
   checkRequested(model.model, body, wire.known, request.caller);
   if (request.caller.stopsBeforeCredits) await stopBeforeCredits(ctx, request, model.model);
+  const { headers, caller, attribution } = request;
+  const { secrets } = ctx;
+  request.attribution = withAgentOfBody(attribution, { headers, body, caller, secrets });
   return await passCall(ctx, { request, upstream, wire, model, body, bytes, isLarge });
 }
 
@@ -77,7 +81,8 @@ async function passCall(ctx: GatewayContext, call: CallToPass): Promise<PassedAn
   if (isLarge) await othersTurn(ctx);
   const inputBytes = estimateInputBytes(body, bytes.length);
   const terms = await termsOf(ctx, request);
-  const callRequest = new GatewayCall(request, model, { body: bytes, inputBytes });
+  const fallbacks = () => fallbacksIn(model.model, body, wire.known);
+  const callRequest = new GatewayCall(request, model, { body: bytes, inputBytes }, fallbacks);
   let isSent = false;
   try {
     return await openCall(ctx, terms, callRequest, (open) => {

@@ -16,6 +16,9 @@ import { findKey, withNames } from "../keys/mod.ts";
 import { type CostFilter, type CostScope, isEntity, isTimed } from "../ledger/mod.ts";
 import type { Core } from "../service/mod.ts";
 import { z } from "./create_route.ts";
+import { wholeNumber } from "./pagination.ts";
+import { TimeZone } from "../contract/calendars/calendar_fields.ts";
+import { MAX_MONTH_START_DAY, WEEK_DAYS } from "../contract/calendars/zones.ts";
 import { narrowToAgent, onlyAgentOf, outOfReach, viewerOfRequest } from "./middleware/agent_reach.ts";
 import type { ApiEnv } from "./middleware/principal.ts";
 
@@ -44,6 +47,26 @@ export const compareQuery = {
   }),
   compare_to: QueryTime.optional().openapi({
     description: "End of the second span, exclusive; default: `from`",
+  }),
+};
+
+/** The parameters of a report by days, weeks or months. */
+export const calendarQuery = {
+  time_zone: TimeZone.optional().openapi({
+    type: "string",
+    description:
+      "Time zone of days, weeks and months; the server's, UTC unless set, if not given. Hours are those of UTC",
+    example: "Europe/Berlin",
+  }),
+  week_start: z.enum(WEEK_DAYS).optional().openapi({
+    description: "First day of a week; the server's if not given",
+  }),
+  month_start_day: wholeNumber({ min: 1, max: MAX_MONTH_START_DAY }).optional().openapi({
+    type: "integer",
+    format: "int32",
+    minimum: 1,
+    maximum: MAX_MONTH_START_DAY,
+    description: "First day of a month: 15 for months from the 15th; the server's if not given",
   }),
 };
 

@@ -49,6 +49,7 @@ export const RESOURCES = [
   { prefixes: ["/costs/what-if", "/costs/caching"], load: () => import("./routes/what_if.ts") },
   { prefixes: ["/repricings"], load: () => import("./routes/repricings.ts") },
   { prefixes: ["/budgets"], load: () => import("./routes/budgets.ts") },
+  { prefixes: ["/approvals"], load: () => import("./routes/approvals.ts") },
   { prefixes: ["/alerts"], load: () => import("./routes/alerts.ts") },
   { prefixes: ["/channels"], load: () => import("./routes/channels.ts") },
   { prefixes: ["/anomalies"], load: () => import("./routes/anomalies.ts") },

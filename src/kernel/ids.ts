@@ -19,6 +19,7 @@ export type IdKind =
   | "raise"
   | "release"
   | "rsv"
+  | "tkt"
   | "key";
 
 /** Generates ids: `run_` and 26 characters that sort by time, as a ULID in lower case. */

@@ -173,6 +173,9 @@ function check({ name, scopes, agentId, models, expiresAt, stopBeforeCredits }: 
   if (agentId !== null && scopes.includes("admin")) {
     throw invalid("scopes", "a key of one agent can't have the scope admin, which is about all of them");
   }
+  if (agentId !== null && scopes.includes("approve")) {
+    throw invalid("scopes", "a key of one agent can't have the scope approve; narrow it by tags");
+  }
   if (models != null && !allows(scopes, ["call"])) {
     throw invalid("models", "models are for keys with the scope call");
   }

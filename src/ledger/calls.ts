@@ -7,13 +7,12 @@ import {
   type TimePosition,
 } from "../store/mod.ts";
 import { and, eq, isNull } from "drizzle-orm";
-import { COUNTED, DIMENSIONS } from "../contract/costs/dimensions.ts";
 import { tagsText } from "../contract/tags/tags.ts";
 import type { CostEvent } from "../contract/usage.ts";
 import { priceRecordOf } from "../pricing/mod.ts";
 import { isStanding, withAdjustments } from "./adjustments.ts";
 import { detailsOf, readDetails } from "./call_details.ts";
-import { COUNTED_COLUMNS, scopesOf } from "./scopes/mod.ts";
+import { SCOPE_COLUMNS, scopesOf, scopeValuesOf } from "./scopes/mod.ts";
 import { type ModelCall } from "./model_call.ts";
 import { toCostEvent } from "./cost_events.ts";
 
@@ -31,7 +30,7 @@ export const TOKEN_COLUMNS = [
 const COLUMNS = [
   "call_id",
   "at",
-  ...COUNTED_COLUMNS,
+  ...SCOPE_COLUMNS,
   "step",
   "source",
   "tools",
@@ -74,7 +73,7 @@ function toRow(call: ModelCall): SqlValue[] {
   return [
     call.callId,
     call.at,
-    ...COUNTED.map((kind) => call[DIMENSIONS[kind].property] ?? null),
+    ...scopeValuesOf(call),
     call.step,
     call.source ?? null,
     call.tools.length === 0 ? "[]" : JSON.stringify(call.tools),

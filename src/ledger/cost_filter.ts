@@ -1,3 +1,4 @@
+import { DAY_SPANS, type DaySpan, type ReportDays } from "../contract/windows.ts";
 import type { DIMENSIONS, DimensionWith } from "../contract/costs/dimensions.ts";
 import type { TagGroup, Tags } from "../contract/tags/tags.ts";
 import type { CostSort, Grouping, Split } from "../contract/values.ts";
@@ -27,8 +28,10 @@ export interface CostFilter extends CostScope {
   groupBy: Grouping | TagGroup;
   /** A second level of groups within those of `groupBy`, which is no session or run. */
   splitBy?: Split | TagGroup;
-  /** Default: time for sessions, runs, hours and days, cost for the others, which have no time. */
+  /** Default: time for sessions, runs, hours, days, weeks and months, cost for the others, which have no time. */
   sort?: CostSort;
+  /** The days of which days, weeks and months are made; default: those of UTC. */
+  days?: ReportDays | undefined;
   /** The position of the last entry of the ledger that counts; not for sessions, runs and a second span. */
   upTo?: number;
   limit: number;
@@ -42,8 +45,11 @@ export function sortOf({ groupBy, sort }: CostFilter): CostSort {
 
 /** Returns whether groups have a time. */
 export function isTimed(groupBy: CostFilter["groupBy"]): boolean {
-  return isEntity(groupBy) || groupBy === "hour" || groupBy === "day";
+  return isEntity(groupBy) || groupBy === "hour" || isDaySpan(groupBy);
 }
+
+/** Returns whether groups are made of days. */
+export const isDaySpan = (groupBy: string): groupBy is DaySpan => DAY_SPANS.some((span) => span === groupBy);
 
 /** Returns whether groups are sessions or runs, which begin and end. */
 export function isEntity(groupBy: CostFilter["groupBy"]): groupBy is "session" | "run" {

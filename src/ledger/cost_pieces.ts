@@ -6,7 +6,18 @@ import {
   FILTERED,
   GROUPED,
 } from "../contract/costs/dimensions.ts";
-import { startOf, startSql } from "../contract/windows.ts";
+import { UTC } from "../contract/calendars/zones.ts";
+import {
+  areOfWholeHours,
+  DAY_SPANS,
+  type DaySpan,
+  localSpanSql,
+  type ReportDays,
+  reportDays,
+  startOf,
+  startSql,
+} from "../contract/windows.ts";
+import { HOUR_MS } from "../kernel/clock.ts";
 import { indexedBy, isAfter, NOT_INDEXED, ORDERED_JOIN, type SqlValue } from "../store/mod.ts";
 import type { TagGroup } from "../contract/tags/tags.ts";
 import { conditionsOf, hasTags, MAX_TIME, tagValue } from "./cost_conditions.ts";
@@ -18,7 +29,7 @@ export type KeyColumn =
   | FieldOf<Exclude<Dimension, "session" | "run">>
   | "source"
   | "hour"
-  | "day"
+  | DaySpan
   | "tag_value";
 
 /** The columns of rollups that are never null, where those of a call may be. */
@@ -82,6 +93,8 @@ const ALL_TAGGED = [TAGGED, ...TAGGED_SINCE];
 /** The calls of a session, by their index. */
 const OF_SESSION: Source = { ...CALLS, table: `calls ${indexedBy("calls_by_session")}`, hasTags: true };
 
+const UTC_DAYS = reportDays(UTC, 0, 0);
+
 interface Piece {
   source: Source;
   from?: number;
@@ -92,6 +105,8 @@ interface Piece {
 export interface Key {
   columns: readonly KeyColumn[];
   tag?: TagGroup;
+  /** The days of which days, weeks and months are made; without them, those of UTC. */
+  days?: ReportDays | undefined;
 }
 
 /**
@@ -110,7 +125,7 @@ export function piecesOf(
 ): string[] {
   const calls = scope.sessionId !== undefined ? [OF_SESSION] : hasTags(scope) ? ALL_TAGGED : undefined;
   if (calls) return calls.map((source) => take(rowsOf(scope, { source, ...spanOf(scope) }, key, args)));
-  const parts = key.columns.includes("source") ? bySource(scope, key) : cut(scope, key.columns);
+  const parts = key.columns.includes("source") ? bySource(scope, key) : cut(scope, key);
   const pieces = parts.map((piece) => take(rowsOf(scope, piece, key, args)));
   return key.tag === undefined ? pieces : [...pieces, taggedRows(scope, key, args)];
 }
@@ -130,7 +145,15 @@ function rowsOf(scope: CostScope, { source, from, to }: Piece, key: Key, args: S
     args.push(from, to!);
   }
   const tag = source.hasTags && key.tag ? tagValue(key.tag) : "NULL";
-  const expressions = { ...source.columns, tag_value: tag };
+  const { days = UTC_DAYS } = key;
+  const time = source.time.replace("+", "");
+  const spans = DAY_SPANS.filter((span) => key.columns.includes(span) && time !== "")
+    .map((span) => [span, localSpanSql(span, time, days)]);
+  const expressions: Partial<Record<KeyColumn, string>> = {
+    ...source.columns,
+    ...Object.fromEntries(spans),
+    tag_value: tag,
+  };
   const columns = key.columns.map((name) =>
     expressions[name] === undefined ? name : `${expressions[name]} AS ${name}`
   );
@@ -154,14 +177,14 @@ SELECT * ${ofTag} UNION ALL SELECT ${others}, ${COUNTER_COLUMNS.map((name) => `-
 export function withoutLater(
   scope: CostScope,
   upTo: number,
-  columns: readonly KeyColumn[],
+  key: Key,
   args: SqlValue[],
 ): string {
   const later = { ...CALLS, table: `calls ${indexedBy("calls_by_time")}`, where: "position > ?" };
   args.push(upTo);
   const span = { from: scope.from ?? 0, to: scope.to ?? MAX_TIME };
-  return `SELECT ${columns}, ${COUNTER_COLUMNS.map((name) => `-${name}`)} FROM (${
-    rowsOf(scope, { source: later, ...span }, { columns }, args)
+  return `SELECT ${key.columns}, ${COUNTER_COLUMNS.map((name) => `-${name}`)} FROM (${
+    rowsOf(scope, { source: later, ...span }, { columns: key.columns, days: key.days }, args)
   }) later`;
 }
 
@@ -169,10 +192,15 @@ const spanOf = ({ from, to }: CostScope) =>
   from === undefined && to === undefined ? {} : { from: from ?? 0, to: to ?? MAX_TIME };
 
 /** Cuts a span into pieces, each with the coarsest rollup that fits exactly, and the calls after the rollups. */
-function cut(scope: CostScope, key: readonly KeyColumn[]): Piece[] {
-  const [isByHour, isByDay] = [key.includes("hour"), key.includes("day")];
+function cut(scope: CostScope, key: Key): Piece[] {
+  const { days = UTC_DAYS } = key;
+  const isByDay = key.columns.some((name) => DAY_SPANS.some((span) => span === name));
+  const isZoned = isByDay && days.calendar.timeZone !== UTC.timeZone;
+  const isByHour = key.columns.includes("hour") || isZoned;
+  const hours = isZoned && !areOfWholeHours(days) ? hoursOf(days) : [HOURS];
   if (scope.from === undefined && scope.to === undefined) {
-    return [{ source: isByHour ? HOURS : isByDay ? DAYS : TOTALS }, { source: TAIL }];
+    const sources = isByHour ? hours : [isByDay ? DAYS : TOTALS];
+    return [...sources, TAIL].map((source) => ({ source }));
   }
   const from = Math.max(scope.from ?? 0, 0);
   const to = Math.max(Math.min(scope.to ?? MAX_TIME, MAX_TIME), from);
@@ -187,7 +215,7 @@ function cut(scope: CostScope, key: readonly KeyColumn[]): Piece[] {
     add(CALLS, from, hourStart);
     const [dayStart, dayEnd] = whole("day", hourStart, hourEnd);
     if (dayStart >= dayEnd || isByHour) {
-      add(HOURS, hourStart, hourEnd);
+      for (const source of hours) add(source, hourStart, hourEnd);
     } else {
       add(HOURS, hourStart, dayStart);
       add(DAYS, dayStart, dayEnd);
@@ -198,6 +226,23 @@ function cut(scope: CostScope, key: readonly KeyColumn[]): Piece[] {
   }
   if (pieces.length === 0) pieces.push({ source: isByHour ? HOURS : DAYS, from: 0, to: 0 });
   return pieces;
+}
+
+/**
+ * Returns the sources of rolled-up hours where a day begins within some of them, as in India: the calls of those are read one by one.
+ */
+function hoursOf(days: ReportDays): Source[] {
+  const hasMidnight = (hour: string) =>
+    `${localSpanSql("day", hour, days)} <> ${localSpanSql("day", `(${hour} + ${HOUR_MS - 1})`, days)}`;
+  const ofCall = startSql("hour", "at");
+  return [
+    { ...HOURS, where: `NOT (${hasMidnight("hour")})` },
+    {
+      ...CALLS,
+      table: `calls ${indexedBy("calls_by_time")}`,
+      where: `position <= ${TOTALS_POSITION} AND ${hasMidnight(ofCall)}`,
+    },
+  ];
 }
 
 /** Returns the largest part of a range that starts and ends with an hour or a day. */

@@ -2,6 +2,7 @@ import { NANO_PER_USD, type NanoUsd, toUsd } from "../kernel/money.ts";
 import type { CostRow, CostTotal } from "../contract/costs.ts";
 import { dimension, DIMENSIONS, FILTERED, GROUPED } from "../contract/costs/dimensions.ts";
 import { type TagGroup, tagKeyOf } from "../contract/tags/tags.ts";
+import { DAY_SPANS } from "../contract/windows.ts";
 import type { Grouping } from "../contract/values.ts";
 import { toIso } from "../kernel/clock.ts";
 import {
@@ -19,6 +20,7 @@ import {
   type CostFilter,
   type CostScope,
   type DimensionValues,
+  isDaySpan,
   isEntity,
   isTimed,
   sortOf,
@@ -123,7 +125,7 @@ const spanOf = ({ from, to }: TimeSpan) => ({
 /** Returns the columns of the groups of a dimension, of a tag, or by hour or day. */
 function groupsOf(group: Grouping | TagGroup): readonly (KeyColumn | EntityColumn)[] {
   if (isTag(group)) return ["tag_value"];
-  if (group === "source" || group === "hour" || group === "day") return [group];
+  if (group === "source" || group === "hour" || isDaySpan(group)) return [group];
   return group === "model" ? DIMENSIONS.model.groups : [DIMENSIONS[group].field];
 }
 
@@ -158,8 +160,11 @@ function groupStatement(filter: CostFilter): Statement {
     args.push(limit + offset);
     return `SELECT * FROM (SELECT ${key}, ${COUNTER_SUMS} FROM (${rows}) entries GROUP BY ${key} ORDER BY ${latest} LIMIT ?) newest`;
   };
-  const rows = rowsOf(filter, { columns: key, tag: tagOf(filter) }, args, take);
-  const later = filter.upTo === undefined ? "" : ` UNION ALL ${withoutLater(filter, filter.upTo, key, args)}`;
+  const { days } = filter;
+  const rows = rowsOf(filter, { columns: key, tag: tagOf(filter), days }, args, take);
+  const later = filter.upTo === undefined
+    ? ""
+    : ` UNION ALL ${withoutLater(filter, filter.upTo, { columns: key, days }, args)}`;
   const groups = `SELECT ${key}, ${
     sumsSql(filter)
   } FROM (${rows}${later}) entries GROUP BY ${key} ${HAS_CALLS}`;
@@ -227,7 +232,9 @@ const TO_WIRE: Readonly<Record<string, (value: SqlValue | undefined) => unknown>
   first_at: isoOf,
   last_at: isoOf,
   hour: isoOf,
-  day: (value) => isoOf(value).slice(0, 10),
+  ...Object.fromEntries(
+    DAY_SPANS.map((span) => [span, (value: SqlValue | undefined) => isoOf(value).slice(0, 10)]),
+  ),
   source: nullIfEmpty,
   ...Object.fromEntries(
     GROUPED.filter((name) => dimension(name).isOptional).map((name) => [dimension(name).field, nullIfEmpty]),

@@ -1,4 +1,16 @@
 /** The ledger: stores booked calls, rolls them up, and sums and lists costs. */
+export {
+  addCalendar,
+  calendarLogic,
+  daysIn,
+  DROP_CALENDARS,
+  extendCalendars,
+  hasToExtend,
+  KNOWN_UNTIL,
+  readWindows,
+  windowEnd,
+  windowStart,
+} from "./calendars.ts";
 export { listCalls, recordCalls, recordPrices, TOKEN_COLUMNS, toModelCall } from "./calls.ts";
 export { sumSteps, toCostEvent } from "./cost_events.ts";
 export { toOtherModels, usageFromWire } from "./other_models.ts";
@@ -32,6 +44,7 @@ export {
   countWithoutRules,
   DECIDED_POSITION,
   HAS_ENABLED_RULES,
+  IS_UNDECIDED,
   isInScope,
   isShaped,
   markQuiet,
@@ -39,6 +52,7 @@ export {
   MOVE_DECIDED_COUNTERS,
   runCost,
   sumOfCalls,
+  sumOfKind,
   sumOfParts,
   sumOfTail,
   sweepWindows,
@@ -68,6 +82,7 @@ export {
   NOBODY,
   ownsScope,
   rangeOf,
+  SCOPE_COLUMNS,
   scopeBy,
   scopeIn,
   scopeOf,
@@ -75,11 +90,13 @@ export {
   scopesOf,
   scopeSql,
   scopeText,
+  scopeValuesOf,
   shapedScopeOf,
   shapeIn,
   shapeOf,
   subjectsIn,
   toName,
+  treeOf,
   type Viewer,
   viewerOf,
   widthOf,
@@ -96,6 +113,7 @@ export {
   usageOfIds,
   usageViews,
 } from "./usage_sql.ts";
+export { readRootSession, readSessionTree } from "./session_tree.ts";
 export { type CostFilter, type CostScope, isEntity, isTimed } from "./cost_filter.ts";
 export { describePace, type Pace, PACED_WINDOWS, readMinutes, readPaces } from "./pace.ts";
 export { forecastCosts } from "./forecast_costs.ts";

@@ -22,14 +22,17 @@ import { IN_WINDOWS } from "./scopes/mod.ts";
 /** The windows of limits whose spending has a pace. */
 export type PacedWindow = "hour" | "day" | "longer";
 
-/** Those of the periods; undefined for a run or a session. */
+/** Those of the periods; undefined for a run, a session or a tree. */
 export const PACED_WINDOWS: Readonly<Record<BudgetPeriod, PacedWindow | undefined>> = {
   run: undefined,
   session: undefined,
+  tree: undefined,
   hour: "hour",
   day: "day",
   week: "longer",
   month: "longer",
+  quarter: "longer",
+  "30d": "longer",
   lifetime: "longer",
 };
 

@@ -17,7 +17,7 @@ import { ALL_CALLS, AS_WHOLE, columnOf, type Counted, IN_WINDOWS, scopeSql } fro
  * The counters on which alert rules and budgets are decided: the spend of each run and session, and of each agent, of each
  * key and of all agents by minute, day and lifetime. Like the totals they are rolled up to a position of the ledger; while
  * there are rules or budgets, in the commit of each booking. Weeks and months are sums of days. Calls are also counted by the
- * shapes that budgets have, by minute, day and lifetime: see spend_shapes.ts.
+ * shapes that budgets have, by minute, day and lifetime: see spend_shapes.ts; and by the days of time zones: see calendars.ts.
  */
 
 /** SQL for the position of the ledger up to which the counters are rolled up. */
@@ -98,12 +98,16 @@ export function counterValue(kind: string, scope: string, start = "0"): string {
 }
 
 /** SQL for the sum of the counters of a kind that begin in [from, to). */
-export function counterSum(kind: "minute" | "day", scope: string, from: string, to: string): string {
+export const counterSum = (kind: "minute" | "day", scope: string, from: string, to: string): string =>
+  sumOfKind(`'${kind}'`, scope, from, to);
+
+/** The same, by SQL for the kind. */
+export function sumOfKind(kind: string, scope: string, from: string, to: string): string {
   return `(SELECT ${toNano("w", "r")} FROM (
     SELECT ${sumOfParts("own_counter.whole_usd")} AS w, ${
     sumOfParts("own_counter.rest_nano_usd")
   } AS r FROM spend_counters own_counter
-    WHERE own_counter.kind = '${kind}' AND own_counter.scope = ${scope} AND own_counter.start >= ${from} AND own_counter.start < ${to}) sums)`;
+    WHERE own_counter.kind = ${kind} AND own_counter.scope = ${scope} AND own_counter.start >= ${from} AND own_counter.start < ${to}) sums)`;
 }
 
 /** SQL for the total cost of the entries of a source, in nano-USD. */
@@ -147,8 +151,9 @@ export const TAIL_WITH_RULES = `FROM calls c ${NOT_INDEXED} WHERE ${
 /** SQL for whether a call `c` is after the counters, and there is no enabled rule. */
 const UNCOUNTED_WITHOUT_RULES = isAfterIf(MAX_NANO_USD, DECIDED_POSITION);
 
-/** SQL for the calls after the counters, as `c`. */
-export const UNDECIDED = `FROM calls c ${NOT_INDEXED} WHERE ${isAfter(DECIDED_POSITION, "c.position")}`;
+/** SQL for whether a call `c` is after the counters, and for all that are. */
+export const IS_UNDECIDED = isAfter(DECIDED_POSITION, "c.position");
+export const UNDECIDED = `FROM calls c ${NOT_INDEXED} WHERE ${IS_UNDECIDED}`;
 
 /** SQL for whether there is an enabled rule. */
 export const HAS_ENABLED_RULES = HAS_RULES;

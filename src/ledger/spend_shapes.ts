@@ -4,11 +4,12 @@ import { type Logic, ORDERED_JOIN, rowTrigger, type Statement } from "../store/m
 import { tagsOf } from "./cost_conditions.ts";
 import { BY, callPartsOf, SHAPE_COLUMNS, shapedScopeOf, shapeRow } from "./scopes/mod.ts";
 
+import { COUNT_NEW_SHAPES_BY_DAY, startIn } from "./calendars.ts";
 import { ADD_TO_COUNTER, COUNT_BY_NEW_SHAPES, DECIDED_POSITION } from "./spend_counters.ts";
 
 /*
  * The shapes by which spending is counted besides agents, sessions, keys and runs: see scopes/subjects.ts. A shape is in use while
- * there is a budget with it. The unit that adds its first budget counts all calls up to the position of the counters; from then on
+ * there is a budget or a rule with it. The unit that adds the first one counts all calls up to the position of the counters; from then on
  * each roll-up counts by it too, in whatever process, as it reads the shapes with the calls.
  */
 
@@ -26,6 +27,7 @@ export function addShapes(shapes: readonly string[], now: number): Statement[] {
   return [
     { sql: ADD, each: { columns: SHAPE_COLUMNS, integers, rows } },
     { sql: COUNT_BY_NEW_SHAPES, args: [now] },
+    COUNT_NEW_SHAPES_BY_DAY,
     { sql: FILLED },
   ];
 }
@@ -33,11 +35,15 @@ export function addShapes(shapes: readonly string[], now: number): Statement[] {
 /** A scope is the name of its shape, or that and a blank, which is the character before `!`. */
 const isOfShape = (scope: string, shape: string) =>
   `${scope} >= '${BY} ' || ${shape} AND ${scope} < '${BY} ' || ${shape} || '!'`;
-const UNUSED = `SELECT s.shape FROM spend_shapes s WHERE NOT EXISTS (
-  SELECT 1 FROM budgets b WHERE b.shape = s.shape OR ${isOfShape("b.scope", "s.shape")})`;
-const KINDS = "(SELECT 'minute' AS kind UNION ALL SELECT 'day' UNION ALL SELECT 'lifetime')";
+const isOfNone = (table: string) =>
+  `NOT EXISTS (SELECT 1 FROM ${table} b WHERE b.shape = s.shape OR ${isOfShape("b.scope", "s.shape")})`;
+const UNUSED = `SELECT s.shape FROM spend_shapes s WHERE ${isOfNone("budgets")} AND ${
+  isOfNone("alert_rules")
+}`;
+const KINDS = "(SELECT 'minute' AS kind UNION ALL SELECT 'day' UNION ALL SELECT 'lifetime' " +
+  "UNION ALL SELECT calendar FROM calendars WHERE is_counted = 1)";
 
-/** The statements that remove the shapes that no budget has any more, with their counters. */
+/** The statements that remove the shapes that no budget or rule has any more, with their counters. */
 export const DROP_SHAPES: readonly Statement[] = [
   {
     sql: `DELETE FROM spend_counters WHERE (kind, scope, start) IN (
@@ -55,12 +61,15 @@ const moved = (tags: string, cost: string) =>
 
 const move = (before: string) =>
   `INSERT INTO spend_counters (kind, scope, start, whole_usd, rest_nano_usd, first_at)
-  SELECT k.kind, m.scope, CASE k.kind WHEN 'minute' THEN ${startSql("minute", "m.at")} WHEN 'day' THEN ${
-    startSql("day", "m.at")
-  } ELSE 0 END AS start, sum(m.cost / ${NANO_PER_USD}), sum(m.cost % ${NANO_PER_USD}), min(m.at)
-  FROM (${moved(before, "-c.cost_nano_usd")} UNION ALL ${moved("NEW.tags", "c.cost_nano_usd")}) m
-  ${ORDERED_JOIN} ${KINDS} k ON m.scope IS NOT NULL
-  GROUP BY 1, 2, 3 ${ADD_TO_COUNTER};`;
+  SELECT kind, scope, start, sum(cost / ${NANO_PER_USD}), sum(cost % ${NANO_PER_USD}), min(at) FROM (
+    SELECT k.kind, m.scope, m.cost, m.at, CASE k.kind WHEN 'minute' THEN ${
+    startSql("minute", "m.at")
+  } WHEN 'day' THEN ${startSql("day", "m.at")} WHEN 'lifetime' THEN 0 ELSE ${
+    startIn("k.kind", "m.at")
+  } END AS start
+    FROM (${moved(before, "-c.cost_nano_usd")} UNION ALL ${moved("NEW.tags", "c.cost_nano_usd")}) m
+    ${ORDERED_JOIN} ${KINDS} k ON m.scope IS NOT NULL
+  ) parts WHERE start IS NOT NULL GROUP BY kind, scope, start ${ADD_TO_COUNTER};`;
 
 /**
  * The scopes of each entry of the ledger by the shapes in use, null where a shape doesn't count it; and the triggers that count a call

@@ -28,7 +28,7 @@ export interface Served {
 
 /** The cost of a call and the source of its price. */
 export interface Price extends UsageCost {
-  /** `config`, `genai-prices@<date>`, `litellm@<date>`, `demo`, `provider` or `none`. */
+  /** `database`, `config`, `genai-prices@<date>`, `litellm@<date>`, `demo`, `provider` or `none`. */
   priceSource: string;
   /** The rate card of the cost; null if no price is known. */
   rates: Rates | null;
@@ -41,7 +41,7 @@ export interface Price extends UsageCost {
 }
 
 /**
- * All known prices, in this order: the overrides of the config, the `demo` provider, the catalog. Models are matched exactly,
+ * All known prices, in this order: the rows of the database, the overrides of the config, the `demo` provider, the catalog. Models are matched exactly,
  * or by a dated or `-latest` alias; all others are unpriced.
  *
  * A call that was served at another tier, speed or region than the standard one is priced by the override with that

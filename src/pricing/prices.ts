@@ -26,6 +26,8 @@ const UNPRICED: Price = Object.freeze({ costNanoUsd: null, priceSource: "none", 
 /** Options of a price book. */
 export interface PriceBookOptions {
   overrides?: readonly PriceOverride[];
+  /** The rows that people have set in the database: a model with one has none of the others. */
+  stored?: readonly PriceOverride[];
   /** The providers that can be called, by name: an address may say who states a bill, and the region in which it serves. */
   providers?: Readonly<Record<string, BilledProvider>>;
   /** The folder of updated prices; without one, the prices are those of this release. */
@@ -39,6 +41,7 @@ export interface PriceBookOptions {
 export interface PricesInUse {
   book: PriceBook;
   overrides: readonly PriceOverride[];
+  stored: readonly PriceOverride[];
   catalog: Catalog;
   listed: UsedPrices;
 }
@@ -51,8 +54,15 @@ export async function openPrices(options: PriceBookOptions = {}): Promise<Prices
   const catalog = options.catalog ?? createCatalog(listed, log);
   const { providers = {} } = options;
   const [bills, regions] = [createBills(providers), regionsOf(providers)];
-  const book = createPriceBookOver({ catalog, rows: overrides, bills, regions, log });
-  return { book, overrides, catalog, listed };
+  const { stored = [] } = options;
+  const isOf = (a: PriceOverride, b: PriceOverride) =>
+    a.model === b.model && providerIdOf(a.provider) === providerIdOf(b.provider);
+  const rows = [
+    ...stored.map((row) => ({ ...row, source: "database" as const })),
+    ...overrides.filter((row) => !stored.some((own) => isOf(own, row))),
+  ];
+  const book = createPriceBookOver({ catalog, rows, bills, regions, log });
+  return { book, overrides, stored, catalog, listed };
 }
 
 /** Returns the regions of the providers whose addresses name one. */
@@ -84,7 +94,7 @@ async function readOverrides(overrides: readonly PriceOverride[]): Promise<reado
 function createPriceBookOver(
   { catalog, rows, bills, regions, log }: {
     catalog: Catalog;
-    rows: readonly PriceOverride[];
+    rows: readonly PriceRow[];
     bills: FindBill;
     regions: ReadonlyMap<string, string>;
     log: Log;
@@ -210,13 +220,16 @@ function createPriceBookOver(
   return book;
 }
 
+/** A row of the config, or of the database. */
+type PriceRow = PriceOverride & { source?: "config" | "database" };
+
 interface DatedRates {
   fromMs: number;
   serviceTier: string | undefined;
   rates: Rates;
 }
 
-/** The price overrides of the config, by provider, model and time. */
+/** The price overrides, by provider, model and time. */
 export interface Overrides {
   /** Returns the row for calls of that tier, else the row for any tier, else undefined. */
   find(provider: string, model: string, at: number, serviceTier?: string): Rates | undefined;
@@ -228,7 +241,7 @@ export interface Overrides {
 const MAX_PROVIDER_NAMES = 1_000;
 
 /** Indexes checked rows by the provider that their name means, such as `bedrock` for `aws`. */
-export function indexOverrides(rows: readonly PriceOverride[]): Overrides {
+export function indexOverrides(rows: readonly PriceRow[]): Overrides {
   const index = new Map<string, Map<string, DatedRates[]>>();
   const ids = new Map<string, string>();
   const idOf = (provider: string) => {
@@ -284,13 +297,13 @@ for (const part of USAGE_DETAILS) {
   if (dimension !== null) FIELDS[priceFieldOf(part)] = dimension;
 }
 
-/** Converts the prices of one row of the config to a rate card; rates that it leaves out default as in the catalog. */
-export function ratesOfOverride(row: PriceOverride): Rates {
+/** Converts the prices of one row to a rate card; rates that it leaves out default as in the catalog. */
+export function ratesOfOverride(row: PriceRow): Rates {
   const prices: Record<string, number> = {};
   for (const [field, name] of Object.entries(FIELDS)) {
     const price = row[field as keyof PriceOverride];
     if (typeof price === "number") prices[name] = price;
   }
   // A row sets the cost of a cache of its model, also for Claude.
-  return { source: "config", tiers: tiersOf(prices, { isClaude: false, isGoogle: false })! };
+  return { source: row.source ?? "config", tiers: tiersOf(prices, { isClaude: false, isGoogle: false })! };
 }

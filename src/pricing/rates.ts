@@ -27,9 +27,13 @@ export interface RateTier {
   sources?: Readonly<Record<string, string>>;
 }
 
+/** Returns whether a card is one that people have set: nothing is added to it. */
+export const isOwn = ({ source }: Pick<Rates, "source">): boolean =>
+  source === "config" || source === "database";
+
 /** The rate card of one model at one time, as served. */
 export interface Rates {
-  /** The source of the price of input tokens: `config`, `demo`, `genai-prices@<date>` or `litellm@<date>`. */
+  /** The source of the price of input tokens: `database`, `config`, `demo`, `genai-prices@<date>` or `litellm@<date>`. */
   source: string;
   /** At least one tier, by rising threshold. */
   tiers: readonly RateTier[];

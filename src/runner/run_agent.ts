@@ -1,7 +1,7 @@
 import { Buffer } from "node:buffer";
 import type { ToolSet } from "ai";
 import type { AgentDefinition } from "../agents/mod.ts";
-import type { Budget, RunAbove } from "../budgets/mod.ts";
+import type { Budget } from "../budgets/mod.ts";
 import { toIso } from "../kernel/clock.ts";
 import { BudgetExceededError, messageOf, PurserError } from "../kernel/errors.ts";
 import { NAME_PATTERN, NAME_RULE } from "../kernel/ids.ts";
@@ -10,6 +10,7 @@ import type { SessionEventType } from "../contract/values.ts";
 import { formatUsd } from "../kernel/money.ts";
 import { ALL_SEEING, readRunUsage, type Viewer } from "../ledger/mod.ts";
 import {
+  type AncestorRun,
   keepLease,
   readMessageBytes,
   readRunsAbove,
@@ -87,7 +88,7 @@ interface PreparedRun {
   resolved: ResolvedModel;
   tools: ToolSet;
   budget: Budget | null;
-  above: readonly RunAbove[];
+  above: readonly AncestorRun[];
   viewer: Viewer;
   trace: RunTrace;
   signal?: AbortSignal;

@@ -19,6 +19,7 @@ import { createIds } from "../kernel/ids.ts";
 import { neverThrowing, silentLog } from "../kernel/log.ts";
 import { createTurns } from "../kernel/turns.ts";
 import { createKeyCache } from "../keys/mod.ts";
+import { readPrices } from "../price_rows/mod.ts";
 import { createLazyPriceBook, type OverridesFile } from "../pricing/mod.ts";
 import { createSecrets, scrubbedLog } from "../redaction/values/mod.ts";
 import { createModelResolver } from "../runner/models/mod.ts";
@@ -26,7 +27,7 @@ import { createToolbox, loadToolModules } from "../runner/tools/mod.ts";
 import { GenerationsInUse } from "../snapshots/generations/mod.ts";
 import { appendOnlyLogic, type Author, createQuery, type Logic, openStore } from "../store/mod.ts";
 import { findTelemetry } from "../telemetry/mod.ts";
-import { shapeLogic, usageIncrements, usageViews } from "../ledger/mod.ts";
+import { calendarLogic, shapeLogic, usageIncrements, usageViews } from "../ledger/mod.ts";
 import type { CoreOptions, CoreParts } from "./core_parts.ts";
 
 /** The author of what a program or its config defines. */
@@ -38,6 +39,7 @@ export const databaseLogic: readonly Logic[] = [
   ...usageViews,
   ...usageIncrements,
   ...shapeLogic,
+  ...calendarLogic,
   ...firingLogic,
 ];
 
@@ -82,6 +84,16 @@ export async function openParts(options: CoreOptions, wakeDispatcher: () => void
       ? await loadToolModules(config.tools)
       : undefined;
     const providerSources = { providers: config.providers ?? {}, env };
+    const query = createQuery(store);
+    const prices = runtime?.prices ??
+      createLazyPriceBook({
+        overrides: config.prices,
+        providers: billedProviders(providerSources),
+        folder: config.pricesFolder,
+        file: overridesFileOf(options),
+        log,
+      });
+    prices.readStored = () => readPrices({ query });
     return {
       ...settings,
       clock,
@@ -92,18 +104,11 @@ export async function openParts(options: CoreOptions, wakeDispatcher: () => void
       telemetry: options.telemetry ?? await findTelemetry(clock, secrets.scrub),
       secrets,
       store,
-      query: createQuery(store),
+      query,
       instanceId,
       bus: createBus(log, secrets.scrubValue),
       bookedCalls: new Feed(log),
-      prices: runtime?.prices ??
-        createLazyPriceBook({
-          overrides: config.prices,
-          providers: billedProviders(providerSources),
-          folder: config.pricesFolder,
-          file: overridesFileOf(options),
-          log,
-        }),
+      prices,
       budgets: new KnownBudgets({ store, clock }),
       rules: { mayExist: await hasRules(store) },
       outboxChannels: listChannels(channelsOf(options)).map(({ channel: _, ...head }) => head),

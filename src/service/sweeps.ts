@@ -1,12 +1,13 @@
 import { SELECT_RESERVING, sweepReservations } from "../budgets/reservations/mod.ts";
 import { giveUpOrphans, instanceOf, SELECT_HOLDERS } from "../delivery/mod.ts";
 import { selectClaimingInstances, sweepIdempotencyKeys } from "../keys/idempotency/mod.ts";
-import { sweepWindows } from "../ledger/mod.ts";
+import { extendCalendars, sweepWindows } from "../ledger/mod.ts";
 import type { CoreParts } from "./core_parts.ts";
 
 /** Removes rows and locks that have expired: old spend windows, reservations, orphaned deliveries, idempotency keys, stale locks. */
 export async function sweepExpired(core: CoreParts): Promise<void> {
   await sweepWindows(core);
+  await extendCalendars(core);
   await sweepReservations(core);
   await giveUpOrphans(core);
   await sweepIdempotencyKeys(core);

@@ -1,5 +1,5 @@
 import { builtInChannels } from "../../plugins/mod.ts";
-import { readAlertNotification } from "../alerts/mod.ts";
+import { askNotifier, readAlertNotification } from "../alerts/mod.ts";
 import { createBudgetGate, RENEW_MS } from "../budgets/reservations/mod.ts";
 import { createBookingWriter, RollUps } from "../calls/mod.ts";
 import { createChannels } from "../delivery/channels/mod.ts";
@@ -21,7 +21,11 @@ export function createWork(core: CoreParts, options: CoreOptions): WorkParts {
   const { config, runtime, env = {} } = options;
   const { store, clock, ids, log, secrets, instanceId } = core;
   return {
-    gate: createBudgetGate({ store, clock, instanceId, newId: ids.next, known: core.budgets }),
+    gate: createBudgetGate({
+      ...{ store, clock, instanceId, newId: ids.next, known: core.budgets },
+      notifier: askNotifier(core),
+      approvalTimeoutMs: core.approvalTimeoutSeconds * 1_000,
+    }),
     bookings: createBookingWriter(core),
     rollUps: new RollUps(options.rollUp === "never" ? Infinity : undefined),
     channels: createChannels({

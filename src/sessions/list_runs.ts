@@ -2,7 +2,7 @@ import type { ListedRun } from "../contract/runs.ts";
 import type { RunStatus } from "../contract/values.ts";
 import { toIso } from "../kernel/clock.ts";
 import { toUsd } from "../kernel/money.ts";
-import { readRunUsages } from "../ledger/mod.ts";
+import { readRunUsages, scopeSql } from "../ledger/mod.ts";
 import { indexedBy, type SqlValue, type Store, type TimePosition, toObjects } from "../store/mod.ts";
 
 /** The runs to list. */
@@ -28,10 +28,31 @@ interface Row {
   ended_at: bigint | null;
   parent_run_id: string | null;
   tags: string | null;
+  waiting_for: string | null;
 }
 
+/** SQL for the ticket whose answer a run waits for; NULL while one of its calls is in progress. */
+const WAITING_FOR = `CASE WHEN status = 'running' THEN (
+  SELECT t.ticket_id FROM ticket_askers a JOIN budget_tickets t ON t.ticket_id = a.ticket_id AND t.state = 'waiting'
+  WHERE a.run_id = runs.run_id AND NOT EXISTS (SELECT 1 FROM reservations h WHERE h.scope = ${
+  scopeSql("run", "runs.run_id")
+})
+  LIMIT 1) END`;
+
 const COLUMNS = `run_id, session_id, agent_id, model, status, cost_budget_nano_usd, budget_mode, steps,
-  error ->> 'code' AS error_code, started_at, ended_at, parent_run_id, tags`;
+  error ->> 'code' AS error_code, started_at, ended_at, parent_run_id, tags, ${WAITING_FOR} AS waiting_for`;
+
+/** Returns the ticket whose answer a run in progress waits for; null for none. */
+export async function readWaitingFor(
+  { store }: { store: Pick<Store, "read"> },
+  runId: string,
+): Promise<string | null> {
+  const { rows } = await store.read({
+    sql: `SELECT ${WAITING_FOR} FROM runs WHERE run_id = ?`,
+    args: [runId],
+  });
+  return rows[0]?.[0] as string | undefined ?? null;
+}
 
 /** SQL for the condition of the index of runs that didn't complete, which a query has to repeat word by word. */
 const HAS_FAILED = "status IN ('failed', 'budget_exceeded', 'cancelled', 'interrupted')";
@@ -101,5 +122,6 @@ function toListedRun(row: Row, usage: ListedRun["token_usage"]): ListedRun {
     budget_mode: row.budget_mode,
     ...(row.parent_run_id !== null && { parent_run_id: row.parent_run_id }),
     ...(row.tags !== null && { tags: JSON.parse(row.tags) }),
+    ...(row.waiting_for !== null && { waiting_for: row.waiting_for }),
   };
 }

@@ -12,7 +12,8 @@ export {
 export type { RunRef, SessionContext } from "./context.ts";
 export type { SessionEvent } from "../contract/events.ts";
 export { type NewMessage, newMessage, type SessionMessage } from "./session_message.ts";
-export { claimSession, type NewRun, readRunsAbove, startRun } from "./start_run.ts";
+export { type AncestorRun, claimSession, type NewRun, readRunsAbove, startRun } from "./start_run.ts";
+export { readRootsOfRuns } from "./read_roots.ts";
 export { endLiveRuns, type LiveRun, registerRun } from "./live_run.ts";
 export { keepLease, renewLease, RUN_LEASE_MS, type RunState } from "./run_lease.ts";
 export { countSteps, endRun, type RunEnd } from "./end_run.ts";

@@ -1,3 +1,4 @@
+import { readWaitingFor } from "./list_runs.ts";
 import { Buffer } from "node:buffer";
 import type { Run } from "../contract/runs.ts";
 import type { Session } from "../contract/sessions.ts";
@@ -75,7 +76,10 @@ export async function getSession(ctx: ReadContext, sessionId: string): Promise<S
 export async function getRun(ctx: ReadContext, runId: string): Promise<Run> {
   const [row] = await ctx.query.select().from(runs).where(eq(runs.runId, runId));
   if (!row) throw runNotFound(runId);
-  const usage = await readRunUsage(ctx.store, runId);
+  const [usage, waitingFor] = await Promise.all([
+    readRunUsage(ctx.store, runId),
+    row.status === "running" ? readWaitingFor(ctx, runId) : null,
+  ]);
   return {
     run_id: row.runId,
     agent_id: row.agentId,
@@ -89,6 +93,7 @@ export async function getRun(ctx: ReadContext, runId: string): Promise<Run> {
     budget_mode: row.budgetMode,
     ...(row.parentRunId !== null && { parent_run_id: row.parentRunId }),
     ...(row.tags && { tags: row.tags }),
+    ...(waitingFor !== null && { waiting_for: waitingFor }),
     token_usage: usage,
     started_at: toIso(row.startedAt),
     ended_at: row.endedAt === null ? null : toIso(row.endedAt),

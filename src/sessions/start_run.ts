@@ -170,6 +170,7 @@ function claimRefused(
 /** A run above another, with its own budget. */
 export interface AncestorRun {
   runId: string;
+  sessionId: string;
   agentId: string;
   budget: { limitNanoUsd: NanoUsd; mode: BudgetMode; allowUnpriced: boolean } | null;
 }
@@ -177,14 +178,21 @@ export interface AncestorRun {
 /** The number of runs that may be above a run. */
 const MAX_DEPTH = 32;
 
-const COLUMNS_ABOVE = ["run_id", "agent_id", "cost_budget_nano_usd", "budget_mode", "parent_run_id"];
+const COLUMNS_ABOVE = [
+  "run_id",
+  "session_id",
+  "agent_id",
+  "cost_budget_nano_usd",
+  "budget_mode",
+  "parent_run_id",
+];
 const READ_ABOVE = `WITH RECURSIVE above(depth, ${COLUMNS_ABOVE.join(", ")}) AS (
   SELECT 1, ${COLUMNS_ABOVE.join(", ")} FROM runs WHERE run_id = ?1
   UNION ALL
   SELECT a.depth + 1, ${COLUMNS_ABOVE.map((column) => `r.${column}`).join(", ")}
   FROM above a ${ORDERED_JOIN} runs r ON r.run_id = a.parent_run_id WHERE a.depth <= ${MAX_DEPTH}
 )
-SELECT a.run_id, a.agent_id, a.cost_budget_nano_usd, a.budget_mode, coalesce(g.allow_unpriced, 0)
+SELECT a.run_id, a.session_id, a.agent_id, a.cost_budget_nano_usd, a.budget_mode, coalesce(g.allow_unpriced, 0)
 FROM above a LEFT JOIN agents g ON g.agent_id = a.agent_id ORDER BY a.depth`;
 
 /**
@@ -210,8 +218,9 @@ export async function readRunsAbove(
       `Cannot start a run below run ${parentRunId}: ${MAX_DEPTH} runs are above it already`,
     );
   }
-  return rows.map(([runId, agentId, limitNanoUsd, mode, allowUnpriced]) => ({
+  return rows.map(([runId, sessionId, agentId, limitNanoUsd, mode, allowUnpriced]) => ({
     runId: runId as string,
+    sessionId: sessionId as string,
     agentId: agentId as string,
     budget: limitNanoUsd === null ? null : {
       limitNanoUsd: limitNanoUsd as bigint,

@@ -310,7 +310,7 @@ export async function readInCode<Input extends { name: string }>(
 }
 
 /** Derives the same id from a name in every process. */
-async function deriveId(prefix: string, name: string): Promise<string> {
+export async function deriveId(prefix: string, name: string): Promise<string> {
   const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(name));
   return `${prefix}_${toHex(new Uint8Array(digest)).slice(0, 26)}`;
 }

@@ -4,6 +4,7 @@ export {
   checkWritable,
   type CommitDurability,
   ConstraintError,
+  flushCommits,
   readDurability,
   replaceState,
   requireThat,
@@ -19,6 +20,7 @@ export {
   changesOf,
   type Check,
   defineAuthored,
+  deriveId,
   type Edit,
   readInCode,
 } from "./authored.ts";

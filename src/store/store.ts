@@ -41,8 +41,8 @@ export interface Store {
   read(statement: Statement): Promise<ResultSet>;
   /** Runs one query that may read much: a server runs it in another thread, so that its other requests don't wait for it. */
   readLong(statement: Statement): Promise<ResultSet>;
-  /** Runs several queries over one consistent view. */
-  readAll(statements: readonly Statement[]): Promise<ResultSet[]>;
+  /** Runs several queries over one consistent view; `isLong` if a set follows that is, see `SetWriter.isLong()`. */
+  readAll(statements: readonly Statement[], how?: { isLong?: boolean }): Promise<ResultSet[]>;
   /**
    * Commits the statements as one unit: all of them or none. Units that wait at the same time share a
    * transaction (group commit); a unit that fails does not affect the others. Resolves after the commit is durable.
@@ -133,6 +133,17 @@ ON CONFLICT (what, name, outcome) DO UPDATE SET count = tallies.count + 1`;
  */
 export async function checkWritable(store: Pick<Store, "write">): Promise<void> {
   await store.write([{ sql: PROBE }]);
+}
+
+const FLUSH: SetWriter<undefined, void> = {
+  sizeOf: () => 0,
+  isLong: () => true,
+  plan: (items) => ({ statements: [{ sql: PROBE }], read: () => items.map(() => {}) }),
+};
+
+/** Waits until all commits are on the disk, also those that a power loss might have undone; where there are threads, in one. */
+export async function flushCommits(store: Pick<Store, "writeInSet">): Promise<void> {
+  await store.writeInSet(FLUSH, undefined);
 }
 
 /**

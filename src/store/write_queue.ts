@@ -9,6 +9,12 @@ export interface BusyDeadline {
   mayRetry(error: unknown, since: number): boolean;
 }
 
+/** The group of a commit: whether a power loss may undo it, and whether it is one long item; see `SetWriter`. */
+export interface CommitHow {
+  mayLose: boolean;
+  isLong: boolean;
+}
+
 interface Waiting {
   work: { unit: WriteUnit } | { writer: SetWriter<unknown, unknown>; item: unknown };
   deadline?: WriteDeadline;
@@ -45,14 +51,13 @@ export class WriteQueue {
   constructor(
     /**
      * Commits all units in one transaction and returns the results of each, or throws and commits none. After `until`
-     * no caller waits for any of them; the one that waits longest has done so since `since`. With `mayLose`, a power
-     * loss may undo the commit: see `SetWriter.mayLose()`.
+     * no caller waits for any of them; the one that waits longest has done so since `since`.
      */
     private readonly commit: (
       units: readonly WriteUnit[],
       until: number,
       since: number,
-      mayLose: boolean,
+      how: CommitHow,
     ) => ResultSet[][] | Promise<ResultSet[][]>,
     /** Runs a task after the work that is ready now, so that callers of this turn share a commit. */
     private readonly defer: (task: () => void) => void,
@@ -121,7 +126,8 @@ export class WriteQueue {
       parts = toParts(group);
       if (this.scrub) { for (const part of parts) part.unit = scrubUnit(part.unit, this.scrub); }
       const since = Math.min(...group.map((waiting) => waiting.since));
-      results = await this.commit(parts.map((part) => part.unit), lastOf(group), since, group.every(mayLose));
+      const how = { mayLose: group.every(mayLose), isLong: group.every(isLong) };
+      results = await this.commit(parts.map((part) => part.unit), lastOf(group), since, how);
     } catch (error) {
       if (group.length === 1 || !isRefusal(error)) {
         const retried = group.filter(({ since }) => this.busyDeadline?.mayRetry(error, since));
@@ -146,7 +152,9 @@ export class WriteQueue {
     let bytes = 0;
     let count = 0;
     const sets = new Map<unknown, { items: unknown[]; bytes: number }>();
-    for (const { work } of this.#waiting) {
+    for (const waiting of this.#waiting) {
+      const { work } = waiting;
+      if (count > 0 && (isLong(waiting) || isLong(this.#waiting[0]!))) break;
       if ("unit" in work) {
         statements += work.unit.length;
         bytes += sizeOfUnit(work.unit);
@@ -255,6 +263,10 @@ function isRefusal(error: unknown): boolean {
 
 function mayLose({ work }: Waiting): boolean {
   return !("unit" in work) && work.writer.mayLose?.(work.item) === true;
+}
+
+function isLong({ work }: Waiting): boolean {
+  return !("unit" in work) && work.writer.isLong?.(work.item) === true;
 }
 
 function isGivenUp({ deadline }: Waiting): boolean {

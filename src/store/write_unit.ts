@@ -16,6 +16,8 @@ export interface SetWriter<Item, Result> {
    * without waiting for the disk.
    */
   mayLose?(item: Item): boolean;
+  /** Returns true for an item whose statements take so long that others should be served meanwhile. It has a set of its own. */
+  isLong?(item: Item): boolean;
 }
 
 /** The statements of a set, and the reader of their results. */

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { newPlace, purser } from "../harness/cli_process.ts";
+import { inProcess } from "../harness/in_process.ts";
 
 /** A module whose plugin hangs in the given functions. */
 const hanging = (kind: string, { make = "", open = "", send = "", close = "" }) =>
@@ -23,12 +24,12 @@ async function hangingPlace(plugins: Record<string, string>) {
   };
   place.env.PURSER_CONFIG = `${place.folder}/purser.json`;
   await Deno.writeTextFile(place.env.PURSER_CONFIG, JSON.stringify(config));
-  await purser(place, ["agents", "set", "helper", "--model", "demo:echo"]);
+  await inProcess(place, ["agents", "set", "helper", "--model", "demo:echo"]);
   const rule = ["--threshold-usd", "0.000001", "--threshold-type", "per_run_usd", "--severity", "info"];
-  assert.equal((await purser(place, ["alerts", "add", "--name", "Any", ...rule])).code, 0);
+  assert.equal((await inProcess(place, ["alerts", "add", "--name", "Any", ...rule])).code, 0);
   const run = await purser(place, ["run", "helper", "hi"]);
   assert.deepEqual([run.code, run.out], [0, "You said: hi\n"], run.err);
-  const history = await purser(place, ["alerts", "history", "--json"]);
+  const history = await inProcess(place, ["alerts", "history", "--json"]);
   const deliveries: Record<string, unknown>[] = JSON.parse(history.out)[0].deliveries;
   return {
     place,

@@ -1,4 +1,5 @@
 import { AGENT_ROWS } from "./agent_rows.ts";
+import { APPROVAL_ROWS } from "./approval_rows.ts";
 import { COST_ROWS } from "./cost_rows.ts";
 import { KEY_TAG_ROWS } from "./key_tag_rows.ts";
 import type { Row } from "./row.ts";
@@ -322,6 +323,8 @@ export const ROWS: readonly Row[] = [
   { line: "profiles remove prod", out: /^Removed profile prod/ },
   { line: "agents remove helper", out: /^Removed agent helper/ },
   { line: "agents remove helper --json", code: 3, err: /"code":"not_found"/ },
+
+  ...APPROVAL_ROWS,
 
   // Keys come last: once there is one, a server requires authentication.
   { line: "keys list", out: /^No keys yet/ },

@@ -21,8 +21,9 @@ export type Database = "file" | "sqld";
 export interface Setting {
   database: Database;
   /**
-   * Starts a process for the first row of each command, without a server also of each exit code, and for those that need one;
-   * in a thorough run for all. This process runs the other rows, beside them. Without it, it runs them all.
+   * Starts a process for the first row of each command and of each exit code, and for those that need one; in a thorough run
+   * for all. Through a server, it does so for each command in a thorough run only. This process runs the other rows, beside
+   * them. Without it, it runs them all.
    */
   program?: Program;
   /** The program of a server, started before the first row, through which all rows work. */
@@ -153,10 +154,9 @@ function rowsOfProcesses(rows: readonly Row[], isRemote: boolean): Set<Row> {
   return new Set(rows.filter((row) => {
     const { code = 0, stdin, needsProcess } = row;
     const command = commandOf(row);
-    const kinds = [
-      ...(code === 0 || !isRemote && !atWork.has(command) ? [command] : []),
-      ...(isRemote ? [] : [`exit code ${code}`]),
-    ];
+    const kinds = isRemote
+      ? isThorough && code === 0 ? [command] : []
+      : [...(code === 0 || !atWork.has(command) ? [command] : []), `exit code ${code}`];
     const isFirst = kinds.some((kind) => !seen.has(kind));
     for (const kind of kinds) seen.add(kind);
     return isFirst || isThorough && !isRemote || stdin !== undefined || needsProcess;
@@ -204,7 +204,11 @@ async function newPlace(name: string, database: Database): Promise<Place> {
   const hook = { kind: "webhook", name: "hook", url: "http://127.0.0.1:1/", timeout_ms: 1_000 };
   await Deno.writeTextFile(
     `${folder}/purser/purser.json`,
-    JSON.stringify({ channels: [hook], allow_private_networks: ["127.0.0.0/8"] }),
+    JSON.stringify({
+      channels: [hook],
+      allow_private_networks: ["127.0.0.0/8"],
+      approval_timeout_seconds: 0,
+    }),
   );
   if (!sqld) await Deno.writeTextFile(`${folder}/books.db`, ""); // as an empty database: commands read it first
   const { PATH = "", HOME = "" } = readEnvironment();

@@ -57,9 +57,8 @@ const REPORTS_AT_ONCE = 32;
 const LOOK_EVERY_MS = 10;
 const TIMEOUT_MS = 20_000;
 
-if (import.meta.main) await work();
-
-async function work(): Promise<void> {
+/** Works until it is told to end, or killed. */
+export async function work(): Promise<void> {
   const encoder = new TextEncoder();
   const print = (line: Line) => void Deno.stdout.writeSync(encoder.encode(JSON.stringify(line) + "\n"));
   let kill: { moment: Moment; turn: number } | undefined;

@@ -11,7 +11,7 @@ import { TextLineStream } from "../harness/text_lines.ts";
 import { CHANNEL, configOf, type Line, type Order } from "./alert_worker.ts";
 import { bundleWorker } from "../harness/shared_build.ts";
 
-const WORKER = await bundleWorker(new URL("alert_worker.ts", import.meta.url));
+const WORKER = await bundleWorker("alert");
 const TIMEOUT_MS = 180_000;
 const LOOK_EVERY_MS = 10;
 
@@ -29,7 +29,7 @@ export interface Worker extends AsyncDisposable {
 /** Starts a worker, which loads its modules and waits for orders. */
 export function startWorker(): Worker {
   const child = new Deno.Command(Deno.execPath(), {
-    args: ["run", "-RWENS", "--quiet", WORKER],
+    args: ["run", "-RWENS", "--quiet", ...WORKER],
     stdin: "piped",
     stdout: "piped",
   }).spawn();

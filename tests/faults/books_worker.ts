@@ -28,7 +28,8 @@ import { TextLineStream } from "../harness/text_lines.ts";
 import { type Line, type Order, type Place, REFUSED, STRICT_LIMIT_NANO_USD } from "./books_orders.ts";
 import { interceptSqlite } from "./driver_faults.ts";
 
-async function work(): Promise<void> {
+/** Works until it is told to end, or killed. */
+export async function work(): Promise<void> {
   const encoder = new TextEncoder();
   const print = (line: Line) => void Deno.stdout.writeSync(encoder.encode(JSON.stringify(line) + "\n"));
   let core: WholeCore | undefined;
@@ -343,4 +344,3 @@ async function dropRule(doing: Deeds): Promise<void> {
 }
 
 // Comes last: from here on everything is set up.
-if (import.meta.main) await work();

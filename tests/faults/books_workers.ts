@@ -6,7 +6,7 @@ import { TextLineStream } from "../harness/text_lines.ts";
 import { type Line, type Order, REFUSED, STRICT_LIMIT_NANO_USD } from "./books_orders.ts";
 import { bundleWorker } from "../harness/shared_build.ts";
 
-const WORKER = await bundleWorker(new URL("books_worker.ts", import.meta.url));
+const WORKER = await bundleWorker("books");
 
 /** A process of `books_worker.ts`, killed on disposal. */
 export interface BooksWorker extends AsyncDisposable {
@@ -28,7 +28,7 @@ const WITHOUT_SIGNAL = ["sh", "-c", `trap "" XFSZ; exec "$@"`, "sh"];
 export function startBooksWorker(enter: readonly string[] = []): BooksWorker {
   const [command, ...args] = [
     ...[...enter, ...(Deno.build.os === "windows" ? [] : WITHOUT_SIGNAL)],
-    ...[Deno.execPath(), "run", "-RWENS", "--quiet", WORKER],
+    ...[Deno.execPath(), "run", "-RWENS", "--quiet", ...WORKER],
   ];
   const child = new Deno.Command(command!, { args, ...{ stdin: "piped", stdout: "piped" } }).spawn();
   const said: Line[] = [];

@@ -44,8 +44,6 @@ export interface CallsDone {
   wrong: string[];
 }
 
-if (import.meta.main) await work(Deno.args[0]!);
-
 /** Opens a database as any process does. */
 export function openDatabase(db: string) {
   return openStore({
@@ -55,7 +53,8 @@ export function openDatabase(db: string) {
   });
 }
 
-async function work(db: string): Promise<void> {
+/** Works until it is told to end, or killed. */
+export async function work(db: string): Promise<void> {
   const store = await openDatabase(db);
   const clock: Clock = { ...systemClock, now: () => NOON + Math.floor(performance.now()) };
   const ctx = await createBooking(store, { clock });

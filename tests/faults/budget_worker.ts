@@ -11,16 +11,14 @@ export const CALL = { inputTokens: 100, outputTokens: 50 };
 /** At 1 and 4 USD per million tokens. */
 export const CALL_NANO_USD = 300_000;
 
-if (import.meta.main) await work();
-
-async function work(): Promise<void> {
-  const [db, runId, budgetMode, limitNanoUsd, calls] = Deno.args as [
-    string,
-    string,
-    BudgetMode,
-    string,
-    string,
-  ];
+/** Works until it is told to end, or killed. */
+export async function work(
+  db: string,
+  runId: string,
+  budgetMode: string,
+  limitNanoUsd: string,
+  calls: string,
+): Promise<void> {
   const { model } = fakeModel(() => Promise.resolve(CALL));
   const purser = await openPurser({
     db,
@@ -28,7 +26,12 @@ async function work(): Promise<void> {
     prices: [{ provider: "local", model: "priced", input_usd_per_million: 1, output_usd_per_million: 4 }],
   });
   const costBudgetUsd = Number(limitNanoUsd) / 1e9;
-  const metered = purser.meter(model, { agentId: "metered", runId, costBudgetUsd, budgetMode });
+  const metered = purser.meter(model, {
+    agentId: "metered",
+    runId,
+    costBudgetUsd,
+    budgetMode: budgetMode as BudgetMode,
+  });
   console.log("ready");
   await new Response(Deno.stdin.readable).text();
   const prompt = "x".repeat(400); // estimated at the tokens that are counted

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
-import { fileURLToPath } from "node:url";
 import { generateText } from "ai";
 import { createShared, sharedInTime, type SharedWhere } from "../harness/database_servers.ts";
 import { fakeModel } from "../harness/fake_model.ts";
 import { TextLineStream } from "../harness/text_lines.ts";
+import { bundleWorker } from "../harness/shared_build.ts";
 import type { BudgetMode } from "../../src/contract/values.ts";
 import { openPurser } from "../../src/mod.ts";
 import { DATABASE_NOW } from "../../src/store/mod.ts";
@@ -12,7 +12,7 @@ import { openDatabase } from "./budget_calls_worker.ts";
 
 /** A program that meters its own model is killed (SIGKILL) in a call, outside of any run: nothing ever ends one there. */
 
-const WORKER = fileURLToPath(new URL("metering_crash_worker.ts", import.meta.url));
+const WORKER = await bundleWorker("metering_crash");
 
 /** Room for two calls, not for three. */
 const LIMIT = 0.004;
@@ -20,7 +20,7 @@ const LIMIT = 0.004;
 /** Kills such a program in its second call; `alive` is called before. */
 async function killInCall(db: string, alive: () => Promise<void>): Promise<void> {
   const child = new Deno.Command(Deno.execPath(), {
-    args: ["run", "-RWENS", "--quiet", "--no-check", WORKER, db],
+    args: ["run", "-RWENS", "--quiet", ...WORKER, db],
     stdout: "piped",
   }).spawn();
   const lines = child.stdout.pipeThrough(new TextDecoderStream()).pipeThrough(new TextLineStream());

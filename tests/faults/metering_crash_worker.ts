@@ -11,9 +11,8 @@ export const PRICES = [
   { provider: "local", model: "priced", input_usd_per_million: 1, output_usd_per_million: 4 },
 ];
 
-if (import.meta.main) await work(Deno.args[0]!);
-
-async function work(db: string): Promise<void> {
+/** Works until it is told to end, or killed. */
+export async function work(db: string): Promise<void> {
   let calls = 0;
   const never = Promise.withResolvers<never>();
   const aborter = new AbortController();

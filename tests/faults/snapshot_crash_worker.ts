@@ -94,10 +94,8 @@ export async function ageReplaced(store: Store): Promise<void> {
   await store.write([{ sql: "UPDATE loose_generations SET since = 1 WHERE staged_by IS NULL" }]);
 }
 
-if (import.meta.main) await work();
-
-async function work(): Promise<void> {
-  const [db, mode] = Deno.args as [string, "restore" | "fence"];
+/** Works until it is told to end, or killed. */
+export async function work(db: string, mode: string): Promise<void> {
   const encoder = new TextEncoder();
   const print = (line: unknown) => void Deno.stdout.writeSync(encoder.encode(JSON.stringify(line) + "\n"));
   const orders = Deno.stdin.readable.pipeThrough(new TextDecoderStream()).pipeThrough(new TextLineStream());

@@ -12,7 +12,7 @@ const SPANS = {
 } as const;
 /** A phase in which a worker is killed. */
 export type Aim = keyof typeof SPANS;
-const WORKER = await bundleWorker(new URL("snapshot_crash_worker.ts", import.meta.url));
+const WORKER = await bundleWorker("snapshot_crash");
 const TIMEOUT_MS = 30_000;
 const GUESSED_MS = 20;
 
@@ -53,7 +53,7 @@ export async function killWorkers(
   const random = seededRandom(2026);
   const spawn = () =>
     new Deno.Command(Deno.execPath(), {
-      args: ["run", "-RWENS", "--quiet", WORKER, db, mode],
+      args: ["run", "-RWENS", "--quiet", ...WORKER, db, mode],
       stdin: "piped",
       stdout: "piped",
     }).spawn();

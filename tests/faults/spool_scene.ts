@@ -11,7 +11,7 @@ import { TextLineStream } from "../harness/text_lines.ts";
 import { openDatabase } from "./budget_calls_worker.ts";
 import { COST_NANO_USD, LIMIT_USD, type SpoolOrder, type SpoolOutcome, USAGE } from "./spool_worker.ts";
 
-const WORKER = await bundleWorker(new URL("spool_worker.ts", import.meta.url));
+const WORKER = await bundleWorker("spool");
 
 /** A process of `spool_worker.ts`. */
 export interface SpoolWorker extends AsyncDisposable {
@@ -100,7 +100,7 @@ export async function startWorker(
     "run",
     "-RWENS",
     "--quiet",
-    WORKER,
+    ...WORKER,
     ...args,
   ];
   const child = new Deno.Command(program!, { args: rest, stdin: "piped", stdout: "piped" }).spawn();

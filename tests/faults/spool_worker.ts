@@ -43,9 +43,8 @@ export const COST_NANO_USD = 2_300_000n;
 /** Room for four calls, not for five. */
 export const LIMIT_USD = 0.01;
 
-if (import.meta.main) await work(Deno.args[0]!, Deno.args[1]!, Deno.args[2]);
-
-async function work(db: string, baseUrl: string, spoolFolder: string | undefined): Promise<void> {
+/** Works until it is told to end, or killed. */
+export async function work(db: string, baseUrl: string, spoolFolder: string | undefined): Promise<void> {
   const env = { OPENAI_API_KEY: "not-a-key", OPENAI_BASE_URL: baseUrl };
   const config = { dbUrl: db, durability: "full" as const, remoteTimeoutMs: 1_000, maxBodyBytes: 1_000_000 };
   const core = await openCore({

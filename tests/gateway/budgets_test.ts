@@ -222,3 +222,47 @@ Deno.test("a cheap call before it in a session makes no dear call seem cheap: a 
   assert.deepEqual(statuses, [200, ...Array.from({ length: 29 }, () => 402)]);
   assert.equal(fake.calls, 2);
 });
+
+Deno.test("a request that names fallbacks is decided for each model that may be called", async () => {
+  await using fake = await startFakeProvider((request) => answerTo(request, { text: "Hi", usage }));
+  await using purser = await openTestPurser({ fake });
+  const dear = { ...CHAT, body: { ...CHAT.body, model: "gpt-4o" } };
+  await purser.api("POST", "/budgets", { name: "Dear", per: "day", limit_usd: 0.0004, model: "gpt-4o" });
+  assert.equal((await sendTo(purser, dear)).status, 200);
+  const sendWith = (fields: object) => sendTo(purser, { ...CHAT, body: { ...CHAT.body, ...fields } });
+  for (
+    const fields of [{ models: ["gpt-4o-mini", "gpt-4o"] }, { fallbacks: [{ "gpt-4o-mini": ["gpt-4o"] }] }]
+  ) {
+    const refused = await sendWith(fields);
+    assert.equal(refused.status, 402, JSON.stringify(fields));
+    assert.match(
+      (await refused.json()).error.message,
+      /the budget “Dear” \(\$0\.0004 per UTC day, model gpt-4o\)/,
+    );
+  }
+  const anthropic = await sendTo(purser, {
+    path: "/v1/messages",
+    body: {
+      model: "claude-haiku-4-5",
+      max_tokens: 10,
+      messages: CHAT.body.messages,
+      fallbacks: [{ model: "claude-opus-4-1" }],
+    },
+  });
+  assert.equal(anthropic.status, 200, "that of another model is not asked");
+  assert.equal((await sendWith({ models: ["gpt-4o-mini", "gpt-4.1-mini"] })).status, 200);
+  const { body: [refusal] } = await purser.api("GET", "/budgets/refusals");
+  assert.deepEqual([refusal.model, refusal.reason], ["gpt-4o", "spent"]);
+  await purser.api("POST", "/budgets", {
+    name: "Strict",
+    per: "day",
+    limit_usd: 9,
+    model: "gpt-4.1-mini",
+    mode: "strict",
+  });
+  const unbounded = await sendWith({ models: ["gpt-4.1-mini"] });
+  assert.equal((await unbounded.json()).error.details.refused_by[0].reason, "unbounded");
+  const many = await sendWith({ models: Array.from({ length: 11 }, (_, n) => `m${n}`) });
+  assert.equal(many.status, 400);
+  assert.equal(fake.calls, 3);
+});

@@ -12,7 +12,8 @@ import { ABORTING } from "../../src/gateway/upstreams.ts";
 import { PurserError } from "../../src/kernel/errors.ts";
 import { providerFixtures } from "../fixtures/providers/mod.ts";
 import { denoCacheVariables } from "../harness/cache_variables.ts";
-import { newPlace, type Place, purser, startServer } from "../harness/cli_process.ts";
+import { newPlace, type Place, startServer } from "../harness/cli_process.ts";
+import { inProcess as purser } from "../harness/in_process.ts";
 import { type ProviderRequest, startFakeProvider } from "../harness/fake_provider.ts";
 
 /** docs/gateway.md agrees with the code, and its commands work. */

@@ -4,7 +4,8 @@ import { GATEWAY_CLIENTS } from "../../src/cli/commands/env/gateway_clients.ts";
 import { OTLP_PROGRAMS } from "../../src/cli/commands/env/otlp_programs.ts";
 import { memoryTerminal } from "../harness/memory_terminal.ts";
 import { main } from "../../src/cli/mod.ts";
-import { newPlace, purser } from "../harness/cli_process.ts";
+import { newPlace } from "../harness/cli_process.ts";
+import { inProcess as purser } from "../harness/in_process.ts";
 
 /** `purser gateway env` and `purser otlp env` print lines that a shell evaluates, and no secret. */
 

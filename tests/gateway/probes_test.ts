@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { makeKey, openHttpClient } from "../harness/http_client.ts";
 import { startFakeProvider } from "../harness/fake_provider.ts";
 import { openTestPurser } from "../harness/test_purser.ts";
-import { newPlace, purser as command, startServer } from "../harness/cli_process.ts";
+import { newPlace, startServer } from "../harness/cli_process.ts";
+import { inProcess as command } from "../harness/in_process.ts";
 
 /**
  * Requests that only ask whether something answers at a client's base URL, without a key. Claude Code 2.1.332 sends

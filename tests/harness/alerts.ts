@@ -7,6 +7,17 @@ export interface Alerts {
   store: Store;
 }
 
+/** The subjects of a rule on the wire that names none but an agent. */
+export const NO_SUBJECTS = {
+  session_id: null,
+  key_id: null,
+  tags: null,
+  model: null,
+  provider: null,
+  source: null,
+  each: null,
+};
+
 /** A rule's row; fields that are not given have defaults. */
 export function ruleRow(given: Partial<RuleRow> = {}): RuleRow {
   const enabled = given.enabled ?? true;
@@ -23,10 +34,13 @@ export function ruleRow(given: Partial<RuleRow> = {}): RuleRow {
     lastFiredAt: null,
     createdAt: 0,
     updatedAt: 0,
-    isArmed: enabled,
+    isArmed: enabled && (given.shape ?? null) === null,
     cooldownFrom: null,
     restsUntil: null,
     isOver: false,
+    each: null,
+    shape: null,
+    calendar: null,
     ...given,
   };
 }
@@ -40,6 +54,8 @@ const COLUMNS: Record<string, (rule: RuleRow) => SqlValue> = {
   cooldown_ms: (rule) => rule.cooldownMs,
   repeat: (rule) => rule.repeat,
   scope: (rule) => rule.scope,
+  each: (rule) => rule.each,
+  shape: (rule) => rule.shape,
   enabled: (rule) => Number(rule.enabled),
   created_at: (rule) => rule.createdAt,
   updated_at: (rule) => rule.updatedAt,

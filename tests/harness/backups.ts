@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
 import { checkBooks } from "./check_books.ts";
-import { type Place, purser } from "./cli_process.ts";
+import { type Place } from "./cli_process.ts";
+import { inProcess as purser } from "./in_process.ts";
 import { systemClock } from "../../src/kernel/clock.ts";
 import { parseDatabaseUrl } from "../../src/kernel/database_url.ts";
 import { createIds } from "../../src/kernel/ids.ts";

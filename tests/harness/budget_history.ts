@@ -331,6 +331,7 @@ export class BudgetHistory extends BudgetWorld {
         at,
         agentId: scopes.agentId,
         sessionId: scopes.sessionId,
+        ...(scopes.rootSessionId !== undefined && { rootSessionId: scopes.rootSessionId }),
         runId: scopes.runId,
         keyId: scopes.keyId,
       },

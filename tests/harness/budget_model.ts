@@ -11,6 +11,8 @@ export interface ModelBudget {
   budgetId: string;
   limit: bigint;
   per: BudgetPeriod;
+  /** Such as `Europe/Berlin week sunday`; null for the windows of UTC. */
+  calendar: string | null;
   scope: string;
   each: BudgetEach | null;
   /** The parts of a call by which a budget with many counters counts; null for those of agents, sessions, keys and runs. */
@@ -38,6 +40,8 @@ export interface ModelScopes {
   sessionId: string | null;
   keyId: string | null;
   runId: string | null;
+  /** The session at the root of its tree, where that is another one. */
+  rootSessionId?: string;
   subjects?: {
     model: string;
     provider: string;
@@ -102,10 +106,12 @@ export const nameOf = ({ budgetId, counter }: Pick<ModelStanding, "budgetId" | "
   `${budgetId} of ${counter}`;
 
 /** The first and the next millisecond of a calendar window, by the date alone. */
-function calendar(per: "day" | "week" | "month", at: number): [from: number, resetsAt: number] {
+function calendar(per: "day" | "week" | "month" | "quarter", at: number): [from: number, resetsAt: number] {
   const isFirst = (day: number) => {
     const date = new Date(day);
-    return per === "day" || (per === "week" ? date.getUTCDay() === 1 : date.getUTCDate() === 1);
+    const isOfQuarter = per !== "quarter" || date.getUTCMonth() % 3 === 0;
+    return per === "day" ||
+      (per === "week" ? date.getUTCDay() === 1 : date.getUTCDate() === 1 && isOfQuarter);
   };
   let from = Date.parse(`${new Date(at).toISOString().slice(0, 10)}T00:00:00.000Z`);
   let next = from + DAY;
@@ -114,10 +120,42 @@ function calendar(per: "day" | "week" | "month", at: number): [from: number, res
   return [from, next];
 }
 
+const QUARTER_HOUR = HOUR / 4;
+const zonedWindows = new Map<string, [from: number, resetsAt: number][]>();
+
+/** The same in a time zone: the quarter hours before and after which the local date is another one. */
+function zoned(text: string, at: number): [from: number, resetsAt: number] {
+  if (!zonedWindows.has(text)) zonedWindows.set(text, []);
+  const known = zonedWindows.get(text)!.find(([from, to]) => from <= at && at < to);
+  if (known) return known;
+  const [timeZone, span, start] = text.split(" ");
+  const format = new Intl.DateTimeFormat("en-CA", { timeZone, dateStyle: "short" });
+  const isFirst = (time: number) => {
+    const date = format.format(time);
+    if (date === format.format(time - QUARTER_HOUR)) return false;
+    const day = new Date(`${date}T00:00:00Z`);
+    if (span === "day") return true;
+    if (span === "week") {
+      return new Intl.DateTimeFormat("en", { weekday: "long", timeZone: "UTC" }).format(day).toLowerCase() ===
+        start;
+    }
+    return day.getUTCDate() === Number(start) && (span === "month" || day.getUTCMonth() % 3 === 0);
+  };
+  let from = Math.floor(at / QUARTER_HOUR) * QUARTER_HOUR;
+  let next = from + QUARTER_HOUR;
+  while (!isFirst(from)) from -= QUARTER_HOUR;
+  while (!isFirst(next)) next += QUARTER_HOUR;
+  zonedWindows.get(text)!.push([from, next]);
+  return [from, next];
+}
+
 /** The counter of a call by the parts of a shape; null if it lacks one of them. */
-function counterBy(shape: string, { agentId, sessionId, keyId, subjects }: ModelScopes): string | null {
+function counterBy(
+  shape: string,
+  { agentId, sessionId, rootSessionId = sessionId ?? undefined, keyId, subjects }: ModelScopes,
+): string | null {
   const parts: Record<string, string | null | undefined> = {
-    ...{ agent: agentId, session: sessionId, key: keyId, ...subjects, tags: undefined },
+    ...{ agent: agentId, session: sessionId, tree: rootSessionId, key: keyId, ...subjects, tags: undefined },
   };
   let counter = `by ${shape}`;
   for (const part of shape.split(",")) {
@@ -207,8 +245,14 @@ export class BudgetModel {
     const resource = "budgetId" in budget ? budget : undefined;
     const per = resource?.per ?? "run";
     let [from, resetsAt]: [number, number | null] = [0, null];
-    if (per === "day" || per === "week" || per === "month") [from, resetsAt] = calendar(per, at);
-    else if (per === "hour") from = at - HOUR + 1;
+    const text = resource?.calendar ?? null;
+    if (per === "30d") {
+      const day = at - 30 * DAY;
+      [from] = text === null ? calendar("day", day) : zoned(text, day);
+    } else if (per === "day" || per === "week" || per === "month" || per === "quarter") {
+      [from, resetsAt] = text === null ? calendar(per, at) : zoned(text, at);
+    }
+    if (per === "hour") from = at - HOUR + 1;
     else if (per === "lifetime") from = resource?.countsFrom ?? 0;
     const open = [...this.reservations.values()].filter((each) =>
       each.counters.has(counter) && each.at >= from

@@ -6,7 +6,7 @@ import { type CallBounds, readStandingsOf, type Refusal } from "../../src/budget
 import { FORGET_HEADROOM, type Grant, sweepReservations } from "../../src/budgets/reservations/mod.ts";
 import { shapesOf } from "../../src/budgets/budget_fields.ts";
 import type { Clock } from "../../src/kernel/clock.ts";
-import { addShapes } from "../../src/ledger/mod.ts";
+import { addCalendar, addShapes, extendCalendars } from "../../src/ledger/mod.ts";
 import { readRunsAbove } from "../../src/sessions/mod.ts";
 import type { Store } from "../../src/store/mod.ts";
 import { createBooking, type TestBooking } from "./booking.ts";
@@ -113,14 +113,26 @@ export class BudgetWorld {
       countsFrom,
       allowUnpriced,
       enabled,
+      calendar,
     } = budget;
-    await this.store.write(addShapes(shapesOf(budget), this.instances[0]!.clock.at));
+    const now = this.instances[0]!.clock.at;
+    const counted = [...addShapes(shapesOf(budget), now), ...addCalendar(calendar, now)];
+    if (counted.length > 0) await this.store.write(counted);
     await this.write(
       `INSERT INTO budgets (budget_id, name, limit_nano_usd, per, scope, each, mode, action, warn_at, counts_from,
-        allow_unpriced, enabled, created_at, updated_at, shape) VALUES (?1, ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, 0, 0, ?12)`,
+        allow_unpriced, enabled, created_at, updated_at, shape, calendar) VALUES (?1, ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, 0, 0, ?12, ?13)`,
       ...[budgetId, limit, per, scope, each, mode, action, JSON.stringify(warnAt), countsFrom],
-      ...[Number(allowUnpriced), Number(enabled), shape],
+      ...[Number(allowUnpriced), Number(enabled), shape, calendar],
     );
+  }
+
+  /** Sets clocks, and computes windows ahead, as each process does every hour. */
+  async setClocks(byMs: number, instance: number | null): Promise<void> {
+    for (const [index, { clock, ctx }] of this.instances.entries()) {
+      if (instance !== null && instance % this.instances.length !== index) continue;
+      clock.at += byMs;
+      await extendCalendars(ctx);
+    }
   }
 
   protected budget(index: number): ModelBudget | undefined {

@@ -278,6 +278,8 @@ function readRule(text: string): RuleState["rule"] {
     repeat: row.repeat as RuleState["rule"]["repeat"],
     scope: row.scope!,
     enabled: row.enabled === "1",
+    each: null,
+    shape: null,
   };
 }
 

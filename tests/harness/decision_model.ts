@@ -1,6 +1,6 @@
 import type { ThresholdType } from "../../src/contract/values.ts";
 import { periodOf, windowOf } from "../../src/contract/windows.ts";
-import { ALL_CALLS, type ModelCall } from "../../src/ledger/mod.ts";
+import { ALL_CALLS, isScopeBy, type ModelCall, subjectsIn } from "../../src/ledger/mod.ts";
 import type { NanoUsd } from "../../src/kernel/money.ts";
 import type { RuleRow } from "../../src/alerts/rules/rule_fields.ts";
 
@@ -24,14 +24,26 @@ export interface TouchedWindow {
 export interface RuleState {
   rule: Pick<
     RuleRow,
-    "ruleId" | "thresholdType" | "thresholdNanoUsd" | "cooldownMs" | "repeat" | "scope" | "enabled"
+    | "ruleId"
+    | "thresholdType"
+    | "thresholdNanoUsd"
+    | "cooldownMs"
+    | "repeat"
+    | "scope"
+    | "enabled"
+    | "each"
+    | "shape"
   >;
   firedAt: number | null;
   /** The windows for which it has fired. */
   claims: Set<string>;
   /** It has fired for the rolling hour, which has not fallen below since. */
   isOver: boolean;
+  /** Of a rule with many counters: those that have fired, by the value that each is of. */
+  counters?: Map<string, Counter>;
 }
+
+type Counter = Pick<RuleState, "firedAt" | "isOver">;
 
 /** The decision on a rule, with the reason where it does not fire. */
 export type Decision =
@@ -123,7 +135,10 @@ export function noticeClock(states: readonly RuleState[], now: number): number {
   let time = now;
   for (const state of states) {
     if (!state.rule.enabled || state.firedAt === null) continue;
-    if (state.firedAt > now + SKEW_MS) state.firedAt = now;
+    if (state.firedAt > now + SKEW_MS) {
+      state.firedAt = now;
+      for (const counter of state.counters?.values() ?? []) counter.firedAt = Math.min(counter.firedAt!, now);
+    }
     time = Math.max(time, state.firedAt);
   }
   return time;
@@ -159,10 +174,38 @@ function bookOneInModel(
       if (sum(window, booked) < state.rule.thresholdNanoUsd) state.isOver = false;
     }
   }
+  const ofSubjects = states.flatMap((state) => measuredBy(state, call, states) ?? []);
+  for (const { state, counter, windowsOf, sumOf } of ofSubjects) {
+    for (const window of windowsOf(windows)) {
+      if (!counter.isOver || window.type !== "per_hour_usd") continue;
+      if (sumOf(window, booked) < state.rule.thresholdNanoUsd) counter.isOver = false;
+    }
+  }
   booked.push(call);
   const alerts: ModelAlert[] = [];
+  for (const { state, counter, name, windowsOf, sumOf } of ofSubjects) {
+    for (const window of windowsOf(windows)) {
+      const claim = window.claim && `${name}@${window.claim}`;
+      const { fires, value } = {
+        value: 0n,
+        ...decideRule(
+          { ...state, ...counter },
+          { ...window, scope: state.rule.scope, claim },
+          { value: sumOf(window, booked), now },
+        ),
+      };
+      if (!fires) continue;
+      state.firedAt = counter.firedAt = now;
+      if (state.rule.shape !== null) (state.counters ??= new Map()).set(name, counter);
+      if (state.rule.repeat === "once_per_window") {
+        if (claim === null) counter.isOver = true;
+        else state.claims.add(claim);
+      }
+      alerts.push({ ruleId: state.rule.ruleId, value, runId: call.runId, sessionId: call.sessionId });
+    }
+  }
   for (const window of windows) {
-    for (const state of states) {
+    for (const state of states.filter(({ rule }) => !isOfSubjects(rule))) {
       const decision = decideRule(state, window, { value: sum(window, booked), now });
       if (!decision.fires) continue;
       state.firedAt = now;
@@ -176,3 +219,66 @@ function bookOneInModel(
   }
   return alerts;
 }
+
+const isOfSubjects = ({ scope, shape }: RuleState["rule"]) => shape !== null || isScopeBy(scope);
+
+/** The parts of a call that the model knows. */
+function partOf(call: ModelCall, part: string): string | null {
+  if (part.startsWith("tag:")) return call.tags?.[part.slice(4)] ?? null;
+  const parts: Record<string, string | null | undefined> = {
+    agent: call.agentId,
+    session: call.sessionId,
+    key: call.keyId,
+    model: call.model,
+    provider: call.provider,
+    source: call.source,
+  };
+  return parts[part] ?? null;
+}
+
+/** Returns whether a call is of all subjects of a rule. */
+const isOf = ({ scope }: Pick<RuleState["rule"], "scope">, call: ModelCall) =>
+  isScopeBy(scope)
+    ? subjectsIn(scope).every(([part, value]) => partOf(call, part) === value)
+    : scope === ALL_CALLS || scope === call.agentId;
+
+/** The part of a call by whose values a rule has counters; undefined for one counter. */
+const eachOf = ({ shape, each }: RuleState["rule"]) => shape === null ? undefined : each ?? "session";
+
+/** Returns the counter of a rule of subjects that a call adds to, and how it is decided; undefined for none. */
+function measuredBy(state: RuleState, call: ModelCall, all: readonly RuleState[]) {
+  const { rule } = state;
+  if (!rule.enabled || !isOfSubjects(rule) || !isOf(rule, call)) return undefined;
+  const part = eachOf(rule);
+  const name = part === undefined ? "" : partOf(call, part);
+  if (name === null) return undefined;
+  const named = rule.each === null || part === undefined
+    ? []
+    : all.filter(({ rule: { scope, shape, enabled, thresholdType } }) =>
+      enabled && shape === null && thresholdType === rule.thresholdType && scope !== ALL_CALLS &&
+      isSame(subjectsOf(scope), [...subjectsOf(rule.scope), [part, name]])
+    );
+  if (named.length > 0) return undefined;
+  const counter = part === undefined ? state : state.counters?.get(name) ?? { firedAt: null, isOver: false };
+  const isCounted = (other: ModelCall) =>
+    isOf(rule, other) && (part === undefined || partOf(other, part) === name);
+  return {
+    state,
+    counter: counter as Counter,
+    name,
+    windowsOf: (windows: readonly TouchedWindow[]) =>
+      windows.filter(({ type, scope }) => type === rule.thresholdType && scope === ALL_CALLS),
+    sumOf: ({ type, from, to }: TouchedWindow, booked: readonly ModelCall[]) =>
+      booked.filter((other) =>
+        isCounted(other) && (type === "per_session_usd" || other.at >= from && other.at < to)
+      )
+        .reduce((sum, { costNanoUsd }) => sum + (costNanoUsd ?? 0n), 0n),
+  };
+}
+
+const subjectsOf = (scope: string): (readonly [string, string | null])[] =>
+  isScopeBy(scope) ? subjectsIn(scope) : scope === ALL_CALLS ? [] : [["agent", scope]];
+const isSame = (
+  some: readonly (readonly [string, string | null])[],
+  others: readonly (readonly [string, string | null])[],
+) => some.map(String).sort().join() === others.map(String).sort().join();

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
-import { basename, join, relative } from "node:path";
-import { bundleToInstall } from "../../build/bundle_cli.ts";
-import { ROOT } from "../../build/run_deno.ts";
+import { join, relative } from "node:path";
+import type { WorkerName } from "../faults/worker.ts";
+import { ROOT, runDeno } from "../../build/run_deno.ts";
 
 const FOLDER = join(ROOT, "dist", "tests");
 
@@ -37,12 +37,17 @@ export async function sharedBuild(name: string, make: (folder: string) => Promis
 }
 
 /**
- * Bundles a worker process of the tests and returns its path: it starts in half the time of its source, which pays for the
- * bundle from the twentieth start on.
+ * Returns the bundle of the worker processes, and the argument that names one: it starts in half the time of its source, and one
+ * bundle for all takes the time of one.
  */
-export async function bundleWorker(source: URL): Promise<string> {
-  const name = basename(source.pathname, ".ts");
-  return join(await sharedBuild(name, (folder) => bundleToInstall(folder, source.pathname)), `${name}.js`);
+export async function bundleWorker(name: WorkerName): Promise<[path: string, name: string]> {
+  const source = join(ROOT, "tests/faults/worker.ts");
+  const folder = await sharedBuild("workers", (folder) =>
+    runDeno([
+      ...["bundle", "--quiet", "--config", join(ROOT, "deno.json"), "--output", join(folder, "worker.js")],
+      source,
+    ]));
+  return [join(folder, "worker.js"), name];
 }
 
 async function digestSources(): Promise<string> {

@@ -216,10 +216,13 @@ async function populate(
     if (isReleased) await expect(201, "POST", `/budgets/${budget_id}/releases`, { reason: mark });
   }
   await expect(201, "POST", "/budgets", {
-    name: mark,
-    limit_usd: 0,
-    per: "lifetime",
-    session_id: `${agent}:refused`,
+    ...{ name: mark, limit_usd: 0, per: "lifetime", session_id: `${agent}:refused` },
+  });
+  await expect(201, "POST", "/budgets", {
+    ...{ name: mark, limit_usd: 0, per: "lifetime", session_id: `${agent}:asks`, action: "ask" },
+  });
+  const { details: { ticket_id } } = await expect(402, "POST", "/budgets/reservations", {
+    ...{ agent_id: agent, session_id: `${agent}:asks`, worst_case_usd: 1 },
   });
   await expect(402, "POST", "/budgets/reservations", {
     agent_id: agent,
@@ -279,6 +282,7 @@ async function populate(
       rule_id,
       alert_id,
       budget_id,
+      ticket_id,
       reservation_id,
       repricing_id,
       key_id,

@@ -3,6 +3,7 @@ import fc from "#dev/fast_check.ts";
 import { decodeJson, decodeProtobuf } from "../../src/ingest/otlp/decode/mod.ts";
 import type { TelemetryRecord } from "../../src/ingest/otlp/records.ts";
 import { encodeOtlp } from "../harness/otlp_messages.ts";
+import { anyCharacter } from "../harness/any_character.ts";
 
 /** Decodes as a whole. */
 function decode(decoding: ReturnType<typeof decodeJson>) {
@@ -222,7 +223,7 @@ Deno.test("texts that are not UTF-8 are read with replacements", () => {
 const anyValue = fc.letrec<{ value: object }>((tie) => ({
   value: fc.oneof(
     { maxDepth: 4 },
-    fc.record({ stringValue: fc.string({ unit: "binary", maxLength: 100 }) }),
+    fc.record({ stringValue: fc.string({ unit: anyCharacter, maxLength: 100 }) }),
     fc.record({ boolValue: fc.boolean() }),
     fc.record({ intValue: fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }).map(String) }),
     fc.record({ doubleValue: fc.double({ noNaN: true, noDefaultInfinity: true }) }),
@@ -240,7 +241,7 @@ const anyHex = (bytes: number) =>
     [...id].map((byte) => byte.toString(16).padStart(2, "0")).join("")
   );
 const anyAttributes = fc.array(
-  fc.record({ key: fc.string({ unit: "binary", maxLength: 80 }), value: anyValue }),
+  fc.record({ key: fc.string({ unit: anyCharacter, maxLength: 80 }), value: anyValue }),
   {
     maxLength: 8,
   },
@@ -251,7 +252,7 @@ const anySpan = fc.record({
   spanId: anyHex(8),
   parentSpanId: anyHex(8),
   traceState: fc.string(),
-  name: fc.string({ unit: "binary" }),
+  name: fc.string({ unit: anyCharacter }),
   kind: fc.integer({ min: 0, max: 5 }),
   startTimeUnixNano: anyNano,
   endTimeUnixNano: anyNano,

@@ -3,7 +3,8 @@ import { DatabaseSync } from "node:sqlite";
 import { fileURLToPath } from "node:url";
 import { anthropicAnswer, openaiChatAnswer, openaiResponsesAnswer } from "../fixtures/providers/mod.ts";
 import { denoCacheVariables } from "../harness/cache_variables.ts";
-import { newPlace, type Place, purser, startServer } from "../harness/cli_process.ts";
+import { newPlace, type Place, startServer } from "../harness/cli_process.ts";
+import { inProcess as purser } from "../harness/in_process.ts";
 import { allBlocks, readDocument } from "../harness/documents.ts";
 import {
   type FakeProvider,

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { newPlace, type Place, purser } from "../harness/cli_process.ts";
+import { newPlace, type Place } from "../harness/cli_process.ts";
+import { inProcess as purser } from "../harness/in_process.ts";
 import {
   ASKED_FOR_PASSWORD,
   type Postgres,

@@ -102,6 +102,33 @@ testDashboard("the keys and channels in the dashboard", {}, {
     await page.waitForFunction(() => document.querySelectorAll("tbody tr").length === 1);
   },
 
+  async "another key gets a new secret, which is shown once; one's own would end the session"(dashboard) {
+    const { core } = dashboard.purser;
+    const made = { scopes: ["admin" as const], agentId: null, expiresAt: null };
+    const { key } = await createKey(core, { ...made, name: "chief" });
+    const { key: old } = await createKey(core, { ...made, scopes: ["read"] as never, name: "leaked" });
+    await using opened = await open(dashboard, "");
+    const { page } = opened;
+    assert.equal(
+      await row(opened, `own admin ${keys}`).getByRole("button", { name: "New secret" }).count(),
+      0,
+    );
+    await row(opened, "leaked").getByRole("button", { name: "New secret" }).click();
+    const dialog = page.getByRole("dialog", { name: "New secret" });
+    await dialog.getByLabel("Hours").fill("24");
+    assert.equal(
+      await dialog.locator(".as-command pre").textContent(),
+      "purser keys rotate leaked --grace 24h",
+    );
+    await dialog.getByLabel("Your API key").fill(key);
+    await dialog.getByRole("button", { name: "New secret" }).click();
+    const secret = await dialog.getByRole("region", { name: "The new key" }).textContent();
+    assert.ok(secret!.startsWith(old.slice(0, "psr_0026_".length)) && secret !== old, secret!);
+    const until = (await readKeys(dashboard)).find(({ name }: { name: string }) => name === "leaked");
+    assert.equal(Date.parse(until.previous_valid_until), core.clock.now() + 24 * 3_600_000);
+    await dialog.getByRole("button", { name: "Close" }).click();
+  },
+
   async "a key without admin sees no keys, and no buttons"(dashboard) {
     await using opened = await open(dashboard, "", ["read"]);
     await opened.page.getByText("Only a key with the scope admin lists the keys").waitFor();

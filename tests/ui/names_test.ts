@@ -80,8 +80,8 @@ testDashboard("names", {}, {
     assert.equal(await statOf(page, "Spent"), "$2.00 | the most, by key laptop");
     const counters = (await rowsOf(page, "Counters of the budget")).map((row) => row.replaceAll(/\s+/g, " "));
     assert.deepEqual(counters.slice(0, 2), [
-      "key laptop Reached | $2.00 of $2.00100% | $0",
-      "key phone OK | $0.50 of $2.0025% | $1.50",
+      "key laptop Reached | $2.00 of $2.00100% | $0 | Raise",
+      "key phone OK | $0.50 of $2.0025% | $1.50 | Raise",
     ]);
     await expectAccessible(page);
     await page.goto(`${dashboard.url}/ui/budgets/${ids.Everything}`);

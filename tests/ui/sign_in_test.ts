@@ -58,18 +58,6 @@ testDashboard("the dashboard signs in", {}, {
     await expectAccessible(page);
   },
 
-  async "with a key that can't read, and says which scope the home page needs"(dashboard) {
-    const { key } = await makeKey(dashboard, { scopes: ["call"] });
-    await using opened = await signIn(dashboard, key, "/ui/");
-    const { page } = opened;
-    await page.getByRole("main").getByText("lacks the scope read").waitFor();
-    await page.getByText("Not live").waitFor();
-    assert.equal(await page.locator(".skeleton").count(), 0);
-    await page.getByRole("button", { name: "Try again" }).click();
-    await page.getByRole("main").getByText("lacks the scope read").waitFor();
-    assert.deepEqual(opened.requests.filter((request) => request.endsWith("/live")).length, 2);
-  },
-
   async "not with a wrong key, and says why"(dashboard) {
     await using opened = await dashboard.browser.open(`${dashboard.url}/ui/`);
     const { page } = opened;

@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { CLI_PERMISSIONS } from "../../build/permissions.ts";
 import { ROOT } from "../../build/run_deno.ts";
-import { newPlace, purser } from "../harness/cli_process.ts";
+import { newPlace } from "../harness/cli_process.ts";
+import { inProcess as purser } from "../harness/in_process.ts";
 
 /** Runs a command from source, and returns the modules of `src` that it has loaded. */
 async function modulesOf(env: Record<string, string>, folder: string, args: string[]): Promise<string[]> {

@@ -22,6 +22,7 @@ const FIGURES: Readonly<Record<string, string>> = {
   "Sessions": SESSION,
   "Sources": "$1.25",
   "Keys & channels": "first",
+  "My spending": "$1.25",
 };
 
 /** The ids that the test has made. */

@@ -18,6 +18,7 @@ import type { AlertContext } from "../context.ts";
 import { DECIDED_COLUMNS } from "./firing_logic.ts";
 import { markQuietCalls } from "./quiet_calls.ts";
 import { type BookedScopes, warningsOf } from "../../budgets/reservations/mod.ts";
+import type { AskNotifier } from "../../budgets/tickets/mod.ts";
 
 /**
  * The maximum time by which a rule may have fired in the future without a clock having been set back: a process reads its
@@ -38,8 +39,9 @@ const ARM = `UPDATE alert_rules SET is_armed = 1
 WHERE is_armed = 0 AND enabled = 1 AND is_over = 0 AND rests_until <= ${TIME}`;
 
 /** After a clock was set back, a rule that fired in the future counts as fired now. */
-const NOTICE_CLOCK = `UPDATE alert_rules SET cooldown_from = ?1, rests_until = ?1 + cooldown_ms,
-  is_armed = CASE WHEN is_over = 0 AND cooldown_ms = 0 THEN 1 ELSE 0 END
+const NOTICE_CLOCK =
+  `UPDATE alert_rules SET cooldown_from = ?1, rests_until = CASE WHEN shape IS NULL THEN ?1 + cooldown_ms END,
+  is_armed = CASE WHEN is_over = 0 AND cooldown_ms = 0 AND shape IS NULL THEN 1 ELSE 0 END
 WHERE enabled = 1 AND ${IS_AHEAD}`;
 
 /** From so many calls on it is faster to ask first whether any of them can fire a rule. */
@@ -146,6 +148,12 @@ export function warnOfBudgets(
     { sql: READ_FIRED, args: [alertPrefix] },
   ];
 }
+
+/** Returns who notifies people of the tickets of budgets, whose alerts the commit of a ticket writes. */
+export const askNotifier = (ctx: AlertContext & { bus: Bus; log: Log }): AskNotifier => ({
+  channels: encodeChannels(ctx.outboxChannels),
+  fired: (alertIds) => announceAlerts(ctx, alertIds),
+});
 
 /*
  * The alerts of rules about the windows of plans. They are decided in the commit that records a measurement, on what the windows

@@ -15,6 +15,15 @@ import {
   sumOfCalls,
 } from "../../ledger/mod.ts";
 import { indexedBy, type Logic, ORDERED_JOIN, rowTrigger, SKIP_ROW } from "../../store/mod.ts";
+import {
+  counterClockLogic,
+  endOver,
+  firedOfSubjects,
+  IS_COUNTER_RESTING,
+  isOfSubjects,
+  REST_COUNTER,
+  type SubjectWindow,
+} from "./subject_rules.ts";
 
 /*
  * The definition of an alert's firing, as triggers: they run in the commit that books the calls, over a remote database
@@ -65,12 +74,12 @@ const HOUR = {
   atMost(scope: string): string {
     return counterSum("minute", scope, startSql("minute", this.from), startSql("minute", TIME, 1));
   },
-  exactly(scope: string): string {
+  exactly(scope: string, isIn = isInScope): string {
     const second = startSql("minute", this.from, 1);
     const end = startSql("minute", TIME, 1);
     const calls = (from: string, to: string) =>
       sumOfCalls(`${indexedBy("calls_by_time")}
-      WHERE c.at >= ${from} AND c.at < ${to} AND ${BEFORE_OR_AT} AND ${isInScope(scope)}`);
+      WHERE c.at >= ${from} AND c.at < ${to} AND ${BEFORE_OR_AT} AND ${isIn(scope)}`);
     return `(${counterSum("minute", scope, second, end)} - ${calls(this.to, end)} + ${
       calls(this.from, second)
     })`;
@@ -143,6 +152,22 @@ const WINDOWS: readonly Window[] = [
 /** SQL for the scopes of the rules that measure a call. */
 const SCOPES = [`'${ALL_CALLS}'`, ...RULED.map((kind) => scopeSql(kind, columnOf(kind, "NEW")))];
 
+/** The windows of time, for rules of subjects. */
+const OF_SUBJECTS: readonly SubjectWindow[] = WINDOWS.filter(({ type }) => !/run|session/.test(type)).map((
+  { type, isTouched, value, claim, start },
+) =>
+  type === "per_hour_usd"
+    ? {
+      type,
+      isTouched,
+      atMost: (scope) => HOUR.atMost(scope),
+      exactly: (scope) => HOUR.exactly(scope, isOfSubjects),
+      claim,
+      start,
+    }
+    : { type, isTouched, atMost: value, claim, start }
+);
+
 /** SQL for the rules of a type that fire; it reads only windows of scopes with an armed rule. */
 function fired({ type, isTouched, value, claim, start }: Window): string {
   const scopes = SCOPES.map((scope) =>
@@ -152,7 +177,7 @@ function fired({ type, isTouched, value, claim, start }: Window): string {
   ).join(" UNION ALL ");
   return `SELECT NEW.alert_prefix || lower(hex(randomblob(6))), r.rule_id, r.name, r.threshold_type,
   r.threshold_nano_usd, r.severity, w.value, NEW.agent_id, NEW.session_id, NEW.run_id, ${claim}, ${start}, NEW.now,
-  NEW.channels, NEW.position, NEW.key_id
+  NEW.channels, NEW.position, NEW.key_id, NULL
 FROM (SELECT s.scope, ${value("s.scope")} AS value FROM (${scopes}) s LIMIT ${SCOPES.length}) w
 ${ORDERED_JOIN} alert_rules r ${indexedBy("alert_rules_armed")} ON r.is_armed = 1 AND r.scope = w.scope
   AND r.threshold_type = '${type}' AND r.threshold_nano_usd <= w.value`;
@@ -169,9 +194,15 @@ ${countersOf("NEW")}
   UPDATE alert_rules SET is_over = 0, is_armed = CASE WHEN coalesce(rests_until, 0) <= NEW.now THEN 1 ELSE 0 END
   WHERE is_over = 1 AND enabled = 1 AND scope IN (${SCOPES}) AND ${IS_DECIDED} AND NEW.at >= ${HOUR.from}
     AND threshold_nano_usd > ${HOUR.exactly("alert_rules.scope")} - coalesce(NEW.cost_nano_usd, 0);
+  ${
+    endOver(
+      (scope) => `${HOUR.exactly(scope, isOfSubjects)} - coalesce(NEW.cost_nano_usd, 0)`,
+      `${IS_DECIDED} AND NEW.at >= ${HOUR.from}`,
+    )
+  }
   INSERT INTO alerts (alert_id, rule_id, rule_name, threshold_type, threshold_nano_usd, severity, value_nano_usd,
-    agent_id, session_id, run_id, "window", window_start, triggered_at, channels, call_position, key_id)
-  ${WINDOWS.map(fired).join("\n  UNION ALL ")};`,
+    agent_id, session_id, run_id, "window", window_start, triggered_at, channels, call_position, key_id, scope)
+  ${[...WINDOWS.map(fired), ...firedOfSubjects(OF_SUBJECTS, IS_DECIDED)].join("\n  UNION ALL ")};`,
 });
 
 const CLAIM = rowTrigger({
@@ -181,7 +212,8 @@ const CLAIM = rowTrigger({
   event: "BEFORE INSERT ON alerts",
   when: `NEW.is_test = 0 AND EXISTS (
   SELECT 1 FROM alert_rules r WHERE r.rule_id = NEW.rule_id AND (
-    r.is_over = 1 OR r.cooldown_from + r.cooldown_ms > NEW.triggered_at
+    r.shape IS NULL AND (r.is_over = 1 OR r.cooldown_from + r.cooldown_ms > NEW.triggered_at)
+    OR ${IS_COUNTER_RESTING}
     OR (r.repeat = 'once_per_window'
       AND EXISTS (SELECT 1 FROM alert_claims c WHERE c.rule_id = r.rule_id AND c."window" = NEW."window")))
 ) OR NEW.budget_limit_nano_usd IS NOT NULL AND EXISTS (SELECT 1 FROM alert_claims c WHERE c.rule_id = NEW.rule_id
@@ -201,16 +233,17 @@ const FIRE = rowTrigger({
   UNION ALL SELECT NEW.rule_id, NEW."window" WHERE NEW.budget_limit_nano_usd IS NOT NULL
   ON CONFLICT DO NOTHING;
   UPDATE alert_rules SET last_fired_at = NEW.triggered_at, cooldown_from = NEW.triggered_at,
-    is_over = CASE WHEN repeat = 'once_per_window' AND threshold_type = 'per_hour_usd' THEN 1 ELSE 0 END,
-    rests_until = max(NEW.triggered_at + cooldown_ms, CASE WHEN repeat = 'cooldown' THEN 0 ELSE
+    is_over = CASE WHEN shape IS NULL AND repeat = 'once_per_window' AND threshold_type = 'per_hour_usd' THEN 1 ELSE 0 END,
+    rests_until = CASE WHEN shape IS NULL THEN max(NEW.triggered_at + cooldown_ms, CASE WHEN repeat = 'cooldown' THEN 0 ELSE
       CASE threshold_type
         WHEN 'per_day_usd' THEN ${windowSql("day", "NEW.window_start").to} - 300000
         WHEN 'per_month_usd' THEN ${windowSql("month", "NEW.window_start").to} - 300000
         ELSE 0
-      END END)
+      END END) END
   WHERE rule_id = NEW.rule_id;
   UPDATE alert_rules SET is_armed = CASE WHEN enabled = 1 AND is_over = 0 AND rests_until <= NEW.triggered_at THEN 1 ELSE 0 END
   WHERE rule_id = NEW.rule_id;
+  ${REST_COUNTER}
   INSERT INTO deliveries (delivery_id, subject_id, channel, kind, due_at, created_at)
   SELECT 'dlv_' || substr(NEW.alert_id, 7) || '_' || (CAST(c.key AS BIGINT) + 1), NEW.alert_id, c.value ->> 0, c.value ->> 1,
     NEW.triggered_at, NEW.triggered_at
@@ -230,4 +263,11 @@ const TRIM = rowTrigger({
 });
 
 /** The triggers that decide calls and fire alerts. */
-export const firingLogic: readonly Logic[] = [DECISIONS, ...CLAIM, ...FIRE, ...TRIM, ...DECIDE];
+export const firingLogic: readonly Logic[] = [
+  DECISIONS,
+  ...CLAIM,
+  ...FIRE,
+  ...TRIM,
+  ...counterClockLogic,
+  ...DECIDE,
+];

@@ -9,12 +9,13 @@ import {
   counterSum,
   counterValue,
   HAS_ENABLED_RULES,
+  IS_UNDECIDED,
   markQuiet,
   scopeSql,
   sumOfParts,
   UNDECIDED,
 } from "../../ledger/mod.ts";
-import { indexedBy, type Statement, wide } from "../../store/mod.ts";
+import { indexedBy, ORDERED_JOIN, type Statement, wide } from "../../store/mod.ts";
 
 /*
  * The calls of a set fire no rule, whatever their order, if no window reaches a threshold even with all that they cost together.
@@ -38,24 +39,47 @@ const ofEntity = (kind: "run" | "session") =>
   `EXISTS (SELECT 1 FROM (SELECT DISTINCT scope, ${columnOf(kind, "e")} AS id FROM e) s
     WHERE s.id IS NOT NULL AND ${canReach(`per_${kind}_usd`, counterValue(kind, "s.id"))})`;
 
+/** SQL for what the windows of time hold of a scope `s`. */
+const SPENT = {
+  per_hour_usd: counterSum("minute", "s.scope", FIRST_MINUTE, `${NOW} + ${MINUTE_MS}`),
+  per_day_usd: counterValue("day", "s.scope", startSql("day", NOW)),
+  per_month_usd: counterSum("day", "s.scope", MONTH.from, MONTH.to),
+};
+
 /** SQL for whether a rule of a type may fire. */
 const REACHED: Record<ThresholdType, string> = {
   per_run_usd: ofEntity("run"),
   per_session_usd: ofEntity("session"),
-  per_hour_usd: inTime(
-    "per_hour_usd",
-    counterSum("minute", "s.scope", FIRST_MINUTE, `${NOW} + ${MINUTE_MS}`),
-  ),
-  per_day_usd: inTime("per_day_usd", counterValue("day", "s.scope", startSql("day", NOW))),
-  per_month_usd: inTime("per_month_usd", counterSum("day", "s.scope", MONTH.from, MONTH.to)),
+  per_hour_usd: inTime("per_hour_usd", SPENT.per_hour_usd),
+  per_day_usd: inTime("per_day_usd", SPENT.per_day_usd),
+  per_month_usd: inTime("per_month_usd", SPENT.per_month_usd),
 };
+
+/** SQL for whether a rule of subjects may fire, of which some that don't measure the calls are tried too. */
+const REACHED_BY_SUBJECTS = Object.entries({
+  ...SPENT,
+  per_session_usd: counterValue("lifetime", "s.scope"),
+}).flatMap(([type, value]) =>
+  [
+    ["alert_rules_armed", "r.is_armed = 1 AND r.scope = s.scope"],
+    ["alert_rules_each", "r.enabled = 1 AND r.shape IS NOT NULL AND r.shape = s.shape"],
+  ].map(([index, matches]) =>
+    `EXISTS (SELECT 1 FROM g s ${ORDERED_JOIN} alert_rules r ${indexedBy(index!)}
+      ON ${matches} AND r.threshold_type = '${type}'
+        AND r.threshold_nano_usd <= ${atMost64Bits(`${wide(value)} + (SELECT more FROM n)`)})`
+  )
+);
 
 const REASONS = [
   `EXISTS (SELECT 1 FROM t WHERE t.at > ${NOW})`, // its windows are those of its own time
   `EXISTS (SELECT 1 FROM alert_rules r ${
     indexedBy("alert_rules_over")
-  } WHERE r.is_over = 1 AND r.scope IN (SELECT scope FROM s))`,
+  } WHERE r.is_over = 1 AND r.scope IN (SELECT scope FROM s UNION ALL SELECT scope FROM g))`,
+  `EXISTS (SELECT 1 FROM alert_rule_counters c ${
+    indexedBy("alert_rule_counters_over")
+  } WHERE c.is_over = 1 AND c.scope IN (SELECT scope FROM g))`,
   ...Object.values(REACHED),
+  ...REACHED_BY_SUBJECTS,
 ];
 
 const COLUMNS = [...RULED, "session" as const, "run" as const].map((kind) => columnOf(kind, "c"));
@@ -68,6 +92,7 @@ export const markQuietCalls = (time: string, now: number): Statement => ({
   sql: markQuiet(`${HAS_ENABLED_RULES} AND (WITH t AS MATERIALIZED (
   SELECT c.at, ${COLUMNS.join(", ")}, c.cost_nano_usd ${UNDECIDED}
 ), e AS MATERIALIZED (${ENTRIES}), s AS MATERIALIZED (SELECT DISTINCT scope FROM e WHERE scope IS NOT NULL),
+g AS MATERIALIZED (SELECT DISTINCT c.shape, c.scope FROM call_scopes c WHERE c.scope IS NOT NULL AND ${IS_UNDECIDED}),
 n AS MATERIALIZED (SELECT ${time} AS now, (SELECT ${
     sumOfParts("CASE WHEN t.cost_nano_usd > 0 THEN t.cost_nano_usd END")
   } FROM t) AS more)

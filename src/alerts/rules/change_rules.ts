@@ -2,6 +2,8 @@ import type { Bus } from "../../bus/mod.ts";
 import type { AlertRule, RuleChanges, RuleInput } from "../../contract/alerts/alert_rules.ts";
 import type { Repeat, RuleThreshold, Severity } from "../../contract/values.ts";
 import type { Log } from "../../kernel/log.ts";
+import { shapesOf, withKeyId } from "../../budgets/mod.ts";
+import { addShapes, DROP_SHAPES } from "../../ledger/mod.ts";
 import { type Author, type Check, readInCode, type Statement } from "../../store/mod.ts";
 import type { AlertContext } from "../context.ts";
 import { advanceCounters, announceAlerts, readFired } from "../firing/decide_alerts.ts";
@@ -16,7 +18,13 @@ import {
 import { getRule, type RuleDefinition, toDefinition, withValues } from "./rules.ts";
 
 /** The context of changing rules. */
-export type ChangeContext = AlertContext & { bus: Bus; log: Log; author: Author };
+export type ChangeContext = AlertContext & {
+  bus: Bus;
+  log: Log;
+  author: Author;
+  /** The ids of the keys that the same commit creates, by name. */
+  newKeys?: ReadonlyMap<string, string>;
+};
 
 const editOf = ({ author, clock }: ChangeContext) => ({ author, now: clock.now() });
 
@@ -31,9 +39,15 @@ export async function createRule(
 ): Promise<AlertRule> {
   ctx.rules.mayExist = true;
   const edit = editOf(ctx);
-  const row = newRule(ctx.ids.next("rule"), toAuthoredRule(input), edit.now);
+  const row = newRule(ctx.ids.next("rule"), toAuthoredRule(await withKeyId(ctx, input)), edit.now);
+  // The value of a rule of new subjects is that of counters that its unit would add.
+  if (shapesOf(row).length > 0) await ctx.store.write(addShapes(shapesOf(row), edit.now));
   const [rule] = await withValues(ctx, [row], true);
-  await changeRules(ctx, [...RULES.insert(edit, row), ...settle(rule!)]);
+  await changeRules(ctx, [
+    ...addShapes(shapesOf(row), edit.now),
+    ...RULES.insert(edit, row),
+    ...settle(rule!),
+  ]);
   return rule!;
 }
 
@@ -44,7 +58,7 @@ function newRule(ruleId: string, fields: AuthoredRule, now: number): RuleRow {
     ...fields,
     createdAt: now,
     updatedAt: now,
-    isArmed: fields.enabled,
+    isArmed: fields.enabled && fields.shape === null,
     isOver: false,
     lastFiredAt: null,
     cooldownFrom: null,
@@ -53,17 +67,19 @@ function newRule(ruleId: string, fields: AuthoredRule, now: number): RuleRow {
 }
 
 /** The fields that make up a threshold: once one of them differs, the rule has fired for no window yet. */
-const THRESHOLD = ["thresholdType", "thresholdNanoUsd", "repeat", "scope"] as const;
+const THRESHOLD = ["thresholdType", "thresholdNanoUsd", "repeat", "scope", "each", "shape"] as const;
 
 const FORGET = "DELETE FROM alert_claims WHERE rule_id = ?";
+const FORGET_COUNTERS = "DELETE FROM alert_rule_counters WHERE rule_id = ?";
+const END_OVER = "UPDATE alert_rule_counters SET is_over = 0 WHERE rule_id = ?";
 
 // A rule may rest longer than its cooldown, until a day or a month has ended; a moved threshold ends that.
-const REST =
-  `UPDATE alert_rules SET is_over = CASE WHEN ?2 = 1 THEN 0 ELSE is_over END, rests_until = cooldown_from + cooldown_ms
+const REST = `UPDATE alert_rules SET is_over = CASE WHEN ?2 = 1 THEN 0 ELSE is_over END,
+  rests_until = CASE WHEN shape IS NULL THEN cooldown_from + cooldown_ms END
 WHERE rule_id = ?1`;
 
 const ARM = `UPDATE alert_rules
-SET is_armed = CASE WHEN enabled = 1 AND is_over = 0 AND (rests_until IS NULL OR rests_until <= ?2) THEN 1 ELSE 0 END
+SET is_armed = CASE WHEN enabled = 1 AND shape IS NULL AND is_over = 0 AND (rests_until IS NULL OR rests_until <= ?2) THEN 1 ELSE 0 END
 WHERE rule_id = ?1`;
 
 /**
@@ -79,14 +95,19 @@ export async function updateRule(
 ): Promise<AlertRule> {
   if (changes.enabled !== false) ctx.rules.mayExist = true;
   await RULES.change(ctx.query, ruleId, ofDefinition(check), async (before, isUnchanged) => {
-    const after = toAuthoredRule(changedInput(before, changes));
+    const named = await withKeyId(ctx, changes, before.scope);
+    const after = toAuthoredRule(changedInput(before, named));
     const changed = RULES.changed(before, after);
     const isMoved = THRESHOLD.some((field) => changed.has(field));
+    const isCountedAnew = changed.has("scope") || changed.has("shape");
     const edit = editOf(ctx);
     await changeRules(ctx, [
       isUnchanged,
       ...(isMoved ? [{ sql: FORGET, args: [ruleId] }] : []),
+      ...(isMoved ? [{ sql: isCountedAnew ? FORGET_COUNTERS : END_OVER, args: [ruleId] }] : []),
+      ...(isCountedAnew ? addShapes(shapesOf(after), edit.now) : []),
       ...(changed.size > 0 ? RULES.update(edit, before, after) : []),
+      ...(isCountedAnew && shapesOf(before).length > 0 ? DROP_SHAPES : []),
       ...(isMoved || changed.has("cooldownMs") ? [{ sql: REST, args: [ruleId, Number(isMoved)] }] : []),
       { sql: ARM, args: [ruleId, edit.now] },
     ]);
@@ -104,7 +125,12 @@ export async function removeRule(ctx: ChangeContext, ruleId: string, check?: Rul
     editOf(ctx),
     ruleId,
     ofDefinition(check),
-    (statements) => changeRules(ctx, [...statements, { sql: FORGET, args: [ruleId] }]),
+    (statements) =>
+      changeRules(ctx, [
+        ...statements,
+        ...[FORGET, FORGET_COUNTERS].map((sql) => ({ sql, args: [ruleId] })),
+        ...DROP_SHAPES,
+      ]),
   );
 }
 
@@ -143,7 +169,7 @@ export interface RuleInCode extends RuleInput {
   cooldown_seconds?: number;
   /** `cooldown` (the default): again after each cooldown; `once_per_window`: once per run, session, day or month. */
   repeat?: Repeat;
-  /** Measures only this agent's calls; null or not given: all agents. */
+  /** Measures only this agent's calls; null or not given: all agents. Likewise the other subjects, of which a call is of all. */
   agent_id?: string | null;
   /** Default true. */
   enabled?: boolean;
@@ -167,8 +193,12 @@ export async function ensureRules(
   ) {
     // Disabled, until the update that follows decides the calls before.
     const edit = editOf(ctx);
-    const row = newRule(id, { ...toAuthoredRule(input), enabled: false }, edit.now);
-    await ctx.store.write(RULES.insert(edit, row));
-    await updateRule(ctx, id, inputOf(toAuthoredRule(input)));
+    const stored = await RULES.find(ctx.query, id);
+    const fields = toAuthoredRule(await withKeyId(ctx, input, stored?.scope));
+    if (!stored) {
+      const row = newRule(id, { ...fields, enabled: false }, edit.now);
+      await ctx.store.write([...addShapes(shapesOf(row), edit.now), ...RULES.insert(edit, row)]);
+    }
+    await updateRule(ctx, id, inputOf(fields));
   }
 }

@@ -1,10 +1,14 @@
+import { subjectsOfScope } from "../../budgets/mod.ts";
 import type { RuleChanges, RuleInput } from "../../contract/alerts/alert_rules.ts";
+import { faultsOfSubjects } from "../../contract/budgets/subject_fields.ts";
+import { fieldsOf, type Subject, subjectsOf } from "../../contract/budgets/subjects.ts";
 import { DEFAULT_COOLDOWN_SECONDS } from "../../contract/limits.ts";
-import { PLAN_THRESHOLD } from "../../contract/values.ts";
+import { type BudgetEach, PLAN_THRESHOLD } from "../../contract/values.ts";
+import { periodOf } from "../../contract/windows.ts";
 import { invalidField } from "../../kernel/errors.ts";
 import { parseUsd, toUsd } from "../../kernel/money.ts";
 import { withoutUndefined } from "../../kernel/records.ts";
-import { ALL_CALLS } from "../../ledger/mod.ts";
+import { ALL_CALLS, scopeBy, scopeOf, shapeOf } from "../../ledger/mod.ts";
 import { defineAuthored, tables } from "../../store/mod.ts";
 
 /* A rule on the wire and in its table. */
@@ -25,12 +29,34 @@ export const RULES = defineAuthored(tables.alertRules, {
   show: (row) => inputOf(row),
 });
 
+/** Returns whether a rule is over all calls or those of an agent, as rules have been from the start: it needs no shape. */
+const isPlain = ([first, ...others]: readonly Subject[]) =>
+  first === undefined || first[0] === "agent" && others.length === 0;
+
+/** Returns the scope of the calls that a rule of some subjects measures. */
+function scopeFor(subjects: readonly Subject[]): string {
+  if (!isPlain(subjects)) return scopeBy(subjects);
+  const [first] = subjects;
+  return first === undefined ? ALL_CALLS : scopeOf("agent", first[1]!);
+}
+
+/** Returns the shape of the counters of a rule that has one for each value of a part, or for each session of certain calls. */
+function shapeFor(
+  subjects: readonly Subject[],
+  { threshold_type: type, each }: Pick<RuleInput, "threshold_type" | "each">,
+): string | null {
+  const part: BudgetEach | undefined = each ??
+    (type === "per_session_usd" && !isPlain(subjects) ? "session" : undefined);
+  if (part === undefined || subjects.some(([named]) => named === part)) return null;
+  return shapeOf([...subjects.map(([named]) => named), part]);
+}
+
 /**
  * Converts a rule that was checked; fields that are not given have their defaults. Percentages are in the column of amounts. Throws
  * `invalid` for the threshold of another type.
  */
 export function toAuthoredRule(input: RuleInput): AuthoredRule {
-  const [fault] = faultsOfThreshold(input);
+  const [fault] = [...faultsOfThreshold(input), ...faultsOfRuleSubjects(input)];
   if (fault) {
     const { path, message } = fault;
     throw invalidField(path, message, `Cannot read the alert rule: ${path}: ${message}`);
@@ -47,9 +73,23 @@ export function toAuthoredRule(input: RuleInput): AuthoredRule {
     severity: input.severity,
     cooldownMs: cooldown * 1000,
     repeat,
-    scope: input.agent_id ?? ALL_CALLS,
+    scope: scopeFor(subjectsOf(input)),
+    each: input.each ?? null,
+    shape: shapeFor(subjectsOf(input), input),
+    calendar: null,
     enabled: input.enabled ?? true,
   };
+}
+
+/** Returns what is wrong with the subjects of a rule of its type. */
+function faultsOfRuleSubjects(input: RuleInput): { path: string; message: string }[] {
+  if (input.threshold_type !== PLAN_THRESHOLD) {
+    return faultsOfSubjects(input, periodOf(input.threshold_type), "a rule");
+  }
+  const isOther = input.each != null || !isPlain(subjectsOf(input));
+  return isOther
+    ? [{ path: "threshold_type", message: "a rule about a plan can name an agent, and no other subject" }]
+    : [];
 }
 
 /** Returns what is wrong with the threshold of a rule of its type. */
@@ -90,11 +130,11 @@ export function changedInput(before: AuthoredRule, changes: RuleChanges): RuleIn
 }
 
 /** The fields that a rule's author sets, with their defaults. */
-type WholeRule = Required<Omit<RuleInput, "threshold_usd" | "threshold_pct" | "agent_id">> & {
-  threshold_usd: number | null;
-  threshold_pct?: number;
-  agent_id: string | null;
-};
+type WholeRule =
+  & Required<Omit<RuleInput, "threshold_usd" | "threshold_pct" | "each" | keyof Named>>
+  & Named
+  & { threshold_usd: number | null; threshold_pct?: number; each: BudgetEach | null };
+type Named = ReturnType<typeof fieldsOf>;
 
 /** Returns the fields that its author sets in wire form. */
 export function inputOf(row: AuthoredRule): WholeRule {
@@ -108,7 +148,8 @@ export function inputOf(row: AuthoredRule): WholeRule {
     severity: row.severity,
     cooldown_seconds: row.cooldownMs / 1000,
     repeat: row.repeat,
-    agent_id: row.scope === ALL_CALLS ? null : row.scope,
+    ...fieldsOf(subjectsOfScope(row.scope)),
+    each: row.each,
     enabled: row.enabled,
   };
 }

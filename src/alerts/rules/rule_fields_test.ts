@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { RULE_FIELDS, type RuleInput } from "../../contract/alerts/alert_rules.ts";
-import { ruleRow } from "../../../tests/harness/alerts.ts";
+import { NO_SUBJECTS, ruleRow } from "../../../tests/harness/alerts.ts";
 import { inputOf, toAuthoredRule } from "./rule_fields.ts";
 
 const RULE: RuleInput = {
@@ -19,17 +19,18 @@ Deno.test("inputOf() returns the fields that an author sets, and nothing of the 
     severity: "warning",
     cooldown_seconds: 90,
     repeat: "cooldown",
+    ...NO_SUBJECTS,
     agent_id: "researcher",
     enabled: true,
   });
   assert.equal(inputOf(ruleRow()).agent_id, null);
   const plan = inputOf(ruleRow({ thresholdType: "plan_window_pct", thresholdNanoUsd: 82_500_000_000n }));
   assert.deepEqual([plan.threshold_usd, plan.threshold_pct], [null, 82.5]);
-  assert.deepEqual(Object.keys(plan), RULE_FIELDS);
+  assert.deepEqual(Object.keys(plan).sort(), [...RULE_FIELDS].sort());
 });
 
 Deno.test("toAuthoredRule() completes a rule, also where a field is given as undefined", () => {
-  const rest = { cooldown_seconds: 3_600, repeat: "cooldown", agent_id: null, enabled: true };
+  const rest = { cooldown_seconds: 3_600, repeat: "cooldown", ...NO_SUBJECTS, agent_id: null, enabled: true };
   const completed = (input: RuleInput) => inputOf(toAuthoredRule(input));
   assert.deepEqual(completed({ ...RULE, enabled: undefined }), { ...RULE, ...rest });
   assert.deepEqual(completed({ ...RULE, enabled: false }), { ...RULE, ...rest, enabled: false });

@@ -1,5 +1,5 @@
 import { and, eq } from "drizzle-orm";
-import { findUnknown } from "../../budgets/mod.ts";
+import { findUnknown, readLargest } from "../../budgets/mod.ts";
 import type { AlertRule } from "../../contract/alerts/alert_rules.ts";
 import { PLAN_THRESHOLD, type ThresholdType } from "../../contract/values.ts";
 import { periodOf, ROLLING_MS, startSql, windowOf } from "../../contract/windows.ts";
@@ -7,10 +7,12 @@ import { toIso } from "../../kernel/clock.ts";
 import { type NanoUsd, toUsd } from "../../kernel/money.ts";
 import {
   atMost64Bits,
+  counterIn,
   counterSum,
   counterValue,
   describePace,
   isInScope,
+  isScopeBy,
   PACED_WINDOWS,
   readPaces,
   readSessionsOfRuns,
@@ -19,12 +21,13 @@ import {
   textAt,
   TOTALS_POSITION,
 } from "../../ledger/mod.ts";
+import { withNames } from "../../keys/mod.ts";
 import { indexedBy, isAfter, NOT_INDEXED, oldestFirst, tables, type TimePosition } from "../../store/mod.ts";
 import type { AlertContext } from "../context.ts";
 import { inputOf, type RuleRow, RULES } from "./rule_fields.ts";
 
 /** A rule without its present value. */
-export type RuleDefinition = Omit<AlertRule, keyof RuleState | "unknown">;
+export type RuleDefinition = Omit<AlertRule, keyof RuleState | "unknown" | "key_name" | "key_user">;
 
 /** Converts a row to its wire form, without its present value. */
 export function toDefinition(row: RuleRow): RuleDefinition {
@@ -90,10 +93,11 @@ export async function withValues(
     readRuleStates(ctx, rows),
     findsUnknown ? findUnknown(ctx, rows.map(({ scope }) => scope)) : undefined,
   ]);
-  return rows.map((row, index) => {
+  const rules = rows.map((row, index) => {
     const name = unknown?.get(row.scope);
     return { ...toDefinition(row), ...states[index]!, ...(name && { unknown: name }) };
   });
+  return await withNames(ctx, rules);
 }
 
 /** The present value of a rule, the run or session that has it, and its pace. */
@@ -102,7 +106,10 @@ type RuleState = Pick<
   "value_usd" | "value_pct" | "window_start" | "counter" | "usd_per_hour" | "reaches_at"
 >;
 
-type Measuring = Pick<RuleRow, "thresholdType" | "scope" | "thresholdNanoUsd">;
+type Measuring = Pick<
+  RuleRow,
+  "thresholdType" | "scope" | "each" | "shape" | "calendar" | "thresholdNanoUsd"
+>;
 
 const isOfSpending = (rule: Measuring): rule is Measuring & { thresholdType: ThresholdType } =>
   rule.thresholdType !== PLAN_THRESHOLD;
@@ -143,15 +150,14 @@ async function readSpendingStates(
 ): Promise<RuleState[]> {
   if (rules.length === 0) return [];
   const now = ctx.clock.now();
-  const paced = rules.flatMap((rule) => {
+  const values = await readMeasured(ctx, rules, now);
+  const paced = rules.flatMap((rule, index) => {
     const window = PACED_WINDOWS[periodOf(rule.thresholdType)];
-    return window === undefined ? [] : [{ rule, window, scope: rule.scope }];
+    const scope = rule.shape === null ? rule.scope : values[index]?.scope;
+    return window === undefined || scope === undefined ? [] : [{ rule, window, scope }];
   });
-  const [values, paces] = await Promise.all([
-    readMeasured(ctx, rules, now),
-    readPaces(ctx.store, paced, now),
-  ]);
-  const runIds = values.flatMap((value) => value?.kind === "run" ? [value.id] : []);
+  const paces = await readPaces(ctx.store, paced, now);
+  const runIds = values.flatMap((value) => value?.kind === "run" ? [value.id!] : []);
   const sessions = await readSessionsOfRuns(ctx.store, runIds);
   const paceOf = new Map(paced.map(({ rule }, index) => [rule, paces[index]]));
   return rules.map((rule, index) => {
@@ -168,7 +174,7 @@ async function readSpendingStates(
     return {
       value_usd: value === null ? null : toUsd(value),
       window_start: isTimed ? toIso(window.from) : null,
-      ...(!isTimed && { counter: counterOf(measured, sessions) }),
+      ...((!isTimed || rule.shape !== null) && { counter: counterOf(measured, sessions) }),
       ...describePace(limit, paceOf.get(rule), now),
     };
   });
@@ -179,8 +185,8 @@ function counterOf(
   measured: Measured | null,
   sessions: ReadonlyMap<string, string | null>,
 ): AlertRule["counter"] {
-  if (measured?.kind === undefined) return null;
-  const { kind, id } = measured;
+  const { kind, id } = measured ?? {};
+  if (kind === undefined || id === undefined) return null;
   return kind === "run" ? { kind, id, session_id: sessions.get(id) ?? null } : { kind, id };
 }
 
@@ -237,16 +243,43 @@ SELECT CASE t.type
 } AS TEXT)
 END FROM t ORDER BY t.n`;
 
-type SpendingRule = Pick<RuleRow, "scope"> & { thresholdType: ThresholdType };
+type SpendingRule = Pick<RuleRow, "scope" | "each" | "shape" | "calendar"> & { thresholdType: ThresholdType };
 
-/** The value that a rule measures at present, and the run or session that has it. */
-type Measured = { nanoUsd: NanoUsd } & ({ kind?: undefined } | { kind: "run" | "session"; id: string });
+/** The value that a rule measures at present, and the run, the session or the counter of subjects that has it. */
+type Measured = { nanoUsd: NanoUsd; scope?: string; kind?: string; id?: string };
 
 /**
  * Reads what each rule measures at present: its hour, day or month so far; per run or session, the newest one in which its
- * agent (or any agent) has spent. Null before the first call.
+ * agent (or any agent) has spent; of a rule with many counters, the one with the most spending. Null before the first call.
  */
 export async function readMeasured(
+  ctx: Pick<AlertContext, "store">,
+  rules: readonly SpendingRule[],
+  now: number,
+): Promise<(Measured | null)[]> {
+  const isOfSubjects = ({ scope, shape }: SpendingRule) => shape !== null || isScopeBy(scope);
+  const [subjects, plain] = [rules.filter(isOfSubjects), rules.filter((rule) => !isOfSubjects(rule))];
+  const [ofSubjects, ofPlain] = await Promise.all([
+    readLargest(ctx, subjects.map((rule) => ({ ...rule, per: periodOf(rule.thresholdType) })), now),
+    plain.length === 0 ? [] : readPlain(ctx, plain, now),
+  ]);
+  const values = new Map<SpendingRule, Measured | null>(plain.map((rule, index) => [rule, ofPlain[index]!]));
+  for (const [index, largest] of ofSubjects.entries()) {
+    const { each, shape, thresholdType } = subjects[index]!;
+    const part = each ?? (thresholdType === "per_session_usd" ? "session" : null);
+    values.set(
+      subjects[index]!,
+      largest && {
+        ...largest,
+        ...(shape !== null && counterIn(largest.scope, part)!),
+      },
+    );
+  }
+  return rules.map((rule) => values.get(rule) ?? null);
+}
+
+/** Reads what rules over all calls or those of an agent measure. */
+async function readPlain(
   ctx: Pick<AlertContext, "store">,
   rules: readonly SpendingRule[],
   now: number,

@@ -8,7 +8,7 @@ import { withNames } from "../../keys/mod.ts";
 import { ALL_SEEING, columnOf, entityOf, idInScope, isScopeOf, type Viewer } from "../../ledger/mod.ts";
 import { countersOf, scopesOfShape } from "../budget_counters.ts";
 import type { BudgetRow } from "../budget_fields.ts";
-import { fromOf } from "../budget_states.ts";
+import { readFrom } from "../budget_states.ts";
 import { IS_HELD } from "./standing_sql.ts";
 
 /* The amounts that strict budgets hold for calls that are not in progress: see `BudgetHold`. */
@@ -16,16 +16,16 @@ import { IS_HELD } from "./standing_sql.ts";
 /** The newest holds of a budget that are listed. */
 const LISTED = 100;
 
-/** Returns the condition of the reservations `h` that a budget holds in its present windows, and its first arguments. */
-export function heldBy(row: BudgetRow, now: number): { where: string; args: SqlValue[] } {
+/** Returns the condition of the reservations `h` that a budget holds in its windows that begin then, and its first arguments. */
+export function heldBy(row: BudgetRow, from: number): { where: string; args: SqlValue[] } {
   if (row.shape !== null) {
     const { where, args } = scopesOfShape(row, "h.scope");
     const held = `${IS_HELD} AND h.worst_nano_usd > 0 AND h.at >= ?4 AND ${row.mode === "strict"}`;
-    return { where: `${held} AND ${where}`, args: [...args, fromOf(row, now)] };
+    return { where: `${held} AND ${where}`, args: [...args, from] };
   }
   const kind = countersOf(row);
   const named = kind === undefined ? undefined : entityOf(row.scope);
-  const args: SqlValue[] = [fromOf(row, now), kind === undefined ? row.scope : named?.id ?? null];
+  const args: SqlValue[] = [from, kind === undefined ? row.scope : named?.id ?? null];
   const conditions = [
     IS_HELD,
     "h.worst_nano_usd > 0 AND h.at >= ?1",
@@ -44,7 +44,7 @@ export async function listHolds(
   row: BudgetRow,
   viewer: Viewer = ALL_SEEING,
 ): Promise<BudgetHold[]> {
-  const { where, args } = heldBy(row, clock.now());
+  const { where, args } = heldBy(row, await readFrom({ store }, row, clock.now()));
   const { rows } = await store.read({
     sql:
       `SELECT h.reservation_id, h.worst_nano_usd, h.at, CASE h.is_lost WHEN 1 THEN 'uncounted' ELSE 'unbooked' END,

@@ -17,6 +17,7 @@ import { withNames } from "../../keys/mod.ts";
 import { ALL_SEEING, type Viewer } from "../../ledger/mod.ts";
 import { checkAmountsOf } from "../seen_budget.ts";
 import { type BudgetContext, editOf, readBudget, writeBudgets } from "../budgets.ts";
+import { readFrom } from "../budget_states.ts";
 import { heldBy } from "./holds.ts";
 import { IS_HELD } from "./standing_sql.ts";
 
@@ -120,7 +121,7 @@ async function readHeld(
   budget: BudgetRow,
   reservationId: string | undefined,
 ): Promise<{ id: string; worstNanoUsd: NanoUsd }[]> {
-  const { where, args } = heldBy(budget, clock.now());
+  const { where, args } = heldBy(budget, await readFrom({ store }, budget, clock.now()));
   const only = `?${args.length + 1}`;
   const { rows } = await store.read({
     sql: `SELECT h.reservation_id, max(h.worst_nano_usd) FROM reservations h

@@ -3,11 +3,14 @@ import { ALL_SEEING, type Scopes, type Viewer } from "../../ledger/mod.ts";
 import { DATABASE_NOW, type Statement, type Store } from "../../store/mod.ts";
 import type { BudgetGate } from "../budget_gate.ts";
 import { readNames } from "../../keys/mod.ts";
+import type { CallSubjects } from "../call_to_decide.ts";
 import { budgetExceeded } from "../refusals.ts";
 import { isElsewhere } from "./reservations.ts";
 
 /** A request to reserve for a call that is made elsewhere. */
 export type ElsewhereRequest = Omit<Scopes, "runId"> & {
+  /** The tags, the model and others that budgets name, as far as they are known before the call. */
+  subjects: Partial<CallSubjects>;
   estimateNanoUsd: NanoUsd;
   /** The most that it can cost; null if that is unknown, so that a strict budget refuses it. */
   worstNanoUsd: NanoUsd | null;
@@ -39,12 +42,14 @@ export async function reserveElsewhere(
   request: ElsewhereRequest,
   { viewer, findLogOwner }: { viewer: Viewer; findLogOwner: () => Promise<string | null> },
 ): Promise<ReservedUntil> {
+  const { provider, model } = request.subjects;
   const admission = await gate.admitElsewhere(request);
   if (admission.go) return admission;
   throw budgetExceeded({
     action: `Cannot reserve for a call of agent ${request.agentId}`,
     refusals: admission.refusals,
     because: "this one has no worst_case_usd",
+    ...(provider && model && { model: { provider, model } }),
     scopes: request,
     names: await readNames({ store }, admission.refusals.map(({ standing }) => standing.scope)),
     runCostNanoUsd: null,

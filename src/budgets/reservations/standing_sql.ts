@@ -9,6 +9,7 @@ import {
   columnOf,
   counterSum,
   counterValue,
+  daysIn,
   DECIDED_POSITION,
   idInScope,
   idOfScope,
@@ -17,8 +18,11 @@ import {
   kindOfScope,
   shapedScopeOf,
   sumOfCalls,
+  sumOfKind,
   sumOfParts,
   toNano,
+  windowEnd,
+  windowStart,
 } from "../../ledger/mod.ts";
 import {
   byBytes,
@@ -53,17 +57,21 @@ export const CALL_COLUMNS = [
   "id",
   // The scopes that it counts in, by dimension; null for none.
   ...COUNTED,
+  // The root of its tree; null without a session.
+  "tree",
   // The other parts that budgets name; null where it isn't known. The tags are JSON.
   "model",
   "provider",
   "source",
   "tags",
-  // The time under which it is booked, and the starts of the windows that hold it.
+  // The time under which it is booked, and the starts of the windows of UTC that hold it.
   "at",
   "hour",
   "day",
   "week",
   "month",
+  "quarter",
+  "days_30",
   "estimate",
   // Its bound; null if it has none.
   "worst",
@@ -78,7 +86,8 @@ export const CALL_COLUMNS = [
 
 /** Those that are integers. */
 export const CALL_INTEGERS: readonly string[] = [
-  ...["n", "at", "hour", "day", "week", "month", "estimate", "worst", "is_unpriced", "lease"],
+  ...["n", "at", "hour", "day", "week", "month", "quarter", "days_30"],
+  ...["estimate", "worst", "is_unpriced", "lease"],
 ];
 
 /** One call, whose columns are bound in their order. */
@@ -100,6 +109,7 @@ const SHAPED = `g AS MATERIALIZED (
       typeof BUDGETED[number],
       string
     >,
+    tree: "r.tree",
     model: "r.model",
     provider: "r.provider",
     source: "r.source",
@@ -141,8 +151,12 @@ const COUNTER = `CASE WHEN x.shape IS NOT NULL THEN ${SHAPED_VALUE} ELSE
   CASE x.per WHEN 'run' THEN r.run WHEN 'session' THEN r.session
   ELSE CASE WHEN x.each IS NULL THEN x.scope ELSE ${EACH_VALUE} END END END`;
 const NAMED_BUDGET = `SELECT ${ofBudget(COUNTER)},
-      CASE x.per WHEN 'day' THEN r.day WHEN 'month' THEN r.month WHEN 'week' THEN r.week WHEN 'hour' THEN r.hour
-        WHEN 'lifetime' THEN coalesce(x.counts_from, 0) ELSE 0 END AS starts`;
+      CASE WHEN x.calendar IS NOT NULL THEN ${windowStart("x.calendar", "x.per", "r.at")} ELSE
+        CASE x.per WHEN 'day' THEN r.day WHEN 'month' THEN r.month WHEN 'week' THEN r.week WHEN 'hour' THEN r.hour
+        WHEN 'quarter' THEN r.quarter WHEN '30d' THEN r.days_30
+        WHEN 'lifetime' THEN coalesce(x.counts_from, 0) ELSE 0 END END AS starts,
+      CASE x.per WHEN 'hour' THEN 'minute' ELSE ${daysIn("x.calendar")} END AS counted_by,
+      x.calendar`;
 const STANDS = `(x.each IS NULL OR NOT EXISTS (SELECT 1 FROM budgets o ${indexedBy("budgets_enabled")}
         WHERE o.enabled = 1 AND o.scope = ${EACH_VALUE} AND o.per = x.per AND o.each IS NULL))`;
 const BUDGETS = `b AS MATERIALIZED (
@@ -163,27 +177,27 @@ const BUDGETS = `b AS MATERIALIZED (
     LIMIT ${FOREVER}
   ) subjects WHERE scope IS NOT NULL
   UNION ALL
-  SELECT ${ofBudget("(a.value ->> 0)")}, 0
+  SELECT ${ofBudget("(a.value ->> 0)")}, 0, 'day', NULL
   FROM r CROSS JOIN json_each(r.ancestors) a CROSS JOIN budgets x ${indexedBy("budgets_enabled")}
   WHERE x.enabled = 1 AND x.scope IN ('', a.value ->> 1) AND x.per = 'run'
   UNION ALL
-  SELECT r.n, NULL, NULL, 'run', j.value ->> 2, 'refuse', CAST(j.value ->> 3 AS BIGINT), CAST(j.value ->> 1 AS BIGINT), 0, '[]', j.value ->> 0, 0
+  SELECT r.n, NULL, NULL, 'run', j.value ->> 2, 'refuse', CAST(j.value ->> 3 AS BIGINT), CAST(j.value ->> 1 AS BIGINT), 0, '[]', j.value ->> 0, 0, 'day', NULL
   FROM r CROSS JOIN json_each(r.runs) j
 )`;
 
 /** SQL for the dimension of a scope, and for the id in it. */
 const ENTITY = `${kindOfScope("scope")} AS kind, ${idOfScope("scope")} AS id`;
 
-/** The counters of matching budgets; `is_hour`: starts at a millisecond, not at a day. */
+/** The counters of matching budgets; `counted_by`: the kind of the counters that are added up, by minute or by the days of a zone. */
 const COUNTERS = `k AS MATERIALIZED (
-  SELECT scope, starts, is_hour, ${ENTITY}
-  FROM (SELECT DISTINCT scope, starts, CASE per WHEN 'hour' THEN 1 ELSE 0 END AS is_hour FROM b) counters
+  SELECT scope, starts, counted_by, ${ENTITY}
+  FROM (SELECT DISTINCT scope, starts, counted_by FROM b) counters
 )`;
 
-/** Given counters, as a JSON array of [scope, start, is it an hour]. */
+/** Given counters, as a JSON array of [scope, start, counted by]. */
 const GIVEN_COUNTERS = `k AS MATERIALIZED (
-  SELECT scope, starts, is_hour, ${ENTITY}
-  FROM (SELECT value ->> 0 AS scope, CAST(value ->> 1 AS BIGINT) AS starts, CAST(value ->> 2 AS BIGINT) AS is_hour FROM json_each(?1)) counters
+  SELECT scope, starts, counted_by, ${ENTITY}
+  FROM (SELECT value ->> 0 AS scope, CAST(value ->> 1 AS BIGINT) AS starts, value ->> 2 AS counted_by FROM json_each(?1)) counters
 )`;
 
 const RUNS = `m(scope, run_id) AS MATERIALIZED (
@@ -239,9 +253,9 @@ const RUN = `(SELECT ${toNano("w", "n")} FROM (
 
 const SETTLED = `CASE WHEN k.kind = 'run' THEN ${RUN}
     WHEN k.kind = 'session' THEN ${SESSION}
-    WHEN k.is_hour = 1 THEN ${HOUR}
+    WHEN k.counted_by = 'minute' THEN ${HOUR}
     WHEN k.starts = 0 THEN ${counterValue("lifetime", "k.scope")}
-    ELSE ${counterSum("day", "k.scope", "k.starts", FOREVER)} END`;
+    ELSE ${sumOfKind("k.counted_by", "k.scope", "k.starts", FOREVER)} END`;
 
 const OF_TAIL = `CASE WHEN k.kind = '${BY}' THEN ${
   sumOf("u.cost", "FROM u WHERE u.at >= k.starts AND u.scope = k.scope")
@@ -263,7 +277,7 @@ const held = (amount: string, isCounted: string) =>
 /** `worst` includes the bounds of sent calls that are neither booked nor in progress, and what lost calls may have cost. */
 const standings = (more = "") =>
   `s AS MATERIALIZED (
-  SELECT k.scope, k.starts, k.is_hour, ${atMost64Bits(`${wide(SETTLED)} + ${OF_TAIL}`)} AS settled,
+  SELECT k.scope, k.starts, k.counted_by, ${atMost64Bits(`${wide(SETTLED)} + ${OF_TAIL}`)} AS settled,
     ${held("h.estimate_nano_usd", IN_PROGRESS)} AS estimated,
     ${held("h.worst_nano_usd", `(${IN_PROGRESS} OR h.is_held = 1)`)} AS worst${more}
   FROM k
@@ -280,7 +294,7 @@ export const WITH_STANDINGS = standingsOf(CALLS);
 
 /** SQL for a budget `b` of a call `r` and its counter `s`. */
 export const EACH_STANDING = `r ${ORDERED_JOIN} b ON b.n = r.n
-  ${ORDERED_JOIN} s ON s.scope = b.scope AND s.starts = b.starts AND s.is_hour = CASE b.per WHEN 'hour' THEN 1 ELSE 0 END`;
+  ${ORDERED_JOIN} s ON s.scope = b.scope AND s.starts = b.starts AND s.counted_by = b.counted_by`;
 
 /** SQL for the cost of all calls. */
 export const SPENT_IN_ALL = atMost64Bits(
@@ -308,9 +322,9 @@ export const READ_STANDINGS = `${
   with_(ONE_CALL, SHAPED, BUDGETS, COUNTERS, RUNS, TAIL, SHAPED_TAIL, standings(LOST))
 }
 SELECT b.budget_id, b.name, b.per, b.scope, b.starts, b.mode, b.action, b.allow_unpriced, b.amount, b.extra,
-  s.settled, s.estimated, s.worst - s.lost, s.lost
+  s.settled, s.estimated, s.worst - s.lost, s.lost, b.calendar, ${windowEnd("b.calendar", "b.per", "r.at")}
 FROM ${EACH_STANDING}`;
 
 /** Reads given counters, in no certain order. */
 export const READ_COUNTERS = `${with_(GIVEN_COUNTERS, RUNS, TAIL, SHAPED_TAIL, standings(LOST))}
-SELECT s.scope, s.starts, s.is_hour, s.settled, s.estimated, s.worst - s.lost, s.lost FROM s`;
+SELECT s.scope, s.starts, s.counted_by, s.settled, s.estimated, s.worst - s.lost, s.lost FROM s`;

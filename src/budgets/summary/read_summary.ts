@@ -65,7 +65,7 @@ async function findTightest(
   };
   const left = (await readStandingsOf({ store }, { scopes, at: now })).flatMap((standing) => {
     const { name, action, mode, limitNanoUsd, extraNanoUsd, settledNanoUsd, ...reserved } = standing;
-    if (name === null || action !== "refuse") return [];
+    if (name === null || action === "watch") return [];
     const held = mode === "strict" ? reserved.worstNanoUsd + reserved.lostNanoUsd : reserved.estimatedNanoUsd;
     const rest = limitNanoUsd + extraNanoUsd - settledNanoUsd - held;
     return [{ name, rest: rest > 0n ? rest : 0n }];

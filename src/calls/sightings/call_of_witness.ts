@@ -1,29 +1,36 @@
 import { type Tags, withKeyTags } from "../../contract/tags/tags.ts";
 import { roundUsd } from "../../kernel/money.ts";
 import { type ModelCall } from "../../ledger/mod.ts";
-import { WITNESS_SUFFIX } from "../../ledger/explain/mod.ts";
+import { AROUND_WITNESS } from "../../ledger/explain/mod.ts";
 import { hasQuantity, type Price, type Usage } from "../../pricing/mod.ts";
 import type { CallContext } from "../context.ts";
 import { makeCall, MAX_CALL_NANO_USD, payByPlan, priceCall } from "../make_call.ts";
 import type { Said } from "./said.ts";
 
-/** Returns the id of the call of a witness: its name without the source, and a hash of what an amendment can't change. */
+const { before, after } = AROUND_WITNESS;
+
+/**
+ * Returns the id of the call of a witness: its time in seconds, the name of the witness without its source, and a hash of what an
+ * amendment can't change. By time first, the calls of a set are neighbours in the index of ids, and share its pages.
+ */
 export function callIdOf(witness: string, said: Said): string {
   if (witness.startsWith("report:")) return witness.slice("report:".length);
   const { agent, session, run, key, at } = said;
   const facts = [agent, session, run, key, at, providerOf(said), modelOf(said)].join("\0");
-  return `${witness.slice(witness.indexOf(":") + 1)}~${hashOf(facts)}`;
+  const seconds = Math.floor(at / 1_000).toString(36).padStart(before - 1, "0");
+  return `${seconds}.${witness.slice(witness.indexOf(":") + 1)}~${hashOf(facts)}`;
 }
 
 /** SQL for the witness from which a call `c` was booked that is no report. */
-export const WITNESS_OF_CALL =
-  `c.source || ':' || substr(c.call_id, 1, length(c.call_id) - ${WITNESS_SUFFIX})`;
+export const WITNESS_OF_CALL = `c.source || ':' || substr(c.call_id, ${before + 1}, length(c.call_id) - ${
+  before + after
+})`;
 
 /** Returns 7 characters of a hash; it tells statements of one witness apart, and protects nothing. */
 function hashOf(text: string): string {
   let hash = 0x811c9dc5;
   for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);
-  return (hash >>> 0).toString(36).padStart(WITNESS_SUFFIX - 1, "0");
+  return (hash >>> 0).toString(36).padStart(after - 1, "0");
 }
 
 /** The providers of models, for logs that don't say who bills. */

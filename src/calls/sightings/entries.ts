@@ -1,7 +1,6 @@
-import { COUNTED, DIMENSIONS } from "../../contract/costs/dimensions.ts";
 import { DAY_MS } from "../../kernel/clock.ts";
 import { tagsText } from "../../contract/tags/tags.ts";
-import { COUNTED_COLUMNS, detailsOf, type ModelCall, TOKEN_COLUMNS } from "../../ledger/mod.ts";
+import { detailsOf, type ModelCall, SCOPE_COLUMNS, scopeValuesOf, TOKEN_COLUMNS } from "../../ledger/mod.ts";
 import { countsOf, priceRecordOf } from "../../pricing/mod.ts";
 import { indexedBy, mergeJson, ORDERED_JOIN, type SqlValue, type Statement } from "../../store/mod.ts";
 import { WITNESS_OF_CALL } from "./call_of_witness.ts";
@@ -11,7 +10,7 @@ import { DAY_OF_CALL, DAYS_APART, hasAnswerId, NEAR_DAYS } from "./known_calls.t
 
 /* The statements that book what witnesses have changed: entries that correct a call, and those that take one back. */
 
-const SCOPES = ["at", ...COUNTED_COLUMNS, "step", "source", "provider", "model", "tags"];
+const SCOPES = ["at", ...SCOPE_COLUMNS, "step", "source", "provider", "model", "tags"];
 const COUNTS = [...TOKEN_COLUMNS, "unpriced", "partly_priced", "is_estimated"];
 
 const AMENDED = [
@@ -43,7 +42,7 @@ export function amendCalls(
     from.callId,
     from.callId,
     from.at,
-    ...COUNTED.map((kind) => from[DIMENSIONS[kind].property] ?? null),
+    ...scopeValuesOf(from),
     from.step,
     from.source ?? null,
     from.provider,

@@ -100,6 +100,12 @@ const BY_RESPONSE = `SELECT c.response_id, c.call_id FROM json_each(?1) j ${NEAR
 const BY_REQUEST = `SELECT ${WITNESS} FROM json_each(?1) j ${NEAR_DAYS} sightings s
   ON s.day = ${OF_DAY} AND s.request_id = j.key`;
 
+/**
+ * The sightings of a long set. Its calls are rolled up in its commit, as a bulk of them goes on: so no commit takes longer than the
+ * others.
+ */
+export const LONG_SET = 64;
+
 /** SQL for the number of units that have written sightings: one that was planned by an older state is refused. */
 export const SIGHTED_UNITS =
   "coalesce((SELECT count FROM tallies WHERE what = 'sightings' AND name = '' AND outcome = ''), 0)";
@@ -132,7 +138,7 @@ export async function findKnown({ store }: CallContext, set: readonly Witnessed[
     { sql: findBy("fingerprint"), args: [list(set.map(({ fingerprint }) => fingerprint))] },
     { sql: BY_RESPONSE, args: [listByDay(set, ({ said }) => said.response ?? null)] },
     ...callsByCounts(byCounts),
-  ]);
+  ], { isLong: set.length >= LONG_SET });
   const found: Found = {
     byWitness: new Map(same!.rows.map((row) => [row[0] as string, toWitness(row)])),
     byResponse: new Map(),

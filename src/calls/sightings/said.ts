@@ -1,5 +1,5 @@
 import { MAX_CALL_TOKENS, MAX_CALL_USD } from "../../contract/limits.ts";
-import { TAG_LIMITS, tagIssues, type Tags } from "../../contract/tags/tags.ts";
+import { TAG_LIMITS, tagIssues, type Tags, toTagValue } from "../../contract/tags/tags.ts";
 import { NANO_PER_USD, roundUsd } from "../../kernel/money.ts";
 import { MAX_AHEAD_MS, toName } from "../../ledger/mod.ts";
 import { checkUsage, countsOf, type Usage, type UsageCounts } from "../../pricing/mod.ts";
@@ -179,9 +179,7 @@ function tagsOf(
   const entries: [string, string][] = [];
   for (const [key, value] of Object.entries(all)) {
     if (value === undefined || entries.length === TAG_LIMITS.tags) continue;
-    // deno-lint-ignore no-control-regex
-    const text = secrets.scrub(value).toWellFormed().replace(/[\u0000-\u001f\u007f-\u009f]+/g, " ").trim();
-    const cut = [...text].slice(0, TAG_LIMITS.value).join("");
+    const cut = toTagValue(secrets.scrub(value));
     if (tagIssues({ [key]: cut }).length === 0) entries.push([key, cut]);
   }
   entries.sort(([a], [b]) => (a < b ? -1 : 1));

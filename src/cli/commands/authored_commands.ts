@@ -58,7 +58,7 @@ export const apply: Command = {
   args: [arg("FILE", { isFile: true })],
   summary: "Change limits, keys and agents to those of a file",
   detail:
-    "FILE is JSON with comments: keys, agents, budgets and rules, each a list with the fields of the API, which are identified by their names. It shows what would change and asks, then changes all of it or nothing. " +
+    "FILE is JSON with comments: keys, agents, budgets, rules and prices, each a list with the fields of the API, which are identified by their names, and prices by model, tier and day. It shows what would change and asks, then changes all of it or nothing. " +
     "A field that is left out has its default, and what FILE doesn't name stays. --prune also removes what an earlier file of the same label has created: of label in FILE, else of its name. " +
     "The text of a new key is printed once. With --dry-run, the exit code is 6 if something would change.",
   options: {

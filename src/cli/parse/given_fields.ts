@@ -1,5 +1,4 @@
 import { parseUsd, toUsd } from "../../kernel/money.ts";
-import { checkId } from "./command_id.ts";
 import type { Options } from "./options.ts";
 import { UsageError } from "./usage_error.ts";
 
@@ -28,8 +27,6 @@ export function checkName(text: string): string {
 export function orNone<Value>(read: (text: string) => Value): (text: string) => Value | null {
   return (text) => text === "none" ? null : read(text);
 }
-
-export const readIdOrNone = orNone(checkId);
 
 /** Parses an amount of USD, with or without its sign. Throws an error that says why. */
 export function parseAmount(text: string): number {

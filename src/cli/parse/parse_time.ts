@@ -1,4 +1,11 @@
 import { NAMED_SPANS, startOf } from "../../contract/windows.ts";
+import {
+  type Calendar,
+  startOfLocalDay,
+  timeOfLocal,
+  UTC,
+  WEEK_DAYS,
+} from "../../contract/calendars/zones.ts";
 import { DAY_MS, HOUR_MS, toIso } from "../../kernel/clock.ts";
 
 const UNIT_MS: Record<string, number> = { m: 60_000, h: HOUR_MS, d: DAY_MS, w: 7 * DAY_MS };
@@ -6,27 +13,33 @@ const DATE = /^\d{4}-\d{2}-\d{2}$/;
 const TIME = /^\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:?\d{2})?$/i;
 
 /**
- * Parses `24h`, `7d`, `30m`, `2w`, `today`, `yesterday`, `week`, `last-week`, `month`, `last-month` (the starts of these in UTC),
- * a date, or an ISO time (UTC without a zone) to an ISO time in UTC; `all` to undefined. Throws an error that lists the
- * accepted forms.
+ * Parses `24h`, `7d`, `30m`, `2w`, `today`, `yesterday`, `week`, `last-week`, `month`, `last-month`, `quarter`, `last-quarter` (the
+ * starts of these), the latest day of a name (`monday`), a date, or an ISO time to an ISO time in UTC; `all` to undefined. Days are
+ * those of the calendar, and so is a time without a zone. Throws an error that lists the accepted forms.
  */
-export function parseSince(text: string, now: number): string | undefined {
+export function parseSince(text: string, now: number, calendar: Calendar = UTC): string | undefined {
   if (text === "all") return undefined;
   if (Object.hasOwn(NAMED_SPANS, text)) {
     const [span, later] = NAMED_SPANS[text as keyof typeof NAMED_SPANS];
-    return toIso(startOf(span, now, later));
+    return toIso(startOf(span, now, later, calendar));
   }
+  const weekStart = WEEK_DAYS.find((day) => day === text);
+  if (weekStart) return toIso(startOf("week", now, 0, { ...calendar, weekStart }));
   const span = /^(\d{1,6})([mhdw])$/.exec(text);
   if (span) return toIso(Math.max(0, now - Number(span[1]) * UNIT_MS[span[2]!]!));
   if (DATE.test(text) || TIME.test(text)) {
-    const hasZone = DATE.test(text) || /(Z|[+-]\d{2}:?\d{2})$/i.test(text.slice(10));
-    const time = Date.parse(text.replace(" ", "T") + (hasZone ? "" : "Z"));
-    if (!Number.isNaN(time) && isRealDay(text.slice(0, 10))) return toIso(time);
+    const isDate = DATE.test(text);
+    const hasZone = /(Z|[+-]\d{2}:?\d{2})$/i.test(text.slice(10));
+    const time = Date.parse(text.replace(" ", "T") + (isDate || hasZone ? "" : "Z"));
+    if (!Number.isNaN(time) && isRealDay(text.slice(0, 10))) {
+      const { timeZone } = calendar;
+      return toIso(isDate ? startOfLocalDay(timeZone, time) : hasZone ? time : timeOfLocal(timeZone, time));
+    }
   }
   throw new Error(
     `${
       text || "an empty value"
-    } is not a time; write 24h, 7d, today, yesterday, week, month, 2026-11-21 or ` +
+    } is not a time; write 24h, 7d, today, yesterday, monday, week, month, 2026-11-21 or ` +
       "2026-11-21T09:30Z",
   );
 }

@@ -2,47 +2,77 @@ import type { Budget } from "../../contract/budgets/budgets.ts";
 import type { BudgetCheck } from "../../contract/budgets/budget_checks.ts";
 import type { UnknownName } from "../../contract/budgets/budget_state.ts";
 import { type SubjectFields, subjectTexts } from "../../contract/budgets/subjects.ts";
-import { type NameFields, nameOfValue } from "../../contract/costs/dimensions.ts";
 import { parseTotalUsd, toUsd } from "../../kernel/money.ts";
+import { UTC } from "../../contract/calendars/zones.ts";
 import type { Paint, Style } from "../terminal/style.ts";
 import { formatAmounts } from "./format_cost.ts";
 import { formatSpent, formatThreshold } from "./format_spent.ts";
-import { formatTime } from "./format_values.ts";
+import { formatMinute, formatTime } from "./format_values.ts";
+import type { Column } from "./render_table.ts";
+
+/** The window of a budget. */
+type Windowed = Pick<Budget, "per"> & Partial<Pick<Budget, "time_zone" | "week_start" | "month_start_day">>;
 
 /** The fields of a budget that define what it counts. */
-type Counting = Pick<Budget, "per" | "each"> & SubjectFields;
+type Counting = Windowed & Pick<Budget, "each"> & SubjectFields;
+
+/** Describes the window of a budget: `day`, `week from sunday in Europe/Berlin`, `month from day 15`. */
+export function describeWindow(
+  { per, time_zone = UTC.timeZone, week_start = UTC.weekStart, month_start_day = UTC.monthStartDay }:
+    Windowed,
+): string {
+  return [
+    per === "30d" ? "30 days" : per,
+    ...week_start === UTC.weekStart ? [] : [`from ${week_start}`],
+    ...month_start_day === UTC.monthStartDay ? [] : [`from day ${month_start_day}`],
+    ...time_zone === UTC.timeZone ? [] : [`in ${time_zone}`],
+  ].join(" ");
+}
+
+/** The end of the window of a budget. */
+type Ending = Pick<Budget, "time_zone" | "resets_at">;
+
+/** Formats the end of a window in its time zone: `2026-11-28 00:00 UTC`, `2026-11-28 00:00+01:00 (Europe/Berlin)`. */
+export function formatReset({ resets_at, time_zone }: Ending): string {
+  return resets_at === null ? "-" : formatMinute(resets_at, time_zone);
+}
+
+/** Returns the column of the ends of windows. */
+export function resetsColumn<Row extends Ending>(rows: readonly Row[], drop: number): Column<Row> {
+  const isUtc = rows.every(({ time_zone }) => time_zone === UTC.timeZone);
+  return {
+    title: isUtc ? "RESETS (UTC)" : "RESETS",
+    cell: (row) => isUtc ? formatTime(row.resets_at).slice(0, 16) : formatReset(row),
+    drop,
+  };
+}
 
 /** Describes what a budget counts: `day of all agents`, `each run of researcher`, `day of each session of key laptop`. */
 export function describeCounted(budget: Counting): string {
   const { per, each } = budget;
+  const window = describeWindow(budget);
   const texts = subjectTexts(budget);
   const named = texts.length === 0 ? null : texts.join(", ").replace(/^agent (?=[^,]*$)/, "");
-  if (per === "run" || per === "session") return `each ${per} of ${named ?? "all agents"}`;
-  if (each !== null) return `${per} of each ${each}${named === null ? "" : ` of ${named}`}`;
-  return `${per} of ${named ?? "all agents"}`;
-}
-
-/** Names the calls that a limit counts, of those that a call would meet: `all agents`, `key laptop (anna)`. */
-export function describeScope({ scope, ...names }: Pick<BudgetCheck, "scope" | keyof NameFields>): string {
-  if (scope === "all") return "all agents";
-  const { key_name } = names;
-  return key_name
-    ? scope.replace(/\bkey [^ ,]+/, () => `key ${nameOfValue({ kind: "key", id: key_name }, names)}`)
-    : scope;
+  if (per === "tree" && budget.session_id != null) return `the ${named}`;
+  if (per === "run" || per === "session" || per === "tree") return `each ${per} of ${named ?? "all agents"}`;
+  if (each !== null) return `${window} of each ${each}${named === null ? "" : ` of ${named}`}`;
+  return `${window} of ${named ?? "all agents"}`;
 }
 
 /** Describes a budget: `$50 for a day of all agents, strict; warns at 80%, 100%`. */
 export function describeBudget(budget: Omit<Budget, "name">): string {
-  const { limit_usd, mode, action, warn_at, allow_unpriced, enabled } = budget;
+  const { limit_usd, mode, action, warn_at, forecast, allow_unpriced, enabled } = budget;
   const counted = describeCounted(budget);
-  const article = counted.startsWith("each") ? "" : counted.startsWith("hour") ? "an " : "a ";
+  const article = /^(?:each|the|30) /.test(counted) ? "" : counted.startsWith("hour") ? "an " : "a ";
   const notes = [
     `${formatAmount(limit_usd)} for ${article}${counted}`,
     mode,
-    ...(action === "watch" ? ["watch only"] : []),
+    ...(action === "watch" ? ["watch only"] : action === "ask" ? ["asks for more"] : []),
     ...(allow_unpriced ? ["unpriced models allowed"] : []),
   ].join(", ");
-  return `${notes}; ${describeWarnings(warn_at)}${enabled ? "" : "; it is disabled"}`;
+  return `${notes}; ${describeWarnings(warn_at)}${forecast ? ", and by a forecast" : ""}${
+    enabled ? "" : "; it is disabled"
+  }`;
 }
 
 /** Describes the warnings of a budget: `warns at 80%, 100%`. */

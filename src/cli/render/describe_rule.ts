@@ -1,20 +1,23 @@
 import type { AlertRule } from "../../alerts/mod.ts";
 import { PLAN_THRESHOLD, type RuleThreshold } from "../../contract/values.ts";
 import { periodOf } from "../../contract/windows.ts";
+import type { SubjectFields } from "../../contract/budgets/subjects.ts";
 import { parseTotalUsd } from "../../kernel/money.ts";
+import { describeCounted } from "./describe_budget.ts";
 import { formatThreshold } from "./format_spent.ts";
 
 /** The fields of a rule that define what it measures. */
-type Watching = Pick<AlertRule, "threshold_type" | "agent_id">;
+type Watching = Pick<AlertRule, "threshold_type" | "each"> & SubjectFields;
 
 const windowOf = (type: RuleThreshold) => type === PLAN_THRESHOLD ? "window" : periodOf(type);
 
 /** Describes what a rule measures: `day of all agents`, `run of researcher`, `window of the plan codex`. */
 export function describeWatch(rule: Watching): string {
   if (rule.threshold_type === PLAN_THRESHOLD) {
-    return rule.agent_id === null ? "window of any plan" : `window of the plan ${rule.agent_id}`;
+    return rule.agent_id == null ? "window of any plan" : `window of the plan ${rule.agent_id}`;
   }
-  return `${periodOf(rule.threshold_type)} of ${rule.agent_id ?? "all agents"}`;
+  // A rule per run or session measures the one of the call, a budget each.
+  return describeCounted({ ...rule, per: periodOf(rule.threshold_type) }).replace(/^each /, "");
 }
 
 /** Describes a rule: `warning at $10 in a day of all agents, again after 1h`. */
@@ -26,13 +29,19 @@ export function describeRule(
       "threshold_usd" | "threshold_pct" | "severity" | "repeat" | "cooldown_seconds" | "enabled"
     >,
 ): string {
-  const article = rule.threshold_type === "per_hour_usd" ? "an" : "a";
-  const when = `${rule.severity} at ${
-    rule.threshold_usd === null
-      ? `${rule.threshold_pct}%`
-      : formatThreshold(parseTotalUsd(rule.threshold_usd))
-  } in ${article} ${describeWatch(rule)}`;
+  const when = `${rule.severity} at ${describeThreshold(rule)}`;
   return `${when}, ${describeCooldown(rule)}${rule.enabled ? "" : "; it is disabled"}`;
+}
+
+/** Describes the threshold of a rule and what it measures: `$10 in a day of all agents`. */
+export function describeThreshold(
+  rule: Watching & Pick<AlertRule, "threshold_usd" | "threshold_pct">,
+): string {
+  const article = rule.threshold_type === "per_hour_usd" ? "an" : "a";
+  const threshold = rule.threshold_usd === null
+    ? `${rule.threshold_pct}%`
+    : formatThreshold(parseTotalUsd(rule.threshold_usd));
+  return `${threshold} in ${article} ${describeWatch(rule)}`;
 }
 
 function describeCooldown(rule: Pick<AlertRule, "threshold_type" | "repeat" | "cooldown_seconds">): string {

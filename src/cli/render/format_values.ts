@@ -1,4 +1,5 @@
 import { countOf, formatCount } from "../../kernel/counts.ts";
+import { timeIn } from "../../contract/calendars/zones.ts";
 import type { Paint, Style } from "../terminal/style.ts";
 
 export { countOf, formatCount };
@@ -14,6 +15,11 @@ export function formatBytes(bytes: number): string {
 /** Formats a time of the API, in UTC: `2026-11-21 09:30:00`; `-` for null. */
 export function formatTime(iso: string | null): string {
   return iso === null ? "-" : iso.slice(0, 19).replace("T", " ");
+}
+
+/** Formats a time to the minute, in its zone: `2026-11-28 00:00 UTC`, `2026-11-28 00:00+01:00 (Europe/Berlin)`. */
+export function formatMinute(iso: string, timeZone: string): string {
+  return timeIn(timeZone, Date.parse(iso)).replace("T", " ").replace(/Z$/, " UTC");
 }
 
 const EIGHTHS = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];

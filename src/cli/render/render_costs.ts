@@ -3,6 +3,7 @@ import type { CostForecast } from "../../contract/costs/cost_forecast.ts";
 import { type Dimension, type FieldOf, type NameFields, nameIn } from "../../contract/costs/dimensions.ts";
 import { type TagGroup, tagKeyOf } from "../../contract/tags/tags.ts";
 import { type Grouping, type Split, SPLITS } from "../../contract/values.ts";
+import { DAY_SPANS, type DaySpan } from "../../contract/windows.ts";
 import { DAY_MS } from "../../kernel/clock.ts";
 import type { CommandContext } from "../command.ts";
 import { PurserError } from "../../kernel/errors.ts";
@@ -24,7 +25,7 @@ export type CostRow =
     | keyof NameFields
     | "source"
     | "hour"
-    | "day"
+    | DaySpan
     | "tag_value"
     | "last_at"
   >
@@ -103,6 +104,8 @@ export interface CostLayout extends Required<Layout> {
 export interface CostGroups {
   groupBy: Grouping | TagGroup;
   splitBy?: Split | TagGroup | undefined;
+  /** The time zone of days, weeks and months; default UTC. */
+  timeZone?: string | undefined;
   /** The cost of which the shares are parts; default: that of the rows. */
   total?: NanoUsd;
 }
@@ -121,7 +124,7 @@ export function renderCosts(rows: readonly CostRow[], groups: CostGroups, layout
   const widest = Math.max(...rows.map((row) => nameOf(row, groupBy).length));
   const isBelow = hasIds && layout.columns !== undefined && widest + ROOM_BESIDE_ID > layout.columns;
   const columns: Column<CostRow>[] = [
-    ...isBelow ? [] : nameColumns(rows, { groupBy, splitBy }, layout),
+    ...isBelow ? [] : nameColumns(rows, groups, layout),
     ...hasIds
       ? [{
         title: "AGENT",
@@ -168,7 +171,7 @@ export function renderCosts(rows: readonly CostRow[], groups: CostGroups, layout
 /** Returns the columns that name a row's group; of rows of one group after another, the first names it. */
 export function nameColumns<Row extends CostRow>(
   rows: readonly Row[],
-  { groupBy, splitBy }: CostGroups,
+  { groupBy, splitBy, timeZone }: CostGroups,
   { nameWidth }: CostLayout,
 ): Column<Row>[] {
   const nameOf = namesOf(rows);
@@ -176,7 +179,7 @@ export function nameColumns<Row extends CostRow>(
     rows.filter((row, index) => index > 0 && nameOf(row, groupBy) === nameOf(rows[index - 1]!, groupBy)),
   );
   const column = (by: Group, cell: (row: Row) => string): Column<Row> => ({
-    title: titleOf(by),
+    title: titleOf(by, timeZone),
     cell,
     cutTo: isName(by) ? 12 : undefined,
     atLeast: nameWidth,
@@ -205,8 +208,11 @@ const isName = (groupBy: Group) =>
   (SPLITS as readonly string[]).includes(groupBy) || tagKeyOf(groupBy) !== undefined;
 
 /** Returns the title of the column that names the groups. */
-export const titleOf = (groupBy: Group) =>
-  (tagKeyOf(groupBy) ?? groupBy).toUpperCase() + (groupBy === "hour" || groupBy === "day" ? " (UTC)" : "");
+export const titleOf = (groupBy: Group, timeZone = "UTC") =>
+  (tagKeyOf(groupBy) ?? groupBy).toUpperCase() +
+  (groupBy === "hour" ? " (UTC)" : isDaySpan(groupBy) ? ` (${timeZone})` : "");
+
+const isDaySpan = (groupBy: Group): groupBy is DaySpan => DAY_SPANS.some((span) => span === groupBy);
 
 /** Renders the forecast of a month, a range if both ways to estimate it differ; no line without a forecast. */
 export function renderForecast(
@@ -297,7 +303,7 @@ function countColumn<Row>(
 /** Returns the name of a row's group. */
 export function nameOf(row: CostRow, groupBy: Group): string {
   if (groupBy === "hour") return (row.hour ?? "").slice(0, 16).replace("T", " ");
-  if (groupBy === "day") return row.day ?? "";
+  if (isDaySpan(groupBy)) return row[groupBy] ?? "";
   if (groupBy === "source") return row.source ?? "(no source)";
   const tag = tagKeyOf(groupBy);
   if (tag !== undefined) return row.tag_value ?? `(no ${tag})`;

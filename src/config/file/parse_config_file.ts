@@ -1,5 +1,5 @@
 import { dirname, isAbsolute, resolve } from "node:path";
-import { PurserError } from "../../kernel/errors.ts";
+import { messageOf, PurserError } from "../../kernel/errors.ts";
 import { describeIssue } from "./describe_issue.ts";
 import { expandFile } from "./expand_variables.ts";
 import { locateTargets } from "./locate_targets.ts";
@@ -143,11 +143,21 @@ const Limits = z.strictObject({
   ) as Record<RequestLimitName, z.ZodInt>,
 }).partial();
 
+const checkBy = (read: (text: string) => string) => (text: string, { addIssue }: z.RefinementCtx) => {
+  try {
+    read(text);
+  } catch (error) {
+    addIssue({ code: "custom", message: messageOf(error) });
+  }
+};
+
 /** The schemas of the settings with one value, by their keys. */
 const settings: object = Object.fromEntries(
-  SETTING_ROWS.map(({ key, default: usual, oneOf, min, max }) => {
+  SETTING_ROWS.map(({ key, default: usual, oneOf, read, min, max }) => {
     if (oneOf) return [key, z.enum(oneOf)];
-    if (typeof usual === "string") return [key, z.string().min(1)];
+    if (typeof usual === "string") {
+      return [key, read ? z.string().superRefine(checkBy(read)) : z.string().min(1)];
+    }
     const number = min === undefined ? z.int().positive() : z.int().min(min);
     return [key, max === undefined ? number : number.max(max)];
   }),

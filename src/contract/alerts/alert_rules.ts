@@ -3,6 +3,8 @@ import { z } from "@hono/zod-openapi";
 import { AgentId, Count, DisplayName, id, pace, Severity, Time, Usd, UsdAboveZero } from "../parts.ts";
 import { DEFAULT_COOLDOWN_SECONDS, LABEL_SCHEMA, MAX_COOLDOWN_SECONDS } from "../limits.ts";
 import { BudgetCounter, UnknownName } from "../budgets/budget_state.ts";
+import { EACH, Each, subjectFields, subjectValues } from "../budgets/subject_fields.ts";
+import { nameFields } from "../costs/dimension_fields.ts";
 import { NAME_PATTERN, NAME_RULE } from "../../kernel/ids.ts";
 import { invalidInput } from "../schema_issues.ts";
 
@@ -14,6 +16,8 @@ const OneAgentId = z.string().regex(
   NAME_PATTERN,
   `must be ${NAME_RULE}`,
 );
+
+const EXCEPT = "A rule that names one of them, with the same threshold type, takes its place";
 
 const PERCENT_RULE = "must be a percentage from 0.01 to 1000";
 
@@ -45,9 +49,11 @@ export const RuleInput = z.strictObject({
       "While the threshold stays exceeded: again after each cooldown, or once per run, session, day or month, and " +
       "for the hour once until spend has fallen below; of a new rule `cooldown` if not given",
   }),
+  ...subjectFields,
   agent_id: OneAgentId.nullish().meta({
     description: "Measures only this agent's calls; null for all agents",
   }),
+  each: Each.nullish().meta({ description: `${EACH}. ${EXCEPT}`, examples: ["tag:customer"] }),
   enabled: z.boolean().optional().meta({ description: "Of a new rule true if not given" }),
 });
 
@@ -93,7 +99,10 @@ export const AlertRule = z.object({
   severity: Severity,
   cooldown_seconds: Count,
   repeat: z.enum(REPEATS),
+  ...subjectValues,
   agent_id: AgentId.nullable().openapi({ description: "Null for all agents" }),
+  ...nameFields((kind) => ({ description: `Of a rule of one ${kind}: its name` })),
+  each: Each.nullable().openapi({ description: `${EACH}. ${EXCEPT}`, example: "tag:customer" }),
   enabled: z.boolean(),
   last_fired_at: Time.nullable(),
   created_at: Time,
@@ -111,7 +120,8 @@ export const AlertRule = z.object({
   }),
   counter: BudgetCounter.nullish().openapi({
     description:
-      "Of a rule per run or session: the run or session with that value; null before the first call",
+      "Of a rule per run or session: the run or session with that value; of a rule `each`: the one with the most spending. Null " +
+      "before the first call",
   }),
   ...pace,
   unknown: UnknownName.optional(),

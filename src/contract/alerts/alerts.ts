@@ -1,8 +1,15 @@
-import { BUDGET_THRESHOLDS, DELIVERY_STATUSES, PLAN_THRESHOLD, RULE_THRESHOLDS } from "../values.ts";
+import {
+  ASK_THRESHOLD,
+  BUDGET_THRESHOLDS,
+  DELIVERY_STATUSES,
+  PLAN_THRESHOLD,
+  RULE_THRESHOLDS,
+} from "../values.ts";
 import { z } from "@hono/zod-openapi";
 import { DeliveryId } from "../channels.ts";
 import { AgentId, Count, id, orNull, RunId, SessionId, Severity, Time, Usd } from "../parts.ts";
 import { nameFields } from "../costs/dimension_fields.ts";
+import { Approval } from "../budgets/approvals.ts";
 import { BudgetCounter } from "../budgets/budget_state.ts";
 import { RuleId } from "./alert_rules.ts";
 import { AlertCauses } from "./alert_causes.ts";
@@ -40,8 +47,10 @@ export const Alert = z.object({
   rule_name: z.string().openapi({
     description: "Name, threshold and severity are the rule's when it fired",
   }),
-  threshold_type: z.enum([...RULE_THRESHOLDS, ...BUDGET_THRESHOLDS]),
-  threshold_usd: Usd.nullable().openapi({ description: `USD; null of the type \`${PLAN_THRESHOLD}\`` }),
+  threshold_type: z.enum([...RULE_THRESHOLDS, ...BUDGET_THRESHOLDS, ASK_THRESHOLD]),
+  threshold_usd: Usd.nullable().openapi({
+    description: `USD; null of the type \`${PLAN_THRESHOLD}\`, and of \`${ASK_THRESHOLD}\` the limit`,
+  }),
   severity: Severity,
   value_usd: Usd.nullable().openapi({ description: `USD; null of the type \`${PLAN_THRESHOLD}\`` }),
   threshold_pct: z.number().optional().openapi({
@@ -70,6 +79,12 @@ export const Alert = z.object({
   counter: BudgetCounter.optional().openapi({
     description:
       "Of a budget with a counter for each agent, session, key or run, or of one of them: the one that warns",
+  }),
+  approval: Approval.optional().openapi({
+    description: `Of the type \`${ASK_THRESHOLD}\`: the ticket by which a budget asks for more`,
+  }),
+  reaches_at: Time.optional().openapi({
+    description: "Of a forecast of a budget: when its limit will be reached at the mean pace of its window",
   }),
   limit_usd: Usd.optional().openapi({ description: "The limit of a budget that warns, with its raises" }),
   deliveries: z.array(AlertDelivery),

@@ -1,6 +1,7 @@
 import { z } from "@hono/zod-openapi";
 import { Usd } from "../parts.ts";
 import { BUDGET_ACTIONS } from "../values.ts";
+import { calendarValues } from "../calendars/calendar_fields.ts";
 import { appliedBudget, SCOPE } from "./applied_budget.ts";
 import { budgetWindow } from "./budget_state.ts";
 
@@ -14,6 +15,7 @@ export const BudgetCheck = z.object({
   }),
   action: z.enum(BUDGET_ACTIONS),
   left_usd: Usd.optional(),
+  time_zone: calendarValues.time_zone,
   ...budgetWindow,
 }).openapi("BudgetCheck");
 export type BudgetCheck = z.infer<typeof BudgetCheck>;

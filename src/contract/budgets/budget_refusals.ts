@@ -1,7 +1,8 @@
 import { z } from "@hono/zod-openapi";
 import { keyUser } from "../costs/dimension_fields.ts";
 import { AgentId, Position, RunId, SessionId, Time, Usd } from "../parts.ts";
-import { REFUSAL_REASONS } from "../values.ts";
+import { REFUSAL_REASONS, TICKET_STATES } from "../values.ts";
+import { TicketId } from "./approvals.ts";
 import { appliedBudget } from "./applied_budget.ts";
 import { budgetWindow } from "./budget_state.ts";
 
@@ -21,6 +22,13 @@ export const RefusedBy = z.object({
       "`spent`: the limit is reached; `would_overshoot`: the call might exceed it; `unbounded`, `unpriced`: " +
       "the cost of the call has no bound, or no price; `held`: the rest is held for calls in progress; " +
       "`overshot`: a call of the same key has cost more than its bound in this window",
+  }),
+  ticket_id: TicketId.optional().openapi({
+    description: "Of a budget with `action: ask`: the ticket by which it asks for more",
+  }),
+  ticket_state: z.enum(TICKET_STATES).optional(),
+  asks_again_at: Time.optional().openapi({
+    description: "Of a denied ticket: until then it does not ask again",
   }),
   resets_at: budgetWindow.resets_at,
 }).openapi("RefusedBy");

@@ -5,7 +5,7 @@ import { BUDGET_STATES, HOLD_REASONS } from "../values.ts";
 
 /** The wire schemas of the state of a budget: its figures in the present window. */
 
-const KIND = "`agent`, `session`, `run`, `key`, `model`, `provider`, `source` or `tag:KEY`";
+const KIND = "`agent`, `session`, `run`, `key`, `model`, `provider`, `source`, `tree` or `tag:KEY`";
 
 /** One of the counters of a budget or a rule that has many. */
 export const BudgetCounter = z.object({

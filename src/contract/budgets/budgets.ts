@@ -3,8 +3,8 @@ import { startOf } from "../windows.ts";
 import { BudgetMode } from "../agents.ts";
 import {
   BUDGET_DEFAULTS,
+  FORECAST_PERIODS,
   LABEL_SCHEMA,
-  MAX_BUDGET_TAGS,
   MAX_CALL_USD,
   MAX_WARNINGS,
   RESERVATION_SECONDS,
@@ -12,13 +12,18 @@ import {
 } from "../limits.ts";
 import { AgentId, DisplayName, id, name, SessionId, Time, Usd, UsdLimit } from "../parts.ts";
 import { invalidInput } from "../schema_issues.ts";
-import { namedFields, namedValues } from "../costs/dimension_fields.ts";
-import { DIMENSIONS } from "../costs/dimensions.ts";
-import { Tags } from "../tags/tag_schemas.ts";
-import { TAG_LIMITS } from "../tags/tags.ts";
-import { BUDGET_ACTIONS, BUDGET_EACH, BUDGET_PERIODS, CALL_SOURCES } from "../values.ts";
+import { BUDGET_ACTIONS, BUDGET_PERIODS } from "../values.ts";
 import { BudgetState } from "./budget_state.ts";
-import { type SubjectKind, subjectsOf } from "./subjects.ts";
+import { calendarFields, calendarValues } from "../calendars/calendar_fields.ts";
+import { calendarFault } from "../calendars/calendar_input.ts";
+import {
+  callSubjects,
+  EACH,
+  Each,
+  faultsOfSubjects,
+  subjectFields,
+  subjectValues,
+} from "./subject_fields.ts";
 
 /** The wire schemas of budgets, and of reservations for calls elsewhere. */
 
@@ -26,12 +31,14 @@ export const BudgetId = id("bud_01k9qv3v8c7e9g1j3m5p7r9t1w");
 export const ReservationId = id("rsv_01k9qv3v8e9g1j3m5p7r9t1w3y");
 
 const PER =
-  "`run` and `session` count each one by itself; `hour` is the last 60 minutes, `day`, `week` (from " +
-  "Monday) and `month` are of UTC; `lifetime` is all there is";
-const EACH =
-  "One counter for each agent, session, API key, model, provider or source, or with `tag:KEY` for each value of a tag; null " +
-  "for one counter of all. A budget that names one of them, with the same `per`, takes its place";
-const ACTION = "`watch` refuses nothing and counts the calls that it would have refused";
+  "`run` and `session` count each one by itself, `tree` a session with all its sub-agents; `hour` is the last 60 minutes, `30d` the " +
+  "last 30 days and the rest of the day before; `day`, `week`, `month` and `quarter` are of `time_zone`; `lifetime` is all there is";
+const EXCEPT = "A budget that names one of them, with the same `per`, takes its place";
+const FORECAST =
+  "Of a budget per `day`, `week` or `month`: notifies once in a window, before any of `warn_at` is reached, where at the present " +
+  "pace the limit will be reached before the window ends";
+const ACTION =
+  "`watch` refuses nothing and counts the calls that it would have refused; `ask` asks a person for more by a ticket, for which the call waits";
 
 const ONE_OF_A_SHARE = 10 ** WARNING_DECIMALS;
 
@@ -52,34 +59,6 @@ const Midnight = z.iso.datetime({ offset: true }).refine(
   "must be a midnight in UTC, such as 2026-11-01T00:00:00Z",
 ).openapi({ format: "date-time", example: "2026-11-01T00:00:00.000Z" });
 
-const Each = z.string().regex(
-  new RegExp(`^(?:${BUDGET_EACH.join("|")}|tag:${TAG_LIMITS.key})$`),
-  `must be one of ${BUDGET_EACH.join(", ")}, or tag: and the key of a tag`,
-) as unknown as z.ZodType<SubjectKind, SubjectKind>;
-
-const MODEL =
-  "Counts only calls of this model, or of the models that a pattern such as `claude-opus-*` matches; with its " +
-  "provider before a colon, of that provider";
-const Model = z.string().regex(
-  /^[A-Za-z0-9*][A-Za-z0-9._:/@+*-]{0,199}$/,
-  "must be the name of a model, or a pattern whose stars stand for any characters",
-);
-const PROVIDER = "Counts only calls of this provider";
-const SOURCE = "Counts only calls of this source, such as those of the gateway";
-const TAGS = "Counts only calls that have all of these tags";
-
-/** The fields that name what else a budget counts, besides agents, sessions and keys. */
-const namedSubjects = {
-  tags: Tags.nullish().openapi({
-    type: ["object", "null"],
-    description: `${TAGS}; at most ${MAX_BUDGET_TAGS}`,
-  }),
-  model: Model.nullish().openapi({ description: MODEL, example: "claude-opus-*" }),
-  provider: z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/, "must be the name of a provider").nullish()
-    .openapi({ description: PROVIDER, example: "anthropic" }),
-  source: z.enum(CALL_SOURCES).nullish().openapi({ description: SOURCE, example: "gateway" }),
-};
-
 /** The fields that a budget's author sets, without the rules between them. */
 const fields = z.strictObject({
   name: DisplayName.meta({
@@ -89,9 +68,8 @@ const fields = z.strictObject({
   }),
   limit_usd: UsdLimit,
   per: z.enum(BUDGET_PERIODS).openapi({ description: PER }),
-  ...namedFields,
-  ...namedSubjects,
-  each: Each.nullish().openapi({ description: EACH, example: "tag:customer" }),
+  ...subjectFields,
+  each: Each.nullish().openapi({ description: `${EACH}. ${EXCEPT}`, example: "tag:customer" }),
   mode: BudgetMode.optional().openapi({
     description:
       "`stop`: no call is made once the limit is reached; `strict`: no call that could exceed it; of a new budget " +
@@ -103,6 +81,10 @@ const fields = z.strictObject({
   warn_at: WarnAt.optional().openapi({
     description: `${WARN_AT}; of a new budget ${JSON.stringify(BUDGET_DEFAULTS.warnAt)} if not given`,
   }),
+  forecast: z.boolean().optional().openapi({
+    description: `${FORECAST}; false if not given`,
+  }),
+  ...calendarFields,
   counts_from: Midnight.nullish().openapi({
     description: "Of a budget per `lifetime`: spending before this midnight (UTC) doesn't count",
   }),
@@ -114,33 +96,21 @@ const fields = z.strictObject({
 
 type Fields = z.infer<typeof fields>;
 
-/** The field that names a value of a kind of subjects. */
-const fieldOf = (kind: SubjectKind): keyof Fields =>
-  kind.startsWith("tag:") ? "tags" : kind === "source" ? kind : DIMENSIONS[kind as "agent"].field;
-
 /** Checks the rules between the fields of a budget. */
 function checkFields(budget: Fields, ctx: z.RefinementCtx): void {
-  const refuse = (path: keyof Fields, message: string) =>
-    ctx.addIssue({ code: "custom", path: [path], message });
-  const { each, per } = budget;
-  const named = subjectsOf(budget).map(([part]) => part);
-  const tags = new Set([...named, each ?? ""].filter((part) => part.startsWith("tag:")));
-  if (tags.size > MAX_BUDGET_TAGS) refuse("tags", `a budget can have at most ${MAX_BUDGET_TAGS} tags`);
-  if (each != null && (per === "run" || per === "session")) {
-    refuse("each", `can't be together with per ${per}, which counts each ${per} by itself`);
-  } else if (each != null && named.includes(each)) {
-    refuse("each", `can't be ${each} together with ${fieldOf(each)}, which names one`);
+  const faults = faultsOfSubjects(budget, budget.per, "a budget");
+  const fault = calendarFault(budget);
+  if (fault) faults.push(fault);
+  if (budget.forecast && !FORECAST_PERIODS.some((per) => per === budget.per)) {
+    const message =
+      `can't be together with per ${budget.per}: only a day, a week and a month have an end to forecast`;
+    faults.push({ path: "forecast", message });
   }
-  const other = named.find((part) => part !== "agent") ?? (named.length > 1 ? named[1] : undefined);
-  if (per === "run" && other !== undefined) {
-    refuse(
-      fieldOf(other.startsWith("model~") ? "model" : other as SubjectKind),
-      "can't be together with per run: the runs below a run may be of another session or API key, and call other models",
-    );
+  if (budget.counts_from != null && budget.per !== "lifetime") {
+    const message = `can't be together with per ${budget.per}: only a budget per lifetime has it`;
+    faults.push({ path: "counts_from", message });
   }
-  if (budget.counts_from != null && per !== "lifetime") {
-    refuse("counts_from", `can't be together with per ${per}: only a budget per lifetime has it`);
-  }
+  for (const { path, message } of faults) ctx.addIssue({ code: "custom", path: [path], message });
 }
 
 /** A budget as a client sends it. */
@@ -175,15 +145,13 @@ const definition = {
   name: z.string(),
   limit_usd: Usd,
   per: z.enum(BUDGET_PERIODS).openapi({ description: PER }),
-  ...namedValues,
-  tags: Tags.nullable().openapi({ type: ["object", "null"], description: TAGS }),
-  model: z.string().nullable().openapi({ description: MODEL }),
-  provider: z.string().nullable().openapi({ description: PROVIDER }),
-  source: z.enum(CALL_SOURCES).nullable().openapi({ description: SOURCE }),
-  each: Each.nullable().openapi({ description: EACH, example: "tag:customer" }),
+  ...subjectValues,
+  each: Each.nullable().openapi({ description: `${EACH}. ${EXCEPT}`, example: "tag:customer" }),
   mode: BudgetMode,
   action: z.enum(BUDGET_ACTIONS).openapi({ description: ACTION }),
+  forecast: z.boolean().openapi({ description: FORECAST }),
   warn_at: z.array(z.number()).openapi({ description: `${WARN_AT}, ascending`, example: [0.8, 1] }),
+  ...calendarValues,
   counts_from: Time.nullable(),
   allow_unpriced: z.boolean(),
   enabled: z.boolean(),
@@ -215,6 +183,7 @@ const TTL_RULE = `must be a whole number from 1 to ${RESERVATION_SECONDS.max}`;
 export const BudgetReservationBody = z.strictObject({
   agent_id: name("researcher"),
   session_id: name("ses_demo").nullish(),
+  ...callSubjects,
   estimate_usd: AmountOfCall.optional().openapi({
     description: "What the call will probably cost; `worst_case_usd` if not given",
   }),

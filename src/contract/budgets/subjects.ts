@@ -1,6 +1,14 @@
-import { BUDGETED, dimension, type DimensionWith, nameIn, type WithFields } from "../costs/dimensions.ts";
+import {
+  BUDGETED,
+  dimension,
+  type DimensionWith,
+  type NameFields,
+  nameIn,
+  nameOfValue,
+  type WithFields,
+} from "../costs/dimensions.ts";
 import type { TagGroup, Tags } from "../tags/tags.ts";
-import type { CallSource } from "../values.ts";
+import type { BudgetPeriod, CallSource } from "../values.ts";
 
 /* The subjects of budgets: whose calls they count. Without zod, as the dashboard and commands read them too. */
 
@@ -10,8 +18,8 @@ export const SUBJECTS = [...BUDGETED, "model", "provider", "source"] as const;
 /** A kind of subjects, or `tag:KEY`. */
 export type SubjectKind = DimensionWith<"isBudgeted"> | "model" | "provider" | "source" | TagGroup;
 
-/** A part of a call that a budget looks at: a kind of subjects, or `model~PATTERN`. */
-export type SubjectPart = SubjectKind | `model~${string}`;
+/** A part of a call that a budget looks at: a kind of subjects, `model~PATTERN`, or its tree. */
+export type SubjectPart = SubjectKind | `model~${string}` | "tree";
 
 /** A part of a call, and the value that a budget names; a pattern of models has none. */
 export type Subject = readonly [part: SubjectPart, value: string | null];
@@ -20,6 +28,8 @@ export type Subject = readonly [part: SubjectPart, value: string | null];
 export interface SubjectFields extends WithFields {
   readonly tags?: Tags | null | undefined;
   readonly source?: string | null | undefined;
+  /** Of a budget per tree, the session that it names is the root of one. */
+  readonly per?: BudgetPeriod | undefined;
 }
 
 const fieldOf = (kind: typeof SUBJECTS[number]) =>
@@ -34,7 +44,8 @@ export function subjectsOf(budget: SubjectFields): Subject[] {
     ...SUBJECTS.flatMap((kind): Subject[] => {
       const value = budget[fieldOf(kind)];
       if (value == null) return [];
-      return [kind === "model" && isPattern(value) ? [`model~${value}`, null] : [kind, value]];
+      if (kind === "model" && isPattern(value)) return [[`model~${value}`, null]];
+      return [[kind === "session" && budget.per === "tree" ? "tree" : kind, value]];
     }),
     ...Object.entries(budget.tags ?? {}).map(([key, value]): Subject => [`tag:${key}`, value]),
   ];
@@ -46,7 +57,9 @@ export function fieldsOf(subjects: readonly Subject[]) {
     subjects.map((subject) => [subject[0].split("~")[0]!, describeSubject(subject).id]),
   );
   const tags = subjects.flatMap(([part, value]) => part.startsWith("tag:") ? [[part.slice(4), value!]] : []);
-  const named = SUBJECTS.map((kind) => [fieldOf(kind), values.get(kind) ?? null]);
+  const valueOf = (kind: string) =>
+    values.get(kind) ?? (kind === "session" ? values.get("tree") : null) ?? null;
+  const named = SUBJECTS.map((kind) => [fieldOf(kind), valueOf(kind)]);
   return {
     ...Object.fromEntries(named) as
       & Record<"agent_id" | "session_id" | "key_id" | "model" | "provider", string | null>
@@ -56,10 +69,10 @@ export function fieldsOf(subjects: readonly Subject[]) {
 }
 
 /** Returns the kind of a subject, and its value: the pattern of a pattern. */
-export function describeSubject([part, value]: Subject): { kind: SubjectKind; id: string } {
+export function describeSubject([part, value]: Subject): { kind: SubjectKind | "tree"; id: string } {
   return part.startsWith("model~")
     ? { kind: "model", id: part.slice("model~".length) }
-    : { kind: part as SubjectKind, id: value! };
+    : { kind: part as SubjectKind | "tree", id: value! };
 }
 
 /** Returns the text of a subject: `key laptop`, `tag customer=acme`. */
@@ -68,10 +81,25 @@ export function subjectText(subject: Subject, name?: string): string {
   return kind.startsWith("tag:") ? `tag ${kind.slice(4)}=${id}` : `${kind} ${name ?? id}`;
 }
 
+/** Returns the text of one of the counters of a budget: `key laptop (anna)`, `tag user=anna`. `names` has the names of keys. */
+export function counterText(counter: { kind: string; id: string }, names: NameFields): string {
+  if (counter.kind === "calls") return counter.id;
+  return subjectText([counter.kind as SubjectPart, counter.id], nameOfValue(counter, names));
+}
+
 /** Returns the texts of the subjects of a budget, with the names of those that have one. */
 export function subjectTexts(budget: SubjectFields): string[] {
   return subjectsOf(budget).map((subject) => {
     const [part] = subject;
     return subjectText(subject, part === "agent" || part === "key" ? nameIn(budget, part) : undefined);
   });
+}
+
+/** Names the calls that a limit counts, of those that a call would meet: `all agents`, `key laptop (anna)`. */
+export function describeScope({ scope, ...names }: { scope: string } & NameFields): string {
+  if (scope === "all") return "all agents";
+  const { key_name } = names;
+  return key_name
+    ? scope.replace(/\bkey [^ ,]+/, () => `key ${nameOfValue({ kind: "key", id: key_name }, names)}`)
+    : scope;
 }

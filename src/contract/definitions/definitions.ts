@@ -3,6 +3,7 @@ import { AGENT_FIELDS, AgentBody } from "../agents.ts";
 import { RULE_FIELDS, RuleInput } from "../alerts/alert_rules.ts";
 import { BUDGET_FIELDS, BudgetInput } from "../budgets/budgets.ts";
 import { ApiKeyBody, NewApiKey } from "../keys.ts";
+import { priceName, PriceOverride } from "../price_override.ts";
 import { Label } from "../parts.ts";
 import { AuditEntry } from "../service.ts";
 
@@ -24,7 +25,14 @@ const sections = {
     description: "`key_id` may also be the name of a key, and of one in the same file",
   }),
   rules: z.array(RuleInput).max(MOST).optional(),
+  prices: z.array(PriceOverride).max(MOST).optional().openapi({
+    description: "Identified by provider, model, `service_tier` and `from`",
+  }),
 };
+
+/** Returns the name by which a definition is identified in its section. */
+export const definedName = (input: Named | PriceOverride): string =>
+  "name" in input ? input.name : priceName(input);
 
 export const SECTIONS = Object.keys(sections) as readonly (keyof typeof sections)[];
 
@@ -34,6 +42,7 @@ export const FIELDS: Readonly<Record<keyof typeof sections, readonly string[]>> 
   agents: AGENT_FIELDS,
   budgets: BUDGET_FIELDS,
   rules: RULE_FIELDS,
+  prices: Object.keys(PriceOverride.shape),
 };
 
 type Named = { name: string };
@@ -43,18 +52,19 @@ export const Definitions = z.strictObject({ label: Label.optional(), ...sections
 export type Definitions = z.infer<typeof Definitions>;
 
 function refuseTwice(
-  body: { [Section in keyof typeof sections]?: readonly Named[] | undefined },
+  body: { [Section in keyof typeof sections]?: readonly (Named | PriceOverride)[] | undefined },
   { addIssue }: { addIssue(issue: { code: "custom"; path: PropertyKey[]; message: string }): void },
 ): void {
   for (const section of SECTIONS) {
     const seen = new Map<string, number>();
-    for (const [index, { name }] of (body[section] ?? []).entries()) {
+    for (const [index, input] of (body[section] ?? []).entries()) {
+      const name = definedName(input);
       const first = seen.get(name);
       if (first === undefined) seen.set(name, index);
       else {
         addIssue({
           code: "custom",
-          path: [section, index, "name"],
+          path: [section, index, "name" in input ? "name" : "model"],
           message: `repeats the name of ${section}[${first}]`,
         });
       }

@@ -51,6 +51,13 @@ export function checkTags(tags: Tags, what: string): Tags {
   });
 }
 
+/** Returns a text as the value of a tag: without control characters, and cut to its length; empty where nothing is left. */
+export function toTagValue(text: string): string {
+  // deno-lint-ignore no-control-regex
+  const plain = text.toWellFormed().replace(/[\u0000-\u001f\u007f-\u009f]+/g, " ").trim();
+  return [...plain].slice(0, TAG_LIMITS.value).join("");
+}
+
 /** Returns tags whose values are scrubbed of secrets. */
 export function scrubTags(tags: Tags, { scrub }: { scrub(text: string): string }): Tags {
   return Object.fromEntries(Object.entries(tags).map(([key, value]) => [key, scrub(value)]));

@@ -100,7 +100,7 @@ const update = createRoute({
   operationId: "updateAlertRule",
   summary: "Enable, disable or change an alert rule",
   description:
-    "Changes only the given fields. A new threshold, threshold type, agent or repeat resets the windows in which the " +
+    "Changes only the given fields. A new threshold, threshold type, subject or repeat resets the windows in which the " +
     "rule has fired; its cooldown continues. A new cooldown counts from when the rule last fired.",
   tags: ["alerts"],
   request: { params, ...optionalHeaders(IF_MATCH), body: jsonBody(RuleChangesBody, { enabled: false }) },

@@ -1,3 +1,4 @@
+import { findAgentTags } from "../../agents/mod.ts";
 import {
   type ElsewhereRequest,
   releaseElsewhere,
@@ -5,6 +6,7 @@ import {
   reserveElsewhere,
 } from "../../budgets/reservations/mod.ts";
 import { BudgetReservation, BudgetReservationBody, ReservationId } from "../../contract/budgets/budgets.ts";
+import { type Tags, withAgentTags, withKeyTags } from "../../contract/tags/tags.ts";
 import { RESERVATION_SECONDS } from "../../contract/limits.ts";
 import { logCallEvent, refusalEvent } from "../../calls/mod.ts";
 import { type Claim, settleClaim } from "../../keys/idempotency/mod.ts";
@@ -19,7 +21,14 @@ import { headers } from "../../contract/headers.ts";
 import { BODY_CODES, problems } from "../problem_responses.ts";
 import { json, jsonBody, optionalHeaders } from "../route_parts.ts";
 import { answerOnce, fingerprintOf, IDEMPOTENCY_KEY } from "../middleware/idempotency.ts";
-import { isNamedAfter, notOwn, onlyAgentOf, outOfReach, viewerOfRequest } from "../middleware/agent_reach.ts";
+import {
+  isNamedAfter,
+  keyTagsOf,
+  notOwn,
+  onlyAgentOf,
+  outOfReach,
+  viewerOfRequest,
+} from "../middleware/agent_reach.ts";
 import { createRouter } from "../router.ts";
 
 /* Reservations for calls that are made elsewhere; `./budgets.ts` mounts them. */
@@ -36,7 +45,7 @@ const post = createRoute({
   description:
     "Asks every budget that applies to the call, and never waits. The reservation counts until the call is reported with " +
     "its `reservation_id` (`POST /costs/events`), it is released, or its time is over. Budgets in `strict` mode count " +
-    "`worst_case_usd`, others `estimate_usd`. An agent's `cost_budget_usd` is that of a run here, and has no part in it.",
+    "`worst_case_usd`, others `estimate_usd`. Budgets of a model, a provider or a tag count it if it is given. An agent's `cost_budget_usd` is that of a run here, and has no part in it.",
   tags: ["budgets"],
   request: {
     ...optionalHeaders(IDEMPOTENCY_KEY),
@@ -90,7 +99,7 @@ export function createReservationRoutes(core: Core) {
         c,
         core,
         () => fingerprintOf(body),
-        (claim) => reserve(core, body, { viewer: viewerOfRequest(c), claim }),
+        (claim) => reserve(core, body, { viewer: viewerOfRequest(c), keyTags: keyTagsOf(c), claim }),
       );
       c.header("location", `/budgets/reservations/${reservation.reservation_id}`);
       return c.json(reservation, 201);
@@ -110,7 +119,7 @@ export function createReservationRoutes(core: Core) {
 async function reserve(
   core: Core,
   body: BudgetReservationBody,
-  { viewer, claim }: { viewer: Viewer; claim: Claim | undefined },
+  { viewer, keyTags, claim }: { viewer: Viewer; keyTags: Tags | undefined; claim: Claim | undefined },
 ): Promise<BudgetReservation> {
   const { agent_id, session_id = null, worst_case_usd: worst, ttl_seconds } = body;
   const estimate = body.estimate_usd ?? worst!;
@@ -122,7 +131,14 @@ async function reserve(
     worst_case_usd: worst ?? null,
     expires_at: toIso(expiresAt),
   });
+  const ofAgent = (await findAgentTags(core, [agent_id])).get(agent_id) ?? {};
   const request: ElsewhereRequest = {
+    subjects: {
+      model: body.model,
+      provider: body.provider,
+      source: body.source ?? "report",
+      tags: withKeyTags(withAgentTags(body.tags ?? {}, ofAgent), keyTags),
+    },
     ...callScopes({ agentId: agent_id, sessionId: session_id, runId: null }, viewer),
     estimateNanoUsd: parseUsd(estimate, "estimate_usd"),
     worstNanoUsd: worst === undefined ? null : parseUsd(worst, "worst_case_usd"),

@@ -1,7 +1,7 @@
 import { reportCalls, type ReportedCall } from "../../calls/mod.ts";
 import type { Core } from "../../service/mod.ts";
 import { callScopes, usageFromWire, type Viewer } from "../../ledger/mod.ts";
-import { readOwners } from "../../sessions/mod.ts";
+import { readOwners, readRootsOfRuns } from "../../sessions/mod.ts";
 import {
   isNamedAfter,
   keyTagsOf,
@@ -52,17 +52,23 @@ const report = createRoute({
 export function createRoutes(core: Core) {
   return createRouter().openapi(report, async (c) => {
     const viewer = viewerOfRequest(c);
-    const reports = c.req.valid("json").map((body) => toReport(body, viewer));
+    const bodies = c.req.valid("json");
+    const roots = await readRootsOfRuns(core, [...new Set(bodies.flatMap(({ run_id }) => run_id ?? []))]);
+    const reports = bodies.map((body) => toReport(body, viewer, roots));
     const only = onlyAgentOf(c);
     if (only !== undefined) await checkReports(core, reports, only);
     return c.json(await reportCalls(await core.whole(), "report", reports, keyTagsOf(c)), 201);
   });
 }
 
-function toReport(body: CostEventBody, viewer: Viewer): ReportedCall {
+function toReport(
+  body: CostEventBody,
+  viewer: Viewer,
+  rootsOfRuns: ReadonlyMap<string, string>,
+): ReportedCall {
   const { agent_id: agentId, session_id: sessionId = null, run_id: runId = null } = body;
   return {
-    ...callScopes({ agentId, sessionId, runId }, viewer),
+    ...callScopes({ agentId, sessionId, runId }, viewer, rootsOfRuns.get(runId ?? "")),
     callId: body.call_id,
     at: Date.parse(body.at),
     step: body.step ?? null,

@@ -1,3 +1,4 @@
+import { reportDays } from "../../contract/windows.ts";
 import { PAGE_SIZES } from "../../contract/limits.ts";
 import type { Core } from "../../service/mod.ts";
 import {
@@ -21,7 +22,15 @@ import { json } from "../route_parts.ts";
 import { isNumberPosition, pageOf, readCursor } from "../cursors.ts";
 import { page, pageQuery } from "../pagination.ts";
 import { createRouter } from "../router.ts";
-import { checkGroups, compareQuery, scopeOf, scopeQuery, spanQuery, withGroupNames } from "../cost_query.ts";
+import {
+  calendarQuery,
+  checkGroups,
+  compareQuery,
+  scopeOf,
+  scopeQuery,
+  spanQuery,
+  withGroupNames,
+} from "../cost_query.ts";
 import { AgentId, CallId, SessionId } from "../../contract/parts.ts";
 import { TagKey } from "../../contract/tags/tag_schemas.ts";
 import { CostGroup, CostRow, CostSort, CostSplit, CostSums, CostTotal } from "../../contract/costs.ts";
@@ -53,11 +62,12 @@ const list = createRoute({
           "A second level of groups: one row for each pair. Not of sessions and runs; one tag in all",
       }),
       sort: CostSort.optional().openapi({
-        description: "`time` is for groups that have one: sessions, runs, hours and days",
+        description: "`time` is for groups that have one: sessions, runs, hours, days, weeks and months",
       }),
       ...spanQuery,
       ...compareQuery,
       ...scopeQuery,
+      ...calendarQuery,
       ...pageQuery(PAGE_SIZES.costs),
     }),
   },
@@ -168,10 +178,26 @@ export function createRoutes(core: Core) {
       return c.json(await forecastCosts(core.store, scope, core.clock.now()), 200);
     })
     .openapi(list, async (c) => {
-      const { group_by, split_by, sort, limit, cursor, ...query } = c.req.valid("query");
+      const { group_by, split_by, sort, limit, cursor, time_zone, week_start, month_start_day, ...query } = c
+        .req
+        .valid("query");
       const scope = await scopeOf(c, core, query);
       const offset = readCursor(cursor, isNumberPosition) ?? 0;
-      const filter: CostFilter = { ...scope, groupBy: group_by, splitBy: split_by, sort, limit, offset };
+      const calendar = {
+        timeZone: time_zone ?? core.timeZone,
+        weekStart: week_start ?? core.weekStart,
+        monthStartDay: month_start_day ?? core.monthStartDay,
+      };
+      const days = reportDays(calendar, scope.from ?? 0, scope.to ?? core.clock.now());
+      const filter: CostFilter = {
+        ...scope,
+        groupBy: group_by,
+        splitBy: split_by,
+        sort,
+        days,
+        limit,
+        offset,
+      };
       checkGroups(c, filter);
       const read = await withGroupNames(c, core, await listCosts(core.store, filter));
       const rows = pageOf(c, read, (_, count) => offset + count, read.length === limit);

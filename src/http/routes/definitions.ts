@@ -14,7 +14,7 @@ const apply = createRoute({
   path: "/apply",
   scopes: ["admin"],
   operationId: "applyDefinitions",
-  summary: "Change budgets, rules, keys and agents to the definitions of a file",
+  summary: "Change budgets, rules, keys, agents and prices as a file defines them",
   description:
     "All of it, or nothing. Definitions are identified by their names; a field that is left out has its default. Sent again, " +
     "it changes nothing. What the file doesn't name stays, unless `prune` removes it.",

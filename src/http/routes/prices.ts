@@ -1,11 +1,17 @@
 import { QueryTime } from "../../contract/parts.ts";
-import { PriceReport } from "../../contract/prices.ts";
+import { PAGE_SIZES } from "../../contract/limits.ts";
+import { PriceOverride } from "../../contract/price_override.ts";
+import { PriceReport, SetPrice } from "../../contract/prices.ts";
 import { PurserError } from "../../kernel/errors.ts";
+import { listPrices, removePrice, setPrice } from "../../price_rows/mod.ts";
 import { describePrice, describeSources } from "../../pricing/show/mod.ts";
 import type { Core } from "../../service/mod.ts";
 import { createRoute, z } from "../create_route.ts";
-import { problems } from "../problem_responses.ts";
-import { json } from "../route_parts.ts";
+import { isNumberPosition, pageOf, readCursor } from "../cursors.ts";
+import { asAuthor } from "../middleware/principal.ts";
+import { page, pageQuery } from "../pagination.ts";
+import { BODY_CODES, problems } from "../problem_responses.ts";
+import { json, jsonBody } from "../route_parts.ts";
 import { createRouter } from "../router.ts";
 
 const get = createRoute({
@@ -35,8 +41,69 @@ const get = createRoute({
   responses: { 200: json(PriceReport, "The sources, and the rates"), ...problems("invalid", "not_found") },
 });
 
+const list = createRoute({
+  method: "get",
+  path: "/prices/rows",
+  scopes: ["read"],
+  operationId: "listPrices",
+  summary: "List the prices that were set, by name",
+  description:
+    "They apply before those of the config and of the sources: a model with one has none of the config.",
+  tags: ["costs"],
+  request: { query: z.strictObject(pageQuery(PAGE_SIZES.costs)) },
+  responses: { 200: page(z.array(SetPrice), "A page of prices"), ...problems("invalid") },
+});
+
+const set = createRoute({
+  method: "put",
+  path: "/prices/rows",
+  scopes: ["admin"],
+  operationId: "setPrice",
+  summary: "Set the price of a model",
+  description:
+    "It replaces the price of the same provider, model, `service_tier` and `from` as a whole. Calls are billed by it at once in this " +
+    "process, and within a minute in others; those that are booked keep their price until they are repriced.",
+  tags: ["costs"],
+  request: {
+    body: jsonBody(PriceOverride, {
+      ...{ provider: "openai", model: "gpt-6-luna", from: "2026-11-01" },
+      ...{ input_usd_per_million: 0.2, output_usd_per_million: 0.6 },
+    }),
+  },
+  responses: {
+    200: json(SetPrice, "The price, which was changed"),
+    201: json(SetPrice, "The price, which is new"),
+    ...problems("invalid", "conflict", ...BODY_CODES),
+  },
+});
+
+const remove = createRoute({
+  method: "delete",
+  path: "/prices/rows/{price_id}",
+  scopes: ["admin"],
+  operationId: "removePrice",
+  summary: "Remove a price that was set",
+  description: "The model has the price of the config, or of the sources, again.",
+  tags: ["costs"],
+  request: {
+    params: z.object({ price_id: z.string().openapi({ example: "prc_9f86d081884c7d659a2feaa0c5" }) }),
+  },
+  responses: { 204: { description: "It is removed" }, ...problems("not_found", "conflict", ...BODY_CODES) },
+});
+
 export function createRoutes(core: Core) {
-  return createRouter().openapi(get, async (c) => {
+  return createRouter().openapi(list, async (c) => {
+    const { limit, cursor } = c.req.valid("query");
+    const offset = readCursor(cursor, isNumberPosition) ?? 0;
+    const prices = (await listPrices(core)).slice(offset, offset + limit);
+    return c.json(pageOf(c, prices, (_, count) => offset + count, prices.length === limit), 200);
+  }).openapi(set, async (c) => {
+    const { price, isNew } = await setPrice(asAuthor(c, core), c.req.valid("json"));
+    return isNew ? c.json(price, 201) : c.json(price, 200);
+  }).openapi(remove, async (c) => {
+    await removePrice(asAuthor(c, core), c.req.valid("param").price_id);
+    return c.body(null, 204);
+  }).openapi(get, async (c) => {
     const { model, provider, at = core.clock.now(), service_tier: serviceTier } = c.req.valid("query");
     if (model === undefined && (provider ?? serviceTier) !== undefined) {
       throw new PurserError(

@@ -234,7 +234,15 @@ async function readEndedRun(core: Core, runId: string): Promise<Run> {
 
 /** Returns the answer of a run that has ended, as its first request has or would have got it. Throws its problem. */
 function resultOf(
-  { model: _model, error, cost_budget_usd: _budget, budget_mode: _mode, tags: _tags, ...result }: Run,
+  {
+    model: _model,
+    error,
+    cost_budget_usd: _budget,
+    budget_mode: _mode,
+    tags: _tags,
+    waiting_for: _ticket,
+    ...result
+  }: Run,
 ): RunResult {
   const ids = { run_id: result.run_id, session_id: result.session_id };
   if (result.status === "interrupted") {

@@ -1,7 +1,7 @@
 import { PAGE_SIZES } from "../../contract/limits.ts";
 import type { Context } from "hono";
 import type { Core } from "../../service/mod.ts";
-import { listCalls, readSessionUsage, sumSteps } from "../../ledger/mod.ts";
+import { listCalls, readSessionTree, readSessionUsage, sumSteps } from "../../ledger/mod.ts";
 import {
   getSession,
   listSessionEvents,
@@ -9,7 +9,7 @@ import {
   MAX_SEARCHED_SESSIONS,
   searchSessions,
 } from "../../sessions/mod.ts";
-import { onlyAgentOf } from "../middleware/agent_reach.ts";
+import { onlyAgentOf, viewerOfRequest } from "../middleware/agent_reach.ts";
 import { createRoute, z } from "../create_route.ts";
 import { problems } from "../problem_responses.ts";
 import { json } from "../route_parts.ts";
@@ -19,6 +19,7 @@ import { createRouter } from "../router.ts";
 import { AgentId, Label, SessionId, Status } from "../../contract/parts.ts";
 import { SessionEvent } from "../../contract/events.ts";
 import { Session, SessionCosts } from "../../contract/sessions.ts";
+import { SessionTree } from "../../contract/costs/session_trees.ts";
 
 const params = z.object({ session_id: SessionId });
 const sessionPage = z.strictObject({
@@ -113,6 +114,21 @@ const costs = createRoute({
   responses: { 200: page(SessionCosts, "Steps and calls in order"), ...problems("invalid", "not_found") },
 });
 
+const tree = createRoute({
+  method: "get",
+  path: "/sessions/{session_id}/tree",
+  scopes: ["read"],
+  agentCheck: "session_id",
+  operationId: "getSessionTree",
+  csvField: "agents",
+  summary: "Get what each sub-agent of a session has cost",
+  description:
+    "The main agent and its sub-agents, also those with sessions of their own. A key of one agent gets no sessions of others.",
+  tags: ["costs"],
+  request: { params },
+  responses: { 200: json(SessionTree, "The tree"), ...problems("not_found") },
+});
+
 export function createRoutes(core: Core) {
   const readPage = async (
     c: Context,
@@ -143,6 +159,11 @@ export function createRoutes(core: Core) {
       const { session_id: sessionId } = c.req.valid("param");
       await getSession(core, sessionId);
       return c.json(await listSessionEvents(core, { sessionId, ...c.req.valid("query") }), 200);
+    })
+    .openapi(tree, async (c) => {
+      const { session_id: sessionId } = c.req.valid("param");
+      await getSession(core, sessionId);
+      return c.json(await readSessionTree(core, sessionId, viewerOfRequest(c)), 200);
     })
     .openapi(costs, async (c) => {
       const { session_id: sessionId } = c.req.valid("param");

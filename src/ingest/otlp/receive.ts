@@ -5,7 +5,7 @@ import type { Clock } from "../../kernel/clock.ts";
 import { RecentMap } from "../../kernel/recent_map.ts";
 import { inTurns, SLICE_UNITS, type Turns } from "../../kernel/turns.ts";
 import { nameAfter } from "../../ledger/mod.ts";
-import { checkWritable } from "../../store/mod.ts";
+import { flushCommits } from "../../store/mod.ts";
 import { type Decoded, MAX_RECORDS } from "./decode/mod.ts";
 import { FaultCounts } from "./export_faults.ts";
 import { type CallRecord, createReader } from "./read_records.ts";
@@ -46,7 +46,7 @@ const HINT_MS = 3_600_000;
 
 /** The records that are read in one piece, and the time of one commit: what others wait for, a few times. */
 const READ_RECORDS = 1_000;
-const BOOK_MS = 40;
+const BOOK_MS = 60;
 /** The fewest sightings of one commit; the most are `MAX_SIGHTINGS`. Fewer at once write more pages of indexes for each. */
 const LEAST_SIGHTINGS = 250;
 
@@ -80,10 +80,14 @@ export function createReceiver({ plans = [], sums = [] }: ReceiverSettings = {})
         rejected.add(`beyond the first ${MAX_RECORDS} of the request: send fewer at a time`, beyond);
       }
       const key = sender.keyId ?? "";
-      let calls = leftOf.get(key) ?? [];
+      const calls = [...leftOf.get(key) ?? []];
+      leftOf.set(key, []);
       const unmetered = new Counts();
       const faults = new FaultCounts(sender);
-      while (records.length > 0) {
+      let mayLose = false;
+      /** The last set: while it is committed, the next records are read. */
+      let booked = Promise.resolve();
+      const readNext = () => {
         const read = reader.read(records.splice(0, READ_RECORDS), key);
         for (
           const [kind, told, left] of [
@@ -98,31 +102,34 @@ export function createReceiver({ plans = [], sums = [] }: ReceiverSettings = {})
           }
         }
         for (const hint of read.hints) hints.add(hint);
-        calls = calls.concat(read.calls);
-        await ctx.turns.spend(SLICE_UNITS);
-      }
-      leftOf.set(key, []);
-      const mayLose = calls.length > atOnce;
-      while (calls.length > 0) {
-        const set = calls.slice(0, atOnce);
+        calls.push(...read.calls);
+      };
+      const bookSet = async (set: readonly CallRecord[], onCommit: () => void) => {
         const before = ctx.clock.monotonic();
         try {
-          await book(ctx, set, sender, {
-            rejected,
-            faults,
-            plans,
-            mayLose,
-          });
+          await book(ctx, set, sender, { rejected, faults, plans, mayLose, onCommit });
         } catch (error) {
-          leftOf.set(key, calls.slice(0, MAX_LEFT));
+          leftOf.set(key, [...set, ...calls].slice(0, MAX_LEFT));
           throw error;
         }
-        calls.splice(0, set.length);
         if (set.length === atOnce) atOnce = nextSize(atOnce, ctx.clock.monotonic() - before);
+      };
+      while (records.length > 0 || calls.length > 0) {
         await ctx.turns.spend(SLICE_UNITS);
+        if (records.length > 0 && calls.length < atOnce) {
+          readNext();
+          continue;
+        }
+        await booked;
+        mayLose ||= records.length > 0 || calls.length > atOnce;
+        const { promise, resolve } = Promise.withResolvers<void>();
+        booked = bookSet(calls.splice(0, atOnce), resolve).finally(resolve);
+        booked.catch(() => {}); // thrown below
+        await promise;
       }
+      await booked;
       // One commit flushes all sets, before the sender is told.
-      if (mayLose) await checkWritable(ctx.store);
+      if (mayLose) await flushCommits(ctx.store);
       await faults.save(ctx);
       if (unmetered.all > 0) hints.add(`not booked: ${unmetered}`);
       const said = [...hints].map((hint) => receiver.hintOnce(ctx, hint, sender)).filter(Boolean);
@@ -151,11 +158,12 @@ async function book(
   ctx: ReceiverContext,
   calls: readonly CallRecord[],
   { keyId, agentId: only, keyTags }: Sender,
-  { rejected, faults, plans, mayLose }: {
+  { rejected, faults, plans, mayLose, onCommit }: {
     rejected: Counts;
     faults: FaultCounts;
     plans: readonly string[];
     mayLose: boolean;
+    onCommit: () => void;
   },
 ): Promise<void> {
   const sightings: Sighting[] = [];
@@ -190,7 +198,7 @@ async function book(
       ...(only !== undefined && { isOfOneAgent: true }),
     },
     sightings,
-    { mayLose },
+    { mayLose, onCommit },
   );
   for (const reason of reasons.values()) rejected.add(reason);
   outcomes.forEach((outcome, index) => {

@@ -133,7 +133,7 @@ export class Traces {
     // An instrumentation tells a call once: of calls with equal counts at the same time, each has a twin of its own.
     const twin = same.find((one) =>
       one.startsAt <= call.endsAt + MAX_SKEW_MS && call.startsAt <= one.endsAt + MAX_SKEW_MS &&
-      !(one.tellers ? one.tellers.some(({ scope }) => scope === call.scope) : one.scope === call.scope) &&
+      one.scope !== call.scope && !one.tellers?.some(({ scope }) => scope === call.scope) &&
       !isOtherProcess(one, call) &&
       (one.responseId === undefined || call.responseId === undefined || one.responseId === call.responseId)
     );

@@ -1,4 +1,4 @@
 /** The explanation of one call: its price, its corrections, and what its witnesses have said. */
 export { explainCall, readRates } from "./explain_call.ts";
 export { explainPrice } from "./explain_price.ts";
-export { WITNESS_SUFFIX, witnessOfCall } from "./witnesses.ts";
+export { AROUND_WITNESS, witnessOfCall } from "./witnesses.ts";

@@ -7,12 +7,12 @@ import type { Viewer } from "../scopes/mod.ts";
 
 const { calls, sightings } = tables;
 
-/** The length of what follows the name of a witness in the id of the call that was booked from it. */
-export const WITNESS_SUFFIX = 8;
+/** The lengths of what comes before and after the name of a witness in the id of the call that was booked from it. */
+export const AROUND_WITNESS = { before: 8, after: 8 } as const;
 
 /** Returns the witness from which a call with such an id was booked: `source:name:ref`. */
 export const witnessOfCall = (source: string, callId: string): string =>
-  `${source}:${source === "report" ? callId : callId.slice(0, -WITNESS_SUFFIX)}`;
+  `${source}:${source === "report" ? callId : callId.slice(AROUND_WITNESS.before, -AROUND_WITNESS.after)}`;
 
 const among = (ids: readonly string[]): SQL => sql`(SELECT value FROM json_each(${JSON.stringify(ids)}))`;
 

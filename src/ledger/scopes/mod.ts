@@ -9,6 +9,7 @@ export {
   type Scopes,
   scopesOf,
   scopeText,
+  treeOf,
   widthOf,
 } from "./scopes.ts";
 export * from "./scope_sql.ts";

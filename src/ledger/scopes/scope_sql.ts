@@ -5,7 +5,7 @@ import {
   DIMENSIONS,
   type DimensionWith,
 } from "../../contract/costs/dimensions.ts";
-import { type Counted, PREFIXES } from "./scopes.ts";
+import { type Counted, PREFIXES, type Scopes } from "./scopes.ts";
 
 /* The SQL of scopes: see scopes.ts. */
 
@@ -34,6 +34,15 @@ export const columnOf = (name: Dimension, alias = "c") => `${alias}.${DIMENSIONS
 
 /** The columns of `calls` for the dimensions with counters. */
 export const COUNTED_COLUMNS = COUNTED.map((kind) => DIMENSIONS[kind].field);
+
+/** The columns of `calls` for the scopes of a call: those, and the root of its tree. */
+export const SCOPE_COLUMNS = [...COUNTED_COLUMNS, "root_session_id"];
+
+/** Returns their values. */
+export const scopeValuesOf = (call: Scopes): (string | null)[] => [
+  ...COUNTED.map((kind) => call[DIMENSIONS[kind].property] ?? null),
+  call.rootSessionId ?? null,
+];
 
 /** The dimensions whose spending is counted by minute, day and lifetime; and those that are counted as a whole. */
 export const IN_WINDOWS = COUNTED.filter((kind): kind is WindowDimension =>

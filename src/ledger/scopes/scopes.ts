@@ -16,9 +16,12 @@ export type Counted = DimensionWith<"counter">;
 /** The scope of all calls. */
 export const ALL_CALLS = "";
 
-/** The agent, session, run and key of a call, in whose counters it counts. */
+/**
+ * The agent, session, run and key of a call, in whose counters it counts; `rootSessionId`: the session at the root of its tree, where
+ * that is another one than its own.
+ */
 export type Scopes =
-  & { agentId: string; sessionId: string | null; runId: string | null }
+  & { agentId: string; sessionId: string | null; runId: string | null; rootSessionId?: string | null }
   & { [Name in Counted as (typeof DIMENSIONS)[Name]["property"]]?: string | null };
 
 const PROPERTIES = recordOf<keyof Scopes>((kind) => DIMENSIONS[kind].property);
@@ -43,8 +46,12 @@ export function scopeIn(kind: Counted, call: Partial<Scopes>): string | null {
 export function scopesOf(call: Scopes): Scopes {
   const scopes: Record<string, string | null> = {};
   for (const kind of COUNTED) scopes[PROPERTIES[kind]] = call[PROPERTIES[kind]] ?? null;
-  return scopes as Scopes;
+  return { ...scopes as Scopes, ...(call.rootSessionId && { rootSessionId: call.rootSessionId }) };
 }
+
+/** Returns the root of the tree of a call: of a session that no other one has started, the session itself; null without a session. */
+export const treeOf = ({ rootSessionId, sessionId }: Partial<Pick<Scopes, "rootSessionId" | "sessionId">>) =>
+  rootSessionId ?? sessionId ?? null;
 
 /** Returns the dimension and the id of a scope; undefined for all calls, and for a scope of subjects: see `counterIn()`. */
 export function entityOf(scope: string): { kind: Counted; id: string } | undefined {

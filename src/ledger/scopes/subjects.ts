@@ -4,9 +4,9 @@ import { tagKeyOf } from "../../contract/tags/tags.ts";
 import { matchesPattern } from "../../store/mod.ts";
 
 /*
- * Scopes of several subjects, and of those that have no counters of their own: tags, models, providers and sources. Their text is
+ * Scopes of several subjects, and of those that have no counters of their own: tags, models, providers, sources and trees. Their text is
  * `by SHAPE VALUE …`: the shape is the sorted list of the parts of a call that it looks at, and then comes the value of each.
- * So `by tag:customer acme` are the calls with that tag, and `by key,model~claude-* key_1` the calls of a key with the models
+ * So `by tag:customer acme` are the calls with that tag, `by tree ses_1` those of a session and all its sub-agents, and `by key,model~claude-* key_1` the calls of a key with the models
  * of a pattern, which is a part of its shape and has no value. Counters of a shape exist while a budget has it: see
  * spend_shapes.ts.
  */
@@ -14,7 +14,7 @@ import { matchesPattern } from "../../store/mod.ts";
 /** The first word of such scopes. */
 export const BY = "by";
 
-const ORDER: readonly string[] = ["agent", "session", "key", "model", "provider", "source"];
+const ORDER: readonly string[] = ["agent", "session", "key", "tree", "model", "provider", "source"];
 const PATTERN = "model~";
 
 const rankOf = (part: string) =>
@@ -111,6 +111,7 @@ export interface SubjectSql {
   agent: string;
   session: string;
   key: string;
+  tree: string;
   model: string;
   provider: string;
   source: string;
@@ -122,6 +123,7 @@ export const callPartsOf = (entry: string): Omit<SubjectSql, "tags"> => ({
   agent: `${entry}.agent_id`,
   session: `${entry}.session_id`,
   key: `${entry}.key_id`,
+  tree: `coalesce(${entry}.root_session_id, ${entry}.session_id)`,
   model: `${entry}.model`,
   provider: `${entry}.provider`,
   source: `${entry}.source`,

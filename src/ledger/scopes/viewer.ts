@@ -59,12 +59,14 @@ export function keyScopeIn(scope: string): string {
   return key ? scopeOf("key", key[1]!) : ALL_CALLS;
 }
 
-/** Returns the scopes of a call that a caller makes or reports. */
+/** Returns the scopes of a call that a caller makes or reports, in the tree of a session if one is given. */
 export function callScopes(
   { agentId, sessionId, runId }: Pick<Scopes, "agentId" | "sessionId" | "runId">,
   { keyId }: Pick<Viewer, "keyId">,
+  rootSessionId?: string,
 ): Scopes {
-  return { agentId, sessionId, runId, keyId };
+  const isOther = rootSessionId !== undefined && rootSessionId !== sessionId;
+  return { agentId, sessionId, runId, keyId, ...(isOther && { rootSessionId }) };
 }
 
 /** The viewer of callers within this process, which can read the database anyway. */

@@ -1,5 +1,5 @@
 import type { PriceQuery } from "../price_book.ts";
-import type { Rates } from "../rates.ts";
+import { isOwn, type Rates } from "../rates.ts";
 import { USAGE_DETAILS, type UsageDetail, type UsageDetails } from "../usage/usage.ts";
 import { type Dimension, DIMENSION_OF, toPicoUsd } from "./dimensions.ts";
 import { providerIdOf } from "./names/provider_names.ts";
@@ -161,7 +161,7 @@ export function withToolRates(rates: Rates, query: PriceQuery, details: UsageDet
 
 /** A row of the config says what its model costs; nothing is added to it. */
 function toolsOf(rates: Rates, { provider, model }: PriceQuery): ToolPrices["usd"] {
-  if (rates.source === "config") return {};
+  if (isOwn(rates)) return {};
   return find(TOOLS, providerIdOf(provider), [model.toLowerCase(), rates.model?.toLowerCase() ?? ""]) ?? {};
 }
 

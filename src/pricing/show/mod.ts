@@ -5,7 +5,7 @@ import { DAY_MS, toIso } from "../../kernel/clock.ts";
 import { PurserError } from "../../kernel/errors.ts";
 import type { PricesInUse } from "../prices.ts";
 import type { PriceQuery, Served } from "../price_book.ts";
-import type { Rates, RateTier } from "../rates.ts";
+import { isOwn, type Rates, type RateTier } from "../rates.ts";
 import { USAGE_DETAILS } from "../usage/usage.ts";
 import { BUILT_IN_PROVIDERS } from "../../contract/values.ts";
 import { providerIdOf } from "../catalog/names/provider_names.ts";
@@ -64,8 +64,7 @@ function endOf({ catalog }: PricesInUse, query: PriceQuery): Pick<PriceCard, "en
 }
 
 function tiersOf({ catalog }: PricesInUse, query: PriceQuery & Served, rates: Rates): PriceCard["tiers"] {
-  const isOwn = rates.source === "config" || rates.source === "demo";
-  const listed = isOwn ? undefined : catalog.listedParts(query);
+  const listed = isOwn(rates) || rates.source === "demo" ? undefined : catalog.listedParts(query);
   return rates.tiers.map((tier) => ({
     above_input_tokens: Math.max(0, tier.aboveInputTokens),
     rates: rateLines(tier).map((line) => {

@@ -7,8 +7,9 @@ import { NAME_PATTERN, NAME_RULE } from "../../kernel/ids.ts";
 import { formatUsd, parseUsd } from "../../kernel/money.ts";
 import { meterModel } from "./meter_model.ts";
 import { ALL_SEEING, callScopes, hasPartlyPricedCall, type Viewer } from "../../ledger/mod.ts";
-import type { Budget, RunAbove } from "../../budgets/mod.ts";
+import type { Budget } from "../../budgets/mod.ts";
 import type { RunTrace } from "../../telemetry/mod.ts";
+import type { AncestorRun } from "../../sessions/mod.ts";
 import type { RunnerContext } from "../context.ts";
 import type { ResolvedModel } from "../models/mod.ts";
 import type { RunRecorder } from "../run_recorder.ts";
@@ -132,7 +133,7 @@ export function meterRun(
     recorder: RunRecorder;
     budget: Budget | null;
     tags: Tags;
-    above: readonly RunAbove[];
+    above: readonly AncestorRun[];
     viewer: Viewer;
     calls: CallsInFlight;
     trace: RunTrace;
@@ -144,7 +145,7 @@ export function meterRun(
     modelId: resolved.modelId,
     terms: {
       source: "run",
-      scopes: { ...callScopes(recorder.run, viewer), budget, above },
+      scopes: { ...callScopes(recorder.run, viewer, above.at(-1)?.sessionId), budget, above },
       viewer,
       tags,
       parent: trace.span,

@@ -8,18 +8,24 @@ import {
   updateBudget,
   withKeyId,
 } from "../../budgets/mod.ts";
-import { type Applied, type ApplyBody, type SECTIONS } from "../../contract/definitions/definitions.ts";
+import {
+  type Applied,
+  type ApplyBody,
+  definedName,
+  type SECTIONS,
+} from "../../contract/definitions/definitions.ts";
 import { ApiKeyChanges } from "../../contract/keys.ts";
 import type { AuditKind } from "../../contract/values.ts";
 import { sha256Hex } from "../../kernel/encoding.ts";
 import { invalidField, PurserError } from "../../kernel/errors.ts";
 import { isRecord } from "../../kernel/records.ts";
 import { changeKey, createKey, KEYS, type NewKey, revokeKey, statusOf } from "../../keys/mod.ts";
+import { PRICES, removePrice, setPrice, toPriceRow } from "../../price_rows/mod.ts";
 import { changesOf, type Query, replaceState, type Statement } from "../../store/mod.ts";
 import type { Core } from "../core.ts";
 
 /**
- * Applies a file of definitions: budgets, rules, keys and agents, by their names. One commit has the statements that a request
+ * Applies a file of definitions: budgets, rules, keys, agents and prices, by their names. One commit has the statements that a request
  * for each of them would commit, so all of the file takes effect or nothing.
  */
 
@@ -102,7 +108,7 @@ const kindsOf = (now: number) => [
   asKind("budgets", {
     table: BUDGETS,
     want: async (draft, input, current) =>
-      BUDGETS.show(toAuthoredRow(await withKeyId(draft, input, current?.scope)) as never),
+      BUDGETS.show(toAuthoredRow(await withKeyId(draft, input, current?.scope), draft) as never),
     create: async (draft, input) => (await createBudget(draft, input)).budget_id,
     change: (draft, id, { fields }) => updateBudget(draft, id, fields),
     remove: removeBudget,
@@ -114,12 +120,19 @@ const kindsOf = (now: number) => [
     change: (draft, id, { fields }) => updateRule(draft, id, fields),
     remove: removeRule,
   }),
+  asKind("prices", {
+    table: PRICES,
+    want: async (_, input) => PRICES.show(await toPriceRow(input, now)),
+    create: async (draft, input) => (await setPrice(draft, input)).price.price_id,
+    change: (draft, _, { input }) => setPrice(draft, input),
+    remove: removePrice,
+  }),
 ];
 
 type Change = Applied["changes"][number];
 
 /**
- * Changes budgets, rules, keys and agents to the definitions of a file, in one commit. What is in effect already stays as it is.
+ * Changes budgets, rules, keys, agents and prices to the definitions of a file, in one commit. What is in effect already stays as it is.
  * With `dry_run` it only returns what would change.
  *
  * @throws {PurserError} `invalid`, naming the field; `conflict` if something else would change than `plan` says
@@ -151,6 +164,7 @@ export async function applyDefinitions(core: Core, body: ApplyBody): Promise<App
     await core.store.write(statements);
     core.budgets.changed();
     core.keyCache.clear();
+    await core.prices.refresh();
     if (newKeys.length > 0) core.keyCache.recordCreation();
     return { ...result, new_keys: newKeys };
   });
@@ -166,13 +180,13 @@ async function draftChanges(
   // A change names a key that is new, which has an id only once it is made.
   const named: Draft = { ...draft, newKeys: new Map() };
   for (const { section, table, isLive = () => true, ...kind } of kindsOf(draft.clock.now())) {
-    const inputs = (body[section] ?? []) as readonly { name: string }[];
-    const names = inputs.map(({ name }) => name);
+    const inputs = (body[section] ?? []) as readonly Parameters<typeof definedName>[0][];
+    const names = inputs.map(definedName);
     const created = body.prune ? await readCreated(draft, table.kind, body.label) : [];
     const rows = (await table.readNamed(draft.query, names, created)).filter(isLive);
     const shown = rows.map((row) => ({ row, id: table.idOf(row), fields: table.show(row) as Fields }));
     for (const [index, input] of inputs.entries()) {
-      const { name } = input;
+      const name = names[index]!;
       const path = `${section}[${index}]`;
       const [current, ...others] = shown.filter(({ fields }) => fields.name === name);
       if (others.length > 0) {
@@ -241,6 +255,7 @@ function draftOf(core: Core, label: string): Draft {
     author: { ...core.author, label },
     newKeys: new Map(),
     budgets: Object.assign(Object.create(core.budgets), { changed() {} }),
+    prices: Object.assign(Object.create(core.prices), { refresh: () => Promise.resolve(false) }),
     keyCache: Object.assign(Object.create(core.keyCache), { clear() {}, recordCreation() {} }),
     store: {
       ...{ kind: store.kind, engine: store.engine, isShared: store.isShared, schema: store.schema },

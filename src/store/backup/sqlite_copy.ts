@@ -2,7 +2,7 @@ import type { Clock } from "../../kernel/clock.ts";
 import { PurserError } from "../../kernel/errors.ts";
 import { files } from "../../kernel/files/files.ts";
 import { realDatabasePath } from "../sqlite/database_file.ts";
-import { ReadThreads } from "../sqlite/read_threads.ts";
+import { ReadThreads } from "../sqlite/database_threads.ts";
 import { loadSqlite, PreparedStatements, type SqliteConnection } from "../sqlite/sqlite_driver.ts";
 import { explainSqliteError, kindOfSqliteError, type SqliteErrorKind } from "../sqlite/sqlite_errors.ts";
 import type { ResultSet, Statement } from "../store.ts";

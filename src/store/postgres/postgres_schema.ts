@@ -2,6 +2,9 @@ import { statements as ledger } from "../migrations/m0022_ledger.ts";
 import { statements as limits } from "../migrations/m0022_limits.ts";
 import { statements as sightings } from "../migrations/m0023_sightings.ts";
 import { statements as auditLog } from "../migrations/m0026_audit.ts";
+import { statements as trees } from "../migrations/m0028_trees.ts";
+import { statements as askedTickets } from "../migrations/m0030_tickets.ts";
+import { statements as rulesOfSubjects } from "../migrations/m0031_rule_subjects.ts";
 import type { Logic } from "../schema/migrate.ts";
 import { FUNCTIONS } from "./functions.ts";
 import type { Migration } from "../migrations/migrations.ts";
@@ -181,6 +184,12 @@ const audit: readonly string[] = [
 ];
 
 /** The tables of m0027_subjects.ts. */
+const priceRows: readonly string[] = [
+  `CREATE TABLE price_rows (price_id ${text} PRIMARY KEY, name ${text} NOT NULL, provider ${text} NOT NULL, model ${text} NOT NULL,
+  service_tier ${text}, from_day ${text}, rates ${text} NOT NULL, created_at ${int} NOT NULL, updated_at ${int} NOT NULL)`,
+];
+
+/** The tables of m0027_subjects.ts. */
 const subjects: readonly string[] = [
   `CREATE TABLE spend_shapes (
   shape ${text} PRIMARY KEY, has_agent ${INT}, has_session ${INT}, has_key ${INT}, has_model ${INT},
@@ -188,6 +197,41 @@ const subjects: readonly string[] = [
   tag_4 ${text}, is_filled ${INT} DEFAULT 0)`,
   `ALTER TABLE budgets ADD COLUMN shape ${text}`,
   `ALTER TABLE budget_raises ADD COLUMN scope ${text}`,
+];
+
+/** The columns of m0028_trees.ts. */
+const treeColumns: readonly string[] = [
+  `ALTER TABLE calls ADD COLUMN root_session_id ${text}`,
+  `ALTER TABLE spend_shapes ADD COLUMN has_tree ${INT} DEFAULT 0`,
+];
+
+/** The tables of m0029_calendars.ts. */
+const calendars: readonly string[] = [
+  `CREATE TABLE calendars (
+  calendar ${text} PRIMARY KEY, is_counted ${INT}, until ${INT}, is_filled ${INT} DEFAULT 0)`,
+  `CREATE TABLE window_starts (calendar ${TEXT}, start ${INT}, PRIMARY KEY (calendar, start))`,
+  `ALTER TABLE budgets ADD COLUMN calendar ${text}`,
+  `ALTER TABLE alert_rules ADD COLUMN calendar ${text}`,
+];
+
+/** The tables of m0030_tickets.ts. */
+const tickets: readonly string[] = [
+  `CREATE TABLE budget_tickets (
+  ticket_id ${text} PRIMARY KEY, budget_id ${TEXT}, scope ${TEXT}, state ${TEXT}, asked_nano_usd ${INT},
+  cost_nano_usd ${INT}, agent_id ${TEXT}, session_id ${text}, run_id ${text}, key_id ${text}, provider ${text},
+  model ${text}, tags ${text}, asked_at ${INT}, expires_at ${INT}, decided_at ${int}, decided_by ${text},
+  decided_key_id ${text}, reason ${text}, raise_id ${text})`,
+  `CREATE TABLE ticket_askers (
+  ticket_id ${TEXT}, key_id ${TEXT}, run_id ${TEXT}, PRIMARY KEY (ticket_id, key_id, run_id))`,
+];
+
+/** The tables of m0031_rule_subjects.ts. */
+const ruleSubjects: readonly string[] = [
+  `ALTER TABLE alert_rules ADD COLUMN each ${text}`,
+  `ALTER TABLE alert_rules ADD COLUMN shape ${text}`,
+  `CREATE TABLE alert_rule_counters (
+  rule_id ${TEXT}, scope ${TEXT}, cooldown_from ${INT}, is_over ${INT}, PRIMARY KEY (rule_id, scope))`,
+  `ALTER TABLE alerts ADD COLUMN scope ${text}`,
 ];
 
 /** Their indexes and first rows are the same statements on both. */
@@ -295,6 +339,16 @@ export const postgresMigrations: readonly Migration[] = [
     ],
   },
   { version: 27, name: "subjects", since: "0.2.0", statements: subjects },
+  { version: 28, name: "trees", since: "0.2.0", statements: [...treeColumns, ...sharedOf(trees)] },
+  { version: 29, name: "calendars", since: "0.2.0", statements: calendars },
+  { version: 30, name: "tickets", since: "0.2.0", statements: [...tickets, ...sharedOf(askedTickets)] },
+  {
+    version: 31,
+    name: "rule_subjects",
+    since: "0.2.0",
+    statements: [...ruleSubjects, ...sharedOf(rulesOfSubjects)],
+  },
+  { version: 32, name: "price_rows", since: "0.2.0", statements: priceRows },
 ];
 
 /** The rows of a budget are removed with it, as in `appendOnlyLogic`. */

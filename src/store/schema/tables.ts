@@ -6,6 +6,7 @@ import type { OtherModel } from "../../contract/usage.ts";
 import type { RepricingFilter } from "../../contract/repricings.ts";
 import type {
   AgentStatus,
+  ASK_THRESHOLD,
   AuditAction,
   AuditActor,
   AuditKind,
@@ -21,6 +22,7 @@ import type {
   RuleThreshold,
   Scope,
   Severity,
+  TicketState,
 } from "../../contract/values.ts";
 
 /** An INTEGER that fits a JS number: counts, times in milliseconds, flags. The drivers give bigint. */
@@ -69,6 +71,18 @@ export const agents = sqliteTable("agents", {
   createdAt: int("created_at").notNull(),
   updatedAt: int("updated_at").notNull(),
   tags: text("tags", { mode: "json" }).$type<Record<string, string>>().notNull(),
+});
+
+export const priceRows = sqliteTable("price_rows", {
+  priceId: text("price_id").primaryKey(),
+  name: text("name").notNull(),
+  provider: text("provider").notNull(),
+  model: text("model").notNull(),
+  serviceTier: text("service_tier"),
+  fromDay: text("from_day"),
+  rates: text("rates", { mode: "json" }).$type<Record<string, number>>().notNull(),
+  createdAt: int("created_at").notNull(),
+  updatedAt: int("updated_at").notNull(),
 });
 
 export const sessions = sqliteTable("sessions", {
@@ -158,6 +172,8 @@ export const calls = sqliteTable("calls", {
   stands: text("stands"),
   /** The API's price of a call that a plan pays for. */
   planNanoUsd: nanoUsd("plan_nano_usd"),
+  /** The session at the root of its tree, where that is another one than its own. */
+  rootSessionId: text("root_session_id"),
 });
 
 /** The statements of logs, exported spans and reports about calls; see the migration. */
@@ -253,6 +269,8 @@ export const budgets = sqliteTable("budgets", {
   refusedCalls: int("refused_calls").notNull(),
   lastRefusedAt: int("last_refused_at"),
   shape: text("shape"),
+  /** Null for the windows of UTC: see ledger/calendars.ts. */
+  calendar: text("calendar"),
 });
 
 export const budgetRaises = sqliteTable("budget_raises", {
@@ -266,6 +284,33 @@ export const budgetRaises = sqliteTable("budget_raises", {
   createdAt: int("created_at").notNull(),
   /** The counter that it is for; null for all of them. */
   scope: text("scope"),
+});
+
+export const budgetTickets = sqliteTable("budget_tickets", {
+  ticketId: text("ticket_id").primaryKey(),
+  budgetId: text("budget_id").notNull(),
+  /** The counter that is asked for. */
+  scope: text("scope").notNull(),
+  /** As it is stored: one that waits has expired from `expiresAt` on. */
+  state: text("state").$type<TicketState>().notNull(),
+  askedNanoUsd: nanoUsd("asked_nano_usd").notNull(),
+  /** The most that the call can cost in mode strict, else its estimate. */
+  costNanoUsd: nanoUsd("cost_nano_usd").notNull(),
+  agentId: text("agent_id").notNull(),
+  sessionId: text("session_id"),
+  runId: text("run_id"),
+  keyId: text("key_id"),
+  provider: text("provider"),
+  model: text("model"),
+  tags: text("tags", { mode: "json" }).$type<Tags>(),
+  askedAt: int("asked_at").notNull(),
+  expiresAt: int("expires_at").notNull(),
+  decidedAt: int("decided_at"),
+  /** The name of its key then, or user@host. */
+  decidedBy: text("decided_by"),
+  decidedKeyId: text("decided_key_id"),
+  reason: text("reason"),
+  raiseId: text("raise_id"),
 });
 
 export const budgetReleases = sqliteTable("budget_releases", {
@@ -310,7 +355,7 @@ export const alertRules = sqliteTable("alert_rules", {
   severity: text("severity").$type<Severity>().notNull(),
   cooldownMs: int("cooldown_ms").notNull(),
   repeat: text("repeat").$type<Repeat>().notNull(),
-  /** An agent, or '' for all. */
+  /** An agent, '' for all, or `by SHAPE VALUE …`; each and shape are as of a budget. */
   scope: text("scope").notNull(),
   enabled: flag("enabled").notNull(),
   lastFiredAt: int("last_fired_at"),
@@ -320,6 +365,9 @@ export const alertRules = sqliteTable("alert_rules", {
   cooldownFrom: int("cooldown_from"),
   restsUntil: int("rests_until"),
   isOver: flag("is_over").notNull(),
+  calendar: text("calendar"),
+  each: text("each").$type<BudgetEach>(),
+  shape: text("shape"),
 });
 
 export const alerts = sqliteTable("alerts", {
@@ -327,7 +375,8 @@ export const alerts = sqliteTable("alerts", {
   alertId: text("alert_id").notNull(),
   ruleId: text("rule_id").notNull(),
   ruleName: text("rule_name").notNull(),
-  thresholdType: text("threshold_type").$type<RuleThreshold | BudgetThreshold>().notNull(),
+  thresholdType: text("threshold_type").$type<RuleThreshold | BudgetThreshold | typeof ASK_THRESHOLD>()
+    .notNull(),
   thresholdNanoUsd: nanoUsd("threshold_nano_usd").notNull(),
   severity: text("severity").$type<Severity>().notNull(),
   valueNanoUsd: nanoUsd("value_nano_usd").notNull(),
@@ -344,8 +393,9 @@ export const alerts = sqliteTable("alerts", {
   budgetLimitNanoUsd: nanoUsd("budget_limit_nano_usd"),
   /** The position of the newest entry of the ledger that the value includes; null for a test. */
   callPosition: int("call_position"),
-  /** The API key of the call that fired it. */
+  /** The API key of the call that fired it, and of a rule of subjects other than an agent the scope that it measured. */
   keyId: text("key_id"),
+  scope: text("scope"),
 });
 
 export const anomalies = sqliteTable("anomalies", {

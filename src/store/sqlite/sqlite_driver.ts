@@ -28,6 +28,45 @@ export interface SqliteConnection {
   close(): void;
 }
 
+/** A connection, and its statements. */
+export interface Connected {
+  connection: SqliteConnection;
+  statements: PreparedStatements;
+}
+
+/** The settings of a connection that writes, besides those of its file. */
+export const WRITER_PRAGMAS = [
+  "PRAGMA foreign_keys = ON",
+  "PRAGMA recursive_triggers = ON", // so that INSERT OR REPLACE fires the triggers that refuse DELETE
+  "PRAGMA temp_store = MEMORY",
+  `PRAGMA journal_size_limit = ${16 * 1024 * 1024}`,
+  "PRAGMA wal_autocheckpoint = 4000", // pages: each checkpoint flushes the file
+  "PRAGMA cache_size = -32768",
+].join(";");
+
+/** Runs a task in a transaction. Where it can't be rolled back, `close` is called, which does it. */
+export function inTransaction<T>(
+  { connection, statements }: Connected,
+  begin: "BEGIN" | "BEGIN IMMEDIATE",
+  task: () => T,
+  close: () => void,
+): T {
+  try {
+    statements.execute({ sql: begin });
+    const result = task();
+    statements.execute({ sql: "COMMIT" });
+    return result;
+  } catch (error) {
+    try {
+      // Some errors, such as a full disk, have rolled back already.
+      if (connection.isTransaction) connection.exec("ROLLBACK");
+    } catch {
+      close();
+    }
+    throw error;
+  }
+}
+
 /** The runtime's built-in SQLite. */
 export interface SqliteDriver {
   /** The version of SQLite, such as `3.53.2`. */

@@ -140,14 +140,14 @@ export function busyPauseMs(retry: number, random: () => number): number {
  * not accept. After the deadline the last error is thrown.
  */
 export async function retryWhileBusy<T>(
-  attempt: () => T,
+  attempt: () => T | Promise<T>,
   isBusy: (error: unknown) => boolean,
   { clock, random, timeoutMs }: BusyRetry,
 ): Promise<T> {
   const deadline = clock.monotonic() + timeoutMs;
   for (let retry = 0;; retry++) {
     try {
-      return attempt();
+      return await attempt();
     } catch (error) {
       if (!isBusy(error) || clock.monotonic() >= deadline) throw error;
     }

@@ -13,11 +13,19 @@ import {
   whyExclusive,
 } from "./database_file.ts";
 import { FullDisk } from "./full_disk.ts";
-import { loadSqlite, PreparedStatements, type SqliteConnection, type SqliteDriver } from "./sqlite_driver.ts";
-import type { ReadThreads } from "./read_threads.ts";
+import {
+  type Connected,
+  inTransaction,
+  loadSqlite,
+  PreparedStatements,
+  type SqliteDriver,
+  WRITER_PRAGMAS,
+} from "./sqlite_driver.ts";
+import type { ReadThreads, WriteThread } from "./database_threads.ts";
+import { WriterPause } from "./writer_pause.ts";
 import type { ResultSet, Statement, Store } from "../store.ts";
 import { type InstanceLocks, noInstanceLocks } from "../instance_locks.ts";
-import { type ScrubValue, WriteQueue } from "../write_queue.ts";
+import { type CommitHow, type ScrubValue, WriteQueue } from "../write_queue.ts";
 import type { SetWriter, WriteUnit } from "../write_unit.ts";
 
 /** The options of `SqliteStore.open`. Optional ones are for tests. */
@@ -37,7 +45,7 @@ export interface SqliteOptions {
   onCommit?: () => void;
   /** Maps each value that is written. */
   scrub?: ScrubValue;
-  /** Long queries over a large file run in threads of their own. */
+  /** Long queries over a large file, and the commits of long sets, run in threads of their own. */
   hasThreads?: boolean;
 }
 
@@ -50,12 +58,6 @@ const NEARLY_OVER_MS = 50;
 
 /** The pages of a file that can be read whole without a noticeable wait for other requests: 16 MiB. */
 const SMALL_FILE_PAGES = 4_096;
-
-/** A connection to the file, and its statements. */
-interface Connected {
-  connection: SqliteConnection;
-  statements: PreparedStatements;
-}
 
 /**
  * A database in a local file, shared with any number of other processes, or in memory. One connection, in WAL mode from
@@ -81,6 +83,7 @@ export class SqliteStore implements Store {
   #pause: WriterPause;
   #disk = new FullDisk();
   #threads: Promise<ReadThreads> | undefined;
+  #writeThread: WriteThread | undefined;
   #isClosed = false;
 
   private constructor(options: SqliteOptions, driver: SqliteDriver) {
@@ -91,7 +94,7 @@ export class SqliteStore implements Store {
     this.instances = this.kind === "file" ? createInstanceLocks(options.path) : noInstanceLocks;
     this.#pause = new WriterPause({ clock: this.#clock, readVersion: () => this.#dataVersion() });
     this.#queue = new WriteQueue(
-      (units, _until, since, mayLose) => this.#commit(units, since, mayLose),
+      (units, _until, since, how) => this.#commit(units, since, how),
       (task) => setImmediate(task),
       () => this.isShared ? this.#pause.between() : undefined,
       {
@@ -126,7 +129,9 @@ export class SqliteStore implements Store {
     if (!this.#options.hasThreads || !this.isShared) return await this.read(statement);
     const { rows } = await this.read({ sql: "PRAGMA page_count" });
     if (Number(rows[0]![0]) <= SMALL_FILE_PAGES) return await this.read(statement);
-    this.#threads ??= import("./read_threads.ts").then((module) => new module.ReadThreads(path, this.#clock));
+    this.#threads ??= import("./database_threads.ts").then((module) =>
+      new module.ReadThreads(path, this.#clock)
+    );
     try {
       return await (await this.#threads).query(statement);
     } catch (error) {
@@ -136,8 +141,14 @@ export class SqliteStore implements Store {
     }
   }
 
-  readAll(statements: readonly Statement[]): Promise<ResultSet[]> {
-    return this.#readWhenFree((prepared) => {
+  async readAll(statements: readonly Statement[], { isLong = false } = {}): Promise<ResultSet[]> {
+    // Its cache has the pages of the last set.
+    const thread = isLong ? this.#writeThread : undefined;
+    if (thread) {
+      const read = await this.#inThread("read", () => thread.readAll(statements));
+      if (read) return read;
+    }
+    return await this.#readWhenFree((prepared) => {
       const query = () => statements.map((statement) => prepared.query(statement));
       return statements.length < 2 || this.kind === "memory" ? query() : this.#inTransaction("BEGIN", query);
     });
@@ -173,6 +184,7 @@ export class SqliteStore implements Store {
     this.#isClosed = true;
     await this.#queue.close(new PurserError("unavailable", "Cannot write: the database is closed"));
     await (await this.#threads)?.close();
+    await this.#writeThread?.close();
     this.#disconnect();
     await this.instances.close();
   }
@@ -199,12 +211,7 @@ export class SqliteStore implements Store {
       const isExclusive = this.#whyExclusive !== undefined;
       connection.exec([
         ...(isExclusive ? ["PRAGMA locking_mode = EXCLUSIVE"] : []),
-        "PRAGMA foreign_keys = ON",
-        "PRAGMA recursive_triggers = ON", // so that INSERT OR REPLACE fires the triggers that refuse DELETE
-        "PRAGMA temp_store = MEMORY",
-        `PRAGMA journal_size_limit = ${16 * 1024 * 1024}`,
-        "PRAGMA wal_autocheckpoint = 4000", // pages: each checkpoint flushes the file
-        "PRAGMA cache_size = -32768",
+        WRITER_PRAGMAS,
         `PRAGMA synchronous = ${this.#options.durability === "full" ? "FULL" : "NORMAL"}`,
         ...(isExclusive ? ["BEGIN EXCLUSIVE", "COMMIT"] : []),
       ].join(";"));
@@ -236,8 +243,11 @@ export class SqliteStore implements Store {
   #commit(
     units: readonly WriteUnit[],
     since: number,
-    mayLose: boolean,
+    { mayLose, isLong }: CommitHow,
   ): ResultSet[][] | Promise<ResultSet[][]> {
+    if (isLong && this.#options.hasThreads && this.isShared && !this.#disk.wasFull) {
+      return this.#commitInThread(units, since, mayLose);
+    }
     return this.#whenFree("write to", () => {
       this.#enableWal();
       const { connection, statements } = this.#connected!;
@@ -253,6 +263,53 @@ export class SqliteStore implements Store {
       this.#pause.commitEnded();
       return results;
     }, since);
+  }
+
+  /** Commits in a thread, or in this one where there is none. */
+  async #commitInThread(
+    units: readonly WriteUnit[],
+    since: number,
+    mayLose: boolean,
+  ): Promise<ResultSet[][]> {
+    if (!this.#isWal) await this.#whenFree("write to", () => this.#enableWal());
+    if (!this.#writeThread) {
+      const { WriteThread } = await import("./database_threads.ts");
+      this.#writeThread = new WriteThread(this.#options.path);
+    }
+    const thread = this.#writeThread;
+    const isFlushed = !mayLose && this.#options.durability === "full";
+    const results = await this.#inThread("write to", () => thread.commit(units, isFlushed), since);
+    // Without its thread a set may be committed: a later one, which its guard refuses, finds it.
+    if (!results) return await this.#commit(units, since, { mayLose, isLong: false });
+    this.#watch?.checkNow();
+    this.#options.onCommit?.();
+    this.#pause.commitEnded({ isOwn: true });
+    return results;
+  }
+
+  /** Does work in the thread that writes, and retries it while another process holds a lock; undefined once there is no thread. */
+  async #inThread<T>(
+    action: Action,
+    work: () => Promise<T>,
+    since = this.#clock.monotonic(),
+  ): Promise<T | undefined> {
+    const attempt = async () => {
+      this.#watch?.check();
+      try {
+        return await work();
+      } catch (error) {
+        this.#disk.note(error);
+        throw explainSqliteError(error, action, this.#options.path);
+      }
+    };
+    try {
+      return await this.#retry(action, attempt, since);
+    } catch (error) {
+      if ((error as Error).name !== "NoThreadError") throw error;
+      this.#options = { ...this.#options, hasThreads: false };
+      this.#writeThread = undefined;
+      return undefined;
+    }
   }
 
   /** Commits without a flush of the log: the next commit with one covers it. Only a power loss undoes it. */
@@ -280,22 +337,10 @@ export class SqliteStore implements Store {
   }
 
   #inTransaction<T>(begin: "BEGIN" | "BEGIN IMMEDIATE", task: () => T): T {
-    const { connection, statements } = this.#connected!;
-    try {
-      statements.execute({ sql: begin });
-      const result = task();
-      statements.execute({ sql: "COMMIT" });
-      return result;
-    } catch (error) {
-      try {
-        // Some errors, such as a full disk, have rolled back already.
-        if (connection.isTransaction) connection.exec("ROLLBACK");
-      } catch {
-        // Closing rolls back what ROLLBACK can't. In memory it would lose all data.
-        if (this.kind === "file") this.#disconnect();
-      }
-      throw error;
-    }
+    return inTransaction(this.#connected!, begin, task, () => {
+      // In memory, closing would lose all data.
+      if (this.kind === "file") this.#disconnect();
+    });
   }
 
   /** Runs a task in this turn, or retries it while another process holds a lock that it needs, until the busy timeout. */
@@ -304,14 +349,13 @@ export class SqliteStore implements Store {
       return this.#attempt(action, task);
     } catch (error) {
       if (!isBusy(error) || this.kind === "memory") throw error;
-      return this.#retry(action, task, since);
+      return this.#retry(action, () => this.#attempt(action, task), since);
     }
   }
 
-  async #retry<T>(action: Action, task: () => T, since: number): Promise<T> {
+  async #retry<T>(action: Action, attempt: () => T | Promise<T>, since: number): Promise<T> {
     const { path, random = Math.random, busyTimeoutMs = BUSY_TIMEOUT_MS } = this.#options;
     const clock = this.#clock;
-    const attempt = () => this.#attempt(action, task);
     try {
       return await retryWhileBusy(attempt, isBusy, { clock, random, timeoutMs: this.#remainingMs(since) });
     } catch (error) {
@@ -337,51 +381,4 @@ export class SqliteStore implements Store {
 
 function isBusy(error: unknown): boolean {
   return error instanceof StoreBusyError;
-}
-
-/** A gap between commits in which another process can take the write lock; waiting ones retry at least every 20 ms. */
-const PAUSE_MS = 3;
-
-/** The longest run of commits without a pause, while others write. */
-const LONGEST_RUN_MS = 20;
-
-/** The time after another process has written during which others count as writing. */
-const OTHERS_WRITE_MS = 1_000;
-
-/** The options of `WriterPause`. */
-interface WriterPauseOptions {
-  clock: { monotonic(): number; sleep(ms: number): Promise<void> };
-  /** Changes when another connection has written: `PRAGMA data_version`. */
-  readVersion(): unknown;
-}
-
-/**
- * Lets other processes write while this one commits continuously: every 20 ms, if others have written recently. A process
- * that is alone loses nothing; another that starts to write gets its turn between two commits, a little later.
- */
-class WriterPause {
-  #begunAt = -Infinity;
-  #endedAt = -Infinity;
-  #version: unknown;
-  #othersWroteAt = -Infinity;
-
-  constructor(private readonly options: WriterPauseOptions) {}
-
-  /** Called at the end of each commit. */
-  commitEnded(): void {
-    this.#endedAt = this.options.clock.monotonic();
-  }
-
-  /** Called between two commits that follow each other at once. */
-  between(): Promise<void> | undefined {
-    const { clock, readVersion } = this.options;
-    const now = clock.monotonic();
-    if (now - this.#endedAt >= PAUSE_MS) this.#begunAt = now; // a gap of its own
-    if (now - this.#begunAt < LONGEST_RUN_MS) return undefined;
-    this.#begunAt = now;
-    const version = readVersion();
-    if (this.#version !== undefined && version !== this.#version) this.#othersWroteAt = now;
-    this.#version = version;
-    return now - this.#othersWroteAt < OTHERS_WRITE_MS ? clock.sleep(PAUSE_MS) : undefined;
-  }
 }

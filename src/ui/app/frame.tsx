@@ -7,16 +7,18 @@ import { Banner } from "../parts/card.tsx";
 import { Empty } from "../parts/loaded.tsx";
 import { Link } from "../parts/link.tsx";
 import { Page } from "./page.tsx";
-import { type Section, SECTIONS } from "./sections.ts";
+import { type Section, sectionsOf } from "./sections.ts";
 import { ThemeSwitch } from "./theme.tsx";
 
 /** The frame of all pages: the navigation, the signed-in key, and the view of the route. */
 export function Frame() {
   const { parts } = useRoute();
-  const { session } = useAccess();
-  const section = SECTIONS.find(({ path }) => path === (parts[0] ?? ""));
+  const access = useAccess();
+  const { session, may } = access;
+  const sections = sectionsOf(access);
+  const section = parts.length === 0 ? sections[0] : sections.find(({ path }) => path === parts[0]);
   return (
-    <LiveProvider keyId={session.key_id}>
+    <LiveProvider keyId={session.key_id} mayRead={may("read")}>
       <a class="skip" href="#content">Skip to the content</a>
       <div class="frame">
         <aside class="side">
@@ -26,7 +28,7 @@ export function Frame() {
           </Link>
           <nav aria-label="Sections">
             <ul>
-              {SECTIONS.map((one) => (
+              {sections.map((one) => (
                 <li key={one.path}>
                   <Link href={uiPath(...(one.path ? [one.path] : []))} current={one === section}>
                     <Icon {...one} />

@@ -1,9 +1,11 @@
 import type { ComponentType } from "preact";
+import type { Access } from "../hooks/session.ts";
 import { NowView } from "../views/now/now_view.tsx";
 import { CostsView } from "../views/costs/costs_view.tsx";
 import { BudgetsView } from "../views/budgets/budgets_view.tsx";
 import { SessionsView } from "../views/sessions/sessions_view.tsx";
 import { SourcesView } from "../views/sources/sources_view.tsx";
+import { OwnView } from "../views/own/own_view.tsx";
 import { KeysView } from "../views/keys/keys_view.tsx";
 
 /** A section of the dashboard. */
@@ -15,6 +17,8 @@ export interface Section {
   icon: string;
   /** Shows all pages of the section; `useRoute().parts` has the segments after the first. */
   View: ComponentType;
+  /** Shows any key its own spending; without a key there is none. The other sections need the scope read. */
+  isOwn?: true;
 }
 
 /** The sections, in the order of the navigation. */
@@ -35,4 +39,16 @@ export const SECTIONS: readonly Section[] = [
     icon: "M12.5 4a3.5 3.5 0 1 1-3 5.3L4 15v2h2.5v-2h2v-2l1.6-1.6M13 7.5h.01",
     View: KeysView,
   },
+  {
+    path: "me",
+    title: "My spending",
+    icon: "M10 10a3 3 0 1 0 0-6 3 3 0 0 0 0 6M4 17a6 6 0 0 1 12 0",
+    View: OwnView,
+    isOwn: true,
+  },
 ];
+
+/** The sections of a session; the first is that of the home page. */
+export function sectionsOf({ session, may }: Pick<Access, "session" | "may">): Section[] {
+  return SECTIONS.filter(({ isOwn }) => isOwn ? session.access === "signed_in" : may("read"));
+}

@@ -7,7 +7,10 @@ export interface Route {
   readonly query: URLSearchParams;
 }
 
-const HOME = "/ui/";
+/** The address of the home page. */
+export const HOME = "/ui/";
+/** The page of what the key that is signed in has spent. */
+export const OWN_PAGE = `${HOME}me`;
 const listeners = new Set<() => void>();
 
 function readRoute(): Route {

@@ -9,6 +9,8 @@ interface Followed extends Live {
   reload(): void;
 }
 
+const POLLED: Live = { ...NOT_CONNECTED, status: "polling" };
+
 const LiveContext = createContext<Followed>({ ...NOT_CONNECTED, pause: () => {}, reload: () => {} });
 
 /** Returns the newest state of `GET /live`, undefined before the first message, and its status. */
@@ -16,11 +18,16 @@ export function useLive(): Followed {
   return useContext(LiveContext);
 }
 
-/** Follows the server for all views, as the key that is signed in. */
-export function LiveProvider({ keyId, children }: { keyId: string | null; children: ComponentChildren }) {
-  const [live, setLive] = useState(NOT_CONNECTED);
+/** Follows the server for all views, as the key that is signed in. One that may not read has a page that polls by itself. */
+export function LiveProvider({ keyId, mayRead = true, children }: {
+  keyId: string | null;
+  mayRead?: boolean;
+  children: ComponentChildren;
+}) {
+  const [live, setLive] = useState<Live>(mayRead ? NOT_CONNECTED : POLLED);
   const feed = useRef<LiveFeed | undefined>(undefined);
   useEffect(() => {
+    if (!mayRead) return () => pauseRefresh(false);
     feed.current = new LiveFeed(keyId, setLive);
     feed.current.start();
     return () => {
@@ -29,7 +36,8 @@ export function LiveProvider({ keyId, children }: { keyId: string | null; childr
     };
   }, []);
   const pause = (isPaused: boolean) => {
-    feed.current?.pause(isPaused);
+    if (feed.current) feed.current.pause(isPaused);
+    else setLive(isPaused ? { ...POLLED, status: "paused" } : POLLED);
     pauseRefresh(isPaused);
   };
   return (

@@ -1,7 +1,14 @@
 import type { ComponentChildren } from "preact";
-import { navigate } from "../hooks/route.ts";
+import { useContext } from "preact/hooks";
+import { HOME, navigate, OWN_PAGE } from "../hooks/route.ts";
+import { AccessContext } from "../hooks/session.ts";
 
-/** A link to another page of the dashboard; modified clicks open a tab, as with any link. Without an address it is only its content. */
+const OWN_PAGES = [HOME, OWN_PAGE];
+
+/**
+ * A link to another page of the dashboard; modified clicks open a tab, as with any link. Without an address it is only its content, as
+ * are links of a key that may not read the page.
+ */
 export function Link({ href, children, class: name, current, label, tabIndex }: {
   href: string | undefined;
   children: ComponentChildren;
@@ -11,7 +18,10 @@ export function Link({ href, children, class: name, current, label, tabIndex }: 
   label?: string;
   tabIndex?: number;
 }) {
-  if (href === undefined) return <>{children}</>;
+  const access = useContext(AccessContext);
+  if (href === undefined || access?.may("read") === false && !OWN_PAGES.includes(href.split("?")[0]!)) {
+    return <>{children}</>;
+  }
   return (
     <a
       href={href}

@@ -3,6 +3,7 @@ import type { Data } from "../hooks/data.ts";
 import { utc } from "../format/time.ts";
 import { escapeText } from "../../kernel/text.ts";
 import { Banner } from "./card.tsx";
+import { Command } from "./command.tsx";
 
 /** The content of a part of a view where there is nothing yet, with the command that changes that. */
 export function Empty({ title, children, command }: {
@@ -14,9 +15,7 @@ export function Empty({ title, children, command }: {
     <div class="empty">
       <p class="empty-title">{title}</p>
       {children && <p>{children}</p>}
-      {command && (
-        <pre class="command" tabIndex={0} role="region" aria-label="Command"><code>{command}</code></pre>
-      )}
+      {command && <Command>{command}</Command>}
     </div>
   );
 }

@@ -2,7 +2,15 @@ import assert from "node:assert/strict";
 import { until } from "../../harness/deliveries.ts";
 import { toUsd } from "../../../src/kernel/money.ts";
 import { answerFor, COST, makesCalls, overOneWire, type Sentence } from "../sentence.ts";
-import { addBudget, assertNothingReserved, assertRefused, pricesOf, readRows, SCOPES } from "../world.ts";
+import {
+  addBudget,
+  assertNothingReserved,
+  assertRefused,
+  MODEL,
+  pricesOf,
+  readRows,
+  SCOPES,
+} from "../world.ts";
 
 /** The reasons for which budgets refuse a call; `overshot` is among the strict budgets. */
 export const REFUSALS: readonly Sentence[] = [
@@ -36,6 +44,70 @@ export const REFUSALS: readonly Sentence[] = [
       const outcome = await caller.call(world, { sessionId: `${SCOPES.sessionId}b` });
       assert.ok(!outcome.isOk && /model pri\*, provider /.test(outcome.error), JSON.stringify(outcome));
       assert.equal(world.fake.calls, 1);
+      await assertRefused(world, "spent");
+      await assertNothingReserved(world);
+    },
+  },
+  {
+    says:
+      "refuses a call over a budget of any subject of it, and is counted by each of them, and by rules of each",
+    of: (caller) => makesCalls(caller) && overOneWire(caller),
+    async check(caller, openWorld) {
+      await using world = await openWorld();
+      const tags = { customer: "acme" };
+      const subjects: Record<string, unknown>[] = [
+        { agent_id: SCOPES.agentId },
+        { session_id: SCOPES.sessionId },
+        { tags },
+        { model: MODEL },
+        { model: `${caller.provider}:pri*` },
+        { provider: caller.provider },
+        { source: caller.kind },
+        { agent_id: SCOPES.agentId, tags, model: "pri*", provider: caller.provider },
+      ];
+      const each = ["agent", "session", "tag:customer", "model", "provider", "source"];
+      for (const subject of subjects) {
+        const id = await addBudget(world, { limit_usd: 0, ...subject });
+        const outcome = await caller.call(world, { tags });
+        assert.ok(!outcome.isOk && /Day/.test(outcome.error), JSON.stringify([subject, outcome]));
+        await world.purser.api("DELETE", `/budgets/${id}`);
+      }
+      assert.equal(world.fake.calls, 0);
+      const counting = [];
+      for (const subject of [...subjects, ...each.map((kind) => ({ each: kind }))]) {
+        counting.push(await addBudget(world, { limit_usd: 1, ...subject }));
+        const rule = {
+          name: "Rule",
+          threshold_type: "per_day_usd",
+          threshold_usd: toUsd(COST),
+          severity: "info",
+        };
+        const { status } = await world.purser.api("POST", "/alerts/rules", { ...rule, ...subject });
+        assert.equal(status, 201);
+      }
+      world.fake.enqueue(answerFor(caller));
+      assert.deepEqual(await caller.call(world, { tags }), { isOk: true });
+      for (const [index, id] of counting.entries()) {
+        const { body } = await world.purser.api("GET", `/budgets/${id}`);
+        // One that names the value takes the place of one of each.
+        const isNamed = index >= subjects.length;
+        assert.equal(body.spent_usd, isNamed ? 0 : toUsd(COST), JSON.stringify(body));
+      }
+      const { body: fired } = await world.purser.api("GET", "/alerts/history");
+      assert.equal(fired.length, subjects.length);
+      await assertNothingReserved(world);
+    },
+  },
+  {
+    says: "refuses a call of a tree that the call before has spent, and none of another tree",
+    async check(caller, openWorld) {
+      await using world = await openWorld();
+      await addBudget(world, { limit_usd: toUsd(COST), per: "tree" });
+      world.fake.enqueue(answerFor(caller), answerFor(caller));
+      assert.deepEqual(await caller.call(world), { isOk: true });
+      const outcome = await caller.call(world);
+      assert.ok(!outcome.isOk && outcome.error.includes(`tree ${SCOPES.sessionId}`), JSON.stringify(outcome));
+      assert.deepEqual(await caller.call(world, { sessionId: `${SCOPES.sessionId}b` }), { isOk: true });
       await assertRefused(world, "spent");
       await assertNothingReserved(world);
     },

@@ -253,4 +253,46 @@ export const budgetCases: RestCase[] = [
       await api.expect(204, "DELETE", `${BUDGETS}/${budget_id}`);
     },
   },
+  {
+    name: "a budget that asks has one ticket, which another key than the caller's approves or denies once",
+    async run(api) {
+      const { budget_id } = await api.expect(
+        201,
+        "POST",
+        BUDGETS,
+        budgetOf(api, { limit_usd: 0, action: "ask" }),
+      );
+      const { key } = await api.expect(201, "POST", "/keys", { name: api.prefix, scopes: ["run"] });
+      const reserve = (estimate_usd = 0.5) =>
+        api.send(
+          "POST",
+          `${BUDGETS}/reservations`,
+          { agent_id: api.prefix, estimate_usd },
+          { authorization: `Bearer ${key}` },
+        );
+      const { status, body: { details } } = await reserve();
+      assert.equal(status, 402);
+      assert.equal((await reserve()).body.details.ticket_id, details.ticket_id);
+      const path = `/approvals/${details.ticket_id}`;
+      const ticket = await api.expect(200, "GET", path);
+      assert.deepEqual([ticket.state, ticket.asked_usd, ticket.cost_usd], ["waiting", 0.5, 0.5]);
+      await api.refused(400, "invalid", "POST", `${path}/approve`, { extra_usd: 1e-10, reason: "x" });
+      await api.refused(400, "invalid", "POST", `${path}/deny`, {});
+      const approved = await api.expect(200, "POST", `${path}/approve`, { extra_usd: 2, reason: "release" });
+      assert.equal(approved.state, "approved");
+      assert.equal((await reserve()).status, 201);
+      await api.refused(409, "conflict", "POST", `${path}/approve`, { reason: "again" });
+      await api.refused(409, "conflict", "POST", `${path}/deny`, { reason: "again" });
+      const other = `${BUDGETS}/${
+        (await api.expect(201, "POST", BUDGETS, budgetOf(api, { limit_usd: 0, action: "ask" }))).budget_id
+      }`;
+      const { body: { details: { ticket_id } } } = await reserve();
+      await api.expect(200, "POST", `/approvals/${ticket_id}/deny`, { reason: "no" });
+      assert.equal((await reserve()).body.details.refused_by[0].ticket_state, "denied");
+      const listed = await api.expect(200, "GET", "/approvals?state=denied&limit=1000");
+      assert.ok(listed.some((each: { ticket_id: string }) => each.ticket_id === ticket_id));
+      await api.refused(404, "not_found", "GET", "/approvals/tkt_nothing");
+      for (const place of [other, `${BUDGETS}/${budget_id}`]) await api.expect(204, "DELETE", place);
+    },
+  },
 ];

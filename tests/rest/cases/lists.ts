@@ -9,6 +9,7 @@ const LISTS_IN_OBJECTS = [
   "/costs/caching",
   "/costs/what-if",
   "/alerts/history/{alert_id}",
+  "/sessions/{session_id}/tree",
 ];
 
 /** Returns the paths of all lists; each of them, and nothing else, is documented as CSV. */
@@ -88,7 +89,7 @@ export const listCases: RestCase[] = [
         assert.equal(answer.headers.get("content-type"), "text/csv; charset=utf-8", path);
         const [header, ...rows] = parseCsv(await answer.text());
         const body = await api.expect(200, "GET", path + group);
-        const json = Array.isArray(body) ? body : body.calls ?? body.rows ?? body.deliveries;
+        const json = Array.isArray(body) ? body : body.calls ?? body.rows ?? body.deliveries ?? body.agents;
         assert.equal(new Set(header).size, header!.length, path);
         for (const row of rows) assert.equal(row.length, header!.length, path);
         // Other cases may add entries meanwhile, and the lists are of the newest.

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import type { TreeAgent } from "../../../src/contract/costs/session_trees.ts";
 import type { RestApi, RestCase } from "../rest_case.ts";
 
 /** Follows `Link` to its end. */
@@ -189,6 +190,73 @@ export const sessionCases: RestCase[] = [
       const { rows, pages } = await readPages(api, `/sessions/${session}/costs?limit=3`);
       assert.deepEqual([rows, pages], [calls, 2]);
       await api.refused(404, "not_found", "GET", "/sessions/ses_nowhere/costs");
+    },
+  },
+  {
+    name:
+      "the tree of a session has its sub-agents and the runs below its runs, and a budget per tree counts them all",
+    async run(api) {
+      const { prefix } = api;
+      await api.expect(201, "PUT", `/agents/${prefix}`, { model: "demo:echo" });
+      const { budget_id } = await api.expect(201, "POST", "/budgets", {
+        ...{ name: prefix, limit_usd: 10, per: "tree", agent_id: prefix },
+      });
+      const run = async (session_id: string, parent_run_id?: string) =>
+        await api.expect(200, "POST", `/agents/${prefix}/runs`, { input: "Hi", session_id, parent_run_id });
+      const root = await run(`${prefix}:root`);
+      const below = await run(`${prefix}:below`, root.run_id);
+      await run(`${prefix}:nested`, below.run_id);
+      const call = (id: string, session_id: string, more: object) => ({
+        ...{
+          call_id: `${prefix}${id}`,
+          agent_id: prefix,
+          session_id,
+          provider: "acme",
+          model: "m",
+          cost_usd: 1,
+        },
+        ...{ input_tokens: 1, output_tokens: 1, at: "2026-01-01T10:00:00.000Z", ...more },
+      });
+      await api.expect(201, "POST", "/costs/events", [
+        call("1", `${prefix}:root`, { tags: { subagent: "one", subagent_type: "explore" } }),
+        call("2", `${prefix}:root`, { tags: { subagent: "two", subagent_of: "one" } }),
+        call("3", `${prefix}:nested`, { run_id: below.run_id, tags: { subagent: "three" } }),
+      ]);
+      const tree = await api.expect(200, "GET", `/sessions/${prefix}:root/tree`);
+      assert.deepEqual(
+        tree.agents.map((
+          { depth, session_id, subagent, type, model_calls, with_subagents }: Record<string, any>,
+        ) => [
+          ...[
+            depth,
+            session_id!.slice(prefix.length + 1),
+            subagent,
+            type,
+            model_calls,
+            with_subagents.model_calls,
+          ],
+        ]).sort(),
+        [
+          [0, "root", null, null, 1, 6],
+          [1, "below", null, null, 1, 3],
+          [1, "root", "one", "explore", 1, 2],
+          [2, "nested", null, null, 1, 2],
+          [2, "root", "two", null, 1, 1],
+          [3, "nested", "three", null, 1, 1],
+        ],
+      );
+      const counters = await api.expect(200, "GET", `/budgets/${budget_id}/counters`);
+      assert.deepEqual(counters.map(({ kind, id }: Record<string, string>) => [kind, id]), [[
+        "tree",
+        `${prefix}:root`,
+      ]]);
+      assert.equal(counters[0].spent_usd, tree.agents[0].with_subagents.cost_usd);
+      assert.ok(counters[0].spent_usd > 3);
+      await api.refused(404, "not_found", "GET", `/sessions/${prefix}:none/tree`);
+      await api.refused(400, "invalid", "POST", "/budgets", {
+        ...{ name: prefix, limit_usd: 1, per: "tree", each: "session" },
+      });
+      await api.expect(204, "DELETE", `/budgets/${budget_id}`);
     },
   },
 ];

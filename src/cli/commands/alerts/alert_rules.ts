@@ -1,15 +1,22 @@
 import type { RuleTest } from "../../../alerts/mod.ts";
 import type { AlertRule, RuleChanges, RuleInput } from "../../../contract/alerts/alert_rules.ts";
-import { DEFAULT_COOLDOWN_SECONDS, MAX_COOLDOWN_SECONDS } from "../../../contract/limits.ts";
+import { DEFAULT_COOLDOWN_SECONDS, LABEL_SCHEMA, MAX_COOLDOWN_SECONDS } from "../../../contract/limits.ts";
 import { PLAN_THRESHOLD, REPEATS, RULE_THRESHOLDS, SEVERITIES } from "../../../contract/values.ts";
+import { nameOfValue } from "../../../contract/costs/dimensions.ts";
 import { NAME_PATTERN } from "../../../kernel/ids.ts";
 import { parseUsd, toUsd } from "../../../kernel/money.ts";
 import { arg, type Command, type CommandContext, earlierFlag, option } from "../../command.ts";
 import { idInPath } from "../../parse/command_id.ts";
-import { checkExclusive, checkName, readEither, readIdOrNone } from "../../parse/given_fields.ts";
+import { checkExclusive, checkName, readEither } from "../../parse/given_fields.ts";
+import { readSubjects, SUBJECT_NAMES, SUBJECT_OPTIONS } from "../../parse/subject_options.ts";
 import type { Options } from "../../parse/options.ts";
 import { describePace, describeUnknown } from "../../render/describe_budget.ts";
-import { describeRule, describeWatch, formatCooldown } from "../../render/describe_rule.ts";
+import {
+  describeRule,
+  describeThreshold,
+  describeWatch,
+  formatCooldown,
+} from "../../render/describe_rule.ts";
 import { formatMeasured, paintSeverity, paintSpent } from "../../render/format_spent.ts";
 import { formatTime } from "../../render/format_values.ts";
 import { printAnswer } from "../../render/print_answer.ts";
@@ -18,6 +25,15 @@ import { type Column, type Layout, renderWithIds } from "../../render/render_tab
 import { escapeText } from "../../terminal/escape_text.ts";
 import { textWidth } from "../../terminal/text_width.ts";
 import { type EditableKind, editCommands, findId } from "../authored_commands.ts";
+
+/** The short forms of a threshold and its type. */
+const WINDOWS = { hour: "per_hour_usd", day: "per_day_usd", month: "per_month_usd" } as const;
+const WINDOW_NAMES = Object.keys(WINDOWS) as (keyof typeof WINDOWS)[];
+const WINDOW_OPTIONS = Object.fromEntries(
+  WINDOW_NAMES.map((
+    name,
+  ) => [name, option("USD", `Short for --threshold-type ${WINDOWS[name]} --threshold-usd USD`)]),
+);
 
 /** The fields of a rule that an author sets, as the options of `alerts add` and `alerts set`. */
 const FIELDS = {
@@ -29,7 +45,8 @@ const FIELDS = {
   ),
   "threshold-type": option("TYPE", "Window to measure", { oneOf: RULE_THRESHOLDS }),
   severity: option("SEVERITY", "Severity", { oneOf: SEVERITIES }),
-  agent: option("NAME", "Only the spending of this agent, or the word none for all", { live: "agent" }),
+  ...WINDOW_OPTIONS,
+  ...SUBJECT_OPTIONS,
   cooldown: option("SECONDS", `Minimum time between two alerts (default ${DEFAULT_COOLDOWN_SECONDS})`),
   repeat: option("MODE", "cooldown (default), or once_per_window: once for each run, session, day, …", {
     oneOf: REPEATS,
@@ -38,19 +55,33 @@ const FIELDS = {
 
 /** Reads the given fields of a rule. Throws a `UsageError` that names the option. */
 function readFields(options: Options): RuleChanges {
-  checkExclusive(options, ["agent", "all-agents"]);
+  const short = WINDOW_NAMES.find((name) => options.has(name));
+  const others = [...WINDOW_NAMES, "threshold-type", "threshold-usd"].filter((name) => name !== short);
+  checkExclusive(
+    options,
+    ["agent", "all-agents"],
+    ...(short ? others.map((other) => [short, other] as const) : []),
+  );
   return {
     name: options.read("name", checkName),
-    threshold_usd: options.read("threshold-usd", readThreshold),
+    threshold_usd: options.read(short ?? "threshold-usd", readThreshold),
     threshold_pct: options.read("threshold-pct", readPercent),
-    threshold_type: options.oneOf("threshold-type", RULE_THRESHOLDS),
+    threshold_type: short ? WINDOWS[short] : options.oneOf("threshold-type", RULE_THRESHOLDS),
     severity: options.oneOf("severity", SEVERITIES),
-    agent_id: options.has("all-agents") ? null : options.read("agent", readIdOrNone),
+    ...readSubjects(options),
+    ...(options.has("all-agents") && { agent_id: null }),
     cooldown_seconds: options.wholeNumber("cooldown", { min: 0, max: MAX_COOLDOWN_SECONDS }),
     repeat: options.oneOf("repeat", REPEATS),
     enabled: readEither(options, "enabled", "disabled"),
   };
 }
+
+const isShort = (options: Options) => WINDOW_NAMES.some((name) => options.has(name));
+
+/** Names a rule in short form by what it measures: `$50 in a day of each tag:customer`. */
+const nameOf = ({ threshold_usd = null, each = null, ...rule }: RuleInput) =>
+  describeThreshold({ ...rule, each, threshold_usd, threshold_pct: rule.threshold_pct ?? undefined })
+    .slice(0, LABEL_SCHEMA.maxLength);
 
 function readThreshold(text: string): number {
   const threshold = parseUsd(text.replace(/^\$/, ""));
@@ -77,15 +108,19 @@ const RULES: EditableKind<AlertRule, RuleInput> = {
   },
   fields: FIELDS,
   undo: { "all-agents": earlierFlag("--agent none") },
-  required: (options) => [
-    "name",
-    options.text("threshold-type") === PLAN_THRESHOLD ? "threshold-pct" : "threshold-usd",
-    "threshold-type",
-    "severity",
-  ],
+  required: (options) =>
+    isShort(options) ? [] : [
+      "name",
+      options.text("threshold-type") === PLAN_THRESHOLD ? "threshold-pct" : "threshold-usd",
+      "threshold-type",
+      "severity",
+    ],
   suchAs: "--threshold-usd or --cooldown",
   readFields,
-  add: (api, json) => api.alerts.rules.$post({ json }),
+  add: (api, json) => {
+    const { name = nameOf(json), severity = "warning" } = json;
+    return api.alerts.rules.$post({ json: { ...json, name, severity } });
+  },
   change: (api, id, json) => api.alerts.rules[":rule_id"].$patch({ param: { rule_id: idInPath(id) }, json }),
   remove: (api, id) => api.alerts.rules[":rule_id"].$delete({ param: { rule_id: idInPath(id) } }),
   idOf: ({ rule_id }) => rule_id,
@@ -187,7 +222,9 @@ async function showRule(ctx: CommandContext): Promise<void> {
       "Id": rule.rule_id,
       "Fires": describeRule(rule),
       [rule.threshold_usd === null ? "Used" : "Spent"]: formatMeasured(rule),
-      "Counter": rule.counter ? `${rule.counter.kind} ${rule.counter.id}, the newest` : undefined,
+      "Counter": rule.counter
+        ? `${rule.counter.kind} ${nameOfValue(rule.counter, rule)}, the ${rule.each ? "largest" : "newest"}`
+        : undefined,
       "Pace": rule.usd_per_hour ? describePace(rule) : undefined,
       "Since": rule.window_start === null ? undefined : `${formatTime(rule.window_start)} UTC`,
       "Last fired": rule.last_fired_at === null ? "never" : `${formatTime(rule.last_fired_at)} UTC`,
@@ -224,11 +261,16 @@ const EDIT_COMMANDS = editCommands(RULES, {
     detail:
       "When spending reaches the threshold, an alert goes to every channel whose min_severity it reaches; see purser " +
       "channels list. While spending stays at or above it, the alert is repeated after each cooldown, unless --repeat says " +
-      "otherwise. An hour is the last 60 minutes; days and months are in UTC.",
+      "otherwise. An hour is the last 60 minutes; days and months are in UTC. Without " +
+      `${SUBJECT_NAMES} all calls count; of several, a call must be of all.`,
     examples: [
       [
         'purser alerts add --name "Daily limit" --threshold-usd 10 --threshold-type per_day_usd --severity warning',
         "All agents together",
+      ],
+      [
+        "purser alerts add --each tag:customer --day 50",
+        "Each customer, with a name and a severity by default",
       ],
       [
         "purser alerts add --name Runaway --threshold-usd 0.50 --threshold-type per_run_usd --severity critical " +
@@ -239,7 +281,7 @@ const EDIT_COMMANDS = editCommands(RULES, {
   },
   set: {
     detail: `Changes only the given fields. ${NAMED_BY} ` +
-      "A new threshold, type, agent or repeat resets the windows in which the rule has fired.",
+      "A new threshold, type, subject or repeat resets the windows in which the rule has fired.",
     examples: [
       ['purser alerts set "Daily limit" --threshold-usd 25', ""],
       ["purser alerts set rule_42 --name Nightly --agent none --cooldown 600", "By its id"],

@@ -1,5 +1,6 @@
 import type { Alert, AlertDelivery } from "../../../contract/alerts/alerts.ts";
-import { nameFieldOf, nameIn, nameOfValue } from "../../../contract/costs/dimensions.ts";
+import { counterText } from "../../../contract/budgets/subjects.ts";
+import { nameFieldOf, nameIn } from "../../../contract/costs/dimensions.ts";
 import type { AlertResend } from "../../../contract/alerts/sent_alerts.ts";
 import { arg, type Command, type CommandContext, option } from "../../command.ts";
 import { idInPath, readId } from "../../parse/command_id.ts";
@@ -80,8 +81,8 @@ function nameSource({ test, threshold_type, rule_name }: Alert): string {
 function sourceOf(alert: Alert): string {
   const { threshold_type, agent_id, session_id, run_id, counter } = alert;
   const key = counter?.kind === "key" ? undefined : nameIn(alert, "key");
-  const scope = counter && nameFieldOf(counter.kind)
-    ? `${counter.kind} ${nameOfValue(counter, alert)}`
+  const scope = counter && (nameFieldOf(counter.kind) || counter.kind.startsWith("tag:"))
+    ? counterText(counter, alert)
     : counter && counter.kind !== "agent"
     ? counter.id
     : threshold_type === "per_run_usd"

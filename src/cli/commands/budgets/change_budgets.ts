@@ -1,19 +1,14 @@
 import type { Budget, BudgetChanges, BudgetInput } from "../../../contract/budgets/budgets.ts";
+import { counterText } from "../../../contract/budgets/subjects.ts";
 import { BUDGET_DEFAULTS, PAGE_SIZES } from "../../../contract/limits.ts";
-import {
-  BUDGET_ACTIONS,
-  BUDGET_EACH,
-  BUDGET_MODES,
-  BUDGET_PERIODS,
-  CALL_SOURCES,
-} from "../../../contract/values.ts";
+import { BUDGET_ACTIONS, BUDGET_MODES, BUDGET_PERIODS } from "../../../contract/values.ts";
 import { NAME_PATTERN } from "../../../kernel/ids.ts";
 import { parseTotalUsd } from "../../../kernel/money.ts";
 import { withoutUndefined } from "../../../kernel/records.ts";
 import { arg, type Command, type CommandContext, flag, option } from "../../command.ts";
 import { idInPath } from "../../parse/command_id.ts";
-import { NAMED_OPTIONS, readNamed } from "../../parse/dimension_options.ts";
-import { readGroup, readTags } from "../../parse/parse_tags.ts";
+import { CALENDAR_OPTIONS, readCalendar } from "../../parse/calendar_options.ts";
+import { anyOf, readSubjects, SUBJECT_NAMES, SUBJECT_OPTIONS } from "../../parse/subject_options.ts";
 import { checkName, orNone, parseAmount, readEither } from "../../parse/given_fields.ts";
 import type { Options } from "../../parse/options.ts";
 import { parseExpiry, parseSince } from "../../parse/parse_time.ts";
@@ -25,13 +20,6 @@ import { printAnswer } from "../../render/print_answer.ts";
 import { escapeText } from "../../terminal/escape_text.ts";
 import { type EditableKind, editCommands, findId } from "../authored_commands.ts";
 
-const NAMED = [...Object.keys(NAMED_OPTIONS), "tag", "model", "provider", "source"].map((name) =>
-  `--${name}`
-);
-
-/** Returns a list of words: `agent, session or key`. */
-const anyOf = (words: readonly string[]) => `${words.slice(0, -1).join(", ")} or ${words.at(-1)}`;
-
 const NAMED_BY = "A budget is named by its id, or by its name if no other budget has it.";
 
 /** The fields of a budget that an author sets, as the options of `budgets add` and `budgets set`. */
@@ -39,50 +27,36 @@ const FIELDS = {
   name: option("NAME", "Name shown in refusals and notifications"),
   limit: option("USD", "Limit in USD"),
   per: option("WINDOW", "Window to count", { oneOf: BUDGET_PERIODS }),
-  ...NAMED_OPTIONS,
-  tag: option("KEY=VALUE", "Count only calls with this tag; repeat for more that a call must have", {
-    some: ["none"],
-  }),
-  model: option("MODEL", "Count only this model, or the models of a pattern, such as claude-opus-*", {
-    live: "model",
-  }),
-  provider: option("PROVIDER", "Count only this provider"),
-  source: option("SOURCE", "Count only calls of this source", { oneOf: [...CALL_SOURCES, "none"] }),
-  each: option("KIND", `Count each by itself: ${anyOf([...BUDGET_EACH, "tag:KEY"])}; none: one counter`, {
-    some: [...BUDGET_EACH, "tag:customer", "none"],
-  }),
+  ...SUBJECT_OPTIONS,
   mode: option(
     "MODE",
     `stop: no call once the limit is reached; strict: no call that could exceed it (default ${BUDGET_DEFAULTS.mode})`,
     { oneOf: BUDGET_MODES },
   ),
-  action: option("ACTION", "watch: refuse nothing, count what would be refused (default refuse)", {
+  action: option("ACTION", "watch: refuse nothing, only count; ask: ask a person first (default refuse)", {
     oneOf: BUDGET_ACTIONS,
   }),
   "warn-at": option("SHARES", "Shares of the limit to notify at, or the word none (default 80%,100%)", {
     some: ["50%,80%,100%", "none"],
   }),
+  forecast: flag("Notify once the limit will be reached before the day, week or month ends"),
+  ...CALENDAR_OPTIONS,
   "counts-from": option("DATE", "For a lifetime: ignore spending before this date (UTC), or the word none"),
   "allow-unpriced": flag("Allow models without a known price; their calls count as $0"),
 };
 
 /** Reads the given fields of a budget. Throws a `UsageError` that names the option. */
 function readFields(options: Options, now: number): BudgetChanges {
-  const source = options.oneOf("source", [...CALL_SOURCES, "none"]);
-  const isWithoutTags = options.texts("tag").join() === "none";
   return {
     name: options.read("name", checkName),
     limit_usd: options.read("limit", parseAmount),
     per: options.oneOf("per", BUDGET_PERIODS),
-    ...readNamed(options),
-    tags: isWithoutTags ? null : readTags(options),
-    model: options.read("model", orNone(checkName)),
-    provider: options.read("provider", orNone(checkName)),
-    source: source === "none" ? null : source,
-    each: options.text("each") === "none" ? null : readGroup(options, "each", BUDGET_EACH),
+    ...readSubjects(options),
     mode: options.oneOf("mode", BUDGET_MODES),
     action: options.oneOf("action", BUDGET_ACTIONS),
     warn_at: options.read("warn-at", readShares),
+    forecast: readEither(options, "forecast", "no-forecast"),
+    ...readCalendar(options),
     counts_from: options.read("counts-from", orNone((text) => readStart(text, now))),
     allow_unpriced: readEither(options, "allow-unpriced", "no-allow-unpriced"),
     enabled: readEither(options, "enabled", "disabled"),
@@ -130,7 +104,10 @@ export const BUDGETS: EditableKind<Budget, BudgetInput> = {
     return named.length > 0 ? named : await list({ limit });
   },
   fields: FIELDS,
-  undo: { "no-allow-unpriced": flag("Undo --allow-unpriced") },
+  undo: {
+    "no-forecast": flag("Undo --forecast"),
+    "no-allow-unpriced": flag("Undo --allow-unpriced"),
+  },
   required: () => ["name", "limit", "per"],
   suchAs: "--limit or --disabled",
   readFields,
@@ -147,8 +124,8 @@ const budgetsRaise: Command = {
   args: [BUDGETS.arg],
   summary: "Raise the limit of a budget for a while",
   detail:
-    "Without --for, the raise ends with the present day, week or month, or after an hour if the budget is per " +
-    "hour; if it is per run, session or lifetime, the raise has no end. Raises add up, and are kept with the API " +
+    "Without --for, the raise ends with the present window, or after an hour or 30 days if the budget is per hour or " +
+    "30d; if it is per run, session, tree or lifetime, the raise has no end. Raises add up, and are kept with the API " +
     "key that made them.",
   options: {
     usd: option("USD", "Amount to add to the limit"),
@@ -190,7 +167,7 @@ async function raiseBudget(ctx: CommandContext): Promise<void> {
   const end = until === null ? "without an end" : `until ${formatTime(until)} UTC`;
   if (counter) {
     return ctx.print(escapeText(
-      `Raised ${counter.kind} ${counter.id} of budget ${budget.name} by ${formatAmount(extra_usd)} ${end}`,
+      `Raised ${counterText(counter, {})} of budget ${budget.name} by ${formatAmount(extra_usd)} ${end}`,
     ));
   }
   ctx.print(escapeText(
@@ -200,7 +177,7 @@ async function raiseBudget(ctx: CommandContext): Promise<void> {
   ));
 }
 
-function readRaise(text: string): number {
+export function readRaise(text: string): number {
   const amount = parseAmount(text);
   if (amount === 0) throw new Error(`${text} is not greater than 0`);
   return amount;
@@ -248,9 +225,10 @@ async function releaseBudget(ctx: CommandContext): Promise<void> {
 const EDIT_COMMANDS = editCommands(BUDGETS, {
   add: {
     detail:
-      "Every budget that applies to a call must allow it. Days, weeks (from Monday) and months are in UTC; an hour " +
-      "is the last 60 minutes. With --per run or --per session, each run or session is counted by itself. Without " +
-      `${anyOf(NAMED)} all calls count; of several, a call must be of all. ` +
+      "Every budget that applies to a call must allow it. Days, weeks, months and quarters are those of --time-zone, UTC " +
+      "unless the server has another one; hour and 30d move with the clock. With --per run, session or tree, each run, session, " +
+      "or session with all its sub-agents is counted by itself; a tree is named by --session, its root. Without " +
+      `${SUBJECT_NAMES} all calls count; of several, a call must be of all. ` +
       "Spending from before the budget was added counts. In mode strict, the limit is never exceeded.",
     examples: [
       ["purser budgets add --name Day --limit 50 --per day", "All agents together"],
@@ -259,6 +237,7 @@ const EDIT_COMMANDS = editCommands(BUDGETS, {
         "One agent, never over $200",
       ],
       ["purser budgets add --name Chats --limit 1 --per day --each session", "$1 a day for every session"],
+      ["purser budgets add --name Tree --limit 20 --per tree", "$20 for every session with its sub-agents"],
       [
         'purser budgets add --name Acme --limit 500 --per month --tag customer=acme --model "claude-opus-*"',
         "The calls for one customer with the models of a pattern",
@@ -268,6 +247,10 @@ const EDIT_COMMANDS = editCommands(BUDGETS, {
         "$100 a month for each customer",
       ],
       [
+        "purser budgets add --name Berlin --limit 50 --per day --time-zone Europe/Berlin",
+        "From midnight to midnight in Berlin",
+      ],
+      [
         "purser budgets add --name Trial --limit 10 --per day --action watch",
         "Only count what would be refused",
       ],
@@ -275,7 +258,9 @@ const EDIT_COMMANDS = editCommands(BUDGETS, {
   },
   set: {
     detail: `Changes only the given settings. ${NAMED_BY} ` +
-      "The word none removes " + anyOf([...NAMED, "--each", "--counts-from"]) +
+      "The word none removes " + anyOf([...Object.keys(SUBJECT_OPTIONS), "counts-from"].map((name) =>
+        `--${name}`
+      )) +
       ". To let agents spend more for a while, raise the limit instead: purser budgets raise.",
     examples: [
       ["purser budgets set Day --limit 80 --mode strict", ""],

@@ -1,5 +1,6 @@
 import { PAGE_SIZES } from "../../../contract/limits.ts";
 import { COST_SORTS, GROUPINGS, SPLITS } from "../../../contract/values.ts";
+import { dateIn } from "../../../contract/calendars/zones.ts";
 import { startOf } from "../../../contract/windows.ts";
 import { DAY_MS, toIso } from "../../../kernel/clock.ts";
 import { type Command, type CommandContext, flag, option } from "../../command.ts";
@@ -24,19 +25,23 @@ import { escapeText } from "../../terminal/escape_text.ts";
 import { checkScope } from "../../parse/check_scope.ts";
 import { FILTER_OPTIONS, type Filters, readFilters } from "../../parse/dimension_options.ts";
 import { NAMED_TAGS, readGroup, readTags } from "../../parse/parse_tags.ts";
+import { calendarOf, queryOfCalendar, ZONE_OPTIONS } from "../../parse/calendar_options.ts";
 import { parseSince } from "../../parse/parse_time.ts";
 import { hasMore, printAnswer } from "../../render/print_answer.ts";
 import { UsageError } from "../../parse/usage_error.ts";
 import { textWidth } from "../../terminal/text_width.ts";
 import type { WhatIf } from "../../../contract/costs/what_if.ts";
 import { type NanoUsd, parseTotalUsd } from "../../../kernel/money.ts";
-import { formatCount } from "../../render/format_values.ts";
+import { formatCount, formatMinute } from "../../render/format_values.ts";
 import { formatAmounts, formatChange } from "../../render/format_cost.ts";
 import { renderTable } from "../../render/render_table.ts";
 
 const PREVIOUS = "previous";
 
-const SINCE = ["24h", "7d", "30d", "today", "yesterday", "week", "last-week", "month", "last-month", "all"];
+const SINCE = [
+  ...["24h", "7d", "30d", "today", "yesterday", "monday", "week", "last-week", "month", "last-month"],
+  ...["quarter", "last-quarter", "all"],
+];
 
 /** `purser cost`: an overview, or with `--by` one table */
 export const cost: Command = {
@@ -44,8 +49,9 @@ export const cost: Command = {
   args: [],
   summary: "Show recent spending across all agents",
   detail:
-    "Days are UTC days. WHEN is a duration back from now (30m, 24h, 7d, 2w), the start of today, yesterday, week " +
-    "(Monday), last-week, month or last-month, a date, an ISO time, or all. The " +
+    "Days, weeks and months are those of --tz: UTC, or the time_zone of the config; hours are those of UTC. WHEN is a duration " +
+    "back from now (30m, 24h, 7d, 2w), the start of today, yesterday, monday, week, last-week, month, last-month, quarter or " +
+    "last-quarter, a date, an ISO time, or all. The " +
     "default is the last 30 days; with --by hour, the last 24 hours. Without --by, it shows the ten most " +
     "expensive agents and models. The forecast adds an estimate for the remaining days to the spending of this " +
     "month: by the same pace, and by the median of the same weekdays of the last four weeks. purser cost explain " +
@@ -63,6 +69,7 @@ export const cost: Command = {
       "Compare with an equally long span that starts at WHEN, or with the one before (previous)",
       { some: [PREVIOUS] },
     ),
+    ...ZONE_OPTIONS,
     ...FILTER_OPTIONS,
     tag: option("KEY=VALUE", "Only calls with this tag; if repeated, only calls with all of them", {
       live: "tag",
@@ -86,6 +93,7 @@ export const cost: Command = {
     ["purser cost --by tag:customer --tag feature=search", "By customer, of one feature"],
     ["purser cost --by project --since month", "By git project, of imported calls"],
     ["purser cost --by day --since 2026-11-01 --csv", "For a spreadsheet"],
+    ["purser cost --by week --since quarter --tz Europe/Berlin", "By the weeks of Berlin"],
     ["purser cost --total --since 2026-11-01 --json", "For another program"],
     ["purser cost --what-if openai:gpt-6-luna --by agent", "On another model"],
   ],
@@ -116,11 +124,22 @@ async function showCosts(ctx: CommandContext): Promise<void> {
   const tables = await import("./cost_tables.ts");
   if (options.has("forecast")) return await tables.printForecast(ctx, scope);
   if (options.has("total")) return await tables.printTotal(ctx, query);
-  const rows = { ...query, group_by: groupBy ?? "agent" as const, split_by: splitBy, sort };
+  const calendar = calendarOf(ctx);
+  const rows = {
+    ...query,
+    ...queryOfCalendar(calendar),
+    group_by: groupBy ?? "agent" as const,
+    split_by: splitBy,
+    sort,
+  };
   if (options.has("csv")) return await tables.printCsv(ctx, rows, limit);
   const isOverview = [groupBy, splitBy, sort, to, query.compare_from].every((part) => part === undefined);
   if (isOverview && !isJson) return await printOverview(ctx, scope, span, limit ?? OVERVIEW_ROWS);
-  await tables.printTable(ctx, rows, { spanName: span.name, limit: limit ?? 100 });
+  await tables.printTable(ctx, rows, {
+    spanName: span.name,
+    timeZone: calendar.timeZone,
+    limit: limit ?? 100,
+  });
 }
 
 /** The number of agents and of models in the overview, so that the totals above them stay on the screen. */
@@ -145,15 +164,18 @@ function checkTogether({ options, isJson }: CommandContext): void {
 
 /** Returns the second span of `--compare`, which is as long as the first. */
 function readComparison(
-  { options, clock }: CommandContext,
+  ctx: CommandContext,
   from: string | undefined,
   to: string | undefined,
 ): { compare_from?: string; compare_to?: string } {
-  const now = clock.now();
+  const { options } = ctx;
+  const now = ctx.clock.now();
   const start = options.read("compare", (text) => {
     if (from === undefined) throw new Error("no span is before all time; give --since");
     const lengthMs = (to === undefined ? now : Date.parse(to)) - Date.parse(from);
-    const start = text === PREVIOUS ? Date.parse(from) - lengthMs : Date.parse(parseSince(text, now) ?? "");
+    const start = text === PREVIOUS
+      ? Date.parse(from) - lengthMs
+      : Date.parse(parseSince(text, now, calendarOf(ctx)) ?? "");
     if (Number.isNaN(start)) throw new Error("write the start of the other span, or previous");
     return { compare_from: toIso(Math.max(0, start)), compare_to: toIso(Math.max(0, start + lengthMs)) };
   });
@@ -167,28 +189,31 @@ interface Span {
   name: string;
 }
 
-function readSpan({ options, clock }: CommandContext, groupBy: string | undefined): Span {
-  const now = clock.now();
-  const to = options.read("until", (text) => parseSince(text, now));
+function readSpan(ctx: CommandContext, groupBy: string | undefined): Span {
+  const { options } = ctx;
+  const now = ctx.clock.now();
+  const calendar = calendarOf(ctx);
+  const minuteOf = (time: string) => formatMinute(time, calendar.timeZone);
+  const to = options.read("until", (text) => parseSince(text, now, calendar));
   const until = to === undefined ? "" : ` until ${minuteOf(to)}`;
   if (options.has("since")) {
-    const from = options.read("since", (text) => parseSince(text, now));
+    const from = options.read("since", (text) => parseSince(text, now, calendar));
     const all = to === undefined ? "of all time" : "of all time,";
     return { from, to, name: (from === undefined ? all : `since ${minuteOf(from)}`) + until };
   }
   const [from, name] = groupBy === "hour"
     ? [startOf("hour", now, -23), "of the last 24 hours"]
-    : [startOf("day", now, -29), "of the last 30 days"];
+    : [startOf("day", now, -29, calendar), "of the last 30 days"];
   return { from: toIso(from), to, name: to === undefined ? name : `${name},${until}` };
 }
 
-const minuteOf = (time: string) => `${time.slice(0, 16).replace("T", " ")} UTC`;
-
 async function printOverview(ctx: CommandContext, scope: Scope, span: Span, limit: number): Promise<void> {
   const { api } = await ctx.connect();
-  const today = startOf("day", ctx.clock.now());
-  const weekStart = startOf("day", today, -6);
-  const monthStart = startOf("month", today);
+  const calendar = calendarOf(ctx);
+  const now = ctx.clock.now();
+  const today = startOf("day", now, 0, calendar);
+  const days7 = Array.from({ length: 7 }, (_, index) => startOf("day", now, index - 6, calendar));
+  const monthStart = startOf("month", now, 0, calendar);
   const read = async (from?: number) => {
     const query = { ...scope, from: from === undefined ? undefined : toIso(from) };
     return await (await api.costs.total.$get({ query })).json();
@@ -201,7 +226,12 @@ async function printOverview(ctx: CommandContext, scope: Scope, span: Span, limi
         sum(ctx.clock.now() - 7 * DAY_MS), // as --since 7d
         sum(monthStart),
         read(),
-        readAllCosts(api, { ...scope, group_by: "day", from: toIso(weekStart) }),
+        readAllCosts(api, {
+          ...scope,
+          ...queryOfCalendar(calendar),
+          group_by: "day",
+          from: toIso(days7[0]!),
+        }),
         readAllCosts(api, { ...scope, group_by: "agent", from: span.from }),
         readAllCosts(api, { ...scope, group_by: "model", from: span.from }),
         api.costs.forecast.$get({ query: scope }).then((answer) => answer.json()),
@@ -232,10 +262,15 @@ async function printOverview(ctx: CommandContext, scope: Scope, span: Span, limi
     { name: "All time", spend: everything },
   ], layout);
   const parts = [[periods, ...renderForecast(forecast, layout).map(ctx.style.dim)].join("\n")];
-  const week = fillDays(days, weekStart);
+  const week = fillDays(days, days7.map((start) => dateIn(calendar.timeZone, start)));
   // A chart with one bar would repeat the table above it.
   if (week.filter((row) => row.model_calls > 0).length > 1) {
-    parts.push(section("By day (UTC)", renderCosts(week, { groupBy: "day" }, layout)));
+    parts.push(
+      section(
+        `By day (${calendar.timeZone})`,
+        renderCosts(week, { groupBy: "day", timeZone: calendar.timeZone }, layout),
+      ),
+    );
   }
   for (const [groupBy, rows] of [["agent", agents], ["model", models]] as const) {
     if (rows.length === 0) continue;
@@ -270,13 +305,12 @@ interface Scope extends Filters {
   tag: string[] | undefined;
 }
 
-/** Returns seven days from `start`, including days without a call. */
-function fillDays(rows: readonly CostRow[], start: number): CostRow[] {
-  return Array.from({ length: 7 }, (_, index) => {
-    const day = toIso(start + index * DAY_MS).slice(0, 10);
-    return rows.find((row) => row.day === day) ??
-      { day, model_calls: 0, unpriced_calls: 0, partly_priced_calls: 0, total_tokens: 0, cost_usd: 0 };
-  });
+/** Returns the rows of days, including days without a call. */
+function fillDays(rows: readonly CostRow[], days: readonly string[]): CostRow[] {
+  return days.map((day) =>
+    rows.find((row) => row.day === day) ??
+      { day, model_calls: 0, unpriced_calls: 0, partly_priced_calls: 0, total_tokens: 0, cost_usd: 0 }
+  );
 }
 
 /** `purser cost --what-if MODEL`: the cost of the same usage on another model */

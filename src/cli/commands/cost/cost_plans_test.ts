@@ -83,6 +83,7 @@ Deno.test("sessions have the plan value in lists, in their calls and by sub-agen
   const tree = await books.purser("sessions show ses_1 --tree");
   assert.match(tree.out, /^main agent .* \$3\.00$/m);
   const json = JSON.parse((await books.purser("sessions show ses_1 --tree --json")).out);
-  assert.deepEqual([json.cost_usd, json.plan_usd, json.with_subagents.plan_usd], [1, 3, 3]);
+  const [main] = json.agents;
+  assert.deepEqual([main.cost_usd, main.plan_usd, main.with_subagents.plan_usd], [1, 3, 3]);
   assert.match((await books.purser("sessions show ses_1")).out, /^Plan value +\$3$/m);
 });

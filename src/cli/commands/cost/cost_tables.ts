@@ -1,7 +1,7 @@
 import type { CommandContext } from "../../command.ts";
-import { PurserError } from "../../../kernel/errors.ts";
 import { type NanoUsd, parseTotalUsd } from "../../../kernel/money.ts";
-import { hasMore, nextCursor, printAnswer } from "../../render/print_answer.ts";
+import { hasMore, printAnswer } from "../../render/print_answer.ts";
+import { printCsvPages } from "../../render/print_csv.ts";
 import { formatAmounts, formatChange, formatCost, planColumn, planOf } from "../../render/format_cost.ts";
 import { countOf, formatCount, formatTime } from "../../render/format_values.ts";
 import {
@@ -24,9 +24,26 @@ import { renderFields } from "../../render/render_fields.ts";
 
 /** The part of a query that selects calls. */
 type TotalQuery = Filters & Pick<CostQuery, "tag" | "from" | "to" | "compare_from" | "compare_to">;
-type Query = TotalQuery & Pick<CostQuery, "split_by" | "sort"> & {
-  group_by: NonNullable<CostQuery["group_by"]>;
-};
+type Query =
+  & TotalQuery
+  & Pick<CostQuery, "split_by" | "sort" | "time_zone" | "week_start" | "month_start_day">
+  & {
+    group_by: NonNullable<CostQuery["group_by"]>;
+  };
+
+/** Returns the part of a query that selects calls. */
+function totalQueryOf(query: Query): TotalQuery {
+  const {
+    group_by: _1,
+    split_by: _2,
+    sort: _3,
+    time_zone: _4,
+    week_start: _5,
+    month_start_day: _6,
+    ...scope
+  } = query;
+  return scope;
+}
 
 /** The groups without the calls that have no value. */
 const WITH: Partial<Record<Query["group_by"], string>> = { session: "with a session", run: "of a run" };
@@ -35,9 +52,10 @@ const WITH: Partial<Record<Query["group_by"], string>> = { session: "with a sess
 export async function printTable(
   ctx: CommandContext,
   query: Query,
-  { spanName, limit }: { spanName: string; limit: number },
+  { spanName, timeZone, limit }: { spanName: string; timeZone: string; limit: number },
 ): Promise<void> {
-  const { group_by: groupBy, split_by: splitBy, sort: _sort, ...scope } = query;
+  const { group_by: groupBy, split_by: splitBy } = query;
+  const scope = totalQueryOf(query);
   const { api } = await ctx.connect();
   const answer = await api.costs.$get({ query: { ...query, limit: String(limit) } });
   if (ctx.isJson) return ctx.print(await answer.text());
@@ -53,7 +71,11 @@ export async function printTable(
   if (total.previous) {
     ctx.print(renderComparison(rows, total, { groupBy, splitBy }, ctx.layout));
   } else {
-    const table = renderCosts(rows, { groupBy, splitBy, total: toSpend(total).costNanoUsd }, ctx.layout);
+    const table = renderCosts(
+      rows,
+      { groupBy, splitBy, timeZone, total: toSpend(total).costNanoUsd },
+      ctx.layout,
+    );
     const lines = wrapText(`${describeTotal(total)} ${spanName}`, ctx.terminal.stdout.columns ?? Infinity);
     ctx.print([table, ...lines.map(ctx.style.dim)].join("\n"));
   }
@@ -163,23 +185,12 @@ export async function printForecast(
   });
 }
 
-/** `purser cost --csv`: the API's CSV; without a limit all pages, under the header of the first */
+/** `purser cost --csv` */
 export async function printCsv(ctx: CommandContext, query: Query, limit: number | undefined): Promise<void> {
   const { api } = await ctx.connect();
-  const { stdout } = ctx.terminal;
-  let cursor: string | undefined;
-  do {
-    const page = { ...query, limit: String(limit ?? 1000), cursor };
-    const answer = await api.costs.$get({ query: page }, { headers: { accept: "text/csv" } });
-    if (!answer.headers.get("content-type")?.startsWith("text/csv")) {
-      throw new PurserError(
-        "unavailable",
-        "Cannot print CSV: this version of the server doesn't support it; upgrade the server",
-      );
-    }
-    const text = await answer.text();
-    stdout.write(cursor === undefined ? text : text.slice(text.indexOf("\r\n") + 2), "document");
-    cursor = nextCursor(answer);
-  } while (cursor !== undefined && limit === undefined);
-  if (cursor !== undefined) ctx.say("There are more rows; all of them without --limit");
+  await printCsvPages(
+    ctx,
+    limit,
+    (page, options) => api.costs.$get({ query: { ...query, ...page } }, options),
+  );
 }

@@ -1,10 +1,11 @@
 import type { BudgetCheck } from "../../../contract/budgets/budget_checks.ts";
+import { describeScope } from "../../../contract/budgets/subjects.ts";
 import { formatUsd, type NanoUsd, parseTotalUsd } from "../../../kernel/money.ts";
 import type { CommandContext } from "../../command.ts";
 import { formatAmounts } from "../../render/format_cost.ts";
-import { describeScope, formatBudgetSpent } from "../../render/describe_budget.ts";
+import { describeWindow, formatBudgetSpent, formatReset } from "../../render/describe_budget.ts";
 import { formatTime } from "../../render/format_values.ts";
-import { quoteForShell } from "../../render/quote_for_shell.ts";
+import { quoteForShell } from "../../../kernel/quote_for_shell.ts";
 import { ledgerOptions } from "../ledger_options.ts";
 
 type Reached = Pick<
@@ -20,6 +21,7 @@ type Reached = Pick<
   | "spent_usd"
   | "reserved_usd"
   | "resets_at"
+  | "time_zone"
 >;
 
 /** Tells the user which budgets stop the agent, by how much they are exceeded, and how to go on; undefined if none does. */
@@ -37,14 +39,14 @@ export async function describeReached(
 }
 
 function describe(check: Reached): string {
-  const { name, per, resets_at } = check;
+  const { name, resets_at } = check;
   const over = check.spent_usd === undefined ? 0n : parseTotalUsd(check.spent_usd) - ceilingOf(check);
   return [
-    `Purser: the budget ${name ?? "cost_budget_usd"} is reached: ${formatBudgetSpent(check)} per ${per} of ${
-      describeScope(check)
-    }`,
+    `Purser: the budget ${name ?? "cost_budget_usd"} is reached: ${formatBudgetSpent(check)} per ${
+      describeWindow(check)
+    } of ${describeScope(check)}`,
     ...over > 0n ? [`, ${formatAmounts([over])[0]} over`] : [],
-    ...resets_at === null ? [] : [`; it resets at ${formatTime(resets_at).slice(0, 16)} UTC`],
+    ...resets_at === null ? [] : [`; it resets at ${formatReset(check)}`],
     ".",
   ].join("");
 }

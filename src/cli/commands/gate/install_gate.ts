@@ -8,7 +8,7 @@ import { systemCodeOf, systemReason } from "../../../kernel/system_errors.ts";
 import type { CommandContext } from "../../command.ts";
 import { UsageError } from "../../parse/usage_error.ts";
 import { ask } from "../../terminal/ask.ts";
-import { quoteForShell } from "../../render/quote_for_shell.ts";
+import { quoteForShell } from "../../../kernel/quote_for_shell.ts";
 import { ledgerOptions } from "../ledger_options.ts";
 import { addHooks, type IsOwn, ownHooks, removeHooks } from "./edit_settings.ts";
 import type { AgentHooks } from "./hooks/agent_hooks.ts";

@@ -14,7 +14,7 @@ const BLOCKED = 2;
 
 /** Returns the budgets of a verdict that stop an agent. */
 export const reachedIn = ({ checks }: Verdict): BudgetCheck[] =>
-  checks.filter(({ state, action }) => state === "reached" && action === "refuse");
+  checks.filter(({ state, action }) => state === "reached" && action !== "watch");
 
 /** The answer of a ledger about the next call of an agent. */
 export interface Verdict {

@@ -1,7 +1,7 @@
 import { PurserError } from "../../../kernel/errors.ts";
 import { replaceFile } from "../../../kernel/files/replace_file.ts";
 import type { CommandContext } from "../../command.ts";
-import { quoteForShell } from "../../render/quote_for_shell.ts";
+import { quoteForShell } from "../../../kernel/quote_for_shell.ts";
 import { ledgerOptions } from "../ledger_options.ts";
 import type { ImportRequest } from "./import.ts";
 

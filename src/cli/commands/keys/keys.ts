@@ -55,7 +55,7 @@ const keysAdd: Command = {
     "gives; user, team, project and customer are what cost --by knows by name. The key goes to standard output, everything else to " +
     "standard error. With --output, the key goes to that file alone.",
   options: {
-    scope: option("SCOPE", "read, run, call, report or admin; repeat for more", { oneOf: SCOPES }),
+    scope: option("SCOPE", "read, run, call, report, approve or admin; repeat for more", { oneOf: SCOPES }),
     agent: option("NAME", "Restrict the key to this agent; not with admin", { live: "agent" }),
     model: option(
       "NAME",

@@ -1,12 +1,14 @@
+import { describeScope } from "../../../contract/budgets/subjects.ts";
 import { nameIn } from "../../../contract/costs/dimensions.ts";
 import type { OwnView } from "../../../contract/costs/own_view.ts";
 import type { CommandContext } from "../../command.ts";
 import {
-  describeScope,
+  describeWindow,
   formatAmount,
   formatBudgetSpent,
   formatState,
   paintState,
+  resetsColumn,
 } from "../../render/describe_budget.ts";
 import { formatCost } from "../../render/format_cost.ts";
 import { countOf, formatTime } from "../../render/format_values.ts";
@@ -47,9 +49,14 @@ export async function showOwnView(ctx: CommandContext): Promise<void> {
           },
           { title: "LEFT", cell: ({ left_usd }) => formatAmount(left_usd), align: "right" },
           { title: "SPENT", cell: formatBudgetSpent, paint: paintState, drop: 1 },
-          { title: "COUNTS", cell: (check) => `${check.per} of ${describeScope(check)}`, cutTo: 7, drop: 2 },
+          {
+            title: "COUNTS",
+            cell: (check) => `${describeWindow(check)} of ${describeScope(check)}`,
+            cutTo: 7,
+            drop: 2,
+          },
           { title: "STATE", cell: formatState, paint: paintState },
-          { title: "RESETS (UTC)", cell: ({ resets_at }) => minute(resets_at), drop: 3 },
+          resetsColumn(budgets, 3),
         ], ctx.layout)],
         ...sessions.length === 0 ? [] : [renderTable(sessions, [
           { title: "SESSION", cell: (row) => nameIn(row, "session") ?? "-", cutTo: 12 },

@@ -30,7 +30,7 @@ export const pricesShow: Command = {
     ["purser prices show claude-sonnet-5-5 --service-tier batch", ""],
     ["purser prices show", "The sources, their dates and sizes"],
   ],
-  needsNoDatabase: true,
+  isReadOnly: true,
   run: showPrices,
 };
 

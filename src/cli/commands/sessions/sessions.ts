@@ -154,7 +154,7 @@ async function showSession(ctx: CommandContext): Promise<void> {
   for (const runId of runIds) {
     const run = runs.find((each) => each?.run_id === runId);
     const title = runId === null ? "Calls outside a run" : `Run ${escapeText(runId)}`;
-    const text = escapeText(run?.status ?? "");
+    const text = escapeText(run?.waiting_for ? `waiting for ticket ${run.waiting_for}` : run?.status ?? "");
     const isNarrow = columns !== undefined && title.length + 2 + text.length > columns;
     const status = run ? `${isNarrow ? "\n" : ""}  ${paintStatus(run, style)?.(text) ?? text}` : "";
     const message = typeof run?.error?.message === "string" ? run.error.message : undefined;

@@ -2,7 +2,7 @@ import { PurserError } from "../../../kernel/errors.ts";
 import { files } from "../../../kernel/files/files.ts";
 import { isRecord } from "../../../kernel/records.ts";
 import type { CommandContext } from "../../command.ts";
-import { quoteForShell } from "../../render/quote_for_shell.ts";
+import { quoteForShell } from "../../../kernel/quote_for_shell.ts";
 import { setSetting, settingIn } from "../gate/edit_settings.ts";
 import hooks from "../gate/hooks/claude_code.ts";
 import { confirm, edit, readIfThere, report, type SettingsFile, write } from "../gate/install_gate.ts";

@@ -109,14 +109,14 @@ function Detail({ alert, path }: { alert: AlertDetail; path: string }) {
           </span>
           {alert.counter && (
             <span>
-              Counter {alert.counter.kind} <CounterLink counter={alert.counter} names={alert} />
+              Counter <CounterLink counter={alert.counter} names={alert} />
             </span>
           )}
           {NAMED.map((kind) => {
             const id = alert[DIMENSIONS[kind].field];
             return id !== undefined && alert.counter?.kind !== kind && (
               <span key={kind}>
-                {kind[0]!.toUpperCase() + kind.slice(1)} <CounterLink counter={{ kind, id }} names={alert} />
+                Call by <CounterLink counter={{ kind, id }} names={alert} />
               </span>
             );
           })}

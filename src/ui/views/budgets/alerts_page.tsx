@@ -1,5 +1,6 @@
 import { useState } from "preact/hooks";
 import type { Alert, AlertRecord } from "../../../contract/alerts/alerts.ts";
+import { counterText } from "../../../contract/budgets/subjects.ts";
 import { SEVERITY_TONES } from "../tones.ts";
 import { useData } from "../../hooks/data.ts";
 import { useRoute } from "../../hooks/route.ts";
@@ -90,10 +91,17 @@ const COLUMNS: Column<Alert>[] = [
     id: "rule_name",
     title: "Rule or budget",
     sortBy: ({ rule_name }) => rule_name.toLowerCase(),
-    cell: ({ rule_id, rule_name }) => (
-      <Link href={limitHref(rule_id)}>
-        <Text>{rule_name}</Text>
-      </Link>
+    cell: ({ rule_id, rule_name, counter, ...names }) => (
+      <>
+        <Link href={limitHref(rule_id)}>
+          <Text>{rule_name}</Text>
+        </Link>
+        {counter && (
+          <div class="sub">
+            <Text>{counterText(counter, names)}</Text>
+          </div>
+        )}
+      </>
     ),
   },
   ...ALERT_COLUMNS.slice(1),

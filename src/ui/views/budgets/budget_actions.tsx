@@ -1,7 +1,14 @@
 import type { Budget } from "../../../contract/budgets/budgets.ts";
+import type { BudgetCounterState } from "../../../contract/budgets/budget_state.ts";
 import type { BudgetRaise } from "../../../contract/budgets/budget_raises.ts";
+import { counterText } from "../../../contract/budgets/subjects.ts";
+import { HOUR_MS } from "../../../kernel/clock.ts";
 import { shortUsd } from "../../format/money.ts";
 import { utc } from "../../format/time.ts";
+import { pathOf, textOf } from "../../forms/change_shown.ts";
+import { commandOf, type Field, textIn } from "../../forms/fields.ts";
+import { FormField } from "../../forms/form_field.tsx";
+import { BUDGET } from "../../forms/resources.ts";
 import { now } from "../../hooks/clock.ts";
 import { request } from "../../hooks/request.ts";
 import { uiPath } from "../../hooks/route.ts";
@@ -9,30 +16,45 @@ import { useAccess } from "../../hooks/session.ts";
 import { ActionButton } from "../../parts/confirm.tsx";
 import { Money } from "../../parts/money.tsx";
 import { Text } from "../../parts/text.tsx";
-import { HOUR_MS } from "../../../kernel/clock.ts";
-import { changeShown, numberOf, textOf } from "./change.ts";
 
-const pathOf = ({ budget_id }: Pick<Budget, "budget_id">) => `/budgets/${encodeURIComponent(budget_id)}`;
+type Shown = Pick<Budget, "budget_id" | "name" | "limit_usd" | "per">;
 
-type Shown = Pick<Budget, "budget_id" | "name" | "limit_usd" | "enabled" | "per">;
+const fieldsOf = (per: Budget["per"]): Field[] => [
+  { name: "extra_usd", label: "Extra USD", kind: "number", isRequired: true, option: { name: "usd" } },
+  {
+    name: "until",
+    label: "Hours",
+    kind: "number",
+    hint: `Empty: ${per === "hour" ? "one hour" : "to the end of the present window"}`,
+    option: { name: "for" },
+  },
+  { name: "reason", label: "Reason, for those that read it later", kind: "text" },
+];
 
-/** Adds to the limit for a time. The limit itself stays, and the raise is kept with its reason. */
-export function RaiseButton({ budget }: { budget: Shown }) {
+const COUNTER: Field = { name: "counter", label: "", kind: "text" };
+
+/** Adds to the limit for a time, or to that of one counter. The limit itself stays, and the raise is kept with its reason. */
+export function RaiseButton({ budget, counter }: { budget: Shown; counter?: BudgetCounterState }) {
   if (!useAccess().may("admin")) return null;
+  const fields = fieldsOf(budget.per);
+  const [extra, until, reason] = fields as [Field, Field, Field];
+  const who = counter && counterText(counter, counter);
   const raise = async (form: FormData) => {
-    const hours = textOf(form, "hours");
+    const hours = textIn(until, form);
     const body = {
-      extra_usd: numberOf(form, "extra_usd"),
-      reason: textOf(form, "reason"),
-      until: hours === undefined ? undefined : new Date(now() + Number(hours) * HOUR_MS).toISOString(),
+      extra_usd: Number(textIn(extra, form)),
+      reason: textIn(reason, form) || undefined,
+      until: hours === "" ? undefined : new Date(now() + Number(hours) * HOUR_MS).toISOString(),
+      counter: counter?.id,
     };
-    const { value } = await request<BudgetRaise>(`${pathOf(budget)}/raises`, {
+    const { value } = await request<BudgetRaise>(`${pathOf(BUDGET, budget)}/raises`, {
       method: "POST",
       body,
       apiKey: textOf(form, "api_key"),
     });
-    const until = value.until === null ? "" : ` until ${utc(Date.parse(value.until))}`;
-    return `Raised the budget ${budget.name} by ${shortUsd(value.extra_usd)}${until}`;
+    const end = value.until === null ? "" : ` until ${utc(Date.parse(value.until))}`;
+    const what = who === undefined ? "" : ` for ${who}`;
+    return `Raised the budget ${budget.name}${what} by ${shortUsd(value.extra_usd)}${end}`;
   };
   return (
     <ActionButton
@@ -43,95 +65,34 @@ export function RaiseButton({ budget }: { budget: Shown }) {
           <strong>
             <Text>{budget.name}</Text>
           </strong>{" "}
-          of <Money usd={budget.limit_usd} /> allows more for a time. Raises add up, and can't be taken back.
+          of <Money usd={budget.limit_usd} /> allows {who === undefined ? "more" : (
+            <>
+              <strong>
+                <Text>{who}</Text>
+              </strong>{" "}
+              more
+            </>
+          )} for a time. Raises add up, and can't be taken back.
         </p>
       }
-      fields={
-        <>
-          <AmountField name="extra_usd" label="Extra USD" />
-          <label>
-            Hours; empty: {budget.per === "hour" ? "one hour" : "to the end of the present window"}
-            <input name="hours" type="number" min="0.1" max="8760" step="any" />
-          </label>
-          <label>
-            Reason, for those that read it later
-            <input name="reason" maxLength={100} />
-          </label>
-        </>
-      }
+      fields={(issues) =>
+        fields.map((field) => (
+          <FormField
+            key={field.name}
+            field={field}
+            text=""
+            issue={issues[field.name]}
+          />
+        ))}
+      command={(form) => {
+        const given = fields.map((field) => ({ field, text: textIn(field, form), before: "" }))
+          .map((one) => one.field === until && one.text !== "" ? { ...one, text: `${one.text}h` } : one)
+          .filter(({ text }) => text !== "");
+        const of = counter === undefined ? [] : [{ field: COUNTER, text: counter.id, before: "" }];
+        return commandOf("budgets", "raise", budget.name, [...given, ...of]);
+      }}
       run={raise}
     />
-  );
-}
-
-/** Sets another limit for good. */
-export function LimitButton({ budget }: { budget: Shown }) {
-  if (!useAccess().may("admin")) return null;
-  return (
-    <ActionButton
-      label="Change limit"
-      explanation={
-        <p>
-          The budget{" "}
-          <strong>
-            <Text>{budget.name}</Text>
-          </strong>{" "}
-          has a limit of{" "}
-          <Money usd={budget.limit_usd} />. A lower one than what is spent refuses the next call.
-        </p>
-      }
-      fields={<AmountField name="limit_usd" label="New limit in USD" value={budget.limit_usd} />}
-      run={async (form) => {
-        const { limit_usd } = await changeShown(pathOf(budget), budget, {
-          limit_usd: numberOf(form, "limit_usd"),
-        }, form);
-        return `The budget ${budget.name} has a limit of ${shortUsd(limit_usd)} now`;
-      }}
-    />
-  );
-}
-
-/** Disables a budget, or enables it again. */
-export function EnableBudgetButton({ budget }: { budget: Shown }) {
-  if (!useAccess().may("admin")) return null;
-  const enabled = !budget.enabled;
-  return (
-    <ActionButton
-      label={enabled ? "Enable" : "Disable"}
-      isDangerous={!enabled}
-      explanation={
-        <p>
-          The budget{" "}
-          <strong>
-            <Text>{budget.name}</Text>
-          </strong>{" "}
-          {enabled
-            ? "refuses calls again once its limit is reached."
-            : "refuses no call until it is enabled."}
-        </p>
-      }
-      run={async (form) => {
-        await changeShown(pathOf(budget), budget, { enabled }, form);
-        return `${enabled ? "Enabled" : "Disabled"} the budget ${budget.name}`;
-      }}
-    />
-  );
-}
-
-function AmountField({ name, label, value }: { name: string; label: string; value?: number }) {
-  return (
-    <label>
-      {label}
-      <input
-        name={name}
-        type="number"
-        inputMode="decimal"
-        min="0"
-        step="any"
-        required
-        defaultValue={value === undefined ? undefined : String(value)}
-      />
-    </label>
   );
 }
 

@@ -15,10 +15,12 @@ import { Id, Text } from "../../parts/text.tsx";
 import { Time } from "../../parts/time.tsx";
 import { None } from "../cells.tsx";
 import { budgetsHref } from "../links.ts";
-import { EnableBudgetButton, LimitButton, RaiseButton, refusalsHref } from "./budget_actions.tsx";
+import { EditButton, EnableButton, RemoveButton } from "../../forms/resource_buttons.tsx";
+import { BUDGET } from "../../forms/resources.ts";
+import { navigate } from "../../hooks/route.ts";
+import { RaiseButton, refusalsHref } from "./budget_actions.tsx";
 import { CounterLink, Counters, hasCounters, mostOf } from "./counters.tsx";
 import { limitOfBudget } from "./limit_of_budget.ts";
-import { PERIODS } from "./periods.ts";
 import { LimitMeter, LimitState, noAmount, ReachedAt, ResetsAt, UnknownNote } from "./limit_cells.tsx";
 import { REFUSAL_COLUMNS } from "./refusals_page.tsx";
 import { SectionPage } from "./section_page.tsx";
@@ -98,8 +100,9 @@ function StateCard({ budget }: { budget: Budget }) {
       aside={
         <>
           <RaiseButton budget={budget} />
-          <LimitButton budget={budget} />
-          <EnableBudgetButton budget={budget} />
+          <EditButton resource={BUDGET} of={budget} />
+          <EnableButton resource={BUDGET} of={budget} />
+          <RemoveButton resource={BUDGET} of={budget} onRemoved={() => navigate(budgetsHref())} />
         </>
       }
     >
@@ -109,7 +112,7 @@ function StateCard({ budget }: { budget: Budget }) {
           note={counter
             ? (
               <>
-                {mostOf(counter)}, by {counter.kind} <CounterLink counter={counter} names={budget} />
+                {mostOf(counter)}, by <CounterLink counter={counter} names={budget} />
                 {counter.kind === "run" && " and the runs below it"}
               </>
             )
@@ -132,7 +135,7 @@ function StateCard({ budget }: { budget: Budget }) {
         <Stat label="Reached">
           <ReachedAt limit={limit} />
         </Stat>
-        <Stat label="Resets" note={PERIODS[budget.per]}>
+        <Stat label="Resets" note={limit.period}>
           <ResetsAt limit={limit} />
         </Stat>
       </Stats>
@@ -172,6 +175,11 @@ const RAISE_COLUMNS: Column<BudgetRaise>[] = [
     isMoney: true,
     sortBy: ({ extra_usd }) => extra_usd,
     cell: ({ extra_usd }) => <Money usd={extra_usd} />,
+  },
+  {
+    id: "counter",
+    title: "For",
+    cell: ({ counter }) => counter ? <CounterLink counter={counter} names={{}} /> : "all",
   },
   {
     id: "until",

@@ -1,5 +1,6 @@
 import type { Budget } from "../../../contract/budgets/budgets.ts";
 import type { BudgetCounter, BudgetCounterState } from "../../../contract/budgets/budget_state.ts";
+import { counterText } from "../../../contract/budgets/subjects.ts";
 import {
   type Dimension,
   DIMENSIONS,
@@ -15,28 +16,35 @@ import { Money } from "../../parts/money.tsx";
 import { type Column, Table } from "../../parts/table.tsx";
 import { Id, Text } from "../../parts/text.tsx";
 import { costsHref, runsHref, sessionHref } from "../links.ts";
+import { RaiseButton } from "./budget_actions.tsx";
 import type { Limit } from "./limit.ts";
 import { LimitMeter, LimitState } from "./limit_cells.tsx";
 import { limitOfBudget } from "./limit_of_budget.ts";
 
-/** Returns whether a budget counts each agent, session, key or run by itself. */
+/** Returns whether a budget counts each agent, session, tree, key or run by itself. */
 export function hasCounters({ each, per, session_id }: Budget): boolean {
-  return each !== null || per === "run" || (per === "session" && session_id === null);
+  return each !== null || per === "run" || ((per === "session" || per === "tree") && session_id === null);
 }
 
-/** The name of a counter, or of a value with a name, with a link; `names` has the names. */
+/** A counter with its kind, `key laptop` or `tag user=anna`, and a link; `names` has the names of keys. */
 export function CounterLink({ counter, names }: { counter: BudgetCounter; names: NameFields }) {
   const { kind, id, session_id } = counter;
-  const href = kind === "session"
+  const href = kind === "session" || kind === "tree"
     ? sessionHref(id)
     : kind === "run"
     ? runsHref(session_id)
+    : kind.startsWith("tag:")
+    ? costsHref({ tag: `${kind.slice("tag:".length)}:${id}` })
     : kind in DIMENSIONS
     ? costsHref({ [DIMENSIONS[kind as Dimension].field]: id })
     : undefined;
-  const name = nameOfValue(counter, names);
-  if (href === undefined) return <Text>{id}</Text>;
-  return <Link href={href}>{kind === "agent" || name !== id ? <Text>{name}</Text> : <Id>{id}</Id>}</Link>;
+  const [word, ...rest] = counterText(counter, names).split(" ");
+  const name = rest.join(" ");
+  return (
+    <>
+      {word} <Link href={href}>{name === id && kind !== "agent" ? <Id>{id}</Id> : <Text>{name}</Text>}</Link>
+    </>
+  );
 }
 
 /** Says which one of the counters a budget shows: of runs and sessions, only the latest are compared for it. */
@@ -58,7 +66,11 @@ export function Counters({ budget }: { budget: Budget }) {
         {(rows) => (
           <Table
             caption="Counters of the budget"
-            columns={COLUMNS}
+            columns={[...COLUMNS, {
+              id: "raise",
+              title: "",
+              cell: ({ of }) => <RaiseButton budget={budget} counter={of} />,
+            }]}
             rows={rows.map((of) => ({ of, limit: limitOfCounter(budget, of) }))}
             keyOf={({ of }) => `${of.kind} ${of.id}`}
             source={{ path, name: "counters" }}
@@ -88,7 +100,7 @@ const COLUMNS: Column<CounterRow>[] = [
     sortBy: ({ of }) => nameOfValue(of, of).toLowerCase(),
     cell: ({ of, limit }) => (
       <>
-        {of.kind} <CounterLink counter={of} names={of} /> <LimitState limit={limit} />
+        <CounterLink counter={of} names={of} /> <LimitState limit={limit} />
       </>
     ),
   },

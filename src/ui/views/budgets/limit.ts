@@ -10,6 +10,8 @@ export interface Limit {
   /** The calls that count: "all agents", "agent researcher, each session". */
   scope: string;
   per: BudgetPeriod;
+  /** The window in words. */
+  period: string;
   /** Null before the first call of a rule's window. */
   spent: number | null;
   /** The page with the same sum as `spent`; undefined where there is none: for a part of a session, or a run with those below it. */

@@ -10,7 +10,6 @@ import { Text } from "../../parts/text.tsx";
 import { Time } from "../../parts/time.tsx";
 import { utcBriefly } from "../../format/time.ts";
 import type { Limit } from "./limit.ts";
-import { PERIODS } from "./periods.ts";
 
 /** The name of a limit with its state and the calls that it counts. */
 export function LimitName({ limit, kind }: { limit: Limit; kind?: string }) {
@@ -21,7 +20,7 @@ export function LimitName({ limit, kind }: { limit: Limit; kind?: string }) {
       </Link>{" "}
       <LimitState limit={limit} />
       <div class="sub">
-        <Text>{[kind, limit.scope, PERIODS[limit.per]].filter(Boolean).join(", ")}</Text>
+        <Text>{[kind, limit.scope, limit.period].filter(Boolean).join(", ")}</Text>
       </div>
     </div>
   );

@@ -1,9 +1,12 @@
 import type { AlertRule } from "../../../contract/alerts/alert_rules.ts";
+import { subjectsOf } from "../../../contract/budgets/subjects.ts";
 import type { ThresholdType } from "../../../contract/values.ts";
-import { periodOf, windowOf } from "../../../contract/windows.ts";
+import { periodOf, startInUtc } from "../../../contract/windows.ts";
 import { toIso } from "../../../kernel/clock.ts";
 import { costsHref, limitHref, runsHref, sessionHref } from "../links.ts";
 import { type Limit, shareOf } from "./limit.ts";
+import { spentHrefOf, subjectsText } from "./limit_of_budget.ts";
+import { windowText } from "./periods.ts";
 
 /** A rule is near from this share on, as a budget is by default. */
 const NEAR = 0.8;
@@ -17,7 +20,7 @@ export const isOfSpending = (rule: AlertRule): rule is SpendingRule => rule.thre
 export function limitOfRule(rule: SpendingRule, now: number): Limit {
   const { value_usd, threshold_usd } = rule;
   const per = periodOf(rule.threshold_type);
-  const { resetsAt } = windowOf(per, now);
+  const resetsAt = per === "day" || per === "month" ? startInUtc(per, now, 1) : null;
   const share = shareOf(value_usd ?? 0, threshold_usd);
   return {
     kind: "rule",
@@ -25,10 +28,11 @@ export function limitOfRule(rule: SpendingRule, now: number): Limit {
     name: rule.name,
     href: limitHref(rule.rule_id),
     enabled: rule.enabled,
-    scope: rule.agent_id === null ? "all agents" : `agent ${rule.agent_id}`,
+    scope: subjectsText(rule),
     per,
+    period: windowText({ ...rule, per }),
     spent: value_usd,
-    spentHref: spentHrefOf(rule),
+    spentHref: spentHrefOfRule(rule),
     reserved: 0,
     limit: threshold_usd,
     raised: 0,
@@ -44,7 +48,9 @@ export function limitOfRule(rule: SpendingRule, now: number): Limit {
 }
 
 /** Returns the page with the sum of a rule's window, or of the run or session that it is of. */
-function spentHrefOf({ agent_id, counter, window_start }: AlertRule): string | undefined {
+function spentHrefOfRule(rule: AlertRule): string | undefined {
+  const { agent_id, counter, window_start } = rule;
+  if (rule.each || subjectsOf(rule).some(([part]) => part !== "agent")) return spentHrefOf(rule);
   if (window_start !== null) return costsHref({ agent_id, from: window_start });
   return counter?.kind === "session" ? sessionHref(counter.id) : runsHref(counter?.session_id);
 }

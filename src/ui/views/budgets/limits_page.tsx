@@ -12,7 +12,9 @@ import { Text } from "../../parts/text.tsx";
 import { Time } from "../../parts/time.tsx";
 import { ADD_BUDGET, ADD_RULE } from "../commands.ts";
 import { limitHref } from "../links.ts";
-import { EnableRuleButton, TestRuleButton } from "./rule_actions.tsx";
+import { AddButton, EnableButton } from "../../forms/resource_buttons.tsx";
+import { BUDGET, RULE } from "../../forms/resources.ts";
+import { TestRuleButton } from "./rule_actions.tsx";
 import { RaiseButton, refusalsHref } from "./budget_actions.tsx";
 import { CounterLink, hasCounters, mostOf } from "./counters.tsx";
 import { noAmount, UnknownNote } from "./limit_cells.tsx";
@@ -30,7 +32,7 @@ const BUDGET_COLUMNS: Column<LimitRow<Budget>>[] = [
     <>
       {hasCounters(of) && of.counter && (
         <div class="sub">
-          {mostOf(of.counter)}: {of.counter.kind} <CounterLink counter={of.counter} names={of} />,{" "}
+          {mostOf(of.counter)}: <CounterLink counter={of.counter} names={of} />,{" "}
           <Link href={limitHref(of.budget_id)}>all counters</Link>
         </div>
       )}
@@ -92,7 +94,7 @@ const RULE_COLUMNS: Column<LimitRow<AlertRule>>[] = [
     cell: ({ of }) => (
       <span class="actions">
         <TestRuleButton rule={of} />
-        <EnableRuleButton rule={of} />
+        <EnableButton resource={RULE} of={of} />
       </span>
     ),
   },
@@ -108,7 +110,15 @@ export function LimitsPage() {
   return (
     <SectionPage title="Budgets & alerts">
       <NextStop limits={[...budgetRows, ...ruleRows].map(({ limit }) => limit)} />
-      <Card title="Budgets">
+      <Card
+        title="Budgets"
+        aside={
+          <AddButton
+            resource={BUDGET}
+            explanation="A call is refused once a budget that counts it has reached its limit. Earlier spending counts."
+          />
+        }
+      >
         <Loaded
           data={budgets}
           isEmpty={(value) => value.length === 0}
@@ -131,7 +141,10 @@ export function LimitsPage() {
           )}
         </Loaded>
       </Card>
-      <Card title="Alert rules">
+      <Card
+        title="Alert rules"
+        aside={<AddButton resource={RULE} explanation="A rule notifies the channels, and refuses nothing." />}
+      >
         <Loaded
           data={rules}
           isEmpty={(value) => value.length === 0}

@@ -1,5 +1,5 @@
 import type { Alert } from "../../../contract/alerts/alerts.ts";
-import { PLAN_THRESHOLD } from "../../../contract/values.ts";
+import { ASK_THRESHOLD, PLAN_THRESHOLD } from "../../../contract/values.ts";
 import { periodOf } from "../../../contract/windows.ts";
 import { Money } from "../../parts/money.tsx";
 import { PERIODS } from "./periods.ts";
@@ -13,7 +13,9 @@ export function Measured({ usd, pct }: { usd: number | null; pct: number | undef
 export const windowIn = (
   { threshold_type, plan_window: plan }: Pick<Alert, "threshold_type" | "plan_window">,
 ) =>
-  threshold_type !== PLAN_THRESHOLD
+  threshold_type === ASK_THRESHOLD
+    ? "window of a budget"
+    : threshold_type !== PLAN_THRESHOLD
     ? PERIODS[periodOf(threshold_type)]
     : plan === undefined
     ? "window of a plan"

@@ -5,37 +5,10 @@ import { request, RequestError } from "../../hooks/request.ts";
 import { useAccess } from "../../hooks/session.ts";
 import { ActionButton } from "../../parts/confirm.tsx";
 import { Text } from "../../parts/text.tsx";
-import { changeShown } from "./change.ts";
+import { pathOf } from "../../forms/change_shown.ts";
+import { RULE } from "../../forms/resources.ts";
 
-type Shown = Pick<AlertRule, "rule_id" | "name" | "enabled">;
-
-const pathOf = ({ rule_id }: Shown) => `/alerts/rules/${encodeURIComponent(rule_id)}`;
-
-/** Disables a rule, or enables it again. */
-export function EnableRuleButton({ rule }: { rule: Shown }) {
-  if (!useAccess().may("admin")) return null;
-  const enabled = !rule.enabled;
-  return (
-    <ActionButton
-      label={enabled ? "Enable" : "Disable"}
-      explanation={
-        <p>
-          The rule{" "}
-          <strong>
-            <Text>{rule.name}</Text>
-          </strong>{" "}
-          {enabled
-            ? "fires at the next call while its threshold is reached."
-            : "doesn't fire until it is enabled."}
-        </p>
-      }
-      run={async () => {
-        await changeShown(pathOf(rule), rule, { enabled });
-        return `${enabled ? "Enabled" : "Disabled"} the rule ${rule.name}`;
-      }}
-    />
-  );
-}
+type Shown = Pick<AlertRule, "rule_id" | "name">;
 
 /** Sends a test of a rule to every channel. */
 export function TestRuleButton({ rule }: { rule: Shown }) {
@@ -51,7 +24,8 @@ export function TestRuleButton({ rule }: { rule: Shown }) {
           </strong>, marked as a test. It counts as no spending.
         </p>
       }
-      run={async () => `Tested the rule ${rule.name}: ${await sendAll<RuleTest>(`${pathOf(rule)}/test`)}`}
+      run={async () =>
+        `Tested the rule ${rule.name}: ${await sendAll<RuleTest>(`${pathOf(RULE, rule)}/test`)}`}
     />
   );
 }

@@ -17,9 +17,11 @@ import { SEVERITY_TONES } from "../tones.ts";
 import { ALERT_COLUMNS, HISTORY } from "./alerts_page.tsx";
 import type { Limit } from "./limit.ts";
 import { isOfSpending, limitOfRule } from "./limit_of_rule.ts";
-import { PERIODS } from "./periods.ts";
 import { LimitMeter, LimitState, ReachedAt, ResetsAt } from "./limit_cells.tsx";
-import { EnableRuleButton, TestRuleButton } from "./rule_actions.tsx";
+import { EditButton, EnableButton, RemoveButton } from "../../forms/resource_buttons.tsx";
+import { RULE } from "../../forms/resources.ts";
+import { navigate } from "../../hooks/route.ts";
+import { TestRuleButton } from "./rule_actions.tsx";
 import { SectionPage } from "./section_page.tsx";
 
 const SHOWN = 20;
@@ -70,16 +72,22 @@ export function RulePage({ ruleId }: { ruleId: string }) {
   );
 }
 
+function RuleButtons({ rule }: { rule: AlertRule }) {
+  return (
+    <>
+      <TestRuleButton rule={rule} />
+      <EditButton resource={RULE} of={rule} />
+      <EnableButton resource={RULE} of={rule} />
+      <RemoveButton resource={RULE} of={rule} onRemoved={() => navigate(budgetsHref())} />
+    </>
+  );
+}
+
 function PlanRuleCard({ rule }: { rule: AlertRule }) {
   return (
     <Card
       title="State"
-      aside={
-        <>
-          <TestRuleButton rule={rule} />
-          <EnableRuleButton rule={rule} />
-        </>
-      }
+      aside={<RuleButtons rule={rule} />}
     >
       <p class="answer">
         <Text>
@@ -98,12 +106,7 @@ function RuleCard({ rule, limit }: { rule: AlertRule; limit: Limit }) {
   return (
     <Card
       title="State"
-      aside={
-        <>
-          <TestRuleButton rule={rule} />
-          <EnableRuleButton rule={rule} />
-        </>
-      }
+      aside={<RuleButtons rule={rule} />}
     >
       <Stats>
         <Stat
@@ -125,7 +128,7 @@ function RuleCard({ rule, limit }: { rule: AlertRule; limit: Limit }) {
             </Link>
           )}
         </Stat>
-        <Stat label="Threshold" note={PERIODS[limit.per]}>
+        <Stat label="Threshold" note={limit.period}>
           <Money usd={limit.limit} />
         </Stat>
         <Stat label="Reached">

@@ -1,10 +1,16 @@
 import type { CostRow } from "../../../contract/costs.ts";
-import type { ApiKey } from "../../../contract/keys.ts";
-import { useData, usePages } from "../../hooks/data.ts";
+import type { ApiKey, NewApiKey } from "../../../contract/keys.ts";
+import { pathOf, textOf } from "../../forms/change_shown.ts";
+import { commandOf, type Field, textIn } from "../../forms/fields.ts";
+import { FormField } from "../../forms/form_field.tsx";
+import { AddButton, EditButton, RemoveButton } from "../../forms/resource_buttons.tsx";
+import { KEY } from "../../forms/resources.ts";
 import { request } from "../../hooks/request.ts";
+import { useData, usePages } from "../../hooks/data.ts";
 import { apiPath, uiPath, useRoute } from "../../hooks/route.ts";
 import { useAccess } from "../../hooks/session.ts";
 import { Badge, Card, type Tone } from "../../parts/card.tsx";
+import { Command } from "../../parts/command.tsx";
 import { ActionButton } from "../../parts/confirm.tsx";
 import { Link } from "../../parts/link.tsx";
 import { Empty, Loaded } from "../../parts/loaded.tsx";
@@ -37,7 +43,16 @@ export function Keys() {
   }
   const costOf = new Map(costs.value?.map(({ key_id, cost_usd }) => [key_id, cost_usd]));
   return (
-    <Card title="API keys">
+    <Card
+      title="API keys"
+      aside={session.access === "signed_in" && (
+        <AddButton
+          resource={KEY}
+          explanation="The name says whose key it is: costs, budgets and alerts show it."
+          result={(key: NewApiKey) => <NewKey {...key} />}
+        />
+      )}
+    >
       <Loaded
         data={keys}
         isEmpty={(rows) => rows.length === 0}
@@ -163,33 +178,79 @@ function columnsOf(
     {
       id: "revoke",
       title: "",
-      cell: (key) => key.status === "revoked" ? null : <Revoke {...key} isOwn={key.key_id === own} />,
+      cell: (key) =>
+        key.status === "revoked" ? null : (
+          <span class="actions">
+            <EditButton resource={KEY} of={key} />
+            {key.status === "active" && key.key_id !== own && <RotateButton of={key} />}
+            <RemoveButton
+              resource={KEY}
+              of={key}
+              note={key.key_id === own && (
+                <p>It is the key that you are signed in with: you will be signed out.</p>
+              )}
+            />
+          </span>
+        ),
     },
   ];
 }
 
-function Revoke({ key_id, name, isOwn }: ApiKey & { isOwn: boolean }) {
+const GRACE: Field = {
+  name: "grace_seconds",
+  label: "Hours in which the present one is accepted too",
+  kind: "number",
+  hint: "Empty: it ends at once",
+  option: { name: "grace" },
+};
+
+/** Gives another key a new secret: that of one's own would end the session that shows it. */
+function RotateButton({ of }: { of: ApiKey }) {
+  const { session } = useAccess();
+  if (session.access !== "signed_in") return null;
   return (
     <ActionButton
-      label="Revoke"
-      isDangerous
+      label="New secret"
+      needsKey
       explanation={
-        <>
-          <p>
-            Requests with the key{" "}
-            <strong>
-              <Text>{name}</Text>
-            </strong>{" "}
-            are refused from now on, within 5 seconds on every instance, and its sessions here end. This can't
-            be undone.
-          </p>
-          {isOwn && <p>It is the key that you are signed in with: you will be signed out.</p>}
-        </>
+        <p>
+          The key{" "}
+          <strong>
+            <Text>{of.name}</Text>
+          </strong>{" "}
+          gets a new secret, and keeps its name, tags and budgets. Its sessions here end.
+        </p>
       }
-      run={async () => {
-        await request(`/keys/${encodeURIComponent(key_id)}`, { method: "DELETE" });
-        return `Revoked the key ${name}`;
+      fields={(issues) => <FormField field={GRACE} text="" issue={issues[GRACE.name]} />}
+      command={(form) => {
+        const hours = textIn(GRACE, form);
+        const given = hours === "" ? [] : [{ field: GRACE, text: `${hours}h`, before: "" }];
+        return commandOf("keys", "rotate", of.name, given);
+      }}
+      run={async (form) => {
+        const { value } = await request<NewApiKey>(`${pathOf(KEY, of)}/rotate`, {
+          method: "POST",
+          body: { grace_seconds: Number(textIn(GRACE, form)) * 3600 },
+          apiKey: textOf(form, "api_key"),
+        });
+        return { text: `The key ${of.name} has a new secret`, shown: <NewKey {...value} /> };
       }}
     />
+  );
+}
+
+/** A key that was added, or has a new secret, which is shown once. */
+function NewKey({ name, key }: NewApiKey) {
+  return (
+    <>
+      <p role="status">
+        The key{" "}
+        <strong>
+          <Text>{name}</Text>
+        </strong>{" "}
+        is shown only now, and not stored: hand it to its holder.
+      </p>
+      <Command label="The new key">{key}</Command>
+    </>
   );
 }

@@ -1,6 +1,7 @@
 import { useState } from "preact/hooks";
 import type { Anomaly } from "../../../contract/anomalies.ts";
-import { NAMED, nameIn, nameOfValue } from "../../../contract/costs/dimensions.ts";
+import { counterText } from "../../../contract/budgets/subjects.ts";
+import { NAMED, nameIn } from "../../../contract/costs/dimensions.ts";
 import type { AnomalyKind } from "../../../contract/values.ts";
 import { HOUR_MS, toIso } from "../../../kernel/clock.ts";
 import { escapeText } from "../../../kernel/text.ts";
@@ -153,7 +154,7 @@ function AlertLine({ alert }: { alert: LiveState["alerts"][number] }) {
         <Text>{rule_name}</Text>
       </Link>{" "}
       <span class="muted">
-        {counter && <Text>{`${counter.kind} ${nameOfValue(counter, alert)}: `}</Text>}
+        {counter && <Text>{`${counterText(counter, alert)}: `}</Text>}
         <Measured usd={value_usd} pct={alert.value_pct} /> of{" "}
         <Measured usd={threshold_usd} pct={alert.threshold_pct} />
       </span>

@@ -18,6 +18,7 @@ import { Time } from "../../parts/time.tsx";
 import { coverageHref } from "../coverage.tsx";
 import { countColumn } from "../cells.tsx";
 import { CallTable } from "./call_table.tsx";
+import { SubAgents } from "./session_tree.tsx";
 import { CostLine } from "./replay/cost_line.tsx";
 import { Replay } from "./replay/replay.tsx";
 import { useLog } from "./replay/session_log.ts";
@@ -44,6 +45,7 @@ export function SessionPage({ sessionId }: { sessionId: string }) {
             {(value) => (
               <>
                 <Figures session={value} />
+                <SubAgents sessionId={sessionId} />
                 {value.event_log_count > 0 || value.restored_from || value.active_run_id !== null
                   ? <Logged session={value} />
                   : <Reported session={value} />}

@@ -4,7 +4,7 @@ import { setImmediate } from "node:timers/promises";
 import { inDirectory } from "../../../tests/harness/in_directory.ts";
 import { fixedClock } from "../../kernel/clock.ts";
 import { CREATE, open } from "../../../tests/harness/sqlite_faults.ts";
-import { ReadThreads } from "./read_threads.ts";
+import { ReadThreads } from "./database_threads.ts";
 import type { SqliteStore } from "./sqlite_store.ts";
 
 const LONG = {

@@ -1,0 +1,60 @@
+import type { CalendarInput } from "../../contract/calendars/calendar_input.ts";
+import {
+  type Calendar,
+  MAX_MONTH_START_DAY,
+  readTimeZone,
+  WEEK_DAYS,
+} from "../../contract/calendars/zones.ts";
+import { type CommandContext, option } from "../command.ts";
+import type { Options } from "./options.ts";
+
+/** The options that say when the windows of a budget or rule begin. */
+export const CALENDAR_OPTIONS = {
+  "time-zone": option(
+    "ZONE",
+    "Time zone of its days, such as Europe/Berlin (default: the server's, UTC unless set)",
+    {
+      some: ["UTC", "Europe/Berlin", "America/New_York"],
+    },
+  ),
+  "week-start": option("DAY", "First day of a week (default monday)", { oneOf: WEEK_DAYS }),
+  "month-start-day": option("N", `First day of a month or quarter, 1 to ${MAX_MONTH_START_DAY} (default 1)`),
+};
+
+const { "week-start": weekStart, "month-start-day": monthStartDay } = CALENDAR_OPTIONS;
+
+/** The options of a report that is made of days. */
+export const ZONE_OPTIONS = {
+  tz: option("ZONE", "Time zone of days, weeks and months, such as Europe/Berlin (default UTC)", {
+    some: ["UTC", "Europe/Berlin", "America/New_York"],
+  }),
+  "week-start": weekStart,
+  "month-start-day": monthStartDay,
+};
+
+/** Returns the calendar of a report: by its options, else that of the config. */
+export function calendarOf({ options, config }: Pick<CommandContext, "options" | "config">): Calendar {
+  const { week_start, month_start_day } = readDays(options);
+  return {
+    timeZone: options.read("tz", readTimeZone) ?? config.timeZone,
+    weekStart: week_start ?? config.weekStart,
+    monthStartDay: month_start_day ?? config.monthStartDay,
+  };
+}
+
+/** Returns the parameters of a report of a calendar. */
+export const queryOfCalendar = ({ timeZone, weekStart, monthStartDay }: Calendar) => ({
+  time_zone: timeZone,
+  week_start: weekStart,
+  month_start_day: String(monthStartDay),
+});
+
+/** Reads the given ones. Throws a `UsageError` that names the option. */
+export function readCalendar(options: Options): CalendarInput {
+  return { time_zone: options.read("time-zone", readTimeZone), ...readDays(options) };
+}
+
+const readDays = (options: Options) => ({
+  week_start: options.oneOf("week-start", WEEK_DAYS),
+  month_start_day: options.wholeNumber("month-start-day", { min: 1, max: MAX_MONTH_START_DAY }),
+});
